@@ -1,0 +1,25 @@
+# One static library a room of src/, so that linking enforces which room may use which.
+
+add_library(framewire_flags INTERFACE)
+target_compile_features(framewire_flags INTERFACE cxx_std_20)
+target_compile_options(framewire_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+    -Wnon-virtual-dtor -Woverloaded-virtual $<$<BOOL:${FRAMEWIRE_WERROR}>:-Werror>>)
+if(FRAMEWIRE_SANITIZE)
+  target_compile_options(framewire_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${FRAMEWIRE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all>)
+  target_link_options(framewire_flags INTERFACE -fsanitize=${FRAMEWIRE_SANITIZE})
+endif()
+
+# framewire_module(NAME DEPENDS …): every .cpp of the calling folder becomes fw_NAME.
+function(framewire_module name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  add_library(fw_${name} STATIC ${sources})
+  set_target_properties(fw_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_include_directories(fw_${name} PUBLIC
+    "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
+  target_link_libraries(fw_${name} PUBLIC tl::expected ${ARG_DEPENDS}
+    PRIVATE framewire_flags ${ARG_PRIVATE_DEPENDS})
+  set_property(GLOBAL APPEND PROPERTY FRAMEWIRE_MODULES fw_${name})
+endfunction()

@@ -1,0 +1,57 @@
+// What is said about images: sizes, samplings, warnings and the report of one resize.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace framewire {
+
+/// Implementations of decode, resize and encode. kAuto lets the engine choose and say which.
+enum class CodecKind : std::uint8_t { kAuto, kReference, kTurbo, kCuda, kNvjpeg };
+[[nodiscard]] std::string_view to_string(CodecKind kind) noexcept;
+
+/// Something that was wrong or given up, though an output exists.
+struct Warning {
+  /// Stable word: "truncated", "corrupt_data", "extraneous_bytes", "missing_scan", "bad_segment",
+  /// "gain_map_dropped", "icc_ignored", "exif_ignored", "codec_fallback", "max_bytes_missed".
+  std::string kind;
+  std::string message;                  ///< what was found, for people
+  std::optional<std::uint64_t> offset;  ///< byte offset in the input, if there is one
+};
+
+/// One end of a resize, as stored in the file (before EXIF orientation is applied).
+struct ImageSummary {
+  std::int32_t width_px = 0;
+  std::int32_t height_px = 0;
+  std::uint64_t bytes = 0;
+  int components = 0;
+  std::string sampling;  ///< "444", "422", "420", "440", "gray", or factors such as "2x2,1x2,1x1"
+  std::string process;   ///< "baseline", "extended", "progressive", "lossless"; with "arithmetic "
+};
+
+/// Wall time of each stage of one call, microseconds; 0 where a stage was fused into another.
+struct StageTimes {
+  double parse_us = 0;
+  double decode_resample_us = 0;
+  double encode_us = 0;
+  double total_us = 0;
+};
+
+/// What was done to one image.
+struct Report {
+  ImageSummary input;
+  ImageSummary output;
+  CodecKind codec = CodecKind::kAuto;  ///< the codec that ran; never kAuto after success
+  std::string codec_reason;            ///< why that codec: "requested", "no GPU", …
+  int decode_scale = 8;                ///< numerator over 8 of the scaled decode: 8, 4, 2 or 1
+  int quality = 0;                     ///< the quality written; lower than asked under max_bytes
+  bool color_converted = false;        ///< pixels went through the colour path (ICC, CMYK, RGB)
+  bool gain_map_kept = false;
+  StageTimes times;
+  std::vector<Warning> warnings;
+};
+
+}  // namespace framewire

@@ -1,0 +1,45 @@
+// JPEG bytes in, JPEG bytes out, on the calling thread.
+#pragma once
+
+#include <cstdint>
+#include <framewire/image.hpp>
+#include <framewire/options.hpp>
+#include <framewire/status.hpp>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace framewire {
+
+/// The result of one resize: a complete JPEG stream and what was done to make it.
+struct Resized {
+  std::vector<std::uint8_t> bytes;
+  Report report;
+};
+
+/// Resizes JPEGs with one codec, chosen by ResizeOptions::codec at each call.
+///
+/// Thread safety: const member functions may be called from any number of threads at once; each
+/// call works on the calling thread and keeps a workspace, reused by later calls, in the object.
+class Resizer {
+ public:
+  Resizer();
+  ~Resizer();
+  Resizer(Resizer&&) noexcept;
+  Resizer& operator=(Resizer&&) noexcept;
+
+  /// Decodes, crops, resizes, converts and encodes one JPEG.
+  ///
+  /// @param jpeg  host, one JPEG stream; read only, not kept
+  /// @return invalid_input for bytes that are no JPEG or, with strict, only decode with warnings;
+  ///         unsupported for 12-bit, lossless and hierarchical files; too_large for a limit;
+  ///         deadline when limits.deadline_ms has passed; busy when memory ran out
+  [[nodiscard]] Result<Resized> resize(std::span<const std::uint8_t> jpeg,
+                                       const ResizeOptions& options) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace framewire

@@ -1,0 +1,31 @@
+// Monotonic time and deadlines.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace framewire::base {
+
+using Clock = std::chrono::steady_clock;
+
+/// Microseconds from `start` to now.
+[[nodiscard]] inline double elapsed_us(Clock::time_point start) noexcept {
+  return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+}
+
+/// A moment after which work is refused; never passes when made from 0.
+class Deadline {
+ public:
+  Deadline() = default;
+  explicit Deadline(std::uint32_t after_ms) {
+    if (after_ms != 0) end_ = Clock::now() + std::chrono::milliseconds(after_ms);
+  }
+  [[nodiscard]] bool passed() const noexcept {
+    return end_ != Clock::time_point::max() && Clock::now() >= end_;
+  }
+
+ private:
+  Clock::time_point end_ = Clock::time_point::max();
+};
+
+}  // namespace framewire::base

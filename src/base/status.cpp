@@ -1,0 +1,43 @@
+#include <fmt/format.h>
+
+#include <framewire/image.hpp>
+#include <framewire/status.hpp>
+
+namespace framewire {
+
+std::string_view to_string(StatusCode code) noexcept {
+  switch (code) {
+    case StatusCode::kInvalidInput: return "invalid_input";
+    case StatusCode::kUnsupported: return "unsupported";
+    case StatusCode::kTooLarge: return "too_large";
+    case StatusCode::kBusy: return "busy";
+    case StatusCode::kDeadline: return "deadline";
+    case StatusCode::kIoError: return "io_error";
+    case StatusCode::kDeviceLost: return "device_lost";
+    case StatusCode::kPeerLost: return "peer_lost";
+    case StatusCode::kDenied: return "denied";
+    case StatusCode::kInternal: return "internal";
+  }
+  return "internal";
+}
+
+std::string_view to_string(CodecKind kind) noexcept {
+  switch (kind) {
+    case CodecKind::kAuto: return "auto";
+    case CodecKind::kReference: return "reference";
+    case CodecKind::kTurbo: return "turbo";
+    case CodecKind::kCuda: return "cuda";
+    case CodecKind::kNvjpeg: return "nvjpeg";
+  }
+  return "auto";
+}
+
+std::string Status::to_string() const {
+  std::string text(framewire::to_string(code_));
+  if (!subject_.empty()) text += ": " + subject_;
+  text += ": " + message_;
+  if (offset_) text += fmt::format(" (at byte {})", *offset_);
+  return text;
+}
+
+}  // namespace framewire

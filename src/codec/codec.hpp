@@ -1,0 +1,83 @@
+// The interface that every codec implements. Implementations never include one another.
+#pragma once
+
+#include <base/clock.hpp>
+#include <cstdint>
+#include <framewire/image.hpp>
+#include <framewire/status.hpp>
+#include <jpeg/types.hpp>
+#include <plan/plan.hpp>
+#include <vector>
+
+namespace framewire::color {
+class Converter;
+}
+
+namespace framewire::codec {
+
+/// One 8-bit plane in host memory; rows are contiguous, pitch = width.
+struct Plane {
+  std::int32_t width_px = 0;
+  std::int32_t height_px = 0;
+  std::vector<std::uint8_t> samples;  ///< [height_px][width_px]
+};
+
+/// All planes of one picture, in component order.
+struct Planes {
+  std::vector<Plane> planes;
+};
+
+/// What one call takes besides the file and the plan.
+struct Context {
+  base::Deadline deadline;
+  bool strict = false;  ///< refuse what would only decode with warnings
+  std::uint32_t max_scans = 100;
+  /// Per-pixel conversion of the kConvert path; null on the planar path. Not owned.
+  const color::Converter* converter = nullptr;
+};
+
+/// What one call tells besides its bytes.
+struct Outcome {
+  int quality = 0;
+  double decode_resample_us = 0;
+  double encode_us = 0;
+  std::vector<Warning> warnings;
+};
+
+/// Decodes, transforms and encodes single images on the calling thread.
+///
+/// Thread safety: const functions may run on many threads at once.
+/// Undecoded regions (truncation, missing scans) are mid-grey: coefficients that no scan delivered
+/// are zero, so samples are 128; an MCU in which the data ends reads zero bits to its end.
+class Codec {
+ public:
+  Codec() = default;
+  Codec(const Codec&) = delete;
+  Codec& operator=(const Codec&) = delete;
+  virtual ~Codec() = default;
+
+  [[nodiscard]] virtual CodecKind kind() const noexcept = 0;
+  [[nodiscard]] virtual plan::Capabilities capabilities() const noexcept = 0;
+
+  /// Decodes every component at its own sampling, scaled by decode_scale / 8.
+  /// @param decode_scale  8, 4, 2 or 1; plane sizes are ⌈component size × scale / 8⌉
+  /// @return invalid_input where nothing can be decoded, or with strict on any warning; unsupported;
+  ///         deadline; busy
+  [[nodiscard]] virtual Result<Planes> decode(const jpeg::JpegFile& file, int decode_scale,
+                                              const Context& context, Outcome& outcome) const = 0;
+
+  /// Appends a JPEG from DQT to EOI (no SOI, no APPn) to `out`.
+  /// @param planes  one a component, ⌈output size × sampling / max sampling⌉ each
+  /// @return internal for planes that do not fit the plan; deadline; busy
+  [[nodiscard]] virtual Result<void> encode(const Planes& planes, const plan::EncodePlan& plan,
+                                            const Context& context, std::vector<std::uint8_t>& out,
+                                            Outcome& outcome) const = 0;
+
+  /// The whole path: decode, resample, colour, sharpen, orient, pad, encode; appends like encode().
+  [[nodiscard]] virtual Result<void> transcode(const jpeg::JpegFile& file, const plan::Plan& plan,
+                                               const Context& context,
+                                               std::vector<std::uint8_t>& out,
+                                               Outcome& outcome) const = 0;
+};
+
+}  // namespace framewire::codec
