@@ -59,12 +59,14 @@ class Codec {
   [[nodiscard]] virtual CodecKind kind() const noexcept = 0;
   [[nodiscard]] virtual plan::Capabilities capabilities() const noexcept = 0;
 
-  /// Decodes every component at its own sampling, scaled by decode_scale / 8.
-  /// @param decode_scale  8, 4, 2 or 1; plane sizes are ⌈component size × scale / 8⌉
-  /// @return invalid_input where nothing can be decoded, or with strict on any warning; unsupported;
-  ///         deadline; busy
-  [[nodiscard]] virtual Result<Planes> decode(const jpeg::JpegFile& file, int decode_scale,
-                                              const Context& context, Outcome& outcome) const = 0;
+  /// Decodes every component at its own sampling, scaled by scales[component] / 8.
+  /// @param scales  as the planner gives under capabilities(); plane sizes are
+  ///                ⌈component size × scale / 8⌉
+  /// @return invalid_input where nothing can be decoded, or with strict on any warning; unsupported,
+  ///         also for scales that capabilities() does not promise; deadline; busy
+  [[nodiscard]] virtual Result<Planes> decode(const jpeg::JpegFile& file,
+                                              const plan::Scales& scales, const Context& context,
+                                              Outcome& outcome) const = 0;
 
   /// Appends a JPEG from DQT to EOI (no SOI, no APPn) to `out`.
   /// @param planes  one a component, ⌈output size × sampling / max sampling⌉ each

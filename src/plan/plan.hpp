@@ -9,6 +9,10 @@
 
 namespace framewire::plan {
 
+/// N of the N/8 scaled decode of each component: 8, 4, 2 or 1.
+using Scales = std::array<int, jpeg::kMaxComponents>;
+inline constexpr Scales kFullScale{8, 8, 8, 8};
+
 struct Rect {
   std::int32_t x = 0;
   std::int32_t y = 0;
@@ -63,7 +67,7 @@ struct Plan {
   int orientation = 1;  ///< applied after resampling, 1 to 8
   std::int32_t resized_width_px = 0;  ///< of the resampled picture, before orientation
   std::int32_t resized_height_px = 0;
-  int decode_scale = 8;  ///< N of the N/8 scaled decode of every component: 8, 4, 2 or 1
+  Scales scales = kFullScale;  ///< of each input component
   Kernel kernel = Kernel::kLanczos3;
   ColorPath color_path = ColorPath::kPlanar;
   /// For kPlanar: one a written component. For kConvert: one an input component, at full size.
@@ -81,7 +85,14 @@ struct Plan {
 /// What a codec can do; the planner never asks for more.
 struct Capabilities {
   bool scaled_decode = true;  ///< 4/8, 2/8, 1/8 besides 8/8
+  /// Each component may take its own scale. Otherwise one scale N is chosen for the component of
+  /// highest sampling and the others follow by coupled_scales().
+  bool independent_scales = true;
 };
+
+/// The scales that libjpeg's API gives when asked for `scale`/8: a subsampled component is doubled
+/// as long as that stays within 8 and does not exceed the resolution of the densest component.
+[[nodiscard]] Scales coupled_scales(const jpeg::FrameHeader& frame, int scale) noexcept;
 
 /// The output geometry alone, for callers without a file (HTTP, tests): see docs/geometry.md.
 /// @param width_px, height_px  oriented size of the source image
