@@ -11,14 +11,26 @@ if(FRAMEWIRE_SANITIZE)
   target_link_options(framewire_flags INTERFACE -fsanitize=${FRAMEWIRE_SANITIZE})
 endif()
 
-# framewire_module(NAME DEPENDS …): every .cpp of the calling folder becomes fw_NAME.
+# framewire_module(NAME DEPENDS …): every .cpp of the calling folder becomes fw_NAME; every .cu too
+# where CUDA is on. A room of headers alone becomes an interface library.
 function(framewire_module name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  if(FRAMEWIRE_CUDA)
+    file(GLOB cuda_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cu")
+    list(APPEND sources ${cuda_sources})
+  endif()
+  set(includes "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include"
+    "${PROJECT_BINARY_DIR}/include")
+  if(NOT sources)
+    add_library(fw_${name} INTERFACE)
+    target_include_directories(fw_${name} INTERFACE ${includes})
+    target_link_libraries(fw_${name} INTERFACE tl::expected ${ARG_DEPENDS})
+    return()
+  endif()
   add_library(fw_${name} STATIC ${sources})
   set_target_properties(fw_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
-  target_include_directories(fw_${name} PUBLIC
-    "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
+  target_include_directories(fw_${name} PUBLIC ${includes})
   target_link_libraries(fw_${name} PUBLIC tl::expected ${ARG_DEPENDS}
     PRIVATE framewire_flags ${ARG_PRIVATE_DEPENDS})
   set_property(GLOBAL APPEND PROPERTY FRAMEWIRE_MODULES fw_${name})
