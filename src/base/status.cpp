@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-
 #include <framewire/image.hpp>
 #include <framewire/status.hpp>
 
@@ -7,27 +6,42 @@ namespace framewire {
 
 std::string_view to_string(StatusCode code) noexcept {
   switch (code) {
-    case StatusCode::kInvalidInput: return "invalid_input";
-    case StatusCode::kUnsupported: return "unsupported";
-    case StatusCode::kTooLarge: return "too_large";
-    case StatusCode::kBusy: return "busy";
-    case StatusCode::kDeadline: return "deadline";
-    case StatusCode::kIoError: return "io_error";
-    case StatusCode::kDeviceLost: return "device_lost";
-    case StatusCode::kPeerLost: return "peer_lost";
-    case StatusCode::kDenied: return "denied";
-    case StatusCode::kInternal: return "internal";
+    case StatusCode::kInvalidInput:
+      return "invalid_input";
+    case StatusCode::kUnsupported:
+      return "unsupported";
+    case StatusCode::kTooLarge:
+      return "too_large";
+    case StatusCode::kBusy:
+      return "busy";
+    case StatusCode::kDeadline:
+      return "deadline";
+    case StatusCode::kIoError:
+      return "io_error";
+    case StatusCode::kDeviceLost:
+      return "device_lost";
+    case StatusCode::kPeerLost:
+      return "peer_lost";
+    case StatusCode::kDenied:
+      return "denied";
+    case StatusCode::kInternal:
+      return "internal";
   }
   return "internal";
 }
 
 std::string_view to_string(CodecKind kind) noexcept {
   switch (kind) {
-    case CodecKind::kAuto: return "auto";
-    case CodecKind::kReference: return "reference";
-    case CodecKind::kTurbo: return "turbo";
-    case CodecKind::kCuda: return "cuda";
-    case CodecKind::kNvjpeg: return "nvjpeg";
+    case CodecKind::kAuto:
+      return "auto";
+    case CodecKind::kReference:
+      return "reference";
+    case CodecKind::kTurbo:
+      return "turbo";
+    case CodecKind::kCuda:
+      return "cuda";
+    case CodecKind::kNvjpeg:
+      return "nvjpeg";
   }
   return "auto";
 }

@@ -62,7 +62,8 @@ class Codec {
   /// Decodes every component at its own sampling, scaled by scales[component] / 8.
   /// @param scales  as the planner gives under capabilities(); plane sizes are
   ///                ⌈component size × scale / 8⌉
-  /// @return invalid_input where nothing can be decoded, or with strict on any warning; unsupported,
+  /// @return invalid_input where nothing can be decoded, or with strict on any warning;
+  /// unsupported,
   ///         also for scales that capabilities() does not promise; deadline; busy
   [[nodiscard]] virtual Result<Planes> decode(const jpeg::JpegFile& file,
                                               const plan::Scales& scales, const Context& context,

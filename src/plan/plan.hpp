@@ -63,8 +63,8 @@ struct EncodePlan {
 };
 
 struct Plan {
-  Rect source;          ///< the part used, in stored (not oriented) full-size pixels
-  int orientation = 1;  ///< applied after resampling, 1 to 8
+  Rect source;                        ///< the part used, in stored (not oriented) full-size pixels
+  int orientation = 1;                ///< applied after resampling, 1 to 8
   std::int32_t resized_width_px = 0;  ///< of the resampled picture, before orientation
   std::int32_t resized_height_px = 0;
   Scales scales = kFullScale;  ///< of each input component
@@ -97,10 +97,10 @@ struct Capabilities {
 /// The output geometry alone, for callers without a file (HTTP, tests): see docs/geometry.md.
 /// @param width_px, height_px  oriented size of the source image
 struct Geometry {
-  Rect source;                      ///< oriented coordinates
+  Rect source;                        ///< oriented coordinates
   std::int32_t picture_width_px = 0;  ///< what `source` is resampled to
   std::int32_t picture_height_px = 0;
-  std::int32_t canvas_width_px = 0;   ///< the output's size; larger than the picture only if padded
+  std::int32_t canvas_width_px = 0;  ///< the output's size; larger than the picture only if padded
   std::int32_t canvas_height_px = 0;
   std::int32_t offset_x_px = 0;  ///< of the picture in the canvas
   std::int32_t offset_y_px = 0;

@@ -12,11 +12,16 @@ namespace framewire::transform {
 /// Half width of a kernel at scale 1, in samples.
 FW_HD constexpr double kernel_support(Kernel kernel) {
   switch (kernel) {
-    case Kernel::kLanczos3: return 3.0;
-    case Kernel::kBicubic: return 2.0;
-    case Kernel::kBilinear: return 1.0;
-    case Kernel::kArea: return 0.5;
-    case Kernel::kNearest: return 0.0;
+    case Kernel::kLanczos3:
+      return 3.0;
+    case Kernel::kBicubic:
+      return 2.0;
+    case Kernel::kBilinear:
+      return 1.0;
+    case Kernel::kArea:
+      return 0.5;
+    case Kernel::kNearest:
+      return 0.0;
   }
   return 0.0;
 }
@@ -34,11 +39,14 @@ FW_HD inline double kernel_value(Kernel kernel, double x) {
   const double a = std::fabs(x);
   if (a >= kernel_support(kernel)) return 0.0;
   switch (kernel) {
-    case Kernel::kLanczos3: return sinc(a) * sinc(a / 3.0);
+    case Kernel::kLanczos3:
+      return sinc(a) * sinc(a / 3.0);
     case Kernel::kBicubic:
       return a <= 1.0 ? (1.5 * a - 2.5) * a * a + 1.0 : ((-0.5 * a + 2.5) * a - 4.0) * a + 2.0;
-    case Kernel::kBilinear: return 1.0 - a;
-    default: return 1.0;
+    case Kernel::kBilinear:
+      return 1.0 - a;
+    default:
+      return 1.0;
   }
 }
 

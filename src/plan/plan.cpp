@@ -1,0 +1,227 @@
+#include <algorithm>
+#include <array>
+#include <base/checked.hpp>
+#include <jpeg/parser.hpp>
+#include <plan/plan.hpp>
+
+namespace framewire::plan {
+namespace {
+
+using jpeg::ColorModel;
+using jpeg::FrameHeader;
+
+/// Chroma sample size in output pixels, as displayed.
+struct ChromaStep {
+  int x = 1;
+  int y = 1;
+};
+
+/// Axes of the stored picture relative to the displayed one (EXIF orientation 1 to 8).
+struct Axes {
+  bool swapped = false;  ///< stored x runs along displayed y
+  bool flip_x = false;   ///< stored x runs backwards
+  bool flip_y = false;
+};
+
+Axes axes_of(int orientation) {
+  return {orientation >= 5,
+          orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8,
+          orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7};
+}
+
+/// A rectangle of the displayed picture, in stored coordinates.
+Rect to_stored(const Rect& shown, const Axes& axes, const FrameHeader& frame) {
+  Rect r = shown;
+  if (axes.swapped) r = {shown.y, shown.x, shown.height, shown.width};
+  if (axes.flip_x) r.x = frame.width_px - r.x - r.width;
+  if (axes.flip_y) r.y = frame.height_px - r.y - r.height;
+  return r;
+}
+
+/// The input's own chroma step as displayed, where an encoder can write it.
+ChromaStep input_step(const FrameHeader& frame, const Axes& axes) {
+  const auto& y = frame.components[0];
+  const auto& cb = frame.components[1];
+  const auto& cr = frame.components[2];
+  const bool plain = frame.component_count == 3 && y.h == frame.h_max && y.v == frame.v_max &&
+                     cb.h == cr.h && cb.v == cr.v && y.h % cb.h == 0 && y.v % cb.v == 0;
+  if (!plain) return {1, 1};
+  const ChromaStep stored{y.h / cb.h, y.v / cb.v};
+  if (stored.x * stored.y > 8) return {1, 1};  // more than ten blocks an MCU
+  return axes.swapped ? ChromaStep{stored.y, stored.x} : stored;
+}
+
+ChromaStep output_step(Sampling sampling, const jpeg::JpegFile& file, const Axes& axes) {
+  switch (sampling) {
+    case Sampling::k422:
+      return {2, 1};
+    case Sampling::k420:
+      return {2, 2};
+    case Sampling::k440:
+      return {1, 2};
+    case Sampling::kKeep:
+      return file.color_model == ColorModel::kYcbcr ? input_step(file.frame, axes) : ChromaStep{};
+    case Sampling::k444:
+    case Sampling::kGray:
+      break;
+  }
+  return {1, 1};
+}
+
+OutputModel output_model(const jpeg::JpegFile& file, const ResizeOptions& options) {
+  if (file.color_model == ColorModel::kGray) return OutputModel::kGray;
+  const bool cmyk = file.color_model == ColorModel::kCmyk || file.color_model == ColorModel::kYcck;
+  if (cmyk && options.color == ColorMode::kKeep) return OutputModel::kCmyk;
+  return options.sampling == Sampling::kGray ? OutputModel::kGray : OutputModel::kYcbcr;
+}
+
+EncodePlan make_encode_plan(const Geometry& geometry, OutputModel model, ChromaStep step,
+                            const ResizeOptions& options) {
+  EncodePlan encode;
+  encode.width_px = geometry.canvas_width_px;
+  encode.height_px = geometry.canvas_height_px;
+  encode.model = model;
+  encode.component_count = model == OutputModel::kGray ? 1 : model == OutputModel::kCmyk ? 4 : 3;
+  if (model == OutputModel::kYcbcr) {
+    encode.h[0] = static_cast<std::uint8_t>(step.x);
+    encode.v[0] = static_cast<std::uint8_t>(step.y);
+  }
+  encode.quality = options.quality;
+  encode.progressive = options.progressive;
+  encode.optimize_huffman = options.optimize_huffman;
+  encode.restart_interval_mcus = options.restart_interval_mcus;
+  encode.max_bytes = options.max_bytes;
+  return encode;
+}
+
+/// One axis of one plane at full decode scale. `factor` is the output sample's width in output
+/// pixels, `density` the component's samples per full-size pixel.
+AxisMap map_axis(std::int32_t source_start, std::int32_t source_size, std::int32_t picture_size,
+                 int factor, bool flipped, std::int32_t component_size, double density) {
+  AxisMap axis;
+  axis.in_size = component_size;
+  axis.out_size = base::ceil_div(picture_size, static_cast<std::int32_t>(factor));
+  const double pixel = static_cast<double>(source_size) / picture_size;
+  // The sample grid starts at the displayed edge; seen from the other end of an axis whose size is
+  // no multiple of the factor, it starts before the picture.
+  const double shift = flipped ? picture_size - static_cast<double>(factor) * axis.out_size : 0.0;
+  axis.origin = (source_start + shift * pixel) * density;
+  axis.step = factor * pixel * density;
+  return axis;
+}
+
+PlanePlan map_plane(const Plan& plan, const FrameHeader& frame, int component, ChromaStep step,
+                    const Axes& axes) {
+  const auto& c = frame.components[static_cast<std::size_t>(component)];
+  PlanePlan plane;
+  plane.component = component;
+  plane.x = map_axis(plan.source.x, plan.source.width, plan.resized_width_px, step.x, axes.flip_x,
+                     c.width_px, static_cast<double>(c.h) / frame.h_max);
+  plane.y = map_axis(plan.source.y, plan.source.height, plan.resized_height_px, step.y, axes.flip_y,
+                     c.height_px, static_cast<double>(c.v) / frame.v_max);
+  return plane;
+}
+
+/// Block shrinking alone aliases: the filter must have this much left to do.
+constexpr double kLeastFilterStep = 2.0;
+
+/// Whether decoding at `scale`/8 leaves enough of the reduction to the filter, in both axes.
+bool leaves_enough(const PlanePlan& plane, int scale) {
+  return std::min(plane.x.step, plane.y.step) * scale / 8.0 >= kLeastFilterStep - 1e-9;
+}
+
+Scales choose_scales(const Plan& plan, const FrameHeader& frame, const Capabilities& capabilities) {
+  Scales scales = kFullScale;
+  if (!capabilities.scaled_decode || plan.kernel == Kernel::kNearest) return scales;
+  constexpr std::array<int, 3> kReduced{1, 2, 4};
+  const auto all_planes = [&](const Scales& s) {
+    return std::all_of(plan.planes.begin(), plan.planes.begin() + plan.plane_count,
+                       [&](const PlanePlan& p) {
+                         return leaves_enough(p, s[static_cast<std::size_t>(p.component)]);
+                       });
+  };
+  if (!capabilities.independent_scales) {
+    for (const int n : kReduced)
+      if (const Scales s = coupled_scales(frame, n); all_planes(s)) return s;
+    return scales;
+  }
+  for (int i = 0; i < plan.plane_count; ++i) {
+    const PlanePlan& plane = plan.planes[static_cast<std::size_t>(i)];
+    for (const int n : kReduced)
+      if (leaves_enough(plane, n)) {
+        scales[static_cast<std::size_t>(plane.component)] = n;
+        break;
+      }
+  }
+  return scales;
+}
+
+void apply_scale(AxisMap& axis, int scale) {
+  axis.in_size = base::ceil_div(axis.in_size * scale, 8);
+  axis.origin = axis.origin * scale / 8.0;
+  axis.step = axis.step * scale / 8.0;
+}
+
+}  // namespace
+
+Scales coupled_scales(const FrameHeader& frame, int scale) noexcept {
+  Scales scales = kFullScale;
+  for (int i = 0; i < frame.component_count; ++i) {
+    const auto& c = frame.components[static_cast<std::size_t>(i)];
+    int n = scale;
+    while (n < 8 && (frame.h_max * scale) % (c.h * n * 2) == 0 &&
+           (frame.v_max * scale) % (c.v * n * 2) == 0)
+      n *= 2;
+    scales[static_cast<std::size_t>(i)] = n;
+  }
+  return scales;
+}
+
+Result<Plan> make_plan(const jpeg::JpegFile& file, const ResizeOptions& options,
+                       const Capabilities& capabilities, bool convertible_icc) {
+  if (auto ok = jpeg::check_supported(file); !ok) return fail(ok.error());
+  const FrameHeader& frame = file.frame;
+  Plan plan;
+  plan.orientation = options.auto_orient ? file.orientation : 1;
+  const Axes axes = axes_of(plan.orientation);
+  auto geometry = make_geometry(axes.swapped ? frame.height_px : frame.width_px,
+                                axes.swapped ? frame.width_px : frame.height_px, options);
+  if (!geometry) return fail(geometry.error());
+
+  const OutputModel model = output_model(file, options);
+  const ChromaStep step =
+      model == OutputModel::kYcbcr ? output_step(options.sampling, file, axes) : ChromaStep{1, 1};
+  plan.encode = make_encode_plan(*geometry, model, step, options);
+  plan.source = to_stored(geometry->source, axes, frame);
+  plan.resized_width_px = geometry->picture_width_px;
+  plan.resized_height_px = geometry->picture_height_px;
+  if (axes.swapped) std::swap(plan.resized_width_px, plan.resized_height_px);
+  plan.kernel = options.kernel;
+  plan.sharpen_sigma = options.sharpen_sigma;
+  plan.background = options.background;
+  plan.placement = {geometry->offset_x_px / step.x * step.x,
+                    geometry->offset_y_px / step.y * step.y, geometry->picture_width_px,
+                    geometry->picture_height_px};
+
+  plan.convert_icc = convertible_icc && options.color == ColorMode::kSrgb;
+  const bool planar_model =
+      file.color_model == ColorModel::kGray || file.color_model == ColorModel::kYcbcr;
+  plan.color_path = planar_model && !plan.convert_icc ? ColorPath::kPlanar : ColorPath::kConvert;
+  const bool planar = plan.color_path == ColorPath::kPlanar;
+  plan.plane_count = planar ? plan.encode.component_count : frame.component_count;
+  for (int i = 0; i < plan.plane_count; ++i) {
+    ChromaStep sample;
+    if (planar && i > 0) sample = axes.swapped ? ChromaStep{step.y, step.x} : step;
+    plan.planes[static_cast<std::size_t>(i)] = map_plane(plan, frame, i, sample, axes);
+  }
+  plan.scales = choose_scales(plan, frame, capabilities);
+  for (int i = 0; i < plan.plane_count; ++i) {
+    PlanePlan& plane = plan.planes[static_cast<std::size_t>(i)];
+    const int scale = plan.scales[static_cast<std::size_t>(plane.component)];
+    apply_scale(plane.x, scale);
+    apply_scale(plane.y, scale);
+  }
+  return plan;
+}
+
+}  // namespace framewire::plan
