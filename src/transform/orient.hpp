@@ -1,0 +1,48 @@
+// EXIF orientation as an index map.
+//
+// Source: CIPA DC-008 (EXIF 2.3), 4.6.4 tag 274.
+#pragma once
+
+#include <base/host_device.hpp>
+#include <cstdint>
+
+namespace framewire::transform {
+
+struct Position {
+  std::int32_t x;
+  std::int32_t y;
+  FW_HD friend constexpr bool operator==(const Position& a, const Position& b) {
+    return a.x == b.x && a.y == b.y;
+  }
+};
+
+/// Orientations 5 to 8 exchange width and height.
+FW_HD constexpr bool swaps_axes(int orientation) { return orientation >= 5 && orientation <= 8; }
+
+/// Where, in a stored picture of width_px × height_px, the sample lies that is shown at `shown`.
+/// Values other than 2 to 8 read as 1.
+FW_HD constexpr Position stored_position(int orientation, Position shown, std::int32_t width_px,
+                                         std::int32_t height_px) {
+  const std::int32_t right = width_px - 1;
+  const std::int32_t bottom = height_px - 1;
+  switch (orientation) {
+    case 2:
+      return {right - shown.x, shown.y};
+    case 3:
+      return {right - shown.x, bottom - shown.y};
+    case 4:
+      return {shown.x, bottom - shown.y};
+    case 5:
+      return {shown.y, shown.x};
+    case 6:
+      return {shown.y, bottom - shown.x};
+    case 7:
+      return {right - shown.y, bottom - shown.x};
+    case 8:
+      return {right - shown.y, shown.x};
+    default:
+      return shown;
+  }
+}
+
+}  // namespace framewire::transform
