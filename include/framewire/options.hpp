@@ -78,6 +78,7 @@ struct OptionSpec {
   std::string_view choices;        ///< "fit|fill|…" where the value is one of a few words
   std::string_view default_value;  ///< as it would be written; empty where there is none
   std::string_view help;           ///< one line
+  std::string_view group;          ///< heading under which to show it: "Size", "Encoding", …
 };
 
 /// Every option, in the order in which to show them. Static storage.

@@ -1,0 +1,179 @@
+#include <fmt/format.h>
+#include <base/options_table.hpp>
+#include <base/options_values.hpp>
+
+namespace framewire::options {
+namespace {
+
+using Options = ResizeOptions;
+using Text = std::string_view;
+constexpr std::uint64_t kBytes = 1024;
+constexpr std::uint64_t kPixels = 1000;
+constexpr auto kOutput = Affects::kOutput;
+constexpr auto kNothing = Affects::kNothing;
+
+// Indexed by the enumerators' values.
+constexpr Text kResizeWords[] = {"fit", "fill", "fill-down", "force", "auto"};
+constexpr Text kGravityWords[] = {"no",   "so",   "ea",   "we", "noea",
+                                  "nowe", "soea", "sowe", "ce", "fp:X:Y"};
+constexpr Text kKernelWords[] = {"lanczos3", "bicubic", "bilinear", "area", "nearest"};
+constexpr Text kSamplingWords[] = {"keep", "444", "422", "420", "440", "gray"};
+constexpr Text kMetadataWords[] = {"strip", "copyright", "keep"};
+constexpr Text kColorWords[] = {"srgb", "keep"};
+constexpr Text kGainMapWords[] = {"keep", "drop"};
+constexpr Text kCodecWords[] = {"auto", "reference", "turbo"};
+
+constexpr Text kSizeAccepted = "WxH, Wx, xH or W, sides 1 to 65500";
+constexpr Text kFlagAccepted = "true or false";
+constexpr Text kBytesAccepted = "a number of bytes, with k, M or G for powers of 1024";
+constexpr Text kPixelsAccepted = "a number of pixels from 1, with k, M or G for powers of 1000";
+
+bool parse_gravity(Gravity& gravity, Text text) {
+  const std::span<const Text> anchors(kGravityWords, std::size(kGravityWords) - 1);
+  if (parse_word(text, anchors, gravity.anchor)) return true;
+  if (text.substr(0, 3) != "fp:") return false;
+  text.remove_prefix(3);
+  const auto colon = text.find(':');
+  if (colon == Text::npos) return false;
+  gravity.anchor = Gravity::Anchor::kFocus;
+  return parse_real(text.substr(0, colon), 0, 1, gravity.focus_x) &&
+         parse_real(text.substr(colon + 1), 0, 1, gravity.focus_y);
+}
+
+std::string print_gravity(const Gravity& gravity) {
+  if (gravity.anchor != Gravity::Anchor::kFocus) return print_word(gravity.anchor, kGravityWords);
+  return fmt::format("fp:{}:{}", print_real(gravity.focus_x), print_real(gravity.focus_y));
+}
+
+// clang-format off
+constexpr OptionRow kRows[] = {
+    {"size", "WxH", {}, kSizeAccepted, "Size",
+     "size of the output; either side may be left out", kOutput,
+     [](Options& o, Text t) { return parse_size(t, o.width_px, o.height_px); },
+     [](const Options& o) { return print_size(o.width_px, o.height_px); }},
+    {"resize", "MODE", kResizeWords, {}, "Size",
+     "how size and aspect ratio are reconciled", kOutput,
+     [](Options& o, Text t) { return parse_word(t, kResizeWords, o.resize); },
+     [](const Options& o) { return print_word(o.resize, kResizeWords); }},
+    {"enlarge", "", {}, kFlagAccepted, "Size",
+     "allow outputs larger than the input", kOutput,
+     [](Options& o, Text t) { return parse_flag(t, o.enlarge); },
+     [](const Options& o) { return print_flag(o.enlarge); }},
+    {"crop", "WxH", {}, kSizeAccepted, "Size",
+     "part of the input to use, in its pixels, placed by --gravity", kOutput,
+     [](Options& o, Text t) { return parse_size(t, o.crop_width_px, o.crop_height_px); },
+     [](const Options& o) { return print_size(o.crop_width_px, o.crop_height_px); }},
+    {"gravity", "ANCHOR", kGravityWords, {}, "Size",
+     "part that survives a crop: a compass point, the centre, or fp:X:Y from 0 to 1", kOutput,
+     [](Options& o, Text t) { return parse_gravity(o.gravity, t); },
+     [](const Options& o) { return print_gravity(o.gravity); }},
+    {"dpr", "FACTOR", {}, "a number from 0.1 to 10", "Size",
+     "multiplies both sides of --size", kOutput,
+     [](Options& o, Text t) { return parse_real(t, 0.1, 10, o.dpr); },
+     [](const Options& o) { return print_real(o.dpr); }},
+    {"background", "RRGGBB", {}, "six hexadecimal digits, RRGGBB", "Size",
+     "pad to exactly --size with this colour", kOutput,
+     [](Options& o, Text t) { return o.has_background = parse_rgb(t, o.background); },
+     [](const Options& o) { return o.has_background ? print_rgb(o.background) : ""; }},
+    {"kernel", "NAME", kKernelWords, {}, "Picture",
+     "resampling filter", kOutput,
+     [](Options& o, Text t) { return parse_word(t, kKernelWords, o.kernel); },
+     [](const Options& o) { return print_word(o.kernel, kKernelWords); }},
+    {"sharpen", "SIGMA", {}, "a number from 0 to 10", "Picture",
+     "unsharp mask of this radius in output pixels; 0 is off", kOutput,
+     [](Options& o, Text t) { return parse_real(t, 0, 10, o.sharpen_sigma); },
+     [](const Options& o) { return print_real(o.sharpen_sigma); }},
+    {"color", "MODE", kColorWords, {}, "Picture",
+     "convert embedded profiles to sRGB, or keep the samples and the profile", kOutput,
+     [](Options& o, Text t) { return parse_word(t, kColorWords, o.color); },
+     [](const Options& o) { return print_word(o.color, kColorWords); }},
+    {"no-auto-orient", "", {}, kFlagAccepted, "Picture",
+     "ignore the EXIF orientation", kOutput,
+     [](Options& o, Text t) {
+       bool off = false;
+       if (!parse_flag(t, off)) return false;
+       o.auto_orient = !off;
+       return true;
+     },
+     [](const Options& o) { return print_flag(!o.auto_orient); }},
+    {"quality", "N", {}, "a whole number from 1 to 100", "Encoding",
+     "JPEG quality, 1 to 100", kOutput,
+     [](Options& o, Text t) { return parse_integer(t, 1, 100, o.quality); },
+     [](const Options& o) { return fmt::format("{}", o.quality); }},
+    {"sampling", "MODE", kSamplingWords, {}, "Encoding",
+     "chroma sampling of the output", kOutput,
+     [](Options& o, Text t) { return parse_word(t, kSamplingWords, o.sampling); },
+     [](const Options& o) { return print_word(o.sampling, kSamplingWords); }},
+    {"progressive", "", {}, kFlagAccepted, "Encoding",
+     "write a progressive JPEG", kOutput,
+     [](Options& o, Text t) { return parse_flag(t, o.progressive); },
+     [](const Options& o) { return print_flag(o.progressive); }},
+    {"optimize-huffman", "", {}, kFlagAccepted, "Encoding",
+     "compute Huffman tables for each output: smaller and slower", kOutput,
+     [](Options& o, Text t) { return parse_flag(t, o.optimize_huffman); },
+     [](const Options& o) { return print_flag(o.optimize_huffman); }},
+    {"restart-interval", "MCUS", {}, "a whole number from 0 to 65535", "Encoding",
+     "MCUs between restart markers; 0 writes none", kOutput,
+     [](Options& o, Text t) { return parse_integer(t, 0, 65'535, o.restart_interval_mcus); },
+     [](const Options& o) { return fmt::format("{}", o.restart_interval_mcus); }},
+    {"max-bytes", "N", {}, kBytesAccepted, "Encoding",
+     "lower the quality until the output fits; 0 is no bound", kOutput,
+     [](Options& o, Text t) { return parse_count(t, kBytes, 0, o.max_bytes); },
+     [](const Options& o) { return print_count(o.max_bytes, kBytes); }},
+    {"metadata", "MODE", kMetadataWords, {}, "Encoding",
+     "which metadata the output carries", kOutput,
+     [](Options& o, Text t) { return parse_word(t, kMetadataWords, o.metadata); },
+     [](const Options& o) { return print_word(o.metadata, kMetadataWords); }},
+    {"gain-map", "MODE", kGainMapWords, {}, "Encoding",
+     "resize an Ultra HDR gain map with the image, or drop it", kOutput,
+     [](Options& o, Text t) { return parse_word(t, kGainMapWords, o.gain_map); },
+     [](const Options& o) { return print_word(o.gain_map, kGainMapWords); }},
+    {"codec", "NAME", kCodecWords, {}, "Processing",
+     "implementation to use; only auto falls back to another", kNothing,
+     [](Options& o, Text t) { return parse_word(t, kCodecWords, o.codec); },
+     [](const Options& o) { return std::string(to_string(o.codec)); }},
+    {"strict", "", {}, kFlagAccepted, "Processing",
+     "refuse inputs that decode only with warnings", kOutput,
+     [](Options& o, Text t) { return parse_flag(t, o.strict); },
+     [](const Options& o) { return print_flag(o.strict); }},
+    {"max-input-bytes", "N", {}, kBytesAccepted, "Limits",
+     "refuse larger files", kNothing,
+     [](Options& o, Text t) { return parse_count(t, kBytes, 1, o.limits.max_input_bytes); },
+     [](const Options& o) { return print_count(o.limits.max_input_bytes, kBytes); }},
+    {"max-input-pixels", "N", {}, kPixelsAccepted, "Limits",
+     "refuse inputs of more pixels", kNothing,
+     [](Options& o, Text t) { return parse_count(t, kPixels, 1, o.limits.max_input_pixels); },
+     [](const Options& o) { return print_count(o.limits.max_input_pixels, kPixels); }},
+    {"max-scans", "N", {}, "a whole number from 1 to 1000000", "Limits",
+     "refuse inputs of more scans", kNothing,
+     [](Options& o, Text t) { return parse_integer(t, 1u, 1'000'000u, o.limits.max_scans); },
+     [](const Options& o) { return fmt::format("{}", o.limits.max_scans); }},
+    {"max-scan-pixels", "N", {}, kPixelsAccepted, "Limits",
+     "refuse inputs whose pixels times scans are more", kNothing,
+     [](Options& o, Text t) { return parse_count(t, kPixels, 1, o.limits.max_scan_pixels); },
+     [](const Options& o) { return print_count(o.limits.max_scan_pixels, kPixels); }},
+    {"max-output-side", "PX", {}, "a whole number from 1 to 65500", "Limits",
+     "refuse outputs with a longer side", kNothing,
+     [](Options& o, Text t) { return parse_integer(t, 1, 65'500, o.limits.max_output_side_px); },
+     [](const Options& o) { return fmt::format("{}", o.limits.max_output_side_px); }},
+    {"max-output-pixels", "N", {}, kPixelsAccepted, "Limits",
+     "refuse outputs of more pixels", kNothing,
+     [](Options& o, Text t) { return parse_count(t, kPixels, 1, o.limits.max_output_pixels); },
+     [](const Options& o) { return print_count(o.limits.max_output_pixels, kPixels); }},
+    {"deadline", "MS", {}, "a whole number of milliseconds from 0 to 86400000", "Limits",
+     "give up on an image after this time; 0 is never", kNothing,
+     [](Options& o, Text t) { return parse_integer(t, 0u, 86'400'000u, o.limits.deadline_ms); },
+     [](const Options& o) { return fmt::format("{}", o.limits.deadline_ms); }},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const OptionRow> table() noexcept { return kRows; }
+
+std::string accepted_text(const OptionRow& row) {
+  if (!row.accepted.empty()) return std::string(row.accepted);
+  return fmt::format("one of {}", fmt::join(row.words, ", "));
+}
+
+}  // namespace framewire::options

@@ -1,0 +1,70 @@
+// Texts of single option values to numbers and back; strict: the whole text or nothing.
+#pragma once
+
+#include <charconv>
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace framewire::options {
+
+/// Reads a plain decimal integer within [low, high]; `out` changes only on success.
+template <std::integral T>
+[[nodiscard]] bool parse_integer(std::string_view text, T low, T high, T& out) {
+  T value{};
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (text.empty() || error != std::errc{} || stop != end || value < low || value > high) {
+    return false;
+  }
+  out = value;
+  return true;
+}
+
+/// Reads a finite decimal number within [low, high].
+[[nodiscard]] bool parse_real(std::string_view text, double low, double high, double& out);
+
+/// Reads "", "true" or "false".
+[[nodiscard]] bool parse_flag(std::string_view text, bool& out);
+
+/// Reads digits with an optional suffix k, M or G: powers of `unit` (1024 for bytes, 1000 for
+/// pixels). Refuses what does not fit 64 bits.
+[[nodiscard]] bool parse_count(std::string_view text, std::uint64_t unit, std::uint64_t low,
+                               std::uint64_t& out);
+
+/// Reads "WxH", "Wx", "xH" or "W", sides from 1 to 65500; a side left out becomes 0.
+[[nodiscard]] bool parse_size(std::string_view text, std::int32_t& width, std::int32_t& height);
+
+/// Reads six hexadecimal digits.
+[[nodiscard]] bool parse_rgb(std::string_view text, std::span<std::uint8_t, 3> out);
+
+/// Reads one of `words`; its index is the enumerator's value.
+template <typename Enum>
+[[nodiscard]] bool parse_word(std::string_view text, std::span<const std::string_view> words,
+                              Enum& out) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (text == words[i]) {
+      out = static_cast<Enum>(i);
+      return true;
+    }
+  }
+  return false;
+}
+
+/// The word of an enumerator; "?" for a value outside the enumeration, which no parser accepts.
+template <typename Enum>
+[[nodiscard]] std::string print_word(Enum value, std::span<const std::string_view> words) {
+  const auto index = static_cast<std::size_t>(value);
+  return std::string(index < words.size() ? words[index] : "?");
+}
+
+[[nodiscard]] std::string print_flag(bool value);
+[[nodiscard]] std::string print_real(double value);  ///< shortest text that reads back equal
+[[nodiscard]] std::string print_count(std::uint64_t value, std::uint64_t unit);
+[[nodiscard]] std::string print_size(std::int32_t width, std::int32_t height);  ///< "" for 0 × 0
+[[nodiscard]] std::string print_rgb(std::span<const std::uint8_t, 3> rgb);
+
+}  // namespace framewire::options

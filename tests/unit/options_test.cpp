@@ -1,0 +1,241 @@
+// The option grammar: every row reads back what it prints, and refuses what it does not accept.
+#include <gtest/gtest.h>
+#include <cmath>
+#include <framewire/options.hpp>
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace framewire {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+struct OptionCase {
+  std::string name;
+  Texts good;  // each prints as written
+  Texts bad;   // each is refused
+  bool in_hash = true;
+};
+
+// One row an option; EveryOptionHasACase holds this table against option_specs().
+const std::vector<OptionCase>& cases() {
+  static const std::vector<OptionCase> table = {
+      {"size",
+       {"480x270", "480x", "x270", "65500x1"},
+       {"", "x", "0x0", "0", "-1x5", "+4x4", "65501x1", "48 0x2", "480x270x1", "480X270", "1e3"}},
+      {"resize", {"fill", "fill-down", "force", "auto"}, {"", "Fit", "fit ", "crop", "0"}},
+      {"enlarge", {"true"}, {"yes", "1", "TRUE"}},
+      {"crop", {"1x1", "640x", "x480"}, {"", "0x1", "abc"}},
+      {"gravity",
+       {"no", "so", "ea", "we", "noea", "nowe", "soea", "sowe", "fp:0:1", "fp:0.25:0.75"},
+       {"", "center", "fp", "fp:", "fp:0.5", "fp:2:0", "fp:-0.1:0", "fp:nan:0", "fp:0:0:0",
+        "fp:X:Y"}},
+      {"dpr", {"0.1", "2", "1.5", "10"}, {"", "0", "0.09", "10.1", "inf", "nan", "2x", "-1"}},
+      {"background", {"ffffff", "00a0ff"}, {"", "fff", "#ffffff", "gggggg", "ffffff0", "-1-1-1"}},
+      {"kernel", {"bicubic", "bilinear", "area", "nearest"}, {"", "lanczos", "cubic"}},
+      {"sharpen", {"0.5", "10"}, {"", "-1", "11", "one"}},
+      {"color", {"keep"}, {"", "sRGB", "p3"}},
+      {"no-auto-orient", {"true"}, {"no"}},
+      {"quality", {"1", "100", "79"}, {"", "0", "101", "80.5", "0x50", " 80", "99999999999"}},
+      {"sampling", {"keep", "444", "422", "440", "gray"}, {"", "4:2:0", "411"}},
+      {"progressive", {"true"}, {"on"}},
+      {"optimize-huffman", {"true"}, {"on"}},
+      {"restart-interval", {"1", "65535"}, {"", "-1", "65536"}},
+      {"max-bytes",
+       {"1", "100k", "3M", "1500"},
+       {"", "-1", "k", "1K", "1kB", "99999999999G", "1.5M"}},
+      {"metadata", {"copyright", "keep"}, {"", "all"}},
+      {"gain-map", {"drop"}, {"", "yes"}},
+      {"codec", {"turbo", "reference"}, {"", "cuda", "nvjpeg", "jpeg"}, false},
+      {"strict", {"true"}, {"2"}},
+      {"max-input-bytes", {"1", "1G"}, {"", "0", "-1"}, false},
+      {"max-input-pixels", {"280M", "5"}, {"", "0"}, false},
+      {"max-scans", {"1", "1000000"}, {"", "0", "1000001"}, false},
+      {"max-scan-pixels", {"10G"}, {"", "0"}, false},
+      {"max-output-side", {"100", "65500"}, {"", "0", "65501"}, false},
+      {"max-output-pixels", {"1G"}, {"", "0"}, false},
+      {"deadline", {"0", "500"}, {"", "-1", "86400001"}, false},
+  };
+  return table;
+}
+
+// to_string() of options in which one option was set must be exactly that option.
+TEST(Options, EveryGoodValueRoundTrips) {
+  for (const auto& option : cases()) {
+    for (const auto& value : option.good) {
+      ResizeOptions options;
+      const auto set = set_option(options, option.name, value);
+      ASSERT_TRUE(set) << option.name << "=" << value << ": " << set.error().to_string();
+      EXPECT_EQ(to_string(options), option.name + "=" + value);
+      const bool same_hash = output_hash(options) == output_hash(ResizeOptions{});
+      EXPECT_EQ(same_hash, !option.in_hash) << option.name << "=" << value;
+    }
+  }
+}
+
+TEST(Options, EveryBadValueIsRefusedAndNamed) {
+  for (const auto& option : cases()) {
+    for (const auto& value : option.bad) {
+      ResizeOptions options;
+      ASSERT_TRUE(set_option(options, "quality", "33"));
+      const auto set = set_option(options, option.name, value);
+      ASSERT_FALSE(set) << option.name << "=" << value;
+      EXPECT_EQ(set.error().code(), StatusCode::kInvalidInput);
+      EXPECT_EQ(set.error().subject(), option.name);
+      EXPECT_NE(set.error().message().find("'" + value + "'"), std::string::npos)
+          << set.error().message();
+      EXPECT_NE(set.error().message().find("accepted: "), std::string::npos);
+      EXPECT_EQ(to_string(options), "quality=33") << "changed by a refused " << option.name;
+    }
+  }
+}
+
+TEST(Options, EveryOptionHasACaseAndADefaultThatReadsBack) {
+  std::set<std::string> known;
+  for (const auto& option : cases()) known.insert(option.name);
+  std::set<std::string> listed;
+  for (const OptionSpec& spec : option_specs()) {
+    EXPECT_TRUE(listed.insert(std::string(spec.name)).second) << spec.name << " twice";
+    EXPECT_FALSE(spec.help.empty()) << spec.name;
+    EXPECT_FALSE(spec.group.empty()) << spec.name;
+    if (spec.default_value.empty()) continue;
+    ResizeOptions options;
+    const auto set = set_option(options, spec.name, spec.default_value);
+    ASSERT_TRUE(set) << set.error().to_string();
+    EXPECT_EQ(to_string(options), "") << spec.name << " does not have the default it states";
+  }
+  EXPECT_EQ(known, listed);
+}
+
+TEST(Options, EveryListedChoiceIsAccepted) {
+  for (const OptionSpec& spec : option_specs()) {
+    std::string_view rest = spec.choices;
+    while (!rest.empty()) {
+      const auto bar = rest.find('|');
+      const auto word = rest.substr(0, bar);
+      rest = bar == std::string_view::npos ? "" : rest.substr(bar + 1);
+      if (word == "fp:X:Y") continue;  // a pattern, not a word
+      ResizeOptions options;
+      EXPECT_TRUE(set_option(options, spec.name, word)) << spec.name << "=" << word;
+    }
+  }
+}
+
+TEST(Options, DefaultsAreThoseOfTheManual) {
+  std::map<std::string_view, std::string_view> defaults;
+  for (const OptionSpec& spec : option_specs()) defaults[spec.name] = spec.default_value;
+  EXPECT_EQ(defaults["size"], "");
+  EXPECT_EQ(defaults["quality"], "80");
+  EXPECT_EQ(defaults["sampling"], "420");
+  EXPECT_EQ(defaults["kernel"], "lanczos3");
+  EXPECT_EQ(defaults["max-input-bytes"], "64M");
+  EXPECT_EQ(defaults["max-input-pixels"], "100M");
+  EXPECT_EQ(defaults["enlarge"], "") << "flags state no default";
+}
+
+TEST(Options, OneSideMayStandAlone) {
+  ResizeOptions options;
+  ASSERT_TRUE(set_option(options, "size", "480"));
+  EXPECT_EQ(options.width_px, 480);
+  EXPECT_EQ(options.height_px, 0);
+  EXPECT_EQ(to_string(options), "size=480x");
+}
+
+TEST(Options, FlagsTakeNothingTrueOrFalse) {
+  ResizeOptions options;
+  ASSERT_TRUE(set_option(options, "enlarge", ""));
+  EXPECT_TRUE(options.enlarge);
+  ASSERT_TRUE(set_option(options, "enlarge", "false"));
+  EXPECT_FALSE(options.enlarge);
+  ASSERT_TRUE(set_option(options, "no-auto-orient", ""));
+  EXPECT_FALSE(options.auto_orient);
+}
+
+TEST(Options, SuffixesAreBinaryForBytesAndDecimalForPixels) {
+  ResizeOptions options;
+  ASSERT_TRUE(set_option(options, "max-input-bytes", "2k"));
+  ASSERT_TRUE(set_option(options, "max-input-pixels", "2k"));
+  EXPECT_EQ(options.limits.max_input_bytes, 2048u);
+  EXPECT_EQ(options.limits.max_input_pixels, 2000u);
+}
+
+TEST(Options, SeveralOptionsRoundTripTogether) {
+  ResizeOptions options;
+  const std::vector<std::pair<std::string, std::string>> set = {
+      {"size", "480x270"}, {"resize", "fill"}, {"gravity", "fp:0.3333333333333333:1"},
+      {"dpr", "2"},        {"codec", "turbo"}, {"deadline", "0"}};
+  for (const auto& [name, value] : set) ASSERT_TRUE(set_option(options, name, value));
+  const std::string text = to_string(options);
+  EXPECT_EQ(text,
+            "size=480x270 resize=fill gravity=fp:0.3333333333333333:1 dpr=2 codec=turbo "
+            "deadline=0");
+}
+
+TEST(Options, UnknownNamesAreRefusedAndShownSafely) {
+  ResizeOptions options;
+  const auto set = set_option(options, "si\nze" + std::string(1000, 'x'), "1");
+  ASSERT_FALSE(set);
+  EXPECT_EQ(set.error().subject().find('\n'), std::string::npos);
+  EXPECT_LT(set.error().subject().size(), 100u);
+}
+
+TEST(Options, ValidateChecksOptionsAgainstEachOther) {
+  const auto refused_by = [](std::vector<std::pair<std::string, std::string>> set) -> std::string {
+    ResizeOptions options;
+    for (const auto& [name, value] : set) EXPECT_TRUE(set_option(options, name, value)) << name;
+    const auto valid = validate(options);
+    return valid ? "" : valid.error().subject();
+  };
+  EXPECT_EQ(refused_by({}), "");
+  EXPECT_EQ(refused_by({{"size", "480x270"}, {"background", "ffffff"}}), "");
+  EXPECT_EQ(refused_by({{"size", "480x"}, {"background", "ffffff"}}), "background");
+  EXPECT_EQ(refused_by({{"background", "ffffff"}}), "background");
+  EXPECT_EQ(refused_by({{"size", "16384x"}}), "");
+  EXPECT_EQ(refused_by({{"size", "16385x"}}), "size");
+  EXPECT_EQ(refused_by({{"size", "9000x"}, {"dpr", "2"}}), "size");
+  EXPECT_EQ(refused_by({{"size", "16000x16000"}, {"background", "ffffff"}}), "size");
+  EXPECT_EQ(refused_by({{"size", "100x"}, {"max-output-side", "99"}}), "size");
+}
+
+// Options set from code never pass through a parser; validate() must hold the same ranges.
+TEST(Options, ValidateChecksRangesOfValuesSetFromCode) {
+  const auto refused_by = [](auto change) -> std::string {
+    ResizeOptions options;
+    change(options);
+    const auto valid = validate(options);
+    return valid ? "" : valid.error().subject();
+  };
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(refused_by([](auto& o) { o.quality = 0; }), "quality");
+  EXPECT_EQ(refused_by([](auto& o) { o.width_px = -1; }), "size");
+  EXPECT_EQ(refused_by([](auto& o) { o.crop_height_px = -1; }), "crop");
+  EXPECT_EQ(refused_by([&](auto& o) { o.dpr = nan; }), "dpr");
+  EXPECT_EQ(refused_by([](auto& o) { o.sharpen_sigma = -1; }), "sharpen");
+  EXPECT_EQ(refused_by([](auto& o) { o.kernel = static_cast<Kernel>(9); }), "kernel");
+  EXPECT_EQ(refused_by([](auto& o) { o.codec = CodecKind::kCuda; }), "codec");
+  EXPECT_EQ(refused_by([](auto& o) { o.restart_interval_mcus = 70'000; }), "restart-interval");
+  EXPECT_EQ(refused_by([&](auto& o) {
+              o.gravity.anchor = Gravity::Anchor::kFocus;
+              o.gravity.focus_y = nan;
+            }),
+            "gravity");
+}
+
+TEST(Options, HashIsStableAndIgnoresCodecAndLimits) {
+  ResizeOptions a;
+  ResizeOptions b;
+  ASSERT_TRUE(set_option(b, "codec", "reference"));
+  ASSERT_TRUE(set_option(b, "deadline", "1"));
+  EXPECT_EQ(output_hash(a), output_hash(b));
+  EXPECT_EQ(output_hash(a).size(), 16u);
+  ASSERT_TRUE(set_option(a, "quality", "81"));
+  EXPECT_NE(output_hash(a), output_hash(b));
+}
+
+}  // namespace
+}  // namespace framewire
