@@ -37,12 +37,13 @@ struct Component {
 };
 
 struct FrameHeader {
-  std::size_t offset = 0;        ///< of the SOF marker's 0xFF
-  std::uint8_t sof_marker = 0;   ///< 0xC0 to 0xCF, second byte of the marker
+  std::size_t offset = 0;       ///< of the SOF marker's 0xFF
+  std::uint8_t sof_marker = 0;  ///< 0xC0 to 0xCF, second byte of the marker
   Process process = Process::kBaseline;
   bool arithmetic = false;
   bool hierarchical = false;  ///< SOF5–7, 13–15, or a DHP marker came before
   std::uint8_t precision_bits = 8;
+  bool height_from_dnl = false;  ///< SOF says 0 lines; height_px is from DNL after the first scan
   std::int32_t width_px = 0;
   std::int32_t height_px = 0;
   int component_count = 0;
@@ -54,11 +55,11 @@ struct FrameHeader {
 };
 
 struct QuantTable {
-  std::array<std::uint16_t, kBlockSize> values{};  ///< natural order; 1 to 65535
+  std::array<std::uint16_t, kBlockSize> values{};  ///< natural order; 0 only in broken files
   bool sixteen_bit = false;                        ///< Pq = 1 in the file
 };
 
-/// A Huffman table as DHT carries it (T.81 B.2.4.2); checked: no code space overflow.
+/// A Huffman table as DHT carries it (T.81 B.2.4.2); those of JpegFile pass is_valid().
 struct HuffmanTable {
   std::array<std::uint8_t, 16> counts{};  ///< number of codes of length 1 to 16
   std::array<std::uint8_t, 256> values{};
@@ -73,6 +74,9 @@ struct ArithmeticConditioning {
 };
 
 /// One scan: its header, a snapshot of the tables in force, and where its entropy bytes lie.
+///
+/// Parameters are as written, save what libjpeg refuses: Ss, Se, Ah and Al of sequential scans mean
+/// nothing, and a progressive script may be out of order (with a warning).
 struct Scan {
   std::size_t offset = 0;  ///< of the SOS marker's 0xFF
   int component_count = 0;
@@ -81,7 +85,7 @@ struct Scan {
   /// file (then the standard tables of T.81 Annex K.3 apply, as in motion JPEG).
   std::array<int, kMaxComponents> dc_table{-1, -1, -1, -1};
   std::array<int, kMaxComponents> ac_table{-1, -1, -1, -1};
-  std::array<std::uint8_t, kMaxComponents> dc_slot{};  ///< Td as written: 0 luminance, 1 chrominance…
+  std::array<std::uint8_t, kMaxComponents> dc_slot{};  ///< Td: 0 luminance, 1 chrominance…
   std::array<std::uint8_t, kMaxComponents> ac_slot{};
   ArithmeticConditioning conditioning;
   std::uint8_t spectral_start = 0;  ///< Ss
@@ -129,8 +133,8 @@ enum class ColorModel : std::uint8_t { kGray, kYcbcr, kRgb, kCmyk, kYcck, kUnkno
 struct JpegFile {
   std::span<const std::uint8_t> bytes;
   FrameHeader frame;
-  std::vector<HuffmanTable> huffman_tables;  ///< every definition met; scans refer by index
-  std::vector<QuantTable> quant_tables;      ///< likewise
+  std::vector<HuffmanTable> huffman_tables;  ///< every definition that a scan uses, by index
+  std::vector<QuantTable> quant_tables;      ///< every definition latched by a component
   /// Index into quant_tables for each component, latched at its first scan; −1: never defined.
   std::array<int, kMaxComponents> component_quant{-1, -1, -1, -1};
   std::vector<Scan> scans;
@@ -139,14 +143,17 @@ struct JpegFile {
   std::optional<Jfif> jfif;
   std::optional<std::uint8_t> adobe_transform;
   ColorModel color_model = ColorModel::kUnknown;
-  int orientation = 1;                           ///< EXIF, 1 to 8; nonsense values read as 1
-  std::span<const std::uint8_t> exif;            ///< TIFF block after "Exif\0\0"; may be empty
-  std::span<const std::uint8_t> xmp;             ///< XMP packet; may be empty
-  std::vector<std::uint8_t> icc;                 ///< assembled profile; empty: none or broken
-  std::vector<MpfImage> mpf;                     ///< empty: no MPF, or one that makes no sense
-  std::optional<std::size_t> gain_map;           ///< index into mpf of the Ultra HDR gain map
-  std::size_t end_offset = 0;                    ///< one past EOI, or bytes.size() if there is none
-  bool truncated = false;                        ///< the input ended before EOI
+  int orientation = 1;                 ///< EXIF, 1 to 8; nonsense values read as 1
+  std::span<const std::uint8_t> exif;  ///< TIFF block after "Exif\0\0"; may be empty
+  std::span<const std::uint8_t> xmp;   ///< XMP packet; may be empty
+  std::vector<std::uint8_t> icc;       ///< assembled profile; empty: none or broken
+  std::vector<MpfImage> mpf;  ///< empty: no MPF, or one that makes no sense; an Ultra HDR container
+                              ///< without MPF is listed like one
+  std::optional<std::size_t> gain_map;  ///< index into mpf of the Ultra HDR gain map
+  /// One past EOI; without EOI bytes.size(), or where a fault after the first scan made the rest
+  /// unusable (with a warning). Decoders are given bytes.first(end_offset).
+  std::size_t end_offset = 0;
+  bool truncated = false;  ///< the input ended before EOI
   std::vector<Warning> warnings;
 };
 

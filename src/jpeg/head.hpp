@@ -1,0 +1,52 @@
+// Everything of an output stream before its first DQT: SOI, APPn and COM; and the gain map's tail.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <framewire/options.hpp>
+#include <framewire/status.hpp>
+#include <jpeg/types.hpp>
+#include <span>
+#include <vector>
+
+namespace framewire::jpeg {
+
+/// What the input file does not know about the output.
+struct HeadFacts {
+  std::int32_t width_px = 0;
+  std::int32_t height_px = 0;
+  /// The samples were turned upright: metadata then says orientation 1 and, by 90°, the two
+  /// densities change places.
+  bool orientation_applied = false;
+  bool cmyk = false;                  ///< four components: Adobe APP14 instead of JFIF
+  bool is_srgb = false;               ///< samples were converted to sRGB: a copied EXIF says so too
+  std::span<const std::uint8_t> icc;  ///< profile to embed; empty: none
+  /// Size of the complete gain map stream that append_gain_map() will add; 0: no gain map.
+  std::size_t gain_map_bytes = 0;
+};
+
+/// Builds the head of the output of `file`.
+///
+/// kStrip leaves only what is needed to show the picture: density, profile, gain map description,
+/// and the orientation where it was not applied. kCopyright adds Artist and Copyright (EXIF),
+/// byline, credit and copyright notice (IPTC 2:80, 2:110, 2:116). kKeep copies EXIF (orientation,
+/// size and colour space corrected, thumbnail removed), XMP (orientation and gain map length
+/// corrected), IPTC and comments; other APPn, which describe bytes that no longer exist, are left
+/// out.
+/// @return internal where the profile needs more than 255 segments
+[[nodiscard]] Result<std::vector<std::uint8_t>> make_head(const JpegFile& file, Metadata metadata,
+                                                          const HeadFacts& facts);
+
+/// Builds the head of a resized gain map image: density, profile, and its own description (hdrgm
+/// XMP, ISO 21496-1), whatever the metadata option says.
+/// @param gain_map  the gain map image as parsed by itself
+[[nodiscard]] Result<std::vector<std::uint8_t>> make_gain_map_head(const JpegFile& gain_map);
+
+/// Completes a primary stream: fills in the MPF index of its head and appends the gain map.
+/// @param stream    a head made with gain_map_bytes = gain_map.size(), then DQT to EOI
+/// @param gain_map  a complete JPEG stream
+/// @return internal where the head has no room for the index or sizes exceed 4 GiB
+[[nodiscard]] Result<void> append_gain_map(std::vector<std::uint8_t>& stream,
+                                           std::span<const std::uint8_t> gain_map);
+
+}  // namespace framewire::jpeg
