@@ -60,8 +60,11 @@ class Codec {
   [[nodiscard]] virtual plan::Capabilities capabilities() const noexcept = 0;
 
   /// Decodes every component at its own sampling, scaled by scales[component] / 8.
-  /// @param scales  as the planner gives under capabilities(); plane sizes are
-  ///                ⌈component size × scale / 8⌉
+  ///
+  /// A reduced scale takes the N×N low-frequency corner of each block (docs/decisions/0002). Where
+  /// the component ends inside a block, that block first has its last row and column repeated over
+  /// the padding, so that nothing of the padding reaches the picture.
+  /// @param scales  each 8, 4, 2 or 1; plane sizes are ⌈component size × scale / 8⌉
   /// @return invalid_input where nothing can be decoded, or with strict on any warning;
   /// unsupported,
   ///         also for scales that capabilities() does not promise; deadline; busy

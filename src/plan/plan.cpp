@@ -134,17 +134,6 @@ Scales choose_scales(const Plan& plan, const FrameHeader& frame, const Capabilit
   Scales scales = kFullScale;
   if (!capabilities.scaled_decode || plan.kernel == Kernel::kNearest) return scales;
   constexpr std::array<int, 3> kReduced{1, 2, 4};
-  const auto all_planes = [&](const Scales& s) {
-    return std::all_of(plan.planes.begin(), plan.planes.begin() + plan.plane_count,
-                       [&](const PlanePlan& p) {
-                         return leaves_enough(p, s[static_cast<std::size_t>(p.component)]);
-                       });
-  };
-  if (!capabilities.independent_scales) {
-    for (const int n : kReduced)
-      if (const Scales s = coupled_scales(frame, n); all_planes(s)) return s;
-    return scales;
-  }
   for (int i = 0; i < plan.plane_count; ++i) {
     const PlanePlan& plane = plan.planes[static_cast<std::size_t>(i)];
     for (const int n : kReduced)
@@ -163,19 +152,6 @@ void apply_scale(AxisMap& axis, int scale) {
 }
 
 }  // namespace
-
-Scales coupled_scales(const FrameHeader& frame, int scale) noexcept {
-  Scales scales = kFullScale;
-  for (int i = 0; i < frame.component_count; ++i) {
-    const auto& c = frame.components[static_cast<std::size_t>(i)];
-    int n = scale;
-    while (n < 8 && (frame.h_max * scale) % (c.h * n * 2) == 0 &&
-           (frame.v_max * scale) % (c.v * n * 2) == 0)
-      n *= 2;
-    scales[static_cast<std::size_t>(i)] = n;
-  }
-  return scales;
-}
 
 Result<Plan> make_plan(const jpeg::JpegFile& file, const ResizeOptions& options,
                        const Capabilities& capabilities, bool convertible_icc) {

@@ -85,14 +85,7 @@ struct Plan {
 /// What a codec can do; the planner never asks for more.
 struct Capabilities {
   bool scaled_decode = true;  ///< 4/8, 2/8, 1/8 besides 8/8
-  /// Each component may take its own scale. Otherwise one scale N is chosen for the component of
-  /// highest sampling and the others follow by coupled_scales().
-  bool independent_scales = true;
 };
-
-/// The scales that libjpeg's API gives when asked for `scale`/8: a subsampled component is doubled
-/// as long as that stays within 8 and does not exceed the resolution of the densest component.
-[[nodiscard]] Scales coupled_scales(const jpeg::FrameHeader& frame, int scale) noexcept;
 
 /// The output geometry alone, for callers without a file (HTTP, tests): see docs/geometry.md.
 /// @param width_px, height_px  oriented size of the source image

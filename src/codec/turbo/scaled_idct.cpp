@@ -1,0 +1,207 @@
+#include <codec/turbo/scaled_idct.hpp>
+
+#include <algorithm>
+#include <cmath>
+
+// clang-format off
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "codec/turbo/scaled_idct.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+// clang-format on
+
+HWY_BEFORE_NAMESPACE();
+namespace framewire::codec::turbo {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using F4 = hn::FixedTag<float, 4>;
+using V4 = hn::Vec<F4>;
+
+/// Four 1-D four-point inverse DCTs, one a lane; the common factor ½ of the even part is the
+/// caller's, so the odd part's constants are doubled: √2 cos(π/8) and √2 cos(3π/8).
+HWY_INLINE void idct_columns(V4& x0, V4& x1, V4& x2, V4& x3) {
+  const F4 d;
+  const V4 c1 = hn::Set(d, 1.30656296f);
+  const V4 c3 = hn::Set(d, 0.54119610f);
+  const V4 even0 = hn::Add(x0, x2);
+  const V4 even1 = hn::Sub(x0, x2);
+  const V4 odd0 = hn::MulAdd(c1, x1, hn::Mul(c3, x3));
+  const V4 odd1 = hn::Sub(hn::Mul(c3, x1), hn::Mul(c1, x3));
+  x0 = hn::Add(even0, odd0);
+  x1 = hn::Add(even1, odd1);
+  x2 = hn::Sub(even1, odd1);
+  x3 = hn::Sub(even0, odd0);
+}
+
+HWY_INLINE void transpose(V4& x0, V4& x1, V4& x2, V4& x3) {
+  const F4 d;
+  const V4 a = hn::InterleaveLower(d, x0, x1);
+  const V4 b = hn::InterleaveLower(d, x2, x3);
+  const V4 e = hn::InterleaveUpper(d, x0, x1);
+  const V4 f = hn::InterleaveUpper(d, x2, x3);
+  x0 = hn::ConcatLowerLower(d, b, a);
+  x1 = hn::ConcatUpperUpper(d, b, a);
+  x2 = hn::ConcatLowerLower(d, f, e);
+  x3 = hn::ConcatUpperUpper(d, f, e);
+}
+
+HWY_INLINE V4 load_row(const std::int16_t* coefficients, const float* scale) {
+  const hn::FixedTag<std::int16_t, 4> d16;
+  const hn::FixedTag<std::int32_t, 4> d32;
+  const F4 d;
+  return hn::Mul(hn::ConvertTo(d, hn::PromoteTo(d32, hn::LoadU(d16, coefficients))),
+                 hn::Load(d, scale));
+}
+
+HWY_INLINE void store_row(V4 samples, std::uint8_t* out) {
+  const hn::FixedTag<std::uint8_t, 4> d8;
+  const V4 shifted = hn::Add(samples, hn::Set(F4(), 128.0f));
+  hn::StoreU(hn::DemoteTo(d8, hn::NearestInt(shifted)), d8, out);
+}
+
+void corner4(V4 x0, V4 x1, V4 x2, V4 x3, std::uint8_t* const* rows, std::uint32_t column) {
+  idct_columns(x0, x1, x2, x3);
+  transpose(x0, x1, x2, x3);
+  idct_columns(x0, x1, x2, x3);
+  transpose(x0, x1, x2, x3);
+  store_row(x0, rows[0] + column);
+  store_row(x1, rows[1] + column);
+  store_row(x2, rows[2] + column);
+  store_row(x3, rows[3] + column);
+}
+
+void idct_4x4(const std::int16_t* coefficients, const float* corner, std::uint8_t* const* rows,
+              std::uint32_t column) {
+  corner4(load_row(coefficients, corner), load_row(coefficients + 8, corner + 4),
+          load_row(coefficients + 16, corner + 8), load_row(coefficients + 24, corner + 12), rows,
+          column);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace framewire::codec::turbo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace framewire::codec::turbo {
+namespace {
+
+HWY_EXPORT(idct_4x4);
+
+constexpr int kSide = 8;
+
+double dct_basis(int frequency, int position) {
+  const double scale = frequency == 0 ? std::sqrt(0.125) : 0.5;
+  return scale * std::cos((2 * position + 1) * frequency * std::acos(-1.0) / 16.0);
+}
+
+using RepadMatrix = std::array<std::array<float, kSide>, 4>;
+
+/// First four rows of DCT · P · DCTᵀ, where P repeats sample valid − 1 over those behind it: maps
+/// the eight coefficients of a column to the low four of the re-padded column.
+RepadMatrix make_repad_matrix(int valid) {
+  RepadMatrix matrix{};
+  for (int out = 0; out < 4; ++out)
+    for (int in = 0; in < kSide; ++in) {
+      double sum = 0;
+      for (int i = 0; i < kSide; ++i)
+        sum += dct_basis(out, i) * dct_basis(in, std::min(i, valid - 1));
+      matrix[static_cast<std::size_t>(out)][static_cast<std::size_t>(in)] = static_cast<float>(sum);
+    }
+  return matrix;
+}
+
+const RepadMatrix& repad_matrix(int valid) {
+  static const auto matrices = [] {
+    std::array<RepadMatrix, kSide + 1> all{};
+    for (int v = 1; v <= kSide; ++v) all[static_cast<std::size_t>(v)] = make_repad_matrix(v);
+    return all;
+  }();
+  return matrices[static_cast<std::size_t>(valid)];
+}
+
+std::uint8_t to_sample(float value) {
+  return static_cast<std::uint8_t>(std::clamp(std::nearbyint(value + 128.0f), 0.0f, 255.0f));
+}
+
+/// N-point inverse DCT basis, orthonormal.
+float small_basis(int n, int frequency, int position) {
+  if (n == 1) return 1.0f;
+  if (n == 2) return frequency == 0 || position == 0 ? 0.70710678f : -0.70710678f;
+  constexpr float kC1 = 0.65328148f;
+  constexpr float kC3 = 0.27059805f;
+  constexpr float kBasis[4][4] = {{0.5f, 0.5f, 0.5f, 0.5f},
+                                  {kC1, kC3, -kC3, -kC1},
+                                  {0.5f, -0.5f, -0.5f, 0.5f},
+                                  {kC3, -kC1, kC1, -kC3}};
+  return kBasis[frequency][position];
+}
+
+}  // namespace
+
+ScaledDequantiser make_scaled_dequantiser(const std::uint16_t* quantiser) {
+  ScaledDequantiser d;
+  for (std::size_t i = 0; i < 64; ++i) d.full[i] = quantiser[i];
+  // 4 points: N/8 = ½, and ½ from each axis' even part.
+  for (std::size_t r = 0; r < 4; ++r)
+    for (std::size_t c = 0; c < 4; ++c) d.corner4[4 * r + c] = d.full[8 * r + c] / 8.0f;
+  for (std::size_t r = 0; r < 2; ++r)
+    for (std::size_t c = 0; c < 2; ++c) d.corner2[2 * r + c] = d.full[8 * r + c] / 8.0f;
+  d.dc = d.full[0] / 8.0f;
+  return d;
+}
+
+void idct_4x4(const std::int16_t* coefficients, const ScaledDequantiser& dequantiser,
+              std::uint8_t* const* rows, std::uint32_t column) {
+  HWY_DYNAMIC_DISPATCH(idct_4x4)(coefficients, dequantiser.corner4.data(), rows, column);
+}
+
+void idct_2x2(const std::int16_t* coefficients, const ScaledDequantiser& dequantiser,
+              std::uint8_t* const* rows, std::uint32_t column) {
+  const float a = coefficients[0] * dequantiser.corner2[0];
+  const float b = coefficients[1] * dequantiser.corner2[1];
+  const float c = coefficients[8] * dequantiser.corner2[2];
+  const float d = coefficients[9] * dequantiser.corner2[3];
+  rows[0][column] = to_sample(a + b + c + d);
+  rows[0][column + 1] = to_sample(a - b + c - d);
+  rows[1][column] = to_sample(a + b - c - d);
+  rows[1][column + 1] = to_sample(a - b - c + d);
+}
+
+void idct_1x1(const std::int16_t* coefficients, const ScaledDequantiser& dequantiser,
+              std::uint8_t* const* rows, std::uint32_t column) {
+  rows[0][column] = to_sample(coefficients[0] * dequantiser.dc);
+}
+
+void idct_partial(const std::int16_t* coefficients, const ScaledDequantiser& dequantiser, int scale,
+                  int valid_columns, int valid_rows, std::uint8_t* const* rows,
+                  std::uint32_t column) {
+  const RepadMatrix& down = repad_matrix(valid_rows);
+  const RepadMatrix& across = repad_matrix(valid_columns);
+  float lines[4][8];
+  for (int r = 0; r < scale; ++r)
+    for (int c = 0; c < kSide; ++c) {
+      float sum = 0;
+      for (int k = 0; k < kSide; ++k)
+        sum += down[r][k] * coefficients[8 * k + c] * dequantiser.full[8 * k + c];
+      lines[r][c] = sum;
+    }
+  float corner[4][4];
+  for (int r = 0; r < scale; ++r)
+    for (int c = 0; c < scale; ++c) {
+      float sum = 0;
+      for (int k = 0; k < kSide; ++k) sum += across[c][k] * lines[r][k];
+      corner[r][c] = sum * static_cast<float>(scale) / 8.0f;
+    }
+  for (int y = 0; y < scale; ++y)
+    for (int x = 0; x < scale; ++x) {
+      float sum = 0;
+      for (int r = 0; r < scale; ++r)
+        for (int c = 0; c < scale; ++c)
+          sum += corner[r][c] * small_basis(scale, r, y) * small_basis(scale, c, x);
+      rows[y][column + static_cast<std::uint32_t>(x)] = to_sample(sum);
+    }
+}
+
+}  // namespace framewire::codec::turbo
+#endif  // HWY_ONCE
