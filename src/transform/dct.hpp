@@ -16,7 +16,7 @@ struct DctBasis {
   double at[N][8];
 };
 
-/// ½·C(u)·cos((2x + 1)uπ / 16), generalised to `n` samples of orthonormal scale.
+/// √(2/n)·C(u)·cos((2x + 1)uπ / 2n): one axis of the orthonormal n-point transform.
 FW_HD inline double dct_cosine(int n, int x, int u) {
   const double scale = std::sqrt((u == 0 ? 1.0 : 2.0) / n);
   return scale * std::cos((2 * x + 1) * u * 3.14159265358979323846 / (2.0 * n));
@@ -30,45 +30,46 @@ FW_HD inline DctBasis<8> make_dct_basis() {
   return basis;
 }
 
-/// Reduced inverse by averaging: each sample is the mean of the 8/N full-size samples it covers.
-/// This is what libjpeg-turbo's 4×4, 2×2 and 1×1 inverses compute (jidctred.c, "averages of
-/// adjacent outputs"), and so the meaning of a scaled decode for every codec here.
+/// The reduced inverse of a scaled decode: the N×N low-frequency corner of the block through an
+/// N-point transform, scaled by N/8 in all (√(N/8) an axis). N = 8 is the full inverse.
+///
+/// libjpeg-turbo's own reduced inverses average full-size samples instead; docs/decisions/0002
+/// measures both. A corner sample depends on the whole block, so where the picture fills only part
+/// of it, the padding must first be replaced: by the last valid sample, repeated.
+/// @param valid  samples of this axis that belong to the picture, 1 to 8
 template <int N>
-FW_HD inline DctBasis<N> make_mean_basis() {
+FW_HD inline DctBasis<N> make_corner_basis(int valid = 8) {
   static_assert(N == 8 || N == 4 || N == 2 || N == 1);
-  DctBasis<N> basis{};
-  for (int x = 0; x < 8; ++x)
-    for (int u = 0; u < 8; ++u) basis.at[x * N / 8][u] += dct_cosine(8, x, u) * N / 8.0;
-  return basis;
-}
-
-/// Reduced inverse by truncation: the N×N low-frequency corner through an N-point transform, scaled
-/// by N/8 in all (√(N/8) an axis). Keeps the passband flat where the mean droops; libjpeg 7 and
-/// later, and some hardware decoders, do this.
-template <int N>
-FW_HD inline DctBasis<N> make_corner_basis() {
-  static_assert(N == 8 || N == 4 || N == 2 || N == 1);
+  // to_frequency · repeat · to_samples, a row of the first factor at a time.
+  double repadded[N][8] = {};
+  for (int v = 0; v < N; ++v)
+    for (int u = 0; u < 8; ++u)
+      for (int x = 0; x < 8; ++x)
+        repadded[v][u] += dct_cosine(8, x, v) * dct_cosine(8, x < valid ? x : valid - 1, u);
   DctBasis<N> basis{};
   for (int x = 0; x < N; ++x)
-    for (int u = 0; u < N; ++u) basis.at[x][u] = dct_cosine(N, x, u) * std::sqrt(N / 8.0);
+    for (int u = 0; u < 8; ++u)
+      for (int v = 0; v < N; ++v)
+        basis.at[x][u] += dct_cosine(N, x, v) * std::sqrt(N / 8.0) * repadded[v][u];
   return basis;
 }
 
 /// Inverse transform of one dequantised block to N×N samples, before the level shift.
 /// @param coefficients  [64] natural order; @param samples  [N][N]; may not alias
 template <int N>
-FW_HD inline void idct(const DctBasis<N>& basis, const double* coefficients, double* samples) {
+FW_HD inline void idct(const DctBasis<N>& across, const DctBasis<N>& down,
+                       const double* coefficients, double* samples) {
   double rows[8][N];
   for (int v = 0; v < 8; ++v)
     for (int x = 0; x < N; ++x) {
       double sum = 0.0;
-      for (int u = 0; u < 8; ++u) sum += basis.at[x][u] * coefficients[v * 8 + u];
+      for (int u = 0; u < 8; ++u) sum += across.at[x][u] * coefficients[v * 8 + u];
       rows[v][x] = sum;
     }
   for (int y = 0; y < N; ++y)
     for (int x = 0; x < N; ++x) {
       double sum = 0.0;
-      for (int v = 0; v < 8; ++v) sum += basis.at[y][v] * rows[v][x];
+      for (int v = 0; v < 8; ++v) sum += down.at[y][v] * rows[v][x];
       samples[y * N + x] = sum;
     }
 }

@@ -5,7 +5,6 @@
 #include <random>
 #include <transform/dct.hpp>
 #include <transform/quant.hpp>
-#include <transform/zigzag.hpp>
 
 namespace framewire::transform {
 namespace {
@@ -35,15 +34,26 @@ double formula_idct(const Block& f, int x, int y) {
 }
 
 template <int N>
-std::array<double, N * N> reduced(const DctBasis<N>& basis, const Block& f) {
+std::array<double, N * N> reduced(const DctBasis<N>& across, const DctBasis<N>& down,
+                                  const Block& f) {
   std::array<double, N * N> out{};
-  idct<N>(basis, f.data(), out.data());
+  idct<N>(across, down, f.data(), out.data());
   return out;
+}
+
+template <int N>
+std::array<double, N * N> reduced(const Block& f) {
+  return reduced<N>(make_corner_basis<N>(), make_corner_basis<N>(), f);
+}
+
+Block full(const Block& f) {
+  const DctBasis<8> basis = make_dct_basis();
+  return reduced<8>(basis, basis, f);
 }
 
 TEST(Dct, InverseIsTheFormulaOfT81) {
   const Block f = random_block(1, -1000, 1000);
-  const auto out = reduced<8>(make_dct_basis(), f);
+  const Block out = full(f);
   for (int y = 0; y < 8; ++y)
     for (int x = 0; x < 8; ++x)
       EXPECT_NEAR(out[static_cast<std::size_t>(y * 8 + x)], formula_idct(f, x, y), 1e-9);
@@ -55,40 +65,38 @@ TEST(Dct, ForwardThenInverseGivesTheBlockBack) {
     const Block in = random_block(seed, -128, 127);
     Block f;
     fdct(basis, in.data(), f.data());
-    const auto out = reduced<8>(basis, f);
+    const Block out = full(f);
     for (std::size_t i = 0; i < 64; ++i) EXPECT_NEAR(out[i], in[i], 1e-10);
   }
 }
 
+/// The N-point orthonormal inverse of the corner, written out.
 template <int N>
-void expect_mean(const Block& f) {
-  const auto full = reduced<8>(make_dct_basis(), f);
-  const auto small = reduced<N>(make_mean_basis<N>(), f);
-  const int side = 8 / N;
+void expect_corner(const Block& f) {
+  const auto small = reduced<N>(f);
   for (int y = 0; y < N; ++y)
     for (int x = 0; x < N; ++x) {
       double sum = 0.0;
-      for (int j = 0; j < side; ++j)
-        for (int i = 0; i < side; ++i)
-          sum += full[static_cast<std::size_t>((y * side + j) * 8 + x * side + i)];
-      EXPECT_NEAR(small[static_cast<std::size_t>(y * N + x)], sum / (side * side), 1e-9);
+      for (int v = 0; v < N; ++v)
+        for (int u = 0; u < N; ++u)
+          sum += f[static_cast<std::size_t>(v * 8 + u)] * dct_cosine(N, x, u) * dct_cosine(N, y, v);
+      EXPECT_NEAR(small[static_cast<std::size_t>(y * N + x)], sum * N / 8.0, 1e-9);
     }
 }
 
-TEST(Dct, MeanInverseAveragesTheFullInverse) {
+TEST(Dct, ReducedInverseTransformsTheLowFrequencyCorner) {
   const Block f = random_block(2, -1000, 1000);
-  expect_mean<8>(f);
-  expect_mean<4>(f);
-  expect_mean<2>(f);
-  expect_mean<1>(f);
+  expect_corner<8>(f);
+  expect_corner<4>(f);
+  expect_corner<2>(f);
+  expect_corner<1>(f);
 }
 
 template <int N>
 void expect_flat(double dc) {
   Block f{};
   f[0] = dc;
-  for (const double v : reduced<N>(make_mean_basis<N>(), f)) EXPECT_NEAR(v, dc / 8.0, 1e-10);
-  for (const double v : reduced<N>(make_corner_basis<N>(), f)) EXPECT_NEAR(v, dc / 8.0, 1e-10);
+  for (const double v : reduced<N>(f)) EXPECT_NEAR(v, dc / 8.0, 1e-10);
 }
 
 TEST(Dct, BlockOfDcAloneIsFlatAtEverySize) {
@@ -98,14 +106,30 @@ TEST(Dct, BlockOfDcAloneIsFlatAtEverySize) {
   expect_flat<1>(-3);
 }
 
-TEST(Dct, CornerInverseIgnoresFrequenciesThatDoNotFit) {
-  Block f = random_block(3, -100, 100);
-  const auto before = reduced<4>(make_corner_basis<4>(), f);
-  for (std::size_t v = 0; v < 8; ++v)
-    for (std::size_t u = 0; u < 8; ++u)
-      if (u >= 4 || v >= 4) f[v * 8 + u] = 999;
-  EXPECT_EQ(before, reduced<4>(make_corner_basis<4>(), f));
-  EXPECT_NE(reduced<4>(make_mean_basis<4>(), f), before);
+template <int N>
+void expect_repadded(int valid_columns, int valid_rows) {
+  const Block in = random_block(4, -128, 127);
+  Block repadded;
+  for (int y = 0; y < 8; ++y)
+    for (int x = 0; x < 8; ++x)
+      repadded[static_cast<std::size_t>(y * 8 + x)] = in[static_cast<std::size_t>(
+          std::min(y, valid_rows - 1) * 8 + std::min(x, valid_columns - 1))];
+  Block f;
+  Block expected;
+  fdct(make_dct_basis(), in.data(), f.data());
+  fdct(make_dct_basis(), repadded.data(), expected.data());
+  const auto out =
+      reduced<N>(make_corner_basis<N>(valid_columns), make_corner_basis<N>(valid_rows), f);
+  const auto plain = reduced<N>(expected);
+  for (std::size_t i = 0; i < N * N; ++i) EXPECT_NEAR(out[i], plain[i], 1e-9);
+}
+
+TEST(Dct, PartlyFilledBlockRepeatsItsLastValidSamples) {
+  for (int valid = 1; valid <= 8; ++valid) {
+    expect_repadded<4>(valid, 8);
+    expect_repadded<2>(8, valid);
+    expect_repadded<1>(valid, 9 - valid);
+  }
 }
 
 TEST(Dct, SampleIsShiftedRoundedAndClamped) {
@@ -124,23 +148,6 @@ TEST(Quant, RoundsToNearestAndHalvesAwayFromZero) {
   EXPECT_EQ(quantise(-24.9, 10), -2);
   EXPECT_EQ(quantise(0.4, 1), 0);
   EXPECT_EQ(dequantise(-32768, 65535), -32768 * 65535LL);
-}
-
-TEST(Zigzag, IsAPermutationThatWalksDiagonals) {
-  std::array<bool, 64> seen{};
-  for (int k = 0; k < 64; ++k) {
-    const int n = natural_index(k);
-    ASSERT_FALSE(seen[static_cast<std::size_t>(n)]);
-    seen[static_cast<std::size_t>(n)] = true;
-    if (k == 0) continue;
-    const int before = natural_index(k - 1);
-    const int step = (n / 8 + n % 8) - (before / 8 + before % 8);
-    EXPECT_TRUE(step == 0 || step == 1) << k;
-    EXPECT_LE(std::abs(n / 8 - before / 8), 1) << k;
-    EXPECT_LE(std::abs(n % 8 - before % 8), 1) << k;
-  }
-  EXPECT_EQ(natural_index(1), 1);
-  EXPECT_EQ(natural_index(2), 8);
 }
 
 }  // namespace
