@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+"""Checks that includes follow the arrows of docs/architecture.md.
+
+Linking enforces them for functions; this enforces them for headers too, keeps third-party headers
+in the rooms that own them, and finds what the library must not do: print, exit or grow huge files.
+"""
+
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+# Which rooms a room may include besides itself and the public headers.
+BELOW_CODECS = {"base", "jpeg", "transform", "plan", "color", "codec"}
+ALLOWED = {
+    "base": set(),
+    "jpeg": {"base"},
+    "transform": {"base"},
+    "plan": {"base", "jpeg", "transform"},
+    "gpu": {"base"},
+    "color": {"base", "jpeg", "transform", "plan"},
+    "codec": {"base", "jpeg", "transform", "plan", "color"},
+    "codec/reference": BELOW_CODECS,
+    "codec/turbo": BELOW_CODECS,
+    "codec/cuda": BELOW_CODECS | {"gpu"},
+    "codec/nvjpeg": BELOW_CODECS | {"gpu"},
+    "engine": BELOW_CODECS | {"gpu", "codec/reference", "codec/turbo", "codec/cuda", "codec/nvjpeg"},
+    "batch": {"base", "engine"},
+    "apps/framewire": {"base", "jpeg", "plan", "codec", "engine", "batch"},
+}
+
+# Third-party headers and the only rooms that may name them; None: any room.
+OWNED_HEADERS = [
+    (r"jpeglib\.h|jerror\.h|turbojpeg\.h", {"codec/turbo"}),
+    (r"lcms2.*\.h", {"color"}),
+    (r"hwy/.*", {"transform", "color", "codec/turbo"}),
+    (r"CLI/.*|CLI11.*", {"apps/framewire"}),
+    (r"spdlog/.*", {"apps/framewire"}),
+    (r"nlohmann/.*", {"batch", "apps/framewire"}),
+    (r"xxhash\.h", {"base", "batch"}),
+    (r"cuda.*|cub/.*|nvml\.h|nvjpeg\.h", {"gpu", "codec/cuda", "codec/nvjpeg"}),
+    (r"fmt/.*", None),
+]
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]')
+STREAMS = re.compile(r"\bstd::(cout|cerr|clog)\b|(?<![\w:])(?:std::)?(?:printf|puts|putchar)\s*\(|"
+                     r"\bfprintf\s*\(\s*std(?:out|err)\b|\bfmt::print\s*\(")
+EXITS = re.compile(r"(?<![\w:.>])(?:std::)?(?:exit|_Exit|quick_exit|abort|terminate)\s*\(")
+MAX_LINES = 500
+
+
+def room_of(path):
+    """The room a path below src/ lies in, given relative to src/; None for src/ itself."""
+    parts = path.parts[:-1]
+    if not parts:
+        return None
+    if parts[0] == "codec" and len(parts) > 1:
+        return f"codec/{parts[1]}"
+    return parts[0]
+
+
+def check_include(room, name, where, errors):
+    if name.startswith("framewire/"):
+        return
+    target = room_of(pathlib.Path(name)) if (ROOT / "src" / name).is_file() else None
+    if target is not None:
+        if target != room and target not in ALLOWED[room]:
+            errors.append(f"{where}: {room} may not include {target} ({name}); "
+                          f"allowed: {', '.join(sorted(ALLOWED[room])) or 'nothing'}")
+        return
+    for pattern, owners in OWNED_HEADERS:
+        if re.fullmatch(pattern, name):
+            if owners is not None and room not in owners:
+                errors.append(f"{where}: {name} belongs to {', '.join(sorted(owners))} only")
+            return
+
+
+def check_file(path, room, errors):
+    lines = path.read_text(encoding="utf-8").splitlines()
+    where = path.relative_to(ROOT)
+    if len(lines) > MAX_LINES:
+        errors.append(f"{where}: {len(lines)} lines; split it below {MAX_LINES}")
+    for number, line in enumerate(lines, 1):
+        found = INCLUDE.match(line)
+        if found:
+            check_include(room, found.group(1), f"{where}:{number}", errors)
+        if room.startswith("apps/") or line.lstrip().startswith("//"):
+            continue
+        code = line.split("//")[0]
+        if STREAMS.search(code):
+            errors.append(f"{where}:{number}: the library never prints")
+        if EXITS.search(code):
+            errors.append(f"{where}:{number}: the library never exits or aborts")
+
+
+def check_public(path, errors):
+    """Installed headers may name only the standard library, tl::expected and one another."""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        found = INCLUDE.match(line)
+        if not found:
+            continue
+        name = found.group(1)
+        if name.startswith("framewire/") or name == "tl/expected.hpp" or re.fullmatch("[a-z_0-9]+",
+                                                                                     name):
+            continue
+        errors.append(f"{path.relative_to(ROOT)}:{number}: {name} is not for a public header")
+
+
+def main():
+    errors = []
+    files = 0
+    for suffix in ("hpp", "cpp", "h", "cu", "cuh"):
+        for path in sorted((ROOT / "src").rglob(f"*.{suffix}")):
+            room = room_of(path.relative_to(ROOT / "src"))
+            if room not in ALLOWED:
+                errors.append(f"{path.relative_to(ROOT)}: its room has no arrows in {__file__}")
+                continue
+            files += 1
+            check_file(path, room, errors)
+        for path in sorted((ROOT / "apps" / "framewire").rglob(f"*.{suffix}")):
+            files += 1
+            check_file(path, "apps/framewire", errors)
+    for path in sorted((ROOT / "include").rglob("*.hpp")):
+        files += 1
+        check_public(path, errors)
+    print("\n".join(errors) if errors else f"{files} files follow the arrows")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
