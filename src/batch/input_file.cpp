@@ -1,0 +1,84 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <algorithm>
+#include <batch/input_file.hpp>
+
+namespace framewire::batch {
+namespace {
+
+constexpr std::uint64_t kPiece = 1 << 20;
+
+Status over_limit(const std::string& path, std::uint64_t bytes, std::uint64_t limit) {
+  return Status(StatusCode::kTooLarge,
+                fmt::format("found at least {} bytes; accepted: max-input-bytes, {}", bytes, limit))
+      .about(path);
+}
+
+ssize_t read_retrying(int fd, std::uint8_t* into, std::size_t bytes) {
+  ssize_t got = 0;
+  do {
+    got = ::read(fd, into, bytes);
+  } while (got < 0 && errno == EINTR);
+  return got;
+}
+
+// Appends until the end; `expected` sizes the first piece so that a file of known size is read in
+// one call and its end is found by one more.
+Result<std::vector<std::uint8_t>> read_to_end(int fd, const std::string& name,
+                                              std::uint64_t expected, std::uint64_t limit) {
+  std::vector<std::uint8_t> bytes;
+  std::uint64_t piece = std::max<std::uint64_t>(expected + 1, 4096);
+  for (;;) {
+    const std::size_t filled = bytes.size();
+    bytes.resize(filled + piece);
+    const ssize_t got = read_retrying(fd, bytes.data() + filled, piece);
+    if (got < 0) return fail(io_error(name, "read", errno));
+    bytes.resize(filled + static_cast<std::size_t>(got));
+    if (got == 0) return bytes;
+    if (bytes.size() > limit) return fail(over_limit(name, bytes.size(), limit));
+    // Growing by what is there already keeps the number of copies logarithmic.
+    piece = std::clamp<std::uint64_t>(bytes.size(), 4096, kPiece);
+  }
+}
+
+}  // namespace
+
+Result<InputFile> InputFile::open(const std::string& path) {
+  InputFile input;
+  // Without O_NONBLOCK a named pipe would wait here for somebody to write.
+  input.file_ = FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!input.file_.valid()) return fail(io_error(path, "open", errno));
+  struct stat facts {};
+  if (::fstat(input.file_.get(), &facts) != 0) return fail(io_error(path, "examine", errno));
+  if (!S_ISREG(facts.st_mode)) {
+    return fail(Status(StatusCode::kInvalidInput,
+                       fmt::format("found a {}; accepted: a regular file",
+                                   S_ISDIR(facts.st_mode) ? "folder" : "device or pipe"))
+                    .about(path));
+  }
+  input.path_ = path;
+  input.bytes_ = static_cast<std::uint64_t>(facts.st_size);
+  input.mtime_ns_ = std::int64_t{facts.st_mtim.tv_sec} * 1'000'000'000 + facts.st_mtim.tv_nsec;
+  input.id_ = {facts.st_dev, facts.st_ino};
+  return input;
+}
+
+Result<bool> InputFile::starts_like_jpeg() const {
+  std::uint8_t head[2] = {};
+  const ssize_t got = ::pread(file_.get(), head, sizeof head, 0);
+  if (got < 0) return fail(io_error(path_, "read", errno));
+  return got == 2 && head[0] == 0xFF && head[1] == 0xD8;
+}
+
+Result<std::vector<std::uint8_t>> InputFile::read(std::uint64_t limit) const {
+  if (bytes_ > limit) return fail(over_limit(path_, bytes_, limit));
+  return read_to_end(file_.get(), path_, bytes_, limit);
+}
+
+Result<std::vector<std::uint8_t>> read_stream(int fd, const std::string& name,
+                                              std::uint64_t limit) {
+  return read_to_end(fd, name, 0, limit);
+}
+
+}  // namespace framewire::batch

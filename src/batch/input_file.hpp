@@ -1,0 +1,47 @@
+// Reading one input: its identity first, its bytes only when they are wanted.
+#pragma once
+
+#include <batch/posix_file.hpp>
+#include <cstdint>
+#include <framewire/status.hpp>
+#include <string>
+#include <vector>
+
+namespace framewire::batch {
+
+/// An open regular file.
+class InputFile {
+ public:
+  /// Never blocks: anything but a regular file is refused.
+  /// @return io_error where it cannot be opened; invalid_input for folders and devices
+  [[nodiscard]] static Result<InputFile> open(const std::string& path);
+
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] std::int64_t mtime_ns() const noexcept { return mtime_ns_; }
+  [[nodiscard]] FileId id() const noexcept { return id_; }
+
+  /// Whether the file begins with SOI, FF D8 (ITU-T T.81 B.2.1).
+  /// @return io_error
+  [[nodiscard]] Result<bool> starts_like_jpeg() const;
+
+  /// Reads from the start to the end of the file, which may have grown since open().
+  /// @return too_large beyond `limit` bytes, before anything is allocated where the size is known;
+  ///         io_error
+  [[nodiscard]] Result<std::vector<std::uint8_t>> read(std::uint64_t limit) const;
+
+ private:
+  InputFile() = default;
+  FileDescriptor file_;
+  std::string path_;
+  std::uint64_t bytes_ = 0;
+  std::int64_t mtime_ns_ = 0;
+  FileId id_;
+};
+
+/// Reads a stream such as standard input to its end.
+/// @param name  for error messages
+/// @return too_large beyond `limit` bytes; io_error
+[[nodiscard]] Result<std::vector<std::uint8_t>> read_stream(int fd, const std::string& name,
+                                                            std::uint64_t limit);
+
+}  // namespace framewire::batch

@@ -1,0 +1,177 @@
+// Sources of named files: lists, and the command line's own arguments.
+#include <fmt/format.h>
+#include <xxhash.h>
+#include <array>
+#include <batch/source.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <unordered_set>
+
+namespace framewire::batch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLongestName = 4096;  // PATH_MAX: the kernel opens nothing longer
+
+Input refused(std::string path, std::string message) {
+  Input input;
+  input.name = path;
+  input.error = Status(StatusCode::kInvalidInput, std::move(message)).about(path);
+  input.path = std::move(path);
+  return input;
+}
+
+// Names already handed out, as 128-bit hashes: two inputs may not share an output.
+class NameSet {
+ public:
+  /// @return false for a name met before
+  bool insert(const std::string& name) {
+    const XXH128_hash_t hash = XXH3_128bits(name.data(), name.size());
+    return seen_.insert({hash.high64, hash.low64}).second;
+  }
+
+ private:
+  using Key = std::array<std::uint64_t, 2>;
+  struct Low {
+    std::size_t operator()(const Key& key) const noexcept { return key[1]; }
+  };
+  std::unordered_set<Key, Low> seen_;
+};
+
+struct FileCloser {
+  void operator()(std::FILE* file) const noexcept {
+    if (file != stdin) std::fclose(file);
+  }
+};
+using File = std::unique_ptr<std::FILE, FileCloser>;
+
+class ListSource final : public Source {
+ public:
+  ListSource(File file, std::string list, char separator)
+      : file_(std::move(file)), list_(std::move(list)), separator_(separator) {}
+
+  std::optional<Input> next() override {
+    while (file_) {
+      std::string entry;
+      const Read read = read_entry(entry);
+      if (read == Read::kError) {
+        Input input = refused(list_, "");
+        input.error = io_error(list_, "read the list", errno);
+        file_.reset();
+        return input;
+      }
+      if (read == Read::kEnd) file_.reset();
+      if (read == Read::kTooLong) {
+        return refused(list_, fmt::format("entry {} is longer than {} bytes", line_, kLongestName));
+      }
+      if (!entry.empty()) return make_input(entry);
+    }
+    return std::nullopt;
+  }
+
+ private:
+  enum class Read { kEntry, kEnd, kTooLong, kError };
+
+  // Reads byte by byte, through stdio's buffer, so that a list without separators stays harmless.
+  Read read_entry(std::string& entry) {
+    ++line_;
+    bool too_long = false;
+    for (;;) {
+      const int byte = std::getc(file_.get());
+      if (byte == EOF && std::ferror(file_.get()) != 0) return Read::kError;
+      if (byte == EOF) return too_long ? Read::kTooLong : Read::kEnd;
+      if (static_cast<char>(byte) == separator_) return too_long ? Read::kTooLong : Read::kEntry;
+      if (entry.size() == kLongestName) {
+        too_long = true;
+        entry.clear();
+      }
+      if (!too_long) entry.push_back(static_cast<char>(byte));
+    }
+  }
+
+  Input make_input(const std::string& entry) {
+    Input input;
+    input.path = entry;
+    input.name = fs::path(entry).lexically_normal().relative_path().string();
+    if (input.name == ".." || input.name.starts_with("../")) {
+      return refused(entry,
+                     "leads out of the current folder; accepted in a list: names below it, "
+                     "and absolute names");
+    }
+    if (!names_.insert(input.name)) {
+      return refused(entry, fmt::format("would be written to {} like an earlier entry of the list",
+                                        input.name));
+    }
+    return input;
+  }
+
+  File file_;
+  std::string list_;
+  char separator_;
+  std::uint64_t line_ = 0;
+  NameSet names_;
+};
+
+// Absolute and free of "." and "..", so that two spellings of one place compare equal.
+fs::path absolute_path(const std::string& path) {
+  std::error_code error;
+  const fs::path absolute = fs::absolute(path, error);
+  return (error ? fs::path(path) : absolute).lexically_normal();
+}
+
+fs::path common_folder(const fs::path& a, const fs::path& b) {
+  fs::path common;
+  auto other = b.begin();
+  for (const fs::path& part : a) {
+    if (other == b.end() || part != *other) break;
+    common /= part;
+    ++other;
+  }
+  return common;
+}
+
+class FilesSource final : public Source {
+ public:
+  explicit FilesSource(std::span<const std::string> paths) : paths_(paths.begin(), paths.end()) {
+    for (const std::string& path : paths_) {
+      const fs::path folder = absolute_path(path).parent_path();
+      base_ = base_.empty() ? folder : common_folder(base_, folder);
+    }
+  }
+
+  std::optional<Input> next() override {
+    if (at_ == paths_.size()) return std::nullopt;
+    const std::string& path = paths_[at_++];
+    Input input;
+    input.path = path;
+    input.name = absolute_path(path).lexically_relative(base_).string();
+    if (!names_.insert(input.name)) return refused(path, "was named before");
+    return input;
+  }
+
+ private:
+  std::vector<std::string> paths_;
+  fs::path base_;
+  std::size_t at_ = 0;
+  NameSet names_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Source>> open_list(const std::string& list, char separator) {
+  File file(list == "-" ? stdin : std::fopen(list.c_str(), "re"));
+  if (!file) return fail(io_error(list, "open the list", errno));
+  return std::make_unique<ListSource>(std::move(file), list, separator);
+}
+
+std::unique_ptr<Source> open_files(std::span<const std::string> paths) {
+  return std::make_unique<FilesSource>(paths);
+}
+
+bool in_shard(const Shard& shard, const Input& input) noexcept {
+  return XXH64(input.name.data(), input.name.size(), 0) % shard.count == shard.index;
+}
+
+}  // namespace framewire::batch

@@ -1,0 +1,159 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <xxhash.h>
+#include <algorithm>
+#include <batch/manifest.hpp>
+#include <filesystem>
+#include <fstream>
+
+namespace framewire::batch {
+namespace {
+
+namespace fs = std::filesystem;
+
+tl::unexpected<Status> not_usable(const std::string& path, std::string message) {
+  return fail(Status(StatusCode::kInvalidInput, std::move(message)).about(path));
+}
+
+bool ends_in_newline(int fd, off_t bytes) {
+  char last = 0;
+  return ::pread(fd, &last, 1, bytes - 1) == 1 && last == '\n';
+}
+
+// The offset one past the last newline, or 0.
+off_t end_of_whole_lines(int fd, off_t bytes) {
+  constexpr off_t kPiece = 4096;
+  char piece[kPiece];
+  while (bytes > 0) {
+    const off_t start = std::max<off_t>(0, bytes - kPiece);
+    const ssize_t got = ::pread(fd, piece, static_cast<std::size_t>(bytes - start), start);
+    if (got <= 0) return 0;
+    for (ssize_t i = got - 1; i >= 0; --i) {
+      if (piece[i] == '\n') return start + i + 1;
+    }
+    bytes = start;
+  }
+  return 0;
+}
+
+// A torn tail is cut off only where a row begins like ours: this must never shorten a photograph
+// that was named by mistake.
+Result<void> mend(int fd, const std::string& path) {
+  struct stat facts {};
+  if (::fstat(fd, &facts) != 0) return fail(io_error(path, "examine", errno));
+  if (facts.st_size == 0) return {};
+  char head = 0;
+  if (::pread(fd, &head, 1, 0) != 1 || head != '{') {
+    return not_usable(path, "does not begin with '{'; accepted: a manifest of an earlier run");
+  }
+  if (ends_in_newline(fd, facts.st_size)) return {};
+  if (::ftruncate(fd, end_of_whole_lines(fd, facts.st_size)) != 0) {
+    return fail(io_error(path, "cut the torn last line off", errno));
+  }
+  return {};
+}
+
+std::uint64_t hash_of(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
+
+std::uint64_t time_key(const DoneRow& row) {
+  return hash_of(
+      fmt::format("{} {} {} {}", row.options_hash, row.bytes_in, row.mtime_ns, row.bytes_out));
+}
+
+std::uint64_t content_key(const DoneRow& row) {
+  if (!row.hash) return 0;
+  return hash_of(fmt::format("{} {:x} {}", row.options_hash, *row.hash, row.bytes_out));
+}
+
+}  // namespace
+
+Result<ManifestWriter> ManifestWriter::open(const std::string& path, OpenManifest mode) {
+  const fs::path folder = fs::path(path).parent_path();
+  std::error_code error;
+  if (!folder.empty()) fs::create_directories(folder, error);
+  FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  if (!file.valid()) return fail(io_error(path, "open the manifest", errno));
+  if (mode == OpenManifest::kResume) {
+    if (auto mended = mend(file.get(), path); !mended) return fail(mended.error());
+    return ManifestWriter(std::move(file), path);
+  }
+  struct stat facts {};
+  if (::fstat(file.get(), &facts) != 0) return fail(io_error(path, "examine", errno));
+  if (S_ISREG(facts.st_mode) && facts.st_size != 0) {
+    return not_usable(path, "has rows already; give --resume to continue it, or another name");
+  }
+  return ManifestWriter(std::move(file), path);
+}
+
+Result<void> ManifestWriter::append(const Row& row) {
+  const std::string line = to_json_line(row);
+  const std::lock_guard lock(mutex_);
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(line.data());
+  if (const int error = write_all(file_.get(), {bytes, line.size()}); error != 0) {
+    return fail(io_error(path_, "add a row to the manifest", error));
+  }
+  return {};
+}
+
+FileId ManifestWriter::id() const {
+  struct stat facts {};
+  if (::fstat(file_.get(), &facts) != 0) return {};
+  return {facts.st_dev, facts.st_ino};
+}
+
+DoneIndex::Entry DoneIndex::entry_of(const DoneRow& row) {
+  Entry entry{hash_of(row.name), 0, 0};
+  if (row.ok) {
+    entry.by_time = time_key(row);
+    entry.by_content = content_key(row);
+  }
+  return entry;
+}
+
+void DoneIndex::keep_latest() {
+  std::stable_sort(entries_.begin(), entries_.end(),
+                   [](const Entry& a, const Entry& b) { return a.name < b.name; });
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
+    const bool overruled = i + 1 < entries_.size() && entries_[i + 1].name == entries_[i].name;
+    if (!overruled) entries_[kept++] = entries_[i];
+  }
+  entries_.resize(kept);
+  entries_.shrink_to_fit();
+}
+
+Result<DoneIndex> DoneIndex::read(const std::string& path) {
+  DoneIndex index;
+  std::error_code error;
+  if (!fs::exists(path, error)) return index;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return fail(io_error(path, "read the manifest", errno));
+  std::string line;
+  while (std::getline(file, line)) {
+    if (const auto row = parse_row(line)) index.entries_.push_back(entry_of(*row));
+  }
+  if (file.bad()) return fail(io_error(path, "read the manifest", errno));
+  index.keep_latest();
+  return index;
+}
+
+const DoneIndex::Entry* DoneIndex::find(const std::string& name) const {
+  const std::uint64_t wanted = hash_of(name);
+  const auto found =
+      std::lower_bound(entries_.begin(), entries_.end(), wanted,
+                       [](const Entry& entry, std::uint64_t value) { return entry.name < value; });
+  return found != entries_.end() && found->name == wanted ? &*found : nullptr;
+}
+
+bool DoneIndex::done(const DoneRow& wanted) const {
+  const Entry* entry = find(wanted.name);
+  return entry != nullptr && entry->by_time != 0 && entry->by_time == time_key(wanted);
+}
+
+bool DoneIndex::done_by_content(const DoneRow& wanted) const {
+  const Entry* entry = find(wanted.name);
+  return entry != nullptr && entry->by_content != 0 && entry->by_content == content_key(wanted);
+}
+
+}  // namespace framewire::batch

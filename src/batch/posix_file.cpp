@@ -1,0 +1,22 @@
+#include <fmt/format.h>
+#include <batch/posix_file.hpp>
+#include <system_error>
+
+namespace framewire::batch {
+
+Status io_error(const std::string& path, std::string_view doing, int error_number) {
+  // std::strerror may share a buffer between threads; generic_category does not.
+  const std::string reason = std::generic_category().message(error_number);
+  return Status(StatusCode::kIoError, fmt::format("cannot {}: {}", doing, reason)).about(path);
+}
+
+int write_all(int fd, std::span<const std::uint8_t> bytes) noexcept {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno != EINTR) return errno;
+    if (written > 0) bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+}  // namespace framewire::batch
