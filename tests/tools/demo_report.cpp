@@ -35,16 +35,21 @@ std::string size_of(const json& row, const char* key) {
   return fmt::format("{}×{}", row[key].value("w", 0), row[key].value("h", 0));
 }
 
+/// Empty where the row has null: a failed input has no output.
+std::string text_of(const json& row, const char* key) {
+  return row.contains(key) && row[key].is_string() ? row[key].get<std::string>() : "";
+}
+
 std::vector<Row> read_manifest(const fs::path& path) {
   std::ifstream in(path);
   std::vector<Row> rows;
   for (std::string line; std::getline(in, line);) {
     const json row = json::parse(line, nullptr, false);
     if (!row.is_object() || !row.contains("input")) continue;
-    rows.push_back({row.value("input", ""), row.value("output", ""), size_of(row, "in"),
+    rows.push_back({text_of(row, "input"), text_of(row, "output"), size_of(row, "in"),
                     size_of(row, "out"), row.value("bytes_in", std::uint64_t{0}),
                     row.value("bytes_out", std::uint64_t{0}), row.value("ms", 0.0),
-                    row.value("status", "")});
+                    text_of(row, "status")});
   }
   std::sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.input < b.input; });
   return rows;
