@@ -21,12 +21,10 @@ enum class ProfileUse : std::uint8_t {
 };
 [[nodiscard]] ProfileUse classify_profile(const jpeg::JpegFile& file);
 
-/// A small sRGB profile (for outputs that must carry one); static storage.
-[[nodiscard]] std::span<const std::uint8_t> srgb_profile();
-
 /// Converts rows of full-resolution samples. Immutable after make(); safe on many threads at once.
 class Converter {
  public:
+  /// Four-component files without a profile take the plain formula R = (1 − C)(1 − K).
   /// @param model  what the encoder writes; kCmyk only from a 4-component file (no ICC then)
   /// @param use_icc  run the file's profile to sRGB (perceptual intent, black point compensation)
   /// @return invalid_input where the profile cannot be opened
@@ -45,11 +43,6 @@ class Converter {
   ///             or CMYK (Adobe inverted); may not alias `in`
   void convert_row(std::span<const std::uint8_t* const> in, std::span<std::uint8_t* const> out,
                    std::int32_t width_px) const;
-
-  /// Samples the whole conversion on a lattice, for devices without LittleCMS.
-  /// @param points  a side, 2 to 65
-  /// @return [points]^input_components (first component slowest) × output_components floats, 0–255
-  [[nodiscard]] std::vector<float> lattice(int points) const;
 
  private:
   struct State;

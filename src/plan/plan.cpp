@@ -130,7 +130,7 @@ bool leaves_enough(const PlanePlan& plane, int scale) {
   return std::min(plane.x.step, plane.y.step) * scale / 8.0 >= kLeastFilterStep - 1e-9;
 }
 
-Scales choose_scales(const Plan& plan, const FrameHeader& frame, const Capabilities& capabilities) {
+Scales choose_scales(const Plan& plan, const Capabilities& capabilities) {
   Scales scales = kFullScale;
   if (!capabilities.scaled_decode || plan.kernel == Kernel::kNearest) return scales;
   constexpr std::array<int, 3> kReduced{1, 2, 4};
@@ -190,7 +190,7 @@ Result<Plan> make_plan(const jpeg::JpegFile& file, const ResizeOptions& options,
     if (planar && i > 0) sample = axes.swapped ? ChromaStep{step.y, step.x} : step;
     plan.planes[static_cast<std::size_t>(i)] = map_plane(plan, frame, i, sample, axes);
   }
-  plan.scales = choose_scales(plan, frame, capabilities);
+  plan.scales = choose_scales(plan, capabilities);
   for (int i = 0; i < plan.plane_count; ++i) {
     PlanePlan& plane = plan.planes[static_cast<std::size_t>(i)];
     const int scale = plan.scales[static_cast<std::size_t>(plane.component)];

@@ -1,7 +1,6 @@
-#include <codec/turbo/scaled_idct.hpp>
-
 #include <algorithm>
 #include <cmath>
+#include <codec/turbo/scaled_idct.hpp>
 
 // clang-format off
 #undef HWY_TARGET_INCLUDE
@@ -14,6 +13,34 @@ HWY_BEFORE_NAMESPACE();
 namespace framewire::codec::turbo {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
+
+#if HWY_TARGET == HWY_SCALAR  // no vectors of a fixed size there
+
+/// The four-point inverse DCT of idct_columns() below, in place, over samples `step` apart.
+void idct_line(float* x, int step) {
+  const float even0 = x[0] + x[2 * step];
+  const float even1 = x[0] - x[2 * step];
+  const float odd0 = 1.30656296f * x[step] + 0.54119610f * x[3 * step];
+  const float odd1 = 0.54119610f * x[step] - 1.30656296f * x[3 * step];
+  x[0] = even0 + odd0;
+  x[step] = even1 + odd1;
+  x[2 * step] = even1 - odd1;
+  x[3 * step] = even0 - odd0;
+}
+
+void idct_4x4(const std::int16_t* coefficients, const float* corner, std::uint8_t* const* rows,
+              std::uint32_t column) {
+  float x[16];
+  for (int i = 0; i < 16; ++i)
+    x[i] = static_cast<float>(coefficients[8 * (i / 4) + i % 4]) * corner[i];
+  for (int i = 0; i < 4; ++i) idct_line(x + i, 4);
+  for (int i = 0; i < 4; ++i) idct_line(x + 4 * i, 1);
+  for (int i = 0; i < 16; ++i)
+    rows[i / 4][column + static_cast<std::uint32_t>(i % 4)] =
+        static_cast<std::uint8_t>(std::nearbyint(std::clamp(x[i] + 128.0f, 0.0f, 255.0f)));
+}
+
+#else
 
 using F4 = hn::FixedTag<float, 4>;
 using V4 = hn::Vec<F4>;
@@ -56,8 +83,11 @@ HWY_INLINE V4 load_row(const std::int16_t* coefficients, const float* scale) {
 
 HWY_INLINE void store_row(V4 samples, std::uint8_t* out) {
   const hn::FixedTag<std::uint8_t, 4> d8;
-  const V4 shifted = hn::Add(samples, hn::Set(F4(), 128.0f));
-  hn::StoreU(hn::DemoteTo(d8, hn::NearestInt(shifted)), d8, out);
+  const F4 d;
+  const V4 shifted = hn::Add(samples, hn::Set(d, 128.0f));
+  // Clamped as floats: conversion of what exceeds int32 differs between targets.
+  const V4 clamped = hn::Min(hn::Max(shifted, hn::Zero(d)), hn::Set(d, 255.0f));
+  hn::StoreU(hn::DemoteTo(d8, hn::NearestInt(clamped)), d8, out);
 }
 
 void corner4(V4 x0, V4 x1, V4 x2, V4 x3, std::uint8_t* const* rows, std::uint32_t column) {
@@ -77,6 +107,8 @@ void idct_4x4(const std::int16_t* coefficients, const float* corner, std::uint8_
           load_row(coefficients + 16, corner + 8), load_row(coefficients + 24, corner + 12), rows,
           column);
 }
+
+#endif  // HWY_SCALAR
 
 }  // namespace HWY_NAMESPACE
 }  // namespace framewire::codec::turbo

@@ -1,0 +1,189 @@
+#include <algorithm>
+#include <base/checked.hpp>
+#include <codec/turbo/decoder.hpp>
+#include <cstring>
+
+namespace framewire::codec::turbo {
+namespace {
+
+constexpr JOCTET kEndOfImage[2] = {0xFF, JPEG_EOI};
+
+void source_nothing(j_decompress_ptr) {}
+
+/// The input has ended: libjpeg goes on with an end of image, after a warning.
+boolean source_refill(j_decompress_ptr cinfo) {
+  WARNMS(cinfo, JWRN_JPEG_EOF);
+  cinfo->src->next_input_byte = kEndOfImage;
+  cinfo->src->bytes_in_buffer = sizeof(kEndOfImage);
+  return TRUE;
+}
+
+void source_skip(j_decompress_ptr cinfo, long bytes) {
+  if (bytes <= 0) return;
+  if (static_cast<std::size_t>(bytes) > cinfo->src->bytes_in_buffer) {
+    source_refill(cinfo);
+    return;
+  }
+  cinfo->src->next_input_byte += bytes;
+  cinfo->src->bytes_in_buffer -= static_cast<std::size_t>(bytes);
+}
+
+/// The scale to ask libjpeg for. Its entropy decoder drops the AC coefficients of a component at
+/// 1/8, and what it makes of the other components follows from this one number, so it may be 1 only
+/// where no component needs more.
+unsigned common_scale(const plan::Scales& scales, std::span<const int> wanted) {
+  const bool all_dc = std::all_of(wanted.begin(), wanted.end(),
+                                  [&](int c) { return scales[static_cast<std::size_t>(c)] == 1; });
+  return all_dc ? 1 : 8;
+}
+
+}  // namespace
+
+Decoder::Decoder(const jpeg::JpegFile& file, const Context& context)
+    : file_(file), context_(context), errors_(context.strict) {
+  cinfo_.err = errors_.manager();
+}
+
+Decoder::~Decoder() { jpeg_destroy_decompress(&cinfo_); }
+
+Result<std::unique_ptr<Decoder>> Decoder::open(const jpeg::JpegFile& file,
+                                               const plan::Scales& scales,
+                                               std::span<const int> wanted,
+                                               const Context& context) {
+  std::unique_ptr<Decoder> decoder(new Decoder(file, context));
+  if (!decoder->start(scales, wanted)) return fail(decoder->errors_.status());
+  decoder->install_transforms();
+  return decoder;
+}
+
+bool Decoder::start(const plan::Scales& scales, std::span<const int> wanted) {
+  const bool opened = errors_.guarded([&] {
+    jpeg_create_decompress(&cinfo_);
+    source_.init_source = &source_nothing;
+    source_.fill_input_buffer = &source_refill;
+    source_.skip_input_data = &source_skip;
+    source_.resync_to_restart = &jpeg_resync_to_restart;
+    source_.term_source = &source_nothing;
+    source_.next_input_byte = file_.bytes.data();
+    source_.bytes_in_buffer = file_.end_offset;
+    cinfo_.src = &source_;
+    cinfo_.client_data = this;
+    progress_.progress_monitor = &on_progress;
+    cinfo_.progress = &progress_;
+    jpeg_read_header(&cinfo_, TRUE);
+    cinfo_.raw_data_out = TRUE;
+    cinfo_.out_color_space = cinfo_.jpeg_color_space;
+    cinfo_.dct_method = JDCT_ISLOW;
+    cinfo_.do_block_smoothing = FALSE;
+    cinfo_.scale_num = common_scale(scales, wanted);
+    cinfo_.scale_denom = 8;
+    jpeg_start_decompress(&cinfo_);
+  });
+  if (!opened) return false;
+  if (cinfo_.num_components != file_.frame.component_count) {
+    return errors_.guarded([&] {
+      errors_.leave(StatusCode::kInvalidInput, "two readings of the frame header differ");
+    });
+  }
+  band_count_ = static_cast<std::int32_t>(cinfo_.total_iMCU_rows);
+  for (int i = 0; i < cinfo_.num_components; ++i)
+    prepare_component(i, scales[static_cast<std::size_t>(i)],
+                      std::find(wanted.begin(), wanted.end(), i) != wanted.end());
+  return true;
+}
+
+void Decoder::prepare_component(int index, int scale, bool wanted) {
+  const auto at = static_cast<std::size_t>(index);
+  jpeg_component_info& info = cinfo_.comp_info[index];
+  const jpeg::Component& geometry = file_.frame.components[at];
+  ComponentState& c = components_[at];
+  c.scale = scale;
+  c.wanted = wanted;
+  c.width_px = base::ceil_div(geometry.width_px * scale, 8);
+  c.height_px = base::ceil_div(geometry.height_px * scale, 8);
+  c.rows_per_band = info.v_samp_factor * scale;
+  c.last_block_column = (geometry.width_px - 1) / 8;
+  c.last_block_row = (geometry.height_px - 1) / 8;
+  c.last_block_columns = (geometry.width_px - 1) % 8 + 1;
+  c.last_block_rows = (geometry.height_px - 1) % 8 + 1;
+  info.component_needed = wanted ? TRUE : FALSE;
+  info.DCT_scaled_size = scale;
+  c.has_quantiser = info.quant_table != nullptr;
+  if (c.has_quantiser) c.dequantiser = make_scaled_dequantiser(info.quant_table->quantval);
+  const auto rows = static_cast<std::size_t>(c.rows_per_band);
+  const std::size_t pitch = static_cast<std::size_t>(info.width_in_blocks) * 8 + 64;
+  c.rows.assign(rows, nullptr);
+  if (wanted) {
+    c.storage.assign(rows * pitch, 128);
+    for (std::size_t r = 0; r < rows; ++r) c.rows[r] = c.storage.data() + r * pitch;
+  }
+  row_arrays_[at] = c.rows.data();
+}
+
+void Decoder::install_transforms() {
+  for (int i = 0; i < cinfo_.num_components; ++i) {
+    const ComponentState& c = components_[static_cast<std::size_t>(i)];
+    if (!c.wanted || c.scale != 8) cinfo_.idct->inverse_DCT[i] = &on_block;
+  }
+}
+
+void Decoder::on_block(j_decompress_ptr cinfo, jpeg_component_info* component, JCOEFPTR block,
+                       JSAMPARRAY rows, JDIMENSION column) {
+  const Decoder& self = *static_cast<const Decoder*>(cinfo->client_data);
+  const ComponentState& c = self.components_[static_cast<std::size_t>(component->component_index)];
+  if (!c.wanted) return;
+  if (!c.has_quantiser) {  // no scan delivered this component: its coefficients are zero
+    for (int r = 0; r < c.scale; ++r)
+      std::memset(rows[r] + column, 128, static_cast<std::size_t>(c.scale));
+    return;
+  }
+  const auto block_column = static_cast<std::int32_t>(column) / c.scale;
+  const auto row_in_band = static_cast<std::int32_t>(rows - c.rows.data());
+  const std::int32_t block_row = (self.band_ * c.rows_per_band + row_in_band) / c.scale;
+  const int columns = block_column == c.last_block_column ? c.last_block_columns : 8;
+  const int valid_rows = block_row == c.last_block_row ? c.last_block_rows : 8;
+  if (columns < 8 || valid_rows < 8)
+    return idct_partial(block, c.dequantiser, c.scale, columns, valid_rows, rows, column);
+  switch (c.scale) {
+    case 4:
+      return idct_4x4(block, c.dequantiser, rows, column);
+    case 2:
+      return idct_2x2(block, c.dequantiser, rows, column);
+    default:
+      return idct_1x1(block, c.dequantiser, rows, column);
+  }
+}
+
+void Decoder::on_progress(j_common_ptr cinfo) {
+  auto& self = *static_cast<Decoder*>(cinfo->client_data);
+  if (self.context_.deadline.passed())
+    self.errors_.leave(StatusCode::kDeadline, "the time allowed ran out while decoding");
+  const auto scans = static_cast<std::uint32_t>(self.cinfo_.input_scan_number);
+  if (scans > self.context_.max_scans)
+    self.errors_.leave(StatusCode::kTooLarge, "the file has more scans than max-scans allows");
+}
+
+Result<bool> Decoder::read() {
+  if (band_ + 1 >= band_count_) return false;
+  ++band_;
+  const bool ok = errors_.guarded([&] {
+    on_progress(reinterpret_cast<j_common_ptr>(&cinfo_));
+    const auto lines =
+        static_cast<JDIMENSION>(cinfo_.max_v_samp_factor * cinfo_.min_DCT_scaled_size);
+    jpeg_read_raw_data(&cinfo_, row_arrays_.data(), lines);
+  });
+  if (!ok) return fail(errors_.status());
+  return true;
+}
+
+RowBand Decoder::band(int component) const {
+  const ComponentState& c = components_[static_cast<std::size_t>(component)];
+  RowBand band;
+  band.first_row = band_ * c.rows_per_band;
+  band.row_count = std::clamp(c.height_px - band.first_row, 0, c.rows_per_band);
+  band.rows =
+      std::span<std::uint8_t* const>(c.rows).first(static_cast<std::size_t>(band.row_count));
+  return band;
+}
+
+}  // namespace framewire::codec::turbo

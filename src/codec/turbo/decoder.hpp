@@ -1,0 +1,81 @@
+// Streams the decoded rows of one JPEG, every component at its own sampling and scale.
+#pragma once
+
+#include <codec/codec.hpp>
+#include <codec/turbo/libjpeg.hpp>
+#include <codec/turbo/scaled_idct.hpp>
+#include <memory>
+#include <span>
+
+namespace framewire::codec::turbo {
+
+/// A band of rows of one component, as decoded: valid until the next read.
+struct RowBand {
+  std::int32_t first_row = 0;
+  std::int32_t row_count = 0;
+  std::span<std::uint8_t* const> rows;  ///< [row_count] of [plane width + padding] uint8
+};
+
+/// One pass over one JPEG, in bands of one MCU row. Baseline files with one scan hold no more than
+/// a band in memory; files of several scans hold their coefficients (two bytes each).
+class Decoder {
+ public:
+  /// Reads the headers and prepares every component at its scale.
+  /// @param file    must outlive the decoder
+  /// @param wanted  components to transform; the others are only entropy-decoded
+  [[nodiscard]] static Result<std::unique_ptr<Decoder>> open(const jpeg::JpegFile& file,
+                                                             const plan::Scales& scales,
+                                                             std::span<const int> wanted,
+                                                             const Context& context);
+  ~Decoder();
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
+
+  /// Decodes the next band of all wanted components.
+  /// @return false after the last band
+  [[nodiscard]] Result<bool> read();
+
+  /// What the last read() made of one component.
+  [[nodiscard]] RowBand band(int component) const;
+
+  /// Warnings so far; complete after the last band.
+  [[nodiscard]] std::vector<Warning> warnings() const { return errors_.warnings(); }
+
+ private:
+  struct ComponentState {
+    int scale = 8;
+    bool wanted = false;
+    std::int32_t width_px = 0;  ///< of the scaled plane
+    std::int32_t height_px = 0;
+    std::int32_t rows_per_band = 0;
+    std::int32_t last_block_column = 0;  ///< index of the block where the component ends, and
+    std::int32_t last_block_row = 0;
+    int last_block_columns = 8;  ///< how much of it is valid
+    int last_block_rows = 8;
+    ScaledDequantiser dequantiser;
+    bool has_quantiser = false;
+    std::vector<std::uint8_t> storage;
+    std::vector<std::uint8_t*> rows;
+  };
+
+  Decoder(const jpeg::JpegFile& file, const Context& context);
+  [[nodiscard]] bool start(const plan::Scales& scales, std::span<const int> wanted);
+  void prepare_component(int index, int scale, bool wanted);
+  void install_transforms();
+  static void on_block(j_decompress_ptr cinfo, jpeg_component_info* component, JCOEFPTR block,
+                       JSAMPARRAY rows, JDIMENSION column);
+  static void on_progress(j_common_ptr cinfo);
+
+  const jpeg::JpegFile& file_;
+  const Context& context_;
+  ErrorHandler errors_;
+  jpeg_decompress_struct cinfo_{};
+  jpeg_source_mgr source_{};
+  jpeg_progress_mgr progress_{};
+  std::array<ComponentState, jpeg::kMaxComponents> components_;
+  std::array<JSAMPARRAY, jpeg::kMaxComponents> row_arrays_{};
+  std::int32_t band_ = -1;
+  std::int32_t band_count_ = 0;
+};
+
+}  // namespace framewire::codec::turbo

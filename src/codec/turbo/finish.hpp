@@ -1,0 +1,15 @@
+// What happens to whole planes between resampling and encoding.
+#pragma once
+
+#include <codec/codec.hpp>
+
+namespace framewire::codec::turbo {
+
+/// Whether finish() would change anything; if not, rows may go straight to the encoder.
+[[nodiscard]] bool needs_finish(const plan::Plan& plan);
+
+/// Sharpens luma, turns the planes upright, and pads them with the background.
+/// @param planes  resized planes in stored orientation, at the output's own sampling
+[[nodiscard]] Planes finish(Planes planes, const plan::Plan& plan);
+
+}  // namespace framewire::codec::turbo

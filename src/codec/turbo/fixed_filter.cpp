@@ -1,0 +1,67 @@
+#include <algorithm>
+#include <base/checked.hpp>
+#include <cmath>
+#include <codec/turbo/fixed_filter.hpp>
+#include <transform/axis_filter.hpp>
+
+namespace framewire::codec::turbo {
+namespace {
+
+bool same(const plan::AxisMap& a, const plan::AxisMap& b) {
+  return a.in_size == b.in_size && a.out_size == b.out_size && a.origin == b.origin &&
+         a.step == b.step;
+}
+
+/// Rounds one run to fixed point; the rounding error goes to the heaviest tap.
+void quantise_run(const double* weights, std::int32_t count, std::int16_t* out) {
+  constexpr int kOne = 1 << kTapBits;
+  int sum = 0;
+  std::int32_t heaviest = 0;
+  for (std::int32_t i = 0; i < count; ++i) {
+    out[i] = static_cast<std::int16_t>(std::lround(weights[i] * kOne));
+    sum += out[i];
+    if (weights[i] > weights[heaviest]) heaviest = i;
+  }
+  out[heaviest] = static_cast<std::int16_t>(out[heaviest] + kOne - sum);
+}
+
+}  // namespace
+
+FixedFilter make_fixed_filter(Kernel kernel, const plan::AxisMap& axis) {
+  const transform::AxisFilter exact =
+      transform::make_axis_filter(kernel, {axis.in_size, axis.out_size, axis.origin, axis.step});
+  FixedFilter filter;
+  filter.in_size = axis.in_size;
+  filter.out_size = axis.out_size;
+  filter.stride = base::ceil_div(exact.taps, std::int32_t{kTapGroup}) * kTapGroup;
+  filter.first = exact.first;
+  filter.count = exact.count;
+  filter.weights.assign(static_cast<std::size_t>(axis.out_size) * filter.stride, 0);
+  for (std::int32_t j = 0; j < axis.out_size; ++j)
+    quantise_run(&exact.weights[static_cast<std::size_t>(j) * exact.taps],
+                 exact.count[static_cast<std::size_t>(j)],
+                 &filter.weights[static_cast<std::size_t>(j) * filter.stride]);
+  return filter;
+}
+
+std::shared_ptr<const FixedFilter> FilterCache::get(Kernel kernel, const plan::AxisMap& axis) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (Entry& entry : entries_)
+      if (entry.kernel == kernel && same(entry.axis, axis)) {
+        entry.last_use = ++clock_;
+        return entry.filter;
+      }
+  }
+  auto filter = std::make_shared<const FixedFilter>(make_fixed_filter(kernel, axis));
+  if (filter->weights.size() > kLargestKept) return filter;
+  const std::lock_guard lock(mutex_);
+  if (entries_.size() == kCapacity)
+    entries_.erase(
+        std::min_element(entries_.begin(), entries_.end(),
+                         [](const Entry& a, const Entry& b) { return a.last_use < b.last_use; }));
+  entries_.push_back({kernel, axis, ++clock_, filter});
+  return filter;
+}
+
+}  // namespace framewire::codec::turbo

@@ -1,0 +1,53 @@
+// Filter taps in 16-bit fixed point, laid out for the SIMD passes, and a cache of them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <plan/plan.hpp>
+#include <vector>
+
+namespace framewire::codec::turbo {
+
+/// Fraction bits of a tap; the taps of one output sample sum to exactly 2^kTapBits.
+inline constexpr int kTapBits = 14;
+/// Fraction bits of the samples between the vertical and the horizontal pass.
+inline constexpr int kMidBits = 6;
+/// Runs of taps are padded with zeros to a multiple of this.
+inline constexpr int kTapGroup = 8;
+
+/// Taps of one axis.
+struct FixedFilter {
+  std::int32_t in_size = 0;
+  std::int32_t out_size = 0;
+  std::int32_t stride = 0;          ///< taps an output sample, multiple of kTapGroup
+  std::vector<std::int32_t> first;  ///< [out_size]; first + stride may pass in_size, over zero taps
+  std::vector<std::int32_t> count;  ///< [out_size] taps that are not padding
+  std::vector<std::int16_t> weights;  ///< [out_size][stride]
+};
+
+/// Rounds the taps of transform::make_axis_filter so that each run sums to one exactly.
+[[nodiscard]] FixedFilter make_fixed_filter(Kernel kernel, const plan::AxisMap& axis);
+
+/// Recently used filters: batches ask for few sizes, and Lanczos taps cost as much as a small
+/// image. Thread-safe.
+class FilterCache {
+ public:
+  [[nodiscard]] std::shared_ptr<const FixedFilter> get(Kernel kernel, const plan::AxisMap& axis);
+
+ private:
+  struct Entry {
+    Kernel kernel;
+    plan::AxisMap axis;
+    std::uint64_t last_use;
+    std::shared_ptr<const FixedFilter> filter;
+  };
+  static constexpr std::size_t kCapacity = 64;
+  static constexpr std::size_t kLargestKept = 1 << 16;  ///< taps; larger filters are not kept
+
+  std::mutex mutex_;
+  std::uint64_t clock_ = 0;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace framewire::codec::turbo

@@ -1,0 +1,81 @@
+#include <array>
+#include <cmath>
+#include <color/converter.hpp>
+#include <color/profile.hpp>
+
+namespace framewire::color {
+namespace {
+
+/// How far a tone curve or primary may lie from sRGB's and still count as sRGB. Eight-bit samples
+/// resolve 0.004; the many sRGB profiles in the wild differ by less than half of that.
+constexpr double kCurveTolerance = 0.004;
+constexpr double kPrimaryTolerance = 0.002;
+
+/// XYZ of sRGB's primaries, adapted to D50 (ICC.1; Bradford).
+constexpr std::array<std::array<double, 3>, 3> kPrimaries{
+    {{0.43607, 0.22249, 0.01392}, {0.38515, 0.71687, 0.09708}, {0.14307, 0.06061, 0.71410}}};
+
+bool srgb_curve(void* profile, cmsTagSignature tag) {
+  const auto* curve = static_cast<const cmsToneCurve*>(cmsReadTag(profile, tag));
+  if (curve == nullptr) return false;
+  for (int i = 0; i <= 16; ++i) {
+    const double x = i / 16.0;
+    const double y = static_cast<double>(cmsEvalToneCurveFloat(curve, static_cast<float>(x)));
+    if (std::fabs(y - srgb_to_linear(x)) > kCurveTolerance) return false;
+  }
+  return true;
+}
+
+bool srgb_primary(void* profile, cmsTagSignature tag, const std::array<double, 3>& expected) {
+  const auto* xyz = static_cast<const cmsCIEXYZ*>(cmsReadTag(profile, tag));
+  if (xyz == nullptr) return false;
+  return std::fabs(xyz->X - expected[0]) < kPrimaryTolerance &&
+         std::fabs(xyz->Y - expected[1]) < kPrimaryTolerance &&
+         std::fabs(xyz->Z - expected[2]) < kPrimaryTolerance;
+}
+
+bool is_srgb(void* profile, cmsColorSpaceSignature space) {
+  // A table from device to PCS overrides curves and primaries.
+  if (cmsIsTag(profile, cmsSigAToB0Tag)) return false;
+  if (space == cmsSigGrayData) return srgb_curve(profile, cmsSigGrayTRCTag);
+  return space == cmsSigRgbData && srgb_primary(profile, cmsSigRedColorantTag, kPrimaries[0]) &&
+         srgb_primary(profile, cmsSigGreenColorantTag, kPrimaries[1]) &&
+         srgb_primary(profile, cmsSigBlueColorantTag, kPrimaries[2]) &&
+         srgb_curve(profile, cmsSigRedTRCTag) && srgb_curve(profile, cmsSigGreenTRCTag) &&
+         srgb_curve(profile, cmsSigBlueTRCTag);
+}
+
+cmsColorSpaceSignature expected_space(jpeg::ColorModel model) {
+  switch (model) {
+    case jpeg::ColorModel::kGray:
+      return cmsSigGrayData;
+    case jpeg::ColorModel::kCmyk:
+    case jpeg::ColorModel::kYcck:
+      return cmsSigCmykData;
+    default:
+      return cmsSigRgbData;
+  }
+}
+
+bool usable_class(cmsProfileClassSignature device) {
+  return device == cmsSigInputClass || device == cmsSigDisplayClass ||
+         device == cmsSigOutputClass || device == cmsSigColorSpaceClass;
+}
+
+}  // namespace
+
+ProfileUse classify_profile(const jpeg::JpegFile& file) {
+  if (file.icc.empty()) return ProfileUse::kNone;
+  const Profile profile = open_profile(file.icc);
+  if (!profile) return ProfileUse::kUnusable;
+  const cmsColorSpaceSignature space = cmsGetColorSpace(profile.get());
+  if (space != expected_space(file.color_model) || !usable_class(cmsGetDeviceClass(profile.get())))
+    return ProfileUse::kUnusable;
+  if (is_srgb(profile.get(), space)) return ProfileUse::kIsSrgb;
+  if (!cmsIsIntentSupported(profile.get(), INTENT_PERCEPTUAL, LCMS_USED_AS_INPUT) &&
+      !cmsIsMatrixShaper(profile.get()))
+    return ProfileUse::kUnusable;
+  return ProfileUse::kConvertible;
+}
+
+}  // namespace framewire::color

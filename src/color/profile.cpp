@@ -1,0 +1,26 @@
+#include <cmath>
+#include <color/profile.hpp>
+
+namespace framewire::color {
+
+Profile open_profile(std::span<const std::uint8_t> icc) {
+  return Profile(cmsOpenProfileFromMem(icc.data(), static_cast<cmsUInt32Number>(icc.size())));
+}
+
+Profile make_srgb() { return Profile(cmsCreate_sRGBProfile()); }
+
+Profile make_srgb_gray() {
+  // Parametric type 4: ((x + 0.055) / 1.055)^2.4 above 0.04045, x / 12.92 below.
+  const cmsFloat64Number parameters[5] = {2.4, 1.0 / 1.055, 0.055 / 1.055, 1.0 / 12.92, 0.04045};
+  cmsToneCurve* curve = cmsBuildParametricToneCurve(nullptr, 4, parameters);
+  if (curve == nullptr) return nullptr;
+  Profile profile(cmsCreateGrayProfile(cmsD50_xyY(), curve));
+  cmsFreeToneCurve(curve);
+  return profile;
+}
+
+double srgb_to_linear(double encoded) noexcept {
+  return encoded <= 0.04045 ? encoded / 12.92 : std::pow((encoded + 0.055) / 1.055, 2.4);
+}
+
+}  // namespace framewire::color

@@ -1,0 +1,31 @@
+// Owners for LittleCMS handles, and the profiles that Framewire makes itself.
+#pragma once
+
+#include <lcms2.h>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace framewire::color {
+
+struct CloseProfile {
+  void operator()(void* profile) const noexcept { cmsCloseProfile(profile); }
+};
+using Profile = std::unique_ptr<void, CloseProfile>;
+
+struct DeleteTransform {
+  void operator()(void* transform) const noexcept { cmsDeleteTransform(transform); }
+};
+using Transform = std::unique_ptr<void, DeleteTransform>;
+
+/// Null where LittleCMS cannot read the bytes.
+[[nodiscard]] Profile open_profile(std::span<const std::uint8_t> icc);
+
+/// sRGB (IEC 61966-2-1), and gray with its tone curve and white.
+[[nodiscard]] Profile make_srgb();
+[[nodiscard]] Profile make_srgb_gray();
+
+/// The tone curve of sRGB: encoded 0–1 to linear 0–1.
+[[nodiscard]] double srgb_to_linear(double encoded) noexcept;
+
+}  // namespace framewire::color
