@@ -74,6 +74,29 @@ Result<Planes> resample_all(const Planes& decoded, const plan::Plan& plan, const
   return out;
 }
 
+/// Orients, pads and, after colour conversion, subsamples one component.
+Result<Plane> finish_plane(const Plane& in, const plan::Plan& plan, std::size_t component,
+                           std::uint8_t background) {
+  const plan::EncodePlan& encode = plan.encode;
+  const auto count = encode.component_count;
+  const int step_x =
+      *std::max_element(encode.h.begin(), encode.h.begin() + count) / encode.h[component];
+  const int step_y =
+      *std::max_element(encode.v.begin(), encode.v.begin() + count) / encode.v[component];
+  const bool full_size = plan.color_path == plan::ColorPath::kConvert;
+  const int grid_x = full_size ? 1 : step_x;
+  const int grid_y = full_size ? 1 : step_y;
+  const Plane shown = orient(in, plan.orientation);
+  const std::int32_t width = base::ceil_div(encode.width_px, grid_x);
+  const std::int32_t height = base::ceil_div(encode.height_px, grid_y);
+  const std::int32_t x = plan.placement.x / grid_x;
+  const std::int32_t y = plan.placement.y / grid_y;
+  if (x < 0 || y < 0 || x + shown.width_px > width || y + shown.height_px > height)
+    return fail(StatusCode::kInternal, "the plan's picture does not fit its canvas");
+  const Plane canvas = pad(shown, width, height, x, y, background);
+  return full_size ? box_average(canvas, step_x, step_y) : canvas;
+}
+
 }  // namespace
 
 Plane resample(const Plane& in, const plan::PlanePlan& plan, Kernel kernel) {
@@ -158,22 +181,10 @@ Result<Planes> make_output_planes(const Planes& decoded, const plan::Plan& plan,
     transform::sharpen_plane(luma.samples, luma.width_px, luma.height_px, plan.sharpen_sigma);
   }
   const auto background = background_samples(plan);
-  const int h_max = *std::max_element(encode.h.begin(), encode.h.begin() + encode.component_count);
-  const int v_max = *std::max_element(encode.v.begin(), encode.v.begin() + encode.component_count);
   for (std::size_t i = 0; i < planes->planes.size(); ++i) {
-    Plane& plane = planes->planes[i];
-    const int step_x = h_max / encode.h[i];
-    const int step_y = v_max / encode.v[i];
-    const int grid_x = converts ? 1 : step_x;  // of the plane as it is now
-    const int grid_y = converts ? 1 : step_y;
-    const plan::Rect& place = plan.placement;
-    plane = orient(plane, plan.orientation);
-    const std::int32_t width = base::ceil_div(encode.width_px, grid_x);
-    const std::int32_t height = base::ceil_div(encode.height_px, grid_y);
-    if (place.x / grid_x + plane.width_px > width || place.y / grid_y + plane.height_px > height)
-      return fail(StatusCode::kInternal, "the plan's picture does not fit its canvas");
-    plane = pad(plane, width, height, place.x / grid_x, place.y / grid_y, background[i]);
-    if (converts) plane = box_average(plane, step_x, step_y);
+    auto finished = finish_plane(planes->planes[i], plan, i, background[i]);
+    if (!finished) return fail(std::move(finished.error()));
+    planes->planes[i] = std::move(*finished);
   }
   return planes;
 }
