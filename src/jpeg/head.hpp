@@ -45,7 +45,7 @@ struct HeadFacts {
 /// Completes a primary stream: fills in the MPF index of its head and appends the gain map.
 /// @param stream    a head made with gain_map_bytes = gain_map.size(), then DQT to EOI
 /// @param gain_map  a complete JPEG stream
-/// @return internal where the head has no room for the index or sizes exceed 4 GiB
+/// @return internal where the head has no room for the index; too_large where sizes exceed 4 GiB
 [[nodiscard]] Result<void> append_gain_map(std::vector<std::uint8_t>& stream,
                                            std::span<const std::uint8_t> gain_map);
 

@@ -1,0 +1,66 @@
+// A bounds-checked view of a TIFF block, as EXIF and MPF use it.
+//
+// Source: TIFF 6.0 section 2. Offsets count from the block's first byte.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <jpeg/bytes.hpp>
+#include <optional>
+#include <vector>
+
+namespace framewire::jpeg {
+
+enum class TiffType : std::uint16_t {
+  kByte = 1,
+  kAscii = 2,
+  kShort = 3,
+  kLong = 4,
+  kUndefined = 7
+};
+
+/// One 12-byte directory entry, whose value is known to lie inside the block.
+struct TiffEntry {
+  std::uint16_t tag = 0;
+  std::uint16_t type = 0;
+  std::uint32_t count = 0;
+  std::size_t value_offset =
+      0;  ///< of the value itself: in the entry when it takes 4 bytes or less
+  std::size_t value_bytes = 0;
+};
+
+struct TiffDirectory {
+  std::vector<TiffEntry> entries;  ///< only those whose value lies inside the block
+  std::size_t end_offset = 0;      ///< one past the directory
+  std::size_t next_field_offset =
+      0;  ///< of the field that holds the next directory's offset; 0: cut
+  std::uint32_t next_offset = 0;
+  bool damaged = false;  ///< an entry was left out, or the directory is cut
+
+  [[nodiscard]] const TiffEntry* find(std::uint16_t tag) const noexcept;
+};
+
+class TiffView {
+ public:
+  /// @return nothing unless the block starts with a TIFF header
+  [[nodiscard]] static std::optional<TiffView> open(ByteSpan block) noexcept;
+
+  [[nodiscard]] ByteSpan block() const noexcept { return block_; }
+  [[nodiscard]] bool little_endian() const noexcept { return little_endian_; }
+  [[nodiscard]] std::uint32_t first_directory_offset() const noexcept { return u32(4); }
+  /// Fields at offsets that the caller has checked.
+  [[nodiscard]] std::uint16_t u16(std::size_t at) const noexcept;
+  [[nodiscard]] std::uint32_t u32(std::size_t at) const noexcept;
+
+  /// @return nothing where not even the number of entries lies inside the block
+  [[nodiscard]] std::optional<TiffDirectory> directory(std::uint32_t offset) const;
+
+  /// The first value of a BYTE, SHORT or LONG entry.
+  [[nodiscard]] std::optional<std::uint32_t> number(const TiffEntry& entry) const noexcept;
+
+ private:
+  ByteSpan block_;
+  bool little_endian_ = false;
+};
+
+}  // namespace framewire::jpeg

@@ -1,0 +1,48 @@
+// Steps through the markers of a stream, without giving them meaning.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <jpeg/bytes.hpp>
+#include <optional>
+
+namespace framewire::jpeg {
+
+/// A marker and, where it has one, its payload.
+struct MarkerView {
+  std::uint8_t code = 0;
+  std::size_t offset = 0;   ///< of the last 0xFF before the code
+  std::size_t skipped = 0;  ///< extraneous bytes before it, fill bytes not counted
+  ByteSpan payload;         ///< without the length field
+};
+
+enum class SegmentState : std::uint8_t {
+  kWhole,
+  kShortLength,  ///< a length below 2: the payload is taken as empty
+  kCut,          ///< the input ends inside it: the payload is what there is
+};
+
+class Walker {
+ public:
+  explicit Walker(ByteSpan bytes) : bytes_(bytes) {}
+
+  [[nodiscard]] std::size_t position() const noexcept { return at_; }
+  void seek(std::size_t position) noexcept { at_ = position; }
+
+  /// The next marker; skips what is none. Nothing at the end of input.
+  [[nodiscard]] std::optional<MarkerView> next_marker() noexcept;
+
+  /// Reads the length and payload that follow a marker, and moves past them.
+  [[nodiscard]] SegmentState read_segment(MarkerView& marker) noexcept;
+
+  /// Moves to the marker that ends the entropy-coded bytes here, or to the end of input. RSTn and
+  /// codes below SOF0, which only damage can bring there, do not end them, as in libjpeg's resync.
+  /// @param damage  set to the offset of the first such code, if any
+  void skip_entropy(std::optional<std::size_t>& damage) noexcept;
+
+ private:
+  ByteSpan bytes_;
+  std::size_t at_ = 0;
+};
+
+}  // namespace framewire::jpeg
