@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <base/checked.hpp>
+#include <cmath>
 #include <jpeg/parser.hpp>
 #include <plan/plan.hpp>
 
@@ -94,14 +95,23 @@ EncodePlan make_encode_plan(const Geometry& geometry, OutputModel model, ChromaS
   return encode;
 }
 
+/// The part of the stored picture that is used; fractional for a gain map, which follows its
+/// primary.
+struct Source {
+  double x = 0;
+  double y = 0;
+  double width = 0;
+  double height = 0;
+};
+
 /// One axis of one plane at full decode scale. `factor` is the output sample's width in output
 /// pixels, `density` the component's samples per full-size pixel.
-AxisMap map_axis(std::int32_t source_start, std::int32_t source_size, std::int32_t picture_size,
-                 int factor, bool flipped, std::int32_t component_size, double density) {
+AxisMap map_axis(double source_start, double source_size, std::int32_t picture_size, int factor,
+                 bool flipped, std::int32_t component_size, double density) {
   AxisMap axis;
   axis.in_size = component_size;
   axis.out_size = base::ceil_div(picture_size, static_cast<std::int32_t>(factor));
-  const double pixel = static_cast<double>(source_size) / picture_size;
+  const double pixel = source_size / picture_size;
   // The sample grid starts at the displayed edge; seen from the other end of an axis whose size is
   // no multiple of the factor, it starts before the picture.
   const double shift = flipped ? picture_size - static_cast<double>(factor) * axis.out_size : 0.0;
@@ -110,14 +120,14 @@ AxisMap map_axis(std::int32_t source_start, std::int32_t source_size, std::int32
   return axis;
 }
 
-PlanePlan map_plane(const Plan& plan, const FrameHeader& frame, int component, ChromaStep step,
-                    const Axes& axes) {
+PlanePlan map_plane(const Plan& plan, const Source& source, const FrameHeader& frame, int component,
+                    ChromaStep step, const Axes& axes) {
   const auto& c = frame.components[static_cast<std::size_t>(component)];
   PlanePlan plane;
   plane.component = component;
-  plane.x = map_axis(plan.source.x, plan.source.width, plan.resized_width_px, step.x, axes.flip_x,
-                     c.width_px, static_cast<double>(c.h) / frame.h_max);
-  plane.y = map_axis(plan.source.y, plan.source.height, plan.resized_height_px, step.y, axes.flip_y,
+  plane.x = map_axis(source.x, source.width, plan.resized_width_px, step.x, axes.flip_x, c.width_px,
+                     static_cast<double>(c.h) / frame.h_max);
+  plane.y = map_axis(source.y, source.height, plan.resized_height_px, step.y, axes.flip_y,
                      c.height_px, static_cast<double>(c.v) / frame.v_max);
   return plane;
 }
@@ -149,6 +159,25 @@ void apply_scale(AxisMap& axis, int scale) {
   axis.in_size = base::ceil_div(axis.in_size * scale, 8);
   axis.origin = axis.origin * scale / 8.0;
   axis.step = axis.step * scale / 8.0;
+}
+
+/// Fills in the planes and the scales of a plan whose sizes and colour path are decided.
+void map_planes(Plan& plan, const Source& source, const FrameHeader& frame, ChromaStep step,
+                const Axes& axes, const Capabilities& capabilities) {
+  const bool planar = plan.color_path == ColorPath::kPlanar;
+  plan.plane_count = planar ? plan.encode.component_count : frame.component_count;
+  for (int i = 0; i < plan.plane_count; ++i) {
+    ChromaStep sample;
+    if (planar && i > 0) sample = axes.swapped ? ChromaStep{step.y, step.x} : step;
+    plan.planes[static_cast<std::size_t>(i)] = map_plane(plan, source, frame, i, sample, axes);
+  }
+  plan.scales = choose_scales(plan, capabilities);
+  for (int i = 0; i < plan.plane_count; ++i) {
+    PlanePlan& plane = plan.planes[static_cast<std::size_t>(i)];
+    const int scale = plan.scales[static_cast<std::size_t>(plane.component)];
+    apply_scale(plane.x, scale);
+    apply_scale(plane.y, scale);
+  }
 }
 
 }  // namespace
@@ -183,20 +212,49 @@ Result<Plan> make_plan(const jpeg::JpegFile& file, const ResizeOptions& options,
   const bool planar_model =
       file.color_model == ColorModel::kGray || file.color_model == ColorModel::kYcbcr;
   plan.color_path = planar_model && !plan.convert_icc ? ColorPath::kPlanar : ColorPath::kConvert;
-  const bool planar = plan.color_path == ColorPath::kPlanar;
-  plan.plane_count = planar ? plan.encode.component_count : frame.component_count;
-  for (int i = 0; i < plan.plane_count; ++i) {
-    ChromaStep sample;
-    if (planar && i > 0) sample = axes.swapped ? ChromaStep{step.y, step.x} : step;
-    plan.planes[static_cast<std::size_t>(i)] = map_plane(plan, frame, i, sample, axes);
-  }
-  plan.scales = choose_scales(plan, capabilities);
-  for (int i = 0; i < plan.plane_count; ++i) {
-    PlanePlan& plane = plan.planes[static_cast<std::size_t>(i)];
-    const int scale = plan.scales[static_cast<std::size_t>(plane.component)];
-    apply_scale(plane.x, scale);
-    apply_scale(plane.y, scale);
-  }
+  const Source source{static_cast<double>(plan.source.x), static_cast<double>(plan.source.y),
+                      static_cast<double>(plan.source.width),
+                      static_cast<double>(plan.source.height)};
+  map_planes(plan, source, frame, step, axes, capabilities);
+  return plan;
+}
+
+Result<Plan> make_gain_map_plan(const jpeg::JpegFile& gain_map, const Plan& primary,
+                                const FrameHeader& primary_frame, const ResizeOptions& options,
+                                const Capabilities& capabilities) {
+  if (auto ok = jpeg::check_supported(gain_map); !ok) return fail(ok.error());
+  if (gain_map.color_model != ColorModel::kGray && gain_map.color_model != ColorModel::kYcbcr)
+    return fail(Status(StatusCode::kUnsupported,
+                       "a gain map must be gray or YCbCr; found another colour model")
+                    .at(gain_map.frame.offset));
+  const FrameHeader& frame = gain_map.frame;
+  const double scale_x = static_cast<double>(frame.width_px) / primary_frame.width_px;
+  const double scale_y = static_cast<double>(frame.height_px) / primary_frame.height_px;
+  Plan plan;
+  plan.orientation = primary.orientation;
+  plan.kernel = primary.kernel;
+  const auto shrink = [](std::int32_t px, double scale) {
+    return std::max(1, static_cast<std::int32_t>(std::lround(px * scale)));
+  };
+  plan.resized_width_px = shrink(primary.resized_width_px, std::min(1.0, scale_x));
+  plan.resized_height_px = shrink(primary.resized_height_px, std::min(1.0, scale_y));
+  const Source source{primary.source.x * scale_x, primary.source.y * scale_y,
+                      primary.source.width * scale_x, primary.source.height * scale_y};
+  plan.source = {static_cast<std::int32_t>(source.x), static_cast<std::int32_t>(source.y),
+                 static_cast<std::int32_t>(std::ceil(source.width)),
+                 static_cast<std::int32_t>(std::ceil(source.height))};
+  const Axes axes = axes_of(plan.orientation);
+  Geometry geometry;
+  geometry.canvas_width_px = axes.swapped ? plan.resized_height_px : plan.resized_width_px;
+  geometry.canvas_height_px = axes.swapped ? plan.resized_width_px : plan.resized_height_px;
+  const bool gray = gain_map.color_model == ColorModel::kGray;
+  // Chroma of a gain map is gain, not colour: the eye's tolerance for coarse chroma does not hold.
+  const ChromaStep step{1, 1};
+  plan.encode =
+      make_encode_plan(geometry, gray ? OutputModel::kGray : OutputModel::kYcbcr, step, options);
+  plan.encode.max_bytes = 0;
+  plan.placement = {0, 0, geometry.canvas_width_px, geometry.canvas_height_px};
+  map_planes(plan, source, frame, step, axes, capabilities);
   return plan;
 }
 

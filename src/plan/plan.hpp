@@ -110,4 +110,12 @@ struct Geometry {
 [[nodiscard]] Result<Plan> make_plan(const jpeg::JpegFile& file, const ResizeOptions& options,
                                      const Capabilities& capabilities, bool convertible_icc);
 
+/// Plans the gain map that goes with a primary image: the same part of the picture, orientation and
+/// kernel; its size keeps its ratio to the primary's, but never exceeds it. No colour conversion.
+/// @return unsupported for a gain map that is neither gray nor YCbCr, or no decodable JPEG
+[[nodiscard]] Result<Plan> make_gain_map_plan(const jpeg::JpegFile& gain_map, const Plan& primary,
+                                              const jpeg::FrameHeader& primary_frame,
+                                              const ResizeOptions& options,
+                                              const Capabilities& capabilities);
+
 }  // namespace framewire::plan

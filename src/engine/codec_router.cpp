@@ -1,0 +1,30 @@
+#include <fmt/format.h>
+#include <codec/reference/reference_codec.hpp>
+#include <codec/turbo/turbo_codec.hpp>
+#include <engine/codec_router.hpp>
+
+namespace framewire::engine {
+
+CodecRouter::CodecRouter()
+    : turbo_(codec::make_turbo_codec()), reference_(codec::make_reference_codec()) {}
+
+Result<Route> CodecRouter::choose(CodecKind asked) const {
+  switch (asked) {
+    case CodecKind::kAuto:
+      return Route{turbo_.get(), "the only fast codec of this build"};
+    case CodecKind::kTurbo:
+      return Route{turbo_.get(), "requested"};
+    case CodecKind::kReference:
+      return Route{reference_.get(), "requested"};
+    case CodecKind::kCuda:
+    case CodecKind::kNvjpeg:
+      break;
+  }
+  return fail(Status(StatusCode::kUnsupported,
+                     fmt::format("codec {} is not part of this build; it has auto, turbo and "
+                                 "reference",
+                                 to_string(asked)))
+                  .about("codec"));
+}
+
+}  // namespace framewire::engine

@@ -1,0 +1,29 @@
+// Chooses the codec of a request and says why.
+#pragma once
+
+#include <codec/codec.hpp>
+#include <framewire/status.hpp>
+#include <memory>
+#include <string>
+
+namespace framewire::engine {
+
+struct Route {
+  const codec::Codec* codec = nullptr;
+  std::string reason;
+};
+
+/// The codecs of this build. Immutable; safe on many threads.
+class CodecRouter {
+ public:
+  CodecRouter();
+
+  /// @return unsupported for a codec that this build does not contain, naming those that it does
+  [[nodiscard]] Result<Route> choose(CodecKind asked) const;
+
+ private:
+  std::unique_ptr<codec::Codec> turbo_;
+  std::unique_ptr<codec::Codec> reference_;
+};
+
+}  // namespace framewire::engine

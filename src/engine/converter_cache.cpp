@@ -1,0 +1,29 @@
+#include <algorithm>
+#include <engine/converter_cache.hpp>
+
+namespace framewire::engine {
+
+Result<std::shared_ptr<const color::Converter>> ConverterCache::get(const jpeg::JpegFile& file,
+                                                                    plan::OutputModel model,
+                                                                    bool use_icc) {
+  const bool adobe = file.adobe_transform.has_value();
+  const auto matches = [&](const Entry& e) {
+    return e.input == file.color_model && e.output == model && e.adobe == adobe &&
+           (use_icc ? e.icc == file.icc : e.icc.empty());
+  };
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find_if(entries_.begin(), entries_.end(), matches);
+    if (found != entries_.end()) return found->converter;
+  }
+  auto made = color::Converter::make(file, model, use_icc);
+  if (!made) return fail(made.error());
+  auto converter = std::make_shared<const color::Converter>(std::move(*made));
+  const std::lock_guard lock(mutex_);
+  if (entries_.size() == kCapacity) entries_.erase(entries_.begin());
+  entries_.push_back({file.color_model, model, adobe,
+                      use_icc ? file.icc : std::vector<std::uint8_t>(), converter});
+  return converter;
+}
+
+}  // namespace framewire::engine
