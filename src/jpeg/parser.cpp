@@ -131,6 +131,7 @@ Result<Parser::Next> Parser::handle_segment(MarkerView& marker) {
   if (optional) keep_segment(marker, state);
   if (state == SegmentState::kCut) {
     file_.truncated = true;
+    file_.end_offset = marker.offset;
     return Next::kStop;
   }
   if (!optional) {
@@ -227,6 +228,7 @@ Result<Parser::Next> Parser::read_scan_header(const MarkerView& segment) {
   file_.scans.back().entropy_bytes = walker_.position() - scan->entropy_offset;
   list_marker(marker::kSos, segment.offset);
   if (auto ok = check_scan_budget(); !ok) return fail(ok.error());
+  stop = stop || file_.end_offset < file_.bytes.size();
   return stop ? Next::kStop : Next::kGoOn;
 }
 
@@ -235,6 +237,11 @@ Result<void> Parser::index_entropy() {
   walker_.skip_entropy(damage);
   if (damage) {
     warn(file_, "corrupt_data", "a reserved marker inside entropy-coded data", *damage);
+    // libjpeg gives up on a file with further scans here, unless a restart lets it go on.
+    if (!image_complete() && file_.scans.back().restart_interval_mcus == 0) {
+      file_.end_offset = *damage;
+      walker_.seek(*damage);
+    }
   }
   return file_.frame.height_px == 0 ? take_height_from_dnl() : Result<void>();
 }
@@ -297,7 +304,7 @@ Result<JpegFile> Parser::finish() {
   }
   if (file_.frame.height_px == 0) return fail(no_height());
   if (file_.truncated) {
-    warn(file_, "truncated", "the input ends before EOI", file_.bytes.size());
+    warn(file_, "truncated", "the input ends before EOI", file_.end_offset);
   }
   std::array<bool, kMaxComponents> seen{};
   for (const auto& scan : file_.scans) {

@@ -118,18 +118,11 @@ Result<int> use_huffman(const Scan& scan, std::array<TableSlot<HuffmanTable>, kT
   return slot.index;
 }
 
-Result<void> assign_entropy_tables(Scan& scan, TableState& tables, JpegFile& file) {
+Result<void> assign_huffman_tables(Scan& scan, TableState& tables, JpegFile& file) {
   const bool progressive = file.frame.process == Process::kProgressive;
   const bool needs_dc = !progressive || (scan.spectral_start == 0 && scan.approx_high == 0);
   const bool needs_ac = !progressive || scan.spectral_start != 0;
   for (std::size_t i = 0; i < static_cast<std::size_t>(scan.component_count); ++i) {
-    if (file.frame.arithmetic) {
-      if ((needs_dc && scan.dc_slot[i] >= kTableSlots) ||
-          (needs_ac && scan.ac_slot[i] >= kTableSlots)) {
-        return bad_scan(scan.offset, "an arithmetic conditioning slot above 3");
-      }
-      continue;
-    }
     if (needs_dc) {
       auto index = use_huffman(scan, tables.dc, scan.dc_slot[i], TableClass::kDc, file);
       if (!index) return fail(index.error());
@@ -206,7 +199,8 @@ Result<Scan> read_scan(const MarkerView& segment, TableState& tables, Progress& 
   } else {
     warn_if_not_sequential(*scan, file);
   }
-  if (auto ok = assign_entropy_tables(*scan, tables, file); !ok) return fail(ok.error());
+  if (file.frame.arithmetic) return scan;
+  if (auto ok = assign_huffman_tables(*scan, tables, file); !ok) return fail(ok.error());
   return scan;
 }
 

@@ -85,10 +85,9 @@ Result<void> read_dac(const MarkerView& segment, TableState& tables) {
     const std::size_t slot = segment.payload[i] & 15u;
     const bool ac = segment.payload[i] >> 4 == 1;
     const std::uint8_t value = segment.payload[i + 1];
-    if (segment.payload[i] >> 4 > 1 || slot >= kTableSlots) {
-      return bad_segment(segment, fmt::format("arithmetic conditioning for class {} slot {}; "
-                                              "classes 0 and 1, slots 0 to 3 exist",
-                                              segment.payload[i] >> 4, slot));
+    if (segment.payload[i] >> 4 > 1) {
+      return bad_segment(segment, fmt::format("arithmetic conditioning of class {}; 0 and 1 exist",
+                                              segment.payload[i] >> 4));
     }
     if (ac) {
       tables.conditioning.ac_kx[slot] = value;

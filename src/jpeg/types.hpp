@@ -66,11 +66,17 @@ struct HuffmanTable {
   int value_count = 0;
 };
 
-/// Arithmetic conditioning (T.81 B.2.4.3): L and U of each DC slot, Kx of each AC slot.
+/// Arithmetic conditioning (T.81 B.2.4.3): L and U of each DC slot, Kx of each AC slot. Files may
+/// use four of each; libjpeg takes as many as four bits can name.
 struct ArithmeticConditioning {
-  std::array<std::uint8_t, 4> dc_lower{0, 0, 0, 0};
-  std::array<std::uint8_t, 4> dc_upper{1, 1, 1, 1};
-  std::array<std::uint8_t, 4> ac_kx{5, 5, 5, 5};
+  static constexpr int kSlots = 16;
+  ArithmeticConditioning() {
+    dc_upper.fill(1);
+    ac_kx.fill(5);
+  }
+  std::array<std::uint8_t, kSlots> dc_lower{};
+  std::array<std::uint8_t, kSlots> dc_upper{};
+  std::array<std::uint8_t, kSlots> ac_kx{};
 };
 
 /// One scan: its header, a snapshot of the tables in force, and where its entropy bytes lie.
@@ -150,8 +156,8 @@ struct JpegFile {
   std::vector<MpfImage> mpf;  ///< empty: no MPF, or one that makes no sense; an Ultra HDR container
                               ///< without MPF is listed like one
   std::optional<std::size_t> gain_map;  ///< index into mpf of the Ultra HDR gain map
-  /// One past EOI; without EOI bytes.size(), or where a fault after the first scan made the rest
-  /// unusable (with a warning). Decoders are given bytes.first(end_offset).
+  /// One past EOI. Without EOI bytes.size(), or where a segment that the end of input cuts off, or
+  /// a fault after the first scan (with a warning), begins. Decoders get bytes.first(end_offset).
   std::size_t end_offset = 0;
   bool truncated = false;  ///< the input ended before EOI
   std::vector<Warning> warnings;
