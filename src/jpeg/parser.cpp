@@ -218,8 +218,7 @@ Result<Parser::Next> Parser::read_scan_header(const MarkerView& segment) {
   if (!head_segments_) head_segments_ = file_.segments.size();
   scan->entropy_offset = walker_.position();
   file_.scans.push_back(*scan);
-  const bool stop =
-      depth_ == ParseDepth::kThroughFirst && image_complete() && file_.frame.height_px != 0;
+  bool stop = depth_ == ParseDepth::kThroughFirst && image_complete() && file_.frame.height_px != 0;
   if (stop) {
     walker_.seek(file_.bytes.size());
   } else if (auto ok = index_entropy(); !ok) {

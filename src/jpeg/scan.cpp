@@ -118,11 +118,16 @@ Result<int> use_huffman(const Scan& scan, std::array<TableSlot<HuffmanTable>, kT
   return slot.index;
 }
 
-Result<void> assign_huffman_tables(Scan& scan, TableState& tables, JpegFile& file) {
+Result<void> assign_entropy_tables(Scan& scan, TableState& tables, JpegFile& file) {
   const bool progressive = file.frame.process == Process::kProgressive;
   const bool needs_dc = !progressive || (scan.spectral_start == 0 && scan.approx_high == 0);
   const bool needs_ac = !progressive || scan.spectral_start != 0;
   for (std::size_t i = 0; i < static_cast<std::size_t>(scan.component_count); ++i) {
+    if (file.frame.arithmetic) {
+      const int highest = std::max(needs_dc ? scan.dc_slot[i] : 0, needs_ac ? scan.ac_slot[i] : 0);
+      if (highest < static_cast<int>(kTableSlots)) continue;
+      return bad_scan(scan.offset, fmt::format("arithmetic coding slot {}; 0 to 3 exist", highest));
+    }
     if (needs_dc) {
       auto index = use_huffman(scan, tables.dc, scan.dc_slot[i], TableClass::kDc, file);
       if (!index) return fail(index.error());
@@ -199,8 +204,7 @@ Result<Scan> read_scan(const MarkerView& segment, TableState& tables, Progress& 
   } else {
     warn_if_not_sequential(*scan, file);
   }
-  if (file.frame.arithmetic) return scan;
-  if (auto ok = assign_huffman_tables(*scan, tables, file); !ok) return fail(ok.error());
+  if (auto ok = assign_entropy_tables(*scan, tables, file); !ok) return fail(ok.error());
   return scan;
 }
 

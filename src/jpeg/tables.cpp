@@ -89,6 +89,7 @@ Result<void> read_dac(const MarkerView& segment, TableState& tables) {
       return bad_segment(segment, fmt::format("arithmetic conditioning of class {}; 0 and 1 exist",
                                               segment.payload[i] >> 4));
     }
+    if (slot >= kTableSlots) continue;  // libjpeg takes them; no scan accepted here can use them
     if (ac) {
       tables.conditioning.ac_kx[slot] = value;
       continue;

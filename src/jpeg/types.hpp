@@ -66,17 +66,11 @@ struct HuffmanTable {
   int value_count = 0;
 };
 
-/// Arithmetic conditioning (T.81 B.2.4.3): L and U of each DC slot, Kx of each AC slot. Files may
-/// use four of each; libjpeg takes as many as four bits can name.
+/// Arithmetic conditioning (T.81 B.2.4.3): L and U of each DC slot, Kx of each AC slot.
 struct ArithmeticConditioning {
-  static constexpr int kSlots = 16;
-  ArithmeticConditioning() {
-    dc_upper.fill(1);
-    ac_kx.fill(5);
-  }
-  std::array<std::uint8_t, kSlots> dc_lower{};
-  std::array<std::uint8_t, kSlots> dc_upper{};
-  std::array<std::uint8_t, kSlots> ac_kx{};
+  std::array<std::uint8_t, 4> dc_lower{0, 0, 0, 0};
+  std::array<std::uint8_t, 4> dc_upper{1, 1, 1, 1};
+  std::array<std::uint8_t, 4> ac_kx{5, 5, 5, 5};
 };
 
 /// One scan: its header, a snapshot of the tables in force, and where its entropy bytes lie.
@@ -91,7 +85,7 @@ struct Scan {
   /// file (then the standard tables of T.81 Annex K.3 apply, as in motion JPEG).
   std::array<int, kMaxComponents> dc_table{-1, -1, -1, -1};
   std::array<int, kMaxComponents> ac_table{-1, -1, -1, -1};
-  std::array<std::uint8_t, kMaxComponents> dc_slot{};  ///< Td: 0 luminance, 1 chrominance…
+  std::array<std::uint8_t, kMaxComponents> dc_slot{};  ///< Td, 0 to 3 where the scan uses it
   std::array<std::uint8_t, kMaxComponents> ac_slot{};
   ArithmeticConditioning conditioning;
   std::uint8_t spectral_start = 0;  ///< Ss
