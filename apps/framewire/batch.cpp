@@ -1,0 +1,284 @@
+// framewire batch IN… OUT_DIR
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <atomic>
+#include <batch/runner.hpp>
+#include <charconv>
+#include <csignal>
+#include <filesystem>
+#include <framewire/resizer.hpp>
+#include <memory>
+#include <thread>
+#include "command.hpp"
+#include "console.hpp"
+#include "json.hpp"
+#include "progress_line.hpp"
+
+namespace framewire::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Set by the signal handler; lock-free, so safe there.
+std::atomic<bool> g_interrupted{false};
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+void install_interrupt() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { g_interrupted = true; };
+  // The first signal lets images in work finish; the second ends the program at once.
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+}
+
+/// What the command line says, once understood.
+struct BatchPlan {
+  std::vector<std::string> inputs;
+  std::string list;  ///< of --files-from or @LIST; otherwise ""
+  std::string manifest;
+  bool resume = false;
+  batch::Durability durability = batch::Durability::kNone;
+  batch::Settings settings;
+};
+
+using Problem = std::optional<std::string>;
+
+template <typename Number>
+bool parse_number(std::string_view text, Number& out) {
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, out);
+  return !text.empty() && error == std::errc{} && stop == end;
+}
+
+Problem parse_shard(const std::string& text, batch::Shard& shard) {
+  const auto slash = text.find('/');
+  std::uint32_t index = 0;
+  const bool numbers = slash != std::string::npos &&
+                       parse_number(std::string_view(text).substr(0, slash), index) &&
+                       parse_number(std::string_view(text).substr(slash + 1), shard.count);
+  if (!numbers || index < 1 || index > shard.count) {
+    return fmt::format("--shard: found '{}'; accepted: I/N with I from 1 to N", text);
+  }
+  shard.index = index - 1;
+  return std::nullopt;
+}
+
+Problem parse_jobs(const Arguments& arguments, unsigned& jobs) {
+  jobs = std::max(1u, std::thread::hardware_concurrency());
+  if (!arguments.has("jobs")) return std::nullopt;
+  const std::string text = arguments.get("jobs");
+  if (parse_number(text, jobs) && jobs >= 1 && jobs <= 1024) return std::nullopt;
+  return fmt::format("--jobs: found '{}'; accepted: a whole number from 1 to 1024", text);
+}
+
+Problem take_paths(const Arguments& arguments, BatchPlan& plan) {
+  plan.inputs = arguments.paths;
+  plan.settings.output_folder = plan.inputs.back();
+  plan.inputs.pop_back();
+  plan.list = arguments.get("files-from");
+  if (plan.list.empty() && plan.inputs.size() == 1 && plan.inputs[0].starts_with("@")) {
+    plan.list = plan.inputs[0].substr(1);
+    plan.inputs.clear();
+  }
+  if (plan.list.empty() && plan.inputs.empty()) {
+    return "found one path; accepted: framewire batch IN… OUT_DIR";
+  }
+  if (!plan.list.empty() && !plan.inputs.empty()) {
+    return "inputs are given both as arguments and as a list; accepted: either";
+  }
+  std::error_code error;
+  for (const std::string& input : plan.inputs) {
+    if (plan.inputs.size() > 1 && fs::is_directory(input, error)) {
+      return fmt::format("{} is a folder; accepted: one folder, or several files", input);
+    }
+  }
+  if (plan.settings.output_folder == "-") {
+    return "a batch cannot write to standard output; give a folder";
+  }
+  return std::nullopt;
+}
+
+Problem check_in_place(const BatchPlan& plan) {
+  if (plan.settings.allow_in_place && plan.resume) {
+    return "--resume cannot tell what --in-place has replaced already; give one of them";
+  }
+  std::error_code error;
+  const bool same =
+      plan.inputs.size() == 1 && fs::equivalent(plan.inputs[0], plan.settings.output_folder, error);
+  if (!same || plan.settings.allow_in_place) return std::nullopt;
+  return "OUT_DIR is IN itself; give another folder, or --in-place to replace the inputs";
+}
+
+Problem make_plan(const Arguments& arguments, BatchPlan& plan) {
+  plan.settings.options = arguments.options;
+  plan.settings.stop_on_error = arguments.get("on-error") == "fail";
+  plan.settings.allow_in_place = arguments.has("in-place");
+  plan.manifest = arguments.get("manifest");
+  plan.resume = arguments.has("resume");
+  if (arguments.get("durability") == "file") plan.durability = batch::Durability::kFile;
+  if (plan.resume && plan.manifest.empty()) {
+    return "--resume needs --manifest, which tells what is done";
+  }
+  if (auto problem = parse_jobs(arguments, plan.settings.jobs)) return problem;
+  if (auto problem = parse_shard(arguments.get("shard"), plan.settings.shard)) return problem;
+  if (auto problem = take_paths(arguments, plan)) return problem;
+  return check_in_place(plan);
+}
+
+Result<std::unique_ptr<batch::Source>> open_source(const BatchPlan& plan, bool null_separated,
+                                                   const std::vector<batch::FileId>& excluded) {
+  if (!plan.list.empty()) return batch::open_list(plan.list, null_separated ? '\0' : '\n');
+  std::error_code error;
+  if (plan.inputs.size() == 1 && !fs::is_regular_file(plan.inputs[0], error)) {
+    return batch::open_folder(plan.inputs[0], excluded);
+  }
+  return batch::open_files(plan.inputs);
+}
+
+// The output folder is made at once: finding out after the first image would be late.
+Result<std::vector<batch::FileId>> prepare_output(const BatchPlan& plan) {
+  const std::string& folder = plan.settings.output_folder;
+  std::error_code error;
+  fs::create_directories(folder, error);
+  struct stat facts {};
+  if (::stat(folder.c_str(), &facts) != 0) {
+    return fail(batch::io_error(folder, "make the output folder", error.value()));
+  }
+  if (!S_ISDIR(facts.st_mode)) {
+    return fail(batch::io_error(folder, "make the output folder", ENOTDIR));
+  }
+  if (plan.settings.allow_in_place) return std::vector<batch::FileId>{};
+  return std::vector<batch::FileId>{{facts.st_dev, facts.st_ino}};
+}
+
+Json summary_json(const BatchPlan& plan, const batch::Summary& summary) {
+  Json json = {{"inputs", summary.inputs},       {"ok", summary.ok},
+               {"failed", summary.failed},       {"skipped", summary.skipped},
+               {"unchanged", summary.unchanged}, {"with_warnings", summary.with_warnings},
+               {"errors", summary.errors},       {"bytes_in", summary.bytes_in},
+               {"bytes_out", summary.bytes_out}, {"seconds", summary.seconds}};
+  const auto done = static_cast<double>(summary.ok);
+  json["images_per_second"] = summary.seconds > 0 ? done / summary.seconds : 0.0;
+  json["jobs"] = plan.settings.jobs;
+  json["shard"] = fmt::format("{}/{}", plan.settings.shard.index + 1, plan.settings.shard.count);
+  json["output"] = plan.settings.output_folder;
+  json["manifest"] = plan.manifest.empty() ? Json(nullptr) : Json(plan.manifest);
+  json["options"] = to_string(plan.settings.options);
+  json["options_hash"] = output_hash(plan.settings.options);
+  json["interrupted"] = summary.interrupted;
+  json["stopped_by"] = summary.stopped_by ? Json(summary.stopped_by->to_string()) : Json(nullptr);
+  return json;
+}
+
+std::string summary_text(const batch::Summary& summary) {
+  std::string text = fmt::format("{} resized", summary.ok);
+  if (summary.failed > 0) text += fmt::format(", {} failed", summary.failed);
+  if (summary.skipped > 0) text += fmt::format(", {} skipped", summary.skipped);
+  if (summary.unchanged > 0) text += fmt::format(", {} done before", summary.unchanged);
+  if (summary.with_warnings > 0) text += fmt::format(", {} with warnings", summary.with_warnings);
+  text += fmt::format("; {} -> {} in {:.1f} s", human_bytes(summary.bytes_in),
+                      human_bytes(summary.bytes_out), summary.seconds);
+  if (summary.seconds > 0 && summary.ok > 0) {
+    text += fmt::format(", {:.1f} images/s", static_cast<double>(summary.ok) / summary.seconds);
+  }
+  return text;
+}
+
+int exit_code(const batch::Summary& summary) {
+  if (summary.stopped_by) return kEnvironment;
+  if (summary.interrupted) return kInterrupted;
+  return summary.failed > 0 ? kSomeFailed : kAllDone;
+}
+
+ProgressLine::When progress_when(const Arguments& arguments) {
+  const std::string word = arguments.get("progress");
+  if (word == "always") return ProgressLine::When::kAlways;
+  if (word == "never" || arguments.has("quiet")) return ProgressLine::When::kNever;
+  return ProgressLine::When::kAuto;
+}
+
+batch::Hooks make_hooks(const Resizer& resizer, const BatchPlan& plan, ProgressLine& line) {
+  batch::Hooks hooks;
+  hooks.resize = [&resizer](std::span<const std::uint8_t> jpeg, const ResizeOptions& options) {
+    return resizer.resize(jpeg, options);
+  };
+  hooks.write = [&plan](const std::string& path, std::span<const std::uint8_t> bytes) {
+    return batch::write_atomically(path, bytes, plan.durability);
+  };
+  hooks.on_row = [&line](const batch::Row& row) {
+    if (row.outcome == batch::Outcome::kFailed) line.message(printable(row.error->to_string()));
+  };
+  hooks.on_progress = [&line](const batch::Progress& progress) { line.draw(progress); };
+  return hooks;
+}
+
+/// The manifest and what it says is done, where there is one.
+struct OpenRecords {
+  std::optional<batch::ManifestWriter> manifest;
+  std::optional<batch::DoneIndex> done;
+};
+
+Result<void> open_records(const BatchPlan& plan, OpenRecords& records) {
+  if (plan.manifest.empty()) return {};
+  auto manifest = batch::ManifestWriter::open(
+      plan.manifest, plan.resume ? batch::OpenManifest::kResume : batch::OpenManifest::kNew);
+  if (!manifest) return fail(manifest.error());
+  records.manifest.emplace(std::move(*manifest));
+  if (!plan.resume) return {};
+  auto done = batch::DoneIndex::read(plan.manifest);
+  if (!done) return fail(done.error());
+  records.done = std::move(*done);
+  const auto removed = batch::remove_stale_temporaries(plan.settings.output_folder);
+  if (!removed) return fail(removed.error());
+  return {};
+}
+
+int refuse(const Status& status) {
+  report(status);
+  return status.code() == StatusCode::kInvalidInput ? kUsage : kEnvironment;
+}
+
+int finish(const Arguments& arguments, const BatchPlan& plan, const batch::Summary& summary) {
+  if (summary.stopped_by) say(printable("stopped: " + summary.stopped_by->to_string()));
+  if (summary.interrupted) {
+    say(fmt::format("interrupted; {}", plan.manifest.empty()
+                                           ? "with --manifest a batch can be resumed"
+                                           : "the same command with --resume goes on from here"));
+  }
+  if (!arguments.has("quiet")) say(summary_text(summary));
+  if (arguments.has("json") && !print(pretty(summary_json(plan, summary)))) return kEnvironment;
+  return exit_code(summary);
+}
+
+}  // namespace
+
+int run_batch(const Arguments& arguments) {
+  BatchPlan plan;
+  if (const auto problem = make_plan(arguments, plan)) return report_usage("batch", *problem);
+  auto excluded = prepare_output(plan);
+  if (!excluded) return refuse(excluded.error());
+  OpenRecords open;
+  if (auto opened = open_records(plan, open); !opened) return refuse(opened.error());
+  if (open.manifest) excluded->push_back(open.manifest->id());
+
+  const bool null_separated = arguments.has("null");
+  auto source = open_source(plan, null_separated, *excluded);
+  if (!source) return refuse(source.error());
+  ProgressLine line(progress_when(arguments));
+  std::unique_ptr<batch::Source> ahead;
+  if (line.shown() && plan.list != "-") {
+    if (auto copy = open_source(plan, null_separated, *excluded)) ahead = std::move(*copy);
+  }
+  install_interrupt();
+  const Resizer resizer;
+  const batch::Hooks hooks = make_hooks(resizer, plan, line);
+  const batch::Records records{open.manifest ? &*open.manifest : nullptr,
+                               open.done ? &*open.done : nullptr, ahead.get()};
+  const auto summary = batch::run(**source, plan.settings, hooks, records, g_interrupted);
+  line.clear();
+  if (!summary) return refuse(summary.error());
+  return finish(arguments, plan, *summary);
+}
+
+}  // namespace framewire::app

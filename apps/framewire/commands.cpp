@@ -1,0 +1,122 @@
+#include <algorithm>
+#include <array>
+#include "command.hpp"
+
+namespace framewire::app {
+namespace {
+
+constexpr OptionSpec kJson{"json",  "", "", "", "print a report as JSON on standard output",
+                           "Output"};
+constexpr OptionSpec kQuiet{"quiet", "", "", "", "print errors only", "Output"};
+constexpr OptionSpec kInPlace{"in-place", "", "", "", "allow an output to replace its own input",
+                              "Output"};
+constexpr OptionSpec kDurability{
+    "durability",
+    "LEVEL",
+    "none|file",
+    "none",
+    "file: flush each output to the disk before it gets its name; none: leave that to the system",
+    "Output"};
+
+constexpr OptionSpec kResizeOwn[] = {kJson, kQuiet, kInPlace, kDurability};
+
+constexpr OptionSpec kBatchOwn[] = {
+    {"jobs", "N", "", "", "images in work at the same time; as many as cores if not given",
+     "Batch"},
+    {"files-from", "LIST", "", "", "read input names from a file, one a line; - is standard input",
+     "Batch"},
+    {"null", "", "", "", "names in the list end with NUL, as find -print0 writes them", "Batch"},
+    {"manifest", "FILE", "", "", "write a row of JSON for every input", "Batch"},
+    {"resume", "", "", "", "continue the manifest: do only what is missing or failed", "Batch"},
+    {"on-error", "ACTION", "skip|fail", "skip", "go on after a failed input, or stop there",
+     "Batch"},
+    {"shard", "I/N", "", "1/1", "process the I-th of N parts, the same on every machine", "Batch"},
+    {"progress", "WHEN", "auto|always|never", "auto",
+     "show a progress line on standard error; auto: on terminals", "Output"},
+    kDurability,
+    kInPlace,
+    kJson,
+    kQuiet};
+
+constexpr OptionSpec kInspectOwn[] = {kJson};
+
+constexpr OptionSpec kBenchOwn[] = {
+    {"codecs", "LIST", "", "turbo", "codecs to measure, joined by commas", "Measuring"},
+    {"jobs", "LIST", "", "1", "numbers of threads to measure, joined by commas", "Measuring"},
+    {"seconds", "S", "", "2", "length of one measurement, 0.01 to 3600", "Measuring"},
+    {"repeat", "N", "", "5", "measurements of each row, 1 to 1000; the median counts", "Measuring"},
+    kJson};
+
+constexpr std::string_view kResizeDetails =
+    "IN and OUT are files; - is standard input or standard output. OUT appears whole or not at "
+    "all. "
+    "Without --size the image keeps its size and is only encoded again.";
+
+constexpr std::string_view kBatchDetails =
+    "IN is a folder, searched with all folders below it, whose tree is kept; or several files, "
+    "whose "
+    "paths below their common folder are kept; or @LIST, the same as --files-from LIST. Names are "
+    "never changed, so no two outputs collide.\n"
+    "Files found in a folder that neither are JPEG nor are named like one are skipped. Outputs "
+    "appear whole or not at all. Rows of the manifest come in the order in which inputs finish; "
+    "the outputs do not depend on --jobs. With --resume an input is left alone if its latest row "
+    "is "
+    "ok, was made with the same options, and size and time (or content) of the input and size of "
+    "the output are as recorded.";
+
+constexpr std::string_view kInspectDetails =
+    "Lists the markers with offset, length and meaning, then frame, scans, tables and metadata, "
+    "and "
+    "what each codec would do under the given options. Reads headers only: no limits apply until "
+    "that last part.";
+
+constexpr std::string_view kBenchDetails =
+    "Measures resizing in memory: inputs are read before, outputs are verified before and dropped "
+    "in the measurement. IN are files or folders.";
+
+constexpr std::string_view kCompletionDetails =
+    "For bash: source <(framewire completion bash). Installed packages bring the files already.";
+
+constexpr std::array kCommands = {
+    Command{"resize", "IN OUT", "resize one JPEG", kResizeDetails, true, kResizeOwn, "", 2, 2,
+            run_resize},
+    Command{"batch", "IN… OUT_DIR", "resize a folder, a list or several files", kBatchDetails, true,
+            kBatchOwn, "", 1, 0, run_batch},
+    Command{"inspect", "FILE…", "show what a JPEG is made of", kInspectDetails, true, kInspectOwn,
+            "", 1, 0, run_inspect},
+    Command{"bench", "resize IN…", "measure images per second", kBenchDetails, true, kBenchOwn,
+            "resize", 2, 0, run_bench},
+    Command{"completion",
+            "SHELL",
+            "print a completion script for bash, zsh or fish",
+            kCompletionDetails,
+            false,
+            {},
+            "bash|zsh|fish",
+            1,
+            1,
+            run_completion},
+    Command{"man", "", "print the manual page", "", false, {}, "", 0, 0, run_man},
+    Command{"version", "", "print the version", "", false, {}, "", 0, 0, run_version},
+};
+
+}  // namespace
+
+std::string Arguments::get(std::string_view name) const {
+  const auto found = own.find(name);
+  return found == own.end() ? std::string{} : found->second;
+}
+
+std::span<const Command> commands() noexcept { return kCommands; }
+
+std::vector<OptionSpec> options_of(const Command& command) {
+  std::vector<OptionSpec> all;
+  if (command.takes_resize_options) {
+    const auto resize = option_specs();
+    all.assign(resize.begin(), resize.end());
+  }
+  all.insert(all.end(), command.own.begin(), command.own.end());
+  return all;
+}
+
+}  // namespace framewire::app

@@ -1,0 +1,72 @@
+#include "console.hpp"
+#include <fmt/format.h>
+#include <unistd.h>
+#include <batch/posix_file.hpp>
+#include "command.hpp"
+
+namespace framewire::app {
+namespace {
+
+int write_text(int fd, std::string_view text) {
+  return batch::write_all(fd, {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  std::string safe;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      safe += fmt::format("\\x{:02x}", byte);
+    } else {
+      safe += c;
+    }
+  }
+  return safe;
+}
+
+void say(std::string_view message) {
+  // Nothing can be done where standard error is gone too.
+  (void)write_text(STDERR_FILENO, fmt::format("framewire: {}\n", message));
+}
+
+int report(const Status& status) {
+  say(printable(status.to_string()));
+  const bool environment =
+      status.code() == StatusCode::kIoError || status.code() == StatusCode::kBusy;
+  return environment ? kEnvironment : kSomeFailed;
+}
+
+int report_usage(std::string_view command, std::string_view message) {
+  const std::string of = command.empty() ? "" : fmt::format(" {}", command);
+  say(fmt::format("{}; see framewire{} --help", printable(message), of));
+  return kUsage;
+}
+
+bool print(std::string_view text) {
+  const int error = write_text(STDOUT_FILENO, text);
+  if (error == 0 || error == EPIPE) return true;
+  say(batch::io_error("standard output", "write", error).to_string());
+  return false;
+}
+
+Result<void> write_to_stdout(std::span<const std::uint8_t> bytes) {
+  const int error = batch::write_all(STDOUT_FILENO, bytes);
+  if (error != 0) return fail(batch::io_error("standard output", "write", error));
+  return {};
+}
+
+std::string human_bytes(std::uint64_t bytes) {
+  constexpr std::string_view kUnits[] = {"kB", "MB", "GB", "TB"};
+  if (bytes < 1000) return fmt::format("{} B", bytes);
+  auto value = static_cast<double>(bytes) / 1000;
+  std::size_t unit = 0;
+  while (value >= 999.5 && unit + 1 < std::size(kUnits)) {
+    value /= 1000;
+    ++unit;
+  }
+  return fmt::format("{:.{}f} {}", value, value < 9.95 ? 1 : 0, kUnits[unit]);
+}
+
+}  // namespace framewire::app

@@ -1,0 +1,35 @@
+// What the program says, and where.
+#pragma once
+
+#include <cstdint>
+#include <framewire/status.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace framewire::app {
+
+/// The text with control characters as \xNN: file names may hold what moves cursors.
+[[nodiscard]] std::string printable(std::string_view text);
+
+/// "framewire: …" on standard error, as one write; any thread.
+void say(std::string_view message);
+
+/// An error, and the exit code that it means: kEnvironment for the file system and for memory,
+/// otherwise kSomeFailed.
+int report(const Status& status);
+
+/// "framewire: …; see framewire COMMAND --help". @return kUsage
+int report_usage(std::string_view command, std::string_view message);
+
+/// Writes to standard output.
+/// @return false where that fails; a reader that has gone (EPIPE) is no failure of a listing
+[[nodiscard]] bool print(std::string_view text);
+
+/// Writes an image to standard output. @return io_error
+[[nodiscard]] Result<void> write_to_stdout(std::span<const std::uint8_t> bytes);
+
+/// "1.4 MB", "900 B".
+[[nodiscard]] std::string human_bytes(std::uint64_t bytes);
+
+}  // namespace framewire::app

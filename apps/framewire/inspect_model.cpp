@@ -1,0 +1,204 @@
+#include "inspect_model.hpp"
+#include <fmt/format.h>
+#include <base/clock.hpp>
+#include <codec/codec.hpp>
+#include <codec/reference/reference_codec.hpp>
+#include <codec/turbo/turbo_codec.hpp>
+#include <color/converter.hpp>
+#include <jpeg/markers.hpp>
+#include <jpeg/parser.hpp>
+#include <limits>
+#include <plan/plan.hpp>
+#include "icc_name.hpp"
+#include "marker_meaning.hpp"
+
+namespace framewire::app {
+namespace {
+
+// Looking costs only the headers, so nothing is too large to be looked at.
+Limits no_limits() {
+  Limits limits;
+  limits.max_input_bytes = UINT64_MAX;
+  limits.max_input_pixels = UINT64_MAX;
+  limits.max_scan_pixels = UINT64_MAX;
+  limits.max_scans = UINT32_MAX;
+  limits.deadline_ms = 0;
+  return limits;
+}
+
+Json markers_json(const jpeg::JpegFile& file) {
+  Json list = Json::array();
+  for (const jpeg::MarkerEntry& entry : file.markers) {
+    list.push_back({{"offset", entry.offset},
+                    {"bytes", entry.bytes},
+                    {"marker", jpeg::marker_name(entry.marker)},
+                    {"code", fmt::format("ff{:02x}", entry.marker)},
+                    {"meaning", marker_meaning(file, entry)}});
+  }
+  return list;
+}
+
+Json frame_json(const jpeg::JpegFile& file) {
+  const jpeg::FrameHeader& frame = file.frame;
+  Json components = Json::array();
+  for (int i = 0; i < frame.component_count; ++i) {
+    const jpeg::Component& component = frame.components[static_cast<std::size_t>(i)];
+    components.push_back({{"id", component.id},
+                          {"sampling", fmt::format("{}x{}", component.h, component.v)},
+                          {"quant_table", component.quant_index},
+                          {"w", component.width_px},
+                          {"h", component.height_px}});
+  }
+  return {{"offset", frame.offset},
+          {"process", jpeg::process_name(frame)},
+          {"w", frame.width_px},
+          {"h", frame.height_px},
+          {"precision_bits", frame.precision_bits},
+          {"sampling", jpeg::sampling_name(frame)},
+          {"color_model", jpeg::color_model_name(file.color_model)},
+          {"mcu_columns", frame.mcu_columns},
+          {"mcu_rows", frame.mcu_rows},
+          {"components", std::move(components)}};
+}
+
+Json scans_json(const jpeg::JpegFile& file) {
+  Json list = Json::array();
+  for (const jpeg::Scan& scan : file.scans) {
+    Json components = Json::array();
+    for (int i = 0; i < scan.component_count; ++i) {
+      const std::size_t index = scan.component[static_cast<std::size_t>(i)];
+      components.push_back(file.frame.components[index].id);
+    }
+    list.push_back({{"offset", scan.offset},
+                    {"components", std::move(components)},
+                    {"spectral_start", scan.spectral_start},
+                    {"spectral_end", scan.spectral_end},
+                    {"approx_high", scan.approx_high},
+                    {"approx_low", scan.approx_low},
+                    {"restart_interval_mcus", scan.restart_interval_mcus},
+                    {"entropy_offset", scan.entropy_offset},
+                    {"entropy_bytes", scan.entropy_bytes}});
+  }
+  return list;
+}
+
+Json tables_json(const jpeg::JpegFile& file) {
+  Json quant = Json::array();
+  for (int i = 0; i < file.frame.component_count; ++i) {
+    const int index = file.component_quant[static_cast<std::size_t>(i)];
+    if (index < 0) continue;
+    const jpeg::QuantTable& table = file.quant_tables[static_cast<std::size_t>(index)];
+    quant.push_back({{"component", file.frame.components[static_cast<std::size_t>(i)].id},
+                     {"bits", table.sixteen_bit ? 16 : 8},
+                     {"values", table.values}});
+  }
+  Json huffman = Json::array();
+  for (const jpeg::HuffmanTable& table : file.huffman_tables) {
+    huffman.push_back({{"codes", table.value_count}, {"codes_of_length", table.counts}});
+  }
+  return {{"quantisation", std::move(quant)}, {"huffman", std::move(huffman)}};
+}
+
+std::string_view profile_use(color::ProfileUse use) {
+  switch (use) {
+    case color::ProfileUse::kNone:
+      return "none";
+    case color::ProfileUse::kIsSrgb:
+      return "is sRGB";
+    case color::ProfileUse::kConvertible:
+      return "convertible to sRGB";
+    case color::ProfileUse::kUnusable:
+      return "unusable";
+  }
+  return "unusable";
+}
+
+Json metadata_json(const jpeg::JpegFile& file, color::ProfileUse use) {
+  Json json = {{"orientation", file.orientation},
+               {"exif_bytes", file.exif.size()},
+               {"xmp_bytes", file.xmp.size()},
+               {"jfif", nullptr},
+               {"adobe_transform", nullptr},
+               {"icc", nullptr},
+               {"gain_map", nullptr}};
+  if (file.jfif) {
+    json["jfif"] = fmt::format("{}.{:02}", file.jfif->version_major, file.jfif->version_minor);
+  }
+  if (file.adobe_transform) json["adobe_transform"] = *file.adobe_transform;
+  if (!file.icc.empty()) {
+    json["icc"] = {
+        {"bytes", file.icc.size()}, {"name", icc_name(file.icc)}, {"use", profile_use(use)}};
+  }
+  if (file.gain_map) {
+    const jpeg::MpfImage& image = file.mpf[*file.gain_map];
+    json["gain_map"] = {{"offset", image.offset}, {"bytes", image.bytes}};
+  }
+  json["images"] = file.mpf.size();
+  json["trailing_bytes"] = file.bytes.size() - std::min(file.end_offset, file.bytes.size());
+  json["truncated"] = file.truncated;
+  return json;
+}
+
+Json plan_json(const plan::Plan& plan, int components) {
+  Json scales = Json::array();
+  for (int i = 0; i < components; ++i) {
+    scales.push_back(fmt::format("{}/8", plan.scales[static_cast<std::size_t>(i)]));
+  }
+  const bool planar = plan.color_path == plan::ColorPath::kPlanar;
+  return {{"w", plan.encode.width_px},
+          {"h", plan.encode.height_px},
+          {"decode_scales", std::move(scales)},
+          {"color_path", planar ? "planar" : "per pixel"}};
+}
+
+// Limits are checked by parsing under them, as a resize does first.
+Json codec_json(const codec::Codec& codec, std::span<const std::uint8_t> bytes,
+                const ResizeOptions& options, bool convertible) {
+  Json json = {{"codec", to_string(codec.kind())}, {"supported", false}};
+  const auto file = jpeg::parse(bytes, options.limits);
+  if (!file) {
+    json["error"] = to_json(file.error());
+    return json;
+  }
+  const auto plan = plan::make_plan(*file, options, codec.capabilities(), convertible);
+  if (!plan) {
+    json["error"] = to_json(plan.error());
+    return json;
+  }
+  json["supported"] = true;
+  json["output"] = plan_json(*plan, file->frame.component_count);
+  return json;
+}
+
+}  // namespace
+
+Json to_json(const Status& status) {
+  Json json = {{"class", to_string(status.code())}, {"message", status.message()}};
+  if (status.offset()) json["offset"] = *status.offset();
+  return json;
+}
+
+Json inspect_bytes(const std::string& file, std::span<const std::uint8_t> bytes,
+                   const ResizeOptions& options) {
+  Json model = {{"file", file}, {"bytes", bytes.size()}};
+  const auto parsed = jpeg::parse(bytes, no_limits());
+  if (!parsed) {
+    model["error"] = to_json(parsed.error());
+    return model;
+  }
+  const color::ProfileUse use = color::classify_profile(*parsed);
+  model["markers"] = markers_json(*parsed);
+  model["frame"] = frame_json(*parsed);
+  model["scans"] = scans_json(*parsed);
+  model["tables"] = tables_json(*parsed);
+  model["metadata"] = metadata_json(*parsed, use);
+  model["warnings"] = to_json(parsed->warnings);
+  const bool convertible = use == color::ProfileUse::kConvertible;
+  model["codecs"] = Json::array();
+  for (const auto& codec : {codec::make_turbo_codec(), codec::make_reference_codec()}) {
+    model["codecs"].push_back(codec_json(*codec, bytes, options, convertible));
+  }
+  return model;
+}
+
+}  // namespace framewire::app

@@ -1,0 +1,20 @@
+// Reports as JSON, with the keys that docs/batch.md lists.
+#pragma once
+
+#include <framewire/image.hpp>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace framewire::app {
+
+using Json = nlohmann::ordered_json;
+
+[[nodiscard]] Json to_json(const ImageSummary& image);
+[[nodiscard]] Json to_json(const std::vector<Warning>& warnings);
+[[nodiscard]] Json to_json(const Report& report);
+
+/// Indented text; bytes that are not UTF-8 become U+FFFD instead of an exception.
+[[nodiscard]] std::string pretty(const Json& json);
+
+}  // namespace framewire::app
