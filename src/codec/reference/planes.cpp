@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <base/checked.hpp>
 #include <codec/reference/planes.hpp>
 #include <transform/dct.hpp>
@@ -10,22 +11,19 @@ namespace {
 using jpeg::kBlockSide;
 using jpeg::kBlockSize;
 
-/// One axis' inverse transforms: whole blocks, and the last block where the picture ends in it.
+/// The inverse of a block of which `valid` samples an axis belong to the picture, 1 to 8. Only
+/// reduced inverses depend on it.
 template <int N>
-struct AxisBases {
-  transform::DctBasis<N> whole;
-  transform::DctBasis<N> last;
-  std::int32_t last_block;
-
-  explicit AxisBases(std::int32_t size_px)
-      : whole(transform::make_corner_basis<N>()),
-        last(transform::make_corner_basis<N>((size_px - 1) % kBlockSide + 1)),
-        last_block((size_px - 1) / kBlockSide) {}
-
-  const transform::DctBasis<N>& at(std::int32_t block) const {
-    return N < kBlockSide && block == last_block ? last : whole;
-  }
-};
+const transform::DctBasis<N>& inverse_basis(std::int32_t valid) {
+  static const auto bases = [] {
+    std::array<transform::DctBasis<N>, kBlockSide> all;
+    for (int v = 1; v <= kBlockSide; ++v)
+      all[static_cast<std::size_t>(v - 1)] =
+          transform::make_corner_basis<N>(N < kBlockSide ? v : kBlockSide);
+    return all;
+  }();
+  return bases[static_cast<std::size_t>(std::min(valid, kBlockSide) - 1)];
+}
 
 template <int N>
 void write_block(const double* samples, std::int32_t block_x, std::int32_t block_y, Plane& plane) {
@@ -45,8 +43,6 @@ Result<Plane> inverse_component(const jpeg::Component& component, const Componen
   plane.width_px = base::ceil_div(component.width_px * N, kBlockSide);
   plane.height_px = base::ceil_div(component.height_px * N, kBlockSide);
   plane.samples.resize(static_cast<std::size_t>(plane.width_px) * plane.height_px);
-  const AxisBases<N> across(component.width_px);
-  const AxisBases<N> down(component.height_px);
   for (std::int32_t y = 0; y < component.height_blocks; ++y) {
     if (context.deadline.passed())
       return fail(StatusCode::kDeadline, "time ran out in the inverse transform");
@@ -56,7 +52,9 @@ Result<Plane> inverse_component(const jpeg::Component& component, const Componen
       for (std::size_t i = 0; i < kBlockSize; ++i)
         coefficients[i] = transform::dequantise(levels[i], quantiser.values[i]);
       double samples[N * N];
-      transform::idct<N>(across.at(x), down.at(y), coefficients, samples);
+      transform::idct<N>(inverse_basis<N>(component.width_px - x * kBlockSide),
+                         inverse_basis<N>(component.height_px - y * kBlockSide), coefficients,
+                         samples);
       write_block<N>(samples, x, y, plane);
     }
   }
@@ -95,7 +93,7 @@ Result<Planes> decode_planes(const jpeg::JpegFile& file, const Coefficients& coe
 
 TransformedPlane transform_plane(const Plane& plane, std::int32_t width_blocks,
                                  std::int32_t height_blocks) {
-  const transform::DctBasis<8> basis = transform::make_dct_basis();
+  static const transform::DctBasis<8> basis = transform::make_dct_basis();
   TransformedPlane out{width_blocks, height_blocks, {}};
   out.blocks.resize(static_cast<std::size_t>(width_blocks) * height_blocks);
   for (std::int32_t by = 0; by < height_blocks; ++by)
