@@ -18,9 +18,9 @@ struct HeadFacts {
   /// The samples were turned upright: metadata then says orientation 1 and, by 90°, the two
   /// densities change places.
   bool orientation_applied = false;
-  bool cmyk = false;                  ///< four components: Adobe APP14 instead of JFIF
-  bool is_srgb = false;               ///< samples were converted to sRGB: a copied EXIF says so too
-  std::span<const std::uint8_t> icc;  ///< profile to embed; empty: none
+  bool cmyk = false;     ///< four components: Adobe APP14 instead of JFIF
+  bool is_srgb = false;  ///< samples were converted to sRGB: a copied EXIF says so too
+  std::span<const std::uint8_t> icc = {};  ///< profile to embed; empty: none
   /// Size of the complete gain map stream that append_gain_map() will add; 0: no gain map.
   std::size_t gain_map_bytes = 0;
 };
