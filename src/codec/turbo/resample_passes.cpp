@@ -75,21 +75,48 @@ void combine_rows(const std::uint8_t* const* rows, const std::int16_t* weights, 
   }
 }
 
+using D16 = hn::FixedTag<std::int16_t, kTapGroup>;
+using D32 = hn::FixedTag<std::int32_t, kTapGroup / 2>;
+
+/// Four partial sums of one output sample.
+HWY_INLINE hn::Vec<D32> partial_sums(const std::int16_t* taps, const std::int16_t* weights,
+                                     std::int32_t count) {
+  const D16 d16;
+  const D32 d32;
+  auto sum0 = hn::Zero(d32);
+  auto sum1 = hn::Zero(d32);
+  for (std::int32_t k = 0; k < count; k += kTapGroup)
+    sum0 = hn::ReorderWidenMulAccumulate(d32, hn::LoadU(d16, taps + k), hn::LoadU(d16, weights + k),
+                                         sum0, sum1);
+  return hn::Add(sum0, sum1);
+}
+
+/// Adds neighbouring lanes of a and b: a0+a1, a2+a3, b0+b1, b2+b3.
+HWY_INLINE hn::Vec<D32> add_pairs(hn::Vec<D32> a, hn::Vec<D32> b) {
+  const D32 d32;
+  return hn::Add(hn::ConcatEven(d32, b, a), hn::ConcatOdd(d32, b, a));
+}
+
 void filter_row(const std::int16_t* in, const FixedFilter& filter, std::uint8_t* out) {
-  const hn::FixedTag<std::int16_t, kTapGroup> d16;
-  const hn::RepartitionToWide<decltype(d16)> d32;
+  const D32 d32;
+  const hn::FixedTag<std::uint8_t, kTapGroup / 2> d8;
+  const auto rounding = hn::Set(d32, 1 << (kColumnShift - 1));
+  const std::int32_t stride = filter.stride;
   const std::int16_t* weights = filter.weights.data();
-  for (std::int32_t j = 0; j < filter.out_size; ++j, weights += filter.stride) {
-    const std::int16_t* taps = in + filter.first[static_cast<std::size_t>(j)];
-    auto sum0 = hn::Zero(d32);
-    auto sum1 = hn::Zero(d32);
-    for (std::int32_t k = 0; k < filter.stride; k += kTapGroup)
-      sum0 = hn::ReorderWidenMulAccumulate(d32, hn::LoadU(d16, taps + k),
-                                           hn::LoadU(d16, weights + k), sum0, sum1);
-    const std::int32_t sum = hn::GetLane(hn::SumOfLanes(d32, hn::Add(sum0, sum1)));
-    const std::int32_t value = (sum + (1 << (kColumnShift - 1))) >> kColumnShift;
-    out[j] = static_cast<std::uint8_t>(std::clamp(value, 0, 255));
+  const std::int32_t* first = filter.first.data();
+  const auto sums = [&](std::int32_t j) {
+    return partial_sums(in + first[j], weights + static_cast<std::ptrdiff_t>(j) * stride, stride);
+  };
+  const auto to_samples = [&](auto sum) {
+    return hn::DemoteTo(d8, hn::ShiftRight<kColumnShift>(hn::Add(sum, rounding)));
+  };
+  std::int32_t j = 0;
+  for (; j + 4 <= filter.out_size; j += 4) {
+    const auto low = add_pairs(sums(j), sums(j + 1));
+    const auto high = add_pairs(sums(j + 2), sums(j + 3));
+    hn::StoreU(to_samples(add_pairs(low, high)), d8, out + j);
   }
+  for (; j < filter.out_size; ++j) out[j] = hn::GetLane(to_samples(hn::SumOfLanes(d32, sums(j))));
 }
 
 #endif  // HWY_SCALAR

@@ -40,6 +40,23 @@ void idct_4x4(const std::int16_t* coefficients, const float* corner, std::uint8_
         static_cast<std::uint8_t>(std::nearbyint(std::clamp(x[i] + 128.0f, 0.0f, 255.0f)));
 }
 
+void idct_4x4_cut(const std::int16_t* coefficients, const float* quantiser, const float* repad,
+                  std::uint8_t* const* rows, std::uint32_t column) {
+  // The re-padded coefficients are not whole numbers: they go in as the scale of ones.
+  std::int16_t ones[32] = {};
+  float scale[16] = {};
+  for (int r = 0; r < 4; ++r)
+    for (int c = 0; c < 4; ++c) {
+      float sum = 0;
+      for (int k = 0; k < 8; ++k)
+        sum +=
+            repad[8 * r + k] * static_cast<float>(coefficients[8 * k + c]) * quantiser[8 * k + c];
+      ones[8 * r + c] = 1;
+      scale[4 * r + c] = sum / 8.0f;
+    }
+  idct_4x4(ones, scale, rows, column);
+}
+
 #else
 
 using F4 = hn::FixedTag<float, 4>;
@@ -90,7 +107,8 @@ HWY_INLINE void store_row(V4 samples, std::uint8_t* out) {
   hn::StoreU(hn::DemoteTo(d8, hn::NearestInt(clamped)), d8, out);
 }
 
-void corner4(V4 x0, V4 x1, V4 x2, V4 x3, std::uint8_t* const* rows, std::uint32_t column) {
+HWY_INLINE void corner4(V4 x0, V4 x1, V4 x2, V4 x3, std::uint8_t* const* rows,
+                        std::uint32_t column) {
   idct_columns(x0, x1, x2, x3);
   transpose(x0, x1, x2, x3);
   idct_columns(x0, x1, x2, x3);
@@ -108,6 +126,19 @@ void idct_4x4(const std::int16_t* coefficients, const float* corner, std::uint8_
           column);
 }
 
+void idct_4x4_cut(const std::int16_t* coefficients, const float* quantiser, const float* repad,
+                  std::uint8_t* const* rows, std::uint32_t column) {
+  const F4 d;
+  V4 sums[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
+  for (int k = 0; k < 8; ++k) {
+    const V4 row = load_row(coefficients + 8 * k, quantiser + 8 * k);
+    for (int r = 0; r < 4; ++r) sums[r] = hn::MulAdd(hn::Set(d, repad[8 * r + k]), row, sums[r]);
+  }
+  const V4 scale = hn::Set(d, 0.125f);
+  corner4(hn::Mul(sums[0], scale), hn::Mul(sums[1], scale), hn::Mul(sums[2], scale),
+          hn::Mul(sums[3], scale), rows, column);
+}
+
 #endif  // HWY_SCALAR
 
 }  // namespace HWY_NAMESPACE
@@ -119,6 +150,7 @@ namespace framewire::codec::turbo {
 namespace {
 
 HWY_EXPORT(idct_4x4);
+HWY_EXPORT(idct_4x4_cut);
 
 constexpr int kSide = 8;
 
@@ -209,6 +241,9 @@ void idct_partial(const std::int16_t* coefficients, const ScaledDequantiser& deq
                   int valid_columns, int valid_rows, std::uint8_t* const* rows,
                   std::uint32_t column) {
   const RepadMatrix& down = repad_matrix(valid_rows);
+  if (scale == 4 && valid_columns == kSide)  // a whole row of blocks: worth vectors
+    return HWY_DYNAMIC_DISPATCH(idct_4x4_cut)(coefficients, dequantiser.full.data(), down[0].data(),
+                                              rows, column);
   const RepadMatrix& across = repad_matrix(valid_columns);
   float lines[4][8];
   for (int r = 0; r < scale; ++r)

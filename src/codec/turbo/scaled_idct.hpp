@@ -14,7 +14,7 @@ struct ScaledDequantiser {
   alignas(16) std::array<float, 16> corner4{};  ///< quantiser[r][c] / 8: N/8, and ½ an axis
   std::array<float, 4> corner2{};               ///< quantiser[r][c] / 8, r, c < 2
   float dc = 0;                                 ///< quantiser[0][0] / 8
-  std::array<float, 64> full{};                 ///< quantiser, natural order
+  alignas(16) std::array<float, 64> full{};     ///< quantiser, natural order
 };
 
 /// @param quantiser  host, [64] uint16, natural order
