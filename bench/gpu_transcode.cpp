@@ -4,10 +4,10 @@
 //   gpu_transcode stages BATCH FILE…     one batch at a time on one stream, µs an image by stage
 //   gpu_transcode rate BATCH THREADS SECONDS FILE…   images/s, host bytes to host bytes; parsing,
 //                                        planning, gathering and both copies are inside the timing
-// Options before the mode: --size WxH, --decode (planes in device memory, no output), --quality N.
+// Options before the mode: --size WxH, --decode (planes in device memory, no output), --quality N,
+// --write FOLDER (outputs of check).
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
-
 #include <algorithm>
 #include <atomic>
 #include <base/clock.hpp>
@@ -22,7 +22,6 @@
 #include <string>
 #include <thread>
 #include <vector>
-
 #include "gpu_check.hpp"
 
 namespace framewire::bench {
@@ -34,6 +33,7 @@ using codec::cuda::Transcoder;
 struct Settings {
   ResizeOptions resize;
   bool decode_only = false;
+  std::string write_to;  ///< folder for the outputs of check; empty: none
   jpeg::ParseDepth depth = jpeg::ParseDepth::kThroughFirst;
 };
 
@@ -126,7 +126,8 @@ double compare_with_cpu(const Item& item, std::span<const std::uint8_t> ours, st
   const auto a = read_planes(ours, error);
   const auto b = read_planes(theirs, error);
   double lowest = a.size() == b.size() ? 99 : -1;
-  for (std::size_t i = 0; i < a.size() && i < b.size(); ++i) lowest = std::min(lowest, psnr(a[i], b[i]));
+  for (std::size_t i = 0; i < a.size() && i < b.size(); ++i)
+    lowest = std::min(lowest, psnr(a[i], b[i]));
   return lowest;
 }
 
@@ -147,7 +148,8 @@ void check_image(const Transcoder& transcoder, const Item& item, std::size_t i,
   if (result.status != 0) {
     ++tally.given_up;
     if (error.empty() && warnings == 0) {
-      fmt::print("{}: given up with status {}, though libjpeg has no complaint\n", name, result.status);
+      fmt::print("{}: given up with status {}, though libjpeg has no complaint\n", name,
+                 result.status);
       ++tally.wrong;
     }
     return;
@@ -155,8 +157,8 @@ void check_image(const Transcoder& transcoder, const Item& item, std::size_t i,
   ++tally.checked;
   std::string fault;
   if (!error.empty()) fault = "accepted, libjpeg says " + error;
-  const std::size_t planes = item.plan != nullptr ? static_cast<std::size_t>(item.plan->plane_count)
-                                                  : expected.size();
+  const std::size_t planes =
+      item.plan != nullptr ? static_cast<std::size_t>(item.plan->plane_count) : expected.size();
   for (std::size_t c = 0; fault.empty() && c < planes; ++c) {
     const std::size_t component =
         item.plan != nullptr ? static_cast<std::size_t>(item.plan->planes[c].component) : c;
@@ -175,6 +177,13 @@ void check_image(const Transcoder& transcoder, const Item& item, std::size_t i,
   if (fault.empty()) return;
   ++tally.wrong;
   fmt::print("{}: {}\n", name, fault);
+}
+
+void write_output(const std::string& folder, const std::string& name,
+                  const codec::cuda::ImageResult& result) {
+  std::ofstream out(folder + "/" + name.substr(name.rfind('/') + 1), std::ios::binary);
+  out.write(reinterpret_cast<const char*>(result.bytes.data()),
+            static_cast<std::streamsize>(result.bytes.size()));
 }
 
 int check(const std::vector<std::string>& names, const Settings& given) {
@@ -198,12 +207,16 @@ int check(const std::vector<std::string>& names, const Settings& given) {
     if (taken.empty()) continue;
     require(transcoder.enqueue(batch.items()));
     require(transcoder.wait());
-    for (std::size_t i = 0; i < taken.size(); ++i)
+    for (std::size_t i = 0; i < taken.size(); ++i) {
       check_image(transcoder, batch.items()[i], i, taken[i], tally);
+      if (!settings.write_to.empty())
+        write_output(settings.write_to, taken[i], transcoder.result(i));
+    }
   }
-  fmt::print("check: {} right, {} wrong, {} given up to the CPU, {} not for this codec; lowest PSNR "
-             "against the CPU codec {:.1f} dB\n",
-             tally.checked, tally.wrong, tally.given_up, tally.skipped, tally.lowest_psnr);
+  fmt::print(
+      "check: {} right, {} wrong, {} given up to the CPU, {} not for this codec; lowest PSNR "
+      "against the CPU codec {:.1f} dB\n",
+      tally.checked, tally.wrong, tally.given_up, tally.skipped, tally.lowest_psnr);
   return tally.wrong == 0 ? 0 : 1;
 }
 
@@ -239,10 +252,11 @@ int stages(std::size_t count, const std::vector<Bytes>& files, const Settings& s
     line += fmt::format("{} {:.3f}  ", to_string(static_cast<codec::cuda::Stage>(s)), us);
   }
   std::nth_element(host.begin(), host.begin() + kRepeats / 2, host.end());
-  fmt::print("stages, us an image, batch {}: {}| kernels {:.2f} = {:.0f} images/s; enqueue on host "
-             "{:.2f}; {} given up, {} bytes out, {} MB on device\n",
-             count, line, total, 1e6 / total, host[kRepeats / 2] / static_cast<double>(count),
-             failed, bytes / count, transcoder.device_bytes() >> 20);
+  fmt::print(
+      "stages, us an image, batch {}: {}| kernels {:.2f} = {:.0f} images/s; enqueue on host "
+      "{:.2f}; {} given up, {} bytes out, {} MB on device\n",
+      count, line, total, 1e6 / total, host[kRepeats / 2] / static_cast<double>(count), failed,
+      bytes / count, transcoder.device_bytes() >> 20);
   return failed == 0 ? 0 : 1;
 }
 
@@ -297,6 +311,9 @@ int run(std::vector<std::string> args) {
   while (!args.empty() && args[0].starts_with("--")) {
     if (args[0] == "--decode") {
       settings.decode_only = true;
+    } else if (args[0] == "--write") {
+      settings.write_to = args.at(1);
+      args.erase(args.begin());
     } else if (auto ok = set_option(settings.resize, args[0].substr(2), args.at(1)); !ok) {
       fmt::print(stderr, "{}\n", ok.error().to_string());
       return 2;
@@ -311,7 +328,8 @@ int run(std::vector<std::string> args) {
     fmt::print(stderr, "gpu_transcode [--decode] [--OPTION VALUE]… check|stages|rate … FILE…\n");
     return 2;
   }
-  const std::vector<std::string> names(args.begin() + static_cast<std::ptrdiff_t>(fixed), args.end());
+  const std::vector<std::string> names(args.begin() + static_cast<std::ptrdiff_t>(fixed),
+                                       args.end());
   if (mode == "check") return check(names, settings);
   std::vector<Bytes> files;
   for (const std::string& name : names) files.push_back(read_file(name));

@@ -1,0 +1,194 @@
+#include <codec/cuda/tuning.h>
+#include <algorithm>
+#include <base/checked.hpp>
+#include <codec/cuda/batch_plan.hpp>
+#include <cstring>
+#include <jpeg/huffman.hpp>
+
+namespace framewire::codec::cuda {
+namespace {
+
+CanonicalCode make_canonical(const jpeg::HuffmanTable& table) {
+  CanonicalCode code{};
+  std::uint32_t next = 0;
+  std::int32_t index = 0;
+  for (int length = 1; length <= 16; ++length) {
+    const auto slot = static_cast<std::size_t>(length);
+    code.offset[slot] = index - static_cast<std::int32_t>(next);
+    next += table.counts[slot - 1];
+    index += table.counts[slot - 1];
+    code.limit[slot] = next << (16 - length);
+    next <<= 1;
+  }
+  std::copy(table.values.begin(), table.values.end(), code.values);
+  return code;
+}
+
+const jpeg::HuffmanTable& table_of(const jpeg::JpegFile& file, const jpeg::Scan& scan,
+                                   std::size_t position, jpeg::TableClass table_class) {
+  const bool dc = table_class == jpeg::TableClass::kDc;
+  const int index = dc ? scan.dc_table[position] : scan.ac_table[position];
+  if (index >= 0) return file.huffman_tables[static_cast<std::size_t>(index)];
+  return jpeg::standard_huffman_table(table_class,
+                                      dc ? scan.dc_slot[position] : scan.ac_slot[position]);
+}
+
+/// Shortest period of the slots of an MCU's blocks that divides their number.
+std::uint32_t shortest_period(std::uint32_t slots, std::uint32_t blocks) {
+  for (std::uint32_t period = 1; period < blocks; ++period) {
+    if (blocks % period != 0) continue;
+    bool repeats = true;
+    for (std::uint32_t i = period; i < blocks; ++i)
+      repeats = repeats && (slots >> (2 * i) & 3) == (slots >> (2 * (i - period)) & 3);
+    if (repeats) return period;
+  }
+  return blocks;
+}
+
+std::size_t corner_index(std::uint32_t corner) {
+  return corner == 8 ? 3 : corner == 4 ? 2 : corner == 2 ? 1 : 0;
+}
+
+}  // namespace
+
+std::uint32_t BatchPlan::add(const Item& item) {
+  const jpeg::JpegFile& file = *item.file;
+  first_plane.push_back(static_cast<std::uint32_t>(planes.size()));
+  std::array<PlaneDesc, 4> planes_of{};
+  for (const jpeg::Scan& scan : file.scans) add_scan(item, scan, planes_of);
+  add_planes(item, planes_of);
+  if (item.plan != nullptr) add_output(item);
+  return images++;
+}
+
+void BatchPlan::add_scan(const Item& item, const jpeg::Scan& scan,
+                         std::array<PlaneDesc, 4>& planes_of) {
+  const jpeg::JpegFile& file = *item.file;
+  const plan::Scales& scales = item.plan != nullptr ? item.plan->scales : item.scales;
+  ScanDesc desc;
+  desc.image = images;
+  const auto count = static_cast<std::size_t>(scan.component_count);
+  const bool alone = count == 1;
+  std::uint32_t phase = 0;
+  std::uint32_t mcus = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t c = scan.component[i];
+    const jpeg::Component& component = file.frame.components[c];
+    PlaneDesc& plane = planes_of[c];
+    plane.h = alone ? 1 : component.h;
+    plane.v = alone ? 1 : component.v;
+    plane.phase = phase;
+    plane.mcu_columns =
+        static_cast<std::uint32_t>(alone ? component.width_blocks : file.frame.mcu_columns);
+    mcus = plane.mcu_columns *
+           static_cast<std::uint32_t>(alone ? component.height_blocks : file.frame.mcu_rows);
+    const std::uint32_t pair = table_pair(file, scan, static_cast<int>(i));
+    std::uint32_t slot = 0;
+    while (slot + 1 < desc.pair_count && desc.pairs[slot] != pair) ++slot;
+    if (i > 0 && desc.pairs[slot] != pair) slot = desc.pair_count++;
+    desc.pairs[slot] = pair;
+    for (std::uint32_t k = 0; k < plane.h * plane.v; ++k, ++phase) {
+      desc.slots |= slot << (2 * phase);
+      desc.phase_components |= static_cast<std::uint32_t>(i) << (2 * phase);
+    }
+    plane.corner = static_cast<std::uint32_t>(scales[c]);
+    desc.corner = i == 0 ? plane.corner : std::max(desc.corner, plane.corner);
+  }
+  desc.blocks_per_mcu = phase;
+  desc.period = shortest_period(desc.slots, phase);
+  desc.total_blocks = mcus * phase;
+  const auto interval = static_cast<std::uint32_t>(scan.restart_interval_mcus);
+  desc.has_restarts = interval != 0 && interval < mcus ? 1 : 0;
+  desc.segment_blocks = desc.has_restarts != 0 ? interval * phase : desc.total_blocks;
+  desc.segment_count = base::ceil_div(desc.total_blocks, desc.segment_blocks);
+  desc.first_segment = segments_;
+  segments_ += desc.segment_count + 1;
+  desc.first_dc = dc_blocks_;
+  dc_blocks_ += (desc.total_blocks + 7) / 8 * 8;
+  desc.coefficients = coefficient_bytes_;
+  const std::uint64_t bytes = std::uint64_t{desc.total_blocks} * desc.corner * desc.corner * 2;
+  coefficient_bytes_ += (bytes + 255) / 256 * 256;
+  desc.data_bytes = static_cast<std::uint32_t>(scan.entropy_bytes);
+  desc.data = stage(file.bytes.subspan(scan.entropy_offset, scan.entropy_bytes), 16);
+  for (std::size_t i = 0; i < count; ++i) {
+    PlaneDesc& plane = planes_of[scan.component[i]];
+    plane.coefficients = desc.coefficients;
+    plane.first_dc = desc.first_dc;
+    plane.stored_corner = desc.corner;
+    plane.blocks_per_mcu = phase;
+  }
+  add_entropy_tiles(desc);
+  any_restarts = any_restarts || desc.has_restarts != 0;
+  most_pairs = std::max(most_pairs, desc.pair_count);
+  scans.push_back(desc);
+}
+
+void BatchPlan::add_entropy_tiles(ScanDesc& desc) {
+  desc.first_subsequence = subsequences_;
+  desc.subsequence_slots =
+      desc.data_bytes / kSubsequenceBytes + 1 + (desc.has_restarts != 0 ? desc.segment_count : 0);
+  const std::uint32_t tiles =
+      base::ceil_div(desc.subsequence_slots, static_cast<std::uint32_t>(kSyncThreads));
+  subsequences_ += tiles * kSyncThreads;
+  for (std::uint32_t i = 0; i < tiles; ++i)
+    entropy_tiles.push_back({static_cast<std::uint32_t>(scans.size()), i});
+}
+
+std::uint32_t BatchPlan::table_pair(const jpeg::JpegFile& file, const jpeg::Scan& scan,
+                                    int position) {
+  const auto at = static_cast<std::size_t>(position);
+  const jpeg::HuffmanTable& dc = table_of(file, scan, at, jpeg::TableClass::kDc);
+  const jpeg::HuffmanTable& ac = table_of(file, scan, at, jpeg::TableClass::kAc);
+  std::string key;
+  for (const jpeg::HuffmanTable* table : {&dc, &ac}) {
+    key.append(reinterpret_cast<const char*>(table->counts.data()), table->counts.size());
+    key.append(reinterpret_cast<const char*>(table->values.data()),
+               static_cast<std::size_t>(table->value_count));
+  }
+  const auto [found, added] =
+      pair_index_.try_emplace(std::move(key), static_cast<std::uint32_t>(pair_index_.size()));
+  if (added) {
+    canonical.push_back(make_canonical(dc));
+    canonical.push_back(make_canonical(ac));
+  }
+  return found->second;
+}
+
+void BatchPlan::add_planes(const Item& item, const std::array<PlaneDesc, 4>& planes_of) {
+  const jpeg::JpegFile& file = *item.file;
+  const int count = item.plan != nullptr ? item.plan->plane_count : file.frame.component_count;
+  for (int i = 0; i < count; ++i) {
+    const auto c = static_cast<std::size_t>(
+        item.plan != nullptr ? item.plan->planes[static_cast<std::size_t>(i)].component : i);
+    const jpeg::Component& component = file.frame.components[c];
+    PlaneDesc plane = planes_of[c];
+    plane.width_blocks = static_cast<std::uint32_t>(component.width_blocks);
+    plane.height_blocks = static_cast<std::uint32_t>(component.height_blocks);
+    const auto scaled = [&](std::int32_t size) {
+      return base::ceil_div(static_cast<std::uint32_t>(size) * plane.corner, 8u);
+    };
+    plane.width_px = scaled(component.width_px);
+    plane.height_px = scaled(component.height_px);
+    plane.pitch_bytes = (plane.width_blocks * plane.corner + 15) / 16 * 16;
+    plane.samples = sample_bytes_;
+    const std::uint64_t bytes =
+        std::uint64_t{plane.pitch_bytes} * plane.height_blocks * plane.corner + 64;
+    sample_bytes_ += (bytes + 255) / 256 * 256;
+    const auto quant = static_cast<std::size_t>(file.component_quant[c]);
+    std::copy_n(file.quant_tables[quant].values.begin(), 64, plane.quantiser);
+    const std::uint32_t blocks = plane.width_blocks * plane.height_blocks;
+    for (std::uint32_t k = 0; k * kBlocksPerTile < blocks; ++k)
+      plane_tiles[corner_index(plane.corner)].push_back(
+          {static_cast<std::uint32_t>(planes.size()), k});
+    planes.push_back(plane);
+  }
+}
+
+std::uint64_t BatchPlan::stage(std::span<const std::uint8_t> bytes, std::uint64_t guard_bytes) {
+  const std::uint64_t offset = data_bytes_;
+  copies_.push_back({offset, bytes});
+  data_bytes_ = (data_bytes_ + bytes.size() + guard_bytes + 15) / 16 * 16;
+  return offset;
+}
+
+}  // namespace framewire::codec::cuda

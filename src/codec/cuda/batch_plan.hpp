@@ -1,0 +1,131 @@
+// Turns a batch of parsed and planned images into what the kernels read: every size and offset.
+#pragma once
+
+#include <array>
+#include <codec/cuda/descriptors.hpp>
+#include <codec/cuda/entry.hpp>
+#include <codec/cuda/filter_pack.hpp>
+#include <framewire/status.hpp>
+#include <gpu/layout.hpp>
+#include <jpeg/types.hpp>
+#include <map>
+#include <memory>
+#include <plan/plan.hpp>
+#include <span>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <vector>
+
+namespace framewire::codec::cuda {
+
+/// One image of a batch. All pointers are borrowed until the batch has been enqueued.
+struct Item {
+  const jpeg::JpegFile* file = nullptr;
+  const plan::Plan* plan = nullptr;  ///< null: decode only, at `scales`
+  plan::Scales scales = plan::kFullScale;
+  /// Of the output: everything before its entropy-coded bytes. Items may share one.
+  std::span<const std::uint8_t> header;
+};
+
+/// Whether this codec can take an item; others are for the CPU.
+/// @return unsupported, naming what it cannot do
+[[nodiscard]] Result<void> check_item(const Item& item);
+
+/// Offsets of the parts of a batch's device memory; the first `upload_bytes` mirror host memory.
+struct BatchOffsets {
+  std::uint64_t scans, planes, filters, resamples, encodes;
+  std::uint64_t entropy_tiles, plane_tiles, resample_tiles, encode_tiles;
+  std::uint64_t canonical, codes, reciprocals;
+  std::uint64_t upload_bytes;
+  std::uint64_t status, dc, coefficients, zeroed_bytes;  ///< one range, zeroed for each batch
+  std::uint64_t scan_end, columns, lengths, entries, exits, blocks, segment_of;
+  std::uint64_t segment_start, segment_first, pairs;
+  std::uint64_t levels, masks, bit_counts, segment_bytes, records;
+  std::uint64_t total_bytes;
+};
+
+/// A copy of host bytes into the staging buffer.
+struct StagedCopy {
+  std::uint64_t offset;
+  std::span<const std::uint8_t> bytes;
+};
+
+class BatchPlan {
+ public:
+  BatchPlan();
+  /// Forgets the batch, keeps capacity and packed filters.
+  void clear();
+  /// Adds an item that check_item() accepts. @return its index
+  std::uint32_t add(const Item& item);
+  /// Places everything; add() must not be called again before clear().
+  void finish();
+  /// Writes the upload part. @param staging  at least offsets().upload_bytes
+  void write(std::uint8_t* staging) const;
+
+  [[nodiscard]] const BatchOffsets& offsets() const noexcept { return offsets_; }
+  /// @param base  device address of the batch's memory
+  [[nodiscard]] BatchView view(std::uint8_t* base) const;
+
+  std::uint32_t images = 0;
+  std::vector<ScanDesc> scans;
+  std::vector<PlaneDesc> planes;
+  std::vector<std::uint32_t> first_plane;  ///< [images + 1] into planes
+  std::vector<ResampleDesc> resamples;
+  std::vector<EncodeDesc> encodes;
+  std::vector<Tile> entropy_tiles;
+  std::array<std::vector<Tile>, 4> plane_tiles;  ///< for corners 1, 2, 4, 8
+  std::vector<Tile> resample_tiles;
+  std::vector<Tile> encode_tiles;
+  std::uint32_t most_pairs = 1;
+  std::uint32_t most_rows = 1;
+  bool any_restarts = false;
+  std::vector<CanonicalCode> canonical;  ///< [pairs × 2]
+  std::uint64_t output_bytes = 0;        ///< bound on all packed output streams
+
+ private:
+  using FilterKey = std::tuple<bool, Kernel, std::int32_t, std::int32_t, double, double>;
+  struct PackedFilter {
+    AcrossFilter across;
+    DownFilter down;
+    FilterDesc desc;
+    std::uint32_t index = 0;
+    std::uint32_t batch = 0;  ///< the last batch that used it
+  };
+
+  void add_scan(const Item& item, const jpeg::Scan& scan, std::array<PlaneDesc, 4>& planes_of);
+  void add_entropy_tiles(ScanDesc& desc);
+  std::uint32_t table_pair(const jpeg::JpegFile& file, const jpeg::Scan& scan, int position);
+  void add_planes(const Item& item, const std::array<PlaneDesc, 4>& planes_of);
+  void add_output(const Item& item);
+  void add_resample(const Item& item, const plan::PlanePlan& plane, EncodePlane& target);
+  PackedFilter& filter(bool across, Kernel kernel, const plan::AxisMap& axis);
+  std::uint32_t quantiser(int quality, bool chrominance);
+  std::uint64_t stage(std::span<const std::uint8_t> bytes, std::uint64_t guard_bytes);
+  void place_upload(gpu::Layout& layout);
+  void place_scratch(gpu::Layout& layout);
+
+  BatchOffsets offsets_{};
+  std::vector<FilterDesc> filters_;
+  std::vector<const PackedFilter*> packed_;  ///< those of this batch
+  std::map<FilterKey, std::unique_ptr<PackedFilter>> filter_cache_;
+  std::uint32_t batch_ = 0;
+  std::unordered_map<std::string, std::uint32_t> pair_index_;
+  std::vector<float> reciprocals_;
+  std::map<std::pair<int, bool>, std::uint32_t> quantiser_index_;
+  std::array<std::uint32_t, 1024> codes_{};
+  std::vector<StagedCopy> copies_;  ///< offsets within the data part until finish()
+  std::map<const std::uint8_t*, std::uint64_t> headers_;
+  std::uint64_t data_bytes_ = 0;
+  std::uint64_t coefficient_bytes_ = 0;
+  std::uint64_t sample_bytes_ = 0;
+  std::uint64_t raw_bytes_ = 0;
+  std::uint64_t stuffed_bytes_ = 0;
+  std::uint32_t subsequences_ = 0;
+  std::uint32_t dc_blocks_ = 0;
+  std::uint32_t segments_ = 0;
+  std::uint32_t output_blocks_ = 0;
+  std::uint32_t output_segments_ = 0;
+};
+
+}  // namespace framewire::codec::cuda

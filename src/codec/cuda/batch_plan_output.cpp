@@ -1,0 +1,304 @@
+// The output side of a batch, and where everything lies.
+#include <codec/cuda/tuning.h>
+#include <algorithm>
+#include <base/checked.hpp>
+#include <codec/cuda/batch_plan.hpp>
+#include <cstring>
+#include <jpeg/huffman.hpp>
+#include <jpeg/writer.hpp>
+
+namespace framewire::codec::cuda {
+namespace {
+
+template <typename T>
+std::span<const std::uint8_t> as_bytes(const std::vector<T>& values) {
+  return {reinterpret_cast<const std::uint8_t*>(values.data()), values.size() * sizeof(T)};
+}
+
+std::uint64_t align(std::uint64_t bytes) { return (bytes + 255) / 256 * 256; }
+
+/// Source rows that the tallest tile of a plane needs, tiles being `height` rows high.
+std::uint32_t rows_of_tiles(const DownFilter& filter, std::uint32_t height) {
+  std::uint32_t most = 1;
+  const auto count = static_cast<std::uint32_t>(filter.first.size());
+  for (std::uint32_t y = 0; y < count; y += height) {
+    const std::uint32_t last = std::min(y + height, count) - 1;
+    most = std::max(most, filter.first[last] + filter.taps - filter.first[y]);
+  }
+  return most;
+}
+
+}  // namespace
+
+BatchPlan::BatchPlan() {
+  for (int slot = 0; slot < 2; ++slot)
+    for (const jpeg::TableClass table_class : {jpeg::TableClass::kDc, jpeg::TableClass::kAc}) {
+      const jpeg::HuffmanEncodeTable table =
+          jpeg::make_encode_table(jpeg::standard_huffman_table(table_class, slot));
+      const std::size_t base =
+          static_cast<std::size_t>(slot) * 512 + (table_class == jpeg::TableClass::kAc ? 256 : 0);
+      for (std::size_t i = 0; i < 256; ++i)
+        codes_[base + i] = static_cast<std::uint32_t>(table.length[i]) << 16 | table.code[i];
+    }
+}
+
+void BatchPlan::add_output(const Item& item) {
+  const plan::EncodePlan& encode = item.plan->encode;
+  EncodeDesc desc;
+  desc.image = images;
+  desc.plane_count = static_cast<std::uint32_t>(encode.component_count);
+  const bool alone = desc.plane_count == 1;
+  const std::uint32_t h_max = alone ? 1 : *std::max_element(encode.h.begin(), encode.h.end());
+  const std::uint32_t v_max = alone ? 1 : *std::max_element(encode.v.begin(), encode.v.end());
+  const auto width = static_cast<std::uint32_t>(encode.width_px);
+  const auto height = static_cast<std::uint32_t>(encode.height_px);
+  std::uint32_t phase = 0;
+  for (std::uint32_t i = 0; i < desc.plane_count; ++i) {
+    EncodePlane& plane = desc.planes[i];
+    plane.h = alone ? 1 : encode.h[i];
+    plane.v = alone ? 1 : encode.v[i];
+    plane.phase = phase;
+    plane.width_px = base::ceil_div(width * plane.h, h_max);
+    plane.height_px = base::ceil_div(height * plane.v, v_max);
+    plane.code = i == 0 ? 0 : 1;
+    plane.quantiser = quantiser(encode.quality, i != 0);
+    for (std::uint32_t k = 0; k < plane.h * plane.v; ++k, ++phase)
+      desc.phase_planes |= i << (2 * phase);
+    add_resample(item, item.plan->planes[i], plane);
+  }
+  desc.blocks_per_mcu = phase;
+  desc.mcu_columns = base::ceil_div(width, 8 * h_max);
+  const std::uint32_t mcus = desc.mcu_columns * base::ceil_div(height, 8 * v_max);
+  desc.total_blocks = mcus * phase;
+  const auto interval = static_cast<std::uint32_t>(encode.restart_interval_mcus);
+  desc.segment_blocks = interval != 0 && interval < mcus ? interval * phase : desc.total_blocks;
+  desc.segment_count = base::ceil_div(desc.total_blocks, desc.segment_blocks);
+  desc.first_block = output_blocks_;
+  output_blocks_ += desc.total_blocks;
+  desc.first_segment = output_segments_;
+  output_segments_ += desc.segment_count;
+  desc.raw = raw_bytes_;
+  desc.raw_capacity_bytes = static_cast<std::uint32_t>(
+      align(std::uint64_t{desc.total_blocks} * kRawBytesPerBlock + desc.segment_count + 1024));
+  raw_bytes_ += align(desc.raw_capacity_bytes + desc.raw_capacity_bytes / 8 + 64);
+  desc.header_bytes = static_cast<std::uint32_t>(item.header.size());
+  const auto [header, added] = headers_.try_emplace(item.header.data(), 0);
+  if (added) header->second = stage(item.header, 0);
+  desc.header = header->second;
+  desc.stuffed = stuffed_bytes_;
+  desc.stuffed_capacity_bytes = static_cast<std::uint32_t>(
+      align(desc.header_bytes + desc.raw_capacity_bytes + 2 * desc.segment_count + 64));
+  stuffed_bytes_ += desc.stuffed_capacity_bytes;
+  output_bytes += align(desc.header_bytes + std::uint64_t{desc.total_blocks} * 32 + 4096);
+  for (std::uint32_t k = 0; k * kBlocksPerTile < desc.total_blocks; ++k)
+    encode_tiles.push_back({static_cast<std::uint32_t>(encodes.size()), k});
+  encodes.push_back(desc);
+}
+
+void BatchPlan::add_resample(const Item& item, const plan::PlanePlan& plane, EncodePlane& target) {
+  const Kernel kernel = item.plan->kernel;
+  PackedFilter& across = filter(true, kernel, plane.x);
+  PackedFilter& down = filter(false, kernel, plane.y);
+  const std::uint32_t source_index =
+      first_plane.back() + static_cast<std::uint32_t>(&plane - item.plan->planes.data());
+  const PlaneDesc& source = planes[source_index];
+  ResampleDesc desc;
+  desc.source = source.samples;
+  desc.source_pitch_bytes = source.pitch_bytes;
+  desc.source_height_px = source.height_px;
+  target.pitch_bytes = (target.width_px + 15) / 16 * 16;
+  target.samples = sample_bytes_;
+  sample_bytes_ += align(std::uint64_t{target.pitch_bytes} * target.height_px + 64);
+  desc.target = target.samples;
+  desc.target_pitch_bytes = target.pitch_bytes;
+  desc.width_px = target.width_px;
+  desc.height_px = target.height_px;
+  desc.x_filter = across.index;
+  desc.y_filter = down.index;
+  desc.tile_columns = base::ceil_div(desc.width_px, static_cast<std::uint32_t>(kTileWidth));
+  desc.tile_height = kTileHeight;
+  std::uint32_t rows = rows_of_tiles(down.down, desc.tile_height);
+  while (rows > kTileSourceRows && desc.tile_height > 1) {
+    desc.tile_height /= 2;
+    rows = rows_of_tiles(down.down, desc.tile_height);
+  }
+  most_rows = std::max(most_rows, rows);
+  const std::uint32_t tiles = desc.tile_columns * base::ceil_div(desc.height_px, desc.tile_height);
+  for (std::uint32_t i = 0; i < tiles; ++i)
+    resample_tiles.push_back({static_cast<std::uint32_t>(resamples.size()), i});
+  resamples.push_back(desc);
+}
+
+BatchPlan::PackedFilter& BatchPlan::filter(bool across, Kernel kernel, const plan::AxisMap& axis) {
+  const FilterKey key{across, kernel, axis.in_size, axis.out_size, axis.origin, axis.step};
+  std::unique_ptr<PackedFilter>& slot = filter_cache_[key];
+  if (slot == nullptr) {
+    slot = std::make_unique<PackedFilter>();
+    slot->batch = batch_ - 1;
+    if (across) {
+      slot->across = pack_across(kernel, axis);
+      slot->desc.taps = slot->across.words;
+    } else {
+      slot->down = pack_down(kernel, axis);
+      slot->desc.taps = slot->down.taps;
+    }
+  }
+  if (slot->batch != batch_) {
+    slot->batch = batch_;
+    slot->index = static_cast<std::uint32_t>(packed_.size());
+    packed_.push_back(slot.get());
+    FilterDesc desc = slot->desc;
+    desc.first = stage(across ? as_bytes(slot->across.first) : as_bytes(slot->down.first), 0);
+    desc.weights = stage(across ? as_bytes(slot->across.weights) : as_bytes(slot->down.weights), 0);
+    filters_.push_back(desc);
+  }
+  return *slot;
+}
+
+std::uint32_t BatchPlan::quantiser(int quality, bool chrominance) {
+  const auto [found, added] = quantiser_index_.try_emplace(
+      {quality, chrominance}, static_cast<std::uint32_t>(reciprocals_.size() / 64));
+  if (added) {
+    const jpeg::QualityTables tables = jpeg::quality_tables(quality);
+    for (const std::uint16_t step : (chrominance ? tables.chrominance : tables.luminance).values)
+      reciprocals_.push_back(1.f / static_cast<float>(step));
+  }
+  return found->second;
+}
+
+void BatchPlan::clear() {
+  *this = [this] {
+    BatchPlan fresh;
+    fresh.filter_cache_ = std::move(filter_cache_);
+    fresh.batch_ = batch_ + 1;
+    return fresh;
+  }();
+}
+
+void BatchPlan::place_upload(gpu::Layout& layout) {
+  BatchOffsets& o = offsets_;
+  o.scans = layout.add_array<ScanDesc>(scans.size());
+  o.planes = layout.add_array<PlaneDesc>(planes.size());
+  o.filters = layout.add_array<FilterDesc>(filters_.size());
+  o.resamples = layout.add_array<ResampleDesc>(resamples.size());
+  o.encodes = layout.add_array<EncodeDesc>(encodes.size());
+  o.entropy_tiles = layout.add_array<Tile>(entropy_tiles.size());
+  std::size_t tiles = 0;
+  for (const auto& list : plane_tiles) tiles += list.size();
+  o.plane_tiles = layout.add_array<Tile>(tiles);
+  o.resample_tiles = layout.add_array<Tile>(resample_tiles.size());
+  o.encode_tiles = layout.add_array<Tile>(encode_tiles.size());
+  o.canonical = layout.add_array<CanonicalCode>(canonical.size());
+  o.codes = layout.add_array<std::uint32_t>(codes_.size());
+  o.reciprocals = layout.add_array<float>(reciprocals_.size());
+}
+
+void BatchPlan::place_scratch(gpu::Layout& layout) {
+  BatchOffsets& o = offsets_;
+  o.status = layout.add_array<std::uint32_t>(images);
+  o.dc = layout.add_array<std::int16_t>(dc_blocks_);
+  o.coefficients = layout.add(coefficient_bytes_);
+  o.zeroed_bytes = layout.bytes() - o.status;
+  o.scan_end = layout.add_array<std::uint32_t>(scans.size());
+  o.columns = layout.add(std::uint64_t{subsequences_} * kColumnWords * 4);
+  o.lengths = layout.add_array<std::uint32_t>(subsequences_);
+  o.entries = layout.add_array<std::uint32_t>(subsequences_);
+  o.exits = layout.add_array<std::uint32_t>(subsequences_);
+  o.blocks = layout.add_array<std::uint32_t>(subsequences_);
+  o.segment_of = layout.add_array<std::uint32_t>(any_restarts ? subsequences_ : 0);
+  o.segment_start = layout.add_array<std::uint32_t>(segments_);
+  o.segment_first = layout.add_array<std::uint32_t>(segments_);
+  o.pairs = layout.add_array<TablePair>(canonical.size() / 2);
+  o.levels = layout.add(std::uint64_t{output_blocks_} * 128);
+  o.masks = layout.add_array<std::uint64_t>(output_blocks_);
+  o.bit_counts = layout.add_array<std::uint32_t>(output_blocks_);
+  o.segment_bytes = layout.add_array<std::uint32_t>(output_segments_);
+  o.records = layout.add_array<OutputRecord>(encodes.size());
+}
+
+void BatchPlan::finish() {
+  first_plane.push_back(static_cast<std::uint32_t>(planes.size()));
+  gpu::Layout layout;
+  place_upload(layout);
+  const std::uint64_t data = layout.add(data_bytes_);
+  offsets_.upload_bytes = layout.bytes();
+  place_scratch(layout);
+  const std::uint64_t samples = layout.add(sample_bytes_);
+  const std::uint64_t raw = layout.add(raw_bytes_);
+  const std::uint64_t stuffed = layout.add(stuffed_bytes_);
+  offsets_.total_bytes = layout.bytes();
+  for (StagedCopy& copy : copies_) copy.offset += data;
+  for (FilterDesc& filter : filters_) filter.first += data, filter.weights += data;
+  for (ScanDesc& scan : scans) scan.data += data, scan.coefficients += offsets_.coefficients;
+  for (PlaneDesc& plane : planes) {
+    plane.coefficients += offsets_.coefficients;
+    plane.samples += samples;
+  }
+  for (ResampleDesc& resample : resamples) resample.source += samples, resample.target += samples;
+  for (EncodeDesc& encode : encodes) {
+    encode.header += data;
+    encode.raw += raw;
+    encode.stuffed += stuffed;
+    for (EncodePlane& plane : encode.planes) plane.samples += samples;
+  }
+}
+
+void BatchPlan::write(std::uint8_t* staging) const {
+  const auto put = [&](std::uint64_t offset, std::span<const std::uint8_t> bytes) {
+    if (!bytes.empty()) std::memcpy(staging + offset, bytes.data(), bytes.size());
+  };
+  put(offsets_.scans, as_bytes(scans));
+  put(offsets_.planes, as_bytes(planes));
+  put(offsets_.filters, as_bytes(filters_));
+  put(offsets_.resamples, as_bytes(resamples));
+  put(offsets_.encodes, as_bytes(encodes));
+  put(offsets_.entropy_tiles, as_bytes(entropy_tiles));
+  std::uint64_t tiles = offsets_.plane_tiles;
+  for (const auto& list : plane_tiles) {
+    put(tiles, as_bytes(list));
+    tiles += list.size() * sizeof(Tile);
+  }
+  put(offsets_.resample_tiles, as_bytes(resample_tiles));
+  put(offsets_.encode_tiles, as_bytes(encode_tiles));
+  put(offsets_.canonical, as_bytes(canonical));
+  std::memcpy(staging + offsets_.codes, codes_.data(), sizeof codes_);
+  put(offsets_.reciprocals, as_bytes(reciprocals_));
+  for (const StagedCopy& copy : copies_) put(copy.offset, copy.bytes);
+}
+
+BatchView BatchPlan::view(std::uint8_t* base) const {
+  const BatchOffsets& o = offsets_;
+  BatchView v;
+  const auto at = [&](auto*& pointer, std::uint64_t offset) {
+    pointer = reinterpret_cast<std::remove_reference_t<decltype(pointer)>>(base + offset);
+  };
+  v.base = base;
+  at(v.scans, o.scans);
+  at(v.planes, o.planes);
+  at(v.filters, o.filters);
+  at(v.resamples, o.resamples);
+  at(v.encodes, o.encodes);
+  v.scan_count = static_cast<std::uint32_t>(scans.size());
+  v.encode_count = static_cast<std::uint32_t>(encodes.size());
+  at(v.status, o.status);
+  at(v.scan_end, o.scan_end);
+  at(v.columns, o.columns);
+  at(v.lengths, o.lengths);
+  at(v.entries, o.entries);
+  at(v.exits, o.exits);
+  at(v.blocks, o.blocks);
+  at(v.segment_start, o.segment_start);
+  at(v.segment_first, o.segment_first);
+  at(v.segment_of, o.segment_of);
+  at(v.dc, o.dc);
+  at(v.levels, o.levels);
+  at(v.masks, o.masks);
+  at(v.bit_counts, o.bit_counts);
+  at(v.segment_bytes, o.segment_bytes);
+  at(v.reciprocals, o.reciprocals);
+  at(v.codes, o.codes);
+  at(v.records, o.records);
+  return v;
+}
+
+}  // namespace framewire::codec::cuda

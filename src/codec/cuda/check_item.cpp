@@ -1,0 +1,72 @@
+// What this codec takes; everything else is for the CPU.
+#include <codec/cuda/tuning.h>
+#include <fmt/format.h>
+#include <codec/cuda/batch_plan.hpp>
+
+namespace framewire::codec::cuda {
+namespace {
+
+constexpr int kMostBlocksPerMcu = 10;  // T.81 B.2.3
+/// Taps down that fit beside each other in shared memory for even a single row of output.
+constexpr double kMostStep = (kTileSourceRows - 4) / 6.0;
+
+tl::unexpected<Status> unsupported(std::string what) {
+  return fail(StatusCode::kUnsupported, "the CUDA codec does not take " + std::move(what));
+}
+
+Result<void> check_scans(const jpeg::JpegFile& file) {
+  std::array<int, jpeg::kMaxComponents> seen{};
+  for (const jpeg::Scan& scan : file.scans) {
+    int blocks = 0;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(scan.component_count); ++i) {
+      const std::size_t c = scan.component[i];
+      ++seen[c];
+      blocks += file.frame.components[c].h * file.frame.components[c].v;
+      if (file.component_quant[c] < 0) return unsupported("components without quantisation table");
+    }
+    if (scan.component_count > 1 && blocks > kMostBlocksPerMcu)
+      return unsupported(fmt::format("MCUs of {} blocks; at most {}", blocks, kMostBlocksPerMcu));
+    if (scan.spectral_start != 0 || scan.spectral_end != 63 || scan.approx_low != 0)
+      return unsupported("scans of part of the coefficients");
+  }
+  for (int c = 0; c < file.frame.component_count; ++c)
+    if (seen[static_cast<std::size_t>(c)] != 1)
+      return unsupported(
+          fmt::format("component {} in {} scans; exactly 1", c, seen[static_cast<std::size_t>(c)]));
+  return {};
+}
+
+Result<void> check_plan(const plan::Plan& plan) {
+  const plan::EncodePlan& encode = plan.encode;
+  if (plan.color_path != plan::ColorPath::kPlanar) return unsupported("colour conversion");
+  if (plan.orientation != 1) return unsupported(fmt::format("orientation {}", plan.orientation));
+  if (plan.sharpen_sigma > 0) return unsupported("sharpening");
+  if (plan.placement != plan::Rect{0, 0, encode.width_px, encode.height_px})
+    return unsupported("padding with a background");
+  if (encode.progressive) return unsupported("progressive output");
+  if (encode.optimize_huffman) return unsupported("optimised Huffman tables");
+  if (encode.max_bytes != 0) return unsupported("a bound on the output's bytes");
+  if (encode.model == plan::OutputModel::kCmyk) return unsupported("CMYK output");
+  for (int i = 0; i < plan.plane_count; ++i)
+    if (plan.planes[static_cast<std::size_t>(i)].y.step > kMostStep)
+      return unsupported(fmt::format("reductions by {:.1f} after decoding; at most {:.1f}",
+                                     plan.planes[static_cast<std::size_t>(i)].y.step, kMostStep));
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_item(const Item& item) {
+  const jpeg::FrameHeader& frame = item.file->frame;
+  const bool sequential =
+      frame.process == jpeg::Process::kBaseline || frame.process == jpeg::Process::kExtended;
+  if (!sequential || frame.hierarchical) return unsupported("progressive and lossless files");
+  if (frame.arithmetic) return unsupported("arithmetic coding");
+  if (frame.precision_bits != 8) return unsupported("samples of other than 8 bits");
+  if (frame.width_px <= 0 || frame.height_px <= 0) return unsupported("frames of unknown size");
+  if (auto ok = check_scans(*item.file); !ok) return ok;
+  if (item.plan == nullptr) return {};
+  return check_plan(*item.plan);
+}
+
+}  // namespace framewire::codec::cuda

@@ -1,0 +1,18 @@
+// Third stage: coefficients in scan order, DC values included.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <codec/cuda/descriptors.hpp>
+#include <codec/cuda/entry.hpp>
+
+namespace framewire::codec::cuda {
+
+/// Decodes every subsequence from its known start into zeroed coefficients and DC differences.
+void launch_write_coefficients(const BatchView& batch, const Tile* tiles, std::uint32_t tile_count,
+                               const TablePair* pairs, std::uint32_t most_pairs,
+                               cudaStream_t stream);
+
+/// Sums the DC differences of each component within each segment, in place.
+void launch_sum_dc(const BatchView& batch, cudaStream_t stream);
+
+}  // namespace framewire::codec::cuda

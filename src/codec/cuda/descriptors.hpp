@@ -1,0 +1,168 @@
+// What a batch looks like to the kernels: plain structs, filled on the host, read on the device.
+// Offsets count bytes from the start of the batch's device memory unless they say otherwise.
+#pragma once
+
+#include <cstdint>
+
+namespace framewire::codec::cuda {
+
+/// Why an image has no output; bits of BatchView::status.
+enum StatusBit : std::uint32_t {
+  kNeverSynchronised = 1,  ///< states still disagreed after all rounds
+  kBadCode = 2,            ///< bits that are no code, or a run beyond the block
+  kTruncated = 4,          ///< fewer blocks than the frame has
+  kExtraneous = 8,         ///< bytes left over, or restart markers out of place
+  kTooLarge = 16,          ///< the output outgrew its share of the buffer
+};
+
+/// Which part of an image or plane one thread block works on.
+struct Tile {
+  std::uint32_t owner = 0;
+  std::uint32_t part = 0;
+};
+
+/// One sequential scan.
+struct ScanDesc {
+  std::uint64_t data = 0;  ///< entropy-coded bytes, 16-byte aligned, 16 readable bytes behind them
+  std::uint32_t data_bytes = 0;  ///< up to the end of the file; the scan may end before
+  std::uint32_t image = 0;
+  std::uint32_t first_subsequence = 0;  ///< a multiple of the thread block
+  std::uint32_t subsequence_slots = 0;  ///< reserved; those behind the scan's end stay empty
+  std::uint32_t slots = 0;              ///< table slot of each block of an MCU, 2 bits a block
+  std::uint32_t period = 1;             ///< after how many blocks `slots` repeats
+  std::uint32_t blocks_per_mcu = 1;
+  std::uint32_t phase_components = 0;  ///< scan component of each block of an MCU, 2 bits a block
+  std::uint32_t total_blocks = 0;
+  std::uint32_t segment_blocks = 0;  ///< blocks between restart markers; total_blocks without any
+  std::uint32_t segment_count = 1;
+  std::uint32_t first_segment = 0;  ///< into the segment table; only with restart markers
+  std::uint32_t has_restarts = 0;
+  std::uint32_t pair_count = 1;
+  std::uint32_t pairs[4] = {};     ///< table pair of each slot
+  std::uint64_t coefficients = 0;  ///< [total_blocks][N×N] int16
+  std::uint32_t first_dc = 0;      ///< into the DC array, in blocks
+  std::uint32_t corner = 8;        ///< N: the low-frequency corner kept of each block
+};
+
+/// One component to be inverted into a plane.
+struct PlaneDesc {
+  std::uint64_t coefficients = 0;
+  std::uint64_t samples = 0;
+  std::uint32_t first_dc = 0;
+  std::uint32_t corner = 8;         ///< N of this plane
+  std::uint32_t stored_corner = 8;  ///< of its scan: the largest that a component of it needs
+  std::uint32_t width_px = 0;
+  std::uint32_t height_px = 0;
+  std::uint32_t pitch_bytes = 0;  ///< a multiple of 16
+  std::uint32_t width_blocks = 0;
+  std::uint32_t height_blocks = 0;
+  std::uint32_t h = 1;  ///< blocks of an MCU across; 1 where the scan has this component alone
+  std::uint32_t v = 1;
+  std::uint32_t phase = 0;  ///< of the component's first block in an MCU
+  std::uint32_t blocks_per_mcu = 1;
+  std::uint32_t mcu_columns = 0;
+  std::uint16_t quantiser[64] = {};  ///< natural order
+};
+
+/// One axis filter, packed for the kernel; arrays lie in the batch's constant part.
+struct FilterDesc {
+  std::uint64_t first = 0;  ///< [out] int32: first source sample (x: rounded down to 4)
+  std::uint64_t weights =
+      0;  ///< x: [out][words] pairs of 4 high and 4 low bytes; y: [out][taps] float
+  std::uint32_t taps = 0;  ///< x: words of 4 samples; y: samples
+};
+
+/// One plane to be resampled.
+struct ResampleDesc {
+  std::uint64_t source = 0;
+  std::uint64_t target = 0;
+  std::uint32_t source_pitch_bytes = 0;
+  std::uint32_t source_height_px = 0;
+  std::uint32_t target_pitch_bytes = 0;
+  std::uint32_t width_px = 0;
+  std::uint32_t height_px = 0;
+  std::uint32_t tile_columns = 0;
+  std::uint32_t tile_height = 0;
+  std::uint32_t x_filter = 0;
+  std::uint32_t y_filter = 0;
+};
+
+/// A component of an output stream.
+struct EncodePlane {
+  std::uint64_t samples = 0;
+  std::uint32_t width_px = 0;
+  std::uint32_t height_px = 0;
+  std::uint32_t pitch_bytes = 0;
+  std::uint32_t h = 1;
+  std::uint32_t v = 1;
+  std::uint32_t phase = 0;
+  std::uint32_t quantiser = 0;  ///< index into the reciprocal tables
+  std::uint32_t code = 0;       ///< 0 luminance, 1 chrominance Huffman codes
+};
+
+/// One output stream.
+struct EncodeDesc {
+  EncodePlane planes[4];
+  std::uint32_t plane_count = 0;
+  std::uint32_t image = 0;
+  std::uint32_t phase_planes = 0;  ///< plane of each block of an MCU, 2 bits a block
+  std::uint32_t blocks_per_mcu = 1;
+  std::uint32_t mcu_columns = 0;
+  std::uint32_t total_blocks = 0;
+  std::uint32_t segment_blocks = 0;  ///< total_blocks without restart markers
+  std::uint32_t segment_count = 1;
+  std::uint32_t first_block = 0;    ///< into the arrays over all output blocks
+  std::uint32_t first_segment = 0;  ///< into the array over all output segments
+  std::uint64_t raw = 0;            ///< entropy bits before stuffing
+  std::uint32_t raw_capacity_bytes = 0;
+  std::uint32_t header_bytes = 0;
+  std::uint64_t header = 0;   ///< everything before the entropy-coded bytes
+  std::uint64_t stuffed = 0;  ///< header, stuffed bytes and EOI, before they are packed together
+  std::uint32_t stuffed_capacity_bytes = 0;
+};
+
+/// Where a finished stream lies in the output buffer.
+struct OutputRecord {
+  std::uint64_t offset = 0;
+  std::uint32_t bytes = 0;
+  std::uint32_t status = 0;
+};
+
+/// Pointers to everything that kernels share; passed by value.
+struct BatchView {
+  std::uint8_t* base = nullptr;  ///< of the batch's device memory
+  const ScanDesc* scans = nullptr;
+  const PlaneDesc* planes = nullptr;
+  const FilterDesc* filters = nullptr;
+  const ResampleDesc* resamples = nullptr;
+  const EncodeDesc* encodes = nullptr;
+  std::uint32_t scan_count = 0;
+  std::uint32_t encode_count = 0;
+  std::uint32_t* status = nullptr;    ///< [images]
+  std::uint32_t* scan_end = nullptr;  ///< [scans] where the first marker that ends it was found
+  std::uint32_t* columns = nullptr;   ///< [groups of 32][kColumnWords][32] unstuffed words
+  std::uint32_t* lengths = nullptr;   ///< [subsequences] bits; with kFirstOfSegment
+  std::uint32_t* entries = nullptr;   ///< [subsequences] state at the start
+  std::uint32_t* exits = nullptr;     ///< [subsequences] state at the end
+  std::uint32_t* blocks = nullptr;    ///< [subsequences] completed; later the first block
+  std::uint32_t* segment_start = nullptr;  ///< [segments + 1 a scan] byte offsets in the scan
+  std::uint32_t* segment_first = nullptr;  ///< [segments + 1 a scan] first subsequence of each
+  std::uint32_t* segment_of = nullptr;     ///< [subsequences] only for scans with restart markers
+  std::int16_t* dc = nullptr;              ///< [blocks of all scans] differences, later values
+  // The output side.
+  std::int16_t* levels = nullptr;          ///< [output blocks][64] zig-zag
+  std::uint64_t* masks = nullptr;          ///< [output blocks] non-zero coefficients
+  std::uint32_t* bit_counts = nullptr;     ///< [output blocks]; later bit positions
+  std::uint32_t* segment_bytes = nullptr;  ///< [output segments] raw offsets
+  const float* reciprocals = nullptr;      ///< [tables][64] natural order
+  const std::uint32_t* codes = nullptr;    ///< [2 components][2 DC, AC][256] length << 16 | code
+  OutputRecord* records = nullptr;         ///< [streams]
+  OutputRecord* host_records = nullptr;    ///< [streams], host memory that the device writes
+  std::uint8_t* host_output = nullptr;
+  std::uint64_t host_capacity_bytes = 0;
+};
+
+/// In lengths[]: nothing before this subsequence matters to it.
+inline constexpr std::uint32_t kFirstOfSegment = 1u << 31;
+
+}  // namespace framewire::codec::cuda

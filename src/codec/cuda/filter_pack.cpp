@@ -1,0 +1,72 @@
+#include <algorithm>
+#include <cmath>
+#include <codec/cuda/filter_pack.hpp>
+#include <transform/axis_filter.hpp>
+
+namespace framewire::codec::cuda {
+namespace {
+
+constexpr double kOne = 16384.0;
+
+transform::AxisFilter make_filter(Kernel kernel, const plan::AxisMap& axis) {
+  return transform::make_axis_filter(kernel, {axis.in_size, axis.out_size, axis.origin, axis.step});
+}
+
+/// Rounds a run of weights to integers that sum to 16384; the largest takes the remainder.
+void round_weights(const double* weights, std::int32_t count, std::vector<std::int32_t>& out) {
+  out.resize(static_cast<std::size_t>(count));
+  std::int32_t sum = 0;
+  std::size_t largest = 0;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] = static_cast<std::int32_t>(std::lround(weights[i] * kOne));
+    sum += out[i];
+    if (out[i] > out[largest]) largest = i;
+  }
+  out[largest] += static_cast<std::int32_t>(kOne) - sum;
+}
+
+}  // namespace
+
+AcrossFilter pack_across(Kernel kernel, const plan::AxisMap& axis) {
+  const transform::AxisFilter filter = make_filter(kernel, axis);
+  AcrossFilter packed;
+  const auto out_size = static_cast<std::size_t>(axis.out_size);
+  for (std::size_t i = 0; i < out_size; ++i) {
+    const std::int32_t reach = filter.first[i] % 4 + filter.count[i];
+    packed.words = std::max(packed.words, static_cast<std::uint32_t>((reach + 3) / 4));
+    packed.first.push_back(static_cast<std::uint32_t>(filter.first[i] / 4 * 4));
+  }
+  packed.weights.assign(out_size * packed.words * 2, 0);
+  std::vector<std::int32_t> run;
+  for (std::size_t i = 0; i < out_size; ++i) {
+    round_weights(&filter.weights[i * static_cast<std::size_t>(filter.taps)], filter.count[i], run);
+    std::uint32_t* words = &packed.weights[i * packed.words * 2];
+    for (std::size_t k = 0; k < run.size(); ++k) {
+      const std::size_t at = static_cast<std::size_t>(filter.first[i] % 4) + k;
+      const auto weight = static_cast<std::uint32_t>(run[k]);
+      words[at / 4 * 2] |= (weight >> 8 & 0xFF) << (at % 4 * 8);
+      words[at / 4 * 2 + 1] |= (weight & 0xFF) << (at % 4 * 8);
+    }
+  }
+  return packed;
+}
+
+DownFilter pack_down(Kernel kernel, const plan::AxisMap& axis) {
+  const transform::AxisFilter filter = make_filter(kernel, axis);
+  DownFilter packed;
+  packed.taps = static_cast<std::uint32_t>(filter.taps);
+  const auto out_size = static_cast<std::size_t>(axis.out_size);
+  const auto taps = static_cast<std::size_t>(filter.taps);
+  packed.weights.assign(out_size * taps, 0.f);
+  for (std::size_t i = 0; i < out_size; ++i) {
+    const std::int32_t first = std::min(filter.first[i], axis.in_size - filter.taps);
+    const auto shift = static_cast<std::size_t>(filter.first[i] - first);
+    packed.first.push_back(static_cast<std::uint32_t>(first));
+    for (std::size_t k = 0; k < static_cast<std::size_t>(filter.count[i]); ++k)
+      packed.weights[i * taps + shift + k] =
+          static_cast<float>(filter.weights[i * taps + k] / kOne);
+  }
+  return packed;
+}
+
+}  // namespace framewire::codec::cuda

@@ -1,0 +1,29 @@
+// Axis filters in the form that the resampling kernel reads.
+#pragma once
+
+#include <cstdint>
+#include <framewire/options.hpp>
+#include <plan/plan.hpp>
+#include <vector>
+
+namespace framewire::codec::cuda {
+
+/// Runs of samples rounded out to aligned groups of 4, weights in 1/16384.
+struct AcrossFilter {
+  std::uint32_t words = 0;             ///< groups of 4 samples for each output sample
+  std::vector<std::uint32_t> first;    ///< [out] multiple of 4
+  std::vector<std::uint32_t> weights;  ///< [out][words][2]: 4 signed high bytes, 4 low bytes
+};
+
+/// Runs of equal length, weights scaled by 1/16384 to undo the other pass.
+struct DownFilter {
+  std::uint32_t taps = 0;
+  std::vector<std::uint32_t> first;  ///< [out] first + taps ≤ the axis' size
+  std::vector<float> weights;        ///< [out][taps]
+};
+
+/// @accuracy each weight within 2^-15, their sum exact; tests/unit/cuda_filter_pack
+[[nodiscard]] AcrossFilter pack_across(Kernel kernel, const plan::AxisMap& axis);
+[[nodiscard]] DownFilter pack_down(Kernel kernel, const plan::AxisMap& axis);
+
+}  // namespace framewire::codec::cuda

@@ -1,0 +1,181 @@
+// Idea: at reduced size one thread a block: its corner is one or two 16-byte loads, lanes lie side
+// by side in the plane, so that every row is stored as whole sectors. At full size eight threads a
+// block, a column each, which meet in shared memory.
+#include <codec/cuda/tuning.h>
+#include <codec/cuda/inverse_dct.hpp>
+#include <codec/cuda/transforms.hpp>
+
+namespace framewire::codec::cuda {
+namespace {
+
+/// Position of a block in its plane.
+struct BlockPlace {
+  std::uint32_t x;
+  std::uint32_t y;
+};
+
+/// index / width by a float reciprocal, put right where rounding misled it.
+__device__ BlockPlace place_block(std::uint32_t index, std::uint32_t width) {
+  auto y =
+      static_cast<std::uint32_t>(__fdividef(static_cast<float>(index), static_cast<float>(width)));
+  if (y * width > index) --y;
+  if ((y + 1) * width <= index) ++y;
+  return {index - y * width, y};
+}
+
+/// Quotient by a sampling factor of 1 to 4.
+__device__ std::uint32_t divide_small(std::uint32_t value, std::uint32_t by) {
+  return by == 1 ? value : by == 2 ? value >> 1 : by == 4 ? value >> 2 : value / 3;
+}
+
+/// Where in its scan a block lies.
+__device__ std::uint32_t scan_block(const PlaneDesc& plane, BlockPlace place) {
+  const std::uint32_t mcu_x = divide_small(place.x, plane.h);
+  const std::uint32_t mcu_y = divide_small(place.y, plane.v);
+  return (mcu_y * plane.mcu_columns + mcu_x) * plane.blocks_per_mcu + plane.phase +
+         (place.y - mcu_y * plane.v) * plane.h + (place.x - mcu_x * plane.h);
+}
+
+/// The corner of a block that was stored with more of it than this plane needs.
+template <int kCorner>
+__device__ void gather_corner(const std::int16_t* stored, std::uint32_t stride,
+                              std::int16_t* corner) {
+#pragma unroll
+  for (int v = 0; v < kCorner; ++v)
+#pragma unroll
+    for (int u = 0; u < kCorner; ++u) corner[v * kCorner + u] = stored[v * stride + u];
+}
+
+/// 4 int16 from two words, as floats times a quantiser row.
+__device__ void dequantise_4(uint2 words, const float* q, float* out) {
+  out[0] = static_cast<float>(static_cast<std::int16_t>(words.x & 0xFFFF)) * q[0];
+  out[1] = static_cast<float>(static_cast<std::int32_t>(words.x) >> 16) * q[1];
+  out[2] = static_cast<float>(static_cast<std::int16_t>(words.y & 0xFFFF)) * q[2];
+  out[3] = static_cast<float>(static_cast<std::int32_t>(words.y) >> 16) * q[3];
+}
+
+__device__ void invert_corner_4(const std::int16_t* corner, std::int32_t dc, const float* q,
+                                std::uint8_t* out, std::uint32_t pitch) {
+  const uint4 top = reinterpret_cast<const uint4*>(corner)[0];
+  const uint4 bottom = reinterpret_cast<const uint4*>(corner)[1];
+  float c[16];
+  dequantise_4({top.x, top.y}, q, c);
+  dequantise_4({top.z, top.w}, q + 4, c + 4);
+  dequantise_4({bottom.x, bottom.y}, q + 8, c + 8);
+  dequantise_4({bottom.z, bottom.w}, q + 12, c + 12);
+  c[0] = static_cast<float>(dc) * q[0];
+#pragma unroll
+  for (int v = 0; v < 4; ++v) inverse_4(c[v * 4], c[v * 4 + 1], c[v * 4 + 2], c[v * 4 + 3]);
+#pragma unroll
+  for (int x = 0; x < 4; ++x) inverse_4(c[x], c[x + 4], c[x + 8], c[x + 12]);
+#pragma unroll
+  for (int y = 0; y < 4; ++y) {
+    const std::uint32_t row = to_byte(c[y * 4]) | to_byte(c[y * 4 + 1]) << 8 |
+                              to_byte(c[y * 4 + 2]) << 16 | to_byte(c[y * 4 + 3]) << 24;
+    *reinterpret_cast<std::uint32_t*>(out + y * pitch) = row;
+  }
+}
+
+__device__ void invert_corner_2(const std::int16_t* corner, std::int32_t dc, const float* q,
+                                std::uint8_t* out, std::uint32_t pitch) {
+  float c[4];
+  dequantise_4(*reinterpret_cast<const uint2*>(corner), q, c);
+  c[0] = static_cast<float>(dc) * q[0];
+  inverse_2(c[0], c[1]);
+  inverse_2(c[2], c[3]);
+  inverse_2(c[0], c[2]);
+  inverse_2(c[1], c[3]);
+  *reinterpret_cast<std::uint16_t*>(out) =
+      static_cast<std::uint16_t>(to_byte(c[0]) | to_byte(c[1]) << 8);
+  *reinterpret_cast<std::uint16_t*>(out + pitch) =
+      static_cast<std::uint16_t>(to_byte(c[2]) | to_byte(c[3]) << 8);
+}
+
+template <int kCorner>
+__global__ void __launch_bounds__(kBlocksPerTile)
+    reduced_kernel(BatchView batch, const Tile* tiles) {
+  __shared__ float q[kCorner * kCorner];
+  const Tile tile = tiles[blockIdx.x];
+  const PlaneDesc& plane = batch.planes[tile.owner];
+  if (threadIdx.x < kCorner * kCorner)
+    q[threadIdx.x] = plane.quantiser[threadIdx.x / kCorner * 8 + threadIdx.x % kCorner];
+  __syncthreads();
+  const std::uint32_t index = tile.part * kBlocksPerTile + threadIdx.x;
+  if (index >= plane.width_blocks * plane.height_blocks) return;
+  const BlockPlace place = place_block(index, plane.width_blocks);
+  const std::uint32_t block = scan_block(plane, place);
+  const std::uint32_t stride = plane.stored_corner;
+  const auto* corner = reinterpret_cast<const std::int16_t*>(batch.base + plane.coefficients) +
+                       static_cast<std::uint64_t>(block) * (stride * stride);
+  alignas(16) std::int16_t gathered[kCorner * kCorner];
+  if (kCorner > 1 && stride != kCorner) {
+    gather_corner<kCorner>(corner, stride, gathered);
+    corner = gathered;
+  }
+  const std::int32_t dc = batch.dc[plane.first_dc + block];
+  std::uint8_t* out = batch.base + plane.samples +
+                      static_cast<std::uint64_t>(place.y) * kCorner * plane.pitch_bytes +
+                      place.x * kCorner;
+  if constexpr (kCorner == 4) {
+    invert_corner_4(corner, dc, q, out, plane.pitch_bytes);
+  } else if constexpr (kCorner == 2) {
+    invert_corner_2(corner, dc, q, out, plane.pitch_bytes);
+  } else {
+    *out = static_cast<std::uint8_t>(to_byte(static_cast<float>(dc) * q[0] * 0.125f));
+  }
+}
+
+constexpr int kFullThreads = 256;
+constexpr int kFullBlocks = kFullThreads / 8;
+
+__global__ void __launch_bounds__(kFullThreads) full_kernel(BatchView batch, const Tile* tiles) {
+  __shared__ float exchange[kFullBlocks][8 * 9];
+  __shared__ float q[64];
+  const Tile tile = tiles[blockIdx.x];
+  const PlaneDesc& plane = batch.planes[tile.owner];
+  if (threadIdx.x < 64) q[threadIdx.x] = plane.quantiser[threadIdx.x];
+  __syncthreads();
+  const std::uint32_t lane = threadIdx.x & 7;
+  const std::uint32_t slot = threadIdx.x >> 3;
+  const std::uint32_t count = plane.width_blocks * plane.height_blocks;
+  for (std::uint32_t i = slot; i < kBlocksPerTile; i += kFullBlocks) {
+    const std::uint32_t index = tile.part * kBlocksPerTile + i;
+    const bool inside = index < count;
+    const BlockPlace place = place_block(inside ? index : 0, plane.width_blocks);
+    const std::uint32_t block = scan_block(plane, place);
+    const uint4 row = reinterpret_cast<const uint4*>(batch.base + plane.coefficients +
+                                                     static_cast<std::uint64_t>(block) * 128)[lane];
+    float a[8];
+    dequantise_4({row.x, row.y}, q + lane * 8, a);
+    dequantise_4({row.z, row.w}, q + lane * 8 + 4, a + 4);
+    if (lane == 0) a[0] = static_cast<float>(batch.dc[plane.first_dc + block]) * q[0];
+    inverse_8(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]);
+#pragma unroll
+    for (int x = 0; x < 8; ++x) exchange[slot][lane * 9 + x] = a[x];
+    __syncwarp();
+#pragma unroll
+    for (int v = 0; v < 8; ++v) a[v] = exchange[slot][v * 9 + lane];
+    inverse_8(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]);
+    __syncwarp();
+    if (!inside) continue;
+    std::uint8_t* out = batch.base + plane.samples +
+                        static_cast<std::uint64_t>(place.y) * 8 * plane.pitch_bytes + place.x * 8 +
+                        lane;
+#pragma unroll
+    for (int y = 0; y < 8; ++y)
+      out[static_cast<std::uint64_t>(y) * plane.pitch_bytes] =
+          static_cast<std::uint8_t>(to_byte(a[y]));
+  }
+}
+
+}  // namespace
+
+void launch_inverse_dct(const BatchView& batch, const Tile* tiles, std::uint32_t tile_count,
+                        std::uint32_t corner, cudaStream_t stream) {
+  if (corner == 8) full_kernel<<<tile_count, kFullThreads, 0, stream>>>(batch, tiles);
+  if (corner == 4) reduced_kernel<4><<<tile_count, kBlocksPerTile, 0, stream>>>(batch, tiles);
+  if (corner == 2) reduced_kernel<2><<<tile_count, kBlocksPerTile, 0, stream>>>(batch, tiles);
+  if (corner == 1) reduced_kernel<1><<<tile_count, kBlocksPerTile, 0, stream>>>(batch, tiles);
+}
+
+}  // namespace framewire::codec::cuda

@@ -1,0 +1,162 @@
+// Decodes one subsequence from a given state: the step that every pass of the entropy decoder runs.
+//
+// Source: self-synchronising parallel decoding after Klein and Wiseman (2003) and Weißenberger and
+// Schmidt (2018, 2021); the state (bit, block of the MCU, zig-zag index) after the latter. States
+// are taken at the first symbol that begins at or behind the subsequence's end, so that two paths
+// that have met compare equal whatever steps they took.
+#pragma once
+
+#include <base/host_device.hpp>
+#include <codec/cuda/entry.hpp>
+#include <cstdint>
+
+namespace framewire::codec::cuda {
+
+/// Where a symbol begins: bits behind the boundary (0 to 30), block within the MCU, zig-zag index.
+struct DecodeState {
+  std::uint32_t bit = 0;
+  std::uint32_t phase = 0;
+  std::uint32_t index = 0;
+};
+FW_HD constexpr std::uint32_t pack(const DecodeState& s) {
+  return s.bit | s.phase << 8 | s.index << 16;
+}
+FW_HD constexpr DecodeState unpack(std::uint32_t s) {
+  return {s & 255, s >> 8 & 255, s >> 16 & 255};
+}
+
+/// Which tables the blocks of an MCU use.
+struct PhasePattern {
+  std::uint32_t slots = 0;   ///< 2 bits a block
+  std::uint32_t period = 1;  ///< after how many blocks the slots repeat
+};
+
+FW_HD inline std::uint32_t funnel(std::uint32_t high, std::uint32_t low, std::uint32_t shift) {
+#if defined(__CUDA_ARCH__)
+  return __funnelshift_l(low, high, shift);
+#else
+  shift &= 31;
+  return shift == 0 ? high : high << shift | low >> (32 - shift);
+#endif
+}
+
+/// Reads 32 bits at a growing position of a column of words.
+template <typename Words>
+class BitWindow {
+ public:
+  FW_HD BitWindow(const Words& words, std::uint32_t bit)
+      : words_(words), at_(bit), high_(words[bit >> 5]), low_(words[(bit >> 5) + 1]) {}
+  FW_HD std::uint32_t at() const { return at_; }
+  FW_HD std::uint32_t bits() const { return funnel(high_, low_, at_); }
+  FW_HD void advance(std::uint32_t count) {
+    const std::uint32_t next = at_ + count;
+    if ((next ^ at_) & 32) {
+      high_ = low_;
+      low_ = words_[(next >> 5) + 1];
+    }
+    at_ = next;
+  }
+
+ private:
+  Words words_;
+  std::uint32_t at_;
+  std::uint32_t high_;
+  std::uint32_t low_;
+};
+
+struct SkipResult {
+  std::uint32_t state = 0;   ///< packed, relative to the end of the subsequence
+  std::uint32_t blocks = 0;  ///< completed
+};
+
+/// Runs over a subsequence without looking at values.
+/// @param tables  entry(table, index) and slow(table, window); table = 2 × slot + (0 DC, 1 AC)
+template <typename Words, typename Tables>
+FW_HD inline SkipResult skip_span(const Words& words, const Tables& tables, PhasePattern pattern,
+                                  std::uint32_t length_bits, std::uint32_t start_bit,
+                                  std::uint32_t phase, std::uint32_t index) {
+  SkipResult result;
+  if (start_bit < length_bits) {
+    BitWindow<Words> window(words, start_bit);
+    std::uint32_t table = (pattern.slots >> (2 * phase) & 3) * 2 + (index != 0 ? 1 : 0);
+    do {
+      const std::uint32_t bits = window.bits();
+      std::uint32_t entry = tables.entry(table, bits >> (32 - kTableBits));
+      if (entry == 0) entry = tables.slow(table, bits);
+      const bool all =
+          index + half_passed(entry) <= 64 && window.at() + half_bits(entry) <= length_bits;
+      const std::uint32_t half = all ? entry : entry >> 16;
+      window.advance(half_bits(half));
+      index += half_passed(half);
+      table |= 1;
+      if (index >= 64 || (half & kEndsBlock) != 0) {
+        index = 0;
+        ++result.blocks;
+        phase = phase + 1 == pattern.period ? 0 : phase + 1;
+        table = (pattern.slots >> (2 * phase) & 3) * 2;
+      }
+    } while (window.at() < length_bits);
+    start_bit = window.at();
+  }
+  result.state = pack({start_bit - length_bits, phase, index});
+  return result;
+}
+
+struct WriteResult {
+  std::uint32_t at = 0;     ///< bit reached
+  std::uint32_t block = 0;  ///< block reached
+  bool bad = false;         ///< met bits that are no code, or a run beyond the block
+};
+
+/// Runs over a subsequence whose start is known and hands each non-zero coefficient to the sink.
+/// @param last_index  highest zig-zag index wanted; what lies behind is skipped
+/// @param sink  begin(block, phase); put(index, value), index 0 being the DC difference
+template <typename Words, typename Tables, typename Sink>
+FW_HD inline WriteResult write_span(const Words& words, const Tables& tables, std::uint32_t slots,
+                                    std::uint32_t period, std::uint32_t length_bits,
+                                    DecodeState state, std::uint32_t block, std::uint32_t block_end,
+                                    std::uint32_t last_index, Sink& sink) {
+  WriteResult result{state.bit, block, false};
+  if (state.bit >= length_bits || block >= block_end) return result;
+  BitWindow<Words> window(words, state.bit);
+  std::uint32_t phase = state.phase;
+  std::uint32_t index = state.index;
+  std::uint32_t table = (slots >> (2 * phase) & 3) * 2 + (index != 0 ? 1 : 0);
+  sink.begin(block, phase);
+  do {
+    const std::uint32_t bits = window.bits();
+    std::uint32_t entry = tables.entry(table, bits >> (32 - kTableBits));
+    if (entry == 0) entry = tables.slow(table, bits);
+    const bool wanted = index <= last_index;
+    const bool all = !wanted && index + half_passed(entry) <= 64 &&
+                     window.at() + half_bits(entry) <= length_bits;
+    const std::uint32_t half = all ? entry : entry >> 16;
+    const std::uint32_t size = first_size(entry);
+    const std::uint32_t used = half_bits(half);
+    const std::uint32_t next = index + half_passed(half);
+    if (wanted && size != 0) {
+      // EXTEND of T.81 F.2.2.1 on the last `size` of the symbol's bits.
+      const std::uint32_t tail = bits << (used - size);
+      const std::int32_t base =
+          static_cast<std::int32_t>(tail) < 0 ? 0 : 1 - static_cast<std::int32_t>(1u << size);
+      sink.put(next - 1, base + static_cast<std::int32_t>(tail >> (32 - size)));
+    }
+    window.advance(used);
+    result.bad |= next > 64;
+    index = next;
+    table |= 1;
+    if (next >= 64 || (half & kEndsBlock) != 0) {
+      index = 0;
+      ++block;
+      phase = phase + 1 == period ? 0 : phase + 1;
+      table = (slots >> (2 * phase) & 3) * 2;
+      if (block >= block_end) break;
+      sink.begin(block, phase);
+    }
+  } while (window.at() < length_bits);
+  result.at = window.at();
+  result.block = block;
+  return result;
+}
+
+}  // namespace framewire::codec::cuda

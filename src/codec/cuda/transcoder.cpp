@@ -1,0 +1,179 @@
+#include <codec/cuda/tuning.h>
+#include <cuda_runtime_api.h>
+#include <codec/cuda/coefficients.hpp>
+#include <codec/cuda/entropy_encode.hpp>
+#include <codec/cuda/forward_dct.hpp>
+#include <codec/cuda/inverse_dct.hpp>
+#include <codec/cuda/resample.hpp>
+#include <codec/cuda/synchronise.hpp>
+#include <codec/cuda/transcoder.hpp>
+#include <codec/cuda/unstuff.hpp>
+#include <gpu/error.hpp>
+
+namespace framewire::codec::cuda {
+namespace {
+
+using gpu::MemoryKind;
+
+/// Grown buffers get a quarter more, so that batches of similar size do not grow them again.
+std::size_t with_headroom(std::uint64_t bytes) { return bytes + bytes / 4; }
+
+Result<void> grow(gpu::Buffer& buffer, MemoryKind kind, std::uint64_t bytes) {
+  return bytes <= buffer.bytes() ? Result<void>{} : buffer.reserve(kind, with_headroom(bytes));
+}
+
+template <typename T>
+T* at(std::uint8_t* base, std::uint64_t offset) {
+  return reinterpret_cast<T*>(base + offset);
+}
+
+std::uint32_t size_of(const std::vector<Tile>& tiles) {
+  return static_cast<std::uint32_t>(tiles.size());
+}
+
+}  // namespace
+
+std::string_view to_string(Stage stage) noexcept {
+  constexpr std::array<std::string_view, kStageCount> kNames{
+      "copy in", "unstuff",  "synchronise", "offsets", "write", "dc",
+      "inverse", "resample", "forward",     "encode",  "finish"};
+  return kNames[static_cast<std::size_t>(stage)];
+}
+
+Result<Transcoder> Transcoder::make(bool timed) {
+  auto stream = gpu::Stream::make();
+  if (!stream) return fail(stream.error());
+  Transcoder transcoder(std::move(*stream));
+  for (std::size_t i = 0; timed && i <= kStageCount; ++i) {
+    auto event = gpu::Event::make();
+    if (!event) return fail(event.error());
+    transcoder.events_.push_back(std::move(*event));
+  }
+  return transcoder;
+}
+
+Result<void> Transcoder::enqueue(std::span<const Item> items) {
+  if (items.empty()) return fail(StatusCode::kInternal, "a batch without images was enqueued");
+  plan_.clear();
+  outputs_ = items.front().plan != nullptr;
+  for (const Item& item : items) plan_.add(item);
+  plan_.finish();
+  if (auto ok = reserve(); !ok) return ok;
+  plan_.write(staging_.data());
+  return launch();
+}
+
+Result<void> Transcoder::reserve() {
+  const BatchOffsets& o = plan_.offsets();
+  records_bytes_ = (plan_.encodes.size() * sizeof(OutputRecord) + 255) / 256 * 256;
+  if (auto ok = grow(staging_, MemoryKind::kPinned, o.upload_bytes); !ok) return ok;
+  if (auto ok = grow(device_, MemoryKind::kDevice, o.total_bytes); !ok) return ok;
+  if (auto ok = grow(host_status_, MemoryKind::kPinned, plan_.images * sizeof(std::uint32_t)); !ok)
+    return ok;
+  return grow(output_, MemoryKind::kPinnedMapped, records_bytes_ + plan_.output_bytes);
+}
+
+void Transcoder::mark(std::size_t event) {
+  if (event < events_.size()) (void)events_[event].record(stream_);
+}
+
+Result<void> Transcoder::launch() {
+  const BatchOffsets& o = plan_.offsets();
+  cudaStream_t stream = stream_.get();
+  std::uint8_t* base = device_.data();
+  BatchView view = plan_.view(base);
+  view.host_records = at<OutputRecord>(output_.data(), 0);
+  view.host_output = output_.data() + records_bytes_;
+  view.host_capacity_bytes = output_.bytes() - records_bytes_;
+  mark(0);
+  (void)cudaMemcpyAsync(base, staging_.data(), o.upload_bytes, cudaMemcpyHostToDevice, stream);
+  (void)cudaMemsetAsync(base + o.status, 0, o.zeroed_bytes, stream);
+  (void)cudaMemsetAsync(base + o.scan_end, 0xFF, plan_.scans.size() * 4, stream);
+  mark(1);
+  launch_decode(view);
+  if (outputs_) launch_output(view);
+  (void)cudaMemcpyAsync(host_status_.data(), base + o.status, plan_.images * 4,
+                        cudaMemcpyDeviceToHost, stream);
+  return gpu::check(cudaGetLastError(), "launching a batch");
+}
+
+void Transcoder::launch_decode(const BatchView& view) {
+  const BatchOffsets& o = plan_.offsets();
+  cudaStream_t stream = stream_.get();
+  auto* tiles = at<const Tile>(view.base, o.entropy_tiles);
+  auto* pairs = at<TablePair>(view.base, o.pairs);
+  const std::uint32_t count = size_of(plan_.entropy_tiles);
+  const std::uint32_t most_pairs = plan_.most_pairs;
+  if (plan_.any_restarts) launch_find_markers(view, stream);
+  launch_unstuff(view, tiles, count, stream);
+  mark(2);
+  launch_build_tables(at<const CanonicalCode>(view.base, o.canonical), pairs,
+                      static_cast<std::uint32_t>(plan_.canonical.size() / 2), stream);
+  launch_synchronise(view, tiles, count, pairs, most_pairs, stream);
+  for (int i = 0; i < kChainRounds; ++i) launch_repair_chains(view, pairs, most_pairs, stream);
+  mark(3);
+  launch_offsets(view, stream);
+  mark(4);
+  launch_write_coefficients(view, tiles, count, pairs, most_pairs, stream);
+  mark(5);
+  launch_sum_dc(view, stream);
+  mark(6);
+  launch_inverse(view);
+  mark(7);
+}
+
+void Transcoder::launch_inverse(const BatchView& view) {
+  const Tile* tiles = at<const Tile>(view.base, plan_.offsets().plane_tiles);
+  std::uint32_t corner = 1;
+  for (const std::vector<Tile>& list : plan_.plane_tiles) {
+    if (!list.empty()) launch_inverse_dct(view, tiles, size_of(list), corner, stream_.get());
+    tiles += list.size();
+    corner *= 2;
+  }
+}
+
+void Transcoder::launch_output(const BatchView& view) {
+  const BatchOffsets& o = plan_.offsets();
+  cudaStream_t stream = stream_.get();
+  launch_resample(view, at<const Tile>(view.base, o.resample_tiles), size_of(plan_.resample_tiles),
+                  plan_.most_rows, stream);
+  mark(8);
+  auto* tiles = at<const Tile>(view.base, o.encode_tiles);
+  launch_forward_dct(view, tiles, size_of(plan_.encode_tiles), stream);
+  mark(9);
+  launch_entropy_encode(view, tiles, size_of(plan_.encode_tiles), stream);
+  mark(10);
+  launch_finish_streams(view, stream);
+  mark(11);
+}
+
+Result<void> Transcoder::wait() { return stream_.synchronise(); }
+
+ImageResult Transcoder::result(std::size_t image) const {
+  ImageResult result;
+  result.status = at<const std::uint32_t>(host_status_.data(), 0)[image];
+  if (!outputs_) return result;
+  const OutputRecord& record = at<const OutputRecord>(output_.data(), 0)[image];
+  result.status |= record.status;
+  if (result.status == 0)
+    result.bytes = {output_.data() + records_bytes_ + record.offset, record.bytes};
+  return result;
+}
+
+DevicePlane Transcoder::plane(std::size_t image, std::size_t component) const {
+  const PlaneDesc& desc = plan_.planes[plan_.first_plane[image] + component];
+  return {device_.data() + desc.samples, desc.width_px, desc.height_px, desc.pitch_bytes};
+}
+
+Result<std::array<double, kStageCount>> Transcoder::stage_us() const {
+  std::array<double, kStageCount> times{};
+  const std::size_t stages = outputs_ ? kStageCount : static_cast<std::size_t>(Stage::kResample);
+  for (std::size_t i = 0; i < stages && !events_.empty(); ++i) {
+    auto time = gpu::Event::elapsed_us(events_[i], events_[i + 1]);
+    if (!time) return fail(time.error());
+    times[i] = *time;
+  }
+  return times;
+}
+
+}  // namespace framewire::codec::cuda

@@ -1,0 +1,52 @@
+// Launch constants of the CUDA codec. Each can be set from the compiler's command line, so that one
+// bench run can compare several builds.
+#pragma once
+
+#ifndef FW_SUBSEQUENCE_BYTES
+#define FW_SUBSEQUENCE_BYTES 256
+#endif
+#ifndef FW_TABLE_BITS
+#define FW_TABLE_BITS 11
+#endif
+#ifndef FW_SYNC_THREADS
+#define FW_SYNC_THREADS 256
+#endif
+#ifndef FW_WARM_BITS
+#define FW_WARM_BITS 1024
+#endif
+
+namespace framewire::codec::cuda {
+
+/// File bytes decoded by one thread, a multiple of 16. Short: many threads, long resynchronisation;
+/// long: the reverse, and too few threads for small batches.
+inline constexpr int kSubsequenceBytes = FW_SUBSEQUENCE_BYTES;
+/// Words of a column: the subsequence, and two that reach into its successors.
+inline constexpr int kColumnWords = kSubsequenceBytes / 4 + 2;
+/// Bits that index the lookup tables; longer codes take the slow path.
+inline constexpr int kTableBits = FW_TABLE_BITS;
+/// Threads of a block of the entropy decoder, and so subsequences of one image among which states
+/// are exchanged in shared memory.
+inline constexpr int kSyncThreads = FW_SYNC_THREADS;
+/// Bits decoded before a subsequence begins, so that its first guess is usually right.
+inline constexpr int kWarmBits = FW_WARM_BITS;
+/// Rounds of repair inside a thread block, then chains of repair between blocks; what is still
+/// wrong afterwards goes to the CPU.
+inline constexpr int kSyncRounds = 32;
+inline constexpr int kChainRounds = 3;
+inline constexpr int kChainLength = 32;
+
+/// Threads of the kernels in which one block walks through one image.
+inline constexpr int kImageThreads = 512;
+/// DCT blocks that one thread block inverts, transforms or encodes.
+inline constexpr int kBlocksPerTile = 256;
+/// Output tile of the resampler.
+inline constexpr int kTileWidth = 64;
+inline constexpr int kTileHeight = 16;
+inline constexpr int kResampleThreads = 256;
+/// Source rows that one tile may need: bounds shared memory, and so the filter's support.
+inline constexpr int kTileSourceRows = 160;
+/// Bytes of raw entropy-coded output that a DCT block may take on average before the image is given
+/// up: beyond quality 100 on noise.
+inline constexpr int kRawBytesPerBlock = 96;
+
+}  // namespace framewire::codec::cuda

@@ -1,0 +1,19 @@
+// First stage: file bytes to columns of unstuffed words, and where segments and scans end.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <codec/cuda/descriptors.hpp>
+#include <span>
+
+namespace framewire::codec::cuda {
+
+/// Finds the restart markers of every scan that has them: segment_start, segment_first, scan_end.
+/// One thread block a scan; scans without restart intervals are left alone.
+void launch_find_markers(const BatchView& batch, cudaStream_t stream);
+
+/// Fills columns, lengths and segment_of, and lowers scan_end to the first marker met.
+/// @param tiles  device; part = index of a block of kSyncThreads subsequences of scan `owner`
+void launch_unstuff(const BatchView& batch, const Tile* tiles, std::uint32_t tile_count,
+                    cudaStream_t stream);
+
+}  // namespace framewire::codec::cuda

@@ -1,0 +1,14 @@
+#include <fmt/format.h>
+#include <gpu/error.hpp>
+
+namespace framewire::gpu {
+
+Result<void> check(cudaError_t error, const char* doing) {
+  if (error == cudaSuccess) return {};
+  const StatusCode code =
+      error == cudaErrorMemoryAllocation ? StatusCode::kBusy : StatusCode::kDeviceLost;
+  return fail(code, fmt::format("{} failed: {} ({})", doing, cudaGetErrorString(error),
+                                cudaGetErrorName(error)));
+}
+
+}  // namespace framewire::gpu

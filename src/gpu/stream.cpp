@@ -1,0 +1,37 @@
+#include <gpu/error.hpp>
+#include <gpu/stream.hpp>
+
+namespace framewire::gpu {
+
+Result<Stream> Stream::make() {
+  cudaStream_t stream = nullptr;
+  if (auto ok = check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
+      !ok)
+    return fail(ok.error());
+  return Stream(stream);
+}
+
+Result<void> Stream::synchronise() const {
+  return check(cudaStreamSynchronize(stream_.get()), "work on the device");
+}
+
+Result<Event> Event::make() {
+  cudaEvent_t event = nullptr;
+  if (auto ok = check(cudaEventCreate(&event), "making an event"); !ok) return fail(ok.error());
+  return Event(event);
+}
+
+Result<void> Event::record(const Stream& stream) const {
+  return check(cudaEventRecord(event_.get(), stream.get()), "recording an event");
+}
+
+Result<double> Event::elapsed_us(const Event& from, const Event& to) {
+  float ms = 0;
+  if (auto ok = check(cudaEventElapsedTime(&ms, from.event_.get(), to.event_.get()),
+                      "reading the time between events");
+      !ok)
+    return fail(ok.error());
+  return static_cast<double>(ms) * 1000.0;
+}
+
+}  // namespace framewire::gpu

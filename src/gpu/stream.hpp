@@ -1,0 +1,46 @@
+// Owners of a CUDA stream and of a timing event; move-only, destroyed without throwing.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <framewire/status.hpp>
+#include <memory>
+
+namespace framewire::gpu {
+
+namespace detail {
+struct DestroyStream {
+  void operator()(cudaStream_t stream) const noexcept { (void)cudaStreamDestroy(stream); }
+};
+struct DestroyEvent {
+  void operator()(cudaEvent_t event) const noexcept { (void)cudaEventDestroy(event); }
+};
+}  // namespace detail
+
+/// A stream that does not wait for the default stream.
+class Stream {
+ public:
+  /// On the calling thread's current device.
+  [[nodiscard]] static Result<Stream> make();
+  [[nodiscard]] cudaStream_t get() const noexcept { return stream_.get(); }
+  /// Waits until all enqueued work is done. @return device_lost for any failure of that work
+  [[nodiscard]] Result<void> synchronise() const;
+
+ private:
+  explicit Stream(cudaStream_t stream) : stream_(stream) {}
+  std::unique_ptr<CUstream_st, detail::DestroyStream> stream_;
+};
+
+/// A point in a stream, with the time at which it was reached.
+class Event {
+ public:
+  [[nodiscard]] static Result<Event> make();
+  [[nodiscard]] Result<void> record(const Stream& stream) const;
+  /// Microseconds between two recorded events that the device has passed.
+  [[nodiscard]] static Result<double> elapsed_us(const Event& from, const Event& to);
+
+ private:
+  explicit Event(cudaEvent_t event) : event_(event) {}
+  std::unique_ptr<CUevent_st, detail::DestroyEvent> event_;
+};
+
+}  // namespace framewire::gpu
