@@ -57,10 +57,8 @@ void erase_properties(std::string& packet, std::string_view prefix) {
   for (std::size_t at = packet.find(start); at != kNone; at = packet.find(start, at)) {
     const std::size_t name_end = packet.find_first_of("= \t\r\n/>", at);
     if (at == 0 || name_end == kNone) return;
-    const std::string name = packet.substr(at, name_end - at);
-    const auto value = find_xmp_value(packet, name, at);
-    // A value belongs to this name only where it follows at once; xmlns bindings do not match.
-    if (!value || value->offset > name_end + 8) {
+    const auto value = xmp_value_at(packet, at, name_end);
+    if (!value) {
       at = name_end;
       continue;
     }

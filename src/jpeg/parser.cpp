@@ -68,7 +68,7 @@ Result<JpegFile> Parser::run() {
       file_.truncated = true;
       return finish();
     }
-    if (marker->skipped != 0) {
+    if (marker->skipped != 0 && has_room_for_warning(file_)) {
       warn(file_, "extraneous_bytes",
            fmt::format("{} bytes that belong to no segment before {}", marker->skipped,
                        marker_name(marker->code)),
@@ -107,6 +107,8 @@ Result<Parser::Next> Parser::handle(MarkerView& marker) {
 
 /// Refuses markers whose bytes cannot be skipped, as nothing is known about them.
 Result<void> Parser::check_unparsed(std::uint8_t code, std::size_t offset) const {
+  const bool reserved = code < marker::kSof0 || (code >= 0xF0 && code <= 0xFD);
+  if (!reserved && code != marker::kSoi && code != marker::kJpg) return {};
   const auto name = std::string(marker_name(code));
   if (code == marker::kSoi) {
     return fail(Status(StatusCode::kInvalidInput, "a second SOI inside one image; EOI comes first")
@@ -117,8 +119,6 @@ Result<void> Parser::check_unparsed(std::uint8_t code, std::size_t offset) const
     return fail(
         Status(StatusCode::kUnsupported, "a reserved coding process").at(offset).about(name));
   }
-  const bool reserved = code < marker::kSof0 || (code >= 0xF0 && code <= 0xFD);
-  if (!reserved) return {};
   return fail(Status(StatusCode::kInvalidInput, fmt::format("reserved marker 0x{:02X}", code))
                   .at(offset)
                   .about(name));
@@ -148,7 +148,7 @@ Result<Parser::Next> Parser::handle_segment(MarkerView& marker) {
 }
 
 void Parser::keep_segment(const MarkerView& segment, SegmentState state) {
-  if (state != SegmentState::kWhole) {
+  if (state != SegmentState::kWhole && has_room_for_warning(file_)) {
     warn(file_, "bad_segment",
          fmt::format("{} {}", marker_name(segment.code),
                      state == SegmentState::kCut ? "is cut off by the end of input"

@@ -10,9 +10,14 @@ namespace framewire::jpeg {
 
 inline constexpr std::size_t kMaxWarnings = 64;
 
+/// Worth asking before formatting a message that may come millions of times.
+inline bool has_room_for_warning(const JpegFile& file) {
+  return file.warnings.size() < kMaxWarnings;
+}
+
 inline void warn(JpegFile& file, const char* kind, std::string message,
                  std::optional<std::uint64_t> offset = std::nullopt) {
-  if (file.warnings.size() < kMaxWarnings) {
+  if (has_room_for_warning(file)) {
     file.warnings.push_back({kind, std::move(message), offset});
   }
 }

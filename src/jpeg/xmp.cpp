@@ -4,6 +4,8 @@
 namespace framewire::jpeg {
 namespace {
 
+// How far before its namespace a binding's xmlns may stand; bounds the search in hostile packets.
+constexpr std::size_t kMaxBindingBytes = 128;
 constexpr std::string_view kTiffNamespace = "http://ns.adobe.com/tiff/1.0/";
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
@@ -41,9 +43,10 @@ std::string_view xmp_prefix(std::string_view xmp, std::string_view name_space) {
   // One namespace may be the beginning of another, so the first place found need not be it.
   for (std::size_t value = xmp.find(name_space); value != std::string_view::npos;
        value = xmp.find(name_space, value + 1)) {
-    const std::size_t binding = xmp.rfind(kBinding, value);
+    const std::size_t window = value - std::min(value, kMaxBindingBytes);
+    const std::size_t binding = xmp.substr(window, value - window).rfind(kBinding);
     if (binding == std::string_view::npos) continue;
-    const std::size_t begin = binding + kBinding.size();
+    const std::size_t begin = window + binding + kBinding.size();
     const std::size_t end = xmp.find_first_of(kNameEnd, begin);
     const auto bound = attribute_value(xmp, std::min(end, xmp.size()));
     if (bound && bound->offset == value && bound->bytes == name_space.size()) {
@@ -53,17 +56,20 @@ std::string_view xmp_prefix(std::string_view xmp, std::string_view name_space) {
   return {};
 }
 
+std::optional<XmpValue> xmp_value_at(std::string_view xmp, std::size_t name_begin,
+                                     std::size_t name_end) {
+  const char before = name_begin == 0 ? '\0' : xmp[name_begin - 1];
+  if (is_space(before)) return attribute_value(xmp, name_end);
+  if (before == '<') return element_value(xmp, name_end);
+  return std::nullopt;
+}
+
 std::optional<XmpValue> find_xmp_value(std::string_view xmp, std::string_view name,
                                        std::size_t from) {
   if (name.empty()) return std::nullopt;
   for (std::size_t at = xmp.find(name, from); at != std::string_view::npos;
        at = xmp.find(name, at + 1)) {
-    const char before = at == 0 ? '\0' : xmp[at - 1];
-    const std::size_t after = at + name.size();
-    std::optional<XmpValue> value;
-    if (is_space(before)) value = attribute_value(xmp, after);
-    if (before == '<') value = element_value(xmp, after);
-    if (value) return value;
+    if (const auto value = xmp_value_at(xmp, at, at + name.size())) return value;
   }
   return std::nullopt;
 }

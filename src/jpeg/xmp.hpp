@@ -16,11 +16,18 @@ inline constexpr std::string_view kExtendedXmpId{"http://ns.adobe.com/xmp/extens
 /// The prefix that the packet binds to a namespace: "hdrgm" for xmlns:hdrgm="…". Empty: none.
 [[nodiscard]] std::string_view xmp_prefix(std::string_view xmp, std::string_view name_space);
 
-/// Where the value of `name` lies: name="value", or <name>value</name>. Nothing if it is not there.
+/// Where a value lies in a packet.
 struct XmpValue {
   std::size_t offset = 0;
   std::size_t bytes = 0;
 };
+
+/// The value of the name at [name_begin, name_end): name="value", or <name>value</name>. Nothing
+/// where the name is used in another way.
+[[nodiscard]] std::optional<XmpValue> xmp_value_at(std::string_view xmp, std::size_t name_begin,
+                                                   std::size_t name_end);
+
+/// The first such value of `name` at or after `from`.
 [[nodiscard]] std::optional<XmpValue> find_xmp_value(std::string_view xmp, std::string_view name,
                                                      std::size_t from = 0);
 
