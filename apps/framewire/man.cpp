@@ -64,8 +64,7 @@ std::string paragraphs(std::string_view text) {
 std::string synopsis() {
   std::string text = ".SH SYNOPSIS\n";
   for (const Command& command : commands()) {
-    text += fmt::format(".B framewire {}\n{}{}\n.br\n", command.name,
-                        command.arguments.empty() ? "" : escape(command.arguments),
+    text += fmt::format("\\fBframewire {}\\fR {}{}\n.br\n", command.name, escape(command.arguments),
                         command.takes_resize_options ? " [\\fIoptions\\fR]" : "");
   }
   return text;

@@ -104,11 +104,6 @@ int run_resize(const Arguments& arguments) {
   if (const std::string wrong = usage_error(paths, arguments); !wrong.empty()) {
     return report_usage("resize", wrong);
   }
-  const auto about_input = [&](Status status) {
-    const bool named = !status.subject().empty();
-    return named ? std::move(status)
-                 : std::move(status).about(paths.from_stdin() ? "standard input" : paths.in);
-  };
   const auto bytes = read_input(paths, arguments.options.limits.max_input_bytes);
   if (!bytes) {
     report(bytes.error());
@@ -116,7 +111,10 @@ int run_resize(const Arguments& arguments) {
   }
   const Resizer resizer;
   const auto resized = resizer.resize(*bytes, arguments.options);
-  if (!resized) return report(about_input(resized.error()));
+  if (!resized) {
+    const std::string name = paths.from_stdin() ? "standard input" : paths.in;
+    return report(batch::about_file(resized.error(), name));
+  }
   const auto durability =
       arguments.get("durability") == "file" ? batch::Durability::kFile : batch::Durability::kNone;
   if (auto written = write_output(paths, resized->bytes, durability); !written) {

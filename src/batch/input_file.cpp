@@ -76,6 +76,12 @@ Result<std::vector<std::uint8_t>> InputFile::read(std::uint64_t limit) const {
   return read_to_end(file_.get(), path_, bytes_, limit);
 }
 
+Status about_file(Status status, const std::string& path) {
+  if (status.subject().empty()) return std::move(status).about(path);
+  Status named = Status(status.code(), status.subject() + ": " + status.message()).about(path);
+  return status.offset() ? std::move(named).at(*status.offset()) : named;
+}
+
 Result<std::vector<std::uint8_t>> read_stream(int fd, const std::string& name,
                                               std::uint64_t limit) {
   return read_to_end(fd, name, 0, limit);

@@ -38,6 +38,9 @@ class InputFile {
   FileId id_;
 };
 
+/// The same error, about a file: what it was about so far, such as a marker, joins the message.
+[[nodiscard]] Status about_file(Status status, const std::string& path);
+
 /// Reads a stream such as standard input to its end.
 /// @param name  for error messages
 /// @return too_large beyond `limit` bytes; io_error

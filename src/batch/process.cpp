@@ -21,11 +21,6 @@ std::optional<FileFacts> facts_of(const std::string& path) {
   return FileFacts{static_cast<std::uint64_t>(facts.st_size), {facts.st_dev, facts.st_ino}};
 }
 
-// Errors from below know nothing of files.
-Status about_input(Status status, const std::string& path) {
-  return status.subject().empty() ? std::move(status).about(path) : status;
-}
-
 class Worker {
  public:
   Worker(const Input& input, const ProcessContext& context) : input_(input), context_(context) {
@@ -77,7 +72,7 @@ class Worker {
 
   void resize(std::span<const std::uint8_t> bytes) {
     const auto resized = context_.hooks->resize(bytes, context_.settings->options);
-    if (!resized) return fail_with(about_input(resized.error(), input_.path));
+    if (!resized) return fail_with(about_file(resized.error(), input_.path));
     const Report& report = resized->report;
     row_.in_width_px = report.input.width_px;
     row_.in_height_px = report.input.height_px;
