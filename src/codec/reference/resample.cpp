@@ -74,7 +74,7 @@ Result<Planes> resample_all(const Planes& decoded, const plan::Plan& plan, const
   return out;
 }
 
-/// Orients, pads and, after colour conversion, subsamples one component.
+/// Orients, after colour conversion subsamples, and pads one component.
 Result<Plane> finish_plane(const Plane& in, const plan::Plan& plan, std::size_t component,
                            std::uint8_t background) {
   const plan::EncodePlan& encode = plan.encode;
@@ -83,18 +83,15 @@ Result<Plane> finish_plane(const Plane& in, const plan::Plan& plan, std::size_t 
       *std::max_element(encode.h.begin(), encode.h.begin() + count) / encode.h[component];
   const int step_y =
       *std::max_element(encode.v.begin(), encode.v.begin() + count) / encode.v[component];
-  const bool full_size = plan.color_path == plan::ColorPath::kConvert;
-  const int grid_x = full_size ? 1 : step_x;
-  const int grid_y = full_size ? 1 : step_y;
-  const Plane shown = orient(in, plan.orientation);
-  const std::int32_t width = base::ceil_div(encode.width_px, grid_x);
-  const std::int32_t height = base::ceil_div(encode.height_px, grid_y);
-  const std::int32_t x = plan.placement.x / grid_x;
-  const std::int32_t y = plan.placement.y / grid_y;
+  Plane shown = orient(in, plan.orientation);
+  if (plan.color_path == plan::ColorPath::kConvert) shown = box_average(shown, step_x, step_y);
+  const std::int32_t width = base::ceil_div(encode.width_px, step_x);
+  const std::int32_t height = base::ceil_div(encode.height_px, step_y);
+  const std::int32_t x = plan.placement.x / step_x;
+  const std::int32_t y = plan.placement.y / step_y;
   if (x < 0 || y < 0 || x + shown.width_px > width || y + shown.height_px > height)
     return fail(StatusCode::kInternal, "the plan's picture does not fit its canvas");
-  const Plane canvas = pad(shown, width, height, x, y, background);
-  return full_size ? box_average(canvas, step_x, step_y) : canvas;
+  return pad(shown, width, height, x, y, background);
 }
 
 }  // namespace

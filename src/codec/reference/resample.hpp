@@ -20,8 +20,8 @@ namespace framewire::codec::reference {
 /// Mean of each step_x × step_y box, rounded half up; boxes at the edge count what is there.
 [[nodiscard]] Plane box_average(const Plane& in, int step_x, int step_y);
 
-/// All stages of a plan between decode and encode. Order: resample, colour, sharpen, orient, pad,
-/// subsample.
+/// All stages of a plan between decode and encode. Order: resample, colour, sharpen, orient,
+/// subsample, pad; so a chroma sample that the picture only half covers is the picture's.
 /// @param decoded  as decode() gives under plan.scales
 /// @return internal where planes and plan disagree; deadline
 [[nodiscard]] Result<Planes> make_output_planes(const Planes& decoded, const plan::Plan& plan,
