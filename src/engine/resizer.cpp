@@ -26,6 +26,7 @@ struct Request {
   plan::Plan plan;
   color::ProfileUse profile = color::ProfileUse::kNone;
   codec::Context context;
+  std::shared_ptr<const color::Converter> converter;  ///< what context points at
   std::vector<std::uint8_t> gain_map;
   Report report;
 };
@@ -74,6 +75,11 @@ Result<void> refuse_warnings(const jpeg::JpegFile& file) {
       fmt::format("{}: {} (strict accepts only files without warnings)", w.kind, w.message));
   if (w.offset) return fail(std::move(status).at(*w.offset));
   return fail(std::move(status));
+}
+
+void ignore_profile(Request& request, std::string why) {
+  request.profile = color::ProfileUse::kUnusable;
+  request.report.warnings.push_back({"icc_ignored", std::move(why), {}});
 }
 
 bool padded(const plan::Plan& plan) {
@@ -167,25 +173,47 @@ struct Resizer::State {
 
   Result<Resized> resize(std::span<const std::uint8_t> bytes, const ResizeOptions& options);
   Result<void> prepare(Request& request);
+  Result<void> make_plan(Request& request);
+  Result<void> find_converter(Request& request);
 };
+
+Result<void> Resizer::State::make_plan(Request& request) {
+  auto plan = plan::make_plan(request.file, request.options, request.route.codec->capabilities(),
+                              request.profile == color::ProfileUse::kConvertible);
+  if (!plan) return fail(plan.error());
+  request.plan = *plan;
+  return {};
+}
+
+/// A profile can look sound and still make no transform: then the file counts as having none.
+Result<void> Resizer::State::find_converter(Request& request) {
+  if (request.plan.color_path != plan::ColorPath::kConvert) return {};
+  auto found = converters.get(request.file, request.plan.encode.model, request.plan.convert_icc);
+  if (!found) {
+    if (!request.plan.convert_icc) return fail(found.error());
+    ignore_profile(request, found.error().message());
+    if (auto ok = make_plan(request); !ok) return ok;
+    return find_converter(request);
+  }
+  request.converter = std::move(*found);
+  request.context.converter = request.converter.get();
+  return {};
+}
 
 /// Everything that is decided before pixels are touched.
 Result<void> Resizer::State::prepare(Request& request) {
   const ResizeOptions& options = request.options;
   if (options.strict)
     if (auto ok = refuse_warnings(request.file); !ok) return ok;
-  request.profile = color::classify_profile(request.file);
-  if (request.profile == color::ProfileUse::kUnusable)
-    request.report.warnings.push_back(
-        {"icc_ignored", "the ICC profile is damaged or for other components", {}});
-  auto plan = plan::make_plan(request.file, options, request.route.codec->capabilities(),
-                              request.profile == color::ProfileUse::kConvertible);
-  if (!plan) return fail(plan.error());
-  request.plan = *plan;
-  request.report.decode_scale = plan->scales[0];
-  request.report.color_converted = plan->color_path == plan::ColorPath::kConvert;
   request.context.strict = options.strict;
   request.context.max_scans = options.limits.max_scans;
+  request.profile = color::classify_profile(request.file);
+  if (request.profile == color::ProfileUse::kUnusable)
+    ignore_profile(request, "the ICC profile is damaged or for other components");
+  if (auto ok = make_plan(request); !ok) return ok;
+  if (auto ok = find_converter(request); !ok) return ok;
+  request.report.decode_scale = request.plan.scales[0];
+  request.report.color_converted = request.plan.color_path == plan::ColorPath::kConvert;
   return treat_gain_map(request);
 }
 
@@ -198,20 +226,13 @@ Result<Resized> Resizer::State::resize(std::span<const std::uint8_t> bytes,
   if (!route) return fail(route.error());
   auto file = jpeg::parse(bytes, options.limits);
   if (!file) return fail(file.error());
-  Request request{options, std::move(*file), *route, {}, {}, {}, {}, {}};
+  Request request{options, std::move(*file), *route, {}, {}, {}, {}, {}, {}};
   request.context.deadline = deadline;
   request.report.input = summarise(request.file);
   request.report.codec = route->codec->kind();
   request.report.codec_reason = route->reason;
   request.report.times.parse_us = base::elapsed_us(start);
   if (auto ok = prepare(request); !ok) return fail(ok.error());
-  std::shared_ptr<const color::Converter> converter;
-  if (request.plan.color_path == plan::ColorPath::kConvert) {
-    auto found = converters.get(request.file, request.plan.encode.model, request.plan.convert_icc);
-    if (!found) return fail(found.error());
-    converter = std::move(*found);
-    request.context.converter = converter.get();
-  }
   add_warnings(request.report, request.file.warnings);
   auto stream = run(request);
   if (!stream) return fail(stream.error());
