@@ -27,7 +27,7 @@ ALLOWED = {
     "codec/nvjpeg": BELOW_CODECS | {"gpu"},
     "engine": BELOW_CODECS | {"gpu", "codec/reference", "codec/turbo", "codec/cuda", "codec/nvjpeg"},
     "batch": {"base", "engine"},
-    "apps/framewire": {"base", "jpeg", "plan", "codec", "engine", "batch"},
+    "apps/framewire": {"base", "jpeg", "plan", "color", "codec", "engine", "batch"},
 }
 
 # Third-party headers and the only rooms that may name them; None: any room.

@@ -2,9 +2,8 @@
 #include <fmt/format.h>
 #include <base/clock.hpp>
 #include <codec/codec.hpp>
-#include <codec/reference/reference_codec.hpp>
-#include <codec/turbo/turbo_codec.hpp>
 #include <color/converter.hpp>
+#include <engine/codec_router.hpp>
 #include <jpeg/markers.hpp>
 #include <jpeg/parser.hpp>
 #include <limits>
@@ -152,15 +151,20 @@ Json plan_json(const plan::Plan& plan, int components) {
 }
 
 // Limits are checked by parsing under them, as a resize does first.
-Json codec_json(const codec::Codec& codec, std::span<const std::uint8_t> bytes,
-                const ResizeOptions& options, bool convertible) {
-  Json json = {{"codec", to_string(codec.kind())}, {"supported", false}};
+Json codec_json(const Result<engine::Route>& route, CodecKind kind,
+                std::span<const std::uint8_t> bytes, const ResizeOptions& options,
+                bool convertible) {
+  Json json = {{"codec", to_string(kind)}, {"supported", false}};
+  if (!route) {
+    json["error"] = to_json(route.error());
+    return json;
+  }
   const auto file = jpeg::parse(bytes, options.limits);
   if (!file) {
     json["error"] = to_json(file.error());
     return json;
   }
-  const auto plan = plan::make_plan(*file, options, codec.capabilities(), convertible);
+  const auto plan = plan::make_plan(*file, options, route->codec->capabilities(), convertible);
   if (!plan) {
     json["error"] = to_json(plan.error());
     return json;
@@ -195,8 +199,9 @@ Json inspect_bytes(const std::string& file, std::span<const std::uint8_t> bytes,
   model["warnings"] = to_json(parsed->warnings);
   const bool convertible = use == color::ProfileUse::kConvertible;
   model["codecs"] = Json::array();
-  for (const auto& codec : {codec::make_turbo_codec(), codec::make_reference_codec()}) {
-    model["codecs"].push_back(codec_json(*codec, bytes, options, convertible));
+  const engine::CodecRouter router;
+  for (const CodecKind kind : {CodecKind::kTurbo, CodecKind::kReference}) {
+    model["codecs"].push_back(codec_json(router.choose(kind), kind, bytes, options, convertible));
   }
   return model;
 }

@@ -167,6 +167,12 @@ Parsed parse_command_line(int count, const char* const* words) {
   program.set_version_flag("--version", fmt::format("framewire {}", kVersion));
   program.require_subcommand(1);
   program.footer(fmt::format("framewire COMMAND --help shows a command's options.\n{}", kFooter));
+  // "help COMMAND" is what many type first.
+  std::vector<const char*> line(words, words + count);
+  if (count >= 2 && std::string_view(line[1]) == "help") {
+    line.erase(line.begin() + 1);
+    line.push_back("--help");
+  }
   std::vector<Values> all(commands().size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     all[i].command = &commands()[i];
@@ -179,7 +185,7 @@ Parsed parse_command_line(int count, const char* const* words) {
     return nullptr;
   };
   try {
-    program.parse(count, words);
+    program.parse(static_cast<int>(line.size()), line.data());
   } catch (const CLI::Success& help) {
     return {nullptr, {}, program.exit(help)};
   } catch (const CLI::ParseError& error) {

@@ -23,23 +23,22 @@ ssize_t read_retrying(int fd, std::uint8_t* into, std::size_t bytes) {
   return got;
 }
 
-// Appends until the end; `expected` sizes the first piece so that a file of known size is read in
-// one call and its end is found by one more.
+// Reads until the end. `expected` sizes the buffer, with one byte to find the end by, so that a
+// file of known size is neither moved nor held twice.
 Result<std::vector<std::uint8_t>> read_to_end(int fd, const std::string& name,
                                               std::uint64_t expected, std::uint64_t limit) {
-  std::vector<std::uint8_t> bytes;
-  std::uint64_t piece = std::max<std::uint64_t>(expected + 1, 4096);
+  std::vector<std::uint8_t> bytes(std::max<std::uint64_t>(expected + 1, 4096));
+  std::size_t filled = 0;
   for (;;) {
-    const std::size_t filled = bytes.size();
-    bytes.resize(filled + piece);
-    const ssize_t got = read_retrying(fd, bytes.data() + filled, piece);
+    if (filled == bytes.size()) bytes.resize(filled + std::min<std::uint64_t>(filled, kPiece));
+    const ssize_t got = read_retrying(fd, bytes.data() + filled, bytes.size() - filled);
     if (got < 0) return fail(io_error(name, "read", errno));
-    bytes.resize(filled + static_cast<std::size_t>(got));
-    if (got == 0) return bytes;
-    if (bytes.size() > limit) return fail(over_limit(name, bytes.size(), limit));
-    // Growing by what is there already keeps the number of copies logarithmic.
-    piece = std::clamp<std::uint64_t>(bytes.size(), 4096, kPiece);
+    filled += static_cast<std::size_t>(got);
+    if (got == 0) break;
+    if (filled > limit) return fail(over_limit(name, filled, limit));
   }
+  bytes.resize(filled);
+  return bytes;
 }
 
 }  // namespace
@@ -84,7 +83,11 @@ Status about_file(Status status, const std::string& path) {
 
 Result<std::vector<std::uint8_t>> read_stream(int fd, const std::string& name,
                                               std::uint64_t limit) {
-  return read_to_end(fd, name, 0, limit);
+  // A redirected file has a size; beyond the limit it is only a reason to stop early.
+  struct stat facts {};
+  const bool sized = ::fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode);
+  const auto expected = sized ? static_cast<std::uint64_t>(facts.st_size) : 0;
+  return read_to_end(fd, name, std::min(expected, limit), limit);
 }
 
 }  // namespace framewire::batch

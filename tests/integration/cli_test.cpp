@@ -320,6 +320,8 @@ TEST_F(Cli, HelpManualAndCompletionKnowEveryOption) {
     EXPECT_EQ(run_program({command, "--help"}).exit_code, 0) << command;
     EXPECT_TRUE(contains(run_program({"--help"}).out, command)) << command;
   }
+  EXPECT_EQ(run_program({"help", "batch"}).out, run_program({"batch", "--help"}).out);
+  EXPECT_EQ(run_program({"help"}).exit_code, 0);
   EXPECT_TRUE(contains(run_program({"--version"}).out, "framewire 0."));
   EXPECT_TRUE(contains(run_program({"version"}).out, "framewire 0."));
 }
