@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <cmath>
+#include <array>
 #include <color/converter.hpp>
+#include <color/pixel_rows.hpp>
 #include <color/profile.hpp>
-#include <transform/color.hpp>
 #include <vector>
 
 namespace framewire::color {
@@ -14,8 +14,6 @@ using Byte = std::uint8_t;
 
 /// Pixels converted at a time: interleaved scratch stays in the first-level cache.
 constexpr std::int32_t kChunk = 512;
-
-Byte to_byte(float v) { return static_cast<Byte>(std::clamp(v + 0.5f, 0.0f, 255.0f)); }
 
 int component_count(ColorModel model) {
   switch (model) {
@@ -89,27 +87,23 @@ int Converter::output_components() const noexcept { return component_count(state
 /// Interleaves stored samples into device pixels: gray, RGB, or CMYK with 255 for full ink.
 void Converter::State::load(std::span<const Byte* const> in, std::int32_t at, std::int32_t count,
                             Byte* pixels) const {
-  const int n = device_components;
-  for (std::int32_t i = 0; i < count; ++i) {
-    const std::int32_t x = at + i;
-    Byte* p = pixels + static_cast<std::ptrdiff_t>(i) * n;
-    if (input == ColorModel::kYcbcr || input == ColorModel::kYcck) {
-      const auto rgb = transform::ycbcr_to_rgb(
-          transform::Ycbcr<float>{static_cast<float>(in[0][x]), static_cast<float>(in[1][x]),
-                                  static_cast<float>(in[2][x])});
-      p[0] = to_byte(rgb.r);
-      p[1] = to_byte(rgb.g);
-      p[2] = to_byte(rgb.b);
-      if (input == ColorModel::kYcck) {  // YCC holds the complement of the stored C, M, Y
-        for (int c = 0; c < 3; ++c) p[c] = static_cast<Byte>(255 - p[c]);
-        p[3] = in[3][x];
-      }
-    } else {
-      for (int c = 0; c < n; ++c) p[c] = in[static_cast<std::size_t>(c)][x];
-    }
-    if (n == 4 && stored_inverted)
-      for (int c = 0; c < 4; ++c) p[c] = static_cast<Byte>(255 - p[c]);
+  if (input == ColorModel::kYcbcr)
+    return ycbcr_to_rgb_row(in[0] + at, in[1] + at, in[2] + at, pixels, count);
+  const auto n = static_cast<std::size_t>(device_components);
+  std::array<const Byte*, 4> planes{};
+  for (std::size_t c = 0; c < n; ++c) planes[c] = in[c] + at;
+  Byte rgb[kChunk * 3];
+  std::size_t stride = 1;  // of the first three components; the fourth is a plane of its own
+  if (input == ColorModel::kYcck) {  // YCC holds the complement of the stored C, M, Y
+    ycbcr_to_rgb_row(planes[0], planes[1], planes[2], rgb, count);
+    for (std::int32_t i = 0; i < 3 * count; ++i) rgb[i] = static_cast<Byte>(255 - rgb[i]);
+    for (std::size_t c = 0; c < 3; ++c) planes[c] = rgb + c;
+    stride = 3;
   }
+  const auto flip = static_cast<Byte>(n == 4 && stored_inverted ? 255 : 0);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
+    for (std::size_t c = 0; c < n; ++c)
+      pixels[i * n + c] = static_cast<Byte>(planes[c][i * (c < 3 ? stride : 1)] ^ flip);
 }
 
 /// Device pixels to RGB (or gray to gray), through the profile where there is one.
@@ -133,14 +127,10 @@ void Converter::State::store(const Byte* rgb, std::span<Byte* const> out, std::i
     std::copy_n(rgb, count, out[0] + at);
     return;
   }
-  for (std::int32_t i = 0; i < count; ++i, rgb += 3) {
-    const auto ycc = transform::rgb_to_ycbcr(transform::Rgb<float>{
-        static_cast<float>(rgb[0]), static_cast<float>(rgb[1]), static_cast<float>(rgb[2])});
-    out[0][at + i] = to_byte(ycc.y);
-    if (output != OutputModel::kYcbcr) continue;
-    out[1][at + i] = to_byte(ycc.cb);
-    out[2][at + i] = to_byte(ycc.cr);
-  }
+  Byte unused[2][kChunk];
+  const bool color = output == OutputModel::kYcbcr;
+  rgb_to_ycbcr_row(rgb, out[0] + at, color ? out[1] + at : unused[0],
+                   color ? out[2] + at : unused[1], count);
 }
 
 void Converter::State::store_cmyk(const Byte* pixels, std::span<Byte* const> out, std::int32_t at,

@@ -38,11 +38,24 @@ Subsampler::Subsampler(std::int32_t width_px, std::int32_t height_px, int step_x
       out_(static_cast<std::size_t>(out_width_)) {}
 
 void Subsampler::add(const std::uint8_t* samples) {
-  for (std::int32_t j = 0; j < out_width_; ++j)
-    for (int i = 0; i < step_x_; ++i) {
-      const std::int32_t x = std::clamp(j * step_x_ + shift_x_ + i, 0, width_ - 1);
-      sums_[static_cast<std::size_t>(j)] += samples[x];
-    }
+  // Samples whose pixels all lie inside the picture need no clamping.
+  const std::int32_t first = shift_x_ == 0 ? 0 : 1;
+  const std::int32_t last = (width_ - shift_x_) / step_x_;
+  const auto clamped = [&](std::int32_t j) {
+    for (int i = 0; i < step_x_; ++i)
+      sums_[static_cast<std::size_t>(j)] +=
+          samples[std::clamp(j * step_x_ + shift_x_ + i, 0, width_ - 1)];
+  };
+  if (first == 1) clamped(0);
+  const std::uint8_t* in = samples + first * step_x_ + shift_x_;
+  if (step_x_ == 2) {
+    for (std::int32_t j = first; j < last; ++j, in += 2)
+      sums_[static_cast<std::size_t>(j)] += static_cast<std::uint32_t>(in[0] + in[1]);
+  } else {
+    for (std::int32_t j = first; j < last; ++j)
+      for (int i = 0; i < step_x_; ++i) sums_[static_cast<std::size_t>(j)] += *in++;
+  }
+  for (std::int32_t j = std::max(first, last); j < out_width_; ++j) clamped(j);
   ++rows_added_;
 }
 
@@ -58,7 +71,8 @@ void Subsampler::push(int plane, const std::uint8_t* samples, RowSink& sink) {
     add(samples);
     if (rows_added_ < step_y_) continue;
     for (std::size_t j = 0; j < out_.size(); ++j)
-      out_[j] = static_cast<std::uint8_t>((sums_[j] + area / 2) / area);
+      out_[j] =
+          static_cast<std::uint8_t>(area == 4 ? (sums_[j] + 2) >> 2 : (sums_[j] + area / 2) / area);
     std::fill(sums_.begin(), sums_.end(), 0u);
     rows_added_ = 0;
     if (next_out_++ < out_height_) sink.row(plane, out_.data());
