@@ -75,8 +75,8 @@ bool same_samples(const codec::Planes& a, const codec::Planes& b) {
 /// Makes whatever memory is handed out next anything but zero.
 void poison_heap() {
   std::vector<std::vector<std::uint8_t>> blocks;
-  for (std::size_t size = 64; size <= 1 << 16; size *= 2)
-    for (int i = 0; i < 4; ++i) blocks.emplace_back(size, static_cast<std::uint8_t>(0xA5));
+  for (std::size_t size = 64; size <= 1 << 14; size *= 2)
+    for (int i = 0; i < 2; ++i) blocks.emplace_back(size, static_cast<std::uint8_t>(0xA5));
 }
 
 /// Whether a block's samples, before they are clamped, are not absurdly far outside 0 to 255.
@@ -93,6 +93,17 @@ bool is_sane(const codec::reference::Block& levels, const jpeg::QuantTable& quan
   return std::all_of(samples, samples + 64, [](double s) { return s > -384 && s < 383; });
 }
 
+int block_difference(const codec::Plane& a, const codec::Plane& b, std::int32_t left,
+                     std::int32_t top) {
+  int largest = 0;
+  for (std::int32_t y = top; y < std::min(top + 8, a.height_px); ++y)
+    for (std::int32_t x = left; x < std::min(left + 8, a.width_px); ++x) {
+      const auto at = static_cast<std::size_t>(y) * a.width_px + x;
+      largest = std::max(largest, std::abs(a.samples[at] - b.samples[at]));
+    }
+  return largest;
+}
+
 /// Largest difference of two decodes over the sane blocks.
 int largest_difference(const jpeg::JpegFile& file, const codec::Planes& a, const codec::Planes& b) {
   const auto coefficients = codec::reference::decode_coefficients(file, {});
@@ -103,13 +114,10 @@ int largest_difference(const jpeg::JpegFile& file, const codec::Planes& a, const
     const jpeg::QuantTable quantiser =
         table < 0 ? jpeg::QuantTable{} : file.quant_tables[static_cast<std::size_t>(table)];
     const codec::Plane& plane = a.planes[i];
-    for (std::int32_t y = 0; y < plane.height_px; ++y)
-      for (std::int32_t x = 0; x < plane.width_px; x += 8) {
-        if (!is_sane(blocks.at(x / 8, y / 8), quantiser)) continue;
-        const auto begin = static_cast<std::size_t>(y) * plane.width_px + x;
-        for (std::size_t k = begin; k < begin + std::min(8, plane.width_px - x); ++k)
-          largest = std::max(largest, std::abs(plane.samples[k] - b.planes[i].samples[k]));
-      }
+    for (std::int32_t y = 0; y < plane.height_px; y += 8)
+      for (std::int32_t x = 0; x < plane.width_px; x += 8)
+        if (is_sane(blocks.at(x / 8, y / 8), quantiser))
+          largest = std::max(largest, block_difference(plane, b.planes[i], x, y));
   }
   return largest;
 }
@@ -142,6 +150,7 @@ TEST_P(Truncation, EveryLengthGivesTheReferencesPictureOrATypedError) {
     EXPECT_EQ(strict.error->code(), StatusCode::kInvalidInput);
     if (!entropy) continue;
     ++compared;
+    if (codec->kind() == CodecKind::kReference) continue;  // Salvage judges it
     const Attempt expected = attempt(*reference, cut);
     ASSERT_FALSE(expected.error) << expected.error->to_string();
     EXPECT_LE(largest_difference(parse_or_die(cut), first.planes, expected.planes), 1);
