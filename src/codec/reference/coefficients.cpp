@@ -19,9 +19,11 @@ Result<void> bad_scan(const Scan& scan, std::string what) {
 
 /// The parameters of T.81 table B.3 and G.1.1.1.1, and slots within the tables' number.
 Result<void> check_scan(const FrameHeader& frame, const Scan& scan) {
+  const ScanKind kind = scan_kind(frame, scan);
   for (int i = 0; i < scan.component_count; ++i) {
     const auto n = static_cast<std::size_t>(i);
-    if (scan.dc_slot[n] > 3 || scan.ac_slot[n] > 3)
+    if ((needs_dc_table(kind) && scan.dc_slot[n] > 3) ||
+        (needs_ac_table(kind) && scan.ac_slot[n] > 3))
       return bad_scan(scan, fmt::format("scan uses entropy tables {} and {}; 0 to 3 exist",
                                         scan.dc_slot[n], scan.ac_slot[n]));
   }
@@ -157,9 +159,9 @@ void report_missing(const JpegFile& file, std::size_t scans, std::vector<Warning
   for (int i = 0; i < file.frame.component_count; ++i) {
     const bool seen = std::any_of(
         file.scans.begin(), file.scans.begin() + static_cast<std::ptrdiff_t>(scans),
-        [i](const Scan& scan) {
+        [&file, i](const Scan& scan) {
           const auto first = scan.component.begin();
-          return scan.spectral_start == 0 &&
+          return needs_dc_table(scan_kind(file.frame, scan)) &&
                  std::find(first, first + scan.component_count, i) != first + scan.component_count;
         });
     if (!seen)

@@ -220,18 +220,16 @@ Result<std::unique_ptr<ScanDecoder>> make_huffman_decoder(const jpeg::JpegFile& 
                                                           EntropySource& source) {
   auto decoder = std::make_unique<HuffmanDecoder>(file, scan, source);
   const ScanKind kind = scan_kind(file.frame, scan);
-  const bool needs_dc = kind == ScanKind::kSequential || kind == ScanKind::kDcFirst;
-  const bool needs_ac = kind != ScanKind::kDcFirst && kind != ScanKind::kDcRefine;
   for (int i = 0; i < scan.component_count; ++i) {
     const auto n = static_cast<std::size_t>(i);
     const jpeg::HuffmanTable* dc = nullptr;
     const jpeg::HuffmanTable* ac = nullptr;
-    if (needs_dc) {
+    if (needs_dc_table(kind)) {
       auto found = find_table(file, scan, jpeg::TableClass::kDc, scan.dc_table[n], scan.dc_slot[n]);
       if (!found) return fail(std::move(found.error()));
       dc = *found;
     }
-    if (needs_ac) {
+    if (needs_ac_table(kind)) {
       auto found = find_table(file, scan, jpeg::TableClass::kAc, scan.ac_table[n], scan.ac_slot[n]);
       if (!found) return fail(std::move(found.error()));
       ac = *found;

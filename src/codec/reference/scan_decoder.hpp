@@ -27,6 +27,14 @@ enum class ScanKind : std::uint8_t { kSequential, kDcFirst, kDcRefine, kAcFirst,
   return scan.approx_high == 0 ? ScanKind::kAcFirst : ScanKind::kAcRefine;
 }
 
+/// Which tables a scan reads; the slots of the others mean nothing.
+[[nodiscard]] inline bool needs_dc_table(ScanKind kind) {
+  return kind == ScanKind::kSequential || kind == ScanKind::kDcFirst;
+}
+[[nodiscard]] inline bool needs_ac_table(ScanKind kind) {
+  return kind != ScanKind::kDcFirst && kind != ScanKind::kDcRefine;
+}
+
 /// Holds the state that restart markers reset: predictors, runs, statistics.
 class ScanDecoder {
  public:
