@@ -105,9 +105,10 @@ void BatchPlan::add_scan(const Item& item, const jpeg::Scan& scan,
   segments_ += desc.segment_count + 1;
   desc.first_dc = dc_blocks_;
   dc_blocks_ += (desc.total_blocks + 7) / 8 * 8;
-  desc.coefficients = coefficient_bytes_;
+  std::uint64_t& coefficient_bytes = coefficient_bytes_[desc.corner == 8 ? 0 : 1];
+  desc.coefficients = coefficient_bytes;
   const std::uint64_t bytes = std::uint64_t{desc.total_blocks} * desc.corner * desc.corner * 2;
-  coefficient_bytes_ += (bytes + 255) / 256 * 256;
+  coefficient_bytes += (bytes + 255) / 256 * 256;
   desc.data_bytes = static_cast<std::uint32_t>(scan.entropy_bytes);
   desc.data = stage(file.bytes.subspan(scan.entropy_offset, scan.entropy_bytes), 16);
   for (std::size_t i = 0; i < count; ++i) {
@@ -132,6 +133,8 @@ void BatchPlan::add_entropy_tiles(ScanDesc& desc) {
   subsequences_ += tiles * kSyncThreads;
   for (std::uint32_t i = 0; i < tiles; ++i)
     entropy_tiles.push_back({static_cast<std::uint32_t>(scans.size()), i});
+  std::vector<Tile>& writes = write_tiles[desc.corner == 8 ? 0 : 1];
+  writes.insert(writes.end(), entropy_tiles.end() - tiles, entropy_tiles.end());
 }
 
 std::uint32_t BatchPlan::table_pair(const jpeg::JpegFile& file, const jpeg::Scan& scan,

@@ -167,12 +167,22 @@ std::uint32_t BatchPlan::quantiser(int quality, bool chrominance) {
 }
 
 void BatchPlan::clear() {
-  *this = [this] {
-    BatchPlan fresh;
-    fresh.filter_cache_ = std::move(filter_cache_);
-    fresh.batch_ = batch_ + 1;
-    return fresh;
-  }();
+  ++batch_;
+  images = 0;
+  most_pairs = 1;
+  most_rows = 1;
+  any_restarts = false;
+  output_bytes = 0;
+  const auto empty = [](auto&... lists) { (lists.clear(), ...); };
+  empty(scans, planes, first_plane, resamples, encodes, entropy_tiles, resample_tiles,
+        encode_tiles, canonical, filters_, packed_, pair_index_, reciprocals_, quantiser_index_,
+        copies_, headers_);
+  for (auto& list : write_tiles) list.clear();
+  for (auto& list : plane_tiles) list.clear();
+  offsets_ = {};
+  coefficient_bytes_ = {};
+  data_bytes_ = sample_bytes_ = raw_bytes_ = stuffed_bytes_ = 0;
+  subsequences_ = dc_blocks_ = segments_ = output_blocks_ = output_segments_ = 0;
 }
 
 void BatchPlan::place_upload(gpu::Layout& layout) {
@@ -183,6 +193,7 @@ void BatchPlan::place_upload(gpu::Layout& layout) {
   o.resamples = layout.add_array<ResampleDesc>(resamples.size());
   o.encodes = layout.add_array<EncodeDesc>(encodes.size());
   o.entropy_tiles = layout.add_array<Tile>(entropy_tiles.size());
+  o.write_tiles = layout.add_array<Tile>(entropy_tiles.size());
   std::size_t tiles = 0;
   for (const auto& list : plane_tiles) tiles += list.size();
   o.plane_tiles = layout.add_array<Tile>(tiles);
@@ -197,8 +208,10 @@ void BatchPlan::place_scratch(gpu::Layout& layout) {
   BatchOffsets& o = offsets_;
   o.status = layout.add_array<std::uint32_t>(images);
   o.dc = layout.add_array<std::int16_t>(dc_blocks_);
-  o.coefficients = layout.add(coefficient_bytes_);
+  o.full_blocks = layout.add(coefficient_bytes_[0]);
   o.zeroed_bytes = layout.bytes() - o.status;
+  o.corners = layout.add(coefficient_bytes_[1]);
+  o.heads = layout.add(coefficient_bytes_[1] != 0 ? std::uint64_t{subsequences_} * 32 : 0);
   o.scan_end = layout.add_array<std::uint32_t>(scans.size());
   o.columns = layout.add(std::uint64_t{subsequences_} * kColumnWords * 4);
   o.lengths = layout.add_array<std::uint32_t>(subsequences_);
@@ -229,9 +242,15 @@ void BatchPlan::finish() {
   offsets_.total_bytes = layout.bytes();
   for (StagedCopy& copy : copies_) copy.offset += data;
   for (FilterDesc& filter : filters_) filter.first += data, filter.weights += data;
-  for (ScanDesc& scan : scans) scan.data += data, scan.coefficients += offsets_.coefficients;
+  const auto coefficients_of = [this](std::uint32_t corner) {
+    return corner == 8 ? offsets_.full_blocks : offsets_.corners;
+  };
+  for (ScanDesc& scan : scans) {
+    scan.data += data;
+    scan.coefficients += coefficients_of(scan.corner);
+  }
   for (PlaneDesc& plane : planes) {
-    plane.coefficients += offsets_.coefficients;
+    plane.coefficients += coefficients_of(plane.stored_corner);
     plane.samples += samples;
   }
   for (ResampleDesc& resample : resamples) resample.source += samples, resample.target += samples;
@@ -253,6 +272,8 @@ void BatchPlan::write(std::uint8_t* staging) const {
   put(offsets_.resamples, as_bytes(resamples));
   put(offsets_.encodes, as_bytes(encodes));
   put(offsets_.entropy_tiles, as_bytes(entropy_tiles));
+  put(offsets_.write_tiles, as_bytes(write_tiles[0]));
+  put(offsets_.write_tiles + write_tiles[0].size() * sizeof(Tile), as_bytes(write_tiles[1]));
   std::uint64_t tiles = offsets_.plane_tiles;
   for (const auto& list : plane_tiles) {
     put(tiles, as_bytes(list));
@@ -290,6 +311,7 @@ BatchView BatchPlan::view(std::uint8_t* base) const {
   at(v.segment_start, o.segment_start);
   at(v.segment_first, o.segment_first);
   at(v.segment_of, o.segment_of);
+  at(v.heads, o.heads);
   at(v.dc, o.dc);
   at(v.levels, o.levels);
   at(v.masks, o.masks);

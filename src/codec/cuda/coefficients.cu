@@ -1,7 +1,11 @@
 // Idea: one thread a subsequence, as in synchronise.cu, now with values. Only the low-frequency
 // corner that the inverse transform wants is stored; once a block has passed it, the thread skips
-// several symbols a step. DC differences go into an array of their own, where summing them costs
-// 2 bytes a block instead of a sector.
+// several symbols a step. A reduced corner is collected in shared memory and stored whole; what a
+// subsequence finds of a block that it did not begin is joined afterwards. DC differences go into an
+// array of their own, where summing them costs 2 bytes a block instead of a sector.
+//
+// Tried and rejected (H100, 373 KB images, batch of 512): storing each coefficient of a 4×4 corner
+// into zeroed memory, 11.2 µs an image.
 #include <codec/cuda/coefficients.hpp>
 #include <codec/cuda/columns.hpp>
 #include <codec/cuda/zigzag.hpp>
@@ -11,24 +15,62 @@ namespace framewire::codec::cuda {
 namespace {
 
 constexpr std::uint8_t kOutsideCorner = 255;
+/// Words that hold a reduced corner: 4×4 int16.
+constexpr std::uint32_t kCornerWords = 8;
 
-/// Where the coefficients of one block go.
-struct CornerSink {
+/// Stores single coefficients into zeroed memory: for full blocks, too large to collect.
+struct DirectSink {
   std::int16_t* coefficients;
   std::int16_t* dc;
   const std::uint8_t* positions;  ///< [64] place of each zig-zag index in the corner
-  std::uint32_t stride;
   std::int16_t* block_corner = nullptr;
   std::int16_t* block_dc = nullptr;
 
-  __device__ void begin(std::uint32_t block, std::uint32_t /*phase*/) {
-    block_corner = coefficients + static_cast<std::uint64_t>(block) * stride;
+  __device__ void begin(std::uint32_t block, bool /*continued*/) {
+    block_corner = coefficients + static_cast<std::uint64_t>(block) * 64;
     block_dc = dc + block;
   }
   __device__ void put(std::uint32_t index, std::int32_t value) const {
+    std::int16_t* target = index == 0 ? block_dc : block_corner + positions[index & 63];
+    *target = static_cast<std::int16_t>(value);
+  }
+  __device__ void end() const {}
+};
+
+/// Collects a corner in shared memory and stores it whole, once a block.
+struct CornerSink {
+  uint4* own;  ///< shared, 2 of this thread, zero between blocks
+  std::uint8_t* coefficients;
+  std::int16_t* dc;
+  const std::uint8_t* positions;
+  uint4* head;  ///< where the rest of a block goes that another thread began
+  std::uint32_t corner_bytes;
+  uint4* target = nullptr;
+  std::int16_t* block_dc = nullptr;
+
+  __device__ void begin(std::uint32_t block, bool continued) {
+    block_dc = dc + block;
+    target = continued ? head
+                       : reinterpret_cast<uint4*>(coefficients +
+                                                  static_cast<std::uint64_t>(block) * corner_bytes);
+  }
+  __device__ void put(std::uint32_t index, std::int32_t value) const {
     const std::uint8_t position = positions[index & 63];
-    std::int16_t* target = index == 0 ? block_dc : block_corner + position;
-    if (position != kOutsideCorner) *target = static_cast<std::int16_t>(value);
+    if (index == 0) {
+      *block_dc = static_cast<std::int16_t>(value);
+    } else if (position != kOutsideCorner) {
+      reinterpret_cast<std::int16_t*>(own)[position] = static_cast<std::int16_t>(value);
+    }
+  }
+  __device__ void end() const {
+    if (corner_bytes == 32 || target == head) {
+      target[0] = own[0];
+      target[1] = own[1];
+    } else if (corner_bytes == 8) {
+      *reinterpret_cast<uint2*>(target) = *reinterpret_cast<const uint2*>(own);
+    }
+    own[0] = make_uint4(0, 0, 0, 0);
+    own[1] = make_uint4(0, 0, 0, 0);
   }
 };
 
@@ -57,70 +99,120 @@ __device__ std::uint32_t judge_end(const BatchView& batch, const ScanDesc& scan,
   return left < 0 ? kTruncated : left >= 8 ? kExtraneous : 0;
 }
 
+/// A subsequence with its place in the scan.
+struct Span {
+  std::uint32_t subsequence;
+  std::uint32_t length;
+  std::uint32_t first_block;
+  std::uint32_t block_end;  ///< of its segment
+  DecodeState state;
+};
+
+__device__ Span load_span(const BatchView& batch, const ScanDesc& scan, std::uint32_t subsequence,
+                          std::uint32_t length) {
+  Span span{subsequence, length, 0, 0, {}};
+  if (length == 0) return span;
+  const std::uint32_t segment = scan.has_restarts != 0 ? batch.segment_of[subsequence] : 0;
+  span.block_end = min((segment + 1) * scan.segment_blocks, scan.total_blocks);
+  span.first_block = batch.blocks[subsequence];
+  span.state = unpack(batch.entries[subsequence]);
+  span.state.phase = span.first_block % scan.blocks_per_mcu;
+  return span;
+}
+
+/// Whether a span has anything to decode.
+__device__ bool is_live(const Span& span) {
+  return span.state.bit < span.length && span.first_block < span.block_end;
+}
+
+template <typename Sink>
+__device__ void write_one(const BatchView& batch, const ScanDesc& scan, const SharedTables& tables,
+                          const Span& span, std::uint32_t last_index, Sink& sink) {
+  const WriteResult result =
+      write_span(column_of(batch, span.subsequence), tables, scan.slots, scan.blocks_per_mcu,
+                 span.length, span.state, span.first_block, span.block_end, last_index, sink);
+  std::uint32_t faults = result.bad ? kBadCode : 0;
+  if (span.first_block < span.block_end && result.block >= span.block_end)
+    faults |= judge_end(batch, scan, span.subsequence, span.length, result.at);
+  if (faults != 0) atomicOr(&batch.status[scan.image], faults);
+}
+
+template <bool kReduced>
 __global__ void __launch_bounds__(kSyncThreads)
     write_coefficients_kernel(BatchView batch, const Tile* tiles, const TablePair* pairs) {
   extern __shared__ uint4 dynamic[];
+  __shared__ uint4 corners[kReduced ? kSyncThreads * 2 : 1];
   __shared__ std::uint8_t positions[64];
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];
   if (batch.status[scan.image] != 0) return;
   const std::uint32_t local = tile.part * kSyncThreads + threadIdx.x;
-  const bool inside = local < scan.subsequence_slots;
   const std::uint32_t s = scan.first_subsequence + local;
-  const std::uint32_t length = inside ? length_of(batch, s) : 0;
+  const std::uint32_t length = local < scan.subsequence_slots ? length_of(batch, s) : 0;
   if (__syncthreads_or(static_cast<int>(length)) == 0) return;
   const SharedTables tables = load_tables(scan, pairs, reinterpret_cast<std::uint32_t*>(dynamic));
   const std::uint32_t last_index = load_positions(scan.corner, positions);
   __syncthreads();
-  if (length == 0) return;
-
-  const std::uint32_t segment = scan.has_restarts != 0 ? batch.segment_of[s] : 0;
-  const std::uint32_t block_end = min((segment + 1) * scan.segment_blocks, scan.total_blocks);
-  const std::uint32_t first_block = batch.blocks[s];
-  DecodeState state = unpack(batch.entries[s]);
-  state.phase = first_block % scan.blocks_per_mcu;
-  CornerSink sink{reinterpret_cast<std::int16_t*>(batch.base + scan.coefficients),
-                  batch.dc + scan.first_dc, positions, scan.corner * scan.corner};
-  const WriteResult result =
-      write_span(column_of(batch, s), tables, scan.slots, scan.blocks_per_mcu, length, state,
-                 first_block, block_end, last_index, sink);
-  std::uint32_t faults = result.bad ? kBadCode : 0;
-  if (first_block < block_end && result.block >= block_end)
-    faults |= judge_end(batch, scan, s, length, result.at);
-  if (faults != 0) atomicOr(&batch.status[scan.image], faults);
+  const Span span = load_span(batch, scan, s, length);
+  std::uint8_t* coefficients = batch.base + scan.coefficients;
+  std::int16_t* dc = batch.dc + scan.first_dc;
+  if constexpr (kReduced) {
+    uint4* own = corners + threadIdx.x * 2;
+    own[0] = make_uint4(0, 0, 0, 0);
+    own[1] = make_uint4(0, 0, 0, 0);
+    CornerSink sink{own, coefficients, dc, positions, batch.heads + s * 2ull,
+                    scan.corner * scan.corner * 2};
+    write_one(batch, scan, tables, span, last_index, sink);
+  } else {
+    DirectSink sink{reinterpret_cast<std::int16_t*>(coefficients), dc, positions};
+    write_one(batch, scan, tables, span, last_index, sink);
+  }
 }
 
-/// Sums of up to four components at once, modulo 2^16 as the coefficients are kept.
+/// Adds to each block that spans a boundary what the later subsequences found of it.
+__global__ void __launch_bounds__(kSyncThreads) join_heads_kernel(BatchView batch,
+                                                                  const Tile* tiles) {
+  const Tile tile = tiles[blockIdx.x];
+  const ScanDesc& scan = batch.scans[tile.owner];
+  const std::uint32_t local = tile.part * kSyncThreads + threadIdx.x;
+  if (batch.status[scan.image] != 0 || local >= scan.subsequence_slots) return;
+  const std::uint32_t s = scan.first_subsequence + local;
+  const Span span = load_span(batch, scan, s, length_of(batch, s));
+  if (!is_live(span) || span.state.index == 0) return;
+  const auto* head = reinterpret_cast<const std::uint32_t*>(batch.heads + s * 2ull);
+  const std::uint32_t corner_bytes = scan.corner * scan.corner * 2;
+  auto* corner = reinterpret_cast<std::uint32_t*>(
+      batch.base + scan.coefficients + static_cast<std::uint64_t>(span.first_block) * corner_bytes);
+  for (std::uint32_t i = 0; i < min(kCornerWords, corner_bytes / 4); ++i)
+    if (head[i] != 0) atomicOr(corner + i, head[i]);
+}
+
+/// Four sums of 16 bits each, as the coefficients are kept, modulo 2^16.
 struct DcSum {
-  std::uint32_t sum[4];
+  std::uint64_t lanes;
   std::uint32_t restarted;
 };
+__device__ std::uint64_t add_lanes(std::uint64_t a, std::uint64_t b) {
+  constexpr std::uint64_t kTop = 0x8000800080008000ull;
+  return ((a & ~kTop) + (b & ~kTop)) ^ ((a ^ b) & kTop);
+}
 struct AddDc {
   __device__ DcSum operator()(const DcSum& a, const DcSum& b) const {
-    DcSum r{};
-    for (int i = 0; i < 4; ++i) r.sum[i] = b.restarted != 0 ? b.sum[i] : a.sum[i] + b.sum[i];
-    r.restarted = a.restarted | b.restarted;
-    return r;
+    return {b.restarted != 0 ? b.lanes : add_lanes(a.lanes, b.lanes), a.restarted | b.restarted};
   }
 };
 
-/// Adds up the differences of one thread's MCUs; with `store`, writes values behind them.
-__device__ void walk_dc(const ScanDesc& scan, std::int16_t* dc, std::uint32_t first_mcu,
-                        std::uint32_t end_mcu, bool store, DcSum& running) {
-  const std::uint32_t segment_mcus = scan.segment_blocks / scan.blocks_per_mcu;
-  for (std::uint32_t mcu = first_mcu; mcu < end_mcu; ++mcu) {
-    if (mcu % segment_mcus == 0) running = DcSum{{0, 0, 0, 0}, 1};
-    std::int16_t* block = dc + mcu * scan.blocks_per_mcu;
-    std::uint32_t components = scan.phase_components;
-    for (std::uint32_t i = 0; i < scan.blocks_per_mcu; ++i, components >>= 2) {
-      const auto difference = static_cast<std::uint32_t>(static_cast<std::int32_t>(block[i]));
-      std::uint32_t value = 0;
-#pragma unroll
-      for (std::uint32_t k = 0; k < 4; ++k)
-        if ((components & 3) == k) value = running.sum[k] += difference;
-      if (store) block[i] = static_cast<std::int16_t>(value);
-    }
+/// Adds the differences of one MCU to `sums`; with `store`, writes the values behind them.
+__device__ std::uint64_t walk_mcu(const ScanDesc& scan, std::int16_t* block, std::uint64_t sums,
+                                  bool store) {
+  std::uint32_t components = scan.phase_components;
+  for (std::uint32_t i = 0; i < scan.blocks_per_mcu; ++i, components >>= 2) {
+    const std::uint32_t shift = (components & 3) * 16;
+    const std::uint64_t difference = static_cast<std::uint16_t>(block[i]);
+    sums = add_lanes(sums, difference << shift);
+    if (store) block[i] = static_cast<std::int16_t>(sums >> shift);
   }
+  return sums;
 }
 
 __global__ void __launch_bounds__(kImageThreads) sum_dc_kernel(BatchView batch) {
@@ -130,25 +222,33 @@ __global__ void __launch_bounds__(kImageThreads) sum_dc_kernel(BatchView batch) 
   if (batch.status[scan.image] != 0) return;
   std::int16_t* dc = batch.dc + scan.first_dc;
   const std::uint32_t mcus = scan.total_blocks / scan.blocks_per_mcu;
-  const std::uint32_t each = (mcus + kImageThreads - 1) / kImageThreads;
-  const std::uint32_t first = min(mcus, threadIdx.x * each);
-  const std::uint32_t end = min(mcus, first + each);
-  DcSum own{};
-  walk_dc(scan, dc, first, end, false, own);
-  DcSum before{};
-  Scan(storage).ExclusiveScan(own, before, DcSum{}, AddDc());
-  walk_dc(scan, dc, first, end, true, before);
+  const std::uint32_t segment_mcus = scan.segment_blocks / scan.blocks_per_mcu;
+  DcSum before{0, 0};
+  for (std::uint32_t tile = 0; tile < mcus; tile += kImageThreads) {
+    const std::uint32_t mcu = tile + threadIdx.x;
+    std::int16_t* block = dc + mcu * scan.blocks_per_mcu;
+    const bool restarts = mcu % segment_mcus == 0;
+    DcSum own{mcu < mcus ? walk_mcu(scan, block, 0, false) : 0, restarts ? 1u : 0u};
+    DcSum sum{};
+    DcSum total{};
+    Scan(storage).ExclusiveScan(own, sum, before, AddDc(), total);
+    if (mcu < mcus) walk_mcu(scan, block, restarts ? 0 : sum.lanes, true);
+    before = AddDc()(before, total);
+    __syncthreads();
+  }
 }
 
 }  // namespace
 
 void launch_write_coefficients(const BatchView& batch, const Tile* tiles, std::uint32_t tile_count,
-                               const TablePair* pairs, std::uint32_t most_pairs,
+                               bool reduced, const TablePair* pairs, std::uint32_t most_pairs,
                                cudaStream_t stream) {
-  cudaFuncSetAttribute(write_coefficients_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+  if (tile_count == 0) return;
+  const auto kernel = reduced ? write_coefficients_kernel<true> : write_coefficients_kernel<false>;
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                        static_cast<int>(table_bytes(4)));
-  write_coefficients_kernel<<<tile_count, kSyncThreads, table_bytes(most_pairs), stream>>>(
-      batch, tiles, pairs);
+  kernel<<<tile_count, kSyncThreads, table_bytes(most_pairs), stream>>>(batch, tiles, pairs);
+  if (reduced) join_heads_kernel<<<tile_count, kSyncThreads, 0, stream>>>(batch, tiles);
 }
 
 void launch_sum_dc(const BatchView& batch, cudaStream_t stream) {

@@ -2,6 +2,8 @@
 // Offsets count bytes from the start of the batch's device memory unless they say otherwise.
 #pragma once
 
+#include <vector_types.h>
+
 #include <cstdint>
 
 namespace framewire::codec::cuda {
@@ -148,6 +150,7 @@ struct BatchView {
   std::uint32_t* segment_start = nullptr;  ///< [segments + 1 a scan] byte offsets in the scan
   std::uint32_t* segment_first = nullptr;  ///< [segments + 1 a scan] first subsequence of each
   std::uint32_t* segment_of = nullptr;     ///< [subsequences] only for scans with restart markers
+  uint4* heads = nullptr;                  ///< [subsequences][2] corner of a block begun before
   std::int16_t* dc = nullptr;              ///< [blocks of all scans] differences, later values
   // The output side.
   std::int16_t* levels = nullptr;          ///< [output blocks][64] zig-zag

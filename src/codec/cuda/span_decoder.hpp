@@ -110,7 +110,8 @@ struct WriteResult {
 
 /// Runs over a subsequence whose start is known and hands each non-zero coefficient to the sink.
 /// @param last_index  highest zig-zag index wanted; what lies behind is skipped
-/// @param sink  begin(block, phase); put(index, value), index 0 being the DC difference
+/// @param sink  begin(block, continued); put(index, value), index 0 being the DC difference; end()
+///              behind each block, also where the subsequence ends or begins (continued) inside it
 template <typename Words, typename Tables, typename Sink>
 FW_HD inline WriteResult write_span(const Words& words, const Tables& tables, std::uint32_t slots,
                                     std::uint32_t period, std::uint32_t length_bits,
@@ -122,7 +123,7 @@ FW_HD inline WriteResult write_span(const Words& words, const Tables& tables, st
   std::uint32_t phase = state.phase;
   std::uint32_t index = state.index;
   std::uint32_t table = (slots >> (2 * phase) & 3) * 2 + (index != 0 ? 1 : 0);
-  sink.begin(block, phase);
+  sink.begin(block, index != 0);
   do {
     const std::uint32_t bits = window.bits();
     std::uint32_t entry = tables.entry(table, bits >> (32 - kTableBits));
@@ -150,10 +151,12 @@ FW_HD inline WriteResult write_span(const Words& words, const Tables& tables, st
       ++block;
       phase = phase + 1 == period ? 0 : phase + 1;
       table = (slots >> (2 * phase) & 3) * 2;
+      sink.end();
       if (block >= block_end) break;
-      sink.begin(block, phase);
+      sink.begin(block, false);
     }
   } while (window.at() < length_bits);
+  if (index != 0) sink.end();
   result.at = window.at();
   result.block = block;
   return result;

@@ -114,7 +114,12 @@ void Transcoder::launch_decode(const BatchView& view) {
   mark(3);
   launch_offsets(view, stream);
   mark(4);
-  launch_write_coefficients(view, tiles, count, pairs, most_pairs, stream);
+  const Tile* writes = at<const Tile>(view.base, o.write_tiles);
+  for (const bool reduced : {false, true}) {
+    const std::vector<Tile>& list = plan_.write_tiles[reduced ? 1 : 0];
+    launch_write_coefficients(view, writes, size_of(list), reduced, pairs, most_pairs, stream);
+    writes += list.size();
+  }
   mark(5);
   launch_sum_dc(view, stream);
   mark(6);

@@ -41,7 +41,7 @@ inline constexpr int kImageThreads = 512;
 inline constexpr int kBlocksPerTile = 256;
 /// Output tile of the resampler.
 inline constexpr int kTileWidth = 64;
-inline constexpr int kTileHeight = 16;
+inline constexpr int kTileHeight = 32;
 inline constexpr int kResampleThreads = 256;
 /// Source rows that one tile may need: bounds shared memory, and so the filter's support.
 inline constexpr int kTileSourceRows = 160;

@@ -62,48 +62,99 @@ class WordPacker {
   int count_ = 0;
 };
 
-/// @param data   the segment's words, 4-byte aligned, readable to the next multiple of 4 of `end`
-/// @param begin  first byte of the subsequence, a multiple of 4 from `data`, unless `bytewise`
-/// @param own_end  one past its last byte; @param end  one past the segment's last byte
+FW_HD inline bool has_escape(std::uint32_t word) {
+  return (((word & 0x7F7F7F7Fu) + 0x01010101u) & word & 0x80808080u) != 0;
+}
+
+struct Quad {
+  std::uint32_t words[4];
+};
+FW_HD inline Quad load_quad(const std::uint8_t* at) {
+#if defined(__CUDA_ARCH__)
+  const uint4 q = *reinterpret_cast<const uint4*>(at);
+  return {{q.x, q.y, q.z, q.w}};
+#else
+  Quad q{};
+  __builtin_memcpy(&q, at, 16);
+  return q;
+#endif
+}
+
+/// Walks through bytes, one at a time or 16 while nothing needs care.
+template <typename Store>
+class Unstuffer {
+ public:
+  FW_HD Unstuffer(const Store& store, std::uint32_t begin, std::uint32_t own_end)
+      : packer_(store), at_(begin), own_end_(own_end) {}
+
+  /// @return false at a marker or when the column is full
+  FW_HD bool take(std::uint32_t byte) {
+    if (escaped_) {
+      if (byte != 0) {
+        if (at_ - 1 < own_end_) result_.marker = at_ - 1;
+        return false;
+      }
+      escaped_ = false;
+      packer_.put_byte(0xFF);
+      result_.bytes += at_ - 1 < own_end_ ? 1 : 0;
+    } else if (byte == 0xFF) {
+      escaped_ = true;
+    } else {
+      packer_.put_byte(byte);
+      result_.bytes += at_ < own_end_ ? 1 : 0;
+    }
+    ++at_;
+    return !packer_.full();
+  }
+  /// Four bytes in file order, lowest first, all of the subsequence itself.
+  FW_HD bool take_word(std::uint32_t word) {
+    if (!escaped_ && !has_escape(word)) {
+      packer_.put_word(swap_bytes(word));
+      result_.bytes += 4;
+      at_ += 4;
+      return true;
+    }
+    for (int i = 0; i < 4; ++i, word >>= 8)
+      if (!take(word & 0xFF)) return false;
+    return true;
+  }
+  FW_HD std::uint32_t at() const { return at_; }
+  FW_HD UnstuffResult finish(std::uint32_t end) {
+    if (escaped_ && at_ >= end && at_ - 1 < own_end_) result_.marker = at_ - 1;  // cut off inside
+    packer_.fill();
+    return result_;
+  }
+
+ private:
+  WordPacker<Store> packer_;
+  UnstuffResult result_;
+  std::uint32_t at_;
+  std::uint32_t own_end_;
+  bool escaped_ = false;
+};
+
+/// @param data   the segment's bytes
+/// @param begin  first byte of the subsequence; @param own_end  one past its last
+/// @param end  one past the segment's last byte
+/// @param first  whether the segment begins here; otherwise data[begin − 1] exists
 template <typename Store>
 FW_HD inline UnstuffResult unstuff(const std::uint8_t* data, std::uint32_t begin,
                                    std::uint32_t own_end, std::uint32_t end, bool first,
                                    const Store& store) {
-  WordPacker<Store> packer(store);
-  UnstuffResult result;
-  std::uint32_t at = begin;
-  bool escaped = false;
-  if (!first && begin < end && data[begin - 1] == 0xFF) ++at;  // the zero belongs to the last one
-  while (at < end && !packer.full()) {
-    if (!escaped && (reinterpret_cast<std::uintptr_t>(data + at) & 3) == 0 && at + 4 <= own_end) {
-      const std::uint32_t word = *reinterpret_cast<const std::uint32_t*>(data + at);
-      if ((((word & 0x7F7F7F7Fu) + 0x01010101u) & word & 0x80808080u) == 0) {
-        packer.put_word(swap_bytes(word));
-        result.bytes += 4;
-        at += 4;
-        continue;
-      }
-    }
-    const std::uint32_t byte = data[at];
-    if (escaped) {
-      if (byte != 0) {
-        if (at - 1 < own_end) result.marker = at - 1;
-        break;
-      }
-      escaped = false;
-      packer.put_byte(0xFF);
-      result.bytes += at - 1 < own_end ? 1 : 0;
-    } else if (byte == 0xFF) {
-      escaped = true;
+  // A zero that belongs to the 0xFF before is not ours.
+  const bool inherited = !first && begin < end && data[begin - 1] == 0xFF;
+  Unstuffer<Store> unstuffer(store, begin + (inherited ? 1 : 0), own_end);
+  bool more = true;
+  while (more && unstuffer.at() < end) {
+    const std::uint8_t* next = data + unstuffer.at();
+    if ((reinterpret_cast<std::uintptr_t>(next) & 15) == 0 && unstuffer.at() + 16 <= own_end) {
+      const Quad quad = load_quad(next);
+      for (int i = 0; i < 4 && more; ++i) more = unstuffer.take_word(quad.words[i]);
     } else {
-      packer.put_byte(byte);
-      result.bytes += at < own_end ? 1 : 0;
+      more = unstuffer.take(*next);
     }
-    ++at;
   }
-  if (escaped && at >= end && at - 1 < own_end) result.marker = at - 1;  // cut off inside
-  packer.fill();
-  return result;
+  return unstuffer.finish(end);
 }
 
 }  // namespace framewire::codec::cuda
