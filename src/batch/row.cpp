@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <batch/row.hpp>
 #include <charconv>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace framewire::batch {
@@ -101,7 +102,7 @@ std::string to_json_line(const Row& row) {
   json["out"] = size_json(row.out_width_px, row.out_height_px);
   json["codec"] = ok ? Json(framewire::to_string(row.codec)) : Json(nullptr);
   json["warnings"] = warnings_json(row.warnings);
-  json["ms"] = static_cast<double>(static_cast<std::int64_t>(row.ms * 1000 + 0.5)) / 1000;
+  json["ms"] = std::round(row.ms * 1000) / 1000;
   json["options_hash"] = row.options_hash;
   // Whether the name survives JSON is seen by sending it through.
   const auto through = nlohmann::json::parse(dump(Json(row.name)), nullptr, false);
