@@ -105,10 +105,9 @@ void BatchPlan::add_scan(const Item& item, const jpeg::Scan& scan,
   segments_ += desc.segment_count + 1;
   desc.first_dc = dc_blocks_;
   dc_blocks_ += (desc.total_blocks + 7) / 8 * 8;
-  std::uint64_t& coefficient_bytes = coefficient_bytes_[desc.corner == 8 ? 0 : 1];
-  desc.coefficients = coefficient_bytes;
+  desc.coefficients = coefficient_bytes_;
   const std::uint64_t bytes = std::uint64_t{desc.total_blocks} * desc.corner * desc.corner * 2;
-  coefficient_bytes += (bytes + 255) / 256 * 256;
+  coefficient_bytes_ += (bytes + 255) / 256 * 256;
   desc.data_bytes = static_cast<std::uint32_t>(scan.entropy_bytes);
   desc.data = stage(file.bytes.subspan(scan.entropy_offset, scan.entropy_bytes), 16);
   for (std::size_t i = 0; i < count; ++i) {
@@ -129,10 +128,12 @@ void BatchPlan::add_entropy_tiles(ScanDesc& desc) {
   desc.subsequence_slots =
       desc.data_bytes / kSubsequenceBytes + 1 + (desc.has_restarts != 0 ? desc.segment_count : 0);
   const std::uint32_t tiles =
-      base::ceil_div(desc.subsequence_slots, static_cast<std::uint32_t>(kSyncThreads));
-  subsequences_ += tiles * kSyncThreads;
+      base::ceil_div(desc.subsequence_slots, static_cast<std::uint32_t>(kSpanThreads));
+  subsequences_ += tiles * kSpanThreads;
   for (std::uint32_t i = 0; i < tiles; ++i)
     entropy_tiles.push_back({static_cast<std::uint32_t>(scans.size()), i});
+  for (std::uint32_t i = 0; i * kSyncSpan < desc.subsequence_slots; ++i)
+    sync_tiles.push_back({static_cast<std::uint32_t>(scans.size()), i});
   std::vector<Tile>& writes = write_tiles[desc.corner == 8 ? 0 : 1];
   writes.insert(writes.end(), entropy_tiles.end() - tiles, entropy_tiles.end());
 }

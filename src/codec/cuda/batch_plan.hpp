@@ -35,11 +35,11 @@ struct Item {
 /// Offsets of the parts of a batch's device memory; the first `upload_bytes` mirror host memory.
 struct BatchOffsets {
   std::uint64_t scans, planes, filters, resamples, encodes;
-  std::uint64_t entropy_tiles, write_tiles, plane_tiles, resample_tiles, encode_tiles;
+  std::uint64_t entropy_tiles, sync_tiles, write_tiles, plane_tiles, resample_tiles, encode_tiles;
   std::uint64_t canonical, codes, reciprocals;
   std::uint64_t upload_bytes;
-  std::uint64_t status, dc, full_blocks, zeroed_bytes;  ///< one range, zeroed for each batch
-  std::uint64_t corners, heads;
+  std::uint64_t status, dc, zeroed_bytes;  ///< one range, zeroed for each batch
+  std::uint64_t coefficients, heads;
   std::uint64_t scan_end, columns, lengths, entries, exits, blocks, segment_of;
   std::uint64_t segment_start, segment_first, pairs;
   std::uint64_t levels, masks, bit_counts, segment_bytes, records;
@@ -74,8 +74,10 @@ class BatchPlan {
   std::vector<std::uint32_t> first_plane;  ///< [images + 1] into planes
   std::vector<ResampleDesc> resamples;
   std::vector<EncodeDesc> encodes;
-  std::vector<Tile> entropy_tiles;
-  std::array<std::vector<Tile>, 2> write_tiles;  ///< of scans with full blocks, with reduced corners
+  std::vector<Tile> entropy_tiles;  ///< of kSpanThreads subsequences
+  std::vector<Tile> sync_tiles;     ///< of kSyncSpan subsequences
+  std::array<std::vector<Tile>, 2>
+      write_tiles;  ///< of scans with full blocks, with reduced corners
   std::array<std::vector<Tile>, 4> plane_tiles;  ///< for corners 1, 2, 4, 8
   std::vector<Tile> resample_tiles;
   std::vector<Tile> encode_tiles;
@@ -119,7 +121,7 @@ class BatchPlan {
   std::vector<StagedCopy> copies_;  ///< offsets within the data part until finish()
   std::map<const std::uint8_t*, std::uint64_t> headers_;
   std::uint64_t data_bytes_ = 0;
-  std::array<std::uint64_t, 2> coefficient_bytes_{};  ///< full blocks, reduced corners
+  std::uint64_t coefficient_bytes_ = 0;
   std::uint64_t sample_bytes_ = 0;
   std::uint64_t raw_bytes_ = 0;
   std::uint64_t stuffed_bytes_ = 0;

@@ -20,10 +20,11 @@ std::uint64_t align(std::uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 /// Source rows that the tallest tile of a plane needs, tiles being `height` rows high.
 std::uint32_t rows_of_tiles(const DownFilter& filter, std::uint32_t height) {
   std::uint32_t most = 1;
+  const std::uint32_t groups = height / kRowGroup;
   const auto count = static_cast<std::uint32_t>(filter.first.size());
-  for (std::uint32_t y = 0; y < count; y += height) {
-    const std::uint32_t last = std::min(y + height, count) - 1;
-    most = std::max(most, filter.first[last] + filter.taps - filter.first[y]);
+  for (std::uint32_t g = 0; g < count; g += groups) {
+    const std::uint32_t last = std::min(g + groups, count) - 1;
+    most = std::max(most, filter.first[last] + filter.span - filter.first[g]);
   }
   return most;
 }
@@ -118,7 +119,7 @@ void BatchPlan::add_resample(const Item& item, const plan::PlanePlan& plane, Enc
   desc.tile_columns = base::ceil_div(desc.width_px, static_cast<std::uint32_t>(kTileWidth));
   desc.tile_height = kTileHeight;
   std::uint32_t rows = rows_of_tiles(down.down, desc.tile_height);
-  while (rows > kTileSourceRows && desc.tile_height > 1) {
+  while (rows > kTileSourceRows && desc.tile_height > kRowGroup) {
     desc.tile_height /= 2;
     rows = rows_of_tiles(down.down, desc.tile_height);
   }
@@ -137,10 +138,10 @@ BatchPlan::PackedFilter& BatchPlan::filter(bool across, Kernel kernel, const pla
     slot->batch = batch_ - 1;
     if (across) {
       slot->across = pack_across(kernel, axis);
-      slot->desc.taps = slot->across.words;
+      slot->desc.run = slot->across.words;
     } else {
       slot->down = pack_down(kernel, axis);
-      slot->desc.taps = slot->down.taps;
+      slot->desc.run = slot->down.span;
     }
   }
   if (slot->batch != batch_) {
@@ -174,13 +175,13 @@ void BatchPlan::clear() {
   any_restarts = false;
   output_bytes = 0;
   const auto empty = [](auto&... lists) { (lists.clear(), ...); };
-  empty(scans, planes, first_plane, resamples, encodes, entropy_tiles, resample_tiles,
+  empty(scans, planes, first_plane, resamples, encodes, entropy_tiles, sync_tiles, resample_tiles,
         encode_tiles, canonical, filters_, packed_, pair_index_, reciprocals_, quantiser_index_,
         copies_, headers_);
   for (auto& list : write_tiles) list.clear();
   for (auto& list : plane_tiles) list.clear();
   offsets_ = {};
-  coefficient_bytes_ = {};
+  coefficient_bytes_ = 0;
   data_bytes_ = sample_bytes_ = raw_bytes_ = stuffed_bytes_ = 0;
   subsequences_ = dc_blocks_ = segments_ = output_blocks_ = output_segments_ = 0;
 }
@@ -193,6 +194,7 @@ void BatchPlan::place_upload(gpu::Layout& layout) {
   o.resamples = layout.add_array<ResampleDesc>(resamples.size());
   o.encodes = layout.add_array<EncodeDesc>(encodes.size());
   o.entropy_tiles = layout.add_array<Tile>(entropy_tiles.size());
+  o.sync_tiles = layout.add_array<Tile>(sync_tiles.size());
   o.write_tiles = layout.add_array<Tile>(entropy_tiles.size());
   std::size_t tiles = 0;
   for (const auto& list : plane_tiles) tiles += list.size();
@@ -208,10 +210,9 @@ void BatchPlan::place_scratch(gpu::Layout& layout) {
   BatchOffsets& o = offsets_;
   o.status = layout.add_array<std::uint32_t>(images);
   o.dc = layout.add_array<std::int16_t>(dc_blocks_);
-  o.full_blocks = layout.add(coefficient_bytes_[0]);
   o.zeroed_bytes = layout.bytes() - o.status;
-  o.corners = layout.add(coefficient_bytes_[1]);
-  o.heads = layout.add(coefficient_bytes_[1] != 0 ? std::uint64_t{subsequences_} * 32 : 0);
+  o.coefficients = layout.add(coefficient_bytes_);
+  o.heads = layout.add(std::uint64_t{subsequences_} * (write_tiles[0].empty() ? 32 : 128));
   o.scan_end = layout.add_array<std::uint32_t>(scans.size());
   o.columns = layout.add(std::uint64_t{subsequences_} * kColumnWords * 4);
   o.lengths = layout.add_array<std::uint32_t>(subsequences_);
@@ -242,15 +243,12 @@ void BatchPlan::finish() {
   offsets_.total_bytes = layout.bytes();
   for (StagedCopy& copy : copies_) copy.offset += data;
   for (FilterDesc& filter : filters_) filter.first += data, filter.weights += data;
-  const auto coefficients_of = [this](std::uint32_t corner) {
-    return corner == 8 ? offsets_.full_blocks : offsets_.corners;
-  };
   for (ScanDesc& scan : scans) {
     scan.data += data;
-    scan.coefficients += coefficients_of(scan.corner);
+    scan.coefficients += offsets_.coefficients;
   }
   for (PlaneDesc& plane : planes) {
-    plane.coefficients += coefficients_of(plane.stored_corner);
+    plane.coefficients += offsets_.coefficients;
     plane.samples += samples;
   }
   for (ResampleDesc& resample : resamples) resample.source += samples, resample.target += samples;
@@ -272,6 +270,7 @@ void BatchPlan::write(std::uint8_t* staging) const {
   put(offsets_.resamples, as_bytes(resamples));
   put(offsets_.encodes, as_bytes(encodes));
   put(offsets_.entropy_tiles, as_bytes(entropy_tiles));
+  put(offsets_.sync_tiles, as_bytes(sync_tiles));
   put(offsets_.write_tiles, as_bytes(write_tiles[0]));
   put(offsets_.write_tiles + write_tiles[0].size() * sizeof(Tile), as_bytes(write_tiles[1]));
   std::uint64_t tiles = offsets_.plane_tiles;

@@ -7,8 +7,8 @@ namespace framewire::codec::cuda {
 namespace {
 
 constexpr int kMostBlocksPerMcu = 10;  // T.81 B.2.3
-/// Taps down that fit beside each other in shared memory for even a single row of output.
-constexpr double kMostStep = (kTileSourceRows - 4) / 6.0;
+/// The runs of kRowGroup output rows, which at lanczos3's support must fit into shared memory.
+constexpr double kMostStep = (kTileSourceRows - 4) / (6.0 + kRowGroup - 1);
 
 tl::unexpected<Status> unsupported(std::string what) {
   return fail(StatusCode::kUnsupported, "the CUDA codec does not take " + std::move(what));

@@ -1,8 +1,8 @@
 // Idea: one thread a subsequence, as in synchronise.cu, now with values. Only the low-frequency
 // corner that the inverse transform wants is stored; once a block has passed it, the thread skips
-// several symbols a step. A reduced corner is collected in shared memory and stored whole; what a
-// subsequence finds of a block that it did not begin is joined afterwards. DC differences go into an
-// array of their own, where summing them costs 2 bytes a block instead of a sector.
+// several symbols a step. A corner is collected in shared memory and stored whole; what a
+// subsequence finds of a block that it did not begin is joined afterwards. DC differences go into
+// an array of their own, where summing them costs 2 bytes a block instead of a sector.
 //
 // Tried and rejected (H100, 373 KB images, batch of 512): storing each coefficient of a 4×4 corner
 // into zeroed memory, 11.2 µs an image.
@@ -15,35 +15,15 @@ namespace framewire::codec::cuda {
 namespace {
 
 constexpr std::uint8_t kOutsideCorner = 255;
-/// Words that hold a reduced corner: 4×4 int16.
-constexpr std::uint32_t kCornerWords = 8;
-
-/// Stores single coefficients into zeroed memory: for full blocks, too large to collect.
-struct DirectSink {
-  std::int16_t* coefficients;
-  std::int16_t* dc;
-  const std::uint8_t* positions;  ///< [64] place of each zig-zag index in the corner
-  std::int16_t* block_corner = nullptr;
-  std::int16_t* block_dc = nullptr;
-
-  __device__ void begin(std::uint32_t block, bool /*continued*/) {
-    block_corner = coefficients + static_cast<std::uint64_t>(block) * 64;
-    block_dc = dc + block;
-  }
-  __device__ void put(std::uint32_t index, std::int32_t value) const {
-    std::int16_t* target = index == 0 ? block_dc : block_corner + positions[index & 63];
-    *target = static_cast<std::int16_t>(value);
-  }
-  __device__ void end() const {}
-};
-
-/// Collects a corner in shared memory and stores it whole, once a block.
+/// Collects a block's corner in shared memory and stores it whole.
+/// @tparam kQuads  16-byte pieces of the largest corner: 2 for 4×4, 8 for 8×8
+template <int kQuads>
 struct CornerSink {
-  uint4* own;  ///< shared, 2 of this thread, zero between blocks
+  uint4* own;  ///< shared, kQuads of this thread, zero between blocks
   std::uint8_t* coefficients;
   std::int16_t* dc;
-  const std::uint8_t* positions;
-  uint4* head;  ///< where the rest of a block goes that another thread began
+  const std::uint8_t* positions;  ///< [64] place of each zig-zag index in the corner
+  uint4* head;                    ///< where the rest of a block goes that another thread began
   std::uint32_t corner_bytes;
   uint4* target = nullptr;
   std::int16_t* block_dc = nullptr;
@@ -63,14 +43,14 @@ struct CornerSink {
     }
   }
   __device__ void end() const {
-    if (corner_bytes == 32 || target == head) {
-      target[0] = own[0];
-      target[1] = own[1];
+    if (corner_bytes == kQuads * 16 || target == head) {
+#pragma unroll
+      for (int i = 0; i < kQuads; ++i) target[i] = own[i];
     } else if (corner_bytes == 8) {
       *reinterpret_cast<uint2*>(target) = *reinterpret_cast<const uint2*>(own);
     }
-    own[0] = make_uint4(0, 0, 0, 0);
-    own[1] = make_uint4(0, 0, 0, 0);
+#pragma unroll
+    for (int i = 0; i < kQuads; ++i) own[i] = make_uint4(0, 0, 0, 0);
   }
 };
 
@@ -125,65 +105,61 @@ __device__ bool is_live(const Span& span) {
   return span.state.bit < span.length && span.first_block < span.block_end;
 }
 
-template <typename Sink>
-__device__ void write_one(const BatchView& batch, const ScanDesc& scan, const SharedTables& tables,
-                          const Span& span, std::uint32_t last_index, Sink& sink) {
-  const WriteResult result =
-      write_span(column_of(batch, span.subsequence), tables, scan.slots, scan.blocks_per_mcu,
-                 span.length, span.state, span.first_block, span.block_end, last_index, sink);
-  std::uint32_t faults = result.bad ? kBadCode : 0;
-  if (span.first_block < span.block_end && result.block >= span.block_end)
-    faults |= judge_end(batch, scan, span.subsequence, span.length, result.at);
-  if (faults != 0) atomicOr(&batch.status[scan.image], faults);
-}
+/// Pieces of shared memory a thread: one more than a full block has, against bank conflicts.
+template <int kQuads>
+inline constexpr int kStride = kQuads == 8 ? 9 : kQuads;
 
-template <bool kReduced>
-__global__ void __launch_bounds__(kSyncThreads)
+template <int kQuads>
+__global__ void __launch_bounds__(kSpanThreads)
     write_coefficients_kernel(BatchView batch, const Tile* tiles, const TablePair* pairs) {
   extern __shared__ uint4 dynamic[];
-  __shared__ uint4 corners[kReduced ? kSyncThreads * 2 : 1];
   __shared__ std::uint8_t positions[64];
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];
   if (batch.status[scan.image] != 0) return;
-  const std::uint32_t local = tile.part * kSyncThreads + threadIdx.x;
+  const std::uint32_t local = tile.part * kSpanThreads + threadIdx.x;
   const std::uint32_t s = scan.first_subsequence + local;
   const std::uint32_t length = local < scan.subsequence_slots ? length_of(batch, s) : 0;
   if (__syncthreads_or(static_cast<int>(length)) == 0) return;
-  const SharedTables tables = load_tables(scan, pairs, reinterpret_cast<std::uint32_t*>(dynamic));
+  uint4* own = dynamic + threadIdx.x * kStride<kQuads>;
+  for (int i = 0; i < kQuads; ++i) own[i] = make_uint4(0, 0, 0, 0);
+  const SharedTables tables = load_tables(
+      scan, pairs, reinterpret_cast<std::uint32_t*>(dynamic + kSpanThreads * kStride<kQuads>));
   const std::uint32_t last_index = load_positions(scan.corner, positions);
   __syncthreads();
   const Span span = load_span(batch, scan, s, length);
-  std::uint8_t* coefficients = batch.base + scan.coefficients;
-  std::int16_t* dc = batch.dc + scan.first_dc;
-  if constexpr (kReduced) {
-    uint4* own = corners + threadIdx.x * 2;
-    own[0] = make_uint4(0, 0, 0, 0);
-    own[1] = make_uint4(0, 0, 0, 0);
-    CornerSink sink{own, coefficients, dc, positions, batch.heads + s * 2ull,
-                    scan.corner * scan.corner * 2};
-    write_one(batch, scan, tables, span, last_index, sink);
-  } else {
-    DirectSink sink{reinterpret_cast<std::int16_t*>(coefficients), dc, positions};
-    write_one(batch, scan, tables, span, last_index, sink);
-  }
+  CornerSink<kQuads> sink{own,
+                          batch.base + scan.coefficients,
+                          batch.dc + scan.first_dc,
+                          positions,
+                          batch.heads + static_cast<std::uint64_t>(s) * kQuads,
+                          scan.corner * scan.corner * 2};
+  const WriteResult result =
+      write_span(column_of(batch, s), tables, scan.slots, scan.blocks_per_mcu, span.length,
+                 span.state, span.first_block, span.block_end, last_index, sink);
+  std::uint32_t faults = result.bad ? kBadCode : 0;
+  if (span.first_block < span.block_end && result.block >= span.block_end)
+    faults |= judge_end(batch, scan, s, span.length, result.at);
+  if (faults != 0) atomicOr(&batch.status[scan.image], faults);
 }
 
 /// Adds to each block that spans a boundary what the later subsequences found of it.
-__global__ void __launch_bounds__(kSyncThreads) join_heads_kernel(BatchView batch,
-                                                                  const Tile* tiles) {
+template <int kQuads>
+__global__ void __launch_bounds__(kSpanThreads)
+    join_heads_kernel(BatchView batch, const Tile* tiles) {
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];
-  const std::uint32_t local = tile.part * kSyncThreads + threadIdx.x;
+  const std::uint32_t local = tile.part * kSpanThreads + threadIdx.x;
   if (batch.status[scan.image] != 0 || local >= scan.subsequence_slots) return;
   const std::uint32_t s = scan.first_subsequence + local;
   const Span span = load_span(batch, scan, s, length_of(batch, s));
   if (!is_live(span) || span.state.index == 0) return;
-  const auto* head = reinterpret_cast<const std::uint32_t*>(batch.heads + s * 2ull);
+  const auto* head =
+      reinterpret_cast<const std::uint32_t*>(batch.heads + static_cast<std::uint64_t>(s) * kQuads);
   const std::uint32_t corner_bytes = scan.corner * scan.corner * 2;
   auto* corner = reinterpret_cast<std::uint32_t*>(
       batch.base + scan.coefficients + static_cast<std::uint64_t>(span.first_block) * corner_bytes);
-  for (std::uint32_t i = 0; i < min(kCornerWords, corner_bytes / 4); ++i)
+  for (std::uint32_t i = 0; i < corner_bytes / 4; ++i)
     if (head[i] != 0) atomicOr(corner + i, head[i]);
 }
 
@@ -240,15 +216,31 @@ __global__ void __launch_bounds__(kImageThreads) sum_dc_kernel(BatchView batch) 
 
 }  // namespace
 
+namespace {
+
+template <int kQuads>
+void launch_write(const BatchView& batch, const Tile* tiles, std::uint32_t tile_count,
+                  const TablePair* pairs, std::uint32_t most_pairs, cudaStream_t stream) {
+  constexpr std::uint32_t kOwnBytes = kSpanThreads * kStride<kQuads> * sizeof(uint4);
+  const auto kernel = write_coefficients_kernel<kQuads>;
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                       static_cast<int>(kOwnBytes + table_bytes(4)));
+  kernel<<<tile_count, kSpanThreads, kOwnBytes + table_bytes(most_pairs), stream>>>(batch, tiles,
+                                                                                    pairs);
+  join_heads_kernel<kQuads><<<tile_count, kSpanThreads, 0, stream>>>(batch, tiles);
+}
+
+}  // namespace
+
 void launch_write_coefficients(const BatchView& batch, const Tile* tiles, std::uint32_t tile_count,
                                bool reduced, const TablePair* pairs, std::uint32_t most_pairs,
                                cudaStream_t stream) {
   if (tile_count == 0) return;
-  const auto kernel = reduced ? write_coefficients_kernel<true> : write_coefficients_kernel<false>;
-  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                       static_cast<int>(table_bytes(4)));
-  kernel<<<tile_count, kSyncThreads, table_bytes(most_pairs), stream>>>(batch, tiles, pairs);
-  if (reduced) join_heads_kernel<<<tile_count, kSyncThreads, 0, stream>>>(batch, tiles);
+  if (reduced) {
+    launch_write<2>(batch, tiles, tile_count, pairs, most_pairs, stream);
+  } else {
+    launch_write<8>(batch, tiles, tile_count, pairs, most_pairs, stream);
+  }
 }
 
 void launch_sum_dc(const BatchView& batch, cudaStream_t stream) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <vector_types.h>
-
 #include <cstdint>
 
 namespace framewire::codec::cuda {
@@ -66,12 +65,12 @@ struct PlaneDesc {
   std::uint16_t quantiser[64] = {};  ///< natural order
 };
 
-/// One axis filter, packed for the kernel; arrays lie in the batch's constant part.
+/// One axis filter, packed for the kernel (filter_pack.hpp).
 struct FilterDesc {
-  std::uint64_t first = 0;  ///< [out] int32: first source sample (x: rounded down to 4)
+  std::uint64_t first = 0;  ///< x: [out]; y: [groups] first source sample
   std::uint64_t weights =
-      0;  ///< x: [out][words] pairs of 4 high and 4 low bytes; y: [out][taps] float
-  std::uint32_t taps = 0;  ///< x: words of 4 samples; y: samples
+      0;                  ///< x: [out][run] pairs of 4 high, 4 low bytes; y: [groups][run] float4
+  std::uint32_t run = 0;  ///< x: words of 4 samples; y: samples
 };
 
 /// One plane to be resampled.

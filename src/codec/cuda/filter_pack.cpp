@@ -1,3 +1,4 @@
+#include <codec/cuda/tuning.h>
 #include <algorithm>
 #include <cmath>
 #include <codec/cuda/filter_pack.hpp>
@@ -53,18 +54,29 @@ AcrossFilter pack_across(Kernel kernel, const plan::AxisMap& axis) {
 
 DownFilter pack_down(Kernel kernel, const plan::AxisMap& axis) {
   const transform::AxisFilter filter = make_filter(kernel, axis);
-  DownFilter packed;
-  packed.taps = static_cast<std::uint32_t>(filter.taps);
   const auto out_size = static_cast<std::size_t>(axis.out_size);
   const auto taps = static_cast<std::size_t>(filter.taps);
-  packed.weights.assign(out_size * taps, 0.f);
-  for (std::size_t i = 0; i < out_size; ++i) {
-    const std::int32_t first = std::min(filter.first[i], axis.in_size - filter.taps);
-    const auto shift = static_cast<std::size_t>(filter.first[i] - first);
+  const auto last_of = [&](std::size_t group) {
+    return std::min((group + 1) * kRowGroup, out_size) - 1;
+  };
+  const std::size_t groups = (out_size + kRowGroup - 1) / kRowGroup;
+  std::int32_t span = 1;
+  for (std::size_t g = 0; g < groups; ++g) {
+    const std::size_t last = last_of(g);
+    span = std::max(span, filter.first[last] + filter.count[last] - filter.first[g * kRowGroup]);
+  }
+  DownFilter packed;
+  packed.span = static_cast<std::uint32_t>(span);
+  packed.weights.assign(groups * static_cast<std::size_t>(span) * kRowGroup, 0.f);
+  for (std::size_t g = 0; g < groups; ++g) {
+    const std::int32_t first = std::min(filter.first[g * kRowGroup], axis.in_size - span);
     packed.first.push_back(static_cast<std::uint32_t>(first));
-    for (std::size_t k = 0; k < static_cast<std::size_t>(filter.count[i]); ++k)
-      packed.weights[i * taps + shift + k] =
-          static_cast<float>(filter.weights[i * taps + k] / kOne);
+    for (std::size_t j = g * kRowGroup; j <= last_of(g); ++j)
+      for (std::size_t k = 0; k < static_cast<std::size_t>(filter.count[j]); ++k) {
+        const auto row = static_cast<std::size_t>(filter.first[j] - first) + k;
+        packed.weights[(g * packed.span + row) * kRowGroup + j % kRowGroup] =
+            static_cast<float>(filter.weights[j * taps + k] / kOne);
+      }
   }
   return packed;
 }

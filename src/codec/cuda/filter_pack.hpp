@@ -15,11 +15,12 @@ struct AcrossFilter {
   std::vector<std::uint32_t> weights;  ///< [out][words][2]: 4 signed high bytes, 4 low bytes
 };
 
-/// Runs of equal length, weights scaled by 1/16384 to undo the other pass.
+/// Weights scaled by 1/16384 to undo the other pass, for kRowGroup output samples together: of each
+/// source sample in their common run, the weights in all of them.
 struct DownFilter {
-  std::uint32_t taps = 0;
-  std::vector<std::uint32_t> first;  ///< [out] first + taps ≤ the axis' size
-  std::vector<float> weights;        ///< [out][taps]
+  std::uint32_t span = 0;            ///< source samples of a group's run
+  std::vector<std::uint32_t> first;  ///< [groups] first + span ≤ the axis' size
+  std::vector<float> weights;        ///< [groups][span][kRowGroup]
 };
 
 /// @accuracy each weight within 2^-15, their sum exact; tests/unit/cuda_filter_pack

@@ -58,14 +58,15 @@ struct TilePlace {
 };
 
 __device__ TilePlace place_tile(const ResampleDesc& plane, const FilterDesc& down,
-                                const std::uint32_t* first_y, std::uint32_t part) {
+                                const std::uint32_t* first_of_group, std::uint32_t part) {
   TilePlace place{};
   const std::uint32_t row = part / plane.tile_columns;
   place.x = (part - row * plane.tile_columns) * kTileWidth;
   place.y = row * plane.tile_height;
   place.height = min(plane.tile_height, plane.height_px - place.y);
-  place.first_row = first_y[place.y];
-  place.row_count = first_y[place.y + place.height - 1] + down.taps - place.first_row;
+  place.first_row = first_of_group[place.y / kRowGroup];
+  const std::uint32_t last = (place.y + place.height - 1) / kRowGroup;
+  place.row_count = first_of_group[last] + down.run - place.first_row;
   return place;
 }
 
@@ -81,13 +82,13 @@ __device__ void filter_tile_across(const BatchView& batch, const ResampleDesc& p
       batch.base + plane.source +
       static_cast<std::uint64_t>(place.first_row) * plane.source_pitch_bytes + first_x;
   const auto* weights = reinterpret_cast<const uint2*>(batch.base + across.weights) +
-                        static_cast<std::uint64_t>(x) * across.taps;
+                        static_cast<std::uint64_t>(x) * across.run;
   const std::uint32_t pitch = plane.source_pitch_bytes;
   float* column = rows + local_x;
-  if (across.taps == 4) {
+  if (across.run == 4) {
     filter_across<4>(source, pitch, place.row_count, weights, 4, column);
   } else {
-    filter_across<0>(source, pitch, place.row_count, weights, across.taps, column);
+    filter_across<0>(source, pitch, place.row_count, weights, across.run, column);
   }
 }
 
@@ -95,57 +96,72 @@ __device__ std::uint32_t to_sample(float value) {
   return static_cast<std::uint32_t>(fminf(fmaxf(value, 0.f), 255.f));
 }
 
-/// Two neighbouring columns a thread, so that weights and indices are read once for both.
+/// Two neighbouring columns and kRowGroup rows a thread, so that weights are read once for both and
+/// samples once for all.
 __device__ void filter_tile_down(const BatchView& batch, const ResampleDesc& plane,
                                  const FilterDesc& down, const TilePlace& place,
-                                 const std::uint32_t* first_y, const float* weights,
+                                 const std::uint32_t* first_of_group, const float4* weights,
                                  const float* rows) {
+  static_assert(kRowGroup == 4, "one float4 holds a source row's weights");
   constexpr std::uint32_t kPairs = kTileWidth / 2;
   const std::uint32_t local_x = threadIdx.x % kPairs * 2;
   const std::uint32_t x = place.x + local_x;
   if (x >= plane.width_px) return;
   std::uint8_t* target = batch.base + plane.target + x;
-  for (std::uint32_t y = threadIdx.x / kPairs; y < place.height; y += kResampleThreads / kPairs) {
-    const std::uint32_t row = first_y[place.y + y] - place.first_row;
+  const std::uint32_t first_group = place.y / kRowGroup;
+  for (std::uint32_t g = threadIdx.x / kPairs; g * kRowGroup < place.height;
+       g += kResampleThreads / kPairs) {
+    const std::uint32_t row = first_of_group[first_group + g] - place.first_row;
     const auto* column = reinterpret_cast<const float2*>(rows + row * kTileWidth + local_x);
-    const float* w = weights + y * down.taps;
-    float2 sum = make_float2(0.5f, 0.5f);
-#pragma unroll 4
-    for (std::uint32_t k = 0; k < down.taps; ++k) {
+    const float4* w = weights + g * down.run;
+    float left[4] = {0.5f, 0.5f, 0.5f, 0.5f};
+    float right[4] = {0.5f, 0.5f, 0.5f, 0.5f};
+#pragma unroll 2
+    for (std::uint32_t k = 0; k < down.run; ++k) {
       const float2 sample = column[k * kPairs];
-      sum.x = fmaf(w[k], sample.x, sum.x);
-      sum.y = fmaf(w[k], sample.y, sum.y);
+      const float4 weight = w[k];
+      left[0] = fmaf(weight.x, sample.x, left[0]), right[0] = fmaf(weight.x, sample.y, right[0]);
+      left[1] = fmaf(weight.y, sample.x, left[1]), right[1] = fmaf(weight.y, sample.y, right[1]);
+      left[2] = fmaf(weight.z, sample.x, left[2]), right[2] = fmaf(weight.z, sample.y, right[2]);
+      left[3] = fmaf(weight.w, sample.x, left[3]), right[3] = fmaf(weight.w, sample.y, right[3]);
     }
-    // The second sample of an odd width falls into the row's padding.
-    *reinterpret_cast<std::uint16_t*>(target + static_cast<std::uint64_t>(place.y + y) *
-                                                   plane.target_pitch_bytes) =
-        static_cast<std::uint16_t>(to_sample(sum.x) | to_sample(sum.y) << 8);
+#pragma unroll
+    for (std::uint32_t i = 0; i < kRowGroup; ++i) {
+      const std::uint32_t y = g * kRowGroup + i;
+      if (y >= place.height) break;
+      // The second sample of an odd width falls into the row's padding.
+      *reinterpret_cast<std::uint16_t*>(target + static_cast<std::uint64_t>(place.y + y) *
+                                                     plane.target_pitch_bytes) =
+          static_cast<std::uint16_t>(to_sample(left[i]) | to_sample(right[i]) << 8);
+    }
   }
 }
 
 __global__ void __launch_bounds__(kResampleThreads)
     resample_kernel(BatchView batch, const Tile* tiles, std::uint32_t most_rows) {
-  extern __shared__ float shared[];
+  extern __shared__ float4 shared[];
   const Tile tile = tiles[blockIdx.x];
   const ResampleDesc& plane = batch.resamples[tile.owner];
   const FilterDesc& down = batch.filters[plane.y_filter];
-  const auto* first_y = reinterpret_cast<const std::uint32_t*>(batch.base + down.first);
-  const TilePlace place = place_tile(plane, down, first_y, tile.part);
-  float* weights = shared + most_rows * kTileWidth;
-  const float* from = reinterpret_cast<const float*>(batch.base + down.weights) +
-                      static_cast<std::uint64_t>(place.y) * down.taps;
-  for (std::uint32_t i = threadIdx.x; i < place.height * down.taps; i += kResampleThreads)
+  const auto* first_of_group = reinterpret_cast<const std::uint32_t*>(batch.base + down.first);
+  const TilePlace place = place_tile(plane, down, first_of_group, tile.part);
+  float4* weights = shared + most_rows * kTileWidth / 4;
+  const std::uint32_t groups = (place.height + kRowGroup - 1) / kRowGroup;
+  const float4* from = reinterpret_cast<const float4*>(batch.base + down.weights) +
+                       static_cast<std::uint64_t>(place.y / kRowGroup) * down.run;
+  for (std::uint32_t i = threadIdx.x; i < groups * down.run; i += kResampleThreads)
     weights[i] = from[i];
-  filter_tile_across(batch, plane, place, shared);
+  auto* rows = reinterpret_cast<float*>(shared);
+  filter_tile_across(batch, plane, place, rows);
   __syncthreads();
-  filter_tile_down(batch, plane, down, place, first_y, weights, shared);
+  filter_tile_down(batch, plane, down, place, first_of_group, weights, rows);
 }
 
 }  // namespace
 
 void launch_resample(const BatchView& batch, const Tile* tiles, std::uint32_t tile_count,
                      std::uint32_t most_rows, cudaStream_t stream) {
-  // Each of at most kTileHeight rows of a tile has at most most_rows weights.
+  // Each of at most kTileHeight / kRowGroup groups of a tile has at most most_rows float4.
   const std::size_t floats = static_cast<std::size_t>(most_rows) * (kTileWidth + kTileHeight);
   const auto bytes = static_cast<int>(floats * sizeof(float));
   cudaFuncSetAttribute(resample_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);

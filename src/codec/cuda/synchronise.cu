@@ -23,13 +23,15 @@ __global__ void __launch_bounds__(kBuildThreads)
   }
 }
 
+/// States of the subsequences of one thread block.
 struct Shared {
-  std::uint32_t entry[kSyncThreads];
-  std::uint32_t exit[kSyncThreads];
-  std::uint32_t blocks[kSyncThreads];
-  std::uint32_t list[kSyncThreads];
+  std::uint16_t entry[kSyncSpan];
+  std::uint16_t exit[kSyncSpan];
+  std::uint16_t blocks[kSyncSpan];
+  std::uint16_t list[kSyncSpan];
   std::uint32_t count;
 };
+static_assert(kSubsequenceBytes * 8 / 2 <= 65535, "blocks of at least 2 bits are counted in 16");
 
 /// Decodes one subsequence from a packed state.
 __device__ SkipResult decode(const BatchView& batch, const SharedTables& tables,
@@ -47,19 +49,77 @@ __device__ std::uint32_t guess_entry(const BatchView& batch, const SharedTables&
   return skip_span(column_of(batch, subsequence - 1), tables, pattern, before, start, 0, 0).state;
 }
 
-/// Lists the threads of the block for which `wanted` holds; returns their number.
-__device__ std::uint32_t list_threads(Shared& shared, bool wanted) {
-  if (threadIdx.x == 0) shared.count = 0;
-  __syncthreads();
+/// Adds `item` to the list where `wanted` holds; all threads of a warp call it together.
+__device__ void append(Shared& shared, bool wanted, std::uint32_t item) {
   const std::uint32_t votes = __ballot_sync(0xFFFFFFFFu, wanted);
+  if (votes == 0) return;
   const std::uint32_t lane = threadIdx.x & 31;
   std::uint32_t base = 0;
-  if (lane == 0 && votes != 0)
-    base = atomicAdd(&shared.count, static_cast<std::uint32_t>(__popc(votes)));
+  if (lane == 0) base = atomicAdd(&shared.count, static_cast<std::uint32_t>(__popc(votes)));
   base = __shfl_sync(0xFFFFFFFFu, base, 0);
-  if (wanted) shared.list[base + __popc(votes & ((1u << lane) - 1))] = threadIdx.x;
+  if (wanted)
+    shared.list[base + __popc(votes & ((1u << lane) - 1))] = static_cast<std::uint16_t>(item);
+}
+
+/// The part of a scan that a thread block synchronises.
+struct SyncSpan {
+  std::uint32_t first;   ///< subsequence, over the whole batch
+  std::uint32_t count;   ///< reserved slots
+  std::uint32_t active;  ///< of them, those that begin before the scan's end
+};
+
+__device__ SyncSpan span_of_tile(const BatchView& batch, const ScanDesc& scan, const Tile& tile) {
+  const std::uint32_t local = tile.part * kSyncSpan;
+  SyncSpan span{scan.first_subsequence + local,
+                min(static_cast<std::uint32_t>(kSyncSpan), scan.subsequence_slots - local), 0};
+  span.active = span.count;
+  if (scan.has_restarts == 0) {
+    const std::uint32_t end = min(batch.scan_end[tile.owner], scan.data_bytes);
+    const std::uint32_t all = (end + kSubsequenceBytes - 1) / kSubsequenceBytes;
+    span.active = all > local ? min(span.count, all - local) : 0;
+  }
+  return span;
+}
+
+/// Lists the subsequences whose start is not where their predecessor ended.
+__device__ void list_wrong(const BatchView& batch, const SyncSpan& span, Shared& shared) {
+  if (threadIdx.x == 0) shared.count = 0;
   __syncthreads();
-  return shared.count;
+  for (std::uint32_t base = 0; base < span.active; base += kSyncThreads) {
+    const std::uint32_t i = base + threadIdx.x;
+    const bool wrong = i > 0 && i < span.active && shared.entry[i] != shared.exit[i - 1] &&
+                       length_of(batch, span.first + i) != 0 && !is_first(batch, span.first + i);
+    append(shared, wrong, i);
+  }
+  __syncthreads();
+}
+
+/// Decodes the listed subsequences again, from where their predecessors ended.
+__device__ void repair_listed(const BatchView& batch, const SharedTables& tables,
+                              PhasePattern pattern, const SyncSpan& span, Shared& shared) {
+  constexpr int kShare = kSyncSpan / kSyncThreads;
+  SkipResult again[kShare];
+  std::uint32_t start[kShare];
+#pragma unroll
+  for (int k = 0; k < kShare; ++k) {
+    const std::uint32_t n = k * kSyncThreads + threadIdx.x;
+    if (n >= shared.count) break;
+    const std::uint32_t i = shared.list[n];
+    start[k] = shared.exit[i - 1];
+    again[k] =
+        decode(batch, tables, pattern, span.first + i, length_of(batch, span.first + i), start[k]);
+  }
+  __syncthreads();
+#pragma unroll
+  for (int k = 0; k < kShare; ++k) {
+    const std::uint32_t n = k * kSyncThreads + threadIdx.x;
+    if (n >= shared.count) break;
+    const std::uint32_t i = shared.list[n];
+    shared.entry[i] = static_cast<std::uint16_t>(start[k]);
+    shared.exit[i] = static_cast<std::uint16_t>(again[k].state);
+    shared.blocks[i] = static_cast<std::uint16_t>(again[k].blocks);
+  }
+  __syncthreads();
 }
 
 __global__ void __launch_bounds__(kSyncThreads)
@@ -68,52 +128,36 @@ __global__ void __launch_bounds__(kSyncThreads)
   __shared__ Shared shared;
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];
-  const std::uint32_t t = threadIdx.x;
-  const std::uint32_t local = tile.part * kSyncThreads + t;
-  const std::uint32_t base = scan.first_subsequence + tile.part * kSyncThreads;
-  const std::uint32_t subsequence = base + t;
-  std::uint32_t marked = local < scan.subsequence_slots ? batch.lengths[subsequence] : 0;
-  if (scan.has_restarts == 0 && local * kSubsequenceBytes >= batch.scan_end[tile.owner]) {
-    marked = 0;
-    if (local < scan.subsequence_slots) batch.lengths[subsequence] = 0;
-  }
-  const std::uint32_t length = marked & ~kFirstOfSegment;
-  const bool follows = length != 0 && (marked & kFirstOfSegment) == 0;
-  if (__syncthreads_or(static_cast<int>(length)) == 0) return;
+  const SyncSpan span = span_of_tile(batch, scan, tile);
+  for (std::uint32_t i = span.active + threadIdx.x; i < span.count; i += kSyncThreads)
+    batch.lengths[span.first + i] = 0;
+  if (span.active == 0) return;
   const SharedTables tables = load_tables(scan, pairs, reinterpret_cast<std::uint32_t*>(dynamic));
   const PhasePattern pattern{scan.slots, scan.period};
   __syncthreads();
 
-  const std::uint32_t entry = follows ? guess_entry(batch, tables, pattern, subsequence) : 0;
-  const SkipResult own = decode(batch, tables, pattern, subsequence, length, entry);
-  shared.entry[t] = entry;
-  shared.exit[t] = own.state;
-  shared.blocks[t] = own.blocks;
+  for (std::uint32_t i = threadIdx.x; i < span.active; i += kSyncThreads) {
+    const std::uint32_t s = span.first + i;
+    const std::uint32_t length = length_of(batch, s);
+    const std::uint32_t entry =
+        length != 0 && !is_first(batch, s) ? guess_entry(batch, tables, pattern, s) : 0;
+    const SkipResult own = decode(batch, tables, pattern, s, length, entry);
+    shared.entry[i] = static_cast<std::uint16_t>(entry);
+    shared.exit[i] = static_cast<std::uint16_t>(own.state);
+    shared.blocks[i] = static_cast<std::uint16_t>(own.blocks);
+  }
   for (int round = 0; round < kSyncRounds; ++round) {
     __syncthreads();
-    const bool wrong = follows && t > 0 && shared.entry[t] != shared.exit[t - 1];
-    const std::uint32_t count = list_threads(shared, wrong);
-    if (count == 0) break;
-    SkipResult again;
-    std::uint32_t target = 0;
-    std::uint32_t start = 0;
-    if (t < count) {
-      target = shared.list[t];
-      start = shared.exit[target - 1];
-      again = decode(batch, tables, pattern, base + target, length_of(batch, base + target), start);
-    }
-    __syncthreads();
-    if (t < count) {
-      shared.entry[target] = start;
-      shared.exit[target] = again.state;
-      shared.blocks[target] = again.blocks;
-    }
+    list_wrong(batch, span, shared);
+    if (shared.count == 0) break;
+    repair_listed(batch, tables, pattern, span, shared);
   }
   __syncthreads();
-  if (local >= scan.subsequence_slots) return;
-  batch.entries[subsequence] = shared.entry[t];
-  batch.exits[subsequence] = shared.exit[t];
-  batch.blocks[subsequence] = shared.blocks[t];
+  for (std::uint32_t i = threadIdx.x; i < span.active; i += kSyncThreads) {
+    batch.entries[span.first + i] = shared.entry[i];
+    batch.exits[span.first + i] = shared.exit[i];
+    batch.blocks[span.first + i] = shared.blocks[i];
+  }
 }
 
 /// Whether a subsequence was decoded from another state than its predecessor left.
@@ -141,12 +185,12 @@ __global__ void __launch_bounds__(kChainThreads)
     repair_chains_kernel(BatchView batch, const TablePair* pairs) {
   extern __shared__ uint4 dynamic[];
   const ScanDesc& scan = batch.scans[blockIdx.x];
-  const std::uint32_t seams = (scan.subsequence_slots - 1) / kSyncThreads;
+  const std::uint32_t seams = (scan.subsequence_slots - 1) / kSyncSpan;
   const PhasePattern pattern{scan.slots, scan.period};
   SharedTables tables{};
   bool loaded = false;
   for (std::uint32_t done = 0; done < seams; done += kChainThreads) {
-    const std::uint32_t local = (done + threadIdx.x + 1) * kSyncThreads;
+    const std::uint32_t local = (done + threadIdx.x + 1) * kSyncSpan;
     const std::uint32_t seam = scan.first_subsequence + local;
     const bool wrong = done + threadIdx.x < seams && disagrees(batch, seam);
     if (__syncthreads_or(wrong ? 1 : 0) == 0) continue;
@@ -154,7 +198,7 @@ __global__ void __launch_bounds__(kChainThreads)
     loaded = true;
     __syncthreads();
     const std::uint32_t reach = min(scan.subsequence_slots - local,
-                                    static_cast<std::uint32_t>(min(kSyncThreads, kChainLength)));
+                                    static_cast<std::uint32_t>(min(kSyncSpan, kChainLength)));
     if (wrong) repair_chain(batch, tables, pattern, seam, seam + reach);
   }
 }

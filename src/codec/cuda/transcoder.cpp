@@ -109,7 +109,8 @@ void Transcoder::launch_decode(const BatchView& view) {
   mark(2);
   launch_build_tables(at<const CanonicalCode>(view.base, o.canonical), pairs,
                       static_cast<std::uint32_t>(plan_.canonical.size() / 2), stream);
-  launch_synchronise(view, tiles, count, pairs, most_pairs, stream);
+  launch_synchronise(view, at<const Tile>(view.base, o.sync_tiles), size_of(plan_.sync_tiles),
+                     pairs, most_pairs, stream);
   for (int i = 0; i < kChainRounds; ++i) launch_repair_chains(view, pairs, most_pairs, stream);
   mark(3);
   launch_offsets(view, stream);

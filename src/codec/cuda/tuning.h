@@ -9,7 +9,13 @@
 #define FW_TABLE_BITS 11
 #endif
 #ifndef FW_SYNC_THREADS
-#define FW_SYNC_THREADS 256
+#define FW_SYNC_THREADS 512
+#endif
+#ifndef FW_SYNC_SHARE
+#define FW_SYNC_SHARE 2
+#endif
+#ifndef FW_SYMBOLS_A_TURN
+#define FW_SYMBOLS_A_TURN 4
 #endif
 #ifndef FW_WARM_BITS
 #define FW_WARM_BITS 1024
@@ -24,9 +30,16 @@ inline constexpr int kSubsequenceBytes = FW_SUBSEQUENCE_BYTES;
 inline constexpr int kColumnWords = kSubsequenceBytes / 4 + 2;
 /// Bits that index the lookup tables; longer codes take the slow path.
 inline constexpr int kTableBits = FW_TABLE_BITS;
-/// Threads of a block of the entropy decoder, and so subsequences of one image among which states
-/// are exchanged in shared memory.
+/// Threads of a block of the unstuffing and writing kernels, one subsequence each; every scan's
+/// subsequences begin at a multiple of it.
+inline constexpr int kSpanThreads = 256;
+/// Threads of a block of the synchronising kernel, and the subsequences among which they exchange
+/// states: several a thread, so that those in need of repair fill whole warps.
 inline constexpr int kSyncThreads = FW_SYNC_THREADS;
+inline constexpr int kSyncSpan = FW_SYNC_THREADS * FW_SYNC_SHARE;
+/// Symbols that a lane of the writing kernel decodes before lanes at a block's end wait no longer
+/// and store their blocks together.
+inline constexpr int kSymbolsATurn = FW_SYMBOLS_A_TURN;
 /// Bits decoded before a subsequence begins, so that its first guess is usually right.
 inline constexpr int kWarmBits = FW_WARM_BITS;
 /// Rounds of repair inside a thread block, then chains of repair between blocks; what is still
@@ -42,6 +55,8 @@ inline constexpr int kBlocksPerTile = 256;
 /// Output tile of the resampler.
 inline constexpr int kTileWidth = 64;
 inline constexpr int kTileHeight = 32;
+/// Rows of output that one thread of the resampler makes together.
+inline constexpr int kRowGroup = 4;
 inline constexpr int kResampleThreads = 256;
 /// Source rows that one tile may need: bounds shared memory, and so the filter's support.
 inline constexpr int kTileSourceRows = 160;

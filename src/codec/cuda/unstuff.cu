@@ -142,10 +142,10 @@ __device__ std::uint32_t unstuff_restart(const BatchView& batch, const ScanDesc&
   return result.bytes * 8 | (leads ? kFirstOfSegment : 0);
 }
 
-__global__ void __launch_bounds__(kSyncThreads) unstuff_kernel(BatchView batch, const Tile* tiles) {
+__global__ void __launch_bounds__(kSpanThreads) unstuff_kernel(BatchView batch, const Tile* tiles) {
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];
-  const std::uint32_t local = tile.part * kSyncThreads + threadIdx.x;
+  const std::uint32_t local = tile.part * kSpanThreads + threadIdx.x;
   if (local >= scan.subsequence_slots) return;
   const std::uint32_t subsequence = scan.first_subsequence + local;
   const ColumnStore store{batch.columns + column_offset(subsequence)};
@@ -171,7 +171,7 @@ void launch_find_markers(const BatchView& batch, cudaStream_t stream) {
 
 void launch_unstuff(const BatchView& batch, const Tile* tiles, std::uint32_t tile_count,
                     cudaStream_t stream) {
-  unstuff_kernel<<<tile_count, kSyncThreads, 0, stream>>>(batch, tiles);
+  unstuff_kernel<<<tile_count, kSpanThreads, 0, stream>>>(batch, tiles);
 }
 
 }  // namespace framewire::codec::cuda

@@ -12,7 +12,7 @@ namespace framewire::codec::cuda {
 void launch_find_markers(const BatchView& batch, cudaStream_t stream);
 
 /// Fills columns, lengths and segment_of, and lowers scan_end to the first marker met.
-/// @param tiles  device; part = index of a block of kSyncThreads subsequences of scan `owner`
+/// @param tiles  device; part = index of a block of kSpanThreads subsequences of scan `owner`
 void launch_unstuff(const BatchView& batch, const Tile* tiles, std::uint32_t tile_count,
                     cudaStream_t stream);
 
