@@ -6,9 +6,10 @@
 namespace framewire::color {
 namespace {
 
-/// How far a tone curve or primary may lie from sRGB's and still count as sRGB. Eight-bit samples
-/// resolve 0.004; the many sRGB profiles in the wild differ by less than half of that.
-constexpr double kCurveTolerance = 0.004;
+/// How far a tone curve or primary may lie from sRGB's and still count as sRGB. Curves are compared
+/// as sRGB encodes their light, in which eight-bit samples are steps of 0.004 everywhere: a plain
+/// gamma of 2.2 is close in linear light, yet eight steps off in the shadows.
+constexpr double kCurveTolerance = 0.006;
 constexpr double kPrimaryTolerance = 0.002;
 
 /// XYZ of sRGB's primaries, adapted to D50 (ICC.1; Bradford).
@@ -18,10 +19,10 @@ constexpr std::array<std::array<double, 3>, 3> kPrimaries{
 bool srgb_curve(void* profile, cmsTagSignature tag) {
   const auto* curve = static_cast<const cmsToneCurve*>(cmsReadTag(profile, tag));
   if (curve == nullptr) return false;
-  for (int i = 0; i <= 16; ++i) {
-    const double x = i / 16.0;
+  for (int i = 0; i <= 64; ++i) {
+    const double x = i / 64.0;
     const double y = static_cast<double>(cmsEvalToneCurveFloat(curve, static_cast<float>(x)));
-    if (std::fabs(y - srgb_to_linear(x)) > kCurveTolerance) return false;
+    if (std::fabs(linear_to_srgb(y) - x) > kCurveTolerance) return false;
   }
   return true;
 }

@@ -19,8 +19,8 @@ Profile make_srgb_gray() {
   return profile;
 }
 
-double srgb_to_linear(double encoded) noexcept {
-  return encoded <= 0.04045 ? encoded / 12.92 : std::pow((encoded + 0.055) / 1.055, 2.4);
+double linear_to_srgb(double linear) noexcept {
+  return linear <= 0.0031308 ? linear * 12.92 : 1.055 * std::pow(linear, 1 / 2.4) - 0.055;
 }
 
 }  // namespace framewire::color

@@ -25,7 +25,7 @@ using Transform = std::unique_ptr<void, DeleteTransform>;
 [[nodiscard]] Profile make_srgb();
 [[nodiscard]] Profile make_srgb_gray();
 
-/// The tone curve of sRGB: encoded 0–1 to linear 0–1.
-[[nodiscard]] double srgb_to_linear(double encoded) noexcept;
+/// The tone curve of sRGB: linear 0–1 to encoded 0–1.
+[[nodiscard]] double linear_to_srgb(double linear) noexcept;
 
 }  // namespace framewire::color
