@@ -12,17 +12,18 @@ bool same(const plan::AxisMap& a, const plan::AxisMap& b) {
          a.step == b.step;
 }
 
-/// Rounds one run to fixed point; the rounding error goes to the heaviest tap.
+/// Rounds one run to fixed point. The sums up to each tap are rounded, not the taps: what one loses
+/// its neighbour gets, so that the run adds up and smooth pictures hardly notice. (With all that
+/// was lost given to the heaviest tap, the mean of 250 samples was off by more than a level.)
 void quantise_run(const double* weights, std::int32_t count, std::int16_t* out) {
-  constexpr int kOne = 1 << kTapBits;
-  int sum = 0;
-  std::int32_t heaviest = 0;
+  double sum = 0;
+  long given = 0;
   for (std::int32_t i = 0; i < count; ++i) {
-    out[i] = static_cast<std::int16_t>(std::lround(weights[i] * kOne));
-    sum += out[i];
-    if (weights[i] > weights[heaviest]) heaviest = i;
+    sum += weights[i];
+    const long due = std::lround(sum * (1 << kTapBits));
+    out[i] = static_cast<std::int16_t>(due - given);
+    given = due;
   }
-  out[heaviest] = static_cast<std::int16_t>(out[heaviest] + kOne - sum);
 }
 
 }  // namespace
