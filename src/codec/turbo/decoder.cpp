@@ -2,6 +2,8 @@
 #include <base/checked.hpp>
 #include <codec/turbo/decoder.hpp>
 #include <cstring>
+#include <jpeg/markers.hpp>
+#include <jpeg/writer.hpp>
 
 namespace framewire::codec::turbo {
 namespace {
@@ -28,13 +30,30 @@ void source_skip(j_decompress_ptr cinfo, long bytes) {
   cinfo->src->bytes_in_buffer -= static_cast<std::size_t>(bytes);
 }
 
-/// The scale to ask libjpeg for. Its entropy decoder drops the AC coefficients of a component at
-/// 1/8, and what it makes of the other components follows from this one number, so it may be 1 only
-/// where no component needs more.
-unsigned common_scale(const plan::Scales& scales, std::span<const int> wanted) {
-  const bool all_dc = std::all_of(wanted.begin(), wanted.end(),
-                                  [&](int c) { return scales[static_cast<std::size_t>(c)] == 1; });
-  return all_dc ? 1 : 8;
+/// The head of a sequential file with this file's geometry and quantisers: after it libjpeg is
+/// ready to transform blocks, without having read the scans of a progressive file.
+std::vector<std::uint8_t> sequential_header(const jpeg::JpegFile& file) {
+  std::vector<std::uint8_t> out;
+  jpeg::FrameSpec frame;
+  frame.marker = jpeg::marker::kSof1;
+  frame.width_px = file.frame.width_px;
+  frame.height_px = file.frame.height_px;
+  frame.component_count = file.frame.component_count;
+  jpeg::ScanSpec scan;
+  scan.component_count = frame.component_count;
+  jpeg::write_marker(out, jpeg::marker::kSoi);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(frame.component_count); ++i) {
+    const auto quantiser = static_cast<std::size_t>(file.component_quant[i]);
+    jpeg::write_dqt(out, static_cast<int>(i), file.quant_tables[quantiser]);
+    frame.h[i] = file.frame.components[i].h;
+    frame.v[i] = file.frame.components[i].v;
+    frame.quant_index[i] = static_cast<std::uint8_t>(i);
+    scan.id[i] = frame.id[i];
+  }
+  jpeg::write_sof(out, frame);
+  jpeg::write_sos(out, scan);
+  jpeg::write_eoi(out);
+  return out;
 }
 
 }  // namespace
@@ -48,35 +67,36 @@ Decoder::~Decoder() { jpeg_destroy_decompress(&cinfo_); }
 
 Result<std::unique_ptr<Decoder>> Decoder::open(const jpeg::JpegFile& file,
                                                const plan::Scales& scales,
-                                               std::span<const int> wanted,
-                                               const Context& context) {
+                                               std::span<const int> wanted, const Context& context,
+                                               EntropyDecoder entropy) {
   std::unique_ptr<Decoder> decoder(new Decoder(file, context));
-  if (!decoder->start(scales, wanted)) return fail(decoder->errors_.status());
+  if (!decoder->start(scales, wanted, entropy)) return fail(decoder->errors_.status());
   decoder->install_transforms();
   return decoder;
 }
 
-bool Decoder::start(const plan::Scales& scales, std::span<const int> wanted) {
+bool Decoder::start(const plan::Scales& scales, std::span<const int> wanted,
+                    EntropyDecoder entropy) {
+  if (entropy == EntropyDecoder::kOwn && file_.scans.size() <= context_.max_scans &&
+      EntropySource::accepts(file_)) {
+    own_ = std::make_unique<EntropySource>(file_);
+    if (file_.frame.process == jpeg::Process::kProgressive) header_ = sequential_header(file_);
+  }
   const bool opened = errors_.guarded([&] {
     jpeg_create_decompress(&cinfo_);
-    source_.init_source = &source_nothing;
-    source_.fill_input_buffer = &source_refill;
-    source_.skip_input_data = &source_skip;
-    source_.resync_to_restart = &jpeg_resync_to_restart;
-    source_.term_source = &source_nothing;
-    source_.next_input_byte = file_.bytes.data();
-    source_.bytes_in_buffer = file_.end_offset;
-    cinfo_.src = &source_;
-    cinfo_.client_data = this;
-    progress_.progress_monitor = &on_progress;
-    cinfo_.progress = &progress_;
-    jpeg_read_header(&cinfo_, TRUE);
+    read_header(file_.bytes.first(file_.end_offset));
+    if (!header_.empty()) {  // the file's own was read for its warnings
+      jpeg_destroy_decompress(&cinfo_);
+      jpeg_create_decompress(&cinfo_);
+      read_header(header_);
+    }
     cinfo_.raw_data_out = TRUE;
     cinfo_.out_color_space = cinfo_.jpeg_color_space;
     cinfo_.dct_method = JDCT_ISLOW;
     cinfo_.do_block_smoothing = FALSE;
-    cinfo_.scale_num = common_scale(scales, wanted);
-    cinfo_.scale_denom = 8;
+    // Always full scale: at 1/8 libjpeg drops AC coefficients, which blocks cut by the picture's
+    // edge need; prepare_component() sets each component's own scale.
+    cinfo_.scale_num = cinfo_.scale_denom = 8;
     jpeg_start_decompress(&cinfo_);
   });
   if (!opened) return false;
@@ -90,6 +110,21 @@ bool Decoder::start(const plan::Scales& scales, std::span<const int> wanted) {
     prepare_component(i, scales[static_cast<std::size_t>(i)],
                       std::find(wanted.begin(), wanted.end(), i) != wanted.end());
   return true;
+}
+
+void Decoder::read_header(std::span<const std::uint8_t> bytes) {
+  source_.init_source = &source_nothing;
+  source_.fill_input_buffer = &source_refill;
+  source_.skip_input_data = &source_skip;
+  source_.resync_to_restart = &jpeg_resync_to_restart;
+  source_.term_source = &source_nothing;
+  source_.next_input_byte = bytes.data();
+  source_.bytes_in_buffer = bytes.size();
+  cinfo_.src = &source_;
+  cinfo_.client_data = this;
+  progress_.progress_monitor = &on_progress;
+  cinfo_.progress = &progress_;
+  jpeg_read_header(&cinfo_, TRUE);
 }
 
 void Decoder::prepare_component(int index, int scale, bool wanted) {
@@ -167,6 +202,10 @@ void Decoder::on_progress(j_common_ptr cinfo) {
 Result<bool> Decoder::read() {
   if (band_ + 1 >= band_count_) return false;
   ++band_;
+  if (own_ != nullptr) {
+    if (auto done = read_own(this); !done) return fail(done.error());
+    return true;
+  }
   const bool ok = errors_.guarded([&] {
     on_progress(reinterpret_cast<j_common_ptr>(&cinfo_));
     const auto lines =
@@ -175,6 +214,35 @@ Result<bool> Decoder::read() {
   });
   if (!ok) return fail(errors_.status());
   return true;
+}
+
+Result<void> Decoder::read_own(BlockSink* sink) {
+  if (context_.deadline.passed())
+    return fail(StatusCode::kDeadline, "the time allowed ran out while decoding");
+  if (own_->read(sink)) return {};
+  gave_up_ = true;
+  return fail(StatusCode::kInternal, "damaged data met a decoder of clean files");
+}
+
+Result<void> Decoder::finish() {
+  if (own_ == nullptr || file_.frame.process != jpeg::Process::kProgressive) return {};
+  for (; band_ + 1 < band_count_; ++band_)
+    if (auto done = read_own(nullptr); !done) return done;
+  return {};
+}
+
+void Decoder::blocks(int component, int row, std::int32_t column, const CoefficientBlock* blocks,
+                     int count) {
+  const ComponentState& c = components_[static_cast<std::size_t>(component)];
+  if (!c.wanted) return;
+  jpeg_component_info* info = cinfo_.comp_info + component;
+  const inverse_DCT_method_ptr transform = cinfo_.idct->inverse_DCT[component];
+  JSAMPARRAY rows = row_arrays_[static_cast<std::size_t>(component)] + row * c.scale;
+  for (int i = 0; i < count; ++i) {
+    // libjpeg's transforms read their blocks only, though C's type does not say so.
+    auto* block = const_cast<JCOEFPTR>(blocks[i].at.data());
+    transform(&cinfo_, info, block, rows, static_cast<JDIMENSION>((column + i) * c.scale));
+  }
 }
 
 RowBand Decoder::band(int component) const {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <codec/codec.hpp>
+#include <codec/turbo/entropy_decoder.hpp>
+#include <codec/turbo/entropy_source.hpp>
 #include <codec/turbo/libjpeg.hpp>
 #include <codec/turbo/scaled_idct.hpp>
 #include <memory>
@@ -16,24 +18,35 @@ struct RowBand {
   std::span<std::uint8_t* const> rows;  ///< [row_count] of [plane width + padding] uint8
 };
 
-/// One pass over one JPEG, in bands of one MCU row. Baseline files with one scan hold no more than
-/// a band in memory; files of several scans hold their coefficients (two bytes each).
-class Decoder {
+/// One pass over one JPEG, in bands of one MCU row. What is read by our own entropy decoder, and
+/// files with one scan, hold no more than a band in memory; libjpeg holds the coefficients of
+/// several scans (two bytes each).
+class Decoder final : private BlockSink {
  public:
   /// Reads the headers and prepares every component at its scale.
-  /// @param file    must outlive the decoder
-  /// @param wanted  components to transform; the others are only entropy-decoded
+  /// @param file     must outlive the decoder
+  /// @param wanted   components to transform; the others are only entropy-decoded
+  /// @param entropy  with kOwn, read() and finish() may find that gave_up()
   [[nodiscard]] static Result<std::unique_ptr<Decoder>> open(const jpeg::JpegFile& file,
                                                              const plan::Scales& scales,
                                                              std::span<const int> wanted,
-                                                             const Context& context);
-  ~Decoder();
+                                                             const Context& context,
+                                                             EntropyDecoder entropy);
+  ~Decoder() override;
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
   /// Decodes the next band of all wanted components.
   /// @return false after the last band
   [[nodiscard]] Result<bool> read();
+
+  /// Where no more rows are wanted: looks at whatever libjpeg would have looked at by now, so that
+  /// damage below those rows counts, or does not, whoever decodes.
+  [[nodiscard]] Result<void> finish();
+
+  /// Whether the last error only means that the data is not clean: the file must be decoded from
+  /// its start with EntropyDecoder::kLibjpeg, which knows what to make of it.
+  [[nodiscard]] bool gave_up() const noexcept { return gave_up_; }
 
   /// What the last read() made of one component.
   [[nodiscard]] RowBand band(int component) const;
@@ -59,12 +72,17 @@ class Decoder {
   };
 
   Decoder(const jpeg::JpegFile& file, const Context& context);
-  [[nodiscard]] bool start(const plan::Scales& scales, std::span<const int> wanted);
+  [[nodiscard]] bool start(const plan::Scales& scales, std::span<const int> wanted,
+                           EntropyDecoder entropy);
+  void read_header(std::span<const std::uint8_t> bytes);
   void prepare_component(int index, int scale, bool wanted);
   void install_transforms();
   static void on_block(j_decompress_ptr cinfo, jpeg_component_info* component, JCOEFPTR block,
                        JSAMPARRAY rows, JDIMENSION column);
   static void on_progress(j_common_ptr cinfo);
+  [[nodiscard]] Result<void> read_own(BlockSink* sink);
+  void blocks(int component, int row, std::int32_t column, const CoefficientBlock* blocks,
+              int count) override;
 
   const jpeg::JpegFile& file_;
   const Context& context_;
@@ -74,6 +92,9 @@ class Decoder {
   jpeg_progress_mgr progress_{};
   std::array<ComponentState, jpeg::kMaxComponents> components_;
   std::array<JSAMPARRAY, jpeg::kMaxComponents> row_arrays_{};
+  std::unique_ptr<EntropySource> own_;  ///< null: libjpeg decodes
+  std::vector<std::uint8_t> header_;    ///< stands in for the file's own, see start()
+  bool gave_up_ = false;
   std::int32_t band_ = -1;
   std::int32_t band_count_ = 0;
 };

@@ -10,6 +10,7 @@
 #include <exception>
 #include <new>
 #include <numeric>
+#include <type_traits>
 
 namespace framewire::codec {
 namespace {
@@ -41,14 +42,23 @@ void append(std::vector<Warning>& to, std::vector<Warning> from) {
   std::move(from.begin(), from.end(), std::back_inserter(to));
 }
 
+/// One attempt at a file: with which entropy decoder, and whether another is needed.
+struct Attempt {
+  EntropyDecoder entropy;
+  bool gave_up = false;
+};
+
 class TurboCodec final : public Codec {
  public:
+  explicit TurboCodec(EntropyDecoder entropy) : entropy_(entropy) {}
+
   CodecKind kind() const noexcept override { return CodecKind::kTurbo; }
   plan::Capabilities capabilities() const noexcept override { return {}; }
 
   Result<Planes> decode(const jpeg::JpegFile& file, const plan::Scales& scales,
                         const Context& context, Outcome& outcome) const override try {
-    return decode_planes(file, scales, context, outcome);
+    return attempt(
+        [&](Attempt& now) { return decode_planes(file, scales, context, outcome, now); });
   } catch (const std::bad_alloc&) {
     return fail(StatusCode::kBusy, "no memory to decode");
   }
@@ -69,9 +79,14 @@ class TurboCodec final : public Codec {
     if (pixels > kStreamAbovePixels && plan.encode.max_bytes == 0 && !needs_finish(plan))
       return stream(file, plan, context, out, outcome);
     const auto start = base::Clock::now();
-    PlaneSink planes(resized_sizes(plan));
-    if (auto ok = resample(file, plan, context, planes, outcome); !ok) return ok;
-    const Planes finished = finish(std::move(planes).take(), plan);
+    auto planes = attempt([&](Attempt& now) -> Result<Planes> {
+      PlaneSink sink(resized_sizes(plan));
+      auto ok = resample(file, plan, context, sink, outcome, now);
+      if (!ok) return fail(ok.error());
+      return std::move(sink).take();
+    });
+    if (!planes) return fail(planes.error());
+    const Planes finished = finish(std::move(*planes), plan);
     outcome.decode_resample_us = base::elapsed_us(start);
     return encode(finished, plan.encode, context, out, outcome);
   } catch (const std::bad_alloc&) {
@@ -79,11 +94,22 @@ class TurboCodec final : public Codec {
   }
 
  private:
+  /// Runs `call` with the entropy decoder of choice and, where the data proves to be damaged, again
+  /// from the start with libjpeg's.
+  template <typename Call>
+  std::invoke_result_t<Call, Attempt&> attempt(const Call& call) const {
+    Attempt first{entropy_};
+    auto result = call(first);
+    if (!first.gave_up) return result;
+    Attempt second{EntropyDecoder::kLibjpeg};
+    return call(second);
+  }
+
   static Result<Planes> decode_planes(const jpeg::JpegFile& file, const plan::Scales& scales,
-                                      const Context& context, Outcome& outcome) {
+                                      const Context& context, Outcome& outcome, Attempt& now) {
     std::vector<int> wanted(static_cast<std::size_t>(file.frame.component_count));
     std::iota(wanted.begin(), wanted.end(), 0);
-    auto decoder = Decoder::open(file, scales, wanted, context);
+    auto decoder = Decoder::open(file, scales, wanted, context, now.entropy);
     if (!decoder) return fail(decoder.error());
     Sizes sizes;
     for (const int c : wanted) {
@@ -95,6 +121,7 @@ class TurboCodec final : public Codec {
     PlaneSink sink(sizes);
     for (;;) {
       const auto more = (*decoder)->read();
+      now.gave_up = (*decoder)->gave_up();
       if (!more) return fail(more.error());
       if (!*more) break;
       for (const int c : wanted)
@@ -108,27 +135,32 @@ class TurboCodec final : public Codec {
   Result<void> stream(const jpeg::JpegFile& file, const plan::Plan& plan, const Context& context,
                       std::vector<std::uint8_t>& out, Outcome& outcome) const {
     const auto start = base::Clock::now();
-    auto encoder = Encoder::open(plan.encode, context, out);
-    if (!encoder) return fail(encoder.error());
-    if (auto ok = resample(file, plan, context, **encoder, outcome); !ok) return ok;
+    const std::size_t head = out.size();
+    auto done = attempt([&](Attempt& now) -> Result<void> {
+      out.resize(head);
+      auto encoder = Encoder::open(plan.encode, context, out);
+      if (!encoder) return fail(encoder.error());
+      if (auto ok = resample(file, plan, context, **encoder, outcome, now); !ok) return ok;
+      return (*encoder)->finish();
+    });
     outcome.quality = plan.encode.quality;
-    auto done = (*encoder)->finish();
     outcome.decode_resample_us = base::elapsed_us(start);
     return done;
   }
 
   Result<void> resample(const jpeg::JpegFile& file, const plan::Plan& plan, const Context& context,
-                        RowSink& sink, Outcome& outcome) const {
+                        RowSink& sink, Outcome& outcome, Attempt& now) const {
     if (plan.color_path == plan::ColorPath::kPlanar)
-      return resample_planes(file, plan, context, sink, outcome);
+      return resample_planes(file, plan, context, sink, outcome, now);
     if (context.converter == nullptr)
       return fail(StatusCode::kInternal, "the plan converts colour, but no converter was given");
     ConvertSink convert(plan, *context.converter, sink);
-    return resample_planes(file, plan, context, convert, outcome);
+    return resample_planes(file, plan, context, convert, outcome, now);
   }
 
   Result<void> resample_planes(const jpeg::JpegFile& file, const plan::Plan& plan,
-                               const Context& context, RowSink& sink, Outcome& outcome) const {
+                               const Context& context, RowSink& sink, Outcome& outcome,
+                               Attempt& now) const {
     std::vector<RowResampler> resamplers;
     std::vector<int> wanted;
     for (int i = 0; i < plan.plane_count; ++i) {
@@ -137,7 +169,7 @@ class TurboCodec final : public Codec {
                               filters_.get(plan.kernel, plane.y));
       wanted.push_back(plane.component);
     }
-    auto decoder = Decoder::open(file, plan.scales, wanted, context);
+    auto decoder = Decoder::open(file, plan.scales, wanted, context, now.entropy);
     if (!decoder) return fail(decoder.error());
     const auto all_done = [&] {
       return std::all_of(resamplers.begin(), resamplers.end(),
@@ -146,12 +178,16 @@ class TurboCodec final : public Codec {
     // Strict reading goes to the end: a fault below the part in use is a fault.
     while (context.strict || !all_done()) {
       const auto more = (*decoder)->read();
+      now.gave_up = (*decoder)->gave_up();
       if (!more) return fail(more.error());
       if (!*more) break;
       for (std::size_t i = 0; i < resamplers.size(); ++i)
         for (const std::uint8_t* row : (*decoder)->band(wanted[i]).rows)
           resamplers[i].push(row, sink);
     }
+    const auto finished = (*decoder)->finish();
+    now.gave_up = (*decoder)->gave_up();
+    if (!finished) return finished;
     append(outcome.warnings, (*decoder)->warnings());
     if (!all_done())
       return fail(StatusCode::kInternal, "the decoder delivered fewer rows than planned");
@@ -227,11 +263,16 @@ class TurboCodec final : public Codec {
     return {};
   }
 
+  EntropyDecoder entropy_;
   mutable FilterCache filters_;
 };
 
 }  // namespace
 
-std::unique_ptr<Codec> make_turbo_codec() { return std::make_unique<TurboCodec>(); }
+std::unique_ptr<Codec> make_turbo_codec() { return make_turbo_codec_with(EntropyDecoder::kOwn); }
+
+std::unique_ptr<Codec> make_turbo_codec_with(EntropyDecoder entropy) {
+  return std::make_unique<TurboCodec>(entropy);
+}
 
 }  // namespace framewire::codec

@@ -1,0 +1,54 @@
+// Huffman decoding of runs of blocks, sequential and progressive: the loops that the time goes to.
+//
+// Source: ITU-T T.81 F.2.2 (sequential), G.1.2 and G.2 (progressive). Every function gives up, with
+// false, on anything that a clean file does not have; what was written by then is worth nothing.
+// Beyond the end of the data they read zeros; the caller asks EntropyBits::overrun().
+#pragma once
+
+#include <codec/turbo/coefficient_block.hpp>
+#include <codec/turbo/entropy_bits.hpp>
+#include <codec/turbo/symbol_tables.hpp>
+#include <span>
+
+namespace framewire::codec::turbo {
+
+/// One of the blocks that make up an MCU, in the first MCU of a run.
+struct McuBlock {
+  CoefficientBlock* block = nullptr;
+  int stride_blocks = 1;               ///< to the same block of the next MCU
+  std::int32_t* prediction = nullptr;  ///< DC of the component's block before
+  const DcTable* dc = nullptr;
+  const AcTable* ac = nullptr;
+};
+
+/// What an AC scan of a progressive file sends, and its run of blocks without coefficients.
+struct AcScan {
+  int first = 1;  ///< Ss
+  int last = 63;  ///< Se
+  const AcTable* table = nullptr;
+  std::int32_t end_of_band_run = 0;  ///< blocks still to come for which nothing is coded
+};
+
+/// Coefficients of one component's blocks, with what earlier scans left there.
+struct AcRun {
+  CoefficientBlock* blocks = nullptr;  ///< [count]
+  std::uint64_t* nonzero = nullptr;    ///< [count]: bit k is set where the k-th coefficient sent is
+  int count = 0;
+};
+
+/// All coefficients of `mcu_count` MCUs. Blocks must be zero.
+[[nodiscard]] bool decode_sequential(EntropyBits& stream, std::span<const McuBlock> mcu,
+                                     int mcu_count);
+
+/// DC of a progressive file: first scan, and one more bit.
+/// @param low_bit  Al
+[[nodiscard]] bool decode_dc_first(EntropyBits& stream, std::span<const McuBlock> mcu,
+                                   int mcu_count, int low_bit);
+void decode_dc_refinement(EntropyBits& stream, std::span<const McuBlock> mcu, int mcu_count,
+                          int low_bit);
+
+/// A band of AC coefficients: first scan, and one more bit.
+[[nodiscard]] bool decode_ac_first(EntropyBits& stream, AcScan& scan, const AcRun& run);
+[[nodiscard]] bool decode_ac_refinement(EntropyBits& stream, AcScan& scan, const AcRun& run);
+
+}  // namespace framewire::codec::turbo

@@ -1,0 +1,103 @@
+// Bits from the entropy-coded bytes of a clean file, many at a time.
+//
+// Source: ITU-T T.81 F.2.2.5 (stuffing). The refill that reads eight bytes whatever is left is
+// "variant 4" of F. Giesen, "Reading bits in far too many ways", 2018.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+namespace framewire::codec::turbo {
+
+/// A position in entropy-coded bytes. Reading never passes a marker or the end: zeros follow, and
+/// overrun() tells afterwards. Small and copied into locals by the decoding loops, so that it lives
+/// in registers there.
+class EntropyBits {
+ public:
+  /// Bits that every refill() makes available.
+  static constexpr int kRefilled = 56;
+
+  EntropyBits() = default;
+  EntropyBits(const std::uint8_t* begin, const std::uint8_t* end) : at_(begin), end_(end) {}
+
+  /// Makes at least kRefilled bits available.
+  void refill() {
+    if (end_ - at_ >= 8) {
+      const std::uint64_t word = load(at_);
+      const std::uint64_t inverse = ~word;
+      // A byte of the inverse is zero where the word has 0xFF, which needs a closer look.
+      const bool has_ff = ((inverse - 0x0101010101010101u) & word & 0x8080808080808080u) != 0;
+      if (!has_ff) [[likely]] {
+        window_ |= word >> count_;
+        at_ += (63 - count_) >> 3;
+        count_ |= kRefilled;
+        return;
+      }
+    }
+    *this = refill_by_byte(*this);
+  }
+  void need(int bits) {
+    if (count_ < bits) refill();
+  }
+
+  /// The next `bits` bits, 1 to 32, right-aligned. They must be available, as for drop().
+  [[nodiscard]] std::uint32_t peek(int bits) const {
+    return static_cast<std::uint32_t>(window_ >> (64 - bits));
+  }
+  void drop(int bits) {
+    window_ <<= bits;
+    count_ -= bits;
+  }
+  [[nodiscard]] std::uint32_t take(int bits) {
+    const std::uint32_t value = peek(bits);
+    drop(bits);
+    return value;
+  }
+
+  /// Whether more bits were used than there are.
+  [[nodiscard]] bool overrun() const { return padding_ > count_; }
+  /// The marker at which the data ends, if all whole bytes before it are used; null otherwise.
+  [[nodiscard]] const std::uint8_t* end_of_data() const {
+    const std::int64_t unread = count_ - padding_;
+    const bool at_marker = at_ == end_ || (end_ - at_ >= 2 && at_[0] == 0xFF && at_[1] != 0);
+    return unread >= 0 && unread < 8 && at_marker ? at_ : nullptr;
+  }
+
+ private:
+  static std::uint64_t load(const std::uint8_t* at) {
+    std::uint64_t word;
+    std::memcpy(&word, at, sizeof(word));
+    if constexpr (std::endian::native == std::endian::little) word = __builtin_bswap64(word);
+    return word;
+  }
+
+  /// By value, so that the caller's copy need not have an address.
+  [[gnu::noinline]] static EntropyBits refill_by_byte(EntropyBits bits) {
+    while (bits.count_ < kRefilled) {
+      if (bits.at_ == bits.end_) return padded(bits);
+      const std::uint64_t byte = *bits.at_;
+      if (byte == 0xFF) {
+        if (bits.end_ - bits.at_ < 2 || bits.at_[1] != 0) return padded(bits);
+        ++bits.at_;
+      }
+      ++bits.at_;
+      bits.window_ |= byte << (56 - bits.count_);
+      bits.count_ += 8;
+    }
+    return bits;
+  }
+  static EntropyBits padded(EntropyBits bits) {
+    bits.padding_ += kRefilled - bits.count_;
+    bits.count_ = kRefilled;
+    return bits;
+  }
+
+  const std::uint8_t* at_ = nullptr;  ///< next byte that is not counted in
+  const std::uint8_t* end_ = nullptr;
+  std::uint64_t window_ = 0;  ///< unread bits at the top; below them zeros or bits of the next byte
+  int count_ = 0;             ///< unread bits, padding included
+  std::int64_t padding_ = 0;  ///< zeros appended in all
+};
+
+}  // namespace framewire::codec::turbo

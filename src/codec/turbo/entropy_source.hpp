@@ -1,0 +1,42 @@
+// Coefficients of clean Huffman-coded files by our own decoder, one MCU row after another.
+//
+// Source: ITU-T T.81. The scans of a progressive file only meet in the block that they describe, so
+// each is read by a cursor of its own, and all of them together deliver one MCU row at a time: no
+// more than that row is ever in memory. Measured in docs/decisions/0003-own-entropy-decoder.md.
+#pragma once
+
+#include <codec/turbo/coefficient_band.hpp>
+#include <codec/turbo/scan_cursor.hpp>
+#include <vector>
+
+namespace framewire::codec::turbo {
+
+class EntropySource {
+ public:
+  /// Whether the headers leave nothing for libjpeg to warn about: Huffman-coded, complete, and
+  /// sequential in one scan or progressive. What the data holds shows while reading.
+  [[nodiscard]] static bool accepts(const jpeg::JpegFile& file);
+
+  /// @param file  accepted; must outlive the source
+  explicit EntropySource(const jpeg::JpegFile& file);
+
+  /// Reads the next MCU row, and gives its blocks that belong to the picture to `sink` unless null.
+  /// @return false where the data is not clean: libjpeg must then decode the file from its start
+  [[nodiscard]] bool read(BlockSink* sink);
+
+ private:
+  [[nodiscard]] bool read_in_parts(BlockSink* sink);
+  [[nodiscard]] bool read_all_scans();
+  void give_part(BlockSink& sink, int row, std::int32_t mcu, std::int32_t count);
+  void give(BlockSink& sink, std::size_t component, int row, std::int32_t column,
+            std::int32_t count);
+
+  const jpeg::FrameHeader& frame_;
+  bool progressive_;
+  std::int32_t part_mcus_;  ///< how many MCUs of a row the band holds
+  CoefficientBand band_;
+  std::vector<ScanCursor> cursors_;
+  std::int32_t next_row_ = 0;
+};
+
+}  // namespace framewire::codec::turbo

@@ -1,0 +1,57 @@
+// A place in one scan's entropy-coded data, moved forward MCU by MCU.
+#pragma once
+
+#include <array>
+#include <codec/turbo/block_decoding.hpp>
+#include <codec/turbo/coefficient_band.hpp>
+#include <jpeg/types.hpp>
+#include <memory>
+#include <span>
+
+namespace framewire::codec::turbo {
+
+/// Every scan of a file can have a cursor of its own, so that all of them deliver the same MCU row
+/// before any goes on to the next.
+class ScanCursor {
+ public:
+  /// @param file  must outlive the cursor; the scan's tables must exist
+  ScanCursor(const jpeg::JpegFile& file, const jpeg::Scan& scan);
+
+  /// Whether an MCU is one block of one component, not a group of several components.
+  [[nodiscard]] bool single() const noexcept { return scan_->component_count == 1; }
+  /// MCUs in each row of MCUs: of blocks, where single().
+  [[nodiscard]] std::int32_t mcus_in_row() const noexcept { return mcus_in_row_; }
+  /// Rows of MCUs of this scan in MCU row `band` of the frame.
+  [[nodiscard]] int rows_in_band(std::int32_t band) const;
+
+  /// Adds what the next `mcu_count` MCUs say to the first columns of the band.
+  /// @param row  within the band; 0 unless single()
+  /// @return false where the data is not clean
+  [[nodiscard]] bool read(CoefficientBand& band, int row, std::int32_t mcu_count);
+
+  /// Whether the data ends where the last MCU does.
+  [[nodiscard]] bool finished() const;
+
+ private:
+  void take_tables(const jpeg::JpegFile& file);
+  [[nodiscard]] bool restart();
+  [[nodiscard]] bool read_run(CoefficientBand& band, int row, std::int32_t first, int count);
+  [[nodiscard]] std::span<const McuBlock> locate(CoefficientBand& band, int row,
+                                                 std::int32_t first);
+
+  const jpeg::Scan* scan_;
+  const jpeg::FrameHeader* frame_;
+  bool progressive_;
+  std::int32_t mcus_in_row_ = 0;
+  const std::uint8_t* end_ = nullptr;
+  EntropyBits bits_;
+  std::int32_t until_restart_ = 0;  ///< MCUs; meaningless without an interval
+  int next_restart_ = 0;            ///< n of the RSTn to come
+  AcScan ac_scan_;
+  std::array<std::int32_t, jpeg::kMaxComponents> predictions_{};
+  std::array<std::shared_ptr<const DcTable>, jpeg::kMaxComponents> dc_;
+  std::array<std::shared_ptr<const AcTable>, jpeg::kMaxComponents> ac_;
+  std::array<McuBlock, 10> mcu_{};  ///< T.81 B.2.3: at most ten blocks
+};
+
+}  // namespace framewire::codec::turbo

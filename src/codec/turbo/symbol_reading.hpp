@@ -1,0 +1,80 @@
+// One symbol at a time from EntropyBits, by way of the look-up tables.
+#pragma once
+
+#include <codec/turbo/entropy_bits.hpp>
+#include <codec/turbo/symbol_tables.hpp>
+#include <jpeg/zigzag.hpp>
+
+namespace framewire::codec::turbo {
+
+/// Bits of the longest code and of the longest value behind it.
+inline constexpr int kMaxAcBits = jpeg::kMaxCodeBits + 15;
+inline constexpr int kMaxDcBits = jpeg::kMaxCodeBits + kMaxDcCategory;
+
+/// jpeg::kNaturalOrder, with room for a run that leaves the block before anyone has checked it.
+inline constexpr std::array<std::uint8_t, 80> kNaturalOrderPadded = [] {
+  std::array<std::uint8_t, 80> order{};
+  order.fill(63);
+  for (std::size_t k = 0; k < jpeg::kNaturalOrder.size(); ++k) order[k] = jpeg::kNaturalOrder[k];
+  return order;
+}();
+
+struct LongSymbol {
+  EntropyBits bits;
+  int symbol;
+};
+/// A code of any length. Bits by value, so that those of the loops need not have an address.
+[[gnu::noinline]] inline LongSymbol read_long_symbol(EntropyBits bits,
+                                                     const jpeg::HuffmanDecodeTable& codes) {
+  const int symbol = jpeg::decode_symbol(bits, codes);
+  return {bits, symbol};
+}
+
+[[gnu::always_inline]] inline std::int32_t take_value(EntropyBits& bits, int size) {
+  return size == 0 ? 0 : jpeg::extend(bits.take(size), size);
+}
+
+/// What a code without its value means; sizes below 0 are bad codes.
+struct AcSymbol {
+  int size;
+  int advance;
+};
+
+/// The symbol whose look-up gave `entry` without a value; its code is consumed.
+[[gnu::always_inline]] inline AcSymbol read_ac_symbol(EntropyBits& bits, const AcTable& table,
+                                                      SymbolEntry entry) {
+  if (entry.length() != 0) [[likely]] {
+    bits.drop(entry.length());
+    return {entry.size(), entry.advance()};
+  }
+  const LongSymbol found = read_long_symbol(bits, table.codes);
+  bits = found.bits;
+  const int size = found.symbol & 15;
+  if (found.symbol < 0 || size > table.max_size) return {-1, 0};
+  return {size, (found.symbol >> 4) + 1};
+}
+
+/// Reads a DC difference and adds it to `prediction`. @return false for a bad code or size
+[[gnu::always_inline]] inline bool read_dc(EntropyBits& bits, const DcTable& table,
+                                           std::int32_t& prediction) {
+  bits.need(kMaxDcBits);
+  const SymbolEntry entry = table.lookup[bits.peek(kLookupBits)];
+  if (entry.length() != 0) [[likely]] {
+    bits.drop(entry.length());
+    prediction += entry.value();
+    return true;
+  }
+  const LongSymbol found = read_long_symbol(bits, table.codes);
+  bits = found.bits;
+  if (found.symbol < 0 || found.symbol > kMaxDcCategory) return false;
+  prediction += take_value(bits, found.symbol);
+  return true;
+}
+
+/// Whether a DC value, shifted by Al, is one that 16 bits hold.
+[[gnu::always_inline]] inline bool dc_fits(std::int32_t value, int low_bit) {
+  const std::int32_t bound = 1 << (15 - low_bit);
+  return value >= -bound && value < bound;
+}
+
+}  // namespace framewire::codec::turbo

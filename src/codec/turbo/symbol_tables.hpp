@@ -1,0 +1,59 @@
+// Huffman tables that give a whole coefficient (run, length and value) by one look-up.
+//
+// Source: ITU-T T.81 F.2.2.1 and F.2.2.2 (symbols), F.2.2.3 (codes). Most codes and their
+// additional bits fit into ten bits together, so that one entry answers for both; measured in
+// docs/decisions/0003-own-entropy-decoder.md.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <jpeg/huffman.hpp>
+
+namespace framewire::codec::turbo {
+
+inline constexpr int kLookupBits = 10;
+inline constexpr int kMaxDcCategory = 11;  ///< of 8-bit samples (T.81 table F.1)
+
+/// What the next bits mean, packed: value in the high half, then size, advance and length.
+class SymbolEntry {
+ public:
+  constexpr SymbolEntry() = default;
+  constexpr SymbolEntry(std::int32_t value, int size, int advance, int length)
+      : bits_(static_cast<std::uint32_t>(value) << 16 | static_cast<std::uint32_t>(size) << 10 |
+              static_cast<std::uint32_t>(advance) << 5 | static_cast<std::uint32_t>(length)) {}
+
+  /// The coefficient, additional bits included; 0: there is none, or it did not fit.
+  [[nodiscard]] constexpr std::int32_t value() const {
+    return static_cast<std::int32_t>(bits_) >> 16;
+  }
+  /// SSSS where value() is 0: additional bits still to be read.
+  [[nodiscard]] constexpr int size() const { return static_cast<int>(bits_ >> 10 & 15); }
+  /// RRRR + 1: from the coefficient before to this one.
+  [[nodiscard]] constexpr int advance() const { return static_cast<int>(bits_ >> 5 & 31); }
+  /// Bits that the entry answers for; 0: the code is longer than the look-up, or no good.
+  [[nodiscard]] constexpr int length() const { return static_cast<int>(bits_ & 31); }
+
+ private:
+  std::uint32_t bits_ = 0;
+};
+
+struct AcTable {
+  std::array<SymbolEntry, 1 << kLookupBits> lookup;
+  jpeg::HuffmanDecodeTable codes;
+  int low_bit = 0;   ///< Al: values come shifted by it
+  int max_size = 0;  ///< the largest SSSS of which every value fits into 16 bits
+};
+
+/// Here value() is the difference, which may be 0; length() is 0 also where it did not fit.
+struct DcTable {
+  std::array<SymbolEntry, 1 << kLookupBits> lookup;
+  jpeg::HuffmanDecodeTable codes;
+};
+
+/// @param table       jpeg::is_valid()
+/// @param low_bit     Al; 0 for sequential scans
+/// @param refinement  sizes above 1 count as bad codes (T.81 G.1.2.3)
+[[nodiscard]] AcTable make_ac_table(const jpeg::HuffmanTable& table, int low_bit, bool refinement);
+[[nodiscard]] DcTable make_dc_table(const jpeg::HuffmanTable& table);
+
+}  // namespace framewire::codec::turbo
