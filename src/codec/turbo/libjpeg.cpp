@@ -72,6 +72,8 @@ void ErrorHandler::on_message(j_common_ptr cinfo, int level) {
   const int code = cinfo->err->msg_code;
   const auto begin = handler.warning_codes_.begin();
   const auto end = begin + handler.kept_;
+  // Where the file ends, so does its data: that is one thing to say, not two.
+  if (code == JWRN_HIT_MARKER && std::find(begin, end, JWRN_JPEG_EOF) != end) return;
   if (handler.kept_ == kKeptWarnings || std::find(begin, end, code) != end) return;
   handler.warning_codes_[static_cast<std::size_t>(handler.kept_)] = code;
   cinfo->err->format_message(cinfo, handler.warning_text_[handler.kept_]);
