@@ -4,7 +4,8 @@
 //   gpu_transcode stages BATCH FILE…     one batch at a time on one stream, µs an image by stage
 //   gpu_transcode rate BATCH THREADS SECONDS FILE…   images/s, host bytes to host bytes; parsing,
 //                                        planning, gathering and both copies are inside the timing
-// Options before the mode: --size WxH, --decode (planes in device memory, no output), --quality N,
+// Options before the mode: --size WxH, --decode (planes in device memory, no output; with
+// --scale 8|4|2|1), --quality N,
 // --write FOLDER (outputs of check).
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include <base/clock.hpp>
 #include <codec/cuda/output_header.hpp>
 #include <codec/cuda/transcoder.hpp>
+#include <codec/reference/reference_codec.hpp>
 #include <codec/turbo/turbo_codec.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -33,6 +35,7 @@ using codec::cuda::Transcoder;
 struct Settings {
   ResizeOptions resize;
   bool decode_only = false;
+  int scale = 8;         ///< of decode_only, over 8
   std::string write_to;  ///< folder for the outputs of check; empty: none
   jpeg::ParseDepth depth = jpeg::ParseDepth::kThroughFirst;
 };
@@ -55,6 +58,7 @@ class Batch {
     Entry entry{std::make_unique<jpeg::JpegFile>(std::move(*file)), nullptr};
     Item item;
     item.file = entry.file.get();
+    item.scales.fill(settings.scale);
     if (!settings.decode_only) {
       auto plan = plan::make_plan(*entry.file, settings.resize, {}, false);
       if (!plan) return fail(plan.error());
@@ -131,6 +135,31 @@ double compare_with_cpu(const Item& item, std::span<const std::uint8_t> ours, st
   return lowest;
 }
 
+/// Compares decoded planes with the reference codec's; what differs by more than 1.
+std::string compare_planes(const Transcoder& transcoder, const Item& item, std::size_t image) {
+  static const auto reference = codec::make_reference_codec();
+  codec::Outcome outcome;
+  const auto planes = reference->decode(*item.file, item.scales, codec::Context{}, outcome);
+  if (!planes) return planes.error().to_string();
+  for (std::size_t c = 0; c < planes->planes.size(); ++c) {
+    const codec::Plane& want = planes->planes[c];
+    const codec::cuda::DevicePlane got = transcoder.plane(image, c);
+    const auto width = static_cast<std::size_t>(want.width_px);
+    const auto height = static_cast<std::size_t>(want.height_px);
+    if (got.width_px != width || got.height_px != height)
+      return fmt::format("plane {} is {}x{}, the reference's {}x{}", c, got.width_px, got.height_px,
+                         width, height);
+    Bytes rows(width * height);
+    (void)cudaMemcpy2D(rows.data(), width, got.samples, got.pitch_bytes, width, height,
+                       cudaMemcpyDeviceToHost);
+    for (std::size_t k = 0; k < rows.size(); ++k)
+      if (std::abs(rows[k] - want.samples[k]) > 1)
+        return fmt::format("plane {} sample {},{}: {} instead of {}", c, k % width, k / width,
+                           rows[k], want.samples[k]);
+  }
+  return {};
+}
+
 struct Tally {
   int checked = 0;
   int skipped = 0;
@@ -164,6 +193,7 @@ void check_image(const Transcoder& transcoder, const Item& item, std::size_t i,
         item.plan != nullptr ? static_cast<std::size_t>(item.plan->planes[c].component) : c;
     fault = compare_coefficients(transcoder, i, c, expected[component]);
   }
+  if (fault.empty() && item.plan == nullptr) fault = compare_planes(transcoder, item, i);
   if (fault.empty() && item.plan != nullptr) {
     long complaints = 0;
     const auto output = read_coefficients(result.bytes, fault, complaints);
@@ -311,6 +341,9 @@ int run(std::vector<std::string> args) {
   while (!args.empty() && args[0].starts_with("--")) {
     if (args[0] == "--decode") {
       settings.decode_only = true;
+    } else if (args[0] == "--scale") {
+      settings.scale = std::stoi(args.at(1));
+      args.erase(args.begin());
     } else if (args[0] == "--write") {
       settings.write_to = args.at(1);
       args.erase(args.begin());

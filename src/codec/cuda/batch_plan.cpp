@@ -110,9 +110,16 @@ void BatchPlan::add_scan(const Item& item, const jpeg::Scan& scan,
   coefficient_bytes_ += (bytes + 255) / 256 * 256;
   desc.data_bytes = static_cast<std::uint32_t>(scan.entropy_bytes);
   desc.data = stage(file.bytes.subspan(scan.entropy_offset, scan.entropy_bytes), 16);
+  desc.mcu_columns = planes_of[scan.component[0]].mcu_columns;
+  desc.mcu_rows = mcus / desc.mcu_columns;
+  add_edges(item, scan, desc);
   for (std::size_t i = 0; i < count; ++i) {
     PlaneDesc& plane = planes_of[scan.component[i]];
     plane.coefficients = desc.coefficients;
+    plane.mcu_rows = desc.mcu_rows;
+    plane.right_edge = desc.right_edge;
+    plane.bottom_edge = desc.bottom_edge;
+    plane.edges = desc.edges;
     plane.first_dc = desc.first_dc;
     plane.stored_corner = desc.corner;
     plane.blocks_per_mcu = phase;
@@ -121,6 +128,19 @@ void BatchPlan::add_scan(const Item& item, const jpeg::Scan& scan,
   any_restarts = any_restarts || desc.has_restarts != 0;
   most_pairs = std::max(most_pairs, desc.pair_count);
   scans.push_back(desc);
+}
+
+void BatchPlan::add_edges(const Item& item, const jpeg::Scan& scan, ScanDesc& desc) {
+  if (desc.corner == 8) return;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(scan.component_count); ++i) {
+    const jpeg::Component& component = item.file->frame.components[scan.component[i]];
+    if (component.width_px % 8 != 0) desc.right_edge = 1;
+    if (component.height_px % 8 != 0) desc.bottom_edge = 1;
+  }
+  desc.edges = edge_bytes_;
+  const std::uint64_t mcus = std::uint64_t{desc.right_edge} * desc.mcu_rows +
+                             std::uint64_t{desc.bottom_edge} * desc.mcu_columns;
+  edge_bytes_ += mcus * desc.blocks_per_mcu * 128;
 }
 
 void BatchPlan::add_entropy_tiles(ScanDesc& desc) {
@@ -184,6 +204,12 @@ void BatchPlan::add_planes(const Item& item, const std::array<PlaneDesc, 4>& pla
     for (std::uint32_t k = 0; k * kBlocksPerTile < blocks; ++k)
       plane_tiles[corner_index(plane.corner)].push_back(
           {static_cast<std::uint32_t>(planes.size()), k});
+    plane.valid_x = static_cast<std::uint32_t>((component.width_px - 1) % 8 + 1);
+    plane.valid_y = static_cast<std::uint32_t>((component.height_px - 1) % 8 + 1);
+    const std::uint32_t edges = (plane.valid_x != 8 ? plane.height_blocks : 0) +
+                                (plane.valid_y != 8 ? plane.width_blocks : 0);
+    for (std::uint32_t k = 0; plane.corner != 8 && k * kBlocksPerTile < edges; ++k)
+      edge_tiles.push_back({static_cast<std::uint32_t>(planes.size()), k});
     planes.push_back(plane);
   }
 }

@@ -35,10 +35,11 @@ struct Item {
 /// Offsets of the parts of a batch's device memory; the first `upload_bytes` mirror host memory.
 struct BatchOffsets {
   std::uint64_t scans, planes, filters, resamples, encodes;
-  std::uint64_t entropy_tiles, sync_tiles, write_tiles, plane_tiles, resample_tiles, encode_tiles;
-  std::uint64_t canonical, codes, reciprocals;
+  std::uint64_t entropy_tiles, sync_tiles, write_tiles, plane_tiles, edge_tiles, resample_tiles,
+      encode_tiles;
+  std::uint64_t canonical, codes, reciprocals, edge_basis;
   std::uint64_t upload_bytes;
-  std::uint64_t status, dc, zeroed_bytes;  ///< one range, zeroed for each batch
+  std::uint64_t status, dc, edges, zeroed_bytes;  ///< one range, zeroed for each batch
   std::uint64_t coefficients, heads;
   std::uint64_t scan_end, columns, lengths, entries, exits, blocks, segment_of;
   std::uint64_t segment_start, segment_first, pairs;
@@ -79,6 +80,7 @@ class BatchPlan {
   std::array<std::vector<Tile>, 2>
       write_tiles;  ///< of scans with full blocks, with reduced corners
   std::array<std::vector<Tile>, 4> plane_tiles;  ///< for corners 1, 2, 4, 8
+  std::vector<Tile> edge_tiles;
   std::vector<Tile> resample_tiles;
   std::vector<Tile> encode_tiles;
   std::uint32_t most_pairs = 1;
@@ -98,6 +100,7 @@ class BatchPlan {
   };
 
   void add_scan(const Item& item, const jpeg::Scan& scan, std::array<PlaneDesc, 4>& planes_of);
+  void add_edges(const Item& item, const jpeg::Scan& scan, ScanDesc& desc);
   void add_entropy_tiles(ScanDesc& desc);
   std::uint32_t table_pair(const jpeg::JpegFile& file, const jpeg::Scan& scan, int position);
   void add_planes(const Item& item, const std::array<PlaneDesc, 4>& planes_of);
@@ -122,6 +125,8 @@ class BatchPlan {
   std::map<const std::uint8_t*, std::uint64_t> headers_;
   std::uint64_t data_bytes_ = 0;
   std::uint64_t coefficient_bytes_ = 0;
+  std::uint64_t edge_bytes_ = 0;
+  std::vector<float> edge_basis_;  ///< BatchView::edge_basis, made once
   std::uint64_t sample_bytes_ = 0;
   std::uint64_t raw_bytes_ = 0;
   std::uint64_t stuffed_bytes_ = 0;

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <jpeg/huffman.hpp>
 #include <jpeg/writer.hpp>
+#include <transform/dct.hpp>
 
 namespace framewire::codec::cuda {
 namespace {
@@ -29,9 +30,22 @@ std::uint32_t rows_of_tiles(const DownFilter& filter, std::uint32_t height) {
   return most;
 }
 
+template <int N>
+void append_basis(std::vector<float>& out) {
+  for (int valid = 1; valid <= 8; ++valid) {
+    const transform::DctBasis<N> basis = transform::make_corner_basis<N>(valid);
+    for (int x = 0; x < 4; ++x)
+      for (int u = 0; u < 8; ++u)
+        out.push_back(x < N ? static_cast<float>(basis.at[x % N][u]) : 0.f);
+  }
+}
+
 }  // namespace
 
 BatchPlan::BatchPlan() {
+  append_basis<1>(edge_basis_);
+  append_basis<2>(edge_basis_);
+  append_basis<4>(edge_basis_);
   for (int slot = 0; slot < 2; ++slot)
     for (const jpeg::TableClass table_class : {jpeg::TableClass::kDc, jpeg::TableClass::kAc}) {
       const jpeg::HuffmanEncodeTable table =
@@ -175,13 +189,13 @@ void BatchPlan::clear() {
   any_restarts = false;
   output_bytes = 0;
   const auto empty = [](auto&... lists) { (lists.clear(), ...); };
-  empty(scans, planes, first_plane, resamples, encodes, entropy_tiles, sync_tiles, resample_tiles,
-        encode_tiles, canonical, filters_, packed_, pair_index_, reciprocals_, quantiser_index_,
-        copies_, headers_);
+  empty(scans, planes, first_plane, resamples, encodes, entropy_tiles, sync_tiles, edge_tiles,
+        resample_tiles, encode_tiles, canonical, filters_, packed_, pair_index_, reciprocals_,
+        quantiser_index_, copies_, headers_);
   for (auto& list : write_tiles) list.clear();
   for (auto& list : plane_tiles) list.clear();
   offsets_ = {};
-  coefficient_bytes_ = 0;
+  coefficient_bytes_ = edge_bytes_ = 0;
   data_bytes_ = sample_bytes_ = raw_bytes_ = stuffed_bytes_ = 0;
   subsequences_ = dc_blocks_ = segments_ = output_blocks_ = output_segments_ = 0;
 }
@@ -199,17 +213,20 @@ void BatchPlan::place_upload(gpu::Layout& layout) {
   std::size_t tiles = 0;
   for (const auto& list : plane_tiles) tiles += list.size();
   o.plane_tiles = layout.add_array<Tile>(tiles);
+  o.edge_tiles = layout.add_array<Tile>(edge_tiles.size());
   o.resample_tiles = layout.add_array<Tile>(resample_tiles.size());
   o.encode_tiles = layout.add_array<Tile>(encode_tiles.size());
   o.canonical = layout.add_array<CanonicalCode>(canonical.size());
   o.codes = layout.add_array<std::uint32_t>(codes_.size());
   o.reciprocals = layout.add_array<float>(reciprocals_.size());
+  o.edge_basis = layout.add_array<float>(edge_basis_.size());
 }
 
 void BatchPlan::place_scratch(gpu::Layout& layout) {
   BatchOffsets& o = offsets_;
   o.status = layout.add_array<std::uint32_t>(images);
   o.dc = layout.add_array<std::int16_t>(dc_blocks_);
+  o.edges = layout.add(edge_bytes_);
   o.zeroed_bytes = layout.bytes() - o.status;
   o.coefficients = layout.add(coefficient_bytes_);
   o.heads = layout.add(std::uint64_t{subsequences_} * (write_tiles[0].empty() ? 32 : 128));
@@ -246,9 +263,11 @@ void BatchPlan::finish() {
   for (ScanDesc& scan : scans) {
     scan.data += data;
     scan.coefficients += offsets_.coefficients;
+    scan.edges += offsets_.edges;
   }
   for (PlaneDesc& plane : planes) {
     plane.coefficients += offsets_.coefficients;
+    plane.edges += offsets_.edges;
     plane.samples += samples;
   }
   for (ResampleDesc& resample : resamples) resample.source += samples, resample.target += samples;
@@ -278,6 +297,8 @@ void BatchPlan::write(std::uint8_t* staging) const {
     put(tiles, as_bytes(list));
     tiles += list.size() * sizeof(Tile);
   }
+  put(offsets_.edge_tiles, as_bytes(edge_tiles));
+  put(offsets_.edge_basis, as_bytes(edge_basis_));
   put(offsets_.resample_tiles, as_bytes(resample_tiles));
   put(offsets_.encode_tiles, as_bytes(encode_tiles));
   put(offsets_.canonical, as_bytes(canonical));
@@ -317,6 +338,7 @@ BatchView BatchPlan::view(std::uint8_t* base) const {
   at(v.bit_counts, o.bit_counts);
   at(v.segment_bytes, o.segment_bytes);
   at(v.reciprocals, o.reciprocals);
+  at(v.edge_basis, o.edge_basis);
   at(v.codes, o.codes);
   at(v.records, o.records);
   return v;

@@ -15,6 +15,42 @@ namespace framewire::codec::cuda {
 namespace {
 
 constexpr std::uint8_t kOutsideCorner = 255;
+/// Finds the blocks that are kept whole besides their corner.
+struct EdgeFinder {
+  const ScanDesc* scan;
+  std::uint8_t* base;
+  std::uint32_t next = 0;  ///< before this block there is nothing to find
+
+  /// Where to keep a block; null for most. Costs a division only near an edge.
+  __device__ std::int16_t* find(std::uint32_t block) {
+    if (block < next) return nullptr;
+    const std::uint32_t mcu = block / scan->blocks_per_mcu;
+    const std::uint32_t y = mcu / scan->mcu_columns;
+    const std::uint32_t x = mcu - y * scan->mcu_columns;
+    const bool right = scan->right_edge != 0 && x + 1 == scan->mcu_columns;
+    const bool bottom = scan->bottom_edge != 0 && y + 1 == scan->mcu_rows;
+    if (right || bottom) {
+      const std::uint32_t slot =
+          edge_slot(scan->right_edge, scan->mcu_columns, scan->mcu_rows, scan->blocks_per_mcu, x, y,
+                    block - mcu * scan->blocks_per_mcu);
+      return reinterpret_cast<std::int16_t*>(base + scan->edges) +
+             static_cast<std::uint64_t>(slot) * 64;
+    }
+    const std::uint32_t row_end = (y + 1) * scan->mcu_columns - 1;
+    const std::uint32_t bottom_row = (scan->mcu_rows - 1) * scan->mcu_columns;
+    next = scan->right_edge != 0    ? row_end * scan->blocks_per_mcu
+           : scan->bottom_edge != 0 ? bottom_row * scan->blocks_per_mcu
+                                    : 0xFFFFFFFFu;
+    return nullptr;
+  }
+};
+
+/// Where each zig-zag index goes: in the corner, or kOutsideCorner; and in a whole block.
+struct Positions {
+  std::uint8_t corner[64];
+  std::uint8_t natural[64];
+};
+
 /// Collects a block's corner in shared memory and stores it whole.
 /// @tparam kQuads  16-byte pieces of the largest corner: 2 for 4×4, 8 for 8×8
 template <int kQuads>
@@ -22,25 +58,33 @@ struct CornerSink {
   uint4* own;  ///< shared, kQuads of this thread, zero between blocks
   std::uint8_t* coefficients;
   std::int16_t* dc;
-  const std::uint8_t* positions;  ///< [64] place of each zig-zag index in the corner
-  uint4* head;                    ///< where the rest of a block goes that another thread began
+  const Positions* positions;
+  uint4* head;  ///< where the rest of a block goes that another thread began
   std::uint32_t corner_bytes;
+  std::uint32_t last_index;  ///< the last zig-zag index inside the corner
+  EdgeFinder edges;
   uint4* target = nullptr;
   std::int16_t* block_dc = nullptr;
+  std::int16_t* whole = nullptr;
 
-  __device__ void begin(std::uint32_t block, bool continued) {
+  __device__ std::uint32_t begin(std::uint32_t block, bool continued) {
     block_dc = dc + block;
     target = continued ? head
                        : reinterpret_cast<uint4*>(coefficients +
                                                   static_cast<std::uint64_t>(block) * corner_bytes);
+    if constexpr (kQuads == 8) return 63;
+    whole = edges.find(block);
+    return whole != nullptr ? 63 : last_index;
   }
   __device__ void put(std::uint32_t index, std::int32_t value) const {
-    const std::uint8_t position = positions[index & 63];
+    const std::uint8_t position = positions->corner[index & 63];
     if (index == 0) {
       *block_dc = static_cast<std::int16_t>(value);
     } else if (position != kOutsideCorner) {
       reinterpret_cast<std::int16_t*>(own)[position] = static_cast<std::int16_t>(value);
     }
+    if (kQuads != 8 && whole != nullptr)
+      whole[positions->natural[index & 63]] = static_cast<std::int16_t>(value);
   }
   __device__ void end() const {
     if (corner_bytes == kQuads * 16 || target == head) {
@@ -54,14 +98,15 @@ struct CornerSink {
   }
 };
 
-/// Fills the table of corner positions; returns the last zig-zag index that lies inside.
-__device__ std::uint32_t load_positions(std::uint32_t corner, std::uint8_t* positions) {
+/// Fills the tables of positions; returns the last zig-zag index inside the corner.
+__device__ std::uint32_t load_positions(std::uint32_t corner, Positions& positions) {
   if (threadIdx.x < 64) {
     const std::uint32_t natural = natural_position(threadIdx.x);
     const std::uint32_t u = natural & 7;
     const std::uint32_t v = natural >> 3;
-    positions[threadIdx.x] =
+    positions.corner[threadIdx.x] =
         static_cast<std::uint8_t>(u < corner && v < corner ? v * corner + u : kOutsideCorner);
+    positions.natural[threadIdx.x] = static_cast<std::uint8_t>(natural);
   }
   return corner == 8 ? 63 : corner == 4 ? 24 : corner == 2 ? 4 : 0;
 }
@@ -113,7 +158,7 @@ template <int kQuads>
 __global__ void __launch_bounds__(kSpanThreads)
     write_coefficients_kernel(BatchView batch, const Tile* tiles, const TablePair* pairs) {
   extern __shared__ uint4 dynamic[];
-  __shared__ std::uint8_t positions[64];
+  __shared__ Positions positions;
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];
   if (batch.status[scan.image] != 0) return;
@@ -131,12 +176,14 @@ __global__ void __launch_bounds__(kSpanThreads)
   CornerSink<kQuads> sink{own,
                           batch.base + scan.coefficients,
                           batch.dc + scan.first_dc,
-                          positions,
+                          &positions,
                           batch.heads + static_cast<std::uint64_t>(s) * kQuads,
-                          scan.corner * scan.corner * 2};
+                          scan.corner * scan.corner * 2,
+                          last_index,
+                          {&scan, batch.base}};
   const WriteResult result =
       write_span(column_of(batch, s), tables, scan.slots, scan.blocks_per_mcu, span.length,
-                 span.state, span.first_block, span.block_end, last_index, sink);
+                 span.state, span.first_block, span.block_end, sink);
   std::uint32_t faults = result.bad ? kBadCode : 0;
   if (span.first_block < span.block_end && result.block >= span.block_end)
     faults |= judge_end(batch, scan, s, span.length, result.at);
@@ -192,7 +239,7 @@ __device__ std::uint64_t walk_mcu(const ScanDesc& scan, std::int16_t* block, std
 }
 
 __global__ void __launch_bounds__(kImageThreads) sum_dc_kernel(BatchView batch) {
-  using Scan = cub::BlockScan<DcSum, kImageThreads>;
+  using Scan = cub::BlockScan<DcSum, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
   __shared__ typename Scan::TempStorage storage;
   const ScanDesc& scan = batch.scans[blockIdx.x];
   if (batch.status[scan.image] != 0) return;

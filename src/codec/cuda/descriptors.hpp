@@ -3,6 +3,7 @@
 #pragma once
 
 #include <vector_types.h>
+#include <base/host_device.hpp>
 #include <cstdint>
 
 namespace framewire::codec::cuda {
@@ -43,7 +44,23 @@ struct ScanDesc {
   std::uint64_t coefficients = 0;  ///< [total_blocks][N×N] int16
   std::uint32_t first_dc = 0;      ///< into the DC array, in blocks
   std::uint32_t corner = 8;        ///< N: the low-frequency corner kept of each block
+  // Blocks that the picture fills only in part are kept whole besides (docs/decisions/0002): those
+  // of the last MCU of each row, then those of the last row.
+  std::uint32_t mcu_columns = 0;
+  std::uint32_t mcu_rows = 0;
+  std::uint32_t right_edge = 0;  ///< whether some component ends inside a block
+  std::uint32_t bottom_edge = 0;
+  std::uint64_t edges = 0;  ///< [blocks] of 64 int16, zeroed before
 };
+
+/// Index among a scan's edge blocks; only for blocks of MCUs at an edge that is kept.
+FW_HD constexpr std::uint32_t edge_slot(std::uint32_t right_edge, std::uint32_t mcu_columns,
+                                        std::uint32_t mcu_rows, std::uint32_t blocks_per_mcu,
+                                        std::uint32_t mcu_x, std::uint32_t mcu_y,
+                                        std::uint32_t phase) {
+  if (right_edge != 0 && mcu_x + 1 == mcu_columns) return mcu_y * blocks_per_mcu + phase;
+  return ((right_edge != 0 ? mcu_rows : 0) + mcu_x) * blocks_per_mcu + phase;
+}
 
 /// One component to be inverted into a plane.
 struct PlaneDesc {
@@ -62,6 +79,12 @@ struct PlaneDesc {
   std::uint32_t phase = 0;  ///< of the component's first block in an MCU
   std::uint32_t blocks_per_mcu = 1;
   std::uint32_t mcu_columns = 0;
+  std::uint32_t mcu_rows = 0;
+  std::uint32_t right_edge = 0;  ///< of the scan, as in ScanDesc
+  std::uint32_t bottom_edge = 0;
+  std::uint32_t valid_x = 8;  ///< samples of the last block column that belong to the picture
+  std::uint32_t valid_y = 8;
+  std::uint64_t edges = 0;
   std::uint16_t quantiser[64] = {};  ///< natural order
 };
 
@@ -156,6 +179,7 @@ struct BatchView {
   std::uint64_t* masks = nullptr;          ///< [output blocks] non-zero coefficients
   std::uint32_t* bit_counts = nullptr;     ///< [output blocks]; later bit positions
   std::uint32_t* segment_bytes = nullptr;  ///< [output segments] raw offsets
+  const float* edge_basis = nullptr;       ///< [corners 1, 2, 4][valid 1 to 8][4 samples][8]
   const float* reciprocals = nullptr;      ///< [tables][64] natural order
   const std::uint32_t* codes = nullptr;    ///< [2 components][2 DC, AC][256] length << 16 | code
   OutputRecord* records = nullptr;         ///< [streams]

@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(kBlocksPerTile) count_kernel(BatchView batch, 
 
 /// Exclusive sums of bit counts over all blocks of a stream, in place; returns the total.
 __device__ std::uint32_t sum_bits(std::uint32_t* counts, std::uint32_t total_blocks) {
-  using Scan = cub::BlockScan<std::uint32_t, kImageThreads>;
+  using Scan = cub::BlockScan<std::uint32_t, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
   __shared__ typename Scan::TempStorage storage;
   std::uint32_t base = 0;
   for (std::uint32_t tile = 0; tile < total_blocks; tile += kImageThreads) {
@@ -99,7 +99,7 @@ __device__ std::uint32_t sum_bits(std::uint32_t* counts, std::uint32_t total_blo
 /// Byte offsets of all segments; returns the number of raw bytes.
 __device__ std::uint32_t place_segments(const EncodeDesc& stream, const std::uint32_t* bits,
                                         std::uint32_t total_bits, std::uint32_t* offsets) {
-  using Scan = cub::BlockScan<std::uint32_t, kImageThreads>;
+  using Scan = cub::BlockScan<std::uint32_t, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
   __shared__ typename Scan::TempStorage storage;
   std::uint32_t base = 0;
   for (std::uint32_t tile = 0; tile < stream.segment_count; tile += kImageThreads) {
@@ -195,7 +195,7 @@ __device__ void write_stuffed(std::uint8_t* out, const std::uint8_t* bytes, std:
 }
 
 __global__ void __launch_bounds__(kImageThreads) stuff_kernel(BatchView batch) {
-  using Scan = cub::BlockScan<std::uint32_t, kImageThreads>;
+  using Scan = cub::BlockScan<std::uint32_t, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
   __shared__ typename Scan::TempStorage storage;
   const EncodeDesc& stream = batch.encodes[blockIdx.x];
   OutputRecord& record = batch.records[blockIdx.x];

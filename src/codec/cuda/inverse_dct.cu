@@ -168,6 +168,60 @@ __global__ void __launch_bounds__(kFullThreads) full_kernel(BatchView batch, con
   }
 }
 
+/// The whole block behind a partly filled one: kept with the edges, or where all blocks are whole.
+__device__ const std::int16_t* whole_block(const BatchView& batch, const PlaneDesc& plane,
+                                           BlockPlace place) {
+  const std::uint32_t block = scan_block(plane, place);
+  if (plane.stored_corner == 8)
+    return reinterpret_cast<const std::int16_t*>(batch.base + plane.coefficients) +
+           static_cast<std::uint64_t>(block) * 64;
+  const std::uint32_t slot = edge_slot(
+      plane.right_edge, plane.mcu_columns, plane.mcu_rows, plane.blocks_per_mcu,
+      divide_small(place.x, plane.h), divide_small(place.y, plane.v), block % plane.blocks_per_mcu);
+  return reinterpret_cast<const std::int16_t*>(batch.base + plane.edges) +
+         static_cast<std::uint64_t>(slot) * 64;
+}
+
+/// B·F·Bᵀ with the bases of make_corner_basis(), at most 4×4.
+__device__ void invert_edge(const std::int16_t* levels, std::int32_t dc, const PlaneDesc& plane,
+                            const float* across, const float* down, float* out) {
+  for (int i = 0; i < 16; ++i) out[i] = 0.f;
+  const auto n = static_cast<int>(plane.corner);
+  for (int v = 0; v < 8; ++v) {
+    float row[4] = {};
+    for (int u = 0; u < 8; ++u) {
+      const std::int32_t level = v == 0 && u == 0 ? dc : levels[v * 8 + u];
+      const float value = static_cast<float>(level) * plane.quantiser[v * 8 + u];
+      for (int x = 0; x < 4; ++x) row[x] = fmaf(across[x * 8 + u], value, row[x]);
+    }
+    for (int y = 0; y < n; ++y)
+      for (int x = 0; x < 4; ++x) out[y * 4 + x] = fmaf(down[y * 8 + v], row[x], out[y * 4 + x]);
+  }
+}
+
+__global__ void __launch_bounds__(kBlocksPerTile) edges_kernel(BatchView batch, const Tile* tiles) {
+  const Tile tile = tiles[blockIdx.x];
+  const PlaneDesc& plane = batch.planes[tile.owner];
+  const std::uint32_t index = tile.part * kBlocksPerTile + threadIdx.x;
+  const std::uint32_t columns = plane.valid_x != 8 ? plane.height_blocks : 0;
+  const std::uint32_t rows = plane.valid_y != 8 ? plane.width_blocks : 0;
+  if (index >= columns + rows) return;
+  const BlockPlace place = index < columns ? BlockPlace{plane.width_blocks - 1, index}
+                                           : BlockPlace{index - columns, plane.height_blocks - 1};
+  const std::uint32_t valid_x = place.x + 1 == plane.width_blocks ? plane.valid_x : 8;
+  const std::uint32_t valid_y = place.y + 1 == plane.height_blocks ? plane.valid_y : 8;
+  const float* bases = batch.edge_basis + (plane.corner / 2) * 8 * 32;  // 1, 2, 4: first to third
+  float out[16];
+  invert_edge(whole_block(batch, plane, place), batch.dc[plane.first_dc + scan_block(plane, place)],
+              plane, bases + (valid_x - 1) * 32, bases + (valid_y - 1) * 32, out);
+  std::uint8_t* samples = batch.base + plane.samples +
+                          static_cast<std::uint64_t>(place.y) * plane.corner * plane.pitch_bytes +
+                          place.x * plane.corner;
+  for (std::uint32_t y = 0; y < plane.corner; ++y)
+    for (std::uint32_t x = 0; x < plane.corner; ++x)
+      samples[y * plane.pitch_bytes + x] = static_cast<std::uint8_t>(to_byte(out[y * 4 + x]));
+}
+
 }  // namespace
 
 void launch_inverse_dct(const BatchView& batch, const Tile* tiles, std::uint32_t tile_count,
@@ -176,6 +230,11 @@ void launch_inverse_dct(const BatchView& batch, const Tile* tiles, std::uint32_t
   if (corner == 4) reduced_kernel<4><<<tile_count, kBlocksPerTile, 0, stream>>>(batch, tiles);
   if (corner == 2) reduced_kernel<2><<<tile_count, kBlocksPerTile, 0, stream>>>(batch, tiles);
   if (corner == 1) reduced_kernel<1><<<tile_count, kBlocksPerTile, 0, stream>>>(batch, tiles);
+}
+
+void launch_inverse_edges(const BatchView& batch, const Tile* tiles, std::uint32_t tile_count,
+                          cudaStream_t stream) {
+  if (tile_count != 0) edges_kernel<<<tile_count, kBlocksPerTile, 0, stream>>>(batch, tiles);
 }
 
 }  // namespace framewire::codec::cuda

@@ -109,21 +109,21 @@ struct WriteResult {
 };
 
 /// Runs over a subsequence whose start is known and hands each non-zero coefficient to the sink.
-/// @param last_index  highest zig-zag index wanted; what lies behind is skipped
-/// @param sink  begin(block, continued); put(index, value), index 0 being the DC difference; end()
+/// @param sink  begin(block, continued) returns the highest zig-zag index wanted of the block, what
+///              lies behind is skipped; put(index, value), index 0 being the DC difference; end()
 ///              behind each block, also where the subsequence ends or begins (continued) inside it
 template <typename Words, typename Tables, typename Sink>
 FW_HD inline WriteResult write_span(const Words& words, const Tables& tables, std::uint32_t slots,
                                     std::uint32_t period, std::uint32_t length_bits,
                                     DecodeState state, std::uint32_t block, std::uint32_t block_end,
-                                    std::uint32_t last_index, Sink& sink) {
+                                    Sink& sink) {
   WriteResult result{state.bit, block, false};
   if (state.bit >= length_bits || block >= block_end) return result;
   BitWindow<Words> window(words, state.bit);
   std::uint32_t phase = state.phase;
   std::uint32_t index = state.index;
   std::uint32_t table = (slots >> (2 * phase) & 3) * 2 + (index != 0 ? 1 : 0);
-  sink.begin(block, index != 0);
+  std::uint32_t last_index = sink.begin(block, index != 0);
   do {
     bool ended = false;
     for (int turn = 0; turn < kSymbolsATurn && !ended && window.at() < length_bits; ++turn) {
@@ -156,7 +156,7 @@ FW_HD inline WriteResult write_span(const Words& words, const Tables& tables, st
       table = (slots >> (2 * phase) & 3) * 2;
       sink.end();
       if (block >= block_end) break;
-      sink.begin(block, false);
+      last_index = sink.begin(block, false);
     }
   } while (window.at() < length_bits);
   if (index != 0) sink.end();

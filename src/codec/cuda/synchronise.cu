@@ -215,7 +215,7 @@ struct AddWithinSegment {
 };
 
 __global__ void __launch_bounds__(kImageThreads) offsets_kernel(BatchView batch) {
-  using Scan = cub::BlockScan<SegmentSum, kImageThreads>;
+  using Scan = cub::BlockScan<SegmentSum, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
   __shared__ typename Scan::TempStorage storage;
   const ScanDesc& scan = batch.scans[blockIdx.x];
   SegmentSum before{0, 0};

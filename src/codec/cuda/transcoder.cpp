@@ -136,6 +136,8 @@ void Transcoder::launch_inverse(const BatchView& view) {
     tiles += list.size();
     corner *= 2;
   }
+  launch_inverse_edges(view, at<const Tile>(view.base, plan_.offsets().edge_tiles),
+                       size_of(plan_.edge_tiles), stream_.get());
 }
 
 void Transcoder::launch_output(const BatchView& view) {

@@ -39,7 +39,7 @@ __device__ std::uint32_t find_restarts(const std::uint8_t* data, std::uint32_t a
 /// Lists the segments of one scan by where they start; returns their number.
 __device__ std::uint32_t list_segments(const BatchView& batch, const ScanDesc& scan,
                                        std::uint32_t scan_index) {
-  using Scan = cub::BlockScan<std::uint32_t, kImageThreads>;
+  using Scan = cub::BlockScan<std::uint32_t, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
   __shared__ typename Scan::TempStorage storage;
   __shared__ std::uint32_t end;
   const std::uint8_t* data = batch.base + scan.data;
@@ -88,7 +88,7 @@ __device__ std::uint32_t list_segments(const BatchView& batch, const ScanDesc& s
 }
 
 __global__ void __launch_bounds__(kImageThreads) find_markers_kernel(BatchView batch) {
-  using Scan = cub::BlockScan<std::uint32_t, kImageThreads>;
+  using Scan = cub::BlockScan<std::uint32_t, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
   __shared__ typename Scan::TempStorage storage;
   const ScanDesc& scan = batch.scans[blockIdx.x];
   if (scan.has_restarts == 0) return;
