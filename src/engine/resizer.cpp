@@ -28,6 +28,7 @@ struct Request {
   codec::Context context;
   std::shared_ptr<const color::Converter> converter;  ///< what context points at
   std::vector<std::uint8_t> gain_map;
+  std::vector<Warning> gain_map_warnings;
   Report report;
 };
 
@@ -59,6 +60,7 @@ ImageSummary summarise(const plan::EncodePlan& plan, std::size_t bytes) {
           plan.progressive ? "progressive" : "baseline"};
 }
 
+/// Adds what a codec says, but for kinds that the parser has named: both saw the same fault.
 void add_warnings(Report& report, const std::vector<Warning>& warnings) {
   for (const Warning& w : warnings) {
     const bool known = std::any_of(report.warnings.begin(), report.warnings.end(),
@@ -77,9 +79,11 @@ Result<void> refuse_warnings(const jpeg::JpegFile& file) {
   return fail(std::move(status));
 }
 
-void ignore_profile(Request& request, std::string why) {
+Result<void> ignore_profile(Request& request, const std::string& why) {
+  if (request.options.strict) return fail(StatusCode::kInvalidInput, "icc_ignored: " + why);
   request.profile = color::ProfileUse::kUnusable;
-  request.report.warnings.push_back({"icc_ignored", std::move(why), {}});
+  request.report.warnings.push_back({"icc_ignored", why, {}});
+  return {};
 }
 
 bool padded(const plan::Plan& plan) {
@@ -88,11 +92,14 @@ bool padded(const plan::Plan& plan) {
 }
 
 /// Resizes the gain map with its primary into a complete stream of its own.
-Result<std::vector<std::uint8_t>> resize_gain_map(const Request& request) {
-  if (padded(request.plan))
-    return fail(StatusCode::kUnsupported, "a padded picture has no gain map for its background");
+Result<std::vector<std::uint8_t>> resize_gain_map(const Request& request,
+                                                  std::vector<Warning>& warnings) {
   auto file = jpeg::parse(jpeg::gain_map_bytes(request.file), request.options.limits);
   if (!file) return fail(file.error());
+  // A gain map describes itself as its primary does, and holds no further one.
+  std::erase_if(file->warnings, [](const Warning& w) { return w.kind == "gain_map_dropped"; });
+  if (request.options.strict)
+    if (auto ok = refuse_warnings(*file); !ok) return fail(ok.error());
   const codec::Codec& codec = *request.route.codec;
   auto plan = plan::make_gain_map_plan(*file, request.plan, request.file.frame, request.options,
                                        codec.capabilities());
@@ -102,6 +109,11 @@ Result<std::vector<std::uint8_t>> resize_gain_map(const Request& request) {
   codec::Outcome outcome;
   if (auto ok = codec.transcode(*file, *plan, request.context, *stream, outcome); !ok)
     return fail(ok.error());
+  Report found;
+  found.warnings = std::move(file->warnings);
+  add_warnings(found, outcome.warnings);
+  for (Warning& w : found.warnings)
+    warnings.push_back({std::move(w.kind), "gain map: " + w.message, {}});
   return stream;
 }
 
@@ -115,7 +127,11 @@ Result<void> treat_gain_map(Request& request) {
     dropped("the gain map was left out, as asked");
     return {};
   }
-  auto resized = resize_gain_map(request);
+  if (padded(request.plan)) {
+    dropped("a padded picture has no gain map for its background");
+    return {};
+  }
+  auto resized = resize_gain_map(request, request.gain_map_warnings);
   if (!resized) {
     const StatusCode code = resized.error().code();
     if (request.options.strict || code == StatusCode::kDeadline || code == StatusCode::kBusy)
@@ -162,6 +178,8 @@ Result<std::vector<std::uint8_t>> run(Request& request) {
   request.report.times.decode_resample_us = outcome.decode_resample_us;
   request.report.times.encode_us = outcome.encode_us;
   add_warnings(request.report, outcome.warnings);
+  std::move(request.gain_map_warnings.begin(), request.gain_map_warnings.end(),
+            std::back_inserter(request.report.warnings));
   return stream;
 }
 
@@ -191,7 +209,7 @@ Result<void> Resizer::State::find_converter(Request& request) {
   auto found = converters.get(request.file, request.plan.encode.model, request.plan.convert_icc);
   if (!found) {
     if (!request.plan.convert_icc) return fail(found.error());
-    ignore_profile(request, found.error().message());
+    if (auto ok = ignore_profile(request, found.error().message()); !ok) return ok;
     if (auto ok = make_plan(request); !ok) return ok;
     return find_converter(request);
   }
@@ -208,8 +226,10 @@ Result<void> Resizer::State::prepare(Request& request) {
   request.context.strict = options.strict;
   request.context.max_scans = options.limits.max_scans;
   request.profile = color::classify_profile(request.file);
-  if (request.profile == color::ProfileUse::kUnusable)
-    ignore_profile(request, "the ICC profile is damaged or for other components");
+  if (request.profile == color::ProfileUse::kUnusable) {
+    auto ok = ignore_profile(request, "the ICC profile is damaged or for other components");
+    if (!ok) return ok;
+  }
   if (auto ok = make_plan(request); !ok) return ok;
   if (auto ok = find_converter(request); !ok) return ok;
   request.report.decode_scale = request.plan.scales[0];
@@ -226,14 +246,14 @@ Result<Resized> Resizer::State::resize(std::span<const std::uint8_t> bytes,
   if (!route) return fail(route.error());
   auto file = jpeg::parse(bytes, options.limits);
   if (!file) return fail(file.error());
-  Request request{options, std::move(*file), *route, {}, {}, {}, {}, {}, {}};
+  Request request{options, std::move(*file), *route, {}, {}, {}, {}, {}, {}, {}};
   request.context.deadline = deadline;
   request.report.input = summarise(request.file);
   request.report.codec = route->codec->kind();
   request.report.codec_reason = route->reason;
   request.report.times.parse_us = base::elapsed_us(start);
+  request.report.warnings = request.file.warnings;
   if (auto ok = prepare(request); !ok) return fail(ok.error());
-  add_warnings(request.report, request.file.warnings);
   auto stream = run(request);
   if (!stream) return fail(stream.error());
   request.report.output = summarise(request.plan.encode, stream->size());
