@@ -6,36 +6,59 @@
 namespace framewire::codec::turbo {
 namespace {
 
-constexpr int kZeroRun = 16;  ///< advance of the symbol for sixteen zeros (ZRL)
+/// Where the first of two coefficients cannot be the block's last, after which nothing follows.
+constexpr int kLastPair = 62 - kZeroRun;
+
+enum class Step : std::uint8_t { kGoOn, kEnd, kBad };
 
 /// Bits `first` to `last` of a mask over the coefficients in the order sent.
 std::uint64_t band_mask(int first, int last) {
   return (~std::uint64_t{0} << first) & (~std::uint64_t{0} >> (63 - last));
 }
 
-[[gnu::always_inline]] inline bool read_sequential_ac(EntropyBits& bits, const AcTable& table,
+/// One symbol of a sequential block, whose last coefficient was the k-th.
+[[gnu::always_inline]] inline Step read_one(EntropyBits& bits, const AcTable& table, int& k,
+                                            CoefficientBlock& block) {
+  const SymbolEntry entry = table.lookup[bits.peek(kLookupBits)];
+  std::int32_t value = entry.value();
+  if (value != 0) {
+    bits.drop(entry.length());
+    k += entry.advance();
+  } else {
+    const AcSymbol symbol = read_ac_symbol(bits, table, entry);
+    if (symbol.size < 0) return Step::kBad;
+    if (symbol.size == 0 && symbol.advance != kZeroRun) return Step::kEnd;
+    k += symbol.advance;
+    if (symbol.size == 0) return Step::kGoOn;
+    value = take_value(bits, symbol.size);
+  }
+  block.at[kNaturalOrderPadded[static_cast<std::size_t>(k)]] = static_cast<std::int16_t>(value);
+  return Step::kGoOn;
+}
+
+[[gnu::always_inline]] inline bool read_sequential_ac(EntropyBits& bits, const McuBlock& mcu,
                                                       CoefficientBlock& block) {
   int k = 0;
-  do {
+  while (k <= kLastPair) {
     bits.need(kMaxAcBits);
-    const SymbolEntry entry = table.lookup[bits.peek(kLookupBits)];
-    std::int32_t value = entry.value();
-    if (value != 0) [[likely]] {
-      bits.drop(entry.length());
-      k += entry.advance();
-    } else {
-      const AcSymbol symbol = read_ac_symbol(bits, table, entry);
-      if (symbol.size <= 0) {
-        if (symbol.size < 0) return false;
-        if (symbol.advance != kZeroRun) return true;  // end of block
-        k += kZeroRun;
-        continue;
-      }
-      k += symbol.advance;
-      value = take_value(bits, symbol.size);
+    const PairEntry pair = (*mcu.pairs)[bits.peek(kLookupBits)];
+    if (pair.known()) [[likely]] {
+      bits.drop(pair.length());
+      const auto first = static_cast<std::size_t>(k + pair.first_advance());
+      const auto second = static_cast<std::size_t>(k + pair.second_advance());
+      block.at[kNaturalOrderPadded[first]] = pair.first();
+      block.at[kNaturalOrderPadded[second]] = pair.second();
+      k += pair.step();
+    } else if (const Step step = read_one(bits, *mcu.ac, k, block); step != Step::kGoOn) {
+      return step == Step::kEnd;
     }
-    block.at[kNaturalOrderPadded[static_cast<std::size_t>(k)]] = static_cast<std::int16_t>(value);
-  } while (k < 63);
+  }
+  if (k >= PairEntry::kEnd) return true;
+  while (k < 63) {
+    bits.need(kMaxAcBits);
+    const Step step = read_one(bits, *mcu.ac, k, block);
+    if (step != Step::kGoOn) return step == Step::kEnd;
+  }
   return k == 63;
 }
 
@@ -146,7 +169,7 @@ bool decode_sequential(EntropyBits& stream, std::span<const McuBlock> mcu, int m
       CoefficientBlock& block = b.block[m * b.stride_blocks];
       if (!read_dc(bits, *b.dc, *b.prediction) || !dc_fits(*b.prediction, 0)) return false;
       block.at[0] = static_cast<std::int16_t>(*b.prediction);
-      if (!read_sequential_ac(bits, *b.ac, block)) return false;
+      if (!read_sequential_ac(bits, b, block)) return false;
     }
   stream = bits;
   return true;

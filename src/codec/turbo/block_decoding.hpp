@@ -19,6 +19,7 @@ struct McuBlock {
   std::int32_t* prediction = nullptr;  ///< DC of the component's block before
   const DcTable* dc = nullptr;
   const AcTable* ac = nullptr;
+  const PairTable* pairs = nullptr;  ///< sequential only
 };
 
 /// What an AC scan of a progressive file sends, and its run of blocks without coefficients.

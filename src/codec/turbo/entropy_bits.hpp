@@ -93,9 +93,10 @@ class EntropyBits {
     return bits;
   }
 
+  // Not in pairs that a compiler would load and keep as one vector.
   const std::uint8_t* at_ = nullptr;  ///< next byte that is not counted in
-  const std::uint8_t* end_ = nullptr;
   std::uint64_t window_ = 0;  ///< unread bits at the top; below them zeros or bits of the next byte
+  const std::uint8_t* end_ = nullptr;
   int count_ = 0;             ///< unread bits, padding included
   std::int64_t padding_ = 0;  ///< zeros appended in all
 };

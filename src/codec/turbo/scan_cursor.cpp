@@ -45,13 +45,16 @@ void ScanCursor::take_tables(const jpeg::JpegFile& file) {
                      : std::make_shared<DcTable>(make_dc_table(table_of(
                            file, jpeg::TableClass::kDc, scan_->dc_table[i], scan_->dc_slot[i])));
     }
-    if (const auto j = same_tables(scan_->ac_table, scan_->ac_slot, i); needs_ac) {
-      ac_[i] =
-          j < i ? ac_[j]
-                : std::make_shared<AcTable>(make_ac_table(
-                      table_of(file, jpeg::TableClass::kAc, scan_->ac_table[i], scan_->ac_slot[i]),
-                      low_bit, refinement));
+    if (!needs_ac) continue;
+    if (const auto j = same_tables(scan_->ac_table, scan_->ac_slot, i); j < i) {
+      ac_[i] = ac_[j];
+      pairs_[i] = pairs_[j];
+      continue;
     }
+    ac_[i] = std::make_shared<AcTable>(
+        make_ac_table(table_of(file, jpeg::TableClass::kAc, scan_->ac_table[i], scan_->ac_slot[i]),
+                      low_bit, refinement));
+    if (!progressive_) pairs_[i] = std::make_shared<PairTable>(make_pair_table(*ac_[i]));
   }
 }
 
@@ -98,8 +101,12 @@ std::span<const McuBlock> ScanCursor::locate(CoefficientBand& band, int row, std
     const int v = single() ? 1 : frame_->components[at].v;
     for (int y = 0; y < v; ++y)
       for (int x = 0; x < h; ++x)
-        mcu_[blocks++] = {band.row(at, row + y) + first * h + x, h, &predictions_[i], dc_[i].get(),
-                          ac_[i].get()};
+        mcu_[blocks++] = {band.row(at, row + y) + first * h + x,
+                          h,
+                          &predictions_[i],
+                          dc_[i].get(),
+                          ac_[i].get(),
+                          pairs_[i].get()};
   }
   return std::span<const McuBlock>(mcu_).first(blocks);
 }

@@ -51,6 +51,7 @@ class ScanCursor {
   std::array<std::int32_t, jpeg::kMaxComponents> predictions_{};
   std::array<std::shared_ptr<const DcTable>, jpeg::kMaxComponents> dc_;
   std::array<std::shared_ptr<const AcTable>, jpeg::kMaxComponents> ac_;
+  std::array<std::shared_ptr<const PairTable>, jpeg::kMaxComponents> pairs_;
   std::array<McuBlock, 10> mcu_{};  ///< T.81 B.2.3: at most ten blocks
 };
 

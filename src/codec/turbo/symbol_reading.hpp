@@ -11,9 +11,9 @@ namespace framewire::codec::turbo {
 inline constexpr int kMaxAcBits = jpeg::kMaxCodeBits + 15;
 inline constexpr int kMaxDcBits = jpeg::kMaxCodeBits + kMaxDcCategory;
 
-/// jpeg::kNaturalOrder, with room for a run that leaves the block before anyone has checked it.
-inline constexpr std::array<std::uint8_t, 80> kNaturalOrderPadded = [] {
-  std::array<std::uint8_t, 80> order{};
+/// jpeg::kNaturalOrder, with room for runs that leave the block before anyone has checked it.
+inline constexpr std::array<std::uint8_t, 96> kNaturalOrderPadded = [] {
+  std::array<std::uint8_t, 96> order{};
   order.fill(63);
   for (std::size_t k = 0; k < jpeg::kNaturalOrder.size(); ++k) order[k] = jpeg::kNaturalOrder[k];
   return order;
@@ -30,8 +30,12 @@ struct LongSymbol {
   return {bits, symbol};
 }
 
+/// jpeg::extend() of the next `size` bits without a branch, since signs cannot be predicted.
 [[gnu::always_inline]] inline std::int32_t take_value(EntropyBits& bits, int size) {
-  return size == 0 ? 0 : jpeg::extend(bits.take(size), size);
+  if (size == 0) return 0;
+  const auto value = static_cast<std::int32_t>(bits.take(size));
+  const std::int32_t if_negative = (value - (1 << (size - 1))) >> 31;
+  return value + (if_negative & (1 - (1 << size)));
 }
 
 /// What a code without its value means; sizes below 0 are bad codes.

@@ -40,6 +40,23 @@ AcTable make_ac_table(const jpeg::HuffmanTable& table, int low_bit, bool refinem
   return made;
 }
 
+PairTable make_pair_table(const AcTable& table) {
+  PairTable made{};
+  for (std::uint32_t bits = 0; bits < made.size(); ++bits) {
+    const SymbolEntry first = table.lookup[bits];
+    if (first.value() == 0) continue;
+    const int known_bits = kLookupBits - first.length();
+    const SymbolEntry next = table.lookup[(bits << first.length()) % made.size()];
+    const bool fits = next.length() != 0 && next.length() <= known_bits;
+    const bool pair = fits && next.value() != 0;
+    const bool end = fits && next.value() == 0 && next.size() == 0 && next.advance() != kZeroRun;
+    made[bits] =
+        PairEntry(first, pair ? next : first, first.length() + (pair || end ? next.length() : 0),
+                  first.advance() + (pair ? next.advance() : 0), end);
+  }
+  return made;
+}
+
 DcTable make_dc_table(const jpeg::HuffmanTable& table) {
   DcTable made{{}, jpeg::make_decode_table(table)};
   for (std::uint32_t bits = 0; bits < made.lookup.size(); ++bits) {

@@ -12,6 +12,7 @@
 namespace framewire::codec::turbo {
 
 inline constexpr int kLookupBits = 10;
+inline constexpr int kZeroRun = 16;        ///< advance of the symbol for sixteen zeros (ZRL)
 inline constexpr int kMaxDcCategory = 11;  ///< of 8-bit samples (T.81 table F.1)
 
 /// What the next bits mean, packed: value in the high half, then size, advance and length.
@@ -37,6 +38,39 @@ class SymbolEntry {
   std::uint32_t bits_ = 0;
 };
 
+/// Two coefficients of a sequential block, or one and the end of the block, packed: the loop that
+/// decodes them waits for one look-up, not two. Where there is only one, both are that one.
+class PairEntry {
+ public:
+  /// Added to step() where the block ends behind the coefficients.
+  static constexpr int kEnd = 128;
+
+  constexpr PairEntry() = default;
+  PairEntry(SymbolEntry first, SymbolEntry second, int length, int second_advance, bool end)
+      : bits_(static_cast<std::uint64_t>(length) | field(first.advance(), 8) |
+              field(second_advance, 16) | field(second_advance + (end ? kEnd : 0), 24) |
+              field(first.value() & 0xFFFF, 32) | field(second.value() & 0xFFFF, 48)) {}
+
+  /// False where the look-up does not hold even one coefficient.
+  [[nodiscard]] bool known() const { return bits_ != 0; }
+  [[nodiscard]] int length() const { return byte(0); }
+  /// From the coefficient before the pair to its first, its second, and to where decoding goes on.
+  [[nodiscard]] int first_advance() const { return byte(8); }
+  [[nodiscard]] int second_advance() const { return byte(16); }
+  [[nodiscard]] int step() const { return byte(24); }
+  [[nodiscard]] std::int16_t first() const { return static_cast<std::int16_t>(bits_ >> 32); }
+  [[nodiscard]] std::int16_t second() const { return static_cast<std::int16_t>(bits_ >> 48); }
+
+ private:
+  static std::uint64_t field(int value, int shift) {
+    return static_cast<std::uint64_t>(value) << shift;
+  }
+  [[nodiscard]] int byte(int shift) const { return static_cast<int>(bits_ >> shift & 0xFF); }
+
+  std::uint64_t bits_ = 0;
+};
+using PairTable = std::array<PairEntry, 1 << kLookupBits>;
+
 struct AcTable {
   std::array<SymbolEntry, 1 << kLookupBits> lookup;
   jpeg::HuffmanDecodeTable codes;
@@ -55,5 +89,7 @@ struct DcTable {
 /// @param refinement  sizes above 1 count as bad codes (T.81 G.1.2.3)
 [[nodiscard]] AcTable make_ac_table(const jpeg::HuffmanTable& table, int low_bit, bool refinement);
 [[nodiscard]] DcTable make_dc_table(const jpeg::HuffmanTable& table);
+/// @param table  of a sequential scan
+[[nodiscard]] PairTable make_pair_table(const AcTable& table);
 
 }  // namespace framewire::codec::turbo
