@@ -335,11 +335,10 @@ Bytes profile_bytes(double red_x, double red_y, double gamma) {
 }
 
 Bytes with_icc(const Bytes& jpeg, const Bytes& icc) {
-  Bytes segments;
-  EXPECT_TRUE(jpeg::write_icc(segments, icc));
-  Bytes out(jpeg.begin(), jpeg.begin() + 2);
-  out.insert(out.end(), segments.begin(), segments.end());
-  out.insert(out.end(), jpeg.begin() + 2, jpeg.end());
+  Bytes out;
+  jpeg::write_marker(out, jpeg::marker::kSoi);
+  EXPECT_TRUE(jpeg::write_icc(out, icc));
+  jpeg::append_bytes(out, std::span(jpeg).subspan(2));
   return out;
 }
 
