@@ -1,0 +1,305 @@
+// The parts of the CPU codec's own entropy decoder, progressive scripts of every kind, and real
+// files, decoded by it and by libjpeg.
+#include <gtest/gtest.h>
+// clang-format off
+#include <cstddef>
+#include <cstdio>  // jpeglib.h needs size_t and FILE
+#include <jpeglib.h>
+// clang-format on
+#include <codec/turbo/entropy_source.hpp>
+#include <codec/turbo/symbol_tables.hpp>
+#include <codec/turbo/turbo_codec.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <jpeg/bit_reader.hpp>
+#include <jpeg/parser.hpp>
+#include <random>
+
+namespace framewire::codec::turbo {
+namespace {
+
+using Bytes = std::vector<std::uint8_t>;
+
+TEST(EntropyBits, GiveEveryBitAndThenZeros) {
+  std::mt19937 random(1);
+  for (std::size_t size = 0; size < 40; ++size) {
+    Bytes plain(size);
+    Bytes stuffed;
+    for (auto& byte : plain) {
+      byte = random() % 4 == 0 ? 0xFF : static_cast<std::uint8_t>(random());
+      stuffed.push_back(byte);
+      if (byte == 0xFF) stuffed.push_back(0);
+    }
+    stuffed.insert(stuffed.end(), {0xFF, 0xD9, 1, 2, 3, 4, 5, 6, 7, 8});
+    EntropyBits bits(stuffed.data(), stuffed.data() + stuffed.size());
+    for (std::size_t at = 0; at < 8 * size + 200;) {
+      const int count = 1 + static_cast<int>(random() % 31);
+      bits.need(count);
+      const std::uint32_t found = bits.take(count);
+      std::uint32_t expected = 0;
+      for (int i = 0; i < count; ++i, ++at) {
+        const unsigned bit = at < 8 * size ? plain[at / 8] >> (7 - at % 8) & 1u : 0u;
+        expected = expected << 1 | bit;
+      }
+      ASSERT_EQ(found, expected) << "size " << size << ", bit " << at;
+      ASSERT_EQ(bits.overrun(), at > 8 * size);
+    }
+  }
+}
+
+TEST(EntropyBits, KnowWhetherTheLastByteBeforeTheMarkerIsReached) {
+  const Bytes bytes = {0x12, 0xFF, 0x00, 0x56, 0xFF, 0xD1, 0, 0, 0, 0};
+  for (int used = 1; used <= 26; ++used) {
+    EntropyBits bits(bytes.data(), bytes.data() + bytes.size());
+    for (int i = 0; i < used; ++i) {
+      bits.need(1);
+      bits.drop(1);
+    }
+    const bool in_last_byte = used > 16 && used <= 24;
+    EXPECT_EQ(bits.end_of_data(), in_last_byte ? bytes.data() + 4 : nullptr) << used;
+  }
+}
+
+/// What one look-up says must be what reading symbol by symbol says.
+TEST(SymbolTables, PairsAreWhatOneCoefficientAfterTheOtherWouldBe) {
+  for (const int slot : {0, 1}) {
+    const auto& standard = jpeg::standard_huffman_table(jpeg::TableClass::kAc, slot);
+    const AcTable table = make_ac_table(standard, 0, false);
+    const PairTable pairs = make_pair_table(table);
+    int whole_pairs = 0;
+    for (std::uint32_t index = 0; index < pairs.size(); ++index) {
+      const Bytes bytes = {
+          static_cast<std::uint8_t>(index >> 2), static_cast<std::uint8_t>(index << 6), 0, 0, 0, 0};
+      jpeg::BitReader reader(jpeg::PlainBytes(bytes.data(), bytes.data() + bytes.size()));
+      const auto next = [&] {
+        const int symbol = jpeg::decode_symbol(reader, table.codes);
+        const int size = symbol & 15;
+        const int value = jpeg::extend(reader.get(size), size);
+        return std::pair(symbol, value);
+      };
+      const PairEntry pair = pairs[index];
+      const auto [symbol, value] = next();
+      const auto first_length = reader.consumed_bits();
+      EXPECT_EQ(pair.known(), symbol > 0 && value != 0 && first_length <= kLookupBits) << index;
+      if (!pair.known()) continue;
+      EXPECT_EQ(pair.first(), value);
+      EXPECT_EQ(pair.first_advance(), (symbol >> 4) + 1);
+      if (pair.length() == static_cast<int>(first_length)) {
+        EXPECT_EQ(pair.step(), pair.first_advance());
+        EXPECT_EQ(pair.second_advance(), pair.first_advance());
+        EXPECT_EQ(pair.second(), value);
+        continue;
+      }
+      const auto [second_symbol, second_value] = next();
+      EXPECT_EQ(pair.length(), static_cast<int>(reader.consumed_bits()));
+      if (second_symbol == 0) {
+        EXPECT_EQ(pair.step(), pair.first_advance() + PairEntry::kEnd);
+        EXPECT_EQ(pair.second(), value);
+        continue;
+      }
+      ++whole_pairs;
+      EXPECT_EQ(pair.second(), second_value);
+      EXPECT_EQ(pair.second_advance(), pair.first_advance() + (second_symbol >> 4) + 1);
+      EXPECT_EQ(pair.step(), pair.second_advance());
+    }
+    EXPECT_GT(whole_pairs, 100);
+  }
+}
+
+TEST(SymbolTables, RefuseSizesThatShiftedValuesHaveNoRoomFor) {
+  const auto& standard = jpeg::standard_huffman_table(jpeg::TableClass::kAc, 0);
+  EXPECT_EQ(make_ac_table(standard, 13, false).max_size, 2);
+  const AcTable refinement = make_ac_table(standard, 0, true);
+  for (const SymbolEntry entry : refinement.lookup) EXPECT_LE(std::abs(entry.value()), 1);
+}
+
+using Script = std::vector<jpeg_scan_info>;
+
+struct ScriptCase {
+  const char* name;
+  int components;
+  unsigned restart_interval_mcus;
+  Script script;
+};
+
+/// A noisy picture, so that coefficients of every frequency and size occur.
+Bytes write_progressive(const ScriptCase& c, int width, int height) {
+  jpeg_compress_struct info{};
+  jpeg_error_mgr errors{};
+  info.err = jpeg_std_error(&errors);
+  jpeg_create_compress(&info);
+  unsigned char* buffer = nullptr;
+  unsigned long size = 0;
+  jpeg_mem_dest(&info, &buffer, &size);
+  info.image_width = static_cast<JDIMENSION>(width);
+  info.image_height = static_cast<JDIMENSION>(height);
+  info.input_components = c.components;
+  info.in_color_space = c.components == 1 ? JCS_GRAYSCALE : JCS_RGB;
+  jpeg_set_defaults(&info);
+  jpeg_set_quality(&info, 92, TRUE);
+  info.restart_interval = c.restart_interval_mcus;
+  info.scan_info = c.script.data();
+  info.num_scans = static_cast<int>(c.script.size());
+  jpeg_start_compress(&info, TRUE);
+  std::mt19937 random(3);
+  Bytes row(static_cast<std::size_t>(width * c.components));
+  for (int y = 0; y < height; ++y) {
+    for (std::size_t x = 0; x < row.size(); ++x) {
+      const auto range = static_cast<unsigned>(1 + (static_cast<int>(x) / 24 + y / 16) % 4 * 50);
+      row[x] = static_cast<std::uint8_t>(static_cast<unsigned>(y) % 64 + random() % range);
+    }
+    JSAMPROW rows[] = {row.data()};
+    jpeg_write_scanlines(&info, rows, 1);
+  }
+  jpeg_finish_compress(&info);
+  jpeg_destroy_compress(&info);
+  Bytes out(buffer, buffer + size);
+  std::free(buffer);
+  return out;
+}
+
+/// Decodes by both, and compares everything. @return whether our own could take the file
+bool expect_equal(const jpeg::JpegFile& file, const plan::Scales& scales) {
+  std::array<Outcome, 2> outcome;
+  const auto own =
+      make_turbo_codec_with(EntropyDecoder::kOwn)->decode(file, scales, {}, outcome[0]);
+  const auto libjpeg =
+      make_turbo_codec_with(EntropyDecoder::kLibjpeg)->decode(file, scales, {}, outcome[1]);
+  EXPECT_EQ(own.has_value(), libjpeg.has_value());
+  EXPECT_EQ(outcome[0].warnings.size(), outcome[1].warnings.size());
+  if (!own || !libjpeg) {
+    if (!own && !libjpeg) {
+      EXPECT_EQ(own.error().to_string(), libjpeg.error().to_string());
+    }
+    return false;
+  }
+  for (std::size_t i = 0; i < own->planes.size(); ++i)
+    EXPECT_TRUE(own->planes[i].samples == libjpeg->planes[i].samples) << "plane " << i;
+  return EntropySource::accepts(file);
+}
+
+class TurboScripts : public testing::TestWithParam<ScriptCase> {};
+
+TEST_P(TurboScripts, GiveLibjpegsPlanes) {
+  for (const auto& [width, height] : {std::pair(75, 61), {16, 16}, {9, 130}}) {
+    const Bytes bytes = write_progressive(GetParam(), width, height);
+    const auto file = jpeg::parse(bytes, Limits{});
+    ASSERT_TRUE(file);
+    for (const int scale : {8, 4, 2, 1})
+      EXPECT_TRUE(expect_equal(*file, {scale, scale, scale, scale})) << scale;
+  }
+}
+
+const ScriptCase kScripts[] = {
+    {"spectral_selection_only",
+     1,
+     0,
+     {{1, {0}, 0, 0, 0, 0}, {1, {0}, 1, 1, 0, 0}, {1, {0}, 2, 20, 0, 0}, {1, {0}, 21, 63, 0, 0}}},
+    {"five_refinements",
+     1,
+     0,
+     {{1, {0}, 0, 0, 0, 3},
+      {1, {0}, 1, 63, 0, 5},
+      {1, {0}, 0, 0, 3, 2},
+      {1, {0}, 1, 63, 5, 4},
+      {1, {0}, 1, 63, 4, 3},
+      {1, {0}, 1, 63, 3, 2},
+      {1, {0}, 0, 0, 2, 1},
+      {1, {0}, 0, 0, 1, 0},
+      {1, {0}, 1, 63, 2, 1},
+      {1, {0}, 1, 63, 1, 0}}},
+    {"bands_refined_apart_with_restarts",
+     3,
+     3,
+     {{3, {0, 1, 2}, 0, 0, 0, 1},
+      {1, {0}, 1, 5, 0, 2},
+      {1, {2}, 1, 63, 0, 1},
+      {1, {1}, 1, 63, 0, 1},
+      {1, {0}, 6, 63, 0, 2},
+      {1, {0}, 1, 63, 2, 1},
+      {3, {0, 1, 2}, 0, 0, 1, 0},
+      {1, {2}, 1, 63, 1, 0},
+      {1, {0}, 1, 9, 1, 0},
+      {1, {0}, 10, 63, 1, 0},
+      {1, {1}, 1, 63, 1, 0}}},
+    {"components_apart",
+     3,
+     1,
+     {{1, {1}, 0, 0, 0, 0},
+      {1, {0}, 0, 0, 0, 0},
+      {1, {0}, 1, 63, 0, 0},
+      {1, {2}, 0, 0, 0, 0},
+      {1, {2}, 1, 63, 0, 0},
+      {1, {1}, 1, 63, 0, 0}}},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, TurboScripts, testing::ValuesIn(kScripts),
+                         [](const testing::TestParamInfo<ScriptCase>& c) { return c.param.name; });
+
+TEST(EntropySource, LeavesToLibjpegWhatItMightWarnAbout) {
+  const Bytes bytes = write_progressive(kScripts[2], 40, 40);
+  const auto accepts = [](const Bytes& changed) {
+    const auto file = jpeg::parse(changed, Limits{});
+    return file && EntropySource::accepts(*file);
+  };
+  EXPECT_TRUE(accepts(bytes));
+  Bytes cut(bytes.begin(), bytes.end() - 2);
+  EXPECT_FALSE(accepts(cut));
+  const auto file = jpeg::parse(bytes, Limits{});
+  const auto second_scan = bytes.begin() + static_cast<std::ptrdiff_t>(file->scans[1].offset);
+  const Bytes strange_jfif = {0xFF, 0xE0, 0, 16, 'J', 'F', 'I', 'F', 0, 9, 9, 0, 0, 1, 0, 1, 0, 0};
+  Bytes late(bytes.begin(), second_scan);
+  late.insert(late.end(), strange_jfif.begin(), strange_jfif.end());
+  late.insert(late.end(), second_scan, bytes.end());
+  EXPECT_FALSE(accepts(late));
+}
+
+TEST(EntropySource, MaxScansAndTheDeadlineHold) {
+  const Bytes bytes = write_progressive(kScripts[1], 40, 40);
+  const auto file = jpeg::parse(bytes, Limits{});
+  ASSERT_TRUE(file);
+  Outcome outcome;
+  Context few;
+  few.max_scans = 9;
+  const auto codec = make_turbo_codec();
+  const auto refused = codec->decode(*file, plan::kFullScale, few, outcome);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), StatusCode::kTooLarge);
+  Context late;
+  late.deadline = base::Deadline(1);
+  while (!late.deadline.passed()) {
+  }
+  const auto stopped = codec->decode(*file, plan::kFullScale, late, outcome);
+  ASSERT_FALSE(stopped);
+  EXPECT_EQ(stopped.error().code(), StatusCode::kDeadline);
+}
+
+class TurboEntropyCorpus : public testing::TestWithParam<const char*> {};
+
+TEST_P(TurboEntropyCorpus, GivesWhatLibjpegGives) {
+  const char* corpus = std::getenv("FRAMEWIRE_CORPUS");
+  if (corpus == nullptr) GTEST_SKIP() << "FRAMEWIRE_CORPUS is not set";
+  constexpr std::int64_t kMaxPixels = 4'000'000;  // larger ones add time, not kinds
+  int taken = 0;
+  std::size_t turn = 0;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(std::filesystem::path(corpus) / GetParam())) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream in(entry.path(), std::ios::binary);
+    const Bytes bytes{std::istreambuf_iterator<char>(in), {}};
+    const auto file = jpeg::parse(bytes, Limits{});
+    if (!file || !jpeg::check_supported(*file)) continue;
+    if (std::int64_t{file->frame.width_px} * file->frame.height_px > kMaxPixels) continue;
+    SCOPED_TRACE(entry.path().filename().string());
+    const int scale = 8 >> turn++ % 4;
+    taken += expect_equal(*file, {scale, scale, scale, scale}) ? 1 : 0;
+  }
+  EXPECT_GT(taken, 30);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, TurboEntropyCorpus, testing::Values("features", "hostile"));
+
+}  // namespace
+}  // namespace framewire::codec::turbo
