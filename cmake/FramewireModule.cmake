@@ -10,6 +10,11 @@ if(FRAMEWIRE_SANITIZE)
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${FRAMEWIRE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all>)
   target_link_options(framewire_flags INTERFACE -fsanitize=${FRAMEWIRE_SANITIZE})
 endif()
+if(FRAMEWIRE_BUILD_FUZZ)
+  # The rooms carry the coverage counters that steer libFuzzer; only its programs link its main().
+  target_compile_options(framewire_flags INTERFACE -fsanitize=fuzzer-no-link)
+  target_link_options(framewire_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
 
 # framewire_module(NAME DEPENDS …): every .cpp of the calling folder becomes fw_NAME; every .cu too
 # where CUDA is on. A room of headers alone becomes an interface library.
