@@ -112,7 +112,7 @@ TEST(TurboFixedFilter, TheCacheKeepsAndShares) {
   }
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
-    threads.emplace_back([&cache, axis, t] {
+    threads.emplace_back([&cache, t] {
       for (std::int32_t i = 0; i < 200; ++i) {
         const plan::AxisMap other{60 + (i + t) % 70, 30, 0, 2};
         const auto filter = cache.get(Kernel::kArea, other);
