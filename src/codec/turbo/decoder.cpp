@@ -143,7 +143,9 @@ void Decoder::prepare_component(int index, int scale, bool wanted) {
   c.last_block_rows = (geometry.height_px - 1) % 8 + 1;
   info.component_needed = wanted ? TRUE : FALSE;
   info.DCT_scaled_size = scale;
-  info.MCU_sample_width = info.MCU_width * scale;
+  // Where libjpeg decodes in one pass, it places blocks by this. With several scans it does not, and
+  // a component without a scan has no MCU width.
+  if (!cinfo_.inputctl->has_multiple_scans) info.MCU_sample_width = info.MCU_width * scale;
   c.has_quantiser = info.quant_table != nullptr;
   if (c.has_quantiser) c.dequantiser = make_scaled_dequantiser(info.quant_table->quantval);
   const auto rows = static_cast<std::size_t>(c.rows_per_band);
