@@ -39,8 +39,8 @@ struct BatchOffsets {
       encode_tiles;
   std::uint64_t canonical, codes, reciprocals, edge_basis;
   std::uint64_t upload_bytes;
-  std::uint64_t status, dc, edges, zeroed_bytes;  ///< one range, zeroed for each batch
-  std::uint64_t coefficients, heads;
+  std::uint64_t status, edges, zeroed_bytes;  ///< one range, zeroed for each batch
+  std::uint64_t coefficients, dc, heads;
   std::uint64_t scan_end, columns, lengths, entries, exits, blocks, segment_of;
   std::uint64_t segment_start, segment_first, pairs;
   std::uint64_t levels, masks, bit_counts, segment_bytes, records;

@@ -225,10 +225,10 @@ void BatchPlan::place_upload(gpu::Layout& layout) {
 void BatchPlan::place_scratch(gpu::Layout& layout) {
   BatchOffsets& o = offsets_;
   o.status = layout.add_array<std::uint32_t>(images);
-  o.dc = layout.add_array<std::int16_t>(dc_blocks_);
   o.edges = layout.add(edge_bytes_);
   o.zeroed_bytes = layout.bytes() - o.status;
   o.coefficients = layout.add(coefficient_bytes_);
+  o.dc = layout.add_array<std::int16_t>(dc_blocks_);
   o.heads = layout.add(std::uint64_t{subsequences_} * (write_tiles[0].empty() ? 32 : 128));
   o.scan_end = layout.add_array<std::uint32_t>(scans.size());
   o.columns = layout.add(std::uint64_t{subsequences_} * kColumnWords * 4);

@@ -14,7 +14,6 @@
 namespace framewire::codec::cuda {
 namespace {
 
-constexpr std::uint8_t kOutsideCorner = 255;
 /// Finds the blocks that are kept whole besides their corner.
 struct EdgeFinder {
   const ScanDesc* scan;
@@ -45,17 +44,19 @@ struct EdgeFinder {
   }
 };
 
-/// Where each zig-zag index goes: in the corner, or kOutsideCorner; and in a whole block.
+/// Where each zig-zag index goes: in the corner, or the unused place behind it; and in a whole
+/// block.
 struct Positions {
   std::uint8_t corner[64];
   std::uint8_t natural[64];
 };
 
-/// Collects a block's corner in shared memory and stores it whole.
+/// Collects a block's corner in shared memory and stores it whole; its place 0 holds the DC
+/// difference, which also goes to an array of its own.
 /// @tparam kQuads  16-byte pieces of the largest corner: 2 for 4×4, 8 for 8×8
 template <int kQuads>
 struct CornerSink {
-  uint4* own;  ///< shared, kQuads of this thread, zero between blocks
+  uint4* own;  ///< shared, kQuads of this thread, zero between blocks, and one that is never read
   std::uint8_t* coefficients;
   std::int16_t* dc;
   const Positions* positions;
@@ -77,16 +78,13 @@ struct CornerSink {
     return whole != nullptr ? 63 : last_index;
   }
   __device__ void put(std::uint32_t index, std::int32_t value) const {
-    const std::uint8_t position = positions->corner[index & 63];
-    if (index == 0) {
-      *block_dc = static_cast<std::int16_t>(value);
-    } else if (position != kOutsideCorner) {
-      reinterpret_cast<std::int16_t*>(own)[position] = static_cast<std::int16_t>(value);
-    }
+    reinterpret_cast<std::int16_t*>(own)[positions->corner[index & 63]] =
+        static_cast<std::int16_t>(value);
     if (kQuads != 8 && whole != nullptr)
       whole[positions->natural[index & 63]] = static_cast<std::int16_t>(value);
   }
   __device__ void end() const {
+    if (target != head) *block_dc = *reinterpret_cast<const std::int16_t*>(own);
     if (corner_bytes == kQuads * 16 || target == head) {
 #pragma unroll
       for (int i = 0; i < kQuads; ++i) target[i] = own[i];
@@ -99,13 +97,15 @@ struct CornerSink {
 };
 
 /// Fills the tables of positions; returns the last zig-zag index inside the corner.
-__device__ std::uint32_t load_positions(std::uint32_t corner, Positions& positions) {
+/// @param unused  the place for coefficients outside the corner
+__device__ std::uint32_t load_positions(std::uint32_t corner, std::uint32_t unused,
+                                        Positions& positions) {
   if (threadIdx.x < 64) {
     const std::uint32_t natural = natural_position(threadIdx.x);
     const std::uint32_t u = natural & 7;
     const std::uint32_t v = natural >> 3;
     positions.corner[threadIdx.x] =
-        static_cast<std::uint8_t>(u < corner && v < corner ? v * corner + u : kOutsideCorner);
+        static_cast<std::uint8_t>(u < corner && v < corner ? v * corner + u : unused);
     positions.natural[threadIdx.x] = static_cast<std::uint8_t>(natural);
   }
   return corner == 8 ? 63 : corner == 4 ? 24 : corner == 2 ? 4 : 0;
@@ -150,12 +150,12 @@ __device__ bool is_live(const Span& span) {
   return span.state.bit < span.length && span.first_block < span.block_end;
 }
 
-/// Pieces of shared memory a thread: one more than a full block has, against bank conflicts.
+/// Pieces of shared memory a thread: one more than it collects, for what it does not want.
 template <int kQuads>
-inline constexpr int kStride = kQuads == 8 ? 9 : kQuads;
+inline constexpr int kStride = kQuads + 1;
 
 template <int kQuads>
-__global__ void __launch_bounds__(kSpanThreads)
+__global__ void __launch_bounds__(kSpanThreads, kQuads == 8 ? 1 : kWriteBlocks)
     write_coefficients_kernel(BatchView batch, const Tile* tiles, const TablePair* pairs) {
   extern __shared__ uint4 dynamic[];
   __shared__ Positions positions;
@@ -170,7 +170,7 @@ __global__ void __launch_bounds__(kSpanThreads)
   for (int i = 0; i < kQuads; ++i) own[i] = make_uint4(0, 0, 0, 0);
   const SharedTables tables = load_tables(
       scan, pairs, reinterpret_cast<std::uint32_t*>(dynamic + kSpanThreads * kStride<kQuads>));
-  const std::uint32_t last_index = load_positions(scan.corner, positions);
+  const std::uint32_t last_index = load_positions(scan.corner, kQuads * 8, positions);
   __syncthreads();
   const Span span = load_span(batch, scan, s, length);
   CornerSink<kQuads> sink{own,

@@ -8,8 +8,8 @@
 namespace framewire::codec::cuda {
 
 /// Decodes every subsequence from its known start into coefficients and DC differences.
-/// @param reduced  whether the tiles' scans keep corners of 4, 2 or 1, or full blocks. DC
-///                 differences must be zero before; coefficients are written whole.
+/// @param reduced  whether the tiles' scans keep corners of 4, 2 or 1, or full blocks;
+///                 both are written whole. Edge blocks must be zero before.
 void launch_write_coefficients(const BatchView& batch, const Tile* tiles, std::uint32_t tile_count,
                                bool reduced, const TablePair* pairs, std::uint32_t most_pairs,
                                cudaStream_t stream);

@@ -22,33 +22,48 @@ inline __device__ ColumnWords column_of(const BatchView& batch, std::uint32_t su
   return {batch.columns + column_offset(subsequence)};
 }
 
-/// Tables of one scan in shared memory: entries of all slots, then the codes for the slow path.
+/// Tables of one scan's slots in shared memory, and the codes themselves in global memory.
 struct SharedTables {
-  const std::uint32_t* entries;
+  const std::uint32_t* entries;  ///< [slots × 2][kTableEntries]
+  const std::uint16_t* longs;    ///< [slots × 2][kLongEntries]
+  const std::uint32_t* starts;   ///< [slots × 2] long_start()
   const std::uint32_t* pairs;
   const TablePair* all;
   __device__ std::uint32_t entry(std::uint32_t table, std::uint32_t index) const {
     return entries[table << kTableBits | index];
   }
   __device__ std::uint32_t slow(std::uint32_t table, std::uint32_t window) const {
-    return long_entry(all[pairs[table >> 1]].code[table & 1], (table & 1) == 0, window);
+    const bool dc = (table & 1) == 0;
+    const std::uint32_t index = (window >> 16) - starts[table];
+    if (index < kLongEntries) return entry_of_long(longs[table * kLongEntries + index], dc);
+    return long_entry(all[pairs[table >> 1]].code[table & 1], dc, window);
   }
 };
 
-/// Copies the entries of a scan's slots into shared memory; the caller synchronises.
-inline __device__ SharedTables load_tables(const ScanDesc& scan, const TablePair* pairs,
-                                           std::uint32_t* shared) {
-  for (std::uint32_t slot = 0; slot < scan.pair_count; ++slot) {
-    const auto* from = reinterpret_cast<const uint4*>(&pairs[scan.pairs[slot]].entries[0][0]);
-    auto* to = reinterpret_cast<uint4*>(shared + slot * 2 * kTableEntries);
-    for (std::uint32_t i = threadIdx.x; i < 2 * kTableEntries / 4; i += blockDim.x) to[i] = from[i];
-  }
-  return {shared, scan.pairs, pairs};
+/// Bytes of shared memory for the tables of `pair_count` slots.
+FW_HD constexpr std::uint32_t table_bytes(std::uint32_t pair_count) {
+  return pair_count * (2 * kTableEntries * 4 + 2 * kLongEntries * 2 + 16);
 }
 
-/// Bytes of shared memory for the tables of `pair_count` slots.
-inline std::uint32_t table_bytes(std::uint32_t pair_count) {
-  return pair_count * 2 * kTableEntries * 4;
+inline __device__ void copy_quads(void* to, const void* from, std::uint32_t bytes) {
+  for (std::uint32_t i = threadIdx.x; i < bytes / 16; i += blockDim.x)
+    static_cast<uint4*>(to)[i] = static_cast<const uint4*>(from)[i];
+}
+
+/// Copies the tables of a scan's slots into table_bytes() of shared memory; the caller
+/// synchronises.
+inline __device__ SharedTables load_tables(const ScanDesc& scan, const TablePair* pairs,
+                                           std::uint32_t* shared) {
+  const std::uint32_t slots = scan.pair_count;
+  auto* longs = reinterpret_cast<std::uint16_t*>(shared + slots * 2 * kTableEntries);
+  auto* starts = reinterpret_cast<std::uint32_t*>(longs + slots * 2 * kLongEntries);
+  for (std::uint32_t slot = 0; slot < slots; ++slot) {
+    const TablePair& pair = pairs[scan.pairs[slot]];
+    copy_quads(shared + slot * 2 * kTableEntries, pair.entries, sizeof pair.entries);
+    copy_quads(longs + slot * 2 * kLongEntries, pair.longs, sizeof pair.longs);
+    if (threadIdx.x < 2) starts[slot * 2 + threadIdx.x] = long_start(pair.code[threadIdx.x]);
+  }
+  return {shared, longs, starts, scan.pairs, pairs};
 }
 
 /// Bits of a subsequence, 0 if it lies behind the scan's end.

@@ -95,9 +95,25 @@ FW_HD inline std::uint32_t long_entry(const CanonicalCode& code, bool dc, std::u
   return make_entry(first, first.half);
 }
 
+/// The first 16-bit window that no code of up to kTableBits covers.
+FW_HD inline std::uint32_t long_start(const CanonicalCode& code) { return code.limit[kTableBits]; }
+
+/// What the table of long codes holds: length << 8 | value; length 0: no code.
+FW_HD inline std::uint16_t build_long(const CanonicalCode& code, std::uint32_t index) {
+  const std::uint32_t window = long_start(code) + index;
+  if (window > 0xFFFF) return 0;
+  const Symbol symbol = find_symbol(code, window);
+  return static_cast<std::uint16_t>(symbol.code_bits << 8 | static_cast<int>(symbol.value));
+}
+FW_HD inline std::uint32_t entry_of_long(std::uint16_t packed, bool dc) {
+  const FirstHalf first = describe({packed >> 8, packed & 0xFFu}, dc);
+  return make_entry(first, first.half);
+}
+
 /// The tables of one component: codes in canonical form, and entries for both positions.
 struct TablePair {
   CanonicalCode code[2];  ///< DC, AC
+  alignas(16) std::uint16_t longs[2][kLongEntries];
   std::uint32_t entries[2][kTableEntries];
 };
 

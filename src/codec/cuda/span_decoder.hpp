@@ -45,14 +45,19 @@ template <typename Words>
 class BitWindow {
  public:
   FW_HD BitWindow(const Words& words, std::uint32_t bit)
-      : words_(words), at_(bit), high_(words[bit >> 5]), low_(words[(bit >> 5) + 1]) {}
+      : words_(words),
+        at_(bit),
+        high_(words[bit >> 5]),
+        low_(words[(bit >> 5) + 1]),
+        ahead_(words[(bit >> 5) + 2]) {}
   FW_HD std::uint32_t at() const { return at_; }
   FW_HD std::uint32_t bits() const { return funnel(high_, low_, at_); }
   FW_HD void advance(std::uint32_t count) {
     const std::uint32_t next = at_ + count;
     if ((next ^ at_) & 32) {
       high_ = low_;
-      low_ = words_[(next >> 5) + 1];
+      low_ = ahead_;
+      ahead_ = words_[(next >> 5) + 2];
     }
     at_ = next;
   }
@@ -62,6 +67,7 @@ class BitWindow {
   std::uint32_t at_;
   std::uint32_t high_;
   std::uint32_t low_;
+  std::uint32_t ahead_;  ///< read a word early, as memory answers late
 };
 
 struct SkipResult {
@@ -125,30 +131,26 @@ FW_HD inline WriteResult write_span(const Words& words, const Tables& tables, st
   std::uint32_t table = (slots >> (2 * phase) & 3) * 2 + (index != 0 ? 1 : 0);
   std::uint32_t last_index = sink.begin(block, index != 0);
   do {
-    bool ended = false;
-    for (int turn = 0; turn < kSymbolsATurn && !ended && window.at() < length_bits; ++turn) {
-      const std::uint32_t bits = window.bits();
-      std::uint32_t entry = tables.entry(table, bits >> (32 - kTableBits));
-      if (entry == 0) entry = tables.slow(table, bits);
-      const bool wanted = index <= last_index;
-      const bool all = !wanted && index + half_passed(entry) <= 64 &&
-                       window.at() + half_bits(entry) <= length_bits;
-      const std::uint32_t half = all ? entry : entry >> 16;
-      const std::uint32_t size = first_size(entry);
-      const std::uint32_t used = half_bits(half);
-      index += half_passed(half);
-      if (wanted && size != 0) {
-        // EXTEND of T.81 F.2.2.1 on the last `size` of the symbol's bits.
-        const std::uint32_t tail = bits << (used - size);
-        const std::int32_t base =
-            static_cast<std::int32_t>(tail) < 0 ? 0 : 1 - static_cast<std::int32_t>(1u << size);
-        sink.put(index - 1, base + static_cast<std::int32_t>(tail >> (32 - size)));
-      }
-      window.advance(used);
-      table |= 1;
-      ended = index >= 64 || (half & kEndsBlock) != 0;
+    const std::uint32_t bits = window.bits();
+    std::uint32_t entry = tables.entry(table, bits >> (32 - kTableBits));
+    if (entry == 0) entry = tables.slow(table, bits);
+    const bool wanted = index <= last_index;
+    const bool all = !wanted && index + half_passed(entry) <= 64 &&
+                     window.at() + half_bits(entry) <= length_bits;
+    const std::uint32_t half = all ? entry : entry >> 16;
+    const std::uint32_t size = wanted ? first_size(entry) : 0;
+    const std::uint32_t used = half_bits(half);
+    index += half_passed(half);
+    if (size != 0) {
+      // EXTEND of T.81 F.2.2.1 on the last `size` of the symbol's bits.
+      const std::uint32_t tail = bits << (used - size);
+      const std::int32_t base =
+          static_cast<std::int32_t>(tail) < 0 ? 0 : 1 - static_cast<std::int32_t>(1u << size);
+      sink.put(index - 1, base + static_cast<std::int32_t>(tail >> (32 - size)));
     }
-    if (ended) {
+    window.advance(used);
+    table |= 1;
+    if (index >= 64 || (half & kEndsBlock) != 0) {
       result.bad |= index > 64;
       index = 0;
       ++block;

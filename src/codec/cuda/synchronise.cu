@@ -16,6 +16,9 @@ __global__ void __launch_bounds__(kBuildThreads)
   TablePair& pair = pairs[blockIdx.x];
   if (threadIdx.x < 2) pair.code[threadIdx.x] = codes[blockIdx.x * 2 + threadIdx.x];
   __syncthreads();
+  for (std::uint32_t i = threadIdx.x; i < 2 * kLongEntries; i += blockDim.x)
+    pair.longs[i / kLongEntries][i % kLongEntries] =
+        build_long(pair.code[i / kLongEntries], i % kLongEntries);
   for (std::uint32_t i = threadIdx.x; i < 2 * kTableEntries; i += blockDim.x) {
     const bool dc = i < kTableEntries;
     pair.entries[dc ? 0 : 1][i % kTableEntries] =

@@ -6,7 +6,7 @@
 #define FW_SUBSEQUENCE_BYTES 256
 #endif
 #ifndef FW_TABLE_BITS
-#define FW_TABLE_BITS 11
+#define FW_TABLE_BITS 10
 #endif
 #ifndef FW_SYNC_THREADS
 #define FW_SYNC_THREADS 512
@@ -14,8 +14,8 @@
 #ifndef FW_SYNC_SHARE
 #define FW_SYNC_SHARE 2
 #endif
-#ifndef FW_SYMBOLS_A_TURN
-#define FW_SYMBOLS_A_TURN 4
+#ifndef FW_WRITE_BLOCKS
+#define FW_WRITE_BLOCKS 5
 #endif
 #ifndef FW_WARM_BITS
 #define FW_WARM_BITS 1024
@@ -26,10 +26,13 @@ namespace framewire::codec::cuda {
 /// File bytes decoded by one thread, a multiple of 16. Short: many threads, long resynchronisation;
 /// long: the reverse, and too few threads for small batches.
 inline constexpr int kSubsequenceBytes = FW_SUBSEQUENCE_BYTES;
-/// Words of a column: the subsequence, and two that reach into its successors.
-inline constexpr int kColumnWords = kSubsequenceBytes / 4 + 2;
-/// Bits that index the lookup tables; longer codes take the slow path.
+/// Words of a column: the subsequence, and three that reach into its successors: two for the last
+/// symbol, one that is read ahead.
+inline constexpr int kColumnWords = kSubsequenceBytes / 4 + 3;
+/// Bits that index the lookup tables; longer codes have tables of their own.
 inline constexpr int kTableBits = FW_TABLE_BITS;
+/// 16-bit windows above all codes of kTableBits that are tabulated; the standard codes need 192.
+inline constexpr int kLongEntries = 512;
 /// Threads of a block of the unstuffing and writing kernels, one subsequence each; every scan's
 /// subsequences begin at a multiple of it.
 inline constexpr int kSpanThreads = 256;
@@ -37,9 +40,8 @@ inline constexpr int kSpanThreads = 256;
 /// states: several a thread, so that those in need of repair fill whole warps.
 inline constexpr int kSyncThreads = FW_SYNC_THREADS;
 inline constexpr int kSyncSpan = FW_SYNC_THREADS * FW_SYNC_SHARE;
-/// Symbols that a lane of the writing kernel decodes before lanes at a block's end wait no longer
-/// and store their blocks together.
-inline constexpr int kSymbolsATurn = FW_SYMBOLS_A_TURN;
+/// Blocks of the writing kernel that a multiprocessor must hold: bounds its registers.
+inline constexpr int kWriteBlocks = FW_WRITE_BLOCKS;
 /// Bits decoded before a subsequence begins, so that its first guess is usually right.
 inline constexpr int kWarmBits = FW_WARM_BITS;
 /// Rounds of repair inside a thread block, then chains of repair between blocks; what is still
