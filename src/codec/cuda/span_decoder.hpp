@@ -115,9 +115,10 @@ struct WriteResult {
 };
 
 /// Runs over a subsequence whose start is known and hands each non-zero coefficient to the sink.
-/// @param sink  begin(block, continued) returns the highest zig-zag index wanted of the block, what
-///              lies behind is skipped; put(index, value), index 0 being the DC difference; end()
-///              behind each block, also where the subsequence ends or begins (continued) inside it
+/// @param sink  begin(block, continued) returns the highest zig-zag index wanted of the block; put(
+///              index, value), index 0 being the DC difference, for all those and at most one
+///              behind them, in bad data up to 78; end() behind each block, also where the
+///              subsequence ends or begins (continued) inside it
 template <typename Words, typename Tables, typename Sink>
 FW_HD inline WriteResult write_span(const Words& words, const Tables& tables, std::uint32_t slots,
                                     std::uint32_t period, std::uint32_t length_bits,

@@ -1,0 +1,270 @@
+// The entropy decoder of the CUDA codec, its very steps run on the host one subsequence after the
+// other, against a plain sequential decoder.
+#include <gtest/gtest.h>
+#include <algorithm>
+#include <codec/cuda/block_coder.hpp>
+#include <codec/cuda/span_decoder.hpp>
+#include <codec/cuda/unstuffer.hpp>
+#include <jpeg/huffman.hpp>
+#include <random>
+#include <vector>
+
+namespace framewire::codec::cuda {
+namespace {
+
+using Block = std::array<std::int16_t, 64>;  // zig-zag order, DC as a difference
+
+CanonicalCode canonical(const jpeg::HuffmanTable& table) {
+  CanonicalCode code{};
+  std::uint32_t next = 0;
+  std::int32_t index = 0;
+  for (std::size_t length = 1; length <= 16; ++length) {
+    code.offset[length] = index - static_cast<std::int32_t>(next);
+    next += table.counts[length - 1];
+    index += table.counts[length - 1];
+    code.limit[length] = next << (16 - length);
+    next <<= 1;
+  }
+  std::copy(table.values.begin(), table.values.end(), code.values);
+  return code;
+}
+
+/// Both standard pairs of codes, with every entry built as the kernel builds it.
+struct Tables {
+  CanonicalCode codes[4];
+  std::vector<std::uint32_t> entries[4];
+
+  Tables() {
+    for (int slot = 0; slot < 2; ++slot) {
+      codes[slot * 2] = canonical(jpeg::standard_huffman_table(jpeg::TableClass::kDc, slot));
+      codes[slot * 2 + 1] = canonical(jpeg::standard_huffman_table(jpeg::TableClass::kAc, slot));
+      for (int table = slot * 2; table < slot * 2 + 2; ++table)
+        for (std::uint32_t i = 0; i < kTableEntries; ++i)
+          entries[table].push_back(
+              build_entry(codes[slot * 2], codes[slot * 2 + 1], table % 2 == 0, i));
+    }
+  }
+  std::uint32_t entry(std::uint32_t table, std::uint32_t index) const {
+    return entries[table][index];
+  }
+  std::uint32_t slow(std::uint32_t table, std::uint32_t window) const {
+    const std::uint32_t index = (window >> 16) - long_start(codes[table]);
+    if (index < kLongEntries) return entry_of_long(build_long(codes[table], index), table % 2 == 0);
+    return long_entry(codes[table], table % 2 == 0, window);
+  }
+};
+
+const Tables& tables() {
+  static const Tables kTables;
+  return kTables;
+}
+
+/// Bits to stuffed bytes.
+struct ByteSink {
+  std::vector<std::uint8_t> bytes;
+  std::uint64_t pending = 0;
+  std::uint32_t count = 0;
+  void put(std::uint32_t bits, std::uint32_t bit_count) {
+    pending = pending << bit_count | bits;
+    for (count += bit_count; count >= 8; count -= 8) {
+      bytes.push_back(static_cast<std::uint8_t>(pending >> (count - 8)));
+      if (bytes.back() == 0xFF) bytes.push_back(0);
+    }
+  }
+  void finish() {
+    if (count != 0) put((1u << (8 - count)) - 1, 8 - count);
+  }
+};
+
+/// Blocks in the MCU order of 4:2:0, of which few or many coefficients are not zero.
+std::vector<Block> random_blocks(unsigned seed, std::size_t mcus, double density, int magnitude) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<double> chance(0, 1);
+  std::uniform_int_distribution<int> value(-magnitude, magnitude);
+  std::vector<Block> blocks(mcus * 6);
+  for (Block& block : blocks) {
+    block[0] = static_cast<std::int16_t>(value(random));
+    for (std::size_t k = 1; k < 64; ++k)
+      if (chance(random) < density / (1.0 + static_cast<double>(k) / 8))
+        block[k] = static_cast<std::int16_t>(value(random));
+  }
+  return blocks;
+}
+
+constexpr std::uint32_t kSlots420 = 1u << 8 | 1u << 10;  // Y Y Y Y Cb Cr, 2 bits each
+
+std::vector<std::uint8_t> encode(const std::vector<Block>& blocks) {
+  std::array<std::uint32_t, 1024> codes{};
+  for (int slot = 0; slot < 2; ++slot)
+    for (const jpeg::TableClass kind : {jpeg::TableClass::kDc, jpeg::TableClass::kAc}) {
+      const auto table = jpeg::make_encode_table(jpeg::standard_huffman_table(kind, slot));
+      for (std::size_t i = 0; i < 256; ++i)
+        codes[static_cast<std::size_t>(slot) * 512 + (kind == jpeg::TableClass::kAc ? 256 : 0) +
+              i] = static_cast<std::uint32_t>(table.length[i]) << 16 | table.code[i];
+    }
+  ByteSink sink;
+  for (std::size_t b = 0; b < blocks.size(); ++b) {
+    std::uint64_t mask = 0;
+    for (std::size_t k = 0; k < 64; ++k)
+      if (blocks[b][k] != 0) mask |= 1ull << k;
+    code_block(blocks[b].data(), mask, blocks[b][0], &codes[b % 6 < 4 ? 0 : 512], sink);
+  }
+  sink.finish();
+  return sink.bytes;
+}
+
+struct Column {
+  std::vector<std::uint32_t> words = std::vector<std::uint32_t>(kColumnWords);
+  std::uint32_t bits = 0;
+};
+struct ColumnReader {
+  const std::uint32_t* words;
+  std::uint32_t operator[](std::uint32_t i) const {
+    EXPECT_LT(i, static_cast<std::uint32_t>(kColumnWords));
+    return words[i];
+  }
+};
+
+std::vector<Column> make_columns(const std::vector<std::uint8_t>& bytes) {
+  const auto size = static_cast<std::uint32_t>(bytes.size());
+  std::vector<Column> columns;
+  for (std::uint32_t at = 0; at < size; at += kSubsequenceBytes) {
+    Column column;
+    const auto store = [&](int i, std::uint32_t word) {
+      column.words[static_cast<std::size_t>(i)] = word;
+    };
+    const UnstuffResult result =
+        unstuff(bytes.data(), at, std::min(at + kSubsequenceBytes, size), size, at == 0, store);
+    EXPECT_EQ(result.marker, kNoMarker);
+    column.bits = result.bytes * 8;
+    columns.push_back(column);
+  }
+  return columns;
+}
+
+struct BlockSink {
+  std::vector<Block>& blocks;
+  std::uint32_t last_index;
+  std::uint32_t current = 0;
+  std::uint32_t begin(std::uint32_t block, bool /*continued*/) {
+    current = block;
+    return last_index;
+  }
+  void put(std::uint32_t index, std::int32_t value) {
+    if (index <= last_index) blocks.at(current).at(index) = static_cast<std::int16_t>(value);
+  }
+  void end() {}
+};
+
+/// Entry states by walking all columns in order, which is what the kernels must agree on.
+std::vector<std::uint32_t> true_entries(const std::vector<Column>& columns) {
+  std::vector<std::uint32_t> entries;
+  std::uint32_t state = 0;
+  for (const Column& column : columns) {
+    entries.push_back(state);
+    const DecodeState s = unpack(state);
+    state = skip_span(ColumnReader{column.words.data()}, tables(), PhasePattern{kSlots420, 6},
+                      column.bits, s.bit, s.phase, s.index)
+                .state;
+  }
+  return entries;
+}
+
+/// Decodes every column from its entry state; returns the blocks and checks the end.
+std::vector<Block> decode(const std::vector<Column>& columns, std::size_t count,
+                          std::uint32_t last_index) {
+  std::vector<Block> blocks(count);
+  const auto entries = true_entries(columns);
+  std::uint32_t block = 0;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    BlockSink sink{blocks, last_index};
+    DecodeState state = unpack(entries[i]);
+    EXPECT_EQ(state.phase, block % 6);
+    const WriteResult result =
+        write_span(ColumnReader{columns[i].words.data()}, tables(), kSlots420, 6, columns[i].bits,
+                   state, block, static_cast<std::uint32_t>(count), sink);
+    EXPECT_FALSE(result.bad);
+    block = result.block;
+  }
+  EXPECT_EQ(block, count);
+  return blocks;
+}
+
+TEST(CudaEntropyDecoder, ReadsBackWhatWasWritten) {
+  for (unsigned seed = 0; seed < 12; ++seed) {
+    const double density = seed % 3 == 0 ? 0.05 : seed % 3 == 1 ? 0.5 : 2.0;
+    const auto blocks = random_blocks(seed, 120, density, seed % 4 == 3 ? 900 : 12);
+    const auto columns = make_columns(encode(blocks));
+    ASSERT_GT(columns.size(), 2u);
+    EXPECT_EQ(decode(columns, blocks.size(), 63), blocks) << "seed " << seed;
+  }
+}
+
+TEST(CudaEntropyDecoder, SkippingHighFrequenciesLeavesTheLowOnesAlone) {
+  for (const std::uint32_t last : {0u, 4u, 24u}) {
+    auto blocks = random_blocks(7, 200, 1.0, 40);
+    const auto columns = make_columns(encode(blocks));
+    for (Block& block : blocks) std::fill(block.begin() + last + 1, block.end(), std::int16_t{0});
+    EXPECT_EQ(decode(columns, blocks.size(), last), blocks) << "last index " << last;
+  }
+}
+
+TEST(CudaEntropyDecoder, WrongGuessesMeetTheTruePath) {
+  const auto blocks = random_blocks(3, 2000, 0.6, 20);
+  const auto columns = make_columns(encode(blocks));
+  const auto entries = true_entries(columns);
+  std::size_t met = 0;
+  for (std::size_t i = 0; i + 3 < columns.size(); ++i) {
+    std::uint32_t state = 0;  // a guess at the start of column i, repaired over three columns
+    for (std::size_t k = i; k < i + 3; ++k) {
+      const DecodeState s = unpack(state);
+      state = skip_span(ColumnReader{columns[k].words.data()}, tables(), PhasePattern{kSlots420, 6},
+                        columns[k].bits, s.bit, s.phase, s.index)
+                  .state;
+    }
+    met += state == entries[i + 3] ? 1 : 0;
+  }
+  EXPECT_GT(met * 10, (columns.size() - 3) * 9) << "of " << columns.size() - 3;
+}
+
+TEST(CudaEntropyDecoder, AnyBytesEndWithinTheColumn) {
+  std::mt19937 engine(1);
+  const auto random = [&] { return static_cast<std::uint32_t>(engine()); };
+  for (int run = 0; run < 300; ++run) {
+    std::vector<std::uint8_t> bytes(700);
+    for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random() % (run % 5 == 0 ? 2 : 255));
+    for (const Column& column : make_columns(bytes)) {
+      const SkipResult skipped =
+          skip_span(ColumnReader{column.words.data()}, tables(), PhasePattern{kSlots420, 6},
+                    column.bits, random() % 31, random() % 6, random() % 64);
+      EXPECT_LE(unpack(skipped.state).bit, 31u);
+      std::vector<Block> blocks(8);
+      BlockSink sink{blocks, 63};
+      const WriteResult written = write_span(ColumnReader{column.words.data()}, tables(), kSlots420,
+                                             6, column.bits, DecodeState{}, 0, 8, sink);
+      EXPECT_LE(written.block, 8u);
+    }
+  }
+}
+
+TEST(CudaUnstuffer, FindsMarkersAndZerosAcrossBoundaries) {
+  for (std::uint32_t at = kSubsequenceBytes - 3; at < kSubsequenceBytes + 3; ++at) {
+    std::vector<std::uint8_t> bytes(2 * kSubsequenceBytes, 0x5A);
+    bytes[at] = 0xFF;
+    bytes[at + 1] = 0;
+    std::uint32_t kept = 0;
+    for (std::uint32_t begin : {0u, static_cast<std::uint32_t>(kSubsequenceBytes)})
+      kept += unstuff(bytes.data(), begin, begin + kSubsequenceBytes, 2u * kSubsequenceBytes,
+                      begin == 0, [](int, std::uint32_t) {})
+                  .bytes;
+    EXPECT_EQ(kept, 2u * kSubsequenceBytes - 1) << "0xFF at " << at;
+    bytes[at + 1] = 0xD9;
+    const std::uint32_t owner = at / kSubsequenceBytes * kSubsequenceBytes;
+    const auto found = unstuff(bytes.data(), owner, owner + kSubsequenceBytes,
+                               2u * kSubsequenceBytes, owner == 0, [](int, std::uint32_t) {});
+    EXPECT_EQ(found.marker, at);
+  }
+}
+
+}  // namespace
+}  // namespace framewire::codec::cuda
