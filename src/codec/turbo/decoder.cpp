@@ -143,8 +143,8 @@ void Decoder::prepare_component(int index, int scale, bool wanted) {
   c.last_block_rows = (geometry.height_px - 1) % 8 + 1;
   info.component_needed = wanted ? TRUE : FALSE;
   info.DCT_scaled_size = scale;
-  // Where libjpeg decodes in one pass, it places blocks by this. With several scans it does not, and
-  // a component without a scan has no MCU width.
+  // Where libjpeg decodes in one pass, it places blocks by this. With several scans it does not,
+  // and a component without a scan has no MCU width.
   if (!cinfo_.inputctl->has_multiple_scans) info.MCU_sample_width = info.MCU_width * scale;
   c.has_quantiser = info.quant_table != nullptr;
   if (c.has_quantiser) c.dequantiser = make_scaled_dequantiser(info.quant_table->quantval);
@@ -240,11 +240,24 @@ void Decoder::blocks(int component, int row, std::int32_t column, const Coeffici
   jpeg_component_info* info = cinfo_.comp_info + component;
   const inverse_DCT_method_ptr transform = cinfo_.idct->inverse_DCT[component];
   JSAMPARRAY rows = row_arrays_[static_cast<std::size_t>(component)] + row * c.scale;
-  for (int i = 0; i < count; ++i) {
-    // libjpeg's transforms read their blocks only, though C's type does not say so.
-    auto* block = const_cast<JCOEFPTR>(blocks[i].at.data());
-    transform(&cinfo_, info, block, rows, static_cast<JDIMENSION>((column + i) * c.scale));
+  const auto at = [&](int i) { return static_cast<JDIMENSION>((column + i) * c.scale); };
+  int done = 0;
+  if (c.scale == 4) {
+    done = count_whole(c, row, column, count);
+    idct_4x4_run(blocks->at.data(), static_cast<std::uint32_t>(done), c.dequantiser, rows, at(0));
   }
+  for (int i = done; i < count; ++i) {
+    // libjpeg's transforms read their blocks only, though C's type does not say so.
+    transform(&cinfo_, info, const_cast<JCOEFPTR>(blocks[i].at.data()), rows, at(i));
+  }
+}
+
+/// How many of these blocks, from the first on, the picture's edge does not cut.
+int Decoder::count_whole(const ComponentState& c, int row, std::int32_t column, int count) const {
+  const std::int32_t block_row = band_ * (c.rows_per_band / c.scale) + row;
+  if (block_row == c.last_block_row && c.last_block_rows < 8) return 0;
+  const bool cut = column + count > c.last_block_column && c.last_block_columns < 8;
+  return cut ? c.last_block_column - column : count;
 }
 
 RowBand Decoder::band(int component) const {

@@ -81,6 +81,8 @@ class Decoder final : private BlockSink {
                        JSAMPARRAY rows, JDIMENSION column);
   static void on_progress(j_common_ptr cinfo);
   [[nodiscard]] Result<void> read_own(BlockSink* sink);
+  [[nodiscard]] int count_whole(const ComponentState& c, int row, std::int32_t column,
+                                int count) const;
   void blocks(int component, int row, std::int32_t column, const CoefficientBlock* blocks,
               int count) override;
 

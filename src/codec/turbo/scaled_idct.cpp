@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <codec/turbo/scaled_idct.hpp>
+#include <cstring>
 
 // clang-format off
 #undef HWY_TARGET_INCLUDE
@@ -55,6 +56,12 @@ void idct_4x4_cut(const std::int16_t* coefficients, const float* quantiser, cons
       scale[4 * r + c] = sum / 8.0f;
     }
   idct_4x4(ones, scale, rows, column);
+}
+
+void idct_4x4_run(const std::int16_t* coefficients, std::uint32_t count, const float* corner,
+                  std::uint8_t* const* rows, std::uint32_t column) {
+  for (std::uint32_t i = 0; i < count; ++i)
+    idct_4x4(coefficients + 64 * i, corner, rows, column + 4 * i);
 }
 
 #else
@@ -139,6 +146,33 @@ void idct_4x4_cut(const std::int16_t* coefficients, const float* quantiser, cons
           hn::Mul(sums[3], scale), rows, column);
 }
 
+/// Whether the corner holds nothing but DC.
+HWY_INLINE bool is_flat(const std::int16_t* coefficients) {
+  std::uint64_t first, row, rest = 0;
+  std::memcpy(&first, coefficients, sizeof(first));
+  for (int r = 1; r < 4; ++r) {
+    std::memcpy(&row, coefficients + 8 * r, sizeof(row));
+    rest |= row;
+  }
+  std::int16_t dc = coefficients[0];
+  std::uint64_t only_dc = 0;
+  std::memcpy(&only_dc, &dc, sizeof(dc));
+  return (rest | (first ^ only_dc)) == 0;
+}
+
+void idct_4x4_run(const std::int16_t* coefficients, std::uint32_t count, const float* corner,
+                  std::uint8_t* const* rows, std::uint32_t column) {
+  const F4 d;
+  for (; count > 0; --count, coefficients += 64, column += 4) {
+    if (is_flat(coefficients)) {  // the transform would add and subtract zeros only
+      const V4 samples = hn::Set(d, coefficients[0] * corner[0]);
+      for (int r = 0; r < 4; ++r) store_row(samples, rows[r] + column);
+    } else {
+      idct_4x4(coefficients, corner, rows, column);
+    }
+  }
+}
+
 #endif  // HWY_SCALAR
 
 }  // namespace HWY_NAMESPACE
@@ -150,6 +184,7 @@ namespace framewire::codec::turbo {
 namespace {
 
 HWY_EXPORT(idct_4x4);
+HWY_EXPORT(idct_4x4_run);
 HWY_EXPORT(idct_4x4_cut);
 
 constexpr int kSide = 8;
@@ -218,6 +253,13 @@ ScaledDequantiser make_scaled_dequantiser(const std::uint16_t* quantiser) {
 void idct_4x4(const std::int16_t* coefficients, const ScaledDequantiser& dequantiser,
               std::uint8_t* const* rows, std::uint32_t column) {
   HWY_DYNAMIC_DISPATCH(idct_4x4)(coefficients, dequantiser.corner4.data(), rows, column);
+}
+
+void idct_4x4_run(const std::int16_t* coefficients, std::uint32_t count,
+                  const ScaledDequantiser& dequantiser, std::uint8_t* const* rows,
+                  std::uint32_t column) {
+  HWY_DYNAMIC_DISPATCH(idct_4x4_run)
+  (coefficients, count, dequantiser.corner4.data(), rows, column);
 }
 
 void idct_2x2(const std::int16_t* coefficients, const ScaledDequantiser& dequantiser,

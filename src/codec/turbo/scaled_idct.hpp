@@ -24,6 +24,11 @@ struct ScaledDequantiser {
 /// @param rows          host, N row pointers; writes N uint8 at each
 void idct_4x4(const std::int16_t* coefficients, const ScaledDequantiser& dequantiser,
               std::uint8_t* const* rows, std::uint32_t column);
+/// `count` blocks side by side; the same samples as one after the other.
+/// @param coefficients  host, [count][64] int16
+void idct_4x4_run(const std::int16_t* coefficients, std::uint32_t count,
+                  const ScaledDequantiser& dequantiser, std::uint8_t* const* rows,
+                  std::uint32_t column);
 void idct_2x2(const std::int16_t* coefficients, const ScaledDequantiser& dequantiser,
               std::uint8_t* const* rows, std::uint32_t column);
 void idct_1x1(const std::int16_t* coefficients, const ScaledDequantiser& dequantiser,
