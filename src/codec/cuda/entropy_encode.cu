@@ -223,7 +223,7 @@ __global__ void __launch_bounds__(kImageThreads) stuff_kernel(BatchView batch) {
     std::uint32_t total = 0;
     Scan(storage).ExclusiveSum(count_inserted(chunk.bytes, count, ends), before, total);
     const std::uint32_t size = min(raw_bytes - tile, kImageThreads * 8u) + (total & 0xFFFF);
-    fits = position + size + 2 <= stream.stuffed_capacity_bytes;
+    fits = position + size + 18 <= stream.stuffed_capacity_bytes;
     if (!fits) break;
     write_stuffed(out + position + threadIdx.x * 8 + (before & 0xFFFF), chunk.bytes, count, ends,
                   segment + (before >> 16));
@@ -234,6 +234,7 @@ __global__ void __launch_bounds__(kImageThreads) stuff_kernel(BatchView batch) {
   if (threadIdx.x != 0) return;
   out[position] = 0xFF;
   out[position + 1] = 0xD9;
+  for (std::uint32_t i = 2; i < 18; ++i) out[position + i] = 0;  // packed in pieces of 16 bytes
   if (!fits) atomicOr(&batch.status[stream.image], kTooLarge);
   record.bytes = fits && status == 0 ? position + 2 : 0;
   record.status = fits ? status : status | kTooLarge;

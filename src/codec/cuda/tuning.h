@@ -9,10 +9,10 @@
 #define FW_TABLE_BITS 10
 #endif
 #ifndef FW_SYNC_THREADS
-#define FW_SYNC_THREADS 512
+#define FW_SYNC_THREADS 256
 #endif
 #ifndef FW_SYNC_SHARE
-#define FW_SYNC_SHARE 2
+#define FW_SYNC_SHARE 4
 #endif
 #ifndef FW_WRITE_BLOCKS
 #define FW_WRITE_BLOCKS 5
