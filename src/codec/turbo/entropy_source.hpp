@@ -2,7 +2,7 @@
 //
 // Source: ITU-T T.81. The scans of a progressive file only meet in the block that they describe, so
 // each is read by a cursor of its own, and all of them together deliver one MCU row at a time: no
-// more than that row is ever in memory. Measured in docs/decisions/0003-own-entropy-decoder.md.
+// more than that row is ever in memory. Measured in docs/decisions/0005-own-entropy-decoder.md.
 #pragma once
 
 #include <codec/turbo/coefficient_band.hpp>

@@ -2,7 +2,7 @@
 //
 // Source: ITU-T T.81 F.2.2.1 and F.2.2.2 (symbols), F.2.2.3 (codes). Most codes and their
 // additional bits fit into ten bits together, so that one entry answers for both; measured in
-// docs/decisions/0003-own-entropy-decoder.md.
+// docs/decisions/0005-own-entropy-decoder.md.
 #pragma once
 
 #include <array>
