@@ -497,9 +497,8 @@ TEST(ResizerGainMap, ThatCannotBeCarriedIsDropped) {
 }
 
 TEST(ResizerGainMap, ItsFaultsAreReported) {
-  Bytes map = gain_map_stream();
-  map.resize(map.size() - 60);
-  const Bytes jpeg = ultra_hdr(map);
+  const Bytes map = gain_map_stream();
+  const Bytes jpeg = ultra_hdr(Bytes(map.begin(), map.end() - 60));
   const Resized out = resize_or_die(jpeg);
   EXPECT_TRUE(out.report.gain_map_kept);
   ASSERT_THAT(kinds(out.report), ElementsAre("truncated"));
