@@ -9,6 +9,9 @@ namespace {
 /// stay in the first-level cache, and yet are written long before vector loads want them.
 constexpr int kPartBlocks = 64;
 
+/// Each scan of a progressive file brings some 5 KB of tables; no real one has as many.
+constexpr std::size_t kMaxScans = 256;
+
 int blocks_in_mcu(const jpeg::FrameHeader& frame) {
   int blocks = 0;
   for (std::size_t i = 0; i < static_cast<std::size_t>(frame.component_count); ++i)
@@ -43,7 +46,9 @@ bool EntropySource::accepts(const jpeg::JpegFile& file) {
   if (frame.arithmetic || frame.hierarchical || frame.precision_bits != 8 ||
       frame.process == jpeg::Process::kLossless || frame.height_from_dnl)
     return false;
-  if (!file.warnings.empty() || file.truncated || file.scans.empty()) return false;
+  if (!file.warnings.empty() || file.truncated || file.scans.empty() ||
+      file.scans.size() > kMaxScans)
+    return false;
   if (!std::all_of(file.scans.begin(), file.scans.end(),
                    [&](const jpeg::Scan& scan) { return ends_at_marker(file, scan); }))
     return false;
