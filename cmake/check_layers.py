@@ -36,7 +36,6 @@ OWNED_HEADERS = [
     (r"lcms2.*\.h", {"color"}),
     (r"hwy/.*", {"transform", "color", "codec/turbo"}),
     (r"CLI/.*|CLI11.*", {"apps/framewire"}),
-    (r"spdlog/.*", {"apps/framewire"}),
     (r"nlohmann/.*", {"batch", "apps/framewire"}),
     (r"xxhash\.h", {"base", "batch"}),
     (r"cuda.*|cub/.*|nvml\.h|nvjpeg\.h", {"gpu", "codec/cuda", "codec/nvjpeg"}),
