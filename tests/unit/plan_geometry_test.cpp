@@ -187,8 +187,7 @@ std::vector<std::string> cells(const std::string& line) {
 
 /// Rows such as "| 400×300 | `size=100` | 100×75 of 400×300+0+0 |".
 TEST(Geometry, TheDocumentedTableIsTrue) {
-  const auto path =
-      std::filesystem::path(__FILE__).parent_path() / ".." / ".." / "docs" / "geometry.md";
+  const auto path = std::filesystem::path(FRAMEWIRE_DOCS) / "geometry.md";
   std::ifstream in(path);
   ASSERT_TRUE(in) << path;
   int rows = 0;
