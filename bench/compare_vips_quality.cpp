@@ -4,17 +4,19 @@
 // planned without scaled decoding). All three outputs are decoded by libjpeg-turbo.
 
 #include <fmt/format.h>
-#include <cstdio>
-#include <jpeglib.h>
 #include <bench/files.hpp>
 #include <bench/picture_metrics.hpp>
 #include <bench/vips_peer.hpp>
 #include <codec/reference/reference_codec.hpp>
 #include <codec/turbo/turbo_codec.hpp>
+#include <cstdio>
 #include <cstdlib>
 #include <jpeg/head.hpp>
 #include <jpeg/parser.hpp>
 #include <optional>
+
+// Needs size_t and FILE declared.
+#include <jpeglib.h>
 
 namespace {
 

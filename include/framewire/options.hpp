@@ -63,7 +63,7 @@ struct ResizeOptions {
   Metadata metadata = Metadata::kStrip;
   bool auto_orient = true;
   ColorMode color = ColorMode::kSrgb;
-  bool has_background = false;  ///< pad to exactly width × height with `background`
+  bool has_background = false;               ///< pad to exactly width × height with `background`
   std::array<std::uint8_t, 3> background{};  ///< sRGB
   GainMap gain_map = GainMap::kKeep;
   CodecKind codec = CodecKind::kAuto;

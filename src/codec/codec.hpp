@@ -48,8 +48,9 @@ struct Outcome {
 ///
 /// Thread safety: const functions may run on many threads at once.
 /// Undecoded regions (truncation, missing scans) are mid-grey: coefficients that no scan delivered
-/// are zero, so samples are 128; an MCU in which the data ends reads zero bits to its end. Arithmetic
-/// coding may drop zero bytes at the end of its data, so there the missing rest reads as zeros.
+/// are zero, so samples are 128; an MCU in which the data ends reads zero bits to its end.
+/// Arithmetic coding may drop zero bytes at the end of its data, so there the missing rest reads as
+/// zeros.
 class Codec {
  public:
   Codec() = default;
