@@ -1,0 +1,58 @@
+// The interface of codecs that take whole batches: one launch, one synchronisation, many images.
+#pragma once
+
+#include <codec/coefficients.hpp>
+#include <cstdint>
+#include <framewire/image.hpp>
+#include <framewire/status.hpp>
+#include <jpeg/types.hpp>
+#include <plan/plan.hpp>
+#include <span>
+#include <string>
+
+namespace framewire::color {
+class Converter;
+}
+
+namespace framewire::codec {
+
+/// One image of a batch. Everything is borrowed until wait() has returned.
+struct BatchItem {
+  const jpeg::JpegFile* file = nullptr;
+  const plan::Plan* plan = nullptr;
+  std::span<const std::uint8_t> head;           ///< of the output: SOI and APPn
+  const color::Converter* converter = nullptr;  ///< null on the planar path
+  const Coefficients* coefficients = nullptr;   ///< null: the codec decodes the file's scans itself
+};
+
+/// What became of one image.
+struct BatchOutcome {
+  bool done = false;                    ///< otherwise the image is for the CPU
+  std::string reason;                   ///< why it is for the CPU
+  std::span<const std::uint8_t> bytes;  ///< host, the whole output; valid until the next enqueue()
+};
+
+/// One batch in flight at a time. Not thread-safe; each object belongs to one thread.
+class BatchCodec {
+ public:
+  BatchCodec() = default;
+  BatchCodec(const BatchCodec&) = delete;
+  BatchCodec& operator=(const BatchCodec&) = delete;
+  virtual ~BatchCodec() = default;
+
+  [[nodiscard]] virtual CodecKind kind() const noexcept = 0;
+
+  /// @return unsupported for what is for the CPU from the start, naming why
+  [[nodiscard]] virtual Result<void> check(const BatchItem& item) const = 0;
+  /// Bound on the device memory that an item adds to a batch.
+  [[nodiscard]] virtual std::uint64_t device_bytes(const BatchItem& item) const = 0;
+
+  /// @param items  at least one, each accepted by check()
+  /// @return busy where memory ran out, device_lost; then no outcome is valid
+  [[nodiscard]] virtual Result<void> enqueue(std::span<const BatchItem> items) = 0;
+  /// Waits for the batch. @return device_lost
+  [[nodiscard]] virtual Result<void> wait() = 0;
+  [[nodiscard]] virtual BatchOutcome outcome(std::size_t index) const = 0;
+};
+
+}  // namespace framewire::codec
