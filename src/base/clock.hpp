@@ -17,8 +17,9 @@ using Clock = std::chrono::steady_clock;
 class Deadline {
  public:
   Deadline() = default;
-  explicit Deadline(std::uint32_t after_ms) {
-    if (after_ms != 0) end_ = Clock::now() + std::chrono::milliseconds(after_ms);
+  explicit Deadline(std::uint32_t after_ms) : Deadline(Clock::now(), after_ms) {}
+  Deadline(Clock::time_point start, std::uint32_t after_ms) {
+    if (after_ms != 0) end_ = start + std::chrono::milliseconds(after_ms);
   }
   [[nodiscard]] bool passed() const noexcept {
     return end_ != Clock::time_point::max() && Clock::now() >= end_;

@@ -141,6 +141,8 @@ Bytes rewrite_exif(ByteSpan original, const ExifChanges& changes) {
   if (main->next_field_offset != 0 && main->next_offset != 0) {
     remove_thumbnail(block, *view, *main, kept);
   }
+  // In a hostile block a value may lie inside a directory, which changing it has broken.
+  if (!read_exif(block)) return {};
   return block;
 }
 

@@ -1,0 +1,242 @@
+#include <fmt/format.h>
+#include <algorithm>
+#include <engine/request.hpp>
+#include <iterator>
+#include <jpeg/gain_map.hpp>
+#include <jpeg/head.hpp>
+#include <jpeg/markers.hpp>
+#include <optional>
+
+namespace framewire::engine {
+namespace {
+
+ImageSummary summarise(const jpeg::JpegFile& file) {
+  ImageSummary s;
+  s.width_px = file.frame.width_px;
+  s.height_px = file.frame.height_px;
+  s.bytes = file.bytes.size();
+  s.components = file.frame.component_count;
+  s.sampling = jpeg::sampling_name(file.frame);
+  s.process = jpeg::process_name(file.frame);
+  return s;
+}
+
+ImageSummary summarise(const plan::EncodePlan& plan, std::size_t bytes) {
+  jpeg::FrameHeader frame;
+  frame.component_count = plan.component_count;
+  for (std::size_t c = 0; c < static_cast<std::size_t>(plan.component_count); ++c) {
+    frame.components[c].h = plan.h[c];
+    frame.components[c].v = plan.v[c];
+    frame.h_max = std::max(frame.h_max, plan.h[c]);
+    frame.v_max = std::max(frame.v_max, plan.v[c]);
+  }
+  return {plan.width_px,
+          plan.height_px,
+          bytes,
+          plan.component_count,
+          jpeg::sampling_name(frame),
+          plan.progressive ? "progressive" : "baseline"};
+}
+
+/// Adds what a codec says, but for kinds that the parser has named: both saw the same fault.
+void add_warnings(Report& report, const std::vector<Warning>& warnings) {
+  for (const Warning& w : warnings) {
+    const bool known = std::any_of(report.warnings.begin(), report.warnings.end(),
+                                   [&](const Warning& other) { return other.kind == w.kind; });
+    if (!known) report.warnings.push_back(w);
+  }
+}
+
+Result<void> refuse_warnings(const jpeg::JpegFile& file) {
+  if (file.warnings.empty()) return {};
+  const Warning& w = file.warnings.front();
+  Status status(
+      StatusCode::kInvalidInput,
+      fmt::format("{}: {} (strict accepts only files without warnings)", w.kind, w.message));
+  if (w.offset) return fail(std::move(status).at(*w.offset));
+  return fail(std::move(status));
+}
+
+Result<void> ignore_profile(Request& request, const std::string& why) {
+  if (request.options->strict) return fail(StatusCode::kInvalidInput, "icc_ignored: " + why);
+  request.profile = color::ProfileUse::kUnusable;
+  request.report.warnings.push_back({"icc_ignored", why, {}});
+  return {};
+}
+
+bool padded(const plan::Plan& plan) {
+  return plan.placement.width != plan.encode.width_px ||
+         plan.placement.height != plan.encode.height_px;
+}
+
+/// Resizes the gain map with its primary into a complete stream of its own.
+Result<std::vector<std::uint8_t>> make_gain_map(const Request& request, const codec::Codec& codec,
+                                                std::vector<Warning>& warnings) {
+  auto file = jpeg::parse(jpeg::gain_map_bytes(request.file), request.options->limits);
+  if (!file) return fail(file.error());
+  // A gain map describes itself as its primary does, and holds no further one.
+  std::erase_if(file->warnings, [](const Warning& w) { return w.kind == "gain_map_dropped"; });
+  if (request.options->strict)
+    if (auto ok = refuse_warnings(*file); !ok) return fail(ok.error());
+  auto plan = plan::make_gain_map_plan(*file, request.plan, request.file.frame, *request.options,
+                                       codec.capabilities());
+  if (!plan) return fail(plan.error());
+  auto stream = jpeg::make_gain_map_head(*file);
+  if (!stream) return fail(stream.error());
+  codec::Outcome outcome;
+  if (auto ok = codec.transcode(*file, *plan, request.context, *stream, outcome); !ok)
+    return fail(ok.error());
+  Report found;
+  found.warnings = std::move(file->warnings);
+  add_warnings(found, outcome.warnings);
+  for (Warning& w : found.warnings)
+    warnings.push_back({std::move(w.kind), "gain map: " + w.message, {}});
+  return stream;
+}
+
+jpeg::HeadFacts head_facts(const Request& request) {
+  const plan::Plan& plan = request.plan;
+  jpeg::HeadFacts facts;
+  facts.width_px = plan.encode.width_px;
+  facts.height_px = plan.encode.height_px;
+  facts.orientation_applied = request.options->auto_orient;
+  facts.cmyk = plan.encode.model == plan::OutputModel::kCmyk;
+  const bool srgb = request.options->color == ColorMode::kSrgb;
+  facts.is_srgb = srgb && (plan.convert_icc || request.profile == color::ProfileUse::kIsSrgb);
+  const bool usable = request.profile != color::ProfileUse::kUnusable;
+  // A gray output of a colour file has another number of channels than its profile.
+  const bool same_channels = plan.encode.component_count == request.file.frame.component_count;
+  if (!srgb && usable && same_channels) facts.icc = request.file.icc;
+  facts.gain_map_bytes = request.gain_map.size();
+  return facts;
+}
+
+Result<void> make_plan(Request& request, const plan::Capabilities& capable) {
+  auto plan = plan::make_plan(request.file, *request.options, capable,
+                              request.profile == color::ProfileUse::kConvertible);
+  if (!plan) return fail(plan.error());
+  request.plan = *plan;
+  return {};
+}
+
+/// A profile can look sound and still make no transform: then the file counts as having none.
+Result<void> find_converter(Request& request, const plan::Capabilities& capable,
+                            ConverterCache& converters) {
+  request.context.converter = nullptr;
+  if (request.plan.color_path != plan::ColorPath::kConvert) return {};
+  auto found = converters.get(request.file, request.plan.encode.model, request.plan.convert_icc);
+  if (!found) {
+    if (!request.plan.convert_icc) return fail(found.error());
+    if (auto ok = ignore_profile(request, found.error().message()); !ok) return ok;
+    if (auto ok = make_plan(request, capable); !ok) return ok;
+    return find_converter(request, capable, converters);
+  }
+  request.converter = std::move(*found);
+  request.context.converter = request.converter.get();
+  return {};
+}
+
+}  // namespace
+
+Result<void> parse_request(std::span<const std::uint8_t> bytes, const ResizeOptions& options,
+                           base::Clock::time_point start, jpeg::ParseDepth depth,
+                           Request& request) {
+  const auto began = base::Clock::now();
+  if (auto ok = validate(options); !ok) return fail(ok.error());
+  auto file = jpeg::parse(bytes, options.limits, depth);
+  if (!file) return fail(file.error());
+  request = Request{};
+  request.options = &options;
+  request.start = start;
+  request.file = std::move(*file);
+  request.context.deadline = base::Deadline(start, options.limits.deadline_ms);
+  request.context.strict = options.strict;
+  request.context.max_scans = options.limits.max_scans;
+  request.report.input = summarise(request.file);
+  request.report.warnings = request.file.warnings;
+  request.report.times.parse_us = base::elapsed_us(began);
+  return {};
+}
+
+Result<void> plan_request(Request& request, const plan::Capabilities& capable,
+                          ConverterCache& converters) {
+  if (request.options->strict)
+    if (auto ok = refuse_warnings(request.file); !ok) return ok;
+  request.profile = color::classify_profile(request.file);
+  if (request.profile == color::ProfileUse::kUnusable) {
+    auto ok = ignore_profile(request, "the ICC profile is damaged or for other components");
+    if (!ok) return ok;
+  }
+  if (auto ok = make_plan(request, capable); !ok) return ok;
+  if (auto ok = find_converter(request, capable, converters); !ok) return ok;
+  request.report.decode_scale = request.plan.scales[0];
+  request.report.color_converted = request.plan.color_path == plan::ColorPath::kConvert;
+  return {};
+}
+
+Result<void> resize_gain_map(Request& request, const codec::Codec& codec) {
+  if (!request.file.gain_map) return {};
+  const auto dropped = [&](std::string why) {
+    request.report.warnings.push_back({"gain_map_dropped", std::move(why), {}});
+  };
+  if (request.options->gain_map == GainMap::kDrop) {
+    dropped("the gain map was left out, as asked");
+    return {};
+  }
+  if (padded(request.plan)) {
+    dropped("a padded picture has no gain map for its background");
+    return {};
+  }
+  auto resized = make_gain_map(request, codec, request.gain_map_warnings);
+  if (!resized) {
+    const StatusCode code = resized.error().code();
+    if (request.options->strict || code == StatusCode::kDeadline || code == StatusCode::kBusy)
+      return fail(resized.error());
+    dropped(resized.error().message());
+    return {};
+  }
+  request.gain_map = std::move(*resized);
+  request.report.gain_map_kept = true;
+  std::uint64_t& max_bytes = request.plan.encode.max_bytes;
+  if (max_bytes != 0)
+    max_bytes = std::max<std::uint64_t>(
+        1, max_bytes - std::min<std::uint64_t>(max_bytes, request.gain_map.size()));
+  return {};
+}
+
+Result<std::vector<std::uint8_t>> make_head(const Request& request) {
+  return jpeg::make_head(request.file, request.options->metadata, head_facts(request));
+}
+
+Result<Resized> finish_request(Request& request, std::vector<std::uint8_t> stream) {
+  if (!request.gain_map.empty())
+    if (auto ok = jpeg::append_gain_map(stream, request.gain_map); !ok) return fail(ok.error());
+  Report& report = request.report;
+  std::move(request.gain_map_warnings.begin(), request.gain_map_warnings.end(),
+            std::back_inserter(report.warnings));
+  report.output = summarise(request.plan.encode, stream.size());
+  report.times.total_us = base::elapsed_us(request.start);
+  return Resized{std::move(stream), std::move(report)};
+}
+
+Result<Resized> run_request(Request& request, const codec::Codec& codec, std::string_view reason,
+                            ConverterCache& converters) {
+  Report& report = request.report;
+  report.codec = codec.kind();
+  report.codec_reason = reason;
+  if (auto ok = plan_request(request, codec.capabilities(), converters); !ok)
+    return fail(ok.error());
+  if (auto ok = resize_gain_map(request, codec); !ok) return fail(ok.error());
+  auto stream = make_head(request);
+  if (!stream) return fail(stream.error());
+  codec::Outcome outcome;
+  auto done = codec.transcode(request.file, request.plan, request.context, *stream, outcome);
+  if (!done) return fail(done.error());
+  report.quality = outcome.quality;
+  report.times.decode_resample_us = outcome.decode_resample_us;
+  report.times.encode_us = outcome.encode_us;
+  add_warnings(report, outcome.warnings);
+  return finish_request(request, std::move(*stream));
+}
+
+}  // namespace framewire::engine

@@ -1,0 +1,61 @@
+// One resize on its way through the stages, whichever codec runs it.
+#pragma once
+
+#include <base/clock.hpp>
+#include <codec/codec.hpp>
+#include <color/converter.hpp>
+#include <cstdint>
+#include <engine/converter_cache.hpp>
+#include <framewire/options.hpp>
+#include <framewire/resizer.hpp>
+#include <framewire/status.hpp>
+#include <jpeg/parser.hpp>
+#include <memory>
+#include <plan/plan.hpp>
+#include <span>
+#include <vector>
+
+namespace framewire::engine {
+
+/// What is known of a request; filled by the functions below, in their order.
+struct Request {
+  const ResizeOptions* options = nullptr;  ///< not owned
+  base::Clock::time_point start;
+  jpeg::JpegFile file;
+  plan::Plan plan;
+  color::ProfileUse profile = color::ProfileUse::kNone;
+  codec::Context context;
+  std::shared_ptr<const color::Converter> converter;  ///< what context points at
+  std::vector<std::uint8_t> gain_map;
+  std::vector<Warning> gain_map_warnings;
+  Report report;
+};
+
+/// Checks the options and reads the file's markers.
+/// @param start  when the request arrived: its deadline and total time count from there
+/// @return as Resizer::resize()
+[[nodiscard]] Result<void> parse_request(std::span<const std::uint8_t> bytes,
+                                         const ResizeOptions& options,
+                                         base::Clock::time_point start, jpeg::ParseDepth depth,
+                                         Request& request);
+
+/// Decides everything that is decided before pixels are touched, for a codec that can `capable`.
+[[nodiscard]] Result<void> plan_request(Request& request, const plan::Capabilities& capable,
+                                        ConverterCache& converters);
+
+/// Keeps the gain map where it is asked for and can be, resizing it with `codec`; otherwise says
+/// that it was dropped. Does nothing for files without one.
+[[nodiscard]] Result<void> resize_gain_map(Request& request, const codec::Codec& codec);
+
+/// SOI and the APPn segments of the output; after resize_gain_map().
+[[nodiscard]] Result<std::vector<std::uint8_t>> make_head(const Request& request);
+
+/// Appends the gain map to the finished primary image and completes the report.
+[[nodiscard]] Result<Resized> finish_request(Request& request, std::vector<std::uint8_t> stream);
+
+/// All of the above behind parse_request(), on the calling thread.
+/// @param reason  for the report: why this codec
+[[nodiscard]] Result<Resized> run_request(Request& request, const codec::Codec& codec,
+                                          std::string_view reason, ConverterCache& converters);
+
+}  // namespace framewire::engine
