@@ -2,6 +2,7 @@
 #include <cmath>
 #include <color/converter.hpp>
 #include <color/profile.hpp>
+#include <jpeg/bytes.hpp>
 
 namespace framewire::color {
 namespace {
@@ -58,20 +59,28 @@ cmsColorSpaceSignature expected_space(jpeg::ColorModel model) {
   }
 }
 
-bool usable_class(cmsProfileClassSignature device) {
+bool usable_class(std::uint32_t device) {
   return device == cmsSigInputClass || device == cmsSigDisplayClass ||
          device == cmsSigOutputClass || device == cmsSigColorSpaceClass;
 }
+
+// Where a profile's header (ICC.1, 7.2) has its signatures. LittleCMS would give them as values of
+// enumerations, which a damaged profile's are not.
+constexpr std::size_t kDeviceClassOffset = 12;
+constexpr std::size_t kColorSpaceOffset = 16;
+constexpr std::size_t kHeaderBytes = 128;
 
 }  // namespace
 
 ProfileUse classify_profile(const jpeg::JpegFile& file) {
   if (file.icc.empty()) return ProfileUse::kNone;
+  if (file.icc.size() < kHeaderBytes) return ProfileUse::kUnusable;
+  const cmsColorSpaceSignature space = expected_space(file.color_model);
+  if (jpeg::read_u32(file.icc, kColorSpaceOffset) != space ||
+      !usable_class(jpeg::read_u32(file.icc, kDeviceClassOffset)))
+    return ProfileUse::kUnusable;
   const Profile profile = open_profile(file.icc);
   if (!profile) return ProfileUse::kUnusable;
-  const cmsColorSpaceSignature space = cmsGetColorSpace(profile.get());
-  if (space != expected_space(file.color_model) || !usable_class(cmsGetDeviceClass(profile.get())))
-    return ProfileUse::kUnusable;
   if (is_srgb(profile.get(), space)) return ProfileUse::kIsSrgb;
   if (!cmsIsIntentSupported(profile.get(), INTENT_PERCEPTUAL, LCMS_USED_AS_INPUT) &&
       !cmsIsMatrixShaper(profile.get()))

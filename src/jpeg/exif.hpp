@@ -37,7 +37,8 @@ struct ExifChanges {
 /// A copy with the changes made in place, so that offsets inside maker notes stay good, and without
 /// the thumbnail directory: cut off where it lies at the end, as usual, else overwritten with
 /// zeros.
-/// @return empty where the block is no TIFF structure with a first directory
+/// @return empty where the block is no TIFF structure with a first directory, or where a value that
+///         was to change lies inside a directory
 [[nodiscard]] Bytes rewrite_exif(ByteSpan block, const ExifChanges& changes);
 
 }  // namespace framewire::jpeg
