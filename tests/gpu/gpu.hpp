@@ -1,0 +1,33 @@
+// What the tests that need a GPU share.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+namespace framewire::gpu_tests {
+
+/// Whether there is a device that can be used.
+[[nodiscard]] inline bool have_gpu() {
+  int count = 0;
+  return cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
+}
+
+/// To be called from SetUp(): there a skip also keeps the body from running.
+inline void require_gpu() {
+  if (!have_gpu()) GTEST_SKIP() << "no CUDA device here";
+}
+
+/// The fixture of a test that needs no other.
+class GpuTest : public testing::Test {
+ protected:
+  void SetUp() override { require_gpu(); }
+};
+
+/// The same for a matrix.
+template <typename Cell>
+class GpuTestWith : public testing::TestWithParam<Cell> {
+ protected:
+  void SetUp() override { require_gpu(); }
+};
+
+}  // namespace framewire::gpu_tests
