@@ -124,8 +124,7 @@ std::string compare_coefficients(const codec::cuda::Transcoder& transcoder, std:
   const std::uint8_t* base = transcoder.device_base();
   (void)cudaMemcpy(corners.data(), base + plane.coefficients, corners.size() * 2,
                    cudaMemcpyDeviceToHost);
-  (void)cudaMemcpy(dc.data(), base + plan.offsets().dc + plane.first_dc * 2ull, dc.size() * 2,
-                   cudaMemcpyDeviceToHost);
+  (void)cudaMemcpy(dc.data(), base + plane.dc, dc.size() * 2, cudaMemcpyDeviceToHost);
   for (std::uint32_t y = 0; y < plane.height_blocks; ++y)
     for (std::uint32_t x = 0; x < plane.width_blocks; ++x) {
       const std::size_t block =

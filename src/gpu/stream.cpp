@@ -15,14 +15,26 @@ Result<void> Stream::synchronise() const {
   return check(cudaStreamSynchronize(stream_.get()), "work on the device");
 }
 
+Result<void> Stream::wait_for(cudaEvent_t event) const {
+  return check(cudaStreamWaitEvent(stream_.get(), event, 0), "ordering streams");
+}
+
 Result<Event> Event::make() {
   cudaEvent_t event = nullptr;
   if (auto ok = check(cudaEventCreate(&event), "making an event"); !ok) return fail(ok.error());
   return Event(event);
 }
 
-Result<void> Event::record(const Stream& stream) const {
-  return check(cudaEventRecord(event_.get(), stream.get()), "recording an event");
+Result<Event> Event::make_untimed() {
+  cudaEvent_t event = nullptr;
+  if (auto ok = check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "making an event");
+      !ok)
+    return fail(ok.error());
+  return Event(event);
+}
+
+Result<void> Event::record(cudaStream_t stream) const {
+  return check(cudaEventRecord(event_.get(), stream), "recording an event");
 }
 
 Result<double> Event::elapsed_us(const Event& from, const Event& to) {

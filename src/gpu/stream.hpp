@@ -24,6 +24,8 @@ class Stream {
   [[nodiscard]] cudaStream_t get() const noexcept { return stream_.get(); }
   /// Waits until all enqueued work is done. @return device_lost for any failure of that work
   [[nodiscard]] Result<void> synchronise() const;
+  /// Work enqueued here from now on begins after the event's last record; the host does not wait.
+  [[nodiscard]] Result<void> wait_for(cudaEvent_t event) const;
 
  private:
   explicit Stream(cudaStream_t stream) : stream_(stream) {}
@@ -34,7 +36,11 @@ class Stream {
 class Event {
  public:
   [[nodiscard]] static Result<Event> make();
-  [[nodiscard]] Result<void> record(const Stream& stream) const;
+  /// Without a time, which orders streams at less cost.
+  [[nodiscard]] static Result<Event> make_untimed();
+  [[nodiscard]] cudaEvent_t get() const noexcept { return event_.get(); }
+  [[nodiscard]] Result<void> record(const Stream& stream) const { return record(stream.get()); }
+  [[nodiscard]] Result<void> record(cudaStream_t stream) const;
   /// Microseconds between two recorded events that the device has passed.
   [[nodiscard]] static Result<double> elapsed_us(const Event& from, const Event& to);
 

@@ -52,12 +52,18 @@ std::size_t corner_index(std::uint32_t corner) {
 }  // namespace
 
 std::uint32_t BatchPlan::add(const Item& item) {
-  const jpeg::JpegFile& file = *item.file;
   first_plane.push_back(static_cast<std::uint32_t>(planes.size()));
-  std::array<PlaneDesc, 4> planes_of{};
-  for (const jpeg::Scan& scan : file.scans) add_scan(item, scan, planes_of);
-  add_planes(item, planes_of);
+  if (!item.planes.empty()) {
+    add_external_planes(item);
+  } else {
+    std::array<PlaneDesc, 4> planes_of{};
+    if (item.coefficients == nullptr)
+      for (const jpeg::Scan& scan : item.file->scans) add_scan(item, scan, planes_of);
+    add_planes(item, planes_of);
+  }
+  sinks.emplace_back();
   if (item.plan != nullptr) add_output(item);
+  external_.resize(resamples.size(), !item.planes.empty());
   return images++;
 }
 
@@ -120,7 +126,7 @@ void BatchPlan::add_scan(const Item& item, const jpeg::Scan& scan,
     plane.right_edge = desc.right_edge;
     plane.bottom_edge = desc.bottom_edge;
     plane.edges = desc.edges;
-    plane.first_dc = desc.first_dc;
+    plane.dc = std::uint64_t{desc.first_dc} * sizeof(std::int16_t);
     plane.stored_corner = desc.corner;
     plane.blocks_per_mcu = phase;
   }
@@ -188,6 +194,7 @@ void BatchPlan::add_planes(const Item& item, const std::array<PlaneDesc, 4>& pla
     PlaneDesc plane = planes_of[c];
     plane.width_blocks = static_cast<std::uint32_t>(component.width_blocks);
     plane.height_blocks = static_cast<std::uint32_t>(component.height_blocks);
+    if (item.coefficients != nullptr) add_upload(item, c, plane);
     const auto scaled = [&](std::int32_t size) {
       return base::ceil_div(static_cast<std::uint32_t>(size) * plane.corner, 8u);
     };
@@ -198,8 +205,11 @@ void BatchPlan::add_planes(const Item& item, const std::array<PlaneDesc, 4>& pla
     const std::uint64_t bytes =
         std::uint64_t{plane.pitch_bytes} * plane.height_blocks * plane.corner + 64;
     sample_bytes_ += (bytes + 255) / 256 * 256;
-    const auto quant = static_cast<std::size_t>(file.component_quant[c]);
-    std::copy_n(file.quant_tables[quant].values.begin(), 64, plane.quantiser);
+    // Without a table there was no scan either, and all coefficients are zero.
+    const int quant = file.component_quant[c];
+    if (quant >= 0)
+      std::copy_n(file.quant_tables[static_cast<std::size_t>(quant)].values.begin(), 64,
+                  plane.quantiser);
     const std::uint32_t blocks = plane.width_blocks * plane.height_blocks;
     for (std::uint32_t k = 0; k * kBlocksPerTile < blocks; ++k)
       plane_tiles[corner_index(plane.corner)].push_back(
@@ -211,6 +221,7 @@ void BatchPlan::add_planes(const Item& item, const std::array<PlaneDesc, 4>& pla
     for (std::uint32_t k = 0; plane.corner != 8 && k * kBlocksPerTile < edges; ++k)
       edge_tiles.push_back({static_cast<std::uint32_t>(planes.size()), k});
     planes.push_back(plane);
+    origins.push_back(item.coefficients != nullptr ? PlaneOrigin::kUpload : PlaneOrigin::kScan);
   }
 }
 

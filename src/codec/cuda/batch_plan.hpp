@@ -2,9 +2,12 @@
 #pragma once
 
 #include <array>
+#include <codec/coefficients.hpp>
+#include <codec/cuda/coefficient_upload.hpp>
 #include <codec/cuda/descriptors.hpp>
 #include <codec/cuda/entry.hpp>
 #include <codec/cuda/filter_pack.hpp>
+#include <codec/device_plane.hpp>
 #include <framewire/status.hpp>
 #include <gpu/layout.hpp>
 #include <jpeg/types.hpp>
@@ -19,13 +22,22 @@
 
 namespace framewire::codec::cuda {
 
-/// One image of a batch. All pointers are borrowed until the batch has been enqueued.
+/// One image of a batch. Host pointers are borrowed until the batch has been enqueued.
+///
+/// Sources: the file's scans; else `coefficients`; else `planes`, the file then being optional.
+/// Sinks: a finished stream; with `encode` false the planes it would be made of, in device memory;
+/// without a plan the decoded planes. A batch may mix all of them.
 struct Item {
   const jpeg::JpegFile* file = nullptr;
   const plan::Plan* plan = nullptr;  ///< null: decode only, at `scales`
   plan::Scales scales = plan::kFullScale;
   /// Of the output: everything before its entropy-coded bytes. Items may share one.
   std::span<const std::uint8_t> header;
+  /// Of the whole file, decoded by somebody else; those that the plan needs are uploaded.
+  const Coefficients* coefficients = nullptr;
+  /// One a component, as large as the plan's input. Read on the transcoder's stream.
+  std::span<const DevicePlane> planes;
+  bool encode = true;
 };
 
 /// Whether this codec can take an item; others are for the CPU.
@@ -53,6 +65,19 @@ struct StagedCopy {
   std::span<const std::uint8_t> bytes;
 };
 
+/// Where the samples of a plane come from.
+enum class PlaneOrigin : std::uint8_t {
+  kScan,      ///< a scan of the batch
+  kUpload,    ///< coefficients from the host
+  kExternal,  ///< device memory of somebody else; PlaneDesc::samples is the address
+};
+
+/// What an item leaves behind besides its decoded planes.
+struct Sink {
+  enum class Kind : std::uint8_t { kNone, kEncoded, kKept } kind = Kind::kNone;
+  std::uint32_t index = 0;  ///< into BatchPlan::encodes or ::kept
+};
+
 class BatchPlan {
  public:
   BatchPlan();
@@ -63,9 +88,13 @@ class BatchPlan {
   /// Places everything; add() must not be called again before clear().
   void finish();
   /// Writes the upload part. @param staging  at least offsets().upload_bytes
-  void write(std::uint8_t* staging) const;
+  /// @param base  device address of the batch's memory; null where no plane is external
+  void write(std::uint8_t* staging, const std::uint8_t* base) const;
 
   [[nodiscard]] const BatchOffsets& offsets() const noexcept { return offsets_; }
+  /// By how much more these items can take in the company of others, whose scans decide how wide
+  /// some arrays over all subsequences are.
+  [[nodiscard]] std::uint64_t shared_growth_bytes() const noexcept;
   /// @param base  device address of the batch's memory
   [[nodiscard]] BatchView view(std::uint8_t* base) const;
 
@@ -73,8 +102,11 @@ class BatchPlan {
   std::vector<ScanDesc> scans;
   std::vector<PlaneDesc> planes;
   std::vector<std::uint32_t> first_plane;  ///< [images + 1] into planes
+  std::vector<PlaneOrigin> origins;        ///< [planes]
+  std::vector<Sink> sinks;                 ///< [images]
   std::vector<ResampleDesc> resamples;
   std::vector<EncodeDesc> encodes;
+  std::vector<EncodeDesc> kept;     ///< of items whose planes are not encoded
   std::vector<Tile> entropy_tiles;  ///< of kSpanThreads subsequences
   std::vector<Tile> sync_tiles;     ///< of kSyncSpan subsequences
   std::array<std::vector<Tile>, 2>
@@ -103,12 +135,16 @@ class BatchPlan {
   void add_edges(const Item& item, const jpeg::Scan& scan, ScanDesc& desc);
   void add_entropy_tiles(ScanDesc& desc);
   std::uint32_t table_pair(const jpeg::JpegFile& file, const jpeg::Scan& scan, int position);
+  void add_upload(const Item& item, std::size_t component, PlaneDesc& plane);
+  void add_external_planes(const Item& item);
   void add_planes(const Item& item, const std::array<PlaneDesc, 4>& planes_of);
+  void keep_planes(EncodeDesc& desc);
   void add_output(const Item& item);
   void add_resample(const Item& item, const plan::PlanePlan& plane, EncodePlane& target);
   PackedFilter& filter(bool across, Kernel kernel, const plan::AxisMap& axis);
   std::uint32_t quantiser(int quality, bool chrominance);
   std::uint64_t stage(std::span<const std::uint8_t> bytes, std::uint64_t guard_bytes);
+  [[nodiscard]] std::uint64_t head_bytes() const noexcept;
   void place_upload(gpu::Layout& layout);
   void place_scratch(gpu::Layout& layout);
 
@@ -122,6 +158,8 @@ class BatchPlan {
   std::map<std::pair<int, bool>, std::uint32_t> quantiser_index_;
   std::array<std::uint32_t, 1024> codes_{};
   std::vector<StagedCopy> copies_;  ///< offsets within the data part until finish()
+  std::vector<CoefficientUpload> uploads_;
+  std::vector<bool> external_;  ///< [resamples] whether the source lies outside the batch's memory
   std::map<const std::uint8_t*, std::uint64_t> headers_;
   std::uint64_t data_bytes_ = 0;
   std::uint64_t coefficient_bytes_ = 0;

@@ -16,6 +16,10 @@ std::span<const std::uint8_t> as_bytes(const std::vector<T>& values) {
   return {reinterpret_cast<const std::uint8_t*>(values.data()), values.size() * sizeof(T)};
 }
 
+/// What a subsequence may find of a block that it did not begin: the largest corner kept.
+constexpr std::uint64_t kReducedHeadBytes = 32;
+constexpr std::uint64_t kFullHeadBytes = 128;
+
 std::uint64_t align(std::uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 /// Source rows that the tallest tile of a plane needs, tiles being `height` rows high.
@@ -81,6 +85,8 @@ void BatchPlan::add_output(const Item& item) {
       desc.phase_planes |= i << (2 * phase);
     add_resample(item, item.plan->planes[i], plane);
   }
+  if (!item.encode) return keep_planes(desc);
+  sinks.back() = {Sink::Kind::kEncoded, static_cast<std::uint32_t>(encodes.size())};
   desc.blocks_per_mcu = phase;
   desc.mcu_columns = base::ceil_div(width, 8 * h_max);
   const std::uint32_t mcus = desc.mcu_columns * base::ceil_div(height, 8 * v_max);
@@ -108,6 +114,11 @@ void BatchPlan::add_output(const Item& item) {
   for (std::uint32_t k = 0; k * kBlocksPerTile < desc.total_blocks; ++k)
     encode_tiles.push_back({static_cast<std::uint32_t>(encodes.size()), k});
   encodes.push_back(desc);
+}
+
+void BatchPlan::keep_planes(EncodeDesc& desc) {
+  sinks.back() = {Sink::Kind::kKept, static_cast<std::uint32_t>(kept.size())};
+  kept.push_back(desc);
 }
 
 void BatchPlan::add_resample(const Item& item, const plan::PlanePlan& plane, EncodePlane& target) {
@@ -189,9 +200,9 @@ void BatchPlan::clear() {
   any_restarts = false;
   output_bytes = 0;
   const auto empty = [](auto&... lists) { (lists.clear(), ...); };
-  empty(scans, planes, first_plane, resamples, encodes, entropy_tiles, sync_tiles, edge_tiles,
-        resample_tiles, encode_tiles, canonical, filters_, packed_, pair_index_, reciprocals_,
-        quantiser_index_, copies_, headers_);
+  empty(scans, planes, first_plane, origins, sinks, resamples, encodes, kept, entropy_tiles,
+        sync_tiles, edge_tiles, resample_tiles, encode_tiles, canonical, filters_, packed_,
+        pair_index_, reciprocals_, quantiser_index_, copies_, uploads_, external_, headers_);
   for (auto& list : write_tiles) list.clear();
   for (auto& list : plane_tiles) list.clear();
   offsets_ = {};
@@ -222,6 +233,15 @@ void BatchPlan::place_upload(gpu::Layout& layout) {
   o.edge_basis = layout.add_array<float>(edge_basis_.size());
 }
 
+std::uint64_t BatchPlan::head_bytes() const noexcept {
+  return write_tiles[0].empty() ? kReducedHeadBytes : kFullHeadBytes;
+}
+
+std::uint64_t BatchPlan::shared_growth_bytes() const noexcept {
+  const std::uint64_t segment_of = any_restarts ? 0 : sizeof(std::uint32_t);
+  return subsequences_ * (kFullHeadBytes - head_bytes() + segment_of);
+}
+
 void BatchPlan::place_scratch(gpu::Layout& layout) {
   BatchOffsets& o = offsets_;
   o.status = layout.add_array<std::uint32_t>(images);
@@ -229,7 +249,7 @@ void BatchPlan::place_scratch(gpu::Layout& layout) {
   o.zeroed_bytes = layout.bytes() - o.status;
   o.coefficients = layout.add(coefficient_bytes_);
   o.dc = layout.add_array<std::int16_t>(dc_blocks_);
-  o.heads = layout.add(std::uint64_t{subsequences_} * (write_tiles[0].empty() ? 32 : 128));
+  o.heads = layout.add(subsequences_ * head_bytes());
   o.scan_end = layout.add_array<std::uint32_t>(scans.size());
   o.columns = layout.add(std::uint64_t{subsequences_} * kColumnWords * 4);
   o.lengths = layout.add_array<std::uint32_t>(subsequences_);
@@ -265,21 +285,31 @@ void BatchPlan::finish() {
     scan.coefficients += offsets_.coefficients;
     scan.edges += offsets_.edges;
   }
-  for (PlaneDesc& plane : planes) {
-    plane.coefficients += offsets_.coefficients;
-    plane.edges += offsets_.edges;
-    plane.samples += samples;
+  for (CoefficientUpload& upload : uploads_)
+    upload.corners += data, upload.dc += data, upload.edges += data;
+  for (std::size_t i = 0; i < planes.size(); ++i) {
+    if (origins[i] == PlaneOrigin::kExternal) continue;
+    const bool uploaded = origins[i] == PlaneOrigin::kUpload;
+    planes[i].coefficients += uploaded ? data : offsets_.coefficients;
+    planes[i].dc += uploaded ? data : offsets_.dc;
+    planes[i].edges += uploaded ? data : offsets_.edges;
+    planes[i].samples += samples;
   }
-  for (ResampleDesc& resample : resamples) resample.source += samples, resample.target += samples;
+  for (std::size_t i = 0; i < resamples.size(); ++i) {
+    if (!external_[i]) resamples[i].source += samples;
+    resamples[i].target += samples;
+  }
   for (EncodeDesc& encode : encodes) {
     encode.header += data;
     encode.raw += raw;
     encode.stuffed += stuffed;
     for (EncodePlane& plane : encode.planes) plane.samples += samples;
   }
+  for (EncodeDesc& encode : kept)
+    for (EncodePlane& plane : encode.planes) plane.samples += samples;
 }
 
-void BatchPlan::write(std::uint8_t* staging) const {
+void BatchPlan::write(std::uint8_t* staging, const std::uint8_t* base) const {
   const auto put = [&](std::uint64_t offset, std::span<const std::uint8_t> bytes) {
     if (!bytes.empty()) std::memcpy(staging + offset, bytes.data(), bytes.size());
   };
@@ -305,6 +335,10 @@ void BatchPlan::write(std::uint8_t* staging) const {
   std::memcpy(staging + offsets_.codes, codes_.data(), sizeof codes_);
   put(offsets_.reciprocals, as_bytes(reciprocals_));
   for (const StagedCopy& copy : copies_) put(copy.offset, copy.bytes);
+  for (const CoefficientUpload& upload : uploads_) write_upload(upload, staging);
+  auto* staged = reinterpret_cast<ResampleDesc*>(staging + offsets_.resamples);
+  for (std::size_t i = 0; i < resamples.size(); ++i)
+    if (external_[i]) staged[i].source -= reinterpret_cast<std::uintptr_t>(base);
 }
 
 BatchView BatchPlan::view(std::uint8_t* base) const {

@@ -54,17 +54,62 @@ Result<void> check_plan(const plan::Plan& plan) {
   return {};
 }
 
+/// What the kernels would otherwise have to trust.
+Result<void> check_coefficients(const Item& item) {
+  const jpeg::FrameHeader& frame = item.file->frame;
+  const auto& given = item.coefficients->components;
+  bool fits = given.size() == static_cast<std::size_t>(frame.component_count);
+  for (std::size_t c = 0; fits && c < given.size(); ++c)
+    fits = given[c].width_blocks == frame.components[c].width_blocks &&
+           given[c].height_blocks == frame.components[c].height_blocks &&
+           given[c].coefficients.size() == static_cast<std::size_t>(given[c].width_blocks) *
+                                               static_cast<std::size_t>(given[c].height_blocks) *
+                                               jpeg::kBlockSize;
+  if (!fits) return fail(StatusCode::kInternal, "coefficients do not fit the frame");
+  return {};
+}
+
+Result<void> check_planes(const Item& item) {
+  if (item.plan == nullptr) return unsupported("planes without a plan");
+  for (int i = 0; i < item.plan->plane_count; ++i) {
+    const plan::PlanePlan& wanted = item.plan->planes[static_cast<std::size_t>(i)];
+    const auto c = static_cast<std::size_t>(wanted.component);
+    if (c >= item.planes.size() || item.planes[c].samples == nullptr ||
+        item.planes[c].width_px != static_cast<std::uint32_t>(wanted.x.in_size) ||
+        item.planes[c].height_px != static_cast<std::uint32_t>(wanted.y.in_size))
+      return fail(StatusCode::kInternal, "planes do not fit the plan");
+    if (reinterpret_cast<std::uintptr_t>(item.planes[c].samples) % 16 != 0 ||
+        item.planes[c].pitch_bytes % 16 != 0 ||
+        item.planes[c].pitch_bytes < item.planes[c].width_px)
+      return unsupported("planes whose rows do not begin at multiples of 16 bytes");
+  }
+  return {};
+}
+
+/// What our own entropy decoder takes.
+Result<void> check_file(const jpeg::JpegFile& file) {
+  const jpeg::FrameHeader& frame = file.frame;
+  const bool sequential =
+      frame.process == jpeg::Process::kBaseline || frame.process == jpeg::Process::kExtended;
+  if (!sequential) return unsupported("progressive files without their coefficients");
+  if (frame.arithmetic) return unsupported("arithmetic coding without the coefficients");
+  return check_scans(file);
+}
+
+Result<void> check_source(const Item& item) {
+  if (!item.planes.empty()) return check_planes(item);
+  const jpeg::FrameHeader& frame = item.file->frame;
+  if (frame.process == jpeg::Process::kLossless || frame.hierarchical)
+    return unsupported("lossless and hierarchical files");
+  if (frame.precision_bits != 8) return unsupported("samples of other than 8 bits");
+  if (frame.width_px <= 0 || frame.height_px <= 0) return unsupported("frames of unknown size");
+  return item.coefficients != nullptr ? check_coefficients(item) : check_file(*item.file);
+}
+
 }  // namespace
 
 Result<void> check_item(const Item& item) {
-  const jpeg::FrameHeader& frame = item.file->frame;
-  const bool sequential =
-      frame.process == jpeg::Process::kBaseline || frame.process == jpeg::Process::kExtended;
-  if (!sequential || frame.hierarchical) return unsupported("progressive and lossless files");
-  if (frame.arithmetic) return unsupported("arithmetic coding");
-  if (frame.precision_bits != 8) return unsupported("samples of other than 8 bits");
-  if (frame.width_px <= 0 || frame.height_px <= 0) return unsupported("frames of unknown size");
-  if (auto ok = check_scans(*item.file); !ok) return ok;
+  if (auto ok = check_source(item); !ok) return ok;
   if (item.plan == nullptr) return {};
   return check_plan(*item.plan);
 }

@@ -65,8 +65,8 @@ FW_HD constexpr std::uint32_t edge_slot(std::uint32_t right_edge, std::uint32_t 
 /// One component to be inverted into a plane.
 struct PlaneDesc {
   std::uint64_t coefficients = 0;
+  std::uint64_t dc = 0;  ///< [blocks] int16, in scan order like the coefficients
   std::uint64_t samples = 0;
-  std::uint32_t first_dc = 0;
   std::uint32_t corner = 8;         ///< N of this plane
   std::uint32_t stored_corner = 8;  ///< of its scan: the largest that a component of it needs
   std::uint32_t width_px = 0;
@@ -98,7 +98,7 @@ struct FilterDesc {
 
 /// One plane to be resampled.
 struct ResampleDesc {
-  std::uint64_t source = 0;
+  std::uint64_t source = 0;  ///< of planes outside the batch's memory: their distance, modulo 2^64
   std::uint64_t target = 0;
   std::uint32_t source_pitch_bytes = 0;
   std::uint32_t source_height_px = 0;

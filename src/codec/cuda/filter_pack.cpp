@@ -37,13 +37,18 @@ AcrossFilter pack_across(Kernel kernel, const plan::AxisMap& axis) {
     packed.words = std::max(packed.words, static_cast<std::uint32_t>((reach + 3) / 4));
     packed.first.push_back(static_cast<std::uint32_t>(filter.first[i] / 4 * 4));
   }
+  // No run reaches behind the words of its row: what lies there may not be memory of ours.
+  const std::int32_t last_first =
+      (axis.in_size + 3) / 4 * 4 - static_cast<std::int32_t>(packed.words) * 4;
+  for (std::uint32_t& first : packed.first)
+    first = std::min(first, static_cast<std::uint32_t>(last_first));
   packed.weights.assign(out_size * packed.words * 2, 0);
   std::vector<std::int32_t> run;
   for (std::size_t i = 0; i < out_size; ++i) {
     round_weights(&filter.weights[i * static_cast<std::size_t>(filter.taps)], filter.count[i], run);
     std::uint32_t* words = &packed.weights[i * packed.words * 2];
     for (std::size_t k = 0; k < run.size(); ++k) {
-      const std::size_t at = static_cast<std::size_t>(filter.first[i] % 4) + k;
+      const std::size_t at = static_cast<std::size_t>(filter.first[i]) - packed.first[i] + k;
       const auto weight = static_cast<std::uint32_t>(run[k]);
       words[at / 4 * 2] |= (weight >> 8 & 0xFF) << (at % 4 * 8);
       words[at / 4 * 2 + 1] |= (weight & 0xFF) << (at % 4 * 8);

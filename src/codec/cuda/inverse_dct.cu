@@ -36,6 +36,10 @@ __device__ std::uint32_t scan_block(const PlaneDesc& plane, BlockPlace place) {
          (place.y - mcu_y * plane.v) * plane.h + (place.x - mcu_x * plane.h);
 }
 
+__device__ std::int32_t dc_of(const BatchView& batch, const PlaneDesc& plane, std::uint32_t block) {
+  return reinterpret_cast<const std::int16_t*>(batch.base + plane.dc)[block];
+}
+
 /// The corner of a block that was stored with more of it than this plane needs.
 template <int kCorner>
 __device__ void gather_corner(const std::int16_t* stored, std::uint32_t stride,
@@ -112,7 +116,7 @@ __global__ void __launch_bounds__(kBlocksPerTile)
     gather_corner<kCorner>(corner, stride, gathered);
     corner = gathered;
   }
-  const std::int32_t dc = batch.dc[plane.first_dc + block];
+  const std::int32_t dc = dc_of(batch, plane, block);
   std::uint8_t* out = batch.base + plane.samples +
                       static_cast<std::uint64_t>(place.y) * kCorner * plane.pitch_bytes +
                       place.x * kCorner;
@@ -148,7 +152,7 @@ __global__ void __launch_bounds__(kFullThreads) full_kernel(BatchView batch, con
     float a[8];
     dequantise_4({row.x, row.y}, q + lane * 8, a);
     dequantise_4({row.z, row.w}, q + lane * 8 + 4, a + 4);
-    if (lane == 0) a[0] = static_cast<float>(batch.dc[plane.first_dc + block]) * q[0];
+    if (lane == 0) a[0] = static_cast<float>(dc_of(batch, plane, block)) * q[0];
     inverse_8(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]);
 #pragma unroll
     for (int x = 0; x < 8; ++x) exchange[slot][lane * 9 + x] = a[x];
@@ -212,7 +216,7 @@ __global__ void __launch_bounds__(kBlocksPerTile) edges_kernel(BatchView batch, 
   const std::uint32_t valid_y = place.y + 1 == plane.height_blocks ? plane.valid_y : 8;
   const float* bases = batch.edge_basis + (plane.corner / 2) * 8 * 32;  // 1, 2, 4: first to third
   float out[16];
-  invert_edge(whole_block(batch, plane, place), batch.dc[plane.first_dc + scan_block(plane, place)],
+  invert_edge(whole_block(batch, plane, place), dc_of(batch, plane, scan_block(plane, place)),
               plane, bases + (valid_x - 1) * 32, bases + (valid_y - 1) * 32, out);
   std::uint8_t* samples = batch.base + plane.samples +
                           static_cast<std::uint64_t>(place.y) * plane.corner * plane.pitch_bytes +

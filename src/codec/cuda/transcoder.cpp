@@ -43,7 +43,9 @@ std::string_view to_string(Stage stage) noexcept {
 Result<Transcoder> Transcoder::make(bool timed) {
   auto stream = gpu::Stream::make();
   if (!stream) return fail(stream.error());
-  Transcoder transcoder(std::move(*stream));
+  auto order = gpu::Event::make_untimed();
+  if (!order) return fail(order.error());
+  Transcoder transcoder(std::move(*stream), std::move(*order));
   for (std::size_t i = 0; timed && i <= kStageCount; ++i) {
     auto event = gpu::Event::make();
     if (!event) return fail(event.error());
@@ -54,12 +56,14 @@ Result<Transcoder> Transcoder::make(bool timed) {
 
 Result<void> Transcoder::enqueue(std::span<const Item> items) {
   if (items.empty()) return fail(StatusCode::kInternal, "a batch without images was enqueued");
+  if (in_flight_)
+    if (auto ok = wait(); !ok) return ok;
   plan_.clear();
-  outputs_ = items.front().plan != nullptr;
   for (const Item& item : items) plan_.add(item);
   plan_.finish();
   if (auto ok = reserve(); !ok) return ok;
-  plan_.write(staging_.data());
+  plan_.write(staging_.data(), device_.data());
+  in_flight_ = true;
   return launch();
 }
 
@@ -90,8 +94,11 @@ Result<void> Transcoder::launch() {
   (void)cudaMemsetAsync(base + o.status, 0, o.zeroed_bytes, stream);
   (void)cudaMemsetAsync(base + o.scan_end, 0xFF, plan_.scans.size() * 4, stream);
   mark(1);
-  launch_decode(view);
-  if (outputs_) launch_output(view);
+  if (!plan_.scans.empty()) launch_decode(view);
+  for (std::size_t event = plan_.scans.empty() ? 2 : 7; event <= 6; ++event) mark(event);
+  launch_inverse(view);
+  mark(7);
+  launch_output(view);
   (void)cudaMemcpyAsync(host_status_.data(), base + o.status, plan_.images * 4,
                         cudaMemcpyDeviceToHost, stream);
   return gpu::check(cudaGetLastError(), "launching a batch");
@@ -124,8 +131,6 @@ void Transcoder::launch_decode(const BatchView& view) {
   mark(5);
   launch_sum_dc(view, stream);
   mark(6);
-  launch_inverse(view);
-  mark(7);
 }
 
 void Transcoder::launch_inverse(const BatchView& view) {
@@ -143,9 +148,14 @@ void Transcoder::launch_inverse(const BatchView& view) {
 void Transcoder::launch_output(const BatchView& view) {
   const BatchOffsets& o = plan_.offsets();
   cudaStream_t stream = stream_.get();
-  launch_resample(view, at<const Tile>(view.base, o.resample_tiles), size_of(plan_.resample_tiles),
-                  plan_.most_rows, stream);
+  if (!plan_.resamples.empty())
+    launch_resample(view, at<const Tile>(view.base, o.resample_tiles),
+                    size_of(plan_.resample_tiles), plan_.most_rows, stream);
   mark(8);
+  if (plan_.encodes.empty()) {
+    for (std::size_t event = 9; event <= kStageCount; ++event) mark(event);
+    return;
+  }
   auto* tiles = at<const Tile>(view.base, o.encode_tiles);
   launch_forward_dct(view, tiles, size_of(plan_.encode_tiles), stream);
   mark(9);
@@ -155,13 +165,27 @@ void Transcoder::launch_output(const BatchView& view) {
   mark(11);
 }
 
-Result<void> Transcoder::wait() { return stream_.synchronise(); }
+Result<void> Transcoder::wait() {
+  in_flight_ = false;
+  return stream_.synchronise();
+}
+
+Result<void> Transcoder::wait_for(cudaStream_t stream) {
+  if (auto ok = order_.record(stream); !ok) return ok;
+  return stream_.wait_for(order_.get());
+}
+
+Result<void> Transcoder::make_wait(cudaStream_t stream) {
+  if (auto ok = order_.record(stream_); !ok) return ok;
+  return gpu::check(cudaStreamWaitEvent(stream, order_.get(), 0), "ordering streams");
+}
 
 ImageResult Transcoder::result(std::size_t image) const {
   ImageResult result;
   result.status = at<const std::uint32_t>(host_status_.data(), 0)[image];
-  if (!outputs_) return result;
-  const OutputRecord& record = at<const OutputRecord>(output_.data(), 0)[image];
+  const Sink sink = plan_.sinks[image];
+  if (sink.kind != Sink::Kind::kEncoded) return result;
+  const OutputRecord& record = at<const OutputRecord>(output_.data(), 0)[sink.index];
   result.status |= record.status;
   if (result.status == 0)
     result.bytes = {output_.data() + records_bytes_ + record.offset, record.bytes};
@@ -169,14 +193,24 @@ ImageResult Transcoder::result(std::size_t image) const {
 }
 
 DevicePlane Transcoder::plane(std::size_t image, std::size_t component) const {
-  const PlaneDesc& desc = plan_.planes[plan_.first_plane[image] + component];
-  return {device_.data() + desc.samples, desc.width_px, desc.height_px, desc.pitch_bytes};
+  const std::size_t index = plan_.first_plane[image] + component;
+  const PlaneDesc& desc = plan_.planes[index];
+  std::uint8_t* samples = plan_.origins[index] == PlaneOrigin::kExternal
+                              ? reinterpret_cast<std::uint8_t*>(desc.samples)
+                              : device_.data() + desc.samples;
+  return {samples, desc.width_px, desc.height_px, desc.pitch_bytes};
+}
+
+DevicePlane Transcoder::output_plane(std::size_t image, std::size_t component) const {
+  const Sink sink = plan_.sinks[image];
+  const auto& list = sink.kind == Sink::Kind::kEncoded ? plan_.encodes : plan_.kept;
+  const EncodePlane& plane = list[sink.index].planes[component];
+  return {device_.data() + plane.samples, plane.width_px, plane.height_px, plane.pitch_bytes};
 }
 
 Result<std::array<double, kStageCount>> Transcoder::stage_us() const {
   std::array<double, kStageCount> times{};
-  const std::size_t stages = outputs_ ? kStageCount : static_cast<std::size_t>(Stage::kResample);
-  for (std::size_t i = 0; i < stages && !events_.empty(); ++i) {
+  for (std::size_t i = 0; i < kStageCount && !events_.empty(); ++i) {
     auto time = gpu::Event::elapsed_us(events_[i], events_[i + 1]);
     if (!time) return fail(time.error());
     times[i] = *time;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <codec/cuda/batch_plan.hpp>
+#include <codec/device_plane.hpp>
 #include <framewire/status.hpp>
 #include <gpu/buffer.hpp>
 #include <gpu/stream.hpp>
@@ -33,15 +34,7 @@ inline constexpr std::size_t kStageCount = static_cast<std::size_t>(Stage::kCoun
 /// What became of one image of a batch.
 struct ImageResult {
   std::uint32_t status = 0;             ///< StatusBit; 0: done. Otherwise the CPU must take it.
-  std::span<const std::uint8_t> bytes;  ///< host, the finished stream; empty for decode only
-};
-
-/// A decoded plane in device memory.
-struct DevicePlane {
-  const std::uint8_t* samples = nullptr;  ///< device, [height_px][pitch_bytes]
-  std::uint32_t width_px = 0;
-  std::uint32_t height_px = 0;
-  std::uint32_t pitch_bytes = 0;
+  std::span<const std::uint8_t> bytes;  ///< host, the finished stream; empty without Item::encode
 };
 
 /// One batch in flight at a time, on a stream of its own; several objects overlap copies and
@@ -54,16 +47,27 @@ class Transcoder {
   [[nodiscard]] static Result<Transcoder> make(bool timed = false);
 
   /// Gathers, copies and enqueues a batch; returns before the device has finished.
-  /// @param items  each accepted by check_item(); their files' bytes are copied before return. All
-  ///               with a plan, or all without (decode only)
+  /// Waits first for a batch that nobody has waited for.
+  /// @param items  each accepted by check_item(); host memory is copied before return
   /// @return busy where memory ran out, device_lost, internal for an empty batch
   [[nodiscard]] Result<void> enqueue(std::span<const Item> items);
   /// Waits for the batch. Results and planes stay valid until the next enqueue().
   [[nodiscard]] Result<void> wait();
 
+  /// Batches enqueued from now on begin after the work that `stream` holds now. Does not block.
+  /// @return device_lost
+  [[nodiscard]] Result<void> wait_for(cudaStream_t stream);
+  /// Work enqueued on `stream` from now on begins after the batches enqueued so far, and may read
+  /// their planes until the next enqueue(), before which wait_for() must order that reading. Does
+  /// not block. @return device_lost
+  [[nodiscard]] Result<void> make_wait(cudaStream_t stream);
+
+  /// After wait().
   [[nodiscard]] ImageResult result(std::size_t image) const;
-  /// @param component  in plan order
+  /// A decoded plane. @param component  in plan order, without a plan in the frame's
   [[nodiscard]] DevicePlane plane(std::size_t image, std::size_t component) const;
+  /// A plane of the output picture, for items with a plan. @param component  of the output
+  [[nodiscard]] DevicePlane output_plane(std::size_t image, std::size_t component) const;
   /// For tests: coefficients of the batch as the kernels left them.
   [[nodiscard]] const BatchPlan& batch() const noexcept { return plan_; }
   [[nodiscard]] std::uint8_t* device_base() const noexcept { return device_.data(); }
@@ -72,7 +76,8 @@ class Transcoder {
   [[nodiscard]] std::size_t device_bytes() const noexcept { return device_.bytes(); }
 
  private:
-  explicit Transcoder(gpu::Stream stream) : stream_(std::move(stream)) {}
+  Transcoder(gpu::Stream stream, gpu::Event order)
+      : stream_(std::move(stream)), order_(std::move(order)) {}
   [[nodiscard]] Result<void> reserve();
   [[nodiscard]] Result<void> launch();
   void launch_decode(const BatchView& view);
@@ -81,15 +86,15 @@ class Transcoder {
   void mark(std::size_t event);
 
   gpu::Stream stream_;
+  gpu::Event order_;  ///< between this stream and a caller's
   std::vector<gpu::Event> events_;
   BatchPlan plan_;
   gpu::Buffer staging_;
   gpu::Buffer device_;
   gpu::Buffer output_;  ///< records, then packed streams; written by the device
   std::uint64_t records_bytes_ = 0;
-  std::vector<std::uint32_t> statuses_;
   gpu::Buffer host_status_;
-  bool outputs_ = false;
+  bool in_flight_ = false;
 };
 
 }  // namespace framewire::codec::cuda

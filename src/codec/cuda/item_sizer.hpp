@@ -1,0 +1,21 @@
+// How much device memory an item adds to a batch.
+#pragma once
+
+#include <codec/cuda/batch_plan.hpp>
+#include <cstdint>
+
+namespace framewire::codec::cuda {
+
+/// Plans items alone, so that the bound cannot drift from what batches take. Not thread-safe.
+class ItemSizer {
+ public:
+  /// A bound on what an accepted item adds to BatchOffsets::total_bytes: a batch never takes more
+  /// than the sum over its items (tests/gpu/item_sizer_test.cpp).
+  /// @cost that of planning the item, some µs
+  [[nodiscard]] std::uint64_t device_bytes(const Item& item);
+
+ private:
+  BatchPlan plan_;
+};
+
+}  // namespace framewire::codec::cuda

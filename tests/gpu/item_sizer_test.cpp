@@ -1,0 +1,82 @@
+// The bound on an item's device memory; needs no device.
+#include <codec/cuda/item_sizer.hpp>
+#include <random>
+#include "gpu.hpp"
+#include "items.hpp"
+
+namespace framewire::gpu_tests {
+namespace {
+
+using codec::cuda::Item;
+
+ResizeOptions resize_to(std::int32_t width, std::int32_t height) {
+  ResizeOptions options;
+  options.width_px = width;
+  options.height_px = height;
+  return options;
+}
+
+/// Every source with every sink.
+std::vector<Item> variants(const OwnedItem& from_scans, const OwnedItem& with_coefficients) {
+  std::vector<Item> all;
+  for (const OwnedItem* owned : {&from_scans, &with_coefficients})
+    for (const int sink : {0, 1, 2}) {
+      Item item = owned->item;
+      item.encode = sink == 0;
+      if (sink == 2) item.plan = nullptr;
+      all.push_back(item);
+    }
+  return all;
+}
+
+TEST(ItemSizer, BatchesNeverTakeMoreThanTheSumOfTheirItems) {
+  std::vector<std::unique_ptr<OwnedItem>> owned;
+  std::vector<Item> items;
+  for (const sample::Spec& spec : specs()) {
+    for (const int target : {16, 200}) {
+      owned.push_back(std::make_unique<OwnedItem>(draw(spec), resize_to(target, target)));
+      owned.push_back(std::make_unique<OwnedItem>(draw(spec), resize_to(target, target)));
+      owned.back()->use_coefficients();
+      const auto more = variants(**(owned.end() - 2), *owned.back());
+      items.insert(items.end(), more.begin(), more.end());
+    }
+  }
+  codec::cuda::ItemSizer sizer;
+  std::vector<std::uint64_t> sizes;
+  for (const Item& item : items) {
+    ASSERT_TRUE(codec::cuda::check_item(item));
+    sizes.push_back(sizer.device_bytes(item));
+  }
+  std::mt19937 random(1);
+  codec::cuda::BatchPlan plan;
+  for (int round = 0; round < 200; ++round) {
+    const std::size_t count = round == 0 ? 1 : 1 + random() % (round % 2 == 0 ? 10 : 400);
+    std::uint64_t bound = 0;
+    plan.clear();
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t which = random() % items.size();
+      bound += sizes[which];
+      plan.add(items[which]);
+    }
+    plan.finish();
+    EXPECT_LE(plan.offsets().total_bytes, bound) << count << " items";
+  }
+}
+
+/// Of pictures large enough to matter the bound is no gross overstatement.
+TEST(ItemSizer, TheBoundIsClose) {
+  sample::Spec spec;
+  spec.width_px = 1920;
+  spec.height_px = 1080;
+  spec.h = spec.v = 2;
+  const OwnedItem owned(draw(spec), resize_to(480, 270));
+  codec::cuda::ItemSizer sizer;
+  codec::cuda::BatchPlan plan;
+  plan.clear();
+  for (int i = 0; i < 64; ++i) plan.add(owned.item);
+  plan.finish();
+  EXPECT_LT(sizer.device_bytes(owned.item) * 64, plan.offsets().total_bytes * 5 / 4);
+}
+
+}  // namespace
+}  // namespace framewire::gpu_tests

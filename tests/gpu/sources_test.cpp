@@ -1,0 +1,167 @@
+// Every way into and out of a batch: the file's scans, coefficients from the host, planes of
+// somebody else; streams, resampled planes, decoded planes. And the order among streams.
+#include <codec/cuda/transcoder.hpp>
+#include "gpu.hpp"
+#include "items.hpp"
+
+namespace framewire::gpu_tests {
+namespace {
+
+using codec::DevicePlane;
+using codec::cuda::Item;
+using codec::cuda::Transcoder;
+
+ResizeOptions resize_to(std::int32_t width, std::int32_t height) {
+  ResizeOptions options;
+  options.width_px = width;
+  options.height_px = height;
+  options.resize = ResizeMode::kForce;
+  return options;
+}
+
+Bytes download(const DevicePlane& plane) {
+  Bytes samples(static_cast<std::size_t>(plane.width_px) * plane.height_px);
+  EXPECT_EQ(cudaMemcpy2D(samples.data(), plane.width_px, plane.samples, plane.pitch_bytes,
+                         plane.width_px, plane.height_px, cudaMemcpyDeviceToHost),
+            cudaSuccess);
+  return samples;
+}
+
+Bytes copy_of(std::span<const std::uint8_t> bytes) { return {bytes.begin(), bytes.end()}; }
+
+using Sources = GpuTest;
+
+TEST_F(Sources, CoefficientsFromTheHostGiveTheSameStreams) {
+  for (const auto& [width, height] : {std::pair(16, 9), std::pair(60, 40), std::pair(300, 300)}) {
+    std::vector<std::unique_ptr<OwnedItem>> owned;
+    std::vector<Item> items;
+    for (const sample::Spec& spec : specs())
+      for (const bool uploaded : {false, true}) {
+        owned.push_back(std::make_unique<OwnedItem>(draw(spec), resize_to(width, height)));
+        if (uploaded) owned.back()->use_coefficients();
+        items.push_back(owned.back()->item);
+        ASSERT_TRUE(codec::cuda::check_item(items.back()));
+      }
+    Transcoder transcoder = value_of(Transcoder::make());
+    ASSERT_TRUE(transcoder.enqueue(items));
+    ASSERT_TRUE(transcoder.wait());
+    for (std::size_t i = 0; i < items.size(); i += 2) {
+      SCOPED_TRACE(i);
+      ASSERT_EQ(transcoder.result(i).status, 0u);
+      ASSERT_EQ(transcoder.result(i + 1).status, 0u);
+      EXPECT_GT(transcoder.result(i).bytes.size(), 100u);
+      EXPECT_EQ(copy_of(transcoder.result(i).bytes), copy_of(transcoder.result(i + 1).bytes));
+    }
+  }
+}
+
+TEST_F(Sources, CoefficientsFromTheHostGiveTheSamePlanes) {
+  for (const int scale : {8, 4, 2, 1}) {
+    std::vector<std::unique_ptr<OwnedItem>> owned;
+    std::vector<Item> items;
+    for (const sample::Spec& spec : specs())
+      for (const bool uploaded : {false, true}) {
+        owned.push_back(std::make_unique<OwnedItem>(draw(spec), scale));
+        if (uploaded) owned.back()->use_coefficients();
+        items.push_back(owned.back()->item);
+      }
+    Transcoder transcoder = value_of(Transcoder::make());
+    ASSERT_TRUE(transcoder.enqueue(items));
+    ASSERT_TRUE(transcoder.wait());
+    for (std::size_t i = 0; i < items.size(); i += 2)
+      for (std::size_t c = 0; c < static_cast<std::size_t>(items[i].file->frame.component_count);
+           ++c) {
+        SCOPED_TRACE(i * 10 + c);
+        EXPECT_EQ(download(transcoder.plane(i, c)), download(transcoder.plane(i + 1, c)));
+      }
+  }
+}
+
+/// Planes from one transcoder to the next over a caller's stream, with no wait of the host between.
+TEST_F(Sources, PlanesInDeviceMemoryGoOnWithTheResampler) {
+  cudaStream_t stream = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+  Transcoder first = value_of(Transcoder::make());
+  Transcoder second = value_of(Transcoder::make());
+  for (int seed = 0; seed < 20; ++seed) {
+    sample::Spec spec;
+    spec.width_px = 1200 + seed;
+    spec.height_px = 700 + seed * 3;
+    spec.h = spec.v = 2;
+    // No more than halved: both decode at full size.
+    OwnedItem whole(draw(spec, seed), resize_to(spec.width_px * 2 / 3, spec.height_px * 2 / 3));
+    ASSERT_EQ(whole.item.plan->scales[0], 8);
+    Item decode = whole.item;
+    decode.plan = nullptr;
+    const std::vector<Item> both{whole.item, decode};
+    ASSERT_TRUE(first.enqueue(both));
+    ASSERT_TRUE(first.make_wait(stream));
+    const std::vector<DevicePlane> planes{first.plane(1, 0), first.plane(1, 1), first.plane(1, 2)};
+    Item from_planes = whole.item;
+    from_planes.file = nullptr;
+    from_planes.planes = planes;
+    ASSERT_TRUE(codec::cuda::check_item(from_planes));
+    ASSERT_TRUE(second.wait_for(stream));
+    ASSERT_TRUE(second.enqueue({&from_planes, 1}));
+    ASSERT_TRUE(second.make_wait(stream));
+    ASSERT_TRUE(second.wait());
+    ASSERT_TRUE(first.wait());
+    ASSERT_EQ(first.result(0).status, 0u);
+    ASSERT_EQ(second.result(0).status, 0u);
+    EXPECT_EQ(copy_of(first.result(0).bytes), copy_of(second.result(0).bytes));
+    EXPECT_EQ(second.plane(0, 0).samples, planes[0].samples);
+  }
+  (void)cudaStreamDestroy(stream);
+}
+
+TEST_F(Sources, KeptPlanesAreThoseThatAreEncoded) {
+  sample::Spec spec;
+  spec.width_px = 333;
+  spec.height_px = 222;
+  spec.h = spec.v = 2;
+  OwnedItem encoded(draw(spec), resize_to(100, 77));
+  OwnedItem kept(draw(spec), resize_to(100, 77));
+  OwnedItem decoded(draw(spec), 8);
+  kept.item.encode = false;
+  const std::vector<Item> items{kept.item, decoded.item, encoded.item, kept.item};
+  Transcoder transcoder = value_of(Transcoder::make());
+  ASSERT_TRUE(transcoder.enqueue(items));
+  ASSERT_TRUE(transcoder.wait());
+  EXPECT_TRUE(transcoder.result(0).bytes.empty());
+  EXPECT_TRUE(transcoder.result(1).bytes.empty());
+  ASSERT_FALSE(transcoder.result(2).bytes.empty());
+  EXPECT_EQ(transcoder.output_plane(0, 0).width_px, 100u);
+  EXPECT_EQ(transcoder.output_plane(0, 1).height_px, 39u);
+  for (std::size_t c = 0; c < 3; ++c) {
+    const Bytes samples = download(transcoder.output_plane(2, c));
+    EXPECT_EQ(download(transcoder.output_plane(0, c)), samples);
+    EXPECT_EQ(download(transcoder.output_plane(3, c)), samples);
+  }
+  const auto read_back = sample::decode(transcoder.result(2).bytes);
+  EXPECT_EQ(read_back.warnings, 0);
+  for (std::size_t c = 0; c < 3; ++c)
+    EXPECT_LT(
+        sample::difference(read_back.planes[c].samples, download(transcoder.output_plane(0, c)))
+            .mean,
+        8);
+}
+
+/// Whoever forgets to wait gets the second batch right all the same.
+TEST_F(Sources, EnqueueingTwiceWaitsForTheFirst) {
+  sample::Spec spec;
+  spec.width_px = 800;
+  spec.height_px = 600;
+  OwnedItem one(draw(spec, 1), resize_to(200, 150));
+  OwnedItem two(draw(spec, 2), resize_to(200, 150));
+  Transcoder transcoder = value_of(Transcoder::make());
+  ASSERT_TRUE(transcoder.enqueue({&two.item, 1}));
+  ASSERT_TRUE(transcoder.wait());
+  const Bytes expected = copy_of(transcoder.result(0).bytes);
+  ASSERT_TRUE(transcoder.enqueue({&one.item, 1}));
+  ASSERT_TRUE(transcoder.enqueue({&two.item, 1}));
+  ASSERT_TRUE(transcoder.wait());
+  EXPECT_EQ(copy_of(transcoder.result(0).bytes), expected);
+}
+
+}  // namespace
+}  // namespace framewire::gpu_tests
