@@ -1,0 +1,73 @@
+// What nvJPEG takes; everything else is for another codec.
+#include <fmt/format.h>
+#include <codec/nvjpeg/decoder.hpp>
+#include <codec/nvjpeg/error.hpp>
+#include <jpeg/markers.hpp>
+
+namespace framewire::codec::nvjpeg {
+namespace {
+
+tl::unexpected<Status> unsupported(std::string what) {
+  return fail(StatusCode::kUnsupported, "nvJPEG does not take " + std::move(what));
+}
+
+/// nvJPEG reports some of these only from inside a batch, and fills in others by guesses.
+Result<void> check_structure(const jpeg::JpegFile& file) {
+  const jpeg::FrameHeader& frame = file.frame;
+  if (frame.arithmetic || frame.hierarchical || frame.process == jpeg::Process::kLossless)
+    return unsupported(jpeg::process_name(frame) + " coding");
+  if (frame.precision_bits != 8) return unsupported(fmt::format("{} bits", frame.precision_bits));
+  if (frame.component_count != 1 && frame.component_count != 3)
+    return unsupported(fmt::format("{} components", frame.component_count));
+  if (file.scans.empty()) return unsupported("a file without scans");
+  if (file.truncated) return unsupported("a file that ends before EOI");
+  if (frame.height_from_dnl) return unsupported("a height that follows the scan");
+  for (std::size_t c = 0; c < static_cast<std::size_t>(frame.component_count); ++c)
+    if (file.component_quant[c] < 0) return unsupported("a component without quantiser");
+  for (const jpeg::Scan& scan : file.scans)
+    for (std::size_t i = 0; i < static_cast<std::size_t>(scan.component_count); ++i)
+      if ((scan.dc_table[i] < 0 && scan.spectral_start == 0) ||
+          (scan.ac_table[i] < 0 && scan.spectral_end > 0))
+        return unsupported("a file that defines no Huffman tables");
+  return {};
+}
+
+}  // namespace
+
+Result<void> NvjpegDecoder::check(const jpeg::JpegFile& file) {
+  if (auto ok = check_structure(file); !ok) return ok;
+  auto taken = check_by_nvjpeg(file);
+  if (taken) return {};
+  return unsupported(fmt::format("this file: {}", taken.error().message()));
+}
+
+Result<void> NvjpegDecoder::check_by_nvjpeg(const jpeg::JpegFile& file) {
+  nvjpegJpegStream_t parsed = parsed_.get();
+  if (auto ok = nvjpeg::check(
+          nvjpegJpegStreamParseHeader(handle_.get(), file.bytes.data(), file.end_offset, parsed),
+          "reading its header");
+      !ok)
+    return ok;
+  int refused = 1;
+  if (auto ok = nvjpeg::check(nvjpegDecodeBatchedSupported(handle_.get(), parsed, &refused),
+                              "asking for support");
+      !ok)
+    return ok;
+  if (refused != 0)
+    return unsupported(fmt::format("{} {} in its {} decoder", jpeg::process_name(file.frame),
+                                   jpeg::sampling_name(file.frame), to_string(backend_)));
+  // Planes are sized by our own reading of the header.
+  for (unsigned c = 0; c < static_cast<unsigned>(file.frame.component_count); ++c) {
+    const jpeg::Component& component = file.frame.components[c];
+    unsigned width = 0;
+    unsigned height = 0;
+    const nvjpegStatus_t found = nvjpegJpegStreamGetComponentDimensions(parsed, c, &width, &height);
+    if (found != NVJPEG_STATUS_SUCCESS || width != static_cast<unsigned>(component.width_px) ||
+        height != static_cast<unsigned>(component.height_px))
+      return unsupported(fmt::format("component {} of {}×{}, which it reads as {}×{}", c,
+                                     component.width_px, component.height_px, width, height));
+  }
+  return {};
+}
+
+}  // namespace framewire::codec::nvjpeg

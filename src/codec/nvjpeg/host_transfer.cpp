@@ -1,0 +1,54 @@
+#include <codec/nvjpeg/host_transfer.hpp>
+#include <gpu/error.hpp>
+#include <gpu/layout.hpp>
+
+namespace framewire::codec::nvjpeg {
+namespace {
+
+constexpr std::uint32_t kPadding = 64;
+
+std::uint32_t padded(std::int32_t size) {
+  return (static_cast<std::uint32_t>(size) + kPadding - 1) / kPadding * kPadding;
+}
+
+}  // namespace
+
+Result<void> copy_in(const Planes& planes, gpu::Buffer& memory, EncodeItem& item,
+                     cudaStream_t stream) {
+  gpu::Layout layout;
+  std::array<std::uint64_t, jpeg::kMaxComponents> offsets{};
+  for (std::size_t c = 0; c < planes.planes.size(); ++c) {
+    const Plane& plane = planes.planes[c];
+    offsets[c] = layout.add(std::uint64_t{padded(plane.width_px)} * padded(plane.height_px));
+  }
+  if (auto ok = memory.reserve(gpu::MemoryKind::kDevice, layout.bytes()); !ok) return ok;
+  // Encoders may read padding; it must not be what an earlier picture left.
+  if (auto ok = gpu::check(cudaMemsetAsync(memory.data(), 0, layout.bytes(), stream), "clearing");
+      !ok)
+    return ok;
+  for (std::size_t c = 0; c < planes.planes.size(); ++c) {
+    const Plane& plane = planes.planes[c];
+    const auto width = static_cast<std::size_t>(plane.width_px);
+    item.planes[c] = {memory.data() + offsets[c], static_cast<std::uint32_t>(plane.width_px),
+                      static_cast<std::uint32_t>(plane.height_px), padded(plane.width_px)};
+    auto ok = gpu::check(
+        cudaMemcpy2DAsync(item.planes[c].samples, item.planes[c].pitch_bytes, plane.samples.data(),
+                          width, width, static_cast<std::size_t>(plane.height_px),
+                          cudaMemcpyHostToDevice, stream),
+        "copying a plane to the device");
+    if (!ok) return ok;
+  }
+  return {};
+}
+
+Result<void> copy_out(const DevicePlane& from, Plane& plane, cudaStream_t stream) {
+  plane.width_px = static_cast<std::int32_t>(from.width_px);
+  plane.height_px = static_cast<std::int32_t>(from.height_px);
+  plane.samples.resize(std::size_t{from.width_px} * from.height_px);
+  return gpu::check(
+      cudaMemcpy2DAsync(plane.samples.data(), from.width_px, from.samples, from.pitch_bytes,
+                        from.width_px, from.height_px, cudaMemcpyDeviceToHost, stream),
+      "copying a plane to the host");
+}
+
+}  // namespace framewire::codec::nvjpeg
