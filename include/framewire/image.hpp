@@ -35,9 +35,15 @@ struct ImageSummary {
 /// Wall time of each stage of one call, microseconds; 0 where a stage was fused into another.
 struct StageTimes {
   double parse_us = 0;
-  double decode_resample_us = 0;
+  double decode_resample_us = 0;  ///< on a GPU the whole batch, from copy to copy
   double encode_us = 0;
   double total_us = 0;
+};
+
+/// Time in one stage on a device, summed over the images of a batch or of an engine.
+struct StageTotal {
+  std::string_view name;  ///< "copy in", "unstuff", …; static storage
+  double us = 0;
 };
 
 /// What was done to one image.

@@ -17,7 +17,8 @@ struct Resized {
   Report report;
 };
 
-/// Resizes JPEGs with one codec, chosen by ResizeOptions::codec at each call.
+/// Resizes JPEGs on the CPU, with the codec that ResizeOptions::codec names at each call; kAuto is
+/// kTurbo. For GPUs see engine.hpp.
 ///
 /// Thread safety: const member functions may be called from any number of threads at once; each
 /// call works on the calling thread and keeps a workspace, reused by later calls, in the object.
@@ -32,7 +33,8 @@ class Resizer {
   ///
   /// @param jpeg  host, one JPEG stream; read only, not kept
   /// @return invalid_input for bytes that are no JPEG or, with strict, only decode with warnings;
-  ///         unsupported for 12-bit, lossless and hierarchical files; too_large for a limit;
+  ///         unsupported for 12-bit, lossless and hierarchical files, and for codecs
+  ///         that need a GPU; too_large for a limit;
   ///         deadline when limits.deadline_ms has passed; busy when memory ran out
   [[nodiscard]] Result<Resized> resize(std::span<const std::uint8_t> jpeg,
                                        const ResizeOptions& options) const;

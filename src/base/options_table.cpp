@@ -21,7 +21,7 @@ constexpr Text kSamplingWords[] = {"keep", "444", "422", "420", "440", "gray"};
 constexpr Text kMetadataWords[] = {"strip", "copyright", "keep"};
 constexpr Text kColorWords[] = {"srgb", "keep"};
 constexpr Text kGainMapWords[] = {"keep", "drop"};
-constexpr Text kCodecWords[] = {"auto", "reference", "turbo"};
+constexpr Text kCodecWords[] = {"auto", "reference", "turbo", "cuda", "nvjpeg"};
 
 constexpr Text kSizeAccepted = "WxH, Wx, xH or W, sides 1 to 65500";
 constexpr Text kFlagAccepted = "true or false";
@@ -129,7 +129,7 @@ constexpr OptionRow kRows[] = {
      [](Options& o, Text t) { return parse_word(t, kGainMapWords, o.gain_map); },
      [](const Options& o) { return print_word(o.gain_map, kGainMapWords); }},
     {"codec", "NAME", kCodecWords, {}, "Processing",
-     "implementation to use; only auto falls back to another", kNothing,
+     "implementation to use; auto takes a GPU where there is one", kNothing,
      [](Options& o, Text t) { return parse_word(t, kCodecWords, o.codec); },
      [](const Options& o) { return std::string(to_string(o.codec)); }},
     {"strict", "", {}, kFlagAccepted, "Processing",

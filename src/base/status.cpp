@@ -43,7 +43,7 @@ std::string_view to_string(CodecKind kind) noexcept {
     case CodecKind::kNvjpeg:
       return "nvjpeg";
   }
-  return "auto";
+  return "unknown";
 }
 
 std::string Status::to_string() const {

@@ -9,6 +9,7 @@
 #include <plan/plan.hpp>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace framewire::color {
 class Converter;
@@ -29,7 +30,13 @@ struct BatchItem {
 struct BatchOutcome {
   bool done = false;                    ///< otherwise the image is for the CPU
   std::string reason;                   ///< why it is for the CPU
+  int quality = 0;                      ///< as written; lower than asked under max_bytes
   std::span<const std::uint8_t> bytes;  ///< host, the whole output; valid until the next enqueue()
+};
+
+struct BatchMemory {
+  std::uint64_t device_bytes = 0;
+  std::uint64_t pinned_bytes = 0;
 };
 
 /// One batch in flight at a time. Not thread-safe; each object belongs to one thread.
@@ -41,6 +48,7 @@ class BatchCodec {
   virtual ~BatchCodec() = default;
 
   [[nodiscard]] virtual CodecKind kind() const noexcept = 0;
+  [[nodiscard]] virtual plan::Capabilities capabilities() const noexcept = 0;
 
   /// @return unsupported for what is for the CPU from the start, naming why
   [[nodiscard]] virtual Result<void> check(const BatchItem& item) const = 0;
@@ -53,6 +61,11 @@ class BatchCodec {
   /// Waits for the batch. @return device_lost
   [[nodiscard]] virtual Result<void> wait() = 0;
   [[nodiscard]] virtual BatchOutcome outcome(std::size_t index) const = 0;
+
+  /// What is held now.
+  [[nodiscard]] virtual BatchMemory memory() const = 0;
+  /// Stages of the last batch; empty where they were not timed.
+  [[nodiscard]] virtual std::vector<StageTotal> stages() const = 0;
 };
 
 }  // namespace framewire::codec

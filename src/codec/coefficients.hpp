@@ -1,4 +1,5 @@
-// Quantised coefficients in host memory: what entropy decoding leaves, for codecs that go on from it.
+// Quantised coefficients in host memory: what entropy decoding leaves, for codecs that go on from
+// it.
 #pragma once
 
 #include <cstdint>

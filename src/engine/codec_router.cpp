@@ -11,7 +11,7 @@ CodecRouter::CodecRouter()
 Result<Route> CodecRouter::choose(CodecKind asked) const {
   switch (asked) {
     case CodecKind::kAuto:
-      return Route{turbo_.get(), "the only fast codec of this build"};
+      return Route{turbo_.get(), "the fastest on the CPU"};
     case CodecKind::kTurbo:
       return Route{turbo_.get(), "requested"};
     case CodecKind::kReference:
@@ -21,7 +21,7 @@ Result<Route> CodecRouter::choose(CodecKind asked) const {
       break;
   }
   return fail(Status(StatusCode::kUnsupported,
-                     fmt::format("codec {} is not part of this build; it has auto, turbo and "
+                     fmt::format("{} runs in an engine with a GPU; here are auto, turbo and "
                                  "reference",
                                  to_string(asked)))
                   .about("codec"));

@@ -13,12 +13,12 @@ struct Route {
   std::string reason;
 };
 
-/// The codecs of this build. Immutable; safe on many threads.
+/// The codecs that run on the CPU. Immutable; safe on many threads.
 class CodecRouter {
  public:
   CodecRouter();
 
-  /// @return unsupported for a codec that this build does not contain, naming those that it does
+  /// @return unsupported for codecs that need a GPU
   [[nodiscard]] Result<Route> choose(CodecKind asked) const;
 
  private:

@@ -38,15 +38,6 @@ ImageSummary summarise(const plan::EncodePlan& plan, std::size_t bytes) {
           plan.progressive ? "progressive" : "baseline"};
 }
 
-/// Adds what a codec says, but for kinds that the parser has named: both saw the same fault.
-void add_warnings(Report& report, const std::vector<Warning>& warnings) {
-  for (const Warning& w : warnings) {
-    const bool known = std::any_of(report.warnings.begin(), report.warnings.end(),
-                                   [&](const Warning& other) { return other.kind == w.kind; });
-    if (!known) report.warnings.push_back(w);
-  }
-}
-
 Result<void> refuse_warnings(const jpeg::JpegFile& file) {
   if (file.warnings.empty()) return {};
   const Warning& w = file.warnings.front();
@@ -137,6 +128,14 @@ Result<void> find_converter(Request& request, const plan::Capabilities& capable,
 }
 
 }  // namespace
+
+void add_warnings(Report& report, const std::vector<Warning>& warnings) {
+  for (const Warning& w : warnings) {
+    const bool known = std::any_of(report.warnings.begin(), report.warnings.end(),
+                                   [&](const Warning& other) { return other.kind == w.kind; });
+    if (!known) report.warnings.push_back(w);
+  }
+}
 
 Result<void> parse_request(std::span<const std::uint8_t> bytes, const ResizeOptions& options,
                            base::Clock::time_point start, jpeg::ParseDepth depth,

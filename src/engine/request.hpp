@@ -43,6 +43,9 @@ struct Request {
 [[nodiscard]] Result<void> plan_request(Request& request, const plan::Capabilities& capable,
                                         ConverterCache& converters);
 
+/// Adds what a codec says, but for kinds that the parser has named: both saw the same fault.
+void add_warnings(Report& report, const std::vector<Warning>& warnings);
+
 /// Keeps the gain map where it is asked for and can be, resizing it with `codec`; otherwise says
 /// that it was dropped. Does nothing for files without one.
 [[nodiscard]] Result<void> resize_gain_map(Request& request, const codec::Codec& codec);

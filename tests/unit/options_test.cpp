@@ -51,7 +51,7 @@ const std::vector<OptionCase>& cases() {
        {"", "-1", "k", "1K", "1kB", "99999999999G", "1.5M"}},
       {"metadata", {"copyright", "keep"}, {"", "all"}},
       {"gain-map", {"drop"}, {"", "yes"}},
-      {"codec", {"turbo", "reference"}, {"", "cuda", "nvjpeg", "jpeg"}, false},
+      {"codec", {"turbo", "reference", "cuda", "nvjpeg"}, {"", "gpu", "jpeg"}, false},
       {"strict", {"true"}, {"2"}},
       {"max-input-bytes", {"1", "1G"}, {"", "0", "-1"}, false},
       {"max-input-pixels", {"280M", "5"}, {"", "0"}, false},
@@ -217,7 +217,7 @@ TEST(Options, ValidateChecksRangesOfValuesSetFromCode) {
   EXPECT_EQ(refused_by([&](auto& o) { o.dpr = nan; }), "dpr");
   EXPECT_EQ(refused_by([](auto& o) { o.sharpen_sigma = -1; }), "sharpen");
   EXPECT_EQ(refused_by([](auto& o) { o.kernel = static_cast<Kernel>(9); }), "kernel");
-  EXPECT_EQ(refused_by([](auto& o) { o.codec = CodecKind::kCuda; }), "codec");
+  EXPECT_EQ(refused_by([](auto& o) { o.codec = static_cast<CodecKind>(9); }), "codec");
   EXPECT_EQ(refused_by([](auto& o) { o.restart_interval_mcus = 70'000; }), "restart-interval");
   EXPECT_EQ(refused_by([&](auto& o) {
               o.gravity.anchor = Gravity::Anchor::kFocus;

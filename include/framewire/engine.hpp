@@ -1,0 +1,103 @@
+// Many JPEGs at once, from any thread: batched on GPUs where there are any, on host threads if not.
+#pragma once
+
+#include <cstdint>
+#include <framewire/image.hpp>
+#include <framewire/options.hpp>
+#include <framewire/resizer.hpp>
+#include <framewire/status.hpp>
+#include <functional>
+#include <future>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace framewire {
+
+/// What an engine is made of; chosen once, when it is made.
+struct EngineOptions {
+  /// kAuto: the GPUs, if this build and this machine have any, and host threads for what they do
+  /// not take. kCuda, kNvjpeg: the same, but having no GPU is an error. kTurbo, kReference: host
+  /// threads alone; no GPU is touched.
+  CodecKind codec = CodecKind::kAuto;
+  std::vector<int> devices;            ///< CUDA ordinals; empty: all
+  std::uint64_t gpu_memory_bytes = 0;  ///< bound on each device's memory; 0: three quarters of what
+                                       ///< is free when the engine is made
+  unsigned streams = 0;                ///< batches in work at once on each device; 0: chosen
+  unsigned max_batch = 0;              ///< images of one batch at most; 0: chosen
+  std::uint32_t batch_wait_us = 200;   ///< how long an image may wait for others to join its batch,
+                                       ///< if the device has other work meanwhile
+  unsigned threads = 0;                ///< host threads for what is done on the CPU; 0: one a core
+  std::size_t queue = 0;  ///< requests not yet answered before submit() waits; 0: chosen
+  bool timed = false;     ///< measure stages on the device, for EngineStats::stages
+};
+
+/// What an engine has done since it was made.
+struct EngineStats {
+  std::uint64_t gpu_images = 0;   ///< finished on a device
+  std::uint64_t host_images = 0;  ///< finished on host threads, fallbacks included
+  std::uint64_t fallbacks = 0;    ///< that a device should have done and did not take
+  std::uint64_t failures = 0;     ///< answered with an error
+  std::uint64_t batches = 0;
+  std::uint64_t device_bytes = 0;  ///< held on all devices now
+  std::uint64_t pinned_bytes = 0;  ///< host memory held for copies now
+  /// Sums over all images; batches of several streams overlap. Empty unless EngineOptions::timed.
+  std::vector<StageTotal> stages;
+};
+
+/// One device of an engine.
+struct EngineDevice {
+  int ordinal = 0;
+  std::string name;
+  bool lost = false;  ///< failed and retired; its requests were answered with device_lost
+};
+
+/// Resizes JPEGs as they come: collects them into micro-batches, overlaps copies and kernels of
+/// several batches, spreads over all devices.
+///
+/// Which codec does an image depends on the image and the options alone, never on load, so that the
+/// same input gives the same bytes. ResizeOptions::codec of a request: kAuto takes the engine's;
+/// the engine's own kind, kTurbo and kReference may be named; others are unsupported. What a device
+/// does not take is done on host threads; unless the codec is kAuto, the report then has the
+/// warning "codec_fallback", which strict refuses. Thread safety: all members may be called from
+/// any number of threads at once.
+class Engine {
+ public:
+  /// Called once a request, from one of the engine's threads: be quick, never wait for the engine.
+  using Callback = std::function<void(Result<Resized>)>;
+
+  /// @return unsupported where the codec is not part of this build or no device can run it;
+  ///         invalid_input for a device that does not exist; busy where memory or threads ran out
+  [[nodiscard]] static Result<Engine> make(const EngineOptions& options = {});
+  /// Answers everything that was submitted, then ends.
+  ~Engine();
+  Engine(Engine&&) noexcept;
+  Engine& operator=(Engine&&) noexcept;
+
+  /// Hands in one image; waits while EngineOptions::queue requests are unanswered.
+  /// @param jpeg  host, one JPEG stream; read only, must stay until the answer
+  /// The answer is as Resizer::resize()'s; besides device_lost where the device failed meanwhile.
+  void submit(std::span<const std::uint8_t> jpeg, const ResizeOptions& options, Callback done);
+  [[nodiscard]] std::future<Result<Resized>> submit(std::span<const std::uint8_t> jpeg,
+                                                    const ResizeOptions& options);
+  /// Hands in one image and waits for the answer.
+  [[nodiscard]] Result<Resized> resize(std::span<const std::uint8_t> jpeg,
+                                       const ResizeOptions& options);
+
+  /// Waits until everything that was submitted before has been answered.
+  void drain();
+
+  [[nodiscard]] EngineStats stats() const;
+  [[nodiscard]] std::vector<EngineDevice> devices() const;
+  /// Why there is no device, in one line; empty where there is one.
+  [[nodiscard]] const std::string& no_device_reason() const noexcept;
+
+ private:
+  class Impl;
+  explicit Engine(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace framewire

@@ -1,0 +1,32 @@
+// The devices that an engine uses, as factories of batch codecs.
+#pragma once
+
+#include <codec/batch_codec.hpp>
+#include <cstdint>
+#include <framewire/engine.hpp>
+#include <framewire/status.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace framewire::engine {
+
+/// One device, on which several lanes work side by side, each with a batch in flight.
+struct DeviceLanes {
+  int ordinal = 0;
+  std::string name;
+  CodecKind kind = CodecKind::kCuda;
+  plan::Capabilities capabilities;
+  unsigned lanes = 1;
+  std::uint64_t lane_bytes = UINT64_MAX;  ///< bound on the device memory of one lane's batch
+  /// Called on the lane's own thread; what it makes stays on that thread.
+  std::function<Result<std::unique_ptr<codec::BatchCodec>>()> make_codec;
+};
+
+/// The devices that options ask for, sized by what is free on them.
+/// @return all of one kind; unsupported where this build has no such codec or the machine no such
+///         device; invalid_input for an ordinal that does not exist; device_lost
+[[nodiscard]] Result<std::vector<DeviceLanes>> find_devices(const EngineOptions& options);
+
+}  // namespace framewire::engine

@@ -1,0 +1,264 @@
+#include <fmt/format.h>
+#include <algorithm>
+#include <engine/dispatcher.hpp>
+#include <engine/lane.hpp>
+#include <exception>
+#include <new>
+#include <system_error>
+
+namespace framewire::engine {
+namespace {
+
+/// Enough for every lane to have a batch in work and another one waiting.
+constexpr std::size_t kRequestsPerLane = 256;
+constexpr std::size_t kRequestsPerThread = 4;
+
+unsigned host_threads(const EngineOptions& options) {
+  return options.threads != 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+}
+
+std::size_t capacity_of(const EngineOptions& options, const std::vector<DeviceLanes>& devices) {
+  if (options.queue != 0) return options.queue;
+  std::size_t capacity = host_threads(options) * kRequestsPerThread;
+  for (const DeviceLanes& device : devices) capacity += device.lanes * kRequestsPerLane;
+  return capacity;
+}
+
+}  // namespace
+
+Dispatcher::Dispatcher(const EngineOptions& options, std::vector<DeviceLanes> devices)
+    : options_(options), capacity_(capacity_of(options, devices)) {
+  for (DeviceLanes& lanes : devices) {
+    devices_.push_back(std::make_unique<Device>());
+    devices_.back()->lanes = std::move(lanes);
+    lanes_ += devices_.back()->lanes.lanes;
+  }
+}
+
+Result<std::unique_ptr<Dispatcher>> Dispatcher::make(const EngineOptions& options,
+                                                     std::vector<DeviceLanes> devices) {
+  std::unique_ptr<Dispatcher> made(new Dispatcher(options, std::move(devices)));
+  try {
+    if (auto started = made->start(); !started) return fail(started.error());
+  } catch (const std::system_error& error) {
+    return fail(StatusCode::kBusy,
+                fmt::format("cannot start the engine's threads: {}", error.code().message()));
+  }
+  return made;
+}
+
+Dispatcher::~Dispatcher() {
+  drain();
+  device_queue_.close();
+  host_queue_.close();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+Result<void> Dispatcher::start() {
+  for (unsigned i = 0; i < host_threads(options_); ++i)
+    threads_.emplace_back([this] { host_main(); });
+  return start_lanes();
+}
+
+/// All lanes of all devices at once: making a device's context takes long.
+Result<void> Dispatcher::start_lanes() {
+  std::vector<std::promise<Result<void>>> ready(lanes_);
+  std::size_t next = 0;
+  Result<void> result;
+  try {
+    for (const auto& device : devices_)
+      for (unsigned i = 0; i < device->lanes.lanes; ++i, ++next)
+        threads_.emplace_back(
+            [this, &device = *device, &promise = ready[next]] { lane_main(device, promise); });
+  } catch (const std::system_error& error) {
+    result = fail(StatusCode::kBusy,
+                  fmt::format("cannot start {} lanes: {}", lanes_, error.code().message()));
+  }
+  for (std::size_t i = 0; i < next; ++i)
+    if (auto one = ready[i].get_future().get(); !one && result) result = fail(one.error());
+  return result;
+}
+
+void Dispatcher::lane_main(Device& device, std::promise<Result<void>>& ready) {
+  auto codec = device.lanes.make_codec();
+  if (!codec) return ready.set_value(fail(codec.error()));
+  ready.set_value({});
+  Lane(*this, device, **codec).run();
+}
+
+void Dispatcher::submit(std::span<const std::uint8_t> jpeg, const ResizeOptions& options,
+                        Engine::Callback done) {
+  auto work = std::make_unique<Work>();
+  work->bytes = jpeg;
+  work->options = options;
+  work->done = std::move(done);
+  {
+    std::unique_lock lock(mutex_);
+    room_.wait(lock, [this] { return unanswered_ < capacity_; });
+    ++unanswered_;
+  }
+  work->arrived = base::Clock::now();
+  const CodecKind asked = options.codec;
+  const bool on_host = asked == CodecKind::kTurbo || asked == CodecKind::kReference;
+  if (on_host || (asked == CodecKind::kAuto && devices_.empty()))
+    return host_queue_.push(std::move(work));
+  if (devices_.empty() || (asked != CodecKind::kAuto && asked != devices_.front()->lanes.kind)) {
+    return answer(std::move(work),
+                  fail(Status(StatusCode::kUnsupported,
+                              fmt::format("this engine has no {}; an engine made for it would",
+                                          to_string(asked)))
+                           .about("codec")));
+  }
+  device_queue_.push(std::move(work));
+}
+
+void Dispatcher::host_main() {
+  std::vector<WorkPtr> taken;
+  for (bool again = false; host_queue_.take({}, again, taken); again = true) {
+    WorkPtr work = std::move(taken.front());
+    taken.clear();
+    if (!work->for_device) {
+      run_on_host(std::move(work));
+    } else if (auto ok = read_for_device(*work); !ok) {
+      answer(std::move(work), fail(ok.error()));
+    } else {
+      work->for_device = false;
+      device_queue_.push(std::move(work));
+    }
+  }
+}
+
+Result<void> Dispatcher::plan_for_device(Work& work) {
+  const plan::Capabilities& capable = devices_.front()->lanes.capabilities;
+  if (auto ok = plan_request(work.request, capable, converters_); !ok) return fail(ok.error());
+  auto turbo = router_.choose(CodecKind::kTurbo);
+  if (!turbo) return fail(turbo.error());
+  if (auto ok = resize_gain_map(work.request, *turbo->codec); !ok) return fail(ok.error());
+  auto head = make_head(work.request);
+  if (!head) return fail(head.error());
+  work.head = std::move(*head);
+  work.planned = true;
+  return {};
+}
+
+void Dispatcher::host_first(WorkPtr work) {
+  work->for_device = true;
+  host_queue_.push(std::move(work));
+}
+
+Result<void> Dispatcher::read_for_device(Work& work) try {
+  if (auto ok = plan_for_device(work); !ok) return ok;
+  return {};
+} catch (const std::bad_alloc&) {
+  return fail(StatusCode::kBusy, "memory ran out");
+}
+
+void Dispatcher::to_host(WorkPtr work, std::string reason) {
+  work->fallback = true;
+  work->reason = std::move(reason);
+  work->coefficients.reset();
+  ++fallbacks_;
+  host_queue_.push(std::move(work));
+}
+
+void Dispatcher::run_on_host(WorkPtr work) {
+  Result<Resized> result = resize_on_host(*work);
+  if (result) ++host_images_;
+  answer(std::move(work), std::move(result));
+}
+
+Result<Resized> Dispatcher::resize_on_host(Work& work) try {
+  const CodecKind asked = work.options.codec;
+  const bool on_host = asked == CodecKind::kTurbo || asked == CodecKind::kReference;
+  const bool named = asked != CodecKind::kAuto && work.fallback;
+  if (named && work.options.strict)
+    return fail(
+        StatusCode::kUnsupported,
+        "codec_fallback: " + work.reason + " (strict accepts no other codec than the one named)");
+  const auto route = router_.choose(on_host                                   ? asked
+                                    : options_.codec == CodecKind::kReference ? options_.codec
+                                                                              : CodecKind::kTurbo);
+  if (!route) return fail(route.error());
+  Request request;
+  auto parsed =
+      parse_request(work.bytes, work.options, work.arrived, jpeg::ParseDepth::kWhole, request);
+  if (!parsed) return fail(parsed.error());
+  if (named) request.report.warnings.push_back({"codec_fallback", work.reason, {}});
+  const std::string& reason = work.fallback ? work.reason : route->reason;
+  return run_request(request, *route->codec, reason, converters_);
+} catch (const std::bad_alloc&) {
+  return fail(StatusCode::kBusy, "memory ran out");
+}
+
+void Dispatcher::leave(bool busy) {
+  if (++lost_lanes_ < lanes_) {
+    if (busy) device_queue_.leave();
+    return;
+  }
+  std::vector<WorkPtr> taken;
+  for (; device_queue_.take({}, busy, taken); busy = true) {
+    without_device(std::move(taken.front()));
+    taken.clear();
+  }
+}
+
+void Dispatcher::without_device(WorkPtr work) {
+  constexpr const char* kWhy = "all GPUs of this engine have failed";
+  if (work->options.codec == CodecKind::kAuto && options_.codec == CodecKind::kAuto)
+    return to_host(std::move(work), kWhy);
+  answer(std::move(work), fail(StatusCode::kDeviceLost, kWhy));
+}
+
+void Dispatcher::answer(WorkPtr work, Result<Resized> result) {
+  if (!result) ++failures_;
+  try {
+    work->done(std::move(result));
+  } catch (...) {
+    // The caller's own affair; the engine has others to serve.
+  }
+  work.reset();
+  const std::lock_guard lock(mutex_);
+  --unanswered_;
+  room_.notify_one();
+  if (unanswered_ == 0) idle_.notify_all();
+}
+
+void Dispatcher::drain() {
+  std::unique_lock lock(mutex_);
+  idle_.wait(lock, [this] { return unanswered_ == 0; });
+}
+
+void Dispatcher::add_stages(const std::vector<StageTotal>& stages) {
+  const std::lock_guard lock(mutex_);
+  if (stages_.empty()) {
+    stages_ = stages;
+    return;
+  }
+  for (std::size_t i = 0; i < std::min(stages.size(), stages_.size()); ++i)
+    stages_[i].us += stages[i].us;
+}
+
+EngineStats Dispatcher::stats() const {
+  EngineStats stats;
+  stats.gpu_images = gpu_images_;
+  stats.host_images = host_images_;
+  stats.fallbacks = fallbacks_;
+  stats.failures = failures_;
+  stats.batches = batches_;
+  for (const auto& device : devices_) {
+    stats.device_bytes += device->device_bytes;
+    stats.pinned_bytes += device->pinned_bytes;
+  }
+  const std::lock_guard lock(mutex_);
+  stats.stages = stages_;
+  return stats;
+}
+
+std::vector<EngineDevice> Dispatcher::devices() const {
+  std::vector<EngineDevice> list;
+  for (const auto& device : devices_)
+    list.push_back({device->lanes.ordinal, device->lanes.name, device->lost.load()});
+  return list;
+}
+
+}  // namespace framewire::engine

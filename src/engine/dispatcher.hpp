@@ -1,0 +1,97 @@
+// What an Engine is inside: queues, lanes on devices, host threads, and the account of answers.
+//
+// A request waits in the device queue (or in the host queue where no device is meant to do it). A
+// lane takes several, parses and plans them, and runs them as one batch; what it finds to be for
+// the CPU moves to the host queue. Files whose entropy decoding a device cannot do, and those with
+// a gain map, pass through a host thread first and come back. Nothing but submit() ever waits for
+// room, so the queues cannot lock each other.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <engine/codec_router.hpp>
+#include <engine/converter_cache.hpp>
+#include <engine/device_lanes.hpp>
+#include <engine/work_queue.hpp>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace framewire::engine {
+
+class Dispatcher {
+ public:
+  /// @param devices  may be empty: everything is done on host threads
+  /// @return busy where threads cannot be started; what a device's first lane fails with
+  [[nodiscard]] static Result<std::unique_ptr<Dispatcher>> make(const EngineOptions& options,
+                                                                std::vector<DeviceLanes> devices);
+  ~Dispatcher();
+  Dispatcher(const Dispatcher&) = delete;
+  Dispatcher& operator=(const Dispatcher&) = delete;
+
+  void submit(std::span<const std::uint8_t> jpeg, const ResizeOptions& options,
+              Engine::Callback done);
+  void drain();
+  [[nodiscard]] EngineStats stats() const;
+  [[nodiscard]] std::vector<EngineDevice> devices() const;
+
+ private:
+  friend class Lane;
+  struct Device {
+    DeviceLanes lanes;
+    std::atomic<bool> lost{false};
+    std::atomic<std::uint64_t> device_bytes{0};
+    std::atomic<std::uint64_t> pinned_bytes{0};
+  };
+
+  Dispatcher(const EngineOptions& options, std::vector<DeviceLanes> devices);
+  [[nodiscard]] Result<void> start();
+  [[nodiscard]] Result<void> start_lanes();
+  void lane_main(Device& device, std::promise<Result<void>>& ready);
+  void host_main();
+
+  /// Plans for the devices' codec, resizes a gain map, writes the output's head.
+  [[nodiscard]] Result<void> plan_for_device(Work& work);
+  /// Sends a request through a host thread on its way to a device.
+  void host_first(WorkPtr work);
+  [[nodiscard]] Result<void> read_for_device(Work& work);
+  /// Moves a request to the host threads, for good.
+  void to_host(WorkPtr work, std::string reason);
+  void run_on_host(WorkPtr work);
+  [[nodiscard]] Result<Resized> resize_on_host(Work& work);
+  /// A lane of a lost device ends; the last of all sees to what is still queued, and will be.
+  void leave(bool busy);
+  /// What becomes of a request when all devices are lost.
+  void without_device(WorkPtr work);
+
+  void answer(WorkPtr work, Result<Resized> result);
+  void add_stages(const std::vector<StageTotal>& stages);
+
+  const EngineOptions options_;
+  const std::size_t capacity_;
+  CodecRouter router_;
+  ConverterCache converters_;
+  WorkQueue device_queue_;
+  WorkQueue host_queue_;
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::size_t lanes_ = 0;
+  std::atomic<std::size_t> lost_lanes_{0};
+  std::vector<std::thread> threads_;
+
+  mutable std::mutex mutex_;  ///< for what follows
+  std::condition_variable room_;
+  std::condition_variable idle_;
+  std::size_t unanswered_ = 0;
+  std::vector<StageTotal> stages_;
+
+  std::atomic<std::uint64_t> gpu_images_{0};
+  std::atomic<std::uint64_t> host_images_{0};
+  std::atomic<std::uint64_t> fallbacks_{0};
+  std::atomic<std::uint64_t> failures_{0};
+  std::atomic<std::uint64_t> batches_{0};
+};
+
+}  // namespace framewire::engine

@@ -1,0 +1,66 @@
+#include <engine/device_lanes.hpp>
+#include <engine/dispatcher.hpp>
+#include <framewire/engine.hpp>
+#include <utility>
+
+namespace framewire {
+
+class Engine::Impl {
+ public:
+  std::unique_ptr<engine::Dispatcher> dispatcher;
+  std::string no_device_reason;
+};
+
+Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Engine::~Engine() = default;
+Engine::Engine(Engine&&) noexcept = default;
+Engine& Engine::operator=(Engine&&) noexcept = default;
+
+Result<Engine> Engine::make(const EngineOptions& options) {
+  auto impl = std::make_unique<Impl>();
+  std::vector<engine::DeviceLanes> devices;
+  const bool host_only =
+      options.codec == CodecKind::kTurbo || options.codec == CodecKind::kReference;
+  if (host_only) {
+    impl->no_device_reason = "the codec asked for runs on host threads";
+  } else if (auto found = engine::find_devices(options)) {
+    devices = std::move(*found);
+  } else if (options.codec != CodecKind::kAuto || !options.devices.empty()) {
+    return fail(found.error());
+  } else {
+    impl->no_device_reason = found.error().message();
+  }
+  auto made = engine::Dispatcher::make(options, std::move(devices));
+  if (!made && options.codec == CodecKind::kAuto && options.devices.empty()) {
+    impl->no_device_reason = made.error().message();
+    made = engine::Dispatcher::make(options, {});
+  }
+  if (!made) return fail(made.error());
+  impl->dispatcher = std::move(*made);
+  return Engine(std::move(impl));
+}
+
+void Engine::submit(std::span<const std::uint8_t> jpeg, const ResizeOptions& options,
+                    Callback done) {
+  impl_->dispatcher->submit(jpeg, options, std::move(done));
+}
+
+std::future<Result<Resized>> Engine::submit(std::span<const std::uint8_t> jpeg,
+                                            const ResizeOptions& options) {
+  auto promise = std::make_shared<std::promise<Result<Resized>>>();
+  auto future = promise->get_future();
+  submit(jpeg, options,
+         [promise](Result<Resized> result) { promise->set_value(std::move(result)); });
+  return future;
+}
+
+Result<Resized> Engine::resize(std::span<const std::uint8_t> jpeg, const ResizeOptions& options) {
+  return submit(jpeg, options).get();
+}
+
+void Engine::drain() { impl_->dispatcher->drain(); }
+EngineStats Engine::stats() const { return impl_->dispatcher->stats(); }
+std::vector<EngineDevice> Engine::devices() const { return impl_->dispatcher->devices(); }
+const std::string& Engine::no_device_reason() const noexcept { return impl_->no_device_reason; }
+
+}  // namespace framewire

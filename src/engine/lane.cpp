@@ -1,0 +1,179 @@
+#include <fmt/format.h>
+#include <engine/lane.hpp>
+#include <exception>
+#include <new>
+
+namespace framewire::engine {
+namespace {
+
+/// More than this in one batch only makes it wait longer: the copy alone takes a millisecond.
+constexpr std::uint64_t kBatchInputBytes = 48u << 20;
+constexpr std::size_t kBatchImages = 512;
+
+/// A file that ends with EOI has, but for rare damage, nothing behind its scan; its entropy-coded
+/// bytes need no look on the host. Others are parsed whole, so that warnings are complete.
+jpeg::ParseDepth depth_for(std::span<const std::uint8_t> bytes, const ResizeOptions& options) {
+  const bool ends =
+      bytes.size() >= 2 && bytes[bytes.size() - 2] == 0xFF && bytes[bytes.size() - 1] == 0xD9;
+  return ends && !options.strict ? jpeg::ParseDepth::kThroughFirst : jpeg::ParseDepth::kWhole;
+}
+
+bool decodes_on_host(const jpeg::FrameHeader& frame) {
+  return frame.process == jpeg::Process::kProgressive || frame.arithmetic;
+}
+
+codec::BatchItem item_of(const Work& work) {
+  return {&work.request.file, &work.request.plan, work.head, work.request.converter.get(),
+          work.coefficients ? &*work.coefficients : nullptr};
+}
+
+}  // namespace
+
+void Lane::run() {
+  const EngineOptions& options = engine_.options_;
+  const WorkQueue::Bounds bounds{options.max_batch != 0 ? options.max_batch : kBatchImages,
+                                 kBatchInputBytes, options.batch_wait_us};
+  std::vector<WorkPtr> taken;
+  bool busy = false;
+  while (!device_.lost) {
+    if (!engine_.device_queue_.take(bounds, busy, taken)) return;
+    busy = true;
+    // Lost while this lane waited: for another device.
+    if (device_.lost) {
+      engine_.device_queue_.put_back(std::move(taken));
+      break;
+    }
+    sort_out(taken);
+    taken.clear();
+    if (!batch_.empty()) run_batch();
+  }
+  device_.device_bytes -= memory_.device_bytes;
+  device_.pinned_bytes -= memory_.pinned_bytes;
+  engine_.leave(busy);
+}
+
+/// Answers and moves what cannot be in a batch; the rest becomes this lane's batch.
+void Lane::sort_out(std::vector<WorkPtr>& taken) {
+  batch_.clear();
+  items_.clear();
+  batch_bytes_ = 0;
+  std::vector<WorkPtr> left_over;
+  for (WorkPtr& work : taken) {
+    if (!left_over.empty()) {
+      left_over.push_back(std::move(work));
+      continue;
+    }
+    Verdict verdict = prepare(*work);
+    switch (verdict.kind) {
+      case Verdict::Kind::kReady:
+        add(std::move(work), left_over);
+        break;
+      case Verdict::Kind::kHost:
+        engine_.to_host(std::move(work), std::move(verdict.reason));
+        break;
+      case Verdict::Kind::kHostFirst:
+        engine_.host_first(std::move(work));
+        break;
+      case Verdict::Kind::kError:
+        engine_.answer(std::move(work), fail(std::move(*verdict.error)));
+        break;
+    }
+  }
+  if (!left_over.empty()) engine_.device_queue_.put_back(std::move(left_over));
+}
+
+void Lane::add(WorkPtr work, std::vector<WorkPtr>& left_over) {
+  const codec::BatchItem item = item_of(*work);
+  const std::uint64_t bytes = codec_.device_bytes(item);
+  const std::uint64_t most = device_.lanes.lane_bytes;
+  if (bytes > most) {
+    engine_.to_host(std::move(work), fmt::format("it needs {} MB of GPU memory; a batch may take "
+                                                 "{} MB",
+                                                 bytes >> 20, most >> 20));
+    return;
+  }
+  if (batch_bytes_ + bytes > most) {
+    left_over.push_back(std::move(work));
+    return;
+  }
+  batch_bytes_ += bytes;
+  items_.push_back(item);
+  batch_.push_back(std::move(work));
+}
+
+Lane::Verdict Lane::prepare(Work& work) const try {
+  return examine(work);
+} catch (const std::bad_alloc&) {
+  return {Verdict::Kind::kError, {}, Status(StatusCode::kBusy, "memory ran out")};
+}
+
+Lane::Verdict Lane::examine(Work& work) const {
+  const auto error = [](Status status) {
+    return Verdict{Verdict::Kind::kError, {}, std::move(status)};
+  };
+  if (!work.parsed) {
+    auto parsed = parse_request(work.bytes, work.options, work.arrived,
+                                depth_for(work.bytes, work.options), work.request);
+    if (!parsed) return error(parsed.error());
+    work.parsed = true;
+  }
+  if (work.request.context.deadline.passed())
+    return error(Status(StatusCode::kDeadline, "its time was over before a GPU was free"));
+  if (!work.planned) {
+    const jpeg::JpegFile& file = work.request.file;
+    if (auto ok = jpeg::check_supported(file); !ok) return error(ok.error());
+    if (decodes_on_host(file.frame) || file.gain_map) return {Verdict::Kind::kHostFirst, {}, {}};
+    if (auto ok = engine_.plan_for_device(work); !ok) return error(ok.error());
+  }
+  auto taken = codec_.check(item_of(work));
+  if (!taken) return {Verdict::Kind::kHost, taken.error().message(), {}};
+  return {};
+}
+
+void Lane::run_batch() {
+  const auto start = base::Clock::now();
+  auto done = codec_.enqueue(items_);
+  if (done) done = codec_.wait();
+  const codec::BatchMemory memory = codec_.memory();
+  device_.device_bytes += memory.device_bytes - memory_.device_bytes;
+  device_.pinned_bytes += memory.pinned_bytes - memory_.pinned_bytes;
+  memory_ = memory;
+  if (!done) {
+    const Status status = done.error();
+    if (status.code() != StatusCode::kBusy) return lose_device(status);
+    for (WorkPtr& work : batch_) engine_.to_host(std::move(work), status.message());
+    return;
+  }
+  ++engine_.batches_;
+  if (engine_.options_.timed) engine_.add_stages(codec_.stages());
+  const double us = base::elapsed_us(start);
+  for (std::size_t i = 0; i < batch_.size(); ++i)
+    finish(std::move(batch_[i]), codec_.outcome(i), us);
+}
+
+void Lane::finish(WorkPtr work, const codec::BatchOutcome& outcome, double batch_us) try {
+  if (!outcome.done) return engine_.to_host(std::move(work), outcome.reason);
+  Request& request = work->request;
+  Report& report = request.report;
+  report.codec = codec_.kind();
+  report.codec_reason = work->options.codec == codec_.kind() ? "requested" : "a GPU is there";
+  report.quality = outcome.quality;
+  report.times.decode_resample_us = batch_us;
+  std::vector<std::uint8_t> stream(outcome.bytes.begin(), outcome.bytes.end());
+  auto finished = finish_request(request, std::move(stream));
+  if (finished) ++engine_.gpu_images_;
+  engine_.answer(std::move(work), std::move(finished));
+} catch (const std::bad_alloc&) {
+  if (work) engine_.answer(std::move(work), fail(StatusCode::kBusy, "memory ran out"));
+}
+
+void Lane::lose_device(const Status& status) {
+  device_.lost = true;
+  for (WorkPtr& work : batch_)
+    engine_.answer(std::move(work),
+                   fail(StatusCode::kDeviceLost,
+                        fmt::format("GPU {} failed: {}", device_.lanes.ordinal, status.message())));
+  batch_.clear();
+}
+
+}  // namespace framewire::engine

@@ -1,0 +1,34 @@
+// One request inside an engine, from submit() to its answer.
+#pragma once
+
+#include <base/clock.hpp>
+#include <codec/coefficients.hpp>
+#include <cstdint>
+#include <engine/request.hpp>
+#include <framewire/engine.hpp>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace framewire::engine {
+
+struct Work {
+  std::span<const std::uint8_t> bytes;
+  ResizeOptions options;
+  Engine::Callback done;
+  base::Clock::time_point arrived;
+
+  Request request;                                  ///< points into this; a Work never moves
+  std::vector<std::uint8_t> head;                   ///< of the output
+  std::optional<codec::Coefficients> coefficients;  ///< decoded on the host for the device
+  bool parsed = false;                              ///< `request` has its file
+  bool planned = false;                             ///< `request` is ready for a device, `head` too
+  bool for_device = false;  ///< a host thread prepares it, a device finishes it
+  std::string reason;       ///< why this codec; of a fallback, why not the device
+  bool fallback = false;    ///< a device was asked for and does not take it
+};
+using WorkPtr = std::unique_ptr<Work>;
+
+}  // namespace framewire::engine

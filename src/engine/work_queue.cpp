@@ -1,0 +1,69 @@
+#include <algorithm>
+#include <engine/work_queue.hpp>
+
+namespace framewire::engine {
+
+void WorkQueue::push(WorkPtr work) {
+  const std::lock_guard lock(mutex_);
+  bytes_ += work->bytes.size();
+  items_.push_back(std::move(work));
+  if (waiting_ > 0) filled_.notify_one();
+}
+
+void WorkQueue::put_back(std::vector<WorkPtr> works) {
+  const std::lock_guard lock(mutex_);
+  for (auto work = works.rbegin(); work != works.rend(); ++work) {
+    bytes_ += (*work)->bytes.size();
+    items_.push_front(std::move(*work));
+  }
+  filled_.notify_all();
+}
+
+void WorkQueue::wait_for_more(std::unique_lock<std::mutex>& lock, const Bounds& bounds) {
+  const auto until = items_.front()->arrived + std::chrono::microseconds(bounds.wait_us);
+  const auto enough = [&] {
+    return closed_ || items_.empty() || busy_ == 0 || items_.size() >= bounds.most ||
+           bytes_ >= bounds.most_bytes;
+  };
+  ++waiting_;
+  filled_.wait_until(lock, until, enough);
+  --waiting_;
+}
+
+bool WorkQueue::take(const Bounds& bounds, bool again, std::vector<WorkPtr>& out) {
+  std::unique_lock lock(mutex_);
+  if (again && --busy_ == 0 && waiting_ > 0) filled_.notify_all();
+  for (;;) {
+    ++waiting_;
+    filled_.wait(lock, [&] { return closed_ || !items_.empty(); });
+    --waiting_;
+    if (!items_.empty() && bounds.wait_us > 0) wait_for_more(lock, bounds);
+    if (!items_.empty()) break;
+    if (closed_) return false;
+  }
+  std::uint64_t bytes = 0;
+  while (!items_.empty() && out.size() < bounds.most) {
+    bytes += items_.front()->bytes.size();
+    if (!out.empty() && bytes > bounds.most_bytes) break;
+    bytes_ -= items_.front()->bytes.size();
+    out.push_back(std::move(items_.front()));
+    items_.pop_front();
+  }
+  ++busy_;
+  if (!items_.empty() && waiting_ > 0) filled_.notify_one();
+  return true;
+}
+
+void WorkQueue::leave() {
+  const std::lock_guard lock(mutex_);
+  --busy_;
+  filled_.notify_all();
+}
+
+void WorkQueue::close() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  filled_.notify_all();
+}
+
+}  // namespace framewire::engine

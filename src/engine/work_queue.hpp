@@ -1,0 +1,49 @@
+// Requests that wait for a lane or a host thread.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <engine/work.hpp>
+#include <mutex>
+#include <vector>
+
+namespace framewire::engine {
+
+/// First in, first out; what bounds it is the engine's count of unanswered requests. Thread-safe.
+class WorkQueue {
+ public:
+  void push(WorkPtr work);
+  /// Hands back what did not fit into a batch, to be taken next, in its order.
+  void put_back(std::vector<WorkPtr> works);
+
+  struct Bounds {
+    std::size_t most = 1;                   ///< requests
+    std::uint64_t most_bytes = UINT64_MAX;  ///< of compressed input; one request may exceed it
+    std::uint32_t wait_us = 0;              ///< how long the oldest may wait for more to come
+  };
+  /// Waits for requests and takes the oldest ones into `out`. While others that called take() have
+  /// not come back, it waits for full batches, no longer than bounds.wait_us.
+  /// @param again  whether the caller comes back from work that it took
+  /// @return false once closed and empty
+  bool take(const Bounds& bounds, bool again, std::vector<WorkPtr>& out);
+
+  /// For a caller of take() that will not call again.
+  void leave();
+  /// Wakes all; what is queued is still handed out.
+  void close();
+
+ private:
+  void wait_for_more(std::unique_lock<std::mutex>& lock, const Bounds& bounds);
+
+  std::mutex mutex_;
+  std::condition_variable filled_;
+  std::deque<WorkPtr> items_;
+  std::uint64_t bytes_ = 0;  ///< of all items
+  std::size_t busy_ = 0;     ///< callers of take() that are at work
+  std::size_t waiting_ = 0;
+  bool closed_ = false;
+};
+
+}  // namespace framewire::engine
