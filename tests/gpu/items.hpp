@@ -2,10 +2,9 @@
 #pragma once
 
 #include <cmath>
-#include <codec/coefficients.hpp>
 #include <codec/cuda/batch_plan.hpp>
 #include <codec/cuda/output_header.hpp>
-#include <codec/reference/coefficients.hpp>
+#include <codec/turbo/coefficient_reader.hpp>
 #include <jpeg/parser.hpp>
 #include <jpeg/writer.hpp>
 #include <memory>
@@ -52,20 +51,10 @@ class OwnedItem {
   OwnedItem(const OwnedItem&) = delete;
   OwnedItem& operator=(const OwnedItem&) = delete;
 
-  /// Lets the item bring its coefficients along, decoded by the reference.
+  /// Lets the item bring its coefficients along.
   void use_coefficients() {
-    const auto decoded = value_of(codec::reference::decode_coefficients(file_, {}));
-    for (std::size_t c = 0; c < decoded.components.size(); ++c) {
-      const auto& from = decoded.components[c];
-      codec::CoefficientPlane plane;
-      plane.width_blocks = file_.frame.components[c].width_blocks;
-      plane.height_blocks = file_.frame.components[c].height_blocks;
-      for (std::int32_t y = 0; y < plane.height_blocks; ++y)
-        for (std::int32_t x = 0; x < plane.width_blocks; ++x)
-          plane.coefficients.insert(plane.coefficients.end(), from.at(x, y).begin(),
-                                    from.at(x, y).end());
-      coefficients_.components.push_back(std::move(plane));
-    }
+    codec::Outcome outcome;
+    coefficients_ = value_of(codec::read_coefficients(file_, {}, outcome));
     item.coefficients = &coefficients_;
   }
 

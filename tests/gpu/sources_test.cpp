@@ -1,6 +1,7 @@
 // Every way into and out of a batch: the file's scans, coefficients from the host, planes of
 // somebody else; streams, resampled planes, decoded planes. And the order among streams.
 #include <codec/cuda/transcoder.hpp>
+#include <codec/reference/reference_codec.hpp>
 #include "gpu.hpp"
 #include "items.hpp"
 
@@ -74,6 +75,39 @@ TEST_F(Sources, CoefficientsFromTheHostGiveTheSamePlanes) {
         SCOPED_TRACE(i * 10 + c);
         EXPECT_EQ(download(transcoder.plane(i, c)), download(transcoder.plane(i + 1, c)));
       }
+  }
+}
+
+/// Files that the kernels cannot read, in one batch with one that they can.
+TEST_F(Sources, ProgressiveAndArithmeticFilesGiveTheReferencesPlanes) {
+  const auto reference = codec::make_reference_codec();
+  for (const int scale : {8, 4, 2, 1}) {
+    std::vector<std::unique_ptr<OwnedItem>> owned;
+    std::vector<Item> items;
+    for (sample::Spec spec : specs())
+      for (const int kind : {0, 1, 2, 3}) {
+        spec.progressive = kind % 2 == 1;
+        spec.arithmetic = kind >= 2;
+        if (spec.progressive) spec.separate_scans = false;
+        owned.push_back(std::make_unique<OwnedItem>(draw(spec), scale));
+        EXPECT_EQ(codec::cuda::check_item(owned.back()->item).has_value(), kind == 0);
+        if (kind != 0) owned.back()->use_coefficients();
+        items.push_back(owned.back()->item);
+        ASSERT_TRUE(codec::cuda::check_item(items.back()));
+      }
+    Transcoder transcoder = value_of(Transcoder::make());
+    ASSERT_TRUE(transcoder.enqueue(items));
+    ASSERT_TRUE(transcoder.wait());
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      ASSERT_EQ(transcoder.result(i).status, 0u);
+      codec::Outcome outcome;
+      const auto expected =
+          value_of(reference->decode(*items[i].file, items[i].scales, {}, outcome));
+      for (std::size_t c = 0; c < expected.planes.size(); ++c) {
+        const Bytes samples = download(transcoder.plane(i, c));
+        EXPECT_LE(sample::difference(samples, expected.planes[c].samples).largest, 1) << i;
+      }
+    }
   }
 }
 

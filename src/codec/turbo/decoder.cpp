@@ -8,28 +8,6 @@
 namespace framewire::codec::turbo {
 namespace {
 
-constexpr JOCTET kEndOfImage[2] = {0xFF, JPEG_EOI};
-
-void source_nothing(j_decompress_ptr) {}
-
-/// The input has ended: libjpeg goes on with an end of image, after a warning.
-boolean source_refill(j_decompress_ptr cinfo) {
-  WARNMS(cinfo, JWRN_JPEG_EOF);
-  cinfo->src->next_input_byte = kEndOfImage;
-  cinfo->src->bytes_in_buffer = sizeof(kEndOfImage);
-  return TRUE;
-}
-
-void source_skip(j_decompress_ptr cinfo, long bytes) {
-  if (bytes <= 0) return;
-  if (static_cast<std::size_t>(bytes) > cinfo->src->bytes_in_buffer) {
-    source_refill(cinfo);
-    return;
-  }
-  cinfo->src->next_input_byte += bytes;
-  cinfo->src->bytes_in_buffer -= static_cast<std::size_t>(bytes);
-}
-
 /// The head of a sequential file with this file's geometry and quantisers: after it libjpeg is
 /// ready to transform blocks, without having read the scans of a progressive file.
 std::vector<std::uint8_t> sequential_header(const jpeg::JpegFile& file) {
@@ -113,14 +91,7 @@ bool Decoder::start(const plan::Scales& scales, std::span<const int> wanted,
 }
 
 void Decoder::read_header(std::span<const std::uint8_t> bytes) {
-  source_.init_source = &source_nothing;
-  source_.fill_input_buffer = &source_refill;
-  source_.skip_input_data = &source_skip;
-  source_.resync_to_restart = &jpeg_resync_to_restart;
-  source_.term_source = &source_nothing;
-  source_.next_input_byte = bytes.data();
-  source_.bytes_in_buffer = bytes.size();
-  cinfo_.src = &source_;
+  source_.attach(&cinfo_, bytes);
   cinfo_.client_data = this;
   progress_.progress_monitor = &on_progress;
   cinfo_.progress = &progress_;

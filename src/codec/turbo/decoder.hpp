@@ -5,6 +5,7 @@
 #include <codec/turbo/entropy_decoder.hpp>
 #include <codec/turbo/entropy_source.hpp>
 #include <codec/turbo/libjpeg.hpp>
+#include <codec/turbo/memory_source.hpp>
 #include <codec/turbo/scaled_idct.hpp>
 #include <memory>
 #include <span>
@@ -90,7 +91,7 @@ class Decoder final : private BlockSink {
   const Context& context_;
   ErrorHandler errors_;
   jpeg_decompress_struct cinfo_{};
-  jpeg_source_mgr source_{};
+  MemorySource source_;
   jpeg_progress_mgr progress_{};
   std::array<ComponentState, jpeg::kMaxComponents> components_;
   std::array<JSAMPARRAY, jpeg::kMaxComponents> row_arrays_{};
