@@ -6,9 +6,9 @@
 #include <charconv>
 #include <csignal>
 #include <filesystem>
-#include <framewire/resizer.hpp>
 #include <memory>
 #include <thread>
+#include "backend.hpp"
 #include "command.hpp"
 #include "console.hpp"
 #include "json.hpp"
@@ -40,6 +40,7 @@ struct BatchPlan {
   bool resume = false;
   batch::Durability durability = batch::Durability::kNone;
   batch::Settings settings;
+  EngineOptions gpu;
 };
 
 using Problem = std::optional<std::string>;
@@ -65,7 +66,7 @@ Problem parse_shard(const std::string& text, batch::Shard& shard) {
 }
 
 Problem parse_jobs(const Arguments& arguments, unsigned& jobs) {
-  jobs = std::max(1u, std::thread::hardware_concurrency());
+  jobs = 0;
   if (!arguments.has("jobs")) return std::nullopt;
   const std::string text = arguments.get("jobs");
   if (parse_number(text, jobs) && jobs >= 1 && jobs <= 1024) return std::nullopt;
@@ -120,6 +121,7 @@ Problem make_plan(const Arguments& arguments, BatchPlan& plan) {
   if (plan.resume && plan.manifest.empty()) {
     return "--resume needs --manifest, which tells what is done";
   }
+  if (auto wrong = take_gpu_options(arguments, plan.gpu); !wrong.empty()) return wrong;
   if (auto problem = parse_jobs(arguments, plan.settings.jobs)) return problem;
   if (auto problem = parse_shard(arguments.get("shard"), plan.settings.shard)) return problem;
   if (auto problem = take_paths(arguments, plan)) return problem;
@@ -198,10 +200,17 @@ ProgressLine::When progress_when(const Arguments& arguments) {
   return ProgressLine::When::kAuto;
 }
 
-batch::Hooks make_hooks(const Resizer& resizer, const BatchPlan& plan, ProgressLine& line) {
+// Images that wait for a GPU need no core; a batch needs many of them.
+unsigned default_jobs(const Backend& backend) {
+  constexpr unsigned kWaitingJobsACore = 16;
+  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+  return backend.has_gpu() ? cores * kWaitingJobsACore : cores;
+}
+
+batch::Hooks make_hooks(const Backend& backend, const BatchPlan& plan, ProgressLine& line) {
   batch::Hooks hooks;
-  hooks.resize = [&resizer](std::span<const std::uint8_t> jpeg, const ResizeOptions& options) {
-    return resizer.resize(jpeg, options);
+  hooks.resize = [&backend](std::span<const std::uint8_t> jpeg, const ResizeOptions& options) {
+    return backend.resize(jpeg, options);
   };
   hooks.write = [&plan](const std::string& path, std::span<const std::uint8_t> bytes) {
     return batch::write_atomically(path, bytes, plan.durability);
@@ -232,11 +241,6 @@ Result<void> open_records(const BatchPlan& plan, OpenRecords& records) {
   const auto removed = batch::remove_stale_temporaries(plan.settings.output_folder);
   if (!removed) return fail(removed.error());
   return {};
-}
-
-int refuse(const Status& status) {
-  report(status);
-  return status.code() == StatusCode::kInvalidInput ? kUsage : kEnvironment;
 }
 
 int finish(const Arguments& arguments, const BatchPlan& plan, const batch::Summary& summary) {
@@ -270,9 +274,11 @@ int run_batch(const Arguments& arguments) {
   if (line.shown() && plan.list != "-") {
     if (auto copy = open_source(plan, null_separated, *excluded)) ahead = std::move(*copy);
   }
+  const auto backend = Backend::make(plan.gpu, true);
+  if (!backend) return refuse(backend.error());
+  if (plan.settings.jobs == 0) plan.settings.jobs = default_jobs(*backend);
   install_interrupt();
-  const Resizer resizer;
-  const batch::Hooks hooks = make_hooks(resizer, plan, line);
+  const batch::Hooks hooks = make_hooks(*backend, plan, line);
   const batch::Records records{open.manifest ? &*open.manifest : nullptr,
                                open.done ? &*open.done : nullptr, ahead.get()};
   const auto summary = batch::run(**source, plan.settings, hooks, records, g_interrupted);

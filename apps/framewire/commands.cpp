@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include "backend.hpp"
 #include "command.hpp"
 
 namespace framewire::app {
@@ -18,11 +20,12 @@ constexpr OptionSpec kDurability{
     "file: flush each output to the disk before it gets its name; none: leave that to the system",
     "Output"};
 
-constexpr OptionSpec kResizeOwn[] = {kJson, kQuiet, kInPlace, kDurability};
+constexpr OptionSpec kResizeOwn[] = {kDeviceOption, kGpuMemoryOption, kJson,
+                                     kQuiet,        kInPlace,         kDurability};
 
 constexpr OptionSpec kBatchOwn[] = {
-    {"jobs", "N", "", "", "images in work at the same time; as many as cores if not given",
-     "Batch"},
+    {"jobs", "N", "", "",
+     "images in work at the same time; if not given, as many as cores, on GPUs 16 a core", "Batch"},
     {"files-from", "LIST", "", "", "read input names from a file, one a line; - is standard input",
      "Batch"},
     {"null", "", "", "", "names in the list end with NUL, as find -print0 writes them", "Batch"},
@@ -33,6 +36,8 @@ constexpr OptionSpec kBatchOwn[] = {
     {"shard", "I/N", "", "1/1", "process the I-th of N parts, the same on every machine", "Batch"},
     {"progress", "WHEN", "auto|always|never", "auto",
      "show a progress line on standard error; auto: on terminals", "Output"},
+    kDeviceOption,
+    kGpuMemoryOption,
     kDurability,
     kInPlace,
     kJson,
@@ -41,10 +46,16 @@ constexpr OptionSpec kBatchOwn[] = {
 constexpr OptionSpec kInspectOwn[] = {kJson};
 
 constexpr OptionSpec kBenchOwn[] = {
-    {"codecs", "LIST", "", "turbo", "codecs to measure, joined by commas", "Measuring"},
-    {"jobs", "LIST", "", "1", "numbers of threads to measure, joined by commas", "Measuring"},
+    {"codec", "LIST", "", "turbo", "codecs to measure, joined by commas", "Measuring"},
+    {"jobs", "LIST", "", "1", "resize: numbers of threads to measure, joined by commas",
+     "Measuring"},
+    {"batch", "N", "", "", "jpeg2jpeg: images of one batch at most", "Measuring"},
+    {"streams", "N", "", "", "jpeg2jpeg: batches in work at once on each GPU", "Measuring"},
+    {"threads", "N", "", "", "jpeg2jpeg: host threads; as many as cores if not given", "Measuring"},
     {"seconds", "S", "", "2", "length of one measurement, 0.01 to 3600", "Measuring"},
     {"repeat", "N", "", "5", "measurements of each row, 1 to 1000; the median counts", "Measuring"},
+    kDeviceOption,
+    kGpuMemoryOption,
     kJson};
 
 constexpr std::string_view kResizeDetails =
@@ -72,7 +83,10 @@ constexpr std::string_view kInspectDetails =
 
 constexpr std::string_view kBenchDetails =
     "Measures resizing in memory: inputs are read before, outputs are verified before and dropped "
-    "in the measurement. IN are files or folders.";
+    "in the measurement. IN are files or folders.\n"
+    "resize: the library call on N threads, one image each. jpeg2jpeg: an engine that is handed "
+    "images without waiting, as a server would; then the time of a lone image, of a batch, and of "
+    "each stage.";
 
 constexpr std::string_view kCompletionDetails =
     "For bash: source <(framewire completion bash). Installed packages bring the files already.";
@@ -84,8 +98,8 @@ constexpr std::array kCommands = {
             kBatchOwn, "", 1, 0, run_batch},
     Command{"inspect", "FILE…", "show what a JPEG is made of", kInspectDetails, true, kInspectOwn,
             "", 1, 0, run_inspect},
-    Command{"bench", "resize IN…", "measure images per second", kBenchDetails, true, kBenchOwn,
-            "resize", 2, 0, run_bench},
+    Command{"bench", "resize|jpeg2jpeg IN…", "measure images per second", kBenchDetails, true,
+            kBenchOwn, "resize|jpeg2jpeg", 2, 0, run_bench},
     Command{"completion",
             "SHELL",
             "print a completion script for bash, zsh or fish",
@@ -112,8 +126,13 @@ std::span<const Command> commands() noexcept { return kCommands; }
 std::vector<OptionSpec> options_of(const Command& command) {
   std::vector<OptionSpec> all;
   if (command.takes_resize_options) {
+    // A command may have an option of its own in place of a resize option.
+    const auto shadowed = [&](const OptionSpec& spec) {
+      return std::any_of(command.own.begin(), command.own.end(),
+                         [&](const OptionSpec& own) { return own.name == spec.name; });
+    };
     const auto resize = option_specs();
-    all.assign(resize.begin(), resize.end());
+    std::remove_copy_if(resize.begin(), resize.end(), std::back_inserter(all), shadowed);
   }
   all.insert(all.end(), command.own.begin(), command.own.end());
   return all;

@@ -38,6 +38,11 @@ int report(const Status& status) {
   return environment ? kEnvironment : kSomeFailed;
 }
 
+int refuse(const Status& status) {
+  report(status);
+  return status.code() == StatusCode::kInvalidInput ? kUsage : kEnvironment;
+}
+
 int report_usage(std::string_view command, std::string_view message) {
   const std::string of = command.empty() ? "" : fmt::format(" {}", command);
   say(fmt::format("{}; see framewire{} --help", printable(message), of));

@@ -19,6 +19,10 @@ void say(std::string_view message);
 /// otherwise kSomeFailed.
 int report(const Status& status);
 
+/// An error found before any image was touched. @return kUsage for what the caller should have said
+/// otherwise, else kEnvironment
+int refuse(const Status& status);
+
 /// "framewire: …; see framewire COMMAND --help". @return kUsage
 int report_usage(std::string_view command, std::string_view message);
 

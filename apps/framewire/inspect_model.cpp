@@ -176,12 +176,6 @@ Json codec_json(const Result<engine::Route>& route, CodecKind kind,
 
 }  // namespace
 
-Json to_json(const Status& status) {
-  Json json = {{"class", to_string(status.code())}, {"message", status.message()}};
-  if (status.offset()) json["offset"] = *status.offset();
-  return json;
-}
-
 Json inspect_bytes(const std::string& file, std::span<const std::uint8_t> bytes,
                    const ResizeOptions& options) {
   Json model = {{"file", file}, {"bytes", bytes.size()}};

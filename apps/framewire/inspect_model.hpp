@@ -16,9 +16,6 @@ namespace framewire::app {
 [[nodiscard]] Json inspect_bytes(const std::string& file, std::span<const std::uint8_t> bytes,
                                  const ResizeOptions& options);
 
-/// A Status as {class, message, offset}.
-[[nodiscard]] Json to_json(const Status& status);
-
 /// The model of inspect_bytes() for people.
 [[nodiscard]] std::string inspect_text(const Json& model);
 

@@ -40,4 +40,10 @@ std::string pretty(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+Json to_json(const Status& status) {
+  Json json = {{"class", to_string(status.code())}, {"message", status.message()}};
+  if (status.offset()) json["offset"] = *status.offset();
+  return json;
+}
+
 }  // namespace framewire::app

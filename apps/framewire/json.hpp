@@ -2,6 +2,7 @@
 #pragma once
 
 #include <framewire/image.hpp>
+#include <framewire/status.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@ using Json = nlohmann::ordered_json;
 
 [[nodiscard]] Json to_json(const ImageSummary& image);
 [[nodiscard]] Json to_json(const std::vector<Warning>& warnings);
+/// {class, message, offset}
+[[nodiscard]] Json to_json(const Status& status);
 [[nodiscard]] Json to_json(const Report& report);
 
 /// Indented text; bytes that are not UTF-8 become U+FFFD instead of an exception.

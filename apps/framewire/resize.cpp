@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include <batch/atomic_file.hpp>
 #include <batch/input_file.hpp>
-#include <framewire/resizer.hpp>
+#include "backend.hpp"
 #include "command.hpp"
 #include "console.hpp"
 #include "json.hpp"
@@ -104,13 +104,19 @@ int run_resize(const Arguments& arguments) {
   if (const std::string wrong = usage_error(paths, arguments); !wrong.empty()) {
     return report_usage("resize", wrong);
   }
+  EngineOptions gpu;
+  gpu.streams = 1;
+  if (const std::string wrong = take_gpu_options(arguments, gpu); !wrong.empty()) {
+    return report_usage("resize", wrong);
+  }
   const auto bytes = read_input(paths, arguments.options.limits.max_input_bytes);
   if (!bytes) {
     report(bytes.error());
     return kSomeFailed;
   }
-  const Resizer resizer;
-  const auto resized = resizer.resize(*bytes, arguments.options);
+  const auto backend = Backend::make(gpu, false);
+  if (!backend) return refuse(backend.error());
+  const auto resized = backend->resize(*bytes, arguments.options);
   if (!resized) {
     const std::string name = paths.from_stdin() ? "standard input" : paths.in;
     return report(batch::about_file(resized.error(), name));

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <codec/turbo/coefficient_reader.hpp>
 #include <engine/dispatcher.hpp>
 #include <engine/lane.hpp>
 #include <exception>
@@ -148,6 +149,13 @@ void Dispatcher::host_first(WorkPtr work) {
 
 Result<void> Dispatcher::read_for_device(Work& work) try {
   if (auto ok = plan_for_device(work); !ok) return ok;
+  const jpeg::JpegFile& file = work.request.file;
+  if (file.frame.process != jpeg::Process::kProgressive && !file.frame.arithmetic) return {};
+  codec::Outcome outcome;
+  auto read = codec::read_coefficients(file, work.request.context, outcome);
+  if (!read) return fail(read.error());
+  add_warnings(work.request.report, outcome.warnings);
+  work.coefficients = std::move(*read);
   return {};
 } catch (const std::bad_alloc&) {
   return fail(StatusCode::kBusy, "memory ran out");

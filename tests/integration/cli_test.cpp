@@ -125,7 +125,7 @@ const std::vector<Refusal>& refusals() {
       {"unknown shell", {"completion", "csh"}, 2, "bash, zsh or fish"},
       {"bench of nothing", {"bench", "resize"}, 2, "bench"},
       {"bench of the unknown", {"bench", "encode", "{in}"}, 2, "found 'encode'"},
-      {"bench codec", {"bench", "resize", "{in}", "--codecs", "turbo,x"}, 2, "--codecs: found 'x'"},
+      {"bench codec", {"bench", "resize", "{in}", "--codec", "turbo,x"}, 2, "--codec: found 'x'"},
       {"bench jobs", {"bench", "resize", "{in}", "--jobs", "1,"}, 2, "--jobs"},
       {"inspect nothing", {"inspect", "{folder}/none.jpg"}, 1, "No such file"},
   };
@@ -274,7 +274,7 @@ TEST_F(Cli, InspectGoesOnAfterABrokenFile) {
 
 TEST_F(Cli, BenchMeasuresEveryCodecAndNumberOfJobs) {
   const Ran ran = run_program({"bench", "resize", in_, folder_ / "broken.jpg", "--size", "32",
-                               "--codecs", "turbo,reference", "--jobs", "1,2", "--seconds", "0.02",
+                               "--codec", "turbo,reference", "--jobs", "1,2", "--seconds", "0.02",
                                "--repeat", "3", "--json"});
   EXPECT_EQ(ran.exit_code, 1) << "one input fails";
   const json result = json::parse(ran.out);

@@ -42,7 +42,7 @@ class FakeBatchCodec : public codec::BatchCodec {
     if (script_.refuse) return fail(StatusCode::kUnsupported, "not of this kind");
     return {};
   }
-  [[nodiscard]] std::uint64_t device_bytes(const BatchItem&) const override {
+  [[nodiscard]] std::uint64_t device_bytes(const BatchItem&) override {
     return script_.item_bytes;
   }
   [[nodiscard]] Result<void> enqueue(std::span<const BatchItem> items) override {

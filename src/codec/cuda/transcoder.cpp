@@ -1,5 +1,6 @@
 #include <codec/cuda/tuning.h>
 #include <cuda_runtime_api.h>
+#include <algorithm>
 #include <codec/cuda/coefficients.hpp>
 #include <codec/cuda/entropy_encode.hpp>
 #include <codec/cuda/forward_dct.hpp>
@@ -16,10 +17,10 @@ namespace {
 using gpu::MemoryKind;
 
 /// Grown buffers get a quarter more, so that batches of similar size do not grow them again.
-std::size_t with_headroom(std::uint64_t bytes) { return bytes + bytes / 4; }
-
-Result<void> grow(gpu::Buffer& buffer, MemoryKind kind, std::uint64_t bytes) {
-  return bytes <= buffer.bytes() ? Result<void>{} : buffer.reserve(kind, with_headroom(bytes));
+Result<void> grow(gpu::Buffer& buffer, MemoryKind kind, std::uint64_t bytes,
+                  std::uint64_t most_bytes = UINT64_MAX) {
+  if (bytes <= buffer.bytes()) return {};
+  return buffer.reserve(kind, std::max(bytes, std::min(bytes + bytes / 4, most_bytes)));
 }
 
 template <typename T>
@@ -71,7 +72,8 @@ Result<void> Transcoder::reserve() {
   const BatchOffsets& o = plan_.offsets();
   records_bytes_ = (plan_.encodes.size() * sizeof(OutputRecord) + 255) / 256 * 256;
   if (auto ok = grow(staging_, MemoryKind::kPinned, o.upload_bytes); !ok) return ok;
-  if (auto ok = grow(device_, MemoryKind::kDevice, o.total_bytes); !ok) return ok;
+  if (auto ok = grow(device_, MemoryKind::kDevice, o.total_bytes, most_device_bytes_); !ok)
+    return ok;
   if (auto ok = grow(host_status_, MemoryKind::kPinned, plan_.images * sizeof(std::uint32_t)); !ok)
     return ok;
   return grow(output_, MemoryKind::kPinnedMapped, records_bytes_ + plan_.output_bytes);

@@ -74,6 +74,11 @@ class Transcoder {
   /// Microseconds of each stage of the last batch; zeros unless timed.
   [[nodiscard]] Result<std::array<double, kStageCount>> stage_us() const;
   [[nodiscard]] std::size_t device_bytes() const noexcept { return device_.bytes(); }
+  [[nodiscard]] std::size_t pinned_bytes() const noexcept {
+    return staging_.bytes() + output_.bytes() + host_status_.bytes();
+  }
+  /// Device memory grows ahead of need, but not beyond this.
+  void set_most_device_bytes(std::uint64_t bytes) noexcept { most_device_bytes_ = bytes; }
 
  private:
   Transcoder(gpu::Stream stream, gpu::Event order)
@@ -94,6 +99,7 @@ class Transcoder {
   gpu::Buffer output_;  ///< records, then packed streams; written by the device
   std::uint64_t records_bytes_ = 0;
   gpu::Buffer host_status_;
+  std::uint64_t most_device_bytes_ = UINT64_MAX;
   bool in_flight_ = false;
 };
 

@@ -1,0 +1,86 @@
+#include "backend.hpp"
+#include <fmt/format.h>
+#include <charconv>
+#include <limits>
+
+namespace framewire::app {
+namespace {
+
+template <typename Number>
+bool parse_number(std::string_view text, Number& out) {
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, out);
+  return !text.empty() && error == std::errc{} && stop == end;
+}
+
+std::string take_devices(const std::string& text, std::vector<int>& devices) {
+  if (text.empty() || text == "all") return {};
+  std::string_view rest = text;
+  while (true) {
+    const auto comma = rest.find(',');
+    int ordinal = 0;
+    if (!parse_number(rest.substr(0, comma), ordinal) || ordinal < 0) {
+      return fmt::format("--device: found '{}'; accepted: ordinals joined by commas, or all", text);
+    }
+    devices.push_back(ordinal);
+    if (comma == std::string_view::npos) return {};
+    rest = rest.substr(comma + 1);
+  }
+}
+
+std::string take_memory(const std::string& text, std::uint64_t& bytes) {
+  if (text.empty()) return {};
+  constexpr std::string_view kSuffixes = "KMG";
+  std::string_view digits = text;
+  unsigned shift = 0;
+  if (const auto suffix = kSuffixes.find(text.back()); suffix != std::string_view::npos) {
+    shift = 10 * (static_cast<unsigned>(suffix) + 1);
+    digits.remove_suffix(1);
+  }
+  const bool fits = parse_number(digits, bytes) && bytes > 0 &&
+                    bytes <= std::numeric_limits<std::uint64_t>::max() >> shift;
+  if (!fits) {
+    return fmt::format("--gpu-memory: found '{}'; accepted: bytes, or a number with K, M or G",
+                       text);
+  }
+  bytes <<= shift;
+  return {};
+}
+
+}  // namespace
+
+std::string take_gpu_options(const Arguments& arguments, EngineOptions& options) {
+  options.codec = arguments.options.codec;
+  const bool on_cpu = options.codec == CodecKind::kTurbo || options.codec == CodecKind::kReference;
+  for (const char* name : {"device", "gpu-memory"}) {
+    if (on_cpu && arguments.has(name)) {
+      return fmt::format("--{}: --codec {} uses no GPU; accepted with auto, cuda and nvjpeg", name,
+                         to_string(options.codec));
+    }
+  }
+  if (auto wrong = take_devices(arguments.get("device"), options.devices); !wrong.empty())
+    return wrong;
+  return take_memory(arguments.get("gpu-memory"), options.gpu_memory_bytes);
+}
+
+Result<Backend> Backend::make(const EngineOptions& options, bool many) {
+  Backend backend;
+  const bool on_cpu = options.codec == CodecKind::kTurbo || options.codec == CodecKind::kReference;
+  const bool may_choose = options.codec == CodecKind::kAuto && options.devices.empty();
+  if (on_cpu || (may_choose && !many)) return backend;
+  auto engine = Engine::make(options);
+  if (!engine) return fail(engine.error());
+  if (!engine->devices().empty()) backend.engine_ = std::move(*engine);
+  return backend;
+}
+
+Result<Resized> Backend::resize(std::span<const std::uint8_t> jpeg,
+                                const ResizeOptions& options) const {
+  return engine_ ? engine_->resize(jpeg, options) : resizer_.resize(jpeg, options);
+}
+
+std::vector<EngineDevice> Backend::devices() const {
+  return engine_ ? engine_->devices() : std::vector<EngineDevice>{};
+}
+
+}  // namespace framewire::app

@@ -1,0 +1,334 @@
+// framewire bench jpeg2jpeg IN…
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <base/clock.hpp>
+#include <condition_variable>
+#include <framewire/engine.hpp>
+#include <framewire/version.hpp>
+#include <fstream>
+#include <mutex>
+#include <thread>
+#include "backend.hpp"
+#include "bench_common.hpp"
+#include "build_info.hpp"
+#include "console.hpp"
+
+namespace framewire::app {
+namespace {
+
+constexpr std::string_view kTimed =
+    "host bytes to host bytes: parse, plan, gather, copy in, decode, resample, encode, copy out, "
+    "memory for the output; not reading files, not verifying, not starting the engine";
+
+struct Plan {
+  std::vector<std::string> codecs;
+  EngineOptions engine;
+  double seconds = 0;
+  unsigned repeat = 0;
+  std::size_t batch = 128;  ///< images of the batch whose latency is measured
+};
+
+template <typename Number>
+std::string take_number(const Arguments& arguments, const char* name, Number most, Number& out) {
+  if (!arguments.has(name)) return {};
+  if (parse_number(arguments.get(name), Number{1}, most, out)) return {};
+  return fmt::format("--{}: found '{}'; accepted: a whole number from 1 to {}", name,
+                     arguments.get(name), most);
+}
+
+// @return what is wrong with the command line, or ""
+std::string make_plan(const Arguments& arguments, Plan& plan) {
+  plan.codecs = split(arguments.get("codec"));
+  for (const std::string& codec : plan.codecs) {
+    ResizeOptions probe;
+    if (auto set = set_option(probe, "codec", codec); !set) {
+      return fmt::format("--codec: {}", set.error().message());
+    }
+  }
+  if (auto wrong = take_gpu_options(arguments, plan.engine); !wrong.empty()) return wrong;
+  EngineOptions& engine = plan.engine;
+  if (auto wrong = take_number(arguments, "batch", 4096u, engine.max_batch); !wrong.empty())
+    return wrong;
+  if (auto wrong = take_number(arguments, "streams", 64u, engine.streams); !wrong.empty())
+    return wrong;
+  if (auto wrong = take_number(arguments, "threads", 1024u, engine.threads); !wrong.empty())
+    return wrong;
+  if (engine.max_batch != 0) plan.batch = engine.max_batch;
+  if (!parse_number(arguments.get("seconds"), 0.01, 3600.0, plan.seconds)) {
+    return fmt::format("--seconds: found '{}'; accepted: 0.01 to 3600", arguments.get("seconds"));
+  }
+  if (!parse_number(arguments.get("repeat"), 1u, 1000u, plan.repeat)) {
+    return fmt::format("--repeat: found '{}'; accepted: 1 to 1000", arguments.get("repeat"));
+  }
+  return {};
+}
+
+using Inputs = std::vector<const BenchInput*>;
+
+/// What a run of unhindered submitting came to.
+struct Throughput {
+  double images_per_second = 0;
+  double gigabytes_in_per_second = 0;
+  double bytes_out = 0;  ///< mean of an image
+  double parse_us = 0;   ///< mean of an image
+  std::uint64_t failures = 0;
+};
+
+/// Hands in images for `seconds` without waiting for answers, from as many threads as a server
+/// would need; counts the answers that come between the first and the last moment.
+Throughput measure_throughput(Engine& engine, const Inputs& inputs, const ResizeOptions& options,
+                              double seconds) {
+  constexpr unsigned kSubmitters = 2;
+  std::atomic<std::uint64_t> images{0};
+  std::atomic<std::uint64_t> bytes_in{0};
+  std::atomic<std::uint64_t> bytes_out{0};
+  std::atomic<std::uint64_t> parse_ns{0};
+  std::atomic<std::uint64_t> failures{0};
+  std::atomic<bool> stop{false};
+  const auto submit = [&](std::size_t first) {
+    for (std::size_t i = first; !stop; ++i) {
+      const BenchInput& input = *inputs[i % inputs.size()];
+      engine.submit(input.bytes, options, [&](const Result<Resized>& result) {
+        if (!result) {
+          ++failures;
+          return;
+        }
+        bytes_in += result->report.input.bytes;
+        bytes_out += result->bytes.size();
+        parse_ns += static_cast<std::uint64_t>(result->report.times.parse_us * 1000);
+        ++images;
+      });
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < kSubmitters; ++t)
+    threads.emplace_back(submit, t * inputs.size() / kSubmitters);
+  // The queue fills first; what is counted is the steady state.
+  std::this_thread::sleep_for(std::chrono::duration<double>(std::min(0.25, seconds / 4)));
+  const std::uint64_t before = images;
+  const std::uint64_t bytes_before = bytes_in;
+  const auto start = base::Clock::now();
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  const std::uint64_t done = images - before;
+  const std::uint64_t bytes_done = bytes_in - bytes_before;
+  const double took = base::elapsed_us(start) / 1e6;
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  engine.drain();
+  const auto all = static_cast<double>(std::max<std::uint64_t>(1, images));
+  return {static_cast<double>(done) / took, static_cast<double>(bytes_done) / 1e9 / took,
+          static_cast<double>(bytes_out) / all, static_cast<double>(parse_ns) / 1000 / all,
+          failures};
+}
+
+/// Sorted milliseconds of `rounds` times `count` images handed in at once, until all are answered.
+std::vector<double> measure_latency(Engine& engine, const Inputs& inputs,
+                                    const ResizeOptions& options, std::size_t count,
+                                    double seconds) {
+  constexpr std::size_t kMost = 1000;
+  std::vector<double> times;
+  const auto begin = base::Clock::now();
+  std::size_t next = 0;
+  while (times.size() < kMost && (times.size() < 5 || base::elapsed_us(begin) < seconds * 1e6)) {
+    const auto start = base::Clock::now();
+    for (std::size_t i = 0; i < count; ++i)
+      engine.submit(inputs[next++ % inputs.size()]->bytes, options, [](const Result<Resized>&) {});
+    engine.drain();
+    times.push_back(base::elapsed_us(start) / 1000);
+  }
+  std::sort(times.begin(), times.end());
+  return times;
+}
+
+Json percentiles(const std::vector<double>& sorted) {
+  return {{"p50", percentile(sorted, 0.5)},
+          {"p90", percentile(sorted, 0.9)},
+          {"p99", percentile(sorted, 0.99)},
+          {"max", sorted.empty() ? 0.0 : sorted.back()}};
+}
+
+std::uint64_t resident_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmRSS:")) return std::stoull(line.substr(6)) * 1024;
+  return 0;
+}
+
+/// Times of the stages in an engine of its own, as measuring them costs throughput.
+Json measure_stages(const Plan& plan, const Inputs& inputs, const ResizeOptions& options) {
+  EngineOptions timed = plan.engine;
+  timed.codec = options.codec;
+  timed.timed = true;
+  timed.streams = 1;
+  auto engine = Engine::make(timed);
+  Json stages = Json::object();
+  if (!engine || engine->devices().empty()) return stages;
+  (void)measure_latency(*engine, inputs, options, plan.batch, 0.1);
+  const EngineStats before = engine->stats();
+  (void)measure_latency(*engine, inputs, options, plan.batch, plan.seconds / 2);
+  const EngineStats after = engine->stats();
+  const auto images = static_cast<double>(after.gpu_images - before.gpu_images);
+  for (std::size_t i = 0; i < after.stages.size() && i < before.stages.size() && images > 0; ++i)
+    stages[std::string(after.stages[i].name)] = (after.stages[i].us - before.stages[i].us) / images;
+  return stages;
+}
+
+/// Inputs that the codec can do, each tried once.
+Inputs verify(Engine& engine, const std::vector<BenchInput>& inputs, const ResizeOptions& options,
+              Json& result) {
+  Inputs usable;
+  for (const BenchInput& input : inputs) {
+    const auto resized = engine.resize(input.bytes, options);
+    const auto verified = resized ? verify_output(*resized) : Result<void>(fail(resized.error()));
+    if (verified) {
+      usable.push_back(&input);
+      continue;
+    }
+    const std::string codec(to_string(options.codec));
+    say(printable(fmt::format("{}: {}: {}", codec, input.path, verified.error().to_string())));
+    result["failed"].push_back(
+        {{"codec", codec}, {"input", input.path}, {"error", to_json(verified.error())}});
+  }
+  return usable;
+}
+
+Json rates_json(const std::vector<Throughput>& runs) {
+  const auto values = [&](double Throughput::*member) {
+    std::vector<double> all;
+    for (const Throughput& run : runs) all.push_back(run.*member);
+    return all;
+  };
+  const auto images = values(&Throughput::images_per_second);
+  const auto [least, most] = std::minmax_element(images.begin(), images.end());
+  std::uint64_t failures = 0;
+  for (const Throughput& run : runs) failures += run.failures;
+  return {{"images_per_second", median(images)},
+          {"images_per_second_min", *least},
+          {"images_per_second_max", *most},
+          {"gigabytes_in_per_second", median(values(&Throughput::gigabytes_in_per_second))},
+          {"bytes_out", median(values(&Throughput::bytes_out))},
+          {"parse_us", median(values(&Throughput::parse_us))},
+          {"failures", failures}};
+}
+
+/// The row of one codec. @return an error where it cannot be had here
+Result<void> bench_codec(const std::string& codec, const std::vector<BenchInput>& inputs,
+                         ResizeOptions options, const Plan& plan, Json& result) {
+  if (auto set = set_option(options, "codec", codec); !set) return set;
+  EngineOptions wanted = plan.engine;
+  wanted.codec = options.codec;
+  const auto start = base::Clock::now();
+  auto engine = Engine::make(wanted);
+  if (!engine) return fail(engine.error());
+  const double start_ms = base::elapsed_us(start) / 1000;
+  const Inputs usable = verify(*engine, inputs, options, result);
+  if (usable.empty()) return {};
+  const EngineStats first = engine->stats();
+  std::vector<Throughput> runs;
+  for (unsigned i = 0; i < plan.repeat; ++i)
+    runs.push_back(measure_throughput(*engine, usable, options, plan.seconds));
+  const EngineStats stats = engine->stats();
+  Json row = {{"codec", codec}};
+  row.update(rates_json(runs));
+  row["latency_ms"] = percentiles(measure_latency(*engine, usable, options, 1, plan.seconds));
+  row["batch"] = plan.batch;
+  row["batch_latency_ms"] =
+      percentiles(measure_latency(*engine, usable, options, plan.batch, plan.seconds));
+  row["fallbacks"] = stats.fallbacks - first.fallbacks;
+  row["images_a_batch"] = stats.batches == first.batches
+                              ? 0.0
+                              : static_cast<double>(stats.gpu_images - first.gpu_images) /
+                                    static_cast<double>(stats.batches - first.batches);
+  row["gpu_bytes"] = stats.device_bytes;
+  row["pinned_bytes"] = stats.pinned_bytes;
+  row["resident_bytes"] = resident_bytes();
+  row["start_ms"] = start_ms;
+  row["devices"] = Json::array();
+  for (const EngineDevice& device : engine->devices())
+    row["devices"].push_back({{"ordinal", device.ordinal}, {"name", device.name}});
+  engine = fail(StatusCode::kInternal, "over");  // gives its memory back before the next begins
+  row["stages_us"] = measure_stages(plan, usable, options);
+  result["rows"].push_back(std::move(row));
+  return {};
+}
+
+std::string stages_line(const Json& row) {
+  std::string line;
+  for (const auto& [name, us] : row["stages_us"].items())
+    line += fmt::format("  {} {:.2f}", name, us.get<double>());
+  if (line.empty()) return {};
+  return fmt::format("{:<10} stages, us an image: parse {:.2f}{}\n",
+                     row["codec"].get<std::string>(), row["parse_us"].get<double>(), line);
+}
+
+std::string device_names(const Json& result) {
+  std::string text;
+  for (const Json& row : result["rows"])
+    for (const Json& device : row["devices"]) {
+      const std::string name =
+          fmt::format("GPU {} {}", device["ordinal"].get<int>(), device["name"].get<std::string>());
+      if (text.find(name) == std::string::npos) text += fmt::format("; {}", name);
+    }
+  return text;
+}
+
+std::string table(const Json& result) {
+  const auto mb = [](const Json& bytes) { return bytes.get<std::uint64_t>() >> 20; };
+  std::string text = fmt::format("{}, {} cores{}; framewire {} ({})\n{} inputs, {}; {}\n",
+                                 result["machine"]["cpu"].get<std::string>(),
+                                 result["machine"]["cores"].get<unsigned>(), device_names(result),
+                                 kVersion, kCommit, result["inputs"]["count"].get<std::uint64_t>(),
+                                 human_bytes(result["inputs"]["bytes"].get<std::uint64_t>()),
+                                 result["options"].get<std::string>());
+  text += fmt::format("{:<10} {:>10} {:>19} {:>8} {:>9} {:>23} {:>23} {:>8} {:>8} {:>9}\n", "codec",
+                      "images/s", "min - max", "GB/s in", "bytes out", "one image p50/p90/p99 ms",
+                      "batch p50/p90/p99 ms", "GPU MB", "host MB", "fallbacks");
+  for (const Json& row : result["rows"]) {
+    const auto three = [&](const char* name) {
+      return fmt::format("{:.2f}/{:.2f}/{:.2f}", row[name]["p50"].get<double>(),
+                         row[name]["p90"].get<double>(), row[name]["p99"].get<double>());
+    };
+    text +=
+        fmt::format("{:<10} {:>10.0f} {:>19} {:>8.2f} {:>9.0f} {:>23} {:>23} {:>8} {:>8} {:>9}\n",
+                    row["codec"].get<std::string>(), row["images_per_second"].get<double>(),
+                    fmt::format("{:.0f} - {:.0f}", row["images_per_second_min"].get<double>(),
+                                row["images_per_second_max"].get<double>()),
+                    row["gigabytes_in_per_second"].get<double>(), row["bytes_out"].get<double>(),
+                    three("latency_ms"), three("batch_latency_ms"), mb(row["gpu_bytes"]),
+                    mb(row["resident_bytes"]), row["fallbacks"].get<std::uint64_t>());
+  }
+  for (const Json& row : result["rows"]) text += stages_line(row);
+  return text;
+}
+
+}  // namespace
+
+int run_bench_jpeg2jpeg(const Arguments& arguments) {
+  Plan plan;
+  if (const std::string wrong = make_plan(arguments, plan); !wrong.empty()) {
+    return report_usage("bench", wrong);
+  }
+  const auto inputs = load_all(arguments);
+  if (!inputs) return report(inputs.error()), kSomeFailed;
+  if (inputs->empty()) return report_usage("bench", "found no JPEG in IN");
+  Json result = {{"framewire", kVersion},          {"commit", kCommit},
+                 {"compiler", kCompiler},          {"build_type", kBuildType},
+                 {"machine", machine_json()},      {"options", to_string(arguments.options)},
+                 {"inputs", inputs_json(*inputs)}, {"timed", kTimed},
+                 {"seconds", plan.seconds},        {"repeat", plan.repeat},
+                 {"rows", Json::array()},          {"failed", Json::array()},
+                 {"unavailable", Json::array()}};
+  for (const std::string& codec : plan.codecs) {
+    if (auto done = bench_codec(codec, *inputs, arguments.options, plan, result); !done) {
+      say(printable(fmt::format("{}: {}", codec, done.error().to_string())));
+      result["unavailable"].push_back({{"codec", codec}, {"error", to_json(done.error())}});
+    }
+  }
+  if (!print(arguments.has("json") ? pretty(result) : table(result))) return kEnvironment;
+  if (!result["unavailable"].empty()) return kEnvironment;
+  return result["failed"].empty() ? kAllDone : kSomeFailed;
+}
+
+}  // namespace framewire::app

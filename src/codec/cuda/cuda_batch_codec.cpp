@@ -1,0 +1,87 @@
+#include <fmt/format.h>
+#include <codec/cuda/cuda_batch_codec.hpp>
+#include <codec/cuda/header_cache.hpp>
+#include <codec/cuda/item_sizer.hpp>
+#include <codec/cuda/transcoder.hpp>
+
+namespace framewire::codec {
+namespace {
+
+using cuda::Item;
+
+Item make_item(const BatchItem& from) {
+  Item item;
+  item.file = from.file;
+  item.plan = from.plan;
+  item.coefficients = from.coefficients;
+  return item;
+}
+
+class CudaBatchCodec : public BatchCodec {
+ public:
+  explicit CudaBatchCodec(cuda::Transcoder transcoder) : transcoder_(std::move(transcoder)) {}
+
+  [[nodiscard]] CodecKind kind() const noexcept override { return CodecKind::kCuda; }
+  [[nodiscard]] plan::Capabilities capabilities() const noexcept override { return {}; }
+
+  [[nodiscard]] Result<void> check(const BatchItem& item) const override {
+    return cuda::check_item(make_item(item));
+  }
+
+  [[nodiscard]] std::uint64_t device_bytes(const BatchItem& item) override {
+    return sizer_.device_bytes(make_item(item));
+  }
+
+  [[nodiscard]] Result<void> enqueue(std::span<const BatchItem> items) override {
+    headers_.trim();
+    items_.clear();
+    qualities_.clear();
+    for (const BatchItem& from : items) {
+      Item item = make_item(from);
+      item.header = headers_.get(from.head, from.plan->encode);
+      items_.push_back(item);
+      qualities_.push_back(from.plan->encode.quality);
+    }
+    return transcoder_.enqueue(items_);
+  }
+
+  [[nodiscard]] Result<void> wait() override { return transcoder_.wait(); }
+
+  [[nodiscard]] BatchOutcome outcome(std::size_t index) const override {
+    const cuda::ImageResult result = transcoder_.result(index);
+    if (result.status != 0)
+      return {false, fmt::format("the GPU gave it up with status {}", result.status), 0, {}};
+    return {true, {}, qualities_[index], result.bytes};
+  }
+
+  [[nodiscard]] BatchMemory memory() const override {
+    return {transcoder_.device_bytes(), transcoder_.pinned_bytes()};
+  }
+
+  [[nodiscard]] std::vector<StageTotal> stages() const override {
+    std::vector<StageTotal> totals;
+    const auto times = transcoder_.stage_us();
+    for (std::size_t i = 0; times && i < times->size(); ++i)
+      totals.push_back({cuda::to_string(static_cast<cuda::Stage>(i)), (*times)[i]});
+    return totals;
+  }
+
+ private:
+  cuda::Transcoder transcoder_;
+  cuda::ItemSizer sizer_;
+  cuda::HeaderCache headers_;
+  std::vector<Item> items_;
+  std::vector<int> qualities_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<BatchCodec>> make_cuda_batch_codec(bool timed,
+                                                          std::uint64_t most_device_bytes) {
+  auto transcoder = cuda::Transcoder::make(timed);
+  if (!transcoder) return fail(transcoder.error());
+  transcoder->set_most_device_bytes(most_device_bytes);
+  return std::make_unique<CudaBatchCodec>(std::move(*transcoder));
+}
+
+}  // namespace framewire::codec

@@ -1,0 +1,17 @@
+// The CUDA codec as engines use it.
+#pragma once
+
+#include <codec/batch_codec.hpp>
+#include <framewire/status.hpp>
+#include <memory>
+
+namespace framewire::codec {
+
+/// On the calling thread's current device.
+/// @param timed  measures every stage, for stages()
+/// @param most_device_bytes  never held ahead of need beyond this
+/// @return busy where memory ran out, device_lost
+[[nodiscard]] Result<std::unique_ptr<BatchCodec>> make_cuda_batch_codec(
+    bool timed, std::uint64_t most_device_bytes);
+
+}  // namespace framewire::codec

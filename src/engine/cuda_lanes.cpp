@@ -1,0 +1,106 @@
+#include <engine/cuda_lanes.hpp>
+
+#ifdef FRAMEWIRE_HAS_CUDA
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <codec/cuda/cuda_batch_codec.hpp>
+#include <gpu/device.hpp>
+#include <thread>
+
+namespace framewire::engine {
+namespace {
+
+/// The oldest architecture for which this is built and measured (Turing).
+constexpr int kLeastComputeMajor = 7;
+constexpr int kLeastComputeMinor = 5;
+/// Sixteen batches in work hide each other's copies and waits; fewer on hosts with fewer cores, as
+/// each has a thread of its own.
+constexpr unsigned kMostLanes = 16;
+constexpr unsigned kLeastLanes = 2;
+/// Less than this and a lane cannot hold a batch worth the name.
+constexpr std::uint64_t kLaneBytes = 256u << 20;
+
+std::string names_of(const std::vector<gpu::DeviceFacts>& facts) {
+  std::string text;
+  for (const gpu::DeviceFacts& f : facts)
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", f.ordinal, f.name);
+  return text;
+}
+
+Result<std::vector<gpu::DeviceFacts>> choose(const std::vector<gpu::DeviceFacts>& all,
+                                             const std::vector<int>& wanted) {
+  std::vector<gpu::DeviceFacts> chosen;
+  for (const int ordinal : wanted) {
+    const auto found = std::find_if(
+        all.begin(), all.end(), [&](const gpu::DeviceFacts& f) { return f.ordinal == ordinal; });
+    if (found == all.end())
+      return fail(Status(StatusCode::kInvalidInput,
+                         fmt::format("found {}; this machine has {}", ordinal, names_of(all)))
+                      .about("device"));
+    chosen.push_back(*found);
+  }
+  if (wanted.empty()) chosen = all;
+  const auto too_old = [](const gpu::DeviceFacts& f) {
+    return std::pair(f.compute_major, f.compute_minor) <
+           std::pair(kLeastComputeMajor, kLeastComputeMinor);
+  };
+  std::erase_if(chosen, too_old);
+  if (chosen.empty())
+    return fail(Status(StatusCode::kUnsupported,
+                       fmt::format("found {}; compute capability {}.{} or later is needed",
+                                   names_of(all), kLeastComputeMajor, kLeastComputeMinor))
+                    .about("device"));
+  return chosen;
+}
+
+unsigned lanes_of(const EngineOptions& options, std::size_t devices, std::uint64_t memory) {
+  if (options.streams != 0) return options.streams;
+  const auto cores = std::max(1u, std::thread::hardware_concurrency());
+  const auto by_cores = std::clamp(cores / static_cast<unsigned>(devices), kLeastLanes, kMostLanes);
+  const auto by_memory = std::max<std::uint64_t>(1, memory / kLaneBytes);
+  return static_cast<unsigned>(std::min<std::uint64_t>(by_cores, by_memory));
+}
+
+Result<DeviceLanes> lanes_on(const gpu::DeviceFacts& facts, const EngineOptions& options,
+                             std::size_t devices) {
+  if (auto ok = gpu::use_device(facts.ordinal); !ok) return fail(ok.error());
+  const auto free = gpu::free_bytes();
+  if (!free) return fail(free.error());
+  const std::uint64_t memory =
+      options.gpu_memory_bytes != 0 ? options.gpu_memory_bytes : *free / 4 * 3;
+  DeviceLanes lanes;
+  lanes.ordinal = facts.ordinal;
+  lanes.name = facts.name;
+  lanes.kind = CodecKind::kCuda;
+  lanes.lanes = lanes_of(options, devices, memory);
+  lanes.lane_bytes = memory / lanes.lanes;
+  const int ordinal = facts.ordinal;
+  const std::uint64_t bound = lanes.lane_bytes;
+  const bool timed = options.timed;
+  lanes.make_codec = [ordinal, timed, bound]() -> Result<std::unique_ptr<codec::BatchCodec>> {
+    if (auto ok = gpu::use_device(ordinal); !ok) return fail(ok.error());
+    return codec::make_cuda_batch_codec(timed, bound);
+  };
+  return lanes;
+}
+
+}  // namespace
+
+Result<std::vector<DeviceLanes>> find_cuda_devices(const EngineOptions& options) {
+  const auto all = gpu::list_devices();
+  if (!all) return fail(all.error());
+  const auto chosen = choose(*all, options.devices);
+  if (!chosen) return fail(chosen.error());
+  std::vector<DeviceLanes> devices;
+  for (const gpu::DeviceFacts& facts : *chosen) {
+    auto lanes = lanes_on(facts, options, chosen->size());
+    if (!lanes) return fail(lanes.error());
+    devices.push_back(std::move(*lanes));
+  }
+  return devices;
+}
+
+}  // namespace framewire::engine
+
+#endif  // FRAMEWIRE_HAS_CUDA

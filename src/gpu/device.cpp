@@ -1,0 +1,37 @@
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+#include <gpu/device.hpp>
+#include <gpu/error.hpp>
+
+namespace framewire::gpu {
+
+Result<std::vector<DeviceFacts>> list_devices() {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess || count == 0) {
+    (void)cudaGetLastError();
+    return fail(StatusCode::kUnsupported,
+                fmt::format("no NVIDIA GPU can be used here: {}",
+                            error == cudaSuccess ? "none was found" : cudaGetErrorString(error)));
+  }
+  std::vector<DeviceFacts> devices;
+  for (int i = 0; i < count; ++i) {
+    cudaDeviceProp facts{};
+    if (auto ok = check(cudaGetDeviceProperties(&facts, i), "reading a device's properties"); !ok)
+      return fail(ok.error());
+    devices.push_back({i, facts.name, facts.major, facts.minor});
+  }
+  return devices;
+}
+
+Result<void> use_device(int ordinal) { return check(cudaSetDevice(ordinal), "choosing a device"); }
+
+Result<std::uint64_t> free_bytes() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  if (auto ok = check(cudaMemGetInfo(&free, &total), "reading what memory is free"); !ok)
+    return fail(ok.error());
+  return std::uint64_t{free};
+}
+
+}  // namespace framewire::gpu

@@ -1,0 +1,27 @@
+// The CUDA devices of this machine.
+#pragma once
+
+#include <cstdint>
+#include <framewire/status.hpp>
+#include <string>
+#include <vector>
+
+namespace framewire::gpu {
+
+struct DeviceFacts {
+  int ordinal = 0;
+  std::string name;
+  int compute_major = 0;
+  int compute_minor = 0;
+};
+
+/// @return unsupported where there is no device or no driver for it, saying which
+[[nodiscard]] Result<std::vector<DeviceFacts>> list_devices();
+
+/// Makes a device the calling thread's current one. @return device_lost
+[[nodiscard]] Result<void> use_device(int ordinal);
+
+/// Bytes that are free on the current device; makes its context. @return device_lost
+[[nodiscard]] Result<std::uint64_t> free_bytes();
+
+}  // namespace framewire::gpu
