@@ -133,8 +133,10 @@ std::vector<double> measure_latency(Engine& engine, const Inputs& inputs,
   std::size_t next = 0;
   while (times.size() < kMost && (times.size() < 5 || base::elapsed_us(begin) < seconds * 1e6)) {
     const auto start = base::Clock::now();
-    for (std::size_t i = 0; i < count; ++i)
-      engine.submit(inputs[next++ % inputs.size()]->bytes, options, [](const Result<Resized>&) {});
+    std::vector<EngineRequest> requests(count);
+    for (EngineRequest& request : requests)
+      request = {inputs[next++ % inputs.size()]->bytes, options, [](const Result<Resized>&) {}};
+    engine.submit(requests);
     engine.drain();
     times.push_back(base::elapsed_us(start) / 1000);
   }

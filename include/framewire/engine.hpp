@@ -54,6 +54,13 @@ struct EngineDevice {
   bool lost = false;  ///< failed and retired; its requests were answered with device_lost
 };
 
+/// One image of a submission.
+struct EngineRequest {
+  std::span<const std::uint8_t> jpeg;  ///< host, one JPEG stream; read only, stays until the answer
+  ResizeOptions options;
+  std::function<void(Result<Resized>)> done;  ///< as Engine::Callback
+};
+
 /// Resizes JPEGs as they come: collects them into micro-batches, overlaps copies and kernels of
 /// several batches, spreads over all devices.
 ///
@@ -82,6 +89,9 @@ class Engine {
   void submit(std::span<const std::uint8_t> jpeg, const ResizeOptions& options, Callback done);
   [[nodiscard]] std::future<Result<Resized>> submit(std::span<const std::uint8_t> jpeg,
                                                     const ResizeOptions& options);
+  /// Hands in several images that may share a batch, at once: nobody's lane starts with the first
+  /// of them alone.
+  void submit(std::span<EngineRequest> requests);
   /// Hands in one image and waits for the answer.
   [[nodiscard]] Result<Resized> resize(std::span<const std::uint8_t> jpeg,
                                        const ResizeOptions& options);

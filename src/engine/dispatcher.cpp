@@ -87,30 +87,45 @@ void Dispatcher::lane_main(Device& device, std::promise<Result<void>>& ready) {
   Lane(*this, device, **codec).run();
 }
 
-void Dispatcher::submit(std::span<const std::uint8_t> jpeg, const ResizeOptions& options,
-                        Engine::Callback done) {
-  auto work = std::make_unique<Work>();
-  work->bytes = jpeg;
-  work->options = options;
-  work->done = std::move(done);
+void Dispatcher::submit(std::span<EngineRequest> requests) {
+  while (!requests.empty()) {
+    const std::size_t count = std::min(requests.size(), capacity_);
+    submit_at_once(requests.first(count));
+    requests = requests.subspan(count);
+  }
+}
+
+void Dispatcher::submit_at_once(std::span<EngineRequest> requests) {
   {
     std::unique_lock lock(mutex_);
-    room_.wait(lock, [this] { return unanswered_ < capacity_; });
-    ++unanswered_;
+    room_.wait(lock, [&] { return unanswered_ + requests.size() <= capacity_; });
+    unanswered_ += requests.size();
   }
-  work->arrived = base::Clock::now();
-  const CodecKind asked = options.codec;
-  const bool on_host = asked == CodecKind::kTurbo || asked == CodecKind::kReference;
-  if (on_host || (asked == CodecKind::kAuto && devices_.empty()))
-    return host_queue_.push(std::move(work));
-  if (devices_.empty() || (asked != CodecKind::kAuto && asked != devices_.front()->lanes.kind)) {
-    return answer(std::move(work),
-                  fail(Status(StatusCode::kUnsupported,
-                              fmt::format("this engine has no {}; an engine made for it would",
-                                          to_string(asked)))
-                           .about("codec")));
+  std::vector<WorkPtr> for_device;
+  std::vector<WorkPtr> for_host;
+  for (EngineRequest& request : requests) {
+    auto work = std::make_unique<Work>();
+    work->bytes = request.jpeg;
+    work->options = request.options;
+    work->done = std::move(request.done);
+    work->arrived = base::Clock::now();
+    const CodecKind asked = work->options.codec;
+    const bool on_host = asked == CodecKind::kTurbo || asked == CodecKind::kReference;
+    if (on_host || (asked == CodecKind::kAuto && devices_.empty())) {
+      for_host.push_back(std::move(work));
+    } else if (asked == CodecKind::kAuto ||
+               (!devices_.empty() && asked == devices_.front()->lanes.kind)) {
+      for_device.push_back(std::move(work));
+    } else {
+      answer(
+          std::move(work),
+          fail(Status(StatusCode::kUnsupported,
+                      fmt::format("this engine has no {}; one made for it would", to_string(asked)))
+                   .about("codec")));
+    }
   }
-  device_queue_.push(std::move(work));
+  host_queue_.push(std::move(for_host));
+  device_queue_.push(std::move(for_device));
 }
 
 void Dispatcher::host_main() {
@@ -227,7 +242,8 @@ void Dispatcher::answer(WorkPtr work, Result<Resized> result) {
   work.reset();
   const std::lock_guard lock(mutex_);
   --unanswered_;
-  room_.notify_one();
+  // Waking a submitter for every single answer would cost more than the answer.
+  if (capacity_ - unanswered_ >= capacity_ / 16 || unanswered_ == 0) room_.notify_all();
   if (unanswered_ == 0) idle_.notify_all();
 }
 

@@ -32,8 +32,7 @@ class Dispatcher {
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
-  void submit(std::span<const std::uint8_t> jpeg, const ResizeOptions& options,
-              Engine::Callback done);
+  void submit(std::span<EngineRequest> requests);
   void drain();
   [[nodiscard]] EngineStats stats() const;
   [[nodiscard]] std::vector<EngineDevice> devices() const;
@@ -67,6 +66,7 @@ class Dispatcher {
   /// What becomes of a request when all devices are lost.
   void without_device(WorkPtr work);
 
+  void submit_at_once(std::span<EngineRequest> requests);
   void answer(WorkPtr work, Result<Resized> result);
   void add_stages(const std::vector<StageTotal>& stages);
 

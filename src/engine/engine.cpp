@@ -42,8 +42,11 @@ Result<Engine> Engine::make(const EngineOptions& options) {
 
 void Engine::submit(std::span<const std::uint8_t> jpeg, const ResizeOptions& options,
                     Callback done) {
-  impl_->dispatcher->submit(jpeg, options, std::move(done));
+  EngineRequest request{jpeg, options, std::move(done)};
+  impl_->dispatcher->submit({&request, 1});
 }
+
+void Engine::submit(std::span<EngineRequest> requests) { impl_->dispatcher->submit(requests); }
 
 std::future<Result<Resized>> Engine::submit(std::span<const std::uint8_t> jpeg,
                                             const ResizeOptions& options) {

@@ -10,6 +10,15 @@ void WorkQueue::push(WorkPtr work) {
   if (waiting_ > 0) filled_.notify_one();
 }
 
+void WorkQueue::push(std::vector<WorkPtr> works) {
+  const std::lock_guard lock(mutex_);
+  for (WorkPtr& work : works) {
+    bytes_ += work->bytes.size();
+    items_.push_back(std::move(work));
+    if (waiting_ > 0) filled_.notify_one();
+  }
+}
+
 void WorkQueue::put_back(std::vector<WorkPtr> works) {
   const std::lock_guard lock(mutex_);
   for (auto work = works.rbegin(); work != works.rend(); ++work) {

@@ -15,6 +15,7 @@ namespace framewire::engine {
 class WorkQueue {
  public:
   void push(WorkPtr work);
+  void push(std::vector<WorkPtr> works);
   /// Hands back what did not fit into a batch, to be taken next, in its order.
   void put_back(std::vector<WorkPtr> works);
 

@@ -42,9 +42,7 @@ class FakeBatchCodec : public codec::BatchCodec {
     if (script_.refuse) return fail(StatusCode::kUnsupported, "not of this kind");
     return {};
   }
-  [[nodiscard]] std::uint64_t device_bytes(const BatchItem&) override {
-    return script_.item_bytes;
-  }
+  [[nodiscard]] std::uint64_t device_bytes(const BatchItem&) override { return script_.item_bytes; }
   [[nodiscard]] Result<void> enqueue(std::span<const BatchItem> items) override {
     const int number = script_.batches++;
     std::size_t largest = script_.largest;
@@ -133,9 +131,15 @@ ResizeOptions width(int px, CodecKind codec = CodecKind::kAuto) {
   return options;
 }
 
+void submit(Dispatcher& engine, const Bytes& jpeg, const ResizeOptions& options,
+            Engine::Callback done) {
+  EngineRequest request{jpeg, options, std::move(done)};
+  engine.submit({&request, 1});
+}
+
 Result<Resized> one(Dispatcher& engine, const Bytes& jpeg, const ResizeOptions& options) {
   std::promise<Result<Resized>> answer;
-  engine.submit(jpeg, options, [&](Result<Resized> r) { answer.set_value(std::move(r)); });
+  submit(engine, jpeg, options, [&](Result<Resized> r) { answer.set_value(std::move(r)); });
   return answer.get_future().get();
 }
 
@@ -191,8 +195,8 @@ TEST(EngineDispatcher, ManySubmittersEveryRequestIsAnsweredOnce) {
   for (int t = 0; t < kThreads; ++t)
     threads.emplace_back([&, t] {
       for (int i = 0; i < kEach; ++i)
-        engine->submit(photos()[static_cast<std::size_t>(t + i) % photos().size()],
-                       width(16 + i % 3), answers.callback());
+        submit(*engine, photos()[static_cast<std::size_t>(t + i) % photos().size()],
+               width(16 + i % 3), answers.callback());
     });
   for (auto& thread : threads) thread.join();
   engine->drain();
@@ -208,11 +212,25 @@ TEST(EngineDispatcher, RequestsThatComeWhileTheDeviceIsBusyShareABatch) {
   options.max_batch = 8;
   const auto engine = make(devices_of({&script}, 2), options);
   Answers answers;
-  for (int i = 0; i < 33; ++i) engine->submit(photos()[0], width(16), answers.callback());
+  for (int i = 0; i < 33; ++i) submit(*engine, photos()[0], width(16), answers.callback());
   engine->drain();
   EXPECT_EQ(answers.ok, 33);
   EXPECT_EQ(script.largest, 8u);
   EXPECT_LE(script.batches, 12);
+}
+
+TEST(EngineDispatcher, WhatIsSubmittedTogetherSharesABatch) {
+  Script script;
+  EngineOptions options;
+  options.queue = 40;
+  const auto engine = make(devices_of({&script}, 4), options);
+  Answers answers;
+  std::vector<EngineRequest> requests(100);
+  for (EngineRequest& request : requests) request = {photos()[0], width(16), answers.callback()};
+  engine->submit(requests);
+  engine->drain();
+  EXPECT_EQ(answers.ok, 100);
+  EXPECT_EQ(script.largest, 40u) << "as many as the engine holds";
 }
 
 TEST(EngineDispatcher, ALoneRequestDoesNotWaitForOthers) {
@@ -234,7 +252,7 @@ TEST(EngineDispatcher, ABatchStaysWithinTheLanesMemory) {
   script.batch_time = std::chrono::milliseconds(5);
   const auto engine = make(std::move(devices));
   Answers answers;
-  for (int i = 0; i < 30; ++i) engine->submit(photos()[0], width(16), answers.callback());
+  for (int i = 0; i < 30; ++i) submit(*engine, photos()[0], width(16), answers.callback());
   engine->drain();
   EXPECT_EQ(answers.ok, 30);
   EXPECT_LE(script.largest, 3u);
@@ -295,7 +313,7 @@ TEST(EngineDispatcher, ALostDeviceIsRetiredAndOthersGoOn) {
   options.max_batch = 4;
   const auto engine = make(devices_of({&bad, &good}, 2), options);
   Answers answers;
-  for (int i = 0; i < 400; ++i) engine->submit(photos()[0], width(16), answers.callback());
+  for (int i = 0; i < 400; ++i) submit(*engine, photos()[0], width(16), answers.callback());
   engine->drain();
   EXPECT_EQ(answers.ok + answers.lost, 400);
   EXPECT_EQ(answers.other, 0);
@@ -335,8 +353,8 @@ TEST(EngineDispatcher, OneBadImageHarmsNoNeighbour) {
   Answers answers;
   Answers bad;
   for (int i = 0; i < 20; ++i) {
-    engine->submit(photos()[1], width(16), answers.callback());
-    engine->submit(broken, width(16), bad.callback());
+    submit(*engine, photos()[1], width(16), answers.callback());
+    submit(*engine, broken, width(16), bad.callback());
   }
   engine->drain();
   EXPECT_EQ(answers.ok, 20);
@@ -353,10 +371,10 @@ TEST(EngineDispatcher, WhatWaitedTooLongIsRefused) {
   Answers answers;
   ResizeOptions hurried = width(16);
   hurried.limits.deadline_ms = 20;
-  engine->submit(photos()[0], width(16), answers.callback());
-  engine->submit(photos()[0], width(16), answers.callback());
+  submit(*engine, photos()[0], width(16), answers.callback());
+  submit(*engine, photos()[0], width(16), answers.callback());
   StatusCode code = StatusCode::kInternal;
-  engine->submit(photos()[0], hurried, [&](const Result<Resized>& r) {
+  submit(*engine, photos()[0], hurried, [&](const Result<Resized>& r) {
     if (!r) code = r.error().code();
   });
   engine->drain();
@@ -381,7 +399,7 @@ TEST(EngineDispatcher, EverythingSubmittedIsAnsweredBeforeTheEngineEnds) {
   Answers answers;
   {
     const auto engine = make(devices_of({&script}, 2));
-    for (int i = 0; i < 60; ++i) engine->submit(photos()[0], width(16), answers.callback());
+    for (int i = 0; i < 60; ++i) submit(*engine, photos()[0], width(16), answers.callback());
   }
   EXPECT_EQ(answers.ok, 60);
 }
