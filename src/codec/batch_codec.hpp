@@ -51,7 +51,7 @@ class BatchCodec {
   [[nodiscard]] virtual plan::Capabilities capabilities() const noexcept = 0;
 
   /// @return unsupported for what is for the CPU from the start, naming why
-  [[nodiscard]] virtual Result<void> check(const BatchItem& item) const = 0;
+  [[nodiscard]] virtual Result<void> check(const BatchItem& item) = 0;
   /// Bound on the device memory that an item adds to a batch.
   [[nodiscard]] virtual std::uint64_t device_bytes(const BatchItem& item) = 0;
 

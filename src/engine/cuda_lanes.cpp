@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <codec/cuda/cuda_batch_codec.hpp>
+#include <engine/nvjpeg_batch_codec.hpp>
 #include <gpu/device.hpp>
 #include <thread>
 
@@ -72,14 +73,19 @@ Result<DeviceLanes> lanes_on(const gpu::DeviceFacts& facts, const EngineOptions&
   DeviceLanes lanes;
   lanes.ordinal = facts.ordinal;
   lanes.name = facts.name;
-  lanes.kind = CodecKind::kCuda;
+  const bool nvjpeg = options.codec == CodecKind::kNvjpeg;
+  lanes.kind = nvjpeg ? CodecKind::kNvjpeg : CodecKind::kCuda;
+  lanes.capabilities.scaled_decode = !nvjpeg;
   lanes.lanes = lanes_of(options, devices, memory);
   lanes.lane_bytes = memory / lanes.lanes;
   const int ordinal = facts.ordinal;
   const std::uint64_t bound = lanes.lane_bytes;
   const bool timed = options.timed;
-  lanes.make_codec = [ordinal, timed, bound]() -> Result<std::unique_ptr<codec::BatchCodec>> {
+  lanes.make_codec = [=]() -> Result<std::unique_ptr<codec::BatchCodec>> {
     if (auto ok = gpu::use_device(ordinal); !ok) return fail(ok.error());
+#ifdef FRAMEWIRE_HAS_NVJPEG
+    if (nvjpeg) return make_nvjpeg_batch_codec(bound);
+#endif
     return codec::make_cuda_batch_codec(timed, bound);
   };
   return lanes;
@@ -88,6 +94,12 @@ Result<DeviceLanes> lanes_on(const gpu::DeviceFacts& facts, const EngineOptions&
 }  // namespace
 
 Result<std::vector<DeviceLanes>> find_cuda_devices(const EngineOptions& options) {
+#ifndef FRAMEWIRE_HAS_NVJPEG
+  if (options.codec == CodecKind::kNvjpeg)
+    return fail(Status(StatusCode::kUnsupported,
+                       "this build has no nvJPEG; it has auto, turbo, reference and cuda")
+                    .about("codec"));
+#endif
   const auto all = gpu::list_devices();
   if (!all) return fail(all.error());
   const auto chosen = choose(*all, options.devices);

@@ -101,13 +101,13 @@ void Lane::add(WorkPtr work, std::vector<WorkPtr>& left_over) {
   batch_.push_back(std::move(work));
 }
 
-Lane::Verdict Lane::prepare(Work& work) const try {
+Lane::Verdict Lane::prepare(Work& work) try {
   return examine(work);
 } catch (const std::bad_alloc&) {
   return {Verdict::Kind::kError, {}, Status(StatusCode::kBusy, "memory ran out")};
 }
 
-Lane::Verdict Lane::examine(Work& work) const {
+Lane::Verdict Lane::examine(Work& work) {
   const auto error = [](Status status) {
     return Verdict{Verdict::Kind::kError, {}, std::move(status)};
   };

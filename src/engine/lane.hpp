@@ -25,8 +25,8 @@ class Lane {
     std::optional<Status> error;  ///< of kError
   };
 
-  [[nodiscard]] Verdict prepare(Work& work) const;
-  [[nodiscard]] Verdict examine(Work& work) const;
+  [[nodiscard]] Verdict prepare(Work& work);
+  [[nodiscard]] Verdict examine(Work& work);
   void sort_out(std::vector<WorkPtr>& taken);
   void add(WorkPtr work, std::vector<WorkPtr>& left_over);
   void run_batch();

@@ -38,7 +38,7 @@ class FakeBatchCodec : public codec::BatchCodec {
   explicit FakeBatchCodec(Script& script) : script_(script) {}
   [[nodiscard]] CodecKind kind() const noexcept override { return CodecKind::kCuda; }
   [[nodiscard]] plan::Capabilities capabilities() const noexcept override { return {}; }
-  [[nodiscard]] Result<void> check(const BatchItem&) const override {
+  [[nodiscard]] Result<void> check(const BatchItem&) override {
     if (script_.refuse) return fail(StatusCode::kUnsupported, "not of this kind");
     return {};
   }

@@ -24,7 +24,7 @@ class CudaBatchCodec : public BatchCodec {
   [[nodiscard]] CodecKind kind() const noexcept override { return CodecKind::kCuda; }
   [[nodiscard]] plan::Capabilities capabilities() const noexcept override { return {}; }
 
-  [[nodiscard]] Result<void> check(const BatchItem& item) const override {
+  [[nodiscard]] Result<void> check(const BatchItem& item) override {
     return cuda::check_item(make_item(item));
   }
 
