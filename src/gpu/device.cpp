@@ -26,6 +26,16 @@ Result<std::vector<DeviceFacts>> list_devices() {
 
 Result<void> use_device(int ordinal) { return check(cudaSetDevice(ordinal), "choosing a device"); }
 
+Result<void> use_listed_device(int ordinal) {
+  const auto devices = list_devices();
+  if (!devices) return fail(devices.error());
+  if (ordinal >= 0 && static_cast<std::size_t>(ordinal) < devices->size())
+    return use_device(ordinal);
+  return fail(Status(StatusCode::kUnsupported, fmt::format("found {}; this machine has 0 to {}",
+                                                           ordinal, devices->size() - 1))
+                  .about("device"));
+}
+
 Result<std::uint64_t> free_bytes() {
   std::size_t free = 0;
   std::size_t total = 0;

@@ -21,6 +21,9 @@ struct DeviceFacts {
 /// Makes a device the calling thread's current one. @return device_lost
 [[nodiscard]] Result<void> use_device(int ordinal);
 
+/// The same for an ordinal of somebody else's. @return unsupported where there is no such device
+[[nodiscard]] Result<void> use_listed_device(int ordinal);
+
 /// Bytes that are free on the current device; makes its context. @return device_lost
 [[nodiscard]] Result<std::uint64_t> free_bytes();
 

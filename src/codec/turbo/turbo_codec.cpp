@@ -187,7 +187,7 @@ class TurboCodec final : public Codec {
     }
     const auto finished = (*decoder)->finish();
     now.gave_up = (*decoder)->gave_up();
-    if (!finished) return finished;
+    if (!finished) return fail(finished.error());
     append(outcome.warnings, (*decoder)->warnings());
     if (!all_done())
       return fail(StatusCode::kInternal, "the decoder delivered fewer rows than planned");

@@ -1,11 +1,9 @@
-#include <engine/cuda_lanes.hpp>
-
-#ifdef FRAMEWIRE_HAS_CUDA
-
+// Lanes on CUDA devices.
 #include <fmt/format.h>
 #include <algorithm>
 #include <codec/cuda/cuda_batch_codec.hpp>
-#include <engine/nvjpeg_batch_codec.hpp>
+#include <engine/cuda/nvjpeg_batch_codec.hpp>
+#include <engine/device_lanes.hpp>
 #include <gpu/device.hpp>
 #include <thread>
 
@@ -93,7 +91,7 @@ Result<DeviceLanes> lanes_on(const gpu::DeviceFacts& facts, const EngineOptions&
 
 }  // namespace
 
-Result<std::vector<DeviceLanes>> find_cuda_devices(const EngineOptions& options) {
+Result<std::vector<DeviceLanes>> find_devices(const EngineOptions& options) {
 #ifndef FRAMEWIRE_HAS_NVJPEG
   if (options.codec == CodecKind::kNvjpeg)
     return fail(Status(StatusCode::kUnsupported,
@@ -114,5 +112,3 @@ Result<std::vector<DeviceLanes>> find_cuda_devices(const EngineOptions& options)
 }
 
 }  // namespace framewire::engine
-
-#endif  // FRAMEWIRE_HAS_CUDA

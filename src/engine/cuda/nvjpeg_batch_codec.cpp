@@ -1,13 +1,10 @@
-#include <engine/nvjpeg_batch_codec.hpp>
-
-#ifdef FRAMEWIRE_HAS_NVJPEG
-
 #include <array>
 #include <codec/cuda/header_cache.hpp>
 #include <codec/cuda/item_sizer.hpp>
 #include <codec/cuda/transcoder.hpp>
 #include <codec/nvjpeg/decoder.hpp>
 #include <codec/nvjpeg/encoder.hpp>
+#include <engine/cuda/nvjpeg_batch_codec.hpp>
 #include <gpu/stream.hpp>
 #include <jpeg/body.hpp>
 
@@ -192,5 +189,3 @@ Result<std::unique_ptr<codec::BatchCodec>> make_nvjpeg_batch_codec(
 }
 
 }  // namespace framewire::engine
-
-#endif  // FRAMEWIRE_HAS_NVJPEG

@@ -1,0 +1,55 @@
+// What a build without CUDA says where a GPU is asked for.
+#include <engine/device_lanes.hpp>
+#include <framewire/device.hpp>
+
+namespace framewire {
+namespace {
+
+tl::unexpected<Status> no_cuda() {
+  return fail(StatusCode::kUnsupported, "this build has no CUDA");
+}
+
+}  // namespace
+
+namespace engine {
+
+Result<std::vector<DeviceLanes>> find_devices(const EngineOptions& /*options*/) {
+  return fail(Status(StatusCode::kUnsupported,
+                     "this build has no GPU codec; it has auto, turbo and reference")
+                  .about("codec"));
+}
+
+}  // namespace engine
+
+class DeviceDecoder::Impl {
+ public:
+  Result<DeviceImage> none = no_cuda();
+};
+DeviceDecoder::DeviceDecoder(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+DeviceDecoder::~DeviceDecoder() = default;
+DeviceDecoder::DeviceDecoder(DeviceDecoder&&) noexcept = default;
+DeviceDecoder& DeviceDecoder::operator=(DeviceDecoder&&) noexcept = default;
+Result<DeviceDecoder> DeviceDecoder::make(int /*device*/) { return no_cuda(); }
+Result<void> DeviceDecoder::decode(std::span<const std::span<const std::uint8_t>> /*jpegs*/,
+                                   int /*scale*/, CudaStream /*stream*/, const Limits& /*limits*/) {
+  return no_cuda();
+}
+Result<void> DeviceDecoder::wait() { return no_cuda(); }
+const Result<DeviceImage>& DeviceDecoder::image(std::size_t /*index*/) const { return impl_->none; }
+
+class DeviceEncoder::Impl {};
+DeviceEncoder::DeviceEncoder(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+DeviceEncoder::~DeviceEncoder() = default;
+DeviceEncoder::DeviceEncoder(DeviceEncoder&&) noexcept = default;
+DeviceEncoder& DeviceEncoder::operator=(DeviceEncoder&&) noexcept = default;
+Result<DeviceEncoder> DeviceEncoder::make(int /*device*/) { return no_cuda(); }
+Result<void> DeviceEncoder::encode(std::span<const DeviceEncodeItem> /*items*/,
+                                   CudaStream /*stream*/) {
+  return no_cuda();
+}
+Result<void> DeviceEncoder::wait() { return no_cuda(); }
+Result<std::span<const std::uint8_t>> DeviceEncoder::stream(std::size_t /*index*/) const {
+  return no_cuda();
+}
+
+}  // namespace framewire

@@ -1,0 +1,205 @@
+// Engines on a real device: the same answers as the CPU's, for the corpus and for what the tests
+// draw; bounded memory; the same bytes every time.
+#include <gmock/gmock.h>
+#include <cstdlib>
+#include <filesystem>
+#include <framewire/engine.hpp>
+#include <framewire/resizer.hpp>
+#include <fstream>
+#include <future>
+#include "gpu.hpp"
+#include "items.hpp"
+
+namespace framewire::gpu_tests {
+namespace {
+
+namespace fs = std::filesystem;
+
+using EngineOnGpu = GpuTest;
+
+Engine make_engine(CodecKind codec, EngineOptions options = {}) {
+  options.codec = codec;
+  return value_of(Engine::make(options));
+}
+
+ResizeOptions sized(std::int32_t width, std::int32_t height, CodecKind codec = CodecKind::kAuto) {
+  ResizeOptions options;
+  options.width_px = width;
+  options.height_px = height;
+  options.codec = codec;
+  return options;
+}
+
+std::vector<Result<Resized>> resize_all(Engine& engine, const std::vector<Bytes>& jpegs,
+                                        const ResizeOptions& options) {
+  std::vector<std::future<Result<Resized>>> futures;
+  futures.reserve(jpegs.size());
+  for (const Bytes& jpeg : jpegs) futures.push_back(engine.submit(jpeg, options));
+  std::vector<Result<Resized>> results;
+  for (auto& future : futures) results.push_back(future.get());
+  return results;
+}
+
+double psnr_db(const Bytes& a, const Bytes& b) {
+  double squares = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) squares += (a[i] - b[i]) * (a[i] - b[i]);
+  if (a.size() != b.size()) return 0;
+  return squares == 0 ? 99
+                      : 10 * std::log10(255.0 * 255.0 * static_cast<double>(a.size()) / squares);
+}
+
+TEST_F(EngineOnGpu, NamesItsDevice) {
+  const Engine engine = make_engine(CodecKind::kAuto);
+  ASSERT_FALSE(engine.devices().empty());
+  EXPECT_EQ(engine.devices()[0].ordinal, 0);
+  EXPECT_FALSE(engine.devices()[0].name.empty());
+  EXPECT_TRUE(engine.no_device_reason().empty());
+  EngineOptions options;
+  options.devices = {99};
+  const auto missing = Engine::make(options);
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code(), StatusCode::kInvalidInput);
+  EXPECT_EQ(missing.error().subject(), "device");
+}
+
+TEST_F(EngineOnGpu, GivesTheCpusPictures) {
+  Engine engine = make_engine(CodecKind::kCuda);
+  const Resizer cpu;
+  std::vector<Bytes> jpegs;
+  for (const sample::Spec& spec : specs()) {
+    jpegs.push_back(draw(spec));
+    sample::Spec progressive = spec;
+    progressive.separate_scans = false;
+    progressive.progressive = true;
+    jpegs.push_back(draw(progressive));
+  }
+  const auto results = resize_all(engine, jpegs, sized(50, 37));
+  for (std::size_t i = 0; i < jpegs.size(); ++i) {
+    SCOPED_TRACE(i);
+    ASSERT_TRUE(results[i]);
+    EXPECT_EQ(results[i]->report.codec, CodecKind::kCuda) << results[i]->report.codec_reason;
+    const auto expected = value_of(cpu.resize(jpegs[i], sized(50, 37)));
+    EXPECT_EQ(results[i]->report.output.width_px, expected.report.output.width_px);
+    EXPECT_EQ(results[i]->report.output.height_px, expected.report.output.height_px);
+    const sample::Decoded a = sample::decode(results[i]->bytes);
+    const sample::Decoded b = sample::decode(expected.bytes);
+    EXPECT_EQ(a.warnings, 0);
+    ASSERT_EQ(a.planes.size(), b.planes.size());
+    for (std::size_t c = 0; c < a.planes.size(); ++c)
+      EXPECT_GT(psnr_db(a.planes[c].samples, b.planes[c].samples), 40);
+  }
+  EXPECT_EQ(engine.stats().fallbacks, 0u);
+}
+
+TEST_F(EngineOnGpu, TwoRunsGiveTheSameBytes) {
+  std::vector<Bytes> jpegs;
+  for (int i = 0; i < 60; ++i) {
+    Bytes jpeg = draw({200 + i, 150, JCS_YCbCr, 2, 2, 90}, i);
+    if (i % 5 == 4) jpeg.resize(jpeg.size() * 2 / 3);
+    jpegs.push_back(std::move(jpeg));
+  }
+  std::vector<std::vector<Bytes>> runs;
+  for (const unsigned streams : {1u, 4u, 4u}) {
+    EngineOptions options;
+    options.streams = streams;
+    options.max_batch = 7 * streams;
+    Engine engine = make_engine(CodecKind::kAuto, options);
+    std::vector<Bytes> outputs;
+    for (auto& result : resize_all(engine, jpegs, sized(80, 60)))
+      outputs.push_back(result ? result->bytes : Bytes{});
+    runs.push_back(std::move(outputs));
+  }
+  EXPECT_EQ(runs[0], runs[1]);
+  EXPECT_EQ(runs[1], runs[2]);
+}
+
+TEST_F(EngineOnGpu, StaysWithinItsMemory) {
+  EngineOptions options;
+  options.gpu_memory_bytes = 64u << 20;
+  options.streams = 2;
+  Engine engine = make_engine(CodecKind::kCuda, options);
+  const std::vector<Bytes> jpegs(40, draw({1600, 1200, JCS_YCbCr, 1, 1, 90}));
+  for (const auto& result : resize_all(engine, jpegs, sized(1000, 1000))) EXPECT_TRUE(result);
+  EXPECT_LE(engine.stats().device_bytes, options.gpu_memory_bytes);
+  EXPECT_GT(engine.stats().device_bytes, 0u);
+  EXPECT_EQ(engine.stats().gpu_images, 40u);
+}
+
+TEST_F(EngineOnGpu, NvjpegComposesWithOurResampler) {
+  EngineOptions options;
+  options.codec = CodecKind::kNvjpeg;
+  options.streams = 2;
+  auto made = Engine::make(options);
+  if (!made && made.error().code() == StatusCode::kUnsupported)
+    GTEST_SKIP() << made.error().message();
+  Engine engine = value_of(std::move(made));
+  const Resizer cpu;
+  std::vector<Bytes> jpegs;
+  for (int i = 0; i < 20; ++i) jpegs.push_back(draw({640 + i, 480, JCS_YCbCr, 2, 2, 90}, i));
+  const auto results = resize_all(engine, jpegs, sized(160, 120));
+  for (std::size_t i = 0; i < jpegs.size(); ++i) {
+    SCOPED_TRACE(i);
+    ASSERT_TRUE(results[i]) << results[i].error().to_string();
+    EXPECT_EQ(results[i]->report.codec, CodecKind::kNvjpeg) << results[i]->report.codec_reason;
+    const sample::Decoded a = sample::decode(results[i]->bytes);
+    const sample::Decoded b = sample::decode(value_of(cpu.resize(jpegs[i], sized(160, 120))).bytes);
+    EXPECT_EQ(a.warnings, 0);
+    ASSERT_EQ(a.planes.size(), b.planes.size());
+    EXPECT_GT(psnr_db(a.planes[0].samples, b.planes[0].samples), 32);
+  }
+}
+
+std::vector<Bytes> corpus(const char* folder) {
+  std::vector<Bytes> files;
+  const char* root = std::getenv("FRAMEWIRE_CORPUS");
+  if (root == nullptr) return files;
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(root) / folder)) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream in(entry.path(), std::ios::binary);
+    files.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+  }
+  return files;
+}
+
+/// Every file beside good neighbours, all at once; each answer as the CPU's.
+TEST_F(EngineOnGpu, AnswersForTheCorpusAsTheCpuDoes) {
+  std::vector<Bytes> files = corpus("features");
+  for (Bytes& file : corpus("hostile")) files.push_back(std::move(file));
+  if (files.empty()) GTEST_SKIP() << "FRAMEWIRE_CORPUS is not set";
+  const Bytes good = draw({320, 240, JCS_YCbCr, 2, 2, 90});
+  std::vector<Bytes> jpegs;
+  for (Bytes& file : files) {
+    jpegs.push_back(good);
+    jpegs.push_back(std::move(file));
+  }
+  Engine engine = make_engine(CodecKind::kAuto);
+  const Resizer cpu;
+  const ResizeOptions options = sized(120, 120);
+  const Bytes expected_good = value_of(engine.resize(good, options)).bytes;
+  const auto results = resize_all(engine, jpegs, options);
+  std::size_t on_gpu = 0;
+  for (std::size_t i = 0; i < jpegs.size(); i += 2) {
+    SCOPED_TRACE(i);
+    ASSERT_TRUE(results[i]);
+    EXPECT_EQ(results[i]->bytes, expected_good) << "a neighbour was harmed";
+    const auto expected = cpu.resize(jpegs[i + 1], options);
+    ASSERT_EQ(results[i + 1].has_value(), expected.has_value());
+    if (!expected) {
+      EXPECT_EQ(results[i + 1].error().code(), expected.error().code());
+      continue;
+    }
+    on_gpu += results[i + 1]->report.codec == CodecKind::kCuda ? 1 : 0;
+    EXPECT_EQ(results[i + 1]->report.output.width_px, expected->report.output.width_px);
+    EXPECT_EQ(results[i + 1]->report.output.height_px, expected->report.output.height_px);
+    const sample::Decoded a = sample::decode(results[i + 1]->bytes);
+    const sample::Decoded b = sample::decode(expected->bytes);
+    EXPECT_EQ(a.warnings, 0);
+    ASSERT_EQ(a.planes.size(), b.planes.size());
+    for (std::size_t c = 0; c < a.planes.size(); ++c)
+      EXPECT_GT(psnr_db(a.planes[c].samples, b.planes[c].samples), 30);
+  }
+  EXPECT_GT(on_gpu, files.size() / 4);
+}
+
+}  // namespace
+}  // namespace framewire::gpu_tests
