@@ -162,8 +162,9 @@ TEST_F(DeviceApi, EncodesWhatItDecoded) {
 
 TEST_F(DeviceApi, RefusesWhatMakesNoPicture) {
   DeviceEncoder encoder = value_of(DeviceEncoder::make());
-  std::uint8_t* memory = nullptr;
-  ASSERT_EQ(cudaMalloc(&memory, 1 << 16), cudaSuccess);
+  void* allocated = nullptr;
+  ASSERT_EQ(cudaMalloc(&allocated, 1 << 16), cudaSuccess);
+  auto* const memory = static_cast<std::uint8_t*>(allocated);
   const DevicePlaneView luma{memory, 64, 64, 64};
   const auto refused = [&](std::vector<DevicePlaneView> planes, int quality = 80) -> std::string {
     const DeviceEncodeItem item{planes, {quality, false, 0}};
@@ -177,7 +178,7 @@ TEST_F(DeviceApi, RefusesWhatMakesNoPicture) {
   EXPECT_THAT(refused({luma, {memory, 20, 32, 32}, {memory, 20, 32, 32}}), HasSubstr("half"));
   EXPECT_EQ(refused({luma, {memory, 32, 32, 32}, {memory, 32, 32, 32}}), "");
   EXPECT_TRUE(encoder.wait());
-  (void)cudaFree(memory);
+  (void)cudaFree(allocated);
   const auto missing = DeviceDecoder::make(99);
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code(), StatusCode::kUnsupported);
