@@ -199,6 +199,7 @@ Inputs verify(Engine& engine, const std::vector<BenchInput>& inputs, const Resiz
 Json rates_json(const std::vector<Throughput>& runs) {
   const auto values = [&](double Throughput::*member) {
     std::vector<double> all;
+    all.reserve(runs.size());
     for (const Throughput& run : runs) all.push_back(run.*member);
     return all;
   };

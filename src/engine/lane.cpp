@@ -9,6 +9,8 @@ namespace {
 /// More than this in one batch only makes it wait longer: the copy alone takes a millisecond.
 constexpr std::uint64_t kBatchInputBytes = 48u << 20;
 constexpr std::size_t kBatchImages = 512;
+/// Fewer do not fill launches that cost the same for one image.
+constexpr std::size_t kLeastShare = 16;
 
 /// A file that ends with EOI has, but for rare damage, nothing behind its scan; its entropy-coded
 /// bytes need no look on the host. Others are parsed whole, so that warnings are complete.
@@ -32,7 +34,7 @@ codec::BatchItem item_of(const Work& work) {
 void Lane::run() {
   const EngineOptions& options = engine_.options_;
   const WorkQueue::Bounds bounds{options.max_batch != 0 ? options.max_batch : kBatchImages,
-                                 kBatchInputBytes, options.batch_wait_us};
+                                 kLeastShare, kBatchInputBytes, options.batch_wait_us};
   std::vector<WorkPtr> taken;
   bool busy = false;
   while (!device_.lost) {

@@ -50,8 +50,11 @@ bool WorkQueue::take(const Bounds& bounds, bool again, std::vector<WorkPtr>& out
     if (!items_.empty()) break;
     if (closed_) return false;
   }
+  // Others that wait take their share: a lane prepares its batch on one thread.
+  const std::size_t share = std::max(bounds.least_share, items_.size() / (waiting_ + 1) + 1);
+  const std::size_t most = std::min(bounds.most, share);
   std::uint64_t bytes = 0;
-  while (!items_.empty() && out.size() < bounds.most) {
+  while (!items_.empty() && out.size() < most) {
     bytes += items_.front()->bytes.size();
     if (!out.empty() && bytes > bounds.most_bytes) break;
     bytes_ -= items_.front()->bytes.size();

@@ -21,6 +21,7 @@ class WorkQueue {
 
   struct Bounds {
     std::size_t most = 1;                   ///< requests
+    std::size_t least_share = 1;            ///< leave nothing to others that wait below this
     std::uint64_t most_bytes = UINT64_MAX;  ///< of compressed input; one request may exceed it
     std::uint32_t wait_us = 0;              ///< how long the oldest may wait for more to come
   };

@@ -223,7 +223,7 @@ TEST(EngineDispatcher, WhatIsSubmittedTogetherSharesABatch) {
   Script script;
   EngineOptions options;
   options.queue = 40;
-  const auto engine = make(devices_of({&script}, 4), options);
+  const auto engine = make(devices_of({&script}, 1), options);
   Answers answers;
   std::vector<EngineRequest> requests(100);
   for (EngineRequest& request : requests) request = {photos()[0], width(16), answers.callback()};
@@ -231,6 +231,21 @@ TEST(EngineDispatcher, WhatIsSubmittedTogetherSharesABatch) {
   engine->drain();
   EXPECT_EQ(answers.ok, 100);
   EXPECT_EQ(script.largest, 40u) << "as many as the engine holds";
+}
+
+TEST(EngineDispatcher, LanesThatWaitShareWhatIsSubmittedTogether) {
+  Script script;
+  script.batch_time = std::chrono::milliseconds(20);
+  const auto engine = make(devices_of({&script}, 4));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  Answers answers;
+  std::vector<EngineRequest> requests(100);
+  for (EngineRequest& request : requests) request = {photos()[0], width(16), answers.callback()};
+  engine->submit(requests);
+  engine->drain();
+  EXPECT_EQ(answers.ok, 100);
+  EXPECT_LE(script.largest, 60u);
+  EXPECT_GE(script.largest, 16u);
 }
 
 TEST(EngineDispatcher, ALoneRequestDoesNotWaitForOthers) {
