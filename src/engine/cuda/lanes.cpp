@@ -17,6 +17,11 @@ constexpr int kLeastComputeMinor = 5;
 /// each has a thread of its own.
 constexpr unsigned kMostLanes = 16;
 constexpr unsigned kLeastLanes = 2;
+/// nvJPEG keeps megabytes of pinned memory for every image that it encodes at once, and all its
+/// objects share one set of JPEG engines: a few lanes with batches of 64 keep those busy.
+constexpr unsigned kNvjpegLanes = 4;
+constexpr unsigned kNvjpegBatch = 64;
+constexpr std::size_t kMostImages = 512;
 /// Less than this and a lane cannot hold a batch worth the name.
 constexpr std::uint64_t kLaneBytes = 256u << 20;
 
@@ -57,6 +62,7 @@ unsigned lanes_of(const EngineOptions& options, std::size_t devices, std::uint64
   if (options.streams != 0) return options.streams;
   const auto cores = std::max(1u, std::thread::hardware_concurrency());
   const auto by_cores = std::clamp(cores / static_cast<unsigned>(devices), kLeastLanes, kMostLanes);
+  if (options.codec == CodecKind::kNvjpeg) return std::min(by_cores, kNvjpegLanes);
   const auto by_memory = std::max<std::uint64_t>(1, memory / kLaneBytes);
   return static_cast<unsigned>(std::min<std::uint64_t>(by_cores, by_memory));
 }
@@ -76,6 +82,7 @@ Result<DeviceLanes> lanes_on(const gpu::DeviceFacts& facts, const EngineOptions&
   lanes.capabilities.scaled_decode = !nvjpeg;
   lanes.lanes = lanes_of(options, devices, memory);
   lanes.lane_bytes = memory / lanes.lanes;
+  lanes.most_images = nvjpeg ? kNvjpegBatch : kMostImages;
   const int ordinal = facts.ordinal;
   const std::uint64_t bound = lanes.lane_bytes;
   const bool timed = options.timed;
