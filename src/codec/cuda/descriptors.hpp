@@ -4,6 +4,7 @@
 
 #include <vector_types.h>
 #include <base/host_device.hpp>
+#include <codec/cuda/finish_desc.hpp>
 #include <cstdint>
 
 namespace framewire::codec::cuda {
@@ -109,6 +110,7 @@ struct ResampleDesc {
   std::uint32_t tile_height = 0;
   std::uint32_t x_filter = 0;
   std::uint32_t y_filter = 0;
+  std::uint64_t rows = 0;  ///< [source_height_px][width_px] float; only in resample_long
 };
 
 /// A component of an output stream.
@@ -159,6 +161,9 @@ struct BatchView {
   const PlaneDesc* planes = nullptr;
   const FilterDesc* filters = nullptr;
   const ResampleDesc* resamples = nullptr;
+  const ConvertDesc* converts = nullptr;
+  const SharpenDesc* sharpens = nullptr;
+  const PlaceDesc* places = nullptr;
   const EncodeDesc* encodes = nullptr;
   std::uint32_t scan_count = 0;
   std::uint32_t encode_count = 0;

@@ -95,6 +95,15 @@ __device__ void invert_corner_2(const std::int16_t* corner, std::int32_t dc, con
       static_cast<std::uint16_t>(to_byte(c[2]) | to_byte(c[3]) << 8);
 }
 
+/// Writes what lies between the last block column and the next multiple of 4: the resampler reads
+/// whole words, though with weight zero.
+template <int kCorner>
+__device__ void fill_row_end(std::uint8_t* out, BlockPlace place, const PlaneDesc& plane) {
+  if (place.x + 1 != plane.width_blocks) return;
+  for (std::uint32_t x = kCorner; (place.x * kCorner + x) % 4 != 0; ++x)
+    for (std::uint32_t y = 0; y < kCorner; ++y) out[y * plane.pitch_bytes + x] = 0;
+}
+
 template <int kCorner>
 __global__ void __launch_bounds__(kBlocksPerTile)
     reduced_kernel(BatchView batch, const Tile* tiles) {
@@ -127,6 +136,7 @@ __global__ void __launch_bounds__(kBlocksPerTile)
   } else {
     *out = static_cast<std::uint8_t>(to_byte(static_cast<float>(dc) * q[0] * 0.125f));
   }
+  if constexpr (kCorner < 4) fill_row_end<kCorner>(out, place, plane);
 }
 
 constexpr int kFullThreads = 256;

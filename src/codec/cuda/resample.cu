@@ -3,17 +3,12 @@
 // to whole words. The rows stay in shared memory as floats for the pass down.
 #include <codec/cuda/tuning.h>
 #include <codec/cuda/resample.hpp>
+#include <codec/cuda/resample_math.hpp>
 
 namespace framewire::codec::cuda {
 namespace {
 
 constexpr std::uint32_t kRowStep = kResampleThreads / kTileWidth;
-
-__device__ std::int32_t dot_signed(std::uint32_t samples, std::uint32_t weights, std::int32_t sum) {
-  std::int32_t result = 0;
-  asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(result) : "r"(samples), "r"(weights), "r"(sum));
-  return result;
-}
 
 /// Filters the rows that a tile needs into shared memory, one column a thread.
 template <int kWords>
@@ -92,10 +87,6 @@ __device__ void filter_tile_across(const BatchView& batch, const ResampleDesc& p
   }
 }
 
-__device__ std::uint32_t to_sample(float value) {
-  return static_cast<std::uint32_t>(fminf(fmaxf(value, 0.f), 255.f));
-}
-
 /// Two neighbouring columns and kRowGroup rows a thread, so that weights are read once for both and
 /// samples once for all.
 __device__ void filter_tile_down(const BatchView& batch, const ResampleDesc& plane,
@@ -161,6 +152,7 @@ __global__ void __launch_bounds__(kResampleThreads)
 
 void launch_resample(const BatchView& batch, const Tile* tiles, std::uint32_t tile_count,
                      std::uint32_t most_rows, cudaStream_t stream) {
+  if (tile_count == 0) return;
   // Each of at most kTileHeight / kRowGroup groups of a tile has at most most_rows float4.
   const std::size_t floats = static_cast<std::size_t>(most_rows) * (kTileWidth + kTileHeight);
   const auto bytes = static_cast<int>(floats * sizeof(float));

@@ -62,6 +62,11 @@ inline constexpr int kRowGroup = 4;
 inline constexpr int kResampleThreads = 256;
 /// Source rows that one tile may need: bounds shared memory, and so the filter's support.
 inline constexpr int kTileSourceRows = 160;
+/// Threads and square tile of the stages between resampling and encoding.
+inline constexpr int kFinishThreads = 256;
+inline constexpr int kFinishTile = 32;
+/// Threads of the resampling kernels that take any reduction.
+inline constexpr int kLongThreads = 256;
 /// Bytes of raw entropy-coded output that a DCT block may take on average before the image is given
 /// up: beyond quality 100 on noise.
 inline constexpr int kRawBytesPerBlock = 96;
