@@ -11,8 +11,7 @@ constexpr cmsUInt32Number kFlags = cmsFLAGS_BLACKPOINTCOMPENSATION | cmsFLAGS_NO
 
 Transform to_srgb(const Profile& from, cmsUInt32Number in, const Profile& to, cmsUInt32Number out) {
   if (!from || !to) return nullptr;
-  return Transform(
-      cmsCreateTransform(from.get(), in, to.get(), out, INTENT_PERCEPTUAL, kFlags));
+  return Transform(cmsCreateTransform(from.get(), in, to.get(), out, INTENT_PERCEPTUAL, kFlags));
 }
 
 template <typename T>
@@ -62,8 +61,7 @@ bool is_additive(void* transform, const std::vector<float>& light) {
 
 /// @return whether the profile is of that kind
 bool make_additive(const Profile& profile, PixelTable& table) {
-  const Transform transform =
-      to_srgb(profile, TYPE_RGB_FLT, make_linear_srgb(), TYPE_RGB_FLT);
+  const Transform transform = to_srgb(profile, TYPE_RGB_FLT, make_linear_srgb(), TYPE_RGB_FLT);
   if (!transform) return false;
   const auto black = light_of(transform.get(), 0, 0, 0);
   std::vector<float> light(3 * 256 * 4);

@@ -4,24 +4,12 @@
 // separable, truncated at 3σ and normalised to sum 1; samples beyond the edge repeat it.
 #pragma once
 
-#include <base/host_device.hpp>
-#include <cmath>
 #include <cstdint>
 #include <span>
+#include <transform/unsharp.hpp>
 #include <vector>
 
 namespace framewire::transform {
-
-inline constexpr double kSharpenAmount = 1.0;
-
-/// Taps on either side of the centre: ⌈3σ⌉.
-FW_HD inline int gaussian_radius(double sigma) { return static_cast<int>(std::ceil(3.0 * sigma)); }
-
-/// The mask's answer for one sample, neither rounded nor clamped.
-template <typename T>
-FW_HD constexpr T unsharp(T sample, T blurred) {
-  return sample + T(kSharpenAmount) * (sample - blurred);
-}
 
 /// The blur's weights, [2 · gaussian_radius(sigma) + 1], symmetric, sum 1. sigma > 0.
 [[nodiscard]] std::vector<double> gaussian_weights(double sigma);

@@ -47,8 +47,7 @@ Difference compare(const jpeg::JpegFile& file, OutputModel model, bool use_icc) 
   for (auto& plane : out) plane.resize(kPixels);
   const std::array<const std::uint8_t*, 4> from{in[0].data(), in[1].data(), in[2].data(),
                                                 in[3].data()};
-  const std::array<std::uint8_t*, 4> to{out[0].data(), out[1].data(), out[2].data(),
-                                        out[3].data()};
+  const std::array<std::uint8_t*, 4> to{out[0].data(), out[1].data(), out[2].data(), out[3].data()};
   converter->convert_row(from, to, kPixels);
   Difference difference;
   const int planes = converter->output_components();
@@ -84,9 +83,8 @@ TEST(ColorPixelTable, PlainArithmeticIsTheConverters) {
 
 TEST(ColorPixelTable, GrayIsEqual) {
   for (const double gamma : {1.0, 1.8, 2.2})
-    EXPECT_EQ(compare(file_of(ColorModel::kGray, gray_profile(gamma)), OutputModel::kGray, true)
-                  .most,
-              0);
+    EXPECT_EQ(
+        compare(file_of(ColorModel::kGray, gray_profile(gamma)), OutputModel::kGray, true).most, 0);
 }
 
 TEST(ColorPixelTable, CurvesAndMatrixAreWithinOne) {
@@ -100,9 +98,8 @@ TEST(ColorPixelTable, CurvesAndMatrixAreWithinOne) {
     EXPECT_LE(d.most, 2);  // 1 of each channel; blue's and red's add up in their differences to Y
     EXPECT_LT(d.mean, 0.1);
     RecordProperty("mean", std::to_string(d.mean));
-    EXPECT_LE(compare(file_of(ColorModel::kYcbcr, rgb_profile(space)), OutputModel::kGray, true)
-                  .most,
-              1);
+    EXPECT_LE(
+        compare(file_of(ColorModel::kYcbcr, rgb_profile(space)), OutputModel::kGray, true).most, 1);
   }
 }
 

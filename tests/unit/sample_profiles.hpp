@@ -55,7 +55,8 @@ inline Bytes gray_profile(double gamma) {
 /// The ink model of the made-up press: light passes every ink, R = (1 − C)(1 − K), in sRGB.
 inline double ink(double c, double k) { return (1 - c) * (1 - k); }
 
-inline cmsInt32Number sample_press(const cmsUInt16Number in[], cmsUInt16Number out[], void* to_lab) {
+inline cmsInt32Number sample_press(const cmsUInt16Number in[], cmsUInt16Number out[],
+                                   void* to_lab) {
   const double k = in[3] / 65535.0;
   const double rgb[3] = {ink(in[0] / 65535.0, k), ink(in[1] / 65535.0, k), ink(in[2] / 65535.0, k)};
   cmsCIELab lab;
@@ -66,8 +67,7 @@ inline cmsInt32Number sample_press(const cmsUInt16Number in[], cmsUInt16Number o
 
 /// An RGB profile with a table to Lab of its own: each channel bent
 /// by the next, which no curves and matrix make.
-inline cmsInt32Number sample_wavy(const cmsUInt16Number in[], cmsUInt16Number out[],
-                                  void* to_lab) {
+inline cmsInt32Number sample_wavy(const cmsUInt16Number in[], cmsUInt16Number out[], void* to_lab) {
   double rgb[3];
   for (int c = 0; c < 3; ++c) {
     const double v = in[c] / 65535.0;

@@ -7,6 +7,7 @@
 #include <codec/cuda/descriptors.hpp>
 #include <codec/cuda/entry.hpp>
 #include <codec/cuda/filter_pack.hpp>
+#include <codec/cuda/finish_plan.hpp>
 #include <codec/device_plane.hpp>
 #include <framewire/status.hpp>
 #include <gpu/layout.hpp>
@@ -48,7 +49,7 @@ struct Item {
 struct BatchOffsets {
   std::uint64_t scans, planes, filters, resamples, encodes;
   std::uint64_t entropy_tiles, sync_tiles, write_tiles, plane_tiles, edge_tiles, resample_tiles,
-      encode_tiles;
+      long_across_tiles, long_down_tiles, encode_tiles;
   std::uint64_t canonical, codes, reciprocals, edge_basis;
   std::uint64_t upload_bytes;
   std::uint64_t status, edges, zeroed_bytes;  ///< one range, zeroed for each batch
@@ -114,10 +115,14 @@ class BatchPlan {
   std::array<std::vector<Tile>, 4> plane_tiles;  ///< for corners 1, 2, 4, 8
   std::vector<Tile> edge_tiles;
   std::vector<Tile> resample_tiles;
+  std::vector<Tile> long_across_tiles;  ///< of planes that resample_long takes
+  std::vector<Tile> long_down_tiles;
+  FinishPlan finish_stages;  ///< between resampling and encoding
   std::vector<Tile> encode_tiles;
   std::uint32_t most_pairs = 1;
   std::uint32_t most_rows = 1;
   bool any_restarts = false;
+  std::vector<std::uint32_t> refused;    ///< images that went wrong while they were planned
   std::vector<CanonicalCode> canonical;  ///< [pairs × 2]
   std::uint64_t output_bytes = 0;        ///< bound on all packed output streams
 
@@ -140,10 +145,18 @@ class BatchPlan {
   void add_planes(const Item& item, const std::array<PlaneDesc, 4>& planes_of);
   void keep_planes(EncodeDesc& desc);
   void add_output(const Item& item);
-  void add_resample(const Item& item, const plan::PlanePlan& plane, EncodePlane& target);
+  SampleView new_plane(std::uint32_t width_px, std::uint32_t height_px);
+  void make_picture(const Item& item, EncodeDesc& desc);
+  SampleView add_resample(const Item& item, std::uint32_t index);
+  void add_resample_tiles(ResampleDesc& desc, const DownFilter& down);
+  void add_convert(const Item& item, std::array<SampleView, 4>& planes_now);
+  void add_sharpen(const plan::Plan& plan, SampleView& luma);
+  SampleView add_place(const plan::Plan& plan, std::size_t component, const SampleView& source,
+                       const EncodePlane& target);
   PackedFilter& filter(bool across, Kernel kernel, const plan::AxisMap& axis);
   std::uint32_t quantiser(int quality, bool chrominance);
   std::uint64_t stage(std::span<const std::uint8_t> bytes, std::uint64_t guard_bytes);
+  std::uint64_t stage_once(std::span<const std::uint8_t> bytes);
   [[nodiscard]] std::uint64_t head_bytes() const noexcept;
   void place_upload(gpu::Layout& layout);
   void place_scratch(gpu::Layout& layout);
@@ -160,7 +173,9 @@ class BatchPlan {
   std::vector<StagedCopy> copies_;  ///< offsets within the data part until finish()
   std::vector<CoefficientUpload> uploads_;
   std::vector<bool> external_;  ///< [resamples] whether the source lies outside the batch's memory
-  std::map<const std::uint8_t*, std::uint64_t> headers_;
+  std::map<const std::uint8_t*, std::uint64_t> staged_;  ///< by stage_once()
+  PixelTables tables_;
+  std::map<double, std::vector<float>> gaussians_;  ///< by sigma
   std::uint64_t data_bytes_ = 0;
   std::uint64_t coefficient_bytes_ = 0;
   std::uint64_t edge_bytes_ = 0;

@@ -22,18 +22,6 @@ constexpr std::uint64_t kFullHeadBytes = 128;
 
 std::uint64_t align(std::uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
-/// Source rows that the tallest tile of a plane needs, tiles being `height` rows high.
-std::uint32_t rows_of_tiles(const DownFilter& filter, std::uint32_t height) {
-  std::uint32_t most = 1;
-  const std::uint32_t groups = height / kRowGroup;
-  const auto count = static_cast<std::uint32_t>(filter.first.size());
-  for (std::uint32_t g = 0; g < count; g += groups) {
-    const std::uint32_t last = std::min(g + groups, count) - 1;
-    most = std::max(most, filter.first[last] + filter.span - filter.first[g]);
-  }
-  return most;
-}
-
 template <int N>
 void append_basis(std::vector<float>& out) {
   for (int valid = 1; valid <= 8; ++valid) {
@@ -79,12 +67,13 @@ void BatchPlan::add_output(const Item& item) {
     plane.phase = phase;
     plane.width_px = base::ceil_div(width * plane.h, h_max);
     plane.height_px = base::ceil_div(height * plane.v, v_max);
-    plane.code = i == 0 ? 0 : 1;
-    plane.quantiser = quantiser(encode.quality, i != 0);
+    const bool chroma = encode.model == plan::OutputModel::kYcbcr && i != 0;
+    plane.code = chroma ? 1 : 0;
+    plane.quantiser = quantiser(encode.quality, chroma);
     for (std::uint32_t k = 0; k < plane.h * plane.v; ++k, ++phase)
       desc.phase_planes |= i << (2 * phase);
-    add_resample(item, item.plan->planes[i], plane);
   }
+  make_picture(item, desc);
   if (!item.encode) return keep_planes(desc);
   sinks.back() = {Sink::Kind::kEncoded, static_cast<std::uint32_t>(encodes.size())};
   desc.blocks_per_mcu = phase;
@@ -103,9 +92,7 @@ void BatchPlan::add_output(const Item& item) {
       align(std::uint64_t{desc.total_blocks} * kRawBytesPerBlock + desc.segment_count + 1024));
   raw_bytes_ += align(desc.raw_capacity_bytes + desc.raw_capacity_bytes / 8 + 64);
   desc.header_bytes = static_cast<std::uint32_t>(item.header.size());
-  const auto [header, added] = headers_.try_emplace(item.header.data(), 0);
-  if (added) header->second = stage(item.header, 0);
-  desc.header = header->second;
+  desc.header = stage_once(item.header);
   desc.stuffed = stuffed_bytes_;
   desc.stuffed_capacity_bytes = static_cast<std::uint32_t>(
       align(desc.header_bytes + desc.raw_capacity_bytes + 2 * desc.segment_count + 64));
@@ -119,40 +106,6 @@ void BatchPlan::add_output(const Item& item) {
 void BatchPlan::keep_planes(EncodeDesc& desc) {
   sinks.back() = {Sink::Kind::kKept, static_cast<std::uint32_t>(kept.size())};
   kept.push_back(desc);
-}
-
-void BatchPlan::add_resample(const Item& item, const plan::PlanePlan& plane, EncodePlane& target) {
-  const Kernel kernel = item.plan->kernel;
-  PackedFilter& across = filter(true, kernel, plane.x);
-  PackedFilter& down = filter(false, kernel, plane.y);
-  const std::uint32_t source_index =
-      first_plane.back() + static_cast<std::uint32_t>(&plane - item.plan->planes.data());
-  const PlaneDesc& source = planes[source_index];
-  ResampleDesc desc;
-  desc.source = source.samples;
-  desc.source_pitch_bytes = source.pitch_bytes;
-  desc.source_height_px = source.height_px;
-  target.pitch_bytes = (target.width_px + 15) / 16 * 16;
-  target.samples = sample_bytes_;
-  sample_bytes_ += align(std::uint64_t{target.pitch_bytes} * target.height_px + 64);
-  desc.target = target.samples;
-  desc.target_pitch_bytes = target.pitch_bytes;
-  desc.width_px = target.width_px;
-  desc.height_px = target.height_px;
-  desc.x_filter = across.index;
-  desc.y_filter = down.index;
-  desc.tile_columns = base::ceil_div(desc.width_px, static_cast<std::uint32_t>(kTileWidth));
-  desc.tile_height = kTileHeight;
-  std::uint32_t rows = rows_of_tiles(down.down, desc.tile_height);
-  while (rows > kTileSourceRows && desc.tile_height > kRowGroup) {
-    desc.tile_height /= 2;
-    rows = rows_of_tiles(down.down, desc.tile_height);
-  }
-  most_rows = std::max(most_rows, rows);
-  const std::uint32_t tiles = desc.tile_columns * base::ceil_div(desc.height_px, desc.tile_height);
-  for (std::uint32_t i = 0; i < tiles; ++i)
-    resample_tiles.push_back({static_cast<std::uint32_t>(resamples.size()), i});
-  resamples.push_back(desc);
 }
 
 BatchPlan::PackedFilter& BatchPlan::filter(bool across, Kernel kernel, const plan::AxisMap& axis) {
@@ -201,8 +154,12 @@ void BatchPlan::clear() {
   output_bytes = 0;
   const auto empty = [](auto&... lists) { (lists.clear(), ...); };
   empty(scans, planes, first_plane, origins, sinks, resamples, encodes, kept, entropy_tiles,
-        sync_tiles, edge_tiles, resample_tiles, encode_tiles, canonical, filters_, packed_,
-        pair_index_, reciprocals_, quantiser_index_, copies_, uploads_, external_, headers_);
+        sync_tiles, edge_tiles, resample_tiles, long_across_tiles, long_down_tiles, encode_tiles,
+        refused, canonical, filters_, packed_, pair_index_, reciprocals_, quantiser_index_, copies_,
+        uploads_, external_, staged_);
+  finish_stages.clear();
+  tables_.trim();
+  if (gaussians_.size() > 64) gaussians_.clear();
   for (auto& list : write_tiles) list.clear();
   for (auto& list : plane_tiles) list.clear();
   offsets_ = {};
@@ -226,7 +183,10 @@ void BatchPlan::place_upload(gpu::Layout& layout) {
   o.plane_tiles = layout.add_array<Tile>(tiles);
   o.edge_tiles = layout.add_array<Tile>(edge_tiles.size());
   o.resample_tiles = layout.add_array<Tile>(resample_tiles.size());
+  o.long_across_tiles = layout.add_array<Tile>(long_across_tiles.size());
+  o.long_down_tiles = layout.add_array<Tile>(long_down_tiles.size());
   o.encode_tiles = layout.add_array<Tile>(encode_tiles.size());
+  finish_stages.place(layout);
   o.canonical = layout.add_array<CanonicalCode>(canonical.size());
   o.codes = layout.add_array<std::uint32_t>(codes_.size());
   o.reciprocals = layout.add_array<float>(reciprocals_.size());
@@ -298,7 +258,9 @@ void BatchPlan::finish() {
   for (std::size_t i = 0; i < resamples.size(); ++i) {
     if (!external_[i]) resamples[i].source += samples;
     resamples[i].target += samples;
+    resamples[i].rows += samples;
   }
+  finish_stages.relocate(samples, data);
   for (EncodeDesc& encode : encodes) {
     encode.header += data;
     encode.raw += raw;
@@ -330,7 +292,10 @@ void BatchPlan::write(std::uint8_t* staging, const std::uint8_t* base) const {
   put(offsets_.edge_tiles, as_bytes(edge_tiles));
   put(offsets_.edge_basis, as_bytes(edge_basis_));
   put(offsets_.resample_tiles, as_bytes(resample_tiles));
+  put(offsets_.long_across_tiles, as_bytes(long_across_tiles));
+  put(offsets_.long_down_tiles, as_bytes(long_down_tiles));
   put(offsets_.encode_tiles, as_bytes(encode_tiles));
+  finish_stages.write(staging);
   put(offsets_.canonical, as_bytes(canonical));
   std::memcpy(staging + offsets_.codes, codes_.data(), sizeof codes_);
   put(offsets_.reciprocals, as_bytes(reciprocals_));
@@ -353,6 +318,9 @@ BatchView BatchPlan::view(std::uint8_t* base) const {
   at(v.filters, o.filters);
   at(v.resamples, o.resamples);
   at(v.encodes, o.encodes);
+  at(v.converts, finish_stages.offsets.converts);
+  at(v.sharpens, finish_stages.offsets.sharpens);
+  at(v.places, finish_stages.offsets.places);
   v.scan_count = static_cast<std::uint32_t>(scans.size());
   v.encode_count = static_cast<std::uint32_t>(encodes.size());
   at(v.status, o.status);

@@ -7,8 +7,6 @@ namespace framewire::codec::cuda {
 namespace {
 
 constexpr int kMostBlocksPerMcu = 10;  // T.81 B.2.3
-/// The runs of kRowGroup output rows, which at lanczos3's support must fit into shared memory.
-constexpr double kMostStep = (kTileSourceRows - 4) / (6.0 + kRowGroup - 1);
 
 tl::unexpected<Status> unsupported(std::string what) {
   return fail(StatusCode::kUnsupported, "the CUDA codec does not take " + std::move(what));
@@ -38,19 +36,9 @@ Result<void> check_scans(const jpeg::JpegFile& file) {
 
 Result<void> check_plan(const plan::Plan& plan) {
   const plan::EncodePlan& encode = plan.encode;
-  if (plan.color_path != plan::ColorPath::kPlanar) return unsupported("colour conversion");
-  if (plan.orientation != 1) return unsupported(fmt::format("orientation {}", plan.orientation));
-  if (plan.sharpen_sigma > 0) return unsupported("sharpening");
-  if (plan.placement != plan::Rect{0, 0, encode.width_px, encode.height_px})
-    return unsupported("padding with a background");
   if (encode.progressive) return unsupported("progressive output");
   if (encode.optimize_huffman) return unsupported("optimised Huffman tables");
   if (encode.max_bytes != 0) return unsupported("a bound on the output's bytes");
-  if (encode.model == plan::OutputModel::kCmyk) return unsupported("CMYK output");
-  for (int i = 0; i < plan.plane_count; ++i)
-    if (plan.planes[static_cast<std::size_t>(i)].y.step > kMostStep)
-      return unsupported(fmt::format("reductions by {:.1f} after decoding; at most {:.1f}",
-                                     plan.planes[static_cast<std::size_t>(i)].y.step, kMostStep));
   return {};
 }
 
@@ -71,6 +59,8 @@ Result<void> check_coefficients(const Item& item) {
 
 Result<void> check_planes(const Item& item) {
   if (item.plan == nullptr) return unsupported("planes without a plan");
+  if (item.file == nullptr && item.plan->color_path != plan::ColorPath::kPlanar)
+    return unsupported("colour conversion of planes without their file");
   for (int i = 0; i < item.plan->plane_count; ++i) {
     const plan::PlanePlan& wanted = item.plan->planes[static_cast<std::size_t>(i)];
     const auto c = static_cast<std::size_t>(wanted.component);

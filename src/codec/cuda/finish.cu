@@ -4,7 +4,7 @@
 #include <codec/cuda/tuning.h>
 #include <codec/cuda/finish.hpp>
 #include <transform/orient.hpp>
-#include <transform/sharpen.hpp>
+#include <transform/unsharp.hpp>
 
 namespace framewire::codec::cuda {
 namespace {
@@ -50,8 +50,8 @@ __device__ void convert_cell(const BatchView& batch, const ConvertDesc& desc, st
           static_cast<std::uint8_t>((sums[c] + area / 2) / area);
 }
 
-__global__ void __launch_bounds__(kFinishThreads) convert_kernel(BatchView batch,
-                                                                 const Tile* tiles) {
+__global__ void __launch_bounds__(kFinishThreads)
+    convert_kernel(BatchView batch, const Tile* tiles) {
   const Tile tile = tiles[blockIdx.x];
   const ConvertDesc& desc = batch.converts[tile.owner];
   const std::uint32_t row = tile.part / desc.tile_columns;
@@ -82,8 +82,8 @@ __device__ void blur_across(const BatchView& batch, const SharpenDesc& desc, std
   }
 }
 
-__global__ void __launch_bounds__(kFinishThreads) sharpen_kernel(BatchView batch,
-                                                                 const Tile* tiles) {
+__global__ void __launch_bounds__(kFinishThreads)
+    sharpen_kernel(BatchView batch, const Tile* tiles) {
   extern __shared__ float rows[];  // [kFinishTile + 2 radius][kFinishTile]
   const Tile tile = tiles[blockIdx.x];
   const SharpenDesc& desc = batch.sharpens[tile.owner];
@@ -111,8 +111,8 @@ __global__ void __launch_bounds__(kFinishThreads) place_kernel(BatchView batch, 
   const Tile tile = tiles[blockIdx.x];
   const PlaceDesc& desc = batch.places[tile.owner];
   const std::uint32_t tile_row = tile.part / desc.tile_columns;
-  const std::uint32_t x = (tile.part - tile_row * desc.tile_columns) * kFinishTile +
-                          threadIdx.x % kFinishTile;
+  const std::uint32_t x =
+      (tile.part - tile_row * desc.tile_columns) * kFinishTile + threadIdx.x % kFinishTile;
   if (x >= desc.target.width_px) return;
   for (std::uint32_t i = threadIdx.x / kFinishTile; i < kFinishTile; i += kRows) {
     const std::uint32_t y = tile_row * kFinishTile + i;

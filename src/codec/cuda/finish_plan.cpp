@@ -16,8 +16,7 @@ constexpr auto kTile = static_cast<std::uint32_t>(kFinishTile);
 void add_tiles(std::vector<Tile>& tiles, std::size_t count, std::uint32_t columns,
                std::uint32_t height) {
   const std::uint32_t parts = columns * base::ceil_div(height, kTile);
-  for (std::uint32_t i = 0; i < parts; ++i)
-    tiles.push_back({static_cast<std::uint32_t>(count), i});
+  for (std::uint32_t i = 0; i < parts; ++i) tiles.push_back({static_cast<std::uint32_t>(count), i});
 }
 
 template <typename T>
@@ -39,8 +38,8 @@ const color::PixelTable* PixelTables::get(const jpeg::JpegFile& file) {
   auto found = tables_.find(key);
   if (found == tables_.end()) {
     auto table = color::make_pixel_table(file);
-    found = tables_.try_emplace(std::move(key), table ? std::move(*table) : color::PixelTable{})
-                .first;
+    found =
+        tables_.try_emplace(std::move(key), table ? std::move(*table) : color::PixelTable{}).first;
   }
   return found->second.bytes.empty() ? nullptr : &found->second;
 }

@@ -16,8 +16,8 @@ __global__ void __launch_bounds__(kLongThreads) across_kernel(BatchView batch, c
   const std::uint64_t x = index - row * plane.width_px;
   const FilterDesc& filter = batch.filters[plane.x_filter];
   const std::uint32_t first = reinterpret_cast<const std::uint32_t*>(batch.base + filter.first)[x];
-  const auto* from = reinterpret_cast<const std::uint32_t*>(
-      batch.base + plane.source + row * plane.source_pitch_bytes + first);
+  const auto* from = reinterpret_cast<const std::uint32_t*>(batch.base + plane.source +
+                                                            row * plane.source_pitch_bytes + first);
   const auto* weights =
       reinterpret_cast<const uint2*>(batch.base + filter.weights) + x * filter.run;
   std::int32_t high = 0;

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <codec/cuda/coefficients.hpp>
 #include <codec/cuda/entropy_encode.hpp>
+#include <codec/cuda/finish.hpp>
 #include <codec/cuda/forward_dct.hpp>
 #include <codec/cuda/inverse_dct.hpp>
 #include <codec/cuda/resample.hpp>
+#include <codec/cuda/resample_long.hpp>
 #include <codec/cuda/synchronise.hpp>
 #include <codec/cuda/transcoder.hpp>
 #include <codec/cuda/unstuff.hpp>
@@ -147,12 +149,26 @@ void Transcoder::launch_inverse(const BatchView& view) {
                        size_of(plan_.edge_tiles), stream_.get());
 }
 
+void Transcoder::launch_picture(const BatchView& view) {
+  const BatchOffsets& o = plan_.offsets();
+  const FinishPlan& finish = plan_.finish_stages;
+  cudaStream_t stream = stream_.get();
+  const auto tiles_at = [&](std::uint64_t offset) { return at<const Tile>(view.base, offset); };
+  launch_resample(view, tiles_at(o.resample_tiles), size_of(plan_.resample_tiles), plan_.most_rows,
+                  stream);
+  launch_resample_long(view, tiles_at(o.long_across_tiles), size_of(plan_.long_across_tiles),
+                       tiles_at(o.long_down_tiles), size_of(plan_.long_down_tiles), stream);
+  launch_convert(view, tiles_at(finish.offsets.convert_tiles), size_of(finish.convert_tiles),
+                 stream);
+  launch_sharpen(view, tiles_at(finish.offsets.sharpen_tiles), size_of(finish.sharpen_tiles),
+                 finish.most_radius, stream);
+  launch_place(view, tiles_at(finish.offsets.place_tiles), size_of(finish.place_tiles), stream);
+}
+
 void Transcoder::launch_output(const BatchView& view) {
   const BatchOffsets& o = plan_.offsets();
   cudaStream_t stream = stream_.get();
-  if (!plan_.resamples.empty())
-    launch_resample(view, at<const Tile>(view.base, o.resample_tiles),
-                    size_of(plan_.resample_tiles), plan_.most_rows, stream);
+  launch_picture(view);
   mark(8);
   if (plan_.encodes.empty()) {
     for (std::size_t event = 9; event <= kStageCount; ++event) mark(event);
@@ -185,6 +201,8 @@ Result<void> Transcoder::make_wait(cudaStream_t stream) {
 ImageResult Transcoder::result(std::size_t image) const {
   ImageResult result;
   result.status = at<const std::uint32_t>(host_status_.data(), 0)[image];
+  for (const std::uint32_t refused : plan_.refused)
+    if (refused == image) result.status |= kNoColor;
   const Sink sink = plan_.sinks[image];
   if (sink.kind != Sink::Kind::kEncoded) return result;
   const OutputRecord& record = at<const OutputRecord>(output_.data(), 0)[sink.index];

@@ -87,6 +87,7 @@ class Transcoder {
   [[nodiscard]] Result<void> launch();
   void launch_decode(const BatchView& view);
   void launch_inverse(const BatchView& view);
+  void launch_picture(const BatchView& view);
   void launch_output(const BatchView& view);
   void mark(std::size_t event);
 
