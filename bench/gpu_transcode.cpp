@@ -16,6 +16,7 @@
 #include <codec/cuda/transcoder.hpp>
 #include <codec/reference/reference_codec.hpp>
 #include <codec/turbo/turbo_codec.hpp>
+#include <color/converter.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -60,7 +61,9 @@ class Batch {
     item.file = entry.file.get();
     item.scales.fill(settings.scale);
     if (!settings.decode_only) {
-      auto plan = plan::make_plan(*entry.file, settings.resize, {}, false);
+      const bool icc = settings.depth == jpeg::ParseDepth::kWhole &&
+                       color::classify_profile(*entry.file) == color::ProfileUse::kConvertible;
+      auto plan = plan::make_plan(*entry.file, settings.resize, {}, icc);
       if (!plan) return fail(plan.error());
       entry.plan = std::make_unique<plan::Plan>(std::move(*plan));
       item.plan = entry.plan.get();
@@ -123,7 +126,12 @@ double compare_with_cpu(const Item& item, std::span<const std::uint8_t> ours, st
   static const auto cpu = codec::make_turbo_codec();
   Bytes theirs{0xFF, 0xD8};
   codec::Outcome outcome;
-  if (auto ok = cpu->transcode(*item.file, *item.plan, codec::Context{}, theirs, outcome); !ok) {
+  codec::Context context;
+  const auto converter =
+      color::Converter::make(*item.file, item.plan->encode.model, item.plan->convert_icc);
+  if (item.plan->color_path == plan::ColorPath::kConvert && converter)
+    context.converter = &*converter;
+  if (auto ok = cpu->transcode(*item.file, *item.plan, context, theirs, outcome); !ok) {
     error = ok.error().to_string();
     return 0;
   }

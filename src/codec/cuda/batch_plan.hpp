@@ -5,6 +5,7 @@
 #include <codec/coefficients.hpp>
 #include <codec/cuda/coefficient_upload.hpp>
 #include <codec/cuda/descriptors.hpp>
+#include <codec/cuda/encode_lists.hpp>
 #include <codec/cuda/entry.hpp>
 #include <codec/cuda/filter_pack.hpp>
 #include <codec/cuda/finish_plan.hpp>
@@ -49,10 +50,10 @@ struct Item {
 struct BatchOffsets {
   std::uint64_t scans, planes, filters, resamples, encodes;
   std::uint64_t entropy_tiles, sync_tiles, write_tiles, plane_tiles, edge_tiles, resample_tiles,
-      long_across_tiles, long_down_tiles, encode_tiles;
+      long_across_tiles, long_down_tiles;
   std::uint64_t canonical, codes, reciprocals, edge_basis;
   std::uint64_t upload_bytes;
-  std::uint64_t status, edges, zeroed_bytes;  ///< one range, zeroed for each batch
+  std::uint64_t status, edges, own_codes, zeroed_bytes;  ///< one range, zeroed for each batch
   std::uint64_t coefficients, dc, heads;
   std::uint64_t scan_end, columns, lengths, entries, exits, blocks, segment_of;
   std::uint64_t segment_start, segment_first, pairs;
@@ -118,7 +119,7 @@ class BatchPlan {
   std::vector<Tile> long_across_tiles;  ///< of planes that resample_long takes
   std::vector<Tile> long_down_tiles;
   FinishPlan finish_stages;  ///< between resampling and encoding
-  std::vector<Tile> encode_tiles;
+  EncodeLists encode_lists;
   std::uint32_t most_pairs = 1;
   std::uint32_t most_rows = 1;
   bool any_restarts = false;
@@ -144,6 +145,9 @@ class BatchPlan {
   void add_external_planes(const Item& item);
   void add_planes(const Item& item, const std::array<PlaneDesc, 4>& planes_of);
   void keep_planes(EncodeDesc& desc);
+  void add_own_codes(const plan::EncodePlan& encode, EncodeDesc& desc);
+  void add_search(const plan::EncodePlan& encode, EncodeDesc& desc);
+  void relocate_streams(std::uint64_t data, std::uint64_t raw, std::uint64_t stuffed);
   void add_output(const Item& item);
   SampleView new_plane(std::uint32_t width_px, std::uint32_t height_px);
   void make_picture(const Item& item, EncodeDesc& desc);
@@ -181,6 +185,7 @@ class BatchPlan {
   std::uint64_t edge_bytes_ = 0;
   std::vector<float> edge_basis_;  ///< BatchView::edge_basis, made once
   std::uint64_t sample_bytes_ = 0;
+  std::uint64_t own_code_bytes_ = 0;
   std::uint64_t raw_bytes_ = 0;
   std::uint64_t stuffed_bytes_ = 0;
   std::uint32_t subsequences_ = 0;

@@ -93,13 +93,16 @@ void BatchPlan::add_output(const Item& item) {
   raw_bytes_ += align(desc.raw_capacity_bytes + desc.raw_capacity_bytes / 8 + 64);
   desc.header_bytes = static_cast<std::uint32_t>(item.header.size());
   desc.header = stage_once(item.header);
+  add_own_codes(encode, desc);
+  add_search(encode, desc);
+  const std::uint64_t own_bytes = desc.tail_bytes != 0 ? sizeof(OptimalCodes::segments) : 0;
   desc.stuffed = stuffed_bytes_;
   desc.stuffed_capacity_bytes = static_cast<std::uint32_t>(
-      align(desc.header_bytes + desc.raw_capacity_bytes + 2 * desc.segment_count + 64));
+      align(desc.header_bytes + own_bytes + desc.raw_capacity_bytes + 2 * desc.segment_count + 64));
   stuffed_bytes_ += desc.stuffed_capacity_bytes;
-  output_bytes += align(desc.header_bytes + std::uint64_t{desc.total_blocks} * 32 + 4096);
-  for (std::uint32_t k = 0; k * kBlocksPerTile < desc.total_blocks; ++k)
-    encode_tiles.push_back({static_cast<std::uint32_t>(encodes.size()), k});
+  output_bytes +=
+      align(desc.header_bytes + own_bytes + std::uint64_t{desc.total_blocks} * 32 + 4096);
+  encode_lists.add(static_cast<std::uint32_t>(encodes.size()), desc, desc.tail_bytes != 0);
   encodes.push_back(desc);
 }
 
@@ -154,17 +157,18 @@ void BatchPlan::clear() {
   output_bytes = 0;
   const auto empty = [](auto&... lists) { (lists.clear(), ...); };
   empty(scans, planes, first_plane, origins, sinks, resamples, encodes, kept, entropy_tiles,
-        sync_tiles, edge_tiles, resample_tiles, long_across_tiles, long_down_tiles, encode_tiles,
-        refused, canonical, filters_, packed_, pair_index_, reciprocals_, quantiser_index_, copies_,
+        sync_tiles, edge_tiles, resample_tiles, long_across_tiles, long_down_tiles, refused,
+        canonical, filters_, packed_, pair_index_, reciprocals_, quantiser_index_, copies_,
         uploads_, external_, staged_);
   finish_stages.clear();
+  encode_lists.clear();
   tables_.trim();
   if (gaussians_.size() > 64) gaussians_.clear();
   for (auto& list : write_tiles) list.clear();
   for (auto& list : plane_tiles) list.clear();
   offsets_ = {};
   coefficient_bytes_ = edge_bytes_ = 0;
-  data_bytes_ = sample_bytes_ = raw_bytes_ = stuffed_bytes_ = 0;
+  data_bytes_ = sample_bytes_ = own_code_bytes_ = raw_bytes_ = stuffed_bytes_ = 0;
   subsequences_ = dc_blocks_ = segments_ = output_blocks_ = output_segments_ = 0;
 }
 
@@ -185,7 +189,7 @@ void BatchPlan::place_upload(gpu::Layout& layout) {
   o.resample_tiles = layout.add_array<Tile>(resample_tiles.size());
   o.long_across_tiles = layout.add_array<Tile>(long_across_tiles.size());
   o.long_down_tiles = layout.add_array<Tile>(long_down_tiles.size());
-  o.encode_tiles = layout.add_array<Tile>(encode_tiles.size());
+  encode_lists.place(layout);
   finish_stages.place(layout);
   o.canonical = layout.add_array<CanonicalCode>(canonical.size());
   o.codes = layout.add_array<std::uint32_t>(codes_.size());
@@ -206,6 +210,7 @@ void BatchPlan::place_scratch(gpu::Layout& layout) {
   BatchOffsets& o = offsets_;
   o.status = layout.add_array<std::uint32_t>(images);
   o.edges = layout.add(edge_bytes_);
+  o.own_codes = layout.add(own_code_bytes_);
   o.zeroed_bytes = layout.bytes() - o.status;
   o.coefficients = layout.add(coefficient_bytes_);
   o.dc = layout.add_array<std::int16_t>(dc_blocks_);
@@ -261,10 +266,8 @@ void BatchPlan::finish() {
     resamples[i].rows += samples;
   }
   finish_stages.relocate(samples, data);
+  relocate_streams(data, raw, stuffed);
   for (EncodeDesc& encode : encodes) {
-    encode.header += data;
-    encode.raw += raw;
-    encode.stuffed += stuffed;
     for (EncodePlane& plane : encode.planes) plane.samples += samples;
   }
   for (EncodeDesc& encode : kept)
@@ -294,7 +297,7 @@ void BatchPlan::write(std::uint8_t* staging, const std::uint8_t* base) const {
   put(offsets_.resample_tiles, as_bytes(resample_tiles));
   put(offsets_.long_across_tiles, as_bytes(long_across_tiles));
   put(offsets_.long_down_tiles, as_bytes(long_down_tiles));
-  put(offsets_.encode_tiles, as_bytes(encode_tiles));
+  encode_lists.write(staging);
   finish_stages.write(staging);
   put(offsets_.canonical, as_bytes(canonical));
   std::memcpy(staging + offsets_.codes, codes_.data(), sizeof codes_);
@@ -341,7 +344,9 @@ BatchView BatchPlan::view(std::uint8_t* base) const {
   at(v.segment_bytes, o.segment_bytes);
   at(v.reciprocals, o.reciprocals);
   at(v.edge_basis, o.edge_basis);
-  at(v.codes, o.codes);
+  at(v.searches, encode_lists.searches_at);
+  at(v.quality_reciprocals, encode_lists.quality_reciprocals);
+  at(v.quality_quantisers, encode_lists.quality_quantisers);
   at(v.records, o.records);
   return v;
 }

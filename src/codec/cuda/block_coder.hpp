@@ -53,4 +53,24 @@ FW_HD inline void code_block(const std::int16_t* levels, std::uint64_t mask,
   if (last != 63) sink.put(ac[0] & 0xFFFF, ac[0] >> 16);
 }
 
+/// Names the symbols that code_block() would send.
+/// @param visitor  symbol(table, symbol), table 0 for DC, 1 for AC
+template <typename Visitor>
+FW_HD inline void visit_symbols(const std::int16_t* levels, std::uint64_t mask,
+                                std::int32_t dc_difference, Visitor& visitor) {
+  const auto size = [](std::int32_t value) {
+    return bit_length(static_cast<std::uint32_t>(value < 0 ? -value : value));
+  };
+  visitor.symbol(0, size(dc_difference));
+  std::uint32_t last = 0;
+  for (mask &= ~1ull; mask != 0; mask &= mask - 1) {
+    const std::uint32_t index = lowest_set(mask);
+    std::uint32_t run = index - last - 1;
+    for (; run > 15; run -= 16) visitor.symbol(1, 0xF0);
+    visitor.symbol(1, run << 4 | size(levels[index]));
+    last = index;
+  }
+  if (last != 63) visitor.symbol(1, 0);
+}
+
 }  // namespace framewire::codec::cuda

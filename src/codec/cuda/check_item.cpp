@@ -37,8 +37,6 @@ Result<void> check_scans(const jpeg::JpegFile& file) {
 Result<void> check_plan(const plan::Plan& plan) {
   const plan::EncodePlan& encode = plan.encode;
   if (encode.progressive) return unsupported("progressive output");
-  if (encode.optimize_huffman) return unsupported("optimised Huffman tables");
-  if (encode.max_bytes != 0) return unsupported("a bound on the output's bytes");
   return {};
 }
 

@@ -5,6 +5,8 @@
 #include <vector_types.h>
 #include <base/host_device.hpp>
 #include <codec/cuda/finish_desc.hpp>
+#include <codec/cuda/optimal_codes_desc.hpp>
+#include <codec/cuda/size_search_state.hpp>
 #include <cstdint>
 
 namespace framewire::codec::cuda {
@@ -143,8 +145,12 @@ struct EncodeDesc {
   std::uint64_t raw = 0;            ///< entropy bits before stuffing
   std::uint32_t raw_capacity_bytes = 0;
   std::uint32_t header_bytes = 0;
-  std::uint64_t header = 0;   ///< everything before the entropy-coded bytes
-  std::uint64_t stuffed = 0;  ///< header, stuffed bytes and EOI, before they are packed together
+  std::uint64_t header = 0;      ///< everything before the entropy-coded bytes
+  std::uint32_t tail_bytes = 0;  ///< of the header, behind the place for the stream's own DHT
+  std::uint32_t search = 0;      ///< 1 + index into BatchView::searches; 0: any size will do
+  std::uint64_t codes = 0;       ///< [2 components][2 DC, AC][256] length << 16 | code
+  std::uint64_t optimal = 0;     ///< OptimalCodes; 0: the standard codes
+  std::uint64_t stuffed = 0;     ///< header, stuffed bytes and EOI, before they are packed together
   std::uint32_t stuffed_capacity_bytes = 0;
 };
 
@@ -153,6 +159,8 @@ struct OutputRecord {
   std::uint64_t offset = 0;
   std::uint32_t bytes = 0;
   std::uint32_t status = 0;
+  std::uint32_t quality = 0;  ///< that the stream has; 0: the planned one
+  std::uint32_t missed = 0;   ///< even quality 1 was too large
 };
 
 /// Pointers to everything that kernels share; passed by value.
@@ -187,9 +195,11 @@ struct BatchView {
   std::uint32_t* segment_bytes = nullptr;  ///< [output segments] raw offsets
   const float* edge_basis = nullptr;       ///< [corners 1, 2, 4][valid 1 to 8][4 samples][8]
   const float* reciprocals = nullptr;      ///< [tables][64] natural order
-  const std::uint32_t* codes = nullptr;    ///< [2 components][2 DC, AC][256] length << 16 | code
-  OutputRecord* records = nullptr;         ///< [streams]
-  OutputRecord* host_records = nullptr;    ///< [streams], host memory that the device writes
+  SizeSearch* searches = nullptr;
+  const float* quality_reciprocals = nullptr;        ///< [101 qualities][2][64] natural order
+  const std::uint8_t* quality_quantisers = nullptr;  ///< [101 qualities][2][64] zig-zag order
+  OutputRecord* records = nullptr;                   ///< [streams]
+  OutputRecord* host_records = nullptr;  ///< [streams], host memory that the device writes
   std::uint8_t* host_output = nullptr;
   std::uint64_t host_capacity_bytes = 0;
 };

@@ -5,6 +5,7 @@
 #include <codec/cuda/block_coder.hpp>
 #include <codec/cuda/encode_place.hpp>
 #include <codec/cuda/entropy_encode.hpp>
+#include <codec/cuda/size_search.hpp>
 #include <codec/cuda/unstuffer.hpp>
 #include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
@@ -61,16 +62,18 @@ __device__ void code_output_block(const BatchView& batch, const EncodeDesc& stre
              codes + stream.planes[place.plane].code * 512, sink);
 }
 
-__device__ void load_codes(const BatchView& batch, std::uint32_t* codes) {
-  for (std::uint32_t i = threadIdx.x; i < 1024; i += blockDim.x) codes[i] = batch.codes[i];
+__device__ void load_codes(const BatchView& batch, const EncodeDesc& stream, std::uint32_t* codes) {
+  const auto* from = reinterpret_cast<const std::uint32_t*>(batch.base + stream.codes);
+  for (std::uint32_t i = threadIdx.x; i < 1024; i += blockDim.x) codes[i] = from[i];
   __syncthreads();
 }
 
 __global__ void __launch_bounds__(kBlocksPerTile) count_kernel(BatchView batch, const Tile* tiles) {
   __shared__ std::uint32_t codes[1024];
-  load_codes(batch, codes);
   const Tile tile = tiles[blockIdx.x];
   const EncodeDesc& stream = batch.encodes[tile.owner];
+  if (search_done(batch, stream)) return;
+  load_codes(batch, stream, codes);
   const std::uint32_t block = tile.part * kBlocksPerTile + threadIdx.x;
   if (block >= stream.total_blocks) return;
   BitCounter counter;
@@ -127,8 +130,16 @@ __device__ std::uint32_t* end_marks(const BatchView& batch, const EncodeDesc& st
   return reinterpret_cast<std::uint32_t*>(batch.base + stream.raw + stream.raw_capacity_bytes);
 }
 
-__global__ void __launch_bounds__(kImageThreads) lay_out_kernel(BatchView batch) {
-  const EncodeDesc& stream = batch.encodes[blockIdx.x];
+/// The stream that a thread block works on. @param streams  which of all; null: every one
+__device__ std::uint32_t stream_index(const std::uint32_t* streams) {
+  return streams == nullptr ? blockIdx.x : streams[blockIdx.x];
+}
+
+__global__ void __launch_bounds__(kImageThreads)
+    lay_out_kernel(BatchView batch, const std::uint32_t* streams) {
+  const std::uint32_t index = stream_index(streams);
+  const EncodeDesc& stream = batch.encodes[index];
+  if (search_done(batch, stream)) return;
   std::uint32_t* bits = batch.bit_counts + stream.first_block;
   std::uint32_t* offsets = batch.segment_bytes + stream.first_segment;
   const std::uint32_t total_bits = sum_bits(bits, stream.total_blocks);
@@ -136,7 +147,7 @@ __global__ void __launch_bounds__(kImageThreads) lay_out_kernel(BatchView batch)
   const std::uint32_t raw_bytes = place_segments(stream, bits, total_bits, offsets);
   const bool fits = raw_bytes + 8 <= stream.raw_capacity_bytes;
   if (threadIdx.x == 0) {
-    batch.records[blockIdx.x].bytes = fits ? raw_bytes : 0;
+    batch.records[index].bytes = fits ? raw_bytes : 0;
     if (!fits) atomicOr(&batch.status[stream.image], kTooLarge);
   }
   if (!fits) return;
@@ -153,9 +164,10 @@ __global__ void __launch_bounds__(kImageThreads) lay_out_kernel(BatchView batch)
 
 __global__ void __launch_bounds__(kBlocksPerTile) write_kernel(BatchView batch, const Tile* tiles) {
   __shared__ std::uint32_t codes[1024];
-  load_codes(batch, codes);
   const Tile tile = tiles[blockIdx.x];
   const EncodeDesc& stream = batch.encodes[tile.owner];
+  if (search_done(batch, stream)) return;
+  load_codes(batch, stream, codes);
   if (batch.status[stream.image] != 0) return;
   const std::uint32_t block = tile.part * kBlocksPerTile + threadIdx.x;
   if (block >= stream.total_blocks) return;
@@ -194,20 +206,50 @@ __device__ void write_stuffed(std::uint8_t* out, const std::uint8_t* bytes, std:
   }
 }
 
-__global__ void __launch_bounds__(kImageThreads) stuff_kernel(BatchView batch) {
+__device__ void copy_bytes(std::uint8_t* to, const std::uint8_t* from, std::uint32_t count) {
+  for (std::uint32_t i = threadIdx.x; i < count; i += kImageThreads) to[i] = from[i];
+}
+
+/// Everything before the entropy-coded bytes, with the stream's own tables; returns its length.
+__device__ std::uint32_t write_header(const BatchView& batch, const EncodeDesc& stream,
+                                      std::uint8_t* out) {
+  const std::uint8_t* header = batch.base + stream.header;
+  const std::uint32_t front = stream.header_bytes - stream.tail_bytes;
+  copy_bytes(out, header, front);
+  std::uint32_t position = front;
+  if (stream.optimal != 0) {
+    const auto& own = *reinterpret_cast<const OptimalCodes*>(batch.base + stream.optimal);
+    const std::uint32_t tables = stream.planes[stream.plane_count - 1].code * 2 + 2;
+    for (std::uint32_t i = 0; i < tables; ++i) {
+      copy_bytes(out + position, own.segments[i], own.segment_bytes[i]);
+      position += own.segment_bytes[i];
+    }
+  }
+  copy_bytes(out + position, header + front, stream.tail_bytes);
+  if (stream.search == 0) return position + stream.tail_bytes;
+  __syncthreads();
+  const SizeSearch& search = batch.searches[stream.search - 1];
+  const std::uint8_t* steps = batch.quality_quantisers + search.quality * 128;
+  // Each DQT segment of one 8-bit table has 69 bytes, of which the last 64 are steps.
+  for (std::uint32_t i = threadIdx.x; i < search.dqt_count * 64; i += kImageThreads)
+    out[search.dqt + i / 64 * 69 + 5 + i % 64] = steps[i];
+  return position + stream.tail_bytes;
+}
+
+__global__ void __launch_bounds__(kImageThreads)
+    stuff_kernel(BatchView batch, const std::uint32_t* streams) {
   using Scan = cub::BlockScan<std::uint32_t, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
   __shared__ typename Scan::TempStorage storage;
-  const EncodeDesc& stream = batch.encodes[blockIdx.x];
-  OutputRecord& record = batch.records[blockIdx.x];
+  const std::uint32_t index = stream_index(streams);
+  const EncodeDesc& stream = batch.encodes[index];
+  if (search_done(batch, stream)) return;
+  OutputRecord& record = batch.records[index];
   const std::uint32_t status = batch.status[stream.image];
   const std::uint32_t raw_bytes = status == 0 ? record.bytes : 0;
   const std::uint8_t* raw = batch.base + stream.raw;
   const auto* marks = reinterpret_cast<const std::uint8_t*>(end_marks(batch, stream));
   std::uint8_t* out = batch.base + stream.stuffed;
-  const std::uint8_t* header = batch.base + stream.header;
-  for (std::uint32_t i = threadIdx.x; i < stream.header_bytes; i += kImageThreads)
-    out[i] = header[i];
-  std::uint32_t position = stream.header_bytes;
+  std::uint32_t position = write_header(batch, stream, out);
   std::uint32_t segment = 0;
   bool fits = true;
   for (std::uint32_t tile = 0; tile < raw_bytes; tile += kImageThreads * 8) {
@@ -254,6 +296,9 @@ __global__ void __launch_bounds__(kPackThreads) pack_kernel(BatchView batch) {
   __syncthreads();
   OutputRecord record = batch.records[blockIdx.x];
   record.offset = start;
+  const std::uint32_t search = batch.encodes[blockIdx.x].search;
+  record.quality = search != 0 ? batch.searches[search - 1].quality : 0;
+  record.missed = search != 0 ? batch.searches[search - 1].missed : 0;
   if (start + (record.bytes + 15u) / 16 * 16 > batch.host_capacity_bytes) {
     record.bytes = 0;
     record.status |= kTooLarge;
@@ -267,15 +312,17 @@ __global__ void __launch_bounds__(kPackThreads) pack_kernel(BatchView batch) {
 
 }  // namespace
 
-void launch_entropy_encode(const BatchView& batch, const Tile* tiles, std::uint32_t tile_count,
-                           cudaStream_t stream) {
-  count_kernel<<<tile_count, kBlocksPerTile, 0, stream>>>(batch, tiles);
-  lay_out_kernel<<<batch.encode_count, kImageThreads, 0, stream>>>(batch);
-  write_kernel<<<tile_count, kBlocksPerTile, 0, stream>>>(batch, tiles);
+void launch_entropy_encode(const BatchView& batch, const EncodeWork& work, cudaStream_t stream) {
+  count_kernel<<<work.tile_count, kBlocksPerTile, 0, stream>>>(batch, work.tiles);
+  lay_out_kernel<<<work.stream_count, kImageThreads, 0, stream>>>(batch, work.streams);
+  write_kernel<<<work.tile_count, kBlocksPerTile, 0, stream>>>(batch, work.tiles);
 }
 
-void launch_finish_streams(const BatchView& batch, cudaStream_t stream) {
-  stuff_kernel<<<batch.encode_count, kImageThreads, 0, stream>>>(batch);
+void launch_stuff(const BatchView& batch, const EncodeWork& work, cudaStream_t stream) {
+  stuff_kernel<<<work.stream_count, kImageThreads, 0, stream>>>(batch, work.streams);
+}
+
+void launch_pack(const BatchView& batch, cudaStream_t stream) {
   pack_kernel<<<batch.encode_count, kPackThreads, 0, stream>>>(batch);
 }
 

@@ -3,6 +3,7 @@
 #include <codec/cuda/tuning.h>
 #include <codec/cuda/encode_place.hpp>
 #include <codec/cuda/forward_dct.hpp>
+#include <codec/cuda/size_search.hpp>
 #include <codec/cuda/transforms.hpp>
 #include <codec/cuda/zigzag.hpp>
 
@@ -45,7 +46,7 @@ __global__ void __launch_bounds__(kBlocksPerTile)
   const Tile tile = tiles[blockIdx.x];
   const EncodeDesc& stream = batch.encodes[tile.owner];
   const std::uint32_t block = tile.part * kBlocksPerTile + threadIdx.x;
-  if (block >= stream.total_blocks) return;
+  if (block >= stream.total_blocks || search_done(batch, stream)) return;
   const EncodePlace place = place_output_block(stream, block);
   const EncodePlane& plane = stream.planes[place.plane];
   float a[64];

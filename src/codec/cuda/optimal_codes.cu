@@ -117,11 +117,11 @@ __global__ void __launch_bounds__(kLane) make_codes_kernel(BatchView batch, cons
 
 }  // namespace
 
-void launch_optimal_codes(const BatchView& batch, const Tile* tiles, std::uint32_t tile_count,
-                          const Tile* tables, std::uint32_t table_count, cudaStream_t stream) {
-  if (tile_count == 0) return;
-  count_symbols_kernel<<<tile_count, kBlocksPerTile, 0, stream>>>(batch, tiles);
-  make_codes_kernel<<<table_count, kLane, 0, stream>>>(batch, tables);
+void launch_optimal_codes(const BatchView& batch, const EncodeWork& work, cudaStream_t stream) {
+  if (work.optimal_tile_count == 0) return;
+  count_symbols_kernel<<<work.optimal_tile_count, kBlocksPerTile, 0, stream>>>(batch,
+                                                                               work.optimal_tiles);
+  make_codes_kernel<<<work.table_count, kLane, 0, stream>>>(batch, work.tables);
 }
 
 }  // namespace framewire::codec::cuda

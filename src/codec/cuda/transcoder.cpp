@@ -6,8 +6,10 @@
 #include <codec/cuda/finish.hpp>
 #include <codec/cuda/forward_dct.hpp>
 #include <codec/cuda/inverse_dct.hpp>
+#include <codec/cuda/optimal_codes.hpp>
 #include <codec/cuda/resample.hpp>
 #include <codec/cuda/resample_long.hpp>
+#include <codec/cuda/size_search.hpp>
 #include <codec/cuda/synchronise.hpp>
 #include <codec/cuda/transcoder.hpp>
 #include <codec/cuda/unstuff.hpp>
@@ -32,6 +34,17 @@ T* at(std::uint8_t* base, std::uint64_t offset) {
 
 std::uint32_t size_of(const std::vector<Tile>& tiles) {
   return static_cast<std::uint32_t>(tiles.size());
+}
+
+EncodeWork encode_work(const BatchView& view, const EncodeTiles& tiles) {
+  EncodeWork work;
+  work.tiles = at<const Tile>(view.base, tiles.blocks_at);
+  work.tile_count = size_of(tiles.blocks);
+  work.optimal_tiles = at<const Tile>(view.base, tiles.own_blocks_at);
+  work.optimal_tile_count = size_of(tiles.own_blocks);
+  work.tables = at<const Tile>(view.base, tiles.tables_at);
+  work.table_count = size_of(tiles.tables);
+  return work;
 }
 
 }  // namespace
@@ -166,7 +179,6 @@ void Transcoder::launch_picture(const BatchView& view) {
 }
 
 void Transcoder::launch_output(const BatchView& view) {
-  const BatchOffsets& o = plan_.offsets();
   cudaStream_t stream = stream_.get();
   launch_picture(view);
   mark(8);
@@ -174,13 +186,33 @@ void Transcoder::launch_output(const BatchView& view) {
     for (std::size_t event = 9; event <= kStageCount; ++event) mark(event);
     return;
   }
-  auto* tiles = at<const Tile>(view.base, o.encode_tiles);
-  launch_forward_dct(view, tiles, size_of(plan_.encode_tiles), stream);
+  EncodeWork work = encode_work(view, plan_.encode_lists.all);
+  work.stream_count = view.encode_count;
+  launch_forward_dct(view, work.tiles, work.tile_count, stream);
   mark(9);
-  launch_entropy_encode(view, tiles, size_of(plan_.encode_tiles), stream);
+  launch_optimal_codes(view, work, stream);
+  launch_entropy_encode(view, work, stream);
   mark(10);
-  launch_finish_streams(view, stream);
+  launch_stuff(view, work, stream);
+  launch_searches(view);
+  launch_pack(view, stream);
   mark(11);
+}
+
+void Transcoder::launch_searches(const BatchView& view) {
+  const EncodeLists& lists = plan_.encode_lists;
+  if (lists.searches.empty()) return;
+  cudaStream_t stream = stream_.get();
+  EncodeWork work = encode_work(view, lists.again);
+  work.streams = at<const std::uint32_t>(view.base, lists.streams_at);
+  work.stream_count = static_cast<std::uint32_t>(lists.streams.size());
+  for (int round = 0; round < kSearchRounds; ++round) {
+    launch_size_search(view, work.stream_count, stream);
+    launch_forward_dct(view, work.tiles, work.tile_count, stream);
+    launch_optimal_codes(view, work, stream);
+    launch_entropy_encode(view, work, stream);
+    launch_stuff(view, work, stream);
+  }
 }
 
 Result<void> Transcoder::wait() {
@@ -207,6 +239,8 @@ ImageResult Transcoder::result(std::size_t image) const {
   if (sink.kind != Sink::Kind::kEncoded) return result;
   const OutputRecord& record = at<const OutputRecord>(output_.data(), 0)[sink.index];
   result.status |= record.status;
+  result.quality = static_cast<int>(record.quality);
+  result.missed_max_bytes = record.missed != 0;
   if (result.status == 0)
     result.bytes = {output_.data() + records_bytes_ + record.offset, record.bytes};
   return result;

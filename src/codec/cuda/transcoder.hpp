@@ -35,6 +35,8 @@ inline constexpr std::size_t kStageCount = static_cast<std::size_t>(Stage::kCoun
 struct ImageResult {
   std::uint32_t status = 0;             ///< StatusBit; 0: done. Otherwise the CPU must take it.
   std::span<const std::uint8_t> bytes;  ///< host, the finished stream; empty without Item::encode
+  int quality = 0;                      ///< that max_bytes led to; 0: no bound, the planned one
+  bool missed_max_bytes = false;        ///< quality 1 was written and is too large
 };
 
 /// One batch in flight at a time, on a stream of its own; several objects overlap copies and
@@ -89,6 +91,7 @@ class Transcoder {
   void launch_inverse(const BatchView& view);
   void launch_picture(const BatchView& view);
   void launch_output(const BatchView& view);
+  void launch_searches(const BatchView& view);
   void mark(std::size_t event);
 
   gpu::Stream stream_;
