@@ -56,7 +56,7 @@ class Batch {
     auto file = jpeg::parse(bytes, settings.resize.limits, settings.depth);
     if (!file) return fail(file.error());
     if (auto ok = jpeg::check_supported(*file); !ok) return ok;
-    Entry entry{std::make_unique<jpeg::JpegFile>(std::move(*file)), nullptr};
+    Entry entry{std::make_unique<jpeg::JpegFile>(std::move(*file)), nullptr, nullptr};
     Item item;
     item.file = entry.file.get();
     item.scales.fill(settings.scale);
@@ -67,6 +67,13 @@ class Batch {
       if (!plan) return fail(plan.error());
       entry.plan = std::make_unique<plan::Plan>(std::move(*plan));
       item.plan = entry.plan.get();
+      if (entry.plan->color_path == plan::ColorPath::kConvert) {
+        auto converter =
+            color::Converter::make(*entry.file, entry.plan->encode.model, entry.plan->convert_icc);
+        if (!converter) return fail(converter.error());
+        entry.converter = std::make_unique<color::Converter>(std::move(*converter));
+        item.converter = entry.converter.get();
+      }
       item.header = header_of(entry.plan->encode);
     }
     if (auto ok = codec::cuda::check_item(item); !ok) return ok;
@@ -81,6 +88,7 @@ class Batch {
   struct Entry {
     std::unique_ptr<jpeg::JpegFile> file;
     std::unique_ptr<plan::Plan> plan;
+    std::unique_ptr<color::Converter> converter;
   };
   struct Header {
     plan::EncodePlan encode;
@@ -127,10 +135,7 @@ double compare_with_cpu(const Item& item, std::span<const std::uint8_t> ours, st
   Bytes theirs{0xFF, 0xD8};
   codec::Outcome outcome;
   codec::Context context;
-  const auto converter =
-      color::Converter::make(*item.file, item.plan->encode.model, item.plan->convert_icc);
-  if (item.plan->color_path == plan::ColorPath::kConvert && converter)
-    context.converter = &*converter;
+  context.converter = item.converter;
   if (auto ok = cpu->transcode(*item.file, *item.plan, context, theirs, outcome); !ok) {
     error = ok.error().to_string();
     return 0;

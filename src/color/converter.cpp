@@ -3,6 +3,7 @@
 #include <color/converter.hpp>
 #include <color/pixel_rows.hpp>
 #include <color/profile.hpp>
+#include <mutex>
 #include <vector>
 
 namespace framewire::color {
@@ -43,7 +44,10 @@ struct Converter::State {
   OutputModel output = OutputModel::kYcbcr;
   bool stored_inverted = false;  ///< Adobe's convention: 0 is full ink
   Transform transform;           ///< device to sRGB; null without a profile
-  int device_components = 3;     ///< gray 1, RGB 3, CMYK 4 (255 = full ink)
+  std::vector<Byte> icc;         ///< what `table` is made of
+  std::once_flag table_once;
+  PixelTable table;
+  int device_components = 3;  ///< gray 1, RGB 3, CMYK 4 (255 = full ink)
 
   void load(std::span<const Byte* const> in, std::int32_t at, std::int32_t count,
             Byte* pixels) const;
@@ -66,6 +70,7 @@ Result<Converter> Converter::make(const jpeg::JpegFile& file, OutputModel model,
   state->stored_inverted = file.adobe_transform.has_value();
   state->device_components = component_count(file.color_model);
   if (use_icc) {
+    state->icc = file.icc;
     const Profile profile = open_profile(file.icc);
     const bool gray = state->device_components == 1;
     const Profile srgb = gray ? make_srgb_gray() : make_srgb();
@@ -79,6 +84,15 @@ Result<Converter> Converter::make(const jpeg::JpegFile& file, OutputModel model,
                   "the ICC profile cannot be turned into a transform to sRGB");
   }
   return Converter(std::move(state));
+}
+
+const PixelTable* Converter::table() const {
+  State& state = *state_;
+  std::call_once(state.table_once, [&state] {
+    if (!state.transform) return;
+    if (auto made = make_pixel_table(state.icc, state.input)) state.table = std::move(*made);
+  });
+  return state.table.bytes.empty() ? nullptr : &state.table;
 }
 
 int Converter::input_components() const noexcept { return component_count(state_->input); }

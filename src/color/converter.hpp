@@ -1,6 +1,7 @@
 // Per-pixel colour: from a file's own components to what the encoder writes.
 #pragma once
 
+#include <color/pixel_table.hpp>
 #include <cstdint>
 #include <framewire/options.hpp>
 #include <framewire/status.hpp>
@@ -43,6 +44,12 @@ class Converter {
   ///             or CMYK (Adobe inverted); may not alias `in`
   void convert_row(std::span<const std::uint8_t* const> in, std::span<std::uint8_t* const> out,
                    std::int32_t width_px) const;
+
+  /// The profile as a table, for those who convert without this object. Made at the first call,
+  /// by whichever thread comes first; others wait for it. Lives as long as the converter.
+  /// @return null without a profile, or where LittleCMS makes no transform to sample
+  /// @cost of the first call as make_pixel_table()
+  [[nodiscard]] const PixelTable* table() const;
 
  private:
   struct State;

@@ -104,19 +104,18 @@ std::vector<std::uint16_t> sample_lattice(void* transform, int axes, int nodes) 
 
 }  // namespace
 
-Result<PixelTable> make_pixel_table(const jpeg::JpegFile& file) {
-  const Profile profile = open_profile(file.icc);
+Result<PixelTable> make_pixel_table(std::span<const std::uint8_t> icc, jpeg::ColorModel model) {
+  const Profile profile = open_profile(icc);
   PixelTable table;
   Transform transform;
-  if (file.color_model == jpeg::ColorModel::kGray) {
+  if (model == jpeg::ColorModel::kGray) {
     transform = to_srgb(profile, TYPE_GRAY_8, make_srgb_gray(), TYPE_GRAY_8);
     std::vector<std::uint8_t> in(256), out(256);
     for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<std::uint8_t>(i);
     if (transform) cmsDoTransform(transform.get(), in.data(), out.data(), 256);
     table.kind = TableKind::kCurve;
     store(out, table);
-  } else if (file.color_model == jpeg::ColorModel::kCmyk ||
-             file.color_model == jpeg::ColorModel::kYcck) {
+  } else if (model == jpeg::ColorModel::kCmyk || model == jpeg::ColorModel::kYcck) {
     transform = to_srgb(profile, TYPE_CMYK_16, make_srgb(), TYPE_RGB_16);
     table.kind = TableKind::kLattice4;
     if (transform) store(sample_lattice(transform.get(), 4, kCmykNodes), table);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <framewire/status.hpp>
 #include <jpeg/types.hpp>
+#include <span>
 #include <vector>
 
 namespace framewire::color {
@@ -15,11 +16,13 @@ struct PixelTable {
 };
 
 /// Samples the transform that Converter runs: perceptual intent, black point compensation.
-/// @param file  with a profile that classify_profile() finds convertible
+/// @param icc    a profile that classify_profile() finds convertible
+/// @param model  of the file
 /// @return invalid_input where LittleCMS makes no transform of it
 /// @accuracy against Converter: gray equal, curves and matrix within 1, tables within 2 a channel;
 ///           tests/unit/color_pixel_table
 /// @cost some 100 µs for curves and matrix, tens of ms for tables, which take up to 0.7 MB
-[[nodiscard]] Result<PixelTable> make_pixel_table(const jpeg::JpegFile& file);
+[[nodiscard]] Result<PixelTable> make_pixel_table(std::span<const std::uint8_t> icc,
+                                                  jpeg::ColorModel model);
 
 }  // namespace framewire::color

@@ -36,6 +36,7 @@ class Job {
     codec::cuda::append_output_header(plan_.encode, header_);
     item.file = &file_;
     item.plan = &plan_;
+    item.converter = converter_ ? &*converter_ : nullptr;
     item.header = header_;
   }
   Job(const Job&) = delete;

@@ -27,9 +27,8 @@ Difference compare(const jpeg::JpegFile& file, OutputModel model, bool use_icc) 
   EXPECT_TRUE(converter);
   PixelTable table;
   if (use_icc) {
-    auto made = make_pixel_table(file);
-    EXPECT_TRUE(made);
-    table = std::move(*made);
+    EXPECT_NE(converter->table(), nullptr);
+    table = *converter->table();
   }
   PixelConversion how;
   how.input = static_cast<PixelModel>(file.color_model);
@@ -91,7 +90,7 @@ TEST(ColorPixelTable, CurvesAndMatrixAreWithinOne) {
   const Space wide{{{0.7347, 0.2653, 1}, {0.1596, 0.8404, 1}, {0.0366, 0.0001, 1}}, 1.8};
   for (const Space& space : {kDisplayP3, kAdobeRgb, wide, Space{kSrgbPrimaries, 2.2}}) {
     const auto file = file_of(ColorModel::kRgb, rgb_profile(space));
-    const auto table = make_pixel_table(file);
+    const auto table = make_pixel_table(file.icc, file.color_model);
     ASSERT_TRUE(table);
     EXPECT_EQ(table->kind, TableKind::kAdditive);
     const auto d = compare(file, OutputModel::kYcbcr, true);
@@ -105,7 +104,7 @@ TEST(ColorPixelTable, CurvesAndMatrixAreWithinOne) {
 
 TEST(ColorPixelTable, RgbTablesAreWithinTwo) {
   const auto file = file_of(ColorModel::kYcbcr, wavy_rgb_profile());
-  const auto table = make_pixel_table(file);
+  const auto table = make_pixel_table(file.icc, file.color_model);
   ASSERT_TRUE(table);
   EXPECT_EQ(table->kind, TableKind::kLattice3);
   const auto d = compare(file, OutputModel::kYcbcr, true);
@@ -123,8 +122,10 @@ TEST(ColorPixelTable, CmykTablesAreWithinOne) {
 }
 
 TEST(ColorPixelTable, DamagedProfilesMakeNone) {
-  EXPECT_FALSE(make_pixel_table(file_of(ColorModel::kRgb, {1, 2, 3})));
-  EXPECT_FALSE(make_pixel_table(file_of(ColorModel::kGray, rgb_profile(kDisplayP3))));
+  EXPECT_FALSE(make_pixel_table(Bytes{1, 2, 3}, ColorModel::kRgb));
+  EXPECT_FALSE(make_pixel_table(rgb_profile(kDisplayP3), ColorModel::kGray));
+  const auto plain = Converter::make(file_of(ColorModel::kRgb), OutputModel::kYcbcr, false);
+  EXPECT_EQ(plain->table(), nullptr);
 }
 
 }  // namespace

@@ -22,6 +22,10 @@
 #include <unordered_map>
 #include <vector>
 
+namespace framewire::color {
+class Converter;
+}
+
 namespace framewire::codec::cuda {
 
 /// One image of a batch. Host pointers are borrowed until the batch has been enqueued.
@@ -37,6 +41,8 @@ struct Item {
   std::span<const std::uint8_t> header;
   /// Of the whole file, decoded by somebody else; those that the plan needs are uploaded.
   const Coefficients* coefficients = nullptr;
+  /// Of plans that convert a profile; others need none. Its table is borrowed.
+  const color::Converter* converter = nullptr;
   /// One a component, as large as the plan's input. Read on the transcoder's stream.
   std::span<const DevicePlane> planes;
   bool encode = true;
@@ -123,7 +129,6 @@ class BatchPlan {
   std::uint32_t most_pairs = 1;
   std::uint32_t most_rows = 1;
   bool any_restarts = false;
-  std::vector<std::uint32_t> refused;    ///< images that went wrong while they were planned
   std::vector<CanonicalCode> canonical;  ///< [pairs × 2]
   std::uint64_t output_bytes = 0;        ///< bound on all packed output streams
 
@@ -178,8 +183,7 @@ class BatchPlan {
   std::vector<CoefficientUpload> uploads_;
   std::vector<bool> external_;  ///< [resamples] whether the source lies outside the batch's memory
   std::map<const std::uint8_t*, std::uint64_t> staged_;  ///< by stage_once()
-  PixelTables tables_;
-  std::map<double, std::vector<float>> gaussians_;  ///< by sigma
+  std::map<double, std::vector<float>> gaussians_;       ///< by sigma
   std::uint64_t data_bytes_ = 0;
   std::uint64_t coefficient_bytes_ = 0;
   std::uint64_t edge_bytes_ = 0;

@@ -157,12 +157,11 @@ void BatchPlan::clear() {
   output_bytes = 0;
   const auto empty = [](auto&... lists) { (lists.clear(), ...); };
   empty(scans, planes, first_plane, origins, sinks, resamples, encodes, kept, entropy_tiles,
-        sync_tiles, edge_tiles, resample_tiles, long_across_tiles, long_down_tiles, refused,
-        canonical, filters_, packed_, pair_index_, reciprocals_, quantiser_index_, copies_,
-        uploads_, external_, staged_);
+        sync_tiles, edge_tiles, resample_tiles, long_across_tiles, long_down_tiles, canonical,
+        filters_, packed_, pair_index_, reciprocals_, quantiser_index_, copies_, uploads_,
+        external_, staged_);
   finish_stages.clear();
   encode_lists.clear();
-  tables_.trim();
   if (gaussians_.size() > 64) gaussians_.clear();
   for (auto& list : write_tiles) list.clear();
   for (auto& list : plane_tiles) list.clear();

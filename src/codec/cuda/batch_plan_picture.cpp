@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <base/checked.hpp>
 #include <codec/cuda/batch_plan.hpp>
+#include <color/converter.hpp>
 #include <transform/orient.hpp>
 #include <transform/sharpen.hpp>
 
@@ -106,13 +107,9 @@ void BatchPlan::add_resample_tiles(ResampleDesc& desc, const DownFilter& down) {
 void BatchPlan::add_convert(const Item& item, std::array<SampleView, 4>& planes_now) {
   ConvertDesc desc = FinishPlan::make_convert(*item.file, *item.plan);
   if (item.plan->convert_icc) {
-    const color::PixelTable* table = tables_.get(*item.file);
-    if (table != nullptr) {
-      desc.how.table_kind = table->kind;
-      desc.how.table = stage_once(table->bytes);
-    } else {
-      refused.push_back(images);
-    }
+    const color::PixelTable* table = item.converter->table();
+    desc.how.table_kind = table->kind;
+    desc.how.table = stage_once(table->bytes);
   }
   std::copy(planes_now.begin(), planes_now.end(), desc.in);
   const SampleView full = planes_now[0];

@@ -2,6 +2,7 @@
 #include <codec/cuda/tuning.h>
 #include <fmt/format.h>
 #include <codec/cuda/batch_plan.hpp>
+#include <color/converter.hpp>
 
 namespace framewire::codec::cuda {
 namespace {
@@ -34,6 +35,16 @@ Result<void> check_scans(const jpeg::JpegFile& file) {
   return {};
 }
 
+Result<void> check_conversion(const Item& item) {
+  if (item.plan->color_path == plan::ColorPath::kPlanar) return {};
+  if (item.file == nullptr) return unsupported("colour conversion of planes without their file");
+  if (!item.plan->convert_icc) return {};
+  if (item.converter == nullptr)
+    return fail(StatusCode::kInternal, "the plan converts a profile, but no converter was given");
+  if (item.converter->table() == nullptr) return unsupported("profiles that make no table");
+  return {};
+}
+
 Result<void> check_plan(const plan::Plan& plan) {
   const plan::EncodePlan& encode = plan.encode;
   if (encode.progressive) return unsupported("progressive output");
@@ -57,8 +68,6 @@ Result<void> check_coefficients(const Item& item) {
 
 Result<void> check_planes(const Item& item) {
   if (item.plan == nullptr) return unsupported("planes without a plan");
-  if (item.file == nullptr && item.plan->color_path != plan::ColorPath::kPlanar)
-    return unsupported("colour conversion of planes without their file");
   for (int i = 0; i < item.plan->plane_count; ++i) {
     const plan::PlanePlan& wanted = item.plan->planes[static_cast<std::size_t>(i)];
     const auto c = static_cast<std::size_t>(wanted.component);
@@ -99,6 +108,7 @@ Result<void> check_source(const Item& item) {
 Result<void> check_item(const Item& item) {
   if (auto ok = check_source(item); !ok) return ok;
   if (item.plan == nullptr) return {};
+  if (auto ok = check_conversion(item); !ok) return ok;
   return check_plan(*item.plan);
 }
 

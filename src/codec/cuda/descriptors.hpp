@@ -17,7 +17,6 @@ enum StatusBit : std::uint32_t {
   kBadCode = 2,            ///< bits that are no code, or a run beyond the block
   kTruncated = 4,          ///< fewer blocks than the frame has
   kExtraneous = 8,         ///< bytes left over, or restart markers out of place
-  kNoColor = 32,           ///< LittleCMS makes no table of the profile
   kTooLarge = 16,          ///< the output outgrew its share of the buffer
 };
 

@@ -29,6 +29,24 @@ FW_HD inline EncodePlace place_output_block(const EncodeDesc& stream, std::uint3
   return place;
 }
 
+/// Whether a block lies behind the picture and only fills up its MCU.
+FW_HD inline bool only_fills(const EncodePlane& plane, const EncodePlace& place) {
+  return place.x * 8 >= plane.width_px || place.y * 8 >= plane.height_px;
+}
+
+/// The block whose DC level a block carries: itself, or for one that only fills up its MCU the last
+/// before it that does not, so that it costs two codes (as libjpeg writes them).
+FW_HD inline EncodePlace dc_source(const EncodePlane& plane, EncodePlace place) {
+  while (place.position != 0 && only_fills(plane, place)) {
+    const std::uint32_t row = place.position / plane.h;
+    const bool first = place.position == row * plane.h;
+    place.x = first ? place.x + plane.h - 1 : place.x - 1;
+    if (first) --place.y;
+    --place.position;
+  }
+  return place;
+}
+
 /// The block of the same component before this one, whose DC level it is coded against; all ones at
 /// the start of a segment.
 FW_HD inline std::uint32_t previous_block(const EncodeDesc& stream, const EncodePlace& place,

@@ -10,7 +10,6 @@
 namespace framewire::codec::cuda {
 namespace {
 
-constexpr std::size_t kMostTables = 32;
 constexpr auto kTile = static_cast<std::uint32_t>(kFinishTile);
 
 void add_tiles(std::vector<Tile>& tiles, std::size_t count, std::uint32_t columns,
@@ -31,22 +30,6 @@ std::int32_t grid_shift(bool flipped, std::int32_t size, std::int32_t step) {
 }
 
 }  // namespace
-
-const color::PixelTable* PixelTables::get(const jpeg::JpegFile& file) {
-  std::string key(file.icc.begin(), file.icc.end());
-  key.push_back(static_cast<char>(file.color_model));
-  auto found = tables_.find(key);
-  if (found == tables_.end()) {
-    auto table = color::make_pixel_table(file);
-    found =
-        tables_.try_emplace(std::move(key), table ? std::move(*table) : color::PixelTable{}).first;
-  }
-  return found->second.bytes.empty() ? nullptr : &found->second;
-}
-
-void PixelTables::trim() {
-  if (tables_.size() > kMostTables) tables_.clear();
-}
 
 void FinishPlan::clear() {
   converts.clear(), sharpens.clear(), places.clear();

@@ -1,29 +1,14 @@
 // The part of a batch between resampling and encoding: conversion, sharpening, turning, padding.
 #pragma once
 
+#include <array>
 #include <codec/cuda/descriptors.hpp>
-#include <color/pixel_table.hpp>
 #include <gpu/layout.hpp>
-#include <map>
+#include <jpeg/types.hpp>
 #include <plan/plan.hpp>
-#include <span>
-#include <string>
 #include <vector>
 
 namespace framewire::codec::cuda {
-
-/// Profiles' tables, kept from batch to batch.
-class PixelTables {
- public:
-  /// The table of a file's profile; null where there is none.
-  [[nodiscard]] const color::PixelTable* get(const jpeg::JpegFile& file);
-  /// Forgets all where too many have been met. Tables handed out before become invalid.
-  void trim();
-
- private:
-  /// Keyed by the profile's bytes and the file's colour model.
-  std::map<std::string, color::PixelTable, std::less<>> tables_;
-};
 
 /// Descriptors and tiles of these stages.
 struct FinishPlan {

@@ -47,8 +47,10 @@ __global__ void __launch_bounds__(kBlocksPerTile)
   const EncodeDesc& stream = batch.encodes[tile.owner];
   const std::uint32_t block = tile.part * kBlocksPerTile + threadIdx.x;
   if (block >= stream.total_blocks || search_done(batch, stream)) return;
-  const EncodePlace place = place_output_block(stream, block);
-  const EncodePlane& plane = stream.planes[place.plane];
+  const EncodePlace own = place_output_block(stream, block);
+  const EncodePlane& plane = stream.planes[own.plane];
+  const EncodePlace place = dc_source(plane, own);
+  const std::uint64_t kept = place.position == own.position ? ~0ull : 1;
   float a[64];
   load_samples(batch, plane, place.x * 8, place.y * 8, a);
 #pragma unroll
@@ -69,7 +71,8 @@ __global__ void __launch_bounds__(kBlocksPerTile)
     for (std::uint32_t i = 0; i < 8; ++i) {
       constexpr NaturalOrder kOrder{};
       const std::uint32_t position = kOrder.at[group * 8 + i];
-      const std::int32_t level = quantise(a[position], __ldg(reciprocals + position));
+      std::int32_t level = quantise(a[position], __ldg(reciprocals + position));
+      if ((kept >> (group * 8 + i) & 1) == 0) level = 0;
       words[i / 2] |= (static_cast<std::uint32_t>(level) & 0xFFFF) << (i % 2 * 16);
       if (level != 0) mask |= 1ull << (group * 8 + i);
     }

@@ -233,8 +233,6 @@ Result<void> Transcoder::make_wait(cudaStream_t stream) {
 ImageResult Transcoder::result(std::size_t image) const {
   ImageResult result;
   result.status = at<const std::uint32_t>(host_status_.data(), 0)[image];
-  for (const std::uint32_t refused : plan_.refused)
-    if (refused == image) result.status |= kNoColor;
   const Sink sink = plan_.sinks[image];
   if (sink.kind != Sink::Kind::kEncoded) return result;
   const OutputRecord& record = at<const OutputRecord>(output_.data(), 0)[sink.index];
