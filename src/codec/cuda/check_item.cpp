@@ -39,8 +39,7 @@ Result<void> check_conversion(const Item& item) {
   if (item.plan->color_path == plan::ColorPath::kPlanar) return {};
   if (item.file == nullptr) return unsupported("colour conversion of planes without their file");
   if (!item.plan->convert_icc) return {};
-  if (item.converter == nullptr)
-    return fail(StatusCode::kInternal, "the plan converts a profile, but no converter was given");
+  if (item.converter == nullptr) return unsupported("profiles without their converter");
   if (item.converter->table() == nullptr) return unsupported("profiles that make no table");
   return {};
 }
