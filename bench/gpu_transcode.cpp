@@ -2,6 +2,7 @@
 //
 //   gpu_transcode check FILE…            coefficients bit for bit, streams decoded by libjpeg-turbo
 //   gpu_transcode stages BATCH FILE…     one batch at a time on one stream, µs an image by stage
+//   gpu_transcode latency REPEATS FILE…  one image at a time, µs from host bytes to host bytes
 //   gpu_transcode rate BATCH THREADS SECONDS FILE…   images/s, host bytes to host bytes; parsing,
 //                                        planning, gathering and both copies are inside the timing
 // Options before the mode: --size WxH, --decode (planes in device memory, no output; with
@@ -344,6 +345,29 @@ int rate(std::size_t count, int threads, double seconds, const std::vector<Bytes
   return 0;
 }
 
+/// One image at a time, host bytes to host bytes.
+int latency(int repeats, const std::vector<Bytes>& files, const Settings& settings) {
+  Transcoder transcoder = make_transcoder(false);
+  std::vector<double> times;
+  Batch batch;
+  for (int i = 0; i < repeats + 20; ++i) {
+    const auto start = base::Clock::now();
+    batch.clear();
+    require(batch.add(files[static_cast<std::size_t>(i) % files.size()], settings));
+    require(transcoder.enqueue(batch.items()));
+    require(transcoder.wait());
+    if (transcoder.result(0).status != 0) return 4;
+    if (i >= 20) times.push_back(base::elapsed_us(start));
+  }
+  std::sort(times.begin(), times.end());
+  const auto share = [&](double p) {
+    return times[static_cast<std::size_t>(p * static_cast<double>(times.size() - 1))];
+  };
+  fmt::print("latency of one image: median {:.0f} us, 1 % under {:.0f}, 99 % under {:.0f}\n",
+             share(0.5), share(0.01), share(0.99));
+  return 0;
+}
+
 int run(std::vector<std::string> args) {
   Settings settings;
   settings.resize.quality = 90;
@@ -369,9 +393,13 @@ int run(std::vector<std::string> args) {
     args.erase(args.begin());
   }
   const std::string mode = args.empty() ? "" : args[0];
-  const std::size_t fixed = mode == "check" ? 1 : mode == "stages" ? 2 : mode == "rate" ? 4 : 99;
+  const std::size_t fixed = mode == "check"                         ? 1
+                            : mode == "stages" || mode == "latency" ? 2
+                            : mode == "rate"                        ? 4
+                                                                    : 99;
   if (args.size() <= fixed) {
-    fmt::print(stderr, "gpu_transcode [--decode] [--OPTION VALUE]… check|stages|rate … FILE…\n");
+    fmt::print(stderr,
+               "gpu_transcode [--decode] [--OPTION VALUE]… check|stages|latency|rate … FILE…\n");
     return 2;
   }
   const std::vector<std::string> names(args.begin() + static_cast<std::ptrdiff_t>(fixed),
@@ -381,6 +409,7 @@ int run(std::vector<std::string> args) {
   for (const std::string& name : names) files.push_back(read_file(name));
   const std::size_t count = std::stoul(args[1]);
   if (mode == "stages") return stages(count, files, settings);
+  if (mode == "latency") return latency(static_cast<int>(count), files, settings);
   return rate(count, std::stoi(args[2]), std::stod(args[3]), files, settings);
 }
 

@@ -43,8 +43,8 @@ class OwnedItem {
     item.header = header_;
   }
   /// Decode only, every component at scale / 8.
-  OwnedItem(Bytes bytes, int scale)
-      : bytes_(std::move(bytes)), file_(value_of(jpeg::parse(bytes_, Limits{}))) {
+  OwnedItem(Bytes bytes, int scale, jpeg::ParseDepth depth = jpeg::ParseDepth::kWhole)
+      : bytes_(std::move(bytes)), file_(value_of(jpeg::parse(bytes_, Limits{}, depth))) {
     item.file = &file_;
     item.scales.fill(scale);
   }

@@ -115,6 +115,8 @@ void BatchPlan::add_scan(const Item& item, const jpeg::Scan& scan,
   const std::uint64_t bytes = std::uint64_t{desc.total_blocks} * desc.corner * desc.corner * 2;
   coefficient_bytes_ += (bytes + 255) / 256 * 256;
   desc.data_bytes = static_cast<std::uint32_t>(scan.entropy_bytes);
+  const std::size_t data_end = scan.entropy_offset + scan.entropy_bytes;
+  desc.marker_follows = data_end + 2 <= file.end_offset && file.bytes[data_end] == 0xFF ? 1 : 0;
   desc.data = stage(file.bytes.subspan(scan.entropy_offset, scan.entropy_bytes), 16);
   desc.mcu_columns = planes_of[scan.component[0]].mcu_columns;
   desc.mcu_rows = mcus / desc.mcu_columns;

@@ -82,6 +82,17 @@ Result<void> check_planes(const Item& item) {
   return {};
 }
 
+/// Headers of which libjpeg makes sense after a warning; those are for it to give.
+Result<void> check_headers(const jpeg::JpegFile& file) {
+  if (file.jfif && file.jfif->version_major != 1)
+    return unsupported(fmt::format("JFIF version {}", file.jfif->version_major));
+  const int transform = file.adobe_transform.value_or(0);
+  const int known = file.frame.component_count == 4 ? 2 : 1;
+  if (transform != 0 && transform != known && !file.jfif)
+    return unsupported(fmt::format("Adobe transform {}", transform));
+  return {};
+}
+
 /// What our own entropy decoder takes.
 Result<void> check_file(const jpeg::JpegFile& file) {
   const jpeg::FrameHeader& frame = file.frame;
@@ -89,6 +100,7 @@ Result<void> check_file(const jpeg::JpegFile& file) {
       frame.process == jpeg::Process::kBaseline || frame.process == jpeg::Process::kExtended;
   if (!sequential) return unsupported("progressive files without their coefficients");
   if (frame.arithmetic) return unsupported("arithmetic coding without the coefficients");
+  if (auto ok = check_headers(file); !ok) return ok;
   return check_scans(file);
 }
 

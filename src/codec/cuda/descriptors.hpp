@@ -7,18 +7,10 @@
 #include <codec/cuda/finish_desc.hpp>
 #include <codec/cuda/optimal_codes_desc.hpp>
 #include <codec/cuda/size_search_state.hpp>
+#include <codec/cuda/status_bits.hpp>
 #include <cstdint>
 
 namespace framewire::codec::cuda {
-
-/// Why an image has no output; bits of BatchView::status.
-enum StatusBit : std::uint32_t {
-  kNeverSynchronised = 1,  ///< states still disagreed after all rounds
-  kBadCode = 2,            ///< bits that are no code, or a run beyond the block
-  kTruncated = 4,          ///< fewer blocks than the frame has
-  kExtraneous = 8,         ///< bytes left over, or restart markers out of place
-  kTooLarge = 16,          ///< the output outgrew its share of the buffer
-};
 
 /// Which part of an image or plane one thread block works on.
 struct Tile {
@@ -31,6 +23,7 @@ struct ScanDesc {
   std::uint64_t data = 0;  ///< entropy-coded bytes, 16-byte aligned, 16 readable bytes behind them
   std::uint32_t data_bytes = 0;  ///< up to the end of the file; the scan may end before
   std::uint32_t image = 0;
+  std::uint32_t marker_follows = 0;     ///< whether one is known to lie behind data_bytes
   std::uint32_t first_subsequence = 0;  ///< a multiple of the thread block
   std::uint32_t subsequence_slots = 0;  ///< reserved; those behind the scan's end stay empty
   std::uint32_t slots = 0;              ///< table slot of each block of an MCU, 2 bits a block

@@ -225,6 +225,16 @@ struct AddWithinSegment {
   }
 };
 
+/// What is wrong with the place where a scan's data ends. Where no marker follows, libjpeg asks for
+/// more bytes than the last block has, and warns.
+__device__ std::uint32_t judge_scan_end(const BatchView& batch, const ScanDesc& scan,
+                                        std::uint32_t end, bool short_of_blocks) {
+  const bool marker = end < scan.data_bytes && end + 1 < scan.data_bytes;
+  if (!marker) return scan.marker_follows != 0 ? 0 : kTruncated;
+  const bool fill = (batch.base + scan.data)[end + 1] == 0xFF;
+  return fill && short_of_blocks ? kFillBytes : 0;
+}
+
 __global__ void __launch_bounds__(kImageThreads) offsets_kernel(BatchView batch) {
   using Scan = cub::BlockScan<SegmentSum, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
   __shared__ typename Scan::TempStorage storage;
@@ -256,6 +266,8 @@ __global__ void __launch_bounds__(kImageThreads) offsets_kernel(BatchView batch)
     __syncthreads();
   }
   if (before.restarted == 0) faults |= kTruncated;  // no data at all
+  const bool is_short = __syncthreads_or(static_cast<int>(faults & kTruncated)) != 0;
+  if (threadIdx.x == 0) faults |= judge_scan_end(batch, scan, batch.scan_end[blockIdx.x], is_short);
   if (faults != 0) atomicOr(&batch.status[scan.image], faults);
 }
 
