@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <codec/cuda/block_coder.hpp>
+#include <codec/cuda/entropy_layout.hpp>
 #include <codec/cuda/span_decoder.hpp>
 #include <codec/cuda/unstuffer.hpp>
 #include <jpeg/huffman.hpp>
@@ -113,14 +114,17 @@ std::vector<std::uint8_t> encode(const std::vector<Block>& blocks) {
   return sink.bytes;
 }
 
+constexpr std::uint32_t kSize = kMaxSubsequenceBytes;
+constexpr std::uint32_t kWords = column_words(kSize);
+
 struct Column {
-  std::vector<std::uint32_t> words = std::vector<std::uint32_t>(kColumnWords);
+  std::vector<std::uint32_t> words = std::vector<std::uint32_t>(kWords, 0);
   std::uint32_t bits = 0;
 };
 struct ColumnReader {
   const std::uint32_t* words;
   std::uint32_t operator[](std::uint32_t i) const {
-    EXPECT_LT(i, static_cast<std::uint32_t>(kColumnWords));
+    EXPECT_LT(i, kWords);
     return words[i];
   }
 };
@@ -128,13 +132,11 @@ struct ColumnReader {
 std::vector<Column> make_columns(const std::vector<std::uint8_t>& bytes) {
   const auto size = static_cast<std::uint32_t>(bytes.size());
   std::vector<Column> columns;
-  for (std::uint32_t at = 0; at < size; at += kSubsequenceBytes) {
+  for (std::uint32_t at = 0; at < size; at += kSize) {
     Column column;
-    const auto store = [&](int i, std::uint32_t word) {
-      column.words[static_cast<std::size_t>(i)] = word;
-    };
+    const auto store = [&](std::uint32_t i, std::uint32_t word) { column.words.at(i) = word; };
     const UnstuffResult result =
-        unstuff(bytes.data(), at, std::min(at + kSubsequenceBytes, size), size, at == 0, store);
+        unstuff(bytes.data(), at, std::min(at + kSize, size), size, kWords, at == 0, store);
     EXPECT_EQ(result.marker, kNoMarker);
     column.bits = result.bytes * 8;
     columns.push_back(column);
@@ -248,20 +250,20 @@ TEST(CudaEntropyDecoder, AnyBytesEndWithinTheColumn) {
 }
 
 TEST(CudaUnstuffer, FindsMarkersAndZerosAcrossBoundaries) {
-  for (std::uint32_t at = kSubsequenceBytes - 3; at < kSubsequenceBytes + 3; ++at) {
-    std::vector<std::uint8_t> bytes(2 * kSubsequenceBytes, 0x5A);
+  for (std::uint32_t at = kSize - 3; at < kSize + 3; ++at) {
+    std::vector<std::uint8_t> bytes(2 * kSize, 0x5A);
     bytes[at] = 0xFF;
     bytes[at + 1] = 0;
     std::uint32_t kept = 0;
-    for (std::uint32_t begin : {0u, static_cast<std::uint32_t>(kSubsequenceBytes)})
-      kept += unstuff(bytes.data(), begin, begin + kSubsequenceBytes, 2u * kSubsequenceBytes,
-                      begin == 0, [](int, std::uint32_t) {})
+    for (std::uint32_t begin : {0u, kSize})
+      kept += unstuff(bytes.data(), begin, begin + kSize, 2u * kSize, kWords, begin == 0,
+                      [](std::uint32_t, std::uint32_t) {})
                   .bytes;
-    EXPECT_EQ(kept, 2u * kSubsequenceBytes - 1) << "0xFF at " << at;
+    EXPECT_EQ(kept, 2u * kSize - 1) << "0xFF at " << at;
     bytes[at + 1] = 0xD9;
-    const std::uint32_t owner = at / kSubsequenceBytes * kSubsequenceBytes;
-    const auto found = unstuff(bytes.data(), owner, owner + kSubsequenceBytes,
-                               2u * kSubsequenceBytes, owner == 0, [](int, std::uint32_t) {});
+    const std::uint32_t owner = at / kSize * kSize;
+    const auto found = unstuff(bytes.data(), owner, owner + kSize, 2u * kSize, kWords, owner == 0,
+                               [](std::uint32_t, std::uint32_t) {});
     EXPECT_EQ(found.marker, at);
   }
 }

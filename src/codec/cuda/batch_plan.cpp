@@ -153,14 +153,16 @@ void BatchPlan::add_edges(const Item& item, const jpeg::Scan& scan, ScanDesc& de
 
 void BatchPlan::add_entropy_tiles(ScanDesc& desc) {
   desc.first_subsequence = subsequences_;
+  const std::uint32_t size = layout_.subsequence_bytes;
   desc.subsequence_slots =
-      desc.data_bytes / kSubsequenceBytes + 1 + (desc.has_restarts != 0 ? desc.segment_count : 0);
-  const std::uint32_t tiles =
-      base::ceil_div(desc.subsequence_slots, static_cast<std::uint32_t>(kSpanThreads));
-  subsequences_ += tiles * kSpanThreads;
+      desc.data_bytes / size + 1 + (desc.has_restarts != 0 ? desc.segment_count : 0);
+  const std::uint32_t reserved = reserved_subsequences(desc, size);
+  const std::uint32_t tiles = reserved / kSpanThreads;
+  subsequences_ += reserved;
   for (std::uint32_t i = 0; i < tiles; ++i)
     entropy_tiles.push_back({static_cast<std::uint32_t>(scans.size()), i});
-  for (std::uint32_t i = 0; i * kSyncSpan < desc.subsequence_slots; ++i)
+  const std::uint32_t span = layout_.sync_share * kSyncThreads;
+  for (std::uint32_t i = 0; i * span < desc.subsequence_slots; ++i)
     sync_tiles.push_back({static_cast<std::uint32_t>(scans.size()), i});
   std::vector<Tile>& writes = write_tiles[desc.corner == 8 ? 0 : 1];
   writes.insert(writes.end(), entropy_tiles.end() - tiles, entropy_tiles.end());

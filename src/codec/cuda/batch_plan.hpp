@@ -86,11 +86,14 @@ struct Sink {
   std::uint32_t index = 0;  ///< into BatchPlan::encodes or ::kept
 };
 
+/// What suits these items together.
+[[nodiscard]] EntropyLayout layout_for(std::span<const Item> items);
+
 class BatchPlan {
  public:
   BatchPlan();
   /// Forgets the batch, keeps capacity and packed filters.
-  void clear();
+  void clear(const EntropyLayout& layout = {});
   /// Adds an item that check_item() accepts. @return its index
   std::uint32_t add(const Item& item);
   /// Places everything; add() must not be called again before clear().
@@ -100,9 +103,9 @@ class BatchPlan {
   void write(std::uint8_t* staging, const std::uint8_t* base) const;
 
   [[nodiscard]] const BatchOffsets& offsets() const noexcept { return offsets_; }
-  /// By how much more these items can take in the company of others, whose scans decide how wide
-  /// some arrays over all subsequences are.
-  [[nodiscard]] std::uint64_t shared_growth_bytes() const noexcept;
+  /// By how much more these items can take in the company of others, which decide how long
+  /// subsequences are and how wide some arrays over them.
+  [[nodiscard]] std::uint64_t shared_growth_bytes() const;
   /// @param base  device address of the batch's memory
   [[nodiscard]] BatchView view(std::uint8_t* base) const;
 
@@ -116,7 +119,7 @@ class BatchPlan {
   std::vector<EncodeDesc> encodes;
   std::vector<EncodeDesc> kept;     ///< of items whose planes are not encoded
   std::vector<Tile> entropy_tiles;  ///< of kSpanThreads subsequences
-  std::vector<Tile> sync_tiles;     ///< of kSyncSpan subsequences
+  std::vector<Tile> sync_tiles;     ///< of sync_share × kSyncThreads subsequences
   std::array<std::vector<Tile>, 2>
       write_tiles;  ///< of scans with full blocks, with reduced corners
   std::array<std::vector<Tile>, 4> plane_tiles;  ///< for corners 1, 2, 4, 8
@@ -167,10 +170,13 @@ class BatchPlan {
   std::uint64_t stage(std::span<const std::uint8_t> bytes, std::uint64_t guard_bytes);
   std::uint64_t stage_once(std::span<const std::uint8_t> bytes);
   [[nodiscard]] std::uint64_t head_bytes() const noexcept;
+  [[nodiscard]] static std::uint32_t reserved_subsequences(const ScanDesc& scan,
+                                                           std::uint32_t size);
   void place_upload(gpu::Layout& layout);
   void place_scratch(gpu::Layout& layout);
 
   BatchOffsets offsets_{};
+  EntropyLayout layout_;
   std::vector<FilterDesc> filters_;
   std::vector<const PackedFilter*> packed_;  ///< those of this batch
   std::map<FilterKey, std::unique_ptr<PackedFilter>> filter_cache_;

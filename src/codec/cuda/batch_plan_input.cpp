@@ -1,8 +1,53 @@
-// Sources of a batch besides the files' own scans: the host's coefficients, planes of somebody
-// else.
+// How a batch's entropy-coded data is cut up; and its other sources: the host's coefficients,
+// planes of somebody else.
+#include <algorithm>
+#include <base/checked.hpp>
 #include <codec/cuda/batch_plan.hpp>
 
 namespace framewire::codec::cuda {
+namespace {
+
+/// What a subsequence may find of a block that it did not begin: the largest corner kept.
+constexpr std::uint64_t kReducedHeadBytes = 32;
+constexpr std::uint64_t kFullHeadBytes = 128;
+/// Lengths, entries, exits, blocks and segment_of.
+constexpr std::uint64_t kStateBytes = 5 * sizeof(std::uint32_t);
+
+}  // namespace
+
+EntropyLayout layout_for(std::span<const Item> items) {
+  std::uint64_t bytes = 0;
+  for (const Item& item : items) {
+    if (!item.planes.empty() || item.coefficients != nullptr) continue;
+    for (const jpeg::Scan& scan : item.file->scans) bytes += scan.entropy_bytes;
+  }
+  return choose_layout(bytes);
+}
+
+std::uint32_t BatchPlan::reserved_subsequences(const ScanDesc& scan, std::uint32_t size) {
+  const std::uint32_t slots =
+      scan.data_bytes / size + 1 + (scan.has_restarts != 0 ? scan.segment_count : 0);
+  constexpr std::uint32_t kWhole = kSpanThreads;
+  return base::ceil_div(slots, kWhole) * kWhole;
+}
+
+std::uint64_t BatchPlan::head_bytes() const noexcept {
+  return write_tiles[0].empty() ? kReducedHeadBytes : kFullHeadBytes;
+}
+
+std::uint64_t BatchPlan::shared_growth_bytes() const {
+  std::uint64_t growth = 0;
+  const std::uint64_t own = column_words(layout_.subsequence_bytes) * 4 + kStateBytes +
+                            head_bytes() - (any_restarts ? 0 : sizeof(std::uint32_t));
+  for (const ScanDesc& scan : scans) {
+    std::uint64_t most = 0;
+    for (const std::uint32_t size : kSubsequenceSizes)
+      most = std::max(most, reserved_subsequences(scan, size) *
+                                (column_words(size) * 4 + kStateBytes + kFullHeadBytes));
+    growth += most - own * reserved_subsequences(scan, layout_.subsequence_bytes);
+  }
+  return growth;
+}
 
 void BatchPlan::add_upload(const Item& item, std::size_t component, PlaneDesc& plane) {
   const jpeg::Component& geometry = item.file->frame.components[component];

@@ -16,10 +16,6 @@ std::span<const std::uint8_t> as_bytes(const std::vector<T>& values) {
   return {reinterpret_cast<const std::uint8_t*>(values.data()), values.size() * sizeof(T)};
 }
 
-/// What a subsequence may find of a block that it did not begin: the largest corner kept.
-constexpr std::uint64_t kReducedHeadBytes = 32;
-constexpr std::uint64_t kFullHeadBytes = 128;
-
 std::uint64_t align(std::uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 template <int N>
@@ -148,8 +144,9 @@ std::uint32_t BatchPlan::quantiser(int quality, bool chrominance) {
   return found->second;
 }
 
-void BatchPlan::clear() {
+void BatchPlan::clear(const EntropyLayout& layout) {
   ++batch_;
+  layout_ = layout;
   images = 0;
   most_pairs = 1;
   most_rows = 1;
@@ -196,15 +193,6 @@ void BatchPlan::place_upload(gpu::Layout& layout) {
   o.edge_basis = layout.add_array<float>(edge_basis_.size());
 }
 
-std::uint64_t BatchPlan::head_bytes() const noexcept {
-  return write_tiles[0].empty() ? kReducedHeadBytes : kFullHeadBytes;
-}
-
-std::uint64_t BatchPlan::shared_growth_bytes() const noexcept {
-  const std::uint64_t segment_of = any_restarts ? 0 : sizeof(std::uint32_t);
-  return subsequences_ * (kFullHeadBytes - head_bytes() + segment_of);
-}
-
 void BatchPlan::place_scratch(gpu::Layout& layout) {
   BatchOffsets& o = offsets_;
   o.status = layout.add_array<std::uint32_t>(images);
@@ -215,7 +203,8 @@ void BatchPlan::place_scratch(gpu::Layout& layout) {
   o.dc = layout.add_array<std::int16_t>(dc_blocks_);
   o.heads = layout.add(subsequences_ * head_bytes());
   o.scan_end = layout.add_array<std::uint32_t>(scans.size());
-  o.columns = layout.add(std::uint64_t{subsequences_} * kColumnWords * 4);
+  o.columns =
+      layout.add(std::uint64_t{subsequences_} * column_words(layout_.subsequence_bytes) * 4);
   o.lengths = layout.add_array<std::uint32_t>(subsequences_);
   o.entries = layout.add_array<std::uint32_t>(subsequences_);
   o.exits = layout.add_array<std::uint32_t>(subsequences_);
@@ -324,6 +313,7 @@ BatchView BatchPlan::view(std::uint8_t* base) const {
   at(v.sharpens, finish_stages.offsets.sharpens);
   at(v.places, finish_stages.offsets.places);
   v.scan_count = static_cast<std::uint32_t>(scans.size());
+  v.layout = layout_;
   v.encode_count = static_cast<std::uint32_t>(encodes.size());
   at(v.status, o.status);
   at(v.scan_end, o.scan_end);

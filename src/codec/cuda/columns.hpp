@@ -15,11 +15,12 @@ struct ColumnWords {
   __device__ std::uint32_t operator[](std::uint32_t index) const { return words[index * 32]; }
 };
 
-inline __device__ std::uint64_t column_offset(std::uint32_t subsequence) {
-  return static_cast<std::uint64_t>(subsequence >> 5) * (kColumnWords * 32) + (subsequence & 31);
+inline __device__ std::uint64_t column_offset(const BatchView& batch, std::uint32_t subsequence) {
+  const std::uint32_t words = column_words(batch.layout.subsequence_bytes);
+  return static_cast<std::uint64_t>(subsequence >> 5) * (words * 32) + (subsequence & 31);
 }
 inline __device__ ColumnWords column_of(const BatchView& batch, std::uint32_t subsequence) {
-  return {batch.columns + column_offset(subsequence)};
+  return {batch.columns + column_offset(batch, subsequence)};
 }
 
 /// Tables of one scan's slots in shared memory, and the codes themselves in global memory.
@@ -72,6 +73,14 @@ inline __device__ std::uint32_t length_of(const BatchView& batch, std::uint32_t 
 }
 inline __device__ bool is_first(const BatchView& batch, std::uint32_t subsequence) {
   return (batch.lengths[subsequence] & kFirstOfSegment) != 0;
+}
+/// Whether a subsequence is all of its segment: then it begins at a known state, and nobody waits
+/// for where it ends.
+inline __device__ bool is_lone(const BatchView& batch, const ScanDesc& scan, std::uint32_t local) {
+  const std::uint32_t s = scan.first_subsequence + local;
+  return scan.has_restarts != 0 && is_first(batch, s) && length_of(batch, s) != 0 &&
+         (local + 1 == scan.subsequence_slots || is_first(batch, s + 1) ||
+          length_of(batch, s + 1) == 0);
 }
 
 }  // namespace framewire::codec::cuda

@@ -4,6 +4,7 @@
 
 #include <vector_types.h>
 #include <base/host_device.hpp>
+#include <codec/cuda/entropy_layout.hpp>
 #include <codec/cuda/finish_desc.hpp>
 #include <codec/cuda/optimal_codes_desc.hpp>
 #include <codec/cuda/size_search_state.hpp>
@@ -168,9 +169,10 @@ struct BatchView {
   const EncodeDesc* encodes = nullptr;
   std::uint32_t scan_count = 0;
   std::uint32_t encode_count = 0;
+  EntropyLayout layout;
   std::uint32_t* status = nullptr;    ///< [images]
   std::uint32_t* scan_end = nullptr;  ///< [scans] where the first marker that ends it was found
-  std::uint32_t* columns = nullptr;   ///< [groups of 32][kColumnWords][32] unstuffed words
+  std::uint32_t* columns = nullptr;   ///< [groups of 32][column_words()][32] unstuffed words
   std::uint32_t* lengths = nullptr;   ///< [subsequences] bits; with kFirstOfSegment
   std::uint32_t* entries = nullptr;   ///< [subsequences] state at the start
   std::uint32_t* exits = nullptr;     ///< [subsequences] state at the end

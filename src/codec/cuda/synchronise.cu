@@ -1,7 +1,8 @@
-// Idea: each thread warms up on the last kWarmBits of its predecessor, so that most first guesses
-// are right, then decodes its own subsequence. Where a guess differs from the predecessor's exit,
-// the subsequence is decoded again; those that need it are packed into few warps, round after
-// round.
+// Idea: each thread warms up on the last bits of its predecessors, so that most first guesses are
+// right, then decodes its own subsequence. Where a guess differs from the predecessor's exit, the
+// subsequence is decoded again; those that need it are packed into few warps, round after round.
+// Segments of one subsequence need none of it: their states are known, and whoever writes their
+// coefficients counts their blocks.
 //
 // Measured (H100, 373 KB images, batch of 512; 3.0 µs an image alone): warming up on 512, 1,024 or
 // 2,048 bits costs the same, the pass saved being the repair spared. 512 threads with 2
@@ -9,7 +10,10 @@
 // leave more to other streams: 87,000 to 89,000 images/s over 16 to 20 streams instead of 83,000 to
 // 85,000. Tried and rejected: one subsequence a thread, 3.7 µs, as repair leaves most warps
 // waiting; codes beyond the lookup tables by walking their lengths in global memory, 3.05 instead
-// of 2.65 µs.
+// of 2.65 µs. Restart interval 1: passing over what is known, 0.12 instead of 2.08 µs.
+// One image alone (H200, 64-byte subsequences, one a thread): median over 12 images from bytes to
+// bytes 508, 517, 479, 481 and 553 µs with 1,024, 2,048, 3,072, 4,096 and 8,192 bits of warm-up;
+// 740 µs with four subsequences a thread; with 256-byte ones 1,062 µs.
 #include <codec/cuda/columns.hpp>
 #include <codec/cuda/synchronise.hpp>
 #include <cub/block/block_scan.cuh>
@@ -17,32 +21,40 @@
 namespace framewire::codec::cuda {
 namespace {
 
-constexpr int kBuildThreads = 512;
+constexpr int kBuildThreads = 256;
+constexpr int kBuildBlocks = 8;
 
+/// Several thread blocks a pair: with one image in the batch everybody waits for its tables.
 __global__ void __launch_bounds__(kBuildThreads)
     build_tables_kernel(const CanonicalCode* codes, TablePair* pairs) {
-  TablePair& pair = pairs[blockIdx.x];
-  if (threadIdx.x < 2) pair.code[threadIdx.x] = codes[blockIdx.x * 2 + threadIdx.x];
+  __shared__ CanonicalCode code[2];
+  TablePair& pair = pairs[blockIdx.y];
+  const auto* from = reinterpret_cast<const std::uint32_t*>(codes + blockIdx.y * 2);
+  for (std::uint32_t i = threadIdx.x; i < sizeof code / 4; i += kBuildThreads)
+    reinterpret_cast<std::uint32_t*>(code)[i] = from[i];
   __syncthreads();
-  for (std::uint32_t i = threadIdx.x; i < 2 * kLongEntries; i += blockDim.x)
+  if (blockIdx.x == 0 && threadIdx.x < 2) pair.code[threadIdx.x] = code[threadIdx.x];
+  const std::uint32_t first = blockIdx.x * kBuildThreads + threadIdx.x;
+  for (std::uint32_t i = first; i < 2 * kLongEntries; i += kBuildThreads * kBuildBlocks)
     pair.longs[i / kLongEntries][i % kLongEntries] =
-        build_long(pair.code[i / kLongEntries], i % kLongEntries);
-  for (std::uint32_t i = threadIdx.x; i < 2 * kTableEntries; i += blockDim.x) {
+        build_long(code[i / kLongEntries], i % kLongEntries);
+  for (std::uint32_t i = first; i < 2 * kTableEntries; i += kBuildThreads * kBuildBlocks) {
     const bool dc = i < kTableEntries;
     pair.entries[dc ? 0 : 1][i % kTableEntries] =
-        build_entry(pair.code[0], pair.code[1], dc, i % kTableEntries);
+        build_entry(code[0], code[1], dc, i % kTableEntries);
   }
 }
 
 /// States of the subsequences of one thread block.
+template <int kShare>
 struct Shared {
-  std::uint16_t entry[kSyncSpan];
-  std::uint16_t exit[kSyncSpan];
-  std::uint16_t blocks[kSyncSpan];
-  std::uint16_t list[kSyncSpan];
+  std::uint16_t entry[kShare * kSyncThreads];
+  std::uint16_t exit[kShare * kSyncThreads];
+  std::uint16_t blocks[kShare * kSyncThreads];
+  std::uint16_t list[kShare * kSyncThreads];
   std::uint32_t count;
 };
-static_assert(kSubsequenceBytes * 8 / 2 <= 65535, "blocks of at least 2 bits are counted in 16");
+static_assert(kMaxSubsequenceBytes * 8 / 2 <= 65535, "blocks of at least 2 bits are counted in 16");
 
 /// Decodes one subsequence from a packed state.
 __device__ SkipResult decode(const BatchView& batch, const SharedTables& tables,
@@ -52,16 +64,27 @@ __device__ SkipResult decode(const BatchView& batch, const SharedTables& tables,
   return skip_span(column_of(batch, subsequence), tables, pattern, length, s.bit, s.phase, s.index);
 }
 
-/// The state at the start of a subsequence, guessed from its predecessor's last bits.
+/// The state at the start of a subsequence, guessed from the last bits of its predecessors.
 __device__ std::uint32_t guess_entry(const BatchView& batch, const SharedTables& tables,
                                      PhasePattern pattern, std::uint32_t subsequence) {
-  const std::uint32_t before = length_of(batch, subsequence - 1);
-  const std::uint32_t start = before > kWarmBits ? before - kWarmBits : 0;
-  return skip_span(column_of(batch, subsequence - 1), tables, pattern, before, start, 0, 0).state;
+  std::uint32_t wanted = batch.layout.warm_bits;
+  std::uint32_t from = subsequence;
+  std::uint32_t start = 0;
+  while (wanted != 0 && !is_first(batch, from)) {
+    const std::uint32_t length = length_of(batch, --from);
+    start = length > wanted ? length - wanted : 0;
+    wanted -= length - start;
+  }
+  SkipResult result =
+      skip_span(column_of(batch, from), tables, pattern, length_of(batch, from), start, 0, 0);
+  while (++from < subsequence)
+    result = decode(batch, tables, pattern, from, length_of(batch, from), result.state);
+  return result.state;
 }
 
 /// Adds `item` to the list where `wanted` holds; all threads of a warp call it together.
-__device__ void append(Shared& shared, bool wanted, std::uint32_t item) {
+template <int kShare>
+__device__ void append(Shared<kShare>& shared, bool wanted, std::uint32_t item) {
   const std::uint32_t votes = __ballot_sync(0xFFFFFFFFu, wanted);
   if (votes == 0) return;
   const std::uint32_t lane = threadIdx.x & 31;
@@ -80,20 +103,22 @@ struct SyncSpan {
 };
 
 __device__ SyncSpan span_of_tile(const BatchView& batch, const ScanDesc& scan, const Tile& tile) {
-  const std::uint32_t local = tile.part * kSyncSpan;
-  SyncSpan span{scan.first_subsequence + local,
-                min(static_cast<std::uint32_t>(kSyncSpan), scan.subsequence_slots - local), 0};
+  const std::uint32_t most = batch.layout.sync_share * kSyncThreads;
+  const std::uint32_t size = batch.layout.subsequence_bytes;
+  const std::uint32_t local = tile.part * most;
+  SyncSpan span{scan.first_subsequence + local, min(most, scan.subsequence_slots - local), 0};
   span.active = span.count;
   if (scan.has_restarts == 0) {
     const std::uint32_t end = min(batch.scan_end[tile.owner], scan.data_bytes);
-    const std::uint32_t all = (end + kSubsequenceBytes - 1) / kSubsequenceBytes;
+    const std::uint32_t all = (end + size - 1) / size;
     span.active = all > local ? min(span.count, all - local) : 0;
   }
   return span;
 }
 
 /// Lists the subsequences whose start is not where their predecessor ended.
-__device__ void list_wrong(const BatchView& batch, const SyncSpan& span, Shared& shared) {
+template <int kShare>
+__device__ void list_wrong(const BatchView& batch, const SyncSpan& span, Shared<kShare>& shared) {
   if (threadIdx.x == 0) shared.count = 0;
   __syncthreads();
   for (std::uint32_t base = 0; base < span.active; base += kSyncThreads) {
@@ -106,9 +131,9 @@ __device__ void list_wrong(const BatchView& batch, const SyncSpan& span, Shared&
 }
 
 /// Decodes the listed subsequences again, from where their predecessors ended.
+template <int kShare>
 __device__ void repair_listed(const BatchView& batch, const SharedTables& tables,
-                              PhasePattern pattern, const SyncSpan& span, Shared& shared) {
-  constexpr int kShare = kSyncSpan / kSyncThreads;
+                              PhasePattern pattern, const SyncSpan& span, Shared<kShare>& shared) {
   SkipResult again[kShare];
   std::uint32_t start[kShare];
 #pragma unroll
@@ -133,16 +158,33 @@ __device__ void repair_listed(const BatchView& batch, const SharedTables& tables
   __syncthreads();
 }
 
+/// Where every segment is one subsequence there is nothing to synchronise.
+__device__ bool all_lone(const BatchView& batch, const ScanDesc& scan, const SyncSpan& span) {
+  if (scan.has_restarts == 0) return false;
+  bool alone = true;
+  for (std::uint32_t i = threadIdx.x; i < span.active; i += kSyncThreads) {
+    const std::uint32_t s = span.first + i;
+    alone = alone && (length_of(batch, s) == 0 || is_lone(batch, scan, s - scan.first_subsequence));
+  }
+  if (__syncthreads_and(alone ? 1 : 0) == 0) return false;
+  for (std::uint32_t i = threadIdx.x; i < span.active; i += kSyncThreads) {
+    batch.entries[span.first + i] = 0;
+    batch.blocks[span.first + i] = 0;
+  }
+  return true;
+}
+
+template <int kShare>
 __global__ void __launch_bounds__(kSyncThreads)
     synchronise_kernel(BatchView batch, const Tile* tiles, const TablePair* pairs) {
   extern __shared__ uint4 dynamic[];
-  __shared__ Shared shared;
+  __shared__ Shared<kShare> shared;
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];
   const SyncSpan span = span_of_tile(batch, scan, tile);
   for (std::uint32_t i = span.active + threadIdx.x; i < span.count; i += kSyncThreads)
     batch.lengths[span.first + i] = 0;
-  if (span.active == 0) return;
+  if (span.active == 0 || all_lone(batch, scan, span)) return;
   const SharedTables tables = load_tables(scan, pairs, reinterpret_cast<std::uint32_t*>(dynamic));
   const PhasePattern pattern{scan.slots, scan.period};
   __syncthreads();
@@ -196,20 +238,21 @@ __global__ void __launch_bounds__(kChainThreads)
     repair_chains_kernel(BatchView batch, const TablePair* pairs) {
   extern __shared__ uint4 dynamic[];
   const ScanDesc& scan = batch.scans[blockIdx.x];
-  const std::uint32_t seams = (scan.subsequence_slots - 1) / kSyncSpan;
+  const std::uint32_t span = batch.layout.sync_share * kSyncThreads;
+  const std::uint32_t seams = (scan.subsequence_slots - 1) / span;
   const PhasePattern pattern{scan.slots, scan.period};
   SharedTables tables{};
   bool loaded = false;
   for (std::uint32_t done = 0; done < seams; done += kChainThreads) {
-    const std::uint32_t local = (done + threadIdx.x + 1) * kSyncSpan;
+    const std::uint32_t local = (done + threadIdx.x + 1) * span;
     const std::uint32_t seam = scan.first_subsequence + local;
     const bool wrong = done + threadIdx.x < seams && disagrees(batch, seam);
     if (__syncthreads_or(wrong ? 1 : 0) == 0) continue;
     if (!loaded) tables = load_tables(scan, pairs, reinterpret_cast<std::uint32_t*>(dynamic));
     loaded = true;
     __syncthreads();
-    const std::uint32_t reach = min(scan.subsequence_slots - local,
-                                    static_cast<std::uint32_t>(min(kSyncSpan, kChainLength)));
+    const std::uint32_t reach =
+        min(scan.subsequence_slots - local, min(span, static_cast<std::uint32_t>(kChainLength)));
     if (wrong) repair_chain(batch, tables, pattern, seam, seam + reach);
   }
 }
@@ -235,34 +278,64 @@ __device__ std::uint32_t judge_scan_end(const BatchView& batch, const ScanDesc& 
   return fill && short_of_blocks ? kFillBytes : 0;
 }
 
+/// Neighbouring subsequences that one thread adds up, so that few rounds of the scan wait for
+/// memory one after the other.
+constexpr std::uint32_t kOffsetItems = 4;
+
+/// Turns a thread's block counts into first blocks. @return status bits
+__device__ std::uint32_t place_blocks(const BatchView& batch, const ScanDesc& scan,
+                                      std::uint32_t local, SegmentSum before) {
+  std::uint32_t faults = 0;
+  for (std::uint32_t i = local; i < local + kOffsetItems && i < scan.subsequence_slots; ++i) {
+    const std::uint32_t s = scan.first_subsequence + i;
+    const std::uint32_t length = length_of(batch, s);
+    const bool first = is_first(batch, s);
+    if (disagrees(batch, s)) faults |= kNeverSynchronised;
+    if (length == 0 && !first) continue;
+    const std::uint32_t segment = scan.has_restarts != 0 ? batch.segment_of[s] : 0;
+    const std::uint32_t start = segment * scan.segment_blocks;
+    const std::uint32_t quota = min(scan.segment_blocks, scan.total_blocks - start);
+    const std::uint32_t own = length != 0 ? batch.blocks[s] : 0;
+    const std::uint32_t earlier = first ? 0 : before.blocks;
+    batch.blocks[s] = start + earlier;
+    before = {earlier + own, 1};
+    const bool last =
+        i + 1 == scan.subsequence_slots || is_first(batch, s + 1) || length_of(batch, s + 1) == 0;
+    // Where a segment is one subsequence, whoever writes its coefficients counts the blocks.
+    if (last && before.blocks < quota && !is_lone(batch, scan, i)) faults |= kTruncated;
+  }
+  return faults;
+}
+
+__device__ SegmentSum add_blocks(const BatchView& batch, const ScanDesc& scan,
+                                 std::uint32_t local) {
+  SegmentSum sum{0, 0};
+#pragma unroll
+  for (std::uint32_t i = 0; i < kOffsetItems; ++i) {
+    if (local + i >= scan.subsequence_slots) break;
+    const std::uint32_t s = scan.first_subsequence + local + i;
+    const SegmentSum own{length_of(batch, s) != 0 ? batch.blocks[s] : 0,
+                         is_first(batch, s) ? 1u : 0u};
+    sum = AddWithinSegment()(sum, own);
+  }
+  return sum;
+}
+
 __global__ void __launch_bounds__(kImageThreads) offsets_kernel(BatchView batch) {
   using Scan = cub::BlockScan<SegmentSum, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
   __shared__ typename Scan::TempStorage storage;
   const ScanDesc& scan = batch.scans[blockIdx.x];
   SegmentSum before{0, 0};
   std::uint32_t faults = 0;
-  for (std::uint32_t tile = 0; tile < scan.subsequence_slots; tile += kImageThreads) {
-    const std::uint32_t local = tile + threadIdx.x;
-    const std::uint32_t s = scan.first_subsequence + local;
-    const bool inside = local < scan.subsequence_slots;
-    const std::uint32_t length = inside ? length_of(batch, s) : 0;
-    const bool first = inside && is_first(batch, s);
-    if (inside && disagrees(batch, s)) faults |= kNeverSynchronised;
-    const SegmentSum own{length != 0 ? batch.blocks[s] : 0, first ? 1u : 0u};
+  for (std::uint32_t tile = 0; tile < scan.subsequence_slots;
+       tile += kImageThreads * kOffsetItems) {
+    const std::uint32_t local = tile + threadIdx.x * kOffsetItems;
     SegmentSum sum{};
     SegmentSum total{};
-    Scan(storage).InclusiveScan(own, sum, AddWithinSegment(), total);
-    sum = AddWithinSegment()(before, sum);
+    Scan(storage).ExclusiveScan(add_blocks(batch, scan, local), sum, SegmentSum{0, 0},
+                                AddWithinSegment(), total);
+    faults |= place_blocks(batch, scan, local, AddWithinSegment()(before, sum));
     before = AddWithinSegment()(before, total);
-    if (length != 0 || first) {
-      const std::uint32_t segment = scan.has_restarts != 0 ? batch.segment_of[s] : 0;
-      const std::uint32_t start = segment * scan.segment_blocks;
-      const std::uint32_t quota = min(scan.segment_blocks, scan.total_blocks - start);
-      batch.blocks[s] = start + sum.blocks - own.blocks;
-      const bool last = local + 1 == scan.subsequence_slots || is_first(batch, s + 1) ||
-                        length_of(batch, s + 1) == 0;
-      if (last && sum.blocks < quota) faults |= kTruncated;
-    }
     __syncthreads();
   }
   if (before.restarted == 0) faults |= kTruncated;  // no data at all
@@ -275,15 +348,16 @@ __global__ void __launch_bounds__(kImageThreads) offsets_kernel(BatchView batch)
 
 void launch_build_tables(const CanonicalCode* codes, TablePair* pairs, std::uint32_t pair_count,
                          cudaStream_t stream) {
-  build_tables_kernel<<<pair_count, kBuildThreads, 0, stream>>>(codes, pairs);
+  build_tables_kernel<<<dim3(kBuildBlocks, pair_count), kBuildThreads, 0, stream>>>(codes, pairs);
 }
 
 void launch_synchronise(const BatchView& batch, const Tile* tiles, std::uint32_t tile_count,
                         const TablePair* pairs, std::uint32_t most_pairs, cudaStream_t stream) {
-  cudaFuncSetAttribute(synchronise_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+  const auto kernel =
+      batch.layout.sync_share == 1 ? synchronise_kernel<1> : synchronise_kernel<kSyncShare>;
+  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                        static_cast<int>(table_bytes(4)));
-  synchronise_kernel<<<tile_count, kSyncThreads, table_bytes(most_pairs), stream>>>(batch, tiles,
-                                                                                    pairs);
+  kernel<<<tile_count, kSyncThreads, table_bytes(most_pairs), stream>>>(batch, tiles, pairs);
 }
 
 void launch_repair_chains(const BatchView& batch, const TablePair* pairs, std::uint32_t most_pairs,

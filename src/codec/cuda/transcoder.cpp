@@ -74,7 +74,7 @@ Result<void> Transcoder::enqueue(std::span<const Item> items) {
   if (items.empty()) return fail(StatusCode::kInternal, "a batch without images was enqueued");
   if (in_flight_)
     if (auto ok = wait(); !ok) return ok;
-  plan_.clear();
+  plan_.clear(layout_for(items));
   for (const Item& item : items) plan_.add(item);
   plan_.finish();
   if (auto ok = reserve(); !ok) return ok;

@@ -20,30 +20,41 @@
 #ifndef FW_WARM_BITS
 #define FW_WARM_BITS 1024
 #endif
+#ifndef FW_LONG_WARM_BITS
+#define FW_LONG_WARM_BITS 3072
+#endif
+#ifndef FW_SMALL_BATCH_BYTES
+#define FW_SMALL_BATCH_BYTES (16 << 20)
+#endif
+
+#include <cstdint>
 
 namespace framewire::codec::cuda {
 
-/// File bytes decoded by one thread, a multiple of 16. Short: many threads, long resynchronisation;
-/// long: the reverse, and too few threads for small batches.
-inline constexpr int kSubsequenceBytes = FW_SUBSEQUENCE_BYTES;
-/// Words of a column: the subsequence, and three that reach into its successors: two for the last
-/// symbol, one that is read ahead.
-inline constexpr int kColumnWords = kSubsequenceBytes / 4 + 3;
+/// File bytes decoded by one thread in large batches, a multiple of 16. Short: many threads, long
+/// resynchronisation; long: the reverse, and too few threads for small batches, which therefore
+/// take less (entropy_layout.hpp).
+inline constexpr int kMaxSubsequenceBytes = FW_SUBSEQUENCE_BYTES;
+/// Entropy-coded bytes below which a batch gets short and very short subsequences.
+inline constexpr std::uint64_t kSmallBatchBytes = FW_SMALL_BATCH_BYTES;
+inline constexpr std::uint64_t kTinyBatchBytes = kSmallBatchBytes / 4;
 /// Bits that index the lookup tables; longer codes have tables of their own.
 inline constexpr int kTableBits = FW_TABLE_BITS;
 /// 16-bit windows above all codes of kTableBits that are tabulated; the standard codes need 192.
-inline constexpr int kLongEntries = 512;
+inline constexpr int kLongEntries = 448;
 /// Threads of a block of the unstuffing and writing kernels, one subsequence each; every scan's
 /// subsequences begin at a multiple of it.
 inline constexpr int kSpanThreads = 256;
 /// Threads of a block of the synchronising kernel, and the subsequences among which they exchange
 /// states: several a thread, so that those in need of repair fill whole warps.
 inline constexpr int kSyncThreads = FW_SYNC_THREADS;
-inline constexpr int kSyncSpan = FW_SYNC_THREADS * FW_SYNC_SHARE;
+inline constexpr int kSyncShare = FW_SYNC_SHARE;
 /// Blocks of the writing kernel that a multiprocessor must hold: bounds its registers.
 inline constexpr int kWriteBlocks = FW_WRITE_BLOCKS;
 /// Bits decoded before a subsequence begins, so that its first guess is usually right.
 inline constexpr int kWarmBits = FW_WARM_BITS;
+/// The same where threads are to spare, and every round of repair is waited for.
+inline constexpr int kLongWarmBits = FW_LONG_WARM_BITS;
 /// Rounds of repair inside a thread block, then chains of repair between blocks; what is still
 /// wrong afterwards goes to the CPU.
 inline constexpr int kSyncRounds = 32;

@@ -11,27 +11,35 @@ namespace {
 
 struct ColumnStore {
   std::uint32_t* words;
-  __device__ void operator()(int index, std::uint32_t word) const { words[index * 32] = word; }
+  __device__ void operator()(std::uint32_t index, std::uint32_t word) const {
+    words[index * 32] = word;
+  }
 };
 
 constexpr int kMarkerBytes = 16;
 
-/// Of 16 bytes from `at`: bit i for a restart marker that begins there; `other` gets the first
-/// marker of any other kind.
+/// Of 16 bytes from `at`, a multiple of 16: bit i for a restart marker that begins there; `other`
+/// gets the first marker of any other kind.
 __device__ std::uint32_t find_restarts(const std::uint8_t* data, std::uint32_t at,
                                        std::uint32_t end, std::uint32_t& other) {
+  if (at >= end) return 0;
+  const Quad quad = load_quad(data + at);
   std::uint32_t found = 0;
-  bool escaped = at > 0 && at < end && data[at - 1] == 0xFF;
-  for (std::uint32_t i = at; i <= at + kMarkerBytes && i < end; ++i) {
-    const std::uint32_t byte = data[i];
-    if (escaped && byte != 0 && i > at) {
+#pragma unroll
+  for (int w = 0; w < 4; ++w) {
+    if (!has_escape(quad.words[w])) continue;
+    const std::uint32_t after = w < 3 ? quad.words[w + 1] : data[at + kMarkerBytes];
+#pragma unroll
+    for (std::uint32_t b = 0; b < 4; ++b) {
+      const std::uint32_t i = static_cast<std::uint32_t>(w) * 4 + b;
+      const std::uint32_t byte = (b < 3 ? quad.words[w] >> (8 * b + 8) : after) & 0xFF;
+      if ((quad.words[w] >> (8 * b) & 0xFF) != 0xFF || byte == 0 || at + i + 1 >= end) continue;
       if (byte >= 0xD0 && byte <= 0xD7) {
-        found |= 1u << (i - 1 - at);
+        found |= 1u << i;
       } else {
-        other = min(other, i - 1);
+        other = min(other, at + i);
       }
     }
-    escaped = byte == 0xFF;
   }
   return found;
 }
@@ -92,6 +100,7 @@ __global__ void __launch_bounds__(kImageThreads) find_markers_kernel(BatchView b
   __shared__ typename Scan::TempStorage storage;
   const ScanDesc& scan = batch.scans[blockIdx.x];
   if (scan.has_restarts == 0) return;
+  const std::uint32_t size = batch.layout.subsequence_bytes;
   const std::uint32_t segments = list_segments(batch, scan, blockIdx.x);
   const bool usable = batch.status[scan.image] == 0 && segments == scan.segment_count;
   const std::uint32_t* starts = batch.segment_start + scan.first_segment;
@@ -102,7 +111,7 @@ __global__ void __launch_bounds__(kImageThreads) find_markers_kernel(BatchView b
     std::uint32_t count = 0;
     if (usable && segment < segments) {
       const std::uint32_t bytes = starts[segment + 1] - 2 - starts[segment];
-      count = max(1u, (bytes + kSubsequenceBytes - 1) / kSubsequenceBytes);
+      count = max(1u, (bytes + size - 1) / size);
     }
     std::uint32_t before = 0;
     std::uint32_t total = 0;
@@ -132,11 +141,12 @@ __device__ std::uint32_t unstuff_restart(const BatchView& batch, const ScanDesc&
   if (batch.status[scan.image] != 0 || local >= first[scan.segment_count]) return 0;
   const std::uint32_t segment = find_segment(first, scan.segment_count, local);
   const std::uint32_t* starts = batch.segment_start + scan.first_segment;
-  const std::uint32_t begin = starts[segment] + (local - first[segment]) * kSubsequenceBytes;
+  const std::uint32_t size = batch.layout.subsequence_bytes;
+  const std::uint32_t begin = starts[segment] + (local - first[segment]) * size;
   const std::uint32_t end = starts[segment + 1] - 2;
   const bool leads = local == first[segment];
-  const UnstuffResult result = unstuff(batch.base + scan.data, begin,
-                                       min(begin + kSubsequenceBytes, end), end, leads, store);
+  const UnstuffResult result = unstuff(batch.base + scan.data, begin, min(begin + size, end), end,
+                                       column_words(size), leads, store);
   if (result.marker != kNoMarker) atomicOr(&batch.status[scan.image], kExtraneous);
   batch.segment_of[scan.first_subsequence + local] = segment;
   return result.bytes * 8 | (leads ? kFirstOfSegment : 0);
@@ -148,15 +158,16 @@ __global__ void __launch_bounds__(kSpanThreads) unstuff_kernel(BatchView batch, 
   const std::uint32_t local = tile.part * kSpanThreads + threadIdx.x;
   if (local >= scan.subsequence_slots) return;
   const std::uint32_t subsequence = scan.first_subsequence + local;
-  const ColumnStore store{batch.columns + column_offset(subsequence)};
+  const ColumnStore store{batch.columns + column_offset(batch, subsequence)};
+  const std::uint32_t size = batch.layout.subsequence_bytes;
   std::uint32_t length = 0;
   if (scan.has_restarts != 0) {
     length = unstuff_restart(batch, scan, local, store);
-  } else if (local * kSubsequenceBytes < scan.data_bytes) {
-    const std::uint32_t begin = local * kSubsequenceBytes;
+  } else if (local * size < scan.data_bytes) {
+    const std::uint32_t begin = local * size;
     const UnstuffResult result =
-        unstuff(batch.base + scan.data, begin, min(begin + kSubsequenceBytes, scan.data_bytes),
-                scan.data_bytes, local == 0, store);
+        unstuff(batch.base + scan.data, begin, min(begin + size, scan.data_bytes), scan.data_bytes,
+                column_words(size), local == 0, store);
     if (result.marker != kNoMarker) atomicMin(&batch.scan_end[tile.owner], result.marker);
     length = result.bytes * 8 | (local == 0 ? kFirstOfSegment : 0);
   }
