@@ -196,6 +196,7 @@ void BatchPlan::add_planes(const Item& item, const std::array<PlaneDesc, 4>& pla
         item.plan != nullptr ? item.plan->planes[static_cast<std::size_t>(i)].component : i);
     const jpeg::Component& component = file.frame.components[c];
     PlaneDesc plane = planes_of[c];
+    plane.image = images;
     plane.width_blocks = static_cast<std::uint32_t>(component.width_blocks);
     plane.height_blocks = static_cast<std::uint32_t>(component.height_blocks);
     if (item.coefficients != nullptr) add_upload(item, c, plane);

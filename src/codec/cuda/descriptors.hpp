@@ -64,6 +64,7 @@ struct PlaneDesc {
   std::uint64_t coefficients = 0;
   std::uint64_t dc = 0;  ///< [blocks] int16, in scan order like the coefficients
   std::uint64_t samples = 0;
+  std::uint32_t image = 0;
   std::uint32_t corner = 8;         ///< N of this plane
   std::uint32_t stored_corner = 8;  ///< of its scan: the largest that a component of it needs
   std::uint32_t width_px = 0;

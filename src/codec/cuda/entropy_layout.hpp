@@ -20,6 +20,11 @@ FW_HD constexpr std::uint32_t column_words(std::uint32_t subsequence_bytes) {
   return subsequence_bytes / 4 + 3;
 }
 
+/// So that repair reaches equally far in bytes, whatever the size.
+FW_HD constexpr std::uint32_t repair_steps(std::uint32_t steps, std::uint32_t subsequence_bytes) {
+  return steps * (kMaxSubsequenceBytes / subsequence_bytes);
+}
+
 /// Every size that choose_layout() may choose.
 inline constexpr std::uint32_t kSubsequenceSizes[] = {64, 128, kMaxSubsequenceBytes};
 

@@ -13,7 +13,9 @@
 // of 2.65 µs. Restart interval 1: passing over what is known, 0.12 instead of 2.08 µs.
 // One image alone (H200, 64-byte subsequences, one a thread): median over 12 images from bytes to
 // bytes 508, 517, 479, 481 and 553 µs with 1,024, 2,048, 3,072, 4,096 and 8,192 bits of warm-up;
-// 740 µs with four subsequences a thread; with 256-byte ones 1,062 µs.
+// 740 µs with four subsequences a thread; with 256-byte ones 1,062 µs. There, trying every phase of
+// the MCU at once and linking what agrees by a scan left 48 of 230 µs to repair, but took 157 and
+// 154 itself: to be had only with a much cheaper link.
 #include <codec/cuda/columns.hpp>
 #include <codec/cuda/synchronise.hpp>
 #include <cub/block/block_scan.cuh>
@@ -199,7 +201,8 @@ __global__ void __launch_bounds__(kSyncThreads)
     shared.exit[i] = static_cast<std::uint16_t>(own.state);
     shared.blocks[i] = static_cast<std::uint16_t>(own.blocks);
   }
-  for (int round = 0; round < kSyncRounds; ++round) {
+  const std::uint32_t rounds = repair_steps(kSyncRounds, batch.layout.subsequence_bytes);
+  for (std::uint32_t round = 0; round < rounds; ++round) {
     __syncthreads();
     list_wrong(batch, span, shared);
     if (shared.count == 0) break;
@@ -252,7 +255,8 @@ __global__ void __launch_bounds__(kChainThreads)
     loaded = true;
     __syncthreads();
     const std::uint32_t reach =
-        min(scan.subsequence_slots - local, min(span, static_cast<std::uint32_t>(kChainLength)));
+        min(scan.subsequence_slots - local,
+            min(span, repair_steps(kChainLength, batch.layout.subsequence_bytes)));
     if (wrong) repair_chain(batch, tables, pattern, seam, seam + reach);
   }
 }

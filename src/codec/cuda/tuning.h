@@ -55,8 +55,8 @@ inline constexpr int kWriteBlocks = FW_WRITE_BLOCKS;
 inline constexpr int kWarmBits = FW_WARM_BITS;
 /// The same where threads are to spare, and every round of repair is waited for.
 inline constexpr int kLongWarmBits = FW_LONG_WARM_BITS;
-/// Rounds of repair inside a thread block, then chains of repair between blocks; what is still
-/// wrong afterwards goes to the CPU.
+/// At kMaxSubsequenceBytes: rounds of repair inside a thread block, then chains of repair between
+/// blocks; what is still wrong afterwards goes to the CPU.
 inline constexpr int kSyncRounds = 32;
 inline constexpr int kChainRounds = 3;
 inline constexpr int kChainLength = 32;
