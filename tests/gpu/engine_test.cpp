@@ -91,7 +91,7 @@ TEST_F(EngineOnGpu, GivesTheCpusPictures) {
   const auto results = resize_all(engine, jpegs, options);
   for (std::size_t i = 0; i < jpegs.size(); ++i) {
     SCOPED_TRACE(i);
-    ASSERT_TRUE(results[i]);
+    ASSERT_TRUE(results[i]) << results[i].error().to_string();
     EXPECT_EQ(results[i]->report.codec, CodecKind::kCuda) << results[i]->report.codec_reason;
     const auto expected = value_of(cpu.resize(jpegs[i], options));
     EXPECT_EQ(results[i]->report.output.width_px, expected.report.output.width_px);
@@ -187,10 +187,11 @@ TEST_F(EngineOnGpu, AnswersForTheCorpusAsTheCpuDoes) {
   std::size_t on_gpu = 0;
   for (std::size_t i = 0; i < jpegs.size(); i += 2) {
     SCOPED_TRACE(i);
-    ASSERT_TRUE(results[i]);
+    ASSERT_TRUE(results[i]) << results[i].error().to_string();
     EXPECT_EQ(results[i]->bytes, expected_good) << "a neighbour was harmed";
     const auto expected = cpu.resize(jpegs[i + 1], options);
-    ASSERT_EQ(results[i + 1].has_value(), expected.has_value());
+    ASSERT_EQ(results[i + 1].has_value(), expected.has_value())
+        << (expected ? results[i + 1].error().to_string() : expected.error().to_string());
     if (!expected) {
       EXPECT_EQ(results[i + 1].error().code(), expected.error().code());
       continue;

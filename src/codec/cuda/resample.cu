@@ -156,7 +156,9 @@ void launch_resample(const BatchView& batch, const Tile* tiles, std::uint32_t ti
   // Each of at most kTileHeight / kRowGroup groups of a tile has at most most_rows float4.
   const std::size_t floats = static_cast<std::size_t>(most_rows) * (kTileWidth + kTileHeight);
   const auto bytes = static_cast<int>(floats * sizeof(float));
-  cudaFuncSetAttribute(resample_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+  // Always the same bound: other threads launch with it too.
+  constexpr int kMostBytes = kTileSourceRows * (kTileWidth + kTileHeight) * int{sizeof(float)};
+  cudaFuncSetAttribute(resample_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMostBytes);
   resample_kernel<<<tile_count, kResampleThreads, static_cast<std::size_t>(bytes), stream>>>(
       batch, tiles, most_rows);
 }
