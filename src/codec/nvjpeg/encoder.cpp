@@ -9,9 +9,6 @@ namespace {
 
 /// Settings kept ready; a batch with more of them makes some anew.
 constexpr std::size_t kMostPrepared = 256;
-/// The first version whose encoder takes a restart interval.
-constexpr bool kHasRestarts = NVJPEG_VER_MAJOR > 13 ||
-                              (NVJPEG_VER_MAJOR == 13 && NVJPEG_VER_MINOR >= 3);
 
 nvjpegChromaSubsampling_t sampling_of(const plan::EncodePlan& plan) {
   if (plan.component_count == 1) return NVJPEG_CSS_GRAY;
@@ -36,16 +33,6 @@ tl::unexpected<Status> unsupported(std::string what) {
   return fail(StatusCode::kUnsupported, "nvJPEG's encoder does not write " + std::move(what));
 }
 
-nvjpegStatus_t set_restart_interval([[maybe_unused]] nvjpegEncoderParams_t params,
-                                    [[maybe_unused]] std::int32_t interval,
-                                    [[maybe_unused]] cudaStream_t stream) {
-#if NVJPEG_VER_MAJOR > 13 || (NVJPEG_VER_MAJOR == 13 && NVJPEG_VER_MINOR >= 3)
-  return nvjpegEncoderParamsSetRestartInterval(params, static_cast<unsigned>(interval), stream);
-#else
-  return NVJPEG_STATUS_IMPLEMENTATION_NOT_SUPPORTED;
-#endif
-}
-
 }  // namespace
 
 Result<NvjpegEncoder> NvjpegEncoder::make() {
@@ -62,8 +49,8 @@ Result<void> NvjpegEncoder::check(const plan::EncodePlan& plan) {
   if (sampling_of(plan) == NVJPEG_CSS_UNKNOWN)
     return unsupported(fmt::format("{} components with luma at {}×{}", plan.component_count,
                                    plan.h[0], plan.v[0]));
-  if (plan.restart_interval_mcus != 0 && !kHasRestarts)
-    return unsupported("restart markers before version 13.3");
+  // 13.3 has a setter, but its encoder for planes then refuses, and the one for RGB ignores it.
+  if (plan.restart_interval_mcus != 0) return unsupported("restart markers");
   if (plan.max_bytes != 0) return unsupported("to a number of bytes");
   return {};
 }
@@ -83,8 +70,6 @@ Result<nvjpegEncoderParams_t> NvjpegEncoder::make_params(const Settings& setting
     status = nvjpegEncoderParamsSetOptimizedHuffman(made, settings.optimize_huffman, stream_);
   if (status == NVJPEG_STATUS_SUCCESS)
     status = nvjpegEncoderParamsSetSamplingFactors(made, settings.sampling, stream_);
-  if (status == NVJPEG_STATUS_SUCCESS && settings.restart_interval_mcus != 0)
-    status = set_restart_interval(made, settings.restart_interval_mcus, stream_);
   if (auto ok = nvjpeg::check(status, doing); !ok) return fail(ok.error());
   prepared_.push_back(std::move(prepared));
   return made;
@@ -93,7 +78,7 @@ Result<nvjpegEncoderParams_t> NvjpegEncoder::make_params(const Settings& setting
 Result<nvjpegEncoderParams_t> NvjpegEncoder::params_for(const plan::EncodePlan& plan) {
   // Optimised tables are what a progressive stream is made with anyway.
   const Settings wanted{plan.quality, sampling_of(plan), plan.progressive,
-                        plan.optimize_huffman || plan.progressive, plan.restart_interval_mcus};
+                        plan.optimize_huffman || plan.progressive};
   const auto found = std::find_if(prepared_.begin(), prepared_.end(),
                                   [&](const Prepared& p) { return p.settings == wanted; });
   return found != prepared_.end() ? found->params.get() : make_params(wanted);

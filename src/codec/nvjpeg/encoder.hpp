@@ -33,8 +33,9 @@ class NvjpegEncoder {
   /// On the calling thread's current device. @return unsupported; busy; device_lost
   [[nodiscard]] static Result<NvjpegEncoder> make();
 
-  /// @return unsupported for CMYK, samplings besides 444, 422, 420, 440 and gray, max_bytes (which
-  ///         needs several encodes), and restart intervals where nvJPEG is older than 13.3
+  /// @return unsupported for CMYK, samplings besides 444, 422, 420, 440 and gray, restart
+  /// intervals,
+  ///         and max_bytes, which needs several encodes
   [[nodiscard]] static Result<void> check(const plan::EncodePlan& plan);
 
   /// Enqueues one encode an item; nvJPEG shares nothing between them, so n items are n times its
@@ -56,7 +57,6 @@ class NvjpegEncoder {
     nvjpegChromaSubsampling_t sampling = NVJPEG_CSS_UNKNOWN;
     bool progressive = false;
     bool optimize_huffman = false;
-    std::int32_t restart_interval_mcus = 0;
     friend bool operator==(const Settings&, const Settings&) = default;
   };
   struct Prepared {
