@@ -13,6 +13,7 @@ Item make_item(const BatchItem& from) {
   Item item;
   item.file = from.file;
   item.plan = from.plan;
+  item.converter = from.converter;
   item.coefficients = from.coefficients;
   return item;
 }

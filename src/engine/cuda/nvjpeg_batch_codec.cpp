@@ -21,6 +21,7 @@ codec::cuda::Item make_item(const BatchItem& from) {
   codec::cuda::Item item;
   item.file = from.file;
   item.plan = from.plan;
+  item.converter = from.converter;
   return item;
 }
 
