@@ -1,7 +1,7 @@
-#include <fmt/format.h>
 #include <codec/cuda/cuda_batch_codec.hpp>
 #include <codec/cuda/header_cache.hpp>
 #include <codec/cuda/item_sizer.hpp>
+#include <codec/cuda/status_text.hpp>
 #include <codec/cuda/transcoder.hpp>
 
 namespace framewire::codec {
@@ -50,8 +50,7 @@ class CudaBatchCodec : public BatchCodec {
 
   [[nodiscard]] BatchOutcome outcome(std::size_t index) const override {
     const cuda::ImageResult result = transcoder_.result(index);
-    if (result.status != 0)
-      return {false, fmt::format("the GPU gave it up with status {}", result.status), 0, {}};
+    if (result.status != 0) return {false, cuda::describe(result.status), 0, {}};
     return {true, {}, qualities_[index], result.bytes};
   }
 

@@ -1,6 +1,7 @@
 #include <array>
 #include <codec/cuda/header_cache.hpp>
 #include <codec/cuda/item_sizer.hpp>
+#include <codec/cuda/status_text.hpp>
 #include <codec/cuda/transcoder.hpp>
 #include <codec/nvjpeg/decoder.hpp>
 #include <codec/nvjpeg/encoder.hpp>
@@ -162,7 +163,7 @@ codec::BatchOutcome NvjpegBatchCodec::outcome(std::size_t index) const {
   if (!decoded) return {false, decoded.error().message(), 0, {}};
   if (encode_of_[index] != kOurs) return {true, {}, qualities_[index], outputs_[index]};
   const codec::cuda::ImageResult result = transcoder_.result(index);
-  if (result.status != 0) return {false, "the GPU gave it up", 0, {}};
+  if (result.status != 0) return {false, codec::cuda::describe(result.status), 0, {}};
   return {true, {}, qualities_[index], result.bytes};
 }
 
