@@ -30,7 +30,8 @@ class CudaBatchCodec : public BatchCodec {
   }
 
   [[nodiscard]] std::uint64_t device_bytes(const BatchItem& item) override {
-    return sizer_.device_bytes(make_item(item));
+    constexpr std::uint64_t kTablesBytes = 1024;  // of the header, besides its head
+    return sizer_.device_bytes(make_item(item)) + item.head.size() + kTablesBytes;
   }
 
   [[nodiscard]] Result<void> enqueue(std::span<const BatchItem> items) override {
@@ -51,7 +52,9 @@ class CudaBatchCodec : public BatchCodec {
   [[nodiscard]] BatchOutcome outcome(std::size_t index) const override {
     const cuda::ImageResult result = transcoder_.result(index);
     if (result.status != 0) return {false, cuda::describe(result.status), 0, {}};
-    return {true, {}, qualities_[index], result.bytes};
+    // The CPU codec says so, and by how much.
+    if (result.missed_max_bytes) return {false, "even the lowest quality is too large", 0, {}};
+    return {true, {}, result.quality != 0 ? result.quality : qualities_[index], result.bytes};
   }
 
   [[nodiscard]] BatchMemory memory() const override {

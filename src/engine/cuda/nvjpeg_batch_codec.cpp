@@ -47,7 +47,7 @@ class NvjpegBatchCodec : public codec::BatchCodec {
 
   /// Planes are counted twice: nvJPEG's, and those that the CUDA codec would have decoded itself.
   [[nodiscard]] std::uint64_t device_bytes(const BatchItem& item) override {
-    std::uint64_t bytes = sizer_.device_bytes(make_item(item));
+    std::uint64_t bytes = sizer_.device_bytes(make_item(item)) + item.head.size() + 1024;
     const jpeg::FrameHeader& frame = item.file->frame;
     for (std::size_t c = 0; c < static_cast<std::size_t>(frame.component_count); ++c)
       bytes += std::uint64_t{64} *
@@ -164,7 +164,8 @@ codec::BatchOutcome NvjpegBatchCodec::outcome(std::size_t index) const {
   if (encode_of_[index] != kOurs) return {true, {}, qualities_[index], outputs_[index]};
   const codec::cuda::ImageResult result = transcoder_.result(index);
   if (result.status != 0) return {false, codec::cuda::describe(result.status), 0, {}};
-  return {true, {}, qualities_[index], result.bytes};
+  if (result.missed_max_bytes) return {false, "even the lowest quality is too large", 0, {}};
+  return {true, {}, result.quality != 0 ? result.quality : qualities_[index], result.bytes};
 }
 
 Result<NvjpegDecoder> make_decoder() {
