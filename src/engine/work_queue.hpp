@@ -1,6 +1,7 @@
 // Requests that wait for a lane or a host thread.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -37,13 +38,15 @@ class WorkQueue {
   void close();
 
  private:
+  void spin() const;
   void wait_for_more(std::unique_lock<std::mutex>& lock, const Bounds& bounds);
 
   std::mutex mutex_;
   std::condition_variable filled_;
   std::deque<WorkPtr> items_;
-  std::uint64_t bytes_ = 0;  ///< of all items
-  std::size_t busy_ = 0;     ///< callers of take() that are at work
+  std::atomic<std::size_t> count_{0};  ///< of items_, for a look without the lock
+  std::uint64_t bytes_ = 0;            ///< of all items
+  std::size_t busy_ = 0;               ///< callers of take() that are at work
   std::size_t waiting_ = 0;
   bool closed_ = false;
 };
