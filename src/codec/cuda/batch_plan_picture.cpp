@@ -64,6 +64,7 @@ SampleView BatchPlan::add_resample(const Item& item, std::uint32_t index) {
   const SampleView target = new_plane(static_cast<std::uint32_t>(plane.x.out_size),
                                       static_cast<std::uint32_t>(plane.y.out_size));
   ResampleDesc desc;
+  desc.image = images;
   desc.source = source.samples;
   desc.source_pitch_bytes = source.pitch_bytes;
   desc.source_height_px = source.height_px;
@@ -106,6 +107,7 @@ void BatchPlan::add_resample_tiles(ResampleDesc& desc, const DownFilter& down) {
 
 void BatchPlan::add_convert(const Item& item, std::array<SampleView, 4>& planes_now) {
   ConvertDesc desc = FinishPlan::make_convert(*item.file, *item.plan);
+  desc.image = images;
   if (item.plan->convert_icc) {
     const color::PixelTable* table = item.converter->table();
     desc.how.table_kind = table->kind;
@@ -126,6 +128,7 @@ void BatchPlan::add_sharpen(const plan::Plan& plan, SampleView& luma) {
     for (const double weight : transform::gaussian_weights(plan.sharpen_sigma))
       weights.push_back(static_cast<float>(weight));
   SharpenDesc desc;
+  desc.image = images;
   desc.source = luma;
   desc.target = new_plane(luma.width_px, luma.height_px);
   desc.radius = static_cast<std::uint32_t>(transform::gaussian_radius(plan.sharpen_sigma));
@@ -140,6 +143,7 @@ SampleView BatchPlan::add_place(const plan::Plan& plan, std::size_t component,
   const std::int32_t step_x = component == 0 ? 1 : plan.encode.h[0] / plan.encode.h[component];
   const std::int32_t step_y = component == 0 ? 1 : plan.encode.v[0] / plan.encode.v[component];
   PlaceDesc desc;
+  desc.image = images;
   desc.source = source;
   desc.target = new_plane(target.width_px, target.height_px);
   desc.orientation = static_cast<std::uint32_t>(plan.orientation);

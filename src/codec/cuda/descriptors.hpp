@@ -96,6 +96,7 @@ struct FilterDesc {
 
 /// One plane to be resampled.
 struct ResampleDesc {
+  std::uint32_t image = 0;
   std::uint64_t source = 0;  ///< of planes outside the batch's memory: their distance, modulo 2^64
   std::uint64_t target = 0;
   std::uint32_t source_pitch_bytes = 0;
@@ -198,6 +199,11 @@ struct BatchView {
   std::uint8_t* host_output = nullptr;
   std::uint64_t host_capacity_bytes = 0;
 };
+
+/// Whether an image is the CPU's: no later stage looks at what the stages before left unwritten.
+FW_HD inline bool given_up(const BatchView& batch, std::uint32_t image) {
+  return batch.status[image] != 0;
+}
 
 /// In lengths[]: nothing before this subsequence matters to it.
 inline constexpr std::uint32_t kFirstOfSegment = 1u << 31;

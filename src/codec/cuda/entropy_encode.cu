@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(kBlocksPerTile) count_kernel(BatchView batch, 
   __shared__ std::uint32_t codes[1024];
   const Tile tile = tiles[blockIdx.x];
   const EncodeDesc& stream = batch.encodes[tile.owner];
-  if (search_done(batch, stream)) return;
+  if (idle(batch, stream)) return;
   load_codes(batch, stream, codes);
   const std::uint32_t block = tile.part * kBlocksPerTile + threadIdx.x;
   if (block >= stream.total_blocks) return;
@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(kImageThreads)
     lay_out_kernel(BatchView batch, const std::uint32_t* streams) {
   const std::uint32_t index = stream_index(streams);
   const EncodeDesc& stream = batch.encodes[index];
-  if (search_done(batch, stream)) return;
+  if (idle(batch, stream)) return;
   std::uint32_t* bits = batch.bit_counts + stream.first_block;
   std::uint32_t* offsets = batch.segment_bytes + stream.first_segment;
   const std::uint32_t total_bits = sum_bits(bits, stream.total_blocks);
@@ -166,9 +166,8 @@ __global__ void __launch_bounds__(kBlocksPerTile) write_kernel(BatchView batch, 
   __shared__ std::uint32_t codes[1024];
   const Tile tile = tiles[blockIdx.x];
   const EncodeDesc& stream = batch.encodes[tile.owner];
-  if (search_done(batch, stream)) return;
+  if (idle(batch, stream)) return;
   load_codes(batch, stream, codes);
-  if (batch.status[stream.image] != 0) return;
   const std::uint32_t block = tile.part * kBlocksPerTile + threadIdx.x;
   if (block >= stream.total_blocks) return;
   const std::uint32_t* bits = batch.bit_counts + stream.first_block;

@@ -54,6 +54,7 @@ __global__ void __launch_bounds__(kFinishThreads)
     convert_kernel(BatchView batch, const Tile* tiles) {
   const Tile tile = tiles[blockIdx.x];
   const ConvertDesc& desc = batch.converts[tile.owner];
+  if (given_up(batch, desc.image)) return;
   const std::uint32_t row = tile.part / desc.tile_columns;
   const std::uint32_t x =
       (tile.part - row * desc.tile_columns) * kFinishTile + threadIdx.x % kFinishTile;
@@ -87,6 +88,7 @@ __global__ void __launch_bounds__(kFinishThreads)
   extern __shared__ float rows[];  // [kFinishTile + 2 radius][kFinishTile]
   const Tile tile = tiles[blockIdx.x];
   const SharpenDesc& desc = batch.sharpens[tile.owner];
+  if (given_up(batch, desc.image)) return;
   const auto* weights = reinterpret_cast<const float*>(batch.base + desc.weights);
   const std::uint32_t tile_row = tile.part / desc.tile_columns;
   const std::uint32_t lane = threadIdx.x % kFinishTile;
@@ -110,6 +112,7 @@ __global__ void __launch_bounds__(kFinishThreads)
 __global__ void __launch_bounds__(kFinishThreads) place_kernel(BatchView batch, const Tile* tiles) {
   const Tile tile = tiles[blockIdx.x];
   const PlaceDesc& desc = batch.places[tile.owner];
+  if (given_up(batch, desc.image)) return;
   const std::uint32_t tile_row = tile.part / desc.tile_columns;
   const std::uint32_t x =
       (tile.part - tile_row * desc.tile_columns) * kFinishTile + threadIdx.x % kFinishTile;

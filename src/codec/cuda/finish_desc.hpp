@@ -16,6 +16,7 @@ struct SampleView {
 
 /// One picture to be converted and subsampled, before orientation.
 struct ConvertDesc {
+  std::uint32_t image = 0;
   SampleView in[4];   ///< all of one size
   SampleView out[4];  ///< the first of that size, the others ⌈size / step⌉
   PixelConversion how;
@@ -32,6 +33,7 @@ struct ConvertDesc {
 
 /// One plane to be sharpened.
 struct SharpenDesc {
+  std::uint32_t image = 0;
   SampleView source;
   SampleView target;
   std::uint64_t weights = 0;  ///< [2 radius + 1] float
@@ -41,6 +43,7 @@ struct SharpenDesc {
 
 /// One plane to be turned and set into its canvas.
 struct PlaceDesc {
+  std::uint32_t image = 0;
   SampleView source;
   SampleView target;
   std::uint32_t orientation = 1;

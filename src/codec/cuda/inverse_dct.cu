@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(kBlocksPerTile)
   __shared__ float q[kCorner * kCorner];
   const Tile tile = tiles[blockIdx.x];
   const PlaneDesc& plane = batch.planes[tile.owner];
-  if (batch.status[plane.image] != 0) return;  // its coefficients were not written
+  if (given_up(batch, plane.image)) return;  // its coefficients were not written
   if (threadIdx.x < kCorner * kCorner)
     q[threadIdx.x] = plane.quantiser[threadIdx.x / kCorner * 8 + threadIdx.x % kCorner];
   __syncthreads();
@@ -148,7 +148,7 @@ __global__ void __launch_bounds__(kFullThreads) full_kernel(BatchView batch, con
   __shared__ float q[64];
   const Tile tile = tiles[blockIdx.x];
   const PlaneDesc& plane = batch.planes[tile.owner];
-  if (batch.status[plane.image] != 0) return;  // its coefficients were not written
+  if (given_up(batch, plane.image)) return;  // its coefficients were not written
   if (threadIdx.x < 64) q[threadIdx.x] = plane.quantiser[threadIdx.x];
   __syncthreads();
   const std::uint32_t lane = threadIdx.x & 7;
@@ -218,7 +218,7 @@ __device__ void invert_edge(const std::int16_t* levels, std::int32_t dc, const P
 __global__ void __launch_bounds__(kBlocksPerTile) edges_kernel(BatchView batch, const Tile* tiles) {
   const Tile tile = tiles[blockIdx.x];
   const PlaneDesc& plane = batch.planes[tile.owner];
-  if (batch.status[plane.image] != 0) return;  // its coefficients were not written
+  if (given_up(batch, plane.image)) return;  // its coefficients were not written
   const std::uint32_t index = tile.part * kBlocksPerTile + threadIdx.x;
   const std::uint32_t columns = plane.valid_x != 8 ? plane.height_blocks : 0;
   const std::uint32_t rows = plane.valid_y != 8 ? plane.width_blocks : 0;

@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(kBlocksPerTile)
   __shared__ std::uint32_t counts[1024];
   const Tile tile = tiles[blockIdx.x];
   const EncodeDesc& stream = batch.encodes[tile.owner];
-  if (search_done(batch, stream)) return;
+  if (idle(batch, stream)) return;
   for (std::uint32_t i = threadIdx.x; i < 1024; i += kBlocksPerTile) counts[i] = 0;
   __syncthreads();
   const std::uint32_t block = tile.part * kBlocksPerTile + threadIdx.x;
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(kLane) make_codes_kernel(BatchView batch, cons
   __shared__ std::uint8_t depths[kHuffmanSymbols];
   const Tile table = tables[blockIdx.x];
   const EncodeDesc& stream = batch.encodes[table.owner];
-  if (search_done(batch, stream)) return;
+  if (idle(batch, stream)) return;
   OptimalCodes& codes = codes_of(batch, stream);
   const auto lane = static_cast<int>(threadIdx.x);
   build_tree(codes.histogram[table.part], lane, depths);

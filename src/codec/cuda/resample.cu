@@ -133,6 +133,7 @@ __global__ void __launch_bounds__(kResampleThreads)
   extern __shared__ float4 shared[];
   const Tile tile = tiles[blockIdx.x];
   const ResampleDesc& plane = batch.resamples[tile.owner];
+  if (given_up(batch, plane.image)) return;
   const FilterDesc& down = batch.filters[plane.y_filter];
   const auto* first_of_group = reinterpret_cast<const std::uint32_t*>(batch.base + down.first);
   const TilePlace place = place_tile(plane, down, first_of_group, tile.part);

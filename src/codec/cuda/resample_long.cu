@@ -10,6 +10,7 @@ namespace {
 __global__ void __launch_bounds__(kLongThreads) across_kernel(BatchView batch, const Tile* tiles) {
   const Tile tile = tiles[blockIdx.x];
   const ResampleDesc& plane = batch.resamples[tile.owner];
+  if (given_up(batch, plane.image)) return;
   const std::uint64_t index = std::uint64_t{tile.part} * kLongThreads + threadIdx.x;
   if (index >= std::uint64_t{plane.source_height_px} * plane.width_px) return;
   const std::uint64_t row = index / plane.width_px;
@@ -34,6 +35,7 @@ __global__ void __launch_bounds__(kLongThreads) down_kernel(BatchView batch, con
   static_assert(kRowGroup == 4, "one float4 holds a source row's weights");
   const Tile tile = tiles[blockIdx.x];
   const ResampleDesc& plane = batch.resamples[tile.owner];
+  if (given_up(batch, plane.image)) return;
   const std::uint32_t index = tile.part * kLongThreads + threadIdx.x;
   const std::uint32_t group = index / plane.width_px;
   const std::uint32_t x = index - group * plane.width_px;

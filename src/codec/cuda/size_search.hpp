@@ -11,6 +11,11 @@ inline __device__ bool search_done(const BatchView& batch, const EncodeDesc& str
   return stream.search != 0 && batch.searches[stream.search - 1].done != 0;
 }
 
+/// Whether there is nothing to encode: that, or its picture is the CPU's.
+inline __device__ bool idle(const BatchView& batch, const EncodeDesc& stream) {
+  return search_done(batch, stream) || given_up(batch, stream.image);
+}
+
 /// Looks at the sizes of the streams just finished, chooses what quality is tried next and writes
 /// its quantisers. To be followed by another encoding of `count` streams, kSearchRounds times.
 void launch_size_search(const BatchView& batch, std::uint32_t count, cudaStream_t stream);
