@@ -27,7 +27,8 @@ ALLOWED = {
     "codec/nvjpeg": BELOW_CODECS | {"gpu"},
     "engine": BELOW_CODECS | {"gpu", "codec/reference", "codec/turbo", "codec/cuda", "codec/nvjpeg"},
     "batch": {"base", "engine"},
-    "apps/framewire": {"base", "jpeg", "plan", "color", "codec", "engine", "batch"},
+    "topology": {"base"},
+    "apps/framewire": {"base", "jpeg", "plan", "color", "codec", "engine", "batch", "topology"},
 }
 
 # Third-party headers and the only rooms that may name them; None: any room.

@@ -14,7 +14,7 @@ namespace framewire::app {
 /// What the program tells its caller; also in the manual and docs/errors.md.
 enum ExitCode : int {
   kAllDone = 0,
-  kSomeFailed = 1,    ///< an input could not be processed
+  kSomeFailed = 1,    ///< an input could not be processed; of doctor: no GPUDirect RDMA
   kUsage = 2,         ///< the command line makes no sense
   kEnvironment = 3,   ///< a folder cannot be made, no space, memory ran out
   kInterrupted = 130  ///< ended by SIGINT or SIGTERM after finishing the images in work
@@ -55,6 +55,7 @@ struct Command {
 [[nodiscard]] int run_batch(const Arguments& arguments);
 [[nodiscard]] int run_inspect(const Arguments& arguments);
 [[nodiscard]] int run_bench(const Arguments& arguments);
+[[nodiscard]] int run_doctor(const Arguments& arguments);
 [[nodiscard]] int run_completion(const Arguments& arguments);
 [[nodiscard]] int run_man(const Arguments& arguments);
 [[nodiscard]] int run_version(const Arguments& arguments);

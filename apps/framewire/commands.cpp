@@ -58,6 +58,15 @@ constexpr OptionSpec kBenchOwn[] = {
     kGpuMemoryOption,
     kJson};
 
+constexpr OptionSpec kDoctorOwn[] = {
+    {"gpu", "N", "", "", "look at this GPU only: its number in nvidia-smi, or its PCI address",
+     "Devices"},
+    {"nic", "NAME", "", "",
+     "look at this network card only: its RDMA device, interface or PCI address", "Devices"},
+    {"root", "DIR", "", "/", "read sys, proc and dev of a recorded host from here", "Devices"},
+    {"svg", "FILE", "", "", "draw GPUs, network cards and switches into this file", "Output"},
+    kJson};
+
 constexpr std::string_view kResizeDetails =
     "IN and OUT are files; - is standard input or standard output. OUT appears whole or not at "
     "all. "
@@ -88,6 +97,13 @@ constexpr std::string_view kBenchDetails =
     "images without waiting, as a server would; then the time of a lone image, of a batch, and of "
     "each stage.";
 
+constexpr std::string_view kDoctorDetails =
+    "Tells what this host can do for frames that travel between GPUs and network cards: what was "
+    "looked at, what was found and where, and what to do about it; then which path to expect "
+    "between each two devices. Exit code 0 only if GPUDirect RDMA would work end to end, by all "
+    "that could be read; 1 if it would not, or if that is not proven.\n"
+    "Changes nothing. Run as root it sees more: ACS of switches among other things.";
+
 constexpr std::string_view kCompletionDetails =
     "For bash: source <(framewire completion bash). Installed packages bring the files already.";
 
@@ -100,6 +116,8 @@ constexpr std::array kCommands = {
             "", 1, 0, run_inspect},
     Command{"bench", "resize|jpeg2jpeg IN…", "measure images per second", kBenchDetails, true,
             kBenchOwn, "resize|jpeg2jpeg", 2, 0, run_bench},
+    Command{"doctor", "", "tell whether GPUs and network cards can talk directly", kDoctorDetails,
+            false, kDoctorOwn, "", 0, 0, run_doctor},
     Command{"completion",
             "SHELL",
             "print a completion script for bash, zsh or fish",

@@ -16,7 +16,8 @@ std::string spaced(std::string_view choices) {
 }
 
 bool names_a_file(const OptionSpec& spec) {
-  return spec.metavar == "FILE" || (spec.metavar == "LIST" && spec.name == "files-from");
+  return spec.metavar == "FILE" || spec.metavar == "DIR" ||
+         (spec.metavar == "LIST" && spec.name == "files-from");
 }
 
 // Single quotes end, escape and begin again around a quote of the text.

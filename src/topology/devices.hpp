@@ -1,0 +1,16 @@
+// GPUs and network cards, put together from the PCI tree, their own files and libraries.
+#pragma once
+
+#include <vector>
+#include "host_facts.hpp"
+
+namespace framewire::topology {
+
+/// @param facts  whose PCI tree and library answers are complete
+[[nodiscard]] std::vector<Gpu> read_gpus(const HostFiles& files, const HostFacts& facts);
+
+/// RDMA devices, then network cards without any. Interfaces of no PCI device are left out.
+/// @param facts  whose PCI tree and library answers are complete
+[[nodiscard]] std::vector<Nic> read_nics(const HostFiles& files, const HostFacts& facts);
+
+}  // namespace framewire::topology
