@@ -1,12 +1,12 @@
 #include "diagnosis.hpp"
 #include <fmt/format.h>
 #include <algorithm>
+#include <utility>
 #include "checks.hpp"
 
 namespace framewire::topology {
 namespace {
 
-// The pair that speaks for the host: any that works is enough.
 int rank(Verdict verdict) {
   switch (verdict) {
     case Verdict::kOk:
@@ -20,11 +20,15 @@ int rank(Verdict verdict) {
   }
 }
 
+// The pair that speaks for the host: any that works is enough; of several alike, the nearest.
 const Pair* best_pair(const std::vector<Pair>& pairs) {
   const Pair* best = nullptr;
   for (const Pair& pair : pairs) {
     if (!pair.with_nic) continue;
-    if (best == nullptr || rank(pair.verdict) < rank(best->verdict)) best = &pair;
+    const auto order = [](const Pair& one) {
+      return std::pair(rank(one.verdict), one.route.relation);
+    };
+    if (best == nullptr || order(pair) < order(*best)) best = &pair;
   }
   return best;
 }

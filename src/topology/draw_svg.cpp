@@ -131,7 +131,7 @@ double draw_host(const Place& host, double y, std::string& svg) {
   double x = kMargin;
   for (const Place& socket : host.inside) {
     const double width = width_of(socket);
-    if (x > kMargin) {
+    if (x > kMargin && socket.title.starts_with("socket")) {
       svg += fmt::format(
           "<path class=\"line\" stroke-dasharray=\"5 4\" d=\"M{:.1f} {:.1f}h{:.1f}\"/>\n",
           x - 3 * kGap, y + 22, 3 * kGap);
@@ -174,7 +174,7 @@ double draw_cells(const Diagnosis& diagnosis, double top, std::string& svg) {
     }
   }
   write(svg, "sub", kMargin, y + 22,
-        "✓ direct   ! works, with a drawback   ? not proven   ✗ staged through host memory",
+        "✓ direct · ! works, with a drawback · ? not proven · ✗ staged through host memory",
         "start");
   write(svg, "sub", kMargin, y + 40,
         "PIX one switch · PXB several switches · PHB one root complex · NODE one socket · SYS "

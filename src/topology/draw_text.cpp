@@ -7,6 +7,7 @@ namespace framewire::topology {
 namespace {
 
 constexpr std::size_t kMostPairsNamed = 4;
+constexpr std::size_t kLeastColumn = 10;  // "unknown ✗" and a blank
 
 void draw(const Place& place, const std::string& indent, std::string& text) {
   for (std::size_t i = 0; i < place.inside.size(); ++i) {
@@ -24,13 +25,18 @@ void draw_table(const Diagnosis& diagnosis, std::string& text) {
   const PairTable table = table_of(diagnosis);
   if (table.cells.empty()) return;
   text += fmt::format("\n{:8}", "");
-  for (const std::string& column : table.columns) text += fmt::format("{:>9}", column);
+  const auto width_of = [](const std::string& column) {
+    return std::max(kLeastColumn, column.size() + 1);
+  };
+  for (const std::string& column : table.columns) {
+    text += fmt::format("{:>{}}", column, width_of(column));
+  }
   for (std::size_t row = 0; row < table.rows.size(); ++row) {
     text += fmt::format("\n{:8}", table.rows[row]);
     for (std::size_t column = 0; column < table.columns.size(); ++column) {
       const Pair* pair = table.cells[row * table.columns.size() + column];
-      const std::size_t width = std::max<std::size_t>(9, table.columns[column].size());
-      text += fmt::format("{:>{}}", pair == nullptr ? "" : cell_of(*pair), width);
+      text += fmt::format("{:>{}}", pair == nullptr ? "" : cell_of(*pair),
+                          width_of(table.columns[column]));
     }
   }
   text += "\n✓ direct  ! works, with a drawback  ? not proven  ✗ staged through host memory\n";

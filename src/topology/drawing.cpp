@@ -8,6 +8,8 @@ namespace {
 
 using Kind = Place::Kind;
 
+constexpr std::string_view kNowhere = "place unknown";
+
 std::string link_text(const HostFacts& facts, const std::string& address) {
   const auto found = facts.pci.find(address);
   if (found == facts.pci.end() || found->second.link.width <= 0) return "";
@@ -76,6 +78,14 @@ void keep_forks(std::vector<Branch>& branches) {
   }
 }
 
+// A switch does it at its ports, the bridges just below.
+bool redirects(const PciTree& tree, const std::string& bridge) {
+  return std::any_of(tree.begin(), tree.end(), [&](const auto& entry) {
+    const PciDevice& device = entry.second;
+    return (device.address == bridge || device.parent == bridge) && device.acs.redirects();
+  });
+}
+
 Place& child(Place& parent, Kind kind, const std::string& title, const std::string& detail) {
   for (Place& place : parent.inside) {
     if (place.kind == kind && place.title == title) return place;
@@ -89,8 +99,10 @@ Place& child(Place& parent, Kind kind, const std::string& title, const std::stri
 
 void sort_by_title(Place& place) {
   if (place.kind == Kind::kHost) {
-    std::stable_sort(place.inside.begin(), place.inside.end(),
-                     [](const Place& a, const Place& b) { return a.title < b.title; });
+    std::stable_sort(place.inside.begin(), place.inside.end(), [](const Place& a, const Place& b) {
+      const bool first = a.title != kNowhere, second = b.title != kNowhere;
+      return first != second ? first : a.title < b.title;
+    });
   }
   for (Place& inner : place.inside) sort_by_title(inner);
 }
@@ -108,7 +120,7 @@ Place picture_of(const HostFacts& facts) {
   keep_forks(branches);
   for (const Branch& branch : branches) {
     if (branch.device == nullptr) {
-      child(host, Kind::kSocket, "place unknown", "").inside.push_back(branch.place);
+      child(host, Kind::kSocket, std::string(kNowhere), "").inside.push_back(branch.place);
       continue;
     }
     const PciDevice& device = *branch.device;
@@ -119,8 +131,8 @@ Place picture_of(const HostFacts& facts) {
         device.numa_node < 0 ? "" : fmt::format("NUMA node {}", device.numa_node);
     at = &child(*at, Kind::kRootComplex, "root complex " + device.root_bus.substr(3), node);
     for (const std::string& bridge : branch.bridges) {
-      const bool redirects = facts.pci.at(bridge).acs.redirects();
-      at = &child(*at, Kind::kSwitch, "switch " + bridge, redirects ? "ACS redirects" : "");
+      at = &child(*at, Kind::kSwitch, "switch " + bridge,
+                  redirects(facts.pci, bridge) ? "ACS redirects" : "");
     }
     at->inside.push_back(branch.place);
   }

@@ -55,7 +55,9 @@ void expect_complete(const Diagnosis& diagnosis) {
     if (one.verdict == Verdict::kMissing || one.verdict == Verdict::kWarning) {
       EXPECT_FALSE(one.remedy.empty()) << one.id;
     }
-    if (one.verdict == Verdict::kOk) EXPECT_EQ(one.remedy, "") << one.id;
+    if (one.verdict == Verdict::kOk) {
+      EXPECT_EQ(one.remedy, "") << one.id;
+    }
   }
 }
 
@@ -108,7 +110,8 @@ TEST(TopologyHosts, GpuAndNicUnderDifferentSockets) {
 TEST(TopologyHosts, SeveralRootComplexesOfOneSocket) {
   RecordedHost host;
   host.write("sys/devices/system/cpu/cpu32/topology/physical_package_id", "0\n");
-  const Pair& far = pair(diagnosis_of(host), "gpu0", "mlx5_1");
+  const Diagnosis diagnosis = diagnosis_of(host);
+  const Pair& far = pair(diagnosis, "gpu0", "mlx5_1");
   EXPECT_EQ(far.route.relation, Relation::kNode);
   EXPECT_EQ(far.verdict, Verdict::kMissing);
 }
