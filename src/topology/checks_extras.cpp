@@ -13,10 +13,11 @@ void not_asked(Probe& probe) {
   probe.evidence = {"not asked: a recording is read, and libraries know this host only"};
 }
 
-void check_nvlink(const Gpu& gpu, Probes& probes) {
+void check_nvlink(const HostFacts& facts, const Gpu& gpu, Probes& probes) {
   Probe& probe = add(probes, "nvlink", "NVLink", gpu.label());
+  if (!facts.nvml.library.asked) return not_asked(probe);
   if (!gpu.nvml) {
-    probe.evidence = {"NVML was not asked, or does not know this GPU"};
+    probe.evidence = {"NVML does not answer for this GPU"};
     return;
   }
   const NvmlGpu& nvml = *gpu.nvml;
@@ -36,6 +37,7 @@ void check_nvlink(const Gpu& gpu, Probes& probes) {
 
 void check_peer_access(const HostFacts& facts, Probes& probes) {
   Probe& probe = add(probes, "peer_access", "Peer access between GPUs");
+  if (!facts.nvml.library.asked) return not_asked(probe);
   probe.verdict = Verdict::kNotApplicable;
   if (facts.gpus.size() < 2) {
     probe.evidence = {fmt::format("GPUs: {}", facts.gpus.size())};
@@ -151,7 +153,7 @@ void check_ucx(const HostFacts& facts, Probes& probes) {
 }  // namespace
 
 void check_extras(const HostFacts& facts, Probes& probes) {
-  for (const Gpu& gpu : facts.gpus) check_nvlink(gpu, probes);
+  for (const Gpu& gpu : facts.gpus) check_nvlink(facts, gpu, probes);
   check_peer_access(facts, probes);
   check_mps(facts, probes);
   check_gdrcopy(facts, probes);

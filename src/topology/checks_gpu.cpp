@@ -76,16 +76,20 @@ void check_bar1(const Gpu& gpu, Probes& probes) {
   probe.required = true;
   const std::string source =
       gpu.nvml ? "NVML" : fmt::format("/sys/bus/pci/devices/{}/resource", gpu.address);
-  probe.evidence = {fmt::format("{}: BAR1 of {} MiB", source, gpu.bar1_bytes / kMiB)};
+  if (!gpu.bar1_bytes) {
+    probe.evidence = {source + ": not there"};
+    return;
+  }
+  probe.evidence = {fmt::format("{}: BAR1 of {} MiB", source, *gpu.bar1_bytes / kMiB)};
   if (gpu.memory_bytes != 0) {
     probe.evidence.push_back(fmt::format("NVML: {} MiB of memory", gpu.memory_bytes / kMiB));
   }
-  if (gpu.bar1_bytes == 0) {
+  if (*gpu.bar1_bytes == 0) {
     probe.verdict = Verdict::kMissing;
     probe.remedy = "the firmware gave it no address: turn on Above 4G Decoding there";
     return;
   }
-  probe.verdict = gpu.bar1_bytes > kSmallBar1 ? Verdict::kOk : Verdict::kWarning;
+  probe.verdict = *gpu.bar1_bytes > kSmallBar1 ? Verdict::kOk : Verdict::kWarning;
   if (probe.verdict == Verdict::kOk) return;
   probe.remedy =
       "only that much can be registered at a time: keep the pool of frames below it, or turn on "

@@ -103,8 +103,7 @@ std::vector<Gpu> read_gpus(const HostFiles& files, const HostFacts& facts) {
         files.text(fmt::format("/proc/driver/nvidia/gpus/{}/information", address));
     gpu.name = field(information, "Model");
     gpu.uuid = field(information, "GPU UUID");
-    // The second register of every GPU since Fermi; 64 bits wide, so the third is its upper half.
-    gpu.bar1_bytes = device.bar_bytes[1];
+    gpu.bar1_bytes = device.second_bar_bytes;
     take_answers(facts, gpu);
     gpu.bound_to_driver = device.driver == "nvidia" || gpu.nvml || !information.empty();
     read_mig(files, field(information, "Device Minor"), gpu);

@@ -84,6 +84,7 @@ void read_files(const HostFiles& files, HostFacts& facts) {
   facts.old_peer_memory = files.read("/sys/kernel/mm/memory_peers/nv_mem/version");
   facts.gdrdrv = files.read("/sys/module/gdrdrv/version");
   facts.limits = line_of(files, "/proc/self/limits", "Max locked memory");
+  if (facts.driver.value) facts.driver.value = squeezed(*facts.driver.value);
   if (facts.limits.value) facts.limits.value = squeezed(*facts.limits.value);
   facts.shm_mount = shm_line(files);
   facts.board = files.read("/proc/device-tree/model");

@@ -16,8 +16,9 @@ struct Gpu {
   std::string address;  ///< in HostFacts::pci
   std::string name;     ///< "NVIDIA H100 80GB HBM3"; "" where nobody says
   std::string uuid;
-  bool bound_to_driver = false;    ///< the nvidia driver has it
-  std::uint64_t bar1_bytes = 0;    ///< the window through which other devices reach its memory
+  bool bound_to_driver = false;  ///< the nvidia driver has it
+  /// The window through which other devices reach its memory; 0: it has no address.
+  std::optional<std::uint64_t> bar1_bytes;
   std::uint64_t memory_bytes = 0;  ///< 0: unknown
   std::optional<bool> mig;
   std::string mig_evidence;

@@ -55,16 +55,23 @@ Acs read_acs(const std::vector<std::uint8_t>& config) {
   return acs;
 }
 
-// One line a register: first and last address and flags.
-std::array<std::uint64_t, 6> read_bars(const std::string& text) {
-  std::array<std::uint64_t, 6> sizes{};
-  std::istringstream lines(text);
-  for (std::uint64_t& size : sizes) {
-    std::uint64_t first = 0, last = 0, flags = 0;
-    if (!(lines >> std::hex >> first >> last >> flags)) break;
-    if (last > first) size = last - first + 1;
-  }
-  return sizes;
+// Six lines: first and last address and flags. A register of 64 bits takes two of them, which
+// decides where the second one stands: on GPUs before Hopper the first has 32 bits, since then 64.
+std::optional<std::uint64_t> read_second_bar(const Reading& resource) {
+  constexpr std::uint64_t kIs64Bits = 0x0010'0000;  // IORESOURCE_MEM_64 of Linux
+  if (!resource.value) return std::nullopt;
+  std::istringstream lines(*resource.value);
+  const auto read_line = [&](std::uint64_t& bytes, std::uint64_t& flags) {
+    std::uint64_t first = 0, last = 0;
+    lines >> std::hex >> first >> last >> flags;
+    bytes = last > first ? last - first + 1 : 0;
+  };
+  std::uint64_t bytes = 0, flags = 0;
+  read_line(bytes, flags);
+  if ((flags & kIs64Bits) != 0) read_line(bytes, flags);
+  read_line(bytes, flags);
+  if (!lines) return std::nullopt;
+  return bytes;
 }
 
 PciDevice read_device(const HostFiles& files, const std::string& folder) {
@@ -83,7 +90,9 @@ PciDevice read_device(const HostFiles& files, const std::string& folder) {
   if (device.iommu_type.empty() && files.exists(folder + "/iommu_group")) {
     device.iommu_type = "unnamed";
   }
-  device.bar_bytes = read_bars(files.text(folder + "/resource"));
+  if (device.is_nvidia_gpu()) {
+    device.second_bar_bytes = read_second_bar(files.read(folder + "/resource"));
+  }
   if (device.is_bridge()) device.acs = read_acs(files.bytes(folder + "/config"));
   return device;
 }

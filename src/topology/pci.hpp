@@ -1,9 +1,9 @@
 // The part of the PCIe tree that matters: GPUs, network cards, and the bridges above them.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,9 +42,10 @@ struct PciDevice {
   int numa_node = -1;            ///< −1: the firmware says none
   std::string driver;
   PcieLink link;
-  Acs acs;                                   ///< read of bridges only
-  std::string iommu_type;                    ///< "identity", "DMA", "DMA-FQ", …; "" in no group
-  std::array<std::uint64_t, 6> bar_bytes{};  ///< size of each base address register; 0: unused
+  Acs acs;                 ///< read of bridges only
+  std::string iommu_type;  ///< "identity", "DMA", "DMA-FQ", …; "" in no group
+  /// Size of the second base address register, of GPUs; 0: it has no address; nothing: unreadable.
+  std::optional<std::uint64_t> second_bar_bytes;
 
   [[nodiscard]] bool is_bridge() const { return class_code >> 8 == 0x0604; }
   [[nodiscard]] bool is_nvidia_gpu() const { return vendor == 0x10de && class_code >> 16 == 0x03; }

@@ -173,18 +173,18 @@ class RecordedHost {
 
   static std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-  // Registers of a GPU: 16 MiB of controls, the window, 32 MiB of something else.
+  // Registers of a GPU before Hopper: 16 MiB of controls in 32 bits, the window in 64, 32 MiB more.
   static std::string resources(std::uint64_t bar1_bytes) {
-    const auto line = [](std::uint64_t first, std::uint64_t bytes) {
+    const auto line = [](std::uint64_t first, std::uint64_t bytes, unsigned flags = 0x14220c) {
       std::array<char, 80> text{};
       std::snprintf(text.data(), text.size(), "0x%016llx 0x%016llx 0x%016x\n",
                     static_cast<unsigned long long>(first),
                     static_cast<unsigned long long>(bytes == 0 ? 0 : first + bytes - 1),
-                    bytes == 0 ? 0u : 0x14220cu);
+                    bytes == 0 ? 0u : flags);
       return std::string(text.data());
     };
     constexpr std::uint64_t kMiB = 1 << 20;
-    return line(0x9a000000, 16 * kMiB) +
+    return line(0x9a000000, 16 * kMiB, 0x40200) +
            line(bar1_bytes == 0 ? 0 : std::uint64_t{1} << 42, bar1_bytes) + line(0, 0) +
            line(std::uint64_t{3} << 42, 32 * kMiB) + line(0, 0) + line(0, 0);
   }

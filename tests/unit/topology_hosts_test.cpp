@@ -201,6 +201,19 @@ TEST(TopologyHosts, SmallBar1) {
   EXPECT_EQ(diagnosis.gpudirect_rdma, Verdict::kMissing);
 }
 
+TEST(TopologyHosts, HopperHasWiderRegisters) {
+  RecordedHost host;
+  host.write("sys/bus/pci/devices/0000:03:00.0/resource",
+             "0x0000104002000000 0x0000104002ffffff 0x000000000014220c\n"
+             "0x0000000000000000 0x0000000000000000 0x0000000000000000\n"
+             "0x0000100000000000 0x0000103fffffffff 0x000000000014220c\n"
+             "0x0000000000000000 0x0000000000000000 0x0000000000000000\n");
+  host.remove("sys/bus/pci/devices/0000:04:00.0/resource");
+  const Diagnosis diagnosis = diagnosis_of(host);
+  EXPECT_EQ(diagnosis.facts.gpus[0].bar1_bytes, std::uint64_t{256} << 30);
+  EXPECT_EQ(probe(diagnosis, "bar1", "gpu1").verdict, Verdict::kUnknown);
+}
+
 TEST(TopologyHosts, NoNic) {
   RecordedHost host;
   host.remove_nics();
