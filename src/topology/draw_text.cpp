@@ -38,6 +38,7 @@ void draw_table(const Diagnosis& diagnosis, std::string& text) {
       text += fmt::format("{:>{}}", pair == nullptr ? "" : cell_of(*pair),
                           width_of(table.columns[column]));
     }
+    text.erase(text.find_last_not_of(' ') + 1);
   }
   text += "\n✓ direct  ! works, with a drawback  ? not proven  ✗ staged through host memory\n";
 }

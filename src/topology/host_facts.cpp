@@ -99,7 +99,7 @@ void read_files(const HostFiles& files, HostFacts& facts) {
   facts.infiniband_devices = files.names("/dev/infiniband");
   std::erase_if(facts.infiniband_devices,
                 [](const std::string& name) { return !name.starts_with("uverbs"); });
-  for (std::string& name : facts.infiniband_devices) name = "/dev/infiniband/" + name;
+  for (std::string& name : facts.infiniband_devices) name.insert(0, "/dev/infiniband/");
   facts.infiniband_usable =
       !facts.infiniband_devices.empty() && files.usable(facts.infiniband_devices.front());
   facts.gdrdrv_usable = files.usable("/dev/gdrdrv");
