@@ -26,8 +26,9 @@ ssize_t read_retrying(int fd, std::uint8_t* into, std::size_t bytes) {
 // Reads until the end. `expected` sizes the buffer, with one byte to find the end by, so that a
 // file of known size is neither moved nor held twice.
 Result<std::vector<std::uint8_t>> read_to_end(int fd, const std::string& name,
-                                              std::uint64_t expected, std::uint64_t limit) {
-  std::vector<std::uint8_t> bytes(std::max<std::uint64_t>(expected + 1, 4096));
+                                              std::uint64_t expected, std::uint64_t limit,
+                                              std::vector<std::uint8_t> bytes = {}) {
+  bytes.resize(std::max<std::uint64_t>(expected + 1, 4096));
   std::size_t filled = 0;
   for (;;) {
     if (filled == bytes.size()) bytes.resize(filled + std::min<std::uint64_t>(filled, kPiece));
@@ -70,9 +71,10 @@ Result<bool> InputFile::starts_like_jpeg() const {
   return got == 2 && head[0] == 0xFF && head[1] == 0xD8;
 }
 
-Result<std::vector<std::uint8_t>> InputFile::read(std::uint64_t limit) const {
+Result<std::vector<std::uint8_t>> InputFile::read(std::uint64_t limit,
+                                                  std::vector<std::uint8_t> reuse) const {
   if (bytes_ > limit) return fail(over_limit(path_, bytes_, limit));
-  return read_to_end(file_.get(), path_, bytes_, limit);
+  return read_to_end(file_.get(), path_, bytes_, limit, std::move(reuse));
 }
 
 Status about_file(Status status, const std::string& path) {

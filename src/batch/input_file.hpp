@@ -25,9 +25,12 @@ class InputFile {
   [[nodiscard]] Result<bool> starts_like_jpeg() const;
 
   /// Reads from the start to the end of the file, which may have grown since open().
+  /// @param reuse  memory to fill and give back, whatever it holds: fresh pages for every file cost
+  ///               as much as reading it
   /// @return too_large beyond `limit` bytes, before anything is allocated where the size is known;
   ///         io_error
-  [[nodiscard]] Result<std::vector<std::uint8_t>> read(std::uint64_t limit) const;
+  [[nodiscard]] Result<std::vector<std::uint8_t>> read(std::uint64_t limit,
+                                                       std::vector<std::uint8_t> reuse = {}) const;
 
  private:
   InputFile() = default;

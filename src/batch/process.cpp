@@ -10,6 +10,8 @@
 namespace framewire::batch {
 namespace {
 
+constexpr std::size_t kKeptBytes = 4u << 20;
+
 struct FileFacts {
   std::uint64_t bytes = 0;
   FileId id;
@@ -23,7 +25,8 @@ std::optional<FileFacts> facts_of(const std::string& path) {
 
 class Worker {
  public:
-  Worker(const Input& input, const ProcessContext& context) : input_(input), context_(context) {
+  Worker(const Input& input, const ProcessContext& context, std::vector<std::uint8_t>& buffer)
+      : input_(input), context_(context), buffer_(buffer) {
     row_.input = input.path;
     row_.name = input.name;
     row_.output = context.settings->output_folder + "/" + input.name;
@@ -62,12 +65,13 @@ class Worker {
                            .about(input_.path));
     }
 
-    const auto bytes = file->read(context_.settings->options.limits.max_input_bytes);
+    auto bytes = file->read(context_.settings->options.limits.max_input_bytes, std::move(buffer_));
     if (!bytes) return fail_with(bytes.error());
     row_.bytes_in = bytes->size();
     row_.hash = XXH3_64bits(bytes->data(), bytes->size());
-    if (existing && done_before(*existing, true)) return;
-    resize(*bytes);
+    if (!existing || !done_before(*existing, true)) resize(*bytes);
+    // A batch's memory is that of its images in work, not of the largest that it has met.
+    if (bytes->capacity() <= kKeptBytes) buffer_ = std::move(*bytes);
   }
 
   void resize(std::span<const std::uint8_t> bytes) {
@@ -114,6 +118,7 @@ class Worker {
 
   const Input& input_;
   const ProcessContext& context_;
+  std::vector<std::uint8_t>& buffer_;
   Row row_;
   bool unchanged_ = false;
   bool environment_ = false;
@@ -121,8 +126,9 @@ class Worker {
 
 }  // namespace
 
-Processed process(const Input& input, const ProcessContext& context) {
-  return Worker(input, context).run();
+Processed process(const Input& input, const ProcessContext& context,
+                  std::vector<std::uint8_t>& buffer) {
+  return Worker(input, context, buffer).run();
 }
 
 }  // namespace framewire::batch

@@ -6,6 +6,7 @@
 #include <batch/source.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace framewire::batch {
 
@@ -23,6 +24,8 @@ struct Processed {
 };
 
 /// Reads, resizes and writes one input. Never throws: memory that runs out is a row with `busy`.
-[[nodiscard]] Processed process(const Input& input, const ProcessContext& context);
+/// @param buffer  the calling worker's own, for the input's bytes; kept from one input to the next
+[[nodiscard]] Processed process(const Input& input, const ProcessContext& context,
+                                std::vector<std::uint8_t>& buffer);
 
 }  // namespace framewire::batch

@@ -67,9 +67,10 @@ class Run {
   // Inputs that are queued when the end comes early are left for --resume.
   void work() {
     guarded([&] {
+      std::vector<std::uint8_t> buffer;
       while (auto input = queue_.pop()) {
         if (ending()) return queue_.abandon();
-        const Processed processed = process(*input, context_);
+        const Processed processed = process(*input, context_, buffer);
         if (processed.row) record(*processed.row, processed.environment);
         tally_.add(processed);
       }
