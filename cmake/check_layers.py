@@ -28,7 +28,13 @@ ALLOWED = {
     "engine": BELOW_CODECS | {"gpu", "codec/reference", "codec/turbo", "codec/cuda", "codec/nvjpeg"},
     "batch": {"base", "engine"},
     "topology": {"base"},
-    "apps/framewire": {"base", "jpeg", "plan", "color", "codec", "engine", "batch", "topology"},
+    "transport": {"base"},
+    "transport/loopback": {"base", "transport"},
+    "transport/wire": {"base", "transport"},
+    "transport/ucx": {"base", "transport"},
+    "transport/session": {"base", "transport", "transport/wire", "transport/ucx"},
+    "apps/framewire": {"base", "jpeg", "plan", "color", "codec", "engine", "batch", "topology",
+                       "transport", "transport/session"},
 }
 
 # Third-party headers and the only rooms that may name them; None: any room.
@@ -38,7 +44,9 @@ OWNED_HEADERS = [
     (r"hwy/.*", {"transform", "color", "codec/turbo"}),
     (r"CLI/.*|CLI11.*", {"apps/framewire"}),
     (r"nlohmann/.*", {"batch", "apps/framewire"}),
-    (r"xxhash\.h", {"base", "batch"}),
+    (r"xxhash\.h", {"base", "batch", "transport"}),
+    (r"openssl/.*", {"transport/wire"}),
+    (r"uc[pst]/.*", {"transport/ucx"}),
     (r"cuda.*|cub/.*|nvml\.h|nvjpeg\.h", {"gpu", "codec/cuda", "codec/nvjpeg"}),
     (r"fmt/.*", None),
 ]
@@ -55,8 +63,8 @@ def room_of(path):
     parts = path.parts[:-1]
     if not parts:
         return None
-    if parts[0] == "codec" and len(parts) > 1:
-        return f"codec/{parts[1]}"
+    if parts[0] in ("codec", "transport") and len(parts) > 1:
+        return f"{parts[0]}/{parts[1]}"
     return parts[0]
 
 

@@ -67,6 +67,31 @@ constexpr OptionSpec kDoctorOwn[] = {
     {"svg", "FILE", "", "", "draw GPUs, network cards and switches into this file", "Output"},
     kJson};
 
+constexpr OptionSpec kPerfOwn[] = {
+    {"server", "ADDR:PORT", "", "", "serve one client here, then end; :PORT is this machine alone",
+     "Connection"},
+    {"psk", "FILE", "", "", "pre-shared keys, lines NAME HEX, readable by their owner only",
+     "Connection"},
+    {"psk-name", "NAME", "", "", "which of the keys is ours; the first, if not given",
+     "Connection"},
+    {"cert", "FILE", "", "", "our certificate and its chain, PEM", "Connection"},
+    {"key", "FILE", "", "", "our private key, PEM", "Connection"},
+    {"ca", "FILE", "", "", "the authority that vouches for peers, PEM", "Connection"},
+    {"allow", "LIST", "", "",
+     "names of peers that may connect, joined by commas; all, if not given", "Connection"},
+    {"insecure", "", "", "", "neither authenticate nor encrypt", "Connection"},
+    {"link", "NAME", "auto|stream|ucx-shared|ucx-tcp", "auto",
+     "what carries the data; auto: ucx-shared between processes of one user on one machine, else "
+     "stream",
+     "Connection"},
+    {"interface", "NAME", "", "lo", "network interface that ucx-tcp is bound to", "Connection"},
+    {"sizes", "FROM:TO", "", "1:4M", "bytes of a message, doubling", "Measuring"},
+    {"window", "N", "", "64", "bw, bibw: messages sent before waiting for all of them",
+     "Measuring"},
+    {"verify", "", "", "", "compare checksums of every message; slower", "Measuring"},
+    {"osu", "", "", "", "print OSU's columns only", "Output"},
+    kJson};
+
 constexpr std::string_view kResizeDetails =
     "IN and OUT are files; - is standard input or standard output. OUT appears whole or not at "
     "all. "
@@ -104,6 +129,12 @@ constexpr std::string_view kDoctorDetails =
     "that could be read; 1 if it would not, or if that is not proven.\n"
     "Changes nothing. Run as root it sees more: ACS of switches among other things.";
 
+constexpr std::string_view kPerfDetails =
+    "Start one end with --server, then the other with its address; the same of --psk, --cert or "
+    "--insecure at both. Rows, sizes and numbers of rounds are those of the OSU micro-benchmarks, "
+    "with percentiles beside them. A message counts once the receiver has confirmed that it is in "
+    "place: that confirmation takes the place of OSU's acknowledgement after each window.";
+
 constexpr std::string_view kCompletionDetails =
     "For bash: source <(framewire completion bash). Installed packages bring the files already.";
 
@@ -118,6 +149,8 @@ constexpr std::array kCommands = {
             kBenchOwn, "resize|jpeg2jpeg", 2, 0, run_bench},
     Command{"doctor", "", "tell whether GPUs and network cards can talk directly", kDoctorDetails,
             false, kDoctorOwn, "", 0, 0, run_doctor},
+    Command{"perf", "latency|bw|bibw [HOST:PORT]", "measure messages between two processes",
+            kPerfDetails, false, kPerfOwn, "latency|bw|bibw", 1, 2, run_perf},
     Command{"completion",
             "SHELL",
             "print a completion script for bash, zsh or fish",

@@ -1,12 +1,21 @@
 // Monotonic time and deadlines.
 #pragma once
 
+#include <time.h>
 #include <chrono>
 #include <cstdint>
 
 namespace framewire::base {
 
 using Clock = std::chrono::steady_clock;
+
+/// Clock::now() as of the kernel's last tick, up to 4 ms ago, for a fraction of the price.
+[[nodiscard]] inline Clock::time_point coarse_now() noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return Clock::time_point(std::chrono::seconds(now.tv_sec) +
+                           std::chrono::nanoseconds(now.tv_nsec));
+}
 
 /// Microseconds from `start` to now.
 [[nodiscard]] inline double elapsed_us(Clock::time_point start) noexcept {

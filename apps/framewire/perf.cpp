@@ -1,0 +1,177 @@
+// framewire perf
+#include <fmt/format.h>
+#include <charconv>
+#include <optional>
+#include <string>
+#include "command.hpp"
+#include "console.hpp"
+#include "perf_report.hpp"
+#include "transport/session/session.hpp"
+
+namespace framewire::app {
+namespace {
+
+using transport::Channel;
+using transport::SessionOptions;
+
+constexpr std::uint64_t kLargest = std::uint64_t{1} << 30;
+
+struct Sizes {
+  std::uint64_t from = 1;
+  std::uint64_t to = 0;
+};
+
+// "64", "8K", "4M", "1G".
+std::optional<std::uint64_t> parse_size(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  const unsigned shift = unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : 0;
+  if (error != std::errc{} || (shift == 0 && !unit.empty()) || number == 0 ||
+      number > kLargest >> shift) {
+    return std::nullopt;
+  }
+  return number << shift;
+}
+
+Result<Sizes> parse_sizes(const std::string& text) {
+  const auto colon = text.find(':');
+  const auto from = parse_size(std::string_view(text).substr(0, colon));
+  const auto to =
+      colon == std::string::npos ? from : parse_size(std::string_view(text).substr(colon + 1));
+  if (!from || !to || *from > *to) {
+    return fail(StatusCode::kInvalidInput,
+                fmt::format("--sizes '{}' is not FROM:TO in bytes, K, M or G, from 1 to 1G", text));
+  }
+  return Sizes{*from, *to};
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const auto end = std::min(text.find(',', begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+SessionOptions session_of(const Arguments& arguments) {
+  SessionOptions options;
+  options.capacity = 1024;  // a window of puts and one of offers, twice
+  options.security.insecure = arguments.has("insecure");
+  options.security.psk_file = arguments.get("psk");
+  options.security.psk_name = arguments.get("psk-name");
+  options.security.certificate = arguments.get("cert");
+  options.security.key = arguments.get("key");
+  options.security.authority = arguments.get("ca");
+  options.security.allowed = split(arguments.get("allow"));
+  if (arguments.get("link") != "auto") options.links = {arguments.get("link")};
+  options.ucx_device = arguments.get("interface");
+  return options;
+}
+
+int serve_one(Channel& channel) {
+  auto memory = PerfMemory::make(4096);
+  for (std::uint64_t largest = 4096; memory;) {
+    const auto row = await_row(channel, *memory);
+    if (!row) {
+      // The client has what it wanted, and left.
+      return row.error().code() == StatusCode::kPeerLost ? kAllDone : report(row.error());
+    }
+    if (row->size_bytes > largest) {
+      largest = row->size_bytes;
+      memory = PerfMemory::make(largest);
+      if (!memory) break;
+    }
+    if (const auto done = run_row(channel, *memory, *row, false); !done)
+      return report(done.error());
+  }
+  return report(memory.error());
+}
+
+int serve(const std::string& address, const SessionOptions& options) {
+  auto listener = transport::Listener::listen(address, options);
+  if (!listener) return refuse(listener.error());
+  say(fmt::format("listening on port {}", listener->port()));
+  while (true) {
+    auto joined = listener->accept(3'600'000);
+    if (!joined) {
+      // A stranger or a broken peer is no reason to go.
+      report(joined.error());
+      continue;
+    }
+    Channel channel(std::move(joined->link), joined->config);
+    return serve_one(channel);
+  }
+}
+
+class Client {
+ public:
+  Client(Channel& channel, PerfMemory& memory, const Arguments& arguments)
+      : channel_(channel),
+        memory_(memory),
+        json_(arguments.has("json")),
+        percentiles_(!arguments.has("osu")),
+        verify_(arguments.has("verify")) {}
+
+  int measure(PerfTest test, const Sizes& sizes, std::uint32_t window) {
+    if (!json_ && !print(perf_title(test, percentiles_))) return kEnvironment;
+    Json rows = Json::array();
+    for (std::uint64_t size = sizes.from; size <= sizes.to; size *= 2) {
+      auto row = osu_row(test, size, window);
+      row.verify = verify_;
+      if (auto told = announce(channel_, memory_, row); !told) return report(told.error());
+      auto times = run_row(channel_, memory_, row, true);
+      if (!times) return report(times.error());
+      const auto figures = figures_of(row, std::move(*times));
+      rows.push_back(to_json(figures));
+      if (!json_ && !print(perf_line(figures, percentiles_))) return kEnvironment;
+    }
+    if (!json_) return kAllDone;
+    const Json whole = {{"test", std::array{"latency", "bw", "bibw"}[static_cast<int>(test)]},
+                        {"unit", test == PerfTest::kLatency ? "us" : "MB/s"},
+                        {"path", channel_.path().name},
+                        {"peer", channel_.config().peer},
+                        {"window", test == PerfTest::kLatency ? 1 : window},
+                        {"verified", verify_},
+                        {"rows", std::move(rows)}};
+    return print(pretty(whole) + "\n") ? kAllDone : kEnvironment;
+  }
+
+ private:
+  Channel& channel_;
+  PerfMemory& memory_;
+  bool json_;
+  bool percentiles_;
+  bool verify_;
+};
+
+}  // namespace
+
+int run_perf(const Arguments& arguments) {
+  const auto options = session_of(arguments);
+  const std::string& word = arguments.paths[0];
+  const auto test = word == "latency" ? PerfTest::kLatency
+                    : word == "bw"    ? PerfTest::kBandwidth
+                                      : PerfTest::kBothWays;
+  const bool server = arguments.has("server");
+  if (server == (arguments.paths.size() == 2)) {
+    return report_usage("perf", "either --server ADDR:PORT or the HOST:PORT of one");
+  }
+  if (server) return serve(arguments.get("server"), options);
+  const auto sizes = parse_sizes(arguments.get("sizes"));
+  if (!sizes) return refuse(sizes.error());
+  const auto window = parse_size(arguments.get("window"));
+  if (!window || *window > 256) return report_usage("perf", "--window takes 1 to 256");
+  auto joined = transport::connect(arguments.paths[1], options);
+  if (!joined) return report(joined.error());
+  const auto messages = static_cast<std::uint32_t>(*window);
+  auto memory = PerfMemory::make(sizes->to);
+  if (!memory) return report(memory.error());
+  Channel channel(std::move(joined->link), joined->config);
+  if (!arguments.has("json")) say("over " + channel.path().name);
+  return Client(channel, *memory, arguments).measure(test, *sizes, messages);
+}
+
+}  // namespace framewire::app

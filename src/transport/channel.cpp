@@ -1,0 +1,280 @@
+#include "transport/channel.hpp"
+#include <fmt/format.h>
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include "transport/checksum.hpp"
+
+namespace framewire::transport {
+namespace {
+
+using base::Clock;
+using std::chrono::milliseconds;
+
+// How many progress() calls may pass between two looks at the clock, which costs as much as a poll.
+constexpr unsigned kRoundsPerLook = 64;
+
+std::size_t request_window(std::uint32_t capacity) {
+  std::size_t window = 64;
+  while (window < std::size_t{capacity} * 4) window *= 2;
+  return window;
+}
+
+}  // namespace
+
+Channel::Channel(std::unique_ptr<Link> link, ChannelConfig config)
+    : link_(std::move(link)),
+      config_(std::move(config)),
+      table_(config_.capacity),
+      granted_(config_.peer_capacity),
+      requests_(request_window(config_.capacity)),
+      seen_(request_window(config_.peer_capacity)) {
+  link_->attach(this);
+}
+
+Channel::~Channel() {
+  close();
+  // The link's own destructor is the last resort; most operations end at once after close().
+  const auto end = Clock::now() + milliseconds(200);
+  while (table_.uncertain() > 0 && Clock::now() < end) link_->progress();
+  link_.reset();  // while the table, which its callbacks use, is alive
+}
+
+Result<void> Channel::usable(const Region& region) const {
+  if (lost_) return fail(*lost_);
+  if (link_->takes(region.kind())) return {};
+  return fail(StatusCode::kUnsupported,
+              fmt::format("device memory over {}; host memory is taken", link_->path().name));
+}
+
+Result<Transfer> Channel::offer(const Region& region, std::uint64_t offset_bytes,
+                                std::uint64_t length_bytes, const OfferOptions& options) {
+  if (auto fit = usable(region); !fit) return fail(std::move(fit.error()));
+  if (options.ttl_ms == 0 || options.work_ms == 0) {
+    return fail(StatusCode::kInvalidInput, "an offer with no time to live; 1 ms or more");
+  }
+  const auto index =
+      table_.take(Role::kOffer, options.direction, {region, offset_bytes, length_bytes});
+  if (!index) return fail(index.error());
+  TransferSlot& slot = table_[*index];
+  slot.lease = lease_id(*index, slot.generation);
+  slot.work_ms = options.work_ms;
+  slot.deadline = base::coarse_now() + milliseconds(options.ttl_ms);
+  next_deadline_ = std::min(next_deadline_, slot.deadline);
+  Record grant;
+  grant.kind = RecordKind::kGrant;
+  grant.direction = options.direction;
+  grant.number = options.ttl_ms;
+  grant.id = slot.lease;
+  grant.length_bytes = length_bytes;
+  post(grant);
+  return name(*index);
+}
+
+Result<void> Channel::revoke(Transfer offer) {
+  TransferSlot* slot = table_.find(offer);
+  if (slot == nullptr || slot->role != Role::kOffer) {
+    return fail(StatusCode::kInvalidInput, "revoking what is no offer of this channel");
+  }
+  if (slot->done) return {};
+  if (slot->in_flight) {
+    return fail(StatusCode::kBusy,
+                fmt::format("lease {:x} is being used; it can end by itself, or with the channel",
+                            slot->lease));
+  }
+  end_offer(offer.index, Reason::kRevoked, to_status(Reason::kRevoked, slot->lease));
+  return {};
+}
+
+void Channel::end_offer(std::uint32_t index, Reason reason, std::optional<Status> error) {
+  TransferSlot& slot = table_[index];
+  slot.ended = reason;
+  if (!lost_) {
+    Record withdraw;
+    withdraw.kind = RecordKind::kWithdraw;
+    withdraw.direction = slot.direction;
+    withdraw.reason = reason;
+    withdraw.id = slot.lease;
+    post(withdraw);
+  }
+  table_.finish(index, std::move(error));
+}
+
+std::size_t Channel::credits(Direction direction) {
+  auto& leases = leases_[static_cast<std::size_t>(direction)];
+  if (leases.empty()) return 0;
+  const auto now = base::coarse_now();
+  std::erase_if(leases, [&](const Lease& lease) { return lease.expiry <= now; });
+  return leases.size();
+}
+
+Result<Lease> Channel::take_lease(Direction direction) {
+  if (lost_) return fail(*lost_);
+  auto& leases = leases_[static_cast<std::size_t>(direction)];
+  const auto now = base::coarse_now();
+  while (!leases.empty()) {
+    const Lease lease = leases.front();
+    leases.pop_front();
+    if (lease.expiry > now) return lease;
+  }
+  return fail(StatusCode::kBusy, "no credit: the peer has offered nothing that is not taken");
+}
+
+Result<std::uint32_t> Channel::begin(Role role, const Lease& lease, const TransferMemory& memory,
+                                     const TransferOptions& options) {
+  if (auto fit = usable(memory.region); !fit) return fail(std::move(fit.error()));
+  if (options.deadline_ms == 0) {
+    return fail(StatusCode::kInvalidInput, "a transfer without a deadline; 1 ms or more");
+  }
+  auto& place = requests_[next_request_ & (requests_.size() - 1)];
+  if (place != 0) {
+    return fail(StatusCode::kBusy, "a much older transfer has not ended; fetch results first");
+  }
+  const auto index = table_.take(role, lease.direction, memory);
+  if (!index) return fail(index.error());
+  TransferSlot& slot = table_[*index];
+  slot.lease = lease.id;
+  slot.request = next_request_++;
+  slot.checksum = options.checksum;
+  slot.deadline = base::coarse_now() + milliseconds(options.deadline_ms);
+  slot.completion = {options.offset_bytes, memory.length_bytes, options.checksum};
+  next_deadline_ = std::min(next_deadline_, slot.deadline);
+  place = *index + 1;
+  outgoing_.epoch = lease.epoch;
+  outgoing_.request = slot.request;
+  outgoing_.lease = lease.id;
+  outgoing_.offset_bytes = options.offset_bytes;
+  outgoing_.length_bytes = memory.length_bytes;
+  outgoing_.has_checksum = options.checksum;
+  outgoing_.checksum = 0;
+  return index;
+}
+
+Result<Transfer> Channel::put(const Lease& lease, const Region& region, std::uint64_t offset_bytes,
+                              std::uint64_t length_bytes, const TransferOptions& options) {
+  const auto index = begin(Role::kPut, lease, {region, offset_bytes, length_bytes}, options);
+  if (!index) return fail(index.error());
+  const std::byte* payload = length_bytes > 0 ? region.data() + offset_bytes : nullptr;
+  outgoing_.kind = PacketKind::kPut;
+  if (options.checksum) outgoing_.checksum = checksum_of(payload, length_bytes);
+  const Transfer transfer = name(*index);
+  table_[*index].in_flight = length_bytes > 0;
+  if (auto sent = send(outgoing_, payload, length_bytes > 0 ? *index : kNoOp); !sent) {
+    table_.settle(*index);
+    lose(sent.error());
+  }
+  return transfer;
+}
+
+Result<Transfer> Channel::get(const Lease& lease, const Region& region, std::uint64_t offset_bytes,
+                              std::uint64_t length_bytes, const TransferOptions& options) {
+  const auto index = begin(Role::kGet, lease, {region, offset_bytes, length_bytes}, options);
+  if (!index) return fail(index.error());
+  outgoing_.kind = PacketKind::kGet;
+  const Transfer transfer = name(*index);
+  if (auto sent = send(outgoing_, nullptr, kNoOp); !sent) lose(sent.error());
+  return transfer;
+}
+
+bool Channel::done(Transfer transfer) {
+  const TransferSlot* slot = table_.find(transfer);
+  return slot != nullptr && slot->done;
+}
+
+Result<Completion> Channel::finish(Transfer transfer) {
+  TransferSlot* slot = table_.find(transfer);
+  if (slot == nullptr) {
+    return fail(StatusCode::kInvalidInput, "no such transfer on this channel; results come once");
+  }
+  if (!slot->done) return fail(StatusCode::kBusy, "the transfer is not done");
+  Result<Completion> result = slot->completion;
+  if (slot->error) result = fail(std::move(*slot->error));
+  table_.fetch(transfer.index);
+  return result;
+}
+
+Result<Completion> Channel::wait(Transfer transfer) {
+  while (true) {
+    const TransferSlot* slot = table_.find(transfer);
+    if (slot == nullptr || slot->done) return finish(transfer);
+    if (!progress()) idle(1);
+  }
+}
+
+bool Channel::progress() {
+  bool moved = link_->progress();
+  if (!records_.empty() && !lost_) {
+    flush_records();
+    moved = true;
+  }
+  if (++rounds_ >= kRoundsPerLook || !moved) check_deadlines();
+  return moved;
+}
+
+void Channel::idle(int timeout_ms) {
+  link_->wait(timeout_ms);
+  check_deadlines();
+}
+
+void Channel::check_deadlines() {
+  rounds_ = 0;
+  if (next_deadline_ == Clock::time_point::max()) return;
+  const auto now = base::coarse_now();
+  if (now < next_deadline_) return;
+  next_deadline_ = Clock::time_point::max();
+  bool stuck = false;
+  for (std::uint32_t i = 0; i < table_.capacity(); ++i) {
+    TransferSlot& slot = table_[i];
+    if (!slot.used || slot.done) continue;
+    if (slot.deadline > now) {
+      next_deadline_ = std::min(next_deadline_, slot.deadline);
+    } else if (slot.open_offer()) {
+      end_offer(i, Reason::kExpired,
+                Status(StatusCode::kDeadline, fmt::format("lease {:x} expired before {} used it",
+                                                          slot.lease, config_.peer)));
+    } else {
+      stuck = stuck || slot.in_flight;
+      auto& place = requests_[slot.request & (requests_.size() - 1)];
+      if (slot.role != Role::kOffer && place == i + 1) place = 0;
+      table_.finish(i, Status(StatusCode::kDeadline,
+                              fmt::format("{} had not {} {} bytes in time", config_.peer,
+                                          slot.writes() ? "sent" : "taken", slot.length_bytes)));
+    }
+  }
+  // Memory that the link still touches can be had back in one way only.
+  if (stuck) lose({StatusCode::kPeerLost, "closed because a transfer hung past its deadline"});
+}
+
+void Channel::close() {
+  if (lost_) return;
+  flush_records();
+  if (lost_) return;
+  Packet& packet = outgoing_;
+  packet.kind = PacketKind::kClose;
+  packet.epoch = config_.epoch;
+  packet.has_checksum = false;
+  if (link_->ready()) static_cast<void>(send(packet, nullptr, kNoOp));
+  link_->progress();
+  lose({StatusCode::kPeerLost, "this channel was closed"});
+}
+
+void Channel::on_lost(const Status& status) {
+  if (!lost_) lose(status);
+}
+
+void Channel::lose(Status status) {
+  if (lost_) return;
+  lost_ = std::move(status);
+  records_.clear();
+  for (auto& leases : leases_) leases.clear();
+  for (std::uint32_t i = 0; i < table_.capacity(); ++i) {
+    TransferSlot& slot = table_[i];
+    if (!slot.used || slot.done) continue;
+    if (slot.role == Role::kOffer) slot.ended = Reason::kCancelled;
+    table_.finish(i, *lost_);
+  }
+  std::fill(requests_.begin(), requests_.end(), 0);
+  link_->close();
+}
+
+}  // namespace framewire::transport

@@ -1,0 +1,303 @@
+// What a channel does with what the peer sends: nothing of it is trusted.
+#include <fmt/format.h>
+#include <algorithm>
+#include <chrono>
+#include "transport/channel.hpp"
+#include "transport/checksum.hpp"
+
+namespace framewire::transport {
+namespace {
+
+using std::chrono::milliseconds;
+
+}  // namespace
+
+Placement Channel::on_packet(std::span<const std::byte> head, std::uint64_t payload_bytes) {
+  if (lost_) return {};
+  if (auto decoded = decode(head, incoming_); !decoded) {
+    lose({StatusCode::kInvalidInput,
+          fmt::format("{} broke the protocol: {}", config_.peer, decoded.error().message())});
+    return {};
+  }
+  // A request under a stale lease brings that lease's epoch; its records would belong there too.
+  const bool current = incoming_.epoch == config_.epoch;
+  for (std::size_t i = 0; current && i < incoming_.record_count && !lost_; ++i) {
+    on_record(incoming_.records[i]);
+  }
+  if (lost_) return {};
+  switch (incoming_.kind) {
+    case PacketKind::kPut:
+      return on_put(incoming_, payload_bytes);
+    case PacketKind::kGet:
+      on_get(incoming_);
+      return {};
+    case PacketKind::kServe:
+      return on_serve(incoming_, payload_bytes);
+    case PacketKind::kNotice:
+      break;
+    case PacketKind::kClose:
+      if (current) lose({StatusCode::kPeerLost, config_.peer + " closed the channel"});
+      break;
+  }
+  return {};
+}
+
+bool Channel::first_seen(std::uint64_t request) {
+  auto& newest = seen_[request & (seen_.size() - 1)];
+  if (request <= newest) {
+    ++stats_.duplicates;
+    return false;
+  }
+  newest = request;
+  return true;
+}
+
+Reason Channel::check_request(const Packet& packet, Direction direction) {
+  if (packet.epoch != config_.epoch) return Reason::kOldEpoch;
+  const std::uint32_t index = lease_index(packet.lease);
+  if (index >= table_.capacity()) return Reason::kUnknownLease;
+  TransferSlot& slot = table_[index];
+  if (lease_generation(packet.lease) != slot.generation || slot.role != Role::kOffer) {
+    return Reason::kUnknownLease;
+  }
+  if (slot.ended != Reason::kNone) return slot.ended;
+  if (!slot.open_offer()) return Reason::kUsed;
+  if (slot.deadline <= base::coarse_now()) return Reason::kExpired;
+  if (slot.direction != direction) return Reason::kWrongDirection;
+  if (packet.offset_bytes > slot.length_bytes ||
+      packet.length_bytes > slot.length_bytes - packet.offset_bytes) {
+    return Reason::kOutOfBounds;
+  }
+  return Reason::kNone;
+}
+
+Placement Channel::on_put(const Packet& packet, std::uint64_t payload_bytes) {
+  if (!first_seen(packet.request)) return {};
+  Reason reason = check_request(packet, Direction::kPut);
+  if (reason == Reason::kNone && packet.length_bytes != payload_bytes) {
+    reason = Reason::kOutOfBounds;
+  }
+  if (reason != Reason::kNone) {
+    ++stats_.refused;
+    acknowledge(packet.request, reason);
+    return {};
+  }
+  const std::uint32_t index = lease_index(packet.lease);
+  TransferSlot& slot = table_[index];
+  slot.request = packet.request;
+  slot.ended = Reason::kUsed;
+  slot.completion = {packet.offset_bytes, packet.length_bytes, packet.has_checksum};
+  slot.checksum = packet.has_checksum;
+  slot.expected_checksum = packet.checksum;
+  if (payload_bytes == 0) {
+    received_all(index);
+    return {};
+  }
+  slot.in_flight = true;
+  slot.deadline = base::coarse_now() + milliseconds(slot.work_ms);
+  next_deadline_ = std::min(next_deadline_, slot.deadline);
+  return {slot.region.data() + slot.offset_bytes + packet.offset_bytes, index};
+}
+
+void Channel::on_get(const Packet& packet) {
+  if (!first_seen(packet.request)) return;
+  if (const Reason reason = check_request(packet, Direction::kGet); reason != Reason::kNone) {
+    ++stats_.refused;
+    acknowledge(packet.request, reason);
+    return;
+  }
+  const std::uint32_t index = lease_index(packet.lease);
+  TransferSlot& slot = table_[index];
+  slot.ended = Reason::kUsed;
+  slot.completion = {packet.offset_bytes, packet.length_bytes, packet.has_checksum};
+  const std::byte* payload = slot.region.data() + slot.offset_bytes + packet.offset_bytes;
+  Packet& answer = outgoing_;
+  answer.kind = PacketKind::kServe;
+  answer.epoch = config_.epoch;
+  answer.request = packet.request;
+  answer.lease = packet.lease;
+  answer.offset_bytes = packet.offset_bytes;
+  answer.length_bytes = packet.length_bytes;
+  answer.has_checksum = packet.has_checksum;
+  answer.checksum = packet.has_checksum ? checksum_of(payload, packet.length_bytes) : 0;
+  const bool empty = packet.length_bytes == 0;
+  slot.in_flight = !empty;
+  slot.deadline = base::coarse_now() + milliseconds(slot.work_ms);
+  next_deadline_ = std::min(next_deadline_, slot.deadline);
+  if (auto sent = send(answer, empty ? nullptr : payload, empty ? kNoOp : index); !sent) {
+    table_.settle(index);
+    lose(sent.error());
+  } else if (empty) {
+    table_.finish(index, std::nullopt);
+  }
+}
+
+Placement Channel::on_serve(const Packet& packet, std::uint64_t payload_bytes) {
+  auto& place = requests_[packet.request & (requests_.size() - 1)];
+  TransferSlot* slot = place == 0 ? nullptr : &table_[place - 1];
+  if (packet.epoch != config_.epoch || slot == nullptr || slot->request != packet.request ||
+      slot->role != Role::kGet || slot->done || slot->in_flight ||
+      payload_bytes != slot->length_bytes) {
+    ++stats_.strays;
+    return {};
+  }
+  const std::uint32_t index = place - 1;
+  // A peer that leaves the checksum out where one was asked for fails the comparison.
+  slot->expected_checksum = packet.checksum;
+  if (slot->checksum && !packet.has_checksum) slot->expected_checksum = ~packet.checksum;
+  place = 0;
+  if (payload_bytes == 0) {
+    received_all(index);
+    return {};
+  }
+  slot->in_flight = true;
+  return {slot->region.data() + slot->offset_bytes, index};
+}
+
+void Channel::on_received(LinkOp op, bool ok) {
+  TransferSlot& slot = table_[op];
+  if (slot.done || !ok) {
+    if (!slot.done) {
+      table_.finish(op, lost_ ? *lost_ : Status(StatusCode::kPeerLost, "the link gave up"));
+      slot.in_flight = true;  // until settle() below releases it
+    }
+    table_.settle(op);
+    return;
+  }
+  slot.in_flight = false;
+  received_all(op);
+}
+
+// All bytes are in place: compares, tells who sent them, and ends the transfer.
+void Channel::received_all(std::uint32_t index) {
+  TransferSlot& slot = table_[index];
+  bool intact = true;
+  if (slot.checksum) {
+    const std::uint64_t offset =
+        slot.offset_bytes + (slot.role == Role::kOffer ? slot.completion.offset_bytes : 0);
+    intact = checksum_of(slot.region.data() + offset, slot.completion.length_bytes) ==
+             slot.expected_checksum;
+  }
+  const Reason reason = intact ? Reason::kNone : Reason::kChecksum;
+  if (slot.role == Role::kOffer) acknowledge(slot.request, reason);
+  std::optional<Status> error;
+  if (!intact) error = to_status(reason, slot.lease);
+  table_.finish(index, std::move(error));
+}
+
+void Channel::on_sent(LinkOp op, bool ok) {
+  TransferSlot& slot = table_[op];
+  table_.settle(op);
+  if (slot.done) return;
+  if (slot.role != Role::kOffer) return;  // a put is done when the peer has confirmed it
+  std::optional<Status> error;
+  if (!ok) error = lost_ ? *lost_ : Status(StatusCode::kPeerLost, "the link gave up");
+  table_.finish(op, std::move(error));
+}
+
+void Channel::on_record(const Record& record) {
+  switch (record.kind) {
+    case RecordKind::kGrant:
+      on_grant(record);
+      break;
+    case RecordKind::kAck:
+      on_ack(record);
+      break;
+    case RecordKind::kWithdraw:
+      for (auto& leases : leases_) {
+        std::erase_if(leases, [&](const Lease& lease) { return lease.id == record.id; });
+      }
+      break;
+  }
+}
+
+void Channel::on_grant(const Record& record) {
+  const std::uint32_t index = lease_index(record.id);
+  const std::uint64_t generation = lease_generation(record.id);
+  if (index >= granted_.size() || generation <= granted_[index]) {
+    ++stats_.duplicates;
+    return;
+  }
+  // The slot's earlier lease, if it was never taken, ended when the peer used the slot again.
+  const std::uint64_t before = granted_[index];
+  granted_[index] = generation;
+  auto& leases = leases_[static_cast<std::size_t>(record.direction)];
+  if (leases.size() >= granted_.size()) {
+    std::erase_if(leases, [&](const Lease& old) { return old.id == (before << 16 | index); });
+    if (leases.size() >= granted_.size()) leases.pop_front();
+  }
+  leases.push_back({record.id, config_.epoch, record.direction, record.length_bytes,
+                    base::coarse_now() + milliseconds(record.number)});
+}
+
+void Channel::on_ack(const Record& record) {
+  const std::uint64_t count = std::min<std::uint64_t>(record.number, requests_.size());
+  for (std::uint64_t request = record.id; request != record.id + count; ++request) {
+    auto& place = requests_[request & (requests_.size() - 1)];
+    if (place == 0) continue;
+    TransferSlot& slot = table_[place - 1];
+    // A get is done when its bytes are here; only a refusal of it comes as an acknowledgement.
+    const bool refusal = record.reason != Reason::kNone;
+    if (slot.request != request || (slot.role == Role::kGet && !refusal)) {
+      ++stats_.strays;
+      continue;
+    }
+    const std::uint32_t index = place - 1;
+    place = 0;
+    std::optional<Status> error;
+    if (refusal) error = to_status(record.reason, slot.lease);
+    table_.finish(index, std::move(error));
+  }
+}
+
+void Channel::acknowledge(std::uint64_t request, Reason reason) {
+  if (reason == Reason::kNone && !records_.empty()) {
+    Record& last = records_.back();
+    if (last.kind == RecordKind::kAck && last.reason == Reason::kNone &&
+        last.id + last.number == request) {
+      ++last.number;
+      return;
+    }
+  }
+  Record ack;
+  ack.kind = RecordKind::kAck;
+  ack.reason = reason;
+  ack.number = 1;
+  ack.id = request;
+  post(ack);
+}
+
+void Channel::post(const Record& record) {
+  // An honest peer's requests are bounded by its credits; one that floods while not reading is not.
+  if (records_.size() >= std::size_t{4} * (config_.capacity + config_.peer_capacity)) {
+    lose({StatusCode::kDenied, config_.peer + " sends requests without reading the answers"});
+    return;
+  }
+  records_.push_back(record);
+}
+
+Result<void> Channel::send(Packet& packet, const std::byte* payload, LinkOp op) {
+  packet.record_count = 0;
+  // Records ride along, but not in another epoch's packet.
+  while (packet.epoch == config_.epoch && !records_.empty() && packet.record_count < kMaxRecords) {
+    packet.records[packet.record_count++] = records_.front();
+    records_.pop_front();
+  }
+  std::array<std::byte, kMaxPacketHead> head;
+  const std::size_t bytes = encode(packet, head);
+  return link_->send(std::span(head).first(bytes), payload, payload ? packet.length_bytes : 0, op);
+}
+
+void Channel::flush_records() {
+  while (!records_.empty() && !lost_ && link_->ready()) {
+    Packet& packet = outgoing_;
+    packet.kind = PacketKind::kNotice;
+    packet.epoch = config_.epoch;
+    packet.request = packet.lease = packet.offset_bytes = packet.length_bytes = 0;
+    packet.has_checksum = false;
+    packet.checksum = 0;
+    if (auto sent = send(packet, nullptr, kNoOp); !sent) lose(sent.error());
+  }
+}
+
+}  // namespace framewire::transport

@@ -1,0 +1,69 @@
+// What carries packets between two channels; one implementation each for loopback, stream and UCX.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <framewire/status.hpp>
+#include <limits>
+#include <span>
+#include <string>
+#include "transport/region.hpp"
+
+namespace framewire::transport {
+
+/// Names one use of memory by a link until the link says that it is over.
+using LinkOp = std::uint32_t;
+inline constexpr LinkOp kNoOp = std::numeric_limits<LinkOp>::max();
+
+/// Where a payload goes; nowhere (it is dropped) unless `to` is set.
+struct Placement {
+  std::byte* to = nullptr;  ///< room for exactly the payload
+  LinkOp op = kNoOp;
+};
+
+/// What a link tells its channel; called inside Link::send(), progress() and close() only.
+class LinkSink {
+ public:
+  virtual ~LinkSink() = default;
+  /// A packet has come. The head is valid during the call.
+  [[nodiscard]] virtual Placement on_packet(std::span<const std::byte> head,
+                                            std::uint64_t payload_bytes) = 0;
+  /// A placement is over: complete, or no longer going to be written.
+  virtual void on_received(LinkOp op, bool ok) = 0;
+  /// A payload of ours is no longer read; it may not have arrived.
+  virtual void on_sent(LinkOp op, bool ok) = 0;
+  /// Nothing can be sent or received any more. May come more than once.
+  virtual void on_lost(const Status& status) = 0;
+};
+
+/// How bytes travel, for people and for --require.
+struct PathReport {
+  std::string name;                ///< "loopback", "tcp", "tls", "ucx …"
+  std::uint64_t staged_bytes = 0;  ///< copied through host memory that was not the caller's
+};
+
+/// One connection that carries whole packets, each at most once, unaltered, from an authenticated
+/// peer. It need not keep their order. One thread at a time.
+class Link {
+ public:
+  virtual ~Link() = default;
+  virtual void attach(LinkSink* sink) = 0;
+  [[nodiscard]] virtual bool takes(MemoryKind kind) const = 0;
+  /// Whether a packet without payload could be sent now without queueing.
+  [[nodiscard]] virtual bool ready() const = 0;
+  /// Sends a packet; the head is copied, the payload read until on_sent(op). After an error there
+  /// is no on_sent(). @param head at most kMaxPacketHead
+  /// @return peer_lost, busy
+  [[nodiscard]] virtual Result<void> send(std::span<const std::byte> head, const std::byte* payload,
+                                          std::uint64_t payload_bytes, LinkOp op) = 0;
+  /// Moves what can be moved without blocking. @return whether anything was
+  virtual bool progress() = 0;
+  /// Sleeps until progress() may have something to do, or for that long.
+  virtual void wait(int timeout_ms) = 0;
+  /// Ends the connection by force. Later calls of progress() report the operations still open as
+  /// not ok, each as soon as its memory is no longer touched.
+  virtual void close() = 0;
+  [[nodiscard]] virtual PathReport path() const = 0;
+};
+
+}  // namespace framewire::transport

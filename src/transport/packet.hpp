@@ -1,0 +1,62 @@
+// What channels say to each other: a fixed head, and records that ride along.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <framewire/status.hpp>
+#include <span>
+#include "transport/lease.hpp"
+
+namespace framewire::transport {
+
+enum class PacketKind : std::uint8_t {
+  kPut = 1,     ///< payload for a lease of the receiver's
+  kGet = 2,     ///< asks for bytes under a lease of the receiver's
+  kServe = 3,   ///< payload that answers a kGet
+  kNotice = 4,  ///< records only
+  kClose = 5,   ///< the last packet of its sender
+};
+
+enum class RecordKind : std::uint8_t {
+  kGrant = 1,     ///< a lease for the receiver
+  kAck = 2,       ///< requests [first, first + count) ended so
+  kWithdraw = 3,  ///< a lease ended unused
+};
+
+/// One record; which members count depends on the kind.
+struct Record {
+  RecordKind kind = RecordKind::kAck;
+  Direction direction = Direction::kPut;  ///< grant
+  Reason reason = Reason::kNone;          ///< ack, withdraw
+  std::uint32_t number = 0;               ///< grant: milliseconds to live; ack: count
+  std::uint64_t id = 0;                   ///< grant, withdraw: lease; ack: first request
+  std::uint64_t length_bytes = 0;         ///< grant
+};
+
+inline constexpr std::size_t kMaxRecords = 32;
+inline constexpr std::size_t kHeadBytes = 48;
+inline constexpr std::size_t kRecordBytes = 24;
+inline constexpr std::size_t kMaxPacketHead = kHeadBytes + kMaxRecords * kRecordBytes;
+
+struct Packet {
+  PacketKind kind = PacketKind::kNotice;
+  bool has_checksum = false;  ///< put, serve: it counts; get: please give one
+  std::uint8_t record_count = 0;
+  std::uint32_t epoch = 0;
+  std::uint64_t request = 0;  ///< numbered by who asks, from 1
+  std::uint64_t lease = 0;
+  std::uint64_t offset_bytes = 0;  ///< in the lease
+  std::uint64_t length_bytes = 0;
+  std::uint64_t checksum = 0;
+  std::array<Record, kMaxRecords> records;
+};
+
+/// Writes the packet's head and records, little-endian. @return bytes written
+std::size_t encode(const Packet& packet, std::span<std::byte, kMaxPacketHead> out) noexcept;
+
+/// Reads what encode() wrote; any bytes are safe.
+/// @return invalid_input for unknown kinds, wrong lengths, values out of range, or reserved bits
+[[nodiscard]] Result<void> decode(std::span<const std::byte> bytes, Packet& packet);
+
+}  // namespace framewire::transport

@@ -1,0 +1,67 @@
+#include "transport/region.hpp"
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <algorithm>
+
+namespace framewire::transport {
+
+bool Pins::hold(std::uint64_t offset, std::uint64_t length, bool write) {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t end = offset + length;
+  const auto clashes = [&](const Part& part) {
+    return part.begin < end && offset < part.end && (write || part.write);
+  };
+  if (std::any_of(parts_.begin(), parts_.end(), clashes)) return false;
+  parts_.push_back({offset, end, write});
+  return true;
+}
+
+void Pins::release(std::uint64_t offset, std::uint64_t length, bool write) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(parts_.begin(), parts_.end(), [&](const Part& part) {
+    return part.begin == offset && part.end == offset + length && part.write == write;
+  });
+  if (found == parts_.end()) return;
+  *found = parts_.back();
+  parts_.pop_back();
+}
+
+std::size_t Pins::count() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return parts_.size();
+}
+
+Region::Block::~Block() {
+  if (owned) munmap(base, static_cast<std::size_t>(bytes));
+}
+
+Result<Region> Region::allocate_host(std::size_t bytes) {
+  if (bytes == 0) return fail(StatusCode::kInvalidInput, "a region of no bytes; 1 or more");
+  void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+  if (base == MAP_FAILED) {
+    return fail(StatusCode::kBusy, fmt::format("no memory for a region of {} bytes", bytes));
+  }
+  Region region;
+  region.block_ = std::make_shared<Block>();
+  region.block_->base = static_cast<std::byte*>(base);
+  region.block_->bytes = bytes;
+  region.block_->owned = true;
+  return region;
+}
+
+Region Region::view(std::span<std::byte> bytes, MemoryKind kind, int device) {
+  Region region;
+  region.block_ = std::make_shared<Block>();
+  region.block_->base = bytes.data();
+  region.block_->bytes = bytes.size();
+  region.block_->kind = kind;
+  region.block_->device = device;
+  return region;
+}
+
+bool Region::contains(std::uint64_t offset, std::uint64_t length) const noexcept {
+  return offset <= size() && length <= size() - offset;
+}
+
+}  // namespace framewire::transport

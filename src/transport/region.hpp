@@ -1,0 +1,82 @@
+// Memory that transfers read and write: who owns it, which parts are in use.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <framewire/status.hpp>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace framewire::transport {
+
+enum class MemoryKind : std::uint8_t {
+  kHost,
+  kCuda,  ///< a link says for itself whether it takes it: Link::takes()
+};
+
+/// Parts of a region that transfers hold: written ones exclusively, read ones together.
+class Pins {
+ public:
+  /// @return false, and nothing held, where the part overlaps one that is written, or, if `write`,
+  ///         any that is held
+  [[nodiscard]] bool hold(std::uint64_t offset, std::uint64_t length, bool write);
+  /// Undoes one hold() of the same arguments.
+  void release(std::uint64_t offset, std::uint64_t length, bool write) noexcept;
+  [[nodiscard]] std::size_t count() const noexcept;
+
+ private:
+  struct Part {
+    std::uint64_t begin;
+    std::uint64_t end;
+    bool write;
+  };
+  mutable std::mutex mutex_;
+  std::vector<Part> parts_;
+};
+
+/// A block of memory known to the transport. Copies share it: it lives until the last copy and the
+/// last transfer in flight are gone, whatever its user destroys earlier. Thread-safe.
+class Region {
+ public:
+  Region() = default;
+
+  /// Page-aligned, zeroed host memory.
+  /// @return busy where there is not as much; invalid_input for no bytes
+  [[nodiscard]] static Result<Region> allocate_host(std::size_t bytes);
+  /// The caller's memory, which must outlive every channel that has used it.
+  [[nodiscard]] static Region view(std::span<std::byte> bytes, MemoryKind kind = MemoryKind::kHost,
+                                   int device = -1);
+
+  [[nodiscard]] std::byte* data() const noexcept { return block_ ? block_->base : nullptr; }
+  [[nodiscard]] std::uint64_t size() const noexcept { return block_ ? block_->bytes : 0; }
+  [[nodiscard]] MemoryKind kind() const noexcept {
+    return block_ ? block_->kind : MemoryKind::kHost;
+  }
+  /// CUDA ordinal; -1 for host memory.
+  [[nodiscard]] int device() const noexcept { return block_ ? block_->device : -1; }
+  [[nodiscard]] std::span<std::byte> bytes() const noexcept {
+    return {data(), static_cast<std::size_t>(size())};
+  }
+  /// Whether [offset, offset + length) lies inside.
+  [[nodiscard]] bool contains(std::uint64_t offset, std::uint64_t length) const noexcept;
+  [[nodiscard]] Pins* pins() const noexcept { return block_ ? &block_->pins : nullptr; }
+
+ private:
+  struct Block {
+    std::byte* base = nullptr;
+    std::uint64_t bytes = 0;
+    MemoryKind kind = MemoryKind::kHost;
+    int device = -1;
+    bool owned = false;
+    Pins pins;
+    Block() = default;
+    Block(const Block&) = delete;
+    Block& operator=(const Block&) = delete;
+    ~Block();
+  };
+  std::shared_ptr<Block> block_;
+};
+
+}  // namespace framewire::transport

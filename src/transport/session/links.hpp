@@ -1,0 +1,33 @@
+// The links that one side has to offer on one connection.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+#include "transport/session/session.hpp"
+#include "transport/wire/control.hpp"
+#include "transport/wire/stream.hpp"
+
+namespace framewire::transport {
+
+/// A link that could be, prepared so far that the peer can be told how to reach it.
+class Candidate {
+ public:
+  virtual ~Candidate() = default;
+  [[nodiscard]] virtual wire::LinkOffer offer() const = 0;
+  /// Makes it a link. Takes the control stream over, whose end is the connection's.
+  [[nodiscard]] virtual Result<std::unique_ptr<Link>> join(
+      const wire::LinkOffer& peer, std::unique_ptr<wire::Stream> control) = 0;
+};
+
+/// The names that the options allow. UCX's TCP receiver writes to whatever address a packet names,
+/// from anyone who reaches its port (UCX, src/uct/tcp/tcp_ep.c, uct_tcp_ep_handle_put_req; 1.13 to
+/// 1.22), so that lane is for those who have said insecure.
+/// @return invalid_input for unknown names; denied for ucx-tcp without insecure
+[[nodiscard]] Result<std::vector<std::string>> allowed_links(const SessionOptions& options);
+
+/// @return unsupported where this machine cannot; whatever starting it fails with
+[[nodiscard]] Result<std::unique_ptr<Candidate>> make_candidate(const std::string& name,
+                                                                const SessionOptions& options);
+
+}  // namespace framewire::transport

@@ -1,0 +1,223 @@
+#include "transport/ucx/link.hpp"
+#include <fmt/format.h>
+#include <sched.h>
+#include <time.h>
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include "base/clock.hpp"
+#include "transport/bytes.hpp"
+
+namespace framewire::transport::ucx {
+namespace {
+
+constexpr unsigned kMessageId = 0;
+constexpr std::size_t kMacBytes = sizeof(std::uint64_t);
+// A look at the control connection is a system call; a poll of UCX is not.
+constexpr unsigned kRoundsPerLook = 4096;
+constexpr double kSpin_us = 50;
+
+}  // namespace
+
+UcxLink::UcxLink(std::unique_ptr<Handles> handles, const Keys& keys,
+                 std::unique_ptr<Lifeline> lifeline, std::string name)
+    : handles_(std::move(handles)),
+      api_(*handles_->api),
+      keys_(keys),
+      lifeline_(std::move(lifeline)),
+      name_(std::move(name)) {
+  ucp_am_handler_param_t handler{};
+  handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
+                       UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+  handler.id = kMessageId;
+  handler.flags = UCP_AM_FLAG_WHOLE_MSG;
+  handler.cb = message_callback;
+  handler.arg = this;
+  api_.set_am_recv_handler(handles_->worker, &handler);
+}
+
+UcxLink::~UcxLink() {
+  close();
+  const auto start = base::Clock::now();
+  while (closing_ != nullptr && base::elapsed_us(start) < 500'000) progress();
+  // Destroying the worker ends whatever is left, and with it all access to memory of ours.
+  handles_.reset();
+  for (Work& work : works_) {
+    if (work.busy) end_work(work, false);
+  }
+}
+
+Result<void> UcxLink::connect(const void* worker_address) {
+  ucp_ep_params_t params{};
+  params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                      UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  params.address = static_cast<const ucp_address_t*>(worker_address);
+  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+  params.err_handler.cb = error_callback;
+  params.err_handler.arg = this;
+  const ucs_status_t status = api_.ep_create(handles_->worker, &params, &ep_);
+  if (status == UCS_OK) return {};
+  ep_ = nullptr;
+  return fail(StatusCode::kPeerLost, fmt::format("UCX cannot reach the peer over {}: {}", name_,
+                                                 api_.status_string(status)));
+}
+
+UcxLink::Work& UcxLink::take_work(LinkOp op, bool receive) {
+  if (free_.empty()) free_.push_back(&works_.emplace_back());
+  Work& work = *free_.back();
+  free_.pop_back();
+  work.link = this;
+  work.op = op;
+  work.receive = receive;
+  work.busy = true;
+  ++in_work_;
+  return work;
+}
+
+void UcxLink::end_work(Work& work, bool ok) {
+  work.busy = false;
+  --in_work_;
+  free_.push_back(&work);
+  if (work.op == kNoOp || sink_ == nullptr) return;
+  if (work.receive) {
+    sink_->on_received(work.op, ok);
+  } else {
+    sink_->on_sent(work.op, ok);
+  }
+}
+
+Result<void> UcxLink::send(std::span<const std::byte> head, const std::byte* payload,
+                           std::uint64_t payload_bytes, LinkOp op) {
+  if (ep_ == nullptr) return fail(StatusCode::kPeerLost, "the connection is closed");
+  Work& work = take_work(op, false);
+  std::memcpy(work.head.data(), head.data(), head.size());
+  store(work.head.data() + head.size(), siphash(keys_.outgoing, head));
+  ucp_request_param_t param{};
+  param.op_attr_mask =
+      UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+  param.cb.send = send_callback;
+  param.user_data = &work;
+  param.memory_type = UCS_MEMORY_TYPE_HOST;
+  const ucs_status_ptr_t request =
+      api_.am_send(ep_, kMessageId, work.head.data(), head.size() + kMacBytes, payload,
+                   static_cast<std::size_t>(payload_bytes), &param);
+  if (request == nullptr) {
+    end_work(work, true);
+    return {};
+  }
+  if (!UCS_PTR_IS_ERR(request)) return {};
+  work.op = kNoOp;
+  end_work(work, false);
+  return fail(StatusCode::kPeerLost,
+              fmt::format("UCX cannot send: {}", api_.status_string(UCS_PTR_STATUS(request))));
+}
+
+void UcxLink::send_callback(void* request, ucs_status_t status, void* data) {
+  Work& work = *static_cast<Work*>(data);
+  UcxLink& link = *work.link;
+  link.end_work(work, status == UCS_OK);
+  link.api_.request_free(request);
+}
+
+void UcxLink::receive_callback(void* request, ucs_status_t status, std::size_t, void* data) {
+  Work& work = *static_cast<Work*>(data);
+  UcxLink& link = *work.link;
+  link.end_work(work, status == UCS_OK);
+  link.api_.request_free(request);
+}
+
+ucs_status_t UcxLink::message_callback(void* self, const void* header, std::size_t header_bytes,
+                                       void* data, std::size_t bytes,
+                                       const ucp_am_recv_param_t* param) {
+  return static_cast<UcxLink*>(self)->on_message(header, header_bytes, data, bytes, param);
+}
+
+// UCX delivers what anyone sends who reaches the worker: only what carries the peer's code is read.
+ucs_status_t UcxLink::on_message(const void* header, std::size_t header_bytes, void* data,
+                                 std::size_t bytes, const ucp_am_recv_param_t* param) {
+  const auto* from = static_cast<const std::byte*>(header);
+  if (sink_ == nullptr || ep_ == nullptr || header_bytes < kHeadBytes + kMacBytes) return UCS_OK;
+  const std::span head(from, header_bytes - kMacBytes);
+  if (siphash(keys_.incoming, head) != load<std::uint64_t>(from + head.size())) return UCS_OK;
+  const Placement placement = sink_->on_packet(head, bytes);
+  if (placement.to == nullptr) return UCS_OK;
+  if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) return fetch(data, bytes, placement);
+  std::memcpy(placement.to, data, bytes);
+  sink_->on_received(placement.op, true);
+  return UCS_OK;
+}
+
+ucs_status_t UcxLink::fetch(void* descriptor, std::size_t bytes, const Placement& placement) {
+  if (ep_ == nullptr) {
+    sink_->on_received(placement.op, false);
+    return UCS_OK;
+  }
+  Work& work = take_work(placement.op, true);
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                       UCP_OP_ATTR_FIELD_MEMORY_TYPE | UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
+  param.cb.recv_am = receive_callback;
+  param.user_data = &work;
+  param.memory_type = UCS_MEMORY_TYPE_HOST;
+  const ucs_status_ptr_t request =
+      api_.am_recv_data(handles_->worker, descriptor, placement.to, bytes, &param);
+  if (request == nullptr || UCS_PTR_IS_ERR(request)) {
+    end_work(work, request == nullptr);
+  }
+  return UCS_INPROGRESS;
+}
+
+void UcxLink::error_callback(void* self, ucp_ep_h, ucs_status_t status) {
+  UcxLink& link = *static_cast<UcxLink*>(self);
+  if (link.lost_) return;
+  link.lost_ = Status(StatusCode::kPeerLost,
+                      fmt::format("UCX has lost the peer: {}", link.api_.status_string(status)));
+}
+
+void UcxLink::report_lost() {
+  if (!lost_ || told_ || sink_ == nullptr) return;
+  told_ = true;
+  sink_->on_lost(*lost_);
+}
+
+bool UcxLink::progress() {
+  bool moved = false;
+  for (int i = 0; i < 16 && api_.worker_progress(handles_->worker) != 0; ++i) moved = true;
+  if (++rounds_ % kRoundsPerLook == 0 && ep_ != nullptr && !lost_) {
+    if (auto alive = lifeline_->check(); !alive) lost_ = alive.error();
+  }
+  if (closing_ != nullptr && api_.request_check_status(closing_) != UCS_INPROGRESS) {
+    api_.request_free(std::exchange(closing_, nullptr));
+  }
+  report_lost();
+  return moved;
+}
+
+void UcxLink::wait(int timeout_ms) {
+  const auto start = base::Clock::now();
+  while (base::elapsed_us(start) < kSpin_us) {
+    if (progress()) return;
+    sched_yield();
+  }
+  // UCX's wake-up feature would slow every message down for the sake of sleeping well.
+  const timespec nap{0, 50'000};
+  while (base::elapsed_us(start) < timeout_ms * 1000.0) {
+    nanosleep(&nap, nullptr);
+    if (ep_ != nullptr && !lost_) {
+      if (auto alive = lifeline_->check(); !alive) lost_ = alive.error();
+    }
+    if (progress() || lost_) return;
+  }
+}
+
+void UcxLink::close() {
+  if (ep_ == nullptr) return;
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+  param.flags = UCP_EP_CLOSE_FLAG_FORCE;
+  const ucs_status_ptr_t request = api_.ep_close(std::exchange(ep_, nullptr), &param);
+  if (request != nullptr && !UCS_PTR_IS_ERR(request)) closing_ = request;
+  lifeline_.reset();  // so that the peer knows, whatever UCX still delivers
+}
+
+}  // namespace framewire::transport::ucx

@@ -1,0 +1,97 @@
+// Packets as UCX active messages: small ones eager, large ones by rendezvous into a place of ours.
+#pragma once
+
+#include <ucp/api/ucp.h>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+#include "transport/link.hpp"
+#include "transport/packet.hpp"
+#include "transport/ucx/api.hpp"
+#include "transport/ucx/port.hpp"
+#include "transport/ucx/siphash.hpp"
+
+namespace framewire::transport::ucx {
+
+/// Owns what UCX has created; ends it in order.
+struct Handles {
+  const Api* api = nullptr;
+  ucp_context_h context = nullptr;
+  ucp_worker_h worker = nullptr;
+  Handles() = default;
+  Handles(const Handles&) = delete;
+  Handles& operator=(const Handles&) = delete;
+  ~Handles() {
+    if (worker != nullptr) api->worker_destroy(worker);
+    if (context != nullptr) api->cleanup(context);
+  }
+};
+
+struct Keys {
+  MacKey incoming;
+  MacKey outgoing;
+};
+
+class UcxLink final : public Link {
+ public:
+  UcxLink(std::unique_ptr<Handles> handles, const Keys& keys, std::unique_ptr<Lifeline> lifeline,
+          std::string name);
+  ~UcxLink() override;
+
+  /// @return peer_lost, with UCX's reason
+  [[nodiscard]] Result<void> connect(const void* worker_address);
+
+  void attach(LinkSink* sink) override { sink_ = sink; }
+  bool takes(MemoryKind kind) const override { return kind == MemoryKind::kHost; }
+  bool ready() const override { return ep_ != nullptr && in_work_ < kMostNotices; }
+  Result<void> send(std::span<const std::byte> head, const std::byte* payload,
+                    std::uint64_t payload_bytes, LinkOp op) override;
+  bool progress() override;
+  void wait(int timeout_ms) override;
+  void close() override;
+  PathReport path() const override { return {name_, 0}; }
+
+ private:
+  static constexpr std::size_t kMostNotices = 1024;
+  // One operation that UCX has not completed: its head must stay, and its memory is touched.
+  struct Work {
+    UcxLink* link = nullptr;
+    LinkOp op = kNoOp;
+    bool receive = false;
+    bool busy = false;
+    std::array<std::byte, kMaxPacketHead + sizeof(std::uint64_t)> head;
+  };
+
+  Work& take_work(LinkOp op, bool receive);
+  void end_work(Work& work, bool ok);
+  [[nodiscard]] ucs_status_t on_message(const void* header, std::size_t header_bytes, void* data,
+                                        std::size_t bytes, const ucp_am_recv_param_t* param);
+  [[nodiscard]] ucs_status_t fetch(void* descriptor, std::size_t bytes, const Placement& placement);
+  void report_lost();
+
+  static ucs_status_t message_callback(void* self, const void* header, std::size_t header_bytes,
+                                       void* data, std::size_t bytes,
+                                       const ucp_am_recv_param_t* param);
+  static void send_callback(void* request, ucs_status_t status, void* work);
+  static void receive_callback(void* request, ucs_status_t status, std::size_t bytes, void* work);
+  static void error_callback(void* self, ucp_ep_h ep, ucs_status_t status);
+
+  std::unique_ptr<Handles> handles_;
+  const Api& api_;
+  Keys keys_;
+  std::unique_ptr<Lifeline> lifeline_;
+  std::string name_;
+  LinkSink* sink_ = nullptr;
+  ucp_ep_h ep_ = nullptr;
+  void* closing_ = nullptr;
+  std::deque<Work> works_;  ///< stable addresses; grows to what has been in work at once
+  std::vector<Work*> free_;
+  std::size_t in_work_ = 0;
+  unsigned rounds_ = 0;
+  std::optional<Status> lost_;  ///< found in a callback, told from progress()
+  bool told_ = false;
+};
+
+}  // namespace framewire::transport::ucx

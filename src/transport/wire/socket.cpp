@@ -1,0 +1,184 @@
+#include "transport/wire/socket.hpp"
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+namespace framewire::transport::wire {
+namespace {
+
+using base::Clock;
+
+std::string reason() { return std::strerror(errno); }
+
+using Found = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+
+Result<Found> look_up(const Address& address, bool passive) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV | (passive ? AI_PASSIVE : 0);
+  addrinfo* first = nullptr;
+  const int failed =
+      getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &hints, &first);
+  if (failed != 0) {
+    return fail(StatusCode::kInvalidInput,
+                fmt::format("host '{}' is not known: {}", address.host, gai_strerror(failed)));
+  }
+  return Found(first, &freeaddrinfo);
+}
+
+void set(int fd, int level, int option) noexcept {
+  const int on = 1;
+  setsockopt(fd, level, option, &on, sizeof on);
+}
+
+// A host that vanishes says nothing: the kernel asks after 5 s of silence, and gives up after 10.
+void configure(int fd) noexcept {
+  set(fd, IPPROTO_TCP, TCP_NODELAY);
+  set(fd, SOL_SOCKET, SO_KEEPALIVE);
+  const int idle_s = 5;
+  const int between_s = 2;
+  const int patience_ms = 10'000;
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &between_s, sizeof between_s);
+  setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience_ms, sizeof patience_ms);
+}
+
+Result<Socket> try_connect(const addrinfo& to, const Address& address, Clock::time_point deadline) {
+  Socket socket(::socket(to.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (socket.fd() < 0) return fail(StatusCode::kIoError, "no socket: " + reason());
+  configure(socket.fd());
+  if (::connect(socket.fd(), to.ai_addr, to.ai_addrlen) == 0) return socket;
+  if (errno == EINPROGRESS) {
+    if (!wait_for(socket.fd(), true, deadline)) {
+      return fail(StatusCode::kDeadline,
+                  fmt::format("{}:{} does not answer", address.host, address.port));
+    }
+    int error = 0;
+    socklen_t size = sizeof error;
+    getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &error, &size);
+    if (error == 0) return socket;
+    errno = error;
+  }
+  return fail(StatusCode::kPeerLost,
+              fmt::format("cannot connect to {}:{}: {}", address.host, address.port, reason()));
+}
+
+}  // namespace
+
+Socket& Socket::operator=(Socket&& other) noexcept {
+  if (this != &other) {
+    reset();
+    fd_ = other.release();
+  }
+  return *this;
+}
+
+int Socket::release() noexcept { return std::exchange(fd_, -1); }
+
+void Socket::reset() noexcept {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
+}
+
+Result<Address> parse_address(std::string_view text) {
+  const auto colon = text.rfind(':');
+  Address address;
+  const auto bad = [&] {
+    return fail(StatusCode::kInvalidInput,
+                fmt::format("'{}' is no address; HOST:PORT or [V6]:PORT", text));
+  };
+  if (colon == std::string_view::npos) return bad();
+  std::string_view host = text.substr(0, colon);
+  const std::string_view port = text.substr(colon + 1);
+  if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+  } else if (host.find(':') != std::string_view::npos) {
+    return bad();
+  }
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), address.port);
+  if (port.empty() || error != std::errc{} || end != port.data() + port.size()) return bad();
+  address.host = host.empty() ? "127.0.0.1" : std::string(host);
+  return address;
+}
+
+bool is_loopback(const Address& address) {
+  if (address.host == "localhost" || address.host == "::1") return true;
+  in_addr v4{};
+  return inet_pton(AF_INET, address.host.c_str(), &v4) == 1 && (ntohl(v4.s_addr) >> 24) == 127;
+}
+
+bool wait_for(int fd, bool write, Clock::time_point deadline) {
+  while (true) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+    pollfd item{fd, static_cast<short>(write ? POLLOUT : POLLIN), 0};
+    const auto ms = std::clamp<std::int64_t>(left.count(), 0, 60'000);
+    const int ready = ::poll(&item, 1, static_cast<int>(ms));
+    if (ready > 0) return true;
+    if (ready == 0 && Clock::now() >= deadline) return false;
+    if (ready < 0 && errno != EINTR) return false;
+  }
+}
+
+Result<Socket> connect_to(const Address& address, Clock::time_point deadline) {
+  const auto found = look_up(address, false);
+  if (!found) return fail(found.error());
+  Result<Socket> socket = fail(StatusCode::kInvalidInput, "no address");
+  for (const addrinfo* to = found->get(); to != nullptr && !socket; to = to->ai_next) {
+    socket = try_connect(*to, address, deadline);
+  }
+  return socket;
+}
+
+Result<Socket> listen_on(const Address& address) {
+  const auto found = look_up(address, true);
+  if (!found) return fail(found.error());
+  const addrinfo& to = **found;
+  Socket socket(::socket(to.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (socket.fd() < 0) return fail(StatusCode::kIoError, "no socket: " + reason());
+  set(socket.fd(), SOL_SOCKET, SO_REUSEADDR);
+  if (::bind(socket.fd(), to.ai_addr, to.ai_addrlen) != 0 || ::listen(socket.fd(), 16) != 0) {
+    return fail(StatusCode::kIoError,
+                fmt::format("cannot listen on {}:{}: {}", address.host, address.port, reason()));
+  }
+  return socket;
+}
+
+Result<Socket> accept_on(const Socket& listener, Clock::time_point deadline) {
+  while (true) {
+    if (!wait_for(listener.fd(), false, deadline)) {
+      return fail(StatusCode::kDeadline, "nobody connected in time");
+    }
+    Socket socket(::accept4(listener.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (socket.fd() >= 0) {
+      configure(socket.fd());
+      return socket;
+    }
+    // Someone may have left again between poll and accept.
+    if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
+      return fail(StatusCode::kIoError, "cannot accept a connection: " + reason());
+    }
+  }
+}
+
+std::uint16_t port_of(const Socket& socket) {
+  sockaddr_storage name{};
+  socklen_t size = sizeof name;
+  if (getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&name), &size) != 0) return 0;
+  if (name.ss_family == AF_INET6) {
+    return ntohs(reinterpret_cast<const sockaddr_in6&>(name).sin6_port);
+  }
+  return ntohs(reinterpret_cast<const sockaddr_in&>(name).sin_port);
+}
+
+}  // namespace framewire::transport::wire

@@ -1,0 +1,52 @@
+// TCP sockets that never block, and deadlines for getting one.
+#pragma once
+
+#include <cstdint>
+#include <framewire/status.hpp>
+#include <string>
+#include <string_view>
+#include "base/clock.hpp"
+
+namespace framewire::transport::wire {
+
+/// Owns one file descriptor.
+class Socket {
+ public:
+  Socket() = default;
+  explicit Socket(int fd) noexcept : fd_(fd) {}
+  ~Socket() { reset(); }
+  Socket(Socket&& other) noexcept : fd_(other.release()) {}
+  Socket& operator=(Socket&& other) noexcept;
+
+  [[nodiscard]] int fd() const noexcept { return fd_; }
+  [[nodiscard]] int release() noexcept;
+  void reset() noexcept;
+
+ private:
+  int fd_ = -1;
+};
+
+/// "HOST:PORT", "[V6]:PORT"; the host may be empty, which means this machine alone (127.0.0.1).
+struct Address {
+  std::string host;
+  std::uint16_t port = 0;
+};
+/// @return invalid_input where it is neither
+[[nodiscard]] Result<Address> parse_address(std::string_view text);
+/// Whether both ends would be this machine, judged by the address alone: 127/8, ::1, localhost.
+[[nodiscard]] bool is_loopback(const Address& address);
+
+/// @return invalid_input for a host that does not resolve; peer_lost where nobody answers; deadline
+[[nodiscard]] Result<Socket> connect_to(const Address& address, base::Clock::time_point deadline);
+/// @return invalid_input, io_error where the port is taken or may not be used
+[[nodiscard]] Result<Socket> listen_on(const Address& address);
+/// @return deadline where nobody came; io_error
+[[nodiscard]] Result<Socket> accept_on(const Socket& listener, base::Clock::time_point deadline);
+/// The port that a listener got where it asked for port 0.
+[[nodiscard]] std::uint16_t port_of(const Socket& socket);
+
+/// Sleeps until the socket can be read (or written), or the deadline has passed.
+/// @return whether it can
+bool wait_for(int fd, bool write, base::Clock::time_point deadline);
+
+}  // namespace framewire::transport::wire

@@ -1,0 +1,205 @@
+#include "transport/connections.hpp"
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <future>
+#include <random>
+#include <stdexcept>
+#include "transport/loopback/loopback.hpp"
+#include "transport/wire/socket.hpp"
+
+extern char** environ;
+
+namespace framewire::transport::testing {
+namespace {
+
+// Both ends in this process, stepped by turns on one thread.
+class LocalEnds final : public Ends {
+ public:
+  LocalEnds(std::unique_ptr<Channel> near, std::unique_ptr<Channel> far)
+      : servant_(std::move(far), [this] { near_->progress(); }) {
+    near_ = std::move(near);
+  }
+  std::string far(const std::string& command) override { return servant_.obey(command); }
+  void step() override {
+    if (!near_->progress()) near_->idle(0);
+    servant_.step();
+  }
+  void kill_far() override { servant_.obey("drop"); }
+
+ private:
+  Servant servant_;
+};
+
+// The far end is transport_far_end, which takes commands on its standard input.
+class ApartEnds final : public Ends {
+ public:
+  ApartEnds(pid_t child, int to_child, int from_child, std::unique_ptr<Channel> near)
+      : child_(child), to_child_(to_child), from_child_(from_child) {
+    near_ = std::move(near);
+  }
+  ~ApartEnds() override {
+    near_.reset();
+    kill_far();
+    ::close(to_child_);
+    ::close(from_child_);
+  }
+  std::string far(const std::string& command) override {
+    const std::string line = command + "\n";
+    if (::write(to_child_, line.data(), line.size()) < 0) return "the far end is gone";
+    std::string answer;
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (std::chrono::steady_clock::now() < end) {
+      char c = 0;
+      if (!wire::wait_for(from_child_, false, {})) {
+        if (!near_->progress()) wire::wait_for(from_child_, false, soon());
+      } else if (::read(from_child_, &c, 1) != 1) {
+        return "the far end is gone";
+      } else if (c == '\n') {
+        return answer;
+      } else {
+        answer += c;
+      }
+    }
+    return "no answer";
+  }
+  void step() override {
+    if (!near_->progress()) near_->idle(1);
+  }
+  void kill_far() override {
+    if (child_ <= 0) return;
+    ::kill(child_, SIGKILL);
+    ::waitpid(child_, nullptr, 0);
+    child_ = 0;
+  }
+
+ private:
+  static base::Clock::time_point soon() {
+    return base::Clock::now() + std::chrono::milliseconds(1);
+  }
+  pid_t child_;
+  int to_child_;
+  int from_child_;
+};
+
+std::unique_ptr<Channel> make_channel(Joined joined, const Wrap& wrap) {
+  if (wrap) joined.link = wrap(std::move(joined.link));
+  return std::make_unique<Channel>(std::move(joined.link), joined.config);
+}
+
+std::unique_ptr<Ends> loopback(const Wrap& wrap) {
+  auto [near, far] = make_loopback();
+  ChannelConfig config;
+  config.epoch = std::random_device{}() | 1;
+  config.capacity = config.peer_capacity = 64;
+  config.peer = "far";
+  auto near_channel = make_channel({std::move(near), config}, wrap);
+  config.peer = "near";
+  return std::make_unique<LocalEnds>(std::move(near_channel),
+                                     make_channel({std::move(far), config}, {}));
+}
+
+std::string must(const Status& status) { throw std::runtime_error(status.to_string()); }
+
+pid_t start_far_end(const std::string& name, std::uint16_t port, int in, int out) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, in, 0);
+  posix_spawn_file_actions_adddup2(&actions, out, 1);
+  std::string program = FRAMEWIRE_FAR_END;
+  std::string link = name;
+  std::string address = fmt::format("127.0.0.1:{}", port);
+  char* words[] = {program.data(), link.data(), address.data(), nullptr};
+  pid_t child = 0;
+  const int failed = posix_spawn(&child, program.c_str(), &actions, nullptr, words, environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) throw std::runtime_error("cannot start " + program);
+  return child;
+}
+
+std::unique_ptr<Ends> apart(const std::string& name, Listener& listener, const Wrap& wrap) {
+  int commands[2];
+  int answers[2];
+  if (::pipe2(commands, O_CLOEXEC) != 0 || ::pipe2(answers, O_CLOEXEC) != 0) {
+    throw std::runtime_error("no pipes");
+  }
+  const pid_t child = start_far_end(name, listener.port(), commands[0], answers[1]);
+  ::close(commands[0]);
+  ::close(answers[1]);
+  auto near = listener.accept(10'000);
+  if (!near) must(near.error());
+  return std::make_unique<ApartEnds>(child, commands[1], answers[0],
+                                     make_channel(std::move(*near), wrap));
+}
+
+std::unique_ptr<Ends> together(const Opening& opening, Listener& listener, const Wrap& wrap) {
+  const std::string address = fmt::format("127.0.0.1:{}", listener.port());
+  // Each side waits for the other's greeting.
+  auto connecting =
+      std::async(std::launch::async, [&] { return transport::connect(address, opening.options); });
+  auto near = listener.accept(10'000);
+  auto far = connecting.get();
+  if (!near) must(near.error());
+  if (!far) must(far.error());
+  return std::make_unique<LocalEnds>(make_channel(std::move(*near), wrap),
+                                     make_channel(std::move(*far), {}));
+}
+
+// A key file that both processes find: the first writes it, the other gets its name.
+std::string key_file() {
+  if (const char* given = std::getenv("FRAMEWIRE_TEST_PSK")) return given;
+  static const std::string path = [] {
+    char name[] = "/tmp/framewire-psk-XXXXXX";
+    const int fd = ::mkstemp(name);  // readable by its owner only
+    ::close(fd);
+    std::ofstream(name) << "# for a test\nnear-and-far 00112233445566778899aabbccddeeff\n";
+    ::setenv("FRAMEWIRE_TEST_PSK", name, 1);
+    std::atexit([] { std::remove(std::getenv("FRAMEWIRE_TEST_PSK")); });
+    return std::string(name);
+  }();
+  return path;
+}
+
+}  // namespace
+
+Opening opening_of(const std::string& name) {
+  Opening opening;
+  opening.apart = name.ends_with("_apart");
+  opening.options.capacity = 64;
+  const std::string link = opening.apart ? name.substr(0, name.size() - 6) : name;
+  if (link == "ucx_tcp" || link == "tcp") {
+    opening.options.security.insecure = true;
+  } else {
+    opening.options.security.psk_file = key_file();
+  }
+  opening.options.ucx_device = "lo";
+  opening.options.links = {link == "ucx_shared" ? kUcxSharedLink
+                           : link == "ucx_tcp"  ? kUcxTcpLink
+                                                : kStreamLink};
+  return opening;
+}
+
+std::vector<std::string> connection_names() {
+  std::vector<std::string> names = {"loopback", "tcp", "tls", "tcp_apart", "tls_apart"};
+#ifdef FRAMEWIRE_HAS_UCX
+  names.insert(names.end(), {"ucx_shared", "ucx_tcp", "ucx_shared_apart", "ucx_tcp_apart"});
+#endif
+  return names;
+}
+
+std::unique_ptr<Ends> connect_ends(const std::string& name, const Wrap& wrap) {
+  if (name == "loopback") return loopback(wrap);
+  const Opening opening = opening_of(name);
+  auto listener = Listener::listen("127.0.0.1:0", opening.options);
+  if (!listener) must(listener.error());
+  return opening.apart ? apart(name, *listener, wrap) : together(opening, *listener, wrap);
+}
+
+}  // namespace framewire::transport::testing

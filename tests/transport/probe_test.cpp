@@ -1,0 +1,342 @@
+// What somebody without credentials, or with the wrong ones, gets.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include <openssl/x509v3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <random>
+#include "transport/session/session.hpp"
+#include "transport/wire/control.hpp"
+#include "transport/wire/socket.hpp"
+#ifdef FRAMEWIRE_HAS_UCX
+#include "transport/ucx/port.hpp"
+#include "transport/ucx/siphash.hpp"
+#endif
+
+namespace framewire::transport {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Probe : public ::testing::Test {
+ protected:
+  Probe() {
+    char name[] = "/tmp/framewire-probe-XXXXXX";
+    folder_ = ::mkdtemp(name);
+  }
+  ~Probe() override { std::filesystem::remove_all(folder_); }
+
+  std::string write(const std::string& name, const std::string& text, ::mode_t mode = 0600) {
+    const std::string path = folder_ + "/" + name;
+    std::ofstream(path) << text;
+    ::chmod(path.c_str(), mode);
+    return path;
+  }
+  // A certificate for `name`, by `issuer` or, if empty, by itself; NAME.pem and NAME.key.
+  void certify(const std::string& name, const std::string& issuer);
+  wire::Security certificates(const std::string& name, const std::string& authority) {
+    wire::Security security;
+    security.certificate = folder_ + "/" + name + ".pem";
+    security.key = folder_ + "/" + name + ".key";
+    security.authority = folder_ + "/" + authority + ".pem";
+    return security;
+  }
+  static SessionOptions with(const wire::Security& security) {
+    SessionOptions options;
+    options.security = security;
+    options.links = {kStreamLink};
+    options.timeout_ms = 3000;
+    return options;
+  }
+  struct Outcome {
+    Result<Joined> server = fail(StatusCode::kInternal, "");
+    Result<Joined> client = fail(StatusCode::kInternal, "");
+  };
+  // Whether each side lets the other in; a client in TLS 1.3 learns of its refusal when it reads.
+  static Outcome meet(const SessionOptions& server, const SessionOptions& client) {
+    auto listener = Listener::listen("localhost:0", server);
+    EXPECT_TRUE(listener) << listener.error().to_string();
+    const std::string address = fmt::format("127.0.0.1:{}", listener->port());
+    auto connecting = std::async(std::launch::async, [&] { return connect(address, client); });
+    Outcome outcome;
+    outcome.server = listener->accept(5000);
+    outcome.client = connecting.get();
+    return outcome;
+  }
+  wire::Security key(const std::string& file, const std::string& name = "") {
+    wire::Security security;
+    security.psk_file = file;
+    security.psk_name = name;
+    return security;
+  }
+
+  std::string folder_;
+};
+
+void Probe::certify(const std::string& name, const std::string& issuer) {
+  EVP_PKEY* own = EVP_EC_gen("P-256");
+  const auto open = [&](const std::string& file, const char* mode) {
+    return std::fopen((folder_ + "/" + file).c_str(), mode);
+  };
+  EVP_PKEY* signer = own;
+  X509* certificate = X509_new();
+  X509_set_version(certificate, 2);
+  ASN1_INTEGER_set(X509_get_serialNumber(certificate), 1 + static_cast<long>(name.size()));
+  X509_gmtime_adj(X509_getm_notBefore(certificate), -60);
+  X509_gmtime_adj(X509_getm_notAfter(certificate), 3600);
+  X509_set_pubkey(certificate, own);
+  X509_NAME_add_entry_by_txt(X509_get_subject_name(certificate), "CN", MBSTRING_ASC,
+                             reinterpret_cast<const unsigned char*>(name.c_str()), -1, -1, 0);
+  X509* parent = certificate;
+  if (!issuer.empty()) {
+    FILE* file = open(issuer + ".pem", "r");
+    parent = PEM_read_X509(file, nullptr, nullptr, nullptr);
+    std::fclose(file);
+    file = open(issuer + ".key", "r");
+    signer = PEM_read_PrivateKey(file, nullptr, nullptr, nullptr);
+    std::fclose(file);
+  }
+  X509_set_issuer_name(certificate, X509_get_subject_name(parent));
+  const char* extension = issuer.empty() ? "critical,CA:TRUE" : "DNS:localhost,IP:127.0.0.1";
+  X509_EXTENSION* added = X509V3_EXT_conf_nid(
+      nullptr, nullptr, issuer.empty() ? NID_basic_constraints : NID_subject_alt_name, extension);
+  X509_add_ext(certificate, added, -1);
+  X509_EXTENSION_free(added);
+  X509_sign(certificate, signer, EVP_sha256());
+  FILE* file = open(name + ".pem", "w");
+  PEM_write_X509(file, certificate);
+  std::fclose(file);
+  file = open(name + ".key", "w");
+  PEM_write_PrivateKey(file, own, nullptr, nullptr, 0, nullptr, nullptr);
+  std::fclose(file);
+  if (parent != certificate) X509_free(parent);
+  if (signer != own) EVP_PKEY_free(signer);
+  X509_free(certificate);
+  EVP_PKEY_free(own);
+}
+
+constexpr const char* kKeys =
+    "ann 00112233445566778899aabbccddeeff\nbob ffeeddccbbaa99887766554433221100\n";
+
+TEST_F(Probe, TheServerKnowsWhichKeyWasUsed) {
+  const auto file = write("keys", kKeys);
+  const auto outcome = meet(with(key(file)), with(key(file, "bob")));
+  ASSERT_TRUE(outcome.server) << outcome.server.error().to_string();
+  ASSERT_TRUE(outcome.client);
+  EXPECT_EQ(outcome.server->config.peer, "bob");
+  EXPECT_EQ(outcome.client->config.epoch, outcome.server->config.epoch);
+}
+
+TEST_F(Probe, AWrongKeyIsDenied) {
+  const auto wrong = write("wrong", "ann 99112233445566778899aabbccddeeff\n");
+  const auto outcome = meet(with(key(write("keys", kKeys))), with(key(wrong)));
+  EXPECT_EQ(outcome.server.error().code(), StatusCode::kDenied);
+  EXPECT_FALSE(outcome.client);
+}
+
+TEST_F(Probe, AnUnknownNameIsDenied) {
+  const auto other = write("other", "eve 00112233445566778899aabbccddeeff\n");
+  const auto outcome = meet(with(key(write("keys", kKeys))), with(key(other)));
+  EXPECT_EQ(outcome.server.error().code(), StatusCode::kDenied);
+  EXPECT_FALSE(outcome.client);
+}
+
+TEST_F(Probe, TheAllowListCounts) {
+  const auto file = write("keys", kKeys);
+  auto server = with(key(file));
+  server.security.allowed = {"ann"};
+  EXPECT_TRUE(meet(server, with(key(file, "ann"))).server);
+  const auto outcome = meet(server, with(key(file, "bob")));
+  EXPECT_EQ(outcome.server.error().code(), StatusCode::kDenied);
+  EXPECT_THAT(outcome.server.error().message(), HasSubstr("'bob'"));
+  EXPECT_FALSE(outcome.client);
+}
+
+TEST_F(Probe, KeyFilesMustBePrivateAndWellFormed) {
+  const auto code = [&](const std::string& text, ::mode_t mode) {
+    return Listener::listen("localhost:0", with(key(write("k", text, mode)))).error().code();
+  };
+  EXPECT_EQ(code(kKeys, 0644), StatusCode::kDenied);
+  for (const char* text : {"", "ann", "ann 0011", "ann zz112233445566778899aabbccddeeff",
+                           "ann 00112233445566778899aabbccddeeff more"}) {
+    EXPECT_EQ(code(text, 0600), StatusCode::kInvalidInput) << text;
+  }
+  EXPECT_EQ(Listener::listen("localhost:0", with(key("/nowhere"))).error().code(),
+            StatusCode::kIoError);
+}
+
+TEST_F(Probe, CertificatesOfTheAuthorityAreLetInAndOthersAreNot) {
+  certify("authority", "");
+  certify("receiver", "authority");
+  certify("sender", "authority");
+  certify("stranger", "");
+  const auto server = with(certificates("receiver", "authority"));
+  const auto good = meet(server, with(certificates("sender", "authority")));
+  ASSERT_TRUE(good.server) << good.server.error().to_string();
+  ASSERT_TRUE(good.client) << good.client.error().to_string();
+  EXPECT_EQ(good.server->config.peer, "sender");
+  EXPECT_EQ(good.client->config.peer, "receiver");
+  const auto bad = meet(server, with(certificates("stranger", "authority")));
+  EXPECT_EQ(bad.server.error().code(), StatusCode::kDenied);
+  EXPECT_FALSE(bad.client);
+  // The client's side of it: a server that the client's authority does not know.
+  const auto impostor =
+      meet(with(certificates("stranger", "stranger")), with(certificates("sender", "authority")));
+  EXPECT_FALSE(impostor.server);
+  EXPECT_EQ(impostor.client.error().code(), StatusCode::kDenied);
+}
+
+TEST_F(Probe, AServersCertificateMustCarryTheNameThatWasDialled) {
+  certify("authority", "");
+  certify("sender", "authority");
+  auto client = with(certificates("sender", "authority"));
+  client.security.allowed = {"receiver"};  // the server here is called "sender"
+  EXPECT_EQ(meet(with(certificates("sender", "authority")), client).client.error().code(),
+            StatusCode::kDenied);
+}
+
+TEST_F(Probe, AKeyHolderIsNotSatisfiedByACertificate) {
+  certify("stranger", "");
+  const auto outcome =
+      meet(with(certificates("stranger", "stranger")), with(key(write("keys", kKeys))));
+  EXPECT_FALSE(outcome.client);
+  EXPECT_FALSE(outcome.server);
+}
+
+TEST_F(Probe, PlainTextIsNotSpokenToASecureServer) {
+  wire::Security insecure;
+  insecure.insecure = true;
+  const auto outcome = meet(with(key(write("keys", kKeys))), with(insecure));
+  EXPECT_FALSE(outcome.server);
+  EXPECT_FALSE(outcome.client);
+}
+
+TEST_F(Probe, NothingToProveWithIsRefusedAtOnce) {
+  EXPECT_EQ(Listener::listen("localhost:0", with({})).error().code(), StatusCode::kInvalidInput);
+  auto both = key(write("keys", kKeys));
+  both.insecure = true;
+  EXPECT_EQ(Listener::listen("localhost:0", with(both)).error().code(), StatusCode::kInvalidInput);
+  auto half = certificates("x", "y");
+  half.key.clear();
+  EXPECT_EQ(Listener::listen("localhost:0", with(half)).error().code(), StatusCode::kInvalidInput);
+}
+
+TEST_F(Probe, UcxOverTcpNeedsInsecure) {
+  auto options = with(key(write("keys", kKeys)));
+  options.links = {kUcxTcpLink};
+  EXPECT_EQ(Listener::listen("localhost:0", options).error().code(), StatusCode::kDenied);
+  options.links = {"carrier-pigeon"};
+  EXPECT_EQ(Listener::listen("localhost:0", options).error().code(), StatusCode::kInvalidInput);
+}
+
+// A port scan: whatever comes, the listener answers the next caller.
+TEST_F(Probe, RandomBytesDoNotStopTheListener) {
+  std::mt19937 random(7);
+  for (const bool insecure : {false, true}) {
+    wire::Security security = key(write("keys", kKeys));
+    if (insecure) security = {};
+    security.insecure = insecure;
+    auto options = with(security);
+    options.timeout_ms = 300;
+    auto listener = Listener::listen("localhost:0", options);
+    ASSERT_TRUE(listener);
+    const auto port = listener->port();
+    for (int i = 0; i < 20; ++i) {
+      const auto deadline = base::Clock::now() + std::chrono::seconds(5);
+      auto socket = wire::connect_to({"127.0.0.1", port}, deadline);
+      ASSERT_TRUE(socket);
+      auto stream = wire::make_plain_stream(std::move(*socket));
+      std::vector<std::byte> noise(random() % 400);
+      for (auto& byte : noise) byte = static_cast<std::byte>(random());
+      if (i % 3 == 0 && noise.size() > 16) {
+        wire::encode({wire::FrameType::kHello, static_cast<std::uint32_t>(noise.size() - 16), 0},
+                     std::span<std::byte, 16>(noise.data(), 16));
+      }
+      ASSERT_TRUE(wire::write_all(*stream, noise, deadline));
+      if (i % 5 != 0) stream.reset();  // the others stay, silent
+      EXPECT_FALSE(listener->accept(1000));
+    }
+    auto connecting = std::async(
+        std::launch::async, [&] { return connect(fmt::format("127.0.0.1:{}", port), options); });
+    EXPECT_TRUE(listener->accept(1000));
+    EXPECT_TRUE(connecting.get());
+  }
+}
+
+TEST(Address, IsHostAndPort) {
+  EXPECT_EQ(wire::parse_address("host:80")->host, "host");
+  EXPECT_EQ(wire::parse_address("[fe80::1]:80")->host, "fe80::1");
+  EXPECT_EQ(wire::parse_address(":80")->host, "127.0.0.1");
+  for (const char* bad : {"", "host", "host:", "host:x", "host:99999", "fe80::1:80", "host:80 "}) {
+    EXPECT_FALSE(wire::parse_address(bad)) << bad;
+  }
+}
+
+#ifdef FRAMEWIRE_HAS_UCX
+TEST(SipHash, GivesThePapersVector) {
+  ucx::MacKey key;
+  std::array<std::byte, 15> message;
+  for (std::size_t i = 0; i < key.size(); ++i) key[i] = static_cast<std::byte>(i);
+  for (std::size_t i = 0; i < message.size(); ++i) message[i] = static_cast<std::byte>(i);
+  EXPECT_EQ(ucx::siphash(key, message), 0xa129ca6149be45e5U);
+}
+
+struct CountingSink final : LinkSink {
+  int packets = 0;
+  Placement on_packet(std::span<const std::byte>, std::uint64_t) override {
+    ++packets;
+    return {};
+  }
+  void on_received(LinkOp, bool) override {}
+  void on_sent(LinkOp, bool) override {}
+  void on_lost(const Status&) override {}
+};
+
+struct Alive final : ucx::Lifeline {
+  Result<void> check() override { return {}; }
+};
+
+// Whoever reaches the worker, but has not been given its key over the control connection, is not
+// heard; whoever has, is.
+TEST(UcxProbe, PacketsWithoutTheKeyAreDropped) {
+  for (const bool forged : {true, false}) {
+    CountingSink heard;  // before the links, which use them to their end
+    CountingSink unused;
+    auto owner = ucx::make_port(ucx::Lanes::kShared, "");
+    if (!owner) GTEST_SKIP() << owner.error().to_string();
+    auto prober = ucx::make_port(ucx::Lanes::kShared, "");
+    ASSERT_TRUE(prober);
+    auto blob = (*owner)->blob();
+    const auto back = (*prober)->blob();
+    if (forged) blob[3] ^= std::byte{1};
+    auto receiving = (*owner)->join(back, std::make_unique<Alive>());
+    auto sending = (*prober)->join(blob, std::make_unique<Alive>());
+    ASSERT_TRUE(receiving && sending);
+    (*receiving)->attach(&heard);
+    (*sending)->attach(&unused);
+    Packet packet;
+    packet.epoch = 1;
+    std::array<std::byte, kMaxPacketHead> head;
+    const std::size_t bytes = encode(packet, head);
+    const std::vector<std::byte> payload(100'000);
+    ASSERT_TRUE((*sending)->send(std::span(head).first(bytes), nullptr, 0, kNoOp));
+    ASSERT_TRUE((*sending)->send(std::span(head).first(bytes), payload.data(), payload.size(), 0));
+    for (int i = 0; i < 20'000 && heard.packets < 2; ++i) {
+      (*sending)->progress();
+      (*receiving)->progress();
+    }
+    EXPECT_EQ(heard.packets, forged ? 0 : 2);
+  }
+}
+#endif
+
+}  // namespace
+}  // namespace framewire::transport
