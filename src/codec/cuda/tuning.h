@@ -52,9 +52,9 @@ inline constexpr int kSyncShare = FW_SYNC_SHARE;
 /// Blocks of the writing kernel that a multiprocessor must hold: bounds its registers.
 inline constexpr int kWriteBlocks = FW_WRITE_BLOCKS;
 /// Bits decoded before a subsequence begins, so that its first guess is usually right. Measured
-/// (H200, 16 streams with batches of 128, images/s at 1920×1080 → 480×270 and decode only; bytes of a
-/// subsequence / bits of warm-up): 256/512 90,900, 76,300; 256/1024 91,600, 76,300; 384/1024 92,100,
-/// 78,600; 512/1024 91,900, 79,900; 512/2048 92,800, 80,100.
+/// (H200, 16 streams with batches of 128, images/s at 1920×1080 → 480×270 and decode only; bytes of
+/// a subsequence / bits of warm-up): 256/512 90,900, 76,300; 256/1024 91,600, 76,300; 384/1024
+/// 92,100, 78,600; 512/1024 91,900, 79,900; 512/2048 92,800, 80,100.
 inline constexpr int kWarmBits = FW_WARM_BITS;
 /// The same where threads are to spare, and every round of repair is waited for.
 inline constexpr int kLongWarmBits = FW_LONG_WARM_BITS;
