@@ -21,8 +21,8 @@ class Candidate {
 };
 
 /// The names that the options allow. UCX's TCP receiver writes to whatever address a packet names,
-/// from anyone who reaches its port (UCX, src/uct/tcp/tcp_ep.c, uct_tcp_ep_handle_put_req; 1.13 to
-/// 1.22), so that lane is for those who have said insecure.
+/// from anyone who reaches its port (UCX, src/uct/tcp/tcp_ep.c, uct_tcp_ep_handle_put_req; read,
+/// not probed), so that lane is for those who have said insecure.
 /// @return invalid_input for unknown names; denied for ucx-tcp without insecure
 [[nodiscard]] Result<std::vector<std::string>> allowed_links(const SessionOptions& options);
 
