@@ -1,6 +1,7 @@
 #include "backend.hpp"
 #include <fmt/format.h>
 #include <charconv>
+#include <engine/codec_router.hpp>
 #include <limits>
 
 namespace framewire::app {
@@ -51,7 +52,7 @@ std::string take_memory(const std::string& text, std::uint64_t& bytes) {
 
 std::string take_gpu_options(const Arguments& arguments, EngineOptions& options) {
   options.codec = arguments.options.codec;
-  const bool on_cpu = options.codec == CodecKind::kTurbo || options.codec == CodecKind::kReference;
+  const bool on_cpu = engine::runs_on_host(options.codec);
   for (const char* name : {"device", "gpu-memory"}) {
     if (on_cpu && arguments.has(name)) {
       return fmt::format("--{}: --codec {} uses no GPU; accepted with auto, cuda and nvjpeg", name,
@@ -65,7 +66,7 @@ std::string take_gpu_options(const Arguments& arguments, EngineOptions& options)
 
 Result<Backend> Backend::make(const EngineOptions& options, bool many) {
   Backend backend;
-  const bool on_cpu = options.codec == CodecKind::kTurbo || options.codec == CodecKind::kReference;
+  const bool on_cpu = engine::runs_on_host(options.codec);
   const bool may_choose = options.codec == CodecKind::kAuto && options.devices.empty();
   if (on_cpu || (may_choose && !many)) return backend;
   auto engine = Engine::make(options);

@@ -8,6 +8,11 @@
 
 namespace framewire::engine {
 
+/// Whether a codec needs no device; kAuto is not among them.
+[[nodiscard]] constexpr bool runs_on_host(CodecKind kind) noexcept {
+  return kind == CodecKind::kTurbo || kind == CodecKind::kReference;
+}
+
 struct Route {
   const codec::Codec* codec = nullptr;
   std::string reason;

@@ -25,6 +25,15 @@ std::size_t capacity_of(const EngineOptions& options, const std::vector<DeviceLa
   return capacity;
 }
 
+WorkPtr make_work(EngineRequest& request) {
+  auto work = std::make_unique<Work>();
+  work->bytes = request.jpeg;
+  work->options = request.options;
+  work->done = std::move(request.done);
+  work->arrived = base::Clock::now();
+  return work;
+}
+
 }  // namespace
 
 Dispatcher::Dispatcher(const EngineOptions& options, std::vector<DeviceLanes> devices)
@@ -104,17 +113,12 @@ void Dispatcher::submit_at_once(std::span<EngineRequest> requests) {
   std::vector<WorkPtr> for_device;
   std::vector<WorkPtr> for_host;
   for (EngineRequest& request : requests) {
-    auto work = std::make_unique<Work>();
-    work->bytes = request.jpeg;
-    work->options = request.options;
-    work->done = std::move(request.done);
-    work->arrived = base::Clock::now();
-    const CodecKind asked = work->options.codec;
-    const bool on_host = asked == CodecKind::kTurbo || asked == CodecKind::kReference;
-    if (on_host || (asked == CodecKind::kAuto && devices_.empty())) {
+    const CodecKind asked = request.options.codec;
+    const bool automatic = asked == CodecKind::kAuto;
+    WorkPtr work = make_work(request);
+    if (runs_on_host(asked) || (automatic && devices_.empty())) {
       for_host.push_back(std::move(work));
-    } else if (asked == CodecKind::kAuto ||
-               (!devices_.empty() && asked == devices_.front()->lanes.kind)) {
+    } else if (automatic || (!devices_.empty() && asked == devices_.front()->lanes.kind)) {
       for_device.push_back(std::move(work));
     } else {
       answer(
@@ -192,13 +196,12 @@ void Dispatcher::run_on_host(WorkPtr work) {
 
 Result<Resized> Dispatcher::resize_on_host(Work& work) try {
   const CodecKind asked = work.options.codec;
-  const bool on_host = asked == CodecKind::kTurbo || asked == CodecKind::kReference;
   const bool named = asked != CodecKind::kAuto && work.fallback;
   if (named && work.options.strict)
     return fail(
         StatusCode::kUnsupported,
         "codec_fallback: " + work.reason + " (strict accepts no other codec than the one named)");
-  const auto route = router_.choose(on_host                                   ? asked
+  const auto route = router_.choose(runs_on_host(asked)                       ? asked
                                     : options_.codec == CodecKind::kReference ? options_.codec
                                                                               : CodecKind::kTurbo);
   if (!route) return fail(route.error());

@@ -19,9 +19,7 @@ Engine& Engine::operator=(Engine&&) noexcept = default;
 Result<Engine> Engine::make(const EngineOptions& options) {
   auto impl = std::make_unique<Impl>();
   std::vector<engine::DeviceLanes> devices;
-  const bool host_only =
-      options.codec == CodecKind::kTurbo || options.codec == CodecKind::kReference;
-  if (host_only) {
+  if (engine::runs_on_host(options.codec)) {
     impl->no_device_reason = "the codec asked for runs on host threads";
   } else if (auto found = engine::find_devices(options)) {
     devices = std::move(*found);

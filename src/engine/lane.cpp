@@ -142,7 +142,8 @@ void Lane::run_batch() {
   memory_ = memory;
   if (!done) {
     const Status status = done.error();
-    if (status.code() != StatusCode::kBusy) return lose_device(status);
+    if (status.code() == StatusCode::kDeviceLost) return lose_device(status);
+    // Out of memory, or a fault of this batch alone: the device serves others.
     for (WorkPtr& work : batch_) engine_.to_host(std::move(work), status.message());
     return;
   }

@@ -9,22 +9,21 @@ constexpr std::chrono::microseconds kSpin{100};
 
 }  // namespace
 
-void WorkQueue::push(WorkPtr work) {
-  const std::lock_guard lock(mutex_);
+void WorkQueue::append(WorkPtr work) {
   bytes_ += work->bytes.size();
   items_.push_back(std::move(work));
   count_ = items_.size();
   if (waiting_ > 0) filled_.notify_one();
 }
 
+void WorkQueue::push(WorkPtr work) {
+  const std::lock_guard lock(mutex_);
+  append(std::move(work));
+}
+
 void WorkQueue::push(std::vector<WorkPtr> works) {
   const std::lock_guard lock(mutex_);
-  for (WorkPtr& work : works) {
-    bytes_ += work->bytes.size();
-    items_.push_back(std::move(work));
-    if (waiting_ > 0) filled_.notify_one();
-  }
-  count_ = items_.size();
+  for (WorkPtr& work : works) append(std::move(work));
 }
 
 void WorkQueue::put_back(std::vector<WorkPtr> works) {

@@ -38,6 +38,7 @@ class WorkQueue {
   void close();
 
  private:
+  void append(WorkPtr work);
   void spin() const;
   void wait_for_more(std::unique_lock<std::mutex>& lock, const Bounds& bounds);
 

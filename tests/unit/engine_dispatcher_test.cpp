@@ -25,6 +25,7 @@ using testing::HasSubstr;
 struct Script {
   std::atomic<int> lose_at{-1};  ///< the batch, counted over all lanes, at which the device is lost
   std::atomic<int> busy_at{-1};  ///< the batch for which memory runs out
+  std::atomic<int> fault_at{-1};             ///< the batch that meets a fault of its own
   std::atomic<bool> give_up{false};          ///< every image is for the CPU, found on the device
   std::atomic<bool> refuse{false};           ///< check() takes nothing
   std::atomic<std::uint64_t> item_bytes{1};  ///< device memory of each item
@@ -49,6 +50,7 @@ class FakeBatchCodec : public codec::BatchCodec {
     while (largest < items.size() && !script_.largest.compare_exchange_weak(largest, items.size()))
       ;
     if (number == script_.busy_at) return fail(StatusCode::kBusy, "GPU memory ran out");
+    if (number == script_.fault_at) return fail(StatusCode::kInternal, "a fault of this batch");
     lost_ = lost_ || (script_.lose_at >= 0 && number >= script_.lose_at);
     if (lost_) return fail(StatusCode::kDeviceLost, "fell off the bus");
     outputs_.clear();
@@ -313,6 +315,20 @@ TEST(EngineDispatcher, MemoryThatRunsOutOnTheDeviceIsNoFailure) {
   const auto first = one(*engine, photos()[0], width(16));
   ASSERT_TRUE(first);
   EXPECT_EQ(first->report.codec, CodecKind::kTurbo);
+  const auto second = one(*engine, photos()[0], width(16));
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->report.codec, CodecKind::kCuda);
+}
+
+TEST(EngineDispatcher, AFaultOfOneBatchCostsNoDevice) {
+  Script script;
+  script.fault_at = 0;
+  const auto engine = make(devices_of({&script}, 1));
+  const auto first = one(*engine, photos()[0], width(16));
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->report.codec, CodecKind::kTurbo);
+  EXPECT_THAT(first->report.codec_reason, HasSubstr("a fault of this batch"));
+  EXPECT_FALSE(engine->devices()[0].lost);
   const auto second = one(*engine, photos()[0], width(16));
   ASSERT_TRUE(second);
   EXPECT_EQ(second->report.codec, CodecKind::kCuda);
