@@ -1,18 +1,11 @@
 #include "backend.hpp"
 #include <fmt/format.h>
-#include <charconv>
 #include <engine/codec_router.hpp>
 #include <limits>
+#include "numbers.hpp"
 
 namespace framewire::app {
 namespace {
-
-template <typename Number>
-bool parse_number(std::string_view text, Number& out) {
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, out);
-  return !text.empty() && error == std::errc{} && stop == end;
-}
 
 std::string take_devices(const std::string& text, std::vector<int>& devices) {
   if (text.empty() || text == "all") return {};

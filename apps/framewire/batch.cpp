@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 #include <atomic>
 #include <batch/runner.hpp>
-#include <charconv>
 #include <csignal>
 #include <filesystem>
 #include <memory>
@@ -12,6 +11,7 @@
 #include "command.hpp"
 #include "console.hpp"
 #include "json.hpp"
+#include "numbers.hpp"
 #include "progress_line.hpp"
 
 namespace framewire::app {
@@ -45,13 +45,6 @@ struct BatchPlan {
 
 using Problem = std::optional<std::string>;
 
-template <typename Number>
-bool parse_number(std::string_view text, Number& out) {
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, out);
-  return !text.empty() && error == std::errc{} && stop == end;
-}
-
 Problem parse_shard(const std::string& text, batch::Shard& shard) {
   const auto slash = text.find('/');
   std::uint32_t index = 0;
@@ -69,7 +62,7 @@ Problem parse_jobs(const Arguments& arguments, unsigned& jobs) {
   jobs = 0;
   if (!arguments.has("jobs")) return std::nullopt;
   const std::string text = arguments.get("jobs");
-  if (parse_number(text, jobs) && jobs >= 1 && jobs <= 1024) return std::nullopt;
+  if (parse_number(text, 1u, 1024u, jobs)) return std::nullopt;
   return fmt::format("--jobs: found '{}'; accepted: a whole number from 1 to 1024", text);
 }
 

@@ -1,35 +1,48 @@
-// What the benches share: inputs, the machine, numbers from the command line.
+// What the benches share: the command line, inputs, the machine, the frame of the result.
 #pragma once
 
-#include <charconv>
 #include <framewire/resizer.hpp>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 #include "bench_measure.hpp"
 #include "command.hpp"
 #include "json.hpp"
+#include "numbers.hpp"
 
 namespace framewire::app {
 
-template <typename Number>
-[[nodiscard]] bool parse_number(std::string_view text, Number low, Number high, Number& out) {
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, out);
-  return !text.empty() && error == std::errc{} && stop == end && out >= low && out <= high;
-}
+struct BenchPlan {
+  std::vector<std::string> codecs;  ///< every one a value that --codec takes
+  double seconds = 0;               ///< of one run
+  unsigned repeat = 0;              ///< runs
+};
+
+/// @return what is wrong with the command line, or ""
+[[nodiscard]] std::string take_bench_plan(const Arguments& arguments, BenchPlan& plan);
 
 [[nodiscard]] std::vector<std::string> split(std::string_view text);
 
 /// Reads every IN behind the bench's name; a folder stands for the JPEGs in it.
 [[nodiscard]] Result<std::vector<BenchInput>> load_all(const Arguments& arguments);
 
-/// An output counts only if it parses whole and has the size that its report claims.
-[[nodiscard]] Result<void> verify_output(const Resized& resized);
+/// What every result says of itself, with "rows" and "failed" still empty.
+/// @param timed  what is inside the timing
+[[nodiscard]] Json begin_result(const Arguments& arguments, const std::vector<BenchInput>& inputs,
+                                const BenchPlan& plan, std::string_view timed);
+/// The lines above a table of results. @param devices  as to be printed behind the CPU
+[[nodiscard]] std::string heading(const Json& result, std::string_view devices = {});
+
+/// Inputs that a codec can do, each tried once: an output counts if it parses whole and has the
+/// size that its report claims. The others are told of, and recorded in result["failed"].
+[[nodiscard]] std::vector<const BenchInput*> usable_inputs(
+    const std::string& codec, const std::vector<BenchInput>& inputs,
+    const std::function<Result<Resized>(const BenchInput&)>& resize, Json& result);
 
 [[nodiscard]] double median(std::vector<double> values);
-[[nodiscard]] Json machine_json();
-[[nodiscard]] Json inputs_json(const std::vector<BenchInput>& inputs);
+/// p50, p90, p99 and max of sorted values.
+[[nodiscard]] Json percentiles(const std::vector<double>& sorted);
 
 [[nodiscard]] int run_bench_resize(const Arguments& arguments);
 [[nodiscard]] int run_bench_jpeg2jpeg(const Arguments& arguments);

@@ -6,13 +6,11 @@
 #include <base/clock.hpp>
 #include <condition_variable>
 #include <framewire/engine.hpp>
-#include <framewire/version.hpp>
 #include <fstream>
 #include <mutex>
 #include <thread>
 #include "backend.hpp"
 #include "bench_common.hpp"
-#include "build_info.hpp"
 #include "console.hpp"
 
 namespace framewire::app {
@@ -22,11 +20,8 @@ constexpr std::string_view kTimed =
     "host bytes to host bytes: parse, plan, gather, copy in, decode, resample, encode, copy out, "
     "memory for the output; not reading files, not verifying, not starting the engine";
 
-struct Plan {
-  std::vector<std::string> codecs;
+struct Plan : BenchPlan {
   EngineOptions engine;
-  double seconds = 0;
-  unsigned repeat = 0;
   std::size_t batch = 128;  ///< images of the batch whose latency is measured
 };
 
@@ -40,13 +35,6 @@ std::string take_number(const Arguments& arguments, const char* name, Number mos
 
 // @return what is wrong with the command line, or ""
 std::string make_plan(const Arguments& arguments, Plan& plan) {
-  plan.codecs = split(arguments.get("codec"));
-  for (const std::string& codec : plan.codecs) {
-    ResizeOptions probe;
-    if (auto set = set_option(probe, "codec", codec); !set) {
-      return fmt::format("--codec: {}", set.error().message());
-    }
-  }
   if (auto wrong = take_gpu_options(arguments, plan.engine); !wrong.empty()) return wrong;
   EngineOptions& engine = plan.engine;
   if (auto wrong = take_number(arguments, "batch", 4096u, engine.max_batch); !wrong.empty())
@@ -56,13 +44,7 @@ std::string make_plan(const Arguments& arguments, Plan& plan) {
   if (auto wrong = take_number(arguments, "threads", 1024u, engine.threads); !wrong.empty())
     return wrong;
   if (engine.max_batch != 0) plan.batch = engine.max_batch;
-  if (!parse_number(arguments.get("seconds"), 0.01, 3600.0, plan.seconds)) {
-    return fmt::format("--seconds: found '{}'; accepted: 0.01 to 3600", arguments.get("seconds"));
-  }
-  if (!parse_number(arguments.get("repeat"), 1u, 1000u, plan.repeat)) {
-    return fmt::format("--repeat: found '{}'; accepted: 1 to 1000", arguments.get("repeat"));
-  }
-  return {};
+  return take_bench_plan(arguments, plan);
 }
 
 using Inputs = std::vector<const BenchInput*>;
@@ -144,13 +126,6 @@ std::vector<double> measure_latency(Engine& engine, const Inputs& inputs,
   return times;
 }
 
-Json percentiles(const std::vector<double>& sorted) {
-  return {{"p50", percentile(sorted, 0.5)},
-          {"p90", percentile(sorted, 0.9)},
-          {"p99", percentile(sorted, 0.99)},
-          {"max", sorted.empty() ? 0.0 : sorted.back()}};
-}
-
 std::uint64_t resident_bytes() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
@@ -175,25 +150,6 @@ Json measure_stages(const Plan& plan, const Inputs& inputs, const ResizeOptions&
   for (std::size_t i = 0; i < after.stages.size() && i < before.stages.size() && images > 0; ++i)
     stages[std::string(after.stages[i].name)] = (after.stages[i].us - before.stages[i].us) / images;
   return stages;
-}
-
-/// Inputs that the codec can do, each tried once.
-Inputs verify(Engine& engine, const std::vector<BenchInput>& inputs, const ResizeOptions& options,
-              Json& result) {
-  Inputs usable;
-  for (const BenchInput& input : inputs) {
-    const auto resized = engine.resize(input.bytes, options);
-    const auto verified = resized ? verify_output(*resized) : Result<void>(fail(resized.error()));
-    if (verified) {
-      usable.push_back(&input);
-      continue;
-    }
-    const std::string codec(to_string(options.codec));
-    say(printable(fmt::format("{}: {}: {}", codec, input.path, verified.error().to_string())));
-    result["failed"].push_back(
-        {{"codec", codec}, {"input", input.path}, {"error", to_json(verified.error())}});
-  }
-  return usable;
 }
 
 Json rates_json(const std::vector<Throughput>& runs) {
@@ -226,7 +182,8 @@ Result<void> bench_codec(const std::string& codec, const std::vector<BenchInput>
   auto engine = Engine::make(wanted);
   if (!engine) return fail(engine.error());
   const double start_ms = base::elapsed_us(start) / 1000;
-  const Inputs usable = verify(*engine, inputs, options, result);
+  const auto resize = [&](const BenchInput& input) { return engine->resize(input.bytes, options); };
+  const Inputs usable = usable_inputs(codec, inputs, resize, result);
   if (usable.empty()) return {};
   const EngineStats first = engine->stats();
   std::vector<Throughput> runs;
@@ -279,12 +236,7 @@ std::string device_names(const Json& result) {
 
 std::string table(const Json& result) {
   const auto mb = [](const Json& bytes) { return bytes.get<std::uint64_t>() >> 20; };
-  std::string text = fmt::format("{}, {} cores{}; framewire {} ({})\n{} inputs, {}; {}\n",
-                                 result["machine"]["cpu"].get<std::string>(),
-                                 result["machine"]["cores"].get<unsigned>(), device_names(result),
-                                 kVersion, kCommit, result["inputs"]["count"].get<std::uint64_t>(),
-                                 human_bytes(result["inputs"]["bytes"].get<std::uint64_t>()),
-                                 result["options"].get<std::string>());
+  std::string text = heading(result, device_names(result));
   text += fmt::format("{:<10} {:>10} {:>19} {:>8} {:>9} {:>23} {:>23} {:>8} {:>8} {:>9}\n", "codec",
                       "images/s", "min - max", "GB/s in", "bytes out", "one image p50/p90/p99 ms",
                       "batch p50/p90/p99 ms", "GPU MB", "host MB", "fallbacks");
@@ -314,15 +266,13 @@ int run_bench_jpeg2jpeg(const Arguments& arguments) {
     return report_usage("bench", wrong);
   }
   const auto inputs = load_all(arguments);
-  if (!inputs) return report(inputs.error()), kSomeFailed;
+  if (!inputs) {
+    report(inputs.error());
+    return kSomeFailed;
+  }
   if (inputs->empty()) return report_usage("bench", "found no JPEG in IN");
-  Json result = {{"framewire", kVersion},          {"commit", kCommit},
-                 {"compiler", kCompiler},          {"build_type", kBuildType},
-                 {"machine", machine_json()},      {"options", to_string(arguments.options)},
-                 {"inputs", inputs_json(*inputs)}, {"timed", kTimed},
-                 {"seconds", plan.seconds},        {"repeat", plan.repeat},
-                 {"rows", Json::array()},          {"failed", Json::array()},
-                 {"unavailable", Json::array()}};
+  Json result = begin_result(arguments, *inputs, plan, kTimed);
+  result["unavailable"] = Json::array();
   for (const std::string& codec : plan.codecs) {
     if (auto done = bench_codec(codec, *inputs, arguments.options, plan, result); !done) {
       say(printable(fmt::format("{}: {}", codec, done.error().to_string())));

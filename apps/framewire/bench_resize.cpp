@@ -1,13 +1,8 @@
 // framewire bench resize IN…
 #include <fmt/format.h>
 #include <algorithm>
-#include <framewire/version.hpp>
 #include "bench_common.hpp"
-#include "bench_measure.hpp"
-#include "build_info.hpp"
-#include "command.hpp"
 #include "console.hpp"
-#include "json.hpp"
 
 namespace framewire::app {
 namespace {
@@ -15,22 +10,12 @@ namespace {
 constexpr std::string_view kTimed =
     "parse, decode, resample, encode, in memory; not reading files, not verifying";
 
-struct BenchPlan {
-  std::vector<std::string> codecs;
+struct Plan : BenchPlan {
   std::vector<unsigned> jobs;
-  double seconds = 0;
-  unsigned repeat = 0;
 };
 
 // @return what is wrong with the command line, or ""
-std::string make_plan(const Arguments& arguments, BenchPlan& plan) {
-  plan.codecs = split(arguments.get("codec"));
-  for (const std::string& codec : plan.codecs) {
-    ResizeOptions probe;
-    if (auto set = set_option(probe, "codec", codec); !set) {
-      return fmt::format("--codec: {}", set.error().message());
-    }
-  }
+std::string make_plan(const Arguments& arguments, Plan& plan) {
   for (const std::string& text : split(arguments.get("jobs"))) {
     unsigned jobs = 0;
     if (!parse_number(text, 1u, 1024u, jobs)) {
@@ -38,13 +23,7 @@ std::string make_plan(const Arguments& arguments, BenchPlan& plan) {
     }
     plan.jobs.push_back(jobs);
   }
-  if (!parse_number(arguments.get("seconds"), 0.01, 3600.0, plan.seconds)) {
-    return fmt::format("--seconds: found '{}'; accepted: 0.01 to 3600", arguments.get("seconds"));
-  }
-  if (!parse_number(arguments.get("repeat"), 1u, 1000u, plan.repeat)) {
-    return fmt::format("--repeat: found '{}'; accepted: 1 to 1000", arguments.get("repeat"));
-  }
-  return {};
+  return take_bench_plan(arguments, plan);
 }
 
 struct Rates {
@@ -55,7 +34,7 @@ struct Rates {
 };
 
 Rates repeat(const Resizer& resizer, const std::vector<const BenchInput*>& inputs,
-             const ResizeOptions& options, unsigned jobs, const BenchPlan& plan) {
+             const ResizeOptions& options, unsigned jobs, const Plan& plan) {
   Rates rates;
   for (unsigned i = 0; i < plan.repeat; ++i) {
     const BenchRun run = measure(resizer, inputs, options, jobs, plan.seconds);
@@ -77,22 +56,13 @@ Json row_json(const std::string& codec, unsigned jobs, const Rates& rates) {
           {"images_per_second_min", *least},
           {"images_per_second_max", *most},
           {"megabytes_in_per_second", median(rates.megabytes)},
-          {"latency_ms",
-           {{"p50", percentile(latency, 0.5)},
-            {"p90", percentile(latency, 0.9)},
-            {"p99", percentile(latency, 0.99)},
-            {"max", latency.empty() ? 0.0 : latency.back()}}},
+          {"latency_ms", percentiles(latency)},
           {"images", latency.size()},
           {"failures", rates.failures}};
 }
 
 std::string table(const Json& result) {
-  std::string text = fmt::format("{}, {} cores; framewire {} ({})\n{} inputs, {}; {}\n",
-                                 result["machine"]["cpu"].get<std::string>(),
-                                 result["machine"]["cores"].get<unsigned>(), kVersion, kCommit,
-                                 result["inputs"]["count"].get<std::uint64_t>(),
-                                 human_bytes(result["inputs"]["bytes"].get<std::uint64_t>()),
-                                 result["options"].get<std::string>());
+  std::string text = heading(result);
   text += fmt::format("{:<10} {:>4} {:>10} {:>19} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "codec", "jobs",
                       "images/s", "min - max", "MB/s in", "p50 ms", "p90 ms", "p99 ms", "max ms");
   for (const Json& row : result["rows"]) {
@@ -112,21 +82,11 @@ std::string table(const Json& result) {
 
 // The rows of one codec, and the inputs that it cannot do, which are left out of them.
 void bench_codec(const std::string& codec, const std::vector<BenchInput>& inputs,
-                 ResizeOptions options, const BenchPlan& plan, Json& result) {
-  (void)set_option(options, "codec", codec);  // checked by make_plan()
+                 ResizeOptions options, const Plan& plan, Json& result) {
+  (void)set_option(options, "codec", codec);  // checked by take_bench_plan()
   const Resizer resizer;
-  std::vector<const BenchInput*> usable;
-  for (const BenchInput& input : inputs) {
-    const auto resized = resizer.resize(input.bytes, options);
-    const auto verified = resized ? verify_output(*resized) : Result<void>(fail(resized.error()));
-    if (verified) {
-      usable.push_back(&input);
-    } else {
-      say(printable(fmt::format("{}: {}: {}", codec, input.path, verified.error().to_string())));
-      result["failed"].push_back(
-          {{"codec", codec}, {"input", input.path}, {"error", to_json(verified.error())}});
-    }
-  }
+  const auto resize = [&](const BenchInput& input) { return resizer.resize(input.bytes, options); };
+  const auto usable = usable_inputs(codec, inputs, resize, result);
   if (usable.empty()) return;
   for (const unsigned jobs : plan.jobs) {
     const Rates rates = repeat(resizer, usable, options, jobs, plan);
@@ -137,7 +97,7 @@ void bench_codec(const std::string& codec, const std::vector<BenchInput>& inputs
 }  // namespace
 
 int run_bench_resize(const Arguments& arguments) {
-  BenchPlan plan;
+  Plan plan;
   if (const std::string wrong = make_plan(arguments, plan); !wrong.empty()) {
     return report_usage("bench", wrong);
   }
@@ -147,12 +107,7 @@ int run_bench_resize(const Arguments& arguments) {
     return kSomeFailed;
   }
   if (inputs->empty()) return report_usage("bench", "found no JPEG in IN");
-  Json result = {{"framewire", kVersion},          {"commit", kCommit},
-                 {"compiler", kCompiler},          {"build_type", kBuildType},
-                 {"machine", machine_json()},      {"options", to_string(arguments.options)},
-                 {"inputs", inputs_json(*inputs)}, {"timed", kTimed},
-                 {"seconds", plan.seconds},        {"repeat", plan.repeat},
-                 {"rows", Json::array()},          {"failed", Json::array()}};
+  Json result = begin_result(arguments, *inputs, plan, kTimed);
   for (const std::string& codec : plan.codecs) {
     bench_codec(codec, *inputs, arguments.options, plan, result);
   }

@@ -30,7 +30,6 @@ WorkPtr make_work(EngineRequest& request) {
   work->bytes = request.jpeg;
   work->options = request.options;
   work->done = std::move(request.done);
-  work->arrived = base::Clock::now();
   return work;
 }
 
@@ -105,17 +104,23 @@ void Dispatcher::submit(std::span<EngineRequest> requests) {
 }
 
 void Dispatcher::submit_at_once(std::span<EngineRequest> requests) {
+  std::vector<WorkPtr> works;
+  std::vector<WorkPtr> for_device;
+  std::vector<WorkPtr> for_host;
+  works.reserve(requests.size());
+  for_device.reserve(requests.size());
+  for_host.reserve(requests.size());
+  for (EngineRequest& request : requests) works.push_back(make_work(request));
   {
     std::unique_lock lock(mutex_);
     room_.wait(lock, [&] { return unanswered_ + requests.size() <= capacity_; });
-    unanswered_ += requests.size();
+    unanswered_ += requests.size();  // where memory ran out before, nobody waits for an answer
   }
-  std::vector<WorkPtr> for_device;
-  std::vector<WorkPtr> for_host;
-  for (EngineRequest& request : requests) {
-    const CodecKind asked = request.options.codec;
+  const auto now = base::Clock::now();
+  for (WorkPtr& work : works) {
+    work->arrived = now;
+    const CodecKind asked = work->options.codec;
     const bool automatic = asked == CodecKind::kAuto;
-    WorkPtr work = make_work(request);
     if (runs_on_host(asked) || (automatic && devices_.empty())) {
       for_host.push_back(std::move(work));
     } else if (automatic || (!devices_.empty() && asked == devices_.front()->lanes.kind)) {
