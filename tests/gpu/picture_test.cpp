@@ -2,6 +2,7 @@
 // one batch of every layout with every wish.
 #include "../unit/sample_profiles.hpp"
 #include "conformance/cases.hpp"
+#include "conformance/wishes.hpp"
 #include "jobs.hpp"
 
 namespace framewire::gpu_tests {
@@ -9,22 +10,8 @@ namespace {
 
 using conformance::Case;
 using conformance::Layout;
-
-struct Wish {
-  std::string name;
-  ResizeOptions options;
-  int orientation = 1;
-};
-
-ResizeOptions sized(std::int32_t width, std::int32_t height, Sampling sampling = Sampling::k420) {
-  ResizeOptions o;
-  o.width_px = width;
-  o.height_px = height;
-  o.resize = ResizeMode::kForce;
-  o.sampling = sampling;
-  o.quality = 100;
-  return o;
-}
+using conformance::sized;
+using conformance::Wish;
 
 ResizeOptions padded(std::int32_t width, std::int32_t height, Sampling sampling = Sampling::k420) {
   ResizeOptions o = sized(width, height, sampling);

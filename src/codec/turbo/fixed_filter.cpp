@@ -2,6 +2,7 @@
 #include <base/checked.hpp>
 #include <cmath>
 #include <codec/turbo/fixed_filter.hpp>
+#include <iterator>
 #include <transform/axis_filter.hpp>
 
 namespace framewire::codec::turbo {
@@ -43,6 +44,22 @@ FixedFilter make_fixed_filter(Kernel kernel, const plan::AxisMap& axis) {
                  exact.count[static_cast<std::size_t>(j)],
                  &filter.weights[static_cast<std::size_t>(j) * filter.stride]);
   return filter;
+}
+
+FixedFilter part_of(const FixedFilter& whole, std::int32_t out_first, std::int32_t out_count,
+                    std::int32_t in_first, std::int32_t in_count) {
+  FixedFilter part;
+  part.in_size = in_count;
+  part.out_size = out_count;
+  part.stride = whole.stride;
+  const auto from = whole.first.begin() + out_first;
+  std::transform(from, from + out_count, std::back_inserter(part.first),
+                 [&](std::int32_t first) { return first - in_first; });
+  const auto counts = whole.count.begin() + out_first;
+  part.count.assign(counts, counts + out_count);
+  const auto weights = whole.weights.begin() + std::ptrdiff_t{out_first} * whole.stride;
+  part.weights.assign(weights, weights + std::ptrdiff_t{out_count} * whole.stride);
+  return part;
 }
 
 std::shared_ptr<const FixedFilter> FilterCache::get(Kernel kernel, const plan::AxisMap& axis) {

@@ -3,8 +3,21 @@
 #include <codec/turbo/plane_sinks.hpp>
 #include <cstring>
 #include <transform/orient.hpp>
+#include <utility>
 
 namespace framewire::codec::turbo {
+
+std::vector<std::pair<std::int32_t, std::int32_t>> output_sizes(const plan::Plan& plan) {
+  std::vector<std::pair<std::int32_t, std::int32_t>> sizes;
+  for (std::size_t c = 0; c < static_cast<std::size_t>(plan.encode.component_count); ++c) {
+    std::int32_t step_x = plan.encode.h[0] / plan.encode.h[c];
+    std::int32_t step_y = plan.encode.v[0] / plan.encode.v[c];
+    if (transform::swaps_axes(plan.orientation)) std::swap(step_x, step_y);
+    sizes.emplace_back(base::ceil_div(plan.resized_width_px, step_x),
+                       base::ceil_div(plan.resized_height_px, step_y));
+  }
+  return sizes;
+}
 
 PlaneSink::PlaneSink(const std::vector<std::pair<std::int32_t, std::int32_t>>& sizes)
     : next_(sizes.size(), 0) {

@@ -8,6 +8,10 @@
 
 namespace framewire::codec::turbo {
 
+/// Sizes of the output's planes before orientation and padding.
+[[nodiscard]] std::vector<std::pair<std::int32_t, std::int32_t>> output_sizes(
+    const plan::Plan& plan);
+
 /// Collects rows into whole planes.
 class PlaneSink final : public RowSink {
  public:

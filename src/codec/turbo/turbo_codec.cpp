@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <base/checked.hpp>
+#include <codec/turbo/attempt.hpp>
 #include <codec/turbo/decoder.hpp>
 #include <codec/turbo/encoder.hpp>
 #include <codec/turbo/finish.hpp>
@@ -10,7 +11,6 @@
 #include <exception>
 #include <new>
 #include <numeric>
-#include <type_traits>
 
 namespace framewire::codec {
 namespace {
@@ -23,30 +23,9 @@ constexpr std::int64_t kStreamAbovePixels = 4'000'000;
 
 using Sizes = std::vector<std::pair<std::int32_t, std::int32_t>>;
 
-/// Sizes of the output's planes before orientation and padding.
-Sizes resized_sizes(const plan::Plan& plan) {
-  const bool swapped = plan.orientation >= 5;
-  Sizes sizes;
-  for (int c = 0; c < plan.encode.component_count; ++c) {
-    const auto at = static_cast<std::size_t>(c);
-    std::int32_t step_x = plan.encode.h[0] / plan.encode.h[at];
-    std::int32_t step_y = plan.encode.v[0] / plan.encode.v[at];
-    if (swapped) std::swap(step_x, step_y);
-    sizes.emplace_back(base::ceil_div(plan.resized_width_px, step_x),
-                       base::ceil_div(plan.resized_height_px, step_y));
-  }
-  return sizes;
-}
-
 void append(std::vector<Warning>& to, std::vector<Warning> from) {
   std::move(from.begin(), from.end(), std::back_inserter(to));
 }
-
-/// One attempt at a file: with which entropy decoder, and whether another is needed.
-struct Attempt {
-  EntropyDecoder entropy;
-  bool gave_up = false;
-};
 
 class TurboCodec final : public Codec {
  public:
@@ -58,7 +37,7 @@ class TurboCodec final : public Codec {
   Result<Planes> decode(const jpeg::JpegFile& file, const plan::Scales& scales,
                         const Context& context, Outcome& outcome) const override try {
     return attempt(
-        [&](Attempt& now) { return decode_planes(file, scales, context, outcome, now); });
+        entropy_, [&](Attempt& now) { return decode_planes(file, scales, context, outcome, now); });
   } catch (const std::bad_alloc&) {
     return fail(StatusCode::kBusy, "no memory to decode");
   }
@@ -79,8 +58,8 @@ class TurboCodec final : public Codec {
     if (pixels > kStreamAbovePixels && plan.encode.max_bytes == 0 && !needs_finish(plan))
       return stream(file, plan, context, out, outcome);
     const auto start = base::Clock::now();
-    auto planes = attempt([&](Attempt& now) -> Result<Planes> {
-      PlaneSink sink(resized_sizes(plan));
+    auto planes = attempt(entropy_, [&](Attempt& now) -> Result<Planes> {
+      PlaneSink sink(output_sizes(plan));
       auto ok = resample(file, plan, context, sink, outcome, now);
       if (!ok) return fail(ok.error());
       return std::move(sink).take();
@@ -94,17 +73,6 @@ class TurboCodec final : public Codec {
   }
 
  private:
-  /// Runs `call` with the entropy decoder of choice and, where the data proves to be damaged, again
-  /// from the start with libjpeg's.
-  template <typename Call>
-  std::invoke_result_t<Call, Attempt&> attempt(const Call& call) const {
-    Attempt first{entropy_};
-    auto result = call(first);
-    if (!first.gave_up) return result;
-    Attempt second{EntropyDecoder::kLibjpeg};
-    return call(second);
-  }
-
   static Result<Planes> decode_planes(const jpeg::JpegFile& file, const plan::Scales& scales,
                                       const Context& context, Outcome& outcome, Attempt& now) {
     std::vector<int> wanted(static_cast<std::size_t>(file.frame.component_count));
@@ -136,7 +104,7 @@ class TurboCodec final : public Codec {
                       std::vector<std::uint8_t>& out, Outcome& outcome) const {
     const auto start = base::Clock::now();
     const std::size_t head = out.size();
-    auto done = attempt([&](Attempt& now) -> Result<void> {
+    auto done = attempt(entropy_, [&](Attempt& now) -> Result<void> {
       out.resize(head);
       auto encoder = Encoder::open(plan.encode, context, out);
       if (!encoder) return fail(encoder.error());

@@ -1,0 +1,69 @@
+#include "wishes.hpp"
+
+namespace framewire::conformance {
+namespace {
+
+template <typename Change>
+Wish wish(std::string name, ResizeOptions options, Change change) {
+  Wish w{std::move(name), options, 1};
+  change(w);
+  return w;
+}
+
+}  // namespace
+
+ResizeOptions sized(std::int32_t width, std::int32_t height, Sampling sampling) {
+  ResizeOptions o;
+  o.width_px = width;
+  o.height_px = height;
+  o.resize = ResizeMode::kForce;
+  o.sampling = sampling;
+  o.quality = 100;
+  return o;
+}
+
+const std::vector<Wish>& all_wishes() {
+  static const std::vector<Wish> wishes = [] {
+    std::vector<Wish> all;
+    const auto nothing = [](Wish&) {};
+    all.push_back(wish("half", sized(125, 66), nothing));
+    all.push_back(wish("quarter", sized(62, 33), nothing));
+    all.push_back(wish("eighth_444", sized(31, 16, Sampling::k444), nothing));
+    all.push_back(wish("sixteenth", sized(15, 9), nothing));
+    all.push_back(wish("keep_sampling", sized(83, 41, Sampling::kKeep), nothing));
+    all.push_back(wish("gray", sized(83, 41, Sampling::kGray), nothing));
+    all.push_back(wish("same_size_422", sized(250, 131, Sampling::k422), nothing));
+    all.push_back(wish("enlarged_440", sized(301, 199, Sampling::k440),
+                       [](Wish& w) { w.options.enlarge = true; }));
+    all.push_back(wish("one_pixel", sized(1, 1), nothing));
+    all.push_back(
+        wish("fit", sized(100, 100), [](Wish& w) { w.options.resize = ResizeMode::kFit; }));
+    all.push_back(wish("fill_south_west", sized(60, 60), [](Wish& w) {
+      w.options.resize = ResizeMode::kFill;
+      w.options.gravity.anchor = Gravity::Anchor::kSoWe;
+    }));
+    all.push_back(wish("crop", sized(50, 0), [](Wish& w) {
+      w.options.resize = ResizeMode::kFit;
+      w.options.crop_width_px = 77;
+      w.options.crop_height_px = 51;
+    }));
+    all.push_back(wish("padded", sized(101, 95), [](Wish& w) {
+      w.options.resize = ResizeMode::kFit;
+      w.options.has_background = true;
+      w.options.background = {200, 30, 90};
+    }));
+    all.push_back(
+        wish("sharpened", sized(125, 66), [](Wish& w) { w.options.sharpen_sigma = 0.8; }));
+    for (const Kernel kernel :
+         {Kernel::kBicubic, Kernel::kBilinear, Kernel::kArea, Kernel::kNearest})
+      all.push_back(wish("kernel_" + std::to_string(static_cast<int>(kernel)), sized(91, 47),
+                         [kernel](Wish& w) { w.options.kernel = kernel; }));
+    for (int orientation = 2; orientation <= 8; ++orientation)
+      all.push_back(wish("orientation_" + std::to_string(orientation), sized(61, 35),
+                         [orientation](Wish& w) { w.orientation = orientation; }));
+    return all;
+  }();
+  return wishes;
+}
+
+}  // namespace framewire::conformance
