@@ -33,6 +33,7 @@ ALLOWED = {
     "transport/wire": {"base", "transport"},
     "transport/ucx": {"base", "transport"},
     "transport/session": {"base", "transport", "transport/wire", "transport/ucx"},
+    "split": BELOW_CODECS | {"codec/turbo", "engine", "transport", "transport/loopback"},
     "apps/framewire": {"base", "jpeg", "plan", "color", "codec", "engine", "batch", "topology",
                        "transport", "transport/session"},
 }

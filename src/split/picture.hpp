@@ -1,0 +1,57 @@
+// A picture on its way through several devices.
+#pragma once
+
+#include <codec/turbo/stages.hpp>
+#include <cstdint>
+#include <engine/request.hpp>
+#include <framewire/resizer.hpp>
+#include <framewire/status.hpp>
+#include <functional>
+#include <optional>
+#include <span>
+#include <transport/region.hpp>
+#include <vector>
+
+namespace framewire::split {
+
+/// Planes behind one another in a region.
+struct PlaneStack {
+  transport::Region memory;
+  std::vector<codec::PlaneView> planes;     ///< into memory
+  std::vector<std::uint64_t> offset_bytes;  ///< of each plane in memory
+
+  /// Lays planes out, in the memory that is there if it is large enough.
+  /// @return busy where memory runs out
+  [[nodiscard]] Result<void> lay_out(std::span<const codec::PlaneSize> sizes);
+};
+
+/// What one device makes of one plane: some resampled rows, of some decoded ones.
+struct PlanePart {
+  codec::RowSpan out;
+  codec::RowSpan in;
+};
+/// One entry a plane; a plane may have no row in it.
+using Stripe = std::vector<PlanePart>;
+
+/// Divides the resampled picture into stripes of rows, as equal as can be. The stripes' inputs
+/// overlap by what the filter reaches across a border.
+[[nodiscard]] std::vector<Stripe> divide(const codec::TurboStages& stages, const plan::Plan& plan,
+                                         std::size_t count);
+
+/// The answer to one request. Called once, from a thread of the splitter's.
+using Done = std::function<void(Result<Resized>)>;
+
+struct Picture {
+  std::vector<std::uint8_t> bytes;  ///< the JPEG
+  ResizeOptions options;
+  Done done;
+  engine::Request request;
+  codec::Outcome outcome;
+  PlaneStack decoded;
+  PlaneStack resampled;
+  std::vector<Stripe> stripes;  ///< one a device
+  std::size_t open_stripes = 0;
+  std::optional<Status> error;  ///< the first that a stripe met
+};
+
+}  // namespace framewire::split

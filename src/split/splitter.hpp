@@ -1,0 +1,60 @@
+// One picture over several devices: decoded on one, resampled on all, encoded on one.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <engine/converter_cache.hpp>
+#include <memory>
+#include <mutex>
+#include <split/scatter.hpp>
+#include <thread>
+#include <vector>
+
+namespace framewire::split {
+
+/// Resizes pictures whose rows are divided over several workers. Decoding happens on the thread
+/// that hands a picture in, encoding on a thread of its own, so that three pictures are in work at
+/// once. The bytes are those that Resizer::resize() gives with the CPU codec.
+class Splitter {
+ public:
+  /// @param workers   1 or more
+  /// @param in_flight  pictures between submit() and their answer; memory is that many pictures'
+  Splitter(std::size_t workers, std::size_t in_flight);
+  /// Answers everything that was submitted, then ends.
+  ~Splitter();
+  Splitter(const Splitter&) = delete;
+  Splitter& operator=(const Splitter&) = delete;
+
+  /// Decodes, and lets the rest happen; waits while `in_flight` pictures are unanswered.
+  /// @param done  gets what Resizer::resize() would give; besides peer_lost where a worker failed.
+  ///              Called once, on the calling thread or the encoder's
+  /// Thread safety: any number of threads at once.
+  void submit(std::vector<std::uint8_t> jpeg, const ResizeOptions& options, Done done);
+  /// Waits until everything has been answered.
+  void drain();
+  /// After drain().
+  [[nodiscard]] std::vector<DeviceReport> report() { return scatter_->report(); }
+  /// For tests: breaks a worker's channel as its death would.
+  void cut(std::size_t worker) { scatter_->cut(worker); }
+
+ private:
+  [[nodiscard]] Result<void> decode(Picture& picture);
+  [[nodiscard]] Result<Resized> encode(Picture& picture);
+  void encoder_main();
+  void answer(std::shared_ptr<Picture> picture, Result<Resized> result);
+
+  const std::size_t workers_;
+  const std::size_t in_flight_;
+  codec::TurboStages stages_;
+  engine::ConverterCache converters_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::size_t unanswered_ = 0;
+  std::vector<std::pair<PlaneStack, PlaneStack>> spare_;  ///< memory of pictures that are done
+  std::deque<std::shared_ptr<Picture>> resampled_;        ///< for the encoder
+  bool stop_ = false;
+  std::unique_ptr<Scatter> scatter_;
+  std::thread encoder_;
+};
+
+}  // namespace framewire::split

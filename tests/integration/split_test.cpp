@@ -1,0 +1,112 @@
+// Pictures resized in stripes by several workers are those of the plain resizer, byte for byte.
+#include <gtest/gtest.h>
+#include <framewire/resizer.hpp>
+#include <future>
+#include <split/splitter.hpp>
+#include "../conformance/cases.hpp"
+#include "../conformance/wishes.hpp"
+
+namespace framewire::split {
+namespace {
+
+using conformance::all_layouts;
+using conformance::coding;
+using conformance::make_jpeg;
+
+std::future<Result<Resized>> submit(Splitter& splitter, std::vector<std::uint8_t> jpeg,
+                                    const ResizeOptions& options) {
+  auto promise = std::make_shared<std::promise<Result<Resized>>>();
+  auto future = promise->get_future();
+  splitter.submit(std::move(jpeg), options,
+                  [promise](Result<Resized> result) { promise->set_value(std::move(result)); });
+  return future;
+}
+
+std::vector<std::uint8_t> sample() {
+  return make_jpeg({all_layouts().front(), coding("baseline"), 250, 131, 90, 0, 4});
+}
+
+class Split : public testing::TestWithParam<int> {};
+
+TEST_P(Split, GivesTheResizersBytes) {
+  const Resizer resizer;
+  Splitter splitter(static_cast<std::size_t>(GetParam()), 4);
+  struct Expected {
+    std::string name;
+    std::vector<std::uint8_t> bytes;
+    std::future<Result<Resized>> answer;
+  };
+  std::vector<Expected> all;
+  for (const auto& layout : all_layouts()) {
+    const auto bytes = make_jpeg({layout, coding("baseline"), 250, 131, 90, 0, 4});
+    for (const auto& wish : conformance::all_wishes()) {
+      const auto plain = resizer.resize(bytes, wish.options);
+      ASSERT_TRUE(plain) << plain.error().to_string();
+      all.push_back(
+          {layout.name + " " + wish.name, plain->bytes, submit(splitter, bytes, wish.options)});
+    }
+  }
+  for (Expected& one : all) {
+    const auto split = one.answer.get();
+    ASSERT_TRUE(split) << one.name << ": " << split.error().to_string();
+    EXPECT_EQ(split->bytes, one.bytes) << one.name;
+  }
+  splitter.drain();
+  for (const DeviceReport& device : splitter.report()) {
+    EXPECT_FALSE(device.lost);
+    EXPECT_GT(device.stripes, 0U);
+    EXPECT_GT(device.bytes_in, device.stripes);
+    EXPECT_GT(device.bytes_out, device.stripes);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Workers, Split, testing::Values(1, 2, 5));
+
+TEST(SplitFailures, ABadPictureHarmsNoOther) {
+  Splitter splitter(2, 3);
+  const auto options = conformance::sized(60, 30);
+  auto good = submit(splitter, sample(), options);
+  auto bad = submit(splitter, {0xFF, 0xD8, 0xFF}, options);
+  auto nonsense = submit(splitter, {}, options);
+  auto next = submit(splitter, sample(), options);
+  EXPECT_TRUE(good.get());
+  EXPECT_EQ(bad.get().error().code(), StatusCode::kInvalidInput);
+  EXPECT_EQ(nonsense.get().error().code(), StatusCode::kInvalidInput);
+  EXPECT_TRUE(next.get());
+}
+
+TEST(SplitFailures, ALostWorkerIsNamedAndTheOthersGoOn) {
+  Splitter splitter(3, 2);
+  const auto options = conformance::sized(60, 30);
+  const auto expected = Resizer().resize(sample(), options)->bytes;
+  EXPECT_EQ(submit(splitter, sample(), options).get()->bytes, expected);
+  splitter.cut(1);
+  // Pictures that the worker had a stripe of fail; once it is known to be gone, none does.
+  for (int i = 0; i < 50; ++i) {
+    const auto result = submit(splitter, sample(), options).get();
+    if (result) {
+      EXPECT_EQ(result->bytes, expected);
+    } else {
+      EXPECT_EQ(result.error().code(), StatusCode::kPeerLost);
+      EXPECT_NE(result.error().message().find("device 1"), std::string::npos)
+          << result.error().to_string();
+    }
+    EXPECT_TRUE(result || i <= 5);
+  }
+  splitter.cut(0);
+  splitter.cut(2);
+  EXPECT_EQ(submit(splitter, sample(), options).get().error().code(), StatusCode::kPeerLost);
+  splitter.drain();
+  for (const DeviceReport& device : splitter.report()) EXPECT_TRUE(device.lost);
+}
+
+TEST(SplitFailures, APictureOfOneRowNeedsOneWorker) {
+  Splitter splitter(4, 2);
+  const auto options = conformance::sized(40, 1);
+  const auto result = submit(splitter, sample(), options).get();
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->bytes, Resizer().resize(sample(), options)->bytes);
+}
+
+}  // namespace
+}  // namespace framewire::split
