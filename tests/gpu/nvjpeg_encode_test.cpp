@@ -6,47 +6,22 @@
 #include <jpeg/writer.hpp>
 #include "conformance/codecs.hpp"
 #include "conformance/libjpeg.hpp"
+#include "conformance/outputs.hpp"
 #include "gpu.hpp"
 
 namespace framewire::gpu_tests {
 namespace {
 
-struct OutputLayout {
-  std::string name;
-  int component_count;
-  std::uint8_t h;
-  std::uint8_t v;
-};
+using conformance::make_plan;
+using conformance::make_planes;
+using conformance::OutputLayout;
+using plan::OutputModel;
 
-const OutputLayout kLayouts[] = {
-    {"gray", 1, 1, 1}, {"444", 3, 1, 1}, {"422", 3, 2, 1}, {"420", 3, 2, 2}, {"440", 3, 1, 2}};
-
-plan::EncodePlan make_plan(const OutputLayout& layout, int width, int height, int quality) {
-  plan::EncodePlan plan;
-  plan.width_px = width;
-  plan.height_px = height;
-  plan.model = layout.component_count == 1 ? plan::OutputModel::kGray : plan::OutputModel::kYcbcr;
-  plan.component_count = layout.component_count;
-  plan.h[0] = layout.h;
-  plan.v[0] = layout.v;
-  plan.quality = quality;
-  return plan;
-}
-
-codec::Planes make_planes(const plan::EncodePlan& plan) {
-  codec::Planes planes;
-  for (int i = 0; i < plan.component_count; ++i) {
-    const auto n = static_cast<std::size_t>(i);
-    codec::Plane plane;
-    plane.width_px = (plan.width_px * plan.h[n] + plan.h[0] - 1) / plan.h[0];
-    plane.height_px = (plan.height_px * plan.v[n] + plan.v[0] - 1) / plan.v[0];
-    for (int y = 0; y < plane.height_px; ++y)
-      for (int x = 0; x < plane.width_px; ++x)
-        plane.samples.push_back(conformance::picture_sample(i, x, y, 5));
-    planes.planes.push_back(std::move(plane));
-  }
-  return planes;
-}
+const OutputLayout kLayouts[] = {{"gray", OutputModel::kGray, 1, 1, 1},
+                                 {"444", OutputModel::kYcbcr, 3, 1, 1},
+                                 {"422", OutputModel::kYcbcr, 3, 2, 1},
+                                 {"420", OutputModel::kYcbcr, 3, 2, 2},
+                                 {"440", OutputModel::kYcbcr, 3, 1, 2}};
 
 class NvjpegEncode : public GpuTestWith<OutputLayout> {
  protected:

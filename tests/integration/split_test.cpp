@@ -37,7 +37,9 @@ TEST_P(Split, GivesTheResizersBytes) {
     std::future<Result<Resized>> answer;
   };
   std::vector<Expected> all;
-  for (const auto& layout : all_layouts()) {
+  // Every layout in every wish is the stages' own test; here their samples travel.
+  for (std::size_t i = 0; i < all_layouts().size(); i += 4) {
+    const auto& layout = all_layouts()[i];
     const auto bytes = make_jpeg({layout, coding("baseline"), 250, 131, 90, 0, 4});
     for (const auto& wish : conformance::all_wishes()) {
       const auto plain = resizer.resize(bytes, wish.options);
