@@ -138,10 +138,9 @@ INSTANTIATE_TEST_SUITE_P(Layouts, NvjpegEncode, testing::ValuesIn(kLayouts),
                          });
 
 TEST(NvjpegEncodeCheck, WhatNvjpegCannotWriteIsUnsupported) {
-  plan::EncodePlan cmyk = make_plan({"", 4, 1, 1}, 8, 8, 80);
-  cmyk.model = plan::OutputModel::kCmyk;
-  const plan::EncodePlan odd = make_plan({"", 3, 4, 1}, 8, 8, 80);
-  plan::EncodePlan restarts = make_plan({"", 3, 1, 1}, 8, 8, 80);
+  const plan::EncodePlan cmyk = make_plan({"", OutputModel::kCmyk, 4, 1, 1}, 8, 8, 80);
+  const plan::EncodePlan odd = make_plan({"", OutputModel::kYcbcr, 3, 4, 1}, 8, 8, 80);
+  plan::EncodePlan restarts = make_plan({"", OutputModel::kYcbcr, 3, 1, 1}, 8, 8, 80);
   restarts.restart_interval_mcus = 4;
   for (const plan::EncodePlan& plan : {cmyk, odd, restarts}) {
     const auto refused = codec::nvjpeg::NvjpegEncoder::check(plan);

@@ -1,11 +1,14 @@
 // Recorded hosts, good and bad: what the doctor concludes, and which probe says why.
 #include <gtest/gtest.h>
 #include <topology/diagnosis.hpp>
+#include "diagnosis_parts.hpp"
 #include "recorded_host.hpp"
 
 namespace framewire::topology {
 namespace {
 
+using test::pair;
+using test::probe;
 using test::RecordedHost;
 
 HostFacts facts_of(const RecordedHost& host) {
@@ -20,24 +23,6 @@ Diagnosis diagnosis_of(const RecordedHost& host, const std::string& gpu, const s
   HostFacts facts = facts_of(host);
   EXPECT_TRUE(keep_only(facts, gpu, nic).has_value());
   return diagnose(std::move(facts));
-}
-
-const Probe& probe(const Diagnosis& diagnosis, std::string_view id, std::string_view subject = "") {
-  for (const Probe& one : diagnosis.probes) {
-    if (one.id == id && one.subject == subject) return one;
-  }
-  ADD_FAILURE() << "no probe " << id << " of '" << subject << "'";
-  static const Probe none;
-  return none;
-}
-
-const Pair& pair(const Diagnosis& diagnosis, std::string_view a, std::string_view b) {
-  for (const Pair& one : diagnosis.pairs) {
-    if (one.a == a && one.b == b) return one;
-  }
-  ADD_FAILURE() << "no pair " << a << ", " << b;
-  static const Pair none;
-  return none;
 }
 
 bool says(const std::vector<std::string>& lines, std::string_view part) {

@@ -1,11 +1,14 @@
 // What NVML, CUDA, verbs and UCX add to the files: their answers are put into the facts by hand.
 #include <gtest/gtest.h>
 #include <topology/diagnosis.hpp>
+#include "diagnosis_parts.hpp"
 #include "recorded_host.hpp"
 
 namespace framewire::topology {
 namespace {
 
+using test::pair;
+using test::probe;
 using test::RecordedHost;
 
 // A good host whose libraries have all said yes.
@@ -39,24 +42,6 @@ HostFacts answered_facts() {
     facts.verbs.devices.push_back(*nic.verbs);
   }
   return facts;
-}
-
-const Probe& probe(const Diagnosis& diagnosis, std::string_view id, std::string_view subject = "") {
-  for (const Probe& one : diagnosis.probes) {
-    if (one.id == id && one.subject == subject) return one;
-  }
-  ADD_FAILURE() << "no probe " << id << " of '" << subject << "'";
-  static const Probe none;
-  return none;
-}
-
-const Pair& pair(const Diagnosis& diagnosis, std::string_view a, std::string_view b) {
-  for (const Pair& one : diagnosis.pairs) {
-    if (one.a == a && one.b == b) return one;
-  }
-  ADD_FAILURE() << "no pair " << a << ", " << b;
-  static const Pair none;
-  return none;
 }
 
 TEST(TopologyLibraries, AllSayYes) {
