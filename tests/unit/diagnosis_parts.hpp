@@ -5,7 +5,11 @@
 #include <string_view>
 #include <topology/diagnosis.hpp>
 
-namespace framewire::topology::test {
+namespace framewire::test {
+
+using topology::Diagnosis;
+using topology::Pair;
+using topology::Probe;
 
 inline const Probe& probe(const Diagnosis& diagnosis, std::string_view id,
                           std::string_view subject = "") {
@@ -26,4 +30,4 @@ inline const Pair& pair(const Diagnosis& diagnosis, std::string_view a, std::str
   return none;
 }
 
-}  // namespace framewire::topology::test
+}  // namespace framewire::test
