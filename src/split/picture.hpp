@@ -38,8 +38,17 @@ using Stripe = std::vector<PlanePart>;
 [[nodiscard]] std::vector<Stripe> divide(const codec::TurboStages& stages, const plan::Plan& plan,
                                          std::size_t count);
 
+/// In which form a picture leaves.
+enum class Form : std::uint8_t { kJpeg, kPlanes };
+
+/// A resized picture: with Form::kJpeg its stream, with Form::kPlanes what would be encoded.
+struct Output {
+  Resized resized;  ///< the report at any rate
+  codec::Planes planes;
+};
+
 /// The answer to one request. Called once, from a thread of the splitter's.
-using Done = std::function<void(Result<Resized>)>;
+using Done = std::function<void(Result<Output>)>;
 
 struct Picture {
   std::vector<std::uint8_t> bytes;  ///< the JPEG

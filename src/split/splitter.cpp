@@ -5,8 +5,8 @@
 
 namespace framewire::split {
 
-Splitter::Splitter(std::size_t workers, std::size_t in_flight)
-    : workers_(workers), in_flight_(in_flight) {
+Splitter::Splitter(std::size_t workers, std::size_t in_flight, Form form)
+    : workers_(workers), in_flight_(in_flight), form_(form) {
   scatter_ = std::make_unique<Scatter>(stages_, workers, [this](std::shared_ptr<Picture> picture) {
     const std::lock_guard lock(mutex_);
     resampled_.push_back(std::move(picture));
@@ -52,7 +52,8 @@ Result<void> Splitter::decode(Picture& picture) try {
     return ok;
   if (auto ok = engine::plan_request(request, stages_.codec().capabilities(), converters_); !ok)
     return ok;
-  if (auto ok = engine::resize_gain_map(request, stages_.codec()); !ok) return ok;
+  if (form_ == Form::kJpeg)
+    if (auto ok = engine::resize_gain_map(request, stages_.codec()); !ok) return ok;
   if (auto ok = picture.decoded.lay_out(codec::decoded_sizes(request.file, request.plan)); !ok)
     return ok;
   if (auto ok = picture.resampled.lay_out(codec::resampled_sizes(request.plan)); !ok) return ok;
@@ -62,24 +63,45 @@ Result<void> Splitter::decode(Picture& picture) try {
   return fail(StatusCode::kBusy, "memory ran out");
 }
 
-Result<Resized> Splitter::encode(Picture& picture) try {
+Result<Output> Splitter::finish(Picture& picture) try {
   if (picture.error) return fail(*picture.error);
   engine::Request& request = picture.request;
-  auto stream = engine::make_head(request);
-  if (!stream) return fail(stream.error());
-  auto encoded = stages_.encode(request.plan, request.context, picture.resampled.planes, *stream,
-                                picture.outcome);
-  if (!encoded) return fail(encoded.error());
+  auto planes = stages_.finish(request.plan, request.context, picture.resampled.planes);
+  if (!planes) return fail(planes.error());
   Report& report = request.report;
   report.codec = stages_.codec().kind();
   report.codec_reason = fmt::format("split over {} workers", workers_);
-  report.quality = picture.outcome.quality;
   report.times.decode_resample_us = picture.outcome.decode_resample_us;
-  report.times.encode_us = picture.outcome.encode_us;
+  Output output;
+  output.planes = std::move(*planes);
+  if (form_ == Form::kJpeg) {
+    if (auto ok = encode(picture, output); !ok) return fail(ok.error());
+    output.planes.planes.clear();
+    return output;
+  }
   engine::add_warnings(report, picture.outcome.warnings);
-  return engine::finish_request(request, std::move(*stream));
+  auto finished = engine::finish_request(request, {});
+  if (!finished) return fail(finished.error());
+  output.resized = std::move(*finished);
+  return output;
 } catch (const std::bad_alloc&) {
   return fail(StatusCode::kBusy, "memory ran out");
+}
+
+Result<void> Splitter::encode(Picture& picture, Output& output) {
+  engine::Request& request = picture.request;
+  auto stream = engine::make_head(request);
+  if (!stream) return fail(stream.error());
+  auto encoded = stages_.codec().encode(output.planes, request.plan.encode, request.context,
+                                        *stream, picture.outcome);
+  if (!encoded) return fail(encoded.error());
+  request.report.quality = picture.outcome.quality;
+  request.report.times.encode_us = picture.outcome.encode_us;
+  engine::add_warnings(request.report, picture.outcome.warnings);
+  auto finished = engine::finish_request(request, std::move(*stream));
+  if (!finished) return fail(finished.error());
+  output.resized = std::move(*finished);
+  return {};
 }
 
 void Splitter::encoder_main() {
@@ -92,12 +114,12 @@ void Splitter::encoder_main() {
       picture = std::move(resampled_.front());
       resampled_.pop_front();
     }
-    auto result = encode(*picture);
+    auto result = finish(*picture);
     answer(std::move(picture), std::move(result));
   }
 }
 
-void Splitter::answer(std::shared_ptr<Picture> picture, Result<Resized> result) {
+void Splitter::answer(std::shared_ptr<Picture> picture, Result<Output> result) {
   picture->done(std::move(result));
   const std::lock_guard lock(mutex_);
   // What a lost worker may still touch is not used again.

@@ -14,12 +14,12 @@ namespace framewire::split {
 
 /// Resizes pictures whose rows are divided over several workers. Decoding happens on the thread
 /// that hands a picture in, encoding on a thread of its own, so that three pictures are in work at
-/// once. The bytes are those that Resizer::resize() gives with the CPU codec.
+/// once. Streams are those that Resizer::resize() gives with the CPU codec, byte for byte.
 class Splitter {
  public:
   /// @param workers   1 or more
   /// @param in_flight  pictures between submit() and their answer; memory is that many pictures'
-  Splitter(std::size_t workers, std::size_t in_flight);
+  Splitter(std::size_t workers, std::size_t in_flight, Form form = Form::kJpeg);
   /// Answers everything that was submitted, then ends.
   ~Splitter();
   Splitter(const Splitter&) = delete;
@@ -39,12 +39,14 @@ class Splitter {
 
  private:
   [[nodiscard]] Result<void> decode(Picture& picture);
-  [[nodiscard]] Result<Resized> encode(Picture& picture);
+  [[nodiscard]] Result<Output> finish(Picture& picture);
+  [[nodiscard]] Result<void> encode(Picture& picture, Output& output);
   void encoder_main();
-  void answer(std::shared_ptr<Picture> picture, Result<Resized> result);
+  void answer(std::shared_ptr<Picture> picture, Result<Output> result);
 
   const std::size_t workers_;
   const std::size_t in_flight_;
+  const Form form_;
   codec::TurboStages stages_;
   engine::ConverterCache converters_;
   std::mutex mutex_;

@@ -4,6 +4,8 @@
 #include <future>
 #include <split/splitter.hpp>
 #include "../conformance/cases.hpp"
+#include "../conformance/codecs.hpp"
+#include "../conformance/libjpeg.hpp"
 #include "../conformance/wishes.hpp"
 
 namespace framewire::split {
@@ -13,12 +15,12 @@ using conformance::all_layouts;
 using conformance::coding;
 using conformance::make_jpeg;
 
-std::future<Result<Resized>> submit(Splitter& splitter, std::vector<std::uint8_t> jpeg,
-                                    const ResizeOptions& options) {
-  auto promise = std::make_shared<std::promise<Result<Resized>>>();
+std::future<Result<Output>> submit(Splitter& splitter, std::vector<std::uint8_t> jpeg,
+                                   const ResizeOptions& options) {
+  auto promise = std::make_shared<std::promise<Result<Output>>>();
   auto future = promise->get_future();
   splitter.submit(std::move(jpeg), options,
-                  [promise](Result<Resized> result) { promise->set_value(std::move(result)); });
+                  [promise](Result<Output> result) { promise->set_value(std::move(result)); });
   return future;
 }
 
@@ -34,7 +36,7 @@ TEST_P(Split, GivesTheResizersBytes) {
   struct Expected {
     std::string name;
     std::vector<std::uint8_t> bytes;
-    std::future<Result<Resized>> answer;
+    std::future<Result<Output>> answer;
   };
   std::vector<Expected> all;
   // Every layout in every wish is the stages' own test; here their samples travel.
@@ -51,7 +53,7 @@ TEST_P(Split, GivesTheResizersBytes) {
   for (Expected& one : all) {
     const auto split = one.answer.get();
     ASSERT_TRUE(split) << one.name << ": " << split.error().to_string();
-    EXPECT_EQ(split->bytes, one.bytes) << one.name;
+    EXPECT_EQ(split->resized.bytes, one.bytes) << one.name;
   }
   splitter.drain();
   for (const DeviceReport& device : splitter.report()) {
@@ -81,13 +83,13 @@ TEST(SplitFailures, ALostWorkerIsNamedAndTheOthersGoOn) {
   Splitter splitter(3, 2);
   const auto options = conformance::sized(60, 30);
   const auto expected = Resizer().resize(sample(), options)->bytes;
-  EXPECT_EQ(submit(splitter, sample(), options).get()->bytes, expected);
+  EXPECT_EQ(submit(splitter, sample(), options).get()->resized.bytes, expected);
   splitter.cut(1);
   // Pictures that the worker had a stripe of fail; once it is known to be gone, none does.
   for (int i = 0; i < 50; ++i) {
     const auto result = submit(splitter, sample(), options).get();
     if (result) {
-      EXPECT_EQ(result->bytes, expected);
+      EXPECT_EQ(result->resized.bytes, expected);
     } else {
       EXPECT_EQ(result.error().code(), StatusCode::kPeerLost);
       EXPECT_NE(result.error().message().find("device 1"), std::string::npos)
@@ -102,12 +104,31 @@ TEST(SplitFailures, ALostWorkerIsNamedAndTheOthersGoOn) {
   for (const DeviceReport& device : splitter.report()) EXPECT_TRUE(device.lost);
 }
 
+TEST(SplitPlanes, AreWhatTheStreamIsMadeOf) {
+  Splitter splitter(3, 2, Form::kPlanes);
+  const auto options = conformance::sized(60, 31);
+  const auto result = submit(splitter, sample(), options).get();
+  ASSERT_TRUE(result) << result.error().to_string();
+  EXPECT_TRUE(result->resized.bytes.empty());
+  EXPECT_EQ(result->resized.report.output.width_px, 60);
+  ASSERT_FALSE(result->planes.planes.empty());
+  const codec::Plane& luma = result->planes.planes[0];
+  EXPECT_EQ(luma.width_px, 60);
+  EXPECT_EQ(luma.height_px, 31);
+  // At quality 100 the stream decodes to nearly the planes.
+  const auto stream = Resizer().resize(sample(), options);
+  const auto decoded = conformance::libjpeg_planes(stream->bytes);
+  ASSERT_TRUE(decoded);
+  const auto found = conformance::distance(decoded->planes[0], luma);
+  EXPECT_LE(found.largest, 2);
+}
+
 TEST(SplitFailures, APictureOfOneRowNeedsOneWorker) {
   Splitter splitter(4, 2);
   const auto options = conformance::sized(40, 1);
   const auto result = submit(splitter, sample(), options).get();
   ASSERT_TRUE(result);
-  EXPECT_EQ(result->bytes, Resizer().resize(sample(), options)->bytes);
+  EXPECT_EQ(result->resized.bytes, Resizer().resize(sample(), options)->bytes);
 }
 
 }  // namespace

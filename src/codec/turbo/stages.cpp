@@ -145,9 +145,8 @@ void TurboStages::resample(const plan::Plan& plan, int plane, RowSpan rows, cons
     resampler.push(in + static_cast<std::size_t>(row) * p.x.in_size, writer);
 }
 
-Result<void> TurboStages::encode(const plan::Plan& plan, const Context& context,
-                                 std::span<const PlaneView> planes, std::vector<std::uint8_t>& out,
-                                 Outcome& outcome) const try {
+Result<Planes> TurboStages::finish(const plan::Plan& plan, const Context& context,
+                                   std::span<const PlaneView> planes) const try {
   PlaneSink whole(output_sizes(plan));
   if (plan.color_path == plan::ColorPath::kPlanar) {
     push_rows(planes, whole);
@@ -157,10 +156,9 @@ Result<void> TurboStages::encode(const plan::Plan& plan, const Context& context,
     ConvertSink convert(plan, *context.converter, whole);
     push_rows(planes, convert);
   }
-  const Planes finished = finish(std::move(whole).take(), plan);
-  return codec_->encode(finished, plan.encode, context, out, outcome);
+  return turbo::finish(std::move(whole).take(), plan);
 } catch (const std::bad_alloc&) {
-  return fail(StatusCode::kBusy, "no memory to encode");
+  return fail(StatusCode::kBusy, "no memory for the output's planes");
 }
 
 }  // namespace framewire::codec

@@ -58,13 +58,12 @@ class TurboStages {
   void resample(const plan::Plan& plan, int plane, RowSpan rows, const std::uint8_t* in,
                 std::uint8_t* out) const;
 
-  /// Converts colour, sharpens, orients and pads as planned, and appends the stream from DQT to
-  /// EOI.
+  /// Converts colour, sharpens, orients and pads as planned: the output's planes, for
+  /// Codec::encode() or for whoever takes them unencoded.
   /// @param planes  of resampled_sizes()
-  /// @return as Codec::encode()
-  [[nodiscard]] Result<void> encode(const plan::Plan& plan, const Context& context,
-                                    std::span<const PlaneView> planes,
-                                    std::vector<std::uint8_t>& out, Outcome& outcome) const;
+  /// @return internal for a conversion without converter; busy
+  [[nodiscard]] Result<Planes> finish(const plan::Plan& plan, const Context& context,
+                                      std::span<const PlaneView> planes) const;
 
  private:
   static std::unique_ptr<Codec> make_codec();
