@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <utility>
-#include "transport/checksum.hpp"
+#include "transport/device_copy.hpp"
 
 namespace framewire::transport {
 namespace {
@@ -40,16 +40,66 @@ Channel::~Channel() {
   link_.reset();  // while the table, which its callbacks use, is alive
 }
 
-Result<void> Channel::usable(const Region& region) const {
+Result<void> Channel::usable(const Region& region, const std::optional<CudaStream>& stream) const {
   if (lost_) return fail(*lost_);
-  if (link_->takes(region.kind())) return {};
-  return fail(StatusCode::kUnsupported,
-              fmt::format("device memory over {}; host memory is taken", link_->path().name));
+  const bool device = region.kind() != MemoryKind::kHost;
+  if (!link_->takes(region.kind()) || (device && region.devices() == nullptr)) {
+    return fail(StatusCode::kUnsupported,
+                fmt::format("device memory over {}; host memory is taken", link_->path().name));
+  }
+  if (stream && !device) {
+    return fail(StatusCode::kInvalidInput, "a stream for host memory; streams order device memory");
+  }
+  if (device && !region.unchanged()) {
+    return fail(StatusCode::kInvalidInput,
+                "the region's memory has been freed, and its address given to another allocation");
+  }
+  return {};
+}
+
+// What the link must know of a slot's region, if that is device memory.
+Result<void> Channel::use_device(TransferSlot& slot,
+                                 const std::optional<CudaStream>& stream) const {
+  if (slot.region.kind() == MemoryKind::kHost) return {};
+  slot.device.devices = slot.region.devices();
+  slot.device.device = slot.region.device();
+  slot.device.stream = stream;
+  if (!stream) return {};
+  auto mark = slot.device.devices->mark(slot.device.device, *stream);
+  if (!mark) return fail(mark.error());
+  slot.device.after = std::move(*mark);
+  return {};
+}
+
+// Gives a slot back that no packet has named yet.
+tl::unexpected<Status> Channel::drop(std::uint32_t index, Status status) {
+  table_.finish(index, std::nullopt);
+  table_.fetch(index);
+  return fail(std::move(status));
+}
+
+Payload Channel::payload_of(std::uint32_t index, std::uint64_t offset_bytes,
+                            std::uint64_t length_bytes) {
+  TransferSlot& slot = table_[index];
+  if (length_bytes == 0) return {};
+  Payload payload;
+  payload.data = slot.region.data() + slot.offset_bytes + offset_bytes;
+  payload.bytes = length_bytes;
+  payload.op = index;
+  if (slot.device.devices != nullptr) payload.device = &slot.device;
+  return payload;
+}
+
+Placement Channel::destination(std::uint32_t index, std::uint64_t offset_bytes) {
+  TransferSlot& slot = table_[index];
+  Placement placement{slot.region.data() + slot.offset_bytes + offset_bytes, index};
+  if (slot.device.devices != nullptr) placement.device = &slot.device;
+  return placement;
 }
 
 Result<Transfer> Channel::offer(const Region& region, std::uint64_t offset_bytes,
                                 std::uint64_t length_bytes, const OfferOptions& options) {
-  if (auto fit = usable(region); !fit) return fail(std::move(fit.error()));
+  if (auto fit = usable(region, options.stream); !fit) return fail(std::move(fit.error()));
   if (options.ttl_ms == 0 || options.work_ms == 0) {
     return fail(StatusCode::kInvalidInput, "an offer with no time to live; 1 ms or more");
   }
@@ -57,6 +107,7 @@ Result<Transfer> Channel::offer(const Region& region, std::uint64_t offset_bytes
       table_.take(Role::kOffer, options.direction, {region, offset_bytes, length_bytes});
   if (!index) return fail(index.error());
   TransferSlot& slot = table_[*index];
+  if (auto used = use_device(slot, options.stream); !used) return drop(*index, used.error());
   slot.lease = lease_id(*index, slot.generation);
   slot.work_ms = options.work_ms;
   slot.deadline = base::coarse_now() + milliseconds(options.ttl_ms);
@@ -67,6 +118,7 @@ Result<Transfer> Channel::offer(const Region& region, std::uint64_t offset_bytes
   grant.number = options.ttl_ms;
   grant.id = slot.lease;
   grant.length_bytes = length_bytes;
+  grant.in_parts = options.direction == Direction::kPut && link_->in_parts(region.kind());
   post(grant);
   return name(*index);
 }
@@ -122,7 +174,13 @@ Result<Lease> Channel::take_lease(Direction direction) {
 
 Result<std::uint32_t> Channel::begin(Role role, const Lease& lease, const TransferMemory& memory,
                                      const TransferOptions& options) {
-  if (auto fit = usable(memory.region); !fit) return fail(std::move(fit.error()));
+  if (auto fit = usable(memory.region, options.stream); !fit) {
+    return fail(std::move(fit.error()));
+  }
+  if (options.stream && options.checksum) {
+    return fail(StatusCode::kInvalidInput,
+                "a checksum of bytes that a stream has yet to write; one or the other");
+  }
   if (options.deadline_ms == 0) {
     return fail(StatusCode::kInvalidInput, "a transfer without a deadline; 1 ms or more");
   }
@@ -133,6 +191,7 @@ Result<std::uint32_t> Channel::begin(Role role, const Lease& lease, const Transf
   const auto index = table_.take(role, lease.direction, memory);
   if (!index) return fail(index.error());
   TransferSlot& slot = table_[*index];
+  if (auto used = use_device(slot, options.stream); !used) return drop(*index, used.error());
   slot.lease = lease.id;
   slot.request = next_request_++;
   slot.checksum = options.checksum;
@@ -146,6 +205,7 @@ Result<std::uint32_t> Channel::begin(Role role, const Lease& lease, const Transf
   outgoing_.offset_bytes = options.offset_bytes;
   outgoing_.length_bytes = memory.length_bytes;
   outgoing_.has_checksum = options.checksum;
+  outgoing_.in_parts = false;
   outgoing_.checksum = 0;
   return index;
 }
@@ -154,12 +214,20 @@ Result<Transfer> Channel::put(const Lease& lease, const Region& region, std::uin
                               std::uint64_t length_bytes, const TransferOptions& options) {
   const auto index = begin(Role::kPut, lease, {region, offset_bytes, length_bytes}, options);
   if (!index) return fail(index.error());
-  const std::byte* payload = length_bytes > 0 ? region.data() + offset_bytes : nullptr;
+  Payload payload = payload_of(*index, 0, length_bytes);
+  payload.in_parts = lease.in_parts;
   outgoing_.kind = PacketKind::kPut;
-  if (options.checksum) outgoing_.checksum = checksum_of(payload, length_bytes);
+  if (options.checksum) {
+    const auto sum = checksum_of(region, offset_bytes, length_bytes);
+    if (!sum) {
+      requests_[table_[*index].request & (requests_.size() - 1)] = 0;
+      return drop(*index, sum.error());
+    }
+    outgoing_.checksum = *sum;
+  }
   const Transfer transfer = name(*index);
   table_[*index].in_flight = length_bytes > 0;
-  if (auto sent = send(outgoing_, payload, length_bytes > 0 ? *index : kNoOp); !sent) {
+  if (auto sent = send(outgoing_, payload); !sent) {
     table_.settle(*index);
     lose(sent.error());
   }
@@ -171,8 +239,9 @@ Result<Transfer> Channel::get(const Lease& lease, const Region& region, std::uin
   const auto index = begin(Role::kGet, lease, {region, offset_bytes, length_bytes}, options);
   if (!index) return fail(index.error());
   outgoing_.kind = PacketKind::kGet;
+  outgoing_.in_parts = link_->in_parts(region.kind());
   const Transfer transfer = name(*index);
-  if (auto sent = send(outgoing_, nullptr, kNoOp); !sent) lose(sent.error());
+  if (auto sent = send(outgoing_); !sent) lose(sent.error());
   return transfer;
 }
 
@@ -252,8 +321,8 @@ void Channel::close() {
   Packet& packet = outgoing_;
   packet.kind = PacketKind::kClose;
   packet.epoch = config_.epoch;
-  packet.has_checksum = false;
-  if (link_->ready()) static_cast<void>(send(packet, nullptr, kNoOp));
+  packet.has_checksum = packet.in_parts = false;
+  if (link_->ready()) static_cast<void>(send(packet));
   link_->progress();
   lose({StatusCode::kPeerLost, "this channel was closed"});
 }

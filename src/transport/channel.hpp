@@ -26,12 +26,17 @@ struct OfferOptions {
   Direction direction = Direction::kPut;
   std::uint32_t ttl_ms = 30'000;   ///< the peer must begin within
   std::uint32_t work_ms = 30'000;  ///< and finish within, once it has begun
+  /// Of the device that the region lies on. Nothing is placed or read before the work is done that
+  /// the stream holds now; what is enqueued on it after the transfer is done finds the bytes, which
+  /// may be reported before they are in place. Unset: the memory is free, and done means in place.
+  std::optional<CudaStream> stream;
 };
 
 struct TransferOptions {
   std::uint64_t offset_bytes = 0;      ///< in the lease
   std::uint32_t deadline_ms = 30'000;  ///< 1 or more
   bool checksum = false;               ///< XXH3 of the bytes, compared where they arrive
+  std::optional<CudaStream> stream;    ///< as OfferOptions::stream; not together with a checksum
 };
 
 /// What a channel has counted; none of it is an error of ours.
@@ -108,16 +113,24 @@ class Channel final : public LinkSink {
   [[nodiscard]] PathReport path() const { return link_->path(); }
 
   Placement on_packet(std::span<const std::byte> head, std::uint64_t payload_bytes) override;
+  void on_enqueued(LinkOp op) override;
   void on_received(LinkOp op, bool ok) override;
   void on_sent(LinkOp op, bool ok) override;
   void on_lost(const Status& status) override;
 
  private:
-  [[nodiscard]] Result<void> usable(const Region& region) const;
+  [[nodiscard]] Result<void> usable(const Region& region,
+                                    const std::optional<CudaStream>& stream) const;
+  [[nodiscard]] Result<void> use_device(TransferSlot& slot,
+                                        const std::optional<CudaStream>& stream) const;
   [[nodiscard]] Result<std::uint32_t> begin(Role role, const Lease& lease,
                                             const TransferMemory& memory,
                                             const TransferOptions& options);
-  [[nodiscard]] Result<void> send(Packet& packet, const std::byte* payload, LinkOp op);
+  [[nodiscard]] Result<void> send(Packet& packet, const Payload& payload = {});
+  [[nodiscard]] tl::unexpected<Status> drop(std::uint32_t index, Status status);
+  [[nodiscard]] Payload payload_of(std::uint32_t index, std::uint64_t offset_bytes,
+                                   std::uint64_t length_bytes);
+  [[nodiscard]] Placement destination(std::uint32_t index, std::uint64_t offset_bytes);
   void flush_records();
   void post(const Record& record);
   void acknowledge(std::uint64_t request, Reason reason);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include "transport/channel.hpp"
-#include "transport/checksum.hpp"
+#include "transport/device_copy.hpp"
 
 namespace framewire::transport {
 namespace {
@@ -96,7 +96,7 @@ Placement Channel::on_put(const Packet& packet, std::uint64_t payload_bytes) {
   slot.in_flight = true;
   slot.deadline = base::coarse_now() + milliseconds(slot.work_ms);
   next_deadline_ = std::min(next_deadline_, slot.deadline);
-  return {slot.region.data() + slot.offset_bytes + packet.offset_bytes, index};
+  return destination(index, packet.offset_bytes);
 }
 
 void Channel::on_get(const Packet& packet) {
@@ -110,7 +110,6 @@ void Channel::on_get(const Packet& packet) {
   TransferSlot& slot = table_[index];
   slot.ended = Reason::kUsed;
   slot.completion = {packet.offset_bytes, packet.length_bytes, packet.has_checksum};
-  const std::byte* payload = slot.region.data() + slot.offset_bytes + packet.offset_bytes;
   Packet& answer = outgoing_;
   answer.kind = PacketKind::kServe;
   answer.epoch = config_.epoch;
@@ -119,12 +118,25 @@ void Channel::on_get(const Packet& packet) {
   answer.offset_bytes = packet.offset_bytes;
   answer.length_bytes = packet.length_bytes;
   answer.has_checksum = packet.has_checksum;
-  answer.checksum = packet.has_checksum ? checksum_of(payload, packet.length_bytes) : 0;
+  answer.in_parts = false;
+  answer.checksum = 0;
+  if (packet.has_checksum) {
+    const auto sum =
+        checksum_of(slot.region, slot.offset_bytes + packet.offset_bytes, packet.length_bytes);
+    if (!sum) {
+      acknowledge(packet.request, Reason::kCancelled);
+      table_.finish(index, sum.error());
+      return;
+    }
+    answer.checksum = *sum;
+  }
   const bool empty = packet.length_bytes == 0;
+  Payload payload = payload_of(index, packet.offset_bytes, packet.length_bytes);
+  payload.in_parts = packet.in_parts;
   slot.in_flight = !empty;
   slot.deadline = base::coarse_now() + milliseconds(slot.work_ms);
   next_deadline_ = std::min(next_deadline_, slot.deadline);
-  if (auto sent = send(answer, empty ? nullptr : payload, empty ? kNoOp : index); !sent) {
+  if (auto sent = send(answer, payload); !sent) {
     table_.settle(index);
     lose(sent.error());
   } else if (empty) {
@@ -151,11 +163,22 @@ Placement Channel::on_serve(const Packet& packet, std::uint64_t payload_bytes) {
     return {};
   }
   slot->in_flight = true;
-  return {slot->region.data() + slot->offset_bytes, index};
+  return destination(index, 0);
+}
+
+// The user's stream waits for the bytes from here on: that is done, as far as it is concerned.
+void Channel::on_enqueued(LinkOp op) {
+  TransferSlot& slot = table_[op];
+  if (slot.done || slot.checksum || !slot.device.stream) return;
+  slot.early = true;
+  table_.finish(op, std::nullopt);
 }
 
 void Channel::on_received(LinkOp op, bool ok) {
   TransferSlot& slot = table_[op];
+  if (slot.early && slot.role == Role::kOffer && !lost_) {
+    acknowledge(slot.request, ok ? Reason::kNone : Reason::kCancelled);
+  }
   if (slot.done || !ok) {
     if (!slot.done) {
       table_.finish(op, lost_ ? *lost_ : Status(StatusCode::kPeerLost, "the link gave up"));
@@ -175,8 +198,8 @@ void Channel::received_all(std::uint32_t index) {
   if (slot.checksum) {
     const std::uint64_t offset =
         slot.offset_bytes + (slot.role == Role::kOffer ? slot.completion.offset_bytes : 0);
-    intact = checksum_of(slot.region.data() + offset, slot.completion.length_bytes) ==
-             slot.expected_checksum;
+    const auto sum = checksum_of(slot.region, offset, slot.completion.length_bytes);
+    intact = sum && *sum == slot.expected_checksum;
   }
   const Reason reason = intact ? Reason::kNone : Reason::kChecksum;
   if (slot.role == Role::kOffer) acknowledge(slot.request, reason);
@@ -227,7 +250,7 @@ void Channel::on_grant(const Record& record) {
     if (leases.size() >= granted_.size()) leases.pop_front();
   }
   leases.push_back({record.id, config_.epoch, record.direction, record.length_bytes,
-                    base::coarse_now() + milliseconds(record.number)});
+                    record.in_parts, base::coarse_now() + milliseconds(record.number)});
 }
 
 void Channel::on_ack(const Record& record) {
@@ -276,16 +299,19 @@ void Channel::post(const Record& record) {
   records_.push_back(record);
 }
 
-Result<void> Channel::send(Packet& packet, const std::byte* payload, LinkOp op) {
+Result<void> Channel::send(Packet& packet, const Payload& payload) {
   packet.record_count = 0;
-  // Records ride along, but not in another epoch's packet.
-  while (packet.epoch == config_.epoch && !records_.empty() && packet.record_count < kMaxRecords) {
+  // Records ride along, but not in another epoch's packet, nor with a payload that may be long in
+  // coming.
+  const bool prompt = payload.device == nullptr && !payload.in_parts;
+  while (prompt && packet.epoch == config_.epoch && !records_.empty() &&
+         packet.record_count < kMaxRecords) {
     packet.records[packet.record_count++] = records_.front();
     records_.pop_front();
   }
   std::array<std::byte, kMaxPacketHead> head;
   const std::size_t bytes = encode(packet, head);
-  return link_->send(std::span(head).first(bytes), payload, payload ? packet.length_bytes : 0, op);
+  return link_->carry(std::span(head).first(bytes), payload);
 }
 
 void Channel::flush_records() {
@@ -294,9 +320,9 @@ void Channel::flush_records() {
     packet.kind = PacketKind::kNotice;
     packet.epoch = config_.epoch;
     packet.request = packet.lease = packet.offset_bytes = packet.length_bytes = 0;
-    packet.has_checksum = false;
+    packet.has_checksum = packet.in_parts = false;
     packet.checksum = 0;
-    if (auto sent = send(packet, nullptr, kNoOp); !sent) lose(sent.error());
+    if (auto sent = send(packet); !sent) lose(sent.error());
   }
 }
 

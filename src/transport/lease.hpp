@@ -22,6 +22,7 @@ struct Lease {
   std::uint32_t epoch = 0;  ///< of the connection that it was granted on; dies with it
   Direction direction = Direction::kPut;
   std::uint64_t length_bytes = 0;
+  bool in_parts = false;           ///< how the owner wants a payload: a matter between links
   base::Clock::time_point expiry;  ///< a hint: the owner's own clock decides
 };
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include "transport/device.hpp"
 #include "transport/region.hpp"
 
 namespace framewire::transport {
@@ -19,6 +20,16 @@ inline constexpr LinkOp kNoOp = std::numeric_limits<LinkOp>::max();
 struct Placement {
   std::byte* to = nullptr;  ///< room for exactly the payload
   LinkOp op = kNoOp;
+  const DeviceUse* device = nullptr;  ///< set where `to` is device memory
+};
+
+/// Where a payload comes from.
+struct Payload {
+  const std::byte* data = nullptr;
+  std::uint64_t bytes = 0;
+  LinkOp op = kNoOp;
+  const DeviceUse* device = nullptr;  ///< set where `data` is device memory
+  bool in_parts = false;              ///< the receiver has asked for parts: see Link::in_parts()
 };
 
 /// What a link tells its channel; called inside Link::send(), progress() and close() only.
@@ -28,6 +39,9 @@ class LinkSink {
   /// A packet has come. The head is valid during the call.
   [[nodiscard]] virtual Placement on_packet(std::span<const std::byte> head,
                                             std::uint64_t payload_bytes) = 0;
+  /// What is placed can be waited for by the stream that its DeviceUse names: comes before
+  /// on_received(), or never.
+  virtual void on_enqueued(LinkOp op) { static_cast<void>(op); }
   /// A placement is over: complete, or no longer going to be written.
   virtual void on_received(LinkOp op, bool ok) = 0;
   /// A payload of ours is no longer read; it may not have arrived.
@@ -56,6 +70,16 @@ class Link {
   /// @return peer_lost, busy
   [[nodiscard]] virtual Result<void> send(std::span<const std::byte> head, const std::byte* payload,
                                           std::uint64_t payload_bytes, LinkOp op) = 0;
+  /// As send(), for payloads that may be device memory. A link that overrides this takes it.
+  [[nodiscard]] virtual Result<void> carry(std::span<const std::byte> head,
+                                           const Payload& payload) {
+    return send(head, payload.data, payload.bytes, payload.op);
+  }
+  /// Whether payloads for such memory of ours must come in parts; the peer's channel is told.
+  [[nodiscard]] virtual bool in_parts(MemoryKind kind) const {
+    static_cast<void>(kind);
+    return false;
+  }
   /// Moves what can be moved without blocking. @return whether anything was
   virtual bool progress() = 0;
   /// Sleeps until progress() may have something to do, or for that long.

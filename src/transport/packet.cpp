@@ -6,12 +6,13 @@ namespace framewire::transport {
 namespace {
 
 constexpr std::uint8_t kChecksumFlag = 1;
+constexpr std::uint8_t kPartsFlag = 2;
 
 void encode_record(const Record& record, std::byte* out) noexcept {
   store(out, static_cast<std::uint8_t>(record.kind));
   store(out + 1, static_cast<std::uint8_t>(record.direction));
   store(out + 2, static_cast<std::uint8_t>(record.reason));
-  store(out + 3, std::uint8_t{0});
+  store(out + 3, static_cast<std::uint8_t>(record.in_parts));
   store(out + 4, record.number);
   store(out + 8, record.id);
   store(out + 16, record.length_bytes);
@@ -22,12 +23,13 @@ bool decode_record(const std::byte* in, Record& record) noexcept {
   const auto direction = load<std::uint8_t>(in + 1);
   const auto reason = load<std::uint8_t>(in + 2);
   if (kind < 1 || kind > 3 || direction > 1 || reason >= kReasonCount ||
-      load<std::uint8_t>(in + 3) != 0) {
+      load<std::uint8_t>(in + 3) > 1) {
     return false;
   }
   record.kind = static_cast<RecordKind>(kind);
   record.direction = static_cast<Direction>(direction);
   record.reason = static_cast<Reason>(reason);
+  record.in_parts = load<std::uint8_t>(in + 3) != 0;
   record.number = load<std::uint32_t>(in + 4);
   record.id = load<std::uint64_t>(in + 8);
   record.length_bytes = load<std::uint64_t>(in + 16);
@@ -40,7 +42,8 @@ std::size_t encode(const Packet& packet, std::span<std::byte, kMaxPacketHead> ou
   std::byte* to = out.data();
   store(to, static_cast<std::uint8_t>(packet.kind));
   store(to + 1, packet.record_count);
-  store(to + 2, static_cast<std::uint8_t>(packet.has_checksum ? kChecksumFlag : 0));
+  store(to + 2, static_cast<std::uint8_t>((packet.has_checksum ? kChecksumFlag : 0) |
+                                          (packet.in_parts ? kPartsFlag : 0)));
   store(to + 3, std::uint8_t{0});
   store(to + 4, packet.epoch);
   store(to + 8, packet.request);
@@ -63,15 +66,16 @@ Result<void> decode(std::span<const std::byte> bytes, Packet& packet) {
   const auto kind = load<std::uint8_t>(from);
   const auto flags = load<std::uint8_t>(from + 2);
   packet.record_count = load<std::uint8_t>(from + 1);
-  if (kind < 1 || kind > 5 || flags > kChecksumFlag || load<std::uint8_t>(from + 3) != 0 ||
-      packet.record_count > kMaxRecords ||
+  if (kind < 1 || kind > 5 || flags > (kChecksumFlag | kPartsFlag) ||
+      load<std::uint8_t>(from + 3) != 0 || packet.record_count > kMaxRecords ||
       bytes.size() != kHeadBytes + packet.record_count * kRecordBytes) {
     return fail(StatusCode::kInvalidInput,
                 fmt::format("a packet of kind {}, flags {}, {} records in {} bytes", kind, flags,
                             packet.record_count, bytes.size()));
   }
   packet.kind = static_cast<PacketKind>(kind);
-  packet.has_checksum = flags == kChecksumFlag;
+  packet.has_checksum = (flags & kChecksumFlag) != 0;
+  packet.in_parts = (flags & kPartsFlag) != 0;
   packet.epoch = load<std::uint32_t>(from + 4);
   packet.request = load<std::uint64_t>(from + 8);
   packet.lease = load<std::uint64_t>(from + 16);

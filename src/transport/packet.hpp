@@ -29,10 +29,14 @@ struct Record {
   RecordKind kind = RecordKind::kAck;
   Direction direction = Direction::kPut;  ///< grant
   Reason reason = Reason::kNone;          ///< ack, withdraw
+  bool in_parts = false;                  ///< grant: send the payload in parts
   std::uint32_t number = 0;               ///< grant: milliseconds to live; ack: count
   std::uint64_t id = 0;                   ///< grant, withdraw: lease; ack: first request
   std::uint64_t length_bytes = 0;         ///< grant
 };
+
+/// First bytes from here on belong to packets that links send each other; a channel sees none.
+inline constexpr std::uint8_t kLinkKinds = 0x80;
 
 inline constexpr std::size_t kMaxRecords = 32;
 inline constexpr std::size_t kHeadBytes = 48;
@@ -42,6 +46,7 @@ inline constexpr std::size_t kMaxPacketHead = kHeadBytes + kMaxRecords * kRecord
 struct Packet {
   PacketKind kind = PacketKind::kNotice;
   bool has_checksum = false;  ///< put, serve: it counts; get: please give one
+  bool in_parts = false;      ///< get: send the payload in parts
   std::uint8_t record_count = 0;
   std::uint32_t epoch = 0;
   std::uint64_t request = 0;  ///< numbered by who asks, from 1

@@ -32,7 +32,12 @@ std::size_t Pins::count() const noexcept {
 }
 
 Region::Block::~Block() {
-  if (owned) munmap(base, static_cast<std::size_t>(bytes));
+  if (!owned) return;
+  if (devices != nullptr) {
+    devices->release(device, base);
+  } else {
+    munmap(base, static_cast<std::size_t>(bytes));
+  }
 }
 
 Result<Region> Region::allocate_host(std::size_t bytes) {
@@ -58,6 +63,34 @@ Region Region::view(std::span<std::byte> bytes, MemoryKind kind, int device) {
   region.block_->kind = kind;
   region.block_->device = device;
   return region;
+}
+
+Result<Region> Region::allocate_device(DeviceMemory& devices, int device, std::size_t bytes) {
+  if (bytes == 0) return fail(StatusCode::kInvalidInput, "a region of no bytes; 1 or more");
+  if (device < 0 || device >= devices.count()) {
+    return fail(StatusCode::kInvalidInput,
+                fmt::format("no device {}; there are {}", device, devices.count()));
+  }
+  const auto memory = devices.allocate(device, bytes);
+  if (!memory) return fail(memory.error());
+  Region region = view({*memory, bytes}, MemoryKind::kCuda, device);
+  region.block_->devices = &devices;
+  region.block_->owned = true;
+  return region;
+}
+
+Result<Region> Region::view_device(DeviceMemory& devices, int device, std::span<std::byte> bytes) {
+  const auto id = devices.buffer_id(device, bytes.data());
+  if (!id) return fail(id.error());
+  Region region = view(bytes, MemoryKind::kCuda, device);
+  region.block_->devices = &devices;
+  region.block_->buffer_id = *id;
+  return region;
+}
+
+bool Region::unchanged() const {
+  if (!block_ || block_->devices == nullptr || block_->owned) return true;
+  return block_->devices->buffer_id(device(), data()).value_or(0) == block_->buffer_id;
 }
 
 bool Region::contains(std::uint64_t offset, std::uint64_t length) const noexcept {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <span>
 #include <vector>
+#include "transport/device.hpp"
 
 namespace framewire::transport {
 
@@ -49,6 +50,15 @@ class Region {
   [[nodiscard]] static Region view(std::span<std::byte> bytes, MemoryKind kind = MemoryKind::kHost,
                                    int device = -1);
 
+  /// Zeroed memory of a device, which must outlive the region.
+  /// @return busy where there is not as much; invalid_input for no bytes or no such device
+  [[nodiscard]] static Result<Region> allocate_device(DeviceMemory& devices, int device,
+                                                      std::size_t bytes);
+  /// The caller's device memory, which must outlive every channel that has used it.
+  /// @return invalid_input for memory that is none of the device's
+  [[nodiscard]] static Result<Region> view_device(DeviceMemory& devices, int device,
+                                                  std::span<std::byte> bytes);
+
   [[nodiscard]] std::byte* data() const noexcept { return block_ ? block_->base : nullptr; }
   [[nodiscard]] std::uint64_t size() const noexcept { return block_ ? block_->bytes : 0; }
   [[nodiscard]] MemoryKind kind() const noexcept {
@@ -56,6 +66,13 @@ class Region {
   }
   /// CUDA ordinal; -1 for host memory.
   [[nodiscard]] int device() const noexcept { return block_ ? block_->device : -1; }
+  /// Null for host memory.
+  [[nodiscard]] DeviceMemory* devices() const noexcept {
+    return block_ ? block_->devices : nullptr;
+  }
+  /// Whether the memory is still the allocation that the region was made of. An address of device
+  /// memory that has been freed may come again.
+  [[nodiscard]] bool unchanged() const;
   [[nodiscard]] std::span<std::byte> bytes() const noexcept {
     return {data(), static_cast<std::size_t>(size())};
   }
@@ -70,6 +87,8 @@ class Region {
     MemoryKind kind = MemoryKind::kHost;
     int device = -1;
     bool owned = false;
+    DeviceMemory* devices = nullptr;
+    std::uint64_t buffer_id = 0;
     Pins pins;
     Block() = default;
     Block(const Block&) = delete;

@@ -35,7 +35,7 @@ Result<std::uint32_t> TransferTable::take(Role role, Direction direction,
   free_.pop_back();
   ++slot.generation;
   slot.used = true;
-  slot.done = slot.taken = slot.in_flight = slot.checksum = false;
+  slot.done = slot.taken = slot.in_flight = slot.checksum = slot.early = false;
   slot.ended = Reason::kNone;
   slot.region = memory.region;
   slot.offset_bytes = memory.offset_bytes;
@@ -84,6 +84,7 @@ void TransferTable::unpin(TransferSlot& slot) noexcept {
     slot.region.pins()->release(slot.offset_bytes, slot.length_bytes, slot.writes());
   }
   slot.region = {};
+  slot.device = {};
 }
 
 void TransferTable::give_back(std::uint32_t index) noexcept {

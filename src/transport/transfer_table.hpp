@@ -40,8 +40,10 @@ struct TransferSlot {
   bool taken = false;                     ///< and its user has fetched it
   bool in_flight = false;                 ///< the link touches the memory
   bool checksum = false;
+  bool early = false;  ///< done for its user, whose stream waits; the peer has not been told
   Reason ended = Reason::kNone;  ///< an offer's; outlives the transfer, for late users of its lease
   Region region;
+  DeviceUse device;                ///< of a region that is device memory
   std::uint64_t offset_bytes = 0;  ///< in the region
   std::uint64_t length_bytes = 0;
   std::uint64_t lease = 0;

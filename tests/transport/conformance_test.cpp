@@ -63,7 +63,12 @@ class Transport : public ::testing::TestWithParam<std::string> {
   }
 
   std::shared_ptr<Faults> faults_ = std::make_shared<Faults>();
-  Region memory_ = Region::allocate_host(kNearBytes).value();
+  [[nodiscard]] Stretch part(std::uint64_t offset, std::uint64_t length) const {
+    return {memory_, offset, length};
+  }
+  Region allocate(std::size_t bytes) const { return allocate_end(GetParam(), true, bytes); }
+
+  Region memory_ = allocate(kNearBytes);
   std::unique_ptr<Ends> ends_;
   std::string offer_;
 };
@@ -71,7 +76,7 @@ class Transport : public ::testing::TestWithParam<std::string> {
 TEST_P(Transport, PutsBytesOfEverySize) {
   unsigned seed = 1;
   for (const std::uint64_t size : {0, 1, 7, 64, 100, 4096, 8192, 8193, 65'537, 1 << 20, 3 << 20}) {
-    fill(memory_.bytes().first(size), ++seed);
+    fill(part(0, size), ++seed);
     const Lease target = lease(Direction::kPut, 64, size);
     EXPECT_EQ(target.length_bytes, size);
     const auto done = result(put(target, size));
@@ -88,7 +93,7 @@ TEST_P(Transport, GetsBytesOfEverySize) {
     const Lease source = lease(Direction::kGet, 128, size);
     const auto done = result(near().get(source, memory_, 8, size));
     ASSERT_TRUE(done) << done.error().to_string();
-    EXPECT_TRUE(holds(memory_.bytes().subspan(8, size), 5));
+    EXPECT_TRUE(holds(part(8, size), 5));
     EXPECT_EQ(far("result " + offer_), fmt::format("ok {} 0", size));
   }
 }
@@ -97,7 +102,7 @@ TEST_P(Transport, TheFarEndPutsAndGetsToo) {
   const auto room = near().offer(memory_, 0, 100'000);
   OfferOptions get;
   get.direction = Direction::kGet;
-  fill(memory_.bytes().subspan(200'000, 5000), 9);
+  fill(part(200'000, 5000), 9);
   const auto source = near().offer(memory_, 200'000, 5000, get);
   ASSERT_TRUE(room && source);
   far("fill 0 100000 4");
@@ -106,7 +111,7 @@ TEST_P(Transport, TheFarEndPutsAndGetsToo) {
   const auto sent = far(fmt::format("put {} 0 100000 0 10000 1", lease));
   EXPECT_EQ(far("result " + sent), "ok 100000 1");
   EXPECT_TRUE(result(room).value().verified);
-  EXPECT_TRUE(holds(memory_.bytes().first(100'000), 4));
+  EXPECT_TRUE(holds(part(0, 100'000), 4));
   const auto fetched = far(fmt::format("get {} 300000 5000 0 10000 1", far("take get")));
   EXPECT_EQ(far("result " + fetched), "ok 5000 1");
   EXPECT_EQ(far("check 300000 5000 9"), "yes");
@@ -157,9 +162,9 @@ TEST_P(Transport, ALeaseWorksOneWayOnly) {
   far("fill 0 100 3");
   const Lease target = lease(Direction::kPut, 0, 100);
   EXPECT_EQ(code(near().get(target, memory_, 0, 100)), StatusCode::kDenied);
-  EXPECT_TRUE(all_zero(memory_.bytes().first(100)));
+  EXPECT_TRUE(all_zero(part(0, 100)));
   const Lease source = lease(Direction::kGet, 200, 100);
-  fill(memory_.bytes().first(100), 8);
+  fill(part(0, 100), 8);
   EXPECT_EQ(code(put(source, 100)), StatusCode::kDenied);
   EXPECT_EQ(far("zero 200 100"), "yes");
 }
@@ -167,7 +172,7 @@ TEST_P(Transport, ALeaseWorksOneWayOnly) {
 TEST_P(Transport, ALeaseWorksOnce) {
   const Lease target = lease(Direction::kPut, 0, 100);
   ASSERT_TRUE(result(put(target, 100)));
-  fill(memory_.bytes().first(100), 7);
+  fill(part(0, 100), 7);
   const auto again = result(put(target, 100));
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().code(), StatusCode::kDenied);
@@ -181,7 +186,7 @@ TEST_P(Transport, ALeaseWorksOnce) {
 TEST_P(Transport, AnExpiredLeaseIsRefused) {
   const Lease target = lease(Direction::kPut, 0, 100, 50);
   EXPECT_THAT(far("result " + offer_), StartsWith("deadline"));
-  fill(memory_.bytes().first(100), 7);
+  fill(part(0, 100), 7);
   const auto late = result(put(target, 100));
   ASSERT_FALSE(late);
   EXPECT_EQ(late.error().code(), StatusCode::kDenied);
@@ -219,7 +224,7 @@ TEST_P(Transport, RevokingTakesTheCreditBack) {
 
 TEST_P(Transport, ForgedLeasesAreRefused) {
   const Lease target = lease(Direction::kPut, 0, 100);
-  fill(memory_.bytes().first(100), 7);
+  fill(part(0, 100), 7);
   for (const std::uint64_t id :
        {target.id + 1, target.id - 1, target.id + 0x10000, target.id - 0x10000, std::uint64_t{0},
         ~std::uint64_t{0}, target.id | 0xffff}) {
@@ -251,7 +256,7 @@ TEST_P(Transport, ALeaseDiesWithItsConnection) {
 
 TEST_P(Transport, LyingAboutLengthIsRefused) {
   const Lease target = lease(Direction::kPut, 0, 100);
-  fill(memory_.bytes().first(4096), 7);
+  fill(part(0, 4096), 7);
   for (const std::uint64_t claimed : {50, 101}) {
     faults_->rewrite = [&](Packet& packet) { packet.length_bytes = claimed; };
     EXPECT_EQ(code(put(target, 100)), StatusCode::kDenied);
@@ -264,7 +269,7 @@ TEST_P(Transport, LyingAboutLengthIsRefused) {
 TEST_P(Transport, EveryPacketTwiceChangesNothing) {
   faults_->copies = 2;
   for (int i = 0; i < 20; ++i) {
-    fill(memory_.bytes().first(3000), static_cast<unsigned>(i));
+    fill(part(0, 3000), static_cast<unsigned>(i));
     const Lease target = lease(Direction::kPut, 0, 3000);
     ASSERT_TRUE(result(put(target, 3000)));
     EXPECT_EQ(far("result " + offer_), "ok 3000 0");
@@ -279,7 +284,7 @@ TEST_P(Transport, PacketsInAnyOrderAllArrive) {
   faults_->hold = 8;
   std::vector<Result<Transfer>> transfers;
   for (int i = 0; i < 8; ++i) {
-    fill(memory_.bytes().subspan(i * 1000, 1000), static_cast<unsigned>(i));
+    fill(part(i * 1000, 1000), static_cast<unsigned>(i));
     transfers.push_back(near().put(leases[i], memory_, i * 1000, 1000));
   }
   for (int i = 0; i < 8; ++i) {
@@ -292,7 +297,7 @@ TEST_P(Transport, PacketsInAnyOrderAllArrive) {
 TEST_P(Transport, ChecksumsAreComparedOnRequest) {
   TransferOptions checked;
   checked.checksum = true;
-  fill(memory_.bytes().first(20'000), 6);
+  fill(part(0, 20'000), 6);
   const auto good = result(put(lease(Direction::kPut, 0, 20'000), 20'000, checked));
   ASSERT_TRUE(good);
   EXPECT_TRUE(good->verified);
@@ -370,8 +375,8 @@ TEST_P(Transport, ATransferOutlivesItsRegionsOwner) {
   Lease target = lease(Direction::kPut, 0, 2 << 20);
   Result<Transfer> sent = fail(StatusCode::kInternal, "");
   {
-    const Region brief = Region::allocate_host(2 << 20).value();
-    fill(brief.bytes(), 11);
+    const Region brief = allocate(2 << 20);
+    fill({brief, 0, 2 << 20}, 11);
     sent = near().put(target, brief, 0, 2 << 20);
   }
   ASSERT_TRUE(result(sent));
@@ -381,7 +386,7 @@ TEST_P(Transport, ATransferOutlivesItsRegionsOwner) {
 TEST_P(Transport, AFloodOfForgedRequestsWritesNothing) {
   Lease forged = lease(Direction::kPut, 0, 100);
   forged.id += 0x10000;
-  fill(memory_.bytes().first(100), 7);
+  fill(part(0, 100), 7);
   std::uint64_t number = 1000;
   faults_->copies = 3000;
   faults_->rewrite = [&](Packet& packet) { packet.request = ++number; };
@@ -425,8 +430,9 @@ TEST_P(Transport, BadArgumentsAreRefusedAtOnce) {
   never.deadline_ms = 0;
   EXPECT_EQ(put(target, 1, never).error().code(), StatusCode::kInvalidInput);
   EXPECT_EQ(near().finish({3, 999}).error().code(), StatusCode::kInvalidInput);
-  const Region device = Region::view(memory_.bytes(), MemoryKind::kCuda, 0);
-  EXPECT_EQ(near().offer(device, 0, 1).error().code(), StatusCode::kUnsupported);
+  std::array<std::byte, 8> bytes{};
+  const Region nobodys = Region::view(bytes, MemoryKind::kCuda, 0);
+  EXPECT_EQ(near().offer(nobodys, 0, 1).error().code(), StatusCode::kUnsupported);
 }
 
 INSTANTIATE_TEST_SUITE_P(Links, Transport, ::testing::ValuesIn(connection_names()),

@@ -12,6 +12,7 @@
 #include <future>
 #include <random>
 #include <stdexcept>
+#include "transport/fake_device.hpp"
 #include "transport/loopback/loopback.hpp"
 #include "transport/wire/socket.hpp"
 
@@ -23,8 +24,9 @@ namespace {
 // Both ends in this process, stepped by turns on one thread.
 class LocalEnds final : public Ends {
  public:
-  LocalEnds(std::unique_ptr<Channel> near, std::unique_ptr<Channel> far)
-      : servant_(std::move(far), [this] { near_->progress(); }) {
+  LocalEnds(const std::string& name, std::unique_ptr<Channel> near, std::unique_ptr<Channel> far)
+      : servant_(std::move(far), allocate_end(name, false, kFarBytes),
+                 [this] { near_->progress(); }) {
     near_ = std::move(near);
   }
   std::string far(const std::string& command) override { return servant_.obey(command); }
@@ -94,7 +96,7 @@ std::unique_ptr<Channel> make_channel(Joined joined, const Wrap& wrap) {
   return std::make_unique<Channel>(std::move(joined.link), joined.config);
 }
 
-std::unique_ptr<Ends> loopback(const Wrap& wrap) {
+std::unique_ptr<Ends> loopback(const std::string& name, const Wrap& wrap) {
   auto [near, far] = make_loopback();
   ChannelConfig config;
   config.epoch = std::random_device{}() | 1;
@@ -102,7 +104,7 @@ std::unique_ptr<Ends> loopback(const Wrap& wrap) {
   config.peer = "far";
   auto near_channel = make_channel({std::move(near), config}, wrap);
   config.peer = "near";
-  return std::make_unique<LocalEnds>(std::move(near_channel),
+  return std::make_unique<LocalEnds>(name, std::move(near_channel),
                                      make_channel({std::move(far), config}, {}));
 }
 
@@ -139,7 +141,8 @@ std::unique_ptr<Ends> apart(const std::string& name, Listener& listener, const W
                                      make_channel(std::move(*near), wrap));
 }
 
-std::unique_ptr<Ends> together(const Opening& opening, Listener& listener, const Wrap& wrap) {
+std::unique_ptr<Ends> together(const std::string& name, const Opening& opening, Listener& listener,
+                               const Wrap& wrap) {
   const std::string address = fmt::format("127.0.0.1:{}", listener.port());
   // Each side waits for the other's greeting.
   auto connecting =
@@ -148,7 +151,7 @@ std::unique_ptr<Ends> together(const Opening& opening, Listener& listener, const
   auto far = connecting.get();
   if (!near) must(near.error());
   if (!far) must(far.error());
-  return std::make_unique<LocalEnds>(make_channel(std::move(*near), wrap),
+  return std::make_unique<LocalEnds>(name, make_channel(std::move(*near), wrap),
                                      make_channel(std::move(*far), {}));
 }
 
@@ -169,7 +172,19 @@ std::string key_file() {
 
 }  // namespace
 
-Opening opening_of(const std::string& name) {
+Region allocate_end(const std::string& name, bool near, std::size_t bytes) {
+  const bool device = name.ends_with("_gpus") || name.ends_with(near ? "_near_gpu" : "_far_gpu");
+  auto region = device ? Region::allocate_device(FakeDevices::get(), near ? 0 : 1, bytes)
+                       : Region::allocate_host(bytes);
+  if (!region) must(region.error());
+  return std::move(*region);
+}
+
+Opening opening_of(const std::string& whole) {
+  std::string name = whole;
+  for (const std::string_view end : {"_gpus", "_near_gpu", "_far_gpu"}) {
+    if (name.ends_with(end)) name.resize(name.size() - end.size());
+  }
   Opening opening;
   opening.apart = name.ends_with("_apart");
   opening.options.capacity = 64;
@@ -188,6 +203,7 @@ Opening opening_of(const std::string& name) {
 
 std::vector<std::string> connection_names() {
   std::vector<std::string> names = {"loopback", "tcp", "tls", "tcp_apart", "tls_apart"};
+  names.insert(names.end(), {"loopback_gpus", "loopback_near_gpu", "loopback_far_gpu"});
 #ifdef FRAMEWIRE_HAS_UCX
   names.insert(names.end(), {"ucx_shared", "ucx_tcp", "ucx_shared_apart", "ucx_tcp_apart"});
 #endif
@@ -195,11 +211,11 @@ std::vector<std::string> connection_names() {
 }
 
 std::unique_ptr<Ends> connect_ends(const std::string& name, const Wrap& wrap) {
-  if (name == "loopback") return loopback(wrap);
+  if (name.starts_with("loopback")) return loopback(name, wrap);
   const Opening opening = opening_of(name);
   auto listener = Listener::listen("127.0.0.1:0", opening.options);
   if (!listener) must(listener.error());
-  return opening.apart ? apart(name, *listener, wrap) : together(opening, *listener, wrap);
+  return opening.apart ? apart(name, *listener, wrap) : together(name, opening, *listener, wrap);
 }
 
 }  // namespace framewire::transport::testing

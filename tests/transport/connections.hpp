@@ -37,6 +37,10 @@ struct Opening {
 };
 [[nodiscard]] Opening opening_of(const std::string& name);
 
+/// Memory as the name says that this end has: "_gpus" both ends on a fake device, "_near_gpu",
+/// "_far_gpu" one of them; else host memory.
+[[nodiscard]] Region allocate_end(const std::string& name, bool near, std::size_t bytes);
+
 /// Names of the connections that this build and machine can make.
 [[nodiscard]] std::vector<std::string> connection_names();
 [[nodiscard]] std::unique_ptr<Ends> connect_ends(const std::string& name, const Wrap& wrap = {});

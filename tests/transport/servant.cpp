@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <chrono>
+#include <stdexcept>
 #include <thread>
+#include "transport/device_copy.hpp"
 
 namespace framewire::transport::testing {
 namespace {
@@ -36,10 +38,30 @@ bool all_zero(std::span<const std::byte> bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{0}; });
 }
 
-Servant::Servant(std::unique_ptr<Channel> channel, std::function<void()> pump)
-    : channel_(std::move(channel)),
-      pump_(std::move(pump)),
-      region_(Region::allocate_host(kFarBytes).value()) {}
+namespace {
+
+std::vector<std::byte> bytes_of(const Stretch& part) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(part.length));
+  const auto copied = copy_out(part.region, part.offset, bytes);
+  if (!copied) throw std::runtime_error(copied.error().to_string());
+  return bytes;
+}
+
+}  // namespace
+
+void fill(const Stretch& part, unsigned seed) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(part.length));
+  fill(bytes, seed);
+  const auto copied = copy_in(part.region, part.offset, bytes);
+  if (!copied) throw std::runtime_error(copied.error().to_string());
+}
+
+bool holds(const Stretch& part, unsigned seed) { return holds(bytes_of(part), seed); }
+
+bool all_zero(const Stretch& part) { return all_zero(bytes_of(part)); }
+
+Servant::Servant(std::unique_ptr<Channel> channel, Region memory, std::function<void()> pump)
+    : channel_(std::move(channel)), pump_(std::move(pump)), region_(std::move(memory)) {}
 
 std::string Servant::obey(const std::string& command) {
   std::istringstream in(command);
@@ -135,7 +157,7 @@ std::string Servant::memory(const std::string& word, std::istringstream& in) {
   std::size_t length = 0;
   unsigned seed = 0;
   in >> offset >> length >> seed;
-  const auto part = region_.bytes().subspan(offset, length);
+  const Stretch part{region_, offset, length};
   if (word == "check") return holds(part, seed) ? "yes" : "no";
   if (word == "zero") return all_zero(part) ? "yes" : "no";
   fill(part, seed);

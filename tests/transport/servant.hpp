@@ -13,15 +13,26 @@ namespace framewire::transport::testing {
 
 inline constexpr std::size_t kFarBytes = std::size_t{4} << 20;
 
+/// Part of a region of any kind.
+struct Stretch {
+  Region region;
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+};
+
 /// Bytes that depend on their place and on a seed.
 void fill(std::span<std::byte> bytes, unsigned seed);
 [[nodiscard]] bool holds(std::span<const std::byte> bytes, unsigned seed);
 [[nodiscard]] bool all_zero(std::span<const std::byte> bytes);
+void fill(const Stretch& part, unsigned seed);
+[[nodiscard]] bool holds(const Stretch& part, unsigned seed);
+[[nodiscard]] bool all_zero(const Stretch& part);
 
 class Servant {
  public:
+  /// @param memory  kFarBytes of it
   /// @param pump  called while waiting, besides the channel's own progress
-  Servant(std::unique_ptr<Channel> channel, std::function<void()> pump);
+  Servant(std::unique_ptr<Channel> channel, Region memory, std::function<void()> pump);
 
   /// Commands, numbers in bytes and ms:
   ///   offer put|get OFFSET LENGTH TTL → "N", a number for the transfer

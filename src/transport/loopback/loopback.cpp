@@ -5,8 +5,11 @@
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <vector>
 #include "transport/packet.hpp"
 
 namespace framewire::transport {
@@ -15,9 +18,7 @@ namespace {
 struct Queued {
   std::array<std::byte, kMaxPacketHead> head;
   std::size_t head_bytes = 0;
-  const std::byte* payload = nullptr;
-  std::uint64_t payload_bytes = 0;
-  LinkOp op = kNoOp;
+  Payload payload;
 };
 
 struct Sent {
@@ -25,13 +26,28 @@ struct Sent {
   bool ok;
 };
 
-// What both ends share. A payload is copied under the lock: whoever closes knows afterwards that
-// nobody reads its memory.
+// A payload on its way from or to device memory.
+struct Copy {
+  Payload from;
+  Placement to;
+  CopyQueue* queue = nullptr;  ///< null until both ends are ready
+  Ticket ticket = 0;
+  bool over = false;
+  bool ok = false;
+};
+
+// What both ends share. A payload is copied under the lock, or by a queue that close() waits for:
+// whoever closes knows afterwards that nobody touches its memory.
 struct Wire {
   std::mutex mutex;
   std::condition_variable changed;
-  std::array<std::deque<Queued>, 2> to;  ///< packets for end i
-  std::array<std::deque<Sent>, 2> sent;  ///< news for end i about its own payloads
+  std::array<std::deque<Queued>, 2> to;    ///< packets for end i
+  std::array<std::deque<Sent>, 2> sent;    ///< news for end i about its own payloads
+  std::array<std::deque<Copy>, 2> copies;  ///< to end i
+  std::map<std::pair<std::size_t, int>, std::unique_ptr<CopyQueue>> queues;  ///< by end and device
+  std::optional<Status> broken;                                              ///< a device was lost
+  Reach reach = Reach::kNone;
+  std::uint64_t staged_bytes = 0;
   std::array<bool, 2> closed{};
 };
 
@@ -41,19 +57,25 @@ class LoopbackLink final : public Link {
   ~LoopbackLink() override { close(); }
 
   void attach(LinkSink* sink) override { sink_ = sink; }
-  bool takes(MemoryKind kind) const override { return kind == MemoryKind::kHost; }
+  bool takes(MemoryKind) const override { return true; }
   bool ready() const override { return true; }
 
   Result<void> send(std::span<const std::byte> head, const std::byte* payload,
                     std::uint64_t payload_bytes, LinkOp op) override {
+    Payload whole;
+    whole.data = payload;
+    whole.bytes = payload_bytes;
+    whole.op = op;
+    return carry(head, whole);
+  }
+
+  Result<void> carry(std::span<const std::byte> head, const Payload& payload) override {
     const std::lock_guard lock(wire_->mutex);
     if (wire_->closed[end_] || wire_->closed[1 - end_]) return fail(gone());
     Queued& packet = wire_->to[1 - end_].emplace_back();
     std::memcpy(packet.head.data(), head.data(), head.size());
     packet.head_bytes = head.size();
     packet.payload = payload;
-    packet.payload_bytes = payload_bytes;
-    packet.op = op;
     wire_->changed.notify_all();
     return {};
   }
@@ -61,6 +83,7 @@ class LoopbackLink final : public Link {
   bool progress() override {
     bool moved = false;
     while (report_one()) moved = true;
+    while (copy_one()) moved = true;
     // As many as wait now: a peer that goes on sending must not keep us here.
     std::unique_lock lock(wire_->mutex);
     std::size_t count = wire_->to[end_].size();
@@ -68,13 +91,17 @@ class LoopbackLink final : public Link {
     for (; count > 0 && deliver_one(); --count) moved = true;
     lock.lock();
     const bool over = wire_->closed[1 - end_] && wire_->to[end_].empty();
+    const std::optional<Status> broken = wire_->broken;
     lock.unlock();
     if (over && sink_ != nullptr) sink_->on_lost(gone());
+    if (broken && sink_ != nullptr) sink_->on_lost(*broken);
     return moved;
   }
 
   void wait(int timeout_ms) override {
     std::unique_lock lock(wire_->mutex);
+    // A device does not say when it is done: it is asked.
+    if (!wire_->copies[end_].empty()) timeout_ms = 0;
     wire_->changed.wait_for(lock, std::chrono::milliseconds(timeout_ms), [&] {
       return !wire_->to[end_].empty() || !wire_->sent[end_].empty() || wire_->closed[1 - end_];
     });
@@ -86,21 +113,116 @@ class LoopbackLink final : public Link {
     // What we have not received will not be; what we have sent stays readable no longer.
     for (const std::size_t end : {end_, 1 - end_}) {
       for (const Queued& packet : wire_->to[end]) {
-        if (packet.op != kNoOp) wire_->sent[1 - end].push_back({packet.op, false});
+        if (packet.payload.op != kNoOp) wire_->sent[1 - end].push_back({packet.payload.op, false});
       }
+    }
+    for (const std::size_t end : {end_, 1 - end_}) {
+      for (Copy& copy : wire_->copies[end]) end_copy(copy, end);
     }
     wire_->to[end_].clear();
     // Packets without payload, a farewell above all, still reach the peer.
     auto& outgoing = wire_->to[1 - end_];
-    std::erase_if(outgoing, [](const Queued& packet) { return packet.payload != nullptr; });
+    std::erase_if(outgoing, [](const Queued& packet) { return packet.payload.data != nullptr; });
     wire_->changed.notify_all();
   }
 
-  PathReport path() const override { return {"loopback", 0}; }
+  PathReport path() const override {
+    const std::lock_guard lock(wire_->mutex);
+    return {"loopback", wire_->staged_bytes};
+  }
 
  private:
   static Status gone() {
     return {StatusCode::kPeerLost, "the other end of the loopback is closed"};
+  }
+
+  void tell_sender(Sent sent) {
+    if (sent.op != kNoOp) wire_->sent[1 - end_].push_back(sent);
+    wire_->changed.notify_all();
+  }
+
+  // A queue of the sending device, so that the bytes are pushed, or of the only device.
+  Result<CopyQueue*> queue_of(const Copy& copy) {
+    const DeviceUse& use = copy.from.device != nullptr ? *copy.from.device : *copy.to.device;
+    auto& queue = wire_->queues[{end_, use.device}];
+    if (queue == nullptr) {
+      auto made = use.devices->make_queue(use.device);
+      if (!made) return fail(made.error());
+      queue = std::move(*made);
+      const bool both = copy.from.device != nullptr && copy.to.device != nullptr;
+      if (both) wire_->reach = use.devices->reach(use.device, copy.to.device->device);
+    }
+    return queue.get();
+  }
+
+  Result<void> start(Copy& copy) {
+    const auto queue = queue_of(copy);
+    if (!queue) return fail(queue.error());
+    const auto ticket = (*queue)->copy(copy.to.to, copy.from.data, copy.from.bytes);
+    if (!ticket) return fail(ticket.error());
+    copy.queue = *queue;
+    copy.ticket = *ticket;
+    const bool direct = copy.from.device != nullptr && copy.to.device != nullptr;
+    if (!direct || wire_->reach == Reach::kNone) wire_->staged_bytes += copy.from.bytes;
+    if (copy.to.device == nullptr || !copy.to.device->stream) return {};
+    return (*queue)->precede(*copy.to.device->stream);
+  }
+
+  static bool ready(const DeviceUse* use) { return use == nullptr || use->ready(); }
+
+  // Under the lock: brings a copy to its end, or keeps it from beginning.
+  void end_copy(Copy& copy, std::size_t end) {
+    if (copy.over) return;
+    copy.over = true;
+    copy.ok = copy.queue != nullptr && copy.queue->finish().has_value();
+    if (copy.from.op != kNoOp) wire_->sent[1 - end].push_back({copy.from.op, copy.ok});
+  }
+
+  void break_off(const Status& status) {
+    wire_->broken = status;
+    for (const std::size_t end : {end_, 1 - end_}) {
+      for (Copy& copy : wire_->copies[end]) end_copy(copy, end);
+    }
+  }
+
+  // Begins what can begin; reports the copy that has ended first.
+  bool copy_one() {
+    std::unique_lock lock(wire_->mutex);
+    auto& copies = wire_->copies[end_];
+    if (copies.empty()) return false;
+    std::vector<LinkOp> enqueued;
+    for (Copy& copy : copies) {
+      if (copy.over || copy.queue != nullptr) continue;
+      if (!ready(copy.from.device) || !ready(copy.to.device)) continue;
+      if (auto started = start(copy); !started) {
+        break_off(started.error());
+        break;
+      }
+      if (copy.to.device != nullptr && copy.to.device->stream) enqueued.push_back(copy.to.op);
+    }
+    CopyQueue* busy = nullptr;  // its later copies are not done either: asking costs a microsecond
+    const auto done = std::find_if(copies.begin(), copies.end(), [&](Copy& copy) {
+      if (copy.over || copy.queue == nullptr || copy.queue == busy) return copy.over;
+      const auto completed = copy.queue->completed();
+      if (completed && *completed < copy.ticket) {
+        busy = copy.queue;
+        return false;
+      }
+      copy.over = true;
+      copy.ok = completed.has_value();
+      if (!completed) wire_->broken = completed.error();
+      tell_sender({copy.from.op, copy.ok});
+      return true;
+    });
+    std::optional<Copy> ended;
+    if (done != copies.end()) {
+      ended = *done;
+      copies.erase(done);
+    }
+    lock.unlock();
+    for (const LinkOp op : enqueued) sink_->on_enqueued(op);
+    if (ended && ended->to.op != kNoOp) sink_->on_received(ended->to.op, ended->ok);
+    return ended.has_value();
   }
 
   bool report_one() {
@@ -120,18 +242,25 @@ class LoopbackLink final : public Link {
     const Queued packet = queue.front();
     lock.unlock();
     const Placement placement =
-        sink_->on_packet(std::span(packet.head).first(packet.head_bytes), packet.payload_bytes);
+        sink_->on_packet(std::span(packet.head).first(packet.head_bytes), packet.payload.bytes);
     lock.lock();
     // Only this end and either end's close() take packets away.
     const bool still = !wire_->closed[end_] && !queue.empty() &&
-                       (packet.payload == nullptr || !wire_->closed[1 - end_]);
+                       (packet.payload.data == nullptr || !wire_->closed[1 - end_]);
     if (still) {
-      if (placement.to != nullptr) {
-        std::memcpy(placement.to, packet.payload, static_cast<std::size_t>(packet.payload_bytes));
-      }
       queue.pop_front();
-      if (packet.op != kNoOp) wire_->sent[1 - end_].push_back({packet.op, true});
-      wire_->changed.notify_all();
+      const bool device = packet.payload.device != nullptr || placement.device != nullptr;
+      if (device && placement.to != nullptr) {
+        Copy& copy = wire_->copies[end_].emplace_back();
+        copy.from = packet.payload;
+        copy.to = placement;
+        return true;
+      }
+      if (placement.to != nullptr) {
+        std::memcpy(placement.to, packet.payload.data,
+                    static_cast<std::size_t>(packet.payload.bytes));
+      }
+      tell_sender({packet.payload.op, true});
     }
     lock.unlock();
     if (placement.op != kNoOp) sink_->on_received(placement.op, still);

@@ -15,7 +15,7 @@ int main(int count, char** words) {
     return 1;
   }
   testing::Servant servant(std::make_unique<Channel>(std::move(joined->link), joined->config),
-                           [] {});
+                           testing::allocate_end(words[1], false, testing::kFarBytes), [] {});
   std::string line;
   while (true) {
     char c = 0;

@@ -1,0 +1,123 @@
+// Device memory as transport sees it: an interface, so that all of transport runs and is tested
+// without a GPU. CUDA's implementation is in cuda/, the tests' in tests/transport/fake_device.hpp.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <framewire/device.hpp>
+#include <framewire/status.hpp>
+#include <memory>
+#include <optional>
+
+namespace framewire::transport {
+
+/// A device's name that is the same in every process: its UUID.
+using DeviceId = std::array<std::byte, 16>;
+
+/// How a device's copy engine gets at the memory of another, best last.
+enum class Reach : std::uint8_t {
+  kNone,    ///< only through host memory
+  kP2p,     ///< over PCIe
+  kNvlink,  ///< over NVLink
+  kSame,    ///< it is the same device
+};
+
+/// A point that a stream has to reach. Thread-safe.
+class Mark {
+ public:
+  virtual ~Mark() = default;
+  /// Does not block. A stream that has failed has passed every mark: its copies will fail.
+  [[nodiscard]] virtual bool passed() const = 0;
+};
+
+/// Memory that two processes have mapped; unmapped on destruction. The memory itself lives until
+/// the last process has unmapped it, so that letting go of it never pulls it away from the other.
+class SharedMemory {
+ public:
+  virtual ~SharedMemory() = default;
+  [[nodiscard]] virtual std::byte* data() const noexcept = 0;
+  [[nodiscard]] virtual std::uint64_t bytes() const noexcept = 0;
+  /// A file descriptor by which another process maps it; -1 on the side that has imported it.
+  [[nodiscard]] virtual int fd() const noexcept = 0;
+};
+
+/// Numbers the copies of one queue, from 1.
+using Ticket = std::uint64_t;
+
+/// Copies on one device, one after another, apart from every stream of the user's. It waits for
+/// nothing but its own copies, so that whoever waits for it waits a bounded time. One thread at a
+/// time. The destructor waits for the copies.
+class CopyQueue {
+ public:
+  virtual ~CopyQueue() = default;
+  /// Enqueues one copy. Each side is device memory, imported, or pinned host memory.
+  /// @return device_lost
+  [[nodiscard]] virtual Result<Ticket> copy(std::byte* to, const std::byte* from,
+                                            std::uint64_t bytes) = 0;
+  /// The last copy that is complete, and all before it; does not block.
+  /// @return device_lost: then none of them touches memory any more
+  [[nodiscard]] virtual Result<Ticket> completed() = 0;
+  /// Waits for all of them. @return device_lost
+  [[nodiscard]] virtual Result<void> finish() = 0;
+  /// Work that is enqueued on a stream from now on begins after the copies enqueued so far.
+  /// @return device_lost
+  [[nodiscard]] virtual Result<void> precede(CudaStream stream) = 0;
+};
+
+/// The devices of this machine, their memory, and what copies to and from it. Thread-safe; leaves
+/// the calling thread's current device as it was. Outlives every region and channel that uses it.
+class DeviceMemory {
+ public:
+  virtual ~DeviceMemory() = default;
+  /// Ordinals run from 0 to one less.
+  [[nodiscard]] virtual int count() const noexcept = 0;
+  [[nodiscard]] virtual DeviceId id(int device) const = 0;
+  /// Whether a queue of `from` can write to memory of `to`; prepares the two for it.
+  [[nodiscard]] virtual Reach reach(int from, int to) = 0;
+
+  /// Zeroed. @return busy where there is not as much; device_lost
+  [[nodiscard]] virtual Result<std::byte*> allocate(int device, std::size_t bytes) = 0;
+  virtual void release(int device, std::byte* memory) noexcept = 0;
+  /// Host memory that copy queues reach at full speed. @return busy
+  [[nodiscard]] virtual Result<std::byte*> allocate_pinned(std::size_t bytes) = 0;
+  virtual void release_pinned(std::byte* memory) noexcept = 0;
+  /// Names an allocation, not its address, which may come again. @return invalid_input for memory
+  /// that is none of the device's
+  [[nodiscard]] virtual Result<std::uint64_t> buffer_id(int device,
+                                                        const std::byte* memory) const = 0;
+
+  /// Memory of its own, zeroed, that can be handed to one other process. The bytes may be rounded
+  /// up. @return busy, unsupported, device_lost
+  [[nodiscard]] virtual Result<std::unique_ptr<SharedMemory>> share(int device,
+                                                                    std::size_t bytes) = 0;
+  /// Maps what another process has shared.
+  /// @param owner  the device it lies on; @param user  the device whose queues will write to it
+  /// @param fd  stays the caller's
+  /// @return invalid_input for no such memory; unsupported where `user` does not reach it
+  [[nodiscard]] virtual Result<std::unique_ptr<SharedMemory>> import(int owner, int user, int fd,
+                                                                     std::size_t bytes) = 0;
+
+  [[nodiscard]] virtual Result<std::unique_ptr<CopyQueue>> make_queue(int device) = 0;
+  /// Where `stream` of that device stands now. @return device_lost
+  [[nodiscard]] virtual Result<std::unique_ptr<Mark>> mark(int device, CudaStream stream) = 0;
+};
+
+/// The ordinal here of a device that another process has named; -1 where it cannot be seen.
+[[nodiscard]] inline int find_device(const DeviceMemory& devices, const DeviceId& id) {
+  for (int i = 0; i < devices.count(); ++i) {
+    if (devices.id(i) == id) return i;
+  }
+  return -1;
+}
+
+/// One end of an operation that is device memory; lives as long as the operation.
+struct DeviceUse {
+  DeviceMemory* devices = nullptr;
+  int device = -1;
+  std::unique_ptr<Mark> after;       ///< the memory is touched after this; null: at once
+  std::optional<CudaStream> stream;  ///< of a placement: waits for what is placed
+  [[nodiscard]] bool ready() const { return after == nullptr || after->passed(); }
+};
+
+}  // namespace framewire::transport

@@ -1,0 +1,24 @@
+// Device memory to host memory and back, for who can wait.
+#pragma once
+
+#include <cstdint>
+#include <framewire/status.hpp>
+#include <span>
+#include "transport/region.hpp"
+
+namespace framewire::transport {
+
+/// Copies part of a region, of whatever kind, to host memory. Waits for the copy.
+/// @return invalid_input outside the region; device_lost, busy
+[[nodiscard]] Result<void> copy_out(const Region& region, std::uint64_t offset_bytes,
+                                    std::span<std::byte> to);
+/// And the other way round.
+[[nodiscard]] Result<void> copy_in(const Region& region, std::uint64_t offset_bytes,
+                                   std::span<const std::byte> from);
+
+/// checksum_of() a part of a region. Of device memory it takes a copy, by pieces, and waits.
+/// @return device_lost, busy
+[[nodiscard]] Result<std::uint64_t> checksum_of(const Region& region, std::uint64_t offset_bytes,
+                                                std::uint64_t count);
+
+}  // namespace framewire::transport

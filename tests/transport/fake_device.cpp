@@ -1,0 +1,227 @@
+#include "transport/fake_device.hpp"
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <stdexcept>
+#include <utility>
+
+namespace framewire::transport::testing {
+namespace {
+
+class FakeMark final : public Mark {
+ public:
+  explicit FakeMark(const FakeStream* stream) : stream_(stream) {}
+  bool passed() const override { return stream_->open; }
+
+ private:
+  const FakeStream* stream_;
+};
+
+class FakeQueue final : public CopyQueue {
+ public:
+  explicit FakeQueue(FakeDevices& devices) : devices_(devices) {}
+  ~FakeQueue() override { static_cast<void>(finish()); }
+
+  Result<Ticket> copy(std::byte* to, const std::byte* from, std::uint64_t bytes) override {
+    if (devices_.lost()) return gone();
+    if (devices_.inside(to, bytes) == nullptr || devices_.inside(from, bytes) == nullptr) {
+      throw std::logic_error("a copy past the end of an allocation");
+    }
+    copies_.push_back({to, from, bytes});
+    return ++enqueued_;
+  }
+  Result<Ticket> completed() override {
+    if (devices_.lost()) return gone();
+    move(devices_.pace());
+    return completed_;
+  }
+  Result<void> finish() override {
+    if (devices_.lost()) {
+      copies_.clear();
+      return gone();
+    }
+    while (!copies_.empty()) move(std::uint64_t{1} << 30);
+    return {};
+  }
+  Result<void> precede(CudaStream stream) override {
+    ++static_cast<FakeStream*>(stream)->waits;
+    return {};
+  }
+
+ private:
+  struct Copy {
+    std::byte* to;
+    const std::byte* from;
+    std::uint64_t bytes;
+  };
+  static tl::unexpected<Status> gone() {
+    return fail(StatusCode::kDeviceLost, "the fake device is gone");
+  }
+  void move(std::uint64_t most) {
+    while (most > 0 && !copies_.empty()) {
+      Copy& copy = copies_.front();
+      const auto count = std::min(most, copy.bytes);
+      std::memcpy(devices_.inside(copy.to, count), devices_.inside(copy.from, count), count);
+      copy.to += count;
+      copy.from += count;
+      copy.bytes -= count;
+      most -= count;
+      if (copy.bytes > 0) return;
+      copies_.pop_front();
+      ++completed_;
+    }
+  }
+
+  FakeDevices& devices_;
+  std::deque<Copy> copies_;
+  Ticket enqueued_ = 0;
+  Ticket completed_ = 0;
+};
+
+}  // namespace
+
+// Frees its mapping; the bytes live as long as any process has them mapped.
+class FakeShared final : public SharedMemory {
+ public:
+  FakeShared(FakeDevices& devices, std::byte* memory, std::uint64_t bytes, int fd)
+      : devices_(devices), memory_(memory), bytes_(bytes), fd_(fd) {}
+  ~FakeShared() override {
+    const std::lock_guard lock(devices_.mutex_);
+    devices_.unmap(memory_);
+    if (fd_ >= 0) ::close(fd_);
+  }
+  std::byte* data() const noexcept override { return memory_; }
+  std::uint64_t bytes() const noexcept override { return bytes_; }
+  int fd() const noexcept override { return fd_; }
+
+ private:
+  FakeDevices& devices_;
+  std::byte* memory_;
+  std::uint64_t bytes_;
+  int fd_;
+};
+
+FakeDevices& FakeDevices::get() {
+  static FakeDevices devices;
+  return devices;
+}
+
+DeviceId FakeDevices::id(int device) const {
+  DeviceId id{};
+  id[0] = static_cast<std::byte>(0xf0 + device);
+  return id;
+}
+
+Reach FakeDevices::reach(int from, int to) { return from == to ? Reach::kSame : reach_; }
+
+// Two mappings of the same bytes: one for the user, which faults, one for copies.
+Result<std::byte*> FakeDevices::map(int fd, std::size_t bytes) {
+  void* outside = ::mmap(nullptr, bytes, PROT_NONE, MAP_SHARED, fd, 0);
+  void* within = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (outside == MAP_FAILED || within == MAP_FAILED) {
+    return fail(StatusCode::kBusy, "no memory for the fake device");
+  }
+  auto* memory = static_cast<std::byte*>(outside);
+  blocks_[memory] = {static_cast<std::byte*>(within), bytes, next_id_++, -1};
+  return memory;
+}
+
+int FakeDevices::unmap(std::byte* memory) noexcept {
+  const auto block = blocks_.find(memory);
+  if (block == blocks_.end()) return -1;
+  ::munmap(memory, block->second.bytes);
+  ::munmap(block->second.within, block->second.bytes);
+  const int fd = block->second.fd;
+  blocks_.erase(block);
+  return fd;
+}
+
+Result<std::byte*> FakeDevices::allocate(int, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const int fd = ::memfd_create("framewire-fake", MFD_CLOEXEC);
+  if (fd < 0 || ::ftruncate(fd, static_cast<off_t>(bytes)) != 0) {
+    return fail(StatusCode::kBusy, "no memory for the fake device");
+  }
+  auto memory = map(fd, bytes);
+  ::close(fd);
+  return memory;
+}
+
+void FakeDevices::release(int, std::byte* memory) noexcept {
+  const std::lock_guard lock(mutex_);
+  unmap(memory);
+}
+
+Result<std::byte*> FakeDevices::allocate_pinned(std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  ++pinned_;
+  return new std::byte[bytes];
+}
+
+void FakeDevices::release_pinned(std::byte* memory) noexcept {
+  const std::lock_guard lock(mutex_);
+  --pinned_;
+  delete[] memory;
+}
+
+Result<std::uint64_t> FakeDevices::buffer_id(int, const std::byte* memory) const {
+  const std::lock_guard lock(mutex_);
+  auto block = blocks_.upper_bound(memory);
+  if (block == blocks_.begin() || (--block)->first + block->second.bytes <= memory) {
+    return fail(StatusCode::kInvalidInput, "memory that is none of the fake device's");
+  }
+  return block->second.id;
+}
+
+Result<std::unique_ptr<SharedMemory>> FakeDevices::share(int, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const int fd = ::memfd_create("framewire-fake", MFD_CLOEXEC);
+  if (fd < 0 || ::ftruncate(fd, static_cast<off_t>(bytes)) != 0) {
+    return fail(StatusCode::kBusy, "no memory for the fake device");
+  }
+  const auto memory = map(fd, bytes);
+  if (!memory) return fail(memory.error());
+  return std::make_unique<FakeShared>(*this, *memory, bytes, fd);
+}
+
+Result<std::unique_ptr<SharedMemory>> FakeDevices::import(int, int, int fd, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  struct stat facts {};
+  if (::fstat(fd, &facts) != 0 || static_cast<std::size_t>(facts.st_size) < bytes) {
+    return fail(StatusCode::kInvalidInput, "no such shared memory");
+  }
+  const auto memory = map(fd, bytes);
+  if (!memory) return fail(memory.error());
+  return std::make_unique<FakeShared>(*this, *memory, bytes, -1);
+}
+
+Result<std::unique_ptr<CopyQueue>> FakeDevices::make_queue(int) {
+  return std::make_unique<FakeQueue>(*this);
+}
+
+Result<std::unique_ptr<Mark>> FakeDevices::mark(int, CudaStream stream) {
+  return std::make_unique<FakeMark>(static_cast<const FakeStream*>(stream));
+}
+
+std::size_t FakeDevices::alive() const {
+  const std::lock_guard lock(mutex_);
+  return blocks_.size() + pinned_;
+}
+
+std::byte* FakeDevices::inside(const std::byte* memory, std::uint64_t bytes) const {
+  const std::lock_guard lock(mutex_);
+  auto block = blocks_.upper_bound(memory);
+  if (block != blocks_.begin()) {
+    --block;
+    const auto offset = static_cast<std::uint64_t>(memory - block->first);
+    if (offset < block->second.bytes) {
+      return bytes <= block->second.bytes - offset ? block->second.within + offset : nullptr;
+    }
+  }
+  return const_cast<std::byte*>(memory);
+}
+
+}  // namespace framewire::transport::testing

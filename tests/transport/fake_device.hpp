@@ -1,0 +1,72 @@
+// Devices for tests, of host memory: what a user gets is the address of a mapping that faults when
+// it is touched, and only copies of the devices' own reach the bytes. Copies happen while somebody
+// asks for their progress, a piece at a time, so that a test can stop in the middle of one.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include "transport/device.hpp"
+
+namespace framewire::transport::testing {
+
+/// A stream: marks on it are passed when it is open.
+struct FakeStream {
+  bool open = true;
+  int waits = 0;  ///< copies that it has been made to wait for
+};
+
+class FakeDevices final : public DeviceMemory {
+ public:
+  /// The process's two devices; every process names them alike.
+  static FakeDevices& get();
+
+  int count() const noexcept override { return 2; }
+  DeviceId id(int device) const override;
+  Reach reach(int from, int to) override;
+  Result<std::byte*> allocate(int device, std::size_t bytes) override;
+  void release(int device, std::byte* memory) noexcept override;
+  Result<std::byte*> allocate_pinned(std::size_t bytes) override;
+  void release_pinned(std::byte* memory) noexcept override;
+  Result<std::uint64_t> buffer_id(int device, const std::byte* memory) const override;
+  Result<std::unique_ptr<SharedMemory>> share(int device, std::size_t bytes) override;
+  Result<std::unique_ptr<SharedMemory>> import(int owner, int user, int fd,
+                                               std::size_t bytes) override;
+  Result<std::unique_ptr<CopyQueue>> make_queue(int device) override;
+  Result<std::unique_ptr<Mark>> mark(int device, CudaStream stream) override;
+
+  /// What one question after progress copies, at most; 0 stops all copies.
+  void set_pace(std::uint64_t bytes) { pace_ = bytes; }
+  [[nodiscard]] std::uint64_t pace() const { return pace_; }
+  /// From now on every copy fails, as on a device that has gone.
+  void set_lost(bool lost) { lost_ = lost; }
+  [[nodiscard]] bool lost() const { return lost_; }
+  void set_reach(Reach reach) { reach_ = reach; }
+  /// Allocations, pinned ones included, that have not been released.
+  [[nodiscard]] std::size_t alive() const;
+
+  /// The address that may be touched; the same for host memory. Null past the end of what is known.
+  [[nodiscard]] std::byte* inside(const std::byte* memory, std::uint64_t bytes) const;
+
+ private:
+  struct Block {
+    std::byte* within = nullptr;  ///< the mapping that can be touched
+    std::size_t bytes = 0;
+    std::uint64_t id = 0;
+    int fd = -1;
+  };
+  friend class FakeShared;
+  Result<std::byte*> map(int fd, std::size_t bytes);
+  int unmap(std::byte* memory) noexcept;
+
+  mutable std::mutex mutex_;
+  std::map<const std::byte*, Block> blocks_;  ///< by the address that users get
+  std::size_t pinned_ = 0;
+  std::uint64_t next_id_ = 1;
+  std::uint64_t pace_ = std::uint64_t{1} << 20;
+  bool lost_ = false;
+  Reach reach_ = Reach::kNvlink;
+};
+
+}  // namespace framewire::transport::testing
