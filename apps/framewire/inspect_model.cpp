@@ -4,9 +4,11 @@
 #include <codec/codec.hpp>
 #include <color/converter.hpp>
 #include <engine/codec_router.hpp>
+#include <engine/device_verdict.hpp>
 #include <jpeg/markers.hpp>
 #include <jpeg/parser.hpp>
 #include <limits>
+#include <optional>
 #include <plan/plan.hpp>
 #include "icc_name.hpp"
 #include "marker_meaning.hpp"
@@ -150,27 +152,55 @@ Json plan_json(const plan::Plan& plan, int components) {
           {"color_path", planar ? "planar" : "per pixel"}};
 }
 
+// What a codec that can `capable` would make of the file.
+struct Intent {
+  Result<jpeg::JpegFile> file;
+  Result<plan::Plan> plan;
+};
+
 // Limits are checked by parsing under them, as a resize does first.
-Json codec_json(const Result<engine::Route>& route, CodecKind kind,
-                std::span<const std::uint8_t> bytes, const ResizeOptions& options,
-                bool convertible) {
-  Json json = {{"codec", to_string(kind)}, {"supported", false}};
-  if (!route) {
-    json["error"] = to_json(route.error());
-    return json;
+Intent intend(std::span<const std::uint8_t> bytes, const ResizeOptions& options,
+              const plan::Capabilities& capable, bool convertible) {
+  auto file = jpeg::parse(bytes, options.limits);
+  if (!file) return {fail(file.error()), fail(file.error())};
+  auto plan = plan::make_plan(*file, options, capable, convertible);
+  return {std::move(file), std::move(plan)};
+}
+
+Json refused(CodecKind kind, const Status& why) {
+  return {{"codec", to_string(kind)}, {"supported", false}, {"error", to_json(why)}};
+}
+
+Json accepted(CodecKind kind, const Intent& intent) {
+  return {{"codec", to_string(kind)},
+          {"supported", true},
+          {"output", plan_json(*intent.plan, intent.file->frame.component_count)}};
+}
+
+Json host_json(CodecKind kind, const engine::CodecRouter& router,
+               std::span<const std::uint8_t> bytes, const ResizeOptions& options,
+               bool convertible) {
+  const auto route = router.choose(kind);
+  if (!route) return refused(kind, route.error());
+  const Intent intent = intend(bytes, options, route->codec->capabilities(), convertible);
+  return intent.plan ? accepted(kind, intent) : refused(kind, intent.plan.error());
+}
+
+// Known without a GPU, as long as the build has the codec.
+Json cuda_json(std::span<const std::uint8_t> bytes, const ResizeOptions& options,
+               bool convertible) {
+  const Intent intent = intend(bytes, options, {}, convertible);
+  if (!intent.plan) return refused(CodecKind::kCuda, intent.plan.error());
+  std::optional<color::Converter> converter;
+  if (intent.plan->convert_icc) {
+    auto made = color::Converter::make(*intent.file, intent.plan->encode.model, true);
+    if (made) converter = std::move(*made);
   }
-  const auto file = jpeg::parse(bytes, options.limits);
-  if (!file) {
-    json["error"] = to_json(file.error());
-    return json;
-  }
-  const auto plan = plan::make_plan(*file, options, route->codec->capabilities(), convertible);
-  if (!plan) {
-    json["error"] = to_json(plan.error());
-    return json;
-  }
-  json["supported"] = true;
-  json["output"] = plan_json(*plan, file->frame.component_count);
+  const auto taken =
+      engine::check_for_cuda(*intent.file, *intent.plan, converter ? &*converter : nullptr);
+  if (!taken) return refused(CodecKind::kCuda, taken.error());
+  Json json = accepted(CodecKind::kCuda, intent);
+  json["entropy_decoding"] = engine::entropy_on_host(intent.file->frame) ? "host" : "device";
   return json;
 }
 
@@ -195,8 +225,9 @@ Json inspect_bytes(const std::string& file, std::span<const std::uint8_t> bytes,
   model["codecs"] = Json::array();
   const engine::CodecRouter router;
   for (const CodecKind kind : {CodecKind::kTurbo, CodecKind::kReference}) {
-    model["codecs"].push_back(codec_json(router.choose(kind), kind, bytes, options, convertible));
+    model["codecs"].push_back(host_json(kind, router, bytes, options, convertible));
   }
+  model["codecs"].push_back(cuda_json(bytes, options, convertible));
   return model;
 }
 

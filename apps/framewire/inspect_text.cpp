@@ -90,8 +90,10 @@ std::string codecs_text(const Json& codecs) {
     const Json& output = codec["output"];
     std::string scales;
     for (const Json& scale : output["decode_scales"]) scales += " " + text(scale);
-    out += fmt::format("{}x{}, decodes at{}, {}\n", text(output["w"]), text(output["h"]), scales,
+    out += fmt::format("{}x{}, decodes at{}, {}", text(output["w"]), text(output["h"]), scales,
                        text(output["color_path"]));
+    if (codec.value("entropy_decoding", "") == "host") out += ", entropy decoding on a host thread";
+    out += '\n';
   }
   return out;
 }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <codec/turbo/coefficient_reader.hpp>
+#include <engine/device_verdict.hpp>
 #include <engine/dispatcher.hpp>
 #include <engine/lane.hpp>
 #include <exception>
@@ -174,7 +175,7 @@ void Dispatcher::host_first(WorkPtr work) {
 Result<void> Dispatcher::read_for_device(Work& work) try {
   if (auto ok = plan_for_device(work); !ok) return ok;
   const jpeg::JpegFile& file = work.request.file;
-  if (file.frame.process != jpeg::Process::kProgressive && !file.frame.arithmetic) return {};
+  if (!entropy_on_host(file.frame)) return {};
   codec::Outcome outcome;
   auto read = codec::read_coefficients(file, work.request.context, outcome);
   if (!read) return fail(read.error());

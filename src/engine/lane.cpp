@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <engine/device_verdict.hpp>
 #include <engine/lane.hpp>
 #include <exception>
 #include <new>
@@ -17,10 +18,6 @@ jpeg::ParseDepth depth_for(std::span<const std::uint8_t> bytes, const ResizeOpti
   const bool ends =
       bytes.size() >= 2 && bytes[bytes.size() - 2] == 0xFF && bytes[bytes.size() - 1] == 0xD9;
   return ends && !options.strict ? jpeg::ParseDepth::kThroughFirst : jpeg::ParseDepth::kWhole;
-}
-
-bool decodes_on_host(const jpeg::FrameHeader& frame) {
-  return frame.process == jpeg::Process::kProgressive || frame.arithmetic;
 }
 
 codec::BatchItem item_of(const Work& work) {
@@ -124,7 +121,7 @@ Lane::Verdict Lane::examine(Work& work) {
   if (!work.planned) {
     const jpeg::JpegFile& file = work.request.file;
     if (auto ok = jpeg::check_supported(file); !ok) return error(ok.error());
-    if (decodes_on_host(file.frame) || file.gain_map) return {Verdict::Kind::kHostFirst, {}, {}};
+    if (entropy_on_host(file.frame) || file.gain_map) return {Verdict::Kind::kHostFirst, {}, {}};
     if (auto ok = engine_.plan_for_device(work); !ok) return error(ok.error());
   }
   auto taken = codec_.check(item_of(work));

@@ -1,5 +1,6 @@
 // What a build without CUDA says where a GPU is asked for.
 #include <engine/device_lanes.hpp>
+#include <engine/device_verdict.hpp>
 #include <framewire/device.hpp>
 
 namespace framewire {
@@ -17,6 +18,11 @@ Result<std::vector<DeviceLanes>> find_devices(const EngineOptions& /*options*/) 
   return fail(Status(StatusCode::kUnsupported,
                      "this build has no GPU codec; it has auto, turbo and reference")
                   .about("codec"));
+}
+
+Result<void> check_for_cuda(const jpeg::JpegFile& /*file*/, const plan::Plan& /*plan*/,
+                            const color::Converter* /*converter*/) {
+  return no_cuda();
 }
 
 }  // namespace engine

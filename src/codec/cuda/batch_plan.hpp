@@ -51,6 +51,8 @@ struct Item {
 /// Whether this codec can take an item; others are for the CPU.
 /// @return unsupported, naming what it cannot do
 [[nodiscard]] Result<void> check_item(const Item& item);
+/// The same of what comes after decoding alone, whatever the source.
+[[nodiscard]] Result<void> check_output(const Item& item);
 
 /// Offsets of the parts of a batch's device memory; the first `upload_bytes` mirror host memory.
 struct BatchOffsets {

@@ -44,12 +44,6 @@ Result<void> check_conversion(const Item& item) {
   return {};
 }
 
-Result<void> check_plan(const plan::Plan& plan) {
-  const plan::EncodePlan& encode = plan.encode;
-  if (encode.progressive) return unsupported("progressive output");
-  return {};
-}
-
 /// What the kernels would otherwise have to trust.
 Result<void> check_coefficients(const Item& item) {
   const jpeg::FrameHeader& frame = item.file->frame;
@@ -118,9 +112,14 @@ Result<void> check_source(const Item& item) {
 
 Result<void> check_item(const Item& item) {
   if (auto ok = check_source(item); !ok) return ok;
+  return check_output(item);
+}
+
+Result<void> check_output(const Item& item) {
   if (item.plan == nullptr) return {};
   if (auto ok = check_conversion(item); !ok) return ok;
-  return check_plan(*item.plan);
+  if (item.plan->encode.progressive) return unsupported("progressive output");
+  return {};
 }
 
 }  // namespace framewire::codec::cuda
