@@ -204,8 +204,11 @@ Opening opening_of(const std::string& whole) {
 std::vector<std::string> connection_names() {
   std::vector<std::string> names = {"loopback", "tcp", "tls", "tcp_apart", "tls_apart"};
   names.insert(names.end(), {"loopback_gpus", "loopback_near_gpu", "loopback_far_gpu"});
+  names.insert(names.end(), {"tls_gpus", "tls_near_gpu", "tls_far_gpu", "tls_apart_gpus"});
 #ifdef FRAMEWIRE_HAS_UCX
-  names.insert(names.end(), {"ucx_shared", "ucx_tcp", "ucx_shared_apart", "ucx_tcp_apart"});
+  names.insert(names.end(),
+               {"ucx_shared", "ucx_tcp", "ucx_shared_apart", "ucx_tcp_apart", "ucx_shared_gpus",
+                "ucx_shared_apart_near_gpu", "ucx_shared_apart_far_gpu"});
 #endif
   return names;
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <optional>
 #include <utility>
+#include "transport/peer/device_link.hpp"
 #include "transport/session/host_id.hpp"
 #include "transport/session/links.hpp"
 #include "transport/wire/control.hpp"
@@ -60,7 +61,7 @@ Result<Joined> join(Candidate& candidate, const wire::LinkOffer& offer, ChannelC
                     std::unique_ptr<wire::Stream> control) {
   auto link = candidate.join(offer, std::move(control));
   if (!link) return fail(link.error());
-  return Joined{std::move(*link), std::move(config)};
+  return Joined{peer::make_device_link(std::move(*link)), std::move(config)};
 }
 
 Result<Greeting> expect(wire::Stream& stream, FrameType type, Clock::time_point deadline) {

@@ -1,0 +1,24 @@
+// A link that takes device memory, over one that does not.
+#pragma once
+
+#include <memory>
+#include "transport/link.hpp"
+#include "transport/peer/landing.hpp"
+
+namespace framewire::transport::peer {
+
+/// What two processes of one machine have handed each other, to push to; each may be missing.
+struct Landings {
+  std::unique_ptr<Landing> ours;
+  std::unique_ptr<Landing> theirs;
+  Reach reach = Reach::kNone;  ///< from our device to theirs
+};
+
+/// Packets of host memory pass as they are. Payloads from or to device memory travel in parts:
+/// pushed to the peer's landing where there is one and the payload lies on the device that reaches
+/// it, else staged through pinned host memory on either side, copies and sending overlapped. Both
+/// ends must be such links.
+[[nodiscard]] std::unique_ptr<Link> make_device_link(std::unique_ptr<Link> inner,
+                                                     Landings landings = {});
+
+}  // namespace framewire::transport::peer

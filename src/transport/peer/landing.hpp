@@ -1,0 +1,24 @@
+// Device memory that two processes share for one connection.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include "transport/device.hpp"
+
+namespace framewire::transport::peer {
+
+/// One side's landing: slots that its peer pushes to. Nothing else ever lies there, and it is never
+/// used for another connection.
+struct Landing {
+  std::unique_ptr<SharedMemory> memory;
+  DeviceMemory* devices = nullptr;
+  int owner = -1;  ///< device that it lies on, as this process counts
+  int user = -1;   ///< device whose queue pushes, on the sender's side
+  unsigned slots = 0;
+  std::uint64_t slot_bytes = 0;
+  [[nodiscard]] std::byte* slot(unsigned index) const {
+    return memory->data() + index * slot_bytes;
+  }
+};
+
+}  // namespace framewire::transport::peer

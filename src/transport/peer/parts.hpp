@@ -1,0 +1,57 @@
+// Payloads from or to device memory travel in parts, each through a slot of the receiver's.
+//
+// A slot is either staging memory of the receiver's host, filled by the link below, or a stretch of
+// a landing: device memory that the receiver keeps for this one connection and the sender pushes
+// to. The receiver says when a slot is free again.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <framewire/status.hpp>
+#include <span>
+#include "transport/packet.hpp"
+
+namespace framewire::transport::peer {
+
+inline constexpr unsigned kSlots = 16;  ///< of each kind, at most 32
+inline constexpr std::uint64_t kStagedPartBytes = std::uint64_t{512} << 10;
+inline constexpr std::uint64_t kLandingPartBytes = std::uint64_t{4} << 20;
+/// Nobody sends smaller parts of a message that has several.
+inline constexpr std::uint64_t kLeastPartBytes = 4096;
+
+/// Before the head of the packet whose payload this is a part of, which comes with every part: they
+/// may overtake each other.
+struct PartHead {
+  bool landed = false;  ///< in the landing; else the link's own payload, to be staged
+  std::uint16_t slot = 0;
+  std::uint64_t message = 0;     ///< numbers the sender's payloads
+  std::uint64_t total = 0;       ///< bytes of all parts
+  std::uint64_t offset = 0;      ///< of this one
+  std::uint64_t part_bytes = 0;  ///< of all parts but the last
+  std::uint64_t bytes = 0;       ///< of this one
+};
+
+/// Slots that have become free, one bit each.
+struct FreeSlots {
+  std::uint32_t staged = 0;
+  std::uint32_t landed = 0;
+};
+
+inline constexpr std::size_t kPartHeadBytes = 48;
+inline constexpr std::size_t kMostCarried = kMaxPacketHead - kPartHeadBytes;
+using HeadBuffer = std::array<std::byte, kMaxPacketHead>;
+
+/// Writes the head and, behind it, the packet's. @return bytes written
+std::size_t encode(const PartHead& head, std::span<const std::byte> packet, HeadBuffer& out);
+/// @return bytes written: as many as the shortest packet has
+std::size_t encode(const FreeSlots& free, HeadBuffer& out);
+
+[[nodiscard]] bool is_part(std::span<const std::byte> head);
+[[nodiscard]] bool is_free(std::span<const std::byte> head);
+/// Reads what encode() wrote, without the packet behind it; any bytes are safe.
+/// @return invalid_input for parts that make no message
+[[nodiscard]] Result<PartHead> decode_part(std::span<const std::byte> head);
+[[nodiscard]] FreeSlots decode_free(std::span<const std::byte> head);
+
+}  // namespace framewire::transport::peer

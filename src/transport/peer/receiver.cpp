@@ -1,0 +1,218 @@
+#include "transport/peer/receiver.hpp"
+#include <algorithm>
+
+namespace framewire::transport::peer {
+namespace {
+
+// An honest peer has no more messages open than slots.
+constexpr std::size_t kMostMessages = 4 * kSlots;
+
+tl::unexpected<Status> broken(const char* what) { return fail(StatusCode::kInvalidInput, what); }
+
+}  // namespace
+
+Receiver::Receiver(LinkOp first_op, Landing* ours) : first_op_(first_op), ours_(ours) {}
+
+Result<Placement> Receiver::on_part(std::span<const std::byte> head, std::uint64_t payload_bytes,
+                                    LinkSink& sink) {
+  const auto part = decode_part(head);
+  if (!part) return fail(part.error());
+  if (closed_) return Placement{};
+  const unsigned slots = !part->landed ? kSlots : ours_ != nullptr ? ours_->slots : 0;
+  if (part->slot >= slots || slot(part->landed, part->slot).state != State::kFree) {
+    return broken("a part in a slot that is not free");
+  }
+  if (part->bytes > (part->landed ? ours_->slot_bytes : kStagedPartBytes) ||
+      payload_bytes != (part->landed ? 0 : part->bytes)) {
+    return broken("a part that does not fit its slot");
+  }
+  const auto message = message_of(*part, head.subspan(kPartHeadBytes), sink);
+  if (!message) return fail(message.error());
+  if (auto taken = take_part(**message, *part); !taken) return fail(taken.error());
+  Slot& into = slot(part->landed, part->slot);
+  into.message = *message;
+  into.offset = part->offset;
+  into.bytes = part->bytes;
+  into.from = nullptr;
+  into.state = State::kFilling;
+  ++used_;
+  ++(*message)->in_slots;
+  if ((*message)->to.to == nullptr || closed_) {  // refused, or the owner has just closed
+    end_part(part->landed, part->slot, false);
+    return Placement{};
+  }
+  if (!part->landed) return stage(into, *part);
+  into.from = ours_->slot(part->slot);
+  into.state = State::kFilled;
+  return Placement{};
+}
+
+// The message that a part belongs to; the first to come asks the owner of the memory.
+Result<Receiver::Message*> Receiver::message_of(const PartHead& part,
+                                                std::span<const std::byte> packet, LinkSink& sink) {
+  const auto found = std::find_if(messages_.begin(), messages_.end(), [&](const Message& message) {
+    return message.first.message == part.message && message.left > 0;
+  });
+  if (found != messages_.end()) return &*found;
+  if (messages_.size() >= kMostMessages) return broken("more messages in parts than slots");
+  const Placement to = sink.on_packet(packet, part.total);
+  if (spare_.empty()) spare_.emplace_back();
+  messages_.splice(messages_.end(), spare_, spare_.begin());
+  Message& message = messages_.back();
+  message.first = part;
+  message.to = to;
+  message.left = message.unqueued = part.total;
+  message.in_slots = 0;
+  message.ok = true;
+  message.seen.clear();
+  return &message;
+}
+
+Result<void> Receiver::take_part(Message& message, const PartHead& part) {
+  if (part.total != message.first.total || part.part_bytes != message.first.part_bytes) {
+    return broken("parts of different messages under one number");
+  }
+  // What the owner has refused may claim any length: nothing is kept of it.
+  if (part.total <= part.part_bytes || message.to.to == nullptr) return {};
+  const auto index = static_cast<std::size_t>(part.offset / part.part_bytes);
+  message.seen.resize(static_cast<std::size_t>((part.total - 1) / part.part_bytes + 1));
+  if (message.seen[index]) return broken("a part that has come before");
+  message.seen[index] = true;
+  return {};
+}
+
+// Bytes for a device go to pinned memory first; others straight to their place.
+Result<Placement> Receiver::stage(Slot& into, const PartHead& part) {
+  const Message& message = *into.message;
+  const LinkOp op = first_op_ + part.slot;
+  const DeviceUse* use = message.to.device;
+  if (use == nullptr) return Placement{message.to.to + part.offset, op};
+  const auto pinned = into.pinned.get(*use->devices, kStagedPartBytes);
+  if (!pinned) return fail(pinned.error());
+  into.from = *pinned;
+  return Placement{*pinned, op};
+}
+
+void Receiver::on_received(unsigned index, bool ok) {
+  Slot& filled = slot(false, index);
+  if (filled.state != State::kFilling) return;
+  if (!ok || filled.from == nullptr || closed_) {
+    end_part(false, index, ok && filled.from == nullptr);
+  } else {
+    filled.state = State::kFilled;
+  }
+}
+
+Result<void> Receiver::enqueue(Slot& filled, bool landed, LinkSink& sink) {
+  Message& message = *filled.message;
+  const DeviceUse* use = message.to.device;
+  if (use != nullptr && !use->ready()) return {};
+  DeviceMemory& devices = use != nullptr ? *use->devices : *ours_->devices;
+  const auto queue = queues_.of(devices, landed ? ours_->owner : use->device);
+  if (!queue) return fail(queue.error());
+  const auto ticket = (*queue)->copy(message.to.to + filled.offset, filled.from, filled.bytes);
+  if (!ticket) return fail(ticket.error());
+  filled.queue = *queue;
+  filled.ticket = *ticket;
+  filled.state = State::kCopying;
+  ++copying_;
+  if (!landed || use == nullptr) staged_bytes_ += filled.bytes;
+  message.unqueued -= filled.bytes;
+  if (use == nullptr || !use->stream) return {};
+  // Every part, since parts may have come through several queues.
+  if (auto told = (*queue)->precede(*use->stream); !told) return told;
+  if (message.unqueued == 0 && message.ok) sink.on_enqueued(message.to.op);
+  return {};
+}
+
+Result<bool> Receiver::pump(LinkSink& sink) {
+  if (used_ == 0) return false;
+  bool moved = false;
+  CopyQueue* asked = nullptr;
+  Result<Ticket> completed = Ticket{0};
+  for (const bool landed : {false, true}) {
+    const unsigned count = !landed ? kSlots : ours_ != nullptr ? ours_->slots : 0;
+    for (unsigned i = 0; i < count && used_ > 0; ++i) {
+      Slot& one = slot(landed, i);
+      if (one.state == State::kFilled && !closed_) {
+        if (auto begun = enqueue(one, landed, sink); !begun) return fail(begun.error());
+        moved = moved || one.state == State::kCopying;
+      }
+      if (one.state != State::kCopying) continue;
+      if (one.queue != asked || moved) {
+        asked = one.queue;
+        completed = asked->completed();
+      }
+      if (!completed) return fail(completed.error());
+      if (*completed < one.ticket) continue;
+      --copying_;
+      end_part(landed, i, true);
+      moved = true;
+    }
+  }
+  return moved;
+}
+
+void Receiver::end_part(bool landed, unsigned index, bool ok) {
+  Slot& ended = slot(landed, index);
+  Message& message = *ended.message;
+  message.left -= ended.bytes;
+  message.ok = message.ok && ok;
+  --message.in_slots;
+  ended.message = nullptr;
+  ended.queue = nullptr;
+  ended.state = State::kFree;
+  --used_;
+  (landed ? free_.landed : free_.staged) |= std::uint32_t{1} << index;
+}
+
+// For a stream, which does not say when it has got there.
+bool Receiver::waiting() const {
+  const auto filled = [](const Slot& one) { return one.state == State::kFilled; };
+  return used_ > 0 &&
+         std::any_of(slots_.begin(), slots_.end(), [&](const std::array<Slot, 32>& slots) {
+           return std::any_of(slots.begin(), slots.end(), filled);
+         });
+}
+
+std::optional<Receiver::Over> Receiver::take_over() {
+  for (auto message = messages_.begin(); message != messages_.end();) {
+    const bool given_up = closed_ && message->in_slots == 0 && message->left > 0;
+    if (message->left > 0 && !given_up) {
+      ++message;
+      continue;
+    }
+    const Over over{message->to.op, message->ok && !given_up};
+    spare_.splice(spare_.begin(), messages_, message++);
+    if (over.op != kNoOp) return over;
+  }
+  return std::nullopt;
+}
+
+FreeSlots Receiver::take_free() {
+  const FreeSlots free = free_;
+  free_ = {};
+  return free;
+}
+
+void Receiver::close() {
+  closed_ = true;
+  for (const bool landed : {false, true}) {
+    for (unsigned i = 0; i < 32; ++i) {
+      if (slot(landed, i).state == State::kFilled) end_part(landed, i, false);
+    }
+  }
+}
+
+void Receiver::finish() {
+  close();
+  queues_.finish();
+  copying_ = 0;
+  for (const bool landed : {false, true}) {
+    for (unsigned i = 0; i < 32; ++i) {
+      if (slot(landed, i).state == State::kCopying) end_part(landed, i, false);
+    }
+  }
+}
+
+}  // namespace framewire::transport::peer

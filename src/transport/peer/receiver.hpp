@@ -1,0 +1,93 @@
+// Payloads of a connection on their way in, in parts.
+#pragma once
+
+#include <array>
+#include <list>
+#include <optional>
+#include <vector>
+#include "transport/link.hpp"
+#include "transport/peer/landing.hpp"
+#include "transport/peer/parts.hpp"
+#include "transport/peer/queues.hpp"
+
+namespace framewire::transport::peer {
+
+/// Puts parts together where the owner of the memory says, and tells which slots are free again.
+/// Nothing that comes is trusted. One thread at a time.
+class Receiver {
+ public:
+  /// @param first_op  the link below names its placements first_op + slot
+  /// @param ours  our landing, or null
+  Receiver(LinkOp first_op, Landing* ours);
+
+  /// A part has come. @return where the link below shall put its payload; invalid_input for parts
+  /// that no honest peer sends
+  [[nodiscard]] Result<Placement> on_part(std::span<const std::byte> head,
+                                          std::uint64_t payload_bytes, LinkSink& sink);
+  /// The link below has placed it, or will not.
+  void on_received(unsigned slot, bool ok);
+  /// Begins and goes on with what can be. @return whether anything moved; device_lost
+  [[nodiscard]] Result<bool> pump(LinkSink& sink);
+  /// The next payload that is in place, or will never be.
+  struct Over {
+    LinkOp op;
+    bool ok;
+  };
+  [[nodiscard]] std::optional<Over> take_over();
+  /// Slots that have become free since the last call.
+  [[nodiscard]] FreeSlots take_free();
+
+  /// Begins nothing more; copies under way end by themselves.
+  void close();
+  /// The same, and waits for them.
+  void finish();
+
+  /// Whether progress comes without anything from the peer.
+  [[nodiscard]] bool busy() const { return copying_ > 0 || waiting(); }
+  [[nodiscard]] std::uint64_t staged_bytes() const { return staged_bytes_; }
+
+ private:
+  struct Message {
+    PartHead first;
+    Placement to;
+    std::uint64_t left = 0;      ///< bytes that are not in place
+    std::uint64_t unqueued = 0;  ///< nor on their way there
+    unsigned in_slots = 0;
+    bool ok = true;
+    std::vector<bool> seen;  ///< parts, of a message of several
+  };
+  enum class State : std::uint8_t { kFree, kFilling, kFilled, kCopying };
+  struct Slot {
+    State state = State::kFree;
+    Message* message = nullptr;
+    std::uint64_t offset = 0;
+    std::uint64_t bytes = 0;
+    CopyQueue* queue = nullptr;
+    Ticket ticket = 0;
+    const std::byte* from = nullptr;  ///< what is copied; null where the link has put it in place
+    Pinned pinned;
+  };
+
+  [[nodiscard]] bool waiting() const;
+  [[nodiscard]] Result<Message*> message_of(const PartHead& part, std::span<const std::byte> packet,
+                                            LinkSink& sink);
+  [[nodiscard]] static Result<void> take_part(Message& message, const PartHead& part);
+  [[nodiscard]] Result<Placement> stage(Slot& slot, const PartHead& part);
+  [[nodiscard]] Result<void> enqueue(Slot& slot, bool landed, LinkSink& sink);
+  void end_part(bool landed, unsigned index, bool ok);
+  [[nodiscard]] Slot& slot(bool landed, unsigned index) { return slots_[landed ? 1 : 0][index]; }
+
+  LinkOp first_op_;
+  Landing* ours_;
+  std::list<Message> messages_;
+  std::list<Message> spare_;
+  std::array<std::array<Slot, 32>, 2> slots_;  ///< staged, landed
+  unsigned used_ = 0;
+  Queues queues_;
+  FreeSlots free_;
+  std::uint64_t staged_bytes_ = 0;
+  unsigned copying_ = 0;
+  bool closed_ = false;
+};
+
+}  // namespace framewire::transport::peer
