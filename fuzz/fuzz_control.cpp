@@ -61,14 +61,14 @@ void check_channel(std::span<const std::byte> bytes) {
   config.epoch = 1;
   config.capacity = config.peer_capacity = 4;
   config.peer = "fuzzer";
-  Channel channel(std::make_unique<SilentLink>(), config);
+  core::Channel channel(std::make_unique<SilentLink>(), config);
   const Region region = Region::allocate_host(4096).value();
   OfferOptions reading;
   reading.direction = Direction::kGet;
   require(channel.offer(region, 1000, 100).has_value());
   require(channel.offer(region, 2000, 100, reading).has_value());
-  require(channel.put({1, 1, Direction::kPut, 10, {}}, region, 0, 10).has_value());
-  require(channel.get({2, 1, Direction::kGet, 10, {}}, region, 3000, 10).has_value());
+  require(channel.put({1, 1, Direction::kPut, 10, false, {}}, region, 0, 10).has_value());
+  require(channel.get({2, 1, Direction::kGet, 10, false, {}}, region, 3000, 10).has_value());
   while (bytes.size() >= 2) {
     const auto size =
         std::min<std::size_t>(std::to_integer<std::size_t>(bytes[0]), bytes.size() - 2);

@@ -1,12 +1,12 @@
 // framewire perf
 #include <fmt/format.h>
 #include <charconv>
+#include <framewire/transport.hpp>
 #include <optional>
 #include <string>
 #include "command.hpp"
 #include "console.hpp"
 #include "perf_report.hpp"
-#include "transport/session/session.hpp"
 
 namespace framewire::app {
 namespace {
@@ -95,14 +95,13 @@ int serve(const std::string& address, const SessionOptions& options) {
   if (!listener) return refuse(listener.error());
   say(fmt::format("listening on port {}", listener->port()));
   while (true) {
-    auto joined = listener->accept(3'600'000);
-    if (!joined) {
+    auto channel = listener->accept(3'600'000);
+    if (!channel) {
       // A stranger or a broken peer is no reason to go.
-      report(joined.error());
+      report(channel.error());
       continue;
     }
-    Channel channel(std::move(joined->link), joined->config);
-    return serve_one(channel);
+    return serve_one(*channel);
   }
 }
 
@@ -164,14 +163,13 @@ int run_perf(const Arguments& arguments) {
   if (!sizes) return refuse(sizes.error());
   const auto window = parse_size(arguments.get("window"));
   if (!window || *window > 256) return report_usage("perf", "--window takes 1 to 256");
-  auto joined = transport::connect(arguments.paths[1], options);
-  if (!joined) return report(joined.error());
+  auto channel = transport::connect(arguments.paths[1], options);
+  if (!channel) return report(channel.error());
   const auto messages = static_cast<std::uint32_t>(*window);
   auto memory = PerfMemory::make(sizes->to);
   if (!memory) return report(memory.error());
-  Channel channel(std::move(joined->link), joined->config);
-  if (!arguments.has("json")) say("over " + channel.path().name);
-  return Client(channel, *memory, arguments).measure(test, *sizes, messages);
+  if (!arguments.has("json")) say("over " + channel->path().name);
+  return Client(*channel, *memory, arguments).measure(test, *sizes, messages);
 }
 
 }  // namespace framewire::app

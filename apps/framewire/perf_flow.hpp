@@ -4,8 +4,8 @@
 #include <array>
 #include <cstdint>
 #include <framewire/status.hpp>
+#include <framewire/transport.hpp>
 #include <vector>
-#include "transport/channel.hpp"
 
 namespace framewire::app {
 

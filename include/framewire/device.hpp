@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <framewire/cuda_stream.hpp>
 #include <framewire/image.hpp>
 #include <framewire/options.hpp>
 #include <framewire/status.hpp>
@@ -12,9 +13,6 @@
 #include <vector>
 
 namespace framewire {
-
-/// A cudaStream_t, so that this header needs no CUDA. Null is the legacy default stream.
-using CudaStream = void*;
 
 /// One 8-bit plane in device memory; a view.
 struct DevicePlaneView {

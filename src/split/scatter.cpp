@@ -21,9 +21,10 @@ std::pair<std::unique_ptr<Channel>, std::unique_ptr<Channel>> connect(std::size_
   ChannelConfig config;
   config.epoch = static_cast<std::uint32_t>(index + 1);
   config.peer = fmt::format("device {}", index);
-  auto near_channel = std::make_unique<Channel>(std::move(near), config);
+  auto near_channel = std::make_unique<Channel>(transport::make_channel(std::move(near), config));
   config.peer = "the splitter";
-  return {std::move(near_channel), std::make_unique<Channel>(std::move(far), config)};
+  return {std::move(near_channel),
+          std::make_unique<Channel>(transport::make_channel(std::move(far), config))};
 }
 
 bool is_empty(const Stripe& stripe) {

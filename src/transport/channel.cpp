@@ -5,7 +5,7 @@
 #include <utility>
 #include "transport/device_copy.hpp"
 
-namespace framewire::transport {
+namespace framewire::transport::core {
 namespace {
 
 using base::Clock;
@@ -346,4 +346,4 @@ void Channel::lose(Status status) {
   link_->close();
 }
 
-}  // namespace framewire::transport
+}  // namespace framewire::transport::core

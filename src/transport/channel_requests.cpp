@@ -5,7 +5,7 @@
 #include "transport/channel.hpp"
 #include "transport/device_copy.hpp"
 
-namespace framewire::transport {
+namespace framewire::transport::core {
 namespace {
 
 using std::chrono::milliseconds;
@@ -326,4 +326,4 @@ void Channel::flush_records() {
   }
 }
 
-}  // namespace framewire::transport
+}  // namespace framewire::transport::core

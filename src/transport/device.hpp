@@ -5,7 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <framewire/device.hpp>
+#include <framewire/cuda_stream.hpp>
 #include <framewire/status.hpp>
 #include <memory>
 #include <optional>

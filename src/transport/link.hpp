@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <framewire/status.hpp>
+#include <framewire/transport/transfer.hpp>
 #include <limits>
 #include <span>
-#include <string>
 #include "transport/device.hpp"
 #include "transport/region.hpp"
 
@@ -48,12 +48,6 @@ class LinkSink {
   virtual void on_sent(LinkOp op, bool ok) = 0;
   /// Nothing can be sent or received any more. May come more than once.
   virtual void on_lost(const Status& status) = 0;
-};
-
-/// How bytes travel, for people and for --require.
-struct PathReport {
-  std::string name;                ///< "loopback", "tcp", "tls", "ucx …"
-  std::uint64_t staged_bytes = 0;  ///< copied through host memory that was not the caller's
 };
 
 /// One connection that carries whole packets, each at most once, unaltered, from an authenticated

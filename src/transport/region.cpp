@@ -93,6 +93,16 @@ bool Region::unchanged() const {
   return block_->devices->buffer_id(device(), data()).value_or(0) == block_->buffer_id;
 }
 
+std::byte* Region::data() const noexcept { return block_ ? block_->base : nullptr; }
+
+std::uint64_t Region::size() const noexcept { return block_ ? block_->bytes : 0; }
+
+MemoryKind Region::kind() const noexcept { return block_ ? block_->kind : MemoryKind::kHost; }
+
+int Region::device() const noexcept { return block_ ? block_->device : -1; }
+
+DeviceMemory* Region::devices() const noexcept { return block_ ? block_->devices : nullptr; }
+
 bool Region::contains(std::uint64_t offset, std::uint64_t length) const noexcept {
   return offset <= size() && length <= size() - offset;
 }

@@ -27,7 +27,7 @@ Result<std::uint32_t> TransferTable::take(Role role, Direction direction,
   slot.role = role;
   slot.direction = direction;
   if (memory.length_bytes > 0 &&
-      !memory.region.pins()->hold(memory.offset_bytes, memory.length_bytes, slot.writes())) {
+      !memory.region.block()->pins.hold(memory.offset_bytes, memory.length_bytes, slot.writes())) {
     return fail(StatusCode::kBusy,
                 fmt::format("{} bytes from {} on belong to a transfer that has not settled",
                             memory.length_bytes, memory.offset_bytes));
@@ -80,8 +80,8 @@ std::uint32_t TransferTable::uncertain() const noexcept {
 }
 
 void TransferTable::unpin(TransferSlot& slot) noexcept {
-  if (slot.length_bytes > 0 && slot.region.pins() != nullptr) {
-    slot.region.pins()->release(slot.offset_bytes, slot.length_bytes, slot.writes());
+  if (slot.length_bytes > 0 && slot.region.block() != nullptr) {
+    slot.region.block()->pins.release(slot.offset_bytes, slot.length_bytes, slot.writes());
   }
   slot.region = {};
   slot.device = {};

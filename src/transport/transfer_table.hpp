@@ -10,19 +10,6 @@
 
 namespace framewire::transport {
 
-/// Names one transfer of one channel; a value. Generations make that an old one names nothing.
-struct Transfer {
-  std::uint32_t index = 0;
-  std::uint32_t generation = 0;
-};
-
-/// What a transfer that went well has done.
-struct Completion {
-  std::uint64_t offset_bytes = 0;  ///< from the start of the lease
-  std::uint64_t length_bytes = 0;
-  bool verified = false;  ///< the receiver compared checksums
-};
-
 enum class Role : std::uint8_t {
   kOffer,  ///< ours, for the peer to use once
   kPut,    ///< our write into a lease of the peer's

@@ -33,6 +33,14 @@ function(check_resize program)
   endif()
 endfunction()
 
+# Two threads of one process send each other a line over TCP.
+function(check_send program)
+  run("${program}")
+  if(NOT output MATCHES "^from one to the other\n$")
+    message(FATAL_ERROR "${program} received '${output}'")
+  endif()
+endfunction()
+
 run("${CMAKE_COMMAND}" --install "${BUILD_DIR}" --prefix "${prefix}")
 set(ENV{LD_LIBRARY_PATH} "${prefix}/${LIBDIR}")
 
@@ -43,9 +51,10 @@ endif()
 
 run("${CMAKE_COMMAND}" -S "${SOURCE_DIR}/tests/install" -B "${WORK_DIR}/cmake"
   "-DCMAKE_PREFIX_PATH=${prefix}" "-DCMAKE_CXX_COMPILER=${CXX}" -DCMAKE_BUILD_TYPE=Release
-  "-DEXAMPLE=${SOURCE_DIR}/examples/resize.cpp")
+  "-DEXAMPLES=${SOURCE_DIR}/examples")
 run("${CMAKE_COMMAND}" --build "${WORK_DIR}/cmake")
 check_resize("${WORK_DIR}/cmake/resize")
+check_send("${WORK_DIR}/cmake/send")
 run("${WORK_DIR}/cmake/version")
 if(NOT output MATCHES "^${VERSION}\n$")
   message(FATAL_ERROR "the installed header calls itself '${output}', not ${VERSION}")
@@ -54,7 +63,10 @@ endif()
 set(ENV{PKG_CONFIG_PATH} "${prefix}/${LIBDIR}/pkgconfig")
 run(pkg-config --cflags --libs framewire)
 separate_arguments(flags UNIX_COMMAND "${output}")
-run("${CXX}" -std=c++20 "${SOURCE_DIR}/examples/resize.cpp" ${flags}
-  -o "${WORK_DIR}/resize_pkg_config")
+foreach(example resize send)
+  run("${CXX}" -std=c++20 "${SOURCE_DIR}/examples/${example}.cpp" ${flags} -pthread
+    -o "${WORK_DIR}/${example}_pkg_config")
+endforeach()
 check_resize("${WORK_DIR}/resize_pkg_config")
+check_send("${WORK_DIR}/send_pkg_config")
 message(STATUS "find_package() and pkg-config both work from ${prefix}")

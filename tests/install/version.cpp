@@ -1,9 +1,12 @@
 // Fails to compile if an installed header needs one that is not installed.
 #include <cstdio>
+#include <framewire/device.hpp>
+#include <framewire/engine.hpp>
 #include <framewire/image.hpp>
 #include <framewire/options.hpp>
 #include <framewire/resizer.hpp>
 #include <framewire/status.hpp>
+#include <framewire/transport.hpp>
 #include <framewire/version.hpp>
 
 int main() {

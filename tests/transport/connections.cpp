@@ -91,9 +91,9 @@ class ApartEnds final : public Ends {
   int from_child_;
 };
 
-std::unique_ptr<Channel> make_channel(Joined joined, const Wrap& wrap) {
+std::unique_ptr<Channel> make_channel(session::Joined joined, const Wrap& wrap) {
   if (wrap) joined.link = wrap(std::move(joined.link));
-  return std::make_unique<Channel>(std::move(joined.link), joined.config);
+  return std::make_unique<Channel>(transport::make_channel(std::move(joined.link), joined.config));
 }
 
 std::unique_ptr<Ends> loopback(const std::string& name, const Wrap& wrap) {
@@ -126,7 +126,8 @@ pid_t start_far_end(const std::string& name, std::uint16_t port, int in, int out
   return child;
 }
 
-std::unique_ptr<Ends> apart(const std::string& name, Listener& listener, const Wrap& wrap) {
+std::unique_ptr<Ends> apart(const std::string& name, session::Listener& listener,
+                            const Wrap& wrap) {
   int commands[2];
   int answers[2];
   if (::pipe2(commands, O_CLOEXEC) != 0 || ::pipe2(answers, O_CLOEXEC) != 0) {
@@ -141,12 +142,12 @@ std::unique_ptr<Ends> apart(const std::string& name, Listener& listener, const W
                                      make_channel(std::move(*near), wrap));
 }
 
-std::unique_ptr<Ends> together(const std::string& name, const Opening& opening, Listener& listener,
-                               const Wrap& wrap) {
+std::unique_ptr<Ends> together(const std::string& name, const Opening& opening,
+                               session::Listener& listener, const Wrap& wrap) {
   const std::string address = fmt::format("127.0.0.1:{}", listener.port());
   // Each side waits for the other's greeting.
   auto connecting =
-      std::async(std::launch::async, [&] { return transport::connect(address, opening.options); });
+      std::async(std::launch::async, [&] { return session::connect(address, opening.options); });
   auto near = listener.accept(10'000);
   auto far = connecting.get();
   if (!near) must(near.error());
@@ -216,7 +217,7 @@ std::vector<std::string> connection_names() {
 std::unique_ptr<Ends> connect_ends(const std::string& name, const Wrap& wrap) {
   if (name.starts_with("loopback")) return loopback(name, wrap);
   const Opening opening = opening_of(name);
-  auto listener = Listener::listen("127.0.0.1:0", opening.options);
+  auto listener = session::Listener::listen("127.0.0.1:0", opening.options);
   if (!listener) must(listener.error());
   return opening.apart ? apart(name, *listener, wrap) : together(name, opening, *listener, wrap);
 }

@@ -42,14 +42,14 @@ class Probe : public ::testing::Test {
   }
   // A certificate for `name`, by `issuer` or, if empty, by itself; NAME.pem and NAME.key.
   void certify(const std::string& name, const std::string& issuer);
-  wire::Security certificates(const std::string& name, const std::string& authority) {
-    wire::Security security;
+  Security certificates(const std::string& name, const std::string& authority) {
+    Security security;
     security.certificate = folder_ + "/" + name + ".pem";
     security.key = folder_ + "/" + name + ".key";
     security.authority = folder_ + "/" + authority + ".pem";
     return security;
   }
-  static SessionOptions with(const wire::Security& security) {
+  static SessionOptions with(const Security& security) {
     SessionOptions options;
     options.security = security;
     options.links = {kStreamLink};
@@ -57,8 +57,8 @@ class Probe : public ::testing::Test {
     return options;
   }
   struct Outcome {
-    Result<Joined> server = fail(StatusCode::kInternal, "");
-    Result<Joined> client = fail(StatusCode::kInternal, "");
+    Result<Channel> server = fail(StatusCode::kInternal, "");
+    Result<Channel> client = fail(StatusCode::kInternal, "");
   };
   // Whether each side lets the other in; a client in TLS 1.3 learns of its refusal when it reads.
   static Outcome meet(const SessionOptions& server, const SessionOptions& client) {
@@ -71,8 +71,8 @@ class Probe : public ::testing::Test {
     outcome.client = connecting.get();
     return outcome;
   }
-  wire::Security key(const std::string& file, const std::string& name = "") {
-    wire::Security security;
+  Security key(const std::string& file, const std::string& name = "") {
+    Security security;
     security.psk_file = file;
     security.psk_name = name;
     return security;
@@ -131,8 +131,8 @@ TEST_F(Probe, TheServerKnowsWhichKeyWasUsed) {
   const auto outcome = meet(with(key(file)), with(key(file, "bob")));
   ASSERT_TRUE(outcome.server) << outcome.server.error().to_string();
   ASSERT_TRUE(outcome.client);
-  EXPECT_EQ(outcome.server->config.peer, "bob");
-  EXPECT_EQ(outcome.client->config.epoch, outcome.server->config.epoch);
+  EXPECT_EQ(outcome.server->config().peer, "bob");
+  EXPECT_EQ(outcome.client->config().epoch, outcome.server->config().epoch);
 }
 
 TEST_F(Probe, AWrongKeyIsDenied) {
@@ -182,8 +182,8 @@ TEST_F(Probe, CertificatesOfTheAuthorityAreLetInAndOthersAreNot) {
   const auto good = meet(server, with(certificates("sender", "authority")));
   ASSERT_TRUE(good.server) << good.server.error().to_string();
   ASSERT_TRUE(good.client) << good.client.error().to_string();
-  EXPECT_EQ(good.server->config.peer, "sender");
-  EXPECT_EQ(good.client->config.peer, "receiver");
+  EXPECT_EQ(good.server->config().peer, "sender");
+  EXPECT_EQ(good.client->config().peer, "receiver");
   const auto bad = meet(server, with(certificates("stranger", "authority")));
   EXPECT_EQ(bad.server.error().code(), StatusCode::kDenied);
   EXPECT_FALSE(bad.client);
@@ -212,7 +212,7 @@ TEST_F(Probe, AKeyHolderIsNotSatisfiedByACertificate) {
 }
 
 TEST_F(Probe, PlainTextIsNotSpokenToASecureServer) {
-  wire::Security insecure;
+  Security insecure;
   insecure.insecure = true;
   const auto outcome = meet(with(key(write("keys", kKeys))), with(insecure));
   EXPECT_FALSE(outcome.server);
@@ -241,7 +241,7 @@ TEST_F(Probe, UcxOverTcpNeedsInsecure) {
 TEST_F(Probe, RandomBytesDoNotStopTheListener) {
   std::mt19937 random(7);
   for (const bool insecure : {false, true}) {
-    wire::Security security = key(write("keys", kKeys));
+    Security security = key(write("keys", kKeys));
     if (insecure) security = {};
     security.insecure = insecure;
     auto options = with(security);

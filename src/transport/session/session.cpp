@@ -10,7 +10,7 @@
 #include "transport/session/links.hpp"
 #include "transport/wire/control.hpp"
 
-namespace framewire::transport {
+namespace framewire::transport::session {
 namespace {
 
 using base::Clock;
@@ -213,4 +213,4 @@ Result<Joined> Listener::accept(std::uint32_t wait_ms) {
   return impl_->greet(std::move(*stream), deadline);
 }
 
-}  // namespace framewire::transport
+}  // namespace framewire::transport::session

@@ -2,24 +2,13 @@
 #pragma once
 
 #include <framewire/status.hpp>
+#include <framewire/transport.hpp>
 #include <memory>
 #include <string>
-#include <vector>
 #include "base/clock.hpp"
 #include "transport/wire/stream.hpp"
 
 namespace framewire::transport::wire {
-
-/// Either a key file, or certificate, key and authority; or, said aloud, nothing.
-struct Security {
-  bool insecure = false;  ///< no TLS: anyone who reaches the port is served
-  std::string psk_file;   ///< lines "NAME HEX", 16 or more bytes of key; readable by its owner only
-  std::string psk_name;   ///< which line is ours when we connect; empty: the first
-  std::string certificate;           ///< PEM files: ours, with its chain,
-  std::string key;                   ///< its private key,
-  std::string authority;             ///< and who vouches for peers
-  std::vector<std::string> allowed;  ///< names of peers; empty: all that the above vouches for
-};
 
 /// Whether exactly one way is given, and that completely. @return invalid_input
 [[nodiscard]] Result<void> check(const Security& security);

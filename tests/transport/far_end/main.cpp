@@ -9,12 +9,12 @@
 int main(int count, char** words) {
   using namespace framewire::transport;
   if (count != 3) return 2;
-  auto joined = connect(words[2], testing::opening_of(words[1]).options);
-  if (!joined) {
-    std::cerr << joined.error().to_string() << '\n';
+  auto channel = connect(words[2], testing::opening_of(words[1]).options);
+  if (!channel) {
+    std::cerr << channel.error().to_string() << '\n';
     return 1;
   }
-  testing::Servant servant(std::make_unique<Channel>(std::move(joined->link), joined->config),
+  testing::Servant servant(std::make_unique<Channel>(std::move(*channel)),
                            testing::allocate_end(words[1], false, testing::kFarBytes), [] {});
   std::string line;
   while (true) {

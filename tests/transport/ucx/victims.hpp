@@ -86,7 +86,7 @@ class OurVictim final : public Victim {
     ChannelConfig config;
     config.epoch = 7;
     config.capacity = config.peer_capacity = 16;
-    return std::make_unique<Channel>(std::move(*link), config);
+    return std::make_unique<Channel>(make_channel(std::move(*link), config));
   }
   Result<Transfer> lease(Part part, Direction direction) {
     OfferOptions options;

@@ -1,0 +1,159 @@
+// Bytes from process to process, into memory that the receiver has chosen. See docs/transport.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <framewire/status.hpp>
+#include <framewire/transport/region.hpp>
+#include <framewire/transport/transfer.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace framewire::transport {
+
+/// Who may connect. Either a key file, or certificate, key and authority; or, said aloud, nothing.
+struct Security {
+  bool insecure = false;    ///< no TLS: anyone who reaches the port is served
+  std::string psk_file;     ///< lines "NAME HEX", 16 to 64 bytes of key; readable by its owner only
+  std::string psk_name;     ///< which line is ours when we connect; empty: the first
+  std::string certificate;  ///< PEM files: ours, with its chain,
+  std::string key;          ///< its private key,
+  std::string authority;    ///< and who vouches for peers
+  std::vector<std::string> allowed;  ///< names of peers; empty: all that the above vouches for
+};
+
+/// Names of links, as in SessionOptions and in reports.
+inline constexpr const char* kStreamLink = "stream";         ///< the control connection itself
+inline constexpr const char* kUcxSharedLink = "ucx-shared";  ///< processes of one user, one machine
+inline constexpr const char* kUcxTcpLink = "ucx-tcp";        ///< needs Security::insecure
+
+struct SessionOptions {
+  Security security;
+  std::uint32_t capacity = 256;  ///< transfers of ours at a time, 1 to 4096
+  /// Links that may be used, best first; the server's order counts. Empty: ucx-shared where both
+  /// ends are processes of one user on one machine, else stream.
+  std::vector<std::string> links;
+  std::string ucx_device;             ///< network device that ucx-tcp is bound to
+  std::uint32_t timeout_ms = 10'000;  ///< for everything from connecting to the last greeting
+};
+
+namespace core {
+class Channel;
+}
+
+/// A connection to one authenticated peer, over which memory is leased and filled.
+///
+/// The owner of memory offers parts of it; each offer reaches the peer as a Lease, which is its
+/// credit for one transfer. The owner checks every request against its own table (epoch, lease,
+/// direction, bounds, expiry, first use) before a byte moves, and itself places what arrives; a
+/// peer never names an address. Every transfer ends in a result by its deadline. Nothing happens
+/// between calls: progress() or wait() must be called. One thread at a time.
+class Channel {
+ public:
+  /// For this library itself: connect(), Listener and connect_loopback() make channels.
+  explicit Channel(std::unique_ptr<core::Channel> core);
+  /// As close(), then waits (at most 0.2 s) until the link has let go of all memory.
+  ~Channel();
+  Channel(Channel&&) noexcept;
+  Channel& operator=(Channel&&) noexcept;
+
+  /// Lets the peer write into, or read, part of a region once. The transfer is done when that has
+  /// happened, or the lease has ended without; until then the part is in use.
+  /// @return invalid_input outside the region, or no time to live; unsupported for memory that the
+  ///         link does not take; busy where capacity or the memory is in use; peer_lost
+  [[nodiscard]] Result<Transfer> offer(const Region& region, std::uint64_t offset_bytes,
+                                       std::uint64_t length_bytes,
+                                       const OfferOptions& options = {});
+  /// Ends an offer. From the return on no new access begins; finish() says denied.
+  /// @return busy where the peer's access is under way: it ends by itself within its allowance, or,
+  ///         by force, with close(); invalid_input where the transfer is no offer of this channel
+  [[nodiscard]] Result<void> revoke(Transfer offer);
+
+  /// How many leases the peer has granted us that are not taken: our credits.
+  [[nodiscard]] std::size_t credits(Direction direction);
+  /// Takes the oldest of them. @return busy where there is none now; peer_lost
+  [[nodiscard]] Result<Lease> take_lease(Direction direction);
+
+  /// Writes part of a region into the peer's memory. Done when the peer has confirmed that the
+  /// bytes are in place. Copies nothing: the part is in use until then.
+  /// @return as offer(); besides invalid_input without a deadline, unsupported for a stream where
+  ///         the link has no order with it. What the peer refuses is the transfer's result: denied,
+  ///         io_error (checksum)
+  [[nodiscard]] Result<Transfer> put(const Lease& lease, const Region& region,
+                                     std::uint64_t offset_bytes, std::uint64_t length_bytes,
+                                     const TransferOptions& options = {});
+  /// Reads from the peer's memory into part of a region. As put().
+  [[nodiscard]] Result<Transfer> get(const Lease& lease, const Region& region,
+                                     std::uint64_t offset_bytes, std::uint64_t length_bytes,
+                                     const TransferOptions& options = {});
+
+  [[nodiscard]] bool done(Transfer transfer);
+  /// The result of a transfer that is done; once.
+  /// @return the transfer's error (deadline, peer_lost, denied, io_error); busy before it is done;
+  ///         invalid_input where it is none of this channel's or was fetched before
+  [[nodiscard]] Result<Completion> finish(Transfer transfer);
+  /// progress() until done, then finish().
+  [[nodiscard]] Result<Completion> wait(Transfer transfer);
+
+  /// Moves everything that can be moved without blocking. @return whether anything did
+  bool progress();
+  /// Sleeps until something may have come, at most that long.
+  void idle(int timeout_ms);
+  /// Sends what waits and says farewell to the peer, then ends the connection by force. Whatever is
+  /// not done ends in peer_lost.
+  void close();
+
+  /// Why the channel is of no more use, if it is not.
+  [[nodiscard]] const std::optional<Status>& lost() const noexcept;
+  /// Transfers that have ended while their memory may still be touched; it stays in use.
+  [[nodiscard]] std::uint32_t uncertain() const noexcept;
+  [[nodiscard]] const ChannelStats& stats() const noexcept;
+  [[nodiscard]] const ChannelConfig& config() const noexcept;
+  /// Which way the bytes go, and how many were copied on it.
+  [[nodiscard]] PathReport path() const;
+
+ private:
+  std::unique_ptr<core::Channel> core_;
+};
+
+/// Connects to a Listener.
+/// @param address  "HOST:PORT"; no host means 127.0.0.1
+/// @return invalid_input for options or address; denied where either side does not accept the
+///         other; unsupported where no link is common to both; peer_lost; deadline
+[[nodiscard]] Result<Channel> connect(const std::string& address, const SessionOptions& options);
+
+/// Both ends of a channel inside this process, each for a thread of its own; whoever receives
+/// copies. Destroying or closing one end is the peer's death for the other.
+/// @param capacity  transfers of each end at a time, 1 to 4096. @return invalid_input; busy
+[[nodiscard]] Result<std::pair<Channel, Channel>> connect_loopback(std::uint32_t capacity = 256);
+
+/// Owns a listening port. One thread at a time.
+class Listener {
+ public:
+  /// @param address  as for connect(); port 0 takes a free one
+  /// @return invalid_input; denied for a key file that others can read; io_error where the port or
+  /// a
+  ///         file cannot be had
+  [[nodiscard]] static Result<Listener> listen(const std::string& address,
+                                               const SessionOptions& options);
+  ~Listener();
+  Listener(Listener&&) noexcept;
+  Listener& operator=(Listener&&) noexcept;
+
+  [[nodiscard]] std::uint16_t port() const;
+  /// Takes one connection through authentication and greeting.
+  /// @param wait_ms  for somebody to come; the rest takes at most SessionOptions::timeout_ms
+  /// @return deadline where nobody came; whatever a bad or slow peer caused, after which accept()
+  ///         may be called again
+  [[nodiscard]] Result<Channel> accept(std::uint32_t wait_ms);
+
+ private:
+  class Impl;
+  explicit Listener(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace framewire::transport

@@ -1,0 +1,82 @@
+// Leases, transfers under them, and what is told of both.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <framewire/cuda_stream.hpp>
+#include <optional>
+#include <string>
+
+namespace framewire::transport {
+
+/// What the holder of a lease may do.
+enum class Direction : std::uint8_t {
+  kPut,  ///< write into the owner's memory
+  kGet,  ///< read the owner's memory
+};
+
+/// The right to write or read one stretch of a peer's memory, once, as its holder sees it. A value
+/// that may be copied: the owner, not the holder, sees to it that it is used once, in its bounds
+/// and in time, so that forging one gains nothing.
+struct Lease {
+  std::uint64_t id = 0;
+  std::uint32_t epoch = 0;  ///< of the connection that it was granted on; dies with it
+  Direction direction = Direction::kPut;
+  std::uint64_t length_bytes = 0;
+  bool in_parts = false;  ///< how the owner wants a payload: a matter between links
+  std::chrono::steady_clock::time_point expiry;  ///< a hint: the owner's own clock decides
+};
+
+/// Names one transfer, or offer, of one channel; a value. Each is a name once: an old one names
+/// nothing.
+struct Transfer {
+  std::uint32_t index = 0;
+  std::uint32_t generation = 0;
+};
+
+/// What a transfer that went well has done.
+struct Completion {
+  std::uint64_t offset_bytes = 0;  ///< from the start of the lease
+  std::uint64_t length_bytes = 0;
+  bool verified = false;  ///< the receiver compared checksums
+};
+
+struct OfferOptions {
+  Direction direction = Direction::kPut;
+  std::uint32_t ttl_ms = 30'000;   ///< the peer must begin within
+  std::uint32_t work_ms = 30'000;  ///< and finish within, once it has begun
+  /// Of the device that the region lies on. Nothing is placed or read before the work is done that
+  /// the stream holds now; what is enqueued on it after the transfer is done finds the bytes, which
+  /// may be reported before they are in place. Unset: the memory is free, and done means in place.
+  std::optional<CudaStream> stream;
+};
+
+struct TransferOptions {
+  std::uint64_t offset_bytes = 0;      ///< in the lease
+  std::uint32_t deadline_ms = 30'000;  ///< 1 or more
+  bool checksum = false;               ///< XXH3 of the bytes, compared where they arrive
+  std::optional<CudaStream> stream;    ///< as OfferOptions::stream; not together with a checksum
+};
+
+/// What both ends of a connection have agreed on.
+struct ChannelConfig {
+  std::uint32_t epoch = 0;            ///< the same on both ends, another on every connection
+  std::uint32_t capacity = 256;       ///< transfers of ours at a time, offers included; ≤ 4096
+  std::uint32_t peer_capacity = 256;  ///< the peer's capacity
+  std::string peer;                   ///< its authenticated name, for messages
+};
+
+/// What a channel has counted; none of it is an error of ours.
+struct ChannelStats {
+  std::uint64_t refused = 0;     ///< requests of the peer's that were denied
+  std::uint64_t duplicates = 0;  ///< packets dropped because they had come before
+  std::uint64_t strays = 0;      ///< packets dropped because they name nothing here
+};
+
+/// How bytes travel, for people and for those who require a path.
+struct PathReport {
+  std::string name;                ///< "loopback", "tcp", "tls", "ucx …"
+  std::uint64_t staged_bytes = 0;  ///< copied through host memory that was not the caller's
+};
+
+}  // namespace framewire::transport
