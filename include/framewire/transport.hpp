@@ -29,6 +29,7 @@ struct Security {
 inline constexpr const char* kStreamLink = "stream";         ///< the control connection itself
 inline constexpr const char* kUcxSharedLink = "ucx-shared";  ///< processes of one user, one machine
 inline constexpr const char* kUcxTcpLink = "ucx-tcp";        ///< needs Security::insecure
+inline constexpr const char* kUcxRdmaLink = "ucx-rdma";      ///< only where both ends name it
 
 struct SessionOptions {
   Security security;
@@ -36,7 +37,8 @@ struct SessionOptions {
   /// Links that may be used, best first; the server's order counts. Empty: ucx-shared where both
   /// ends are processes of one user on one machine, else stream.
   std::vector<std::string> links;
-  std::string ucx_device;             ///< network device that ucx-tcp is bound to
+  /// ucx-tcp: a network device ("eth0"); ucx-rdma: an RDMA device and its port ("mlx5_0:1").
+  std::string ucx_device;
   std::uint32_t timeout_ms = 10'000;  ///< for everything from connecting to the last greeting
 };
 

@@ -13,6 +13,7 @@
 #include <random>
 #include <stdexcept>
 #include "transport/fake_device.hpp"
+#include "transport/far_machine.hpp"
 #include "transport/loopback/loopback.hpp"
 #include "transport/wire/socket.hpp"
 
@@ -43,8 +44,8 @@ class LocalEnds final : public Ends {
 // The far end is transport_far_end, which takes commands on its standard input.
 class ApartEnds final : public Ends {
  public:
-  ApartEnds(pid_t child, int to_child, int from_child, std::unique_ptr<Channel> near)
-      : child_(child), to_child_(to_child), from_child_(from_child) {
+  ApartEnds(std::function<void()> kill, int to_child, int from_child, std::unique_ptr<Channel> near)
+      : kill_(std::move(kill)), to_child_(to_child), from_child_(from_child) {
     near_ = std::move(near);
   }
   ~ApartEnds() override {
@@ -76,17 +77,14 @@ class ApartEnds final : public Ends {
     if (!near_->progress()) near_->idle(1);
   }
   void kill_far() override {
-    if (child_ <= 0) return;
-    ::kill(child_, SIGKILL);
-    ::waitpid(child_, nullptr, 0);
-    child_ = 0;
+    if (kill_) std::exchange(kill_, nullptr)();
   }
 
  private:
   static base::Clock::time_point soon() {
     return base::Clock::now() + std::chrono::milliseconds(1);
   }
-  pid_t child_;
+  std::function<void()> kill_;
   int to_child_;
   int from_child_;
 };
@@ -138,13 +136,26 @@ std::unique_ptr<Ends> apart(const std::string& name, session::Listener& listener
   ::close(answers[1]);
   auto near = listener.accept(10'000);
   if (!near) must(near.error());
-  return std::make_unique<ApartEnds>(child, commands[1], answers[0],
+  const auto kill = [child] {
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+  };
+  return std::make_unique<ApartEnds>(kill, commands[1], answers[0],
+                                     make_channel(std::move(*near), wrap));
+}
+
+std::unique_ptr<Ends> on_far_machine(const std::string& name, session::Listener& listener,
+                                     const Wrap& wrap) {
+  auto far = start_far_machine(name, fmt::format("{}:{}", near_host(), listener.port()));
+  auto near = listener.accept(30'000);
+  if (!near) must(near.error());
+  return std::make_unique<ApartEnds>(std::move(far.kill), far.in_and_out, ::dup(far.in_and_out),
                                      make_channel(std::move(*near), wrap));
 }
 
 std::unique_ptr<Ends> together(const std::string& name, const Opening& opening,
                                session::Listener& listener, const Wrap& wrap) {
-  const std::string address = fmt::format("127.0.0.1:{}", listener.port());
+  const std::string address = fmt::format("{}:{}", near_host(), listener.port());
   // Each side waits for the other's greeting.
   auto connecting =
       std::async(std::launch::async, [&] { return session::connect(address, opening.options); });
@@ -195,9 +206,12 @@ Opening opening_of(const std::string& whole) {
   } else {
     opening.options.security.psk_file = key_file();
   }
-  opening.options.ucx_device = "lo";
+  // Emulated machines take their time.
+  if (link == "ucx_rdma") opening.options.timeout_ms = 30'000;
+  opening.options.ucx_device = link == "ucx_rdma" ? rdma_device() : "lo";
   opening.options.links = {link == "ucx_shared" ? kUcxSharedLink
                            : link == "ucx_tcp"  ? kUcxTcpLink
+                           : link == "ucx_rdma" ? kUcxRdmaLink
                                                 : kStreamLink};
   return opening;
 }
@@ -210,6 +224,7 @@ std::vector<std::string> connection_names() {
   names.insert(names.end(),
                {"ucx_shared", "ucx_tcp", "ucx_shared_apart", "ucx_tcp_apart", "ucx_shared_gpus",
                 "ucx_shared_apart_near_gpu", "ucx_shared_apart_far_gpu"});
+  if (!rdma_device().empty()) names.insert(names.end(), {"ucx_rdma", "ucx_rdma_apart"});
 #endif
   return names;
 }
@@ -217,8 +232,9 @@ std::vector<std::string> connection_names() {
 std::unique_ptr<Ends> connect_ends(const std::string& name, const Wrap& wrap) {
   if (name.starts_with("loopback")) return loopback(name, wrap);
   const Opening opening = opening_of(name);
-  auto listener = session::Listener::listen("127.0.0.1:0", opening.options);
+  auto listener = session::Listener::listen(near_host() + ":0", opening.options);
   if (!listener) must(listener.error());
+  if (opening.apart && !far_machine().empty()) return on_far_machine(name, *listener, wrap);
   return opening.apart ? apart(name, *listener, wrap) : together(name, opening, *listener, wrap);
 }
 

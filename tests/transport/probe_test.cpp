@@ -317,8 +317,8 @@ TEST(UcxProbe, PacketsWithoutTheKeyAreDropped) {
     auto blob = (*owner)->blob();
     const auto back = (*prober)->blob();
     if (forged) blob[3] ^= std::byte{1};
-    auto receiving = (*owner)->join(back, std::make_unique<Alive>());
-    auto sending = (*prober)->join(blob, std::make_unique<Alive>());
+    auto receiving = (*owner)->join(back, std::make_unique<Alive>(), {});
+    auto sending = (*prober)->join(blob, std::make_unique<Alive>(), {});
     ASSERT_TRUE(receiving && sending);
     (*receiving)->attach(&heard);
     (*sending)->attach(&unused);

@@ -13,8 +13,8 @@ namespace {
 class StreamCandidate final : public Candidate {
  public:
   wire::LinkOffer offer() const override { return {kStreamLink, {}}; }
-  Result<std::unique_ptr<Link>> join(const wire::LinkOffer&,
-                                     std::unique_ptr<wire::Stream> control) override {
+  Result<std::unique_ptr<Link>> join(const wire::LinkOffer&, std::unique_ptr<wire::Stream> control,
+                                     base::Clock::time_point) override {
     return wire::make_stream_link(std::move(control));
   }
 };
@@ -42,8 +42,9 @@ class UcxCandidate final : public Candidate {
       : name_(std::move(name)), port_(std::move(port)) {}
   wire::LinkOffer offer() const override { return {name_, port_->blob()}; }
   Result<std::unique_ptr<Link>> join(const wire::LinkOffer& peer,
-                                     std::unique_ptr<wire::Stream> control) override {
-    return port_->join(peer.blob, std::make_unique<ControlLifeline>(std::move(control)));
+                                     std::unique_ptr<wire::Stream> control,
+                                     base::Clock::time_point deadline) override {
+    return port_->join(peer.blob, std::make_unique<ControlLifeline>(std::move(control)), deadline);
   }
 
  private:
@@ -52,16 +53,20 @@ class UcxCandidate final : public Candidate {
 };
 #endif
 
-Result<std::unique_ptr<Candidate>> make_ucx(const std::string& name,
-                                            const SessionOptions& options) {
+Result<std::unique_ptr<Candidate>> make_ucx(const std::string& name, const SessionOptions& options,
+                                            bool server) {
 #ifdef FRAMEWIRE_HAS_UCX
   const bool shared = name == kUcxSharedLink;
-  auto port = ucx::make_port(shared ? ucx::Lanes::kShared : ucx::Lanes::kTcp,
-                             shared ? std::string() : options.ucx_device);
+  const auto lanes = shared                ? ucx::Lanes::kShared
+                     : name == kUcxTcpLink ? ucx::Lanes::kTcp
+                                           : ucx::Lanes::kVerbs;
+  auto port = ucx::make_port(lanes, shared ? std::string() : options.ucx_device,
+                             server ? ucx::Side::kListens : ucx::Side::kDials);
   if (!port) return fail(port.error());
   return std::make_unique<UcxCandidate>(name, std::move(*port));
 #else
   static_cast<void>(options);
+  static_cast<void>(server);
   return fail(StatusCode::kUnsupported, name + " is not part of this build, which had no UCX");
 #endif
 }
@@ -76,19 +81,20 @@ Result<std::vector<std::string>> allowed_links(const SessionOptions& options) {
                   "ucx-tcp lets anyone who reaches its port write into this process; say insecure "
                   "to accept that, or use stream, which TLS protects");
     }
-    if (name != kStreamLink && name != kUcxSharedLink && name != kUcxTcpLink) {
+    if (name != kStreamLink && name != kUcxSharedLink && name != kUcxTcpLink &&
+        name != kUcxRdmaLink) {
       return fail(StatusCode::kInvalidInput,
-                  fmt::format("no link is called '{}'; there are {}, {} and {}", name, kStreamLink,
-                              kUcxSharedLink, kUcxTcpLink));
+                  fmt::format("no link is called '{}'; there are {}, {}, {} and {}", name,
+                              kStreamLink, kUcxSharedLink, kUcxTcpLink, kUcxRdmaLink));
     }
   }
   return options.links;
 }
 
 Result<std::unique_ptr<Candidate>> make_candidate(const std::string& name,
-                                                  const SessionOptions& options) {
+                                                  const SessionOptions& options, bool server) {
   if (name == kStreamLink) return std::make_unique<StreamCandidate>();
-  return make_ucx(name, options);
+  return make_ucx(name, options, server);
 }
 
 }  // namespace framewire::transport

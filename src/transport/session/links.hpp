@@ -16,8 +16,10 @@ class Candidate {
   virtual ~Candidate() = default;
   [[nodiscard]] virtual wire::LinkOffer offer() const = 0;
   /// Makes it a link. Takes the control stream over, whose end is the connection's.
-  [[nodiscard]] virtual Result<std::unique_ptr<Link>> join(
-      const wire::LinkOffer& peer, std::unique_ptr<wire::Stream> control) = 0;
+  /// A link that has to be met over its own fabric is met here, by the deadline.
+  [[nodiscard]] virtual Result<std::unique_ptr<Link>> join(const wire::LinkOffer& peer,
+                                                           std::unique_ptr<wire::Stream> control,
+                                                           base::Clock::time_point deadline) = 0;
 };
 
 /// The names that the options allow. UCX's TCP receiver writes to whatever address a packet names,
@@ -26,8 +28,10 @@ class Candidate {
 /// @return invalid_input for unknown names; denied for ucx-tcp without insecure
 [[nodiscard]] Result<std::vector<std::string>> allowed_links(const SessionOptions& options);
 
+/// @param server  the side that accepts connections, also a link's own
 /// @return unsupported where this machine cannot; whatever starting it fails with
 [[nodiscard]] Result<std::unique_ptr<Candidate>> make_candidate(const std::string& name,
-                                                                const SessionOptions& options);
+                                                                const SessionOptions& options,
+                                                                bool server);
 
 }  // namespace framewire::transport

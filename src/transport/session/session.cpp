@@ -58,8 +58,8 @@ ChannelConfig agree(const wire::Stream& stream, std::uint32_t epoch, const Greet
 }
 
 Result<Joined> join(Candidate& candidate, const wire::LinkOffer& offer, ChannelConfig config,
-                    std::unique_ptr<wire::Stream> control) {
-  auto link = candidate.join(offer, std::move(control));
+                    std::unique_ptr<wire::Stream> control, Clock::time_point deadline) {
+  auto link = candidate.join(offer, std::move(control), deadline);
   if (!link) return fail(link.error());
   return Joined{peer::make_device_link(std::move(*link)), std::move(config)};
 }
@@ -89,7 +89,7 @@ Result<Candidates> prepare(Greeting& greeting, const SessionOptions& options) {
   const auto names = allowed_links(options);
   if (!names) return fail(names.error());
   for (const std::string& name : *names) {
-    auto candidate = make_candidate(name, options);
+    auto candidate = make_candidate(name, options, false);
     if (!candidate) {
       reason = candidate.error();
       continue;
@@ -126,7 +126,7 @@ Result<Joined> connect(const std::string& address, const SessionOptions& options
   for (auto& candidate : *candidates) {
     if (welcome->links.size() != 1 || welcome->links[0].name != candidate->offer().name) continue;
     auto config = agree(**stream, welcome->epoch, hello, *welcome);
-    return join(*candidate, welcome->links[0], std::move(config), std::move(*stream));
+    return join(*candidate, welcome->links[0], std::move(config), std::move(*stream), deadline);
   }
   return fail(StatusCode::kInvalidInput, "the peer chose a link that was not offered");
 }
@@ -150,7 +150,7 @@ Result<std::unique_ptr<Candidate>> Listener::Impl::choose(const Greeting& ours,
   if (!names) return fail(names.error());
   for (const std::string& name : *names) {
     if (!find(theirs, name) || (name == kUcxSharedLink && ours.host != theirs.host)) continue;
-    auto candidate = make_candidate(name, options);
+    auto candidate = make_candidate(name, options, true);
     if (candidate) return candidate;
     reason = candidate.error();
   }
@@ -180,7 +180,7 @@ Result<Joined> Listener::Impl::greet(std::unique_ptr<wire::Stream> stream,
   }
   const auto offer = *find(*hello, welcome.links[0].name);
   auto config = agree(*stream, welcome.epoch, welcome, *hello);
-  return join(**candidate, offer, std::move(config), std::move(stream));
+  return join(**candidate, offer, std::move(config), std::move(stream), deadline);
 }
 
 Listener::Listener(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

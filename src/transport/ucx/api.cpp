@@ -25,6 +25,13 @@ bool find_all(void* ucp, void* ucs, Api& api) {
          find(ucp, "ucp_worker_release_address", api.worker_release_address) &&
          find(ucp, "ucp_worker_set_am_recv_handler", api.set_am_recv_handler) &&
          find(ucp, "ucp_ep_create", api.ep_create) && find(ucp, "ucp_ep_close_nbx", api.ep_close) &&
+         find(ucp, "ucp_ep_flush_nbx", api.ep_flush) &&
+         find(ucp, "ucp_ep_print_info", api.ep_print_info) &&
+         find(ucp, "ucp_listener_create", api.listener_create) &&
+         find(ucp, "ucp_listener_destroy", api.listener_destroy) &&
+         find(ucp, "ucp_listener_query", api.listener_query) &&
+         find(ucp, "ucp_listener_reject", api.listener_reject) &&
+         find(ucp, "ucp_conn_request_query", api.conn_request_query) &&
          find(ucp, "ucp_am_send_nbx", api.am_send) &&
          find(ucp, "ucp_am_recv_data_nbx", api.am_recv_data) &&
          find(ucp, "ucp_request_check_status", api.request_check_status) &&

@@ -25,6 +25,13 @@ struct Api {
   decltype(&::ucp_worker_set_am_recv_handler) set_am_recv_handler = nullptr;
   decltype(&::ucp_ep_create) ep_create = nullptr;
   decltype(&::ucp_ep_close_nbx) ep_close = nullptr;
+  decltype(&::ucp_ep_flush_nbx) ep_flush = nullptr;
+  decltype(&::ucp_ep_print_info) ep_print_info = nullptr;
+  decltype(&::ucp_listener_create) listener_create = nullptr;
+  decltype(&::ucp_listener_destroy) listener_destroy = nullptr;
+  decltype(&::ucp_listener_query) listener_query = nullptr;
+  decltype(&::ucp_listener_reject) listener_reject = nullptr;
+  decltype(&::ucp_conn_request_query) conn_request_query = nullptr;
   decltype(&::ucp_am_send_nbx) am_send = nullptr;
   decltype(&::ucp_am_recv_data_nbx) am_recv_data = nullptr;
   decltype(&::ucp_request_check_status) request_check_status = nullptr;

@@ -1,7 +1,6 @@
 #include "transport/ucx/link.hpp"
 #include <fmt/format.h>
 #include <sched.h>
-#include <time.h>
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -47,17 +46,41 @@ UcxLink::~UcxLink() {
   }
 }
 
-Result<void> UcxLink::connect(const void* worker_address) {
-  ucp_ep_params_t params{};
-  params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
-                      UCP_EP_PARAM_FIELD_ERR_HANDLER;
-  params.address = static_cast<const ucp_address_t*>(worker_address);
-  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
-  params.err_handler.cb = error_callback;
-  params.err_handler.arg = this;
-  const ucs_status_t status = api_.ep_create(handles_->worker, &params, &ep_);
+Result<void> UcxLink::connect(ucp_ep_params_t peer) {
+  peer.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  peer.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+  peer.err_handler.cb = error_callback;
+  peer.err_handler.arg = this;
+  const ucs_status_t status = api_.ep_create(handles_->worker, &peer, &ep_);
   if (status == UCS_OK) return {};
   ep_ = nullptr;
+  return fail(StatusCode::kPeerLost, fmt::format("UCX cannot reach the peer over {}: {}", name_,
+                                                 api_.status_string(status)));
+}
+
+Result<void> UcxLink::meet(const std::string& device, base::Clock::time_point deadline) {
+  const ucp_request_param_t param{};
+  // Nothing has been sent yet; a flush is done as soon as the endpoint is connected.
+  const ucs_status_ptr_t request = api_.ep_flush(ep_, &param);
+  ucs_status_t status = UCS_PTR_STATUS(request);
+  if (UCS_PTR_IS_PTR(request)) {
+    status = UCS_INPROGRESS;
+    while (status == UCS_INPROGRESS && !lost_ && base::Clock::now() < deadline) {
+      if (api_.worker_progress(handles_->worker) == 0) nap();
+      if (auto alive = lifeline_->check(); !alive) lost_ = alive.error();
+      status = api_.request_check_status(request);
+    }
+    api_.request_free(request);
+  }
+  if (status == UCS_INPROGRESS && !lost_) {
+    return fail(StatusCode::kDeadline, fmt::format("the peer does not answer over {}", name_));
+  }
+  if (lost_) return fail(*lost_);
+  if (status == UCS_OK) {
+    const std::string transport = transport_of(api_, ep_);
+    if (!transport.empty()) name_ = fmt::format("ucx {} on {}", transport, device);
+    return {};
+  }
   return fail(StatusCode::kPeerLost, fmt::format("UCX cannot reach the peer over {}: {}", name_,
                                                  api_.status_string(status)));
 }
@@ -136,15 +159,29 @@ ucs_status_t UcxLink::message_callback(void* self, const void* header, std::size
 ucs_status_t UcxLink::on_message(const void* header, std::size_t header_bytes, void* data,
                                  std::size_t bytes, const ucp_am_recv_param_t* param) {
   const auto* from = static_cast<const std::byte*>(header);
-  if (sink_ == nullptr || ep_ == nullptr || header_bytes < kHeadBytes + kMacBytes) return UCS_OK;
+  if (ep_ == nullptr || header_bytes < kHeadBytes + kMacBytes) return UCS_OK;
   const std::span head(from, header_bytes - kMacBytes);
   if (siphash(keys_.incoming, head) != load<std::uint64_t>(from + head.size())) return UCS_OK;
+  if (sink_ == nullptr) {
+    keep_for_later(head, bytes);
+    return UCS_OK;
+  }
   const Placement placement = sink_->on_packet(head, bytes);
   if (placement.to == nullptr) return UCS_OK;
   if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) return fetch(data, bytes, placement);
   std::memcpy(placement.to, data, bytes);
   sink_->on_received(placement.op, true);
   return UCS_OK;
+}
+
+// A peer that has met us sooner may already grant. It has no lease of ours, so no payload to send.
+void UcxLink::keep_for_later(std::span<const std::byte> head, std::size_t payload_bytes) {
+  if (payload_bytes == 0 && early_.size() < kMostNotices) {
+    early_.emplace_back(head.begin(), head.end());
+  } else if (!lost_) {
+    lost_ =
+        Status(StatusCode::kPeerLost, "the peer sends before it can have been granted anything");
+  }
 }
 
 ucs_status_t UcxLink::fetch(void* descriptor, std::size_t bytes, const Placement& placement) {
@@ -182,6 +219,12 @@ void UcxLink::report_lost() {
 
 bool UcxLink::progress() {
   bool moved = false;
+  if (!early_.empty() && sink_ != nullptr) {
+    for (const auto& head : std::exchange(early_, {})) {
+      static_cast<void>(sink_->on_packet(head, 0));
+    }
+    moved = true;
+  }
   for (int i = 0; i < 16 && api_.worker_progress(handles_->worker) != 0; ++i) moved = true;
   if (++rounds_ % kRoundsPerLook == 0 && ep_ != nullptr && !lost_) {
     if (auto alive = lifeline_->check(); !alive) lost_ = alive.error();
@@ -199,10 +242,8 @@ void UcxLink::wait(int timeout_ms) {
     if (progress()) return;
     sched_yield();
   }
-  // UCX's wake-up feature would slow every message down for the sake of sleeping well.
-  const timespec nap{0, 50'000};
   while (base::elapsed_us(start) < timeout_ms * 1000.0) {
-    nanosleep(&nap, nullptr);
+    nap();
     if (ep_ != nullptr && !lost_) {
       if (auto alive = lifeline_->check(); !alive) lost_ = alive.error();
     }

@@ -9,25 +9,10 @@
 #include <vector>
 #include "transport/link.hpp"
 #include "transport/packet.hpp"
-#include "transport/ucx/api.hpp"
-#include "transport/ucx/port.hpp"
+#include "transport/ucx/context.hpp"
 #include "transport/ucx/siphash.hpp"
 
 namespace framewire::transport::ucx {
-
-/// Owns what UCX has created; ends it in order.
-struct Handles {
-  const Api* api = nullptr;
-  ucp_context_h context = nullptr;
-  ucp_worker_h worker = nullptr;
-  Handles() = default;
-  Handles(const Handles&) = delete;
-  Handles& operator=(const Handles&) = delete;
-  ~Handles() {
-    if (worker != nullptr) api->worker_destroy(worker);
-    if (context != nullptr) api->cleanup(context);
-  }
-};
 
 struct Keys {
   MacKey incoming;
@@ -40,8 +25,12 @@ class UcxLink final : public Link {
           std::string name);
   ~UcxLink() override;
 
+  /// @param peer  how to reach the peer; errors are handled here
   /// @return peer_lost, with UCX's reason
-  [[nodiscard]] Result<void> connect(const void* worker_address);
+  [[nodiscard]] Result<void> connect(ucp_ep_params_t peer);
+  /// Works until the peer has answered, and names the path by the transport that was taken.
+  /// @return peer_lost, deadline
+  [[nodiscard]] Result<void> meet(const std::string& device, base::Clock::time_point deadline);
 
   void attach(LinkSink* sink) override { sink_ = sink; }
   bool takes(MemoryKind kind) const override { return kind == MemoryKind::kHost; }
@@ -69,6 +58,7 @@ class UcxLink final : public Link {
   [[nodiscard]] ucs_status_t on_message(const void* header, std::size_t header_bytes, void* data,
                                         std::size_t bytes, const ucp_am_recv_param_t* param);
   [[nodiscard]] ucs_status_t fetch(void* descriptor, std::size_t bytes, const Placement& placement);
+  void keep_for_later(std::span<const std::byte> head, std::size_t payload_bytes);
   void report_lost();
 
   static ucs_status_t message_callback(void* self, const void* header, std::size_t header_bytes,
@@ -84,6 +74,7 @@ class UcxLink final : public Link {
   std::unique_ptr<Lifeline> lifeline_;
   std::string name_;
   LinkSink* sink_ = nullptr;
+  std::vector<std::vector<std::byte>> early_;  ///< heads that came while we were still meeting
   ucp_ep_h ep_ = nullptr;
   void* closing_ = nullptr;
   std::deque<Work> works_;  ///< stable addresses; grows to what has been in work at once

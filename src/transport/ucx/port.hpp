@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <vector>
+#include "base/clock.hpp"
 #include "transport/link.hpp"
 
 namespace framewire::transport::ucx {
@@ -14,7 +15,11 @@ namespace framewire::transport::ucx {
 enum class Lanes : std::uint8_t {
   kShared,  ///< shared memory, between processes of one user on one machine
   kTcp,     ///< TCP; UCX's own accepts writes to any address from whoever reaches its port
+  kVerbs,   ///< RDMA, reliable connections only; the card checks keys, nothing is encrypted
 };
+
+/// Over kVerbs one end listens, at a port of the RDMA connection manager; elsewhere all the same.
+enum class Side : std::uint8_t { kDials, kListens };
 
 /// Watches the authenticated control connection, whose end is the peer's end.
 class Lifeline {
@@ -30,16 +35,21 @@ class Port {
  public:
   virtual ~Port() = default;
   /// What the peer must be told, over the control connection only: a key that authenticates packets
-  /// to us, and our worker's address.
+  /// to us, and where and how to reach us.
   [[nodiscard]] virtual std::vector<std::byte> blob() const = 0;
-  /// Joins with the peer's blob. Once. @return invalid_input for no such blob; peer_lost
+  /// Joins with the peer's blob. Once. Over kVerbs it returns when both ends have met; the other
+  /// end must be joining at the same time.
+  /// @return invalid_input for no such blob; peer_lost; deadline
   [[nodiscard]] virtual Result<std::unique_ptr<Link>> join(std::span<const std::byte> peer_blob,
-                                                           std::unique_ptr<Lifeline> lifeline) = 0;
+                                                           std::unique_ptr<Lifeline> lifeline,
+                                                           base::Clock::time_point deadline) = 0;
 };
 
-/// @param device  network device of UCX's naming that TCP is bound to; empty for shared memory
-/// @return unsupported without UCX, or where it has no such lanes; invalid_input for TCP without a
-///         device; busy
-[[nodiscard]] Result<std::unique_ptr<Port>> make_port(Lanes lanes, const std::string& device);
+/// @param device  kTcp: network device of UCX's naming ("eth0"); kVerbs: RDMA device and port
+///                ("mlx5_0:1"); empty for shared memory
+/// @return unsupported without UCX, or where it has no such lanes; invalid_input where a device is
+///         needed and not named, or has no address of IP; busy
+[[nodiscard]] Result<std::unique_ptr<Port>> make_port(Lanes lanes, const std::string& device,
+                                                      Side side = Side::kDials);
 
 }  // namespace framewire::transport::ucx

@@ -1,6 +1,8 @@
 #include "transport/ucx/one_sided.hpp"
 #include <dlfcn.h>
+#include <chrono>
 #include <cstring>
+#include "base/clock.hpp"
 
 namespace framewire::transport::testing {
 
@@ -42,11 +44,12 @@ const OneSided::Calls* OneSided::calls() {
   return complete ? &calls : nullptr;
 }
 
-Result<std::unique_ptr<OneSided>> OneSided::open(const UcxSettings& settings) {
+Result<std::unique_ptr<OneSided>> OneSided::open(const UcxSettings& settings,
+                                                 std::uint64_t client_id, int patience_ms) {
   const auto& api = ucx::Api::get();
   if (!api) return fail(api.error());
   if (calls() == nullptr) return fail(StatusCode::kUnsupported, "no one-sided calls in this UCX");
-  std::unique_ptr<OneSided> self(new OneSided(*api));
+  std::unique_ptr<OneSided> self(new OneSided(*api, patience_ms));
   ucp_config_t* config = nullptr;
   if (api->config_read(nullptr, nullptr, &config) != UCS_OK) {
     return fail(StatusCode::kUnsupported, "UCX cannot read its settings");
@@ -61,7 +64,9 @@ Result<std::unique_ptr<OneSided>> OneSided::open(const UcxSettings& settings) {
       api->init_version(UCP_API_MAJOR, UCP_API_MINOR, &params, config, &self->context_);
   api->config_release(config);
   if (status == UCS_OK) {
-    const ucp_worker_params_t worker{};
+    ucp_worker_params_t worker{};
+    worker.field_mask = UCP_WORKER_PARAM_FIELD_CLIENT_ID;
+    worker.client_id = client_id;
     status = api->worker_create(self->context_, &worker, &self->worker_);
   }
   if (status != UCS_OK) return fail(StatusCode::kUnsupported, api->status_string(status));
@@ -82,6 +87,7 @@ OneSided::~OneSided() {
     }
   }
   unmap();
+  if (listener_ != nullptr) api_.listener_destroy(listener_);
   if (worker_ != nullptr) api_.worker_destroy(worker_);
   if (context_ != nullptr) api_.cleanup(context_);
 }
@@ -120,22 +126,62 @@ void OneSided::unmap() {
   mapped_.clear();
 }
 
-bool OneSided::reach(std::span<const std::byte> worker_address) {
-  ucp_ep_params_t params{};
-  params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
-                      UCP_EP_PARAM_FIELD_ERR_HANDLER;
-  params.address = reinterpret_cast<const ucp_address_t*>(worker_address.data());
-  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
-  params.err_handler.cb = [](void* self, ucp_ep_h, ucs_status_t) {
+bool OneSided::create(ucp_ep_params_t peer) {
+  peer.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  peer.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+  peer.err_handler.cb = [](void* self, ucp_ep_h, ucs_status_t) {
     static_cast<OneSided*>(self)->broken_ = true;
   };
-  params.err_handler.arg = this;
-  return api_.ep_create(worker_, &params, &ep_) == UCS_OK;
+  peer.err_handler.arg = this;
+  return api_.ep_create(worker_, &peer, &ep_) == UCS_OK;
+}
+
+bool OneSided::reach(std::span<const std::byte> worker_address) {
+  ucp_ep_params_t peer{};
+  peer.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
+  peer.address = reinterpret_cast<const ucp_address_t*>(worker_address.data());
+  return create(peer);
+}
+
+bool OneSided::reach(const ucx::FabricAddress& address) {
+  ucp_ep_params_t peer{};
+  peer.field_mask = UCP_EP_PARAM_FIELD_SOCK_ADDR | UCP_EP_PARAM_FIELD_FLAGS;
+  peer.flags = UCP_EP_PARAMS_FLAGS_CLIENT_SERVER | UCP_EP_PARAMS_FLAGS_SEND_CLIENT_ID;
+  peer.sockaddr = {address.get(), address.bytes()};
+  return create(peer);
+}
+
+ucx::FabricAddress OneSided::listen(const ucx::FabricAddress& address) {
+  ucp_listener_params_t params{};
+  params.field_mask = UCP_LISTENER_PARAM_FIELD_SOCK_ADDR | UCP_LISTENER_PARAM_FIELD_CONN_HANDLER;
+  params.sockaddr = {address.get(), address.bytes()};
+  params.conn_handler.cb = [](ucp_conn_request_h request, void* self) {
+    ucp_ep_params_t peer{};
+    peer.field_mask = UCP_EP_PARAM_FIELD_CONN_REQUEST;
+    peer.conn_request = request;
+    static_cast<OneSided*>(self)->create(peer);
+  };
+  params.conn_handler.arg = this;
+  ucx::FabricAddress where;
+  ucp_listener_attr_t attributes{};
+  attributes.field_mask = UCP_LISTENER_ATTR_FIELD_SOCKADDR;
+  if (api_.listener_create(worker_, &params, &listener_) == UCS_OK &&
+      api_.listener_query(listener_, &attributes) == UCS_OK) {
+    where.storage = attributes.sockaddr;
+  }
+  return where;
+}
+
+bool OneSided::meet(const std::function<void()>& pump) {
+  const ucp_request_param_t param{};
+  return settle(calls()->flush(ep_, &param), pump) && !broken_;
 }
 
 bool OneSided::settle(ucs_status_ptr_t request, const std::function<void()>& pump) {
   if (!UCS_PTR_IS_PTR(request)) return request == nullptr;
-  for (int i = 0; i < kRounds && api_.request_check_status(request) == UCS_INPROGRESS; ++i) {
+  const auto end = base::Clock::now() + std::chrono::milliseconds(patience_ms_);
+  for (int i = 0; api_.request_check_status(request) == UCS_INPROGRESS; ++i) {
+    if (i > kRounds && base::Clock::now() > end) break;
     step();
     pump();
   }

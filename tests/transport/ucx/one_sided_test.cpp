@@ -3,63 +3,25 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <algorithm>
 #include <filesystem>
 #include <random>
 #include <set>
-#include "transport/ucx/victims.hpp"
+#include "transport/ucx/attacks.hpp"
 #include "transport/wire/socket.hpp"
 #include "transport/wire/stream.hpp"
 
 namespace framewire::transport::testing {
 namespace {
 
-enum class Key { kOwn, kOfThatPart, kOfAnotherPart };
-
-struct Attack {
-  const char* name;
-  bool writes;
-  Part part;
-  std::size_t offset;  ///< in the part
-  Key key;
-};
-
-constexpr std::size_t kBytes = 256;
-
-constexpr Attack kAttacks[] = {
-    {"PutWithAForeignKey", true, Part::kWritable, 0, Key::kOwn},
-    {"GetWithAForeignKey", false, Part::kReadable, 0, Key::kOwn},
-    {"PutWhereNothingIsRegistered", true, Part::kPrivate, 0, Key::kOfAnotherPart},
-    {"GetWhereNothingIsRegistered", false, Part::kPrivate, 0, Key::kOfAnotherPart},
-    {"PutPastTheEnd", true, Part::kReadable, kPartBytes - kBytes / 2, Key::kOfThatPart},
-    {"PutAfterItWasWithdrawn", true, Part::kWithdrawn, 0, Key::kOfThatPart},
-    {"GetAfterItWasWithdrawn", false, Part::kWithdrawn, 0, Key::kOfThatPart},
-    {"PutIntoWhatIsToBeRead", true, Part::kReadable, 0, Key::kOfThatPart},
-    {"GetFromWhatIsToBeWritten", false, Part::kWritable, 0, Key::kOfThatPart},
-};
-
 const UcxSettings kTcp = {{"TLS", "tcp"}, {"NET_DEVICES", "lo"}};
 
 class OneSidedTcp : public ::testing::TestWithParam<Attack> {
  protected:
-  // Whether the attack changed or learned a byte.
   static bool succeeds(Victim& victim) {
-    const Attack& attack = GetParam();
-    auto opened = OneSided::open(kTcp);
-    EXPECT_TRUE(opened) << opened.error().to_string();
-    OneSided& attacker = **opened;
-    std::vector<std::byte> mine(kBytes, std::byte{0xee});
-    auto key = attacker.map(mine);
-    const Part of = attack.key == Key::kOfAnotherPart ? Part::kWritable : attack.part;
-    if (attack.key != Key::kOwn && !victim.key(of).empty()) key = victim.key(of);
-    EXPECT_TRUE(attacker.reach(victim.address()));
-    const std::byte* place = victim.part(attack.part).data() + attack.offset;
-    if (attack.writes) {
-      attacker.put(mine, place, key, [&] { victim.step(); });
-      return !victim.unharmed();
-    }
-    attacker.get(mine, place, key, [&] { victim.step(); });
-    return std::any_of(mine.begin(), mine.end(), [](std::byte b) { return b != std::byte{0xee}; });
+    auto attacker = OneSided::open(kTcp);
+    EXPECT_TRUE(attacker) << attacker.error().to_string();
+    EXPECT_TRUE((*attacker)->reach(victim.address()));
+    return harms(victim, **attacker, GetParam());
   }
 };
 

@@ -55,17 +55,21 @@ class OurVictim final : public Victim {
     self->channel_ = join(**port, (*peer)->blob());
     self->peer_ = join(**peer, blob);
     if (!self->channel_ || !self->peer_) return fail(StatusCode::kPeerLost, "cannot join");
-    self->lease(Part::kWritable, Direction::kPut);
-    self->lease(Part::kReadable, Direction::kGet);
-    const auto offer = self->lease(Part::kWithdrawn, Direction::kPut);
-    if (!offer || !self->channel_->revoke(*offer)) return fail(StatusCode::kInternal, "no lease");
+    self->grant();
+    return self;
+  }
+  /// The same on a connection that stands.
+  [[nodiscard]] static std::unique_ptr<OurVictim> on(std::unique_ptr<Link> link) {
+    std::unique_ptr<OurVictim> self(new OurVictim);
+    self->channel_ = channel(std::move(link));
+    self->grant();
     return self;
   }
   std::vector<std::byte> address() const override { return address_; }
   std::vector<std::byte> key(Part) const override { return {}; }
   void step() override {
     channel_->progress();
-    peer_->progress();
+    if (peer_) peer_->progress();
   }
   /// Whether the connection still does what it is for.
   [[nodiscard]] bool serves() {
@@ -81,12 +85,20 @@ class OurVictim final : public Victim {
  private:
   OurVictim() = default;
   static std::unique_ptr<Channel> join(ucx::Port& port, const std::vector<std::byte>& peer) {
-    auto link = port.join(peer, std::make_unique<Alive>());
-    if (!link) return nullptr;
+    auto link = port.join(peer, std::make_unique<Alive>(), {});
+    return link ? channel(std::move(*link)) : nullptr;
+  }
+  static std::unique_ptr<Channel> channel(std::unique_ptr<Link> link) {
     ChannelConfig config;
     config.epoch = 7;
     config.capacity = config.peer_capacity = 16;
-    return std::make_unique<Channel>(make_channel(std::move(*link), config));
+    return std::make_unique<Channel>(make_channel(std::move(link), config));
+  }
+  void grant() {
+    static_cast<void>(lease(Part::kWritable, Direction::kPut));
+    static_cast<void>(lease(Part::kReadable, Direction::kGet));
+    const auto offer = lease(Part::kWithdrawn, Direction::kPut);
+    if (offer) static_cast<void>(channel_->revoke(*offer));
   }
   Result<Transfer> lease(Part part, Direction direction) {
     OfferOptions options;
@@ -103,9 +115,10 @@ class OurVictim final : public Victim {
 /// Hands out UCX's keys, and believes that they protect it.
 class CarelessVictim final : public Victim {
  public:
-  [[nodiscard]] static Result<std::unique_ptr<CarelessVictim>> make(const UcxSettings& settings) {
+  [[nodiscard]] static Result<std::unique_ptr<CarelessVictim>> make(const UcxSettings& settings,
+                                                                    int patience_ms = 0) {
     auto self = std::unique_ptr<CarelessVictim>(new CarelessVictim);
-    auto opened = OneSided::open(settings);
+    auto opened = OneSided::open(settings, 0, patience_ms);
     if (!opened) return fail(opened.error());
     self->ucx_ = std::move(*opened);
     constexpr unsigned kRead = UCP_MEM_MAP_PROT_LOCAL_READ | UCP_MEM_MAP_PROT_REMOTE_READ;
@@ -121,6 +134,7 @@ class CarelessVictim final : public Victim {
     return keys_[static_cast<std::size_t>(part)];
   }
   void step() override { ucx_->step(); }
+  [[nodiscard]] OneSided& ucx() { return *ucx_; }
 
  private:
   CarelessVictim() = default;

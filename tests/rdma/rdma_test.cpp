@@ -1,0 +1,189 @@
+// The RDMA link on the device that FRAMEWIRE_TEST_RDMA names: who may connect, what keys guard, and
+// for how long. Run by run.sh in virtual machines with soft-RoCE.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <cstdio>
+#include <future>
+#include <random>
+#include "transport/bytes.hpp"
+#include "transport/connections.hpp"
+#include "transport/far_machine.hpp"
+#include "transport/ucx/attacks.hpp"
+#include "transport/ucx/context.hpp"
+
+namespace framewire::transport::testing {
+namespace {
+
+using base::Clock;
+
+constexpr int kPatience_ms = 10'000;
+constexpr std::size_t kKeyBytes = 16;
+
+Clock::time_point soon() { return Clock::now() + std::chrono::milliseconds(kPatience_ms); }
+
+UcxSettings ours() {
+  const auto settings = ucx::settings_of(ucx::Lanes::kVerbs, rdma_device());
+  return {settings->begin(), settings->end()};
+}
+
+// As ours, but for what UCX does about registrations if it is left alone.
+UcxSettings caching() {
+  UcxSettings settings = ours();
+  std::erase_if(settings, [](const auto& one) {
+    return one.first == "RCACHE_ENABLE" || one.first.ends_with("REG_METHODS");
+  });
+  return settings;
+}
+
+// Where a listening port's blob says that it is to be dialled.
+ucx::FabricAddress address_in(const std::vector<std::byte>& blob) {
+  return ucx::decode_address(std::span(blob).subspan(kKeyBytes + 8)).value();
+}
+
+std::vector<std::byte> blob_with(std::uint64_t number) {
+  std::vector<std::byte> blob(kKeyBytes + 8);
+  store(blob.data() + kKeyBytes, number);
+  return blob;
+}
+
+// Registrations of memory that the kernel knows on all devices, by whatever process.
+int registrations() {
+  std::FILE* pipe = ::popen("rdma resource show", "r");
+  char line[512] = {};
+  int count = 0;
+  while (std::fgets(line, sizeof line, pipe) != nullptr) {
+    const std::string text = line;
+    const auto at = text.find(" mr ");
+    if (at != std::string::npos) count += std::stoi(text.substr(at + 4));
+  }
+  ::pclose(pipe);
+  return count;
+}
+
+TEST(Rdma, StrangersAreRejectedAndThePeerIsNot) {
+  auto owner = ucx::make_port(ucx::Lanes::kVerbs, rdma_device(), ucx::Side::kListens);
+  ASSERT_TRUE(owner) << owner.error().to_string();
+  auto peer = ucx::make_port(ucx::Lanes::kVerbs, rdma_device());
+  ASSERT_TRUE(peer);
+  const auto there = (*owner)->blob();
+  const auto back = (*peer)->blob();
+  auto joining = std::async(
+      std::launch::async, [&] { return (*owner)->join(back, std::make_unique<Alive>(), soon()); });
+  const auto number = load<std::uint64_t>(back.data() + kKeyBytes);
+  for (const std::uint64_t guess : {std::uint64_t{0}, number + 1, ~number}) {
+    auto stranger = OneSided::open(ours(), guess, kPatience_ms).value();
+    ASSERT_TRUE(stranger->reach(address_in(there)));
+    EXPECT_FALSE(stranger->meet([] {}));
+  }
+  auto meeting = (*peer)->join(there, std::make_unique<Alive>(), soon());
+  ASSERT_TRUE(meeting) << meeting.error().to_string();
+  auto met = joining.get();
+  ASSERT_TRUE(met) << met.error().to_string();
+  EXPECT_EQ((*met)->path().name, "ucx rc_verbs on " + rdma_device());
+  // Nobody listens any more, not even for who knows the number.
+  auto late = OneSided::open(ours(), number, kPatience_ms).value();
+  ASSERT_TRUE(late->reach(address_in(there)));
+  EXPECT_FALSE(late->meet([] {}));
+}
+
+TEST(Rdma, NobodyComingIsADeadline) {
+  auto owner = ucx::make_port(ucx::Lanes::kVerbs, rdma_device(), ucx::Side::kListens);
+  ASSERT_TRUE(owner) << owner.error().to_string();
+  const auto end = Clock::now() + std::chrono::milliseconds(300);
+  const auto joined = (*owner)->join(blob_with(5), std::make_unique<Alive>(), end);
+  ASSERT_FALSE(joined);
+  EXPECT_EQ(joined.error().code(), StatusCode::kDeadline);
+}
+
+TEST(Rdma, DevicesAreNamedAsTheyAre) {
+  for (const char* wrong : {"", "mlx9_7:1", "rxe0:9", "eth0"}) {
+    const auto port = ucx::make_port(ucx::Lanes::kVerbs, wrong, ucx::Side::kListens);
+    EXPECT_FALSE(port) << wrong;
+  }
+}
+
+// The key that a program has given away works, and after unmapping it does so no longer under our
+// settings; under UCX's own it still does, which is why ours are there.
+TEST(Rdma, KeysDieWithTheirRegistration) {
+  for (const bool cached : {false, true}) {
+    const UcxSettings settings = cached ? caching() : ours();
+    std::vector<std::byte> memory(64 * kPartBytes);
+    auto target = OneSided::open(settings, 0, kPatience_ms).value();
+    auto peer = OneSided::open(settings, 0, kPatience_ms).value();
+    const auto key = target->map(memory);
+    const auto pump = [&] { target->step(); };
+    ASSERT_TRUE(peer->reach(target->listen(ucx::address_of(rdma_device()).value())));
+    ASSERT_TRUE(peer->meet(pump));
+    const std::vector<std::byte> bytes(kPartBytes, std::byte{1});
+    EXPECT_TRUE(peer->put(bytes, memory.data(), key, pump));
+    EXPECT_EQ(memory[kPartBytes - 1], std::byte{1});
+    target->unmap();
+    EXPECT_EQ(peer->put(bytes, memory.data() + kPartBytes, key, pump), cached);
+    EXPECT_EQ(memory[kPartBytes], cached ? std::byte{1} : std::byte{0});
+  }
+}
+
+TEST(Rdma, ATransferLeavesNoRegistrationBehind) {
+  auto ends = connect_ends("ucx_rdma");
+  const Region memory = Region::allocate_host(kFarBytes).value();
+  const auto transfer = [&](std::uint64_t bytes) {
+    ends->far(fmt::format("offer put 0 {} 20000", bytes));
+    const auto end = soon();
+    while (ends->near().credits(Direction::kPut) == 0 && Clock::now() < end) ends->step();
+    const auto lease = ends->near().take_lease(Direction::kPut);
+    ASSERT_TRUE(lease);
+    const auto put = ends->near().put(*lease, memory, 0, bytes);
+    ASSERT_TRUE(put);
+    while (!ends->near().done(*put) && Clock::now() < end) ends->step();
+    EXPECT_TRUE(ends->near().finish(*put));
+  };
+  transfer(100);
+  const int before = registrations();
+  ASSERT_GT(before, 0);  // UCX's own buffers
+  transfer(kFarBytes);
+  EXPECT_EQ(registrations(), before);
+  auto other = OneSided::open(ours()).value();
+  const int opened = registrations();
+  std::vector<std::byte> mapped(kFarBytes);
+  EXPECT_FALSE(other->map(mapped).empty());
+  EXPECT_EQ(registrations(), opened + 1);  // it would have been seen
+}
+
+class OneSidedRdma : public ::testing::TestWithParam<Attack> {};
+
+// The card enforces keys and bounds. What a program meant to be read only, UCX registers for
+// writing all the same.
+TEST_P(OneSidedRdma, IsStoppedByTheCardWhereUcxIsTrusted) {
+  auto victim = CarelessVictim::make(ours(), kPatience_ms).value();
+  auto attacker = OneSided::open(ours(), 0, kPatience_ms).value();
+  ASSERT_TRUE(attacker->reach(victim->ucx().listen(ucx::address_of(rdma_device()).value())));
+  ASSERT_TRUE(attacker->meet([&] { victim->step(); }));
+  const std::string name = GetParam().name;
+  const bool only_meant = name == "PutIntoWhatIsToBeRead" || name == "GetFromWhatIsToBeWritten";
+  EXPECT_EQ(harms(*victim, *attacker, GetParam()), only_meant);
+}
+
+// The peer itself, with everything that it is entitled to know, turned against us.
+TEST_P(OneSidedRdma, DoesNothingToAChannel) {
+  auto owner = ucx::make_port(ucx::Lanes::kVerbs, rdma_device(), ucx::Side::kListens);
+  ASSERT_TRUE(owner) << owner.error().to_string();
+  const std::uint64_t number = std::random_device{}() + std::uint64_t{1};
+  const auto there = address_in((*owner)->blob());
+  auto joining = std::async(std::launch::async, [&] {
+    return (*owner)->join(blob_with(number), std::make_unique<Alive>(), soon());
+  });
+  auto attacker = OneSided::open(ours(), number, kPatience_ms).value();
+  ASSERT_TRUE(attacker->reach(there));
+  ASSERT_TRUE(attacker->meet([] {}));
+  auto link = joining.get();
+  ASSERT_TRUE(link) << link.error().to_string();
+  auto victim = OurVictim::on(std::move(*link));
+  EXPECT_FALSE(harms(*victim, *attacker, GetParam()));
+  EXPECT_TRUE(victim->unharmed());
+}
+
+INSTANTIATE_TEST_SUITE_P(RdmaProbe, OneSidedRdma, ::testing::ValuesIn(kAttacks),
+                         [](const auto& which) { return which.param.name; });
+
+}  // namespace
+}  // namespace framewire::transport::testing
