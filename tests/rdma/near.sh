@@ -15,4 +15,23 @@ run rdma_tests --gtest_color=no \
   --gtest_filter="${FILTER:-*Rdma*:*/ucx_rdma}"
 [ -n "${FILTER:-}" ] ||
   run rdma_tests --gtest_color=no --gtest_filter="*$(echo "$apart" | sed 's/\*:/*ucx_rdma_apart:/g; s/\*$/*ucx_rdma_apart/')"
+
+# Two programs as their users start them. Few and large messages: this is emulated.
+perf() { # TEST OPTIONS…
+  local options="--psk $FRAMEWIRE_TEST_PSK --link ucx-rdma --interface rxe0:1" _
+  echo "framewire perf $1 --server 10.7.0.2:7100 $options &" | nc 10.7.0.2 7000 >/dev/null
+  for _ in 1 2 3 4 5; do
+    sleep 1
+    # shellcheck disable=SC2086
+    framewire perf "$1" 10.7.0.2:7100 $options --verify --json "$2" "$3" "$4" "$5" \
+      >/tmp/perf && break
+  done
+  tr -d '\n ' </tmp/perf
+  echo
+  grep -q '"path": "ucx rc_verbs on rxe0:1"' /tmp/perf && grep -q '"verified": true' /tmp/perf
+}
+if [ -z "${FILTER:-}" ]; then
+  run perf bw --window 4 --sizes 8K:256K
+  run perf latency --window 1 --sizes 16K
+fi
 [ "$failed" = 0 ]

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <future>
 #include <random>
+#include <thread>
 #include "transport/bytes.hpp"
 #include "transport/connections.hpp"
 #include "transport/far_machine.hpp"
@@ -147,6 +148,48 @@ TEST(Rdma, ATransferLeavesNoRegistrationBehind) {
   std::vector<std::byte> mapped(kFarBytes);
   EXPECT_FALSE(other->map(mapped).empty());
   EXPECT_EQ(registrations(), opened + 1);  // it would have been seen
+}
+
+bool far_answers() {
+  try {
+    order_far_machine("true");
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
+}
+
+// The cable is pulled at the far end, and plugged in again.
+TEST(Rdma, ACutCableEndsTransfersInTimeAndANewConnectionWorks) {
+  auto ends = connect_ends("ucx_rdma_apart");
+  const Region memory = Region::allocate_host(kFarBytes).value();
+  const std::uint32_t epoch = ends->near().config().epoch;
+  ends->far(fmt::format("offer put 0 {} 60000", kFarBytes));
+  const auto end = soon();
+  while (ends->near().credits(Direction::kPut) == 0 && Clock::now() < end) ends->step();
+  const auto lease = ends->near().take_lease(Direction::kPut);
+  ASSERT_TRUE(lease);
+  order_far_machine("(sleep 1; ip link set eth0 down; sleep 3; ip link set eth0 up) &");
+  const auto cut = Clock::now() + std::chrono::seconds(2);
+  while (Clock::now() < cut) ends->step();
+  const auto start = Clock::now();
+  TransferOptions brief;
+  brief.deadline_ms = 1000;
+  const auto put = ends->near().put(*lease, memory, 0, kFarBytes, brief);
+  ASSERT_TRUE(put);
+  while (!ends->near().done(*put) && Clock::now() < soon()) ends->step();
+  EXPECT_EQ(ends->near().finish(*put).error().code(), StatusCode::kDeadline);
+  EXPECT_LT(Clock::now() - start, std::chrono::seconds(3));
+  EXPECT_TRUE(ends->near().lost().has_value());
+  while (!far_answers()) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  while (ends->near().uncertain() > 0 && Clock::now() < start + std::chrono::seconds(20)) {
+    ends->step();
+  }
+  EXPECT_EQ(ends->near().uncertain(), 0U);
+  ends = connect_ends("ucx_rdma_apart");
+  EXPECT_NE(ends->near().config().epoch, epoch);
+  const auto again = ends->near().offer(memory, 0, kFarBytes);
+  EXPECT_TRUE(again) << again.error().to_string();
 }
 
 class OneSidedRdma : public ::testing::TestWithParam<Attack> {};

@@ -24,9 +24,10 @@ cleanup() {
 }
 trap cleanup EXIT
 
-# Emulated, not accelerated: it is the same everywhere, and needs no rights.
+# Emulated, not accelerated: it is the same everywhere, and needs no rights. A processor without AVX
+# is the fastest to emulate. FRAMEWIRE_RDMA_FILTER chooses tests, for work on one of them.
 boot() { # END MAC NETDEV
-  "$qemu" -machine q35,accel=tcg -cpu ${CPU:-Nehalem} -smp 1 -m 768 -nodefaults -no-reboot -display none \
+  "$qemu" -machine q35,accel=tcg -cpu Nehalem -smp 1 -m 768 -nodefaults -no-reboot -display none \
     -kernel "$work/vmlinuz" -initrd "$work/initramfs" \
     -append "console=ttyS0 quiet panic=-1 mitigations=off end=$1 ${FRAMEWIRE_RDMA_FILTER:+FILTER=$FRAMEWIRE_RDMA_FILTER}" \
     -netdev "$3,id=cable,addr.type=unix,addr.path=$cable/socket" \
@@ -44,11 +45,9 @@ boot near 52:54:00:00:00:01 stream,server=off
 # The near end leaves when it is done, and the far end with it.
 near=${guests[1]}
 timeout "$limit_s" tail -f --pid="$near" -n +1 "$work/near.log" | tr -d '\r' || true
-for line in "guest near: passed"; do
-  grep -q "$line" "$work/near.log" || {
-    printf '\n---- the far end said:\n'
-    tr -d '\r' <"$work/far.log"
-    echo "FAILED: no '$line' within $limit_s s" >&2
-    exit 1
-  }
-done
+if ! grep -q "guest near: passed" "$work/near.log"; then
+  printf '\n---- the far end said:\n'
+  tr -d '\r' <"$work/far.log"
+  echo "FAILED: the near end has not passed within $limit_s s" >&2
+  exit 1
+fi
