@@ -6,7 +6,7 @@
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 work=$1
-limit_s=${FRAMEWIRE_RDMA_LIMIT_S:-280}
+limit_s=${FRAMEWIRE_RDMA_LIMIT_S:-400}
 
 qemu=$(command -v qemu-system-x86_64) || {
   echo "SKIPPED: no qemu-system-x86_64 (package qemu-system-x86)" >&2
