@@ -10,6 +10,7 @@
 #include "backend.hpp"
 #include "command.hpp"
 #include "console.hpp"
+#include "inputs.hpp"
 #include "json.hpp"
 #include "numbers.hpp"
 #include "progress_line.hpp"
@@ -34,8 +35,7 @@ void install_interrupt() {
 
 /// What the command line says, once understood.
 struct BatchPlan {
-  std::vector<std::string> inputs;
-  std::string list;  ///< of --files-from or @LIST; otherwise ""
+  InputNames inputs;
   std::string manifest;
   bool resume = false;
   batch::Durability durability = batch::Durability::kNone;
@@ -67,26 +67,15 @@ Problem parse_jobs(const Arguments& arguments, unsigned& jobs) {
 }
 
 Problem take_paths(const Arguments& arguments, BatchPlan& plan) {
-  plan.inputs = arguments.paths;
-  plan.settings.output_folder = plan.inputs.back();
-  plan.inputs.pop_back();
-  plan.list = arguments.get("files-from");
-  if (plan.list.empty() && plan.inputs.size() == 1 && plan.inputs[0].starts_with("@")) {
-    plan.list = plan.inputs[0].substr(1);
-    plan.inputs.clear();
-  }
-  if (plan.list.empty() && plan.inputs.empty()) {
+  std::vector<std::string> inputs = arguments.paths;
+  plan.settings.output_folder = inputs.back();
+  inputs.pop_back();
+  plan.inputs.list = arguments.get("files-from");
+  plan.inputs.null_separated = arguments.has("null");
+  if (plan.inputs.list.empty() && inputs.empty()) {
     return "found one path; accepted: framewire batch IN… OUT_DIR";
   }
-  if (!plan.list.empty() && !plan.inputs.empty()) {
-    return "inputs are given both as arguments and as a list; accepted: either";
-  }
-  std::error_code error;
-  for (const std::string& input : plan.inputs) {
-    if (plan.inputs.size() > 1 && fs::is_directory(input, error)) {
-      return fmt::format("{} is a folder; accepted: one folder, or several files", input);
-    }
-  }
+  if (auto wrong = take_inputs(std::move(inputs), plan.inputs); !wrong.empty()) return wrong;
   if (plan.settings.output_folder == "-") {
     return "a batch cannot write to standard output; give a folder";
   }
@@ -98,8 +87,8 @@ Problem check_in_place(const BatchPlan& plan) {
     return "--resume cannot tell what --in-place has replaced already; give one of them";
   }
   std::error_code error;
-  const bool same =
-      plan.inputs.size() == 1 && fs::equivalent(plan.inputs[0], plan.settings.output_folder, error);
+  const bool same = plan.inputs.paths.size() == 1 &&
+                    fs::equivalent(plan.inputs.paths[0], plan.settings.output_folder, error);
   if (!same || plan.settings.allow_in_place) return std::nullopt;
   return "OUT_DIR is IN itself; give another folder, or --in-place to replace the inputs";
 }
@@ -119,16 +108,6 @@ Problem make_plan(const Arguments& arguments, BatchPlan& plan) {
   if (auto problem = parse_shard(arguments.get("shard"), plan.settings.shard)) return problem;
   if (auto problem = take_paths(arguments, plan)) return problem;
   return check_in_place(plan);
-}
-
-Result<std::unique_ptr<batch::Source>> open_source(const BatchPlan& plan, bool null_separated,
-                                                   const std::vector<batch::FileId>& excluded) {
-  if (!plan.list.empty()) return batch::open_list(plan.list, null_separated ? '\0' : '\n');
-  std::error_code error;
-  if (plan.inputs.size() == 1 && !fs::is_regular_file(plan.inputs[0], error)) {
-    return batch::open_folder(plan.inputs[0], excluded);
-  }
-  return batch::open_files(plan.inputs);
 }
 
 // The output folder is made at once: finding out after the first image would be late.
@@ -259,13 +238,12 @@ int run_batch(const Arguments& arguments) {
   if (auto opened = open_records(plan, open); !opened) return refuse(opened.error());
   if (open.manifest) excluded->push_back(open.manifest->id());
 
-  const bool null_separated = arguments.has("null");
-  auto source = open_source(plan, null_separated, *excluded);
+  auto source = open_inputs(plan.inputs, *excluded);
   if (!source) return refuse(source.error());
   ProgressLine line(progress_when(arguments));
   std::unique_ptr<batch::Source> ahead;
-  if (line.shown() && plan.list != "-") {
-    if (auto copy = open_source(plan, null_separated, *excluded)) ahead = std::move(*copy);
+  if (line.shown() && plan.inputs.list != "-") {
+    if (auto copy = open_inputs(plan.inputs, *excluded)) ahead = std::move(*copy);
   }
   const auto backend = Backend::make(plan.gpu, true);
   if (!backend) return refuse(backend.error());

@@ -1,0 +1,27 @@
+// The inputs of commands that take many.
+#pragma once
+
+#include <batch/source.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace framewire::app {
+
+/// One folder with all below it, or several files; or the names in a list.
+struct InputNames {
+  std::vector<std::string> paths;
+  std::string list;             ///< a file of names, "-" for standard input; then no paths
+  bool null_separated = false;  ///< in the list
+};
+
+/// @param paths  of the command line; a lone @LIST stands for a list
+/// @return what is wrong with them, or ""
+[[nodiscard]] std::string take_inputs(std::vector<std::string> paths, InputNames& names);
+
+/// @param excluded  files and folders to pass over
+/// @return io_error
+[[nodiscard]] Result<std::unique_ptr<batch::Source>> open_inputs(
+    const InputNames& names, const std::vector<batch::FileId>& excluded);
+
+}  // namespace framewire::app
