@@ -13,11 +13,12 @@ namespace {
 class WorkerPort final : public Port {
  public:
   WorkerPort(std::unique_ptr<Handles> handles, MacKey key, std::vector<std::byte> address,
-             std::string name)
+             Lanes lanes, std::string device)
       : handles_(std::move(handles)),
         key_(key),
         address_(std::move(address)),
-        name_(std::move(name)) {}
+        lanes_(lanes),
+        device_(std::move(device)) {}
 
   std::vector<std::byte> blob() const override {
     std::vector<std::byte> blob(key_.begin(), key_.end());
@@ -27,7 +28,7 @@ class WorkerPort final : public Port {
 
   Result<std::unique_ptr<Link>> join(std::span<const std::byte> peer_blob,
                                      std::unique_ptr<Lifeline> lifeline,
-                                     base::Clock::time_point) override {
+                                     base::Clock::time_point deadline) override {
     Keys keys;
     keys.incoming = key_;
     if (peer_blob.size() <= keys.outgoing.size()) {
@@ -37,11 +38,15 @@ class WorkerPort final : public Port {
     std::copy_n(peer_blob.begin(), keys.outgoing.size(), keys.outgoing.begin());
     // UCX trusts that an address is whole; the peer that gave it has been authenticated.
     const std::vector<std::byte> address(peer_blob.begin() + 16, peer_blob.end());
-    auto link = std::make_unique<UcxLink>(std::move(handles_), keys, std::move(lifeline), name_);
+    const char* name = lanes_ == Lanes::kShared ? "ucx shared memory" : "ucx tcp";
+    auto link = std::make_unique<UcxLink>(std::move(handles_), keys, std::move(lifeline), name);
     ucp_ep_params_t peer{};
     peer.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
     peer.address = reinterpret_cast<const ucp_address_t*>(address.data());
-    if (auto joined = link->connect(peer); !joined) return fail(joined.error());
+    auto joined = link->connect(peer);
+    // A peer that leaves while UCX 1.13.1 still opens its lanes over TCP aborts this process.
+    if (joined && lanes_ == Lanes::kTcp) joined = link->meet(device_, deadline);
+    if (!joined) return fail(joined.error());
     return link;
   }
 
@@ -49,7 +54,8 @@ class WorkerPort final : public Port {
   std::unique_ptr<Handles> handles_;
   MacKey key_;
   std::vector<std::byte> address_;
-  std::string name_;
+  Lanes lanes_;
+  std::string device_;
 };
 
 }  // namespace
@@ -72,8 +78,7 @@ Result<std::unique_ptr<Port>> make_port(Lanes lanes, const std::string& device, 
   const auto* from = reinterpret_cast<const std::byte*>(address);
   std::vector<std::byte> copy(from, from + bytes);
   api->worker_release_address((*handles)->worker, address);
-  const char* name = lanes == Lanes::kShared ? "ucx shared memory" : "ucx tcp";
-  return std::make_unique<WorkerPort>(std::move(*handles), key, std::move(copy), name);
+  return std::make_unique<WorkerPort>(std::move(*handles), key, std::move(copy), lanes, device);
 }
 
 }  // namespace framewire::transport::ucx

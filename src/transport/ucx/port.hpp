@@ -37,8 +37,8 @@ class Port {
   /// What the peer must be told, over the control connection only: a key that authenticates packets
   /// to us, and where and how to reach us.
   [[nodiscard]] virtual std::vector<std::byte> blob() const = 0;
-  /// Joins with the peer's blob. Once. Over kVerbs it returns when both ends have met; the other
-  /// end must be joining at the same time.
+  /// Joins with the peer's blob. Once. Over kTcp and kVerbs it returns when both ends have met; the
+  /// other end must be joining at the same time.
   /// @return invalid_input for no such blob; peer_lost; deadline
   [[nodiscard]] virtual Result<std::unique_ptr<Link>> join(std::span<const std::byte> peer_blob,
                                                            std::unique_ptr<Lifeline> lifeline,

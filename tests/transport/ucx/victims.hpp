@@ -2,6 +2,8 @@
 #pragma once
 
 #include <array>
+#include <chrono>
+#include <future>
 #include <memory>
 #include <vector>
 #include "transport/channel.hpp"
@@ -52,8 +54,11 @@ class OurVictim final : public Victim {
     std::unique_ptr<OurVictim> self(new OurVictim);
     const auto blob = (*port)->blob();
     self->address_.assign(blob.begin() + 16, blob.end());
-    self->channel_ = join(**port, (*peer)->blob());
+    // Each waits for the other.
+    const auto back = (*peer)->blob();
+    auto joining = std::async(std::launch::async, [&] { return join(**port, back); });
     self->peer_ = join(**peer, blob);
+    self->channel_ = joining.get();
     if (!self->channel_ || !self->peer_) return fail(StatusCode::kPeerLost, "cannot join");
     self->grant();
     return self;
@@ -85,7 +90,8 @@ class OurVictim final : public Victim {
  private:
   OurVictim() = default;
   static std::unique_ptr<Channel> join(ucx::Port& port, const std::vector<std::byte>& peer) {
-    auto link = port.join(peer, std::make_unique<Alive>(), {});
+    const auto deadline = base::Clock::now() + std::chrono::seconds(10);
+    auto link = port.join(peer, std::make_unique<Alive>(), deadline);
     return link ? channel(std::move(*link)) : nullptr;
   }
   static std::unique_ptr<Channel> channel(std::unique_ptr<Link> link) {
