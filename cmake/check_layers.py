@@ -35,7 +35,7 @@ ALLOWED = {
     "transport/ucx": {"base", "transport"},
     "transport/session": {"base", "transport", "transport/loopback", "transport/peer",
                           "transport/wire", "transport/ucx"},
-    "split": BELOW_CODECS | {"codec/turbo", "engine", "transport", "transport/loopback"},
+    "split": BELOW_CODECS | {"codec/turbo", "engine"},
     "apps/framewire": {"base", "jpeg", "plan", "color", "codec", "engine", "batch", "topology",
                        "transport", "transport/session"},
 }

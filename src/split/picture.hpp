@@ -6,10 +6,10 @@
 #include <engine/request.hpp>
 #include <framewire/resizer.hpp>
 #include <framewire/status.hpp>
+#include <framewire/transport.hpp>
 #include <functional>
 #include <optional>
 #include <span>
-#include <transport/region.hpp>
 #include <vector>
 
 namespace framewire::split {

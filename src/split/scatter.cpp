@@ -2,30 +2,16 @@
 #include <algorithm>
 #include <chrono>
 #include <split/scatter.hpp>
-#include <transport/loopback/loopback.hpp>
 #include <utility>
 
 namespace framewire::split {
 namespace {
 
-using transport::Channel;
-using transport::ChannelConfig;
 using transport::Direction;
 
 /// How long a stripe may take from its offer to its last row: pictures before it may be large.
 constexpr std::uint32_t kPatience_ms = 600'000;
 constexpr std::chrono::microseconds kNap{50};
-
-std::pair<std::unique_ptr<Channel>, std::unique_ptr<Channel>> connect(std::size_t index) {
-  auto [near, far] = transport::make_loopback();
-  ChannelConfig config;
-  config.epoch = static_cast<std::uint32_t>(index + 1);
-  config.peer = fmt::format("device {}", index);
-  auto near_channel = std::make_unique<Channel>(transport::make_channel(std::move(near), config));
-  config.peer = "the splitter";
-  return {std::move(near_channel),
-          std::make_unique<Channel>(transport::make_channel(std::move(far), config))};
-}
 
 bool is_empty(const Stripe& stripe) {
   return std::all_of(stripe.begin(), stripe.end(),
@@ -34,13 +20,11 @@ bool is_empty(const Stripe& stripe) {
 
 }  // namespace
 
-Scatter::Scatter(const codec::TurboStages& stages, std::size_t workers, Ready ready)
+Scatter::Scatter(const codec::TurboStages& stages, std::deque<Ends> channels, Ready ready)
     : stages_(stages), ready_(std::move(ready)) {
-  for (std::size_t i = 0; i < workers; ++i) {
-    auto [near, far] = connect(i);
-    Device& device = devices_.emplace_back();
-    device.channel = std::move(near);
-    device.worker = std::make_unique<Worker>(stages, std::move(far), i);
+  for (Ends& ends : channels) {
+    Device& device = devices_.emplace_back(Device{std::move(ends.first), nullptr, {}});
+    device.worker = std::make_unique<Worker>(stages, std::move(ends.second), devices_.size() - 1);
   }
   thread_ = std::thread([this] { main(); });
 }
@@ -78,7 +62,7 @@ void Scatter::main() {
       std::unique_lock lock(mutex_);
       if (idle()) handed_in_.wait(lock, [this] { return stop_ || !queue_.empty(); });
       for (Device& device : devices_)
-        if (device.cut) device.channel->close();
+        if (device.cut) device.channel.close();
       if (!queue_.empty()) {
         next = std::move(queue_.front());
         queue_.pop_front();
@@ -98,7 +82,7 @@ void Scatter::start(std::shared_ptr<Picture> picture) {
   std::vector<std::size_t> living;
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     Device& device = devices_[i];
-    if (!device.lost && device.channel->lost()) lose(device, *device.channel->lost());
+    if (!device.lost && device.channel.lost()) lose(device, *device.channel.lost());
     if (!device.lost) living.push_back(i);
   }
   if (living.empty()) {
@@ -132,8 +116,8 @@ Result<void> Scatter::start_stripe(Device& device, std::size_t index,
     const auto count = static_cast<std::uint64_t>(stripe[p].out.count);
     transport::OfferOptions patience;
     patience.ttl_ms = kPatience_ms;
-    const auto offer = device.channel->offer(to.memory, to.offset_bytes[p] + first * width,
-                                             count * width, patience);
+    const auto offer = device.channel.offer(to.memory, to.offset_bytes[p] + first * width,
+                                            count * width, patience);
     if (!offer) return fail(offer.error());
     flow.arriving.push_back(*offer);
     flow.to_send.push_back(p);
@@ -143,9 +127,9 @@ Result<void> Scatter::start_stripe(Device& device, std::size_t index,
 }
 
 bool Scatter::step(Device& device, std::size_t index) {
-  const bool moved = device.channel->progress();
-  if (device.channel->lost()) {
-    lose(device, *device.channel->lost());
+  const bool moved = device.channel.progress();
+  if (device.channel.lost()) {
+    lose(device, *device.channel.lost());
     return true;
   }
   const auto advanced = advance(device, index);
@@ -157,8 +141,8 @@ bool Scatter::step(Device& device, std::size_t index) {
 Result<bool> Scatter::advance(Device& device, std::size_t index) {
   bool moved = false;
   const auto collect = [&](std::deque<transport::Transfer>& transfers) -> Result<void> {
-    while (!transfers.empty() && device.channel->done(transfers.front())) {
-      if (auto done = device.channel->finish(transfers.front()); !done) return fail(done.error());
+    while (!transfers.empty() && device.channel.done(transfers.front())) {
+      if (auto done = device.channel.finish(transfers.front()); !done) return fail(done.error());
       transfers.pop_front();
       moved = true;
     }
@@ -166,8 +150,8 @@ Result<bool> Scatter::advance(Device& device, std::size_t index) {
   };
   for (Flow& flow : device.flows) {
     const PlaneStack& from = flow.picture->decoded;
-    while (!flow.to_send.empty() && device.channel->credits(Direction::kPut) > 0) {
-      const auto lease = device.channel->take_lease(Direction::kPut);
+    while (!flow.to_send.empty() && device.channel.credits(Direction::kPut) > 0) {
+      const auto lease = device.channel.take_lease(Direction::kPut);
       if (!lease) return fail(lease.error());
       const std::size_t p = flow.to_send.front();
       const codec::RowSpan rows = flow.picture->stripes[index][p].in;
@@ -175,9 +159,9 @@ Result<bool> Scatter::advance(Device& device, std::size_t index) {
       transport::TransferOptions patience;
       patience.deadline_ms = kPatience_ms;
       const auto put =
-          device.channel->put(*lease, from.memory,
-                              from.offset_bytes[p] + static_cast<std::uint64_t>(rows.first) * width,
-                              static_cast<std::uint64_t>(rows.count) * width, patience);
+          device.channel.put(*lease, from.memory,
+                             from.offset_bytes[p] + static_cast<std::uint64_t>(rows.first) * width,
+                             static_cast<std::uint64_t>(rows.count) * width, patience);
       if (!put) return fail(put.error());
       flow.to_send.pop_front();
       flow.leaving.push_back(*put);
@@ -200,12 +184,12 @@ Result<bool> Scatter::advance(Device& device, std::size_t index) {
 
 void Scatter::lose(Device& device, const Status& why) {
   device.lost = true;
-  device.channel->close();
+  device.channel.close();
   const auto flows = std::exchange(device.flows, {});
   for (const Flow& flow : flows)
     close_stripe(flow.picture, Status(StatusCode::kPeerLost,
                                       fmt::format("{} of the split failed: {}",
-                                                  device.channel->config().peer, why.message())));
+                                                  device.channel.config().peer, why.message())));
 }
 
 void Scatter::close_stripe(const std::shared_ptr<Picture>& picture, std::optional<Status> error) {
@@ -216,7 +200,7 @@ void Scatter::close_stripe(const std::shared_ptr<Picture>& picture, std::optiona
 std::vector<DeviceReport> Scatter::report() {
   std::vector<DeviceReport> reports;
   for (const Device& device : devices_) {
-    const transport::PathReport path = device.channel->path();
+    const transport::PathReport path = device.channel.path();
     const WorkerStats& stats = device.worker->stats();
     reports.push_back({path.name, path.staged_bytes, stats.stripes, stats.bytes_in, stats.bytes_out,
                        static_cast<double>(stats.busy_ns) / 1e9, device.lost});

@@ -3,13 +3,14 @@
 
 #include <condition_variable>
 #include <deque>
+#include <framewire/transport.hpp>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <split/picture.hpp>
 #include <split/worker.hpp>
 #include <thread>
-#include <transport/channel.hpp>
+#include <utility>
 #include <vector>
 
 namespace framewire::split {
@@ -31,9 +32,12 @@ struct DeviceReport {
 class Scatter {
  public:
   using Ready = std::function<void(std::shared_ptr<Picture>)>;
+  /// A channel to a worker, and the worker's end of it.
+  using Ends = std::pair<transport::Channel, transport::Channel>;
 
+  /// @param channels  one a worker
   /// @param ready  gets every picture once, resampled or with its error; called on the thread
-  Scatter(const codec::TurboStages& stages, std::size_t workers, Ready ready);
+  Scatter(const codec::TurboStages& stages, std::deque<Ends> channels, Ready ready);
   /// Ends when everything handed in is through.
   ~Scatter();
   Scatter(const Scatter&) = delete;
@@ -55,7 +59,7 @@ class Scatter {
     std::deque<transport::Transfer> arriving;
   };
   struct Device {
-    std::unique_ptr<transport::Channel> channel;
+    transport::Channel channel;
     std::unique_ptr<Worker> worker;
     std::deque<Flow> flows;
     bool lost = false;

@@ -5,13 +5,30 @@
 
 namespace framewire::split {
 
-Splitter::Splitter(std::size_t workers, std::size_t in_flight, Form form)
-    : workers_(workers), in_flight_(in_flight), form_(form) {
-  scatter_ = std::make_unique<Scatter>(stages_, workers, [this](std::shared_ptr<Picture> picture) {
+Result<std::unique_ptr<Splitter>> Splitter::make(std::size_t workers, std::size_t in_flight,
+                                                 Form form) {
+  if (workers == 0 || in_flight == 0) {
+    return fail(StatusCode::kInvalidInput,
+                fmt::format("a split over {} workers with {} pictures in flight; 1 or more of each",
+                            workers, in_flight));
+  }
+  std::deque<Scatter::Ends> channels;
+  for (std::size_t i = 0; i < workers; ++i) {
+    auto ends = transport::connect_loopback();
+    if (!ends) return fail(ends.error());
+    channels.push_back(std::move(*ends));
+  }
+  return std::unique_ptr<Splitter>(new Splitter(std::move(channels), in_flight, form));
+}
+
+Splitter::Splitter(std::deque<Scatter::Ends> channels, std::size_t in_flight, Form form)
+    : workers_(channels.size()), in_flight_(in_flight), form_(form) {
+  auto ready = [this](std::shared_ptr<Picture> picture) {
     const std::lock_guard lock(mutex_);
     resampled_.push_back(std::move(picture));
     changed_.notify_all();
-  });
+  };
+  scatter_ = std::make_unique<Scatter>(stages_, std::move(channels), std::move(ready));
   encoder_ = std::thread([this] { encoder_main(); });
 }
 

@@ -19,7 +19,10 @@ class Splitter {
  public:
   /// @param workers   1 or more
   /// @param in_flight  pictures between submit() and their answer; memory is that many pictures'
-  Splitter(std::size_t workers, std::size_t in_flight, Form form = Form::kJpeg);
+  /// @return invalid_input; busy
+  [[nodiscard]] static Result<std::unique_ptr<Splitter>> make(std::size_t workers,
+                                                              std::size_t in_flight,
+                                                              Form form = Form::kJpeg);
   /// Answers everything that was submitted, then ends.
   ~Splitter();
   Splitter(const Splitter&) = delete;
@@ -38,6 +41,7 @@ class Splitter {
   void cut(std::size_t worker) { scatter_->cut(worker); }
 
  private:
+  Splitter(std::deque<Scatter::Ends> channels, std::size_t in_flight, Form form);
   [[nodiscard]] Result<void> decode(Picture& picture);
   [[nodiscard]] Result<Output> finish(Picture& picture);
   [[nodiscard]] Result<void> encode(Picture& picture, Output& output);

@@ -14,8 +14,7 @@ std::uint64_t row_bytes(const codec::RowSpan& rows, std::int32_t width_px) {
 
 }  // namespace
 
-Worker::Worker(const codec::TurboStages& stages, std::unique_ptr<transport::Channel> channel,
-               std::size_t index)
+Worker::Worker(const codec::TurboStages& stages, transport::Channel channel, std::size_t index)
     : stages_(stages), channel_(std::move(channel)), index_(index), thread_([this] { main(); }) {}
 
 Worker::~Worker() {
@@ -41,13 +40,13 @@ void Worker::main() {
       if (stop_) return;
     }
     const bool began = take_new();
-    const bool moved = channel_->progress();
+    const bool moved = channel_.progress();
     const bool advanced = advance();
-    if (channel_->lost()) {
+    if (channel_.lost()) {
       // The other end knows, and answers for what was in work.
       tasks_.clear();
     } else if (!began && !moved && !advanced) {
-      channel_->idle(1);
+      channel_.idle(1);
     }
   }
 }
@@ -65,7 +64,7 @@ bool Worker::take_new() {
     picture = std::move(queue_.front());
     queue_.pop_front();
   }
-  if (auto begun = begin(std::move(picture)); !begun) channel_->close();
+  if (auto begun = begin(std::move(picture)); !begun) channel_.close();
   return true;
 }
 
@@ -85,8 +84,8 @@ Result<void> Worker::begin(std::shared_ptr<const Picture> picture) {
   task.picture = std::move(picture);
   for (std::size_t p = 0; p < stripe.size(); ++p) {
     if (stripe[p].out.count == 0) continue;
-    const auto offer = channel_->offer(slot.in.memory, slot.in.offset_bytes[p],
-                                       row_bytes(stripe[p].in, in[p].first));
+    const auto offer = channel_.offer(slot.in.memory, slot.in.offset_bytes[p],
+                                      row_bytes(stripe[p].in, in[p].first));
     if (!offer) return fail(offer.error());
     task.arriving.push_back(*offer);
     task.to_send.push_back(p);
@@ -100,14 +99,14 @@ bool Worker::advance() {
   if (!task.resampled) {
     const auto all = receive(task);
     if (!all) {
-      channel_->close();
+      channel_.close();
       return false;
     }
     if (!*all) return false;
     resample(task, slots_.front());
   }
   const auto all = deliver(task, slots_.front());
-  if (!all) channel_->close();
+  if (!all) channel_.close();
   if (!all || !*all) return false;
   tasks_.pop_front();
   slots_.push_back(std::move(slots_.front()));
@@ -116,8 +115,8 @@ bool Worker::advance() {
 }
 
 Result<bool> Worker::receive(Task& task) {
-  while (!task.arriving.empty() && channel_->done(task.arriving.front())) {
-    const auto arrived = channel_->finish(task.arriving.front());
+  while (!task.arriving.empty() && channel_.done(task.arriving.front())) {
+    const auto arrived = channel_.finish(task.arriving.front());
     if (!arrived) return fail(arrived.error());
     stats_.bytes_in += arrived->length_bytes;
     task.arriving.pop_front();
@@ -138,19 +137,19 @@ void Worker::resample(Task& task, Slot& slot) {
 }
 
 Result<bool> Worker::deliver(Task& task, const Slot& slot) {
-  while (!task.to_send.empty() && channel_->credits(Direction::kPut) > 0) {
-    const auto lease = channel_->take_lease(Direction::kPut);
+  while (!task.to_send.empty() && channel_.credits(Direction::kPut) > 0) {
+    const auto lease = channel_.take_lease(Direction::kPut);
     if (!lease) return fail(lease.error());
     const std::size_t p = task.to_send.front();
     const codec::PlaneView& plane = slot.out.planes[p];
-    const auto put = channel_->put(*lease, slot.out.memory, slot.out.offset_bytes[p],
-                                   row_bytes({0, plane.height_px}, plane.width_px));
+    const auto put = channel_.put(*lease, slot.out.memory, slot.out.offset_bytes[p],
+                                  row_bytes({0, plane.height_px}, plane.width_px));
     if (!put) return fail(put.error());
     task.to_send.pop_front();
     task.leaving.push_back(*put);
   }
-  while (!task.leaving.empty() && channel_->done(task.leaving.front())) {
-    const auto sent = channel_->finish(task.leaving.front());
+  while (!task.leaving.empty() && channel_.done(task.leaving.front())) {
+    const auto sent = channel_.finish(task.leaving.front());
     if (!sent) return fail(sent.error());
     stats_.bytes_out += sent->length_bytes;
     task.leaving.pop_front();

@@ -4,11 +4,11 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <framewire/transport.hpp>
 #include <memory>
 #include <mutex>
 #include <split/picture.hpp>
 #include <thread>
-#include <transport/channel.hpp>
 
 namespace framewire::split {
 
@@ -25,8 +25,7 @@ struct WorkerStats {
 /// the device's memory is its own.
 class Worker {
  public:
-  Worker(const codec::TurboStages& stages, std::unique_ptr<transport::Channel> channel,
-         std::size_t index);
+  Worker(const codec::TurboStages& stages, transport::Channel channel, std::size_t index);
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -34,6 +33,7 @@ class Worker {
   /// Hands over the worker's stripe of a picture. The rows come next, plane by plane, for leases
   /// that the worker grants; the results go, plane by plane, to the leases that it was granted.
   void assign(std::shared_ptr<const Picture> picture);
+  [[nodiscard]] std::size_t index() const noexcept { return index_; }
   [[nodiscard]] const WorkerStats& stats() const noexcept { return stats_; }
 
  private:
@@ -62,7 +62,7 @@ class Worker {
   [[nodiscard]] Result<bool> deliver(Task& task, const Slot& slot);
 
   const codec::TurboStages& stages_;
-  std::unique_ptr<transport::Channel> channel_;
+  transport::Channel channel_;
   std::size_t index_;
   WorkerStats stats_;
   std::mutex mutex_;

@@ -32,7 +32,9 @@ class Split : public testing::TestWithParam<int> {};
 
 TEST_P(Split, GivesTheResizersBytes) {
   const Resizer resizer;
-  Splitter splitter(static_cast<std::size_t>(GetParam()), 4);
+  const auto made = Splitter::make(static_cast<std::size_t>(GetParam()), 4);
+  ASSERT_TRUE(made);
+  Splitter& splitter = **made;
   struct Expected {
     std::string name;
     std::vector<std::uint8_t> bytes;
@@ -67,7 +69,9 @@ TEST_P(Split, GivesTheResizersBytes) {
 INSTANTIATE_TEST_SUITE_P(Workers, Split, testing::Values(1, 2, 5));
 
 TEST(SplitFailures, ABadPictureHarmsNoOther) {
-  Splitter splitter(2, 3);
+  const auto made = Splitter::make(2, 3);
+  ASSERT_TRUE(made);
+  Splitter& splitter = **made;
   const auto options = conformance::sized(60, 30);
   auto good = submit(splitter, sample(), options);
   auto bad = submit(splitter, {0xFF, 0xD8, 0xFF}, options);
@@ -80,7 +84,9 @@ TEST(SplitFailures, ABadPictureHarmsNoOther) {
 }
 
 TEST(SplitFailures, ALostWorkerIsNamedAndTheOthersGoOn) {
-  Splitter splitter(3, 2);
+  const auto made = Splitter::make(3, 2);
+  ASSERT_TRUE(made);
+  Splitter& splitter = **made;
   const auto options = conformance::sized(60, 30);
   const auto expected = Resizer().resize(sample(), options)->bytes;
   EXPECT_EQ(submit(splitter, sample(), options).get()->resized.bytes, expected);
@@ -105,7 +111,9 @@ TEST(SplitFailures, ALostWorkerIsNamedAndTheOthersGoOn) {
 }
 
 TEST(SplitPlanes, AreWhatTheStreamIsMadeOf) {
-  Splitter splitter(3, 2, Form::kPlanes);
+  const auto made = Splitter::make(3, 2, Form::kPlanes);
+  ASSERT_TRUE(made);
+  Splitter& splitter = **made;
   const auto options = conformance::sized(60, 31);
   const auto result = submit(splitter, sample(), options).get();
   ASSERT_TRUE(result) << result.error().to_string();
@@ -123,8 +131,15 @@ TEST(SplitPlanes, AreWhatTheStreamIsMadeOf) {
   EXPECT_LE(found.largest, 2);
 }
 
+TEST(SplitFailures, NoWorkerIsRefused) {
+  EXPECT_EQ(Splitter::make(0, 1).error().code(), StatusCode::kInvalidInput);
+  EXPECT_EQ(Splitter::make(1, 0).error().code(), StatusCode::kInvalidInput);
+}
+
 TEST(SplitFailures, APictureOfOneRowNeedsOneWorker) {
-  Splitter splitter(4, 2);
+  const auto made = Splitter::make(4, 2);
+  ASSERT_TRUE(made);
+  Splitter& splitter = **made;
   const auto options = conformance::sized(40, 1);
   const auto result = submit(splitter, sample(), options).get();
   ASSERT_TRUE(result);
