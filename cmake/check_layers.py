@@ -36,7 +36,7 @@ ALLOWED = {
     "transport/session": {"base", "transport", "transport/loopback", "transport/peer",
                           "transport/wire", "transport/ucx"},
     "split": BELOW_CODECS | {"codec/turbo", "engine"},
-    "apps/framewire": {"base", "jpeg", "plan", "color", "codec", "engine", "batch", "topology",
+    "apps/framewire": {"base", "jpeg", "plan", "color", "codec", "engine", "batch", "split", "topology",
                        "transport", "transport/session"},
 }
 

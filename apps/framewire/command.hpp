@@ -57,6 +57,7 @@ struct Command {
 [[nodiscard]] int run_bench(const Arguments& arguments);
 [[nodiscard]] int run_doctor(const Arguments& arguments);
 [[nodiscard]] int run_perf(const Arguments& arguments);
+[[nodiscard]] int run_split(const Arguments& arguments);
 [[nodiscard]] int run_completion(const Arguments& arguments);
 [[nodiscard]] int run_man(const Arguments& arguments);
 [[nodiscard]] int run_version(const Arguments& arguments);

@@ -67,6 +67,18 @@ constexpr OptionSpec kDoctorOwn[] = {
     {"svg", "FILE", "", "", "draw GPUs, network cards and switches into this file", "Output"},
     kJson};
 
+constexpr OptionSpec kSplitOwn[] = {
+    {"devices", "LIST", "", "",
+     "who resamples: host, once a worker, joined by commas; a worker a core, if not given",
+     "Splitting"},
+    {"as", "FORM", "jpeg|planes", "jpeg", "encode what is gathered, or leave it as planes (.y4m)",
+     "Splitting"},
+    {"files-from", "LIST", "", "", "read input names from a file, one a line; - is standard input",
+     "Splitting"},
+    {"out", "DIR", "", "", "write the results below this folder; nowhere, if not given", "Output"},
+    kJson,
+    kQuiet};
+
 constexpr OptionSpec kPerfOwn[] = {
     {"server", "ADDR:PORT", "", "", "serve one client here, then end; :PORT is this machine alone",
      "Connection"},
@@ -137,6 +149,12 @@ constexpr std::string_view kPerfDetails =
     "with percentiles beside them. A message counts once the receiver has confirmed that it is in "
     "place: that confirmation takes the place of OSU's acknowledgement after each window.";
 
+constexpr std::string_view kSplitDetails =
+    "Each picture is decoded in one place; stripes of its planes travel to all workers, are "
+    "resampled there and travel back; the whole is encoded in one place. The results are, byte for "
+    "byte, those of framewire resize. Shows what each worker has done, and how its samples "
+    "travelled. IN is a folder, several files, or @LIST.";
+
 constexpr std::string_view kCompletionDetails =
     "For bash: source <(framewire completion bash). Installed packages bring the files already.";
 
@@ -153,6 +171,8 @@ constexpr std::array kCommands = {
             false, kDoctorOwn, "", 0, 0, run_doctor},
     Command{"perf", "latency|bw|bibw [HOST:PORT]", "measure messages between two processes",
             kPerfDetails, false, kPerfOwn, "latency|bw|bibw", 1, 2, run_perf},
+    Command{"split", "IN…", "resize each picture in stripes, on several workers", kSplitDetails,
+            true, kSplitOwn, "", 0, 0, run_split},
     Command{"completion",
             "SHELL",
             "print a completion script for bash, zsh or fish",

@@ -1,0 +1,215 @@
+// framewire split IN…
+#include <fmt/format.h>
+#include <algorithm>
+#include <base/clock.hpp>
+#include <batch/atomic_file.hpp>
+#include <batch/input_file.hpp>
+#include <filesystem>
+#include <mutex>
+#include <optional>
+#include <split/splitter.hpp>
+#include <thread>
+#include "bench_common.hpp"
+#include "command.hpp"
+#include "console.hpp"
+#include "inputs.hpp"
+#include "y4m.hpp"
+
+namespace framewire::app {
+namespace {
+
+/// Besides one a worker: a picture that is decoded, and one that is encoded.
+constexpr std::size_t kInFlightBesides = 2;
+
+struct SplitPlan {
+  InputNames inputs;
+  std::size_t workers = 0;
+  split::Form form = split::Form::kJpeg;
+  std::string out;  ///< folder; "" writes nothing
+};
+
+// @return what is wrong with the command line, or ""
+std::string make_plan(const Arguments& arguments, SplitPlan& plan) {
+  const auto devices = arguments.get("devices").empty() ? std::vector<std::string>{}
+                                                        : split(arguments.get("devices"));
+  for (const std::string& device : devices) {
+    if (device == "host") continue;
+    return fmt::format(
+        "--devices: found '{}'; accepted: host, once a worker, joined by commas (GPUs take no part "
+        "in a split yet)",
+        device);
+  }
+  plan.workers =
+      devices.empty() ? std::max(1u, std::thread::hardware_concurrency()) : devices.size();
+  const CodecKind codec = arguments.options.codec;
+  if (codec != CodecKind::kAuto && codec != CodecKind::kTurbo) {
+    return fmt::format("--codec: found '{}'; accepted by split: auto, turbo", to_string(codec));
+  }
+  plan.form = arguments.get("as") == "planes" ? split::Form::kPlanes : split::Form::kJpeg;
+  plan.out = arguments.get("out");
+  plan.inputs.list = arguments.get("files-from");
+  if (plan.inputs.list.empty() && arguments.paths.empty()) {
+    return "found no IN; accepted: a folder, files, or @LIST";
+  }
+  return take_inputs(arguments.paths, plan.inputs);
+}
+
+/// What became of the pictures; answers come on the splitter's threads.
+class Outcomes {
+ public:
+  Outcomes(const SplitPlan& plan, bool quiet) : plan_(plan), quiet_(quiet) {}
+
+  void failed(const Status& status) {
+    say(printable(status.to_string()));
+    const std::lock_guard lock(mutex_);
+    ++failures_;
+  }
+  void done(const batch::Input& input, const Result<split::Output>& result) {
+    if (!result) return failed(batch::about_file(result.error(), input.path));
+    const auto bytes = bytes_of(*result);
+    if (!bytes) return failed(batch::about_file(bytes.error(), input.path));
+    if (!plan_.out.empty()) {
+      const auto written =
+          batch::write_atomically(path_of(input), *bytes, batch::Durability::kNone);
+      if (!written) return stop(written.error());
+    }
+    const Report& report = result->resized.report;
+    if (!quiet_) {
+      for (const Warning& warning : report.warnings)
+        say(printable(
+            fmt::format("warning: {}: {}: {}", input.path, warning.kind, warning.message)));
+    }
+    const std::lock_guard lock(mutex_);
+    ++images_;
+    bytes_in_ += report.input.bytes;
+    bytes_out_ += bytes->size();
+  }
+
+  /// Whether going on makes sense: no space left ends all.
+  [[nodiscard]] bool stopped() const {
+    const std::lock_guard lock(mutex_);
+    return stopped_;
+  }
+  [[nodiscard]] std::uint64_t images() const { return images_; }
+  [[nodiscard]] std::uint64_t failures() const { return failures_; }
+  [[nodiscard]] std::uint64_t bytes_in() const { return bytes_in_; }
+  [[nodiscard]] std::uint64_t bytes_out() const { return bytes_out_; }
+
+ private:
+  [[nodiscard]] Result<std::vector<std::uint8_t>> bytes_of(const split::Output& output) const {
+    if (plan_.form == split::Form::kJpeg) return output.resized.bytes;
+    std::vector<Y4mPlane> planes;
+    for (const codec::Plane& plane : output.planes.planes)
+      planes.push_back({plane.samples.data(), plane.width_px, plane.height_px});
+    return make_y4m(planes);
+  }
+  [[nodiscard]] std::string path_of(const batch::Input& input) const {
+    const std::string path = (std::filesystem::path(plan_.out) / input.name).string();
+    return plan_.form == split::Form::kJpeg ? path : path + ".y4m";
+  }
+  void stop(const batch::WriteError& error) {
+    say(printable(error.status.to_string()));
+    const std::lock_guard lock(mutex_);
+    ++failures_;
+    stopped_ = stopped_ || error.environment;
+  }
+
+  const SplitPlan& plan_;
+  bool quiet_;
+  mutable std::mutex mutex_;
+  bool stopped_ = false;
+  std::uint64_t images_ = 0;
+  std::uint64_t failures_ = 0;
+  std::uint64_t bytes_in_ = 0;
+  std::uint64_t bytes_out_ = 0;
+};
+
+void run_all(batch::Source& source, split::Splitter& splitter, const ResizeOptions& options,
+             Outcomes& outcomes) {
+  while (const auto input = source.next()) {
+    if (outcomes.stopped()) break;
+    if (!input->expected) continue;
+    if (input->error) {
+      outcomes.failed(*input->error);
+      continue;
+    }
+    const auto file = batch::InputFile::open(input->path);
+    auto bytes = file ? file->read(options.limits.max_input_bytes)
+                      : Result<std::vector<std::uint8_t>>(fail(file.error()));
+    if (!bytes) {
+      outcomes.failed(bytes.error());
+      continue;
+    }
+    splitter.submit(std::move(*bytes), options,
+                    [&outcomes, input = *input](const Result<split::Output>& result) {
+                      outcomes.done(input, result);
+                    });
+  }
+  splitter.drain();
+}
+
+Json to_json(const std::vector<split::DeviceReport>& devices) {
+  Json json = Json::array();
+  for (const split::DeviceReport& device : devices) {
+    json.push_back({{"device", "host"},
+                    {"path", device.path},
+                    {"staged_bytes", device.staged_bytes},
+                    {"stripes", device.stripes},
+                    {"bytes_in", device.bytes_in},
+                    {"bytes_out", device.bytes_out},
+                    {"busy_s", device.busy_s},
+                    {"lost", device.lost}});
+  }
+  return json;
+}
+
+std::string summary(const Json& result) {
+  std::string text =
+      fmt::format("{} images, {} failed, in {:.2f} s: {:.1f} images/s\n",
+                  result["images"].get<std::uint64_t>(), result["failures"].get<std::uint64_t>(),
+                  result["seconds"].get<double>(), result["images_per_second"].get<double>());
+  text += fmt::format("{:<8} {:<12} {:>10} {:>12} {:>12} {:>10} {:>8}\n", "worker", "path",
+                      "stripes", "in", "out", "staged", "busy s");
+  std::size_t index = 0;
+  for (const Json& device : result["devices"]) {
+    text += fmt::format("{:<8} {:<12} {:>10} {:>12} {:>12} {:>10} {:>8.2f}\n", index++,
+                        device["path"].get<std::string>(), device["stripes"].get<std::uint64_t>(),
+                        human_bytes(device["bytes_in"].get<std::uint64_t>()),
+                        human_bytes(device["bytes_out"].get<std::uint64_t>()),
+                        human_bytes(device["staged_bytes"].get<std::uint64_t>()),
+                        device["busy_s"].get<double>());
+  }
+  return text;
+}
+
+}  // namespace
+
+int run_split(const Arguments& arguments) {
+  SplitPlan plan;
+  if (const std::string wrong = make_plan(arguments, plan); !wrong.empty()) {
+    return report_usage("split", wrong);
+  }
+  const auto source = open_inputs(plan.inputs, {});
+  if (!source) return refuse(source.error());
+  auto splitter = split::Splitter::make(plan.workers, plan.workers + kInFlightBesides, plan.form);
+  if (!splitter) return refuse(splitter.error());
+  Outcomes outcomes(plan, arguments.has("quiet"));
+  const auto start = base::Clock::now();
+  run_all(**source, **splitter, arguments.options, outcomes);
+  const double seconds = base::elapsed_us(start) / 1e6;
+  const Json result = {{"images", outcomes.images()},
+                       {"failures", outcomes.failures()},
+                       {"bytes_in", outcomes.bytes_in()},
+                       {"bytes_out", outcomes.bytes_out()},
+                       {"seconds", seconds},
+                       {"images_per_second", static_cast<double>(outcomes.images()) / seconds},
+                       {"options", to_string(arguments.options)},
+                       {"devices", to_json((*splitter)->report())}};
+  const bool silent = arguments.has("quiet") && !arguments.has("json");
+  if (!silent && !print(arguments.has("json") ? pretty(result) : summary(result)))
+    return kEnvironment;
+  if (outcomes.stopped()) return kEnvironment;
+  return outcomes.failures() > 0 ? kSomeFailed : kAllDone;
+}
+
+}  // namespace framewire::app
