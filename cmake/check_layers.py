@@ -30,7 +30,7 @@ ALLOWED = {
     "topology": {"base"},
     "transport": {"base"},
     "transport/loopback": {"base", "transport"},
-    "transport/peer": {"base", "transport"},
+    "transport/peer": {"base", "transport", "transport/wire"},
     "transport/wire": {"base", "transport"},
     "transport/ucx": {"base", "transport"},
     "transport/session": {"base", "transport", "transport/loopback", "transport/peer",

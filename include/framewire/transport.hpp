@@ -31,12 +31,28 @@ inline constexpr const char* kUcxSharedLink = "ucx-shared";  ///< processes of o
 inline constexpr const char* kUcxTcpLink = "ucx-tcp";        ///< needs Security::insecure
 inline constexpr const char* kUcxRdmaLink = "ucx-rdma";      ///< only where both ends name it
 
+/// Within one machine, device memory without a stop in host memory: both sides need
+/// SessionOptions::devices. Packets travel over ucx-shared, or over the control connection.
+inline constexpr const char* kPeerLink = "peer";
+inline constexpr const char* kPeerStreamLink = "peer-stream";
+
+/// The CUDA devices that this process sees, for regions and SessionOptions. Thread-safe; what it
+/// points to is never destroyed. @return unsupported where there is none, or no CUDA in this build
+[[nodiscard]] Result<DeviceMemory*> cuda_devices();
+
 struct SessionOptions {
   Security security;
   std::uint32_t capacity = 256;  ///< transfers of ours at a time, 1 to 4096
-  /// Links that may be used, best first; the server's order counts. Empty: ucx-shared where both
-  /// ends are processes of one user on one machine, else stream.
+  /// Links that may be used, best first; the server's order counts. Empty: where both ends are
+  /// processes of one user on one machine, peer if both have devices, else ucx-shared; else stream.
   std::vector<std::string> links;
+  /// For device memory that shall travel without the host, and the one of them that this end's
+  /// regions lie on. Regions of other devices, and without this all, are staged.
+  DeviceMemory* devices = nullptr;
+  int device = 0;
+  /// Device memory that a connection keeps for what the peer pushes; 16 parts, 4 KiB each or more.
+  std::uint64_t landing_bytes = std::uint64_t{64} << 20;
+  Requirement require = Requirement::kNothing;  ///< or there is no connection: unsupported
   /// ucx-tcp: a network device ("eth0"); ucx-rdma: an RDMA device and its port ("mlx5_0:1").
   std::string ucx_device;
   std::uint32_t timeout_ms = 10'000;  ///< for everything from connecting to the last greeting

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <framewire/cuda_stream.hpp>
 #include <framewire/status.hpp>
+#include <framewire/transport/transfer.hpp>
 #include <memory>
 #include <optional>
 
@@ -14,14 +15,6 @@ namespace framewire::transport {
 
 /// A device's name that is the same in every process: its UUID.
 using DeviceId = std::array<std::byte, 16>;
-
-/// How a device's copy engine gets at the memory of another, best last.
-enum class Reach : std::uint8_t {
-  kNone,    ///< only through host memory
-  kP2p,     ///< over PCIe
-  kNvlink,  ///< over NVLink
-  kSame,    ///< it is the same device
-};
 
 /// A point that a stream has to reach. Thread-safe.
 class Mark {

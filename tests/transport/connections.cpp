@@ -153,12 +153,13 @@ std::unique_ptr<Ends> on_far_machine(const std::string& name, session::Listener&
                                      make_channel(std::move(*near), wrap));
 }
 
-std::unique_ptr<Ends> together(const std::string& name, const Opening& opening,
-                               session::Listener& listener, const Wrap& wrap) {
+std::unique_ptr<Ends> together(const std::string& name, session::Listener& listener,
+                               const Wrap& wrap) {
   const std::string address = fmt::format("{}:{}", near_host(), listener.port());
   // Each side waits for the other's greeting.
-  auto connecting =
-      std::async(std::launch::async, [&] { return session::connect(address, opening.options); });
+  auto connecting = std::async(std::launch::async, [&] {
+    return session::connect(address, opening_of(name, false).options);
+  });
   auto near = listener.accept(10'000);
   auto far = connecting.get();
   if (!near) must(near.error());
@@ -192,7 +193,7 @@ Region allocate_end(const std::string& name, bool near, std::size_t bytes) {
   return std::move(*region);
 }
 
-Opening opening_of(const std::string& whole) {
+Opening opening_of(const std::string& whole, bool near) {
   std::string name = whole;
   for (const std::string_view end : {"_gpus", "_near_gpu", "_far_gpu"}) {
     if (name.ends_with(end)) name.resize(name.size() - end.size());
@@ -209,10 +210,17 @@ Opening opening_of(const std::string& whole) {
   // Emulated machines take their time.
   if (link == "ucx_rdma") opening.options.timeout_ms = 30'000;
   opening.options.ucx_device = link == "ucx_rdma" ? rdma_device() : "lo";
-  opening.options.links = {link == "ucx_shared" ? kUcxSharedLink
-                           : link == "ucx_tcp"  ? kUcxTcpLink
-                           : link == "ucx_rdma" ? kUcxRdmaLink
-                                                : kStreamLink};
+  if (link.starts_with("peer")) {
+    opening.options.devices = &FakeDevices::get();
+    opening.options.device = near ? 0 : 1;
+    opening.options.landing_bytes = std::uint64_t{4} << 20;  // so that messages have parts
+  }
+  opening.options.links = {link == "peer"          ? kPeerLink
+                           : link == "peer_stream" ? kPeerStreamLink
+                           : link == "ucx_shared"  ? kUcxSharedLink
+                           : link == "ucx_tcp"     ? kUcxTcpLink
+                           : link == "ucx_rdma"    ? kUcxRdmaLink
+                                                   : kStreamLink};
   return opening;
 }
 
@@ -220,10 +228,12 @@ std::vector<std::string> connection_names() {
   std::vector<std::string> names = {"loopback", "tcp", "tls", "tcp_apart", "tls_apart"};
   names.insert(names.end(), {"loopback_gpus", "loopback_near_gpu", "loopback_far_gpu"});
   names.insert(names.end(), {"tls_gpus", "tls_near_gpu", "tls_far_gpu", "tls_apart_gpus"});
+  names.insert(names.end(), {"peer_stream_gpus", "peer_stream_apart_gpus"});
 #ifdef FRAMEWIRE_HAS_UCX
   names.insert(names.end(),
                {"ucx_shared", "ucx_tcp", "ucx_shared_apart", "ucx_tcp_apart", "ucx_shared_gpus",
-                "ucx_shared_apart_near_gpu", "ucx_shared_apart_far_gpu"});
+                "ucx_shared_apart_near_gpu", "ucx_shared_apart_far_gpu", "peer_gpus",
+                "peer_near_gpu", "peer_apart_gpus", "peer_apart_near_gpu", "peer_apart_far_gpu"});
   if (!rdma_device().empty()) names.insert(names.end(), {"ucx_rdma", "ucx_rdma_apart"});
 #endif
   return names;
@@ -231,11 +241,11 @@ std::vector<std::string> connection_names() {
 
 std::unique_ptr<Ends> connect_ends(const std::string& name, const Wrap& wrap) {
   if (name.starts_with("loopback")) return loopback(name, wrap);
-  const Opening opening = opening_of(name);
+  const Opening opening = opening_of(name, true);
   auto listener = session::Listener::listen(near_host() + ":0", opening.options);
   if (!listener) must(listener.error());
   if (opening.apart && !far_machine().empty()) return on_far_machine(name, *listener, wrap);
-  return opening.apart ? apart(name, *listener, wrap) : together(name, opening, *listener, wrap);
+  return opening.apart ? apart(name, *listener, wrap) : together(name, *listener, wrap);
 }
 
 }  // namespace framewire::transport::testing

@@ -35,7 +35,7 @@ struct Opening {
   SessionOptions options;
   bool apart = false;  ///< the far end in a process of its own
 };
-[[nodiscard]] Opening opening_of(const std::string& name);
+[[nodiscard]] Opening opening_of(const std::string& name, bool near);
 
 /// Memory as the name says that this end has: "_gpus" both ends on a fake device, "_near_gpu",
 /// "_far_gpu" one of them; else host memory.

@@ -4,8 +4,10 @@
 #include <chrono>
 #include <cstdint>
 #include <framewire/cuda_stream.hpp>
+#include <framewire/status.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace framewire::transport {
 
@@ -73,10 +75,37 @@ struct ChannelStats {
   std::uint64_t strays = 0;      ///< packets dropped because they name nothing here
 };
 
+/// How a device's copy engine gets at the memory of another, best last.
+enum class Reach : std::uint8_t {
+  kNone,    ///< only through host memory
+  kP2p,     ///< over PCIe
+  kNvlink,  ///< over NVLink
+  kSame,    ///< it is the same device
+};
+
+/// "none", "p2p", "nvlink", "same device".
+[[nodiscard]] std::string_view to_string(Reach reach) noexcept;
+
 /// How bytes travel, for people and for those who require a path.
 struct PathReport {
   std::string name;                ///< "loopback", "tcp", "tls", "ucx …"
   std::uint64_t staged_bytes = 0;  ///< copied through host memory that was not the caller's
+  Reach direct = Reach::kNone;     ///< how device memory reaches the peer's device, if it does
+  std::string why_staged{};        ///< where it does not, if anything is known
 };
+
+/// How device memory must travel.
+enum class Requirement : std::uint8_t {
+  kNothing,
+  kP2p,        ///< by the devices themselves, over PCIe or NVLink
+  kNvlink,     ///< over NVLink
+  kGpudirect,  ///< by a network card that reads and writes device memory
+};
+
+/// "gpudirect", "nvlink", "p2p"; empty for nothing. @return invalid_input for other words
+[[nodiscard]] Result<Requirement> parse_requirement(std::string_view word);
+
+/// @return unsupported where the path is another one, saying which, why, and what to do
+[[nodiscard]] Result<void> check_path(const PathReport& path, Requirement requirement);
 
 }  // namespace framewire::transport

@@ -93,8 +93,7 @@ class LoopbackLink final : public Link {
     const bool over = wire_->closed[1 - end_] && wire_->to[end_].empty();
     const std::optional<Status> broken = wire_->broken;
     lock.unlock();
-    if (over && sink_ != nullptr) sink_->on_lost(gone());
-    if (broken && sink_ != nullptr) sink_->on_lost(*broken);
+    if ((broken || over) && sink_ != nullptr) sink_->on_lost(broken ? *broken : gone());
     return moved;
   }
 
@@ -128,7 +127,7 @@ class LoopbackLink final : public Link {
 
   PathReport path() const override {
     const std::lock_guard lock(wire_->mutex);
-    return {"loopback", wire_->staged_bytes};
+    return {"loopback", wire_->staged_bytes, wire_->reach, {}};
   }
 
  private:

@@ -88,6 +88,11 @@ class DeviceLink final : public Link, private LinkSink {
   PathReport path() const override {
     PathReport path = inner_->path();
     path.staged_bytes += sender_.staged_bytes() + receiver_.staged_bytes();
+    path.direct = landings_.reach;
+    path.why_staged = landings_.why;
+    if (landings_.theirs) {
+      path.name = "peer " + std::string(to_string(landings_.reach)) + " over " + path.name;
+    }
     return path;
   }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include "transport/link.hpp"
 #include "transport/peer/landing.hpp"
 
@@ -12,6 +13,7 @@ struct Landings {
   std::unique_ptr<Landing> ours;
   std::unique_ptr<Landing> theirs;
   Reach reach = Reach::kNone;  ///< from our device to theirs
+  std::string why;             ///< there is none to push to
 };
 
 /// Packets of host memory pass as they are. Payloads from or to device memory travel in parts:

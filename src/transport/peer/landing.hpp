@@ -8,7 +8,8 @@
 namespace framewire::transport::peer {
 
 /// One side's landing: slots that its peer pushes to. Nothing else ever lies there, and it is never
-/// used for another connection.
+/// used for another connection. Revoking is letting go of it: a peer that still has it mapped keeps
+/// the memory, and nothing of ours is ever put there.
 struct Landing {
   std::unique_ptr<SharedMemory> memory;
   DeviceMemory* devices = nullptr;

@@ -1,7 +1,11 @@
 #include "transport/session/links.hpp"
 #include <fmt/format.h>
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <utility>
+#include "transport/peer/device_link.hpp"
+#include "transport/peer/handover.hpp"
 #include "transport/wire/stream_link.hpp"
 #ifdef FRAMEWIRE_HAS_UCX
 #include "transport/ucx/port.hpp"
@@ -71,9 +75,83 @@ Result<std::unique_ptr<Candidate>> make_ucx(const std::string& name, const Sessi
 #endif
 }
 
+// Another candidate, with landings handed over beside it. Both sides may go to the other's doorway;
+// who was asked (the server, which joins first) goes to the client's.
+class PeerCandidate final : public Candidate {
+ public:
+  PeerCandidate(std::string name, std::unique_ptr<Candidate> carrier, peer::Doorway doorway,
+                const peer::HandoverOptions& options, bool visits)
+      : name_(std::move(name)),
+        carrier_(std::move(carrier)),
+        doorway_(std::move(doorway)),
+        options_(options),
+        visits_(visits) {}
+
+  wire::LinkOffer offer() const override {
+    wire::LinkOffer offer{name_, {static_cast<std::byte>(doorway_.blob().size())}};
+    offer.blob.insert(offer.blob.end(), doorway_.blob().begin(), doorway_.blob().end());
+    const auto carried = carrier_->offer().blob;
+    offer.blob.insert(offer.blob.end(), carried.begin(), carried.end());
+    return offer;
+  }
+  Result<std::unique_ptr<Link>> join(const wire::LinkOffer& peer,
+                                     std::unique_ptr<wire::Stream> control,
+                                     base::Clock::time_point deadline) override {
+    const std::span<const std::byte> blob(peer.blob);
+    const auto door_bytes = blob.empty() ? 0 : std::to_integer<std::size_t>(blob[0]);
+    if (blob.size() < 1 + door_bytes) {
+      return fail(StatusCode::kInvalidInput, "a peer link's offer that is too short");
+    }
+    auto landings = visits_ ? peer::visit(blob.subspan(1, door_bytes), options_, deadline)
+                            : doorway_.exchange(options_, deadline);
+    const auto carried = blob.subspan(1 + door_bytes);
+    auto link =
+        carrier_->join({peer.name, {carried.begin(), carried.end()}}, std::move(control), deadline);
+    if (!link) return fail(link.error());
+    return peer::make_device_link(std::move(*link), std::move(landings));
+  }
+
+ private:
+  std::string name_;
+  std::unique_ptr<Candidate> carrier_;
+  peer::Doorway doorway_;
+  peer::HandoverOptions options_;
+  bool visits_;
+};
+
+Result<std::unique_ptr<Candidate>> make_peer(const std::string& name, const SessionOptions& options,
+                                             bool server) {
+  if (options.devices == nullptr) {
+    return fail(StatusCode::kUnsupported, name + " is for device memory, and no device is given");
+  }
+  if (options.device < 0 || options.device >= options.devices->count()) {
+    return fail(StatusCode::kUnsupported, fmt::format("found device {}; this machine has {}",
+                                                      options.device, options.devices->count()));
+  }
+  auto carrier = name == kPeerLink
+                     ? make_ucx(kUcxSharedLink, options, server)
+                     : Result<std::unique_ptr<Candidate>>(std::make_unique<StreamCandidate>());
+  if (!carrier) return fail(carrier.error());
+  auto doorway = peer::Doorway::open();
+  if (!doorway) return fail(doorway.error());
+  peer::HandoverOptions handover;
+  handover.devices = options.devices;
+  handover.device = options.device;
+  handover.slot_bytes = std::max(options.landing_bytes / peer::kSlots, peer::kLeastPartBytes);
+  return std::make_unique<PeerCandidate>(name, std::move(*carrier), std::move(*doorway), handover,
+                                         server);
+}
+
 }  // namespace
 
+bool within_host(const std::string& name) {
+  return name == kUcxSharedLink || name == kPeerLink || name == kPeerStreamLink;
+}
+
 Result<std::vector<std::string>> allowed_links(const SessionOptions& options) {
+  if (options.links.empty() && options.devices != nullptr) {
+    return std::vector<std::string>{kPeerLink, kPeerStreamLink, kUcxSharedLink, kStreamLink};
+  }
   if (options.links.empty()) return std::vector<std::string>{kUcxSharedLink, kStreamLink};
   for (const std::string& name : options.links) {
     if (name == kUcxTcpLink && !options.security.insecure) {
@@ -81,11 +159,11 @@ Result<std::vector<std::string>> allowed_links(const SessionOptions& options) {
                   "ucx-tcp lets anyone who reaches its port write into this process; say insecure "
                   "to accept that, or use stream, which TLS protects");
     }
-    if (name != kStreamLink && name != kUcxSharedLink && name != kUcxTcpLink &&
-        name != kUcxRdmaLink) {
+    if (name != kStreamLink && name != kUcxTcpLink && name != kUcxRdmaLink && !within_host(name)) {
       return fail(StatusCode::kInvalidInput,
-                  fmt::format("no link is called '{}'; there are {}, {}, {} and {}", name,
-                              kStreamLink, kUcxSharedLink, kUcxTcpLink, kUcxRdmaLink));
+                  fmt::format("no link is called '{}'; there are {}, {}, {}, {}, {} and {}", name,
+                              kStreamLink, kUcxSharedLink, kUcxTcpLink, kUcxRdmaLink, kPeerLink,
+                              kPeerStreamLink));
     }
   }
   return options.links;
@@ -93,6 +171,7 @@ Result<std::vector<std::string>> allowed_links(const SessionOptions& options) {
 
 Result<std::unique_ptr<Candidate>> make_candidate(const std::string& name,
                                                   const SessionOptions& options, bool server) {
+  if (name == kPeerLink || name == kPeerStreamLink) return make_peer(name, options, server);
   if (name == kStreamLink) return std::make_unique<StreamCandidate>();
   return make_ucx(name, options, server);
 }

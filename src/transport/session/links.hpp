@@ -28,6 +28,9 @@ class Candidate {
 /// @return invalid_input for unknown names; denied for ucx-tcp without insecure
 [[nodiscard]] Result<std::vector<std::string>> allowed_links(const SessionOptions& options);
 
+/// Whether a link so called is for two processes of one machine.
+[[nodiscard]] bool within_host(const std::string& name);
+
 /// @param server  the side that accepts connections, also a link's own
 /// @return unsupported where this machine cannot; whatever starting it fails with
 [[nodiscard]] Result<std::unique_ptr<Candidate>> make_candidate(const std::string& name,

@@ -58,10 +58,13 @@ ChannelConfig agree(const wire::Stream& stream, std::uint32_t epoch, const Greet
 }
 
 Result<Joined> join(Candidate& candidate, const wire::LinkOffer& offer, ChannelConfig config,
-                    std::unique_ptr<wire::Stream> control, Clock::time_point deadline) {
+                    Requirement require, std::unique_ptr<wire::Stream> control,
+                    Clock::time_point deadline) {
   auto link = candidate.join(offer, std::move(control), deadline);
   if (!link) return fail(link.error());
-  return Joined{peer::make_device_link(std::move(*link)), std::move(config)};
+  if (!(*link)->takes(MemoryKind::kCuda)) *link = peer::make_device_link(std::move(*link));
+  if (auto good = check_path((*link)->path(), require); !good) return fail(good.error());
+  return Joined{std::move(*link), std::move(config)};
 }
 
 Result<Greeting> expect(wire::Stream& stream, FrameType type, Clock::time_point deadline) {
@@ -126,7 +129,8 @@ Result<Joined> connect(const std::string& address, const SessionOptions& options
   for (auto& candidate : *candidates) {
     if (welcome->links.size() != 1 || welcome->links[0].name != candidate->offer().name) continue;
     auto config = agree(**stream, welcome->epoch, hello, *welcome);
-    return join(*candidate, welcome->links[0], std::move(config), std::move(*stream), deadline);
+    return join(*candidate, welcome->links[0], std::move(config), options.require,
+                std::move(*stream), deadline);
   }
   return fail(StatusCode::kInvalidInput, "the peer chose a link that was not offered");
 }
@@ -149,7 +153,7 @@ Result<std::unique_ptr<Candidate>> Listener::Impl::choose(const Greeting& ours,
   const auto names = allowed_links(options);
   if (!names) return fail(names.error());
   for (const std::string& name : *names) {
-    if (!find(theirs, name) || (name == kUcxSharedLink && ours.host != theirs.host)) continue;
+    if (!find(theirs, name) || (within_host(name) && ours.host != theirs.host)) continue;
     auto candidate = make_candidate(name, options, true);
     if (candidate) return candidate;
     reason = candidate.error();
@@ -180,7 +184,7 @@ Result<Joined> Listener::Impl::greet(std::unique_ptr<wire::Stream> stream,
   }
   const auto offer = *find(*hello, welcome.links[0].name);
   auto config = agree(*stream, welcome.epoch, welcome, *hello);
-  return join(**candidate, offer, std::move(config), std::move(stream), deadline);
+  return join(**candidate, offer, std::move(config), options.require, std::move(stream), deadline);
 }
 
 Listener::Listener(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -9,7 +9,7 @@
 int main(int count, char** words) {
   using namespace framewire::transport;
   if (count != 3) return 2;
-  auto channel = connect(words[2], testing::opening_of(words[1]).options);
+  auto channel = connect(words[2], testing::opening_of(words[1], false).options);
   if (!channel) {
     std::cerr << channel.error().to_string() << '\n';
     return 1;

@@ -1,0 +1,506 @@
+// Device memory in transport: who touches it, in which order, what is reported, what a hostile peer
+// gets, and what becomes of copies under way when something ends.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <chrono>
+#include <cstring>
+#include <thread>
+#include "transport/connections.hpp"
+#include "transport/device_copy.hpp"
+#include "transport/fake_device.hpp"
+#include "transport/loopback/loopback.hpp"
+#include "transport/peer/device_link.hpp"
+#include "transport/peer/parts.hpp"
+
+namespace framewire::transport::testing {
+namespace {
+
+using std::chrono::steady_clock;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr std::uint64_t kMuch = std::uint64_t{3} << 20;
+
+// Leaves the devices as they were.
+class WithDevices {
+ public:
+  WithDevices() { reset(); }
+  ~WithDevices() { reset(); }
+  WithDevices(const WithDevices&) = delete;
+  WithDevices& operator=(const WithDevices&) = delete;
+  [[nodiscard]] FakeDevices& operator*() const { return FakeDevices::get(); }
+  [[nodiscard]] FakeDevices* operator->() const { return &FakeDevices::get(); }
+
+ private:
+  static void reset() {
+    FakeDevices::get().set_pace(std::uint64_t{1} << 20);
+    FakeDevices::get().set_lost(false);
+    FakeDevices::get().set_reach(Reach::kNvlink);
+  }
+};
+
+class Device : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    ends_ = connect_ends(GetParam());
+    memory_ = allocate_end(GetParam(), true, kFarBytes);
+  }
+  Channel& near() { return ends_->near(); }
+  std::string far(const std::string& command) { return ends_->far(command); }
+  template <typename Predicate>
+  bool until(Predicate&& predicate, int ms = 10'000) {
+    const auto end = steady_clock::now() + std::chrono::milliseconds(ms);
+    while (!predicate()) {
+      if (steady_clock::now() > end) return false;
+      ends_->step();
+    }
+    return true;
+  }
+  void steps(int count) {
+    for (int i = 0; i < count; ++i) ends_->step();
+  }
+  Lease lease(Direction direction, std::uint64_t length) {
+    offer_ = far(
+        fmt::format("offer {} 0 {} 20000", direction == Direction::kPut ? "put" : "get", length));
+    EXPECT_TRUE(until([&] { return near().credits(direction) > 0; })) << offer_;
+    return near().take_lease(direction).value();
+  }
+  Result<Completion> result(const Result<Transfer>& transfer) {
+    if (!transfer) return fail(transfer.error());
+    EXPECT_TRUE(until([&] { return near().done(*transfer); }));
+    return near().finish(*transfer);
+  }
+
+  WithDevices devices_;
+  std::unique_ptr<Ends> ends_;
+  Region memory_;
+  std::string offer_;
+};
+
+bool staged(const std::string& name) { return name.starts_with("tls"); }
+
+TEST_P(Device, ThePathSaysWhatWasStaged) {
+  fill({memory_, 0, kMuch}, 5);
+  ASSERT_TRUE(result(near().put(lease(Direction::kPut, kMuch), memory_, 0, kMuch)));
+  EXPECT_EQ(far(fmt::format("check 0 {} 5", kMuch)), "yes");
+  const PathReport path = near().path();
+  EXPECT_EQ(path.staged_bytes, staged(GetParam()) ? kMuch : 0);
+  EXPECT_EQ(path.direct, staged(GetParam()) ? Reach::kNone : Reach::kNvlink) << path.why_staged;
+}
+
+TEST_P(Device, APutWaitsForItsStream) {
+  FakeStream stream;
+  stream.open = false;
+  TransferOptions ordered;
+  ordered.stream = &stream;
+  const Lease target = lease(Direction::kPut, kMuch);
+  const auto sent = near().put(target, memory_, 0, kMuch, ordered);
+  ASSERT_TRUE(sent) << sent.error().to_string();
+  steps(50);
+  EXPECT_FALSE(near().done(*sent));
+  EXPECT_EQ(far(fmt::format("zero 0 {}", kMuch)), "yes");
+  fill({memory_, 0, kMuch}, 9);  // what the stream would have written
+  stream.open = true;
+  ASSERT_TRUE(result(sent));
+  EXPECT_EQ(far(fmt::format("check 0 {} 9", kMuch)), "yes");
+}
+
+TEST_P(Device, AnOtherTransferNeedNotWaitForThatStream) {
+  FakeStream stream;
+  stream.open = false;
+  TransferOptions ordered;
+  ordered.stream = &stream;
+  const Lease first = lease(Direction::kPut, 100);
+  far("offer put 5000 100 20000");
+  ASSERT_TRUE(until([&] { return near().credits(Direction::kPut) > 0; }));
+  const auto slow = near().put(first, memory_, 0, 100, ordered);
+  fill({memory_, 500, 100}, 4);
+  const Lease second = near().take_lease(Direction::kPut).value();
+  ASSERT_TRUE(result(near().put(second, memory_, 500, 100)));
+  EXPECT_EQ(far("check 5000 100 4"), "yes");
+  stream.open = true;
+  EXPECT_TRUE(result(slow));
+}
+
+TEST_P(Device, AnOfferWaitsForItsStreamAndTheStreamForTheBytes) {
+  FakeStream stream;
+  stream.open = false;
+  OfferOptions ordered;
+  ordered.stream = &stream;
+  fill({memory_, 0, 1000}, 1);  // still read by what the stream holds
+  const auto room = near().offer(memory_, 0, 1000, ordered);
+  ASSERT_TRUE(room) << room.error().to_string();
+  ASSERT_TRUE(until([&] { return far("credits put") == "1"; }));
+  far("fill 0 1000 2");
+  const auto sent = far(fmt::format("put {} 0 1000 0 10000 0", far("take put")));
+  steps(200);
+  EXPECT_TRUE(holds({memory_, 0, 1000}, 1));
+  EXPECT_FALSE(near().done(*room));
+  EXPECT_EQ(stream.waits, 0);
+  stream.open = true;
+  ASSERT_TRUE(result(room));
+  EXPECT_GE(stream.waits, 1);
+  EXPECT_EQ(far("result " + sent), "ok 1000 0");
+  EXPECT_TRUE(holds({memory_, 0, 1000}, 2));
+}
+
+TEST_P(Device, WhatAStreamWaitsForIsConfirmedOnlyOnceItIsInPlace) {
+  FakeStream stream;
+  OfferOptions ordered;
+  ordered.stream = &stream;
+  const auto room = near().offer(memory_, 0, 1000, ordered);
+  ASSERT_TRUE(room);
+  ASSERT_TRUE(until([&] { return far("credits put") == "1"; }));
+  far("fill 0 1000 2");
+  const std::string lease = far("take put");
+  devices_->set_pace(GetParam().ends_with("apart_gpus") ? 0 : 500);
+  const auto sent = far(fmt::format("put {} 0 1000 0 10000 0", lease));
+  // The user may go on before the copy is done, but the memory is not for anybody else yet.
+  ASSERT_TRUE(until([&] { return near().done(*room); }));
+  if (near().uncertain() > 0) {
+    EXPECT_EQ(near().offer(memory_, 0, 10).error().code(), StatusCode::kBusy);
+  } else {
+    EXPECT_FALSE(GetParam().ends_with("apart_gpus"));
+  }
+  EXPECT_TRUE(near().finish(*room));
+  devices_->set_pace(1 << 20);
+  EXPECT_EQ(far("result " + sent), "ok 1000 0");
+  EXPECT_TRUE(until([&] { return near().uncertain() == 0; }));
+  EXPECT_TRUE(holds({memory_, 0, 1000}, 2));
+}
+
+TEST_P(Device, ChecksumsAreOfTheBytesOnTheDevice) {
+  fill({memory_, 0, kMuch}, 6);
+  TransferOptions checked;
+  checked.checksum = true;
+  const auto done = result(near().put(lease(Direction::kPut, kMuch), memory_, 0, kMuch, checked));
+  ASSERT_TRUE(done) << done.error().to_string();
+  EXPECT_TRUE(done->verified);
+  EXPECT_EQ(far("result " + offer_), fmt::format("ok {} 1", kMuch));
+  FakeStream stream;
+  checked.stream = &stream;
+  const auto both = near().put(lease(Direction::kPut, 10), memory_, 0, 10, checked);
+  EXPECT_EQ(both.error().code(), StatusCode::kInvalidInput);
+}
+
+TEST_P(Device, MemoryIsPinnedWhileACopyOfADeadPeersTransferGoesOn) {
+  const auto room = near().offer(memory_, 0, 1000);
+  ASSERT_TRUE(room);
+  const Lease target = lease(Direction::kPut, kMuch);
+  devices_->set_pace(0);
+  const auto sent = near().put(target, memory_, 1 << 20, kMuch);
+  steps(20);
+  ends_->kill_far();
+  ASSERT_TRUE(until([&] { return near().lost().has_value(); }));
+  EXPECT_EQ(result(room).error().code(), StatusCode::kPeerLost);
+  EXPECT_EQ(result(sent).error().code(), StatusCode::kPeerLost);
+  if (!GetParam().starts_with("loopback")) {  // whose end waits for the copy
+    EXPECT_EQ(near().uncertain(), 1U);
+    EXPECT_FALSE(memory_.block()->pins.hold(1 << 20, 100, true));
+  }
+  devices_->set_pace(1 << 20);
+  EXPECT_TRUE(until([&] { return near().uncertain() == 0; }));
+  EXPECT_TRUE(memory_.block()->pins.hold(1 << 20, 100, true));
+  memory_.block()->pins.release(1 << 20, 100, true);
+}
+
+TEST_P(Device, ARevokedLeaseIsRefusedBeforeAnythingIsPlaced) {
+  const auto room = near().offer(memory_, 0, kMuch);
+  ASSERT_TRUE(room);
+  ASSERT_TRUE(until([&] { return far("credits put") == "1"; }));
+  const std::string held = far("take put");
+  ASSERT_TRUE(near().revoke(*room));
+  far(fmt::format("fill 0 {} 3", kMuch));
+  const auto sent = far(fmt::format("put {} 0 {} 0 10000 0", held, kMuch));
+  EXPECT_THAT(far("result " + sent), StartsWith("denied"));
+  EXPECT_TRUE(all_zero({memory_, 0, kMuch}));
+  // What was pushed or staged for it has not used anything up.
+  const auto again = near().offer(memory_, 0, kMuch);
+  ASSERT_TRUE(until([&] { return far("credits put") == "1"; }));
+  far(fmt::format("put {} 0 {} 0 10000 0", far("take put"), kMuch));
+  EXPECT_TRUE(result(again));
+  EXPECT_TRUE(holds({memory_, 0, kMuch}, 3));
+}
+
+TEST_P(Device, AHangingCopyMeansADeadlineAndTheMemoryStaysPinned) {
+  if (GetParam().starts_with("loopback")) GTEST_SKIP() << "whose end waits for the copy";
+  const Lease target = lease(Direction::kPut, 1000);
+  devices_->set_pace(0);
+  TransferOptions soon;
+  soon.deadline_ms = 50;
+  const auto sent = near().put(target, memory_, 0, 1000, soon);
+  EXPECT_EQ(result(sent).error().code(), StatusCode::kDeadline);
+  EXPECT_TRUE(near().lost().has_value());
+  EXPECT_EQ(near().uncertain(), 1U);
+  devices_->set_pace(1 << 20);
+  EXPECT_TRUE(until([&] { return near().uncertain() == 0; }));
+}
+
+TEST_P(Device, ADeviceThatIsLostEndsTheChannel) {
+  const Lease target = lease(Direction::kPut, 1000);
+  devices_->set_lost(true);
+  const auto sent = near().put(target, memory_, 0, 1000);
+  const auto ended = result(sent);
+  EXPECT_EQ(ended.error().code(), StatusCode::kDeviceLost) << ended.error().to_string();
+  ASSERT_TRUE(near().lost().has_value());
+  EXPECT_TRUE(until([&] { return near().uncertain() == 0; }));
+}
+
+TEST_P(Device, AnAddressThatWasGivenAwayIsNotTheOldRegion) {
+  auto& devices = *devices_;
+  std::byte* const block = devices.allocate(0, 4096).value();
+  const Region view = Region::view_device(devices, 0, {block, 4096}).value();
+  ASSERT_TRUE(near().offer(view, 0, 10));
+  devices.release(0, block);
+  std::byte* again = devices.allocate(0, 4096).value();  // most likely the same address
+  const auto stale = near().offer(view, 100, 10);
+  EXPECT_EQ(stale.error().code(), StatusCode::kInvalidInput) << (again == block);
+  devices.release(0, again);
+}
+
+TEST_P(Device, AStreamIsForDeviceMemory) {
+  FakeStream stream;
+  OfferOptions ordered;
+  ordered.stream = &stream;
+  const Region host = Region::allocate_host(100).value();
+  EXPECT_EQ(near().offer(host, 0, 10, ordered).error().code(), StatusCode::kInvalidInput);
+}
+
+INSTANTIATE_TEST_SUITE_P(Links, Device,
+                         ::testing::Values("loopback_gpus", "tls_gpus", "tls_apart_gpus",
+                                           "peer_stream_gpus", "peer_stream_apart_gpus"),
+                         [](const auto& which) { return which.param; });
+
+TEST(DeviceGuard, TheAddressFaults) {
+  const Region region = Region::allocate_device(FakeDevices::get(), 0, 4096).value();
+  EXPECT_DEATH(static_cast<void>(*static_cast<volatile std::byte*>(region.data())), "");
+}
+
+TEST(DeviceGuard, EverythingIsGivenBack) {
+  const auto before = FakeDevices::get().alive();
+  {
+    auto ends = connect_ends("peer_stream_gpus");
+    const Region memory = allocate_end("peer_stream_gpus", true, kMuch);
+    ends->far("offer put 0 3145728 20000");
+    while (ends->near().credits(Direction::kPut) == 0) ends->step();
+    const auto lease = ends->near().take_lease(Direction::kPut).value();
+    ASSERT_TRUE(ends->near().put(lease, memory, 0, kMuch));
+    for (int i = 0; i < 3; ++i) ends->step();  // in the middle of it
+  }
+  EXPECT_EQ(FakeDevices::get().alive(), before);
+}
+
+TEST(DevicePath, WithoutPeerAccessTheBytesAreStagedAndTheReportSaysWhy) {
+  WithDevices devices;
+  devices->set_reach(Reach::kNone);
+  auto ends = connect_ends("peer_stream_gpus");
+  const PathReport path = ends->near().path();
+  EXPECT_EQ(path.direct, Reach::kNone);
+  EXPECT_THAT(path.why_staged, HasSubstr("no peer access"));
+  EXPECT_TRUE(check_path(path, Requirement::kNothing));
+  const auto refused = check_path(path, Requirement::kNvlink);
+  EXPECT_EQ(refused.error().code(), StatusCode::kUnsupported);
+  EXPECT_THAT(refused.error().message(), HasSubstr("no peer access"));
+  EXPECT_THAT(refused.error().message(), HasSubstr("framewire doctor"));
+}
+
+TEST(DevicePath, ARequirementIsMetByWhatIsBetter) {
+  PathReport path;
+  path.direct = Reach::kNvlink;
+  EXPECT_TRUE(check_path(path, parse_requirement("p2p").value()));
+  EXPECT_TRUE(check_path(path, parse_requirement("nvlink").value()));
+  EXPECT_FALSE(check_path(path, parse_requirement("gpudirect").value()));
+  path.direct = Reach::kP2p;
+  EXPECT_FALSE(check_path(path, Requirement::kNvlink));
+  EXPECT_FALSE(parse_requirement("pigeon"));
+}
+
+// The far end of a device link, played by hand.
+class HostilePeer : public ::testing::Test, protected LinkSink {
+ protected:
+  void SetUp() override {
+    auto [ours, theirs] = make_loopback();
+    raw_ = std::move(theirs);
+    raw_->attach(this);
+    ChannelConfig config;
+    config.epoch = 7;
+    config.peer = "somebody";
+    config.capacity = config.peer_capacity = 16;
+    channel_ = std::make_unique<Channel>(
+        transport::make_channel(peer::make_device_link(std::move(ours)), config));
+    room_ = channel_->offer(memory_, 0, memory_.size()).value();
+    step();
+    packet_.kind = PacketKind::kPut;
+    packet_.epoch = 7;
+    packet_.request = 1;
+    packet_.lease = granted_.id;
+    packet_.length_bytes = 2 * peer::kStagedPartBytes;
+    part_.message = 1;
+    part_.total = packet_.length_bytes;
+    part_.part_bytes = part_.bytes = peer::kStagedPartBytes;
+  }
+  void TearDown() override {
+    channel_.reset();
+    raw_.reset();
+  }
+
+  void step() {
+    for (int i = 0; i < 4; ++i) {
+      channel_->progress();
+      raw_->progress();
+    }
+  }
+  void send_part(std::uint64_t payload_bytes) {
+    std::array<std::byte, kMaxPacketHead> inner;
+    const auto inner_bytes = transport::encode(packet_, inner);
+    peer::HeadBuffer head;
+    const auto bytes = peer::encode(part_, std::span(inner).first(inner_bytes), head);
+    static_cast<void>(raw_->send(std::span(head).first(bytes), payload_.data(), payload_bytes, 1));
+    step();
+  }
+  void expect_refused() {
+    ASSERT_TRUE(channel_->lost().has_value());
+    EXPECT_EQ(channel_->lost()->code(), StatusCode::kInvalidInput);
+    EXPECT_EQ(channel_->uncertain(), 0U);
+  }
+
+  Placement on_packet(std::span<const std::byte> head, std::uint64_t) override {
+    Packet packet;
+    const bool read = decode(head, packet).has_value() && packet.record_count > 0;
+    if (read && packet.records[0].kind == RecordKind::kGrant) granted_ = packet.records[0];
+    return {};
+  }
+  void on_received(LinkOp, bool) override {}
+  void on_sent(LinkOp, bool) override {}
+  void on_lost(const Status&) override {}
+
+  WithDevices devices_;
+  Region memory_ = Region::allocate_device(*devices_, 0, 2 << 20).value();
+  std::vector<std::byte> payload_{std::size_t{2} << 20, std::byte{7}};
+  std::unique_ptr<Link> raw_;
+  std::unique_ptr<Channel> channel_;
+  Transfer room_;
+  Record granted_;
+  Packet packet_;
+  peer::PartHead part_;
+};
+
+TEST_F(HostilePeer, AnHonestOneIsHeard) {
+  send_part(part_.bytes);
+  part_.offset = part_.bytes;
+  part_.slot = 1;
+  send_part(part_.bytes);
+  EXPECT_FALSE(channel_->lost().has_value());
+  EXPECT_TRUE(channel_->finish(room_));
+  EXPECT_TRUE(granted_.in_parts);
+}
+
+TEST_F(HostilePeer, PartsInTheWrongOrderAreHeardToo) {
+  part_.offset = part_.bytes;
+  send_part(part_.bytes);
+  part_.offset = 0;
+  send_part(part_.bytes);
+  EXPECT_TRUE(channel_->finish(room_));
+}
+
+TEST_F(HostilePeer, APartTwiceIsNoWholeMessage) {
+  send_part(part_.bytes);
+  part_.slot = 1;
+  send_part(part_.bytes);
+  expect_refused();
+}
+
+TEST_F(HostilePeer, ASlotInUseIsNotUsed) {
+  devices_->set_pace(0);
+  send_part(part_.bytes);
+  part_.offset = part_.bytes;
+  send_part(part_.bytes);
+  devices_->set_pace(1 << 20);
+  step();
+  expect_refused();
+}
+
+TEST_F(HostilePeer, SlotsThatAreNotAreRefused) {
+  part_.slot = peer::kSlots;
+  send_part(part_.bytes);
+  expect_refused();
+}
+
+TEST_F(HostilePeer, AWholePayloadForADeviceIsRefused) {
+  std::array<std::byte, kMaxPacketHead> head;
+  packet_.length_bytes = 100;
+  const auto bytes = transport::encode(packet_, head);
+  ASSERT_TRUE(raw_->send(std::span(head).first(bytes), payload_.data(), 100, 1));
+  step();
+  expect_refused();
+}
+
+TEST_F(HostilePeer, ALandingThatIsNotThereIsNotRead) {
+  part_.landed = true;
+  send_part(0);
+  expect_refused();
+}
+
+TEST_F(HostilePeer, PartsThatLieAboutTheirBytesAreRefused) {
+  send_part(part_.bytes - 1);
+  expect_refused();
+}
+
+TEST_F(HostilePeer, PartsThatDisagreeAreRefused) {
+  send_part(part_.bytes);
+  part_.slot = 1;
+  part_.offset = part_.bytes;
+  part_.total += part_.bytes;
+  send_part(part_.bytes);
+  expect_refused();
+}
+
+TEST_F(HostilePeer, FreeingAFreeSlotIsRefused) {
+  peer::HeadBuffer head;
+  const auto bytes = peer::encode(peer::FreeSlots{1, 0}, head);
+  ASSERT_TRUE(raw_->send(std::span(head).first(bytes), nullptr, 0, kNoOp));
+  step();
+  expect_refused();
+}
+
+TEST_F(HostilePeer, MessagesThatNeverEndAreBounded) {
+  packet_.lease = 0;  // refused, so that their slots are free again at once
+  for (int i = 0; i < 1000 && !channel_->lost(); ++i) {
+    part_.message = packet_.request = static_cast<std::uint64_t>(100 + i);
+    part_.total = std::uint64_t{1} << 40;
+    send_part(part_.bytes);
+  }
+  expect_refused();
+}
+
+TEST_F(HostilePeer, WhatTheOwnerRefusesIsNotPlaced) {
+  packet_.length_bytes = part_.total - 1;
+  send_part(part_.bytes);
+  EXPECT_FALSE(channel_->lost().has_value());
+  EXPECT_EQ(channel_->stats().refused, 1U);
+  EXPECT_TRUE(all_zero({memory_, 0, memory_.size()}));
+}
+
+TEST(Parts, NoBytesAreAPartThatMakesNoSense) {
+  std::uint64_t state = 1;
+  const auto random = [&] { return state = state * 6364136223846793005U + 1442695040888963407U; };
+  int good = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    std::array<std::byte, peer::kPartHeadBytes> head{};
+    for (std::size_t at = 8; at < head.size(); at += 8) {
+      const std::uint64_t word = (random() >> 33) % 9 * 4096;
+      std::memcpy(&head[at], &word, sizeof word);
+    }
+    const auto part = peer::decode_part(head);
+    if (!part) continue;
+    ++good;
+    ASSERT_LE(part->offset + part->bytes, part->total);
+    ASSERT_LE(part->bytes, part->part_bytes);
+    ASSERT_EQ(part->offset % part->part_bytes, 0U);
+  }
+  EXPECT_GT(good, 0);
+}
+
+}  // namespace
+}  // namespace framewire::transport::testing
