@@ -31,10 +31,11 @@ ALLOWED = {
     "transport": {"base"},
     "transport/loopback": {"base", "transport"},
     "transport/peer": {"base", "transport", "transport/wire"},
+    "transport/cuda": {"base", "transport", "gpu"},
     "transport/wire": {"base", "transport"},
     "transport/ucx": {"base", "transport"},
     "transport/session": {"base", "transport", "transport/loopback", "transport/peer",
-                          "transport/wire", "transport/ucx"},
+                          "transport/cuda", "transport/wire", "transport/ucx"},
     "split": BELOW_CODECS | {"codec/turbo", "engine"},
     "apps/framewire": {"base", "jpeg", "plan", "color", "codec", "engine", "batch", "split", "topology",
                        "transport", "transport/session"},
@@ -50,7 +51,8 @@ OWNED_HEADERS = [
     (r"xxhash\.h", {"base", "batch", "transport"}),
     (r"openssl/.*", {"transport/wire"}),
     (r"uc[pst]/.*", {"transport/ucx"}),
-    (r"cuda.*|cub/.*|nvml\.h|nvjpeg\.h", {"gpu", "codec/cuda", "codec/nvjpeg"}),
+    (r"cuda.*|cub/.*|nvml\.h|nvjpeg\.h", {"gpu", "codec/cuda", "codec/nvjpeg",
+                                               "transport/cuda"}),
     (r"fmt/.*", None),
 ]
 

@@ -224,7 +224,7 @@ TEST_P(Device, ARevokedLeaseIsRefusedBeforeAnythingIsPlaced) {
 }
 
 TEST_P(Device, AHangingCopyMeansADeadlineAndTheMemoryStaysPinned) {
-  if (GetParam().starts_with("loopback")) GTEST_SKIP() << "whose end waits for the copy";
+  const bool waits = GetParam().starts_with("loopback");  // whose end waits for the copy
   const Lease target = lease(Direction::kPut, 1000);
   devices_->set_pace(0);
   TransferOptions soon;
@@ -232,7 +232,7 @@ TEST_P(Device, AHangingCopyMeansADeadlineAndTheMemoryStaysPinned) {
   const auto sent = near().put(target, memory_, 0, 1000, soon);
   EXPECT_EQ(result(sent).error().code(), StatusCode::kDeadline);
   EXPECT_TRUE(near().lost().has_value());
-  EXPECT_EQ(near().uncertain(), 1U);
+  EXPECT_TRUE(waits || near().uncertain() == 1);
   devices_->set_pace(1 << 20);
   EXPECT_TRUE(until([&] { return near().uncertain() == 0; }));
 }
