@@ -17,7 +17,7 @@ ip addr add "$address/24" dev eth0
 ip link set eth0 up
 rdma link add rxe0 type rxe netdev eth0
 ulimit -l unlimited
-export FRAMEWIRE_TEST_PSK=/framewire/keys FRAMEWIRE_TEST_RDMA=rxe0:1
+export FRAMEWIRE_TEST_PSK=/framewire/keys FRAMEWIRE_TEST_RDMA=rxe0:1 FRAMEWIRE_TEST_TCP=eth0
 echo "guest $end is up after $(cut -d ' ' -f 1 /proc/uptime) s"
 if sh "/framewire/$end.sh"; then echo "guest $end: passed"; else echo "guest $end: FAILED"; fi
 poweroff -f

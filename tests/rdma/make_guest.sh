@@ -76,6 +76,7 @@ busybox=$(command -v busybox) || skip "no busybox"
 "$busybox" depmod --help >/dev/null 2>&1 || skip "this busybox lacks depmod; busybox-static has it"
 ldd "$busybox" >/dev/null 2>&1 && skip "this busybox is not static; busybox-static is"
 command -v rdma >/dev/null || skip "no rdma tool (package iproute2)"
+command -v tc >/dev/null || skip "no tc (package iproute2)"
 libraries=$(dirname "$(ldconfig -p | sed -n 's/.*libucp\.so\.0 .*=> //p' | head -1)")
 [ -e "$libraries/ucx/libuct_ib.so.0" ] || skip "no UCX with InfiniBand (package libucx0)"
 [ -e "$libraries/libibverbs/librxe-rdmav34.so" ] || skip "no rxe provider (ibverbs-providers)"
@@ -92,8 +93,9 @@ for folder in bin lib lib64; do ln -s "usr/$folder" "$root/$folder"; done
 cp "$busybox" "$root/bin/busybox"
 cp "$here/near.sh" "$here/far.sh" "$root/framewire/"
 install -m 0755 "$here/init.sh" "$root/init"
-in_order virtio_pci virtio_net crc32_generic rdma_rxe rdma_ucm
+in_order virtio_pci virtio_net crc32_generic rdma_rxe rdma_ucm sch_netem
 with_libraries "$(command -v rdma)" /bin/rdma
+with_libraries "$(command -v tc)" /framewire/tc # busybox has a lesser one
 for program in "$@"; do with_libraries "$program" "/framewire/$(basename "$program")"; done
 # What is loaded at run time.
 for library in libucp.so.0 libucs.so.0 libuct.so.0 libibverbs.so.1 librdmacm.so.1 \

@@ -35,6 +35,7 @@ boot() { # END MAC NETDEV
   guests+=($!)
 }
 
+: >"$work/near.log"
 boot far 52:54:00:00:00:02 stream,server=on
 for _ in $(seq 100); do
   [ -S "$cable/socket" ] && break

@@ -209,7 +209,7 @@ Opening opening_of(const std::string& whole, bool near) {
   }
   // Emulated machines take their time.
   if (link == "ucx_rdma") opening.options.timeout_ms = 30'000;
-  opening.options.ucx_device = link == "ucx_rdma" ? rdma_device() : "lo";
+  opening.options.ucx_device = link == "ucx_rdma" ? rdma_device() : tcp_device();
   if (link.starts_with("peer")) {
     opening.options.devices = &FakeDevices::get();
     opening.options.device = near ? 0 : 1;

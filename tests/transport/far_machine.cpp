@@ -44,6 +44,11 @@ std::string near_host() {
 
 std::string rdma_device() { return setting("FRAMEWIRE_TEST_RDMA"); }
 
+std::string tcp_device() {
+  const std::string device = setting("FRAMEWIRE_TEST_TCP");
+  return device.empty() ? "lo" : device;
+}
+
 FarProgram start_far_machine(const std::string& name, const std::string& address) {
   FarProgram program;
   program.in_and_out = call("serve " + name + " " + address);

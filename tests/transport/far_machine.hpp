@@ -10,9 +10,11 @@ namespace framewire::transport::testing {
 ///   FRAMEWIRE_TEST_FAR   its address and port
 ///   FRAMEWIRE_TEST_HOST  ours, without port
 ///   FRAMEWIRE_TEST_RDMA  RDMA device and port, the same on both
+///   FRAMEWIRE_TEST_TCP   network device of both; lo if not given
 [[nodiscard]] std::string far_machine();
 [[nodiscard]] std::string near_host();
 [[nodiscard]] std::string rdma_device();
+[[nodiscard]] std::string tcp_device();
 
 /// A program that runs there: its standard input and output, and its end by SIGKILL.
 struct FarProgram {
