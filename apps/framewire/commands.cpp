@@ -102,6 +102,10 @@ constexpr OptionSpec kPerfOwn[] = {
     {"sizes", "FROM:TO", "", "1:4M", "bytes of a message, doubling", "Measuring"},
     {"window", "N", "", "64", "bw, bibw: messages sent before waiting for all of them",
      "Measuring"},
+    {"iterations", "N", "", "",
+     "timed messages, or windows of them, of each size; a tenth more goes before; as OSU's, if not "
+     "given",
+     "Measuring"},
     {"verify", "", "", "", "compare checksums of every message; slower", "Measuring"},
     {"osu", "", "", "", "print OSU's columns only", "Output"},
     kJson};

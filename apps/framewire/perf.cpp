@@ -15,6 +15,7 @@ using transport::Channel;
 using transport::SessionOptions;
 
 constexpr std::uint64_t kLargest = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMostIterations = 900'000;
 
 struct Sizes {
   std::uint64_t from = 1;
@@ -107,9 +108,11 @@ int serve(const std::string& address, const SessionOptions& options) {
 
 class Client {
  public:
-  Client(Channel& channel, PerfMemory& memory, const Arguments& arguments)
+  /// @param iterations  of each row; 0: as many as OSU
+  Client(Channel& channel, PerfMemory& memory, const Arguments& arguments, std::uint32_t iterations)
       : channel_(channel),
         memory_(memory),
+        iterations_(iterations),
         json_(arguments.has("json")),
         percentiles_(!arguments.has("osu")),
         verify_(arguments.has("verify")) {}
@@ -120,6 +123,10 @@ class Client {
     for (std::uint64_t size = sizes.from; size <= sizes.to; size *= 2) {
       auto row = osu_row(test, size, window);
       row.verify = verify_;
+      if (iterations_ != 0) {
+        row.rounds = iterations_;
+        row.skipped = iterations_ / 10 + 1;
+      }
       if (auto told = announce(channel_, memory_, row); !told) return report(told.error());
       auto times = run_row(channel_, memory_, row, true);
       if (!times) return report(times.error());
@@ -141,6 +148,7 @@ class Client {
  private:
   Channel& channel_;
   PerfMemory& memory_;
+  std::uint32_t iterations_;
   bool json_;
   bool percentiles_;
   bool verify_;
@@ -163,13 +171,19 @@ int run_perf(const Arguments& arguments) {
   if (!sizes) return refuse(sizes.error());
   const auto window = parse_size(arguments.get("window"));
   if (!window || *window > 256) return report_usage("perf", "--window takes 1 to 256");
+  const auto iterations =
+      parse_size(arguments.has("iterations") ? arguments.get("iterations") : "1");
+  if (!iterations || *iterations > kMostIterations) {
+    return report_usage("perf", fmt::format("--iterations takes 1 to {}", kMostIterations));
+  }
   auto channel = transport::connect(arguments.paths[1], options);
   if (!channel) return report(channel.error());
   const auto messages = static_cast<std::uint32_t>(*window);
   auto memory = PerfMemory::make(sizes->to);
   if (!memory) return report(memory.error());
   if (!arguments.has("json")) say("over " + channel->path().name);
-  return Client(*channel, *memory, arguments).measure(test, *sizes, messages);
+  const auto rounds = arguments.has("iterations") ? static_cast<std::uint32_t>(*iterations) : 0U;
+  return Client(*channel, *memory, arguments, rounds).measure(test, *sizes, messages);
 }
 
 }  // namespace framewire::app

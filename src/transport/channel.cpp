@@ -156,7 +156,11 @@ std::size_t Channel::credits(Direction direction) {
   auto& leases = leases_[static_cast<std::size_t>(direction)];
   if (leases.empty()) return 0;
   const auto now = base::coarse_now();
+  auto& first = first_expiry_[static_cast<std::size_t>(direction)];
+  if (now < first) return leases.size();
   std::erase_if(leases, [&](const Lease& lease) { return lease.expiry <= now; });
+  first = Clock::time_point::max();
+  for (const Lease& lease : leases) first = std::min(first, lease.expiry);
   return leases.size();
 }
 
@@ -271,8 +275,11 @@ Result<Completion> Channel::wait(Transfer transfer) {
 }
 
 bool Channel::progress() {
+  // What has been posted since the last call, or while packets come in, waits for one that goes out
+  // anyway: an answer mostly follows at once. It waits for one call only.
+  const bool waited = !records_.empty();
   bool moved = link_->progress();
-  if (!records_.empty() && !lost_) {
+  if (!records_.empty() && !lost_ && (waited || !moved || records_.size() >= kMaxRecords)) {
     flush_records();
     moved = true;
   }
@@ -281,6 +288,7 @@ bool Channel::progress() {
 }
 
 void Channel::idle(int timeout_ms) {
+  if (!lost_) flush_records();
   link_->wait(timeout_ms);
   check_deadlines();
 }

@@ -101,7 +101,10 @@ class Channel final : public LinkSink {
   Packet outgoing_;
   std::deque<Record> records_;               ///< waiting to go out
   std::array<std::deque<Lease>, 2> leases_;  ///< granted to us, by direction
-  std::vector<std::uint64_t> granted_;       ///< newest generation seen, by the peer's slot
+  /// None of them expires before.
+  std::array<base::Clock::time_point, 2> first_expiry_{base::Clock::time_point::max(),
+                                                       base::Clock::time_point::max()};
+  std::vector<std::uint64_t> granted_;  ///< newest generation seen, by the peer's slot
   std::uint64_t next_request_ = 1;
   std::vector<std::uint32_t> requests_;  ///< ours, slot + 1 by number modulo size
   std::vector<std::uint64_t> seen_;      ///< the peer's, newest by number modulo size

@@ -249,8 +249,11 @@ void Channel::on_grant(const Record& record) {
     std::erase_if(leases, [&](const Lease& old) { return old.id == (before << 16 | index); });
     if (leases.size() >= granted_.size()) leases.pop_front();
   }
-  leases.push_back({record.id, config_.epoch, record.direction, record.length_bytes,
-                    record.in_parts, base::coarse_now() + milliseconds(record.number)});
+  const auto expiry = base::coarse_now() + milliseconds(record.number);
+  auto& first = first_expiry_[static_cast<std::size_t>(record.direction)];
+  first = std::min(first, expiry);
+  leases.push_back(
+      {record.id, config_.epoch, record.direction, record.length_bytes, record.in_parts, expiry});
 }
 
 void Channel::on_ack(const Record& record) {

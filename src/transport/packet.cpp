@@ -5,89 +5,143 @@
 namespace framewire::transport {
 namespace {
 
+// Flags of a packet. The last two say that a value other than 0 is there.
 constexpr std::uint8_t kChecksumFlag = 1;
 constexpr std::uint8_t kPartsFlag = 2;
+constexpr std::uint8_t kOffsetFlag = 4;
+constexpr std::uint8_t kSumFlag = 8;
+constexpr std::uint8_t kAllFlags = 15;
 
-void encode_record(const Record& record, std::byte* out) noexcept {
-  store(out, static_cast<std::uint8_t>(record.kind));
-  store(out + 1, static_cast<std::uint8_t>(record.direction));
-  store(out + 2, static_cast<std::uint8_t>(record.reason));
-  store(out + 3, static_cast<std::uint8_t>(record.in_parts));
-  store(out + 4, record.number);
-  store(out + 8, record.id);
-  store(out + 16, record.length_bytes);
+// A record's first byte: kind, and above it direction, parts and reason.
+constexpr unsigned kDirectionBit = 2;
+constexpr unsigned kPartsBit = 3;
+constexpr unsigned kReasonBits = 4;
+static_assert(kReasonCount <= 16, "a reason has four bits");
+
+// Appends fields, without a look at the room: a head has enough for all there can be.
+class Writer {
+ public:
+  explicit Writer(std::byte* to) : begin_(to), to_(to) {}
+  template <std::integral T>
+  void put(T value) noexcept {
+    store(to_, value);
+    to_ += sizeof value;
+  }
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return static_cast<std::size_t>(to_ - begin_);
+  }
+
+ private:
+  std::byte* begin_;
+  std::byte* to_;
+};
+
+// Takes fields off the front; 0 once something is missing.
+class Reader {
+ public:
+  explicit Reader(std::span<const std::byte> bytes) : from_(bytes.data()), left_(bytes.size()) {}
+  template <std::integral T>
+  T take() noexcept {
+    if (left_ < sizeof(T)) {
+      short_ = true;
+      return T{};
+    }
+    const T value = load<T>(from_);
+    from_ += sizeof(T);
+    left_ -= sizeof(T);
+    return value;
+  }
+  [[nodiscard]] bool complete() const noexcept { return !short_ && left_ == 0; }
+
+ private:
+  const std::byte* from_;
+  std::size_t left_;
+  bool short_ = false;
+};
+
+bool is_request(PacketKind kind) noexcept { return kind <= PacketKind::kServe; }
+
+void encode_record(const Record& record, Writer& out) noexcept {
+  out.put(static_cast<std::uint8_t>(static_cast<unsigned>(record.kind) |
+                                    static_cast<unsigned>(record.direction) << kDirectionBit |
+                                    static_cast<unsigned>(record.in_parts) << kPartsBit |
+                                    static_cast<unsigned>(record.reason) << kReasonBits));
+  out.put(record.id);
+  if (record.kind != RecordKind::kWithdraw) out.put(record.number);
+  if (record.kind == RecordKind::kGrant) out.put(record.length_bytes);
 }
 
-bool decode_record(const std::byte* in, Record& record) noexcept {
-  const auto kind = load<std::uint8_t>(in);
-  const auto direction = load<std::uint8_t>(in + 1);
-  const auto reason = load<std::uint8_t>(in + 2);
-  if (kind < 1 || kind > 3 || direction > 1 || reason >= kReasonCount ||
-      load<std::uint8_t>(in + 3) > 1) {
-    return false;
-  }
+bool decode_record(Reader& in, Record& record) noexcept {
+  const auto first = in.take<std::uint8_t>();
+  const unsigned kind = first & 3U;
+  const unsigned reason = first >> kReasonBits;
+  if (kind == 0 || reason >= kReasonCount) return false;
   record.kind = static_cast<RecordKind>(kind);
-  record.direction = static_cast<Direction>(direction);
+  record.direction = static_cast<Direction>(first >> kDirectionBit & 1U);
+  record.in_parts = (first >> kPartsBit & 1U) != 0;
   record.reason = static_cast<Reason>(reason);
-  record.in_parts = load<std::uint8_t>(in + 3) != 0;
-  record.number = load<std::uint32_t>(in + 4);
-  record.id = load<std::uint64_t>(in + 8);
-  record.length_bytes = load<std::uint64_t>(in + 16);
+  record.id = in.take<std::uint64_t>();
+  const bool withdraw = record.kind == RecordKind::kWithdraw;
+  record.number = withdraw ? 0 : in.take<std::uint32_t>();
+  record.length_bytes = record.kind == RecordKind::kGrant ? in.take<std::uint64_t>() : 0;
   return true;
+}
+
+// @return false where a field that was to be there is 0
+bool decode_request(Reader& in, unsigned flags, Packet& packet) noexcept {
+  packet.request = in.take<std::uint64_t>();
+  packet.lease = in.take<std::uint64_t>();
+  packet.length_bytes = in.take<std::uint64_t>();
+  if ((flags & kOffsetFlag) != 0) packet.offset_bytes = in.take<std::uint64_t>();
+  if ((flags & kSumFlag) != 0) packet.checksum = in.take<std::uint64_t>();
+  return (packet.offset_bytes != 0) == ((flags & kOffsetFlag) != 0) &&
+         (packet.checksum != 0) == ((flags & kSumFlag) != 0);
 }
 
 }  // namespace
 
 std::size_t encode(const Packet& packet, std::span<std::byte, kMaxPacketHead> out) noexcept {
-  std::byte* to = out.data();
-  store(to, static_cast<std::uint8_t>(packet.kind));
-  store(to + 1, packet.record_count);
-  store(to + 2, static_cast<std::uint8_t>((packet.has_checksum ? kChecksumFlag : 0) |
-                                          (packet.in_parts ? kPartsFlag : 0)));
-  store(to + 3, std::uint8_t{0});
-  store(to + 4, packet.epoch);
-  store(to + 8, packet.request);
-  store(to + 16, packet.lease);
-  store(to + 24, packet.offset_bytes);
-  store(to + 32, packet.length_bytes);
-  store(to + 40, packet.checksum);
-  for (std::size_t i = 0; i < packet.record_count; ++i) {
-    encode_record(packet.records[i], to + kHeadBytes + i * kRecordBytes);
+  const bool request = is_request(packet.kind);
+  unsigned flags = (packet.has_checksum ? kChecksumFlag : 0U) | (packet.in_parts ? kPartsFlag : 0U);
+  if (request && packet.offset_bytes != 0) flags |= kOffsetFlag;
+  if (request && packet.checksum != 0) flags |= kSumFlag;
+  Writer to(out.data());
+  to.put(static_cast<std::uint8_t>(packet.kind));
+  to.put(packet.record_count);
+  to.put(static_cast<std::uint8_t>(flags));
+  to.put(packet.epoch);
+  if (request) {
+    to.put(packet.request);
+    to.put(packet.lease);
+    to.put(packet.length_bytes);
+    if ((flags & kOffsetFlag) != 0) to.put(packet.offset_bytes);
+    if ((flags & kSumFlag) != 0) to.put(packet.checksum);
   }
-  return kHeadBytes + packet.record_count * kRecordBytes;
+  for (std::size_t i = 0; i < packet.record_count; ++i) encode_record(packet.records[i], to);
+  return to.bytes();
 }
 
 Result<void> decode(std::span<const std::byte> bytes, Packet& packet) {
-  if (bytes.size() < kHeadBytes) {
-    return fail(StatusCode::kInvalidInput,
-                fmt::format("a packet of {} bytes; {} or more", bytes.size(), kHeadBytes));
-  }
-  const std::byte* from = bytes.data();
-  const auto kind = load<std::uint8_t>(from);
-  const auto flags = load<std::uint8_t>(from + 2);
-  packet.record_count = load<std::uint8_t>(from + 1);
-  if (kind < 1 || kind > 5 || flags > (kChecksumFlag | kPartsFlag) ||
-      load<std::uint8_t>(from + 3) != 0 || packet.record_count > kMaxRecords ||
-      bytes.size() != kHeadBytes + packet.record_count * kRecordBytes) {
-    return fail(StatusCode::kInvalidInput,
-                fmt::format("a packet of kind {}, flags {}, {} records in {} bytes", kind, flags,
-                            packet.record_count, bytes.size()));
-  }
+  Reader in(bytes);
+  const auto kind = in.take<std::uint8_t>();
+  packet.record_count = in.take<std::uint8_t>();
+  const auto flags = in.take<std::uint8_t>();
+  packet.epoch = in.take<std::uint32_t>();
   packet.kind = static_cast<PacketKind>(kind);
   packet.has_checksum = (flags & kChecksumFlag) != 0;
   packet.in_parts = (flags & kPartsFlag) != 0;
-  packet.epoch = load<std::uint32_t>(from + 4);
-  packet.request = load<std::uint64_t>(from + 8);
-  packet.lease = load<std::uint64_t>(from + 16);
-  packet.offset_bytes = load<std::uint64_t>(from + 24);
-  packet.length_bytes = load<std::uint64_t>(from + 32);
-  packet.checksum = load<std::uint64_t>(from + 40);
-  for (std::size_t i = 0; i < packet.record_count; ++i) {
-    if (!decode_record(from + kHeadBytes + i * kRecordBytes, packet.records[i])) {
-      return fail(StatusCode::kInvalidInput, fmt::format("record {} of a packet is malformed", i));
-    }
+  packet.request = packet.lease = packet.length_bytes = packet.offset_bytes = packet.checksum = 0;
+  const bool request = is_request(packet.kind);
+  bool good = kind >= 1 && kind <= 5 && packet.record_count <= kMaxRecords &&
+              flags <= (request ? kAllFlags : kChecksumFlag | kPartsFlag);
+  if (good && request) good = decode_request(in, flags, packet);
+  for (std::size_t i = 0; good && i < packet.record_count; ++i) {
+    good = decode_record(in, packet.records[i]);
   }
-  return {};
+  if (good && in.complete()) return {};
+  return fail(StatusCode::kInvalidInput,
+              fmt::format("a malformed packet of kind {}, flags {}, {} records in {} bytes", kind,
+                          flags, packet.record_count, bytes.size()));
 }
 
 }  // namespace framewire::transport

@@ -1,4 +1,4 @@
-// What channels say to each other: a fixed head, and records that ride along.
+// What channels say to each other: a short head, and records that ride along.
 #pragma once
 
 #include <array>
@@ -39,10 +39,12 @@ struct Record {
 inline constexpr std::uint8_t kLinkKinds = 0x80;
 
 inline constexpr std::size_t kMaxRecords = 32;
-inline constexpr std::size_t kHeadBytes = 48;
-inline constexpr std::size_t kRecordBytes = 24;
-inline constexpr std::size_t kMaxPacketHead = kHeadBytes + kMaxRecords * kRecordBytes;
+inline constexpr std::size_t kMinPacketHead = 7;    ///< a notice without records
+inline constexpr std::size_t kMaxRecordBytes = 21;  ///< a grant
+inline constexpr std::size_t kMaxPacketHead =
+    kMinPacketHead + 5 * sizeof(std::uint64_t) + kMaxRecords * kMaxRecordBytes;
 
+/// What a member does not mean, for this kind of packet or record, is 0 and not sent.
 struct Packet {
   PacketKind kind = PacketKind::kNotice;
   bool has_checksum = false;  ///< put, serve: it counts; get: please give one
@@ -57,11 +59,14 @@ struct Packet {
   std::array<Record, kMaxRecords> records;
 };
 
-/// Writes the packet's head and records, little-endian. @return bytes written
+/// Writes the packet's head and records, little-endian. Heads are short, because what a small
+/// message costs grows with them: a put with a grant and an acknowledgement takes 65 bytes.
+/// @return bytes written
 std::size_t encode(const Packet& packet, std::span<std::byte, kMaxPacketHead> out) noexcept;
 
 /// Reads what encode() wrote; any bytes are safe.
-/// @return invalid_input for unknown kinds, wrong lengths, values out of range, or reserved bits
+/// @return invalid_input for unknown kinds, wrong lengths, values out of range, or bytes that
+///         encode() would have written otherwise
 [[nodiscard]] Result<void> decode(std::span<const std::byte> bytes, Packet& packet);
 
 }  // namespace framewire::transport

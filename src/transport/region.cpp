@@ -5,30 +5,54 @@
 
 namespace framewire::transport {
 
+Pins::Parts::iterator Pins::first_ending_after(Parts& parts, std::uint64_t offset) {
+  return std::partition_point(parts.begin(), parts.end(),
+                              [&](const Part& part) { return part.end <= offset; });
+}
+
 bool Pins::hold(std::uint64_t offset, std::uint64_t length, bool write) {
   const std::lock_guard lock(mutex_);
   const std::uint64_t end = offset + length;
-  const auto clashes = [&](const Part& part) {
-    return part.begin < end && offset < part.end && (write || part.write);
-  };
-  if (std::any_of(parts_.begin(), parts_.end(), clashes)) return false;
-  parts_.push_back({offset, end, write});
+  const auto place = first_ending_after(written_, offset);
+  if (place != written_.end() && place->begin < end) return false;
+  if (!write) {
+    const auto same = std::find_if(read_.begin(), read_.end(), [&](const Part& part) {
+      return part.begin == offset && part.end == end;
+    });
+    if (same != read_.end()) {
+      ++same->holds;
+    } else {
+      read_.push_back({offset, end, 1});
+    }
+    return true;
+  }
+  const auto clashes = [&](const Part& part) { return part.begin < end && offset < part.end; };
+  if (std::any_of(read_.begin(), read_.end(), clashes)) return false;
+  written_.insert(place, {offset, end, 1});
   return true;
 }
 
 void Pins::release(std::uint64_t offset, std::uint64_t length, bool write) noexcept {
   const std::lock_guard lock(mutex_);
-  const auto found = std::find_if(parts_.begin(), parts_.end(), [&](const Part& part) {
-    return part.begin == offset && part.end == offset + length && part.write == write;
-  });
-  if (found == parts_.end()) return;
-  *found = parts_.back();
-  parts_.pop_back();
+  const auto same = [&](const Part& part) {
+    return part.begin == offset && part.end == offset + length;
+  };
+  if (write) {
+    const auto found = first_ending_after(written_, offset);
+    if (found != written_.end() && same(*found)) written_.erase(found);
+    return;
+  }
+  const auto found = std::find_if(read_.begin(), read_.end(), same);
+  if (found == read_.end() || --found->holds > 0) return;
+  *found = read_.back();
+  read_.pop_back();
 }
 
 std::size_t Pins::count() const noexcept {
   const std::lock_guard lock(mutex_);
-  return parts_.size();
+  std::size_t count = written_.size();
+  for (const Part& part : read_) count += static_cast<std::size_t>(part.holds);
+  return count;
 }
 
 Region::Block::~Block() {

@@ -24,10 +24,14 @@ class Pins {
   struct Part {
     std::uint64_t begin;
     std::uint64_t end;
-    bool write;
+    std::uint64_t holds;  ///< of just this part; 1 for written ones
   };
+  using Parts = std::vector<Part>;
+  [[nodiscard]] static Parts::iterator first_ending_after(Parts& parts, std::uint64_t offset);
+
   mutable std::mutex mutex_;
-  std::vector<Part> parts_;
+  Parts written_;  ///< in order; they do not overlap
+  Parts read_;
 };
 
 struct Region::Block {

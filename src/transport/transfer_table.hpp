@@ -49,9 +49,9 @@ struct TransferSlot {
   }
 };
 
-/// What a transfer is made from.
+/// What a transfer is made from; for the call that it is handed to.
 struct TransferMemory {
-  Region region;
+  const Region& region;
   std::uint64_t offset_bytes = 0;
   std::uint64_t length_bytes = 0;
 };

@@ -159,7 +159,7 @@ ucs_status_t UcxLink::message_callback(void* self, const void* header, std::size
 ucs_status_t UcxLink::on_message(const void* header, std::size_t header_bytes, void* data,
                                  std::size_t bytes, const ucp_am_recv_param_t* param) {
   const auto* from = static_cast<const std::byte*>(header);
-  if (ep_ == nullptr || header_bytes < kHeadBytes + kMacBytes) return UCS_OK;
+  if (ep_ == nullptr || header_bytes < kMinPacketHead + kMacBytes) return UCS_OK;
   const std::span head(from, header_bytes - kMacBytes);
   if (siphash(keys_.incoming, head) != load<std::uint64_t>(from + head.size())) return UCS_OK;
   if (sink_ == nullptr) {
@@ -225,7 +225,8 @@ bool UcxLink::progress() {
     }
     moved = true;
   }
-  for (int i = 0; i < 16 && api_.worker_progress(handles_->worker) != 0; ++i) moved = true;
+  // Once: UCX takes several messages a call, and an empty call more would delay what has come.
+  if (api_.worker_progress(handles_->worker) != 0) moved = true;
   if (++rounds_ % kRoundsPerLook == 0 && ep_ != nullptr && !lost_) {
     if (auto alive = lifeline_->check(); !alive) lost_ = alive.error();
   }
