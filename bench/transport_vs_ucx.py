@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Compares `framewire perf` with ucx_perftest, size by size, by turns, on the same two cores.
 
-Each pair runs one program and then the other, server on the first core and client on the second.
-Latency is the median half round trip that each program reports; bandwidth its average over all that
-it sent. The figures are medians over the pairs; the ratio is the median of the pairs' ratios.
+Each turn runs one program after the other, server on the first core and client on the second, with
+windows of the same size. Latency is the median half round trip that each program reports; bandwidth
+its average over all that it sent. Figures are medians over the turns; a ratio is the median of the
+turns' ratios.
 """
 
 import argparse
 import json
-import math
 import os
 import platform
 import re
@@ -17,12 +17,15 @@ import statistics
 import subprocess
 import sys
 
-# What our link is, and what makes ucx_perftest take the same lanes.
+# What our link is, and what makes ucx_perftest take the same lanes and watch for the peer's end.
 LINKS = {
-    "ucx-shared": {"UCX_TLS": "posix,cma"},
+    "ucx-shared": {"UCX_TLS": "posix,cma", "UCX_MM_ERROR_HANDLING": "y"},
     "ucx-tcp": {"UCX_TLS": "tcp", "UCX_NET_DEVICES": "lo"},
 }
-TESTS = {"latency": "ucp_am_lat", "bw": "ucp_am_bw"}
+# Its active messages leave a small payload where UCX has received it; its tagged messages end up in
+# a buffer of the receiver's, as ours do.
+PEERS = {"am": "ucp_am", "tag": "tag"}
+SUFFIX = {"latency": "_lat", "bw": "_bw"}
 TARGETS = {"latency": 1.15, "bw": 0.9}
 
 
@@ -50,7 +53,7 @@ def rounds_of(test, size):
     """How many messages, or windows, a run takes: some tenths of a second for most sizes."""
     if test == "latency":
         return max(200, min(20_000, (256 << 20) // (size + 4096)))
-    return max(8, min(500, (64 << 20) // (size + 1024)))
+    return max(8, min(2000, (64 << 20) // (size + 1024)))
 
 
 def free_port():
@@ -115,38 +118,49 @@ def ours(options, pair, link, test, size):
     return row["p50"] if test == "latency" else row["average"]
 
 
-def theirs(options, pair, link, test, size):
+def theirs(options, pair, link, test, size, peer):
     port = free_port()
     rounds = rounds_of(test, size)
-    words = ["-p", str(port)]
+    words = ["-t", PEERS[peer] + SUFFIX[test], "-p", str(port), "-e"]
+    client = ["127.0.0.1", "-s", str(size), "-f"]
     if test == "bw":
         rounds *= options.window
-        words += ["-O", str(options.window)]
-    out = pair.run(["ucx_perftest", "-t", TESTS[test], "-p", str(port)],
-                   ["ucx_perftest", "127.0.0.1", *words, "-t", TESTS[test], "-s", str(size), "-n",
-                    str(rounds), "-w", str(rounds // 10 + 1), "-f"], LINKS[link], port)
+        client += ["-O", str(options.window)]
+    client += ["-n", str(rounds), "-w", str(rounds // 10 + 1)]
+    out = pair.run(["ucx_perftest", *words], ["ucx_perftest", *client, *words], LINKS[link], port)
     # Iterations, percentile, then average and overall microseconds of a message.
     fields = out.strip().splitlines()[-1].split()
     return float(fields[1]) if test == "latency" else size / float(fields[3])
 
 
+def row_of(size, runs):
+    """@param runs  of each turn, framewire's figure and those of PEERS"""
+    row = {"size_bytes": size, "framewire": statistics.median(run["framewire"] for run in runs)}
+    for peer in PEERS:
+        ratios = sorted(run["framewire"] / run[peer] for run in runs)
+        row[peer] = statistics.median(run[peer] for run in runs)
+        row[f"ratio_{peer}"] = statistics.median(ratios)
+        row[f"ratios_{peer}"] = [ratios[0], ratios[-1]]
+    return row
+
+
 def measure(options, link, test):
     pair = Pair(options)
     rows = []
+    digits = 2 if test == "latency" else 0
     print(f"# {link} {test} ({'us' if test == 'latency' else 'MB/s'})\n"
-          f"{'size':>9}{'framewire':>14}{'ucx_perftest':>14}{'ratio':>8}")
+          f"{'size':>9}{'framewire':>12}{'ucp_am':>12}{'ratio':>7}{'tag':>12}{'ratio':>7}")
     for size in map(bytes_of, options.sizes.split(",")):
-        runs = [(ours(options, pair, link, test, size), theirs(options, pair, link, test, size))
-                for _ in range(options.pairs)]
-        ratios = sorted(a / b for a, b in runs)
-        row = {"size_bytes": size, "framewire": statistics.median(a for a, _ in runs),
-               "ucx_perftest": statistics.median(b for _, b in runs),
-               "ratio": statistics.median(ratios), "ratio_min": ratios[0],
-               "ratio_max": ratios[-1]}
+        runs = []
+        for _ in range(options.pairs):
+            run = {"framewire": ours(options, pair, link, test, size)}
+            run.update({peer: theirs(options, pair, link, test, size, peer) for peer in PEERS})
+            runs.append(run)
+        row = row_of(size, runs)
         rows.append(row)
-        digits = 2 if test == "latency" else 1
-        print(f"{size:>9}{row['framewire']:>14.{digits}f}{row['ucx_perftest']:>14.{digits}f}"
-              f"{row['ratio']:>8.2f}", flush=True)
+        print(f"{size:>9}{row['framewire']:>12.{digits}f}"
+              + "".join(f"{row[p]:>12.{digits}f}{row['ratio_' + p]:>7.2f}" for p in PEERS),
+              flush=True)
     return {"link": link, "test": test, "unit": "us" if test == "latency" else "MB/s",
             "target_ratio": TARGETS[test], "rows": rows}
 
@@ -165,7 +179,7 @@ def machine():
 
 def main():
     options = parse()
-    if not math.isfinite(options.pairs) or options.pairs < 1:
+    if options.pairs < 1:
         sys.exit("--pairs takes 1 or more")
     results = [measure(options, link, test) for link in options.links.split(",")
                for test in options.tests.split(",")]

@@ -116,7 +116,8 @@ class Channel {
   /// progress() until done, then finish().
   [[nodiscard]] Result<Completion> wait(Transfer transfer);
 
-  /// Moves everything that can be moved without blocking. @return whether anything did
+  /// Moves everything that can be moved without blocking. Confirmations and leases ride on packets
+  /// that go out anyway, or go alone with one of the next two calls. @return whether anything moved
   bool progress();
   /// Sleeps until something may have come, at most that long.
   void idle(int timeout_ms);

@@ -9,7 +9,7 @@ namespace {
 constexpr auto kPart = static_cast<std::byte>(kLinkKinds);
 constexpr auto kFree = static_cast<std::byte>(kLinkKinds + 1);
 
-static_assert(kPartHeadBytes >= kHeadBytes, "links below drop what is shorter than a packet");
+static_assert(kPartHeadBytes >= kMinPacketHead, "links below drop what is shorter than a packet");
 
 bool makes_sense(const PartHead& head) {
   if (head.slot >= 32 || head.total == 0 || head.part_bytes == 0) return false;

@@ -39,6 +39,10 @@ Result<std::vector<std::pair<const char*, std::string>>> settings_of(Lanes lanes
     // if asked to.
     settings.emplace_back("TLS", "posix,cma");
     settings.emplace_back("MM_ERROR_HANDLING", "y");
+    // A segment holds 8 KiB and its head: UCX copies what takes two segments once more. An element
+    // of its queue holds the heads of small messages besides their payload.
+    settings.emplace_back("MM_SEG_SIZE", "9k");
+    settings.emplace_back("MM_FIFO_ELEM_SIZE", "256");
     return settings;
   }
   if (device.empty()) {
