@@ -11,6 +11,7 @@
 namespace {
 
 using namespace framewire::transport;
+using session::Joined;
 
 constexpr std::uint64_t kRoom = std::uint64_t{1} << 20;
 
@@ -31,9 +32,10 @@ Pair join(const std::string& name) {
   options.security.insecure = true;
   options.links = {name};
   options.ucx_device = "lo";
-  auto listener = Listener::listen("127.0.0.1:0", options).value();
+  auto listener = session::Listener::listen("127.0.0.1:0", options).value();
   const std::string address = "127.0.0.1:" + std::to_string(listener.port());
-  auto near = std::async(std::launch::async, [&] { return connect(address, options).value(); });
+  auto near =
+      std::async(std::launch::async, [&] { return session::connect(address, options).value(); });
   auto far = listener.accept(10'000).value();
   return {near.get(), std::move(far)};
 }
@@ -56,7 +58,7 @@ class End {
 
  private:
   Region memory_ = Region::allocate_host(2 * kRoom).value();
-  Channel channel_;
+  core::Channel channel_;
   Transfer offer_;
   Transfer put_;
 };
