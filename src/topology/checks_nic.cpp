@@ -78,6 +78,20 @@ void check_software(const Nic& nic, Probes& probes) {
   }
 }
 
+// What has been seen beats what was read.
+void check_truth(const Nic& nic, Probes& probes) {
+  if (!nic.verbs) return;
+  Probe& probe = add(probes, "truth_test", "An RDMA write looped back", nic.name);
+  probe.evidence = {nic.verbs->loop_evidence};
+  if (!nic.verbs->loops) return;
+  probe.verdict = *nic.verbs->loops ? Verdict::kOk : Verdict::kMissing;
+  if (probe.verdict == Verdict::kOk) return;
+  probe.required = true;
+  probe.remedy =
+      "the card does not move bytes within its own host: look at the kernel's log of its driver, "
+      "at ulimit -l, and at the addresses of its interface";
+}
+
 void check_access(const HostFacts& facts, Probes& probes) {
   Probe& probe = add(probes, "infiniband_access", "Access to /dev/infiniband");
   if (!any_rdma(facts)) {
@@ -128,6 +142,7 @@ void check_nics(const HostFacts& facts, Probes& probes) {
     if (!nic.rdma) continue;
     check_software(nic, probes);
     check_port(nic, probes);
+    check_truth(nic, probes);
   }
 }
 

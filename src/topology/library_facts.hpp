@@ -67,6 +67,9 @@ struct VerbsDevice {
   std::string name;            ///< "mlx5_0"
   std::optional<bool> dmabuf;  ///< whether kernel and driver of this NIC register dma-bufs
   std::string evidence;
+  std::optional<bool> loops =
+      {};  ///< the card wrote into host memory of its own host; nothing: untried
+  std::string loop_evidence = {};
 };
 
 struct VerbsFacts {
@@ -93,7 +96,7 @@ struct GdrcopyFacts {
 /// it as a dma-buf, and frees all of it.
 [[nodiscard]] CudaFacts ask_cuda();
 
-/// Opens every RDMA device for a moment.
+/// Opens every RDMA device for a moment, and has it write to itself.
 ///
 /// Source: ibv_reg_dmabuf_mr(3). A file descriptor of −1 is refused with EBADF where the kernel
 /// knows dma-bufs, and with EOPNOTSUPP or EPROTONOSUPPORT where it does not.

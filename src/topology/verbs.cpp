@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 #include "library.hpp"
 #include "library_facts.hpp"
+#include "verbs_loop.hpp"
 
 namespace framewire::topology {
 namespace {
@@ -55,7 +57,7 @@ void try_dmabuf(const Verbs& verbs, Domain domain, VerbsDevice& device) {
   if (code == EOPNOTSUPP || code == EPROTONOSUPPORT) device.dmabuf = false;
 }
 
-VerbsDevice read_device(const Verbs& verbs, Device handle) {
+VerbsDevice read_device(Library& library, const Verbs& verbs, Device handle) {
   VerbsDevice device;
   device.name = verbs.name(handle);
   errno = 0;
@@ -70,6 +72,9 @@ VerbsDevice read_device(const Verbs& verbs, Device handle) {
   } else {
     device.evidence = fmt::format("ibv_alloc_pd: {}", std::strerror(errno));
   }
+  LoopResult loop = try_loop(library, context, device.name);
+  device.loops = loop.works;
+  device.loop_evidence = std::move(loop.evidence);
   (void)verbs.close(context);
   return device;
 }
@@ -94,7 +99,7 @@ VerbsFacts ask_verbs() {
     return facts;
   }
   facts.library.working = true;
-  for (int i = 0; i < count; ++i) facts.devices.push_back(read_device(verbs, list[i]));
+  for (int i = 0; i < count; ++i) facts.devices.push_back(read_device(library, verbs, list[i]));
   verbs.free_list(list);
   facts.library.evidence = fmt::format("libibverbs.so.1: {} devices", facts.devices.size());
   return facts;

@@ -153,6 +153,18 @@ TEST(TopologyLibraries, OneRootComplexOfAVirtualMachineProvesNothing) {
   EXPECT_EQ(diagnose(facts).gpudirect_rdma, Verdict::kUnknown);
 }
 
+TEST(TopologyLibraries, TheTruthTestOutranksWhatWasRead) {
+  HostFacts facts = answered_facts();
+  EXPECT_EQ(probe(diagnose(facts), "truth_test", "mlx5_0").verdict, Verdict::kUnknown);
+  facts.nics[0].verbs->loops = true;
+  EXPECT_EQ(probe(diagnose(facts), "truth_test", "mlx5_0").verdict, Verdict::kOk);
+  facts.nics[0].verbs->loops = false;
+  facts.nics[0].verbs->loop_evidence = "an RDMA write fails with status 10";
+  const Diagnosis diagnosis = diagnose(facts);
+  EXPECT_EQ(probe(diagnosis, "truth_test", "mlx5_0").verdict, Verdict::kMissing);
+  EXPECT_EQ(pair(diagnosis, "gpu0", "mlx5_0").verdict, Verdict::kMissing);
+}
+
 // No hardware is needed to ask: what is absent must come back as an answer, not as a fault.
 TEST(TopologyLibraries, AskingThisHostAlwaysAnswers) {
   EXPECT_FALSE(ask_verbs().library.evidence.empty());
