@@ -1,12 +1,15 @@
 // framewire perf
 #include <fmt/format.h>
+#include <algorithm>
 #include <charconv>
 #include <framewire/transport.hpp>
 #include <optional>
 #include <string>
+#include <thread>
 #include "command.hpp"
 #include "console.hpp"
 #include "perf_report.hpp"
+#include "transport/device.hpp"
 
 namespace framewire::app {
 namespace {
@@ -72,8 +75,18 @@ SessionOptions session_of(const Arguments& arguments) {
   return options;
 }
 
-int serve_one(Channel& channel) {
-  auto memory = PerfMemory::make(4096);
+// Adds where this end's memory lies, and what is required of the way to the other's.
+Result<void> place_at(SessionOptions& options, const PerfPlace& place, const std::string& require) {
+  options.devices = place.devices;
+  options.device = std::max(place.device, 0);
+  const auto requirement = transport::parse_requirement(require);
+  if (!requirement) return fail(requirement.error());
+  options.require = *requirement;
+  return {};
+}
+
+int serve_one(Channel& channel, const PerfPlace& place) {
+  auto memory = PerfMemory::make(4096, place);
   for (std::uint64_t largest = 4096; memory;) {
     const auto row = await_row(channel, *memory);
     if (!row) {
@@ -82,7 +95,7 @@ int serve_one(Channel& channel) {
     }
     if (row->size_bytes > largest) {
       largest = row->size_bytes;
-      memory = PerfMemory::make(largest);
+      memory = PerfMemory::make(largest, place);
       if (!memory) break;
     }
     if (const auto done = run_row(channel, *memory, *row, false); !done)
@@ -91,7 +104,7 @@ int serve_one(Channel& channel) {
   return report(memory.error());
 }
 
-int serve(const std::string& address, const SessionOptions& options) {
+int serve(const std::string& address, const SessionOptions& options, const PerfPlace& place) {
   auto listener = transport::Listener::listen(address, options);
   if (!listener) return refuse(listener.error());
   say(fmt::format("listening on port {}", listener->port()));
@@ -102,7 +115,7 @@ int serve(const std::string& address, const SessionOptions& options) {
       report(channel.error());
       continue;
     }
-    return serve_one(*channel);
+    return serve_one(*channel, place);
   }
 }
 
@@ -134,10 +147,16 @@ class Client {
       rows.push_back(to_json(figures));
       if (!json_ && !print(perf_line(figures, percentiles_))) return kEnvironment;
     }
-    if (!json_) return kAllDone;
+    if (!json_) {
+      const auto staged = channel_.path().staged_bytes;
+      if (staged > 0) say(fmt::format("{} bytes staged through this end's host memory", staged));
+      return kAllDone;
+    }
     const Json whole = {{"test", std::array{"latency", "bw", "bibw"}[static_cast<int>(test)]},
                         {"unit", test == PerfTest::kLatency ? "us" : "MB/s"},
                         {"path", channel_.path().name},
+                        {"direct", to_string(channel_.path().direct)},
+                        {"staged_bytes", channel_.path().staged_bytes},
                         {"peer", channel_.config().peer},
                         {"window", test == PerfTest::kLatency ? 1 : window},
                         {"verified", verify_},
@@ -154,36 +173,84 @@ class Client {
   bool verify_;
 };
 
+struct Wanted {
+  PerfTest test = PerfTest::kLatency;
+  Sizes sizes;
+  std::uint32_t window = 0;
+  std::uint32_t rounds = 0;  ///< 0: as many as OSU's benchmarks
+};
+
+int be_client(Channel& channel, const PerfPlace& place, const Wanted& wanted,
+              const Arguments& arguments) {
+  auto memory = PerfMemory::make(wanted.sizes.to, place);
+  if (!memory) return report(memory.error());
+  if (!arguments.has("json")) say("over " + channel.path().name);
+  return Client(channel, *memory, arguments, wanted.rounds)
+      .measure(wanted.test, wanted.sizes, wanted.window);
+}
+
+// Both ends in this process, a thread each.
+int measure_here(const PerfPlace& from, const PerfPlace& to, const SessionOptions& options,
+                 const Wanted& wanted, const Arguments& arguments) {
+  transport::PathReport path;
+  path.name = "loopback";
+  if (from.devices != nullptr && to.devices != nullptr) {
+    path.direct = from.devices->reach(from.device, to.device);
+  }
+  if (auto good = check_path(path, options.require); !good) return refuse(good.error());
+  auto ends = transport::connect_loopback(options.capacity);
+  if (!ends) return report(ends.error());
+  std::thread server([&] { serve_one(ends->second, to); });
+  const int code = be_client(ends->first, from, wanted, arguments);
+  ends->first.close();
+  server.join();
+  return code;
+}
+
 }  // namespace
 
 int run_perf(const Arguments& arguments) {
-  const auto options = session_of(arguments);
-  const std::string& word = arguments.paths[0];
-  const auto test = word == "latency" ? PerfTest::kLatency
-                    : word == "bw"    ? PerfTest::kBandwidth
-                                      : PerfTest::kBothWays;
+  auto options = session_of(arguments);
+  const auto from = parse_perf_place(arguments.get("from"));
+  if (!from) return refuse(from.error());
+  const auto to = parse_perf_place(arguments.get("to"));
+  if (!to) return refuse(to.error());
   const bool server = arguments.has("server");
-  if (server == (arguments.paths.size() == 2)) {
-    return report_usage("perf", "either --server ADDR:PORT or the HOST:PORT of one");
+  const bool client = arguments.paths.size() == 2;
+  const bool here = !server && !client && arguments.has("from") && arguments.has("to");
+  if (server == client && !here) {
+    return report_usage("perf",
+                        "either --server ADDR:PORT, or the HOST:PORT of one, or both --from and "
+                        "--to for two ends in this process");
   }
-  if (server) return serve(arguments.get("server"), options);
+  if (!here && arguments.has(server ? "from" : "to")) {
+    return report_usage("perf", "--from is the client's memory, --to the server's");
+  }
+  if (auto good = place_at(options, server ? *to : *from, arguments.get("require")); !good) {
+    return refuse(good.error());
+  }
+  if (server) return serve(arguments.get("server"), options, *to);
+  const std::string& word = arguments.paths[0];
+  Wanted wanted;
+  wanted.test = word == "latency" ? PerfTest::kLatency
+                : word == "bw"    ? PerfTest::kBandwidth
+                                  : PerfTest::kBothWays;
   const auto sizes = parse_sizes(arguments.get("sizes"));
   if (!sizes) return refuse(sizes.error());
+  wanted.sizes = *sizes;
   const auto window = parse_size(arguments.get("window"));
   if (!window || *window > 256) return report_usage("perf", "--window takes 1 to 256");
+  wanted.window = static_cast<std::uint32_t>(*window);
   const auto iterations =
       parse_size(arguments.has("iterations") ? arguments.get("iterations") : "1");
   if (!iterations || *iterations > kMostIterations) {
     return report_usage("perf", fmt::format("--iterations takes 1 to {}", kMostIterations));
   }
+  if (arguments.has("iterations")) wanted.rounds = static_cast<std::uint32_t>(*iterations);
+  if (here) return measure_here(*from, *to, options, wanted, arguments);
   auto channel = transport::connect(arguments.paths[1], options);
   if (!channel) return report(channel.error());
-  const auto messages = static_cast<std::uint32_t>(*window);
-  auto memory = PerfMemory::make(sizes->to);
-  if (!memory) return report(memory.error());
-  if (!arguments.has("json")) say("over " + channel->path().name);
-  const auto rounds = arguments.has("iterations") ? static_cast<std::uint32_t>(*iterations) : 0U;
-  return Client(*channel, *memory, arguments, rounds).measure(test, *sizes, messages);
+  return be_client(*channel, *from, wanted, arguments);
 }
 
 }  // namespace framewire::app

@@ -1,9 +1,12 @@
 #include "perf_flow.hpp"
 #include <fmt/format.h>
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <deque>
 #include "base/clock.hpp"
+#include "transport/device.hpp"
+#include "transport/device_copy.hpp"
 
 namespace framewire::app {
 namespace {
@@ -58,8 +61,11 @@ class Flow {
   }
   Result<void> step() {
     channel_.progress();
-    if (channel_.lost()) return fail(*channel_.lost());
-    return collect();
+    const std::uint64_t before = received_ + confirmed_;
+    if (auto taken = collect(); !taken) return taken;
+    // A peer that has all it wanted may leave together with its last confirmation.
+    if (channel_.lost() && received_ + confirmed_ == before) return fail(*channel_.lost());
+    return {};
   }
 
   [[nodiscard]] std::uint64_t sent() const { return sent_; }
@@ -188,15 +194,44 @@ PerfRow osu_row(PerfTest test, std::uint64_t size_bytes, std::uint32_t window) {
   return row;
 }
 
-Result<PerfMemory> PerfMemory::make(std::uint64_t largest_bytes) {
+Result<PerfPlace> parse_perf_place(const std::string& text) {
+  PerfPlace place;
+  if (text.empty() || text == "host") return place;
+  const std::string number = text.starts_with("cuda:") ? text.substr(5) : "";
+  const auto [end, error] =
+      std::from_chars(number.data(), number.data() + number.size(), place.device);
+  if (error != std::errc{} || end != number.data() + number.size() || place.device < 0) {
+    return fail(StatusCode::kInvalidInput, fmt::format("'{}' is neither host nor cuda:N", text));
+  }
+  const auto devices = transport::cuda_devices();
+  if (!devices) return fail(devices.error());
+  place.devices = *devices;
+  if (place.device < place.devices->count()) return place;
+  return fail(StatusCode::kUnsupported, fmt::format("no {}; this machine has cuda:0 to cuda:{}",
+                                                    text, place.devices->count() - 1));
+}
+
+Result<PerfMemory> PerfMemory::make(std::uint64_t largest_bytes, const PerfPlace& place) {
   PerfMemory memory;
   memory.largest_bytes_ = std::max<std::uint64_t>(largest_bytes, 4096);
   const std::uint64_t slots = std::max(2 * memory.largest_bytes_, kSlotsTogether);
-  auto region =
-      transport::Region::allocate_host(static_cast<std::size_t>(memory.largest_bytes_ + slots));
+  const auto bytes = static_cast<std::size_t>(memory.largest_bytes_ + slots);
+  auto region = place.devices != nullptr
+                    ? transport::Region::allocate_device(*place.devices, place.device, bytes)
+                    : transport::Region::allocate_host(bytes);
   if (!region) return fail(region.error());
   memory.region_ = std::move(*region);
-  std::memset(memory.region_.data(), 'a', static_cast<std::size_t>(memory.largest_bytes_));
+  auto head = transport::Region::allocate_host(kPerfRowBytes);
+  if (!head) return fail(head.error());
+  memory.head_ = std::move(*head);
+  const std::vector<std::byte> letters(std::size_t{1} << 20, std::byte{'a'});
+  for (std::uint64_t at = 0; at < memory.largest_bytes_; at += letters.size()) {
+    const auto count = std::min<std::uint64_t>(letters.size(), memory.largest_bytes_ - at);
+    const auto piece = std::span(letters).first(static_cast<std::size_t>(count));
+    if (auto filled = transport::copy_in(memory.region_, at, piece); !filled) {
+      return fail(filled.error());
+    }
+  }
   return memory;
 }
 
@@ -231,7 +266,7 @@ Result<std::vector<double>> run_row(Channel& channel, PerfMemory& memory, const 
 
 Result<void> announce(Channel& channel, PerfMemory& memory, const PerfRow& row) {
   const auto bytes = encode(row);
-  std::copy(bytes.begin(), bytes.end(), memory.region().data());
+  std::copy(bytes.begin(), bytes.end(), memory.head().data());
   const base::Deadline deadline(kDeadline_ms);
   while (channel.credits(Direction::kPut) == 0) {
     if (!channel.progress()) channel.idle(1);
@@ -240,7 +275,7 @@ Result<void> announce(Channel& channel, PerfMemory& memory, const PerfRow& row) 
   }
   const auto lease = channel.take_lease(Direction::kPut);
   if (!lease) return fail(lease.error());
-  const auto put = channel.put(*lease, memory.region(), 0, bytes.size());
+  const auto put = channel.put(*lease, memory.head(), 0, bytes.size());
   if (!put) return fail(put.error());
   const auto done = channel.wait(*put);
   if (!done) return fail(done.error());
@@ -250,12 +285,11 @@ Result<void> announce(Channel& channel, PerfMemory& memory, const PerfRow& row) 
 Result<PerfRow> await_row(Channel& channel, PerfMemory& memory) {
   transport::OfferOptions options;
   options.ttl_ms = kHour_ms;
-  const std::uint64_t place = memory.slot(0, 64);
-  const auto offer = channel.offer(memory.region(), place, kPerfRowBytes, options);
+  const auto offer = channel.offer(memory.head(), 0, kPerfRowBytes, options);
   if (!offer) return fail(offer.error());
   const auto done = channel.wait(*offer);
   if (!done) return fail(done.error());
-  return decode_perf_row(memory.region().bytes().subspan(place, kPerfRowBytes));
+  return decode_perf_row(memory.head().bytes());
 }
 
 }  // namespace framewire::app

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# Verifies and times transport between two GPUs of one machine, in a few minutes:
+#   bench/gpu_peer.sh [BUILD_DIR] [FROM TO]      build/cuda 0 1
+# First the tests, then raw copies beside framewire perf in one process, in two, and staged. Every
+# figure is of this run; compare only within it. Needs the build to have framewire, gpu_tests and
+# gpu_copies:
+#   cmake --preset cuda -DFRAMEWIRE_BUILD_BENCH=ON
+#   cmake --build build/cuda --target framewire gpu_tests gpu_copies
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+build=${1:-build/cuda}
+from=${2:-0}
+to=${3:-1}
+framewire=$build/apps/framewire/framewire
+work=$(mktemp -d)
+failed=0
+server=
+finish() {
+  [ -z "$server" ] || kill "$server" 2>/dev/null || true
+  rm -rf "$work"
+}
+trap finish EXIT
+
+heading() { printf '\n## %s\n' "$*"; }
+
+heading machine
+nvidia-smi --query-gpu=index,name,driver_version --format=csv,noheader || true
+nvidia-smi topo -m 2>/dev/null | head -12 || true
+"$framewire" version
+
+heading checks
+"$build/tests/gpu_tests" --gtest_brief=1 --gtest_filter='TransportDevices.*'
+
+heading "raw: cudaMemcpyPeerAsync, and through pinned host memory"
+"$build/bench/gpu_copies" "$from" "$to"
+
+# Checks are apart from timing: a checksum of device memory copies it to the host.
+heading "one process, checked"
+"$framewire" perf bw --from "cuda:$from" --to "cuda:$to" --sizes 4K:16M --verify --window 8
+
+for test in latency bw bibw; do
+  heading "one process: $test"
+  "$framewire" perf "$test" --from "cuda:$from" --to "cuda:$to" --sizes 4K:256M --window 16
+done
+
+# Two processes. The server takes one client, and says which port it has.
+pair() { # LINK TEST SIZES WINDOW [OPTIONS…]
+  local link=$1 test=$2 sizes=$3 window=$4 port=
+  shift 4
+  "$framewire" perf "$test" --server 127.0.0.1:0 --insecure --link "$link" --to "cuda:$to" \
+    2>"$work/server" &
+  server=$!
+  for _ in $(seq 100); do
+    port=$(sed -n 's/.*listening on port \([0-9]*\).*/\1/p' "$work/server")
+    [ -n "$port" ] && break
+    sleep 0.1
+  done
+  "$framewire" perf "$test" "127.0.0.1:$port" --insecure --link "$link" --from "cuda:$from" \
+    --sizes "$sizes" --window "$window" "$@" || {
+    echo "FAILED: $link $test"
+    failed=1
+  }
+  wait "$server" || true
+  server=
+}
+
+links=(peer peer-stream)
+heading "two processes, checked"
+for link in "${links[@]}"; do pair "$link" bw 4K:16M 8 --verify; done
+for link in "${links[@]}"; do
+  for test in latency bw bibw; do
+    heading "two processes, $link: $test"
+    pair "$link" "$test" 4K:256M 16
+  done
+done
+
+heading "two processes, staged through host memory"
+for link in ucx-shared stream; do pair "$link" bw 1M:64M 16; done
+
+# 1920 × 1080 samples of luma and a quarter as many twice of chroma.
+heading "a decoded 1920x1080 frame of 4:2:0, 3110400 bytes: half of a round trip, us"
+"$framewire" perf latency --from "cuda:$from" --to "cuda:$to" --sizes 3110400
+pair peer latency 3110400 1
+exit "$failed"
