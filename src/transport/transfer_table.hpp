@@ -19,7 +19,7 @@ enum class Role : std::uint8_t {
 /// One transfer's state. Its memory is pinned until the link no longer touches it, which may be
 /// after its user knows the result: then the slot stays taken, its transfer being uncertain.
 struct TransferSlot {
-  std::uint32_t generation = 0;
+  std::uint64_t generation = 0;
   Role role = Role::kOffer;
   Direction direction = Direction::kPut;  ///< of an offer
   bool used = false;                      ///< belongs to a transfer
@@ -91,8 +91,8 @@ class TransferTable {
 
 /// A lease's name from its slot, and back: the generation makes it single.
 [[nodiscard]] constexpr std::uint64_t lease_id(std::uint32_t index,
-                                               std::uint32_t generation) noexcept {
-  return std::uint64_t{generation} << 16 | index;
+                                               std::uint64_t generation) noexcept {
+  return generation << 16 | index;
 }
 [[nodiscard]] constexpr std::uint32_t lease_index(std::uint64_t id) noexcept {
   return static_cast<std::uint32_t>(id & 0xffff);

@@ -33,7 +33,7 @@ struct Lease {
 /// nothing.
 struct Transfer {
   std::uint32_t index = 0;
-  std::uint32_t generation = 0;
+  std::uint64_t generation = 0;
 };
 
 /// What a transfer that went well has done.
