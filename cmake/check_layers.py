@@ -36,9 +36,10 @@ ALLOWED = {
     "transport/ucx": {"base", "transport"},
     "transport/session": {"base", "transport", "transport/loopback", "transport/peer",
                           "transport/cuda", "transport/wire", "transport/ucx"},
+    "frames": {"base", "transport"},
     "split": BELOW_CODECS | {"codec/turbo", "engine"},
-    "apps/framewire": {"base", "jpeg", "plan", "color", "codec", "engine", "batch", "split", "topology",
-                       "transport", "transport/session"},
+    "apps/framewire": {"base", "jpeg", "plan", "color", "codec", "engine", "batch", "split",
+                       "topology", "transport", "transport/session", "frames"},
 }
 
 # Third-party headers and the only rooms that may name them; None: any room.

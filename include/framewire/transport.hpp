@@ -8,6 +8,7 @@
 #include <framewire/transport/transfer.hpp>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -97,7 +98,8 @@ class Channel {
 
   /// Writes part of a region into the peer's memory. Done when the peer has confirmed that the
   /// bytes are in place. Copies nothing: the part is in use until then.
-  /// @return as offer(); besides invalid_input without a deadline, unsupported for a stream where
+  /// @return as offer(); besides invalid_input without a deadline or with too long a note,
+  /// unsupported for a stream where
   ///         the link has no order with it. What the peer refuses is the transfer's result: denied,
   ///         io_error (checksum)
   [[nodiscard]] Result<Transfer> put(const Lease& lease, const Region& region,
@@ -113,6 +115,9 @@ class Channel {
   /// @return the transfer's error (deadline, peer_lost, denied, io_error); busy before it is done;
   ///         invalid_input where it is none of this channel's or was fetched before
   [[nodiscard]] Result<Completion> finish(Transfer transfer);
+  /// What a put brought along to an offer of ours that is done, whatever its result; empty if
+  /// nothing. Valid until the offer's finish().
+  [[nodiscard]] std::span<const std::byte> note(Transfer offer);
   /// progress() until done, then finish().
   [[nodiscard]] Result<Completion> wait(Transfer transfer);
 

@@ -188,6 +188,11 @@ Result<std::uint32_t> Channel::begin(Role role, const Lease& lease, const Transf
   if (options.deadline_ms == 0) {
     return fail(StatusCode::kInvalidInput, "a transfer without a deadline; 1 ms or more");
   }
+  if (options.note.size() > kMaxNoteBytes || (role != Role::kPut && !options.note.empty())) {
+    return fail(StatusCode::kInvalidInput,
+                fmt::format("a note of {} bytes; a put may bring up to {}, a get none",
+                            options.note.size(), kMaxNoteBytes));
+  }
   auto& place = requests_[next_request_ & (requests_.size() - 1)];
   if (place != 0) {
     return fail(StatusCode::kBusy, "a much older transfer has not ended; fetch results first");
@@ -211,6 +216,8 @@ Result<std::uint32_t> Channel::begin(Role role, const Lease& lease, const Transf
   outgoing_.has_checksum = options.checksum;
   outgoing_.in_parts = false;
   outgoing_.checksum = 0;
+  outgoing_.note_bytes = static_cast<std::uint8_t>(options.note.size());
+  std::copy(options.note.begin(), options.note.end(), outgoing_.note.begin());
   return index;
 }
 
@@ -264,6 +271,12 @@ Result<Completion> Channel::finish(Transfer transfer) {
   if (slot->error) result = fail(std::move(*slot->error));
   table_.fetch(transfer.index);
   return result;
+}
+
+std::span<const std::byte> Channel::note(Transfer offer) {
+  const TransferSlot* slot = table_.find(offer);
+  if (slot == nullptr || !slot->done) return {};
+  return std::span(slot->note).first(slot->note_bytes);
 }
 
 Result<Completion> Channel::wait(Transfer transfer) {
@@ -328,6 +341,7 @@ void Channel::close() {
   if (lost_) return;
   Packet& packet = outgoing_;
   packet.kind = PacketKind::kClose;
+  packet.note_bytes = 0;
   packet.epoch = config_.epoch;
   packet.has_checksum = packet.in_parts = false;
   if (link_->ready()) static_cast<void>(send(packet));

@@ -41,6 +41,7 @@ class Channel final : public LinkSink {
 
   [[nodiscard]] bool done(Transfer transfer);
   [[nodiscard]] Result<Completion> finish(Transfer transfer);
+  [[nodiscard]] std::span<const std::byte> note(Transfer offer);
   [[nodiscard]] Result<Completion> wait(Transfer transfer);
 
   bool progress();

@@ -89,6 +89,8 @@ Placement Channel::on_put(const Packet& packet, std::uint64_t payload_bytes) {
   slot.completion = {packet.offset_bytes, packet.length_bytes, packet.has_checksum};
   slot.checksum = packet.has_checksum;
   slot.expected_checksum = packet.checksum;
+  slot.note_bytes = packet.note_bytes;
+  std::copy_n(packet.note.begin(), packet.note_bytes, slot.note.begin());
   if (payload_bytes == 0) {
     received_all(index);
     return {};
@@ -112,6 +114,7 @@ void Channel::on_get(const Packet& packet) {
   slot.completion = {packet.offset_bytes, packet.length_bytes, packet.has_checksum};
   Packet& answer = outgoing_;
   answer.kind = PacketKind::kServe;
+  answer.note_bytes = 0;
   answer.epoch = config_.epoch;
   answer.request = packet.request;
   answer.lease = packet.lease;
@@ -321,6 +324,7 @@ void Channel::flush_records() {
   while (!records_.empty() && !lost_ && link_->ready()) {
     Packet& packet = outgoing_;
     packet.kind = PacketKind::kNotice;
+    packet.note_bytes = 0;
     packet.epoch = config_.epoch;
     packet.request = packet.lease = packet.offset_bytes = packet.length_bytes = 0;
     packet.has_checksum = packet.in_parts = false;

@@ -1,16 +1,18 @@
 #include "transport/packet.hpp"
 #include <fmt/format.h>
+#include <algorithm>
 #include "transport/bytes.hpp"
 
 namespace framewire::transport {
 namespace {
 
-// Flags of a packet. The last two say that a value other than 0 is there.
+// Flags of a packet. The last three say that something is there.
 constexpr std::uint8_t kChecksumFlag = 1;
 constexpr std::uint8_t kPartsFlag = 2;
 constexpr std::uint8_t kOffsetFlag = 4;
 constexpr std::uint8_t kSumFlag = 8;
-constexpr std::uint8_t kAllFlags = 15;
+constexpr std::uint8_t kNoteFlag = 16;
+constexpr std::uint8_t kAllFlags = 31;
 
 // A record's first byte: kind, and above it direction, parts and reason.
 constexpr unsigned kDirectionBit = 2;
@@ -26,6 +28,9 @@ class Writer {
   void put(T value) noexcept {
     store(to_, value);
     to_ += sizeof value;
+  }
+  void put(std::span<const std::byte> bytes) noexcept {
+    to_ = std::copy(bytes.begin(), bytes.end(), to_);
   }
   [[nodiscard]] std::size_t bytes() const noexcept {
     return static_cast<std::size_t>(to_ - begin_);
@@ -50,6 +55,13 @@ class Reader {
     from_ += sizeof(T);
     left_ -= sizeof(T);
     return value;
+  }
+  void take(std::span<std::byte> to) noexcept {
+    short_ = short_ || left_ < to.size();
+    if (short_) return;
+    std::copy_n(from_, to.size(), to.begin());
+    from_ += to.size();
+    left_ -= to.size();
   }
   [[nodiscard]] bool complete() const noexcept { return !short_ && left_ == 0; }
 
@@ -98,6 +110,17 @@ bool decode_request(Reader& in, unsigned flags, Packet& packet) noexcept {
          (packet.checksum != 0) == ((flags & kSumFlag) != 0);
 }
 
+// @return false for a note that is empty, too long, or not a put's
+bool decode_note(Reader& in, Packet& packet) noexcept {
+  packet.note_bytes = in.take<std::uint8_t>();
+  if (packet.kind != PacketKind::kPut || packet.note_bytes == 0 ||
+      packet.note_bytes > kMaxNoteBytes) {
+    return false;
+  }
+  in.take(std::span(packet.note).first(packet.note_bytes));
+  return true;
+}
+
 }  // namespace
 
 std::size_t encode(const Packet& packet, std::span<std::byte, kMaxPacketHead> out) noexcept {
@@ -105,6 +128,7 @@ std::size_t encode(const Packet& packet, std::span<std::byte, kMaxPacketHead> ou
   unsigned flags = (packet.has_checksum ? kChecksumFlag : 0U) | (packet.in_parts ? kPartsFlag : 0U);
   if (request && packet.offset_bytes != 0) flags |= kOffsetFlag;
   if (request && packet.checksum != 0) flags |= kSumFlag;
+  if (packet.note_bytes != 0) flags |= kNoteFlag;
   Writer to(out.data());
   to.put(static_cast<std::uint8_t>(packet.kind));
   to.put(packet.record_count);
@@ -118,6 +142,10 @@ std::size_t encode(const Packet& packet, std::span<std::byte, kMaxPacketHead> ou
     if ((flags & kSumFlag) != 0) to.put(packet.checksum);
   }
   for (std::size_t i = 0; i < packet.record_count; ++i) encode_record(packet.records[i], to);
+  if (packet.note_bytes != 0) {
+    to.put(packet.note_bytes);
+    to.put(std::span(packet.note).first(packet.note_bytes));
+  }
   return to.bytes();
 }
 
@@ -138,6 +166,8 @@ Result<void> decode(std::span<const std::byte> bytes, Packet& packet) {
   for (std::size_t i = 0; good && i < packet.record_count; ++i) {
     good = decode_record(in, packet.records[i]);
   }
+  packet.note_bytes = 0;
+  if (good && (flags & kNoteFlag) != 0) good = decode_note(in, packet);
   if (good && in.complete()) return {};
   return fail(StatusCode::kInvalidInput,
               fmt::format("a malformed packet of kind {}, flags {}, {} records in {} bytes", kind,

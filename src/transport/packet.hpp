@@ -42,7 +42,7 @@ inline constexpr std::size_t kMaxRecords = 32;
 inline constexpr std::size_t kMinPacketHead = 7;    ///< a notice without records
 inline constexpr std::size_t kMaxRecordBytes = 21;  ///< a grant
 inline constexpr std::size_t kMaxPacketHead =
-    kMinPacketHead + 5 * sizeof(std::uint64_t) + kMaxRecords * kMaxRecordBytes;
+    kMinPacketHead + 5 * sizeof(std::uint64_t) + kMaxRecords * kMaxRecordBytes + 1 + kMaxNoteBytes;
 
 /// What a member does not mean, for this kind of packet or record, is 0 and not sent.
 struct Packet {
@@ -50,6 +50,7 @@ struct Packet {
   bool has_checksum = false;  ///< put, serve: it counts; get: please give one
   bool in_parts = false;      ///< get: send the payload in parts
   std::uint8_t record_count = 0;
+  std::uint8_t note_bytes = 0;  ///< put
   std::uint32_t epoch = 0;
   std::uint64_t request = 0;  ///< numbered by who asks, from 1
   std::uint64_t lease = 0;
@@ -57,9 +58,10 @@ struct Packet {
   std::uint64_t length_bytes = 0;
   std::uint64_t checksum = 0;
   std::array<Record, kMaxRecords> records;
+  std::array<std::byte, kMaxNoteBytes> note;
 };
 
-/// Writes the packet's head and records, little-endian. Heads are short, because what a small
+/// Writes the packet's head, records and note, little-endian. Heads are short, because what a small
 /// message costs grows with them: a put with a grant and an acknowledgement takes 65 bytes.
 /// @return bytes written
 std::size_t encode(const Packet& packet, std::span<std::byte, kMaxPacketHead> out) noexcept;

@@ -38,6 +38,8 @@ bool Channel::done(Transfer transfer) { return core_->done(transfer); }
 
 Result<Completion> Channel::finish(Transfer transfer) { return core_->finish(transfer); }
 
+std::span<const std::byte> Channel::note(Transfer offer) { return core_->note(offer); }
+
 Result<Completion> Channel::wait(Transfer transfer) { return core_->wait(transfer); }
 
 bool Channel::progress() { return core_->progress(); }

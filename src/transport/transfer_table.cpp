@@ -41,6 +41,7 @@ Result<std::uint32_t> TransferTable::take(Role role, Direction direction,
   slot.offset_bytes = memory.offset_bytes;
   slot.length_bytes = memory.length_bytes;
   slot.completion = {};
+  slot.note_bytes = 0;
   slot.error.reset();
   return index;
 }

@@ -1,6 +1,7 @@
 // The transfers of one channel, in slots that are used again: no allocation per transfer.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -38,7 +39,9 @@ struct TransferSlot {
   std::uint64_t expected_checksum = 0;
   Completion completion;
   base::Clock::time_point deadline;
-  std::uint32_t work_ms = 0;  ///< an offer's: allowance once the peer has begun
+  std::uint8_t note_bytes = 0;
+  std::array<std::byte, kMaxNoteBytes> note;  ///< what a put has brought along to an offer
+  std::uint32_t work_ms = 0;                  ///< an offer's: allowance once the peer has begun
   std::optional<Status> error;
 
   [[nodiscard]] bool writes() const noexcept {

@@ -87,6 +87,24 @@ TEST_P(Transport, PutsBytesOfEverySize) {
   }
 }
 
+TEST_P(Transport, APutBringsItsNote) {
+  const std::string longest(kMaxNoteBytes, 'n');
+  for (const std::string& note : {std::string("a few words"), longest, std::string()}) {
+    TransferOptions options;
+    options.note = std::as_bytes(std::span(note));
+    const Lease target = lease(Direction::kPut, 64, 70'000);
+    ASSERT_TRUE(result(put(target, 70'000, options)));
+    EXPECT_EQ(far("note " + offer_), note);
+    EXPECT_EQ(far("result " + offer_), "ok 70000 0");
+    EXPECT_EQ(far("note " + offer_), "");
+  }
+  TransferOptions options;
+  const std::string longer = longest + "n";
+  options.note = std::as_bytes(std::span(longer));
+  const Lease target = lease(Direction::kPut, 64, 100);
+  EXPECT_EQ(put(target, 100, options).error().code(), StatusCode::kInvalidInput);
+}
+
 TEST_P(Transport, GetsBytesOfEverySize) {
   for (const std::uint64_t size : {0, 1, 100, 8193, 65'537, 3 << 20}) {
     far(fmt::format("fill 128 {} 5", size));

@@ -68,6 +68,8 @@ TEST(TransportPacket, FitsTheLargestHead) {
   Packet packet = full_packet();
   packet.record_count = kMaxRecords;
   packet.records.fill(packet.records[0]);
+  packet.note_bytes = kMaxNoteBytes;
+  packet.note.fill(std::byte{7});
   std::array<std::byte, kMaxPacketHead> bytes;
   EXPECT_EQ(encode(packet, bytes), kMaxPacketHead);
 }

@@ -96,6 +96,11 @@ std::string Servant::obey(const std::string& command) {
     in >> number;
     return result(number);
   }
+  if (word == "note") {
+    in >> number;
+    const auto note = channel_->note(transfers_.at(number));
+    return {reinterpret_cast<const char*>(note.data()), note.size()};
+  }
   if (word == "revoke") {
     in >> number;
     const auto revoked = channel_->revoke(transfers_.at(number));

@@ -40,6 +40,7 @@ class Servant {
   ///   take put|get → "N", a number for the lease; credits put|get
   ///   put|get LEASE OFFSET LENGTH AT DEADLINE CHECKSUM → "N"
   ///   result N → "ok BYTES VERIFIED" or "CODE message"
+  ///   note N → the note's bytes, before "result"
   ///   fill OFFSET LENGTH SEED; check OFFSET LENGTH SEED, zero OFFSET LENGTH → "yes" or "no"
   ///   refused → count; sleep MS (nothing is done meanwhile)
   /// @return the answer, "ok", or the word for an error's code and its message

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <framewire/cuda_stream.hpp>
 #include <framewire/status.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -53,11 +55,17 @@ struct OfferOptions {
   std::optional<CudaStream> stream;
 };
 
+/// Bytes that a put may bring along, see TransferOptions::note.
+inline constexpr std::size_t kMaxNoteBytes = 128;
+
 struct TransferOptions {
   std::uint64_t offset_bytes = 0;      ///< in the lease
   std::uint32_t deadline_ms = 30'000;  ///< 1 or more
   bool checksum = false;               ///< XXH3 of the bytes, compared where they arrive
   std::optional<CudaStream> stream;    ///< as OfferOptions::stream; not together with a checksum
+  /// Of a put: bytes for Channel::note() on the other side, always in host memory. Copied; at most
+  /// kMaxNoteBytes.
+  std::span<const std::byte> note;
 };
 
 /// What both ends of a connection have agreed on.
