@@ -58,6 +58,8 @@ struct Command {
 [[nodiscard]] int run_doctor(const Arguments& arguments);
 [[nodiscard]] int run_perf(const Arguments& arguments);
 [[nodiscard]] int run_split(const Arguments& arguments);
+[[nodiscard]] int run_stream(const Arguments& arguments);
+[[nodiscard]] int run_sink(const Arguments& arguments);
 [[nodiscard]] int run_completion(const Arguments& arguments);
 [[nodiscard]] int run_man(const Arguments& arguments);
 [[nodiscard]] int run_version(const Arguments& arguments);

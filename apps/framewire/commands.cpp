@@ -79,9 +79,7 @@ constexpr OptionSpec kSplitOwn[] = {
     kJson,
     kQuiet};
 
-constexpr OptionSpec kPerfOwn[] = {
-    {"server", "ADDR:PORT", "", "", "serve one client here, then end; :PORT is this machine alone",
-     "Connection"},
+constexpr OptionSpec kConnection[] = {
     {"psk", "FILE", "", "", "pre-shared keys, lines NAME HEX, readable by their owner only",
      "Connection"},
     {"psk-name", "NAME", "", "", "which of the keys is ours; the first, if not given",
@@ -98,7 +96,20 @@ constexpr OptionSpec kPerfOwn[] = {
      "Connection"},
     {"interface", "NAME", "", "lo",
      "network interface that ucx-tcp is bound to; RDMA device and port of ucx-rdma, mlx5_0:1",
-     "Connection"},
+     "Connection"}};
+
+template <std::size_t... N>
+constexpr auto join(const OptionSpec (&... tables)[N]) {
+  std::array<OptionSpec, (N + ...)> all;
+  auto to = all.begin();
+  ((to = std::copy(std::begin(tables), std::end(tables), to)), ...);
+  return all;
+}
+
+constexpr OptionSpec kPerfServer[] = {
+    {"server", "ADDR:PORT", "", "", "serve one client here, then end; :PORT is this machine alone",
+     "Connection"}};
+constexpr OptionSpec kPerfMeasuring[] = {
     {"from", "host|cuda:N", "", "", "where the client's messages lie; host, if not given",
      "Measuring"},
     {"to", "host|cuda:N", "", "",
@@ -115,6 +126,46 @@ constexpr OptionSpec kPerfOwn[] = {
     {"verify", "", "", "", "compare checksums of every message; slower", "Measuring"},
     {"osu", "", "", "", "print OSU's columns only", "Output"},
     kJson};
+constexpr auto kPerfOwn = join(kPerfServer, kConnection, kPerfMeasuring);
+
+constexpr OptionSpec kRequire{
+    "require",   "PATH", "gpudirect|nvlink|p2p", "", "refuse to go another way than this",
+    "Connection"};
+
+constexpr OptionSpec kStreamFrames[] = {
+    {"from", "PLACE", "", "host", "where frames are made: host, or cuda:N", "Frames"},
+    {"as", "FORMAT", "jpeg|planes", "jpeg",
+     "jpeg: the files' own bytes, or what resize options make of them; planes: decoded, at the "
+     "files' own sampling",
+     "Frames"},
+    {"rate", "FPS", "", "", "frames a second; as many as will go, if not given", "Frames"},
+    {"drop-oldest", "", "", "", "where the sink is slower, drop the oldest frame that waits",
+     "Frames"},
+    {"queue", "N", "", "4", "frames that may wait for a slot of the sink's", "Frames"},
+    {"checksum", "", "", "", "have the sink check every payload, and send damaged ones again",
+     "Frames"},
+    {"loop", "N", "", "1", "send all inputs so many times", "Frames"},
+    {"files-from", "LIST", "", "", "read input names from a file, one a line; - is standard input",
+     "Frames"},
+    kRequire,
+    kDeviceOption,
+    kGpuMemoryOption,
+    kJson,
+    kQuiet};
+constexpr auto kStreamOwn = join(kStreamFrames, kConnection);
+
+constexpr OptionSpec kSinkFrames[] = {
+    {"listen", "ADDR:PORT", "", "", "where to wait for senders; :PORT is this machine alone",
+     "Connection"},
+    {"to", "PLACE", "", "host", "where slots lie: host, or cuda:N", "Frames"},
+    {"out", "DIR", "", "", "keep frames as DIR/CONNECTION-SEQUENCE.jpg or .y4m", "Frames"},
+    {"slots", "N", "", "8", "frames in memory at a time", "Frames"},
+    {"slot-bytes", "N", "", "16777216", "largest frame", "Frames"},
+    {"frames", "N", "", "", "end after so many frames", "Frames"},
+    kRequire,
+    {"json", "", "", "", "print a line of JSON on each connection that has ended", "Output"},
+    kQuiet};
+constexpr auto kSinkOwn = join(kSinkFrames, kConnection);
 
 constexpr std::string_view kResizeDetails =
     "IN and OUT are files; - is standard input or standard output. OUT appears whole or not at "
@@ -165,6 +216,19 @@ constexpr std::string_view kSplitDetails =
     "byte, those of framewire resize. Shows what each worker has done, and how its samples "
     "travelled. IN is a folder, several files, or @LIST.";
 
+constexpr std::string_view kStreamDetails =
+    "Sends pictures to framewire sink, in order. IN is as for batch: a folder, files, or @LIST. "
+    "Ends "
+    "when the sink has confirmed the last one.";
+
+constexpr std::string_view kSinkDetails =
+    "Receives what framewire stream sends, from one sender after another: one that comes meanwhile "
+    "waits, and gives up after 10 s. Frames are in order; numbers that are missing are counted as "
+    "dropped. Files appear whole or not at all. Ends with --frames, with a signal, or when the "
+    "disk "
+    "is full. Latency is from the sender's clock to ours: it means something on one machine, or "
+    "where clocks agree.";
+
 constexpr std::string_view kCompletionDetails =
     "For bash: source <(framewire completion bash). Installed packages bring the files already.";
 
@@ -181,6 +245,10 @@ constexpr std::array kCommands = {
             false, kDoctorOwn, "", 0, 0, run_doctor},
     Command{"perf", "latency|bw|bibw [HOST:PORT]", "measure messages between two processes",
             kPerfDetails, false, kPerfOwn, "latency|bw|bibw", 1, 2, run_perf},
+    Command{"stream", "IN… HOST:PORT", "send pictures to a sink", kStreamDetails, true, kStreamOwn,
+            "", 1, 0, run_stream},
+    Command{"sink", "", "receive pictures from a stream", kSinkDetails, false, kSinkOwn, "", 0, 0,
+            run_sink},
     Command{"split", "IN…", "resize each picture in stripes, on several workers", kSplitDetails,
             true, kSplitOwn, "", 0, 0, run_split},
     Command{"completion",

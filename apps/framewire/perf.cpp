@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 #include "command.hpp"
+#include "connection.hpp"
 #include "console.hpp"
 #include "perf_report.hpp"
 #include "transport/device.hpp"
@@ -48,31 +49,6 @@ Result<Sizes> parse_sizes(const std::string& text) {
                 fmt::format("--sizes '{}' is not FROM:TO in bytes, K, M or G, from 1 to 1G", text));
   }
   return Sizes{*from, *to};
-}
-
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const auto end = std::min(text.find(',', begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
-SessionOptions session_of(const Arguments& arguments) {
-  SessionOptions options;
-  options.capacity = 1024;  // a window of puts and one of offers, twice
-  options.security.insecure = arguments.has("insecure");
-  options.security.psk_file = arguments.get("psk");
-  options.security.psk_name = arguments.get("psk-name");
-  options.security.certificate = arguments.get("cert");
-  options.security.key = arguments.get("key");
-  options.security.authority = arguments.get("ca");
-  options.security.allowed = split(arguments.get("allow"));
-  if (arguments.get("link") != "auto") options.links = {arguments.get("link")};
-  options.ucx_device = arguments.get("interface");
-  return options;
 }
 
 // Adds where this end's memory lies, and what is required of the way to the other's.

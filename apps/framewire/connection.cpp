@@ -1,0 +1,50 @@
+#include "connection.hpp"
+#include <fmt/format.h>
+#include "bench_common.hpp"
+#include "numbers.hpp"
+
+namespace framewire::app {
+
+transport::SessionOptions session_of(const Arguments& arguments) {
+  transport::SessionOptions options;
+  options.capacity = 1024;  // a window of puts and one of offers, twice
+  options.security.insecure = arguments.has("insecure");
+  options.security.psk_file = arguments.get("psk");
+  options.security.psk_name = arguments.get("psk-name");
+  options.security.certificate = arguments.get("cert");
+  options.security.key = arguments.get("key");
+  options.security.authority = arguments.get("ca");
+  if (const std::string allowed = arguments.get("allow"); !allowed.empty()) {
+    options.security.allowed = split(allowed);
+  }
+  if (arguments.get("link") != "auto") options.links = {arguments.get("link")};
+  options.ucx_device = arguments.get("interface");
+  return options;
+}
+
+std::string check_place(const Arguments& arguments, std::string_view option) {
+  const std::string place = arguments.get(option);
+  int device = 0;
+  if (place == "host") return "";
+  if (place.starts_with("cuda:") &&
+      parse_number(std::string_view(place).substr(5), 0, 1023, device)) {
+    return "";
+  }
+  return fmt::format("--{}: found '{}'; accepted: host, cuda:N", option, place);
+}
+
+Result<void> check_supported(const Arguments& arguments, std::string_view option) {
+  const std::string place = arguments.get(option);
+  if (place == "host") return {};
+  return fail(
+      StatusCode::kUnsupported,
+      fmt::format("--{} {}: frames travel between host memory only; give host", option, place));
+}
+
+Result<void> check_path(const Arguments& arguments, const transport::Channel& channel) {
+  const auto required = transport::parse_requirement(arguments.get("require"));
+  if (!required) return fail(required.error());
+  return transport::check_path(channel.path(), *required);
+}
+
+}  // namespace framewire::app

@@ -1,0 +1,23 @@
+// Options that say whom to connect to and how, alike for all commands that do.
+#pragma once
+
+#include <framewire/transport.hpp>
+#include <string>
+#include "command.hpp"
+
+namespace framewire::app {
+
+/// Reads --psk, --cert, --insecure, --link and the like.
+[[nodiscard]] transport::SessionOptions session_of(const Arguments& arguments);
+
+/// "host" or "cuda:N". @return what is wrong with the option's text, or ""
+[[nodiscard]] std::string check_place(const Arguments& arguments, std::string_view option);
+/// @return unsupported for device memory, which frames do not use yet
+[[nodiscard]] Result<void> check_supported(const Arguments& arguments, std::string_view option);
+
+/// Whether the channel goes the way that --require names, if it names one.
+/// @return unsupported with the way that it goes
+[[nodiscard]] Result<void> check_path(const Arguments& arguments,
+                                      const transport::Channel& channel);
+
+}  // namespace framewire::app

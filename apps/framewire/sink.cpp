@@ -1,0 +1,271 @@
+// framewire sink --listen ADDR:PORT
+#include <fmt/format.h>
+#include <algorithm>
+#include <atomic>
+#include <batch/atomic_file.hpp>
+#include <batch/posix_file.hpp>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <framewire/frames.hpp>
+#include <vector>
+#include "base/clock.hpp"
+#include "command.hpp"
+#include "connection.hpp"
+#include "console.hpp"
+#include "json.hpp"
+#include "numbers.hpp"
+#include "y4m.hpp"
+
+namespace framewire::app {
+namespace {
+
+using base::Clock;
+using frames::FrameFormat;
+using frames::FrameReceiver;
+using frames::ReceivedFrame;
+
+// How soon a signal is noticed.
+constexpr std::uint32_t kLook_ms = 200;
+
+std::atomic<bool> g_stop{false};
+
+void install_stop() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { g_stop = true; };
+  // The second signal ends the program at once.
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+}
+
+struct SinkPlan {
+  std::string address;
+  std::string out;  ///< folder; "" keeps nothing
+  frames::ReceiverOptions receiver;
+  std::uint64_t frames = 0;  ///< to end after; 0: none
+};
+
+// @return what is wrong with the command line, or ""
+std::string make_plan(const Arguments& arguments, SinkPlan& plan) {
+  if (auto wrong = check_place(arguments, "to"); !wrong.empty()) return wrong;
+  plan.address = arguments.get("listen");
+  if (plan.address.empty()) return "--listen is missing; accepted: --listen ADDR:PORT";
+  plan.out = arguments.get("out");
+  if (!parse_number(arguments.get("slots"), 1U, 512U, plan.receiver.slots)) {
+    return fmt::format("--slots: found '{}'; accepted: 1 to 512", arguments.get("slots"));
+  }
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 34;
+  if (!parse_number(arguments.get("slot-bytes"), std::uint64_t{1}, kMost,
+                    plan.receiver.slot_bytes)) {
+    return fmt::format("--slot-bytes: found '{}'; accepted: 1 to {}", arguments.get("slot-bytes"),
+                       kMost);
+  }
+  if (arguments.has("frames") &&
+      !parse_number(arguments.get("frames"), std::uint64_t{1}, ~std::uint64_t{0}, plan.frames)) {
+    return fmt::format("--frames: found '{}'; accepted: 1 or more", arguments.get("frames"));
+  }
+  return "";
+}
+
+std::int64_t now_ns() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
+// Rows without the padding between them.
+Result<std::vector<std::uint8_t>> y4m_of(const frames::FrameHeader& header,
+                                         const std::uint8_t* samples) {
+  std::vector<std::vector<std::uint8_t>> packed(static_cast<std::size_t>(header.plane_count));
+  std::vector<Y4mPlane> planes;
+  for (std::size_t i = 0; i < packed.size(); ++i) {
+    const frames::PlaneShape& shape = header.planes[i];
+    if (shape.pitch_bytes == static_cast<std::uint32_t>(shape.width_px)) {
+      planes.push_back({samples, shape.width_px, shape.height_px});
+    } else {
+      for (std::int32_t y = 0; y < shape.height_px; ++y) {
+        const std::uint8_t* row = samples + static_cast<std::size_t>(y) * shape.pitch_bytes;
+        packed[i].insert(packed[i].end(), row, row + shape.width_px);
+      }
+      planes.push_back({packed[i].data(), shape.width_px, shape.height_px});
+    }
+    samples += shape.bytes();
+  }
+  return make_y4m(planes);
+}
+
+/// One sender's connection, from its first frame to its end.
+class Reception {
+ public:
+  Reception(const SinkPlan& plan, std::uint64_t number, FrameReceiver receiver)
+      : plan_(plan), number_(number), receiver_(std::move(receiver)) {}
+
+  /// @return the error of the environment that would meet every further frame
+  batch::WriteResult run(std::uint64_t most) {
+    while (!g_stop && (most == 0 || receiver_.stats().frames < most)) {
+      const auto got = receiver_.next(kLook_ms);
+      if (!got && got.error().code() == StatusCode::kDeadline) continue;
+      if (!got) error_ = got.error();
+      if (!got || !*got) return {};
+      note_time((*got)->header);
+      if (auto kept = keep(**got); !kept) return kept;
+      if (auto released = receiver_.release(**got); !released) error_ = released.error();
+    }
+    // Whoever sends just what was asked for still says goodbye.
+    if (most > 0 && !g_stop) static_cast<void>(receiver_.next(kLook_ms));
+    return {};
+  }
+  [[nodiscard]] std::uint64_t frames() const { return receiver_.stats().frames; }
+  [[nodiscard]] bool failed() const { return error_.has_value() || unkept_ > 0; }
+
+  [[nodiscard]] Json report() {
+    const auto& stats = receiver_.stats();
+    const auto path = receiver_.channel().path();
+    std::sort(latencies_ms_.begin(), latencies_ms_.end());
+    const double seconds = std::chrono::duration<double>(last_.value_or(start_) - start_).count();
+    return {{"connection", number_},
+            {"peer", receiver_.channel().config().peer},
+            {"path", path.name},
+            {"staged_bytes", path.staged_bytes},
+            {"frames", stats.frames},
+            {"dropped", stats.dropped},
+            {"damaged", stats.damaged},
+            {"not_kept", unkept_},
+            {"bytes", stats.bytes},
+            {"seconds", seconds},
+            {"fps", seconds > 0 ? static_cast<double>(stats.frames) / seconds : 0.0},
+            {"latency_ms", {{"p50", at(0.5)}, {"p99", at(0.99)}, {"max", at(1)}}},
+            {"error", error_ ? to_json(*error_) : Json(nullptr)}};
+  }
+
+ private:
+  void note_time(const frames::FrameHeader& header) {
+    last_ = Clock::now();
+    latencies_ms_.push_back(static_cast<float>(now_ns() - header.timestamp_ns) / 1e6F);
+  }
+  [[nodiscard]] Json at(double part) const {
+    if (latencies_ms_.empty()) return nullptr;
+    const auto last = static_cast<double>(latencies_ms_.size() - 1);
+    return latencies_ms_[static_cast<std::size_t>(last * part)];
+  }
+  batch::WriteResult keep(const ReceivedFrame& frame) {
+    if (plan_.out.empty()) return {};
+    const auto* bytes =
+        reinterpret_cast<const std::uint8_t*>(receiver_.memory().data() + frame.offset_bytes);
+    const bool jpeg = frame.header.format == FrameFormat::kJpeg;
+    std::span<const std::uint8_t> whole(bytes,
+                                        static_cast<std::size_t>(frame.header.payload_bytes));
+    std::vector<std::uint8_t> made;
+    if (!jpeg) {
+      auto y4m = y4m_of(frame.header, bytes);
+      if (!y4m) {
+        say(fmt::format("frame {}: {}", frame.header.sequence, y4m.error().to_string()));
+        ++unkept_;
+        return {};
+      }
+      made = std::move(*y4m);
+      whole = made;
+    }
+    const auto name =
+        fmt::format("{:04}-{:08}.{}", number_, frame.header.sequence, jpeg ? "jpg" : "y4m");
+    const auto written = batch::write_atomically((std::filesystem::path(plan_.out) / name).string(),
+                                                 whole, batch::Durability::kNone);
+    if (written) return {};
+    ++unkept_;
+    if (written.error().environment) {
+      error_ = written.error().status;
+      return written;
+    }
+    say(printable(written.error().status.to_string()));
+    return {};
+  }
+
+  const SinkPlan& plan_;
+  std::uint64_t number_;
+  FrameReceiver receiver_;
+  Clock::time_point start_ = Clock::now();
+  std::optional<Clock::time_point> last_;
+  std::vector<float> latencies_ms_;
+  std::uint64_t unkept_ = 0;  ///< frames that did not become a file
+  std::optional<Status> error_;
+};
+
+std::string summary(const Json& json) {
+  std::string text = fmt::format(
+      "connection {} from {} over {}: {} frames, {} dropped, {} in {:.2f} s, {:.1f} frames/s",
+      json["connection"].get<std::uint64_t>(), json["peer"].get<std::string>(),
+      json["path"].get<std::string>(), json["frames"].get<std::uint64_t>(),
+      json["dropped"].get<std::uint64_t>(), human_bytes(json["bytes"].get<std::uint64_t>()),
+      json["seconds"].get<double>(), json["fps"].get<double>());
+  if (!json["error"].is_null()) {
+    text += fmt::format("; ended by {}: {}", json["error"]["class"].get<std::string>(),
+                        json["error"]["message"].get<std::string>());
+  }
+  return text;
+}
+
+Result<FrameReceiver> receive_from(transport::Channel channel, const SinkPlan& plan) {
+  const std::uint64_t pitch = FrameReceiver::slot_pitch(plan.receiver.slot_bytes);
+  auto memory =
+      transport::Region::allocate_host(static_cast<std::size_t>(pitch * plan.receiver.slots));
+  if (!memory) return fail(memory.error());
+  return FrameReceiver::make(std::move(channel), std::move(*memory), plan.receiver);
+}
+
+// One connection after another; a sender that comes meanwhile waits at the door.
+int serve(const Arguments& arguments, const SinkPlan& plan, transport::Listener& listener) {
+  std::uint64_t connections = 0;
+  std::uint64_t frames = 0;
+  bool failed = false;
+  while (!g_stop && (plan.frames == 0 || frames < plan.frames)) {
+    auto channel = listener.accept(kLook_ms);
+    if (!channel) {
+      // A stranger or a broken peer is no reason to go.
+      if (channel.error().code() != StatusCode::kDeadline) report(channel.error());
+      continue;
+    }
+    if (auto good = check_path(arguments, *channel); !good) {
+      failed = true;
+      report(good.error());
+      continue;
+    }
+    auto receiver = receive_from(std::move(*channel), plan);
+    if (!receiver) {
+      failed = true;
+      report(receiver.error());
+      if (receiver.error().code() == StatusCode::kBusy) return kEnvironment;
+      continue;
+    }
+    Reception reception(plan, ++connections, std::move(*receiver));
+    const auto kept = reception.run(plan.frames == 0 ? 0 : plan.frames - frames);
+    frames += reception.frames();
+    failed = failed || reception.failed();
+    const Json json = reception.report();
+    if (!arguments.has("quiet")) say(printable(summary(json)));
+    if (arguments.has("json") && !print(json.dump() + "\n")) return kEnvironment;
+    if (!kept) return kEnvironment;
+  }
+  return failed ? kSomeFailed : kAllDone;
+}
+
+}  // namespace
+
+int run_sink(const Arguments& arguments) {
+  SinkPlan plan;
+  if (const auto wrong = make_plan(arguments, plan); !wrong.empty()) {
+    return report_usage("sink", wrong);
+  }
+  if (auto good = check_supported(arguments, "to"); !good) return refuse(good.error());
+  if (!plan.out.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(plan.out, error);
+    if (error) return refuse(batch::io_error(plan.out, "make the output folder", error.value()));
+  }
+  auto listener = transport::Listener::listen(plan.address, session_of(arguments));
+  if (!listener) return refuse(listener.error());
+  install_stop();
+  say(fmt::format("listening on port {}", listener->port()));
+  return serve(arguments, plan, *listener);
+}
+
+}  // namespace framewire::app

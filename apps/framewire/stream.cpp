@@ -1,0 +1,247 @@
+// framewire stream IN… HOST:PORT
+#include <fmt/format.h>
+#include <chrono>
+#include <deque>
+#include <framewire/frames.hpp>
+#include <future>
+#include <optional>
+#include <thread>
+#include "command.hpp"
+#include "connection.hpp"
+#include "console.hpp"
+#include "frame_source.hpp"
+#include "inputs.hpp"
+#include "json.hpp"
+#include "numbers.hpp"
+
+namespace framewire::app {
+namespace {
+
+using base::Clock;
+using frames::FrameSender;
+using frames::OutgoingFrame;
+
+struct StreamPlan {
+  InputNames inputs;
+  std::string address;
+  FrameKind kind = FrameKind::kFile;
+  double rate_fps = 0;  ///< 0: as fast as it goes
+  std::uint64_t loops = 1;
+  frames::SenderOptions sender;
+};
+
+std::string take_numbers(const Arguments& arguments, StreamPlan& plan) {
+  if (arguments.has("rate") && !parse_number(arguments.get("rate"), 0.001, 1e6, plan.rate_fps)) {
+    return fmt::format("--rate: found '{}'; accepted: frames a second, 0.001 to 1000000",
+                       arguments.get("rate"));
+  }
+  if (!parse_number(arguments.get("loop"), std::uint64_t{1}, std::uint64_t{1'000'000'000},
+                    plan.loops)) {
+    return fmt::format("--loop: found '{}'; accepted: 1 to 1000000000", arguments.get("loop"));
+  }
+  if (!parse_number(arguments.get("queue"), std::size_t{1}, std::size_t{1024}, plan.sender.queue)) {
+    return fmt::format("--queue: found '{}'; accepted: 1 to 1024", arguments.get("queue"));
+  }
+  return "";
+}
+
+// @return what is wrong with the command line, or ""
+std::string make_plan(const Arguments& arguments, StreamPlan& plan) {
+  if (auto wrong = check_place(arguments, "from"); !wrong.empty()) return wrong;
+  if (auto wrong = take_numbers(arguments, plan); !wrong.empty()) return wrong;
+  plan.sender.drop_oldest = arguments.has("drop-oldest");
+  plan.sender.checksum = arguments.has("checksum");
+  const std::string made = to_string(arguments.options);
+  if (arguments.get("as") == "planes") {
+    plan.kind = FrameKind::kPlanes;
+    if (!made.empty() && arguments.options.codec == CodecKind::kAuto) {
+      return fmt::format("--as planes sends what the files hold; {} goes with --as jpeg", made);
+    }
+  } else if (!made.empty()) {
+    plan.kind = FrameKind::kResized;
+  }
+  auto paths = arguments.paths;
+  plan.address = paths.back();
+  paths.pop_back();
+  plan.inputs.list = arguments.get("files-from");
+  if (paths.empty() && plan.inputs.list.empty()) {
+    return "found one argument; accepted: framewire stream IN… HOST:PORT";
+  }
+  return take_inputs(std::move(paths), plan.inputs);
+}
+
+/// Names of inputs, one after another, as often as --loop says.
+class Names {
+ public:
+  explicit Names(const StreamPlan& plan) : plan_(plan) {}
+  /// @return nothing at the end; io_error where the inputs cannot be listed
+  Result<std::optional<batch::Input>> next() {
+    while (true) {
+      if (!source_) {
+        if (loop_ == plan_.loops) return std::nullopt;
+        auto source = open_inputs(plan_.inputs, {});
+        if (!source) return fail(source.error());
+        source_ = std::move(*source);
+        ++loop_;
+      }
+      auto input = source_->next();
+      if (!input) {
+        source_.reset();
+      } else if (input->expected) {
+        return input;
+      }
+    }
+  }
+
+ private:
+  const StreamPlan& plan_;
+  std::unique_ptr<batch::Source> source_;
+  std::uint64_t loop_ = 0;
+};
+
+/// Keeps several frames in the making, and hands them to the sender in order and in time.
+class Streamer {
+ public:
+  Streamer(const StreamPlan& plan, const FrameMaker& maker, FrameMemory& memory,
+           FrameSender& sender)
+      : plan_(plan), names_(plan), maker_(maker), memory_(memory), sender_(sender) {}
+
+  Result<void> run() {
+    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+    // Reading a file is quicker than handing it to another thread.
+    const std::size_t ahead = plan_.kind == FrameKind::kFile ? 1 : cores + 1;
+    const auto start = Clock::now();
+    while (true) {
+      if (auto started = start_making(ahead); !started) return started;
+      if (making_.empty()) break;
+      auto frame = finish_making();
+      if (!frame) {
+        say(printable(frame.error().to_string()));
+        ++failures_;
+        continue;
+      }
+      if (plan_.rate_fps > 0) {
+        wait_until(start + std::chrono::duration_cast<Clock::duration>(
+                               std::chrono::duration<double>(count_ / plan_.rate_fps)));
+      }
+      count_ += 1;
+      frame->done = [this, memory = frame->memory](const Result<void>& end) {
+        memory_.give_back(memory);
+        if (!end && end.error().code() != StatusCode::kBusy) last_failure_ = end.error();
+      };
+      if (auto sent = sender_.send(std::move(*frame)); !sent) return sent;
+    }
+    return sender_.finish();
+  }
+  /// Inputs that became no frame.
+  [[nodiscard]] std::uint64_t failures() const { return failures_; }
+  [[nodiscard]] const std::optional<Status>& last_failure() const { return last_failure_; }
+
+ private:
+  Result<void> start_making(std::size_t ahead) {
+    while (!ended_ && making_.size() < ahead) {
+      auto input = names_.next();
+      if (!input) return fail(input.error());
+      if (!*input) {
+        ended_ = true;
+      } else if ((*input)->error) {
+        say(printable((*input)->error->to_string()));
+        ++failures_;
+      } else {
+        const auto policy = ahead == 1 ? std::launch::deferred : std::launch::async;
+        making_.push_back(
+            std::async(policy, [this, path = (*input)->path] { return maker_.make(path); }));
+      }
+    }
+    return {};
+  }
+  Result<OutgoingFrame> finish_making() {
+    auto next = std::move(making_.front());
+    making_.pop_front();
+    while (next.wait_for(std::chrono::seconds(0)) == std::future_status::timeout) {
+      if (!sender_.progress()) sender_.idle(1);
+    }
+    return next.get();
+  }
+  void wait_until(Clock::time_point when) {
+    while (Clock::now() < when) {
+      if (!sender_.progress()) sender_.idle(1);
+    }
+  }
+
+  const StreamPlan& plan_;
+  Names names_;
+  const FrameMaker& maker_;
+  FrameMemory& memory_;
+  FrameSender& sender_;
+  std::deque<std::future<Result<OutgoingFrame>>> making_;
+  bool ended_ = false;
+  double count_ = 0;
+  std::uint64_t failures_ = 0;
+  std::optional<Status> last_failure_;
+};
+
+Json to_json(const FrameSender& sender, std::uint64_t failures, double seconds) {
+  const frames::SenderStats& stats = sender.stats();
+  const auto path = sender.channel().path();
+  return {{"frames", stats.accepted},
+          {"delivered", stats.delivered},
+          {"dropped", stats.dropped},
+          {"failed", stats.failed},
+          {"inputs_failed", failures},
+          {"repeated", stats.repeated},
+          {"bytes", stats.bytes},
+          {"seconds", seconds},
+          {"fps", static_cast<double>(stats.delivered) / seconds},
+          {"megabytes_per_second", static_cast<double>(stats.bytes) / seconds / 1e6},
+          {"path", path.name},
+          {"staged_bytes", path.staged_bytes}};
+}
+
+std::string summary(const Json& json) {
+  return fmt::format(
+      "{} frames delivered, {} dropped, {} failed in {:.2f} s: {:.1f} frames/s, {:.1f} MB/s, over "
+      "{}",
+      json["delivered"].get<std::uint64_t>(), json["dropped"].get<std::uint64_t>(),
+      json["failed"].get<std::uint64_t>() + json["inputs_failed"].get<std::uint64_t>(),
+      json["seconds"].get<double>(), json["fps"].get<double>(),
+      json["megabytes_per_second"].get<double>(), json["path"].get<std::string>());
+}
+
+}  // namespace
+
+int run_stream(const Arguments& arguments) {
+  StreamPlan plan;
+  if (const auto wrong = make_plan(arguments, plan); !wrong.empty()) {
+    return report_usage("stream", wrong);
+  }
+  if (auto good = check_supported(arguments, "from"); !good) return refuse(good.error());
+  EngineOptions engine;
+  if (plan.kind != FrameKind::kResized) engine.codec = CodecKind::kTurbo;
+  if (auto wrong = take_gpu_options(arguments, engine); !wrong.empty()) {
+    return report_usage("stream", wrong);
+  }
+  const auto backend = Backend::make(engine, true);
+  if (!backend) return refuse(backend.error());
+  auto channel = transport::connect(plan.address, session_of(arguments));
+  if (!channel) return report(channel.error());
+  if (auto good = check_path(arguments, *channel); !good) return refuse(good.error());
+  FrameMemory memory;
+  const FrameMaker maker(plan.kind, arguments.options, *backend, memory);
+  auto sender = FrameSender::make(std::move(*channel), plan.sender);
+  if (!sender) return refuse(sender.error());
+  Streamer streamer(plan, maker, memory, *sender);
+  const auto path = sender->channel().path();
+  const auto start = Clock::now();
+  const auto done = streamer.run();
+  const double seconds = base::elapsed_us(start) / 1e6;
+  if (!done) report(done.error());
+  if (done && streamer.last_failure()) report(*streamer.last_failure());
+  const Json json = to_json(*sender, streamer.failures(), seconds);
+  if (!arguments.has("quiet")) say(summary(json));
+  if (arguments.has("json") && !print(pretty(json) + "\n")) return kEnvironment;
+  const bool all = done && streamer.failures() == 0 && sender->stats().failed == 0;
+  return all ? kAllDone : kSomeFailed;
+}
+
+}  // namespace framewire::app
