@@ -102,20 +102,22 @@ class Reception {
 
   /// @return the error of the environment that would meet every further frame
   batch::WriteResult run(std::uint64_t most) {
-    while (!g_stop && (most == 0 || receiver_.stats().frames < most)) {
+    while (!g_stop && (most == 0 || frames_ < most)) {
       const auto got = receiver_.next(kLook_ms);
       if (!got && got.error().code() == StatusCode::kDeadline) continue;
       if (!got) error_ = got.error();
       if (!got || !*got) return {};
+      ++frames_;
+      bytes_ += (*got)->header.payload_bytes;
       note_time((*got)->header);
       if (auto kept = keep(**got); !kept) return kept;
       if (auto released = receiver_.release(**got); !released) error_ = released.error();
     }
-    // Whoever sends just what was asked for still says goodbye.
+    // Whoever sends just what was asked for still says goodbye; a frame too many is left alone.
     if (most > 0 && !g_stop) static_cast<void>(receiver_.next(kLook_ms));
     return {};
   }
-  [[nodiscard]] std::uint64_t frames() const { return receiver_.stats().frames; }
+  [[nodiscard]] std::uint64_t frames() const { return frames_; }
   [[nodiscard]] bool failed() const { return error_.has_value() || unkept_ > 0; }
 
   [[nodiscard]] Json report() {
@@ -127,13 +129,13 @@ class Reception {
             {"peer", receiver_.channel().config().peer},
             {"path", path.name},
             {"staged_bytes", path.staged_bytes},
-            {"frames", stats.frames},
+            {"frames", frames_},
             {"dropped", stats.dropped},
             {"damaged", stats.damaged},
             {"not_kept", unkept_},
-            {"bytes", stats.bytes},
+            {"bytes", bytes_},
             {"seconds", seconds},
-            {"fps", seconds > 0 ? static_cast<double>(stats.frames) / seconds : 0.0},
+            {"fps", seconds > 0 ? static_cast<double>(frames_) / seconds : 0.0},
             {"latency_ms", {{"p50", at(0.5)}, {"p99", at(0.99)}, {"max", at(1)}}},
             {"error", error_ ? to_json(*error_) : Json(nullptr)}};
   }
@@ -185,6 +187,8 @@ class Reception {
   FrameReceiver receiver_;
   Clock::time_point start_ = Clock::now();
   std::optional<Clock::time_point> last_;
+  std::uint64_t frames_ = 0;
+  std::uint64_t bytes_ = 0;
   std::vector<float> latencies_ms_;
   std::uint64_t unkept_ = 0;  ///< frames that did not become a file
   std::optional<Status> error_;

@@ -1,0 +1,163 @@
+// framewire stream and framewire sink, two processes.
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <chrono>
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include "support.hpp"
+
+namespace framewire::test {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+/// A port that nobody listens on: the system's choice, given back.
+std::string free_port() {
+  const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* any = reinterpret_cast<sockaddr*>(&address);
+  EXPECT_EQ(::bind(fd, any, size), 0);
+  EXPECT_EQ(::getsockname(fd, any, &size), 0);
+  ::close(fd);
+  return "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+}
+
+class CliStream : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (unsigned i = 0; i < 5; ++i)
+      write_file(folder_ / ("in/" + std::to_string(i) + ".jpg"), make_jpeg(160, 121, i));
+  }
+  void TearDown() override {
+    if (sink_ > 0) {
+      ::kill(sink_, SIGKILL);
+      static_cast<void>(wait_for(sink_));
+    }
+  }
+
+  void start_sink(Words more) {
+    Words words = {"sink", "--listen", address_, "--slot-bytes", "1000000"};
+    words.insert(words.end(), more.begin(), more.end());
+    sink_ = start_program(words);
+  }
+  /// Until the sink listens, nobody can connect.
+  Ran stream(const Words& more) {
+    Words words = {"stream", folder_ / "in", address_};
+    words.insert(words.end(), more.begin(), more.end());
+    Ran ran;
+    for (int i = 0; i < 200; ++i) {
+      ran = run_program(words);
+      if (ran.err.find("refused") == std::string::npos) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    return ran;
+  }
+  int end_of_sink() {
+    const Ran ran = wait_for(sink_);
+    sink_ = 0;
+    return ran.exit_code;
+  }
+
+  const TemporaryFolder folder_;
+  const std::string address_ = free_port();
+  pid_t sink_ = 0;
+};
+
+TEST_F(CliStream, FilesArriveAsTheyAreAndInOrder) {
+  for (const char* link : {"stream", "ucx-shared"}) {
+    SCOPED_TRACE(link);
+    const std::string out = folder_ / link;
+    start_sink({"--insecure", "--link", link, "--out", out, "--frames", "5"});
+    const Ran ran = stream({"--insecure", "--link", link, "--checksum", "--json"});
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    const json report = json::parse(ran.out);
+    EXPECT_EQ(report["delivered"], 5);
+    EXPECT_EQ(report["dropped"], 0);
+    EXPECT_EQ(end_of_sink(), 0);
+    const auto files = read_tree(out);
+    ASSERT_EQ(files.size(), 5U);
+    int i = 0;
+    for (const auto& [name, bytes] : files)
+      EXPECT_EQ(bytes, read_file(folder_ / ("in/" + std::to_string(i++) + ".jpg"))) << name;
+  }
+}
+
+TEST_F(CliStream, OptionsMakeSmallerPicturesAndPlanesBecomeY4m) {
+  start_sink({"--insecure", "--out", folder_ / "out", "--frames", "10"});
+  const Ran small = stream({"--insecure", "--size", "40x"});
+  EXPECT_EQ(small.exit_code, 0) << small.err;
+  const Ran planes = stream({"--insecure", "--as", "planes"});
+  EXPECT_EQ(planes.exit_code, 0) << planes.err;
+  EXPECT_EQ(end_of_sink(), 0);
+  const auto files = read_tree(folder_ / "out");
+  ASSERT_EQ(files.size(), 10U);
+  const auto size = decode_size(files.at("0001-00000001.jpg"));
+  ASSERT_TRUE(size);
+  EXPECT_EQ(size->width_px, 40);
+  const Bytes& y4m = files.at("0002-00000001.y4m");
+  EXPECT_THAT(std::string(y4m.begin(), y4m.end()), HasSubstr("W160 H121"));
+}
+
+TEST_F(CliStream, OnlyWhoHasTheKeyIsServed) {
+  write_text(folder_ / "keys", "camera 000102030405060708090a0b0c0d0e0f\n");
+  write_text(folder_ / "others", "camera ff0102030405060708090a0b0c0d0e0f\n");
+  for (const char* name : {"keys", "others"})
+    fs::permissions(folder_ / name, fs::perms::owner_read | fs::perms::owner_write);
+  start_sink({"--psk", folder_ / "keys", "--out", folder_ / "out", "--frames", "5"});
+  EXPECT_NE(stream({"--insecure"}).exit_code, 0);
+  const Ran wrong = stream({"--psk", folder_ / "others"});
+  EXPECT_EQ(wrong.exit_code, 1) << wrong.err;
+  const Ran right = stream({"--psk", folder_ / "keys"});
+  EXPECT_EQ(right.exit_code, 0) << right.err;
+  EXPECT_EQ(end_of_sink(), 0);
+  EXPECT_EQ(read_tree(folder_ / "out").size(), 5U);
+}
+
+TEST_F(CliStream, ADeadSinkEndsTheStream) {
+  start_sink({"--insecure"});
+  ASSERT_EQ(stream({"--insecure"}).exit_code, 0);
+  std::thread death([this] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    ::kill(sink_, SIGKILL);
+  });
+  const Ran ran = stream({"--insecure", "--loop", "1000000000"});
+  death.join();
+  EXPECT_EQ(ran.exit_code, 1) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("peer_lost"));
+}
+
+TEST_F(CliStream, ADeadSenderLeavesWholeFilesAndTheSinkGoesOn) {
+  start_sink({"--insecure", "--out", folder_ / "out", "--frames", "1000000"});
+  ASSERT_EQ(stream({"--insecure"}).exit_code, 0);
+  const pid_t sender =
+      start_program({"stream", folder_ / "in", address_, "--insecure", "--loop", "1000000000"});
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  ::kill(sender, SIGKILL);
+  static_cast<void>(wait_for(sender));
+  EXPECT_EQ(stream({"--insecure"}).exit_code, 0);
+  ::kill(sink_, SIGTERM);
+  static_cast<void>(end_of_sink());
+  for (const auto& [name, bytes] : read_tree(folder_ / "out"))
+    EXPECT_TRUE(decode_size(bytes)) << name;
+}
+
+TEST_F(CliStream, ARequiredPathThatIsNotThereIsRefused) {
+  start_sink({"--insecure"});
+  ASSERT_EQ(stream({"--insecure"}).exit_code, 0);
+  const Ran ran = stream({"--insecure", "--require", "gpudirect"});
+  EXPECT_EQ(ran.exit_code, 3) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("framewire doctor"));
+}
+
+}  // namespace
+}  // namespace framewire::test
