@@ -143,7 +143,13 @@ class Reception {
  private:
   void note_time(const frames::FrameHeader& header) {
     last_ = Clock::now();
-    latencies_ms_.push_back(static_cast<float>(now_ns() - header.timestamp_ns) / 1e6F);
+    const float ms = static_cast<float>(now_ns() - header.timestamp_ns) / 1e6F;
+    // Of a long connection the latest count.
+    if (latencies_ms_.size() < kMostLatencies) {
+      latencies_ms_.push_back(ms);
+    } else {
+      latencies_ms_[frames_ % kMostLatencies] = ms;
+    }
   }
   [[nodiscard]] Json at(double part) const {
     if (latencies_ms_.empty()) return nullptr;
@@ -181,6 +187,8 @@ class Reception {
     say(printable(written.error().status.to_string()));
     return {};
   }
+
+  static constexpr std::size_t kMostLatencies = 1 << 16;
 
   const SinkPlan& plan_;
   std::uint64_t number_;

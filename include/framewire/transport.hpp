@@ -99,9 +99,8 @@ class Channel {
   /// Writes part of a region into the peer's memory. Done when the peer has confirmed that the
   /// bytes are in place. Copies nothing: the part is in use until then.
   /// @return as offer(); besides invalid_input without a deadline or with too long a note,
-  /// unsupported for a stream where
-  ///         the link has no order with it. What the peer refuses is the transfer's result: denied,
-  ///         io_error (checksum)
+  ///         unsupported for a stream where the link has no order with it. What the peer refuses is
+  ///         the transfer's result: denied, io_error (checksum)
   [[nodiscard]] Result<Transfer> put(const Lease& lease, const Region& region,
                                      std::uint64_t offset_bytes, std::uint64_t length_bytes,
                                      const TransferOptions& options = {});
@@ -158,9 +157,8 @@ class Channel {
 class Listener {
  public:
   /// @param address  as for connect(); port 0 takes a free one
-  /// @return invalid_input; denied for a key file that others can read; io_error where the port or
-  /// a
-  ///         file cannot be had
+  /// @return invalid_input; denied for a key file that others can read; io_error where the
+  ///         port or a file cannot be had
   [[nodiscard]] static Result<Listener> listen(const std::string& address,
                                                const SessionOptions& options);
   ~Listener();

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <chrono>
 #include <string>
-#include "transport/connections.hpp"
+#include "transport/ends_test.hpp"
 #include "transport/faulty_link.hpp"
 
 namespace framewire::transport::testing {
@@ -16,7 +16,7 @@ using ::testing::StartsWith;
 
 constexpr std::size_t kNearBytes = kFarBytes;
 
-class Transport : public ::testing::TestWithParam<std::string> {
+class Transport : public EndsTest {
  protected:
   void SetUp() override { join(); }
 
@@ -27,32 +27,6 @@ class Transport : public ::testing::TestWithParam<std::string> {
     ASSERT_NE(ends_, nullptr);
   }
 
-  Channel& near() { return ends_->near(); }
-  std::string far(const std::string& command) { return ends_->far(command); }
-
-  template <typename Predicate>
-  bool until(Predicate&& predicate, int ms = 10'000) {
-    const auto end = steady_clock::now() + std::chrono::milliseconds(ms);
-    while (!predicate()) {
-      if (steady_clock::now() > end) return false;
-      ends_->step();
-    }
-    return true;
-  }
-
-  // A lease on [offset, offset + length) of the far end's memory, and its number there.
-  Lease lease(Direction direction, std::uint64_t offset, std::uint64_t length,
-              int ttl_ms = 20'000) {
-    offer_ = far(fmt::format("offer {} {} {} {}", direction == Direction::kPut ? "put" : "get",
-                             offset, length, ttl_ms));
-    EXPECT_TRUE(until([&] { return near().credits(direction) > 0; })) << offer_;
-    return near().take_lease(direction).value();
-  }
-  Result<Completion> result(const Result<Transfer>& transfer) {
-    if (!transfer) return fail(transfer.error());
-    EXPECT_TRUE(until([&] { return near().done(*transfer); }));
-    return near().finish(*transfer);
-  }
   StatusCode code(const Result<Transfer>& transfer) {
     const auto ended = result(transfer);
     return ended ? StatusCode::kInternal : ended.error().code();
@@ -69,8 +43,6 @@ class Transport : public ::testing::TestWithParam<std::string> {
   Region allocate(std::size_t bytes) const { return allocate_end(GetParam(), true, bytes); }
 
   Region memory_ = allocate(kNearBytes);
-  std::unique_ptr<Ends> ends_;
-  std::string offer_;
 };
 
 TEST_P(Transport, PutsBytesOfEverySize) {

@@ -6,8 +6,8 @@
 #include <chrono>
 #include <cstring>
 #include <thread>
-#include "transport/connections.hpp"
 #include "transport/device_copy.hpp"
+#include "transport/ends_test.hpp"
 #include "transport/fake_device.hpp"
 #include "transport/loopback/loopback.hpp"
 #include "transport/peer/device_link.hpp"
@@ -40,42 +40,21 @@ class WithDevices {
   }
 };
 
-class Device : public ::testing::TestWithParam<std::string> {
+class Device : public EndsTest {
  protected:
   void SetUp() override {
     ends_ = connect_ends(GetParam());
     memory_ = allocate_end(GetParam(), true, kFarBytes);
   }
-  Channel& near() { return ends_->near(); }
-  std::string far(const std::string& command) { return ends_->far(command); }
-  template <typename Predicate>
-  bool until(Predicate&& predicate, int ms = 10'000) {
-    const auto end = steady_clock::now() + std::chrono::milliseconds(ms);
-    while (!predicate()) {
-      if (steady_clock::now() > end) return false;
-      ends_->step();
-    }
-    return true;
-  }
   void steps(int count) {
     for (int i = 0; i < count; ++i) ends_->step();
   }
   Lease lease(Direction direction, std::uint64_t length) {
-    offer_ = far(
-        fmt::format("offer {} 0 {} 20000", direction == Direction::kPut ? "put" : "get", length));
-    EXPECT_TRUE(until([&] { return near().credits(direction) > 0; })) << offer_;
-    return near().take_lease(direction).value();
-  }
-  Result<Completion> result(const Result<Transfer>& transfer) {
-    if (!transfer) return fail(transfer.error());
-    EXPECT_TRUE(until([&] { return near().done(*transfer); }));
-    return near().finish(*transfer);
+    return EndsTest::lease(direction, 0, length);
   }
 
   WithDevices devices_;
-  std::unique_ptr<Ends> ends_;
   Region memory_;
-  std::string offer_;
 };
 
 bool staged(const std::string& name) { return name.starts_with("tls"); }
