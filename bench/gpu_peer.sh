@@ -4,7 +4,7 @@
 # First the tests, then raw copies beside framewire perf in one process, in two, and staged. Every
 # figure is of this run; compare only within it. Needs the build to have framewire, gpu_tests and
 # gpu_copies:
-#   cmake --preset cuda -DFRAMEWIRE_BUILD_BENCH=ON
+#   cmake --preset cuda
 #   cmake --build build/cuda --target framewire gpu_tests gpu_copies
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
