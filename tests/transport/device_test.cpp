@@ -390,6 +390,18 @@ TEST_F(HostilePeer, APartTwiceIsNoWholeMessage) {
   expect_refused();
 }
 
+// The only part ends its message, and with it the lease: a second one would write afterwards.
+TEST_F(HostilePeer, TheOnlyPartTwiceIsRefused) {
+  packet_.length_bytes = part_.total = part_.bytes = 4096;
+  devices_->set_pace(0);
+  send_part(part_.bytes);
+  part_.slot = 1;
+  send_part(part_.bytes);
+  devices_->set_pace(1 << 20);
+  step();
+  expect_refused();
+}
+
 TEST_F(HostilePeer, ASlotInUseIsNotUsed) {
   devices_->set_pace(0);
   send_part(part_.bytes);

@@ -41,7 +41,11 @@ Result<Placement> Receiver::on_part(std::span<const std::byte> head, std::uint64
     end_part(part->landed, part->slot, false);
     return Placement{};
   }
-  if (!part->landed) return stage(into, *part);
+  if (!part->landed) {
+    auto placement = stage(into, *part);
+    if (!placement) end_part(false, part->slot, false);
+    return placement;
+  }
   into.from = ours_->slot(part->slot);
   into.state = State::kFilled;
   return Placement{};
@@ -73,7 +77,7 @@ Result<void> Receiver::take_part(Message& message, const PartHead& part) {
     return broken("parts of different messages under one number");
   }
   // What the owner has refused may claim any length: nothing is kept of it.
-  if (part.total <= part.part_bytes || message.to.to == nullptr) return {};
+  if (message.to.to == nullptr) return {};
   const auto index = static_cast<std::size_t>(part.offset / part.part_bytes);
   message.seen.resize(static_cast<std::size_t>((part.total - 1) / part.part_bytes + 1));
   if (message.seen[index]) return broken("a part that has come before");

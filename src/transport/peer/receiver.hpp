@@ -54,7 +54,7 @@ class Receiver {
     std::uint64_t unqueued = 0;  ///< nor on their way there
     unsigned in_slots = 0;
     bool ok = true;
-    std::vector<bool> seen;  ///< parts, of a message of several
+    std::vector<bool> seen;  ///< parts
   };
   enum class State : std::uint8_t { kFree, kFilling, kFilled, kCopying };
   struct Slot {

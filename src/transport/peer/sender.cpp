@@ -57,7 +57,10 @@ Result<bool> Sender::pump() {
     while (message.given < message.payload.bytes) {
       const auto slot = free_slot(message.landed);
       if (!slot) break;
-      if (auto begun = begin_part(message, *slot); !begun) return fail(begun.error());
+      if (auto begun = begin_part(message, *slot); !begun) {
+        read(slots_[message.landed ? 1 : 0][*slot], false);
+        return fail(begun.error());
+      }
       moved = true;
     }
   }
