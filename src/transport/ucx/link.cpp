@@ -243,12 +243,13 @@ void UcxLink::wait(int timeout_ms) {
     if (progress()) return;
     sched_yield();
   }
-  while (base::elapsed_us(start) < timeout_ms * 1000.0) {
-    nap();
+  // At least one look: on a busy machine a single yield may have taken all the time there was.
+  while (true) {
     if (ep_ != nullptr && !lost_) {
       if (auto alive = lifeline_->check(); !alive) lost_ = alive.error();
     }
-    if (progress() || lost_) return;
+    if (progress() || lost_ || base::elapsed_us(start) >= timeout_ms * 1000.0) return;
+    nap();
   }
 }
 
