@@ -1,6 +1,5 @@
 #include "frame_source.hpp"
 #include <algorithm>
-#include <batch/input_file.hpp>
 #include <codec/codec.hpp>
 #include <cstring>
 #include <engine/request.hpp>
@@ -10,49 +9,29 @@ namespace framewire::app {
 using frames::FrameFormat;
 using frames::OutgoingFrame;
 
-Result<transport::Region> FrameMemory::take(std::uint64_t bytes) {
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = std::find_if(spare_.begin(), spare_.end(),
-                                    [&](const auto& region) { return region.size() >= bytes; });
-    if (found != spare_.end()) {
-      transport::Region region = std::move(*found);
-      spare_.erase(found);
-      return region;
-    }
-    // Smaller ones would only pile up.
-    if (!spare_.empty()) spare_.erase(spare_.begin());
-  }
-  return transport::Region::allocate_host(static_cast<std::size_t>(bytes));
-}
-
-void FrameMemory::give_back(transport::Region region) {
-  const std::lock_guard lock(mutex_);
-  spare_.push_back(std::move(region));
-}
-
-Result<void> FrameMaker::fill(OutgoingFrame& frame, std::span<const std::uint8_t> jpeg) const {
-  auto memory = memory_.take(jpeg.size());
-  if (!memory) return fail(memory.error());
-  std::memcpy(memory->data(), jpeg.data(), jpeg.size());
-  frame.memory = std::move(*memory);
-  frame.header.format = FrameFormat::kJpeg;
-  frame.header.payload_bytes = jpeg.size();
-  return {};
-}
-
-Result<OutgoingFrame> FrameMaker::file(std::span<const std::uint8_t> jpeg) const {
-  engine::Request request;
+// The file is read to where it is sent from.
+Result<OutgoingFrame> FrameMaker::file(const batch::InputFile& input) const {
   const ResizeOptions limits;
-  if (auto parsed = engine::parse_request(jpeg, limits, base::Clock::now(),
-                                          jpeg::ParseDepth::kThroughFirst, request);
-      !parsed) {
-    return fail(parsed.error());
+  if (auto fit = input.check_size(limits.limits.max_input_bytes); !fit) return fail(fit.error());
+  auto memory = memory_.take(std::max<std::uint64_t>(input.bytes(), 1));
+  if (!memory) return fail(memory.error());
+  const std::span jpeg(reinterpret_cast<std::uint8_t*>(memory->data()),
+                       static_cast<std::size_t>(input.bytes()));
+  engine::Request request;
+  auto good = input.read_into(jpeg);
+  if (good) {
+    good = engine::parse_request(jpeg, limits, base::Clock::now(), jpeg::ParseDepth::kThroughFirst,
+                                 request);
+  }
+  if (!good) {
+    memory_.give_back(std::move(*memory));
+    return fail(good.error());
   }
   OutgoingFrame frame;
   frame.header.width_px = request.file.frame.width_px;
   frame.header.height_px = request.file.frame.height_px;
-  if (auto filled = fill(frame, jpeg); !filled) return fail(filled.error());
+  frame.header.payload_bytes = jpeg.size();
+  frame.memory = std::move(*memory);
   return frame;
 }
 
@@ -62,7 +41,11 @@ Result<OutgoingFrame> FrameMaker::resized(std::span<const std::uint8_t> jpeg) co
   OutgoingFrame frame;
   frame.header.width_px = made->report.output.width_px;
   frame.header.height_px = made->report.output.height_px;
-  if (auto filled = fill(frame, made->bytes); !filled) return fail(filled.error());
+  frame.header.payload_bytes = made->bytes.size();
+  auto memory = memory_.take(made->bytes.size());
+  if (!memory) return fail(memory.error());
+  std::memcpy(memory->data(), made->bytes.data(), made->bytes.size());
+  frame.memory = std::move(*memory);
   return frame;
 }
 
@@ -106,14 +89,17 @@ Result<OutgoingFrame> FrameMaker::planes(std::span<const std::uint8_t> jpeg) con
   return frame;
 }
 
+Result<OutgoingFrame> FrameMaker::made_of(const batch::InputFile& input) const {
+  if (kind_ == FrameKind::kFile) return file(input);
+  const auto bytes = input.read(options_.limits.max_input_bytes);
+  if (!bytes) return fail(bytes.error());
+  return kind_ == FrameKind::kResized ? resized(*bytes) : planes(*bytes);
+}
+
 Result<OutgoingFrame> FrameMaker::make(const std::string& path) const {
   const auto input = batch::InputFile::open(path);
   if (!input) return fail(input.error());
-  const auto bytes = input->read(options_.limits.max_input_bytes);
-  if (!bytes) return fail(bytes.error());
-  auto frame = kind_ == FrameKind::kFile      ? file(*bytes)
-               : kind_ == FrameKind::kResized ? resized(*bytes)
-                                              : planes(*bytes);
+  auto frame = made_of(*input);
   if (!frame) return fail(batch::about_file(frame.error(), path));
   return frame;
 }

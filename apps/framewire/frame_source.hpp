@@ -1,28 +1,14 @@
 // From input files to the frames of framewire stream.
 #pragma once
 
-#include <atomic>
-#include <batch/source.hpp>
+#include <batch/input_file.hpp>
 #include <engine/codec_router.hpp>
 #include <framewire/frames.hpp>
-#include <mutex>
 #include <string>
-#include <vector>
 #include "backend.hpp"
+#include "frame_memory.hpp"
 
 namespace framewire::app {
-
-/// Regions that are used again: fresh pages for every frame cost as much as filling them.
-class FrameMemory {
- public:
-  /// A region of at least that many bytes. @return busy
-  [[nodiscard]] Result<transport::Region> take(std::uint64_t bytes);
-  void give_back(transport::Region region);
-
- private:
-  std::mutex mutex_;
-  std::vector<transport::Region> spare_;
-};
 
 enum class FrameKind : std::uint8_t {
   kFile,     ///< the file's own bytes
@@ -42,11 +28,10 @@ class FrameMaker {
   [[nodiscard]] Result<frames::OutgoingFrame> make(const std::string& path) const;
 
  private:
-  [[nodiscard]] Result<frames::OutgoingFrame> file(std::span<const std::uint8_t> jpeg) const;
+  [[nodiscard]] Result<frames::OutgoingFrame> made_of(const batch::InputFile& input) const;
+  [[nodiscard]] Result<frames::OutgoingFrame> file(const batch::InputFile& input) const;
   [[nodiscard]] Result<frames::OutgoingFrame> resized(std::span<const std::uint8_t> jpeg) const;
   [[nodiscard]] Result<frames::OutgoingFrame> planes(std::span<const std::uint8_t> jpeg) const;
-  [[nodiscard]] Result<void> fill(frames::OutgoingFrame& frame,
-                                  std::span<const std::uint8_t> jpeg) const;
 
   FrameKind kind_;
   const ResizeOptions& options_;

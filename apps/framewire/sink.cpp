@@ -13,15 +13,14 @@
 #include "command.hpp"
 #include "connection.hpp"
 #include "console.hpp"
+#include "frame_writer.hpp"
 #include "json.hpp"
 #include "numbers.hpp"
-#include "y4m.hpp"
 
 namespace framewire::app {
 namespace {
 
 using base::Clock;
-using frames::FrameFormat;
 using frames::FrameReceiver;
 using frames::ReceivedFrame;
 
@@ -73,49 +72,40 @@ std::int64_t now_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
 }
 
-// Rows without the padding between them.
-Result<std::vector<std::uint8_t>> y4m_of(const frames::FrameHeader& header,
-                                         const std::uint8_t* samples) {
-  std::vector<std::vector<std::uint8_t>> packed(static_cast<std::size_t>(header.plane_count));
-  std::vector<Y4mPlane> planes;
-  for (std::size_t i = 0; i < packed.size(); ++i) {
-    const frames::PlaneShape& shape = header.planes[i];
-    if (shape.pitch_bytes == static_cast<std::uint32_t>(shape.width_px)) {
-      planes.push_back({samples, shape.width_px, shape.height_px});
-    } else {
-      for (std::int32_t y = 0; y < shape.height_px; ++y) {
-        const std::uint8_t* row = samples + static_cast<std::size_t>(y) * shape.pitch_bytes;
-        packed[i].insert(packed[i].end(), row, row + shape.width_px);
-      }
-      planes.push_back({packed[i].data(), shape.width_px, shape.height_px});
-    }
-    samples += shape.bytes();
-  }
-  return make_y4m(planes);
-}
-
 /// One sender's connection, from its first frame to its end.
 class Reception {
  public:
   Reception(const SinkPlan& plan, std::uint64_t number, FrameReceiver receiver)
-      : plan_(plan), number_(number), receiver_(std::move(receiver)) {}
+      : plan_(plan), number_(number), receiver_(std::move(receiver)) {
+    if (plan.out.empty()) return;
+    const auto stem = std::filesystem::path(plan.out) / fmt::format("{:04}-", number);
+    writer_.emplace(receiver_.memory(), stem.string());
+  }
 
   /// @return the error of the environment that would meet every further frame
   batch::WriteResult run(std::uint64_t most) {
-    while (!g_stop && (most == 0 || frames_ < most)) {
-      const auto got = receiver_.next(kLook_ms);
+    while (!g_stop && kept_ && (most == 0 || frames_ < most)) {
+      collect(slots_are_full() ? kLook_ms : 0);
+      const auto got = receiver_.next(pending() > 0 ? 1 : kLook_ms);
       if (!got && got.error().code() == StatusCode::kDeadline) continue;
       if (!got) error_ = got.error();
-      if (!got || !*got) return {};
+      if (!got || !*got) break;
       ++frames_;
       bytes_ += (*got)->header.payload_bytes;
       note_time((*got)->header);
-      if (auto kept = keep(**got); !kept) return kept;
-      if (auto released = receiver_.release(**got); !released) error_ = released.error();
+      if (writer_) {
+        writer_->add(**got);
+      } else {
+        release(**got);
+      }
+    }
+    while (pending() > 0) {
+      collect(kLook_ms);
+      receiver_.progress();
     }
     // Whoever sends just what was asked for still says goodbye; a frame too many is left alone.
-    if (most > 0 && !g_stop) static_cast<void>(receiver_.next(kLook_ms));
-    return {};
+    if (most > 0 && frames_ >= most && !g_stop) static_cast<void>(receiver_.next(kLook_ms));
+    return kept_;
   }
   [[nodiscard]] std::uint64_t frames() const { return frames_; }
   [[nodiscard]] bool failed() const { return error_.has_value() || unkept_ > 0; }
@@ -156,36 +146,29 @@ class Reception {
     const auto last = static_cast<double>(latencies_ms_.size() - 1);
     return latencies_ms_[static_cast<std::size_t>(last * part)];
   }
-  batch::WriteResult keep(const ReceivedFrame& frame) {
-    if (plan_.out.empty()) return {};
-    const auto* bytes =
-        reinterpret_cast<const std::uint8_t*>(receiver_.memory().data() + frame.offset_bytes);
-    const bool jpeg = frame.header.format == FrameFormat::kJpeg;
-    std::span<const std::uint8_t> whole(bytes,
-                                        static_cast<std::size_t>(frame.header.payload_bytes));
-    std::vector<std::uint8_t> made;
-    if (!jpeg) {
-      auto y4m = y4m_of(frame.header, bytes);
-      if (!y4m) {
-        say(fmt::format("frame {}: {}", frame.header.sequence, y4m.error().to_string()));
-        ++unkept_;
-        return {};
-      }
-      made = std::move(*y4m);
-      whole = made;
+  [[nodiscard]] std::size_t pending() const { return writer_ ? writer_->pending() : 0; }
+  // Nothing can come then before a frame is a file.
+  [[nodiscard]] bool slots_are_full() const { return pending() == plan_.receiver.slots; }
+  // Takes back what has been written, waiting for the first.
+  void collect(std::uint32_t most_ms) {
+    if (!writer_) return;
+    while (const auto written = writer_->take(std::chrono::milliseconds(most_ms))) {
+      most_ms = 0;
+      release(written->frame);
+      if (!written->result) note_unkept(written->result.error());
     }
-    const auto name =
-        fmt::format("{:04}-{:08}.{}", number_, frame.header.sequence, jpeg ? "jpg" : "y4m");
-    const auto written = batch::write_atomically((std::filesystem::path(plan_.out) / name).string(),
-                                                 whole, batch::Durability::kNone);
-    if (written) return {};
+  }
+  void note_unkept(const batch::WriteError& why) {
     ++unkept_;
-    if (written.error().environment) {
-      error_ = written.error().status;
-      return written;
+    if (!why.environment) {
+      say(printable(why.status.to_string()));
+    } else if (kept_) {
+      error_ = why.status;
+      kept_ = tl::unexpected(why);
     }
-    say(printable(written.error().status.to_string()));
-    return {};
+  }
+  void release(const ReceivedFrame& frame) {
+    if (auto released = receiver_.release(frame); !released) error_ = released.error();
   }
 
   static constexpr std::size_t kMostLatencies = 1 << 16;
@@ -200,6 +183,8 @@ class Reception {
   std::vector<float> latencies_ms_;
   std::uint64_t unkept_ = 0;  ///< frames that did not become a file
   std::optional<Status> error_;
+  batch::WriteResult kept_;  ///< or why nothing can be kept any more
+  std::optional<FrameWriter> writer_;
 };
 
 std::string summary(const Json& json) {

@@ -1,15 +1,14 @@
 // framewire stream IN… HOST:PORT
 #include <fmt/format.h>
 #include <chrono>
-#include <deque>
 #include <framewire/frames.hpp>
-#include <future>
 #include <optional>
 #include <thread>
 #include "command.hpp"
 #include "connection.hpp"
 #include "console.hpp"
 #include "frame_source.hpp"
+#include "frames_ahead.hpp"
 #include "inputs.hpp"
 #include "json.hpp"
 #include "numbers.hpp"
@@ -99,22 +98,26 @@ class Names {
   std::uint64_t loop_ = 0;
 };
 
-/// Keeps several frames in the making, and hands them to the sender in order and in time.
+// While no frame is ready, how soon news from the sink is taken in.
+constexpr std::chrono::microseconds kNap{200};
+
+/// Hands frames to the sender in order and in time, as they are made.
 class Streamer {
  public:
   Streamer(const StreamPlan& plan, const FrameMaker& maker, FrameMemory& memory,
            FrameSender& sender)
-      : plan_(plan), names_(plan), maker_(maker), memory_(memory), sender_(sender) {}
+      : plan_(plan),
+        names_(plan),
+        memory_(memory),
+        sender_(sender),
+        ahead_([this] { return names_.next(); },
+               [&maker](const std::string& path) { return maker.make(path); }, threads(plan),
+               threads(plan) + kReady) {}
 
   Result<void> run() {
-    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-    // Reading a file is quicker than handing it to another thread.
-    const std::size_t ahead = plan_.kind == FrameKind::kFile ? 1 : cores + 1;
     const auto start = Clock::now();
-    while (true) {
-      if (auto started = start_making(ahead); !started) return started;
-      if (making_.empty()) break;
-      auto frame = finish_making();
+    while (wait_for_frame()) {
+      auto frame = ahead_.take();
       if (!frame) {
         say(printable(frame.error().to_string()));
         ++failures_;
@@ -131,6 +134,7 @@ class Streamer {
       };
       if (auto sent = sender_.send(std::move(*frame)); !sent) return sent;
     }
+    if (ahead_.error()) return fail(*ahead_.error());
     return sender_.finish();
   }
   /// Inputs that became no frame.
@@ -138,30 +142,19 @@ class Streamer {
   [[nodiscard]] const std::optional<Status>& last_failure() const { return last_failure_; }
 
  private:
-  Result<void> start_making(std::size_t ahead) {
-    while (!ended_ && making_.size() < ahead) {
-      auto input = names_.next();
-      if (!input) return fail(input.error());
-      if (!*input) {
-        ended_ = true;
-      } else if ((*input)->error) {
-        say(printable((*input)->error->to_string()));
-        ++failures_;
-      } else {
-        const auto policy = ahead == 1 ? std::launch::deferred : std::launch::async;
-        making_.push_back(
-            std::async(policy, [this, path = (*input)->path] { return maker_.make(path); }));
-      }
-    }
-    return {};
+  static constexpr std::size_t kReady = 7;  // beside those in the making
+
+  // Files are read faster than sent: by one.
+  static unsigned threads(const StreamPlan& plan) {
+    if (plan.kind == FrameKind::kFile) return 1;
+    return std::max(1u, std::thread::hardware_concurrency());
   }
-  Result<OutgoingFrame> finish_making() {
-    auto next = std::move(making_.front());
-    making_.pop_front();
-    while (next.wait_for(std::chrono::seconds(0)) == std::future_status::timeout) {
-      if (!sender_.progress()) sender_.idle(1);
+  // @return false at the end
+  bool wait_for_frame() {
+    while (true) {
+      const auto state = ahead_.wait(sender_.progress() ? std::chrono::microseconds(0) : kNap);
+      if (state != FramesAhead::State::kNotYet) return state == FramesAhead::State::kReady;
     }
-    return next.get();
   }
   void wait_until(Clock::time_point when) {
     while (Clock::now() < when) {
@@ -171,14 +164,12 @@ class Streamer {
 
   const StreamPlan& plan_;
   Names names_;
-  const FrameMaker& maker_;
   FrameMemory& memory_;
   FrameSender& sender_;
-  std::deque<std::future<Result<OutgoingFrame>>> making_;
-  bool ended_ = false;
   double count_ = 0;
   std::uint64_t failures_ = 0;
   std::optional<Status> last_failure_;
+  FramesAhead ahead_;
 };
 
 Json to_json(const FrameSender& sender, std::uint64_t failures, double seconds) {

@@ -61,7 +61,8 @@ struct SenderStats {
   std::uint64_t repeated = 0;   ///< sent again after damage, or after a lease had expired
 };
 
-/// One frame to send. Its payload is not copied: it must stay as it is until `done`.
+/// One frame to send. Its payload is not copied: it must stay as it is until `done`, and where that
+/// says deadline or peer_lost until memory.in_use() is false: the peer may be reading it.
 struct OutgoingFrame {
   FrameHeader header;
   transport::Region memory;

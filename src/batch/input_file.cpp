@@ -71,9 +71,29 @@ Result<bool> InputFile::starts_like_jpeg() const {
   return got == 2 && head[0] == 0xFF && head[1] == 0xD8;
 }
 
+Result<void> InputFile::check_size(std::uint64_t limit) const {
+  if (bytes_ > limit) return fail(over_limit(path_, bytes_, limit));
+  return {};
+}
+
+Result<void> InputFile::read_into(std::span<std::uint8_t> into) const {
+  while (!into.empty()) {
+    const ssize_t got = read_retrying(file_.get(), into.data(), into.size());
+    if (got < 0) return fail(io_error(path_, "read", errno));
+    if (got == 0) {
+      return fail(Status(StatusCode::kIoError,
+                         fmt::format("found {} bytes less than the {} that it had when opened",
+                                     into.size(), bytes_))
+                      .about(path_));
+    }
+    into = into.subspan(static_cast<std::size_t>(got));
+  }
+  return {};
+}
+
 Result<std::vector<std::uint8_t>> InputFile::read(std::uint64_t limit,
                                                   std::vector<std::uint8_t> reuse) const {
-  if (bytes_ > limit) return fail(over_limit(path_, bytes_, limit));
+  if (auto fit = check_size(limit); !fit) return fail(fit.error());
   return read_to_end(file_.get(), path_, bytes_, limit, std::move(reuse));
 }
 

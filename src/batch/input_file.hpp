@@ -24,6 +24,13 @@ class InputFile {
   /// @return io_error
   [[nodiscard]] Result<bool> starts_like_jpeg() const;
 
+  /// @return too_large for more than `limit` bytes
+  [[nodiscard]] Result<void> check_size(std::uint64_t limit) const;
+  /// Reads bytes() bytes from the start; what the file has grown by since open() is left out.
+  /// @param into  as many
+  /// @return io_error, also where the file has become shorter
+  [[nodiscard]] Result<void> read_into(std::span<std::uint8_t> into) const;
+
   /// Reads from the start to the end of the file, which may have grown since open().
   /// @param reuse  memory to fill and give back, whatever it holds: fresh pages for every file cost
   ///               as much as reading it

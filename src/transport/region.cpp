@@ -127,6 +127,8 @@ int Region::device() const noexcept { return block_ ? block_->device : -1; }
 
 DeviceMemory* Region::devices() const noexcept { return block_ ? block_->devices : nullptr; }
 
+bool Region::in_use() const noexcept { return block_ != nullptr && block_->pins.count() > 0; }
+
 bool Region::contains(std::uint64_t offset, std::uint64_t length) const noexcept {
   return offset <= size() && length <= size() - offset;
 }

@@ -1,12 +1,18 @@
 // framewire stream and framewire sink, two processes.
 #include <arpa/inet.h>
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <chrono>
 #include <csignal>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <thread>
 #include "support.hpp"
@@ -17,6 +23,28 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 using Words = std::vector<std::string>;
+
+/// Gives this process a file system of 64 KiB at the folder, which no other process sees: as root,
+/// or where users may have namespaces of their own.
+bool mount_small(const std::string& folder) {
+  const auto put = [](const char* path, const std::string& text) {
+    const int fd = ::open(path, O_WRONLY);
+    const bool done = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    ::close(fd);
+    return done;
+  };
+  const std::string map = fmt::format("0 {} 1", ::getuid());
+  const bool apart = ::unshare(CLONE_NEWNS) == 0 || (::unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 &&
+                                                     put("/proc/self/uid_map", map));
+  return apart && ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         ::mount("none", folder.c_str(), "tmpfs", 0, "size=64k") == 0;
+}
+
+bool can_mount_small(const std::string& folder) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(mount_small(folder) ? 0 : 1);
+  return wait_for(child).exit_code == 0;
+}
 
 /// A port that nobody listens on: the system's choice, given back.
 std::string free_port() {
@@ -45,10 +73,17 @@ class CliStream : public ::testing::Test {
     }
   }
 
-  void start_sink(Words more) {
+  Words sink_words(const Words& more) {
     Words words = {"sink", "--listen", address_, "--slot-bytes", "1000000"};
     words.insert(words.end(), more.begin(), more.end());
-    sink_ = start_program(words);
+    return words;
+  }
+  void start_sink(const Words& more) { sink_ = start_program(sink_words(more)); }
+  /// A sink that ends by itself and reports.
+  std::future<Ran> start_sink_with(std::function<void()> prepare, const Words& more) {
+    return std::async(std::launch::async, [prepare = std::move(prepare), words = sink_words(more)] {
+      return run_program(words, {}, prepare);
+    });
   }
   /// Until the sink listens, nobody can connect.
   Ran stream(const Words& more) {
@@ -149,6 +184,43 @@ TEST_F(CliStream, ADeadSenderLeavesWholeFilesAndTheSinkGoesOn) {
   static_cast<void>(end_of_sink());
   for (const auto& [name, bytes] : read_tree(folder_ / "out"))
     EXPECT_TRUE(decode_size(bytes)) << name;
+}
+
+TEST_F(CliStream, AFullDiskEndsTheSinkAndIsCounted) {
+  const std::string out = folder_ / "out";
+  fs::create_directory(out);
+  if (!can_mount_small(out)) GTEST_SKIP() << "mounting a file system is not allowed here";
+  auto sink = start_sink_with([out] { mount_small(out); }, {"--insecure", "--out", out, "--json"});
+  const Ran sender = stream({"--insecure", "--loop", "1000"});
+  EXPECT_EQ(sender.exit_code, 1) << sender.err;
+  EXPECT_THAT(sender.err, HasSubstr("peer_lost"));
+  const Ran ran = sink.get();
+  EXPECT_EQ(ran.exit_code, 3) << ran.err;
+  const json report = json::parse(ran.out);
+  EXPECT_GE(report["not_kept"], 1);
+  EXPECT_LT(report["not_kept"], report["frames"]);
+  EXPECT_EQ(report["error"]["class"], "io_error");
+  EXPECT_THAT(report["error"]["message"].get<std::string>(), HasSubstr("No space left"));
+}
+
+TEST_F(CliStream, AFrameThatCannotBeKeptIsCountedAndTheSinkGoesOn) {
+  write_file(folder_ / "in/2.jpg", make_jpeg(1600, 1200, 2));
+  ASSERT_LT(fs::file_size(folder_ / "in/1.jpg"), 16'384U);
+  ASSERT_GT(fs::file_size(folder_ / "in/2.jpg"), 16'384U);
+  const auto files_are_small = [] {
+    const rlimit limit{16'384, 16'384};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    ::signal(SIGXFSZ, SIG_IGN);
+  };
+  auto sink = start_sink_with(files_are_small,
+                              {"--insecure", "--out", folder_ / "out", "--frames", "5", "--json"});
+  const Ran sender = stream({"--insecure"});
+  EXPECT_EQ(sender.exit_code, 0) << sender.err;
+  const Ran ran = sink.get();
+  EXPECT_EQ(ran.exit_code, 1) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("0001-00000003.jpg"));
+  EXPECT_EQ(json::parse(ran.out)["not_kept"], 1);
+  EXPECT_EQ(read_tree(folder_ / "out").size(), 4U);
 }
 
 TEST_F(CliStream, ARequiredPathThatIsNotThereIsRefused) {

@@ -153,7 +153,8 @@ std::vector<nlohmann::json> read_rows(const fs::path& manifest) {
   return rows;
 }
 
-Ran run_program(const std::vector<std::string>& arguments, const Bytes& input) {
+Ran run_program(const std::vector<std::string>& arguments, const Bytes& input,
+                const std::function<void()>& prepare) {
   const TemporaryFolder folder;
   const std::string in = folder / "in";
   const std::string out = folder / "out";
@@ -162,6 +163,7 @@ Ran run_program(const std::vector<std::string>& arguments, const Bytes& input) {
   const auto words = c_strings(arguments);
   const pid_t child = ::fork();
   if (child == 0) {
+    if (prepare) prepare();
     become_program(words, ::open(in.c_str(), O_RDONLY),
                    ::open(out.c_str(), O_WRONLY | O_CREAT, 0600),
                    ::open(err.c_str(), O_WRONLY | O_CREAT, 0600));

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -63,7 +64,9 @@ struct Ran {
 };
 
 /// Runs the program built with the tests. Paths are passed as they are.
-[[nodiscard]] Ran run_program(const std::vector<std::string>& arguments, const Bytes& input = {});
+/// @param prepare  runs in the new process first
+[[nodiscard]] Ran run_program(const std::vector<std::string>& arguments, const Bytes& input = {},
+                              const std::function<void()>& prepare = {});
 
 /// Starts it with its output thrown away; the caller waits for it.
 [[nodiscard]] pid_t start_program(const std::vector<std::string>& arguments);

@@ -316,6 +316,7 @@ TEST_P(Transport, APeersDeathEndsEverything) {
   const Lease target = lease(Direction::kPut, 0, 3 << 20);
   const auto room = near().offer(memory_, 3 << 20, 100);
   const auto sent = put(target, 3 << 20);
+  EXPECT_TRUE(memory_.in_use());
   ends_->kill_far();
   const auto start = steady_clock::now();
   EXPECT_EQ(code(room), StatusCode::kPeerLost);
@@ -328,6 +329,17 @@ TEST_P(Transport, APeersDeathEndsEverything) {
   EXPECT_EQ(near().offer(memory_, 0, 1).error().code(), StatusCode::kPeerLost);
   EXPECT_EQ(near().take_lease(Direction::kPut).error().code(), StatusCode::kPeerLost);
   EXPECT_TRUE(until([&] { return near().uncertain() == 0; }));
+  EXPECT_FALSE(memory_.in_use());
+}
+
+// However busy the machine: a wait may be all that there is time for.
+TEST_P(Transport, AFewWaitsFindThePeerGone) {
+  ends_->kill_far();
+  for (int i = 0; i < 3 && !near().lost(); ++i) {
+    near().idle(0);
+    near().progress();
+  }
+  EXPECT_TRUE(near().lost().has_value());
 }
 
 TEST_P(Transport, ASendersDeathInTheMiddleEndsTheOffer) {

@@ -61,6 +61,9 @@ class Region {
   [[nodiscard]] std::span<std::byte> bytes() const noexcept {
     return {data(), static_cast<std::size_t>(size())};
   }
+  /// Whether a transfer may still read or write any of it: also one whose result stands, such as a
+  /// deadline, while its link has not let go of the memory.
+  [[nodiscard]] bool in_use() const noexcept;
   /// Whether [offset, offset + length) lies inside.
   [[nodiscard]] bool contains(std::uint64_t offset, std::uint64_t length) const noexcept;
 

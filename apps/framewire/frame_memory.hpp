@@ -1,0 +1,26 @@
+// Memory for frames on their way out.
+#pragma once
+
+#include <cstdint>
+#include <framewire/transport.hpp>
+#include <mutex>
+#include <vector>
+
+namespace framewire::app {
+
+/// Regions that are used again: fresh pages for every frame cost as much as filling them. Any
+/// number of threads.
+class FrameMemory {
+ public:
+  /// A region of at least that many bytes, which nothing reads or writes. @return busy
+  [[nodiscard]] Result<transport::Region> take(std::uint64_t bytes);
+  /// For use again, once the transfer that it was sent by has let go of it: one that has failed may
+  /// go on reading, and the peer must not get another frame's bytes for this one's.
+  void give_back(transport::Region region);
+
+ private:
+  std::mutex mutex_;
+  std::vector<transport::Region> spare_;
+};
+
+}  // namespace framewire::app

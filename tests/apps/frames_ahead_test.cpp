@@ -1,0 +1,133 @@
+// Frames made ahead: in order, bounded, with every kind of end.
+#include "frames_ahead.hpp"
+#include <gtest/gtest.h>
+#include <atomic>
+#include <latch>
+#include <stdexcept>
+#include <string>
+
+namespace framewire::app {
+namespace {
+
+using frames::OutgoingFrame;
+using State = FramesAhead::State;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLong{20'000};
+
+// Inputs named 0, 1, … up to the count; one name is an error of its own.
+FramesAhead::Next count_to(int count, int broken = -1) {
+  return [=, i = 0]() mutable -> Result<std::optional<batch::Input>> {
+    if (i == count) return std::nullopt;
+    batch::Input input;
+    input.path = std::to_string(i);
+    if (i == broken) input.error = Status(StatusCode::kIoError, "broken");
+    ++i;
+    return input;
+  };
+}
+
+// A frame that says which input it is of.
+Result<OutgoingFrame> frame_of(const std::string& path) {
+  OutgoingFrame frame;
+  frame.header.width_px = std::stoi(path);
+  return frame;
+}
+
+TEST(FramesAhead, ComeInOrderWhicheverIsMadeFirst) {
+  std::latch second_is_made(1);
+  FramesAhead ahead(
+      count_to(20),
+      [&](const std::string& path) {
+        if (path == "0") second_is_made.wait();
+        auto frame = frame_of(path);
+        if (path == "1") second_is_made.count_down();
+        return frame;
+      },
+      2, 4);
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_EQ(ahead.wait(kLong), State::kReady) << i;
+    EXPECT_EQ(ahead.take()->header.width_px, i);
+  }
+  EXPECT_EQ(ahead.wait(kLong), State::kEnd);
+  EXPECT_FALSE(ahead.error());
+}
+
+TEST(FramesAhead, AreNoMoreThanAsked) {
+  std::atomic<int> begun{0};
+  FramesAhead ahead(
+      count_to(1000),
+      [&](const std::string& path) {
+        ++begun;
+        return frame_of(path);
+      },
+      3, 4);
+  for (int taken = 0; taken < 100; ++taken) {
+    ASSERT_EQ(ahead.wait(kLong), State::kReady);
+    EXPECT_LE(begun, taken + 4);
+    ASSERT_TRUE(ahead.take());
+  }
+  // What nobody takes is not made; the destructor does not wait for it.
+  std::this_thread::sleep_for(milliseconds(20));
+  EXPECT_LE(begun, 104);
+}
+
+TEST(FramesAhead, AnInputsErrorTakesItsPlaceAndTheRestGoesOn) {
+  FramesAhead ahead(count_to(3, 1), frame_of, 2, 4);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(ahead.wait(kLong), State::kReady);
+    const auto frame = ahead.take();
+    ASSERT_EQ(frame.has_value(), i != 1);
+    if (!frame) {
+      EXPECT_EQ(frame.error().message(), "broken");
+    }
+  }
+  EXPECT_EQ(ahead.wait(kLong), State::kEnd);
+}
+
+TEST(FramesAhead, InputsThatCannotBeListedEndIt) {
+  FramesAhead ahead(
+      [i = 0]() mutable -> Result<std::optional<batch::Input>> {
+        if (++i > 2) return fail(StatusCode::kIoError, "no such folder");
+        return batch::Input{"7", "7", true, {}};
+      },
+      frame_of, 2, 4);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_EQ(ahead.wait(kLong), State::kReady);
+    EXPECT_TRUE(ahead.take());
+  }
+  ASSERT_EQ(ahead.wait(kLong), State::kEnd);
+  ASSERT_TRUE(ahead.error());
+  EXPECT_EQ(ahead.error()->message(), "no such folder");
+}
+
+TEST(FramesAhead, ExceptionsReachWhoTakes) {
+  FramesAhead ahead(
+      count_to(2),
+      [](const std::string& path) -> Result<OutgoingFrame> {
+        if (path == "0") throw std::runtime_error("no memory");
+        return frame_of(path);
+      },
+      1, 2);
+  ASSERT_EQ(ahead.wait(kLong), State::kReady);
+  EXPECT_THROW(static_cast<void>(ahead.take()), std::runtime_error);
+  ASSERT_EQ(ahead.wait(kLong), State::kReady);
+  EXPECT_TRUE(ahead.take());
+}
+
+TEST(FramesAhead, WaitingEndsInTime) {
+  std::latch go(1);
+  FramesAhead ahead(
+      count_to(1),
+      [&](const std::string& path) {
+        go.wait();
+        return frame_of(path);
+      },
+      1, 1);
+  EXPECT_EQ(ahead.wait(milliseconds(1)), State::kNotYet);
+  go.count_down();
+  EXPECT_EQ(ahead.wait(kLong), State::kReady);
+}
+
+}  // namespace
+}  // namespace framewire::app
