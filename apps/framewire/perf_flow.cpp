@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <deque>
 #include "base/clock.hpp"
 #include "transport/device.hpp"
 #include "transport/device_copy.hpp"
+#include "transport/ring.hpp"
 
 namespace framewire::app {
 namespace {
@@ -54,9 +54,11 @@ class Flow {
     ++sent_;
     return true;
   }
-  // Takes in what is done, in order; the slots of what was received become free.
+  // Takes in what is done, in order; the slots of what was received become free. What has come is
+  // answered before what was sent is cleared away.
   Result<void> collect() {
-    if (auto taken = collect(offers_, received_); !taken) return taken;
+    const std::uint64_t before = received_;
+    if (auto taken = collect(offers_, received_); !taken || received_ > before) return taken;
     return collect(puts_, confirmed_);
   }
   Result<void> step() {
@@ -73,7 +75,7 @@ class Flow {
   [[nodiscard]] std::uint64_t confirmed() const { return confirmed_; }
 
  private:
-  Result<void> collect(std::deque<Transfer>& transfers, std::uint64_t& count) {
+  Result<void> collect(transport::Ring<Transfer>& transfers, std::uint64_t& count) {
     while (!transfers.empty() && channel_.done(transfers.front())) {
       const auto done = channel_.finish(transfers.front());
       if (!done) return fail(done.error());
@@ -88,8 +90,8 @@ class Flow {
   const PerfRow& row_;
   std::uint32_t slots_;
   transport::TransferOptions transfer_;
-  std::deque<Transfer> offers_;
-  std::deque<Transfer> puts_;
+  transport::Ring<Transfer> offers_;
+  transport::Ring<Transfer> puts_;
   std::uint64_t offered_ = 0;
   std::uint64_t received_ = 0;
   std::uint64_t sent_ = 0;
@@ -115,28 +117,28 @@ Result<void> run_windows(Flow& flow, const PerfRow& row, std::uint64_t round, bo
   return {};
 }
 
-// One message there and one back. The next slot is offered before the answer goes out, so that its
-// lease rides along.
+// One message there and one back. A slot is offered again after the answer has gone out, so that
+// nobody waits for that: the other slot's lease has been with the peer for long.
 Result<void> run_round_trip(Flow& flow, const PerfRow& row, std::uint64_t round, bool client) {
   const std::uint64_t total = std::uint64_t{row.rounds} + row.skipped;
   const auto send = [&]() -> Result<void> {
     while (true) {
       const auto sent = flow.send_one();
       if (!sent) return fail(sent.error());
-      if (*sent) return {};
+      if (*sent) return flow.offer(total);
       if (auto stepped = flow.step(); !stepped) return stepped;
     }
   };
-  if (auto offered = flow.offer(total); !offered) return offered;
+  if (round == 0) {
+    if (auto offered = flow.offer(total); !offered) return offered;
+  }
   if (client) {
     if (auto sent = send(); !sent) return sent;
   }
   while (flow.received() <= round) {
     if (auto stepped = flow.step(); !stepped) return stepped;
   }
-  if (client) return {};
-  if (auto offered = flow.offer(total); !offered) return offered;
-  return send();
+  return client ? Result<void>() : send();
 }
 
 Result<void> settle(Flow& flow) {

@@ -13,6 +13,10 @@ using std::chrono::milliseconds;
 
 // How many progress() calls may pass between two looks at the clock, which costs as much as a poll.
 constexpr unsigned kRoundsPerLook = 64;
+// What a call counts for that has found nothing to do.
+constexpr unsigned kIdleRounds = 8;
+// How many such calls records wait that are not urgent: a microsecond or two.
+constexpr unsigned kPatientRounds = 64;
 
 std::size_t request_window(std::uint32_t capacity) {
   std::size_t window = 64;
@@ -73,7 +77,7 @@ Result<void> Channel::use_device(TransferSlot& slot,
 
 // Gives a slot back that no packet has named yet.
 tl::unexpected<Status> Channel::drop(std::uint32_t index, Status status) {
-  table_.finish(index, std::nullopt);
+  table_.finish(index);
   table_.fetch(index);
   return fail(std::move(status));
 }
@@ -99,7 +103,10 @@ Placement Channel::destination(std::uint32_t index, std::uint64_t offset_bytes) 
 
 Result<Transfer> Channel::offer(const Region& region, std::uint64_t offset_bytes,
                                 std::uint64_t length_bytes, const OfferOptions& options) {
-  if (auto fit = usable(region, options.stream); !fit) return fail(std::move(fit.error()));
+  const bool is_plain = plain(region, options.stream);
+  if (!is_plain) {
+    if (auto fit = usable(region, options.stream); !fit) return fail(std::move(fit.error()));
+  }
   if (options.ttl_ms == 0 || options.work_ms == 0) {
     return fail(StatusCode::kInvalidInput, "an offer with no time to live; 1 ms or more");
   }
@@ -107,7 +114,9 @@ Result<Transfer> Channel::offer(const Region& region, std::uint64_t offset_bytes
       table_.take(Role::kOffer, options.direction, {region, offset_bytes, length_bytes});
   if (!index) return fail(index.error());
   TransferSlot& slot = table_[*index];
-  if (auto used = use_device(slot, options.stream); !used) return drop(*index, used.error());
+  if (!is_plain) {
+    if (auto used = use_device(slot, options.stream); !used) return drop(*index, used.error());
+  }
   slot.lease = lease_id(*index, slot.generation);
   slot.work_ms = options.work_ms;
   slot.deadline = base::coarse_now() + milliseconds(options.ttl_ms);
@@ -119,7 +128,8 @@ Result<Transfer> Channel::offer(const Region& region, std::uint64_t offset_bytes
   grant.id = slot.lease;
   grant.length_bytes = length_bytes;
   grant.in_parts = options.direction == Direction::kPut && link_->in_parts(region.kind());
-  post(grant);
+  // A peer that has another lease can wait for this one.
+  post(grant, open_offers_[static_cast<std::size_t>(options.direction)]++ == 0);
   return name(*index);
 }
 
@@ -138,9 +148,10 @@ Result<void> Channel::revoke(Transfer offer) {
   return {};
 }
 
-void Channel::end_offer(std::uint32_t index, Reason reason, std::optional<Status> error) {
+void Channel::end_offer(std::uint32_t index, Reason reason, Status error) {
   TransferSlot& slot = table_[index];
   slot.ended = reason;
+  --open_offers_[static_cast<std::size_t>(slot.direction)];
   if (!lost_) {
     Record withdraw;
     withdraw.kind = RecordKind::kWithdraw;
@@ -158,9 +169,9 @@ std::size_t Channel::credits(Direction direction) {
   const auto now = base::coarse_now();
   auto& first = first_expiry_[static_cast<std::size_t>(direction)];
   if (now < first) return leases.size();
-  std::erase_if(leases, [&](const Lease& lease) { return lease.expiry <= now; });
+  leases.erase_if([&](const Lease& lease) { return lease.expiry <= now; });
   first = Clock::time_point::max();
-  for (const Lease& lease : leases) first = std::min(first, lease.expiry);
+  for (std::size_t i = 0; i < leases.size(); ++i) first = std::min(first, leases[i].expiry);
   return leases.size();
 }
 
@@ -176,11 +187,7 @@ Result<Lease> Channel::take_lease(Direction direction) {
   return fail(StatusCode::kBusy, "no credit: the peer has offered nothing that is not taken");
 }
 
-Result<std::uint32_t> Channel::begin(Role role, const Lease& lease, const TransferMemory& memory,
-                                     const TransferOptions& options) {
-  if (auto fit = usable(memory.region, options.stream); !fit) {
-    return fail(std::move(fit.error()));
-  }
+Result<void> Channel::check_options(Role role, const TransferOptions& options) {
   if (options.stream && options.checksum) {
     return fail(StatusCode::kInvalidInput,
                 "a checksum of bytes that a stream has yet to write; one or the other");
@@ -193,6 +200,18 @@ Result<std::uint32_t> Channel::begin(Role role, const Lease& lease, const Transf
                 fmt::format("a note of {} bytes; a put may bring up to {}, a get none",
                             options.note.size(), kMaxNoteBytes));
   }
+  return {};
+}
+
+Result<std::uint32_t> Channel::begin(Role role, const Lease& lease, const TransferMemory& memory,
+                                     const TransferOptions& options) {
+  const bool is_plain = plain(memory.region, options.stream);
+  if (!is_plain) {
+    if (auto fit = usable(memory.region, options.stream); !fit) {
+      return fail(std::move(fit.error()));
+    }
+  }
+  if (auto good = check_options(role, options); !good) return fail(std::move(good.error()));
   auto& place = requests_[next_request_ & (requests_.size() - 1)];
   if (place != 0) {
     return fail(StatusCode::kBusy, "a much older transfer has not ended; fetch results first");
@@ -200,7 +219,9 @@ Result<std::uint32_t> Channel::begin(Role role, const Lease& lease, const Transf
   const auto index = table_.take(role, lease.direction, memory);
   if (!index) return fail(index.error());
   TransferSlot& slot = table_[*index];
-  if (auto used = use_device(slot, options.stream); !used) return drop(*index, used.error());
+  if (!is_plain) {
+    if (auto used = use_device(slot, options.stream); !used) return drop(*index, used.error());
+  }
   slot.lease = lease.id;
   slot.request = next_request_++;
   slot.checksum = options.checksum;
@@ -289,14 +310,20 @@ Result<Completion> Channel::wait(Transfer transfer) {
 
 bool Channel::progress() {
   // What has been posted since the last call, or while packets come in, waits for one that goes out
-  // anyway: an answer mostly follows at once. It waits for one call only.
-  const bool waited = !records_.empty();
+  // anyway: an answer mostly follows at once. It waits for one call only, or, if nobody may be
+  // waiting for it, for some that find nothing to do.
+  const bool waited = urgent_;
   bool moved = link_->progress();
-  if (!records_.empty() && !lost_ && (waited || !moved || records_.size() >= kMaxRecords)) {
-    flush_records();
-    moved = true;
+  if (!records_.empty() && !lost_) {
+    idle_rounds_ += moved ? 0 : 1;
+    const bool due = urgent_ ? waited || !moved : idle_rounds_ >= kPatientRounds;
+    if (due || records_.size() >= kMaxRecords) {
+      flush_records();
+      moved = true;
+    }
   }
-  if (++rounds_ >= kRoundsPerLook || !moved) check_deadlines();
+  rounds_ += moved ? 1 : kIdleRounds;
+  if (rounds_ >= kRoundsPerLook) check_deadlines();
   return moved;
 }
 

@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <framewire/transport.hpp>
 #include <memory>
 #include <optional>
@@ -11,6 +10,7 @@
 #include <vector>
 #include "transport/link.hpp"
 #include "transport/packet.hpp"
+#include "transport/ring.hpp"
 #include "transport/transfer_table.hpp"
 
 namespace framewire::transport::core {
@@ -63,6 +63,12 @@ class Channel final : public LinkSink {
  private:
   [[nodiscard]] Result<void> usable(const Region& region,
                                     const std::optional<CudaStream>& stream) const;
+  [[nodiscard]] static Result<void> check_options(Role role, const TransferOptions& options);
+  /// Host memory and no stream, which needs neither of the two around this.
+  [[nodiscard]] bool plain(const Region& region, const std::optional<CudaStream>& stream) const {
+    const Region::Block* const block = region.block();
+    return !lost_ && !stream && (block == nullptr || block->kind == MemoryKind::kHost);
+  }
   [[nodiscard]] Result<void> use_device(TransferSlot& slot,
                                         const std::optional<CudaStream>& stream) const;
   [[nodiscard]] Result<std::uint32_t> begin(Role role, const Lease& lease,
@@ -74,7 +80,7 @@ class Channel final : public LinkSink {
                                    std::uint64_t length_bytes);
   [[nodiscard]] Placement destination(std::uint32_t index, std::uint64_t offset_bytes);
   void flush_records();
-  void post(const Record& record);
+  void post(const Record& record, bool urgent = true);
   void acknowledge(std::uint64_t request, Reason reason);
   [[nodiscard]] Transfer name(std::uint32_t index) { return {index, table_[index].generation}; }
 
@@ -87,7 +93,7 @@ class Channel final : public LinkSink {
   void on_record(const Record& record);
   void on_grant(const Record& record);
   void on_ack(const Record& record);
-  void end_offer(std::uint32_t index, Reason reason, std::optional<Status> error);
+  void end_offer(std::uint32_t index, Reason reason, Status error);
   void received_all(std::uint32_t index);
 
   void check_deadlines();
@@ -100,8 +106,10 @@ class Channel final : public LinkSink {
   std::optional<Status> lost_;
   Packet incoming_;
   Packet outgoing_;
-  std::deque<Record> records_;               ///< waiting to go out
-  std::array<std::deque<Lease>, 2> leases_;  ///< granted to us, by direction
+  bool urgent_ = false;   ///< one of the records that wait does so for one call only
+  Ring<Record> records_;  ///< waiting to go out
+  std::array<std::uint32_t, 2> open_offers_{};  ///< not used yet, by direction
+  std::array<Ring<Lease>, 2> leases_;           ///< granted to us, by direction
   /// None of them expires before.
   std::array<base::Clock::time_point, 2> first_expiry_{base::Clock::time_point::max(),
                                                        base::Clock::time_point::max()};
@@ -110,7 +118,8 @@ class Channel final : public LinkSink {
   std::vector<std::uint32_t> requests_;  ///< ours, slot + 1 by number modulo size
   std::vector<std::uint64_t> seen_;      ///< the peer's, newest by number modulo size
   base::Clock::time_point next_deadline_ = base::Clock::time_point::max();
-  unsigned rounds_ = 0;
+  unsigned rounds_ = 0;       ///< since the last look at the clock
+  unsigned idle_rounds_ = 0;  ///< that records have waited
 };
 
 }  // namespace framewire::transport::core

@@ -86,6 +86,7 @@ Placement Channel::on_put(const Packet& packet, std::uint64_t payload_bytes) {
   TransferSlot& slot = table_[index];
   slot.request = packet.request;
   slot.ended = Reason::kUsed;
+  --open_offers_[static_cast<std::size_t>(slot.direction)];
   slot.completion = {packet.offset_bytes, packet.length_bytes, packet.has_checksum};
   slot.checksum = packet.has_checksum;
   slot.expected_checksum = packet.checksum;
@@ -111,6 +112,7 @@ void Channel::on_get(const Packet& packet) {
   const std::uint32_t index = lease_index(packet.lease);
   TransferSlot& slot = table_[index];
   slot.ended = Reason::kUsed;
+  --open_offers_[static_cast<std::size_t>(slot.direction)];
   slot.completion = {packet.offset_bytes, packet.length_bytes, packet.has_checksum};
   Packet& answer = outgoing_;
   answer.kind = PacketKind::kServe;
@@ -143,7 +145,7 @@ void Channel::on_get(const Packet& packet) {
     table_.settle(index);
     lose(sent.error());
   } else if (empty) {
-    table_.finish(index, std::nullopt);
+    table_.finish(index);
   }
 }
 
@@ -174,7 +176,7 @@ void Channel::on_enqueued(LinkOp op) {
   TransferSlot& slot = table_[op];
   if (slot.done || slot.checksum || !slot.device.stream) return;
   slot.early = true;
-  table_.finish(op, std::nullopt);
+  table_.finish(op);
 }
 
 void Channel::on_received(LinkOp op, bool ok) {
@@ -206,9 +208,11 @@ void Channel::received_all(std::uint32_t index) {
   }
   const Reason reason = intact ? Reason::kNone : Reason::kChecksum;
   if (slot.role == Role::kOffer) acknowledge(slot.request, reason);
-  std::optional<Status> error;
-  if (!intact) error = to_status(reason, slot.lease);
-  table_.finish(index, std::move(error));
+  if (intact) {
+    table_.finish(index);
+  } else {
+    table_.finish(index, to_status(reason, slot.lease));
+  }
 }
 
 void Channel::on_sent(LinkOp op, bool ok) {
@@ -216,9 +220,11 @@ void Channel::on_sent(LinkOp op, bool ok) {
   table_.settle(op);
   if (slot.done) return;
   if (slot.role != Role::kOffer) return;  // a put is done when the peer has confirmed it
-  std::optional<Status> error;
-  if (!ok) error = lost_ ? *lost_ : Status(StatusCode::kPeerLost, "the link gave up");
-  table_.finish(op, std::move(error));
+  if (ok) {
+    table_.finish(op);
+  } else {
+    table_.finish(op, lost_ ? *lost_ : Status(StatusCode::kPeerLost, "the link gave up"));
+  }
 }
 
 void Channel::on_record(const Record& record) {
@@ -231,7 +237,7 @@ void Channel::on_record(const Record& record) {
       break;
     case RecordKind::kWithdraw:
       for (auto& leases : leases_) {
-        std::erase_if(leases, [&](const Lease& lease) { return lease.id == record.id; });
+        leases.erase_if([&](const Lease& lease) { return lease.id == record.id; });
       }
       break;
   }
@@ -249,7 +255,7 @@ void Channel::on_grant(const Record& record) {
   granted_[index] = generation;
   auto& leases = leases_[static_cast<std::size_t>(record.direction)];
   if (leases.size() >= granted_.size()) {
-    std::erase_if(leases, [&](const Lease& old) { return old.id == (before << 16 | index); });
+    leases.erase_if([&](const Lease& old) { return old.id == (before << 16 | index); });
     if (leases.size() >= granted_.size()) leases.pop_front();
   }
   const auto expiry = base::coarse_now() + milliseconds(record.number);
@@ -273,9 +279,11 @@ void Channel::on_ack(const Record& record) {
     }
     const std::uint32_t index = place - 1;
     place = 0;
-    std::optional<Status> error;
-    if (refusal) error = to_status(record.reason, slot.lease);
-    table_.finish(index, std::move(error));
+    if (refusal) {
+      table_.finish(index, to_status(record.reason, slot.lease));
+    } else {
+      table_.finish(index);
+    }
   }
 }
 
@@ -296,13 +304,14 @@ void Channel::acknowledge(std::uint64_t request, Reason reason) {
   post(ack);
 }
 
-void Channel::post(const Record& record) {
+void Channel::post(const Record& record, bool urgent) {
   // An honest peer's requests are bounded by its credits; one that floods while not reading is not.
   if (records_.size() >= std::size_t{4} * (config_.capacity + config_.peer_capacity)) {
     lose({StatusCode::kDenied, config_.peer + " sends requests without reading the answers"});
     return;
   }
   records_.push_back(record);
+  urgent_ = urgent_ || urgent;
 }
 
 Result<void> Channel::send(Packet& packet, const Payload& payload) {
@@ -314,6 +323,10 @@ Result<void> Channel::send(Packet& packet, const Payload& payload) {
          packet.record_count < kMaxRecords) {
     packet.records[packet.record_count++] = records_.front();
     records_.pop_front();
+  }
+  if (records_.empty()) {
+    urgent_ = false;
+    idle_rounds_ = 0;
   }
   std::array<std::byte, kMaxPacketHead> head;
   const std::size_t bytes = encode(packet, head);

@@ -1,6 +1,7 @@
 #include "transport/packet.hpp"
 #include <fmt/format.h>
 #include <algorithm>
+#include <utility>
 #include "transport/bytes.hpp"
 
 namespace framewire::transport {
@@ -41,34 +42,21 @@ class Writer {
   std::byte* to_;
 };
 
-// Takes fields off the front; 0 once something is missing.
+// Takes groups of fields off the front, so that the room is looked at once a group.
 class Reader {
  public:
-  explicit Reader(std::span<const std::byte> bytes) : from_(bytes.data()), left_(bytes.size()) {}
-  template <std::integral T>
-  T take() noexcept {
-    if (left_ < sizeof(T)) {
-      short_ = true;
-      return T{};
-    }
-    const T value = load<T>(from_);
-    from_ += sizeof(T);
-    left_ -= sizeof(T);
-    return value;
+  explicit Reader(std::span<const std::byte> bytes)
+      : from_(bytes.data()), end_(from_ + bytes.size()) {}
+  // Null where there are not as many bytes.
+  [[nodiscard]] const std::byte* take(std::size_t bytes) noexcept {
+    if (left() < bytes) return nullptr;
+    return std::exchange(from_, from_ + bytes);
   }
-  void take(std::span<std::byte> to) noexcept {
-    short_ = short_ || left_ < to.size();
-    if (short_) return;
-    std::copy_n(from_, to.size(), to.begin());
-    from_ += to.size();
-    left_ -= to.size();
-  }
-  [[nodiscard]] bool complete() const noexcept { return !short_ && left_ == 0; }
+  [[nodiscard]] std::size_t left() const noexcept { return static_cast<std::size_t>(end_ - from_); }
 
  private:
   const std::byte* from_;
-  std::size_t left_;
-  bool short_ = false;
+  const std::byte* end_;
 };
 
 bool is_request(PacketKind kind) noexcept { return kind <= PacketKind::kServe; }
@@ -83,42 +71,62 @@ void encode_record(const Record& record, Writer& out) noexcept {
   if (record.kind == RecordKind::kGrant) out.put(record.length_bytes);
 }
 
+// Bytes of a record after its first, by kind.
+constexpr std::array<std::uint8_t, 4> kRecordRest{0, 20, 12, 8};
+static_assert(kMaxRecordBytes == 1 + kRecordRest[1]);
+
 bool decode_record(Reader& in, Record& record) noexcept {
-  const auto first = in.take<std::uint8_t>();
+  const std::byte* const at = in.take(1);
+  if (at == nullptr) return false;
+  const auto first = std::to_integer<unsigned>(*at);
   const unsigned kind = first & 3U;
   const unsigned reason = first >> kReasonBits;
-  if (kind == 0 || reason >= kReasonCount) return false;
+  const std::byte* const rest = in.take(kRecordRest[kind]);
+  if (kind == 0 || reason >= kReasonCount || rest == nullptr) return false;
   record.kind = static_cast<RecordKind>(kind);
   record.direction = static_cast<Direction>(first >> kDirectionBit & 1U);
   record.in_parts = (first >> kPartsBit & 1U) != 0;
   record.reason = static_cast<Reason>(reason);
-  record.id = in.take<std::uint64_t>();
-  const bool withdraw = record.kind == RecordKind::kWithdraw;
-  record.number = withdraw ? 0 : in.take<std::uint32_t>();
-  record.length_bytes = record.kind == RecordKind::kGrant ? in.take<std::uint64_t>() : 0;
+  record.id = load<std::uint64_t>(rest);
+  record.number = kind == 3 ? 0 : load<std::uint32_t>(rest + 8);
+  record.length_bytes = kind == 1 ? load<std::uint64_t>(rest + 12) : 0;
   return true;
 }
 
 // @return false where a field that was to be there is 0
 bool decode_request(Reader& in, unsigned flags, Packet& packet) noexcept {
-  packet.request = in.take<std::uint64_t>();
-  packet.lease = in.take<std::uint64_t>();
-  packet.length_bytes = in.take<std::uint64_t>();
-  if ((flags & kOffsetFlag) != 0) packet.offset_bytes = in.take<std::uint64_t>();
-  if ((flags & kSumFlag) != 0) packet.checksum = in.take<std::uint64_t>();
-  return (packet.offset_bytes != 0) == ((flags & kOffsetFlag) != 0) &&
-         (packet.checksum != 0) == ((flags & kSumFlag) != 0);
+  const bool has_offset = (flags & kOffsetFlag) != 0;
+  const bool has_sum = (flags & kSumFlag) != 0;
+  const std::byte* at = in.take(24U + (has_offset ? 8U : 0U) + (has_sum ? 8U : 0U));
+  if (at == nullptr) return false;
+  packet.request = load<std::uint64_t>(at);
+  packet.lease = load<std::uint64_t>(at + 8);
+  packet.length_bytes = load<std::uint64_t>(at + 16);
+  if (has_offset) packet.offset_bytes = load<std::uint64_t>(at + 24);
+  if (has_sum) packet.checksum = load<std::uint64_t>(at + (has_offset ? 32 : 24));
+  return (packet.offset_bytes != 0) == has_offset && (packet.checksum != 0) == has_sum;
 }
 
 // @return false for a note that is empty, too long, or not a put's
 bool decode_note(Reader& in, Packet& packet) noexcept {
-  packet.note_bytes = in.take<std::uint8_t>();
-  if (packet.kind != PacketKind::kPut || packet.note_bytes == 0 ||
-      packet.note_bytes > kMaxNoteBytes) {
-    return false;
-  }
-  in.take(std::span(packet.note).first(packet.note_bytes));
+  const std::byte* const size = in.take(1);
+  if (size == nullptr || packet.kind != PacketKind::kPut) return false;
+  const auto bytes = std::to_integer<std::uint8_t>(*size);
+  if (bytes == 0 || bytes > kMaxNoteBytes) return false;
+  const std::byte* const note = in.take(bytes);
+  if (note == nullptr) return false;
+  packet.note_bytes = bytes;
+  std::copy_n(note, bytes, packet.note.begin());
   return true;
+}
+
+tl::unexpected<Status> malformed(std::span<const std::byte> bytes) {
+  const auto at = [&](std::size_t i) {
+    return i < bytes.size() ? std::to_integer<unsigned>(bytes[i]) : 0U;
+  };
+  return fail(StatusCode::kInvalidInput,
+              fmt::format("a malformed packet of kind {}, flags {}, {} records in {} bytes", at(0),
+                          at(2), at(1), bytes.size()));
 }
 
 }  // namespace
@@ -151,14 +159,17 @@ std::size_t encode(const Packet& packet, std::span<std::byte, kMaxPacketHead> ou
 
 Result<void> decode(std::span<const std::byte> bytes, Packet& packet) {
   Reader in(bytes);
-  const auto kind = in.take<std::uint8_t>();
-  packet.record_count = in.take<std::uint8_t>();
-  const auto flags = in.take<std::uint8_t>();
-  packet.epoch = in.take<std::uint32_t>();
+  const std::byte* const start = in.take(kMinPacketHead);
+  if (start == nullptr) return malformed(bytes);
+  const auto kind = load<std::uint8_t>(start);
+  const auto flags = load<std::uint8_t>(start + 2);
   packet.kind = static_cast<PacketKind>(kind);
+  packet.record_count = load<std::uint8_t>(start + 1);
   packet.has_checksum = (flags & kChecksumFlag) != 0;
   packet.in_parts = (flags & kPartsFlag) != 0;
+  packet.epoch = load<std::uint32_t>(start + 3);
   packet.request = packet.lease = packet.length_bytes = packet.offset_bytes = packet.checksum = 0;
+  packet.note_bytes = 0;
   const bool request = is_request(packet.kind);
   bool good = kind >= 1 && kind <= 5 && packet.record_count <= kMaxRecords &&
               flags <= (request ? kAllFlags : kChecksumFlag | kPartsFlag);
@@ -166,12 +177,9 @@ Result<void> decode(std::span<const std::byte> bytes, Packet& packet) {
   for (std::size_t i = 0; good && i < packet.record_count; ++i) {
     good = decode_record(in, packet.records[i]);
   }
-  packet.note_bytes = 0;
   if (good && (flags & kNoteFlag) != 0) good = decode_note(in, packet);
-  if (good && in.complete()) return {};
-  return fail(StatusCode::kInvalidInput,
-              fmt::format("a malformed packet of kind {}, flags {}, {} records in {} bytes", kind,
-                          flags, packet.record_count, bytes.size()));
+  if (good && in.left() == 0) return {};
+  return malformed(bytes);
 }
 
 }  // namespace framewire::transport

@@ -2,18 +2,23 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <algorithm>
+#include <mutex>
 
 namespace framewire::transport {
 
-Pins::Parts::iterator Pins::first_ending_after(Parts& parts, std::uint64_t offset) {
-  return std::partition_point(parts.begin(), parts.end(),
+// Slots are mostly offered in order, and used up in order: both ends are looked at first.
+Pins::Parts::iterator Pins::first_ending_after(std::uint64_t offset) {
+  const auto begin = written_.begin() + static_cast<std::ptrdiff_t>(first_);
+  if (begin == written_.end() || written_.back().end <= offset) return written_.end();
+  if (begin->end > offset) return begin;
+  return std::partition_point(begin, written_.end(),
                               [&](const Part& part) { return part.end <= offset; });
 }
 
 bool Pins::hold(std::uint64_t offset, std::uint64_t length, bool write) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   const std::uint64_t end = offset + length;
-  const auto place = first_ending_after(written_, offset);
+  const auto place = first_ending_after(offset);
   if (place != written_.end() && place->begin < end) return false;
   if (!write) {
     const auto same = std::find_if(read_.begin(), read_.end(), [&](const Part& part) {
@@ -33,13 +38,21 @@ bool Pins::hold(std::uint64_t offset, std::uint64_t length, bool write) {
 }
 
 void Pins::release(std::uint64_t offset, std::uint64_t length, bool write) noexcept {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(lock_);
   const auto same = [&](const Part& part) {
     return part.begin == offset && part.end == offset + length;
   };
   if (write) {
-    const auto found = first_ending_after(written_, offset);
-    if (found != written_.end() && same(*found)) written_.erase(found);
+    const auto found = first_ending_after(offset);
+    if (found == written_.end() || !same(*found)) return;
+    // The first is only stepped over, until as many have been as are left.
+    const auto index = static_cast<std::size_t>(found - written_.begin());
+    if (index != first_) {
+      written_.erase(found);
+    } else if (++first_ * 2 >= written_.size()) {
+      written_.erase(written_.begin(), written_.begin() + static_cast<std::ptrdiff_t>(first_));
+      first_ = 0;
+    }
     return;
   }
   const auto found = std::find_if(read_.begin(), read_.end(), same);
@@ -49,8 +62,8 @@ void Pins::release(std::uint64_t offset, std::uint64_t length, bool write) noexc
 }
 
 std::size_t Pins::count() const noexcept {
-  const std::lock_guard lock(mutex_);
-  std::size_t count = written_.size();
+  const std::lock_guard lock(lock_);
+  std::size_t count = written_.size() - first_;
   for (const Part& part : read_) count += static_cast<std::size_t>(part.holds);
   return count;
 }

@@ -1,14 +1,29 @@
 // What stands behind a Region: who owns the memory, which parts are in use.
 #pragma once
 
+#include <sched.h>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <framewire/transport/region.hpp>
-#include <mutex>
+#include <memory>
 #include <vector>
 #include "transport/device.hpp"
 
 namespace framewire::transport {
+
+/// Held for some tens of instructions, and mostly by one thread only: a mutex would cost more than
+/// what it guards.
+class SpinLock {
+ public:
+  void lock() noexcept {
+    while (taken_.exchange(true, std::memory_order_acquire)) sched_yield();
+  }
+  void unlock() noexcept { taken_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> taken_ = false;
+};
 
 /// Parts of a region that transfers hold: written ones exclusively, read ones together.
 class Pins {
@@ -27,10 +42,11 @@ class Pins {
     std::uint64_t holds;  ///< of just this part; 1 for written ones
   };
   using Parts = std::vector<Part>;
-  [[nodiscard]] static Parts::iterator first_ending_after(Parts& parts, std::uint64_t offset);
+  [[nodiscard]] Parts::iterator first_ending_after(std::uint64_t offset);
 
-  mutable std::mutex mutex_;
-  Parts written_;  ///< in order; they do not overlap
+  mutable SpinLock lock_;
+  Parts written_;  ///< in order from first_ on; they do not overlap
+  std::size_t first_ = 0;
   Parts read_;
 };
 

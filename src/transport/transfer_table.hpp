@@ -19,6 +19,7 @@ enum class Role : std::uint8_t {
 
 /// One transfer's state. Its memory is pinned until the link no longer touches it, which may be
 /// after its user knows the result: then the slot stays taken, its transfer being uncertain.
+/// What every transfer touches comes first, to lie in few cache lines.
 struct TransferSlot {
   std::uint64_t generation = 0;
   Role role = Role::kOffer;
@@ -30,19 +31,19 @@ struct TransferSlot {
   bool checksum = false;
   bool early = false;  ///< done for its user, whose stream waits; the peer has not been told
   Reason ended = Reason::kNone;  ///< an offer's; outlives the transfer, for late users of its lease
+  std::uint8_t note_bytes = 0;
+  std::uint32_t work_ms = 0;  ///< an offer's: allowance once the peer has begun
   Region region;
-  DeviceUse device;                ///< of a region that is device memory
   std::uint64_t offset_bytes = 0;  ///< in the region
   std::uint64_t length_bytes = 0;
   std::uint64_t lease = 0;
   std::uint64_t request = 0;  ///< of who asked
-  std::uint64_t expected_checksum = 0;
-  Completion completion;
   base::Clock::time_point deadline;
-  std::uint8_t note_bytes = 0;
-  std::array<std::byte, kMaxNoteBytes> note;  ///< what a put has brought along to an offer
-  std::uint32_t work_ms = 0;                  ///< an offer's: allowance once the peer has begun
+  Completion completion;
+  std::uint64_t expected_checksum = 0;
+  DeviceUse device;  ///< of a region that is device memory
   std::optional<Status> error;
+  std::array<std::byte, kMaxNoteBytes> note;  ///< what a put has brought along to an offer
 
   [[nodiscard]] bool writes() const noexcept {
     return role == Role::kGet || (role == Role::kOffer && direction == Direction::kPut);
@@ -68,25 +69,49 @@ class TransferTable {
   ///         memory belongs to a transfer that has not settled
   [[nodiscard]] Result<std::uint32_t> take(Role role, Direction direction,
                                            const TransferMemory& memory);
-  /// Marks the slot's result, and gives it back if nobody waits for more.
-  void finish(std::uint32_t index, std::optional<Status> error);
+  /// Marks the slot's result, a good one or an error.
+  void finish(std::uint32_t index) noexcept {
+    TransferSlot& slot = slots_[index];
+    slot.done = true;
+    if (!slot.in_flight) unpin(slot);
+  }
+  void finish(std::uint32_t index, Status error);
   /// The link has let go of the memory.
-  void settle(std::uint32_t index);
+  void settle(std::uint32_t index) noexcept {
+    TransferSlot& slot = slots_[index];
+    slot.in_flight = false;
+    if (!slot.done) return;
+    unpin(slot);
+    if (slot.taken) give_back(index);
+  }
   /// The user has fetched the result.
-  void fetch(std::uint32_t index);
+  void fetch(std::uint32_t index) noexcept {
+    TransferSlot& slot = slots_[index];
+    slot.taken = true;
+    if (!slot.in_flight) give_back(index);
+  }
 
   [[nodiscard]] TransferSlot& operator[](std::uint32_t index) { return slots_[index]; }
   [[nodiscard]] std::uint32_t capacity() const noexcept {
     return static_cast<std::uint32_t>(slots_.size());
   }
   /// The slot, if the transfer is one of this table's and not fetched yet.
-  [[nodiscard]] TransferSlot* find(Transfer transfer) noexcept;
+  [[nodiscard]] TransferSlot* find(Transfer transfer) noexcept {
+    if (transfer.index >= slots_.size()) return nullptr;
+    TransferSlot& slot = slots_[transfer.index];
+    const bool same = slot.used && !slot.taken && slot.generation == transfer.generation;
+    return same ? &slot : nullptr;
+  }
   /// Slots whose memory the link still touches though their result stands.
   [[nodiscard]] std::uint32_t uncertain() const noexcept;
 
  private:
-  void unpin(TransferSlot& slot) noexcept;
-  void give_back(std::uint32_t index) noexcept;
+  [[nodiscard]] tl::unexpected<Status> refuse(const TransferMemory& memory) const;
+  static void unpin(TransferSlot& slot) noexcept;
+  void give_back(std::uint32_t index) noexcept {
+    slots_[index].used = false;
+    free_.push_back(index);  // never grows: reserved for all
+  }
 
   std::vector<TransferSlot> slots_;
   std::vector<std::uint32_t> free_;

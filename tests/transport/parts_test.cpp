@@ -1,8 +1,14 @@
 // Packets on the wire, and memory that transfers hold: what a channel is built on.
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <array>
+#include <random>
+#include <vector>
+#include "transport/batch.hpp"
+#include "transport/bytes.hpp"
 #include "transport/packet.hpp"
 #include "transport/region.hpp"
+#include "transport/ring.hpp"
 
 namespace framewire::transport::testing {
 namespace {
@@ -72,6 +78,115 @@ TEST(TransportPacket, FitsTheLargestHead) {
   packet.note.fill(std::byte{7});
   std::array<std::byte, kMaxPacketHead> bytes;
   EXPECT_EQ(encode(packet, bytes), kMaxPacketHead);
+}
+
+std::vector<std::byte> bytes_of(std::size_t count, unsigned seed) {
+  std::vector<std::byte> bytes(count);
+  for (std::size_t i = 0; i < count; ++i) bytes[i] = static_cast<std::byte>(seed + i * 7);
+  return bytes;
+}
+
+TEST(TransportBatch, PacketsComeBackInOrder) {
+  const std::vector<std::size_t> payloads{0, 1, 100, Batch::kMostPayload, 0};
+  Batch batch;
+  EXPECT_TRUE(batch.empty());
+  for (unsigned i = 0; i < payloads.size(); ++i) {
+    const auto payload = bytes_of(payloads[i], i);
+    ASSERT_TRUE(batch.add(bytes_of(30 + i, i), payload.data(), payload.size()));
+  }
+  BatchReader reader(batch.heads(), batch.payloads());
+  for (unsigned i = 0; i < payloads.size(); ++i) {
+    const auto item = reader.next();
+    ASSERT_TRUE(item);
+    EXPECT_TRUE(std::ranges::equal(item->head, bytes_of(30 + i, i)));
+    EXPECT_TRUE(std::ranges::equal(item->payload, bytes_of(payloads[i], i)));
+  }
+  EXPECT_FALSE(reader.next());
+  EXPECT_TRUE(reader.whole());
+  batch.clear();
+  EXPECT_TRUE(batch.empty());
+}
+
+TEST(TransportBatch, RefusesWhatDoesNotFit) {
+  Batch batch;
+  const auto large = bytes_of(Batch::kMostPayload + 1, 0);
+  const auto head = bytes_of(kMaxPacketHead, 1);
+  EXPECT_FALSE(batch.add(head, large.data(), large.size()));
+  EXPECT_TRUE(batch.empty());
+  std::size_t added = 0;
+  while (batch.add(head, large.data(), 8)) ++added;
+  EXPECT_GE(added, 2U);
+  EXPECT_LE(batch.heads().size(), (added + 1) * kMaxPacketHead);
+  batch.clear();
+  added = 0;
+  while (batch.add(std::span(head).first(31), large.data(), Batch::kMostPayload)) ++added;
+  EXPECT_GE(added, 2U);
+  EXPECT_EQ(batch.payloads().size(), added * Batch::kMostPayload);
+}
+
+TEST(TransportBatch, SizesThatLieEndIt) {
+  Batch batch;
+  const auto payload = bytes_of(50, 3);
+  ASSERT_TRUE(batch.add(bytes_of(40, 2), payload.data(), payload.size()));
+  const std::vector<std::byte> heads(batch.heads().begin(), batch.heads().end());
+  const auto rest_of = [](std::span<const std::byte> some, std::span<const std::byte> payloads) {
+    BatchReader reader(some, payloads);
+    while (reader.next()) {
+    }
+    return reader.whole();
+  };
+  EXPECT_TRUE(rest_of(heads, batch.payloads()));
+  for (std::size_t part = 2; part < heads.size(); ++part) {
+    EXPECT_FALSE(rest_of(std::span(heads).first(part), batch.payloads())) << part;
+  }
+  EXPECT_FALSE(rest_of(heads, batch.payloads().first(49)));
+  EXPECT_FALSE(rest_of(heads, bytes_of(51, 0)));
+  auto lying = heads;
+  store(lying.data() + 1, std::uint16_t{kMinPacketHead - 1});
+  EXPECT_FALSE(rest_of(lying, batch.payloads()));
+  store(lying.data() + 1, std::uint16_t{0xffff});
+  EXPECT_FALSE(rest_of(lying, batch.payloads()));
+}
+
+TEST(TransportRing, IsAQueueThatGrows) {
+  Ring<int> ring;
+  EXPECT_TRUE(ring.empty());
+  int next_in = 0;
+  int next_out = 0;
+  for (int round = 0; round < 100; ++round) {
+    for (int i = 0; i < 3; ++i) ring.push_back(next_in++);
+    EXPECT_EQ(ring.back(), next_in - 1);
+    for (int i = 0; i < 2; ++i, ++next_out) {
+      ASSERT_EQ(ring.front(), next_out);
+      ring.pop_front();
+    }
+  }
+  ASSERT_EQ(ring.size(), 100U);
+  ring.erase_if([](int value) { return value % 2 == 0; });
+  ASSERT_EQ(ring.size(), 50U);
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(ring[static_cast<std::size_t>(i)], 201 + 2 * i);
+  ring.clear();
+  EXPECT_TRUE(ring.empty());
+}
+
+// The account of parts, against one that is a list, with slots taken and freed in any order.
+TEST(TransportPins, AgreeWithAList) {
+  std::mt19937 random(3);
+  Pins pins;
+  std::array<bool, 40> held{};
+  for (int i = 0; i < 20'000; ++i) {
+    const std::size_t slot = random() % held.size();
+    if (held[slot] && random() % 2 == 0) {
+      pins.release(slot * 10, 10, true);
+      held[slot] = false;
+    } else {
+      EXPECT_EQ(pins.hold(slot * 10 + 3, 2, true), !held[slot]);
+      if (!held[slot]) pins.release(slot * 10 + 3, 2, true);
+      EXPECT_EQ(pins.hold(slot * 10, 10, true), !held[slot]);
+      held[slot] = true;
+    }
+  }
+  EXPECT_EQ(pins.count(), static_cast<std::size_t>(std::ranges::count(held, true)));
 }
 
 TEST(TransportPins, WrittenPartsBelongToOne) {

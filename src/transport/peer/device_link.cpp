@@ -55,6 +55,7 @@ class DeviceLink final : public Link, private LinkSink {
 
   bool progress() override {
     bool moved = inner_->progress();
+    if (sender_.idle() && receiver_.idle() && refused_ == kNoOp && !broken_) return moved;
     moved = note(sender_.pump()) || moved;
     moved = note(receiver_.pump(*sink_)) || moved;
     send_free();

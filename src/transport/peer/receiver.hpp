@@ -42,6 +42,10 @@ class Receiver {
   /// The same, and waits for them.
   void finish();
 
+  /// Whether there is nothing to pump, to take over or to free.
+  [[nodiscard]] bool idle() const {
+    return used_ == 0 && messages_.empty() && free_.staged == 0 && free_.landed == 0;
+  }
   /// Whether progress comes without anything from the peer.
   [[nodiscard]] bool busy() const { return copying_ > 0 || waiting(); }
   [[nodiscard]] std::uint64_t staged_bytes() const { return staged_bytes_; }

@@ -37,6 +37,8 @@ class Sender {
   /// The same, and waits for them.
   void finish();
 
+  /// Whether there is nothing to pump or to take over.
+  [[nodiscard]] bool idle() const { return copying_ == 0 && messages_.empty(); }
   /// Whether progress comes without anything from the peer.
   [[nodiscard]] bool busy() const { return copying_ > 0 || waiting(); }
   [[nodiscard]] std::uint64_t staged_bytes() const { return staged_bytes_; }

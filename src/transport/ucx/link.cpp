@@ -11,10 +11,13 @@ namespace framewire::transport::ucx {
 namespace {
 
 constexpr unsigned kMessageId = 0;
-constexpr std::size_t kMacBytes = sizeof(std::uint64_t);
 // A look at the control connection is a system call; a poll of UCX is not.
 constexpr unsigned kRoundsPerLook = 4096;
 constexpr double kSpin_us = 50;
+
+std::uint64_t proof_of(const MacKey& key, bool shown, std::span<const std::byte> head) noexcept {
+  return shown ? load<std::uint64_t>(key.data()) : siphash(key, head);
+}
 
 }  // namespace
 
@@ -101,6 +104,10 @@ void UcxLink::end_work(Work& work, bool ok) {
   work.busy = false;
   --in_work_;
   free_.push_back(&work);
+  if (work.batch) {
+    work.batch->clear();
+    spare_.push_back(std::move(work.batch));
+  }
   if (work.op == kNoOp || sink_ == nullptr) return;
   if (work.receive) {
     sink_->on_received(work.op, ok);
@@ -112,9 +119,38 @@ void UcxLink::end_work(Work& work, bool ok) {
 Result<void> UcxLink::send(std::span<const std::byte> head, const std::byte* payload,
                            std::uint64_t payload_bytes, LinkOp op) {
   if (ep_ == nullptr) return fail(StatusCode::kPeerLost, "the connection is closed");
+  // The first packet does not wait. Others that follow at once go together, and if there is room
+  // for no more, those that are waiting go first.
+  bool added = sent_ && batch_->add(head, payload, payload_bytes);
+  if (!added && !batch_->empty()) {
+    if (auto gone = send_batch(); !gone) return gone;
+    added = batch_->add(head, payload, payload_bytes);
+  }
+  if (added) {
+    if (op != kNoOp) sink_->on_sent(op, true);
+    return {};
+  }
+  sent_ = true;
   Work& work = take_work(op, false);
   std::memcpy(work.head.data(), head.data(), head.size());
-  store(work.head.data() + head.size(), siphash(keys_.outgoing, head));
+  return post(work,
+              {work.head.data(), head.size(), payload, static_cast<std::size_t>(payload_bytes)});
+}
+
+Result<void> UcxLink::send_batch() {
+  Work& work = take_work(kNoOp, false);
+  Batch& batch = *batch_;
+  work.batch = std::move(batch_);
+  if (spare_.empty()) spare_.push_back(std::make_unique<Batch>());
+  batch_ = std::move(spare_.back());
+  spare_.pop_back();
+  return post(work, {batch.heads().data(), batch.heads().size(), batch.payloads().data(),
+                     batch.payloads().size()});
+}
+
+Result<void> UcxLink::post(Work& work, const Message& message) {
+  std::byte* const proof = message.head + message.head_bytes;
+  store(proof, proof_of(keys_.outgoing, keys_.shown, {message.head, message.head_bytes}));
   ucp_request_param_t param{};
   param.op_attr_mask =
       UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
@@ -122,8 +158,8 @@ Result<void> UcxLink::send(std::span<const std::byte> head, const std::byte* pay
   param.user_data = &work;
   param.memory_type = UCS_MEMORY_TYPE_HOST;
   const ucs_status_ptr_t request =
-      api_.am_send(ep_, kMessageId, work.head.data(), head.size() + kMacBytes, payload,
-                   static_cast<std::size_t>(payload_bytes), &param);
+      api_.am_send(ep_, kMessageId, message.head, message.head_bytes + kProofBytes, message.payload,
+                   message.payload_bytes, &param);
   if (request == nullptr) {
     end_work(work, true);
     return {};
@@ -155,23 +191,53 @@ ucs_status_t UcxLink::message_callback(void* self, const void* header, std::size
   return static_cast<UcxLink*>(self)->on_message(header, header_bytes, data, bytes, param);
 }
 
-// UCX delivers what anyone sends who reaches the worker: only what carries the peer's code is read.
+// UCX delivers what anyone sends who reaches the worker: only what carries the peer's proof is
+// read.
 ucs_status_t UcxLink::on_message(const void* header, std::size_t header_bytes, void* data,
                                  std::size_t bytes, const ucp_am_recv_param_t* param) {
   const auto* from = static_cast<const std::byte*>(header);
-  if (ep_ == nullptr || header_bytes < kMinPacketHead + kMacBytes) return UCS_OK;
-  const std::span head(from, header_bytes - kMacBytes);
-  if (siphash(keys_.incoming, head) != load<std::uint64_t>(from + head.size())) return UCS_OK;
-  if (sink_ == nullptr) {
-    keep_for_later(head, bytes);
+  if (ep_ == nullptr || header_bytes < kMinPacketHead + kProofBytes) return UCS_OK;
+  const std::span head(from, header_bytes - kProofBytes);
+  if (proof_of(keys_.incoming, keys_.shown, head) != load<std::uint64_t>(from + head.size())) {
     return UCS_OK;
   }
-  const Placement placement = sink_->on_packet(head, bytes);
-  if (placement.to == nullptr) return UCS_OK;
-  if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) return fetch(data, bytes, placement);
-  std::memcpy(placement.to, data, bytes);
-  sink_->on_received(placement.op, true);
+  const bool whole = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0;
+  const auto* payload = static_cast<const std::byte*>(data);
+  if (head[0] == kBatchKind) {
+    on_batch(head, {payload, whole ? bytes : 0});
+  } else if (sink_ == nullptr) {
+    keep_for_later(head, bytes);
+  } else if (whole) {
+    on_packet(head, {payload, bytes});
+  } else {
+    const Placement placement = sink_->on_packet(head, bytes);
+    if (placement.to != nullptr) return fetch(data, bytes, placement);
+  }
   return UCS_OK;
+}
+
+void UcxLink::on_packet(std::span<const std::byte> head, std::span<const std::byte> payload) {
+  const Placement placement = sink_->on_packet(head, payload.size());
+  if (placement.to == nullptr) return;
+  std::memcpy(placement.to, payload.data(), payload.size());
+  sink_->on_received(placement.op, true);
+}
+
+void UcxLink::on_batch(std::span<const std::byte> heads, std::span<const std::byte> payloads) {
+  BatchReader reader(heads, payloads);
+  while (const auto item = reader.next()) {
+    if (ep_ == nullptr) return;  // closed on account of the packet before
+    if (sink_ == nullptr) {
+      keep_for_later(item->head, item->payload.size());
+    } else {
+      on_packet(item->head, item->payload);
+    }
+  }
+  if (reader.whole() || lost_) return;
+  lost_ = Status(StatusCode::kInvalidInput,
+                 fmt::format("the peer sent {} bytes of heads with {} of payload that are no whole "
+                             "packets",
+                             heads.size(), payloads.size()));
 }
 
 // A peer that has met us sooner may already grant. It has no lease of ours, so no payload to send.
@@ -224,6 +290,10 @@ bool UcxLink::progress() {
       static_cast<void>(sink_->on_packet(head, 0));
     }
     moved = true;
+  }
+  sent_ = false;
+  if (ep_ != nullptr && !batch_->empty()) {
+    if (auto gone = send_batch(); !gone && !lost_) lost_ = gone.error();
   }
   // Once: UCX takes several messages a call, and an empty call more would delay what has come.
   if (api_.worker_progress(handles_->worker) != 0) moved = true;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 #include <vector>
+#include "transport/batch.hpp"
 #include "transport/link.hpp"
 #include "transport/packet.hpp"
 #include "transport/ucx/context.hpp"
@@ -17,6 +18,9 @@ namespace framewire::transport::ucx {
 struct Keys {
   MacKey incoming;
   MacKey outgoing;
+  /// Packets carry a half of the key itself, not a code over their head. For lanes whose packets
+  /// nobody sees or alters who could not alter this process' memory as well.
+  bool shown = false;
 };
 
 class UcxLink final : public Link {
@@ -44,19 +48,31 @@ class UcxLink final : public Link {
 
  private:
   static constexpr std::size_t kMostNotices = 1024;
+  static constexpr std::size_t kProofBytes = Batch::kProofBytes;
   // One operation that UCX has not completed: its head must stay, and its memory is touched.
   struct Work {
     UcxLink* link = nullptr;
     LinkOp op = kNoOp;
     bool receive = false;
     bool busy = false;
-    std::array<std::byte, kMaxPacketHead + sizeof(std::uint64_t)> head;
+    std::unique_ptr<Batch> batch;  ///< sent in place of head and payload
+    std::array<std::byte, kMaxPacketHead + kProofBytes> head;
+  };
+  struct Message {
+    std::byte* head;  ///< room for the proof follows
+    std::size_t head_bytes;
+    const std::byte* payload;
+    std::size_t payload_bytes;
   };
 
   Work& take_work(LinkOp op, bool receive);
   void end_work(Work& work, bool ok);
+  [[nodiscard]] Result<void> post(Work& work, const Message& message);
+  [[nodiscard]] Result<void> send_batch();
   [[nodiscard]] ucs_status_t on_message(const void* header, std::size_t header_bytes, void* data,
                                         std::size_t bytes, const ucp_am_recv_param_t* param);
+  void on_packet(std::span<const std::byte> head, std::span<const std::byte> payload);
+  void on_batch(std::span<const std::byte> heads, std::span<const std::byte> payloads);
   [[nodiscard]] ucs_status_t fetch(void* descriptor, std::size_t bytes, const Placement& placement);
   void keep_for_later(std::span<const std::byte> head, std::size_t payload_bytes);
   void report_lost();
@@ -80,6 +96,10 @@ class UcxLink final : public Link {
   std::deque<Work> works_;  ///< stable addresses; grows to what has been in work at once
   std::vector<Work*> free_;
   std::size_t in_work_ = 0;
+  /// Packets that wait for the next progress(): all but the first that are sent after one.
+  std::unique_ptr<Batch> batch_ = std::make_unique<Batch>();
+  std::vector<std::unique_ptr<Batch>> spare_;
+  bool sent_ = false;  ///< since the last progress()
   unsigned rounds_ = 0;
   std::optional<Status> lost_;  ///< found in a callback, told from progress()
   bool told_ = false;

@@ -31,6 +31,8 @@ class WorkerPort final : public Port {
                                      base::Clock::time_point deadline) override {
     Keys keys;
     keys.incoming = key_;
+    // Whoever maps a segment of ours sees its packets, and can have UCX write where he likes.
+    keys.shown = lanes_ == Lanes::kShared;
     if (peer_blob.size() <= keys.outgoing.size()) {
       return fail(StatusCode::kInvalidInput,
                   fmt::format("a UCX address of {} bytes", peer_blob.size()));
