@@ -25,7 +25,7 @@ LINKS = {
 # Its active messages leave a small payload where UCX has received it; its tagged messages end up in
 # a buffer of the receiver's, as ours do.
 PEERS = {"am": "ucp_am", "tag": "tag"}
-SUFFIX = {"latency": "_lat", "bw": "_bw"}
+SUFFIX = {"latency": "_lat", "bw": "_bw"}  # it has no test both ways
 TARGETS = {"latency": 1.15, "bw": 0.9}
 
 
@@ -34,12 +34,15 @@ def parse():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", help="framewire of a release build")
     parser.add_argument("--links", default="ucx-shared,ucx-tcp")
-    parser.add_argument("--tests", default="latency,bw")
+    parser.add_argument("--tests", default="latency,bw,bibw")
     parser.add_argument("--sizes", default="1,8,64,256,1K,4K,8K,16K,64K,256K,1M,4M")
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--window", type=int, default=64, help="messages on their way, in both")
     parser.add_argument("--cores", default="0,1", help="of server and client")
     parser.add_argument("--nice", type=int, default=0, help="of both programs")
+    parser.add_argument("--realtime", type=int, default=0, metavar="PRIORITY",
+                        help="over shared memory, run both programs before all others; over TCP "
+                             "threads of the kernel's have a part in the work")
     parser.add_argument("--json", help="write the figures to this file")
     return parser.parse_args()
 
@@ -65,12 +68,15 @@ def free_port():
 class Pair:
     """Starts a server, waits until it listens, runs the client, and takes its output."""
 
-    def __init__(self, options):
+    def __init__(self, options, link):
         self.cores = options.cores.split(",")
-        self.nice = options.nice
+        before = ["nice", "-n", str(options.nice)]
+        if options.realtime > 0 and link == "ucx-shared":
+            before = ["chrt", "-f", str(options.realtime)]
+        self.before = [*before, "taskset", "-c"]
 
     def command(self, core, words):
-        return ["nice", "-n", str(self.nice), "taskset", "-c", self.cores[core], *words]
+        return [*self.before, self.cores[core], *words]
 
     def run(self, server, client, environment, port):
         environment = {**os.environ, **environment}
@@ -79,7 +85,7 @@ class Pair:
         try:
             wait_for_listener(port, serving)
             done = subprocess.run(self.command(1, client), env=environment, capture_output=True,
-                                  text=True, timeout=120, check=False)
+                                  text=True, timeout=60, check=False)
             if done.returncode != 0:
                 sys.exit(f"{' '.join(client)}: {done.stderr or done.stdout}")
             serving.wait(timeout=20)
@@ -136,7 +142,7 @@ def theirs(options, pair, link, test, size, peer):
 def row_of(size, runs):
     """@param runs  of each turn, framewire's figure and those of PEERS"""
     row = {"size_bytes": size, "framewire": statistics.median(run["framewire"] for run in runs)}
-    for peer in PEERS:
+    for peer in (peer for peer in PEERS if peer in runs[0]):
         ratios = sorted(run["framewire"] / run[peer] for run in runs)
         row[peer] = statistics.median(run[peer] for run in runs)
         row[f"ratio_{peer}"] = statistics.median(ratios)
@@ -145,24 +151,26 @@ def row_of(size, runs):
 
 
 def measure(options, link, test):
-    pair = Pair(options)
+    pair = Pair(options, link)
+    peers = PEERS if test in SUFFIX else {}
     rows = []
     digits = 2 if test == "latency" else 0
     print(f"# {link} {test} ({'us' if test == 'latency' else 'MB/s'})\n"
-          f"{'size':>9}{'framewire':>12}{'ucp_am':>12}{'ratio':>7}{'tag':>12}{'ratio':>7}")
+          f"{'size':>9}{'framewire':>12}"
+          + "".join(f"{peer:>12}{'ratio':>7}" for peer in peers.values()))
     for size in map(bytes_of, options.sizes.split(",")):
         runs = []
         for _ in range(options.pairs):
             run = {"framewire": ours(options, pair, link, test, size)}
-            run.update({peer: theirs(options, pair, link, test, size, peer) for peer in PEERS})
+            run.update({peer: theirs(options, pair, link, test, size, peer) for peer in peers})
             runs.append(run)
         row = row_of(size, runs)
         rows.append(row)
         print(f"{size:>9}{row['framewire']:>12.{digits}f}"
-              + "".join(f"{row[p]:>12.{digits}f}{row['ratio_' + p]:>7.2f}" for p in PEERS),
+              + "".join(f"{row[p]:>12.{digits}f}{row['ratio_' + p]:>7.2f}" for p in peers),
               flush=True)
     return {"link": link, "test": test, "unit": "us" if test == "latency" else "MB/s",
-            "target_ratio": TARGETS[test], "rows": rows}
+            "target_ratio": TARGETS.get(test), "rows": rows}
 
 
 def first_line(*words):

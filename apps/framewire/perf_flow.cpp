@@ -45,7 +45,9 @@ class Flow {
     return {};
   }
   Result<bool> send_one() {
-    if (channel_.credits(Direction::kPut) == 0) return false;
+    if (credits_ == 0) credits_ = channel_.credits(Direction::kPut);
+    if (credits_ == 0) return false;
+    --credits_;
     const auto lease = channel_.take_lease(Direction::kPut);
     if (!lease) return fail(lease.error());
     const auto put = channel_.put(*lease, memory_.region(), 0, row_.size_bytes, transfer_);
@@ -92,6 +94,7 @@ class Flow {
   transport::TransferOptions transfer_;
   transport::Ring<Transfer> offers_;
   transport::Ring<Transfer> puts_;
+  std::size_t credits_ = 0;  ///< at least as many as that
   std::uint64_t offered_ = 0;
   std::uint64_t received_ = 0;
   std::uint64_t sent_ = 0;

@@ -313,7 +313,10 @@ bool Channel::progress() {
   // anyway: an answer mostly follows at once. It waits for one call only, or, if nobody may be
   // waiting for it, for some that find nothing to do.
   const bool waited = urgent_;
+  in_progress_ = true;
   bool moved = link_->progress();
+  in_progress_ = false;
+  now_.reset();
   if (!records_.empty() && !lost_) {
     idle_rounds_ += moved ? 0 : 1;
     const bool due = urgent_ ? waited || !moved : idle_rounds_ >= kPatientRounds;
@@ -331,6 +334,14 @@ void Channel::idle(int timeout_ms) {
   if (!lost_) flush_records();
   link_->wait(timeout_ms);
   check_deadlines();
+}
+
+// A look at the clock costs as much as what a packet needs it for: those that come in together
+// share one.
+Clock::time_point Channel::now() noexcept {
+  if (!in_progress_) return base::coarse_now();
+  if (!now_) now_ = base::coarse_now();
+  return *now_;
 }
 
 void Channel::check_deadlines() {

@@ -96,6 +96,7 @@ class Channel final : public LinkSink {
   void end_offer(std::uint32_t index, Reason reason, Status error);
   void received_all(std::uint32_t index);
 
+  [[nodiscard]] base::Clock::time_point now() noexcept;
   void check_deadlines();
   void lose(Status status);
 
@@ -118,6 +119,8 @@ class Channel final : public LinkSink {
   std::vector<std::uint32_t> requests_;  ///< ours, slot + 1 by number modulo size
   std::vector<std::uint64_t> seen_;      ///< the peer's, newest by number modulo size
   base::Clock::time_point next_deadline_ = base::Clock::time_point::max();
+  std::optional<base::Clock::time_point> now_;  ///< read once, within progress() only
+  bool in_progress_ = false;
   unsigned rounds_ = 0;       ///< since the last look at the clock
   unsigned idle_rounds_ = 0;  ///< that records have waited
 };

@@ -62,7 +62,7 @@ Reason Channel::check_request(const Packet& packet, Direction direction) {
   }
   if (slot.ended != Reason::kNone) return slot.ended;
   if (!slot.open_offer()) return Reason::kUsed;
-  if (slot.deadline <= base::coarse_now()) return Reason::kExpired;
+  if (slot.deadline <= now()) return Reason::kExpired;
   if (slot.direction != direction) return Reason::kWrongDirection;
   if (packet.offset_bytes > slot.length_bytes ||
       packet.length_bytes > slot.length_bytes - packet.offset_bytes) {
@@ -97,7 +97,7 @@ Placement Channel::on_put(const Packet& packet, std::uint64_t payload_bytes) {
     return {};
   }
   slot.in_flight = true;
-  slot.deadline = base::coarse_now() + milliseconds(slot.work_ms);
+  slot.deadline = now() + milliseconds(slot.work_ms);
   next_deadline_ = std::min(next_deadline_, slot.deadline);
   return destination(index, packet.offset_bytes);
 }
@@ -139,7 +139,7 @@ void Channel::on_get(const Packet& packet) {
   Payload payload = payload_of(index, packet.offset_bytes, packet.length_bytes);
   payload.in_parts = packet.in_parts;
   slot.in_flight = !empty;
-  slot.deadline = base::coarse_now() + milliseconds(slot.work_ms);
+  slot.deadline = now() + milliseconds(slot.work_ms);
   next_deadline_ = std::min(next_deadline_, slot.deadline);
   if (auto sent = send(answer, payload); !sent) {
     table_.settle(index);
@@ -258,7 +258,7 @@ void Channel::on_grant(const Record& record) {
     leases.erase_if([&](const Lease& old) { return old.id == (before << 16 | index); });
     if (leases.size() >= granted_.size()) leases.pop_front();
   }
-  const auto expiry = base::coarse_now() + milliseconds(record.number);
+  const auto expiry = now() + milliseconds(record.number);
   auto& first = first_expiry_[static_cast<std::size_t>(record.direction)];
   first = std::min(first, expiry);
   leases.push_back(

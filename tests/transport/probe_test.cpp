@@ -12,11 +12,13 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <optional>
 #include <random>
 #include "transport/session/session.hpp"
 #include "transport/wire/control.hpp"
 #include "transport/wire/socket.hpp"
 #ifdef FRAMEWIRE_HAS_UCX
+#include "transport/batch.hpp"
 #include "transport/ucx/port.hpp"
 #include "transport/ucx/siphash.hpp"
 #endif
@@ -297,7 +299,8 @@ struct CountingSink final : LinkSink {
   }
   void on_received(LinkOp, bool) override {}
   void on_sent(LinkOp, bool) override {}
-  void on_lost(const Status&) override {}
+  void on_lost(const Status& status) override { lost = status; }
+  std::optional<Status> lost;
 };
 
 struct Alive final : ucx::Lifeline {
@@ -327,14 +330,44 @@ TEST(UcxProbe, PacketsWithoutTheKeyAreDropped) {
     std::array<std::byte, kMaxPacketHead> head;
     const std::size_t bytes = encode(packet, head);
     const std::vector<std::byte> payload(100'000);
-    ASSERT_TRUE((*sending)->send(std::span(head).first(bytes), nullptr, 0, kNoOp));
-    ASSERT_TRUE((*sending)->send(std::span(head).first(bytes), payload.data(), payload.size(), 0));
-    for (int i = 0; i < 20'000 && heard.packets < 2; ++i) {
+    const auto packet_head = std::span<const std::byte>(head).first(bytes);
+    ASSERT_TRUE((*sending)->send(packet_head, payload.data(), payload.size(), 0));
+    // The first small one goes by itself, the others in one message.
+    (*sending)->progress();
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE((*sending)->send(packet_head, nullptr, 0, kNoOp));
+    for (int i = 0; i < 20'000 && heard.packets < 4; ++i) {
       (*sending)->progress();
       (*receiving)->progress();
     }
-    EXPECT_EQ(heard.packets, forged ? 0 : 2);
+    EXPECT_EQ(heard.packets, forged ? 0 : 4);
   }
+}
+
+// A peer whose message of several packets has sizes that lie is not worth talking to.
+TEST(UcxProbe, SizesThatLieEndTheConnection) {
+  CountingSink heard;
+  CountingSink unused;
+  auto owner = ucx::make_port(ucx::Lanes::kShared, "");
+  if (!owner) GTEST_SKIP() << owner.error().to_string();
+  auto prober = ucx::make_port(ucx::Lanes::kShared, "");
+  ASSERT_TRUE(prober);
+  const auto blob = (*owner)->blob();
+  auto receiving = (*owner)->join((*prober)->blob(), std::make_unique<Alive>(), {});
+  auto sending = (*prober)->join(blob, std::make_unique<Alive>(), {});
+  ASSERT_TRUE(receiving && sending);
+  (*receiving)->attach(&heard);
+  (*sending)->attach(&unused);
+  std::array<std::byte, 64> lie{};
+  lie.fill(std::byte{0x7f});
+  lie[0] = kBatchKind;
+  ASSERT_TRUE((*sending)->send(lie, nullptr, 0, kNoOp));
+  for (int i = 0; i < 20'000 && !heard.lost; ++i) {
+    (*sending)->progress();
+    (*receiving)->progress();
+  }
+  EXPECT_EQ(heard.packets, 0);
+  ASSERT_TRUE(heard.lost);
+  EXPECT_EQ(heard.lost->code(), StatusCode::kInvalidInput);
 }
 #endif
 

@@ -1,0 +1,75 @@
+"""Draws lines over a logarithmic axis each way, as SVG."""
+
+import math
+
+WIDTH, HEIGHT = 720, 420
+LEFT, RIGHT, TOP, BOTTOM = 80, 150, 48, 56
+OTHER_COLOR = "#7a3e9d"
+
+
+class Axis:
+    """A logarithmic axis from whole powers of `base`, with a tick at each or at every n-th."""
+
+    def __init__(self, values, base, start, end, every=1):
+        self.base, self.every = base, every
+        self.low = math.floor(math.log(min(values), base) / every) * every
+        high = math.ceil(math.log(max(values), base) / every) * every
+        self.high = max(self.low + every, high)
+        self.start, self.end = start, end
+
+    def at(self, value):
+        part = (math.log(value, self.base) - self.low) / (self.high - self.low)
+        return self.start + part * (self.end - self.start)
+
+    def ticks(self):
+        return [self.base**k for k in range(self.low, self.high + 1, self.every)]
+
+
+class Line:
+    def __init__(self, label, points, color=OTHER_COLOR, dashed=False):
+        """@param points  (x, y), in order"""
+        self.label, self.points, self.color, self.dashed = label, points, color, dashed
+
+
+def escape(text):
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def label_heights(ends):
+    """Where labels go that would like to be at `ends`: so far apart that none covers another."""
+    heights = dict(enumerate(ends))
+    last = -math.inf
+    for index in sorted(heights, key=heights.get):
+        heights[index] = last = max(heights[index], last + 14)
+    return heights
+
+
+def draw(lines, title, x_label, x_ticks=1, x_name=lambda value: f"{value:g}"):
+    """@param x_ticks  a tick at every so many powers of two; @param x_name  text of one"""
+    points = [point for line in lines for point in line.points]
+    x = Axis([p[0] for p in points], 2, LEFT, WIDTH - RIGHT, x_ticks)
+    y = Axis([p[1] for p in points], 10, HEIGHT - BOTTOM, TOP)
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
+           'font-family="sans-serif" font-size="12">',
+           f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
+           f'<text x="{LEFT}" y="24" font-size="14" fill="#222222">{escape(title)}</text>']
+    for tick in y.ticks():
+        out.append(f'<path d="M{LEFT} {y.at(tick):.1f}H{WIDTH - RIGHT}" stroke="#dddddd"/>'
+                   f'<text x="{LEFT - 8}" y="{y.at(tick) + 4:.1f}" text-anchor="end" '
+                   f'fill="#444444">{tick:,}</text>')
+    for tick in x.ticks():
+        out.append(f'<text x="{x.at(tick):.1f}" y="{HEIGHT - BOTTOM + 20}" text-anchor="middle" '
+                   f'fill="#444444">{x_name(tick)}</text>')
+    out.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 14}" text-anchor="middle" '
+               f'fill="#444444">{escape(x_label)}</text>')
+    heights = label_heights([y.at(line.points[-1][1]) for line in lines])
+    for index, line in enumerate(lines):
+        path = "L".join(f"{x.at(a):.1f} {y.at(b):.1f}" for a, b in line.points)
+        dashes = ' stroke-dasharray="6 4"' if line.dashed else ""
+        out.append(f'<path d="M{path}" fill="none" stroke="{line.color}" stroke-width="2.5"'
+                   f'{dashes}/>')
+        out += [f'<circle cx="{x.at(a):.1f}" cy="{y.at(b):.1f}" r="3.5" fill="{line.color}"/>'
+                for a, b in line.points]
+        out.append(f'<text x="{x.at(line.points[-1][0]) + 10:.1f}" y="{heights[index] + 4:.1f}" '
+                   f'fill="{line.color}" font-weight="bold">{escape(line.label)}</text>')
+    return "\n".join(out + ["</svg>", ""])

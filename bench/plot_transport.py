@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""Draws what transport_vs_ucx.py has measured against message size, a picture a test.
+
+usage: plot_transport.py RUN.json FOLDER. Writes FOLDER/transport-latency.svg, transport-bw.svg and
+transport-bibw.svg, as far as the run has them.
+"""
+
+import json
+import re
+import sys
+
+from line_plot import Line, draw
+
+COLORS = {"ucx-shared": "#2b7de9", "ucx-tcp": "#d9822b"}
+TITLES = {
+    "latency": "Half a round trip, µs",
+    "bw": "One way, MB/s",
+    "bibw": "Both ways together, MB/s",
+}
+
+
+def size_name(count):
+    for unit, shift in (("Mi", 20), ("Ki", 10)):
+        if count >= 1 << shift:
+            return f"{count >> shift} {unit}"
+    return str(count)
+
+
+def lines_of(results):
+    for result in results:
+        rows, color = result["rows"], COLORS[result["link"]]
+        yield Line(result["link"], [(r["size_bytes"], r["framewire"]) for r in rows], color)
+        if "am" in rows[0]:
+            yield Line("ucx_perftest", [(r["size_bytes"], r["am"]) for r in rows], color, True)
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    with open(sys.argv[1], encoding="utf-8") as file:
+        run = json.load(file)
+    version = re.search(r"[\d.]+", run["ucx"]).group()
+    for test, title in TITLES.items():
+        results = [result for result in run["results"] if result["test"] == test]
+        if not results:
+            continue
+        picture = draw(list(lines_of(results)),
+                       f"{title}; two processes, {run['machine']['cpu']}; UCX {version}",
+                       "bytes of a message", 2, size_name)
+        with open(f"{sys.argv[2]}/transport-{test}.svg", "w", encoding="utf-8") as file:
+            file.write(picture)
+
+
+if __name__ == "__main__":
+    main()
