@@ -28,6 +28,10 @@ function(framewire_module name)
   if(FRAMEWIRE_CUDA)
     file(GLOB cuda_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cu")
     list(APPEND sources ${cuda_sources})
+    if(FRAMEWIRE_CUDA_EMULATION)
+      set_source_files_properties(${cuda_sources} PROPERTIES LANGUAGE CXX
+        COMPILE_OPTIONS "-xc++;-include;cuda_runtime.h;-Wno-unknown-pragmas;-Wno-extra")
+    endif()
   endif()
   set(includes "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include"
     "${PROJECT_BINARY_DIR}/include")

@@ -14,6 +14,7 @@
 #include <codec/cuda/columns.hpp>
 #include <codec/cuda/zigzag.hpp>
 #include <cub/block/block_scan.cuh>
+#include <gpu/launch.hpp>
 
 namespace framewire::codec::cuda {
 namespace {
@@ -161,7 +162,7 @@ inline constexpr int kStride = kQuads + 1;
 template <int kQuads>
 __global__ void __launch_bounds__(kSpanThreads, kQuads == 8 ? 4 : kWriteBlocks)
     write_coefficients_kernel(BatchView batch, const Tile* tiles, const TablePair* pairs) {
-  extern __shared__ uint4 dynamic[];
+  auto* dynamic = gpu::dynamic_shared<uint4>();
   __shared__ Positions positions;
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];
@@ -278,9 +279,9 @@ void launch_write(const BatchView& batch, const Tile* tiles, std::uint32_t tile_
   const auto kernel = write_coefficients_kernel<kQuads>;
   cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                        static_cast<int>(kOwnBytes + table_bytes(4)));
-  kernel<<<tile_count, kSpanThreads, kOwnBytes + table_bytes(most_pairs), stream>>>(batch, tiles,
-                                                                                    pairs);
-  join_heads_kernel<kQuads><<<tile_count, kSpanThreads, 0, stream>>>(batch, tiles);
+  gpu::launch(kernel, tile_count, kSpanThreads, kOwnBytes + table_bytes(most_pairs), stream, batch,
+              tiles, pairs);
+  gpu::launch(join_heads_kernel<kQuads>, tile_count, kSpanThreads, 0, stream, batch, tiles);
 }
 
 }  // namespace
@@ -297,7 +298,7 @@ void launch_write_coefficients(const BatchView& batch, const Tile* tiles, std::u
 }
 
 void launch_sum_dc(const BatchView& batch, cudaStream_t stream) {
-  sum_dc_kernel<<<batch.scan_count, kImageThreads, 0, stream>>>(batch);
+  gpu::launch(sum_dc_kernel, batch.scan_count, kImageThreads, 0, stream, batch);
 }
 
 }  // namespace framewire::codec::cuda

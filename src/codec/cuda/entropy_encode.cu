@@ -9,6 +9,7 @@
 #include <codec/cuda/unstuffer.hpp>
 #include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
+#include <gpu/launch.hpp>
 
 namespace framewire::codec::cuda {
 namespace {
@@ -312,17 +313,17 @@ __global__ void __launch_bounds__(kPackThreads) pack_kernel(BatchView batch) {
 }  // namespace
 
 void launch_entropy_encode(const BatchView& batch, const EncodeWork& work, cudaStream_t stream) {
-  count_kernel<<<work.tile_count, kBlocksPerTile, 0, stream>>>(batch, work.tiles);
-  lay_out_kernel<<<work.stream_count, kImageThreads, 0, stream>>>(batch, work.streams);
-  write_kernel<<<work.tile_count, kBlocksPerTile, 0, stream>>>(batch, work.tiles);
+  gpu::launch(count_kernel, work.tile_count, kBlocksPerTile, 0, stream, batch, work.tiles);
+  gpu::launch(lay_out_kernel, work.stream_count, kImageThreads, 0, stream, batch, work.streams);
+  gpu::launch(write_kernel, work.tile_count, kBlocksPerTile, 0, stream, batch, work.tiles);
 }
 
 void launch_stuff(const BatchView& batch, const EncodeWork& work, cudaStream_t stream) {
-  stuff_kernel<<<work.stream_count, kImageThreads, 0, stream>>>(batch, work.streams);
+  gpu::launch(stuff_kernel, work.stream_count, kImageThreads, 0, stream, batch, work.streams);
 }
 
 void launch_pack(const BatchView& batch, cudaStream_t stream) {
-  pack_kernel<<<batch.encode_count, kPackThreads, 0, stream>>>(batch);
+  gpu::launch(pack_kernel, batch.encode_count, kPackThreads, 0, stream, batch);
 }
 
 }  // namespace framewire::codec::cuda

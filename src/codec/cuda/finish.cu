@@ -3,6 +3,7 @@
 // until the tile's next row; a detour through shared memory would save nothing.
 #include <codec/cuda/tuning.h>
 #include <codec/cuda/finish.hpp>
+#include <gpu/launch.hpp>
 #include <transform/orient.hpp>
 #include <transform/unsharp.hpp>
 
@@ -85,7 +86,7 @@ __device__ void blur_across(const BatchView& batch, const SharpenDesc& desc, std
 
 __global__ void __launch_bounds__(kFinishThreads)
     sharpen_kernel(BatchView batch, const Tile* tiles) {
-  extern __shared__ float rows[];  // [kFinishTile + 2 radius][kFinishTile]
+  auto* rows = gpu::dynamic_shared<float>();  // [kFinishTile + 2 radius][kFinishTile]
   const Tile tile = tiles[blockIdx.x];
   const SharpenDesc& desc = batch.sharpens[tile.owner];
   if (given_up(batch, desc.image)) return;
@@ -139,18 +140,21 @@ __global__ void __launch_bounds__(kFinishThreads) place_kernel(BatchView batch, 
 
 void launch_convert(const BatchView& batch, const Tile* tiles, std::uint32_t tile_count,
                     cudaStream_t stream) {
-  if (tile_count != 0) convert_kernel<<<tile_count, kFinishThreads, 0, stream>>>(batch, tiles);
+  if (tile_count != 0)
+    gpu::launch(convert_kernel, tile_count, kFinishThreads, 0, stream, batch, tiles);
 }
 
 void launch_sharpen(const BatchView& batch, const Tile* tiles, std::uint32_t tile_count,
                     std::uint32_t most_radius, cudaStream_t stream) {
   const std::size_t bytes = (kFinishTile + 2 * most_radius) * kFinishTile * sizeof(float);
-  if (tile_count != 0) sharpen_kernel<<<tile_count, kFinishThreads, bytes, stream>>>(batch, tiles);
+  if (tile_count != 0)
+    gpu::launch(sharpen_kernel, tile_count, kFinishThreads, bytes, stream, batch, tiles);
 }
 
 void launch_place(const BatchView& batch, const Tile* tiles, std::uint32_t tile_count,
                   cudaStream_t stream) {
-  if (tile_count != 0) place_kernel<<<tile_count, kFinishThreads, 0, stream>>>(batch, tiles);
+  if (tile_count != 0)
+    gpu::launch(place_kernel, tile_count, kFinishThreads, 0, stream, batch, tiles);
 }
 
 }  // namespace framewire::codec::cuda

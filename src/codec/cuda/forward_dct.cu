@@ -6,6 +6,7 @@
 #include <codec/cuda/size_search.hpp>
 #include <codec/cuda/transforms.hpp>
 #include <codec/cuda/zigzag.hpp>
+#include <gpu/launch.hpp>
 
 namespace framewire::codec::cuda {
 namespace {
@@ -85,7 +86,7 @@ __global__ void __launch_bounds__(kBlocksPerTile)
 
 void launch_forward_dct(const BatchView& batch, const Tile* tiles, std::uint32_t tile_count,
                         cudaStream_t stream) {
-  forward_dct_kernel<<<tile_count, kBlocksPerTile, 0, stream>>>(batch, tiles);
+  gpu::launch(forward_dct_kernel, tile_count, kBlocksPerTile, 0, stream, batch, tiles);
 }
 
 }  // namespace framewire::codec::cuda

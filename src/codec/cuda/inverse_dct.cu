@@ -4,6 +4,7 @@
 #include <codec/cuda/tuning.h>
 #include <codec/cuda/inverse_dct.hpp>
 #include <codec/cuda/transforms.hpp>
+#include <gpu/launch.hpp>
 
 namespace framewire::codec::cuda {
 namespace {
@@ -243,15 +244,19 @@ __global__ void __launch_bounds__(kBlocksPerTile) edges_kernel(BatchView batch, 
 
 void launch_inverse_dct(const BatchView& batch, const Tile* tiles, std::uint32_t tile_count,
                         std::uint32_t corner, cudaStream_t stream) {
-  if (corner == 8) full_kernel<<<tile_count, kFullThreads, 0, stream>>>(batch, tiles);
-  if (corner == 4) reduced_kernel<4><<<tile_count, kBlocksPerTile, 0, stream>>>(batch, tiles);
-  if (corner == 2) reduced_kernel<2><<<tile_count, kBlocksPerTile, 0, stream>>>(batch, tiles);
-  if (corner == 1) reduced_kernel<1><<<tile_count, kBlocksPerTile, 0, stream>>>(batch, tiles);
+  if (corner == 8) gpu::launch(full_kernel, tile_count, kFullThreads, 0, stream, batch, tiles);
+  if (corner == 4)
+    gpu::launch(reduced_kernel<4>, tile_count, kBlocksPerTile, 0, stream, batch, tiles);
+  if (corner == 2)
+    gpu::launch(reduced_kernel<2>, tile_count, kBlocksPerTile, 0, stream, batch, tiles);
+  if (corner == 1)
+    gpu::launch(reduced_kernel<1>, tile_count, kBlocksPerTile, 0, stream, batch, tiles);
 }
 
 void launch_inverse_edges(const BatchView& batch, const Tile* tiles, std::uint32_t tile_count,
                           cudaStream_t stream) {
-  if (tile_count != 0) edges_kernel<<<tile_count, kBlocksPerTile, 0, stream>>>(batch, tiles);
+  if (tile_count != 0)
+    gpu::launch(edges_kernel, tile_count, kBlocksPerTile, 0, stream, batch, tiles);
 }
 
 }  // namespace framewire::codec::cuda

@@ -6,6 +6,7 @@
 #include <codec/cuda/encode_place.hpp>
 #include <codec/cuda/optimal_codes.hpp>
 #include <codec/cuda/size_search.hpp>
+#include <gpu/launch.hpp>
 
 namespace framewire::codec::cuda {
 namespace {
@@ -119,9 +120,9 @@ __global__ void __launch_bounds__(kLane) make_codes_kernel(BatchView batch, cons
 
 void launch_optimal_codes(const BatchView& batch, const EncodeWork& work, cudaStream_t stream) {
   if (work.optimal_tile_count == 0) return;
-  count_symbols_kernel<<<work.optimal_tile_count, kBlocksPerTile, 0, stream>>>(batch,
-                                                                               work.optimal_tiles);
-  make_codes_kernel<<<work.table_count, kLane, 0, stream>>>(batch, work.tables);
+  gpu::launch(count_symbols_kernel, work.optimal_tile_count, kBlocksPerTile, 0, stream, batch,
+              work.optimal_tiles);
+  gpu::launch(make_codes_kernel, work.table_count, kLane, 0, stream, batch, work.tables);
 }
 
 }  // namespace framewire::codec::cuda

@@ -4,6 +4,7 @@
 #include <codec/cuda/tuning.h>
 #include <codec/cuda/resample.hpp>
 #include <codec/cuda/resample_math.hpp>
+#include <gpu/launch.hpp>
 
 namespace framewire::codec::cuda {
 namespace {
@@ -130,7 +131,7 @@ __device__ void filter_tile_down(const BatchView& batch, const ResampleDesc& pla
 
 __global__ void __launch_bounds__(kResampleThreads)
     resample_kernel(BatchView batch, const Tile* tiles, std::uint32_t most_rows) {
-  extern __shared__ float4 shared[];
+  auto* shared = gpu::dynamic_shared<float4>();
   const Tile tile = tiles[blockIdx.x];
   const ResampleDesc& plane = batch.resamples[tile.owner];
   if (given_up(batch, plane.image)) return;
@@ -160,8 +161,8 @@ void launch_resample(const BatchView& batch, const Tile* tiles, std::uint32_t ti
   // Always the same bound: other threads launch with it too.
   constexpr int kMostBytes = kTileSourceRows * (kTileWidth + kTileHeight) * int{sizeof(float)};
   cudaFuncSetAttribute(resample_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMostBytes);
-  resample_kernel<<<tile_count, kResampleThreads, static_cast<std::size_t>(bytes), stream>>>(
-      batch, tiles, most_rows);
+  gpu::launch(resample_kernel, tile_count, kResampleThreads, static_cast<std::size_t>(bytes),
+              stream, batch, tiles, most_rows);
 }
 
 }  // namespace framewire::codec::cuda

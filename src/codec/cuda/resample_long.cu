@@ -3,6 +3,7 @@
 #include <codec/cuda/tuning.h>
 #include <codec/cuda/resample_long.hpp>
 #include <codec/cuda/resample_math.hpp>
+#include <gpu/launch.hpp>
 
 namespace framewire::codec::cuda {
 namespace {
@@ -67,8 +68,8 @@ __global__ void __launch_bounds__(kLongThreads) down_kernel(BatchView batch, con
 void launch_resample_long(const BatchView& batch, const Tile* across, std::uint32_t across_count,
                           const Tile* down, std::uint32_t down_count, cudaStream_t stream) {
   if (across_count == 0) return;
-  across_kernel<<<across_count, kLongThreads, 0, stream>>>(batch, across);
-  down_kernel<<<down_count, kLongThreads, 0, stream>>>(batch, down);
+  gpu::launch(across_kernel, across_count, kLongThreads, 0, stream, batch, across);
+  gpu::launch(down_kernel, down_count, kLongThreads, 0, stream, batch, down);
 }
 
 }  // namespace framewire::codec::cuda

@@ -1,6 +1,7 @@
 // Idea: a fixed number of rounds of all encoding kernels over the streams under a bound alone;
 // those that have found their quality leave at once. So the host need not look in between.
 #include <codec/cuda/size_search.hpp>
+#include <gpu/launch.hpp>
 
 namespace framewire::codec::cuda {
 namespace {
@@ -27,7 +28,7 @@ __global__ void __launch_bounds__(kThreads) search_kernel(BatchView batch) {
 }  // namespace
 
 void launch_size_search(const BatchView& batch, std::uint32_t count, cudaStream_t stream) {
-  search_kernel<<<count, kThreads, 0, stream>>>(batch);
+  gpu::launch(search_kernel, count, kThreads, 0, stream, batch);
 }
 
 }  // namespace framewire::codec::cuda

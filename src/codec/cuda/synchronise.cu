@@ -19,6 +19,7 @@
 #include <codec/cuda/columns.hpp>
 #include <codec/cuda/synchronise.hpp>
 #include <cub/block/block_scan.cuh>
+#include <gpu/launch.hpp>
 
 namespace framewire::codec::cuda {
 namespace {
@@ -179,7 +180,7 @@ __device__ bool all_lone(const BatchView& batch, const ScanDesc& scan, const Syn
 template <int kShare>
 __global__ void __launch_bounds__(kSyncThreads)
     synchronise_kernel(BatchView batch, const Tile* tiles, const TablePair* pairs) {
-  extern __shared__ uint4 dynamic[];
+  auto* dynamic = gpu::dynamic_shared<uint4>();
   __shared__ Shared<kShare> shared;
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];
@@ -239,7 +240,7 @@ constexpr int kChainThreads = 64;
 
 __global__ void __launch_bounds__(kChainThreads)
     repair_chains_kernel(BatchView batch, const TablePair* pairs) {
-  extern __shared__ uint4 dynamic[];
+  auto* dynamic = gpu::dynamic_shared<uint4>();
   const ScanDesc& scan = batch.scans[blockIdx.x];
   const std::uint32_t span = batch.layout.sync_share * kSyncThreads;
   const std::uint32_t seams = (scan.subsequence_slots - 1) / span;
@@ -352,7 +353,8 @@ __global__ void __launch_bounds__(kImageThreads) offsets_kernel(BatchView batch)
 
 void launch_build_tables(const CanonicalCode* codes, TablePair* pairs, std::uint32_t pair_count,
                          cudaStream_t stream) {
-  build_tables_kernel<<<dim3(kBuildBlocks, pair_count), kBuildThreads, 0, stream>>>(codes, pairs);
+  gpu::launch(build_tables_kernel, dim3(kBuildBlocks, pair_count), kBuildThreads, 0, stream, codes,
+              pairs);
 }
 
 void launch_synchronise(const BatchView& batch, const Tile* tiles, std::uint32_t tile_count,
@@ -361,19 +363,20 @@ void launch_synchronise(const BatchView& batch, const Tile* tiles, std::uint32_t
       batch.layout.sync_share == 1 ? synchronise_kernel<1> : synchronise_kernel<kSyncShare>;
   cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                        static_cast<int>(table_bytes(4)));
-  kernel<<<tile_count, kSyncThreads, table_bytes(most_pairs), stream>>>(batch, tiles, pairs);
+  gpu::launch(kernel, tile_count, kSyncThreads, table_bytes(most_pairs), stream, batch, tiles,
+              pairs);
 }
 
 void launch_repair_chains(const BatchView& batch, const TablePair* pairs, std::uint32_t most_pairs,
                           cudaStream_t stream) {
   cudaFuncSetAttribute(repair_chains_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                        static_cast<int>(table_bytes(4)));
-  repair_chains_kernel<<<batch.scan_count, kChainThreads, table_bytes(most_pairs), stream>>>(batch,
-                                                                                             pairs);
+  gpu::launch(repair_chains_kernel, batch.scan_count, kChainThreads, table_bytes(most_pairs),
+              stream, batch, pairs);
 }
 
 void launch_offsets(const BatchView& batch, cudaStream_t stream) {
-  offsets_kernel<<<batch.scan_count, kImageThreads, 0, stream>>>(batch);
+  gpu::launch(offsets_kernel, batch.scan_count, kImageThreads, 0, stream, batch);
 }
 
 }  // namespace framewire::codec::cuda

@@ -5,6 +5,7 @@
 #include <codec/cuda/unstuffer.hpp>
 #include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
+#include <gpu/launch.hpp>
 
 namespace framewire::codec::cuda {
 namespace {
@@ -177,12 +178,12 @@ __global__ void __launch_bounds__(kSpanThreads) unstuff_kernel(BatchView batch, 
 }  // namespace
 
 void launch_find_markers(const BatchView& batch, cudaStream_t stream) {
-  find_markers_kernel<<<batch.scan_count, kImageThreads, 0, stream>>>(batch);
+  gpu::launch(find_markers_kernel, batch.scan_count, kImageThreads, 0, stream, batch);
 }
 
 void launch_unstuff(const BatchView& batch, const Tile* tiles, std::uint32_t tile_count,
                     cudaStream_t stream) {
-  unstuff_kernel<<<tile_count, kSpanThreads, 0, stream>>>(batch, tiles);
+  gpu::launch(unstuff_kernel, tile_count, kSpanThreads, 0, stream, batch, tiles);
 }
 
 }  // namespace framewire::codec::cuda

@@ -141,8 +141,8 @@ void take_theirs(Landings& landings, Received& received, const HandoverOptions& 
 }
 
 Landings hand_over(const Socket& socket, const Token& token, const HandoverOptions& options,
-                   base::Clock::time_point deadline, std::optional<Received> received) {
-  auto ours = make_ours(options);
+                   Result<std::unique_ptr<Landing>> ours, base::Clock::time_point deadline,
+                   std::optional<Received> received) {
   Landings landings;
   if (ours) {
     landings.ours = std::move(*ours);
@@ -206,7 +206,7 @@ Landings Doorway::exchange(const HandoverOptions& options, base::Clock::time_poi
     const auto soon = std::min(deadline, base::Clock::now() + std::chrono::milliseconds(250));
     auto received = receive_message(socket, soon);
     if (!received || !same(token, received->message)) continue;
-    return hand_over(socket, token, options, deadline, std::move(received));
+    return hand_over(socket, token, options, make_ours(options), deadline, std::move(received));
   }
   return without("the peer did not come to the handover");
 }
@@ -218,6 +218,9 @@ Landings visit(std::span<const std::byte> blob, const HandoverOptions& options,
   if (blob.size() <= sizeof(Token) || blob.size() - sizeof(Token) > sizeof address.sun_path) {
     return without("the peer names no place for the handover");
   }
+  // Before we knock: who waits at the door gives a visitor little time to show the secret, and a
+  // device's first use takes a second.
+  auto ours = make_ours(options);
   const auto name = blob.subspan(sizeof(Token));
   std::memcpy(address.sun_path, name.data(), name.size());
   const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size());
@@ -226,7 +229,7 @@ Landings visit(std::span<const std::byte> blob, const HandoverOptions& options,
       !same_user(socket)) {
     return without("the peer's place for the handover cannot be reached");
   }
-  return hand_over(socket, token_of(blob), options, deadline, std::nullopt);
+  return hand_over(socket, token_of(blob), options, std::move(ours), deadline, std::nullopt);
 }
 
 }  // namespace framewire::transport::peer

@@ -1,0 +1,158 @@
+#include "streams.hpp"
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <utility>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// One lock for all: kernels of several streams do not run at the same time.
+std::recursive_mutex& mutex() {
+  static std::recursive_mutex one;
+  return one;
+}
+
+struct Queue {
+  std::deque<std::function<void()>> work;
+  std::uint64_t enqueued = 0;
+  std::uint64_t done = 0;
+
+  bool step() {
+    if (work.empty()) return false;
+    const auto next = std::move(work.front());
+    work.pop_front();
+    next();
+    ++done;
+    return true;
+  }
+  void run_to(std::uint64_t position) {
+    while (done < position && step()) {
+    }
+  }
+};
+
+}  // namespace
+
+struct CUstream_st {
+  std::shared_ptr<Queue> queue = std::make_shared<Queue>();
+};
+struct CUevent_st {
+  std::shared_ptr<Queue> queue;  ///< of the last record; null before
+  std::uint64_t position = 0;
+  std::shared_ptr<Clock::time_point> time = std::make_shared<Clock::time_point>();
+};
+
+namespace cuda_emulation {
+namespace {
+
+std::set<CUstream_st*>& streams() {
+  static std::set<CUstream_st*> all;
+  return all;
+}
+
+}  // namespace
+
+cudaError_t enqueue(cudaStream_t stream, std::function<void()> work) {
+  const std::lock_guard lock(mutex());
+  if (stream == nullptr) {
+    work();
+    return cudaSuccess;
+  }
+  if (!streams().contains(stream)) return note(cudaErrorInvalidResourceHandle);
+  stream->queue->work.push_back(std::move(work));
+  ++stream->queue->enqueued;
+  return cudaSuccess;
+}
+
+void run_everything() {
+  const std::lock_guard lock(mutex());
+  for (CUstream_st* stream : streams()) stream->queue->run_to(stream->queue->enqueued);
+}
+
+}  // namespace cuda_emulation
+
+using cuda_emulation::note;
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  const std::lock_guard lock(mutex());
+  *stream = new CUstream_st;
+  cuda_emulation::streams().insert(*stream);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  if (stream == nullptr) return note(cudaErrorInvalidResourceHandle);
+  const std::lock_guard lock(mutex());
+  stream->queue->run_to(stream->queue->enqueued);
+  cuda_emulation::streams().erase(stream);
+  delete stream;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  const std::lock_guard lock(mutex());
+  if (stream != nullptr) stream->queue->run_to(stream->queue->enqueued);
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSynchronize() {
+  cuda_emulation::run_everything();
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  const std::lock_guard lock(mutex());
+  if (event->queue == nullptr) return cudaSuccess;
+  return cuda_emulation::enqueue(
+      stream, [queue = event->queue, position = event->position] { queue->run_to(position); });
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  *event = new CUevent_st;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  return cudaEventCreate(event);
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  const std::lock_guard lock(mutex());
+  const auto result =
+      cuda_emulation::enqueue(stream, [time = event->time] { *time = Clock::now(); });
+  if (result != cudaSuccess) return result;
+  event->queue = stream == nullptr ? nullptr : stream->queue;
+  event->position = stream == nullptr ? 0 : stream->queue->enqueued;
+  return cudaSuccess;
+}
+
+// Each question does one piece of work, so that who asks again and again gets there.
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  const std::lock_guard lock(mutex());
+  if (event->queue == nullptr || event->queue->done >= event->position) return cudaSuccess;
+  event->queue->step();
+  return event->queue->done >= event->position ? cudaSuccess : cudaErrorNotReady;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  const std::lock_guard lock(mutex());
+  if (event->queue != nullptr) event->queue->run_to(event->position);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to) {
+  if (cudaEventQuery(from) == cudaErrorNotReady || cudaEventQuery(to) == cudaErrorNotReady)
+    return cudaErrorNotReady;
+  *ms = std::chrono::duration<float, std::milli>(*to->time - *from->time).count();
+  return cudaSuccess;
+}
