@@ -27,6 +27,7 @@ ResizeOptions sized(std::int32_t width, std::int32_t height, CodecKind codec = C
   options.width_px = width;
   options.height_px = height;
   options.codec = codec;
+  options.limits.deadline_ms = 600'000;  // an emulated device takes its time
   return options;
 }
 
@@ -126,6 +127,7 @@ TEST_F(EngineOnGpu, TwoRunsGiveTheSameBytes) {
 TEST_F(EngineOnGpu, StaysWithinItsMemory) {
   EngineOptions options;
   options.gpu_memory_bytes = 64u << 20;
+  options.devices = {0};
   options.streams = 2;
   Engine engine = make_engine(CodecKind::kCuda, options);
   const std::vector<Bytes> jpegs(40, draw({1600, 1200, JCS_YCbCr, 1, 1, 90}));

@@ -12,6 +12,15 @@ namespace framewire::gpu_tests {
   return cudaGetDeviceCount(&count) == cudaSuccess && count > 0;
 }
 
+/// Whether the devices are threads of this machine's CPU (tests/emulation).
+[[nodiscard]] inline bool emulated() {
+#if defined(FRAMEWIRE_CUDA_EMULATION)
+  return true;
+#else
+  return false;
+#endif
+}
+
 /// To be called from SetUp(): there a skip also keeps the body from running.
 inline void require_gpu() {
   if (!have_gpu()) GTEST_SKIP() << "no CUDA device here";

@@ -47,7 +47,7 @@ T* dynamic_shared() {
 
 template <typename T>
 T shuffle(unsigned mask, T value, unsigned from) {
-  static_assert(sizeof(T) <= 8 && std::is_trivially_copyable_v<T>);
+  static_assert(std::is_arithmetic_v<T>, "say unsigned(threadIdx.x)");
   std::uint64_t bits = 0;
   __builtin_memcpy(&bits, &value, sizeof value);
   bits = meet_warp(mask, bits)[from & 31];
