@@ -6,6 +6,9 @@
 #include <vector>
 #include "transport/channel.hpp"
 #include "transport/wire/control.hpp"
+#ifdef FRAMEWIRE_HAS_UCX
+#include "transport/ucx/fabric_address.hpp"
+#endif
 
 namespace {
 
@@ -46,6 +49,12 @@ void check_frames(std::span<const std::byte> bytes) {
     require(std::equal(again.begin(), again.end(), bytes.begin(), bytes.end()));
   }
   require(wire::decode_refusal(bytes).message().size() < 1024);
+#ifdef FRAMEWIRE_HAS_UCX
+  if (const auto address = ucx::decode_address(bytes)) {
+    const auto again = ucx::encode(*address);
+    require(std::equal(again.begin(), again.end(), bytes.begin(), bytes.end()));
+  }
+#endif
   Packet packet;
   if (decode(bytes, packet)) {
     std::array<std::byte, kMaxPacketHead> again;
