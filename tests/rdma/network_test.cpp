@@ -91,12 +91,25 @@ TEST_P(Network, APeerKilledUnderLossIsLostInTime) {
 }
 
 // Of this end; that of the far end is pulled in rdma_test.cpp.
-class Cable : public Network {};
+class Cable : public Network {
+ protected:
+  // Soft-RoCE of Linux 6.1 that was to send while its interface was down drops, uncounted, every
+  // later request to connect: the datagram arrives, and its card never sees it. Over RDMA the cable
+  // loses everything instead, as a real one does whose other end is pulled.
+  void pull(bool out) const {
+    if (GetParam() != "ucx_rdma_apart") {
+      shell(out ? "ip link set eth0 down" : "ip link set eth0 up");
+    } else {
+      shell(out ? "/framewire/tc qdisc replace dev eth0 root netem loss 100%"
+                : "/framewire/tc qdisc del dev eth0 root");
+    }
+  }
+};
 
 TEST_P(Cable, PulledIsADeadlineAndAReconnectionIsNew) {
   const Lease target = lease(Direction::kPut);
   const auto room = ends_->near().offer(memory_, 0, 100);
-  shell("ip link set eth0 down");
+  pull(true);
   TransferOptions brief;
   brief.deadline_ms = 500;
   const Region other = Region::allocate_host(kBytes).value();
@@ -107,7 +120,7 @@ TEST_P(Cable, PulledIsADeadlineAndAReconnectionIsNew) {
               put.error().code() == StatusCode::kPeerLost)
       << put.error().to_string();
   EXPECT_LT(Clock::now() - start, seconds(5));
-  shell("ip link set eth0 up");
+  pull(false);
   // A link that still touched memory is closed by force; one whose bytes the kernel had taken over
   // goes on.
   if (ends_->near().lost()) {
@@ -128,7 +141,8 @@ INSTANTIATE_TEST_SUITE_P(Links, Network,
 
 INSTANTIATE_TEST_SUITE_P(Links, Loss, ::testing::Values("tls_apart", "ucx_tcp_apart"),
                          [](const auto& which) { return which.param; });
-INSTANTIATE_TEST_SUITE_P(Links, Cable, ::testing::Values("tls_apart", "ucx_tcp_apart"),
+INSTANTIATE_TEST_SUITE_P(Links, Cable,
+                         ::testing::Values("tls_apart", "ucx_tcp_apart", "ucx_rdma_apart"),
                          [](const auto& which) { return which.param; });
 
 }  // namespace
