@@ -136,4 +136,23 @@ inline std::size_t find_marker(ByteSpan bytes, std::uint8_t code, int n = 0) {
   return bytes.size();
 }
 
+/// A baseline file with one byte replaced, `at` bytes after the n-th marker of a code.
+inline Bytes with_byte(std::uint8_t code, std::size_t at, std::uint8_t value, int n = 0) {
+  Bytes bytes = baseline();
+  bytes[find_marker(bytes, code, n) + at] = value;
+  return bytes;
+}
+
+inline std::size_t at_marker(std::uint8_t code, int n = 0) {
+  return find_marker(baseline(), code, n);
+}
+
+/// A baseline file with bytes inserted before the n-th marker of a code.
+inline Bytes with_insert(std::uint8_t code, const Bytes& insert, int n = 0) {
+  Bytes bytes = baseline();
+  bytes.insert(bytes.begin() + static_cast<std::ptrdiff_t>(find_marker(bytes, code, n)),
+               insert.begin(), insert.end());
+  return bytes;
+}
+
 }  // namespace framewire::jpeg::tiny

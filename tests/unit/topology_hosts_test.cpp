@@ -1,6 +1,10 @@
 // Recorded hosts, good and bad: what the doctor concludes, and which probe says why.
 #include <gtest/gtest.h>
+#include <functional>
+#include <string>
 #include <topology/diagnosis.hpp>
+#include <utility>
+#include <vector>
 #include "diagnosis_parts.hpp"
 #include "recorded_host.hpp"
 
@@ -92,15 +96,6 @@ TEST(TopologyHosts, GpuAndNicUnderDifferentSockets) {
   EXPECT_EQ(diagnosis_of(host).gpudirect_rdma, Verdict::kMissing);
 }
 
-TEST(TopologyHosts, SeveralRootComplexesOfOneSocket) {
-  RecordedHost host;
-  host.write("sys/devices/system/cpu/cpu32/topology/physical_package_id", "0\n");
-  const Diagnosis diagnosis = diagnosis_of(host);
-  const Pair& far = pair(diagnosis, "gpu0", "mlx5_1");
-  EXPECT_EQ(far.route.relation, Relation::kNode);
-  EXPECT_EQ(far.verdict, Verdict::kMissing);
-}
-
 TEST(TopologyHosts, NeitherPeerMemoryModuleNorDmabuf) {
   RecordedHost host;
   host.remove("sys/module/nvidia_peermem");
@@ -130,25 +125,6 @@ TEST(TopologyHosts, AcsRedirectsAtTheSwitch) {
   EXPECT_EQ(pair(diagnosis, "gpu0", "gpu1").verdict, Verdict::kWarning);
   // Source validation alone sends nothing another way.
   host.set_acs(0x0001);
-  EXPECT_EQ(diagnosis_of(host).gpudirect_rdma, Verdict::kOk);
-}
-
-TEST(TopologyHosts, WithoutPrivilegesAcsIsNotProven) {
-  RecordedHost host;
-  host.hide_capabilities();
-  const Diagnosis diagnosis = diagnosis_of(host);
-  EXPECT_EQ(probe(diagnosis, "acs").verdict, Verdict::kUnknown);
-  EXPECT_EQ(pair(diagnosis, "gpu0", "mlx5_0").verdict, Verdict::kUnknown);
-  EXPECT_EQ(diagnosis.gpudirect_rdma, Verdict::kUnknown);
-}
-
-TEST(TopologyHosts, DamagedCapabilitiesDoNotLoop) {
-  RecordedHost host;
-  std::string config(4096, '\0');
-  // A capability that names itself as the next one.
-  config[0x100] = 1;
-  config[0x103] = 0x10;
-  host.write("sys/bus/pci/devices/0000:02:00.0/config", config);
   EXPECT_EQ(diagnosis_of(host).gpudirect_rdma, Verdict::kOk);
 }
 
@@ -199,55 +175,6 @@ TEST(TopologyHosts, HopperHasWiderRegisters) {
   EXPECT_EQ(probe(diagnosis, "bar1", "gpu1").verdict, Verdict::kUnknown);
 }
 
-TEST(TopologyHosts, NoNic) {
-  RecordedHost host;
-  host.remove_nics();
-  const Diagnosis diagnosis = diagnosis_of(host);
-  EXPECT_EQ(probe(diagnosis, "nic").verdict, Verdict::kMissing);
-  EXPECT_EQ(diagnosis.gpudirect_rdma, Verdict::kMissing);
-  EXPECT_NE(diagnosis.conclusion.find("no RDMA network card"), std::string::npos);
-  expect_complete(diagnosis);
-}
-
-TEST(TopologyHosts, NoGpu) {
-  RecordedHost host;
-  host.remove_gpus();
-  const Diagnosis diagnosis = diagnosis_of(host);
-  EXPECT_EQ(probe(diagnosis, "gpu").verdict, Verdict::kMissing);
-  EXPECT_EQ(diagnosis.gpudirect_rdma, Verdict::kMissing);
-  EXPECT_NE(diagnosis.conclusion.find("no NVIDIA GPU"), std::string::npos);
-  expect_complete(diagnosis);
-}
-
-TEST(TopologyHosts, EmptyFolder) {
-  RecordedHost host;
-  host.remove("sys");
-  host.remove("proc");
-  host.remove("dev");
-  const Diagnosis diagnosis = diagnosis_of(host);
-  EXPECT_EQ(diagnosis.gpudirect_rdma, Verdict::kMissing);
-  expect_complete(diagnosis);
-}
-
-TEST(TopologyHosts, NicWithoutRdmaDriver) {
-  RecordedHost host;
-  host.remove("sys/class/infiniband");
-  const Diagnosis diagnosis = diagnosis_of(host);
-  EXPECT_EQ(probe(diagnosis, "nic").verdict, Verdict::kMissing);
-  EXPECT_TRUE(says(probe(diagnosis, "nic").evidence, "without RDMA: ib0 ib1"));
-}
-
-TEST(TopologyHosts, PortDown) {
-  RecordedHost host;
-  host.set_port_state(0, "1: DOWN\n");
-  const Diagnosis diagnosis = diagnosis_of(host);
-  EXPECT_EQ(probe(diagnosis, "nic_port", "mlx5_0").verdict, Verdict::kMissing);
-  EXPECT_EQ(pair(diagnosis, "gpu0", "mlx5_0").verdict, Verdict::kMissing);
-  // The other card still works with its own GPUs.
-  EXPECT_EQ(pair(diagnosis, "gpu2", "mlx5_1").verdict, Verdict::kOk);
-  EXPECT_EQ(diagnosis.gpudirect_rdma, Verdict::kOk);
-}
-
 TEST(TopologyHosts, EthernetWithoutRoutableGid) {
   RecordedHost host;
   host.write("sys/class/infiniband/mlx5_0/ports/1/link_layer", "Ethernet\n");
@@ -256,78 +183,177 @@ TEST(TopologyHosts, EthernetWithoutRoutableGid) {
   EXPECT_EQ(probe(diagnosis_of(host), "nic_port", "mlx5_0").verdict, Verdict::kOk);
 }
 
-TEST(TopologyHosts, SoftwareNicIsNoWay) {
-  RecordedHost host;
-  host.remove_nics();
-  host.write("sys/class/infiniband/rxe0/ports/1/state", "4: ACTIVE\n");
-  const Diagnosis diagnosis = diagnosis_of(host);
-  EXPECT_EQ(probe(diagnosis, "nic").verdict, Verdict::kOk);
-  EXPECT_EQ(probe(diagnosis, "nic_hardware", "rxe0").verdict, Verdict::kMissing);
-  EXPECT_EQ(diagnosis.gpudirect_rdma, Verdict::kMissing);
-}
+/// A host that differs from the good one in a single way, and what the doctor makes of it.
+struct OddHost {
+  struct Found {
+    std::string id;
+    Verdict verdict;
+    std::string subject = "";
+    std::string evidence = "";  ///< part of it
+  };
+  struct Way {
+    std::string a, b;
+    Verdict verdict;
+  };
+  std::string name;
+  std::function<void(RecordedHost&)> change;
+  std::vector<Found> probes = {};
+  std::vector<Way> pairs = {};
+  Verdict gpudirect = Verdict::kMissing;
+  std::string conclusion = "";  ///< part of it
+};
 
-TEST(TopologyHosts, MigInstances) {
-  RecordedHost host;
-  host.write("proc/driver/nvidia/capabilities/gpu1/mig/gi7/access", "DeviceFileMode: 256\n");
-  const Diagnosis diagnosis = diagnosis_of(host);
-  EXPECT_EQ(probe(diagnosis, "mig", "gpu0").verdict, Verdict::kOk);
-  EXPECT_EQ(probe(diagnosis, "mig", "gpu1").verdict, Verdict::kWarning);
-  EXPECT_EQ(pair(diagnosis, "gpu0", "gpu1").path, Path::kStaged);
-  EXPECT_EQ(pair(diagnosis, "gpu1", "mlx5_0").verdict, Verdict::kOk);
-}
+class TopologyOddHosts : public testing::TestWithParam<OddHost> {};
 
-TEST(TopologyHosts, OldKernelAndDriver) {
+TEST_P(TopologyOddHosts, AreToldByTheirProbes) {
   RecordedHost host;
-  host.write("proc/sys/kernel/osrelease", "4.18.0-553.el8.x86_64\n");
-  host.write("proc/driver/nvidia/version",
-             "NVRM version: NVIDIA UNIX x86_64 Kernel Module  418.67  Sat Apr  6 2019\n");
-  host.remove("sys/module/nvidia_peermem");
+  GetParam().change(host);
   const Diagnosis diagnosis = diagnosis_of(host);
-  EXPECT_EQ(probe(diagnosis, "kernel").verdict, Verdict::kWarning);
-  EXPECT_EQ(probe(diagnosis, "driver").verdict, Verdict::kWarning);
-  EXPECT_EQ(probe(diagnosis, "dmabuf_kernel").verdict, Verdict::kMissing);
-  EXPECT_EQ(probe(diagnosis, "dmabuf_driver").verdict, Verdict::kMissing);
-  EXPECT_EQ(diagnosis.gpudirect_rdma, Verdict::kMissing);
+  EXPECT_EQ(diagnosis.gpudirect_rdma, GetParam().gpudirect) << diagnosis.conclusion;
+  EXPECT_NE(diagnosis.conclusion.find(GetParam().conclusion), std::string::npos)
+      << diagnosis.conclusion;
+  for (const auto& [id, verdict, subject, evidence] : GetParam().probes) {
+    const auto& found = probe(diagnosis, id, subject);
+    EXPECT_EQ(found.verdict, verdict) << id << ' ' << subject;
+    EXPECT_TRUE(evidence.empty() || says(found.evidence, evidence)) << id;
+  }
+  for (const auto& [a, b, verdict] : GetParam().pairs) {
+    EXPECT_EQ(pair(diagnosis, a, b).verdict, verdict) << a << ' ' << b;
+  }
   expect_complete(diagnosis);
 }
 
-TEST(TopologyHosts, GpuInOtherHands) {
-  RecordedHost host;
-  host.remove("sys/bus/pci/devices/0000:03:00.0/driver");
-  host.remove("proc/driver/nvidia/gpus/0000:03:00.0");
-  const Diagnosis diagnosis = diagnosis_of(host);
-  EXPECT_EQ(probe(diagnosis, "gpu_driver", "gpu0").verdict, Verdict::kMissing);
-  EXPECT_EQ(pair(diagnosis, "gpu0", "mlx5_0").verdict, Verdict::kMissing);
-  EXPECT_EQ(pair(diagnosis, "gpu1", "mlx5_0").verdict, Verdict::kOk);
+constexpr auto kOk = Verdict::kOk;
+constexpr auto kMissing = Verdict::kMissing;
+constexpr auto kWarning = Verdict::kWarning;
+constexpr auto kUnknown = Verdict::kUnknown;
+
+/// Writes files, by pairs of path and contents.
+auto with(std::vector<std::pair<std::string, std::string>> files) {
+  return [=](RecordedHost& host) {
+    for (const auto& [path, contents] : files) host.write(path, contents);
+  };
 }
 
-TEST(TopologyHosts, NarrowAndSlowLinks) {
-  RecordedHost host;
-  host.write("sys/bus/pci/devices/0000:03:00.0/current_link_speed", "2.5 GT/s PCIe\n");
-  host.write("sys/bus/pci/devices/0000:04:00.0/current_link_width", "8\n");
-  host.write("sys/bus/pci/devices/0000:05:00.0/current_link_speed", "16.0 GT/s PCIe\n");
-  const Diagnosis diagnosis = diagnosis_of(host);
-  EXPECT_EQ(probe(diagnosis, "pcie_link", "gpu0").verdict, Verdict::kOk);  // idle, perhaps
-  EXPECT_EQ(probe(diagnosis, "pcie_link", "gpu1").verdict, Verdict::kWarning);
-  EXPECT_EQ(probe(diagnosis, "pcie_link", "mlx5_0").verdict, Verdict::kWarning);
+auto without(std::vector<std::string> paths) {
+  return [=](RecordedHost& host) {
+    for (const auto& path : paths) host.remove(path);
+  };
 }
 
-TEST(TopologyHosts, LimitsOfAContainer) {
-  RecordedHost host;
-  host.write("proc/self/limits", "Max locked memory         65536     65536     bytes\n");
-  host.write("proc/self/mounts", "shm /dev/shm tmpfs rw,size=65536k 0 0\n");
-  host.remove("dev/infiniband");
-  const Diagnosis diagnosis = diagnosis_of(host);
-  EXPECT_EQ(probe(diagnosis, "locked_memory").verdict, Verdict::kWarning);
-  EXPECT_EQ(probe(diagnosis, "shared_memory").verdict, Verdict::kWarning);
-  EXPECT_EQ(probe(diagnosis, "infiniband_access").verdict, Verdict::kMissing);
-  EXPECT_EQ(diagnosis.gpudirect_rdma, Verdict::kMissing);
+// A capability that names itself as the next one.
+std::string looping_capabilities() {
+  std::string config(4096, '\0');
+  config[0x100] = 1;
+  config[0x103] = 0x10;
+  return config;
 }
 
-TEST(TopologyHosts, VirtualMachineHidesItsTree) {
-  RecordedHost host;
-  host.write("proc/cpuinfo", "flags\t\t: fpu hypervisor\n");
-  EXPECT_EQ(probe(diagnosis_of(host), "virtual_machine").verdict, Verdict::kWarning);
+std::vector<OddHost> odd_hosts() {
+  const std::string devices = "sys/bus/pci/devices/";
+  const std::string one_package = "sys/devices/system/cpu/cpu32/topology/physical_package_id";
+  const std::string mig = "proc/driver/nvidia/capabilities/gpu1/mig/gi7/access";
+  const auto software_nic = [](RecordedHost& host) {
+    host.remove_nics();
+    host.write("sys/class/infiniband/rxe0/ports/1/state", "4: ACTIVE\n");
+  };
+  const auto old = [](RecordedHost& host) {
+    host.write("proc/sys/kernel/osrelease", "4.18.0-553.el8.x86_64\n");
+    host.write("proc/driver/nvidia/version",
+               "NVRM version: NVIDIA UNIX x86_64 Kernel Module  418.67  Sat Apr  6 2019\n");
+    host.remove("sys/module/nvidia_peermem");
+  };
+  const auto container = [](RecordedHost& host) {
+    host.write("proc/self/limits", "Max locked memory         65536     65536     bytes\n");
+    host.write("proc/self/mounts", "shm /dev/shm tmpfs rw,size=65536k 0 0\n");
+    host.remove("dev/infiniband");
+  };
+  return {
+      {"SeveralRootComplexesOfOneSocket",
+       with({{one_package, "0\n"}}),
+       {},
+       {{"gpu0", "mlx5_1", kMissing}},
+       kOk},
+      {"WithoutPrivileges",
+       [](auto& host) { host.hide_capabilities(); },
+       {{"acs", kUnknown}},
+       {{"gpu0", "mlx5_0", kUnknown}},
+       kUnknown},
+      {"DamagedCapabilities",
+       with({{devices + "0000:02:00.0/config", looping_capabilities()}}),
+       {},
+       {},
+       kOk},
+      {"NoNic",
+       [](auto& host) { host.remove_nics(); },
+       {{"nic", kMissing}},
+       {},
+       kMissing,
+       "no RDMA network card"},
+      {"NoGpu",
+       [](auto& host) { host.remove_gpus(); },
+       {{"gpu", kMissing}},
+       {},
+       kMissing,
+       "no NVIDIA GPU"},
+      {"Nothing", without({"sys", "proc", "dev"})},
+      {"NicWithoutRdmaDriver",
+       without({"sys/class/infiniband"}),
+       {{"nic", kMissing, "", "without RDMA: ib0 ib1"}}},
+      // The other card still works with its own GPUs.
+      {"PortDown",
+       [](auto& host) { host.set_port_state(0, "1: DOWN\n"); },
+       {{"nic_port", kMissing, "mlx5_0"}},
+       {{"gpu0", "mlx5_0", kMissing}, {"gpu2", "mlx5_1", kOk}},
+       kOk},
+      {"SoftwareNic", software_nic, {{"nic", kOk}, {"nic_hardware", kMissing, "rxe0"}}},
+      {"MigInstances",
+       with({{mig, "DeviceFileMode: 256\n"}}),
+       {{"mig", kOk, "gpu0"}, {"mig", kWarning, "gpu1"}},
+       {{"gpu1", "mlx5_0", kOk}},
+       kOk},
+      {"OldKernelAndDriver",
+       old,
+       {{"kernel", kWarning},
+        {"driver", kWarning},
+        {"dmabuf_kernel", kMissing},
+        {"dmabuf_driver", kMissing}}},
+      {"GpuInOtherHands",
+       without({devices + "0000:03:00.0/driver", "proc/driver/nvidia/gpus/0000:03:00.0"}),
+       {{"gpu_driver", kMissing, "gpu0"}},
+       {{"gpu0", "mlx5_0", kMissing}, {"gpu1", "mlx5_0", kOk}},
+       kOk},
+      // A GPU's link may be slow because it is idle.
+      {"NarrowAndSlowLinks",
+       with({{devices + "0000:03:00.0/current_link_speed", "2.5 GT/s PCIe\n"},
+             {devices + "0000:04:00.0/current_link_width", "8\n"},
+             {devices + "0000:05:00.0/current_link_speed", "16.0 GT/s PCIe\n"}}),
+       {{"pcie_link", kOk, "gpu0"},
+        {"pcie_link", kWarning, "gpu1"},
+        {"pcie_link", kWarning, "mlx5_0"}},
+       {},
+       kOk},
+      {"LimitsOfAContainer",
+       container,
+       {{"locked_memory", kWarning}, {"shared_memory", kWarning}, {"infiniband_access", kMissing}}},
+      {"VirtualMachine",
+       with({{"proc/cpuinfo", "flags\t\t: fpu hypervisor\n"}}),
+       {{"virtual_machine", kWarning}},
+       {},
+       kOk},
+  };
+}
+
+INSTANTIATE_TEST_SUITE_P(, TopologyOddHosts, testing::ValuesIn(odd_hosts()),
+                         [](const auto& test) { return test.param.name; });
+
+TEST(TopologyHosts, PathsOfOddHosts) {
+  RecordedHost one_socket;
+  one_socket.write("sys/devices/system/cpu/cpu32/topology/physical_package_id", "0\n");
+  EXPECT_EQ(pair(diagnosis_of(one_socket), "gpu0", "mlx5_1").route.relation, Relation::kNode);
+  RecordedHost with_mig;
+  with_mig.write("proc/driver/nvidia/capabilities/gpu1/mig/gi7/access", "DeviceFileMode: 256\n");
+  EXPECT_EQ(pair(diagnosis_of(with_mig), "gpu0", "gpu1").path, Path::kStaged);
 }
 
 TEST(TopologyHosts, MpsOfAnotherUser) {

@@ -4,13 +4,11 @@
 #include <cmath>
 #include <codec/turbo/finish.hpp>
 #include <codec/turbo/turbo_codec.hpp>
-#include <color/converter.hpp>
 #include <jpeg/parser.hpp>
-#include <optional>
 #include <thread>
 #include <transform/orient.hpp>
 #include <transform/sharpen.hpp>
-#include "sample_jpeg.hpp"
+#include "turbo_transcoder.hpp"
 
 namespace framewire::codec {
 namespace {
@@ -18,65 +16,11 @@ namespace {
 using sample::Bytes;
 using sample::Decoded;
 using sample::Spec;
-
-/// Smooth enough for any sampling, different in each component, with no symmetry.
-double smooth(int component, double x, double y) {
-  const double phase = component * 1.7;
-  return 128 + 70 * std::sin(x / 17 + phase) + 45 * std::cos(y / 13 - phase) + x / 9 - y / 7;
-}
-
-jpeg::JpegFile parse(const Bytes& bytes) {
-  auto file = jpeg::parse(bytes, {});
-  if (!file) throw std::runtime_error(file.error().to_string());
-  return std::move(*file);
-}
-
-/// A whole stream: SOI and what the codec appends.
-struct Written {
-  Bytes bytes;
-  Outcome outcome;
-};
-
-class Transcoder {
- public:
-  [[nodiscard]] plan::Plan plan(const jpeg::JpegFile& file, const ResizeOptions& options) const {
-    auto made = plan::make_plan(file, options, codec_->capabilities(), false);
-    if (!made) throw std::runtime_error(made.error().to_string());
-    return *made;
-  }
-
-  Result<Written> run(const jpeg::JpegFile& file, const plan::Plan& plan,
-                      Context context = {}) const {
-    std::optional<color::Converter> converter;
-    if (plan.color_path == plan::ColorPath::kConvert) {
-      auto made = color::Converter::make(file, plan.encode.model, false);
-      if (!made) return fail(made.error());
-      context.converter = &converter.emplace(std::move(*made));
-    }
-    Written written;
-    written.bytes = {0xFF, 0xD8};
-    auto ok = codec_->transcode(file, plan, context, written.bytes, written.outcome);
-    if (!ok) return fail(ok.error());
-    return written;
-  }
-
-  Written run_or_die(const jpeg::JpegFile& file, const plan::Plan& plan) const {
-    auto written = run(file, plan);
-    if (!written) throw std::runtime_error(written.error().to_string());
-    return std::move(*written);
-  }
-
-  Decoded resize(const Bytes& jpeg, const ResizeOptions& options, int orientation = 1) const {
-    auto file = parse(jpeg);
-    file.orientation = orientation;
-    return sample::decode(run_or_die(file, plan(file, options)).bytes);
-  }
-
-  [[nodiscard]] const Codec& codec() const { return *codec_; }
-
- private:
-  std::unique_ptr<Codec> codec_ = make_turbo_codec();
-};
+using test::noisy;
+using test::parse;
+using test::smooth;
+using test::Transcoder;
+using test::Written;
 
 /// Every sample is kept to about one level.
 ResizeOptions finest() {
@@ -214,11 +158,6 @@ TEST(TurboCodec, SharpensLumaAlone) {
   EXPECT_LE(sample::difference(sharp.planes[0].samples, expected).largest, 5);
   EXPECT_GT(sample::difference(sharp.planes[0].samples, plain.planes[0].samples).largest, 10);
   for (std::size_t c = 1; c < 3; ++c) EXPECT_EQ(sharp.planes[c].samples, plain.planes[c].samples);
-}
-
-double noisy(int component, double x, double y) {
-  const auto seed = static_cast<unsigned>(x * 131 + y * 7919) * 2654435761u;
-  return smooth(component, x, y) + (seed >> 26);
 }
 
 TEST(TurboCodec, MaxBytesTakesTheBestQualityThatFits) {
@@ -418,104 +357,6 @@ TEST(TurboCodec, PlanesThatDoNotFitAreADefectOfTheCaller) {
   ASSERT_FALSE(encoded);
   EXPECT_EQ(encoded.error().code(), StatusCode::kInternal);
 }
-
-/// A file whose entropy bytes end half-way.
-Bytes cut(const Bytes& jpeg) {
-  const auto file = parse(jpeg);
-  const auto& scan = file.scans.back();
-  return Bytes(jpeg.begin(), jpeg.begin() + static_cast<std::ptrdiff_t>(scan.entropy_offset +
-                                                                        scan.entropy_bytes / 2));
-}
-
-TEST(TurboCodec, StrictRefusesWhatOnlyDecodesWithWarnings) {
-  const Transcoder transcoder;
-  const Bytes jpeg = cut(sample::make({200, 160, JCS_YCbCr, 2, 2, 90}, noisy));
-  const auto file = parse(jpeg);
-  Context strict;
-  strict.strict = true;
-  const auto plan = transcoder.plan(file, {});
-  const auto refused = transcoder.run(file, plan, strict);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code(), StatusCode::kInvalidInput);
-  const auto lenient = transcoder.run(file, plan);
-  ASSERT_TRUE(lenient);
-  EXPECT_EQ(lenient->outcome.warnings.size(), 1u);
-  EXPECT_EQ(lenient->outcome.warnings.front().kind, "truncated");
-}
-
-TEST(TurboCodec, StrictReadsPastThePartInUse) {
-  const Transcoder transcoder;
-  const Bytes jpeg = cut(sample::make({200, 160, JCS_YCbCr, 2, 2, 90}, noisy));
-  const auto file = parse(jpeg);
-  ResizeOptions options;
-  options.crop_width_px = options.crop_height_px = 32;
-  options.gravity.anchor = Gravity::Anchor::kNo;
-  Context strict;
-  strict.strict = true;
-  EXPECT_TRUE(transcoder.run(file, transcoder.plan(file, options)));
-  EXPECT_FALSE(transcoder.run(file, transcoder.plan(file, options), strict));
-}
-
-TEST(TurboCodec, WhatIsMissingIsExactlyGrey) {
-  // Huffman-coded: an arithmetic decoder goes on with zero bytes (T.81 D.2.6), to no end.
-  const Transcoder transcoder;
-  for (const int restart_mcus : {0, 4}) {
-    Spec spec{200, 160, JCS_YCbCr, 2, 2, 90};
-    spec.restart_mcus = restart_mcus;
-    const auto bytes = cut(sample::make(spec, noisy));
-    const auto file = parse(bytes);
-    for (const int scale : {8, 4, 2, 1}) {
-      SCOPED_TRACE(scale);
-      Outcome outcome;
-      const auto planes =
-          transcoder.codec().decode(file, {scale, scale, scale, scale}, {}, outcome);
-      ASSERT_TRUE(planes) << planes.error().to_string();
-      for (const Plane& plane : planes->planes) {
-        const auto grey = [](int v) { return v == 128; };
-        const auto tail = static_cast<std::ptrdiff_t>(plane.samples.size() / 4);
-        EXPECT_TRUE(std::all_of(plane.samples.end() - tail, plane.samples.end(), grey));
-        EXPECT_FALSE(std::all_of(plane.samples.begin(), plane.samples.begin() + 40, grey));
-      }
-    }
-  }
-}
-
-/// Shortens a file's frame so that its last blocks hold more than the picture does.
-Bytes shortened(Bytes jpeg, int width, int height) {
-  const auto sof = parse(jpeg).frame.offset;
-  jpeg[sof + 5] = static_cast<std::uint8_t>(height >> 8);
-  jpeg[sof + 6] = static_cast<std::uint8_t>(height);
-  jpeg[sof + 7] = static_cast<std::uint8_t>(width >> 8);
-  jpeg[sof + 8] = static_cast<std::uint8_t>(width);
-  return jpeg;
-}
-
-class TurboPadding : public testing::TestWithParam<turbo::EntropyDecoder> {};
-
-TEST_P(TurboPadding, ShowsAtNoScale) {
-  // Grey up to 201×161, and beyond, in the same blocks, white.
-  const auto white_outside = [](int, double x, double y) {
-    return x < 201 && y < 161 ? 100.0 : 255.0;
-  };
-  const auto codec = make_turbo_codec_with(GetParam());
-  for (const bool progressive : {false, true}) {
-    Spec spec{208, 168, JCS_YCbCr, 1, 1, 100};
-    spec.progressive = progressive;
-    const Bytes jpeg = shortened(sample::make(spec, white_outside), 201, 161);
-    const auto file = parse(jpeg);
-    for (const int scale : {8, 4, 2, 1}) {
-      Outcome outcome;
-      const auto planes = codec->decode(file, {scale, scale, scale, scale}, {}, outcome);
-      ASSERT_TRUE(planes) << planes.error().to_string();
-      for (const Plane& plane : planes->planes)
-        for (const int v : plane.samples) ASSERT_NEAR(v, 100, 2) << "at " << scale << "/8";
-    }
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Decoders, TurboPadding,
-                         testing::Values(turbo::EntropyDecoder::kOwn,
-                                         turbo::EntropyDecoder::kLibjpeg));
 
 TEST(TurboCodec, WideCutsOfAScaleStayInPlace) {
   // A ramp keeps its place through every decode scale: no shift by half a sample.
