@@ -1,5 +1,6 @@
 // What a build without CUDA says where a GPU is asked for.
 #include <engine/device_lanes.hpp>
+#include <engine/device_stages.hpp>
 #include <engine/device_verdict.hpp>
 #include <framewire/device.hpp>
 
@@ -22,6 +23,40 @@ Result<std::vector<DeviceLanes>> find_devices(const EngineOptions& /*options*/) 
 
 Result<void> check_for_cuda(const jpeg::JpegFile& /*file*/, const plan::Plan& /*plan*/,
                             const color::Converter* /*converter*/) {
+  return no_cuda();
+}
+
+class DeviceStages::Impl {};
+DeviceStages::DeviceStages(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+DeviceStages::~DeviceStages() = default;
+DeviceStages::DeviceStages(DeviceStages&&) noexcept = default;
+DeviceStages& DeviceStages::operator=(DeviceStages&&) noexcept = default;
+Result<DeviceStages> DeviceStages::make(int /*device*/) { return no_cuda(); }
+Result<void> DeviceStages::decode(const jpeg::JpegFile& /*file*/,
+                                  const codec::Coefficients* /*coefficients*/,
+                                  const plan::Scales& /*scales*/) {
+  return no_cuda();
+}
+Result<void> DeviceStages::make_planes(const Request& /*request*/,
+                                       const codec::Coefficients* /*coefficients*/) {
+  return no_cuda();
+}
+Result<void> DeviceStages::resample(const plan::Plan& /*plan*/,
+                                    std::span<const Stripe> /*stripes*/) {
+  return no_cuda();
+}
+Result<void> DeviceStages::finish(const Request& /*request*/,
+                                  std::span<const codec::DevicePlane> /*planes*/) {
+  return no_cuda();
+}
+Result<DeviceStream> DeviceStages::encode(const Request& /*request*/,
+                                          std::span<const codec::DevicePlane> /*planes*/,
+                                          std::span<const std::uint8_t> /*head*/) {
+  return no_cuda();
+}
+std::span<const codec::DevicePlane> DeviceStages::planes() const noexcept { return {}; }
+Result<void> DeviceStages::copy_planes(std::span<const Target> /*targets*/) { return no_cuda(); }
+Result<std::vector<std::uint8_t>> DeviceStages::read_plane(const codec::DevicePlane& /*plane*/) {
   return no_cuda();
 }
 

@@ -45,6 +45,9 @@ struct Item {
   const color::Converter* converter = nullptr;
   /// One a component, as large as the plan's input. Read on the transcoder's stream.
   std::span<const DevicePlane> planes;
+  /// Of `planes`, one for each of the plan's: they hold, and their resampled planes are, these rows
+  /// only. Empty: all. Together with `encode` false and a plan that does nothing but resample.
+  std::span<const RowPart> parts;
   bool encode = true;
 };
 
@@ -138,7 +141,8 @@ class BatchPlan {
   std::uint64_t output_bytes = 0;        ///< bound on all packed output streams
 
  private:
-  using FilterKey = std::tuple<bool, Kernel, std::int32_t, std::int32_t, double, double>;
+  using RowKey = std::array<std::int32_t, 4>;  ///< of a RowPart
+  using FilterKey = std::tuple<bool, Kernel, std::int32_t, std::int32_t, double, double, RowKey>;
   struct PackedFilter {
     AcrossFilter across;
     DownFilter down;
@@ -167,7 +171,8 @@ class BatchPlan {
   void add_sharpen(const plan::Plan& plan, SampleView& luma);
   SampleView add_place(const plan::Plan& plan, std::size_t component, const SampleView& source,
                        const EncodePlane& target);
-  PackedFilter& filter(bool across, Kernel kernel, const plan::AxisMap& axis);
+  PackedFilter& filter(bool across, Kernel kernel, const plan::AxisMap& axis,
+                       const RowPart& part = {});
   std::uint32_t quantiser(int quality, bool chrominance);
   std::uint64_t stage(std::span<const std::uint8_t> bytes, std::uint64_t guard_bytes);
   std::uint64_t stage_once(std::span<const std::uint8_t> bytes);

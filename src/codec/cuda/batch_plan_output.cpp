@@ -107,8 +107,10 @@ void BatchPlan::keep_planes(EncodeDesc& desc) {
   kept.push_back(desc);
 }
 
-BatchPlan::PackedFilter& BatchPlan::filter(bool across, Kernel kernel, const plan::AxisMap& axis) {
-  const FilterKey key{across, kernel, axis.in_size, axis.out_size, axis.origin, axis.step};
+BatchPlan::PackedFilter& BatchPlan::filter(bool across, Kernel kernel, const plan::AxisMap& axis,
+                                           const RowPart& part) {
+  const RowKey rows{part.out_first, part.out_count, part.in_first, part.in_count};
+  const FilterKey key{across, kernel, axis.in_size, axis.out_size, axis.origin, axis.step, rows};
   std::unique_ptr<PackedFilter>& slot = filter_cache_[key];
   if (slot == nullptr) {
     slot = std::make_unique<PackedFilter>();
@@ -117,7 +119,7 @@ BatchPlan::PackedFilter& BatchPlan::filter(bool across, Kernel kernel, const pla
       slot->across = pack_across(kernel, axis);
       slot->desc.run = slot->across.words;
     } else {
-      slot->down = pack_down(kernel, axis);
+      slot->down = pack_down(kernel, axis, part);
       slot->desc.run = slot->down.span;
     }
   }

@@ -59,10 +59,12 @@ void BatchPlan::make_picture(const Item& item, EncodeDesc& desc) {
 SampleView BatchPlan::add_resample(const Item& item, std::uint32_t index) {
   const plan::PlanePlan& plane = item.plan->planes[index];
   PackedFilter& across = filter(true, item.plan->kernel, plane.x);
-  PackedFilter& down = filter(false, item.plan->kernel, plane.y);
+  const RowPart part = item.parts.empty() ? RowPart{} : item.parts[index];
+  PackedFilter& down = filter(false, item.plan->kernel, plane.y, part);
   const PlaneDesc& source = planes[first_plane.back() + index];
-  const SampleView target = new_plane(static_cast<std::uint32_t>(plane.x.out_size),
-                                      static_cast<std::uint32_t>(plane.y.out_size));
+  const SampleView target = new_plane(
+      static_cast<std::uint32_t>(plane.x.out_size),
+      static_cast<std::uint32_t>(part.out_count != 0 ? part.out_count : plane.y.out_size));
   ResampleDesc desc;
   desc.image = images;
   desc.source = source.samples;

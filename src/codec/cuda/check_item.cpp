@@ -61,12 +61,16 @@ Result<void> check_coefficients(const Item& item) {
 
 Result<void> check_planes(const Item& item) {
   if (item.plan == nullptr) return unsupported("planes without a plan");
+  if (!item.parts.empty() && item.parts.size() != static_cast<std::size_t>(item.plan->plane_count))
+    return fail(StatusCode::kInternal, "parts do not fit the plan");
   for (int i = 0; i < item.plan->plane_count; ++i) {
     const plan::PlanePlan& wanted = item.plan->planes[static_cast<std::size_t>(i)];
     const auto c = static_cast<std::size_t>(wanted.component);
+    const std::int32_t rows =
+        item.parts.empty() ? wanted.y.in_size : item.parts[static_cast<std::size_t>(i)].in_count;
     if (c >= item.planes.size() || item.planes[c].samples == nullptr ||
         item.planes[c].width_px != static_cast<std::uint32_t>(wanted.x.in_size) ||
-        item.planes[c].height_px != static_cast<std::uint32_t>(wanted.y.in_size))
+        item.planes[c].height_px != static_cast<std::uint32_t>(rows))
       return fail(StatusCode::kInternal, "planes do not fit the plan");
     if (reinterpret_cast<std::uintptr_t>(item.planes[c].samples) % 16 != 0 ||
         item.planes[c].pitch_bytes % 16 != 0 ||

@@ -13,6 +13,23 @@ transform::AxisFilter make_filter(Kernel kernel, const plan::AxisMap& axis) {
   return transform::make_axis_filter(kernel, {axis.in_size, axis.out_size, axis.origin, axis.step});
 }
 
+/// The taps of some output samples, counted from the first input sample of the part.
+transform::AxisFilter part_of(const transform::AxisFilter& whole, const RowPart& part) {
+  transform::AxisFilter filter;
+  filter.taps = whole.taps;
+  const auto from = static_cast<std::size_t>(part.out_first);
+  const auto end = from + static_cast<std::size_t>(part.out_count);
+  for (std::size_t i = from; i < end; ++i) {
+    filter.first.push_back(whole.first[i] - part.in_first);
+    filter.count.push_back(whole.count[i]);
+  }
+  const auto weights = whole.weights.begin();
+  const auto taps = static_cast<std::ptrdiff_t>(whole.taps);
+  filter.weights.assign(weights + static_cast<std::ptrdiff_t>(from) * taps,
+                        weights + static_cast<std::ptrdiff_t>(end) * taps);
+  return filter;
+}
+
 /// Rounds a run of weights to integers that sum to 16384; the largest takes the remainder.
 void round_weights(const double* weights, std::int32_t count, std::vector<std::int32_t>& out) {
   out.resize(static_cast<std::size_t>(count));
@@ -57,9 +74,11 @@ AcrossFilter pack_across(Kernel kernel, const plan::AxisMap& axis) {
   return packed;
 }
 
-DownFilter pack_down(Kernel kernel, const plan::AxisMap& axis) {
-  const transform::AxisFilter filter = make_filter(kernel, axis);
-  const auto out_size = static_cast<std::size_t>(axis.out_size);
+DownFilter pack_down(Kernel kernel, const plan::AxisMap& axis, const RowPart& part) {
+  transform::AxisFilter filter = make_filter(kernel, axis);
+  if (part.out_count != 0) filter = part_of(filter, part);
+  const std::int32_t in_size = part.out_count != 0 ? part.in_count : axis.in_size;
+  const std::size_t out_size = filter.first.size();
   const auto taps = static_cast<std::size_t>(filter.taps);
   const auto last_of = [&](std::size_t group) {
     return std::min((group + 1) * kRowGroup, out_size) - 1;
@@ -74,7 +93,7 @@ DownFilter pack_down(Kernel kernel, const plan::AxisMap& axis) {
   packed.span = static_cast<std::uint32_t>(span);
   packed.weights.assign(groups * static_cast<std::size_t>(span) * kRowGroup, 0.f);
   for (std::size_t g = 0; g < groups; ++g) {
-    const std::int32_t first = std::min(filter.first[g * kRowGroup], axis.in_size - span);
+    const std::int32_t first = std::min(filter.first[g * kRowGroup], in_size - span);
     packed.first.push_back(static_cast<std::uint32_t>(first));
     for (std::size_t j = g * kRowGroup; j <= last_of(g); ++j)
       for (std::size_t k = 0; k < static_cast<std::size_t>(filter.count[j]); ++k) {

@@ -23,8 +23,18 @@ struct DownFilter {
   std::vector<float> weights;        ///< [groups][span][kRowGroup]
 };
 
+/// Some rows of a resampled plane, and those that they are made of. The default is all of both.
+struct RowPart {
+  std::int32_t out_first = 0;
+  std::int32_t out_count = 0;  ///< 0: all
+  std::int32_t in_first = 0;
+  std::int32_t in_count = 0;
+};
+
+/// @param part  weights are those of the whole; the part's input holds all rows that they reach
 /// @accuracy each weight within 2^-15, their sum exact; tests/unit/cuda_filter_pack
 [[nodiscard]] AcrossFilter pack_across(Kernel kernel, const plan::AxisMap& axis);
-[[nodiscard]] DownFilter pack_down(Kernel kernel, const plan::AxisMap& axis);
+[[nodiscard]] DownFilter pack_down(Kernel kernel, const plan::AxisMap& axis,
+                                   const RowPart& part = {});
 
 }  // namespace framewire::codec::cuda
