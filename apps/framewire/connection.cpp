@@ -33,14 +33,6 @@ std::string check_place(const Arguments& arguments, std::string_view option) {
   return fmt::format("--{}: found '{}'; accepted: host, cuda:N", option, place);
 }
 
-Result<void> check_supported(const Arguments& arguments, std::string_view option) {
-  const std::string place = arguments.get(option);
-  if (place == "host") return {};
-  return fail(
-      StatusCode::kUnsupported,
-      fmt::format("--{} {}: frames travel between host memory only; give host", option, place));
-}
-
 Result<void> check_path(const Arguments& arguments, const transport::Channel& channel) {
   const auto required = transport::parse_requirement(arguments.get("require"));
   if (!required) return fail(required.error());

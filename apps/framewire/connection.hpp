@@ -12,8 +12,6 @@ namespace framewire::app {
 
 /// "host" or "cuda:N". @return what is wrong with the option's text, or ""
 [[nodiscard]] std::string check_place(const Arguments& arguments, std::string_view option);
-/// @return unsupported for device memory, which frames do not use yet
-[[nodiscard]] Result<void> check_supported(const Arguments& arguments, std::string_view option);
 
 /// Whether the channel goes the way that --require names, if it names one.
 /// @return unsupported with the way that it goes

@@ -18,7 +18,7 @@ Result<transport::Region> FrameMemory::take(std::uint64_t bytes) {
     // Smaller ones would only pile up.
     if (!spare_.empty()) spare_.erase(spare_.begin());
   }
-  return transport::Region::allocate_host(static_cast<std::size_t>(bytes));
+  return allocate(place_, bytes);
 }
 
 void FrameMemory::give_back(transport::Region region) {

@@ -5,6 +5,7 @@
 #include <framewire/transport.hpp>
 #include <mutex>
 #include <vector>
+#include "place.hpp"
 
 namespace framewire::app {
 
@@ -12,13 +13,15 @@ namespace framewire::app {
 /// number of threads.
 class FrameMemory {
  public:
-  /// A region of at least that many bytes, which nothing reads or writes. @return busy
+  explicit FrameMemory(const Place& place = {}) : place_(place) {}
+  /// A region of at least that many bytes, which nothing reads or writes. @return busy; device_lost
   [[nodiscard]] Result<transport::Region> take(std::uint64_t bytes);
   /// For use again, once the transfer that it was sent by has let go of it: one that has failed may
   /// go on reading, and the peer must not get another frame's bytes for this one's.
   void give_back(transport::Region region);
 
  private:
+  Place place_;
   std::mutex mutex_;
   std::vector<transport::Region> spare_;
 };

@@ -93,7 +93,9 @@ Result<OutgoingFrame> FrameMaker::made_of(const batch::InputFile& input) const {
   if (kind_ == FrameKind::kFile) return file(input);
   const auto bytes = input.read(options_.limits.max_input_bytes);
   if (!bytes) return fail(bytes.error());
-  return kind_ == FrameKind::kResized ? resized(*bytes) : planes(*bytes);
+  if (kind_ == FrameKind::kResized) return resized(*bytes);
+  if (device_ == nullptr) return planes(*bytes);
+  return device_->planes(*bytes, options_, kind_ == FrameKind::kResizedPlanes);
 }
 
 Result<OutgoingFrame> FrameMaker::make(const std::string& path) const {

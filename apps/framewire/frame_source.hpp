@@ -6,22 +6,25 @@
 #include <framewire/frames.hpp>
 #include <string>
 #include "backend.hpp"
+#include "device_frames.hpp"
 #include "frame_memory.hpp"
 
 namespace framewire::app {
 
 enum class FrameKind : std::uint8_t {
-  kFile,     ///< the file's own bytes
-  kResized,  ///< a JPEG made by the options
-  kPlanes,   ///< the file's planes, at their own sampling
+  kFile,           ///< the file's own bytes
+  kResized,        ///< a JPEG made by the options
+  kPlanes,         ///< the file's planes, at their own sampling
+  kResizedPlanes,  ///< what a JPEG made by the options would be made of; by a GPU only
 };
 
 /// Makes frames of files. Thread safety: make() may run on any number of threads at once.
 class FrameMaker {
  public:
+  /// @param device  makes planes; null: the CPU does
   FrameMaker(FrameKind kind, const ResizeOptions& options, const Backend& backend,
-             FrameMemory& memory)
-      : kind_(kind), options_(options), backend_(backend), memory_(memory) {}
+             FrameMemory& memory, DeviceFrames* device = nullptr)
+      : kind_(kind), options_(options), backend_(backend), memory_(memory), device_(device) {}
 
   /// @return what reading and resizing gives; unsupported for planes that are neither gray nor
   /// YCbCr
@@ -37,6 +40,7 @@ class FrameMaker {
   const ResizeOptions& options_;
   const Backend& backend_;
   FrameMemory& memory_;
+  DeviceFrames* device_;
   engine::CodecRouter router_;
 };
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <utility>
 #include <vector>
+#include "transport/device_copy.hpp"
 #include "y4m.hpp"
 
 namespace framewire::app {
@@ -84,7 +85,16 @@ void FrameWriter::work() {
 }
 
 batch::WriteResult FrameWriter::keep(const ReceivedFrame& frame) const {
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(memory_.data() + frame.offset_bytes);
+  std::vector<std::byte> fetched;
+  const std::byte* payload = memory_.data() + frame.offset_bytes;
+  if (memory_.devices() != nullptr) {
+    fetched.resize(static_cast<std::size_t>(frame.header.payload_bytes));
+    if (auto copied = transport::copy_out(memory_, frame.offset_bytes, fetched); !copied) {
+      return tl::unexpected<batch::WriteError>({copied.error(), true});
+    }
+    payload = fetched.data();
+  }
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(payload);
   const auto path = [&](const char* kind) {
     return fmt::format("{}{:08}.{}", stem_, frame.header.sequence, kind);
   };

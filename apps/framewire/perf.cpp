@@ -52,16 +52,15 @@ Result<Sizes> parse_sizes(const std::string& text) {
 }
 
 // Adds where this end's memory lies, and what is required of the way to the other's.
-Result<void> place_at(SessionOptions& options, const PerfPlace& place, const std::string& require) {
-  options.devices = place.devices;
-  options.device = std::max(place.device, 0);
+Result<void> place_at(SessionOptions& options, const Place& place, const std::string& require) {
+  place_at(options, place);
   const auto requirement = transport::parse_requirement(require);
   if (!requirement) return fail(requirement.error());
   options.require = *requirement;
   return {};
 }
 
-int serve_one(Channel& channel, const PerfPlace& place) {
+int serve_one(Channel& channel, const Place& place) {
   auto memory = PerfMemory::make(4096, place);
   for (std::uint64_t largest = 4096; memory;) {
     const auto row = await_row(channel, *memory);
@@ -80,7 +79,7 @@ int serve_one(Channel& channel, const PerfPlace& place) {
   return report(memory.error());
 }
 
-int serve(const std::string& address, const SessionOptions& options, const PerfPlace& place) {
+int serve(const std::string& address, const SessionOptions& options, const Place& place) {
   auto listener = transport::Listener::listen(address, options);
   if (!listener) return refuse(listener.error());
   say(fmt::format("listening on port {}", listener->port()));
@@ -156,7 +155,7 @@ struct Wanted {
   std::uint32_t rounds = 0;  ///< 0: as many as OSU's benchmarks
 };
 
-int be_client(Channel& channel, const PerfPlace& place, const Wanted& wanted,
+int be_client(Channel& channel, const Place& place, const Wanted& wanted,
               const Arguments& arguments) {
   auto memory = PerfMemory::make(wanted.sizes.to, place);
   if (!memory) return report(memory.error());
@@ -166,7 +165,7 @@ int be_client(Channel& channel, const PerfPlace& place, const Wanted& wanted,
 }
 
 // Both ends in this process, a thread each.
-int measure_here(const PerfPlace& from, const PerfPlace& to, const SessionOptions& options,
+int measure_here(const Place& from, const Place& to, const SessionOptions& options,
                  const Wanted& wanted, const Arguments& arguments) {
   transport::PathReport path;
   path.name = "loopback";
@@ -187,9 +186,9 @@ int measure_here(const PerfPlace& from, const PerfPlace& to, const SessionOption
 
 int run_perf(const Arguments& arguments) {
   auto options = session_of(arguments);
-  const auto from = parse_perf_place(arguments.get("from"));
+  const auto from = find_place(arguments.get("from"));
   if (!from) return refuse(from.error());
-  const auto to = parse_perf_place(arguments.get("to"));
+  const auto to = find_place(arguments.get("to"));
   if (!to) return refuse(to.error());
   const bool server = arguments.has("server");
   const bool client = arguments.paths.size() == 2;

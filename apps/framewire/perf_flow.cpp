@@ -1,7 +1,6 @@
 #include "perf_flow.hpp"
 #include <fmt/format.h>
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include "base/clock.hpp"
 #include "transport/device.hpp"
@@ -199,31 +198,11 @@ PerfRow osu_row(PerfTest test, std::uint64_t size_bytes, std::uint32_t window) {
   return row;
 }
 
-Result<PerfPlace> parse_perf_place(const std::string& text) {
-  PerfPlace place;
-  if (text.empty() || text == "host") return place;
-  const std::string number = text.starts_with("cuda:") ? text.substr(5) : "";
-  const auto [end, error] =
-      std::from_chars(number.data(), number.data() + number.size(), place.device);
-  if (error != std::errc{} || end != number.data() + number.size() || place.device < 0) {
-    return fail(StatusCode::kInvalidInput, fmt::format("'{}' is neither host nor cuda:N", text));
-  }
-  const auto devices = transport::cuda_devices();
-  if (!devices) return fail(devices.error());
-  place.devices = *devices;
-  if (place.device < place.devices->count()) return place;
-  return fail(StatusCode::kUnsupported, fmt::format("no {}; this machine has cuda:0 to cuda:{}",
-                                                    text, place.devices->count() - 1));
-}
-
-Result<PerfMemory> PerfMemory::make(std::uint64_t largest_bytes, const PerfPlace& place) {
+Result<PerfMemory> PerfMemory::make(std::uint64_t largest_bytes, const Place& place) {
   PerfMemory memory;
   memory.largest_bytes_ = std::max<std::uint64_t>(largest_bytes, 4096);
   const std::uint64_t slots = std::max(2 * memory.largest_bytes_, kSlotsTogether);
-  const auto bytes = static_cast<std::size_t>(memory.largest_bytes_ + slots);
-  auto region = place.devices != nullptr
-                    ? transport::Region::allocate_device(*place.devices, place.device, bytes)
-                    : transport::Region::allocate_host(bytes);
+  auto region = allocate(place, memory.largest_bytes_ + slots);
   if (!region) return fail(region.error());
   memory.region_ = std::move(*region);
   auto head = transport::Region::allocate_host(kPerfRowBytes);

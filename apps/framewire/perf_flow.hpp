@@ -7,6 +7,7 @@
 #include <framewire/transport.hpp>
 #include <string>
 #include <vector>
+#include "place.hpp"
 
 namespace framewire::app {
 
@@ -30,21 +31,12 @@ inline constexpr std::size_t kPerfRowBytes = 24;
 /// option defaults; large means more than 8,192 bytes.
 [[nodiscard]] PerfRow osu_row(PerfTest test, std::uint64_t size_bytes, std::uint32_t window);
 
-/// Where an end's messages lie: in host memory, or on a device.
-struct PerfPlace {
-  transport::DeviceMemory* devices = nullptr;
-  int device = -1;
-};
-/// @param text  "host" or "cuda:N"
-/// @return invalid_input for other words; unsupported where there is no such device
-[[nodiscard]] Result<PerfPlace> parse_perf_place(const std::string& text);
-
 /// Memory of one end: the message that is sent, then slots that receive.
 class PerfMemory {
  public:
   /// @return busy
   [[nodiscard]] static Result<PerfMemory> make(std::uint64_t largest_bytes,
-                                               const PerfPlace& place = {});
+                                               const Place& place = {});
   [[nodiscard]] const transport::Region& region() const { return region_; }
   /// Host memory for an announcement.
   [[nodiscard]] const transport::Region& head() const { return head_; }

@@ -16,6 +16,7 @@
 #include "frame_writer.hpp"
 #include "json.hpp"
 #include "numbers.hpp"
+#include "place.hpp"
 
 namespace framewire::app {
 namespace {
@@ -41,6 +42,7 @@ void install_stop() {
 struct SinkPlan {
   std::string address;
   std::string out;  ///< folder; "" keeps nothing
+  Place place;      ///< of the slots
   frames::ReceiverOptions receiver;
   std::uint64_t frames = 0;  ///< to end after; 0: none
 };
@@ -203,8 +205,7 @@ std::string summary(const Json& json) {
 
 Result<FrameReceiver> receive_from(transport::Channel channel, const SinkPlan& plan) {
   const std::uint64_t pitch = FrameReceiver::slot_pitch(plan.receiver.slot_bytes);
-  auto memory =
-      transport::Region::allocate_host(static_cast<std::size_t>(pitch * plan.receiver.slots));
+  auto memory = allocate(plan.place, pitch * plan.receiver.slots);
   if (!memory) return fail(memory.error());
   return FrameReceiver::make(std::move(channel), std::move(*memory), plan.receiver);
 }
@@ -230,7 +231,9 @@ int serve(const Arguments& arguments, const SinkPlan& plan, transport::Listener&
     if (!receiver) {
       failed = true;
       report(receiver.error());
-      if (receiver.error().code() == StatusCode::kBusy) return kEnvironment;
+      // No memory, or no device any more: the next sender would fare no better.
+      const auto code = receiver.error().code();
+      if (code == StatusCode::kBusy || code == StatusCode::kDeviceLost) return kEnvironment;
       continue;
     }
     Reception reception(plan, ++connections, std::move(*receiver));
@@ -252,13 +255,17 @@ int run_sink(const Arguments& arguments) {
   if (const auto wrong = make_plan(arguments, plan); !wrong.empty()) {
     return report_usage("sink", wrong);
   }
-  if (auto good = check_supported(arguments, "to"); !good) return refuse(good.error());
+  const auto place = find_place(arguments.get("to"));
+  if (!place) return refuse(Status(place.error()).about("--to"));
+  plan.place = *place;
   if (!plan.out.empty()) {
     std::error_code error;
     std::filesystem::create_directories(plan.out, error);
     if (error) return refuse(batch::io_error(plan.out, "make the output folder", error.value()));
   }
-  auto listener = transport::Listener::listen(plan.address, session_of(arguments));
+  auto session = session_of(arguments);
+  place_at(session, plan.place);
+  auto listener = transport::Listener::listen(plan.address, session);
   if (!listener) return refuse(listener.error());
   install_stop();
   say(fmt::format("listening on port {}", listener->port()));

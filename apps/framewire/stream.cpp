@@ -12,6 +12,7 @@
 #include "inputs.hpp"
 #include "json.hpp"
 #include "numbers.hpp"
+#include "place.hpp"
 
 namespace framewire::app {
 namespace {
@@ -26,6 +27,7 @@ struct StreamPlan {
   FrameKind kind = FrameKind::kFile;
   double rate_fps = 0;  ///< 0: as fast as it goes
   std::uint64_t loops = 1;
+  bool on_device = false;  ///< a GPU makes the frames
   frames::SenderOptions sender;
 };
 
@@ -44,21 +46,42 @@ std::string take_numbers(const Arguments& arguments, StreamPlan& plan) {
   return "";
 }
 
+// What goes together with --from cuda:N. @return what does not, or ""
+std::string check_device(const Arguments& arguments, const StreamPlan& plan) {
+  if (arguments.get("from") == "host") return "";
+  const CodecKind codec = arguments.options.codec;
+  if (arguments.has("device")) return "--device goes with --from host: --from names the GPU";
+  if (codec != CodecKind::kAuto && codec != CodecKind::kCuda) {
+    return fmt::format("--codec: found '{}'; accepted with --from cuda:N: auto, cuda",
+                       to_string(codec));
+  }
+  if (plan.kind != FrameKind::kFile) return "";
+  return "--from cuda:N sends what a GPU makes; accepted: --as planes, or options such as --size";
+}
+
 // @return what is wrong with the command line, or ""
 std::string make_plan(const Arguments& arguments, StreamPlan& plan) {
   if (auto wrong = check_place(arguments, "from"); !wrong.empty()) return wrong;
   if (auto wrong = take_numbers(arguments, plan); !wrong.empty()) return wrong;
   plan.sender.drop_oldest = arguments.has("drop-oldest");
   plan.sender.checksum = arguments.has("checksum");
-  const std::string made = to_string(arguments.options);
+  const bool on_device = arguments.get("from") != "host";
+  plan.on_device = on_device;
+  ResizeOptions wishes = arguments.options;
+  if (arguments.get("as") == "planes") wishes.codec = CodecKind::kAuto;  // changes nothing in them
+  const std::string made = to_string(wishes);
   if (arguments.get("as") == "planes") {
     plan.kind = FrameKind::kPlanes;
-    if (!made.empty() && arguments.options.codec == CodecKind::kAuto) {
-      return fmt::format("--as planes sends what the files hold; {} goes with --as jpeg", made);
+    if (on_device && !made.empty()) plan.kind = FrameKind::kResizedPlanes;
+    if (!on_device && !made.empty()) {
+      return fmt::format(
+          "--as planes sends what the files hold; {} goes with --as jpeg, or with --from cuda:N",
+          made);
     }
   } else if (!made.empty()) {
     plan.kind = FrameKind::kResized;
   }
+  if (auto wrong = check_device(arguments, plan); !wrong.empty()) return wrong;
   auto paths = arguments.paths;
   plan.address = paths.back();
   paths.pop_back();
@@ -119,6 +142,8 @@ class Streamer {
     while (wait_for_frame()) {
       auto frame = ahead_.take();
       if (!frame) {
+        // With its GPU gone, every further input would fail alike.
+        if (frame.error().code() == StatusCode::kDeviceLost) return fail(frame.error());
         say(printable(frame.error().to_string()));
         ++failures_;
         continue;
@@ -143,11 +168,14 @@ class Streamer {
 
  private:
   static constexpr std::size_t kReady = 7;  // beside those in the making
+  // Each has memory of the GPU's; more hide no more of each other's copies and waits.
+  static constexpr unsigned kMostOnDevice = 8;
 
   // Files are read faster than sent: by one.
   static unsigned threads(const StreamPlan& plan) {
     if (plan.kind == FrameKind::kFile) return 1;
-    return std::max(1u, std::thread::hardware_concurrency());
+    const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+    return plan.on_device ? std::min(cores, kMostOnDevice) : cores;
   }
   // @return false at the end
   bool wait_for_frame() {
@@ -171,6 +199,18 @@ class Streamer {
   std::optional<Status> last_failure_;
   FramesAhead ahead_;
 };
+
+// What resizes, if anything does.
+EngineOptions engine_of(const StreamPlan& plan, const Place& place, EngineOptions options) {
+  if (plan.kind != FrameKind::kResized) {
+    options.codec = CodecKind::kTurbo;
+    options.devices.clear();
+  } else if (place.devices != nullptr) {
+    options.codec = CodecKind::kCuda;
+    options.devices = {place.device};
+  }
+  return options;
+}
 
 Json to_json(const FrameSender& sender, std::uint64_t failures, double seconds) {
   const frames::SenderStats& stats = sender.stats();
@@ -199,30 +239,11 @@ std::string summary(const Json& json) {
       json["megabytes_per_second"].get<double>(), json["path"].get<std::string>());
 }
 
-}  // namespace
-
-int run_stream(const Arguments& arguments) {
-  StreamPlan plan;
-  if (const auto wrong = make_plan(arguments, plan); !wrong.empty()) {
-    return report_usage("stream", wrong);
-  }
-  if (auto good = check_supported(arguments, "from"); !good) return refuse(good.error());
-  EngineOptions engine;
-  if (plan.kind != FrameKind::kResized) engine.codec = CodecKind::kTurbo;
-  if (auto wrong = take_gpu_options(arguments, engine); !wrong.empty()) {
-    return report_usage("stream", wrong);
-  }
-  const auto backend = Backend::make(engine, true);
-  if (!backend) return refuse(backend.error());
-  auto channel = transport::connect(plan.address, session_of(arguments));
-  if (!channel) return report(channel.error());
-  if (auto good = check_path(arguments, *channel); !good) return refuse(good.error());
-  FrameMemory memory;
-  const FrameMaker maker(plan.kind, arguments.options, *backend, memory);
-  auto sender = FrameSender::make(std::move(*channel), plan.sender);
+int send_all(const Arguments& arguments, const StreamPlan& plan, const FrameMaker& maker,
+             FrameMemory& memory, transport::Channel channel) {
+  auto sender = FrameSender::make(std::move(channel), plan.sender);
   if (!sender) return refuse(sender.error());
   Streamer streamer(plan, maker, memory, *sender);
-  const auto path = sender->channel().path();
   const auto start = Clock::now();
   const auto done = streamer.run();
   const double seconds = base::elapsed_us(start) / 1e6;
@@ -233,6 +254,39 @@ int run_stream(const Arguments& arguments) {
   if (arguments.has("json") && !print(pretty(json) + "\n")) return kEnvironment;
   const bool all = done && streamer.failures() == 0 && sender->stats().failed == 0;
   return all ? kAllDone : kSomeFailed;
+}
+
+}  // namespace
+
+int run_stream(const Arguments& arguments) {
+  StreamPlan plan;
+  if (const auto wrong = make_plan(arguments, plan); !wrong.empty()) {
+    return report_usage("stream", wrong);
+  }
+  const auto place = find_place(arguments.get("from"));
+  if (!place) return refuse(Status(place.error()).about("--from"));
+  EngineOptions engine;
+  if (auto wrong = take_gpu_options(arguments, engine); !wrong.empty()) {
+    return report_usage("stream", wrong);
+  }
+  const auto backend = Backend::make(engine_of(plan, *place, engine), true);
+  if (!backend) return refuse(backend.error());
+  // A stream leaves the GPU's encoder in host memory; planes stay where they are.
+  const Place source = plan.kind == FrameKind::kResized ? Place{} : *place;
+  FrameMemory memory(source);
+  std::unique_ptr<DeviceFrames> device;
+  if (source.devices != nullptr) {
+    auto made = DeviceFrames::make(source.device, memory);
+    if (!made) return refuse(made.error());
+    device = std::move(*made);
+  }
+  auto session = session_of(arguments);
+  place_at(session, source);
+  auto channel = transport::connect(plan.address, session);
+  if (!channel) return report(channel.error());
+  if (auto good = check_path(arguments, *channel); !good) return refuse(good.error());
+  const FrameMaker maker(plan.kind, arguments.options, *backend, memory, device.get());
+  return send_all(arguments, plan, maker, memory, std::move(*channel));
 }
 
 }  // namespace framewire::app

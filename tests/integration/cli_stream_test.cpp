@@ -1,28 +1,23 @@
 // framewire stream and framewire sink, two processes.
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 #include <chrono>
 #include <csignal>
-#include <future>
 #include <nlohmann/json.hpp>
 #include <thread>
-#include "support.hpp"
+#include "stream_ends.hpp"
 
 namespace framewire::test {
 namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
-using Words = std::vector<std::string>;
 
 /// Gives this process a file system of 64 KiB at the folder, which no other process sees: as root,
 /// or where users may have namespaces of their own.
@@ -46,67 +41,7 @@ bool can_mount_small(const std::string& folder) {
   return wait_for(child).exit_code == 0;
 }
 
-/// A port that nobody listens on: the system's choice, given back.
-std::string free_port() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* any = reinterpret_cast<sockaddr*>(&address);
-  EXPECT_EQ(::bind(fd, any, size), 0);
-  EXPECT_EQ(::getsockname(fd, any, &size), 0);
-  ::close(fd);
-  return "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
-}
-
-class CliStream : public ::testing::Test {
- protected:
-  void SetUp() override {
-    for (unsigned i = 0; i < 5; ++i)
-      write_file(folder_ / ("in/" + std::to_string(i) + ".jpg"), make_jpeg(160, 121, i));
-  }
-  void TearDown() override {
-    if (sink_ > 0) {
-      ::kill(sink_, SIGKILL);
-      static_cast<void>(wait_for(sink_));
-    }
-  }
-
-  Words sink_words(const Words& more) {
-    Words words = {"sink", "--listen", address_, "--slot-bytes", "1000000"};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
-  }
-  void start_sink(const Words& more) { sink_ = start_program(sink_words(more)); }
-  /// A sink that ends by itself and reports.
-  std::future<Ran> start_sink_with(std::function<void()> prepare, const Words& more) {
-    return std::async(std::launch::async, [prepare = std::move(prepare), words = sink_words(more)] {
-      return run_program(words, {}, prepare);
-    });
-  }
-  /// Until the sink listens, nobody can connect.
-  Ran stream(const Words& more) {
-    Words words = {"stream", folder_ / "in", address_};
-    words.insert(words.end(), more.begin(), more.end());
-    Ran ran;
-    for (int i = 0; i < 200; ++i) {
-      ran = run_program(words);
-      if (ran.err.find("refused") == std::string::npos) break;
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    }
-    return ran;
-  }
-  int end_of_sink() {
-    const Ran ran = wait_for(sink_);
-    sink_ = 0;
-    return ran.exit_code;
-  }
-
-  const TemporaryFolder folder_;
-  const std::string address_ = free_port();
-  pid_t sink_ = 0;
-};
+using CliStream = StreamEnds;
 
 TEST_F(CliStream, FilesArriveAsTheyAreAndInOrder) {
   for (const char* link : {"stream", "ucx-shared"}) {
