@@ -69,7 +69,12 @@ constexpr OptionSpec kDoctorOwn[] = {
 
 constexpr OptionSpec kSplitOwn[] = {
     {"devices", "LIST", "", "",
-     "who resamples: host, once a worker, joined by commas; a worker a core, if not given",
+     "who resamples: host, once a worker, or ordinals of GPUs, joined by commas; a worker a core, "
+     "if not given. The first decodes",
+     "Splitting"},
+    {"encode-on", "N", "", "", "the GPU that gathers and encodes; the first, if not given",
+     "Splitting"},
+    {"require", "PATH", "gpudirect|nvlink|p2p", "", "fail where samples would not travel so",
      "Splitting"},
     {"as", "FORM", "jpeg|planes", "jpeg", "encode what is gathered, or leave it as planes (.y4m)",
      "Splitting"},

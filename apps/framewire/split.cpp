@@ -13,6 +13,9 @@
 #include "command.hpp"
 #include "console.hpp"
 #include "inputs.hpp"
+#include "numbers.hpp"
+#include "place.hpp"
+#include "transport/device.hpp"
 #include "y4m.hpp"
 
 namespace framewire::app {
@@ -23,28 +26,74 @@ constexpr std::size_t kInFlightBesides = 2;
 
 struct SplitPlan {
   InputNames inputs;
-  std::size_t workers = 0;
+  split::Parties parties;
   split::Form form = split::Form::kJpeg;
   std::string out;  ///< folder; "" writes nothing
 };
 
+// "host,host" or "0,1". @return what is wrong with it, or ""
+std::string take_devices(const std::string& text, std::vector<int>& devices) {
+  if (text.empty()) devices.assign(std::max(1u, std::thread::hardware_concurrency()), -1);
+  for (const std::string& word : text.empty() ? std::vector<std::string>{} : split(text)) {
+    int device = -1;
+    const bool good = word == "host" || parse_number(word, 0, 1023, device);
+    if (!good || (!devices.empty() && (devices.front() < 0) != (device < 0)))
+      return fmt::format(
+          "--devices: found '{}'; accepted: host, once a worker, or ordinals of GPUs, joined by "
+          "commas",
+          text);
+    devices.push_back(device);
+  }
+  return "";
+}
+
+// Who decodes, resamples and encodes. @return what is wrong, or ""
+std::string take_parties(const Arguments& arguments, split::Parties& parties) {
+  if (auto wrong = take_devices(arguments.get("devices"), parties.workers); !wrong.empty())
+    return wrong;
+  const bool on_gpu = parties.workers.front() >= 0;
+  parties.decoder = parties.encoder = parties.workers.front();
+  if (arguments.has("encode-on") &&
+      (!on_gpu || !parse_number(arguments.get("encode-on"), 0, 1023, parties.encoder)))
+    return fmt::format(
+        "--encode-on: found '{}'; accepted: the ordinal of a GPU, with --devices of "
+        "GPUs",
+        arguments.get("encode-on"));
+  const CodecKind codec = arguments.options.codec;
+  const CodecKind own = on_gpu ? CodecKind::kCuda : CodecKind::kTurbo;
+  if (codec == CodecKind::kAuto || codec == own) return "";
+  return fmt::format("--codec: found '{}'; accepted by split over {}: auto, {}", to_string(codec),
+                     on_gpu ? "GPUs" : "the host", to_string(own));
+}
+
+// Whether samples go the way that --require names, if it names one, between all who exchange some.
+Result<void> check_paths(const Arguments& arguments, const split::Parties& parties) {
+  const auto required = transport::parse_requirement(arguments.get("require"));
+  if (!required) return fail(required.error());
+  const auto name = [](int device) {
+    return device < 0 ? std::string("host") : fmt::format("cuda:{}", device);
+  };
+  const auto check = [&](int from, int to) -> Result<void> {
+    transport::PathReport path{fmt::format("loopback from {} to {}", name(from), name(to))};
+    const auto place = find_place(name(from));
+    if (!place) return fail(place.error());
+    if (auto other = find_place(name(to)); !other) return fail(other.error());
+    if (place->devices != nullptr) path.direct = place->devices->reach(from, to);
+    path.why_staged = path.direct == transport::Reach::kNone
+                          ? "neither writes to the other's memory"
+                          : "they are joined by PCIe alone";
+    return transport::check_path(path, *required);
+  };
+  for (const int worker : parties.workers) {
+    if (auto good = check(parties.decoder, worker); !good) return good;
+    if (auto good = check(worker, parties.encoder); !good) return good;
+  }
+  return {};
+}
+
 // @return what is wrong with the command line, or ""
 std::string make_plan(const Arguments& arguments, SplitPlan& plan) {
-  const auto devices = arguments.get("devices").empty() ? std::vector<std::string>{}
-                                                        : split(arguments.get("devices"));
-  for (const std::string& device : devices) {
-    if (device == "host") continue;
-    return fmt::format(
-        "--devices: found '{}'; accepted: host, once a worker, joined by commas (GPUs take no part "
-        "in a split yet)",
-        device);
-  }
-  plan.workers =
-      devices.empty() ? std::max(1u, std::thread::hardware_concurrency()) : devices.size();
-  const CodecKind codec = arguments.options.codec;
-  if (codec != CodecKind::kAuto && codec != CodecKind::kTurbo) {
-    return fmt::format("--codec: found '{}'; accepted by split: auto, turbo", to_string(codec));
-  }
+  if (auto wrong = take_parties(arguments, plan.parties); !wrong.empty()) return wrong;
   plan.form = arguments.get("as") == "planes" ? split::Form::kPlanes : split::Form::kJpeg;
   plan.out = arguments.get("out");
   plan.inputs.list = arguments.get("files-from");
@@ -151,7 +200,7 @@ void run_all(batch::Source& source, split::Splitter& splitter, const ResizeOptio
 Json to_json(const std::vector<split::DeviceReport>& devices) {
   Json json = Json::array();
   for (const split::DeviceReport& device : devices) {
-    json.push_back({{"device", "host"},
+    json.push_back({{"device", device.device < 0 ? Json("host") : Json(device.device)},
                     {"path", device.path},
                     {"staged_bytes", device.staged_bytes},
                     {"stripes", device.stripes},
@@ -168,11 +217,11 @@ std::string summary(const Json& result) {
       fmt::format("{} images, {} failed, in {:.2f} s: {:.1f} images/s\n",
                   result["images"].get<std::uint64_t>(), result["failures"].get<std::uint64_t>(),
                   result["seconds"].get<double>(), result["images_per_second"].get<double>());
-  text += fmt::format("{:<8} {:<12} {:>10} {:>12} {:>12} {:>10} {:>8}\n", "worker", "path",
+  text += fmt::format("{:<8} {:<22} {:>10} {:>12} {:>12} {:>10} {:>8}\n", "worker", "path",
                       "stripes", "in", "out", "staged", "busy s");
   std::size_t index = 0;
   for (const Json& device : result["devices"]) {
-    text += fmt::format("{:<8} {:<12} {:>10} {:>12} {:>12} {:>10} {:>8.2f}\n", index++,
+    text += fmt::format("{:<8} {:<22} {:>10} {:>12} {:>12} {:>10} {:>8.2f}\n", index++,
                         device["path"].get<std::string>(), device["stripes"].get<std::uint64_t>(),
                         human_bytes(device["bytes_in"].get<std::uint64_t>()),
                         human_bytes(device["bytes_out"].get<std::uint64_t>()),
@@ -191,7 +240,9 @@ int run_split(const Arguments& arguments) {
   }
   const auto source = open_inputs(plan.inputs, {});
   if (!source) return refuse(source.error());
-  auto splitter = split::Splitter::make(plan.workers, plan.workers + kInFlightBesides, plan.form);
+  if (auto good = check_paths(arguments, plan.parties); !good) return refuse(good.error());
+  auto splitter = split::Splitter::make(plan.parties,
+                                        plan.parties.workers.size() + kInFlightBesides, plan.form);
   if (!splitter) return refuse(splitter.error());
   Outcomes outcomes(plan, arguments.has("quiet"));
   const auto start = base::Clock::now();

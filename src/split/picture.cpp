@@ -5,21 +5,34 @@ namespace {
 
 /// Planes begin on a cache line.
 constexpr std::uint64_t kAlign_bytes = 64;
+/// What the CUDA codec reads and writes.
+constexpr std::uint64_t kDevicePitch_bytes = 16;
+
+std::uint64_t align(std::uint64_t bytes, std::uint64_t to) { return (bytes + to - 1) / to * to; }
+
+Result<transport::Region> allocate(const Place& place, std::uint64_t bytes) {
+  const auto size = static_cast<std::size_t>(bytes);
+  return place.devices != nullptr
+             ? transport::Region::allocate_device(*place.devices, place.device, size)
+             : transport::Region::allocate_host(size);
+}
 
 }  // namespace
 
-Result<void> PlaneStack::lay_out(std::span<const codec::PlaneSize> sizes) {
+Result<void> PlaneStack::lay_out(std::span<const codec::PlaneSize> sizes, const Place& place) {
   planes.clear();
   offset_bytes.clear();
+  pitch_bytes.clear();
   std::uint64_t total = 0;
   for (const auto& [width, height] : sizes) {
     offset_bytes.push_back(total);
-    const std::uint64_t bytes =
-        static_cast<std::uint64_t>(width) * static_cast<std::uint64_t>(height);
-    total += (bytes + kAlign_bytes - 1) / kAlign_bytes * kAlign_bytes;
+    const std::uint64_t pitch =
+        align(static_cast<std::uint64_t>(width), place.devices != nullptr ? kDevicePitch_bytes : 1);
+    pitch_bytes.push_back(pitch);
+    total += align(pitch * static_cast<std::uint64_t>(height), kAlign_bytes);
   }
   if (memory.size() < total) {
-    auto larger = transport::Region::allocate_host(static_cast<std::size_t>(total));
+    auto larger = allocate(place, total);
     if (!larger) return fail(larger.error());
     memory = std::move(*larger);
   }
@@ -28,6 +41,12 @@ Result<void> PlaneStack::lay_out(std::span<const codec::PlaneSize> sizes) {
     planes.push_back({samples, sizes[i].first, sizes[i].second});
   }
   return {};
+}
+
+Stretch stretch_of(const PlaneStack& stack, std::size_t plane, const codec::RowSpan& rows) {
+  const std::uint64_t pitch = stack.pitch_bytes[plane];
+  return {stack.offset_bytes[plane] + static_cast<std::uint64_t>(rows.first) * pitch,
+          static_cast<std::uint64_t>(rows.count) * pitch};
 }
 
 std::vector<Stripe> divide(const codec::TurboStages& stages, const plan::Plan& plan,

@@ -14,15 +14,22 @@
 
 namespace framewire::split {
 
-/// Planes behind one another in a region.
+/// Whose memory and arithmetic: the host's, or a GPU's.
+struct Place {
+  transport::DeviceMemory* devices = nullptr;  ///< null: the host
+  int device = -1;
+};
+
+/// Planes behind one another in a region; on a GPU with rows at multiples of 16 bytes.
 struct PlaneStack {
   transport::Region memory;
-  std::vector<codec::PlaneView> planes;     ///< into memory
+  std::vector<codec::PlaneView> planes;     ///< into memory, of whichever kind
   std::vector<std::uint64_t> offset_bytes;  ///< of each plane in memory
+  std::vector<std::uint64_t> pitch_bytes;   ///< from row to row
 
-  /// Lays planes out, in the memory that is there if it is large enough.
-  /// @return busy where memory runs out
-  [[nodiscard]] Result<void> lay_out(std::span<const codec::PlaneSize> sizes);
+  /// Lays planes out, in the memory that is there if it is large enough. One stack, one place.
+  /// @return busy where memory runs out; device_lost
+  [[nodiscard]] Result<void> lay_out(std::span<const codec::PlaneSize> sizes, const Place& place);
 };
 
 /// What one device makes of one plane: some resampled rows, of some decoded ones.
@@ -37,6 +44,14 @@ using Stripe = std::vector<PlanePart>;
 /// overlap by what the filter reaches across a border.
 [[nodiscard]] std::vector<Stripe> divide(const codec::TurboStages& stages, const plan::Plan& plan,
                                          std::size_t count);
+
+/// Where some rows of a plane lie in its stack.
+struct Stretch {
+  std::uint64_t offset_bytes = 0;
+  std::uint64_t length_bytes = 0;
+};
+[[nodiscard]] Stretch stretch_of(const PlaneStack& stack, std::size_t plane,
+                                 const codec::RowSpan& rows);
 
 /// In which form a picture leaves.
 enum class Form : std::uint8_t { kJpeg, kPlanes };

@@ -20,11 +20,12 @@ bool is_empty(const Stripe& stripe) {
 
 }  // namespace
 
-Scatter::Scatter(const codec::TurboStages& stages, std::deque<Ends> channels, Ready ready)
+Scatter::Scatter(const codec::TurboStages& stages, std::deque<Hire> workers, Ready ready)
     : stages_(stages), ready_(std::move(ready)) {
-  for (Ends& ends : channels) {
-    Device& device = devices_.emplace_back(Device{std::move(ends.first), nullptr, {}});
-    device.worker = std::make_unique<Worker>(stages, std::move(ends.second), devices_.size() - 1);
+  for (Hire& hire : workers) {
+    Device& device = devices_.emplace_back(Device{std::move(hire.ends.first), nullptr, {}});
+    device.worker = std::make_unique<Worker>(std::move(hire.stages), std::move(hire.ends.second),
+                                             devices_.size() - 1);
   }
   thread_ = std::thread([this] { main(); });
 }
@@ -111,13 +112,11 @@ Result<void> Scatter::start_stripe(Device& device, std::size_t index,
   const PlaneStack& to = picture->resampled;
   for (std::size_t p = 0; p < stripe.size(); ++p) {
     if (stripe[p].out.count == 0) continue;
-    const auto width = static_cast<std::uint64_t>(to.planes[p].width_px);
-    const auto first = static_cast<std::uint64_t>(stripe[p].out.first);
-    const auto count = static_cast<std::uint64_t>(stripe[p].out.count);
+    const Stretch rows = stretch_of(to, p, stripe[p].out);
     transport::OfferOptions patience;
     patience.ttl_ms = kPatience_ms;
-    const auto offer = device.channel.offer(to.memory, to.offset_bytes[p] + first * width,
-                                            count * width, patience);
+    const auto offer =
+        device.channel.offer(to.memory, rows.offset_bytes, rows.length_bytes, patience);
     if (!offer) return fail(offer.error());
     flow.arriving.push_back(*offer);
     flow.to_send.push_back(p);
@@ -154,14 +153,11 @@ Result<bool> Scatter::advance(Device& device, std::size_t index) {
       const auto lease = device.channel.take_lease(Direction::kPut);
       if (!lease) return fail(lease.error());
       const std::size_t p = flow.to_send.front();
-      const codec::RowSpan rows = flow.picture->stripes[index][p].in;
-      const auto width = static_cast<std::uint64_t>(from.planes[p].width_px);
+      const Stretch rows = stretch_of(from, p, flow.picture->stripes[index][p].in);
       transport::TransferOptions patience;
       patience.deadline_ms = kPatience_ms;
       const auto put =
-          device.channel.put(*lease, from.memory,
-                             from.offset_bytes[p] + static_cast<std::uint64_t>(rows.first) * width,
-                             static_cast<std::uint64_t>(rows.count) * width, patience);
+          device.channel.put(*lease, from.memory, rows.offset_bytes, rows.length_bytes, patience);
       if (!put) return fail(put.error());
       flow.to_send.pop_front();
       flow.leaving.push_back(*put);
@@ -186,10 +182,11 @@ void Scatter::lose(Device& device, const Status& why) {
   device.lost = true;
   device.channel.close();
   const auto flows = std::exchange(device.flows, {});
+  const Status cause = device.worker->failure().value_or(why);
   for (const Flow& flow : flows)
     close_stripe(flow.picture, Status(StatusCode::kPeerLost,
                                       fmt::format("{} of the split failed: {}",
-                                                  device.channel.config().peer, why.message())));
+                                                  device.channel.config().peer, cause.message())));
 }
 
 void Scatter::close_stripe(const std::shared_ptr<Picture>& picture, std::optional<Status> error) {
@@ -202,8 +199,11 @@ std::vector<DeviceReport> Scatter::report() {
   for (const Device& device : devices_) {
     const transport::PathReport path = device.channel.path();
     const WorkerStats& stats = device.worker->stats();
-    reports.push_back({path.name, path.staged_bytes, stats.stripes, stats.bytes_in, stats.bytes_out,
-                       static_cast<double>(stats.busy_ns) / 1e9, device.lost});
+    std::string name = path.name;
+    if (device.worker->device() >= 0) name += fmt::format(", {}", to_string(path.direct));
+    reports.push_back({device.worker->device(), name, path.staged_bytes, stats.stripes,
+                       stats.bytes_in, stats.bytes_out, static_cast<double>(stats.busy_ns) / 1e9,
+                       device.lost});
   }
   return reports;
 }

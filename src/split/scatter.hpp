@@ -17,6 +17,7 @@ namespace framewire::split {
 
 /// What one device has done, and how its samples travelled.
 struct DeviceReport {
+  int device = -1;   ///< CUDA ordinal; -1: the host
   std::string path;  ///< of its channel
   std::uint64_t staged_bytes = 0;
   std::uint64_t stripes = 0;
@@ -32,12 +33,15 @@ struct DeviceReport {
 class Scatter {
  public:
   using Ready = std::function<void(std::shared_ptr<Picture>)>;
-  /// A channel to a worker, and the worker's end of it.
-  using Ends = std::pair<transport::Channel, transport::Channel>;
+  /// A worker to be, and the channel to it.
+  struct Hire {
+    std::pair<transport::Channel, transport::Channel> ends;  ///< near and far
+    std::unique_ptr<Stages> stages;
+  };
 
-  /// @param channels  one a worker
+  /// @param stages  for its arithmetic of rows
   /// @param ready  gets every picture once, resampled or with its error; called on the thread
-  Scatter(const codec::TurboStages& stages, std::deque<Ends> channels, Ready ready);
+  Scatter(const codec::TurboStages& stages, std::deque<Hire> workers, Ready ready);
   /// Ends when everything handed in is through.
   ~Scatter();
   Scatter(const Scatter&) = delete;

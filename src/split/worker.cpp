@@ -8,14 +8,13 @@ namespace {
 using transport::Direction;
 using transport::Transfer;
 
-std::uint64_t row_bytes(const codec::RowSpan& rows, std::int32_t width_px) {
-  return static_cast<std::uint64_t>(rows.count) * static_cast<std::uint64_t>(width_px);
-}
-
 }  // namespace
 
-Worker::Worker(const codec::TurboStages& stages, transport::Channel channel, std::size_t index)
-    : stages_(stages), channel_(std::move(channel)), index_(index), thread_([this] { main(); }) {}
+Worker::Worker(std::unique_ptr<Stages> stages, transport::Channel channel, std::size_t index)
+    : stages_(std::move(stages)),
+      channel_(std::move(channel)),
+      index_(index),
+      thread_([this] { main(); }) {}
 
 Worker::~Worker() {
   {
@@ -30,6 +29,19 @@ void Worker::assign(std::shared_ptr<const Picture> picture) {
   const std::lock_guard lock(mutex_);
   queue_.push_back(std::move(picture));
   assigned_.notify_all();
+}
+
+std::optional<Status> Worker::failure() {
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+void Worker::give_up(const Status& why) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!failure_) failure_ = why;
+  }
+  channel_.close();
 }
 
 void Worker::main() {
@@ -64,7 +76,7 @@ bool Worker::take_new() {
     picture = std::move(queue_.front());
     queue_.pop_front();
   }
-  if (auto begun = begin(std::move(picture)); !begun) channel_.close();
+  if (auto begun = begin(std::move(picture)); !begun) give_up(begun.error());
   return true;
 }
 
@@ -78,14 +90,14 @@ Result<void> Worker::begin(std::shared_ptr<const Picture> picture) {
     out.emplace_back(plan.planes[p].x.out_size, stripe[p].out.count);
   }
   Slot& slot = slots_[tasks_.size()];
-  if (auto room = slot.in.lay_out(in); !room) return room;
-  if (auto room = slot.out.lay_out(out); !room) return room;
+  if (auto room = slot.in.lay_out(in, stages_->place()); !room) return room;
+  if (auto room = slot.out.lay_out(out, stages_->place()); !room) return room;
   Task& task = tasks_.emplace_back();
   task.picture = std::move(picture);
   for (std::size_t p = 0; p < stripe.size(); ++p) {
     if (stripe[p].out.count == 0) continue;
-    const auto offer = channel_.offer(slot.in.memory, slot.in.offset_bytes[p],
-                                      row_bytes(stripe[p].in, in[p].first));
+    const Stretch rows = stretch_of(slot.in, p, {0, stripe[p].in.count});
+    const auto offer = channel_.offer(slot.in.memory, rows.offset_bytes, rows.length_bytes);
     if (!offer) return fail(offer.error());
     task.arriving.push_back(*offer);
     task.to_send.push_back(p);
@@ -99,14 +111,17 @@ bool Worker::advance() {
   if (!task.resampled) {
     const auto all = receive(task);
     if (!all) {
-      channel_.close();
+      give_up(all.error());
       return false;
     }
     if (!*all) return false;
-    resample(task, slots_.front());
+    if (auto made = resample(task, slots_.front()); !made) {
+      give_up(made.error());
+      return false;
+    }
   }
   const auto all = deliver(task, slots_.front());
-  if (!all) channel_.close();
+  if (!all) give_up(all.error());
   if (!all || !*all) return false;
   tasks_.pop_front();
   slots_.push_back(std::move(slots_.front()));
@@ -124,16 +139,15 @@ Result<bool> Worker::receive(Task& task) {
   return task.arriving.empty();
 }
 
-void Worker::resample(Task& task, Slot& slot) {
+Result<void> Worker::resample(Task& task, Slot& slot) {
   const auto start = base::Clock::now();
-  const Stripe& stripe = task.picture->stripes[index_];
-  for (std::size_t p = 0; p < stripe.size(); ++p)
-    if (stripe[p].out.count > 0)
-      stages_.resample(task.picture->request.plan, static_cast<int>(p), stripe[p].out,
-                       slot.in.planes[p].samples, slot.out.planes[p].samples);
+  auto made = stages_->resample(task.picture->request.plan, task.picture->stripes[index_], slot.in,
+                                slot.out);
+  if (!made) return made;
   task.resampled = true;
   ++stats_.stripes;
   stats_.busy_ns += static_cast<std::uint64_t>(base::elapsed_us(start) * 1000);
+  return {};
 }
 
 Result<bool> Worker::deliver(Task& task, const Slot& slot) {
@@ -141,9 +155,8 @@ Result<bool> Worker::deliver(Task& task, const Slot& slot) {
     const auto lease = channel_.take_lease(Direction::kPut);
     if (!lease) return fail(lease.error());
     const std::size_t p = task.to_send.front();
-    const codec::PlaneView& plane = slot.out.planes[p];
-    const auto put = channel_.put(*lease, slot.out.memory, slot.out.offset_bytes[p],
-                                  row_bytes({0, plane.height_px}, plane.width_px));
+    const Stretch rows = stretch_of(slot.out, p, {0, slot.out.planes[p].height_px});
+    const auto put = channel_.put(*lease, slot.out.memory, rows.offset_bytes, rows.length_bytes);
     if (!put) return fail(put.error());
     task.to_send.pop_front();
     task.leaving.push_back(*put);

@@ -7,7 +7,9 @@
 #include <framewire/transport.hpp>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <split/picture.hpp>
+#include <split/stages.hpp>
 #include <thread>
 
 namespace framewire::split {
@@ -25,7 +27,7 @@ struct WorkerStats {
 /// the device's memory is its own.
 class Worker {
  public:
-  Worker(const codec::TurboStages& stages, transport::Channel channel, std::size_t index);
+  Worker(std::unique_ptr<Stages> stages, transport::Channel channel, std::size_t index);
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -35,6 +37,9 @@ class Worker {
   void assign(std::shared_ptr<const Picture> picture);
   [[nodiscard]] std::size_t index() const noexcept { return index_; }
   [[nodiscard]] const WorkerStats& stats() const noexcept { return stats_; }
+  [[nodiscard]] int device() const noexcept { return stages_->place().device; }
+  /// Why the worker has closed its channel, if it has.
+  [[nodiscard]] std::optional<Status> failure();
 
  private:
   /// A stripe in the worker's hands; two at a time, so that one arrives while the other is worked
@@ -58,10 +63,11 @@ class Worker {
   bool advance();
   [[nodiscard]] Result<void> begin(std::shared_ptr<const Picture> picture);
   [[nodiscard]] Result<bool> receive(Task& task);
-  void resample(Task& task, Slot& slot);
+  [[nodiscard]] Result<void> resample(Task& task, Slot& slot);
+  void give_up(const Status& why);
   [[nodiscard]] Result<bool> deliver(Task& task, const Slot& slot);
 
-  const codec::TurboStages& stages_;
+  std::unique_ptr<Stages> stages_;
   transport::Channel channel_;
   std::size_t index_;
   WorkerStats stats_;
@@ -69,6 +75,7 @@ class Worker {
   std::condition_variable assigned_;
   std::deque<std::shared_ptr<const Picture>> queue_;
   bool stop_ = false;
+  std::optional<Status> failure_;
   std::deque<Task> tasks_;     ///< oldest first
   std::deque<Slot> slots_{2};  ///< slots_[i] is of tasks_[i]; they turn together
   std::thread thread_;

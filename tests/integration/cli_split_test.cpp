@@ -22,7 +22,8 @@ class CliSplit : public ::testing::Test {
 };
 
 TEST_F(CliSplit, WritesWhatBatchWrites) {
-  const Ran plain = run_program({"batch", folder_ / "in", folder_ / "plain", "--size", "120x"});
+  const Ran plain = run_program(
+      {"batch", folder_ / "in", folder_ / "plain", "--size", "120x", "--codec", "turbo"});
   ASSERT_EQ(plain.exit_code, 0) << plain.err;
   const Ran split = run_program({"split", folder_ / "in", "--out", folder_ / "split", "--size",
                                  "120x", "--devices", "host,host,host", "--json"});
@@ -60,9 +61,20 @@ TEST_F(CliSplit, BadInputsAreNamedAndOthersGoOn) {
 
 TEST_F(CliSplit, UsageErrorsSayWhatIsAccepted) {
   EXPECT_EQ(run_program({"split"}).exit_code, 2);
-  const Ran gpu = run_program({"split", folder_ / "in", "--devices", "0,1"});
-  EXPECT_EQ(gpu.exit_code, 2);
-  EXPECT_THAT(gpu.err, HasSubstr("--devices: found '0'"));
+  for (const char* devices : {"0,host", "host,0", "0,,1", "cuda:0", "x"}) {
+    const Ran mixed = run_program({"split", folder_ / "in", "--devices", devices});
+    EXPECT_EQ(mixed.exit_code, 2) << mixed.err;
+    EXPECT_THAT(mixed.err, HasSubstr("--devices"));
+  }
+  const Ran missing = run_program({"split", folder_ / "in", "--devices", "99"});
+  EXPECT_EQ(missing.exit_code, 3) << missing.err;
+  EXPECT_THAT(missing.err, HasSubstr("unsupported: "));
+  const Ran alone = run_program({"split", folder_ / "in", "--encode-on", "0"});
+  EXPECT_EQ(alone.exit_code, 2);
+  EXPECT_THAT(alone.err, HasSubstr("with --devices of GPUs"));
+  const Ran path = run_program({"split", folder_ / "in", "--devices", "host", "--require", "p2p"});
+  EXPECT_EQ(path.exit_code, 3);
+  EXPECT_THAT(path.err, HasSubstr("from host to host"));
   const Ran codec = run_program({"split", folder_ / "in", "--codec", "reference"});
   EXPECT_EQ(codec.exit_code, 2);
   EXPECT_THAT(codec.err, HasSubstr("auto, turbo"));
