@@ -156,6 +156,8 @@ Result<bool> Worker::deliver(Task& task, const Slot& slot) {
     if (!lease) return fail(lease.error());
     const std::size_t p = task.to_send.front();
     const Stretch rows = stretch_of(slot.out, p, {0, slot.out.planes[p].height_px});
+    // Counted before anybody can have it: who waits for the picture reads the count.
+    stats_.bytes_out += rows.length_bytes;
     const auto put = channel_.put(*lease, slot.out.memory, rows.offset_bytes, rows.length_bytes);
     if (!put) return fail(put.error());
     task.to_send.pop_front();
@@ -164,7 +166,6 @@ Result<bool> Worker::deliver(Task& task, const Slot& slot) {
   while (!task.leaving.empty() && channel_.done(task.leaving.front())) {
     const auto sent = channel_.finish(task.leaving.front());
     if (!sent) return fail(sent.error());
-    stats_.bytes_out += sent->length_bytes;
     task.leaving.pop_front();
   }
   return task.to_send.empty() && task.leaving.empty();
