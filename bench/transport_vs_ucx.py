@@ -2,7 +2,7 @@
 """Compares `framewire perf` with ucx_perftest, size by size, by turns, on the same two cores.
 
 Each turn runs one program after the other, server on the first core and client on the second, with
-windows of the same size. Latency is the median half round trip that each program reports; bandwidth
+as many messages on their way. Neither waits for all of them before it goes on. Latency is the median half round trip that each program reports; bandwidth
 its average over all that it sent. Figures are medians over the turns; a ratio is the median of the
 turns' ratios.
 """
@@ -119,7 +119,7 @@ def ours(options, pair, link, test, size):
     rounds = str(rounds_of(test, size))
     out = pair.run([*words, "--server", f"127.0.0.1:{port}", *common],
                    [*words, f"127.0.0.1:{port}", *common, "--json", "--sizes", str(size),
-                    "--window", str(options.window), "--iterations", rounds], {}, port)
+                    "--window", str(options.window), "--continuous", "--iterations", rounds], {}, port)
     row = json.loads(out)["rows"][0]
     return row["p50"] if test == "latency" else row["average"]
 

@@ -124,6 +124,8 @@ constexpr OptionSpec kPerfMeasuring[] = {
     {"sizes", "FROM:TO", "", "1:4M", "bytes of a message, doubling", "Measuring"},
     {"window", "N", "", "64", "bw, bibw: messages sent before waiting for all of them",
      "Measuring"},
+    {"continuous", "", "", "", "bw, bibw: as many on their way, but without such waits",
+     "Measuring"},
     {"iterations", "N", "", "",
      "timed messages, or windows of them, of each size; a tenth more goes before; as OSU's, if not "
      "given",

@@ -103,7 +103,8 @@ class Client {
         iterations_(iterations),
         json_(arguments.has("json")),
         percentiles_(!arguments.has("osu")),
-        verify_(arguments.has("verify")) {}
+        verify_(arguments.has("verify")),
+        pauses_(!arguments.has("continuous")) {}
 
   int measure(PerfTest test, const Sizes& sizes, std::uint32_t window) {
     if (!json_ && !print(perf_title(test, percentiles_))) return kEnvironment;
@@ -111,6 +112,7 @@ class Client {
     for (std::uint64_t size = sizes.from; size <= sizes.to; size *= 2) {
       auto row = osu_row(test, size, window);
       row.verify = verify_;
+      row.pauses = pauses_;
       if (iterations_ != 0) {
         row.rounds = iterations_;
         row.skipped = iterations_ / 10 + 1;
@@ -135,6 +137,7 @@ class Client {
                         {"peer", channel_.config().peer},
                         {"window", test == PerfTest::kLatency ? 1 : window},
                         {"verified", verify_},
+                        {"continuous", !pauses_},
                         {"rows", std::move(rows)}};
     return print(pretty(whole) + "\n") ? kAllDone : kEnvironment;
   }
@@ -146,6 +149,7 @@ class Client {
   bool json_;
   bool percentiles_;
   bool verify_;
+  bool pauses_;
 };
 
 struct Wanted {

@@ -1,6 +1,7 @@
 #include "perf_flow.hpp"
 #include <fmt/format.h>
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include "base/clock.hpp"
 #include "transport/device.hpp"
@@ -100,7 +101,8 @@ class Flow {
   std::uint64_t confirmed_ = 0;
 };
 
-// One round of a window each way, or one way only.
+// One round of a window each way, or one way only. Without pauses the next windows are begun as far
+// as there are not more messages on their way than one has.
 Result<void> run_windows(Flow& flow, const PerfRow& row, std::uint64_t round, bool sends,
                          bool receives) {
   const std::uint64_t target = (round + 1) * row.window;
@@ -109,7 +111,9 @@ Result<void> run_windows(Flow& flow, const PerfRow& row, std::uint64_t round, bo
     if (receives) {
       if (auto offered = flow.offer(total); !offered) return offered;
     }
-    while (sends && flow.sent() < target) {
+    const std::uint64_t limit =
+        row.pauses ? target : std::min(total, flow.confirmed() + row.window);
+    while (sends && flow.sent() < limit) {
       const auto sent = flow.send_one();
       if (!sent) return fail(sent.error());
       if (!*sent) break;
@@ -156,6 +160,7 @@ std::array<std::byte, kPerfRowBytes> encode(const PerfRow& row) {
   std::array<std::byte, kPerfRowBytes> bytes{};
   bytes[0] = static_cast<std::byte>(row.test);
   bytes[1] = static_cast<std::byte>(row.verify ? 1 : 0);
+  bytes[2] = static_cast<std::byte>(row.pauses ? 1 : 0);
   std::memcpy(&bytes[4], &row.window, 4);
   std::memcpy(&bytes[8], &row.size_bytes, 8);
   std::memcpy(&bytes[16], &row.rounds, 4);
@@ -171,6 +176,7 @@ Result<PerfRow> decode_perf_row(std::span<const std::byte> bytes) {
   const auto test = std::to_integer<std::uint8_t>(bytes[0]);
   row.test = static_cast<PerfTest>(test);
   row.verify = bytes[1] == std::byte{1};
+  row.pauses = bytes[2] == std::byte{1};
   std::memcpy(&row.window, &bytes[4], 4);
   std::memcpy(&row.size_bytes, &bytes[8], 8);
   std::memcpy(&row.rounds, &bytes[16], 4);
@@ -236,13 +242,17 @@ Result<std::vector<double>> run_row(Channel& channel, PerfMemory& memory, const 
   std::vector<double> times_us;
   times_us.reserve(row.rounds);
   const bool both = row.test == PerfTest::kBothWays;
+  auto start = Clock::now();
   for (std::uint64_t round = 0; round < std::uint64_t{row.rounds} + row.skipped; ++round) {
-    const auto start = Clock::now();
     auto done = row.test == PerfTest::kLatency
                     ? run_round_trip(flow, row, round, client)
                     : run_windows(flow, row, round, client || both, !client || both);
     if (!done) return fail(done.error());
-    if (round >= row.skipped) times_us.push_back(base::elapsed_us(start));
+    const auto end = Clock::now();
+    if (round >= row.skipped) {
+      times_us.push_back(std::chrono::duration<double, std::micro>(end - start).count());
+    }
+    start = end;
   }
   if (auto settled = settle(flow); !settled) return fail(settled.error());
   return times_us;

@@ -17,6 +17,7 @@ enum class PerfTest : std::uint8_t { kLatency, kBandwidth, kBothWays };
 struct PerfRow {
   PerfTest test = PerfTest::kLatency;
   bool verify = false;           ///< checksum every message
+  bool pauses = true;            ///< each window waits until all of the one before are confirmed
   std::uint64_t size_bytes = 0;  ///< of a message, 1 to 1 GiB
   std::uint32_t rounds = 0;      ///< timed; a round is a message there and back, or a window
   std::uint32_t skipped = 0;     ///< before, not timed

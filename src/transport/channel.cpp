@@ -64,9 +64,9 @@ Result<void> Channel::usable(const Region& region, const std::optional<CudaStrea
 // What the link must know of a slot's region, if that is device memory.
 Result<void> Channel::use_device(TransferSlot& slot,
                                  const std::optional<CudaStream>& stream) const {
-  if (slot.region.kind() == MemoryKind::kHost) return {};
-  slot.device.devices = slot.region.devices();
-  slot.device.device = slot.region.device();
+  if (slot.block == nullptr || slot.block->kind == MemoryKind::kHost) return {};
+  slot.device.devices = slot.block->devices;
+  slot.device.device = slot.block->device;
   slot.device.stream = stream;
   if (!stream) return {};
   auto mark = slot.device.devices->mark(slot.device.device, *stream);
@@ -87,7 +87,7 @@ Payload Channel::payload_of(std::uint32_t index, std::uint64_t offset_bytes,
   TransferSlot& slot = table_[index];
   if (length_bytes == 0) return {};
   Payload payload;
-  payload.data = slot.region.data() + slot.offset_bytes + offset_bytes;
+  payload.data = slot.memory() + offset_bytes;
   payload.bytes = length_bytes;
   payload.op = index;
   if (slot.device.devices != nullptr) payload.device = &slot.device;
@@ -96,7 +96,7 @@ Payload Channel::payload_of(std::uint32_t index, std::uint64_t offset_bytes,
 
 Placement Channel::destination(std::uint32_t index, std::uint64_t offset_bytes) {
   TransferSlot& slot = table_[index];
-  Placement placement{slot.region.data() + slot.offset_bytes + offset_bytes, index};
+  Placement placement{slot.memory() + offset_bytes, index};
   if (slot.device.devices != nullptr) placement.device = &slot.device;
   return placement;
 }

@@ -127,7 +127,7 @@ void Channel::on_get(const Packet& packet) {
   answer.checksum = 0;
   if (packet.has_checksum) {
     const auto sum =
-        checksum_of(slot.region, slot.offset_bytes + packet.offset_bytes, packet.length_bytes);
+        checksum_of(slot.region(), slot.offset_bytes + packet.offset_bytes, packet.length_bytes);
     if (!sum) {
       acknowledge(packet.request, Reason::kCancelled);
       table_.finish(index, sum.error());
@@ -203,7 +203,7 @@ void Channel::received_all(std::uint32_t index) {
   if (slot.checksum) {
     const std::uint64_t offset =
         slot.offset_bytes + (slot.role == Role::kOffer ? slot.completion.offset_bytes : 0);
-    const auto sum = checksum_of(slot.region, offset, slot.completion.length_bytes);
+    const auto sum = checksum_of(slot.region(), offset, slot.completion.length_bytes);
     intact = sum && *sum == slot.expected_checksum;
   }
   const Reason reason = intact ? Reason::kNone : Reason::kChecksum;

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <algorithm>
 #include <mutex>
+#include <utility>
 
 namespace framewire::transport {
 
@@ -15,8 +16,14 @@ Pins::Parts::iterator Pins::first_ending_after(std::uint64_t offset) {
                               [&](const Part& part) { return part.end <= offset; });
 }
 
-bool Pins::hold(std::uint64_t offset, std::uint64_t length, bool write) {
+bool Pins::hold(std::uint64_t offset, std::uint64_t length, bool write, const Region& owner) {
   const std::lock_guard lock(lock_);
+  if (length > 0 && !add(offset, length, write)) return false;
+  if (holds_++ == 0) owner_ = owner;
+  return true;
+}
+
+bool Pins::add(std::uint64_t offset, std::uint64_t length, bool write) {
   const std::uint64_t end = offset + length;
   const auto place = first_ending_after(offset);
   if (place != written_.end() && place->begin < end) return false;
@@ -37,8 +44,13 @@ bool Pins::hold(std::uint64_t offset, std::uint64_t length, bool write) {
   return true;
 }
 
-void Pins::release(std::uint64_t offset, std::uint64_t length, bool write) noexcept {
+Region Pins::release(std::uint64_t offset, std::uint64_t length, bool write) noexcept {
   const std::lock_guard lock(lock_);
+  if (length > 0) remove(offset, length, write);
+  return --holds_ == 0 ? std::exchange(owner_, {}) : Region();
+}
+
+void Pins::remove(std::uint64_t offset, std::uint64_t length, bool write) noexcept {
   const auto same = [&](const Part& part) {
     return part.begin == offset && part.end == offset + length;
   };

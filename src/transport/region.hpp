@@ -25,15 +25,21 @@ class SpinLock {
   std::atomic<bool> taken_ = false;
 };
 
-/// Parts of a region that transfers hold: written ones exclusively, read ones together.
+/// Parts of a region that transfers hold: written ones exclusively, read ones together. The first
+/// hold keeps the region's block for all, so that the others need no reference of their own.
 class Pins {
  public:
+  /// @param length  may be 0: then only the block is kept
   /// @return false, and nothing held, where the part overlaps one that is written, or, if `write`,
   ///         any that is held
-  [[nodiscard]] bool hold(std::uint64_t offset, std::uint64_t length, bool write);
+  [[nodiscard]] bool hold(std::uint64_t offset, std::uint64_t length, bool write,
+                          const Region& owner = {});
   /// Undoes one hold() of the same arguments.
-  void release(std::uint64_t offset, std::uint64_t length, bool write) noexcept;
+  /// @return the owner with the last one, to be let go of after the call
+  Region release(std::uint64_t offset, std::uint64_t length, bool write) noexcept;
   [[nodiscard]] std::size_t count() const noexcept;
+  /// What hold() was given; for those who hold a part.
+  [[nodiscard]] const Region& owner() const noexcept { return owner_; }
 
  private:
   struct Part {
@@ -43,11 +49,15 @@ class Pins {
   };
   using Parts = std::vector<Part>;
   [[nodiscard]] Parts::iterator first_ending_after(std::uint64_t offset);
+  [[nodiscard]] bool add(std::uint64_t offset, std::uint64_t length, bool write);
+  void remove(std::uint64_t offset, std::uint64_t length, bool write) noexcept;
 
   mutable SpinLock lock_;
   Parts written_;  ///< in order from first_ on; they do not overlap
   std::size_t first_ = 0;
   Parts read_;
+  Region owner_;
+  std::size_t holds_ = 0;
 };
 
 struct Region::Block {

@@ -21,8 +21,8 @@ Result<std::uint32_t> TransferTable::take(Role role, Direction direction,
   TransferSlot& slot = slots_[index];
   slot.role = role;
   slot.direction = direction;
-  if (memory.length_bytes > 0 &&
-      !block->pins.hold(memory.offset_bytes, memory.length_bytes, slot.writes())) {
+  if (block != nullptr &&
+      !block->pins.hold(memory.offset_bytes, memory.length_bytes, slot.writes(), memory.region)) {
     return fail(StatusCode::kBusy,
                 fmt::format("{} bytes from {} on belong to a transfer that has not settled",
                             memory.length_bytes, memory.offset_bytes));
@@ -32,7 +32,7 @@ Result<std::uint32_t> TransferTable::take(Role role, Direction direction,
   slot.used = true;
   slot.done = slot.taken = slot.in_flight = slot.checksum = slot.early = false;
   slot.ended = Reason::kNone;
-  slot.region = memory.region;
+  slot.block = block;
   slot.offset_bytes = memory.offset_bytes;
   slot.length_bytes = memory.length_bytes;
   slot.completion = {};
@@ -64,11 +64,9 @@ std::uint32_t TransferTable::uncertain() const noexcept {
 }
 
 void TransferTable::unpin(TransferSlot& slot) noexcept {
-  if (Region::Block* const block = slot.region.block(); block != nullptr) {
-    if (slot.length_bytes > 0) {
-      block->pins.release(slot.offset_bytes, slot.length_bytes, slot.writes());
-    }
-    slot.region = {};
+  if (slot.block != nullptr) {
+    std::exchange(slot.block, nullptr)
+        ->pins.release(slot.offset_bytes, slot.length_bytes, slot.writes());
   }
   if (slot.device.devices != nullptr) slot.device = {};
 }

@@ -32,8 +32,8 @@ struct TransferSlot {
   bool early = false;  ///< done for its user, whose stream waits; the peer has not been told
   Reason ended = Reason::kNone;  ///< an offer's; outlives the transfer, for late users of its lease
   std::uint8_t note_bytes = 0;
-  std::uint32_t work_ms = 0;  ///< an offer's: allowance once the peer has begun
-  Region region;
+  std::uint32_t work_ms = 0;       ///< an offer's: allowance once the peer has begun
+  Region::Block* block = nullptr;  ///< held by its own account of parts, until the memory is let go
   std::uint64_t offset_bytes = 0;  ///< in the region
   std::uint64_t length_bytes = 0;
   std::uint64_t lease = 0;
@@ -45,6 +45,8 @@ struct TransferSlot {
   std::optional<Status> error;
   std::array<std::byte, kMaxNoteBytes> note;  ///< what a put has brought along to an offer
 
+  [[nodiscard]] std::byte* memory() const noexcept { return block->base + offset_bytes; }
+  [[nodiscard]] Region region() const { return block != nullptr ? block->pins.owner() : Region(); }
   [[nodiscard]] bool writes() const noexcept {
     return role == Role::kGet || (role == Role::kOffer && direction == Direction::kPut);
   }
@@ -63,6 +65,12 @@ struct TransferMemory {
 class TransferTable {
  public:
   explicit TransferTable(std::uint32_t capacity);
+  TransferTable(const TransferTable&) = delete;
+  TransferTable& operator=(const TransferTable&) = delete;
+  /// Lets go of what is still held: nothing touches it any more.
+  ~TransferTable() {
+    for (TransferSlot& slot : slots_) unpin(slot);
+  }
 
   /// Takes a slot and pins its memory.
   /// @return invalid_input for memory outside the region; busy where all slots are taken, or the

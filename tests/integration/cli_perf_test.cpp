@@ -22,6 +22,18 @@ TEST(CliPerf, TwoEndsInOneProcess) {
   EXPECT_GT(report["rows"][0]["average"], 0.0);
 }
 
+TEST(CliPerf, ContinuousWindowsDeliverEveryMessage) {
+  for (const char* test : {"bw", "bibw"}) {
+    const Ran ran =
+        run_program({"perf", test, "--from", "host", "--to", "host", "--sizes", "1K", "--window",
+                     "4", "--iterations", "50", "--continuous", "--verify", "--json"});
+    ASSERT_EQ(ran.exit_code, 0) << ran.err;
+    const json report = json::parse(ran.out);
+    EXPECT_EQ(report["continuous"], true);
+    EXPECT_GT(report["rows"][0]["average"], 0.0);
+  }
+}
+
 TEST(CliPerf, ARequiredPathThatIsNotThereIsRefused) {
   const Ran ran =
       run_program({"perf", "bw", "--from", "host", "--to", "host", "--require", "nvlink"});
