@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Draws what transport_vs_ucx.py has measured against message size, a picture a test.
 
-usage: plot_transport.py RUN.json FOLDER. Writes FOLDER/transport-latency.svg, transport-bw.svg and
-transport-bibw.svg, as far as the run has them.
+usage: plot_transport.py RUN.json… FOLDER. Writes FOLDER/transport-latency.svg, transport-bw.svg and
+transport-bibw.svg, as far as the runs have them; of the same link and test the last run counts.
 """
 
 import json
@@ -35,19 +35,22 @@ def lines_of(results):
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) < 3:
         sys.exit(__doc__)
-    with open(sys.argv[1], encoding="utf-8") as file:
-        run = json.load(file)
+    *paths, folder = sys.argv[1:]
+    results, run = {}, {}
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            run = json.load(file)
+        results.update({(r["test"], r["link"]): r for r in run["results"]})
     version = re.search(r"[\d.]+", run["ucx"]).group()
     for test, title in TITLES.items():
-        results = [result for result in run["results"] if result["test"] == test]
-        if not results:
+        lines = list(lines_of(r for (name, _), r in sorted(results.items()) if name == test))
+        if not lines:
             continue
-        picture = draw(list(lines_of(results)),
-                       f"{title}; two processes, {run['machine']['cpu']}; UCX {version}",
+        picture = draw(lines, f"{title}; two processes, {run['machine']['cpu']}; UCX {version}",
                        "bytes of a message", 2, size_name)
-        with open(f"{sys.argv[2]}/transport-{test}.svg", "w", encoding="utf-8") as file:
+        with open(f"{folder}/transport-{test}.svg", "w", encoding="utf-8") as file:
             file.write(picture)
 
 

@@ -15,7 +15,8 @@ using std::chrono::milliseconds;
 constexpr unsigned kRoundsPerLook = 64;
 // What a call counts for that has found nothing to do.
 constexpr unsigned kIdleRounds = 8;
-// How many such calls records wait that are not urgent: a microsecond or two.
+// How many such calls records wait that are not urgent: a microsecond or two of polling, but not
+// long for who polls seldom, as a peer may keep its other leases for something else.
 constexpr unsigned kPatientRounds = 64;
 
 std::size_t request_window(std::uint32_t capacity) {

@@ -27,20 +27,20 @@ bool Pins::add(std::uint64_t offset, std::uint64_t length, bool write) {
   const std::uint64_t end = offset + length;
   const auto place = first_ending_after(offset);
   if (place != written_.end() && place->begin < end) return false;
-  if (!write) {
-    const auto same = std::find_if(read_.begin(), read_.end(), [&](const Part& part) {
-      return part.begin == offset && part.end == end;
-    });
-    if (same != read_.end()) {
-      ++same->holds;
-    } else {
-      read_.push_back({offset, end, 1});
+  for (Part& part : read_) {
+    if (!write && part.begin == offset && part.end == end) {
+      ++part.holds;
+      return true;
     }
-    return true;
+    if (write && part.begin < end && offset < part.end) return false;
   }
-  const auto clashes = [&](const Part& part) { return part.begin < end && offset < part.end; };
-  if (std::any_of(read_.begin(), read_.end(), clashes)) return false;
-  written_.insert(place, {offset, end, 1});
+  if (!write) {
+    read_.push_back({offset, end, 1});
+  } else if (place == written_.end()) {
+    written_.push_back({offset, end, 1});
+  } else {
+    written_.insert(place, {offset, end, 1});
+  }
   return true;
 }
 
