@@ -42,6 +42,7 @@ TEST_F(GpuMemory, MoreThanTheDeviceHasIsBusy) {
   auto buffer = gpu::Buffer::make(gpu::MemoryKind::kDevice, std::size_t{1} << 50);
   ASSERT_FALSE(buffer);
   EXPECT_EQ(buffer.error().code(), StatusCode::kBusy);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess) << "the next batch would take this for its own";
 }
 
 }  // namespace

@@ -111,6 +111,10 @@ void BatchPlan::add_scan(const Item& item, const jpeg::Scan& scan,
   segments_ += desc.segment_count + 1;
   desc.first_dc = dc_blocks_;
   dc_blocks_ += (desc.total_blocks + 7) / 8 * 8;
+  desc.first_dc_tile = dc_tiles_;
+  const std::uint32_t tiles = base::ceil_div(mcus, std::uint32_t{kImageThreads});
+  dc_tiles_ += tiles;
+  most_dc_tiles = std::max(most_dc_tiles, tiles);
   desc.coefficients = coefficient_bytes_;
   const std::uint64_t bytes = std::uint64_t{desc.total_blocks} * desc.corner * desc.corner * 2;
   coefficient_bytes_ += (bytes + 255) / 256 * 256;

@@ -65,8 +65,8 @@ struct BatchOffsets {
   std::uint64_t canonical, codes, reciprocals, edge_basis;
   std::uint64_t upload_bytes;
   std::uint64_t status, edges, own_codes, zeroed_bytes;  ///< one range, zeroed for each batch
-  std::uint64_t coefficients, dc, heads;
-  std::uint64_t scan_end, columns, lengths, entries, exits, blocks, segment_of;
+  std::uint64_t coefficients, dc, dc_sums, heads;
+  std::uint64_t scan_end, columns, lengths, entries, exits, blocks, paths, segment_of;
   std::uint64_t segment_start, segment_first, pairs;
   std::uint64_t levels, masks, bit_counts, segment_bytes, records;
   std::uint64_t total_bytes;
@@ -137,6 +137,7 @@ class BatchPlan {
   std::uint32_t most_pairs = 1;
   std::uint32_t most_rows = 1;
   bool any_restarts = false;
+  std::uint32_t most_dc_tiles = 0;       ///< of one scan, of kImageThreads MCUs
   std::vector<CanonicalCode> canonical;  ///< [pairs × 2]
   std::uint64_t output_bytes = 0;        ///< bound on all packed output streams
 
@@ -207,6 +208,7 @@ class BatchPlan {
   std::uint64_t stuffed_bytes_ = 0;
   std::uint32_t subsequences_ = 0;
   std::uint32_t dc_blocks_ = 0;
+  std::uint32_t dc_tiles_ = 0;
   std::uint32_t segments_ = 0;
   std::uint32_t output_blocks_ = 0;
   std::uint32_t output_segments_ = 0;

@@ -38,12 +38,14 @@ std::uint64_t BatchPlan::head_bytes() const noexcept {
 std::uint64_t BatchPlan::shared_growth_bytes() const {
   std::uint64_t growth = 0;
   const std::uint64_t own = column_words(layout_.subsequence_bytes) * 4 + kStateBytes +
-                            head_bytes() - (any_restarts ? 0 : sizeof(std::uint32_t));
+                            head_bytes() + (layout_.traced != 0 ? sizeof(Paths) : 0) -
+                            (any_restarts ? 0 : sizeof(std::uint32_t));
   for (const ScanDesc& scan : scans) {
     std::uint64_t most = 0;
     for (const std::uint32_t size : kSubsequenceSizes)
       most = std::max(most, reserved_subsequences(scan, size) *
-                                (column_words(size) * 4 + kStateBytes + kFullHeadBytes));
+                                (column_words(size) * 4 + kStateBytes + kFullHeadBytes +
+                                 (size == kSubsequenceSizes[0] ? sizeof(Paths) : 0)));
     growth += most - own * reserved_subsequences(scan, layout_.subsequence_bytes);
   }
   return growth;

@@ -167,7 +167,8 @@ void BatchPlan::clear(const EntropyLayout& layout) {
   offsets_ = {};
   coefficient_bytes_ = edge_bytes_ = 0;
   data_bytes_ = sample_bytes_ = own_code_bytes_ = raw_bytes_ = stuffed_bytes_ = 0;
-  subsequences_ = dc_blocks_ = segments_ = output_blocks_ = output_segments_ = 0;
+  subsequences_ = dc_blocks_ = dc_tiles_ = most_dc_tiles = segments_ = output_blocks_ =
+      output_segments_ = 0;
 }
 
 void BatchPlan::place_upload(gpu::Layout& layout) {
@@ -203,6 +204,7 @@ void BatchPlan::place_scratch(gpu::Layout& layout) {
   o.zeroed_bytes = layout.bytes() - o.status;
   o.coefficients = layout.add(coefficient_bytes_);
   o.dc = layout.add_array<std::int16_t>(dc_blocks_);
+  o.dc_sums = layout.add_array<DcSum>(dc_tiles_);
   o.heads = layout.add(subsequences_ * head_bytes());
   o.scan_end = layout.add_array<std::uint32_t>(scans.size());
   o.columns =
@@ -211,6 +213,7 @@ void BatchPlan::place_scratch(gpu::Layout& layout) {
   o.entries = layout.add_array<std::uint32_t>(subsequences_);
   o.exits = layout.add_array<std::uint32_t>(subsequences_);
   o.blocks = layout.add_array<std::uint32_t>(subsequences_);
+  o.paths = layout.add_array<Paths>(layout_.traced != 0 ? subsequences_ : 0);
   o.segment_of = layout.add_array<std::uint32_t>(any_restarts ? subsequences_ : 0);
   o.segment_start = layout.add_array<std::uint32_t>(segments_);
   o.segment_first = layout.add_array<std::uint32_t>(segments_);
@@ -324,11 +327,13 @@ BatchView BatchPlan::view(std::uint8_t* base) const {
   at(v.entries, o.entries);
   at(v.exits, o.exits);
   at(v.blocks, o.blocks);
+  at(v.paths, o.paths);
   at(v.segment_start, o.segment_start);
   at(v.segment_first, o.segment_first);
   at(v.segment_of, o.segment_of);
   at(v.heads, o.heads);
   at(v.dc, o.dc);
+  at(v.dc_sums, o.dc_sums);
   at(v.levels, o.levels);
   at(v.masks, o.masks);
   at(v.bit_counts, o.bit_counts);

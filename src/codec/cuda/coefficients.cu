@@ -217,11 +217,6 @@ __global__ void __launch_bounds__(kSpanThreads)
     if (head[i] != 0) atomicOr(corner + i, head[i]);
 }
 
-/// Four sums of 16 bits each, as the coefficients are kept, modulo 2^16.
-struct DcSum {
-  std::uint64_t lanes;
-  std::uint32_t restarted;
-};
 __device__ std::uint64_t add_lanes(std::uint64_t a, std::uint64_t b) {
   constexpr std::uint64_t kTop = 0x8000800080008000ull;
   return ((a & ~kTop) + (b & ~kTop)) ^ ((a ^ b) & kTop);
@@ -245,27 +240,64 @@ __device__ std::uint64_t walk_mcu(const ScanDesc& scan, std::int16_t* block, std
   return sums;
 }
 
-__global__ void __launch_bounds__(kImageThreads) sum_dc_kernel(BatchView batch) {
-  using Scan = cub::BlockScan<DcSum, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
-  __shared__ typename Scan::TempStorage storage;
-  const ScanDesc& scan = batch.scans[blockIdx.x];
-  if (batch.status[scan.image] != 0) return;
-  std::int16_t* dc = batch.dc + scan.first_dc;
+using DcScan = cub::BlockScan<DcSum, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
+
+/// Sums kImageThreads MCUs from `first` on, behind what came `before` them. @return their own sum
+__device__ DcSum sum_mcus(const BatchView& batch, const ScanDesc& scan, std::uint32_t first,
+                          const DcSum& before, typename DcScan::TempStorage& storage, bool store) {
   const std::uint32_t mcus = scan.total_blocks / scan.blocks_per_mcu;
   const std::uint32_t segment_mcus = scan.segment_blocks / scan.blocks_per_mcu;
+  const std::uint32_t mcu = first + threadIdx.x;
+  std::int16_t* block = batch.dc + scan.first_dc + mcu * scan.blocks_per_mcu;
+  const bool restarts = mcu % segment_mcus == 0;
+  DcSum own{mcu < mcus ? walk_mcu(scan, block, 0, false) : 0, restarts ? 1u : 0u};
+  DcSum sum{};
+  DcSum total{};
+  DcScan(storage).ExclusiveScan(own, sum, before, AddDc(), total);
+  if (store && mcu < mcus) walk_mcu(scan, block, restarts ? 0 : sum.lanes, true);
+  return total;
+}
+
+__global__ void __launch_bounds__(kImageThreads) sum_dc_kernel(BatchView batch) {
+  __shared__ typename DcScan::TempStorage storage;
+  const ScanDesc& scan = batch.scans[blockIdx.x];
+  if (batch.status[scan.image] != 0) return;
+  const std::uint32_t mcus = scan.total_blocks / scan.blocks_per_mcu;
   DcSum before{0, 0};
-  for (std::uint32_t tile = 0; tile < mcus; tile += kImageThreads) {
-    const std::uint32_t mcu = tile + threadIdx.x;
-    std::int16_t* block = dc + mcu * scan.blocks_per_mcu;
-    const bool restarts = mcu % segment_mcus == 0;
-    DcSum own{mcu < mcus ? walk_mcu(scan, block, 0, false) : 0, restarts ? 1u : 0u};
-    DcSum sum{};
+  for (std::uint32_t first = 0; first < mcus; first += kImageThreads) {
+    before = AddDc()(before, sum_mcus(batch, scan, first, before, storage, true));
+    __syncthreads();
+  }
+}
+
+/// Where images are few: a thread block for each kImageThreads MCUs, first only their sums.
+__global__ void __launch_bounds__(kImageThreads) sum_dc_tiles_kernel(BatchView batch) {
+  __shared__ typename DcScan::TempStorage storage;
+  const ScanDesc& scan = batch.scans[blockIdx.y];
+  const std::uint32_t first = blockIdx.x * kImageThreads;
+  if (batch.status[scan.image] != 0 || first * scan.blocks_per_mcu >= scan.total_blocks) return;
+  const DcSum total = sum_mcus(batch, scan, first, DcSum{0, 0}, storage, false);
+  if (threadIdx.x == 0) batch.dc_sums[scan.first_dc_tile + blockIdx.x] = total;
+}
+
+/// Then all of them, behind the sums of the tiles before.
+__global__ void __launch_bounds__(kImageThreads) spread_dc_kernel(BatchView batch) {
+  __shared__ typename DcScan::TempStorage storage;
+  const ScanDesc& scan = batch.scans[blockIdx.y];
+  const std::uint32_t first = blockIdx.x * kImageThreads;
+  if (batch.status[scan.image] != 0 || first * scan.blocks_per_mcu >= scan.total_blocks) return;
+  const DcSum* sums = batch.dc_sums + scan.first_dc_tile;
+  DcSum before{0, 0};
+  for (std::uint32_t tile = 0; tile < blockIdx.x; tile += kImageThreads) {
+    const std::uint32_t at = tile + threadIdx.x;
+    DcSum unused{};
     DcSum total{};
-    Scan(storage).ExclusiveScan(own, sum, before, AddDc(), total);
-    if (mcu < mcus) walk_mcu(scan, block, restarts ? 0 : sum.lanes, true);
+    DcScan(storage).ExclusiveScan(at < blockIdx.x ? sums[at] : DcSum{0, 0}, unused, DcSum{0, 0},
+                                  AddDc(), total);
     before = AddDc()(before, total);
     __syncthreads();
   }
+  (void)sum_mcus(batch, scan, first, before, storage, true);
 }
 
 }  // namespace
@@ -297,7 +329,13 @@ void launch_write_coefficients(const BatchView& batch, const Tile* tiles, std::u
   }
 }
 
-void launch_sum_dc(const BatchView& batch, cudaStream_t stream) {
+void launch_sum_dc(const BatchView& batch, std::uint32_t most_tiles, cudaStream_t stream) {
+  if (batch.scan_count < kManyScans) {
+    const dim3 tiles(most_tiles, batch.scan_count);
+    gpu::launch(sum_dc_tiles_kernel, tiles, kImageThreads, 0, stream, batch);
+    gpu::launch(spread_dc_kernel, tiles, kImageThreads, 0, stream, batch);
+    return;
+  }
   gpu::launch(sum_dc_kernel, batch.scan_count, kImageThreads, 0, stream, batch);
 }
 

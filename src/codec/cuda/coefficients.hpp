@@ -15,6 +15,8 @@ void launch_write_coefficients(const BatchView& batch, const Tile* tiles, std::u
                                cudaStream_t stream);
 
 /// Sums the DC differences of each component within each segment, in place.
-void launch_sum_dc(const BatchView& batch, cudaStream_t stream);
+/// @param most_tiles  of kImageThreads MCUs that a scan has, for several thread blocks a scan; 0:
+/// one
+void launch_sum_dc(const BatchView& batch, std::uint32_t most_tiles, cudaStream_t stream);
 
 }  // namespace framewire::codec::cuda

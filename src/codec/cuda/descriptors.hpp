@@ -37,10 +37,11 @@ struct ScanDesc {
   std::uint32_t first_segment = 0;  ///< into the segment table; only with restart markers
   std::uint32_t has_restarts = 0;
   std::uint32_t pair_count = 1;
-  std::uint32_t pairs[4] = {};     ///< table pair of each slot
-  std::uint64_t coefficients = 0;  ///< [total_blocks][N×N] int16
-  std::uint32_t first_dc = 0;      ///< into the DC array, in blocks
-  std::uint32_t corner = 8;        ///< N: the low-frequency corner kept of each block
+  std::uint32_t pairs[4] = {};      ///< table pair of each slot
+  std::uint64_t coefficients = 0;   ///< [total_blocks][N×N] int16
+  std::uint32_t first_dc = 0;       ///< into the DC array, in blocks
+  std::uint32_t first_dc_tile = 0;  ///< into BatchView::dc_sums
+  std::uint32_t corner = 8;         ///< N: the low-frequency corner kept of each block
   // Blocks that the picture fills only in part are kept whole besides (docs/decisions/0002): those
   // of the last MCU of each row, then those of the last row.
   std::uint32_t mcu_columns = 0;
@@ -158,6 +159,12 @@ struct OutputRecord {
   std::uint32_t missed = 0;   ///< even quality 1 was too large
 };
 
+/// Sums of DC differences of up to four components, 16 bits each, modulo 2^16.
+struct DcSum {
+  std::uint64_t lanes;
+  std::uint32_t restarted;  ///< a segment begins in between; only what lies behind counts
+};
+
 /// Pointers to everything that kernels share; passed by value.
 struct BatchView {
   std::uint8_t* base = nullptr;  ///< of the batch's device memory
@@ -179,11 +186,13 @@ struct BatchView {
   std::uint32_t* entries = nullptr;   ///< [subsequences] state at the start
   std::uint32_t* exits = nullptr;     ///< [subsequences] state at the end
   std::uint32_t* blocks = nullptr;    ///< [subsequences] completed; later the first block
+  Paths* paths = nullptr;             ///< [subsequences] only where the layout is traced
   std::uint32_t* segment_start = nullptr;  ///< [segments + 1 a scan] byte offsets in the scan
   std::uint32_t* segment_first = nullptr;  ///< [segments + 1 a scan] first subsequence of each
   std::uint32_t* segment_of = nullptr;     ///< [subsequences] only for scans with restart markers
   uint4* heads = nullptr;                  ///< [subsequences][2] corner of a block begun before
   std::int16_t* dc = nullptr;              ///< [blocks of all scans] differences, later values
+  DcSum* dc_sums = nullptr;                ///< [tiles of kImageThreads MCUs of all scans]
   // The output side.
   std::int16_t* levels = nullptr;          ///< [output blocks][64] zig-zag
   std::uint64_t* masks = nullptr;          ///< [output blocks] non-zero coefficients

@@ -12,6 +12,19 @@ struct EntropyLayout {
   std::uint32_t subsequence_bytes = kMaxSubsequenceBytes;
   std::uint32_t sync_share = kSyncShare;  ///< subsequences a thread; 1 or kSyncShare
   std::uint32_t warm_bits = kWarmBits;
+  std::uint32_t traced = 0;  ///< whether every possible start is followed (trace.hpp)
+};
+
+/// Paths that are kept of one subsequence: of most MCUs every phase, and some that were followed
+/// on.
+inline constexpr std::uint32_t kPaths = 8;
+/// Ways through one subsequence, by the state at its start (packed, span_decoder.hpp).
+struct alignas(16) Paths {
+  std::uint16_t entry[kPaths];
+  std::uint16_t exit[kPaths];
+  std::uint16_t blocks[kPaths];  ///< completed
+  std::uint32_t guessed;         ///< the first of them, which do not change any more
+  std::uint32_t count;           ///< of all; may run beyond kPaths
 };
 
 /// Words of a column: the subsequence, and three that reach into its successors: two for the last
@@ -35,8 +48,8 @@ inline constexpr std::uint32_t kSubsequenceSizes[] = {64, 128, kMaxSubsequenceBy
 /// and 63,500 with 128.
 /// @param entropy_bytes  of the whole batch
 [[nodiscard]] constexpr EntropyLayout choose_layout(std::uint64_t entropy_bytes) {
-  if (entropy_bytes < kTinyBatchBytes) return {64, 1, kLongWarmBits};
-  if (entropy_bytes < kSmallBatchBytes) return {128, 1, kLongWarmBits};
+  if (entropy_bytes < kTinyBatchBytes) return {64, 1, kTraceWarmBits, 1};
+  if (entropy_bytes < kSmallBatchBytes) return {128, 1, kLongWarmBits, 0};
   return {};
 }
 

@@ -16,7 +16,7 @@
 // 740 µs with four subsequences a thread; with 256-byte ones 1,062 µs. There, trying every phase of
 // the MCU at once and linking what agrees by a scan left 48 of 230 µs to repair, but took 157 and
 // 154 itself: to be had only with a much cheaper link.
-#include <codec/cuda/columns.hpp>
+#include <codec/cuda/guess.hpp>
 #include <codec/cuda/synchronise.hpp>
 #include <cub/block/block_scan.cuh>
 #include <gpu/launch.hpp>
@@ -59,32 +59,6 @@ struct Shared {
 };
 static_assert(kMaxSubsequenceBytes * 8 / 2 <= 65535, "blocks of at least 2 bits are counted in 16");
 
-/// Decodes one subsequence from a packed state.
-__device__ SkipResult decode(const BatchView& batch, const SharedTables& tables,
-                             PhasePattern pattern, std::uint32_t subsequence, std::uint32_t length,
-                             std::uint32_t packed) {
-  const DecodeState s = unpack(packed);
-  return skip_span(column_of(batch, subsequence), tables, pattern, length, s.bit, s.phase, s.index);
-}
-
-/// The state at the start of a subsequence, guessed from the last bits of its predecessors.
-__device__ std::uint32_t guess_entry(const BatchView& batch, const SharedTables& tables,
-                                     PhasePattern pattern, std::uint32_t subsequence) {
-  std::uint32_t wanted = batch.layout.warm_bits;
-  std::uint32_t from = subsequence;
-  std::uint32_t start = 0;
-  while (wanted != 0 && !is_first(batch, from)) {
-    const std::uint32_t length = length_of(batch, --from);
-    start = length > wanted ? length - wanted : 0;
-    wanted -= length - start;
-  }
-  SkipResult result =
-      skip_span(column_of(batch, from), tables, pattern, length_of(batch, from), start, 0, 0);
-  while (++from < subsequence)
-    result = decode(batch, tables, pattern, from, length_of(batch, from), result.state);
-  return result.state;
-}
-
 /// Adds `item` to the list where `wanted` holds; all threads of a warp call it together.
 template <int kShare>
 __device__ void append(Shared<kShare>& shared, bool wanted, std::uint32_t item) {
@@ -107,16 +81,10 @@ struct SyncSpan {
 
 __device__ SyncSpan span_of_tile(const BatchView& batch, const ScanDesc& scan, const Tile& tile) {
   const std::uint32_t most = batch.layout.sync_share * kSyncThreads;
-  const std::uint32_t size = batch.layout.subsequence_bytes;
   const std::uint32_t local = tile.part * most;
-  SyncSpan span{scan.first_subsequence + local, min(most, scan.subsequence_slots - local), 0};
-  span.active = span.count;
-  if (scan.has_restarts == 0) {
-    const std::uint32_t end = min(batch.scan_end[tile.owner], scan.data_bytes);
-    const std::uint32_t all = (end + size - 1) / size;
-    span.active = all > local ? min(span.count, all - local) : 0;
-  }
-  return span;
+  const std::uint32_t all = active_subsequences(batch, scan, tile.owner);
+  const std::uint32_t count = min(most, scan.subsequence_slots - local);
+  return {scan.first_subsequence + local, count, all > local ? min(count, all - local) : 0};
 }
 
 /// Lists the subsequences whose start is not where their predecessor ended.
@@ -194,9 +162,15 @@ __global__ void __launch_bounds__(kSyncThreads)
 
   for (std::uint32_t i = threadIdx.x; i < span.active; i += kSyncThreads) {
     const std::uint32_t s = span.first + i;
+    if (batch.layout.traced != 0) {
+      shared.entry[i] = static_cast<std::uint16_t>(batch.entries[s]);
+      shared.exit[i] = static_cast<std::uint16_t>(batch.exits[s]);
+      shared.blocks[i] = static_cast<std::uint16_t>(batch.blocks[s]);
+      continue;
+    }
     const std::uint32_t length = length_of(batch, s);
     const std::uint32_t entry =
-        length != 0 && !is_first(batch, s) ? guess_entry(batch, tables, pattern, s) : 0;
+        length != 0 && !is_first(batch, s) ? guess_entry(batch, tables, pattern, s, 0) : 0;
     const SkipResult own = decode(batch, tables, pattern, s, length, entry);
     shared.entry[i] = static_cast<std::uint16_t>(entry);
     shared.exit[i] = static_cast<std::uint16_t>(own.state);

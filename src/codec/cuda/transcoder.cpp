@@ -11,6 +11,7 @@
 #include <codec/cuda/resample_long.hpp>
 #include <codec/cuda/size_search.hpp>
 #include <codec/cuda/synchronise.hpp>
+#include <codec/cuda/trace.hpp>
 #include <codec/cuda/transcoder.hpp>
 #include <codec/cuda/unstuff.hpp>
 #include <gpu/error.hpp>
@@ -133,6 +134,7 @@ void Transcoder::launch_decode(const BatchView& view) {
   mark(2);
   launch_build_tables(at<const CanonicalCode>(view.base, o.canonical), pairs,
                       static_cast<std::uint32_t>(plan_.canonical.size() / 2), stream);
+  if (view.layout.traced != 0) launch_trace(view, tiles, count, pairs, most_pairs, stream);
   launch_synchronise(view, at<const Tile>(view.base, o.sync_tiles), size_of(plan_.sync_tiles),
                      pairs, most_pairs, stream);
   for (int i = 0; i < kChainRounds; ++i) launch_repair_chains(view, pairs, most_pairs, stream);
@@ -146,7 +148,7 @@ void Transcoder::launch_decode(const BatchView& view) {
     writes += list.size();
   }
   mark(5);
-  launch_sum_dc(view, stream);
+  launch_sum_dc(view, plan_.most_dc_tiles, stream);
   mark(6);
 }
 

@@ -23,10 +23,17 @@
 #ifndef FW_LONG_WARM_BITS
 #define FW_LONG_WARM_BITS 3072
 #endif
+#ifndef FW_TRACE_WARM_BITS
+#define FW_TRACE_WARM_BITS 1024
+#endif
+#ifndef FW_MANY_SCANS
+#define FW_MANY_SCANS 64
+#endif
 #ifndef FW_SMALL_BATCH_BYTES
 #define FW_SMALL_BATCH_BYTES (16 << 20)
 #endif
 
+#include <cstddef>
 #include <cstdint>
 
 namespace framewire::codec::cuda {
@@ -58,6 +65,8 @@ inline constexpr int kWriteBlocks = FW_WRITE_BLOCKS;
 inline constexpr int kWarmBits = FW_WARM_BITS;
 /// The same where threads are to spare, and every round of repair is waited for.
 inline constexpr int kLongWarmBits = FW_LONG_WARM_BITS;
+/// The same where every phase is tried (trace.cu).
+inline constexpr int kTraceWarmBits = FW_TRACE_WARM_BITS;
 /// At kMaxSubsequenceBytes: rounds of repair inside a thread block, then chains of repair between
 /// blocks; what is still wrong afterwards goes to the CPU.
 inline constexpr int kSyncRounds = 32;
@@ -66,6 +75,8 @@ inline constexpr int kChainLength = 32;
 
 /// Threads of the kernels in which one block walks through one image.
 inline constexpr int kImageThreads = 512;
+/// Scans from which on one thread block each is enough to fill a device.
+inline constexpr std::size_t kManyScans = FW_MANY_SCANS;
 /// DCT blocks that one thread block inverts, transforms or encodes.
 inline constexpr int kBlocksPerTile = 256;
 /// Output tile of the resampler.
