@@ -126,6 +126,7 @@ Fiber::~Fiber() { (void)::munmap(impl_->stack, kStackBytes); }
 
 void Fiber::start(const std::function<void()>& body) {
   impl_->body = &body;
+  impl_->own = {};
   impl_->ended = false;
 #if defined(__x86_64__)
   auto* top = reinterpret_cast<void**>(static_cast<char*>(impl_->stack) + kStackBytes);

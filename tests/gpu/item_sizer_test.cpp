@@ -75,7 +75,7 @@ TEST(ItemSizer, TheBoundIsClose) {
   plan.clear();
   for (int i = 0; i < 64; ++i) plan.add(owned.item);
   plan.finish();
-  EXPECT_LT(sizer.device_bytes(owned.item) * 64, plan.offsets().total_bytes * 5 / 3);
+  EXPECT_LT(sizer.device_bytes(owned.item) * 64, plan.offsets().total_bytes * 3 / 2);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@ namespace {
 /// What a subsequence may find of a block that it did not begin: the largest corner kept.
 constexpr std::uint64_t kReducedHeadBytes = 32;
 constexpr std::uint64_t kFullHeadBytes = 128;
+static_assert(kFullHeadBytes >= sizeof(Paths));
 /// Lengths, entries, exits, blocks and segment_of.
 constexpr std::uint64_t kStateBytes = 5 * sizeof(std::uint32_t);
 
@@ -32,20 +33,20 @@ std::uint32_t BatchPlan::reserved_subsequences(const ScanDesc& scan, std::uint32
 }
 
 std::uint64_t BatchPlan::head_bytes() const noexcept {
-  return write_tiles[0].empty() ? kReducedHeadBytes : kFullHeadBytes;
+  const std::uint64_t heads = write_tiles[0].empty() ? kReducedHeadBytes : kFullHeadBytes;
+  // Paths lie where heads come later.
+  return layout_.traced != 0 ? std::max<std::uint64_t>(heads, sizeof(Paths)) : heads;
 }
 
 std::uint64_t BatchPlan::shared_growth_bytes() const {
   std::uint64_t growth = 0;
   const std::uint64_t own = column_words(layout_.subsequence_bytes) * 4 + kStateBytes +
-                            head_bytes() + (layout_.traced != 0 ? sizeof(Paths) : 0) -
-                            (any_restarts ? 0 : sizeof(std::uint32_t));
+                            head_bytes() - (any_restarts ? 0 : sizeof(std::uint32_t));
   for (const ScanDesc& scan : scans) {
     std::uint64_t most = 0;
     for (const std::uint32_t size : kSubsequenceSizes)
       most = std::max(most, reserved_subsequences(scan, size) *
-                                (column_words(size) * 4 + kStateBytes + kFullHeadBytes +
-                                 (size == kSubsequenceSizes[0] ? sizeof(Paths) : 0)));
+                                (column_words(size) * 4 + kStateBytes + kFullHeadBytes));
     growth += most - own * reserved_subsequences(scan, layout_.subsequence_bytes);
   }
   return growth;

@@ -213,7 +213,6 @@ void BatchPlan::place_scratch(gpu::Layout& layout) {
   o.entries = layout.add_array<std::uint32_t>(subsequences_);
   o.exits = layout.add_array<std::uint32_t>(subsequences_);
   o.blocks = layout.add_array<std::uint32_t>(subsequences_);
-  o.paths = layout.add_array<Paths>(layout_.traced != 0 ? subsequences_ : 0);
   o.segment_of = layout.add_array<std::uint32_t>(any_restarts ? subsequences_ : 0);
   o.segment_start = layout.add_array<std::uint32_t>(segments_);
   o.segment_first = layout.add_array<std::uint32_t>(segments_);
@@ -327,7 +326,7 @@ BatchView BatchPlan::view(std::uint8_t* base) const {
   at(v.entries, o.entries);
   at(v.exits, o.exits);
   at(v.blocks, o.blocks);
-  at(v.paths, o.paths);
+  at(v.paths, o.heads);
   at(v.segment_start, o.segment_start);
   at(v.segment_first, o.segment_first);
   at(v.segment_of, o.segment_of);
