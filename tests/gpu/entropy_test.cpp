@@ -79,7 +79,7 @@ TEST_F(Entropy, StreamsThatNeverSynchroniseEndInBoundedTime) {
   const auto start = base::Clock::now();
   ASSERT_TRUE(transcoder.enqueue(items));
   ASSERT_TRUE(transcoder.wait());
-  EXPECT_LT(base::elapsed_us(start), emulated() ? 60e6 : 1e6);
+  EXPECT_LT(base::elapsed_us(start), emulated() ? 300e6 : 1e6);
   EXPECT_EQ(transcoder.result(0).status, 0u);
   EXPECT_EQ(transcoder.result(3).status, 0u);
   EXPECT_THAT(describe(transcoder.result(1).status), testing::HasSubstr("does not synchronise"));
