@@ -24,7 +24,6 @@ namespace {
 
 using sample::Bytes;
 using sample::Decoded;
-using sample::Spec;
 using test::kinds;
 using test::parse_or_die;
 using test::photo;

@@ -16,7 +16,6 @@ using sample::Bytes;
 using sample::Decoded;
 using sample::Spec;
 using test::kinds;
-using test::parse_or_die;
 using test::photo;
 using test::refusal;
 using test::resize_or_die;

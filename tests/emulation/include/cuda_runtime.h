@@ -100,7 +100,6 @@ inline unsigned __ballot_sync(unsigned mask, int value) {
   for (unsigned i = 0; i < 32; ++i) bits |= static_cast<unsigned>(values[i]) << i;
   return bits;
 }
-inline int __any_sync(unsigned mask, int value) { return __ballot_sync(mask, value) != 0 ? 1 : 0; }
 template <typename T>
 T __shfl_sync(unsigned mask, T value, int from) {
   return ::cuda_emulation::shuffle(mask, value, static_cast<unsigned>(from));
@@ -115,13 +114,6 @@ T __shfl_up_sync(unsigned mask, T value, unsigned by) {
   const unsigned own = ::cuda_emulation::lane();
   return ::cuda_emulation::shuffle(mask, value, own < by ? own : own - by);
 }
-template <typename T>
-T __shfl_down_sync(unsigned mask, T value, unsigned by) {
-  const unsigned own = ::cuda_emulation::lane();
-  return ::cuda_emulation::shuffle(mask, value, own + by > 31 ? own : own + by);
-}
-inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 template <typename T>
 T atomicAdd(T* at, std::type_identity_t<T> value) {
@@ -140,15 +132,6 @@ T atomicMin(T* at, std::type_identity_t<T> value) {
   return seen;
 }
 template <typename T>
-T atomicMax(T* at, std::type_identity_t<T> value) {
-  T seen = __atomic_load_n(at, __ATOMIC_RELAXED);
-  while (seen < value &&
-         !__atomic_compare_exchange_n(at, &seen, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-  }
-  return seen;
-}
-
-template <typename T>
 T __ldg(const T* at) {
   return *at;
 }
@@ -157,13 +140,7 @@ inline int __clz(int value) { return std::countl_zero(static_cast<unsigned>(valu
 inline int __ffs(int value) {
   return value == 0 ? 0 : 1 + std::countr_zero(static_cast<unsigned>(value));
 }
-inline unsigned __brev(unsigned value) {
-  unsigned reversed = 0;
-  for (int i = 0; i < 32; ++i) reversed |= (value >> i & 1u) << (31 - i);
-  return reversed;
-}
 inline float __fdividef(float a, float b) { return a / b; }
-inline int __float2int_rn(float value) { return static_cast<int>(std::nearbyintf(value)); }
 /// Four products of bytes, the first factors' signs as the overload says, added to `sum`.
 inline int __dp4a(int a, int b, int sum) {
   for (int i = 0; i < 32; i += 8)
