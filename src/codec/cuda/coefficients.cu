@@ -49,10 +49,14 @@ struct EdgeFinder {
   }
 };
 
-/// Where each zig-zag index goes: in the corner, or the unused place behind it; and in a whole
-/// block.
+/// Beyond the highest zig-zag index that bad data may lead to.
+constexpr std::uint32_t kIndices = 96;
+/// A place outside the corner.
+constexpr std::uint8_t kOutside = 0xFF;
+
+/// Where each zig-zag index goes: in the corner and in a whole block.
 struct Positions {
-  std::uint8_t corner[64];
+  std::uint8_t corner[kIndices];
   std::uint8_t natural[64];
 };
 
@@ -61,30 +65,28 @@ struct Positions {
 /// @tparam kQuads  16-byte pieces of the largest corner: 2 for 4×4, 8 for 8×8
 template <int kQuads>
 struct CornerSink {
-  uint4* own;  ///< shared, kQuads of this thread, zero between blocks, and one that is never read
+  uint4* own;  ///< shared, kQuads of this thread, zero between blocks
   std::uint8_t* coefficients;
   std::int16_t* dc;
   const Positions* positions;
   uint4* head;  ///< where the rest of a block goes that another thread began
   std::uint32_t corner_bytes;
-  std::uint32_t last_index;  ///< the last zig-zag index inside the corner
   EdgeFinder edges;
   uint4* target = nullptr;
   std::int16_t* block_dc = nullptr;
   std::int16_t* whole = nullptr;
 
-  __device__ std::uint32_t begin(std::uint32_t block, bool continued) {
+  __device__ void begin(std::uint32_t block, bool continued) {
     block_dc = dc + block;
     target = continued ? head
                        : reinterpret_cast<uint4*>(coefficients +
                                                   static_cast<std::uint64_t>(block) * corner_bytes);
-    if constexpr (kQuads == 8) return 63;
-    whole = edges.find(block);
-    return whole != nullptr ? 63 : last_index;
+    if constexpr (kQuads != 8) whole = edges.find(block);
   }
   __device__ void put(std::uint32_t index, std::int32_t value) const {
-    reinterpret_cast<std::int16_t*>(own)[positions->corner[index & 63]] =
-        static_cast<std::int16_t>(value);
+    const std::uint32_t place = positions->corner[index];
+    if (place != kOutside)
+      reinterpret_cast<std::int16_t*>(own)[place] = static_cast<std::int16_t>(value);
     if (kQuads != 8 && whole != nullptr)
       whole[positions->natural[index & 63]] = static_cast<std::int16_t>(value);
   }
@@ -101,19 +103,16 @@ struct CornerSink {
   }
 };
 
-/// Fills the tables of positions; returns the last zig-zag index inside the corner.
-/// @param unused  the place for coefficients outside the corner
-__device__ std::uint32_t load_positions(std::uint32_t corner, std::uint32_t unused,
-                                        Positions& positions) {
-  if (threadIdx.x < 64) {
-    const std::uint32_t natural = natural_position(threadIdx.x);
+/// Fills the tables of positions.
+__device__ void load_positions(std::uint32_t corner, Positions& positions) {
+  for (std::uint32_t i = threadIdx.x; i < kIndices; i += kSpanThreads) {
+    const std::uint32_t natural = natural_position(i & 63);
     const std::uint32_t u = natural & 7;
     const std::uint32_t v = natural >> 3;
-    positions.corner[threadIdx.x] =
-        static_cast<std::uint8_t>(u < corner && v < corner ? v * corner + u : unused);
-    positions.natural[threadIdx.x] = static_cast<std::uint8_t>(natural);
+    const bool inside = i < 64 && u < corner && v < corner;
+    positions.corner[i] = inside ? static_cast<std::uint8_t>(v * corner + u) : kOutside;
+    if (i < 64) positions.natural[i] = static_cast<std::uint8_t>(natural);
   }
-  return corner == 8 ? 63 : corner == 4 ? 24 : corner == 2 ? 4 : 0;
 }
 
 /// What is left of a segment behind the bit at which its last block ended.
@@ -155,12 +154,15 @@ __device__ bool is_live(const Span& span) {
   return span.state.bit < span.length && span.first_block < span.block_end;
 }
 
-/// Pieces of shared memory a thread: one more than it collects, for what it does not want.
+#ifndef FW_OWN_PAD
+#define FW_OWN_PAD 1
+#endif
+/// Pieces of shared memory a thread: one more than it uses, so that lanes are in different banks.
 template <int kQuads>
-inline constexpr int kStride = kQuads + 1;
+inline constexpr int kStride = kQuads + (kQuads == 8 ? 1 : FW_OWN_PAD);
 
 template <int kQuads>
-__global__ void __launch_bounds__(kSpanThreads, kQuads == 8 ? 4 : kWriteBlocks)
+__global__ void __launch_bounds__(kSpanThreads, kQuads == 8 ? kFullWriteBlocks : kWriteBlocks)
     write_coefficients_kernel(BatchView batch, const Tile* tiles, const TablePair* pairs) {
   auto* dynamic = gpu::dynamic_shared<uint4>();
   __shared__ Positions positions;
@@ -173,9 +175,9 @@ __global__ void __launch_bounds__(kSpanThreads, kQuads == 8 ? 4 : kWriteBlocks)
   if (__syncthreads_or(static_cast<int>(length)) == 0) return;
   uint4* own = dynamic + threadIdx.x * kStride<kQuads>;
   for (int i = 0; i < kQuads; ++i) own[i] = make_uint4(0, 0, 0, 0);
-  const SharedTables tables = load_tables(
-      scan, pairs, reinterpret_cast<std::uint32_t*>(dynamic + kSpanThreads * kStride<kQuads>));
-  const std::uint32_t last_index = load_positions(scan.corner, kQuads * 8, positions);
+  const SharedSteps tables =
+      load_steps(scan, pairs, reinterpret_cast<Step*>(dynamic + kSpanThreads * kStride<kQuads>));
+  load_positions(scan.corner, positions);
   __syncthreads();
   const Span span = load_span(batch, scan, s, length);
   CornerSink<kQuads> sink{own,
@@ -184,7 +186,6 @@ __global__ void __launch_bounds__(kSpanThreads, kQuads == 8 ? 4 : kWriteBlocks)
                           &positions,
                           batch.heads + static_cast<std::uint64_t>(s) * kQuads,
                           scan.corner * scan.corner * 2,
-                          last_index,
                           {&scan, batch.base}};
   const WriteResult result =
       write_span(column_of(batch, s), tables, scan.slots, scan.blocks_per_mcu, span.length,
@@ -310,8 +311,8 @@ void launch_write(const BatchView& batch, const Tile* tiles, std::uint32_t tile_
   constexpr std::uint32_t kOwnBytes = kSpanThreads * kStride<kQuads> * sizeof(uint4);
   const auto kernel = write_coefficients_kernel<kQuads>;
   cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                       static_cast<int>(kOwnBytes + table_bytes(4)));
-  gpu::launch(kernel, tile_count, kSpanThreads, kOwnBytes + table_bytes(most_pairs), stream, batch,
+                       static_cast<int>(kOwnBytes + step_bytes(4)));
+  gpu::launch(kernel, tile_count, kSpanThreads, kOwnBytes + step_bytes(most_pairs), stream, batch,
               tiles, pairs);
   gpu::launch(join_heads_kernel<kQuads>, tile_count, kSpanThreads, 0, stream, batch, tiles);
 }

@@ -23,27 +23,55 @@ inline __device__ ColumnWords column_of(const BatchView& batch, std::uint32_t su
   return {batch.columns + column_offset(batch, subsequence)};
 }
 
-/// Tables of one scan's slots in shared memory, and the codes themselves in global memory.
-struct SharedTables {
-  const std::uint32_t* entries;  ///< [slots × 2][kTableEntries]
-  const std::uint16_t* longs;    ///< [slots × 2][kLongEntries]
-  const std::uint32_t* starts;   ///< [slots × 2] long_start()
+/// Codes beyond the lookup tables of one scan's slots, in shared memory, and the codes themselves
+/// in global memory.
+struct LongCodes {
+  const std::uint16_t* longs;   ///< [slots × 2][kLongEntries]
+  const std::uint32_t* starts;  ///< [slots × 2] long_start()
   const std::uint32_t* pairs;
   const TablePair* all;
+  __device__ FirstHalf find(std::uint32_t table, std::uint32_t window) const {
+    const bool dc = (table & 1) == 0;
+    const std::uint32_t index = (window >> 16) - starts[table];
+    if (index < kLongEntries) return describe_long(longs[table * kLongEntries + index], dc);
+    return walk_code(all[pairs[table >> 1]].code[table & 1], dc, window);
+  }
+};
+
+/// Tables of one scan's slots that tell where symbols begin.
+struct SharedTables {
+  const std::uint32_t* entries;  ///< shared, [slots × 2][kTableEntries]
+  LongCodes long_codes;
   __device__ std::uint32_t entry(std::uint32_t table, std::uint32_t index) const {
     return entries[table << kTableBits | index];
   }
   __device__ std::uint32_t slow(std::uint32_t table, std::uint32_t window) const {
-    const bool dc = (table & 1) == 0;
-    const std::uint32_t index = (window >> 16) - starts[table];
-    if (index < kLongEntries) return entry_of_long(longs[table * kLongEntries + index], dc);
-    return long_entry(all[pairs[table >> 1]].code[table & 1], dc, window);
+    const FirstHalf first = long_codes.find(table, window);
+    return make_entry(first, first.half);
+  }
+};
+
+/// Tables of one scan's slots that hold values too.
+struct SharedSteps {
+  const Step* steps;  ///< shared, [slots × 2][kStepEntries]
+  LongCodes long_codes;
+  __device__ Step step(std::uint32_t table, std::uint32_t index) const {
+    return steps[table << kStepBits | index];
+  }
+  __device__ Step slow_step(std::uint32_t table, std::uint32_t window) const {
+    return single_step(long_codes.find(table, window));
   }
 };
 
 /// Bytes of shared memory for the tables of `pair_count` slots.
+FW_HD constexpr std::uint32_t long_bytes(std::uint32_t pair_count) {
+  return pair_count * (2 * kLongEntries * 2 + 16);
+}
 FW_HD constexpr std::uint32_t table_bytes(std::uint32_t pair_count) {
-  return pair_count * (2 * kTableEntries * 4 + 2 * kLongEntries * 2 + 16);
+  return pair_count * 2 * kTableEntries * 4 + long_bytes(pair_count);
+}
+FW_HD constexpr std::uint32_t step_bytes(std::uint32_t pair_count) {
+  return pair_count * 2 * kStepEntries * 8 + long_bytes(pair_count);
 }
 
 inline __device__ void copy_quads(void* to, const void* from, std::uint32_t bytes) {
@@ -51,20 +79,36 @@ inline __device__ void copy_quads(void* to, const void* from, std::uint32_t byte
     static_cast<uint4*>(to)[i] = static_cast<const uint4*>(from)[i];
 }
 
+/// Copies into long_bytes() of shared memory; the caller synchronises.
+inline __device__ LongCodes load_long_codes(const ScanDesc& scan, const TablePair* pairs,
+                                            void* shared) {
+  auto* longs = static_cast<std::uint16_t*>(shared);
+  auto* starts = reinterpret_cast<std::uint32_t*>(longs + scan.pair_count * 2 * kLongEntries);
+  for (std::uint32_t slot = 0; slot < scan.pair_count; ++slot) {
+    const TablePair& pair = pairs[scan.pairs[slot]];
+    copy_quads(longs + slot * 2 * kLongEntries, pair.longs, sizeof pair.longs);
+    if (threadIdx.x < 2) starts[slot * 2 + threadIdx.x] = long_start(pair.code[threadIdx.x]);
+  }
+  return {longs, starts, scan.pairs, pairs};
+}
+
 /// Copies the tables of a scan's slots into table_bytes() of shared memory; the caller
 /// synchronises.
 inline __device__ SharedTables load_tables(const ScanDesc& scan, const TablePair* pairs,
                                            std::uint32_t* shared) {
-  const std::uint32_t slots = scan.pair_count;
-  auto* longs = reinterpret_cast<std::uint16_t*>(shared + slots * 2 * kTableEntries);
-  auto* starts = reinterpret_cast<std::uint32_t*>(longs + slots * 2 * kLongEntries);
-  for (std::uint32_t slot = 0; slot < slots; ++slot) {
-    const TablePair& pair = pairs[scan.pairs[slot]];
-    copy_quads(shared + slot * 2 * kTableEntries, pair.entries, sizeof pair.entries);
-    copy_quads(longs + slot * 2 * kLongEntries, pair.longs, sizeof pair.longs);
-    if (threadIdx.x < 2) starts[slot * 2 + threadIdx.x] = long_start(pair.code[threadIdx.x]);
-  }
-  return {shared, longs, starts, scan.pairs, pairs};
+  for (std::uint32_t slot = 0; slot < scan.pair_count; ++slot)
+    copy_quads(shared + slot * 2 * kTableEntries, pairs[scan.pairs[slot]].entries,
+               sizeof TablePair::entries);
+  return {shared, load_long_codes(scan, pairs, shared + scan.pair_count * 2 * kTableEntries)};
+}
+
+/// The same into step_bytes().
+inline __device__ SharedSteps load_steps(const ScanDesc& scan, const TablePair* pairs,
+                                         Step* shared) {
+  for (std::uint32_t slot = 0; slot < scan.pair_count; ++slot)
+    copy_quads(shared + slot * 2 * kStepEntries, pairs[scan.pairs[slot]].steps,
+               sizeof TablePair::steps);
+  return {shared, load_long_codes(scan, pairs, shared + scan.pair_count * 2 * kStepEntries)};
 }
 
 /// Bits of a subsequence, 0 if it lies behind the scan's end.

@@ -27,6 +27,12 @@ struct alignas(16) Paths {
   std::uint32_t count;           ///< of all; may run beyond kPaths
 };
 
+/// Which path of a subsequence goes on with each path of an earlier one, 4 bits each.
+struct Link {
+  std::uint32_t map;
+  std::uint32_t restarted;  ///< a segment begins in between
+};
+
 /// Words of a column: the subsequence, and three that reach into its successors: two for the last
 /// symbol, one that is read ahead.
 FW_HD constexpr std::uint32_t column_words(std::uint32_t subsequence_bytes) {

@@ -4,7 +4,10 @@
 // for the next kTableBits bits, the first symbol alone (high half) and all symbols that begin and
 // are recognised within those bits (low half). At 4 bits a symbol that is two to three a step.
 // Format of a half: bits 0–4 code and additional bits, 5–11 coefficients passed, 12 ends the block.
-// Bits 29–31 and 15 hold the first symbol's size SSSS. 0 is no entry: a long code or none.
+// 0 is no entry: a long code or none.
+//
+// Whoever wants the values takes steps: up to three symbols, of which all but the last lie within
+// kStepBits bits together with their additional bits, so that the step holds their values too.
 #pragma once
 
 #include <codec/cuda/tuning.h>
@@ -15,13 +18,33 @@ namespace framewire::codec::cuda {
 
 inline constexpr std::uint32_t kEndsBlock = 1u << 12;
 inline constexpr int kTableEntries = 1 << kTableBits;
+inline constexpr int kStepEntries = 1 << kStepBits;
 /// Passed by bits that are no code: more than a block, which the writing pass takes for an error.
 inline constexpr std::uint32_t kInvalidPassed = 127;
 
 FW_HD constexpr std::uint32_t half_bits(std::uint32_t half) { return half & 31; }
 FW_HD constexpr std::uint32_t half_passed(std::uint32_t half) { return half >> 5 & 127; }
-FW_HD constexpr std::uint32_t first_size(std::uint32_t entry) {
-  return entry >> 29 | (entry >> 12 & 8);
+
+/// What a few bits hold, with values. Both words begin like the half of an entry; bits 13–16 are
+/// the size SSSS of the last symbol that they count, whose value the caller reads from its bits.
+/// Bits 17–21 and 22–31 hold the place of a coefficient, from where the step begins, and its value;
+/// 0 is none.
+struct alignas(8) Step {
+  std::uint32_t all = 0;    ///< every symbol; and the second coefficient, where three are passed
+  std::uint32_t first = 0;  ///< the first symbol alone; and its value, where others follow
+};
+FW_HD constexpr std::uint32_t step_size(std::uint32_t half) { return half >> 13 & 15; }
+FW_HD constexpr std::uint32_t step_place(std::uint32_t half) { return half >> 17 & 31; }
+FW_HD constexpr std::int32_t step_value(std::uint32_t half) {
+  return static_cast<std::int32_t>(half) >> 22;
+}
+/// EXTEND of T.81 F.2.2.1.
+/// @param tail  the additional bits, at the top of the word
+/// @param size  how many, at least 1
+FW_HD constexpr std::int32_t extend(std::uint32_t tail, std::uint32_t size) {
+  const std::int32_t base =
+      static_cast<std::int32_t>(tail) < 0 ? 0 : 1 - static_cast<std::int32_t>(1u << size);
+  return base + static_cast<std::int32_t>(tail >> (32 - size));
 }
 
 /// A Huffman code in canonical form: what the slow path walks and what builds the entries.
@@ -63,7 +86,7 @@ FW_HD inline FirstHalf describe(const Symbol& symbol, bool dc) {
 }
 
 FW_HD inline std::uint32_t make_entry(const FirstHalf& first, std::uint32_t all) {
-  return first.half << 16 | all | (first.size & 7) << 29 | (first.size & 8) << 12;
+  return first.half << 16 | all;
 }
 
 /// The entry for kTableBits bits that follow at a block's start (dc) or inside it.
@@ -89,14 +112,48 @@ FW_HD inline std::uint32_t build_entry(const CanonicalCode& dc_code, const Canon
   return make_entry(first, bits | passed << 5 | (ends ? kEndsBlock : 0));
 }
 
-/// The entry that a lookup did not hold.
-FW_HD inline std::uint32_t long_entry(const CanonicalCode& code, bool dc, std::uint32_t window) {
-  const FirstHalf first = describe(find_symbol(code, window >> 16), dc);
-  return make_entry(first, first.half);
+/// What a lookup did not hold.
+FW_HD inline FirstHalf walk_code(const CanonicalCode& code, bool dc, std::uint32_t window) {
+  return describe(find_symbol(code, window >> 16), dc);
 }
 
-/// The first 16-bit window that no code of up to kTableBits covers.
-FW_HD inline std::uint32_t long_start(const CanonicalCode& code) { return code.limit[kTableBits]; }
+/// The step of one symbol, whose value is not in it.
+FW_HD inline Step single_step(const FirstHalf& symbol) {
+  const std::uint32_t half = symbol.half | symbol.size << 13;
+  return {half, half};
+}
+
+/// The step for kStepBits bits that follow at a block's start (dc) or inside it.
+FW_HD inline Step build_step(const CanonicalCode& dc_code, const CanonicalCode& ac_code, bool dc,
+                             std::uint32_t index) {
+  const std::uint32_t window = index << (32 - kStepBits);
+  const Symbol symbol = find_symbol(dc ? dc_code : ac_code, window >> 16);
+  if (symbol.code_bits == 0 || symbol.code_bits > kStepBits) return {};
+  FirstHalf last = describe(symbol, dc);
+  Step step = single_step(last);
+  std::uint32_t bits = half_bits(last.half);
+  std::uint32_t passed = half_passed(last.half);
+  if (passed == kInvalidPassed) return step;
+  std::uint32_t known[2] = {0, 0};
+  for (int count = 0; count < 2 && (last.half & kEndsBlock) == 0 && bits < kStepBits; ++count) {
+    const Symbol next = find_symbol(ac_code, window << bits >> 16);
+    if (next.code_bits == 0 || static_cast<int>(bits) + next.code_bits > kStepBits) break;
+    // Now that one follows, the last is known: its bits end inside the window.
+    const std::int32_t value = last.size == 0 ? 0 : extend(window << (bits - last.size), last.size);
+    known[count] = static_cast<std::uint32_t>(value) << 22 | (passed - 1) << 17;
+    last = describe(next, false);
+    bits += half_bits(last.half);
+    passed += half_passed(last.half);
+  }
+  step.all = bits | passed << 5 | (last.half & kEndsBlock) | last.size << 13 | known[1];
+  step.first |= known[0];
+  return step;
+}
+
+/// The first 16-bit window that some lookup does not cover.
+FW_HD inline std::uint32_t long_start(const CanonicalCode& code) {
+  return code.limit[kTableBits < kStepBits ? kTableBits : kStepBits];
+}
 
 /// What the table of long codes holds: length << 8 | value; length 0: no code.
 FW_HD inline std::uint16_t build_long(const CanonicalCode& code, std::uint32_t index) {
@@ -105,9 +162,8 @@ FW_HD inline std::uint16_t build_long(const CanonicalCode& code, std::uint32_t i
   const Symbol symbol = find_symbol(code, window);
   return static_cast<std::uint16_t>(symbol.code_bits << 8 | static_cast<int>(symbol.value));
 }
-FW_HD inline std::uint32_t entry_of_long(std::uint16_t packed, bool dc) {
-  const FirstHalf first = describe({packed >> 8, packed & 0xFFu}, dc);
-  return make_entry(first, first.half);
+FW_HD inline FirstHalf describe_long(std::uint16_t packed, bool dc) {
+  return describe({packed >> 8, packed & 0xFFu}, dc);
 }
 
 /// The tables of one component: codes in canonical form, and entries for both positions.
@@ -115,6 +171,7 @@ struct TablePair {
   CanonicalCode code[2];  ///< DC, AC
   alignas(16) std::uint16_t longs[2][kLongEntries];
   std::uint32_t entries[2][kTableEntries];
+  alignas(16) Step steps[2][kStepEntries];
 };
 
 }  // namespace framewire::codec::cuda

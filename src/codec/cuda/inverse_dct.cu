@@ -1,6 +1,10 @@
 // Idea: at reduced size one thread a block: its corner is one or two 16-byte loads, lanes lie side
 // by side in the plane, so that every row is stored as whole sectors. At full size eight threads a
-// block, a column each, which meet in shared memory.
+// block, a row of coefficients each, then a column of samples, which meet in shared memory;
+// shuffles turn the columns, so that each stores one row at once.
+//
+// Converting between integers and floats is left to additions and byte permutations: the unit that
+// converts takes a quarter of the threads a cycle.
 #include <codec/cuda/tuning.h>
 #include <codec/cuda/inverse_dct.hpp>
 #include <codec/cuda/transforms.hpp>
@@ -143,45 +147,112 @@ __global__ void __launch_bounds__(kBlocksPerTile)
 
 constexpr int kFullThreads = 256;
 constexpr int kFullBlocks = kFullThreads / 8;
+/// Floats between rows and between blocks in shared memory: neither writing rows in pieces of 16
+/// bytes nor reading columns meets a bank twice.
+constexpr int kRowStride = 12;
+constexpr int kBlockStride = 8 * kRowStride + 8;
+
+/// The signed halves of a word as floats.
+__device__ void to_floats(std::uint32_t word, float& low, float& high) {
+  // 2^23 + 2^15 + value: the bits of value with its sign turned are the mantissa's lowest.
+  constexpr float kBias = 8388608.f + 32768.f;
+  const std::uint32_t turned = word ^ 0x80008000u;
+  low = __uint_as_float(__byte_perm(turned, 0x4B00u, 0x5410)) - kBias;
+  high = __uint_as_float(__byte_perm(turned, 0x4B00u, 0x5432)) - kBias;
+}
+
+/// Four samples to bytes, the first lowest; level shift, rounding, clamping.
+__device__ std::uint32_t to_bytes(const float* samples) {
+  std::uint32_t lifted[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    const float share = __saturatef(fmaf(samples[i], 1.f / 255.f, 128.f / 255.f));
+    lifted[i] = __float_as_uint(fmaf(share, 255.f, 8388608.f));  // 2^23 + the rounded byte
+  }
+  return __byte_perm(__byte_perm(lifted[0], lifted[1], 0x0040),
+                     __byte_perm(lifted[2], lifted[3], 0x0040), 0x5410);
+}
+
+/// Turns 8×8 bytes among eight threads: each comes with a column and leaves with a row.
+__device__ uint2 turn_bytes(uint2 column, std::uint32_t lane) {
+  const bool lower = (lane & 4) != 0;
+  const std::uint32_t kept = lower ? column.y : column.x;
+  const std::uint32_t got = __shfl_xor_sync(0xFFFFFFFFu, lower ? column.x : column.y, 4);
+  uint2 row{lower ? got : kept, lower ? kept : got};
+  const std::uint32_t pairs = (lane & 2) != 0 ? 0x3276 : 0x5410;
+  row.x = __byte_perm(row.x, __shfl_xor_sync(0xFFFFFFFFu, row.x, 2), pairs);
+  row.y = __byte_perm(row.y, __shfl_xor_sync(0xFFFFFFFFu, row.y, 2), pairs);
+  const std::uint32_t bytes = (lane & 1) != 0 ? 0x3715 : 0x6240;
+  row.x = __byte_perm(row.x, __shfl_xor_sync(0xFFFFFFFFu, row.x, 1), bytes);
+  row.y = __byte_perm(row.y, __shfl_xor_sync(0xFFFFFFFFu, row.y, 1), bytes);
+  return row;
+}
+
+/// Inverts a block among eight threads. @param row  of coefficients. @return a row of samples
+__device__ uint2 invert_full(uint4 row, std::int32_t dc, const float* q, float* exchange,
+                             std::uint32_t lane) {
+  float a[8];
+  to_floats(row.x, a[0], a[1]);
+  to_floats(row.y, a[2], a[3]);
+  to_floats(row.z, a[4], a[5]);
+  to_floats(row.w, a[6], a[7]);
+  if (lane == 0) a[0] = static_cast<float>(dc);
+#pragma unroll
+  for (int u = 0; u < 8; ++u) a[u] *= q[u];
+  inverse_8(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]);
+  auto* mine = reinterpret_cast<float4*>(exchange + lane * kRowStride);
+  mine[0] = make_float4(a[0], a[1], a[2], a[3]);
+  mine[1] = make_float4(a[4], a[5], a[6], a[7]);
+  __syncwarp();
+#pragma unroll
+  for (int v = 0; v < 8; ++v) a[v] = exchange[v * kRowStride + lane];
+  __syncwarp();
+  inverse_8(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]);
+  return turn_bytes({to_bytes(a), to_bytes(a + 4)}, lane);
+}
+
+/// Where one of the blocks of a tile lies, and goes.
+struct FullBlock {
+  std::uint32_t block = 0;  ///< of the scan
+  std::uint32_t place = 0;  ///< x, and y << 16; kNowhere behind the last block
+};
+constexpr std::uint32_t kNowhere = 0xFFFFFFFFu;
+
+__device__ FullBlock find_full_block(const PlaneDesc& plane, std::uint32_t index) {
+  if (index >= plane.width_blocks * plane.height_blocks) return {0, kNowhere};
+  const BlockPlace place = place_block(index, plane.width_blocks);
+  return {scan_block(plane, place), place.x | place.y << 16};
+}
 
 __global__ void __launch_bounds__(kFullThreads) full_kernel(BatchView batch, const Tile* tiles) {
-  __shared__ float exchange[kFullBlocks][8 * 9];
-  __shared__ float q[64];
+  __shared__ float4 exchange[kFullBlocks * kBlockStride / 4];
   const Tile tile = tiles[blockIdx.x];
   const PlaneDesc& plane = batch.planes[tile.owner];
   if (given_up(batch, plane.image)) return;  // its coefficients were not written
-  if (threadIdx.x < 64) q[threadIdx.x] = plane.quantiser[threadIdx.x];
-  __syncthreads();
   const std::uint32_t lane = threadIdx.x & 7;
   const std::uint32_t slot = threadIdx.x >> 3;
-  const std::uint32_t count = plane.width_blocks * plane.height_blocks;
-  for (std::uint32_t i = slot; i < kBlocksPerTile; i += kFullBlocks) {
-    const std::uint32_t index = tile.part * kBlocksPerTile + i;
-    const bool inside = index < count;
-    const BlockPlace place = place_block(inside ? index : 0, plane.width_blocks);
-    const std::uint32_t block = scan_block(plane, place);
-    const uint4 row = reinterpret_cast<const uint4*>(batch.base + plane.coefficients +
-                                                     static_cast<std::uint64_t>(block) * 128)[lane];
-    float a[8];
-    dequantise_4({row.x, row.y}, q + lane * 8, a);
-    dequantise_4({row.z, row.w}, q + lane * 8 + 4, a + 4);
-    if (lane == 0) a[0] = static_cast<float>(dc_of(batch, plane, block)) * q[0];
-    inverse_8(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]);
+  float q[8];
 #pragma unroll
-    for (int x = 0; x < 8; ++x) exchange[slot][lane * 9 + x] = a[x];
-    __syncwarp();
-#pragma unroll
-    for (int v = 0; v < 8; ++v) a[v] = exchange[slot][v * 9 + lane];
-    inverse_8(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]);
-    __syncwarp();
-    if (!inside) continue;
-    std::uint8_t* out = batch.base + plane.samples +
-                        static_cast<std::uint64_t>(place.y) * 8 * plane.pitch_bytes + place.x * 8 +
-                        lane;
-#pragma unroll
-    for (int y = 0; y < 8; ++y)
-      out[static_cast<std::uint64_t>(y) * plane.pitch_bytes] =
-          static_cast<std::uint8_t>(to_byte(a[y]));
+  for (int u = 0; u < 8; ++u) q[u] = plane.quantiser[lane * 8 + u];
+  // Each of eight threads finds one of the blocks that they invert one after the other.
+  static_assert(kBlocksPerTile == 8 * kFullBlocks);
+  const FullBlock own =
+      find_full_block(plane, tile.part * kBlocksPerTile + lane * kFullBlocks + slot);
+  float* space = reinterpret_cast<float*>(exchange) + slot * kBlockStride;
+  const std::uint8_t* coefficients = batch.base + plane.coefficients + lane * 16;
+  std::uint8_t* samples = batch.base + plane.samples + lane * plane.pitch_bytes;
+#pragma unroll 2
+  for (int i = 0; i < 8; ++i) {
+    const std::uint32_t block = __shfl_sync(0xFFFFFFFFu, own.block, i, 8);
+    const std::uint32_t place = __shfl_sync(0xFFFFFFFFu, own.place, i, 8);
+    const uint4 row =
+        *reinterpret_cast<const uint4*>(coefficients + static_cast<std::uint64_t>(block) * 128);
+    const std::int32_t dc = lane == 0 ? dc_of(batch, plane, block) : 0;
+    const uint2 out = invert_full(row, dc, q, space, lane);
+    if (place == kNowhere) continue;
+    const std::uint64_t offset =
+        static_cast<std::uint64_t>(place >> 16) * (8 * plane.pitch_bytes) + (place & 0xFFFF) * 8;
+    *reinterpret_cast<uint2*>(samples + offset) = out;
   }
 }
 

@@ -81,10 +81,19 @@ __device__ void filter_tile_across(const BatchView& batch, const ResampleDesc& p
                         static_cast<std::uint64_t>(x) * across.run;
   const std::uint32_t pitch = plane.source_pitch_bytes;
   float* column = rows + local_x;
-  if (across.run == 4) {
-    filter_across<4>(source, pitch, place.row_count, weights, 4, column);
-  } else {
-    filter_across<0>(source, pitch, place.row_count, weights, across.run, column);
+  // Every reduction that follows a scaled decode has at most seven words, and few have other than
+  // four to seven.
+  switch (across.run) {
+    case 4:
+      return filter_across<4>(source, pitch, place.row_count, weights, 4, column);
+    case 5:
+      return filter_across<5>(source, pitch, place.row_count, weights, 5, column);
+    case 6:
+      return filter_across<6>(source, pitch, place.row_count, weights, 6, column);
+    case 7:
+      return filter_across<7>(source, pitch, place.row_count, weights, 7, column);
+    default:
+      return filter_across<0>(source, pitch, place.row_count, weights, across.run, column);
   }
 }
 

@@ -115,9 +115,11 @@ struct WriteResult {
 };
 
 /// Runs over a subsequence whose start is known and hands each non-zero coefficient to the sink.
-/// @param sink  begin(block, continued) returns the highest zig-zag index wanted of the block; put(
-///              index, value), index 0 being the DC difference, for all those and at most one
-///              behind them, in bad data up to 78; end() behind each block, also where the
+/// Its last step may reach into the next subsequence, at most to the end of a block: what both find
+/// there is the same.
+/// @param tables  step(table, index) and slow_step(table, window); table as in skip_span()
+/// @param sink  begin(block, continued); put(index, value), index being the zig-zag one, 0 that of
+///              the DC difference, in bad data up to 94; end() behind each block, also where the
 ///              subsequence ends or begins (continued) inside it
 template <typename Words, typename Tables, typename Sink>
 FW_HD inline WriteResult write_span(const Words& words, const Tables& tables, std::uint32_t slots,
@@ -130,25 +132,21 @@ FW_HD inline WriteResult write_span(const Words& words, const Tables& tables, st
   std::uint32_t phase = state.phase;
   std::uint32_t index = state.index;
   std::uint32_t table = (slots >> (2 * phase) & 3) * 2 + (index != 0 ? 1 : 0);
-  std::uint32_t last_index = sink.begin(block, index != 0);
+  sink.begin(block, index != 0);
   do {
     const std::uint32_t bits = window.bits();
-    std::uint32_t entry = tables.entry(table, bits >> (32 - kTableBits));
-    if (entry == 0) entry = tables.slow(table, bits);
-    const bool wanted = index <= last_index;
-    const bool all = !wanted && index + half_passed(entry) <= 64 &&
-                     window.at() + half_bits(entry) <= length_bits;
-    const std::uint32_t half = all ? entry : entry >> 16;
-    const std::uint32_t size = wanted ? first_size(entry) : 0;
+    Step step = tables.step(table, bits >> (32 - kStepBits));
+    if (step.first == 0) step = tables.slow_step(table, bits);
+    const std::int32_t first = step_value(step.first);
+    const std::int32_t second = step_value(step.all);
+    if (first != 0) sink.put(index + step_place(step.first), first);
+    if (second != 0) sink.put(index + step_place(step.all), second);
+    // A symbol that completes the block without ending it is the last: DC follows, not AC.
+    const std::uint32_t half = index + half_passed(step.all) <= 64 ? step.all : step.first;
+    const std::uint32_t size = step_size(half);
     const std::uint32_t used = half_bits(half);
     index += half_passed(half);
-    if (size != 0) {
-      // EXTEND of T.81 F.2.2.1 on the last `size` of the symbol's bits.
-      const std::uint32_t tail = bits << (used - size);
-      const std::int32_t base =
-          static_cast<std::int32_t>(tail) < 0 ? 0 : 1 - static_cast<std::int32_t>(1u << size);
-      sink.put(index - 1, base + static_cast<std::int32_t>(tail >> (32 - size)));
-    }
+    if (size != 0) sink.put(index - 1, extend(bits << (used - size), size));
     window.advance(used);
     table |= 1;
     if (index >= 64 || (half & kEndsBlock) != 0) {
@@ -159,7 +157,7 @@ FW_HD inline WriteResult write_span(const Words& words, const Tables& tables, st
       table = (slots >> (2 * phase) & 3) * 2;
       sink.end();
       if (block >= block_end) break;
-      last_index = sink.begin(block, false);
+      sink.begin(block, false);
     }
   } while (window.at() < length_bits);
   if (index != 0) sink.end();

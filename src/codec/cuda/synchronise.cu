@@ -46,6 +46,10 @@ __global__ void __launch_bounds__(kBuildThreads)
     pair.entries[dc ? 0 : 1][i % kTableEntries] =
         build_entry(code[0], code[1], dc, i % kTableEntries);
   }
+  for (std::uint32_t i = first; i < 2 * kStepEntries; i += kBuildThreads * kBuildBlocks) {
+    const bool dc = i < kStepEntries;
+    pair.steps[dc ? 0 : 1][i % kStepEntries] = build_step(code[0], code[1], dc, i % kStepEntries);
+  }
 }
 
 /// States of the subsequences of one thread block.
@@ -257,46 +261,64 @@ __device__ std::uint32_t judge_scan_end(const BatchView& batch, const ScanDesc& 
   return fill && short_of_blocks ? kFillBytes : 0;
 }
 
-/// Neighbouring subsequences that one thread adds up, so that few rounds of the scan wait for
-/// memory one after the other.
-constexpr std::uint32_t kOffsetItems = 4;
+/// Neighbouring subsequences that one thread adds up: all that it needs of them is read at once, so
+/// that few rounds of the scan wait for memory one after the other.
+constexpr std::uint32_t kOffsetItems = 16;
+
+/// What a thread of offsets_kernel knows of its subsequences, and of one behind.
+struct OffsetItems {
+  std::uint32_t lengths[kOffsetItems + 1];
+  std::uint32_t blocks[kOffsetItems];
+  std::uint32_t wrong;  ///< bit i: does not begin where its predecessor ends
+};
+
+__device__ OffsetItems load_items(const BatchView& batch, const ScanDesc& scan,
+                                  std::uint32_t local) {
+  OffsetItems items{};
+#pragma unroll
+  for (std::uint32_t i = 0; i <= kOffsetItems; ++i) {
+    const std::uint32_t s = scan.first_subsequence + local + i;
+    if (local + i < scan.subsequence_slots) items.lengths[i] = batch.lengths[s];
+    if (i == kOffsetItems || (items.lengths[i] & ~kFirstOfSegment) == 0) continue;
+    items.blocks[i] = batch.blocks[s];
+    items.wrong |= (disagrees(batch, s) ? 1u : 0u) << i;
+  }
+  return items;
+}
 
 /// Turns a thread's block counts into first blocks. @return status bits
 __device__ std::uint32_t place_blocks(const BatchView& batch, const ScanDesc& scan,
-                                      std::uint32_t local, SegmentSum before) {
-  std::uint32_t faults = 0;
-  for (std::uint32_t i = local; i < local + kOffsetItems && i < scan.subsequence_slots; ++i) {
-    const std::uint32_t s = scan.first_subsequence + i;
-    const std::uint32_t length = length_of(batch, s);
-    const bool first = is_first(batch, s);
-    if (disagrees(batch, s)) faults |= kNeverSynchronised;
-    if (length == 0 && !first) continue;
+                                      const OffsetItems& items, std::uint32_t local,
+                                      SegmentSum before) {
+  std::uint32_t faults = items.wrong != 0 ? kNeverSynchronised : 0;
+#pragma unroll
+  for (std::uint32_t i = 0; i < kOffsetItems; ++i) {
+    if (local + i >= scan.subsequence_slots) break;
+    const bool first = (items.lengths[i] & kFirstOfSegment) != 0;
+    if (items.lengths[i] == 0) continue;
+    const std::uint32_t s = scan.first_subsequence + local + i;
     const std::uint32_t segment = scan.has_restarts != 0 ? batch.segment_of[s] : 0;
     const std::uint32_t start = segment * scan.segment_blocks;
     const std::uint32_t quota = min(scan.segment_blocks, scan.total_blocks - start);
-    const std::uint32_t own = length != 0 ? batch.blocks[s] : 0;
     const std::uint32_t earlier = first ? 0 : before.blocks;
     batch.blocks[s] = start + earlier;
-    before = {earlier + own, 1};
-    const bool last =
-        i + 1 == scan.subsequence_slots || is_first(batch, s + 1) || length_of(batch, s + 1) == 0;
+    before = {earlier + items.blocks[i], 1};
+    const std::uint32_t next = items.lengths[i + 1];
+    const bool last = (next & kFirstOfSegment) != 0 || (next & ~kFirstOfSegment) == 0;
     // Where a segment is one subsequence, whoever writes its coefficients counts the blocks.
-    if (last && before.blocks < quota && !is_lone(batch, scan, i)) faults |= kTruncated;
+    const bool lone =
+        scan.has_restarts != 0 && first && last && (items.lengths[i] & ~kFirstOfSegment) != 0;
+    if (last && before.blocks < quota && !lone) faults |= kTruncated;
   }
   return faults;
 }
 
-__device__ SegmentSum add_blocks(const BatchView& batch, const ScanDesc& scan,
-                                 std::uint32_t local) {
+__device__ SegmentSum add_blocks(const OffsetItems& items) {
   SegmentSum sum{0, 0};
 #pragma unroll
-  for (std::uint32_t i = 0; i < kOffsetItems; ++i) {
-    if (local + i >= scan.subsequence_slots) break;
-    const std::uint32_t s = scan.first_subsequence + local + i;
-    const SegmentSum own{length_of(batch, s) != 0 ? batch.blocks[s] : 0,
-                         is_first(batch, s) ? 1u : 0u};
-    sum = AddWithinSegment()(sum, own);
-  }
+  for (std::uint32_t i = 0; i < kOffsetItems; ++i)
+    sum = AddWithinSegment()(
+        sum, {items.blocks[i], (items.lengths[i] & kFirstOfSegment) != 0 ? 1u : 0u});
   return sum;
 }
 
@@ -311,9 +333,10 @@ __global__ void __launch_bounds__(kImageThreads) offsets_kernel(BatchView batch)
     const std::uint32_t local = tile + threadIdx.x * kOffsetItems;
     SegmentSum sum{};
     SegmentSum total{};
-    Scan(storage).ExclusiveScan(add_blocks(batch, scan, local), sum, SegmentSum{0, 0},
-                                AddWithinSegment(), total);
-    faults |= place_blocks(batch, scan, local, AddWithinSegment()(before, sum));
+    const OffsetItems items = load_items(batch, scan, local);
+    Scan(storage).ExclusiveScan(add_blocks(items), sum, SegmentSum{0, 0}, AddWithinSegment(),
+                                total);
+    faults |= place_blocks(batch, scan, items, local, AddWithinSegment()(before, sum));
     before = AddWithinSegment()(before, total);
     __syncthreads();
   }

@@ -25,6 +25,9 @@ constexpr int kTraceThreads = kTraceSpan * kPaths;
 /// Subsequences that a path without successor is followed through.
 constexpr int kMostExtensions = 8;
 
+/// Larger than any packed state.
+constexpr std::uint16_t kNoState = 0xFFFF;
+
 /// The path that a thread of a trace kernel has.
 struct OwnPath {
   std::uint32_t subsequence;  ///< over the whole batch
@@ -77,11 +80,18 @@ __global__ void __launch_bounds__(kTraceThreads)
       __ballot_sync(0xFFFFFFFFu, kept) >> (threadIdx.x & 31 & ~(kPaths - 1)) & ((1u << kPaths) - 1);
   if (!own.live) return;
   Paths& paths = batch.paths[own.subsequence];
-  if (own.slot == 0) paths.guessed = paths.count = static_cast<std::uint32_t>(__popc(votes));
-  if (!kept) return;
+  const auto count = static_cast<std::uint32_t>(__popc(votes));
+  if (own.slot == 0) paths.guessed = paths.count = count;
+  const std::uint32_t below = (1u << own.slot) - 1;
+  if (!kept) {
+    // The places left over hold what no state looks like.
+    const std::uint32_t place = count + static_cast<std::uint32_t>(__popc(~votes & below));
+    paths.entry[place] = paths.exit[place] = kNoState;
+    return;
+  }
   const SkipResult result =
       decode(batch, tables, pattern, own.subsequence, length_of(batch, own.subsequence), entry);
-  const int place = __popc(votes & ((1u << own.slot) - 1));
+  const int place = __popc(votes & below);
   paths.entry[place] = static_cast<std::uint16_t>(entry);
   paths.exit[place] = static_cast<std::uint16_t>(result.state);
   paths.blocks[place] = static_cast<std::uint16_t>(result.blocks);
@@ -136,11 +146,6 @@ __global__ void __launch_bounds__(kTraceThreads)
   }
 }
 
-/// Which path of a subsequence goes on with each path of an earlier one, 4 bits each.
-struct Link {
-  std::uint32_t map;
-  std::uint32_t restarted;  ///< a segment begins in between
-};
 struct Join {
   __device__ Link operator()(const Link& a, const Link& b) const {
     if (b.restarted != 0) return b;
@@ -155,54 +160,85 @@ struct Join {
 /// entry then disagrees.
 __device__ Link link_to(const BatchView& batch, std::uint32_t subsequence) {
   if (is_first(batch, subsequence)) return {0, 1};
-  const Paths& from = batch.paths[subsequence - 1];
-  const Paths& to = batch.paths[subsequence];
-  const std::uint32_t count = min(to.count, kPaths);
+  // Copies: whole arrays at once, kept in registers, as every index below is a constant.
+  const Paths from = batch.paths[subsequence - 1];
+  const Paths to = batch.paths[subsequence];
   Link link{0, 0};
-  for (std::uint32_t slot = 0; slot < min(from.count, kPaths); ++slot) {
-    const std::uint32_t found = find_entry(to, count, from.exit[slot]);
-    link.map |= (found == count ? 0 : found) << (4 * slot);
+#pragma unroll
+  for (std::uint32_t slot = 0; slot < kPaths; ++slot) {
+    std::uint32_t found = 0;
+#pragma unroll
+    for (std::uint32_t k = kPaths - 1; k > 0; --k)
+      if (to.entry[k] == from.exit[slot]) found = k;
+    if (to.entry[0] == from.exit[slot]) found = 0;
+    link.map |= found << (4 * slot);
   }
   return link;
 }
 
-/// Neighbouring subsequences of one thread.
-constexpr std::uint32_t kLinkItems = 4;
+constexpr Link kSame{0x76543210u, 0};
+using LinkScan = cub::BlockScan<Link, kSpanThreads, cub::BLOCK_SCAN_WARP_SCANS>;
 
-__global__ void __launch_bounds__(kImageThreads) link_kernel(BatchView batch) {
-  using Scan = cub::BlockScan<Link, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
-  __shared__ typename Scan::TempStorage storage;
-  const ScanDesc& scan = batch.scans[blockIdx.x];
-  const std::uint32_t active = active_subsequences(batch, scan, blockIdx.x);
-  constexpr Link kSame{0x76543210u, 0};
+/// Whether a subsequence has paths.
+__device__ bool has_paths(const BatchView& batch, const ScanDesc& scan, std::uint32_t local,
+                          std::uint32_t active) {
+  return local < active && length_of(batch, scan.first_subsequence + local) != 0 &&
+         !is_lone(batch, scan, local);
+}
+
+/// First, the links of each tile: those from its start are kept in the place of entries and exits.
+__global__ void __launch_bounds__(kSpanThreads)
+    link_tiles_kernel(BatchView batch, const Tile* tiles) {
+  __shared__ typename LinkScan::TempStorage storage;
+  const Tile tile = tiles[blockIdx.x];
+  const ScanDesc& scan = batch.scans[tile.owner];
+  const std::uint32_t local = tile.part * kSpanThreads + threadIdx.x;
+  const std::uint32_t s = scan.first_subsequence + local;
+  const std::uint32_t active = active_subsequences(batch, scan, tile.owner);
+  const Link own = has_paths(batch, scan, local, active) ? link_to(batch, s) : kSame;
+  Link before{};
+  Link total{};
+  LinkScan(storage).ExclusiveScan(own, before, kSame, Join(), total);
+  if (local < active) {
+    const Link here = Join()(before, own);
+    batch.entries[s] = here.map;
+    batch.exits[s] = here.restarted;
+  }
+  if (threadIdx.x == 0) batch.links[s / kSpanThreads] = total;
+}
+
+/// The product of the links of all tiles of a scan before this one.
+__device__ Link link_before(const Link* links, std::uint32_t part,
+                            typename LinkScan::TempStorage& storage) {
   Link before = kSame;
-  for (std::uint32_t tile = 0; tile < active; tile += kImageThreads * kLinkItems) {
-    const std::uint32_t local = tile + threadIdx.x * kLinkItems;
-    Link links[kLinkItems];
-    Link own = kSame;
-    for (std::uint32_t i = 0; i < kLinkItems; ++i) {
-      const std::uint32_t s = scan.first_subsequence + local + i;
-      const bool live =
-          local + i < active && length_of(batch, s) != 0 && !is_lone(batch, scan, local + i);
-      links[i] = live ? link_to(batch, s) : kSame;
-      own = Join()(own, links[i]);
-    }
-    Link sum{};
+  for (std::uint32_t first = 0; first < part; first += kSpanThreads) {
+    const std::uint32_t at = first + threadIdx.x;
+    Link unused{};
     Link total{};
-    Scan(storage).ExclusiveScan(own, sum, kSame, Join(), total);
-    Link now = Join()(before, sum);
-    for (std::uint32_t i = 0; i < kLinkItems && local + i < active; ++i) {
-      const std::uint32_t s = scan.first_subsequence + local + i;
-      now = Join()(now, links[i]);
-      const bool live = length_of(batch, s) != 0 && !is_lone(batch, scan, local + i);
-      const std::uint32_t slot = now.map & 0xF;
-      batch.entries[s] = live ? batch.paths[s].entry[slot] : 0;
-      batch.exits[s] = live ? batch.paths[s].exit[slot] : 0;
-      batch.blocks[s] = live ? batch.paths[s].blocks[slot] : 0;
-    }
+    LinkScan(storage).ExclusiveScan(at < part ? links[at] : kSame, unused, kSame, Join(), total);
     before = Join()(before, total);
     __syncthreads();
   }
+  return before;
+}
+
+/// Then each path that is the true one.
+__global__ void __launch_bounds__(kSpanThreads)
+    choose_paths_kernel(BatchView batch, const Tile* tiles) {
+  __shared__ typename LinkScan::TempStorage storage;
+  const Tile tile = tiles[blockIdx.x];
+  const ScanDesc& scan = batch.scans[tile.owner];
+  const std::uint32_t local = tile.part * kSpanThreads + threadIdx.x;
+  const std::uint32_t s = scan.first_subsequence + local;
+  const std::uint32_t active = active_subsequences(batch, scan, tile.owner);
+  const Link before =
+      link_before(batch.links + scan.first_subsequence / kSpanThreads, tile.part, storage);
+  if (local >= active) return;
+  const bool live = has_paths(batch, scan, local, active);
+  const std::uint32_t slot = Join()(before, {batch.entries[s], batch.exits[s]}).map & 0xF;
+  batch.entries[s] = live ? batch.paths[s].entry[slot] : 0;
+  batch.exits[s] = live ? batch.paths[s].exit[slot] : 0;
+  batch.blocks[s] = live ? batch.paths[s].blocks[slot] : 0;
 }
 
 }  // namespace
@@ -216,7 +252,8 @@ void launch_trace(const BatchView& batch, const Tile* tiles, std::uint32_t tile_
     gpu::launch(kernel, blocks, kTraceThreads, table_bytes(most_pairs), stream, batch, tiles,
                 pairs);
   }
-  gpu::launch(link_kernel, batch.scan_count, kImageThreads, 0, stream, batch);
+  gpu::launch(link_tiles_kernel, tile_count, kSpanThreads, 0, stream, batch, tiles);
+  gpu::launch(choose_paths_kernel, tile_count, kSpanThreads, 0, stream, batch, tiles);
 }
 
 }  // namespace framewire::codec::cuda

@@ -8,6 +8,9 @@
 #ifndef FW_TABLE_BITS
 #define FW_TABLE_BITS 10
 #endif
+#ifndef FW_STEP_BITS
+#define FW_STEP_BITS 9
+#endif
 #ifndef FW_SYNC_THREADS
 #define FW_SYNC_THREADS 256
 #endif
@@ -16,6 +19,9 @@
 #endif
 #ifndef FW_WRITE_BLOCKS
 #define FW_WRITE_BLOCKS 5
+#endif
+#ifndef FW_FULL_WRITE_BLOCKS
+#define FW_FULL_WRITE_BLOCKS 4
 #endif
 #ifndef FW_WARM_BITS
 #define FW_WARM_BITS 2048
@@ -47,8 +53,11 @@ inline constexpr std::uint64_t kSmallBatchBytes = FW_SMALL_BATCH_BYTES;
 inline constexpr std::uint64_t kTinyBatchBytes = kSmallBatchBytes / 4;
 /// Bits that index the lookup tables; longer codes have tables of their own.
 inline constexpr int kTableBits = FW_TABLE_BITS;
-/// 16-bit windows above all codes of kTableBits that are tabulated; the standard codes need 192.
-inline constexpr int kLongEntries = 448;
+/// The same where values are wanted.
+inline constexpr int kStepBits = FW_STEP_BITS;
+/// 16-bit windows that no lookup covers and are tabulated; the standard codes need 640 above 9
+/// bits.
+inline constexpr int kLongEntries = 640;
 /// Threads of a block of the unstuffing and writing kernels, one subsequence each; every scan's
 /// subsequences begin at a multiple of it.
 inline constexpr int kSpanThreads = 256;
@@ -58,6 +67,8 @@ inline constexpr int kSyncThreads = FW_SYNC_THREADS;
 inline constexpr int kSyncShare = FW_SYNC_SHARE;
 /// Blocks of the writing kernel that a multiprocessor must hold: bounds its registers.
 inline constexpr int kWriteBlocks = FW_WRITE_BLOCKS;
+/// The same where whole blocks are kept.
+inline constexpr int kFullWriteBlocks = FW_FULL_WRITE_BLOCKS;
 /// Bits decoded before a subsequence begins, so that its first guess is usually right. Measured
 /// (H200, 16 streams with batches of 128, images/s at 1920×1080 → 480×270 and decode only; bytes of
 /// a subsequence / bits of warm-up): 256/512 90,900, 76,300; 256/1024 91,600, 76,300; 384/1024

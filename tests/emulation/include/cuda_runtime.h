@@ -101,8 +101,10 @@ inline unsigned __ballot_sync(unsigned mask, int value) {
   return bits;
 }
 template <typename T>
-T __shfl_sync(unsigned mask, T value, int from) {
-  return ::cuda_emulation::shuffle(mask, value, static_cast<unsigned>(from));
+T __shfl_sync(unsigned mask, T value, int from, int width = 32) {
+  const unsigned group = ::cuda_emulation::lane() & ~(static_cast<unsigned>(width) - 1);
+  return ::cuda_emulation::shuffle(
+      mask, value, group | (static_cast<unsigned>(from) & (static_cast<unsigned>(width) - 1)));
 }
 template <typename T>
 T __shfl_xor_sync(unsigned mask, T value, int bits) {
@@ -141,6 +143,17 @@ inline int __ffs(int value) {
   return value == 0 ? 0 : 1 + std::countr_zero(static_cast<unsigned>(value));
 }
 inline float __fdividef(float a, float b) { return a / b; }
+inline float __saturatef(float value) { return value >= 0 ? value <= 1 ? value : 1 : 0; }
+inline unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(value); }
+inline float __uint_as_float(unsigned value) { return std::bit_cast<float>(value); }
+/// Four of the eight bytes of both words, the lowest first.
+inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
+  const std::uint64_t both = static_cast<std::uint64_t>(high) << 32 | low;
+  unsigned bytes = 0;
+  for (int i = 0; i < 4; ++i)
+    bytes |= static_cast<unsigned>(both >> (selector >> 4 * i & 7) * 8 & 0xFF) << 8 * i;
+  return bytes;
+}
 /// Four products of bytes, the first factors' signs as the overload says, added to `sum`.
 inline int __dp4a(int a, int b, int sum) {
   for (int i = 0; i < 32; i += 8)
