@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <engine/codec_router.hpp>
 #include <limits>
+#include <memory>
+#include <utility>
 #include "numbers.hpp"
 
 namespace framewire::app {
@@ -71,6 +73,14 @@ Result<Backend> Backend::make(const EngineOptions& options, bool many) {
 Result<Resized> Backend::resize(std::span<const std::uint8_t> jpeg,
                                 const ResizeOptions& options) const {
   return engine_ ? engine_->resize(jpeg, options) : resizer_.resize(jpeg, options);
+}
+
+void Backend::submit(std::vector<std::uint8_t> jpeg, const ResizeOptions& options,
+                     Engine::Callback done) const {
+  if (!engine_) return done(resizer_.resize(jpeg, options));
+  const auto kept = std::make_shared<const std::vector<std::uint8_t>>(std::move(jpeg));
+  engine_->submit(*kept, options,
+                  [kept, done = std::move(done)](Result<Resized> made) { done(std::move(made)); });
 }
 
 std::vector<EngineDevice> Backend::devices() const {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 #include "command.hpp"
 
 namespace framewire::app {
@@ -33,6 +34,10 @@ class Backend {
   /// Any number of threads at once.
   [[nodiscard]] Result<Resized> resize(std::span<const std::uint8_t> jpeg,
                                        const ResizeOptions& options) const;
+  /// With a GPU: hands it in, and answers later from a thread of the engine's. Otherwise resizes at
+  /// once, on the calling thread.
+  void submit(std::vector<std::uint8_t> jpeg, const ResizeOptions& options,
+              Engine::Callback done) const;
   [[nodiscard]] bool has_gpu() const noexcept { return engine_.has_value(); }
   [[nodiscard]] std::vector<EngineDevice> devices() const;
 

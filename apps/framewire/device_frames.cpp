@@ -1,5 +1,6 @@
 #include "device_frames.hpp"
-#include <engine/request.hpp>
+#include <codec/turbo/coefficient_reader.hpp>
+#include <engine/device_verdict.hpp>
 #include <utility>
 
 namespace framewire::app {
@@ -13,6 +14,11 @@ namespace {
 /// What the encoder of this library takes, so that a sink's GPU can go on with the planes as they
 /// arrive.
 constexpr std::uint32_t kPitch_bytes = 16;
+/// While one lane's frames are decoded, others' are prepared and packed.
+constexpr std::size_t kLanes = 3;
+/// Of what a lane takes at once: frames, and decoded samples of more than one.
+constexpr std::size_t kMostFrames = 128;
+constexpr std::uint64_t kMostBytes = 128u << 20;
 
 Result<void> check_model(const Request& request, bool resize) {
   const auto model = request.file.color_model;
@@ -21,79 +27,168 @@ Result<void> check_model(const Request& request, bool resize) {
   return fail(StatusCode::kUnsupported, "planes of CMYK or RGB; gray and YCbCr travel as planes");
 }
 
+Status out_of_memory() { return {StatusCode::kBusy, "memory ran out"}; }
+
 }  // namespace
 
-Result<std::unique_ptr<DeviceFrames>> DeviceFrames::make(int device, FrameMemory& memory) {
-  std::unique_ptr<DeviceFrames> made(new DeviceFrames(device, memory));
-  auto first = made->take();
-  if (!first) return fail(first.error());
-  made->give_back(std::move(*first));
+Result<std::unique_ptr<DeviceFrames>> DeviceFrames::make(int device, FrameMemory& memory,
+                                                         bool resize) {
+  std::unique_ptr<DeviceFrames> made(new DeviceFrames(memory, resize));
+  for (std::size_t i = 0; i < kLanes; ++i) {
+    auto stages = DeviceStages::make(device);
+    if (!stages) return fail(stages.error());
+    made->stages_.push_back(std::move(*stages));
+  }
+  for (DeviceStages& stages : made->stages_)
+    made->lanes_.emplace_back([frames = made.get(), &stages] { frames->lane_main(stages); });
   return made;
 }
 
-Result<DeviceStages> DeviceFrames::take() {
+DeviceFrames::~DeviceFrames() {
   {
     const std::lock_guard lock(mutex_);
-    if (!spare_.empty()) {
-      DeviceStages stages = std::move(spare_.back());
-      spare_.pop_back();
-      return stages;
+    ended_ = true;
+  }
+  added_.notify_all();
+  for (std::thread& lane : lanes_) lane.join();
+}
+
+void DeviceFrames::add(std::vector<std::uint8_t> jpeg, const ResizeOptions& options, Done done) {
+  auto job = std::make_unique<Job>();
+  job->jpeg = std::move(jpeg);
+  if (auto good = prepare(*job, options); !good) return done(fail(good.error()));
+  job->done = std::move(done);
+  const std::lock_guard lock(mutex_);
+  queue_.push_back(std::move(job));
+  added_.notify_one();
+}
+
+Result<void> DeviceFrames::prepare(Job& job, const ResizeOptions& options) try {
+  Request& request = job.request;
+  auto good = engine::parse_request(job.jpeg, options, base::Clock::now(),
+                                    jpeg::ParseDepth::kWhole, request);
+  if (good && resize_) good = engine::plan_request(request, {}, converters_);
+  if (good) good = check_model(request, resize_);
+  if (!good) return good;
+  const jpeg::FrameHeader& whole = request.file.frame;
+  job.decoded_bytes = static_cast<std::uint64_t>(whole.width_px) *
+                      static_cast<std::uint64_t>(whole.height_px) *
+                      static_cast<std::uint64_t>(whole.component_count);
+  return engine::entropy_on_host(whole) ? read_on_host(job) : Result<void>{};
+} catch (const std::bad_alloc&) {
+  return fail(out_of_memory());
+}
+
+Result<void> DeviceFrames::read_on_host(Job& job) try {
+  codec::Outcome outcome;
+  auto read = codec::read_coefficients(job.request.file, job.request.context, outcome);
+  if (!read) return fail(read.error());
+  job.coefficients = std::move(*read);
+  return {};
+} catch (const std::bad_alloc&) {
+  return fail(out_of_memory());
+}
+
+DeviceFrames::Jobs DeviceFrames::next() {
+  std::unique_lock lock(mutex_);
+  added_.wait(lock, [this] { return ended_ || !queue_.empty(); });
+  Jobs jobs;
+  std::uint64_t bytes = 0;
+  while (!queue_.empty() && jobs.size() < kMostFrames) {
+    bytes += queue_.front()->decoded_bytes;
+    if (bytes > kMostBytes && !jobs.empty()) break;
+    jobs.push_back(std::move(queue_.front()));
+    queue_.pop_front();
+  }
+  return jobs;
+}
+
+void DeviceFrames::lane_main(DeviceStages& stages) {
+  while (true) {
+    Jobs jobs = next();
+    if (jobs.empty()) return;
+    // What the GPU gives up, the host reads.
+    Jobs damaged = run(stages, std::move(jobs));
+    Jobs again;
+    for (auto& job : damaged) {
+      if (auto read = read_on_host(*job); !read) {
+        job->done(fail(read.error()));
+      } else {
+        again.push_back(std::move(job));
+      }
+    }
+    if (!again.empty()) static_cast<void>(run(stages, std::move(again)));
+  }
+}
+
+Result<void> DeviceFrames::decode(DeviceStages& stages, const Jobs& jobs) const {
+  std::vector<DeviceStages::Source> sources;
+  std::vector<DeviceStages::Planned> planned;
+  for (const auto& job : jobs) {
+    const auto* coefficients = job->coefficients ? &*job->coefficients : nullptr;
+    if (resize_) {
+      planned.push_back({&job->request, coefficients});
+    } else {
+      sources.push_back({&job->request.file, coefficients, plan::kFullScale});
     }
   }
-  return DeviceStages::make(device_);
+  return resize_ ? stages.make_planes(planned) : stages.decode(sources);
 }
 
-void DeviceFrames::give_back(DeviceStages stages) {
-  const std::lock_guard lock(mutex_);
-  spare_.push_back(std::move(stages));
+// @return those that the host has to read first
+DeviceFrames::Jobs DeviceFrames::run(DeviceStages& stages, Jobs jobs) {
+  const auto decoded = decode(stages, jobs);
+  std::vector<Result<OutgoingFrame>> made;
+  std::vector<DeviceStages::Copy> copies;
+  Jobs left;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const Result<void>& result = decoded ? stages.result(i) : decoded;
+    if (!result && result.error().code() == StatusCode::kUnsupported && !jobs[i]->coefficients) {
+      left.push_back(std::move(jobs[i]));
+      made.push_back(fail(result.error()));
+    } else {
+      made.push_back(result ? lay_out(*jobs[i], stages.planes(i), copies) : fail(result.error()));
+    }
+  }
+  const auto copied = stages.copy(copies);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (jobs[i] == nullptr) continue;
+    if (made[i] && !copied) {
+      memory_.give_back(std::move(made[i]->memory));
+      made[i] = fail(copied.error());
+    }
+    jobs[i]->done(std::move(made[i]));
+  }
+  return left;
 }
 
-Result<OutgoingFrame> DeviceFrames::pack(DeviceStages& stages) {
+// A frame, and the copies that fill it.
+Result<OutgoingFrame> DeviceFrames::lay_out(const Job& job,
+                                            std::span<const codec::DevicePlane> planes,
+                                            std::vector<DeviceStages::Copy>& copies) {
   OutgoingFrame frame;
-  frame.header.format = frames::FrameFormat::kPlanes;
-  std::vector<DeviceStages::Target> targets;
-  for (const codec::DevicePlane& plane : stages.planes()) {
-    const std::uint32_t pitch = (plane.width_px + kPitch_bytes - 1) / kPitch_bytes * kPitch_bytes;
-    frames::PlaneShape& shape = frame.header.planes[targets.size()];
-    shape = {static_cast<std::int32_t>(plane.width_px), static_cast<std::int32_t>(plane.height_px),
-             pitch};
-    targets.push_back({nullptr, pitch});
-    frame.header.payload_bytes += shape.bytes();
+  frames::FrameHeader& header = frame.header;
+  header.format = frames::FrameFormat::kPlanes;
+  const jpeg::JpegFile& file = job.request.file;
+  header.width_px = resize_ ? job.request.plan.encode.width_px : file.frame.width_px;
+  header.height_px = resize_ ? job.request.plan.encode.height_px : file.frame.height_px;
+  header.orientation = resize_ ? 1 : file.orientation;
+  header.plane_count = static_cast<int>(planes.size());
+  for (std::size_t i = 0; i < planes.size(); ++i) {
+    const std::uint32_t pitch =
+        (planes[i].width_px + kPitch_bytes - 1) / kPitch_bytes * kPitch_bytes;
+    header.planes[i] = {static_cast<std::int32_t>(planes[i].width_px),
+                        static_cast<std::int32_t>(planes[i].height_px), pitch};
+    header.payload_bytes += header.planes[i].bytes();
   }
-  frame.header.plane_count = static_cast<int>(targets.size());
-  auto memory = memory_.take(frame.header.payload_bytes);
+  auto memory = memory_.take(header.payload_bytes);
   if (!memory) return fail(memory.error());
-  std::byte* to = memory->data();
-  for (std::size_t i = 0; i < targets.size(); ++i) {
-    targets[i].samples = to;
-    to += frame.header.planes[i].bytes();
-  }
-  if (auto copied = stages.copy_planes(targets); !copied) {
-    memory_.give_back(std::move(*memory));
-    return fail(copied.error());
+  auto* to = reinterpret_cast<std::uint8_t*>(memory->data());
+  for (std::size_t i = 0; i < planes.size(); ++i) {
+    copies.push_back({planes[i], to, header.planes[i].pitch_bytes});
+    to += header.planes[i].bytes();
   }
   frame.memory = std::move(*memory);
-  return frame;
-}
-
-Result<OutgoingFrame> DeviceFrames::planes(std::span<const std::uint8_t> jpeg,
-                                           const ResizeOptions& options, bool resize) {
-  Request request;
-  auto good =
-      engine::parse_request(jpeg, options, base::Clock::now(), jpeg::ParseDepth::kWhole, request);
-  if (good && resize) good = engine::plan_request(request, {}, converters_);
-  if (good) good = check_model(request, resize);
-  if (!good) return fail(good.error());
-  auto stages = take();
-  if (!stages) return fail(stages.error());
-  const auto made = engine::read_planes(*stages, request, resize);
-  Result<OutgoingFrame> frame = made ? pack(*stages) : fail(made.error());
-  give_back(std::move(*stages));
-  if (!frame) return frame;
-  const jpeg::FrameHeader& whole = request.file.frame;
-  frame->header.width_px = resize ? request.plan.encode.width_px : whole.width_px;
-  frame->header.height_px = resize ? request.plan.encode.height_px : whole.height_px;
-  frame->header.orientation = resize ? 1 : request.file.orientation;
   return frame;
 }
 

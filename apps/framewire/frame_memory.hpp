@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <framewire/transport.hpp>
+#include <map>
 #include <mutex>
-#include <vector>
 #include "place.hpp"
 
 namespace framewire::app {
@@ -23,7 +23,7 @@ class FrameMemory {
  private:
   Place place_;
   std::mutex mutex_;
-  std::vector<transport::Region> spare_;
+  std::multimap<std::uint64_t, transport::Region> spare_;  ///< by size, the oldest first
 };
 
 }  // namespace framewire::app

@@ -35,8 +35,7 @@ Result<OutgoingFrame> FrameMaker::file(const batch::InputFile& input) const {
   return frame;
 }
 
-Result<OutgoingFrame> FrameMaker::resized(std::span<const std::uint8_t> jpeg) const {
-  const auto made = backend_.resize(jpeg, options_);
+Result<OutgoingFrame> FrameMaker::packed(const Result<Resized>& made) const {
   if (!made) return fail(made.error());
   OutgoingFrame frame;
   frame.header.width_px = made->report.output.width_px;
@@ -89,21 +88,30 @@ Result<OutgoingFrame> FrameMaker::planes(std::span<const std::uint8_t> jpeg) con
   return frame;
 }
 
-Result<OutgoingFrame> FrameMaker::made_of(const batch::InputFile& input) const {
-  if (kind_ == FrameKind::kFile) return file(input);
-  const auto bytes = input.read(options_.limits.max_input_bytes);
-  if (!bytes) return fail(bytes.error());
-  if (kind_ == FrameKind::kResized) return resized(*bytes);
-  if (device_ == nullptr) return planes(*bytes);
-  return device_->planes(*bytes, options_, kind_ == FrameKind::kResizedPlanes);
+void FrameMaker::made_of(const batch::InputFile& input, Made done) const {
+  if (kind_ == FrameKind::kFile) return done(file(input));
+  auto bytes = input.read(options_.limits.max_input_bytes);
+  if (!bytes) return done(fail(bytes.error()));
+  if (kind_ == FrameKind::kResized) {
+    backend_.submit(std::move(*bytes), options_,
+                    [this, done = std::move(done)](const Result<Resized>& made) {
+                      done(packed(made));
+                    });
+  } else if (device_ != nullptr) {
+    device_->add(std::move(*bytes), options_, std::move(done));
+  } else {
+    done(planes(*bytes));
+  }
 }
 
-Result<OutgoingFrame> FrameMaker::make(const std::string& path) const {
+void FrameMaker::make(const std::string& path, FramesAhead::Done done) const {
   const auto input = batch::InputFile::open(path);
-  if (!input) return fail(input.error());
-  auto frame = made_of(*input);
-  if (!frame) return fail(batch::about_file(frame.error(), path));
-  return frame;
+  if (!input) return done(fail(input.error()), 0);
+  made_of(*input, [path, bytes = input->bytes(), done = std::move(done)](
+                      Result<OutgoingFrame> frame) {
+    if (!frame) return done(fail(batch::about_file(frame.error(), path)), bytes);
+    done(std::move(frame), bytes);
+  });
 }
 
 }  // namespace framewire::app

@@ -4,10 +4,12 @@
 #include <batch/input_file.hpp>
 #include <engine/codec_router.hpp>
 #include <framewire/frames.hpp>
+#include <functional>
 #include <string>
 #include "backend.hpp"
 #include "device_frames.hpp"
 #include "frame_memory.hpp"
+#include "frames_ahead.hpp"
 
 namespace framewire::app {
 
@@ -18,7 +20,8 @@ enum class FrameKind : std::uint8_t {
   kResizedPlanes,  ///< what a JPEG made by the options would be made of; by a GPU only
 };
 
-/// Makes frames of files. Thread safety: make() may run on any number of threads at once.
+/// Makes frames of files: on the calling thread, or, where a GPU makes them, later and many at a
+/// time. Thread safety: make() may run on any number of threads at once.
 class FrameMaker {
  public:
   /// @param device  makes planes; null: the CPU does
@@ -26,14 +29,15 @@ class FrameMaker {
              FrameMemory& memory, DeviceFrames* device = nullptr)
       : kind_(kind), options_(options), backend_(backend), memory_(memory), device_(device) {}
 
-  /// @return what reading and resizing gives; unsupported for planes that are neither gray nor
-  /// YCbCr
-  [[nodiscard]] Result<frames::OutgoingFrame> make(const std::string& path) const;
+  /// @param done  called once: what reading and resizing gives; unsupported for planes that are
+  ///              neither gray nor YCbCr
+  void make(const std::string& path, FramesAhead::Done done) const;
 
  private:
-  [[nodiscard]] Result<frames::OutgoingFrame> made_of(const batch::InputFile& input) const;
+  using Made = std::function<void(Result<frames::OutgoingFrame>)>;
+  void made_of(const batch::InputFile& input, Made done) const;
   [[nodiscard]] Result<frames::OutgoingFrame> file(const batch::InputFile& input) const;
-  [[nodiscard]] Result<frames::OutgoingFrame> resized(std::span<const std::uint8_t> jpeg) const;
+  [[nodiscard]] Result<frames::OutgoingFrame> packed(const Result<Resized>& made) const;
   [[nodiscard]] Result<frames::OutgoingFrame> planes(std::span<const std::uint8_t> jpeg) const;
 
   FrameKind kind_;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <split/splitter.hpp>
 #include <thread>
+#include <vector>
 #include "bench_common.hpp"
 #include "command.hpp"
 #include "console.hpp"
@@ -21,8 +22,11 @@
 namespace framewire::app {
 namespace {
 
-/// Besides one a worker: a picture that is decoded, and one that is encoded.
+/// Besides one a worker on the host: a picture that is decoded, and one that is encoded.
 constexpr std::size_t kInFlightBesides = 2;
+/// On GPUs: enough for ten groups and for those that fill meanwhile. Threads that read and parse.
+constexpr std::size_t kInFlightOnGpus = 2048;
+constexpr unsigned kMostReaders = 12;
 
 struct SplitPlan {
   InputNames inputs;
@@ -173,27 +177,56 @@ class Outcomes {
   std::uint64_t bytes_out_ = 0;
 };
 
-void run_all(batch::Source& source, split::Splitter& splitter, const ResizeOptions& options,
-             Outcomes& outcomes) {
-  while (const auto input = source.next()) {
-    if (outcomes.stopped()) break;
-    if (!input->expected) continue;
-    if (input->error) {
-      outcomes.failed(*input->error);
-      continue;
+/// Hands inputs to the splitter. Any number of threads.
+class Reader {
+ public:
+  Reader(batch::Source& source, split::Splitter& splitter, const ResizeOptions& options,
+         Outcomes& outcomes)
+      : source_(source), splitter_(splitter), options_(options), outcomes_(outcomes) {}
+
+  void run() {
+    while (const auto input = next()) {
+      if (outcomes_.stopped()) break;
+      if (!input->expected) continue;
+      if (input->error) {
+        outcomes_.failed(*input->error);
+        continue;
+      }
+      const auto file = batch::InputFile::open(input->path);
+      auto bytes = file ? file->read(options_.limits.max_input_bytes)
+                        : Result<std::vector<std::uint8_t>>(fail(file.error()));
+      if (!bytes) {
+        outcomes_.failed(bytes.error());
+        continue;
+      }
+      splitter_.submit(std::move(*bytes), options_,
+                       [this, input = *input](const Result<split::Output>& result) {
+                         outcomes_.done(input, result);
+                       });
     }
-    const auto file = batch::InputFile::open(input->path);
-    auto bytes = file ? file->read(options.limits.max_input_bytes)
-                      : Result<std::vector<std::uint8_t>>(fail(file.error()));
-    if (!bytes) {
-      outcomes.failed(bytes.error());
-      continue;
-    }
-    splitter.submit(std::move(*bytes), options,
-                    [&outcomes, input = *input](const Result<split::Output>& result) {
-                      outcomes.done(input, result);
-                    });
   }
+
+ private:
+  std::optional<batch::Input> next() {
+    const std::lock_guard lock(mutex_);
+    return source_.next();
+  }
+
+  batch::Source& source_;
+  split::Splitter& splitter_;
+  const ResizeOptions& options_;
+  Outcomes& outcomes_;
+  std::mutex mutex_;  ///< of the source
+};
+
+// On the host one reader is enough: its cores are the workers'.
+void run_all(Reader& reader, split::Splitter& splitter, bool on_gpu) {
+  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+  std::vector<std::thread> others;
+  for (unsigned i = 1; on_gpu && i < std::min(cores, kMostReaders); ++i)
+    others.emplace_back([&reader] { reader.run(); });
+  reader.run();
+  for (std::thread& other : others) other.join();
   splitter.drain();
 }
 
@@ -241,12 +274,15 @@ int run_split(const Arguments& arguments) {
   const auto source = open_inputs(plan.inputs, {});
   if (!source) return refuse(source.error());
   if (auto good = check_paths(arguments, plan.parties); !good) return refuse(good.error());
-  auto splitter = split::Splitter::make(plan.parties,
-                                        plan.parties.workers.size() + kInFlightBesides, plan.form);
+  const bool on_gpu = plan.parties.decoder >= 0;
+  auto splitter = split::Splitter::make(
+      plan.parties, on_gpu ? kInFlightOnGpus : plan.parties.workers.size() + kInFlightBesides,
+      plan.form);
   if (!splitter) return refuse(splitter.error());
   Outcomes outcomes(plan, arguments.has("quiet"));
   const auto start = base::Clock::now();
-  run_all(**source, **splitter, arguments.options, outcomes);
+  Reader reader(**source, **splitter, arguments.options, outcomes);
+  run_all(reader, **splitter, on_gpu);
   const double seconds = base::elapsed_us(start) / 1e6;
   const Json result = {{"images", outcomes.images()},
                        {"failures", outcomes.failures()},

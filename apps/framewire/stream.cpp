@@ -134,8 +134,10 @@ class Streamer {
         memory_(memory),
         sender_(sender),
         ahead_([this] { return names_.next(); },
-               [&maker](const std::string& path) { return maker.make(path); }, threads(plan),
-               threads(plan) + kReady) {}
+               [&maker](const std::string& path, FramesAhead::Done done) {
+                 maker.make(path, std::move(done));
+               },
+               bounds(plan)) {}
 
   Result<void> run() {
     const auto start = Clock::now();
@@ -168,14 +170,17 @@ class Streamer {
 
  private:
   static constexpr std::size_t kReady = 7;  // beside those in the making
-  // Each has memory of the GPU's; more hide no more of each other's copies and waits.
-  static constexpr unsigned kMostOnDevice = 8;
+  // They read and parse for a GPU, which takes frames together: enough that several batches fill
+  // while others are in work.
+  static constexpr unsigned kMostForDevice = 12;
+  static constexpr std::size_t kReadyOnDevice = 1024;
 
   // Files are read faster than sent: by one.
-  static unsigned threads(const StreamPlan& plan) {
-    if (plan.kind == FrameKind::kFile) return 1;
+  static FramesAhead::Bounds bounds(const StreamPlan& plan) {
+    if (plan.kind == FrameKind::kFile) return {1, 1 + kReady};
     const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-    return plan.on_device ? std::min(cores, kMostOnDevice) : cores;
+    if (!plan.on_device) return {cores, cores + kReady};
+    return {std::min(cores, kMostForDevice), kReadyOnDevice};
   }
   // @return false at the end
   bool wait_for_frame() {
@@ -271,12 +276,14 @@ int run_stream(const Arguments& arguments) {
   }
   const auto backend = Backend::make(engine_of(plan, *place, engine), true);
   if (!backend) return refuse(backend.error());
-  // A stream leaves the GPU's encoder in host memory; planes stay where they are.
+  // The GPU's encoder writes finished streams straight to pinned host memory; planes stay where
+  // they are.
   const Place source = plan.kind == FrameKind::kResized ? Place{} : *place;
   FrameMemory memory(source);
   std::unique_ptr<DeviceFrames> device;
   if (source.devices != nullptr) {
-    auto made = DeviceFrames::make(source.device, memory);
+    auto made = DeviceFrames::make(source.device, memory,
+                                   plan.kind == FrameKind::kResizedPlanes);
     if (!made) return refuse(made.error());
     device = std::move(*made);
   }

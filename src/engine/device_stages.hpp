@@ -22,10 +22,12 @@ struct DeviceStream {
 /// Stages of the CUDA codec, each behind the one before: together they give the very bytes that the
 /// codec gives in one go (tests/gpu/split_test.cpp).
 ///
-/// Each call waits for the GPU. What it leaves is in planes(), and stays until the next call. Not
-/// thread-safe; each object belongs to one thread at a time, several objects overlap. Every call
-/// may return unsupported for what the CUDA codec leaves to the CPU, saying why, or where the GPU
-/// gave a damaged file up; busy where memory ran out; device_lost.
+/// Each call takes pictures by the batch and waits for the GPU once: a GPU that is given one at a
+/// time does some thousands a second of the tens of thousands that it can. What a call leaves of
+/// its i-th picture is in result(i) and planes(i), and stays until the next call. Not thread-safe;
+/// each object belongs to one thread at a time, several objects overlap. Every call may return busy
+/// where memory ran out, and device_lost; result() unsupported for what the CUDA codec leaves to
+/// the CPU, saying why, or where the GPU gave a damaged file up.
 class DeviceStages {
  public:
   /// @param device  CUDA ordinal
@@ -35,15 +37,23 @@ class DeviceStages {
   DeviceStages(DeviceStages&&) noexcept;
   DeviceStages& operator=(DeviceStages&&) noexcept;
 
-  /// @param coefficients  of the whole file, where somebody else has read them; else null
+  /// A file to be decoded. Pointers are borrowed during the call, here and below.
+  struct Source {
+    const jpeg::JpegFile* file = nullptr;
+    const codec::Coefficients* coefficients = nullptr;  ///< of the whole file, where somebody else
+                                                        ///< has read them; else null
+    plan::Scales scales = plan::kFullScale;
+  };
   /// Leaves one plane a component of the file, at `scales`.
-  [[nodiscard]] Result<void> decode(const jpeg::JpegFile& file,
-                                    const codec::Coefficients* coefficients,
-                                    const plan::Scales& scales);
+  [[nodiscard]] Result<void> decode(std::span<const Source> sources);
+  struct Planned {
+    const Request* request = nullptr;
+    const codec::Coefficients* coefficients = nullptr;  ///< as Source::coefficients
+  };
   /// Leaves the planes that a planned request would encode.
-  [[nodiscard]] Result<void> make_planes(const Request& request,
-                                         const codec::Coefficients* coefficients);
-  /// A stripe of one of the plan's planes: some rows to make, and the rows that they are made of.
+  [[nodiscard]] Result<void> make_planes(std::span<const Planned> pictures);
+
+  /// A stripe of one of a plan's planes: some rows to make, and the rows that they are made of.
   struct Stripe {
     int plane = 0;  ///< of the plan
     std::int32_t out_first = 0;
@@ -51,39 +61,47 @@ class DeviceStages {
     std::int32_t in_first = 0;
     codec::DevicePlane in;  ///< of this device: all rows that the filter reaches
   };
-  /// Leaves one resampled plane for each stripe.
-  /// @param stripes  1 to 4, of planes of one plan
-  [[nodiscard]] Result<void> resample(const plan::Plan& plan, std::span<const Stripe> stripes);
-  /// Converts colour, sharpens, orients and pads as planned. Leaves what would be encoded.
-  /// @param planes  of this device: all of the plan's, resampled
-  [[nodiscard]] Result<void> finish(const Request& request,
-                                    std::span<const codec::DevicePlane> planes);
-  /// finish(), and encodes.
-  /// @param head  of the output: SOI and the APPn segments
-  [[nodiscard]] Result<DeviceStream> encode(const Request& request,
-                                            std::span<const codec::DevicePlane> planes,
-                                            std::span<const std::uint8_t> head);
-
-  [[nodiscard]] std::span<const codec::DevicePlane> planes() const noexcept;
-  /// Where a plane of planes() goes.
-  struct Target {
-    std::byte* samples = nullptr;   ///< of this device, [height_px][pitch_bytes]; null: nowhere
-    std::uint32_t pitch_bytes = 0;  ///< the plane's width or more; the rest of a row becomes zero
+  struct Striped {
+    const plan::Plan* plan = nullptr;
+    std::vector<Stripe> stripes;  ///< 1 to 4
   };
-  /// Copies planes() within the device, one for each target.
-  [[nodiscard]] Result<void> copy_planes(std::span<const Target> targets);
-  /// Copies planes of this device to host memory without padding.
-  [[nodiscard]] Result<std::vector<std::uint8_t>> read_plane(const codec::DevicePlane& plane);
+  /// Leaves one resampled plane for each stripe.
+  [[nodiscard]] Result<void> resample(std::span<const Striped> pictures);
+
+  struct Resampled {
+    const Request* request = nullptr;
+    std::vector<codec::DevicePlane> planes;  ///< of this device: all of the plan's, resampled
+    std::vector<std::uint8_t> head;          ///< of the stream: SOI and the APPn segments
+  };
+  /// Converts colour, sharpens, orients and pads as planned. Leaves what would be encoded.
+  [[nodiscard]] Result<void> finish(std::span<const Resampled> pictures);
+  /// finish(), and encodes.
+  [[nodiscard]] Result<void> encode(std::span<const Resampled> pictures);
+
+  [[nodiscard]] const Result<void>& result(std::size_t picture) const noexcept;
+  /// Where result() is good.
+  [[nodiscard]] std::span<const codec::DevicePlane> planes(std::size_t picture) const noexcept;
+  /// After encode(), where result() is good.
+  [[nodiscard]] DeviceStream stream(std::size_t picture) const;
+
+  /// Rows of a plane, and where they go; all of this device.
+  struct Copy {
+    codec::DevicePlane from;
+    std::uint8_t* to = nullptr;     ///< [height_px][pitch_bytes], 16-byte aligned
+    std::uint32_t pitch_bytes = 0;  ///< a multiple of 16, the plane's width or more; what is more
+                                    ///< becomes zero
+  };
+  /// Copies within the device. Leaves what the call before it left.
+  [[nodiscard]] Result<void> copy(std::span<const Copy> copies);
+  /// Copies planes of this device to host memory without padding, one behind the other. Leaves
+  /// what the call before it left. @return pinned; valid until the next read()
+  [[nodiscard]] Result<std::span<const std::uint8_t>> read(
+      std::span<const codec::DevicePlane> planes);
 
  private:
   class Impl;
   explicit DeviceStages(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
-
-/// Leaves the file's own planes, or, of a planned request that is to be resized, those that would
-/// be encoded. What the GPU does not read is entropy-decoded on the calling thread; the rest of the
-/// work stays on the GPU.
-[[nodiscard]] Result<void> read_planes(DeviceStages& stages, const Request& request, bool resize);
 
 }  // namespace framewire::engine

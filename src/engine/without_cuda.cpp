@@ -26,37 +26,30 @@ Result<void> check_for_cuda(const jpeg::JpegFile& /*file*/, const plan::Plan& /*
   return no_cuda();
 }
 
-class DeviceStages::Impl {};
+class DeviceStages::Impl {
+ public:
+  Result<void> none = no_cuda();
+};
 DeviceStages::DeviceStages(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 DeviceStages::~DeviceStages() = default;
 DeviceStages::DeviceStages(DeviceStages&&) noexcept = default;
 DeviceStages& DeviceStages::operator=(DeviceStages&&) noexcept = default;
 Result<DeviceStages> DeviceStages::make(int /*device*/) { return no_cuda(); }
-Result<void> DeviceStages::decode(const jpeg::JpegFile& /*file*/,
-                                  const codec::Coefficients* /*coefficients*/,
-                                  const plan::Scales& /*scales*/) {
-  return no_cuda();
+Result<void> DeviceStages::decode(std::span<const Source> /*sources*/) { return no_cuda(); }
+Result<void> DeviceStages::make_planes(std::span<const Planned> /*pictures*/) { return no_cuda(); }
+Result<void> DeviceStages::resample(std::span<const Striped> /*pictures*/) { return no_cuda(); }
+Result<void> DeviceStages::finish(std::span<const Resampled> /*pictures*/) { return no_cuda(); }
+Result<void> DeviceStages::encode(std::span<const Resampled> /*pictures*/) { return no_cuda(); }
+const Result<void>& DeviceStages::result(std::size_t /*picture*/) const noexcept {
+  return impl_->none;
 }
-Result<void> DeviceStages::make_planes(const Request& /*request*/,
-                                       const codec::Coefficients* /*coefficients*/) {
-  return no_cuda();
+std::span<const codec::DevicePlane> DeviceStages::planes(std::size_t /*picture*/) const noexcept {
+  return {};
 }
-Result<void> DeviceStages::resample(const plan::Plan& /*plan*/,
-                                    std::span<const Stripe> /*stripes*/) {
-  return no_cuda();
-}
-Result<void> DeviceStages::finish(const Request& /*request*/,
-                                  std::span<const codec::DevicePlane> /*planes*/) {
-  return no_cuda();
-}
-Result<DeviceStream> DeviceStages::encode(const Request& /*request*/,
-                                          std::span<const codec::DevicePlane> /*planes*/,
-                                          std::span<const std::uint8_t> /*head*/) {
-  return no_cuda();
-}
-std::span<const codec::DevicePlane> DeviceStages::planes() const noexcept { return {}; }
-Result<void> DeviceStages::copy_planes(std::span<const Target> /*targets*/) { return no_cuda(); }
-Result<std::vector<std::uint8_t>> DeviceStages::read_plane(const codec::DevicePlane& /*plane*/) {
+DeviceStream DeviceStages::stream(std::size_t /*picture*/) const { return {}; }
+Result<void> DeviceStages::copy(std::span<const Copy> /*copies*/) { return no_cuda(); }
+Result<std::span<const std::uint8_t>> DeviceStages::read(
+    std::span<const codec::DevicePlane> /*planes*/) {
   return no_cuda();
 }
 

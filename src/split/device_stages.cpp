@@ -2,129 +2,225 @@
 #include <codec/turbo/coefficient_reader.hpp>
 #include <engine/device_stages.hpp>
 #include <engine/device_verdict.hpp>
-#include <mutex>
 #include <split/stages.hpp>
 #include <utility>
 
 namespace framewire::split {
 namespace {
 
-std::vector<codec::DevicePlane> planes_of(const PlaneStack& stack) {
-  std::vector<codec::DevicePlane> planes;
-  for (std::size_t p = 0; p < stack.planes.size(); ++p) {
-    const codec::PlaneView& plane = stack.planes[p];
-    planes.push_back({plane.samples, static_cast<std::uint32_t>(plane.width_px),
-                      static_cast<std::uint32_t>(plane.height_px),
-                      static_cast<std::uint32_t>(stack.pitch_bytes[p])});
-  }
-  return planes;
+using codec::DevicePlane;
+using engine::DeviceStages;
+
+DevicePlane plane_of(const PlaneStack& stack, std::size_t index) {
+  const codec::PlaneView& plane = stack.planes[index];
+  return {plane.samples, static_cast<std::uint32_t>(plane.width_px),
+          static_cast<std::uint32_t>(plane.height_px),
+          static_cast<std::uint32_t>(stack.pitch_bytes[index])};
 }
 
-engine::DeviceStages::Target target_of(const PlaneStack& stack, std::size_t plane) {
-  return {reinterpret_cast<std::byte*>(stack.planes[plane].samples),
-          static_cast<std::uint32_t>(stack.pitch_bytes[plane])};
+DevicePlane rows_of(DevicePlane plane, const codec::RowSpan& rows) {
+  plane.samples += static_cast<std::size_t>(rows.first) * plane.pitch_bytes;
+  plane.height_px = static_cast<std::uint32_t>(rows.count);
+  return plane;
+}
+
+DeviceStages::Copy copy_to(const DevicePlane& to, DevicePlane from) {
+  from.width_px = to.width_px;
+  return {from, to.samples, to.pitch_bytes};
 }
 
 class GpuStages final : public Stages {
  public:
-  GpuStages(const Place& place, engine::DeviceStages stages)
-      : place_(place), stages_(std::move(stages)) {}
+  GpuStages(const Place& place, DeviceStages stages) : place_(place), stages_(std::move(stages)) {}
 
   Place place() const noexcept override { return place_; }
 
   // The engine's way: what the GPU's entropy decoder never takes is read here first.
-  Result<void> decode(Picture& picture) override {
+  Result<void> prepare(Picture& picture) override {
     engine::Request& request = picture.request;
     if (auto ok = engine::check_for_cuda(request.file, request.plan, request.converter.get()); !ok)
       return ok;
-    std::optional<codec::Coefficients> coefficients;
-    if (engine::entropy_on_host(request.file.frame)) {
-      auto read = codec::read_coefficients(request.file, request.context, picture.outcome);
-      if (!read) return fail(read.error());
-      coefficients = std::move(*read);
-    }
-    const std::lock_guard lock(mutex_);
-    const auto start = base::Clock::now();
-    if (auto ok = stages_.decode(request.file, coefficients ? &*coefficients : nullptr,
-                                 request.plan.scales);
-        !ok)
-      return ok;
-    // Components that the output has no use for, such as the chroma of a gray one, stay behind.
-    std::vector<engine::DeviceStages::Target> targets(stages_.planes().size());
-    for (std::size_t p = 0; p < picture.decoded.planes.size(); ++p)
-      targets[static_cast<std::size_t>(request.plan.planes[p].component)] =
-          target_of(picture.decoded, p);
-    auto copied = stages_.copy_planes(targets);
-    picture.outcome.decode_resample_us = base::elapsed_us(start);
-    return copied;
+    if (!engine::entropy_on_host(request.file.frame)) return {};
+    auto read = codec::read_coefficients(request.file, request.context, picture.outcome);
+    if (!read) return fail(read.error());
+    picture.coefficients = std::move(*read);
+    return {};
   }
 
-  Result<void> resample(const plan::Plan& plan, const Stripe& stripe, const PlaneStack& in,
+  void decode(Group& group) override {
+    const auto start = base::Clock::now();
+    std::vector<DeviceStages::Source> sources;
+    for (const auto& picture : group.pictures)
+      sources.push_back({&picture->request.file,
+                         picture->coefficients ? &*picture->coefficients : nullptr,
+                         picture->request.plan.scales});
+    auto done = stages_.decode(sources);
+    if (done) {
+      for (std::size_t i = 0; i < group.pictures.size(); ++i)
+        if (!stages_.result(i)) group.pictures[i]->error = stages_.result(i).error();
+      done = hand_out(group);
+    }
+    const double us = base::elapsed_us(start);
+    for (const auto& picture : group.pictures) {
+      picture->outcome.decode_resample_us = us;
+      picture->coefficients.reset();
+      if (!done) picture->error = done.error();
+    }
+  }
+
+  Result<void> resample(const Group& group, std::size_t worker, const PlaneStack& in,
                         const PlaneStack& out) override {
-    const auto planes = planes_of(in);
-    std::vector<engine::DeviceStages::Stripe> stripes;
-    std::vector<engine::DeviceStages::Target> targets;
-    for (std::size_t p = 0; p < stripe.size(); ++p) {
-      const PlanePart& part = stripe[p];
-      if (part.out.count == 0) continue;
-      stripes.push_back(
-          {static_cast<int>(p), part.out.first, part.out.count, part.in.first, planes[p]});
-      targets.push_back(target_of(out, p));
+    std::vector<DeviceStages::Striped> pictures;
+    std::vector<DevicePlane> targets;
+    const Picture* last = nullptr;
+    for_each_part(group, worker,
+                  [&](std::size_t i, std::size_t p, const PlanePart& part, std::size_t index) {
+                    const Picture& picture = *group.pictures[i];
+                    if (part.out.count == 0 || picture.error) return;
+                    if (std::exchange(last, &picture) != &picture)
+                      pictures.push_back({&picture.request.plan, {}});
+                    pictures.back().stripes.push_back({static_cast<int>(p), part.out.first,
+                                                       part.out.count, part.in.first,
+                                                       plane_of(in, index)});
+                    targets.push_back(plane_of(out, index));
+                  });
+    if (auto ok = stages_.resample(pictures); !ok) return ok;
+    std::vector<DeviceStages::Copy> copies;
+    for (std::size_t i = 0; i < pictures.size(); ++i) {
+      if (!stages_.result(i)) return fail(stages_.result(i).error());
+      for (const DevicePlane& plane : stages_.planes(i))
+        copies.push_back(copy_to(targets[copies.size()], plane));
     }
-    if (auto ok = stages_.resample(plan, stripes); !ok) return ok;
-    return stages_.copy_planes(targets);
+    return stages_.copy(copies);
   }
 
-  Result<Output> finish(Picture& picture, Form form) override {
-    engine::Request& request = picture.request;
-    request.report.codec = CodecKind::kCuda;
-    const auto planes = planes_of(picture.resampled);
+  std::vector<Result<Output>> finish(Group& group, Form form) override {
     const auto start = base::Clock::now();
-    auto made = form == Form::kJpeg ? encode(request, planes) : keep(request, planes);
-    if (!made) return made;
-    request.report.times.encode_us = base::elapsed_us(start);
-    engine::add_warnings(request.report, picture.outcome.warnings);
-    auto finished = engine::finish_request(request, std::move(made->resized.bytes));
-    if (!finished) return fail(finished.error());
-    made->resized = std::move(*finished);
-    return made;
+    auto done = gather(group);
+    std::vector<DeviceStages::Resampled> pictures;
+    std::vector<Result<Output>> outputs;
+    if (done) choose(group, form, pictures, outputs);
+    if (done) done = form == Form::kJpeg ? stages_.encode(pictures) : stages_.finish(pictures);
+    if (!done) return {group.pictures.size(), fail(done.error())};
+    const double us = base::elapsed_us(start);
+    std::size_t next = 0;
+    for (std::size_t i = 0; i < group.pictures.size(); ++i) {
+      if (!outputs[i]) continue;
+      group.pictures[i]->request.report.times.encode_us = us;
+      outputs[i] = take(*group.pictures[i], next++, form);
+    }
+    return outputs;
   }
 
  private:
-  Result<Output> encode(engine::Request& request, std::span<const codec::DevicePlane> planes) {
-    const auto head = engine::make_head(request);
-    if (!head) return fail(head.error());
-    const auto stream = stages_.encode(request, planes, *head);
-    if (!stream) return fail(stream.error());
-    request.report.quality = stream->quality;
+  // Components that the output has no use for, such as the chroma of a gray one, stay behind.
+  Result<void> hand_out(const Group& group) {
+    std::vector<DeviceStages::Copy> copies;
+    for (std::size_t w = 0; w < group.parcels.size(); ++w)
+      for_each_part(group, w,
+                    [&](std::size_t i, std::size_t p, const PlanePart& part, std::size_t index) {
+                      const Picture& picture = *group.pictures[i];
+                      if (part.in.count == 0 || picture.error) return;
+                      const auto component =
+                          static_cast<std::size_t>(picture.request.plan.planes[p].component);
+                      copies.push_back(copy_to(plane_of(group.parcels[w].decoded, index),
+                                               rows_of(stages_.planes(i)[component], part.in)));
+                    });
+    return stages_.copy(copies);
+  }
+
+  // Whole planes of the rows in all parcels.
+  Result<void> gather(const Group& group) {
+    std::vector<codec::PlaneSize> sizes;
+    first_plane_.clear();
+    for (const auto& picture : group.pictures) {
+      first_plane_.push_back(sizes.size());
+      const auto planes = codec::resampled_sizes(picture->request.plan);
+      sizes.insert(sizes.end(), planes.begin(), planes.end());
+    }
+    if (auto ok = whole_.lay_out(sizes, place_); !ok) return ok;
+    std::vector<DeviceStages::Copy> copies;
+    for (std::size_t w = 0; w < group.parcels.size(); ++w)
+      for_each_part(group, w,
+                    [&](std::size_t i, std::size_t p, const PlanePart& part, std::size_t index) {
+                      if (part.out.count == 0 || group.pictures[i]->error) return;
+                      copies.push_back(
+                          copy_to(rows_of(plane_of(whole_, first_plane_[i] + p), part.out),
+                                  plane_of(group.parcels[w].resampled, index)));
+                    });
+    return stages_.copy(copies);
+  }
+
+  // Those that can be finished, and what became of the others.
+  void choose(const Group& group, Form form, std::vector<DeviceStages::Resampled>& pictures,
+              std::vector<Result<Output>>& outputs) const {
+    for (std::size_t i = 0; i < group.pictures.size(); ++i) {
+      const Picture& picture = *group.pictures[i];
+      if (picture.error) {
+        outputs.push_back(fail(*picture.error));
+        continue;
+      }
+      DeviceStages::Resampled one;
+      if (form == Form::kJpeg) {
+        auto head = engine::make_head(picture.request);
+        if (!head) {
+          outputs.push_back(fail(head.error()));
+          continue;
+        }
+        one.head = std::move(*head);
+      }
+      one.request = &picture.request;
+      for (int p = 0; p < picture.request.plan.plane_count; ++p)
+        one.planes.push_back(plane_of(whole_, first_plane_[i] + static_cast<std::size_t>(p)));
+      pictures.push_back(std::move(one));
+      outputs.emplace_back(Output{});
+    }
+  }
+
+  Result<Output> take(Picture& picture, std::size_t index, Form form) {
+    if (!stages_.result(index)) return fail(stages_.result(index).error());
+    engine::Request& request = picture.request;
+    request.report.codec = CodecKind::kCuda;
     Output output;
-    output.resized.bytes.assign(stream->bytes.begin(), stream->bytes.end());
+    std::vector<std::uint8_t> bytes;
+    if (form == Form::kJpeg) {
+      const engine::DeviceStream stream = stages_.stream(index);
+      request.report.quality = stream.quality;
+      bytes.assign(stream.bytes.begin(), stream.bytes.end());
+    } else if (auto kept = keep(stages_.planes(index), output.planes); !kept) {
+      return fail(kept.error());
+    }
+    engine::add_warnings(request.report, picture.outcome.warnings);
+    auto finished = engine::finish_request(request, std::move(bytes));
+    if (!finished) return fail(finished.error());
+    output.resized = std::move(*finished);
     return output;
   }
 
-  Result<Output> keep(const engine::Request& request, std::span<const codec::DevicePlane> planes) {
-    if (auto ok = stages_.finish(request, planes); !ok) return fail(ok.error());
-    Output output;
-    for (const codec::DevicePlane& plane : stages_.planes()) {
-      auto samples = stages_.read_plane(plane);
-      if (!samples) return fail(samples.error());
-      codec::Plane& kept = output.planes.planes.emplace_back();
-      kept.width_px = static_cast<std::int32_t>(plane.width_px);
-      kept.height_px = static_cast<std::int32_t>(plane.height_px);
-      kept.samples = std::move(*samples);
+  Result<void> keep(std::span<const DevicePlane> planes, codec::Planes& kept) {
+    const auto samples = stages_.read(planes);
+    if (!samples) return fail(samples.error());
+    const std::uint8_t* from = samples->data();
+    for (const DevicePlane& plane : planes) {
+      codec::Plane& one = kept.planes.emplace_back();
+      one.width_px = static_cast<std::int32_t>(plane.width_px);
+      one.height_px = static_cast<std::int32_t>(plane.height_px);
+      one.samples.assign(from, from + std::size_t{plane.width_px} * plane.height_px);
+      from += one.samples.size();
     }
-    return output;
+    return {};
   }
 
   Place place_;
-  std::mutex mutex_;  ///< of decode()
-  engine::DeviceStages stages_;
+  DeviceStages stages_;
+  PlaneStack whole_;                      ///< of finish()
+  std::vector<std::size_t> first_plane_;  ///< in it, of each picture
 };
 
 }  // namespace
 
 Result<std::unique_ptr<Stages>> make_device_stages(int device) {
-  auto stages = engine::DeviceStages::make(device);
+  auto stages = DeviceStages::make(device);
   if (!stages) return fail(stages.error());
   const auto devices = transport::cuda_devices();
   if (!devices) return fail(devices.error());

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <split/picture.hpp>
 
 namespace framewire::split {
@@ -20,19 +21,20 @@ Result<transport::Region> allocate(const Place& place, std::uint64_t bytes) {
 }  // namespace
 
 Result<void> PlaneStack::lay_out(std::span<const codec::PlaneSize> sizes, const Place& place) {
+  const bool on_gpu = place.devices != nullptr;
   planes.clear();
-  offset_bytes.clear();
   pitch_bytes.clear();
-  std::uint64_t total = 0;
+  bytes = 0;
+  std::vector<std::uint64_t> offset_bytes;
   for (const auto& [width, height] : sizes) {
-    offset_bytes.push_back(total);
-    const std::uint64_t pitch =
-        align(static_cast<std::uint64_t>(width), place.devices != nullptr ? kDevicePitch_bytes : 1);
+    offset_bytes.push_back(bytes);
+    const auto pitch = align(static_cast<std::uint64_t>(width), on_gpu ? kDevicePitch_bytes : 1);
     pitch_bytes.push_back(pitch);
-    total += align(pitch * static_cast<std::uint64_t>(height), kAlign_bytes);
+    bytes += align(pitch * static_cast<std::uint64_t>(height), kAlign_bytes);
   }
-  if (memory.size() < total) {
-    auto larger = allocate(place, total);
+  if (memory.size() < bytes) {
+    // A GPU stops for an allocation: groups of similar size make do with one.
+    auto larger = allocate(place, on_gpu ? bytes + bytes / 4 : bytes);
     if (!larger) return fail(larger.error());
     memory = std::move(*larger);
   }
@@ -41,12 +43,6 @@ Result<void> PlaneStack::lay_out(std::span<const codec::PlaneSize> sizes, const 
     planes.push_back({samples, sizes[i].first, sizes[i].second});
   }
   return {};
-}
-
-Stretch stretch_of(const PlaneStack& stack, std::size_t plane, const codec::RowSpan& rows) {
-  const std::uint64_t pitch = stack.pitch_bytes[plane];
-  return {stack.offset_bytes[plane] + static_cast<std::uint64_t>(rows.first) * pitch,
-          static_cast<std::uint64_t>(rows.count) * pitch};
 }
 
 std::vector<Stripe> divide(const codec::TurboStages& stages, const plan::Plan& plan,
@@ -64,6 +60,31 @@ std::vector<Stripe> divide(const codec::TurboStages& stages, const plan::Plan& p
       stripes[static_cast<std::size_t>(part)].push_back(plane);
     }
   return stripes;
+}
+
+bool is_empty(const Stripe& stripe) {
+  return std::all_of(stripe.begin(), stripe.end(),
+                     [](const PlanePart& part) { return part.out.count == 0; });
+}
+
+std::vector<codec::PlaneSize> decoded_rows(const Group& group, std::size_t worker) {
+  std::vector<codec::PlaneSize> sizes;
+  for_each_part(group, worker,
+                [&](std::size_t i, std::size_t p, const PlanePart& part, std::size_t) {
+                  const auto& planes = group.pictures[i]->request.plan.planes;
+                  sizes.emplace_back(planes[p].x.in_size, part.in.count);
+                });
+  return sizes;
+}
+
+std::vector<codec::PlaneSize> resampled_rows(const Group& group, std::size_t worker) {
+  std::vector<codec::PlaneSize> sizes;
+  for_each_part(group, worker,
+                [&](std::size_t i, std::size_t p, const PlanePart& part, std::size_t) {
+                  const auto& planes = group.pictures[i]->request.plan.planes;
+                  sizes.emplace_back(planes[p].x.out_size, part.out.count);
+                });
+  return sizes;
 }
 
 }  // namespace framewire::split

@@ -1,6 +1,7 @@
-// A picture on its way through several devices.
+// Pictures on their way through several devices.
 #pragma once
 
+#include <codec/coefficients.hpp>
 #include <codec/turbo/stages.hpp>
 #include <cstdint>
 #include <engine/request.hpp>
@@ -8,6 +9,7 @@
 #include <framewire/status.hpp>
 #include <framewire/transport.hpp>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -23,11 +25,12 @@ struct Place {
 /// Planes behind one another in a region; on a GPU with rows at multiples of 16 bytes.
 struct PlaneStack {
   transport::Region memory;
-  std::vector<codec::PlaneView> planes;     ///< into memory, of whichever kind
-  std::vector<std::uint64_t> offset_bytes;  ///< of each plane in memory
-  std::vector<std::uint64_t> pitch_bytes;   ///< from row to row
+  std::uint64_t bytes = 0;                 ///< of it that the planes take
+  std::vector<codec::PlaneView> planes;    ///< into memory, of whichever kind
+  std::vector<std::uint64_t> pitch_bytes;  ///< from row to row
 
-  /// Lays planes out, in the memory that is there if it is large enough. One stack, one place.
+  /// Lays planes out, in the memory that is there if it is large enough. One stack, one place; the
+  /// same sizes lie in the same way on all GPUs, and on the host.
   /// @return busy where memory runs out; device_lost
   [[nodiscard]] Result<void> lay_out(std::span<const codec::PlaneSize> sizes, const Place& place);
 };
@@ -45,13 +48,8 @@ using Stripe = std::vector<PlanePart>;
 [[nodiscard]] std::vector<Stripe> divide(const codec::TurboStages& stages, const plan::Plan& plan,
                                          std::size_t count);
 
-/// Where some rows of a plane lie in its stack.
-struct Stretch {
-  std::uint64_t offset_bytes = 0;
-  std::uint64_t length_bytes = 0;
-};
-[[nodiscard]] Stretch stretch_of(const PlaneStack& stack, std::size_t plane,
-                                 const codec::RowSpan& rows);
+/// Whether none of the planes has a row in it.
+[[nodiscard]] bool is_empty(const Stripe& stripe);
 
 /// In which form a picture leaves.
 enum class Form : std::uint8_t { kJpeg, kPlanes };
@@ -62,7 +60,7 @@ struct Output {
   codec::Planes planes;
 };
 
-/// The answer to one request. Called once, from a thread of the splitter's.
+/// The answer to one request. Called once.
 using Done = std::function<void(Result<Output>)>;
 
 struct Picture {
@@ -71,11 +69,43 @@ struct Picture {
   Done done;
   engine::Request request;
   codec::Outcome outcome;
-  PlaneStack decoded;
-  PlaneStack resampled;
-  std::vector<Stripe> stripes;  ///< one a device
-  std::size_t open_stripes = 0;
-  std::optional<Status> error;  ///< the first that a stripe met
+  std::optional<codec::Coefficients> coefficients;  ///< where the host reads them for the decoder
+  std::uint64_t host_bytes = 0;                     ///< that it holds until it is answered
+  std::uint64_t decoded_bytes = 0;                  ///< samples
+  std::vector<Stripe> stripes;                      ///< one a worker; empty for those that are lost
+  std::optional<Status> error;                      ///< the first that it met
 };
+
+/// A worker's stripes of a group's pictures, one behind the other, picture by picture and plane by
+/// plane: one transfer there, one back.
+struct Parcel {
+  PlaneStack decoded;    ///< beside the decoder
+  PlaneStack resampled;  ///< beside the encoder
+  std::optional<Status> lost;
+  [[nodiscard]] bool empty() const noexcept { return resampled.bytes == 0; }
+};
+
+/// Pictures that travel together: as many as wait while the ones before are in work, since a GPU
+/// and what feeds it take many small pictures for the price of one.
+struct Group {
+  std::vector<std::unique_ptr<Picture>> pictures;
+  std::vector<Parcel> parcels;  ///< one a worker
+  std::size_t open_parcels = 0;
+};
+
+/// Sizes of the planes in a worker's parcel.
+[[nodiscard]] std::vector<codec::PlaneSize> decoded_rows(const Group& group, std::size_t worker);
+[[nodiscard]] std::vector<codec::PlaneSize> resampled_rows(const Group& group, std::size_t worker);
+
+/// Calls visit(picture, plane, part, index) for every part in a worker's parcel, `index` being the
+/// part's place in it and `picture` the picture's in the group.
+template <typename Visit>
+void for_each_part(const Group& group, std::size_t worker, Visit visit) {
+  std::size_t index = 0;
+  for (std::size_t i = 0; i < group.pictures.size(); ++i) {
+    const Stripe& stripe = group.pictures[i]->stripes[worker];
+    for (std::size_t p = 0; p < stripe.size(); ++p) visit(i, p, stripe[p], index++);
+  }
+}
 
 }  // namespace framewire::split

@@ -9,19 +9,13 @@ namespace {
 
 using transport::Direction;
 
-/// How long a stripe may take from its offer to its last row: pictures before it may be large.
+/// How long a parcel may take from its offer to its last row: those before it may be large.
 constexpr std::uint32_t kPatience_ms = 600'000;
 constexpr std::chrono::microseconds kNap{50};
 
-bool is_empty(const Stripe& stripe) {
-  return std::all_of(stripe.begin(), stripe.end(),
-                     [](const PlanePart& part) { return part.out.count == 0; });
-}
-
 }  // namespace
 
-Scatter::Scatter(const codec::TurboStages& stages, std::deque<Hire> workers, Ready ready)
-    : stages_(stages), ready_(std::move(ready)) {
+Scatter::Scatter(std::deque<Hire> workers, Ready ready) : ready_(std::move(ready)) {
   for (Hire& hire : workers) {
     Device& device = devices_.emplace_back(Device{std::move(hire.ends.first), nullptr, {}});
     device.worker = std::make_unique<Worker>(std::move(hire.stages), std::move(hire.ends.second),
@@ -39,10 +33,18 @@ Scatter::~Scatter() {
   thread_.join();
 }
 
-void Scatter::hand_in(std::shared_ptr<Picture> picture) {
+void Scatter::hand_in(std::shared_ptr<Group> group) {
   const std::lock_guard lock(mutex_);
-  queue_.push_back(std::move(picture));
+  queue_.push_back(std::move(group));
   handed_in_.notify_all();
+}
+
+std::vector<std::size_t> Scatter::living() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::size_t> living;
+  for (std::size_t i = 0; i < devices_.size(); ++i)
+    if (!devices_[i].lost) living.push_back(i);
+  return living;
 }
 
 void Scatter::cut(std::size_t worker) {
@@ -58,7 +60,7 @@ bool Scatter::idle() const {
 
 void Scatter::main() {
   while (true) {
-    std::shared_ptr<Picture> next;
+    std::shared_ptr<Group> next;
     {
       std::unique_lock lock(mutex_);
       if (idle()) handed_in_.wait(lock, [this] { return stop_ || !queue_.empty(); });
@@ -72,126 +74,117 @@ void Scatter::main() {
       }
     }
     bool moved = next != nullptr;
-    if (next) start(std::move(next));
+    if (next) start(next);
     for (std::size_t i = 0; i < devices_.size(); ++i)
       if (!devices_[i].lost && step(devices_[i], i)) moved = true;
     if (!moved) std::this_thread::sleep_for(kNap);
   }
 }
 
-void Scatter::start(std::shared_ptr<Picture> picture) {
-  std::vector<std::size_t> living;
+void Scatter::start(const std::shared_ptr<Group>& group) {
+  // Counted before any is under way, so that none can be the last too early.
+  group->open_parcels = static_cast<std::size_t>(
+      std::count_if(group->parcels.begin(), group->parcels.end(),
+                    [](const Parcel& parcel) { return !parcel.empty(); }));
+  if (group->open_parcels == 0) return ready_(group);
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     Device& device = devices_[i];
-    if (!device.lost && device.channel.lost()) lose(device, *device.channel.lost());
-    if (!device.lost) living.push_back(i);
-  }
-  if (living.empty()) {
-    picture->error = Status(StatusCode::kPeerLost, "no device of the split is left");
-    return ready_(std::move(picture));
-  }
-  auto parts = divide(stages_, picture->request.plan, living.size());
-  picture->stripes.resize(devices_.size());
-  for (std::size_t i = 0; i < living.size(); ++i) picture->stripes[living[i]] = std::move(parts[i]);
-  // Counted before any is under way, so that none can be the last too early.
-  picture->open_stripes = static_cast<std::size_t>(
-      std::count_if(picture->stripes.begin(), picture->stripes.end(),
-                    [](const Stripe& stripe) { return !is_empty(stripe); }));
-  for (std::size_t i = 0; i < devices_.size(); ++i) {
-    if (is_empty(picture->stripes[i])) continue;
-    devices_[i].flows.push_back({picture, {}, {}, {}});
-    if (auto begun = start_stripe(devices_[i], i, picture); !begun)
-      lose(devices_[i], begun.error());
+    if (group->parcels[i].empty()) continue;
+    device.flows.push_back({group, false, {}, {}});
+    // A worker may have been lost since the group was divided.
+    const auto& gone = device.channel.lost();
+    const auto begun = gone ? fail(*gone) : start_parcel(device, i, group);
+    if (!begun) lose(device, i, begun.error());
   }
 }
 
-Result<void> Scatter::start_stripe(Device& device, std::size_t index,
-                                   const std::shared_ptr<Picture>& picture) {
-  Flow& flow = device.flows.back();
-  const Stripe& stripe = picture->stripes[index];
-  const PlaneStack& to = picture->resampled;
-  for (std::size_t p = 0; p < stripe.size(); ++p) {
-    if (stripe[p].out.count == 0) continue;
-    const Stretch rows = stretch_of(to, p, stripe[p].out);
-    transport::OfferOptions patience;
-    patience.ttl_ms = kPatience_ms;
-    const auto offer =
-        device.channel.offer(to.memory, rows.offset_bytes, rows.length_bytes, patience);
-    if (!offer) return fail(offer.error());
-    flow.arriving.push_back(*offer);
-    flow.to_send.push_back(p);
-  }
-  device.worker->assign(picture);
+Result<void> Scatter::start_parcel(Device& device, std::size_t index,
+                                   const std::shared_ptr<Group>& group) {
+  // First, so that the offer wakes a worker that has something to look for.
+  device.worker->assign(group);
+  const PlaneStack& to = group->parcels[index].resampled;
+  transport::OfferOptions patience;
+  patience.ttl_ms = kPatience_ms;
+  const auto offer = device.channel.offer(to.memory, 0, to.bytes, patience);
+  if (!offer) return fail(offer.error());
+  device.flows.back().arriving = *offer;
   return {};
 }
 
 bool Scatter::step(Device& device, std::size_t index) {
   const bool moved = device.channel.progress();
   if (device.channel.lost()) {
-    lose(device, *device.channel.lost());
+    lose(device, index, *device.channel.lost());
     return true;
   }
   const auto advanced = advance(device, index);
   if (advanced) return moved || *advanced;
-  lose(device, advanced.error());
+  lose(device, index, advanced.error());
   return true;
 }
 
 Result<bool> Scatter::advance(Device& device, std::size_t index) {
   bool moved = false;
-  const auto collect = [&](std::deque<transport::Transfer>& transfers) -> Result<void> {
-    while (!transfers.empty() && device.channel.done(transfers.front())) {
-      if (auto done = device.channel.finish(transfers.front()); !done) return fail(done.error());
-      transfers.pop_front();
-      moved = true;
-    }
-    return {};
-  };
   for (Flow& flow : device.flows) {
-    const PlaneStack& from = flow.picture->decoded;
-    while (!flow.to_send.empty() && device.channel.credits(Direction::kPut) > 0) {
-      const auto lease = device.channel.take_lease(Direction::kPut);
-      if (!lease) return fail(lease.error());
-      const std::size_t p = flow.to_send.front();
-      const Stretch rows = stretch_of(from, p, flow.picture->stripes[index][p].in);
-      transport::TransferOptions patience;
-      patience.deadline_ms = kPatience_ms;
-      const auto put =
-          device.channel.put(*lease, from.memory, rows.offset_bytes, rows.length_bytes, patience);
-      if (!put) return fail(put.error());
-      flow.to_send.pop_front();
-      flow.leaving.push_back(*put);
-      moved = true;
-    }
-    if (auto sent = collect(flow.leaving); !sent) return fail(sent.error());
-    if (auto made = collect(flow.arriving); !made) return fail(made.error());
-    // Leases come in the order of the pictures.
-    if (!flow.to_send.empty()) break;
+    const auto one = advance(device, index, flow);
+    if (!one) return one;
+    moved = moved || *one;
+    // Leases come in the order of the groups.
+    if (!flow.sent) break;
   }
   while (!device.flows.empty()) {
     const Flow& flow = device.flows.front();
-    if (!flow.to_send.empty() || !flow.leaving.empty() || !flow.arriving.empty()) break;
-    close_stripe(flow.picture, std::nullopt);
+    if (!flow.sent || flow.leaving || flow.arriving) break;
+    close_parcel(flow.group);
     device.flows.pop_front();
     moved = true;
   }
   return moved;
 }
 
-void Scatter::lose(Device& device, const Status& why) {
-  device.lost = true;
+// @return whether anything moved
+Result<bool> Scatter::advance(Device& device, std::size_t index, Flow& flow) {
+  bool moved = false;
+  if (!flow.sent && device.channel.credits(Direction::kPut) > 0) {
+    const auto lease = device.channel.take_lease(Direction::kPut);
+    if (!lease) return fail(lease.error());
+    const PlaneStack& from = flow.group->parcels[index].decoded;
+    transport::TransferOptions patience;
+    patience.deadline_ms = kPatience_ms;
+    const auto put = device.channel.put(*lease, from.memory, 0, from.bytes, patience);
+    if (!put) return fail(put.error());
+    flow.leaving = *put;
+    flow.sent = true;
+    moved = true;
+  }
+  for (auto* transfer : {&flow.leaving, &flow.arriving}) {
+    if (!*transfer || !device.channel.done(**transfer)) continue;
+    if (auto done = device.channel.finish(**transfer); !done) return fail(done.error());
+    transfer->reset();
+    moved = true;
+  }
+  return moved;
+}
+
+void Scatter::lose(Device& device, std::size_t index, const Status& why) {
+  {
+    const std::lock_guard lock(mutex_);
+    device.lost = true;
+  }
   device.channel.close();
   const auto flows = std::exchange(device.flows, {});
   const Status cause = device.worker->failure().value_or(why);
-  for (const Flow& flow : flows)
-    close_stripe(flow.picture, Status(StatusCode::kPeerLost,
-                                      fmt::format("{} of the split failed: {}",
-                                                  device.channel.config().peer, cause.message())));
+  for (const Flow& flow : flows) {
+    flow.group->parcels[index].lost =
+        Status(StatusCode::kPeerLost,
+               fmt::format("{} of the split failed: {}", device.channel.config().peer,
+                           cause.message()));
+    close_parcel(flow.group);
+  }
 }
 
-void Scatter::close_stripe(const std::shared_ptr<Picture>& picture, std::optional<Status> error) {
-  if (error && !picture->error) picture->error = std::move(error);
-  if (--picture->open_stripes == 0) ready_(picture);
+void Scatter::close_parcel(const std::shared_ptr<Group>& group) {
+  if (--group->open_parcels == 0) ready_(group);
 }
 
 std::vector<DeviceReport> Scatter::report() {

@@ -1,4 +1,4 @@
-// Hands stripes of pictures to the workers and gathers what they make of them.
+// Hands stripes of pictures, by the group, to the workers and gathers what they make of them.
 #pragma once
 
 #include <condition_variable>
@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <split/picture.hpp>
 #include <split/worker.hpp>
 #include <thread>
@@ -28,64 +29,65 @@ struct DeviceReport {
 };
 
 /// One thread that owns the near ends of all channels. A worker whose channel fails is given up:
-/// the pictures that it had a stripe of fail with peer_lost, later ones are divided among the
-/// others.
+/// the parcels that it had are marked as lost, and living() no longer names it.
 class Scatter {
  public:
-  using Ready = std::function<void(std::shared_ptr<Picture>)>;
+  using Ready = std::function<void(std::shared_ptr<Group>)>;
   /// A worker to be, and the channel to it.
   struct Hire {
     std::pair<transport::Channel, transport::Channel> ends;  ///< near and far
     std::unique_ptr<Stages> stages;
   };
 
-  /// @param stages  for its arithmetic of rows
-  /// @param ready  gets every picture once, resampled or with its error; called on the thread
-  Scatter(const codec::TurboStages& stages, std::deque<Hire> workers, Ready ready);
+  /// @param ready  gets every group once, resampled or with parcels lost; called on the thread
+  Scatter(std::deque<Hire> workers, Ready ready);
   /// Ends when everything handed in is through.
   ~Scatter();
   Scatter(const Scatter&) = delete;
   Scatter& operator=(const Scatter&) = delete;
 
-  /// Takes a picture whose decoded planes are complete.
-  void hand_in(std::shared_ptr<Picture> picture);
+  /// Takes a group whose parcels hold the decoded rows, and are laid out for the resampled ones.
+  void hand_in(std::shared_ptr<Group> group);
+  [[nodiscard]] std::size_t workers() const noexcept { return devices_.size(); }
+  /// Workers that are not known to be lost, by their place among all.
+  [[nodiscard]] std::vector<std::size_t> living();
   /// After drain only: counters of live workers change all the time.
   [[nodiscard]] std::vector<DeviceReport> report();
   /// For tests: breaks a worker's channel as its death would.
   void cut(std::size_t worker);
 
  private:
-  /// A stripe on its way to a worker and back.
+  /// A parcel on its way to a worker and back.
   struct Flow {
-    std::shared_ptr<Picture> picture;
-    std::deque<std::size_t> to_send;  ///< planes
-    std::deque<transport::Transfer> leaving;
-    std::deque<transport::Transfer> arriving;
+    std::shared_ptr<Group> group;
+    bool sent = false;
+    std::optional<transport::Transfer> leaving;
+    std::optional<transport::Transfer> arriving;
   };
   struct Device {
     transport::Channel channel;
     std::unique_ptr<Worker> worker;
     std::deque<Flow> flows;
-    bool lost = false;
-    bool cut = false;  ///< guarded by the mutex
+    bool lost = false;  ///< written by the thread, under the mutex
+    bool cut = false;   ///< guarded by the mutex
   };
 
   void main();
   [[nodiscard]] bool idle() const;
-  void start(std::shared_ptr<Picture> picture);
-  [[nodiscard]] Result<void> start_stripe(Device& device, std::size_t index,
-                                          const std::shared_ptr<Picture>& picture);
+  void start(const std::shared_ptr<Group>& group);
+  [[nodiscard]] Result<void> start_parcel(Device& device, std::size_t index,
+                                          const std::shared_ptr<Group>& group);
   bool step(Device& device, std::size_t index);
   [[nodiscard]] Result<bool> advance(Device& device, std::size_t index);
-  void lose(Device& device, const Status& why);
-  void close_stripe(const std::shared_ptr<Picture>& picture, std::optional<Status> error);
+  [[nodiscard]] Result<bool> advance(Device& device, std::size_t index, Flow& flow);
+  void lose(Device& device, std::size_t index, const Status& why);
+  void close_parcel(const std::shared_ptr<Group>& group);
 
-  const codec::TurboStages& stages_;
   Ready ready_;
   std::deque<Device> devices_;
   std::mutex mutex_;
   std::condition_variable handed_in_;
-  std::deque<std::shared_ptr<Picture>> queue_;
+  std::deque<std::shared_ptr<Group>> queue_;
   bool stop_ = false;
   std::thread thread_;
 };

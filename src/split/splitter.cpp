@@ -5,6 +5,33 @@
 #include <utility>
 
 namespace framewire::split {
+namespace {
+
+/// Decoded samples of a group, beyond a single picture; what the codec needs besides is several
+/// times as much.
+constexpr std::uint64_t kGroupBytes = 64u << 20;
+/// Files, and coefficients that the host has read, of all pictures that wait.
+constexpr std::uint64_t kHostBytes = 512u << 20;
+
+Status out_of_memory() { return {StatusCode::kBusy, "memory ran out"}; }
+
+std::uint64_t bytes_of(const codec::Coefficients& coefficients) {
+  std::uint64_t bytes = 0;
+  for (const auto& component : coefficients.components)
+    bytes += component.coefficients.size() * sizeof(std::int16_t);
+  return bytes;
+}
+
+}  // namespace
+
+// On GPUs three groups are decoded at once, so that one is prepared and one is answered while the
+// GPU works, three finished, and one in each worker's hands; more would only make groups smaller.
+// The host works on pictures one by one, as its cores do.
+Splitter::Splitter(std::size_t in_flight, Form form, bool on_gpu)
+    : in_flight_(in_flight),
+      form_(form),
+      on_gpu_(on_gpu),
+      bounds_(on_gpu ? Bounds{3, 128, 10} : Bounds{1, 1, in_flight}) {}
 
 Result<std::unique_ptr<Splitter>> Splitter::make(std::size_t workers, std::size_t in_flight,
                                                  Form form) {
@@ -25,7 +52,7 @@ Result<std::unique_ptr<Splitter>> Splitter::make(const Parties& parties, std::si
   const auto on_gpu = std::count_if(all.begin(), all.end(), [](int device) { return device >= 0; });
   if (on_gpu != 0 && on_gpu != static_cast<std::ptrdiff_t>(all.size()))
     return fail(StatusCode::kInvalidInput, "a split over GPUs and the host; either, not both");
-  std::unique_ptr<Splitter> splitter(new Splitter(in_flight, form));
+  std::unique_ptr<Splitter> splitter(new Splitter(in_flight, form, on_gpu != 0));
   if (auto hired = splitter->hire(parties); !hired) return fail(hired.error());
   return splitter;
 }
@@ -36,10 +63,15 @@ Result<std::unique_ptr<Stages>> Splitter::make_stages(int device) const {
 }
 
 Result<void> Splitter::hire(const Parties& parties) {
-  auto decoder = make_stages(parties.decoder);
-  if (!decoder) return fail(decoder.error());
-  auto finisher = make_stages(parties.encoder);
-  if (!finisher) return fail(finisher.error());
+  for (std::size_t i = 0; i < bounds_.lanes; ++i) {
+    auto decoder = make_stages(parties.decoder);
+    if (!decoder) return fail(decoder.error());
+    decoders_.push_back(std::move(*decoder));
+    auto finisher = make_stages(parties.encoder);
+    if (!finisher) return fail(finisher.error());
+    finishers_.push_back(std::move(*finisher));
+  }
+  gathered_at_ = finishers_.front()->place();
   std::deque<Scatter::Hire> workers;
   for (const int device : parties.workers) {
     auto ends = transport::connect_loopback();
@@ -48,52 +80,67 @@ Result<void> Splitter::hire(const Parties& parties) {
     if (!stages) return fail(stages.error());
     workers.push_back({std::move(*ends), std::move(*stages)});
   }
-  reason_ =
-      fmt::format("split over {} {}", workers.size(), parties.decoder >= 0 ? "GPUs" : "workers");
-  decoder_ = std::move(*decoder);
-  finisher_ = std::move(*finisher);
-  auto ready = [this](std::shared_ptr<Picture> picture) {
+  reason_ = fmt::format("split over {} {}", workers.size(), on_gpu_ ? "GPUs" : "workers");
+  scatter_ = std::make_unique<Scatter>(std::move(workers), [this](std::shared_ptr<Group> group) {
     const std::lock_guard lock(mutex_);
-    resampled_.push_back(std::move(picture));
-    changed_.notify_all();
-  };
-  scatter_ = std::make_unique<Scatter>(turbo_, std::move(workers), std::move(ready));
-  encoder_ = std::thread([this] { encoder_main(); });
+    resampled_.push_back(std::move(group));
+    results_.notify_one();
+  });
+  for (const auto& stages : decoders_)
+    threads_.emplace_back([this, &stages] { decoder_main(*stages); });
+  for (const auto& stages : finishers_)
+    threads_.emplace_back([this, &stages] { finisher_main(*stages); });
   return {};
 }
 
 Splitter::~Splitter() {
-  if (!encoder_.joinable()) return;  // it was never complete
   drain();
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
   }
-  changed_.notify_all();
-  encoder_.join();
+  work_.notify_all();
+  results_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void Splitter::admit(std::uint64_t bytes) {
+  std::unique_lock lock(mutex_);
+  room_.wait(lock, [&] {
+    return unanswered_ < in_flight_ && (unanswered_ == 0 || host_bytes_ + bytes <= kHostBytes);
+  });
+  ++unanswered_;
+  host_bytes_ += bytes;
 }
 
 void Splitter::submit(std::vector<std::uint8_t> jpeg, const ResizeOptions& options, Done done) {
-  auto picture = std::make_shared<Picture>();
+  auto picture = std::make_unique<Picture>();
   picture->bytes = std::move(jpeg);
   picture->options = options;
   picture->done = std::move(done);
-  {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return unanswered_ < in_flight_; });
-    ++unanswered_;
-    if (!spare_.empty()) {
-      std::tie(picture->decoded, picture->resampled) = std::move(spare_.back());
-      spare_.pop_back();
-    }
+  picture->host_bytes = picture->bytes.size();
+  admit(picture->host_bytes);
+  Result<Output> answer = Output{};
+  if (auto planned = prepare(*picture); !planned) {
+    answer = fail(planned.error());
+  } else {
+    const auto taken = decoders_.front()->prepare(*picture);
+    if (taken) return hand_in(std::move(picture));
+    answer = resize_whole(*picture, taken.error());
   }
-  if (auto prepared = prepare(*picture); !prepared)
-    return answer(std::move(picture), fail(prepared.error()));
-  if (auto decoded = decode(*picture); !decoded) {
-    auto whole = resize_whole(*picture, decoded.error());
-    return answer(std::move(picture), std::move(whole));
+  picture->done(std::move(answer));
+  settle(1, picture->host_bytes);
+}
+
+void Splitter::hand_in(std::unique_ptr<Picture> picture) {
+  const std::lock_guard lock(mutex_);
+  if (picture->coefficients) {
+    const std::uint64_t bytes = bytes_of(*picture->coefficients);
+    picture->host_bytes += bytes;
+    host_bytes_ += bytes;
   }
-  scatter_->hand_in(std::move(picture));
+  prepared_.push_back(std::move(picture));
+  work_.notify_one();
 }
 
 Result<void> Splitter::prepare(Picture& picture) try {
@@ -106,110 +153,174 @@ Result<void> Splitter::prepare(Picture& picture) try {
     return ok;
   if (form_ == Form::kJpeg)
     if (auto ok = engine::resize_gain_map(request, turbo_.codec()); !ok) return ok;
-  if (auto ok = picture.decoded.lay_out(codec::decoded_sizes(request.file, request.plan),
-                                        decoder_->place());
-      !ok)
-    return ok;
-  return picture.resampled.lay_out(codec::resampled_sizes(request.plan), finisher_->place());
+  request.report.codec_reason = reason_;
+  for (const auto& [width, height] : codec::decoded_sizes(request.file, request.plan))
+    picture.decoded_bytes += static_cast<std::uint64_t>(width) * static_cast<std::uint64_t>(height);
+  return {};
 } catch (const std::bad_alloc&) {
-  return fail(StatusCode::kBusy, "memory ran out");
-}
-
-Result<void> Splitter::decode(Picture& picture) try {
-  return decoder_->decode(picture);
-} catch (const std::bad_alloc&) {
-  return fail(StatusCode::kBusy, "memory ran out");
-}
-
-Result<Output> Splitter::finish(Picture& picture) try {
-  if (picture.error) return fail(*picture.error);
-  Report& report = picture.request.report;
-  report.codec_reason = reason_;
-  report.times.decode_resample_us = picture.outcome.decode_resample_us;
-  auto output = finisher_->finish(picture, form_);
-  if (!output) return resize_whole(picture, output.error());
-  return output;
-} catch (const std::bad_alloc&) {
-  return fail(StatusCode::kBusy, "memory ran out");
+  return fail(out_of_memory());
 }
 
 // What a GPU leaves to the CPU, as an engine does it; other errors stay what they are.
-Result<Output> Splitter::resize_whole(Picture& picture, const Status& why) try {
-  if (decoder_->place().devices == nullptr || why.code() != StatusCode::kUnsupported)
+Result<Output> Splitter::resize_whole(const Picture& picture, const Status& why) try {
+  if (!on_gpu_ || why.code() != StatusCode::kUnsupported)
     return fail(why);
   if (picture.options.strict)
     return fail(
         StatusCode::kUnsupported,
         "codec_fallback: " + why.message() + " (strict accepts no other codec than the one named)");
-  Picture whole;
-  whole.options = picture.options;
-  engine::Request& request = whole.request;
-  if (auto ok = engine::parse_request(picture.bytes, whole.options, base::Clock::now(),
+  auto whole = std::make_unique<Picture>();
+  whole->options = picture.options;
+  engine::Request& request = whole->request;
+  if (auto ok = engine::parse_request(picture.bytes, whole->options, base::Clock::now(),
                                       jpeg::ParseDepth::kWhole, request);
       !ok)
     return fail(ok.error());
   request.report.warnings.push_back({"codec_fallback", why.message(), {}});
-  if (form_ == Form::kPlanes) return planes_of_whole(whole, why);
+  if (form_ == Form::kPlanes) return planes_of_whole(std::move(whole), why);
   auto resized = engine::run_request(request, turbo_.codec(), why.message(), converters_);
   if (!resized) return fail(resized.error());
   Output output;
   output.resized = std::move(*resized);
   return output;
 } catch (const std::bad_alloc&) {
-  return fail(StatusCode::kBusy, "memory ran out");
+  return fail(out_of_memory());
 }
 
-Result<Output> Splitter::planes_of_whole(Picture& picture, const Status& why) {
-  engine::Request& request = picture.request;
-  const plan::Plan& plan = request.plan;
+// Parsed, and in one stripe of the host's.
+Result<Output> Splitter::planes_of_whole(std::unique_ptr<Picture> picture, const Status& why) {
+  engine::Request& request = picture->request;
   if (auto ok = engine::plan_request(request, turbo_.codec().capabilities(), converters_); !ok)
     return fail(ok.error());
   request.report.codec_reason = why.message();
-  if (auto ok = picture.decoded.lay_out(codec::decoded_sizes(request.file, plan), {}); !ok)
-    return fail(ok.error());
-  if (auto ok = picture.resampled.lay_out(codec::resampled_sizes(plan), {}); !ok)
-    return fail(ok.error());
+  picture->stripes = divide(turbo_, request.plan, 1);
+  Group group;
+  group.pictures.push_back(std::move(picture));
+  Parcel& all = group.parcels.emplace_back();
+  if (auto ok = all.decoded.lay_out(decoded_rows(group, 0), {}); !ok) return fail(ok.error());
+  if (auto ok = all.resampled.lay_out(resampled_rows(group, 0), {}); !ok) return fail(ok.error());
   const auto host = make_host_stages(turbo_);
-  if (auto ok = host->decode(picture); !ok) return fail(ok.error());
-  const Stripe all = divide(turbo_, plan, 1).front();
-  for (std::size_t p = 0; p < all.size(); ++p) {
-    const Stretch in = stretch_of(picture.decoded, p, all[p].in);
-    turbo_.resample(
-        plan, static_cast<int>(p), all[p].out,
-        reinterpret_cast<const std::uint8_t*>(picture.decoded.memory.data() + in.offset_bytes),
-        picture.resampled.planes[p].samples);
-  }
-  return host->finish(picture, form_);
+  host->decode(group);
+  if (auto ok = host->resample(group, 0, all.decoded, all.resampled); !ok) return fail(ok.error());
+  return host->finish(group, form_).front();
 }
 
-void Splitter::encoder_main() {
+void Splitter::decoder_main(Stages& stages) {
+  while (auto group = next_group()) {
+    if (auto ready = lay_out(*group, stages.place()); !ready) {
+      for (const auto& picture : group->pictures) picture->done(fail(ready.error()));
+      finish_group(*group);
+      continue;
+    }
+    try {
+      stages.decode(*group);
+    } catch (const std::bad_alloc&) {
+      for (const auto& picture : group->pictures) picture->error = out_of_memory();
+    }
+    scatter_->hand_in(std::move(group));
+  }
+}
+
+std::shared_ptr<Group> Splitter::next_group() {
+  auto group = std::make_shared<Group>();
+  std::unique_lock lock(mutex_);
+  work_.wait(lock,
+             [this] { return stop_ || (!prepared_.empty() && groups_ < bounds_.groups); });
+  if (prepared_.empty()) return nullptr;
+  ++groups_;
+  std::uint64_t bytes = 0;
+  while (!prepared_.empty() && group->pictures.size() < bounds_.pictures) {
+    bytes += prepared_.front()->decoded_bytes;
+    if (bytes > kGroupBytes && !group->pictures.empty()) break;
+    group->pictures.push_back(std::move(prepared_.front()));
+    prepared_.pop_front();
+  }
+  if (!spare_.empty()) {
+    group->parcels = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  return group;
+}
+
+// Divides the pictures among the workers that there are.
+Result<void> Splitter::lay_out(Group& group, const Place& from) try {
+  const std::vector<std::size_t> living = scatter_->living();
+  if (living.empty()) return fail(StatusCode::kPeerLost, "no device of the split is left");
+  group.parcels.resize(scatter_->workers());
+  for (const auto& picture : group.pictures) {
+    auto parts = divide(turbo_, picture->request.plan, living.size());
+    picture->stripes.assign(group.parcels.size(), {});
+    for (std::size_t i = 0; i < living.size(); ++i)
+      picture->stripes[living[i]] = std::move(parts[i]);
+  }
+  for (std::size_t w = 0; w < group.parcels.size(); ++w) {
+    Parcel& parcel = group.parcels[w];
+    if (auto ok = parcel.decoded.lay_out(decoded_rows(group, w), from); !ok) return ok;
+    if (auto ok = parcel.resampled.lay_out(resampled_rows(group, w), gathered_at_); !ok) return ok;
+  }
+  return {};
+} catch (const std::bad_alloc&) {
+  return fail(out_of_memory());
+}
+
+void Splitter::finisher_main(Stages& stages) {
   while (true) {
-    std::shared_ptr<Picture> picture;
+    std::shared_ptr<Group> group;
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return stop_ || !resampled_.empty(); });
+      results_.wait(lock, [this] { return stop_ || !resampled_.empty(); });
       if (resampled_.empty()) return;
-      picture = std::move(resampled_.front());
+      group = std::move(resampled_.front());
       resampled_.pop_front();
     }
-    auto result = finish(*picture);
-    answer(std::move(picture), std::move(result));
+    for (const auto& picture : group->pictures) {
+      picture->request.report.times.decode_resample_us = picture->outcome.decode_resample_us;
+      for (std::size_t w = 0; w < group->parcels.size() && !picture->error; ++w)
+        if (!is_empty(picture->stripes[w])) picture->error = group->parcels[w].lost;
+    }
+    answer(stages, *group);
+    finish_group(*group);
   }
 }
 
-void Splitter::answer(std::shared_ptr<Picture> picture, Result<Output> result) {
-  picture->done(std::move(result));
+void Splitter::answer(Stages& stages, Group& group) {
+  std::vector<Result<Output>> outputs;
+  try {
+    outputs = stages.finish(group, form_);
+  } catch (const std::bad_alloc&) {
+    outputs.assign(group.pictures.size(), fail(out_of_memory()));
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const Picture& picture = *group.pictures[i];
+    picture.done(outputs[i] ? std::move(outputs[i]) : resize_whole(picture, outputs[i].error()));
+  }
+}
+
+void Splitter::finish_group(Group& group) {
+  std::uint64_t host_bytes = 0;
+  for (const auto& picture : group.pictures) host_bytes += picture->host_bytes;
+  {
+    const std::lock_guard lock(mutex_);
+    --groups_;
+    // What a lost worker may still touch is not used again.
+    if (std::none_of(group.parcels.begin(), group.parcels.end(),
+                     [](const Parcel& parcel) { return parcel.lost.has_value(); }))
+      spare_.push_back(std::move(group.parcels));
+  }
+  work_.notify_one();
+  settle(group.pictures.size(), host_bytes);
+}
+
+void Splitter::settle(std::size_t pictures, std::uint64_t host_bytes) {
   const std::lock_guard lock(mutex_);
-  // What a lost worker may still touch is not used again.
-  if (!picture->error)
-    spare_.emplace_back(std::move(picture->decoded), std::move(picture->resampled));
-  --unanswered_;
-  changed_.notify_all();
+  unanswered_ -= pictures;
+  host_bytes_ -= host_bytes;
+  room_.notify_all();
 }
 
 void Splitter::drain() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return unanswered_ == 0; });
+  room_.wait(lock, [this] { return unanswered_ == 0; });
 }
 
 }  // namespace framewire::split

@@ -1,8 +1,9 @@
-// One picture over several devices: decoded on one, resampled on all, encoded on one.
+// Pictures over several devices: decoded on one, resampled on all, encoded on one.
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <engine/converter_cache.hpp>
 #include <memory>
 #include <mutex>
@@ -21,11 +22,12 @@ struct Parties {
   int encoder = -1;          ///< gathers and encodes
 };
 
-/// Resizes pictures whose rows are divided over several workers. Decoding happens on the thread
-/// that hands a picture in, encoding on a thread of its own, so that three pictures are in work at
-/// once. Streams are, byte for byte, those that Resizer::resize() gives with the CPU codec, or an
-/// Engine with the CUDA codec, whichever the parties are; what an Engine would leave to the CPU is
-/// resized there too, in one piece.
+/// Resizes pictures whose rows are divided over several workers. Pictures that wait are taken by
+/// the group: on GPUs as many as there are, within bounds, so that calls and waits are shared. A
+/// group is decoded by one of a few lanes, which overlap, and finished by one of a few others.
+/// Streams are, byte for byte, those that Resizer::resize() gives with the CPU codec, or an Engine
+/// with the CUDA codec, whichever the parties are; what an Engine would leave to the CPU is resized
+/// there too, in one piece.
 class Splitter {
  public:
   /// @return invalid_input; busy; with GPUs unsupported, device_lost
@@ -34,7 +36,7 @@ class Splitter {
                                                               Form form = Form::kJpeg);
   /// On the host.
   /// @param workers   1 or more
-  /// @param in_flight  pictures between submit() and their answer; memory is that many pictures'
+  /// @param in_flight  pictures between submit() and their answer; fewer where they are large
   /// @return invalid_input; busy
   [[nodiscard]] static Result<std::unique_ptr<Splitter>> make(std::size_t workers,
                                                               std::size_t in_flight,
@@ -44,9 +46,9 @@ class Splitter {
   Splitter(const Splitter&) = delete;
   Splitter& operator=(const Splitter&) = delete;
 
-  /// Decodes, and lets the rest happen; waits while `in_flight` pictures are unanswered.
+  /// Parses and plans, and lets the rest happen; waits while `in_flight` pictures are unanswered.
   /// @param done  gets what Resizer::resize() would give; besides peer_lost where a worker failed.
-  ///              Called once, on the calling thread or the encoder's
+  ///              Called once, on the calling thread or one of the splitter's, in any order
   /// Thread safety: any number of threads at once.
   void submit(std::vector<std::uint8_t> jpeg, const ResizeOptions& options, Done done);
   /// Waits until everything has been answered.
@@ -57,32 +59,52 @@ class Splitter {
   void cut(std::size_t worker) { scatter_->cut(worker); }
 
  private:
-  Splitter(std::size_t in_flight, Form form) : in_flight_(in_flight), form_(form) {}
+  Splitter(std::size_t in_flight, Form form, bool on_gpu);
   [[nodiscard]] Result<void> hire(const Parties& parties);
   [[nodiscard]] Result<std::unique_ptr<Stages>> make_stages(int device) const;
+  void admit(std::uint64_t bytes);
   [[nodiscard]] Result<void> prepare(Picture& picture);
-  [[nodiscard]] Result<void> decode(Picture& picture);
-  [[nodiscard]] Result<Output> finish(Picture& picture);
-  [[nodiscard]] Result<Output> resize_whole(Picture& picture, const Status& why);
-  [[nodiscard]] Result<Output> planes_of_whole(Picture& picture, const Status& why);
-  void encoder_main();
-  void answer(std::shared_ptr<Picture> picture, Result<Output> result);
+  void hand_in(std::unique_ptr<Picture> picture);
+  void decoder_main(Stages& stages);
+  [[nodiscard]] std::shared_ptr<Group> next_group();
+  [[nodiscard]] Result<void> lay_out(Group& group, const Place& from);
+  void finisher_main(Stages& stages);
+  [[nodiscard]] Result<Output> resize_whole(const Picture& picture, const Status& why);
+  [[nodiscard]] Result<Output> planes_of_whole(std::unique_ptr<Picture> picture,
+                                               const Status& why);
+  void answer(Stages& stages, Group& group);
+  void finish_group(Group& group);
+  void settle(std::size_t pictures, std::uint64_t host_bytes);
 
+  /// What bounds a group, and how many are in work at once.
+  struct Bounds {
+    std::size_t lanes;     ///< that decode, and as many that finish
+    std::size_t pictures;  ///< of a group
+    std::size_t groups;    ///< in work
+  };
   const std::size_t in_flight_;
   const Form form_;
+  const bool on_gpu_;
+  const Bounds bounds_;
   std::string reason_;  ///< for reports
   codec::TurboStages turbo_;
-  std::unique_ptr<Stages> decoder_;
-  std::unique_ptr<Stages> finisher_;
+  std::vector<std::unique_ptr<Stages>> decoders_;
+  std::vector<std::unique_ptr<Stages>> finishers_;
+  Place gathered_at_;
   engine::ConverterCache converters_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable room_;     ///< for a picture, or none is left
+  std::condition_variable work_;     ///< for decoders
+  std::condition_variable results_;  ///< for finishers
   std::size_t unanswered_ = 0;
-  std::vector<std::pair<PlaneStack, PlaneStack>> spare_;  ///< memory of pictures that are done
-  std::deque<std::shared_ptr<Picture>> resampled_;        ///< for the encoder
+  std::uint64_t host_bytes_ = 0;                     ///< of those
+  std::deque<std::unique_ptr<Picture>> prepared_;    ///< for the decoders
+  std::size_t groups_ = 0;                           ///< in work
+  std::vector<std::vector<Parcel>> spare_;           ///< memory of groups that are done
+  std::deque<std::shared_ptr<Group>> resampled_;     ///< for the finishers
   bool stop_ = false;
   std::unique_ptr<Scatter> scatter_;
-  std::thread encoder_;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace framewire::split

@@ -5,11 +5,13 @@
 #include <framewire/status.hpp>
 #include <memory>
 #include <split/picture.hpp>
+#include <vector>
 
 namespace framewire::split {
 
-/// The stages of a resize between planes in one place. Errors besides those that are named: busy,
-/// device_lost; unsupported for a picture that this place leaves to the CPU, saying why.
+/// The stages of a resize between planes in one place, by the group. One thread at a time, but for
+/// prepare(). Errors besides those that are named: busy, device_lost; unsupported for a picture
+/// that this place leaves to the CPU, saying why.
 class Stages {
  public:
   Stages() = default;
@@ -18,16 +20,19 @@ class Stages {
   virtual ~Stages() = default;
 
   [[nodiscard]] virtual Place place() const noexcept = 0;
-  /// Decodes a planned picture into Picture::decoded, which is laid out. Any number of threads.
-  /// @return as Codec::decode()
-  [[nodiscard]] virtual Result<void> decode(Picture& picture) = 0;
-  /// Makes a stripe's rows. One thread at a time.
-  /// @param in, out  laid out for the stripe's rows alone
-  [[nodiscard]] virtual Result<void> resample(const plan::Plan& plan, const Stripe& stripe,
+  /// What is to be done for a planned picture before it joins a group. Any number of threads.
+  [[nodiscard]] virtual Result<void> prepare(Picture& picture) = 0;
+  /// Decodes a group's pictures and leaves in each parcel the rows that its stripes are made of.
+  /// A picture that cannot be decoded gets its error, as Codec::decode()'s; its rows may be
+  /// anything.
+  virtual void decode(Group& group) = 0;
+  /// Makes the rows of one worker's stripes.
+  /// @param in, out  of this place; laid out as the worker's parcel
+  [[nodiscard]] virtual Result<void> resample(const Group& group, std::size_t worker,
                                               const PlaneStack& in, const PlaneStack& out) = 0;
-  /// Makes the output's planes of Picture::resampled and, for Form::kJpeg, encodes them. One thread
-  /// at a time.
-  [[nodiscard]] virtual Result<Output> finish(Picture& picture, Form form) = 0;
+  /// Makes the output's planes of the rows in a group's parcels and, for Form::kJpeg, encodes
+  /// them. @return one a picture; those that have an error get that
+  [[nodiscard]] virtual std::vector<Result<Output>> finish(Group& group, Form form) = 0;
 };
 
 /// @param turbo  outlives the stages

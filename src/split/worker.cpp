@@ -6,7 +6,6 @@ namespace framewire::split {
 namespace {
 
 using transport::Direction;
-using transport::Transfer;
 
 }  // namespace
 
@@ -25,9 +24,9 @@ Worker::~Worker() {
   thread_.join();
 }
 
-void Worker::assign(std::shared_ptr<const Picture> picture) {
+void Worker::assign(std::shared_ptr<const Group> group) {
   const std::lock_guard lock(mutex_);
-  queue_.push_back(std::move(picture));
+  queue_.push_back(std::move(group));
   assigned_.notify_all();
 }
 
@@ -69,106 +68,101 @@ void Worker::wait_for_work() {
 }
 
 bool Worker::take_new() {
-  std::shared_ptr<const Picture> picture;
+  std::shared_ptr<const Group> group;
   {
     const std::lock_guard lock(mutex_);
     if (queue_.empty() || tasks_.size() == slots_.size()) return false;
-    picture = std::move(queue_.front());
+    group = std::move(queue_.front());
     queue_.pop_front();
   }
-  if (auto begun = begin(std::move(picture)); !begun) give_up(begun.error());
+  if (auto begun = begin(std::move(group)); !begun) give_up(begun.error());
   return true;
 }
 
-Result<void> Worker::begin(std::shared_ptr<const Picture> picture) {
-  const plan::Plan& plan = picture->request.plan;
-  const Stripe& stripe = picture->stripes[index_];
-  std::vector<codec::PlaneSize> in;
-  std::vector<codec::PlaneSize> out;
-  for (std::size_t p = 0; p < stripe.size(); ++p) {
-    in.emplace_back(plan.planes[p].x.in_size, stripe[p].in.count);
-    out.emplace_back(plan.planes[p].x.out_size, stripe[p].out.count);
-  }
+Result<void> Worker::begin(std::shared_ptr<const Group> group) {
   Slot& slot = slots_[tasks_.size()];
-  if (auto room = slot.in.lay_out(in, stages_->place()); !room) return room;
-  if (auto room = slot.out.lay_out(out, stages_->place()); !room) return room;
+  const Place place = stages_->place();
+  if (auto room = slot.in.lay_out(decoded_rows(*group, index_), place); !room) return room;
+  if (auto room = slot.out.lay_out(resampled_rows(*group, index_), place); !room) return room;
+  const auto offer = channel_.offer(slot.in.memory, 0, slot.in.bytes);
+  if (!offer) return fail(offer.error());
   Task& task = tasks_.emplace_back();
-  task.picture = std::move(picture);
-  for (std::size_t p = 0; p < stripe.size(); ++p) {
-    if (stripe[p].out.count == 0) continue;
-    const Stretch rows = stretch_of(slot.in, p, {0, stripe[p].in.count});
-    const auto offer = channel_.offer(slot.in.memory, rows.offset_bytes, rows.length_bytes);
-    if (!offer) return fail(offer.error());
-    task.arriving.push_back(*offer);
-    task.to_send.push_back(p);
-  }
+  task.group = std::move(group);
+  task.arriving = *offer;
   return {};
 }
 
+// What has been resampled leaves while the next is worked on.
 bool Worker::advance() {
-  if (tasks_.empty()) return false;
-  Task& task = tasks_.front();
-  if (!task.resampled) {
-    const auto all = receive(task);
-    if (!all) {
-      give_up(all.error());
-      return false;
+  bool moved = false;
+  for (std::size_t i = 0; i < tasks_.size(); ++i) {
+    const auto one = advance(i);
+    if (!one) {
+      give_up(one.error());
+      return moved;
     }
-    if (!*all) return false;
-    if (auto made = resample(task, slots_.front()); !made) {
-      give_up(made.error());
-      return false;
-    }
+    moved = moved || *one;
+    if (!tasks_[i].sent) break;  // leases are in the order of the groups
   }
-  const auto all = deliver(task, slots_.front());
-  if (!all) give_up(all.error());
-  if (!all || !*all) return false;
-  tasks_.pop_front();
-  slots_.push_back(std::move(slots_.front()));
-  slots_.pop_front();
-  return true;
+  while (!tasks_.empty() && tasks_.front().sent && !tasks_.front().leaving) {
+    tasks_.pop_front();
+    slots_.push_back(std::move(slots_.front()));
+    slots_.pop_front();
+    moved = true;
+  }
+  return moved;
 }
 
-Result<bool> Worker::receive(Task& task) {
-  while (!task.arriving.empty() && channel_.done(task.arriving.front())) {
-    const auto arrived = channel_.finish(task.arriving.front());
-    if (!arrived) return fail(arrived.error());
-    stats_.bytes_in += arrived->length_bytes;
-    task.arriving.pop_front();
+// @return whether anything moved
+Result<bool> Worker::advance(std::size_t index) {
+  Task& task = tasks_[index];
+  const bool was_sent = task.sent;
+  if (!task.resampled) {
+    const auto all = receive(task);
+    if (!all || !*all) return all;
+    if (auto made = resample(task, slots_[index]); !made) return fail(made.error());
   }
-  return task.arriving.empty();
+  const auto done = deliver(task, slots_[index]);
+  if (!done) return done;
+  return *done || task.sent != was_sent;
+}
+
+// @return whether the rows are there
+Result<bool> Worker::receive(Task& task) {
+  if (!channel_.done(*task.arriving)) return false;
+  const auto arrived = channel_.finish(*task.arriving);
+  if (!arrived) return fail(arrived.error());
+  stats_.bytes_in += arrived->length_bytes;
+  return true;
 }
 
 Result<void> Worker::resample(Task& task, Slot& slot) {
   const auto start = base::Clock::now();
-  auto made = stages_->resample(task.picture->request.plan, task.picture->stripes[index_], slot.in,
-                                slot.out);
-  if (!made) return made;
+  if (auto made = stages_->resample(*task.group, index_, slot.in, slot.out); !made) return made;
   task.resampled = true;
-  ++stats_.stripes;
+  for (const auto& picture : task.group->pictures)
+    stats_.stripes += is_empty(picture->stripes[index_]) ? 0 : 1;
   stats_.busy_ns += static_cast<std::uint64_t>(base::elapsed_us(start) * 1000);
   return {};
 }
 
+// @return whether the rows have left
 Result<bool> Worker::deliver(Task& task, const Slot& slot) {
-  while (!task.to_send.empty() && channel_.credits(Direction::kPut) > 0) {
+  if (!task.sent && channel_.credits(Direction::kPut) > 0) {
     const auto lease = channel_.take_lease(Direction::kPut);
     if (!lease) return fail(lease.error());
-    const std::size_t p = task.to_send.front();
-    const Stretch rows = stretch_of(slot.out, p, {0, slot.out.planes[p].height_px});
-    // Counted before anybody can have it: who waits for the picture reads the count.
-    stats_.bytes_out += rows.length_bytes;
-    const auto put = channel_.put(*lease, slot.out.memory, rows.offset_bytes, rows.length_bytes);
+    // Counted before anybody can have it: who waits for the pictures reads the count.
+    stats_.bytes_out += slot.out.bytes;
+    const auto put = channel_.put(*lease, slot.out.memory, 0, slot.out.bytes);
     if (!put) return fail(put.error());
-    task.to_send.pop_front();
-    task.leaving.push_back(*put);
+    task.leaving = *put;
+    task.sent = true;
   }
-  while (!task.leaving.empty() && channel_.done(task.leaving.front())) {
-    const auto sent = channel_.finish(task.leaving.front());
-    if (!sent) return fail(sent.error());
-    task.leaving.pop_front();
-  }
-  return task.to_send.empty() && task.leaving.empty();
+  if (!task.leaving || !channel_.done(*task.leaving)) return false;
+  const auto sent = channel_.finish(*task.leaving);
+  if (!sent) return fail(sent.error());
+  task.leaving.reset();
+  return true;
 }
 
 }  // namespace framewire::split

@@ -16,15 +16,15 @@ namespace framewire::split {
 
 /// Bytes and time of one device; counters only grow.
 struct WorkerStats {
-  std::atomic<std::uint64_t> stripes{0};
+  std::atomic<std::uint64_t> stripes{0};  ///< of pictures
   std::atomic<std::uint64_t> bytes_in{0};
   std::atomic<std::uint64_t> bytes_out{0};
   std::atomic<std::uint64_t> busy_ns{0};  ///< resampling
 };
 
-/// A thread with the far end of a channel. The picture itself, its plan and which stripe is whose
-/// travel by pointer within the process; samples travel by the channel alone, as they must where
-/// the device's memory is its own.
+/// A thread with the far end of a channel. The pictures themselves, their plans and which stripe is
+/// whose travel by pointer within the process; samples travel by the channel alone, as they must
+/// where the device's memory is its own.
 class Worker {
  public:
   Worker(std::unique_ptr<Stages> stages, transport::Channel channel, std::size_t index);
@@ -32,9 +32,9 @@ class Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Hands over the worker's stripe of a picture. The rows come next, plane by plane, for leases
-  /// that the worker grants; the results go, plane by plane, to the leases that it was granted.
-  void assign(std::shared_ptr<const Picture> picture);
+  /// Hands over the worker's parcel of a group. The decoded rows come next, for a lease that the
+  /// worker grants; the resampled ones go to the lease that it was granted.
+  void assign(std::shared_ptr<const Group> group);
   [[nodiscard]] std::size_t index() const noexcept { return index_; }
   [[nodiscard]] const WorkerStats& stats() const noexcept { return stats_; }
   [[nodiscard]] int device() const noexcept { return stages_->place().device; }
@@ -42,14 +42,14 @@ class Worker {
   [[nodiscard]] std::optional<Status> failure();
 
  private:
-  /// A stripe in the worker's hands; two at a time, so that one arrives while the other is worked
-  /// on.
+  /// A parcel in the worker's hands; three at a time, so that one arrives and one leaves while
+  /// another is worked on.
   struct Task {
-    std::shared_ptr<const Picture> picture;
-    std::deque<transport::Transfer> arriving;
-    std::deque<std::size_t> to_send;  ///< planes
-    std::deque<transport::Transfer> leaving;
+    std::shared_ptr<const Group> group;
+    std::optional<transport::Transfer> arriving;
+    std::optional<transport::Transfer> leaving;
     bool resampled = false;
+    bool sent = false;
   };
   /// Memory of a task; kept for the next.
   struct Slot {
@@ -61,7 +61,8 @@ class Worker {
   void wait_for_work();
   bool take_new();
   bool advance();
-  [[nodiscard]] Result<void> begin(std::shared_ptr<const Picture> picture);
+  [[nodiscard]] Result<void> begin(std::shared_ptr<const Group> group);
+  [[nodiscard]] Result<bool> advance(std::size_t index);
   [[nodiscard]] Result<bool> receive(Task& task);
   [[nodiscard]] Result<void> resample(Task& task, Slot& slot);
   void give_up(const Status& why);
@@ -73,11 +74,11 @@ class Worker {
   WorkerStats stats_;
   std::mutex mutex_;
   std::condition_variable assigned_;
-  std::deque<std::shared_ptr<const Picture>> queue_;
+  std::deque<std::shared_ptr<const Group>> queue_;
   bool stop_ = false;
   std::optional<Status> failure_;
   std::deque<Task> tasks_;     ///< oldest first
-  std::deque<Slot> slots_{2};  ///< slots_[i] is of tasks_[i]; they turn together
+  std::deque<Slot> slots_{3};  ///< slots_[i] is of tasks_[i]; they turn together
   std::thread thread_;
 };
 

@@ -3,8 +3,12 @@
 #include <gtest/gtest.h>
 #include <atomic>
 #include <latch>
+#include <mutex>
 #include <stdexcept>
 #include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 namespace framewire::app {
 namespace {
@@ -34,17 +38,23 @@ Result<OutgoingFrame> frame_of(const std::string& path) {
   return frame;
 }
 
+// Makes frames at once, on the calling thread.
+template <typename MakeOne>
+FramesAhead::Make at_once(MakeOne make) {
+  return [make](const std::string& path, const FramesAhead::Done& done) { done(make(path), 0); };
+}
+
 TEST(FramesAhead, ComeInOrderWhicheverIsMadeFirst) {
   std::latch second_is_made(1);
   FramesAhead ahead(
       count_to(20),
-      [&](const std::string& path) {
+      at_once([&](const std::string& path) {
         if (path == "0") second_is_made.wait();
         auto frame = frame_of(path);
         if (path == "1") second_is_made.count_down();
         return frame;
-      },
-      2, 4);
+      }),
+      {2, 4});
   for (int i = 0; i < 20; ++i) {
     ASSERT_EQ(ahead.wait(kLong), State::kReady) << i;
     EXPECT_EQ(ahead.take()->header.width_px, i);
@@ -57,11 +67,11 @@ TEST(FramesAhead, AreNoMoreThanAsked) {
   std::atomic<int> begun{0};
   FramesAhead ahead(
       count_to(1000),
-      [&](const std::string& path) {
+      at_once([&](const std::string& path) {
         ++begun;
         return frame_of(path);
-      },
-      3, 4);
+      }),
+      {3, 4});
   for (int taken = 0; taken < 100; ++taken) {
     ASSERT_EQ(ahead.wait(kLong), State::kReady);
     EXPECT_LE(begun, taken + 4);
@@ -73,7 +83,7 @@ TEST(FramesAhead, AreNoMoreThanAsked) {
 }
 
 TEST(FramesAhead, AnInputsErrorTakesItsPlaceAndTheRestGoesOn) {
-  FramesAhead ahead(count_to(3, 1), frame_of, 2, 4);
+  FramesAhead ahead(count_to(3, 1), at_once(frame_of), {2, 4});
   for (int i = 0; i < 3; ++i) {
     ASSERT_EQ(ahead.wait(kLong), State::kReady);
     const auto frame = ahead.take();
@@ -91,7 +101,7 @@ TEST(FramesAhead, InputsThatCannotBeListedEndIt) {
         if (++i > 2) return fail(StatusCode::kIoError, "no such folder");
         return batch::Input{"7", "7", true, {}};
       },
-      frame_of, 2, 4);
+      at_once(frame_of), {2, 4});
   for (int i = 0; i < 2; ++i) {
     ASSERT_EQ(ahead.wait(kLong), State::kReady);
     EXPECT_TRUE(ahead.take());
@@ -104,26 +114,95 @@ TEST(FramesAhead, InputsThatCannotBeListedEndIt) {
 TEST(FramesAhead, ExceptionsReachWhoTakes) {
   FramesAhead ahead(
       count_to(2),
-      [](const std::string& path) -> Result<OutgoingFrame> {
+      at_once([](const std::string& path) -> Result<OutgoingFrame> {
         if (path == "0") throw std::runtime_error("no memory");
         return frame_of(path);
-      },
-      1, 2);
+      }),
+      {1, 2});
   ASSERT_EQ(ahead.wait(kLong), State::kReady);
   EXPECT_THROW(static_cast<void>(ahead.take()), std::runtime_error);
   ASSERT_EQ(ahead.wait(kLong), State::kReady);
   EXPECT_TRUE(ahead.take());
 }
 
+/// A maker that answers later, and out of order.
+class Later {
+ public:
+  FramesAhead::Make make() {
+    return [this](const std::string& path, FramesAhead::Done done) {
+      const std::lock_guard lock(mutex_);
+      waiting_.emplace_back(path, std::move(done));
+    };
+  }
+  std::size_t waiting() {
+    const std::lock_guard lock(mutex_);
+    return waiting_.size();
+  }
+  void wait_for(std::size_t count) {
+    while (waiting() < count) std::this_thread::sleep_for(milliseconds(1));
+  }
+  void answer_all(std::uint64_t held_bytes) {
+    std::vector<std::pair<std::string, FramesAhead::Done>> all;
+    {
+      const std::lock_guard lock(mutex_);
+      all.swap(waiting_);
+    }
+    for (auto one = all.rbegin(); one != all.rend(); ++one)
+      one->second(frame_of(one->first), held_bytes);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::pair<std::string, FramesAhead::Done>> waiting_;
+};
+
+TEST(FramesAhead, ManyAreInTheMakingOnceTheirSizeIsKnown) {
+  Later later;
+  FramesAhead ahead(count_to(100), later.make(), {2, 20, 1600});
+  later.wait_for(8);  // two threads, which do not wait for them
+  std::this_thread::sleep_for(milliseconds(10));
+  EXPECT_EQ(later.waiting(), 8U);
+  later.answer_all(100);
+  later.wait_for(8);
+  std::this_thread::sleep_for(milliseconds(10));
+  EXPECT_EQ(later.waiting(), 8U);  // 16 of 100 bytes each are as many as fit
+  later.answer_all(10);
+  for (int i = 0; i < 16; ++i) {
+    ASSERT_EQ(ahead.wait(kLong), State::kReady) << i;
+    EXPECT_EQ(ahead.take()->header.width_px, i);
+  }
+  later.wait_for(16);
+  later.answer_all(800);  // so large that two are as many as fit
+  for (int i = 0; i < 15; ++i) ASSERT_TRUE(ahead.take());
+  std::this_thread::sleep_for(milliseconds(10));
+  EXPECT_EQ(later.waiting(), 1U);
+  later.answer_all(800);
+}
+
+TEST(FramesAhead, EndingWaitsForThoseInTheMaking) {
+  Later later;
+  std::thread answers;
+  {
+    const FramesAhead ahead(count_to(3), later.make(), {1, 4});
+    later.wait_for(3);
+    answers = std::thread([&] {
+      std::this_thread::sleep_for(milliseconds(20));
+      later.answer_all(0);
+    });
+  }
+  EXPECT_EQ(later.waiting(), 0U);
+  answers.join();
+}
+
 TEST(FramesAhead, WaitingEndsInTime) {
   std::latch go(1);
   FramesAhead ahead(
       count_to(1),
-      [&](const std::string& path) {
+      at_once([&](const std::string& path) {
         go.wait();
         return frame_of(path);
-      },
-      1, 1);
+      }),
+      {1, 1});
   EXPECT_EQ(ahead.wait(milliseconds(1)), State::kNotYet);
   go.count_down();
   EXPECT_EQ(ahead.wait(kLong), State::kReady);

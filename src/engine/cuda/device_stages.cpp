@@ -1,7 +1,12 @@
+#include <algorithm>
+#include <bit>
+#include <codec/cuda/copy_rows.hpp>
 #include <codec/cuda/header_cache.hpp>
 #include <codec/cuda/status_text.hpp>
 #include <codec/cuda/transcoder.hpp>
+#include <deque>
 #include <engine/device_stages.hpp>
+#include <gpu/buffer.hpp>
 #include <gpu/device.hpp>
 #include <gpu/error.hpp>
 
@@ -9,6 +14,7 @@ namespace framewire::engine {
 
 using codec::DevicePlane;
 using codec::cuda::Item;
+using codec::cuda::RowCopy;
 
 namespace {
 
@@ -50,6 +56,11 @@ plan::Plan resampling_of(const plan::Plan& plan, std::span<const DeviceStages::S
   return part;
 }
 
+/// By doublings, so that batches of similar size do not grow it again.
+Result<void> grow(gpu::Buffer& buffer, gpu::MemoryKind kind, std::size_t bytes) {
+  return bytes <= buffer.bytes() ? Result<void>{} : buffer.reserve(kind, std::bit_ceil(bytes));
+}
+
 }  // namespace
 
 class DeviceStages::Impl {
@@ -57,138 +68,224 @@ class DeviceStages::Impl {
   Impl(int device, codec::cuda::Transcoder transcoder, gpu::Stream stream)
       : device_(device), transcoder_(std::move(transcoder)), stream_(std::move(stream)) {}
 
-  Result<void> decode(const Item& item);
-  Result<void> picture(const Item& item);
-  Result<void> resample(const plan::Plan& plan, std::span<const Stripe> stripes);
-  Result<void> finish(const Request& request, std::span<const DevicePlane> planes);
-  Result<DeviceStream> encode(const Request& request, std::span<const DevicePlane> planes,
-                              std::span<const std::uint8_t> head);
-  Result<void> copy_planes(std::span<const Target> targets);
-  Result<std::vector<std::uint8_t>> read_plane(const DevicePlane& plane);
-  [[nodiscard]] std::span<const DevicePlane> planes() const noexcept { return planes_; }
+  Result<void> decode(std::span<const Source> sources);
+  Result<void> make_planes(std::span<const Planned> pictures);
+  Result<void> resample(std::span<const Striped> pictures);
+  Result<void> complete(std::span<const Resampled> pictures, bool encode);
+  Result<void> copy(std::span<const Copy> copies);
+  Result<std::span<const std::uint8_t>> read(std::span<const DevicePlane> planes);
+  [[nodiscard]] const Result<void>& result(std::size_t picture) const noexcept {
+    return left_[picture].result;
+  }
+  [[nodiscard]] std::span<const DevicePlane> planes(std::size_t picture) const noexcept {
+    return left_[picture].planes;
+  }
+  [[nodiscard]] DeviceStream stream(std::size_t picture) const;
 
  private:
-  Result<void> run(const Item& item);
+  /// What a call leaves of a picture.
+  struct Left {
+    Result<void> result;
+    std::size_t item = 0;  ///< of the batch
+    int quality = 0;       ///< as planned
+    std::vector<DevicePlane> planes;
+  };
+
+  void begin();
+  void add(const Item& item);
+  Result<void> run();
+  void keep_output(std::span<const int> counts);
 
   int device_;
   codec::cuda::Transcoder transcoder_;
   gpu::Stream stream_;  ///< of copies
   codec::cuda::HeaderCache headers_;
-  std::vector<DevicePlane> planes_;
+  gpu::Buffer h_copies_;
+  gpu::Buffer d_copies_;
+  gpu::Buffer h_samples_;
+  std::vector<Left> left_;
+  // Of one call; items point into what follows them, which does not move.
+  std::vector<Item> items_;
+  std::deque<plan::Plan> plans_;
+  std::deque<std::vector<DevicePlane>> planes_;
+  std::deque<std::vector<codec::cuda::RowPart>> parts_;
 };
 
-Result<void> DeviceStages::Impl::run(const Item& item) {
+void DeviceStages::Impl::begin() {
+  left_.clear();
+  items_.clear();
+  plans_.clear();
   planes_.clear();
+  parts_.clear();
+}
+
+// One picture more; in the batch only if the codec takes it.
+void DeviceStages::Impl::add(const Item& item) {
+  Left& left = left_.emplace_back();
+  left.result = codec::cuda::check_item(item);
+  left.item = items_.size();
+  if (item.plan != nullptr) left.quality = item.plan->encode.quality;
+  if (left.result) items_.push_back(item);
+}
+
+Result<void> DeviceStages::Impl::run() {
+  if (items_.empty()) return {};
   if (auto ok = gpu::use_device(device_); !ok) return ok;
-  if (auto ok = codec::cuda::check_item(item); !ok) return ok;
-  if (auto ok = transcoder_.enqueue({&item, 1}); !ok) return ok;
+  if (auto ok = transcoder_.enqueue(items_); !ok) return ok;
   if (auto ok = transcoder_.wait(); !ok) return ok;
-  const codec::cuda::ImageResult result = transcoder_.result(0);
-  if (result.status != 0)
-    return fail(StatusCode::kUnsupported, codec::cuda::describe(result.status));
-  if (result.missed_max_bytes)
-    return fail(StatusCode::kUnsupported, "even the lowest quality is too large");
-  return {};
-}
-
-Result<void> DeviceStages::Impl::decode(const Item& item) {
-  if (auto ok = run(item); !ok) return ok;
-  for (int c = 0; c < item.file->frame.component_count; ++c)
-    planes_.push_back(transcoder_.plane(0, static_cast<std::size_t>(c)));
-  return {};
-}
-
-Result<void> DeviceStages::Impl::picture(const Item& item) {
-  if (auto ok = run(item); !ok) return ok;
-  for (int c = 0; c < item.plan->encode.component_count; ++c)
-    planes_.push_back(transcoder_.output_plane(0, static_cast<std::size_t>(c)));
-  return {};
-}
-
-Result<void> DeviceStages::Impl::resample(const plan::Plan& plan, std::span<const Stripe> stripes) {
-  if (stripes.empty() || stripes.size() > plan.planes.size())
-    return fail(StatusCode::kInternal, "a picture has 1 to 4 planes with a stripe");
-  const plan::Plan part = resampling_of(plan, stripes);
-  std::vector<DevicePlane> planes;
-  std::vector<codec::cuda::RowPart> rows;
-  for (const Stripe& stripe : stripes) {
-    planes.push_back(stripe.in);
-    rows.push_back({stripe.out_first, stripe.out_count, stripe.in_first,
-                    static_cast<std::int32_t>(stripe.in.height_px)});
-  }
-  Item item;
-  item.plan = &part;
-  item.planes = planes;
-  item.parts = rows;
-  item.encode = false;
-  if (auto ok = run(item); !ok) return ok;
-  for (std::size_t i = 0; i < stripes.size(); ++i) {
-    DevicePlane plane = transcoder_.output_plane(0, i);
-    // The encoder's view of it is of no matter here.
-    plane.width_px = static_cast<std::uint32_t>(part.planes[i].x.out_size);
-    plane.height_px = static_cast<std::uint32_t>(stripes[i].out_count);
-    planes_.push_back(plane);
+  for (Left& left : left_) {
+    if (!left.result) continue;
+    const codec::cuda::ImageResult result = transcoder_.result(left.item);
+    if (result.status != 0) {
+      left.result = fail(StatusCode::kUnsupported, codec::cuda::describe(result.status));
+    } else if (result.missed_max_bytes) {
+      left.result = fail(StatusCode::kUnsupported, "even the lowest quality is too large");
+    }
   }
   return {};
 }
 
-Result<void> DeviceStages::Impl::finish(const Request& request,
-                                        std::span<const DevicePlane> planes) {
-  const plan::Plan rest = without_resampling(request.plan);
-  Item item = item_of(request);
-  item.plan = &rest;
-  item.planes = planes;
-  item.encode = false;
-  return picture(item);
+// Of each picture as many of the output's planes.
+void DeviceStages::Impl::keep_output(std::span<const int> counts) {
+  for (std::size_t i = 0; i < left_.size(); ++i) {
+    if (!left_[i].result) continue;
+    for (int c = 0; c < counts[i]; ++c)
+      left_[i].planes.push_back(
+          transcoder_.output_plane(left_[i].item, static_cast<std::size_t>(c)));
+  }
 }
 
-Result<DeviceStream> DeviceStages::Impl::encode(const Request& request,
-                                                std::span<const DevicePlane> planes,
-                                                std::span<const std::uint8_t> head) {
-  const plan::Plan rest = without_resampling(request.plan);
+Result<void> DeviceStages::Impl::decode(std::span<const Source> sources) {
+  begin();
+  for (const Source& source : sources) {
+    Item item;
+    item.file = source.file;
+    item.coefficients = source.coefficients;
+    item.scales = source.scales;
+    add(item);
+  }
+  if (auto ok = run(); !ok) return ok;
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    if (!left_[i].result) continue;
+    for (int c = 0; c < sources[i].file->frame.component_count; ++c)
+      left_[i].planes.push_back(transcoder_.plane(left_[i].item, static_cast<std::size_t>(c)));
+  }
+  return {};
+}
+
+Result<void> DeviceStages::Impl::make_planes(std::span<const Planned> pictures) {
+  begin();
+  std::vector<int> counts;
+  for (const Planned& picture : pictures) {
+    Item item = item_of(*picture.request);
+    item.coefficients = picture.coefficients;
+    item.encode = false;
+    add(item);
+    counts.push_back(item.plan->encode.component_count);
+  }
+  if (auto ok = run(); !ok) return ok;
+  keep_output(counts);
+  return {};
+}
+
+Result<void> DeviceStages::Impl::resample(std::span<const Striped> pictures) {
+  begin();
+  std::vector<int> counts;
+  for (const Striped& picture : pictures) {
+    if (picture.stripes.empty() || picture.stripes.size() > picture.plan->planes.size())
+      return fail(StatusCode::kInternal, "a picture has 1 to 4 planes with a stripe");
+    std::vector<DevicePlane>& planes = planes_.emplace_back();
+    std::vector<codec::cuda::RowPart>& rows = parts_.emplace_back();
+    for (const Stripe& stripe : picture.stripes) {
+      planes.push_back(stripe.in);
+      rows.push_back({stripe.out_first, stripe.out_count, stripe.in_first,
+                      static_cast<std::int32_t>(stripe.in.height_px)});
+    }
+    Item item;
+    item.plan = &plans_.emplace_back(resampling_of(*picture.plan, picture.stripes));
+    item.planes = planes;
+    item.parts = rows;
+    item.encode = false;
+    add(item);
+    counts.push_back(static_cast<int>(picture.stripes.size()));
+  }
+  if (auto ok = run(); !ok) return ok;
+  keep_output(counts);
+  for (std::size_t i = 0; i < left_.size(); ++i)
+    for (std::size_t p = 0; p < left_[i].planes.size(); ++p) {
+      // The encoder's view of it is of no matter here.
+      DevicePlane& plane = left_[i].planes[p];
+      plane.width_px = static_cast<std::uint32_t>(plans_[i].planes[p].x.out_size);
+      plane.height_px = static_cast<std::uint32_t>(pictures[i].stripes[p].out_count);
+    }
+  return {};
+}
+
+Result<void> DeviceStages::Impl::complete(std::span<const Resampled> pictures, bool encode) {
+  begin();
   headers_.trim();
-  Item item = item_of(request);
-  item.plan = &rest;
-  item.planes = planes;
-  item.header = headers_.get(head, rest.encode);
-  if (auto ok = run(item); !ok) return fail(ok.error());
-  const codec::cuda::ImageResult result = transcoder_.result(0);
-  return DeviceStream{result.bytes, result.quality != 0 ? result.quality : rest.encode.quality};
+  std::vector<int> counts;
+  for (const Resampled& picture : pictures) {
+    const plan::Plan& rest = plans_.emplace_back(without_resampling(picture.request->plan));
+    Item item = item_of(*picture.request);
+    item.plan = &rest;
+    item.planes = picture.planes;
+    item.encode = encode;
+    if (encode) item.header = headers_.get(picture.head, rest.encode);
+    add(item);
+    counts.push_back(rest.encode.component_count);
+  }
+  if (auto ok = run(); !ok) return ok;
+  if (!encode) keep_output(counts);
+  return {};
 }
 
-Result<void> DeviceStages::Impl::copy_planes(std::span<const Target> targets) {
-  if (targets.size() != planes_.size())
-    return fail(StatusCode::kInternal, "as many targets as planes are needed");
+DeviceStream DeviceStages::Impl::stream(std::size_t picture) const {
+  const codec::cuda::ImageResult result = transcoder_.result(left_[picture].item);
+  return {result.bytes, result.quality != 0 ? result.quality : left_[picture].quality};
+}
+
+Result<void> DeviceStages::Impl::copy(std::span<const Copy> copies) {
+  if (copies.empty()) return {};
   if (auto ok = gpu::use_device(device_); !ok) return ok;
-  for (std::size_t i = 0; i < targets.size(); ++i) {
-    const DevicePlane& from = planes_[i];
-    const Target& to = targets[i];
-    if (to.samples == nullptr) continue;
-    // The rest of a row may hold what an earlier picture left there.
-    if (to.pitch_bytes != from.width_px)
-      if (auto ok = gpu::check(
-              cudaMemsetAsync(to.samples, 0, std::size_t{to.pitch_bytes} * from.height_px,
-                              stream_.get()),
-              "clearing rows");
-          !ok)
-        return ok;
-    const cudaError_t error =
-        cudaMemcpy2DAsync(to.samples, to.pitch_bytes, from.samples, from.pitch_bytes, from.width_px,
-                          from.height_px, cudaMemcpyDeviceToDevice, stream_.get());
-    if (auto ok = gpu::check(error, "copying planes"); !ok) return ok;
+  const std::size_t bytes = copies.size() * sizeof(RowCopy);
+  if (auto ok = grow(h_copies_, gpu::MemoryKind::kPinned, bytes); !ok) return ok;
+  if (auto ok = grow(d_copies_, gpu::MemoryKind::kDevice, bytes); !ok) return ok;
+  auto* const rows = reinterpret_cast<RowCopy*>(h_copies_.data());
+  std::uint32_t most_quads = 0;
+  for (std::size_t i = 0; i < copies.size(); ++i) {
+    const auto& [from, to, pitch_bytes] = copies[i];
+    rows[i] = {from.samples, to, from.pitch_bytes, pitch_bytes, from.width_px, from.height_px};
+    most_quads = std::max(most_quads, pitch_bytes / 16 * from.height_px);
   }
+  if (auto ok = gpu::check(cudaMemcpyAsync(d_copies_.data(), rows, bytes, cudaMemcpyHostToDevice,
+                                           stream_.get()),
+                           "copying planes");
+      !ok)
+    return ok;
+  codec::cuda::launch_copy_rows(reinterpret_cast<const RowCopy*>(d_copies_.data()),
+                                static_cast<std::uint32_t>(copies.size()), most_quads,
+                                stream_.get());
+  if (auto ok = gpu::check(cudaGetLastError(), "copying planes"); !ok) return ok;
   return stream_.synchronise();
 }
 
-Result<std::vector<std::uint8_t>> DeviceStages::Impl::read_plane(const DevicePlane& plane) {
+Result<std::span<const std::uint8_t>> DeviceStages::Impl::read(
+    std::span<const DevicePlane> planes) {
   if (auto ok = gpu::use_device(device_); !ok) return fail(ok.error());
-  std::vector<std::uint8_t> samples(std::size_t{plane.width_px} * plane.height_px);
-  const cudaError_t error =
-      cudaMemcpy2DAsync(samples.data(), plane.width_px, plane.samples, plane.pitch_bytes,
-                        plane.width_px, plane.height_px, cudaMemcpyDeviceToHost, stream_.get());
-  if (auto ok = gpu::check(error, "reading planes"); !ok) return fail(ok.error());
+  std::size_t bytes = 0;
+  for (const DevicePlane& plane : planes) bytes += std::size_t{plane.width_px} * plane.height_px;
+  if (auto ok = grow(h_samples_, gpu::MemoryKind::kPinned, bytes); !ok) return fail(ok.error());
+  std::uint8_t* to = h_samples_.data();
+  for (const DevicePlane& plane : planes) {
+    const cudaError_t error =
+        cudaMemcpy2DAsync(to, plane.width_px, plane.samples, plane.pitch_bytes, plane.width_px,
+                          plane.height_px, cudaMemcpyDeviceToHost, stream_.get());
+    if (auto ok = gpu::check(error, "reading planes"); !ok) return fail(ok.error());
+    to += std::size_t{plane.width_px} * plane.height_px;
+  }
   if (auto ok = stream_.synchronise(); !ok) return fail(ok.error());
-  return samples;
+  return std::span<const std::uint8_t>(h_samples_.data(), bytes);
 }
 
 Result<DeviceStages> DeviceStages::make(int device) {
@@ -205,39 +302,31 @@ DeviceStages::~DeviceStages() = default;
 DeviceStages::DeviceStages(DeviceStages&&) noexcept = default;
 DeviceStages& DeviceStages::operator=(DeviceStages&&) noexcept = default;
 
-Result<void> DeviceStages::decode(const jpeg::JpegFile& file,
-                                  const codec::Coefficients* coefficients,
-                                  const plan::Scales& scales) {
-  Item item;
-  item.file = &file;
-  item.coefficients = coefficients;
-  item.scales = scales;
-  return impl_->decode(item);
+Result<void> DeviceStages::decode(std::span<const Source> sources) {
+  return impl_->decode(sources);
 }
-Result<void> DeviceStages::make_planes(const Request& request,
-                                       const codec::Coefficients* coefficients) {
-  Item item = item_of(request);
-  item.coefficients = coefficients;
-  item.encode = false;
-  return impl_->picture(item);
+Result<void> DeviceStages::make_planes(std::span<const Planned> pictures) {
+  return impl_->make_planes(pictures);
 }
-Result<void> DeviceStages::resample(const plan::Plan& plan, std::span<const Stripe> stripes) {
-  return impl_->resample(plan, stripes);
+Result<void> DeviceStages::resample(std::span<const Striped> pictures) {
+  return impl_->resample(pictures);
 }
-Result<void> DeviceStages::finish(const Request& request, std::span<const DevicePlane> planes) {
-  return impl_->finish(request, planes);
+Result<void> DeviceStages::finish(std::span<const Resampled> pictures) {
+  return impl_->complete(pictures, false);
 }
-Result<DeviceStream> DeviceStages::encode(const Request& request,
-                                          std::span<const DevicePlane> planes,
-                                          std::span<const std::uint8_t> head) {
-  return impl_->encode(request, planes, head);
+Result<void> DeviceStages::encode(std::span<const Resampled> pictures) {
+  return impl_->complete(pictures, true);
 }
-std::span<const DevicePlane> DeviceStages::planes() const noexcept { return impl_->planes(); }
-Result<void> DeviceStages::copy_planes(std::span<const Target> targets) {
-  return impl_->copy_planes(targets);
+const Result<void>& DeviceStages::result(std::size_t picture) const noexcept {
+  return impl_->result(picture);
 }
-Result<std::vector<std::uint8_t>> DeviceStages::read_plane(const DevicePlane& plane) {
-  return impl_->read_plane(plane);
+std::span<const DevicePlane> DeviceStages::planes(std::size_t picture) const noexcept {
+  return impl_->planes(picture);
+}
+DeviceStream DeviceStages::stream(std::size_t picture) const { return impl_->stream(picture); }
+Result<void> DeviceStages::copy(std::span<const Copy> copies) { return impl_->copy(copies); }
+Result<std::span<const std::uint8_t>> DeviceStages::read(std::span<const DevicePlane> planes) {
+  return impl_->read(planes);
 }
 
 }  // namespace framewire::engine
