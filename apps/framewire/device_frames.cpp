@@ -15,10 +15,10 @@ namespace {
 /// arrive.
 constexpr std::uint32_t kPitch_bytes = 16;
 /// While one lane's frames are decoded, others' are prepared and packed.
-constexpr std::size_t kLanes = 3;
+constexpr std::size_t kLanes = 4;
 /// Of what a lane takes at once: frames, and decoded samples of more than one.
 constexpr std::size_t kMostFrames = 128;
-constexpr std::uint64_t kMostBytes = 128u << 20;
+constexpr std::uint64_t kMostBytes = 64u << 20;
 
 Result<void> check_model(const Request& request, bool resize) {
   const auto model = request.file.color_model;

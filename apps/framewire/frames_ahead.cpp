@@ -103,8 +103,8 @@ Result<OutgoingFrame> FramesAhead::take() {
   std::unique_lock lock(mutex_);
   std::future<Made> first = std::move(line_.front());
   line_.pop_front();
-  // A lone reader not for every frame: waking it costs as much as sending a small one.
-  const bool wake = threads_.size() > 1 || line_.size() <= most() / 2;
+  // Not for every frame: waking a reader costs as much as sending a small one.
+  const bool wake = line_.size() + most() / (threads_.size() > 1 ? 8 : 2) <= most();
   lock.unlock();
   if (wake) room_.notify_one();
   return first.get();

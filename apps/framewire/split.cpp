@@ -24,8 +24,8 @@ namespace {
 
 /// Besides one a worker on the host: a picture that is decoded, and one that is encoded.
 constexpr std::size_t kInFlightBesides = 2;
-/// On GPUs: enough for ten groups and for those that fill meanwhile. Threads that read and parse.
-constexpr std::size_t kInFlightOnGpus = 2048;
+/// On GPUs: enough for all groups and for those that fill meanwhile. Threads that read and parse.
+constexpr std::size_t kInFlightOnGpus = 3072;
 constexpr unsigned kMostReaders = 12;
 
 struct SplitPlan {

@@ -9,7 +9,7 @@ namespace {
 
 /// Decoded samples of a group, beyond a single picture; what the codec needs besides is several
 /// times as much.
-constexpr std::uint64_t kGroupBytes = 64u << 20;
+constexpr std::uint64_t kGroupBytes = 48u << 20;
 /// Files, and coefficients that the host has read, of all pictures that wait.
 constexpr std::uint64_t kHostBytes = 512u << 20;
 
@@ -24,14 +24,14 @@ std::uint64_t bytes_of(const codec::Coefficients& coefficients) {
 
 }  // namespace
 
-// On GPUs three groups are decoded at once, so that one is prepared and one is answered while the
-// GPU works, three finished, and one in each worker's hands; more would only make groups smaller.
-// The host works on pictures one by one, as its cores do.
+// On GPUs six groups are decoded at once, which is most of the work, four finished, and the others
+// are in the workers' hands; more would only make groups smaller. The host works on pictures one by
+// one, as its cores do.
 Splitter::Splitter(std::size_t in_flight, Form form, bool on_gpu)
     : in_flight_(in_flight),
       form_(form),
       on_gpu_(on_gpu),
-      bounds_(on_gpu ? Bounds{3, 128, 10} : Bounds{1, 1, in_flight}) {}
+      bounds_(on_gpu ? Bounds{6, 4, 128, 16} : Bounds{1, 1, 1, in_flight}) {}
 
 Result<std::unique_ptr<Splitter>> Splitter::make(std::size_t workers, std::size_t in_flight,
                                                  Form form) {
@@ -63,10 +63,12 @@ Result<std::unique_ptr<Stages>> Splitter::make_stages(int device) const {
 }
 
 Result<void> Splitter::hire(const Parties& parties) {
-  for (std::size_t i = 0; i < bounds_.lanes; ++i) {
+  for (std::size_t i = 0; i < bounds_.decoders; ++i) {
     auto decoder = make_stages(parties.decoder);
     if (!decoder) return fail(decoder.error());
     decoders_.push_back(std::move(*decoder));
+  }
+  for (std::size_t i = 0; i < bounds_.finishers; ++i) {
     auto finisher = make_stages(parties.encoder);
     if (!finisher) return fail(finisher.error());
     finishers_.push_back(std::move(*finisher));

@@ -78,7 +78,8 @@ class Splitter {
 
   /// What bounds a group, and how many are in work at once.
   struct Bounds {
-    std::size_t lanes;     ///< that decode, and as many that finish
+    std::size_t decoders;
+    std::size_t finishers;
     std::size_t pictures;  ///< of a group
     std::size_t groups;    ///< in work
   };

@@ -15,6 +15,7 @@
 #include "transport/cuda/driver.hpp"
 #include "transport/cuda/nvlink.hpp"
 #include "transport/cuda/on_device.hpp"
+#include "transport/cuda/pinned_pool.hpp"
 #include "transport/cuda/queue.hpp"
 #include "transport/cuda/shared_memory.hpp"
 
@@ -71,16 +72,8 @@ class CudaDevices final : public DeviceMemory {
     const OnDevice on(device);
     (void)cudaFree(memory);
   }
-  Result<std::byte*> allocate_pinned(std::size_t bytes) override {
-    void* memory = nullptr;
-    if (auto good = gpu::check(cudaHostAlloc(&memory, bytes, cudaHostAllocPortable),
-                               "allocating pinned memory");
-        !good) {
-      return fail(good.error());
-    }
-    return static_cast<std::byte*>(memory);
-  }
-  void release_pinned(std::byte* memory) noexcept override { (void)cudaFreeHost(memory); }
+  Result<std::byte*> allocate_pinned(std::size_t bytes) override { return pinned_.take(bytes); }
+  void release_pinned(std::byte* memory) noexcept override { pinned_.give_back(memory); }
 
   Result<std::uint64_t> buffer_id(int device, const std::byte* memory) const override {
     const auto& driver = Driver::get();
@@ -133,6 +126,7 @@ class CudaDevices final : public DeviceMemory {
   }
 
   std::vector<Facts> facts_;
+  PinnedPool pinned_;
   std::deque<EventPool> events_;  ///< by device; they do not move
   std::mutex mutex_;
   std::map<std::pair<int, int>, Reach> reach_;
