@@ -65,8 +65,8 @@ void DeviceFrames::add(std::vector<std::uint8_t> jpeg, const ResizeOptions& opti
 
 Result<void> DeviceFrames::prepare(Job& job, const ResizeOptions& options) try {
   Request& request = job.request;
-  auto good = engine::parse_request(job.jpeg, options, base::Clock::now(),
-                                    jpeg::ParseDepth::kWhole, request);
+  auto good = engine::parse_request(job.jpeg, options, base::Clock::now(), jpeg::ParseDepth::kWhole,
+                                    request);
   if (good && resize_) good = engine::plan_request(request, {}, converters_);
   if (good) good = check_model(request, resize_);
   if (!good) return good;

@@ -93,10 +93,9 @@ void FrameMaker::made_of(const batch::InputFile& input, Made done) const {
   auto bytes = input.read(options_.limits.max_input_bytes);
   if (!bytes) return done(fail(bytes.error()));
   if (kind_ == FrameKind::kResized) {
-    backend_.submit(std::move(*bytes), options_,
-                    [this, done = std::move(done)](const Result<Resized>& made) {
-                      done(packed(made));
-                    });
+    backend_.submit(
+        std::move(*bytes), options_,
+        [this, done = std::move(done)](const Result<Resized>& made) { done(packed(made)); });
   } else if (device_ != nullptr) {
     device_->add(std::move(*bytes), options_, std::move(done));
   } else {
@@ -107,11 +106,11 @@ void FrameMaker::made_of(const batch::InputFile& input, Made done) const {
 void FrameMaker::make(const std::string& path, FramesAhead::Done done) const {
   const auto input = batch::InputFile::open(path);
   if (!input) return done(fail(input.error()), 0);
-  made_of(*input, [path, bytes = input->bytes(), done = std::move(done)](
-                      Result<OutgoingFrame> frame) {
-    if (!frame) return done(fail(batch::about_file(frame.error(), path)), bytes);
-    done(std::move(frame), bytes);
-  });
+  made_of(*input,
+          [path, bytes = input->bytes(), done = std::move(done)](Result<OutgoingFrame> frame) {
+            if (!frame) return done(fail(batch::about_file(frame.error(), path)), bytes);
+            done(std::move(frame), bytes);
+          });
 }
 
 }  // namespace framewire::app

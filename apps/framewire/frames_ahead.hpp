@@ -33,8 +33,8 @@ class FramesAhead {
 
   /// How far ahead.
   struct Bounds {
-    unsigned threads = 1;                        ///< that call Make
-    std::size_t frames = 1;                      ///< ready or in the making, 1 or more
+    unsigned threads = 1;                          ///< that call Make
+    std::size_t frames = 1;                        ///< ready or in the making, 1 or more
     std::uint64_t bytes = std::uint64_t{1} << 30;  ///< of those, if all are like the largest
   };
   FramesAhead(Next next, Make make, const Bounds& bounds);

@@ -282,8 +282,7 @@ int run_stream(const Arguments& arguments) {
   FrameMemory memory(source);
   std::unique_ptr<DeviceFrames> device;
   if (source.devices != nullptr) {
-    auto made = DeviceFrames::make(source.device, memory,
-                                   plan.kind == FrameKind::kResizedPlanes);
+    auto made = DeviceFrames::make(source.device, memory, plan.kind == FrameKind::kResizedPlanes);
     if (!made) return refuse(made.error());
     device = std::move(*made);
   }

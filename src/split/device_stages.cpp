@@ -2,6 +2,7 @@
 #include <codec/turbo/coefficient_reader.hpp>
 #include <engine/device_stages.hpp>
 #include <engine/device_verdict.hpp>
+#include <new>
 #include <split/stages.hpp>
 #include <utility>
 
@@ -36,7 +37,7 @@ class GpuStages final : public Stages {
   Place place() const noexcept override { return place_; }
 
   // The engine's way: what the GPU's entropy decoder never takes is read here first.
-  Result<void> prepare(Picture& picture) override {
+  Result<void> prepare(Picture& picture) override try {
     engine::Request& request = picture.request;
     if (auto ok = engine::check_for_cuda(request.file, request.plan, request.converter.get()); !ok)
       return ok;
@@ -45,6 +46,8 @@ class GpuStages final : public Stages {
     if (!read) return fail(read.error());
     picture.coefficients = std::move(*read);
     return {};
+  } catch (const std::bad_alloc&) {
+    return fail(StatusCode::kBusy, "memory ran out");
   }
 
   void decode(Group& group) override {
@@ -73,17 +76,16 @@ class GpuStages final : public Stages {
     std::vector<DeviceStages::Striped> pictures;
     std::vector<DevicePlane> targets;
     const Picture* last = nullptr;
-    for_each_part(group, worker,
-                  [&](std::size_t i, std::size_t p, const PlanePart& part, std::size_t index) {
-                    const Picture& picture = *group.pictures[i];
-                    if (part.out.count == 0 || picture.error) return;
-                    if (std::exchange(last, &picture) != &picture)
-                      pictures.push_back({&picture.request.plan, {}});
-                    pictures.back().stripes.push_back({static_cast<int>(p), part.out.first,
-                                                       part.out.count, part.in.first,
-                                                       plane_of(in, index)});
-                    targets.push_back(plane_of(out, index));
-                  });
+    for_each_part(
+        group, worker, [&](std::size_t i, std::size_t p, const PlanePart& part, std::size_t index) {
+          const Picture& picture = *group.pictures[i];
+          if (part.out.count == 0 || picture.undecoded) return;
+          if (std::exchange(last, &picture) != &picture)
+            pictures.push_back({&picture.request.plan, {}});
+          pictures.back().stripes.push_back({static_cast<int>(p), part.out.first, part.out.count,
+                                             part.in.first, plane_of(in, index)});
+          targets.push_back(plane_of(out, index));
+        });
     if (auto ok = stages_.resample(pictures); !ok) return ok;
     std::vector<DeviceStages::Copy> copies;
     for (std::size_t i = 0; i < pictures.size(); ++i) {
@@ -141,13 +143,12 @@ class GpuStages final : public Stages {
     if (auto ok = whole_.lay_out(sizes, place_); !ok) return ok;
     std::vector<DeviceStages::Copy> copies;
     for (std::size_t w = 0; w < group.parcels.size(); ++w)
-      for_each_part(group, w,
-                    [&](std::size_t i, std::size_t p, const PlanePart& part, std::size_t index) {
-                      if (part.out.count == 0 || group.pictures[i]->error) return;
-                      copies.push_back(
-                          copy_to(rows_of(plane_of(whole_, first_plane_[i] + p), part.out),
-                                  plane_of(group.parcels[w].resampled, index)));
-                    });
+      for_each_part(
+          group, w, [&](std::size_t i, std::size_t p, const PlanePart& part, std::size_t index) {
+            if (part.out.count == 0 || group.pictures[i]->error) return;
+            copies.push_back(copy_to(rows_of(plane_of(whole_, first_plane_[i] + p), part.out),
+                                     plane_of(group.parcels[w].resampled, index)));
+          });
     return stages_.copy(copies);
   }
 

@@ -42,7 +42,7 @@ class HostStages final : public Stages {
     for_each_part(group, worker,
                   [&](std::size_t i, std::size_t p, const PlanePart& part, std::size_t index) {
                     const Picture& picture = *group.pictures[i];
-                    if (part.out.count == 0 || picture.error) return;
+                    if (part.out.count == 0 || picture.undecoded) return;
                     turbo_.resample(picture.request.plan, static_cast<int>(p), part.out,
                                     in.planes[index].samples, out.planes[index].samples);
                   });
@@ -72,9 +72,8 @@ class HostStages final : public Stages {
 
   // The picture's rows from all parcels; `index` says how far each has been read.
   Result<void> gather(const Group& group, const Picture& picture, std::vector<std::size_t>& index) {
-    auto ready = picture.error
-                     ? fail(*picture.error)
-                     : whole_.lay_out(codec::resampled_sizes(picture.request.plan), {});
+    auto ready = picture.error ? fail(*picture.error)
+                               : whole_.lay_out(codec::resampled_sizes(picture.request.plan), {});
     for (std::size_t w = 0; w < group.parcels.size(); ++w)
       for (std::size_t p = 0; p < picture.stripes[w].size(); ++p) {
         const codec::PlaneView& from = group.parcels[w].resampled.planes[index[w]++];

@@ -74,6 +74,7 @@ struct Picture {
   std::uint64_t decoded_bytes = 0;                  ///< samples
   std::vector<Stripe> stripes;                      ///< one a worker; empty for those that are lost
   std::optional<Status> error;                      ///< the first that it met
+  bool undecoded = false;  ///< its error is of decoding; for workers, which do not see `error`
 };
 
 /// A worker's stripes of a group's pictures, one behind the other, picture by picture and plane by

@@ -83,9 +83,9 @@ void Scatter::main() {
 
 void Scatter::start(const std::shared_ptr<Group>& group) {
   // Counted before any is under way, so that none can be the last too early.
-  group->open_parcels = static_cast<std::size_t>(
-      std::count_if(group->parcels.begin(), group->parcels.end(),
-                    [](const Parcel& parcel) { return !parcel.empty(); }));
+  group->open_parcels =
+      static_cast<std::size_t>(std::count_if(group->parcels.begin(), group->parcels.end(),
+                                             [](const Parcel& parcel) { return !parcel.empty(); }));
   if (group->open_parcels == 0) return ready_(group);
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     Device& device = devices_[i];
@@ -175,10 +175,9 @@ void Scatter::lose(Device& device, std::size_t index, const Status& why) {
   const auto flows = std::exchange(device.flows, {});
   const Status cause = device.worker->failure().value_or(why);
   for (const Flow& flow : flows) {
-    flow.group->parcels[index].lost =
-        Status(StatusCode::kPeerLost,
-               fmt::format("{} of the split failed: {}", device.channel.config().peer,
-                           cause.message()));
+    flow.group->parcels[index].lost = Status(
+        StatusCode::kPeerLost,
+        fmt::format("{} of the split failed: {}", device.channel.config().peer, cause.message()));
     close_parcel(flow.group);
   }
 }

@@ -165,8 +165,7 @@ Result<void> Splitter::prepare(Picture& picture) try {
 
 // What a GPU leaves to the CPU, as an engine does it; other errors stay what they are.
 Result<Output> Splitter::resize_whole(const Picture& picture, const Status& why) try {
-  if (!on_gpu_ || why.code() != StatusCode::kUnsupported)
-    return fail(why);
+  if (!on_gpu_ || why.code() != StatusCode::kUnsupported) return fail(why);
   if (picture.options.strict)
     return fail(
         StatusCode::kUnsupported,
@@ -203,6 +202,7 @@ Result<Output> Splitter::planes_of_whole(std::unique_ptr<Picture> picture, const
   if (auto ok = all.resampled.lay_out(resampled_rows(group, 0), {}); !ok) return fail(ok.error());
   const auto host = make_host_stages(turbo_);
   host->decode(group);
+  group.pictures.front()->undecoded = group.pictures.front()->error.has_value();
   if (auto ok = host->resample(group, 0, all.decoded, all.resampled); !ok) return fail(ok.error());
   return host->finish(group, form_).front();
 }
@@ -219,6 +219,7 @@ void Splitter::decoder_main(Stages& stages) {
     } catch (const std::bad_alloc&) {
       for (const auto& picture : group->pictures) picture->error = out_of_memory();
     }
+    for (const auto& picture : group->pictures) picture->undecoded = picture->error.has_value();
     scatter_->hand_in(std::move(group));
   }
 }
@@ -226,8 +227,7 @@ void Splitter::decoder_main(Stages& stages) {
 std::shared_ptr<Group> Splitter::next_group() {
   auto group = std::make_shared<Group>();
   std::unique_lock lock(mutex_);
-  work_.wait(lock,
-             [this] { return stop_ || (!prepared_.empty() && groups_ < bounds_.groups); });
+  work_.wait(lock, [this] { return stop_ || (!prepared_.empty() && groups_ < bounds_.groups); });
   if (prepared_.empty()) return nullptr;
   ++groups_;
   std::uint64_t bytes = 0;

@@ -70,8 +70,7 @@ class Splitter {
   [[nodiscard]] Result<void> lay_out(Group& group, const Place& from);
   void finisher_main(Stages& stages);
   [[nodiscard]] Result<Output> resize_whole(const Picture& picture, const Status& why);
-  [[nodiscard]] Result<Output> planes_of_whole(std::unique_ptr<Picture> picture,
-                                               const Status& why);
+  [[nodiscard]] Result<Output> planes_of_whole(std::unique_ptr<Picture> picture, const Status& why);
   void answer(Stages& stages, Group& group);
   void finish_group(Group& group);
   void settle(std::size_t pictures, std::uint64_t host_bytes);
@@ -98,11 +97,11 @@ class Splitter {
   std::condition_variable work_;     ///< for decoders
   std::condition_variable results_;  ///< for finishers
   std::size_t unanswered_ = 0;
-  std::uint64_t host_bytes_ = 0;                     ///< of those
-  std::deque<std::unique_ptr<Picture>> prepared_;    ///< for the decoders
-  std::size_t groups_ = 0;                           ///< in work
-  std::vector<std::vector<Parcel>> spare_;           ///< memory of groups that are done
-  std::deque<std::shared_ptr<Group>> resampled_;     ///< for the finishers
+  std::uint64_t host_bytes_ = 0;                   ///< of those
+  std::deque<std::unique_ptr<Picture>> prepared_;  ///< for the decoders
+  std::size_t groups_ = 0;                         ///< in work
+  std::vector<std::vector<Parcel>> spare_;         ///< memory of groups that are done
+  std::deque<std::shared_ptr<Group>> resampled_;   ///< for the finishers
   bool stop_ = false;
   std::unique_ptr<Scatter> scatter_;
   std::vector<std::thread> threads_;

@@ -46,15 +46,13 @@ FramesAhead::Make at_once(MakeOne make) {
 
 TEST(FramesAhead, ComeInOrderWhicheverIsMadeFirst) {
   std::latch second_is_made(1);
-  FramesAhead ahead(
-      count_to(20),
-      at_once([&](const std::string& path) {
-        if (path == "0") second_is_made.wait();
-        auto frame = frame_of(path);
-        if (path == "1") second_is_made.count_down();
-        return frame;
-      }),
-      {2, 4});
+  FramesAhead ahead(count_to(20), at_once([&](const std::string& path) {
+                      if (path == "0") second_is_made.wait();
+                      auto frame = frame_of(path);
+                      if (path == "1") second_is_made.count_down();
+                      return frame;
+                    }),
+                    {2, 4});
   for (int i = 0; i < 20; ++i) {
     ASSERT_EQ(ahead.wait(kLong), State::kReady) << i;
     EXPECT_EQ(ahead.take()->header.width_px, i);
@@ -65,13 +63,11 @@ TEST(FramesAhead, ComeInOrderWhicheverIsMadeFirst) {
 
 TEST(FramesAhead, AreNoMoreThanAsked) {
   std::atomic<int> begun{0};
-  FramesAhead ahead(
-      count_to(1000),
-      at_once([&](const std::string& path) {
-        ++begun;
-        return frame_of(path);
-      }),
-      {3, 4});
+  FramesAhead ahead(count_to(1000), at_once([&](const std::string& path) {
+                      ++begun;
+                      return frame_of(path);
+                    }),
+                    {3, 4});
   for (int taken = 0; taken < 100; ++taken) {
     ASSERT_EQ(ahead.wait(kLong), State::kReady);
     EXPECT_LE(begun, taken + 4);
@@ -112,13 +108,11 @@ TEST(FramesAhead, InputsThatCannotBeListedEndIt) {
 }
 
 TEST(FramesAhead, ExceptionsReachWhoTakes) {
-  FramesAhead ahead(
-      count_to(2),
-      at_once([](const std::string& path) -> Result<OutgoingFrame> {
-        if (path == "0") throw std::runtime_error("no memory");
-        return frame_of(path);
-      }),
-      {1, 2});
+  FramesAhead ahead(count_to(2), at_once([](const std::string& path) -> Result<OutgoingFrame> {
+                      if (path == "0") throw std::runtime_error("no memory");
+                      return frame_of(path);
+                    }),
+                    {1, 2});
   ASSERT_EQ(ahead.wait(kLong), State::kReady);
   EXPECT_THROW(static_cast<void>(ahead.take()), std::runtime_error);
   ASSERT_EQ(ahead.wait(kLong), State::kReady);
@@ -171,7 +165,7 @@ TEST(FramesAhead, ManyAreInTheMakingOnceTheirSizeIsKnown) {
     ASSERT_EQ(ahead.wait(kLong), State::kReady) << i;
     EXPECT_EQ(ahead.take()->header.width_px, i);
   }
-  later.wait_for(14);  // the last ones need not be waited for
+  later.wait_for(14);     // the last ones need not be waited for
   later.answer_all(800);  // so large that two are as many as fit
   while (ahead.wait(milliseconds(50)) == State::kReady) ASSERT_TRUE(ahead.take());
   later.wait_for(2);
@@ -197,13 +191,11 @@ TEST(FramesAhead, EndingWaitsForThoseInTheMaking) {
 
 TEST(FramesAhead, WaitingEndsInTime) {
   std::latch go(1);
-  FramesAhead ahead(
-      count_to(1),
-      at_once([&](const std::string& path) {
-        go.wait();
-        return frame_of(path);
-      }),
-      {1, 1});
+  FramesAhead ahead(count_to(1), at_once([&](const std::string& path) {
+                      go.wait();
+                      return frame_of(path);
+                    }),
+                    {1, 1});
   EXPECT_EQ(ahead.wait(milliseconds(1)), State::kNotYet);
   go.count_down();
   EXPECT_EQ(ahead.wait(kLong), State::kReady);

@@ -258,9 +258,9 @@ Result<void> DeviceStages::Impl::copy(std::span<const Copy> copies) {
     rows[i] = {from.samples, to, from.pitch_bytes, pitch_bytes, from.width_px, from.height_px};
     most_quads = std::max(most_quads, pitch_bytes / 16 * from.height_px);
   }
-  if (auto ok = gpu::check(cudaMemcpyAsync(d_copies_.data(), rows, bytes, cudaMemcpyHostToDevice,
-                                           stream_.get()),
-                           "copying planes");
+  if (auto ok = gpu::check(
+          cudaMemcpyAsync(d_copies_.data(), rows, bytes, cudaMemcpyHostToDevice, stream_.get()),
+          "copying planes");
       !ok)
     return ok;
   codec::cuda::launch_copy_rows(reinterpret_cast<const RowCopy*>(d_copies_.data()),

@@ -9,9 +9,9 @@
 
 namespace framewire::transport::cuda {
 
-/// Pinning 4 MiB takes a millisecond, and the driver's lock; a sink that keeps frames wants some for
-/// each. What comes back waits here for the next, up to 64 MiB. Thread-safe. Never destroyed, as
-/// its owner is not.
+/// Pinning 4 MiB takes a millisecond, and the driver's lock; a sink that keeps frames wants some
+/// for each. What comes back waits here for the next, up to 64 MiB. Thread-safe. Never destroyed,
+/// as its owner is not.
 class PinnedPool {
  public:
   /// @return busy; device_lost
