@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Images a second of split and stream on two GPUs, beside the batch codec on one:
 #   bench/gpu_split.sh BUILD_DIR FILES…
-#   IMAGES=40000 SIZE=320x TURNS=3 GPUS="0 1" bench/gpu_split.sh build/cuda photos/*.jpg
+#   IMAGES=100000 SIZE=320x TURNS=3 GPUS="0 1" bench/gpu_split.sh build/cuda photos/*.jpg
 # FILES are repeated, as links in a folder of names, until there are IMAGES of them, so that files
 # come from memory. Every figure is of this run; compare only within it. Nothing but the outputs of
 # batch is written, to /dev/shm. Needs the build to have framewire:
@@ -13,7 +13,7 @@ set -euo pipefail
 }
 framewire=$(realpath "$1")/apps/framewire/framewire
 shift
-images=${IMAGES:-40000}
+images=${IMAGES:-100000}
 size=${SIZE:-320x}
 turns=${TURNS:-3}
 read -r first second <<<"${GPUS:-0 1}"

@@ -1,6 +1,6 @@
 #include "device_frames.hpp"
-#include <codec/turbo/coefficient_reader.hpp>
 #include <engine/device_verdict.hpp>
+#include <new>
 #include <utility>
 
 namespace framewire::app {
@@ -26,8 +26,6 @@ Result<void> check_model(const Request& request, bool resize) {
   if (resize ? request.plan.encode.model != plan::OutputModel::kCmyk : kept) return {};
   return fail(StatusCode::kUnsupported, "planes of CMYK or RGB; gray and YCbCr travel as planes");
 }
-
-Status out_of_memory() { return {StatusCode::kBusy, "memory ran out"}; }
 
 }  // namespace
 
@@ -76,17 +74,14 @@ Result<void> DeviceFrames::prepare(Job& job, const ResizeOptions& options) try {
                       static_cast<std::uint64_t>(whole.component_count);
   return engine::entropy_on_host(whole) ? read_on_host(job) : Result<void>{};
 } catch (const std::bad_alloc&) {
-  return fail(out_of_memory());
+  return fail(StatusCode::kBusy, "memory ran out");
 }
 
-Result<void> DeviceFrames::read_on_host(Job& job) try {
-  codec::Outcome outcome;
-  auto read = codec::read_coefficients(job.request.file, job.request.context, outcome);
+Result<void> DeviceFrames::read_on_host(Job& job) {
+  auto read = engine::read_on_host(job.request);
   if (!read) return fail(read.error());
   job.coefficients = std::move(*read);
   return {};
-} catch (const std::bad_alloc&) {
-  return fail(out_of_memory());
 }
 
 DeviceFrames::Jobs DeviceFrames::next() {

@@ -173,7 +173,7 @@ class Streamer {
   // They read and parse for a GPU, which takes frames together: enough that several batches fill
   // while others are in work.
   static constexpr unsigned kMostForDevice = 12;
-  static constexpr std::size_t kReadyOnDevice = 1024;
+  static constexpr std::size_t kReadyOnDevice = 2048;
 
   // Files are read faster than sent: by one.
   static FramesAhead::Bounds bounds(const StreamPlan& plan) {

@@ -104,4 +104,8 @@ class DeviceStages {
   std::unique_ptr<Impl> impl_;
 };
 
+/// Reads, on the calling thread, the coefficients of a parsed file that the GPU does not read or
+/// has given up. @return as Codec::decode(); busy
+[[nodiscard]] Result<codec::Coefficients> read_on_host(const Request& request);
+
 }  // namespace framewire::engine

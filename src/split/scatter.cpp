@@ -175,9 +175,9 @@ void Scatter::lose(Device& device, std::size_t index, const Status& why) {
   const auto flows = std::exchange(device.flows, {});
   const Status cause = device.worker->failure().value_or(why);
   for (const Flow& flow : flows) {
-    flow.group->parcels[index].lost = Status(
-        StatusCode::kPeerLost,
-        fmt::format("{} of the split failed: {}", device.channel.config().peer, cause.message()));
+    flow.group->parcels[index].lost =
+        Status(StatusCode::kPeerLost,
+               fmt::format("device {} of the split failed: {}", index, cause.message()));
     close_parcel(flow.group);
   }
 }
