@@ -73,6 +73,15 @@ cudaError_t cudaSetDevice(int device) {
   return cudaSuccess;
 }
 
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device) {
+  cudaDeviceProp properties{};
+  const cudaError_t error = cudaGetDeviceProperties(&properties, device);
+  if (error != cudaSuccess) return error;
+  if (which != cudaDevAttrComputeCapabilityMajor) return cudaErrorInvalidValue;
+  *value = properties.major;
+  return cudaSuccess;
+}
+
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (device < 0 || device >= cuda_emulation::device_count()) return note(cudaErrorInvalidDevice);
   *properties = {};

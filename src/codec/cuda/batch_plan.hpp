@@ -65,7 +65,7 @@ struct BatchOffsets {
   std::uint64_t canonical, codes, reciprocals, edge_basis;
   std::uint64_t upload_bytes;
   std::uint64_t status, edges, own_codes, zeroed_bytes;  ///< one range, zeroed for each batch
-  std::uint64_t coefficients, dc, dc_sums, heads, links;
+  std::uint64_t coefficients, dc, dc_sums, heads, links, tile_blocks;
   std::uint64_t scan_end, columns, lengths, entries, exits, blocks, segment_of;
   std::uint64_t segment_start, segment_first, pairs;
   std::uint64_t levels, masks, bit_counts, segment_bytes, records;

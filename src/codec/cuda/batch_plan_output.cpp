@@ -206,7 +206,9 @@ void BatchPlan::place_scratch(gpu::Layout& layout) {
   o.dc = layout.add_array<std::int16_t>(dc_blocks_);
   o.dc_sums = layout.add_array<DcSum>(dc_tiles_);
   o.heads = layout.add(subsequences_ * head_bytes());
-  o.links = layout.add_array<Link>(layout_.traced != 0 ? subsequences_ / kSpanThreads : 0);
+  const std::size_t traced_tiles = layout_.traced != 0 ? subsequences_ / kSpanThreads : 0;
+  o.links = layout.add_array<Link>(traced_tiles);
+  o.tile_blocks = layout.add_array<SegmentSum>(traced_tiles);
   o.scan_end = layout.add_array<std::uint32_t>(scans.size());
   o.columns =
       layout.add(std::uint64_t{subsequences_} * column_words(layout_.subsequence_bytes) * 4);
@@ -333,6 +335,7 @@ BatchView BatchPlan::view(std::uint8_t* base) const {
   at(v.segment_of, o.segment_of);
   at(v.heads, o.heads);
   at(v.links, o.links);
+  at(v.tile_blocks, o.tile_blocks);
   at(v.dc, o.dc);
   at(v.dc_sums, o.dc_sums);
   at(v.levels, o.levels);

@@ -1,15 +1,21 @@
-// Idea: one thread a subsequence, as in synchronise.cu, now with values. Only the low-frequency
-// corner that the inverse transform wants is stored; once a block has passed it, the thread skips
-// several symbols a step. A corner is collected in shared memory and stored whole; what a
-// subsequence finds of a block that it did not begin is joined afterwards. DC differences go into
-// an array of their own, where summing them costs 2 bytes a block instead of a sector.
+// Idea: one thread a subsequence, as in synchronise.cu, now with values, up to three symbols a step
+// (entry.hpp). Only the low-frequency corner that the inverse transform wants is stored: it is
+// collected in shared memory and stored whole; what a subsequence finds of a block that it did not
+// begin is joined afterwards. DC differences go into an array of their own, where summing them
+// costs 2 bytes a block instead of a sector.
 //
-// Tried and rejected (H100, 373 KB images, batch of 512; this: 4.3 µs an
-// image, 61 % of the issue slots, 19 of 32 lanes at work): storing each coefficient into zeroed
-// memory, 11.2 µs; letting lanes at a block's end wait until 4 or 8 symbols are done, no gain
-// and 4.8 µs; a second buffer a lane, so that a warp stores many blocks together, 4.8 µs (the votes
-// cost more than the stores); fewer registers for more warps, 4.9 µs at 42 and 7.6 µs at 36; four
-// neighbouring MCUs a thread when summing DC, 0.54 instead of 0.35 µs, and for one image no gain.
+// Measured (H200, 373 KB images; this kernel alone in batches of 512, µs an image; and images/s of
+// everything on 16 streams): steps of 9 bits and 5 thread blocks a multiprocessor 3.9 and 104,000;
+// 9 bits and 4 blocks 4.2 and 102,000; 10 bits and 5, 4, 3 blocks 3.9, 4.0, 4.1 and 93,000,
+// 100,000, 100,500: shared memory that tables take is missed by other streams' kernels. One symbol
+// a step with its value read from the bits: 4.8 and 95,600. Whole blocks: a thread's 128 bytes
+// without a pad between, 9.7 instead of 7.5 (every lane in the same banks).
+//
+// Tried and rejected before (H100, one symbol a step, 4.3 µs): storing each coefficient into zeroed
+// memory, 11.2; letting lanes at a block's end wait until 4 or 8 symbols are done, no gain and 4.8;
+// a second buffer a lane, so that a warp stores many blocks together, 4.8 (the votes cost more than
+// the stores); fewer registers for more warps, 4.9 at 42 and 7.6 at 36; four neighbouring MCUs a
+// thread when summing DC, 0.54 instead of 0.35 µs, and for one image no gain.
 #include <codec/cuda/coefficients.hpp>
 #include <codec/cuda/columns.hpp>
 #include <codec/cuda/zigzag.hpp>
@@ -154,16 +160,14 @@ __device__ bool is_live(const Span& span) {
   return span.state.bit < span.length && span.first_block < span.block_end;
 }
 
-#ifndef FW_OWN_PAD
-#define FW_OWN_PAD 1
-#endif
 /// Pieces of shared memory a thread: one more than it uses, so that lanes are in different banks.
 template <int kQuads>
-inline constexpr int kStride = kQuads + (kQuads == 8 ? 1 : FW_OWN_PAD);
+inline constexpr int kStride = kQuads + 1;
 
 template <int kQuads>
 __global__ void __launch_bounds__(kSpanThreads, kQuads == 8 ? kFullWriteBlocks : kWriteBlocks)
     write_coefficients_kernel(BatchView batch, const Tile* tiles, const TablePair* pairs) {
+  gpu::await_earlier();
   auto* dynamic = gpu::dynamic_shared<uint4>();
   __shared__ Positions positions;
   const Tile tile = tiles[blockIdx.x];
@@ -202,6 +206,7 @@ __global__ void __launch_bounds__(kSpanThreads, kQuads == 8 ? kFullWriteBlocks :
 template <int kQuads>
 __global__ void __launch_bounds__(kSpanThreads)
     join_heads_kernel(BatchView batch, const Tile* tiles) {
+  gpu::await_earlier();
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];
   const std::uint32_t local = tile.part * kSpanThreads + threadIdx.x;
@@ -260,6 +265,7 @@ __device__ DcSum sum_mcus(const BatchView& batch, const ScanDesc& scan, std::uin
 }
 
 __global__ void __launch_bounds__(kImageThreads) sum_dc_kernel(BatchView batch) {
+  gpu::await_earlier();
   __shared__ typename DcScan::TempStorage storage;
   const ScanDesc& scan = batch.scans[blockIdx.x];
   if (batch.status[scan.image] != 0) return;
@@ -273,6 +279,7 @@ __global__ void __launch_bounds__(kImageThreads) sum_dc_kernel(BatchView batch) 
 
 /// Where images are few: a thread block for each kImageThreads MCUs, first only their sums.
 __global__ void __launch_bounds__(kImageThreads) sum_dc_tiles_kernel(BatchView batch) {
+  gpu::await_earlier();
   __shared__ typename DcScan::TempStorage storage;
   const ScanDesc& scan = batch.scans[blockIdx.y];
   const std::uint32_t first = blockIdx.x * kImageThreads;
@@ -283,6 +290,7 @@ __global__ void __launch_bounds__(kImageThreads) sum_dc_tiles_kernel(BatchView b
 
 /// Then all of them, behind the sums of the tiles before.
 __global__ void __launch_bounds__(kImageThreads) spread_dc_kernel(BatchView batch) {
+  gpu::await_earlier();
   __shared__ typename DcScan::TempStorage storage;
   const ScanDesc& scan = batch.scans[blockIdx.y];
   const std::uint32_t first = blockIdx.x * kImageThreads;

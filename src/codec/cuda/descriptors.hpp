@@ -188,6 +188,7 @@ struct BatchView {
   std::uint32_t* blocks = nullptr;    ///< [subsequences] completed; later the first block
   Paths* paths = nullptr;             ///< [subsequences] in the place of heads, before them
   Link* links = nullptr;              ///< [subsequences / kSpanThreads] of whole tiles; if traced
+  SegmentSum* tile_blocks = nullptr;  ///< the same
   std::uint32_t* segment_start = nullptr;  ///< [segments + 1 a scan] byte offsets in the scan
   std::uint32_t* segment_first = nullptr;  ///< [segments + 1 a scan] first subsequence of each
   std::uint32_t* segment_of = nullptr;     ///< [subsequences] only for scans with restart markers

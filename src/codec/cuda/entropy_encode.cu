@@ -70,6 +70,7 @@ __device__ void load_codes(const BatchView& batch, const EncodeDesc& stream, std
 }
 
 __global__ void __launch_bounds__(kBlocksPerTile) count_kernel(BatchView batch, const Tile* tiles) {
+  gpu::await_earlier();
   __shared__ std::uint32_t codes[1024];
   const Tile tile = tiles[blockIdx.x];
   const EncodeDesc& stream = batch.encodes[tile.owner];
@@ -138,6 +139,7 @@ __device__ std::uint32_t stream_index(const std::uint32_t* streams) {
 
 __global__ void __launch_bounds__(kImageThreads)
     lay_out_kernel(BatchView batch, const std::uint32_t* streams) {
+  gpu::await_earlier();
   const std::uint32_t index = stream_index(streams);
   const EncodeDesc& stream = batch.encodes[index];
   if (idle(batch, stream)) return;
@@ -164,6 +166,7 @@ __global__ void __launch_bounds__(kImageThreads)
 }
 
 __global__ void __launch_bounds__(kBlocksPerTile) write_kernel(BatchView batch, const Tile* tiles) {
+  gpu::await_earlier();
   __shared__ std::uint32_t codes[1024];
   const Tile tile = tiles[blockIdx.x];
   const EncodeDesc& stream = batch.encodes[tile.owner];
@@ -238,6 +241,7 @@ __device__ std::uint32_t write_header(const BatchView& batch, const EncodeDesc& 
 
 __global__ void __launch_bounds__(kImageThreads)
     stuff_kernel(BatchView batch, const std::uint32_t* streams) {
+  gpu::await_earlier();
   using Scan = cub::BlockScan<std::uint32_t, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
   __shared__ typename Scan::TempStorage storage;
   const std::uint32_t index = stream_index(streams);
@@ -285,6 +289,7 @@ __global__ void __launch_bounds__(kImageThreads)
 constexpr int kPackThreads = 256;
 
 __global__ void __launch_bounds__(kPackThreads) pack_kernel(BatchView batch) {
+  gpu::await_earlier();
   using Reduce = cub::BlockReduce<std::uint64_t, kPackThreads>;
   __shared__ typename Reduce::TempStorage storage;
   __shared__ std::uint64_t start;

@@ -33,6 +33,12 @@ struct Link {
   std::uint32_t restarted;  ///< a segment begins in between
 };
 
+/// Blocks completed since the segment began.
+struct SegmentSum {
+  std::uint32_t blocks;
+  std::uint32_t restarted;  ///< a segment begins in between
+};
+
 /// Words of a column: the subsequence, and three that reach into its successors: two for the last
 /// symbol, one that is read ahead.
 FW_HD constexpr std::uint32_t column_words(std::uint32_t subsequence_bytes) {

@@ -53,6 +53,7 @@ __device__ void convert_cell(const BatchView& batch, const ConvertDesc& desc, st
 
 __global__ void __launch_bounds__(kFinishThreads)
     convert_kernel(BatchView batch, const Tile* tiles) {
+  gpu::await_earlier();
   const Tile tile = tiles[blockIdx.x];
   const ConvertDesc& desc = batch.converts[tile.owner];
   if (given_up(batch, desc.image)) return;
@@ -86,6 +87,7 @@ __device__ void blur_across(const BatchView& batch, const SharpenDesc& desc, std
 
 __global__ void __launch_bounds__(kFinishThreads)
     sharpen_kernel(BatchView batch, const Tile* tiles) {
+  gpu::await_earlier();
   auto* rows = gpu::dynamic_shared<float>();  // [kFinishTile + 2 radius][kFinishTile]
   const Tile tile = tiles[blockIdx.x];
   const SharpenDesc& desc = batch.sharpens[tile.owner];
@@ -111,6 +113,7 @@ __global__ void __launch_bounds__(kFinishThreads)
 }
 
 __global__ void __launch_bounds__(kFinishThreads) place_kernel(BatchView batch, const Tile* tiles) {
+  gpu::await_earlier();
   const Tile tile = tiles[blockIdx.x];
   const PlaceDesc& desc = batch.places[tile.owner];
   if (given_up(batch, desc.image)) return;

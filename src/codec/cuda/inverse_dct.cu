@@ -112,6 +112,7 @@ __device__ void fill_row_end(std::uint8_t* out, BlockPlace place, const PlaneDes
 template <int kCorner>
 __global__ void __launch_bounds__(kBlocksPerTile)
     reduced_kernel(BatchView batch, const Tile* tiles) {
+  gpu::await_earlier();
   __shared__ float q[kCorner * kCorner];
   const Tile tile = tiles[blockIdx.x];
   const PlaneDesc& plane = batch.planes[tile.owner];
@@ -225,6 +226,7 @@ __device__ FullBlock find_full_block(const PlaneDesc& plane, std::uint32_t index
 }
 
 __global__ void __launch_bounds__(kFullThreads) full_kernel(BatchView batch, const Tile* tiles) {
+  gpu::await_earlier();
   __shared__ float4 exchange[kFullBlocks * kBlockStride / 4];
   const Tile tile = tiles[blockIdx.x];
   const PlaneDesc& plane = batch.planes[tile.owner];
@@ -288,6 +290,7 @@ __device__ void invert_edge(const std::int16_t* levels, std::int32_t dc, const P
 }
 
 __global__ void __launch_bounds__(kBlocksPerTile) edges_kernel(BatchView batch, const Tile* tiles) {
+  gpu::await_earlier();
   const Tile tile = tiles[blockIdx.x];
   const PlaneDesc& plane = batch.planes[tile.owner];
   if (given_up(batch, plane.image)) return;  // its coefficients were not written

@@ -140,6 +140,7 @@ __device__ void filter_tile_down(const BatchView& batch, const ResampleDesc& pla
 
 __global__ void __launch_bounds__(kResampleThreads)
     resample_kernel(BatchView batch, const Tile* tiles, std::uint32_t most_rows) {
+  gpu::await_earlier();
   auto* shared = gpu::dynamic_shared<float4>();
   const Tile tile = tiles[blockIdx.x];
   const ResampleDesc& plane = batch.resamples[tile.owner];

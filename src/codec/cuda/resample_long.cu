@@ -9,6 +9,7 @@ namespace framewire::codec::cuda {
 namespace {
 
 __global__ void __launch_bounds__(kLongThreads) across_kernel(BatchView batch, const Tile* tiles) {
+  gpu::await_earlier();
   const Tile tile = tiles[blockIdx.x];
   const ResampleDesc& plane = batch.resamples[tile.owner];
   if (given_up(batch, plane.image)) return;
@@ -33,6 +34,7 @@ __global__ void __launch_bounds__(kLongThreads) across_kernel(BatchView batch, c
 }
 
 __global__ void __launch_bounds__(kLongThreads) down_kernel(BatchView batch, const Tile* tiles) {
+  gpu::await_earlier();
   static_assert(kRowGroup == 4, "one float4 holds a source row's weights");
   const Tile tile = tiles[blockIdx.x];
   const ResampleDesc& plane = batch.resamples[tile.owner];

@@ -30,6 +30,7 @@ constexpr int kBuildBlocks = 8;
 /// Several thread blocks a pair: with one image in the batch everybody waits for its tables.
 __global__ void __launch_bounds__(kBuildThreads)
     build_tables_kernel(const CanonicalCode* codes, TablePair* pairs) {
+  gpu::await_earlier();
   __shared__ CanonicalCode code[2];
   TablePair& pair = pairs[blockIdx.y];
   const auto* from = reinterpret_cast<const std::uint32_t*>(codes + blockIdx.y * 2);
@@ -152,6 +153,7 @@ __device__ bool all_lone(const BatchView& batch, const ScanDesc& scan, const Syn
 template <int kShare>
 __global__ void __launch_bounds__(kSyncThreads)
     synchronise_kernel(BatchView batch, const Tile* tiles, const TablePair* pairs) {
+  gpu::await_earlier();
   auto* dynamic = gpu::dynamic_shared<uint4>();
   __shared__ Shared<kShare> shared;
   const Tile tile = tiles[blockIdx.x];
@@ -218,6 +220,7 @@ constexpr int kChainThreads = 64;
 
 __global__ void __launch_bounds__(kChainThreads)
     repair_chains_kernel(BatchView batch, const TablePair* pairs) {
+  gpu::await_earlier();
   auto* dynamic = gpu::dynamic_shared<uint4>();
   const ScanDesc& scan = batch.scans[blockIdx.x];
   const std::uint32_t span = batch.layout.sync_share * kSyncThreads;
@@ -240,11 +243,6 @@ __global__ void __launch_bounds__(kChainThreads)
   }
 }
 
-/// Blocks completed since the segment began.
-struct SegmentSum {
-  std::uint32_t blocks;
-  std::uint32_t restarted;
-};
 struct AddWithinSegment {
   __device__ SegmentSum operator()(const SegmentSum& a, const SegmentSum& b) const {
     return {b.restarted != 0 ? b.blocks : a.blocks + b.blocks, a.restarted | b.restarted};
@@ -261,68 +259,44 @@ __device__ std::uint32_t judge_scan_end(const BatchView& batch, const ScanDesc& 
   return fill && short_of_blocks ? kFillBytes : 0;
 }
 
-/// Neighbouring subsequences that one thread adds up: all that it needs of them is read at once, so
-/// that few rounds of the scan wait for memory one after the other.
-constexpr std::uint32_t kOffsetItems = 16;
-
-/// What a thread of offsets_kernel knows of its subsequences, and of one behind.
-struct OffsetItems {
-  std::uint32_t lengths[kOffsetItems + 1];
-  std::uint32_t blocks[kOffsetItems];
-  std::uint32_t wrong;  ///< bit i: does not begin where its predecessor ends
-};
-
-__device__ OffsetItems load_items(const BatchView& batch, const ScanDesc& scan,
-                                  std::uint32_t local) {
-  OffsetItems items{};
-#pragma unroll
-  for (std::uint32_t i = 0; i <= kOffsetItems; ++i) {
-    const std::uint32_t s = scan.first_subsequence + local + i;
-    if (local + i < scan.subsequence_slots) items.lengths[i] = batch.lengths[s];
-    if (i == kOffsetItems || (items.lengths[i] & ~kFirstOfSegment) == 0) continue;
-    items.blocks[i] = batch.blocks[s];
-    items.wrong |= (disagrees(batch, s) ? 1u : 0u) << i;
-  }
-  return items;
-}
-
-/// Turns a thread's block counts into first blocks. @return status bits
+/// Turns the block counts of a thread's subsequences into first blocks. @return status bits
 __device__ std::uint32_t place_blocks(const BatchView& batch, const ScanDesc& scan,
-                                      const OffsetItems& items, std::uint32_t local,
-                                      SegmentSum before) {
-  std::uint32_t faults = items.wrong != 0 ? kNeverSynchronised : 0;
-#pragma unroll
-  for (std::uint32_t i = 0; i < kOffsetItems; ++i) {
-    if (local + i >= scan.subsequence_slots) break;
-    const bool first = (items.lengths[i] & kFirstOfSegment) != 0;
-    if (items.lengths[i] == 0) continue;
-    const std::uint32_t s = scan.first_subsequence + local + i;
+                                      std::uint32_t local, std::uint32_t items, SegmentSum before) {
+  std::uint32_t faults = 0;
+  for (std::uint32_t i = local; i < local + items && i < scan.subsequence_slots; ++i) {
+    const std::uint32_t s = scan.first_subsequence + i;
+    const std::uint32_t length = length_of(batch, s);
+    const bool first = is_first(batch, s);
+    if (disagrees(batch, s)) faults |= kNeverSynchronised;
+    if (length == 0 && !first) continue;
     const std::uint32_t segment = scan.has_restarts != 0 ? batch.segment_of[s] : 0;
     const std::uint32_t start = segment * scan.segment_blocks;
     const std::uint32_t quota = min(scan.segment_blocks, scan.total_blocks - start);
+    const std::uint32_t own = length != 0 ? batch.blocks[s] : 0;
     const std::uint32_t earlier = first ? 0 : before.blocks;
     batch.blocks[s] = start + earlier;
-    before = {earlier + items.blocks[i], 1};
-    const std::uint32_t next = items.lengths[i + 1];
-    const bool last = (next & kFirstOfSegment) != 0 || (next & ~kFirstOfSegment) == 0;
+    before = {earlier + own, 1};
+    const bool last =
+        i + 1 == scan.subsequence_slots || is_first(batch, s + 1) || length_of(batch, s + 1) == 0;
     // Where a segment is one subsequence, whoever writes its coefficients counts the blocks.
-    const bool lone =
-        scan.has_restarts != 0 && first && last && (items.lengths[i] & ~kFirstOfSegment) != 0;
-    if (last && before.blocks < quota && !lone) faults |= kTruncated;
+    if (last && before.blocks < quota && !is_lone(batch, scan, i)) faults |= kTruncated;
   }
   return faults;
 }
 
-__device__ SegmentSum add_blocks(const OffsetItems& items) {
-  SegmentSum sum{0, 0};
-#pragma unroll
-  for (std::uint32_t i = 0; i < kOffsetItems; ++i)
-    sum = AddWithinSegment()(
-        sum, {items.blocks[i], (items.lengths[i] & kFirstOfSegment) != 0 ? 1u : 0u});
-  return sum;
+__device__ SegmentSum count_blocks(const BatchView& batch, const ScanDesc& scan,
+                                   std::uint32_t local) {
+  if (local >= scan.subsequence_slots) return {0, 0};
+  const std::uint32_t s = scan.first_subsequence + local;
+  return {length_of(batch, s) != 0 ? batch.blocks[s] : 0, is_first(batch, s) ? 1u : 0u};
 }
 
+/// Neighbouring subsequences that one thread adds up, so that few rounds of the scan wait for
+/// memory one after the other.
+constexpr std::uint32_t kOffsetItems = 4;
+
 __global__ void __launch_bounds__(kImageThreads) offsets_kernel(BatchView batch) {
+  gpu::await_earlier();
   using Scan = cub::BlockScan<SegmentSum, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
   __shared__ typename Scan::TempStorage storage;
   const ScanDesc& scan = batch.scans[blockIdx.x];
@@ -331,18 +305,75 @@ __global__ void __launch_bounds__(kImageThreads) offsets_kernel(BatchView batch)
   for (std::uint32_t tile = 0; tile < scan.subsequence_slots;
        tile += kImageThreads * kOffsetItems) {
     const std::uint32_t local = tile + threadIdx.x * kOffsetItems;
+    SegmentSum own{0, 0};
+#pragma unroll
+    for (std::uint32_t i = 0; i < kOffsetItems; ++i)
+      own = AddWithinSegment()(own, count_blocks(batch, scan, local + i));
     SegmentSum sum{};
     SegmentSum total{};
-    const OffsetItems items = load_items(batch, scan, local);
-    Scan(storage).ExclusiveScan(add_blocks(items), sum, SegmentSum{0, 0}, AddWithinSegment(),
-                                total);
-    faults |= place_blocks(batch, scan, items, local, AddWithinSegment()(before, sum));
+    Scan(storage).ExclusiveScan(own, sum, SegmentSum{0, 0}, AddWithinSegment(), total);
+    faults |= place_blocks(batch, scan, local, kOffsetItems, AddWithinSegment()(before, sum));
     before = AddWithinSegment()(before, total);
     __syncthreads();
   }
   if (before.restarted == 0) faults |= kTruncated;  // no data at all
   const bool is_short = __syncthreads_or(static_cast<int>(faults & kTruncated)) != 0;
   if (threadIdx.x == 0) faults |= judge_scan_end(batch, scan, batch.scan_end[blockIdx.x], is_short);
+  if (faults != 0) atomicOr(&batch.status[scan.image], faults);
+}
+
+using TileScan = cub::BlockScan<SegmentSum, kSpanThreads, cub::BLOCK_SCAN_WARP_SCANS>;
+
+/// Where one thread block a scan would walk through many subsequences: first the sums of tiles.
+__global__ void __launch_bounds__(kSpanThreads)
+    sum_blocks_kernel(BatchView batch, const Tile* tiles) {
+  gpu::await_earlier();
+  __shared__ typename TileScan::TempStorage storage;
+  const Tile tile = tiles[blockIdx.x];
+  const ScanDesc& scan = batch.scans[tile.owner];
+  const std::uint32_t first = tile.part * kSpanThreads;
+  SegmentSum unused{};
+  SegmentSum total{};
+  TileScan(storage).ExclusiveScan(count_blocks(batch, scan, first + threadIdx.x), unused,
+                                  SegmentSum{0, 0}, AddWithinSegment(), total);
+  if (threadIdx.x == 0) batch.tile_blocks[(scan.first_subsequence + first) / kSpanThreads] = total;
+}
+
+/// Then each subsequence's first block.
+__global__ void __launch_bounds__(kSpanThreads)
+    place_blocks_kernel(BatchView batch, const Tile* tiles) {
+  gpu::await_earlier();
+  __shared__ typename TileScan::TempStorage storage;
+  const Tile tile = tiles[blockIdx.x];
+  const ScanDesc& scan = batch.scans[tile.owner];
+  const SegmentSum* sums = batch.tile_blocks + scan.first_subsequence / kSpanThreads;
+  SegmentSum before{0, 0};
+  SegmentSum sum{};
+  SegmentSum total{};
+  for (std::uint32_t first = 0; first < tile.part; first += kSpanThreads) {
+    const std::uint32_t at = first + threadIdx.x;
+    TileScan(storage).ExclusiveScan(at < tile.part ? sums[at] : SegmentSum{0, 0}, sum,
+                                    SegmentSum{0, 0}, AddWithinSegment(), total);
+    before = AddWithinSegment()(before, total);
+    __syncthreads();
+  }
+  const std::uint32_t local = tile.part * kSpanThreads + threadIdx.x;
+  TileScan(storage).ExclusiveScan(count_blocks(batch, scan, local), sum, SegmentSum{0, 0},
+                                  AddWithinSegment(), total);
+  std::uint32_t faults = place_blocks(batch, scan, local, 1, AddWithinSegment()(before, sum));
+  if (faults != 0) atomicOr(&batch.status[scan.image], faults);
+}
+
+/// And what only shows at the end of a scan.
+__global__ void judge_ends_kernel(BatchView batch) {
+  gpu::await_earlier();
+  const std::uint32_t index = blockIdx.x * kSpanThreads + threadIdx.x;
+  if (index >= batch.scan_count) return;
+  const ScanDesc& scan = batch.scans[index];
+  const bool empty = scan.subsequence_slots == 0 || !is_first(batch, scan.first_subsequence);
+  const bool is_short = empty || (batch.status[scan.image] & kTruncated) != 0;
+  const std::uint32_t faults = (empty ? std::uint32_t{kTruncated} : 0) |
+                               judge_scan_end(batch, scan, batch.scan_end[index], is_short);
   if (faults != 0) atomicOr(&batch.status[scan.image], faults);
 }
 
@@ -372,7 +403,15 @@ void launch_repair_chains(const BatchView& batch, const TablePair* pairs, std::u
               stream, batch, pairs);
 }
 
-void launch_offsets(const BatchView& batch, cudaStream_t stream) {
+void launch_offsets(const BatchView& batch, const Tile* tiles, std::uint32_t tile_count,
+                    cudaStream_t stream) {
+  if (batch.layout.traced != 0) {
+    gpu::launch(sum_blocks_kernel, tile_count, kSpanThreads, 0, stream, batch, tiles);
+    gpu::launch(place_blocks_kernel, tile_count, kSpanThreads, 0, stream, batch, tiles);
+    const std::uint32_t scans = (batch.scan_count + kSpanThreads - 1) / kSpanThreads;
+    gpu::launch(judge_ends_kernel, scans, kSpanThreads, 0, stream, batch);
+    return;
+  }
   gpu::launch(offsets_kernel, batch.scan_count, kImageThreads, 0, stream, batch);
 }
 

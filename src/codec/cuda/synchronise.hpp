@@ -22,6 +22,8 @@ void launch_repair_chains(const BatchView& batch, const TablePair* pairs, std::u
                           cudaStream_t stream);
 
 /// Checks that all states agree, and turns block counts into first blocks; sets status bits.
-void launch_offsets(const BatchView& batch, cudaStream_t stream);
+/// @param tiles  of kSpanThreads subsequences each, as for unstuffing
+void launch_offsets(const BatchView& batch, const Tile* tiles, std::uint32_t tile_count,
+                    cudaStream_t stream);
 
 }  // namespace framewire::codec::cuda

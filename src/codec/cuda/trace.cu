@@ -63,6 +63,7 @@ __device__ bool is_new(std::uint32_t slot, bool live, std::uint32_t state) {
 
 __global__ void __launch_bounds__(kTraceThreads)
     trace_kernel(BatchView batch, const Tile* tiles, const TablePair* pairs) {
+  gpu::await_earlier();
   auto* dynamic = gpu::dynamic_shared<uint4>();
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];
@@ -113,6 +114,7 @@ __device__ bool goes_on(const BatchView& batch, std::uint32_t subsequence, std::
 /// come and go while this runs.
 __global__ void __launch_bounds__(kTraceThreads)
     extend_kernel(BatchView batch, const Tile* tiles, const TablePair* pairs) {
+  gpu::await_earlier();
   auto* dynamic = gpu::dynamic_shared<uint4>();
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];
@@ -176,7 +178,8 @@ __device__ Link link_to(const BatchView& batch, std::uint32_t subsequence) {
   return link;
 }
 
-constexpr Link kSame{0x76543210u, 0};
+/// Every path goes on as itself.
+__device__ constexpr Link same() { return {0x76543210u, 0}; }
 using LinkScan = cub::BlockScan<Link, kSpanThreads, cub::BLOCK_SCAN_WARP_SCANS>;
 
 /// Whether a subsequence has paths.
@@ -189,16 +192,17 @@ __device__ bool has_paths(const BatchView& batch, const ScanDesc& scan, std::uin
 /// First, the links of each tile: those from its start are kept in the place of entries and exits.
 __global__ void __launch_bounds__(kSpanThreads)
     link_tiles_kernel(BatchView batch, const Tile* tiles) {
+  gpu::await_earlier();
   __shared__ typename LinkScan::TempStorage storage;
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];
   const std::uint32_t local = tile.part * kSpanThreads + threadIdx.x;
   const std::uint32_t s = scan.first_subsequence + local;
   const std::uint32_t active = active_subsequences(batch, scan, tile.owner);
-  const Link own = has_paths(batch, scan, local, active) ? link_to(batch, s) : kSame;
+  const Link own = has_paths(batch, scan, local, active) ? link_to(batch, s) : same();
   Link before{};
   Link total{};
-  LinkScan(storage).ExclusiveScan(own, before, kSame, Join(), total);
+  LinkScan(storage).ExclusiveScan(own, before, same(), Join(), total);
   if (local < active) {
     const Link here = Join()(before, own);
     batch.entries[s] = here.map;
@@ -210,12 +214,12 @@ __global__ void __launch_bounds__(kSpanThreads)
 /// The product of the links of all tiles of a scan before this one.
 __device__ Link link_before(const Link* links, std::uint32_t part,
                             typename LinkScan::TempStorage& storage) {
-  Link before = kSame;
+  Link before = same();
   for (std::uint32_t first = 0; first < part; first += kSpanThreads) {
     const std::uint32_t at = first + threadIdx.x;
     Link unused{};
     Link total{};
-    LinkScan(storage).ExclusiveScan(at < part ? links[at] : kSame, unused, kSame, Join(), total);
+    LinkScan(storage).ExclusiveScan(at < part ? links[at] : same(), unused, same(), Join(), total);
     before = Join()(before, total);
     __syncthreads();
   }
@@ -225,6 +229,7 @@ __device__ Link link_before(const Link* links, std::uint32_t part,
 /// Then each path that is the true one.
 __global__ void __launch_bounds__(kSpanThreads)
     choose_paths_kernel(BatchView batch, const Tile* tiles) {
+  gpu::await_earlier();
   __shared__ typename LinkScan::TempStorage storage;
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];

@@ -14,6 +14,7 @@
 #include <codec/cuda/trace.hpp>
 #include <codec/cuda/transcoder.hpp>
 #include <codec/cuda/unstuff.hpp>
+#include <gpu/early_launches.hpp>
 #include <gpu/error.hpp>
 
 namespace framewire::codec::cuda {
@@ -107,6 +108,8 @@ Result<void> Transcoder::launch() {
   view.host_records = at<OutputRecord>(output_.data(), 0);
   view.host_output = output_.data() + records_bytes_;
   view.host_capacity_bytes = output_.bytes() - records_bytes_;
+  // A small batch waits for launches, a large one would only keep room from other streams.
+  const gpu::EarlyLaunches early(view.layout.traced != 0);
   mark(0);
   (void)cudaMemcpyAsync(base, staging_.data(), o.upload_bytes, cudaMemcpyHostToDevice, stream);
   (void)cudaMemsetAsync(base + o.status, 0, o.zeroed_bytes, stream);
@@ -139,7 +142,7 @@ void Transcoder::launch_decode(const BatchView& view) {
                      pairs, most_pairs, stream);
   for (int i = 0; i < kChainRounds; ++i) launch_repair_chains(view, pairs, most_pairs, stream);
   mark(3);
-  launch_offsets(view, stream);
+  launch_offsets(view, tiles, count, stream);
   mark(4);
   const Tile* writes = at<const Tile>(view.base, o.write_tiles);
   for (const bool reduced : {false, true}) {

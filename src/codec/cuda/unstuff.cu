@@ -97,6 +97,7 @@ __device__ std::uint32_t list_segments(const BatchView& batch, const ScanDesc& s
 }
 
 __global__ void __launch_bounds__(kImageThreads) find_markers_kernel(BatchView batch) {
+  gpu::await_earlier();
   using Scan = cub::BlockScan<std::uint32_t, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
   __shared__ typename Scan::TempStorage storage;
   const ScanDesc& scan = batch.scans[blockIdx.x];
@@ -154,6 +155,7 @@ __device__ std::uint32_t unstuff_restart(const BatchView& batch, const ScanDesc&
 }
 
 __global__ void __launch_bounds__(kSpanThreads) unstuff_kernel(BatchView batch, const Tile* tiles) {
+  gpu::await_earlier();
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];
   const std::uint32_t local = tile.part * kSpanThreads + threadIdx.x;
