@@ -316,6 +316,7 @@ bool Channel::progress() {
   const bool waited = urgent_;
   in_progress_ = true;
   bool moved = link_->progress();
+  if (!unserved_.empty()) moved = serve_waiting() || moved;
   in_progress_ = false;
   now_.reset();
   if (!records_.empty() && !lost_) {
@@ -333,7 +334,7 @@ bool Channel::progress() {
 
 void Channel::idle(int timeout_ms) {
   if (!lost_) flush_records();
-  link_->wait(timeout_ms);
+  link_->wait(unserved_.empty() ? timeout_ms : 0);  // a stream does not say when it is done
   check_deadlines();
 }
 
@@ -404,6 +405,8 @@ void Channel::lose(Status status) {
     table_.finish(i, *lost_);
   }
   std::fill(requests_.begin(), requests_.end(), 0);
+  for (const Unserved& waiting : unserved_) table_.settle(waiting.index);
+  unserved_.clear();
   link_->close();
 }
 

@@ -89,6 +89,8 @@ class Channel final : public LinkSink {
   [[nodiscard]] Reason check_request(const Packet& packet, Direction direction);
   [[nodiscard]] Placement on_put(const Packet& packet, std::uint64_t payload_bytes);
   void on_get(const Packet& packet);
+  void serve(std::uint32_t index, bool in_parts);
+  [[nodiscard]] bool serve_waiting();
   [[nodiscard]] Placement on_serve(const Packet& packet, std::uint64_t payload_bytes);
   void on_record(const Record& record);
   void on_grant(const Record& record);
@@ -118,6 +120,11 @@ class Channel final : public LinkSink {
   std::uint64_t next_request_ = 1;
   std::vector<std::uint32_t> requests_;  ///< ours, slot + 1 by number modulo size
   std::vector<std::uint64_t> seen_;      ///< the peer's, newest by number modulo size
+  struct Unserved {
+    std::uint32_t index;
+    bool in_parts;
+  };
+  std::vector<Unserved> unserved_;  ///< gets that want a checksum of what a stream still writes
   base::Clock::time_point next_deadline_ = base::Clock::time_point::max();
   std::optional<base::Clock::time_point> now_;  ///< read once, within progress() only
   bool in_progress_ = false;

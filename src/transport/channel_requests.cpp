@@ -111,42 +111,70 @@ void Channel::on_get(const Packet& packet) {
   }
   const std::uint32_t index = lease_index(packet.lease);
   TransferSlot& slot = table_[index];
+  slot.request = packet.request;
   slot.ended = Reason::kUsed;
   --open_offers_[static_cast<std::size_t>(slot.direction)];
   slot.completion = {packet.offset_bytes, packet.length_bytes, packet.has_checksum};
+  slot.in_flight = packet.length_bytes > 0;
+  slot.deadline = now() + milliseconds(slot.work_ms);
+  next_deadline_ = std::min(next_deadline_, slot.deadline);
+  // The link waits for the owner's stream before it reads; a checksum has to do so here.
+  if (packet.has_checksum && slot.in_flight && !slot.device.ready()) {
+    unserved_.push_back({index, packet.in_parts});
+  } else {
+    serve(index, packet.in_parts);
+  }
+}
+
+void Channel::serve(std::uint32_t index, bool in_parts) {
+  TransferSlot& slot = table_[index];
   Packet& answer = outgoing_;
   answer.kind = PacketKind::kServe;
   answer.note_bytes = 0;
   answer.epoch = config_.epoch;
-  answer.request = packet.request;
-  answer.lease = packet.lease;
-  answer.offset_bytes = packet.offset_bytes;
-  answer.length_bytes = packet.length_bytes;
-  answer.has_checksum = packet.has_checksum;
+  answer.request = slot.request;
+  answer.lease = slot.lease;
+  answer.offset_bytes = slot.completion.offset_bytes;
+  answer.length_bytes = slot.completion.length_bytes;
+  answer.has_checksum = slot.completion.verified;
   answer.in_parts = false;
   answer.checksum = 0;
-  if (packet.has_checksum) {
+  if (answer.has_checksum) {
     const auto sum =
-        checksum_of(slot.region(), slot.offset_bytes + packet.offset_bytes, packet.length_bytes);
+        checksum_of(slot.region(), slot.offset_bytes + answer.offset_bytes, answer.length_bytes);
     if (!sum) {
-      acknowledge(packet.request, Reason::kCancelled);
+      acknowledge(slot.request, Reason::kCancelled);
       table_.finish(index, sum.error());
+      table_.settle(index);
       return;
     }
     answer.checksum = *sum;
   }
-  const bool empty = packet.length_bytes == 0;
-  Payload payload = payload_of(index, packet.offset_bytes, packet.length_bytes);
-  payload.in_parts = packet.in_parts;
-  slot.in_flight = !empty;
-  slot.deadline = now() + milliseconds(slot.work_ms);
-  next_deadline_ = std::min(next_deadline_, slot.deadline);
+  Payload payload = payload_of(index, answer.offset_bytes, answer.length_bytes);
+  payload.in_parts = in_parts;
+  const bool empty = answer.length_bytes == 0;
   if (auto sent = send(answer, payload); !sent) {
     table_.settle(index);
     lose(sent.error());
   } else if (empty) {
     table_.finish(index);
   }
+}
+
+// What has waited for its stream. Nothing else touches their memory meanwhile.
+bool Channel::serve_waiting() {
+  bool moved = false;
+  for (std::size_t i = 0; i < unserved_.size() && !lost_;) {
+    const auto [index, in_parts] = unserved_[i];
+    if (!table_[index].device.ready()) {
+      ++i;
+      continue;
+    }
+    unserved_.erase(unserved_.begin() + static_cast<std::ptrdiff_t>(i));
+    serve(index, in_parts);
+    moved = true;
+  }
+  return moved;
 }
 
 Placement Channel::on_serve(const Packet& packet, std::uint64_t payload_bytes) {

@@ -163,6 +163,43 @@ TEST_P(Device, ChecksumsAreOfTheBytesOnTheDevice) {
   EXPECT_EQ(both.error().code(), StatusCode::kInvalidInput);
 }
 
+// The peer asks for a checksum of what the owner's stream has yet to write.
+TEST_P(Device, AChecksumOfAGetWaitsForTheOwnersStream) {
+  FakeStream stream;
+  stream.open = false;
+  OfferOptions ordered;
+  ordered.direction = Direction::kGet;
+  ordered.stream = &stream;
+  const auto room = near().offer(memory_, 0, 1000, ordered);
+  ASSERT_TRUE(room) << room.error().to_string();
+  ASSERT_TRUE(until([&] { return far("credits get") == "1"; }));
+  const auto got = far(fmt::format("get {} 0 1000 0 10000 1", far("take get")));
+  steps(50);
+  EXPECT_FALSE(near().done(*room));
+  EXPECT_EQ(near().revoke(*room).error().code(), StatusCode::kBusy);
+  fill({memory_, 0, 1000}, 8);  // what the stream would have written
+  stream.open = true;
+  const auto served = result(room);
+  ASSERT_TRUE(served) << served.error().to_string();
+  EXPECT_EQ(far("result " + got), "ok 1000 1");
+  EXPECT_EQ(far("check 0 1000 8"), "yes");
+}
+
+TEST_P(Device, WhoWaitsForAStreamLetsGoWithTheConnection) {
+  FakeStream stream;
+  stream.open = false;
+  OfferOptions ordered;
+  ordered.direction = Direction::kGet;
+  ordered.stream = &stream;
+  const auto room = near().offer(memory_, 0, 1000, ordered);
+  ASSERT_TRUE(until([&] { return far("credits get") == "1"; }));
+  far(fmt::format("get {} 0 1000 0 10000 1", far("take get")));
+  steps(50);
+  ends_->kill_far();
+  EXPECT_EQ(result(room).error().code(), StatusCode::kPeerLost);
+  EXPECT_EQ(near().uncertain(), 0U);
+}
+
 TEST_P(Device, MemoryIsPinnedWhileACopyOfADeadPeersTransferGoesOn) {
   const auto room = near().offer(memory_, 0, 1000);
   ASSERT_TRUE(room);
