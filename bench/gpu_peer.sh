@@ -6,8 +6,9 @@
 # gpu_copies:
 #   cmake --preset cuda
 #   cmake --build build/cuda --target framewire gpu_tests gpu_copies
-set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# A step that fails or hangs is named, and the rest goes on; the exit status is 1 then.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 build=${1:-build/cuda}
 from=${2:-0}
 to=${3:-1}
@@ -22,6 +23,16 @@ finish() {
 trap finish EXIT
 
 heading() { printf '\n## %s\n' "$*"; }
+# Runs a step for two minutes at most.
+step() { # NAME COMMAND…
+  local name=$1 status=0
+  shift
+  timeout --kill-after=5 120 "$@" || status=$?
+  [ "$status" -eq 0 ] && return
+  echo "FAILED ($status): $name"
+  failed=1
+  return 1
+}
 
 heading machine
 nvidia-smi --query-gpu=index,name,driver_version --format=csv,noheader || true
@@ -29,39 +40,48 @@ nvidia-smi topo -m 2>/dev/null | head -12 || true
 "$framewire" version
 
 heading checks
-"$build/tests/gpu_tests" --gtest_brief=1 --gtest_filter='TransportDevices.*'
+step "gpu_tests" "$build/tests/gpu_tests" --gtest_brief=1 --gtest_filter='TransportDevices.*'
 
 heading "raw: cudaMemcpyPeerAsync, and through pinned host memory"
-"$build/bench/gpu_copies" "$from" "$to"
+step "gpu_copies" "$build/bench/gpu_copies" "$from" "$to"
 
 # Checks are apart from timing: a checksum of device memory copies it to the host.
 heading "one process, checked"
-"$framewire" perf bw --from "cuda:$from" --to "cuda:$to" --sizes 4K:16M --verify --window 8
+step "checked" "$framewire" perf bw --from "cuda:$from" --to "cuda:$to" --sizes 4K:16M --verify \
+  --window 8
 
 for test in latency bw bibw; do
   heading "one process: $test"
-  "$framewire" perf "$test" --from "cuda:$from" --to "cuda:$to" --sizes 4K:256M --window 16
+  step "$test" "$framewire" perf "$test" --from "cuda:$from" --to "cuda:$to" --sizes 4K:256M \
+    --window 16
 done
 
 # Two processes. The server takes one client, and says which port it has.
 pair() { # LINK TEST SIZES WINDOW [OPTIONS…]
-  local link=$1 test=$2 sizes=$3 window=$4 port=
+  local link=$1 test=$2 sizes=$3 window=$4 port="" status=0
   shift 4
-  "$framewire" perf "$test" --server 127.0.0.1:0 --insecure --link "$link" --to "cuda:$to" \
-    2>"$work/server" &
+  timeout --kill-after=5 150 "$framewire" perf "$test" --server 127.0.0.1:0 --insecure \
+    --link "$link" --to "cuda:$to" 2>"$work/server" &
   server=$!
   for _ in $(seq 100); do
     port=$(sed -n 's/.*listening on port \([0-9]*\).*/\1/p' "$work/server")
     [ -n "$port" ] && break
     sleep 0.1
   done
-  "$framewire" perf "$test" "127.0.0.1:$port" --insecure --link "$link" --from "cuda:$from" \
-    --sizes "$sizes" --window "$window" "$@" || {
-    echo "FAILED: $link $test"
-    failed=1
-  }
-  wait "$server" || true
+  if step "$link $test, client" "$framewire" perf "$test" "127.0.0.1:$port" --insecure \
+    --link "$link" --from "cuda:$from" --sizes "$sizes" --window "$window" "$@"; then
+    wait "$server" || status=$?
+  else
+    sleep 1 # for the server to find out and say what it knows
+    kill "$server" 2>/dev/null
+    wait "$server" || status=$?
+    status="after the client, $status"
+  fi
   server=
+  [ "$status" = 0 ] && return
+  echo "FAILED ($status): $link $test, server, which said:"
+  sed 's/^/  server: /' "$work/server"
+  failed=1
 }
 
 links=(peer peer-stream)
@@ -79,6 +99,6 @@ for link in ucx-shared stream; do pair "$link" bw 1M:64M 16; done
 
 # 1920 × 1080 samples of luma and a quarter as many twice of chroma.
 heading "a decoded 1920x1080 frame of 4:2:0, 3110400 bytes: half of a round trip, us"
-"$framewire" perf latency --from "cuda:$from" --to "cuda:$to" --sizes 3110400
+step "frame" "$framewire" perf latency --from "cuda:$from" --to "cuda:$to" --sizes 3110400
 pair peer latency 3110400 1
 exit "$failed"
