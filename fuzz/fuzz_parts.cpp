@@ -58,7 +58,7 @@ class Device final : public DeviceMemory {
       while (!copies_.empty()) make_one();
       return {};
     }
-    Result<void> precede(CudaStream) override { return {}; }
+    Result<void> precede(int, CudaStream) override { return {}; }
 
    private:
     void make_one() {

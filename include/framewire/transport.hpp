@@ -51,8 +51,9 @@ struct SessionOptions {
   /// regions lie on. Regions of other devices, and without this all, are staged.
   DeviceMemory* devices = nullptr;
   int device = 0;
-  /// Device memory that a connection keeps for what the peer pushes; 16 parts, 4 KiB each or more.
-  std::uint64_t landing_bytes = std::uint64_t{64} << 20;
+  /// Device memory that every connection over peer and peer-stream keeps at this end, for what the
+  /// peer pushes, however little it is used: 16 parts, 4 KiB each or more.
+  std::uint64_t landing_bytes = std::uint64_t{128} << 20;
   Requirement require = Requirement::kNothing;  ///< or there is no connection: unsupported
   /// ucx-tcp: a network device ("eth0"); ucx-rdma: an RDMA device and its port ("mlx5_0:1").
   std::string ucx_device;

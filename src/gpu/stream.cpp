@@ -11,6 +11,21 @@ Result<Stream> Stream::make() {
   return Stream(stream);
 }
 
+Result<Stream> Stream::make_urgent() {
+  int least = 0;
+  int greatest = 0;
+  if (auto ok = check(cudaDeviceGetStreamPriorityRange(&least, &greatest),
+                      "asking for the priorities of streams");
+      !ok)
+    return fail(ok.error());
+  cudaStream_t stream = nullptr;
+  if (auto ok = check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest),
+                      "making a stream");
+      !ok)
+    return fail(ok.error());
+  return Stream(stream);
+}
+
 Result<void> Stream::synchronise() const {
   return check(cudaStreamSynchronize(stream_.get()), "work on the device");
 }

@@ -21,6 +21,8 @@ class Stream {
  public:
   /// On the calling thread's current device.
   [[nodiscard]] static Result<Stream> make();
+  /// The same, whose kernels begin before those that wait in other streams.
+  [[nodiscard]] static Result<Stream> make_urgent();
   [[nodiscard]] cudaStream_t get() const noexcept { return stream_.get(); }
   /// Waits until all enqueued work is done. @return device_lost for any failure of that work
   [[nodiscard]] Result<void> synchronise() const;

@@ -38,24 +38,29 @@ class SharedMemory {
 /// Numbers the copies of one queue, from 1.
 using Ticket = std::uint64_t;
 
-/// Copies on one device, one after another, apart from every stream of the user's. It waits for
-/// nothing but its own copies, so that whoever waits for it waits a bounded time. One thread at a
-/// time. The destructor waits for the copies.
+/// What is known of the two sides of a copy.
+enum class Sides {
+  kAny,          ///< device memory, imported, or host memory
+  kWithinReach,  ///< the queue's device itself can touch both: neither is host memory
+};
+
+/// Copies on one device, in no order, apart from every stream of the user's. It waits for nothing
+/// but its own copies, so that whoever waits for it waits a bounded time. One thread at a time. The
+/// destructor waits for the copies.
 class CopyQueue {
  public:
   virtual ~CopyQueue() = default;
-  /// Enqueues one copy. Each side is device memory, imported, or pinned host memory.
-  /// @return device_lost
+  /// Enqueues one copy. @return device_lost
   [[nodiscard]] virtual Result<Ticket> copy(std::byte* to, const std::byte* from,
-                                            std::uint64_t bytes) = 0;
-  /// The last copy that is complete, and all before it; does not block.
+                                            std::uint64_t bytes, Sides sides) = 0;
+  /// The last copy that is complete with all before it; does not block.
   /// @return device_lost: then none of them touches memory any more
   [[nodiscard]] virtual Result<Ticket> completed() = 0;
   /// Waits for all of them. @return device_lost
   [[nodiscard]] virtual Result<void> finish() = 0;
-  /// Work that is enqueued on a stream from now on begins after the copies enqueued so far.
-  /// @return device_lost
-  [[nodiscard]] virtual Result<void> precede(CudaStream stream) = 0;
+  /// Work that is enqueued on a stream, of that device, from now on begins after the copies
+  /// enqueued so far. @return device_lost
+  [[nodiscard]] virtual Result<void> precede(int device, CudaStream stream) = 0;
 };
 
 /// The devices of this machine, their memory, and what copies to and from it. Thread-safe; leaves

@@ -29,7 +29,7 @@ class Bounce {
   [[nodiscard]] std::byte* memory() const { return memory_.get(); }
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   Result<void> copy(std::byte* to, const std::byte* from, std::uint64_t count) {
-    const auto ticket = queue_->copy(to, from, count);
+    const auto ticket = queue_->copy(to, from, count, Sides::kAny);
     if (!ticket) return fail(ticket.error());
     return queue_->finish();
   }

@@ -212,6 +212,7 @@ cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel,
   const bool empty = grid.x == 0 || grid.y == 0 || grid.z == 0 || threads == 0;
   if (empty || threads > kMostThreads || grid.y > 65535 || grid.z > 65535)
     return note(cudaErrorInvalidConfiguration);
+  if (!of_current_device(config.stream)) return note(cudaErrorInvalidResourceHandle);
   {
     const std::lock_guard lock(limits_mutex);
     const auto known = limits().find(kernel);

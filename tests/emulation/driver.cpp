@@ -83,7 +83,7 @@ CUresult cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAcces
                         std::size_t count) {
   if (count == 0 || ::mprotect(pointer(address), bytes, PROT_READ | PROT_WRITE) != 0)
     return CUDA_ERROR_INVALID_VALUE;
-  (void)cuda_emulation::know(pointer(address), bytes, access->location.id);
+  (void)cuda_emulation::know(pointer(address), bytes, access->location.id, true);
   return CUDA_SUCCESS;
 }
 

@@ -14,10 +14,10 @@ constexpr std::size_t kAlignment = 512;
 
 class Allocations {
  public:
-  std::uint64_t add(const void* begin, std::size_t bytes, int device) {
+  std::uint64_t add(const void* begin, std::size_t bytes, int device, bool mapped) {
     const std::lock_guard lock(mutex_);
     const auto at = reinterpret_cast<std::uintptr_t>(begin);
-    all_[at] = {at, bytes, device, ++last_id_};
+    all_[at] = {at, bytes, device, ++last_id_, mapped};
     return last_id_;
   }
   void remove(const void* begin) {
@@ -91,6 +91,7 @@ struct Side {
   [[nodiscard]] bool good(std::size_t width, std::size_t height) const {
     const Allocation found = find(at);
     const bool device = found.bytes != 0 && found.device != kHost;
+    if (found.mapped && found.device != current_device()) return false;
     if ((must_be_device && !device) || (must_be_host && device)) return false;
     const std::size_t span = height == 0 ? 0 : (height - 1) * pitch + width;
     return found.bytes == 0 ||
@@ -125,8 +126,8 @@ cudaError_t copy(Side to, Side from, std::size_t width, std::size_t height, cuda
 
 }  // namespace
 
-std::uint64_t know(const void* begin, std::size_t bytes, int device) {
-  return allocations().add(begin, bytes, device);
+std::uint64_t know(const void* begin, std::size_t bytes, int device, bool mapped) {
+  return allocations().add(begin, bytes, device, mapped);
 }
 void forget(const void* begin) { allocations().remove(begin); }
 Allocation find(const void* address) { return allocations().find(address); }

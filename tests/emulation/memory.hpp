@@ -16,10 +16,11 @@ struct Allocation {
   std::size_t bytes = 0;
   int device = kHost;  ///< kHost: pinned
   std::uint64_t id = 0;
+  bool mapped = false;  ///< by cuMemMap: for `device` alone, and only while that is current
 };
 
 /// Makes an address range known. @return its number, which never comes again
-std::uint64_t know(const void* begin, std::size_t bytes, int device);
+std::uint64_t know(const void* begin, std::size_t bytes, int device, bool mapped = false);
 void forget(const void* begin);
 /// The allocation that an address lies in; `bytes` 0 where it lies in none.
 [[nodiscard]] Allocation find(const void* address);

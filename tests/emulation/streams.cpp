@@ -36,12 +36,20 @@ struct Queue {
   }
 };
 
+int current_device() {
+  int device = 0;
+  (void)cudaGetDevice(&device);
+  return device;
+}
+
 }  // namespace
 
 struct CUstream_st {
+  int device = current_device();
   std::shared_ptr<Queue> queue = std::make_shared<Queue>();
 };
 struct CUevent_st {
+  int device = current_device();
   std::shared_ptr<Queue> queue;  ///< of the last record; null before
   std::uint64_t position = 0;
   std::shared_ptr<Clock::time_point> time = std::make_shared<Clock::time_point>();
@@ -69,6 +77,10 @@ cudaError_t enqueue(cudaStream_t stream, std::function<void()> work) {
   return cudaSuccess;
 }
 
+bool of_current_device(cudaStream_t stream) {
+  return stream == nullptr || stream->device == current_device();
+}
+
 void run_everything() {
   const std::lock_guard lock(mutex());
   for (CUstream_st* stream : streams()) stream->queue->run_to(stream->queue->enqueued);
@@ -83,6 +95,24 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   *stream = new CUstream_st;
   cuda_emulation::streams().insert(*stream);
   return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int) {
+  return cudaStreamCreateWithFlags(stream, flags);
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  *least = 0;
+  *greatest = -5;
+  return cudaSuccess;
+}
+
+// As cudaEventQuery() below.
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  const std::lock_guard lock(mutex());
+  if (stream == nullptr || stream->queue->work.empty()) return cudaSuccess;
+  stream->queue->step();
+  return stream->queue->work.empty() ? cudaSuccess : cudaErrorNotReady;
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
@@ -128,6 +158,8 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const std::lock_guard lock(mutex());
+  const int device = stream == nullptr ? current_device() : stream->device;
+  if (device != event->device) return note(cudaErrorInvalidResourceHandle);
   const auto result =
       cuda_emulation::enqueue(stream, [time = event->time] { *time = Clock::now(); });
   if (result != cudaSuccess) return result;

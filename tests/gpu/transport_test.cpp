@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
 #include <chrono>
 #include <framewire/transport.hpp>
 #include <numeric>
@@ -52,18 +53,32 @@ class TransportDevices : public GpuTest {
       to.progress();
       return std::chrono::steady_clock::now() < end;
     };
-    while (from.credits(Direction::kPut) == 0) ASSERT_TRUE(step());
+    while (from.credits(Direction::kPut) == 0) {
+      ASSERT_TRUE(step()) << "no lease; sender: " << state(from) << "; receiver: " << state(to);
+    }
     const auto put = from.put(from.take_lease(Direction::kPut).value(), source, 0, kBytes, options);
     ASSERT_TRUE(put) << put.error().to_string();
-    while (!from.done(*put) || !to.done(*room)) ASSERT_TRUE(step());
+    while (!from.done(*put) || !to.done(*room)) {
+      ASSERT_TRUE(step()) << "no end; sender: " << state(from) << "; receiver: " << state(to);
+    }
     const auto sent = from.finish(*put);
-    ASSERT_TRUE(sent) << sent.error().to_string();
-    ASSERT_TRUE(to.finish(*room));
+    const auto received = to.finish(*room);
+    EXPECT_TRUE(sent) << "the sender: " << sent.error().to_string();
+    EXPECT_TRUE(received) << "the receiver: " << received.error().to_string();
+    EXPECT_TRUE(sent && received) << "sender: " << state(from) << "; receiver: " << state(to);
+  }
+  static std::string state(const Channel& channel) {
+    const PathReport path = channel.path();
+    return fmt::format("{}, {} bytes staged{}{}, {}", path.name, path.staged_bytes,
+                       path.why_staged.empty() ? "" : " because ", path.why_staged,
+                       channel.lost() ? channel.lost()->to_string() : "open");
   }
   static void expect_holds(const Region& region, const std::vector<std::byte>& expected) {
     std::vector<std::byte> held(kBytes);
-    ASSERT_TRUE(copy_out(region, 0, held));
-    EXPECT_TRUE(held == expected);
+    const auto copied = copy_out(region, 0, held);
+    ASSERT_TRUE(copied) << copied.error().to_string();
+    const auto wrong = std::mismatch(held.begin(), held.end(), expected.begin(), expected.end());
+    EXPECT_TRUE(held == expected) << "from byte " << wrong.first - held.begin() << " on";
   }
   SessionOptions options(int device, const char* link) {
     SessionOptions options;
@@ -146,6 +161,40 @@ TEST_F(TransportDevices, APutWaitsForTheStreamThatWrites) {
   expect_holds(target, std::vector<std::byte>(kBytes, std::byte{0x5a}));
 }
 
+TEST_F(TransportDevices, AChecksumOfAGetWaitsForTheOwnersStream) {
+  auto ends = join(kStreamLink);
+  const Region source = region(0);
+  const Region target = region(second_);
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  const auto stream = gpu::Stream::make();
+  ASSERT_TRUE(stream);
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_EQ(cudaMemsetAsync(source.data(), i, kBytes, stream->get()), cudaSuccess);
+  }
+  OfferOptions ordered;
+  ordered.direction = Direction::kGet;
+  ordered.stream = stream->get();
+  const auto room = ends.first.offer(source, 0, kBytes, ordered);
+  ASSERT_TRUE(room) << room.error().to_string();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  const auto step = [&] {
+    ends.first.progress();
+    ends.second.progress();
+    return std::chrono::steady_clock::now() < end;
+  };
+  while (ends.second.credits(Direction::kGet) == 0) ASSERT_TRUE(step());
+  TransferOptions checked;
+  checked.checksum = true;
+  const auto got =
+      ends.second.get(ends.second.take_lease(Direction::kGet).value(), target, 0, kBytes, checked);
+  ASSERT_TRUE(got) << got.error().to_string();
+  while (!ends.second.done(*got)) ASSERT_TRUE(step());
+  const auto received = ends.second.finish(*got);
+  ASSERT_TRUE(received) << received.error().to_string();
+  EXPECT_TRUE(received->verified);
+  expect_holds(target, std::vector<std::byte>(kBytes, std::byte{199}));
+}
+
 TEST_F(TransportDevices, AViewOfMemoryThatWasFreedIsRefused) {
   void* block = nullptr;
   ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
@@ -165,13 +214,109 @@ TEST_F(TransportDevices, SharedMemoryIsSeenThroughItsDescriptor) {
   const Region source = region(0);
   ASSERT_TRUE(copy_in(source, 0, bytes(8)));
   auto queue = devices_->make_queue(0).value();
-  ASSERT_TRUE(queue->copy((*again)->data(), source.data(), kBytes));
+  ASSERT_TRUE(queue->copy((*again)->data(), source.data(), kBytes, Sides::kWithinReach));
   ASSERT_TRUE(queue->finish());
   again->reset();
   const Region target = region(0);
-  ASSERT_TRUE(queue->copy(target.data(), (*shared)->data(), kBytes));
+  ASSERT_TRUE(queue->copy(target.data(), (*shared)->data(), kBytes, Sides::kWithinReach));
   ASSERT_TRUE(queue->finish());
   expect_holds(target, bytes(8));
+}
+
+// Memory mapped for the second device alone, while the caller works on the first; by the kernel and
+// by the copy engine.
+TEST_F(TransportDevices, QueuesCopyWhateverDeviceIsCurrent) {
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  auto shared = devices_->share(second_, kBytes);
+  ASSERT_TRUE(shared) << shared.error().to_string();
+  const Region source = region(second_);
+  ASSERT_TRUE(copy_in(source, 0, bytes(10)));
+  auto queue = devices_->make_queue(second_).value();
+  for (const Sides sides : {Sides::kAny, Sides::kWithinReach}) {
+    for (const std::size_t count : {std::size_t{1} << 20, kBytes}) {
+      const Region target = region(second_);
+      const auto in = queue->copy((*shared)->data(), source.data(), count, sides);
+      ASSERT_TRUE(in) << in.error().to_string();
+      const auto moved = queue->finish();
+      ASSERT_TRUE(moved) << moved.error().to_string();
+      const auto out = queue->copy(target.data(), (*shared)->data(), count, sides);
+      ASSERT_TRUE(out) << out.error().to_string();
+      const auto back = queue->finish();
+      ASSERT_TRUE(back) << back.error().to_string();
+      auto expected = bytes(10);
+      std::fill(expected.begin() + static_cast<std::ptrdiff_t>(count), expected.end(),
+                std::byte{0});
+      expect_holds(target, expected);
+    }
+  }
+  int current = -1;
+  EXPECT_EQ(cudaGetDevice(&current), cudaSuccess);
+  EXPECT_EQ(current, 0);
+}
+
+// From the first device to what the second has mapped, as a process pushes to another.
+TEST_F(TransportDevices, QueuesPushToWhatTheyImport) {
+  if (devices_->reach(0, second_) == Reach::kNone)
+    GTEST_SKIP() << "the GPUs do not reach each other";
+  auto theirs = devices_->share(second_, kBytes);
+  ASSERT_TRUE(theirs) << theirs.error().to_string();
+  auto landing = devices_->import(second_, 0, (*theirs)->fd(), kBytes);
+  ASSERT_TRUE(landing) << landing.error().to_string();
+  const Region source = region(0);
+  const Region target = region(second_);
+  ASSERT_TRUE(copy_in(source, 0, bytes(11)));
+  auto pushing = devices_->make_queue(0).value();
+  auto placing = devices_->make_queue(second_).value();
+  for (const std::size_t part : {std::size_t{3} << 20, kBytes}) {
+    for (std::size_t at = 0; at < kBytes; at += part) {
+      const auto pushed = pushing->copy((*landing)->data() + at, source.data() + at,
+                                        std::min(part, kBytes - at), Sides::kWithinReach);
+      ASSERT_TRUE(pushed) << pushed.error().to_string();
+    }
+    const auto landed = pushing->finish();
+    ASSERT_TRUE(landed) << landed.error().to_string();
+    const auto placed =
+        placing->copy(target.data(), (*theirs)->data(), kBytes, Sides::kWithinReach);
+    ASSERT_TRUE(placed) << placed.error().to_string();
+    const auto done = placing->finish();
+    ASSERT_TRUE(done) << done.error().to_string();
+    expect_holds(target, bytes(11));
+  }
+}
+
+// Sizes and places around vectors and blocks, where the kernel takes them and where the engine
+// does; what lies beside them stays.
+TEST_F(TransportDevices, CopiesOfEverySizeAndPlaceAreExact) {
+  const Region source = region(0);
+  const Region target = region(0);
+  ASSERT_TRUE(copy_in(source, 0, bytes(12)));
+  auto queue = devices_->make_queue(0).value();
+  std::vector<std::byte> expected(kBytes);
+  const auto whole = bytes(12);
+  Ticket last = 0;
+  std::size_t at = 0;
+  for (const std::size_t count : {1U, 3U, 15U, 16U, 17U, 31U, 4096U, 16'385U, 70'001U, 262'147U}) {
+    for (const std::size_t to : {0U, 1U, 15U}) {
+      for (const std::size_t from : {0U, 1U, 15U}) {
+        const auto ticket = queue->copy(target.data() + at + to, source.data() + at + from, count,
+                                        Sides::kWithinReach);
+        ASSERT_TRUE(ticket) << ticket.error().to_string();
+        EXPECT_EQ(*ticket, ++last);
+        std::copy_n(whole.begin() + static_cast<std::ptrdiff_t>(at + from), count,
+                    expected.begin() + static_cast<std::ptrdiff_t>(at + to));
+        at += (count + 63) / 16 * 16;
+      }
+    }
+  }
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  for (Ticket before = 0; before < last;) {
+    const auto now = queue->completed();
+    ASSERT_TRUE(now) << now.error().to_string();
+    ASSERT_GE(*now, before);
+    ASSERT_LT(std::chrono::steady_clock::now(), end) << "after copy " << *now << " of " << last;
+    before = *now;
+  }
+  expect_holds(target, expected);
 }
 
 TEST_F(TransportDevices, ThePeerLinkPushes) {

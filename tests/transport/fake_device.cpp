@@ -25,7 +25,7 @@ class FakeQueue final : public CopyQueue {
   explicit FakeQueue(FakeDevices& devices) : devices_(devices) {}
   ~FakeQueue() override { static_cast<void>(finish()); }
 
-  Result<Ticket> copy(std::byte* to, const std::byte* from, std::uint64_t bytes) override {
+  Result<Ticket> copy(std::byte* to, const std::byte* from, std::uint64_t bytes, Sides) override {
     if (devices_.lost()) return gone();
     if (devices_.inside(to, bytes) == nullptr || devices_.inside(from, bytes) == nullptr) {
       throw std::logic_error("a copy past the end of an allocation");
@@ -46,7 +46,7 @@ class FakeQueue final : public CopyQueue {
     while (!copies_.empty()) move(std::uint64_t{1} << 30);
     return {};
   }
-  Result<void> precede(CudaStream stream) override {
+  Result<void> precede(int, CudaStream stream) override {
     ++static_cast<FakeStream*>(stream)->waits;
     return {};
   }

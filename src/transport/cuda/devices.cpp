@@ -41,7 +41,7 @@ Result<void> zero(std::byte* memory, std::size_t bytes) {
 class CudaDevices final : public DeviceMemory {
  public:
   explicit CudaDevices(std::vector<Facts> facts) : facts_(std::move(facts)) {
-    for (int i = 0; i < count(); ++i) events_.emplace_back(i);
+    for (int i = 0; i < count(); ++i) pools_.emplace_back(i);
   }
 
   int count() const noexcept override { return static_cast<int>(facts_.size()); }
@@ -99,16 +99,17 @@ class CudaDevices final : public DeviceMemory {
     if (auto good = zero((*memory)->data(), bytes); !good) return fail(good.error());
     return memory;
   }
-  Result<std::unique_ptr<SharedMemory>> import(int, int user, int fd, std::size_t bytes) override {
+  Result<std::unique_ptr<SharedMemory>> import(int owner, int user, int fd,
+                                               std::size_t bytes) override {
     const OnDevice on(user);
     if (auto ready = gpu::free_bytes(); !ready) return fail(ready.error());
-    return import_shared(user, fd, bytes);
+    return import_shared(owner, user, fd, bytes);
   }
   Result<std::unique_ptr<CopyQueue>> make_queue(int device) override {
-    return make_copy_queue(device, events_.at(static_cast<std::size_t>(device)));
+    return make_copy_queue(pools_.at(static_cast<std::size_t>(device)));
   }
   Result<std::unique_ptr<Mark>> mark(int device, CudaStream stream) override {
-    return make_mark(stream, events_.at(static_cast<std::size_t>(device)));
+    return make_mark(stream, pools_.at(static_cast<std::size_t>(device)));
   }
 
  private:
@@ -127,7 +128,7 @@ class CudaDevices final : public DeviceMemory {
 
   std::vector<Facts> facts_;
   PinnedPool pinned_;
-  std::deque<EventPool> events_;  ///< by device; they do not move
+  std::deque<Pools> pools_;  ///< by device; they do not move
   std::mutex mutex_;
   std::map<std::pair<int, int>, Reach> reach_;
 };

@@ -99,11 +99,12 @@ Result<std::unique_ptr<SharedMemory>> make_shared(int device, std::size_t bytes)
   return memory;
 }
 
-Result<std::unique_ptr<SharedMemory>> import_shared(int user, int fd, std::size_t bytes) {
+Result<std::unique_ptr<SharedMemory>> import_shared(int owner, int user, int fd,
+                                                    std::size_t bytes) {
   const auto& driver = Driver::get();
   if (!driver) return fail(driver.error());
   auto memory = std::make_unique<Mapped>(*driver);
-  if (auto good = memory->set_size(user, bytes); !good) return fail(good.error());
+  if (auto good = memory->set_size(owner, bytes); !good) return fail(good.error());
   if (auto good = memory->import(fd); !good) return fail(good.error());
   if (auto good = memory->map_for(user); !good) return fail(good.error());
   return memory;

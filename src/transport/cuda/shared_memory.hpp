@@ -12,7 +12,7 @@ namespace framewire::transport::cuda {
 [[nodiscard]] Result<std::unique_ptr<SharedMemory>> make_shared(int device, std::size_t bytes);
 
 /// @return as DeviceMemory::import()
-[[nodiscard]] Result<std::unique_ptr<SharedMemory>> import_shared(int user, int fd,
+[[nodiscard]] Result<std::unique_ptr<SharedMemory>> import_shared(int owner, int user, int fd,
                                                                   std::size_t bytes);
 
 }  // namespace framewire::transport::cuda

@@ -148,8 +148,6 @@ class LoopbackLink final : public Link {
       auto made = use.devices->make_queue(use.device);
       if (!made) return fail(made.error());
       queue = std::move(*made);
-      const bool both = copy.from.device != nullptr && copy.to.device != nullptr;
-      if (both) wire_->reach = use.devices->reach(use.device, copy.to.device->device);
     }
     return queue.get();
   }
@@ -157,14 +155,19 @@ class LoopbackLink final : public Link {
   Result<void> start(Copy& copy) {
     const auto queue = queue_of(copy);
     if (!queue) return fail(queue.error());
-    const auto ticket = (*queue)->copy(copy.to.to, copy.from.data, copy.from.bytes);
+    const DeviceUse* from = copy.from.device;
+    const DeviceUse* to = copy.to.device;
+    const bool both = from != nullptr && to != nullptr;
+    if (both) wire_->reach = from->devices->reach(from->device, to->device);
+    const bool within = both && wire_->reach != Reach::kNone;
+    const auto ticket = (*queue)->copy(copy.to.to, copy.from.data, copy.from.bytes,
+                                       within ? Sides::kWithinReach : Sides::kAny);
     if (!ticket) return fail(ticket.error());
     copy.queue = *queue;
     copy.ticket = *ticket;
-    const bool direct = copy.from.device != nullptr && copy.to.device != nullptr;
-    if (!direct || wire_->reach == Reach::kNone) wire_->staged_bytes += copy.from.bytes;
-    if (copy.to.device == nullptr || !copy.to.device->stream) return {};
-    return (*queue)->precede(*copy.to.device->stream);
+    if (!within) wire_->staged_bytes += copy.from.bytes;
+    if (to == nullptr || !to->stream) return {};
+    return (*queue)->precede(to->device, *to->stream);
   }
 
   static bool ready(const DeviceUse* use) { return use == nullptr || use->ready(); }

@@ -18,8 +18,8 @@ namespace framewire::transport::peer {
 struct HandoverOptions {
   DeviceMemory* devices = nullptr;
   int device = -1;
-  unsigned slots = kSlots;  ///< of our landing, 1 to 32
-  std::uint64_t slot_bytes = kLandingPartBytes;
+  unsigned slots = kLandingSlots;  ///< of our landing, 1 to 32
+  std::uint64_t slot_bytes = 0;
 };
 
 /// A Unix socket of this process without a name in the file system. Whoever wants in must know a

@@ -12,11 +12,17 @@
 #include <span>
 #include "transport/packet.hpp"
 
+#ifndef FRAMEWIRE_LANDING_SLOTS
+#define FRAMEWIRE_LANDING_SLOTS 16
+#endif
+
 namespace framewire::transport::peer {
 
-inline constexpr unsigned kSlots = 16;  ///< of each kind, at most 32
+inline constexpr unsigned kSlots = 16;  ///< of staging memory, at most 32
 inline constexpr std::uint64_t kStagedPartBytes = std::uint64_t{512} << 10;
-inline constexpr std::uint64_t kLandingPartBytes = std::uint64_t{4} << 20;
+/// Of a landing, at most 32: so many small payloads are under way at once. Of the usual landing
+/// each has 8 MiB, which NVLink takes long enough over to hide what lies between two copies.
+inline constexpr unsigned kLandingSlots = FRAMEWIRE_LANDING_SLOTS;
 /// Nobody sends smaller parts of a message that has several.
 inline constexpr std::uint64_t kLeastPartBytes = 4096;
 

@@ -112,9 +112,13 @@ Result<void> Receiver::enqueue(Slot& filled, bool landed, LinkSink& sink) {
   const DeviceUse* use = message.to.device;
   if (use != nullptr && !use->ready()) return {};
   DeviceMemory& devices = use != nullptr ? *use->devices : *ours_->devices;
-  const auto queue = queues_.of(devices, landed ? ours_->owner : use->device);
+  const int device = landed ? ours_->owner : use->device;
+  const auto queue = queues_.of(devices, device);
   if (!queue) return fail(queue.error());
-  const auto ticket = (*queue)->copy(message.to.to + filled.offset, filled.from, filled.bytes);
+  const bool within = landed && use != nullptr && use->devices == ours_->devices &&
+                      devices.reach(device, use->device) != Reach::kNone;
+  const auto ticket = (*queue)->copy(message.to.to + filled.offset, filled.from, filled.bytes,
+                                     within ? Sides::kWithinReach : Sides::kAny);
   if (!ticket) return fail(ticket.error());
   filled.queue = *queue;
   filled.ticket = *ticket;
@@ -124,7 +128,7 @@ Result<void> Receiver::enqueue(Slot& filled, bool landed, LinkSink& sink) {
   message.unqueued -= filled.bytes;
   if (use == nullptr || !use->stream) return {};
   // Every part, since parts may have come through several queues.
-  if (auto told = (*queue)->precede(*use->stream); !told) return told;
+  if (auto told = (*queue)->precede(use->device, *use->stream); !told) return told;
   if (message.unqueued == 0 && message.ok) sink.on_enqueued(message.to.op);
   return {};
 }

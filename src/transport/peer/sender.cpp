@@ -96,7 +96,8 @@ Result<void> Sender::enqueue(Message& message, unsigned index) {
     if (!pinned) return fail(pinned.error());
     to = slot.staged = *pinned;
   }
-  const auto ticket = (*queue)->copy(to, message.payload.data + slot.head.offset, slot.head.bytes);
+  const auto ticket = (*queue)->copy(to, message.payload.data + slot.head.offset, slot.head.bytes,
+                                     message.landed ? Sides::kWithinReach : Sides::kAny);
   if (!ticket) return fail(ticket.error());
   slot.queue = *queue;
   slot.ticket = *ticket;

@@ -137,7 +137,8 @@ Result<std::unique_ptr<Candidate>> make_peer(const std::string& name, const Sess
   peer::HandoverOptions handover;
   handover.devices = options.devices;
   handover.device = options.device;
-  handover.slot_bytes = std::max(options.landing_bytes / peer::kSlots, peer::kLeastPartBytes);
+  handover.slot_bytes =
+      std::max(options.landing_bytes / peer::kLandingSlots, peer::kLeastPartBytes);
   return std::make_unique<PeerCandidate>(name, std::move(*carrier), std::move(*doorway), handover,
                                          server);
 }

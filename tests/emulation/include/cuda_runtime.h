@@ -121,6 +121,15 @@ template <typename T>
 T atomicAdd(T* at, std::type_identity_t<T> value) {
   return __atomic_fetch_add(at, value, __ATOMIC_RELAXED);
 }
+/// Counts up to `last` and begins again at zero.
+inline unsigned atomicInc(unsigned* at, unsigned last) {
+  unsigned seen = __atomic_load_n(at, __ATOMIC_RELAXED);
+  while (!__atomic_compare_exchange_n(at, &seen, seen >= last ? 0 : seen + 1, true,
+                                      __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+  return seen;
+}
+inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 template <typename T>
 T atomicOr(T* at, std::type_identity_t<T> value) {
   return __atomic_fetch_or(at, value, __ATOMIC_RELAXED);

@@ -1,5 +1,6 @@
 // What the tests of kernels rely on: that threads meet as on a device, that work is done when it is
 // waited for and not before, and that mistakes come out.
+#include <cuda.h>
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 #include <cub/block/block_reduce.cuh>
@@ -190,6 +191,67 @@ TEST(Emulation, WhatADeviceWouldRefuseIsRefused) {
   EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidValue);
   EXPECT_EQ(cudaGetLastError(), cudaSuccess);
   EXPECT_EQ(cudaSetDevice(99), cudaErrorInvalidDevice);
+}
+
+// Kernels and events belong to the device that their stream was made on; copies do not, save of
+// memory that is mapped for one device.
+TEST(Emulation, AStreamIsOfOneDevice) {
+  const Device<unsigned> one(1);
+  const Device<unsigned> other(1);
+  const Stream stream;
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  cudaEvent_t event = nullptr;
+  ASSERT_EQ(cudaEventCreate(&event), cudaSuccess);
+  EXPECT_EQ(start(stream, count_up, 1, 1, 0, one.data()), cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(cudaEventRecord(event, stream.get()), cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(cudaMemcpyAsync(one.data(), other.data(), 4, cudaMemcpyDefault, stream.get()),
+            cudaSuccess);
+  (void)cudaEventDestroy(event);
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  (void)cudaGetLastError();
+  EXPECT_EQ(cudaStreamQuery(stream.get()), cudaSuccess);
+}
+
+TEST(Emulation, MappedMemoryIsForTheDeviceItIsMappedFor) {
+  constexpr std::size_t kBytes = std::size_t{2} << 20;
+  CUmemGenericAllocationHandle handle{};
+  CUdeviceptr address{};
+  const CUmemAllocationProp prop{};
+  CUmemAccessDesc access{};
+  access.location.id = 1;
+  ASSERT_EQ(cuMemCreate(&handle, kBytes, &prop, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemAddressReserve(&address, kBytes, 0, 0, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemMap(address, kBytes, 0, handle, 0), CUDA_SUCCESS);
+  ASSERT_EQ(cuMemSetAccess(address, kBytes, &access, 1), CUDA_SUCCESS);
+  auto* mapped = reinterpret_cast<unsigned*>(address);
+  const Device<unsigned> own(1);
+  EXPECT_EQ(cudaMemcpy(mapped, own.data(), 4, cudaMemcpyDefault), cudaErrorInvalidValue);
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  EXPECT_EQ(cudaMemcpy(mapped, own.data(), 4, cudaMemcpyDefault), cudaSuccess);
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  (void)cudaGetLastError();
+  EXPECT_EQ(cuMemUnmap(address, kBytes), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemAddressFree(address, kBytes), CUDA_SUCCESS);
+  EXPECT_EQ(cuMemRelease(handle), CUDA_SUCCESS);
+}
+
+__global__ void take_numbers(unsigned* counter, unsigned* taken) {
+  atomicAdd(&taken[atomicInc(counter, gridDim.x - 1)], 1u);
+  __threadfence_system();
+}
+
+TEST(Emulation, ACounterWraps) {
+  const Device<unsigned> counter(1);
+  const Device<unsigned> taken(5);
+  const Stream stream;
+  ASSERT_EQ(cudaMemsetAsync(counter.data(), 0, 4, stream.get()), cudaSuccess);
+  ASSERT_EQ(cudaMemsetAsync(taken.data(), 0, 20, stream.get()), cudaSuccess);
+  for (int i = 0; i < 2; ++i)
+    ASSERT_EQ(start(stream, take_numbers, 5, 1, 0, counter.data(), taken.data()), cudaSuccess);
+  EXPECT_EQ(cudaStreamQuery(stream.get()), cudaErrorNotReady);
+  stream.wait();
+  EXPECT_EQ(counter.read()[0], 0U);
+  EXPECT_EQ(taken.read(), std::vector<unsigned>(5, 2));
 }
 
 __global__ void part_ways(unsigned* value) {
