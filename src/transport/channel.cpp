@@ -69,6 +69,7 @@ Result<void> Channel::use_device(TransferSlot& slot,
   slot.device.devices = slot.block->devices;
   slot.device.device = slot.block->device;
   slot.device.stream = stream;
+  slot.device.ours = slot.block->owned;
   if (!stream) return {};
   auto mark = slot.device.devices->mark(slot.device.device, *stream);
   if (!mark) return fail(mark.error());

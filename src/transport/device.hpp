@@ -115,7 +115,16 @@ struct DeviceUse {
   int device = -1;
   std::unique_ptr<Mark> after;       ///< the memory is touched after this; null: at once
   std::optional<CudaStream> stream;  ///< of a placement: waits for what is placed
+  bool ours = false;                 ///< made by DeviceMemory::allocate()
   [[nodiscard]] bool ready() const { return after == nullptr || after->passed(); }
 };
+
+/// What a queue of `device` knows of a copy between memory of its own and this. Memory that the
+/// user has made may be closed to other devices whatever their reach: that of pools, or mapped.
+[[nodiscard]] inline Sides sides_of(int device, const DeviceUse& use) {
+  if (use.device == device) return Sides::kWithinReach;
+  const bool reached = use.devices->reach(device, use.device) != Reach::kNone;
+  return reached && use.ours ? Sides::kWithinReach : Sides::kAny;
+}
 
 }  // namespace framewire::transport

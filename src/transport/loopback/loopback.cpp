@@ -159,13 +159,12 @@ class LoopbackLink final : public Link {
     const DeviceUse* to = copy.to.device;
     const bool both = from != nullptr && to != nullptr;
     if (both) wire_->reach = from->devices->reach(from->device, to->device);
-    const bool within = both && wire_->reach != Reach::kNone;
     const auto ticket = (*queue)->copy(copy.to.to, copy.from.data, copy.from.bytes,
-                                       within ? Sides::kWithinReach : Sides::kAny);
+                                       both ? sides_of(from->device, *to) : Sides::kAny);
     if (!ticket) return fail(ticket.error());
     copy.queue = *queue;
     copy.ticket = *ticket;
-    if (!within) wire_->staged_bytes += copy.from.bytes;
+    if (!both || wire_->reach == Reach::kNone) wire_->staged_bytes += copy.from.bytes;
     if (to == nullptr || !to->stream) return {};
     return (*queue)->precede(to->device, *to->stream);
   }

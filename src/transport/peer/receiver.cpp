@@ -115,10 +115,9 @@ Result<void> Receiver::enqueue(Slot& filled, bool landed, LinkSink& sink) {
   const int device = landed ? ours_->owner : use->device;
   const auto queue = queues_.of(devices, device);
   if (!queue) return fail(queue.error());
-  const bool within = landed && use != nullptr && use->devices == ours_->devices &&
-                      devices.reach(device, use->device) != Reach::kNone;
+  const bool pushed = landed && use != nullptr && use->devices == ours_->devices;
   const auto ticket = (*queue)->copy(message.to.to + filled.offset, filled.from, filled.bytes,
-                                     within ? Sides::kWithinReach : Sides::kAny);
+                                     pushed ? sides_of(device, *use) : Sides::kAny);
   if (!ticket) return fail(ticket.error());
   filled.queue = *queue;
   filled.ticket = *ticket;
