@@ -52,7 +52,7 @@ struct SessionOptions {
   DeviceMemory* devices = nullptr;
   int device = 0;
   /// Device memory that every connection over peer and peer-stream keeps at this end, for what the
-  /// peer pushes, however little it is used: 16 parts, 4 KiB each or more.
+  /// peer pushes, however little it is used: 8 parts, 4 KiB each or more.
   std::uint64_t landing_bytes = std::uint64_t{128} << 20;
   Requirement require = Requirement::kNothing;  ///< or there is no connection: unsupported
   /// ucx-tcp: a network device ("eth0"); ucx-rdma: an RDMA device and its port ("mlx5_0:1").

@@ -16,10 +16,10 @@
 namespace framewire::transport::cuda {
 namespace {
 
-// Large copies take turns: one stream alone leaves the link idle between its copies.
+// Large copies take turns, so that one need not wait for the end of the other.
 constexpr std::size_t kEngineStreams = FRAMEWIRE_ENGINE_STREAMS;
-// Asking the runtime costs a microsecond; it is what learns of errors.
-constexpr unsigned kLooksAQuestion = 64;
+// Asking the runtime costs microseconds; it is what learns of errors.
+constexpr unsigned kLooksAQuestion = 1024;
 
 class CudaMark final : public Mark {
  public:

@@ -70,6 +70,7 @@ class Sender {
 
   [[nodiscard]] bool waiting() const;
   [[nodiscard]] bool lands(const Payload& payload) const;
+  [[nodiscard]] std::uint64_t landed_part_bytes(std::uint64_t total) const;
   [[nodiscard]] std::optional<unsigned> free_slot(bool landed) const;
   [[nodiscard]] Result<void> begin_part(Message& message, unsigned index);
   [[nodiscard]] Result<void> enqueue(Message& message, unsigned index);
