@@ -46,7 +46,7 @@ class Device final : public DeviceMemory {
   class Queue final : public CopyQueue {
    public:
     explicit Queue(Device& device) : device_(device) {}
-    Result<Ticket> copy(std::byte* to, const std::byte* from, std::uint64_t bytes) override {
+    Result<Ticket> copy(std::byte* to, const std::byte* from, std::uint64_t bytes, Sides) override {
       copies_.push_back({to, from, bytes});
       return last_ += 1;
     }

@@ -1,6 +1,7 @@
 #include "backend.hpp"
 #include <fmt/format.h>
 #include <engine/codec_router.hpp>
+#include <latch>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -73,6 +74,27 @@ Result<Backend> Backend::make(const EngineOptions& options, bool many) {
 Result<Resized> Backend::resize(std::span<const std::uint8_t> jpeg,
                                 const ResizeOptions& options) const {
   return engine_ ? engine_->resize(jpeg, options) : resizer_.resize(jpeg, options);
+}
+
+std::vector<Result<Resized>> Backend::resize_all(
+    std::span<const std::span<const std::uint8_t>> jpegs, const ResizeOptions& options) const {
+  std::vector<Result<Resized>> results(jpegs.size(), fail(StatusCode::kInternal, "no answer"));
+  if (!engine_) {
+    for (std::size_t i = 0; i < jpegs.size(); ++i) results[i] = resizer_.resize(jpegs[i], options);
+    return results;
+  }
+  // One thread to wake, however many images.
+  std::latch answered(static_cast<std::ptrdiff_t>(jpegs.size()));
+  std::vector<EngineRequest> requests;
+  requests.reserve(jpegs.size());
+  for (std::size_t i = 0; i < jpegs.size(); ++i)
+    requests.push_back({jpegs[i], options, [&answered, &result = results[i]](Result<Resized> made) {
+                          result = std::move(made);
+                          answered.count_down();
+                        }});
+  engine_->submit(requests);
+  answered.wait();
+  return results;
 }
 
 void Backend::submit(std::vector<std::uint8_t> jpeg, const ResizeOptions& options,

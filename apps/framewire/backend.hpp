@@ -34,6 +34,9 @@ class Backend {
   /// Any number of threads at once.
   [[nodiscard]] Result<Resized> resize(std::span<const std::uint8_t> jpeg,
                                        const ResizeOptions& options) const;
+  /// Hands in several at once, and waits for all of them. @return one result each
+  [[nodiscard]] std::vector<Result<Resized>> resize_all(
+      std::span<const std::span<const std::uint8_t>> jpegs, const ResizeOptions& options) const;
   /// With a GPU: hands it in, and answers later from a thread of the engine's. Otherwise resizes at
   /// once, on the calling thread.
   void submit(std::vector<std::uint8_t> jpeg, const ResizeOptions& options,

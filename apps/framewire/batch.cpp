@@ -172,9 +172,11 @@ ProgressLine::When progress_when(const Arguments& arguments) {
   return ProgressLine::When::kAuto;
 }
 
-// Images that wait for a GPU need no core; a batch needs many of them.
+// Images that wait for a GPU need no core; a batch needs many of them. They are handed over in
+// groups: waking a thread for each would cost more than reading it.
+constexpr unsigned kGpuGroup = 16;
 unsigned default_jobs(const Backend& backend) {
-  constexpr unsigned kWaitingJobsACore = 16;
+  constexpr unsigned kWaitingJobsACore = 4;
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
   return backend.has_gpu() ? cores * kWaitingJobsACore : cores;
 }
@@ -183,6 +185,10 @@ batch::Hooks make_hooks(const Backend& backend, const BatchPlan& plan, ProgressL
   batch::Hooks hooks;
   hooks.resize = [&backend](std::span<const std::uint8_t> jpeg, const ResizeOptions& options) {
     return backend.resize(jpeg, options);
+  };
+  hooks.resize_all = [&backend](std::span<const std::span<const std::uint8_t>> jpegs,
+                                const ResizeOptions& options) {
+    return backend.resize_all(jpegs, options);
   };
   hooks.write = [&plan](const std::string& path, std::span<const std::uint8_t> bytes) {
     return batch::write_atomically(path, bytes, plan.durability);
@@ -248,6 +254,7 @@ int run_batch(const Arguments& arguments) {
   const auto backend = Backend::make(plan.gpu, true);
   if (!backend) return refuse(backend.error());
   if (plan.settings.jobs == 0) plan.settings.jobs = default_jobs(*backend);
+  if (backend->has_gpu()) plan.settings.group = kGpuGroup;
   install_interrupt();
   const batch::Hooks hooks = make_hooks(*backend, plan, line);
   const batch::Records records{open.manifest ? &*open.manifest : nullptr,

@@ -1,16 +1,17 @@
 // A queue of fixed capacity between one producer and several workers.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <mutex>
-#include <optional>
 #include <utility>
+#include <vector>
 
 namespace framewire::batch {
 
-/// First in, first out; push() blocks while full, pop() while empty. Any number of threads.
+/// First in, first out; push() blocks while full, pop_some() while empty. Any number of threads.
 template <typename T>
 class BoundedQueue {
  public:
@@ -26,15 +27,22 @@ class BoundedQueue {
     return true;
   }
 
+  /// Waits for one item, and takes what else is there, leaving others their share.
+  /// @param most  1 or more
   /// @return nothing once the queue is closed and drained
-  std::optional<T> pop() {
+  std::vector<T> pop_some(std::size_t most) {
     std::unique_lock lock(mutex_);
+    ++waiting_;
     filled_.wait(lock, [this] { return closed_ || !items_.empty(); });
-    if (items_.empty()) return std::nullopt;
-    std::optional<T> item(std::move(items_.front()));
-    items_.pop_front();
+    --waiting_;
+    std::vector<T> some;
+    const std::size_t share = (items_.size() + waiting_) / (waiting_ + 1);
+    for (std::size_t i = 0; i < std::min(most, share); ++i) {
+      some.push_back(std::move(items_.front()));
+      items_.pop_front();
+    }
     room_.notify_one();
-    return item;
+    return some;
   }
 
   /// No more items; what is queued is still handed out.
@@ -63,6 +71,7 @@ class BoundedQueue {
   std::condition_variable room_;
   std::condition_variable filled_;
   std::deque<T> items_;
+  std::size_t waiting_ = 0;  ///< threads in pop_some()
   bool closed_ = false;
 };
 

@@ -1,10 +1,11 @@
-// One input of a batch, from its path to its row.
+// Inputs of a batch, from their paths to their rows.
 #pragma once
 
 #include <batch/row.hpp>
 #include <batch/runner.hpp>
 #include <batch/source.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,9 +24,11 @@ struct Processed {
   bool environment = false;  ///< the row's error would meet every other input
 };
 
-/// Reads, resizes and writes one input. Never throws: memory that runs out is a row with `busy`.
-/// @param buffer  the calling worker's own, for the input's bytes; kept from one input to the next
-[[nodiscard]] Processed process(const Input& input, const ProcessContext& context,
-                                std::vector<std::uint8_t>& buffer);
+/// Reads inputs, resizes them together and writes what came of each. What meets one of them, memory
+/// that runs out included, is its row.
+/// @param buffers  the calling worker's own, for the inputs' bytes; kept from one call to the next
+[[nodiscard]] std::vector<Processed> process(std::span<const Input> inputs,
+                                             const ProcessContext& context,
+                                             std::vector<std::vector<std::uint8_t>>& buffers);
 
 }  // namespace framewire::batch

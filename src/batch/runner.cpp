@@ -22,7 +22,7 @@ class Run {
         interrupt_(interrupt),
         context_{&settings, &hooks, records.done, output_hash(settings.options)},
         tally_(hooks),
-        queue_(std::size_t{2} * settings.jobs) {}
+        queue_(std::size_t{2} * settings.jobs * settings.group) {}
 
   Result<Summary> operator()(Source& source) {
     if (auto started = start_threads(); !started) {
@@ -67,12 +67,15 @@ class Run {
   // Inputs that are queued when the end comes early are left for --resume.
   void work() {
     guarded([&] {
-      std::vector<std::uint8_t> buffer;
-      while (auto input = queue_.pop()) {
+      std::vector<std::vector<std::uint8_t>> buffers;
+      for (;;) {
+        const std::vector<Input> inputs = queue_.pop_some(settings_.group);
+        if (inputs.empty()) return;
         if (ending()) return queue_.abandon();
-        const Processed processed = process(*input, context_, buffer);
-        if (processed.row) record(*processed.row, processed.environment);
-        tally_.add(processed);
+        for (const Processed& processed : process(inputs, context_, buffers)) {
+          if (processed.row) record(*processed.row, processed.environment);
+          tally_.add(processed);
+        }
       }
     });
   }

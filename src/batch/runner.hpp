@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace framewire::batch {
 
@@ -22,6 +23,7 @@ struct Settings {
   ResizeOptions options;
   std::string output_folder;
   unsigned jobs = 1;            ///< worker threads, from 1
+  unsigned group = 1;           ///< images that a worker hands over at once, at most; from 1
   Shard shard;                  ///< inputs of other shards are passed over, unmentioned
   bool stop_on_error = false;   ///< no new inputs after the first failure
   bool allow_in_place = false;  ///< an output may replace its own input
@@ -57,6 +59,10 @@ struct Summary {
 /// save on_row and on_progress, which are called one at a time.
 struct Hooks {
   std::function<Result<Resized>(std::span<const std::uint8_t>, const ResizeOptions&)> resize;
+  /// The same for several files, one result each; may be empty.
+  std::function<std::vector<Result<Resized>>(std::span<const std::span<const std::uint8_t>>,
+                                             const ResizeOptions&)>
+      resize_all;
   std::function<WriteResult(const std::string& path, std::span<const std::uint8_t>)> write;
   std::function<void(const Row&)> on_row;            ///< may be empty
   std::function<void(const Progress&)> on_progress;  ///< may be empty; about ten times a second
@@ -72,9 +78,9 @@ struct Records {
 /// Resizes every input of `source` into settings.output_folder, under its own name.
 ///
 /// Rows and on_row come in the order in which inputs finish, which depends on `jobs`; the output
-/// files and the set of rows do not. Memory: at most `jobs` images at a time, a queue of 2 × `jobs`
-/// names, and what the source and the index hold. Blocks until all is done; when `interrupt` turns
-/// true, the images in work are finished first.
+/// files and the set of rows do not. Memory: at most `jobs` × `group` images at a time (fewer of
+/// more than 512 KB), a queue of twice as many names, and what the source and the index hold.
+/// Blocks until all is done; when `interrupt` turns true, the images in work are finished first.
 /// @return busy where threads cannot be started; failures of single inputs are in the summary
 [[nodiscard]] Result<Summary> run(Source& source, const Settings& settings, const Hooks& hooks,
                                   const Records& records, const std::atomic<bool>& interrupt);

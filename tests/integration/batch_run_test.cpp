@@ -268,6 +268,44 @@ TEST_F(BatchRun, NeverMoreImagesInWorkThanJobs) {
   EXPECT_EQ(most, 3) << "neither more than allowed nor fewer than asked for";
 }
 
+TEST_F(BatchRun, AWorkerHandsOverSeveralImagesAtOnce) {
+  make_inputs(60);
+  test::write_text(folder_ / "in/liar.jpg", "words");
+  settings_.jobs = 2;
+  settings_.group = 8;
+  std::atomic<std::size_t> largest{0};
+  hooks_.resize_all = [&](auto jpegs, const ResizeOptions& options) {
+    std::size_t seen = largest;
+    while (jpegs.size() > seen && !largest.compare_exchange_weak(seen, jpegs.size())) {
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // the queue fills meanwhile
+    std::vector<Result<Resized>> results;
+    for (const auto jpeg : jpegs) {
+      if (jpeg.size() % 5 == 0) {
+        results.push_back(fail(StatusCode::kDeadline, "too slow"));
+      } else {
+        results.push_back(fake_resize(jpeg, options));
+      }
+    }
+    return results;
+  };
+  hooks_.resize = [](auto jpeg, const ResizeOptions& options) -> Result<Resized> {
+    if (jpeg.size() % 5 == 0) return fail(StatusCode::kDeadline, "too slow");
+    return fake_resize(jpeg, options);
+  };
+  const Summary grouped = run(true);
+  EXPECT_GT(largest, 1u);
+  EXPECT_LE(largest, 8u);
+  EXPECT_EQ(grouped.inputs, 61u);
+  EXPECT_EQ(grouped.errors.at("deadline"), 12u);
+  EXPECT_EQ(grouped.errors.at("invalid_input"), 1u);
+  const auto files = test::read_tree(folder_ / "out");
+  fs::remove_all(folder_ / "out");
+  settings_.group = 1;
+  EXPECT_EQ(run().ok, grouped.ok);
+  EXPECT_EQ(test::read_tree(folder_ / "out"), files);
+}
+
 TEST_F(BatchRun, ResumeRedoesOnlyWhatIsMissingFailedOrChanged) {
   make_inputs(10);
   EXPECT_EQ(run(true).ok, 10u);

@@ -162,7 +162,7 @@ struct OutputRecord {
 /// Sums of DC differences of up to four components, 16 bits each, modulo 2^16.
 struct DcSum {
   std::uint64_t lanes;
-  std::uint32_t restarted;  ///< a segment begins in between; only what lies behind counts
+  std::uint64_t restarted;  ///< a segment begins in between; only what lies behind counts
 };
 
 /// Pointers to everything that kernels share; passed by value.
