@@ -172,14 +172,10 @@ ProgressLine::When progress_when(const Arguments& arguments) {
   return ProgressLine::When::kAuto;
 }
 
-// Images that wait for a GPU need no core; a batch needs many of them. They are handed over in
-// groups: waking a thread for each would cost more than reading it.
+// For a GPU images are handed over in groups: waking a thread for each would cost more than reading
+// it. Measured (H200, 16 cores, 144,000 files in memory): 31,300 images/s with a job a core, 21,700
+// with four, 28,000 with eight.
 constexpr unsigned kGpuGroup = 16;
-unsigned default_jobs(const Backend& backend) {
-  constexpr unsigned kWaitingJobsACore = 4;
-  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-  return backend.has_gpu() ? cores * kWaitingJobsACore : cores;
-}
 
 batch::Hooks make_hooks(const Backend& backend, const BatchPlan& plan, ProgressLine& line) {
   batch::Hooks hooks;
@@ -253,7 +249,8 @@ int run_batch(const Arguments& arguments) {
   }
   const auto backend = Backend::make(plan.gpu, true);
   if (!backend) return refuse(backend.error());
-  if (plan.settings.jobs == 0) plan.settings.jobs = default_jobs(*backend);
+  if (plan.settings.jobs == 0)
+    plan.settings.jobs = std::max(1u, std::thread::hardware_concurrency());
   if (backend->has_gpu()) plan.settings.group = kGpuGroup;
   install_interrupt();
   const batch::Hooks hooks = make_hooks(*backend, plan, line);

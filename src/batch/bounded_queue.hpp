@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -12,10 +13,14 @@
 namespace framewire::batch {
 
 /// First in, first out; push() blocks while full, pop_some() while empty. Any number of threads.
+///
+/// Items are handed out in groups, and somebody is woken for a whole group: that costs more than
+/// many an item. Where items come slowly, groups are what has come within kPatience.
 template <typename T>
 class BoundedQueue {
  public:
-  explicit BoundedQueue(std::size_t capacity) : capacity_(capacity) {}
+  /// @param group  items that are handed out together, at most; 1 or more
+  BoundedQueue(std::size_t capacity, std::size_t group) : capacity_(capacity), group_(group) {}
 
   /// @return false, dropping the item, once the queue is closed
   bool push(T item) {
@@ -23,24 +28,23 @@ class BoundedQueue {
     room_.wait(lock, [this] { return closed_ || items_.size() < capacity_; });
     if (closed_) return false;
     items_.push_back(std::move(item));
-    filled_.notify_one();
+    if (items_.size() % group_ == 0) filled_.notify_one();
     return true;
   }
 
-  /// Waits for one item, and takes what else is there, leaving others their share.
-  /// @param most  1 or more
   /// @return nothing once the queue is closed and drained
-  std::vector<T> pop_some(std::size_t most) {
+  std::vector<T> pop_some() {
     std::unique_lock lock(mutex_);
-    ++waiting_;
-    filled_.wait(lock, [this] { return closed_ || !items_.empty(); });
-    --waiting_;
-    std::vector<T> some;
-    const std::size_t share = (items_.size() + waiting_) / (waiting_ + 1);
-    for (std::size_t i = 0; i < std::min(most, share); ++i) {
-      some.push_back(std::move(items_.front()));
-      items_.pop_front();
+    while (!closed_ && items_.size() < group_) {
+      const bool in_time =
+          filled_.wait_for(lock, kPatience, [this] { return closed_ || items_.size() >= group_; });
+      if (!in_time && !items_.empty()) break;
     }
+    std::vector<T> some;
+    const std::size_t count = std::min(group_, items_.size());
+    some.reserve(count);
+    for (; some.size() < count; items_.pop_front()) some.push_back(std::move(items_.front()));
+    if (items_.size() >= group_) filled_.notify_one();
     room_.notify_one();
     return some;
   }
@@ -66,12 +70,13 @@ class BoundedQueue {
     filled_.notify_all();
   }
 
+  static constexpr std::chrono::milliseconds kPatience{10};
   const std::size_t capacity_;
+  const std::size_t group_;
   std::mutex mutex_;
   std::condition_variable room_;
   std::condition_variable filled_;
   std::deque<T> items_;
-  std::size_t waiting_ = 0;  ///< threads in pop_some()
   bool closed_ = false;
 };
 

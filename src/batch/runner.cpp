@@ -22,7 +22,7 @@ class Run {
         interrupt_(interrupt),
         context_{&settings, &hooks, records.done, output_hash(settings.options)},
         tally_(hooks),
-        queue_(std::size_t{2} * settings.jobs * settings.group) {}
+        queue_(std::size_t{2} * settings.jobs * settings.group, settings.group) {}
 
   Result<Summary> operator()(Source& source) {
     if (auto started = start_threads(); !started) {
@@ -69,7 +69,7 @@ class Run {
     guarded([&] {
       std::vector<std::vector<std::uint8_t>> buffers;
       for (;;) {
-        const std::vector<Input> inputs = queue_.pop_some(settings_.group);
+        const std::vector<Input> inputs = queue_.pop_some();
         if (inputs.empty()) return;
         if (ending()) return queue_.abandon();
         for (const Processed& processed : process(inputs, context_, buffers)) {
