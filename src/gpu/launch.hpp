@@ -27,6 +27,22 @@ void launch(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, std::s
   (void)cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
 }
 
+/// Lets a kernel be launched with up to so much dynamic shared memory; on devices that have less,
+/// with all there is. The same bound at every call: other threads launch with it too.
+template <typename... Parameters>
+void allow_shared(void (*kernel)(Parameters...), std::size_t bytes) {
+  constexpr auto kMost = cudaFuncAttributeMaxDynamicSharedMemorySize;
+  if (cudaFuncSetAttribute(kernel, kMost, static_cast<int>(bytes)) == cudaSuccess) return;
+  (void)cudaGetLastError();
+  int device = 0;
+  int all = 0;
+  (void)cudaGetDevice(&device);
+  (void)cudaDeviceGetAttribute(&all, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  cudaFuncAttributes own{};
+  (void)cudaFuncGetAttributes(&own, kernel);
+  (void)cudaFuncSetAttribute(kernel, kMost, all - static_cast<int>(own.sharedSizeBytes));
+}
+
 #if defined(__CUDACC__)
 /// Every kernel's first statement: lets the next kernel be set up, and waits until those before
 /// have ended and what they wrote can be read.

@@ -318,8 +318,7 @@ void launch_write(const BatchView& batch, const Tile* tiles, std::uint32_t tile_
                   const TablePair* pairs, std::uint32_t most_pairs, cudaStream_t stream) {
   constexpr std::uint32_t kOwnBytes = kSpanThreads * kStride<kQuads> * sizeof(uint4);
   const auto kernel = write_coefficients_kernel<kQuads>;
-  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                       static_cast<int>(kOwnBytes + step_bytes(4)));
+  gpu::allow_shared(kernel, kOwnBytes + step_bytes(4));
   gpu::launch(kernel, tile_count, kSpanThreads, kOwnBytes + step_bytes(most_pairs), stream, batch,
               tiles, pairs);
   gpu::launch(join_heads_kernel<kQuads>, tile_count, kSpanThreads, 0, stream, batch, tiles);

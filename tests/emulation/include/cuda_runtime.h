@@ -198,3 +198,9 @@ template <typename... Parameters>
 cudaError_t cudaFuncSetAttribute(void (*kernel)(Parameters...), cudaFuncAttribute, int value) {
   return ::cuda_emulation::allow_dynamic(reinterpret_cast<const void*>(kernel), value);
 }
+/// Shared memory that kernels declare is ordinary memory here.
+template <typename... Parameters>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attributes, void (*)(Parameters...)) {
+  attributes->sharedSizeBytes = 0;
+  return cudaSuccess;
+}

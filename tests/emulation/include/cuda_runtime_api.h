@@ -79,7 +79,13 @@ struct cudaLaunchConfig_t {
   cudaLaunchAttribute* attrs = nullptr;
   unsigned numAttrs = 0;
 };
-enum cudaDeviceAttr { cudaDevAttrComputeCapabilityMajor = 75 };
+enum cudaDeviceAttr {
+  cudaDevAttrComputeCapabilityMajor = 75,
+  cudaDevAttrMaxSharedMemoryPerBlockOptin = 97
+};
+struct cudaFuncAttributes {
+  std::size_t sharedSizeBytes;
+};
 
 // Devices. FRAMEWIRE_EMULATED_DEVICES says how many there are; 2 by default.
 cudaError_t cudaGetDeviceCount(int* count);
