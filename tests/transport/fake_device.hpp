@@ -69,4 +69,22 @@ class FakeDevices final : public DeviceMemory {
   Reach reach_ = Reach::kNvlink;
 };
 
+/// Leaves the devices as they were.
+class WithDevices {
+ public:
+  WithDevices() { reset(); }
+  ~WithDevices() { reset(); }
+  WithDevices(const WithDevices&) = delete;
+  WithDevices& operator=(const WithDevices&) = delete;
+  [[nodiscard]] FakeDevices& operator*() const { return FakeDevices::get(); }
+  [[nodiscard]] FakeDevices* operator->() const { return &FakeDevices::get(); }
+
+ private:
+  static void reset() {
+    FakeDevices::get().set_pace(std::uint64_t{1} << 20);
+    FakeDevices::get().set_lost(false);
+    FakeDevices::get().set_reach(Reach::kNvlink);
+  }
+};
+
 }  // namespace framewire::transport::testing

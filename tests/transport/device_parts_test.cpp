@@ -1,0 +1,213 @@
+// Payloads in parts, as a hostile peer of a device link sends them, and the heads of parts alone.
+#include <gtest/gtest.h>
+#include <cstring>
+#include "transport/device_copy.hpp"
+#include "transport/ends_test.hpp"
+#include "transport/fake_device.hpp"
+#include "transport/loopback/loopback.hpp"
+#include "transport/peer/device_link.hpp"
+#include "transport/peer/parts.hpp"
+
+namespace framewire::transport::testing {
+namespace {
+
+// The far end of a device link, played by hand.
+class HostilePeer : public ::testing::Test, protected LinkSink {
+ protected:
+  void SetUp() override {
+    auto [ours, theirs] = make_loopback();
+    raw_ = std::move(theirs);
+    raw_->attach(this);
+    ChannelConfig config;
+    config.epoch = 7;
+    config.peer = "somebody";
+    config.capacity = config.peer_capacity = 16;
+    channel_ = std::make_unique<Channel>(
+        transport::make_channel(peer::make_device_link(std::move(ours)), config));
+    room_ = channel_->offer(memory_, 0, memory_.size()).value();
+    step();
+    packet_.kind = PacketKind::kPut;
+    packet_.epoch = 7;
+    packet_.request = 1;
+    packet_.lease = granted_.id;
+    packet_.length_bytes = 2 * peer::kStagedPartBytes;
+    part_.message = 1;
+    part_.total = packet_.length_bytes;
+    part_.part_bytes = part_.bytes = peer::kStagedPartBytes;
+  }
+  void TearDown() override {
+    channel_.reset();
+    raw_.reset();
+  }
+
+  void step() {
+    for (int i = 0; i < 4; ++i) {
+      channel_->progress();
+      raw_->progress();
+    }
+  }
+  void send_part(std::uint64_t payload_bytes) {
+    std::array<std::byte, kMaxPacketHead> inner;
+    const auto inner_bytes = transport::encode(packet_, inner);
+    peer::HeadBuffer head;
+    const auto bytes = peer::encode(part_, std::span(inner).first(inner_bytes), head);
+    static_cast<void>(raw_->send(std::span(head).first(bytes), payload_.data(), payload_bytes, 1));
+    step();
+  }
+  void expect_refused() {
+    ASSERT_TRUE(channel_->lost().has_value());
+    EXPECT_EQ(channel_->lost()->code(), StatusCode::kInvalidInput);
+    EXPECT_EQ(channel_->uncertain(), 0U);
+  }
+
+  Placement on_packet(std::span<const std::byte> head, std::uint64_t) override {
+    Packet packet;
+    const bool read = decode(head, packet).has_value() && packet.record_count > 0;
+    if (read && packet.records[0].kind == RecordKind::kGrant) granted_ = packet.records[0];
+    return {};
+  }
+  void on_received(LinkOp, bool) override {}
+  void on_sent(LinkOp, bool) override {}
+  void on_lost(const Status&) override {}
+
+  WithDevices devices_;
+  Region memory_ = Region::allocate_device(*devices_, 0, 2 << 20).value();
+  std::vector<std::byte> payload_{std::size_t{2} << 20, std::byte{7}};
+  std::unique_ptr<Link> raw_;
+  std::unique_ptr<Channel> channel_;
+  Transfer room_;
+  Record granted_;
+  Packet packet_;
+  peer::PartHead part_;
+};
+
+TEST_F(HostilePeer, AnHonestOneIsHeard) {
+  send_part(part_.bytes);
+  part_.offset = part_.bytes;
+  part_.slot = 1;
+  send_part(part_.bytes);
+  EXPECT_FALSE(channel_->lost().has_value());
+  EXPECT_TRUE(channel_->finish(room_));
+  EXPECT_TRUE(granted_.in_parts);
+}
+
+TEST_F(HostilePeer, PartsInTheWrongOrderAreHeardToo) {
+  part_.offset = part_.bytes;
+  send_part(part_.bytes);
+  part_.offset = 0;
+  send_part(part_.bytes);
+  EXPECT_TRUE(channel_->finish(room_));
+}
+
+TEST_F(HostilePeer, APartTwiceIsNoWholeMessage) {
+  send_part(part_.bytes);
+  part_.slot = 1;
+  send_part(part_.bytes);
+  expect_refused();
+}
+
+// The only part ends its message, and with it the lease: a second one would write afterwards.
+TEST_F(HostilePeer, TheOnlyPartTwiceIsRefused) {
+  packet_.length_bytes = part_.total = part_.bytes = 4096;
+  devices_->set_pace(0);
+  send_part(part_.bytes);
+  part_.slot = 1;
+  send_part(part_.bytes);
+  devices_->set_pace(1 << 20);
+  step();
+  expect_refused();
+}
+
+TEST_F(HostilePeer, ASlotInUseIsNotUsed) {
+  devices_->set_pace(0);
+  send_part(part_.bytes);
+  part_.offset = part_.bytes;
+  send_part(part_.bytes);
+  devices_->set_pace(1 << 20);
+  step();
+  expect_refused();
+}
+
+TEST_F(HostilePeer, SlotsThatAreNotAreRefused) {
+  part_.slot = peer::kSlots;
+  send_part(part_.bytes);
+  expect_refused();
+}
+
+TEST_F(HostilePeer, AWholePayloadForADeviceIsRefused) {
+  std::array<std::byte, kMaxPacketHead> head;
+  packet_.length_bytes = 100;
+  const auto bytes = transport::encode(packet_, head);
+  ASSERT_TRUE(raw_->send(std::span(head).first(bytes), payload_.data(), 100, 1));
+  step();
+  expect_refused();
+}
+
+TEST_F(HostilePeer, ALandingThatIsNotThereIsNotRead) {
+  part_.landed = true;
+  send_part(0);
+  expect_refused();
+}
+
+TEST_F(HostilePeer, PartsThatLieAboutTheirBytesAreRefused) {
+  send_part(part_.bytes - 1);
+  expect_refused();
+}
+
+TEST_F(HostilePeer, PartsThatDisagreeAreRefused) {
+  send_part(part_.bytes);
+  part_.slot = 1;
+  part_.offset = part_.bytes;
+  part_.total += part_.bytes;
+  send_part(part_.bytes);
+  expect_refused();
+}
+
+TEST_F(HostilePeer, FreeingAFreeSlotIsRefused) {
+  peer::HeadBuffer head;
+  const auto bytes = peer::encode(peer::FreeSlots{1, 0}, head);
+  ASSERT_TRUE(raw_->send(std::span(head).first(bytes), nullptr, 0, kNoOp));
+  step();
+  expect_refused();
+}
+
+TEST_F(HostilePeer, MessagesThatNeverEndAreBounded) {
+  packet_.lease = 0;  // refused, so that their slots are free again at once
+  for (int i = 0; i < 1000 && !channel_->lost(); ++i) {
+    part_.message = packet_.request = static_cast<std::uint64_t>(100 + i);
+    part_.total = std::uint64_t{1} << 40;
+    send_part(part_.bytes);
+  }
+  expect_refused();
+}
+
+TEST_F(HostilePeer, WhatTheOwnerRefusesIsNotPlaced) {
+  packet_.length_bytes = part_.total - 1;
+  send_part(part_.bytes);
+  EXPECT_FALSE(channel_->lost().has_value());
+  EXPECT_EQ(channel_->stats().refused, 1U);
+  EXPECT_TRUE(all_zero({memory_, 0, memory_.size()}));
+}
+
+TEST(Parts, NoBytesAreAPartThatMakesNoSense) {
+  std::uint64_t state = 1;
+  const auto random = [&] { return state = state * 6364136223846793005U + 1442695040888963407U; };
+  int good = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    std::array<std::byte, peer::kPartHeadBytes> head{};
+    for (std::size_t at = 8; at < head.size(); at += 8) {
+      const std::uint64_t word = (random() >> 33) % 9 * 4096;
+      std::memcpy(&head[at], &word, sizeof word);
+    }
+    const auto part = peer::decode_part(head);
+    if (!part) continue;
+    ++good;
+    ASSERT_LE(part->offset + part->bytes, part->total);
+    ASSERT_LE(part->bytes, part->part_bytes);
+    ASSERT_EQ(part->offset % part->part_bytes, 0U);
+  }
+  EXPECT_GT(good, 0);
+}
+
+}  // namespace
+}  // namespace framewire::transport::testing
