@@ -4,14 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <chrono>
-#include <cstring>
 #include <thread>
 #include "transport/device_copy.hpp"
 #include "transport/ends_test.hpp"
 #include "transport/fake_device.hpp"
-#include "transport/loopback/loopback.hpp"
-#include "transport/peer/device_link.hpp"
-#include "transport/peer/parts.hpp"
 
 namespace framewire::transport::testing {
 namespace {
