@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <atomic>
 #include <latch>
+#include <map>
 #include <mutex>
 #include <stdexcept>
 #include <string>
@@ -125,29 +126,40 @@ class Later {
   FramesAhead::Make make() {
     return [this](const std::string& path, FramesAhead::Done done) {
       const std::lock_guard lock(mutex_);
-      waiting_.emplace_back(path, std::move(done));
+      waiting_.emplace(std::stoi(path), std::move(done));
     };
   }
+  // Of those waiting, all before the first that is not yet: threads come here out of turn.
   std::size_t waiting() {
     const std::lock_guard lock(mutex_);
-    return waiting_.size();
+    int end = answered_;
+    while (waiting_.contains(end)) ++end;
+    return static_cast<std::size_t>(end - answered_);
   }
   void wait_for(std::size_t count) {
     while (waiting() < count) std::this_thread::sleep_for(milliseconds(1));
   }
+  // What stays unanswered is the line's end.
   void answer_all(std::uint64_t held_bytes) {
-    std::vector<std::pair<std::string, FramesAhead::Done>> all;
+    std::vector<FramesAhead::Done> now;
+    int first = 0;
     {
       const std::lock_guard lock(mutex_);
-      all.swap(waiting_);
+      first = answered_;
+      for (auto next = waiting_.find(answered_); next != waiting_.end();
+           next = waiting_.find(++answered_)) {
+        now.push_back(std::move(next->second));
+        waiting_.erase(next);
+      }
     }
-    for (auto one = all.rbegin(); one != all.rend(); ++one)
-      one->second(frame_of(one->first), held_bytes);
+    for (std::size_t i = now.size(); i-- > 0;)
+      now[i](frame_of(std::to_string(first + static_cast<int>(i))), held_bytes);
   }
 
  private:
   std::mutex mutex_;
-  std::vector<std::pair<std::string, FramesAhead::Done>> waiting_;
+  std::map<int, FramesAhead::Done> waiting_;
+  int answered_ = 0;
 };
 
 TEST(FramesAhead, ManyAreInTheMakingOnceTheirSizeIsKnown) {
