@@ -76,25 +76,29 @@ Result<Resized> Backend::resize(std::span<const std::uint8_t> jpeg,
   return engine_ ? engine_->resize(jpeg, options) : resizer_.resize(jpeg, options);
 }
 
-std::vector<Result<Resized>> Backend::resize_all(
-    std::span<const std::span<const std::uint8_t>> jpegs, const ResizeOptions& options) const {
-  std::vector<Result<Resized>> results(jpegs.size(), fail(StatusCode::kInternal, "no answer"));
-  if (!engine_) {
-    for (std::size_t i = 0; i < jpegs.size(); ++i) results[i] = resizer_.resize(jpegs[i], options);
-    return results;
-  }
+batch::PendingResults Backend::begin_all(std::span<const std::span<const std::uint8_t>> jpegs,
+                                         const ResizeOptions& options) const {
   // One thread to wake, however many images.
-  std::latch answered(static_cast<std::ptrdiff_t>(jpegs.size()));
+  struct Answers {
+    explicit Answers(std::size_t count)
+        : missing(static_cast<std::ptrdiff_t>(count)),
+          results(count, fail(StatusCode::kInternal, "no answer")) {}
+    std::latch missing;
+    std::vector<Result<Resized>> results;
+  };
+  const auto answers = std::make_shared<Answers>(jpegs.size());
   std::vector<EngineRequest> requests;
   requests.reserve(jpegs.size());
   for (std::size_t i = 0; i < jpegs.size(); ++i)
-    requests.push_back({jpegs[i], options, [&answered, &result = results[i]](Result<Resized> made) {
-                          result = std::move(made);
-                          answered.count_down();
+    requests.push_back({jpegs[i], options, [answers, i](Result<Resized> made) {
+                          answers->results[i] = std::move(made);
+                          answers->missing.count_down();
                         }});
   engine_->submit(requests);
-  answered.wait();
-  return results;
+  return [answers] {
+    answers->missing.wait();
+    return std::move(answers->results);
+  };
 }
 
 void Backend::submit(std::vector<std::uint8_t> jpeg, const ResizeOptions& options,

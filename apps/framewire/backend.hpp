@@ -1,6 +1,7 @@
 // What a command resizes with: the CPU on the calling thread, or an engine with GPUs.
 #pragma once
 
+#include <batch/runner.hpp>
 #include <framewire/engine.hpp>
 #include <framewire/resizer.hpp>
 #include <optional>
@@ -34,8 +35,8 @@ class Backend {
   /// Any number of threads at once.
   [[nodiscard]] Result<Resized> resize(std::span<const std::uint8_t> jpeg,
                                        const ResizeOptions& options) const;
-  /// Hands in several at once, and waits for all of them. @return one result each
-  [[nodiscard]] std::vector<Result<Resized>> resize_all(
+  /// With a GPU: hands in several at once. @return waits for all of them; one result each
+  [[nodiscard]] batch::PendingResults begin_all(
       std::span<const std::span<const std::uint8_t>> jpegs, const ResizeOptions& options) const;
   /// With a GPU: hands it in, and answers later from a thread of the engine's. Otherwise resizes at
   /// once, on the calling thread.

@@ -182,10 +182,12 @@ batch::Hooks make_hooks(const Backend& backend, const BatchPlan& plan, ProgressL
   hooks.resize = [&backend](std::span<const std::uint8_t> jpeg, const ResizeOptions& options) {
     return backend.resize(jpeg, options);
   };
-  hooks.resize_all = [&backend](std::span<const std::span<const std::uint8_t>> jpegs,
-                                const ResizeOptions& options) {
-    return backend.resize_all(jpegs, options);
-  };
+  if (backend.has_gpu()) {
+    hooks.begin_all = [&backend](std::span<const std::span<const std::uint8_t>> jpegs,
+                                 const ResizeOptions& options) {
+      return backend.begin_all(jpegs, options);
+    };
+  }
   hooks.write = [&plan](const std::string& path, std::span<const std::uint8_t> bytes) {
     return batch::write_atomically(path, bytes, plan.durability);
   };

@@ -28,25 +28,26 @@ class BoundedQueue {
     room_.wait(lock, [this] { return closed_ || items_.size() < capacity_; });
     if (closed_) return false;
     items_.push_back(std::move(item));
-    if (items_.size() % group_ == 0) filled_.notify_one();
+    // The first, so that somebody begins to wait for the others; then whole groups.
+    if (items_.size() == 1 || items_.size() % group_ == 0) filled_.notify_one();
     return true;
   }
 
   /// @return nothing once the queue is closed and drained
   std::vector<T> pop_some() {
     std::unique_lock lock(mutex_);
-    while (!closed_ && items_.size() < group_) {
-      const bool in_time =
-          filled_.wait_for(lock, kPatience, [this] { return closed_ || items_.size() >= group_; });
-      if (!in_time && !items_.empty()) break;
-    }
-    std::vector<T> some;
-    const std::size_t count = std::min(group_, items_.size());
-    some.reserve(count);
-    for (; some.size() < count; items_.pop_front()) some.push_back(std::move(items_.front()));
-    if (items_.size() >= group_) filled_.notify_one();
-    room_.notify_one();
-    return some;
+    do {
+      filled_.wait(lock, [this] { return closed_ || !items_.empty(); });
+      filled_.wait_for(lock, kPatience, [this] { return closed_ || items_.size() >= group_; });
+    } while (!closed_ && items_.empty());
+    return take();
+  }
+
+  /// Does not wait. @return nothing if there is no whole group, or at the end what is left
+  std::vector<T> pop_group() {
+    const std::lock_guard lock(mutex_);
+    if (!closed_ && items_.size() < group_) return {};
+    return take();
   }
 
   /// No more items; what is queued is still handed out.
@@ -65,6 +66,16 @@ class BoundedQueue {
   }
 
  private:
+  std::vector<T> take() {
+    std::vector<T> some;
+    const std::size_t count = std::min(group_, items_.size());
+    some.reserve(count);
+    for (; some.size() < count; items_.pop_front()) some.push_back(std::move(items_.front()));
+    if (!items_.empty()) filled_.notify_one();
+    room_.notify_one();
+    return some;
+  }
+
   void wake_all() {
     room_.notify_all();
     filled_.notify_all();

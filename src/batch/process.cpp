@@ -30,11 +30,12 @@ std::optional<FileFacts> facts_of(const std::string& path) {
 /// One input, from opening it to its row.
 class Worker {
  public:
-  Worker(const Input& input, const ProcessContext& context, std::vector<std::uint8_t>& buffer)
-      : input_(input), context_(context), buffer_(buffer) {
-    row_.input = input.path;
-    row_.name = input.name;
-    row_.output = context.settings->output_folder + "/" + input.name;
+  /// @param buffer  where its bytes go
+  Worker(Input input, const ProcessContext& context, std::vector<std::uint8_t> buffer)
+      : input_(std::move(input)), context_(context), bytes_(std::move(buffer)) {
+    row_.input = input_.path;
+    row_.name = input_.name;
+    row_.output = context.settings->output_folder + "/" + input_.name;
     row_.options_hash = context.options_hash;
   }
 
@@ -43,14 +44,14 @@ class Worker {
     guarded([this] { open_and_read(); });
     return readable_;
   }
+  /// Those of the file, once read.
   [[nodiscard]] std::span<const std::uint8_t> bytes() const { return bytes_; }
+  std::vector<std::uint8_t> take_buffer() { return std::move(bytes_); }
   /// Takes what was made of it, and writes it.
   void write(const Result<Resized>& resized) {
     guarded([&] { write_output(resized); });
   }
   Processed finish() {
-    // A batch's memory is that of its images in work, not of the largest that it has met.
-    if (bytes_.capacity() <= kKeptBytes) buffer_ = std::move(bytes_);
     if (unchanged_) return {};
     row_.ms = base::elapsed_us(start_) / 1000;
     return {std::move(row_), environment_};
@@ -85,11 +86,11 @@ class Worker {
                            .about(input_.path));
     }
 
-    auto bytes = file->read(context_.settings->options.limits.max_input_bytes, std::move(buffer_));
+    auto bytes = file->read(context_.settings->options.limits.max_input_bytes, std::move(bytes_));
     if (!bytes) return fail_with(bytes.error());
     bytes_ = std::move(*bytes);
     row_.bytes_in = bytes_.size();
-    row_.hash = XXH3_64bits(bytes_.data(), bytes_.size());
+    if (context_.hashed) row_.hash = XXH3_64bits(bytes_.data(), bytes_.size());
     readable_ = !existing || !done_before(*existing, true);
   }
 
@@ -130,13 +131,12 @@ class Worker {
 
   void fail_with(Status status) {
     const bool foreign = status.code() == StatusCode::kInvalidInput && !input_.expected;
-    row_.outcome = foreign && !row_.hash ? Outcome::kSkipped : Outcome::kFailed;
+    row_.outcome = foreign && !readable_ ? Outcome::kSkipped : Outcome::kFailed;
     row_.error = std::move(status);
   }
 
-  const Input& input_;
+  Input input_;
   const ProcessContext& context_;
-  std::vector<std::uint8_t>& buffer_;
   const base::Clock::time_point start_ = base::Clock::now();
   std::vector<std::uint8_t> bytes_;
   Row row_;
@@ -145,59 +145,120 @@ class Worker {
   bool environment_ = false;
 };
 
-/// What the hooks make of the inputs that were read; what one of them throws is its own result.
-std::vector<Result<Resized>> resize_all(const ProcessContext& context,
-                                        const std::vector<Worker*>& readable) {
-  const ResizeOptions& options = context.settings->options;
-  std::vector<std::span<const std::uint8_t>> files;
-  files.reserve(readable.size());
-  for (const Worker* worker : readable) files.push_back(worker->bytes());
-  if (context.hooks->resize_all && files.size() > 1)
-    return context.hooks->resize_all(files, options);
-  std::vector<Result<Resized>> results;
-  results.reserve(files.size());
-  for (const auto& file : files) {
-    try {
-      results.push_back(context.hooks->resize(file, options));
-    } catch (const std::bad_alloc&) {
-      results.push_back(fail(StatusCode::kBusy, "memory ran out"));
-    } catch (const std::exception& error) {
-      results.push_back(fail(StatusCode::kInternal, error.what()));
-    }
+/// Runs `make`. @return what it threw
+template <typename Make>
+std::optional<Status> thrown_by(Make make) {
+  try {
+    make();
+  } catch (const std::bad_alloc&) {
+    return Status(StatusCode::kBusy, "memory ran out");
+  } catch (const std::exception& error) {
+    return Status(StatusCode::kInternal, error.what());
   }
-  return results;
-}
-
-/// Handles the first inputs, as many as make up kGroupBytes.
-void process_some(std::span<const Input> inputs, const ProcessContext& context,
-                  std::vector<std::vector<std::uint8_t>>& buffers,
-                  std::vector<Processed>& processed) {
-  std::vector<Worker> workers;
-  workers.reserve(inputs.size());
-  std::vector<Worker*> readable;
-  std::size_t bytes = 0;
-  while (workers.size() < inputs.size() && bytes < kGroupBytes) {
-    const std::size_t i = workers.size();
-    workers.emplace_back(inputs[i], context, buffers[i]);
-    if (!workers.back().read()) continue;
-    readable.push_back(&workers.back());
-    bytes += workers.back().bytes().size();
-  }
-  const auto results = resize_all(context, readable);
-  for (std::size_t i = 0; i < readable.size(); ++i) readable[i]->write(results[i]);
-  for (Worker& worker : workers) processed.push_back(worker.finish());
+  return std::nullopt;
 }
 
 }  // namespace
 
-std::vector<Processed> process(std::span<const Input> inputs, const ProcessContext& context,
-                               std::vector<std::vector<std::uint8_t>>& buffers) {
-  buffers.resize(std::max(buffers.size(), inputs.size()));
-  std::vector<Processed> processed;
-  processed.reserve(inputs.size());
-  while (processed.size() < inputs.size())
-    process_some(inputs.subspan(processed.size()), context, buffers, processed);
-  return processed;
+/// Inputs that are handed over together.
+class Pipeline::Group {
+ public:
+  explicit Group(Pipeline& pipeline) : pipeline_(pipeline), context_(pipeline.context_) {}
+  ~Group() {
+    if (results_) thrown_by(results_);
+  }
+  Group(const Group&) = delete;
+  Group& operator=(const Group&) = delete;
+
+  /// Reads the first inputs, as many as make up kGroupBytes. @return how many those are
+  std::size_t read(std::span<Input> inputs) {
+    workers_.reserve(inputs.size());
+    std::size_t bytes = 0;
+    while (workers_.size() < inputs.size() && bytes < kGroupBytes) {
+      workers_.emplace_back(std::move(inputs[workers_.size()]), context_, pipeline_.take_buffer());
+      if (!workers_.back().read()) continue;
+      readable_.push_back(&workers_.back());
+      bytes += workers_.back().bytes().size();
+    }
+    return workers_.size();
+  }
+
+  /// Where there is no way to go on meanwhile, the inputs are resized when asked for.
+  void hand_over() {
+    if (!context_.hooks->begin_all || readable_.empty()) return;
+    std::vector<std::span<const std::uint8_t>> files;
+    files.reserve(readable_.size());
+    for (const Worker* worker : readable_) files.push_back(worker->bytes());
+    results_ = context_.hooks->begin_all(files, context_.settings->options);
+  }
+
+  void finish() {
+    if (results_) {
+      write_results();
+    } else {
+      for (Worker* worker : readable_) resize(*worker);
+    }
+    for (Worker& worker : workers_) {
+      pipeline_.done_(worker.finish());
+      pipeline_.keep_buffer(worker.take_buffer());
+    }
+  }
+
+ private:
+  void write_results() {
+    std::vector<Result<Resized>> results;
+    const auto pending = std::exchange(results_, nullptr);
+    if (auto thrown = thrown_by([&] { results = pending(); }))
+      results.assign(readable_.size(), fail(std::move(*thrown)));
+    for (std::size_t i = 0; i < readable_.size(); ++i) readable_[i]->write(results[i]);
+  }
+
+  void resize(Worker& worker) {
+    std::optional<Result<Resized>> resized;
+    const auto thrown = thrown_by(
+        [&] { resized = context_.hooks->resize(worker.bytes(), context_.settings->options); });
+    worker.write(thrown ? fail(*thrown) : std::move(*resized));
+  }
+
+  Pipeline& pipeline_;
+  const ProcessContext& context_;
+  std::vector<Worker> workers_;
+  std::vector<Worker*> readable_;
+  PendingResults results_;
+};
+
+Pipeline::Pipeline(const ProcessContext& context, Done done)
+    : context_(context), done_(std::move(done)) {}
+
+Pipeline::~Pipeline() = default;
+
+std::vector<std::uint8_t> Pipeline::take_buffer() {
+  if (buffers_.empty()) return {};
+  auto buffer = std::move(buffers_.back());
+  buffers_.pop_back();
+  return buffer;
+}
+
+// A batch's memory is that of its images in work, not of the largest that it has met.
+void Pipeline::keep_buffer(std::vector<std::uint8_t> buffer) {
+  if (buffer.capacity() <= kKeptBytes) buffers_.push_back(std::move(buffer));
+}
+
+void Pipeline::add(std::vector<Input> inputs) {
+  for (std::span<Input> rest(inputs); !rest.empty();) {
+    auto group = std::make_unique<Group>(*this);
+    rest = rest.subspan(group->read(rest));
+    group->hand_over();
+    finish();
+    group_ = std::move(group);
+    if (!context_.hooks->begin_all) finish();
+  }
+}
+
+void Pipeline::finish() {
+  if (group_ == nullptr) return;
+  group_->finish();
+  group_.reset();
 }
 
 }  // namespace framewire::batch

@@ -4,8 +4,10 @@
 #include <batch/row.hpp>
 #include <batch/runner.hpp>
 #include <batch/source.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,7 @@ struct ProcessContext {
   const Settings* settings = nullptr;
   const Hooks* hooks = nullptr;
   const DoneIndex* done = nullptr;  ///< may be null
+  bool hashed = false;              ///< rows need their inputs' hash
   std::string options_hash;
 };
 
@@ -24,11 +27,35 @@ struct Processed {
   bool environment = false;  ///< the row's error would meet every other input
 };
 
-/// Reads inputs, resizes them together and writes what came of each. What meets one of them, memory
-/// that runs out included, is its row.
-/// @param buffers  the calling worker's own, for the inputs' bytes; kept from one call to the next
-[[nodiscard]] std::vector<Processed> process(std::span<const Input> inputs,
-                                             const ProcessContext& context,
-                                             std::vector<std::vector<std::uint8_t>>& buffers);
+/// A worker's own way for its inputs: reads some, hands them over to be resized, and where that
+/// goes on without it writes what came of those before. What meets one of them, memory that runs
+/// out included, is its row.
+class Pipeline {
+ public:
+  using Done = std::function<void(const Processed&)>;
+  /// @param done  called for every input, by add() and finish()
+  Pipeline(const ProcessContext& context, Done done);
+  /// Waits for what is being made, and drops it.
+  ~Pipeline();
+  Pipeline(const Pipeline&) = delete;
+  Pipeline& operator=(const Pipeline&) = delete;
+
+  /// Reads the inputs and hands them over; finishes all that came before them.
+  void add(std::vector<Input> inputs);
+  /// Waits for what is being made, and writes it.
+  void finish();
+  /// Whether something is being made.
+  [[nodiscard]] bool busy() const noexcept { return group_ != nullptr; }
+
+ private:
+  class Group;
+  std::vector<std::uint8_t> take_buffer();
+  void keep_buffer(std::vector<std::uint8_t> buffer);
+
+  const ProcessContext& context_;
+  const Done done_;
+  std::vector<std::vector<std::uint8_t>> buffers_;  ///< that hold no input now
+  std::unique_ptr<Group> group_;
+};
 
 }  // namespace framewire::batch

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <base/thread_name.hpp>
 #include <batch/bounded_queue.hpp>
 #include <batch/process.hpp>
 #include <batch/runner.hpp>
@@ -20,7 +21,9 @@ class Run {
       : settings_(settings),
         records_(records),
         interrupt_(interrupt),
-        context_{&settings, &hooks, records.done, output_hash(settings.options)},
+        context_{&settings, &hooks, records.done,
+                 records.manifest != nullptr || records.done != nullptr,
+                 output_hash(settings.options)},
         tally_(hooks),
         queue_(std::size_t{2} * settings.jobs * settings.group, settings.group) {}
 
@@ -66,15 +69,20 @@ class Run {
 
   // Inputs that are queued when the end comes early are left for --resume.
   void work() {
+    base::name_thread("fw-batch");
     guarded([&] {
-      std::vector<std::vector<std::uint8_t>> buffers;
+      Pipeline pipeline(context_, [this](const Processed& processed) {
+        if (processed.row) record(*processed.row, processed.environment);
+        tally_.add(processed);
+      });
       for (;;) {
-        const std::vector<Input> inputs = queue_.pop_some();
-        if (inputs.empty()) return;
-        if (ending()) return queue_.abandon();
-        for (const Processed& processed : process(inputs, context_, buffers)) {
-          if (processed.row) record(*processed.row, processed.environment);
-          tally_.add(processed);
+        std::vector<Input> inputs = pipeline.busy() ? queue_.pop_group() : queue_.pop_some();
+        if (ending()) queue_.abandon();
+        if (ending() || inputs.empty()) {
+          if (!pipeline.busy()) return;
+          pipeline.finish();
+        } else {
+          pipeline.add(std::move(inputs));
         }
       }
     });
@@ -109,6 +117,7 @@ class Run {
   }
 
   void count_ahead() {
+    base::name_thread("fw-count");
     guarded([&] {
       std::uint64_t total = 0;
       while (const auto input = records_.count_ahead->next()) {

@@ -55,14 +55,18 @@ struct Summary {
   std::optional<Status> stopped_by;  ///< an error of the environment that would meet every input
 };
 
+/// Results that are being made, one for each file handed over. Called once: waits for them. The
+/// files' bytes are needed until then.
+using PendingResults = std::function<std::vector<Result<Resized>>()>;
+
 /// What a batch calls; tests put faults in here. All may be called from several threads at once,
 /// save on_row and on_progress, which are called one at a time.
 struct Hooks {
   std::function<Result<Resized>(std::span<const std::uint8_t>, const ResizeOptions&)> resize;
-  /// The same for several files, one result each; may be empty.
-  std::function<std::vector<Result<Resized>>(std::span<const std::span<const std::uint8_t>>,
-                                             const ResizeOptions&)>
-      resize_all;
+  /// Begins the same for several files; may be empty.
+  std::function<PendingResults(std::span<const std::span<const std::uint8_t>>,
+                               const ResizeOptions&)>
+      begin_all;
   std::function<WriteResult(const std::string& path, std::span<const std::uint8_t>)> write;
   std::function<void(const Row&)> on_row;            ///< may be empty
   std::function<void(const Progress&)> on_progress;  ///< may be empty; about ten times a second
@@ -79,7 +83,8 @@ struct Records {
 ///
 /// Rows and on_row come in the order in which inputs finish, which depends on `jobs`; the output
 /// files and the set of rows do not. Memory: at most `jobs` × `group` images at a time (fewer of
-/// more than 512 KB), a queue of twice as many names, and what the source and the index hold.
+/// more than 512 KB), with begin_all twice as many, a queue of twice as many names, and what the
+/// source and the index hold.
 /// Blocks until all is done; when `interrupt` turns true, the images in work are finished first.
 /// @return busy where threads cannot be started; failures of single inputs are in the summary
 [[nodiscard]] Result<Summary> run(Source& source, const Settings& settings, const Hooks& hooks,

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/thread_name.hpp>
 #include <codec/turbo/coefficient_reader.hpp>
 #include <engine/device_verdict.hpp>
 #include <engine/dispatcher.hpp>
@@ -90,6 +91,7 @@ Result<void> Dispatcher::start_lanes() {
 }
 
 void Dispatcher::lane_main(Device& device, std::promise<Result<void>>& ready) {
+  base::name_thread(fmt::format("fw-gpu{}", device.lanes.ordinal).c_str());
   auto codec = device.lanes.make_codec();
   if (!codec) return ready.set_value(fail(codec.error()));
   ready.set_value({});
@@ -139,6 +141,7 @@ void Dispatcher::submit_at_once(std::span<EngineRequest> requests) {
 }
 
 void Dispatcher::host_main() {
+  base::name_thread("fw-host");
   std::vector<WorkPtr> taken;
   for (bool again = false; host_queue_.take({}, again, taken); again = true) {
     WorkPtr work = std::move(taken.front());

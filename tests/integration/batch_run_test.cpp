@@ -274,7 +274,7 @@ TEST_F(BatchRun, AWorkerHandsOverSeveralImagesAtOnce) {
   settings_.jobs = 2;
   settings_.group = 8;
   std::atomic<std::size_t> largest{0};
-  hooks_.resize_all = [&](auto jpegs, const ResizeOptions& options) {
+  hooks_.begin_all = [&](auto jpegs, const ResizeOptions& options) {
     std::size_t seen = largest;
     while (jpegs.size() > seen && !largest.compare_exchange_weak(seen, jpegs.size())) {
     }
@@ -287,7 +287,7 @@ TEST_F(BatchRun, AWorkerHandsOverSeveralImagesAtOnce) {
         results.push_back(fake_resize(jpeg, options));
       }
     }
-    return results;
+    return [results] { return results; };
   };
   hooks_.resize = [](auto jpeg, const ResizeOptions& options) -> Result<Resized> {
     if (jpeg.size() % 5 == 0) return fail(StatusCode::kDeadline, "too slow");
@@ -302,8 +302,76 @@ TEST_F(BatchRun, AWorkerHandsOverSeveralImagesAtOnce) {
   const auto files = test::read_tree(folder_ / "out");
   fs::remove_all(folder_ / "out");
   settings_.group = 1;
+  hooks_.begin_all = nullptr;
   EXPECT_EQ(run().ok, grouped.ok);
   EXPECT_EQ(test::read_tree(folder_ / "out"), files);
+}
+
+/// Images that are made while the worker goes on: whoever waits for them makes them.
+struct Made {
+  std::vector<std::span<const std::uint8_t>> jpegs;
+  std::atomic<int>& waiting;
+  std::vector<Result<Resized>> operator()() const {
+    --waiting;
+    std::vector<Result<Resized>> results;
+    for (const auto jpeg : jpegs) results.push_back(fake_resize(jpeg, {}));
+    return results;
+  }
+};
+
+TEST_F(BatchRun, AWorkerReadsOnWhileImagesAreMade) {
+  make_inputs(60);
+  settings_.group = 4;
+  std::atomic<int> waiting{0};
+  int most = 0;
+  hooks_.begin_all = [&](auto jpegs, const ResizeOptions&) {
+    most = std::max(most, ++waiting);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // the queue fills meanwhile
+    return Made{{jpegs.begin(), jpegs.end()}, waiting};
+  };
+  EXPECT_EQ(run(true).ok, 60u);
+  EXPECT_EQ(most, 2) << "one group in the making while another is read, and no more";
+  EXPECT_EQ(waiting, 0);
+  for (int i = 0; i < 60; ++i) {
+    Bytes expected = test::read_file(input(i));
+    std::reverse(expected.begin(), expected.end());
+    EXPECT_EQ(test::read_file(folder_ / ("out/" + name(i))), expected) << i;
+  }
+}
+
+TEST_F(BatchRun, WhatIsBeingMadeIsFinishedAtAnEarlyEnd) {
+  make_inputs(100);
+  settings_.group = 4;
+  std::atomic<int> waiting{0};
+  int begun = 0;
+  hooks_.begin_all = [&](auto jpegs, const ResizeOptions&) {
+    ++waiting;
+    begun += static_cast<int>(jpegs.size());
+    if (begun >= 20) interrupt_ = true;
+    return Made{{jpegs.begin(), jpegs.end()}, waiting};
+  };
+  const Summary summary = run(true);
+  EXPECT_TRUE(summary.interrupted);
+  EXPECT_EQ(summary.ok, static_cast<std::uint64_t>(begun));
+  EXPECT_LE(begun, 23);
+  EXPECT_EQ(waiting, 0);
+  EXPECT_EQ(test::read_tree(folder_ / "out").size(), summary.ok);
+}
+
+TEST_F(BatchRun, WhatIsThrownForAGroupIsTheResultOfEachOfItsImages) {
+  make_inputs(8);
+  settings_.group = 4;
+  int groups = 0;
+  hooks_.begin_all = [&](auto jpegs, const ResizeOptions&) -> PendingResults {
+    if (++groups == 1) return []() -> std::vector<Result<Resized>> { throw std::bad_alloc(); };
+    std::vector<Result<Resized>> results;
+    for (const auto jpeg : jpegs) results.push_back(fake_resize(jpeg, {}));
+    return [results] { return results; };
+  };
+  const Summary summary = run();
+  EXPECT_EQ(summary.inputs, 8u);
+  EXPECT_GE(summary.errors.at("busy"), 1u);
+  EXPECT_EQ(summary.ok, 8u - summary.errors.at("busy"));
 }
 
 TEST_F(BatchRun, ResumeRedoesOnlyWhatIsMissingFailedOrChanged) {
