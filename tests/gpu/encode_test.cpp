@@ -93,6 +93,27 @@ TEST_F(GpuEncode, OwnCodesAreTheHostsForTheSameLevels) {
   }
 }
 
+TEST_F(GpuEncode, LongStreamsOfSmallBatchesAreStuffedInParts) {
+  Jobs jobs;
+  for (const char* layout : {"gray", "420"})
+    for (const int interval : {0, 3}) {
+      ResizeOptions options = sized(500, 262, 100);
+      options.enlarge = true;
+      options.restart_interval_mcus = interval;
+      jobs.push_back(std::make_unique<Job>(std::string(layout) + " by " + std::to_string(interval),
+                                           picture(layout), options));
+    }
+  const auto transcoder = run_batch(jobs);
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    const auto result = transcoder.result(i);
+    ASSERT_EQ(result.status, 0u) << jobs[i]->name();
+    EXPECT_GT(result.bytes.size(), 40'000u) << "some ten parts";
+    EXPECT_EQ(Bytes(result.bytes.begin(), result.bytes.end()),
+              written_by_reference(*jobs[i], result.bytes))
+        << jobs[i]->name();
+  }
+}
+
 TEST_F(GpuEncode, BoundsAreMetAtTheHighestQuality) {
   constexpr int kPlanned = 92;
   for (const bool optimize : {false, true}) {

@@ -140,6 +140,7 @@ class BatchPlan {
   std::uint32_t most_dc_tiles = 0;       ///< of one scan, of kImageThreads MCUs
   std::vector<CanonicalCode> canonical;  ///< [pairs × 2]
   std::uint64_t output_bytes = 0;        ///< bound on all packed output streams
+  std::uint32_t most_raw_bytes = 0;      ///< of any stream before stuffing
 
  private:
   using RowKey = std::array<std::int32_t, 4>;  ///< of a RowPart

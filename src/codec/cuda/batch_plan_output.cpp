@@ -82,10 +82,11 @@ void BatchPlan::add_output(const Item& item) {
   desc.first_block = output_blocks_;
   output_blocks_ += desc.total_blocks;
   desc.first_segment = output_segments_;
-  output_segments_ += desc.segment_count;
+  output_segments_ += desc.segment_count + 1;
   desc.raw = raw_bytes_;
   desc.raw_capacity_bytes = static_cast<std::uint32_t>(
       align(std::uint64_t{desc.total_blocks} * kRawBytesPerBlock + desc.segment_count + 1024));
+  most_raw_bytes = std::max(most_raw_bytes, desc.raw_capacity_bytes);
   raw_bytes_ += align(desc.raw_capacity_bytes + desc.raw_capacity_bytes / 8 + 64);
   desc.header_bytes = static_cast<std::uint32_t>(item.header.size());
   desc.header = stage_once(item.header);
@@ -154,6 +155,7 @@ void BatchPlan::clear(const EntropyLayout& layout) {
   most_rows = 1;
   any_restarts = false;
   output_bytes = 0;
+  most_raw_bytes = 0;
   const auto empty = [](auto&... lists) { (lists.clear(), ...); };
   empty(scans, planes, first_plane, origins, sinks, resamples, encodes, kept, entropy_tiles,
         sync_tiles, edge_tiles, resample_tiles, long_across_tiles, long_down_tiles, canonical,

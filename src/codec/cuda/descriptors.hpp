@@ -137,7 +137,7 @@ struct EncodeDesc {
   std::uint32_t segment_blocks = 0;  ///< total_blocks without restart markers
   std::uint32_t segment_count = 1;
   std::uint32_t first_block = 0;    ///< into the arrays over all output blocks
-  std::uint32_t first_segment = 0;  ///< into the array over all output segments
+  std::uint32_t first_segment = 0;  ///< into the array over all output segments and streams' ends
   std::uint64_t raw = 0;            ///< entropy bits before stuffing
   std::uint32_t raw_capacity_bytes = 0;
   std::uint32_t header_bytes = 0;
@@ -199,7 +199,7 @@ struct BatchView {
   std::int16_t* levels = nullptr;          ///< [output blocks][64] zig-zag
   std::uint64_t* masks = nullptr;          ///< [output blocks] non-zero coefficients
   std::uint32_t* bit_counts = nullptr;     ///< [output blocks]; later bit positions
-  std::uint32_t* segment_bytes = nullptr;  ///< [output segments] raw offsets
+  std::uint32_t* segment_bytes = nullptr;  ///< [output segments, streams' ends] raw offsets
   const float* edge_basis = nullptr;       ///< [corners 1, 2, 4][valid 1 to 8][4 samples][8]
   const float* reciprocals = nullptr;      ///< [tables][64] natural order
   SizeSearch* searches = nullptr;

@@ -2,6 +2,7 @@
 // that two blocks share are OR-ed atomically into zeroed memory, all others stored. Stuffing comes
 // afterwards, as it depends on every byte before.
 #include <codec/cuda/tuning.h>
+#include <algorithm>
 #include <codec/cuda/block_coder.hpp>
 #include <codec/cuda/encode_place.hpp>
 #include <codec/cuda/entropy_encode.hpp>
@@ -101,7 +102,7 @@ __device__ std::uint32_t sum_bits(std::uint32_t* counts, std::uint32_t total_blo
   return base;
 }
 
-/// Byte offsets of all segments; returns the number of raw bytes.
+/// Byte offsets of all segments; returns the number of raw bytes, which is to follow them.
 __device__ std::uint32_t place_segments(const EncodeDesc& stream, const std::uint32_t* bits,
                                         std::uint32_t total_bits, std::uint32_t* offsets) {
   using Scan = cub::BlockScan<std::uint32_t, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
@@ -150,7 +151,7 @@ __global__ void __launch_bounds__(kImageThreads)
   const std::uint32_t raw_bytes = place_segments(stream, bits, total_bits, offsets);
   const bool fits = raw_bytes + 8 <= stream.raw_capacity_bytes;
   if (threadIdx.x == 0) {
-    batch.records[index].bytes = fits ? raw_bytes : 0;
+    offsets[stream.segment_count] = fits ? raw_bytes : 0;
     if (!fits) atomicOr(&batch.status[stream.image], kTooLarge);
   }
   if (!fits) return;
@@ -186,23 +187,72 @@ __global__ void __launch_bounds__(kBlocksPerTile) write_kernel(BatchView batch, 
   store.finish();
 }
 
-/// What 8 raw bytes become: a count of inserted bytes (low half) and of segment ends (high half).
-__device__ std::uint32_t count_inserted(const std::uint8_t* bytes, std::uint32_t count,
-                                        std::uint32_t ends) {
+/// Raw bytes that a thread stuffs at once, and a thread block.
+constexpr std::uint32_t kPieceBytes = 8;
+constexpr std::uint32_t kStuffBytes = kImageThreads * kPieceBytes;
+
+/// Raw bytes of a stream, with a bit for each that ends a segment.
+struct RawStream {
+  const std::uint8_t* bytes;
+  const std::uint8_t* marks;
+  std::uint32_t count;
+};
+
+struct RawPiece {
+  union {
+    uint2 words;
+    std::uint8_t bytes[kPieceBytes];
+  };
+  std::uint32_t count;
+  std::uint32_t ends;
+};
+
+__device__ RawPiece load_piece(const RawStream& raw, std::uint32_t at) {
+  RawPiece piece{};
+  if (at >= raw.count) return piece;
+  piece.count = min(kPieceBytes, raw.count - at);
+  piece.words = *reinterpret_cast<const uint2*>(raw.bytes + at);
+  piece.ends = raw.marks[at / 8];
+  return piece;
+}
+
+/// What is put in between: bytes (low half) and segment ends (high half).
+__device__ std::uint32_t count_inserted(const RawPiece& piece) {
   std::uint32_t inserted = 0;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if (bytes[i] == 0xFF) ++inserted;
-    if (ends >> i & 1) inserted += 2 | 1u << 16;
+  for (std::uint32_t i = 0; i < piece.count; ++i) {
+    if (piece.bytes[i] == 0xFF) ++inserted;
+    if (piece.ends >> i & 1) inserted += 2 | 1u << 16;
   }
   return inserted;
 }
 
-__device__ void write_stuffed(std::uint8_t* out, const std::uint8_t* bytes, std::uint32_t count,
-                              std::uint32_t ends, std::uint32_t segment) {
-  for (std::uint32_t i = 0; i < count; ++i) {
-    *out++ = bytes[i];
-    if (bytes[i] == 0xFF) *out++ = 0;
-    if (ends >> i & 1) {
+/// Where in a stream its stuffed bytes go on.
+struct StuffPlace {
+  std::uint32_t position;
+  std::uint32_t segment;
+};
+
+/// What the raw bytes before `end`, a multiple of kStuffBytes, become; for all threads of a block.
+__device__ StuffPlace place_behind(const RawStream& raw, std::uint32_t end) {
+  using Reduce = cub::BlockReduce<std::uint64_t, kImageThreads>;
+  __shared__ typename Reduce::TempStorage storage;
+  __shared__ std::uint64_t all;
+  std::uint64_t own = 0;  // as count_inserted(), in halves of 32 bits
+  for (std::uint32_t at = threadIdx.x * kPieceBytes; at < end; at += kStuffBytes) {
+    const std::uint32_t inserted = count_inserted(load_piece(raw, at));
+    own += (inserted & 0xFFFF) | static_cast<std::uint64_t>(inserted >> 16) << 32;
+  }
+  const std::uint64_t sum = Reduce(storage).Sum(own);
+  if (threadIdx.x == 0) all = sum;
+  __syncthreads();
+  return {end + static_cast<std::uint32_t>(all), static_cast<std::uint32_t>(all >> 32)};
+}
+
+__device__ void write_stuffed(std::uint8_t* out, const RawPiece& piece, std::uint32_t segment) {
+  for (std::uint32_t i = 0; i < piece.count; ++i) {
+    *out++ = piece.bytes[i];
+    if (piece.bytes[i] == 0xFF) *out++ = 0;
+    if (piece.ends >> i & 1) {
       *out++ = 0xFF;
       *out++ = static_cast<std::uint8_t>(0xD0 + (segment++ & 7));
     }
@@ -213,76 +263,101 @@ __device__ void copy_bytes(std::uint8_t* to, const std::uint8_t* from, std::uint
   for (std::uint32_t i = threadIdx.x; i < count; i += kImageThreads) to[i] = from[i];
 }
 
-/// Everything before the entropy-coded bytes, with the stream's own tables; returns its length.
-__device__ std::uint32_t write_header(const BatchView& batch, const EncodeDesc& stream,
-                                      std::uint8_t* out) {
+/// The Huffman tables of a stream that has its own; 0 of them otherwise.
+__device__ std::uint32_t own_tables(const EncodeDesc& stream) {
+  return stream.optimal != 0 ? stream.planes[stream.plane_count - 1].code * 2 + 2 : 0;
+}
+__device__ const OptimalCodes& own_codes(const BatchView& batch, const EncodeDesc& stream) {
+  return *reinterpret_cast<const OptimalCodes*>(batch.base + stream.optimal);
+}
+
+/// Bytes before the entropy-coded ones, with the stream's own tables.
+__device__ std::uint32_t header_length(const BatchView& batch, const EncodeDesc& stream) {
+  std::uint32_t length = stream.header_bytes;
+  for (std::uint32_t i = 0; i < own_tables(stream); ++i)
+    length += own_codes(batch, stream).segment_bytes[i];
+  return length;
+}
+
+__device__ void write_header(const BatchView& batch, const EncodeDesc& stream, std::uint8_t* out) {
   const std::uint8_t* header = batch.base + stream.header;
   const std::uint32_t front = stream.header_bytes - stream.tail_bytes;
   copy_bytes(out, header, front);
   std::uint32_t position = front;
-  if (stream.optimal != 0) {
-    const auto& own = *reinterpret_cast<const OptimalCodes*>(batch.base + stream.optimal);
-    const std::uint32_t tables = stream.planes[stream.plane_count - 1].code * 2 + 2;
-    for (std::uint32_t i = 0; i < tables; ++i) {
-      copy_bytes(out + position, own.segments[i], own.segment_bytes[i]);
-      position += own.segment_bytes[i];
-    }
+  for (std::uint32_t i = 0; i < own_tables(stream); ++i) {
+    const OptimalCodes& own = own_codes(batch, stream);
+    copy_bytes(out + position, own.segments[i], own.segment_bytes[i]);
+    position += own.segment_bytes[i];
   }
   copy_bytes(out + position, header + front, stream.tail_bytes);
-  if (stream.search == 0) return position + stream.tail_bytes;
+  if (stream.search == 0) return;
   __syncthreads();
   const SizeSearch& search = batch.searches[stream.search - 1];
   const std::uint8_t* steps = batch.quality_quantisers + search.quality * 128;
   // Each DQT segment of one 8-bit table has 69 bytes, of which the last 64 are steps.
   for (std::uint32_t i = threadIdx.x; i < search.dqt_count * 64; i += kImageThreads)
     out[search.dqt + i / 64 * 69 + 5 + i % 64] = steps[i];
-  return position + stream.tail_bytes;
 }
 
-__global__ void __launch_bounds__(kImageThreads)
-    stuff_kernel(BatchView batch, const std::uint32_t* streams) {
-  gpu::await_earlier();
+/// Stuffs the raw bytes from `begin` to `end`. @return where it goes on; nothing is written beyond
+/// the stream's capacity
+__device__ StuffPlace stuff(const RawStream& raw, std::uint32_t begin, std::uint32_t end,
+                            StuffPlace place, std::uint8_t* out, std::uint32_t capacity) {
   using Scan = cub::BlockScan<std::uint32_t, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
   __shared__ typename Scan::TempStorage storage;
+  for (std::uint32_t tile = begin; tile < end; tile += kStuffBytes) {
+    const RawPiece piece = load_piece(raw, tile + threadIdx.x * kPieceBytes);
+    std::uint32_t before = 0;
+    std::uint32_t total = 0;
+    Scan(storage).ExclusiveSum(count_inserted(piece), before, total);
+    const std::uint32_t size = min(raw.count - tile, kStuffBytes) + (total & 0xFFFF);
+    if (place.position + size <= capacity)
+      write_stuffed(out + place.position + threadIdx.x * kPieceBytes + (before & 0xFFFF), piece,
+                    place.segment + (before >> 16));
+    place.position += size;
+    place.segment += total >> 16;
+    __syncthreads();
+  }
+  return place;
+}
+
+/// Behind the last entropy-coded byte.
+constexpr std::uint32_t kEndBytes = 18;
+
+/// EOI, and zeros up to a piece of 16 bytes, as streams are packed in such.
+__device__ void end_stream(std::uint8_t* out) {
+  out[0] = 0xFF;
+  out[1] = 0xD9;
+  for (std::uint32_t i = 2; i < kEndBytes; ++i) out[i] = 0;
+}
+
+/// The thread blocks of a stream have `each` raw bytes, and count for themselves what those before
+/// insert.
+__global__ void __launch_bounds__(kImageThreads)
+    stuff_kernel(BatchView batch, const std::uint32_t* streams, std::uint32_t each) {
+  gpu::await_earlier();
   const std::uint32_t index = stream_index(streams);
   const EncodeDesc& stream = batch.encodes[index];
   if (search_done(batch, stream)) return;
-  OutputRecord& record = batch.records[index];
   const std::uint32_t status = batch.status[stream.image];
-  const std::uint32_t raw_bytes = status == 0 ? record.bytes : 0;
-  const std::uint8_t* raw = batch.base + stream.raw;
-  const auto* marks = reinterpret_cast<const std::uint8_t*>(end_marks(batch, stream));
+  const RawStream raw{
+      batch.base + stream.raw, reinterpret_cast<const std::uint8_t*>(end_marks(batch, stream)),
+      status == 0 ? batch.segment_bytes[stream.first_segment + stream.segment_count] : 0};
+  const std::uint32_t begin = blockIdx.y * each;
+  if (begin != 0 && begin >= raw.count) return;
+  const std::uint32_t end = raw.count - begin <= each ? raw.count : begin + each;
   std::uint8_t* out = batch.base + stream.stuffed;
-  std::uint32_t position = write_header(batch, stream, out);
-  std::uint32_t segment = 0;
-  bool fits = true;
-  for (std::uint32_t tile = 0; tile < raw_bytes; tile += kImageThreads * 8) {
-    const std::uint32_t at = tile + threadIdx.x * 8;
-    const std::uint32_t count = at < raw_bytes ? min(8u, raw_bytes - at) : 0;
-    union {
-      uint2 words;
-      std::uint8_t bytes[8];
-    } chunk{};
-    if (count != 0) chunk.words = *reinterpret_cast<const uint2*>(raw + at);
-    const std::uint32_t ends = count != 0 ? marks[at / 8] : 0;
-    std::uint32_t before = 0;
-    std::uint32_t total = 0;
-    Scan(storage).ExclusiveSum(count_inserted(chunk.bytes, count, ends), before, total);
-    const std::uint32_t size = min(raw_bytes - tile, kImageThreads * 8u) + (total & 0xFFFF);
-    fits = position + size + 18 <= stream.stuffed_capacity_bytes;
-    if (!fits) break;
-    write_stuffed(out + position + threadIdx.x * 8 + (before & 0xFFFF), chunk.bytes, count, ends,
-                  segment + (before >> 16));
-    position += size;
-    segment += total >> 16;
-    __syncthreads();
-  }
-  if (threadIdx.x != 0) return;
-  out[position] = 0xFF;
-  out[position + 1] = 0xD9;
-  for (std::uint32_t i = 2; i < 18; ++i) out[position + i] = 0;  // packed in pieces of 16 bytes
+  if (begin == 0) write_header(batch, stream, out);
+  StuffPlace place = begin == 0 ? StuffPlace{0, 0} : place_behind(raw, begin);
+  place.position += header_length(batch, stream);
+  const std::uint32_t capacity = stream.stuffed_capacity_bytes - kEndBytes;
+  place = stuff(raw, begin, end, place, out, capacity);
+  if (threadIdx.x != 0 || end != raw.count) return;
+  const bool fits = place.position <= capacity;
+  if (fits) end_stream(out + place.position);
   if (!fits) atomicOr(&batch.status[stream.image], kTooLarge);
-  record.bytes = fits && status == 0 ? position + 2 : 0;
+  OutputRecord& record = batch.records[index];
+  record.bytes = fits && status == 0 ? place.position + 2 : 0;
   record.status = fits ? status : status | kTooLarge;
 }
 
@@ -324,7 +399,14 @@ void launch_entropy_encode(const BatchView& batch, const EncodeWork& work, cudaS
 }
 
 void launch_stuff(const BatchView& batch, const EncodeWork& work, cudaStream_t stream) {
-  gpu::launch(stuff_kernel, work.stream_count, kImageThreads, 0, stream, batch, work.streams);
+  // Few streams leave the device empty, and everybody waits for them.
+  constexpr std::uint32_t kMostParts = 512;
+  const std::uint32_t tiles = (work.most_raw_bytes + kStuffBytes - 1) / kStuffBytes;
+  const std::uint32_t most_parts = work.stream_count < kManyScans ? kMostParts : 1;
+  const std::uint32_t tiles_each = std::max(1u, (tiles + most_parts - 1) / most_parts);
+  const std::uint32_t parts = std::max(1u, (tiles + tiles_each - 1) / tiles_each);
+  gpu::launch(stuff_kernel, dim3(work.stream_count, parts), kImageThreads, 0, stream, batch,
+              work.streams, tiles_each * kStuffBytes);
 }
 
 void launch_pack(const BatchView& batch, cudaStream_t stream) {

@@ -51,7 +51,8 @@ FW_HD constexpr std::uint32_t repair_steps(std::uint32_t steps, std::uint32_t su
 }
 
 /// Every size that choose_layout() may choose.
-inline constexpr std::uint32_t kSubsequenceSizes[] = {64, 128, kMaxSubsequenceBytes};
+inline constexpr std::uint32_t kSubsequenceSizes[] = {kTinySubsequenceBytes, 128,
+                                                      kMaxSubsequenceBytes};
 
 /// Measured (H200, 373 KB images, one stream; synchronise and write, µs an image): at 12 images 34
 /// with 64 bytes and one a thread, 47 with 128, 89 with 256 and four a thread; at 64 images 13 with
@@ -60,7 +61,7 @@ inline constexpr std::uint32_t kSubsequenceSizes[] = {64, 128, kMaxSubsequenceBy
 /// and 63,500 with 128.
 /// @param entropy_bytes  of the whole batch
 [[nodiscard]] constexpr EntropyLayout choose_layout(std::uint64_t entropy_bytes) {
-  if (entropy_bytes < kTinyBatchBytes) return {64, 1, kTraceWarmBits, 1};
+  if (entropy_bytes < kTinyBatchBytes) return {kTinySubsequenceBytes, 1, kTraceWarmBits, 1};
   if (entropy_bytes < kSmallBatchBytes) return {128, 1, kLongWarmBits, 0};
   return {};
 }

@@ -80,9 +80,18 @@ Result<void> Transcoder::enqueue(std::span<const Item> items) {
   for (const Item& item : items) plan_.add(item);
   plan_.finish();
   if (auto ok = reserve(); !ok) return ok;
-  plan_.write(staging_.data(), device_.data());
   in_flight_ = true;
+  begin();
+  plan_.write(staging_.data(), device_.data());
   return launch();
+}
+
+// While the host still fills its own buffer.
+void Transcoder::begin() {
+  const BatchOffsets& o = plan_.offsets();
+  std::uint8_t* base = device_.data();
+  (void)cudaMemsetAsync(base + o.status, 0, o.zeroed_bytes, stream_.get());
+  (void)cudaMemsetAsync(base + o.scan_end, 0xFF, plan_.scans.size() * 4, stream_.get());
 }
 
 Result<void> Transcoder::reserve() {
@@ -112,8 +121,6 @@ Result<void> Transcoder::launch() {
   const gpu::EarlyLaunches early(view.layout.traced != 0);
   mark(0);
   (void)cudaMemcpyAsync(base, staging_.data(), o.upload_bytes, cudaMemcpyHostToDevice, stream);
-  (void)cudaMemsetAsync(base + o.status, 0, o.zeroed_bytes, stream);
-  (void)cudaMemsetAsync(base + o.scan_end, 0xFF, plan_.scans.size() * 4, stream);
   mark(1);
   if (!plan_.scans.empty()) launch_decode(view);
   for (std::size_t event = plan_.scans.empty() ? 2 : 7; event <= 6; ++event) mark(event);
@@ -193,6 +200,7 @@ void Transcoder::launch_output(const BatchView& view) {
   }
   EncodeWork work = encode_work(view, plan_.encode_lists.all);
   work.stream_count = view.encode_count;
+  work.most_raw_bytes = plan_.most_raw_bytes;
   launch_forward_dct(view, work.tiles, work.tile_count, stream);
   mark(9);
   launch_optimal_codes(view, work, stream);
@@ -211,6 +219,7 @@ void Transcoder::launch_searches(const BatchView& view) {
   EncodeWork work = encode_work(view, lists.again);
   work.streams = at<const std::uint32_t>(view.base, lists.streams_at);
   work.stream_count = static_cast<std::uint32_t>(lists.streams.size());
+  work.most_raw_bytes = plan_.most_raw_bytes;
   for (int round = 0; round < kSearchRounds; ++round) {
     launch_size_search(view, work.stream_count, stream);
     launch_forward_dct(view, work.tiles, work.tile_count, stream);

@@ -86,6 +86,7 @@ class Transcoder {
   Transcoder(gpu::Stream stream, gpu::Event order)
       : stream_(std::move(stream)), order_(std::move(order)) {}
   [[nodiscard]] Result<void> reserve();
+  void begin();
   [[nodiscard]] Result<void> launch();
   void launch_decode(const BatchView& view);
   void launch_inverse(const BatchView& view);

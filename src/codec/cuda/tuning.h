@@ -5,6 +5,9 @@
 #ifndef FW_SUBSEQUENCE_BYTES
 #define FW_SUBSEQUENCE_BYTES 512
 #endif
+#ifndef FW_TINY_SUBSEQUENCE_BYTES
+#define FW_TINY_SUBSEQUENCE_BYTES 64
+#endif
 #ifndef FW_TABLE_BITS
 #define FW_TABLE_BITS 10
 #endif
@@ -51,6 +54,8 @@ inline constexpr int kMaxSubsequenceBytes = FW_SUBSEQUENCE_BYTES;
 /// Entropy-coded bytes below which a batch gets short and very short subsequences.
 inline constexpr std::uint64_t kSmallBatchBytes = FW_SMALL_BATCH_BYTES;
 inline constexpr std::uint64_t kTinyBatchBytes = kSmallBatchBytes / 4;
+/// The same in the smallest batches, where every phase is tried; a multiple of 16.
+inline constexpr int kTinySubsequenceBytes = FW_TINY_SUBSEQUENCE_BYTES;
 /// Bits that index the lookup tables; longer codes have tables of their own.
 inline constexpr int kTableBits = FW_TABLE_BITS;
 /// The same where values are wanted.
