@@ -166,13 +166,10 @@ void launch_resample(const BatchView& batch, const Tile* tiles, std::uint32_t ti
                      std::uint32_t most_rows, cudaStream_t stream) {
   if (tile_count == 0) return;
   // Each of at most kTileHeight / kRowGroup groups of a tile has at most most_rows float4.
-  const std::size_t floats = static_cast<std::size_t>(most_rows) * (kTileWidth + kTileHeight);
-  const auto bytes = static_cast<int>(floats * sizeof(float));
-  // Always the same bound: other threads launch with it too.
-  constexpr int kMostBytes = kTileSourceRows * (kTileWidth + kTileHeight) * int{sizeof(float)};
-  cudaFuncSetAttribute(resample_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kMostBytes);
-  gpu::launch(resample_kernel, tile_count, kResampleThreads, static_cast<std::size_t>(bytes),
-              stream, batch, tiles, most_rows);
+  constexpr std::size_t kRowBytes = (kTileWidth + kTileHeight) * sizeof(float);
+  gpu::allow_shared(resample_kernel, kTileSourceRows * kRowBytes);
+  gpu::launch(resample_kernel, tile_count, kResampleThreads, most_rows * kRowBytes, stream, batch,
+              tiles, most_rows);
 }
 
 }  // namespace framewire::codec::cuda

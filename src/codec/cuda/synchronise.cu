@@ -18,6 +18,7 @@
 // 154 itself: to be had only with a much cheaper link.
 #include <codec/cuda/guess.hpp>
 #include <codec/cuda/synchronise.hpp>
+#include <codec/cuda/tile_scan.hpp>
 #include <cub/block/block_scan.cuh>
 #include <gpu/launch.hpp>
 
@@ -346,17 +347,11 @@ __global__ void __launch_bounds__(kSpanThreads)
   __shared__ typename TileScan::TempStorage storage;
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];
-  const SegmentSum* sums = batch.tile_blocks + scan.first_subsequence / kSpanThreads;
-  SegmentSum before{0, 0};
+  const SegmentSum before =
+      sum_of_tiles<TileScan>(batch.tile_blocks + scan.first_subsequence / kSpanThreads, tile.part,
+                             SegmentSum{0, 0}, AddWithinSegment(), storage);
   SegmentSum sum{};
   SegmentSum total{};
-  for (std::uint32_t first = 0; first < tile.part; first += kSpanThreads) {
-    const std::uint32_t at = first + threadIdx.x;
-    TileScan(storage).ExclusiveScan(at < tile.part ? sums[at] : SegmentSum{0, 0}, sum,
-                                    SegmentSum{0, 0}, AddWithinSegment(), total);
-    before = AddWithinSegment()(before, total);
-    __syncthreads();
-  }
   const std::uint32_t local = tile.part * kSpanThreads + threadIdx.x;
   TileScan(storage).ExclusiveScan(count_blocks(batch, scan, local), sum, SegmentSum{0, 0},
                                   AddWithinSegment(), total);
@@ -389,16 +384,14 @@ void launch_synchronise(const BatchView& batch, const Tile* tiles, std::uint32_t
                         const TablePair* pairs, std::uint32_t most_pairs, cudaStream_t stream) {
   const auto kernel =
       batch.layout.sync_share == 1 ? synchronise_kernel<1> : synchronise_kernel<kSyncShare>;
-  cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                       static_cast<int>(table_bytes(4)));
+  gpu::allow_shared(kernel, table_bytes(4));
   gpu::launch(kernel, tile_count, kSyncThreads, table_bytes(most_pairs), stream, batch, tiles,
               pairs);
 }
 
 void launch_repair_chains(const BatchView& batch, const TablePair* pairs, std::uint32_t most_pairs,
                           cudaStream_t stream) {
-  cudaFuncSetAttribute(repair_chains_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                       static_cast<int>(table_bytes(4)));
+  gpu::allow_shared(repair_chains_kernel, table_bytes(4));
   gpu::launch(repair_chains_kernel, batch.scan_count, kChainThreads, table_bytes(most_pairs),
               stream, batch, pairs);
 }

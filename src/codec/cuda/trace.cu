@@ -12,6 +12,7 @@
 // times, never in more than two neighbours, and 1.3 to 2.4 paths are left.
 #include <codec/cuda/tuning.h>
 #include <codec/cuda/guess.hpp>
+#include <codec/cuda/tile_scan.hpp>
 #include <codec/cuda/trace.hpp>
 #include <cub/block/block_scan.cuh>
 #include <gpu/launch.hpp>
@@ -211,21 +212,6 @@ __global__ void __launch_bounds__(kSpanThreads)
   if (threadIdx.x == 0) batch.links[s / kSpanThreads] = total;
 }
 
-/// The product of the links of all tiles of a scan before this one.
-__device__ Link link_before(const Link* links, std::uint32_t part,
-                            typename LinkScan::TempStorage& storage) {
-  Link before = same();
-  for (std::uint32_t first = 0; first < part; first += kSpanThreads) {
-    const std::uint32_t at = first + threadIdx.x;
-    Link unused{};
-    Link total{};
-    LinkScan(storage).ExclusiveScan(at < part ? links[at] : same(), unused, same(), Join(), total);
-    before = Join()(before, total);
-    __syncthreads();
-  }
-  return before;
-}
-
 /// Then each path that is the true one.
 __global__ void __launch_bounds__(kSpanThreads)
     choose_paths_kernel(BatchView batch, const Tile* tiles) {
@@ -236,8 +222,8 @@ __global__ void __launch_bounds__(kSpanThreads)
   const std::uint32_t local = tile.part * kSpanThreads + threadIdx.x;
   const std::uint32_t s = scan.first_subsequence + local;
   const std::uint32_t active = active_subsequences(batch, scan, tile.owner);
-  const Link before =
-      link_before(batch.links + scan.first_subsequence / kSpanThreads, tile.part, storage);
+  const Link before = sum_of_tiles<LinkScan>(batch.links + scan.first_subsequence / kSpanThreads,
+                                             tile.part, same(), Join(), storage);
   if (local >= active) return;
   const bool live = has_paths(batch, scan, local, active);
   const std::uint32_t slot = Join()(before, {batch.entries[s], batch.exits[s]}).map & 0xF;
@@ -252,8 +238,7 @@ void launch_trace(const BatchView& batch, const Tile* tiles, std::uint32_t tile_
                   const TablePair* pairs, std::uint32_t most_pairs, cudaStream_t stream) {
   const dim3 blocks(tile_count, kSpanThreads / kTraceSpan);
   for (const auto kernel : {trace_kernel, extend_kernel}) {
-    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                         static_cast<int>(table_bytes(4)));
+    gpu::allow_shared(kernel, table_bytes(4));
     gpu::launch(kernel, blocks, kTraceThreads, table_bytes(most_pairs), stream, batch, tiles,
                 pairs);
   }
