@@ -137,7 +137,7 @@ void BatchPlan::add_scan(const Item& item, const jpeg::Scan& scan,
     plane.blocks_per_mcu = phase;
   }
   add_entropy_tiles(desc);
-  any_restarts = any_restarts || desc.has_restarts != 0;
+  if (desc.has_restarts != 0) add_marker_tiles(desc);
   most_pairs = std::max(most_pairs, desc.pair_count);
   scans.push_back(desc);
 }
@@ -170,6 +170,14 @@ void BatchPlan::add_entropy_tiles(ScanDesc& desc) {
     sync_tiles.push_back({static_cast<std::uint32_t>(scans.size()), i});
   std::vector<Tile>& writes = write_tiles[desc.corner == 8 ? 0 : 1];
   writes.insert(writes.end(), entropy_tiles.end() - tiles, entropy_tiles.end());
+}
+
+void BatchPlan::add_marker_tiles(ScanDesc& desc) {
+  any_restarts = true;
+  desc.first_marker_tile = marker_tiles_;
+  const std::uint32_t tiles = base::ceil_div(desc.data_bytes, kMarkerTileBytes);
+  marker_tiles_ += tiles;
+  most_marker_tiles = std::max(most_marker_tiles, tiles);
 }
 
 std::uint32_t BatchPlan::table_pair(const jpeg::JpegFile& file, const jpeg::Scan& scan,

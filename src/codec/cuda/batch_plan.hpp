@@ -67,7 +67,7 @@ struct BatchOffsets {
   std::uint64_t status, edges, own_codes, zeroed_bytes;  ///< one range, zeroed for each batch
   std::uint64_t coefficients, dc, dc_sums, heads, links, tile_blocks;
   std::uint64_t scan_end, columns, lengths, entries, exits, blocks, segment_of;
-  std::uint64_t segment_start, segment_first, pairs;
+  std::uint64_t segment_start, segment_first, marker_counts, pairs;
   std::uint64_t levels, masks, bit_counts, segment_bytes, records;
   std::uint64_t total_bytes;
 };
@@ -137,6 +137,7 @@ class BatchPlan {
   std::uint32_t most_pairs = 1;
   std::uint32_t most_rows = 1;
   bool any_restarts = false;
+  std::uint32_t most_marker_tiles = 0;   ///< of one scan with restart intervals
   std::uint32_t most_dc_tiles = 0;       ///< of one scan, of kImageThreads MCUs
   std::vector<CanonicalCode> canonical;  ///< [pairs × 2]
   std::uint64_t output_bytes = 0;        ///< bound on all packed output streams
@@ -156,6 +157,7 @@ class BatchPlan {
   void add_scan(const Item& item, const jpeg::Scan& scan, std::array<PlaneDesc, 4>& planes_of);
   void add_edges(const Item& item, const jpeg::Scan& scan, ScanDesc& desc);
   void add_entropy_tiles(ScanDesc& desc);
+  void add_marker_tiles(ScanDesc& desc);
   std::uint32_t table_pair(const jpeg::JpegFile& file, const jpeg::Scan& scan, int position);
   void add_upload(const Item& item, std::size_t component, PlaneDesc& plane);
   void add_external_planes(const Item& item);
@@ -210,6 +212,7 @@ class BatchPlan {
   std::uint32_t subsequences_ = 0;
   std::uint32_t dc_blocks_ = 0;
   std::uint32_t dc_tiles_ = 0;
+  std::uint32_t marker_tiles_ = 0;
   std::uint32_t segments_ = 0;
   std::uint32_t output_blocks_ = 0;
   std::uint32_t output_segments_ = 0;

@@ -169,8 +169,9 @@ void BatchPlan::clear(const EntropyLayout& layout) {
   offsets_ = {};
   coefficient_bytes_ = edge_bytes_ = 0;
   data_bytes_ = sample_bytes_ = own_code_bytes_ = raw_bytes_ = stuffed_bytes_ = 0;
-  subsequences_ = dc_blocks_ = dc_tiles_ = most_dc_tiles = segments_ = output_blocks_ =
-      output_segments_ = 0;
+  subsequences_ = dc_blocks_ = dc_tiles_ = most_dc_tiles = 0;
+  marker_tiles_ = most_marker_tiles = 0;
+  segments_ = output_blocks_ = output_segments_ = 0;
 }
 
 void BatchPlan::place_upload(gpu::Layout& layout) {
@@ -221,6 +222,7 @@ void BatchPlan::place_scratch(gpu::Layout& layout) {
   o.segment_of = layout.add_array<std::uint32_t>(any_restarts ? subsequences_ : 0);
   o.segment_start = layout.add_array<std::uint32_t>(segments_);
   o.segment_first = layout.add_array<std::uint32_t>(segments_);
+  o.marker_counts = layout.add_array<std::uint32_t>(marker_tiles_);
   o.pairs = layout.add_array<TablePair>(canonical.size() / 2);
   o.levels = layout.add(std::uint64_t{output_blocks_} * 128);
   o.masks = layout.add_array<std::uint64_t>(output_blocks_);
@@ -339,6 +341,7 @@ BatchView BatchPlan::view(std::uint8_t* base) const {
   at(v.links, o.links);
   at(v.tile_blocks, o.tile_blocks);
   at(v.dc, o.dc);
+  at(v.marker_counts, o.marker_counts);
   at(v.dc_sums, o.dc_sums);
   at(v.levels, o.levels);
   at(v.masks, o.masks);

@@ -34,7 +34,8 @@ struct ScanDesc {
   std::uint32_t total_blocks = 0;
   std::uint32_t segment_blocks = 0;  ///< blocks between restart markers; total_blocks without any
   std::uint32_t segment_count = 1;
-  std::uint32_t first_segment = 0;  ///< into the segment table; only with restart markers
+  std::uint32_t first_segment = 0;      ///< into the segment table; only with restart markers
+  std::uint32_t first_marker_tile = 0;  ///< into BatchView::marker_counts; likewise
   std::uint32_t has_restarts = 0;
   std::uint32_t pair_count = 1;
   std::uint32_t pairs[4] = {};      ///< table pair of each slot
@@ -194,6 +195,7 @@ struct BatchView {
   std::uint32_t* segment_of = nullptr;     ///< [subsequences] only for scans with restart markers
   uint4* heads = nullptr;                  ///< [subsequences][2] corner of a block begun before
   std::int16_t* dc = nullptr;              ///< [blocks of all scans] differences, later values
+  std::uint32_t* marker_counts = nullptr;  ///< [tiles of kMarkerTileBytes] restart markers
   DcSum* dc_sums = nullptr;                ///< [tiles of kImageThreads MCUs of all scans]
   // The output side.
   std::int16_t* levels = nullptr;          ///< [output blocks][64] zig-zag

@@ -139,7 +139,7 @@ void Transcoder::launch_decode(const BatchView& view) {
   auto* pairs = at<TablePair>(view.base, o.pairs);
   const std::uint32_t count = size_of(plan_.entropy_tiles);
   const std::uint32_t most_pairs = plan_.most_pairs;
-  if (plan_.any_restarts) launch_find_markers(view, stream);
+  if (plan_.any_restarts) launch_find_markers(view, plan_.most_marker_tiles, stream);
   launch_unstuff(view, tiles, count, stream);
   mark(2);
   launch_build_tables(at<const CanonicalCode>(view.base, o.canonical), pairs,

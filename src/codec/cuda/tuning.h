@@ -91,6 +91,8 @@ inline constexpr int kChainLength = 32;
 
 /// Threads of the kernels in which one block walks through one image.
 inline constexpr int kImageThreads = 512;
+/// Entropy-coded bytes in which one thread block looks for restart markers.
+inline constexpr std::uint32_t kMarkerTileBytes = 32 << 10;
 /// Scans from which on one thread block each is enough to fill a device.
 inline constexpr std::size_t kManyScans = FW_MANY_SCANS;
 /// DCT blocks that one thread block inverts, transforms or encodes.

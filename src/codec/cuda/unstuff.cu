@@ -1,6 +1,8 @@
 // Idea: see unstuffer.hpp; one thread a subsequence, so that its bytes are walked in order and a
 // warp stores its 32 columns word by word, side by side.
+#include <algorithm>
 #include <codec/cuda/columns.hpp>
+#include <codec/cuda/tile_scan.hpp>
 #include <codec/cuda/unstuff.hpp>
 #include <codec/cuda/unstuffer.hpp>
 #include <cub/block/block_reduce.cuh>
@@ -17,7 +19,11 @@ struct ColumnStore {
   }
 };
 
-constexpr int kMarkerBytes = 16;
+constexpr std::uint32_t kMarkerBytes = 16;
+
+struct Plus {
+  __device__ std::uint32_t operator()(std::uint32_t a, std::uint32_t b) const { return a + b; }
+};
 
 /// Of 16 bytes from `at`, a multiple of 16: bit i for a restart marker that begins there; `other`
 /// gets the first marker of any other kind.
@@ -45,38 +51,74 @@ __device__ std::uint32_t find_restarts(const std::uint8_t* data, std::uint32_t a
   return found;
 }
 
-/// Lists the segments of one scan by where they start; returns their number.
-__device__ std::uint32_t list_segments(const BatchView& batch, const ScanDesc& scan,
-                                       std::uint32_t scan_index) {
-  using Scan = cub::BlockScan<std::uint32_t, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
-  __shared__ typename Scan::TempStorage storage;
-  __shared__ std::uint32_t end;
+constexpr std::uint32_t kMarkerStep = kImageThreads * kMarkerBytes;
+static_assert(kMarkerTileBytes % kMarkerStep == 0);
+using MarkerScan = cub::BlockScan<std::uint32_t, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
+
+/// The part of a scan that a thread block searches for markers; empty without restart intervals.
+struct MarkerTile {
+  std::uint32_t begin;
+  std::uint32_t end;
+  std::uint32_t* count;  ///< of restart markers in it
+};
+
+__device__ MarkerTile marker_tile(const BatchView& batch, const ScanDesc& scan) {
+  const std::uint32_t begin = blockIdx.x * kMarkerTileBytes;
+  if (scan.has_restarts == 0 || begin >= scan.data_bytes) return {};
+  return {begin, min(begin + kMarkerTileBytes, scan.data_bytes),
+          batch.marker_counts + scan.first_marker_tile + blockIdx.x};
+}
+
+/// First, how many restart markers each tile has, and where the first marker of another kind ends
+/// the scan.
+__global__ void __launch_bounds__(kImageThreads) count_markers_kernel(BatchView batch) {
+  gpu::await_earlier();
+  using Reduce = cub::BlockReduce<std::uint32_t, kImageThreads>;
+  __shared__ typename Reduce::TempStorage storage;
+  const ScanDesc& scan = batch.scans[blockIdx.y];
+  const MarkerTile tile = marker_tile(batch, scan);
+  if (tile.count == nullptr) return;
+  std::uint32_t count = 0;
+  std::uint32_t other = 0xFFFFFFFFu;
+  for (std::uint32_t at = tile.begin + threadIdx.x * kMarkerBytes; at < tile.end;
+       at += kMarkerStep) {
+    count += static_cast<std::uint32_t>(
+        __popc(find_restarts(batch.base + scan.data, at, scan.data_bytes, other)));
+  }
+  if (other != 0xFFFFFFFFu) atomicMin(&batch.scan_end[blockIdx.y], other);
+  const std::uint32_t total = Reduce(storage).Sum(count);
+  if (threadIdx.x == 0) *tile.count = total;
+}
+
+/// Then where the segments behind them start. Tiles at and behind the scan's end, whose counts
+/// nobody else reads, have fewer than counted.
+__global__ void __launch_bounds__(kImageThreads) list_segments_kernel(BatchView batch) {
+  gpu::await_earlier();
+  __shared__ typename MarkerScan::TempStorage storage;
+  const ScanDesc& scan = batch.scans[blockIdx.y];
+  const MarkerTile tile = marker_tile(batch, scan);
+  if (tile.count == nullptr) return;
+  const std::uint32_t end = min(batch.scan_end[blockIdx.y], tile.end);
   const std::uint8_t* data = batch.base + scan.data;
   std::uint32_t* starts = batch.segment_start + scan.first_segment;
-  if (threadIdx.x == 0) {
-    end = scan.data_bytes;
-    starts[0] = 0;
-  }
-  __syncthreads();
-  std::uint32_t segments = 1;
-  for (std::uint32_t tile = 0;; tile += kImageThreads * kMarkerBytes) {
-    const std::uint32_t limit = end;
-    __syncthreads();  // before anybody lowers it again
-    if (tile >= limit) break;
-    const std::uint32_t at = tile + threadIdx.x * kMarkerBytes;
-    std::uint32_t other = 0xFFFFFFFFu;
+  const std::uint32_t before =
+      tile.begin >= end ? 0
+                        : sum_of_tiles<MarkerScan>(batch.marker_counts + scan.first_marker_tile,
+                                                   blockIdx.x, 0u, Plus(), storage);
+  std::uint32_t listed = 0;
+  for (std::uint32_t step = tile.begin; step < end; step += kMarkerStep) {
+    const std::uint32_t at = step + threadIdx.x * kMarkerBytes;
+    std::uint32_t other = 0;
     std::uint32_t found = find_restarts(data, at, scan.data_bytes, other);
-    if (other != 0xFFFFFFFFu) atomicMin(&end, other);
-    __syncthreads();
-    while (found != 0 && at + (31 - __clz(static_cast<int>(found))) >= end)
-      found &= ~(1u << (31 - __clz(static_cast<int>(found))));
+    if (at < end && end - at < kMarkerBytes) found &= (1u << (end - at)) - 1;
+    if (at >= end) found = 0;
     std::uint32_t rank = 0;
     std::uint32_t total = 0;
-    Scan(storage).ExclusiveSum(static_cast<std::uint32_t>(__popc(found)), rank, total);
+    MarkerScan(storage).ExclusiveSum(static_cast<std::uint32_t>(__popc(found)), rank, total);
     for (; found != 0; found &= found - 1) {
       const std::uint32_t position =
           at + static_cast<std::uint32_t>(__ffs(static_cast<int>(found)) - 1);
-      const std::uint32_t segment = segments + rank++;
+      const std::uint32_t segment = 1 + before + listed + rank++;
       const bool in_order = data[position + 1] == 0xD0 + ((segment - 1) & 7);
       if (segment < scan.segment_count && in_order) {
         starts[segment] = position + 2;
@@ -84,45 +126,49 @@ __device__ std::uint32_t list_segments(const BatchView& batch, const ScanDesc& s
         atomicOr(&batch.status[scan.image], kExtraneous);
       }
     }
-    segments += total;
+    listed += total;
     __syncthreads();
   }
-  if (threadIdx.x == 0) {
-    batch.scan_end[scan_index] = end;
-    if (segments < scan.segment_count) atomicOr(&batch.status[scan.image], kTruncated);
-    if (segments == scan.segment_count) starts[segments] = end + 2;
-  }
-  __syncthreads();
-  return segments;
+  if (threadIdx.x == 0) *tile.count = listed;
 }
 
-__global__ void __launch_bounds__(kImageThreads) find_markers_kernel(BatchView batch) {
+/// And which subsequences they have.
+__global__ void __launch_bounds__(kImageThreads) place_segments_kernel(BatchView batch) {
   gpu::await_earlier();
-  using Scan = cub::BlockScan<std::uint32_t, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
-  __shared__ typename Scan::TempStorage storage;
+  __shared__ typename MarkerScan::TempStorage storage;
   const ScanDesc& scan = batch.scans[blockIdx.x];
   if (scan.has_restarts == 0) return;
   const std::uint32_t size = batch.layout.subsequence_bytes;
-  const std::uint32_t segments = list_segments(batch, scan, blockIdx.x);
+  const std::uint32_t tiles = (scan.data_bytes + kMarkerTileBytes - 1) / kMarkerTileBytes;
+  const std::uint32_t segments =
+      1 + sum_of_tiles<MarkerScan>(batch.marker_counts + scan.first_marker_tile, tiles, 0u, Plus(),
+                                   storage);
   const bool usable = batch.status[scan.image] == 0 && segments == scan.segment_count;
   const std::uint32_t* starts = batch.segment_start + scan.first_segment;
   std::uint32_t* first = batch.segment_first + scan.first_segment;
+  const std::uint32_t scan_end = min(batch.scan_end[blockIdx.x], scan.data_bytes);
   std::uint32_t base = 0;
   for (std::uint32_t tile = 0; tile < scan.segment_count; tile += kImageThreads) {
     const std::uint32_t segment = tile + threadIdx.x;
     std::uint32_t count = 0;
     if (usable && segment < segments) {
-      const std::uint32_t bytes = starts[segment + 1] - 2 - starts[segment];
-      count = max(1u, (bytes + size - 1) / size);
+      const std::uint32_t begin = segment != 0 ? starts[segment] : 0;
+      const std::uint32_t end = segment + 1 < segments ? starts[segment + 1] - 2 : scan_end;
+      count = max(1u, (end - begin + size - 1) / size);
     }
     std::uint32_t before = 0;
     std::uint32_t total = 0;
-    Scan(storage).ExclusiveSum(count, before, total);
+    MarkerScan(storage).ExclusiveSum(count, before, total);
     if (segment < scan.segment_count) first[segment] = base + before;
     base += total;
     __syncthreads();
   }
-  if (threadIdx.x == 0) first[scan.segment_count] = base;
+  if (threadIdx.x != 0) return;
+  first[scan.segment_count] = base;
+  batch.segment_start[scan.first_segment] = 0;
+  if (segments == scan.segment_count)
+    batch.segment_start[scan.first_segment + segments] = scan_end + 2;
+  if (segments < scan.segment_count) atomicOr(&batch.status[scan.image], kTruncated);
 }
 
 /// The segment that holds a subsequence, by bisection.
@@ -179,8 +225,11 @@ __global__ void __launch_bounds__(kSpanThreads) unstuff_kernel(BatchView batch, 
 
 }  // namespace
 
-void launch_find_markers(const BatchView& batch, cudaStream_t stream) {
-  gpu::launch(find_markers_kernel, batch.scan_count, kImageThreads, 0, stream, batch);
+void launch_find_markers(const BatchView& batch, std::uint32_t most_tiles, cudaStream_t stream) {
+  const dim3 tiles(std::max(1u, most_tiles), batch.scan_count);
+  gpu::launch(count_markers_kernel, tiles, kImageThreads, 0, stream, batch);
+  gpu::launch(list_segments_kernel, tiles, kImageThreads, 0, stream, batch);
+  gpu::launch(place_segments_kernel, batch.scan_count, kImageThreads, 0, stream, batch);
 }
 
 void launch_unstuff(const BatchView& batch, const Tile* tiles, std::uint32_t tile_count,

@@ -8,8 +8,9 @@
 namespace framewire::codec::cuda {
 
 /// Finds the restart markers of every scan that has them: segment_start, segment_first, scan_end.
-/// One thread block a scan; scans without restart intervals are left alone.
-void launch_find_markers(const BatchView& batch, cudaStream_t stream);
+/// Scans without restart intervals are left alone.
+/// @param most_tiles  of kMarkerTileBytes, of any scan that has restart intervals
+void launch_find_markers(const BatchView& batch, std::uint32_t most_tiles, cudaStream_t stream);
 
 /// Fills columns, lengths and segment_of, and lowers scan_end to the first marker met.
 /// @param tiles  device; part = index of a block of kSpanThreads subsequences of scan `owner`
