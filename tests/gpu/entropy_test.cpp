@@ -1,5 +1,6 @@
 // The entropy decoder on the device: streams made so as never to synchronise, hostile files among
 // good ones, and the same bytes every time.
+#include <codec/cuda/tuning.h>
 #include <gmock/gmock.h>
 #include <algorithm>
 #include <base/clock.hpp>
@@ -90,6 +91,42 @@ TEST_F(Entropy, StreamsThatNeverSynchroniseEndInBoundedTime) {
   ASSERT_TRUE(transcoder.enqueue({&small.item, 1}));
   ASSERT_TRUE(transcoder.wait());
   EXPECT_EQ(download(transcoder.plane(0, 0)), samples);
+}
+
+/// Whether some restart marker lies so many bytes behind a seam between the thread blocks that look
+/// for them.
+bool has_marker_at_seam(const Bytes& bytes, std::size_t behind) {
+  const jpeg::Scan scan = value_of(jpeg::parse(bytes, {})).scans[0];
+  for (std::size_t at = codec::cuda::kMarkerTileBytes - 1 + behind; at + 1 < scan.entropy_bytes;
+       at += codec::cuda::kMarkerTileBytes) {
+    const std::uint8_t* found = bytes.data() + scan.entropy_offset + at;
+    if (found[0] == 0xFF && found[1] >= 0xD0 && found[1] <= 0xD7) return true;
+  }
+  return false;
+}
+
+TEST_F(Entropy, RestartMarkersAreFoundAcrossSeams) {
+  sample::Spec spec;
+  spec.width_px = 640;
+  spec.height_px = 400;
+  spec.quality = 98;
+  spec.restart_mcus = 1;
+  for (const std::size_t behind : {0u, 1u}) {  // half of the marker on either side, or all behind
+    Bytes bytes;
+    for (int seed = 0; seed < 500 && bytes.empty(); ++seed)
+      if (Bytes drawn = draw(spec, seed); has_marker_at_seam(drawn, behind)) bytes = drawn;
+    ASSERT_FALSE(bytes.empty());
+    OwnedItem item(bytes, 8);
+    Transcoder transcoder = value_of(Transcoder::make());
+    ASSERT_TRUE(transcoder.enqueue({&item.item, 1}));
+    ASSERT_TRUE(transcoder.wait());
+    ASSERT_EQ(describe(transcoder.result(0).status), "");
+    const Bytes samples = download(transcoder.plane(0, 0));
+    item.use_coefficients();
+    ASSERT_TRUE(transcoder.enqueue({&item.item, 1}));
+    ASSERT_TRUE(transcoder.wait());
+    EXPECT_EQ(download(transcoder.plane(0, 0)), samples);
+  }
 }
 
 /// One byte changed, inserted or taken away in a sound file; the words must name it.
