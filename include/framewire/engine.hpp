@@ -92,7 +92,8 @@ class Engine {
   /// Hands in several images that may share a batch, at once: nobody's lane starts with the first
   /// of them alone.
   void submit(std::span<EngineRequest> requests);
-  /// Hands in one image and waits for the answer.
+  /// Hands in one image and waits for the answer: polls for it for up to 1 ms where GPUs have
+  /// hardly anything else to do, then sleeps.
   [[nodiscard]] Result<Resized> resize(std::span<const std::uint8_t> jpeg,
                                        const ResizeOptions& options);
 

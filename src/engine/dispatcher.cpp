@@ -259,6 +259,11 @@ void Dispatcher::answer(WorkPtr work, Result<Resized> result) {
   if (unanswered_ == 0) idle_.notify_all();
 }
 
+bool Dispatcher::is_quiet() const noexcept {
+  constexpr std::size_t kFew = 2;
+  return lanes_ > lost_lanes_ && unanswered_ <= kFew;
+}
+
 void Dispatcher::drain() {
   std::unique_lock lock(mutex_);
   idle_.wait(lock, [this] { return unanswered_ == 0; });

@@ -34,6 +34,8 @@ class Dispatcher {
 
   void submit(std::span<EngineRequest> requests);
   void drain();
+  /// Whether GPUs have so little to do that a caller may as well poll for the answer.
+  [[nodiscard]] bool is_quiet() const noexcept;
   [[nodiscard]] EngineStats stats() const;
   [[nodiscard]] std::vector<EngineDevice> devices() const;
 
@@ -84,7 +86,7 @@ class Dispatcher {
   mutable std::mutex mutex_;  ///< for what follows
   std::condition_variable room_;
   std::condition_variable idle_;
-  std::size_t unanswered_ = 0;
+  std::atomic<std::size_t> unanswered_{0};  ///< which is_quiet() reads without it
   std::vector<StageTotal> stages_;
 
   std::atomic<std::uint64_t> gpu_images_{0};
