@@ -218,7 +218,7 @@ Result<std::uint32_t> Channel::begin(Role role, const Lease& lease, const Transf
   if (place != 0) {
     return fail(StatusCode::kBusy, "a much older transfer has not ended; fetch results first");
   }
-  const auto index = table_.take(role, lease.direction, memory);
+  auto index = table_.take(role, lease.direction, memory);
   if (!index) return fail(index.error());
   TransferSlot& slot = table_[*index];
   if (!is_plain) {

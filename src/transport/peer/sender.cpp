@@ -121,7 +121,7 @@ Result<void> Sender::dispatch(unsigned index, bool landed, const std::byte* payl
       encode(slot.head, std::span(message.head).first(message.head_bytes), head);
   slot.with_peer = true;
   slot.with_inner = payload != nullptr;
-  const auto sent =
+  auto sent =
       inner_.send(std::span(head).first(bytes), payload, payload != nullptr ? slot.head.bytes : 0,
                   payload != nullptr ? first_op_ + index : kNoOp);
   if (!sent) slot.with_inner = false;
