@@ -13,16 +13,8 @@ build=${1:-build/cuda}
 from=${2:-0}
 to=${3:-1}
 framewire=$build/apps/framewire/framewire
-work=$(mktemp -d)
-failed=0
-server=
-finish() {
-  [ -z "$server" ] || kill "$server" 2>/dev/null || true
-  rm -rf "$work"
-}
-trap finish EXIT
-
-heading() { printf '\n## %s\n' "$*"; }
+# shellcheck source-path=SCRIPTDIR source=two_ends.sh
+source bench/two_ends.sh
 # Runs a step for two minutes at most.
 step() { # NAME COMMAND…
   local name=$1 status=0
@@ -34,10 +26,8 @@ step() { # NAME COMMAND…
   return 1
 }
 
-heading machine
-nvidia-smi --query-gpu=index,name,driver_version --format=csv,noheader || true
+show_machine
 nvidia-smi topo -m 2>/dev/null | head -12 || true
-"$framewire" version
 
 heading checks
 step "gpu_tests" "$build/tests/gpu_tests" --gtest_brief=1 --gtest_filter='TransportDevices.*'
@@ -58,16 +48,10 @@ done
 
 # Two processes. The server takes one client, and says which port it has.
 pair() { # LINK TEST SIZES WINDOW [OPTIONS…]
-  local link=$1 test=$2 sizes=$3 window=$4 port="" status=0
+  local link=$1 test=$2 sizes=$3 window=$4 status=0
   shift 4
-  timeout --kill-after=5 150 "$framewire" perf "$test" --server 127.0.0.1:0 --insecure \
-    --link "$link" --to "cuda:$to" 2>"$work/server" &
-  server=$!
-  for _ in $(seq 100); do
-    port=$(sed -n 's/.*listening on port \([0-9]*\).*/\1/p' "$work/server")
-    [ -n "$port" ] && break
-    sleep 0.1
-  done
+  listen timeout --kill-after=5 150 "$framewire" perf "$test" --server 127.0.0.1:0 --insecure \
+    --link "$link" --to "cuda:$to"
   if step "$link $test, client" "$framewire" perf "$test" "127.0.0.1:$port" --insecure \
     --link "$link" --from "cuda:$from" --sizes "$sizes" --window "$window" "$@"; then
     wait "$server" || status=$?

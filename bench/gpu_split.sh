@@ -19,16 +19,9 @@ turns=${TURNS:-3}
 read -r first second <<<"${GPUS:-0 1}"
 # Each step, at most.
 limit="timeout --kill-after=5 ${LIMIT_S:-120}"
-work=$(mktemp -d -p /dev/shm)
-failed=0
-server=
-finish() {
-  [ -z "$server" ] || kill "$server" 2>/dev/null || true
-  rm -rf "$work"
-}
-trap finish EXIT
-
-heading() { printf '\n## %s\n' "$*"; }
+work_in=/dev/shm
+# shellcheck source-path=SCRIPTDIR source=two_ends.sh
+source "$(dirname "${BASH_SOURCE[0]}")/two_ends.sh"
 fail() { # WHAT LOG
   printf 'FAILED: %s\n' "$1"
   tail -5 "$2" | sed 's/^/    /'
@@ -41,9 +34,7 @@ awk -v images="$images" -v folder="$work/in" '{ file[NR - 1] = $0 } END {
   for (i = 0; i < images; ++i) printf "%s%c%s/%06d.jpg%c", file[i % NR], 0, folder, i, 0 }' \
   "$work/files" | xargs -0 -n 2 -P "$(nproc)" ln -s
 
-heading "machine"
-nvidia-smi --query-gpu=index,name,driver_version --format=csv,noheader 2>/dev/null || true
-"$framewire" version
+show_machine
 printf '%s images of %s files, to %s\n' "$images" "$(wc -l <"$work/files")" "$size"
 
 alone() { # WHAT COMMAND…
@@ -59,17 +50,11 @@ alone() { # WHAT COMMAND…
 
 # A sink that takes one stream, and the stream; both say what came of it.
 pair() { # WHAT SINK_OPTIONS STREAM_OPTIONS…
-  local what=$1 to=$2 port=
+  local what=$1 to=$2
   shift 2
   # shellcheck disable=SC2086
-  $limit "$framewire" sink --listen 127.0.0.1:0 --insecure --frames "$images" --slots 64 $to \
-        >"$work/sink" 2>"$work/server" &
-  server=$!
-  for _ in $(seq 200); do
-    port=$(sed -n 's/.*listening on port \([0-9]*\).*/\1/p' "$work/server")
-    [ -n "$port" ] && break
-    sleep 0.1
-  done
+  listen $limit "$framewire" sink --listen 127.0.0.1:0 --insecure --frames "$images" --slots 64 \
+    $to >"$work/sink"
   if $limit "$framewire" stream "$work/in" "127.0.0.1:$port" --insecure "$@" 2>"$work/err"; then
     sed -n "s|.*: \([0-9.]* frames/s.*\)|$what: \1|p" "$work/err" | tail -1
   else
@@ -101,5 +86,9 @@ done
 heading "the outputs of split are those of batch"
 $limit "$framewire" split "$work/in" --out "$work/split" --size "$size" --quiet \
   --devices "$first,$second" --encode-on "$second" 2>"$work/err" || fail "split" "$work/err"
-diff -rq "$work/made" "$work/split" >"$work/err" && echo same || fail "they differ" "$work/err"
+if diff -rq "$work/made" "$work/split" >"$work/err"; then
+  echo same
+else
+  fail "they differ" "$work/err"
+fi
 exit "$failed"

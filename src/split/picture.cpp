@@ -18,6 +18,17 @@ Result<transport::Region> allocate(const Place& place, std::uint64_t bytes) {
              : transport::Region::allocate_host(size);
 }
 
+// size_of(plane, part) for every part in a worker's parcel.
+template <typename SizeOf>
+std::vector<codec::PlaneSize> sizes_of(const Group& group, std::size_t worker, SizeOf size_of) {
+  std::vector<codec::PlaneSize> sizes;
+  for_each_part(group, worker,
+                [&](std::size_t i, std::size_t p, const PlanePart& part, std::size_t) {
+                  sizes.push_back(size_of(group.pictures[i]->request.plan.planes[p], part));
+                });
+  return sizes;
+}
+
 }  // namespace
 
 Result<void> PlaneStack::lay_out(std::span<const codec::PlaneSize> sizes, const Place& place) {
@@ -68,23 +79,15 @@ bool is_empty(const Stripe& stripe) {
 }
 
 std::vector<codec::PlaneSize> decoded_rows(const Group& group, std::size_t worker) {
-  std::vector<codec::PlaneSize> sizes;
-  for_each_part(group, worker,
-                [&](std::size_t i, std::size_t p, const PlanePart& part, std::size_t) {
-                  const auto& planes = group.pictures[i]->request.plan.planes;
-                  sizes.emplace_back(planes[p].x.in_size, part.in.count);
-                });
-  return sizes;
+  return sizes_of(group, worker, [](const plan::PlanePlan& plane, const PlanePart& part) {
+    return codec::PlaneSize{plane.x.in_size, part.in.count};
+  });
 }
 
 std::vector<codec::PlaneSize> resampled_rows(const Group& group, std::size_t worker) {
-  std::vector<codec::PlaneSize> sizes;
-  for_each_part(group, worker,
-                [&](std::size_t i, std::size_t p, const PlanePart& part, std::size_t) {
-                  const auto& planes = group.pictures[i]->request.plan.planes;
-                  sizes.emplace_back(planes[p].x.out_size, part.out.count);
-                });
-  return sizes;
+  return sizes_of(group, worker, [](const plan::PlanePlan& plane, const PlanePart& part) {
+    return codec::PlaneSize{plane.x.out_size, part.out.count};
+  });
 }
 
 }  // namespace framewire::split

@@ -30,6 +30,20 @@ class Device : public EndsTest {
   Lease lease(Direction direction, std::uint64_t length) {
     return EndsTest::lease(direction, 0, length);
   }
+  // Offers the first 1000 bytes of memory_ after a stream, and waits until the far end may use
+  // them.
+  Result<Transfer> offer_after(FakeStream& stream, Direction direction = Direction::kPut) {
+    OfferOptions ordered;
+    ordered.direction = direction;
+    ordered.stream = &stream;
+    const auto room = near().offer(memory_, 0, 1000, ordered);
+    EXPECT_TRUE(room) << room.error().to_string();
+    const char* const credits = direction == Direction::kPut ? "credits put" : "credits get";
+    EXPECT_TRUE(until([&] { return far(credits) == "1"; }));
+    return room;
+  }
+  // The far end's get of those, with a checksum.
+  std::string far_gets() { return far(fmt::format("get {} 0 1000 0 10000 1", far("take get"))); }
 
   WithDevices devices_;
   Region memory_;
@@ -83,12 +97,8 @@ TEST_P(Device, AnOtherTransferNeedNotWaitForThatStream) {
 TEST_P(Device, AnOfferWaitsForItsStreamAndTheStreamForTheBytes) {
   FakeStream stream;
   stream.open = false;
-  OfferOptions ordered;
-  ordered.stream = &stream;
   fill({memory_, 0, 1000}, 1);  // still read by what the stream holds
-  const auto room = near().offer(memory_, 0, 1000, ordered);
-  ASSERT_TRUE(room) << room.error().to_string();
-  ASSERT_TRUE(until([&] { return far("credits put") == "1"; }));
+  const auto room = offer_after(stream);
   far("fill 0 1000 2");
   const auto sent = far(fmt::format("put {} 0 1000 0 10000 0", far("take put")));
   steps(200);
@@ -104,11 +114,7 @@ TEST_P(Device, AnOfferWaitsForItsStreamAndTheStreamForTheBytes) {
 
 TEST_P(Device, WhatAStreamWaitsForIsConfirmedOnlyOnceItIsInPlace) {
   FakeStream stream;
-  OfferOptions ordered;
-  ordered.stream = &stream;
-  const auto room = near().offer(memory_, 0, 1000, ordered);
-  ASSERT_TRUE(room);
-  ASSERT_TRUE(until([&] { return far("credits put") == "1"; }));
+  const auto room = offer_after(stream);
   far("fill 0 1000 2");
   const std::string lease = far("take put");
   devices_->set_pace(GetParam().ends_with("apart_gpus") ? 0 : 500);
@@ -145,13 +151,8 @@ TEST_P(Device, ChecksumsAreOfTheBytesOnTheDevice) {
 TEST_P(Device, AChecksumOfAGetWaitsForTheOwnersStream) {
   FakeStream stream;
   stream.open = false;
-  OfferOptions ordered;
-  ordered.direction = Direction::kGet;
-  ordered.stream = &stream;
-  const auto room = near().offer(memory_, 0, 1000, ordered);
-  ASSERT_TRUE(room) << room.error().to_string();
-  ASSERT_TRUE(until([&] { return far("credits get") == "1"; }));
-  const auto got = far(fmt::format("get {} 0 1000 0 10000 1", far("take get")));
+  const auto room = offer_after(stream, Direction::kGet);
+  const auto got = far_gets();
   steps(50);
   EXPECT_FALSE(near().done(*room));
   EXPECT_EQ(near().revoke(*room).error().code(), StatusCode::kBusy);
@@ -166,12 +167,8 @@ TEST_P(Device, AChecksumOfAGetWaitsForTheOwnersStream) {
 TEST_P(Device, WhoWaitsForAStreamLetsGoWithTheConnection) {
   FakeStream stream;
   stream.open = false;
-  OfferOptions ordered;
-  ordered.direction = Direction::kGet;
-  ordered.stream = &stream;
-  const auto room = near().offer(memory_, 0, 1000, ordered);
-  ASSERT_TRUE(until([&] { return far("credits get") == "1"; }));
-  far(fmt::format("get {} 0 1000 0 10000 1", far("take get")));
+  const auto room = offer_after(stream, Direction::kGet);
+  far_gets();
   steps(50);
   ends_->kill_far();
   EXPECT_EQ(result(room).error().code(), StatusCode::kPeerLost);
