@@ -50,7 +50,7 @@ class GpuStages final : public Stages {
     return fail(StatusCode::kBusy, "memory ran out");
   }
 
-  void decode(Group& group) override {
+  Result<void> decode(Group& group) override {
     const auto start = base::Clock::now();
     std::vector<DeviceStages::Source> sources;
     for (const auto& picture : group.pictures)
@@ -64,11 +64,8 @@ class GpuStages final : public Stages {
       done = hand_out(group);
     }
     const double us = base::elapsed_us(start);
-    for (const auto& picture : group.pictures) {
-      picture->outcome.decode_resample_us = us;
-      picture->coefficients.reset();
-      if (!done) picture->error = done.error();
-    }
+    for (const auto& picture : group.pictures) picture->outcome.decode_resample_us = us;
+    return done;
   }
 
   Result<void> resample(const Group& group, std::size_t worker, const PlaneStack& in,
@@ -96,14 +93,14 @@ class GpuStages final : public Stages {
     return stages_.copy(copies);
   }
 
-  std::vector<Result<Output>> finish(Group& group, Form form) override {
+  Result<std::vector<Result<Output>>> finish(Group& group, Form form) override {
     const auto start = base::Clock::now();
     auto done = gather(group);
     std::vector<DeviceStages::Resampled> pictures;
     std::vector<Result<Output>> outputs;
     if (done) choose(group, form, pictures, outputs);
     if (done) done = form == Form::kJpeg ? stages_.encode(pictures) : stages_.finish(pictures);
-    if (!done) return {group.pictures.size(), fail(done.error())};
+    if (!done) return fail(done.error());
     const double us = base::elapsed_us(start);
     std::size_t next = 0;
     for (std::size_t i = 0; i < group.pictures.size(); ++i) {
@@ -112,6 +109,14 @@ class GpuStages final : public Stages {
       outputs[i] = take(*group.pictures[i], next++, form);
     }
     return outputs;
+  }
+
+  Result<void> let_go() override {
+    auto fresh = DeviceStages::make(place_.device);
+    if (!fresh) return fail(fresh.error());
+    stages_ = std::move(*fresh);
+    whole_ = {};
+    return {};
   }
 
  private:

@@ -22,7 +22,7 @@ class HostStages final : public Stages {
   Place place() const noexcept override { return {}; }
   Result<void> prepare(Picture&) override { return {}; }
 
-  void decode(Group& group) override {
+  Result<void> decode(Group& group) override {
     std::vector<std::size_t> index(group.parcels.size());
     for (const auto& picture : group.pictures) {
       auto decoded = decode(*picture);
@@ -35,6 +35,7 @@ class HostStages final : public Stages {
                         bytes_of(to));
         }
     }
+    return {};
   }
 
   Result<void> resample(const Group& group, std::size_t worker, const PlaneStack& in,
@@ -49,7 +50,7 @@ class HostStages final : public Stages {
     return {};
   }
 
-  std::vector<Result<Output>> finish(Group& group, Form form) override {
+  Result<std::vector<Result<Output>>> finish(Group& group, Form form) override {
     std::vector<Result<Output>> outputs;
     std::vector<std::size_t> index(group.parcels.size());
     for (const auto& picture : group.pictures) {
@@ -57,6 +58,11 @@ class HostStages final : public Stages {
       outputs.push_back(gathered ? finish(*picture, form) : fail(gathered.error()));
     }
     return outputs;
+  }
+
+  Result<void> let_go() override {
+    whole_ = {};
+    return {};
   }
 
  private:

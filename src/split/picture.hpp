@@ -75,14 +75,16 @@ struct Picture {
   std::vector<Stripe> stripes;                      ///< one a worker; empty for those that are lost
   std::optional<Status> error;                      ///< the first that it met
   bool undecoded = false;  ///< its error is of decoding; for workers, which do not see `error`
+  bool alone = false;      ///< memory ran out for it; tried once more with nothing else in work
 };
 
 /// A worker's stripes of a group's pictures, one behind the other, picture by picture and plane by
 /// plane: one transfer there, one back.
 struct Parcel {
-  PlaneStack decoded;    ///< beside the decoder
-  PlaneStack resampled;  ///< beside the encoder
-  std::optional<Status> lost;
+  PlaneStack decoded;          ///< beside the decoder
+  PlaneStack resampled;        ///< beside the encoder
+  std::optional<Status> lost;  ///< why the rows are not there: peer_lost; busy where the worker's
+                               ///< memory ran out
   [[nodiscard]] bool empty() const noexcept { return resampled.bytes == 0; }
 };
 
@@ -93,6 +95,9 @@ struct Group {
   std::vector<Parcel> parcels;  ///< one a worker
   std::size_t open_parcels = 0;
 };
+
+/// Whether nothing else is in work, so that all may give back the memory that they keep.
+[[nodiscard]] inline bool is_alone(const Group& group) { return group.pictures.front()->alone; }
 
 /// Sizes of the planes in a worker's parcel.
 [[nodiscard]] std::vector<codec::PlaneSize> decoded_rows(const Group& group, std::size_t worker);

@@ -145,22 +145,36 @@ Result<bool> Scatter::advance(Device& device, std::size_t index) {
 // @return whether anything moved
 Result<bool> Scatter::advance(Device& device, std::size_t index, Flow& flow) {
   bool moved = false;
+  Parcel& parcel = flow.group->parcels[index];
+  if (flow.leaving && device.channel.done(*flow.leaving)) {
+    if (auto done = device.channel.finish(*flow.leaving); !done) return fail(done.error());
+    flow.leaving.reset();
+    moved = true;
+  }
+  if (flow.arriving && device.channel.done(*flow.arriving)) {
+    const auto done = device.channel.finish(*flow.arriving);
+    if (!done) return fail(done.error());
+    flow.arriving.reset();
+    moved = true;
+    if (done->length_bytes < parcel.resampled.bytes) {
+      parcel.lost =
+          Status(StatusCode::kBusy,
+                 fmt::format(
+                     "memory ran out on device {} of the split, for {} bytes of samples to make {}",
+                     index, parcel.decoded.bytes, parcel.resampled.bytes));
+      flow.sent = true;  // or never will be
+    }
+  }
   if (!flow.sent && device.channel.credits(Direction::kPut) > 0) {
     const auto lease = device.channel.take_lease(Direction::kPut);
     if (!lease) return fail(lease.error());
-    const PlaneStack& from = flow.group->parcels[index].decoded;
+    const PlaneStack& from = parcel.decoded;
     transport::TransferOptions patience;
     patience.deadline_ms = kPatience_ms;
     const auto put = device.channel.put(*lease, from.memory, 0, from.bytes, patience);
     if (!put) return fail(put.error());
     flow.leaving = *put;
     flow.sent = true;
-    moved = true;
-  }
-  for (auto* transfer : {&flow.leaving, &flow.arriving}) {
-    if (!*transfer || !device.channel.done(**transfer)) continue;
-    if (auto done = device.channel.finish(**transfer); !done) return fail(done.error());
-    transfer->reset();
     moved = true;
   }
   return moved;

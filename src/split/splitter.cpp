@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <iterator>
 #include <new>
 #include <split/splitter.hpp>
 #include <utility>
@@ -7,13 +8,20 @@
 namespace framewire::split {
 namespace {
 
-/// Decoded samples of a group, beyond a single picture; what the codec needs besides is several
-/// times as much.
+/// Decoded samples of a group, beyond a single picture, until memory runs out; what the codec needs
+/// besides is several times as much.
 constexpr std::uint64_t kGroupBytes = 48u << 20;
 /// Files, and coefficients that the host has read, of all pictures that wait.
 constexpr std::uint64_t kHostBytes = 512u << 20;
 
 Status out_of_memory() { return {StatusCode::kBusy, "memory ran out"}; }
+
+// A lost worker may still be at work on the pictures, and in their memory.
+bool is_with_the_lost(const Group& group) {
+  return std::any_of(group.parcels.begin(), group.parcels.end(), [](const Parcel& parcel) {
+    return parcel.lost && parcel.lost->code() != StatusCode::kBusy;
+  });
+}
 
 std::uint64_t bytes_of(const codec::Coefficients& coefficients) {
   std::uint64_t bytes = 0;
@@ -31,7 +39,8 @@ Splitter::Splitter(std::size_t in_flight, Form form, bool on_gpu)
     : in_flight_(in_flight),
       form_(form),
       on_gpu_(on_gpu),
-      bounds_(on_gpu ? Bounds{6, 4, 128, 16} : Bounds{1, 1, 1, in_flight}) {}
+      bounds_(on_gpu ? Bounds{6, 4, 128, 16} : Bounds{1, 1, 1, in_flight}),
+      group_bytes_(kGroupBytes) {}
 
 Result<std::unique_ptr<Splitter>> Splitter::make(std::size_t workers, std::size_t in_flight,
                                                  Form form) {
@@ -201,43 +210,63 @@ Result<Output> Splitter::planes_of_whole(std::unique_ptr<Picture> picture, const
   if (auto ok = all.decoded.lay_out(decoded_rows(group, 0), {}); !ok) return fail(ok.error());
   if (auto ok = all.resampled.lay_out(resampled_rows(group, 0), {}); !ok) return fail(ok.error());
   const auto host = make_host_stages(turbo_);
-  host->decode(group);
+  if (auto ok = host->decode(group); !ok) return fail(ok.error());
   group.pictures.front()->undecoded = group.pictures.front()->error.has_value();
   if (auto ok = host->resample(group, 0, all.decoded, all.resampled); !ok) return fail(ok.error());
-  return host->finish(group, form_).front();
+  auto outputs = host->finish(group, form_);
+  if (!outputs) return fail(outputs.error());
+  return std::move(outputs->front());
 }
 
 void Splitter::decoder_main(Stages& stages) {
   while (auto group = next_group()) {
-    if (auto ready = lay_out(*group, stages.place()); !ready) {
-      for (const auto& picture : group->pictures) picture->done(fail(ready.error()));
-      finish_group(*group);
-      continue;
+    if (is_alone(*group)) let_go();
+    if (auto decoded = decode(stages, *group); decoded) {
+      scatter_->hand_in(std::move(group));
+    } else {
+      give_up(*group, decoded.error());
     }
-    try {
-      stages.decode(*group);
-    } catch (const std::bad_alloc&) {
-      for (const auto& picture : group->pictures) picture->error = out_of_memory();
-    }
-    for (const auto& picture : group->pictures) picture->undecoded = picture->error.has_value();
-    scatter_->hand_in(std::move(group));
   }
+}
+
+// Everybody else is idle, and has what they keep taken from them.
+void Splitter::let_go() {
+  spare_.clear();
+  for (const auto* all : {&decoders_, &finishers_})
+    for (const auto& stages : *all) (void)stages->let_go();  // what fails here fails again at work
+}
+
+Result<void> Splitter::decode(Stages& stages, Group& group) try {
+  if (auto ready = lay_out(group, stages.place()); !ready) return ready;
+  if (auto decoded = stages.decode(group); !decoded) return decoded;
+  for (const auto& picture : group.pictures) picture->undecoded = picture->error.has_value();
+  return {};
+} catch (const std::bad_alloc&) {
+  return fail(out_of_memory());
+}
+
+// What is to be alone waits until nothing else is in work, and lets nothing begin.
+bool Splitter::may_begin() const {
+  if (prepared_.empty() || alone_) return false;
+  return prepared_.front()->alone ? groups_ == 0 : groups_ < bounds_.groups;
 }
 
 std::shared_ptr<Group> Splitter::next_group() {
   auto group = std::make_shared<Group>();
   std::unique_lock lock(mutex_);
-  work_.wait(lock, [this] { return stop_ || (!prepared_.empty() && groups_ < bounds_.groups); });
+  work_.wait(lock, [this] { return stop_ || may_begin(); });
   if (prepared_.empty()) return nullptr;
   ++groups_;
+  alone_ = prepared_.front()->alone;
   std::uint64_t bytes = 0;
-  while (!prepared_.empty() && group->pictures.size() < bounds_.pictures) {
-    bytes += prepared_.front()->decoded_bytes;
-    if (bytes > kGroupBytes && !group->pictures.empty()) break;
+  while (!prepared_.empty() && group->pictures.size() < (alone_ ? 1 : bounds_.pictures)) {
+    const Picture& next = *prepared_.front();
+    bytes += next.decoded_bytes;
+    if (!group->pictures.empty() && (bytes > group_bytes_ || next.alone)) break;
     group->pictures.push_back(std::move(prepared_.front()));
     prepared_.pop_front();
   }
-  if (!spare_.empty()) {
+  if (!spare_.empty() && !alone_) {
     group->parcels = std::move(spare_.back());
     spare_.pop_back();
   }
@@ -275,27 +304,73 @@ void Splitter::finisher_main(Stages& stages) {
       group = std::move(resampled_.front());
       resampled_.pop_front();
     }
-    for (const auto& picture : group->pictures) {
-      picture->request.report.times.decode_resample_us = picture->outcome.decode_resample_us;
-      for (std::size_t w = 0; w < group->parcels.size() && !picture->error; ++w)
-        if (!is_empty(picture->stripes[w])) picture->error = group->parcels[w].lost;
-    }
-    answer(stages, *group);
-    finish_group(*group);
+    finish(stages, *group);
   }
 }
 
+void Splitter::finish(Stages& stages, Group& group) {
+  const auto refused = std::find_if(group.parcels.begin(), group.parcels.end(),
+                                    [](const Parcel& parcel) { return parcel.lost.has_value(); });
+  if (refused != group.parcels.end() && !is_with_the_lost(group))
+    return give_up(group, *refused->lost);
+  for (const auto& picture : group.pictures) {
+    picture->request.report.times.decode_resample_us = picture->outcome.decode_resample_us;
+    for (std::size_t w = 0; w < group.parcels.size() && !picture->error; ++w)
+      if (!is_empty(picture->stripes[w])) picture->error = group.parcels[w].lost;
+  }
+  answer(stages, group);
+}
+
 void Splitter::answer(Stages& stages, Group& group) {
-  std::vector<Result<Output>> outputs;
+  Result<std::vector<Result<Output>>> outputs;
   try {
     outputs = stages.finish(group, form_);
   } catch (const std::bad_alloc&) {
-    outputs.assign(group.pictures.size(), fail(out_of_memory()));
+    outputs = fail(out_of_memory());
   }
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
+  if (!outputs) return give_up(group, outputs.error());
+  for (std::size_t i = 0; i < outputs->size(); ++i) {
     const Picture& picture = *group.pictures[i];
-    picture.done(outputs[i] ? std::move(outputs[i]) : resize_whole(picture, outputs[i].error()));
+    auto& output = (*outputs)[i];
+    picture.done(output ? std::move(output) : resize_whole(picture, output.error()));
   }
+  finish_group(group);
+}
+
+// Nothing could be made of the group.
+void Splitter::give_up(Group& group, const Status& why) {
+  if (on_gpu_ && why.code() == StatusCode::kBusy && !is_alone(group) && !is_with_the_lost(group))
+    return again(group);
+  for (const auto& picture : group.pictures) picture->done(resize_whole(*picture, why));
+  finish_group(group);
+}
+
+// A GPU's memory ran out. The pictures are next, in groups that are half as large, or the only one
+// alone; groups after them are no larger, since they would meet with the same.
+void Splitter::again(Group& group) {
+  group.parcels.clear();  // freed before anybody tries again, as are those that are too large
+  std::vector<std::vector<Parcel>> too_large;
+  std::uint64_t bytes = 0;
+  for (const auto& picture : group.pictures) {
+    bytes += picture->decoded_bytes;
+    picture->error.reset();
+    picture->undecoded = false;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    too_large.swap(spare_);
+  }
+  too_large.clear();
+  {
+    const std::lock_guard lock(mutex_);
+    --groups_;
+    if (group.pictures.size() == 1)
+      group.pictures.front()->alone = true;
+    else
+      group_bytes_ = std::min(group_bytes_, bytes / 2);
+    std::move(group.pictures.rbegin(), group.pictures.rend(), std::front_inserter(prepared_));
+  }
+  work_.notify_all();
 }
 
 void Splitter::finish_group(Group& group) {
@@ -304,12 +379,13 @@ void Splitter::finish_group(Group& group) {
   {
     const std::lock_guard lock(mutex_);
     --groups_;
+    alone_ = false;
     // What a lost worker may still touch is not used again.
     if (std::none_of(group.parcels.begin(), group.parcels.end(),
                      [](const Parcel& parcel) { return parcel.lost.has_value(); }))
       spare_.push_back(std::move(group.parcels));
   }
-  work_.notify_one();
+  work_.notify_all();
   settle(group.pictures.size(), host_bytes);
 }
 

@@ -66,11 +66,17 @@ class Splitter {
   [[nodiscard]] Result<void> prepare(Picture& picture);
   void hand_in(std::unique_ptr<Picture> picture);
   void decoder_main(Stages& stages);
+  [[nodiscard]] bool may_begin() const;
   [[nodiscard]] std::shared_ptr<Group> next_group();
   [[nodiscard]] Result<void> lay_out(Group& group, const Place& from);
   void finisher_main(Stages& stages);
   [[nodiscard]] Result<Output> resize_whole(const Picture& picture, const Status& why);
   [[nodiscard]] Result<Output> planes_of_whole(std::unique_ptr<Picture> picture, const Status& why);
+  [[nodiscard]] Result<void> decode(Stages& stages, Group& group);
+  void let_go();
+  void give_up(Group& group, const Status& why);
+  void again(Group& group);
+  void finish(Stages& stages, Group& group);
   void answer(Stages& stages, Group& group);
   void finish_group(Group& group);
   void settle(std::size_t pictures, std::uint64_t host_bytes);
@@ -100,6 +106,8 @@ class Splitter {
   std::uint64_t host_bytes_ = 0;                   ///< of those
   std::deque<std::unique_ptr<Picture>> prepared_;  ///< for the decoders
   std::size_t groups_ = 0;                         ///< in work
+  bool alone_ = false;                             ///< that one is to be alone
+  std::uint64_t group_bytes_;                      ///< decoded samples, beyond a single picture
   std::vector<std::vector<Parcel>> spare_;         ///< memory of groups that are done
   std::deque<std::shared_ptr<Group>> resampled_;   ///< for the finishers
   bool stop_ = false;

@@ -25,14 +25,18 @@ class Stages {
   /// Decodes a group's pictures and leaves in each parcel the rows that its stripes are made of.
   /// A picture that cannot be decoded gets its error, as Codec::decode()'s; its rows may be
   /// anything.
-  virtual void decode(Group& group) = 0;
+  /// @return what went wrong with the whole group
+  [[nodiscard]] virtual Result<void> decode(Group& group) = 0;
   /// Makes the rows of one worker's stripes.
   /// @param in, out  of this place; laid out as the worker's parcel
   [[nodiscard]] virtual Result<void> resample(const Group& group, std::size_t worker,
                                               const PlaneStack& in, const PlaneStack& out) = 0;
   /// Makes the output's planes of the rows in a group's parcels and, for Form::kJpeg, encodes
-  /// them. @return one a picture; those that have an error get that
-  [[nodiscard]] virtual std::vector<Result<Output>> finish(Group& group, Form form) = 0;
+  /// them. @return one a picture, those that have an error get that; or what went wrong with the
+  ///         whole group
+  [[nodiscard]] virtual Result<std::vector<Result<Output>>> finish(Group& group, Form form) = 0;
+  /// Frees what is kept from call to call.
+  [[nodiscard]] virtual Result<void> let_go() = 0;
 };
 
 /// @param turbo  outlives the stages

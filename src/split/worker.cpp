@@ -71,7 +71,7 @@ bool Worker::take_new() {
   std::shared_ptr<const Group> group;
   {
     const std::lock_guard lock(mutex_);
-    if (queue_.empty() || tasks_.size() == slots_.size()) return false;
+    if (queue_.empty() || !has_room()) return false;
     group = std::move(queue_.front());
     queue_.pop_front();
   }
@@ -79,17 +79,36 @@ bool Worker::take_new() {
   return true;
 }
 
+// Of the queue's first. A refusal must have been heard before the next offer, or the lease would be
+// taken for that of the group which was refused.
+bool Worker::has_room() const {
+  return tasks_.empty() ||
+         (tasks_.size() < slots_.size() && !tasks_.back().refused && !is_alone(*queue_.front()));
+}
+
 Result<void> Worker::begin(std::shared_ptr<const Group> group) {
   Slot& slot = slots_[tasks_.size()];
-  const Place place = stages_->place();
-  if (auto room = slot.in.lay_out(decoded_rows(*group, index_), place); !room) return room;
-  if (auto room = slot.out.lay_out(resampled_rows(*group, index_), place); !room) return room;
-  const auto offer = channel_.offer(slot.in.memory, 0, slot.in.bytes);
-  if (!offer) return fail(offer.error());
+  const auto room = lay_out(*group, slot);
   Task& task = tasks_.emplace_back();
   task.group = std::move(group);
+  if (!room) {
+    task.refused = task.resampled = room.error().code() == StatusCode::kBusy;
+    return task.refused ? Result<void>{} : room;
+  }
+  const auto offer = channel_.offer(slot.in.memory, 0, slot.in.bytes);
+  if (!offer) return fail(offer.error());
   task.arriving = *offer;
   return {};
+}
+
+Result<void> Worker::lay_out(const Group& group, Slot& slot) {
+  if (is_alone(group)) {
+    for (Slot& one : slots_) one = {};
+    if (auto ok = stages_->let_go(); !ok) return ok;
+  }
+  const Place place = stages_->place();
+  if (auto room = slot.in.lay_out(decoded_rows(group, index_), place); !room) return room;
+  return slot.out.lay_out(resampled_rows(group, index_), place);
 }
 
 // What has been resampled leaves while the next is worked on.
@@ -138,8 +157,11 @@ Result<bool> Worker::receive(Task& task) {
 
 Result<void> Worker::resample(Task& task, Slot& slot) {
   const auto start = base::Clock::now();
-  if (auto made = stages_->resample(*task.group, index_, slot.in, slot.out); !made) return made;
+  auto made = stages_->resample(*task.group, index_, slot.in, slot.out);
+  task.refused = !made && made.error().code() == StatusCode::kBusy;
+  if (!made && !task.refused) return made;
   task.resampled = true;
+  if (task.refused) return {};
   for (const auto& picture : task.group->pictures)
     stats_.stripes += is_empty(picture->stripes[index_]) ? 0 : 1;
   stats_.busy_ns += static_cast<std::uint64_t>(base::elapsed_us(start) * 1000);
@@ -148,12 +170,18 @@ Result<void> Worker::resample(Task& task, Slot& slot) {
 
 // @return whether the rows have left
 Result<bool> Worker::deliver(Task& task, const Slot& slot) {
+  if (task.refused && nothing_.size() == 0) {
+    auto one = transport::Region::allocate_host(1);
+    if (!one) return fail(one.error());
+    nothing_ = std::move(*one);
+  }
   if (!task.sent && channel_.credits(Direction::kPut) > 0) {
     const auto lease = channel_.take_lease(Direction::kPut);
     if (!lease) return fail(lease.error());
+    const std::uint64_t bytes = task.refused ? 0 : slot.out.bytes;
     // Counted before anybody can have it: who waits for the pictures reads the count.
-    stats_.bytes_out += slot.out.bytes;
-    const auto put = channel_.put(*lease, slot.out.memory, 0, slot.out.bytes);
+    stats_.bytes_out += bytes;
+    const auto put = channel_.put(*lease, task.refused ? nothing_ : slot.out.memory, 0, bytes);
     if (!put) return fail(put.error());
     task.leaving = *put;
     task.sent = true;

@@ -33,7 +33,8 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
 
   /// Hands over the worker's parcel of a group. The decoded rows come next, for a lease that the
-  /// worker grants; the resampled ones go to the lease that it was granted.
+  /// worker grants; the resampled ones go to the lease that it was granted. Where memory runs out,
+  /// it puts no byte there.
   void assign(std::shared_ptr<const Group> group);
   [[nodiscard]] std::size_t index() const noexcept { return index_; }
   [[nodiscard]] const WorkerStats& stats() const noexcept { return stats_; }
@@ -48,7 +49,8 @@ class Worker {
     std::shared_ptr<const Group> group;
     std::optional<transport::Transfer> arriving;
     std::optional<transport::Transfer> leaving;
-    bool resampled = false;
+    bool resampled = false;  ///< or will not be
+    bool refused = false;    ///< memory ran out; nothing is put where the rows were to go
     bool sent = false;
   };
   /// Memory of a task; kept for the next.
@@ -61,7 +63,9 @@ class Worker {
   void wait_for_work();
   bool take_new();
   bool advance();
+  [[nodiscard]] bool has_room() const;
   [[nodiscard]] Result<void> begin(std::shared_ptr<const Group> group);
+  [[nodiscard]] Result<void> lay_out(const Group& group, Slot& slot);
   [[nodiscard]] Result<bool> advance(std::size_t index);
   [[nodiscard]] Result<bool> receive(Task& task);
   [[nodiscard]] Result<void> resample(Task& task, Slot& slot);
@@ -79,6 +83,7 @@ class Worker {
   std::optional<Status> failure_;
   std::deque<Task> tasks_;     ///< oldest first
   std::deque<Slot> slots_{3};  ///< slots_[i] is of tasks_[i]; they turn together
+  transport::Region nothing_;  ///< what a refusal puts no byte of
   std::thread thread_;
 };
 

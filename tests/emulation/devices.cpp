@@ -87,7 +87,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   *properties = {};
   std::snprintf(properties->name, sizeof properties->name, "CPU emulation %d", device);
   std::memset(properties->uuid.bytes, 0xE0 + device, sizeof properties->uuid.bytes);
-  properties->totalGlobalMem = cuda_emulation::kDeviceBytes;
+  properties->totalGlobalMem = cuda_emulation::device_bytes();
   properties->major = 9;
   properties->minor = 0;
   properties->multiProcessorCount = 4;

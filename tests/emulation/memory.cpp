@@ -1,4 +1,5 @@
 #include "memory.hpp"
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -60,7 +61,7 @@ cudaError_t allocate(void** memory, std::size_t bytes, int device) {
   if (memory == nullptr) return note(cudaErrorInvalidValue);
   *memory = nullptr;
   if (bytes == 0) return cudaSuccess;
-  if (device != kHost && allocations().used(device) + bytes > kDeviceBytes)
+  if (device != kHost && allocations().used(device) + bytes > device_bytes())
     return note(cudaErrorMemoryAllocation);
   void* made = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
   if (made == nullptr) return note(cudaErrorMemoryAllocation);
@@ -126,6 +127,10 @@ cudaError_t copy(Side to, Side from, std::size_t width, std::size_t height, cuda
 
 }  // namespace
 
+std::size_t device_bytes() {
+  const char* wanted = std::getenv("FRAMEWIRE_EMULATED_BYTES");
+  return wanted == nullptr ? std::size_t{4} << 30 : std::strtoull(wanted, nullptr, 10);
+}
 std::uint64_t know(const void* begin, std::size_t bytes, int device, bool mapped) {
   return allocations().add(begin, bytes, device, mapped);
 }
@@ -146,9 +151,9 @@ cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
 cudaError_t cudaFreeHost(void* memory) { return cuda_emulation::release(memory, false); }
 
 cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
-  *total_bytes = cuda_emulation::kDeviceBytes;
-  *free_bytes = cuda_emulation::kDeviceBytes -
-                cuda_emulation::allocations().used(cuda_emulation::current_device());
+  *total_bytes = cuda_emulation::device_bytes();
+  const auto used = cuda_emulation::allocations().used(cuda_emulation::current_device());
+  *free_bytes = *total_bytes - std::min(*total_bytes, used);
   return cudaSuccess;
 }
 

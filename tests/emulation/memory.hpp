@@ -8,8 +8,8 @@
 namespace cuda_emulation {
 
 inline constexpr int kHost = -1;
-/// Of each device.
-inline constexpr std::size_t kDeviceBytes = std::size_t{4} << 30;
+/// Of each device: 4 GiB, or what FRAMEWIRE_EMULATED_BYTES says now.
+[[nodiscard]] std::size_t device_bytes();
 
 struct Allocation {
   std::uintptr_t begin = 0;

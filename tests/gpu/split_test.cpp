@@ -1,5 +1,6 @@
 // One picture over several GPUs: the bytes of the CUDA codec, however it is divided.
 #include <algorithm>
+#include <cstdlib>
 #include <framewire/engine.hpp>
 #include <future>
 #include <split/splitter.hpp>
@@ -41,6 +42,8 @@ class SplitDevices : public GpuTest {
     options.devices = {0};
     return value_of(Engine::make(options));
   }
+  static void expect_all_that_fit(const Parties& parties, int device, std::size_t bytes,
+                                  bool large_fits);
   static ResizeOptions sized(std::int32_t width, std::int32_t height) {
     ResizeOptions options;
     options.width_px = width;
@@ -171,6 +174,79 @@ TEST_F(SplitDevices, ALostWorkerIsNamedAndTheOthersGoOn) {
     }
   }
   EXPECT_LE(failed, 3);
+}
+
+/// While it lives, each emulated device has 96 MiB left, and one of them less.
+class LittleMemory {
+ public:
+  LittleMemory(int device, std::size_t bytes) {
+    std::size_t used = 0;
+    for (int i = 0; i < value_of(transport::cuda_devices())->count(); ++i)
+      used = std::max(used, used_on(i));
+    const std::size_t all = used + (96u << 20);
+    ::setenv("FRAMEWIRE_EMULATED_BYTES", std::to_string(all).c_str(), 1);
+    const std::size_t filler = all - used_on(device) - bytes;
+    EXPECT_EQ(cudaMalloc(&filler_, filler), cudaSuccess);
+  }
+  ~LittleMemory() {
+    EXPECT_EQ(cudaFree(filler_), cudaSuccess);
+    ::unsetenv("FRAMEWIRE_EMULATED_BYTES");
+  }
+  LittleMemory(const LittleMemory&) = delete;
+  LittleMemory& operator=(const LittleMemory&) = delete;
+
+ private:
+  static std::size_t used_on(int device) {
+    std::size_t free = 0;
+    std::size_t total = 0;
+    EXPECT_EQ(cudaSetDevice(device), cudaSuccess);
+    EXPECT_EQ(cudaMemGetInfo(&free, &total), cudaSuccess);
+    return total - free;
+  }
+  void* filler_ = nullptr;
+};
+
+/// All of many small pictures arrive, and a large one among them if its device has room for it.
+void SplitDevices::expect_all_that_fit(const Parties& parties, int device, std::size_t bytes,
+                                       bool large_fits) {
+  const std::size_t kLarge = 10;
+  const Bytes small = draw({131, 97, JCS_YCbCr, 2, 2, 90});
+  const Bytes large = draw({2000, 1500, JCS_YCbCr, 1, 1, 90});
+  const auto splitter = value_of(Splitter::make(parties, 64));
+  const auto expected = value_of(submit(*splitter, small, sized(60, 31)).get()).resized.bytes;
+  const LittleMemory memory(device, bytes);
+  std::vector<std::future<Result<Output>>> answers;
+  for (std::size_t i = 0; i < 24; ++i)
+    answers.push_back(submit(*splitter, i == kLarge ? large : small, sized(60, 31)));
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const auto answer = answers[i].get();
+    if (i == kLarge && !large_fits) {
+      EXPECT_EQ(answer.has_value() ? StatusCode::kInternal : answer.error().code(),
+                StatusCode::kBusy);
+      continue;
+    }
+    ASSERT_TRUE(answer) << i << ": " << answer.error().to_string();
+    if (i != kLarge) {
+      EXPECT_EQ(answer->resized.bytes, expected);
+    }
+  }
+  splitter->drain();
+  for (const split::DeviceReport& report : splitter->report()) EXPECT_FALSE(report.lost);
+}
+
+TEST_F(SplitDevices, OnlyWhatDoesNotFitAloneIsBusy) {
+  if (!emulated()) GTEST_SKIP() << "a GPU's memory cannot be made small";
+  expect_all_that_fit(parties(2), 0, 3u << 20, false);
+  expect_all_that_fit(parties(2), 0, 64u << 20, true);
+}
+
+TEST_F(SplitDevices, AWorkersGpuMayBeTheSmallOne) {
+  if (!emulated()) GTEST_SKIP() << "a GPU's memory cannot be made small";
+  Parties apart = parties(2);
+  if (apart.workers[1] == 0) GTEST_SKIP() << "needs two devices";
+  apart.encoder = 0;
+  expect_all_that_fit(apart, 1, 48u << 10, false);
+  expect_all_that_fit(apart, 1, 512u << 10, true);
 }
 
 TEST_F(SplitDevices, PartiesThatMakeNoSplitAreRefused) {
