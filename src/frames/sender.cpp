@@ -52,7 +52,7 @@ class FrameSender::Impl {
   void judge(Item item, const Result<transport::Completion>& result);
   bool pump();
   [[nodiscard]] Result<bool> put_front();
-  void end(Item item, const Result<void>& result);
+  void end(const Item& item, const Result<void>& result);
   void fail_all(const Status& status);
 
   Channel channel_;
@@ -65,7 +65,7 @@ class FrameSender::Impl {
   SenderStats stats_;
 };
 
-void FrameSender::Impl::end(Item item, const Result<void>& result) {
+void FrameSender::Impl::end(const Item& item, const Result<void>& result) {
   if (!item.frame.header.last) {
     if (result) {
       ++stats_.delivered;
@@ -84,18 +84,18 @@ void FrameSender::Impl::fail_all(const Status& status) {
     while (!items->empty()) {
       Item item = std::move(items->front());
       items->pop_front();
-      end(std::move(item), fail(status));
+      end(item, fail(status));
     }
   }
 }
 
 // A frame that was refused for its lease, or arrived damaged, is sent again while there is time.
 void FrameSender::Impl::judge(Item item, const Result<transport::Completion>& result) {
-  if (result) return end(std::move(item), {});
+  if (result) return end(item, {});
   const auto code = result.error().code();
   const bool again = code == StatusCode::kDenied || code == StatusCode::kIoError;
   if (!again || Clock::now() >= item.deadline || channel_.lost()) {
-    return end(std::move(item), fail(result.error()));
+    return end(item, fail(result.error()));
   }
   ++stats_.repeated;
   const auto place = std::find_if(queue_.begin(), queue_.end(), [&](const Item& other) {
@@ -171,7 +171,7 @@ bool FrameSender::Impl::pump() {
     if (sent || queue_.empty()) continue;
     Item item = std::move(queue_.front());
     queue_.pop_front();
-    end(std::move(item), fail(sent.error()));
+    end(item, fail(sent.error()));
   }
   return moved;
 }

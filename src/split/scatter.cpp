@@ -126,7 +126,7 @@ bool Scatter::step(Device& device, std::size_t index) {
 Result<bool> Scatter::advance(Device& device, std::size_t index) {
   bool moved = false;
   for (Flow& flow : device.flows) {
-    const auto one = advance(device, index, flow);
+    auto one = advance(device, index, flow);
     if (!one) return one;
     moved = moved || *one;
     // Leases come in the order of the groups.

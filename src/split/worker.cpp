@@ -137,11 +137,11 @@ Result<bool> Worker::advance(std::size_t index) {
   Task& task = tasks_[index];
   const bool was_sent = task.sent;
   if (!task.resampled) {
-    const auto all = receive(task);
+    auto all = receive(task);
     if (!all || !*all) return all;
     if (auto made = resample(task, slots_[index]); !made) return fail(made.error());
   }
-  const auto done = deliver(task, slots_[index]);
+  auto done = deliver(task, slots_[index]);
   if (!done) return done;
   return *done || task.sent != was_sent;
 }
