@@ -207,7 +207,7 @@ Result<void> FrameSender::Impl::send(OutgoingFrame frame) {
     if (options_.drop_oldest) {
       Item oldest = std::move(queue_.front());
       queue_.pop_front();
-      end(std::move(oldest), fail(StatusCode::kBusy, "dropped: the receiver is slower"));
+      end(oldest, fail(StatusCode::kBusy, "dropped: the receiver is slower"));
     } else if (!progress()) {
       if (deadline.passed()) return fail(StatusCode::kDeadline, "the receiver offers no slot");
       channel_.idle(1);
