@@ -28,10 +28,10 @@ std::optional<FileFacts> facts_of(const std::string& path) {
 }
 
 /// One input, from opening it to its row.
-class Worker {
+class OneInput {
  public:
   /// @param buffer  where its bytes go
-  Worker(Input input, const ProcessContext& context, std::vector<std::uint8_t> buffer)
+  OneInput(Input input, const ProcessContext& context, std::vector<std::uint8_t> buffer)
       : input_(std::move(input)), context_(context), bytes_(std::move(buffer)) {
     row_.input = input_.path;
     row_.name = input_.name;
@@ -172,15 +172,15 @@ class Pipeline::Group {
 
   /// Reads the first inputs, as many as make up kGroupBytes. @return how many those are
   std::size_t read(std::span<Input> inputs) {
-    workers_.reserve(inputs.size());
+    inputs_.reserve(inputs.size());
     std::size_t bytes = 0;
-    while (workers_.size() < inputs.size() && bytes < kGroupBytes) {
-      workers_.emplace_back(std::move(inputs[workers_.size()]), context_, pipeline_.take_buffer());
-      if (!workers_.back().read()) continue;
-      readable_.push_back(&workers_.back());
-      bytes += workers_.back().bytes().size();
+    while (inputs_.size() < inputs.size() && bytes < kGroupBytes) {
+      inputs_.emplace_back(std::move(inputs[inputs_.size()]), context_, pipeline_.take_buffer());
+      if (!inputs_.back().read()) continue;
+      readable_.push_back(&inputs_.back());
+      bytes += inputs_.back().bytes().size();
     }
-    return workers_.size();
+    return inputs_.size();
   }
 
   /// Where there is no way to go on meanwhile, the inputs are resized when asked for.
@@ -188,7 +188,7 @@ class Pipeline::Group {
     if (!context_.hooks->begin_all || readable_.empty()) return;
     std::vector<std::span<const std::uint8_t>> files;
     files.reserve(readable_.size());
-    for (const Worker* worker : readable_) files.push_back(worker->bytes());
+    for (const OneInput* input : readable_) files.push_back(input->bytes());
     results_ = context_.hooks->begin_all(files, context_.settings->options);
   }
 
@@ -196,11 +196,11 @@ class Pipeline::Group {
     if (results_) {
       write_results();
     } else {
-      for (Worker* worker : readable_) resize(*worker);
+      for (OneInput* input : readable_) resize(*input);
     }
-    for (Worker& worker : workers_) {
-      pipeline_.done_(worker.finish());
-      pipeline_.keep_buffer(worker.take_buffer());
+    for (OneInput& input : inputs_) {
+      pipeline_.done_(input.finish());
+      pipeline_.keep_buffer(input.take_buffer());
     }
   }
 
@@ -213,17 +213,17 @@ class Pipeline::Group {
     for (std::size_t i = 0; i < readable_.size(); ++i) readable_[i]->write(results[i]);
   }
 
-  void resize(Worker& worker) {
+  void resize(OneInput& input) {
     std::optional<Result<Resized>> resized;
     const auto thrown = thrown_by(
-        [&] { resized = context_.hooks->resize(worker.bytes(), context_.settings->options); });
-    worker.write(thrown ? fail(*thrown) : std::move(*resized));
+        [&] { resized = context_.hooks->resize(input.bytes(), context_.settings->options); });
+    input.write(thrown ? fail(*thrown) : std::move(*resized));
   }
 
   Pipeline& pipeline_;
   const ProcessContext& context_;
-  std::vector<Worker> workers_;
-  std::vector<Worker*> readable_;
+  std::vector<OneInput> inputs_;
+  std::vector<OneInput*> readable_;
   PendingResults results_;
 };
 

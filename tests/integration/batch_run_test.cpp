@@ -307,15 +307,20 @@ TEST_F(BatchRun, AWorkerHandsOverSeveralImagesAtOnce) {
   EXPECT_EQ(test::read_tree(folder_ / "out"), files);
 }
 
+std::vector<Result<Resized>> fake_resize_all(
+    const std::vector<std::span<const std::uint8_t>>& jpegs) {
+  std::vector<Result<Resized>> results;
+  for (const auto jpeg : jpegs) results.push_back(fake_resize(jpeg, {}));
+  return results;
+}
+
 /// Images that are made while the worker goes on: whoever waits for them makes them.
 struct Made {
   std::vector<std::span<const std::uint8_t>> jpegs;
   std::atomic<int>& waiting;
   std::vector<Result<Resized>> operator()() const {
     --waiting;
-    std::vector<Result<Resized>> results;
-    for (const auto jpeg : jpegs) results.push_back(fake_resize(jpeg, {}));
-    return results;
+    return fake_resize_all(jpegs);
   }
 };
 
@@ -364,9 +369,7 @@ TEST_F(BatchRun, WhatIsThrownForAGroupIsTheResultOfEachOfItsImages) {
   int groups = 0;
   hooks_.begin_all = [&](auto jpegs, const ResizeOptions&) -> PendingResults {
     if (++groups == 1) return []() -> std::vector<Result<Resized>> { throw std::bad_alloc(); };
-    std::vector<Result<Resized>> results;
-    for (const auto jpeg : jpegs) results.push_back(fake_resize(jpeg, {}));
-    return [results] { return results; };
+    return [results = fake_resize_all({jpegs.begin(), jpegs.end()})] { return results; };
   };
   const Summary summary = run();
   EXPECT_EQ(summary.inputs, 8u);

@@ -332,7 +332,7 @@ __device__ void end_stream(std::uint8_t* out) {
 }
 
 /// The thread blocks of a stream have `each` raw bytes, and count for themselves what those before
-/// insert.
+/// insert. Should the last find the stream too large, another may see that already: both record it.
 __global__ void __launch_bounds__(kImageThreads)
     stuff_kernel(BatchView batch, const std::uint32_t* streams, std::uint32_t each) {
   gpu::await_earlier();

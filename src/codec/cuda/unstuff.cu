@@ -63,10 +63,10 @@ struct MarkerTile {
 };
 
 __device__ MarkerTile marker_tile(const BatchView& batch, const ScanDesc& scan) {
-  const std::uint32_t begin = blockIdx.x * kMarkerTileBytes;
+  const std::uint32_t begin = blockIdx.y * kMarkerTileBytes;
   if (scan.has_restarts == 0 || begin >= scan.data_bytes) return {};
   return {begin, min(begin + kMarkerTileBytes, scan.data_bytes),
-          batch.marker_counts + scan.first_marker_tile + blockIdx.x};
+          batch.marker_counts + scan.first_marker_tile + blockIdx.y};
 }
 
 /// First, how many restart markers each tile has, and where the first marker of another kind ends
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(kImageThreads) count_markers_kernel(BatchView 
   gpu::await_earlier();
   using Reduce = cub::BlockReduce<std::uint32_t, kImageThreads>;
   __shared__ typename Reduce::TempStorage storage;
-  const ScanDesc& scan = batch.scans[blockIdx.y];
+  const ScanDesc& scan = batch.scans[blockIdx.x];
   const MarkerTile tile = marker_tile(batch, scan);
   if (tile.count == nullptr) return;
   std::uint32_t count = 0;
@@ -85,7 +85,7 @@ __global__ void __launch_bounds__(kImageThreads) count_markers_kernel(BatchView 
     count += static_cast<std::uint32_t>(
         __popc(find_restarts(batch.base + scan.data, at, scan.data_bytes, other)));
   }
-  if (other != 0xFFFFFFFFu) atomicMin(&batch.scan_end[blockIdx.y], other);
+  if (other != 0xFFFFFFFFu) atomicMin(&batch.scan_end[blockIdx.x], other);
   const std::uint32_t total = Reduce(storage).Sum(count);
   if (threadIdx.x == 0) *tile.count = total;
 }
@@ -95,16 +95,16 @@ __global__ void __launch_bounds__(kImageThreads) count_markers_kernel(BatchView 
 __global__ void __launch_bounds__(kImageThreads) list_segments_kernel(BatchView batch) {
   gpu::await_earlier();
   __shared__ typename MarkerScan::TempStorage storage;
-  const ScanDesc& scan = batch.scans[blockIdx.y];
+  const ScanDesc& scan = batch.scans[blockIdx.x];
   const MarkerTile tile = marker_tile(batch, scan);
   if (tile.count == nullptr) return;
-  const std::uint32_t end = min(batch.scan_end[blockIdx.y], tile.end);
+  const std::uint32_t end = min(batch.scan_end[blockIdx.x], tile.end);
   const std::uint8_t* data = batch.base + scan.data;
   std::uint32_t* starts = batch.segment_start + scan.first_segment;
   const std::uint32_t before =
       tile.begin >= end ? 0
                         : sum_of_tiles<MarkerScan>(batch.marker_counts + scan.first_marker_tile,
-                                                   blockIdx.x, 0u, Plus(), storage);
+                                                   blockIdx.y, 0u, Plus(), storage);
   std::uint32_t listed = 0;
   for (std::uint32_t step = tile.begin; step < end; step += kMarkerStep) {
     const std::uint32_t at = step + threadIdx.x * kMarkerBytes;
@@ -226,7 +226,7 @@ __global__ void __launch_bounds__(kSpanThreads) unstuff_kernel(BatchView batch, 
 }  // namespace
 
 void launch_find_markers(const BatchView& batch, std::uint32_t most_tiles, cudaStream_t stream) {
-  const dim3 tiles(std::max(1u, most_tiles), batch.scan_count);
+  const dim3 tiles(batch.scan_count, std::max(1u, most_tiles));
   gpu::launch(count_markers_kernel, tiles, kImageThreads, 0, stream, batch);
   gpu::launch(list_segments_kernel, tiles, kImageThreads, 0, stream, batch);
   gpu::launch(place_segments_kernel, batch.scan_count, kImageThreads, 0, stream, batch);
