@@ -52,8 +52,8 @@ class BatchCodec {
 
   /// @return unsupported for what is for the CPU from the start, naming why
   [[nodiscard]] virtual Result<void> check(const BatchItem& item) = 0;
-  /// Bound on the device memory that an item adds to a batch.
-  [[nodiscard]] virtual std::uint64_t device_bytes(const BatchItem& item) = 0;
+  /// Bound on the device memory that an item adds to a batch. @param position  in the batch
+  [[nodiscard]] virtual std::uint64_t device_bytes(const BatchItem& item, std::size_t position) = 0;
 
   /// @param items  at least one, each accepted by check()
   /// @return busy where memory ran out, device_lost; then no outcome is valid

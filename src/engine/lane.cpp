@@ -83,7 +83,7 @@ void Lane::sort_out(std::vector<WorkPtr>& taken) {
 
 void Lane::add(WorkPtr work, std::vector<WorkPtr>& left_over) {
   const codec::BatchItem item = item_of(*work);
-  const std::uint64_t bytes = codec_.device_bytes(item);
+  const std::uint64_t bytes = codec_.device_bytes(item, items_.size());
   const std::uint64_t most = device_.lanes.lane_bytes;
   if (bytes > most) {
     engine_.to_host(std::move(work), fmt::format("it needs {} MB of GPU memory; a batch may take "

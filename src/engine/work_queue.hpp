@@ -39,7 +39,7 @@ class WorkQueue {
 
  private:
   void append(WorkPtr work);
-  void spin() const;
+  void look(std::unique_lock<std::mutex>& lock);
   void wait_for_more(std::unique_lock<std::mutex>& lock, const Bounds& bounds);
 
   std::mutex mutex_;
@@ -49,6 +49,8 @@ class WorkQueue {
   std::uint64_t bytes_ = 0;            ///< of all items
   std::size_t busy_ = 0;               ///< callers of take() that are at work
   std::size_t waiting_ = 0;
+  std::size_t gathering_ = 0;  ///< of those, who have a request and wait for more
+  std::size_t looking_ = 0;    ///< callers of take() that will see what comes without being woken
   bool closed_ = false;
 };
 

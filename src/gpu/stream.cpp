@@ -34,22 +34,25 @@ Result<void> Stream::wait_for(cudaEvent_t event) const {
   return check(cudaStreamWaitEvent(stream_.get(), event, 0), "ordering streams");
 }
 
-Result<Event> Event::make() {
+Result<Event> Event::make_with(unsigned flags) {
   cudaEvent_t event = nullptr;
-  if (auto ok = check(cudaEventCreate(&event), "making an event"); !ok) return fail(ok.error());
-  return Event(event);
-}
-
-Result<Event> Event::make_untimed() {
-  cudaEvent_t event = nullptr;
-  if (auto ok = check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "making an event");
-      !ok)
+  if (auto ok = check(cudaEventCreateWithFlags(&event, flags), "making an event"); !ok)
     return fail(ok.error());
   return Event(event);
 }
 
+Result<Event> Event::make() { return make_with(cudaEventDefault); }
+Result<Event> Event::make_untimed() { return make_with(cudaEventDisableTiming); }
+Result<Event> Event::make_restful() {
+  return make_with(cudaEventDisableTiming | cudaEventBlockingSync);
+}
+
 Result<void> Event::record(cudaStream_t stream) const {
   return check(cudaEventRecord(event_.get(), stream), "recording an event");
+}
+
+Result<void> Event::synchronise() const {
+  return check(cudaEventSynchronize(event_.get()), "work on the device");
 }
 
 Result<double> Event::elapsed_us(const Event& from, const Event& to) {

@@ -1,4 +1,5 @@
 // The bound on an item's device memory; needs no device.
+#include <array>
 #include <codec/cuda/item_sizer.hpp>
 #include <random>
 #include "gpu.hpp"
@@ -42,22 +43,25 @@ TEST(ItemSizer, BatchesNeverTakeMoreThanTheSumOfTheirItems) {
     }
   }
   codec::cuda::ItemSizer sizer;
-  std::vector<std::uint64_t> sizes;
+  std::vector<std::array<std::uint64_t, 2>> sizes;  // among few, and behind them
   for (const Item& item : items) {
     ASSERT_TRUE(codec::cuda::check_item(item));
-    sizes.push_back(sizer.device_bytes(item));
+    sizes.push_back(
+        {sizer.device_bytes(item, 0), sizer.device_bytes(item, codec::cuda::kLoneImages)});
   }
   std::mt19937 random(1);
   codec::cuda::BatchPlan plan;
   for (int round = 0; round < 200; ++round) {
     const std::size_t count = round == 0 ? 1 : 1 + random() % (round % 2 == 0 ? 10 : 400);
     std::uint64_t bound = 0;
-    plan.clear();
+    std::vector<Item> batch;
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t which = random() % items.size();
-      bound += sizes[which];
-      plan.add(items[which]);
+      bound += sizes[which][i < codec::cuda::kLoneImages ? 0 : 1];
+      batch.push_back(items[which]);
     }
+    plan.clear(codec::cuda::layout_for(batch));
+    for (const Item& item : batch) plan.add(item);
     plan.finish();
     EXPECT_LE(plan.offsets().total_bytes, bound) << count << " items";
   }
@@ -75,7 +79,7 @@ TEST(ItemSizer, TheBoundIsClose) {
   plan.clear();
   for (int i = 0; i < 64; ++i) plan.add(owned.item);
   plan.finish();
-  EXPECT_LT(sizer.device_bytes(owned.item) * 64, plan.offsets().total_bytes * 3 / 2);
+  EXPECT_LT(sizer.device_bytes(owned.item, 2) * 64, plan.offsets().total_bytes * 3 / 2);
 }
 
 }  // namespace

@@ -110,7 +110,8 @@ class BatchPlan {
   [[nodiscard]] const BatchOffsets& offsets() const noexcept { return offsets_; }
   /// By how much more these items can take in the company of others, which decide how long
   /// subsequences are and how wide some arrays over them.
-  [[nodiscard]] std::uint64_t shared_growth_bytes() const;
+  /// @param among_few  whether the batch may be one of kLoneImages or fewer
+  [[nodiscard]] std::uint64_t shared_growth_bytes(bool among_few) const;
   /// @param base  device address of the batch's memory
   [[nodiscard]] BatchView view(std::uint8_t* base) const;
 

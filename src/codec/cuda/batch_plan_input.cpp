@@ -22,7 +22,7 @@ EntropyLayout layout_for(std::span<const Item> items) {
     if (!item.planes.empty() || item.coefficients != nullptr) continue;
     for (const jpeg::Scan& scan : item.file->scans) bytes += scan.entropy_bytes;
   }
-  return choose_layout(bytes);
+  return choose_layout(bytes, items.size());
 }
 
 std::uint32_t BatchPlan::reserved_subsequences(const ScanDesc& scan, std::uint32_t size) {
@@ -38,15 +38,17 @@ std::uint64_t BatchPlan::head_bytes() const noexcept {
   return layout_.traced != 0 ? std::max<std::uint64_t>(heads, sizeof(Paths)) : heads;
 }
 
-std::uint64_t BatchPlan::shared_growth_bytes() const {
+std::uint64_t BatchPlan::shared_growth_bytes(bool among_few) const {
   std::uint64_t growth = 0;
   const std::uint64_t own = column_words(layout_.subsequence_bytes) * 4 + kStateBytes +
                             head_bytes() - (any_restarts ? 0 : sizeof(std::uint32_t));
   for (const ScanDesc& scan : scans) {
     std::uint64_t most = 0;
-    for (const std::uint32_t size : kSubsequenceSizes)
+    for (const auto [size, below_bytes] : kSubsequenceSizes) {
+      if (scan.data_bytes >= below_bytes || (size == kLoneSubsequenceBytes && !among_few)) continue;
       most = std::max(most, reserved_subsequences(scan, size) *
                                 (column_words(size) * 4 + kStateBytes + kFullHeadBytes));
+    }
     growth += most - own * reserved_subsequences(scan, layout_.subsequence_bytes);
   }
   return growth;

@@ -29,9 +29,9 @@ class CudaBatchCodec : public BatchCodec {
     return cuda::check_item(make_item(item));
   }
 
-  [[nodiscard]] std::uint64_t device_bytes(const BatchItem& item) override {
+  [[nodiscard]] std::uint64_t device_bytes(const BatchItem& item, std::size_t position) override {
     constexpr std::uint64_t kTablesBytes = 1024;  // of the header, besides its head
-    return sizer_.device_bytes(make_item(item)) + item.head.size() + kTablesBytes;
+    return sizer_.device_bytes(make_item(item), position) + item.head.size() + kTablesBytes;
   }
 
   [[nodiscard]] Result<void> enqueue(std::span<const BatchItem> items) override {

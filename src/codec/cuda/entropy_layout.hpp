@@ -50,17 +50,31 @@ FW_HD constexpr std::uint32_t repair_steps(std::uint32_t steps, std::uint32_t su
   return steps * (kMaxSubsequenceBytes / subsequence_bytes);
 }
 
-/// Every size that choose_layout() may choose.
-inline constexpr std::uint32_t kSubsequenceSizes[] = {kTinySubsequenceBytes, 128,
-                                                      kMaxSubsequenceBytes};
+/// Every size that choose_layout() may choose, and for how much entropy-coded data; the first for
+/// kLoneImages or fewer alone.
+struct SubsequenceSize {
+  std::uint32_t bytes;
+  std::uint64_t below_bytes;
+};
+inline constexpr SubsequenceSize kSubsequenceSizes[] = {{kLoneSubsequenceBytes, kLoneBatchBytes},
+                                                        {kTinySubsequenceBytes, kTinyBatchBytes},
+                                                        {128, kSmallBatchBytes},
+                                                        {kMaxSubsequenceBytes, UINT64_MAX}};
 
 /// Measured (H200, 373 KB images, one stream; synchronise and write, µs an image): at 12 images 34
 /// with 64 bytes and one a thread, 47 with 128, 89 with 256 and four a thread; at 64 images 13 with
 /// 128 instead of 19 with 256; at 512 it is 7.8 instead of 7.1. Where several streams fill the
 /// device, that surplus counts earlier: batches of 64 on 12 streams decode 73,400 images/s with 256
 /// and 63,500 with 128.
+/// One image alone (H100, from bytes to bytes, medians over 12 images at 1920×1080 and at
+/// 1280×720; bytes of a subsequence / bits of warm-up): 64/1024 334 and 307 µs; 32/1024 321 and
+/// 277; 32/768 301 and 266; 32/512 302 and 267, the slowest of a hundred 100 µs slower than with
+/// 768; 32/256 350 and 300; 16/512 317 and 270.
 /// @param entropy_bytes  of the whole batch
-[[nodiscard]] constexpr EntropyLayout choose_layout(std::uint64_t entropy_bytes) {
+[[nodiscard]] constexpr EntropyLayout choose_layout(std::uint64_t entropy_bytes,
+                                                    std::size_t images) {
+  if (entropy_bytes < kLoneBatchBytes && images <= kLoneImages)
+    return {kLoneSubsequenceBytes, 1, kLoneWarmBits, 1};
   if (entropy_bytes < kTinyBatchBytes) return {kTinySubsequenceBytes, 1, kTraceWarmBits, 1};
   if (entropy_bytes < kSmallBatchBytes) return {128, 1, kLongWarmBits, 0};
   return {};

@@ -11,8 +11,9 @@ class ItemSizer {
  public:
   /// A bound on what an accepted item adds to BatchOffsets::total_bytes: a batch never takes more
   /// than the sum over its items (tests/gpu/item_sizer_test.cpp).
+  /// @param position  in the batch: where there are few they are cut into shorter subsequences
   /// @cost that of planning the item, some µs
-  [[nodiscard]] std::uint64_t device_bytes(const Item& item);
+  [[nodiscard]] std::uint64_t device_bytes(const Item& item, std::size_t position);
 
  private:
   BatchPlan plan_;

@@ -219,29 +219,36 @@ __device__ void repair_chain(const BatchView& batch, const SharedTables& tables,
 
 constexpr int kChainThreads = 64;
 
-__global__ void __launch_bounds__(kChainThreads)
-    repair_chains_kernel(BatchView batch, const TablePair* pairs) {
-  gpu::await_earlier();
-  auto* dynamic = gpu::dynamic_shared<uint4>();
-  const ScanDesc& scan = batch.scans[blockIdx.x];
+/// One round of repair at all seams of a scan, for which the tables are loaded when first needed.
+/// @return whether they are
+__device__ bool repair_seams(const BatchView& batch, const ScanDesc& scan, const TablePair* pairs,
+                             SharedTables& tables, bool loaded) {
   const std::uint32_t span = batch.layout.sync_share * kSyncThreads;
   const std::uint32_t seams = (scan.subsequence_slots - 1) / span;
+  const std::uint32_t chain = repair_steps(kChainLength, batch.layout.subsequence_bytes);
   const PhasePattern pattern{scan.slots, scan.period};
-  SharedTables tables{};
-  bool loaded = false;
   for (std::uint32_t done = 0; done < seams; done += kChainThreads) {
     const std::uint32_t local = (done + threadIdx.x + 1) * span;
     const std::uint32_t seam = scan.first_subsequence + local;
     const bool wrong = done + threadIdx.x < seams && disagrees(batch, seam);
     if (__syncthreads_or(wrong ? 1 : 0) == 0) continue;
-    if (!loaded) tables = load_tables(scan, pairs, reinterpret_cast<std::uint32_t*>(dynamic));
+    if (!loaded) tables = load_tables(scan, pairs, gpu::dynamic_shared<std::uint32_t>());
     loaded = true;
     __syncthreads();
-    const std::uint32_t reach =
-        min(scan.subsequence_slots - local,
-            min(span, repair_steps(kChainLength, batch.layout.subsequence_bytes)));
+    const std::uint32_t reach = min(scan.subsequence_slots - local, min(span, chain));
     if (wrong) repair_chain(batch, tables, pattern, seam, seam + reach);
+    __syncthreads();  // the next round looks at what this one has left
   }
+  return loaded;
+}
+
+__global__ void __launch_bounds__(kChainThreads)
+    repair_chains_kernel(BatchView batch, const TablePair* pairs) {
+  gpu::await_earlier();
+  SharedTables tables{};
+  bool loaded = false;
+  for (int round = 0; round == 0 || (loaded && round < kChainRounds); ++round)
+    loaded = repair_seams(batch, batch.scans[blockIdx.x], pairs, tables, loaded);
 }
 
 struct AddWithinSegment {

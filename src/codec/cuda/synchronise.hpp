@@ -17,7 +17,7 @@ void launch_build_tables(const CanonicalCode* codes, TablePair* pairs, std::uint
 void launch_synchronise(const BatchView& batch, const Tile* tiles, std::uint32_t tile_count,
                         const TablePair* pairs, std::uint32_t most_pairs, cudaStream_t stream);
 
-/// Repairs where thread blocks of launch_synchronise() meet; to be called kChainRounds times.
+/// Repairs where thread blocks of launch_synchronise() meet.
 void launch_repair_chains(const BatchView& batch, const TablePair* pairs, std::uint32_t most_pairs,
                           cudaStream_t stream);
 

@@ -16,6 +16,7 @@
 #include <codec/cuda/unstuff.hpp>
 #include <gpu/early_launches.hpp>
 #include <gpu/error.hpp>
+#include <utility>
 
 namespace framewire::codec::cuda {
 namespace {
@@ -63,7 +64,9 @@ Result<Transcoder> Transcoder::make(bool timed) {
   if (!stream) return fail(stream.error());
   auto order = gpu::Event::make_untimed();
   if (!order) return fail(order.error());
-  Transcoder transcoder(std::move(*stream), std::move(*order));
+  auto over = gpu::Event::make_restful();
+  if (!over) return fail(over.error());
+  Transcoder transcoder(std::move(*stream), std::move(*order), std::move(*over));
   for (std::size_t i = 0; timed && i <= kStageCount; ++i) {
     auto event = gpu::Event::make();
     if (!event) return fail(event.error());
@@ -129,7 +132,13 @@ Result<void> Transcoder::launch() {
   launch_output(view);
   (void)cudaMemcpyAsync(host_status_.data(), base + o.status, plan_.images * 4,
                         cudaMemcpyDeviceToHost, stream);
-  return gpu::check(cudaGetLastError(), "launching a batch");
+  if (auto ok = gpu::check(cudaGetLastError(), "launching a batch"); !ok) return ok;
+  // A large batch takes a millisecond or more, in which others can use the core; of a small one's
+  // time, being woken would be a tenth.
+  if (view.layout.traced != 0) return {};
+  auto recorded = over_.record(stream_);
+  asleep_ = recorded.has_value();
+  return recorded;
 }
 
 void Transcoder::launch_decode(const BatchView& view) {
@@ -147,7 +156,7 @@ void Transcoder::launch_decode(const BatchView& view) {
   if (view.layout.traced != 0) launch_trace(view, tiles, count, pairs, most_pairs, stream);
   launch_synchronise(view, at<const Tile>(view.base, o.sync_tiles), size_of(plan_.sync_tiles),
                      pairs, most_pairs, stream);
-  for (int i = 0; i < kChainRounds; ++i) launch_repair_chains(view, pairs, most_pairs, stream);
+  launch_repair_chains(view, pairs, most_pairs, stream);
   mark(3);
   launch_offsets(view, tiles, count, stream);
   mark(4);
@@ -231,7 +240,7 @@ void Transcoder::launch_searches(const BatchView& view) {
 
 Result<void> Transcoder::wait() {
   in_flight_ = false;
-  return stream_.synchronise();
+  return std::exchange(asleep_, false) ? over_.synchronise() : stream_.synchronise();
 }
 
 Result<void> Transcoder::wait_for(cudaStream_t stream) {

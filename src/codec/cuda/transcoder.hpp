@@ -83,8 +83,8 @@ class Transcoder {
   void set_most_device_bytes(std::uint64_t bytes) noexcept { most_device_bytes_ = bytes; }
 
  private:
-  Transcoder(gpu::Stream stream, gpu::Event order)
-      : stream_(std::move(stream)), order_(std::move(order)) {}
+  Transcoder(gpu::Stream stream, gpu::Event order, gpu::Event over)
+      : stream_(std::move(stream)), order_(std::move(order)), over_(std::move(over)) {}
   [[nodiscard]] Result<void> reserve();
   void begin();
   [[nodiscard]] Result<void> launch();
@@ -97,6 +97,7 @@ class Transcoder {
 
   gpu::Stream stream_;
   gpu::Event order_;  ///< between this stream and a caller's
+  gpu::Event over_;   ///< the last batch, where it is awaited asleep
   std::vector<gpu::Event> events_;
   BatchPlan plan_;
   gpu::Buffer staging_;
@@ -106,6 +107,7 @@ class Transcoder {
   gpu::Buffer host_status_;
   std::uint64_t most_device_bytes_ = UINT64_MAX;
   bool in_flight_ = false;
+  bool asleep_ = false;  ///< whether over_ is the batch in flight
 };
 
 }  // namespace framewire::codec::cuda

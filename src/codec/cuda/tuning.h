@@ -8,6 +8,9 @@
 #ifndef FW_TINY_SUBSEQUENCE_BYTES
 #define FW_TINY_SUBSEQUENCE_BYTES 64
 #endif
+#ifndef FW_LONE_SUBSEQUENCE_BYTES
+#define FW_LONE_SUBSEQUENCE_BYTES 32
+#endif
 #ifndef FW_TABLE_BITS
 #define FW_TABLE_BITS 10
 #endif
@@ -35,6 +38,9 @@
 #ifndef FW_TRACE_WARM_BITS
 #define FW_TRACE_WARM_BITS 1024
 #endif
+#ifndef FW_LONE_WARM_BITS
+#define FW_LONE_WARM_BITS 768
+#endif
 #ifndef FW_MANY_SCANS
 #define FW_MANY_SCANS 64
 #endif
@@ -54,8 +60,12 @@ inline constexpr int kMaxSubsequenceBytes = FW_SUBSEQUENCE_BYTES;
 /// Entropy-coded bytes below which a batch gets short and very short subsequences.
 inline constexpr std::uint64_t kSmallBatchBytes = FW_SMALL_BATCH_BYTES;
 inline constexpr std::uint64_t kTinyBatchBytes = kSmallBatchBytes / 4;
-/// The same in the smallest batches, where every phase is tried; a multiple of 16.
+/// And below which as few images get the shortest, at the cost of more work.
+inline constexpr std::uint64_t kLoneBatchBytes = kTinyBatchBytes / 4;
+inline constexpr std::size_t kLoneImages = 2;
+/// The same in the smallest batches, where every phase is tried; multiples of 16.
 inline constexpr int kTinySubsequenceBytes = FW_TINY_SUBSEQUENCE_BYTES;
+inline constexpr int kLoneSubsequenceBytes = FW_LONE_SUBSEQUENCE_BYTES;
 /// Bits that index the lookup tables; longer codes have tables of their own.
 inline constexpr int kTableBits = FW_TABLE_BITS;
 /// The same where values are wanted.
@@ -83,6 +93,7 @@ inline constexpr int kWarmBits = FW_WARM_BITS;
 inline constexpr int kLongWarmBits = FW_LONG_WARM_BITS;
 /// The same where every phase is tried (trace.cu).
 inline constexpr int kTraceWarmBits = FW_TRACE_WARM_BITS;
+inline constexpr int kLoneWarmBits = FW_LONE_WARM_BITS;
 /// At kMaxSubsequenceBytes: rounds of repair inside a thread block, then chains of repair between
 /// blocks; what is still wrong afterwards goes to the CPU.
 inline constexpr int kSyncRounds = 32;

@@ -46,8 +46,8 @@ class NvjpegBatchCodec : public codec::BatchCodec {
   }
 
   /// Planes are counted twice: nvJPEG's, and those that the CUDA codec would have decoded itself.
-  [[nodiscard]] std::uint64_t device_bytes(const BatchItem& item) override {
-    std::uint64_t bytes = sizer_.device_bytes(make_item(item)) + item.head.size() + 1024;
+  [[nodiscard]] std::uint64_t device_bytes(const BatchItem& item, std::size_t position) override {
+    std::uint64_t bytes = sizer_.device_bytes(make_item(item), position) + item.head.size() + 1024;
     const jpeg::FrameHeader& frame = item.file->frame;
     for (std::size_t c = 0; c < static_cast<std::size_t>(frame.component_count); ++c)
       bytes += std::uint64_t{64} *
