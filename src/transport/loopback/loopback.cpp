@@ -1,6 +1,7 @@
 #include "transport/loopback/loopback.hpp"
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
@@ -49,6 +50,18 @@ struct Wire {
   Reach reach = Reach::kNone;
   std::uint64_t staged_bytes = 0;
   std::array<bool, 2> closed{};
+  /// Whether end i has anything to do. It looks here first: two threads that polled under the lock
+  /// would wait for each other in the kernel, which takes longer than a small copy.
+  std::array<std::atomic<bool>, 2> news{};
+
+  // Under the lock, behind every change.
+  void note_news() {
+    for (const std::size_t end : {0, 1}) {
+      const bool any = !to[end].empty() || !sent[end].empty() || !copies[end].empty() || broken ||
+                       closed[1 - end];
+      news[end].store(any, std::memory_order_release);
+    }
+  }
 };
 
 class LoopbackLink final : public Link {
@@ -76,11 +89,12 @@ class LoopbackLink final : public Link {
     std::memcpy(packet.head.data(), head.data(), head.size());
     packet.head_bytes = head.size();
     packet.payload = payload;
-    wire_->changed.notify_all();
+    tell();
     return {};
   }
 
   bool progress() override {
+    if (!wire_->news[end_].load(std::memory_order_acquire)) return false;
     bool moved = false;
     while (report_one()) moved = true;
     while (copy_one()) moved = true;
@@ -89,6 +103,8 @@ class LoopbackLink final : public Link {
     std::size_t count = wire_->to[end_].size();
     lock.unlock();
     for (; count > 0 && deliver_one(); --count) moved = true;
+    while (moved && copy_one()) {  // begins what has just come
+    }
     lock.lock();
     const bool over = wire_->closed[1 - end_] && wire_->to[end_].empty();
     const std::optional<Status> broken = wire_->broken;
@@ -122,7 +138,7 @@ class LoopbackLink final : public Link {
     // Packets without payload, a farewell above all, still reach the peer.
     auto& outgoing = wire_->to[1 - end_];
     std::erase_if(outgoing, [](const Queued& packet) { return packet.payload.data != nullptr; });
-    wire_->changed.notify_all();
+    tell();
   }
 
   PathReport path() const override {
@@ -135,9 +151,15 @@ class LoopbackLink final : public Link {
     return {StatusCode::kPeerLost, "the other end of the loopback is closed"};
   }
 
+  // Under the lock.
+  void tell() {
+    wire_->note_news();
+    wire_->changed.notify_all();
+  }
+
   void tell_sender(Sent sent) {
     if (sent.op != kNoOp) wire_->sent[1 - end_].push_back(sent);
-    wire_->changed.notify_all();
+    tell();
   }
 
   // A queue of the sending device, so that the bytes are pushed, or of the only device.
@@ -220,6 +242,7 @@ class LoopbackLink final : public Link {
       ended = *done;
       copies.erase(done);
     }
+    wire_->note_news();
     lock.unlock();
     for (const LinkOp op : enqueued) sink_->on_enqueued(op);
     if (ended && ended->to.op != kNoOp) sink_->on_received(ended->to.op, ended->ok);
@@ -231,6 +254,7 @@ class LoopbackLink final : public Link {
     if (wire_->sent[end_].empty()) return false;
     const Sent sent = wire_->sent[end_].front();
     wire_->sent[end_].pop_front();
+    wire_->note_news();
     lock.unlock();
     if (sink_ != nullptr) sink_->on_sent(sent.op, sent.ok);
     return true;
@@ -255,6 +279,7 @@ class LoopbackLink final : public Link {
         Copy& copy = wire_->copies[end_].emplace_back();
         copy.from = packet.payload;
         copy.to = placement;
+        wire_->note_news();
         return true;
       }
       if (placement.to != nullptr) {
