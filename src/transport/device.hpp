@@ -44,6 +44,14 @@ enum class Sides {
   kWithinReach,  ///< the queue's device itself can touch both: neither is host memory
 };
 
+/// A word of host memory that a copy tells.
+struct Tell {
+  std::uint64_t* word = nullptr;  ///< as DeviceMemory::pin() names it
+  /// What the word will hold once the bytes are in place; 0: nothing will be written. Never the
+  /// same again of one queue.
+  std::uint64_t number = 0;
+};
+
 /// Copies on one device, in no order, apart from every stream of the user's. It waits for nothing
 /// but its own copies, so that whoever waits for it waits a bounded time. One thread at a time. The
 /// destructor waits for the copies.
@@ -53,6 +61,12 @@ class CopyQueue {
   /// Enqueues one copy. @return device_lost
   [[nodiscard]] virtual Result<Ticket> copy(std::byte* to, const std::byte* from,
                                             std::uint64_t bytes, Sides sides) = 0;
+  /// The same; where it can, the copy tells others, too. @param tell  the number is set
+  [[nodiscard]] virtual Result<Ticket> copy_and_tell(std::byte* to, const std::byte* from,
+                                                     std::uint64_t bytes, Sides sides, Tell& tell) {
+    tell.number = 0;
+    return copy(to, from, bytes, sides);
+  }
   /// The last copy that is complete with all before it; does not block.
   /// @return device_lost: then none of them touches memory any more
   [[nodiscard]] virtual Result<Ticket> completed() = 0;
@@ -80,6 +94,14 @@ class DeviceMemory {
   /// Host memory that copy queues reach at full speed. @return busy
   [[nodiscard]] virtual Result<std::byte*> allocate_pinned(std::size_t bytes) = 0;
   virtual void release_pinned(std::byte* memory) noexcept = 0;
+  /// Lets every device write to host memory that the caller has mapped.
+  /// @return the address that devices use; unsupported, busy
+  [[nodiscard]] virtual Result<std::byte*> pin(std::byte* memory, std::size_t bytes) {
+    static_cast<void>(memory);
+    static_cast<void>(bytes);
+    return fail(StatusCode::kUnsupported, "host memory that devices cannot write to");
+  }
+  virtual void unpin(std::byte* memory) noexcept { static_cast<void>(memory); }
   /// Names an allocation, not its address, which may come again. @return invalid_input for memory
   /// that is none of the device's
   [[nodiscard]] virtual Result<std::uint64_t> buffer_id(int device,

@@ -150,6 +150,19 @@ cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
 }
 cudaError_t cudaFreeHost(void* memory) { return cuda_emulation::release(memory, false); }
 
+cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned) {
+  cuda_emulation::know(memory, bytes, cuda_emulation::kHost, false);
+  return cudaSuccess;
+}
+cudaError_t cudaHostUnregister(void* memory) {
+  cuda_emulation::forget(memory);
+  return cudaSuccess;
+}
+cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
+  *device = host;
+  return cudaSuccess;
+}
+
 cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
   *total_bytes = cuda_emulation::device_bytes();
   const auto used = cuda_emulation::allocations().used(cuda_emulation::current_device());

@@ -29,6 +29,7 @@ class FakeDevices final : public DeviceMemory {
   void release(int device, std::byte* memory) noexcept override;
   Result<std::byte*> allocate_pinned(std::size_t bytes) override;
   void release_pinned(std::byte* memory) noexcept override;
+  Result<std::byte*> pin(std::byte* memory, std::size_t bytes) override;
   Result<std::uint64_t> buffer_id(int device, const std::byte* memory) const override;
   Result<std::unique_ptr<SharedMemory>> share(int device, std::size_t bytes) override;
   Result<std::unique_ptr<SharedMemory>> import(int owner, int user, int fd,

@@ -75,6 +75,21 @@ class CudaDevices final : public DeviceMemory {
   Result<std::byte*> allocate_pinned(std::size_t bytes) override { return pinned_.take(bytes); }
   void release_pinned(std::byte* memory) noexcept override { pinned_.give_back(memory); }
 
+  Result<std::byte*> pin(std::byte* memory, std::size_t bytes) override {
+    constexpr unsigned kFlags = cudaHostRegisterPortable | cudaHostRegisterMapped;
+    void* address = nullptr;
+    auto good = gpu::check(cudaHostRegister(memory, bytes, kFlags), "pinning shared memory");
+    if (!good) {
+      (void)cudaGetLastError();
+      return fail(good.error());
+    }
+    good = gpu::check(cudaHostGetDevicePointer(&address, memory, 0), "mapping shared memory");
+    if (good) return static_cast<std::byte*>(address);
+    unpin(memory);
+    return fail(good.error());
+  }
+  void unpin(std::byte* memory) noexcept override { (void)cudaHostUnregister(memory); }
+
   Result<std::uint64_t> buffer_id(int device, const std::byte* memory) const override {
     const auto& driver = Driver::get();
     if (!driver) return fail(driver.error());

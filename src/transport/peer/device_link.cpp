@@ -58,7 +58,8 @@ class DeviceLink final : public Link, private LinkSink {
     if (sender_.idle() && receiver_.idle() && refused_ == kNoOp && !broken_) return moved;
     moved = note(sender_.pump()) || moved;
     moved = note(receiver_.pump(*sink_)) || moved;
-    send_free();
+    // Who is answered soonest has the peer's next payload soonest: what frees slots can wait.
+    if (!moved || receiver_.many_free()) send_free();
     if (report()) moved = true;
     if (broken_ && !std::exchange(told_, true)) {
       close();

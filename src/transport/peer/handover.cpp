@@ -16,13 +16,16 @@ namespace {
 using wire::Socket;
 using Token = std::array<std::byte, 16>;
 
-// One message each way: secret, the device's name, slots, bytes of a slot; and a descriptor.
+// One message each way: secret, the device's name, slots, bytes of a slot; with descriptors of the
+// landing and of the words that the sender's copies tell.
 constexpr std::size_t kMessageBytes = 48;
+constexpr std::size_t kMostFiles = 2;
 using Message = std::array<std::byte, kMessageBytes>;
 
 struct Received {
   Message message{};
   Socket memory;
+  Socket words;
 };
 
 bool same_user(const Socket& socket) {
@@ -43,20 +46,21 @@ Message encode(const Token& token, const Landing* ours) {
   return message;
 }
 
-bool send_message(const Socket& socket, const Message& message, int memory) {
+// @param files  kMostFiles at most
+bool send_message(const Socket& socket, const Message& message, std::span<const int> files) {
   iovec part{const_cast<std::byte*>(message.data()), message.size()};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostFiles * sizeof(int))> control{};
   msghdr head{};
   head.msg_iov = &part;
   head.msg_iovlen = 1;
-  if (memory >= 0) {
+  if (!files.empty()) {
     head.msg_control = control.data();
-    head.msg_controllen = control.size();
+    head.msg_controllen = CMSG_SPACE(files.size_bytes());
     cmsghdr* item = CMSG_FIRSTHDR(&head);
     item->cmsg_level = SOL_SOCKET;
     item->cmsg_type = SCM_RIGHTS;
-    item->cmsg_len = CMSG_LEN(sizeof memory);
-    std::memcpy(CMSG_DATA(item), &memory, sizeof memory);
+    item->cmsg_len = CMSG_LEN(files.size_bytes());
+    std::memcpy(CMSG_DATA(item), files.data(), files.size_bytes());
   }
   return ::sendmsg(socket.fd(), &head, MSG_NOSIGNAL) == static_cast<ssize_t>(message.size());
 }
@@ -65,7 +69,7 @@ std::optional<Received> receive_message(const Socket& socket, base::Clock::time_
   if (!wire::wait_for(socket.fd(), false, deadline)) return std::nullopt;
   Received received;
   iovec part{received.message.data(), received.message.size()};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostFiles * sizeof(int))> control{};
   msghdr head{};
   head.msg_iov = &part;
   head.msg_iovlen = 1;
@@ -74,9 +78,12 @@ std::optional<Received> receive_message(const Socket& socket, base::Clock::time_
   const auto count = ::recvmsg(socket.fd(), &head, MSG_CMSG_CLOEXEC);
   for (cmsghdr* item = CMSG_FIRSTHDR(&head); item != nullptr; item = CMSG_NXTHDR(&head, item)) {
     if (item->cmsg_level != SOL_SOCKET || item->cmsg_type != SCM_RIGHTS) continue;
-    int fd = -1;
-    std::memcpy(&fd, CMSG_DATA(item), sizeof fd);
-    received.memory = Socket(fd);
+    const std::size_t files = (item->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (std::size_t i = 0; i < files; ++i) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(item) + i * sizeof fd, sizeof fd);
+      (i == 0 ? received.memory : received.words) = Socket(fd);
+    }
   }
   if (count != static_cast<ssize_t>(kMessageBytes)) return std::nullopt;
   return received;
@@ -150,13 +157,20 @@ Landings hand_over(const Socket& socket, const Token& token, const HandoverOptio
     landings.why = ours.error().message();
   }
   const Landing* landing = landings.ours.get();
-  const int fd = landing != nullptr ? landing->memory->fd() : -1;
-  if (!send_message(socket, encode(token, landing), fd)) {
+  auto words = Words::make(*options.devices);
+  std::vector<int> files;
+  if (landing != nullptr) files.push_back(landing->memory->fd());
+  if (landing != nullptr && words) files.push_back((*words)->fd());
+  if (!send_message(socket, encode(token, landing), files)) {
     return without("the peer left in the middle of the handover");
   }
   if (!received) received = receive_message(socket, deadline);
   if (!received) return without("the peer did not hand over a landing in time");
   take_theirs(landings, *received, options);
+  if (landings.theirs && files.size() == kMostFiles) landings.theirs->words = std::move(*words);
+  if (auto read = Words::open(received->words); read && landings.ours) {
+    landings.ours->words = std::move(*read);
+  }
   return landings;
 }
 

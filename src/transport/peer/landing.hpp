@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include "transport/device.hpp"
+#include "transport/peer/words.hpp"
 
 namespace framewire::transport::peer {
 
@@ -17,6 +18,7 @@ struct Landing {
   int user = -1;   ///< device whose queue pushes, on the sender's side
   unsigned slots = 0;
   std::uint64_t slot_bytes = 0;
+  std::unique_ptr<Words> words;  ///< of whoever pushes, by slot; null where there are none
   [[nodiscard]] std::byte* slot(unsigned index) const {
     return memory->data() + index * slot_bytes;
   }

@@ -22,9 +22,9 @@ bool makes_sense(const PartHead& head) {
 
 std::size_t encode(const PartHead& head, std::span<const std::byte> packet, HeadBuffer& out) {
   out[0] = kPart;
-  out[1] = static_cast<std::byte>(head.landed);
+  out[1] = static_cast<std::byte>(head.told ? 2 : head.landed ? 1 : 0);
   store(&out[2], head.slot);
-  store(&out[4], std::uint32_t{0});
+  store(&out[4], head.told ? head.number : 0);
   store(&out[8], head.message);
   store(&out[16], head.total);
   store(&out[24], head.offset);
@@ -53,14 +53,16 @@ bool is_free(std::span<const std::byte> head) {
 Result<PartHead> decode_part(std::span<const std::byte> bytes) {
   PartHead head;
   const auto flags = load<std::uint8_t>(&bytes[1]);
-  head.landed = flags == 1;
+  head.landed = flags != 0;
+  head.told = flags == 2;
+  head.number = load<std::uint32_t>(&bytes[4]);
   head.slot = load<std::uint16_t>(&bytes[2]);
   head.message = load<std::uint64_t>(&bytes[8]);
   head.total = load<std::uint64_t>(&bytes[16]);
   head.offset = load<std::uint64_t>(&bytes[24]);
   head.part_bytes = load<std::uint64_t>(&bytes[32]);
   head.bytes = load<std::uint64_t>(&bytes[40]);
-  if (flags > 1 || load<std::uint32_t>(&bytes[4]) != 0 || !makes_sense(head)) {
+  if (flags > 2 || (!head.told && head.number != 0) || !makes_sense(head)) {
     return fail(StatusCode::kInvalidInput, "a part that belongs to no message");
   }
   return head;

@@ -31,6 +31,8 @@ inline constexpr std::uint64_t kLeastPartBytes = 4096;
 /// may overtake each other.
 struct PartHead {
   bool landed = false;  ///< in the landing; else the link's own payload, to be staged
+  bool told = false;    ///< it lands when the slot's word says so: ends in this number
+  std::uint32_t number = 0;
   std::uint16_t slot = 0;
   std::uint64_t message = 0;     ///< numbers the sender's payloads
   std::uint64_t total = 0;       ///< bytes of all parts

@@ -26,6 +26,7 @@ Result<Placement> Receiver::on_part(std::span<const std::byte> head, std::uint64
       payload_bytes != (part->landed ? 0 : part->bytes)) {
     return broken("a part that does not fit its slot");
   }
+  if (part->told && ours_->words == nullptr) return broken("a part that nothing here can tell");
   const auto message = message_of(*part, head.subspan(kPartHeadBytes), sink);
   if (!message) return fail(message.error());
   if (auto taken = take_part(**message, *part); !taken) return fail(taken.error());
@@ -47,7 +48,8 @@ Result<Placement> Receiver::on_part(std::span<const std::byte> head, std::uint64
     return placement;
   }
   into.from = ours_->slot(part->slot);
-  into.state = State::kFilled;
+  into.number = part->number;
+  into.state = part->told ? State::kLanding : State::kFilled;
   return Placement{};
 }
 
@@ -132,6 +134,11 @@ Result<void> Receiver::enqueue(Slot& filled, bool landed, LinkSink& sink) {
   return {};
 }
 
+// What the word says is the peer's word, as its packets are.
+bool Receiver::has_landed(unsigned index) const {
+  return static_cast<std::uint32_t>(ours_->words->read(index)) == slots_[1][index].number;
+}
+
 Result<bool> Receiver::pump(LinkSink& sink) {
   if (used_ == 0) return false;
   bool moved = false;
@@ -141,6 +148,7 @@ Result<bool> Receiver::pump(LinkSink& sink) {
     const unsigned count = !landed ? kSlots : ours_ != nullptr ? ours_->slots : 0;
     for (unsigned i = 0; i < count && used_ > 0; ++i) {
       Slot& one = slot(landed, i);
+      if (one.state == State::kLanding && has_landed(i)) one.state = State::kFilled;
       if (one.state == State::kFilled && !closed_) {
         if (auto begun = enqueue(one, landed, sink); !begun) return fail(begun.error());
         moved = moved || one.state == State::kCopying;
@@ -173,9 +181,11 @@ void Receiver::end_part(bool landed, unsigned index, bool ok) {
   (landed ? free_.landed : free_.staged) |= std::uint32_t{1} << index;
 }
 
-// For a stream, which does not say when it has got there.
+// For a stream, which does not say when it has got there, or for bytes that do not either.
 bool Receiver::waiting() const {
-  const auto filled = [](const Slot& one) { return one.state == State::kFilled; };
+  const auto filled = [](const Slot& one) {
+    return one.state == State::kFilled || one.state == State::kLanding;
+  };
   return used_ > 0 &&
          std::any_of(slots_.begin(), slots_.end(), [&](const std::array<Slot, 32>& slots) {
            return std::any_of(slots.begin(), slots.end(), filled);
@@ -206,7 +216,8 @@ void Receiver::close() {
   closed_ = true;
   for (const bool landed : {false, true}) {
     for (unsigned i = 0; i < 32; ++i) {
-      if (slot(landed, i).state == State::kFilled) end_part(landed, i, false);
+      const State state = slot(landed, i).state;
+      if (state == State::kFilled || state == State::kLanding) end_part(landed, i, false);
     }
   }
 }

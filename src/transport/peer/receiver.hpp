@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <list>
 #include <optional>
 #include <vector>
@@ -36,6 +37,10 @@ class Receiver {
   [[nodiscard]] std::optional<Over> take_over();
   /// Slots that have become free since the last call.
   [[nodiscard]] FreeSlots take_free();
+  /// Whether the peer may soon have none left.
+  [[nodiscard]] bool many_free() const {
+    return std::popcount(free_.staged) >= 4 || std::popcount(free_.landed) >= 2;
+  }
 
   /// Begins nothing more; copies under way end by themselves.
   void close();
@@ -60,12 +65,13 @@ class Receiver {
     bool ok = true;
     std::vector<bool> seen;  ///< parts
   };
-  enum class State : std::uint8_t { kFree, kFilling, kFilled, kCopying };
+  enum class State : std::uint8_t { kFree, kFilling, kLanding, kFilled, kCopying };
   struct Slot {
     State state = State::kFree;
     Message* message = nullptr;
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
+    std::uint32_t number = 0;  ///< of a part that is landing
     CopyQueue* queue = nullptr;
     Ticket ticket = 0;
     const std::byte* from = nullptr;  ///< what is copied; null where the link has put it in place
@@ -78,6 +84,7 @@ class Receiver {
   [[nodiscard]] static Result<void> take_part(Message& message, const PartHead& part);
   [[nodiscard]] Result<Placement> stage(Slot& slot, const PartHead& part);
   [[nodiscard]] Result<void> enqueue(Slot& slot, bool landed, LinkSink& sink);
+  [[nodiscard]] bool has_landed(unsigned index) const;
   void end_part(bool landed, unsigned index, bool ok);
   [[nodiscard]] Slot& slot(bool landed, unsigned index) { return slots_[landed ? 1 : 0][index]; }
 

@@ -2,7 +2,19 @@
 #include <algorithm>
 #include <cstring>
 
+#ifndef FRAMEWIRE_QUICK_PARTS
+#define FRAMEWIRE_QUICK_PARTS 1
+#endif
+
 namespace framewire::transport::peer {
+namespace {
+
+// What small copies are made of begins at once, so that it pays to cut up less.
+constexpr std::uint64_t kQuickParts = FRAMEWIRE_QUICK_PARTS;
+constexpr std::uint64_t kQuickLeast = std::uint64_t{1} << 20;
+constexpr std::uint64_t kQuickMost = std::uint64_t{4} << 20;
+
+}  // namespace
 
 Sender::Sender(Link& inner, LinkOp first_op, Landing* theirs)
     : inner_(inner), first_op_(first_op), theirs_(theirs) {}
@@ -17,6 +29,8 @@ bool Sender::lands(const Payload& payload) const {
 // receiver moves one while the next is pushed.
 std::uint64_t Sender::landed_part_bytes(std::uint64_t total) const {
   const std::uint64_t slot = theirs_->slot_bytes;
+  const std::uint64_t quick = (total / kQuickParts / kLeastPartBytes + 1) * kLeastPartBytes;
+  if (kQuickParts > 1 && total >= kQuickLeast && total <= kQuickMost && quick <= slot) return quick;
   return total < 4 * slot ? std::max(slot / 2, kLeastPartBytes) : slot;
 }
 
@@ -77,6 +91,7 @@ Result<bool> Sender::pump() {
 Result<void> Sender::begin_part(Message& message, unsigned index) {
   Slot& slot = slots_[message.landed ? 1 : 0][index];
   slot.head.landed = message.landed;
+  slot.head.told = slot.sent = false;
   slot.head.slot = static_cast<std::uint16_t>(index);
   slot.head.message = message.number;
   slot.head.total = message.payload.bytes;
@@ -103,14 +118,21 @@ Result<void> Sender::enqueue(Message& message, unsigned index) {
     if (!pinned) return fail(pinned.error());
     to = slot.staged = *pinned;
   }
-  const auto ticket = (*queue)->copy(to, message.payload.data + slot.head.offset, slot.head.bytes,
-                                     message.landed ? Sides::kWithinReach : Sides::kAny);
+  Tell tell;
+  if (message.landed && theirs_->words) tell.word = theirs_->words->device_word(index);
+  const auto ticket =
+      (*queue)->copy_and_tell(to, message.payload.data + slot.head.offset, slot.head.bytes,
+                              message.landed ? Sides::kWithinReach : Sides::kAny, tell);
   if (!ticket) return fail(ticket.error());
   slot.queue = *queue;
   slot.ticket = *ticket;
   ++copying_;
   (message.landed ? pushed_bytes_ : staged_bytes_) += slot.head.bytes;
-  return {};
+  slot.head.number = static_cast<std::uint32_t>(tell.number);
+  if (slot.head.number == 0) return {};  // nobody is told; or a word that none has told yet says so
+  // The receiver learns of the bytes from their copy; of the message while they are on their way.
+  slot.head.told = slot.sent = true;
+  return dispatch(index, true, nullptr);
 }
 
 Result<void> Sender::dispatch(unsigned index, bool landed, const std::byte* payload) {
@@ -157,7 +179,7 @@ Result<bool> Sender::look_at(bool landed) {
     Result<void> sent;
     if (!completed) {
       sent = fail(completed.error());
-    } else if (!closed_) {
+    } else if (!closed_ && !slot.sent) {
       sent = dispatch(i, landed, slot.staged);
     }
     read(slot, sent.has_value() && !closed_);
