@@ -1,22 +1,32 @@
 // What the hardware gives, to set Framewire's transport beside: plain copies between two GPUs, on
 // one stream and on two by turns, the same through pinned host memory, and transport's own copy
-// kernel. gpu_copies [FROM TO], ordinals; JSON on standard output.
+// kernel, launched for each copy and staying for the next. gpu_copies [FROM TO [MOST]], ordinals
+// and the largest size in bytes; JSON on standard output.
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <vector>
 #include "transport/cuda/copy_kernel.hpp"
 
 namespace {
 
-using framewire::transport::cuda::Signal;
+using framewire::Result;
+using framewire::transport::Command;
+using framewire::transport::Copier;
+using framewire::transport::CopyKernel;
+using framewire::transport::kMailboxSlots;
+using framewire::transport::Mailbox;
+using framewire::transport::Stay;
+namespace cuda = framewire::transport::cuda;
 
 constexpr std::size_t kMost = std::size_t{256} << 20;
+// 1920 × 1080 samples of luma and a quarter as many twice of chroma.
+constexpr std::size_t kFrame = 3'110'400;
 
 void must(cudaError_t error, const char* doing) {
   if (error == cudaSuccess) return;
@@ -39,7 +49,7 @@ double median_us(int rounds, int copies, Copy copy, Wait wait) {
   return times[times.size() / 2];
 }
 
-class Copies {
+class Copies final : private CopyKernel {
  public:
   Copies(int from, int to) : from_(from), to_(to) {
     must(cudaSetDevice(to), "choosing the second GPU");
@@ -47,14 +57,7 @@ class Copies {
     must(cudaSetDevice(from), "choosing the first GPU");
     must(cudaMalloc(&source_, kMost), "allocating");
     must(cudaHostAlloc(&host_, kMost, cudaHostAllocPortable), "allocating pinned memory");
-    void* flag = nullptr;
-    void* counter = nullptr;
-    must(cudaHostAlloc(&flag, 128, cudaHostAllocPortable | cudaHostAllocMapped),
-         "allocating pinned memory");
-    must(cudaMalloc(&counter, 128), "allocating");
-    must(cudaMemset2D(counter, 128, 0, 128, 1), "zeroing");
-    signal_ = {static_cast<std::uint64_t*>(flag), static_cast<unsigned*>(counter)};
-    *signal_.h_done = 0;
+    make_mailbox();
     (void)cudaDeviceEnablePeerAccess(to, 0);
     (void)cudaGetLastError();
     for (cudaStream_t& stream : streams_) {
@@ -83,30 +86,64 @@ class Copies {
         },
         [&] { wait(); });
   }
-  // Until the host has read the last one's ticket.
-  double kernel_us(std::size_t bytes, int copies, bool to_peer) {
+  // Until the host has read the last one's number; by a kernel for each, or by one that stays.
+  double kernel_us(std::size_t bytes, int copies, bool to_peer, bool stays) {
+    Copier copier(*this, box_, stays ? cuda::kLingerPolicy : framewire::transport::LingerPolicy{});
     void* target = to_peer ? target_ : static_cast<std::byte*>(source_) + kMost / 2;
-    return median_us(
+    const double us = median_us(
         200, copies,
         [&](int) {
-          must(framewire::transport::cuda::launch_copy(
-                   {static_cast<std::byte*>(target), static_cast<std::byte*>(source_), bytes,
-                    signal_, ++ticket_},
-                   streams_[0]),
-               "launching a copy");
+          const auto begun = copier.copy(cuda::command_of(static_cast<std::byte*>(target),
+                                                          static_cast<std::byte*>(source_), bytes));
+          if (!begun) fail(begun.error());
         },
-        [&] { wait_for_ticket(); });
+        [&] { wait_for_last(copier); });
+    if (auto settled = copier.settle(); !settled) fail(settled.error());
+    box_ = copier.mailbox();
+    return us;
   }
 
  private:
   void wait() const {
     for (const cudaStream_t stream : streams_) must(cudaStreamSynchronize(stream), "copying");
   }
-  void wait_for_ticket() const {
-    for (unsigned looks = 1; std::atomic_ref(*signal_.h_done).load() < ticket_; ++looks) {
-      if (looks % 4096 != 0) continue;
-      const cudaError_t error = cudaStreamQuery(streams_[0]);
-      if (error != cudaErrorNotReady) must(error, "copying");
+  static void fail(const framewire::Status& status) {
+    fmt::print(stderr, "{}\n", status.to_string());
+    std::exit(3);
+  }
+  void make_mailbox() {
+    constexpr std::size_t kBytes = kMailboxSlots * sizeof(Command);
+    void* host = nullptr;
+    void* device = nullptr;
+    must(cudaHostAlloc(&host, 3 * kBytes, cudaHostAllocPortable | cudaHostAllocMapped),
+         "allocating pinned memory");
+    must(cudaMalloc(&device, 2 * kBytes), "allocating");
+    must(cudaMemset2D(device, 2 * kBytes, 0, 2 * kBytes, 1), "zeroing");
+    std::memset(host, 0, 3 * kBytes);
+    auto* ours = static_cast<std::byte*>(host);
+    auto* theirs = static_cast<std::byte*>(device);
+    box_.h_commands = reinterpret_cast<Command*>(ours);
+    box_.h_done = reinterpret_cast<std::uint64_t*>(ours + kBytes);
+    box_.h_left = reinterpret_cast<std::uint64_t*>(ours + 2 * kBytes);
+    box_.d_relayed = reinterpret_cast<Command*>(theirs);
+    box_.d_blocks = reinterpret_cast<unsigned*>(theirs + kBytes);
+  }
+  Result<void> launch(const Command& command, Stay stay) override {
+    must(cuda::launch_copy(command, box_, stay, streams_[0]), "launching a copy");
+    return {};
+  }
+  Result<void> check() override {
+    const cudaError_t error = cudaStreamQuery(streams_[0]);
+    if (error != cudaErrorNotReady) must(error, "copying");
+    return {};
+  }
+  void wait_for_last(Copier& copier) {
+    const std::uint64_t last = copier.mailbox().number;
+    for (unsigned looks = 1;; ++looks) {
+      const auto done = copier.done(last);
+      if (!done) fail(done.error());
+      if (*done) return;
+      if (looks % 4096 == 0) static_cast<void>(check());
     }
   }
 
@@ -115,8 +152,7 @@ class Copies {
   void* source_ = nullptr;
   void* target_ = nullptr;
   void* host_ = nullptr;
-  Signal signal_;
-  std::uint64_t ticket_ = 0;
+  Mailbox box_;
   std::array<cudaStream_t, 2> streams_{};
 };
 
@@ -130,11 +166,13 @@ std::string row(Copies& copies, std::size_t bytes) {
       "  {{\"size_bytes\": {}, \"peer_us\": {:.2f}, \"peer_mb_s\": {:.0f}, "
       "\"peer_two_streams_mb_s\": {:.0f}, \"staged_mb_s\": {:.0f}",
       bytes, peer / count, total / peer, static_cast<double>(bytes) * 8 / two, total / staged);
-  if (bytes <= std::size_t{16} << 20) {
+  if (bytes > std::size_t{16} << 20) return text + "}";
+  for (const bool stays : {false, true}) {
+    const char* name = stays ? "stays" : "kernel";
     text += fmt::format(
-        ", \"kernel_one_us\": {:.2f}, \"kernel_us\": {:.2f}, \"kernel_local_one_us\": {:.2f}",
-        copies.kernel_us(bytes, 1, true), copies.kernel_us(bytes, 8, true) / 8,
-        copies.kernel_us(bytes, 1, false));
+        ", \"{0}_one_us\": {1:.2f}, \"{0}_us\": {2:.2f}, \"{0}_local_one_us\": {3:.2f}", name,
+        copies.kernel_us(bytes, 1, true, stays), copies.kernel_us(bytes, 8, true, stays) / 8,
+        copies.kernel_us(bytes, 1, false, stays));
   }
   return text + "}";
 }
@@ -144,9 +182,12 @@ std::string row(Copies& copies, std::size_t bytes) {
 int main(int count, char** words) {
   const int from = count > 2 ? std::atoi(words[1]) : 0;
   const int to = count > 2 ? std::atoi(words[2]) : 1;
+  const std::size_t most = count > 3 ? std::strtoull(words[3], nullptr, 10) : kMost;
   Copies copies(from, to);
   std::string rows;
-  for (std::size_t bytes = 4096; bytes <= kMost; bytes *= 4) {
+  std::vector<std::size_t> sizes{kFrame};
+  for (std::size_t bytes = 4096; bytes <= most; bytes *= 4) sizes.push_back(bytes);
+  for (const std::size_t bytes : sizes) {
     rows += (rows.empty() ? "" : ",\n") + row(copies, bytes);
   }
   fmt::print("[\n{}\n]\n", rows);

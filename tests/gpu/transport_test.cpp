@@ -319,6 +319,128 @@ TEST_F(TransportDevices, CopiesOfEverySizeAndPlaceAreExact) {
   expect_holds(target, expected);
 }
 
+// Many copies of one queue, of odd sizes and from odd places, each into room of its own, with what
+// lies between them untouched.
+class ManyCopies {
+ public:
+  ManyCopies(CopyQueue& queue, const Region& source, const Region& target,
+             const std::vector<std::byte>& held)
+      : queue_(queue), source_(source), target_(target), held_(held), expected_(held.size()) {}
+
+  // As many vectors off in the target as in the source, and what `count` bytes are there.
+  void copy(std::size_t count) {
+    if (at_ + count + 64 > expected_.size()) return;
+    const std::size_t off = made_ % 16;
+    const std::size_t from = made_ * 4096 % (held_.size() - count - 16) / 16 * 16 + off;
+    last_ =
+        queue_.copy(target_.data() + at_ + off, source_.data() + from, count, Sides::kWithinReach);
+    ASSERT_TRUE(last_) << last_.error().to_string();
+    ASSERT_EQ(*last_, ++made_);
+    std::copy_n(held_.begin() + static_cast<std::ptrdiff_t>(from), count,
+                expected_.begin() + static_cast<std::ptrdiff_t>(at_ + off));
+    at_ += (count + 47) / 16 * 16;
+  }
+  void await() {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (true) {
+      const auto now = queue_.completed();
+      ASSERT_TRUE(now) << now.error().to_string();
+      if (*now == made_) return;
+      ASSERT_LT(std::chrono::steady_clock::now(), end) << "after copy " << *now << " of " << made_;
+    }
+  }
+  [[nodiscard]] const std::vector<std::byte>& expected() const { return expected_; }
+
+ private:
+  CopyQueue& queue_;
+  const Region& source_;
+  const Region& target_;
+  const std::vector<std::byte>& held_;
+  std::vector<std::byte> expected_;
+  std::size_t at_ = 0;
+  Ticket made_ = 0;
+  Result<Ticket> last_ = Ticket{0};
+};
+
+void pause_for(unsigned us) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(us);
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
+
+// One after the other, with pauses around the time that a kernel stays for the next.
+TEST_F(TransportDevices, CopiesAfterEveryPauseAreExact) {
+  const Region source = region(0);
+  const Region target = region(second_);
+  if (devices_->reach(0, second_) == Reach::kNone)
+    GTEST_SKIP() << "the GPUs do not reach each other";
+  const auto held = bytes(13);
+  ASSERT_TRUE(copy_in(source, 0, held));
+  auto queue = devices_->make_queue(0).value();
+  ManyCopies copies(*queue, source, target, held);
+  for (unsigned i = 0; i < 900; ++i) {
+    const unsigned size = i % 7 == 0 ? 40'000 + i * 17 : 1 + i * 13 % 6000;
+    ASSERT_NO_FATAL_FAILURE(copies.copy(size));
+    if (i % 3 != 0) {
+      ASSERT_NO_FATAL_FAILURE(copies.await());
+    }
+    if (i % 5 == 0) pause_for(i % 2 == 0 ? 95 + i % 10 : 20 + i % 300);
+  }
+  ASSERT_NO_FATAL_FAILURE(copies.await());
+  expect_holds(target, copies.expected());
+}
+
+// More at once than a mailbox has room for; small ones and large ones by turns, the largest by the
+// copy engine.
+TEST_F(TransportDevices, CopiesBackToBackAreExact) {
+  const Region source = region(0);
+  const Region target = region(0);
+  const auto held = bytes(14);
+  ASSERT_TRUE(copy_in(source, 0, held));
+  auto queue = devices_->make_queue(0).value();
+  ManyCopies copies(*queue, source, target, held);
+  for (unsigned i = 0; i < 400; ++i) {
+    const unsigned size = i == 150 ? (5U << 20) + 3 : i % 50 == 0 ? 300'001 : 1 + i * 29 % 3000;
+    ASSERT_NO_FATAL_FAILURE(copies.copy(size));
+  }
+  ASSERT_NO_FATAL_FAILURE(copies.await());
+  expect_holds(target, copies.expected());
+}
+
+// While a kernel stays for the next copy, finish() and the end of a queue wait no longer for it
+// than it takes to tell it, and another stream goes on after the copies.
+TEST_F(TransportDevices, NobodyWaitsForAKernelThatStays) {
+  const Region source = region(0);
+  const Region target = region(0);
+  const auto held = bytes(15);
+  ASSERT_TRUE(copy_in(source, 0, held));
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  const auto stream = gpu::Stream::make();
+  ASSERT_TRUE(stream);
+  for (unsigned round = 0; round < 20; ++round) {
+    auto queue = devices_->make_queue(0).value();
+    std::vector<std::byte> expected(kBytes);
+    for (unsigned i = 0; i < 4; ++i) {
+      const std::size_t to = i * std::size_t{8192};
+      const std::size_t from = round * 4096 + i * 16;
+      ASSERT_TRUE(queue->copy(target.data() + to, source.data() + from, 4096, Sides::kWithinReach));
+      std::copy_n(&held[from], 4096, &expected[to]);
+      if (round % 3 != 0) continue;
+      ASSERT_TRUE(queue->precede(0, stream->get()));
+      ASSERT_EQ(cudaMemsetAsync(target.data() + to, 0x11, 4096, stream->get()), cudaSuccess);
+      std::fill_n(&expected[to], 4096, std::byte{0x11});
+    }
+    if (round % 3 == 1) {
+      ASSERT_TRUE(queue->finish());
+    } else if (round % 3 == 2) {
+      ASSERT_TRUE(queue->precede(0, stream->get()));
+    }
+    ASSERT_TRUE(stream->synchronise());
+    queue.reset();
+    expect_holds(target, expected);
+  }
+}
+
 TEST_F(TransportDevices, ThePeerLinkPushes) {
   auto ends = join(kPeerStreamLink);
   const PathReport path = ends.first.path();

@@ -1,5 +1,8 @@
 // Payloads in parts, as a hostile peer of a device link sends them, and the heads of parts alone.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <cstring>
 #include "transport/device_copy.hpp"
 #include "transport/ends_test.hpp"
@@ -149,6 +152,13 @@ TEST_F(HostilePeer, ALandingThatIsNotThereIsNotRead) {
   expect_refused();
 }
 
+TEST_F(HostilePeer, APartThatNothingTellsOfIsNotWaitedFor) {
+  part_.landed = part_.told = true;
+  part_.number = 1;
+  send_part(0);
+  expect_refused();
+}
+
 TEST_F(HostilePeer, PartsThatLieAboutTheirBytesAreRefused) {
   send_part(part_.bytes - 1);
   expect_refused();
@@ -187,6 +197,45 @@ TEST_F(HostilePeer, WhatTheOwnerRefusesIsNotPlaced) {
   EXPECT_FALSE(channel_->lost().has_value());
   EXPECT_EQ(channel_->stats().refused, 1U);
   EXPECT_TRUE(all_zero({memory_, 0, memory_.size()}));
+}
+
+// Who reads words must not be made to fault by whoever shares them.
+TEST(Words, MemoryThatCanBeCutShortIsRefused) {
+  WithDevices devices;
+  const auto ours = peer::Words::make(*devices);
+  ASSERT_TRUE(ours) << ours.error().to_string();
+  EXPECT_NE(::ftruncate((*ours)->fd(), 0), 0);
+  const auto read = peer::Words::open(wire::Socket(::dup((*ours)->fd())));
+  ASSERT_TRUE(read) << read.error().to_string();
+  *(*ours)->device_word(31) = 77;
+  EXPECT_EQ((*read)->read(31), 77U);
+  EXPECT_EQ((*read)->read(30), 0U);
+
+  const wire::Socket loose(::memfd_create("loose", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(::ftruncate(loose.fd(), 4096), 0);
+  EXPECT_FALSE(peer::Words::open(loose));
+  const wire::Socket small(::memfd_create("small", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(::ftruncate(small.fd(), 64), 0);
+  ASSERT_EQ(::fcntl(small.fd(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
+  EXPECT_FALSE(peer::Words::open(small));
+  EXPECT_FALSE(peer::Words::open(wire::Socket()));
+}
+
+TEST(Parts, ATellingHeadComesBackAsItWas) {
+  peer::PartHead part;
+  part.landed = part.told = true;
+  part.number = 0x89abcdef;
+  part.total = part.part_bytes = part.bytes = 4096;
+  peer::HeadBuffer head;
+  const auto bytes = peer::encode(part, {}, head);
+  const auto back = peer::decode_part(std::span(head).first(bytes));
+  ASSERT_TRUE(back);
+  EXPECT_TRUE(back->landed && back->told);
+  EXPECT_EQ(back->number, part.number);
+  head[1] = std::byte{1};  // a number that nothing tells
+  EXPECT_FALSE(peer::decode_part(std::span(head).first(bytes)));
+  head[1] = std::byte{3};
+  EXPECT_FALSE(peer::decode_part(std::span(head).first(bytes)));
 }
 
 TEST(Parts, NoBytesAreAPartThatMakesNoSense) {

@@ -38,8 +38,7 @@ class FakeQueue final : public CopyQueue {
     if (devices_.inside(to, bytes) == nullptr || devices_.inside(from, bytes) == nullptr) {
       throw std::logic_error("a copy past the end of an allocation");
     }
-    const bool tells =
-        sides == Sides::kWithinReach && tell.word != nullptr && bytes <= kMostTold;
+    const bool tells = sides == Sides::kWithinReach && tell.word != nullptr && bytes <= kMostTold;
     ++enqueued_;
     tell.number = tells ? enqueued_ : 0;
     copies_.push_back({to, from, bytes, tells ? tell.word : nullptr});

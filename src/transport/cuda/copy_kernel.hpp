@@ -1,13 +1,20 @@
 // Copies by a kernel: they begin sooner than the copy engine's, and the host learns that they are
-// done by reading its own memory.
+// done by reading its own memory. A kernel may stay for further ones, which begin sooner still.
 #pragma once
 
 #include <cuda_runtime_api.h>
 #include <cstddef>
 #include <cstdint>
+#include "transport/copier.hpp"
 
 #ifndef FRAMEWIRE_KERNEL_COPY_BYTES
 #define FRAMEWIRE_KERNEL_COPY_BYTES (4 << 20)
+#endif
+#ifndef FRAMEWIRE_LINGER_US
+#define FRAMEWIRE_LINGER_US 100
+#endif
+#ifndef FRAMEWIRE_LINGER_NARROW_BYTES
+#define FRAMEWIRE_LINGER_NARROW_BYTES (32 << 10)
 #endif
 
 namespace framewire::transport::cuda {
@@ -15,19 +22,7 @@ namespace framewire::transport::cuda {
 /// Beyond it the copy engine is as quick, and leaves the multiprocessors to others.
 inline constexpr std::uint64_t kMostKernelBytes = FRAMEWIRE_KERNEL_COPY_BYTES;
 
-/// How the copies of one stream tell the host that they are done.
-struct Signal {
-  std::uint64_t* h_done = nullptr;  ///< pinned, 8-byte aligned: the ticket of the last one done
-  unsigned* d_blocks = nullptr;     ///< zero between copies
-};
-
-struct KernelCopy {
-  std::byte* to = nullptr;  ///< each side is memory that the stream's device can touch
-  const std::byte* from = nullptr;
-  std::uint64_t bytes = 0;
-  Signal signal;
-  std::uint64_t ticket = 0;
-};
+inline constexpr LingerPolicy kLingerPolicy{FRAMEWIRE_LINGER_US, FRAMEWIRE_LINGER_NARROW_BYTES};
 
 /// Whether the kernel is the way: not too much, and both sides at the same place in 16 bytes.
 [[nodiscard]] inline bool kernel_takes(const void* to, const void* from, std::uint64_t bytes) {
@@ -35,8 +30,19 @@ struct KernelCopy {
   return bytes <= kMostKernelBytes && apart % 16 == 0;
 }
 
-/// Enqueues a copy that kernel_takes(). The stream's device has to be the current one. Whoever
-/// reads the ticket in `h_done` finds the bytes in place, on whatever device.
-[[nodiscard]] cudaError_t launch_copy(const KernelCopy& copy, cudaStream_t stream);
+/// What a copy that kernel_takes() is told as.
+[[nodiscard]] inline Command command_of(std::byte* to, const std::byte* from, std::uint64_t bytes) {
+  Command command{};
+  command.to = reinterpret_cast<std::uintptr_t>(to);
+  command.from = reinterpret_cast<std::uintptr_t>(from);
+  command.bytes = bytes;
+  return command;
+}
+
+/// Enqueues a copy that kernel_takes(), whose sides the stream's device can touch. That device has
+/// to be the current one. Whoever reads the copy's number in `h_done` finds the bytes in place, on
+/// whatever device. One that stays takes the copies of the mailbox that follow.
+[[nodiscard]] cudaError_t launch_copy(const Command& command, const Mailbox& box, Stay stay,
+                                      cudaStream_t stream);
 
 }  // namespace framewire::transport::cuda

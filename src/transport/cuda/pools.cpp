@@ -1,15 +1,26 @@
 #include "transport/cuda/pools.hpp"
 #include <cuda_runtime_api.h>
-#include <atomic>
+#include <array>
+#include <cstring>
 #include <utility>
 #include "gpu/error.hpp"
+#include "transport/cuda/copy_kernel.hpp"
 #include "transport/cuda/on_device.hpp"
 
 namespace framewire::transport::cuda {
 namespace {
 
-constexpr std::size_t kSignalsTogether = 32;
-constexpr std::size_t kLineBytes = 128;  // apart, so that no two writers share a cache line
+constexpr std::size_t kMailboxesTogether = 16;
+// Apart, so that no two writers share a cache line.
+struct HostSide {
+  alignas(128) std::array<Command, kMailboxSlots> commands;
+  alignas(128) std::array<std::uint64_t, kMailboxSlots> done;
+  alignas(128) std::uint64_t left;
+};
+struct DeviceSide {
+  alignas(128) std::array<Command, kMailboxSlots> relayed;
+  alignas(128) std::array<unsigned, kMailboxSlots> blocks;
+};
 
 }  // namespace
 
@@ -31,54 +42,54 @@ void Pools::give_back(gpu::Event event) {
   events_.push_back(std::move(event));
 }
 
-Result<Signal> Pools::take_signal() {
+Result<std::optional<Mailbox>> Pools::take_mailbox() {
   const std::lock_guard lock(mutex_);
-  if (signals_.empty() && kernels_) {
-    if (auto made = make_signals(); !made) return fail(made.error());
+  if (mailboxes_.empty() && kernels_) {
+    if (auto made = make_mailboxes(); !made) return fail(made.error());
   }
-  if (!kernels_) return Signal{};
-  const Signal signal = signals_.back();
-  signals_.pop_back();
-  std::atomic_ref(*signal.h_done).store(0);
-  return signal;
+  if (!kernels_) return std::nullopt;
+  const Mailbox mailbox = mailboxes_.back();
+  mailboxes_.pop_back();
+  return mailbox;
 }
 
-void Pools::give_back(const Signal& signal) {
-  if (signal.h_done == nullptr) return;
+void Pools::give_back(const Mailbox& mailbox) {
   const std::lock_guard lock(mutex_);
-  signals_.push_back(signal);
+  mailboxes_.push_back(mailbox);
 }
 
 // Under the lock. Tries a copy of nothing, which also loads the kernel ahead of the first frame.
-Result<void> Pools::make_signals() {
-  constexpr std::size_t kBytes = kSignalsTogether * kLineBytes;
+Result<void> Pools::make_mailboxes() {
+  constexpr std::size_t kHostBytes = kMailboxesTogether * sizeof(HostSide);
+  constexpr std::size_t kDeviceBytes = kMailboxesTogether * sizeof(DeviceSide);
   const OnDevice on(device_);
   const auto stream = gpu::Stream::make();
   if (!stream) return fail(stream.error());
-  void* flags = nullptr;
-  void* counters = nullptr;
+  void* host = nullptr;
+  void* device = nullptr;
   const auto check = [](cudaError_t error) { return gpu::check(error, "making a copy queue"); };
-  auto good = check(cudaHostAlloc(&flags, kBytes, cudaHostAllocPortable | cudaHostAllocMapped));
-  if (good) good = check(cudaMalloc(&counters, kBytes));
-  if (good) good = check(cudaMemsetAsync(counters, 0, kBytes, stream->get()));
-  std::vector<Signal> made;
-  for (std::size_t at = 0; good && at < kBytes; at += kLineBytes) {
-    made.push_back({reinterpret_cast<std::uint64_t*>(static_cast<std::byte*>(flags) + at),
-                    reinterpret_cast<unsigned*>(static_cast<std::byte*>(counters) + at)});
-  }
+  auto good = check(cudaHostAlloc(&host, kHostBytes, cudaHostAllocPortable | cudaHostAllocMapped));
+  if (good) good = check(cudaMalloc(&device, kDeviceBytes));
+  if (good) good = check(cudaMemsetAsync(device, 0, kDeviceBytes, stream->get()));
+  std::vector<Mailbox> made;
   if (good) {
-    KernelCopy nothing;
-    nothing.signal = made.front();
-    kernels_ = launch_copy(nothing, stream->get()) == cudaSuccess;
+    std::memset(host, 0, kHostBytes);
+    for (std::size_t i = 0; i < kMailboxesTogether; ++i) {
+      HostSide& ours = static_cast<HostSide*>(host)[i];
+      DeviceSide& theirs = static_cast<DeviceSide*>(device)[i];
+      made.push_back({ours.commands.data(), ours.done.data(), &ours.left, theirs.relayed.data(),
+                      theirs.blocks.data(), 0});
+    }
+    kernels_ = launch_copy({}, made.front(), Stay::kNo, stream->get()) == cudaSuccess;
     (void)cudaGetLastError();
     good = stream->synchronise();
   }
   if (good && kernels_) {
-    signals_ = std::move(made);
+    mailboxes_ = std::move(made);
     return good;
   }
-  (void)cudaFree(counters);
-  (void)cudaFreeHost(flags);
+  (void)cudaFree(device);
+  (void)cudaFreeHost(host);
   return good;
 }
 

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <mutex>
+#include <optional>
 #include <vector>
 #include "gpu/stream.hpp"
-#include "transport/cuda/copy_kernel.hpp"
+#include "transport/mailbox.hpp"
 
 namespace framewire::transport::cuda {
 
@@ -18,19 +19,19 @@ class Pools {
   [[nodiscard]] Result<gpu::Event> take_event();
   void give_back(gpu::Event event);
 
-  /// At ticket 0. No flag where this build has no code for the device: copies are the engine's
-  /// then. @return busy, device_lost
-  [[nodiscard]] Result<Signal> take_signal();
-  /// No copy may be under way that tells it.
-  void give_back(const Signal& signal);
+  /// None where this build has no code for the device: copies are the engine's then.
+  /// @return busy, device_lost
+  [[nodiscard]] Result<std::optional<Mailbox>> take_mailbox();
+  /// No copy may be under way that it names, and no kernel that reads it.
+  void give_back(const Mailbox& mailbox);
 
  private:
-  [[nodiscard]] Result<void> make_signals();
+  [[nodiscard]] Result<void> make_mailboxes();
 
   int device_;
   std::mutex mutex_;
   std::vector<gpu::Event> events_;
-  std::vector<Signal> signals_;
+  std::vector<Mailbox> mailboxes_;
   bool kernels_ = true;
 };
 

@@ -2,11 +2,11 @@
 // and so are copies of memory that is mapped for one device (seen on H200, driver 580).
 #include "transport/cuda/queue.hpp"
 #include <array>
-#include <atomic>
 #include <deque>
 #include <optional>
 #include <utility>
 #include "gpu/error.hpp"
+#include "transport/cuda/copy_kernel.hpp"
 #include "transport/cuda/on_device.hpp"
 
 #ifndef FRAMEWIRE_ENGINE_STREAMS
@@ -34,26 +34,36 @@ class CudaMark final : public Mark {
   Pools& pools_;
 };
 
-class CudaQueue final : public CopyQueue {
+class CudaQueue final : public CopyQueue, private CopyKernel {
  public:
-  CudaQueue(Pools& pools, const Signal& signal, gpu::Event last)
-      : pools_(pools), signal_(signal), last_(std::move(last)) {}
+  CudaQueue(Pools& pools, const std::optional<Mailbox>& mailbox, gpu::Event last)
+      : pools_(pools), last_(std::move(last)) {
+    if (mailbox) copier_.emplace(static_cast<CopyKernel&>(*this), *mailbox, kLingerPolicy);
+  }
   ~CudaQueue() override {
-    static_cast<void>(finish());
+    const bool finished = finish().has_value();
     for (Pending& copy : pending_) {
       if (copy.event) pools_.give_back(std::move(*copy.event));
     }
-    pools_.give_back(signal_);
+    // A lost device leaves copies in it that will never be done.
+    if (copier_ && finished) pools_.give_back(copier_->mailbox());
   }
   CudaQueue(const CudaQueue&) = delete;
   CudaQueue& operator=(const CudaQueue&) = delete;
 
   Result<Ticket> copy(std::byte* to, const std::byte* from, std::uint64_t bytes,
                       Sides sides) override {
-    const OnDevice on(pools_.device());
+    Tell nobody;
+    return copy_and_tell(to, from, bytes, sides, nobody);
+  }
+
+  Result<Ticket> copy_and_tell(std::byte* to, const std::byte* from, std::uint64_t bytes,
+                               Sides sides, Tell& tell) override {
+    tell.number = 0;
     const bool by_kernel =
-        sides == Sides::kWithinReach && signal_.h_done != nullptr && kernel_takes(to, from, bytes);
-    auto begun = by_kernel ? copy_by_kernel(to, from, bytes) : copy_by_engine(to, from, bytes);
+        sides == Sides::kWithinReach && copier_.has_value() && kernel_takes(to, from, bytes);
+    auto begun =
+        by_kernel ? copy_by_kernel(to, from, bytes, tell) : copy_by_engine(to, from, bytes);
     if (!begun) return fail(StatusCode::kDeviceLost, begun.error().message());
     return ++enqueued_;
   }
@@ -71,7 +81,7 @@ class CudaQueue final : public CopyQueue {
   }
 
   Result<void> finish() override {
-    Result<void> finished;
+    Result<void> finished = copier_ ? copier_->settle() : Result<void>();
     for (const Lane& lane : lanes_) {
       if (!lane.stream) continue;
       if (auto good = lane.stream->synchronise(); !good) finished = good;
@@ -80,6 +90,10 @@ class CudaQueue final : public CopyQueue {
   }
 
   Result<void> precede(int device, CudaStream stream) override {
+    // The event below is behind whatever kernel stays.
+    if (copier_ && lanes_[0].last > completed_) {
+      if (auto rested = copier_->rest(); !rested) return rested;
+    }
     for (const Lane& lane : lanes_) {
       if (lane.last <= completed_) continue;
       {
@@ -100,8 +114,8 @@ class CudaQueue final : public CopyQueue {
     Ticket last = 0;
   };
   struct Pending {
-    Ticket ticket;
-    std::optional<gpu::Event> event;  ///< of the copy engine's; a kernel writes its ticket
+    std::uint64_t number = 0;         ///< of a kernel's copy
+    std::optional<gpu::Event> event;  ///< of the copy engine's
   };
 
   Result<cudaStream_t> stream_of(Lane& lane) {
@@ -110,22 +124,40 @@ class CudaQueue final : public CopyQueue {
       if (!made) return fail(made.error());
       lane.stream = std::move(*made);
     }
-    lane.last = enqueued_ + 1;
     return lane.stream->get();
   }
 
-  Result<void> copy_by_kernel(std::byte* to, const std::byte* from, std::uint64_t bytes) {
+  Result<void> launch(const Command& command, Stay stay) override {
+    const OnDevice on(pools_.device());
     const auto stream = stream_of(lanes_[0]);
     if (!stream) return fail(stream.error());
-    const cudaError_t error = launch_copy({to, from, bytes, signal_, enqueued_ + 1}, *stream);
-    if (auto good = gpu::check(error, "launching a copy"); !good) return good;
-    pending_.push_back({enqueued_ + 1, std::nullopt});
+    return gpu::check(launch_copy(command, copier_->mailbox(), stay, *stream), "launching a copy");
+  }
+
+  Result<void> check() override {
+    if (!lanes_[0].stream) return {};
+    const cudaError_t error = cudaStreamQuery(lanes_[0].stream->get());
+    return error == cudaErrorNotReady ? Result<void>() : gpu::check(error, "copying");
+  }
+
+  Result<void> copy_by_kernel(std::byte* to, const std::byte* from, std::uint64_t bytes,
+                              Tell& tell) {
+    Command command = command_of(to, from, bytes);
+    command.tell = reinterpret_cast<std::uintptr_t>(tell.word);
+    const auto number = copier_->copy(command);
+    if (!number) return fail(number.error());
+    if (tell.word != nullptr) tell.number = *number;
+    lanes_[0].last = enqueued_ + 1;
+    pending_.push_back({*number, std::nullopt});
     return {};
   }
 
   // Addresses are unified: the runtime knows which memory each is.
   Result<void> copy_by_engine(std::byte* to, const std::byte* from, std::uint64_t bytes) {
-    const auto stream = stream_of(lanes_[1 + turn_++ % kEngineStreams]);
+    if (copier_) copier_->dismiss();  // whoever sends much has no use for a kernel that waits
+    const OnDevice on(pools_.device());
+    Lane& lane = lanes_[1 + turn_++ % kEngineStreams];
+    const auto stream = stream_of(lane);
     if (!stream) return fail(stream.error());
     auto event = pools_.take_event();
     if (!event) return fail(event.error());
@@ -133,29 +165,29 @@ class CudaQueue final : public CopyQueue {
         cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, *stream);
     if (auto good = gpu::check(error, "enqueueing a copy"); !good) return good;
     if (auto good = event->record(*stream); !good) return good;
-    pending_.push_back({enqueued_ + 1, std::move(*event)});
+    lane.last = enqueued_ + 1;
+    pending_.push_back({0, std::move(*event)});
     return {};
   }
 
   Result<bool> is_over(const Pending& copy) {
-    if (!copy.event) {
-      if (std::atomic_ref(*signal_.h_done).load(std::memory_order_acquire) >= copy.ticket) {
-        return true;
-      }
-      if (++looks_ % kLooksAQuestion != 0) return false;
+    if (copy.event) {
+      const cudaError_t error = cudaEventQuery(copy.event->get());
+      if (error == cudaErrorNotReady) return false;
+      if (auto good = gpu::check(error, "copying"); !good) return fail(good.error());
+      return true;
     }
-    const cudaError_t error =
-        copy.event ? cudaEventQuery(copy.event->get()) : cudaStreamQuery(lanes_[0].stream->get());
-    if (error == cudaErrorNotReady) return false;
-    if (auto good = gpu::check(error, "copying"); !good) return fail(good.error());
-    return true;
+    auto done = copier_->done(copy.number);
+    if (!done || *done || ++looks_ % kLooksAQuestion != 0) return done;
+    if (auto works = check(); !works) return fail(works.error());
+    return copier_->done(copy.number);
   }
 
   Pools& pools_;
-  Signal signal_;
   gpu::Event last_;
+  std::optional<Copier> copier_;  ///< where the device has code of ours
   std::array<Lane, 1 + kEngineStreams> lanes_;
-  std::deque<Pending> pending_;  ///< what is not known to be complete
+  std::deque<Pending> pending_;  ///< what is not known to be complete, by ticket
   Ticket enqueued_ = 0;
   Ticket completed_ = 0;
   std::size_t turn_ = 0;
@@ -168,9 +200,9 @@ Result<std::unique_ptr<CopyQueue>> make_copy_queue(Pools& pools) {
   const OnDevice on(pools.device());
   auto last = gpu::Event::make_untimed();
   if (!last) return fail(last.error());
-  const auto signal = pools.take_signal();
-  if (!signal) return fail(signal.error());
-  return std::make_unique<CudaQueue>(pools, *signal, std::move(*last));
+  const auto mailbox = pools.take_mailbox();
+  if (!mailbox) return fail(mailbox.error());
+  return std::make_unique<CudaQueue>(pools, *mailbox, std::move(*last));
 }
 
 Result<std::unique_ptr<Mark>> make_mark(CudaStream stream, Pools& pools) {

@@ -61,7 +61,7 @@ class Sender {
     PartHead head;
     CopyQueue* queue = nullptr;  ///< while copying
     Ticket ticket = 0;
-    bool sent = false;  ///< its head has gone ahead of the bytes
+    bool sent = false;        ///< its head has gone ahead of the bytes
     bool with_inner = false;  ///< which reads what it sends
     bool with_peer = false;   ///< not free again yet
     Pinned pinned;

@@ -59,8 +59,7 @@ std::uint64_t* Words::device_word(unsigned slot) const {
 }
 
 std::uint64_t Words::read(unsigned slot) const {
-  auto* word =
-      reinterpret_cast<std::uint64_t*>(static_cast<std::byte*>(memory_) + slot * kApart);
+  auto* word = reinterpret_cast<std::uint64_t*>(static_cast<std::byte*>(memory_) + slot * kApart);
   return std::atomic_ref(*word).load(std::memory_order_acquire);
 }
 

@@ -1,0 +1,133 @@
+#include "transport/copier.hpp"
+#include <atomic>
+#include <chrono>
+
+namespace framewire::transport {
+namespace {
+
+// Asking the device costs microseconds.
+constexpr unsigned kLooksACheck = 256;
+constexpr unsigned kRest = 64;
+
+std::uint64_t load(std::uint64_t& word) {
+  return std::atomic_ref(word).load(std::memory_order_acquire);
+}
+void store(std::uint64_t& word, std::uint64_t value) {
+  std::atomic_ref(word).store(value, std::memory_order_release);
+}
+
+}  // namespace
+
+Copier::Copier(CopyKernel& kernel, const Mailbox& mailbox, const LingerPolicy& policy)
+    : kernel_(kernel), box_(mailbox), policy_(policy) {}
+
+Result<std::uint64_t> Copier::copy(const Command& wanted) {
+  if (auto free = make_room(); !free) return fail(free.error());
+  if (auto looked = look(); !looked) return fail(looked.error());
+  Command command = wanted;
+  command.number = box_.number + 1;
+  const bool narrow = command.bytes <= policy_.narrow_bytes;
+  const Stay stay = stay_for(narrow);
+  if (dismissed_ || (stay_ == Stay::kNarrow && !narrow)) {
+    if (auto settled = settle(); !settled) return fail(settled.error());
+  }
+  if (stay_ != Stay::kNo) {
+    post(command);
+  } else if (auto launched = launch(command, stay); !launched) {
+    return fail(launched.error());
+  }
+  return ++box_.number;
+}
+
+Result<bool> Copier::done(std::uint64_t number) {
+  if (known_done(number)) return true;
+  if (auto looked = look(); !looked) return fail(looked.error());
+  return false;
+}
+
+void Copier::dismiss() {
+  if (stay_ == Stay::kNo || dismissed_) return;
+  dismissed_ = true;
+  Command leave{};
+  leave.number = box_.number + 1;
+  post(leave);
+}
+
+Result<void> Copier::settle() {
+  dismiss();
+  for (unsigned looks = 1; stay_ != Stay::kNo; ++looks) {
+    if (auto looked = look(); !looked) return looked;
+    if (looks % kLooksACheck != 0) continue;
+    if (auto works = kernel_.check(); !works) return works;
+  }
+  return {};
+}
+
+Result<void> Copier::rest() {
+  resting_ = kRest;
+  return settle();
+}
+
+// Of a number that comes after, too: its copy has waited for this one.
+bool Copier::known_done(std::uint64_t number) const {
+  return load(box_.h_done[number % kMailboxSlots]) >= number;
+}
+
+Stay Copier::stay_for(bool narrow) {
+  if (policy_.linger_us == 0) return Stay::kNo;
+  const auto now = base::Clock::now();
+  const bool soon = now - last_ < std::chrono::microseconds(policy_.linger_us);
+  last_ = now;
+  if (resting_ > 0) {
+    --resting_;
+    return Stay::kNo;
+  }
+  if (!soon) return Stay::kNo;
+  return narrow ? Stay::kNarrow : Stay::kWide;
+}
+
+void Copier::post(const Command& command) const {
+  Command& into = slot(command.number);
+  store(into.to, command.to);
+  store(into.from, command.from);
+  store(into.bytes, command.bytes);
+  store(into.tell, command.tell);
+  store(into.number, command.number);
+  store(into.seal, seal_of(command, command.number));
+}
+
+Result<void> Copier::launch(const Command& command, Stay stay) {
+  if (auto launched = kernel_.launch(command, stay); !launched) return launched;
+  stay_ = stay;
+  first_ = command.number;
+  dismissed_ = false;
+  return {};
+}
+
+Result<void> Copier::make_room() {
+  if (box_.number < kMailboxSlots) return {};
+  const std::uint64_t before = box_.number + 1 - kMailboxSlots;
+  for (unsigned looks = 1;; ++looks) {
+    const auto over = done(before);
+    if (!over) return fail(over.error());
+    if (*over) return {};
+    if (looks % kLooksACheck != 0) continue;
+    if (auto works = kernel_.check(); !works) return works;
+  }
+}
+
+// Finds out whether the kernel has left; what it has not taken is launched for. Where it was told
+// to leave, nobody wants another that stays.
+Result<void> Copier::look() {
+  if (stay_ == Stay::kNo) return {};
+  const std::uint64_t left = load(*box_.h_left);
+  if (left <= first_) return {};
+  const Stay stay = dismissed_ ? Stay::kNo : stay_;
+  stay_ = Stay::kNo;
+  for (std::uint64_t number = left; number <= box_.number && stay_ == Stay::kNo; ++number) {
+    if (auto launched = launch(slot(number), stay); !launched) return launched;
+  }
+  return {};
+}
+
+}  // namespace framewire::transport

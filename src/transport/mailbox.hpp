@@ -1,0 +1,56 @@
+// How a kernel that runs already is told what to copy: a ring of commands in pinned host memory,
+// and words in which the kernel answers. Copier is the host's side, cuda/copy_kernel.cu the other.
+//
+// A command is read by several loads that need not see it whole, so it carries a seal over itself
+// and its number: what is stale in part, or altogether, does not fit. There is no other flag.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include "base/host_device.hpp"
+
+namespace framewire::transport {
+
+/// Of the ring: a command waits for the one this many before it.
+inline constexpr unsigned kMailboxSlots = 64;
+
+/// A copy, or, where all but number and seal is zero, that the kernel shall leave. No constructor:
+/// kernels keep it in shared memory.
+struct Command {
+  std::uint64_t to;
+  std::uint64_t from;
+  std::uint64_t bytes;
+  std::uint64_t tell;  ///< a further word that the copy's number is written to; 0 for none
+  std::uint64_t number;
+  std::uint64_t seal;
+  std::uint64_t unused[2];  ///< a cache line each
+  [[nodiscard]] FW_HD bool leave() const { return (to | from | bytes) == 0; }
+};
+inline constexpr unsigned kCommandWords = 6;
+
+/// Fits one place of a sequence only. Each step is one to one in what it adds, so that a command
+/// with one word of another never fits; with more it does once in 2^64. Zero fits no place but 0.
+[[nodiscard]] FW_HD inline std::uint64_t seal_of(const Command& command, std::uint64_t place) {
+  constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15U;
+  std::uint64_t seal = place * kOdd;
+  seal = (seal ^ command.to) * kOdd;
+  seal = (seal ^ command.from) * kOdd;
+  seal = (seal ^ command.bytes) * kOdd;
+  seal = (seal ^ command.tell) * kOdd;
+  seal = (seal ^ command.number) * kOdd;
+  return seal ^ seal >> 32;
+}
+
+/// The memory of one ring; a view. Numbers go on rising when another queue uses it again.
+struct Mailbox {
+  Command* h_commands = nullptr;  ///< pinned, [kMailboxSlots] by number, 64-byte aligned; the
+                                  ///< host writes
+  std::uint64_t* h_done =
+      nullptr;  ///< pinned, [kMailboxSlots]: the number of the copy that is done
+  std::uint64_t* h_left = nullptr;  ///< pinned: the first number that no kernel so far has taken
+  Command* d_relayed = nullptr;     ///< device, [kMailboxSlots]: from the first block to the others
+  unsigned* d_blocks = nullptr;     ///< device, [kMailboxSlots]: that are done; zero between copies
+  std::uint64_t number = 0;         ///< of the last command
+};
+
+}  // namespace framewire::transport
