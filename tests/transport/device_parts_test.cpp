@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <array>
 #include <cstring>
 #include "transport/device_copy.hpp"
 #include "transport/ends_test.hpp"
@@ -227,7 +228,8 @@ TEST(Parts, ATellingHeadComesBackAsItWas) {
   part.number = 0x89abcdef;
   part.total = part.part_bytes = part.bytes = 4096;
   peer::HeadBuffer head;
-  const auto bytes = peer::encode(part, {}, head);
+  const std::array<std::byte, 1> packet{};
+  const auto bytes = peer::encode(part, packet, head);
   const auto back = peer::decode_part(std::span(head).first(bytes));
   ASSERT_TRUE(back);
   EXPECT_TRUE(back->landed && back->told);

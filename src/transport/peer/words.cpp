@@ -1,7 +1,9 @@
 #include "transport/peer/words.hpp"
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 #include <atomic>
 
@@ -32,9 +34,12 @@ Result<std::unique_ptr<Words>> Words::make(DeviceMemory& devices) {
 
 Result<std::unique_ptr<Words>> Words::open(const wire::Socket& file) {
   struct stat facts {};
+  struct statfs system {};
   const int seals = ::fcntl(file.fd(), F_GET_SEALS);
+  // Of huge pages there may be none left when a read needs one.
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ::fstat(file.fd(), &facts) != 0 ||
-      facts.st_size < static_cast<off_t>(kBytes)) {
+      facts.st_size < static_cast<off_t>(kBytes) || ::fstatfs(file.fd(), &system) != 0 ||
+      system.f_type != TMPFS_MAGIC) {
     return fail(StatusCode::kInvalidInput, "no memory that stays as long as it is");
   }
   std::unique_ptr<Words> words(new Words);

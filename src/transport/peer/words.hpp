@@ -16,7 +16,7 @@ class Words {
   /// Ours, that copies of `devices` can tell. @return busy, unsupported, device_lost
   [[nodiscard]] static Result<std::unique_ptr<Words>> make(DeviceMemory& devices);
   /// The peer's, to read. @param file  may be anything @return invalid_input for what is no such
-  /// memory, or could be cut short while we read
+  /// memory, or could fail us while we read
   [[nodiscard]] static Result<std::unique_ptr<Words>> open(const wire::Socket& file);
   ~Words();
   Words(const Words&) = delete;
