@@ -2,19 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#ifndef FRAMEWIRE_QUICK_PARTS
-#define FRAMEWIRE_QUICK_PARTS 1
-#endif
-
 namespace framewire::transport::peer {
-namespace {
-
-// What small copies are made of begins at once, so that it pays to cut up less.
-constexpr std::uint64_t kQuickParts = FRAMEWIRE_QUICK_PARTS;
-constexpr std::uint64_t kQuickLeast = std::uint64_t{1} << 20;
-constexpr std::uint64_t kQuickMost = std::uint64_t{4} << 20;
-
-}  // namespace
 
 Sender::Sender(Link& inner, LinkOp first_op, Landing* theirs)
     : inner_(inner), first_op_(first_op), theirs_(theirs) {}
@@ -29,8 +17,6 @@ bool Sender::lands(const Payload& payload) const {
 // receiver moves one while the next is pushed.
 std::uint64_t Sender::landed_part_bytes(std::uint64_t total) const {
   const std::uint64_t slot = theirs_->slot_bytes;
-  const std::uint64_t quick = (total / kQuickParts / kLeastPartBytes + 1) * kLeastPartBytes;
-  if (kQuickParts > 1 && total >= kQuickLeast && total <= kQuickMost && quick <= slot) return quick;
   return total < 4 * slot ? std::max(slot / 2, kLeastPartBytes) : slot;
 }
 
@@ -129,7 +115,7 @@ Result<void> Sender::enqueue(Message& message, unsigned index) {
   ++copying_;
   (message.landed ? pushed_bytes_ : staged_bytes_) += slot.head.bytes;
   slot.head.number = static_cast<std::uint32_t>(tell.number);
-  if (slot.head.number == 0) return {};  // nobody is told; or a word that none has told yet says so
+  if (slot.head.number == 0) return {};  // which a word holds, too, that nothing has told yet
   // The receiver learns of the bytes from their copy; of the message while they are on their way.
   slot.head.told = slot.sent = true;
   return dispatch(index, true, nullptr);
