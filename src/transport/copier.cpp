@@ -55,12 +55,11 @@ void Copier::dismiss() {
 
 Result<void> Copier::settle() {
   dismiss();
-  for (unsigned looks = 1; stay_ != Stay::kNo; ++looks) {
-    if (auto looked = look(); !looked) return looked;
+  for (unsigned looks = 1;; ++looks) {
+    if (auto looked = look(); !looked || stay_ == Stay::kNo) return looked;
     if (looks % kLooksACheck != 0) continue;
     if (auto works = kernel_.check(); !works) return works;
   }
-  return {};
 }
 
 Result<void> Copier::rest() {
@@ -97,16 +96,20 @@ void Copier::post(const Command& command) const {
 }
 
 Result<void> Copier::launch(const Command& command, Stay stay) {
-  if (auto launched = kernel_.launch(command, stay); !launched) return launched;
+  if (auto launched = kernel_.launch(command, stay); !launched) {
+    lost_ = launched.error();
+    return launched;
+  }
   stay_ = stay;
   first_ = command.number;
   dismissed_ = false;
   return {};
 }
 
+// Of two slots: the one behind the copy's is what dismiss() writes to, at any time.
 Result<void> Copier::make_room() {
-  if (box_.number < kMailboxSlots) return {};
-  const std::uint64_t before = box_.number + 1 - kMailboxSlots;
+  if (box_.number + 2 <= kMailboxSlots) return {};
+  const std::uint64_t before = box_.number + 2 - kMailboxSlots;
   for (unsigned looks = 1;; ++looks) {
     const auto over = done(before);
     if (!over) return fail(over.error());
@@ -119,6 +122,7 @@ Result<void> Copier::make_room() {
 // Finds out whether the kernel has left; what it has not taken is launched for. Where it was told
 // to leave, nobody wants another that stays.
 Result<void> Copier::look() {
+  if (lost_) return fail(*lost_);
   if (stay_ == Stay::kNo) return {};
   const std::uint64_t left = load(*box_.h_left);
   if (left <= first_) return {};

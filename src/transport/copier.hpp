@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <framewire/status.hpp>
+#include <optional>
 #include "base/clock.hpp"
 #include "transport/mailbox.hpp"
 
@@ -44,8 +45,9 @@ class Copier {
  public:
   Copier(CopyKernel& kernel, const Mailbox& mailbox, const LingerPolicy& policy);
 
-  /// Begins a copy. Waits where kMailboxSlots are under way. @param wanted  without number and seal
-  /// @return its number; device_lost
+  /// Begins a copy. Waits where the ring is full, and where a large copy follows small ones, until
+  /// their kernel has left. @param wanted  without number and seal
+  /// @return its number; device_lost, and then for ever, as copies may be left that nobody makes
   [[nodiscard]] Result<std::uint64_t> copy(const Command& wanted);
   /// Whether a copy is done; launches what is left over. @return device_lost
   [[nodiscard]] Result<bool> done(std::uint64_t number);
@@ -76,7 +78,8 @@ class Copier {
   Stay stay_ = Stay::kNo;    ///< of the kernel that takes commands; kNo: none does
   std::uint64_t first_ = 0;  ///< the copy that it was launched for
   bool dismissed_ = false;
-  unsigned resting_ = 0;  ///< copies that no kernel stays after
+  std::optional<Status> lost_;  ///< a launch has failed
+  unsigned resting_ = 0;        ///< copies that no kernel stays after
   base::Clock::time_point last_;
 };
 

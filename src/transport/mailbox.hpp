@@ -11,7 +11,8 @@
 
 namespace framewire::transport {
 
-/// Of the ring: a command waits for the one this many before it.
+/// Of the ring. A command waits for the one that lay in its slot, a copy for the slot behind its
+/// own, too: at any time there is room to tell the kernel to leave.
 inline constexpr unsigned kMailboxSlots = 64;
 
 /// A copy, or, where all but number and seal is zero, that the kernel shall leave. No constructor:
@@ -23,7 +24,7 @@ struct Command {
   std::uint64_t tell;  ///< a further word that the copy's number is written to; 0 for none
   std::uint64_t number;
   std::uint64_t seal;
-  std::uint64_t unused[2];  ///< a cache line each
+  std::uint64_t unused[2];  ///< up to a cache line
   [[nodiscard]] FW_HD bool leave() const { return (to | from | bytes) == 0; }
 };
 inline constexpr unsigned kCommandWords = 6;
@@ -43,10 +44,8 @@ inline constexpr unsigned kCommandWords = 6;
 
 /// The memory of one ring; a view. Numbers go on rising when another queue uses it again.
 struct Mailbox {
-  Command* h_commands = nullptr;  ///< pinned, [kMailboxSlots] by number, 64-byte aligned; the
-                                  ///< host writes
-  std::uint64_t* h_done =
-      nullptr;  ///< pinned, [kMailboxSlots]: the number of the copy that is done
+  Command* h_commands = nullptr;    ///< pinned, [kMailboxSlots] by number; the host writes
+  std::uint64_t* h_done = nullptr;  ///< pinned, [kMailboxSlots]: the copy that is done
   std::uint64_t* h_left = nullptr;  ///< pinned: the first number that no kernel so far has taken
   Command* d_relayed = nullptr;     ///< device, [kMailboxSlots]: from the first block to the others
   unsigned* d_blocks = nullptr;     ///< device, [kMailboxSlots]: that are done; zero between copies

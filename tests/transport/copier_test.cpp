@@ -59,6 +59,8 @@ class PlayedKernel final : public CopyKernel {
   }
   // From now on nothing is made or told.
   void lose() { lost_ = true; }
+  // Kernels take no command meanwhile.
+  void hold(bool held) { held_ = held; }
 
   [[nodiscard]] const Mailbox& box() const { return box_; }
   [[nodiscard]] unsigned launches() const { return launches_; }
@@ -102,6 +104,7 @@ class PlayedKernel final : public CopyKernel {
     store(done_[command.number % kMailboxSlots], command.number);
   }
   Command await(std::uint64_t number) {
+    while (held_) std::this_thread::yield();
     const auto end = Clock::now() + linger_;
     Command& slot = commands_[number % kMailboxSlots];
     do {
@@ -127,6 +130,7 @@ class PlayedKernel final : public CopyKernel {
   std::deque<Launch> launched_;
   bool over_ = false;
   std::atomic<bool> lost_ = false;
+  std::atomic<bool> held_ = false;
   std::atomic<unsigned> launches_ = 0;
   std::atomic<unsigned> taken_ = 0;
   std::thread thread_;
@@ -210,6 +214,26 @@ TEST(Copier, EveryCopyIsMadeOnceWheneverKernelsLeave) {
   }
 }
 
+// The kernel has taken none of what fills the ring when it is told to leave.
+TEST(Copier, WhatLeavesDoesNotDisplaceACopy) {
+  PlayedKernel kernel(20'000'000);
+  Copier copier(kernel, kernel.box(), kPolicy);
+  kernel.hold(true);
+  std::thread releasing([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    kernel.hold(false);
+  });
+  std::uint64_t sum = 0;
+  await(copier, copier.copy(adding(sum, 1)).value());
+  await(copier, copier.copy(adding(sum, 1)).value());
+  for (unsigned i = 0; i < kMailboxSlots; ++i) EXPECT_TRUE(copier.copy(adding(sum, 1)));
+  copier.dismiss();
+  releasing.join();
+  EXPECT_TRUE(copier.settle());
+  await(copier, kMailboxSlots + 2);
+  EXPECT_EQ(sum, kMailboxSlots + 2);
+}
+
 TEST(Copier, ALargeCopyDoesNotGoToANarrowKernel) {
   PlayedKernel kernel(20'000'000);
   Copier copier(kernel, kernel.box(), kPolicy);
@@ -263,6 +287,19 @@ TEST(Copier, ALostDeviceIsNoticed) {
   const auto settled = copier.settle();
   ASSERT_FALSE(settled);
   EXPECT_EQ(settled.error().code(), StatusCode::kDeviceLost);
+}
+
+TEST(Copier, AFailedLaunchIsNotForgotten) {
+  PlayedKernel kernel(0);
+  Copier copier(kernel, kernel.box(), kPolicy);
+  std::uint64_t sum = 0;
+  for (int i = 0; i < 2; ++i) await(copier, copier.copy(adding(sum, 1)).value());
+  while (load(*kernel.box().h_left) == 0) std::this_thread::yield();
+  kernel.lose();
+  EXPECT_FALSE(copier.copy(adding(sum, 1)));
+  EXPECT_FALSE(copier.done(3));
+  EXPECT_FALSE(copier.settle());
+  EXPECT_TRUE(copier.done(2).value());
 }
 
 TEST(Copier, ACommandOfSeveralIsNone) {

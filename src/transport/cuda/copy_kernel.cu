@@ -26,17 +26,11 @@
 #ifndef FRAMEWIRE_LINGER_BLOCKS
 #define FRAMEWIRE_LINGER_BLOCKS 32
 #endif
-#ifndef FRAMEWIRE_KERNEL_COPY_THREADS
-#define FRAMEWIRE_KERNEL_COPY_THREADS 512
-#endif
-#ifndef FRAMEWIRE_LINGER_LIFE_US
-#define FRAMEWIRE_LINGER_LIFE_US 2000
-#endif
 
 namespace framewire::transport::cuda {
 namespace {
 
-constexpr unsigned kThreads = FRAMEWIRE_KERNEL_COPY_THREADS;
+constexpr unsigned kThreads = 512;
 constexpr unsigned kMostBlocks = FRAMEWIRE_KERNEL_COPY_BLOCKS;
 constexpr std::uint64_t kBytesABlock = 16 << 10;
 constexpr unsigned kUnderWay = 4;
@@ -50,7 +44,7 @@ constexpr unsigned kLingerBlocks = FRAMEWIRE_LINGER_BLOCKS;
 constexpr std::uint64_t kLinger_ns = std::uint64_t{kLingerPolicy.linger_us} * 1000;
 #endif
 // However busy it is kept: others may wait for the device to be idle, to free memory say.
-constexpr std::uint64_t kLife_ns = std::uint64_t{FRAMEWIRE_LINGER_LIFE_US} * 1000;
+constexpr std::uint64_t kLife_ns = 2'000'000;
 
 // Of words that the host or another block writes while the kernel runs.
 __device__ std::uint64_t load_acquire(const std::uint64_t* word) {
@@ -168,16 +162,24 @@ __device__ void relay(Command& slot, std::uint64_t place, const Command& command
   if (lane < kCommandWords) store_release(words + lane, word);
 }
 
-// The first block's next command; one to leave where none comes in time.
+// By the first lane's clock, so that the warp agrees.
+__device__ bool is_past(std::uint64_t time_ns) {
+  return __shfl_sync(~0U, static_cast<unsigned>(now_ns() >= time_ns), 0) != 0;
+}
+
+// The first block's next command; one to leave where none comes in time, or the kernel has stayed
+// long enough, whatever waits.
 __device__ Command await_host(const Mailbox& box, std::uint64_t number, std::uint64_t end_ns) {
   Command command;
   const std::uint64_t idle_end_ns = now_ns() + kLinger_ns;
   const std::uint64_t until_ns = idle_end_ns < end_ns ? idle_end_ns : end_ns;
-  while (!read_command(box.h_commands[number % kMailboxSlots], number, command)) {
-    if (__shfl_sync(~0U, static_cast<unsigned>(now_ns() >= until_ns), 0) == 0) continue;
-    command = {};
-    break;
+  bool over = is_past(end_ns);
+  bool taken = false;
+  while (!over && !taken) {
+    taken = read_command(box.h_commands[number % kMailboxSlots], number, command);
+    over = !taken && is_past(until_ns);
   }
+  if (!taken) command = {};
   // From here on a command is the next kernel's.
   if (command.leave() && threadIdx.x == 0) tell_host(box.h_left, number);
   return command;

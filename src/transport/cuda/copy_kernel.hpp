@@ -13,16 +13,13 @@
 #ifndef FRAMEWIRE_LINGER_US
 #define FRAMEWIRE_LINGER_US 100
 #endif
-#ifndef FRAMEWIRE_LINGER_NARROW_BYTES
-#define FRAMEWIRE_LINGER_NARROW_BYTES (32 << 10)
-#endif
 
 namespace framewire::transport::cuda {
 
 /// Beyond it the copy engine is as quick, and leaves the multiprocessors to others.
 inline constexpr std::uint64_t kMostKernelBytes = FRAMEWIRE_KERNEL_COPY_BYTES;
 
-inline constexpr LingerPolicy kLingerPolicy{FRAMEWIRE_LINGER_US, FRAMEWIRE_LINGER_NARROW_BYTES};
+inline constexpr LingerPolicy kLingerPolicy{FRAMEWIRE_LINGER_US, 32 << 10};
 
 /// Whether the kernel is the way: not too much, and both sides at the same place in 16 bytes.
 [[nodiscard]] inline bool kernel_takes(const void* to, const void* from, std::uint64_t bytes) {

@@ -71,7 +71,10 @@ class CudaQueue final : public CopyQueue, private CopyKernel {
   Result<Ticket> completed() override {
     while (!pending_.empty()) {
       const auto over = is_over(pending_.front());
-      if (!over) return fail(StatusCode::kDeviceLost, over.error().message());
+      if (!over) {
+        static_cast<void>(finish());  // where only a launch has failed, others may still copy
+        return fail(StatusCode::kDeviceLost, over.error().message());
+      }
       if (!*over) break;
       if (auto& event = pending_.front().event) pools_.give_back(std::move(*event));
       pending_.pop_front();
