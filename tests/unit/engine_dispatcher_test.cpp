@@ -43,7 +43,9 @@ class FakeBatchCodec : public codec::BatchCodec {
     if (script_.refuse) return fail(StatusCode::kUnsupported, "not of this kind");
     return {};
   }
-  [[nodiscard]] std::uint64_t device_bytes(const BatchItem&) override { return script_.item_bytes; }
+  [[nodiscard]] std::uint64_t device_bytes(const BatchItem&, std::size_t) override {
+    return script_.item_bytes;
+  }
   [[nodiscard]] Result<void> enqueue(std::span<const BatchItem> items) override {
     const int number = script_.batches++;
     std::size_t largest = script_.largest;
