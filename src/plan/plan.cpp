@@ -132,9 +132,9 @@ PlanePlan map_plane(const Plan& plan, const Source& source, const FrameHeader& f
   return plane;
 }
 
-/// Block shrinking alone aliases: the filter must have this much left to do. A little less than two,
-/// so that 12-megapixel photographs (4,000 or 4,032 wide) need no full decode to become 1,024 wide;
-/// figures in docs/decisions/0002.
+/// Block shrinking alone aliases: the filter must have this much left to do. A little less than
+/// two, so that 12-megapixel photographs (4,000 or 4,032 wide) need no full decode to become 1,024
+/// wide; figures in docs/decisions/0002.
 constexpr double kLeastFilterStep = 1.95;
 
 /// Whether decoding at `scale`/8 leaves enough of the reduction to the filter, in both axes.
