@@ -25,7 +25,10 @@ constexpr OptionSpec kResizeOwn[] = {kDeviceOption, kGpuMemoryOption, kJson,
 
 constexpr OptionSpec kBatchOwn[] = {
     {"jobs", "N", "", "",
-     "images in work at the same time; if not given, as many as cores, on GPUs 16 a core", "Batch"},
+     "images in work at the same time; if not given, as many as cores. With a GPU, groups of up to "
+     "16, "
+     "half as many as cores",
+     "Batch"},
     {"files-from", "LIST", "", "", "read input names from a file, one a line; - is standard input",
      "Batch"},
     {"null", "", "", "", "names in the list end with NUL, as find -print0 writes them", "Batch"},
