@@ -98,16 +98,16 @@ Score score(const Picture& picture, const Picture& exact) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 4) {
+  const std::string size = argc < 4 ? "" : argv[1];
+  const std::size_t x = size.find('x');
+  if (x == std::string::npos) {
     fmt::print(stderr, "usage: compare_vips_quality WIDTHx[HEIGHT] QUALITY FILE-OR-FOLDER…\n");
     return 2;
   }
   if (!framewire::bench::start_vips(argv[0])) return 3;
   framewire::ResizeOptions options;
-  const std::string size = argv[1];
   options.width_px = std::atoi(size.c_str());
-  if (const auto x = size.find('x'); x + 1 < size.size())
-    options.height_px = std::atoi(&size[x + 1]);
+  if (x + 1 < size.size()) options.height_px = std::atoi(&size[x + 1]);
   if (options.height_px != 0) options.resize = framewire::ResizeMode::kForce;
   options.quality = std::atoi(argv[2]);
   options.color = framewire::ColorMode::kKeep;  // libvips' thumbnail converts nothing either
