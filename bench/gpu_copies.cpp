@@ -8,10 +8,10 @@
 #include <array>
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 #include <vector>
 #include "transport/cuda/copy_kernel.hpp"
+#include "transport/cuda/pools.hpp"
 
 namespace {
 
@@ -19,7 +19,6 @@ using framewire::Result;
 using framewire::transport::Command;
 using framewire::transport::Copier;
 using framewire::transport::CopyKernel;
-using framewire::transport::kMailboxSlots;
 using framewire::transport::Mailbox;
 using framewire::transport::Stay;
 namespace cuda = framewire::transport::cuda;
@@ -51,13 +50,13 @@ double median_us(int rounds, int copies, Copy copy, Wait wait) {
 
 class Copies final : private CopyKernel {
  public:
-  Copies(int from, int to) : from_(from), to_(to) {
+  Copies(int from, int to) : from_(from), to_(to), pools_(from) {
     must(cudaSetDevice(to), "choosing the second GPU");
     must(cudaMalloc(&target_, kMost), "allocating");
     must(cudaSetDevice(from), "choosing the first GPU");
     must(cudaMalloc(&source_, kMost), "allocating");
     must(cudaHostAlloc(&host_, kMost, cudaHostAllocPortable), "allocating pinned memory");
-    make_mailbox();
+    take_mailbox();
     (void)cudaDeviceEnablePeerAccess(to, 0);
     (void)cudaGetLastError();
     for (cudaStream_t& stream : streams_) {
@@ -111,23 +110,16 @@ class Copies final : private CopyKernel {
     fmt::print(stderr, "{}\n", status.to_string());
     std::exit(3);
   }
-  void make_mailbox() {
-    constexpr std::size_t kBytes = kMailboxSlots * sizeof(Command);
-    void* host = nullptr;
-    void* device = nullptr;
-    must(cudaHostAlloc(&host, 3 * kBytes, cudaHostAllocPortable | cudaHostAllocMapped),
-         "allocating pinned memory");
-    must(cudaMalloc(&device, 2 * kBytes), "allocating");
-    must(cudaMemset2D(device, 2 * kBytes, 0, 2 * kBytes, 1), "zeroing");
-    std::memset(host, 0, 3 * kBytes);
-    auto* ours = static_cast<std::byte*>(host);
-    auto* theirs = static_cast<std::byte*>(device);
-    box_.h_commands = reinterpret_cast<Command*>(ours);
-    box_.h_done = reinterpret_cast<std::uint64_t*>(ours + kBytes);
-    box_.h_left = reinterpret_cast<std::uint64_t*>(ours + 2 * kBytes);
-    box_.d_relayed = reinterpret_cast<Command*>(theirs);
-    box_.d_blocks = reinterpret_cast<unsigned*>(theirs + kBytes);
+  void take_mailbox() {
+    const auto taken = pools_.take_mailbox();
+    if (!taken) fail(taken.error());
+    if (!*taken) {
+      fmt::print(stderr, "this build has no code for the first GPU\n");
+      std::exit(3);
+    }
+    box_ = **taken;
   }
+
   Result<void> launch(const Command& command, Stay stay) override {
     must(cuda::launch_copy(command, box_, stay, streams_[0]), "launching a copy");
     return {};
@@ -152,6 +144,7 @@ class Copies final : private CopyKernel {
   void* source_ = nullptr;
   void* target_ = nullptr;
   void* host_ = nullptr;
+  cuda::Pools pools_;
   Mailbox box_;
   std::array<cudaStream_t, 2> streams_{};
 };

@@ -59,14 +59,15 @@ class CopyQueue {
  public:
   virtual ~CopyQueue() = default;
   /// Enqueues one copy. @return device_lost
-  [[nodiscard]] virtual Result<Ticket> copy(std::byte* to, const std::byte* from,
-                                            std::uint64_t bytes, Sides sides) = 0;
+  [[nodiscard]] Result<Ticket> copy(std::byte* to, const std::byte* from, std::uint64_t bytes,
+                                    Sides sides) {
+    Tell nobody;
+    return copy_and_tell(to, from, bytes, sides, nobody);
+  }
   /// The same; where it can, the copy tells others, too. @param tell  the number is set
   [[nodiscard]] virtual Result<Ticket> copy_and_tell(std::byte* to, const std::byte* from,
-                                                     std::uint64_t bytes, Sides sides, Tell& tell) {
-    tell.number = 0;
-    return copy(to, from, bytes, sides);
-  }
+                                                     std::uint64_t bytes, Sides sides,
+                                                     Tell& tell) = 0;
   /// The last copy that is complete with all before it; does not block.
   /// @return device_lost: then none of them touches memory any more
   [[nodiscard]] virtual Result<Ticket> completed() = 0;

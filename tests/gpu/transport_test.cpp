@@ -329,7 +329,7 @@ class ManyCopies {
 
   // As many vectors off in the target as in the source, and what `count` bytes are there.
   void copy(std::size_t count) {
-    if (at_ + count + 64 > expected_.size()) return;
+    ASSERT_LE(at_ + count + 64, expected_.size());
     const std::size_t off = made_ % 16;
     const std::size_t from = made_ * 4096 % (held_.size() - count - 16) / 16 * 16 + off;
     last_ =

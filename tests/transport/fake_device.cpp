@@ -26,11 +26,6 @@ class FakeQueue final : public CopyQueue {
   explicit FakeQueue(FakeDevices& devices) : devices_(devices) {}
   ~FakeQueue() override { static_cast<void>(finish()); }
 
-  Result<Ticket> copy(std::byte* to, const std::byte* from, std::uint64_t bytes,
-                      Sides sides) override {
-    Tell nobody;
-    return copy_and_tell(to, from, bytes, sides, nobody);
-  }
   // As CUDA's, which has a kernel for small copies between devices.
   Result<Ticket> copy_and_tell(std::byte* to, const std::byte* from, std::uint64_t bytes,
                                Sides sides, Tell& tell) override {

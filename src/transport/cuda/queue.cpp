@@ -51,12 +51,6 @@ class CudaQueue final : public CopyQueue, private CopyKernel {
   CudaQueue(const CudaQueue&) = delete;
   CudaQueue& operator=(const CudaQueue&) = delete;
 
-  Result<Ticket> copy(std::byte* to, const std::byte* from, std::uint64_t bytes,
-                      Sides sides) override {
-    Tell nobody;
-    return copy_and_tell(to, from, bytes, sides, nobody);
-  }
-
   Result<Ticket> copy_and_tell(std::byte* to, const std::byte* from, std::uint64_t bytes,
                                Sides sides, Tell& tell) override {
     tell.number = 0;
