@@ -176,9 +176,9 @@ ProgressLine::When progress_when(const Arguments& arguments) {
 // it. Groups of 32 and 64 are no faster.
 constexpr unsigned kGpuGroup = 16;
 
-// A GPU's own threads need the other half of the cores. Measured (five H100s with 16 cores each,
-// 60,000 to 144,000 files of 1920×1080 in memory): 24,600 to 39,900 images/s with 8 jobs, 24,900 to
-// 31,600 with 16 on the same machines; 12 lie in between.
+// A GPU's own threads need the other half of the cores. Measured (seven H100s with 16 cores each,
+// 60,000 to 144,000 files of 1920×1080 in memory): 18,300 to 39,900 images/s with 8 jobs, 16,400 to
+// 31,600 with 16; on each machine 8 made 0.99 to 1.40 times as many.
 unsigned default_jobs(bool has_gpu) {
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
   return has_gpu ? (cores + 1) / 2 : cores;

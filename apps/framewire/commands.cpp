@@ -25,9 +25,8 @@ constexpr OptionSpec kResizeOwn[] = {kDeviceOption, kGpuMemoryOption, kJson,
 
 constexpr OptionSpec kBatchOwn[] = {
     {"jobs", "N", "", "",
-     "images in work at the same time; if not given, as many as cores. With a GPU, groups of up to "
-     "16, "
-     "half as many as cores",
+     "images in work at the same time, with a GPU groups of up to 16; if not given, as many as "
+     "cores, with a GPU half as many",
      "Batch"},
     {"files-from", "LIST", "", "", "read input names from a file, one a line; - is standard input",
      "Batch"},

@@ -67,9 +67,10 @@ inline constexpr SubsequenceSize kSubsequenceSizes[] = {{kLoneSubsequenceBytes, 
 /// device, that surplus counts earlier: batches of 64 on 12 streams decode 73,400 images/s with 256
 /// and 63,500 with 128.
 /// One image alone (H100, from bytes to bytes, medians over 12 images at 1920×1080 and at
-/// 1280×720; bytes of a subsequence / bits of warm-up): 64/1024 334 and 307 µs; 32/1024 321 and
-/// 277; 32/768 301 and 266; 32/512 302 and 267, the slowest of a hundred 100 µs slower than with
-/// 768; 32/256 350 and 300; 16/512 317 and 270.
+/// 1280×720, of three runs; bytes of a subsequence / bits of warm-up): 64/1024 336 and 307 µs;
+/// 32/1024 323 and 280; 32/768 304 and 265; 32/512 302 and 267, but 82 µs of repair where the
+/// largest picture needs it. In another run 32/512 made 305 and 260, 32/256 351 and 300, 16/512 316
+/// and 270.
 /// @param entropy_bytes  of the whole batch
 [[nodiscard]] constexpr EntropyLayout choose_layout(std::uint64_t entropy_bytes,
                                                     std::size_t images) {
