@@ -1,7 +1,8 @@
 // How close Framewire's CPU codec and libvips come to an exact resize, picture by picture.
 //
 // The yardstick: full decode, Lanczos-3 in double precision, the same quantisers (codec reference,
-// planned without scaled decoding). All three outputs are decoded by libjpeg-turbo.
+// planned without scaled decoding). All three outputs are decoded by libjpeg-turbo. With --p3 all
+// three convert to sRGB, and a picture without a profile counts as Display P3.
 
 #include <fmt/format.h>
 #include <bench/files.hpp>
@@ -9,19 +10,23 @@
 #include <bench/vips_peer.hpp>
 #include <codec/reference/reference_codec.hpp>
 #include <codec/turbo/turbo_codec.hpp>
+#include <color/converter.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <jpeg/head.hpp>
 #include <jpeg/parser.hpp>
 #include <optional>
+#include <string_view>
 
 // Needs size_t and FILE declared.
 #include <jpeglib.h>
+#include <lcms2.h>
 
 namespace {
 
 using framewire::bench::InputFile;
 namespace codec = framewire::codec;
+namespace color = framewire::color;
 namespace jpeg = framewire::jpeg;
 namespace plan = framewire::plan;
 
@@ -72,8 +77,16 @@ std::vector<std::uint8_t> resize_with(const codec::Codec& codec, const InputFile
   if (!file) return say(file.error());
   plan::Capabilities capabilities = codec.capabilities();
   capabilities.scaled_decode = scaled_decode;
-  const auto plan = plan::make_plan(*file, options, capabilities, false);
+  const bool convertible = color::classify_profile(*file) == color::ProfileUse::kConvertible;
+  const auto plan = plan::make_plan(*file, options, capabilities, convertible);
   if (!plan) return say(plan.error());
+  std::optional<color::Converter> converter;
+  codec::Context context;
+  if (plan->color_path == plan::ColorPath::kConvert) {
+    auto made = color::Converter::make(*file, plan->encode.model, plan->convert_icc);
+    if (!made) return say(made.error());
+    context.converter = &converter.emplace(std::move(*made));
+  }
   jpeg::HeadFacts facts;
   facts.width_px = plan->encode.width_px;
   facts.height_px = plan->encode.height_px;
@@ -81,8 +94,37 @@ std::vector<std::uint8_t> resize_with(const codec::Codec& codec, const InputFile
   auto stream = jpeg::make_head(*file, framewire::Metadata::kStrip, facts);
   if (!stream) return say(stream.error());
   codec::Outcome outcome;
-  if (auto ok = codec.transcode(*file, *plan, {}, *stream, outcome); !ok) return say(ok.error());
+  if (auto ok = codec.transcode(*file, *plan, context, *stream, outcome); !ok)
+    return say(ok.error());
   return *stream;
+}
+
+/// Display P3 as an ICC profile: the primaries of SMPTE RP 431-2, D65, sRGB's curve.
+std::vector<std::uint8_t> display_p3() {
+  const cmsCIExyY white{0.3127, 0.3290, 1};
+  const cmsCIExyYTRIPLE primaries{{0.680, 0.320, 1}, {0.265, 0.690, 1}, {0.150, 0.060, 1}};
+  constexpr cmsFloat64Number kSrgbCurve[5] = {2.4, 1 / 1.055, 0.055 / 1.055, 1 / 12.92, 0.04045};
+  cmsToneCurve* curve = cmsBuildParametricToneCurve(nullptr, 4, kSrgbCurve);
+  cmsToneCurve* curves[3] = {curve, curve, curve};
+  cmsHPROFILE profile = cmsCreateRGBProfile(&white, &primaries, curves);
+  cmsFreeToneCurve(curve);
+  cmsUInt32Number size = 0;
+  cmsSaveProfileToMem(profile, nullptr, &size);
+  std::vector<std::uint8_t> bytes(size);
+  cmsSaveProfileToMem(profile, bytes.data(), &size);
+  cmsCloseProfile(profile);
+  return bytes;
+}
+
+/// Puts a profile, in one APP2 segment (ICC.1 B.4), behind SOI.
+void embed(const std::vector<std::uint8_t>& profile, std::vector<std::uint8_t>& stream) {
+  constexpr std::string_view kName{"ICC_PROFILE\0\1\1", 14};
+  const std::size_t length = 2 + kName.size() + profile.size();
+  std::vector<std::uint8_t> segment{0xFF, 0xE2, static_cast<std::uint8_t>(length >> 8),
+                                    static_cast<std::uint8_t>(length)};
+  segment.insert(segment.end(), kName.begin(), kName.end());
+  segment.insert(segment.end(), profile.begin(), profile.end());
+  stream.insert(stream.begin() + 2, segment.begin(), segment.end());
 }
 
 struct Score {
@@ -98,10 +140,13 @@ Score score(const Picture& picture, const Picture& exact) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const bool convert = argc > 1 && std::string_view(argv[1]) == "--p3";
+  if (convert) --argc, ++argv;
   const std::string size = argc < 4 ? "" : argv[1];
   const std::size_t x = size.find('x');
   if (x == std::string::npos) {
-    fmt::print(stderr, "usage: compare_vips_quality WIDTHx[HEIGHT] QUALITY FILE-OR-FOLDER…\n");
+    fmt::print(stderr,
+               "usage: compare_vips_quality [--p3] WIDTHx[HEIGHT] QUALITY FILE-OR-FOLDER…\n");
     return 2;
   }
   if (!framewire::bench::start_vips(argv[0])) return 3;
@@ -110,7 +155,7 @@ int main(int argc, char** argv) {
   if (x + 1 < size.size()) options.height_px = std::atoi(&size[x + 1]);
   if (options.height_px != 0) options.resize = framewire::ResizeMode::kForce;
   options.quality = std::atoi(argv[2]);
-  options.color = framewire::ColorMode::kKeep;  // libvips' thumbnail converts nothing either
+  options.color = convert ? framewire::ColorMode::kSrgb : framewire::ColorMode::kKeep;
   options.limits.deadline_ms = 0;
 
   const auto turbo = codec::make_turbo_codec();
@@ -119,14 +164,16 @@ int main(int argc, char** argv) {
       "| picture | PSNR Y, dB: Framewire | libvips | PSNR RGB: Framewire | libvips | SSIM Y: "
       "Framewire | libvips |\n|---|---|---|---|---|---|---|\n");
   int behind = 0;
-  for (const InputFile& input : framewire::bench::read_inputs({argv + 3, argv + argc})) {
+  for (InputFile& input : framewire::bench::read_inputs({argv + 3, argv + argc})) {
+    const auto file = jpeg::parse(input.bytes, options.limits);
+    if (convert && file && file->icc.empty()) embed(display_p3(), input.bytes);
     const auto exact_stream = resize_with(*reference, input, options, false);
     const auto our_stream = resize_with(*turbo, input, options, true);
     if (exact_stream.empty() || our_stream.empty()) return 1;
     const Picture exact = decode(exact_stream);
     const auto peer_stream =
         framewire::bench::vips_resize(input.bytes, static_cast<int>(exact.width),
-                                      static_cast<int>(exact.height), options.quality);
+                                      static_cast<int>(exact.height), options.quality, convert);
     if (peer_stream.empty()) return 1;
     const Score ours = score(decode(our_stream), exact);
     const Score peer = score(decode(peer_stream), exact);

@@ -18,8 +18,9 @@ inline bool start_vips(const char* program) {
 }
 
 /// Resizes to exactly width × height; empty on failure, see vips_error_buffer().
+/// @param convert  to sRGB by the embedded profile; otherwise nothing is converted
 inline std::vector<std::uint8_t> vips_resize(std::span<const std::uint8_t> jpeg, int width,
-                                             int height, int quality) {
+                                             int height, int quality, bool convert = false) {
   VipsImage* image = nullptr;
   void* data = nullptr;
   std::size_t bytes = 0;
@@ -27,7 +28,8 @@ inline std::vector<std::uint8_t> vips_resize(std::span<const std::uint8_t> jpeg,
   void* input = const_cast<std::uint8_t*>(jpeg.data());
   std::vector<std::uint8_t> out;
   if (vips_thumbnail_buffer(input, jpeg.size(), &image, width, "height", height, "size",
-                            VIPS_SIZE_FORCE, nullptr) == 0 &&
+                            VIPS_SIZE_FORCE, convert ? "export_profile" : nullptr, "srgb",
+                            nullptr) == 0 &&
       vips_jpegsave_buffer(image, &data, &bytes, "Q", quality, "subsample_mode",
                            VIPS_FOREIGN_SUBSAMPLE_ON, "strip", TRUE, nullptr) == 0) {
     const auto* begin = static_cast<const std::uint8_t*>(data);

@@ -137,19 +137,22 @@ PlanePlan map_plane(const Plan& plan, const Source& source, const FrameHeader& f
 /// wide; figures in docs/decisions/0002.
 constexpr double kLeastFilterStep = 1.95;
 
-/// Whether decoding at `scale`/8 leaves enough of the reduction to the filter, in both axes.
-bool leaves_enough(const PlanePlan& plane, int scale) {
-  return std::min(plane.x.step, plane.y.step) * scale / 8.0 >= kLeastFilterStep - 1e-9;
+/// Whether decoding at `scale`/8 leaves enough of the reduction, in both axes, to what comes after
+/// it: the filter, and behind that the averaging of `after` samples to one.
+bool leaves_enough(const PlanePlan& plane, int scale, ChromaStep after) {
+  return std::min(plane.x.step * after.x, plane.y.step * after.y) * scale / 8.0 >=
+         kLeastFilterStep - 1e-9;
 }
 
-Scales choose_scales(const Plan& plan, const Capabilities& capabilities) {
+/// @param averaged  what becomes of chroma behind the filter
+Scales choose_scales(const Plan& plan, const Capabilities& capabilities, ChromaStep averaged) {
   Scales scales = kFullScale;
   if (!capabilities.scaled_decode || plan.kernel == Kernel::kNearest) return scales;
   constexpr std::array<int, 3> kReduced{1, 2, 4};
   for (int i = 0; i < plan.plane_count; ++i) {
     const PlanePlan& plane = plan.planes[static_cast<std::size_t>(i)];
     for (const int n : kReduced)
-      if (leaves_enough(plane, n)) {
+      if (leaves_enough(plane, n, i > 0 ? averaged : ChromaStep{})) {
         scales[static_cast<std::size_t>(plane.component)] = n;
         break;
       }
@@ -164,16 +167,19 @@ void apply_scale(AxisMap& axis, int scale) {
 }
 
 /// Fills in the planes and the scales of a plan whose sizes and colour path are decided.
-void map_planes(Plan& plan, const Source& source, const FrameHeader& frame, ChromaStep step,
+/// @param step  of the output's chroma
+void map_planes(Plan& plan, const Source& source, const jpeg::JpegFile& file, ChromaStep step,
                 const Axes& axes, const Capabilities& capabilities) {
+  const FrameHeader& frame = file.frame;
   const bool planar = plan.color_path == ColorPath::kPlanar;
+  const ChromaStep stored = axes.swapped ? ChromaStep{step.y, step.x} : step;
   plan.plane_count = planar ? plan.encode.component_count : frame.component_count;
-  for (int i = 0; i < plan.plane_count; ++i) {
-    ChromaStep sample;
-    if (planar && i > 0) sample = axes.swapped ? ChromaStep{step.y, step.x} : step;
-    plan.planes[static_cast<std::size_t>(i)] = map_plane(plan, source, frame, i, sample, axes);
-  }
-  plan.scales = choose_scales(plan, capabilities);
+  for (int i = 0; i < plan.plane_count; ++i)
+    plan.planes[static_cast<std::size_t>(i)] =
+        map_plane(plan, source, frame, i, planar && i > 0 ? stored : ChromaStep{}, axes);
+  // What is converted is chroma at the output's full size, and no finer afterwards than `stored`.
+  const bool averaged = !planar && file.color_model == ColorModel::kYcbcr;
+  plan.scales = choose_scales(plan, capabilities, averaged ? stored : ChromaStep{});
   for (int i = 0; i < plan.plane_count; ++i) {
     PlanePlan& plane = plan.planes[static_cast<std::size_t>(i)];
     const int scale = plan.scales[static_cast<std::size_t>(plane.component)];
@@ -217,7 +223,7 @@ Result<Plan> make_plan(const jpeg::JpegFile& file, const ResizeOptions& options,
   const Source source{static_cast<double>(plan.source.x), static_cast<double>(plan.source.y),
                       static_cast<double>(plan.source.width),
                       static_cast<double>(plan.source.height)};
-  map_planes(plan, source, frame, step, axes, capabilities);
+  map_planes(plan, source, file, step, axes, capabilities);
   return plan;
 }
 
@@ -256,7 +262,7 @@ Result<Plan> make_gain_map_plan(const jpeg::JpegFile& gain_map, const Plan& prim
       make_encode_plan(geometry, gray ? OutputModel::kGray : OutputModel::kYcbcr, step, options);
   plan.encode.max_bytes = 0;
   plan.placement = {0, 0, geometry.canvas_width_px, geometry.canvas_height_px};
-  map_planes(plan, source, frame, step, axes, capabilities);
+  map_planes(plan, source, gain_map, step, axes, capabilities);
   return plan;
 }
 

@@ -243,6 +243,49 @@ TEST(PlanScales, ComponentsAreScaledByThemselves) {
   EXPECT_EQ(plan_or_die(input.file, options).scales, (Scales{4, 2, 2, 8}));
 }
 
+TEST(PlanScales, ConvertedChromaIsNoFinerThanItIsWritten) {
+  const HeaderOnly input(ycbcr(1600, 800, 2, 2));
+  const auto scales = [&](std::int32_t width, Sampling sampling) {
+    ResizeOptions options;
+    options.width_px = width;
+    options.sampling = sampling;
+    const Plan plan = plan_or_die(input.file, options, {}, true);
+    EXPECT_EQ(plan.color_path, ColorPath::kConvert);
+    EXPECT_EQ(plan.planes[1].x.out_size, width) << "it is converted at the full size";
+    return plan.scales;
+  };
+  EXPECT_EQ(scales(400, Sampling::k420), (Scales{4, 4, 4, 8}));
+  EXPECT_EQ(scales(400, Sampling::k422), (Scales{4, 8, 8, 8})) << "for its rows";
+  EXPECT_EQ(scales(400, Sampling::k440), (Scales{4, 8, 8, 8})) << "for its columns";
+  EXPECT_EQ(scales(400, Sampling::k444), (Scales{4, 8, 8, 8}));
+  EXPECT_EQ(scales(400, Sampling::kGray), (Scales{4, 8, 8, 8}));
+  EXPECT_EQ(scales(205, Sampling::k444), (Scales{4, 8, 8, 8}));
+  EXPECT_EQ(scales(200, Sampling::k444), (Scales{2, 4, 4, 8}));
+  EXPECT_EQ(scales(200, Sampling::k420), (Scales{2, 2, 2, 8}));
+}
+
+TEST(PlanScales, ConvertedChromaOfATurnedPictureHasItsAxesSwapped) {
+  HeaderOnly input(ycbcr(1600, 800, 1, 2));
+  input.file.orientation = 6;
+  ResizeOptions options;
+  options.height_px = 400;  // of 1,600, stored along x
+  options.sampling = Sampling::k422;
+  // Shown, pairs lie side by side; stored, one above the other, where chroma has half the rows.
+  EXPECT_EQ(plan_or_die(input.file, options, {}, true).scales, (Scales{4, 4, 4, 8}));
+  options.sampling = Sampling::k440;
+  EXPECT_EQ(plan_or_die(input.file, options, {}, true).scales, (Scales{4, 8, 8, 8}));
+}
+
+TEST(PlanScales, ComponentsOfOtherModelsAreNoChroma) {
+  ResizeOptions options;
+  options.width_px = 25;
+  options.sampling = Sampling::k420;
+  const HeaderOnly rgb({100, 100, 3}, 0);
+  EXPECT_EQ(plan_or_die(rgb.file, options).scales, (Scales{4, 4, 4, 8}));
+  const HeaderOnly ycck({100, 100, 4}, 2);
+  EXPECT_EQ(plan_or_die(ycck.file, options).scales, (Scales{4, 4, 4, 4}));
+}
+
 TEST(PlanScales, TheTighterAxisDecides) {
   const HeaderOnly input(ycbcr(1600, 800, 1, 1));
   ResizeOptions options;
