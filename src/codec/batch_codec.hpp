@@ -17,6 +17,9 @@ class Converter;
 
 namespace framewire::codec {
 
+/// What can be read behind a pinned file, in the same allocation, and is no other allocation's.
+inline constexpr std::size_t kPinnedGuardBytes = 16 << 10;
+
 /// One image of a batch. Everything is borrowed until wait() has returned.
 struct BatchItem {
   const jpeg::JpegFile* file = nullptr;
@@ -24,6 +27,8 @@ struct BatchItem {
   std::span<const std::uint8_t> head;           ///< of the output: SOI and APPn
   const color::Converter* converter = nullptr;  ///< null on the planar path
   const Coefficients* coefficients = nullptr;   ///< null: the codec decodes the file's scans itself
+  /// Whether the file's bytes lie in host memory that devices copy from by themselves.
+  bool pinned = false;
 };
 
 /// What became of one image.

@@ -20,9 +20,11 @@ ResizeOptions resize_to(std::int32_t width, std::int32_t height) {
 /// Every source with every sink.
 std::vector<Item> variants(const OwnedItem& from_scans, const OwnedItem& with_coefficients) {
   std::vector<Item> all;
-  for (const OwnedItem* owned : {&from_scans, &with_coefficients})
+  Item pinned = from_scans.item;
+  pinned.pinned = true;  // planned, never copied
+  for (const Item& source : {from_scans.item, pinned, with_coefficients.item})
     for (const int sink : {0, 1, 2}) {
-      Item item = owned->item;
+      Item item = source;
       item.encode = sink == 0;
       if (sink == 2) item.plan = nullptr;
       all.push_back(item);

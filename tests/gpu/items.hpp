@@ -1,6 +1,7 @@
 // Batch items made from pictures that the tests draw themselves.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <codec/cuda/batch_plan.hpp>
 #include <codec/cuda/output_header.hpp>
@@ -56,6 +57,15 @@ class OwnedItem {
     codec::Outcome outcome;
     coefficients_ = value_of(codec::read_coefficients(file_, {}, outcome));
     item.coefficients = &coefficients_;
+  }
+
+  /// Moves the file's bytes to pinned memory. @return one past their last
+  std::uint8_t* pin(std::uint8_t* at) {
+    std::uint8_t* end = std::copy(bytes_.begin(), bytes_.end(), at);
+    std::fill(bytes_.begin(), bytes_.end(), std::uint8_t{0});
+    file_.bytes = {at, end};
+    item.pinned = true;
+    return end;
   }
 
   codec::cuda::Item item;

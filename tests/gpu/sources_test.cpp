@@ -56,6 +56,69 @@ TEST_F(Sources, CoefficientsFromTheHostGiveTheSameStreams) {
   }
 }
 
+/// Sound files, and some that are cut off.
+std::vector<Bytes> whole_and_cut() {
+  std::vector<Bytes> files;
+  for (const sample::Spec& spec : specs()) {
+    files.push_back(draw(spec));
+    if (spec.width_px == 131) files.emplace_back(files.back().begin(), files.back().end() - 40);
+  }
+  return files;
+}
+
+/// Files lie at every alignment, side by side or far apart, in the order of the batch or against
+/// it, among bytes that would end or restart a scan.
+TEST_F(Sources, PinnedFilesGiveTheSameStreams) {
+  const std::vector<Bytes> files = whole_and_cut();
+  std::vector<std::unique_ptr<OwnedItem>> owned;
+  std::vector<Item> plain;
+  for (const Bytes& file : files) {
+    owned.push_back(std::make_unique<OwnedItem>(file, resize_to(60, 40)));
+    plain.push_back(owned.back()->item);
+  }
+  Transcoder expected = value_of(Transcoder::make());
+  ASSERT_TRUE(expected.enqueue(plain));
+  ASSERT_TRUE(expected.wait());
+  EXPECT_TRUE(expected.batch().fetches.empty());
+
+  const gpu::Buffer pinned = value_of(gpu::Buffer::make(gpu::MemoryKind::kPinned, 16 << 20));
+  for (const bool backwards : {false, true}) {
+    for (std::size_t i = 0; i < pinned.bytes(); ++i) pinned.data()[i] = i % 2 == 0 ? 0xFF : 0xD0;
+    std::vector<Item> items(files.size());
+    std::uint8_t* at = pinned.data();
+    for (std::size_t k = 0; k < files.size(); ++k) {
+      const std::size_t i = backwards ? files.size() - 1 - k : k;
+      owned[i] = std::make_unique<OwnedItem>(files[i], resize_to(60, 40));
+      at = owned[i]->pin(at + k % 17 + (k % 5 == 0 ? codec::kPinnedGuardBytes : 0));
+      items[i] = owned[i]->item;
+    }
+    ASSERT_LT(at + codec::kPinnedGuardBytes, pinned.data() + pinned.bytes());
+    Transcoder transcoder = value_of(Transcoder::make());
+    ASSERT_TRUE(transcoder.enqueue(items));
+    ASSERT_TRUE(transcoder.wait());
+    const std::size_t copies = transcoder.batch().fetches.size();
+    EXPECT_EQ(copies, backwards ? files.size() : (files.size() + 4) / 5);
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      SCOPED_TRACE(i);
+      EXPECT_EQ(transcoder.result(i).status, expected.result(i).status);
+      EXPECT_EQ(copy_of(transcoder.result(i).bytes), copy_of(expected.result(i).bytes));
+    }
+  }
+}
+
+TEST_F(Sources, APinnedFileTwiceInABatchIsCopiedTwice) {
+  const gpu::Buffer pinned = value_of(gpu::Buffer::make(gpu::MemoryKind::kPinned, 1 << 20));
+  OwnedItem owned(draw({}), resize_to(60, 40));
+  owned.pin(pinned.data() + 3);
+  const std::vector<Item> items{owned.item, owned.item};
+  Transcoder transcoder = value_of(Transcoder::make());
+  ASSERT_TRUE(transcoder.enqueue(items));
+  ASSERT_TRUE(transcoder.wait());
+  EXPECT_EQ(transcoder.batch().fetches.size(), 2u) << "or a benchmark would not show the bus";
+  EXPECT_EQ(transcoder.result(0).status, 0u);
+  EXPECT_EQ(copy_of(transcoder.result(0).bytes), copy_of(transcoder.result(1).bytes));
+}
+
 TEST_F(Sources, CoefficientsFromTheHostGiveTheSamePlanes) {
   for (const int scale : {8, 4, 2, 1}) {
     std::vector<std::unique_ptr<OwnedItem>> owned;

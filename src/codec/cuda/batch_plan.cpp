@@ -121,7 +121,9 @@ void BatchPlan::add_scan(const Item& item, const jpeg::Scan& scan,
   desc.data_bytes = static_cast<std::uint32_t>(scan.entropy_bytes);
   const std::size_t data_end = scan.entropy_offset + scan.entropy_bytes;
   desc.marker_follows = data_end + 2 <= file.end_offset && file.bytes[data_end] == 0xFF ? 1 : 0;
-  desc.data = stage(file.bytes.subspan(scan.entropy_offset, scan.entropy_bytes), 16);
+  const auto data = file.bytes.subspan(scan.entropy_offset, scan.entropy_bytes);
+  desc.data = item.pinned ? fetch(data) : stage(data, kScanGuardBytes);
+  fetched_.push_back(item.pinned);
   desc.mcu_columns = planes_of[scan.component[0]].mcu_columns;
   desc.mcu_rows = mcus / desc.mcu_columns;
   add_edges(item, scan, desc);
@@ -175,7 +177,7 @@ void BatchPlan::add_entropy_tiles(ScanDesc& desc) {
 void BatchPlan::add_marker_tiles(ScanDesc& desc) {
   any_restarts = true;
   desc.first_marker_tile = marker_tiles_;
-  const std::uint32_t tiles = base::ceil_div(desc.data_bytes, kMarkerTileBytes);
+  const std::uint32_t tiles = base::ceil_div(lead_bytes(desc) + desc.data_bytes, kMarkerTileBytes);
   marker_tiles_ += tiles;
   most_marker_tiles = std::max(most_marker_tiles, tiles);
 }
@@ -240,6 +242,23 @@ void BatchPlan::add_planes(const Item& item, const std::array<PlaneDesc, 4>& pla
     planes.push_back(plane);
     origins.push_back(item.coefficients != nullptr ? PlaneOrigin::kUpload : PlaneOrigin::kScan);
   }
+}
+
+/// Files that lie one behind the other in host memory travel in one copy and keep their distances:
+/// what is between them, such as their headers, costs less than another copy.
+std::uint64_t BatchPlan::fetch(std::span<const std::uint8_t> bytes) {
+  const std::uint8_t* end = bytes.data() + bytes.size();
+  if (fetches.empty() || bytes.data() < fetched_to_ ||
+      bytes.data() >= fetched_to_ + kPinnedGuardBytes) {
+    const std::uint8_t* begin = bytes.data() - reinterpret_cast<std::uintptr_t>(bytes.data()) % 16;
+    fetched_bytes_ = (fetched_bytes_ + gpu::kAlignment - 1) / gpu::kAlignment * gpu::kAlignment;
+    fetches.push_back({fetched_bytes_, {begin, begin}});
+  }
+  HostCopy& last = fetches.back();
+  last.bytes = {last.bytes.data(), end + kScanGuardBytes};
+  fetched_to_ = end;
+  fetched_bytes_ = last.offset + last.bytes.size();
+  return last.offset + static_cast<std::uint64_t>(bytes.data() - last.bytes.data());
 }
 
 std::uint64_t BatchPlan::stage(std::span<const std::uint8_t> bytes, std::uint64_t guard_bytes) {

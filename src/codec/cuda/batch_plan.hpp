@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <codec/batch_codec.hpp>
 #include <codec/coefficients.hpp>
 #include <codec/cuda/coefficient_upload.hpp>
 #include <codec/cuda/descriptors.hpp>
@@ -28,7 +29,8 @@ class Converter;
 
 namespace framewire::codec::cuda {
 
-/// One image of a batch. Host pointers are borrowed until the batch has been enqueued.
+/// One image of a batch. Host pointers are borrowed until the batch has been enqueued, pinned files
+/// until it is over.
 ///
 /// Sources: the file's scans; else `coefficients`; else `planes`, the file then being optional.
 /// Sinks: a finished stream; with `encode` false the planes it would be made of, in device memory;
@@ -49,6 +51,7 @@ struct Item {
   /// only. Empty: all. Together with `encode` false and a plan that does nothing but resample.
   std::span<const RowPart> parts;
   bool encode = true;
+  bool pinned = false;  ///< as BatchItem::pinned
 };
 
 /// Whether this codec can take an item; others are for the CPU.
@@ -64,6 +67,7 @@ struct BatchOffsets {
       long_across_tiles, long_down_tiles;
   std::uint64_t canonical, codes, reciprocals, edge_basis;
   std::uint64_t upload_bytes;
+  std::uint64_t fetched;
   std::uint64_t status, edges, own_codes, zeroed_bytes;  ///< one range, zeroed for each batch
   std::uint64_t coefficients, dc, dc_sums, heads, links, tile_blocks;
   std::uint64_t scan_end, columns, lengths, entries, exits, blocks, segment_of;
@@ -72,8 +76,8 @@ struct BatchOffsets {
   std::uint64_t total_bytes;
 };
 
-/// A copy of host bytes into the staging buffer.
-struct StagedCopy {
+/// A copy of host bytes into the staging buffer; of pinned ones, straight into device memory.
+struct HostCopy {
   std::uint64_t offset;
   std::span<const std::uint8_t> bytes;
 };
@@ -117,6 +121,7 @@ class BatchPlan {
 
   std::uint32_t images = 0;
   std::vector<ScanDesc> scans;
+  std::vector<HostCopy> fetches;  ///< of pinned files
   std::vector<PlaneDesc> planes;
   std::vector<std::uint32_t> first_plane;  ///< [images + 1] into planes
   std::vector<PlaneOrigin> origins;        ///< [planes]
@@ -181,6 +186,7 @@ class BatchPlan {
   std::uint32_t quantiser(int quality, bool chrominance);
   std::uint64_t stage(std::span<const std::uint8_t> bytes, std::uint64_t guard_bytes);
   std::uint64_t stage_once(std::span<const std::uint8_t> bytes);
+  std::uint64_t fetch(std::span<const std::uint8_t> bytes);
   [[nodiscard]] std::uint64_t head_bytes() const noexcept;
   [[nodiscard]] static std::uint32_t reserved_subsequences(const ScanDesc& scan,
                                                            std::uint32_t size);
@@ -197,12 +203,15 @@ class BatchPlan {
   std::vector<float> reciprocals_;
   std::map<std::pair<int, bool>, std::uint32_t> quantiser_index_;
   std::array<std::uint32_t, 1024> codes_{};
-  std::vector<StagedCopy> copies_;  ///< offsets within the data part until finish()
+  std::vector<HostCopy> copies_;              ///< offsets within the data part until finish()
+  std::vector<bool> fetched_;                 ///< [scans] whether the data is fetched
+  const std::uint8_t* fetched_to_ = nullptr;  ///< where the last scan ends that is
   std::vector<CoefficientUpload> uploads_;
   std::vector<bool> external_;  ///< [resamples] whether the source lies outside the batch's memory
   std::map<const std::uint8_t*, std::uint64_t> staged_;  ///< by stage_once()
   std::map<double, std::vector<float>> gaussians_;       ///< by sigma
   std::uint64_t data_bytes_ = 0;
+  std::uint64_t fetched_bytes_ = 0;
   std::uint64_t coefficient_bytes_ = 0;
   std::uint64_t edge_bytes_ = 0;
   std::vector<float> edge_basis_;  ///< BatchView::edge_basis, made once

@@ -15,6 +15,7 @@ Item make_item(const BatchItem& from) {
   item.plan = from.plan;
   item.converter = from.converter;
   item.coefficients = from.coefficients;
+  item.pinned = from.pinned;
   return item;
 }
 

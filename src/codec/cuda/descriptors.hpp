@@ -13,6 +13,9 @@
 
 namespace framewire::codec::cuda {
 
+/// Readable behind a scan's data.
+inline constexpr std::uint32_t kScanGuardBytes = 16;
+
 /// Which part of an image or plane one thread block works on.
 struct Tile {
   std::uint32_t owner = 0;
@@ -21,7 +24,7 @@ struct Tile {
 
 /// One sequential scan.
 struct ScanDesc {
-  std::uint64_t data = 0;  ///< entropy-coded bytes, 16-byte aligned, 16 readable bytes behind them
+  std::uint64_t data = 0;        ///< entropy-coded bytes, of any alignment: lead_bytes()
   std::uint32_t data_bytes = 0;  ///< up to the end of the file; the scan may end before
   std::uint32_t image = 0;
   std::uint32_t marker_follows = 0;     ///< whether one is known to lie behind data_bytes
@@ -51,6 +54,11 @@ struct ScanDesc {
   std::uint32_t bottom_edge = 0;
   std::uint64_t edges = 0;  ///< [blocks] of 64 int16, zeroed before
 };
+
+/// Bytes of something else between the last multiple of 16 and a scan's first byte; readable.
+FW_HD constexpr std::uint32_t lead_bytes(const ScanDesc& scan) {
+  return static_cast<std::uint32_t>(scan.data % 16);
+}
 
 /// Index among a scan's edge blocks; only for blocks of MCUs at an edge that is kept.
 FW_HD constexpr std::uint32_t edge_slot(std::uint32_t right_edge, std::uint32_t mcu_columns,

@@ -6,7 +6,9 @@ std::uint64_t ItemSizer::device_bytes(const Item& item, std::size_t position) {
   plan_.clear();
   plan_.add(item);
   plan_.finish();
-  return plan_.offsets().total_bytes + plan_.shared_growth_bytes(position < kLoneImages);
+  // In one copy with the file before it, a pinned one also takes what is between them.
+  const std::uint64_t between = item.pinned ? kPinnedGuardBytes : 0;
+  return plan_.offsets().total_bytes + plan_.shared_growth_bytes(position < kLoneImages) + between;
 }
 
 }  // namespace framewire::codec::cuda

@@ -93,6 +93,10 @@ Result<void> Transcoder::enqueue(std::span<const Item> items) {
 void Transcoder::begin() {
   const BatchOffsets& o = plan_.offsets();
   std::uint8_t* base = device_.data();
+  if (!plan_.fetches.empty()) mark(0);
+  for (const HostCopy& copy : plan_.fetches)
+    (void)cudaMemcpyAsync(base + copy.offset, copy.bytes.data(), copy.bytes.size(),
+                          cudaMemcpyHostToDevice, stream_.get());
   (void)cudaMemsetAsync(base + o.status, 0, o.zeroed_bytes, stream_.get());
   (void)cudaMemsetAsync(base + o.scan_end, 0xFF, plan_.scans.size() * 4, stream_.get());
 }
@@ -122,7 +126,7 @@ Result<void> Transcoder::launch() {
   view.host_capacity_bytes = output_.bytes() - records_bytes_;
   // A small batch waits for launches, a large one would only keep room from other streams.
   const gpu::EarlyLaunches early(view.layout.traced != 0);
-  mark(0);
+  if (plan_.fetches.empty()) mark(0);
   (void)cudaMemcpyAsync(base, staging_.data(), o.upload_bytes, cudaMemcpyHostToDevice, stream);
   mark(1);
   if (!plan_.scans.empty()) launch_decode(view);

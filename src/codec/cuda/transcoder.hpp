@@ -50,7 +50,8 @@ class Transcoder {
 
   /// Gathers, copies and enqueues a batch; returns before the device has finished.
   /// Waits first for a batch that nobody has waited for.
-  /// @param items  each accepted by check_item(); host memory is copied before return
+  /// @param items  each accepted by check_item(); host memory is copied before return, that of
+  ///               pinned files until wait() has returned
   /// @return busy where memory ran out, device_lost, internal for an empty batch
   [[nodiscard]] Result<void> enqueue(std::span<const Item> items);
   /// Waits for the batch. Results and planes stay valid until the next enqueue().

@@ -25,22 +25,47 @@ struct Plus {
   __device__ std::uint32_t operator()(std::uint32_t a, std::uint32_t b) const { return a + b; }
 };
 
+/// Positions of markers are counted from the multiple of 16 at or before the scan's first byte, so
+/// that each thread reads a whole quad wherever the scan lies; what is kept of them, from the scan.
+struct MarkerTile {
+  const std::uint8_t* data;
+  std::uint32_t begin;
+  std::uint32_t end;   ///< empty without restart intervals
+  std::uint32_t lead;  ///< where the scan begins
+  std::uint32_t scan_end;
+  std::uint32_t* count;  ///< of restart markers in it
+};
+
+__device__ MarkerTile marker_tile(const BatchView& batch, const ScanDesc& scan) {
+  const std::uint32_t lead = lead_bytes(scan);
+  const std::uint32_t begin = blockIdx.y * kMarkerTileBytes;
+  const std::uint32_t scan_end = lead + scan.data_bytes;
+  if (scan.has_restarts == 0 || begin >= scan_end) return {};
+  return {batch.base + scan.data - lead,
+          begin,
+          min(begin + kMarkerTileBytes, scan_end),
+          lead,
+          scan_end,
+          batch.marker_counts + scan.first_marker_tile + blockIdx.y};
+}
+
 /// Of 16 bytes from `at`, a multiple of 16: bit i for a restart marker that begins there; `other`
 /// gets the first marker of any other kind.
-__device__ std::uint32_t find_restarts(const std::uint8_t* data, std::uint32_t at,
-                                       std::uint32_t end, std::uint32_t& other) {
-  if (at >= end) return 0;
-  const Quad quad = load_quad(data + at);
+__device__ std::uint32_t find_restarts(const MarkerTile& tile, std::uint32_t at,
+                                       std::uint32_t& other) {
+  if (at >= tile.scan_end) return 0;
+  const Quad quad = load_quad(tile.data + at);
   std::uint32_t found = 0;
 #pragma unroll
   for (int w = 0; w < 4; ++w) {
     if (!has_escape(quad.words[w])) continue;
-    const std::uint32_t after = w < 3 ? quad.words[w + 1] : data[at + kMarkerBytes];
+    const std::uint32_t after = w < 3 ? quad.words[w + 1] : tile.data[at + kMarkerBytes];
 #pragma unroll
     for (std::uint32_t b = 0; b < 4; ++b) {
       const std::uint32_t i = static_cast<std::uint32_t>(w) * 4 + b;
       const std::uint32_t byte = (b < 3 ? quad.words[w] >> (8 * b + 8) : after) & 0xFF;
-      if ((quad.words[w] >> (8 * b) & 0xFF) != 0xFF || byte == 0 || at + i + 1 >= end) continue;
+      if ((quad.words[w] >> (8 * b) & 0xFF) != 0xFF || byte == 0) continue;
+      if (at + i < tile.lead || at + i + 1 >= tile.scan_end) continue;
       if (byte >= 0xD0 && byte <= 0xD7) {
         found |= 1u << i;
       } else {
@@ -55,20 +80,6 @@ constexpr std::uint32_t kMarkerStep = kImageThreads * kMarkerBytes;
 static_assert(kMarkerTileBytes % kMarkerStep == 0);
 using MarkerScan = cub::BlockScan<std::uint32_t, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
 
-/// The part of a scan that a thread block searches for markers; empty without restart intervals.
-struct MarkerTile {
-  std::uint32_t begin;
-  std::uint32_t end;
-  std::uint32_t* count;  ///< of restart markers in it
-};
-
-__device__ MarkerTile marker_tile(const BatchView& batch, const ScanDesc& scan) {
-  const std::uint32_t begin = blockIdx.y * kMarkerTileBytes;
-  if (scan.has_restarts == 0 || begin >= scan.data_bytes) return {};
-  return {begin, min(begin + kMarkerTileBytes, scan.data_bytes),
-          batch.marker_counts + scan.first_marker_tile + blockIdx.y};
-}
-
 /// First, how many restart markers each tile has, and where the first marker of another kind ends
 /// the scan.
 __global__ void __launch_bounds__(kImageThreads) count_markers_kernel(BatchView batch) {
@@ -82,10 +93,9 @@ __global__ void __launch_bounds__(kImageThreads) count_markers_kernel(BatchView 
   std::uint32_t other = 0xFFFFFFFFu;
   for (std::uint32_t at = tile.begin + threadIdx.x * kMarkerBytes; at < tile.end;
        at += kMarkerStep) {
-    count += static_cast<std::uint32_t>(
-        __popc(find_restarts(batch.base + scan.data, at, scan.data_bytes, other)));
+    count += static_cast<std::uint32_t>(__popc(find_restarts(tile, at, other)));
   }
-  if (other != 0xFFFFFFFFu) atomicMin(&batch.scan_end[blockIdx.x], other);
+  if (other != 0xFFFFFFFFu) atomicMin(&batch.scan_end[blockIdx.x], other - tile.lead);
   const std::uint32_t total = Reduce(storage).Sum(count);
   if (threadIdx.x == 0) *tile.count = total;
 }
@@ -98,8 +108,8 @@ __global__ void __launch_bounds__(kImageThreads) list_segments_kernel(BatchView 
   const ScanDesc& scan = batch.scans[blockIdx.x];
   const MarkerTile tile = marker_tile(batch, scan);
   if (tile.count == nullptr) return;
-  const std::uint32_t end = min(batch.scan_end[blockIdx.x], tile.end);
-  const std::uint8_t* data = batch.base + scan.data;
+  const std::uint32_t end =
+      min(min(batch.scan_end[blockIdx.x], scan.data_bytes) + tile.lead, tile.end);
   std::uint32_t* starts = batch.segment_start + scan.first_segment;
   const std::uint32_t before =
       tile.begin >= end ? 0
@@ -109,7 +119,7 @@ __global__ void __launch_bounds__(kImageThreads) list_segments_kernel(BatchView 
   for (std::uint32_t step = tile.begin; step < end; step += kMarkerStep) {
     const std::uint32_t at = step + threadIdx.x * kMarkerBytes;
     std::uint32_t other = 0;
-    std::uint32_t found = find_restarts(data, at, scan.data_bytes, other);
+    std::uint32_t found = find_restarts(tile, at, other);
     if (at < end && end - at < kMarkerBytes) found &= (1u << (end - at)) - 1;
     if (at >= end) found = 0;
     std::uint32_t rank = 0;
@@ -119,9 +129,9 @@ __global__ void __launch_bounds__(kImageThreads) list_segments_kernel(BatchView 
       const std::uint32_t position =
           at + static_cast<std::uint32_t>(__ffs(static_cast<int>(found)) - 1);
       const std::uint32_t segment = 1 + before + listed + rank++;
-      const bool in_order = data[position + 1] == 0xD0 + ((segment - 1) & 7);
+      const bool in_order = tile.data[position + 1] == 0xD0 + ((segment - 1) & 7);
       if (segment < scan.segment_count && in_order) {
-        starts[segment] = position + 2;
+        starts[segment] = position - tile.lead + 2;
       } else {
         atomicOr(&batch.status[scan.image], kExtraneous);
       }
@@ -139,7 +149,8 @@ __global__ void __launch_bounds__(kImageThreads) place_segments_kernel(BatchView
   const ScanDesc& scan = batch.scans[blockIdx.x];
   if (scan.has_restarts == 0) return;
   const std::uint32_t size = batch.layout.subsequence_bytes;
-  const std::uint32_t tiles = (scan.data_bytes + kMarkerTileBytes - 1) / kMarkerTileBytes;
+  const std::uint32_t tiles =
+      (lead_bytes(scan) + scan.data_bytes + kMarkerTileBytes - 1) / kMarkerTileBytes;
   const std::uint32_t segments =
       1 + sum_of_tiles<MarkerScan>(batch.marker_counts + scan.first_marker_tile, tiles, 0u, Plus(),
                                    storage);
