@@ -38,6 +38,10 @@ class Backend {
   /// With a GPU: hands in several at once. @return waits for all of them; one result each
   [[nodiscard]] batch::PendingResults begin_all(
       std::span<const std::span<const std::uint8_t>> jpegs, const ResizeOptions& options) const;
+  /// With a GPU: as Engine::input_memory().
+  [[nodiscard]] Result<InputMemory> input_memory(std::size_t bytes) const {
+    return engine_->input_memory(bytes);
+  }
   /// With a GPU: hands it in, and answers later from a thread of the engine's. Otherwise resizes at
   /// once, on the calling thread.
   void submit(std::vector<std::uint8_t> jpeg, const ResizeOptions& options,

@@ -194,6 +194,7 @@ batch::Hooks make_hooks(const Backend& backend, const BatchPlan& plan, ProgressL
                                  const ResizeOptions& options) {
       return backend.begin_all(jpegs, options);
     };
+    hooks.input_memory = [&backend](std::size_t bytes) { return backend.input_memory(bytes); };
   }
   hooks.write = [&plan](const std::string& path, std::span<const std::uint8_t> bytes) {
     return batch::write_atomically(path, bytes, plan.durability);

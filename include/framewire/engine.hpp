@@ -54,6 +54,28 @@ struct EngineDevice {
   bool lost = false;  ///< failed and retired; its requests were answered with device_lost
 };
 
+/// Host memory to read inputs into, of an engine's. What is submitted from it a device copies from
+/// where it is; other inputs are gathered into such memory first. Files that lie one behind the
+/// other and are submitted together travel together. May outlive its engine.
+class InputMemory {
+ public:
+  InputMemory() noexcept;  ///< none
+  /// Gives it back; every request with bytes of it must have been answered.
+  ~InputMemory();
+  InputMemory(InputMemory&& other) noexcept;
+  InputMemory& operator=(InputMemory&& other) noexcept;
+
+  /// Host, readable and writable; what it holds at first is undefined.
+  [[nodiscard]] std::span<std::uint8_t> bytes() const noexcept { return bytes_; }
+
+ private:
+  friend class Engine;
+  class Impl;
+  InputMemory(std::unique_ptr<Impl> impl, std::span<std::uint8_t> bytes) noexcept;
+  std::unique_ptr<Impl> impl_;
+  std::span<std::uint8_t> bytes_;
+};
+
 /// One image of a submission.
 struct EngineRequest {
   std::span<const std::uint8_t> jpeg;  ///< host, one JPEG stream; read only, stays until the answer
@@ -82,6 +104,11 @@ class Engine {
   ~Engine();
   Engine(Engine&&) noexcept;
   Engine& operator=(Engine&&) noexcept;
+
+  /// Memory for inputs, faster than the caller's own where there is a GPU (codec cuda; ordinary
+  /// memory elsewhere). What is given back is kept for later calls, up to 256 MB.
+  /// @return busy where memory ran out
+  [[nodiscard]] Result<InputMemory> input_memory(std::size_t bytes);
 
   /// Hands in one image; waits while EngineOptions::queue requests are unanswered.
   /// @param jpeg  host, one JPEG stream; read only, must stay until the answer

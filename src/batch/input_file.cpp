@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <algorithm>
 #include <batch/input_file.hpp>
 
@@ -95,6 +96,23 @@ Result<std::vector<std::uint8_t>> InputFile::read(std::uint64_t limit,
                                                   std::vector<std::uint8_t> reuse) const {
   if (auto fit = check_size(limit); !fit) return fail(fit.error());
   return read_to_end(file_.get(), path_, bytes_, limit, std::move(reuse));
+}
+
+Result<std::optional<std::span<const std::uint8_t>>> InputFile::read_within(
+    std::span<std::uint8_t> into, std::uint64_t limit) const {
+  if (auto fit = check_size(limit); !fit) return fail(fit.error());
+  if (bytes_ >= into.size()) return std::nullopt;
+  std::size_t filled = 0;
+  for (;;) {
+    const ssize_t got = read_retrying(file_.get(), into.data() + filled, into.size() - filled);
+    if (got < 0) return fail(io_error(path_, "read", errno));
+    if (got == 0) return into.first(filled);
+    filled += static_cast<std::size_t>(got);
+    if (filled > limit) return fail(over_limit(path_, filled, limit));
+    if (filled == into.size()) break;
+  }
+  if (::lseek(file_.get(), 0, SEEK_SET) < 0) return fail(io_error(path_, "read", errno));
+  return std::nullopt;
 }
 
 Status about_file(Status status, const std::string& path) {

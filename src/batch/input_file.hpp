@@ -4,6 +4,8 @@
 #include <batch/posix_file.hpp>
 #include <cstdint>
 #include <framewire/status.hpp>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,6 +40,11 @@ class InputFile {
   ///         io_error
   [[nodiscard]] Result<std::vector<std::uint8_t>> read(std::uint64_t limit,
                                                        std::vector<std::uint8_t> reuse = {}) const;
+
+  /// The same into memory of the caller's. @return what was read; nothing where it does not fit, or
+  /// fills all of `into`, and then a later read begins at the start again
+  [[nodiscard]] Result<std::optional<std::span<const std::uint8_t>>> read_within(
+      std::span<std::uint8_t> into, std::uint64_t limit) const;
 
  private:
   InputFile() = default;

@@ -15,6 +15,8 @@ namespace {
 constexpr std::size_t kKeptBytes = 4u << 20;
 /// Input that is enough to hand over at once: large images come in smaller groups.
 constexpr std::size_t kGroupBytes = 8u << 20;
+/// And room for one more. What is larger still goes to memory of its own.
+constexpr std::size_t kGroupRoomBytes = kGroupBytes + (4u << 20);
 
 struct FileFacts {
   std::uint64_t bytes = 0;
@@ -30,23 +32,24 @@ std::optional<FileFacts> facts_of(const std::string& path) {
 /// One input, from opening it to its row.
 class OneInput {
  public:
-  /// @param buffer  where its bytes go
+  /// @param buffer  where its bytes go that do not fit into the room they are given
   OneInput(Input input, const ProcessContext& context, std::vector<std::uint8_t> buffer)
-      : input_(std::move(input)), context_(context), bytes_(std::move(buffer)) {
+      : input_(std::move(input)), context_(context), buffer_(std::move(buffer)) {
     row_.input = input_.path;
     row_.name = input_.name;
     row_.output = context.settings->output_folder + "/" + input_.name;
     row_.options_hash = context.options_hash;
   }
 
-  /// Reads the input. @return whether it is to be resized
-  bool read() {
-    guarded([this] { open_and_read(); });
+  /// Reads the input. @param room  taken if it suffices
+  /// @return whether the input is to be resized
+  bool read(std::span<std::uint8_t> room) {
+    guarded([&] { open_and_read(room); });
     return readable_;
   }
   /// Those of the file, once read.
   [[nodiscard]] std::span<const std::uint8_t> bytes() const { return bytes_; }
-  std::vector<std::uint8_t> take_buffer() { return std::move(bytes_); }
+  std::vector<std::uint8_t> take_buffer() { return std::move(buffer_); }
   /// Takes what was made of it, and writes it.
   void write(const Result<Resized>& resized) {
     guarded([&] { write_output(resized); });
@@ -69,7 +72,7 @@ class OneInput {
     }
   }
 
-  void open_and_read() {
+  void open_and_read(std::span<std::uint8_t> room) {
     if (input_.error) return fail_with(*input_.error);
     auto file = InputFile::open(input_.path);
     if (!file) return fail_with(file.error());
@@ -86,12 +89,24 @@ class OneInput {
                            .about(input_.path));
     }
 
-    auto bytes = file->read(context_.settings->options.limits.max_input_bytes, std::move(bytes_));
-    if (!bytes) return fail_with(bytes.error());
-    bytes_ = std::move(*bytes);
+    if (auto bytes = read_bytes(*file, room); !bytes) return fail_with(bytes.error());
     row_.bytes_in = bytes_.size();
     if (context_.hashed) row_.hash = XXH3_64bits(bytes_.data(), bytes_.size());
     readable_ = !existing || !done_before(*existing, true);
+  }
+
+  Result<void> read_bytes(const InputFile& file, std::span<std::uint8_t> room) {
+    const std::uint64_t limit = context_.settings->options.limits.max_input_bytes;
+    auto there = file.read_within(room, limit);
+    if (!there) return fail(there.error());
+    if (*there) {
+      bytes_ = **there;
+      return {};
+    }
+    auto bytes = file.read(limit, std::move(buffer_));
+    if (!bytes) return fail(bytes.error());
+    bytes_ = buffer_ = std::move(*bytes);
+    return {};
   }
 
   void write_output(const Result<Resized>& resized) {
@@ -138,7 +153,8 @@ class OneInput {
   Input input_;
   const ProcessContext& context_;
   const base::Clock::time_point start_ = base::Clock::now();
-  std::vector<std::uint8_t> bytes_;
+  std::vector<std::uint8_t> buffer_;
+  std::span<const std::uint8_t> bytes_;
   Row row_;
   bool readable_ = false;
   bool unchanged_ = false;
@@ -173,12 +189,15 @@ class Pipeline::Group {
   /// Reads the first inputs, as many as make up kGroupBytes. @return how many those are
   std::size_t read(std::span<Input> inputs) {
     inputs_.reserve(inputs.size());
+    std::span<std::uint8_t> room = take_room();
     std::size_t bytes = 0;
     while (inputs_.size() < inputs.size() && bytes < kGroupBytes) {
       inputs_.emplace_back(std::move(inputs[inputs_.size()]), context_, pipeline_.take_buffer());
-      if (!inputs_.back().read()) continue;
+      if (!inputs_.back().read(room)) continue;
+      const std::span<const std::uint8_t> file = inputs_.back().bytes();
       readable_.push_back(&inputs_.back());
-      bytes += inputs_.back().bytes().size();
+      bytes += file.size();
+      if (file.data() == room.data()) room = room.subspan(file.size());
     }
     return inputs_.size();
   }
@@ -205,6 +224,15 @@ class Pipeline::Group {
   }
 
  private:
+  // Without such memory each file has its own.
+  std::span<std::uint8_t> take_room() {
+    if (!context_.hooks->input_memory) return {};
+    auto memory = context_.hooks->input_memory(kGroupRoomBytes);
+    if (!memory) return {};
+    memory_ = std::move(*memory);
+    return memory_.bytes();
+  }
+
   void write_results() {
     std::vector<Result<Resized>> results;
     const auto pending = std::exchange(results_, nullptr);
@@ -222,6 +250,7 @@ class Pipeline::Group {
 
   Pipeline& pipeline_;
   const ProcessContext& context_;
+  InputMemory memory_;
   std::vector<OneInput> inputs_;
   std::vector<OneInput*> readable_;
   PendingResults results_;

@@ -7,6 +7,7 @@
 #include <batch/row.hpp>
 #include <batch/source.hpp>
 #include <cstdint>
+#include <framewire/engine.hpp>
 #include <framewire/options.hpp>
 #include <framewire/resizer.hpp>
 #include <framewire/status.hpp>
@@ -67,6 +68,8 @@ struct Hooks {
   std::function<PendingResults(std::span<const std::span<const std::uint8_t>>,
                                const ResizeOptions&)>
       begin_all;
+  /// Memory that files are read into where it can be had, to be handed over together; may be empty.
+  std::function<Result<InputMemory>(std::size_t bytes)> input_memory;
   std::function<WriteResult(const std::string& path, std::span<const std::uint8_t>)> write;
   std::function<void(const Row&)> on_row;            ///< may be empty
   std::function<void(const Progress&)> on_progress;  ///< may be empty; about ten times a second
@@ -83,9 +86,9 @@ struct Records {
 ///
 /// Rows and on_row come in the order in which inputs finish, which depends on `jobs`; the output
 /// files and the set of rows do not. Memory: at most `jobs` × `group` images at a time (fewer of
-/// more than 512 KB), with begin_all twice as many, a queue of twice as many names, and what the
-/// source and the index hold.
-/// Blocks until all is done; when `interrupt` turns true, the images in work are finished first.
+/// more than 512 KB), with begin_all twice as many, 24 MB of input_memory a job, a queue of twice
+/// as many names, and what the source and the index hold. Blocks until all is done; when
+/// `interrupt` turns true, the images in work are finished first.
 /// @return busy where threads cannot be started; failures of single inputs are in the summary
 [[nodiscard]] Result<Summary> run(Source& source, const Settings& settings, const Hooks& hooks,
                                   const Records& records, const std::atomic<bool>& interrupt);

@@ -3,6 +3,7 @@
 
 #include <codec/batch_codec.hpp>
 #include <cstdint>
+#include <engine/input_store.hpp>
 #include <framewire/engine.hpp>
 #include <framewire/status.hpp>
 #include <functional>
@@ -21,6 +22,7 @@ struct DeviceLanes {
   unsigned lanes = 1;
   std::size_t most_images = 512;          ///< in one batch
   std::uint64_t lane_bytes = UINT64_MAX;  ///< bound on the device memory of one lane's batch
+  HostAllocator allocate_input;  ///< memory that this device copies from; empty: any is the same
   /// Called on the lane's own thread; what it makes stays on that thread.
   std::function<Result<std::unique_ptr<codec::BatchCodec>>()> make_codec;
 };

@@ -44,6 +44,9 @@ Dispatcher::Dispatcher(const EngineOptions& options, std::vector<DeviceLanes> de
     devices_.back()->lanes = std::move(lanes);
     lanes_ += devices_.back()->lanes.lanes;
   }
+  // Pinned for one device, memory is pinned for all.
+  inputs_ = std::make_shared<InputStore>(devices_.empty() ? HostAllocator()
+                                                          : devices_.front()->lanes.allocate_input);
 }
 
 Result<std::unique_ptr<Dispatcher>> Dispatcher::make(const EngineOptions& options,
@@ -127,6 +130,7 @@ void Dispatcher::submit_at_once(std::span<EngineRequest> requests) {
     if (runs_on_host(asked) || (automatic && devices_.empty())) {
       for_host.push_back(std::move(work));
     } else if (automatic || (!devices_.empty() && asked == devices_.front()->lanes.kind)) {
+      work->pinned = inputs_->has(work->bytes);
       for_device.push_back(std::move(work));
     } else {
       answer(
@@ -290,6 +294,7 @@ EngineStats Dispatcher::stats() const {
     stats.device_bytes += device->device_bytes;
     stats.pinned_bytes += device->pinned_bytes;
   }
+  stats.pinned_bytes += inputs_->pinned_bytes();
   const std::lock_guard lock(mutex_);
   stats.stages = stages_;
   return stats;

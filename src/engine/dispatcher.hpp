@@ -13,6 +13,7 @@
 #include <engine/codec_router.hpp>
 #include <engine/converter_cache.hpp>
 #include <engine/device_lanes.hpp>
+#include <engine/input_store.hpp>
 #include <engine/work_queue.hpp>
 #include <future>
 #include <memory>
@@ -38,6 +39,8 @@ class Dispatcher {
   [[nodiscard]] bool is_quiet() const noexcept;
   [[nodiscard]] EngineStats stats() const;
   [[nodiscard]] std::vector<EngineDevice> devices() const;
+  /// Whose blocks' bytes a device copies from where they are.
+  [[nodiscard]] const std::shared_ptr<InputStore>& inputs() const noexcept { return inputs_; }
 
  private:
   friend class Lane;
@@ -79,6 +82,7 @@ class Dispatcher {
   WorkQueue device_queue_;
   WorkQueue host_queue_;
   std::vector<std::unique_ptr<Device>> devices_;
+  std::shared_ptr<InputStore> inputs_;
   std::size_t lanes_ = 0;
   std::atomic<std::size_t> lost_lanes_{0};
   std::vector<std::thread> threads_;

@@ -21,6 +21,31 @@ class Engine::Impl {
   std::string no_device_reason;
 };
 
+class InputMemory::Impl {
+ public:
+  Impl(std::shared_ptr<engine::InputStore> store, engine::InputStore::Block block)
+      : store_(std::move(store)), block_(std::move(block)) {}
+  ~Impl() { store_->give_back(std::move(block_)); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+ private:
+  std::shared_ptr<engine::InputStore> store_;
+  engine::InputStore::Block block_;
+};
+
+InputMemory::InputMemory() noexcept = default;
+InputMemory::InputMemory(std::unique_ptr<Impl> impl, std::span<std::uint8_t> bytes) noexcept
+    : impl_(std::move(impl)), bytes_(bytes) {}
+InputMemory::~InputMemory() = default;
+InputMemory::InputMemory(InputMemory&& other) noexcept
+    : impl_(std::move(other.impl_)), bytes_(std::exchange(other.bytes_, {})) {}
+InputMemory& InputMemory::operator=(InputMemory&& other) noexcept {
+  impl_ = std::move(other.impl_);
+  bytes_ = std::exchange(other.bytes_, {});
+  return *this;
+}
+
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Engine::~Engine() = default;
 Engine::Engine(Engine&&) noexcept = default;
@@ -46,6 +71,14 @@ Result<Engine> Engine::make(const EngineOptions& options) {
   if (!made) return fail(made.error());
   impl->dispatcher = std::move(*made);
   return Engine(std::move(impl));
+}
+
+Result<InputMemory> Engine::input_memory(std::size_t bytes) {
+  const auto& store = impl_->dispatcher->inputs();
+  auto block = store->take(bytes);
+  if (!block) return fail(block.error());
+  const std::span<std::uint8_t> memory(block->memory.get(), bytes);
+  return InputMemory(std::make_unique<InputMemory::Impl>(store, std::move(*block)), memory);
 }
 
 void Engine::submit(std::span<const std::uint8_t> jpeg, const ResizeOptions& options,

@@ -21,8 +21,12 @@ jpeg::ParseDepth depth_for(std::span<const std::uint8_t> bytes, const ResizeOpti
 }
 
 codec::BatchItem item_of(const Work& work) {
-  return {&work.request.file, &work.request.plan, work.head, work.request.converter.get(),
-          work.coefficients ? &*work.coefficients : nullptr};
+  return {&work.request.file,
+          &work.request.plan,
+          work.head,
+          work.request.converter.get(),
+          work.coefficients ? &*work.coefficients : nullptr,
+          work.pinned};
 }
 
 }  // namespace

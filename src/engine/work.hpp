@@ -23,6 +23,7 @@ struct Work {
   Request request;                                  ///< points into this; a Work never moves
   std::vector<std::uint8_t> head;                   ///< of the output
   std::optional<codec::Coefficients> coefficients;  ///< decoded on the host for the device
+  bool pinned = false;                              ///< as codec::BatchItem::pinned
   bool parsed = false;                              ///< `request` has its file
   bool planned = false;                             ///< `request` is ready for a device, `head` too
   bool for_device = false;  ///< a host thread prepares it, a device finishes it

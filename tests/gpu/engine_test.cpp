@@ -124,6 +124,38 @@ TEST_F(EngineOnGpu, TwoRunsGiveTheSameBytes) {
   EXPECT_EQ(runs[1], runs[2]);
 }
 
+TEST_F(EngineOnGpu, InputsInItsOwnMemoryGiveTheSameBytes) {
+  Engine engine = make_engine(CodecKind::kAuto);
+  std::vector<Bytes> jpegs;
+  std::size_t bytes = 0;
+  for (int i = 0; i < 30; ++i) {
+    Bytes jpeg = draw({200 + i, 150, JCS_YCbCr, 2, 2, 90}, i);
+    if (i % 5 == 4) jpeg.resize(jpeg.size() * 2 / 3);
+    bytes += jpeg.size();
+    jpegs.push_back(std::move(jpeg));
+  }
+  const auto expected = resize_all(engine, jpegs, sized(80, 60));
+  InputMemory memory = value_of(engine.input_memory(bytes));
+  EXPECT_GE(engine.stats().pinned_bytes, bytes);
+  std::vector<EngineRequest> requests;
+  std::vector<Bytes> outputs(jpegs.size());
+  std::span<std::uint8_t> room = memory.bytes();
+  for (std::size_t i = 0; i < jpegs.size(); ++i) {
+    const auto jpeg = room.first(jpegs[i].size());
+    std::copy(jpegs[i].begin(), jpegs[i].end(), jpeg.begin());
+    room = room.subspan(jpeg.size());
+    requests.push_back({jpeg, sized(80, 60), [&outputs, i](Result<Resized> result) {
+                          if (result) outputs[i] = std::move(result->bytes);
+                        }});
+  }
+  engine.submit(requests);
+  engine.drain();
+  for (std::size_t i = 0; i < jpegs.size(); ++i) {
+    ASSERT_TRUE(expected[i]) << i;
+    EXPECT_EQ(outputs[i], expected[i]->bytes) << i;
+  }
+}
+
 TEST_F(EngineOnGpu, StaysWithinItsMemory) {
   EngineOptions options;
   options.gpu_memory_bytes = 64u << 20;

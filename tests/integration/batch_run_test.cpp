@@ -9,6 +9,7 @@
 #include <set>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include "support.hpp"
 
 namespace framewire::batch {
@@ -342,6 +343,57 @@ TEST_F(BatchRun, AWorkerReadsOnWhileImagesAreMade) {
     std::reverse(expected.begin(), expected.end());
     EXPECT_EQ(test::read_file(folder_ / ("out/" + name(i))), expected) << i;
   }
+}
+
+TEST_F(BatchRun, FilesThatAreHandedOverTogetherLieInOneMemory) {
+  make_inputs(40);
+  Bytes large(13 << 20, 7);  // more than a group's memory
+  std::copy(kSoi, kSoi + 2, large.begin());
+  test::write_file(input(40), large);
+  settings_.group = 8;
+  EngineOptions options;
+  options.codec = CodecKind::kTurbo;
+  auto engine = Engine::make(options);
+  ASSERT_TRUE(engine);
+  std::vector<std::span<const std::uint8_t>> memories;
+  hooks_.input_memory = [&](std::size_t bytes) {
+    auto memory = engine->input_memory(bytes);
+    if (memory) memories.push_back(memory->bytes());
+    return memory;
+  };
+  const auto inside = [&](std::span<const std::uint8_t> jpeg) {
+    const auto& memory = memories.back();
+    return jpeg.data() >= memory.data() && jpeg.data() < memory.data() + memory.size();
+  };
+  int large_ones = 0;
+  hooks_.begin_all = [&](auto jpegs, const ResizeOptions&) {
+    const std::uint8_t* end = memories.back().data();
+    for (const auto& jpeg : jpegs) {
+      const bool too_large = jpeg.size() == large.size();
+      EXPECT_EQ(inside(jpeg), !too_large);
+      if (too_large) {
+        ++large_ones;
+      } else {
+        EXPECT_EQ(std::exchange(end, jpeg.data() + jpeg.size()), jpeg.data());
+      }
+    }
+    return [results = fake_resize_all({jpegs.begin(), jpegs.end()})] { return results; };
+  };
+  EXPECT_EQ(run().ok, 41u);
+  EXPECT_EQ(large_ones, 1);
+  for (int i = 0; i < 41; ++i) {
+    Bytes expected = test::read_file(input(i));
+    std::reverse(expected.begin(), expected.end());
+    EXPECT_EQ(test::read_file(folder_ / ("out/" + name(i))), expected) << i;
+  }
+  fs::remove_all(folder_ / "out");
+  hooks_.input_memory = [](std::size_t) -> Result<InputMemory> {
+    return fail(StatusCode::kBusy, "none left");
+  };
+  hooks_.begin_all = [](auto jpegs, const ResizeOptions&) {
+    return [results = fake_resize_all({jpegs.begin(), jpegs.end()})] { return results; };
+  };
+  EXPECT_EQ(run().ok, 41u) << "each file then has memory of its own";
 }
 
 TEST_F(BatchRun, WhatIsBeingMadeIsFinishedAtAnEarlyEnd) {

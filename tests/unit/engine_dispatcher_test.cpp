@@ -32,6 +32,7 @@ struct Script {
   std::chrono::microseconds batch_time{0};
   std::atomic<int> batches{0};
   std::atomic<std::size_t> largest{0};
+  std::atomic<int> pinned{0};  ///< items that lay in memory of the engine's
 };
 
 class FakeBatchCodec : public codec::BatchCodec {
@@ -57,6 +58,7 @@ class FakeBatchCodec : public codec::BatchCodec {
     if (lost_) return fail(StatusCode::kDeviceLost, "fell off the bus");
     outputs_.clear();
     for (const BatchItem& item : items) {
+      script_.pinned += item.pinned ? 1 : 0;
       Bytes out(item.head.begin(), item.head.end());
       codec::Outcome outcome;
       codec::Context context;
@@ -185,6 +187,58 @@ TEST(EngineDispatcher, ADeviceGivesWhatTheHostGives) {
   EXPECT_EQ(stats.host_images, photos().size());
   EXPECT_EQ(stats.fallbacks, 0u);
   EXPECT_GE(stats.device_bytes, 1000u);
+}
+
+TEST(EngineDispatcher, ADeviceIsToldWhatLiesInTheEnginesMemory) {
+  Script script;
+  std::vector<DeviceLanes> devices = devices_of({&script}, 2);
+  devices[0].allocate_input = [](std::size_t bytes) -> Result<HostMemory> {
+    const auto memory = std::make_shared<Bytes>(bytes);
+    return HostMemory(memory, memory->data());
+  };
+  const auto engine = make(std::move(devices));
+  const Bytes& photo = photos()[0];
+  const auto expected = one(*engine, photo, width(32));
+  ASSERT_TRUE(expected);
+  EXPECT_EQ(script.pinned, 0);
+  auto block = engine->inputs()->take(photo.size() + 7);
+  ASSERT_TRUE(block);
+  EXPECT_GE(engine->stats().pinned_bytes, photo.size());
+  std::uint8_t* begin = block->memory.get() + 7;
+  std::copy(photo.begin(), photo.end(), begin);
+  std::promise<Result<Resized>> answer;
+  EngineRequest request{{begin, photo.size()}, width(32), [&](Result<Resized> made) {
+                          answer.set_value(std::move(made));
+                        }};
+  engine->submit({&request, 1});
+  const auto made = answer.get_future().get();
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->bytes, expected->bytes);
+  EXPECT_EQ(script.pinned, 1);
+}
+
+TEST(EngineInputMemory, OutlivesItsEngineAndHoldsWhatIsPutIn) {
+  EngineOptions options;
+  options.codec = CodecKind::kTurbo;
+  options.threads = 1;
+  InputMemory memory;
+  EXPECT_TRUE(memory.bytes().empty());
+  {
+    auto engine = Engine::make(options);
+    ASSERT_TRUE(engine);
+    const Bytes& photo = photos()[0];
+    auto made = engine->input_memory(photo.size());
+    ASSERT_TRUE(made);
+    memory = std::move(*made);
+    EXPECT_TRUE(made->bytes().empty());
+    ASSERT_EQ(memory.bytes().size(), photo.size());
+    std::copy(photo.begin(), photo.end(), memory.bytes().begin());
+    const auto resized = engine->resize(memory.bytes(), width(32));
+    ASSERT_TRUE(resized);
+    EXPECT_EQ(resized->bytes, engine->resize(photo, width(32))->bytes);
+  }
+  std::fill(memory.bytes().begin(), memory.bytes().end(), std::uint8_t{1});
+  EXPECT_EQ(memory.bytes().back(), 1);
 }
 
 TEST(EngineDispatcher, ManySubmittersEveryRequestIsAnsweredOnce) {

@@ -4,7 +4,11 @@
 #include <codec/cuda/cuda_batch_codec.hpp>
 #include <engine/cuda/nvjpeg_batch_codec.hpp>
 #include <engine/device_lanes.hpp>
+#include <future>
+#include <gpu/buffer.hpp>
 #include <gpu/device.hpp>
+#include <memory>
+#include <system_error>
 #include <thread>
 
 namespace framewire::engine {
@@ -67,6 +71,24 @@ unsigned lanes_of(const EngineOptions& options, std::size_t devices, std::uint64
   return static_cast<unsigned>(std::min<std::uint64_t>(by_cores, by_memory));
 }
 
+/// On a thread of its own: the caller's keeps its current device, or stays without one.
+Result<HostMemory> allocate_pinned(int ordinal, std::size_t bytes) {
+  const auto allocate = [&]() -> Result<HostMemory> {
+    if (auto ok = gpu::use_device(ordinal); !ok) return fail(ok.error());
+    auto made = gpu::Buffer::make(gpu::MemoryKind::kPinned, bytes);
+    if (!made) return fail(made.error());
+    const auto buffer = std::make_shared<gpu::Buffer>(std::move(*made));
+    return HostMemory(buffer, buffer->data());
+  };
+  try {
+    return std::async(std::launch::async, allocate).get();
+  } catch (const std::system_error& error) {
+    return fail(
+        StatusCode::kBusy,
+        fmt::format("cannot start a thread to allocate pinned memory: {}", error.code().message()));
+  }
+}
+
 Result<DeviceLanes> lanes_on(const gpu::DeviceFacts& facts, const EngineOptions& options,
                              std::size_t devices) {
   if (auto ok = gpu::use_device(facts.ordinal); !ok) return fail(ok.error());
@@ -84,6 +106,8 @@ Result<DeviceLanes> lanes_on(const gpu::DeviceFacts& facts, const EngineOptions&
   lanes.lane_bytes = memory / lanes.lanes;
   lanes.most_images = nvjpeg ? kNvjpegBatch : kMostImages;
   const int ordinal = facts.ordinal;
+  if (!nvjpeg)
+    lanes.allocate_input = [ordinal](std::size_t bytes) { return allocate_pinned(ordinal, bytes); };
   const std::uint64_t bound = lanes.lane_bytes;
   const bool timed = options.timed;
   lanes.make_codec = [=]() -> Result<std::unique_ptr<codec::BatchCodec>> {
