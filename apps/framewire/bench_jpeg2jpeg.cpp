@@ -17,12 +17,14 @@ namespace framewire::app {
 namespace {
 
 constexpr std::string_view kTimed =
-    "host bytes to host bytes: parse, plan, gather, copy in, decode, resample, encode, copy out, "
+    "host bytes to host bytes: parse, plan, gather (unless memory is the engine's), copy in, "
+    "decode, resample, encode, copy out, "
     "memory for the output; not reading files, not verifying, not starting the engine";
 
 struct Plan : BenchPlan {
   EngineOptions engine;
   std::size_t batch = 128;  ///< images of the batch whose latency is measured
+  bool engine_memory = false;
 };
 
 template <typename Number>
@@ -44,10 +46,35 @@ std::string make_plan(const Arguments& arguments, Plan& plan) {
   if (auto wrong = take_number(arguments, "threads", 1024u, engine.threads); !wrong.empty())
     return wrong;
   if (engine.max_batch != 0) plan.batch = engine.max_batch;
+  plan.engine_memory = arguments.get("memory") == "engine";
   return take_bench_plan(arguments, plan);
 }
 
-using Inputs = std::vector<const BenchInput*>;
+using Inputs = std::vector<std::span<const std::uint8_t>>;
+
+/// The inputs of a row, and the engine's memory if they lie there.
+struct Files {
+  InputMemory memory;
+  Inputs inputs;
+};
+
+Result<Files> place(Engine& engine, const std::vector<const BenchInput*>& from, const Plan& plan) {
+  Files files;
+  for (const BenchInput* input : from) files.inputs.emplace_back(input->bytes);
+  if (!plan.engine_memory) return files;
+  std::size_t bytes = 0;
+  for (const auto& input : files.inputs) bytes += input.size();
+  auto memory = engine.input_memory(bytes);
+  if (!memory) return fail(memory.error());
+  files.memory = std::move(*memory);
+  std::span<std::uint8_t> room = files.memory.bytes();
+  for (auto& input : files.inputs) {
+    std::copy(input.begin(), input.end(), room.begin());
+    input = room.first(input.size());
+    room = room.subspan(input.size());
+  }
+  return files;
+}
 
 /// What a run of unhindered submitting came to.
 struct Throughput {
@@ -71,8 +98,7 @@ Throughput measure_throughput(Engine& engine, const Inputs& inputs, const Resize
   std::atomic<bool> stop{false};
   const auto submit = [&](std::size_t first) {
     for (std::size_t i = first; !stop; ++i) {
-      const BenchInput& input = *inputs[i % inputs.size()];
-      engine.submit(input.bytes, options, [&](const Result<Resized>& result) {
+      engine.submit(inputs[i % inputs.size()], options, [&](const Result<Resized>& result) {
         if (!result) {
           ++failures;
           return;
@@ -117,7 +143,7 @@ std::vector<double> measure_latency(Engine& engine, const Inputs& inputs,
     const auto start = base::Clock::now();
     std::vector<EngineRequest> requests(count);
     for (EngineRequest& request : requests)
-      request = {inputs[next++ % inputs.size()]->bytes, options, [](const Result<Resized>&) {}};
+      request = {inputs[next++ % inputs.size()], options, [](const Result<Resized>&) {}};
     engine.submit(requests);
     engine.drain();
     times.push_back(base::elapsed_us(start) / 1000);
@@ -134,7 +160,8 @@ std::uint64_t resident_bytes() {
 }
 
 /// Times of the stages in an engine of its own, as measuring them costs throughput.
-Json measure_stages(const Plan& plan, const Inputs& inputs, const ResizeOptions& options) {
+Json measure_stages(const Plan& plan, const std::vector<const BenchInput*>& from,
+                    const ResizeOptions& options) {
   EngineOptions timed = plan.engine;
   timed.codec = options.codec;
   timed.timed = true;
@@ -142,6 +169,9 @@ Json measure_stages(const Plan& plan, const Inputs& inputs, const ResizeOptions&
   auto engine = Engine::make(timed);
   Json stages = Json::object();
   if (!engine || engine->devices().empty()) return stages;
+  const auto files = place(*engine, from, plan);
+  if (!files) return stages;
+  const Inputs& inputs = files->inputs;
   (void)measure_latency(*engine, inputs, options, plan.batch, 0.1);
   const EngineStats before = engine->stats();
   (void)measure_latency(*engine, inputs, options, plan.batch, plan.seconds / 2);
@@ -183,8 +213,11 @@ Result<void> bench_codec(const std::string& codec, const std::vector<BenchInput>
   if (!engine) return fail(engine.error());
   const double start_ms = base::elapsed_us(start) / 1000;
   const auto resize = [&](const BenchInput& input) { return engine->resize(input.bytes, options); };
-  const Inputs usable = usable_inputs(codec, inputs, resize, result);
-  if (usable.empty()) return {};
+  const auto found = usable_inputs(codec, inputs, resize, result);
+  if (found.empty()) return {};
+  auto files = place(*engine, found, plan);
+  if (!files) return fail(files.error());
+  const Inputs& usable = files->inputs;
   const EngineStats first = engine->stats();
   std::vector<Throughput> runs;
   for (unsigned i = 0; i < plan.repeat; ++i)
@@ -208,8 +241,9 @@ Result<void> bench_codec(const std::string& codec, const std::vector<BenchInput>
   row["devices"] = Json::array();
   for (const EngineDevice& device : engine->devices())
     row["devices"].push_back({{"ordinal", device.ordinal}, {"name", device.name}});
+  files->memory = {};
   engine = fail(StatusCode::kInternal, "over");  // gives its memory back before the next begins
-  row["stages_us"] = measure_stages(plan, usable, options);
+  row["stages_us"] = measure_stages(plan, found, options);
   result["rows"].push_back(std::move(row));
   return {};
 }
@@ -237,6 +271,7 @@ std::string device_names(const Json& result) {
 std::string table(const Json& result) {
   const auto mb = [](const Json& bytes) { return bytes.get<std::uint64_t>() >> 20; };
   std::string text = heading(result, device_names(result));
+  if (result["memory"] == "engine") text += "inputs in the engine's memory\n";
   text += fmt::format("{:<10} {:>10} {:>19} {:>8} {:>9} {:>23} {:>23} {:>8} {:>8} {:>9}\n", "codec",
                       "images/s", "min - max", "GB/s in", "bytes out", "one image p50/p90/p99 ms",
                       "batch p50/p90/p99 ms", "GPU MB", "host MB", "fallbacks");
@@ -272,6 +307,7 @@ int run_bench_jpeg2jpeg(const Arguments& arguments) {
   }
   if (inputs->empty()) return report_usage("bench", "found no JPEG in IN");
   Json result = begin_result(arguments, *inputs, plan, kTimed);
+  result["memory"] = plan.engine_memory ? "engine" : "own";
   result["unavailable"] = Json::array();
   for (const std::string& codec : plan.codecs) {
     if (auto done = bench_codec(codec, *inputs, arguments.options, plan, result); !done) {

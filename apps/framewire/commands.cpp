@@ -53,6 +53,10 @@ constexpr OptionSpec kBenchOwn[] = {
      "Measuring"},
     {"batch", "N", "", "", "jpeg2jpeg: images of one batch at most", "Measuring"},
     {"streams", "N", "", "", "jpeg2jpeg: batches in work at once on each GPU", "Measuring"},
+    {"memory", "WHOSE", "own|engine", "own",
+     "jpeg2jpeg: where inputs lie: in memory of the program's own, or of the engine's, from which "
+     "GPUs copy",
+     "Measuring"},
     {"threads", "N", "", "", "jpeg2jpeg: host threads; as many as cores if not given", "Measuring"},
     {"seconds", "S", "", "2", "length of one measurement, 0.01 to 3600", "Measuring"},
     {"repeat", "N", "", "5", "measurements of each row, 1 to 1000; the median counts", "Measuring"},

@@ -126,6 +126,7 @@ const std::vector<Refusal>& refusals() {
       {"bench of nothing", {"bench", "resize"}, 2, "bench"},
       {"bench of the unknown", {"bench", "encode", "{in}"}, 2, "found 'encode'"},
       {"bench codec", {"bench", "resize", "{in}", "--codec", "turbo,x"}, 2, "--codec: found 'x'"},
+      {"bench memory", {"bench", "jpeg2jpeg", "{in}", "--memory", "x"}, 2, "--memory: found 'x'"},
       {"bench jobs", {"bench", "resize", "{in}", "--jobs", "1,"}, 2, "--jobs"},
       {"inspect nothing", {"inspect", "{folder}/none.jpg"}, 1, "No such file"},
   };
@@ -297,6 +298,26 @@ TEST_F(Cli, BenchMeasuresEveryCodecAndNumberOfJobs) {
   const Ran table = run_program({"bench", "resize", in_, "--seconds", "0.02", "--repeat", "1"});
   EXPECT_EQ(table.exit_code, 0);
   EXPECT_TRUE(contains(table.out, "images/s")) << table.out;
+}
+
+TEST_F(Cli, BenchFeedsAnEngineFromItsOwnMemoryOrTheCallers) {
+  for (const char* memory : {"own", "engine"}) {
+    const Ran ran = run_program({"bench", "jpeg2jpeg", in_, folder_ / "broken.jpg", "--size", "32",
+                                 "--codec", "turbo", "--batch", "3", "--memory", memory,
+                                 "--seconds", "0.05", "--repeat", "2", "--json"});
+    EXPECT_EQ(ran.exit_code, 1) << "one input fails";
+    const json result = json::parse(ran.out);
+    EXPECT_EQ(result["memory"], memory);
+    EXPECT_EQ(result["failed"].size(), 1u);
+    ASSERT_EQ(result["rows"].size(), 1u);
+    const json& row = result["rows"][0];
+    EXPECT_EQ(row["codec"], "turbo");
+    EXPECT_GT(row["images_per_second"], 0);
+    EXPECT_GT(row["bytes_out"], 0);
+    EXPECT_EQ(row["failures"], 0);
+    EXPECT_EQ(row["batch"], 3);
+    EXPECT_GT(row["batch_latency_ms"]["p50"], 0);
+  }
 }
 
 // Help, completion and manual: every option of the grammar is in each.
