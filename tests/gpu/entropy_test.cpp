@@ -168,14 +168,32 @@ struct Tally {
   int given_up = 0;
 };
 
-/// A batch of files between good ones, twice; every plane that counts against the host's.
-void check_batch(const std::vector<std::pair<std::string, std::unique_ptr<OwnedItem>>>& files,
-                 const OwnedItem& good, Transcoder& transcoder, Tally& tally) {
+using Files = std::vector<std::pair<std::string, std::unique_ptr<OwnedItem>>>;
+
+/// Moves all to pinned memory, at every alignment, among bytes that would restart a scan.
+gpu::Buffer pin(const Files& files) {
+  constexpr std::size_t kGap = 17;
+  std::size_t bytes = codec::kPinnedGuardBytes;
+  for (const auto& [name, owned] : files) bytes += owned->item.file->bytes.size() + kGap;
+  gpu::Buffer pinned = value_of(gpu::Buffer::make(gpu::MemoryKind::kPinned, bytes));
+  for (std::size_t i = 0; i < bytes; ++i) pinned.data()[i] = i % 2 == 0 ? 0xFF : 0xD0;
+  std::uint8_t* at = pinned.data();
+  for (const auto& [name, owned] : files) at = owned->pin(at) + kGap;
+  return pinned;
+}
+
+/// A batch of files between good ones, twice, then from pinned memory; every plane that counts
+/// against the host's.
+void check_batch(const Files& files, const OwnedItem& good, Transcoder& transcoder, Tally& tally) {
   std::vector<Item> items;
-  for (const auto& [name, owned] : files) {
-    items.push_back(good.item);
-    items.push_back(owned->item);
-  }
+  const auto collect = [&] {
+    items.clear();
+    for (const auto& [name, owned] : files) {
+      items.push_back(good.item);
+      items.push_back(owned->item);
+    }
+  };
+  collect();
   const auto run = [&](std::span<const Item> batch) {
     std::vector<std::pair<std::uint32_t, std::vector<Bytes>>> all;
     EXPECT_TRUE(transcoder.enqueue(batch));
@@ -189,9 +207,13 @@ void check_batch(const std::vector<std::pair<std::string, std::unique_ptr<OwnedI
   };
   const auto first = run(items);
   const auto second = run(items);
+  const gpu::Buffer memory = pin(files);
+  collect();
+  const auto pinned = run(items);
   for (std::size_t i = 0; i < items.size(); ++i) {
     SCOPED_TRACE(files[i / 2].first);
     EXPECT_EQ(first[i], second[i]) << "two runs differ";
+    EXPECT_EQ(first[i], pinned[i]) << "pinned files differ";
     if (i % 2 == 0) {
       EXPECT_EQ(first[i], first[0]) << "a neighbour came to harm";
     }
@@ -224,7 +246,7 @@ TEST_P(EntropyCorpus, GivesTheCpusVerdicts) {
   const OwnedItem good(draw(spec), 8);
   Transcoder transcoder = value_of(Transcoder::make());
   Tally tally;
-  std::vector<std::pair<std::string, std::unique_ptr<OwnedItem>>> files;
+  Files files;
   for (const auto& entry :
        std::filesystem::recursive_directory_iterator(std::filesystem::path(corpus) / GetParam())) {
     if (!entry.is_regular_file() || entry.file_size() > 600'000) continue;
