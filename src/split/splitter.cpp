@@ -1,18 +1,11 @@
 #include <fmt/format.h>
 #include <algorithm>
-#include <iterator>
 #include <new>
 #include <split/splitter.hpp>
 #include <utility>
 
 namespace framewire::split {
 namespace {
-
-/// Decoded samples of a group, beyond a single picture, until memory runs out; what the codec needs
-/// besides is several times as much.
-constexpr std::uint64_t kGroupBytes = 48u << 20;
-/// Files, and coefficients that the host has read, of all pictures that wait.
-constexpr std::uint64_t kHostBytes = 512u << 20;
 
 Status out_of_memory() { return {StatusCode::kBusy, "memory ran out"}; }
 
@@ -23,24 +16,17 @@ bool is_with_the_lost(const Group& group) {
   });
 }
 
-std::uint64_t bytes_of(const codec::Coefficients& coefficients) {
-  std::uint64_t bytes = 0;
-  for (const auto& component : coefficients.components)
-    bytes += component.coefficients.size() * sizeof(std::int16_t);
-  return bytes;
-}
-
 }  // namespace
 
 // On GPUs six groups are decoded at once, which is most of the work, four finished, and the others
 // are in the workers' hands; more would only make groups smaller. The host works on pictures one by
 // one, as its cores do.
 Splitter::Splitter(std::size_t in_flight, Form form, bool on_gpu)
-    : in_flight_(in_flight),
-      form_(form),
+    : form_(form),
       on_gpu_(on_gpu),
-      bounds_(on_gpu ? Bounds{6, 4, 128, 16} : Bounds{1, 1, 1, in_flight}),
-      group_bytes_(kGroupBytes) {}
+      crew_(on_gpu ? Crew{6, 4} : Crew{1, 1}),
+      queue_(on_gpu ? PictureQueue::Bounds{in_flight, 128, 16}
+                    : PictureQueue::Bounds{in_flight, 1, in_flight}) {}
 
 Result<std::unique_ptr<Splitter>> Splitter::make(std::size_t workers, std::size_t in_flight,
                                                  Form form) {
@@ -72,12 +58,12 @@ Result<std::unique_ptr<Stages>> Splitter::make_stages(int device) const {
 }
 
 Result<void> Splitter::hire(const Parties& parties) {
-  for (std::size_t i = 0; i < bounds_.decoders; ++i) {
+  for (std::size_t i = 0; i < crew_.decoders; ++i) {
     auto decoder = make_stages(parties.decoder);
     if (!decoder) return fail(decoder.error());
     decoders_.push_back(std::move(*decoder));
   }
-  for (std::size_t i = 0; i < bounds_.finishers; ++i) {
+  for (std::size_t i = 0; i < crew_.finishers; ++i) {
     auto finisher = make_stages(parties.encoder);
     if (!finisher) return fail(finisher.error());
     finishers_.push_back(std::move(*finisher));
@@ -93,7 +79,7 @@ Result<void> Splitter::hire(const Parties& parties) {
   }
   reason_ = fmt::format("split over {} {}", workers.size(), on_gpu_ ? "GPUs" : "workers");
   scatter_ = std::make_unique<Scatter>(std::move(workers), [this](std::shared_ptr<Group> group) {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(results_mutex_);
     resampled_.push_back(std::move(group));
     results_.notify_one();
   });
@@ -106,22 +92,13 @@ Result<void> Splitter::hire(const Parties& parties) {
 
 Splitter::~Splitter() {
   drain();
+  queue_.end();
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(results_mutex_);
     stop_ = true;
   }
-  work_.notify_all();
   results_.notify_all();
   for (std::thread& thread : threads_) thread.join();
-}
-
-void Splitter::admit(std::uint64_t bytes) {
-  std::unique_lock lock(mutex_);
-  room_.wait(lock, [&] {
-    return unanswered_ < in_flight_ && (unanswered_ == 0 || host_bytes_ + bytes <= kHostBytes);
-  });
-  ++unanswered_;
-  host_bytes_ += bytes;
 }
 
 void Splitter::submit(std::vector<std::uint8_t> jpeg, const ResizeOptions& options, Done done) {
@@ -130,28 +107,17 @@ void Splitter::submit(std::vector<std::uint8_t> jpeg, const ResizeOptions& optio
   picture->options = options;
   picture->done = std::move(done);
   picture->host_bytes = picture->bytes.size();
-  admit(picture->host_bytes);
+  queue_.admit(picture->host_bytes);
   Result<Output> answer = Output{};
   if (auto planned = prepare(*picture); !planned) {
     answer = fail(planned.error());
   } else {
     const auto taken = decoders_.front()->prepare(*picture);
-    if (taken) return hand_in(std::move(picture));
+    if (taken) return queue_.push(std::move(picture));
     answer = resize_whole(*picture, taken.error());
   }
   picture->done(std::move(answer));
-  settle(1, picture->host_bytes);
-}
-
-void Splitter::hand_in(std::unique_ptr<Picture> picture) {
-  const std::lock_guard lock(mutex_);
-  if (picture->coefficients) {
-    const std::uint64_t bytes = bytes_of(*picture->coefficients);
-    picture->host_bytes += bytes;
-    host_bytes_ += bytes;
-  }
-  prepared_.push_back(std::move(picture));
-  work_.notify_one();
+  queue_.answered(*picture);
 }
 
 Result<void> Splitter::prepare(Picture& picture) try {
@@ -219,7 +185,7 @@ Result<Output> Splitter::planes_of_whole(std::unique_ptr<Picture> picture, const
 }
 
 void Splitter::decoder_main(Stages& stages) {
-  while (auto group = next_group()) {
+  while (auto group = queue_.next_group()) {
     if (is_alone(*group)) let_go();
     if (auto decoded = decode(stages, *group); decoded) {
       scatter_->hand_in(std::move(group));
@@ -231,7 +197,7 @@ void Splitter::decoder_main(Stages& stages) {
 
 // Everybody else is idle, and has what they keep taken from them.
 void Splitter::let_go() {
-  spare_.clear();
+  queue_.let_go();
   for (const auto* all : {&decoders_, &finishers_})
     for (const auto& stages : *all) (void)stages->let_go();  // what fails here fails again at work
 }
@@ -243,34 +209,6 @@ Result<void> Splitter::decode(Stages& stages, Group& group) try {
   return {};
 } catch (const std::bad_alloc&) {
   return fail(out_of_memory());
-}
-
-// What is to be alone waits until nothing else is in work, and lets nothing begin.
-bool Splitter::may_begin() const {
-  if (prepared_.empty() || alone_) return false;
-  return prepared_.front()->alone ? groups_ == 0 : groups_ < bounds_.groups;
-}
-
-std::shared_ptr<Group> Splitter::next_group() {
-  auto group = std::make_shared<Group>();
-  std::unique_lock lock(mutex_);
-  work_.wait(lock, [this] { return stop_ || may_begin(); });
-  if (prepared_.empty()) return nullptr;
-  ++groups_;
-  alone_ = prepared_.front()->alone;
-  std::uint64_t bytes = 0;
-  while (!prepared_.empty() && group->pictures.size() < (alone_ ? 1 : bounds_.pictures)) {
-    const Picture& next = *prepared_.front();
-    bytes += next.decoded_bytes;
-    if (!group->pictures.empty() && (bytes > group_bytes_ || next.alone)) break;
-    group->pictures.push_back(std::move(prepared_.front()));
-    prepared_.pop_front();
-  }
-  if (!spare_.empty() && !alone_) {
-    group->parcels = std::move(spare_.back());
-    spare_.pop_back();
-  }
-  return group;
 }
 
 // Divides the pictures among the workers that there are.
@@ -298,7 +236,7 @@ void Splitter::finisher_main(Stages& stages) {
   while (true) {
     std::shared_ptr<Group> group;
     {
-      std::unique_lock lock(mutex_);
+      std::unique_lock lock(results_mutex_);
       results_.wait(lock, [this] { return stop_ || !resampled_.empty(); });
       if (resampled_.empty()) return;
       group = std::move(resampled_.front());
@@ -334,71 +272,15 @@ void Splitter::answer(Stages& stages, Group& group) {
     auto& output = (*outputs)[i];
     picture.done(output ? std::move(output) : resize_whole(picture, output.error()));
   }
-  finish_group(group);
+  queue_.done(group);
 }
 
-// Nothing could be made of the group.
+// Nothing could be made of the group: where a GPU's memory ran out, not yet.
 void Splitter::give_up(Group& group, const Status& why) {
   if (on_gpu_ && why.code() == StatusCode::kBusy && !is_alone(group) && !is_with_the_lost(group))
-    return again(group);
+    return queue_.again(group);
   for (const auto& picture : group.pictures) picture->done(resize_whole(*picture, why));
-  finish_group(group);
-}
-
-// A GPU's memory ran out. The pictures are next, in groups that are half as large, or the only one
-// alone; groups after them are no larger, since they would meet with the same.
-void Splitter::again(Group& group) {
-  group.parcels.clear();  // freed before anybody tries again, as are those that are too large
-  std::vector<std::vector<Parcel>> too_large;
-  std::uint64_t bytes = 0;
-  for (const auto& picture : group.pictures) {
-    bytes += picture->decoded_bytes;
-    picture->error.reset();
-    picture->undecoded = false;
-  }
-  {
-    const std::lock_guard lock(mutex_);
-    too_large.swap(spare_);
-  }
-  too_large.clear();
-  {
-    const std::lock_guard lock(mutex_);
-    --groups_;
-    if (group.pictures.size() == 1)
-      group.pictures.front()->alone = true;
-    else
-      group_bytes_ = std::min(group_bytes_, bytes / 2);
-    std::move(group.pictures.rbegin(), group.pictures.rend(), std::front_inserter(prepared_));
-  }
-  work_.notify_all();
-}
-
-void Splitter::finish_group(Group& group) {
-  std::uint64_t host_bytes = 0;
-  for (const auto& picture : group.pictures) host_bytes += picture->host_bytes;
-  {
-    const std::lock_guard lock(mutex_);
-    --groups_;
-    alone_ = false;
-    // What a lost worker may still touch is not used again.
-    if (std::none_of(group.parcels.begin(), group.parcels.end(),
-                     [](const Parcel& parcel) { return parcel.lost.has_value(); }))
-      spare_.push_back(std::move(group.parcels));
-  }
-  work_.notify_all();
-  settle(group.pictures.size(), host_bytes);
-}
-
-void Splitter::settle(std::size_t pictures, std::uint64_t host_bytes) {
-  const std::lock_guard lock(mutex_);
-  unanswered_ -= pictures;
-  host_bytes_ -= host_bytes;
-  room_.notify_all();
-}
-
-void Splitter::drain() {
-  std::unique_lock lock(mutex_);
-  room_.wait(lock, [this] { return unanswered_ == 0; });
+  queue_.done(group);
 }
 
 }  // namespace framewire::split

@@ -7,6 +7,7 @@
 #include <engine/converter_cache.hpp>
 #include <memory>
 #include <mutex>
+#include <split/picture_queue.hpp>
 #include <split/scatter.hpp>
 #include <split/stages.hpp>
 #include <string>
@@ -52,7 +53,7 @@ class Splitter {
   /// Thread safety: any number of threads at once.
   void submit(std::vector<std::uint8_t> jpeg, const ResizeOptions& options, Done done);
   /// Waits until everything has been answered.
-  void drain();
+  void drain() { queue_.drain(); }
   /// After drain().
   [[nodiscard]] std::vector<DeviceReport> report() { return scatter_->report(); }
   /// For tests: breaks a worker's channel as its death would.
@@ -62,12 +63,8 @@ class Splitter {
   Splitter(std::size_t in_flight, Form form, bool on_gpu);
   [[nodiscard]] Result<void> hire(const Parties& parties);
   [[nodiscard]] Result<std::unique_ptr<Stages>> make_stages(int device) const;
-  void admit(std::uint64_t bytes);
   [[nodiscard]] Result<void> prepare(Picture& picture);
-  void hand_in(std::unique_ptr<Picture> picture);
   void decoder_main(Stages& stages);
-  [[nodiscard]] bool may_begin() const;
-  [[nodiscard]] std::shared_ptr<Group> next_group();
   [[nodiscard]] Result<void> lay_out(Group& group, const Place& from);
   void finisher_main(Stages& stages);
   [[nodiscard]] Result<Output> resize_whole(const Picture& picture, const Status& why);
@@ -75,41 +72,27 @@ class Splitter {
   [[nodiscard]] Result<void> decode(Stages& stages, Group& group);
   void let_go();
   void give_up(Group& group, const Status& why);
-  void again(Group& group);
   void finish(Stages& stages, Group& group);
   void answer(Stages& stages, Group& group);
-  void finish_group(Group& group);
-  void settle(std::size_t pictures, std::uint64_t host_bytes);
 
-  /// What bounds a group, and how many are in work at once.
-  struct Bounds {
+  /// How many lanes decode and finish.
+  struct Crew {
     std::size_t decoders;
     std::size_t finishers;
-    std::size_t pictures;  ///< of a group
-    std::size_t groups;    ///< in work
   };
-  const std::size_t in_flight_;
   const Form form_;
   const bool on_gpu_;
-  const Bounds bounds_;
+  const Crew crew_;
   std::string reason_;  ///< for reports
   codec::TurboStages turbo_;
   std::vector<std::unique_ptr<Stages>> decoders_;
   std::vector<std::unique_ptr<Stages>> finishers_;
   Place gathered_at_;
   engine::ConverterCache converters_;
-  std::mutex mutex_;
-  std::condition_variable room_;     ///< for a picture, or none is left
-  std::condition_variable work_;     ///< for decoders
-  std::condition_variable results_;  ///< for finishers
-  std::size_t unanswered_ = 0;
-  std::uint64_t host_bytes_ = 0;                   ///< of those
-  std::deque<std::unique_ptr<Picture>> prepared_;  ///< for the decoders
-  std::size_t groups_ = 0;                         ///< in work
-  bool alone_ = false;                             ///< that one is to be alone
-  std::uint64_t group_bytes_;                      ///< decoded samples, beyond a single picture
-  std::vector<std::vector<Parcel>> spare_;         ///< memory of groups that are done
-  std::deque<std::shared_ptr<Group>> resampled_;   ///< for the finishers
+  PictureQueue queue_;
+  std::mutex results_mutex_;
+  std::condition_variable results_;
+  std::deque<std::shared_ptr<Group>> resampled_;  ///< for the finishers
   bool stop_ = false;
   std::unique_ptr<Scatter> scatter_;
   std::vector<std::thread> threads_;

@@ -1,0 +1,64 @@
+// Pictures from submit() to their answer: how many there are, and which make up a group.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <split/picture.hpp>
+#include <vector>
+
+namespace framewire::split {
+
+/// Thread-safe.
+class PictureQueue {
+ public:
+  struct Bounds {
+    std::size_t in_flight;  ///< pictures between admit() and their answer; 1 or more
+    std::size_t pictures;   ///< of a group
+    std::size_t groups;     ///< in work
+  };
+  explicit PictureQueue(const Bounds& bounds);
+
+  /// Waits until there is room for one more picture. @param bytes  of its file
+  void admit(std::uint64_t bytes);
+  /// An admitted picture has been answered without being in a group.
+  void answered(const Picture& picture);
+  /// An admitted picture waits for its group.
+  void push(std::unique_ptr<Picture> picture);
+
+  /// Waits for pictures, and for leave to begin. @return null once ended and empty
+  [[nodiscard]] std::shared_ptr<Group> next_group();
+  /// All pictures of a group have been answered. What it holds may serve the next.
+  void done(Group& group);
+  /// Memory ran out for a group. Its pictures are next, in groups that are half as large, or the
+  /// only one alone; groups after them are no larger, since they would meet with the same.
+  void again(Group& group);
+  /// Frees what is kept of groups that are done. While nothing else is in work.
+  void let_go();
+
+  /// Waits until every picture has been answered.
+  void drain();
+  /// Lets next_group() return null.
+  void end();
+
+ private:
+  [[nodiscard]] bool may_begin() const;
+  void settle(std::size_t pictures, std::uint64_t host_bytes);
+
+  const Bounds bounds_;
+  std::mutex mutex_;
+  std::condition_variable room_;  ///< for a picture, or none is left
+  std::condition_variable work_;  ///< for those who take groups
+  std::size_t unanswered_ = 0;
+  std::uint64_t host_bytes_ = 0;  ///< of those
+  std::deque<std::unique_ptr<Picture>> waiting_;
+  std::size_t groups_ = 0;                  ///< in work
+  bool alone_ = false;                      ///< that one is to be alone
+  std::uint64_t group_bytes_;               ///< decoded samples, beyond a single picture
+  std::vector<std::vector<Parcel>> spare_;  ///< memory of groups that are done
+  bool ended_ = false;
+};
+
+}  // namespace framewire::split
