@@ -107,7 +107,7 @@ class Engine {
 
   /// Memory for inputs, faster than the caller's own where there is a GPU (codec cuda; ordinary
   /// memory elsewhere). What is given back is kept for later calls, up to 256 MB.
-  /// @return busy where memory ran out
+  /// @return busy where memory ran out; device_lost
   [[nodiscard]] Result<InputMemory> input_memory(std::size_t bytes);
 
   /// Hands in one image; waits while EngineOptions::queue requests are unanswered.

@@ -15,7 +15,7 @@ namespace framewire::engine {
 
 /// One allocation, freed with its last owner.
 using HostMemory = std::shared_ptr<std::uint8_t>;
-/// @return busy where memory ran out
+/// @return busy where memory ran out; device_lost
 using HostAllocator = std::function<Result<HostMemory>(std::size_t bytes)>;
 
 /// Hands out blocks of pinned memory and keeps those that come back for the next who ask: pinning
@@ -29,7 +29,7 @@ class InputStore {
     HostMemory memory;
     std::size_t bytes = 0;  ///< that may be used; behind them are codec::kPinnedGuardBytes
   };
-  /// @return at least `bytes`, with any contents; busy
+  /// @return at least `bytes`, with any contents; as the allocator
   [[nodiscard]] Result<Block> take(std::size_t bytes);
   void give_back(Block block) noexcept;
 
