@@ -116,6 +116,10 @@ class Engine {
   void submit(std::span<const std::uint8_t> jpeg, const ResizeOptions& options, Callback done);
   [[nodiscard]] std::future<Result<Resized>> submit(std::span<const std::uint8_t> jpeg,
                                                     const ResizeOptions& options);
+  /// Bytes that would be gone before the answer.
+  void submit(std::vector<std::uint8_t>&& jpeg, const ResizeOptions& options,
+              Callback done) = delete;
+  void submit(std::vector<std::uint8_t>&& jpeg, const ResizeOptions& options) = delete;
   /// Hands in several images that may share a batch, at once: nobody's lane starts with the first
   /// of them alone.
   void submit(std::span<EngineRequest> requests);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <framewire/transport.hpp>
+#include <memory>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -323,9 +324,16 @@ TEST_F(TransportDevices, CopiesOfEverySizeAndPlaceAreExact) {
 // lies between them untouched.
 class ManyCopies {
  public:
-  ManyCopies(CopyQueue& queue, const Region& source, const Region& target,
-             const std::vector<std::byte>& held)
-      : queue_(queue), source_(source), target_(target), held_(held), expected_(held.size()) {}
+  /// @param held  what the source is given to hold
+  ManyCopies(std::unique_ptr<CopyQueue> queue, Region source, Region target,
+             std::vector<std::byte> held)
+      : source_(std::move(source)),
+        target_(std::move(target)),
+        held_(std::move(held)),
+        expected_(held_.size()),
+        queue_(std::move(queue)) {
+    EXPECT_TRUE(copy_in(source_, 0, held_));
+  }
 
   // As many vectors off in the target as in the source, and what `count` bytes are there.
   void copy(std::size_t count) {
@@ -333,7 +341,7 @@ class ManyCopies {
     const std::size_t off = made_ % 16;
     const std::size_t from = made_ * 4096 % (held_.size() - count - 16) / 16 * 16 + off;
     last_ =
-        queue_.copy(target_.data() + at_ + off, source_.data() + from, count, Sides::kWithinReach);
+        queue_->copy(target_.data() + at_ + off, source_.data() + from, count, Sides::kWithinReach);
     ASSERT_TRUE(last_) << last_.error().to_string();
     ASSERT_EQ(*last_, ++made_);
     std::copy_n(held_.begin() + static_cast<std::ptrdiff_t>(from), count,
@@ -343,23 +351,25 @@ class ManyCopies {
   void await() {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (true) {
-      const auto now = queue_.completed();
+      const auto now = queue_->completed();
       ASSERT_TRUE(now) << now.error().to_string();
       if (*now == made_) return;
       ASSERT_LT(std::chrono::steady_clock::now(), end) << "after copy " << *now << " of " << made_;
     }
   }
+  [[nodiscard]] const Region& target() const { return target_; }
   [[nodiscard]] const std::vector<std::byte>& expected() const { return expected_; }
 
  private:
-  CopyQueue& queue_;
-  const Region& source_;
-  const Region& target_;
-  const std::vector<std::byte>& held_;
+  Region source_;
+  Region target_;
+  std::vector<std::byte> held_;
   std::vector<std::byte> expected_;
   std::size_t at_ = 0;
   Ticket made_ = 0;
-  Result<Ticket> last_ = Ticket{0};
+  Result<Ticket> last_ = Ticket {
+    0 std::unique_ptr<CopyQueue> queue_;  // ends first, and waits for its copies
+  };
 };
 
 void pause_for(unsigned us) {
@@ -370,14 +380,9 @@ void pause_for(unsigned us) {
 
 // One after the other, with pauses around the time that a kernel stays for the next.
 TEST_F(TransportDevices, CopiesAfterEveryPauseAreExact) {
-  const Region source = region(0);
-  const Region target = region(second_);
   if (devices_->reach(0, second_) == Reach::kNone)
     GTEST_SKIP() << "the GPUs do not reach each other";
-  const auto held = bytes(13);
-  ASSERT_TRUE(copy_in(source, 0, held));
-  auto queue = devices_->make_queue(0).value();
-  ManyCopies copies(*queue, source, target, held);
+  ManyCopies copies(devices_->make_queue(0).value(), region(0), region(second_), bytes(13));
   for (unsigned i = 0; i < 900; ++i) {
     const unsigned size = i % 7 == 0 ? 40'000 + i * 17 : 1 + i * 13 % 6000;
     ASSERT_NO_FATAL_FAILURE(copies.copy(size));
@@ -387,24 +392,19 @@ TEST_F(TransportDevices, CopiesAfterEveryPauseAreExact) {
     if (i % 5 == 0) pause_for(i % 2 == 0 ? 95 + i % 10 : 20 + i % 300);
   }
   ASSERT_NO_FATAL_FAILURE(copies.await());
-  expect_holds(target, copies.expected());
+  expect_holds(copies.target(), copies.expected());
 }
 
 // More at once than a mailbox has room for; small ones and large ones by turns, the largest by the
 // copy engine.
 TEST_F(TransportDevices, CopiesBackToBackAreExact) {
-  const Region source = region(0);
-  const Region target = region(0);
-  const auto held = bytes(14);
-  ASSERT_TRUE(copy_in(source, 0, held));
-  auto queue = devices_->make_queue(0).value();
-  ManyCopies copies(*queue, source, target, held);
+  ManyCopies copies(devices_->make_queue(0).value(), region(0), region(0), bytes(14));
   for (unsigned i = 0; i < 400; ++i) {
     const unsigned size = i == 150 ? (5U << 20) + 3 : i % 50 == 0 ? 300'001 : 1 + i * 29 % 3000;
     ASSERT_NO_FATAL_FAILURE(copies.copy(size));
   }
   ASSERT_NO_FATAL_FAILURE(copies.await());
-  expect_holds(target, copies.expected());
+  expect_holds(copies.target(), copies.expected());
 }
 
 // While a kernel stays for the next copy, finish() and the end of a queue wait no longer for it

@@ -1,101 +1,19 @@
 // Batches with faults put in: what is done, what is recorded, and when they stop.
+#include "batch_run.hpp"
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <atomic>
-#include <batch/runner.hpp>
 #include <chrono>
 #include <mutex>
 #include <new>
 #include <set>
 #include <stdexcept>
 #include <thread>
-#include <utility>
-#include "support.hpp"
 
 namespace framewire::batch {
 namespace {
 
-using test::Bytes;
-using test::TemporaryFolder;
 namespace fs = std::filesystem;
-
-constexpr std::uint8_t kSoi[] = {0xFF, 0xD8};
-
-// Any function of the input will do: the runner knows nothing of pixels.
-Result<Resized> fake_resize(std::span<const std::uint8_t> jpeg, const ResizeOptions&) {
-  Resized resized;
-  resized.bytes.assign(jpeg.rbegin(), jpeg.rend());
-  resized.report.codec = CodecKind::kTurbo;
-  resized.report.input.width_px = 8;
-  resized.report.output.width_px = 4;
-  return resized;
-}
-
-/// A batch over a folder of numbered inputs, of which every hook may be replaced.
-class BatchRun : public ::testing::Test {
- protected:
-  BatchRun() {
-    settings_.output_folder = folder_ / "out";
-    hooks_.resize = fake_resize;
-    hooks_.write = [](const std::string& path, std::span<const std::uint8_t> bytes) {
-      return write_atomically(path, bytes, Durability::kNone);
-    };
-    hooks_.on_row = [this](const Row& row) { rows_.push_back(row); };
-  }
-
-  void make_inputs(int count) {
-    for (int i = 0; i < count; ++i) {
-      Bytes bytes(kSoi, kSoi + 2);
-      bytes.resize(static_cast<std::size_t>(10 + i), static_cast<std::uint8_t>(i));
-      test::write_file(input(i), bytes);
-    }
-  }
-
-  [[nodiscard]] std::string name(int i) const {
-    return (i % 3 == 0 ? "sub/" : "") + std::to_string(1000 + i) + ".jpg";
-  }
-  [[nodiscard]] std::string input(int i) const { return folder_ / ("in/" + name(i)); }
-  [[nodiscard]] std::string manifest() const { return folder_ / "m.jsonl"; }
-
-  Summary run(bool with_manifest = false, bool resume = false) {
-    rows_.clear();
-    auto source = open_folder(folder_ / "in", {});
-    EXPECT_TRUE(source);
-    Records records;
-    std::optional<ManifestWriter> writer;
-    std::optional<DoneIndex> done;
-    if (with_manifest) {
-      auto opened =
-          ManifestWriter::open(manifest(), resume ? OpenManifest::kResume : OpenManifest::kNew);
-      EXPECT_TRUE(opened);
-      writer.emplace(std::move(*opened));
-      records.manifest = &*writer;
-    }
-    if (resume) {
-      auto read = DoneIndex::read(manifest());
-      EXPECT_TRUE(read);
-      done = std::move(*read);
-      records.done = &*done;
-    }
-    auto summary = batch::run(**source, settings_, hooks_, records, interrupt_);
-    EXPECT_TRUE(summary);
-    return summary ? *summary : Summary{};
-  }
-
-  [[nodiscard]] std::set<std::string> rows_with(Outcome outcome) const {
-    std::set<std::string> found;
-    for (const Row& row : rows_) {
-      if (row.outcome == outcome) found.insert(row.name);
-    }
-    return found;
-  }
-
-  const TemporaryFolder folder_;
-  Settings settings_;
-  Hooks hooks_;
-  std::vector<Row> rows_;
-  std::atomic<bool> interrupt_{false};
-};
 
 TEST_F(BatchRun, EveryInputHasOneRowAndOneOutput) {
   make_inputs(20);
@@ -267,166 +185,6 @@ TEST_F(BatchRun, NeverMoreImagesInWorkThanJobs) {
   };
   run();
   EXPECT_EQ(most, 3) << "neither more than allowed nor fewer than asked for";
-}
-
-TEST_F(BatchRun, AWorkerHandsOverSeveralImagesAtOnce) {
-  make_inputs(60);
-  test::write_text(folder_ / "in/liar.jpg", "words");
-  settings_.jobs = 2;
-  settings_.group = 8;
-  std::atomic<std::size_t> largest{0};
-  hooks_.begin_all = [&](auto jpegs, const ResizeOptions& options) {
-    std::size_t seen = largest;
-    while (jpegs.size() > seen && !largest.compare_exchange_weak(seen, jpegs.size())) {
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // the queue fills meanwhile
-    std::vector<Result<Resized>> results;
-    for (const auto jpeg : jpegs) {
-      if (jpeg.size() % 5 == 0) {
-        results.push_back(fail(StatusCode::kDeadline, "too slow"));
-      } else {
-        results.push_back(fake_resize(jpeg, options));
-      }
-    }
-    return [results] { return results; };
-  };
-  hooks_.resize = [](auto jpeg, const ResizeOptions& options) -> Result<Resized> {
-    if (jpeg.size() % 5 == 0) return fail(StatusCode::kDeadline, "too slow");
-    return fake_resize(jpeg, options);
-  };
-  const Summary grouped = run(true);
-  EXPECT_GT(largest, 1u);
-  EXPECT_LE(largest, 8u);
-  EXPECT_EQ(grouped.inputs, 61u);
-  EXPECT_EQ(grouped.errors.at("deadline"), 12u);
-  EXPECT_EQ(grouped.errors.at("invalid_input"), 1u);
-  const auto files = test::read_tree(folder_ / "out");
-  fs::remove_all(folder_ / "out");
-  settings_.group = 1;
-  hooks_.begin_all = nullptr;
-  EXPECT_EQ(run().ok, grouped.ok);
-  EXPECT_EQ(test::read_tree(folder_ / "out"), files);
-}
-
-std::vector<Result<Resized>> fake_resize_all(
-    const std::vector<std::span<const std::uint8_t>>& jpegs) {
-  std::vector<Result<Resized>> results;
-  for (const auto jpeg : jpegs) results.push_back(fake_resize(jpeg, {}));
-  return results;
-}
-
-/// Images that are made while the worker goes on: whoever waits for them makes them.
-struct Made {
-  std::vector<std::span<const std::uint8_t>> jpegs;
-  std::atomic<int>& waiting;
-  std::vector<Result<Resized>> operator()() const {
-    --waiting;
-    return fake_resize_all(jpegs);
-  }
-};
-
-TEST_F(BatchRun, AWorkerReadsOnWhileImagesAreMade) {
-  make_inputs(60);
-  settings_.group = 4;
-  std::atomic<int> waiting{0};
-  int most = 0;
-  hooks_.begin_all = [&](auto jpegs, const ResizeOptions&) {
-    most = std::max(most, ++waiting);
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // the queue fills meanwhile
-    return Made{{jpegs.begin(), jpegs.end()}, waiting};
-  };
-  EXPECT_EQ(run(true).ok, 60u);
-  EXPECT_EQ(most, 2) << "one group in the making while another is read, and no more";
-  EXPECT_EQ(waiting, 0);
-  for (int i = 0; i < 60; ++i) {
-    Bytes expected = test::read_file(input(i));
-    std::reverse(expected.begin(), expected.end());
-    EXPECT_EQ(test::read_file(folder_ / ("out/" + name(i))), expected) << i;
-  }
-}
-
-TEST_F(BatchRun, FilesThatAreHandedOverTogetherLieInOneMemory) {
-  make_inputs(40);
-  Bytes large(13 << 20, 7);  // more than a group's memory
-  std::copy(kSoi, kSoi + 2, large.begin());
-  test::write_file(input(40), large);
-  settings_.group = 8;
-  EngineOptions options;
-  options.codec = CodecKind::kTurbo;
-  auto engine = Engine::make(options);
-  ASSERT_TRUE(engine);
-  std::vector<std::span<const std::uint8_t>> memories;
-  hooks_.input_memory = [&](std::size_t bytes) {
-    auto memory = engine->input_memory(bytes);
-    if (memory) memories.push_back(memory->bytes());
-    return memory;
-  };
-  const auto inside = [&](std::span<const std::uint8_t> jpeg) {
-    const auto& memory = memories.back();
-    return jpeg.data() >= memory.data() && jpeg.data() < memory.data() + memory.size();
-  };
-  int large_ones = 0;
-  hooks_.begin_all = [&](auto jpegs, const ResizeOptions&) {
-    const std::uint8_t* end = memories.back().data();
-    for (const auto& jpeg : jpegs) {
-      const bool too_large = jpeg.size() == large.size();
-      EXPECT_EQ(inside(jpeg), !too_large);
-      if (too_large) {
-        ++large_ones;
-      } else {
-        EXPECT_EQ(std::exchange(end, jpeg.data() + jpeg.size()), jpeg.data());
-      }
-    }
-    return [results = fake_resize_all({jpegs.begin(), jpegs.end()})] { return results; };
-  };
-  EXPECT_EQ(run().ok, 41u);
-  EXPECT_EQ(large_ones, 1);
-  for (int i = 0; i < 41; ++i) {
-    Bytes expected = test::read_file(input(i));
-    std::reverse(expected.begin(), expected.end());
-    EXPECT_EQ(test::read_file(folder_ / ("out/" + name(i))), expected) << i;
-  }
-  fs::remove_all(folder_ / "out");
-  hooks_.input_memory = [](std::size_t) -> Result<InputMemory> {
-    return fail(StatusCode::kBusy, "none left");
-  };
-  hooks_.begin_all = [](auto jpegs, const ResizeOptions&) {
-    return [results = fake_resize_all({jpegs.begin(), jpegs.end()})] { return results; };
-  };
-  EXPECT_EQ(run().ok, 41u) << "each file then has memory of its own";
-}
-
-TEST_F(BatchRun, WhatIsBeingMadeIsFinishedAtAnEarlyEnd) {
-  make_inputs(100);
-  settings_.group = 4;
-  std::atomic<int> waiting{0};
-  int begun = 0;
-  hooks_.begin_all = [&](auto jpegs, const ResizeOptions&) {
-    ++waiting;
-    begun += static_cast<int>(jpegs.size());
-    if (begun >= 20) interrupt_ = true;
-    return Made{{jpegs.begin(), jpegs.end()}, waiting};
-  };
-  const Summary summary = run(true);
-  EXPECT_TRUE(summary.interrupted);
-  EXPECT_EQ(summary.ok, static_cast<std::uint64_t>(begun));
-  EXPECT_LE(begun, 23);
-  EXPECT_EQ(waiting, 0);
-  EXPECT_EQ(test::read_tree(folder_ / "out").size(), summary.ok);
-}
-
-TEST_F(BatchRun, WhatIsThrownForAGroupIsTheResultOfEachOfItsImages) {
-  make_inputs(8);
-  settings_.group = 4;
-  int groups = 0;
-  hooks_.begin_all = [&](auto jpegs, const ResizeOptions&) -> PendingResults {
-    if (++groups == 1) return []() -> std::vector<Result<Resized>> { throw std::bad_alloc(); };
-    return [results = fake_resize_all({jpegs.begin(), jpegs.end()})] { return results; };
-  };
-  const Summary summary = run();
-  EXPECT_EQ(summary.inputs, 8u);
-  EXPECT_GE(summary.errors.at("busy"), 1u);
-  EXPECT_EQ(summary.ok, 8u - summary.errors.at("busy"));
 }
 
 TEST_F(BatchRun, ResumeRedoesOnlyWhatIsMissingFailedOrChanged) {

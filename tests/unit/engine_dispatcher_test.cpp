@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <codec/turbo/turbo_codec.hpp>
 #include <engine/dispatcher.hpp>
 #include <framewire/engine.hpp>
 #include <future>
 #include <thread>
-#include "sample_jpeg.hpp"
+#include "engine_resized.hpp"
 
 namespace framewire::engine {
 namespace {
@@ -19,6 +18,7 @@ namespace {
 using codec::BatchItem;
 using codec::BatchOutcome;
 using sample::Bytes;
+using test::smooth;
 using testing::HasSubstr;
 
 /// What the lanes of a test do, and what they saw.
@@ -108,10 +108,6 @@ std::unique_ptr<Dispatcher> make(std::vector<DeviceLanes> devices, EngineOptions
   auto made = Dispatcher::make(options, std::move(devices));
   EXPECT_TRUE(made);
   return std::move(*made);
-}
-
-double smooth(int component, double x, double y) {
-  return 128 + 70 * std::sin(x / 17 + component) + 45 * std::cos(y / 13 - component);
 }
 
 const std::vector<Bytes>& photos() {
@@ -215,30 +211,6 @@ TEST(EngineDispatcher, ADeviceIsToldWhatLiesInTheEnginesMemory) {
   ASSERT_TRUE(made);
   EXPECT_EQ(made->bytes, expected->bytes);
   EXPECT_EQ(script.pinned, 1);
-}
-
-TEST(EngineInputMemory, OutlivesItsEngineAndHoldsWhatIsPutIn) {
-  EngineOptions options;
-  options.codec = CodecKind::kTurbo;
-  options.threads = 1;
-  InputMemory memory;
-  EXPECT_TRUE(memory.bytes().empty());
-  {
-    auto engine = Engine::make(options);
-    ASSERT_TRUE(engine);
-    const Bytes& photo = photos()[0];
-    auto made = engine->input_memory(photo.size());
-    ASSERT_TRUE(made);
-    memory = std::move(*made);
-    EXPECT_TRUE(made->bytes().empty());
-    ASSERT_EQ(memory.bytes().size(), photo.size());
-    std::copy(photo.begin(), photo.end(), memory.bytes().begin());
-    const auto resized = engine->resize(memory.bytes(), width(32));
-    ASSERT_TRUE(resized);
-    EXPECT_EQ(resized->bytes, engine->resize(photo, width(32))->bytes);
-  }
-  std::fill(memory.bytes().begin(), memory.bytes().end(), std::uint8_t{1});
-  EXPECT_EQ(memory.bytes().back(), 1);
 }
 
 TEST(EngineDispatcher, ManySubmittersEveryRequestIsAnsweredOnce) {
@@ -500,45 +472,6 @@ TEST(EngineDispatcher, ALaneThatCannotBeMadeIsAnError) {
   const auto made = Dispatcher::make({}, std::move(devices));
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code(), StatusCode::kDeviceLost);
-}
-
-TEST(Engine, WithoutAGpuAutoRunsOnHostThreads) {
-  EngineOptions options;
-  options.codec = CodecKind::kTurbo;
-  options.threads = 2;
-  auto engine = Engine::make(options);
-  ASSERT_TRUE(engine);
-  EXPECT_TRUE(engine->devices().empty());
-  EXPECT_FALSE(engine->no_device_reason().empty());
-  auto future = engine->submit(photos()[0], width(20));
-  const auto out = future.get();
-  ASSERT_TRUE(out);
-  EXPECT_EQ(out->report.codec, CodecKind::kTurbo);
-  EXPECT_EQ(out->bytes, Resizer().resize(photos()[0], width(20))->bytes);
-  const auto refused = engine->resize(photos()[0], width(20, CodecKind::kCuda));
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().code(), StatusCode::kUnsupported);
-  EXPECT_EQ(refused.error().subject(), "codec");
-}
-
-TEST(Engine, ReferenceIsAnEnginesCodecToo) {
-  EngineOptions options;
-  options.codec = CodecKind::kReference;
-  auto engine = Engine::make(options);
-  ASSERT_TRUE(engine);
-  const auto out = engine->resize(photos()[0], width(20));
-  ASSERT_TRUE(out);
-  EXPECT_EQ(out->report.codec, CodecKind::kReference);
-}
-
-TEST(Engine, ACallbackThatThrowsIsItsOwnAffair) {
-  EngineOptions options;
-  options.codec = CodecKind::kTurbo;
-  auto engine = Engine::make(options);
-  ASSERT_TRUE(engine);
-  engine->submit(photos()[0], width(20), [](const Result<Resized>&) { throw 1; });
-  engine->drain();
-  EXPECT_TRUE(engine->resize(photos()[0], width(20)));
 }
 
 }  // namespace

@@ -1,66 +1,13 @@
-// Plans: where every output sample looks, how far components are decoded, and what is encoded.
+// Plans: where every output sample looks, and what is encoded.
 #include <gtest/gtest.h>
-#include <array>
 #include <cmath>
-#include <jpeg/parser.hpp>
-#include <plan/plan.hpp>
 #include <string>
 #include <transform/orient.hpp>
 #include <vector>
-#include "jpeg_tiny.hpp"
+#include "plan_inputs.hpp"
 
 namespace framewire::plan {
 namespace {
-
-using jpeg::Bytes;
-namespace tiny = jpeg::tiny;
-
-struct Shape {
-  std::int32_t width = 0;
-  std::int32_t height = 0;
-  int components = 3;
-  std::array<std::uint8_t, 4> h{1, 1, 1, 1};
-  std::array<std::uint8_t, 4> v{1, 1, 1, 1};
-};
-
-/// A file that has headers and no entropy bytes: planning touches no pixels.
-struct HeaderOnly {
-  explicit HeaderOnly(const Shape& shape, const std::optional<std::uint8_t>& adobe = {}) {
-    const bool jfif = shape.components != 4 && !adobe;
-    bytes = jfif ? tiny::head({{jpeg::marker::kApp0, tiny::jfif_payload()}}) : tiny::head();
-    if (adobe) jpeg::write_segment(bytes, 0xEE, tiny::adobe_payload(*adobe));
-    tiny::write_standard_tables(bytes);
-    jpeg::FrameSpec frame;
-    frame.width_px = shape.width;
-    frame.height_px = shape.height;
-    frame.component_count = shape.components;
-    frame.h = shape.h;
-    frame.v = shape.v;
-    jpeg::write_sof(bytes, frame);
-    jpeg::ScanSpec scan;
-    scan.component_count = 1;  // so that any sampling may stand in the file
-    scan.id[0] = 1;
-    jpeg::write_sos(bytes, scan);
-    Limits limits;
-    limits.max_input_pixels = limits.max_scan_pixels = 1ull << 40;
-    auto parsed = jpeg::parse(bytes, limits);
-    EXPECT_TRUE(parsed) << (parsed ? "" : parsed.error().to_string());
-    if (parsed) file = std::move(*parsed);
-  }
-  Bytes bytes;
-  jpeg::JpegFile file;
-};
-
-Shape ycbcr(std::int32_t width, std::int32_t height, std::uint8_t h, std::uint8_t v) {
-  return {width, height, 3, {h, 1, 1, 1}, {v, 1, 1, 1}};
-}
-
-Plan plan_or_die(const jpeg::JpegFile& file, const ResizeOptions& options,
-                 const Capabilities& capabilities = {}, bool icc = false) {
-  auto plan = make_plan(file, options, capabilities, icc);
-  EXPECT_TRUE(plan) << (plan ? "" : plan.error().to_string());
-  return plan ? *plan : Plan{};
-}
 
 /// Where a point of the upright picture lies in the stored one; written down apart from
 /// transform::stored_position, for continuous coordinates.
@@ -195,114 +142,6 @@ TEST(PlanAxes, WithoutAutoOrientThePictureStaysAsStored) {
   const Plan plan = plan_or_die(input.file, options);
   EXPECT_EQ(plan.encode.width_px, 100);
   EXPECT_EQ(plan.orientation, 1);
-}
-
-double least_step(const PlanePlan& plane) { return std::min(plane.x.step, plane.y.step); }
-
-TEST(PlanScales, LeaveTheFilterNearlyAFactorOfTwoAndNoMoreThanNeeded) {
-  for (const auto& [h, v] : {std::pair{1, 1}, {2, 2}, {2, 1}, {4, 1}}) {
-    HeaderOnly input(ycbcr(4000, 3000, static_cast<std::uint8_t>(h), static_cast<std::uint8_t>(v)));
-    for (std::int32_t width = 20; width < 4000; width = width * 9 / 8) {
-      ResizeOptions options;
-      options.width_px = width;
-      const Plan plan = plan_or_die(input.file, options);
-      for (std::size_t i = 0; i < 3; ++i) {
-        SCOPED_TRACE("width " + std::to_string(width) + " plane " + std::to_string(i));
-        const int scale = plan.scales[i];
-        ASSERT_TRUE(scale == 1 || scale == 2 || scale == 4 || scale == 8);
-        const double step = least_step(plan.planes[i]);
-        EXPECT_TRUE(scale == 8 || step >= 1.95 - 1e-9) << step;
-        EXPECT_TRUE(scale == 1 || step / 2 < 1.95) << "could be decoded smaller";
-      }
-    }
-  }
-}
-
-TEST(PlanScales, BeginAtTheirFactors) {
-  const HeaderOnly input(ycbcr(1600, 800, 2, 2));
-  const auto scales = [&](std::int32_t width) {
-    ResizeOptions options;
-    options.width_px = width;
-    return plan_or_die(input.file, options).scales;
-  };
-  EXPECT_EQ(scales(1600), (Scales{8, 8, 8, 8}));
-  EXPECT_EQ(scales(411), (Scales{8, 8, 8, 8}));
-  EXPECT_EQ(scales(410), (Scales{4, 4, 4, 8}));
-  EXPECT_EQ(scales(206), (Scales{4, 4, 4, 8}));
-  EXPECT_EQ(scales(204), (Scales{2, 2, 2, 8}));
-  EXPECT_EQ(scales(104), (Scales{2, 2, 2, 8}));
-  EXPECT_EQ(scales(102), (Scales{1, 1, 1, 8}));
-  EXPECT_EQ(scales(10), (Scales{1, 1, 1, 8}));
-}
-
-TEST(PlanScales, ComponentsAreScaledByThemselves) {
-  const HeaderOnly input(ycbcr(1600, 800, 1, 1));
-  ResizeOptions options;
-  options.width_px = 400;
-  options.sampling = Sampling::k420;
-  EXPECT_EQ(plan_or_die(input.file, options).scales, (Scales{4, 2, 2, 8}));
-}
-
-TEST(PlanScales, ConvertedChromaIsNoFinerThanItIsWritten) {
-  const HeaderOnly input(ycbcr(1600, 800, 2, 2));
-  const auto scales = [&](std::int32_t width, Sampling sampling) {
-    ResizeOptions options;
-    options.width_px = width;
-    options.sampling = sampling;
-    const Plan plan = plan_or_die(input.file, options, {}, true);
-    EXPECT_EQ(plan.color_path, ColorPath::kConvert);
-    EXPECT_EQ(plan.planes[1].x.out_size, width) << "it is converted at the full size";
-    return plan.scales;
-  };
-  EXPECT_EQ(scales(400, Sampling::k420), (Scales{4, 4, 4, 8}));
-  EXPECT_EQ(scales(400, Sampling::k422), (Scales{4, 8, 8, 8})) << "for its rows";
-  EXPECT_EQ(scales(400, Sampling::k440), (Scales{4, 8, 8, 8})) << "for its columns";
-  EXPECT_EQ(scales(400, Sampling::k444), (Scales{4, 8, 8, 8}));
-  EXPECT_EQ(scales(400, Sampling::kGray), (Scales{4, 8, 8, 8}));
-  EXPECT_EQ(scales(205, Sampling::k444), (Scales{4, 8, 8, 8}));
-  EXPECT_EQ(scales(200, Sampling::k444), (Scales{2, 4, 4, 8}));
-  EXPECT_EQ(scales(200, Sampling::k420), (Scales{2, 2, 2, 8}));
-}
-
-TEST(PlanScales, ConvertedChromaOfATurnedPictureHasItsAxesSwapped) {
-  HeaderOnly input(ycbcr(1600, 800, 1, 2));
-  input.file.orientation = 6;
-  ResizeOptions options;
-  options.height_px = 400;  // of 1,600, stored along x
-  options.sampling = Sampling::k422;
-  // Shown, pairs lie side by side; stored, one above the other, where chroma has half the rows.
-  EXPECT_EQ(plan_or_die(input.file, options, {}, true).scales, (Scales{4, 4, 4, 8}));
-  options.sampling = Sampling::k440;
-  EXPECT_EQ(plan_or_die(input.file, options, {}, true).scales, (Scales{4, 8, 8, 8}));
-}
-
-TEST(PlanScales, ComponentsOfOtherModelsAreNoChroma) {
-  ResizeOptions options;
-  options.width_px = 25;
-  options.sampling = Sampling::k420;
-  const HeaderOnly rgb({100, 100, 3}, 0);
-  EXPECT_EQ(plan_or_die(rgb.file, options).scales, (Scales{4, 4, 4, 8}));
-  const HeaderOnly ycck({100, 100, 4}, 2);
-  EXPECT_EQ(plan_or_die(ycck.file, options).scales, (Scales{4, 4, 4, 4}));
-}
-
-TEST(PlanScales, TheTighterAxisDecides) {
-  const HeaderOnly input(ycbcr(1600, 800, 1, 1));
-  ResizeOptions options;
-  options.resize = ResizeMode::kForce;
-  options.width_px = 100;
-  options.height_px = 200;
-  options.sampling = Sampling::k444;
-  EXPECT_EQ(plan_or_die(input.file, options).scales[0], 4);
-}
-
-TEST(PlanScales, OnlyWhereTheCodecCanAndTheKernelAverages) {
-  const HeaderOnly input(ycbcr(1600, 800, 2, 2));
-  ResizeOptions options;
-  options.width_px = 50;
-  EXPECT_EQ(plan_or_die(input.file, options, {false}).scales, kFullScale);
-  options.kernel = Kernel::kNearest;
-  EXPECT_EQ(plan_or_die(input.file, options).scales, kFullScale);
 }
 
 /// "2x2 of 40x30" and the like, for an output of 40×30.

@@ -1,0 +1,179 @@
+// Batches whose workers hand over several images at once and read on while those are made.
+#include <gtest/gtest.h>
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <new>
+#include <thread>
+#include <utility>
+#include "batch_run.hpp"
+
+namespace framewire::batch {
+namespace {
+
+namespace fs = std::filesystem;
+
+using BatchGroups = BatchRun;
+
+TEST_F(BatchGroups, AWorkerHandsOverSeveralImagesAtOnce) {
+  make_inputs(60);
+  test::write_text(folder_ / "in/liar.jpg", "words");
+  settings_.jobs = 2;
+  settings_.group = 8;
+  std::atomic<std::size_t> largest{0};
+  hooks_.begin_all = [&](auto jpegs, const ResizeOptions& options) {
+    std::size_t seen = largest;
+    while (jpegs.size() > seen && !largest.compare_exchange_weak(seen, jpegs.size())) {
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // the queue fills meanwhile
+    std::vector<Result<Resized>> results;
+    for (const auto jpeg : jpegs) {
+      if (jpeg.size() % 5 == 0) {
+        results.push_back(fail(StatusCode::kDeadline, "too slow"));
+      } else {
+        results.push_back(fake_resize(jpeg, options));
+      }
+    }
+    return [results] { return results; };
+  };
+  hooks_.resize = [](auto jpeg, const ResizeOptions& options) -> Result<Resized> {
+    if (jpeg.size() % 5 == 0) return fail(StatusCode::kDeadline, "too slow");
+    return fake_resize(jpeg, options);
+  };
+  const Summary grouped = run(true);
+  EXPECT_GT(largest, 1u);
+  EXPECT_LE(largest, 8u);
+  EXPECT_EQ(grouped.inputs, 61u);
+  EXPECT_EQ(grouped.errors.at("deadline"), 12u);
+  EXPECT_EQ(grouped.errors.at("invalid_input"), 1u);
+  const auto files = test::read_tree(folder_ / "out");
+  fs::remove_all(folder_ / "out");
+  settings_.group = 1;
+  hooks_.begin_all = nullptr;
+  EXPECT_EQ(run().ok, grouped.ok);
+  EXPECT_EQ(test::read_tree(folder_ / "out"), files);
+}
+
+std::vector<Result<Resized>> fake_resize_all(
+    const std::vector<std::span<const std::uint8_t>>& jpegs) {
+  std::vector<Result<Resized>> results;
+  for (const auto jpeg : jpegs) results.push_back(fake_resize(jpeg, {}));
+  return results;
+}
+
+/// Images that are made while the worker goes on: whoever waits for them makes them.
+struct Made {
+  std::vector<std::span<const std::uint8_t>> jpegs;
+  std::atomic<int>& waiting;
+  std::vector<Result<Resized>> operator()() const {
+    --waiting;
+    return fake_resize_all(jpegs);
+  }
+};
+
+TEST_F(BatchGroups, AWorkerReadsOnWhileImagesAreMade) {
+  make_inputs(60);
+  settings_.group = 4;
+  std::atomic<int> waiting{0};
+  int most = 0;
+  hooks_.begin_all = [&](auto jpegs, const ResizeOptions&) {
+    most = std::max(most, ++waiting);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // the queue fills meanwhile
+    return Made{{jpegs.begin(), jpegs.end()}, waiting};
+  };
+  EXPECT_EQ(run(true).ok, 60u);
+  EXPECT_EQ(most, 2) << "one group in the making while another is read, and no more";
+  EXPECT_EQ(waiting, 0);
+  for (int i = 0; i < 60; ++i) {
+    Bytes expected = test::read_file(input(i));
+    std::reverse(expected.begin(), expected.end());
+    EXPECT_EQ(test::read_file(folder_ / ("out/" + name(i))), expected) << i;
+  }
+}
+
+TEST_F(BatchGroups, FilesThatAreHandedOverTogetherLieInOneMemory) {
+  make_inputs(40);
+  Bytes large(13 << 20, 7);  // more than a group's memory
+  std::copy(kSoi, kSoi + 2, large.begin());
+  test::write_file(input(40), large);
+  settings_.group = 8;
+  EngineOptions options;
+  options.codec = CodecKind::kTurbo;
+  auto engine = Engine::make(options);
+  ASSERT_TRUE(engine);
+  std::vector<std::span<const std::uint8_t>> memories;
+  hooks_.input_memory = [&](std::size_t bytes) {
+    auto memory = engine->input_memory(bytes);
+    if (memory) memories.push_back(memory->bytes());
+    return memory;
+  };
+  const auto inside = [&](std::span<const std::uint8_t> jpeg) {
+    const auto& memory = memories.back();
+    return jpeg.data() >= memory.data() && jpeg.data() < memory.data() + memory.size();
+  };
+  int large_ones = 0;
+  hooks_.begin_all = [&](auto jpegs, const ResizeOptions&) {
+    const std::uint8_t* end = memories.back().data();
+    for (const auto& jpeg : jpegs) {
+      const bool too_large = jpeg.size() == large.size();
+      EXPECT_EQ(inside(jpeg), !too_large);
+      if (too_large) {
+        ++large_ones;
+      } else {
+        EXPECT_EQ(std::exchange(end, jpeg.data() + jpeg.size()), jpeg.data());
+      }
+    }
+    return [results = fake_resize_all({jpegs.begin(), jpegs.end()})] { return results; };
+  };
+  EXPECT_EQ(run().ok, 41u);
+  EXPECT_EQ(large_ones, 1);
+  for (int i = 0; i < 41; ++i) {
+    Bytes expected = test::read_file(input(i));
+    std::reverse(expected.begin(), expected.end());
+    EXPECT_EQ(test::read_file(folder_ / ("out/" + name(i))), expected) << i;
+  }
+  fs::remove_all(folder_ / "out");
+  hooks_.input_memory = [](std::size_t) -> Result<InputMemory> {
+    return fail(StatusCode::kBusy, "none left");
+  };
+  hooks_.begin_all = [](auto jpegs, const ResizeOptions&) {
+    return [results = fake_resize_all({jpegs.begin(), jpegs.end()})] { return results; };
+  };
+  EXPECT_EQ(run().ok, 41u) << "each file then has memory of its own";
+}
+
+TEST_F(BatchGroups, WhatIsBeingMadeIsFinishedAtAnEarlyEnd) {
+  make_inputs(100);
+  settings_.group = 4;
+  std::atomic<int> waiting{0};
+  int begun = 0;
+  hooks_.begin_all = [&](auto jpegs, const ResizeOptions&) {
+    ++waiting;
+    begun += static_cast<int>(jpegs.size());
+    if (begun >= 20) interrupt_ = true;
+    return Made{{jpegs.begin(), jpegs.end()}, waiting};
+  };
+  const Summary summary = run(true);
+  EXPECT_TRUE(summary.interrupted);
+  EXPECT_EQ(summary.ok, static_cast<std::uint64_t>(begun));
+  EXPECT_LE(begun, 23);
+  EXPECT_EQ(waiting, 0);
+  EXPECT_EQ(test::read_tree(folder_ / "out").size(), summary.ok);
+}
+
+TEST_F(BatchGroups, WhatIsThrownForAGroupIsTheResultOfEachOfItsImages) {
+  make_inputs(8);
+  settings_.group = 4;
+  int groups = 0;
+  hooks_.begin_all = [&](auto jpegs, const ResizeOptions&) -> PendingResults {
+    if (++groups == 1) return []() -> std::vector<Result<Resized>> { throw std::bad_alloc(); };
+    return [results = fake_resize_all({jpegs.begin(), jpegs.end()})] { return results; };
+  };
+  const Summary summary = run();
+  EXPECT_EQ(summary.inputs, 8u);
+  EXPECT_GE(summary.errors.at("busy"), 1u);
+  EXPECT_EQ(summary.ok, 8u - summary.errors.at("busy"));
+}
+
+}  // namespace
+}  // namespace framewire::batch
