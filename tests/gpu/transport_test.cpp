@@ -367,9 +367,8 @@ class ManyCopies {
   std::vector<std::byte> expected_;
   std::size_t at_ = 0;
   Ticket made_ = 0;
-  Result<Ticket> last_ = Ticket {
-    0 std::unique_ptr<CopyQueue> queue_;  // ends first, and waits for its copies
-  };
+  Result<Ticket> last_ = Ticket{0};
+  std::unique_ptr<CopyQueue> queue_;  // ends first, and waits for its copies
 };
 
 void pause_for(unsigned us) {
