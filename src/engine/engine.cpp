@@ -23,11 +23,19 @@ class Engine::Impl {
 
 class InputMemory::Impl {
  public:
-  Impl(std::shared_ptr<engine::InputStore> store, engine::InputStore::Block block)
-      : store_(std::move(store)), block_(std::move(block)) {}
-  ~Impl() { store_->give_back(std::move(block_)); }
+  explicit Impl(std::shared_ptr<engine::InputStore> store) : store_(std::move(store)) {}
+  ~Impl() {
+    if (block_.memory != nullptr) store_->give_back(std::move(block_));
+  }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
+
+  [[nodiscard]] Result<std::span<std::uint8_t>> take(std::size_t bytes) {
+    auto block = store_->take(bytes);
+    if (!block) return fail(block.error());
+    block_ = std::move(*block);
+    return std::span(block_.memory.get(), bytes);
+  }
 
  private:
   std::shared_ptr<engine::InputStore> store_;
@@ -74,11 +82,10 @@ Result<Engine> Engine::make(const EngineOptions& options) {
 }
 
 Result<InputMemory> Engine::input_memory(std::size_t bytes) {
-  const auto& store = impl_->dispatcher->inputs();
-  auto block = store->take(bytes);
-  if (!block) return fail(block.error());
-  const std::span<std::uint8_t> memory(block->memory.get(), bytes);
-  return InputMemory(std::make_unique<InputMemory::Impl>(store, std::move(*block)), memory);
+  auto owner = std::make_unique<InputMemory::Impl>(impl_->dispatcher->inputs());
+  const auto taken = owner->take(bytes);
+  if (!taken) return fail(taken.error());
+  return InputMemory(std::move(owner), *taken);
 }
 
 void Engine::submit(std::span<const std::uint8_t> jpeg, const ResizeOptions& options,

@@ -14,7 +14,7 @@ constexpr std::size_t kMostKeptBytes = 256u << 20;
 }  // namespace
 
 Result<InputStore::Block> InputStore::take(std::size_t bytes) {
-  if (bytes > SIZE_MAX / 2) return fail(StatusCode::kBusy, "memory ran out");
+  if (bytes > SIZE_MAX / 4) return fail(StatusCode::kBusy, "memory ran out");
   const std::size_t wanted = (bytes + kStepBytes - 1) / kStepBytes * kStepBytes;
   {
     const std::lock_guard lock(mutex_);
