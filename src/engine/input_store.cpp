@@ -1,6 +1,7 @@
 #include <codec/batch_codec.hpp>
 #include <engine/input_store.hpp>
 #include <new>
+#include <utility>
 #include <vector>
 
 namespace framewire::engine {
@@ -48,7 +49,7 @@ void InputStore::give_back(Block block) noexcept {
   try {
     const std::lock_guard lock(mutex_);
     if (kept_bytes_ + block.bytes <= kMostKeptBytes) {
-      kept_.emplace(block.bytes, block.memory);
+      kept_.emplace(block.bytes, std::move(block.memory));
       kept_bytes_ += block.bytes;
       return;
     }
