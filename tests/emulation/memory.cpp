@@ -178,6 +178,20 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   return cudaMemcpyAsync(to, from, bytes, kind, nullptr);
 }
+cudaError_t cudaMemcpyBatchAsync(void* const* to, const void* const* from, const std::size_t* bytes,
+                                 std::size_t count, cudaMemcpyAttributes* attributes,
+                                 std::size_t* attribute_of, std::size_t attribute_count,
+                                 cudaStream_t stream) {
+  if (stream == nullptr || attribute_count != 1 || attribute_of[0] != 0 ||
+      attributes->srcAccessOrder != cudaMemcpySrcAccessOrderStream)
+    return note(cudaErrorInvalidValue);
+  for (std::size_t i = 0; i < count; ++i)
+    if (const cudaError_t error =
+            cudaMemcpyAsync(to[i], from[i], bytes[i], cudaMemcpyDefault, stream);
+        error != cudaSuccess)
+      return error;
+  return cudaSuccess;
+}
 cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, std::size_t bytes,
                                 cudaStream_t stream) {
   return cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream);

@@ -94,9 +94,10 @@ void Transcoder::begin() {
   const BatchOffsets& o = plan_.offsets();
   std::uint8_t* base = device_.data();
   if (!plan_.fetches.empty()) mark(0);
+  fetches_.clear();
   for (const HostCopy& copy : plan_.fetches)
-    (void)cudaMemcpyAsync(base + copy.offset, copy.bytes.data(), copy.bytes.size(),
-                          cudaMemcpyHostToDevice, stream_.get());
+    fetches_.add(base + copy.offset, copy.bytes.data(), copy.bytes.size());
+  fetches_.enqueue(stream_.get());
   (void)cudaMemsetAsync(base + o.status, 0, o.zeroed_bytes, stream_.get());
   (void)cudaMemsetAsync(base + o.scan_end, 0xFF, plan_.scans.size() * 4, stream_.get());
 }

@@ -6,6 +6,7 @@
 #include <codec/device_plane.hpp>
 #include <framewire/status.hpp>
 #include <gpu/buffer.hpp>
+#include <gpu/copy_list.hpp>
 #include <gpu/stream.hpp>
 #include <span>
 #include <string_view>
@@ -101,6 +102,7 @@ class Transcoder {
   gpu::Event over_;   ///< the last batch, where it is awaited asleep
   std::vector<gpu::Event> events_;
   BatchPlan plan_;
+  gpu::CopyList fetches_;
   gpu::Buffer staging_;
   gpu::Buffer device_;
   gpu::Buffer output_;  ///< records, then packed streams; written by the device
