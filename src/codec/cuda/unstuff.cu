@@ -56,24 +56,27 @@ __device__ std::uint32_t find_restarts(const MarkerTile& tile, std::uint32_t at,
   if (at >= tile.scan_end) return 0;
   const Quad quad = load_quad(tile.data + at);
   std::uint32_t found = 0;
+  std::uint32_t others = 0;
 #pragma unroll
   for (int w = 0; w < 4; ++w) {
-    if (!has_escape(quad.words[w])) continue;
-    const std::uint32_t after = w < 3 ? quad.words[w + 1] : tile.data[at + kMarkerBytes];
-#pragma unroll
-    for (std::uint32_t b = 0; b < 4; ++b) {
-      const std::uint32_t i = static_cast<std::uint32_t>(w) * 4 + b;
-      const std::uint32_t byte = (b < 3 ? quad.words[w] >> (8 * b + 8) : after) & 0xFF;
-      if ((quad.words[w] >> (8 * b) & 0xFF) != 0xFF || byte == 0) continue;
-      if (at + i < tile.lead || at + i + 1 >= tile.scan_end) continue;
-      if (byte >= 0xD0 && byte <= 0xD7) {
-        found |= 1u << i;
-      } else {
-        other = min(other, at + i);
-      }
-    }
+    const std::uint32_t escaped = escapes(quad.words[w]);
+    if (escaped == 0) continue;
+    std::uint32_t after = w < 3 ? quad.words[w + 1] : 0;
+    if (w == 3 && escaped >> 31 != 0) after = tile.data[at + kMarkerBytes];
+    const std::uint32_t next = quad.words[w] >> 8 | after << 24;
+    const std::uint32_t kinds = (next ^ 0xD0D0D0D0u) & 0xF8F8F8F8u;  // 0 for RST0 to RST7
+    const std::uint32_t markers = escaped & nonzero_bytes(next);
+    found |= gather_bits(markers & ~nonzero_bytes(kinds)) << (4 * w);
+    others |= gather_bits(markers & nonzero_bytes(kinds)) << (4 * w);
   }
-  return found;
+  // Neither what lies before the scan nor a 0xFF that it ends with.
+  std::uint32_t inside = 0xFFFF;
+  if (at < tile.lead) inside &= 0xFFFFu << (tile.lead - at);
+  if (at + kMarkerBytes >= tile.scan_end) inside &= (1u << (tile.scan_end - 1 - at)) - 1;
+  others &= inside;
+  if (others != 0)
+    other = min(other, at + static_cast<std::uint32_t>(__ffs(static_cast<int>(others)) - 1));
+  return found & inside;
 }
 
 constexpr std::uint32_t kMarkerStep = kImageThreads * kMarkerBytes;
@@ -182,9 +185,10 @@ __global__ void __launch_bounds__(kImageThreads) place_segments_kernel(BatchView
   if (segments < scan.segment_count) atomicOr(&batch.status[scan.image], kTruncated);
 }
 
-/// The segment that holds a subsequence, by bisection.
+/// The segment that holds a subsequence, by bisection, unless each before has one alone.
 __device__ std::uint32_t find_segment(const std::uint32_t* first, std::uint32_t count,
                                       std::uint32_t subsequence) {
+  if (subsequence < count && first[subsequence] == subsequence) return subsequence;
   std::uint32_t low = 0;
   std::uint32_t high = count;
   while (high - low > 1) {

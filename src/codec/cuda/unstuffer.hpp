@@ -43,6 +43,14 @@ class WordPacker {
     pending_ = pending_ << 32 | word;
     emit(static_cast<std::uint32_t>(pending_ >> bits_));
   }
+  /// @param bytes  1 to 4 of them, in the low end of `value`, the last one lowest
+  FW_HD void put_bytes(std::uint32_t value, std::uint32_t bytes) {
+    pending_ = pending_ << (8 * bytes) | value;
+    bits_ += static_cast<int>(8 * bytes);
+    if (bits_ < 32) return;
+    bits_ -= 32;
+    emit(static_cast<std::uint32_t>(pending_ >> bits_));
+  }
   /// Ones, as the encoder pads, as far as a decoder of `bits` bits may look.
   FW_HD void fill(std::uint32_t bits) {
     if (bits_ != 0)
@@ -63,8 +71,38 @@ class WordPacker {
   std::uint32_t count_ = 0;
 };
 
-FW_HD inline bool has_escape(std::uint32_t word) {
-  return (((word & 0x7F7F7F7Fu) + 0x01010101u) & word & 0x80808080u) != 0;
+/// The highest bit of each byte that is 0xFF.
+FW_HD constexpr std::uint32_t escapes(std::uint32_t word) {
+  return ((word & 0x7F7F7F7Fu) + 0x01010101u) & word & 0x80808080u;
+}
+/// The highest bit of each byte that is not zero.
+FW_HD constexpr std::uint32_t nonzero_bytes(std::uint32_t word) {
+  return (((word & 0x7F7F7F7Fu) + 0x7F7F7F7Fu) | word) & 0x80808080u;
+}
+/// The highest bits of four bytes as the lowest four.
+FW_HD constexpr std::uint32_t gather_bits(std::uint32_t bytes) {
+  return (bytes >> 7) * 0x01020408u >> 24 & 0xF;
+}
+/// How many highest bits of four bytes are set.
+FW_HD constexpr std::uint32_t count_bytes(std::uint32_t bytes) {
+  return (bytes >> 7) * 0x01010101u >> 24;
+}
+/// The bytes of a word that `dropped` does not name, the last one lowest.
+/// @param dropped  the highest bits of at most two bytes, none of them the first
+FW_HD inline std::uint32_t drop_bytes(std::uint32_t word, std::uint32_t dropped) {
+  const bool second = (dropped & 0x8000u) != 0;
+  const bool third = (dropped & 0x800000u) != 0;
+  const bool last = (dropped & 0x80000000u) != 0;
+#if defined(__CUDA_ARCH__)
+  const std::uint32_t three = second ? 0x4402u : third ? 0x4401u : 0x4012u;
+  return __byte_perm(word, 0, last ? three : second ? 0x4023u : third ? 0x4013u : 0x0123u);
+#else
+  std::uint32_t kept = word & 0xFF;
+  if (!second) kept = kept << 8 | (word >> 8 & 0xFF);
+  if (!third) kept = kept << 8 | (word >> 16 & 0xFF);
+  if (!last) kept = kept << 8 | word >> 24;
+  return kept;
+#endif
 }
 
 struct Quad {
@@ -91,7 +129,7 @@ FW_HD inline std::uint32_t load_word(const std::uint8_t* at) {
 #endif
 }
 
-/// Walks through bytes, one at a time or up to 16 while nothing needs care.
+/// Walks through bytes, up to four at a time while nothing needs care.
 template <typename Store>
 class Unstuffer {
  public:
@@ -118,17 +156,32 @@ class Unstuffer {
     ++at_;
     return !packer_.full();
   }
-  /// Four bytes in file order, lowest first, all of the subsequence itself.
+  /// Bytes in file order, lowest first, either all of the subsequence itself or all behind it.
+  /// @param count  1 to 4; what `word` has beyond them is of no account
+  FW_HD bool take_bytes(std::uint32_t word, std::uint32_t count) {
+    if (count == 4) return take_word(word);
+    word &= (1u << (8 * count)) - 1;
+    if (escaped_ || escapes(word) != 0) return take_each(word, count);
+    packer_.put_bytes(swap_bytes(word) >> (32 - 8 * count), count);
+    return advance(count, count);
+  }
   FW_HD bool take_word(std::uint32_t word) {
-    if (!escaped_ && !has_escape(word)) {
+    const std::uint32_t found = escapes(word);
+    if (!escaped_ && found == 0) {
       packer_.put_word(swap_bytes(word));
-      result_.bytes += 4;
-      at_ += 4;
-      return true;
+      return advance(4, 4);
     }
-    for (int i = 0; i < 4; ++i, word >>= 8)
-      if (!take(word & 0xFF)) return false;
-    return true;
+    // Anything but the usual, zeros behind each 0xFF, is taken byte by byte.
+    const std::uint32_t followers = found << 8 | (escaped_ ? 0x80u : 0u);
+    if ((followers & nonzero_bytes(word)) != 0 || (escaped_ && at_ >= own_end_))
+      return take_each(word, 4);
+    // A 0xFF that was held back takes the place of its zero, and the last byte is held back.
+    const std::uint32_t dropped = found << 8 | (found & 0x80000000u);
+    if (escaped_) word |= 0xFF;
+    escaped_ = found >> 31 != 0;
+    const std::uint32_t kept = 4 - count_bytes(dropped);
+    packer_.put_bytes(drop_bytes(word, dropped), kept);
+    return advance(4, kept);
   }
   FW_HD std::uint32_t at() const { return at_; }
   FW_HD UnstuffResult finish(std::uint32_t end) {
@@ -138,6 +191,17 @@ class Unstuffer {
   }
 
  private:
+  FW_HD bool take_each(std::uint32_t word, std::uint32_t count) {
+    for (; count != 0; --count, word >>= 8)
+      if (!take(word & 0xFF)) return false;
+    return true;
+  }
+  FW_HD bool advance(std::uint32_t count, std::uint32_t kept) {
+    result_.bytes += at_ < own_end_ ? kept : 0;
+    at_ += count;
+    return !packer_.full();
+  }
+
   WordPacker<Store> packer_;
   UnstuffResult result_;
   std::uint32_t at_;
@@ -145,7 +209,7 @@ class Unstuffer {
   bool escaped_ = false;
 };
 
-/// @param data   the segment's bytes
+/// @param data   the segment's bytes; whole aligned words are read that hold some of them
 /// @param begin  first byte of the subsequence; @param own_end  one past its last
 /// @param end  one past the segment's last byte
 /// @param words  of the column
@@ -159,14 +223,17 @@ FW_HD inline UnstuffResult unstuff(const std::uint8_t* data, std::uint32_t begin
   Unstuffer<Store> unstuffer(store, words, begin + (inherited ? 1 : 0), own_end);
   bool more = true;
   while (more && unstuffer.at() < end) {
-    const std::uint8_t* next = data + unstuffer.at();
-    if ((reinterpret_cast<std::uintptr_t>(next) & 15) == 0 && unstuffer.at() + 16 <= own_end) {
+    const std::uint32_t at = unstuffer.at();
+    const std::uint8_t* next = data + at;
+    if ((reinterpret_cast<std::uintptr_t>(next) & 15) == 0 && at + 16 <= own_end) {
       const Quad quad = load_quad(next);
       for (int i = 0; i < 4 && more; ++i) more = unstuffer.take_word(quad.words[i]);
-    } else if ((reinterpret_cast<std::uintptr_t>(next) & 3) == 0 && unstuffer.at() + 4 <= own_end) {
-      more = unstuffer.take_word(load_word(next));
     } else {
-      more = unstuffer.take(*next);
+      // What is left of the word that the next byte lies in, of the subsequence or behind it.
+      const auto skipped = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(next) & 3);
+      const std::uint32_t left = (at < own_end ? own_end : end) - at;
+      const std::uint32_t count = left < 4 - skipped ? left : 4 - skipped;
+      more = unstuffer.take_bytes(load_word(next - skipped) >> (8 * skipped), count);
     }
   }
   return unstuffer.finish(end);
