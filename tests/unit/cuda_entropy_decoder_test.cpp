@@ -2,12 +2,14 @@
 // other, against a plain sequential decoder.
 #include <gtest/gtest.h>
 #include <algorithm>
+#include <array>
 #include <codec/cuda/block_coder.hpp>
 #include <codec/cuda/entropy_layout.hpp>
 #include <codec/cuda/span_decoder.hpp>
 #include <codec/cuda/unstuffer.hpp>
 #include <jpeg/huffman.hpp>
 #include <random>
+#include <span>
 #include <vector>
 
 namespace framewire::codec::cuda {
@@ -166,7 +168,7 @@ struct BlockSink {
     EXPECT_LE(index, 94u);
     if (index <= last_index) blocks.at(current).at(index) = static_cast<std::int16_t>(value);
   }
-  void end() {}
+  void end(bool /*complete*/) {}
 };
 
 /// Where a column begins.
@@ -282,6 +284,65 @@ TEST(CudaUnstuffer, FindsMarkersAndZerosAcrossBoundaries) {
     const auto found = unstuff(bytes.data(), owner, owner + kSize, 2u * kSize, kWords, owner == 0,
                                [](std::uint32_t, std::uint32_t) {});
     EXPECT_EQ(found.marker, at);
+  }
+}
+
+/// What unstuff() makes of bytes, one at a time.
+struct Walk {
+  std::vector<std::uint8_t> kept;  ///< of the subsequence and behind it
+  std::uint32_t own = 0;
+  std::uint32_t marker = kNoMarker;
+};
+
+Walk walk_bytes(const std::uint8_t* data, std::uint32_t begin, std::uint32_t own_end,
+                std::uint32_t end, std::uint32_t words, bool first) {
+  Walk walk;
+  std::uint32_t i = begin + (!first && begin < end && data[begin - 1] == 0xFF ? 1 : 0);
+  while (i < end && walk.kept.size() < words * 4) {
+    const bool escape = data[i] == 0xFF;
+    if (escape && (i + 1 == end || data[i + 1] != 0)) {
+      if (i < own_end) walk.marker = i;
+      break;
+    }
+    walk.kept.push_back(data[i]);
+    walk.own += i < own_end ? 1 : 0;
+    i += escape ? 2 : 1;
+  }
+  return walk;
+}
+
+/// Bytes of which many are 0xFF, followed by zero but where `markers`.
+void fill_stuffed(std::span<std::uint8_t> bytes, std::mt19937& random, bool markers) {
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = static_cast<std::uint8_t>(random() % 3 == 0 ? 0xFF : random() % 255);
+    if (bytes[i] != 0xFF || i + 1 == bytes.size()) continue;
+    const bool marker = markers && random() % 8 == 0;
+    bytes[++i] = static_cast<std::uint8_t>(marker ? 0xD0 + random() % 48 : 0);
+  }
+}
+
+TEST(CudaUnstuffer, KeepsWhatAWalkKeepsAtAnyAlignment) {
+  std::mt19937 engine(5);
+  const auto random = [&] { return static_cast<std::uint32_t>(engine()); };
+  for (int run = 0; run < 20000; ++run) {
+    alignas(16) std::array<std::uint8_t, 160> memory{};
+    fill_stuffed(memory, engine, run % 2 == 0);
+    const std::uint8_t* data = memory.data() + 16 + random() % 16;
+    const std::uint32_t begin = random() % 20;
+    const std::uint32_t own_end = begin + 1 + random() % 48;
+    const std::uint32_t end = own_end + random() % 24;
+    const bool first = begin == 0 || random() % 2 == 0;
+    const std::uint32_t words = column_words(48);
+    const Walk want = walk_bytes(data, begin, own_end, end, words, first);
+    std::vector<std::uint32_t> column(words, 0xFFFFFFFFu);
+    const auto store = [&](std::uint32_t i, std::uint32_t word) { column.at(i) = word; };
+    const UnstuffResult got = unstuff(data, begin, own_end, end, words, first, store);
+    ASSERT_EQ(got.bytes, want.own) << "run " << run;
+    ASSERT_EQ(got.marker, want.marker) << "run " << run;
+    for (std::size_t i = 0; i < words * 4; ++i) {
+      const std::uint32_t byte = column[i / 4] >> (24 - i % 4 * 8) & 0xFF;
+      ASSERT_EQ(byte, i < want.kept.size() ? want.kept[i] : 0xFFu) << "run " << run << " at " << i;
+    }
   }
 }
 

@@ -118,6 +118,8 @@ void BatchPlan::add_scan(const Item& item, const jpeg::Scan& scan,
   desc.coefficients = coefficient_bytes_;
   const std::uint64_t bytes = std::uint64_t{desc.total_blocks} * desc.corner * desc.corner * 2;
   coefficient_bytes_ += (bytes + 255) / 256 * 256;
+  desc.row_pairs = row_pair_bytes_;
+  if (desc.corner == 8) row_pair_bytes_ += desc.total_blocks;
   desc.data_bytes = static_cast<std::uint32_t>(scan.entropy_bytes);
   const std::size_t data_end = scan.entropy_offset + scan.entropy_bytes;
   desc.marker_follows = data_end + 2 <= file.end_offset && file.bytes[data_end] == 0xFF ? 1 : 0;
@@ -130,6 +132,7 @@ void BatchPlan::add_scan(const Item& item, const jpeg::Scan& scan,
   for (std::size_t i = 0; i < count; ++i) {
     PlaneDesc& plane = planes_of[scan.component[i]];
     plane.coefficients = desc.coefficients;
+    plane.row_pairs = desc.row_pairs;
     plane.mcu_rows = desc.mcu_rows;
     plane.right_edge = desc.right_edge;
     plane.bottom_edge = desc.bottom_edge;

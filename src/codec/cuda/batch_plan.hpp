@@ -69,7 +69,7 @@ struct BatchOffsets {
   std::uint64_t upload_bytes;
   std::uint64_t fetched;
   std::uint64_t status, edges, own_codes, zeroed_bytes;  ///< one range, zeroed for each batch
-  std::uint64_t coefficients, dc, dc_sums, heads, links, tile_blocks;
+  std::uint64_t coefficients, row_pairs, dc, dc_sums, heads, links, tile_blocks;
   std::uint64_t scan_end, columns, lengths, entries, exits, blocks, segment_of;
   std::uint64_t segment_start, segment_first, marker_counts, pairs;
   std::uint64_t levels, masks, bit_counts, segment_bytes, records;
@@ -213,6 +213,7 @@ class BatchPlan {
   std::uint64_t data_bytes_ = 0;
   std::uint64_t fetched_bytes_ = 0;
   std::uint64_t coefficient_bytes_ = 0;
+  std::uint64_t row_pair_bytes_ = 0;
   std::uint64_t edge_bytes_ = 0;
   std::vector<float> edge_basis_;  ///< BatchView::edge_basis, made once
   std::uint64_t sample_bytes_ = 0;

@@ -168,7 +168,7 @@ void BatchPlan::clear(const EntropyLayout& layout) {
   for (auto& list : write_tiles) list.clear();
   for (auto& list : plane_tiles) list.clear();
   offsets_ = {};
-  coefficient_bytes_ = edge_bytes_ = 0;
+  coefficient_bytes_ = row_pair_bytes_ = edge_bytes_ = 0;
   data_bytes_ = fetched_bytes_ = sample_bytes_ = own_code_bytes_ = raw_bytes_ = stuffed_bytes_ = 0;
   subsequences_ = dc_blocks_ = dc_tiles_ = most_dc_tiles = 0;
   marker_tiles_ = most_marker_tiles = 0;
@@ -207,6 +207,7 @@ void BatchPlan::place_scratch(gpu::Layout& layout) {
   o.own_codes = layout.add(own_code_bytes_);
   o.zeroed_bytes = layout.bytes() - o.status;
   o.coefficients = layout.add(coefficient_bytes_);
+  o.row_pairs = layout.add(row_pair_bytes_);
   o.dc = layout.add_array<std::int16_t>(dc_blocks_);
   o.dc_sums = layout.add_array<DcSum>(dc_tiles_);
   o.heads = layout.add(subsequences_ * head_bytes());
@@ -251,6 +252,7 @@ void BatchPlan::finish() {
     ScanDesc& scan = scans[i];
     scan.data += fetched_[i] ? offsets_.fetched : data;
     scan.coefficients += offsets_.coefficients;
+    scan.row_pairs += offsets_.row_pairs;
     scan.edges += offsets_.edges;
   }
   for (CoefficientUpload& upload : uploads_)
@@ -259,6 +261,8 @@ void BatchPlan::finish() {
     if (origins[i] == PlaneOrigin::kExternal) continue;
     const bool uploaded = origins[i] == PlaneOrigin::kUpload;
     planes[i].coefficients += uploaded ? data : offsets_.coefficients;
+    planes[i].row_pairs =
+        uploaded || planes[i].stored_corner != 8 ? 0 : planes[i].row_pairs + offsets_.row_pairs;
     planes[i].dc += uploaded ? data : offsets_.dc;
     planes[i].edges += uploaded ? data : offsets_.edges;
     planes[i].samples += samples;

@@ -67,14 +67,16 @@ struct Positions {
   std::uint8_t natural[64];
 };
 
-/// Collects a block's corner in shared memory and stores it whole; its place 0 holds the DC
-/// difference, which also goes to an array of its own.
+/// Collects a block's corner in shared memory and stores it; its place 0 holds the DC difference,
+/// which also goes to an array of its own. A corner is stored whole, a whole block without the
+/// pairs of rows in which nothing was found, unless others join what they find (stored_rows()).
 /// @tparam kQuads  16-byte pieces of the largest corner: 2 for 4×4, 8 for 8×8
 template <int kQuads>
 struct CornerSink {
   uint4* own;  ///< shared, kQuads of this thread, zero between blocks
   std::uint8_t* coefficients;
   std::int16_t* dc;
+  std::uint8_t* row_pairs;
   const Positions* positions;
   uint4* head;  ///< where the rest of a block goes that another thread began
   std::uint32_t corner_bytes;
@@ -82,6 +84,7 @@ struct CornerSink {
   uint4* target = nullptr;
   std::int16_t* block_dc = nullptr;
   std::int16_t* whole = nullptr;
+  std::uint32_t found = 0;  ///< pairs of rows that hold anything
 
   __device__ void begin(std::uint32_t block, bool continued) {
     block_dc = dc + block;
@@ -90,15 +93,20 @@ struct CornerSink {
                                                   static_cast<std::uint64_t>(block) * corner_bytes);
     if constexpr (kQuads != 8) whole = edges.find(block);
   }
-  __device__ void put(std::uint32_t index, std::int32_t value) const {
+  __device__ void put(std::uint32_t index, std::int32_t value) {
     const std::uint32_t place = positions->corner[index];
     if (place != kOutside)
       reinterpret_cast<std::int16_t*>(own)[place] = static_cast<std::int16_t>(value);
+    if (kQuads == 8) found |= 1u << (place >> 4);
     if (kQuads != 8 && whole != nullptr)
       whole[positions->natural[index & 63]] = static_cast<std::int16_t>(value);
   }
-  __device__ void end() const {
+  __device__ void end(bool complete) {
     if (target != head) *block_dc = *reinterpret_cast<const std::int16_t*>(own);
+    if constexpr (kQuads == 8) {
+      store_rows(complete && target != head ? found : kAllRowPairs);
+      return;
+    }
     if (corner_bytes == kQuads * 16 || target == head) {
 #pragma unroll
       for (int i = 0; i < kQuads; ++i) target[i] = own[i];
@@ -107,6 +115,16 @@ struct CornerSink {
     }
 #pragma unroll
     for (int i = 0; i < kQuads; ++i) own[i] = make_uint4(0, 0, 0, 0);
+  }
+  __device__ void store_rows(std::uint32_t pairs) {
+    if (target != head) row_pairs[block_dc - dc] = static_cast<std::uint8_t>(pairs);
+#pragma unroll
+    for (int i = 0; i < kQuads; i += 2) {
+      if ((pairs >> (i / 2) & 1) == 0) continue;
+      target[i] = own[i], target[i + 1] = own[i + 1];
+      own[i] = own[i + 1] = make_uint4(0, 0, 0, 0);
+    }
+    found = 0;
   }
 };
 
@@ -188,6 +206,7 @@ __global__ void __launch_bounds__(kSpanThreads, kQuads == 8 ? kFullWriteBlocks :
   CornerSink<kQuads> sink{own,
                           batch.base + scan.coefficients,
                           batch.dc + scan.first_dc,
+                          batch.base + scan.row_pairs,
                           &positions,
                           batch.heads + static_cast<std::uint64_t>(s) * kQuads,
                           scan.corner * scan.corner * 2,

@@ -43,6 +43,7 @@ struct ScanDesc {
   std::uint32_t pair_count = 1;
   std::uint32_t pairs[4] = {};      ///< table pair of each slot
   std::uint64_t coefficients = 0;   ///< [total_blocks][N×N] int16
+  std::uint64_t row_pairs = 0;      ///< [total_blocks] uint8, of whole blocks; see stored_rows()
   std::uint32_t first_dc = 0;       ///< into the DC array, in blocks
   std::uint32_t first_dc_tile = 0;  ///< into BatchView::dc_sums
   std::uint32_t corner = 8;         ///< N: the low-frequency corner kept of each block
@@ -72,7 +73,8 @@ FW_HD constexpr std::uint32_t edge_slot(std::uint32_t right_edge, std::uint32_t 
 /// One component to be inverted into a plane.
 struct PlaneDesc {
   std::uint64_t coefficients = 0;
-  std::uint64_t dc = 0;  ///< [blocks] int16, in scan order like the coefficients
+  std::uint64_t row_pairs = 0;  ///< as in ScanDesc; 0: all rows are stored
+  std::uint64_t dc = 0;         ///< [blocks] int16, in scan order like the coefficients
   std::uint64_t samples = 0;
   std::uint32_t image = 0;
   std::uint32_t corner = 8;         ///< N of this plane
@@ -224,6 +226,16 @@ struct BatchView {
 /// Whether an image is the CPU's: no later stage looks at what the stages before left unwritten.
 FW_HD inline bool given_up(const BatchView& batch, std::uint32_t image) {
   return batch.status[image] != 0;
+}
+
+/// All four pairs of rows of a block.
+inline constexpr std::uint32_t kAllRowPairs = 15;
+
+/// Which pairs of rows of a block are stored, the lowest bit for the first; all others are zero and
+/// hold what was there before.
+FW_HD inline std::uint32_t stored_rows(const BatchView& batch, const PlaneDesc& plane,
+                                       std::uint32_t block) {
+  return plane.row_pairs == 0 ? kAllRowPairs : (batch.base + plane.row_pairs)[block];
 }
 
 /// In lengths[]: nothing before this subsequence matters to it.

@@ -48,11 +48,13 @@ __device__ std::int32_t dc_of(const BatchView& batch, const PlaneDesc& plane, st
 /// The corner of a block that was stored with more of it than this plane needs.
 template <int kCorner>
 __device__ void gather_corner(const std::int16_t* stored, std::uint32_t stride,
-                              std::int16_t* corner) {
+                              std::uint32_t row_pairs, std::int16_t* corner) {
 #pragma unroll
   for (int v = 0; v < kCorner; ++v)
 #pragma unroll
-    for (int u = 0; u < kCorner; ++u) corner[v * kCorner + u] = stored[v * stride + u];
+    for (int u = 0; u < kCorner; ++u)
+      corner[v * kCorner + u] =
+          (row_pairs >> (v / 2) & 1) != 0 ? stored[v * stride + u] : std::int16_t{0};
 }
 
 /// 4 int16 from two words, as floats times a quantiser row.
@@ -129,7 +131,7 @@ __global__ void __launch_bounds__(kBlocksPerTile)
                        static_cast<std::uint64_t>(block) * (stride * stride);
   alignas(16) std::int16_t gathered[kCorner * kCorner];
   if (kCorner > 1 && stride != kCorner) {
-    gather_corner<kCorner>(corner, stride, gathered);
+    gather_corner<kCorner>(corner, stride, stored_rows(batch, plane, block), gathered);
     corner = gathered;
   }
   const std::int32_t dc = dc_of(batch, plane, block);
@@ -214,15 +216,19 @@ __device__ uint2 invert_full(uint4 row, std::int32_t dc, const float* q, float* 
 
 /// Where one of the blocks of a tile lies, and goes.
 struct FullBlock {
-  std::uint32_t block = 0;  ///< of the scan
+  std::uint32_t block = 0;  ///< of the scan; above kBlockBits its pairs of rows
   std::uint32_t place = 0;  ///< x, and y << 16; kNowhere behind the last block
 };
 constexpr std::uint32_t kNowhere = 0xFFFFFFFFu;
+/// No scan has more blocks than four components of 8,192 by 8,192.
+constexpr std::uint32_t kBlockBits = 28;
 
-__device__ FullBlock find_full_block(const PlaneDesc& plane, std::uint32_t index) {
+__device__ FullBlock find_full_block(const BatchView& batch, const PlaneDesc& plane,
+                                     std::uint32_t index) {
   if (index >= plane.width_blocks * plane.height_blocks) return {0, kNowhere};
   const BlockPlace place = place_block(index, plane.width_blocks);
-  return {scan_block(plane, place), place.x | place.y << 16};
+  const std::uint32_t block = scan_block(plane, place);
+  return {block | stored_rows(batch, plane, block) << kBlockBits, place.x | place.y << 16};
 }
 
 __global__ void __launch_bounds__(kFullThreads) full_kernel(BatchView batch, const Tile* tiles) {
@@ -239,16 +245,18 @@ __global__ void __launch_bounds__(kFullThreads) full_kernel(BatchView batch, con
   // Each of eight threads finds one of the blocks that they invert one after the other.
   static_assert(kBlocksPerTile == 8 * kFullBlocks);
   const FullBlock own =
-      find_full_block(plane, tile.part * kBlocksPerTile + lane * kFullBlocks + slot);
+      find_full_block(batch, plane, tile.part * kBlocksPerTile + lane * kFullBlocks + slot);
   float* space = reinterpret_cast<float*>(exchange) + slot * kBlockStride;
   const std::uint8_t* coefficients = batch.base + plane.coefficients + lane * 16;
   std::uint8_t* samples = batch.base + plane.samples + lane * plane.pitch_bytes;
 #pragma unroll 2
   for (int i = 0; i < 8; ++i) {
-    const std::uint32_t block = __shfl_sync(0xFFFFFFFFu, own.block, i, 8);
+    const std::uint32_t found = __shfl_sync(0xFFFFFFFFu, own.block, i, 8);
     const std::uint32_t place = __shfl_sync(0xFFFFFFFFu, own.place, i, 8);
-    const uint4 row =
-        *reinterpret_cast<const uint4*>(coefficients + static_cast<std::uint64_t>(block) * 128);
+    const std::uint32_t block = found & ((1u << kBlockBits) - 1);
+    uint4 row{0, 0, 0, 0};
+    if ((found >> (kBlockBits + lane / 2) & 1) != 0)
+      row = *reinterpret_cast<const uint4*>(coefficients + static_cast<std::uint64_t>(block) * 128);
     const std::int32_t dc = lane == 0 ? dc_of(batch, plane, block) : 0;
     const uint2 out = invert_full(row, dc, q, space, lane);
     if (place == kNowhere) continue;
@@ -259,28 +267,37 @@ __global__ void __launch_bounds__(kFullThreads) full_kernel(BatchView batch, con
 }
 
 /// The whole block behind a partly filled one: kept with the edges, or where all blocks are whole.
-__device__ const std::int16_t* whole_block(const BatchView& batch, const PlaneDesc& plane,
-                                           BlockPlace place) {
-  const std::uint32_t block = scan_block(plane, place);
+struct WholeBlock {
+  const std::int16_t* levels;
+  std::uint32_t row_pairs;  ///< stored_rows()
+};
+
+__device__ WholeBlock whole_block(const BatchView& batch, const PlaneDesc& plane, BlockPlace place,
+                                  std::uint32_t block) {
   if (plane.stored_corner == 8)
-    return reinterpret_cast<const std::int16_t*>(batch.base + plane.coefficients) +
-           static_cast<std::uint64_t>(block) * 64;
+    return {reinterpret_cast<const std::int16_t*>(batch.base + plane.coefficients) +
+                static_cast<std::uint64_t>(block) * 64,
+            stored_rows(batch, plane, block)};
   const std::uint32_t slot = edge_slot(
       plane.right_edge, plane.mcu_columns, plane.mcu_rows, plane.blocks_per_mcu,
       divide_small(place.x, plane.h), divide_small(place.y, plane.v), block % plane.blocks_per_mcu);
-  return reinterpret_cast<const std::int16_t*>(batch.base + plane.edges) +
-         static_cast<std::uint64_t>(slot) * 64;
+  return {reinterpret_cast<const std::int16_t*>(batch.base + plane.edges) +
+              static_cast<std::uint64_t>(slot) * 64,
+          kAllRowPairs};
 }
 
 /// B·F·Bᵀ with the bases of make_corner_basis(), at most 4×4.
-__device__ void invert_edge(const std::int16_t* levels, std::int32_t dc, const PlaneDesc& plane,
-                            const float* across, const float* down, float* out) {
+__device__ void invert_edge(const std::int16_t* levels, std::uint32_t row_pairs, std::int32_t dc,
+                            const PlaneDesc& plane, const float* across, const float* down,
+                            float* out) {
   for (int i = 0; i < 16; ++i) out[i] = 0.f;
   const auto n = static_cast<int>(plane.corner);
   for (int v = 0; v < 8; ++v) {
     float row[4] = {};
     for (int u = 0; u < 8; ++u) {
-      const std::int32_t level = v == 0 && u == 0 ? dc : levels[v * 8 + u];
+      const std::int32_t level = v == 0 && u == 0                  ? dc
+                                 : (row_pairs >> (v / 2) & 1) != 0 ? levels[v * 8 + u]
+                                                                   : 0;
       const float value = static_cast<float>(level) * plane.quantiser[v * 8 + u];
       for (int x = 0; x < 4; ++x) row[x] = fmaf(across[x * 8 + u], value, row[x]);
     }
@@ -304,8 +321,10 @@ __global__ void __launch_bounds__(kBlocksPerTile) edges_kernel(BatchView batch, 
   const std::uint32_t valid_y = place.y + 1 == plane.height_blocks ? plane.valid_y : 8;
   const float* bases = batch.edge_basis + (plane.corner / 2) * 8 * 32;  // 1, 2, 4: first to third
   float out[16];
-  invert_edge(whole_block(batch, plane, place), dc_of(batch, plane, scan_block(plane, place)),
-              plane, bases + (valid_x - 1) * 32, bases + (valid_y - 1) * 32, out);
+  const std::uint32_t block = scan_block(plane, place);
+  const WholeBlock whole = whole_block(batch, plane, place, block);
+  invert_edge(whole.levels, whole.row_pairs, dc_of(batch, plane, block), plane,
+              bases + (valid_x - 1) * 32, bases + (valid_y - 1) * 32, out);
   std::uint8_t* samples = batch.base + plane.samples +
                           static_cast<std::uint64_t>(place.y) * plane.corner * plane.pitch_bytes +
                           place.x * plane.corner;

@@ -119,8 +119,8 @@ struct WriteResult {
 /// there is the same.
 /// @param tables  step(table, index) and slow_step(table, window); table as in skip_span()
 /// @param sink  begin(block, continued); put(index, value), index being the zig-zag one, 0 that of
-///              the DC difference, in bad data up to 94; end() behind each block, also where the
-///              subsequence ends or begins (continued) inside it
+///              the DC difference, in bad data up to 94; end(complete) behind each block, also
+///              where the subsequence begins (continued) or ends (not complete) inside it
 template <typename Words, typename Tables, typename Sink>
 FW_HD inline WriteResult write_span(const Words& words, const Tables& tables, std::uint32_t slots,
                                     std::uint32_t period, std::uint32_t length_bits,
@@ -155,12 +155,12 @@ FW_HD inline WriteResult write_span(const Words& words, const Tables& tables, st
       ++block;
       phase = phase + 1 == period ? 0 : phase + 1;
       table = (slots >> (2 * phase) & 3) * 2;
-      sink.end();
+      sink.end(true);
       if (block >= block_end) break;
       sink.begin(block, false);
     }
   } while (window.at() < length_bits);
-  if (index != 0) sink.end();
+  if (index != 0) sink.end(false);
   result.at = window.at();
   result.block = block;
   return result;
