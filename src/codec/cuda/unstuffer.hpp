@@ -119,9 +119,12 @@ FW_HD inline Quad load_quad(const std::uint8_t* at) {
 #endif
 }
 
-FW_HD inline std::uint32_t load_word(const std::uint8_t* at) {
+/// Four bytes from any address on; reads the aligned words that hold them.
+FW_HD inline std::uint32_t load_unaligned(const std::uint8_t* at) {
 #if defined(__CUDA_ARCH__)
-  return *reinterpret_cast<const std::uint32_t*>(at);
+  const auto skipped = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(at) & 3);
+  const auto* words = reinterpret_cast<const std::uint32_t*>(at - skipped);
+  return __funnelshift_r(words[0], words[1], skipped * 8);
 #else
   std::uint32_t word = 0;
   __builtin_memcpy(&word, at, 4);
@@ -209,6 +212,10 @@ class Unstuffer {
   bool escaped_ = false;
 };
 
+/// Up to so many bytes a subsequence is taken in words that need not be aligned. Measured (H100,
+/// batches of 512, a restart marker in each MCU, µs an image): 1.76 instead of 2.11.
+inline constexpr std::uint32_t kShortBytes = 128;
+
 /// @param data   the segment's bytes; whole aligned words are read that hold some of them
 /// @param begin  first byte of the subsequence; @param own_end  one past its last
 /// @param end  one past the segment's last byte
@@ -222,18 +229,41 @@ FW_HD inline UnstuffResult unstuff(const std::uint8_t* data, std::uint32_t begin
   const bool inherited = !first && begin < end && data[begin - 1] == 0xFF;
   Unstuffer<Store> unstuffer(store, words, begin + (inherited ? 1 : 0), own_end);
   bool more = true;
-  while (more && unstuffer.at() < end) {
+  // What is short begins at any address: lanes go on side by side in words from there on.
+  while (own_end - begin <= kShortBytes && more && unstuffer.at() < end) {
     const std::uint32_t at = unstuffer.at();
-    const std::uint8_t* next = data + at;
-    if ((reinterpret_cast<std::uintptr_t>(next) & 15) == 0 && at + 16 <= own_end) {
-      const Quad quad = load_quad(next);
-      for (int i = 0; i < 4 && more; ++i) more = unstuffer.take_word(quad.words[i]);
-    } else {
-      // What is left of the word that the next byte lies in, of the subsequence or behind it.
-      const auto skipped = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(next) & 3);
-      const std::uint32_t left = (at < own_end ? own_end : end) - at;
-      const std::uint32_t count = left < 4 - skipped ? left : 4 - skipped;
-      more = unstuffer.take_bytes(load_word(next - skipped) >> (8 * skipped), count);
+    const std::uint32_t left = (at < own_end ? own_end : end) - at;
+    more = unstuffer.take_bytes(load_unaligned(data + at), left < 4 ? left : 4);
+  }
+  // Aligned quads, one ahead, as memory answers late.
+  const std::uint8_t* next = data + unstuffer.at();
+  next -= reinterpret_cast<std::uintptr_t>(next) & 15;
+  Quad ahead{};
+  if (unstuffer.at() < end) ahead = load_quad(next);
+  while (more && unstuffer.at() < end) {
+    const Quad quad = ahead;
+    next += 16;
+    const auto quad_end = static_cast<std::uint32_t>(next - data);
+    if (quad_end < end) ahead = load_quad(next);
+    const bool whole = unstuffer.at() + 16 == quad_end && quad_end <= own_end;
+#if defined(__CUDA_ARCH__)
+#pragma unroll
+#endif
+    for (std::uint32_t w = 0; w < 4; ++w) {
+      if (whole) {
+        more = more && unstuffer.take_word(quad.words[w]);
+        continue;
+      }
+      // What is left of the word, of the subsequence and then behind it.
+      while (more && unstuffer.at() < end) {
+        const std::uint32_t at = unstuffer.at();
+        const auto rest = static_cast<std::int32_t>(quad_end + 4 * w - at) - 12;
+        if (rest <= 0) break;
+        const std::uint32_t skipped = 4 - static_cast<std::uint32_t>(rest);
+        const std::uint32_t limit = (at < own_end ? own_end : end) - at;
+        const std::uint32_t count = limit < 4 - skipped ? limit : 4 - skipped;
+        more = unstuffer.take_bytes(quad.words[w] >> (8 * skipped), count);
+      }
     }
   }
   return unstuffer.finish(end);
