@@ -8,6 +8,7 @@
 #include <framewire/cuda_stream.hpp>
 #include <framewire/status.hpp>
 #include <framewire/transport/transfer.hpp>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -103,6 +104,19 @@ class DeviceMemory {
     return fail(StatusCode::kUnsupported, "host memory that devices cannot write to");
   }
   virtual void unpin(std::byte* memory) noexcept { static_cast<void>(memory); }
+  /// Sees to it that copies enqueued from now on find what a network card has told the host that it
+  /// has written to the device's memory. @return unsupported where the device has no way;
+  /// device_lost
+  [[nodiscard]] virtual Result<void> settle_writes(int device) {
+    static_cast<void>(device);
+    return {};
+  }
+  /// Runs code of others' libraries, which take the calling thread's current device for the one
+  /// that they work on.
+  virtual void run_on(int device, const std::function<void()>& work) {
+    static_cast<void>(device);
+    work();
+  }
   /// Names an allocation, not its address, which may come again. @return invalid_input for memory
   /// that is none of the device's
   [[nodiscard]] virtual Result<std::uint64_t> buffer_id(int device,

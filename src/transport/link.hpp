@@ -57,6 +57,12 @@ class Link {
   virtual ~Link() = default;
   virtual void attach(LinkSink* sink) = 0;
   [[nodiscard]] virtual bool takes(MemoryKind kind) const = 0;
+  /// Whether a network card reads and writes memory of that device. carry() and placements may then
+  /// name what DeviceMemory::allocate() has made there; users' regions are a matter of takes().
+  [[nodiscard]] virtual bool reaches(const DeviceUse& use) const {
+    static_cast<void>(use);
+    return false;
+  }
   /// Whether a packet without payload could be sent now without queueing.
   [[nodiscard]] virtual bool ready() const = 0;
   /// Sends a packet; the head is copied, the payload read until on_sent(op). After an error there

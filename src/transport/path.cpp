@@ -19,6 +19,24 @@ std::string_view word_of(Requirement requirement) noexcept {
   return "";
 }
 
+bool meets(const PathReport& path, Requirement requirement) noexcept {
+  switch (requirement) {
+    case Requirement::kNothing:
+      return true;
+    case Requirement::kP2p:
+      return path.direct >= Reach::kP2p;
+    case Requirement::kNvlink:
+      return path.direct >= Reach::kNvlink;
+    case Requirement::kGpudirect:
+      return path.gpudirect && path.peer_gpudirect;
+  }
+  return false;
+}
+
+std::string_view word_of(const PathReport& path) noexcept {
+  return path.gpudirect ? "gpudirect" : to_string(path.direct);
+}
+
 }  // namespace
 
 std::string_view to_string(Reach reach) noexcept {
@@ -45,16 +63,18 @@ Result<Requirement> parse_requirement(std::string_view word) {
 }
 
 Result<void> check_path(const PathReport& path, Requirement requirement) {
-  const bool good = requirement == Requirement::kNothing ||
-                    (requirement == Requirement::kP2p && path.direct >= Reach::kP2p) ||
-                    (requirement == Requirement::kNvlink && path.direct >= Reach::kNvlink);
-  if (good) return {};
+  if (meets(path, requirement)) return {};
   std::string why = path.why_staged;
+  std::string_view where = "this machine";
+  if (requirement == Requirement::kGpudirect && path.gpudirect) {
+    why = "only at this end; the peer stages its device memory through its host";
+    where = "the peer's machine";
+  }
   if (why.empty()) why = "device memory is staged through the host";
   return fail(StatusCode::kUnsupported,
               fmt::format("{} is required, but the path is {} ({}: {}); framewire doctor says what "
-                          "this machine can do",
-                          word_of(requirement), path.name, to_string(path.direct), why));
+                          "{} can do",
+                          word_of(requirement), path.name, word_of(path), why, where));
 }
 
 }  // namespace framewire::transport

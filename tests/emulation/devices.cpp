@@ -78,7 +78,26 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device)
   const cudaError_t error = cudaGetDeviceProperties(&properties, device);
   if (error != cudaSuccess) return error;
   constexpr int kSharedBytes = 227 << 10;  // of a Hopper's thread block
-  *value = which == cudaDevAttrComputeCapabilityMajor ? properties.major : kSharedBytes;
+  switch (which) {
+    case cudaDevAttrComputeCapabilityMajor:
+      *value = properties.major;
+      break;
+    case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+      *value = kSharedBytes;
+      break;
+    case cudaDevAttrGPUDirectRDMAFlushWritesOptions:
+      *value = cudaFlushGPUDirectRDMAWritesOptionHost;
+      break;
+    case cudaDevAttrGPUDirectRDMAWritesOrdering:
+      *value =
+          device == 0 ? cudaGPUDirectRDMAWritesOrderingNone : cudaGPUDirectRDMAWritesOrderingOwner;
+      break;
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceFlushGPUDirectRDMAWrites(cudaFlushGPUDirectRDMAWritesTarget,
+                                               cudaFlushGPUDirectRDMAWritesScope) {
   return cudaSuccess;
 }
 

@@ -8,9 +8,11 @@
 #include <thread>
 #include "transport/bytes.hpp"
 #include "transport/connections.hpp"
+#include "transport/fake_device.hpp"
 #include "transport/far_machine.hpp"
 #include "transport/ucx/attacks.hpp"
 #include "transport/ucx/context.hpp"
+#include "transport/ucx/direct.hpp"
 
 namespace framewire::transport::testing {
 namespace {
@@ -19,6 +21,7 @@ using base::Clock;
 
 constexpr int kPatience_ms = 10'000;
 constexpr std::size_t kKeyBytes = 16;
+constexpr std::size_t kBlobHeadBytes = kKeyBytes + 8 + 1;  // key, number, whether GPUDirect
 
 Clock::time_point soon() { return Clock::now() + std::chrono::milliseconds(kPatience_ms); }
 
@@ -38,11 +41,11 @@ UcxSettings caching() {
 
 // Where a listening port's blob says that it is to be dialled.
 ucx::FabricAddress address_in(const std::vector<std::byte>& blob) {
-  return ucx::decode_address(std::span(blob).subspan(kKeyBytes + 8)).value();
+  return ucx::decode_address(std::span(blob).subspan(kBlobHeadBytes)).value();
 }
 
 std::vector<std::byte> blob_with(std::uint64_t number) {
-  std::vector<std::byte> blob(kKeyBytes + 8);
+  std::vector<std::byte> blob(kBlobHeadBytes);
   store(blob.data() + kKeyBytes, number);
   return blob;
 }
@@ -148,6 +151,63 @@ TEST(Rdma, ATransferLeavesNoRegistrationBehind) {
   std::vector<std::byte> mapped(kFarBytes);
   EXPECT_FALSE(other->map(mapped).empty());
   EXPECT_EQ(registrations(), opened + 1);  // it would have been seen
+}
+
+// What is tried before a card is said to work with a device's memory: the card here registers host
+// memory, and knows no other.
+TEST(Rdma, TheTrialSeesWhatTheCardRegisters) {
+  const auto& api = ucx::Api::get();
+  ASSERT_TRUE(api);
+  const auto handles = ucx::open_context(*api, ucx::Lanes::kVerbs, rdma_device());
+  ASSERT_TRUE(handles) << handles.error().to_string();
+  const std::vector<std::byte> memory(kFarBytes);
+  const int before = registrations();
+  EXPECT_TRUE(ucx::registers(**handles, memory.data(), memory.size(), UCS_MEMORY_TYPE_HOST));
+  EXPECT_FALSE(ucx::registers(**handles, memory.data(), memory.size(), UCS_MEMORY_TYPE_CUDA));
+  EXPECT_EQ(registrations(), before);
+}
+
+TEST(Rdma, WithoutGpudirectThePathSaysWhy) {
+  WithDevices devices;
+  const ucx::DirectWish wish{&*devices, 0, ucx::DirectWish::Proof::kCard};
+  auto owner = ucx::make_port(ucx::Lanes::kVerbs, rdma_device(), ucx::Side::kListens, wish);
+  ASSERT_TRUE(owner) << owner.error().to_string();
+  auto peer = ucx::make_port(ucx::Lanes::kVerbs, rdma_device());
+  ASSERT_TRUE(peer) << peer.error().to_string();
+  const auto there = (*owner)->blob();
+  const auto back = (*peer)->blob();
+  auto joining = std::async(
+      std::launch::async, [&] { return (*owner)->join(back, std::make_unique<Alive>(), soon()); });
+  auto dialled = (*peer)->join(there, std::make_unique<Alive>(), soon());
+  auto link = joining.get();
+  ASSERT_TRUE(link) << link.error().to_string();
+  EXPECT_FALSE((*link)->path().gpudirect);
+  EXPECT_NE((*link)->path().why_staged.find("UCX"), std::string::npos)
+      << (*link)->path().why_staged;
+}
+
+// Payloads of every size are fetched by the card, to where a device's slots would be.
+TEST(Rdma, ACardFetchesAllThatIsForADevice) {
+  WithDevices devices;
+  auto ends = connect_ends("ucx_rdma_card_gpus");
+  const Region memory = allocate_end("ucx_rdma_card_gpus", true, kFarBytes);
+  for (const std::uint64_t bytes : {1, 100, 5000, 3'000'001}) {
+    fill({memory, 0, bytes}, 4);
+    ends->far(fmt::format("offer put 0 {} 20000", bytes));
+    const auto end = soon();
+    while (ends->near().credits(Direction::kPut) == 0 && Clock::now() < end) ends->step();
+    const auto lease = ends->near().take_lease(Direction::kPut);
+    ASSERT_TRUE(lease);
+    const auto put = ends->near().put(*lease, memory, 0, bytes);
+    ASSERT_TRUE(put);
+    while (!ends->near().done(*put) && Clock::now() < end) ends->step();
+    ASSERT_TRUE(ends->near().finish(*put));
+    EXPECT_EQ(ends->far(fmt::format("check 0 {} 4", bytes)), "yes");
+  }
+  const PathReport path = ends->near().path();
+  EXPECT_EQ(path.name, "ucx rc_verbs on " + rdma_device() + ", gpudirect");
+  EXPECT_EQ(path.staged_bytes, 0U);
+  EXPECT_TRUE(check_path(path, Requirement::kGpudirect));
 }
 
 bool far_answers() {

@@ -5,6 +5,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -12,10 +13,15 @@
 #include <future>
 #include <random>
 #include <stdexcept>
+#include "transport/card_link.hpp"
 #include "transport/fake_device.hpp"
 #include "transport/far_machine.hpp"
 #include "transport/loopback/loopback.hpp"
+#include "transport/peer/device_link.hpp"
 #include "transport/wire/socket.hpp"
+#ifdef FRAMEWIRE_HAS_UCX
+#include "transport/ucx/port.hpp"
+#endif
 
 extern char** environ;
 
@@ -25,8 +31,11 @@ namespace {
 // Both ends in this process, stepped by turns on one thread.
 class LocalEnds final : public Ends {
  public:
-  LocalEnds(const std::string& name, std::unique_ptr<Channel> near, std::unique_ptr<Channel> far)
-      : servant_(std::move(far), allocate_end(name, false, kFarBytes),
+  /// @param kept  for as long as the ends
+  LocalEnds(const std::string& name, std::unique_ptr<Channel> near, std::unique_ptr<Channel> far,
+            std::shared_ptr<void> kept = {})
+      : kept_(std::move(kept)),
+        servant_(std::move(far), allocate_end(name, false, kFarBytes),
                  [this] { near_->progress(); }) {
     near_ = std::move(near);
   }
@@ -38,6 +47,7 @@ class LocalEnds final : public Ends {
   void kill_far() override { servant_.obey("drop"); }
 
  private:
+  std::shared_ptr<void> kept_;
   Servant servant_;
 };
 
@@ -94,8 +104,11 @@ std::unique_ptr<Channel> make_channel(session::Joined joined, const Wrap& wrap) 
   return std::make_unique<Channel>(transport::make_channel(std::move(joined.link), joined.config));
 }
 
-std::unique_ptr<Ends> loopback(const std::string& name, const Wrap& wrap) {
-  auto [near, far] = make_loopback();
+using Links = std::pair<std::unique_ptr<Link>, std::unique_ptr<Link>>;
+
+std::unique_ptr<Ends> local(const std::string& name, Links links, const Wrap& wrap,
+                            std::shared_ptr<void> kept = {}) {
+  auto& [near, far] = links;
   ChannelConfig config;
   config.epoch = std::random_device{}() | 1;
   config.capacity = config.peer_capacity = 64;
@@ -103,10 +116,74 @@ std::unique_ptr<Ends> loopback(const std::string& name, const Wrap& wrap) {
   auto near_channel = make_channel({std::move(near), config}, wrap);
   config.peer = "near";
   return std::make_unique<LocalEnds>(name, std::move(near_channel),
-                                     make_channel({std::move(far), config}, {}));
+                                     make_channel({std::move(far), config}, {}), std::move(kept));
+}
+
+// Whether that end has a card that works with the fake devices: "card_…" both, "card_near_…",
+// "card_far_…" one.
+bool has_card(const std::string& name, bool near) {
+  return name.find(near ? "card_far_" : "card_near_") == std::string::npos;
+}
+
+Links cards(const std::string& name) {
+  auto [near, far] = make_loopback();
+  const bool ours = has_card(name, true);
+  const bool theirs = has_card(name, false);
+  return {
+      peer::make_device_link(std::make_unique<CardLink>(std::move(near), ours, theirs)),
+      peer::make_device_link(std::make_unique<CardLink>(std::move(far), theirs, ours)),
+  };
 }
 
 std::string must(const Status& status) { throw std::runtime_error(status.to_string()); }
+
+#ifdef FRAMEWIRE_HAS_UCX
+// Ends with the other end's, as a control connection does.
+class SharedLifeline final : public ucx::Lifeline {
+ public:
+  explicit SharedLifeline(std::shared_ptr<std::atomic<bool>> alive) : alive_(std::move(alive)) {}
+  ~SharedLifeline() override { *alive_ = false; }
+  Result<void> check() override {
+    if (*alive_) return {};
+    return fail(StatusCode::kPeerLost, "the other end has gone");
+  }
+
+ private:
+  std::shared_ptr<std::atomic<bool>> alive_;
+};
+
+std::unique_ptr<Link> join(ucx::Port& port, const std::vector<std::byte>& blob,
+                           const std::shared_ptr<std::atomic<bool>>& alive) {
+  const auto deadline = base::Clock::now() + std::chrono::seconds(30);
+  auto link = port.join(blob, std::make_unique<SharedLifeline>(alive), deadline);
+  if (!link) must(link.error());
+  return peer::make_device_link(std::move(*link));
+}
+
+// UCX, over shared memory or RDMA, that takes the fake devices' memory for what it is, host memory,
+// and else treats it as a device's.
+Links ucx_cards(const std::string& name) {
+  const auto port = [&](bool near) {
+    ucx::DirectWish wish{&FakeDevices::get(), near ? 0 : 1, ucx::DirectWish::Proof::kHost};
+    if (!has_card(name, near)) wish = {};
+    const bool rdma = name.starts_with("ucx_rdma");
+    auto made = ucx::make_port(rdma ? ucx::Lanes::kVerbs : ucx::Lanes::kShared,
+                               rdma ? rdma_device() : std::string(),
+                               near ? ucx::Side::kListens : ucx::Side::kDials, wish);
+    if (!made) must(made.error());
+    return std::move(*made);
+  };
+  const auto near = port(true);
+  const auto far = port(false);
+  const auto there = far->blob();
+  const auto here = near->blob();
+  const auto alive = std::make_shared<std::atomic<bool>>(true);
+  // Over RDMA each waits for the other.
+  auto away = std::async(std::launch::async, [&] { return join(*far, here, alive); });
+  auto link = join(*near, there, alive);
+  return {std::move(link), away.get()};
+}
+#endif
 
 pid_t start_far_end(const std::string& name, std::uint16_t port, int in, int out) {
   posix_spawn_file_actions_t actions;
@@ -229,18 +306,27 @@ std::vector<std::string> connection_names() {
   names.insert(names.end(), {"loopback_gpus", "loopback_near_gpu", "loopback_far_gpu"});
   names.insert(names.end(), {"tls_gpus", "tls_near_gpu", "tls_far_gpu", "tls_apart_gpus"});
   names.insert(names.end(), {"peer_stream_gpus", "peer_stream_apart_gpus"});
+  names.insert(names.end(), {"card_gpus", "card_near_gpus", "card_far_gpus", "card_far_gpu"});
 #ifdef FRAMEWIRE_HAS_UCX
   names.insert(names.end(),
                {"ucx_shared", "ucx_tcp", "ucx_shared_apart", "ucx_tcp_apart", "ucx_shared_gpus",
                 "ucx_shared_apart_near_gpu", "ucx_shared_apart_far_gpu", "peer_gpus",
-                "peer_near_gpu", "peer_apart_gpus", "peer_apart_near_gpu", "peer_apart_far_gpu"});
+                "peer_near_gpu", "peer_apart_gpus", "peer_apart_near_gpu", "peer_apart_far_gpu",
+                "ucx_card_gpus", "ucx_card_near_gpus", "ucx_card_far_gpus", "ucx_card_far_gpu"});
   if (!rdma_device().empty()) names.insert(names.end(), {"ucx_rdma", "ucx_rdma_apart"});
 #endif
   return names;
 }
 
 std::unique_ptr<Ends> connect_ends(const std::string& name, const Wrap& wrap) {
-  if (name.starts_with("loopback")) return loopback(name, wrap);
+  if (name.starts_with("loopback")) return local(name, make_loopback(), wrap);
+  if (name.starts_with("card")) return local(name, cards(name), wrap);
+#ifdef FRAMEWIRE_HAS_UCX
+  if (name.starts_with("ucx_card") || name.starts_with("ucx_rdma_card")) {
+    auto open = std::make_shared<OpenDevices>();
+    return local(name, ucx_cards(name), wrap, std::move(open));
+  }
+#endif
   const Opening opening = opening_of(name, true);
   auto listener = session::Listener::listen(near_host() + ":0", opening.options);
   if (!listener) must(listener.error());

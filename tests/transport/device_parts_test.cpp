@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <array>
 #include <cstring>
+#include "transport/card_link.hpp"
 #include "transport/device_copy.hpp"
 #include "transport/ends_test.hpp"
 #include "transport/fake_device.hpp"
@@ -15,8 +16,8 @@
 namespace framewire::transport::testing {
 namespace {
 
-// The far end of a device link, played by hand.
-class HostilePeer : public ::testing::Test, protected LinkSink {
+// The far end of a device link, played by hand; the parameter says whether this end has a card.
+class HostilePeer : public ::testing::TestWithParam<bool>, protected LinkSink {
  protected:
   void SetUp() override {
     auto [ours, theirs] = make_loopback();
@@ -26,8 +27,9 @@ class HostilePeer : public ::testing::Test, protected LinkSink {
     config.epoch = 7;
     config.peer = "somebody";
     config.capacity = config.peer_capacity = 16;
-    channel_ = std::make_unique<Channel>(
-        transport::make_channel(peer::make_device_link(std::move(ours)), config));
+    channel_ = std::make_unique<Channel>(transport::make_channel(
+        peer::make_device_link(std::make_unique<CardLink>(std::move(ours), GetParam(), false)),
+        config));
     room_ = channel_->offer(memory_, 0, memory_.size()).value();
     step();
     packet_.kind = PacketKind::kPut;
@@ -85,7 +87,7 @@ class HostilePeer : public ::testing::Test, protected LinkSink {
   peer::PartHead part_;
 };
 
-TEST_F(HostilePeer, AnHonestOneIsHeard) {
+TEST_P(HostilePeer, AnHonestOneIsHeard) {
   send_part(part_.bytes);
   part_.offset = part_.bytes;
   part_.slot = 1;
@@ -95,7 +97,7 @@ TEST_F(HostilePeer, AnHonestOneIsHeard) {
   EXPECT_TRUE(granted_.in_parts);
 }
 
-TEST_F(HostilePeer, PartsInTheWrongOrderAreHeardToo) {
+TEST_P(HostilePeer, PartsInTheWrongOrderAreHeardToo) {
   part_.offset = part_.bytes;
   send_part(part_.bytes);
   part_.offset = 0;
@@ -103,7 +105,7 @@ TEST_F(HostilePeer, PartsInTheWrongOrderAreHeardToo) {
   EXPECT_TRUE(channel_->finish(room_));
 }
 
-TEST_F(HostilePeer, APartTwiceIsNoWholeMessage) {
+TEST_P(HostilePeer, APartTwiceIsNoWholeMessage) {
   send_part(part_.bytes);
   part_.slot = 1;
   send_part(part_.bytes);
@@ -111,7 +113,7 @@ TEST_F(HostilePeer, APartTwiceIsNoWholeMessage) {
 }
 
 // The only part ends its message, and with it the lease: a second one would write afterwards.
-TEST_F(HostilePeer, TheOnlyPartTwiceIsRefused) {
+TEST_P(HostilePeer, TheOnlyPartTwiceIsRefused) {
   packet_.length_bytes = part_.total = part_.bytes = 4096;
   devices_->set_pace(0);
   send_part(part_.bytes);
@@ -122,7 +124,7 @@ TEST_F(HostilePeer, TheOnlyPartTwiceIsRefused) {
   expect_refused();
 }
 
-TEST_F(HostilePeer, ASlotInUseIsNotUsed) {
+TEST_P(HostilePeer, ASlotInUseIsNotUsed) {
   devices_->set_pace(0);
   send_part(part_.bytes);
   part_.offset = part_.bytes;
@@ -132,13 +134,13 @@ TEST_F(HostilePeer, ASlotInUseIsNotUsed) {
   expect_refused();
 }
 
-TEST_F(HostilePeer, SlotsThatAreNotAreRefused) {
+TEST_P(HostilePeer, SlotsThatAreNotAreRefused) {
   part_.slot = peer::kSlots;
   send_part(part_.bytes);
   expect_refused();
 }
 
-TEST_F(HostilePeer, AWholePayloadForADeviceIsRefused) {
+TEST_P(HostilePeer, AWholePayloadForADeviceIsRefused) {
   std::array<std::byte, kMaxPacketHead> head;
   packet_.length_bytes = 100;
   const auto bytes = transport::encode(packet_, head);
@@ -147,25 +149,25 @@ TEST_F(HostilePeer, AWholePayloadForADeviceIsRefused) {
   expect_refused();
 }
 
-TEST_F(HostilePeer, ALandingThatIsNotThereIsNotRead) {
+TEST_P(HostilePeer, ALandingThatIsNotThereIsNotRead) {
   part_.landed = true;
   send_part(0);
   expect_refused();
 }
 
-TEST_F(HostilePeer, APartThatNothingTellsOfIsNotWaitedFor) {
+TEST_P(HostilePeer, APartThatNothingTellsOfIsNotWaitedFor) {
   part_.landed = part_.told = true;
   part_.number = 1;
   send_part(0);
   expect_refused();
 }
 
-TEST_F(HostilePeer, PartsThatLieAboutTheirBytesAreRefused) {
+TEST_P(HostilePeer, PartsThatLieAboutTheirBytesAreRefused) {
   send_part(part_.bytes - 1);
   expect_refused();
 }
 
-TEST_F(HostilePeer, PartsThatDisagreeAreRefused) {
+TEST_P(HostilePeer, PartsThatDisagreeAreRefused) {
   send_part(part_.bytes);
   part_.slot = 1;
   part_.offset = part_.bytes;
@@ -174,7 +176,7 @@ TEST_F(HostilePeer, PartsThatDisagreeAreRefused) {
   expect_refused();
 }
 
-TEST_F(HostilePeer, FreeingAFreeSlotIsRefused) {
+TEST_P(HostilePeer, FreeingAFreeSlotIsRefused) {
   peer::HeadBuffer head;
   const auto bytes = peer::encode(peer::FreeSlots{1, 0}, head);
   ASSERT_TRUE(raw_->send(std::span(head).first(bytes), nullptr, 0, kNoOp));
@@ -182,7 +184,7 @@ TEST_F(HostilePeer, FreeingAFreeSlotIsRefused) {
   expect_refused();
 }
 
-TEST_F(HostilePeer, MessagesThatNeverEndAreBounded) {
+TEST_P(HostilePeer, MessagesThatNeverEndAreBounded) {
   packet_.lease = 0;  // refused, so that their slots are free again at once
   for (int i = 0; i < 1000 && !channel_->lost(); ++i) {
     part_.message = packet_.request = static_cast<std::uint64_t>(100 + i);
@@ -192,13 +194,17 @@ TEST_F(HostilePeer, MessagesThatNeverEndAreBounded) {
   expect_refused();
 }
 
-TEST_F(HostilePeer, WhatTheOwnerRefusesIsNotPlaced) {
+TEST_P(HostilePeer, WhatTheOwnerRefusesIsNotPlaced) {
   packet_.length_bytes = part_.total - 1;
   send_part(part_.bytes);
   EXPECT_FALSE(channel_->lost().has_value());
   EXPECT_EQ(channel_->stats().refused, 1U);
   EXPECT_TRUE(all_zero({memory_, 0, memory_.size()}));
 }
+
+INSTANTIATE_TEST_SUITE_P(Ends, HostilePeer, ::testing::Bool(), [](const auto& which) {
+  return which.param ? std::string("with_a_card") : std::string("staging");
+});
 
 // Who reads words must not be made to fault by whoever shares them.
 TEST(Words, MemoryThatCanBeCutShortIsRefused) {

@@ -49,7 +49,10 @@ class Device : public EndsTest {
   Region memory_;
 };
 
-bool staged(const std::string& name) { return name.starts_with("tls"); }
+bool staged(const std::string& name) {
+  return name.starts_with("tls") || name.find("card_far_") != std::string::npos;
+}
+bool by_card(const std::string& name) { return name.find("card_") != std::string::npos; }
 
 TEST_P(Device, ThePathSaysWhatWasStaged) {
   fill({memory_, 0, kMuch}, 5);
@@ -57,7 +60,9 @@ TEST_P(Device, ThePathSaysWhatWasStaged) {
   EXPECT_EQ(far(fmt::format("check 0 {} 5", kMuch)), "yes");
   const PathReport path = near().path();
   EXPECT_EQ(path.staged_bytes, staged(GetParam()) ? kMuch : 0);
-  EXPECT_EQ(path.direct, staged(GetParam()) ? Reach::kNone : Reach::kNvlink) << path.why_staged;
+  const bool pushed = !staged(GetParam()) && !by_card(GetParam());
+  EXPECT_EQ(path.direct, pushed ? Reach::kNvlink : Reach::kNone) << path.why_staged;
+  EXPECT_EQ(path.gpudirect, by_card(GetParam()) && !staged(GetParam()));
 }
 
 TEST_P(Device, APutWaitsForItsStream) {
@@ -260,8 +265,15 @@ TEST_P(Device, AStreamIsForDeviceMemory) {
 
 INSTANTIATE_TEST_SUITE_P(Links, Device,
                          ::testing::Values("loopback_gpus", "tls_gpus", "tls_apart_gpus",
-                                           "peer_stream_gpus", "peer_stream_apart_gpus"),
+                                           "peer_stream_gpus", "peer_stream_apart_gpus",
+                                           "card_gpus", "card_near_gpus", "card_far_gpus"),
                          [](const auto& which) { return which.param; });
+#ifdef FRAMEWIRE_HAS_UCX
+INSTANTIATE_TEST_SUITE_P(UcxLinks, Device,
+                         ::testing::Values("ucx_card_gpus", "ucx_card_near_gpus",
+                                           "ucx_card_far_gpus"),
+                         [](const auto& which) { return which.param; });
+#endif
 
 TEST(DeviceGuard, TheAddressFaults) {
   const Region region = Region::allocate_device(FakeDevices::get(), 0, 4096).value();

@@ -128,9 +128,10 @@ DeviceId FakeDevices::id(int device) const {
 
 Reach FakeDevices::reach(int from, int to) { return from == to ? Reach::kSame : reach_; }
 
-// Two mappings of the same bytes: one for the user, which faults, one for copies.
+// Two mappings of the same bytes: one for the user, which faults unless it is open, one for copies.
 Result<std::byte*> FakeDevices::map(int fd, std::size_t bytes) {
-  void* outside = ::mmap(nullptr, bytes, PROT_NONE, MAP_SHARED, fd, 0);
+  const int access = open_ > 0 ? PROT_READ | PROT_WRITE : PROT_NONE;
+  void* outside = ::mmap(nullptr, bytes, access, MAP_SHARED, fd, 0);
   void* within = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (outside == MAP_FAILED || within == MAP_FAILED) {
     return fail(StatusCode::kBusy, "no memory for the fake device");
@@ -217,6 +218,23 @@ Result<std::unique_ptr<CopyQueue>> FakeDevices::make_queue(int) {
 
 Result<std::unique_ptr<Mark>> FakeDevices::mark(int, CudaStream stream) {
   return std::make_unique<FakeMark>(static_cast<const FakeStream*>(stream));
+}
+
+void FakeDevices::write_unsettled(std::byte* to, std::vector<std::byte> bytes) {
+  const std::lock_guard lock(mutex_);
+  unsettled_.emplace_back(to, std::move(bytes));
+}
+
+// In memory that has been released since, nothing is there to be seen.
+Result<void> FakeDevices::settle_writes(int) {
+  if (lost_) return fail(StatusCode::kDeviceLost, "the fake device is gone");
+  if (!settles_) return fail(StatusCode::kUnsupported, "a card's writes have no order here");
+  const std::lock_guard lock(mutex_);
+  for (const auto& [to, bytes] : std::exchange(unsettled_, {})) {
+    const auto block = blocks_.find(to);
+    if (block != blocks_.end()) std::copy(bytes.begin(), bytes.end(), block->second.within);
+  }
+  return {};
 }
 
 std::size_t FakeDevices::alive() const {

@@ -7,6 +7,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
+#include <vector>
 #include "transport/device.hpp"
 
 namespace framewire::transport::testing {
@@ -37,12 +39,18 @@ class FakeDevices final : public DeviceMemory {
   Result<std::unique_ptr<CopyQueue>> make_queue(int device) override;
   Result<std::unique_ptr<Mark>> mark(int device, CudaStream stream) override;
 
+  Result<void> settle_writes(int device) override;
+
+  /// A network card has written that; copies find it once the writes have been settled.
+  void write_unsettled(std::byte* to, std::vector<std::byte> bytes);
   /// What one question after progress copies, at most; 0 stops all copies.
   void set_pace(std::uint64_t bytes) { pace_ = bytes; }
   [[nodiscard]] std::uint64_t pace() const { return pace_; }
   /// From now on every copy fails, as on a device that has gone.
   void set_lost(bool lost) { lost_ = lost; }
   [[nodiscard]] bool lost() const { return lost_; }
+  /// Whether a card's writes can be settled.
+  void set_settles(bool settles) { settles_ = settles; }
   void set_reach(Reach reach) { reach_ = reach; }
   /// Allocations, pinned ones included, that have not been released.
   [[nodiscard]] std::size_t alive() const;
@@ -58,16 +66,30 @@ class FakeDevices final : public DeviceMemory {
     int fd = -1;
   };
   friend class FakeShared;
+  friend class OpenDevices;
   Result<std::byte*> map(int fd, std::size_t bytes);
   int unmap(std::byte* memory) noexcept;
 
   mutable std::mutex mutex_;
   std::map<const std::byte*, Block> blocks_;  ///< by the address that users get
+  std::vector<std::pair<std::byte*, std::vector<std::byte>>> unsettled_;
+  int open_ = 0;
   std::size_t pinned_ = 0;
   std::uint64_t next_id_ = 1;
   std::uint64_t pace_ = std::uint64_t{1} << 20;
   bool lost_ = false;
+  bool settles_ = true;
   Reach reach_ = Reach::kNvlink;
+};
+
+/// As long as it lives, what is allocated may be touched by anyone, such as a UCX that takes it for
+/// host memory.
+class OpenDevices {
+ public:
+  OpenDevices() { ++FakeDevices::get().open_; }
+  ~OpenDevices() { --FakeDevices::get().open_; }
+  OpenDevices(const OpenDevices&) = delete;
+  OpenDevices& operator=(const OpenDevices&) = delete;
 };
 
 /// Leaves the devices as they were.
@@ -84,6 +106,7 @@ class WithDevices {
   static void reset() {
     FakeDevices::get().set_pace(std::uint64_t{1} << 20);
     FakeDevices::get().set_lost(false);
+    FakeDevices::get().set_settles(true);
     FakeDevices::get().set_reach(Reach::kNvlink);
   }
 };

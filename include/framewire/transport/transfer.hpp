@@ -100,6 +100,8 @@ struct PathReport {
   std::uint64_t staged_bytes = 0;  ///< copied through host memory that was not the caller's
   Reach direct = Reach::kNone;     ///< how device memory reaches the peer's device, if it does
   std::string why_staged{};        ///< where it does not, if anything is known
+  bool gpudirect = false;          ///< a network card reads and writes this end's device memory,
+  bool peer_gpudirect = false;     ///< and the peer's, as the peer says
 };
 
 /// How device memory must travel.

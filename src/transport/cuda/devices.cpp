@@ -27,6 +27,23 @@ struct Facts {
   std::array<char, 32> address{};
 };
 
+// What it takes until a device's own work sees what a network card has written to its memory.
+// Source: CUDA Runtime API Reference, cudaDeviceFlushGPUDirectRDMAWrites().
+enum class Settling : std::uint8_t { kNeedless, kFlush, kImpossible };
+
+Settling settling_of(int device) {
+  int order = 0;
+  int options = 0;
+  const bool known = cudaDeviceGetAttribute(&order, cudaDevAttrGPUDirectRDMAWritesOrdering,
+                                            device) == cudaSuccess &&
+                     cudaDeviceGetAttribute(&options, cudaDevAttrGPUDirectRDMAFlushWritesOptions,
+                                            device) == cudaSuccess;
+  (void)cudaGetLastError();
+  if (known && order >= cudaGPUDirectRDMAWritesOrderingOwner) return Settling::kNeedless;
+  const bool by_host = known && (options & cudaFlushGPUDirectRDMAWritesOptionHost) != 0;
+  return by_host ? Settling::kFlush : Settling::kImpossible;
+}
+
 // Zeroes memory of the current device, and waits for that.
 Result<void> zero(std::byte* memory, std::size_t bytes) {
   const auto stream = gpu::Stream::make();
@@ -41,7 +58,10 @@ Result<void> zero(std::byte* memory, std::size_t bytes) {
 class CudaDevices final : public DeviceMemory {
  public:
   explicit CudaDevices(std::vector<Facts> facts) : facts_(std::move(facts)) {
-    for (int i = 0; i < count(); ++i) pools_.emplace_back(i);
+    for (int i = 0; i < count(); ++i) {
+      pools_.emplace_back(i);
+      settling_.push_back(settling_of(i));
+    }
   }
 
   int count() const noexcept override { return static_cast<int>(facts_.size()); }
@@ -89,6 +109,27 @@ class CudaDevices final : public DeviceMemory {
     return fail(good.error());
   }
   void unpin(std::byte* memory) noexcept override { (void)cudaHostUnregister(memory); }
+
+  Result<void> settle_writes(int device) override {
+    const Settling way = settling_.at(static_cast<std::size_t>(device));
+    if (way == Settling::kNeedless) return {};
+    if (way == Settling::kImpossible) {
+      return fail(StatusCode::kUnsupported,
+                  fmt::format("GPU {} has no order with a network card's writes, and the host "
+                              "cannot bring it about",
+                              device));
+    }
+    const OnDevice on(device);
+    return gpu::check(
+        cudaDeviceFlushGPUDirectRDMAWrites(cudaFlushGPUDirectRDMAWritesTargetCurrentDevice,
+                                           cudaFlushGPUDirectRDMAWritesToOwner),
+        "making a network card's writes seen");
+  }
+  void run_on(int device, const std::function<void()>& work) override {
+    const OnDevice on(device);
+    (void)cudaSetDevice(device);  // a thread that has never used CUDA has no context
+    work();
+  }
 
   Result<std::uint64_t> buffer_id(int device, const std::byte* memory) const override {
     const auto& driver = Driver::get();
@@ -144,6 +185,7 @@ class CudaDevices final : public DeviceMemory {
   std::vector<Facts> facts_;
   PinnedPool pinned_;
   std::deque<Pools> pools_;  ///< by device; they do not move
+  std::vector<Settling> settling_;
   std::mutex mutex_;
   std::map<std::pair<int, int>, Reach> reach_;
 };

@@ -17,7 +17,7 @@ class DeviceLink final : public Link, private LinkSink {
       : landings_(std::move(landings)),
         inner_(std::move(inner)),
         sender_(*inner_, kOwnOps, landings_.theirs.get()),
-        receiver_(kReceiveOps, landings_.ours.get()) {
+        receiver_(*inner_, kReceiveOps, landings_.ours.get()) {
     inner_->attach(this);
   }
 
@@ -25,7 +25,7 @@ class DeviceLink final : public Link, private LinkSink {
     close();
     sender_.finish();
     receiver_.finish();
-    inner_.reset();  // its last callbacks come to us, and it reads our pinned memory until then
+    inner_.reset();  // its last callbacks come to us, and it touches our slots until then
     if (sink_ != nullptr) report();
   }
 
@@ -91,7 +91,7 @@ class DeviceLink final : public Link, private LinkSink {
     PathReport path = inner_->path();
     path.staged_bytes += sender_.staged_bytes() + receiver_.staged_bytes();
     path.direct = landings_.reach;
-    path.why_staged = landings_.why;
+    if (!landings_.why.empty()) path.why_staged = landings_.why;
     if (landings_.theirs) {
       path.name = "peer " + std::string(to_string(landings_.reach)) + " over " + path.name;
     }

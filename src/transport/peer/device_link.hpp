@@ -18,8 +18,9 @@ struct Landings {
 
 /// Packets of host memory pass as they are. Payloads from or to device memory travel in parts:
 /// pushed to the peer's landing where there is one and the payload lies on the device that reaches
-/// it, else staged through pinned host memory on either side, copies and sending overlapped. Both
-/// ends must be such links.
+/// it; through device memory of this link's own at an end whose link below reaches the payload's
+/// device; else staged through pinned host memory, copies and sending overlapped. Both ends must be
+/// such links; each decides for itself.
 [[nodiscard]] std::unique_ptr<Link> make_device_link(std::unique_ptr<Link> inner,
                                                      Landings landings = {});
 

@@ -1,4 +1,4 @@
-// Copy queues of one direction of one connection, one a device, made when first needed.
+// What one direction of one connection copies with and through, made when first needed.
 #pragma once
 
 #include <map>
@@ -8,6 +8,7 @@
 
 namespace framewire::transport::peer {
 
+/// Copy queues, one a device.
 class Queues {
  public:
   /// @return device_lost, busy
@@ -50,6 +51,39 @@ class Pinned {
 
  private:
   DeviceMemory* devices_ = nullptr;
+  std::byte* memory_ = nullptr;
+};
+
+/// Device memory that a network card reads and writes; like a landing, it never holds anything but
+/// what goes over this connection.
+class CardSlot {
+ public:
+  CardSlot() = default;
+  CardSlot(const CardSlot&) = delete;
+  CardSlot& operator=(const CardSlot&) = delete;
+  ~CardSlot() { release(); }
+  /// Memory of the device, allocated when first asked for, or when it was another device's; nothing
+  /// uses that any more. @return busy, device_lost
+  [[nodiscard]] Result<std::byte*> get(DeviceMemory& devices, int device, std::size_t bytes) {
+    if (memory_ != nullptr && use_.devices == &devices && use_.device == device) return memory_;
+    release();
+    const auto memory = devices.allocate(device, bytes);
+    if (!memory) return fail(memory.error());
+    use_.devices = &devices;
+    use_.device = device;
+    use_.ours = true;
+    memory_ = *memory;
+    return memory_;
+  }
+  /// What a link is told of it.
+  [[nodiscard]] const DeviceUse& use() const { return use_; }
+
+ private:
+  void release() {
+    if (memory_ != nullptr) use_.devices->release(use_.device, std::exchange(memory_, nullptr));
+  }
+
+  DeviceUse use_;
   std::byte* memory_ = nullptr;
 };
 

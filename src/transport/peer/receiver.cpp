@@ -11,7 +11,8 @@ tl::unexpected<Status> broken(const char* what) { return fail(StatusCode::kInval
 
 }  // namespace
 
-Receiver::Receiver(LinkOp first_op, Landing* ours) : first_op_(first_op), ours_(ours) {}
+Receiver::Receiver(const Link& inner, LinkOp first_op, Landing* ours)
+    : inner_(inner), first_op_(first_op), ours_(ours) {}
 
 Result<Placement> Receiver::on_part(std::span<const std::byte> head, std::uint64_t payload_bytes,
                                     LinkSink& sink) {
@@ -35,6 +36,7 @@ Result<Placement> Receiver::on_part(std::span<const std::byte> head, std::uint64
   into.offset = part->offset;
   into.bytes = part->bytes;
   into.from = nullptr;
+  into.by_card = false;
   into.state = State::kFilling;
   ++used_;
   ++(*message)->in_slots;
@@ -87,16 +89,19 @@ Result<void> Receiver::take_part(Message& message, const PartHead& part) {
   return {};
 }
 
-// Bytes for a device go to pinned memory first; others straight to their place.
+// Bytes for a device go to a slot on it first where the link writes there, else to pinned memory;
+// others straight to their place.
 Result<Placement> Receiver::stage(Slot& into, const PartHead& part) {
   const Message& message = *into.message;
   const LinkOp op = first_op_ + part.slot;
   const DeviceUse* use = message.to.device;
   if (use == nullptr) return Placement{message.to.to + part.offset, op};
-  const auto pinned = into.pinned.get(*use->devices, kStagedPartBytes);
-  if (!pinned) return fail(pinned.error());
-  into.from = *pinned;
-  return Placement{*pinned, op};
+  into.by_card = inner_.reaches(*use);
+  const auto memory = into.by_card ? into.card.get(*use->devices, use->device, kStagedPartBytes)
+                                   : into.pinned.get(*use->devices, kStagedPartBytes);
+  if (!memory) return fail(memory.error());
+  into.from = *memory;
+  return Placement{*memory, op, into.by_card ? &into.card.use() : nullptr};
 }
 
 void Receiver::on_received(unsigned index, bool ok) {
@@ -109,23 +114,40 @@ void Receiver::on_received(unsigned index, bool ok) {
   }
 }
 
+// The queue that moves what has come, once the device sees that.
+Result<CopyQueue*> Receiver::prepare(const Slot& filled, bool landed) {
+  const DeviceUse* use = filled.message->to.device;
+  if (filled.by_card) {
+    if (auto settled = use->devices->settle_writes(use->device); !settled) {
+      return fail(settled.error());
+    }
+  }
+  DeviceMemory& devices = use != nullptr ? *use->devices : *ours_->devices;
+  return queues_.of(devices, landed ? ours_->owner : use->device);
+}
+
+// What a card has written is there for work that begins afterwards; nobody promises that a kernel
+// sees it which was running before.
+Sides Receiver::sides_of_copy(const Slot& filled, bool landed) const {
+  const DeviceUse* use = filled.message->to.device;
+  const bool pushed = landed && use != nullptr && use->devices == ours_->devices;
+  return pushed ? sides_of(ours_->owner, *use) : Sides::kAny;
+}
+
 Result<void> Receiver::enqueue(Slot& filled, bool landed, LinkSink& sink) {
   Message& message = *filled.message;
   const DeviceUse* use = message.to.device;
   if (use != nullptr && !use->ready()) return {};
-  DeviceMemory& devices = use != nullptr ? *use->devices : *ours_->devices;
-  const int device = landed ? ours_->owner : use->device;
-  const auto queue = queues_.of(devices, device);
+  const auto queue = prepare(filled, landed);
   if (!queue) return fail(queue.error());
-  const bool pushed = landed && use != nullptr && use->devices == ours_->devices;
   const auto ticket = (*queue)->copy(message.to.to + filled.offset, filled.from, filled.bytes,
-                                     pushed ? sides_of(device, *use) : Sides::kAny);
+                                     sides_of_copy(filled, landed));
   if (!ticket) return fail(ticket.error());
   filled.queue = *queue;
   filled.ticket = *ticket;
   filled.state = State::kCopying;
   ++copying_;
-  if (!landed || use == nullptr) staged_bytes_ += filled.bytes;
+  if (!filled.by_card && (!landed || use == nullptr)) staged_bytes_ += filled.bytes;
   message.unqueued -= filled.bytes;
   if (use == nullptr || !use->stream) return {};
   // Every part, since parts may have come through several queues.

@@ -17,9 +17,9 @@ namespace framewire::transport::peer {
 /// Nothing that comes is trusted. One thread at a time.
 class Receiver {
  public:
-  /// @param first_op  the link below names its placements first_op + slot
+  /// @param inner  brings the parts; its placements are named first_op + slot
   /// @param ours  our landing, or null
-  Receiver(LinkOp first_op, Landing* ours);
+  Receiver(const Link& inner, LinkOp first_op, Landing* ours);
 
   /// A part has come. @return where the link below shall put its payload; invalid_input for parts
   /// that no honest peer sends
@@ -75,7 +75,9 @@ class Receiver {
     CopyQueue* queue = nullptr;
     Ticket ticket = 0;
     const std::byte* from = nullptr;  ///< what is copied; null where the link has put it in place
+    bool by_card = false;             ///< a network card writes it, to device memory
     Pinned pinned;
+    CardSlot card;
   };
 
   [[nodiscard]] bool waiting() const;
@@ -84,10 +86,13 @@ class Receiver {
   [[nodiscard]] static Result<void> take_part(Message& message, const PartHead& part);
   [[nodiscard]] Result<Placement> stage(Slot& slot, const PartHead& part);
   [[nodiscard]] Result<void> enqueue(Slot& slot, bool landed, LinkSink& sink);
+  [[nodiscard]] Result<CopyQueue*> prepare(const Slot& slot, bool landed);
+  [[nodiscard]] Sides sides_of_copy(const Slot& slot, bool landed) const;
   [[nodiscard]] bool has_landed(unsigned index) const;
   void end_part(bool landed, unsigned index, bool ok);
   [[nodiscard]] Slot& slot(bool landed, unsigned index) { return slots_[landed ? 1 : 0][index]; }
 
+  const Link& inner_;
   LinkOp first_op_;
   Landing* ours_;
   std::list<Message> messages_;

@@ -90,7 +90,18 @@ Result<void> Sender::begin_part(Message& message, unsigned index) {
   return dispatch(index, false, message.payload.data + slot.head.offset);
 }
 
-// Device memory goes to pinned memory first, or straight to the peer's landing.
+// Where the link reads device memory, a copy stays on the device: what a card is shown is memory of
+// this connection's own, not the user's.
+Result<std::byte*> Sender::stage(Slot& slot, const DeviceUse& use) {
+  const bool direct = inner_.reaches(use);
+  auto memory = direct ? slot.card.get(*use.devices, use.device, kStagedPartBytes)
+                       : slot.pinned.get(*use.devices, kStagedPartBytes);
+  slot.on_card = direct ? &slot.card.use() : nullptr;
+  if (memory) slot.staged = *memory;
+  return memory;
+}
+
+// Device memory goes to such a slot or to pinned memory first, or straight to the peer's landing.
 Result<void> Sender::enqueue(Message& message, unsigned index) {
   Slot& slot = slots_[message.landed ? 1 : 0][index];
   const DeviceUse& use = *message.payload.device;
@@ -100,20 +111,22 @@ Result<void> Sender::enqueue(Message& message, unsigned index) {
   if (message.landed) {
     to = theirs_->slot(index);
   } else {
-    const auto pinned = slot.pinned.get(*use.devices, kStagedPartBytes);
-    if (!pinned) return fail(pinned.error());
-    to = slot.staged = *pinned;
+    const auto staged = stage(slot, use);
+    if (!staged) return fail(staged.error());
+    to = *staged;
   }
+  const bool within = message.landed || slot.on_card != nullptr;
   Tell tell;
   if (message.landed && theirs_->words) tell.word = theirs_->words->device_word(index);
   const auto ticket =
       (*queue)->copy_and_tell(to, message.payload.data + slot.head.offset, slot.head.bytes,
-                              message.landed ? Sides::kWithinReach : Sides::kAny, tell);
+                              within ? Sides::kWithinReach : Sides::kAny, tell);
   if (!ticket) return fail(ticket.error());
   slot.queue = *queue;
   slot.ticket = *ticket;
   ++copying_;
-  (message.landed ? pushed_bytes_ : staged_bytes_) += slot.head.bytes;
+  if (message.landed) pushed_bytes_ += slot.head.bytes;
+  if (!within) staged_bytes_ += slot.head.bytes;
   slot.head.number = static_cast<std::uint32_t>(tell.number);
   if (slot.head.number == 0) return {};  // which a word holds, too, that nothing has told yet
   // The receiver learns of the bytes from their copy; of the message while they are on their way.
@@ -129,9 +142,15 @@ Result<void> Sender::dispatch(unsigned index, bool landed, const std::byte* payl
       encode(slot.head, std::span(message.head).first(message.head_bytes), head);
   slot.with_peer = true;
   slot.with_inner = payload != nullptr;
-  auto sent =
-      inner_.send(std::span(head).first(bytes), payload, payload != nullptr ? slot.head.bytes : 0,
-                  payload != nullptr ? first_op_ + index : kNoOp);
+  Payload part;
+  if (payload != nullptr) {
+    part.data = payload;
+    part.bytes = slot.head.bytes;
+    part.op = first_op_ + index;
+    part.device = message.payload.device != nullptr ? slot.on_card : nullptr;
+    part.in_parts = message.payload.in_parts;
+  }
+  auto sent = inner_.carry(std::span(head).first(bytes), part);
   if (!sent) slot.with_inner = false;
   return sent;
 }

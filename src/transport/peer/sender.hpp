@@ -65,7 +65,9 @@ class Sender {
     bool with_inner = false;  ///< which reads what it sends
     bool with_peer = false;   ///< not free again yet
     Pinned pinned;
-    std::byte* staged = nullptr;  ///< where it was copied to; null in a landing
+    CardSlot card;
+    std::byte* staged = nullptr;         ///< where it was copied to; null in a landing
+    const DeviceUse* on_card = nullptr;  ///< where that is device memory
     [[nodiscard]] bool free() const { return queue == nullptr && !with_inner && !with_peer; }
   };
 
@@ -75,6 +77,7 @@ class Sender {
   [[nodiscard]] std::optional<unsigned> free_slot(bool landed) const;
   [[nodiscard]] Result<void> begin_part(Message& message, unsigned index);
   [[nodiscard]] Result<void> enqueue(Message& message, unsigned index);
+  [[nodiscard]] Result<std::byte*> stage(Slot& slot, const DeviceUse& use);
   [[nodiscard]] Result<void> dispatch(unsigned index, bool landed, const std::byte* payload);
   [[nodiscard]] Result<bool> look_at(bool landed);
   void read(Slot& slot, bool ok);

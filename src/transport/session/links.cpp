@@ -64,8 +64,13 @@ Result<std::unique_ptr<Candidate>> make_ucx(const std::string& name, const Sessi
   const auto lanes = shared                ? ucx::Lanes::kShared
                      : name == kUcxTcpLink ? ucx::Lanes::kTcp
                                            : ucx::Lanes::kVerbs;
+  ucx::DirectWish wish;
+  if (lanes == ucx::Lanes::kVerbs) {
+    wish.devices = options.devices;
+    wish.device = options.device;
+  }
   auto port = ucx::make_port(lanes, shared ? std::string() : options.ucx_device,
-                             server ? ucx::Side::kListens : ucx::Side::kDials);
+                             server ? ucx::Side::kListens : ucx::Side::kDials, wish);
   if (!port) return fail(port.error());
   return std::make_unique<UcxCandidate>(name, std::move(*port));
 #else

@@ -17,6 +17,10 @@ bool find_all(void* ucp, void* ucs, Api& api) {
          find(ucp, "ucp_config_read", api.config_read) &&
          find(ucp, "ucp_config_modify", api.config_modify) &&
          find(ucp, "ucp_config_release", api.config_release) &&
+         find(ucp, "ucp_context_query", api.context_query) &&
+         find(ucp, "ucp_mem_map", api.mem_map) && find(ucp, "ucp_mem_unmap", api.mem_unmap) &&
+         find(ucp, "ucp_rkey_pack", api.rkey_pack) &&
+         find(ucp, "ucp_rkey_buffer_release", api.rkey_buffer_release) &&
          find(ucp, "ucp_worker_create", api.worker_create) &&
          find(ucp, "ucp_worker_destroy", api.worker_destroy) &&
          find(ucp, "ucp_worker_progress", api.worker_progress) &&

@@ -16,6 +16,11 @@ struct Api {
   decltype(&::ucp_config_read) config_read = nullptr;
   decltype(&::ucp_config_modify) config_modify = nullptr;
   decltype(&::ucp_config_release) config_release = nullptr;
+  decltype(&::ucp_context_query) context_query = nullptr;
+  decltype(&::ucp_mem_map) mem_map = nullptr;
+  decltype(&::ucp_mem_unmap) mem_unmap = nullptr;
+  decltype(&::ucp_rkey_pack) rkey_pack = nullptr;
+  decltype(&::ucp_rkey_buffer_release) rkey_buffer_release = nullptr;
   decltype(&::ucp_worker_create) worker_create = nullptr;
   decltype(&::ucp_worker_destroy) worker_destroy = nullptr;
   decltype(&::ucp_worker_progress) worker_progress = nullptr;

@@ -30,14 +30,18 @@ ucs_status_t start(const Api& api, const ucp_config_t* config, std::uint64_t cli
 }  // namespace
 
 Result<std::vector<std::pair<const char*, std::string>>> settings_of(Lanes lanes,
-                                                                     const std::string& device) {
+                                                                     const std::string& device,
+                                                                     bool cuda) {
   std::vector<std::pair<const char*, std::string>> settings;
-  // The receiver fetches: it never hands out a key to its memory.
-  settings.emplace_back("RNDV_SCHEME", "get_zcopy");
+  // Copies device memory within this process, and finds the dma-buf of an allocation for the card.
+  const std::string copier = cuda ? ",cuda_copy" : "";
+  // The receiver fetches: it never hands out a key to its memory. Only a card fetches from device
+  // memory; lanes without one, which tests use, have ways of their own.
+  if (!cuda || lanes == Lanes::kVerbs) settings.emplace_back("RNDV_SCHEME", "get_zcopy");
   if (lanes == Lanes::kShared) {
     // Not sysv, whose segments the user's group may open. Shared memory tells of a dead peer only
     // if asked to.
-    settings.emplace_back("TLS", "posix,cma");
+    settings.emplace_back("TLS", "posix,cma" + copier);
     settings.emplace_back("MM_ERROR_HANDLING", "y");
     // A segment holds 8 KiB and its head: UCX copies what takes two segments once more. An element
     // of its queue holds the heads of small messages besides their payload.
@@ -53,10 +57,10 @@ Result<std::vector<std::pair<const char*, std::string>>> settings_of(Lanes lanes
   }
   settings.emplace_back("NET_DEVICES", device);
   if (lanes == Lanes::kTcp) {
-    settings.emplace_back("TLS", "tcp");
+    settings.emplace_back("TLS", "tcp" + copier);
     return settings;
   }
-  settings.emplace_back("TLS", "rc_verbs,rc_mlx5");
+  settings.emplace_back("TLS", "rc_verbs,rc_mlx5" + copier);
   settings.emplace_back("SOCKADDR_TLS_PRIORITY", "rdmacm");
   // A registration must end with the transfer that it was made for: one that UCX keeps leaves the
   // card open to its key. UCX has had two caches, and 1.13 takes the card's setting by a name other
@@ -68,8 +72,9 @@ Result<std::vector<std::pair<const char*, std::string>>> settings_of(Lanes lanes
 }
 
 Result<std::unique_ptr<Handles>> open_context(const Api& api, Lanes lanes,
-                                              const std::string& device, std::uint64_t client_id) {
-  const auto settings = settings_of(lanes, device);
+                                              const std::string& device, std::uint64_t client_id,
+                                              bool cuda) {
+  const auto settings = settings_of(lanes, device, cuda);
   if (!settings) return fail(settings.error());
   ucp_config_t* raw = nullptr;
   if (api.config_read(nullptr, nullptr, &raw) != UCS_OK) {

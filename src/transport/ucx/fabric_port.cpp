@@ -5,24 +5,28 @@
 #include <cstring>
 #include <utility>
 #include "transport/bytes.hpp"
+#include "transport/ucx/direct.hpp"
 #include "transport/ucx/fabric_address.hpp"
 #include "transport/ucx/link.hpp"
 
 namespace framewire::transport::ucx {
 namespace {
 
-// Blob: key (16), the number to show when dialling (8), where to dial (listening side only).
-constexpr std::size_t kHeadBytes = sizeof(MacKey) + sizeof(std::uint64_t);
+// Blob: key (16), the number to show when dialling (8), whether our card reads and writes device
+// memory (1), where to dial (listening side only).
+constexpr std::size_t kDirectAt = sizeof(MacKey) + sizeof(std::uint64_t);
+constexpr std::size_t kHeadBytes = kDirectAt + 1;
 
 class FabricPort final : public Port {
  public:
   FabricPort(const Api& api, std::string device, const MacKey& key, std::uint64_t number,
-             std::unique_ptr<Handles> handles)
+             std::unique_ptr<Handles> handles, Direct direct)
       : api_(api),
         device_(std::move(device)),
         key_(key),
         number_(number),
-        handles_(std::move(handles)) {}
+        handles_(std::move(handles)),
+        direct_(std::move(direct)) {}
   ~FabricPort() override { stop_listening(); }
 
   Result<void> listen();
@@ -42,6 +46,7 @@ class FabricPort final : public Port {
   MacKey key_;
   std::uint64_t number_;
   std::unique_ptr<Handles> handles_;
+  Direct direct_;
   ucp_listener_h listener_ = nullptr;
   FabricAddress address_;
   std::vector<ucp_conn_request_h> asking_;
@@ -75,6 +80,7 @@ std::vector<std::byte> FabricPort::blob() const {
   std::vector<std::byte> blob(kHeadBytes);
   std::copy(key_.begin(), key_.end(), blob.begin());
   store(blob.data() + sizeof(MacKey), number_);
+  blob[kDirectAt] = static_cast<std::byte>(direct_.devices != nullptr);
   if (listener_ != nullptr) {
     const auto address = encode(address_);
     blob.insert(blob.end(), address.begin(), address.end());
@@ -108,9 +114,10 @@ Result<std::unique_ptr<Link>> FabricPort::join(std::span<const std::byte> peer_b
     peer.flags = UCP_EP_PARAMS_FLAGS_CLIENT_SERVER | UCP_EP_PARAMS_FLAGS_SEND_CLIENT_ID;
     peer.sockaddr = {address.get(), address.bytes()};
   }
+  direct_.peer = peer_blob[kDirectAt] != std::byte{0};
   // The listener ends before its worker goes to the link.
   auto link = std::make_unique<UcxLink>(std::move(handles_), keys, std::move(lifeline),
-                                        "ucx rdma on " + device_);
+                                        "ucx rdma on " + device_, std::move(direct_));
   auto joined = link->connect(peer);
   stop_listening();
   if (joined) joined = link->meet(device_, deadline);
@@ -159,16 +166,18 @@ void FabricPort::stop_listening() {
 }  // namespace
 
 Result<std::unique_ptr<Port>> make_fabric_port(const Api& api, const std::string& device, Side side,
-                                               const MacKey& key) {
+                                               const MacKey& key, const DirectWish& wish) {
   std::uint64_t number = 0;
   while (number == 0) {
     if (getrandom(&number, sizeof number, 0) != sizeof number) {
       return fail(StatusCode::kBusy, "the system has no random bytes for a number");
     }
   }
-  auto handles = open_context(api, Lanes::kVerbs, device, number);
+  Direct direct;
+  auto handles = open_direct(api, Lanes::kVerbs, device, number, wish, direct);
   if (!handles) return fail(handles.error());
-  auto port = std::make_unique<FabricPort>(api, device, key, number, std::move(*handles));
+  auto port = std::make_unique<FabricPort>(api, device, key, number, std::move(*handles),
+                                           std::move(direct));
   if (side == Side::kListens) {
     if (auto listening = port->listen(); !listening) return fail(listening.error());
   }

@@ -22,12 +22,13 @@ std::uint64_t proof_of(const MacKey& key, bool shown, std::span<const std::byte>
 }  // namespace
 
 UcxLink::UcxLink(std::unique_ptr<Handles> handles, const Keys& keys,
-                 std::unique_ptr<Lifeline> lifeline, std::string name)
+                 std::unique_ptr<Lifeline> lifeline, std::string name, Direct direct)
     : handles_(std::move(handles)),
       api_(*handles_->api),
       keys_(keys),
       lifeline_(std::move(lifeline)),
-      name_(std::move(name)) {
+      name_(std::move(name)),
+      direct_(std::move(direct)) {
   ucp_am_handler_param_t handler{};
   handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
                        UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
@@ -41,7 +42,8 @@ UcxLink::UcxLink(std::unique_ptr<Handles> handles, const Keys& keys,
 UcxLink::~UcxLink() {
   close();
   const auto start = base::Clock::now();
-  while (closing_ != nullptr && base::elapsed_us(start) < 500'000) progress();
+  // UCX 1.22 frees twice what it has cancelled but not reported when its worker ends.
+  while ((closing_ != nullptr || in_work_ > 0) && base::elapsed_us(start) < 500'000) progress();
   // Destroying the worker ends whatever is left, and with it all access to memory of ours.
   handles_.reset();
   for (Work& work : works_) {
@@ -137,6 +139,22 @@ Result<void> UcxLink::send(std::span<const std::byte> head, const std::byte* pay
               {work.head.data(), head.size(), payload, static_cast<std::size_t>(payload_bytes)});
 }
 
+// Device memory is never sent along with its head, nor is anything that the peer's card is to put
+// there: what came along would be in memory of the host, and be copied by it.
+Result<void> UcxLink::carry(std::span<const std::byte> head, const Payload& payload) {
+  const bool fetched = payload.device != nullptr || (payload.in_parts && direct_.peer);
+  if (!fetched || payload.bytes == 0) return send(head, payload.data, payload.bytes, payload.op);
+  if (ep_ == nullptr) return fail(StatusCode::kPeerLost, "the connection is closed");
+  if (payload.device != nullptr && !reaches(*payload.device)) {
+    return fail(StatusCode::kInternal, "a payload on a device that UCX was not asked about");
+  }
+  sent_ = true;
+  Work& work = take_work(payload.op, false);
+  std::memcpy(work.head.data(), head.data(), head.size());
+  return post(work, {work.head.data(), head.size(), payload.data,
+                     static_cast<std::size_t>(payload.bytes), payload.device, true});
+}
+
 Result<void> UcxLink::send_batch() {
   Work& work = take_work(kNoOp, false);
   Batch& batch = *batch_;
@@ -148,6 +166,14 @@ Result<void> UcxLink::send_batch() {
                      batch.payloads().size()});
 }
 
+template <typename Call>
+ucs_status_ptr_t UcxLink::run(const DeviceUse* device, Call&& call) {
+  if (device == nullptr) return call();
+  ucs_status_ptr_t request = nullptr;
+  device->devices->run_on(device->device, [&] { request = call(); });
+  return request;
+}
+
 Result<void> UcxLink::post(Work& work, const Message& message) {
   std::byte* const proof = message.head + message.head_bytes;
   store(proof, proof_of(keys_.outgoing, keys_.shown, {message.head, message.head_bytes}));
@@ -156,10 +182,15 @@ Result<void> UcxLink::post(Work& work, const Message& message) {
       UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
   param.cb.send = send_callback;
   param.user_data = &work;
-  param.memory_type = UCS_MEMORY_TYPE_HOST;
-  const ucs_status_ptr_t request =
-      api_.am_send(ep_, kMessageId, message.head, message.head_bytes + kProofBytes, message.payload,
-                   message.payload_bytes, &param);
+  param.memory_type = type_of(message.device);
+  if (message.fetched) {
+    param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
+    param.flags = UCP_AM_SEND_FLAG_RNDV;
+  }
+  const ucs_status_ptr_t request = run(message.device, [&] {
+    return api_.am_send(ep_, kMessageId, message.head, message.head_bytes + kProofBytes,
+                        message.payload, message.payload_bytes, &param);
+  });
   if (request == nullptr) {
     end_work(work, true);
     return {};
@@ -219,6 +250,12 @@ ucs_status_t UcxLink::on_message(const void* header, std::size_t header_bytes, v
 void UcxLink::on_packet(std::span<const std::byte> head, std::span<const std::byte> payload) {
   const Placement placement = sink_->on_packet(head, payload.size());
   if (placement.to == nullptr) return;
+  if (placement.device != nullptr) {
+    if (!lost_) {
+      lost_ = Status(StatusCode::kInvalidInput, "the peer sends along what a card here must fetch");
+    }
+    return sink_->on_received(placement.op, false);
+  }
   std::memcpy(placement.to, payload.data(), payload.size());
   sink_->on_received(placement.op, true);
 }
@@ -261,9 +298,10 @@ ucs_status_t UcxLink::fetch(void* descriptor, std::size_t bytes, const Placement
                        UCP_OP_ATTR_FIELD_MEMORY_TYPE | UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
   param.cb.recv_am = receive_callback;
   param.user_data = &work;
-  param.memory_type = UCS_MEMORY_TYPE_HOST;
-  const ucs_status_ptr_t request =
-      api_.am_recv_data(handles_->worker, descriptor, placement.to, bytes, &param);
+  param.memory_type = type_of(placement.device);
+  const ucs_status_ptr_t request = run(placement.device, [&] {
+    return api_.am_recv_data(handles_->worker, descriptor, placement.to, bytes, &param);
+  });
   if (request == nullptr || UCS_PTR_IS_ERR(request)) {
     end_work(work, request == nullptr);
   }
@@ -321,6 +359,16 @@ void UcxLink::wait(int timeout_ms) {
     if (progress() || lost_ || base::elapsed_us(start) >= timeout_ms * 1000.0) return;
     nap();
   }
+}
+
+PathReport UcxLink::path() const {
+  PathReport path;
+  path.name = name_;
+  path.gpudirect = direct_.devices != nullptr;
+  path.peer_gpudirect = direct_.peer;
+  if (path.gpudirect) path.name += ", gpudirect";
+  path.why_staged = direct_.why;
+  return path;
 }
 
 void UcxLink::close() {

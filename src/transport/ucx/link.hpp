@@ -11,6 +11,7 @@
 #include "transport/link.hpp"
 #include "transport/packet.hpp"
 #include "transport/ucx/context.hpp"
+#include "transport/ucx/direct.hpp"
 #include "transport/ucx/siphash.hpp"
 
 namespace framewire::transport::ucx {
@@ -26,7 +27,7 @@ struct Keys {
 class UcxLink final : public Link {
  public:
   UcxLink(std::unique_ptr<Handles> handles, const Keys& keys, std::unique_ptr<Lifeline> lifeline,
-          std::string name);
+          std::string name, Direct direct = {});
   ~UcxLink() override;
 
   /// @param peer  how to reach the peer; errors are handled here
@@ -38,13 +39,17 @@ class UcxLink final : public Link {
 
   void attach(LinkSink* sink) override { sink_ = sink; }
   bool takes(MemoryKind kind) const override { return kind == MemoryKind::kHost; }
+  bool reaches(const DeviceUse& use) const override {
+    return use.devices == direct_.devices && use.device == direct_.device;
+  }
   bool ready() const override { return ep_ != nullptr && in_work_ < kMostNotices; }
   Result<void> send(std::span<const std::byte> head, const std::byte* payload,
                     std::uint64_t payload_bytes, LinkOp op) override;
+  Result<void> carry(std::span<const std::byte> head, const Payload& payload) override;
   bool progress() override;
   void wait(int timeout_ms) override;
   void close() override;
-  PathReport path() const override { return {name_, 0}; }
+  PathReport path() const override;
 
  private:
   static constexpr std::size_t kMostNotices = 1024;
@@ -63,11 +68,19 @@ class UcxLink final : public Link {
     std::size_t head_bytes;
     const std::byte* payload;
     std::size_t payload_bytes;
+    const DeviceUse* device = nullptr;
+    bool fetched = false;  ///< the receiver fetches the payload, however small
   };
 
   Work& take_work(LinkOp op, bool receive);
   void end_work(Work& work, bool ok);
   [[nodiscard]] Result<void> post(Work& work, const Message& message);
+  /// Calls UCX, with the payload's device current where it has one.
+  template <typename Call>
+  [[nodiscard]] ucs_status_ptr_t run(const DeviceUse* device, Call&& call);
+  [[nodiscard]] ucs_memory_type_t type_of(const DeviceUse* device) const {
+    return device != nullptr ? direct_.type : UCS_MEMORY_TYPE_HOST;
+  }
   [[nodiscard]] Result<void> send_batch();
   [[nodiscard]] ucs_status_t on_message(const void* header, std::size_t header_bytes, void* data,
                                         std::size_t bytes, const ucp_am_recv_param_t* param);
@@ -89,6 +102,7 @@ class UcxLink final : public Link {
   Keys keys_;
   std::unique_ptr<Lifeline> lifeline_;
   std::string name_;
+  Direct direct_;
   LinkSink* sink_ = nullptr;
   std::vector<std::vector<std::byte>> early_;  ///< heads that came while we were still meeting
   ucp_ep_h ep_ = nullptr;

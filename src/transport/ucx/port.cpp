@@ -3,25 +3,31 @@
 #include <sys/random.h>
 #include <algorithm>
 #include <utility>
+#include "transport/ucx/direct.hpp"
 #include "transport/ucx/fabric_port.hpp"
 #include "transport/ucx/link.hpp"
 
 namespace framewire::transport::ucx {
 namespace {
 
+// Blob: key (16), whether device memory is read and written here (1), the worker's address.
+constexpr std::size_t kHeadBytes = sizeof(MacKey) + 1;
+
 // Lanes whose workers are reached by UCX's own addresses.
 class WorkerPort final : public Port {
  public:
   WorkerPort(std::unique_ptr<Handles> handles, MacKey key, std::vector<std::byte> address,
-             Lanes lanes, std::string device)
+             Lanes lanes, std::string device, Direct direct)
       : handles_(std::move(handles)),
         key_(key),
         address_(std::move(address)),
         lanes_(lanes),
-        device_(std::move(device)) {}
+        device_(std::move(device)),
+        direct_(std::move(direct)) {}
 
   std::vector<std::byte> blob() const override {
     std::vector<std::byte> blob(key_.begin(), key_.end());
+    blob.push_back(static_cast<std::byte>(direct_.devices != nullptr));
     blob.insert(blob.end(), address_.begin(), address_.end());
     return blob;
   }
@@ -33,15 +39,17 @@ class WorkerPort final : public Port {
     keys.incoming = key_;
     // Whoever maps a segment of ours sees its packets, and can have UCX write where he likes.
     keys.shown = lanes_ == Lanes::kShared;
-    if (peer_blob.size() <= keys.outgoing.size()) {
+    if (peer_blob.size() <= kHeadBytes) {
       return fail(StatusCode::kInvalidInput,
                   fmt::format("a UCX address of {} bytes", peer_blob.size()));
     }
     std::copy_n(peer_blob.begin(), keys.outgoing.size(), keys.outgoing.begin());
     // UCX trusts that an address is whole; the peer that gave it has been authenticated.
-    const std::vector<std::byte> address(peer_blob.begin() + 16, peer_blob.end());
+    const std::vector<std::byte> address(peer_blob.begin() + kHeadBytes, peer_blob.end());
     const char* name = lanes_ == Lanes::kShared ? "ucx shared memory" : "ucx tcp";
-    auto link = std::make_unique<UcxLink>(std::move(handles_), keys, std::move(lifeline), name);
+    direct_.peer = peer_blob[sizeof(MacKey)] != std::byte{0};
+    auto link = std::make_unique<UcxLink>(std::move(handles_), keys, std::move(lifeline), name,
+                                          std::move(direct_));
     ucp_ep_params_t peer{};
     peer.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
     peer.address = reinterpret_cast<const ucp_address_t*>(address.data());
@@ -58,19 +66,22 @@ class WorkerPort final : public Port {
   std::vector<std::byte> address_;
   Lanes lanes_;
   std::string device_;
+  Direct direct_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Port>> make_port(Lanes lanes, const std::string& device, Side side) {
+Result<std::unique_ptr<Port>> make_port(Lanes lanes, const std::string& device, Side side,
+                                        const DirectWish& wish) {
   const auto& api = Api::get();
   if (!api) return fail(api.error());
   MacKey key;
   if (getrandom(key.data(), key.size(), 0) != static_cast<ssize_t>(key.size())) {
     return fail(StatusCode::kBusy, "the system has no random bytes for a key");
   }
-  if (lanes == Lanes::kVerbs) return make_fabric_port(*api, device, side, key);
-  auto handles = open_context(*api, lanes, device);
+  if (lanes == Lanes::kVerbs) return make_fabric_port(*api, device, side, key, wish);
+  Direct direct;
+  auto handles = open_direct(*api, lanes, device, 0, wish, direct);
   if (!handles) return fail(handles.error());
   ucp_address_t* address = nullptr;
   std::size_t bytes = 0;
@@ -80,7 +91,8 @@ Result<std::unique_ptr<Port>> make_port(Lanes lanes, const std::string& device, 
   const auto* from = reinterpret_cast<const std::byte*>(address);
   std::vector<std::byte> copy(from, from + bytes);
   api->worker_release_address((*handles)->worker, address);
-  return std::make_unique<WorkerPort>(std::move(*handles), key, std::move(copy), lanes, device);
+  return std::make_unique<WorkerPort>(std::move(*handles), key, std::move(copy), lanes, device,
+                                      std::move(direct));
 }
 
 }  // namespace framewire::transport::ucx

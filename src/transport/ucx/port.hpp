@@ -21,6 +21,19 @@ enum class Lanes : std::uint8_t {
 /// Over kVerbs one end listens, at a port of the RDMA connection manager; elsewhere all the same.
 enum class Side : std::uint8_t { kDials, kListens };
 
+/// Memory of one device, that packets shall come from and go to without the host.
+struct DirectWish {
+  /// What is tried before it is promised; where that fails the host's memory is used as ever.
+  enum class Proof : std::uint8_t {
+    kCard,  ///< that UCX knows such memory, and that the card registers it: over kVerbs only
+    kUcx,   ///< the first of these, for tests without a card: UCX itself copies
+    kHost,  ///< nothing: for tests whose device's memory is the host's
+  };
+  DeviceMemory* devices = nullptr;
+  int device = -1;
+  Proof proof = Proof::kCard;
+};
+
 /// Watches the authenticated control connection, whose end is the peer's end.
 class Lifeline {
  public:
@@ -47,9 +60,11 @@ class Port {
 
 /// @param device  kTcp: network device of UCX's naming ("eth0"); kVerbs: RDMA device and port
 ///                ("mlx5_0:1"); empty for shared memory
+/// @param wish  a link that reads and writes that memory where it can, and says so in its path
 /// @return unsupported without UCX, or where it has no such lanes; invalid_input where a device is
 ///         needed and not named, or has no address of IP; busy
 [[nodiscard]] Result<std::unique_ptr<Port>> make_port(Lanes lanes, const std::string& device,
-                                                      Side side = Side::kDials);
+                                                      Side side = Side::kDials,
+                                                      const DirectWish& wish = {});
 
 }  // namespace framewire::transport::ucx

@@ -53,7 +53,7 @@ class OurVictim final : public Victim {
     if (!port || !peer) return fail(port ? peer.error() : port.error());
     std::unique_ptr<OurVictim> self(new OurVictim);
     const auto blob = (*port)->blob();
-    self->address_.assign(blob.begin() + 16, blob.end());
+    self->address_.assign(blob.begin() + 17, blob.end());
     // Each waits for the other.
     const auto back = (*peer)->blob();
     auto joining = std::async(std::launch::async, [&] { return join(**port, back); });
