@@ -1,5 +1,6 @@
 // Everything between decode and encode on the GPU against the reference, beside the CPU codec:
 // one batch of every layout with every wish.
+#include "../unit/sample_jpeg.hpp"
 #include "../unit/sample_profiles.hpp"
 #include "conformance/cases.hpp"
 #include "conformance/wishes.hpp"
@@ -116,6 +117,32 @@ TEST_F(GpuPicture, ExtremeReductionsAreTheReferences) {
       jobs.push_back(std::make_unique<Job>("tall to " + std::to_string(height), bytes, options));
       options.sampling = Sampling::k444;
       jobs.push_back(std::make_unique<Job>("tall 444", bytes, options));
+    }
+  expect_all(jobs);
+}
+
+/// Noise fills blocks to their last coefficient, behind which the next block's DC follows at once:
+/// what a step of several symbols makes of it belongs to neither. Blocks at the edges are kept
+/// whole.
+TEST_F(GpuPicture, NoiseIsTheReferences) {
+  Jobs jobs;
+  const auto noise = [](int c, double x, double y) {
+    const auto place =
+        static_cast<std::uint32_t>(x) * 7919 + static_cast<std::uint32_t>(y) * 104729;
+    return 96 + ((place + static_cast<std::uint32_t>(c)) * 2654435761u >> 26) * 1.0;
+  };
+  for (const int quality : {80, 84, 88, 92, 96})
+    for (const bool gray : {false, true}) {
+      sample::Spec spec;
+      spec.width_px = 131;
+      spec.height_px = 97;
+      spec.quality = quality;
+      spec.optimized = true;
+      if (gray) spec.space = JCS_GRAYSCALE;
+      const auto bytes = sample::make(spec, noise);
+      for (const auto& [width, height] : {std::pair(66, 49), {33, 25}, {17, 13}})
+        jobs.push_back(std::make_unique<Job>("noise to " + std::to_string(width), bytes,
+                                             sized(width, height, Sampling::kKeep)));
     }
   expect_all(jobs);
 }

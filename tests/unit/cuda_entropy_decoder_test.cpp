@@ -159,7 +159,9 @@ std::vector<Column> make_columns(const std::vector<std::uint8_t>& bytes) {
   return columns;
 }
 
+template <bool kZeros>
 struct BlockSink {
+  static constexpr bool kTakesZeros = kZeros;
   std::vector<Block>& blocks;
   std::uint32_t last_index;
   std::uint32_t current = 0;
@@ -191,13 +193,14 @@ std::vector<Start> true_starts(const std::vector<Column>& columns) {
 }
 
 /// Decodes every column from where it begins; checks the end.
+template <bool kZeros>
 std::vector<Block> decode(const std::vector<Column>& columns, std::size_t count,
                           std::uint32_t last_index) {
   std::vector<Block> blocks(count);
   const auto starts = true_starts(columns);
   EXPECT_GE(starts.back().block, count);  // padding may look like one more
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    BlockSink sink{blocks, last_index};
+    BlockSink<kZeros> sink{blocks, last_index};
     const DecodeState state = unpack(starts[i].state);
     EXPECT_EQ(state.phase, starts[i].block % 6);
     const WriteResult result =
@@ -217,7 +220,8 @@ TEST(CudaEntropyDecoder, ReadsBackWhatWasWritten) {
     const auto blocks = random_blocks(seed, 120, density, seed % 4 == 3 ? 900 : 12);
     const auto columns = make_columns(encode(blocks));
     ASSERT_GT(columns.size(), 2u);
-    EXPECT_EQ(decode(columns, blocks.size(), 63), blocks) << "seed " << seed;
+    EXPECT_EQ(decode<false>(columns, blocks.size(), 63), blocks) << "seed " << seed;
+    EXPECT_EQ(decode<true>(columns, blocks.size(), 63), blocks) << "zeros too, seed " << seed;
   }
 }
 
@@ -226,7 +230,8 @@ TEST(CudaEntropyDecoder, SkippingHighFrequenciesLeavesTheLowOnesAlone) {
     auto blocks = random_blocks(7, 200, 1.0, 40);
     const auto columns = make_columns(encode(blocks));
     for (Block& block : blocks) std::fill(block.begin() + last + 1, block.end(), std::int16_t{0});
-    EXPECT_EQ(decode(columns, blocks.size(), last), blocks) << "last index " << last;
+    EXPECT_EQ(decode<false>(columns, blocks.size(), last), blocks) << "last index " << last;
+    EXPECT_EQ(decode<true>(columns, blocks.size(), last), blocks) << "zeros too, up to " << last;
   }
 }
 
@@ -260,7 +265,7 @@ TEST(CudaEntropyDecoder, AnyBytesEndWithinTheColumn) {
                     column.bits, random() % 31, random() % 6, random() % 64);
       EXPECT_LE(unpack(skipped.state).bit, 31u);
       std::vector<Block> blocks(8);
-      BlockSink sink{blocks, 63};
+      BlockSink<true> sink{blocks, 63};
       const WriteResult written = write_span(ColumnReader{column.words.data()}, tables(), kSlots420,
                                              6, column.bits, DecodeState{}, 0, 8, sink);
       EXPECT_LE(written.block, 8u);

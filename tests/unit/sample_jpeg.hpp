@@ -27,6 +27,7 @@ struct Spec {
   int quality = 90;
   bool progressive = false;
   bool arithmetic = false;
+  bool optimized = false;  ///< with Huffman tables of its own
   bool separate_scans = false;
   int restart_mcus = 0;
   bool adobe = true;  ///< mark four components as Adobe does
@@ -88,6 +89,7 @@ inline void configure(jpeg_compress_struct& info, const Spec& spec, jpeg_scan_in
   jpeg_set_defaults(&info);
   jpeg_set_colorspace(&info, spec.space);
   jpeg_set_quality(&info, spec.quality, TRUE);
+  info.optimize_coding = spec.optimized ? TRUE : FALSE;
   for (int i = 0; i < info.num_components; ++i) {
     const bool fine = i == 0 || i == 3;
     info.comp_info[i].h_samp_factor = fine ? spec.h : 1;

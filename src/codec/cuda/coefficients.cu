@@ -65,8 +65,9 @@ struct EdgeFinder {
 
 /// Beyond the highest zig-zag index that bad data may lead to.
 constexpr std::uint32_t kIndices = 96;
-/// A place outside the corner.
-constexpr std::uint8_t kOutside = 0xFF;
+/// A place outside the corner; of small ones in the pad behind it.
+constexpr std::uint8_t kOutside = 16;
+constexpr std::uint8_t kOutsideWhole = 0xFF;
 
 /// Where each zig-zag index goes: in the corner and in a whole block.
 struct Positions {
@@ -80,6 +81,7 @@ struct Positions {
 /// @tparam kQuads  16-byte pieces of the largest corner: 2 for 4×4, 8 for 8×8
 template <int kQuads>
 struct CornerSink {
+  static constexpr bool kTakesZeros = kQuads != 8;
   uint4* own;  ///< shared, kQuads of this thread, zero between blocks
   std::uint8_t* coefficients;
   std::int16_t* dc;
@@ -102,11 +104,11 @@ struct CornerSink {
   }
   __device__ void put(std::uint32_t index, std::int32_t value) {
     const std::uint32_t place = positions->corner[index];
-    if (place != kOutside)
+    if (kTakesZeros || place != kOutsideWhole)
       reinterpret_cast<std::int16_t*>(own)[place] = static_cast<std::int16_t>(value);
     if (kQuads == 8) found |= 1u << (place >> 4);
-    if (kQuads != 8 && whole != nullptr)
-      whole[positions->natural[index & 63]] = static_cast<std::int16_t>(value);
+    if (kQuads != 8 && whole != nullptr && index < 64)
+      whole[positions->natural[index]] = static_cast<std::int16_t>(value);
   }
   __device__ void end(bool complete) {
     if (target != head) *block_dc = *reinterpret_cast<const std::int16_t*>(own);
@@ -142,7 +144,9 @@ __device__ void load_positions(std::uint32_t corner, Positions& positions) {
     const std::uint32_t u = natural & 7;
     const std::uint32_t v = natural >> 3;
     const bool inside = i < 64 && u < corner && v < corner;
-    positions.corner[i] = inside ? static_cast<std::uint8_t>(v * corner + u) : kOutside;
+    positions.corner[i] = inside        ? static_cast<std::uint8_t>(v * corner + u)
+                          : corner == 8 ? kOutsideWhole
+                                        : kOutside;
     if (i < 64) positions.natural[i] = static_cast<std::uint8_t>(natural);
   }
 }

@@ -119,8 +119,10 @@ struct WriteResult {
 /// there is the same.
 /// @param tables  step(table, index) and slow_step(table, window); table as in skip_span()
 /// @param sink  begin(block, continued); put(index, value), index being the zig-zag one, 0 that of
-///              the DC difference, in bad data up to 94; end(complete) behind each block, also
-///              where the subsequence begins (continued) or ends (not complete) inside it
+///              the DC difference, up to 94 behind the block's end, which is to be dropped;
+///              kTakesZeros: put() is called for zeros too, which spares branches; end(complete)
+///              behind each block, also where the subsequence begins (continued) or ends (not
+///              complete) inside it
 template <typename Words, typename Tables, typename Sink>
 FW_HD inline WriteResult write_span(const Words& words, const Tables& tables, std::uint32_t slots,
                                     std::uint32_t period, std::uint32_t length_bits,
@@ -139,8 +141,9 @@ FW_HD inline WriteResult write_span(const Words& words, const Tables& tables, st
     if (step.first == 0) step = tables.slow_step(table, bits);
     const std::int32_t first = step_value(step.first);
     const std::int32_t second = step_value(step.all);
-    if (first != 0) sink.put(index + step_place(step.first), first);
-    if (second != 0) sink.put(index + step_place(step.all), second);
+    // A value that is not there is a 0 for the place of the next: so the first one comes last.
+    if (Sink::kTakesZeros || second != 0) sink.put(index + step_place(step.all), second);
+    if (Sink::kTakesZeros || first != 0) sink.put(index + step_place(step.first), first);
     // A symbol that completes the block without ending it is the last: DC follows, not AC.
     const std::uint32_t half = index + half_passed(step.all) <= 64 ? step.all : step.first;
     const std::uint32_t size = step_size(half);
