@@ -40,17 +40,14 @@ bool find_all(void* ucp, void* ucs, Api& api) {
          find(ucp, "ucp_am_recv_data_nbx", api.am_recv_data) &&
          find(ucp, "ucp_request_check_status", api.request_check_status) &&
          find(ucp, "ucp_request_free", api.request_free) &&
-         find(ucs, "ucs_status_string", api.status_string);
+         find(ucs, "ucs_status_string", api.status_string) &&
+         find(ucs, "ucs_global_opts_set_value", api.set_global);
 }
 
 // UCX reports broken connections on standard output, which is the program's; we report them as
 // statuses. A level set in the environment is the user's wish.
-void quieten(void* ucs) {
-  using SetValue = ucs_status_t (*)(const char*, const char*);
-  SetValue set = nullptr;
-  if (getenv("UCX_LOG_LEVEL") == nullptr && find(ucs, "ucs_global_opts_set_value", set)) {
-    set("LOG_LEVEL", "fatal");
-  }
+void quieten(const Api& api) {
+  if (getenv("UCX_LOG_LEVEL") == nullptr) api.set_global("LOG_LEVEL", "fatal");
 }
 
 Result<Api> load() {
@@ -64,7 +61,7 @@ Result<Api> load() {
   if (!find_all(ucp, ucs, api)) {
     return fail(StatusCode::kUnsupported, "the UCX on this machine is too old; 1.13 or newer");
   }
-  quieten(ucs);
+  quieten(api);
   unsigned major = 0;
   unsigned minor = 0;
   unsigned release = 0;

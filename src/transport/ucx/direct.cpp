@@ -35,6 +35,13 @@ std::string try_card(const Handles& handles, const std::string& card, const Dire
 // The context for it, or why there is none.
 Result<std::unique_ptr<Handles>> try_cuda(const Api& api, Lanes lanes, const std::string& device,
                                           std::uint64_t client_id, const DirectWish& wish) {
+  // UCX's cache of memory types hears of allocations through hooks, and takes what it has not heard
+  // of for the host's, whatever a request says: of the runtime that is linked into this program it
+  // hears nothing. Without it UCX asks the driver.
+  if (api.set_global("MEMTYPE_CACHE", "n") != UCS_OK) {
+    return fail(StatusCode::kUnsupported,
+                fmt::format("UCX {} does not take MEMTYPE_CACHE=n", api.version));
+  }
   auto handles = open_context(api, lanes, device, client_id, true);
   if (!handles) return handles;
   std::string why;
