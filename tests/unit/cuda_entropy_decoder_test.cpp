@@ -144,8 +144,9 @@ struct ColumnReader {
   }
 };
 
-std::vector<Column> make_columns(const std::vector<std::uint8_t>& bytes) {
+std::vector<Column> make_columns(std::vector<std::uint8_t> bytes) {
   const auto size = static_cast<std::uint32_t>(bytes.size());
+  bytes.resize(size + sizeof(Quad));
   std::vector<Column> columns;
   for (std::uint32_t at = 0; at < size; at += kSize) {
     Column column;

@@ -216,7 +216,8 @@ class Unstuffer {
 /// batches of 512, a restart marker in each MCU, µs an image): 1.76 instead of 2.11.
 inline constexpr std::uint32_t kShortBytes = 128;
 
-/// @param data   the segment's bytes; whole aligned words are read that hold some of them
+/// @param data   the segment's bytes; aligned quads are read that hold some of them, and up to
+///               seven bytes behind its last
 /// @param begin  first byte of the subsequence; @param own_end  one past its last
 /// @param end  one past the segment's last byte
 /// @param words  of the column
