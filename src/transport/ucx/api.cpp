@@ -40,14 +40,14 @@ bool find_all(void* ucp, void* ucs, Api& api) {
          find(ucp, "ucp_am_recv_data_nbx", api.am_recv_data) &&
          find(ucp, "ucp_request_check_status", api.request_check_status) &&
          find(ucp, "ucp_request_free", api.request_free) &&
-         find(ucs, "ucs_status_string", api.status_string) &&
-         find(ucs, "ucs_global_opts_set_value", api.set_global);
+         find(ucs, "ucs_status_string", api.status_string);
 }
 
 // UCX reports broken connections on standard output, which is the program's; we report them as
 // statuses. A level set in the environment is the user's wish.
 void quieten(const Api& api) {
-  if (getenv("UCX_LOG_LEVEL") == nullptr) api.set_global("LOG_LEVEL", "fatal");
+  const bool ours = api.set_global != nullptr && getenv("UCX_LOG_LEVEL") == nullptr;
+  if (ours) api.set_global("LOG_LEVEL", "fatal");
 }
 
 Result<Api> load() {
@@ -61,6 +61,7 @@ Result<Api> load() {
   if (!find_all(ucp, ucs, api)) {
     return fail(StatusCode::kUnsupported, "the UCX on this machine is too old; 1.13 or newer");
   }
+  static_cast<void>(find(ucs, "ucs_global_opts_set_value", api.set_global));
   quieten(api);
   unsigned major = 0;
   unsigned minor = 0;

@@ -42,7 +42,8 @@ struct Api {
   decltype(&::ucp_request_check_status) request_check_status = nullptr;
   decltype(&::ucp_request_free) request_free = nullptr;
   decltype(&::ucs_status_string) status_string = nullptr;
-  /// ucs_global_opts_set_value(), which is no part of UCX's public headers.
+  /// ucs_global_opts_set_value(), which is no part of UCX's public headers; null where there
+  /// is none.
   ucs_status_t (*set_global)(const char* name, const char* value) = nullptr;
   std::string version;
 

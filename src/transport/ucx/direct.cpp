@@ -38,7 +38,7 @@ Result<std::unique_ptr<Handles>> try_cuda(const Api& api, Lanes lanes, const std
   // UCX's cache of memory types hears of allocations through hooks, and takes what it has not heard
   // of for the host's, whatever a request says: of the runtime that is linked into this program it
   // hears nothing. Without it UCX asks the driver.
-  if (api.set_global("MEMTYPE_CACHE", "n") != UCS_OK) {
+  if (api.set_global == nullptr || api.set_global("MEMTYPE_CACHE", "n") != UCS_OK) {
     return fail(StatusCode::kUnsupported,
                 fmt::format("UCX {} does not take MEMTYPE_CACHE=n", api.version));
   }
