@@ -3,6 +3,7 @@
 // of it is given back once the connection is closed.
 //
 // The input is a list of commands, a byte each with their arguments; see run().
+#include <unistd.h>
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -42,6 +43,7 @@ class Device final : public DeviceMemory {
     std::byte* to;
     const std::byte* from;
     std::uint64_t bytes;
+    Arrival arrival{};
   };
   class Queue final : public CopyQueue {
    public:
@@ -52,6 +54,12 @@ class Device final : public DeviceMemory {
       copies_.push_back({to, from, bytes});
       return last_ += 1;
     }
+    Result<Ticket> copy_on_arrival(std::byte* to, const std::byte* from, std::uint64_t bytes,
+                                   const Arrival& arrival) override {
+      copies_.push_back({to, from, bytes, arrival});
+      return last_ += 1;
+    }
+    bool gave_up(Ticket ticket) override { return std::erase(given_up_, ticket) > 0; }
     Result<Ticket> completed() override {
       for (; device_.pace > 0 && !copies_.empty(); --device_.pace) make_one();
       return last_ - copies_.size();
@@ -65,12 +73,19 @@ class Device final : public DeviceMemory {
    private:
     void make_one() {
       const Copy copy = copies_.front();
+      const Ticket ticket = last_ - copies_.size() + 1;
       copies_.pop_front();
+      for (unsigned i = 0; i < copy.arrival.count; ++i) {
+        if (copy.arrival.words[i] == copy.arrival.number) continue;
+        given_up_.push_back(ticket);
+        return;
+      }
       device_.check(copy.to, copy.bytes);
       std::memcpy(copy.to, copy.from, static_cast<std::size_t>(copy.bytes));
     }
     Device& device_;
     std::deque<Copy> copies_;
+    std::vector<Ticket> given_up_;
     Ticket last_ = 0;
   };
 
@@ -81,6 +96,7 @@ class Device final : public DeviceMemory {
   void release(int, std::byte* memory) noexcept override { release_pinned(memory); }
   Result<std::byte*> allocate_pinned(std::size_t bytes) override { return new std::byte[bytes](); }
   void release_pinned(std::byte* memory) noexcept override { delete[] memory; }
+  Result<std::byte*> pin(std::byte* memory, std::size_t) override { return memory; }
   Result<std::uint64_t> buffer_id(int, const std::byte*) const override { return 1; }
   Result<std::unique_ptr<SharedMemory>> share(int, std::size_t bytes) override {
     return std::make_unique<Memory>(bytes);
@@ -167,14 +183,21 @@ class Wire final : public Link {
   bool closed_ = false;
 };
 
-std::unique_ptr<peer::Landing> make_landing(Device& device) {
-  auto landing = std::make_unique<peer::Landing>();
-  landing->slots = 3;
-  landing->slot_bytes = 2 * kUnit;
-  landing->memory = std::make_unique<Memory>(landing->slots * landing->slot_bytes);
-  landing->devices = &device;
-  landing->owner = landing->user = 0;
-  return landing;
+/// With the words of whoever pushes, as its side has them.
+struct Handed {
+  std::unique_ptr<peer::Landing> landing;
+  std::unique_ptr<peer::Words> words;
+};
+Handed make_landing(Device& device) {
+  Handed handed{std::make_unique<peer::Landing>(), peer::Words::make(device).value()};
+  peer::Landing& landing = *handed.landing;
+  landing.slots = 3;
+  landing.slot_bytes = 2 * kUnit;
+  landing.arrival_words = 2;
+  landing.memory = std::make_unique<Memory>(landing.bytes());
+  landing.devices = &device;
+  landing.owner = landing.user = 0;
+  return handed;
 }
 
 /// Takes arguments off the input; 0 once it has ended.
@@ -192,8 +215,18 @@ class Connection {
  public:
   explicit Connection(unsigned landings) {
     peer::Landings handed;
-    if ((landings & 1) != 0) handed.ours = make_landing(device_);
-    if ((landings & 2) != 0) handed.theirs = make_landing(device_);
+    if ((landings & 1) != 0) {
+      Handed ours = make_landing(device_);
+      ours.landing->words = peer::Words::open(wire::Socket(::dup(ours.words->fd()))).value();
+      words_ = std::move(ours.words);
+      landing_ = ours.landing.get();
+      handed.ours = std::move(ours.landing);
+    }
+    if ((landings & 2) != 0) {
+      Handed theirs = make_landing(device_);
+      theirs.landing->words = std::move(theirs.words);
+      handed.theirs = std::move(theirs.landing);
+    }
     auto wire = std::make_unique<Wire>(device_);
     wire_ = wire.get();
     ChannelConfig config;
@@ -208,7 +241,7 @@ class Connection {
   }
 
   void run(Input& in) {
-    switch (in.take() % 8) {
+    switch (in.take() % 9) {
       case 0:
       case 1:
         return part(in);
@@ -226,6 +259,8 @@ class Connection {
         return raw(in);
       case 6:
         return put(in.take());
+      case 7:
+        return tell(in);
       default: {
         const auto which = in.take();
         return wire_->end_send(which / 2, which % 2 == 0);
@@ -250,7 +285,12 @@ class Connection {
     peer::PartHead head;
     const auto flags = in.take();
     head.landed = (flags & 1) != 0;
-    head.slot = static_cast<std::uint16_t>(in.take() % 34);
+    head.slot = static_cast<std::uint8_t>(in.take() % 34);
+    head.told = head.landed && (flags & 64) != 0;
+    if (head.told) {
+      head.number = static_cast<std::uint32_t>(in.take() % 3);
+      head.arrivals = static_cast<std::uint8_t>(in.take() % 4);
+    }
     head.message = in.take() % 4;
     head.total = in.take() * kUnit + ((flags & 2) != 0 ? 5 : 0);
     head.part_bytes = in.take() % 16 * kUnit + ((flags & 2) != 0 ? 5 : 0);
@@ -268,6 +308,15 @@ class Connection {
     const auto size = peer::encode(head, std::span(inner).first(inner_bytes), bytes);
     const auto lie = (flags & 4) != 0 ? 1U : 0U;
     wire_->deliver(std::span(bytes).first(size), (head.landed ? 0 : head.bytes) + lie);
+  }
+  /// A slot's words say that a number has landed, on the host's side or on the device's.
+  void tell(Input& in) {
+    if (landing_ == nullptr || words_ == nullptr) return;
+    const auto choice = static_cast<unsigned>(in.take());
+    const unsigned slot = choice / 16 % landing_->slots;
+    const std::uint64_t number = choice / 4 % 4;
+    if ((choice & 1) != 0) *words_->device_word(slot) = number;
+    if ((choice & 2) != 0) std::fill_n(landing_->arrivals(slot), landing_->arrival_words, number);
   }
   void free(Input& in) {
     peer::HeadBuffer bytes;
@@ -295,6 +344,8 @@ class Connection {
   Region source_ = Region::allocate_device(device_, 0, kRoom).value();
   Region host_source_ = Region::allocate_host(kRoom).value();
   Wire* wire_ = nullptr;
+  std::unique_ptr<peer::Words> words_;  ///< with which somebody pushes to ours
+  peer::Landing* landing_ = nullptr;    ///< ours, as long as the channel lives
   std::unique_ptr<core::Channel> channel_;
 };
 

@@ -69,7 +69,11 @@ Result<void> Copier::rest() {
 
 // Of a number that comes after, too: its copy has waited for this one.
 bool Copier::known_done(std::uint64_t number) const {
-  return load(box_.h_done[number % kMailboxSlots]) >= number;
+  return load(box_.h_done[number % kMailboxSlots]) >= done_word(number, true);
+}
+
+bool Copier::made(std::uint64_t number) const {
+  return load(box_.h_done[number % kMailboxSlots]) == done_word(number, true);
 }
 
 Stay Copier::stay_for(bool narrow) {
@@ -91,6 +95,8 @@ void Copier::post(const Command& command) const {
   store(into.from, command.from);
   store(into.bytes, command.bytes);
   store(into.tell, command.tell);
+  store(into.arrivals, command.arrivals);
+  store(into.expected, command.expected);
   store(into.number, command.number);
   store(into.seal, seal_of(command, command.number));
 }

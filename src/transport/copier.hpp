@@ -51,6 +51,8 @@ class Copier {
   [[nodiscard]] Result<std::uint64_t> copy(const Command& wanted);
   /// Whether a copy is done; launches what is left over. @return device_lost
   [[nodiscard]] Result<bool> done(std::uint64_t number);
+  /// Whether one that is done was made; it must be among the last kMailboxSlots - 2.
+  [[nodiscard]] bool made(std::uint64_t number) const;
   /// Tells the kernel that waits, if one does, to leave; does not wait for that.
   void dismiss();
   /// The same, and waits: then every copy has been launched, and what is enqueued behind them is

@@ -45,12 +45,23 @@ enum class Sides {
   kWithinReach,  ///< the queue's device itself can touch both: neither is host memory
 };
 
-/// A word of host memory that a copy tells.
+/// Words that a copy tells of its bytes.
 struct Tell {
-  std::uint64_t* word = nullptr;  ///< as DeviceMemory::pin() names it
-  /// What the word will hold once the bytes are in place; 0: nothing will be written. Never the
-  /// same again of one queue.
+  std::uint64_t* word = nullptr;      ///< of host memory, as DeviceMemory::pin() names it
+  std::uint64_t* arrivals = nullptr;  ///< of device memory, for a copy_on_arrival() there
+  unsigned most_arrivals = 0;         ///< how many there are
+  /// Set: what the words will hold once the bytes are in place; 0: nothing will be written. Never
+  /// the same again of one queue.
   std::uint64_t number = 0;
+  /// Set: how many of `arrivals` will be written, from the first on.
+  unsigned arrival_count = 0;
+};
+
+/// What a copy waits for on its device.
+struct Arrival {
+  const std::uint64_t* words = nullptr;  ///< [count], of the queue's device
+  unsigned count = 0;
+  std::uint32_t number = 0;  ///< what all of them hold in their lower half when the bytes are there
 };
 
 /// Copies on one device, in no order, apart from every stream of the user's. It waits for nothing
@@ -69,6 +80,24 @@ class CopyQueue {
   [[nodiscard]] virtual Result<Ticket> copy_and_tell(std::byte* to, const std::byte* from,
                                                      std::uint64_t bytes, Sides sides,
                                                      Tell& tell) = 0;
+  /// Enqueues one whose bytes are on their way from another device. It waits for them on the
+  /// device, with what is enqueued behind it, and gives up after some microseconds: then it is
+  /// complete, and nothing has been copied. Both sides are within reach.
+  /// @return 0 where this queue has no such copies; device_lost
+  [[nodiscard]] virtual Result<Ticket> copy_on_arrival(std::byte* to, const std::byte* from,
+                                                       std::uint64_t bytes,
+                                                       const Arrival& arrival) {
+    static_cast<void>(to);
+    static_cast<void>(from);
+    static_cast<void>(bytes);
+    static_cast<void>(arrival);
+    return Ticket{0};
+  }
+  /// Whether a complete copy has given up. To be asked once.
+  [[nodiscard]] virtual bool gave_up(Ticket ticket) {
+    static_cast<void>(ticket);
+    return false;
+  }
   /// The last copy that is complete with all before it; does not block.
   /// @return device_lost: then none of them touches memory any more
   [[nodiscard]] virtual Result<Ticket> completed() = 0;

@@ -99,22 +99,21 @@ class PlayedKernel final : public CopyKernel {
   }
   void make(const Command& command) {
     if (lost_) return;
-    *reinterpret_cast<std::uint64_t*>(command.to) += command.from;
+    const bool there =
+        !command.awaits() || load(*reinterpret_cast<std::uint64_t*>(command.arrivals)) ==
+                                 static_cast<std::uint32_t>(command.expected);
+    if (there) *reinterpret_cast<std::uint64_t*>(command.to) += command.from;
     if (command.tell != 0) store(*reinterpret_cast<std::uint64_t*>(command.tell), command.number);
-    store(done_[command.number % kMailboxSlots], command.number);
+    store(done_[command.number % kMailboxSlots], done_word(command.number, there));
   }
   Command await(std::uint64_t number) {
     while (held_) std::this_thread::yield();
     const auto end = Clock::now() + linger_;
     Command& slot = commands_[number % kMailboxSlots];
     do {
-      const Command command{load(slot.to),
-                            load(slot.from),
-                            load(slot.bytes),
-                            load(slot.tell),
-                            load(slot.number),
-                            load(slot.seal),
-                            {}};
+      const Command command{load(slot.to),     load(slot.from),     load(slot.bytes),
+                            load(slot.tell),   load(slot.arrivals), load(slot.expected),
+                            load(slot.number), load(slot.seal)};
       if (command.seal == seal_of(command, number)) return command;
     } while (Clock::now() < end && !lost_);
     return {};
@@ -234,6 +233,25 @@ TEST(Copier, WhatLeavesDoesNotDisplaceACopy) {
   EXPECT_EQ(sum, kMailboxSlots + 2);
 }
 
+TEST(Copier, ACopyWhoseBytesDoNotComeIsDoneAndNotMade) {
+  PlayedKernel kernel(20'000'000);
+  Copier copier(kernel, kernel.box(), kPolicy);
+  std::uint64_t sum = 0;
+  std::uint64_t word = 0;
+  for (std::uint64_t number = 1; number <= 2 * kMailboxSlots; ++number) {
+    Command command = adding(sum, 1);
+    command.arrivals = reinterpret_cast<std::uintptr_t>(&word);
+    command.expected = std::uint64_t{1} << 32 | number;
+    word = number % 3 == 0 ? number - 1 : number;
+    await(copier, copier.copy(command).value());
+    EXPECT_EQ(copier.made(number), number % 3 != 0) << number;
+    EXPECT_EQ(number == 1 || copier.made(number - 1), number == 1 || (number - 1) % 3 != 0)
+        << number;
+  }
+  EXPECT_EQ(sum, 2 * kMailboxSlots - 2 * kMailboxSlots / 3);
+  EXPECT_TRUE(copier.settle());
+}
+
 TEST(Copier, ALargeCopyDoesNotGoToANarrowKernel) {
   PlayedKernel kernel(20'000'000);
   Copier copier(kernel, kernel.box(), kPolicy);
@@ -303,11 +321,12 @@ TEST(Copier, AFailedLaunchIsNotForgotten) {
 }
 
 TEST(Copier, ACommandOfSeveralIsNone) {
-  Command one{0x7000'0000, 0x7100'0000, 4096, 0, 5, 0, {}};
+  Command one{0x7000'0000, 0x7100'0000, 4096, 0, 0, 0, 5, 0};
   one.seal = seal_of(one, 5);
   EXPECT_NE(one.seal, seal_of(one, 5 + kMailboxSlots));
   for (std::uint64_t Command::*word :
-       {&Command::to, &Command::from, &Command::bytes, &Command::tell, &Command::number}) {
+       {&Command::to, &Command::from, &Command::bytes, &Command::tell, &Command::arrivals,
+        &Command::expected, &Command::number}) {
     Command mixed = one;
     mixed.*word += 64;
     EXPECT_NE(mixed.seal, seal_of(mixed, 5));

@@ -232,6 +232,8 @@ TEST(Parts, ATellingHeadComesBackAsItWas) {
   peer::PartHead part;
   part.landed = part.told = true;
   part.number = 0x89abcdef;
+  part.slot = 31;
+  part.arrivals = 64;
   part.total = part.part_bytes = part.bytes = 4096;
   peer::HeadBuffer head;
   const std::array<std::byte, 1> packet{};
@@ -240,7 +242,11 @@ TEST(Parts, ATellingHeadComesBackAsItWas) {
   ASSERT_TRUE(back);
   EXPECT_TRUE(back->landed && back->told);
   EXPECT_EQ(back->number, part.number);
+  EXPECT_EQ(back->slot, part.slot);
+  EXPECT_EQ(back->arrivals, part.arrivals);
   head[1] = std::byte{1};  // a number that nothing tells
+  EXPECT_FALSE(peer::decode_part(std::span(head).first(bytes)));
+  std::fill_n(&head[4], 4, std::byte{0});  // words that nothing tells
   EXPECT_FALSE(peer::decode_part(std::span(head).first(bytes)));
   head[1] = std::byte{3};
   EXPECT_FALSE(peer::decode_part(std::span(head).first(bytes)));

@@ -294,6 +294,61 @@ TEST(DeviceGuard, EverythingIsGivenBack) {
   EXPECT_EQ(FakeDevices::get().alive(), before);
 }
 
+// Payloads whose bytes the receiving device waits for itself, of parts that a single word tells and
+// of such that several do. The far end's copies go on when this one's are asked for.
+class DeviceArrival : public ::testing::Test {
+ protected:
+  void receive(std::uint64_t bytes, int seed) {
+    SCOPED_TRACE(bytes);
+    const auto room = ends_->near().offer(memory_, 0, bytes);
+    ASSERT_TRUE(room) << room.error().to_string();
+    while (ends_->far("credits put") == "0") ends_->step();
+    ends_->far(fmt::format("fill 0 {} {}", bytes, seed));
+    ends_->far(fmt::format("put {} 0 {} 0 10000 0", ends_->far("take put"), bytes));
+    for (int i = 0; i < 10'000 && !ends_->near().done(*room); ++i) ends_->step();
+    EXPECT_TRUE(ends_->near().finish(*room));
+    EXPECT_TRUE(holds({memory_, 0, bytes}, seed));
+  }
+
+  WithDevices devices_;
+  std::unique_ptr<Ends> ends_ = connect_ends("peer_stream_gpus");
+  Region memory_ = allocate_end("peer_stream_gpus", true, kMuch);
+};
+
+TEST_F(DeviceArrival, BytesThatComeInTimeAreCopiedOnceByTheDevice) {
+  devices_->set_patience(1000);
+  devices_->set_pace(1000);
+  static_cast<void>(devices_->take_arrivals());
+  for (const std::uint64_t bytes : {100, 4096, 5000, 70'000}) {
+    ASSERT_NO_FATAL_FAILURE(receive(bytes, static_cast<int>(bytes % 7)));
+    EXPECT_EQ(devices_->take_arrivals(), std::pair(1U, 0U));
+  }
+}
+
+TEST_F(DeviceArrival, BytesThatComeLateAreCopiedWhenTheHostSeesThem) {
+  devices_->set_patience(0);
+  devices_->set_pace(1000);
+  static_cast<void>(devices_->take_arrivals());
+  for (const std::uint64_t bytes : {5000, 70'000}) {
+    ASSERT_NO_FATAL_FAILURE(receive(bytes, static_cast<int>(bytes % 7)));
+    EXPECT_EQ(devices_->take_arrivals(), std::pair(0U, 1U));
+  }
+}
+
+TEST_F(DeviceArrival, ADeviceThatWaitsIsNotWaitedForWhenTheConnectionEnds) {
+  const auto room = ends_->near().offer(memory_, 0, kMuch);
+  while (ends_->far("credits put") == "0") ends_->step();
+  devices_->set_patience(1000);
+  devices_->set_pace(10);
+  ends_->far(fmt::format("put {} 0 {} 0 10000 0", ends_->far("take put"), kMuch));
+  for (int i = 0; i < 20; ++i) ends_->step();
+  ends_->near().close();
+  for (int i = 0; i < 200'000 && ends_->near().uncertain() > 0; ++i) ends_->near().progress();
+  EXPECT_EQ(ends_->near().uncertain(), 0U);
+  EXPECT_FALSE(ends_->near().finish(*room));
+  EXPECT_TRUE(all_zero({memory_, 0, kMuch}));
+}
+
 TEST(DevicePath, WithoutPeerAccessTheBytesAreStagedAndTheReportSaysWhy) {
   WithDevices devices;
   devices->set_reach(Reach::kNone);

@@ -36,9 +36,22 @@ class FakeQueue final : public CopyQueue {
     const bool tells = sides == Sides::kWithinReach && tell.word != nullptr && bytes <= kMostTold;
     ++enqueued_;
     tell.number = tells ? enqueued_ : 0;
-    copies_.push_back({to, from, bytes, tells ? tell.word : nullptr});
+    tell.arrival_count = tells ? std::min(tell.most_arrivals, bytes > kFewTold ? 3U : 1U) : 0;
+    Copy& copy = copies_.emplace_back(Copy{to, from, bytes});
+    if (tells) copy.tell = tell;
     return enqueued_;
   }
+  // Looks for the bytes whenever its turn comes, as often as the devices have patience.
+  Result<Ticket> copy_on_arrival(std::byte* to, const std::byte* from, std::uint64_t bytes,
+                                 const Arrival& arrival) override {
+    if (devices_.lost()) return gone();
+    if (bytes > kMostTold) return Ticket{0};
+    Copy& copy = copies_.emplace_back(Copy{to, from, bytes});
+    copy.arrival = arrival;
+    copy.patience = devices_.patience();
+    return ++enqueued_;
+  }
+  bool gave_up(Ticket ticket) override { return std::erase(given_up_, ticket) > 0; }
   Result<Ticket> completed() override {
     if (devices_.lost()) return gone();
     move(devices_.pace());
@@ -62,15 +75,27 @@ class FakeQueue final : public CopyQueue {
     std::byte* to;
     const std::byte* from;
     std::uint64_t bytes;
-    std::uint64_t* tell;
+    Tell tell{};
+    Arrival arrival{};  ///< what it still waits for
+    unsigned patience = 0;
   };
   static constexpr std::uint64_t kMostTold = std::uint64_t{4} << 20;
+  static constexpr std::uint64_t kFewTold = 4096;
   static tl::unexpected<Status> gone() {
     return fail(StatusCode::kDeviceLost, "the fake device is gone");
   }
   void move(std::uint64_t most) {
     while (most > 0 && !copies_.empty()) {
       Copy& copy = copies_.front();
+      if (!have_arrived(copy.arrival)) {
+        if (copy.patience-- > 0) return;
+        given_up_.push_back(++completed_);
+        devices_.count_arrival(false);
+        copies_.pop_front();
+        continue;
+      }
+      if (copy.arrival.count > 0) devices_.count_arrival(true);
+      copy.arrival.count = 0;
       const auto count = std::min(most, copy.bytes);
       std::memcpy(devices_.inside(copy.to, count), devices_.inside(copy.from, count), count);
       copy.to += count;
@@ -79,15 +104,32 @@ class FakeQueue final : public CopyQueue {
       most -= count;
       if (copy.bytes > 0) return;
       ++completed_;
-      if (copy.tell != nullptr) {
-        std::atomic_ref(*copy.tell).store(completed_, std::memory_order_release);
+      for (unsigned i = 0; i < copy.tell.arrival_count; ++i) {
+        word(copy.tell.arrivals + i).store(completed_, std::memory_order_release);
+      }
+      if (copy.tell.word != nullptr) {
+        std::atomic_ref(*copy.tell.word).store(completed_, std::memory_order_release);
       }
       copies_.pop_front();
     }
   }
+  // Of a device's memory.
+  std::atomic_ref<std::uint64_t> word(const std::uint64_t* at) {
+    auto* within = devices_.inside(reinterpret_cast<const std::byte*>(at), sizeof *at);
+    if (within == nullptr) throw std::logic_error("a word past the end of an allocation");
+    return std::atomic_ref(*reinterpret_cast<std::uint64_t*>(within));
+  }
+  bool have_arrived(const Arrival& arrival) {
+    for (unsigned i = 0; i < arrival.count; ++i) {
+      const auto told = word(arrival.words + i).load(std::memory_order_acquire);
+      if (static_cast<std::uint32_t>(told) != arrival.number) return false;
+    }
+    return true;
+  }
 
   FakeDevices& devices_;
   std::deque<Copy> copies_;
+  std::vector<Ticket> given_up_;
   Ticket enqueued_ = 0;
   Ticket completed_ = 0;
 };

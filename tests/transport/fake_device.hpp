@@ -3,6 +3,7 @@
 // asks for their progress, a piece at a time, so that a test can stop in the middle of one.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -46,6 +47,14 @@ class FakeDevices final : public DeviceMemory {
   /// What one question after progress copies, at most; 0 stops all copies.
   void set_pace(std::uint64_t bytes) { pace_ = bytes; }
   [[nodiscard]] std::uint64_t pace() const { return pace_; }
+  /// How often a copy whose bytes are on their way looks for them before it gives up.
+  void set_patience(unsigned looks) { patience_ = looks; }
+  [[nodiscard]] unsigned patience() const { return patience_; }
+  /// Copies that have waited for their bytes, by whether those came in time; none after the call.
+  [[nodiscard]] std::pair<unsigned, unsigned> take_arrivals() {
+    return {came_.exchange(0), given_up_.exchange(0)};
+  }
+  void count_arrival(bool came) { ++(came ? came_ : given_up_); }
   /// From now on every copy fails, as on a device that has gone.
   void set_lost(bool lost) { lost_ = lost; }
   [[nodiscard]] bool lost() const { return lost_; }
@@ -77,6 +86,9 @@ class FakeDevices final : public DeviceMemory {
   std::size_t pinned_ = 0;
   std::uint64_t next_id_ = 1;
   std::uint64_t pace_ = std::uint64_t{1} << 20;
+  unsigned patience_ = 2;
+  std::atomic<unsigned> came_ = 0;
+  std::atomic<unsigned> given_up_ = 0;
   bool lost_ = false;
   bool settles_ = true;
   Reach reach_ = Reach::kNvlink;
@@ -105,6 +117,7 @@ class WithDevices {
  private:
   static void reset() {
     FakeDevices::get().set_pace(std::uint64_t{1} << 20);
+    FakeDevices::get().set_patience(2);
     FakeDevices::get().set_lost(false);
     FakeDevices::get().set_settles(true);
     FakeDevices::get().set_reach(Reach::kNvlink);

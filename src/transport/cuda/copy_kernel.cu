@@ -3,6 +3,11 @@
 // writes the copy's number; the blocks count themselves with a counter that wraps to zero, ready
 // for the copy that uses it next.
 //
+// A copy whose bytes another device sends here may be told before they have come: it waits for that
+// device's words a while, and is over without them if they do not come. Where as many blocks make
+// either copy, each goes by the word of the one that has written its part, since equal blocks copy
+// equal parts; else by all words.
+//
 // A kernel that stays looks for the next command as long as its policy says. The first block's
 // first warp reads the mailbox, over PCIe; each lane reads a word, and the seal says whether all
 // are of one command. Small copies it makes alone. Others it relays through device memory, which
@@ -23,25 +28,24 @@
 #ifndef FRAMEWIRE_KERNEL_COPY_BLOCKS
 #define FRAMEWIRE_KERNEL_COPY_BLOCKS 64
 #endif
-#ifndef FRAMEWIRE_LINGER_BLOCKS
-#define FRAMEWIRE_LINGER_BLOCKS 32
+#ifndef FRAMEWIRE_ARRIVAL_US
+#define FRAMEWIRE_ARRIVAL_US 50
 #endif
 
 namespace framewire::transport::cuda {
 namespace {
 
-constexpr unsigned kThreads = 512;
+constexpr unsigned kThreads = 512;  // how blocks share a copy: peer::kArrivalLayout says so
 constexpr unsigned kMostBlocks = FRAMEWIRE_KERNEL_COPY_BLOCKS;
 constexpr std::uint64_t kBytesABlock = 16 << 10;
 constexpr unsigned kUnderWay = 4;
-// The emulation runs one block after the other, while no host runs: a kernel there takes what has
-// been posted before it began, and leaves.
 #if defined(FRAMEWIRE_CUDA_EMULATION)
-constexpr unsigned kLingerBlocks = 1;
 constexpr std::uint64_t kLinger_ns = 0;
+constexpr std::uint64_t kArrival_ns = 0;
 #else
-constexpr unsigned kLingerBlocks = FRAMEWIRE_LINGER_BLOCKS;
 constexpr std::uint64_t kLinger_ns = std::uint64_t{kLingerPolicy.linger_us} * 1000;
+// For bytes that are on their way: most come within 20.
+constexpr std::uint64_t kArrival_ns = std::uint64_t{FRAMEWIRE_ARRIVAL_US} * 1000;
 #endif
 // However busy it is kept: others may wait for the device to be idle, to free memory say.
 constexpr std::uint64_t kLife_ns = 2'000'000;
@@ -72,7 +76,8 @@ __device__ void fence_system() {
   __threadfence_system();
 #endif
 }
-__device__ void tell_host(std::uint64_t* word, std::uint64_t value) {
+// The host, or another device.
+__device__ void tell(std::uint64_t* word, std::uint64_t value) {
   *static_cast<volatile std::uint64_t*>(word) = value;
 }
 __device__ std::uint64_t now_ns() {
@@ -118,21 +123,44 @@ __device__ void copy_part(const Command& command, unsigned blocks) {
   }
 }
 
+// By a whole block: whether what it has to copy is there, or comes in time.
+__device__ bool is_there(const Command& command, unsigned blocks) {
+  if (!command.awaits()) return true;
+  const bool own = command.words() == blocks;
+  const auto* words = reinterpret_cast<const std::uint64_t*>(command.arrivals);
+  bool there = true;
+  if (threadIdx.x < (own ? 1 : command.words())) {
+    const std::uint64_t* word = words + (own ? blockIdx.x : threadIdx.x);
+    const std::uint64_t until_ns = now_ns() + kArrival_ns;
+    do {
+      const auto told = static_cast<std::uint32_t>(load_acquire(word));
+      there = told == static_cast<std::uint32_t>(command.expected);
+    } while (!there && now_ns() < until_ns);
+  }
+  return __syncthreads_and(there ? 1 : 0) != 0;
+}
+
 // By a thread of the last warp: the first looks for the next command at the same time.
-__device__ void count_and_tell(const Command& command, const Mailbox& box, unsigned blocks) {
+__device__ void count_and_tell(const Command& command, const Mailbox& box, unsigned blocks,
+                               bool there) {
   __syncthreads();
   if (threadIdx.x != kThreads - 32) return;
   fence_system();
+  auto* words = reinterpret_cast<std::uint64_t*>(command.arrivals);
+  const unsigned count = command.awaits() ? 0 : command.words();
+  if (count == blocks) tell(words + blockIdx.x, command.number);
   const auto slot = command.number % kMailboxSlots;
-  const unsigned last = blocks - 1;
-  if (last != 0) {
-    if (atomicInc(&box.d_blocks[slot], last) != last) return;
+  bool made = there;
+  if (blocks > 1) {
+    const unsigned before = atomicAdd(&box.d_blocks[slot], there ? 1U : 1U + (1U << 16));
+    if (before % (1U << 16) != blocks - 1) return;
+    box.d_blocks[slot] = 0;
+    made = made && before >> 16 == 0;
     fence_system();
   }
-  if (command.tell != 0) {
-    tell_host(reinterpret_cast<std::uint64_t*>(command.tell), command.number);
-  }
-  tell_host(&box.h_done[slot], command.number);
+  for (unsigned i = 0; i < count && count != blocks; ++i) tell(words + i, command.number);
+  if (command.tell != 0) tell(reinterpret_cast<std::uint64_t*>(command.tell), command.number);
+  tell(&box.h_done[slot], done_word(command.number, made));
 }
 
 // By a whole warp: what a slot holds, if that is whole and of this place.
@@ -144,8 +172,10 @@ __device__ bool read_command(const Command& slot, std::uint64_t place, Command& 
   command.from = __shfl_sync(~0U, word, 1);
   command.bytes = __shfl_sync(~0U, word, 2);
   command.tell = __shfl_sync(~0U, word, 3);
-  command.number = __shfl_sync(~0U, word, 4);
-  command.seal = __shfl_sync(~0U, word, 5);
+  command.arrivals = __shfl_sync(~0U, word, 4);
+  command.expected = __shfl_sync(~0U, word, 5);
+  command.number = __shfl_sync(~0U, word, 6);
+  command.seal = __shfl_sync(~0U, word, 7);
   return command.seal == seal_of(command, place);
 }
 
@@ -157,7 +187,9 @@ __device__ void relay(Command& slot, std::uint64_t place, const Command& command
                              : lane == 1 ? command.from
                              : lane == 2 ? command.bytes
                              : lane == 3 ? command.tell
-                             : lane == 4 ? command.number
+                             : lane == 4 ? command.arrivals
+                             : lane == 5 ? command.expected
+                             : lane == 6 ? command.number
                                          : seal;
   if (lane < kCommandWords) store_release(words + lane, word);
 }
@@ -181,7 +213,7 @@ __device__ Command await_host(const Mailbox& box, std::uint64_t number, std::uin
   }
   if (!taken) command = {};
   // From here on a command is the next kernel's.
-  if (command.leave() && threadIdx.x == 0) tell_host(box.h_left, number);
+  if (command.leave() && threadIdx.x == 0) tell(box.h_left, number);
   return command;
 }
 
@@ -202,8 +234,9 @@ __global__ void __launch_bounds__(kThreads) copy_and_stay(Command command, Mailb
   std::uint64_t place = command.number;
   unsigned blocks = gridDim.x;
   while (true) {
-    copy_part(command, blocks);
-    count_and_tell(command, box, blocks);
+    const bool there = is_there(command, blocks);
+    if (there) copy_part(command, blocks);
+    count_and_tell(command, box, blocks, there);
     if (!stay) return;
     if (threadIdx.x < 32) {
       const bool first = blockIdx.x == 0;

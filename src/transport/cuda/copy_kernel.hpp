@@ -14,12 +14,29 @@
 #define FRAMEWIRE_LINGER_US 100
 #endif
 
+#ifndef FRAMEWIRE_LINGER_BLOCKS
+#define FRAMEWIRE_LINGER_BLOCKS 32
+#endif
+
 namespace framewire::transport::cuda {
 
 /// Beyond it the copy engine is as quick, and leaves the multiprocessors to others.
 inline constexpr std::uint64_t kMostKernelBytes = FRAMEWIRE_KERNEL_COPY_BYTES;
 
 inline constexpr LingerPolicy kLingerPolicy{FRAMEWIRE_LINGER_US, 32 << 10};
+
+// The emulation runs one block after the other, while no host runs: a kernel there takes what has
+// been posted before it began, and leaves.
+#if defined(FRAMEWIRE_CUDA_EMULATION)
+inline constexpr unsigned kLingerBlocks = 1;
+#else
+inline constexpr unsigned kLingerBlocks = FRAMEWIRE_LINGER_BLOCKS;
+#endif
+
+/// Words in which a copy tells another device of its bytes: one a block, where a kernel stays.
+[[nodiscard]] inline unsigned arrival_words(std::uint64_t bytes) {
+  return bytes <= kLingerPolicy.narrow_bytes ? 1 : kLingerBlocks;
+}
 
 /// Whether the kernel is the way: not too much, and both sides at the same place in 16 bytes.
 [[nodiscard]] inline bool kernel_takes(const void* to, const void* from, std::uint64_t bytes) {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <optional>
 #include <utility>
+#include <vector>
 #include "gpu/error.hpp"
 #include "transport/cuda/copy_kernel.hpp"
 #include "transport/cuda/on_device.hpp"
@@ -54,6 +55,7 @@ class CudaQueue final : public CopyQueue, private CopyKernel {
   Result<Ticket> copy_and_tell(std::byte* to, const std::byte* from, std::uint64_t bytes,
                                Sides sides, Tell& tell) override {
     tell.number = 0;
+    tell.arrival_count = 0;
     const bool by_kernel =
         sides == Sides::kWithinReach && copier_.has_value() && kernel_takes(to, from, bytes);
     auto begun =
@@ -61,6 +63,19 @@ class CudaQueue final : public CopyQueue, private CopyKernel {
     if (!begun) return fail(StatusCode::kDeviceLost, begun.error().message());
     return ++enqueued_;
   }
+
+  Result<Ticket> copy_on_arrival(std::byte* to, const std::byte* from, std::uint64_t bytes,
+                                 const Arrival& arrival) override {
+    if (!copier_ || !kernel_takes(to, from, bytes)) return Ticket{0};
+    Command command = command_of(to, from, bytes);
+    command.arrivals = reinterpret_cast<std::uintptr_t>(arrival.words);
+    command.expected = std::uint64_t{arrival.count} << 32 | arrival.number;
+    const auto begun = post(command);
+    if (!begun) return fail(StatusCode::kDeviceLost, begun.error().message());
+    return ++enqueued_;
+  }
+
+  bool gave_up(Ticket ticket) override { return std::erase(given_up_, ticket) > 0; }
 
   Result<Ticket> completed() override {
     while (!pending_.empty()) {
@@ -70,9 +85,7 @@ class CudaQueue final : public CopyQueue, private CopyKernel {
         return fail(StatusCode::kDeviceLost, over.error().message());
       }
       if (!*over) break;
-      if (auto& event = pending_.front().event) pools_.give_back(std::move(*event));
-      pending_.pop_front();
-      ++completed_;
+      take_off();
     }
     return completed_;
   }
@@ -141,12 +154,42 @@ class CudaQueue final : public CopyQueue, private CopyKernel {
                               Tell& tell) {
     Command command = command_of(to, from, bytes);
     command.tell = reinterpret_cast<std::uintptr_t>(tell.word);
-    const auto number = copier_->copy(command);
+    const unsigned words = arrival_words(bytes);
+    if (tell.word != nullptr && words <= tell.most_arrivals) {
+      tell.arrival_count = words;
+      command.arrivals = reinterpret_cast<std::uintptr_t>(tell.arrivals);
+      command.expected = std::uint64_t{words} << 32;
+    }
+    const auto number = post(command);
     if (!number) return fail(number.error());
     if (tell.word != nullptr) tell.number = *number;
+    return {};
+  }
+
+  Result<std::uint64_t> post(const Command& command) {
+    // What became of a copy can be read as long as its slot is not used again.
+    while (pending_.size() >= kMailboxSlots - 2) {
+      const auto over = is_over(pending_.front());
+      if (!over) return fail(over.error());
+      if (*over) take_off();
+    }
+    const auto number = copier_->copy(command);
+    if (!number) return fail(number.error());
     lanes_[0].last = enqueued_ + 1;
     pending_.push_back({*number, std::nullopt});
-    return {};
+    return *number;
+  }
+
+  // The first of what is pending is over.
+  void take_off() {
+    Pending& copy = pending_.front();
+    ++completed_;
+    if (copy.event) {
+      pools_.give_back(std::move(*copy.event));
+    } else if (!copier_->made(copy.number)) {
+      given_up_.push_back(completed_);
+    }
+    pending_.pop_front();
   }
 
   // Addresses are unified: the runtime knows which memory each is.
@@ -184,7 +227,8 @@ class CudaQueue final : public CopyQueue, private CopyKernel {
   gpu::Event last_;
   std::optional<Copier> copier_;  ///< where the device has code of ours
   std::array<Lane, 1 + kEngineStreams> lanes_;
-  std::deque<Pending> pending_;  ///< what is not known to be complete, by ticket
+  std::deque<Pending> pending_;   ///< what is not known to be complete, by ticket
+  std::vector<Ticket> given_up_;  ///< of what is complete
   Ticket enqueued_ = 0;
   Ticket completed_ = 0;
   std::size_t turn_ = 0;

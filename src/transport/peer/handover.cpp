@@ -16,8 +16,8 @@ namespace {
 using wire::Socket;
 using Token = std::array<std::byte, 16>;
 
-// One message each way: secret, the device's name, slots, bytes of a slot; with descriptors of the
-// landing and of the words that the sender's copies tell.
+// One message each way: secret, the device's name, slots, words of a slot with their layout, bytes
+// of a slot; with descriptors of the landing and of the words that the sender's copies tell.
 constexpr std::size_t kMessageBytes = 48;
 constexpr std::size_t kMostFiles = 2;
 using Message = std::array<std::byte, kMessageBytes>;
@@ -42,6 +42,8 @@ Message encode(const Token& token, const Landing* ours) {
   const DeviceId id = ours->devices->id(ours->owner);
   std::copy(id.begin(), id.end(), message.begin() + 16);
   store(&message[32], std::uint32_t{ours->slots});
+  store(&message[36], static_cast<std::uint16_t>(ours->arrival_words));
+  store(&message[38], kArrivalLayout);
   store(&message[40], ours->slot_bytes);
   return message;
 }
@@ -97,24 +99,26 @@ Landings without(std::string why) {
 
 // Our landing, whose memory nothing else uses.
 Result<std::unique_ptr<Landing>> make_ours(const HandoverOptions& options) {
-  auto memory = options.devices->share(
-      options.device, static_cast<std::size_t>(options.slots * options.slot_bytes));
-  if (!memory) return fail(memory.error());
   auto ours = std::make_unique<Landing>();
-  ours->memory = std::move(*memory);
   ours->devices = options.devices;
   ours->owner = options.device;
   ours->slots = options.slots;
   ours->slot_bytes = options.slot_bytes;
+  ours->arrival_words = kArrivalWords;
+  auto memory = options.devices->share(options.device, ours->bytes());
+  if (!memory) return fail(memory.error());
+  ours->memory = std::move(*memory);
   return ours;
 }
 
 // The peer's, if it has one and our device reaches it.
 void take_theirs(Landings& landings, Received& received, const HandoverOptions& options) {
-  const auto slots = load<std::uint32_t>(&received.message[32]);
-  const auto slot_bytes = load<std::uint64_t>(&received.message[40]);
-  if (received.memory.fd() < 0 || slots == 0 || slots > 32 || slot_bytes < kLeastPartBytes ||
-      slot_bytes > std::uint64_t{1} << 30) {
+  auto theirs = std::make_unique<Landing>();
+  theirs->slots = load<std::uint32_t>(&received.message[32]);
+  theirs->slot_bytes = load<std::uint64_t>(&received.message[40]);
+  theirs->arrival_words = load<std::uint16_t>(&received.message[36]);
+  if (received.memory.fd() < 0 || theirs->slots == 0 || theirs->slots > 32 ||
+      theirs->slot_bytes < kLeastPartBytes || theirs->slot_bytes > std::uint64_t{1} << 30) {
     landings.why = "the peer has no landing for us";
     return;
   }
@@ -130,19 +134,20 @@ void take_theirs(Landings& landings, Received& received, const HandoverOptions& 
     landings.why = fmt::format("GPU {} has no peer access to GPU {}", options.device, owner);
     return;
   }
-  auto memory = options.devices->import(owner, options.device, received.memory.fd(),
-                                        static_cast<std::size_t>(slots * slot_bytes));
+  auto memory =
+      options.devices->import(owner, options.device, received.memory.fd(), theirs->bytes());
   if (!memory) {
     landings.why = memory.error().message();
     return;
   }
-  auto theirs = std::make_unique<Landing>();
   theirs->memory = std::move(*memory);
   theirs->devices = options.devices;
   theirs->owner = owner;
   theirs->user = options.device;
-  theirs->slots = slots;
-  theirs->slot_bytes = slot_bytes;
+  // A device that waited for itself would hold up what it waits for.
+  if (reach == Reach::kSame || load<std::uint16_t>(&received.message[38]) != kArrivalLayout) {
+    theirs->arrival_words = 0;
+  }
   landings.theirs = std::move(theirs);
   landings.reach = reach;
 }

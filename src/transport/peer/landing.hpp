@@ -8,6 +8,11 @@
 
 namespace framewire::transport::peer {
 
+/// Words a slot in which copies tell the landing's device of their bytes.
+inline constexpr unsigned kArrivalWords = 64;
+/// Numbers the way in which the blocks of a copy share it, which both sides have to have in common.
+inline constexpr std::uint16_t kArrivalLayout = 1;
+
 /// One side's landing: slots that its peer pushes to. Nothing else ever lies there, and it is never
 /// used for another connection. Revoking is letting go of it: a peer that still has it mapped keeps
 /// the memory, and nothing of ours is ever put there.
@@ -18,9 +23,17 @@ struct Landing {
   int user = -1;   ///< device whose queue pushes, on the sender's side
   unsigned slots = 0;
   std::uint64_t slot_bytes = 0;
+  unsigned arrival_words = 0;    ///< a slot, behind all of them; may be 0
   std::unique_ptr<Words> words;  ///< of whoever pushes, by slot; null where there are none
   [[nodiscard]] std::byte* slot(unsigned index) const {
     return memory->data() + index * slot_bytes;
+  }
+  [[nodiscard]] std::uint64_t* arrivals(unsigned index) const {
+    return reinterpret_cast<std::uint64_t*>(slot(slots)) + index * arrival_words;
+  }
+  /// Of slots and words.
+  [[nodiscard]] std::size_t bytes() const {
+    return static_cast<std::size_t>(slots * (slot_bytes + arrival_words * sizeof(std::uint64_t)));
   }
 };
 

@@ -24,6 +24,7 @@ std::size_t encode(const PartHead& head, std::span<const std::byte> packet, Head
   out[0] = kPart;
   out[1] = static_cast<std::byte>(head.told ? 2 : head.landed ? 1 : 0);
   store(&out[2], head.slot);
+  store(&out[3], head.told ? head.arrivals : std::uint8_t{0});
   store(&out[4], head.told ? head.number : 0);
   store(&out[8], head.message);
   store(&out[16], head.total);
@@ -56,13 +57,15 @@ Result<PartHead> decode_part(std::span<const std::byte> bytes) {
   head.landed = flags != 0;
   head.told = flags == 2;
   head.number = load<std::uint32_t>(&bytes[4]);
-  head.slot = load<std::uint16_t>(&bytes[2]);
+  head.slot = load<std::uint8_t>(&bytes[2]);
+  head.arrivals = load<std::uint8_t>(&bytes[3]);
   head.message = load<std::uint64_t>(&bytes[8]);
   head.total = load<std::uint64_t>(&bytes[16]);
   head.offset = load<std::uint64_t>(&bytes[24]);
   head.part_bytes = load<std::uint64_t>(&bytes[32]);
   head.bytes = load<std::uint64_t>(&bytes[40]);
-  if (flags > 2 || (!head.told && head.number != 0) || !makes_sense(head)) {
+  const bool tells = head.number != 0 || head.arrivals != 0;
+  if (flags > 2 || (!head.told && tells) || !makes_sense(head)) {
     return fail(StatusCode::kInvalidInput, "a part that belongs to no message");
   }
   return head;

@@ -33,7 +33,8 @@ struct PartHead {
   bool landed = false;  ///< in the landing; else the link's own payload, to be staged
   bool told = false;    ///< it lands when the slot's word says so: ends in this number
   std::uint32_t number = 0;
-  std::uint16_t slot = 0;
+  std::uint8_t slot = 0;
+  std::uint8_t arrivals = 0;     ///< words in the landing that end in that number, too
   std::uint64_t message = 0;     ///< numbers the sender's payloads
   std::uint64_t total = 0;       ///< bytes of all parts
   std::uint64_t offset = 0;      ///< of this one

@@ -1,5 +1,6 @@
 #include "transport/peer/receiver.hpp"
 #include <algorithm>
+#include <utility>
 
 namespace framewire::transport::peer {
 namespace {
@@ -27,7 +28,10 @@ Result<Placement> Receiver::on_part(std::span<const std::byte> head, std::uint64
       payload_bytes != (part->landed ? 0 : part->bytes)) {
     return broken("a part that does not fit its slot");
   }
-  if (part->told && ours_->words == nullptr) return broken("a part that nothing here can tell");
+  if ((part->told && ours_->words == nullptr) ||
+      (part->arrivals != 0 && part->arrivals > ours_->arrival_words)) {
+    return broken("a part that nothing here can tell");
+  }
   const auto message = message_of(*part, head.subspan(kPartHeadBytes), sink);
   if (!message) return fail(message.error());
   if (auto taken = take_part(**message, *part); !taken) return fail(taken.error());
@@ -51,6 +55,7 @@ Result<Placement> Receiver::on_part(std::span<const std::byte> head, std::uint64
   }
   into.from = ours_->slot(part->slot);
   into.number = part->number;
+  into.arrivals = part->number != 0 ? part->arrivals : 0;
   into.state = part->told ? State::kLanding : State::kFilled;
   return Placement{};
 }
@@ -143,10 +148,7 @@ Result<void> Receiver::enqueue(Slot& filled, bool landed, LinkSink& sink) {
   const auto ticket = (*queue)->copy(message.to.to + filled.offset, filled.from, filled.bytes,
                                      sides_of_copy(filled, landed));
   if (!ticket) return fail(ticket.error());
-  filled.queue = *queue;
-  filled.ticket = *ticket;
-  filled.state = State::kCopying;
-  ++copying_;
+  begin(filled, **queue, *ticket);
   if (!filled.by_card && (!landed || use == nullptr)) staged_bytes_ += filled.bytes;
   message.unqueued -= filled.bytes;
   if (use == nullptr || !use->stream) return {};
@@ -154,6 +156,45 @@ Result<void> Receiver::enqueue(Slot& filled, bool landed, LinkSink& sink) {
   if (auto told = (*queue)->precede(use->device, *use->stream); !told) return told;
   if (message.unqueued == 0 && message.ok) sink.on_enqueued(message.to.op);
   return {};
+}
+
+void Receiver::begin(Slot& copied, CopyQueue& queue, Ticket ticket) {
+  copied.queue = &queue;
+  copied.ticket = ticket;
+  copied.state = State::kCopying;
+  ++copying_;
+}
+
+// While the bytes are still on their way: the device finds out by itself when they are there, which
+// saves a trip to the host and back. Not where a stream has to wait for the copy, which it may give
+// up; then they are waited for here.
+Result<void> Receiver::enqueue_ahead(unsigned index) {
+  Slot& landing = slot(true, index);
+  const Message& message = *landing.message;
+  const DeviceUse* use = message.to.device;
+  if (use != nullptr && !use->ready()) return {};
+  Arrival arrival{ours_->arrivals(index), std::exchange(landing.arrivals, 0), landing.number};
+  if (use == nullptr || use->stream || sides_of_copy(landing, true) != Sides::kWithinReach)
+    return {};
+  const auto queue = prepare(landing, true);
+  if (!queue) return fail(queue.error());
+  const auto ticket = (*queue)->copy_on_arrival(message.to.to + landing.offset, landing.from,
+                                                landing.bytes, arrival);
+  if (!ticket) return fail(ticket.error());
+  if (*ticket != 0) begin(landing, **queue, *ticket);
+  return {};
+}
+
+// Where the bytes did not come while the device waited, the host waits for them.
+void Receiver::end_copy(bool landed, unsigned index) {
+  Slot& copied = slot(landed, index);
+  const bool made = !copied.queue->gave_up(copied.ticket);
+  --copying_;
+  if (made || closed_) {
+    end_part(landed, index, made);
+  } else {
+    copied.state = State::kLanding;
+  }
 }
 
 // What the word says is the peer's word, as its packets are.
@@ -171,6 +212,10 @@ Result<bool> Receiver::pump(LinkSink& sink) {
     for (unsigned i = 0; i < count && used_ > 0; ++i) {
       Slot& one = slot(landed, i);
       if (one.state == State::kLanding && has_landed(i)) one.state = State::kFilled;
+      if (one.state == State::kLanding && one.arrivals > 0 && !closed_) {
+        if (auto begun = enqueue_ahead(i); !begun) return fail(begun.error());
+        moved = moved || one.state == State::kCopying;
+      }
       if (one.state == State::kFilled && !closed_) {
         if (auto begun = enqueue(one, landed, sink); !begun) return fail(begun.error());
         moved = moved || one.state == State::kCopying;
@@ -182,8 +227,7 @@ Result<bool> Receiver::pump(LinkSink& sink) {
       }
       if (!completed) return fail(completed.error());
       if (*completed < one.ticket) continue;
-      --copying_;
-      end_part(landed, i, true);
+      end_copy(landed, i);
       moved = true;
     }
   }

@@ -72,6 +72,7 @@ class Receiver {
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
     std::uint32_t number = 0;  ///< of a part that is landing
+    unsigned arrivals = 0;     ///< words of the landing by which the device may wait for it
     CopyQueue* queue = nullptr;
     Ticket ticket = 0;
     const std::byte* from = nullptr;  ///< what is copied; null where the link has put it in place
@@ -86,6 +87,9 @@ class Receiver {
   [[nodiscard]] static Result<void> take_part(Message& message, const PartHead& part);
   [[nodiscard]] Result<Placement> stage(Slot& slot, const PartHead& part);
   [[nodiscard]] Result<void> enqueue(Slot& slot, bool landed, LinkSink& sink);
+  [[nodiscard]] Result<void> enqueue_ahead(unsigned index);
+  void begin(Slot& slot, CopyQueue& queue, Ticket ticket);
+  void end_copy(bool landed, unsigned index);
   [[nodiscard]] Result<CopyQueue*> prepare(const Slot& slot, bool landed);
   [[nodiscard]] Sides sides_of_copy(const Slot& slot, bool landed) const;
   [[nodiscard]] bool has_landed(unsigned index) const;

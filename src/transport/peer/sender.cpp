@@ -78,7 +78,7 @@ Result<void> Sender::begin_part(Message& message, unsigned index) {
   Slot& slot = slots_[message.landed ? 1 : 0][index];
   slot.head.landed = message.landed;
   slot.head.told = slot.sent = false;
-  slot.head.slot = static_cast<std::uint16_t>(index);
+  slot.head.slot = static_cast<std::uint8_t>(index);
   slot.head.message = message.number;
   slot.head.total = message.payload.bytes;
   slot.head.offset = message.given;
@@ -117,7 +117,11 @@ Result<void> Sender::enqueue(Message& message, unsigned index) {
   }
   const bool within = message.landed || slot.on_card != nullptr;
   Tell tell;
-  if (message.landed && theirs_->words) tell.word = theirs_->words->device_word(index);
+  if (message.landed && theirs_->words) {
+    tell.word = theirs_->words->device_word(index);
+    tell.arrivals = theirs_->arrivals(index);
+    tell.most_arrivals = theirs_->arrival_words;
+  }
   const auto ticket =
       (*queue)->copy_and_tell(to, message.payload.data + slot.head.offset, slot.head.bytes,
                               within ? Sides::kWithinReach : Sides::kAny, tell);
@@ -130,6 +134,7 @@ Result<void> Sender::enqueue(Message& message, unsigned index) {
   slot.head.number = static_cast<std::uint32_t>(tell.number);
   if (slot.head.number == 0) return {};  // which a word holds, too, that nothing has told yet
   // The receiver learns of the bytes from their copy; of the message while they are on their way.
+  slot.head.arrivals = static_cast<std::uint8_t>(tell.arrival_count);
   slot.head.told = slot.sent = true;
   return dispatch(index, true, nullptr);
 }
