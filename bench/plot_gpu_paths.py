@@ -8,8 +8,8 @@ usage: plot_gpu_paths.py RUN.json FOLDER. Writes FOLDER/gpu-latency.svg, gpu-bw.
 import json
 import sys
 
-from line_plot import Line, draw
-from plot_transport import TITLES, size_name
+from line_plot import Line
+from plot_transport import TITLES, write_picture
 
 NAMES = {
     "one-process": ("one process", "#2b7de9"),
@@ -34,12 +34,8 @@ def main():
     devices = ", ".join(sorted(set(run["devices"]))) or "no GPU"
     for test, title in TITLES.items():
         lines = [line_of(r) for r in run["results"] if r["test"] == test]
-        if not lines:
-            continue
-        picture = draw(lines, f"{title}; from GPU to GPU, {devices}; dashed: through the host",
-                       "bytes of a message", 2, size_name)
-        with open(f"{sys.argv[2]}/gpu-{test}.svg", "w", encoding="utf-8") as file:
-            file.write(picture)
+        write_picture(f"{sys.argv[2]}/gpu-{test}.svg",
+                      f"{title}; from GPU to GPU, {devices}; dashed: through the host", lines)
 
 
 if __name__ == "__main__":

@@ -34,6 +34,13 @@ def lines_of(results):
             yield Line("ucx_perftest", [(r["size_bytes"], r["am"]) for r in rows], color, True)
 
 
+def write_picture(path, title, lines):
+    if not lines:
+        return
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(draw(lines, title, "bytes of a message", 2, size_name))
+
+
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
@@ -46,12 +53,8 @@ def main():
     version = re.search(r"[\d.]+", run["ucx"]).group()
     for test, title in TITLES.items():
         lines = list(lines_of(r for (name, _), r in sorted(results.items()) if name == test))
-        if not lines:
-            continue
-        picture = draw(lines, f"{title}; two processes, {run['machine']['cpu']}; UCX {version}",
-                       "bytes of a message", 2, size_name)
-        with open(f"{folder}/transport-{test}.svg", "w", encoding="utf-8") as file:
-            file.write(picture)
+        write_picture(f"{folder}/transport-{test}.svg",
+                      f"{title}; two processes, {run['machine']['cpu']}; UCX {version}", lines)
 
 
 if __name__ == "__main__":

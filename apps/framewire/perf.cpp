@@ -124,16 +124,19 @@ class Client {
       rows.push_back(to_json(figures));
       if (!json_ && !print(perf_line(figures, percentiles_))) return kEnvironment;
     }
+    const transport::PathReport path = channel_.path();
     if (!json_) {
-      const auto staged = channel_.path().staged_bytes;
+      const auto staged = path.staged_bytes;
       if (staged > 0) say(fmt::format("{} bytes staged through this end's host memory", staged));
       return kAllDone;
     }
     const Json whole = {{"test", std::array{"latency", "bw", "bibw"}[static_cast<int>(test)]},
                         {"unit", test == PerfTest::kLatency ? "us" : "MB/s"},
-                        {"path", channel_.path().name},
-                        {"direct", to_string(channel_.path().direct)},
-                        {"staged_bytes", channel_.path().staged_bytes},
+                        {"path", path.name},
+                        {"direct", to_string(path.direct)},
+                        {"gpudirect", path.gpudirect},
+                        {"peer_gpudirect", path.peer_gpudirect},
+                        {"staged_bytes", path.staged_bytes},
                         {"peer", channel_.config().peer},
                         {"window", test == PerfTest::kLatency ? 1 : window},
                         {"verified", verify_},

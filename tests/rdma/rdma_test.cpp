@@ -7,7 +7,7 @@
 #include <random>
 #include <thread>
 #include "transport/bytes.hpp"
-#include "transport/connections.hpp"
+#include "transport/ends_test.hpp"
 #include "transport/fake_device.hpp"
 #include "transport/far_machine.hpp"
 #include "transport/ucx/attacks.hpp"
@@ -130,21 +130,10 @@ TEST(Rdma, KeysDieWithTheirRegistration) {
 TEST(Rdma, ATransferLeavesNoRegistrationBehind) {
   auto ends = connect_ends("ucx_rdma");
   const Region memory = Region::allocate_host(kFarBytes).value();
-  const auto transfer = [&](std::uint64_t bytes) {
-    ends->far(fmt::format("offer put 0 {} 20000", bytes));
-    const auto end = soon();
-    while (ends->near().credits(Direction::kPut) == 0 && Clock::now() < end) ends->step();
-    const auto lease = ends->near().take_lease(Direction::kPut);
-    ASSERT_TRUE(lease);
-    const auto put = ends->near().put(*lease, memory, 0, bytes);
-    ASSERT_TRUE(put);
-    while (!ends->near().done(*put) && Clock::now() < end) ends->step();
-    EXPECT_TRUE(ends->near().finish(*put));
-  };
-  transfer(100);
+  ASSERT_TRUE(put_first(*ends, memory, 100));
   const int before = registrations();
   ASSERT_GT(before, 0);  // UCX's own buffers
-  transfer(kFarBytes);
+  ASSERT_TRUE(put_first(*ends, memory, kFarBytes));
   EXPECT_EQ(registrations(), before);
   auto other = OneSided::open(ours()).value();
   const int opened = registrations();
@@ -193,15 +182,7 @@ TEST(Rdma, ACardFetchesAllThatIsForADevice) {
   const Region memory = allocate_end("ucx_rdma_card_gpus", true, kFarBytes);
   for (const std::uint64_t bytes : {1, 100, 5000, 3'000'001}) {
     fill({memory, 0, bytes}, 4);
-    ends->far(fmt::format("offer put 0 {} 20000", bytes));
-    const auto end = soon();
-    while (ends->near().credits(Direction::kPut) == 0 && Clock::now() < end) ends->step();
-    const auto lease = ends->near().take_lease(Direction::kPut);
-    ASSERT_TRUE(lease);
-    const auto put = ends->near().put(*lease, memory, 0, bytes);
-    ASSERT_TRUE(put);
-    while (!ends->near().done(*put) && Clock::now() < end) ends->step();
-    ASSERT_TRUE(ends->near().finish(*put));
+    ASSERT_TRUE(put_first(*ends, memory, bytes));
     EXPECT_EQ(ends->far(fmt::format("check 0 {} 4", bytes)), "yes");
   }
   const PathReport path = ends->near().path();
@@ -224,18 +205,14 @@ TEST(Rdma, ACutCableEndsTransfersInTimeAndANewConnectionWorks) {
   auto ends = connect_ends("ucx_rdma_apart");
   const Region memory = Region::allocate_host(kFarBytes).value();
   const std::uint32_t epoch = ends->near().config().epoch;
-  ends->far(fmt::format("offer put 0 {} 60000", kFarBytes));
-  const auto end = soon();
-  while (ends->near().credits(Direction::kPut) == 0 && Clock::now() < end) ends->step();
-  const auto lease = ends->near().take_lease(Direction::kPut);
-  ASSERT_TRUE(lease);
+  const Lease lease = lease_to_put(*ends, kFarBytes, 60'000);
   order_far_machine("(sleep 1; ip link set eth0 down; sleep 3; ip link set eth0 up) &");
   const auto cut = Clock::now() + std::chrono::seconds(2);
   while (Clock::now() < cut) ends->step();
   const auto start = Clock::now();
   TransferOptions brief;
   brief.deadline_ms = 1000;
-  const auto put = ends->near().put(*lease, memory, 0, kFarBytes, brief);
+  const auto put = ends->near().put(lease, memory, 0, kFarBytes, brief);
   ASSERT_TRUE(put);
   while (!ends->near().done(*put) && Clock::now() < soon()) ends->step();
   EXPECT_EQ(ends->near().finish(*put).error().code(), StatusCode::kDeadline);

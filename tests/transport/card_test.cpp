@@ -10,6 +10,7 @@
 #ifdef FRAMEWIRE_HAS_UCX
 #include "transport/peer/device_link.hpp"
 #include "transport/peer/parts.hpp"
+#include "transport/played_peer.hpp"
 #include "transport/ucx/attacks.hpp"
 #include "transport/ucx/direct.hpp"
 #include "transport/ucx/port.hpp"
@@ -113,13 +114,7 @@ TEST(UcxCard, RegionsOfAnotherDeviceAreStaged) {
   auto ends = connect_ends("ucx_card_gpus");
   const Region region = Region::allocate_device(*devices, 1, kFarBytes).value();
   fill({region, 0, 5000}, 7);
-  ends->far("offer put 0 5000 20000");
-  while (ends->near().credits(Direction::kPut) == 0) ends->step();
-  const auto put =
-      ends->near().put(ends->near().take_lease(Direction::kPut).value(), region, 0, 5000);
-  ASSERT_TRUE(put) << put.error().to_string();
-  while (!ends->near().done(*put)) ends->step();
-  EXPECT_TRUE(ends->near().finish(*put));
+  EXPECT_TRUE(put_first(*ends, region, 5000));
   EXPECT_EQ(ends->far("check 0 5000 7"), "yes");
   EXPECT_EQ(ends->near().path().staged_bytes, 5000U);
 }
@@ -159,7 +154,7 @@ TEST(UcxCard, AKeyThatOpensNothingIsNone) {
 }
 
 // A peer that says nothing of a card, and sends with the head what this end's card is to fetch.
-class UcxCardAttack : public ::testing::Test, protected LinkSink {
+class UcxCardAttack : public ::testing::Test {
  protected:
   void SetUp() override {
     const ucx::DirectWish wish{&*devices_, 0, ucx::DirectWish::Proof::kHost};
@@ -168,16 +163,12 @@ class UcxCardAttack : public ::testing::Test, protected LinkSink {
     auto told = ours->blob();
     told[sizeof(ucx::MacKey)] = std::byte{0};  // it forgets that we have a card
     raw_ = theirs->join(told, std::make_unique<Alive>(), {}).value();
-    raw_->attach(this);
-    ChannelConfig config;
-    config.epoch = 7;
-    config.peer = "somebody";
-    config.capacity = config.peer_capacity = 16;
+    raw_->attach(&peer_);
     auto link = ours->join(theirs->blob(), std::make_unique<Alive>(), {}).value();
     channel_ = std::make_unique<Channel>(
-        transport::make_channel(peer::make_device_link(std::move(link)), config));
+        transport::make_channel(peer::make_device_link(std::move(link)), PlayedPeer::config()));
     room_ = channel_->offer(memory_, 0, 4096).value();
-    while (granted_.id == 0) step();
+    while (peer_.granted().id == 0) step();
   }
   void TearDown() override {
     channel_.reset();
@@ -188,12 +179,7 @@ class UcxCardAttack : public ::testing::Test, protected LinkSink {
     raw_->progress();
   }
   void send_along() {
-    Packet packet;
-    packet.kind = PacketKind::kPut;
-    packet.epoch = 7;
-    packet.request = 1;
-    packet.lease = granted_.id;
-    packet.length_bytes = payload_.size();
+    const Packet packet = peer_.put(payload_.size());
     std::array<std::byte, kMaxPacketHead> inner;
     const auto inner_bytes = transport::encode(packet, inner);
     peer::PartHead part;
@@ -204,24 +190,14 @@ class UcxCardAttack : public ::testing::Test, protected LinkSink {
     ASSERT_TRUE(raw_->send(std::span(head).first(bytes), payload_.data(), payload_.size(), 1));
   }
 
-  Placement on_packet(std::span<const std::byte> head, std::uint64_t) override {
-    Packet packet;
-    const bool read = decode(head, packet).has_value() && packet.record_count > 0;
-    if (read && packet.records[0].kind == RecordKind::kGrant) granted_ = packet.records[0];
-    return {};
-  }
-  void on_received(LinkOp, bool) override {}
-  void on_sent(LinkOp, bool) override {}
-  void on_lost(const Status&) override {}
-
   WithDevices devices_;
   OpenDevices open_;
   Region memory_ = Region::allocate_device(*devices_, 0, 4096).value();
   std::vector<std::byte> payload_{4096, std::byte{7}};
+  PlayedPeer peer_;
   std::unique_ptr<Link> raw_;
   std::unique_ptr<Channel> channel_;
   Transfer room_;
-  Record granted_;
 };
 
 TEST_F(UcxCardAttack, WhatComesAlongIsNotCopiedToTheDevice) {

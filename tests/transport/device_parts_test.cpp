@@ -12,31 +12,24 @@
 #include "transport/loopback/loopback.hpp"
 #include "transport/peer/device_link.hpp"
 #include "transport/peer/parts.hpp"
+#include "transport/played_peer.hpp"
 
 namespace framewire::transport::testing {
 namespace {
 
 // The far end of a device link, played by hand; the parameter says whether this end has a card.
-class HostilePeer : public ::testing::TestWithParam<bool>, protected LinkSink {
+class HostilePeer : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
     auto [ours, theirs] = make_loopback();
     raw_ = std::move(theirs);
-    raw_->attach(this);
-    ChannelConfig config;
-    config.epoch = 7;
-    config.peer = "somebody";
-    config.capacity = config.peer_capacity = 16;
+    raw_->attach(&peer_);
     channel_ = std::make_unique<Channel>(transport::make_channel(
         peer::make_device_link(std::make_unique<CardLink>(std::move(ours), GetParam(), false)),
-        config));
+        PlayedPeer::config()));
     room_ = channel_->offer(memory_, 0, memory_.size()).value();
     step();
-    packet_.kind = PacketKind::kPut;
-    packet_.epoch = 7;
-    packet_.request = 1;
-    packet_.lease = granted_.id;
-    packet_.length_bytes = 2 * peer::kStagedPartBytes;
+    packet_ = peer_.put(2 * peer::kStagedPartBytes);
     part_.message = 1;
     part_.total = packet_.length_bytes;
     part_.part_bytes = part_.bytes = peer::kStagedPartBytes;
@@ -66,23 +59,13 @@ class HostilePeer : public ::testing::TestWithParam<bool>, protected LinkSink {
     EXPECT_EQ(channel_->uncertain(), 0U);
   }
 
-  Placement on_packet(std::span<const std::byte> head, std::uint64_t) override {
-    Packet packet;
-    const bool read = decode(head, packet).has_value() && packet.record_count > 0;
-    if (read && packet.records[0].kind == RecordKind::kGrant) granted_ = packet.records[0];
-    return {};
-  }
-  void on_received(LinkOp, bool) override {}
-  void on_sent(LinkOp, bool) override {}
-  void on_lost(const Status&) override {}
-
   WithDevices devices_;
   Region memory_ = Region::allocate_device(*devices_, 0, 2 << 20).value();
   std::vector<std::byte> payload_{std::size_t{2} << 20, std::byte{7}};
+  PlayedPeer peer_;
   std::unique_ptr<Link> raw_;
   std::unique_ptr<Channel> channel_;
   Transfer room_;
-  Record granted_;
   Packet packet_;
   peer::PartHead part_;
 };
@@ -94,7 +77,7 @@ TEST_P(HostilePeer, AnHonestOneIsHeard) {
   send_part(part_.bytes);
   EXPECT_FALSE(channel_->lost().has_value());
   EXPECT_TRUE(channel_->finish(room_));
-  EXPECT_TRUE(granted_.in_parts);
+  EXPECT_TRUE(peer_.granted().in_parts);
 }
 
 TEST_P(HostilePeer, PartsInTheWrongOrderAreHeardToo) {

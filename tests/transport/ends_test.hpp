@@ -10,6 +10,32 @@
 
 namespace framewire::transport::testing {
 
+/// Lets both ends go on until that is so. @return whether it came about in time
+template <typename Predicate>
+bool until(Ends& ends, Predicate&& predicate, int ms = 10'000) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(ms);
+  while (!predicate()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    ends.step();
+  }
+  return true;
+}
+
+/// A lease on the first bytes of the far end's memory, for the near end to put there.
+inline Lease lease_to_put(Ends& ends, std::uint64_t bytes, int ttl_ms = 20'000) {
+  ends.far(fmt::format("offer put 0 {} {}", bytes, ttl_ms));
+  EXPECT_TRUE(until(ends, [&] { return ends.near().credits(Direction::kPut) > 0; }));
+  return ends.near().take_lease(Direction::kPut).value();
+}
+
+/// Puts the first bytes of a region there, and waits for that.
+inline Result<Completion> put_first(Ends& ends, const Region& memory, std::uint64_t bytes) {
+  const auto put = ends.near().put(lease_to_put(ends, bytes), memory, 0, bytes);
+  if (!put) return fail(put.error());
+  EXPECT_TRUE(until(ends, [&] { return ends.near().done(*put); }));
+  return ends.near().finish(*put);
+}
+
 /// The parameter names the connection.
 class EndsTest : public ::testing::TestWithParam<std::string> {
  protected:
@@ -18,12 +44,7 @@ class EndsTest : public ::testing::TestWithParam<std::string> {
 
   template <typename Predicate>
   bool until(Predicate&& predicate, int ms = 10'000) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(ms);
-    while (!predicate()) {
-      if (std::chrono::steady_clock::now() > end) return false;
-      ends_->step();
-    }
-    return true;
+    return testing::until(*ends_, predicate, ms);
   }
 
   // A lease on [offset, offset + length) of the far end's memory, and its number there.

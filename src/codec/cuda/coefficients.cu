@@ -65,8 +65,9 @@ struct EdgeFinder {
 
 /// Beyond the highest zig-zag index that bad data may lead to.
 constexpr std::uint32_t kIndices = 96;
-/// A place outside the corner; of small ones in the pad behind it.
+/// The place of what lies outside a corner: in the pad behind it, which nobody reads.
 constexpr std::uint8_t kOutside = 16;
+/// Of what lies outside a whole block, which has no pad: it is left out.
 constexpr std::uint8_t kOutsideWhole = 0xFF;
 
 /// Where each zig-zag index goes: in the corner and in a whole block.

@@ -94,8 +94,9 @@ FW_HD inline std::uint32_t drop_bytes(std::uint32_t word, std::uint32_t dropped)
   const bool third = (dropped & 0x800000u) != 0;
   const bool last = (dropped & 0x80000000u) != 0;
 #if defined(__CUDA_ARCH__)
-  const std::uint32_t three = second ? 0x4402u : third ? 0x4401u : 0x4012u;
-  return __byte_perm(word, 0, last ? three : second ? 0x4023u : third ? 0x4013u : 0x0123u);
+  // Of the three bytes that are left without the last one.
+  const std::uint32_t of_three = second ? 0x4402u : third ? 0x4401u : 0x4012u;
+  return __byte_perm(word, 0, last ? of_three : second ? 0x4023u : third ? 0x4013u : 0x0123u);
 #else
   std::uint32_t kept = word & 0xFF;
   if (!second) kept = kept << 8 | (word >> 8 & 0xFF);

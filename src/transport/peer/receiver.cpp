@@ -7,6 +7,8 @@ namespace {
 
 // An honest peer has no more messages open than slots.
 constexpr std::size_t kMostMessages = 4 * kSlots;
+// After a part that has not come while the device waited: the next ones may not, either.
+constexpr unsigned kNotAwaited = 64;
 
 tl::unexpected<Status> broken(const char* what) { return fail(StatusCode::kInvalidInput, what); }
 
@@ -174,6 +176,10 @@ Result<void> Receiver::enqueue_ahead(unsigned index) {
   const DeviceUse* use = message.to.device;
   if (use != nullptr && !use->ready()) return {};
   Arrival arrival{ours_->arrivals(index), std::exchange(landing.arrivals, 0), landing.number};
+  if (not_awaited_ > 0) {
+    --not_awaited_;
+    return {};
+  }
   if (use == nullptr || use->stream || sides_of_copy(landing, true) != Sides::kWithinReach)
     return {};
   const auto queue = prepare(landing, true);
@@ -189,6 +195,7 @@ Result<void> Receiver::enqueue_ahead(unsigned index) {
 void Receiver::end_copy(bool landed, unsigned index) {
   Slot& copied = slot(landed, index);
   const bool made = !copied.queue->gave_up(copied.ticket);
+  if (!made) not_awaited_ = kNotAwaited;
   --copying_;
   if (made || closed_) {
     end_part(landed, index, made);

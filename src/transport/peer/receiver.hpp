@@ -107,6 +107,7 @@ class Receiver {
   FreeSlots free_;
   std::uint64_t staged_bytes_ = 0;
   unsigned copying_ = 0;
+  unsigned not_awaited_ = 0;  ///< parts to come that the device is not to wait for
   bool closed_ = false;
 };
 
