@@ -101,12 +101,21 @@ batch::PendingResults Backend::begin_all(std::span<const std::span<const std::ui
   };
 }
 
-void Backend::submit(std::vector<std::uint8_t> jpeg, const ResizeOptions& options,
-                     Engine::Callback done) const {
-  if (!engine_) return done(resizer_.resize(jpeg, options));
-  const auto kept = std::make_shared<const std::vector<std::uint8_t>>(std::move(jpeg));
-  engine_->submit(*kept, options,
-                  [kept, done = std::move(done)](Result<Resized> made) { done(std::move(made)); });
+void Backend::submit(KeptBytes jpeg, const ResizeOptions& options, Engine::Callback done) const {
+  if (!engine_) return done(resizer_.resize(jpeg.bytes, options));
+  engine_->submit(jpeg.bytes, options,
+                  [keeper = std::move(jpeg.keeper), done = std::move(done)](Result<Resized> made) {
+                    done(std::move(made));
+                  });
+}
+
+std::unique_ptr<InputRooms> Backend::input_rooms() const {
+  return std::make_unique<InputRooms>([this](std::size_t bytes) -> Result<KeptBytes> {
+    auto memory = input_memory(bytes);
+    if (!memory) return fail(memory.error());
+    const auto kept = std::make_shared<const InputMemory>(std::move(*memory));
+    return KeptBytes{kept->bytes(), kept};
+  });
 }
 
 std::vector<EngineDevice> Backend::devices() const {

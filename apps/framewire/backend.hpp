@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 #include "command.hpp"
+#include "input_rooms.hpp"
 
 namespace framewire::app {
 
@@ -42,10 +43,11 @@ class Backend {
   [[nodiscard]] Result<InputMemory> input_memory(std::size_t bytes) const {
     return engine_->input_memory(bytes);
   }
+  /// With a GPU: the same in blocks; must not outlive the backend.
+  [[nodiscard]] std::unique_ptr<InputRooms> input_rooms() const;
   /// With a GPU: hands it in, and answers later from a thread of the engine's. Otherwise resizes at
-  /// once, on the calling thread.
-  void submit(std::vector<std::uint8_t> jpeg, const ResizeOptions& options,
-              Engine::Callback done) const;
+  /// once, on the calling thread. The bytes are kept until the answer.
+  void submit(KeptBytes jpeg, const ResizeOptions& options, Engine::Callback done) const;
   [[nodiscard]] bool has_gpu() const noexcept { return engine_.has_value(); }
   [[nodiscard]] std::vector<EngineDevice> devices() const;
 

@@ -9,6 +9,12 @@ namespace framewire::app {
 using frames::FrameFormat;
 using frames::OutgoingFrame;
 
+FrameMaker::FrameMaker(FrameKind kind, const ResizeOptions& options, const Backend& backend,
+                       FrameMemory& memory, DeviceFrames* device)
+    : kind_(kind), options_(options), backend_(backend), memory_(memory), device_(device) {
+  if (kind == FrameKind::kResized && backend.has_gpu()) rooms_ = backend.input_rooms();
+}
+
 // The file is read to where it is sent from.
 Result<OutgoingFrame> FrameMaker::file(const batch::InputFile& input) const {
   const ResizeOptions limits;
@@ -88,15 +94,35 @@ Result<OutgoingFrame> FrameMaker::planes(std::span<const std::uint8_t> jpeg) con
   return frame;
 }
 
+// Without the engine's memory each file has its own; so has a pipe, which says no size.
+Result<KeptBytes> FrameMaker::read(const batch::InputFile& input) const {
+  const std::uint64_t limit = options_.limits.max_input_bytes;
+  if (rooms_ && input.bytes() > 0) {
+    if (auto fit = input.check_size(limit); !fit) return fail(fit.error());
+    auto room = rooms_->take(static_cast<std::size_t>(input.bytes()));
+    if (room) {
+      if (auto got = input.read_into(room->bytes); !got) return fail(got.error());
+      return room;
+    }
+  }
+  auto bytes = input.read(limit);
+  if (!bytes) return fail(bytes.error());
+  const auto kept = std::make_shared<std::vector<std::uint8_t>>(std::move(*bytes));
+  return KeptBytes{*kept, kept};
+}
+
 void FrameMaker::made_of(const batch::InputFile& input, Made done) const {
   if (kind_ == FrameKind::kFile) return done(file(input));
+  if (kind_ == FrameKind::kResized) {
+    auto jpeg = read(input);
+    if (!jpeg) return done(fail(jpeg.error()));
+    return backend_.submit(
+        std::move(*jpeg), options_,
+        [this, done = std::move(done)](const Result<Resized>& made) { done(packed(made)); });
+  }
   auto bytes = input.read(options_.limits.max_input_bytes);
   if (!bytes) return done(fail(bytes.error()));
-  if (kind_ == FrameKind::kResized) {
-    backend_.submit(
-        std::move(*bytes), options_,
-        [this, done = std::move(done)](const Result<Resized>& made) { done(packed(made)); });
-  } else if (device_ != nullptr) {
+  if (device_ != nullptr) {
     device_->add(std::move(*bytes), options_, std::move(done));
   } else {
     done(planes(*bytes));

@@ -5,6 +5,7 @@
 #include <engine/codec_router.hpp>
 #include <framewire/frames.hpp>
 #include <functional>
+#include <memory>
 #include <string>
 #include "backend.hpp"
 #include "device_frames.hpp"
@@ -26,8 +27,7 @@ class FrameMaker {
  public:
   /// @param device  makes planes; null: the CPU does
   FrameMaker(FrameKind kind, const ResizeOptions& options, const Backend& backend,
-             FrameMemory& memory, DeviceFrames* device = nullptr)
-      : kind_(kind), options_(options), backend_(backend), memory_(memory), device_(device) {}
+             FrameMemory& memory, DeviceFrames* device = nullptr);
 
   /// @param done  called once: what reading and resizing gives; unsupported for planes that are
   ///              neither gray nor YCbCr
@@ -36,6 +36,7 @@ class FrameMaker {
  private:
   using Made = std::function<void(Result<frames::OutgoingFrame>)>;
   void made_of(const batch::InputFile& input, Made done) const;
+  [[nodiscard]] Result<KeptBytes> read(const batch::InputFile& input) const;
   [[nodiscard]] Result<frames::OutgoingFrame> file(const batch::InputFile& input) const;
   [[nodiscard]] Result<frames::OutgoingFrame> packed(const Result<Resized>& made) const;
   [[nodiscard]] Result<frames::OutgoingFrame> planes(std::span<const std::uint8_t> jpeg) const;
@@ -45,6 +46,7 @@ class FrameMaker {
   const Backend& backend_;
   FrameMemory& memory_;
   DeviceFrames* device_;
+  std::unique_ptr<InputRooms> rooms_;  ///< what a GPU resizes is read there
   engine::CodecRouter router_;
 };
 

@@ -15,7 +15,7 @@
 #endif
 
 #ifndef FRAMEWIRE_LINGER_BLOCKS
-#define FRAMEWIRE_LINGER_BLOCKS 32
+#define FRAMEWIRE_LINGER_BLOCKS 64
 #endif
 
 namespace framewire::transport::cuda {
