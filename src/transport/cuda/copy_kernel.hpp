@@ -8,7 +8,7 @@
 #include "transport/copier.hpp"
 
 #ifndef FRAMEWIRE_KERNEL_COPY_BYTES
-#define FRAMEWIRE_KERNEL_COPY_BYTES (4 << 20)
+#define FRAMEWIRE_KERNEL_COPY_BYTES (8 << 20)
 #endif
 #ifndef FRAMEWIRE_LINGER_US
 #define FRAMEWIRE_LINGER_US 100
