@@ -82,7 +82,7 @@ class CopyQueue {
                                                      Tell& tell) = 0;
   /// Enqueues one whose bytes are on their way from another device. It waits for them on the
   /// device, with what is enqueued behind it, and gives up after some microseconds: then it is
-  /// complete, and nothing has been copied. Both sides are within reach.
+  /// complete, and no more than a part has been copied. Both sides are within reach.
   /// @return 0 where this queue has no such copies; device_lost
   [[nodiscard]] virtual Result<Ticket> copy_on_arrival(std::byte* to, const std::byte* from,
                                                        std::uint64_t bytes,

@@ -4,9 +4,10 @@
 // for the copy that uses it next.
 //
 // A copy whose bytes another device sends here may be told before they have come: it waits for that
-// device's words a while, and is over without them if they do not come. Where as many blocks make
-// either copy, each goes by the word of the one that has written its part, since equal blocks copy
-// equal parts; else by all words.
+// device's words a while, and gives up if they do not come. Where as many blocks make either copy,
+// each goes by the word of the one that has written its part, since equal blocks copy equal parts;
+// else by all words. So some blocks may have copied what others wait for in vain: such a copy counts
+// as not made, and is made again as a whole.
 //
 // A kernel that stays looks for the next command as long as its policy says. The first block's
 // first warp reads the mailbox, over PCIe; each lane reads a word, and the seal says whether all
@@ -28,6 +29,9 @@
 #ifndef FRAMEWIRE_KERNEL_COPY_BLOCKS
 #define FRAMEWIRE_KERNEL_COPY_BLOCKS 64
 #endif
+#ifndef FRAMEWIRE_ALONE_BLOCKS
+#define FRAMEWIRE_ALONE_BLOCKS 48
+#endif
 #ifndef FRAMEWIRE_ARRIVAL_US
 #define FRAMEWIRE_ARRIVAL_US 50
 #endif
@@ -38,6 +42,9 @@ namespace {
 constexpr unsigned kThreads = 512;  // how blocks share a copy: peer::kArrivalLayout says so
 constexpr unsigned kMostBlocks = FRAMEWIRE_KERNEL_COPY_BLOCKS;
 constexpr std::uint64_t kBytesABlock = 16 << 10;
+// Of a kernel that stays, for a copy with which no other is chained: more take longer to count than
+// they save.
+constexpr unsigned kAloneBlocks = FRAMEWIRE_ALONE_BLOCKS;
 constexpr unsigned kUnderWay = 4;
 #if defined(FRAMEWIRE_CUDA_EMULATION)
 constexpr std::uint64_t kLinger_ns = 0;
@@ -234,9 +241,11 @@ __global__ void __launch_bounds__(kThreads) copy_and_stay(Command command, Mailb
   std::uint64_t place = command.number;
   unsigned blocks = gridDim.x;
   while (true) {
-    const bool there = is_there(command, blocks);
-    if (there) copy_part(command, blocks);
-    count_and_tell(command, box, blocks, there);
+    if (blockIdx.x < blocks) {
+      const bool there = is_there(command, blocks);
+      if (there) copy_part(command, blocks);
+      count_and_tell(command, box, blocks, there);
+    }
     if (!stay) return;
     if (threadIdx.x < 32) {
       const bool first = blockIdx.x == 0;
@@ -252,8 +261,9 @@ __global__ void __launch_bounds__(kThreads) copy_and_stay(Command command, Mailb
     command = next;
     if (command.leave()) return;
     number = command.number;
-    blocks = command.bytes > kLingerPolicy.narrow_bytes ? gridDim.x : 1;
-    if (blocks > 1) ++place;
+    const bool wide = command.bytes > kLingerPolicy.narrow_bytes;
+    if (wide && gridDim.x > 1) ++place;
+    blocks = !wide ? 1 : command.arrivals != 0 ? gridDim.x : min(gridDim.x, kAloneBlocks);
   }
 }
 
