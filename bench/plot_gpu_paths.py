@@ -35,7 +35,7 @@ def main():
     for test, title in TITLES.items():
         lines = [line_of(r) for r in run["results"] if r["test"] == test]
         write_picture(f"{sys.argv[2]}/gpu-{test}.svg",
-                      f"{title}; from GPU to GPU, {devices}; dashed: through the host", lines)
+                      f"{title}; GPU to GPU, {devices}; dashed: through the host", lines)
 
 
 if __name__ == "__main__":
