@@ -290,7 +290,8 @@ Opening opening_of(const std::string& whole, bool near) {
   if (link.starts_with("peer")) {
     opening.options.devices = &FakeDevices::get();
     opening.options.device = near ? 0 : 1;
-    opening.options.landing_bytes = std::uint64_t{4} << 20;  // so that messages have parts
+    // So that messages have parts; no multiple of what slots are made of.
+    opening.options.landing_bytes = (std::uint64_t{4} << 20) + 100;
   }
   opening.options.links = {link == "peer"          ? kPeerLink
                            : link == "peer_stream" ? kPeerStreamLink

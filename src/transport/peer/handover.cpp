@@ -144,8 +144,10 @@ void take_theirs(Landings& landings, Received& received, const HandoverOptions& 
   theirs->devices = options.devices;
   theirs->owner = owner;
   theirs->user = options.device;
-  // A device that waited for itself would hold up what it waits for.
-  if (reach == Reach::kSame || load<std::uint16_t>(&received.message[38]) != kArrivalLayout) {
+  // A device that waited for itself would hold up what it waits for; one that writes a word to an
+  // odd address is lost to the process.
+  if (reach == Reach::kSame || load<std::uint16_t>(&received.message[38]) != kArrivalLayout ||
+      theirs->slot_bytes % sizeof(std::uint64_t) != 0) {
     theirs->arrival_words = 0;
   }
   landings.theirs = std::move(theirs);

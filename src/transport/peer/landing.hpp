@@ -10,6 +10,8 @@ namespace framewire::transport::peer {
 
 /// Words a slot in which copies tell the landing's device of their bytes.
 inline constexpr unsigned kArrivalWords = 64;
+/// What slots are made multiples of, so that the words behind them are aligned.
+inline constexpr std::uint64_t kSlotStep = 256;
 /// Numbers the way in which the blocks of a copy share it, which both sides have to have in common.
 inline constexpr std::uint16_t kArrivalLayout = 1;
 

@@ -143,7 +143,8 @@ Result<std::unique_ptr<Candidate>> make_peer(const std::string& name, const Sess
   handover.devices = options.devices;
   handover.device = options.device;
   handover.slot_bytes =
-      std::max(options.landing_bytes / peer::kLandingSlots, peer::kLeastPartBytes);
+      std::max(options.landing_bytes / peer::kLandingSlots, peer::kLeastPartBytes) /
+      peer::kSlotStep * peer::kSlotStep;
   return std::make_unique<PeerCandidate>(name, std::move(*carrier), std::move(*doorway), handover,
                                          server);
 }
