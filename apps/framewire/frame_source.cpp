@@ -94,7 +94,7 @@ Result<OutgoingFrame> FrameMaker::planes(std::span<const std::uint8_t> jpeg) con
   return frame;
 }
 
-// Without the engine's memory each file has its own; so has a pipe, which says no size.
+// Without the engine's memory each file has its own; so has one that does not say its size.
 Result<KeptBytes> FrameMaker::read(const batch::InputFile& input) const {
   const std::uint64_t limit = options_.limits.max_input_bytes;
   if (rooms_ && input.bytes() > 0) {
