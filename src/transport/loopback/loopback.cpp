@@ -50,18 +50,38 @@ struct Wire {
   Reach reach = Reach::kNone;
   std::uint64_t staged_bytes = 0;
   std::array<bool, 2> closed{};
-  /// Whether end i has anything to do. It looks here first: two threads that polled under the lock
-  /// would wait for each other in the kernel, which takes longer than a small copy.
-  std::array<std::atomic<bool>, 2> news{};
+  /// Whether end i has anything to do. It looks here first, which disturbs nobody.
+  struct alignas(64) News {
+    std::atomic<bool> any = false;
+  };
+  std::array<News, 2> news;
+
+  // Two threads that wait for each other in the kernel take longer than a small copy.
+  std::unique_lock<std::mutex> lock() {
+    std::unique_lock lock(mutex, std::defer_lock);
+    take(lock);
+    return lock;
+  }
+  static void take(std::unique_lock<std::mutex>& lock) {
+    for (int tries = 0; tries < kTries; ++tries) {
+      if (lock.try_lock()) return;
+    }
+    lock.lock();
+  }
 
   // Under the lock, behind every change.
   void note_news() {
     for (const std::size_t end : {0, 1}) {
       const bool any = !to[end].empty() || !sent[end].empty() || !copies[end].empty() || broken ||
                        closed[1 - end];
-      news[end].store(any, std::memory_order_release);
+      // Not written for nothing: the other thread looks at it all the time.
+      if (news[end].any.load(std::memory_order_relaxed) != any) {
+        news[end].any.store(any, std::memory_order_release);
+      }
     }
   }
+
+  static constexpr int kTries = 100;  // some microseconds
 };
 
 class LoopbackLink final : public Link {
@@ -83,7 +103,7 @@ class LoopbackLink final : public Link {
   }
 
   Result<void> carry(std::span<const std::byte> head, const Payload& payload) override {
-    const std::lock_guard lock(wire_->mutex);
+    const auto lock = wire_->lock();
     if (wire_->closed[end_] || wire_->closed[1 - end_]) return fail(gone());
     Queued& packet = wire_->to[1 - end_].emplace_back();
     std::memcpy(packet.head.data(), head.data(), head.size());
@@ -94,18 +114,18 @@ class LoopbackLink final : public Link {
   }
 
   bool progress() override {
-    if (!wire_->news[end_].load(std::memory_order_acquire)) return false;
+    if (!wire_->news[end_].any.load(std::memory_order_acquire)) return false;
     bool moved = false;
     while (report_one()) moved = true;
     while (copy_one()) moved = true;
     // As many as wait now: a peer that goes on sending must not keep us here.
-    std::unique_lock lock(wire_->mutex);
+    auto lock = wire_->lock();
     std::size_t count = wire_->to[end_].size();
     lock.unlock();
     for (; count > 0 && deliver_one(); --count) moved = true;
     while (moved && copy_one()) {  // begins what has just come
     }
-    lock.lock();
+    Wire::take(lock);
     const bool over = wire_->closed[1 - end_] && wire_->to[end_].empty();
     const std::optional<Status> broken = wire_->broken;
     lock.unlock();
@@ -123,7 +143,7 @@ class LoopbackLink final : public Link {
   }
 
   void close() override {
-    const std::lock_guard lock(wire_->mutex);
+    const auto lock = wire_->lock();
     if (std::exchange(wire_->closed[end_], true)) return;
     // What we have not received will not be; what we have sent stays readable no longer.
     for (const std::size_t end : {end_, 1 - end_}) {
@@ -142,7 +162,7 @@ class LoopbackLink final : public Link {
   }
 
   PathReport path() const override {
-    const std::lock_guard lock(wire_->mutex);
+    const auto lock = wire_->lock();
     return {"loopback", wire_->staged_bytes, wire_->reach, {}};
   }
 
@@ -210,7 +230,7 @@ class LoopbackLink final : public Link {
 
   // Begins what can begin; reports the copy that has ended first.
   bool copy_one() {
-    std::unique_lock lock(wire_->mutex);
+    auto lock = wire_->lock();
     auto& copies = wire_->copies[end_];
     if (copies.empty()) return false;
     std::vector<LinkOp> enqueued;
@@ -250,7 +270,7 @@ class LoopbackLink final : public Link {
   }
 
   bool report_one() {
-    std::unique_lock lock(wire_->mutex);
+    auto lock = wire_->lock();
     if (wire_->sent[end_].empty()) return false;
     const Sent sent = wire_->sent[end_].front();
     wire_->sent[end_].pop_front();
@@ -261,14 +281,14 @@ class LoopbackLink final : public Link {
   }
 
   bool deliver_one() {
-    std::unique_lock lock(wire_->mutex);
+    auto lock = wire_->lock();
     auto& queue = wire_->to[end_];
     if (queue.empty() || sink_ == nullptr) return false;
     const Queued packet = queue.front();
     lock.unlock();
     const Placement placement =
         sink_->on_packet(std::span(packet.head).first(packet.head_bytes), packet.payload.bytes);
-    lock.lock();
+    Wire::take(lock);
     // Only this end and either end's close() take packets away.
     const bool still = !wire_->closed[end_] && !queue.empty() &&
                        (packet.payload.data == nullptr || !wire_->closed[1 - end_]);
