@@ -6,8 +6,8 @@
 // A copy whose bytes another device sends here may be told before they have come: it waits for that
 // device's words a while, and gives up if they do not come. Where as many blocks make either copy,
 // each goes by the word of the one that has written its part, since equal blocks copy equal parts;
-// else by all words. So some blocks may have copied what others wait for in vain: such a copy counts
-// as not made, and is made again as a whole.
+// else by all words. So some blocks may have copied what others wait for in vain: such a copy
+// counts as not made, and is made again as a whole.
 //
 // A kernel that stays looks for the next command as long as its policy says. The first block's
 // first warp reads the mailbox, over PCIe; each lane reads a word, and the seal says whether all
