@@ -346,10 +346,15 @@ TEST_F(DeviceArrival, ADeviceThatWaitsIsNotWaitedForWhenTheConnectionEnds) {
   while (ends_->far("credits put") == "0") ends_->step();
   devices_->set_patience(1000);
   devices_->set_pace(10);
+  static_cast<void>(devices_->take_arrivals());
   ends_->far(fmt::format("put {} 0 {} 0 10000 0", ends_->far("take put"), kMuch));
   for (int i = 0; i < 20; ++i) ends_->step();
   ends_->near().close();
+  EXPECT_EQ(ends_->near().uncertain(), 1U);
   EXPECT_TRUE(until(*ends_, [&] { return ends_->near().uncertain() == 0; }));
+  const auto [came, given_up] = devices_->take_arrivals();
+  EXPECT_EQ(came, 0U);
+  EXPECT_GT(given_up, 0U);  // parts that were waited for when it ended
   EXPECT_FALSE(ends_->near().finish(*room));
   EXPECT_TRUE(all_zero({memory_, 0, kMuch}));
 }
