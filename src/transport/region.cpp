@@ -7,75 +7,68 @@
 
 namespace framewire::transport {
 
-// Slots are mostly offered in order, and used up in order: both ends are looked at first.
-Pins::Parts::iterator Pins::first_ending_after(std::uint64_t offset) {
-  const auto begin = written_.begin() + static_cast<std::ptrdiff_t>(first_);
-  if (begin == written_.end() || written_.back().end <= offset) return written_.end();
-  if (begin->end > offset) return begin;
-  return std::partition_point(begin, written_.end(),
-                              [&](const Part& part) { return part.end <= offset; });
+void Pins::adopt(const Region& owner) { owner_ = owner; }
+
+void Pins::let_go() noexcept {
+  lowest_.store(kNowhere, std::memory_order_relaxed);
+  highest_.store(0, std::memory_order_relaxed);
+  const Region last = std::exchange(owner_, {});
+  lock_.unlock();
 }
 
-bool Pins::hold(std::uint64_t offset, std::uint64_t length, bool write, const Region& owner) {
-  const std::lock_guard lock(lock_);
-  if (length > 0 && !add(offset, length, write)) return false;
-  if (holds_++ == 0) owner_ = owner;
-  return true;
+bool Pins::overlaps_written(const Part& part) {
+  const auto stray = std::partition_point(
+      strays_.begin(), strays_.end(), [&](const Part& other) { return other.end <= part.begin; });
+  if (stray != strays_.end() && stray->begin < part.end) return true;
+  if (in_turn(part)) return false;
+  for (std::size_t i = 0; i < written_.size(); ++i) {
+    if (written_[i].overlaps(part)) return true;
+  }
+  return false;
 }
 
-bool Pins::add(std::uint64_t offset, std::uint64_t length, bool write) {
-  const std::uint64_t end = offset + length;
-  const auto place = first_ending_after(offset);
-  if (place != written_.end() && place->begin < end) return false;
-  for (Part& part : read_) {
-    if (!write && part.begin == offset && part.end == end) {
-      ++part.holds;
+bool Pins::add(const Part& part, bool write) {
+  if (overlaps_written(part)) return false;
+  for (Part& read : read_) {
+    if (write && read.overlaps(part)) return false;
+    if (!write && read.same(part)) {
+      ++read.holds;
       return true;
     }
-    if (write && part.begin < end && offset < part.end) return false;
   }
   if (!write) {
-    read_.push_back({offset, end, 1});
-  } else if (place == written_.end()) {
-    written_.push_back({offset, end, 1});
+    read_.push_back(part);
+  } else if (in_turn(part)) {
+    written_.push_back(part);
   } else {
-    written_.insert(place, {offset, end, 1});
+    strays_.insert(std::partition_point(strays_.begin(), strays_.end(),
+                                        [&](const Part& other) { return other.end <= part.begin; }),
+                   part);
   }
   return true;
 }
 
-Region Pins::release(std::uint64_t offset, std::uint64_t length, bool write) noexcept {
-  const std::lock_guard lock(lock_);
-  if (length > 0) remove(offset, length, write);
-  return --holds_ == 0 ? std::exchange(owner_, {}) : Region();
-}
-
-void Pins::remove(std::uint64_t offset, std::uint64_t length, bool write) noexcept {
-  const auto same = [&](const Part& part) {
-    return part.begin == offset && part.end == offset + length;
-  };
-  if (write) {
-    const auto found = first_ending_after(offset);
-    if (found == written_.end() || !same(*found)) return;
-    // The first is only stepped over, until as many have been as are left.
-    const auto index = static_cast<std::size_t>(found - written_.begin());
-    if (index != first_) {
-      written_.erase(found);
-    } else if (++first_ * 2 >= written_.size()) {
-      written_.erase(written_.begin(), written_.begin() + static_cast<std::ptrdiff_t>(first_));
-      first_ = 0;
-    }
+void Pins::remove(const Part& part, bool write) noexcept {
+  const auto same = [&](const Part& other) { return other.same(part); };
+  if (!write) {
+    const auto found = std::find_if(read_.begin(), read_.end(), same);
+    if (found == read_.end() || --found->holds > 0) return;
+    *found = read_.back();
+    read_.pop_back();
     return;
   }
-  const auto found = std::find_if(read_.begin(), read_.end(), same);
-  if (found == read_.end() || --found->holds > 0) return;
-  *found = read_.back();
-  read_.pop_back();
+  const auto stray = std::partition_point(strays_.begin(), strays_.end(),
+                                          [&](const Part& other) { return other.end < part.end; });
+  if (stray != strays_.end() && stray->same(part)) {
+    strays_.erase(stray);
+  } else {
+    written_.erase_if(same);
+  }
 }
 
 std::size_t Pins::count() const noexcept {
   const std::lock_guard lock(lock_);
-  std::size_t count = written_.size() - first_;
+  std::size_t count = written_.size() + strays_.size();
   for (const Part& part : read_) count += static_cast<std::size_t>(part.holds);
   return count;
 }

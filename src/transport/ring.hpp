@@ -34,7 +34,7 @@ class Ring {
 
  private:
   [[nodiscard]] std::size_t mask() const noexcept { return items_.size() - 1; }
-  void grow() {
+  [[gnu::noinline]] void grow() {
     std::vector<T> larger(items_.empty() ? 16 : items_.size() * 2);
     const std::size_t count = size();
     for (std::size_t i = 0; i < count; ++i) larger[i] = (*this)[i];
