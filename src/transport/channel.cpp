@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <utility>
-#include "transport/device_copy.hpp"
 
 namespace framewire::transport::core {
 namespace {
@@ -105,21 +104,32 @@ Placement Channel::destination(std::uint32_t index, std::uint64_t offset_bytes) 
 
 Result<Transfer> Channel::offer(const Region& region, std::uint64_t offset_bytes,
                                 std::uint64_t length_bytes, const OfferOptions& options) {
-  const bool is_plain = plain(region, options.stream);
-  if (!is_plain) {
-    if (auto fit = usable(region, options.stream); !fit) return fail(std::move(fit.error()));
+  if (plain(region, options.stream) && options.ttl_ms > 0 && options.work_ms > 0) {
+    const auto index =
+        table_.take(Role::kOffer, options.direction, {region, offset_bytes, length_bytes});
+    if (index) return open(*index, options, false);
   }
+  return offer_slowly({region, offset_bytes, length_bytes}, options);
+}
+
+// Anything but plain memory, and whatever is wrong.
+Result<Transfer> Channel::offer_slowly(const TransferMemory& memory, const OfferOptions& options) {
+  const MemoryKind kind = memory.region.kind();
+  if (auto fit = usable(memory.region, options.stream); !fit) return fail(std::move(fit.error()));
   if (options.ttl_ms == 0 || options.work_ms == 0) {
     return fail(StatusCode::kInvalidInput, "an offer with no time to live; 1 ms or more");
   }
-  const auto index =
-      table_.take(Role::kOffer, options.direction, {region, offset_bytes, length_bytes});
-  if (!index) return fail(index.error());
-  TransferSlot& slot = table_[*index];
-  if (!is_plain) {
-    if (auto used = use_device(slot, options.stream); !used) return drop(*index, used.error());
+  const auto index = table_.take(Role::kOffer, options.direction, memory);
+  if (!index) return fail(table_.refusal(memory));
+  if (auto used = use_device(table_[*index], options.stream); !used) {
+    return drop(*index, used.error());
   }
-  slot.lease = lease_id(*index, slot.generation);
+  return open(*index, options, options.direction == Direction::kPut && link_->in_parts(kind));
+}
+
+Transfer Channel::open(std::uint32_t index, const OfferOptions& options, bool in_parts) {
+  TransferSlot& slot = table_[index];
+  slot.lease = lease_id(index, slot.generation);
   slot.work_ms = options.work_ms;
   slot.deadline = base::coarse_now() + milliseconds(options.ttl_ms);
   next_deadline_ = std::min(next_deadline_, slot.deadline);
@@ -128,11 +138,11 @@ Result<Transfer> Channel::offer(const Region& region, std::uint64_t offset_bytes
   grant.direction = options.direction;
   grant.number = options.ttl_ms;
   grant.id = slot.lease;
-  grant.length_bytes = length_bytes;
-  grant.in_parts = options.direction == Direction::kPut && link_->in_parts(region.kind());
+  grant.length_bytes = slot.length_bytes;
+  grant.in_parts = in_parts;
   // A peer that has another lease can wait for this one.
   post(grant, open_offers_[static_cast<std::size_t>(options.direction)]++ == 0);
-  return name(*index);
+  return {index, slot.generation};
 }
 
 Result<void> Channel::revoke(Transfer offer) {
@@ -178,105 +188,19 @@ std::size_t Channel::credits(Direction direction) {
 }
 
 Result<Lease> Channel::take_lease(Direction direction) {
-  if (lost_) return fail(*lost_);
   auto& leases = leases_[static_cast<std::size_t>(direction)];
   const auto now = base::coarse_now();
   while (!leases.empty()) {
-    const Lease lease = leases.front();
-    leases.pop_front();
+    const Lease& lease = leases.front();
+    leases.pop_front();  // which leaves it where it is
     if (lease.expiry > now) return lease;
   }
+  return no_lease();
+}
+
+Result<Lease> Channel::no_lease() const {
+  if (lost_) return fail(*lost_);
   return fail(StatusCode::kBusy, "no credit: the peer has offered nothing that is not taken");
-}
-
-Result<void> Channel::check_options(Role role, const TransferOptions& options) {
-  if (options.stream && options.checksum) {
-    return fail(StatusCode::kInvalidInput,
-                "a checksum of bytes that a stream has yet to write; one or the other");
-  }
-  if (options.deadline_ms == 0) {
-    return fail(StatusCode::kInvalidInput, "a transfer without a deadline; 1 ms or more");
-  }
-  if (options.note.size() > kMaxNoteBytes || (role != Role::kPut && !options.note.empty())) {
-    return fail(StatusCode::kInvalidInput,
-                fmt::format("a note of {} bytes; a put may bring up to {}, a get none",
-                            options.note.size(), kMaxNoteBytes));
-  }
-  return {};
-}
-
-Result<std::uint32_t> Channel::begin(Role role, const Lease& lease, const TransferMemory& memory,
-                                     const TransferOptions& options) {
-  const bool is_plain = plain(memory.region, options.stream);
-  if (!is_plain) {
-    if (auto fit = usable(memory.region, options.stream); !fit) {
-      return fail(std::move(fit.error()));
-    }
-  }
-  if (auto good = check_options(role, options); !good) return fail(std::move(good.error()));
-  auto& place = requests_[next_request_ & (requests_.size() - 1)];
-  if (place != 0) {
-    return fail(StatusCode::kBusy, "a much older transfer has not ended; fetch results first");
-  }
-  auto index = table_.take(role, lease.direction, memory);
-  if (!index) return fail(index.error());
-  TransferSlot& slot = table_[*index];
-  if (!is_plain) {
-    if (auto used = use_device(slot, options.stream); !used) return drop(*index, used.error());
-  }
-  slot.lease = lease.id;
-  slot.request = next_request_++;
-  slot.checksum = options.checksum;
-  slot.deadline = base::coarse_now() + milliseconds(options.deadline_ms);
-  slot.completion = {options.offset_bytes, memory.length_bytes, options.checksum};
-  next_deadline_ = std::min(next_deadline_, slot.deadline);
-  place = *index + 1;
-  outgoing_.epoch = lease.epoch;
-  outgoing_.request = slot.request;
-  outgoing_.lease = lease.id;
-  outgoing_.offset_bytes = options.offset_bytes;
-  outgoing_.length_bytes = memory.length_bytes;
-  outgoing_.has_checksum = options.checksum;
-  outgoing_.in_parts = false;
-  outgoing_.checksum = 0;
-  outgoing_.note_bytes = static_cast<std::uint8_t>(options.note.size());
-  std::copy(options.note.begin(), options.note.end(), outgoing_.note.begin());
-  return index;
-}
-
-Result<Transfer> Channel::put(const Lease& lease, const Region& region, std::uint64_t offset_bytes,
-                              std::uint64_t length_bytes, const TransferOptions& options) {
-  const auto index = begin(Role::kPut, lease, {region, offset_bytes, length_bytes}, options);
-  if (!index) return fail(index.error());
-  Payload payload = payload_of(*index, 0, length_bytes);
-  payload.in_parts = lease.in_parts;
-  outgoing_.kind = PacketKind::kPut;
-  if (options.checksum) {
-    const auto sum = checksum_of(region, offset_bytes, length_bytes);
-    if (!sum) {
-      requests_[table_[*index].request & (requests_.size() - 1)] = 0;
-      return drop(*index, sum.error());
-    }
-    outgoing_.checksum = *sum;
-  }
-  const Transfer transfer = name(*index);
-  table_[*index].in_flight = length_bytes > 0;
-  if (auto sent = send(outgoing_, payload); !sent) {
-    table_.settle(*index);
-    lose(sent.error());
-  }
-  return transfer;
-}
-
-Result<Transfer> Channel::get(const Lease& lease, const Region& region, std::uint64_t offset_bytes,
-                              std::uint64_t length_bytes, const TransferOptions& options) {
-  const auto index = begin(Role::kGet, lease, {region, offset_bytes, length_bytes}, options);
-  if (!index) return fail(index.error());
-  outgoing_.kind = PacketKind::kGet;
-  outgoing_.in_parts = link_->in_parts(region.kind());
-  const Transfer transfer = name(*index);
-  if (auto sent = send(outgoing_); !sent) lose(sent.error());
-  return transfer;
 }
 
 bool Channel::done(Transfer transfer) {
@@ -285,15 +209,21 @@ bool Channel::done(Transfer transfer) {
 }
 
 Result<Completion> Channel::finish(Transfer transfer) {
-  TransferSlot* slot = table_.find(transfer);
+  TransferSlot* const slot = table_.find(transfer);
+  if (slot == nullptr || !slot->done || slot->error) return finish_slowly(transfer);
+  table_.fetch(transfer.index);  // the slot stays as it is until it is taken again
+  return slot->completion;
+}
+
+Result<Completion> Channel::finish_slowly(Transfer transfer) {
+  TransferSlot* const slot = table_.find(transfer);
   if (slot == nullptr) {
     return fail(StatusCode::kInvalidInput, "no such transfer on this channel; results come once");
   }
   if (!slot->done) return fail(StatusCode::kBusy, "the transfer is not done");
-  Result<Completion> result = slot->completion;
-  if (slot->error) result = fail(std::move(*slot->error));
+  Status error = std::move(*slot->error);
   table_.fetch(transfer.index);
-  return result;
+  return fail(std::move(error));
 }
 
 std::span<const std::byte> Channel::note(Transfer offer) {

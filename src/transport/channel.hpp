@@ -55,12 +55,24 @@ class Channel final : public LinkSink {
   [[nodiscard]] PathReport path() const { return link_->path(); }
 
   Placement on_packet(std::span<const std::byte> head, std::uint64_t payload_bytes) override;
+  void on_short(const ShortPut& put, std::span<const std::byte> payload) override;
   void on_enqueued(LinkOp op) override;
   void on_received(LinkOp op, bool ok) override;
   void on_sent(LinkOp op, bool ok) override;
   void on_lost(const Status& status) override;
 
  private:
+  // What hot paths leave to others, so as to stay short.
+  [[nodiscard, gnu::noinline]] Result<Transfer> offer_slowly(const TransferMemory& memory,
+                                                             const OfferOptions& options);
+  [[nodiscard, gnu::noinline]] Result<Transfer> put_slowly(const Lease& lease,
+                                                           const TransferMemory& memory,
+                                                           const TransferOptions& options);
+  [[nodiscard, gnu::noinline]] Result<Completion> finish_slowly(Transfer transfer);
+  [[nodiscard, gnu::noinline]] Result<Lease> no_lease() const;
+  [[gnu::noinline]] void flooded();
+
+  [[nodiscard]] Transfer open(std::uint32_t index, const OfferOptions& options, bool in_parts);
   [[nodiscard]] Result<void> usable(const Region& region,
                                     const std::optional<CudaStream>& stream) const;
   [[nodiscard]] static Result<void> check_options(Role role, const TransferOptions& options);
@@ -75,6 +87,11 @@ class Channel final : public LinkSink {
                                             const TransferMemory& memory,
                                             const TransferOptions& options);
   [[nodiscard]] Result<void> send(Packet& packet, const Payload& payload = {});
+  [[nodiscard]] std::optional<Transfer> put_short(const Lease& lease, const Region& region,
+                                                  std::uint64_t offset_bytes,
+                                                  std::uint64_t length_bytes,
+                                                  const TransferOptions& options);
+  [[nodiscard]] bool add_records(ShortPut& put);
   [[nodiscard]] tl::unexpected<Status> drop(std::uint32_t index, Status status);
   [[nodiscard]] Payload payload_of(std::uint32_t index, std::uint64_t offset_bytes,
                                    std::uint64_t length_bytes);
@@ -86,7 +103,13 @@ class Channel final : public LinkSink {
 
   // Requests of the peer's, in channel_requests.cpp.
   [[nodiscard]] bool first_seen(std::uint64_t request);
-  [[nodiscard]] Reason check_request(const Packet& packet, Direction direction);
+  struct Request {
+    std::uint32_t epoch;
+    std::uint64_t lease;
+    std::uint64_t offset_bytes;
+    std::uint64_t length_bytes;
+  };
+  [[nodiscard]] Reason check_request(const Request& request, Direction direction);
   [[nodiscard]] Placement on_put(const Packet& packet, std::uint64_t payload_bytes);
   void on_get(const Packet& packet);
   void serve(std::uint32_t index, bool in_parts);

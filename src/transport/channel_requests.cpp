@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include "transport/channel.hpp"
 #include "transport/device_copy.hpp"
 
@@ -14,7 +15,8 @@ using std::chrono::milliseconds;
 
 Placement Channel::on_packet(std::span<const std::byte> head, std::uint64_t payload_bytes) {
   if (lost_) return {};
-  if (auto decoded = decode(head, incoming_); !decoded) {
+  if (!read(head, incoming_)) {
+    const auto decoded = decode(head, incoming_);
     lose({StatusCode::kInvalidInput,
           fmt::format("{} broke the protocol: {}", config_.peer, decoded.error().message())});
     return {};
@@ -52,28 +54,70 @@ bool Channel::first_seen(std::uint64_t request) {
   return true;
 }
 
-Reason Channel::check_request(const Packet& packet, Direction direction) {
-  if (packet.epoch != config_.epoch) return Reason::kOldEpoch;
-  const std::uint32_t index = lease_index(packet.lease);
+Reason Channel::check_request(const Request& request, Direction direction) {
+  if (request.epoch != config_.epoch) return Reason::kOldEpoch;
+  const std::uint32_t index = lease_index(request.lease);
   if (index >= table_.capacity()) return Reason::kUnknownLease;
   TransferSlot& slot = table_[index];
-  if (lease_generation(packet.lease) != slot.generation || slot.role != Role::kOffer) {
+  if (lease_generation(request.lease) != slot.generation || slot.role != Role::kOffer) {
     return Reason::kUnknownLease;
   }
   if (slot.ended != Reason::kNone) return slot.ended;
   if (!slot.open_offer()) return Reason::kUsed;
   if (slot.deadline <= now()) return Reason::kExpired;
   if (slot.direction != direction) return Reason::kWrongDirection;
-  if (packet.offset_bytes > slot.length_bytes ||
-      packet.length_bytes > slot.length_bytes - packet.offset_bytes) {
+  if (request.offset_bytes > slot.length_bytes ||
+      request.length_bytes > slot.length_bytes - request.offset_bytes) {
     return Reason::kOutOfBounds;
   }
   return Reason::kNone;
 }
 
+void Channel::on_short(const ShortPut& put, std::span<const std::byte> payload) {
+  if (lost_) return;
+  if (put.epoch == config_.epoch) {
+    if (put.ack_count != 0) {
+      Record ack;
+      ack.number = put.ack_count;
+      ack.id = put.ack;
+      on_ack(ack);
+    }
+    if ((put.flags & ShortPut::kGrant) != 0) {
+      Record grant;
+      grant.kind = RecordKind::kGrant;
+      grant.direction = (put.flags & ShortPut::kForGet) != 0 ? Direction::kGet : Direction::kPut;
+      grant.in_parts = (put.flags & ShortPut::kInParts) != 0;
+      grant.number = put.grant_ms;
+      grant.id = put.grant;
+      grant.length_bytes = put.grant_bytes;
+      on_grant(grant);
+    }
+  }
+  if (!first_seen(put.request)) return;
+  const Reason reason = check_request({put.epoch, put.lease, 0, payload.size()}, Direction::kPut);
+  if (reason != Reason::kNone) {
+    ++stats_.refused;
+    acknowledge(put.request, reason);
+    return;
+  }
+  const std::uint32_t index = lease_index(put.lease);
+  TransferSlot& slot = table_[index];
+  if (slot.device.devices != nullptr) {
+    lose({StatusCode::kInvalidInput, config_.peer + " sends whole what it must send in parts"});
+    return;
+  }
+  slot.ended = Reason::kUsed;
+  --open_offers_[static_cast<std::size_t>(Direction::kPut)];
+  slot.completion = {0, payload.size(), false};
+  if (!payload.empty()) std::memcpy(slot.memory(), payload.data(), payload.size());
+  acknowledge(put.request, Reason::kNone);
+  table_.finish(index);
+}
+
 Placement Channel::on_put(const Packet& packet, std::uint64_t payload_bytes) {
   if (!first_seen(packet.request)) return {};
-  Reason reason = check_request(packet, Direction::kPut);
+  Reason reason = check_request(
+      {packet.epoch, packet.lease, packet.offset_bytes, packet.length_bytes}, Direction::kPut);
   if (reason == Reason::kNone && packet.length_bytes != payload_bytes) {
     reason = Reason::kOutOfBounds;
   }
@@ -104,7 +148,9 @@ Placement Channel::on_put(const Packet& packet, std::uint64_t payload_bytes) {
 
 void Channel::on_get(const Packet& packet) {
   if (!first_seen(packet.request)) return;
-  if (const Reason reason = check_request(packet, Direction::kGet); reason != Reason::kNone) {
+  const Reason reason = check_request(
+      {packet.epoch, packet.lease, packet.offset_bytes, packet.length_bytes}, Direction::kGet);
+  if (reason != Reason::kNone) {
     ++stats_.refused;
     acknowledge(packet.request, reason);
     return;
@@ -332,11 +378,14 @@ void Channel::acknowledge(std::uint64_t request, Reason reason) {
   post(ack);
 }
 
+void Channel::flooded() {
+  lose({StatusCode::kDenied, config_.peer + " sends requests without reading the answers"});
+}
+
 void Channel::post(const Record& record, bool urgent) {
   // An honest peer's requests are bounded by its credits; one that floods while not reading is not.
   if (records_.size() >= std::size_t{4} * (config_.capacity + config_.peer_capacity)) {
-    lose({StatusCode::kDenied, config_.peer + " sends requests without reading the answers"});
-    return;
+    return flooded();
   }
   records_.push_back(record);
   urgent_ = urgent_ || urgent;

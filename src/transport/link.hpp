@@ -8,6 +8,7 @@
 #include <limits>
 #include <span>
 #include "transport/device.hpp"
+#include "transport/packet.hpp"
 #include "transport/region.hpp"
 
 namespace framewire::transport {
@@ -39,6 +40,12 @@ class LinkSink {
   /// A packet has come. The head is valid during the call.
   [[nodiscard]] virtual Placement on_packet(std::span<const std::byte> head,
                                             std::uint64_t payload_bytes) = 0;
+  /// A small put has come, whole. Both are valid during the call; the payload lies where the peer
+  /// can still write, so it is read once.
+  virtual void on_short(const ShortPut& put, std::span<const std::byte> payload) {
+    static_cast<void>(put);
+    static_cast<void>(payload);
+  }
   /// What is placed can be waited for by the stream that its DeviceUse names: comes before
   /// on_received(), or never.
   virtual void on_enqueued(LinkOp op) { static_cast<void>(op); }
@@ -74,6 +81,13 @@ class Link {
   [[nodiscard]] virtual Result<void> carry(std::span<const std::byte> head,
                                            const Payload& payload) {
     return send(head, payload.data, payload.bytes, payload.op);
+  }
+  /// Sends a put of at most kMostShortBytes, and is done with the payload when it returns.
+  /// @return false where the link has no such way, or no room: then it takes send()
+  [[nodiscard]] virtual bool send_short(const ShortPut& put, std::span<const std::byte> payload) {
+    static_cast<void>(put);
+    static_cast<void>(payload);
+    return false;
   }
   /// Whether payloads for such memory of ours must come in parts; the peer's channel is told.
   [[nodiscard]] virtual bool in_parts(MemoryKind kind) const {

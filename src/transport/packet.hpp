@@ -43,6 +43,7 @@ inline constexpr std::size_t kMinPacketHead = 7;    ///< a notice without record
 inline constexpr std::size_t kMaxRecordBytes = 21;  ///< a grant
 inline constexpr std::size_t kMaxPacketHead =
     kMinPacketHead + 5 * sizeof(std::uint64_t) + kMaxRecords * kMaxRecordBytes + 1 + kMaxNoteBytes;
+static_assert(kMaxNoteBytes >= kMaxRecordBytes, "encode() writes a little beyond a last record");
 
 /// What a member does not mean, for this kind of packet or record, is 0 and not sent.
 struct Packet {
@@ -61,14 +62,37 @@ struct Packet {
   std::array<std::byte, kMaxNoteBytes> note;
 };
 
+/// A small put in a form that needs no reading: its head as it lies in memory that both ends map,
+/// with room for the one grant and the one acknowledgement that mostly ride along. As short as this
+/// it fits, with a few bytes of payload, into one cache line; another would be fetched when the
+/// first has come, and that takes as long again.
+struct ShortPut {
+  static constexpr std::uint8_t kGrant = 1;    ///< there is a grant,
+  static constexpr std::uint8_t kForGet = 2;   ///< for a get,
+  static constexpr std::uint8_t kInParts = 4;  ///< with its payload in parts
+  std::uint64_t request = 0;
+  std::uint64_t lease = 0;
+  std::uint64_t grant = 0;
+  std::uint64_t ack = 0;  ///< requests [ack, ack + ack_count) have ended well
+  std::uint32_t grant_bytes = 0;
+  std::uint32_t grant_ms = 0;
+  std::uint32_t epoch = 0;
+  std::uint16_t ack_count = 0;
+  std::uint8_t flags = 0;
+  std::uint8_t unused = 0;
+};
+static_assert(sizeof(ShortPut) == 48);
+inline constexpr std::size_t kMostShortBytes = 8192;
+
 /// Writes the packet's head, records and note, little-endian. Heads are short, because what a small
 /// message costs grows with them: a put with a grant and an acknowledgement takes 65 bytes.
 /// @return bytes written
 std::size_t encode(const Packet& packet, std::span<std::byte, kMaxPacketHead> out) noexcept;
 
-/// Reads what encode() wrote; any bytes are safe.
-/// @return invalid_input for unknown kinds, wrong lengths, values out of range, or bytes that
-///         encode() would have written otherwise
+/// Reads what encode() wrote; any bytes are safe. @return false where decode() says why
+[[nodiscard]] bool read(std::span<const std::byte> bytes, Packet& packet) noexcept;
+/// As read(). @return invalid_input for unknown kinds, wrong lengths, values out of range, or bytes
+/// that encode() would have written otherwise
 [[nodiscard]] Result<void> decode(std::span<const std::byte> bytes, Packet& packet);
 
 }  // namespace framewire::transport

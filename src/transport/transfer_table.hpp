@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 #include "base/clock.hpp"
 #include "transport/lease.hpp"
@@ -20,7 +21,7 @@ enum class Role : std::uint8_t {
 /// One transfer's state. Its memory is pinned until the link no longer touches it, which may be
 /// after its user knows the result: then the slot stays taken, its transfer being uncertain.
 /// What every transfer touches comes first, to lie in few cache lines.
-struct TransferSlot {
+struct alignas(64) TransferSlot {
   std::uint64_t generation = 0;
   Role role = Role::kOffer;
   Direction direction = Direction::kPut;  ///< of an offer
@@ -73,10 +74,32 @@ class TransferTable {
   }
 
   /// Takes a slot and pins its memory.
-  /// @return invalid_input for memory outside the region; busy where all slots are taken, or the
-  ///         memory belongs to a transfer that has not settled
-  [[nodiscard]] Result<std::uint32_t> take(Role role, Direction direction,
-                                           const TransferMemory& memory);
+  /// @return nothing where refusal() says why
+  [[nodiscard]] std::optional<std::uint32_t> take(Role role, Direction direction,
+                                                  const TransferMemory& memory) {
+    Region::Block* const block = memory.region.block();
+    if (free_.empty() || !inside(memory)) return std::nullopt;
+    const bool writes =
+        role == Role::kGet || (role == Role::kOffer && direction == Direction::kPut);
+    if (block != nullptr &&
+        !block->pins.hold(memory.offset_bytes, memory.length_bytes, writes, memory.region)) {
+      return std::nullopt;
+    }
+    return fill(role, direction, block, memory);
+  }
+  /// The same for a put whose bytes have been copied by now: nothing of the memory is kept.
+  /// @param memory  as had by may_read()
+  [[nodiscard]] std::uint32_t take_copied(const TransferMemory& memory) {
+    return fill(Role::kPut, Direction::kPut, nullptr, memory);
+  }
+  /// Whether there is a slot for what reads that memory now, and none that writes to it.
+  [[nodiscard]] bool may_read(const TransferMemory& memory) const {
+    return !free_.empty() && memory.region.block() != nullptr && inside(memory) &&
+           memory.region.block()->pins.unwritten(memory.offset_bytes, memory.length_bytes);
+  }
+  /// Why take() has just taken nothing: invalid_input for memory outside the region; busy where all
+  /// slots are taken, or the memory belongs to a transfer that has not settled.
+  [[nodiscard]] Status refusal(const TransferMemory& memory) const;
   /// Marks the slot's result, a good one or an error.
   void finish(std::uint32_t index) noexcept {
     TransferSlot& slot = slots_[index];
@@ -100,12 +123,10 @@ class TransferTable {
   }
 
   [[nodiscard]] TransferSlot& operator[](std::uint32_t index) { return slots_[index]; }
-  [[nodiscard]] std::uint32_t capacity() const noexcept {
-    return static_cast<std::uint32_t>(slots_.size());
-  }
+  [[nodiscard]] std::uint32_t capacity() const noexcept { return capacity_; }
   /// The slot, if the transfer is one of this table's and not fetched yet.
   [[nodiscard]] TransferSlot* find(Transfer transfer) noexcept {
-    if (transfer.index >= slots_.size()) return nullptr;
+    if (transfer.index >= capacity_) return nullptr;
     TransferSlot& slot = slots_[transfer.index];
     const bool same = slot.used && !slot.taken && slot.generation == transfer.generation;
     return same ? &slot : nullptr;
@@ -114,13 +135,42 @@ class TransferTable {
   [[nodiscard]] std::uint32_t uncertain() const noexcept;
 
  private:
-  [[nodiscard]] tl::unexpected<Status> refuse(const TransferMemory& memory) const;
-  static void unpin(TransferSlot& slot) noexcept;
+  [[nodiscard]] static bool inside(const TransferMemory& memory) noexcept {
+    const Region::Block* const block = memory.region.block();
+    const std::uint64_t size = block != nullptr ? block->bytes : 0;
+    return memory.offset_bytes <= size && memory.length_bytes <= size - memory.offset_bytes;
+  }
+  [[nodiscard]] std::uint32_t fill(Role role, Direction direction, Region::Block* block,
+                                   const TransferMemory& memory) {
+    const std::uint32_t index = free_.back();
+    free_.pop_back();
+    TransferSlot& slot = slots_[index];
+    ++slot.generation;
+    slot.role = role;
+    slot.direction = direction;
+    slot.used = true;
+    slot.done = slot.taken = slot.in_flight = slot.checksum = slot.early = false;
+    slot.ended = Reason::kNone;
+    slot.note_bytes = 0;
+    slot.block = block;
+    slot.offset_bytes = memory.offset_bytes;
+    slot.length_bytes = memory.length_bytes;
+    if (slot.error) slot.error.reset();
+    return index;
+  }
+  static void unpin(TransferSlot& slot) noexcept {
+    if (slot.block != nullptr) {
+      std::exchange(slot.block, nullptr)
+          ->pins.release(slot.offset_bytes, slot.length_bytes, slot.writes());
+    }
+    if (slot.device.devices != nullptr) slot.device = {};
+  }
   void give_back(std::uint32_t index) noexcept {
     slots_[index].used = false;
     free_.push_back(index);  // never grows: reserved for all
   }
 
+  std::uint32_t capacity_;
   std::vector<TransferSlot> slots_;
   std::vector<std::uint32_t> free_;
 };

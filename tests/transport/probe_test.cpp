@@ -303,6 +303,12 @@ struct CountingSink final : LinkSink {
   std::optional<Status> lost;
 };
 
+// A blob whose peer finds no ring, so that all it sends goes by UCX.
+std::vector<std::byte> without_ring(std::vector<std::byte> blob) {
+  std::fill_n(blob.begin() + 17, 8, std::byte{0xff});
+  return blob;
+}
+
 struct Alive final : ucx::Lifeline {
   Result<void> check() override { return {}; }
 };
@@ -310,7 +316,12 @@ struct Alive final : ucx::Lifeline {
 // Whoever reaches the worker, but has not been given its key over the control connection, is not
 // heard; whoever has, is.
 TEST(UcxProbe, PacketsWithoutTheKeyAreDropped) {
-  for (const bool forged : {true, false}) {
+  struct Case {
+    bool forged;
+    bool ring;
+  };
+  for (const auto [forged, ring] :
+       {Case{true, false}, Case{false, false}, Case{true, true}, Case{false, true}}) {
     CountingSink heard;  // before the links, which use them to their end
     CountingSink unused;
     auto owner = ucx::make_port(ucx::Lanes::kShared, "");
@@ -319,10 +330,12 @@ TEST(UcxProbe, PacketsWithoutTheKeyAreDropped) {
     ASSERT_TRUE(prober);
     auto blob = (*owner)->blob();
     const auto back = (*prober)->blob();
+    if (!ring) blob = without_ring(blob);
     if (forged) blob[3] ^= std::byte{1};
     auto receiving = (*owner)->join(back, std::make_unique<Alive>(), {});
     auto sending = (*prober)->join(blob, std::make_unique<Alive>(), {});
     ASSERT_TRUE(receiving && sending);
+    EXPECT_EQ((*sending)->path().name.find("ring") != std::string::npos, ring && !forged);
     (*receiving)->attach(&heard);
     (*sending)->attach(&unused);
     Packet packet;
@@ -351,7 +364,7 @@ TEST(UcxProbe, SizesThatLieEndTheConnection) {
   if (!owner) GTEST_SKIP() << owner.error().to_string();
   auto prober = ucx::make_port(ucx::Lanes::kShared, "");
   ASSERT_TRUE(prober);
-  const auto blob = (*owner)->blob();
+  const auto blob = without_ring((*owner)->blob());
   auto receiving = (*owner)->join((*prober)->blob(), std::make_unique<Alive>(), {});
   auto sending = (*prober)->join(blob, std::make_unique<Alive>(), {});
   ASSERT_TRUE(receiving && sending);

@@ -39,6 +39,10 @@ class DeviceLink final : public Link, private LinkSink {
     return inner_->send(head, payload, payload_bytes, op);
   }
 
+  bool send_short(const ShortPut& put, std::span<const std::byte> payload) override {
+    return inner_->send_short(put, payload);
+  }
+
   Result<void> carry(std::span<const std::byte> head, const Payload& payload) override {
     const bool whole = payload.device == nullptr && !payload.in_parts;
     if (whole || payload.bytes == 0) {
@@ -100,13 +104,13 @@ class DeviceLink final : public Link, private LinkSink {
 
  private:
   Placement on_packet(std::span<const std::byte> head, std::uint64_t payload_bytes) override {
-    if (is_part(head)) {
+    if (is_own(head) && is_part(head)) {
       const auto placement = receiver_.on_part(head, payload_bytes, *sink_);
       if (placement) return *placement;
       break_off(placement.error());
       return {};
     }
-    if (is_free(head)) {
+    if (is_own(head) && is_free(head)) {
       if (auto freed = sender_.on_free(decode_free(head)); !freed) break_off(freed.error());
       return {};
     }
@@ -115,6 +119,9 @@ class DeviceLink final : public Link, private LinkSink {
     break_off({StatusCode::kInvalidInput, "the peer sends whole what it must send in parts"});
     refused_ = placement.op;
     return {};
+  }
+  void on_short(const ShortPut& put, std::span<const std::byte> payload) override {
+    sink_->on_short(put, payload);
   }
   void on_enqueued(LinkOp op) override { sink_->on_enqueued(op); }
   void on_received(LinkOp op, bool ok) override {

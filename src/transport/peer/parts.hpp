@@ -57,6 +57,10 @@ std::size_t encode(const PartHead& head, std::span<const std::byte> packet, Head
 /// @return bytes written: as many as the shortest packet has
 std::size_t encode(const FreeSlots& free, HeadBuffer& out);
 
+/// Whether a head is of this link's packets, and not of the channel's above.
+[[nodiscard]] inline bool is_own(std::span<const std::byte> head) {
+  return head.size() >= kPartHeadBytes && head[0] >= std::byte{kLinkKinds};
+}
 [[nodiscard]] bool is_part(std::span<const std::byte> head);
 [[nodiscard]] bool is_free(std::span<const std::byte> head);
 /// Reads what encode() wrote, without the packet behind it; any bytes are safe.

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include "transport/device.hpp"
-#include "transport/wire/socket.hpp"
+#include "transport/shared/sealed_memory.hpp"
 
 namespace framewire::transport::peer {
 
@@ -22,17 +22,15 @@ class Words {
   Words(const Words&) = delete;
   Words& operator=(const Words&) = delete;
 
-  [[nodiscard]] int fd() const noexcept { return file_.fd(); }
+  [[nodiscard]] int fd() const noexcept { return memory_.fd(); }
   /// Of ours: where a device writes.
   [[nodiscard]] std::uint64_t* device_word(unsigned slot) const;
   [[nodiscard]] std::uint64_t read(unsigned slot) const;
 
  private:
   Words() = default;
-  [[nodiscard]] Result<void> map(int fd, int protection);
 
-  wire::Socket file_;
-  void* memory_ = nullptr;
+  shared::SealedMemory memory_;
   DeviceMemory* devices_ = nullptr;  ///< that have it pinned
   std::byte* device_ = nullptr;      ///< the same memory, as devices name it
 };

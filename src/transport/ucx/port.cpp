@@ -3,6 +3,7 @@
 #include <sys/random.h>
 #include <algorithm>
 #include <utility>
+#include "transport/bytes.hpp"
 #include "transport/ucx/direct.hpp"
 #include "transport/ucx/fabric_port.hpp"
 #include "transport/ucx/link.hpp"
@@ -10,8 +11,10 @@
 namespace framewire::transport::ucx {
 namespace {
 
-// Blob: key (16), whether device memory is read and written here (1), the worker's address.
+// Blob: key (16), whether device memory is read and written here (1), over shared memory where the
+// ring is (8), the worker's address.
 constexpr std::size_t kHeadBytes = sizeof(MacKey) + 1;
+constexpr std::size_t kRingBytes = sizeof(shared::RingPlace);
 
 // Lanes whose workers are reached by UCX's own addresses.
 class WorkerPort final : public Port {
@@ -23,11 +26,21 @@ class WorkerPort final : public Port {
         address_(std::move(address)),
         lanes_(lanes),
         device_(std::move(device)),
-        direct_(std::move(direct)) {}
+        direct_(std::move(direct)) {
+    if (lanes_ != Lanes::kShared) return;
+    // Without one everything goes by UCX.
+    if (auto ring = shared::RingReader::make(key_)) rings_.incoming.emplace(std::move(*ring));
+  }
 
   std::vector<std::byte> blob() const override {
     std::vector<std::byte> blob(key_.begin(), key_.end());
     blob.push_back(static_cast<std::byte>(direct_.devices != nullptr));
+    if (lanes_ == Lanes::kShared) {
+      const auto place = rings_.incoming ? rings_.incoming->place() : shared::RingPlace();
+      blob.resize(blob.size() + kRingBytes);
+      store(&blob[kHeadBytes], place.process);
+      store(&blob[kHeadBytes + sizeof place.process], place.file);
+    }
     blob.insert(blob.end(), address_.begin(), address_.end());
     return blob;
   }
@@ -39,17 +52,25 @@ class WorkerPort final : public Port {
     keys.incoming = key_;
     // Whoever maps a segment of ours sees its packets, and can have UCX write where he likes.
     keys.shown = lanes_ == Lanes::kShared;
-    if (peer_blob.size() <= kHeadBytes) {
+    const std::size_t head_bytes = kHeadBytes + (keys.shown ? kRingBytes : 0);
+    if (peer_blob.size() <= head_bytes) {
       return fail(StatusCode::kInvalidInput,
                   fmt::format("a UCX address of {} bytes", peer_blob.size()));
     }
     std::copy_n(peer_blob.begin(), keys.outgoing.size(), keys.outgoing.begin());
     // UCX trusts that an address is whole; the peer that gave it has been authenticated.
-    const std::vector<std::byte> address(peer_blob.begin() + kHeadBytes, peer_blob.end());
+    const std::vector<std::byte> address(
+        peer_blob.begin() + static_cast<std::ptrdiff_t>(head_bytes), peer_blob.end());
     const char* name = lanes_ == Lanes::kShared ? "ucx shared memory" : "ucx tcp";
     direct_.peer = peer_blob[sizeof(MacKey)] != std::byte{0};
+    if (keys.shown) {
+      const shared::RingPlace place{load<std::uint32_t>(&peer_blob[kHeadBytes]),
+                                    load<std::int32_t>(&peer_blob[kHeadBytes + 4])};
+      auto ring = shared::RingWriter::open(place, keys.outgoing);
+      if (ring) rings_.outgoing = std::move(*ring);
+    }
     auto link = std::make_unique<UcxLink>(std::move(handles_), keys, std::move(lifeline), name,
-                                          std::move(direct_));
+                                          std::move(direct_), std::move(rings_));
     ucp_ep_params_t peer{};
     peer.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
     peer.address = reinterpret_cast<const ucp_address_t*>(address.data());
@@ -67,6 +88,7 @@ class WorkerPort final : public Port {
   Lanes lanes_;
   std::string device_;
   Direct direct_;
+  Rings rings_;
 };
 
 }  // namespace

@@ -1,0 +1,62 @@
+#include "transport/shared/sealed_memory.hpp"
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+#include <utility>
+
+namespace framewire::transport::shared {
+namespace {
+
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+}  // namespace
+
+Result<SealedMemory> SealedMemory::make(std::size_t bytes) {
+  wire::Socket file(::memfd_create("framewire", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (file.fd() < 0 || ::ftruncate(file.fd(), static_cast<off_t>(bytes)) != 0 ||
+      ::fcntl(file.fd(), F_ADD_SEALS, kSeals) != 0) {
+    return fail(StatusCode::kBusy, "no memory to share with another process");
+  }
+  auto memory = map(file.fd(), bytes, PROT_READ | PROT_WRITE);
+  if (memory) memory->file_ = std::move(file);
+  return memory;
+}
+
+Result<SealedMemory> SealedMemory::open(const wire::Socket& file, std::size_t bytes,
+                                        bool writable) {
+  struct stat facts {};
+  struct statfs system {};
+  const int seals = ::fcntl(file.fd(), F_GET_SEALS);
+  // Of huge pages there may be none left when a read needs one.
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ::fstat(file.fd(), &facts) != 0 ||
+      facts.st_size < static_cast<off_t>(bytes) || ::fstatfs(file.fd(), &system) != 0 ||
+      system.f_type != TMPFS_MAGIC) {
+    return fail(StatusCode::kInvalidInput, "no memory that stays as long as it is");
+  }
+  return map(file.fd(), bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ);
+}
+
+SealedMemory::~SealedMemory() {
+  if (memory_ != nullptr) ::munmap(memory_, bytes_);
+}
+
+SealedMemory& SealedMemory::operator=(SealedMemory&& other) noexcept {
+  std::swap(file_, other.file_);
+  std::swap(memory_, other.memory_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+Result<SealedMemory> SealedMemory::map(int fd, std::size_t bytes, int protection) {
+  void* const at = ::mmap(nullptr, bytes, protection, MAP_SHARED | MAP_POPULATE, fd, 0);
+  if (at == MAP_FAILED) return fail(StatusCode::kBusy, "no memory to map");
+  SealedMemory memory;
+  memory.memory_ = static_cast<std::byte*>(at);
+  memory.bytes_ = bytes;
+  return memory;
+}
+
+}  // namespace framewire::transport::shared

@@ -1,0 +1,37 @@
+// Memory that two processes map, and neither can take from under the other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include "transport/wire/socket.hpp"
+
+namespace framewire::transport::shared {
+
+/// A file without a name, mapped here, whose size is sealed.
+class SealedMemory {
+ public:
+  SealedMemory() = default;
+  /// Zeroed memory of our own, all of it touched. @return busy
+  [[nodiscard]] static Result<SealedMemory> make(std::size_t bytes);
+  /// What another process has made, at least as long. @param file  may be anything; not kept
+  /// @return invalid_input for what is no such memory, or could fail us while we use it; busy
+  [[nodiscard]] static Result<SealedMemory> open(const wire::Socket& file, std::size_t bytes,
+                                                 bool writable);
+  ~SealedMemory();
+  SealedMemory(SealedMemory&& other) noexcept { *this = std::move(other); }
+  SealedMemory& operator=(SealedMemory&& other) noexcept;
+
+  /// To be handed over; -1 for what another process has made.
+  [[nodiscard]] int fd() const noexcept { return file_.fd(); }
+  [[nodiscard]] std::byte* data() const noexcept { return memory_; }
+  [[nodiscard]] std::size_t size() const noexcept { return bytes_; }
+
+ private:
+  [[nodiscard]] static Result<SealedMemory> map(int fd, std::size_t bytes, int protection);
+
+  wire::Socket file_;
+  std::byte* memory_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace framewire::transport::shared
