@@ -70,6 +70,15 @@ struct Input {
     left = left.subspan(1);
     return byte;
   }
+  std::uint64_t take_two() {
+    const std::uint64_t high = take() << 8;
+    return high | take();
+  }
+  /// Generation and slot.
+  std::uint64_t take_lease() {
+    const std::uint64_t generation = take();
+    return generation << 16 | (take() & 15);
+  }
 };
 
 class Connection {
@@ -112,9 +121,9 @@ class Connection {
           ShortPut put;
           put.epoch = static_cast<std::uint32_t>(input.take() & 3);
           put.request = input.take();
-          put.lease = input.take() << 16 | (input.take() & 15);
+          put.lease = input.take_lease();
           put.flags = static_cast<std::uint8_t>(input.take());
-          put.grant = input.take() << 16 | (input.take() & 15);
+          put.grant = input.take_lease();
           put.grant_ms = static_cast<std::uint32_t>(input.take());
           put.ack = input.take();
           put.ack_count = static_cast<std::uint16_t>(input.take() << 4);
@@ -128,7 +137,7 @@ class Connection {
           packet.kind = PacketKind::kPut;
           packet.epoch = 1;
           packet.request = input.take();
-          packet.lease = input.take() << 16 | (input.take() & 15);
+          packet.lease = input.take_lease();
           packet.offset_bytes = input.take() * kUnit;
           packet.length_bytes = input.take() * kUnit;
           std::array<std::byte, kMaxPacketHead> head;
@@ -136,18 +145,21 @@ class Connection {
           std::memset(slot.beside.data(), 7, slot.beside.size());
           std::copy_n(head.begin(), bytes, slot.beside.begin());
           store(slot.beside.data() + bytes, input.take() * kUnit);
-          publish(slot, (input.take() & 1) << 15 | bytes, input.take() * 33);
+          const std::uint64_t is_long = (input.take() & 1) << 15;
+          publish(slot, is_long | bytes, input.take() * 33);
           break;
         }
         case 3:  // a further part
           publish(slot, RingLayout::kMore, input.take() * 33);
           break;
-        case 4:  // a head of any bytes
+        case 4: {  // a head of any bytes
           for (std::size_t i = 0, count = input.take() % 64; i < count; ++i) {
             slot.beside[i] = static_cast<std::byte>(input.take());
           }
-          publish(slot, input.take() << 8 | input.take(), input.take() << 8 | input.take());
+          const std::uint64_t kind = input.take_two();
+          publish(slot, kind, input.take_two());
           break;
+        }
         case 5:
           if (!offers_.empty()) {
             static_cast<void>(channel_->revoke(offers_[input.take() % offers_.size()]));
