@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <vector>
+#include "input.hpp"
 #include "transport/channel.hpp"
 #include "transport/peer/device_link.hpp"
 #include "transport/peer/parts.hpp"
@@ -199,17 +200,6 @@ Handed make_landing(Device& device) {
   landing.owner = landing.user = 0;
   return handed;
 }
-
-/// Takes arguments off the input; 0 once it has ended.
-struct Input {
-  std::span<const std::byte> left;
-  std::uint64_t take() {
-    if (left.empty()) return 0;
-    const auto byte = std::to_integer<std::uint64_t>(left.front());
-    left = left.subspan(1);
-    return byte;
-  }
-};
 
 class Connection {
  public:

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <vector>
+#include "input.hpp"
 #include "transport/channel.hpp"
 #include "transport/shared/inbox.hpp"
 
@@ -61,25 +63,16 @@ class Wire final : public Link {
   bool closed_ = false;
 };
 
-/// Takes arguments off the input; 0 once it has ended.
-struct Input {
-  std::span<const std::byte> left;
-  std::uint64_t take() {
-    if (left.empty()) return 0;
-    const auto byte = std::to_integer<std::uint64_t>(left.front());
-    left = left.subspan(1);
-    return byte;
-  }
-  std::uint64_t take_two() {
-    const std::uint64_t high = take() << 8;
-    return high | take();
-  }
-  /// Generation and slot.
-  std::uint64_t take_lease() {
-    const std::uint64_t generation = take();
-    return generation << 16 | (take() & 15);
-  }
-};
+std::uint64_t take_two(Input& input) {
+  const std::uint64_t high = input.take() << 8;
+  return high | input.take();
+}
+
+/// Generation and slot.
+std::uint64_t take_lease(Input& input) {
+  const std::uint64_t generation = input.take();
+  return generation << 16 | (input.take() & 15);
+}
 
 class Connection {
  public:
@@ -121,9 +114,9 @@ class Connection {
           ShortPut put;
           put.epoch = static_cast<std::uint32_t>(input.take() & 3);
           put.request = input.take();
-          put.lease = input.take_lease();
+          put.lease = take_lease(input);
           put.flags = static_cast<std::uint8_t>(input.take());
-          put.grant = input.take_lease();
+          put.grant = take_lease(input);
           put.grant_ms = static_cast<std::uint32_t>(input.take());
           put.ack = input.take();
           put.ack_count = static_cast<std::uint16_t>(input.take() << 4);
@@ -137,7 +130,7 @@ class Connection {
           packet.kind = PacketKind::kPut;
           packet.epoch = 1;
           packet.request = input.take();
-          packet.lease = input.take_lease();
+          packet.lease = take_lease(input);
           packet.offset_bytes = input.take() * kUnit;
           packet.length_bytes = input.take() * kUnit;
           std::array<std::byte, kMaxPacketHead> head;
@@ -156,8 +149,8 @@ class Connection {
           for (std::size_t i = 0, count = input.take() % 64; i < count; ++i) {
             slot.beside[i] = static_cast<std::byte>(input.take());
           }
-          const std::uint64_t kind = input.take_two();
-          publish(slot, kind, input.take_two());
+          const std::uint64_t kind = take_two(input);
+          publish(slot, kind, take_two(input));
           break;
         }
         case 5:
