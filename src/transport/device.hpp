@@ -43,6 +43,7 @@ using Ticket = std::uint64_t;
 enum class Sides {
   kAny,          ///< device memory, imported, or host memory
   kWithinReach,  ///< the queue's device itself can touch both: neither is host memory
+  kOneDevice,    ///< both are memory of the queue's own device
 };
 
 /// Words that a copy tells of its bytes.

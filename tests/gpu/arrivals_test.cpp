@@ -29,7 +29,9 @@ class Arrivals : public TransportDevices {
   }
   void TearDown() override {
     pushing_.reset();
-    if (tell_.word != nullptr) ASSERT_EQ(cudaFreeHost(tell_.word), cudaSuccess);
+    if (tell_.word != nullptr) {
+      ASSERT_EQ(cudaFreeHost(tell_.word), cudaSuccess);
+    }
   }
   [[nodiscard]] std::uint64_t* words(unsigned round) const {
     return reinterpret_cast<std::uint64_t*>(words_.data()) + std::size_t{64} * round;

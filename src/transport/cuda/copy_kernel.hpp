@@ -22,6 +22,9 @@ namespace framewire::transport::cuda {
 
 /// Beyond it the copy engine is as quick, and leaves the multiprocessors to others.
 inline constexpr std::uint64_t kMostKernelBytes = FRAMEWIRE_KERNEL_COPY_BYTES;
+/// Within one device: all parts of a payload that are put in place there. Copy engines would take
+/// time from the device's own pushes.
+inline constexpr std::uint64_t kMostLocalBytes = std::uint64_t{16} << 20;
 
 inline constexpr LingerPolicy kLingerPolicy{FRAMEWIRE_LINGER_US, 32 << 10};
 
@@ -39,9 +42,10 @@ inline constexpr unsigned kLingerBlocks = FRAMEWIRE_LINGER_BLOCKS;
 }
 
 /// Whether the kernel is the way: not too much, and both sides at the same place in 16 bytes.
-[[nodiscard]] inline bool kernel_takes(const void* to, const void* from, std::uint64_t bytes) {
+[[nodiscard]] inline bool kernel_takes(const void* to, const void* from, std::uint64_t bytes,
+                                       std::uint64_t most_bytes = kMostKernelBytes) {
   const auto apart = reinterpret_cast<std::uintptr_t>(to) ^ reinterpret_cast<std::uintptr_t>(from);
-  return bytes <= kMostKernelBytes && apart % 16 == 0;
+  return bytes <= most_bytes && apart % 16 == 0;
 }
 
 /// What a copy that kernel_takes() is told as.

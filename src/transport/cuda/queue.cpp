@@ -56,8 +56,9 @@ class CudaQueue final : public CopyQueue, private CopyKernel {
                                Sides sides, Tell& tell) override {
     tell.number = 0;
     tell.arrival_count = 0;
+    const std::uint64_t most = sides == Sides::kOneDevice ? kMostLocalBytes : kMostKernelBytes;
     const bool by_kernel =
-        sides == Sides::kWithinReach && copier_.has_value() && kernel_takes(to, from, bytes);
+        sides != Sides::kAny && copier_.has_value() && kernel_takes(to, from, bytes, most);
     auto begun =
         by_kernel ? copy_by_kernel(to, from, bytes, tell) : copy_by_engine(to, from, bytes);
     if (!begun) return fail(StatusCode::kDeviceLost, begun.error().message());

@@ -138,7 +138,8 @@ Result<CopyQueue*> Receiver::prepare(const Slot& filled, bool landed) {
 Sides Receiver::sides_of_copy(const Slot& filled, bool landed) const {
   const DeviceUse* use = filled.message->to.device;
   const bool pushed = landed && use != nullptr && use->devices == ours_->devices;
-  return pushed ? sides_of(ours_->owner, *use) : Sides::kAny;
+  if (!pushed) return Sides::kAny;
+  return use->device == ours_->owner ? Sides::kOneDevice : sides_of(ours_->owner, *use);
 }
 
 Result<void> Receiver::enqueue(Slot& filled, bool landed, LinkSink& sink) {
@@ -180,8 +181,7 @@ Result<void> Receiver::enqueue_ahead(unsigned index) {
     --not_awaited_;
     return {};
   }
-  if (use == nullptr || use->stream || sides_of_copy(landing, true) != Sides::kWithinReach)
-    return {};
+  if (use == nullptr || use->stream || sides_of_copy(landing, true) == Sides::kAny) return {};
   const auto queue = prepare(landing, true);
   if (!queue) return fail(queue.error());
   const auto ticket = (*queue)->copy_on_arrival(message.to.to + landing.offset, landing.from,
