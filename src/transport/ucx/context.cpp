@@ -58,6 +58,9 @@ Result<std::vector<std::pair<const char*, std::string>>> settings_of(Lanes lanes
   settings.emplace_back("NET_DEVICES", device);
   if (lanes == Lanes::kTcp) {
     settings.emplace_back("TLS", "tcp" + copier);
+    // A segment of UCX's usual 8 KiB holds no message of as much with its head.
+    settings.emplace_back("TCP_TX_SEG_SIZE", "64k");
+    settings.emplace_back("TCP_RX_SEG_SIZE", "64k");
     return settings;
   }
   settings.emplace_back("TLS", "rc_verbs,rc_mlx5" + copier);
