@@ -98,7 +98,7 @@ class Channel {
   [[nodiscard]] Result<Lease> take_lease(Direction direction);
 
   /// Writes part of a region into the peer's memory. Done when the peer has confirmed that the
-  /// bytes are in place. Copies nothing: the part is in use until then.
+  /// bytes are in place. Until then they are in use, or, where a link copies them, during the call.
   /// @return as offer(); besides invalid_input without a deadline or with too long a note,
   ///         unsupported for a stream where the link has no order with it. What the peer refuses is
   ///         the transfer's result: denied, io_error (checksum)

@@ -43,7 +43,6 @@ inline constexpr std::size_t kMinPacketHead = 7;    ///< a notice without record
 inline constexpr std::size_t kMaxRecordBytes = 21;  ///< a grant
 inline constexpr std::size_t kMaxPacketHead =
     kMinPacketHead + 5 * sizeof(std::uint64_t) + kMaxRecords * kMaxRecordBytes + 1 + kMaxNoteBytes;
-static_assert(kMaxNoteBytes >= kMaxRecordBytes, "encode() writes a little beyond a last record");
 
 /// What a member does not mean, for this kind of packet or record, is 0 and not sent.
 struct Packet {

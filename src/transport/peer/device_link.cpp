@@ -104,6 +104,7 @@ class DeviceLink final : public Link, private LinkSink {
 
  private:
   Placement on_packet(std::span<const std::byte> head, std::uint64_t payload_bytes) override {
+    if (broken_) return {};
     if (is_own(head) && is_part(head)) {
       const auto placement = receiver_.on_part(head, payload_bytes, *sink_);
       if (placement) return *placement;
@@ -121,7 +122,7 @@ class DeviceLink final : public Link, private LinkSink {
     return {};
   }
   void on_short(const ShortPut& put, std::span<const std::byte> payload) override {
-    sink_->on_short(put, payload);
+    if (!broken_) sink_->on_short(put, payload);
   }
   void on_enqueued(LinkOp op) override { sink_->on_enqueued(op); }
   void on_received(LinkOp op, bool ok) override {

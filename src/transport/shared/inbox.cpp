@@ -53,9 +53,11 @@ void Inbox::end(LinkSink& sink, bool ok) {
 Result<int> Inbox::drain(std::uint16_t heard, int most, LinkSink& sink) {
   Taker taker{*this, sink};
   const int count = ring_.drain(heard, most, taker);
-  if (taker.wrong != nullptr) return fail(StatusCode::kInvalidInput, taker.wrong);
-  if (count >= 0) return count;
-  return fail(StatusCode::kInvalidInput, "the peer's packets have sizes that cannot be");
+  if (taker.wrong == nullptr && count >= 0) return count;
+  close();
+  return fail(StatusCode::kInvalidInput, taker.wrong != nullptr
+                                             ? taker.wrong
+                                             : "the peer's packets have sizes that cannot be");
 }
 
 }  // namespace framewire::transport::shared

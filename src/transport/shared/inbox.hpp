@@ -17,7 +17,7 @@ class Inbox {
   [[nodiscard]] Result<int> drain(std::uint16_t heard, int most, LinkSink& sink);
   /// Nothing is handed on any more. May be called by the sink.
   void close() noexcept { closed_ = true; }
-  /// Tells the sink that what has not come whole will not; after close().
+  /// Tells the sink that what has not come whole will not come.
   void give_up(LinkSink& sink) {
     if (placement_.to != nullptr) end(sink, false);
   }

@@ -16,6 +16,7 @@ constexpr unsigned kRoundsPerLook = 4096;
 constexpr double kSpin_us = 50;
 constexpr int kMostFromRing = 16;
 constexpr unsigned kLooksAtRing = 4;
+constexpr int kLastLooks = 64;
 
 std::uint64_t proof_of(const MacKey& key, bool shown, std::span<const std::byte> head) noexcept {
   return shown ? load<std::uint64_t>(key.data()) : siphash(key, head);
@@ -269,7 +270,9 @@ bool UcxLink::drain(int most) {
   if (!rings_.incoming || sink_ == nullptr) return false;
   const auto count = rings_.incoming->drain(heard_, most, *sink_);
   if (!count && !lost_) lost_ = count.error();
-  return !count || *count > 0;
+  const bool any = !count || *count > 0;
+  ring_used_ = ring_used_ || any;
+  return any;
 }
 
 void UcxLink::on_packet(std::span<const std::byte> head, std::span<const std::byte> payload) {
@@ -342,6 +345,12 @@ void UcxLink::error_callback(void* self, ucp_ep_h, ucs_status_t status) {
 
 void UcxLink::report_lost() {
   if (!lost_ || told_ || sink_ == nullptr) return;
+  // What a peer has sent before it went is all here.
+  if (lost_->code() == StatusCode::kPeerLost && ep_ != nullptr) {
+    for (int i = 0; i < kLastLooks && api_.worker_progress(handles_->worker) != 0; ++i) {
+    }
+    static_cast<void>(drain(shared::RingLayout::kSlots));
+  }
   told_ = true;
   sink_->on_lost(*lost_);
 }
@@ -358,7 +367,7 @@ bool UcxLink::progress() {
   // A ring is looked at for a fraction of what a look at UCX costs, and more often.
   if (rings_.incoming && ep_ != nullptr) {
     moved = drain(kMostFromRing) || moved;
-    const bool idle = in_work_ == 0 && batch_->empty() && !lost_;
+    const bool idle = ring_used_ && in_work_ == 0 && batch_->empty() && !lost_;
     if (idle && rounds_ % kLooksAtRing != 0) return moved;
   }
   sent_ = false;
@@ -389,6 +398,7 @@ void UcxLink::wait(int timeout_ms) {
     if (ep_ != nullptr && !lost_) {
       if (auto alive = lifeline_->check(); !alive) lost_ = alive.error();
     }
+    rounds_ |= kLooksAtRing - 1;  // at UCX, too
     if (progress() || lost_ || base::elapsed_us(start) >= timeout_ms * 1000.0) return;
     nap();
   }

@@ -129,7 +129,8 @@ class UcxLink final : public Link {
   /// Packets that wait for the next progress(): all but the first that are sent after one.
   std::unique_ptr<Batch> batch_ = std::make_unique<Batch>();
   std::vector<std::unique_ptr<Batch>> spare_;
-  bool sent_ = false;  ///< since the last progress()
+  bool ring_used_ = false;  ///< by the peer
+  bool sent_ = false;       ///< since the last progress()
   unsigned rounds_ = 0;
   std::optional<Status> lost_;  ///< found in a callback, told from progress()
   bool told_ = false;

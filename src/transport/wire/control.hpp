@@ -16,7 +16,7 @@
 
 namespace framewire::transport::wire {
 
-inline constexpr std::uint8_t kProtocolVersion = 1;
+inline constexpr std::uint8_t kProtocolVersion = 2;
 inline constexpr std::size_t kFrameHeadBytes = 16;
 inline constexpr std::uint32_t kMaxBodyBytes = 16 * 1024;
 inline constexpr std::uint64_t kMaxPayloadBytes = std::uint64_t{1} << 40;

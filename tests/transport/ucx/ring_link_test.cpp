@@ -18,8 +18,16 @@ using shared::RingLayout;
 
 constexpr std::size_t kRoom = std::size_t{1} << 20;
 
-struct StillThere final : ucx::Lifeline {
-  Result<void> check() override { return {}; }
+class Watched final : public ucx::Lifeline {
+ public:
+  explicit Watched(const bool& gone) : gone_(gone) {}
+  Result<void> check() override {
+    if (!gone_) return {};
+    return fail(StatusCode::kPeerLost, "the peer has gone");
+  }
+
+ private:
+  const bool& gone_;
 };
 
 // Gives every payload the same place, and keeps what it is told, in order.
@@ -44,7 +52,10 @@ class Listening final : public LinkSink {
     (ok ? good : bad) += 1;
   }
   void on_sent(LinkOp, bool) override { ++sent; }
-  void on_lost(const Status& status) override { lost = status; }
+  void on_lost(const Status& status) override {
+    lost = status;
+    good_before_lost = good;
+  }
 
   std::vector<std::byte> room = std::vector<std::byte>(kRoom);
   std::vector<std::uint64_t> numbers;
@@ -52,6 +63,7 @@ class Listening final : public LinkSink {
   int good = 0;
   int bad = 0;
   int sent = 0;
+  int good_before_lost = 0;
   std::optional<Status> lost;
 };
 
@@ -63,8 +75,8 @@ class RingLink : public ::testing::Test {
     auto far = ucx::make_port(ucx::Lanes::kShared, "").value();
     near_blob_ = (*near)->blob();
     const auto far_blob = far->blob();
-    near_ = (*near)->join(far_blob, std::make_unique<StillThere>(), {}).value();
-    far_ = far->join(near_blob_, std::make_unique<StillThere>(), {}).value();
+    near_ = (*near)->join(far_blob, std::make_unique<Watched>(far_gone_), {}).value();
+    far_ = far->join(near_blob_, std::make_unique<Watched>(near_gone_), {}).value();
     near_->attach(&near_sink_);
     far_->attach(&far_sink_);
   }
@@ -106,6 +118,8 @@ class RingLink : public ::testing::Test {
     memory.slots[0].word = 1 | (RingLayout::kLong | bytes) << 32 | std::uint64_t{8192} << 48;
   }
 
+  bool near_gone_ = false;
+  bool far_gone_ = false;
   Listening near_sink_;  // before the links, which use them to their end
   Listening far_sink_;
   std::vector<std::byte> near_blob_;
@@ -148,6 +162,20 @@ TEST_F(RingLink, PacketsComeInTheOrderInWhichTheyWereSent) {
   EXPECT_EQ(near_sink_.placed, placed);
   EXPECT_EQ(near_sink_.good, placed);
   EXPECT_EQ(near_sink_.bad, 0);
+}
+
+// More than is read at once, and then its sender is gone.
+TEST_F(RingLink, WhatWasSentBeforeThePeerWentIsStillTaken) {
+  std::vector<std::byte> payload(RingLayout::kMostBytes);
+  std::array<std::byte, kMaxPacketHead> head;
+  const std::size_t bytes = head_of(1, payload.size(), head);
+  // The next round is the one in thousands that looks.
+  for (int i = 0; i < 4095; ++i) near_->progress();
+  far_gone_ = true;
+  ASSERT_TRUE(far_->send(std::span(head).first(bytes), payload.data(), payload.size(), 1));
+  near_->progress();
+  ASSERT_TRUE(near_sink_.lost);
+  EXPECT_EQ(near_sink_.good_before_lost, 1);
 }
 
 TEST_F(RingLink, APayloadThatNeverEndsIsLetGoOfWithTheConnection) {
