@@ -24,7 +24,6 @@ class SealedMemory {
   /// To be handed over; -1 for what another process has made.
   [[nodiscard]] int fd() const noexcept { return file_.fd(); }
   [[nodiscard]] std::byte* data() const noexcept { return memory_; }
-  [[nodiscard]] std::size_t size() const noexcept { return bytes_; }
 
  private:
   [[nodiscard]] static Result<SealedMemory> map(int fd, std::size_t bytes, int protection);
