@@ -146,8 +146,8 @@ void link_round_trip(benchmark::State& state, const std::string& name) {
 }
 
 BENCHMARK_CAPTURE(leased_round_trip, loopback, "loopback")->Arg(8);
-BENCHMARK_CAPTURE(leased_round_trip, ucx_shared, "ucx-shared")->Arg(8)->Arg(4096);
-BENCHMARK_CAPTURE(link_round_trip, ucx_shared, "ucx-shared")
+BENCHMARK_CAPTURE(leased_round_trip, shared, "shared")->Arg(8)->Arg(4096);
+BENCHMARK_CAPTURE(link_round_trip, shared, "shared")
     ->Args({48, 8})
     ->Args({96, 8})
     ->Args({48, 4096});

@@ -2,14 +2,12 @@
 // that the channel has not offered, and all of it is given back once the connection is closed.
 //
 // The input is a list of commands, a byte each with their arguments; see run().
-#include <fcntl.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <string>
 #include <vector>
 #include "input.hpp"
 #include "transport/channel.hpp"
@@ -46,7 +44,7 @@ class Wire final : public Link {
   bool progress() override {
     if (closed_) inbox_.give_up(*sink_);
     if (closed_) return false;
-    const auto count = inbox_.drain(0, 16, *sink_);
+    const auto count = inbox_.drain(16, *sink_);
     if (!count) sink_->on_lost(count.error());
     return count && *count > 0;
   }
@@ -77,10 +75,10 @@ std::uint64_t take_lease(Input& input) {
 class Connection {
  public:
   Connection() {
-    shared::Inbox inbox(shared::RingReader::make(key_).value());
-    const std::string path = "/proc/self/fd/" + std::to_string(inbox.place().file);
-    const wire::Socket file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    auto reader = shared::RingReader::make(key_).value();
+    const wire::Socket file(::dup(reader.fd()));
     memory_ = shared::SealedMemory::open(file, sizeof(RingLayout), true).value();
+    shared::Inbox inbox(std::move(reader));
     ChannelConfig config;
     config.epoch = 1;
     config.capacity = config.peer_capacity = 8;
@@ -184,7 +182,7 @@ class Connection {
     auto& body =
         reinterpret_cast<RingLayout*>(memory_.data())->bodies[(number_ - 1) % RingLayout::kSlots];
     std::memset(body.data(), 7, body.size());
-    slot.word = (number_++ & 0xffff) | kind << 32 | payload << 48;
+    slot.word = (number_++ & 0xffffffff) | kind << 32 | payload << 48;
   }
 
   shared::RingKey key_{};

@@ -101,9 +101,9 @@ constexpr OptionSpec kConnection[] = {
     {"allow", "LIST", "", "",
      "names of peers that may connect, joined by commas; all, if not given", "Connection"},
     {"insecure", "", "", "", "neither authenticate nor encrypt", "Connection"},
-    {"link", "NAME", "auto|stream|ucx-shared|ucx-tcp|ucx-rdma|peer|peer-stream", "auto",
+    {"link", "NAME", "auto|stream|shared|ucx-tcp|ucx-rdma|peer|peer-stream", "auto",
      "what carries the data; auto: between processes of one user on one machine peer, which needs "
-     "GPUs at both ends, else ucx-shared; else stream",
+     "GPUs at both ends, else shared; else stream",
      "Connection"},
     {"interface", "NAME", "", "lo",
      "network interface that ucx-tcp is bound to; RDMA device and port of ucx-rdma, mlx5_0:1",

@@ -27,13 +27,13 @@ struct Security {
 };
 
 /// Names of links, as in SessionOptions and in reports.
-inline constexpr const char* kStreamLink = "stream";         ///< the control connection itself
-inline constexpr const char* kUcxSharedLink = "ucx-shared";  ///< processes of one user, one machine
-inline constexpr const char* kUcxTcpLink = "ucx-tcp";        ///< needs Security::insecure
-inline constexpr const char* kUcxRdmaLink = "ucx-rdma";      ///< only where both ends name it
+inline constexpr const char* kStreamLink = "stream";     ///< the control connection itself
+inline constexpr const char* kSharedLink = "shared";     ///< processes of one user, one machine
+inline constexpr const char* kUcxTcpLink = "ucx-tcp";    ///< needs Security::insecure
+inline constexpr const char* kUcxRdmaLink = "ucx-rdma";  ///< only where both ends name it
 
 /// Within one machine, device memory without a stop in host memory: both sides need
-/// SessionOptions::devices. Packets travel over ucx-shared, or over the control connection.
+/// SessionOptions::devices. Packets travel as over shared, or over the control connection.
 inline constexpr const char* kPeerLink = "peer";
 inline constexpr const char* kPeerStreamLink = "peer-stream";
 
@@ -45,7 +45,8 @@ struct SessionOptions {
   Security security;
   std::uint32_t capacity = 256;  ///< transfers of ours at a time, 1 to 4096
   /// Links that may be used, best first; the server's order counts. Empty: where both ends are
-  /// processes of one user on one machine, peer if both have devices, else ucx-shared; else stream.
+  /// processes of one user on one machine, peer if both have devices, else shared; else stream.
+  /// That they are such processes they prove to each other, by the kernel's word.
   std::vector<std::string> links;
   /// For device memory that shall travel without the host, and the one of them that this end's
   /// regions lie on. Regions of other devices, and without this all, are staged.

@@ -23,10 +23,9 @@ class UcxDevice : public TransportDevices {
     if (IsSkipped()) return;
     if (emulated()) GTEST_SKIP() << "UCX knows nothing of emulated devices";
   }
-  Result<std::unique_ptr<ucx::Port>> port(ucx::Lanes lanes) {
+  Result<std::unique_ptr<ucx::Port>> port() {
     const ucx::DirectWish wish{devices_, 0, ucx::DirectWish::Proof::kUcx};
-    const std::string device = lanes == ucx::Lanes::kTcp ? "lo" : "";
-    return ucx::make_port(lanes, device, ucx::Side::kDials, wish);
+    return ucx::make_port(ucx::Lanes::kTcp, "lo", ucx::Side::kDials, wish);
   }
   static Result<Channel> channel(ucx::Port& port, const std::vector<std::byte>& blob) {
     const auto deadline = base::Clock::now() + std::chrono::seconds(10);
@@ -38,9 +37,9 @@ class UcxDevice : public TransportDevices {
     return make_channel(peer::make_device_link(std::move(*link)), config);
   }
   // Both ends in this process, on the first device.
-  void meet(ucx::Lanes lanes) {
-    auto one = port(lanes);
-    auto other = port(lanes);
+  void meet() {
+    auto one = port();
+    auto other = port();
     ASSERT_TRUE(one) << one.error().to_string();
     ASSERT_TRUE(other) << other.error().to_string();
     const auto blob = (*one)->blob();
@@ -58,8 +57,8 @@ class UcxDevice : public TransportDevices {
     EXPECT_EQ(channel.path().staged_bytes, 0U) << state(channel);
     EXPECT_TRUE(check_path(channel.path(), Requirement::kGpudirect)) << state(channel);
   }
-  void exchange(ucx::Lanes lanes) {
-    meet(lanes);
+  void exchange() {
+    meet();
     if (IsSkipped() || HasFatalFailure()) return;
     const Region one = region(0);
     const Region other = region(0);
@@ -96,12 +95,10 @@ class UcxDevice : public TransportDevices {
   std::unique_ptr<Channel> far_;
 };
 
-TEST_F(UcxDevice, SharedMemoryCarriesDeviceMemory) { exchange(ucx::Lanes::kShared); }
-
-TEST_F(UcxDevice, TcpCarriesDeviceMemory) { exchange(ucx::Lanes::kTcp); }
+TEST_F(UcxDevice, TcpCarriesDeviceMemory) { exchange(); }
 
 TEST_F(UcxDevice, ChannelsThatEndInTheMiddleLetGo) {
-  meet(ucx::Lanes::kShared);
+  meet();
   if (IsSkipped() || HasFatalFailure()) return;
   const Region one = region(0);
   const Region other = region(0);

@@ -60,7 +60,7 @@ TEST_F(CliDevices, PlanesGoFromDeviceToDeviceAndAreThoseOfTheCpu) {
 
 TEST_F(CliDevices, EveryKindOfPathBringsTheSameBytes) {
   const std::vector<std::pair<std::string, std::string>> ways = {
-      {"stream", "host"}, {"stream", "cuda:0"}, {"ucx-shared", "host"}, {"auto", other_}};
+      {"stream", "host"}, {"stream", "cuda:0"}, {"shared", "host"}, {"auto", other_}};
   Bytes first;
   for (const auto& [link, to] : ways) {
     SCOPED_TRACE(link + " to " + to);

@@ -44,7 +44,7 @@ bool can_mount_small(const std::string& folder) {
 using CliStream = StreamEnds;
 
 TEST_F(CliStream, FilesArriveAsTheyAreAndInOrder) {
-  for (const char* link : {"stream", "ucx-shared"}) {
+  for (const char* link : {"stream", "shared"}) {
     SCOPED_TRACE(link);
     const std::string out = folder_ / link;
     start_sink({"--insecure", "--link", link, "--out", out, "--frames", "5"});

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <array>
+#include <future>
 #include <string>
+#include <utility>
 #include "transport/device_copy.hpp"
 #include "transport/ends_test.hpp"
 #include "transport/fake_device.hpp"
@@ -108,6 +110,18 @@ INSTANTIATE_TEST_SUITE_P(Links, Card, ::testing::Values("card_gpus"),
 INSTANTIATE_TEST_SUITE_P(UcxLinks, Card, ::testing::Values("ucx_card_gpus"),
                          [](const auto& which) { return which.param; });
 
+// Joins two ends over UCX's TCP, each of which waits for the other.
+std::pair<std::unique_ptr<Link>, std::unique_ptr<Link>> join_ends(
+    ucx::Port& one, const std::vector<std::byte>& told_one, ucx::Port& other,
+    const std::vector<std::byte>& told_other) {
+  const auto deadline = base::Clock::now() + std::chrono::seconds(10);
+  auto joining = std::async(std::launch::async, [&] {
+    return other.join(told_other, std::make_unique<Alive>(), deadline).value();
+  });
+  auto link = one.join(told_one, std::make_unique<Alive>(), deadline).value();
+  return {std::move(link), joining.get()};
+}
+
 // UCX has been asked about one device; memory of others goes through the host.
 TEST(UcxCard, RegionsOfAnotherDeviceAreStaged) {
   WithDevices devices;
@@ -122,10 +136,10 @@ TEST(UcxCard, RegionsOfAnotherDeviceAreStaged) {
 TEST(UcxCard, WithoutCudaInUcxThePathSaysSo) {
   WithDevices devices;
   const ucx::DirectWish wish{&*devices, 0, ucx::DirectWish::Proof::kUcx};
-  auto owner = ucx::make_port(ucx::Lanes::kShared, "", ucx::Side::kListens, wish);
+  auto owner = ucx::make_port(ucx::Lanes::kTcp, "lo", ucx::Side::kListens, wish);
   ASSERT_TRUE(owner) << owner.error().to_string();
-  auto peer = ucx::make_port(ucx::Lanes::kShared, "").value();
-  auto link = (*owner)->join(peer->blob(), std::make_unique<Alive>(), {}).value();
+  auto peer = ucx::make_port(ucx::Lanes::kTcp, "lo").value();
+  auto [link, far] = join_ends(**owner, peer->blob(), *peer, (*owner)->blob());
   const PathReport path = link->path();
   if (path.gpudirect) GTEST_SKIP() << "this UCX knows CUDA memory, of GPUs that are here";
   EXPECT_FALSE(path.peer_gpudirect);
@@ -158,13 +172,13 @@ class UcxCardAttack : public ::testing::Test {
  protected:
   void SetUp() override {
     const ucx::DirectWish wish{&*devices_, 0, ucx::DirectWish::Proof::kHost};
-    auto ours = ucx::make_port(ucx::Lanes::kShared, "", ucx::Side::kDials, wish).value();
-    auto theirs = ucx::make_port(ucx::Lanes::kShared, "").value();
+    auto ours = ucx::make_port(ucx::Lanes::kTcp, "lo", ucx::Side::kDials, wish).value();
+    auto theirs = ucx::make_port(ucx::Lanes::kTcp, "lo").value();
     auto told = ours->blob();
     told[sizeof(ucx::MacKey)] = std::byte{0};  // it forgets that we have a card
-    raw_ = theirs->join(told, std::make_unique<Alive>(), {}).value();
+    auto [link, raw] = join_ends(*ours, theirs->blob(), *theirs, told);
+    raw_ = std::move(raw);
     raw_->attach(&peer_);
-    auto link = ours->join(theirs->blob(), std::make_unique<Alive>(), {}).value();
     channel_ = std::make_unique<Channel>(
         transport::make_channel(peer::make_device_link(std::move(link)), PlayedPeer::config()));
     room_ = channel_->offer(memory_, 0, 4096).value();

@@ -160,15 +160,15 @@ std::unique_ptr<Link> join(ucx::Port& port, const std::vector<std::byte>& blob,
   return peer::make_device_link(std::move(*link));
 }
 
-// UCX, over shared memory or RDMA, that takes the fake devices' memory for what it is, host memory,
+// UCX, over TCP or RDMA, that takes the fake devices' memory for what it is, host memory,
 // and else treats it as a device's.
 Links ucx_cards(const std::string& name) {
   const auto port = [&](bool near) {
     ucx::DirectWish wish{&FakeDevices::get(), near ? 0 : 1, ucx::DirectWish::Proof::kHost};
     if (!has_card(name, near)) wish = {};
     const bool rdma = name.starts_with("ucx_rdma");
-    auto made = ucx::make_port(rdma ? ucx::Lanes::kVerbs : ucx::Lanes::kShared,
-                               rdma ? rdma_device() : std::string(),
+    auto made = ucx::make_port(rdma ? ucx::Lanes::kVerbs : ucx::Lanes::kTcp,
+                               rdma ? rdma_device() : tcp_device(),
                                near ? ucx::Side::kListens : ucx::Side::kDials, wish);
     if (!made) must(made.error());
     return std::move(*made);
@@ -178,7 +178,7 @@ Links ucx_cards(const std::string& name) {
   const auto there = far->blob();
   const auto here = near->blob();
   const auto alive = std::make_shared<std::atomic<bool>>(true);
-  // Over RDMA each waits for the other.
+  // Each waits for the other.
   auto away = std::async(std::launch::async, [&] { return join(*far, here, alive); });
   auto link = join(*near, there, alive);
   return {std::move(link), away.get()};
@@ -295,7 +295,7 @@ Opening opening_of(const std::string& whole, bool near) {
   }
   opening.options.links = {link == "peer"          ? kPeerLink
                            : link == "peer_stream" ? kPeerStreamLink
-                           : link == "ucx_shared"  ? kUcxSharedLink
+                           : link == "shared"      ? kSharedLink
                            : link == "ucx_tcp"     ? kUcxTcpLink
                            : link == "ucx_rdma"    ? kUcxRdmaLink
                                                    : kStreamLink};
@@ -308,12 +308,12 @@ std::vector<std::string> connection_names() {
   names.insert(names.end(), {"tls_gpus", "tls_near_gpu", "tls_far_gpu", "tls_apart_gpus"});
   names.insert(names.end(), {"peer_stream_gpus", "peer_stream_apart_gpus"});
   names.insert(names.end(), {"card_gpus", "card_near_gpus", "card_far_gpus", "card_far_gpu"});
+  names.insert(names.end(), {"shared", "shared_apart", "shared_gpus", "shared_apart_near_gpu",
+                             "shared_apart_far_gpu", "peer_gpus", "peer_near_gpu",
+                             "peer_apart_gpus", "peer_apart_near_gpu", "peer_apart_far_gpu"});
 #ifdef FRAMEWIRE_HAS_UCX
-  names.insert(names.end(),
-               {"ucx_shared", "ucx_tcp", "ucx_shared_apart", "ucx_tcp_apart", "ucx_shared_gpus",
-                "ucx_shared_apart_near_gpu", "ucx_shared_apart_far_gpu", "peer_gpus",
-                "peer_near_gpu", "peer_apart_gpus", "peer_apart_near_gpu", "peer_apart_far_gpu",
-                "ucx_card_gpus", "ucx_card_near_gpus", "ucx_card_far_gpus", "ucx_card_far_gpu"});
+  names.insert(names.end(), {"ucx_tcp", "ucx_tcp_apart", "ucx_card_gpus", "ucx_card_near_gpus",
+                             "ucx_card_far_gpus", "ucx_card_far_gpu"});
   if (!rdma_device().empty()) names.insert(names.end(), {"ucx_rdma", "ucx_rdma_apart"});
 #endif
   return names;

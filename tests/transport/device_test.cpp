@@ -50,7 +50,8 @@ class Device : public EndsTest {
 };
 
 bool staged(const std::string& name) {
-  return name.starts_with("tls") || name.find("card_far_") != std::string::npos;
+  return name.starts_with("tls") || name.starts_with("shared") ||
+         name.find("card_far_") != std::string::npos;
 }
 bool by_card(const std::string& name) { return name.find("card_") != std::string::npos; }
 
@@ -266,7 +267,8 @@ TEST_P(Device, AStreamIsForDeviceMemory) {
 INSTANTIATE_TEST_SUITE_P(Links, Device,
                          ::testing::Values("loopback_gpus", "tls_gpus", "tls_apart_gpus",
                                            "peer_stream_gpus", "peer_stream_apart_gpus",
-                                           "card_gpus", "card_near_gpus", "card_far_gpus"),
+                                           "shared_gpus", "peer_gpus", "card_gpus",
+                                           "card_near_gpus", "card_far_gpus"),
                          [](const auto& which) { return which.param; });
 #ifdef FRAMEWIRE_HAS_UCX
 INSTANTIATE_TEST_SUITE_P(UcxLinks, Device,

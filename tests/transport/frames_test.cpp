@@ -290,13 +290,7 @@ TEST_P(Frames, DamagedOnesAreSentAgain) {
   EXPECT_EQ(receiver.stats().dropped, 0u);
 }
 
-std::vector<std::string> links() {
-  std::vector<std::string> names = {"loopback", "tcp", "tls"};
-#ifdef FRAMEWIRE_HAS_UCX
-  names.push_back("ucx_shared");
-#endif
-  return names;
-}
+std::vector<std::string> links() { return {"loopback", "tcp", "tls", "shared"}; }
 INSTANTIATE_TEST_SUITE_P(Links, Frames, ::testing::ValuesIn(links()),
                          [](const auto& test) { return test.param; });
 

@@ -5,12 +5,11 @@
 #include <cstddef>
 #include <framewire/status.hpp>
 #include <span>
-#include <string>
 #include <vector>
 #include "base/clock.hpp"
 #include "transport/peer/device_link.hpp"
 #include "transport/peer/parts.hpp"
-#include "transport/wire/socket.hpp"
+#include "transport/shared/local_peer.hpp"
 
 namespace framewire::transport::peer {
 
@@ -22,26 +21,25 @@ struct HandoverOptions {
   std::uint64_t slot_bytes = 0;
 };
 
-/// A Unix socket of this process without a name in the file system. Whoever wants in must know a
-/// secret that went over the authenticated connection, and be a process of the same user, which the
-/// kernel says. One exchange, then it is of no more use.
-class Doorway {
- public:
-  /// @return io_error
-  [[nodiscard]] static Result<Doorway> open();
-  /// What the other side must be told, over the authenticated connection only.
-  [[nodiscard]] const std::vector<std::byte>& blob() const noexcept { return blob_; }
-  /// Waits for the one who knows the secret. What cannot be had, in landings or time, is left out,
-  /// and Landings::why says so.
-  [[nodiscard]] Landings exchange(const HandoverOptions& options, base::Clock::time_point deadline);
-
- private:
-  wire::Socket socket_;
-  std::vector<std::byte> blob_;
+/// What each side says of its landing, beside descriptors of the landing and of the words that the
+/// sender's copies tell.
+struct LandingMessage {
+  DeviceId device{};
+  std::uint32_t slots = 0;  ///< none: there is no landing
+  std::uint16_t arrival_words = 0;
+  std::uint16_t arrival_layout = 0;
+  std::uint64_t slot_bytes = 0;
 };
+inline constexpr std::size_t kLandingMessageBytes = 32;
+[[nodiscard]] std::array<std::byte, kLandingMessageBytes> encode(const LandingMessage& message);
+/// @return invalid_input for sizes that are out of bounds
+[[nodiscard]] Result<LandingMessage> decode_landing(
+    std::span<const std::byte, kLandingMessageBytes> bytes);
 
-/// The other side of it: goes to the doorway that a blob describes.
-[[nodiscard]] Landings visit(std::span<const std::byte> blob, const HandoverOptions& options,
-                             base::Clock::time_point deadline);
+/// Gives the peer our landing and takes its, over the socket at which both have proved that they
+/// are processes of one user; the peer does the same. What cannot be had, in landings or time, is
+/// left out, and Landings::why says so.
+[[nodiscard]] Landings hand_over(const shared::LocalPeer& peer, const HandoverOptions& options,
+                                 base::Clock::time_point deadline);
 
 }  // namespace framewire::transport::peer

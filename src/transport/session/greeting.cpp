@@ -1,11 +1,12 @@
 #include "transport/session/greeting.hpp"
+#include <fmt/format.h>
 #include <sys/random.h>
 #include <algorithm>
 #include <optional>
 #include <utility>
 #include "transport/peer/device_link.hpp"
-#include "transport/session/host_id.hpp"
 #include "transport/session/links.hpp"
+#include "transport/shared/meeting.hpp"
 #include "transport/wire/control.hpp"
 
 namespace framewire::transport::session {
@@ -19,7 +20,6 @@ using Candidates = std::vector<std::unique_ptr<Candidate>>;
 Greeting introduce(const SessionOptions& options) {
   Greeting greeting;
   greeting.capacity = options.capacity;
-  greeting.host = host_id();
   return greeting;
 }
 
@@ -33,24 +33,35 @@ ChannelConfig agree(const wire::Stream& stream, std::uint32_t epoch, const Greet
   return config;
 }
 
-Result<Joined> join(Candidate& candidate, const wire::LinkOffer& offer, ChannelConfig config,
-                    Requirement require, std::unique_ptr<wire::Stream> control,
-                    Clock::time_point deadline) {
-  auto link = candidate.join(offer, std::move(control), deadline);
+// What this side has found out of the other on the way to a link.
+struct Session {
+  std::unique_ptr<wire::Stream> control;
+  std::optional<shared::LocalPeer> local;  ///< where both have met
+  Clock::time_point deadline;
+};
+
+Result<Joined> join(Session session, Candidate& candidate, const wire::LinkOffer& offer,
+                    ChannelConfig config, Requirement require) {
+  const shared::LocalPeer* const local = session.local ? &*session.local : nullptr;
+  auto link = candidate.join(offer, local, std::move(session.control), session.deadline);
   if (!link) return fail(link.error());
   if (!(*link)->takes(MemoryKind::kCuda)) *link = peer::make_device_link(std::move(*link));
   if (auto good = check_path((*link)->path(), require); !good) return fail(good.error());
   return Joined{std::move(*link), std::move(config)};
 }
 
-Result<Greeting> expect(wire::Stream& stream, FrameType type, Clock::time_point deadline) {
-  const auto frame = wire::read_frame(stream, deadline);
-  if (!frame) return fail(frame.error());
-  if (frame->type == FrameType::kRefuse) return fail(wire::decode_refusal(frame->body));
-  if (frame->type != type) {
-    return fail(StatusCode::kInvalidInput, "the peer's greeting comes out of turn");
-  }
-  return wire::decode_greeting(frame->body);
+tl::unexpected<Status> out_of_turn() {
+  return fail(StatusCode::kInvalidInput, "the peer's greeting comes out of turn");
+}
+
+Result<wire::Frame> read(Session& session) {
+  auto frame = wire::read_frame(*session.control, session.deadline);
+  if (frame && frame->type == FrameType::kRefuse) return fail(wire::decode_refusal(frame->body));
+  return frame;
+}
+
+Result<void> write(Session& session, FrameType type, std::span<const std::byte> body) {
+  return wire::write_frame(*session.control, type, body, session.deadline);
 }
 
 std::optional<wire::LinkOffer> find(const Greeting& greeting, const std::string& name) {
@@ -80,13 +91,55 @@ Result<Candidates> prepare(Greeting& greeting, const SessionOptions& options) {
   return candidates;
 }
 
-Result<std::unique_ptr<Candidate>> choose(const SessionOptions& options, const Greeting& ours,
+bool any_within_host(const Greeting& greeting) {
+  return std::any_of(greeting.links.begin(), greeting.links.end(),
+                     [](const auto& link) { return within_host(link.name); });
+}
+
+// The server's side of proving that both are processes of one user on one machine. That they are
+// not, or that the client has not come, is no error.
+Result<void> invite(Session& session) {
+  auto point = shared::MeetingPoint::open();
+  if (!point) return {};
+  if (auto sent = write(session, FrameType::kMeet, encode(point->rendezvous())); !sent) return sent;
+  auto local = point->await(*session.control, session.deadline);
+  const auto frame = read(session);
+  if (!frame) return fail(frame.error());
+  if (frame->type != FrameType::kMet) return out_of_turn();
+  const auto met = wire::decode_met(frame->body);
+  if (!met) return fail(met.error());
+  // The client's word for it counts for nothing without ours.
+  if (*met && local) session.local = std::move(local);
+  return {};
+}
+
+// The client's side.
+Result<void> visit(Session& session, std::span<const std::byte> invitation) {
+  const auto rendezvous = wire::decode_rendezvous(invitation);
+  if (!rendezvous) return fail(rendezvous.error());
+  if (auto local = shared::meet(*rendezvous, session.deadline)) session.local = std::move(*local);
+  return write(session, FrameType::kMet, wire::encode_met(session.local.has_value()));
+}
+
+// The best link that both can do. Before one within the host is chosen, the two have met.
+Result<std::unique_ptr<Candidate>> choose(Session& session, const SessionOptions& options,
                                           const Greeting& theirs) {
   Status reason(StatusCode::kUnsupported, "no link is common to both ends");
   const auto names = allowed_links(options);
   if (!names) return fail(names.error());
+  bool invited = false;
   for (const std::string& name : *names) {
-    if (!find(theirs, name) || (within_host(name) && ours.host != theirs.host)) continue;
+    if (!find(theirs, name)) continue;
+    if (within_host(name) && !std::exchange(invited, true)) {
+      if (auto said = invite(session); !said) return fail(said.error());
+    }
+    if (within_host(name) && !session.local) {
+      reason = Status(StatusCode::kUnsupported,
+                      name +
+                          " is for processes of one user on one machine, which the two ends "
+                          "have not proved to be");
+      continue;
+    }
     auto candidate = make_candidate(name, options, true);
     if (candidate) return candidate;
     reason = candidate.error();
@@ -98,33 +151,50 @@ Result<std::unique_ptr<Candidate>> choose(const SessionOptions& options, const G
 
 Result<Joined> greet_as_client(std::unique_ptr<wire::Stream> stream, const SessionOptions& options,
                                Clock::time_point deadline) {
+  Session session{std::move(stream), std::nullopt, deadline};
   Greeting hello = introduce(options);
   auto candidates = prepare(hello, options);
   if (!candidates) return fail(candidates.error());
-  const auto body = encode(hello);
-  if (auto sent = wire::write_frame(*stream, FrameType::kHello, body, deadline); !sent) {
+  if (auto sent = write(session, FrameType::kHello, encode(hello)); !sent) {
     return fail(sent.error());
   }
-  const auto welcome = expect(*stream, FrameType::kWelcome, deadline);
+  auto frame = read(session);
+  if (frame && frame->type == FrameType::kMeet && any_within_host(hello)) {
+    if (auto said = visit(session, frame->body); !said) return fail(said.error());
+    frame = read(session);
+  }
+  if (!frame) return fail(frame.error());
+  if (frame->type != FrameType::kWelcome) return out_of_turn();
+  const auto welcome = wire::decode_greeting(frame->body);
   if (!welcome) return fail(welcome.error());
   for (auto& candidate : *candidates) {
     if (welcome->links.size() != 1 || welcome->links[0].name != candidate->offer().name) continue;
-    auto config = agree(*stream, welcome->epoch, hello, *welcome);
-    return join(*candidate, welcome->links[0], std::move(config), options.require,
-                std::move(stream), deadline);
+    if (within_host(welcome->links[0].name) && !session.local) {
+      return fail(StatusCode::kDenied,
+                  fmt::format("the server chose {}, and has not proved to be a process of this "
+                              "user on this machine",
+                              welcome->links[0].name));
+    }
+    auto config = agree(*session.control, welcome->epoch, hello, *welcome);
+    return join(std::move(session), *candidate, welcome->links[0], std::move(config),
+                options.require);
   }
   return fail(StatusCode::kInvalidInput, "the peer chose a link that was not offered");
 }
 
 Result<Joined> greet_as_server(std::unique_ptr<wire::Stream> stream, const SessionOptions& options,
                                Clock::time_point deadline) {
-  const auto hello = expect(*stream, FrameType::kHello, deadline);
+  Session session{std::move(stream), std::nullopt, deadline};
+  const auto frame = read(session);
+  if (!frame) return fail(frame.error());
+  if (frame->type != FrameType::kHello) return out_of_turn();
+  const auto hello = wire::decode_greeting(frame->body);
   if (!hello) return fail(hello.error());
   Greeting welcome = introduce(options);
-  auto candidate = choose(options, welcome, *hello);
+  auto candidate = choose(session, options, *hello);
   if (!candidate) {
     const auto body = wire::encode_refusal(candidate.error());
-    static_cast<void>(wire::write_frame(*stream, FrameType::kRefuse, body, deadline));
+    static_cast<void>(write(session, FrameType::kRefuse, body));
     return fail(candidate.error());
   }
   while (welcome.epoch == 0) {
@@ -133,13 +203,12 @@ Result<Joined> greet_as_server(std::unique_ptr<wire::Stream> stream, const Sessi
     }
   }
   welcome.links.push_back((*candidate)->offer());
-  const auto body = encode(welcome);
-  if (auto sent = wire::write_frame(*stream, FrameType::kWelcome, body, deadline); !sent) {
+  if (auto sent = write(session, FrameType::kWelcome, encode(welcome)); !sent) {
     return fail(sent.error());
   }
   const auto offer = *find(*hello, welcome.links[0].name);
-  auto config = agree(*stream, welcome.epoch, welcome, *hello);
-  return join(**candidate, offer, std::move(config), options.require, std::move(stream), deadline);
+  auto config = agree(*session.control, welcome.epoch, welcome, *hello);
+  return join(std::move(session), **candidate, offer, std::move(config), options.require);
 }
 
 }  // namespace framewire::transport::session

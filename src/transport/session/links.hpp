@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 #include "transport/session/session.hpp"
+#include "transport/shared/local_peer.hpp"
 #include "transport/wire/control.hpp"
 #include "transport/wire/stream.hpp"
 
@@ -17,7 +18,10 @@ class Candidate {
   [[nodiscard]] virtual wire::LinkOffer offer() const = 0;
   /// Makes it a link. Takes the control stream over, whose end is the connection's.
   /// A link that has to be met over its own fabric is met here, by the deadline.
+  /// @param local  the peer, where it has proved to be a process of our user on this machine; not
+  ///               null for links that are within_host()
   [[nodiscard]] virtual Result<std::unique_ptr<Link>> join(const wire::LinkOffer& peer,
+                                                           const shared::LocalPeer* local,
                                                            std::unique_ptr<wire::Stream> control,
                                                            base::Clock::time_point deadline) = 0;
 };
@@ -28,7 +32,8 @@ class Candidate {
 /// @return invalid_input for unknown names; denied for ucx-tcp without insecure
 [[nodiscard]] Result<std::vector<std::string>> allowed_links(const SessionOptions& options);
 
-/// Whether a link so called is for two processes of one machine.
+/// Whether a link so called is for two processes of one user on one machine, who have to have
+/// proved that they are.
 [[nodiscard]] bool within_host(const std::string& name);
 
 /// @param server  the side that accepts connections, also a link's own

@@ -1,4 +1,4 @@
-// Small packets from one process to another through memory that both map: one that writes, one that
+// Packets from one process to another through memory that both map: one that writes, one that
 // reads. No system call, no copy but into the memory and out of it.
 #pragma once
 
@@ -19,42 +19,41 @@ using RingKey = std::array<std::byte, 16>;
 
 /// Slots one after the other, each with a word that says which packet it holds, and with a body for
 /// payloads that do not fit beside the head. Those words lie where no payload ever does.
+///
+/// A payload of more than a body comes in parts: the first with the packet's head, which says how
+/// many bytes there will be, the others behind it in slots of their own. Whole packets may come
+/// between them, and heads of further such payloads: parts always belong to the first payload that
+/// is not complete.
 struct RingLayout {
   static constexpr std::uint64_t kSlots = 64;
   /// No power of two: with 256, what a processor fetches ahead it takes from who is writing there,
   /// and streams of up to 1 KiB are a tenth to a fourth slower.
   static constexpr std::size_t kSlotBytes = 1152;
   static constexpr std::size_t kBesideBytes = kSlotBytes - sizeof(std::uint64_t);
-  static constexpr std::size_t kMostHead = kBesideBytes - sizeof(std::uint64_t);
+  static constexpr std::size_t kMaxHead = kBesideBytes - sizeof(std::uint64_t);
   static constexpr std::size_t kBodyBytes = kMostShortBytes;
-  /// A payload of more leaves too little room for others.
-  static constexpr std::size_t kMostBytes = kSlots / 2 * kBodyBytes;
+  /// Payloads that have begun and are not complete.
+  static constexpr std::size_t kMaxBegun = 64;
 
   // In place of a head's bytes.
   static constexpr std::size_t kShort = 0;      ///< the packet is a ShortPut
-  static constexpr std::size_t kMore = 1;       ///< more of the payload of the packet before
+  static constexpr std::size_t kMore = 1;       ///< a further part of the first incomplete payload
   static constexpr std::size_t kLong = 0x8000;  ///< beside those of one that more follows: behind
                                                 ///< the head lies how many bytes there will be
 
   struct alignas(64) Slot {
-    /// The packet's number, from 1 | what it follows << 16 | head's bytes << 32 | payload's << 48.
+    /// The packet's number, from 1 | head's bytes << 32 | payload's << 48.
     std::atomic<std::uint64_t> word;
     std::array<std::byte, kBesideBytes> beside;
   };
   static_assert(sizeof(Slot) == kSlotBytes && std::atomic<std::uint64_t>::is_always_lock_free);
 
-  static constexpr std::array<char, 16> kMagic{"framewire ring1"};
+  static constexpr std::array<char, 16> kMagic{"framewire ring2"};
   std::array<char, 16> magic;
   RingKey key;
   alignas(64) std::atomic<std::uint64_t> taken;  ///< packets that the reader is done with
   alignas(64) std::array<Slot, kSlots> slots;
   alignas(64) std::array<std::array<std::byte, kBodyBytes>, kSlots> bodies;
-};
-
-/// Where a ring of another process is: a descriptor of its own.
-struct RingPlace {
-  std::uint32_t process = 0;
-  std::int32_t file = -1;
 };
 
 /// The end that reads, which has made the memory. It believes nothing that it finds there: sizes
@@ -63,24 +62,23 @@ class RingReader {
  public:
   /// @return busy
   [[nodiscard]] static Result<RingReader> make(const RingKey& key);
-  [[nodiscard]] RingPlace place() const noexcept;
+  /// The memory, to be handed to the peer.
+  [[nodiscard]] int fd() const noexcept { return memory_.fd(); }
+  /// Once it has been handed over.
+  void close_file() noexcept { memory_.close_file(); }
 
   /// Hands packets that have come to a taker, which copies what it wants:
   /// `take(head, payload, total)`, where payload is all or the first part of it, `take_more(part)`
   /// for further ones, and `take_short(put, payload)`.
-  /// @param heard  messages that have come some other way: a packet that was written after more of
-  ///               them waits
-  /// @param most   packets
+  /// @param most  packets and parts
   /// @return how many; -1 for sizes that cannot be
   template <typename Taker>
-  int drain(std::uint16_t heard, int most, Taker& taker) {
+  int drain(int most, Taker& taker) {
     int count = 0;
     for (; count < most; ++count) {
       const RingLayout::Slot& slot = ring_->slots[taken_ % RingLayout::kSlots];
       const std::uint64_t word = slot.word.load(std::memory_order_acquire);
-      if (static_cast<std::uint16_t>(word) != static_cast<std::uint16_t>(taken_ + 1)) break;
-      const auto follows = static_cast<std::uint16_t>(word >> 16);
-      if (static_cast<std::int16_t>(follows - heard) > 0) break;
+      if (static_cast<std::uint32_t>(word) != static_cast<std::uint32_t>(taken_ + 1)) break;
       const std::size_t kind = word >> 32 & 0xffffU;
       const std::size_t payload = word >> 48;
       if (payload > RingLayout::kBodyBytes) return -1;
@@ -95,7 +93,7 @@ class RingReader {
       } else {
         const bool is_long = (kind & RingLayout::kLong) != 0;
         const std::size_t head = kind & ~RingLayout::kLong;
-        if (head < kMinPacketHead || head > RingLayout::kMostHead) return -1;
+        if (head < kMinPacketHead || head > RingLayout::kMaxHead) return -1;
         std::memcpy(head_.data(), slot.beside.data(), head + sizeof(std::uint64_t));
         const std::span<const std::byte> bytes(head_);
         if (is_long) {
@@ -132,31 +130,44 @@ class RingReader {
 /// The end that writes, into memory of the peer's.
 class RingWriter {
  public:
-  /// @param place  as the peer says: anything of any process may be there
-  /// @param key    what must lie there
-  /// @return unsupported where the system does not let this process at it; invalid_input for what
-  ///         is no such ring; busy
-  [[nodiscard]] static Result<RingWriter> open(const RingPlace& place, const RingKey& key);
+  /// @param file  as the peer has handed it over: may be anything; not kept
+  /// @param key   what must lie there
+  /// @return invalid_input for what is no such ring; busy
+  [[nodiscard]] static Result<RingWriter> open(const wire::Socket& file, const RingKey& key);
 
-  /// Copies a packet into the ring.
-  /// @param said  messages that were sent some other way before it
-  /// @return false where it is full, or the packet too large
-  [[nodiscard]] bool add(std::span<const std::byte> head, std::span<const std::byte> payload,
-                         std::uint16_t said) noexcept {
-    if (head.size() > RingLayout::kMostHead || payload.size() > RingLayout::kMostBytes)
+  /// Copies a whole packet into the ring. @return false where it is full, or the packet too large
+  [[nodiscard]] bool add(std::span<const std::byte> head,
+                         std::span<const std::byte> payload) noexcept {
+    if (head.size() > RingLayout::kMaxHead || payload.size() > RingLayout::kBodyBytes ||
+        !has_room(1)) {
       return false;
-    if (payload.size() > RingLayout::kBodyBytes) return add_long(head, payload, said);
-    if (!has_room(1)) return false;
-    write(head, head.size(), payload, said,
-          payload.size() > RingLayout::kBesideBytes - head.size());
+    }
+    write(head, head.size(), payload, payload.size() > RingLayout::kBesideBytes - head.size());
     return true;
   }
   /// The same for a short put.
-  [[nodiscard]] bool add(const ShortPut& put, std::span<const std::byte> payload,
-                         std::uint16_t said) noexcept {
+  [[nodiscard]] bool add(const ShortPut& put, std::span<const std::byte> payload) noexcept {
     if (payload.size() > RingLayout::kBodyBytes || !has_room(1)) return false;
-    write(std::as_bytes(std::span(&put, 1)), RingLayout::kShort, payload, said,
+    write(std::as_bytes(std::span(&put, 1)), RingLayout::kShort, payload,
           payload.size() > RingLayout::kBesideBytes - sizeof put);
+    return true;
+  }
+  /// Writes a head and the first kBodyBytes of a payload of more. The caller keeps to kMaxBegun.
+  [[nodiscard]] bool begin(std::span<const std::byte> head,
+                           std::span<const std::byte> payload) noexcept {
+    if (head.size() > RingLayout::kMaxHead || !has_room(1)) return false;
+    std::array<std::byte, RingLayout::kBesideBytes> start;
+    std::memcpy(start.data(), head.data(), head.size());
+    store(start.data() + head.size(), std::uint64_t{payload.size()});
+    write(std::span(start).first(head.size() + sizeof(std::uint64_t)),
+          head.size() | RingLayout::kLong, payload.first(RingLayout::kBodyBytes), true);
+    return true;
+  }
+  /// Writes a further part of the first payload that has begun and is not complete.
+  /// @param spare  slots that are left to others
+  [[nodiscard]] bool add_part(std::span<const std::byte> part, std::uint64_t spare) noexcept {
+    if (!has_room(1 + spare)) return false;
+    write({}, RingLayout::kMore, part, true);
     return true;
   }
 
@@ -167,33 +178,14 @@ class RingWriter {
     seen_taken_ = ring_->taken.load(std::memory_order_acquire);
     return written_ - seen_taken_ + slots <= RingLayout::kSlots;
   }
-  /// All of it or nothing, so that its parts follow each other.
-  [[nodiscard]] bool add_long(std::span<const std::byte> head, std::span<const std::byte> payload,
-                              std::uint16_t said) noexcept {
-    if (!has_room((payload.size() + RingLayout::kBodyBytes - 1) / RingLayout::kBodyBytes)) {
-      return false;
-    }
-    std::array<std::byte, RingLayout::kBesideBytes> start;
-    std::memcpy(start.data(), head.data(), head.size());
-    store(start.data() + head.size(), std::uint64_t{payload.size()});
-    std::span<const std::byte> beside(start.data(), head.size() + sizeof(std::uint64_t));
-    for (std::size_t kind = head.size() | RingLayout::kLong; !payload.empty();
-         kind = RingLayout::kMore) {
-      const auto part = payload.first(std::min(RingLayout::kBodyBytes, payload.size()));
-      write(beside, kind, part, said, true);
-      payload = payload.subspan(part.size());
-      beside = {};
-    }
-    return true;
-  }
   void write(std::span<const std::byte> beside, std::size_t kind,
-             std::span<const std::byte> payload, std::uint16_t said, bool in_body) noexcept {
+             std::span<const std::byte> payload, bool in_body) noexcept {
     RingLayout::Slot& slot = ring_->slots[written_ % RingLayout::kSlots];
     if (!beside.empty()) std::memcpy(slot.beside.data(), beside.data(), beside.size());
     std::byte* const to = in_body ? ring_->bodies[written_ % RingLayout::kSlots].data()
                                   : slot.beside.data() + beside.size();
     if (!payload.empty()) std::memcpy(to, payload.data(), payload.size());
-    slot.word.store((++written_ & 0xffffU) | std::uint64_t{said} << 16 | std::uint64_t{kind} << 32 |
+    slot.word.store((++written_ & 0xffffffffU) | std::uint64_t{kind} << 32 |
                         std::uint64_t{payload.size()} << 48,
                     std::memory_order_release);
   }

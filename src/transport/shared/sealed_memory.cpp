@@ -29,12 +29,14 @@ Result<SealedMemory> SealedMemory::open(const wire::Socket& file, std::size_t by
                                         bool writable) {
   struct stat facts {};
   struct statfs system {};
+  // Seals first: what they promise holds for all that is looked at afterwards. Of huge pages there
+  // may be none left when a read needs one.
   const int seals = ::fcntl(file.fd(), F_GET_SEALS);
-  // Of huge pages there may be none left when a read needs one.
-  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0 || ::fstat(file.fd(), &facts) != 0 ||
-      facts.st_size < static_cast<off_t>(bytes) || ::fstatfs(file.fd(), &system) != 0 ||
-      system.f_type != TMPFS_MAGIC) {
-    return fail(StatusCode::kInvalidInput, "no memory that stays as long as it is");
+  if (seals < 0 || (seals & kSeals) != kSeals || ::fstat(file.fd(), &facts) != 0 ||
+      !S_ISREG(facts.st_mode) || facts.st_size != static_cast<off_t>(bytes) ||
+      ::fstatfs(file.fd(), &system) != 0 || system.f_type != TMPFS_MAGIC) {
+    return fail(StatusCode::kInvalidInput,
+                "what the peer hands over is no sealed memory of the length agreed");
   }
   return map(file.fd(), bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ);
 }

@@ -13,7 +13,7 @@ class SealedMemory {
   SealedMemory() = default;
   /// Zeroed memory of our own, all of it touched. @return busy
   [[nodiscard]] static Result<SealedMemory> make(std::size_t bytes);
-  /// What another process has made, at least as long. @param file  may be anything; not kept
+  /// What another process has made, exactly as long. @param file  may be anything; not kept
   /// @return invalid_input for what is no such memory, or could fail us while we use it; busy
   [[nodiscard]] static Result<SealedMemory> open(const wire::Socket& file, std::size_t bytes,
                                                  bool writable);
@@ -21,8 +21,10 @@ class SealedMemory {
   SealedMemory(SealedMemory&& other) noexcept { *this = std::move(other); }
   SealedMemory& operator=(SealedMemory&& other) noexcept;
 
-  /// To be handed over; -1 for what another process has made.
+  /// To be handed over; -1 for what another process has made, and after close_file().
   [[nodiscard]] int fd() const noexcept { return file_.fd(); }
+  /// After which nobody can be given the memory any more, nor find it among our files.
+  void close_file() noexcept { file_.reset(); }
   [[nodiscard]] std::byte* data() const noexcept { return memory_; }
 
  private:

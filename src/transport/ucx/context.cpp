@@ -38,17 +38,6 @@ Result<std::vector<std::pair<const char*, std::string>>> settings_of(Lanes lanes
   // The receiver fetches: it never hands out a key to its memory. Only a card fetches from device
   // memory; lanes without one, which tests use, have ways of their own.
   if (!cuda || lanes == Lanes::kVerbs) settings.emplace_back("RNDV_SCHEME", "get_zcopy");
-  if (lanes == Lanes::kShared) {
-    // Not sysv, whose segments the user's group may open. Shared memory tells of a dead peer only
-    // if asked to.
-    settings.emplace_back("TLS", "posix,cma" + copier);
-    settings.emplace_back("MM_ERROR_HANDLING", "y");
-    // A segment holds 8 KiB and its head: UCX copies what takes two segments once more. An element
-    // of its queue holds the heads of small messages besides their payload.
-    settings.emplace_back("MM_SEG_SIZE", "9k");
-    settings.emplace_back("MM_FIFO_ELEM_SIZE", "256");
-    return settings;
-  }
   if (device.empty()) {
     return fail(StatusCode::kInvalidInput,
                 lanes == Lanes::kTcp

@@ -14,25 +14,18 @@ constexpr unsigned kMessageId = 0;
 // A look at the control connection is a system call; a poll of UCX is not.
 constexpr unsigned kRoundsPerLook = 4096;
 constexpr double kSpin_us = 50;
-constexpr int kMostFromRing = 16;
-constexpr unsigned kLooksAtRing = 4;
 constexpr int kLastLooks = 64;
-
-std::uint64_t proof_of(const MacKey& key, bool shown, std::span<const std::byte> head) noexcept {
-  return shown ? load<std::uint64_t>(key.data()) : siphash(key, head);
-}
 
 }  // namespace
 
 UcxLink::UcxLink(std::unique_ptr<Handles> handles, const Keys& keys,
-                 std::unique_ptr<Lifeline> lifeline, std::string name, Direct direct, Rings rings)
+                 std::unique_ptr<Lifeline> lifeline, std::string name, Direct direct)
     : handles_(std::move(handles)),
       api_(*handles_->api),
       keys_(keys),
       lifeline_(std::move(lifeline)),
       name_(std::move(name)),
-      direct_(std::move(direct)),
-      rings_(std::move(rings)) {
+      direct_(std::move(direct)) {
   ucp_am_handler_param_t handler{};
   handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
                        UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
@@ -50,7 +43,6 @@ UcxLink::~UcxLink() {
   while ((closing_ != nullptr || in_work_ > 0) && base::elapsed_us(start) < 500'000) progress();
   // Destroying the worker ends whatever is left, and with it all access to memory of ours.
   handles_.reset();
-  if (rings_.incoming && sink_ != nullptr) rings_.incoming->give_up(*sink_);
   for (Work& work : works_) {
     if (work.busy) end_work(work, false);
   }
@@ -127,10 +119,6 @@ Result<void> UcxLink::send(std::span<const std::byte> head, const std::byte* pay
                            std::uint64_t payload_bytes, LinkOp op) {
   if (ep_ == nullptr) return fail(StatusCode::kPeerLost, "the connection is closed");
   const std::span bytes(payload, static_cast<std::size_t>(payload_bytes));
-  if (auto* const ring = way_out(); ring != nullptr && ring->add(head, bytes, said_)) {
-    if (op != kNoOp) sink_->on_sent(op, true);
-    return {};
-  }
   // The first packet does not wait. Others that follow at once go together, and if there is room
   // for no more, those that are waiting go first.
   bool added = sent_ && batch_->add(head, payload, payload_bytes);
@@ -146,11 +134,6 @@ Result<void> UcxLink::send(std::span<const std::byte> head, const std::byte* pay
   Work& work = take_work(op, false);
   std::memcpy(work.head.data(), head.data(), head.size());
   return post(work, {work.head.data(), head.size(), bytes.data(), bytes.size()});
-}
-
-bool UcxLink::send_short(const ShortPut& put, std::span<const std::byte> payload) {
-  auto* const ring = ep_ != nullptr ? way_out() : nullptr;
-  return ring != nullptr && ring->add(put, payload, said_);
 }
 
 // Device memory is never sent along with its head, nor is anything that the peer's card is to put
@@ -190,7 +173,7 @@ ucs_status_ptr_t UcxLink::run(const DeviceUse* device, Call&& call) {
 
 Result<void> UcxLink::post(Work& work, const Message& message) {
   std::byte* const proof = message.head + message.head_bytes;
-  store(proof, proof_of(keys_.outgoing, keys_.shown, {message.head, message.head_bytes}));
+  store(proof, siphash(keys_.outgoing, {message.head, message.head_bytes}));
   ucp_request_param_t param{};
   param.op_attr_mask =
       UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_MEMORY_TYPE;
@@ -201,7 +184,6 @@ Result<void> UcxLink::post(Work& work, const Message& message) {
     param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
     param.flags = UCP_AM_SEND_FLAG_RNDV;
   }
-  ++said_;
   const ucs_status_ptr_t request = run(message.device, [&] {
     return api_.am_send(ep_, kMessageId, message.head, message.head_bytes + kProofBytes,
                         message.payload, message.payload_bytes, &param);
@@ -244,12 +226,9 @@ ucs_status_t UcxLink::on_message(const void* header, std::size_t header_bytes, v
   const auto* from = static_cast<const std::byte*>(header);
   if (ep_ == nullptr || header_bytes < kMinPacketHead + kProofBytes) return UCS_OK;
   const std::span head(from, header_bytes - kProofBytes);
-  if (proof_of(keys_.incoming, keys_.shown, head) != load<std::uint64_t>(from + head.size())) {
+  if (siphash(keys_.incoming, head) != load<std::uint64_t>(from + head.size())) {
     return UCS_OK;
   }
-  // What was written into the ring before this was sent is there by now.
-  static_cast<void>(drain(shared::RingLayout::kSlots));
-  ++heard_;
   const bool whole = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0;
   const auto* payload = static_cast<const std::byte*>(data);
   if (head[0] == kBatchKind) {
@@ -263,16 +242,6 @@ ucs_status_t UcxLink::on_message(const void* header, std::size_t header_bytes, v
     if (placement.to != nullptr) return fetch(data, bytes, placement);
   }
   return UCS_OK;
-}
-
-// What has come through the ring, as far as it does not follow messages that are yet to come.
-bool UcxLink::drain(int most) {
-  if (!rings_.incoming || sink_ == nullptr) return false;
-  const auto count = rings_.incoming->drain(heard_, most, *sink_);
-  if (!count && !lost_) lost_ = count.error();
-  const bool any = !count || *count > 0;
-  ring_used_ = ring_used_ || any;
-  return any;
 }
 
 void UcxLink::on_packet(std::span<const std::byte> head, std::span<const std::byte> payload) {
@@ -349,7 +318,6 @@ void UcxLink::report_lost() {
   if (lost_->code() == StatusCode::kPeerLost && ep_ != nullptr) {
     for (int i = 0; i < kLastLooks && api_.worker_progress(handles_->worker) != 0; ++i) {
     }
-    static_cast<void>(drain(shared::RingLayout::kSlots));
   }
   told_ = true;
   sink_->on_lost(*lost_);
@@ -364,19 +332,12 @@ bool UcxLink::progress() {
     }
     moved = true;
   }
-  // A ring is looked at for a fraction of what a look at UCX costs, and more often.
-  if (rings_.incoming && ep_ != nullptr) {
-    moved = drain(kMostFromRing) || moved;
-    const bool idle = ring_used_ && in_work_ == 0 && batch_->empty() && !lost_;
-    if (idle && rounds_ % kLooksAtRing != 0) return moved;
-  }
   sent_ = false;
   if (ep_ != nullptr && !batch_->empty()) {
     if (auto gone = send_batch(); !gone && !lost_) lost_ = gone.error();
   }
   // Once: UCX takes several messages a call, and an empty call more would delay what has come.
   if (api_.worker_progress(handles_->worker) != 0) moved = true;
-  if (ep_ == nullptr && rings_.incoming && sink_ != nullptr) rings_.incoming->give_up(*sink_);
   if (rounds_ % kRoundsPerLook == 0 && ep_ != nullptr && !lost_) {
     if (auto alive = lifeline_->check(); !alive) lost_ = alive.error();
   }
@@ -398,7 +359,6 @@ void UcxLink::wait(int timeout_ms) {
     if (ep_ != nullptr && !lost_) {
       if (auto alive = lifeline_->check(); !alive) lost_ = alive.error();
     }
-    rounds_ |= kLooksAtRing - 1;  // at UCX, too
     if (progress() || lost_ || base::elapsed_us(start) >= timeout_ms * 1000.0) return;
     nap();
   }
@@ -409,7 +369,6 @@ PathReport UcxLink::path() const {
   path.name = name_;
   path.gpudirect = direct_.devices != nullptr;
   path.peer_gpudirect = direct_.peer;
-  if (rings_.outgoing) path.name += ", ring";
   if (path.gpudirect) path.name += ", gpudirect";
   path.why_staged = direct_.why;
   return path;
@@ -422,7 +381,6 @@ void UcxLink::close() {
   param.flags = UCP_EP_CLOSE_FLAG_FORCE;
   const ucs_status_ptr_t request = api_.ep_close(std::exchange(ep_, nullptr), &param);
   if (request != nullptr && !UCS_PTR_IS_ERR(request)) closing_ = request;
-  if (rings_.incoming) rings_.incoming->close();
   lifeline_.reset();  // so that the peer knows, whatever UCX still delivers
 }
 

@@ -10,7 +10,6 @@
 #include "transport/batch.hpp"
 #include "transport/link.hpp"
 #include "transport/packet.hpp"
-#include "transport/shared/inbox.hpp"
 #include "transport/ucx/context.hpp"
 #include "transport/ucx/direct.hpp"
 #include "transport/ucx/siphash.hpp"
@@ -20,21 +19,12 @@ namespace framewire::transport::ucx {
 struct Keys {
   MacKey incoming;
   MacKey outgoing;
-  /// Packets carry a half of the key itself, not a code over their head. For lanes whose packets
-  /// nobody sees or alters who could not alter this process' memory as well.
-  bool shown = false;
-};
-
-/// Where both ends can map memory of each other's: small packets go through that, past UCX.
-struct Rings {
-  std::optional<shared::Inbox> incoming;
-  std::optional<shared::RingWriter> outgoing;
 };
 
 class UcxLink final : public Link {
  public:
   UcxLink(std::unique_ptr<Handles> handles, const Keys& keys, std::unique_ptr<Lifeline> lifeline,
-          std::string name, Direct direct = {}, Rings rings = {});
+          std::string name, Direct direct = {});
   ~UcxLink() override;
 
   /// @param peer  how to reach the peer; errors are handled here
@@ -53,7 +43,6 @@ class UcxLink final : public Link {
   Result<void> send(std::span<const std::byte> head, const std::byte* payload,
                     std::uint64_t payload_bytes, LinkOp op) override;
   Result<void> carry(std::span<const std::byte> head, const Payload& payload) override;
-  bool send_short(const ShortPut& put, std::span<const std::byte> payload) override;
   bool progress() override;
   void wait(int timeout_ms) override;
   void close() override;
@@ -92,11 +81,6 @@ class UcxLink final : public Link {
   [[nodiscard]] Result<void> send_batch();
   [[nodiscard]] ucs_status_t on_message(const void* header, std::size_t header_bytes, void* data,
                                         std::size_t bytes, const ucp_am_recv_param_t* param);
-  [[nodiscard]] bool drain(int most);
-  /// The ring, unless packets wait to go before.
-  [[nodiscard]] shared::RingWriter* way_out() {
-    return rings_.outgoing && batch_->empty() ? &*rings_.outgoing : nullptr;
-  }
   void on_packet(std::span<const std::byte> head, std::span<const std::byte> payload);
   void on_batch(std::span<const std::byte> heads, std::span<const std::byte> payloads);
   [[nodiscard]] ucs_status_t fetch(void* descriptor, std::size_t bytes, const Placement& placement);
@@ -116,9 +100,6 @@ class UcxLink final : public Link {
   std::unique_ptr<Lifeline> lifeline_;
   std::string name_;
   Direct direct_;
-  Rings rings_;
-  std::uint16_t said_ = 0;   ///< messages of UCX's that we have sent,
-  std::uint16_t heard_ = 0;  ///< and that have come: packets in a ring keep their place among them
   LinkSink* sink_ = nullptr;
   std::vector<std::vector<std::byte>> early_;  ///< heads that came while we were still meeting
   ucp_ep_h ep_ = nullptr;
@@ -129,8 +110,7 @@ class UcxLink final : public Link {
   /// Packets that wait for the next progress(): all but the first that are sent after one.
   std::unique_ptr<Batch> batch_ = std::make_unique<Batch>();
   std::vector<std::unique_ptr<Batch>> spare_;
-  bool ring_used_ = false;  ///< by the peer
-  bool sent_ = false;       ///< since the last progress()
+  bool sent_ = false;  ///< since the last progress()
   unsigned rounds_ = 0;
   std::optional<Status> lost_;  ///< found in a callback, told from progress()
   bool told_ = false;

@@ -11,36 +11,23 @@
 namespace framewire::transport::ucx {
 namespace {
 
-// Blob: key (16), whether device memory is read and written here (1), over shared memory where the
-// ring is (8), the worker's address.
+// Blob: key (16), whether device memory is read and written here (1), the worker's address.
 constexpr std::size_t kHeadBytes = sizeof(MacKey) + 1;
-constexpr std::size_t kRingBytes = sizeof(shared::RingPlace);
 
 // Lanes whose workers are reached by UCX's own addresses.
 class WorkerPort final : public Port {
  public:
   WorkerPort(std::unique_ptr<Handles> handles, MacKey key, std::vector<std::byte> address,
-             Lanes lanes, std::string device, Direct direct)
+             std::string device, Direct direct)
       : handles_(std::move(handles)),
         key_(key),
         address_(std::move(address)),
-        lanes_(lanes),
         device_(std::move(device)),
-        direct_(std::move(direct)) {
-    if (lanes_ != Lanes::kShared) return;
-    // Without one everything goes by UCX.
-    if (auto ring = shared::RingReader::make(key_)) rings_.incoming.emplace(std::move(*ring));
-  }
+        direct_(std::move(direct)) {}
 
   std::vector<std::byte> blob() const override {
     std::vector<std::byte> blob(key_.begin(), key_.end());
     blob.push_back(static_cast<std::byte>(direct_.devices != nullptr));
-    if (lanes_ == Lanes::kShared) {
-      const auto place = rings_.incoming ? rings_.incoming->place() : shared::RingPlace();
-      blob.resize(blob.size() + kRingBytes);
-      store(&blob[kHeadBytes], place.process);
-      store(&blob[kHeadBytes + sizeof place.process], place.file);
-    }
     blob.insert(blob.end(), address_.begin(), address_.end());
     return blob;
   }
@@ -50,33 +37,23 @@ class WorkerPort final : public Port {
                                      base::Clock::time_point deadline) override {
     Keys keys;
     keys.incoming = key_;
-    // Whoever maps a segment of ours sees its packets, and can have UCX write where he likes.
-    keys.shown = lanes_ == Lanes::kShared;
-    const std::size_t head_bytes = kHeadBytes + (keys.shown ? kRingBytes : 0);
-    if (peer_blob.size() <= head_bytes) {
+    if (peer_blob.size() <= kHeadBytes) {
       return fail(StatusCode::kInvalidInput,
                   fmt::format("a UCX address of {} bytes", peer_blob.size()));
     }
     std::copy_n(peer_blob.begin(), keys.outgoing.size(), keys.outgoing.begin());
     // UCX trusts that an address is whole; the peer that gave it has been authenticated.
     const std::vector<std::byte> address(
-        peer_blob.begin() + static_cast<std::ptrdiff_t>(head_bytes), peer_blob.end());
-    const char* name = lanes_ == Lanes::kShared ? "ucx shared memory" : "ucx tcp";
+        peer_blob.begin() + static_cast<std::ptrdiff_t>(kHeadBytes), peer_blob.end());
     direct_.peer = peer_blob[sizeof(MacKey)] != std::byte{0};
-    if (keys.shown) {
-      const shared::RingPlace place{load<std::uint32_t>(&peer_blob[kHeadBytes]),
-                                    load<std::int32_t>(&peer_blob[kHeadBytes + 4])};
-      auto ring = shared::RingWriter::open(place, keys.outgoing);
-      if (ring) rings_.outgoing = std::move(*ring);
-    }
-    auto link = std::make_unique<UcxLink>(std::move(handles_), keys, std::move(lifeline), name,
-                                          std::move(direct_), std::move(rings_));
+    auto link = std::make_unique<UcxLink>(std::move(handles_), keys, std::move(lifeline), "ucx tcp",
+                                          std::move(direct_));
     ucp_ep_params_t peer{};
     peer.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
     peer.address = reinterpret_cast<const ucp_address_t*>(address.data());
     auto joined = link->connect(peer);
     // A peer that leaves while UCX 1.13.1 still opens its lanes over TCP aborts this process.
-    if (joined && lanes_ == Lanes::kTcp) joined = link->meet(device_, deadline);
+    if (joined) joined = link->meet(device_, deadline);
     if (!joined) return fail(joined.error());
     return link;
   }
@@ -85,10 +62,8 @@ class WorkerPort final : public Port {
   std::unique_ptr<Handles> handles_;
   MacKey key_;
   std::vector<std::byte> address_;
-  Lanes lanes_;
   std::string device_;
   Direct direct_;
-  Rings rings_;
 };
 
 }  // namespace
@@ -113,7 +88,7 @@ Result<std::unique_ptr<Port>> make_port(Lanes lanes, const std::string& device, 
   const auto* from = reinterpret_cast<const std::byte*>(address);
   std::vector<std::byte> copy(from, from + bytes);
   api->worker_release_address((*handles)->worker, address);
-  return std::make_unique<WorkerPort>(std::move(*handles), key, std::move(copy), lanes, device,
+  return std::make_unique<WorkerPort>(std::move(*handles), key, std::move(copy), device,
                                       std::move(direct));
 }
 

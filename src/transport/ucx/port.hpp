@@ -7,15 +7,15 @@
 #include <string>
 #include <vector>
 #include "base/clock.hpp"
+#include "transport/lifeline.hpp"
 #include "transport/link.hpp"
 
 namespace framewire::transport::ucx {
 
 /// Which of UCX's lanes may carry the data.
 enum class Lanes : std::uint8_t {
-  kShared,  ///< shared memory, between processes of one user on one machine
-  kTcp,     ///< TCP; UCX's own accepts writes to any address from whoever reaches its port
-  kVerbs,   ///< RDMA, reliable connections only; the card checks keys, nothing is encrypted
+  kTcp,    ///< TCP; UCX's own accepts writes to any address from whoever reaches its port
+  kVerbs,  ///< RDMA, reliable connections only; the card checks keys, nothing is encrypted
 };
 
 /// Over kVerbs one end listens, at a port of the RDMA connection manager; elsewhere all the same.
@@ -34,13 +34,7 @@ struct DirectWish {
   Proof proof = Proof::kCard;
 };
 
-/// Watches the authenticated control connection, whose end is the peer's end.
-class Lifeline {
- public:
-  virtual ~Lifeline() = default;
-  /// @return peer_lost once it has broken
-  [[nodiscard]] virtual Result<void> check() = 0;
-};
+using transport::Lifeline;
 
 /// A UCX context and worker of one connection's own, with UCP_FEATURE_AM and nothing else: no
 /// handler exists that reads or writes where a peer says (docs/decisions/0010).
@@ -59,7 +53,7 @@ class Port {
 };
 
 /// @param device  kTcp: network device of UCX's naming ("eth0"); kVerbs: RDMA device and port
-///                ("mlx5_0:1"); empty for shared memory
+///                ("mlx5_0:1")
 /// @param wish  a link that reads and writes that memory where it can, and says so in its path
 /// @return unsupported without UCX, or where it has no such lanes; invalid_input where a device is
 ///         needed and not named, or has no address of IP; busy

@@ -82,7 +82,7 @@ Result<FrameHead> decode_frame_head(std::span<const std::byte, kFrameHeadBytes> 
   head.payload_bytes = load<std::uint64_t>(bytes.data() + 8);
   const bool payload_fits = head.type == FrameType::kPacket ? head.payload_bytes <= kMaxPayloadBytes
                                                             : head.payload_bytes == 0;
-  if (type < 1 || type > 4 || head.body_bytes > kMaxBodyBytes || !payload_fits) {
+  if (type < 1 || type > 6 || head.body_bytes > kMaxBodyBytes || !payload_fits) {
     return fail(StatusCode::kInvalidInput, fmt::format("a frame of type {} with {} and {} bytes",
                                                        type, head.body_bytes, head.payload_bytes));
   }
@@ -93,7 +93,6 @@ std::vector<std::byte> encode(const Greeting& greeting) {
   std::vector<std::byte> out;
   put(out, greeting.epoch);
   put(out, greeting.capacity);
-  out.insert(out.end(), greeting.host.begin(), greeting.host.end());
   put(out, static_cast<std::uint8_t>(greeting.links.size()));
   for (const LinkOffer& link : greeting.links) {
     put(out, static_cast<std::uint8_t>(link.name.size()));
@@ -109,8 +108,6 @@ Result<Greeting> decode_greeting(std::span<const std::byte> body) {
   Greeting greeting;
   greeting.epoch = reader.take<std::uint32_t>();
   greeting.capacity = reader.take<std::uint32_t>();
-  const auto host = reader.take_bytes(greeting.host.size());
-  std::copy(host.begin(), host.end(), greeting.host.begin());
   const auto count = reader.take<std::uint8_t>();
   bool good = count <= kMaxLinks && greeting.capacity >= 1 && greeting.capacity <= kMaxCapacity;
   for (int i = 0; good && i < count; ++i) {
@@ -125,6 +122,33 @@ Result<Greeting> decode_greeting(std::span<const std::byte> body) {
                 fmt::format("a malformed greeting of {} bytes", body.size()));
   }
   return greeting;
+}
+
+std::vector<std::byte> encode(const Rendezvous& rendezvous) {
+  std::vector<std::byte> out;
+  for (const auto* part : {&rendezvous.place, &rendezvous.client_token, &rendezvous.server_token}) {
+    out.insert(out.end(), part->begin(), part->end());
+  }
+  return out;
+}
+
+Result<Rendezvous> decode_rendezvous(std::span<const std::byte> body) {
+  Rendezvous rendezvous;
+  if (body.size() != 3 * rendezvous.place.size()) {
+    return fail(StatusCode::kInvalidInput, fmt::format("a rendezvous of {} bytes", body.size()));
+  }
+  std::copy_n(body.begin(), 16, rendezvous.place.begin());
+  std::copy_n(body.begin() + 16, 16, rendezvous.client_token.begin());
+  std::copy_n(body.begin() + 32, 16, rendezvous.server_token.begin());
+  return rendezvous;
+}
+
+std::vector<std::byte> encode_met(bool met) { return {static_cast<std::byte>(met)}; }
+
+Result<bool> decode_met(std::span<const std::byte> body) {
+  if (body.size() == 1 && body[0] <= std::byte{1}) return body[0] == std::byte{1};
+  return fail(StatusCode::kInvalidInput,
+              fmt::format("a malformed answer to a rendezvous, of {} bytes", body.size()));
 }
 
 std::vector<std::byte> encode_refusal(const Status& status) {

@@ -16,7 +16,7 @@
 
 namespace framewire::transport::wire {
 
-inline constexpr std::uint8_t kProtocolVersion = 2;
+inline constexpr std::uint8_t kProtocolVersion = 3;
 inline constexpr std::size_t kFrameHeadBytes = 16;
 inline constexpr std::uint32_t kMaxBodyBytes = 16 * 1024;
 inline constexpr std::uint64_t kMaxPayloadBytes = std::uint64_t{1} << 40;
@@ -27,6 +27,8 @@ enum class FrameType : std::uint8_t {
   kWelcome = 2,  ///< server: a Greeting with the one link chosen
   kRefuse = 3,   ///< a status code and a text; then the connection ends
   kPacket = 4,   ///< body: a packet's head; payload: its payload
+  kMeet = 5,     ///< server, between the two greetings: a Rendezvous
+  kMet = 6,      ///< client, in answer: one byte, 1 where both have met there, else 0
 };
 
 struct FrameHead {
@@ -49,13 +51,27 @@ struct LinkOffer {
 /// What each side says of itself. The server's epoch is the connection's.
 struct Greeting {
   std::uint32_t epoch = 0;
-  std::uint32_t capacity = 0;        ///< 1 to kMaxCapacity
-  std::array<std::byte, 16> host{};  ///< the same for processes that can share memory
-  std::vector<LinkOffer> links;      ///< at most 8, best first
+  std::uint32_t capacity = 0;    ///< 1 to kMaxCapacity
+  std::vector<LinkOffer> links;  ///< at most 8, best first
 };
 [[nodiscard]] std::vector<std::byte> encode(const Greeting& greeting);
 /// Any bytes are safe. @return invalid_input
 [[nodiscard]] Result<Greeting> decode_greeting(std::span<const std::byte> body);
+
+/// Where two processes of one machine meet, and what each shows there: see shared/meeting.hpp. Bits
+/// of the server's choosing, new for each connection.
+struct Rendezvous {
+  std::array<std::byte, 16> place{};
+  std::array<std::byte, 16> client_token{};  ///< what the client shows,
+  std::array<std::byte, 16> server_token{};  ///< and what it is shown
+};
+[[nodiscard]] std::vector<std::byte> encode(const Rendezvous& rendezvous);
+/// @return invalid_input for another length
+[[nodiscard]] Result<Rendezvous> decode_rendezvous(std::span<const std::byte> body);
+
+[[nodiscard]] std::vector<std::byte> encode_met(bool met);
+/// @return invalid_input for another length or value
+[[nodiscard]] Result<bool> decode_met(std::span<const std::byte> body);
 
 [[nodiscard]] std::vector<std::byte> encode_refusal(const Status& status);
 /// The peer's refusal as a status of ours; any bytes are safe, what cannot be read is denied.

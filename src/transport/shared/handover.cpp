@@ -1,0 +1,31 @@
+#include "transport/shared/handover.hpp"
+#include <utility>
+
+namespace framewire::transport::shared {
+namespace {
+
+// All that is said; the memory itself says which ring it is.
+constexpr std::array<std::byte, 4> kRing{std::byte{'R'}, std::byte{'I'}, std::byte{'N'},
+                                         std::byte{'G'}};
+
+}  // namespace
+
+Result<Rings> exchange_rings(const LocalPeer& peer, const RingKey& ours, const RingKey& theirs,
+                             base::Clock::time_point deadline) {
+  auto incoming = RingReader::make(ours);
+  if (!incoming) return fail(incoming.error());
+  const std::array<int, 1> file{incoming->fd()};
+  if (auto sent = peer.send(kRing, file); !sent) return fail(sent.error());
+  incoming->close_file();
+  std::array<std::byte, kRing.size()> said;
+  const auto message = peer.receive(said, deadline);
+  if (!message) return fail(message.error());
+  if (said != kRing || message->files[0].fd() < 0 || message->files[1].fd() >= 0) {
+    return fail(StatusCode::kInvalidInput, "the peer hands over something other than its ring");
+  }
+  auto outgoing = RingWriter::open(message->files[0], theirs);
+  if (!outgoing) return fail(outgoing.error());
+  return Rings{std::move(*incoming), std::move(*outgoing)};
+}
+
+}  // namespace framewire::transport::shared

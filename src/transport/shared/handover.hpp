@@ -1,0 +1,22 @@
+// Each of two processes gives the other the ring that it reads.
+#pragma once
+
+#include "transport/shared/local_peer.hpp"
+#include "transport/shared/packet_ring.hpp"
+
+namespace framewire::transport::shared {
+
+/// What comes of it: ours to read, the peer's to write.
+struct Rings {
+  RingReader incoming;
+  RingWriter outgoing;
+};
+
+/// @param ours, theirs  what lies at the beginning of each side's ring, as has been said over the
+///                      control connection
+/// @return invalid_input for memory that is no ring of this connection, or could fail us while we
+///         use it; peer_lost; deadline; busy
+[[nodiscard]] Result<Rings> exchange_rings(const LocalPeer& peer, const RingKey& ours,
+                                           const RingKey& theirs, base::Clock::time_point deadline);
+
+}  // namespace framewire::transport::shared

@@ -1,0 +1,144 @@
+#include "transport/shared/meeting.hpp"
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace framewire::transport::shared {
+namespace {
+
+using std::chrono::milliseconds;
+using wire::Socket;
+using Token = std::array<std::byte, 16>;
+
+// Of our user, and silent. One more, and the first of them has to go: whoever is the client shows
+// its token as soon as it is connected.
+constexpr std::size_t kMaxVisitors = 32;
+constexpr int kBacklog = 128;
+constexpr milliseconds kClientPatience(1000);
+
+struct Name {
+  sockaddr_un address{};
+  socklen_t bytes = 0;
+};
+
+// A zero byte before it: no file, and nobody's but ours.
+Name name_of(const wire::Rendezvous& rendezvous) {
+  std::string text = "framewire-";
+  for (const std::byte byte : rendezvous.place) {
+    text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+  }
+  Name name;
+  name.address.sun_family = AF_UNIX;
+  std::memcpy(name.address.sun_path + 1, text.data(), text.size());
+  name.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
+  return name;
+}
+
+Socket local_socket() {
+  return Socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+}
+
+bool fill(std::array<std::byte, 16>& bits) {
+  return ::getrandom(bits.data(), bits.size(), 0) == static_cast<ssize_t>(bits.size());
+}
+
+tl::unexpected<Status> not_met(const char* why) { return fail(StatusCode::kUnsupported, why); }
+
+}  // namespace
+
+Result<MeetingPoint> MeetingPoint::open() {
+  MeetingPoint point;
+  wire::Rendezvous& bits = point.rendezvous_;
+  if (!fill(bits.place) || !fill(bits.client_token) || !fill(bits.server_token)) {
+    return fail(StatusCode::kBusy, "the system has no random bytes for a secret");
+  }
+  point.listener_ = local_socket();
+  const Name name = name_of(bits);
+  if (::bind(point.listener_.fd(), reinterpret_cast<const sockaddr*>(&name.address), name.bytes) !=
+          0 ||
+      ::listen(point.listener_.fd(), kBacklog) != 0) {
+    return fail(StatusCode::kIoError, "no Unix socket can be had");
+  }
+  return point;
+}
+
+std::optional<LocalPeer> MeetingPoint::await(const wire::Stream& control,
+                                             base::Clock::time_point deadline) {
+  std::vector<pollfd> items;
+  while (base::Clock::now() < deadline && !control.buffered()) {
+    items.assign({{listener_.fd(), POLLIN, 0}, {control.fd(), POLLIN, 0}});
+    for (const LocalPeer& visitor : visitors_) items.push_back({visitor.fd(), POLLIN, 0});
+    const auto left = std::chrono::ceil<milliseconds>(deadline - base::Clock::now()).count();
+    const auto ms = static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
+    if (::poll(items.data(), items.size(), ms) < 0 && errno != EINTR) break;
+    // By turns: no crowd at the door keeps us from the clock.
+    for (int i = 0; i < kBacklog && accept_one(); ++i) {
+      if (auto client = check_visitors()) return client;
+    }
+    if (auto client = check_visitors()) return client;
+    if (items[1].revents != 0) break;
+  }
+  return std::nullopt;
+}
+
+bool MeetingPoint::accept_one() {
+  Socket socket(::accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (socket.fd() < 0) return errno == ECONNABORTED || errno == EINTR;
+  if (!is_same_user(socket)) return true;
+  if (visitors_.size() == kMaxVisitors) visitors_.erase(visitors_.begin());
+  visitors_.emplace_back(std::move(socket));
+  return true;
+}
+
+// The one who shows the client's token; those who show something else have to go.
+std::optional<LocalPeer> MeetingPoint::check_visitors() {
+  for (std::size_t i = 0; i < visitors_.size();) {
+    Token shown;
+    const auto message = visitors_[i].receive_now(shown);
+    if (!message && message.error().code() == StatusCode::kBusy) {
+      ++i;
+      continue;
+    }
+    LocalPeer visitor = std::move(visitors_[i]);
+    visitors_.erase(visitors_.begin() + static_cast<std::ptrdiff_t>(i));
+    if (message && equal_secrets(shown, rendezvous_.client_token) &&
+        visitor.send(rendezvous_.server_token)) {
+      return visitor;
+    }
+  }
+  return std::nullopt;
+}
+
+Result<LocalPeer> meet(const wire::Rendezvous& rendezvous, base::Clock::time_point deadline) {
+  deadline = std::min(deadline, base::Clock::now() + kClientPatience);
+  const Name name = name_of(rendezvous);
+  Socket socket = local_socket();
+  while (::connect(socket.fd(), reinterpret_cast<const sockaddr*>(&name.address), name.bytes) !=
+         0) {
+    // Where others crowd the server's door there is room again at once.
+    if (errno != EAGAIN && errno != EINTR) {
+      return not_met("the server's meeting place is not on this machine");
+    }
+    if (base::Clock::now() >= deadline) return not_met("nobody opens at the meeting place");
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  if (!is_same_user(socket)) return not_met("somebody else's process is at the meeting place");
+  LocalPeer peer(std::move(socket));
+  Token shown;
+  if (!peer.send(rendezvous.client_token) || !peer.receive(shown, deadline) ||
+      !equal_secrets(shown, rendezvous.server_token)) {
+    return not_met("who is at the meeting place does not know what the server said");
+  }
+  return peer;
+}
+
+}  // namespace framewire::transport::shared

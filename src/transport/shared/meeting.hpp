@@ -1,0 +1,45 @@
+// How two ends of a connection prove to each other that they are processes of one user on one
+// machine. Nothing that either says is believed for it (docs/decisions/0020).
+//
+// The server opens a Unix socket under an abstract name made of a prefix of ours and 128 random
+// bits, and tells the bits over the control connection. The client makes the name from them, so it
+// never goes to a place that the peer has chosen. There each asks the kernel who the other is, and
+// each shows a token that went over the control connection: the client first.
+#pragma once
+
+#include <optional>
+#include <vector>
+#include "transport/shared/local_peer.hpp"
+#include "transport/wire/control.hpp"
+#include "transport/wire/stream.hpp"
+
+namespace framewire::transport::shared {
+
+/// The server's side.
+class MeetingPoint {
+ public:
+  /// @return io_error, busy
+  [[nodiscard]] static Result<MeetingPoint> open();
+  /// What the client must be told, over the control connection only.
+  [[nodiscard]] const wire::Rendezvous& rendezvous() const noexcept { return rendezvous_; }
+  /// Waits for the client, until it has come or says something on the control connection: that it
+  /// could not, say. However many others come, they do not keep it out.
+  /// @return nothing where it has not come by then
+  [[nodiscard]] std::optional<LocalPeer> await(const wire::Stream& control,
+                                               base::Clock::time_point deadline);
+
+ private:
+  MeetingPoint() = default;
+  bool accept_one();
+  std::optional<LocalPeer> check_visitors();
+
+  wire::Rendezvous rendezvous_;
+  wire::Socket listener_;
+  std::vector<LocalPeer> visitors_;  ///< of our user, who have shown nothing yet
+};
+
+/// The client's side. Takes a second at most. @return unsupported where the two do not meet
+[[nodiscard]] Result<LocalPeer> meet(const wire::Rendezvous& rendezvous,
+                                     base::Clock::time_point deadline);
+
+}  // namespace framewire::transport::shared

@@ -1,0 +1,83 @@
+#include "transport/shared/outbox.hpp"
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace framewire::transport::shared {
+namespace {
+
+// Slots that a long payload's parts leave to packets that pass between them.
+constexpr std::uint64_t kSpareSlots = 8;
+
+bool is_notice(std::span<const std::byte> head, std::span<const std::byte> payload) {
+  return payload.empty() && head[0] == static_cast<std::byte>(PacketKind::kNotice);
+}
+
+}  // namespace
+
+void Outbox::add(std::span<const std::byte> head, std::span<const std::byte> payload, LinkOp op,
+                 LinkSink* sink) {
+  auto& others = is_notice(head, payload) ? notices_ : waiting_;
+  if (others.empty() && write(head, payload, op, sink)) {
+    if (!begun_.empty()) feed(static_cast<int>(RingLayout::kSlots), sink);
+    return;
+  }
+  Packet& packet = others.emplace_back();
+  std::memcpy(packet.head.data(), head.data(), head.size());
+  packet.head_bytes = head.size();
+  packet.payload = payload;
+  packet.op = op;
+}
+
+bool Outbox::write(std::span<const std::byte> head, std::span<const std::byte> payload, LinkOp op,
+                   LinkSink* sink) {
+  if (payload.size() <= RingLayout::kBodyBytes) {
+    if (!ring_.add(head, payload)) return false;
+    if (op != kNoOp && sink != nullptr) sink->on_sent(op, true);
+    return true;
+  }
+  if (begun_.size() == RingLayout::kMaxBegun || !ring_.begin(head, payload)) return false;
+  begun_.push_back({payload.subspan(RingLayout::kBodyBytes), op});
+  return true;
+}
+
+void Outbox::feed(std::deque<Packet>& packets, LinkSink* sink, bool& moved) {
+  while (!closed_ && !packets.empty()) {
+    const Packet& next = packets.front();
+    if (!write(std::span(next.head).first(next.head_bytes), next.payload, next.op, sink)) return;
+    packets.pop_front();
+    moved = true;
+  }
+}
+
+bool Outbox::feed(int most, LinkSink* sink) {
+  bool moved = false;
+  feed(notices_, sink, moved);
+  feed(waiting_, sink, moved);
+  for (; most > 0 && !closed_ && !begun_.empty(); --most) {
+    Begun& first = begun_.front();
+    const auto part = first.left.first(std::min(first.left.size(), RingLayout::kBodyBytes));
+    if (!ring_.add_part(part, kSpareSlots)) break;
+    moved = true;
+    first.left = first.left.subspan(part.size());
+    if (!first.left.empty()) continue;
+    const LinkOp op = first.op;
+    begun_.pop_front();
+    if (op != kNoOp && sink != nullptr) sink->on_sent(op, true);
+  }
+  return moved;
+}
+
+void Outbox::give_up(LinkSink& sink) {
+  while (!begun_.empty()) {
+    const LinkOp op = begun_.front().op;
+    begun_.pop_front();
+    if (op != kNoOp) sink.on_sent(op, false);
+  }
+  notices_.clear();
+  for (const Packet& packet : std::exchange(waiting_, {})) {
+    if (packet.op != kNoOp) sink.on_sent(packet.op, false);
+  }
+}
+
+}  // namespace framewire::transport::shared
