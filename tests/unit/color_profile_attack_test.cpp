@@ -106,7 +106,9 @@ TEST(ColorProfileAttack, ElementsBesideCurvesLeaveTheCurves) {
     std::copy(size.begin(), size.end(), icc.begin());
     const auto file = file_of(ColorModel::kYcbcr, icc);
     EXPECT_EQ(classify_profile(file), ProfileUse::kConvertible) << name;
-    EXPECT_LT(cost_of(file).ms, 50 * kSlower) << name;
+    const Cost cost = cost_of(file);
+    EXPECT_LT(cost.ms, 50 * kSlower) << name;
+    EXPECT_LT(cost.peak_growth_kb, 16'384 * kMoreMemory) << name;
     const auto table = make_pixel_table(icc, ColorModel::kYcbcr);
     ASSERT_TRUE(table);
     EXPECT_EQ(table->bytes, make_pixel_table(plain, ColorModel::kYcbcr)->bytes) << name;
