@@ -51,6 +51,9 @@ class Converter {
   /// @cost of the first call as make_pixel_table()
   [[nodiscard]] const PixelTable* table() const;
 
+  /// Bound on the memory that the converter holds, its table included, whether made yet or not.
+  [[nodiscard]] std::size_t max_bytes() const noexcept;
+
  private:
   struct State;
   explicit Converter(std::unique_ptr<State> state);

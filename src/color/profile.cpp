@@ -1,10 +1,14 @@
 #include <cmath>
 #include <color/profile.hpp>
+#include <color/profile_tags.hpp>
 
 namespace framewire::color {
 
 Profile open_profile(std::span<const std::uint8_t> icc) {
-  return Profile(cmsOpenProfileFromMem(icc.data(), static_cast<cmsUInt32Number>(icc.size())));
+  const auto reduced = reduce_profile(icc);
+  if (!reduced) return nullptr;
+  return Profile(
+      cmsOpenProfileFromMem(reduced->data(), static_cast<cmsUInt32Number>(reduced->size())));
 }
 
 Profile make_srgb() { return Profile(cmsCreate_sRGBProfile()); }

@@ -18,7 +18,8 @@ struct DeleteTransform {
 };
 using Transform = std::unique_ptr<void, DeleteTransform>;
 
-/// Null where LittleCMS cannot read the bytes.
+/// What reduce_profile() leaves of a file's profile; nothing else of a file comes to LittleCMS.
+/// Null where that refuses, or LittleCMS cannot read the bytes.
 [[nodiscard]] Profile open_profile(std::span<const std::uint8_t> icc);
 
 /// sRGB (IEC 61966-2-1), and gray with its tone curve and white.

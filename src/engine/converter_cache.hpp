@@ -17,6 +17,12 @@ class ConverterCache {
   [[nodiscard]] Result<std::shared_ptr<const color::Converter>> get(const jpeg::JpegFile& file,
                                                                     plan::OutputModel model,
                                                                     bool use_icc);
+  /// Of all that is kept; at most kMaxBytes, and one converter more.
+  [[nodiscard]] std::size_t held_bytes();
+
+  /// What one kind of file needs is a handful; a profile may be of megabytes.
+  static constexpr std::size_t kMaxEntries = 8;
+  static constexpr std::size_t kMaxBytes = 32u << 20;
 
  private:
   struct Entry {
@@ -26,10 +32,10 @@ class ConverterCache {
     std::vector<std::uint8_t> icc;  ///< empty: none used
     std::shared_ptr<const color::Converter> converter;
   };
-  static constexpr std::size_t kCapacity = 8;
+  static std::size_t held_bytes_of(const std::vector<Entry>& entries);
 
   std::mutex mutex_;
-  std::vector<Entry> entries_;  ///< oldest first
+  std::vector<Entry> entries_;  ///< the one used longest ago first
 };
 
 }  // namespace framewire::engine

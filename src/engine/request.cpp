@@ -63,7 +63,8 @@ bool padded(const plan::Plan& plan) {
 /// Resizes the gain map with its primary into a complete stream of its own.
 Result<std::vector<std::uint8_t>> make_gain_map(const Request& request, const codec::Codec& codec,
                                                 std::vector<Warning>& warnings) {
-  auto file = jpeg::parse(jpeg::gain_map_bytes(request.file), request.options->limits);
+  auto file = jpeg::parse(jpeg::gain_map_bytes(request.file), request.options->limits,
+                          jpeg::ParseDepth::kWhole, request.context.deadline);
   if (!file) return fail(file.error());
   // A gain map describes itself as its primary does, and holds no further one.
   std::erase_if(file->warnings, [](const Warning& w) { return w.kind == "gain_map_dropped"; });
@@ -142,13 +143,14 @@ Result<void> parse_request(std::span<const std::uint8_t> bytes, const ResizeOpti
                            Request& request) {
   const auto began = base::Clock::now();
   if (auto ok = validate(options); !ok) return fail(ok.error());
-  auto file = jpeg::parse(bytes, options.limits, depth);
+  const base::Deadline deadline(start, options.limits.deadline_ms);
+  auto file = jpeg::parse(bytes, options.limits, depth, deadline);
   if (!file) return fail(file.error());
   request = Request{};
   request.options = &options;
   request.start = start;
   request.file = std::move(*file);
-  request.context.deadline = base::Deadline(start, options.limits.deadline_ms);
+  request.context.deadline = deadline;
   request.context.strict = options.strict;
   request.context.max_scans = options.limits.max_scans;
   request.report.input = summarise(request.file);

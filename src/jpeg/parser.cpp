@@ -9,6 +9,7 @@
 #include <jpeg/walker.hpp>
 #include <jpeg/warnings.hpp>
 #include <new>
+#include <utility>
 
 namespace framewire::jpeg {
 namespace {
@@ -16,13 +17,15 @@ namespace {
 // Real files have tens of segments; a hostile one could list millions, each costing more memory
 // than it has bytes. Those beyond are still obeyed, but no longer listed.
 constexpr std::size_t kMaxListed = 16'384;
+// A profile of 255 segments takes 17 MB, and whatever is listed may be copied to the output.
+constexpr std::size_t kMaxListedBytes = 24u << 20;
 
 /// One pass over a file. Faults before the first scan's data are errors; later ones end the file
 /// there, since what came before can be decoded.
 class Parser {
  public:
-  Parser(ByteSpan bytes, const Limits& limits, ParseDepth depth)
-      : walker_(bytes), limits_(limits), depth_(depth) {
+  Parser(ByteSpan bytes, const Limits& limits, ParseDepth depth, base::Deadline deadline)
+      : walker_(bytes, deadline), limits_(limits), depth_(depth) {
     file_.bytes = bytes;
     file_.end_offset = bytes.size();
   }
@@ -32,6 +35,7 @@ class Parser {
  private:
   enum class Next : std::uint8_t { kGoOn, kStop };
 
+  Result<JpegFile> read();
   Result<Next> handle(MarkerView& marker);
   Result<Next> handle_segment(MarkerView& marker);
   Result<void> apply(const MarkerView& segment);
@@ -44,6 +48,7 @@ class Parser {
   Result<void> check_unparsed(std::uint8_t code, std::size_t offset) const;
   [[nodiscard]] bool image_complete() const;
   void keep_segment(const MarkerView& segment, SegmentState state);
+  void warn_of_metadata(const MarkerView& segment);
   void list_marker(std::uint8_t code, std::size_t offset);
   Result<Next> end_at_fault(const MarkerView& marker, const Status& fault);
   Result<JpegFile> finish();
@@ -54,12 +59,24 @@ class Parser {
   JpegFile file_;
   TableState tables_;
   Progress progress_;
+  std::size_t listed_bytes_ = 0;  ///< payloads of JpegFile::segments
+  bool warned_of_metadata_ = false;
   bool has_frame_ = false;
   bool hierarchical_ = false;
   std::optional<std::size_t> head_segments_;  ///< number of segments before the first scan
 };
 
 Result<JpegFile> Parser::run() {
+  auto file = read();
+  // To whoever read on, the input ended where time ran out.
+  if (walker_.out_of_time())
+    return fail(
+        Status(StatusCode::kDeadline, "the time allowed ran out while reading the file's markers")
+            .at(walker_.position()));
+  return file;
+}
+
+Result<JpegFile> Parser::read() {
   walker_.seek(2);
   list_marker(marker::kSoi, 0);
   while (true) {
@@ -157,8 +174,16 @@ void Parser::keep_segment(const MarkerView& segment, SegmentState state) {
   }
   if (state == SegmentState::kWhole && segment.code != marker::kDnl &&
       file_.segments.size() < kMaxListed) {
+    if (listed_bytes_ + segment.payload.size() > kMaxListedBytes) return warn_of_metadata(segment);
+    listed_bytes_ += segment.payload.size();
     file_.segments.push_back({segment.code, segment.offset, segment.payload});
   }
+}
+
+void Parser::warn_of_metadata(const MarkerView& segment) {
+  if (std::exchange(warned_of_metadata_, true)) return;
+  warn(file_, "bad_segment", fmt::format("metadata beyond {} bytes is left out", kMaxListedBytes),
+       segment.offset);
 }
 
 Result<void> Parser::apply(const MarkerView& segment) {
@@ -320,7 +345,8 @@ Result<JpegFile> Parser::finish() {
 
 }  // namespace
 
-Result<JpegFile> parse(ByteSpan bytes, const Limits& limits, ParseDepth depth) {
+Result<JpegFile> parse(ByteSpan bytes, const Limits& limits, ParseDepth depth,
+                       base::Deadline deadline) {
   if (bytes.size() > limits.max_input_bytes) {
     return fail(StatusCode::kTooLarge, fmt::format("{} bytes of input; the limit is {}",
                                                    bytes.size(), limits.max_input_bytes));
@@ -329,7 +355,7 @@ Result<JpegFile> parse(ByteSpan bytes, const Limits& limits, ParseDepth depth) {
     return fail(Status(StatusCode::kInvalidInput, "no JPEG: it does not start with FF D8").at(0));
   }
   try {
-    return Parser(bytes, limits, depth).run();
+    return Parser(bytes, limits, depth, deadline).run();
   } catch (const std::bad_alloc&) {
     return fail(StatusCode::kBusy, "out of memory while reading JPEG headers");
   }

@@ -1,6 +1,7 @@
 // Reads the markers of one JPEG stream.
 #pragma once
 
+#include <base/clock.hpp>
 #include <cstdint>
 #include <framewire/options.hpp>
 #include <framewire/status.hpp>
@@ -23,13 +24,18 @@ enum class ParseDepth : std::uint8_t {
 /// (EXIF, ICC, MPF) become warnings. An unsupported process still parses, for inspection: see
 /// check_supported().
 /// @param bytes  host, read only; must outlive the result, which points into it
+/// @param deadline  looked at along the way; Limits::deadline_ms is not, since only the caller
+/// knows
+///                  from when it counts
 /// @return invalid_input with offset for no SOI, no frame, a broken table or segment length, and a
-///         scan before the frame; too_large for limits (input bytes, pixels, scans, pixel × scan).
+///         scan before the frame; too_large for limits (input bytes, pixels, scans, pixel × scan);
+///         deadline.
 ///         A file cut off inside or before its first scan's data parses, with `truncated`
 /// @cost O(headers) plus one memchr sweep over the entropy bytes (none at kThroughFirst); memory
 ///       proportional to the number of markers, never to the pixels
 [[nodiscard]] Result<JpegFile> parse(std::span<const std::uint8_t> bytes, const Limits& limits,
-                                     ParseDepth depth = ParseDepth::kWhole);
+                                     ParseDepth depth = ParseDepth::kWhole,
+                                     base::Deadline deadline = {});
 
 /// Whether codecs may try this file: 8 bits a sample, DCT-based, not hierarchical, 1, 3 or 4
 /// components, a colour model that is known.

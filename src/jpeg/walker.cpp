@@ -15,9 +15,21 @@ std::size_t find_ff(ByteSpan bytes, std::size_t at) noexcept {
 
 }  // namespace
 
+/// Looks at the time after so much work that a look costs little beside it: at most some 100 µs.
+void Walker::spend(std::size_t work) noexcept {
+  constexpr std::size_t kWorkBetweenLooks = 4096;
+  work_ += work;
+  if (work_ < kWorkBetweenLooks) return;
+  work_ = 0;
+  if (!deadline_.passed()) return;
+  late_ = true;
+  bytes_ = bytes_.first(at_);
+}
+
 std::optional<MarkerView> Walker::next_marker() noexcept {
   MarkerView marker;
   while (true) {
+    spend(1);
     const std::size_t ff = find_ff(bytes_, at_);
     marker.skipped += ff - at_;
     std::size_t code = ff + 1;
@@ -49,11 +61,14 @@ SegmentState Walker::read_segment(MarkerView& marker) noexcept {
   const std::size_t there = bytes_.size() - at_;
   marker.payload = bytes_.subspan(at_, wanted < there ? wanted : there);
   at_ += marker.payload.size();
+  constexpr std::size_t kBytesPerStep = 16;  // what reading tables of so many bytes costs
+  spend(marker.payload.size() / kBytesPerStep);
   return wanted > there ? SegmentState::kCut : SegmentState::kWhole;
 }
 
 void Walker::skip_entropy(std::optional<std::size_t>& damage) noexcept {
   while (true) {
+    spend(1);
     const std::size_t ff = find_ff(bytes_, at_);
     if (ff + 1 >= bytes_.size()) {
       at_ = bytes_.size();

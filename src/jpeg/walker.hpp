@@ -1,6 +1,8 @@
 // Steps through the markers of a stream, without giving them meaning.
 #pragma once
 
+#include <algorithm>
+#include <base/clock.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <jpeg/bytes.hpp>
@@ -22,12 +24,18 @@ enum class SegmentState : std::uint8_t {
   kCut,          ///< the input ends inside it: the payload is what there is
 };
 
+/// Every loop over a file's markers advances through this, so that this is where such loops look at
+/// the time: once a deadline has passed, the input ends here.
 class Walker {
  public:
-  explicit Walker(ByteSpan bytes) : bytes_(bytes) {}
+  explicit Walker(ByteSpan bytes, base::Deadline deadline = {})
+      : bytes_(bytes), deadline_(deadline) {}
+
+  /// Whether the deadline has passed, as of the last look.
+  [[nodiscard]] bool out_of_time() const noexcept { return late_; }
 
   [[nodiscard]] std::size_t position() const noexcept { return at_; }
-  void seek(std::size_t position) noexcept { at_ = position; }
+  void seek(std::size_t position) noexcept { at_ = std::min(position, bytes_.size()); }
 
   /// The next marker; skips what is none. Nothing at the end of input.
   [[nodiscard]] std::optional<MarkerView> next_marker() noexcept;
@@ -41,8 +49,13 @@ class Walker {
   void skip_entropy(std::optional<std::size_t>& damage) noexcept;
 
  private:
+  void spend(std::size_t work) noexcept;
+
   ByteSpan bytes_;
+  base::Deadline deadline_;
   std::size_t at_ = 0;
+  std::size_t work_ = 0;  ///< since the last look
+  bool late_ = false;
 };
 
 }  // namespace framewire::jpeg

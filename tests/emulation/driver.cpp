@@ -13,6 +13,7 @@
 namespace {
 
 constexpr std::size_t kGranularity = 2 << 20;
+constexpr int kGarbage = 0xA5;
 
 // A handle is the memory file's descriptor; 0 is none.
 int file_of(CUmemGenericAllocationHandle handle) { return static_cast<int>(handle) - 1; }
@@ -39,6 +40,14 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes,
     ::close(fd);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
+  // As somebody else left it.
+  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (memory == MAP_FAILED) {
+    ::close(fd);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  std::memset(memory, kGarbage, bytes);
+  ::munmap(memory, bytes);
   *handle = handle_of(fd);
   return CUDA_SUCCESS;
 }

@@ -128,6 +128,24 @@ TEST_F(TransportDevices, SharedMemoryIsSeenThroughItsDescriptor) {
   expect_holds(target, bytes(8));
 }
 
+// What is exported is rounded up beyond what was asked for; nobody's leavings may be in the rest.
+TEST_F(TransportDevices, AttackOnTheRestOfSharedMemoryFindsZeros) {
+  for (const std::size_t asked : {std::size_t{1}, kBytes, (std::size_t{2} << 20) + 1}) {
+    auto shared = devices_->share(0, asked);
+    ASSERT_TRUE(shared) << shared.error().to_string();
+    const std::size_t exported = (*shared)->bytes();
+    ASSERT_GE(exported, asked);
+    auto theirs = devices_->import(0, 0, (*shared)->fd(), exported);
+    ASSERT_TRUE(theirs) << theirs.error().to_string();
+    std::vector<std::byte> seen(exported, std::byte{1});
+    ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+    ASSERT_EQ(cudaMemcpy(seen.data(), (*theirs)->data(), exported, cudaMemcpyDeviceToHost),
+              cudaSuccess);
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), std::byte{0}),
+              static_cast<std::ptrdiff_t>(exported));
+  }
+}
+
 // Memory mapped for the second device alone, while the caller works on the first; by the kernel and
 // by the copy engine.
 TEST_F(TransportDevices, QueuesCopyWhateverDeviceIsCurrent) {

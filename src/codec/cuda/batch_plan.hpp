@@ -54,10 +54,29 @@ struct Item {
   bool pinned = false;  ///< as BatchItem::pinned
 };
 
+/// Bits that code_block() sends for one block at most, and that fill up a segment. Each of 64
+/// levels costs a code of up to 16 bits and up to 11 more (T.81 tables F.1 and F.2, for samples of
+/// 8 bits); runs and the end of block stand in the place of levels that are zero, with codes of up
+/// to 16.
+inline constexpr std::uint64_t kMaxBlockBits = 64 * (16 + 11);
+inline constexpr std::uint64_t kMaxSegmentPaddingBits = 7;
+/// Blocks of one output: its bit positions are sums of 32 bits (entropy_encode.cu), and at worst
+/// every block is a segment of its own. 52 megapixels of 4:4:4, 105 of 4:2:0, and more than the
+/// default limits allow of either.
+inline constexpr std::uint64_t kMaxOutputBlocks =
+    UINT32_MAX / (kMaxBlockBits + kMaxSegmentPaddingBits);
+
+/// Blocks of a stream, those that only fill up MCUs included.
+[[nodiscard]] std::uint64_t count_output_blocks(const plan::EncodePlan& encode);
+
 /// Whether this codec can take an item; others are for the CPU.
 /// @return unsupported, naming what it cannot do
 [[nodiscard]] Result<void> check_item(const Item& item);
-/// The same of what comes after decoding alone, whatever the source.
+/// Whether items fit one batch together: blocks, segments and subsequences are counted over all of
+/// them in 32 bits.
+/// @return unsupported
+[[nodiscard]] Result<void> check_batch(std::span<const Item> items);
+/// The same as check_item() of what comes after decoding alone, whatever the source.
 [[nodiscard]] Result<void> check_output(const Item& item);
 
 /// Offsets of the parts of a batch's device memory; the first `upload_bytes` mirror host memory.
@@ -89,6 +108,10 @@ enum class PlaneOrigin : std::uint8_t {
   kExternal,  ///< device memory of somebody else; PlaneDesc::samples is the address
 };
 
+/// Packed filters that a plan keeps between batches. A batch of few sizes uses some 100 KB; every
+/// crop has filters of its own.
+inline constexpr std::uint64_t kMaxFilterBytes = 4u << 20;
+
 /// What an item leaves behind besides its decoded planes.
 struct Sink {
   enum class Kind : std::uint8_t { kNone, kEncoded, kKept } kind = Kind::kNone;
@@ -101,7 +124,7 @@ struct Sink {
 class BatchPlan {
  public:
   BatchPlan();
-  /// Forgets the batch, keeps capacity and packed filters.
+  /// Forgets the batch; keeps capacity, and of packed filters those used last (kMaxFilterBytes).
   void clear(const EntropyLayout& layout = {});
   /// Adds an item that check_item() accepts. @return its index
   std::uint32_t add(const Item& item);
@@ -112,6 +135,8 @@ class BatchPlan {
   void write(std::uint8_t* staging, const std::uint8_t* base) const;
 
   [[nodiscard]] const BatchOffsets& offsets() const noexcept { return offsets_; }
+  /// Of all packed filters at hand: after clear() at most kMaxFilterBytes.
+  [[nodiscard]] std::uint64_t filter_cache_bytes() const noexcept { return filter_cache_bytes_; }
   /// By how much more these items can take in the company of others, which decide how long
   /// subsequences are and how wide some arrays over them.
   /// @param among_few  whether the batch may be one of kLoneImages or fewer
@@ -156,6 +181,7 @@ class BatchPlan {
     AcrossFilter across;
     DownFilter down;
     FilterDesc desc;
+    std::uint64_t bytes = 0;
     std::uint32_t index = 0;
     std::uint32_t batch = 0;  ///< the last batch that used it
   };
@@ -183,6 +209,7 @@ class BatchPlan {
                        const EncodePlane& target);
   PackedFilter& filter(bool across, Kernel kernel, const plan::AxisMap& axis,
                        const RowPart& part = {});
+  void trim_filters();
   std::uint32_t quantiser(int quality, bool chrominance);
   std::uint64_t stage(std::span<const std::uint8_t> bytes, std::uint64_t guard_bytes);
   std::uint64_t stage_once(std::span<const std::uint8_t> bytes);
@@ -198,6 +225,7 @@ class BatchPlan {
   std::vector<FilterDesc> filters_;
   std::vector<const PackedFilter*> packed_;  ///< those of this batch
   std::map<FilterKey, std::unique_ptr<PackedFilter>> filter_cache_;
+  std::uint64_t filter_cache_bytes_ = 0;
   std::uint32_t batch_ = 0;
   std::unordered_map<std::string, std::uint32_t> pair_index_;
   std::vector<float> reciprocals_;

@@ -124,6 +124,10 @@ BatchPlan::PackedFilter& BatchPlan::filter(bool across, Kernel kernel, const pla
       slot->down = pack_down(kernel, axis, part);
       slot->desc.run = slot->down.span;
     }
+    slot->bytes = sizeof(PackedFilter) + sizeof(FilterKey) + as_bytes(slot->across.first).size() +
+                  as_bytes(slot->across.weights).size() + as_bytes(slot->down.first).size() +
+                  as_bytes(slot->down.weights).size();
+    filter_cache_bytes_ += slot->bytes;
   }
   if (slot->batch != batch_) {
     slot->batch = batch_;
@@ -135,6 +139,23 @@ BatchPlan::PackedFilter& BatchPlan::filter(bool across, Kernel kernel, const pla
     filters_.push_back(desc);
   }
   return *slot;
+}
+
+/// Between batches, when nothing is in use: drops the filters used longest ago, a quarter more than
+/// it must, so that it need not sort again for the next.
+void BatchPlan::trim_filters() {
+  if (filter_cache_bytes_ <= kMaxFilterBytes) return;
+  using Entry = decltype(filter_cache_)::iterator;
+  std::vector<Entry> oldest_first;
+  for (auto it = filter_cache_.begin(); it != filter_cache_.end(); ++it) oldest_first.push_back(it);
+  const auto age = [this](const Entry& e) { return batch_ - e->second->batch; };
+  std::sort(oldest_first.begin(), oldest_first.end(),
+            [&](const Entry& a, const Entry& b) { return age(a) > age(b); });
+  for (const Entry& entry : oldest_first) {
+    if (filter_cache_bytes_ <= kMaxFilterBytes / 4 * 3) break;
+    filter_cache_bytes_ -= entry->second->bytes;
+    filter_cache_.erase(entry);
+  }
 }
 
 std::uint32_t BatchPlan::quantiser(int quality, bool chrominance) {
@@ -162,6 +183,7 @@ void BatchPlan::clear(const EntropyLayout& layout) {
         sync_tiles, edge_tiles, resample_tiles, long_across_tiles, long_down_tiles, canonical,
         filters_, packed_, pair_index_, reciprocals_, quantiser_index_, copies_, fetches, fetched_,
         uploads_, external_, staged_);
+  trim_filters();
   finish_stages.clear();
   encode_lists.clear();
   if (gaussians_.size() > 64) gaussians_.clear();

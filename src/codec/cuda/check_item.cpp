@@ -1,6 +1,8 @@
 // What this codec takes; everything else is for the CPU.
 #include <codec/cuda/tuning.h>
 #include <fmt/format.h>
+#include <algorithm>
+#include <base/checked.hpp>
 #include <codec/cuda/batch_plan.hpp>
 #include <color/converter.hpp>
 
@@ -8,6 +10,8 @@ namespace framewire::codec::cuda {
 namespace {
 
 constexpr int kMostBlocksPerMcu = 10;  // T.81 B.2.3
+/// A scan's bytes, counted in bits, fit 32 bits.
+constexpr std::size_t kMaxScanBytes = (std::size_t{1} << 29) - 1;
 
 tl::unexpected<Status> unsupported(std::string what) {
   return fail(StatusCode::kUnsupported, "the CUDA codec does not take " + std::move(what));
@@ -16,6 +20,9 @@ tl::unexpected<Status> unsupported(std::string what) {
 Result<void> check_scans(const jpeg::JpegFile& file) {
   std::array<int, jpeg::kMaxComponents> seen{};
   for (const jpeg::Scan& scan : file.scans) {
+    if (scan.entropy_bytes > kMaxScanBytes)
+      return unsupported(
+          fmt::format("scans of {} bytes; at most {}", scan.entropy_bytes, kMaxScanBytes));
     int blocks = 0;
     for (std::size_t i = 0; i < static_cast<std::size_t>(scan.component_count); ++i) {
       const std::size_t c = scan.component[i];
@@ -114,6 +121,42 @@ Result<void> check_source(const Item& item) {
 
 }  // namespace
 
+Result<void> check_batch(std::span<const Item> items) {
+  std::uint64_t in = 0, out = 0, pieces = 0;
+  for (const Item& item : items) {
+    if (item.plan != nullptr) out += count_output_blocks(item.plan->encode) + 1;
+    if (!item.planes.empty() || item.file == nullptr) continue;
+    const jpeg::FrameHeader& frame = item.file->frame;
+    std::uint64_t blocks = 0;
+    for (std::size_t c = 0; c < static_cast<std::size_t>(frame.component_count); ++c)
+      blocks += static_cast<std::uint64_t>(frame.components[c].padded_width_blocks) *
+                    static_cast<std::uint64_t>(frame.components[c].padded_height_blocks) +
+                8;
+    in += blocks;
+    for (const jpeg::Scan& scan : item.file->scans)
+      pieces += scan.entropy_bytes / kLoneSubsequenceBytes + kSpanThreads +
+                (scan.restart_interval_mcus != 0 ? blocks : 0);
+  }
+  if (std::max({in, out, pieces}) <= UINT32_MAX) return {};
+  return unsupported(
+      fmt::format("batches of {} blocks in, {} blocks out and {} subsequences; "
+                  "at most {} of each",
+                  in, out, pieces, UINT32_MAX));
+}
+
+std::uint64_t count_output_blocks(const plan::EncodePlan& encode) {
+  const auto components = static_cast<std::size_t>(encode.component_count);
+  std::uint64_t h_max = 1, v_max = 1, blocks_per_mcu = 0;
+  for (std::size_t c = 0; c < components && components > 1; ++c) {
+    h_max = std::max<std::uint64_t>(h_max, encode.h[c]);
+    v_max = std::max<std::uint64_t>(v_max, encode.v[c]);
+  }
+  for (std::size_t c = 0; c < components; ++c)
+    blocks_per_mcu += components == 1 ? 1u : std::uint64_t{encode.h[c]} * encode.v[c];
+  return base::ceil_div(static_cast<std::uint64_t>(encode.width_px), 8 * h_max) *
+         base::ceil_div(static_cast<std::uint64_t>(encode.height_px), 8 * v_max) * blocks_per_mcu;
+}
+
 Result<void> check_item(const Item& item) {
   if (auto ok = check_source(item); !ok) return ok;
   return check_output(item);
@@ -123,6 +166,9 @@ Result<void> check_output(const Item& item) {
   if (item.plan == nullptr) return {};
   if (auto ok = check_conversion(item); !ok) return ok;
   if (item.plan->encode.progressive) return unsupported("progressive output");
+  const std::uint64_t blocks = count_output_blocks(item.plan->encode);
+  if (blocks > kMaxOutputBlocks)
+    return unsupported(fmt::format("outputs of {} blocks; at most {}", blocks, kMaxOutputBlocks));
   return {};
 }
 

@@ -18,6 +18,7 @@ class HeaderCache {
                                                   const plan::EncodePlan& encode);
   /// Between batches: forgets everything if there is too much of it.
   void trim();
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
  private:
   std::string key_;

@@ -77,6 +77,7 @@ Result<Transcoder> Transcoder::make(bool timed) {
 
 Result<void> Transcoder::enqueue(std::span<const Item> items) {
   if (items.empty()) return fail(StatusCode::kInternal, "a batch without images was enqueued");
+  if (auto ok = check_batch(items); !ok) return ok;
   if (in_flight_)
     if (auto ok = wait(); !ok) return ok;
   plan_.clear(layout_for(items));

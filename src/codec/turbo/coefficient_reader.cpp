@@ -61,8 +61,10 @@ class Reader {
   [[nodiscard]] Result<void> read_header() {
     const bool ok = errors_.guarded([&] {
       jpeg_create_decompress(&cinfo_);
-      source_.attach(&cinfo_, file_.bytes.first(file_.end_offset));
       cinfo_.client_data = this;
+      source_.attach(&cinfo_, file_.bytes.first(file_.end_offset), [](j_decompress_ptr cinfo) {
+        static_cast<Reader*>(cinfo->client_data)->check_deadline();
+      });
       progress_.progress_monitor = &on_progress;
       cinfo_.progress = &progress_;
       jpeg_read_header(&cinfo_, TRUE);
@@ -86,6 +88,11 @@ class Reader {
   [[nodiscard]] std::vector<Warning> warnings() const { return errors_.warnings(); }
 
  private:
+  void check_deadline() {
+    if (context_.deadline.passed())
+      errors_.leave(StatusCode::kDeadline, "the time allowed ran out while decoding");
+  }
+
   [[nodiscard]] bool copy_row(std::size_t component, std::int32_t y, CoefficientPlane& into) {
     return errors_.guarded([&] {
       auto* common = reinterpret_cast<j_common_ptr>(&cinfo_);
@@ -101,8 +108,7 @@ class Reader {
   static void on_progress(j_common_ptr common) {
     auto* cinfo = reinterpret_cast<j_decompress_ptr>(common);
     auto& self = *static_cast<Reader*>(cinfo->client_data);
-    if (self.context_.deadline.passed())
-      self.errors_.leave(StatusCode::kDeadline, "the time allowed ran out while decoding");
+    self.check_deadline();
     if (static_cast<std::uint32_t>(cinfo->input_scan_number) > self.context_.max_scans)
       self.errors_.leave(StatusCode::kTooLarge, "the file has more scans than max-scans allows");
     if (!cinfo->inputctl->has_multiple_scans && cinfo->input_iMCU_row >= cinfo->total_iMCU_rows)

@@ -91,8 +91,10 @@ bool Decoder::start(const plan::Scales& scales, std::span<const int> wanted,
 }
 
 void Decoder::read_header(std::span<const std::uint8_t> bytes) {
-  source_.attach(&cinfo_, bytes);
   cinfo_.client_data = this;
+  source_.attach(&cinfo_, bytes, [](j_decompress_ptr cinfo) {
+    static_cast<Decoder*>(cinfo->client_data)->check_deadline();
+  });
   progress_.progress_monitor = &on_progress;
   cinfo_.progress = &progress_;
   jpeg_read_header(&cinfo_, TRUE);
@@ -163,10 +165,14 @@ void Decoder::on_block(j_decompress_ptr cinfo, jpeg_component_info* component, J
   }
 }
 
+void Decoder::check_deadline() {
+  if (context_.deadline.passed())
+    errors_.leave(StatusCode::kDeadline, "the time allowed ran out while decoding");
+}
+
 void Decoder::on_progress(j_common_ptr cinfo) {
   auto& self = *static_cast<Decoder*>(cinfo->client_data);
-  if (self.context_.deadline.passed())
-    self.errors_.leave(StatusCode::kDeadline, "the time allowed ran out while decoding");
+  self.check_deadline();
   const auto scans = static_cast<std::uint32_t>(self.cinfo_.input_scan_number);
   if (scans > self.context_.max_scans)
     self.errors_.leave(StatusCode::kTooLarge, "the file has more scans than max-scans allows");

@@ -81,6 +81,7 @@ class Decoder final : private BlockSink {
   static void on_block(j_decompress_ptr cinfo, jpeg_component_info* component, JCOEFPTR block,
                        JSAMPARRAY rows, JDIMENSION column);
   static void on_progress(j_common_ptr cinfo);
+  void check_deadline();  ///< inside errors_.guarded()
   [[nodiscard]] Result<void> read_own(BlockSink* sink);
   [[nodiscard]] int count_whole(const ComponentState& c, int row, std::int32_t column,
                                 int count) const;

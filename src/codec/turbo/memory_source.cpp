@@ -1,44 +1,68 @@
+#include <algorithm>
 #include <codec/turbo/memory_source.hpp>
 
 namespace framewire::codec::turbo {
 namespace {
 
 constexpr JOCTET kEndOfImage[2] = {0xFF, JPEG_EOI};
+constexpr std::size_t kWindowBytes = 64 << 10;
 
 void source_nothing(j_decompress_ptr) {}
 
-/// The input has ended: libjpeg goes on with an end of image, after a warning.
-boolean source_refill(j_decompress_ptr cinfo) {
-  WARNMS(cinfo, JWRN_JPEG_EOF);
-  cinfo->src->next_input_byte = kEndOfImage;
-  cinfo->src->bytes_in_buffer = sizeof(kEndOfImage);
+}  // namespace
+
+MemorySource& MemorySource::self(j_decompress_ptr cinfo) {
+  return *static_cast<Manager*>(cinfo->src)->owner;
+}
+
+/// The next window. Where the input has ended libjpeg goes on with an end of image, after a
+/// warning.
+boolean MemorySource::refill(j_decompress_ptr cinfo) {
+  MemorySource& source = self(cinfo);
+  source.look_(cinfo);
+  if (source.rest_.empty()) {
+    WARNMS(cinfo, JWRN_JPEG_EOF);
+    cinfo->src->next_input_byte = kEndOfImage;
+    cinfo->src->bytes_in_buffer = sizeof(kEndOfImage);
+    return TRUE;
+  }
+  const auto window = source.rest_.first(std::min(kWindowBytes, source.rest_.size()));
+  source.rest_ = source.rest_.subspan(window.size());
+  cinfo->src->next_input_byte = window.data();
+  cinfo->src->bytes_in_buffer = window.size();
   return TRUE;
 }
 
-void source_skip(j_decompress_ptr cinfo, long bytes) {
+void MemorySource::skip(j_decompress_ptr cinfo, long bytes) {
   if (bytes <= 0) return;
-  if (static_cast<std::size_t>(bytes) > cinfo->src->bytes_in_buffer) {
-    source_refill(cinfo);
-    return;
+  auto left = static_cast<std::size_t>(bytes);
+  jpeg_source_mgr& source = *cinfo->src;
+  while (left > source.bytes_in_buffer) {
+    const bool last = self(cinfo).rest_.empty();
+    left -= source.bytes_in_buffer;
+    refill(cinfo);
+    if (last) return;
   }
-  cinfo->src->next_input_byte += bytes;
-  cinfo->src->bytes_in_buffer -= static_cast<std::size_t>(bytes);
+  source.next_input_byte += left;
+  source.bytes_in_buffer -= left;
 }
 
-}  // namespace
-
-void MemorySource::attach(j_decompress_ptr cinfo, std::span<const std::uint8_t> bytes) {
+void MemorySource::attach(j_decompress_ptr cinfo, std::span<const std::uint8_t> bytes, Look look) {
+  manager_.owner = this;
   manager_.init_source = &source_nothing;
-  manager_.fill_input_buffer = &source_refill;
-  manager_.skip_input_data = &source_skip;
+  manager_.fill_input_buffer = &refill;
+  manager_.skip_input_data = &skip;
   manager_.resync_to_restart = &jpeg_resync_to_restart;
   manager_.term_source = &source_nothing;
   manager_.next_input_byte = bytes.data();
-  manager_.bytes_in_buffer = bytes.size();
+  manager_.bytes_in_buffer = std::min(kWindowBytes, bytes.size());
+  rest_ = bytes.subspan(manager_.bytes_in_buffer);
+  look_ = look;
   cinfo->src = &manager_;
 }
 
 void MemorySource::end(j_decompress_ptr cinfo) {
+  self(cinfo).rest_ = {};
   cinfo->src->next_input_byte = kEndOfImage;
   cinfo->src->bytes_in_buffer = sizeof(kEndOfImage);
   cinfo->unread_marker = 0;

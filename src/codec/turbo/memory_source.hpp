@@ -1,4 +1,4 @@
-// Feeds libjpeg from memory, with our word for input that ends too early.
+// Feeds libjpeg from memory, a window at a time, with our word for input that ends too early.
 #pragma once
 
 #include <codec/turbo/libjpeg.hpp>
@@ -9,15 +9,29 @@ namespace framewire::codec::turbo {
 /// Where a libjpeg decompressor reads from; must stay where it is while the decompressor lives.
 class MemorySource {
  public:
+  using Look = void (*)(j_decompress_ptr cinfo);
+
   /// @param bytes  must outlive the decompressor; behind them it is given an end of image, after a
   ///               warning
-  void attach(j_decompress_ptr cinfo, std::span<const std::uint8_t> bytes);
+  /// @param look   called for every window of 64 KiB that libjpeg takes, and may leave by
+  /// longjmp():
+  ///               its own loops over markers ask nobody whether there is time
+  void attach(j_decompress_ptr cinfo, std::span<const std::uint8_t> bytes, Look look);
 
   /// Lets the decompressor find an end of image next, without a warning.
   static void end(j_decompress_ptr cinfo);
 
  private:
-  jpeg_source_mgr manager_{};
+  static MemorySource& self(j_decompress_ptr cinfo);
+  static boolean refill(j_decompress_ptr cinfo);
+  static void skip(j_decompress_ptr cinfo, long bytes);
+
+  struct Manager : jpeg_source_mgr {
+    MemorySource* owner = nullptr;
+  };
+  Manager manager_{};
+  std::span<const std::uint8_t> rest_;  ///< behind the window that libjpeg has
+  Look look_ = nullptr;
 };
 
 }  // namespace framewire::codec::turbo

@@ -22,6 +22,7 @@ class DeviceDecoder::Impl {
   struct Entry {
     jpeg::JpegFile file;
     std::optional<codec::Coefficients> coefficients;
+    codec::Context context;
     codec::Outcome outcome;
     std::size_t item = 0;  ///< in the batch
   };
@@ -43,7 +44,9 @@ class DeviceDecoder::Impl {
 
 Result<void> DeviceDecoder::Impl::prepare(Entry& entry, std::span<const std::uint8_t> bytes,
                                           const Limits& limits) {
-  auto file = jpeg::parse(bytes, limits);
+  entry.context.deadline = base::Deadline(limits.deadline_ms);
+  entry.context.max_scans = limits.max_scans;
+  auto file = jpeg::parse(bytes, limits, jpeg::ParseDepth::kWhole, entry.context.deadline);
   if (!file) return fail(file.error());
   entry.file = std::move(*file);
   if (auto ok = jpeg::check_supported(entry.file); !ok) return ok;
@@ -51,7 +54,7 @@ Result<void> DeviceDecoder::Impl::prepare(Entry& entry, std::span<const std::uin
 }
 
 Result<void> DeviceDecoder::Impl::read_on_host(Entry& entry) {
-  auto read = codec::read_coefficients(entry.file, {}, entry.outcome);
+  auto read = codec::read_coefficients(entry.file, entry.context, entry.outcome);
   if (!read) return fail(read.error());
   entry.coefficients = std::move(*read);
   return {};

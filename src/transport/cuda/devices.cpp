@@ -152,7 +152,8 @@ class CudaDevices final : public DeviceMemory {
     if (auto ready = gpu::free_bytes(); !ready) return fail(ready.error());  // makes the context
     auto memory = make_shared(device, bytes);
     if (!memory) return fail(memory.error());
-    if (auto good = zero((*memory)->data(), bytes); !good) return fail(good.error());
+    // All that is exported, which is more than was asked for.
+    if (auto good = zero((*memory)->data(), (*memory)->bytes()); !good) return fail(good.error());
     return memory;
   }
   Result<std::unique_ptr<SharedMemory>> import(int owner, int user, int fd,

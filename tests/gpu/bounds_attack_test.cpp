@@ -1,0 +1,178 @@
+// Sums and caches of the CUDA codec that grow with what files and options ask for. Needs no GPU:
+// what is tested runs on the host, before and after kernels.
+#include <codec/cuda/tuning.h>
+#include <gtest/gtest.h>
+#include <algorithm>
+#include <array>
+#include <codec/cuda/batch_plan.hpp>
+#include <codec/cuda/block_coder.hpp>
+#include <codec/cuda/header_cache.hpp>
+#include <vector>
+
+namespace framewire::codec::cuda {
+namespace {
+
+plan::Plan output_of(std::int32_t blocks_across, std::int32_t blocks_down, int components) {
+  plan::Plan plan;
+  plan.encode.width_px = 8 * blocks_across;
+  plan.encode.height_px = 8 * blocks_down;
+  plan.encode.component_count = components;
+  plan.encode.model = components == 1   ? plan::OutputModel::kGray
+                      : components == 3 ? plan::OutputModel::kYcbcr
+                                        : plan::OutputModel::kCmyk;
+  return plan;
+}
+
+bool takes(const plan::Plan& plan) {
+  Item item;
+  item.plan = &plan;
+  const auto taken = check_output(item);
+  EXPECT_TRUE(taken || taken.error().code() == StatusCode::kUnsupported);
+  return taken.has_value();
+}
+
+// A bit position that wraps lies before the end of the stream, and all that follows is written
+// outside of it.
+TEST(CudaBoundsAttack, OutputsWhoseBitPositionsCouldWrapAreRefused) {
+  const auto most = static_cast<std::int32_t>(kMaxOutputBlocks);
+  static_assert(kMaxOutputBlocks * (kMaxBlockBits + kMaxSegmentPaddingBits) <= UINT32_MAX);
+  static_assert(kMaxOutputBlocks * kRawBytesPerBlock * 2 <= UINT32_MAX);  // the other sums of bytes
+  EXPECT_TRUE(takes(output_of(most, 1, 1)));
+  EXPECT_FALSE(takes(output_of(most + 1, 1, 1)));
+  EXPECT_TRUE(takes(output_of(most / 3, 1, 3)));
+  EXPECT_FALSE(takes(output_of(most / 3 + 1, 1, 3)));
+  EXPECT_TRUE(takes(output_of(7000 / 8, 7142 / 8, 3)));  // 50 megapixels, the default limit
+  EXPECT_FALSE(takes(output_of(1118, 1118, 3)));         // 80 megapixels of 4:4:4
+  plan::Plan halved = output_of(1118, 1118, 3);
+  halved.encode.h[0] = halved.encode.v[0] = 2;
+  EXPECT_TRUE(takes(halved));
+  EXPECT_FALSE(takes(output_of(8188, 8188, 4)));  // the largest picture there is
+}
+
+struct Counter {
+  std::uint64_t bits = 0;
+  void put(std::uint32_t /*code*/, std::uint32_t count) { bits += count; }
+};
+
+TEST(CudaBoundsAttack, NoBlockTakesMoreBitsThanTheBound) {
+  std::array<std::uint32_t, 512> codes{};
+  codes.fill(16u << 16);  // no code is longer, whatever the tables
+  std::array<std::int16_t, 64> levels{};
+  levels.fill(-1024);
+  std::uint64_t most = 0;
+  for (int kept = 0; kept <= 64; ++kept) {
+    // The highest `kept` levels, or every so-manieth: runs, ends of block, and neither.
+    for (int step = 1; step <= 32; ++step) {
+      std::uint64_t mask = 0;
+      for (int i = 63; i > 63 - kept && i >= 0; i -= step) mask |= 1ull << i;
+      Counter counter;
+      code_block(levels.data(), mask, -2047, codes.data(), counter);
+      most = std::max(most, counter.bits);
+    }
+  }
+  EXPECT_LE(most, kMaxBlockBits);
+  EXPECT_GE(most, kMaxBlockBits - 64);  // the bound is no idle one
+}
+
+TEST(CudaBoundsAttack, BatchesWhoseBlocksCannotBeCountedAreRefused) {
+  jpeg::JpegFile file;
+  file.frame.component_count = 4;
+  for (auto& component : file.frame.components)
+    component.padded_width_blocks = component.padded_height_blocks = 8188;
+  Item item;
+  item.file = &file;
+  EXPECT_TRUE(check_batch(std::vector<Item>(15, item)));
+  EXPECT_FALSE(check_batch(std::vector<Item>(17, item)));
+  file.frame.component_count = 1;
+  EXPECT_TRUE(check_batch(std::vector<Item>(17, item)));
+  file.scans.emplace_back().restart_interval_mcus = 1;
+  EXPECT_TRUE(check_batch(std::vector<Item>(63, item)));
+  EXPECT_FALSE(check_batch(std::vector<Item>(65, item)));
+}
+
+/// A gray plane of 640 × 480 on a device, cropped and resized as one option says.
+class Crops {
+ public:
+  explicit Crops(int count) {
+    plans_.reserve(static_cast<std::size_t>(count));
+    for (int i = 0; i < count; ++i) {
+      plan::Plan& plan = plans_.emplace_back();
+      plan.plane_count = 1;
+      plan.planes[0].x = {640, 100 + i % 97, 0.001 * i, (500.0 + i % 13) / (100 + i % 97)};
+      plan.planes[0].y = {480, 80 + i % 89, 0.002 * i, (400.0 + i % 11) / (80 + i % 89)};
+      plan.encode = output_of(1, 1, 1).encode;
+      plan.encode.width_px = plan.planes[0].x.out_size;
+      plan.encode.height_px = plan.planes[0].y.out_size;
+      plan.resized_width_px = plan.encode.width_px;
+      plan.resized_height_px = plan.encode.height_px;
+      plan.placement = {0, 0, plan.encode.width_px, plan.encode.height_px};
+    }
+  }
+  [[nodiscard]] Item item(std::size_t index) const {
+    Item item;
+    item.plan = &plans_[index];
+    item.planes = std::span(&plane_, 1);
+    item.encode = false;
+    return item;
+  }
+  [[nodiscard]] std::size_t size() const { return plans_.size(); }
+
+ private:
+  std::vector<plan::Plan> plans_;
+  alignas(16) std::array<std::uint8_t, 16> samples_{};
+  DevicePlane plane_{samples_.data(), 640, 480, 640};
+};
+
+std::vector<std::uint8_t> written(BatchPlan& plan, const Crops& crops, std::size_t first,
+                                  std::size_t end) {
+  plan.clear();
+  for (std::size_t i = first; i < end; ++i) plan.add(crops.item(i));
+  plan.finish();
+  std::vector<std::uint8_t> bytes(plan.offsets().upload_bytes);
+  plan.write(bytes.data(), nullptr);
+  return bytes;
+}
+
+TEST(CudaBoundsAttack, ACropOfItsOwnForEveryRequestFillsNoMemory) {
+  const Crops crops(6000);
+  BatchPlan plan;
+  std::uint64_t all = 0;
+  for (std::size_t i = 0; i < crops.size(); ++i) {
+    plan.clear();
+    ASSERT_LE(plan.filter_cache_bytes(), kMaxFilterBytes) << i;
+    const std::uint64_t before = plan.filter_cache_bytes();
+    plan.add(crops.item(i));
+    plan.finish();
+    all += plan.filter_cache_bytes() - before;
+  }
+  EXPECT_GT(all, 4 * kMaxFilterBytes);  // or nothing was shown
+}
+
+TEST(CudaBoundsAttack, ABatchKeepsItsFiltersHoweverMany) {
+  const Crops crops(3000);
+  BatchPlan used;
+  static_cast<void>(written(used, crops, 2000, 3000));
+  const auto again = written(used, crops, 0, 2000);
+  EXPECT_GT(used.filter_cache_bytes(), kMaxFilterBytes);  // more than is kept afterwards
+  BatchPlan fresh;
+  EXPECT_EQ(again, written(fresh, crops, 0, 2000));
+  used.clear();
+  EXPECT_LE(used.filter_cache_bytes(), kMaxFilterBytes);
+  EXPECT_EQ(written(used, crops, 0, 2000), written(fresh, crops, 0, 2000));
+}
+
+TEST(CudaBoundsAttack, HeadersOfManySizesAndQualitiesAreForgotten) {
+  HeaderCache headers;
+  const std::vector<std::uint8_t> head(60'000, 0xFF);
+  plan::EncodePlan encode = output_of(1, 1, 3).encode;
+  for (int i = 0; i < 2000; ++i) {
+    headers.trim();
+    ASSERT_LE(headers.bytes(), std::size_t{5} << 20) << i;
+    encode.width_px = 1 + i;
+    encode.quality = 1 + i % 100;
+    static_cast<void>(headers.get(head, encode));
+  }
+}
+
+}  // namespace
+}  // namespace framewire::codec::cuda
