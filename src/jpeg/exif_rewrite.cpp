@@ -1,12 +1,12 @@
 // Corrects a copied EXIF block where it lies, and takes the pictures in it out.
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <jpeg/embedded.hpp>
 #include <jpeg/exif.hpp>
 #include <jpeg/maker_note.hpp>
 #include <jpeg/tiff.hpp>
 #include <jpeg/tiff_edit.hpp>
-#include <utility>
 
 namespace framewire::jpeg {
 namespace {
@@ -50,7 +50,7 @@ class Rewriter {
     child(main, kGpsDirectory);
     const auto exif = child(main, kExifDirectory);
     if (exif) {
-      exif_place_ = {*view_.number(*main.find(kExifDirectory)), 0, view_.little_endian()};
+      exif_place_ = {*view_.number(*main.find(kExifDirectory)), 0, little_endian()};
       set_size(*exif, kPixelXDimension, kPixelYDimension);
       if (changes_.is_srgb) set_number(*exif, kColorSpace, kSrgb);
       if (const auto interop = child(*exif, kInteropDirectory)) {
@@ -59,21 +59,25 @@ class Rewriter {
       }
     }
     drop_thumbnails(main);
-    drop_values(main, main_offset);
+    drop_values(main);
     if (exif) drop_maker_note_pictures(main, *exif);
     erase(pictures_, values_);
-    erase(find_pictures(), structure_);
+    for (const auto tag : kLeftOut) remove_entry(block_, {main_offset, 0, little_endian()}, tag);
+    erase_streams();
     cut();
+    for (const auto& entry : retired_) retire_entry(block_, entry.directory, entry.tag);
     return std::move(block_);
   }
 
  private:
+  [[nodiscard]] bool little_endian() const noexcept { return view_.little_endian(); }
+
   /// Overwrites a BYTE, SHORT or LONG, if the directory has it.
   void set_number(const TiffDirectory& directory, std::uint16_t tag, std::uint32_t value) {
     const TiffEntry* entry = directory.find(tag);
     if (entry == nullptr) return;
     const auto put = [&](int bytes) {
-      put_number(block_, view_.little_endian(), entry->value_offset, value, bytes);
+      put_number(block_, little_endian(), entry->value_offset, value, bytes);
     };
     if (entry->type == static_cast<std::uint16_t>(TiffType::kByte) && value < 256) put(1);
     if (entry->type == static_cast<std::uint16_t>(TiffType::kShort)) put(2);
@@ -133,7 +137,7 @@ class Rewriter {
   void drop_thumbnails(const TiffDirectory& main) {
     drop_pictures(main);
     if (main.next_field_offset == 0) return;
-    put_number(block_, view_.little_endian(), main.next_field_offset, 0, 4);
+    put_number(block_, little_endian(), main.next_field_offset, 0, 4);
     std::uint32_t offset = main.next_offset;
     for (int i = 0; i < kMaxThumbnails; ++i) {
       const auto thumbnail = view_.directory(offset);
@@ -143,7 +147,7 @@ class Rewriter {
     }
   }
 
-  void drop_values(const TiffDirectory& main, std::size_t main_offset) {
+  void drop_values(const TiffDirectory& main) {
     for (const auto tag : kLeftOut) {
       const TiffEntry* entry = main.find(tag);
       if (entry == nullptr) continue;
@@ -152,7 +156,6 @@ class Rewriter {
         const std::uint32_t offset = view_.number(*entry, i).value_or(0);
         if (const auto directory = view_.directory(offset)) drop_directory(offset, *directory);
       }
-      removed_.push_back({{main_offset, 0, view_.little_endian()}, tag});
     }
   }
 
@@ -164,10 +167,11 @@ class Rewriter {
     const ByteSpan name =
         make == nullptr ? ByteSpan() : view_.block().subspan(make->value_offset, make->value_bytes);
     const auto found = find_maker_note_pictures(
-        view_.block(), view_.little_endian(),
+        view_.block(), little_endian(),
         {entry->value_offset, entry->value_offset + entry->value_bytes}, as_text(name));
     pictures_.insert(pictures_.end(), found.pictures.begin(), found.pictures.end());
-    removed_.insert(removed_.end(), found.entries.begin(), found.entries.end());
+    values_.insert(values_.end(), found.others.begin(), found.others.end());
+    retired_.insert(retired_.end(), found.entries.begin(), found.entries.end());
   }
 
   /// Overwrites ranges, save what lies in others, with zeros.
@@ -183,19 +187,32 @@ class Rewriter {
       }
       erased_.push_back(range);
     }
-    for (const auto& entry : std::exchange(removed_, {})) {
-      remove_entry(block_, entry.directory, entry.tag);
-    }
   }
 
-  /// What nobody announced.
-  [[nodiscard]] std::vector<ByteRange> find_pictures() const {
-    std::vector<ByteRange> found;
-    for (auto picture = find_picture(block_); picture;
-         picture = find_picture(block_, picture->end)) {
-      found.push_back(*picture);
+  /// What nobody announced. A stream that has no end may be shorter than the block, so values behind
+  /// its beginning are spared; then one of them may hold the next stream, so it is looked again.
+  void erase_streams() {
+    constexpr int kMaxRounds = 16;
+    for (int round = 0; round <= kMaxRounds; ++round) {
+      std::vector<ByteRange> whole;
+      std::optional<ByteRange> endless;
+      for (auto picture = find_picture(block_); picture;
+           picture = find_picture(block_, picture->end)) {
+        const bool ends = block_[picture->end - 2] == 0xFF && block_[picture->end - 1] == 0xD9;
+        if (ends || round == kMaxRounds) {
+          whole.push_back(*picture);
+        } else {
+          endless = *picture;
+        }
+      }
+      if (whole.empty() && !endless) return;
+      erase(whole, structure_);
+      if (!endless) continue;
+      auto spared = structure_;
+      std::copy_if(values_.begin(), values_.end(), std::back_inserter(spared),
+                   [&](const ByteRange& value) { return !value.contains(endless->begin); });
+      erase({*endless}, spared);
     }
-    return found;
   }
 
   /// Cuts off erased bytes at the block's end, also where a maker note ends with them; what nobody
@@ -210,7 +227,7 @@ class Rewriter {
           maker_note_->value_bytes != maker_note_->count) {
         return;
       }
-      put_number(block_, view_.little_endian(), *at + 4,
+      put_number(block_, little_endian(), *at + 4,
                  static_cast<std::uint32_t>(end - maker_note_->value_offset), 4);
     }
     block_.resize(end);
@@ -223,7 +240,7 @@ class Rewriter {
   std::vector<ByteRange> values_;     ///< these and the values that stay
   std::vector<ByteRange> pictures_;   ///< what goes, by what the directories say
   std::vector<ByteRange> erased_;
-  std::vector<MakerNotePictures::Entry> removed_;
+  std::vector<MakerNotePictures::Entry> retired_;
   std::optional<TiffEntry> maker_note_;
   TiffPlace exif_place_;
   std::size_t kept_end_ = 8;  ///< one past all that stays, the maker note not counted

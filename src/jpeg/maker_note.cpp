@@ -169,6 +169,14 @@ class Search {
     const TiffView view(block_.subspan(place.base), place.little_endian);
     const auto directory = view.directory(place.at - place.base, 0);
     if (!directory) return;
+    found_.others.push_back({place.at, place.base + directory->end_offset});
+    for (const auto& entry : directory->entries) {
+      const auto role = std::find_if(kTags.begin(), kTags.end(), [&](const Tag& tag) {
+        return tag.maker == maker && tag.tag == entry.tag && tag.role == Role::kPicture;
+      });
+      const std::size_t begin = place.base + entry.value_offset;
+      if (role == kTags.end()) found_.others.push_back({begin, begin + entry.value_bytes});
+    }
     std::optional<std::uint32_t> start;
     std::optional<std::uint32_t> bytes;
     for (const auto& tag : kTags) {

@@ -52,6 +52,25 @@ void remove_entry(Bytes& block, const TiffPlace& place, std::uint16_t tag) {
   put_number(block, place.little_endian, place.at, static_cast<std::uint32_t>(count - 1), 2);
 }
 
+void retire_entry(Bytes& block, const TiffPlace& place, std::uint16_t tag) {
+  constexpr std::uint16_t kNobodys = 0xFFFF;
+  const auto at = entry_position(block, place, tag);
+  if (!at) return;
+  const auto put = [&](std::size_t offset, std::uint32_t value, int bytes) {
+    put_number(block, place.little_endian, *at + offset, value, bytes);
+  };
+  const TiffView view(ByteSpan(block).subspan(std::min(place.base, block.size())),
+                      place.little_endian);
+  const auto directory =
+      place.at < place.base ? std::nullopt : view.directory(place.at - place.base, 0);
+  const TiffEntry* entry = directory ? directory->find(tag) : nullptr;
+  put(0, kNobodys, 2);
+  if (entry != nullptr && entry->value_bytes > 4) return;
+  put(2, static_cast<std::uint32_t>(TiffType::kUndefined), 2);
+  put(4, 4, 4);
+  put(8, 0, 4);
+}
+
 std::vector<ByteRange> picture_ranges(const TiffView& view, const TiffDirectory& directory) {
   std::vector<ByteRange> ranges;
   for (const auto& tags :
