@@ -47,6 +47,7 @@ ALLOWED = {
 OWNED_HEADERS = [
     (r"jpeglib\.h|jerror\.h|turbojpeg\.h", {"codec/turbo"}),
     (r"lcms2.*\.h", {"color"}),
+    (r"pugixml\.hpp", {"jpeg"}),
     (r"hwy/.*", {"transform", "color", "codec/turbo"}),
     (r"CLI/.*|CLI11.*", {"apps/framewire"}),
     (r"nlohmann/.*", {"batch", "apps/framewire"}),

@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <jpeg/exif.hpp>
 #include <jpeg/gain_map.hpp>
-#include <jpeg/gain_map_xmp.hpp>
 #include <jpeg/head.hpp>
 #include <jpeg/huffman.hpp>
 #include <jpeg/icc.hpp>
@@ -12,7 +11,6 @@
 #include <jpeg/mpf.hpp>
 #include <jpeg/parser.hpp>
 #include <jpeg/writer.hpp>
-#include <jpeg/xmp.hpp>
 
 namespace {
 
@@ -85,13 +83,10 @@ void check_parts(ByteSpan bytes) {
   if (!exif.empty()) require(read_exif(exif).has_value());
   static_cast<void>(read_exif(bytes));
   static_cast<void>(read_mpf(bytes, 0, bytes));
-  static_cast<void>(copyright_iptc(bytes));
-  require(without_thumbnails(bytes).size() <= bytes.size());
-  const auto text = as_text(bytes);
-  static_cast<void>(find_gain_map_item(text));
-  static_cast<void>(with_gain_map_directory(text, 12345));
-  static_cast<void>(with_upright_orientation(text));
-  require(without_gain_map(text).size() <= text.size());
+  ImageResources resources;
+  resources.add_segment(bytes);
+  require(resources.copyright().size() <= bytes.size());
+  require(resources.without_pictures(true).size() <= bytes.size());
 }
 
 }  // namespace

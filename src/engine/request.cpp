@@ -213,6 +213,9 @@ Result<Resized> finish_request(Request& request, std::vector<std::uint8_t> strea
   if (!request.gain_map.empty())
     if (auto ok = jpeg::append_gain_map(stream, request.gain_map); !ok) return fail(ok.error());
   Report& report = request.report;
+  if (request.options->metadata == Metadata::kKeep)
+    for (Warning& loss : jpeg::list_losses(request.file))
+      report.warnings.push_back(std::move(loss));
   std::move(request.gain_map_warnings.begin(), request.gain_map_warnings.end(),
             std::back_inserter(report.warnings));
   report.output = summarise(request.plan.encode, stream.size());

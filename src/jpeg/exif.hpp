@@ -34,9 +34,10 @@ struct ExifChanges {
   bool is_srgb = false;  ///< set ColorSpace to sRGB
 };
 
-/// A copy with the changes made in place, so that offsets inside maker notes stay good, and without
-/// the thumbnail directory: cut off where it lies at the end, as usual, else overwritten with
-/// zeros.
+/// A copy with the changes made in place: nothing moves, since offsets inside maker notes count
+/// from places of their own. Pictures are overwritten with zeros, or cut off where they lie at the
+/// end: those of the thumbnail directories, of maker notes (find_maker_note_pictures) and any other
+/// JPEG stream (find_picture). The entries that pointed to them no longer do.
 /// @return empty where the block is no TIFF structure with a first directory, or where a value that
 ///         was to change lies inside a directory
 [[nodiscard]] Bytes rewrite_exif(ByteSpan block, const ExifChanges& changes);

@@ -1,146 +1,258 @@
-// Corrects a copied EXIF block where it lies, and takes its thumbnail out.
+// Corrects a copied EXIF block where it lies, and takes the pictures in it out.
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <jpeg/embedded.hpp>
 #include <jpeg/exif.hpp>
+#include <jpeg/maker_note.hpp>
 #include <jpeg/tiff.hpp>
+#include <jpeg/tiff_edit.hpp>
 
 namespace framewire::jpeg {
 namespace {
 
 constexpr std::uint16_t kImageWidth = 0x0100;
 constexpr std::uint16_t kImageLength = 0x0101;
+constexpr std::uint16_t kMake = 0x010F;
 constexpr std::uint16_t kOrientation = 0x0112;
-constexpr std::uint16_t kThumbnailOffset = 0x0201;
-constexpr std::uint16_t kThumbnailBytes = 0x0202;
-constexpr std::uint16_t kStripOffsets = 0x0111;
-constexpr std::uint16_t kStripBytes = 0x0117;
+constexpr std::uint16_t kSubDirectories = 0x014A;
+constexpr std::uint16_t kThumbnailData = 0x501B;
+constexpr std::uint16_t kXmp = 0x02BC;
+constexpr std::uint16_t kPhotoshop = 0x8649;
 constexpr std::uint16_t kExifDirectory = 0x8769;
 constexpr std::uint16_t kGpsDirectory = 0x8825;
+constexpr std::uint16_t kMakerNote = 0x927C;
 constexpr std::uint16_t kColorSpace = 0xA001;
 constexpr std::uint16_t kPixelXDimension = 0xA002;
 constexpr std::uint16_t kPixelYDimension = 0xA003;
 constexpr std::uint16_t kInteropDirectory = 0xA005;
+constexpr std::uint16_t kInteropIndex = 0x0001;
+constexpr std::uint16_t kRelatedWidth = 0x1001;
+constexpr std::uint16_t kRelatedLength = 0x1002;
 constexpr std::uint16_t kSrgb = 1;
+constexpr int kMaxThumbnails = 8;  // directories behind the first, and sub-directories
 
-struct Range {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-};
+/// Values that hold pictures, or metadata of the kinds that an output carries in segments of its
+/// own, corrected.
+constexpr std::array kLeftOut = {kSubDirectories, kThumbnailData, kXmp, kPhotoshop};
 
-void put(Bytes& block, bool little_endian, std::size_t at, std::uint32_t value, int bytes) {
-  for (int i = 0; i < bytes; ++i) {
-    const int shift = 8 * (little_endian ? i : bytes - 1 - i);
-    block[at + static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(value >> shift);
+class Rewriter {
+ public:
+  Rewriter(const TiffView& view, const ExifChanges& changes)
+      : view_(view), changes_(changes), block_(view.block().begin(), view.block().end()) {}
+
+  Bytes run(const TiffDirectory& main) {
+    const std::uint32_t main_offset = view_.first_directory_offset();
+    structure_.push_back({0, 8});
+    keep(main, main_offset);
+    if (changes_.upright) set_number(main, kOrientation, 1);
+    set_size(main, kImageWidth, kImageLength);
+    child(main, kGpsDirectory);
+    const auto exif = child(main, kExifDirectory);
+    if (exif) {
+      exif_place_ = {*view_.number(*main.find(kExifDirectory)), 0, little_endian()};
+      set_size(*exif, kPixelXDimension, kPixelYDimension);
+      if (changes_.is_srgb) set_number(*exif, kColorSpace, kSrgb);
+      if (const auto interop = child(*exif, kInteropDirectory)) {
+        set_size(*interop, kRelatedWidth, kRelatedLength);
+        if (changes_.is_srgb) set_srgb_index(*interop);
+      }
+    }
+    drop_thumbnails(main);
+    drop_values(main);
+    if (exif) drop_maker_note_pictures(main, *exif);
+    erase(pictures_, values_);
+    for (const auto tag : kLeftOut) remove_entry(block_, {main_offset, 0, little_endian()}, tag);
+    erase_streams();
+    cut();
+    for (const auto& entry : retired_) retire_entry(block_, entry.directory, entry.tag);
+    return std::move(block_);
   }
-}
 
-/// Overwrites a BYTE, SHORT or LONG, if the directory has it.
-void set_number(Bytes& block, const TiffView& view, const TiffDirectory& directory,
-                std::uint16_t tag, std::uint32_t value) {
-  const TiffEntry* entry = directory.find(tag);
-  if (entry == nullptr) return;
-  if (entry->type == static_cast<std::uint16_t>(TiffType::kByte) && value < 256) {
-    put(block, view.little_endian(), entry->value_offset, value, 1);
-  } else if (entry->type == static_cast<std::uint16_t>(TiffType::kShort)) {
-    put(block, view.little_endian(), entry->value_offset, value, 2);
-  } else if (entry->type == static_cast<std::uint16_t>(TiffType::kLong)) {
-    put(block, view.little_endian(), entry->value_offset, value, 4);
+ private:
+  [[nodiscard]] bool little_endian() const noexcept { return view_.little_endian(); }
+
+  /// Overwrites a BYTE, SHORT or LONG, if the directory has it.
+  void set_number(const TiffDirectory& directory, std::uint16_t tag, std::uint32_t value) {
+    const TiffEntry* entry = directory.find(tag);
+    if (entry == nullptr) return;
+    const auto put = [&](int bytes) {
+      put_number(block_, little_endian(), entry->value_offset, value, bytes);
+    };
+    if (entry->type == static_cast<std::uint16_t>(TiffType::kByte) && value < 256) put(1);
+    if (entry->type == static_cast<std::uint16_t>(TiffType::kShort)) put(2);
+    if (entry->type == static_cast<std::uint16_t>(TiffType::kLong)) put(4);
   }
-}
 
-void add_ranges(const TiffDirectory& directory, std::size_t offset, std::vector<Range>& ranges) {
-  ranges.push_back({offset, directory.end_offset});
-  for (const auto& entry : directory.entries) {
-    ranges.push_back({entry.value_offset, entry.value_offset + entry.value_bytes});
+  void set_size(const TiffDirectory& directory, std::uint16_t width, std::uint16_t height) {
+    set_number(directory, width, static_cast<std::uint32_t>(changes_.width_px));
+    set_number(directory, height, static_cast<std::uint32_t>(changes_.height_px));
   }
-}
 
-/// The directory that an entry points to.
-std::optional<TiffDirectory> child(const TiffView& view, const TiffDirectory& parent,
-                                   std::uint16_t tag, std::vector<Range>& ranges) {
-  const TiffEntry* entry = parent.find(tag);
-  if (entry == nullptr) return std::nullopt;
-  const auto offset = view.number(*entry);
-  if (!offset) return std::nullopt;
-  auto directory = view.directory(*offset);
-  if (directory) add_ranges(*directory, *offset, ranges);
-  return directory;
-}
-
-/// Where the picture of a thumbnail directory lies, cut at the block's end.
-std::optional<Range> picture_range(const TiffView& view, const TiffDirectory& directory,
-                                   std::uint16_t offset_tag, std::uint16_t bytes_tag) {
-  const TiffEntry* offset_entry = directory.find(offset_tag);
-  const TiffEntry* bytes_entry = directory.find(bytes_tag);
-  if (offset_entry == nullptr || bytes_entry == nullptr) return std::nullopt;
-  const std::size_t begin = view.number(*offset_entry).value_or(0);
-  const std::size_t bytes = view.number(*bytes_entry).value_or(0);
-  if (begin >= view.block().size()) return std::nullopt;
-  return Range{begin, begin + std::min(bytes, view.block().size() - begin)};
-}
-
-std::vector<bool> covered(const std::vector<Range>& ranges, std::size_t size) {
-  std::vector<bool> mask(size, false);
-  for (const auto& range : ranges) {
-    std::fill(mask.begin() + static_cast<std::ptrdiff_t>(range.begin),
-              mask.begin() + static_cast<std::ptrdiff_t>(range.end), true);
+  /// R98 is sRGB where R03 was Adobe RGB (DCF 2.0).
+  void set_srgb_index(const TiffDirectory& interop) {
+    const TiffEntry* entry = interop.find(kInteropIndex);
+    if (entry == nullptr || entry->value_bytes != 4) return;
+    constexpr std::string_view kR98 = "R98";
+    std::copy(kR98.begin(), kR98.end(),
+              block_.begin() + static_cast<std::ptrdiff_t>(entry->value_offset));
   }
-  return mask;
-}
 
-/// Takes away what only the thumbnail uses: cuts it off the end, zeroes what lies in between.
-void remove_thumbnail(Bytes& block, const TiffView& view, const TiffDirectory& main,
-                      const std::vector<Range>& kept) {
-  put(block, view.little_endian(), main.next_field_offset, 0, 4);
-  std::vector<Range> dropped;
-  if (const auto thumbnail = view.directory(main.next_offset)) {
-    add_ranges(*thumbnail, main.next_offset, dropped);
-    for (const auto tags :
-         {std::array{kThumbnailOffset, kThumbnailBytes}, std::array{kStripOffsets, kStripBytes}}) {
-      if (const auto range = picture_range(view, *thumbnail, tags[0], tags[1])) {
-        dropped.push_back(*range);
+  /// Notes what must survive. A maker note's value is no reason to keep a picture that lies in it.
+  void keep(const TiffDirectory& directory, std::size_t offset) {
+    structure_.push_back({offset, directory.end_offset});
+    values_.push_back(structure_.back());
+    for (const auto& entry : directory.entries) {
+      const ByteRange value{entry.value_offset, entry.value_offset + entry.value_bytes};
+      if (std::find(kLeftOut.begin(), kLeftOut.end(), entry.tag) != kLeftOut.end()) continue;
+      kept_end_ = std::max(kept_end_, entry.tag == kMakerNote ? value.begin : value.end);
+      if (entry.tag != kMakerNote) values_.push_back(value);
+    }
+    kept_end_ = std::max(kept_end_, directory.end_offset);
+  }
+
+  /// The directory that an entry points to.
+  std::optional<TiffDirectory> child(const TiffDirectory& parent, std::uint16_t tag) {
+    const TiffEntry* entry = parent.find(tag);
+    const auto offset = entry == nullptr ? std::nullopt : view_.number(*entry);
+    auto directory = offset ? view_.directory(*offset) : std::nullopt;
+    if (directory) keep(*directory, *offset);
+    return directory;
+  }
+
+  /// A directory that describes a picture goes with its values and its picture.
+  void drop_directory(std::uint32_t offset, const TiffDirectory& directory) {
+    pictures_.push_back({offset, directory.end_offset});
+    for (const auto& entry : directory.entries) {
+      pictures_.push_back({entry.value_offset, entry.value_offset + entry.value_bytes});
+    }
+    drop_pictures(directory);
+  }
+
+  void drop_pictures(const TiffDirectory& directory) {
+    const auto ranges = picture_ranges(view_, directory);
+    pictures_.insert(pictures_.end(), ranges.begin(), ranges.end());
+  }
+
+  void drop_thumbnails(const TiffDirectory& main) {
+    drop_pictures(main);
+    if (main.next_field_offset == 0) return;
+    put_number(block_, little_endian(), main.next_field_offset, 0, 4);
+    std::uint32_t offset = main.next_offset;
+    for (int i = 0; i < kMaxThumbnails; ++i) {
+      const auto thumbnail = view_.directory(offset);
+      if (!thumbnail) return;
+      drop_directory(offset, *thumbnail);
+      offset = thumbnail->next_offset;
+    }
+  }
+
+  void drop_values(const TiffDirectory& main) {
+    for (const auto tag : kLeftOut) {
+      const TiffEntry* entry = main.find(tag);
+      if (entry == nullptr) continue;
+      pictures_.push_back({entry->value_offset, entry->value_offset + entry->value_bytes});
+      for (std::uint32_t i = 0; tag == kSubDirectories && i < kMaxThumbnails; ++i) {
+        const std::uint32_t offset = view_.number(*entry, i).value_or(0);
+        if (const auto directory = view_.directory(offset)) drop_directory(offset, *directory);
       }
     }
   }
-  const auto used = covered(kept, block.size());
-  const auto doomed = covered(dropped, block.size());
-  for (std::size_t i = 0; i < block.size(); ++i) {
-    if (doomed[i] && !used[i]) block[i] = 0;
+
+  void drop_maker_note_pictures(const TiffDirectory& main, const TiffDirectory& exif) {
+    const TiffEntry* entry = exif.find(kMakerNote);
+    if (entry == nullptr) return;
+    maker_note_ = *entry;
+    const TiffEntry* make = main.find(kMake);
+    const ByteSpan name =
+        make == nullptr ? ByteSpan() : view_.block().subspan(make->value_offset, make->value_bytes);
+    const auto found = find_maker_note_pictures(
+        view_.block(), little_endian(),
+        {entry->value_offset, entry->value_offset + entry->value_bytes}, as_text(name));
+    pictures_.insert(pictures_.end(), found.pictures.begin(), found.pictures.end());
+    values_.insert(values_.end(), found.others.begin(), found.others.end());
+    retired_.insert(retired_.end(), found.entries.begin(), found.entries.end());
   }
-  std::size_t end = 8;
-  for (const auto& range : kept) end = std::max(end, range.end);
-  // Bytes that nobody points to stay, unless they follow the thumbnail: some belong to maker notes.
-  const bool thumbnail_is_last =
-      std::any_of(dropped.begin(), dropped.end(), [end](const Range& r) { return r.begin >= end; });
-  if (thumbnail_is_last) block.resize(end);
-}
+
+  /// Overwrites ranges, save what lies in others, with zeros.
+  void erase(const std::vector<ByteRange>& ranges, const std::vector<ByteRange>& spared) {
+    std::vector<bool> safe(block_.size(), false);
+    for (const auto& range : merged(spared)) {
+      std::fill(safe.begin() + static_cast<std::ptrdiff_t>(range.begin),
+                safe.begin() + static_cast<std::ptrdiff_t>(range.end), true);
+    }
+    for (const auto& range : merged(ranges)) {
+      for (std::size_t i = range.begin; i < range.end; ++i) {
+        if (!safe[i]) block_[i] = 0;
+      }
+      erased_.push_back(range);
+    }
+  }
+
+  /// What nobody announced. A stream that has no end may be shorter than the block, so values behind
+  /// its beginning are spared; then one of them may hold the next stream, so it is looked again.
+  void erase_streams() {
+    constexpr int kMaxRounds = 16;
+    for (int round = 0; round <= kMaxRounds; ++round) {
+      std::vector<ByteRange> whole;
+      std::optional<ByteRange> endless;
+      for (auto picture = find_picture(block_); picture;
+           picture = find_picture(block_, picture->end)) {
+        const bool ends = block_[picture->end - 2] == 0xFF && block_[picture->end - 1] == 0xD9;
+        if (ends || round == kMaxRounds) {
+          whole.push_back(*picture);
+        } else {
+          endless = *picture;
+        }
+      }
+      if (whole.empty() && !endless) return;
+      erase(whole, structure_);
+      if (!endless) continue;
+      auto spared = structure_;
+      std::copy_if(values_.begin(), values_.end(), std::back_inserter(spared),
+                   [&](const ByteRange& value) { return !value.contains(endless->begin); });
+      erase({*endless}, spared);
+    }
+  }
+
+  /// Cuts off erased bytes at the block's end, also where a maker note ends with them; what nobody
+  /// points to stays, since some of it belongs to maker notes.
+  void cut() {
+    const auto ranges = merged(std::move(erased_));
+    if (ranges.empty() || ranges.back().end != block_.size()) return;
+    const std::size_t end = std::max(ranges.back().begin, kept_end_);
+    if (maker_note_ && maker_note_->value_offset + maker_note_->value_bytes > end) {
+      const auto at = entry_position(block_, exif_place_, kMakerNote);
+      if (!at || end <= maker_note_->value_offset + 4 ||
+          maker_note_->value_bytes != maker_note_->count) {
+        return;
+      }
+      put_number(block_, little_endian(), *at + 4,
+                 static_cast<std::uint32_t>(end - maker_note_->value_offset), 4);
+    }
+    block_.resize(end);
+  }
+
+  const TiffView& view_;
+  const ExifChanges& changes_;
+  Bytes block_;
+  std::vector<ByteRange> structure_;  ///< header and directories
+  std::vector<ByteRange> values_;     ///< these and the values that stay
+  std::vector<ByteRange> pictures_;   ///< what goes, by what the directories say
+  std::vector<ByteRange> erased_;
+  std::vector<MakerNotePictures::Entry> retired_;
+  std::optional<TiffEntry> maker_note_;
+  TiffPlace exif_place_;
+  std::size_t kept_end_ = 8;  ///< one past all that stays, the maker note not counted
+};
 
 }  // namespace
 
 Bytes rewrite_exif(ByteSpan original, const ExifChanges& changes) {
   const auto view = TiffView::open(original);
-  if (!view) return {};
-  const std::uint32_t main_offset = view->first_directory_offset();
-  const auto main = view->directory(main_offset);
+  const auto main = view ? view->directory(view->first_directory_offset()) : std::nullopt;
   if (!main) return {};
-  Bytes block(original.begin(), original.end());
-  std::vector<Range> kept{{0, 8}};
-  add_ranges(*main, main_offset, kept);
-  if (changes.upright) set_number(block, *view, *main, kOrientation, 1);
-  const auto width = static_cast<std::uint32_t>(changes.width_px);
-  const auto height = static_cast<std::uint32_t>(changes.height_px);
-  set_number(block, *view, *main, kImageWidth, width);
-  set_number(block, *view, *main, kImageLength, height);
-  child(*view, *main, kGpsDirectory, kept);
-  if (const auto exif = child(*view, *main, kExifDirectory, kept)) {
-    set_number(block, *view, *exif, kPixelXDimension, width);
-    set_number(block, *view, *exif, kPixelYDimension, height);
-    if (changes.is_srgb) set_number(block, *view, *exif, kColorSpace, kSrgb);
-    child(*view, *exif, kInteropDirectory, kept);
-  }
-  if (main->next_field_offset != 0 && main->next_offset != 0) {
-    remove_thumbnail(block, *view, *main, kept);
-  }
+  Bytes block = Rewriter(*view, changes).run(*main);
   // In a hostile block a value may lie inside a directory, which changing it has broken.
   if (!read_exif(block)) return {};
   return block;

@@ -29,14 +29,16 @@ bool describes_gain_map(ByteSpan image) {
   if (image.size() < 4 || image[0] != 0xFF || image[1] != marker::kSoi) return false;
   Walker walker(image);
   walker.seek(2);
+  bool has_xmp = false;
   while (auto marker = walker.next_marker()) {
     if (marker->code == marker::kSos || marker->code == marker::kEoi) return false;
     if (is_restart(marker->code) || marker->code == marker::kTem) continue;
     if (walker.read_segment(*marker) == SegmentState::kCut) return false;
     if (is_iso_gain_map(marker->code, marker->payload)) return true;
-    if (marker->code == marker::kApp1 && starts_with(marker->payload, kXmpId) &&
-        xmp_declares_gain_map(marker->payload.subspan(kXmpId.size()))) {
-      return true;
+    // As in every image the first standard packet is the only one.
+    if (!has_xmp && marker->code == marker::kApp1 && starts_with(marker->payload, kXmpId)) {
+      has_xmp = true;
+      if (xmp_declares_gain_map(marker->payload.subspan(kXmpId.size()))) return true;
     }
   }
   return false;

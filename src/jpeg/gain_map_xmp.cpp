@@ -1,135 +1,162 @@
 #include <fmt/format.h>
+#include <algorithm>
 #include <charconv>
 #include <jpeg/gain_map_xmp.hpp>
-#include <jpeg/xmp.hpp>
 
 namespace framewire::jpeg {
 namespace {
 
-constexpr std::string_view kHdrgmNamespace = "http://ns.adobe.com/hdr-gain-map/1.0/";
-constexpr std::string_view kContainerNamespace = "http://ns.google.com/photos/1.0/container/";
-constexpr std::string_view kItemNamespace = "http://ns.google.com/photos/1.0/container/item/";
-constexpr std::size_t kNone = std::string_view::npos;
+constexpr std::string_view kPrimary = "Primary";
+constexpr std::string_view kGainMap = "GainMap";
+constexpr std::string_view kEmptyPacket =
+    "<x:xmpmeta xmlns:x=\"adobe:ns:meta/\">"
+    "<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\">"
+    "<rdf:Description rdf:about=\"\"/></rdf:RDF></x:xmpmeta>";
+constexpr std::uint64_t kMaxItemBytes = std::uint64_t{1} << 40;  // so that sums do not overflow
 
-/// The directory of primary and gain map; it binds its own prefixes, so it may stand anywhere.
-std::string make_directory(std::size_t gain_map_bytes) {
-  return fmt::format(
-      "<Container:Directory xmlns:Container=\"{}\" xmlns:Item=\"{}\""
-      " xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\"><rdf:Seq>"
-      "<rdf:li rdf:parseType=\"Resource\"><Container:Item Item:Semantic=\"Primary\""
-      " Item:Mime=\"image/jpeg\"/></rdf:li>"
-      "<rdf:li rdf:parseType=\"Resource\"><Container:Item Item:Semantic=\"GainMap\""
-      " Item:Mime=\"image/jpeg\" Item:Length=\"{}\"/></rdf:li>"
-      "</rdf:Seq></Container:Directory>",
-      kContainerNamespace, kItemNamespace, gain_map_bytes);
+/// Faster than reading the packet, and true wherever the packet says so without character
+/// references.
+bool mentions(std::string_view xmp, std::string_view what) {
+  return xmp.find(what) != std::string_view::npos;
 }
 
-struct TextRange {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-};
-
-/// From the directory's opening tag to the end of its closing one.
-std::optional<TextRange> find_directory(std::string_view xmp) {
-  const std::string_view prefix = xmp_prefix(xmp, kContainerNamespace);
-  if (prefix.empty()) return std::nullopt;
-  const std::string name = fmt::format("{}:Directory", prefix);
-  const std::size_t begin = xmp.find("<" + name);
-  if (begin == kNone) return std::nullopt;
-  const std::string closing = "</" + name + ">";
-  const std::size_t end = xmp.find(closing, begin);
-  if (end == kNone) return std::nullopt;
-  return TextRange{begin, end + closing.size()};
+std::size_t number(std::string_view text) {
+  std::uint64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return static_cast<std::size_t>(std::min(value, kMaxItemBytes));
 }
 
-std::size_t length_of(std::string_view item, const std::string& name) {
-  const auto value = find_xmp_value(item, name);
-  if (!value) return 0;
-  std::size_t length = 0;
-  const char* begin = item.data() + value->offset;
-  std::from_chars(begin, begin + value->bytes, length);
-  return length;
+/// One statement about an item, written as an attribute or as an element.
+void take_statement(XmpName name, std::string_view value, ContainerItem& item) {
+  if (name.name_space != kItemNamespace) return;
+  if (name.local == "Semantic") item.semantic = value;
+  if (name.local == "Mime") item.mime = value;
+  if (name.local == "Length") item.bytes = number(value);
 }
 
-/// Removes every attribute and plain element of one prefix.
-void erase_properties(std::string& packet, std::string_view prefix) {
-  const std::string start = fmt::format("{}:", prefix);
-  for (std::size_t at = packet.find(start); at != kNone; at = packet.find(start, at)) {
-    const std::size_t name_end = packet.find_first_of("= \t\r\n/>", at);
-    if (at == 0 || name_end == kNone) return;
-    const auto value = xmp_value_at(packet, at, name_end);
-    if (!value) {
-      at = name_end;
-      continue;
+ContainerItem read_item(const XmpTree& tree, pugi::xml_node entry) {
+  ContainerItem item;
+  for (auto node = entry; node; node = next_node(node, entry)) {
+    for (const auto& attribute : node.attributes()) {
+      take_statement(tree.name(attribute.name()), attribute.value(), item);
     }
-    if (packet[at - 1] == '<') {
-      const std::size_t end = packet.find('>', value->offset + value->bytes);
-      if (end == kNone) return;
-      packet.erase(at - 1, end + 1 - (at - 1));
-      --at;
-    } else {
-      packet.erase(at, value->offset + value->bytes + 1 - at);
-    }
-  }
-}
-
-}  // namespace
-
-bool declares_gain_map(std::string_view xmp) {
-  const std::string_view prefix = xmp_prefix(xmp, kHdrgmNamespace);
-  return !prefix.empty() && find_xmp_value(xmp, fmt::format("{}:Version", prefix)).has_value();
-}
-
-std::optional<ContainerItem> find_gain_map_item(std::string_view xmp) {
-  const auto range = find_directory(xmp);
-  const std::string_view prefix = xmp_prefix(xmp, kItemNamespace);
-  if (!range || prefix.empty()) return std::nullopt;
-  const std::string_view directory = xmp.substr(range->begin, range->end - range->begin);
-  const std::string semantic = fmt::format("{}:Semantic", prefix);
-  std::optional<ContainerItem> item;
-  // An item's text runs from one list entry to the next; items after the gain map push it inwards.
-  constexpr std::string_view kEntry = "<rdf:li";
-  for (std::size_t at = directory.find(kEntry); at != kNone;) {
-    const std::size_t next = directory.find(kEntry, at + 1);
-    const std::string_view text = directory.substr(at, next == kNone ? kNone : next - at);
-    const std::size_t bytes = length_of(text, fmt::format("{}:Length", prefix));
-    const auto value = find_xmp_value(text, semantic);
-    if (item) {
-      item->from_end += bytes;
-    } else if (value && text.substr(value->offset, value->bytes) == "GainMap" && bytes != 0) {
-      item = ContainerItem{bytes, bytes};
-    }
-    at = next;
+    take_statement(tree.name(node.name()), node.child_value(), item);
   }
   return item;
 }
 
-std::string make_gain_map_xmp(std::size_t gain_map_bytes) {
-  return fmt::format(
-      "<x:xmpmeta xmlns:x=\"adobe:ns:meta/\">"
-      "<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\">"
-      "<rdf:Description rdf:about=\"\" xmlns:hdrgm=\"{}\" hdrgm:Version=\"1.0\">{}"
-      "</rdf:Description></rdf:RDF></x:xmpmeta>",
-      kHdrgmNamespace, make_directory(gain_map_bytes));
-}
-
-std::optional<std::string> with_gain_map_directory(std::string_view xmp,
-                                                   std::size_t gain_map_bytes) {
-  const auto range = find_directory(xmp);
-  if (!range) return std::nullopt;
-  std::string packet(xmp);
-  packet.replace(range->begin, range->end - range->begin, make_directory(gain_map_bytes));
-  return packet;
-}
-
-std::string without_gain_map(std::string_view xmp) {
-  std::string packet(xmp);
-  if (!declares_gain_map(xmp)) return packet;
-  if (const auto range = find_directory(packet)) {
-    packet.erase(range->begin, range->end - range->begin);
+void read_directory(const XmpTree& tree, pugi::xml_node directory,
+                    std::vector<ContainerItem>& items) {
+  for (auto node = directory; node;) {
+    const bool is_entry = tree.name(node.name()) == XmpName{kRdfNamespace, "li"};
+    if (is_entry) items.push_back(read_item(tree, node));
+    node = next_node(node, directory, !is_entry);
   }
-  erase_properties(packet, std::string(xmp_prefix(packet, kHdrgmNamespace)));
-  return packet;
+}
+
+/// A MicroVideo lies at the end, so where it begins is also how long it is.
+void take_micro_video(XmpName name, std::string_view value, std::vector<ContainerItem>& items) {
+  if (name == XmpName{kCameraNamespace, "MicroVideoOffset"}) {
+    items.push_back({"MicroVideo", "video/mp4", number(value), number(value)});
+  }
+}
+
+/// The prefix that stands for a namespace in a packet, or one that the packet does not use.
+std::string prefix_for(const XmpTree& tree, std::string_view name_space, std::string wanted) {
+  for (const auto& [prefix, bound] : tree.namespaces()) {
+    if (bound == name_space && !prefix.empty()) return prefix;
+  }
+  while (tree.namespaces().contains(wanted)) wanted += '_';
+  return wanted;
+}
+
+std::string bind_prefix(pugi::xml_node node, const XmpTree& tree, std::string_view name_space,
+                        const char* wanted) {
+  const std::string prefix = prefix_for(tree, name_space, wanted);
+  const std::string binding = "xmlns:" + prefix;
+  if (!node.attribute(binding.c_str())) {
+    node.append_attribute(binding.c_str()) = std::string(name_space).c_str();
+  }
+  return prefix;
+}
+
+}  // namespace
+
+std::vector<ContainerItem> find_container_items(std::string_view xmp) {
+  std::vector<ContainerItem> items;
+  if (!mentions(xmp, kContainerNamespace) && !mentions(xmp, kCameraNamespace)) return items;
+  const auto tree = XmpTree::parse(xmp);
+  if (!tree) return items;
+  std::vector<ContainerItem> micro_videos;
+  for (auto node = tree->document().first_child(); node;) {
+    const XmpName name = tree->name(node.name());
+    const bool is_directory = name == XmpName{kContainerNamespace, "Directory"};
+    if (is_directory) read_directory(*tree, node, items);
+    for (const auto& attribute : node.attributes()) {
+      take_micro_video(tree->name(attribute.name()), attribute.value(), micro_videos);
+    }
+    take_micro_video(name, node.child_value(), micro_videos);
+    node = next_node(node, tree->document(), !is_directory);
+  }
+  // Items lie one after another up to the end of the file.
+  std::size_t from_end = 0;
+  for (auto item = items.rbegin(); item != items.rend(); ++item) {
+    from_end += item->bytes;
+    item->from_end = from_end;
+  }
+  items.insert(items.end(), micro_videos.begin(), micro_videos.end());
+  return items;
+}
+
+std::optional<ContainerItem> find_gain_map_item(std::string_view xmp) {
+  for (auto& item : find_container_items(xmp)) {
+    if (item.semantic == kGainMap && item.bytes != 0) return std::move(item);
+  }
+  return std::nullopt;
+}
+
+bool declares_gain_map(std::string_view xmp) {
+  if (!mentions(xmp, kHdrgmNamespace)) return false;
+  const auto tree = XmpTree::parse(xmp);
+  if (!tree) return false;
+  const XmpName version{kHdrgmNamespace, "Version"};
+  for (auto node = tree->document().first_child(); node; node = next_node(node, tree->document())) {
+    if (tree->name(node.name()) == version) return true;
+    for (const auto& attribute : node.attributes()) {
+      if (tree->name(attribute.name()) == version) return true;
+    }
+  }
+  return false;
+}
+
+void add_directory(const XmpTree& tree, pugi::xml_node description, std::size_t gain_map_bytes) {
+  const std::string container = prefix_for(tree, kContainerNamespace, "Container");
+  auto directory = description.append_child((container + ":Directory").c_str());
+  bind_prefix(directory, tree, kContainerNamespace, "Container");
+  const std::string item_prefix = bind_prefix(directory, tree, kItemNamespace, "Item");
+  const std::string rdf = bind_prefix(directory, tree, kRdfNamespace, "rdf");
+  auto list = directory.append_child((rdf + ":Seq").c_str());
+  for (const auto semantic : {kPrimary, kGainMap}) {
+    auto entry = list.append_child((rdf + ":li").c_str());
+    entry.append_attribute((rdf + ":parseType").c_str()) = "Resource";
+    auto item = entry.append_child((container + ":Item").c_str());
+    item.append_attribute((item_prefix + ":Semantic").c_str()) = std::string(semantic).c_str();
+    item.append_attribute((item_prefix + ":Mime").c_str()) = "image/jpeg";
+    if (semantic == kGainMap) {
+      item.append_attribute((item_prefix + ":Length").c_str()) =
+          fmt::format("{}", gain_map_bytes).c_str();
+    }
+  }
+}
+
+std::string with_gain_map(std::string_view xmp, std::size_t gain_map_bytes) {
+  auto tree = XmpTree::parse(xmp);
+  if (!tree || tree->descriptions().empty()) tree = XmpTree::parse(kEmptyPacket);
+  auto description = tree->descriptions().front();
+  const std::string hdrgm = bind_prefix(description, *tree, kHdrgmNamespace, "hdrgm");
+  description.append_attribute((hdrgm + ":Version").c_str()) = "1.0";
+  add_directory(*tree, description, gain_map_bytes);
+  return tree->text();
 }
 
 }  // namespace framewire::jpeg

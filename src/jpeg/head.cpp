@@ -1,5 +1,7 @@
+#include <fmt/format.h>
 #include <algorithm>
 #include <jpeg/bytes.hpp>
+#include <jpeg/embedded.hpp>
 #include <jpeg/exif.hpp>
 #include <jpeg/gain_map.hpp>
 #include <jpeg/gain_map_xmp.hpp>
@@ -8,6 +10,7 @@
 #include <jpeg/iptc.hpp>
 #include <jpeg/markers.hpp>
 #include <jpeg/mpf.hpp>
+#include <jpeg/warnings.hpp>
 #include <jpeg/writer.hpp>
 #include <jpeg/xmp.hpp>
 
@@ -61,22 +64,25 @@ void write_exif(Bytes& out, const JpegFile& file, Metadata metadata, const HeadF
 
 /// The packet to write; empty for none.
 std::string xmp_packet(const JpegFile& file, Metadata metadata, const HeadFacts& facts) {
-  const bool has_map = facts.gain_map_bytes != 0;
-  const bool says_map = xmp_declares_gain_map(file.xmp);
+  const std::string_view source = as_text(file.xmp);
+  const bool says_map = facts.gain_map_bytes != 0 && declares_gain_map(source);
+  const std::size_t gain_map_bytes = says_map ? facts.gain_map_bytes : 0;
   std::string packet;
   if (metadata == Metadata::kKeep) {
-    packet = facts.orientation_applied ? with_upright_orientation(as_text(file.xmp))
-                                       : std::string(as_text(file.xmp));
-    if (!has_map) packet = without_gain_map(packet);
+    XmpChanges changes;
+    changes.width_px = facts.width_px;
+    changes.height_px = facts.height_px;
+    changes.upright = facts.orientation_applied;
+    changes.is_srgb = facts.is_srgb;
+    changes.keeps_profile = !facts.icc.empty();
+    changes.gain_map_bytes = gain_map_bytes;
+    packet = rewrite_xmp(source, changes).value_or(std::string());
+  } else if (metadata == Metadata::kCopyright) {
+    packet = make_rights_xmp(source, gain_map_bytes);
   }
-  if (has_map && says_map) {
-    packet = with_gain_map_directory(packet, facts.gain_map_bytes)
-                 .value_or(make_gain_map_xmp(facts.gain_map_bytes));
-    if (packet.size() > kMaxPayloadBytes - kXmpId.size()) {
-      packet = make_gain_map_xmp(facts.gain_map_bytes);
-    }
-  }
-  return packet.size() > kMaxPayloadBytes - kXmpId.size() ? std::string() : packet;
+  const bool fits = packet.size() <= kMaxPayloadBytes - kXmpId.size();
+  if (says_map && (packet.empty() || !fits)) return make_gain_map_xmp(gain_map_bytes);
+  return fits ? packet : std::string();
 }
 
 void write_xmp(Bytes& out, std::string_view packet) {
@@ -87,22 +93,34 @@ void write_xmp(Bytes& out, std::string_view packet) {
   write_segment(out, marker::kApp1, payload);
 }
 
-void copy_segments(Bytes& out, const JpegFile& file, std::uint8_t code, std::string_view id) {
+/// The metadata of ISO 21496-1: some hundred bytes of numbers. What is longer is something else.
+void copy_iso_gain_map(Bytes& out, const JpegFile& file) {
+  constexpr std::size_t kMaxBytes = 1024;
   for (const auto& segment : file.segments) {
-    if (segment.marker == code && starts_with(segment.payload, id)) {
-      write_segment(out, code, segment.payload);
+    if (segment.marker == marker::kApp2 && starts_with(segment.payload, kIsoGainMapId) &&
+        segment.payload.size() <= kMaxBytes && !holds_picture(segment.payload)) {
+      write_segment(out, marker::kApp2, segment.payload);
     }
   }
 }
 
-void write_iptc(Bytes& out, const JpegFile& file, Metadata metadata) {
-  if (metadata == Metadata::kStrip) return;
+void copy_comments(Bytes& out, const JpegFile& file) {
   for (const auto& segment : file.segments) {
-    if (segment.marker != marker::kApp13) continue;
-    const Bytes payload = metadata == Metadata::kKeep ? without_thumbnails(segment.payload)
-                                                      : copyright_iptc(segment.payload);
-    if (!payload.empty()) write_segment(out, marker::kApp13, payload);
+    if (segment.marker == marker::kCom && !holds_picture(segment.payload) &&
+        !holds_base64_picture(as_text(segment.payload))) {
+      write_segment(out, marker::kCom, segment.payload);
+    }
   }
+}
+
+void write_iptc(Bytes& out, const JpegFile& file, Metadata metadata, bool keeps_profile) {
+  if (metadata == Metadata::kStrip) return;
+  ImageResources resources;
+  for (const auto& segment : file.segments) {
+    if (segment.marker == marker::kApp13) resources.add_segment(segment.payload);
+  }
+  write_image_resources(out, metadata == Metadata::kKeep ? resources.without_pictures(keeps_profile)
+                                                         : resources.copyright());
 }
 
 Result<void> write_profile(Bytes& out, ByteSpan icc) {
@@ -125,6 +143,15 @@ std::size_t find_mpf_payload(ByteSpan stream) {
   return 0;
 }
 
+/// A file's own word as part of a message: short, and without bytes that no terminal or JSON takes.
+std::string quoted(std::string_view word) {
+  constexpr std::size_t kMaxBytes = 40;
+  std::string out(word.substr(0, kMaxBytes));
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return out;
+}
+
 }  // namespace
 
 Result<Bytes> make_head(const JpegFile& file, Metadata metadata, const HeadFacts& facts) {
@@ -134,24 +161,40 @@ Result<Bytes> make_head(const JpegFile& file, Metadata metadata, const HeadFacts
   if (!facts.cmyk) write_jfif(out, file.jfif, transposed);
   write_exif(out, file, metadata, facts);
   write_xmp(out, xmp_packet(file, metadata, facts));
-  if (metadata == Metadata::kKeep) copy_segments(out, file, marker::kApp1, kExtendedXmpId);
   if (auto ok = write_profile(out, facts.icc); !ok) return fail(ok.error());
   if (facts.gain_map_bytes != 0) {
-    copy_segments(out, file, marker::kApp2, kIsoGainMapId);
+    copy_iso_gain_map(out, file);
     write_empty_mpf(out);
   }
-  write_iptc(out, file, metadata);
+  write_iptc(out, file, metadata, !facts.icc.empty());
   if (facts.cmyk) write_adobe_cmyk(out);
-  if (metadata == Metadata::kKeep) copy_segments(out, file, marker::kCom, {});
+  if (metadata == Metadata::kKeep) copy_comments(out, file);
   return out;
+}
+
+std::vector<Warning> list_losses(const JpegFile& file) {
+  std::vector<Warning> losses;
+  const std::string_view xmp = as_text(file.xmp);
+  for (const auto& item : find_container_items(xmp)) {
+    if (item.semantic == "Primary" || item.semantic == "GainMap") continue;
+    if (losses.size() == kMaxWarnings) break;
+    losses.push_back({"item_dropped",
+                      fmt::format("{} ({}, {} bytes), appended to the picture, was left out",
+                                  quoted(item.semantic), quoted(item.mime), item.bytes),
+                      {}});
+  }
+  if (!xmp.empty() && !XmpTree::parse(xmp)) {
+    losses.push_back({"xmp_ignored", "the XMP packet is no XML that is understood", {}});
+  }
+  return losses;
 }
 
 Result<Bytes> make_gain_map_head(const JpegFile& gain_map) {
   Bytes out;
   write_marker(out, marker::kSoi);
   write_jfif(out, gain_map.jfif, false);
-  if (xmp_declares_gain_map(gain_map.xmp)) write_xmp(out, as_text(gain_map.xmp));
-  copy_segments(out, gain_map, marker::kApp2, kIsoGainMapId);
+  write_xmp(out, make_gain_map_parameters_xmp(as_text(gain_map.xmp)));
+  copy_iso_gain_map(out, gain_map);
   if (auto ok = write_profile(out, gain_map.icc); !ok) return fail(ok.error());
   return out;
 }

@@ -28,14 +28,17 @@ struct HeadFacts {
 /// Builds the head of the output of `file`.
 ///
 /// kStrip leaves only what is needed to show the picture: density, profile, gain map description,
-/// and the orientation where it was not applied. kCopyright adds Artist and Copyright (EXIF),
-/// byline, credit and copyright notice (IPTC 2:80, 2:110, 2:116). kKeep copies EXIF (orientation,
-/// size and colour space corrected, thumbnail removed), XMP (orientation and gain map length
-/// corrected), IPTC and comments; other APPn, which describe bytes that no longer exist, are left
-/// out.
+/// and the orientation where it was not applied. kCopyright adds who made the picture and whose it
+/// is: Artist and Copyright (EXIF), rights (XMP), byline, credit and copyright notice (IPTC). kKeep
+/// copies EXIF, XMP, image resources and comments, corrected, without any picture in them; other
+/// APPn, which describe bytes that no longer exist, are left out. docs/metadata.md has the list.
 /// @return internal where the profile needs more than 255 segments
 [[nodiscard]] Result<std::vector<std::uint8_t>> make_head(const JpegFile& file, Metadata metadata,
                                                           const HeadFacts& facts);
+
+/// What kKeep leaves out of the output because its bytes are gone: a warning for each item that the
+/// input says is appended to it (a motion photograph's video, say), and one for XMP that is no XML.
+[[nodiscard]] std::vector<Warning> list_losses(const JpegFile& file);
 
 /// Builds the head of a resized gain map image: density, profile, and its own description (hdrgm
 /// XMP, ISO 21496-1), whatever the metadata option says.

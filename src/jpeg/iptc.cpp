@@ -1,13 +1,21 @@
+#include <algorithm>
+#include <array>
+#include <jpeg/embedded.hpp>
 #include <jpeg/iptc.hpp>
+#include <jpeg/markers.hpp>
+#include <jpeg/writer.hpp>
 #include <optional>
+#include <span>
 
 namespace framewire::jpeg {
 namespace {
 
 constexpr std::string_view kResourceType = "8BIM";
 constexpr std::uint16_t kIptcResource = 0x0404;
-constexpr std::uint16_t kOldThumbnail = 1033;
-constexpr std::uint16_t kThumbnail = 1036;
+constexpr std::uint16_t kIptcDigest = 0x0425;
+constexpr std::uint16_t kProfile = 1039;
+/// Thumbnails of two versions, EXIF twice, XMP.
+constexpr std::array<std::uint16_t, 5> kLeftOut = {1033, 1036, 1058, 1059, 1060};
 
 /// One image resource block: type, number, padded name, length, padded data.
 struct Resource {
@@ -40,50 +48,129 @@ void append_resource(Bytes& out, std::uint16_t number, ByteSpan data) {
   if (data.size() % 2 != 0) out.push_back(0);
 }
 
-/// The datasets of an IIM record stream that state who made the picture and who owns it.
+/// One dataset of an IIM record stream.
+struct Dataset {
+  std::uint8_t record = 0;
+  std::uint8_t number = 0;
+  ByteSpan whole;
+};
+
+/// Takes the first dataset off `rest`; nothing at the end or at a damaged one.
+std::optional<Dataset> take_dataset(ByteSpan& rest) {
+  if (rest.size() < 5 || rest[0] != 0x1C) return std::nullopt;
+  std::size_t header = 5;
+  std::size_t bytes = read_u16(rest, 3);
+  if ((bytes & 0x8000) != 0) {  // the length of a longer length field
+    if (bytes != 0x8004 || rest.size() < 9) return std::nullopt;
+    bytes = read_u32(rest, 5);
+    header = 9;
+  }
+  if (bytes > rest.size() - header) return std::nullopt;
+  const Dataset dataset{rest[1], rest[2], rest.first(header + bytes)};
+  rest = rest.subspan(header + bytes);
+  return dataset;
+}
+
+/// Who made the picture and who owns it.
 Bytes copyright_datasets(ByteSpan iim) {
   Bytes kept;
   bool found = false;
-  while (iim.size() >= 5 && iim[0] == 0x1C) {
-    const std::size_t bytes = read_u16(iim, 3);
-    // The high bit announces a longer length field, which no short text needs.
-    if ((bytes & 0x8000) != 0 || bytes > iim.size() - 5) break;
-    const bool character_set = iim[1] == 1 && iim[2] == 90;
-    const bool wanted = iim[1] == 2 && (iim[2] == 80 || iim[2] == 110 || iim[2] == 116);
-    if (character_set || wanted) append_bytes(kept, iim.first(5 + bytes));
+  while (const auto dataset = take_dataset(iim)) {
+    const bool character_set = dataset->record == 1 && dataset->number == 90;
+    const bool wanted = dataset->record == 2 &&
+                        (dataset->number == 80 || dataset->number == 110 || dataset->number == 116);
+    if ((!character_set && !wanted) || holds_picture(dataset->whole)) continue;
+    append_bytes(kept, dataset->whole);
     found = found || wanted;
-    iim = iim.subspan(5 + bytes);
   }
   return found ? kept : Bytes{};
 }
 
-}  // namespace
-
-Bytes copyright_iptc(ByteSpan payload) {
-  if (!starts_with(payload, kPhotoshopId)) return {};
-  ByteSpan rest = payload.subspan(kPhotoshopId.size());
-  while (const auto resource = take_resource(rest)) {
-    if (resource->number != kIptcResource) continue;
-    const Bytes datasets = copyright_datasets(resource->data);
-    if (datasets.empty()) continue;
-    Bytes out;
-    append_text(out, kPhotoshopId);
-    append_resource(out, kIptcResource, datasets);
-    return out;
+/// Everything but the picture that a caption may carry.
+Bytes datasets_without_pictures(ByteSpan iim) {
+  Bytes kept;
+  while (const auto dataset = take_dataset(iim)) {
+    const bool preview = dataset->record == 2 && dataset->number >= 200 && dataset->number <= 202;
+    const bool object = dataset->record >= 7 && dataset->record <= 9;
+    if (!preview && !object && !holds_picture(dataset->whole)) append_bytes(kept, dataset->whole);
   }
-  return {};
+  return kept;
 }
 
-Bytes without_thumbnails(ByteSpan payload) {
-  if (!starts_with(payload, kPhotoshopId)) return {};
-  Bytes out;
-  append_text(out, kPhotoshopId);
-  ByteSpan rest = payload.subspan(kPhotoshopId.size());
-  while (const auto resource = take_resource(rest)) {
-    if (resource->number == kOldThumbnail || resource->number == kThumbnail) continue;
-    append_bytes(out, resource->whole);
+/// Whether datasets are all that a caption has, save zeros behind them.
+bool is_whole(ByteSpan datasets, ByteSpan iim) {
+  const ByteSpan rest = iim.subspan(datasets.size());
+  return std::equal(datasets.begin(), datasets.end(), iim.begin()) &&
+         std::all_of(rest.begin(), rest.end(), [](std::uint8_t byte) { return byte == 0; });
+}
+
+/// Calls `use` with every resource; goes on with the next segment behind a damaged one.
+template <typename Use>
+void for_each_resource(ByteSpan bytes, std::span<const std::size_t> beginnings, Use use) {
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < beginnings.size(); ++i) {
+    if (beginnings[i] < at) continue;  // inside a resource that began in an earlier segment
+    ByteSpan rest = bytes.subspan(beginnings[i]);
+    while (const auto resource = take_resource(rest)) use(*resource);
+    at = bytes.size() - rest.size();
   }
-  return out.size() == kPhotoshopId.size() ? Bytes{} : out;
+}
+
+}  // namespace
+
+void ImageResources::add_segment(ByteSpan payload) {
+  if (!starts_with(payload, kPhotoshopId)) return;
+  beginnings_.push_back(bytes_.size());
+  append_bytes(bytes_, payload.subspan(kPhotoshopId.size()));
+}
+
+Bytes ImageResources::copyright() const {
+  Bytes out;
+  for_each_resource(bytes_, beginnings_, [&](const Resource& resource) {
+    if (resource.number != kIptcResource || !out.empty()) return;
+    const Bytes datasets = copyright_datasets(resource.data);
+    if (!datasets.empty()) append_resource(out, kIptcResource, datasets);
+  });
+  return out;
+}
+
+Bytes ImageResources::without_pictures(bool keeps_profile) const {
+  Bytes out;
+  bool has_digest = false;
+  bool same_iptc = true;
+  for (const bool digest : {false, true}) {  // a digest holds for a caption that is as it was
+    for_each_resource(bytes_, beginnings_, [&](const Resource& resource) {
+      if (digest != (resource.number == kIptcDigest)) return;
+      if (digest) {
+        if (same_iptc && !has_digest) append_bytes(out, resource.whole);
+        has_digest = true;
+      } else if (resource.number == kIptcResource) {
+        const Bytes datasets = datasets_without_pictures(resource.data);
+        if (is_whole(datasets, resource.data)) {
+          append_bytes(out, resource.whole);
+        } else {
+          same_iptc = false;
+          if (!datasets.empty()) append_resource(out, kIptcResource, datasets);
+        }
+      } else if (std::find(kLeftOut.begin(), kLeftOut.end(), resource.number) == kLeftOut.end() &&
+                 (keeps_profile || resource.number != kProfile) && !holds_picture(resource.data)) {
+        append_bytes(out, resource.whole);
+      }
+    });
+  }
+  return out;
+}
+
+void write_image_resources(Bytes& out, ByteSpan resources) {
+  constexpr std::size_t kMaxPartBytes = 65533 - kPhotoshopId.size();
+  while (!resources.empty()) {
+    const std::size_t bytes = std::min(resources.size(), kMaxPartBytes);
+    Bytes payload;
+    append_text(payload, kPhotoshopId);
+    append_bytes(payload, resources.first(bytes));
+    write_segment(out, marker::kApp13, payload);
+    resources = resources.subspan(bytes);
+  }
 }
 
 }  // namespace framewire::jpeg

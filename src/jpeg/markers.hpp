@@ -37,6 +37,8 @@ inline constexpr std::uint8_t kApp13 = 0xED;
 inline constexpr std::uint8_t kApp14 = 0xEE;
 inline constexpr std::uint8_t kApp15 = 0xEF;
 inline constexpr std::uint8_t kCom = 0xFE;
+/// Any number of these may stand before a marker (T.81 B.1.1.2).
+inline constexpr std::uint8_t kFill = 0xFF;
 }  // namespace marker
 
 [[nodiscard]] constexpr bool is_restart(std::uint8_t code) noexcept {

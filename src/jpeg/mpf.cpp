@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <algorithm>
 #include <jpeg/mpf.hpp>
 #include <jpeg/tiff.hpp>
 
@@ -14,6 +15,19 @@ constexpr std::uint32_t kPrimaryAttributes = 0x00030000;  // baseline MP primary
 bool is_jpeg_at(ByteSpan file, std::size_t offset, std::size_t bytes) {
   return offset <= file.size() && bytes >= 4 && bytes <= file.size() - offset &&
          file[offset] == 0xFF && file[offset + 1] == 0xD8;
+}
+
+/// Whether a further image lies behind the index and overlaps none of `others`, the first one not
+/// counted: some writers state its size wrongly, and nothing reads it by this index. An offset of 0
+/// repeats the first image.
+bool lies_apart(const MpfImage& image, std::size_t index_offset,
+                const std::vector<MpfImage>& others) {
+  if (image.offset == 0) return true;
+  if (image.offset < index_offset) return false;
+  return std::none_of(others.begin() + 1, others.end(), [&](const MpfImage& other) {
+    return other.offset != 0 && image.offset < other.offset + other.bytes &&
+           other.offset < image.offset + image.bytes;
+  });
 }
 
 MpfImage read_image(const TiffView& view, std::size_t at, std::size_t tiff_offset) {
@@ -46,15 +60,21 @@ MpfIndex read_mpf(ByteSpan payload, std::size_t payload_offset, ByteSpan file) {
     return index;
   }
   const std::size_t tiff_offset = payload_offset + kMpfId.size();
-  for (std::size_t i = 0; i < entries->value_bytes / kEntryBytes; ++i) {
+  const std::size_t listed = entries->value_bytes / kEntryBytes;
+  if (listed > kMaxMpfImages) {
+    index.problem =
+        fmt::format("an MP index of {} images; the first {} are read", listed, kMaxMpfImages);
+  }
+  for (std::size_t i = 0; i < std::min(listed, kMaxMpfImages); ++i) {
     auto image = read_image(*view, entries->value_offset + i * kEntryBytes, tiff_offset);
     if (i == 0) image.bytes = std::min(image.bytes, file.size());
-    if (is_jpeg_at(file, image.offset, image.bytes)) {
+    const bool there = is_jpeg_at(file, image.offset, image.bytes);
+    if (there && (i == 0 || lies_apart(image, payload_offset, index.images))) {
       index.images.push_back(image);
       continue;
     }
-    index.problem = fmt::format("image {} of the MP index, {} bytes at {}, is not there", i,
-                                image.bytes, image.offset);
+    index.problem = fmt::format("image {} of the MP index, {} bytes at {}, {}", i, image.bytes,
+                                image.offset, there ? "overlaps another one" : "is not there");
     if (i == 0) return index;
   }
   return index;

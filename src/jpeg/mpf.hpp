@@ -20,8 +20,12 @@ struct MpfIndex {
   std::string problem;           ///< why not all images are listed; else empty
 };
 
-/// Reads the MP index. Images that do not lie inside the file or do not start with SOI are dropped,
-/// all of them where the first is one.
+/// Longest index that is read; a panorama or burst lists fewer.
+inline constexpr std::size_t kMaxMpfImages = 64;
+
+/// Reads the MP index. Images that do not lie inside the file, do not start with SOI, lie before
+/// the index or overlap one that is listed already are dropped; all of them where the first is not
+/// there. So to look through every image takes time linear in the file.
 /// @param payload        of the APP2 segment, identifier included
 /// @param payload_offset of that payload in `file`
 [[nodiscard]] MpfIndex read_mpf(ByteSpan payload, std::size_t payload_offset, ByteSpan file);

@@ -19,6 +19,7 @@ std::size_t type_bytes(std::uint16_t type) noexcept {
     case 4:
     case 9:
     case 11:
+    case 13:
       return 4;
     case 5:
     case 10:
@@ -59,8 +60,10 @@ std::uint32_t TiffView::u32(std::size_t at) const noexcept {
   return little_endian_ ? b << 16 | a : a << 16 | b;
 }
 
-std::optional<TiffDirectory> TiffView::directory(std::uint32_t offset) const {
-  if (offset < 8 || offset > block_.size() || block_.size() - offset < 2) return std::nullopt;
+std::optional<TiffDirectory> TiffView::directory(std::size_t offset,
+                                                 std::size_t header_bytes) const {
+  if (offset < header_bytes || offset > block_.size() || block_.size() - offset < 2)
+    return std::nullopt;
   TiffDirectory result;
   const std::size_t declared = u16(offset);
   const std::size_t there = (block_.size() - offset - 2) / kEntryBytes;
@@ -89,14 +92,18 @@ std::optional<TiffDirectory> TiffView::directory(std::uint32_t offset) const {
   return result;
 }
 
-std::optional<std::uint32_t> TiffView::number(const TiffEntry& entry) const noexcept {
+std::optional<std::uint32_t> TiffView::number(const TiffEntry& entry,
+                                              std::uint32_t index) const noexcept {
+  if (index >= entry.count) return std::nullopt;
+  const auto at = [&](std::size_t bytes) { return entry.value_offset + index * bytes; };
   switch (static_cast<TiffType>(entry.type)) {
     case TiffType::kByte:
-      return block_[entry.value_offset];
+      return block_[at(1)];
     case TiffType::kShort:
-      return u16(entry.value_offset);
+      return u16(at(2));
     case TiffType::kLong:
-      return u32(entry.value_offset);
+    case TiffType::kIfd:
+      return u32(at(4));
     default:
       return std::nullopt;
   }

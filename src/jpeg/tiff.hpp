@@ -16,7 +16,8 @@ enum class TiffType : std::uint16_t {
   kAscii = 2,
   kShort = 3,
   kLong = 4,
-  kUndefined = 7
+  kUndefined = 7,
+  kIfd = 13  ///< a LONG that is a directory's offset
 };
 
 /// One 12-byte directory entry, whose value is known to lie inside the block.
@@ -45,6 +46,9 @@ class TiffView {
   /// @return nothing unless the block starts with a TIFF header
   [[nodiscard]] static std::optional<TiffView> open(ByteSpan block) noexcept;
 
+  /// Of bytes whose order is known from elsewhere, as in maker notes; offsets count from the first.
+  TiffView(ByteSpan block, bool little_endian) : block_(block), little_endian_(little_endian) {}
+
   [[nodiscard]] ByteSpan block() const noexcept { return block_; }
   [[nodiscard]] bool little_endian() const noexcept { return little_endian_; }
   [[nodiscard]] std::uint32_t first_directory_offset() const noexcept { return u32(4); }
@@ -52,13 +56,18 @@ class TiffView {
   [[nodiscard]] std::uint16_t u16(std::size_t at) const noexcept;
   [[nodiscard]] std::uint32_t u32(std::size_t at) const noexcept;
 
-  /// @return nothing where not even the number of entries lies inside the block
-  [[nodiscard]] std::optional<TiffDirectory> directory(std::uint32_t offset) const;
+  /// @return nothing where not even the number of entries lies inside the block, or where the
+  ///         directory would lie inside a TIFF header, `header_bytes` long
+  [[nodiscard]] std::optional<TiffDirectory> directory(std::size_t offset,
+                                                       std::size_t header_bytes = 8) const;
 
-  /// The first value of a BYTE, SHORT or LONG entry.
-  [[nodiscard]] std::optional<std::uint32_t> number(const TiffEntry& entry) const noexcept;
+  /// A value of a BYTE, SHORT, LONG or IFD entry; nothing for others and beyond the last value.
+  [[nodiscard]] std::optional<std::uint32_t> number(const TiffEntry& entry,
+                                                    std::uint32_t index = 0) const noexcept;
 
  private:
+  TiffView() = default;
+
   ByteSpan block_;
   bool little_endian_ = false;
 };

@@ -1,88 +1,233 @@
+#include <fmt/format.h>
 #include <algorithm>
+#include <array>
+#include <jpeg/bytes.hpp>
+#include <jpeg/embedded.hpp>
+#include <jpeg/gain_map_xmp.hpp>
 #include <jpeg/xmp.hpp>
+#include <jpeg/xmp_tree.hpp>
 
 namespace framewire::jpeg {
 namespace {
 
-// How far before its namespace a binding's xmlns may stand; bounds the search in hostile packets.
-constexpr std::size_t kMaxBindingBytes = 128;
-constexpr std::string_view kTiffNamespace = "http://ns.adobe.com/tiff/1.0/";
+constexpr std::string_view kDc = "http://purl.org/dc/elements/1.1/";
+constexpr std::string_view kTiff = "http://ns.adobe.com/tiff/1.0/";
+constexpr std::string_view kExif = "http://ns.adobe.com/exif/1.0/";
+constexpr std::string_view kXap = "http://ns.adobe.com/xap/1.0/";
+constexpr std::string_view kPhotoshop = "http://ns.adobe.com/photoshop/1.0/";
+constexpr std::string_view kXmpRights = "http://ns.adobe.com/xap/1.0/rights/";
+constexpr std::string_view kPlus = "http://ns.useplus.org/ldf/xmp/1.0/";
+constexpr std::string_view kCreativeCommons = "http://creativecommons.org/ns#";
 
-bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+/// Properties by the beginnings of their namespace and of their name.
+struct Family {
+  std::string_view name_space;
+  std::string_view local;
+};
 
-std::size_t skip_spaces(std::string_view text, std::size_t at) {
-  while (at < text.size() && is_space(text[at])) ++at;
-  return at;
+/// Pictures, other views of the scene, and what announces bytes outside the packet.
+constexpr std::array kLeftOut = {
+    Family{kXap, "Thumbnails"},
+    Family{"http://ns.adobe.com/xap/1.0/g/img/", ""},
+    Family{"http://ns.adobe.com/xmp/note/", "HasExtendedXMP"},
+    Family{"http://ns.google.com/photos/1.0/image/", ""},     // GImage
+    Family{"http://ns.google.com/photos/1.0/depthmap/", ""},  // GDepth
+    Family{"http://ns.google.com/photos/1.0/audio/", ""},     // GAudio
+    Family{"http://ns.google.com/photos/dd/1.0/", ""},        // dynamic depth
+    Family{kContainerNamespace, "Directory"},
+    Family{kCameraNamespace, "MicroVideo"},
+    Family{kCameraNamespace, "MotionPhoto"},
+    Family{"http://ns.oplus.com/photos/1.0/camera/", ""},
+    Family{"http://ns.xiaomi.com/photos/1.0/camera/", ""},
+    Family{"http://ns.apple.com/HDRGainMap/1.0/", ""},
+    Family{"http://ns.apple.com/pixeldatainfo/1.0/", ""},
+};
+
+/// What says whose the picture is and what may be done with it.
+constexpr std::array kRights = {
+    Family{kDc, "rights"},           Family{kDc, "creator"},
+    Family{kXmpRights, ""},          Family{kPlus, ""},
+    Family{kCreativeCommons, ""},    Family{kPhotoshop, "Credit"},
+    Family{kPhotoshop, "Copyright"},
+};
+
+constexpr std::array kGainMapParameters = {Family{kHdrgmNamespace, ""}};
+
+template <std::size_t N>
+bool belongs(const XmpName& name, const std::array<Family, N>& families) {
+  return std::any_of(families.begin(), families.end(), [&](const Family& family) {
+    return name.name_space.starts_with(family.name_space) && name.local.starts_with(family.local);
+  });
 }
 
-/// The quoted value after an attribute's name, at which `at` stands.
-std::optional<XmpValue> attribute_value(std::string_view xmp, std::size_t at) {
-  at = skip_spaces(xmp, at);
-  if (at >= xmp.size() || xmp[at] != '=') return std::nullopt;
-  at = skip_spaces(xmp, at + 1);
-  if (at >= xmp.size() || (xmp[at] != '"' && xmp[at] != '\'')) return std::nullopt;
-  const std::size_t end = xmp.find(xmp[at], at + 1);
-  if (end == std::string_view::npos) return std::nullopt;
-  return XmpValue{at + 1, end - at - 1};
+/// Edits a packet in place.
+class Rewriter {
+ public:
+  Rewriter(XmpTree& tree, const XmpChanges& changes) : tree_(tree), changes_(changes) {}
+
+  /// @return whether anything was changed
+  bool run() {
+    auto& document = tree_.document();
+    for (auto node = document.first_child(); node;) {
+      const bool goes = leaves(node);
+      if (goes) {
+        doomed_.push_back(node);
+      } else {
+        edit(node);
+      }
+      node = next_node(node, document, !goes);
+    }
+    for (auto& node : doomed_) node.parent().remove_child(node);
+    return changed_ || !doomed_.empty();
+  }
+
+ private:
+  [[nodiscard]] bool goes(const XmpName& name) const {
+    if (changes_.gain_map_bytes == 0 && belongs(name, kGainMapParameters)) return true;
+    if (name == XmpName{kPhotoshop, "ICCProfile"}) {
+      return !changes_.keeps_profile && !changes_.is_srgb;
+    }
+    return belongs(name, kLeftOut);
+  }
+
+  /// Whether a node is left out with all that is in it.
+  [[nodiscard]] bool leaves(pugi::xml_node node) const {
+    if (holds_base64_picture(node.value())) return true;  // text, comments, instructions
+    if (node.type() != pugi::node_element) return false;
+    const bool is_text = node.first_child() && !node.first_child().next_sibling();
+    return goes(tree_.name(node.name())) || (is_text && holds_base64_picture(node.child_value()));
+  }
+
+  void edit(pugi::xml_node node) {
+    for (auto attribute = node.first_attribute(); attribute;) {
+      const auto next = attribute.next_attribute();
+      const XmpName name = tree_.name(attribute.name());
+      if (bound_prefix(attribute)) {
+        // A binding states nothing.
+      } else if (goes(name) || holds_base64_picture(attribute.value())) {
+        node.remove_attribute(attribute);
+        changed_ = true;
+      } else if (const auto value = corrected(name); !value.empty() && value != attribute.value()) {
+        attribute = value.c_str();
+        changed_ = true;
+      }
+      attribute = next;
+    }
+    auto text = node.first_child();
+    if (!text || text.type() != pugi::node_pcdata) return;
+    const auto value = corrected(tree_.name(node.name()));
+    if (!value.empty() && value != text.value()) {
+      text.set_value(value.c_str());
+      changed_ = true;
+    }
+  }
+
+  /// What a property says in the output; empty: what it said.
+  [[nodiscard]] std::string corrected(const XmpName& name) const {
+    if (name == XmpName{kTiff, "ImageWidth"} || name == XmpName{kExif, "PixelXDimension"}) {
+      return fmt::format("{}", changes_.width_px);
+    }
+    if (name == XmpName{kTiff, "ImageLength"} || name == XmpName{kExif, "PixelYDimension"}) {
+      return fmt::format("{}", changes_.height_px);
+    }
+    if (changes_.upright && name == XmpName{kTiff, "Orientation"}) return "1";
+    if (changes_.is_srgb && name == XmpName{kExif, "ColorSpace"}) return "1";
+    if (changes_.is_srgb && name == XmpName{kPhotoshop, "ICCProfile"}) return "sRGB IEC61966-2.1";
+    return {};
+  }
+
+  XmpTree& tree_;
+  const XmpChanges& changes_;
+  std::vector<pugi::xml_node> doomed_;
+  bool changed_ = false;
+};
+
+/// Binds, at the only description of a new packet, the prefixes that the packet uses.
+void bind_prefixes(const XmpTree& source, pugi::xml_node description) {
+  std::map<std::string_view, std::string_view> used;
+  const auto use = [&](std::string_view qualified) {
+    const std::size_t colon = qualified.find(':');
+    const auto prefix =
+        colon == std::string_view::npos ? std::string_view() : qualified.substr(0, colon);
+    const auto bound = source.namespaces().find(prefix);
+    if (bound != source.namespaces().end()) used.emplace(bound->first, bound->second);
+  };
+  for (auto node = description; node; node = next_node(node, description)) {
+    if (node.type() == pugi::node_element) use(node.name());
+    for (const auto& attribute : node.attributes()) {
+      if (std::string_view(attribute.name()).find(':') != std::string_view::npos) {
+        use(attribute.name());
+      }
+    }
+  }
+  for (const auto& [prefix, name_space] : used) {
+    const std::string name = prefix.empty() ? "xmlns" : fmt::format("xmlns:{}", prefix);
+    description.prepend_attribute(name.c_str()) = std::string(name_space).c_str();
+  }
 }
 
-/// The text of the element whose name ends at `at`; nothing if it has attributes or children.
-std::optional<XmpValue> element_value(std::string_view xmp, std::size_t at) {
-  at = skip_spaces(xmp, at);
-  if (at >= xmp.size() || xmp[at] != '>') return std::nullopt;
-  const std::size_t end = xmp.find('<', at);
-  if (end == std::string_view::npos || xmp.substr(end, 2) != "</") return std::nullopt;
-  return XmpValue{at + 1, end - at - 1};
+/// A packet of the properties of some families and nothing else; empty where there is none.
+template <std::size_t N>
+std::string select(std::string_view packet, const std::array<Family, N>& families) {
+  const auto source = XmpTree::parse(packet);
+  if (!source) return {};
+  const auto rdf = source->namespaces().find(std::string_view("rdf"));
+  if (rdf == source->namespaces().end() || rdf->second != kRdfNamespace) return {};
+  pugi::xml_document document;
+  auto meta = document.append_child("x:xmpmeta");
+  meta.append_attribute("xmlns:x") = "adobe:ns:meta/";
+  auto description = meta.append_child("rdf:RDF").append_child("rdf:Description");
+  description.append_attribute("rdf:about") = "";
+  bool found = false;
+  for (const auto& from : source->descriptions()) {
+    for (const auto& attribute : from.attributes()) {
+      if (bound_prefix(attribute) || !belongs(source->name(attribute.name()), families)) continue;
+      description.append_copy(attribute);
+      found = true;
+    }
+    for (const auto& child : from.children()) {
+      if (!belongs(source->name(child.name()), families)) continue;
+      description.append_copy(child);
+      found = true;
+    }
+  }
+  if (!found) return {};
+  bind_prefixes(*source, description);
+  // rdf is bound where RDF begins.
+  auto root = description.parent();
+  root.append_attribute("xmlns:rdf") = std::string(kRdfNamespace).c_str();
+  description.remove_attribute("xmlns:rdf");
+  return to_text(document);
 }
 
 }  // namespace
 
-std::string_view xmp_prefix(std::string_view xmp, std::string_view name_space) {
-  constexpr std::string_view kBinding = "xmlns:";
-  constexpr std::string_view kNameEnd = "= \t\r\n";
-  // One namespace may be the beginning of another, so the first place found need not be it.
-  for (std::size_t value = xmp.find(name_space); value != std::string_view::npos;
-       value = xmp.find(name_space, value + 1)) {
-    const std::size_t window = value - std::min(value, kMaxBindingBytes);
-    const std::size_t binding = xmp.substr(window, value - window).rfind(kBinding);
-    if (binding == std::string_view::npos) continue;
-    const std::size_t begin = window + binding + kBinding.size();
-    const std::size_t end = xmp.find_first_of(kNameEnd, begin);
-    const auto bound = attribute_value(xmp, std::min(end, xmp.size()));
-    if (bound && bound->offset == value && bound->bytes == name_space.size()) {
-      return xmp.substr(begin, end - begin);
-    }
+std::optional<std::string> rewrite_xmp(std::string_view packet, const XmpChanges& changes) {
+  const auto tree = XmpTree::parse(packet);
+  if (!tree) return std::nullopt;
+  bool changed = Rewriter(*tree, changes).run();
+  const auto descriptions = tree->descriptions();
+  if (changes.gain_map_bytes != 0 && !descriptions.empty()) {
+    add_directory(*tree, descriptions.front(), changes.gain_map_bytes);
+    changed = true;
   }
-  return {};
+  std::string text = changed ? tree->text() : std::string(packet);
+  if (holds_picture(as_bytes(text))) return std::nullopt;
+  return text;
 }
 
-std::optional<XmpValue> xmp_value_at(std::string_view xmp, std::size_t name_begin,
-                                     std::size_t name_end) {
-  const char before = name_begin == 0 ? '\0' : xmp[name_begin - 1];
-  if (is_space(before)) return attribute_value(xmp, name_end);
-  if (before == '<') return element_value(xmp, name_end);
-  return std::nullopt;
+std::string make_rights_xmp(std::string_view packet, std::size_t gain_map_bytes) {
+  XmpChanges nothing_else;
+  nothing_else.keeps_profile = true;
+  const std::string rights =
+      rewrite_xmp(select(packet, kRights), nothing_else).value_or(std::string());
+  return gain_map_bytes == 0 ? rights : with_gain_map(rights, gain_map_bytes);
 }
 
-std::optional<XmpValue> find_xmp_value(std::string_view xmp, std::string_view name,
-                                       std::size_t from) {
-  if (name.empty()) return std::nullopt;
-  for (std::size_t at = xmp.find(name, from); at != std::string_view::npos;
-       at = xmp.find(name, at + 1)) {
-    if (const auto value = xmp_value_at(xmp, at, at + name.size())) return value;
-  }
-  return std::nullopt;
-}
-
-std::string with_upright_orientation(std::string_view xmp) {
-  const std::string_view prefix = xmp_prefix(xmp, kTiffNamespace);
-  const auto value = prefix.empty()
-                         ? std::nullopt
-                         : find_xmp_value(xmp, std::string(prefix).append(":Orientation"));
-  if (!value) return std::string(xmp);
-  std::string packet(xmp.substr(0, value->offset));
-  packet += '1';
-  return packet.append(xmp.substr(value->offset + value->bytes));
+std::string make_gain_map_parameters_xmp(std::string_view packet) {
+  std::string parameters = select(packet, kGainMapParameters);
+  if (holds_base64_picture(parameters) || holds_picture(as_bytes(parameters))) return {};
+  return parameters;
 }
 
 }  // namespace framewire::jpeg

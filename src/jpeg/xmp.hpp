@@ -1,9 +1,12 @@
-// The few things that a resize must read and correct in an XMP packet, by editing its text.
+// What a resize reads from an XMP packet, and the packets that an output gets.
 //
-// Source: ISO 16684-1; XMP part 3, 1.1.3 (JPEG). A packet is looked at as text, not as RDF: what is
-// written in an unusual way is left alone.
+// Source: ISO 16684-1; XMP part 3, 1.1.3 (JPEG). Only the first standard packet of an image counts.
+// Extended XMP is neither read nor written: cameras put depth maps and other views of the scene
+// there.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,27 +14,31 @@
 namespace framewire::jpeg {
 
 inline constexpr std::string_view kXmpId{"http://ns.adobe.com/xap/1.0/\0", 29};
-inline constexpr std::string_view kExtendedXmpId{"http://ns.adobe.com/xmp/extension/\0", 35};
 
-/// The prefix that the packet binds to a namespace: "hdrgm" for xmlns:hdrgm="…". Empty: none.
-[[nodiscard]] std::string_view xmp_prefix(std::string_view xmp, std::string_view name_space);
-
-/// Where a value lies in a packet.
-struct XmpValue {
-  std::size_t offset = 0;
-  std::size_t bytes = 0;
+/// What rewrite_xmp() changes.
+struct XmpChanges {
+  std::int32_t width_px = 0;
+  std::int32_t height_px = 0;
+  bool upright = false;            ///< tiff:Orientation becomes 1
+  bool is_srgb = false;            ///< the colour space becomes sRGB
+  bool keeps_profile = false;      ///< the output embeds the input's ICC profile
+  std::size_t gain_map_bytes = 0;  ///< of the gain map that the output has; 0: none
 };
 
-/// The value of the name at [name_begin, name_end): name="value", or <name>value</name>. Nothing
-/// where the name is used in another way.
-[[nodiscard]] std::optional<XmpValue> xmp_value_at(std::string_view xmp, std::size_t name_begin,
-                                                   std::size_t name_end);
+/// A copy of the packet that says what is true of the output: sizes, orientation, colour space and
+/// the directory of appended images are corrected; embedded pictures and what announces bytes that
+/// the output does not have (motion photographs, depth maps, extended XMP) are left out.
+/// @return the packet as it is where nothing is to change; nothing where it is not understood
+///         (XmpTree::parse), since what it holds is then unknown
+[[nodiscard]] std::optional<std::string> rewrite_xmp(std::string_view packet,
+                                                     const XmpChanges& changes);
 
-/// The first such value of `name` at or after `from`.
-[[nodiscard]] std::optional<XmpValue> find_xmp_value(std::string_view xmp, std::string_view name,
-                                                     std::size_t from = 0);
+/// A packet of the rights in another one and nothing else: dc:rights, dc:creator, xmpRights, plus,
+/// cc, photoshop:Credit and photoshop:Copyright…; and, where `gain_map_bytes` is not 0, what
+/// describes a gain map. Empty where there is neither.
+[[nodiscard]] std::string make_rights_xmp(std::string_view packet, std::size_t gain_map_bytes);
 
-/// The packet with tiff:Orientation 1, if it states one.
-[[nodiscard]] std::string with_upright_orientation(std::string_view xmp);
+/// A packet of the gain map's parameters (hdrgm) in another one and nothing else; empty: none.
+[[nodiscard]] std::string make_gain_map_parameters_xmp(std::string_view packet);
 
 }  // namespace framewire::jpeg

@@ -283,46 +283,111 @@ void append_irb(Bytes& out, std::uint32_t number, const Bytes& data, std::string
   if (data.size() % 2 != 0) out.push_back(0);
 }
 
-Bytes photoshop_payload() {
+Bytes resources() {
   Bytes iim = dataset(1, 90, "\x1B%G");
   for (const auto& part : {dataset(2, 5, "Title"), dataset(2, 80, "Ann"), dataset(2, 25, "word"),
                            dataset(2, 116, "(c) Ann")}) {
     append_bytes(iim, part);
   }
   Bytes out;
-  append_text(out, kPhotoshopId);
   append_irb(out, 1005, Bytes(16, 1), "name");
   append_irb(out, 1036, Bytes(33, 0xEE));
+  append_irb(out, 1039, Bytes(10, 0xDD));
   append_irb(out, 0x0404, iim, "odd");
+  append_irb(out, 0x0425, Bytes(16, 0xCC));
   return out;
 }
 
+/// The resources as they come out of segments that hold `parts`.
+ImageResources from_segments(const std::vector<ByteSpan>& parts) {
+  ImageResources joined;
+  for (const auto part : parts) {
+    Bytes payload;
+    append_text(payload, kPhotoshopId);
+    append_bytes(payload, part);
+    joined.add_segment(payload);
+  }
+  return joined;
+}
+
 TEST(JpegIptc, CopyrightKeepsWhoAndWhose) {
-  const Bytes kept = copyright_iptc(photoshop_payload());
+  const Bytes kept = from_segments({resources()}).copyright();
   const std::string_view text = as_text(kept);
-  EXPECT_TRUE(starts_with(kept, kPhotoshopId));
   EXPECT_NE(text.find("(c) Ann"), std::string_view::npos);
   EXPECT_NE(text.find("\x1B%G"), std::string_view::npos);
   EXPECT_EQ(text.find("Title"), std::string_view::npos);
   EXPECT_EQ(text.find("word"), std::string_view::npos);
-  EXPECT_EQ(copyright_iptc(kept), kept) << "what is kept can be read again";
-  EXPECT_TRUE(copyright_iptc(Bytes{1, 2, 3}).empty());
+  EXPECT_EQ(from_segments({kept}).copyright(), kept) << "what is kept can be read again";
+  ImageResources none;
+  none.add_segment(Bytes{1, 2, 3});
+  EXPECT_TRUE(none.copyright().empty());
 }
 
-TEST(JpegIptc, KeepingDropsTheThumbnailOnly) {
-  const Bytes kept = without_thumbnails(photoshop_payload());
+TEST(JpegIptc, KeepingDropsThePicturesOnly) {
+  const Bytes whole = resources();
+  const Bytes kept = from_segments({whole}).without_pictures(false);
   EXPECT_EQ(std::count(kept.begin(), kept.end(), 0xEE), 0);
+  EXPECT_EQ(std::count(kept.begin(), kept.end(), 0xDD), 0) << "a profile that no longer holds";
+  EXPECT_EQ(std::count(kept.begin(), kept.end(), 0xCC), 16) << "the caption is as it was";
   EXPECT_NE(as_text(kept).find("Title"), std::string_view::npos);
   EXPECT_NE(as_text(kept).find("name"), std::string_view::npos);
-  EXPECT_EQ(kept.size() + 46, photoshop_payload().size());
+  EXPECT_EQ(kept.size() + 46 + 22, whole.size());
+  EXPECT_EQ(from_segments({whole}).without_pictures(true).size() + 46, whole.size());
+}
+
+TEST(JpegIptc, APreviewInsideACaptionIsDroppedWithTheDigest) {
+  Bytes iim = dataset(2, 5, "Title");
+  append_bytes(iim, dataset(2, 202, std::string(50, '\xEE')));
+  append_bytes(iim, dataset(8, 10, std::string(50, '\xEE')));
+  Bytes all;
+  append_irb(all, 0x0425, Bytes(16, 0xCC));
+  append_irb(all, 0x0404, iim);
+  const Bytes kept = from_segments({all}).without_pictures(true);
+  EXPECT_EQ(std::count(kept.begin(), kept.end(), 0xEE), 0);
+  EXPECT_EQ(std::count(kept.begin(), kept.end(), 0xCC), 0);
+  EXPECT_NE(as_text(kept).find("Title"), std::string_view::npos);
+}
+
+TEST(JpegIptc, ABlockMayBeginInOneSegmentAndEndInTheNext) {
+  const Bytes whole = resources();
+  const Bytes copyright = from_segments({whole}).copyright();
+  const Bytes kept = from_segments({whole}).without_pictures(true);
+  for (std::size_t cut = 1; cut < whole.size(); ++cut) {
+    const std::vector<ByteSpan> parts = {ByteSpan(whole).first(cut), ByteSpan(whole).subspan(cut)};
+    ASSERT_EQ(from_segments(parts).copyright(), copyright) << cut;
+    ASSERT_EQ(from_segments(parts).without_pictures(true), kept) << cut;
+  }
+}
+
+TEST(JpegIptc, ADamagedSegmentDoesNotHideTheNext) {
+  Bytes damaged = resources();
+  damaged.resize(40);
+  damaged[20] = 'x';
+  EXPECT_EQ(from_segments({damaged, resources()}).copyright(),
+            from_segments({resources()}).copyright());
+}
+
+TEST(JpegIptc, LongResourcesAreWrittenAsSeveralSegments) {
+  Bytes all;
+  append_irb(all, 1005, Bytes(150'000, 7));
+  append_bytes(all, resources());
+  Bytes out = tiny::head();
+  write_image_resources(out, all);
+  const Bytes rest = tiny::baseline();
+  out.insert(out.end(), rest.begin() + 2, rest.end());
+  const auto file = parse(out, {});
+  ASSERT_TRUE(file);
+  ImageResources read;
+  for (const auto& segment : file->segments) read.add_segment(segment.payload);
+  EXPECT_EQ(read.copyright(), from_segments({resources()}).copyright());
 }
 
 TEST(JpegIptc, TruncationIsSurvived) {
-  const Bytes whole = photoshop_payload();
+  const Bytes whole = resources();
   for (std::size_t size = 0; size < whole.size(); ++size) {
     const ByteSpan cut = ByteSpan(whole).first(size);
-    EXPECT_LE(without_thumbnails(cut).size(), size);
-    EXPECT_LE(copyright_iptc(cut).size(), size);
+    EXPECT_LE(from_segments({cut}).without_pictures(true).size(), size);
+    EXPECT_LE(from_segments({cut}).copyright().size(), size);
   }
 }
 

@@ -1,0 +1,99 @@
+#include <algorithm>
+#include <array>
+#include <jpeg/embedded.hpp>
+#include <jpeg/markers.hpp>
+
+namespace framewire::jpeg {
+namespace {
+
+constexpr std::size_t kMaxFill = 16;  // fill bytes after SOI that are looked past
+
+/// Whether a segment of this marker may follow SOI.
+bool is_segment(std::uint8_t code) {
+  return is_app(code) || is_frame(code) || code == marker::kDqt || code == marker::kDht ||
+         code == marker::kDac || code == marker::kDri || code == marker::kSos ||
+         code == marker::kCom;
+}
+
+/// Moves past the segment at `at`; false where none lies there or it does not end inside `bytes`.
+bool skip_segment(ByteSpan bytes, std::size_t& at) {
+  while (at + 1 < bytes.size() && bytes[at] == 0xFF && bytes[at + 1] == marker::kFill) ++at;
+  if (at + 4 > bytes.size() || bytes[at] != 0xFF || !is_segment(bytes[at + 1])) return false;
+  const std::size_t length = read_u16(bytes, at + 2);
+  if (length < 2 || length > bytes.size() - at - 2) return false;
+  at += 2 + length;
+  return true;
+}
+
+/// One past the EOI of the stream whose first segment lies at `at`.
+std::size_t end_of_picture(ByteSpan bytes, std::size_t at) {
+  for (bool scan = false; !scan;) {
+    const std::size_t segment = at;
+    if (!skip_segment(bytes, at)) break;
+    scan = bytes[segment + 1] == marker::kSos;
+  }
+  // From the first scan on, or from a fault on, nothing but EOI is looked for.
+  for (; at + 1 < bytes.size(); ++at) {
+    if (bytes[at] == 0xFF && bytes[at + 1] == marker::kEoi) return at + 2;
+  }
+  return bytes.size();
+}
+
+bool has_segments(ByteSpan bytes, std::size_t at, int count) {
+  for (int i = 0; i < count; ++i) {
+    if (!skip_segment(bytes, at)) return false;
+  }
+  return true;
+}
+
+bool contains(ByteSpan bytes, std::string_view what) {
+  return as_text(bytes).find(what) != std::string_view::npos;
+}
+
+bool is_base64(char c) {
+  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' ||
+         c == '/';
+}
+
+}  // namespace
+
+std::optional<ByteRange> find_picture(ByteSpan bytes, std::size_t from) {
+  const std::string_view text = as_text(bytes);
+  for (std::size_t at = text.find("\xD8\xFF", from); at != std::string_view::npos;
+       at = text.find("\xD8\xFF", at + 1)) {
+    std::size_t code = at + 2;
+    while (code < std::min(bytes.size(), at + kMaxFill) && bytes[code] == marker::kFill) ++code;
+    if (code >= bytes.size() || !is_segment(bytes[code])) continue;
+    const bool whole = at > from && bytes[at - 1] == 0xFF;
+    if (!whole && !has_segments(bytes, at + 1, 3)) continue;
+    return ByteRange{at > from ? at - 1 : at, end_of_picture(bytes, at + 1)};
+  }
+  return std::nullopt;
+}
+
+bool holds_picture(ByteSpan bytes) {
+  return find_picture(bytes) || contains(bytes, "\x89PNG\r\n\x1A\n") ||
+         contains(bytes, std::string_view("ftypheic", 8)) || contains(bytes, "ftypmif1") ||
+         (contains(bytes, "WEBPVP8"));
+}
+
+bool holds_base64_picture(std::string_view text) {
+  // FF D8 FF; the PNG signature; "RIFF"; "GIF8"; a box of 24 to 48 bytes, "ftyp".
+  constexpr std::array<std::string_view, 7> kBeginnings = {
+      "/9j/", "iVBORw0KGg", "UklGR", "R0lGOD", "AAAAGGZ0eX", "AAAAHGZ0eX", "AAAAIGZ0eX"};
+  constexpr std::size_t kMinRun = 64;  // a word may begin like a picture; a picture is longer
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (!is_base64(text[at])) continue;
+    const std::size_t begin = at;
+    while (at < text.size() && (is_base64(text[at]) || text[at] == '\n' || text[at] == '\r')) ++at;
+    const std::string_view run = text.substr(begin, at - begin);
+    if (run.size() < kMinRun) continue;
+    if (std::any_of(kBeginnings.begin(), kBeginnings.end(),
+                    [&](std::string_view b) { return run.substr(0, b.size()) == b; })) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace framewire::jpeg
