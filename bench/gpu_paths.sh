@@ -54,7 +54,7 @@ for test in latency bw bibw; do
   window=()
   [ "$test" = latency ] || window=(--window 16)
   one_process "$test"
-  for link in peer peer-stream ucx-shared stream; do two_processes "$test" "$link"; done
+  for link in peer peer-stream shared stream; do two_processes "$test" "$link"; done
 done
 
 python3 - "$out" "$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null)" \

@@ -79,7 +79,7 @@ for link in "${links[@]}"; do
 done
 
 heading "two processes, staged through host memory"
-for link in ucx-shared stream; do pair "$link" bw 1M:64M 16; done
+for link in shared stream; do pair "$link" bw 1M:64M 16; done
 
 # 1920 × 1080 samples of luma and a quarter as many twice of chroma.
 heading "a decoded 1920x1080 frame of 4:2:0, 3110400 bytes: half of a round trip, us"

@@ -15,6 +15,7 @@ NAMES = {
     "one-process": ("one process", "#2b7de9"),
     "peer": ("peer", "#5a9e4b"),
     "peer-stream": ("peer-stream", "#7a3e9d"),
+    "shared": ("shared", "#d9822b"),
     "ucx-shared": ("ucx-shared", "#d9822b"),
     "stream": ("stream", "#888888"),
 }

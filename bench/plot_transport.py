@@ -11,7 +11,7 @@ import sys
 
 from line_plot import Line, draw
 
-COLORS = {"ucx-shared": "#2b7de9", "ucx-tcp": "#d9822b"}
+COLORS = {"shared": "#2b7de9", "ucx-shared": "#2b7de9", "ucx-tcp": "#d9822b"}
 TITLES = {
     "latency": "Half a round trip, µs",
     "bw": "One way, MB/s",

@@ -53,6 +53,11 @@ void check_frames(std::span<const std::byte> bytes) {
     const auto again = wire::encode(*greeting);
     require(std::equal(again.begin(), again.end(), bytes.begin(), bytes.end()));
   }
+  if (const auto rendezvous = wire::decode_rendezvous(bytes)) {
+    const auto again = wire::encode(*rendezvous);
+    require(std::equal(again.begin(), again.end(), bytes.begin(), bytes.end()));
+  }
+  if (const auto met = wire::decode_met(bytes)) require(wire::encode_met(*met)[0] == bytes[0]);
   require(wire::decode_refusal(bytes).message().size() < 1024);
 #ifdef FRAMEWIRE_HAS_UCX
   if (const auto address = ucx::decode_address(bytes)) {

@@ -2,8 +2,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/random.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -25,24 +23,6 @@ constexpr std::size_t kMaxVisitors = 32;
 constexpr int kBacklog = 128;
 constexpr milliseconds kClientPatience(1000);
 
-struct Name {
-  sockaddr_un address{};
-  socklen_t bytes = 0;
-};
-
-// A zero byte before it: no file, and nobody's but ours.
-Name name_of(const wire::Rendezvous& rendezvous) {
-  std::string text = "framewire-";
-  for (const std::byte byte : rendezvous.place) {
-    text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
-  }
-  Name name;
-  name.address.sun_family = AF_UNIX;
-  std::memcpy(name.address.sun_path + 1, text.data(), text.size());
-  name.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
-  return name;
-}
-
 Socket local_socket() {
   return Socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
@@ -55,6 +35,18 @@ tl::unexpected<Status> not_met(const char* why) { return fail(StatusCode::kUnsup
 
 }  // namespace
 
+LocalName name_of(const wire::Rendezvous& rendezvous) {
+  std::string text = "framewire-";
+  for (const std::byte byte : rendezvous.place) {
+    text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+  }
+  LocalName name;
+  name.address.sun_family = AF_UNIX;
+  std::memcpy(name.address.sun_path + 1, text.data(), text.size());
+  name.bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
+  return name;
+}
+
 Result<MeetingPoint> MeetingPoint::open() {
   MeetingPoint point;
   wire::Rendezvous& bits = point.rendezvous_;
@@ -62,7 +54,7 @@ Result<MeetingPoint> MeetingPoint::open() {
     return fail(StatusCode::kBusy, "the system has no random bytes for a secret");
   }
   point.listener_ = local_socket();
-  const Name name = name_of(bits);
+  const LocalName name = name_of(bits);
   if (::bind(point.listener_.fd(), reinterpret_cast<const sockaddr*>(&name.address), name.bytes) !=
           0 ||
       ::listen(point.listener_.fd(), kBacklog) != 0) {
@@ -120,7 +112,7 @@ std::optional<LocalPeer> MeetingPoint::check_visitors() {
 
 Result<LocalPeer> meet(const wire::Rendezvous& rendezvous, base::Clock::time_point deadline) {
   deadline = std::min(deadline, base::Clock::now() + kClientPatience);
-  const Name name = name_of(rendezvous);
+  const LocalName name = name_of(rendezvous);
   Socket socket = local_socket();
   while (::connect(socket.fd(), reinterpret_cast<const sockaddr*>(&name.address), name.bytes) !=
          0) {

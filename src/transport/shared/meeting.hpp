@@ -7,6 +7,8 @@
 // each shows a token that went over the control connection: the client first.
 #pragma once
 
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <optional>
 #include <vector>
 #include "transport/shared/local_peer.hpp"
@@ -14,6 +16,13 @@
 #include "transport/wire/stream.hpp"
 
 namespace framewire::transport::shared {
+
+/// An abstract Unix address: a zero byte, a prefix of ours, and a place's bits in hex. No file.
+struct LocalName {
+  sockaddr_un address{};
+  socklen_t bytes = 0;
+};
+[[nodiscard]] LocalName name_of(const wire::Rendezvous& rendezvous);
 
 /// The server's side.
 class MeetingPoint {
