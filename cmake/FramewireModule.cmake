@@ -2,6 +2,7 @@
 
 add_library(framewire_flags INTERFACE)
 target_compile_features(framewire_flags INTERFACE cxx_std_20)
+target_link_libraries(framewire_flags INTERFACE framewire_hardening)
 target_compile_options(framewire_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
     -Wnon-virtual-dtor -Woverloaded-virtual $<$<BOOL:${FRAMEWIRE_WERROR}>:-Werror>>)

@@ -28,6 +28,7 @@ Json to_json(const Report& report) {
           {"quality", report.quality},
           {"color_converted", report.color_converted},
           {"gain_map_kept", report.gain_map_kept},
+          {"original_kept", report.original_kept},
           {"times_us",
            {{"parse", times.parse_us},
             {"decode_resample", times.decode_resample_us},

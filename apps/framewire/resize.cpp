@@ -82,10 +82,11 @@ std::string usage_error(const Paths& paths, const Arguments& arguments) {
 }
 
 std::string one_line(const Paths& paths, const Report& report) {
-  return fmt::format("{} {}x{} {} -> {} {}x{} {}, {}, {:.1f} ms", printable(paths.in),
+  return fmt::format("{} {}x{} {} -> {} {}x{} {}{}, {}, {:.1f} ms", printable(paths.in),
                      report.input.width_px, report.input.height_px, human_bytes(report.input.bytes),
                      printable(paths.out), report.output.width_px, report.output.height_px,
-                     human_bytes(report.output.bytes), to_string(report.codec),
+                     human_bytes(report.output.bytes),
+                     report.original_kept ? " (original kept)" : "", to_string(report.codec),
                      report.times.total_us / 1000);
 }
 

@@ -53,9 +53,13 @@ struct Report {
   CodecKind codec = CodecKind::kAuto;  ///< the codec that ran; never kAuto after success
   std::string codec_reason;            ///< why that codec: "requested", "no GPU", …
   int decode_scale = 8;                ///< numerator over 8 of the scaled decode: 8, 4, 2 or 1
-  int quality = 0;                     ///< the quality written; lower than asked under max_bytes
+  int quality = 0;                     ///< the quality written; lower than asked under max_bytes;
+                                       ///< 0 where the original was kept
   bool color_converted = false;        ///< pixels went through the colour path (ICC, CMYK, RGB)
   bool gain_map_kept = false;
+  /// The output holds the original's own entropy-coded data, since nothing had to change and that
+  /// is smaller than what the codec made.
+  bool original_kept = false;
   StageTimes times;
   std::vector<Warning> warnings;
 };

@@ -22,6 +22,9 @@ enum class ColorMode : std::uint8_t { kSrgb, kKeep };
 enum class GainMap : std::uint8_t { kKeep, kDrop };
 
 /// Which part of the image survives a crop: an anchor, or a focus point in [0, 1]².
+///
+/// Coordinates, and ResizeOptions::dpr, count as the nearest billionth, and are exact from there
+/// on: 0.1 is a tenth.
 struct Gravity {
   enum class Anchor : std::uint8_t { kNo, kSo, kEa, kWe, kNoEa, kNoWe, kSoEa, kSoWe, kCe, kFocus };
   Anchor anchor = Anchor::kCe;
@@ -60,6 +63,9 @@ struct ResizeOptions {
   bool optimize_huffman = false;
   std::int32_t restart_interval_mcus = 0;  ///< 0: none
   std::uint64_t max_bytes = 0;             ///< 0: no bound; otherwise quality is lowered to meet it
+  /// Encode also a picture that needs no change and whose original is smaller than what we would
+  /// make of it; otherwise the original is handed on. See docs/engine.md.
+  bool always_encode = false;
   Metadata metadata = Metadata::kStrip;
   bool auto_orient = true;
   ColorMode color = ColorMode::kSrgb;

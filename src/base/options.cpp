@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 #include <algorithm>
+#include <base/decimal.hpp>
 #include <base/options_table.hpp>
 #include <deque>
 #include <framewire/options.hpp>
@@ -65,8 +66,9 @@ Result<void> check_ranges(const ResizeOptions& options) {
 
 Result<void> check_output_size(const ResizeOptions& options) {
   const Limits& limits = options.limits;
-  const double width = options.width_px * options.dpr;
-  const double height = options.height_px * options.dpr;
+  const std::int64_t dpr = base::billionths(options.dpr);
+  const std::int64_t width = base::round_half_up(options.width_px * dpr, base::kBillion);
+  const std::int64_t height = base::round_half_up(options.height_px * dpr, base::kBillion);
   const std::string times_dpr = options.dpr == 1.0 ? "" : fmt::format(" times dpr {}", options.dpr);
   if (std::max(width, height) > limits.max_output_side_px) {
     return refused("size",
@@ -74,7 +76,8 @@ Result<void> check_output_size(const ResizeOptions& options) {
                                options.height_px, times_dpr, limits.max_output_side_px));
   }
   // Only padding makes the area certain; otherwise the picture may turn out smaller.
-  if (options.has_background && width * height > static_cast<double>(limits.max_output_pixels)) {
+  if (options.has_background &&
+      static_cast<std::uint64_t>(width * height) > limits.max_output_pixels) {
     return refused(
         "size", fmt::format("{}x{}{} has more pixels than max-output-pixels, {}", options.width_px,
                             options.height_px, times_dpr, limits.max_output_pixels));

@@ -117,6 +117,7 @@ class OneInput {
     row_.out_width_px = report.output.width_px;
     row_.out_height_px = report.output.height_px;
     row_.codec = report.codec;
+    row_.original_kept = report.original_kept;
     row_.warnings = report.warnings;
     if (const auto written = context_.hooks->write(row_.output, resized->bytes); !written) {
       environment_ = written.error().environment;

@@ -101,6 +101,7 @@ std::string to_json_line(const Row& row) {
   json["in"] = size_json(row.in_width_px, row.in_height_px);
   json["out"] = size_json(row.out_width_px, row.out_height_px);
   json["codec"] = ok ? Json(framewire::to_string(row.codec)) : Json(nullptr);
+  json["original_kept"] = ok ? Json(row.original_kept) : Json(nullptr);
   json["warnings"] = warnings_json(row.warnings);
   json["ms"] = std::round(row.ms * 1000) / 1000;
   json["options_hash"] = row.options_hash;

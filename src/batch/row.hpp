@@ -33,6 +33,7 @@ struct Row {
   std::int32_t out_width_px = 0;
   std::int32_t out_height_px = 0;
   CodecKind codec = CodecKind::kAuto;
+  bool original_kept = false;  ///< as Report::original_kept
   std::vector<Warning> warnings;
   double ms = 0;  ///< reading, resizing and writing
   std::string options_hash;

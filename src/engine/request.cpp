@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <engine/hand_on.hpp>
 #include <engine/request.hpp>
 #include <iterator>
 #include <jpeg/gain_map.hpp>
@@ -150,6 +151,7 @@ Result<void> parse_request(std::span<const std::uint8_t> bytes, const ResizeOpti
   request.options = &options;
   request.start = start;
   request.file = std::move(*file);
+  request.depth = depth;
   request.context.deadline = deadline;
   request.context.strict = options.strict;
   request.context.max_scans = options.limits.max_scans;
@@ -213,12 +215,20 @@ Result<Resized> finish_request(Request& request, std::vector<std::uint8_t> strea
   if (!request.gain_map.empty())
     if (auto ok = jpeg::append_gain_map(stream, request.gain_map); !ok) return fail(ok.error());
   Report& report = request.report;
+  report.output = summarise(request.plan.encode, stream.size());
+  // Before warnings of metadata, which say nothing against the scans.
+  if (auto original = smaller_original(request, stream.size())) {
+    stream = std::move(*original);
+    report.original_kept = true;
+    report.quality = 0;
+    report.output = summarise(request.file);
+    report.output.bytes = stream.size();
+  }
   if (request.options->metadata == Metadata::kKeep)
     for (Warning& loss : jpeg::list_losses(request.file))
       report.warnings.push_back(std::move(loss));
   std::move(request.gain_map_warnings.begin(), request.gain_map_warnings.end(),
             std::back_inserter(report.warnings));
-  report.output = summarise(request.plan.encode, stream.size());
   report.times.total_us = base::elapsed_us(request.start);
   return Resized{std::move(stream), std::move(report)};
 }

@@ -22,6 +22,7 @@ struct Request {
   const ResizeOptions* options = nullptr;  ///< not owned
   base::Clock::time_point start;
   jpeg::JpegFile file;
+  jpeg::ParseDepth depth = jpeg::ParseDepth::kWhole;  ///< of `file`
   plan::Plan plan;
   color::ProfileUse profile = color::ProfileUse::kNone;
   codec::Context context;
@@ -53,7 +54,8 @@ void add_warnings(Report& report, const std::vector<Warning>& warnings);
 /// SOI and the APPn segments of the output; after resize_gain_map().
 [[nodiscard]] Result<std::vector<std::uint8_t>> make_head(const Request& request);
 
-/// Appends the gain map to the finished primary image and completes the report.
+/// Appends the gain map to the finished primary image, or replaces what needed no encoding by the
+/// original (hand_on.hpp), and completes the report.
 [[nodiscard]] Result<Resized> finish_request(Request& request, std::vector<std::uint8_t> stream);
 
 /// All of the above behind parse_request(), on the calling thread.

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
-#include <cmath>
+#include <base/decimal.hpp>
 #include <plan/plan.hpp>
 
 namespace framewire::plan {
@@ -16,64 +16,80 @@ std::int64_t scale_round(std::int64_t a, std::int64_t b, std::int64_t c) {
   return std::max<std::int64_t>(1, (2 * a * b + c) / (2 * c));
 }
 
-/// Position of the anchor along one axis: 0 at the start, 1 at the end.
-double anchor_x(const Gravity& g) {
-  using A = Gravity::Anchor;
-  switch (g.anchor) {
-    case A::kWe:
-    case A::kNoWe:
-    case A::kSoWe:
-      return 0.0;
-    case A::kEa:
-    case A::kNoEa:
-    case A::kSoEa:
-      return 1.0;
-    default:
-      return 0.5;
-  }
-}
+/// Where the gravity points along each axis, in billionths: 0 at the start, 10^9 at the end.
+struct Target {
+  std::int64_t x = 0;
+  std::int64_t y = 0;
+};
 
-double anchor_y(const Gravity& g) {
+Target target_of(const Gravity& g) {
   using A = Gravity::Anchor;
+  constexpr std::int64_t kStart = 0;
+  constexpr std::int64_t kMiddle = base::kBillion / 2;
+  constexpr std::int64_t kEnd = base::kBillion;
   switch (g.anchor) {
     case A::kNo:
-    case A::kNoEa:
-    case A::kNoWe:
-      return 0.0;
+      return {kMiddle, kStart};
     case A::kSo:
+      return {kMiddle, kEnd};
+    case A::kEa:
+      return {kEnd, kMiddle};
+    case A::kWe:
+      return {kStart, kMiddle};
+    case A::kNoEa:
+      return {kEnd, kStart};
+    case A::kNoWe:
+      return {kStart, kStart};
     case A::kSoEa:
+      return {kEnd, kEnd};
     case A::kSoWe:
-      return 1.0;
-    default:
-      return 0.5;
+      return {kStart, kEnd};
+    case A::kFocus:
+      return {base::billionths(g.focus_x), base::billionths(g.focus_y)};
+    case A::kCe:
+      break;
   }
+  return {kMiddle, kMiddle};
 }
 
-/// Where a window of `part` lies within `whole`: anchored, or centred on the focus point.
-std::int64_t window(std::int64_t whole, std::int64_t part, const Gravity& g, double anchor,
-                    double focus) {
-  const std::int64_t room = whole - part;
-  if (g.anchor != Gravity::Anchor::kFocus)
-    return static_cast<std::int64_t>(std::floor(static_cast<double>(room) * anchor));
-  const double centred = focus * static_cast<double>(whole) - 0.5 * static_cast<double>(part);
-  return std::clamp<std::int64_t>(std::llround(centred), 0, room);
+/// One axis of a part of the picture.
+struct Extent {
+  std::int64_t start = 0;
+  std::int64_t size = 0;
+};
+
+/// Where a window of `part` lies within `from`: anchored there; or centred on the focus point,
+/// which names a place in the whole picture whatever was cut off before, and moved into `from`.
+std::int64_t window(const Extent& from, std::int64_t part, bool focus, std::int64_t target,
+                    std::int64_t whole) {
+  const std::int64_t room = from.size - part;
+  if (!focus) return from.start + room * target / base::kBillion;
+  const std::int64_t centred =
+      base::round_half_up(2 * target * whole - part * base::kBillion, 2 * base::kBillion);
+  return std::clamp(centred, from.start, from.start + room);
 }
 
-Rect cut(const Rect& from, Size part, const Gravity& g) {
-  const auto x = window(from.width, part.width, g, anchor_x(g), g.focus_x);
-  const auto y = window(from.height, part.height, g, anchor_y(g), g.focus_y);
-  return Rect{static_cast<std::int32_t>(from.x + x), static_cast<std::int32_t>(from.y + y),
+/// @param whole  size of the upright picture
+Rect cut(const Rect& from, Size part, const Gravity& g, Size whole) {
+  const bool focus = g.anchor == Gravity::Anchor::kFocus;
+  const Target target = target_of(g);
+  const auto x = window({from.x, from.width}, part.width, focus, target.x, whole.width);
+  const auto y = window({from.y, from.height}, part.height, focus, target.y, whole.height);
+  return Rect{static_cast<std::int32_t>(x), static_cast<std::int32_t>(y),
               static_cast<std::int32_t>(part.width), static_cast<std::int32_t>(part.height)};
 }
 
 /// Larger requests are all refused alike by check_output(); capping them keeps products in range.
-constexpr double kLargestSide = 1'000'000;
+constexpr std::int32_t kLargestSide = 1'000'000;
 
 /// The requested size after dpr; 0 where a side was left out.
 Size requested(const ResizeOptions& options) {
+  const std::int64_t dpr = base::billionths(options.dpr);
   const auto side = [&](std::int32_t px) -> std::int64_t {
     if (px == 0) return 0;
-    return std::llround(std::clamp(static_cast<double>(px) * options.dpr, 1.0, kLargestSide));
+    const std::int64_t scaled =
+        base::round_half_up(std::min(px, kLargestSide) * dpr, base::kBillion);
+    return std::clamp<std::int64_t>(scaled, 1, kLargestSide);
   };
   return {side(options.width_px), side(options.height_px)};
 }
@@ -115,7 +131,7 @@ ResizeMode effective_mode(const ResizeOptions& options, Size source, Size want) 
 }
 
 /// Fills in picture size and the part of the crop that it shows.
-void place_source(const ResizeOptions& options, Size want, Geometry& geometry) {
+void place_source(const ResizeOptions& options, Size want, Size whole, Geometry& geometry) {
   const Size source{geometry.source.width, geometry.source.height};
   const ResizeMode mode = effective_mode(options, source, want);
   Size picture;
@@ -133,8 +149,8 @@ void place_source(const ResizeOptions& options, Size want, Geometry& geometry) {
     picture = want;
     if (!options.enlarge)
       picture = {std::min(want.width, source.width), std::min(want.height, source.height)};
-    geometry.source =
-        cut(geometry.source, covered(source, picture, want, options.enlarge), options.gravity);
+    geometry.source = cut(geometry.source, covered(source, picture, want, options.enlarge),
+                          options.gravity, whole);
   }
   geometry.picture_width_px =
       static_cast<std::int32_t>(std::min<std::int64_t>(picture.width, INT32_MAX));
@@ -169,16 +185,17 @@ Result<Geometry> make_geometry(std::int32_t width_px, std::int32_t height_px,
         StatusCode::kInvalidInput,
         fmt::format("image is {}×{} px; both sides must be at least 1", width_px, height_px));
   Geometry geometry;
+  const Size whole{width_px, height_px};
   geometry.source = {0, 0, width_px, height_px};
-  const auto crop_side = [](std::int32_t asked, std::int32_t whole) -> std::int64_t {
-    return asked == 0 ? whole : std::min(asked, whole);
+  const auto crop_side = [](std::int32_t asked, std::int32_t side) -> std::int64_t {
+    return asked == 0 ? side : std::min(asked, side);
   };
   geometry.source = cut(
       geometry.source,
       {crop_side(options.crop_width_px, width_px), crop_side(options.crop_height_px, height_px)},
-      options.gravity);
+      options.gravity, whole);
   const Size want = requested(options);
-  place_source(options, want, geometry);
+  place_source(options, want, whole, geometry);
   geometry.canvas_width_px = geometry.picture_width_px;
   geometry.canvas_height_px = geometry.picture_height_px;
   if (options.has_background && want.width != 0 && want.height != 0) {
@@ -187,15 +204,12 @@ Result<Geometry> make_geometry(std::int32_t width_px, std::int32_t height_px,
     };
     geometry.canvas_width_px = std::max(geometry.picture_width_px, limit(want.width));
     geometry.canvas_height_px = std::max(geometry.picture_height_px, limit(want.height));
-    const Gravity& g = options.gravity;
-    const bool focus = g.anchor == Gravity::Anchor::kFocus;
-    const auto offset = [](std::int32_t room, double at) {
-      return static_cast<std::int32_t>(std::floor(room * at));
+    const Target target = target_of(options.gravity);
+    const auto offset = [](std::int32_t room, std::int64_t at) {
+      return static_cast<std::int32_t>(room * at / base::kBillion);
     };
-    geometry.offset_x_px = offset(geometry.canvas_width_px - geometry.picture_width_px,
-                                  focus ? g.focus_x : anchor_x(g));
-    geometry.offset_y_px = offset(geometry.canvas_height_px - geometry.picture_height_px,
-                                  focus ? g.focus_y : anchor_y(g));
+    geometry.offset_x_px = offset(geometry.canvas_width_px - geometry.picture_width_px, target.x);
+    geometry.offset_y_px = offset(geometry.canvas_height_px - geometry.picture_height_px, target.y);
   }
   if (auto ok = check_output(geometry, options.limits); !ok) return fail(ok.error());
   return geometry;

@@ -102,6 +102,45 @@ TEST_F(EngineOnGpu, GivesTheCpusPictures) {
   EXPECT_EQ(engine.stats().fallbacks, 0u);
 }
 
+// Also where the device has read a file only up to its first scan: what ends with EOI may go on
+// behind an earlier one.
+TEST_F(EngineOnGpu, HandsTheCpusOriginalsOn) {
+  std::vector<Bytes> jpegs;
+  const auto add = [&](sample::Spec spec) -> Bytes& {
+    spec.quality = 30;
+    return jpegs.emplace_back(draw(spec));
+  };
+  add({64, 48, JCS_YCbCr, 2, 2});
+  add({61, 45, JCS_YCbCr, 1, 1});
+  add({64, 48, JCS_GRAYSCALE, 1, 1});
+  sample::Spec progressive{64, 48, JCS_YCbCr, 2, 1};
+  progressive.progressive = true;
+  add(progressive);
+  const std::size_t clean = jpegs.size();
+  Bytes& trailing = add({64, 48, JCS_YCbCr, 2, 2});
+  trailing.insert(trailing.end(), {'m', 'o', 'r', 'e', 0xFF, 0xD8, 0xFF, 0xD9});
+  Bytes& surplus = add({64, 48, JCS_YCbCr, 2, 2});
+  surplus.insert(surplus.end() - 2, 20, 0x55);
+  Bytes& second_frame = add({64, 48, JCS_GRAYSCALE, 1, 1});
+  const Bytes frame = {0xFF, 0xC0, 0, 11, 8, 0, 48, 0, 64, 1, 1, 0x11, 0};
+  second_frame.insert(second_frame.end() - 2, frame.begin(), frame.end());
+  Engine engine = make_engine(CodecKind::kCuda);
+  const Resizer cpu;
+  for (const bool always : {false, true}) {
+    ResizeOptions options = sized(100, 100);
+    options.always_encode = always;
+    const auto results = resize_all(engine, jpegs, options);
+    for (std::size_t i = 0; i < jpegs.size(); ++i) {
+      SCOPED_TRACE(i);
+      const auto expected = value_of(cpu.resize(jpegs[i], options));
+      ASSERT_TRUE(results[i]) << results[i].error().to_string();
+      EXPECT_EQ(results[i]->report.original_kept, expected.report.original_kept);
+      if (expected.report.original_kept) EXPECT_EQ(results[i]->bytes, expected.bytes);
+      if (i < clean) EXPECT_EQ(expected.report.original_kept, !always);
+    }
+  }
+}
+
 TEST_F(EngineOnGpu, TwoRunsGiveTheSameBytes) {
   std::vector<Bytes> jpegs;
   for (int i = 0; i < 60; ++i) {

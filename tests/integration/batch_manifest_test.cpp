@@ -48,8 +48,9 @@ DoneIndex read_or_die(const std::string& path) {
 }
 
 const std::set<std::string> kKeys = {
-    "input",     "output", "name", "status", "error_class", "message",  "bytes_in", "mtime_ns",
-    "bytes_out", "hash",   "in",   "out",    "codec",       "warnings", "ms",       "options_hash"};
+    "input",    "output",   "name",      "status",       "error_class",  "message",
+    "bytes_in", "mtime_ns", "bytes_out", "hash",         "in",           "out",
+    "codec",    "warnings", "ms",        "options_hash", "original_kept"};
 
 std::set<std::string> keys_of(const json& row) {
   std::set<std::string> keys;
@@ -70,6 +71,7 @@ TEST(ManifestRow, SaysEverythingOfAnOutput) {
   EXPECT_EQ(parsed["in"], (json{{"w", 640}, {"h", 480}}));
   EXPECT_EQ(parsed["out"], (json{{"w", 64}, {"h", 48}}));
   EXPECT_EQ(parsed["codec"], "turbo");
+  EXPECT_EQ(parsed["original_kept"], false);
   EXPECT_EQ(parsed["ms"], 1.235);
   EXPECT_EQ(parsed["warnings"][0]["offset"], 77);
 }

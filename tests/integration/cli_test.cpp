@@ -60,6 +60,43 @@ TEST_F(Cli, ReportsInJson) {
   EXPECT_GT(report["times_us"]["total"], 0);
 }
 
+// The input has quality 75: at the default it would come out larger.
+TEST_F(Cli, HandsTheOriginalOnAndSaysSo) {
+  const auto resize = [&](const Words& more) {
+    Words words = {"resize", in_, out_, "--size", "800x600"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_program(words);
+  };
+  const Ran told = resize({});
+  EXPECT_EQ(told.exit_code, 0) << told.err;
+  EXPECT_TRUE(contains(told.err, "original kept")) << told.err;
+  EXPECT_EQ(read_file(out_), read_file(in_)) << "libjpeg writes the head that we would";
+  const json kept = json::parse(resize({"--json", "--quiet"}).out);
+  EXPECT_EQ(kept["original_kept"], true);
+  EXPECT_EQ(kept["out"]["bytes"], fs::file_size(in_));
+  EXPECT_EQ(kept["quality"], 0);
+  const json encoded = json::parse(resize({"--json", "--quiet", "--always-encode"}).out);
+  EXPECT_EQ(encoded["original_kept"], false);
+  EXPECT_EQ(encoded["quality"], 80);
+  EXPECT_EQ(encoded["options"], "size=800x600 always-encode=true");
+  EXPECT_GT(fs::file_size(out_), fs::file_size(in_));
+  EXPECT_FALSE(contains(resize({"--always-encode"}).err, "original kept"));
+}
+
+TEST_F(Cli, BatchSaysWhichOriginalsItHandedOn) {
+  write_file(folder_ / "in/small.jpg", make_jpeg(64, 48));
+  write_file(folder_ / "in/large.jpg", make_jpeg(640, 480));
+  const std::string manifest = folder_ / "m.jsonl";
+  const Ran ran = run_program(
+      {"batch", folder_ / "in", folder_ / "out", "--size", "100x", "--manifest", manifest});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  const auto rows = read_rows(manifest);
+  ASSERT_EQ(rows.size(), 2u);
+  for (const json& row : rows)
+    EXPECT_EQ(row["original_kept"], row["name"] == "small.jpg") << row["name"];
+  EXPECT_EQ(read_file(folder_ / "out/small.jpg"), read_file(folder_ / "in/small.jpg"));
+}
+
 TEST_F(Cli, LastOfRepeatedOptionsCounts) {
   const Ran ran = run_program(
       {"resize", in_, out_, "--size", "10x", "--size", "32x", "--json", "--enlarge=false"});

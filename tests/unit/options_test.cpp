@@ -49,6 +49,7 @@ const std::vector<OptionCase>& cases() {
       {"max-bytes",
        {"1", "100k", "3M", "1500"},
        {"", "-1", "k", "1K", "1kB", "99999999999G", "1.5M"}},
+      {"always-encode", {"true"}, {"1"}},
       {"metadata", {"copyright", "keep"}, {"", "all"}},
       {"gain-map", {"drop"}, {"", "yes"}},
       {"codec", {"turbo", "reference", "cuda", "nvjpeg"}, {"", "gpu", "jpeg"}, false},
@@ -198,6 +199,9 @@ TEST(Options, ValidateChecksOptionsAgainstEachOther) {
   EXPECT_EQ(refused_by({{"size", "16384x"}}), "");
   EXPECT_EQ(refused_by({{"size", "16385x"}}), "size");
   EXPECT_EQ(refused_by({{"size", "9000x"}, {"dpr", "2"}}), "size");
+  // As binary fractions 90 × 1.1 is more than 99.
+  EXPECT_EQ(refused_by({{"size", "90x"}, {"dpr", "1.1"}, {"max-output-side", "99"}}), "");
+  EXPECT_EQ(refused_by({{"size", "90x"}, {"dpr", "1.1"}, {"max-output-side", "98"}}), "size");
   EXPECT_EQ(refused_by({{"size", "16000x16000"}, {"background", "ffffff"}}), "size");
   EXPECT_EQ(refused_by({{"size", "100x"}, {"max-output-side", "99"}}), "size");
 }

@@ -64,6 +64,114 @@ TEST(Geometry, HalvesRoundUp) {
   EXPECT_EQ(outcome(600, 9, "size=333 dpr=0.5"), "167×3 of 600×9+0+0");  // 166.5; 2.505
 }
 
+/// Digits of a decimal as a whole number, and the power of ten below it.
+struct Fraction {
+  std::int64_t numerator = 0;
+  std::int64_t denominator = 1;
+};
+
+Fraction read_decimal(const std::string& text) {
+  Fraction f;
+  bool behind = false;
+  for (const char c : text) {
+    if (c == '.') {
+      behind = true;
+      continue;
+    }
+    f.numerator = 10 * f.numerator + (c - '0');
+    if (behind) f.denominator *= 10;
+  }
+  return f;
+}
+
+std::string hundredths(int value) {
+  std::string digits = std::to_string(value % 100);
+  if (digits.size() == 1) digits.insert(0, "0");
+  return std::to_string(value / 100) + "." + digits;
+}
+
+// 50 × 1.15 is 57.5, and as binary fractions less.
+TEST(Geometry, DecimalsAreExact) {
+  EXPECT_EQ(outcome(4000, 3000, "size=50x50 dpr=1.15 resize=force"), "58×58 of 4000×3000+0+0");
+  EXPECT_EQ(outcome(4000, 3000, "size=10x10 dpr=0.45 resize=force"), "5×5 of 4000×3000+0+0");
+  // 0.29 × 100 − 0.5 × 7 = 25.5.
+  EXPECT_EQ(outcome(100, 100, "crop=7x7 gravity=fp:0.29:0.29"), "7×7 of 7×7+26+26");
+  EXPECT_EQ(outcome(4000, 4000, "size=100x100 background=ffffff gravity=fp:0.29:0.58"),
+            "100×100 of 4000×4000+0+0");
+  EXPECT_EQ(outcome(10, 10, "size=110x110 background=ffffff gravity=fp:0.29:0.58"),
+            "10×10 of 10×10+0+0 at 29,58 in 110×110");
+}
+
+TEST(Geometry, SizesTimesDprAreThoseOfFractions) {
+  int wrong = 0;
+  int halves = 0;
+  for (int step = 10; step <= 1000; ++step) {
+    const std::string dpr = hundredths(step);
+    const Fraction f = read_decimal(dpr);
+    ResizeOptions options = parse_options("resize=force enlarge dpr=" + dpr);
+    for (std::int32_t side = 1; side < 1500; side += 1 + side / 60) {
+      options.width_px = options.height_px = side;
+      const std::int64_t twice = 2 * side * f.numerator;
+      halves += twice % f.denominator == 0 && twice / f.denominator % 2 == 1 ? 1 : 0;
+      const std::int64_t exact =
+          std::max<std::int64_t>(1, (twice + f.denominator) / (2 * f.denominator));
+      const auto g = make_geometry(4, 3, options);
+      if (g ? g->canvas_width_px != exact || g->canvas_height_px != exact : exact <= 3000) ++wrong;
+    }
+  }
+  EXPECT_EQ(wrong, 0);
+  EXPECT_GT(halves, 1000);
+}
+
+TEST(Geometry, PartsAroundAFocusPointAreThoseOfFractions) {
+  int wrong = 0;
+  for (const std::int32_t whole : {1, 7, 100, 1001, 4032, 65'000})
+    for (const std::int32_t part : {1, 2, 33, 100, 999, 2001}) {
+      if (part > whole) continue;
+      for (int thousandth = 0; thousandth <= 1000; ++thousandth) {
+        const std::string at =
+            thousandth == 1000 ? "1" : "0." + std::to_string(1000 + thousandth).substr(1);
+        ResizeOptions options = parse_options("max-output-side=65500 gravity=fp:" + at + ":" + at);
+        options.crop_width_px = part;
+        options.crop_height_px = 1;
+        const std::int64_t twice = 2 * std::int64_t{thousandth} * whole - 1000 * std::int64_t{part};
+        // twice / 2000, halves up; what is below 0 is moved to 0 anyway.
+        const std::int64_t exact =
+            twice < 0 ? 0 : std::min<std::int64_t>(whole - part, (twice + 1000) / 2000);
+        const auto g = make_geometry(whole, 1, options);
+        if (!g || g->source.x != exact) ++wrong;
+      }
+    }
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(Geometry, MoreDigitsThanNineRoundToTheNearestBillionth) {
+  EXPECT_EQ(outcome(4000, 3000, "size=50x50 dpr=1.14999999949 resize=force"),
+            "57×57 of 4000×3000+0+0");
+  EXPECT_EQ(outcome(4000, 3000, "size=50x50 dpr=1.14999999951 resize=force"),
+            "58×58 of 4000×3000+0+0");
+  EXPECT_EQ(outcome(3, 3, "crop=1x1 gravity=fp:0.3333333333333333:0.6666666666666667"),
+            "1×1 of 1×1+0+2");
+}
+
+// The crop lies round the point, and what fill cuts off it does too.
+TEST(Geometry, AFocusPointNamesOnePlaceInThePicture) {
+  // The point is (300, 75), in the middle of the square.
+  EXPECT_EQ(outcome(400, 300, "crop=200x100 gravity=fp:0.75:0.25"), "200×100 of 200×100+200+25");
+  EXPECT_EQ(outcome(400, 300, "crop=200x100 gravity=fp:0.75:0.25 size=50x50 resize=fill"),
+            "50×50 of 100×100+250+25");
+  EXPECT_EQ(outcome(400, 300, "gravity=fp:0.75:0.25 size=50x50 resize=fill crop=200x100"),
+            "50×50 of 100×100+250+25");
+  // The crop could not lie round the point: the square goes as far towards it as the crop does.
+  EXPECT_EQ(outcome(400, 300, "crop=200x100 gravity=fp:1:0 size=50x50 resize=fill"),
+            "50×50 of 100×100+300+0");
+  EXPECT_EQ(outcome(400, 300, "crop=200x100 gravity=fp:0.1:0.5 size=50x50 resize=fill"),
+            "50×50 of 100×100+0+100");
+  // Anchors are of what each step cuts from.
+  EXPECT_EQ(outcome(400, 300, "crop=200x100 gravity=ea size=50x50 resize=fill"),
+            "50×50 of 100×100+300+100");
+}
+
 TEST(Geometry, OnlyEnlargeEnlarges) {
   EXPECT_EQ(outcome(40, 30, "size=80x80"), "40×30 of 40×30+0+0");
   EXPECT_EQ(outcome(40, 30, "size=80x80 enlarge"), "80×60 of 40×30+0+0");
@@ -247,7 +355,9 @@ class Requests {
   /// Small and large sides alike.
   std::int32_t side() { return 1 + static_cast<std::int32_t>(below(1u << (1 + below(13)))); }
   static std::int64_t want(std::int32_t px, double dpr) {
-    return px == 0 ? 0 : std::max<std::int64_t>(1, std::llround(px * dpr));
+    // All of kDprs are hundredths.
+    const std::int64_t hundredths = std::llround(dpr * 100);
+    return px == 0 ? 0 : std::max<std::int64_t>(1, (px * hundredths + 50) / 100);
   }
   std::mt19937 random_;
 };

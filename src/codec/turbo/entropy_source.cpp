@@ -80,6 +80,10 @@ bool EntropySource::read(BlockSink* sink) {
   return clean;
 }
 
+bool EntropySource::finished() const {
+  return std::ranges::all_of(cursors_, [](const ScanCursor& cursor) { return cursor.finished(); });
+}
+
 bool EntropySource::read_all_scans() {
   for (ScanCursor& cursor : cursors_) {
     const int rows = cursor.rows_in_band(next_row_);

@@ -24,6 +24,10 @@ class EntropySource {
   /// @return false where the data is not clean: libjpeg must then decode the file from its start
   [[nodiscard]] bool read(BlockSink* sink);
 
+  /// After the last row: whether every scan's data ends where its last MCU does. libjpeg does not
+  /// look at what a sequential file has left over.
+  [[nodiscard]] bool finished() const;
+
  private:
   [[nodiscard]] bool read_in_parts(BlockSink* sink);
   [[nodiscard]] bool read_all_scans();

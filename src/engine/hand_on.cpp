@@ -1,0 +1,76 @@
+#include <algorithm>
+#include <codec/turbo/whole_scans.hpp>
+#include <engine/hand_on.hpp>
+#include <jpeg/body.hpp>
+
+namespace framewire::engine {
+namespace {
+
+/// The one warning that says nothing about the file is that of a codec which did not take it.
+bool has_no_fault(const std::vector<Warning>& warnings) {
+  return std::ranges::all_of(
+      warnings, [](const Warning& warning) { return warning.kind == "codec_fallback"; });
+}
+
+bool asks_nothing_of_the_encoder(const ResizeOptions& options) {
+  const ResizeOptions defaults;
+  return !options.always_encode && options.quality == defaults.quality &&
+         options.sampling == defaults.sampling && options.progressive == defaults.progressive &&
+         options.optimize_huffman == defaults.optimize_huffman &&
+         options.restart_interval_mcus == defaults.restart_interval_mcus &&
+         options.max_bytes == defaults.max_bytes && options.sharpen_sigma == defaults.sharpen_sigma;
+}
+
+bool shows_all_as_it_is(const plan::Plan& plan, const jpeg::FrameHeader& frame) {
+  const plan::Rect whole{0, 0, frame.width_px, frame.height_px};
+  return plan.source == whole && plan.placement == whole && plan.orientation == 1 &&
+         plan.resized_width_px == whole.width && plan.resized_height_px == whole.height &&
+         plan.encode.width_px == whole.width && plan.encode.height_px == whole.height &&
+         plan.color_path == plan::ColorPath::kPlanar &&
+         plan.encode.component_count == frame.component_count;
+}
+
+/// Whether each scan's tables stand in the file. Motion JPEG leaves them out, and few decoders
+/// know.
+bool has_its_tables(const jpeg::JpegFile& file) {
+  const bool progressive = file.frame.process == jpeg::Process::kProgressive;
+  return std::ranges::all_of(file.scans, [&](const jpeg::Scan& scan) {
+    const bool dc = !progressive || (scan.spectral_start == 0 && scan.approx_high == 0);
+    const bool ac = !progressive || scan.spectral_start != 0;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(scan.component_count); ++i)
+      if ((dc && scan.dc_table[i] < 0) || (ac && scan.ac_table[i] < 0)) return false;
+    return true;
+  });
+}
+
+}  // namespace
+
+bool needs_no_change(const Request& request) {
+  return asks_nothing_of_the_encoder(*request.options) &&
+         shows_all_as_it_is(request.plan, request.file.frame) && !request.file.gain_map &&
+         has_its_tables(request.file) && has_no_fault(request.report.warnings);
+}
+
+std::optional<std::vector<std::uint8_t>> smaller_original(const Request& request,
+                                                          std::size_t encoded_bytes) {
+  if (encoded_bytes == 0 || !needs_no_change(request)) return std::nullopt;
+  const jpeg::JpegFile* file = &request.file;
+  Result<jpeg::JpegFile> whole;
+  if (request.depth != jpeg::ParseDepth::kWhole) {
+    // For a device the file was read up to its first scan; what lies behind counts as well.
+    whole = jpeg::parse(request.file.bytes, request.options->limits, jpeg::ParseDepth::kWhole,
+                        request.context.deadline);
+    if (!whole) return std::nullopt;
+    file = &*whole;
+  }
+  std::size_t coded_bytes = 0;
+  for (const jpeg::Scan& scan : file->scans) coded_bytes += scan.entropy_bytes;
+  if (coded_bytes >= encoded_bytes) return std::nullopt;
+  auto stream = make_head(request);
+  if (!stream || !jpeg::append_body(file->bytes, *stream)) return std::nullopt;
+  if (stream->size() >= encoded_bytes) return std::nullopt;
+  if (!codec::scans_are_whole(*file, request.context.deadline)) return std::nullopt;
+  return std::move(*stream);
+}
+
+}  // namespace framewire::engine
