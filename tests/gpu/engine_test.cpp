@@ -135,8 +135,12 @@ TEST_F(EngineOnGpu, HandsTheCpusOriginalsOn) {
       const auto expected = value_of(cpu.resize(jpegs[i], options));
       ASSERT_TRUE(results[i]) << results[i].error().to_string();
       EXPECT_EQ(results[i]->report.original_kept, expected.report.original_kept);
-      if (expected.report.original_kept) EXPECT_EQ(results[i]->bytes, expected.bytes);
-      if (i < clean) EXPECT_EQ(expected.report.original_kept, !always);
+      if (expected.report.original_kept) {
+        EXPECT_EQ(results[i]->bytes, expected.bytes);
+      }
+      if (i < clean) {
+        EXPECT_EQ(expected.report.original_kept, !always);
+      }
     }
   }
 }
