@@ -1,25 +1,14 @@
 #include "transport/session/listener.hpp"
 #include <chrono>
-#include <optional>
 #include <utility>
-#include "transport/session/greeting.hpp"
+#include "transport/session/handshakes.hpp"
 #include "transport/session/security.hpp"
 #include "transport/wire/socket.hpp"
 
 namespace framewire::transport::session {
-namespace {
-
-using base::Clock;
-
-Clock::time_point after(std::uint32_t ms) { return Clock::now() + std::chrono::milliseconds(ms); }
-
-}  // namespace
-
 class Listener::Impl {
  public:
-  SessionOptions options;
-  std::optional<wire::TlsContext> context;
-  wire::Socket socket;
+  std::unique_ptr<Handshakes> handshakes;
 };
 
 Listener::Listener(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -34,23 +23,17 @@ Result<Listener> Listener::listen(const std::string& address, const SessionOptio
   if (!context) return fail(context.error());
   auto socket = wire::listen_on(*where);
   if (!socket) return fail(socket.error());
+  auto handshakes = Handshakes::start(options, std::move(*context), std::move(*socket));
+  if (!handshakes) return fail(handshakes.error());
   auto impl = std::make_unique<Impl>();
-  impl->options = options;
-  impl->context = std::move(*context);
-  impl->socket = std::move(*socket);
+  impl->handshakes = std::move(*handshakes);
   return Listener(std::move(impl));
 }
 
-std::uint16_t Listener::port() const { return wire::port_of(impl_->socket); }
+std::uint16_t Listener::port() const { return wire::port_of(impl_->handshakes->port()); }
 
 Result<Joined> Listener::accept(std::uint32_t wait_ms) {
-  auto socket = wire::accept_on(impl_->socket, after(wait_ms));
-  if (!socket) return fail(socket.error());
-  const auto deadline = after(impl_->options.timeout_ms);
-  auto stream = impl_->context ? impl_->context->shake_hands(std::move(*socket), "", deadline)
-                               : wire::make_plain_stream(std::move(*socket));
-  if (!stream) return fail(stream.error());
-  return greet_as_server(std::move(*stream), impl_->options, deadline);
+  return impl_->handshakes->take(base::Clock::now() + std::chrono::milliseconds(wait_ms));
 }
 
 }  // namespace framewire::transport::session
