@@ -6,7 +6,7 @@
 #include <future>
 #include <string>
 #include "transport/loopback/loopback.hpp"
-#include "transport/session/session.hpp"
+#include "transport/session/listener.hpp"
 
 namespace {
 

@@ -22,6 +22,17 @@ transport::SessionOptions session_of(const Arguments& arguments) {
   return options;
 }
 
+std::string check_security(const Arguments& arguments) {
+  if (!arguments.has("insecure")) return "";
+  for (const char* option : {"allow", "psk-name"}) {
+    if (!arguments.get(option).empty()) {
+      return fmt::format(
+          "--insecure proves nobody's name, so --{} would keep nobody out; one of them", option);
+    }
+  }
+  return "";
+}
+
 std::string check_place(const Arguments& arguments, std::string_view option) {
   const std::string place = arguments.get(option);
   int device = 0;

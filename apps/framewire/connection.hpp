@@ -10,6 +10,9 @@ namespace framewire::app {
 /// Reads --psk, --cert, --insecure, --link and the like.
 [[nodiscard]] transport::SessionOptions session_of(const Arguments& arguments);
 
+/// @return what is wrong with the options that say who is who, or ""
+[[nodiscard]] std::string check_security(const Arguments& arguments);
+
 /// "host" or "cuda:N". @return what is wrong with the option's text, or ""
 [[nodiscard]] std::string check_place(const Arguments& arguments, std::string_view option);
 

@@ -1,7 +1,9 @@
 #include "console.hpp"
 #include <fmt/format.h>
 #include <unistd.h>
+#include <algorithm>
 #include <batch/posix_file.hpp>
+#include "base/utf8.hpp"
 #include "command.hpp"
 
 namespace framewire::app {
@@ -15,24 +17,26 @@ int write_text(int fd, std::string_view text) {
 
 std::string printable(std::string_view text) {
   std::string safe;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
-      safe += fmt::format("\\x{:02x}", byte);
-    } else {
-      safe += c;
+  while (!text.empty()) {
+    const auto character = base::first_character(text);
+    const auto taken = text.substr(0, std::max<std::size_t>(character.bytes, 1));
+    text.remove_prefix(taken.size());
+    if (character.bytes > 0 && !base::is_control(character.code)) {
+      safe += taken;
+      continue;
     }
+    for (const char c : taken) safe += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
   }
   return safe;
 }
 
 void say(std::string_view message) {
   // Nothing can be done where standard error is gone too.
-  (void)write_text(STDERR_FILENO, fmt::format("framewire: {}\n", message));
+  (void)write_text(STDERR_FILENO, fmt::format("framewire: {}\n", printable(message)));
 }
 
 int report(const Status& status) {
-  say(printable(status.to_string()));
+  say(status.to_string());
   const bool environment =
       status.code() == StatusCode::kIoError || status.code() == StatusCode::kBusy;
   return environment ? kEnvironment : kSomeFailed;
@@ -45,7 +49,7 @@ int refuse(const Status& status) {
 
 int report_usage(std::string_view command, std::string_view message) {
   const std::string of = command.empty() ? "" : fmt::format(" {}", command);
-  say(fmt::format("{}; see framewire{} --help", printable(message), of));
+  say(fmt::format("{}; see framewire{} --help", message, of));
   return kUsage;
 }
 

@@ -9,10 +9,11 @@
 
 namespace framewire::app {
 
-/// The text with control characters as \xNN: file names may hold what moves cursors.
+/// The text with control characters, and bytes that are not UTF-8, as \xNN: names of files and of
+/// peers may hold what moves cursors. Harmless text stays as it is.
 [[nodiscard]] std::string printable(std::string_view text);
 
-/// "framewire: …" on standard error, as one write; any thread.
+/// "framewire: …" on standard error, made printable(), as one write; any thread.
 void say(std::string_view message);
 
 /// An error, and the exit code that it means: kEnvironment for the file system and for memory,

@@ -7,7 +7,7 @@ namespace framewire::app {
 namespace {
 
 std::string text(const Json& value) {
-  return value.is_string() ? printable(value.get<std::string>()) : value.dump();
+  return value.is_string() ? printable(value.get<std::string>()) : printable(text_of(value));
 }
 
 std::string error_text(const Json& error) {

@@ -37,9 +37,13 @@ Json to_json(const Report& report) {
           {"warnings", to_json(report.warnings)}};
 }
 
-std::string pretty(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+std::string text_of(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
+
+std::string pretty(const Json& json) { return text_of(json, 2) + "\n"; }
+
+std::string one_line(const Json& json) { return text_of(json) + "\n"; }
 
 Json to_json(const Status& status) {
   Json json = {{"class", to_string(status.code())}, {"message", status.message()}};

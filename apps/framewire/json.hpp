@@ -17,7 +17,15 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Json to_json(const Status& status);
 [[nodiscard]] Json to_json(const Report& report);
 
-/// Indented text; bytes that are not UTF-8 become U+FFFD instead of an exception.
+/// JSON as text. The only way to it: bytes that are not UTF-8, which a peer or a file's name can
+/// bring, become U+FFFD; Json::dump() throws at them.
+/// @param indent  -1: all on one line
+[[nodiscard]] std::string text_of(const Json& json, int indent = -1);
+
+/// Indented, with a line's end.
 [[nodiscard]] std::string pretty(const Json& json);
+
+/// On one line, with its end.
+[[nodiscard]] std::string one_line(const Json& json);
 
 }  // namespace framewire::app

@@ -1,13 +1,35 @@
 // framewire: resizes JPEGs from the command line.
 #include <csignal>
+#include <cstdlib>
 #include <exception>
 #include <new>
+#include <string>
 #include "command.hpp"
 #include "console.hpp"
 #include "parse.hpp"
 
+namespace app = framewire::app;
+
+namespace {
+
+// For what no other handler takes: on another thread, while another exception is under way, or in a
+// function that must not throw.
+[[noreturn]] void end_with_a_word() {
+  try {
+    if (const auto thrown = std::current_exception()) std::rethrow_exception(thrown);
+    app::say("internal: the program ended itself");
+  } catch (const std::exception& error) {
+    app::say(std::string("internal: ") + error.what());
+  } catch (...) {
+    app::say("internal: something unknown was thrown");
+  }
+  std::_Exit(app::kEnvironment);
+}
+
+}  // namespace
+
 int main(int count, char** words) {
-  namespace app = framewire::app;
+  std::set_terminate(end_with_a_word);
   // A closed pipe is an error of the write that meets it.
   std::signal(SIGPIPE, SIG_IGN);
   try {
@@ -17,7 +39,9 @@ int main(int count, char** words) {
   } catch (const std::bad_alloc&) {
     app::say("busy: memory ran out");
   } catch (const std::exception& error) {
-    app::say(app::printable(std::string("internal: ") + error.what()));
+    app::say(std::string("internal: ") + error.what());
+  } catch (...) {
+    app::say("internal: something unknown was thrown");
   }
   return app::kEnvironment;
 }

@@ -90,6 +90,8 @@ int serve(const std::string& address, const SessionOptions& options, const Place
       report(channel.error());
       continue;
     }
+    // One client it is: the next finds nobody, instead of a connection that nobody serves.
+    static_cast<void>(transport::Listener(std::move(*listener)));
     return serve_one(*channel, place);
   }
 }
@@ -192,6 +194,9 @@ int measure_here(const Place& from, const Place& to, const SessionOptions& optio
 }  // namespace
 
 int run_perf(const Arguments& arguments) {
+  if (const auto wrong = check_security(arguments); !wrong.empty()) {
+    return report_usage("perf", wrong);
+  }
   auto options = session_of(arguments);
   const auto from = find_place(arguments.get("from"));
   if (!from) return refuse(from.error());

@@ -49,6 +49,7 @@ struct SinkPlan {
 
 // @return what is wrong with the command line, or ""
 std::string make_plan(const Arguments& arguments, SinkPlan& plan) {
+  if (auto wrong = check_security(arguments); !wrong.empty()) return wrong;
   if (auto wrong = check_place(arguments, "to"); !wrong.empty()) return wrong;
   plan.address = arguments.get("listen");
   if (plan.address.empty()) return "--listen is missing; accepted: --listen ADDR:PORT";
@@ -163,7 +164,7 @@ class Reception {
   void note_unkept(const batch::WriteError& why) {
     ++unkept_;
     if (!why.environment) {
-      say(printable(why.status.to_string()));
+      say(why.status.to_string());
     } else if (kept_) {
       error_ = why.status;
       kept_ = tl::unexpected(why);
@@ -241,8 +242,8 @@ int serve(const Arguments& arguments, const SinkPlan& plan, transport::Listener&
     frames += reception.frames();
     failed = failed || reception.failed();
     const Json json = reception.report();
-    if (!arguments.has("quiet")) say(printable(summary(json)));
-    if (arguments.has("json") && !print(json.dump() + "\n")) return kEnvironment;
+    if (!arguments.has("quiet")) say(summary(json));
+    if (arguments.has("json") && !print(one_line(json))) return kEnvironment;
     if (!kept) return kEnvironment;
   }
   return failed ? kSomeFailed : kAllDone;

@@ -146,7 +146,7 @@ class Streamer {
       if (!frame) {
         // With its GPU gone, every further input would fail alike.
         if (frame.error().code() == StatusCode::kDeviceLost) return fail(frame.error());
-        say(printable(frame.error().to_string()));
+        say(frame.error().to_string());
         ++failures_;
         continue;
       }
@@ -264,6 +264,9 @@ int send_all(const Arguments& arguments, const StreamPlan& plan, const FrameMake
 }  // namespace
 
 int run_stream(const Arguments& arguments) {
+  if (const auto wrong = check_security(arguments); !wrong.empty()) {
+    return report_usage("stream", wrong);
+  }
   StreamPlan plan;
   if (const auto wrong = make_plan(arguments, plan); !wrong.empty()) {
     return report_usage("stream", wrong);

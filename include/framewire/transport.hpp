@@ -18,12 +18,12 @@ namespace framewire::transport {
 /// Who may connect. Either a key file, or certificate, key and authority; or, said aloud, nothing.
 struct Security {
   bool insecure = false;    ///< no TLS: anyone who reaches the port is served
-  std::string psk_file;     ///< lines "NAME HEX", 16 to 64 bytes of key; readable by its owner only
+  std::string psk_file;     ///< lines "NAME HEX", 16 to 64 bytes of key; for its owner only
   std::string psk_name;     ///< which line is ours when we connect; empty: the first
   std::string certificate;  ///< PEM files: ours, with its chain,
-  std::string key;          ///< its private key,
+  std::string key;          ///< its private key, for its owner only,
   std::string authority;    ///< and who vouches for peers
-  std::vector<std::string> allowed;  ///< names of peers; empty: all that the above vouches for
+  std::vector<std::string> allowed;  ///< names of peers; empty: all; not with insecure
 };
 
 /// Names of links, as in SessionOptions and in reports.
@@ -168,10 +168,10 @@ class Listener {
   Listener& operator=(Listener&&) noexcept;
 
   [[nodiscard]] std::uint16_t port() const;
-  /// Takes one connection through authentication and greeting.
-  /// @param wait_ms  for somebody to come; the rest takes at most SessionOptions::timeout_ms
-  /// @return deadline where nobody came; whatever a bad or slow peer caused, after which accept()
-  ///         may be called again
+  /// The next connection that has been authenticated and greeted, which a thread of the listener's
+  /// own does from listen() on with everybody at once; 4 wait here to be accepted.
+  /// @return deadline where nobody came within wait_ms; what a bad or slow peer caused, at most 8
+  ///         times at once and then once a second, after which accept() may be called again
   [[nodiscard]] Result<Channel> accept(std::uint32_t wait_ms);
 
  private:

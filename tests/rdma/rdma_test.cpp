@@ -262,7 +262,7 @@ TEST_P(OneSidedRdma, DoesNothingToAChannel) {
   EXPECT_TRUE(victim->unharmed());
 }
 
-INSTANTIATE_TEST_SUITE_P(RdmaProbe, OneSidedRdma, ::testing::ValuesIn(kAttacks),
+INSTANTIATE_TEST_SUITE_P(AttackRdmaProbe, OneSidedRdma, ::testing::ValuesIn(kAttacks),
                          [](const auto& which) { return which.param.name; });
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 #include "transport/channel.hpp"
 #include "transport/servant.hpp"
+#include "transport/session/listener.hpp"
 #include "transport/session/session.hpp"
 
 namespace framewire::transport::testing {

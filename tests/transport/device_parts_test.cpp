@@ -18,7 +18,7 @@ namespace framewire::transport::testing {
 namespace {
 
 // The far end of a device link, played by hand; the parameter says whether this end has a card.
-class HostilePeer : public ::testing::TestWithParam<bool> {
+class AttackByPeer : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
     auto [ours, theirs] = make_loopback();
@@ -70,7 +70,7 @@ class HostilePeer : public ::testing::TestWithParam<bool> {
   peer::PartHead part_;
 };
 
-TEST_P(HostilePeer, AnHonestOneIsHeard) {
+TEST_P(AttackByPeer, AnHonestOneIsHeard) {
   send_part(part_.bytes);
   part_.offset = part_.bytes;
   part_.slot = 1;
@@ -80,7 +80,7 @@ TEST_P(HostilePeer, AnHonestOneIsHeard) {
   EXPECT_TRUE(peer_.granted().in_parts);
 }
 
-TEST_P(HostilePeer, PartsInTheWrongOrderAreHeardToo) {
+TEST_P(AttackByPeer, PartsInTheWrongOrderAreHeardToo) {
   part_.offset = part_.bytes;
   send_part(part_.bytes);
   part_.offset = 0;
@@ -88,7 +88,7 @@ TEST_P(HostilePeer, PartsInTheWrongOrderAreHeardToo) {
   EXPECT_TRUE(channel_->finish(room_));
 }
 
-TEST_P(HostilePeer, APartTwiceIsNoWholeMessage) {
+TEST_P(AttackByPeer, APartTwiceIsNoWholeMessage) {
   send_part(part_.bytes);
   part_.slot = 1;
   send_part(part_.bytes);
@@ -96,7 +96,7 @@ TEST_P(HostilePeer, APartTwiceIsNoWholeMessage) {
 }
 
 // The only part ends its message, and with it the lease: a second one would write afterwards.
-TEST_P(HostilePeer, TheOnlyPartTwiceIsRefused) {
+TEST_P(AttackByPeer, TheOnlyPartTwiceIsRefused) {
   packet_.length_bytes = part_.total = part_.bytes = 4096;
   devices_->set_pace(0);
   send_part(part_.bytes);
@@ -107,7 +107,7 @@ TEST_P(HostilePeer, TheOnlyPartTwiceIsRefused) {
   expect_refused();
 }
 
-TEST_P(HostilePeer, ASlotInUseIsNotUsed) {
+TEST_P(AttackByPeer, ASlotInUseIsNotUsed) {
   devices_->set_pace(0);
   send_part(part_.bytes);
   part_.offset = part_.bytes;
@@ -117,13 +117,13 @@ TEST_P(HostilePeer, ASlotInUseIsNotUsed) {
   expect_refused();
 }
 
-TEST_P(HostilePeer, SlotsThatAreNotAreRefused) {
+TEST_P(AttackByPeer, SlotsThatAreNotAreRefused) {
   part_.slot = peer::kSlots;
   send_part(part_.bytes);
   expect_refused();
 }
 
-TEST_P(HostilePeer, AWholePayloadForADeviceIsRefused) {
+TEST_P(AttackByPeer, AWholePayloadForADeviceIsRefused) {
   std::array<std::byte, kMaxPacketHead> head;
   packet_.length_bytes = 100;
   const auto bytes = transport::encode(packet_, head);
@@ -132,25 +132,25 @@ TEST_P(HostilePeer, AWholePayloadForADeviceIsRefused) {
   expect_refused();
 }
 
-TEST_P(HostilePeer, ALandingThatIsNotThereIsNotRead) {
+TEST_P(AttackByPeer, ALandingThatIsNotThereIsNotRead) {
   part_.landed = true;
   send_part(0);
   expect_refused();
 }
 
-TEST_P(HostilePeer, APartThatNothingTellsOfIsNotWaitedFor) {
+TEST_P(AttackByPeer, APartThatNothingTellsOfIsNotWaitedFor) {
   part_.landed = part_.told = true;
   part_.number = 1;
   send_part(0);
   expect_refused();
 }
 
-TEST_P(HostilePeer, PartsThatLieAboutTheirBytesAreRefused) {
+TEST_P(AttackByPeer, PartsThatLieAboutTheirBytesAreRefused) {
   send_part(part_.bytes - 1);
   expect_refused();
 }
 
-TEST_P(HostilePeer, PartsThatDisagreeAreRefused) {
+TEST_P(AttackByPeer, PartsThatDisagreeAreRefused) {
   send_part(part_.bytes);
   part_.slot = 1;
   part_.offset = part_.bytes;
@@ -159,7 +159,7 @@ TEST_P(HostilePeer, PartsThatDisagreeAreRefused) {
   expect_refused();
 }
 
-TEST_P(HostilePeer, FreeingAFreeSlotIsRefused) {
+TEST_P(AttackByPeer, FreeingAFreeSlotIsRefused) {
   peer::HeadBuffer head;
   const auto bytes = peer::encode(peer::FreeSlots{1, 0}, head);
   ASSERT_TRUE(raw_->send(std::span(head).first(bytes), nullptr, 0, kNoOp));
@@ -167,7 +167,7 @@ TEST_P(HostilePeer, FreeingAFreeSlotIsRefused) {
   expect_refused();
 }
 
-TEST_P(HostilePeer, MessagesThatNeverEndAreBounded) {
+TEST_P(AttackByPeer, MessagesThatNeverEndAreBounded) {
   packet_.lease = 0;  // refused, so that their slots are free again at once
   for (int i = 0; i < 1000 && !channel_->lost(); ++i) {
     part_.message = packet_.request = static_cast<std::uint64_t>(100 + i);
@@ -177,7 +177,7 @@ TEST_P(HostilePeer, MessagesThatNeverEndAreBounded) {
   expect_refused();
 }
 
-TEST_P(HostilePeer, WhatTheOwnerRefusesIsNotPlaced) {
+TEST_P(AttackByPeer, WhatTheOwnerRefusesIsNotPlaced) {
   packet_.length_bytes = part_.total - 1;
   send_part(part_.bytes);
   EXPECT_FALSE(channel_->lost().has_value());
@@ -185,7 +185,7 @@ TEST_P(HostilePeer, WhatTheOwnerRefusesIsNotPlaced) {
   EXPECT_TRUE(all_zero({memory_, 0, memory_.size()}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Ends, HostilePeer, ::testing::Bool(), [](const auto& which) {
+INSTANTIATE_TEST_SUITE_P(Ends, AttackByPeer, ::testing::Bool(), [](const auto& which) {
   return which.param ? std::string("with_a_card") : std::string("staging");
 });
 

@@ -3,6 +3,7 @@
 #include <sys/random.h>
 #include <utility>
 #include "transport/loopback/loopback.hpp"
+#include "transport/session/listener.hpp"
 #include "transport/session/session.hpp"
 #include "transport/wire/control.hpp"
 

@@ -1,52 +1,66 @@
 #include "transport/wire/psk_file.hpp"
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <charconv>
-#include <fstream>
-#include <sstream>
+#include <string_view>
+#include <utility>
+#include "transport/wire/peer_name.hpp"
 
 namespace framewire::transport::wire {
 namespace {
 
-constexpr std::size_t kLeastKeyBytes = 16;
-constexpr std::size_t kMostKeyBytes = 64;
+constexpr std::size_t kMinKeyBytes = 16;
+constexpr std::size_t kMaxKeyBytes = 64;
+constexpr std::size_t kMaxNameBytes = 64;
+constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;  // some 5,000 of the longest lines
+constexpr std::string_view kBlanks = " \t\r\v\f";
 
-bool from_hex(const std::string& hex, std::vector<std::uint8_t>& key) {
-  if (hex.size() % 2 != 0) return false;
-  for (std::size_t i = 0; i < hex.size(); i += 2) {
-    std::uint8_t byte = 0;
-    const auto [end, error] = std::from_chars(hex.data() + i, hex.data() + i + 2, byte, 16);
-    if (error != std::errc{} || end != hex.data() + i + 2) return false;
-    key.push_back(byte);
+std::string_view next_word(std::string_view& line) {
+  line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
+  const auto word = line.substr(0, line.find_first_of(kBlanks));
+  line.remove_prefix(word.size());
+  return word;
+}
+
+bool from_hex(std::string_view hex, Secret& key) {
+  if (hex.size() % 2 != 0 || hex.size() < 2 * kMinKeyBytes || hex.size() > 2 * kMaxKeyBytes) {
+    return false;
   }
-  return key.size() >= kLeastKeyBytes && key.size() <= kMostKeyBytes;
+  key = Secret(hex.size() / 2);
+  for (std::size_t i = 0; i < hex.size(); i += 2) {
+    const char* digits = hex.data() + i;
+    const auto [end, error] = std::from_chars(digits, digits + 2, key.data()[i / 2], 16);
+    if (error != std::errc{} || end != digits + 2) return false;
+  }
+  return true;
+}
+
+bool parse_line(std::string_view line, PskEntry& entry) {
+  const auto name = next_word(line);
+  const auto hex = next_word(line);
+  if (name.size() > kMaxNameBytes || !is_name(name) || !next_word(line).empty()) return false;
+  entry.name = name;
+  return from_hex(hex, entry.key);
 }
 
 }  // namespace
 
 Result<std::vector<PskEntry>> read_psk_file(const std::string& path) {
-  struct stat facts {};
-  std::ifstream file(path);
-  if (!file || ::stat(path.c_str(), &facts) != 0) {
-    return fail(Status(StatusCode::kIoError, "the key file cannot be read").about(path));
-  }
-  if ((facts.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-    return fail(
-        Status(StatusCode::kDenied, "group or others have access to the key file; chmod 600")
-            .about(path));
-  }
+  const auto file = read_secret(path, "the key file", kMaxFileBytes);
+  if (!file) return fail(file.error());
   std::vector<PskEntry> entries;
-  std::string line;
-  for (int number = 1; std::getline(file, line); ++number) {
-    std::istringstream words(line);
+  std::string_view rest = file->text();
+  for (int number = 1; !rest.empty(); ++number) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    std::string_view words = line;
+    const auto first = next_word(words);
+    if (first.empty() || first.front() == '#') continue;
     PskEntry entry;
-    std::string hex;
-    std::string more;
-    if (!(words >> entry.name) || entry.name.front() == '#') continue;
-    if (!(words >> hex) || (words >> more) || entry.name.size() > 64 || !from_hex(hex, entry.key)) {
+    if (!parse_line(line, entry)) {
       return fail(Status(StatusCode::kInvalidInput,
-                         fmt::format("line {} is not 'NAME HEX' with a key of {} to {} bytes",
-                                     number, kLeastKeyBytes, kMostKeyBytes))
+                         fmt::format("line {} is not 'NAME HEX' with a name in UTF-8 of up to {} "
+                                     "bytes and a key of {} to {} bytes",
+                                     number, kMaxNameBytes, kMinKeyBytes, kMaxKeyBytes))
                       .about(path));
     }
     entries.push_back(std::move(entry));

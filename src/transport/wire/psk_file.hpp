@@ -1,20 +1,20 @@
 // The file of pre-shared keys.
 #pragma once
 
-#include <cstdint>
 #include <framewire/status.hpp>
 #include <string>
 #include <vector>
+#include "transport/wire/secret_file.hpp"
 
 namespace framewire::transport::wire {
 
 struct PskEntry {
-  std::string name;
-  std::vector<std::uint8_t> key;
+  std::string name;  ///< UTF-8 without control characters
+  Secret key;
 };
 
 /// Reads lines "NAME HEX"; empty ones and those that begin with # are skipped.
-/// @return io_error, denied where group or others may read it, invalid_input for a malformed line
+/// @return as read_secret(); besides invalid_input for a malformed line
 [[nodiscard]] Result<std::vector<PskEntry>> read_psk_file(const std::string& path);
 
 }  // namespace framewire::transport::wire

@@ -18,6 +18,10 @@ namespace {
 
 using base::Clock;
 
+// Those whom the system has connected and nobody has accepted yet: a burst of them must not make it
+// drop the next, who would try again after a second. The system has a bound of its own.
+constexpr int kBacklog = 1024;
+
 std::string reason() { return std::strerror(errno); }
 
 using Found = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
@@ -72,6 +76,16 @@ Result<Socket> try_connect(const addrinfo& to, const Address& address, Clock::ti
   }
   return fail(StatusCode::kPeerLost,
               fmt::format("cannot connect to {}:{}: {}", address.host, address.port, reason()));
+}
+
+std::string origin_of(const sockaddr_storage& name) {
+  if (name.ss_family == AF_INET6) {
+    const auto& address = reinterpret_cast<const sockaddr_in6&>(name).sin6_addr;
+    const char* bytes = reinterpret_cast<const char*>(address.s6_addr);
+    return IN6_IS_ADDR_V4MAPPED(&address) ? std::string(bytes + 12, 4) : std::string(bytes, 8);
+  }
+  const auto& address = reinterpret_cast<const sockaddr_in&>(name).sin_addr;
+  return {reinterpret_cast<const char*>(&address), sizeof address};
 }
 
 }  // namespace
@@ -147,26 +161,37 @@ Result<Socket> listen_on(const Address& address) {
   Socket socket(::socket(to.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (socket.fd() < 0) return fail(StatusCode::kIoError, "no socket: " + reason());
   set(socket.fd(), SOL_SOCKET, SO_REUSEADDR);
-  if (::bind(socket.fd(), to.ai_addr, to.ai_addrlen) != 0 || ::listen(socket.fd(), 16) != 0) {
+  if (::bind(socket.fd(), to.ai_addr, to.ai_addrlen) != 0 || ::listen(socket.fd(), kBacklog) != 0) {
     return fail(StatusCode::kIoError,
                 fmt::format("cannot listen on {}:{}: {}", address.host, address.port, reason()));
   }
   return socket;
 }
 
-Result<Socket> accept_on(const Socket& listener, Clock::time_point deadline) {
+Result<std::optional<Caller>> accept_next(const Socket& listener) {
   while (true) {
-    if (!wait_for(listener.fd(), false, deadline)) {
-      return fail(StatusCode::kDeadline, "nobody connected in time");
+    sockaddr_storage name{};
+    socklen_t size = sizeof name;
+    const int fd = ::accept4(listener.fd(), reinterpret_cast<sockaddr*>(&name), &size,
+                             SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0) {
+      configure(fd);
+      return Caller{Socket(fd), origin_of(name)};
     }
-    Socket socket(::accept4(listener.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (socket.fd() >= 0) {
-      configure(socket.fd());
-      return socket;
-    }
-    // Someone may have left again between poll and accept.
-    if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
-      return fail(StatusCode::kIoError, "cannot accept a connection: " + reason());
+    switch (errno) {
+      case EAGAIN:
+        return std::nullopt;
+      case EMFILE:
+      case ENFILE:
+      case ENOBUFS:
+      case ENOMEM:
+        return fail(StatusCode::kBusy, "cannot accept a connection: " + reason());
+      case EBADF:
+      case EINVAL:
+      case ENOTSOCK:
+        return fail(StatusCode::kIoError, "cannot accept a connection: " + reason());
+      default:  // of one that has left again, or whose network has failed: accept(2), ERRORS
+        break;
     }
   }
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <framewire/status.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include "base/clock.hpp"
@@ -40,8 +41,16 @@ struct Address {
 [[nodiscard]] Result<Socket> connect_to(const Address& address, base::Clock::time_point deadline);
 /// @return invalid_input, io_error where the port is taken or may not be used
 [[nodiscard]] Result<Socket> listen_on(const Address& address);
-/// @return deadline where nobody came; io_error
-[[nodiscard]] Result<Socket> accept_on(const Socket& listener, base::Clock::time_point deadline);
+/// Somebody who has connected.
+struct Caller {
+  Socket socket;
+  /// Where from, as far as one sender can be told from another: an address of IPv4, or the first
+  /// 64 bits of one of IPv6, of which whoever has one has all others too. Bytes, not text.
+  std::string origin;
+};
+/// The next who waits to be accepted, if somebody does. Does not block.
+/// @return busy where the process or the system has no descriptor or memory left; io_error
+[[nodiscard]] Result<std::optional<Caller>> accept_next(const Socket& listener);
 /// The port that a listener got where it asked for port 0.
 [[nodiscard]] std::uint16_t port_of(const Socket& socket);
 

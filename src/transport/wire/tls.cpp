@@ -1,105 +1,32 @@
 #include "transport/wire/tls.hpp"
 #include <fmt/format.h>
 #include <openssl/err.h>
+#include <openssl/rand.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
-#include <sys/socket.h>
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <limits>
 #include <utility>
+#include "transport/wire/peer_name.hpp"
 #include "transport/wire/psk_file.hpp"
+#include "transport/wire/tls_stream.hpp"
 
 namespace framewire::transport::wire {
 namespace {
 
 using base::Clock;
 
+constexpr std::size_t kMaxPemBytes = std::size_t{1} << 16;
+
 struct Free {
   void operator()(SSL_CTX* context) const noexcept { SSL_CTX_free(context); }
-  void operator()(SSL* ssl) const noexcept { SSL_free(ssl); }
   void operator()(X509* certificate) const noexcept { X509_free(certificate); }
-  void operator()(BIO_METHOD* method) const noexcept { BIO_meth_free(method); }
+  void operator()(BIO* bio) const noexcept { BIO_free(bio); }
+  void operator()(EVP_PKEY* key) const noexcept { EVP_PKEY_free(key); }
 };
 
-std::string last_error() {
-  const unsigned long code = ERR_peek_last_error();
-  const char* text = code == 0 ? nullptr : ERR_reason_error_string(code);
-  return text != nullptr ? text : "no reason given";
-}
-
-// OpenSSL's own socket BIO writes without MSG_NOSIGNAL, and a library has no business with the
-// process's signal handlers.
-int bio_write(BIO* bio, const char* from, int count) {
-  const int fd = static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(bio)));
-  const auto done = ::send(fd, from, static_cast<std::size_t>(count), MSG_NOSIGNAL);
-  BIO_clear_retry_flags(bio);
-  if (done < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_write(bio);
-  return static_cast<int>(done);
-}
-
-int bio_read(BIO* bio, char* to, int count) {
-  const int fd = static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(bio)));
-  const auto done = ::recv(fd, to, static_cast<std::size_t>(count), 0);
-  BIO_clear_retry_flags(bio);
-  if (done < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_read(bio);
-  return static_cast<int>(done);
-}
-
-long bio_control(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
-
-BIO* make_bio(int fd) {
-  static const std::unique_ptr<BIO_METHOD, Free> method = [] {
-    std::unique_ptr<BIO_METHOD, Free> made(
-        BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "socket without signals"));
-    BIO_meth_set_write(made.get(), bio_write);
-    BIO_meth_set_read(made.get(), bio_read);
-    BIO_meth_set_ctrl(made.get(), bio_control);
-    return made;
-  }();
-  BIO* bio = BIO_new(method.get());
-  if (bio == nullptr) return nullptr;
-  BIO_set_data(bio, reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)));
-  BIO_set_init(bio, 1);
-  return bio;
-}
-
-class TlsStream final : public Stream {
- public:
-  TlsStream(std::unique_ptr<SSL, Free> ssl, Socket socket, std::string peer)
-      : socket_(std::move(socket)), ssl_(std::move(ssl)), peer_(std::move(peer)) {}
-
-  Result<std::size_t> read(std::span<std::byte> to) override {
-    std::size_t count = 0;
-    ERR_clear_error();
-    const int good = SSL_read_ex(ssl_.get(), to.data(), to.size(), &count);
-    return good == 1 ? Result<std::size_t>(count) : nothing(good);
-  }
-  Result<std::size_t> write(std::span<const std::byte> from) override {
-    std::size_t count = 0;
-    ERR_clear_error();
-    const int good = SSL_write_ex(ssl_.get(), from.data(), from.size(), &count);
-    return good == 1 ? Result<std::size_t>(count) : nothing(good);
-  }
-  bool buffered() const override { return SSL_has_pending(ssl_.get()) == 1; }
-  int fd() const override { return socket_.fd(); }
-  std::string kind() const override { return "tls"; }
-  std::string peer() const override { return peer_; }
-
- private:
-  Result<std::size_t> nothing(int good) {
-    const int error = SSL_get_error(ssl_.get(), good);
-    if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return 0;
-    if (error == SSL_ERROR_ZERO_RETURN) return fail(StatusCode::kPeerLost, "the peer hung up");
-    return fail(StatusCode::kPeerLost,
-                fmt::format("the connection to {} broke: {}", peer_, last_error()));
-  }
-
-  Socket socket_;
-  std::unique_ptr<SSL, Free> ssl_;
-  std::string peer_;
-};
+// A library asks nobody for a password.
+int no_password(char*, int, int, void*) { return -1; }
 
 }  // namespace
 
@@ -108,52 +35,64 @@ class TlsContext::Impl {
   std::unique_ptr<SSL_CTX, Free> context;
   Security security;
   std::vector<PskEntry> keys;
+  // What a name that is not known here is checked against: nobody has it, and so the answer is that
+  // to a wrong key.
+  Secret decoy;
   bool server = false;
 
   Result<void> use_certificates();
+  Result<void> use_private_key();
   Result<void> use_keys();
-  [[nodiscard]] Result<std::string> name_of_peer(SSL* ssl, const std::string& key_name) const;
-  [[nodiscard]] Result<void> run_handshake(SSL* ssl, int fd, Clock::time_point deadline) const;
+  [[nodiscard]] Result<void> allow(const std::string& name) const;
+};
+
+class TlsHandshake::Impl {
+ public:
+  Impl(const TlsContext::Impl& made_by, Socket of, std::string dialled)
+      : context(made_by), socket(std::move(of)), host(std::move(dialled)) {}
+
+  const TlsContext::Impl& context;
+  Socket socket;  // before the connection that reads it, so that it ends after
+  SslHandle ssl;
+  std::string host;
+  std::string key_name;  ///< of the key that was handed out
+  bool writes = false;
+
+  [[nodiscard]] Result<std::string> name_of_peer() const;
+  [[nodiscard]] Status failure() const;
+  unsigned client_key(char* name, unsigned most_name, unsigned char* psk, unsigned most);
+  unsigned server_key(const char* name, unsigned char* psk, unsigned most);
 };
 
 namespace {
 
-// What one handshake's callbacks need; the name is the one whose key was handed out.
-struct KeyUse {
-  const std::vector<PskEntry>& keys;
-  std::string name;
-};
-
-KeyUse& use_of(SSL* ssl) { return *static_cast<KeyUse*>(SSL_get_app_data(ssl)); }
-
-unsigned give_key(const PskEntry& entry, unsigned char* psk, unsigned most) {
-  if (entry.key.size() > most) return 0;
-  std::memcpy(psk, entry.key.data(), entry.key.size());
-  return static_cast<unsigned>(entry.key.size());
-}
-
-unsigned client_key(SSL* ssl, const char*, char* name, unsigned most_name, unsigned char* psk,
-                    unsigned most_psk) {
-  // The client's table holds its own entry only.
-  KeyUse& use = use_of(ssl);
-  const PskEntry& entry = use.keys.front();
-  use.name = entry.name;
-  if (entry.name.size() + 1 > most_name) return 0;
-  std::memcpy(name, entry.name.c_str(), entry.name.size() + 1);
-  return give_key(entry, psk, most_psk);
-}
-
-unsigned server_key(SSL* ssl, const char* name, unsigned char* psk, unsigned most) {
-  KeyUse& use = use_of(ssl);
-  for (const PskEntry& entry : use.keys) {
-    if (name == nullptr || entry.name != name) continue;
-    use.name = entry.name;
-    return give_key(entry, psk, most);
-  }
-  return 0;
+unsigned give_key(const Secret& key, unsigned char* psk, unsigned most) {
+  if (key.size() > most) return 0;
+  std::memcpy(psk, key.data(), key.size());
+  return static_cast<unsigned>(key.size());
 }
 
 }  // namespace
+
+unsigned TlsHandshake::Impl::client_key(char* name, unsigned most_name, unsigned char* psk,
+                                        unsigned most) {
+  // The client's table holds its own entry only.
+  const PskEntry& entry = context.keys.front();
+  if (entry.name.size() + 1 > most_name) return 0;
+  std::memcpy(name, entry.name.c_str(), entry.name.size() + 1);
+  key_name = entry.name;
+  return give_key(entry.key, psk, most);
+}
+
+unsigned TlsHandshake::Impl::server_key(const char* name, unsigned char* psk, unsigned most) {
+  const PskEntry* found = nullptr;
+  // To the end, so that the time does not tell where in the file a name stands.
+  for (const PskEntry& entry : context.keys) {
+    if (found == nullptr && name != nullptr && entry.name == name) found = &entry;
+  }
+  key_name = found != nullptr ? found->name : std::string();
+  return give_key(found != nullptr ? found->key : context.decoy, psk, most);
+}
 
 Result<void> check(const Security& security) {
   const bool certificates =
@@ -174,23 +113,44 @@ Result<void> check(const Security& security) {
     return fail(StatusCode::kInvalidInput,
                 "certificates need all of certificate, key and authority");
   }
+  if (security.insecure && !security.allowed.empty()) {
+    return fail(StatusCode::kInvalidInput,
+                "insecure proves nobody's name, so that a list of allowed peers would keep nobody "
+                "out; one of them");
+  }
+  if (!security.psk_name.empty() && security.psk_file.empty()) {
+    return fail(StatusCode::kInvalidInput, "the name of a key is given, but no key file");
+  }
+  return {};
+}
+
+Result<void> TlsContext::Impl::use_private_key() {
+  auto pem = read_secret(security.key, "the private key", kMaxPemBytes);
+  if (!pem) return fail(pem.error());
+  const std::unique_ptr<BIO, Free> bio(BIO_new_mem_buf(pem->data(), static_cast<int>(pem->size())));
+  const std::unique_ptr<EVP_PKEY, Free> key(
+      bio ? PEM_read_bio_PrivateKey(bio.get(), nullptr, no_password, nullptr) : nullptr);
+  if (key == nullptr || SSL_CTX_use_PrivateKey(context.get(), key.get()) != 1 ||
+      SSL_CTX_check_private_key(context.get()) != 1) {
+    return fail(Status(StatusCode::kInvalidInput,
+                       "no private key in PEM, without a password, for "
+                       "this certificate: " +
+                           last_tls_error())
+                    .about(security.key));
+  }
   return {};
 }
 
 Result<void> TlsContext::Impl::use_certificates() {
-  SSL_CTX* ssl = context.get();
   const auto bad = [](const std::string& file) {
     return fail(
-        Status(StatusCode::kInvalidInput, "not usable as PEM: " + last_error()).about(file));
+        Status(StatusCode::kInvalidInput, "not usable as PEM: " + last_tls_error()).about(file));
   };
-  if (SSL_CTX_use_certificate_chain_file(ssl, security.certificate.c_str()) != 1) {
+  if (SSL_CTX_use_certificate_chain_file(context.get(), security.certificate.c_str()) != 1) {
     return bad(security.certificate);
   }
-  if (SSL_CTX_use_PrivateKey_file(ssl, security.key.c_str(), SSL_FILETYPE_PEM) != 1 ||
-      SSL_CTX_check_private_key(ssl) != 1) {
-    return bad(security.key);
-  }
-  if (SSL_CTX_load_verify_locations(ssl, security.authority.c_str(), nullptr) != 1) {
+  if (auto used = use_private_key(); !used) return used;
+  if (SSL_CTX_load_verify_locations(context.get(), security.authority.c_str(), nullptr) != 1) {
     return bad(security.authority);
   }
   return {};
@@ -201,7 +161,14 @@ Result<void> TlsContext::Impl::use_keys() {
   if (!entries) return fail(entries.error());
   keys = std::move(*entries);
   if (server) {
-    SSL_CTX_set_psk_server_callback(context.get(), server_key);
+    decoy = Secret(keys.front().key.size());
+    if (RAND_bytes(decoy.data(), static_cast<int>(decoy.size())) != 1) {
+      return fail(StatusCode::kBusy, "the system has no random bytes");
+    }
+    SSL_CTX_set_psk_server_callback(context.get(), [](SSL* ssl, const char* name,
+                                                      unsigned char* psk, unsigned most) {
+      return static_cast<TlsHandshake::Impl*>(SSL_get_app_data(ssl))->server_key(name, psk, most);
+    });
     return {};
   }
   if (!security.psk_name.empty()) {
@@ -212,9 +179,21 @@ Result<void> TlsContext::Impl::use_keys() {
                        fmt::format("no key named '{}' in the file", security.psk_name))
                     .about(security.psk_file));
   }
-  keys.resize(1);
-  SSL_CTX_set_psk_client_callback(context.get(), client_key);
+  keys.erase(keys.begin() + 1, keys.end());
+  SSL_CTX_set_psk_client_callback(
+      context.get(),
+      [](SSL* ssl, const char*, char* name, unsigned most_name, unsigned char* psk, unsigned most) {
+        return static_cast<TlsHandshake::Impl*>(SSL_get_app_data(ssl))
+            ->client_key(name, most_name, psk, most);
+      });
   return {};
+}
+
+Result<void> TlsContext::Impl::allow(const std::string& name) const {
+  const auto& allowed = security.allowed;
+  if (allowed.empty() || std::find(allowed.begin(), allowed.end(), name) != allowed.end())
+    return {};
+  return fail(StatusCode::kDenied, fmt::format("'{}' is not on the list of allowed peers", name));
 }
 
 TlsContext::TlsContext(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -225,6 +204,7 @@ TlsContext& TlsContext::operator=(TlsContext&&) noexcept = default;
 Result<TlsContext> TlsContext::make(const Security& security, bool server) {
   if (auto good = check(security); !good) return fail(good.error());
   if (security.insecure) return fail(StatusCode::kInvalidInput, "insecure means no TLS");
+  ERR_clear_error();
   auto impl = std::make_unique<Impl>();
   impl->security = security;
   impl->server = server;
@@ -233,7 +213,7 @@ Result<TlsContext> TlsContext::make(const Security& security, bool server) {
   // A PSK without a stated hash is SHA-256's, so the suites are those of SHA-256.
   if (ssl == nullptr || SSL_CTX_set_min_proto_version(ssl, TLS1_3_VERSION) != 1 ||
       SSL_CTX_set_ciphersuites(ssl, "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256") != 1) {
-    return fail(StatusCode::kInternal, "OpenSSL offers no TLS 1.3: " + last_error());
+    return fail(StatusCode::kInternal, "OpenSSL offers no TLS 1.3: " + last_tls_error());
   }
   // Also with keys: a server that ignores ours and shows a certificate must not pass.
   SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
@@ -249,72 +229,95 @@ Result<TlsContext> TlsContext::make(const Security& security, bool server) {
   return TlsContext(std::move(impl));
 }
 
-Result<void> TlsContext::Impl::run_handshake(SSL* ssl, int fd, Clock::time_point deadline) const {
-  while (true) {
-    ERR_clear_error();
-    const int good = server ? SSL_accept(ssl) : SSL_connect(ssl);
-    if (good == 1) return {};
-    const int error = SSL_get_error(ssl, good);
-    if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) {
-      if (Clock::now() < deadline && wait_for(fd, error == SSL_ERROR_WANT_WRITE, deadline))
-        continue;
-      return fail(StatusCode::kDeadline, "the peer did not finish the TLS handshake in time");
-    }
-    if (ERR_peek_last_error() == 0) {
-      return fail(StatusCode::kPeerLost, "the peer hung up during the TLS handshake");
-    }
-    return fail(StatusCode::kDenied, "the TLS handshake failed: " + last_error());
+Result<TlsHandshake> TlsContext::begin(Socket socket, const std::string& host) const {
+  auto shaking = std::make_unique<TlsHandshake::Impl>(*impl_, std::move(socket), host);
+  shaking->ssl.reset(SSL_new(impl_->context.get()));
+  SSL* ssl = shaking->ssl.get();
+  if (ssl == nullptr || !attach(ssl, shaking->socket.fd())) {
+    return fail(StatusCode::kBusy, "no memory for a TLS connection");
   }
-}
-
-Result<std::string> TlsContext::Impl::name_of_peer(SSL* ssl, const std::string& key_name) const {
-  std::string name;
-  if (!keys.empty()) {
-    // A PSK handshake counts as a resumed one; any other has proven nothing about our key.
-    if (SSL_session_reused(ssl) != 1) {
-      return fail(StatusCode::kDenied, "the peer did not use a pre-shared key");
-    }
-    name = key_name;
+  SSL_set_app_data(ssl, shaking.get());
+  if (!impl_->server && impl_->keys.empty() && impl_->security.allowed.empty()) {
+    const bool address = host.find_first_not_of("0123456789.") == std::string::npos ||
+                         host.find(':') != std::string::npos;
+    // An empty host would switch the check off.
+    const bool set = !host.empty() && (address ? X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl),
+                                                                               host.c_str()) == 1
+                                               : SSL_set1_host(ssl, host.c_str()) == 1);
+    if (!set) return fail(StatusCode::kInvalidInput, "a host name that no certificate can carry");
+    SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+  }
+  if (impl_->server) {
+    SSL_set_accept_state(ssl);
   } else {
-    const std::unique_ptr<X509, Free> certificate(SSL_get1_peer_certificate(ssl));
-    if (certificate == nullptr || SSL_get_verify_result(ssl) != X509_V_OK) {
-      return fail(StatusCode::kDenied, "the peer showed no certificate of the authority's");
-    }
-    char common[256] = {};
-    X509_NAME_get_text_by_NID(X509_get_subject_name(certificate.get()), NID_commonName, common,
-                              sizeof common);
-    name = common;
+    SSL_set_connect_state(ssl);
   }
-  const auto& allowed = security.allowed;
-  if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), name) == allowed.end()) {
-    return fail(StatusCode::kDenied, fmt::format("'{}' is not on the list of allowed peers", name));
-  }
-  return name;
+  return TlsHandshake(std::move(shaking));
 }
 
 Result<std::unique_ptr<Stream>> TlsContext::shake_hands(Socket socket, const std::string& host,
                                                         Clock::time_point deadline) const {
-  std::unique_ptr<SSL, Free> ssl(SSL_new(impl_->context.get()));
-  BIO* bio = ssl ? make_bio(socket.fd()) : nullptr;
-  if (bio == nullptr) return fail(StatusCode::kBusy, "no memory for a TLS connection");
-  SSL_set_bio(ssl.get(), bio, bio);
-  KeyUse use{impl_->keys, {}};
-  SSL_set_app_data(ssl.get(), &use);
-  if (!impl_->server && impl_->keys.empty() && impl_->security.allowed.empty()) {
-    const bool address = host.find_first_not_of("0123456789.") == std::string::npos ||
-                         host.find(':') != std::string::npos;
-    const bool set =
-        address ? X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl.get()), host.c_str()) == 1
-                : SSL_set1_host(ssl.get(), host.c_str()) == 1;
-    if (!set) return fail(StatusCode::kInvalidInput, "a host name that no certificate can carry");
+  auto shaking = begin(std::move(socket), host);
+  if (!shaking) return fail(shaking.error());
+  while (true) {
+    auto stream = shaking->step();
+    if (!stream || *stream) return stream;
+    if (Clock::now() >= deadline || !wait_for(shaking->fd(), shaking->wants_to_write(), deadline)) {
+      return fail(StatusCode::kDeadline, "the peer did not finish the TLS handshake in time");
+    }
   }
-  if (auto shaken = impl_->run_handshake(ssl.get(), socket.fd(), deadline); !shaken) {
-    return fail(shaken.error());
+}
+
+TlsHandshake::TlsHandshake(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+TlsHandshake::~TlsHandshake() = default;
+TlsHandshake::TlsHandshake(TlsHandshake&&) noexcept = default;
+TlsHandshake& TlsHandshake::operator=(TlsHandshake&&) noexcept = default;
+
+bool TlsHandshake::wants_to_write() const { return impl_->writes; }
+int TlsHandshake::fd() const { return impl_->socket.fd(); }
+
+Status TlsHandshake::Impl::failure() const {
+  if (ERR_peek_last_error() == 0) {
+    return {StatusCode::kPeerLost, "the peer hung up during the TLS handshake"};
   }
-  SSL_set_app_data(ssl.get(), nullptr);
-  auto name = impl_->name_of_peer(ssl.get(), use.name);
+  const bool unknown = context.server && !context.keys.empty() && key_name.empty();
+  return {StatusCode::kDenied,
+          "the TLS handshake failed: " + last_tls_error() +
+              (unknown ? "; no key here has the name that the peer gave" : "")};
+}
+
+Result<std::string> TlsHandshake::Impl::name_of_peer() const {
+  if (!context.keys.empty()) {
+    // A PSK handshake counts as a resumed one; any other has proven nothing about our key.
+    if (SSL_session_reused(ssl.get()) != 1 || key_name.empty()) {
+      return fail(StatusCode::kDenied, "the peer did not use a pre-shared key");
+    }
+    return key_name;
+  }
+  const std::unique_ptr<X509, Free> certificate(SSL_get1_peer_certificate(ssl.get()));
+  if (certificate == nullptr || SSL_get_verify_result(ssl.get()) != X509_V_OK) {
+    return fail(StatusCode::kDenied, "the peer showed no certificate of the authority's");
+  }
+  // A server that was dialled by name has proven that one, whichever others it has.
+  if (!context.server && context.security.allowed.empty()) return host;
+  return name_of(certificate.get());
+}
+
+Result<std::unique_ptr<Stream>> TlsHandshake::step() {
+  SSL* ssl = impl_->ssl.get();
+  ERR_clear_error();
+  const int good = SSL_do_handshake(ssl);
+  if (good != 1) {
+    const int error = SSL_get_error(ssl, good);
+    impl_->writes = error == SSL_ERROR_WANT_WRITE;
+    if (impl_->writes || error == SSL_ERROR_WANT_READ) return nullptr;
+    return fail(impl_->failure());
+  }
+  auto name = impl_->name_of_peer();
   if (!name) return fail(name.error());
-  return std::make_unique<TlsStream>(std::move(ssl), std::move(socket), std::move(*name));
+  if (auto allowed = impl_->context.allow(*name); !allowed) return fail(allowed.error());
+  SSL_set_app_data(ssl, nullptr);
+  return make_tls_stream(std::move(impl_->ssl), std::move(impl_->socket), std::move(*name));
 }
 
 }  // namespace framewire::transport::wire

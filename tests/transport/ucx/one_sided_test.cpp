@@ -39,7 +39,7 @@ TEST_P(OneSidedTcp, DoesNothingToAChannel) {
   EXPECT_TRUE((*victim)->serves());
 }
 
-INSTANTIATE_TEST_SUITE_P(UcxProbe, OneSidedTcp, ::testing::ValuesIn(kAttacks),
+INSTANTIATE_TEST_SUITE_P(AttackUcxProbe, OneSidedTcp, ::testing::ValuesIn(kAttacks),
                          [](const auto& which) { return which.param.name; });
 
 // Ports of TCP on which this process listens.
@@ -56,8 +56,9 @@ std::set<std::uint16_t> listening() {
   return ports;
 }
 
-// A port scan of what UCX opens, beside the control port of Probe.RandomBytesDoNotStopTheListener.
-TEST(UcxProbe, RandomBytesAtItsPortDoNotEndAChannel) {
+// A port scan of what UCX opens, beside the control port of
+// AttackProbe.RandomBytesDoNotStopTheListener.
+TEST(AttackUcxProbe, RandomBytesAtItsPortDoNotEndAChannel) {
   const auto before = listening();
   auto victim = OurVictim::make(ucx::Lanes::kTcp, "lo");
   if (!victim) GTEST_SKIP() << victim.error().to_string();

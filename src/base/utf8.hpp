@@ -1,0 +1,39 @@
+// UTF-8, one character at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace framewire::base {
+
+/// One character at the start of a text.
+struct Utf8Character {
+  std::uint32_t code = 0;
+  std::size_t bytes = 0;  ///< 0 where the text is empty or does not begin with UTF-8
+};
+
+/// Source: RFC 3629, section 4: no overlong forms, no surrogates, nothing beyond U+10FFFF.
+[[nodiscard]] constexpr Utf8Character first_character(std::string_view text) noexcept {
+  if (text.empty()) return {};
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
+  const std::uint32_t lead = byte(0);
+  if (lead < 0x80) return {lead, 1};
+  const std::size_t bytes = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+  if (lead < 0xc2 || lead > 0xf4 || text.size() < bytes) return {};
+  std::uint32_t code = lead & (0x7fU >> bytes);
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xc0U) != 0x80) return {};
+    code = code << 6 | (byte(i) & 0x3fU);
+  }
+  constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+  if (code < kLeast[bytes] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return {};
+  return {code, bytes};
+}
+
+/// Whether a terminal acts on the character instead of showing it: C0, DEL, C1.
+[[nodiscard]] constexpr bool is_control(std::uint32_t code) noexcept {
+  return code < 0x20 || (code >= 0x7f && code < 0xa0);
+}
+
+}  // namespace framewire::base

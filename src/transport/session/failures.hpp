@@ -1,0 +1,32 @@
+// What went wrong with those who came, so far as somebody wants to hear it.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <framewire/status.hpp>
+#include <optional>
+#include "base/clock.hpp"
+
+namespace framewire::transport::session {
+
+/// A flood of failures is told as a few of them and a number: at most kBurst at once, and then one
+/// a second.
+class Failures {
+ public:
+  static constexpr std::size_t kBurst = 8;
+
+  void add(Status status, base::Clock::time_point now);
+  /// One that is not worth telling by itself: who never said a word.
+  void count() noexcept { ++untold_; }
+  /// The oldest that is to be told; it says how many have not been since the last.
+  [[nodiscard]] std::optional<Status> take();
+  [[nodiscard]] bool empty() const noexcept { return told_.empty(); }
+
+ private:
+  std::deque<Status> told_;
+  std::uint64_t untold_ = 0;
+  double allowance_ = kBurst;
+  std::optional<base::Clock::time_point> last_;
+};
+
+}  // namespace framewire::transport::session

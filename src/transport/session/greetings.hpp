@@ -1,0 +1,48 @@
+// Greetings under way, each on a thread of its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include "base/clock.hpp"
+#include "transport/session/session.hpp"
+#include "transport/wire/stream.hpp"
+
+namespace framewire::transport::session {
+
+/// A greeting may wait for the peer, or for a fabric, where nothing can wait for it in turn: so it
+/// has a thread. Only for those who have proven who they are, or, where nobody does, have sent a
+/// whole first message. One thread at a time.
+class Greetings {
+ public:
+  static constexpr std::size_t kMax = 32;
+  static constexpr std::size_t kMaxOfOne = 8;  ///< from one origin
+
+  /// @param ended  called by a greeting's thread with its result; must not throw
+  Greetings(const SessionOptions& options, std::function<void(Result<Joined>)> ended);
+  /// Cuts the connections of those that have not ended, and waits for their threads.
+  ~Greetings();
+  Greetings(const Greetings&) = delete;
+  Greetings& operator=(const Greetings&) = delete;
+
+  /// Takes the stream if there is room. If not, and the greeting in the way has had its time, its
+  /// connection is cut, so that there will be.
+  /// @return whether it has taken the stream
+  bool start(std::unique_ptr<wire::Stream>& stream, const std::string& origin,
+             base::Clock::time_point deadline);
+  /// Lets go of those that have ended.
+  void reap();
+
+ private:
+  struct Greeting;
+  void make_room(const std::string& origin, bool of_its_own);
+
+  const SessionOptions& options_;
+  std::function<void(Result<Joined>)> ended_;
+  std::list<std::unique_ptr<Greeting>> running_;  // the oldest first
+};
+
+}  // namespace framewire::transport::session

@@ -1,0 +1,92 @@
+// Those who have come to a listening port and are not accepted yet.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include "base/clock.hpp"
+#include "transport/session/crowd.hpp"
+#include "transport/session/failures.hpp"
+#include "transport/session/greetings.hpp"
+#include "transport/session/session.hpp"
+#include "transport/wire/socket.hpp"
+#include "transport/wire/tls.hpp"
+
+namespace framewire::transport::session {
+
+/// Shakes hands with everybody at once, on a thread of its own, whether somebody accepts or not:
+/// who comes between two calls of accept() finds the port open, and nobody waits for another.
+///
+/// Who has not proven who he is costs a descriptor and the memory of a handshake, and no thread:
+/// kMaxHalfOpen of those in all, kMaxOfOne from one origin; one more displaces whoever has been at
+/// it longest. Age alone counts, so that a byte now and then keeps nobody in. Then come threads
+/// (see Greetings), and at last kMaxFinished connections that wait for take(): while there are as
+/// many, no greeting begins, and who waits for one waits as long as the options say.
+class Handshakes {
+ public:
+  static constexpr std::size_t kMaxHalfOpen = 256;
+  static constexpr std::size_t kMaxOfOne = 128;
+  static constexpr std::size_t kMaxFinished = 4;
+  static constexpr std::chrono::milliseconds kFirstByte{2000};
+
+  /// @return busy where the system has no descriptor or thread left
+  [[nodiscard]] static Result<std::unique_ptr<Handshakes>> start(
+      const SessionOptions& options, std::optional<wire::TlsContext> context, wire::Socket port);
+  /// Ends its threads, and every connection that was not taken.
+  ~Handshakes();
+  Handshakes(const Handshakes&) = delete;
+  Handshakes& operator=(const Handshakes&) = delete;
+
+  [[nodiscard]] const wire::Socket& port() const noexcept { return port_; }
+  /// The next connection, or a failure of one (see Failures). @return deadline where there is none
+  [[nodiscard]] Result<Joined> take(base::Clock::time_point deadline);
+
+ private:
+  struct Caller;
+  using Callers = std::map<std::uint64_t, Caller>;  // the oldest first
+
+  Handshakes(const SessionOptions& options, std::optional<wire::TlsContext> context,
+             wire::Socket port);
+  Result<void> open();
+  void run();
+  void step();
+  void admit();
+  void advance(Callers::iterator caller);
+  Result<bool> try_to_advance(Caller& caller);
+  void drop(Callers::iterator caller, std::optional<Status> why);
+  void expire();
+  void hand_over();
+  void listen_again();
+  int patience_ms() const;
+  void wake() const noexcept;
+  void note(Result<Joined> result);
+
+  SessionOptions options_;
+  std::optional<wire::TlsContext> context_;
+  wire::Socket port_;
+  wire::Socket events_;  // epoll
+  wire::Socket wake_;    // eventfd
+
+  // The thread's own.
+  Callers callers_;
+  Crowd crowd_{kMaxHalfOpen, kMaxOfOne};
+  std::uint64_t next_number_ = 0;
+  std::optional<base::Clock::time_point> paused_until_;
+
+  std::mutex mutex_;
+  std::condition_variable news_;
+  bool stop_ = false;
+  std::deque<Joined> finished_;
+  Failures failures_;
+
+  std::optional<Greetings> greetings_;
+  std::thread thread_;
+};
+
+}  // namespace framewire::transport::session

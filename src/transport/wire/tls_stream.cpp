@@ -1,0 +1,106 @@
+#include "transport/wire/tls_stream.hpp"
+#include <fmt/format.h>
+#include <openssl/err.h>
+#include <sys/socket.h>
+#include <cerrno>
+#include <cstdint>
+#include <utility>
+
+namespace framewire::transport::wire {
+namespace {
+
+struct FreeMethod {
+  void operator()(BIO_METHOD* method) const noexcept { BIO_meth_free(method); }
+};
+
+// OpenSSL's own socket BIO writes without MSG_NOSIGNAL, and a library has no business with the
+// process's signal handlers.
+int bio_write(BIO* bio, const char* from, int count) {
+  const int fd = static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(bio)));
+  const auto done = ::send(fd, from, static_cast<std::size_t>(count), MSG_NOSIGNAL);
+  BIO_clear_retry_flags(bio);
+  if (done < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_write(bio);
+  return static_cast<int>(done);
+}
+
+int bio_read(BIO* bio, char* to, int count) {
+  const int fd = static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(bio)));
+  const auto done = ::recv(fd, to, static_cast<std::size_t>(count), 0);
+  BIO_clear_retry_flags(bio);
+  if (done < 0 && (errno == EAGAIN || errno == EINTR)) BIO_set_retry_read(bio);
+  return static_cast<int>(done);
+}
+
+long bio_control(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
+
+BIO* make_bio(int fd) {
+  static const std::unique_ptr<BIO_METHOD, FreeMethod> method = [] {
+    std::unique_ptr<BIO_METHOD, FreeMethod> made(
+        BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "socket without signals"));
+    BIO_meth_set_write(made.get(), bio_write);
+    BIO_meth_set_read(made.get(), bio_read);
+    BIO_meth_set_ctrl(made.get(), bio_control);
+    return made;
+  }();
+  BIO* bio = BIO_new(method.get());
+  if (bio == nullptr) return nullptr;
+  BIO_set_data(bio, reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)));
+  BIO_set_init(bio, 1);
+  return bio;
+}
+
+class TlsStream final : public Stream {
+ public:
+  TlsStream(SslHandle ssl, Socket socket, std::string peer)
+      : socket_(std::move(socket)), ssl_(std::move(ssl)), peer_(std::move(peer)) {}
+
+  Result<std::size_t> read(std::span<std::byte> to) override {
+    std::size_t count = 0;
+    ERR_clear_error();
+    const int good = SSL_read_ex(ssl_.get(), to.data(), to.size(), &count);
+    return good == 1 ? Result<std::size_t>(count) : nothing(good);
+  }
+  Result<std::size_t> write(std::span<const std::byte> from) override {
+    std::size_t count = 0;
+    ERR_clear_error();
+    const int good = SSL_write_ex(ssl_.get(), from.data(), from.size(), &count);
+    return good == 1 ? Result<std::size_t>(count) : nothing(good);
+  }
+  bool buffered() const override { return SSL_has_pending(ssl_.get()) == 1; }
+  int fd() const override { return socket_.fd(); }
+  std::string kind() const override { return "tls"; }
+  std::string peer() const override { return peer_; }
+
+ private:
+  Result<std::size_t> nothing(int good) {
+    const int error = SSL_get_error(ssl_.get(), good);
+    if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE) return 0;
+    if (error == SSL_ERROR_ZERO_RETURN) return fail(StatusCode::kPeerLost, "the peer hung up");
+    return fail(StatusCode::kPeerLost,
+                fmt::format("the connection to {} broke: {}", peer_, last_tls_error()));
+  }
+
+  Socket socket_;
+  SslHandle ssl_;
+  std::string peer_;
+};
+
+}  // namespace
+
+std::string last_tls_error() {
+  const unsigned long code = ERR_peek_last_error();
+  const char* text = code == 0 ? nullptr : ERR_reason_error_string(code);
+  return text != nullptr ? text : "no reason given";
+}
+
+bool attach(SSL* ssl, int fd) {
+  BIO* bio = make_bio(fd);
+  if (bio != nullptr) SSL_set_bio(ssl, bio, bio);
+  return bio != nullptr;
+}
+
+std::unique_ptr<Stream> make_tls_stream(SslHandle ssl, Socket socket, std::string peer) {
+  return std::make_unique<TlsStream>(std::move(ssl), std::move(socket), std::move(peer));
+}
+
+}  // namespace framewire::transport::wire

@@ -1,0 +1,112 @@
+// Secrets that others have a say in, and what a stranger learns about keys.
+#include "transport/wire/secret_file.hpp"
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <chrono>
+#include <fstream>
+#include "transport/probe.hpp"
+
+namespace framewire::transport {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class AttackSecret : public testing::Probe {
+ protected:
+  // Each secret in turn is the file at that path; what listening with it says.
+  std::vector<Status> listen_with(const std::string& path) {
+    std::vector<Status> said;
+    auto certificate = certificates("receiver", "authority");
+    certificate.key = path;
+    for (const Security& security : {key(path), certificate}) {
+      const auto listener = Listener::listen("localhost:0", with(security));
+      said.push_back(listener ? Status(StatusCode::kInternal, "it listens") : listener.error());
+    }
+    return said;
+  }
+  void expect(const std::string& path, StatusCode code, const std::string& what,
+              const std::string& remedy = "") {
+    for (const Status& status : listen_with(path)) {
+      EXPECT_EQ(status.code(), code) << status.to_string();
+      EXPECT_THAT(status.to_string(), AllOf(HasSubstr(path), HasSubstr(what), HasSubstr(remedy)));
+    }
+  }
+  // A file that would do for both: PEM's reader skips what is before the key, and the key file's
+  // lines are wrong only at the second.
+  void SetUp() override {
+    certify("authority", "");
+    certify("receiver", "authority");
+  }
+};
+
+TEST_F(AttackSecret, OthersMayNeitherReadNorWriteIt) {
+  for (const ::mode_t mode : {0644U, 0640U, 0604U, 0620U, 0602U, 0610U}) {
+    expect(write("secret", testing::kKeys, mode), StatusCode::kDenied,
+           fmt::format("mode {:04o}", mode), "chmod 600");
+  }
+}
+
+TEST_F(AttackSecret, ItIsThisUsersOrRoots) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to give files away";
+  const auto path = write("secret", testing::kKeys);
+  ASSERT_EQ(::chown(path.c_str(), 65534, 0), 0);
+  expect(path, StatusCode::kDenied, "belongs to user 65534", "chown");
+}
+
+TEST_F(AttackSecret, APipeIsNotWaitedFor) {
+  const std::string path = folder_ + "/pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const auto start = std::chrono::steady_clock::now();
+  expect(path, StatusCode::kInvalidInput, "no regular file");
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
+  expect("/dev/zero", StatusCode::kInvalidInput, "no regular file");
+  expect(folder_, StatusCode::kInvalidInput, "no regular file");
+}
+
+TEST_F(AttackSecret, ItHasABound) {
+  const auto path = write("secret", testing::kKeys);
+  ASSERT_EQ(::truncate(path.c_str(), std::int64_t{1} << 40), 0);
+  expect(path, StatusCode::kInvalidInput, "at most");
+}
+
+// What is judged is what is read: a link is as good as the file that it leads to.
+TEST_F(AttackSecret, ALinkIsJudgedByWhereItLeads) {
+  const auto open = write("open", testing::kKeys, 0644);
+  const std::string path = folder_ + "/link";
+  ASSERT_EQ(::symlink(open.c_str(), path.c_str()), 0);
+  expect(path, StatusCode::kDenied, "mode 0644", "chmod 600");
+  ::chmod(open.c_str(), 0400);
+  EXPECT_TRUE(Listener::listen("localhost:0", with(key(path))));
+}
+
+TEST_F(AttackSecret, ItIsOverwrittenWhenItIsNotNeeded) {
+  wire::Secret secret(4);
+  std::copy_n("key!", 4, secret.data());
+  const wire::Secret moved = std::move(secret);
+  EXPECT_EQ(moved.text(), "key!");
+  EXPECT_EQ(secret.size(), 0U);  // NOLINT(bugprone-use-after-move)
+}
+
+// A name that exists and one that does not look the same to who has no key: the same alert, and the
+// same in every attempt.
+TEST_F(AttackSecret, TheAlertDoesNotTellWhoseKeysThereAre) {
+  const auto server = with(key(write("keys", testing::kKeys)));
+  const auto try_name = [&](const std::string& name) {
+    const auto file = write("try", name + " 99112233445566778899aabbccddeeff\n");
+    const auto outcome = meet(server, with(key(file)));
+    EXPECT_EQ(outcome.server.error().code(), StatusCode::kDenied);
+    EXPECT_FALSE(outcome.client);
+    return outcome.client.error().to_string();
+  };
+  const auto known = try_name("ann");
+  EXPECT_THAT(known, HasSubstr("alert"));
+  for (const char* name : {"eve", "bob", "an", "annn", "zzzzzzzzzzzzzzzzzzzzzzzzz"}) {
+    EXPECT_EQ(try_name(name), known) << name;
+  }
+}
+
+}  // namespace
+}  // namespace framewire::transport
