@@ -55,6 +55,8 @@ struct Report {
   int decode_scale = 8;                ///< numerator over 8 of the scaled decode: 8, 4, 2 or 1
   int quality = 0;                     ///< the quality written; lower than asked under max_bytes
   bool color_converted = false;        ///< pixels went through the colour path (ICC, CMYK, RGB)
+  /// The profile that the file does not carry, but says in its EXIF; empty: none was assumed.
+  std::string assumed_profile;
   bool gain_map_kept = false;
   StageTimes times;
   std::vector<Warning> warnings;
