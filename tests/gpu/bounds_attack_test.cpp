@@ -123,6 +123,7 @@ class Crops {
   DevicePlane plane_{samples_.data(), 640, 480, 640};
 };
 
+/// What a batch uploads behind its descriptors, whose padding may hold anything: the filters.
 std::vector<std::uint8_t> written(BatchPlan& plan, const Crops& crops, std::size_t first,
                                   std::size_t end) {
   plan.clear();
@@ -130,7 +131,7 @@ std::vector<std::uint8_t> written(BatchPlan& plan, const Crops& crops, std::size
   plan.finish();
   std::vector<std::uint8_t> bytes(plan.offsets().upload_bytes);
   plan.write(bytes.data(), nullptr);
-  return bytes;
+  return {bytes.begin() + static_cast<std::ptrdiff_t>(plan.offsets().edge_basis), bytes.end()};
 }
 
 TEST(CudaBoundsAttack, ACropOfItsOwnForEveryRequestFillsNoMemory) {
@@ -155,10 +156,10 @@ TEST(CudaBoundsAttack, ABatchKeepsItsFiltersHoweverMany) {
   const auto again = written(used, crops, 0, 800);
   EXPECT_GT(used.filter_cache_bytes(), kMaxFilterBytes);  // more than is kept afterwards
   BatchPlan fresh;
-  EXPECT_EQ(again, written(fresh, crops, 0, 800));
+  EXPECT_TRUE(again == written(fresh, crops, 0, 800));
   used.clear();
   EXPECT_LE(used.filter_cache_bytes(), kMaxFilterBytes);
-  EXPECT_EQ(written(used, crops, 0, 800), written(fresh, crops, 0, 800));
+  EXPECT_TRUE(written(used, crops, 0, 800) == written(fresh, crops, 0, 800));
 }
 
 TEST(CudaBoundsAttack, HeadersOfManySizesAndQualitiesAreForgotten) {
