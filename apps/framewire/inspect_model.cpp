@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <base/clock.hpp>
 #include <codec/codec.hpp>
+#include <color/assumed_profile.hpp>
 #include <color/converter.hpp>
 #include <engine/codec_router.hpp>
 #include <engine/device_verdict.hpp>
@@ -163,6 +164,7 @@ Intent intend(std::span<const std::uint8_t> bytes, const ResizeOptions& options,
               const plan::Capabilities& capable, bool convertible) {
   auto file = jpeg::parse(bytes, options.limits);
   if (!file) return {fail(file.error()), fail(file.error())};
+  color::assume_profile(*file);
   auto plan = plan::make_plan(*file, options, capable, convertible);
   return {std::move(file), std::move(plan)};
 }
@@ -209,17 +211,22 @@ Json cuda_json(std::span<const std::uint8_t> bytes, const ResizeOptions& options
 Json inspect_bytes(const std::string& file, std::span<const std::uint8_t> bytes,
                    const ResizeOptions& options) {
   Json model = {{"file", file}, {"bytes", bytes.size()}};
-  const auto parsed = jpeg::parse(bytes, no_limits());
+  auto parsed = jpeg::parse(bytes, no_limits());
   if (!parsed) {
     model["error"] = to_json(parsed.error());
     return model;
   }
+  const std::string_view assumed = color::assume_profile(*parsed);
   const color::ProfileUse use = color::classify_profile(*parsed);
   model["markers"] = markers_json(*parsed);
   model["frame"] = frame_json(*parsed);
   model["scans"] = scans_json(*parsed);
   model["tables"] = tables_json(*parsed);
   model["metadata"] = metadata_json(*parsed, use);
+  if (!assumed.empty())
+    model["metadata"]["icc"] = {{"bytes", 0},
+                                {"name", fmt::format("none; EXIF says {}", assumed)},
+                                {"use", profile_use(use)}};
   model["warnings"] = to_json(parsed->warnings);
   const bool convertible = use == color::ProfileUse::kConvertible;
   model["codecs"] = Json::array();

@@ -27,6 +27,7 @@ Json to_json(const Report& report) {
           {"decode_scale", report.decode_scale},
           {"quality", report.quality},
           {"color_converted", report.color_converted},
+          {"assumed_profile", report.assumed_profile},
           {"gain_map_kept", report.gain_map_kept},
           {"original_kept", report.original_kept},
           {"times_us",

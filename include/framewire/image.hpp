@@ -56,6 +56,8 @@ struct Report {
   int quality = 0;                     ///< the quality written; lower than asked under max_bytes;
                                        ///< 0 where the original was kept
   bool color_converted = false;        ///< pixels went through the colour path (ICC, CMYK, RGB)
+  /// The profile that the file does not carry, but says in its EXIF; empty: none was assumed.
+  std::string assumed_profile;
   bool gain_map_kept = false;
   /// The output holds the original's own entropy-coded data, since nothing had to change and that
   /// is smaller than what the codec made.

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <color/assumed_profile.hpp>
+#include <color/profile_tags.hpp>
 #include <engine/hand_on.hpp>
 #include <engine/request.hpp>
 #include <iterator>
@@ -152,6 +154,7 @@ Result<void> parse_request(std::span<const std::uint8_t> bytes, const ResizeOpti
   request.start = start;
   request.file = std::move(*file);
   request.depth = depth;
+  request.report.assumed_profile = color::assume_profile(request.file);
   request.context.deadline = deadline;
   request.context.strict = options.strict;
   request.context.max_scans = options.limits.max_scans;
@@ -167,7 +170,9 @@ Result<void> plan_request(Request& request, const plan::Capabilities& capable,
     if (auto ok = refuse_warnings(request.file); !ok) return ok;
   request.profile = color::classify_profile(request.file);
   if (request.profile == color::ProfileUse::kUnusable) {
-    auto ok = ignore_profile(request, "the ICC profile is damaged or for other components");
+    const auto reduced = color::reduce_profile(request.file.icc);
+    auto ok = ignore_profile(request, reduced ? "the ICC profile is damaged or for other components"
+                                              : reduced.error().message());
     if (!ok) return ok;
   }
   if (auto ok = make_plan(request, capable); !ok) return ok;

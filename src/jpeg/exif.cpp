@@ -8,6 +8,12 @@ namespace {
 constexpr std::uint16_t kOrientation = 0x0112;
 constexpr std::uint16_t kArtist = 0x013B;
 constexpr std::uint16_t kCopyright = 0x8298;
+constexpr std::uint16_t kExifDirectory = 0x8769;
+constexpr std::uint16_t kInteroperabilityDirectory = 0xA005;
+constexpr std::uint16_t kColorSpace = 0xA001;
+constexpr std::uint16_t kInteroperabilityIndex = 0x0001;
+constexpr std::uint32_t kUncalibrated = 0xFFFF;
+constexpr std::string_view kDcfOptional = "R03";
 constexpr std::size_t kMaxBlockBytes = 65533 - 6;
 
 std::string ascii(const TiffView& view, const TiffDirectory& directory, std::uint16_t tag) {
@@ -16,6 +22,23 @@ std::string ascii(const TiffView& view, const TiffDirectory& directory, std::uin
   std::string text(as_text(view.block().subspan(entry->value_offset, entry->value_bytes)));
   while (!text.empty() && text.back() == '\0') text.pop_back();
   return text;
+}
+
+std::optional<TiffDirectory> directory_behind(const TiffView& view, const TiffDirectory& from,
+                                              std::uint16_t tag) {
+  const TiffEntry* entry = from.find(tag);
+  const auto offset = entry == nullptr ? std::optional<std::uint32_t>() : view.number(*entry);
+  return offset ? view.directory(*offset) : std::nullopt;
+}
+
+/// CIPA DC-008, 4.6.5.A and DCF 2.0 (CIPA DC-009), 3.4: three directories, none of them twice.
+bool says_adobe_rgb(const TiffView& view, const TiffDirectory& first) {
+  const auto exif = directory_behind(view, first, kExifDirectory);
+  if (!exif) return false;
+  const TiffEntry* space = exif->find(kColorSpace);
+  if (space == nullptr || view.number(*space) != kUncalibrated) return false;
+  const auto interoperability = directory_behind(view, *exif, kInteroperabilityDirectory);
+  return interoperability && ascii(view, *interoperability, kInteroperabilityIndex) == kDcfOptional;
 }
 
 /// One ASCII entry; the text goes to `data`, which starts at `data_offset`, unless it fits inline.
@@ -49,6 +72,7 @@ std::optional<ExifSummary> read_exif(ByteSpan block) {
   }
   summary.artist = ascii(*view, *directory, kArtist);
   summary.copyright = ascii(*view, *directory, kCopyright);
+  summary.adobe_rgb = says_adobe_rgb(*view, *directory);
   return summary;
 }
 

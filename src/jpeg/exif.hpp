@@ -17,6 +17,9 @@ struct ExifSummary {
   int orientation = 1;    ///< 1 to 8; nonsense values read as 1
   std::string artist;     ///< without trailing zeros; may be empty
   std::string copyright;  ///< photographer's and editor's part, a zero between them as stored
+  /// ColorSpace is "uncalibrated", and the interoperability index that of DCF's optional colour
+  /// space: the numbers are Adobe RGB (1998). Only read, never written.
+  bool adobe_rgb = false;
 };
 
 /// @return nothing where the block is no TIFF structure with a first directory

@@ -41,6 +41,7 @@ void interpret_app1(const Segment& segment, JpegFile& file) {
     if (const auto summary = read_exif(block)) {
       file.exif = block;
       file.orientation = summary->orientation;
+      file.exif_adobe_rgb = summary->adobe_rgb;
     } else {
       warn(file, "exif_ignored", "EXIF that is no TIFF structure", segment.offset);
     }

@@ -144,6 +144,7 @@ struct JpegFile {
   std::optional<std::uint8_t> adobe_transform;
   ColorModel color_model = ColorModel::kUnknown;
   int orientation = 1;                 ///< EXIF, 1 to 8; nonsense values read as 1
+  bool exif_adobe_rgb = false;         ///< EXIF says that the numbers are Adobe RGB (1998)
   std::span<const std::uint8_t> exif;  ///< TIFF block after "Exif\0\0"; may be empty
   std::span<const std::uint8_t> xmp;   ///< XMP packet; may be empty
   std::vector<std::uint8_t> icc;       ///< assembled profile; empty: none or broken

@@ -123,6 +123,7 @@ class Crops {
   DevicePlane plane_{samples_.data(), 640, 480, 640};
 };
 
+/// What a batch uploads behind its descriptors, whose padding may hold anything: the filters.
 std::vector<std::uint8_t> written(BatchPlan& plan, const Crops& crops, std::size_t first,
                                   std::size_t end) {
   plan.clear();
@@ -130,11 +131,11 @@ std::vector<std::uint8_t> written(BatchPlan& plan, const Crops& crops, std::size
   plan.finish();
   std::vector<std::uint8_t> bytes(plan.offsets().upload_bytes);
   plan.write(bytes.data(), nullptr);
-  return bytes;
+  return {bytes.begin() + static_cast<std::ptrdiff_t>(plan.offsets().edge_basis), bytes.end()};
 }
 
 TEST(CudaBoundsAttack, ACropOfItsOwnForEveryRequestFillsNoMemory) {
-  const Crops crops(6000);
+  const Crops crops(2000);
   BatchPlan plan;
   std::uint64_t all = 0;
   for (std::size_t i = 0; i < crops.size(); ++i) {
@@ -145,20 +146,20 @@ TEST(CudaBoundsAttack, ACropOfItsOwnForEveryRequestFillsNoMemory) {
     plan.finish();
     all += plan.filter_cache_bytes() - before;
   }
-  EXPECT_GT(all, 4 * kMaxFilterBytes);  // or nothing was shown
+  EXPECT_GT(all, 2 * kMaxFilterBytes);  // or nothing was shown
 }
 
 TEST(CudaBoundsAttack, ABatchKeepsItsFiltersHoweverMany) {
-  const Crops crops(3000);
+  const Crops crops(1200);
   BatchPlan used;
-  static_cast<void>(written(used, crops, 2000, 3000));
-  const auto again = written(used, crops, 0, 2000);
+  static_cast<void>(written(used, crops, 800, 1200));
+  const auto again = written(used, crops, 0, 800);
   EXPECT_GT(used.filter_cache_bytes(), kMaxFilterBytes);  // more than is kept afterwards
   BatchPlan fresh;
-  EXPECT_EQ(again, written(fresh, crops, 0, 2000));
+  EXPECT_TRUE(again == written(fresh, crops, 0, 800));
   used.clear();
   EXPECT_LE(used.filter_cache_bytes(), kMaxFilterBytes);
-  EXPECT_EQ(written(used, crops, 0, 2000), written(fresh, crops, 0, 2000));
+  EXPECT_TRUE(written(used, crops, 0, 800) == written(fresh, crops, 0, 800));
 }
 
 TEST(CudaBoundsAttack, HeadersOfManySizesAndQualitiesAreForgotten) {
