@@ -1,5 +1,5 @@
-// Binary metadata: EXIF with maker notes, an MPF index, image resources. Whatever the bytes, what is
-// kept of them holds no picture and is no longer than they are.
+// Binary metadata: EXIF with maker notes, an MPF index, image resources. Whatever the bytes, what
+// is kept of them holds no picture and is no longer than they are.
 #include <cstdint>
 #include <cstdlib>
 #include <jpeg/embedded.hpp>
