@@ -54,6 +54,7 @@ bool XmpTree::bind(pugi::xml_node element) {
     if (++attributes > kMaxXmpAttributes) return false;
     const auto prefix = bound_prefix(attribute);
     if (!prefix) continue;
+    if (prefix->find(':') != std::string_view::npos) return false;
     const auto [bound, is_new] = namespaces_.emplace(*prefix, attribute.value());
     if (!is_new && bound->second != attribute.value()) return false;
   }
