@@ -15,8 +15,8 @@ enum class CodecKind : std::uint8_t { kAuto, kReference, kTurbo, kCuda, kNvjpeg 
 
 /// Something that was wrong or given up, though an output exists.
 struct Warning {
-  /// Stable word: "truncated", "corrupt_data", "extraneous_bytes", "missing_scan", "bad_segment",
-  /// "gain_map_dropped", "icc_ignored", "exif_ignored", "codec_fallback", "max_bytes_missed".
+  /// Stable word of the list in docs/errors.md: "truncated", "corrupt_data", "bad_segment",
+  /// "gain_map_dropped", "item_dropped", "icc_ignored", "codec_fallback"…
   std::string kind;
   std::string message;                  ///< what was found, for people
   std::optional<std::uint64_t> offset;  ///< byte offset in the input, if there is one

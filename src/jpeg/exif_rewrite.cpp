@@ -254,7 +254,8 @@ Bytes rewrite_exif(ByteSpan original, const ExifChanges& changes) {
   if (!main) return {};
   Bytes block = Rewriter(*view, changes).run(*main);
   // In a hostile block a value may lie inside a directory, which changing it has broken.
-  if (!read_exif(block)) return {};
+  // And only there may the beginning of a picture have been spared.
+  if (!read_exif(block) || find_picture(block)) return {};
   return block;
 }
 

@@ -42,8 +42,8 @@ std::unique_ptr<XmpTree> XmpTree::parse(std::string_view packet) {
   if (packet.size() > kMaxXmpBytes) return nullptr;
   while (!packet.empty() && packet.back() == '\0') packet.remove_suffix(1);  // some writers add one
   auto tree = std::make_unique<XmpTree>();
-  const auto result =
-      tree->document_.load_buffer(packet.data(), packet.size(), kParsing, pugi::encoding_utf8);
+  // UTF-8 in nearly all files; UTF-16 is recognised by its first bytes.
+  const auto result = tree->document_.load_buffer(packet.data(), packet.size(), kParsing);
   if (!result || !tree->resolve()) return nullptr;
   return tree;
 }
@@ -54,6 +54,7 @@ bool XmpTree::bind(pugi::xml_node element) {
     if (++attributes > kMaxXmpAttributes) return false;
     const auto prefix = bound_prefix(attribute);
     if (!prefix) continue;
+    if (prefix->find(':') != std::string_view::npos) return false;
     const auto [bound, is_new] = namespaces_.emplace(*prefix, attribute.value());
     if (!is_new && bound->second != attribute.value()) return false;
   }

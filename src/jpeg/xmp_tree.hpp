@@ -32,7 +32,7 @@ struct XmpName {
 class XmpTree {
  public:
   /// @return nothing where the packet is no XML, exceeds a bound above, or binds one prefix to two
-  ///         namespaces, which no XMP writer does
+  ///         namespaces or a prefix with a colon in it, which no XMP writer does
   [[nodiscard]] static std::unique_ptr<XmpTree> parse(std::string_view packet);
 
   [[nodiscard]] pugi::xml_document& document() noexcept { return document_; }

@@ -143,6 +143,7 @@ TEST(JpegXmp, APictureOfAnyNameIsLeftOut) {
 TEST(JpegXmp, WhatIsNoXmlIsNotCarried) {
   for (const std::string& source :
        {std::string("<a"), std::string("<a></b>"), std::string(70'000, ' '),
+        packet("xmlns:a:b=\"urn:colon\""),
         packet("xmlns:dc=\"urn:twice\"", "<dc:a xmlns:dc=\"urn:other\"/>")}) {
     EXPECT_FALSE(rewrite_xmp(source, resized()));
   }
