@@ -4,20 +4,25 @@
 #include <new>
 #include "command.hpp"
 #include "console.hpp"
+#include "interruption.hpp"
 #include "parse.hpp"
 
 int main(int count, char** words) {
   namespace app = framewire::app;
   // A closed pipe is an error of the write that meets it.
   std::signal(SIGPIPE, SIG_IGN);
+  // So is a file that grows beyond what the user's limits allow.
+  std::signal(SIGXFSZ, SIG_IGN);
+  app::delete_unfinished_on_signals();
+  const bool json = app::asks_for_json(count, words);
   try {
     const app::Parsed parsed = app::parse_command_line(count, words);
-    if (parsed.exit) return *parsed.exit;
-    return parsed.command->run(parsed.arguments);
+    if (parsed.exit) return app::close_json(json, *parsed.exit);
+    return app::close_json(json, parsed.command->run(parsed.arguments));
   } catch (const std::bad_alloc&) {
-    app::say("busy: memory ran out");
+    app::report(framewire::Status(framewire::StatusCode::kBusy, "memory ran out"));
   } catch (const std::exception& error) {
-    app::say(app::printable(std::string("internal: ") + error.what()));
+    app::report(framewire::Status(framewire::StatusCode::kInternal, error.what()));
   }
-  return app::kEnvironment;
+  return app::close_json(json, app::kEnvironment);
 }
