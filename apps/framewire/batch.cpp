@@ -3,14 +3,16 @@
 #include <sys/stat.h>
 #include <atomic>
 #include <batch/runner.hpp>
-#include <csignal>
+#include <batch/temporary_file.hpp>
 #include <filesystem>
 #include <memory>
 #include <thread>
 #include "backend.hpp"
 #include "command.hpp"
 #include "console.hpp"
+#include "file_mode.hpp"
 #include "inputs.hpp"
+#include "interruption.hpp"
 #include "json.hpp"
 #include "numbers.hpp"
 #include "progress_line.hpp"
@@ -20,18 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Set by the signal handler; lock-free, so safe there.
 std::atomic<bool> g_interrupted{false};
-static_assert(std::atomic<bool>::is_always_lock_free);
-
-void install_interrupt() {
-  struct sigaction action {};
-  action.sa_handler = [](int) { g_interrupted = true; };
-  // The first signal lets images in work finish; the second ends the program at once.
-  action.sa_flags = static_cast<int>(SA_RESETHAND);
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
-}
 
 /// What the command line says, once understood.
 struct BatchPlan {
@@ -39,6 +30,7 @@ struct BatchPlan {
   std::string manifest;
   bool resume = false;
   batch::Durability durability = batch::Durability::kNone;
+  std::optional<mode_t> mode;
   batch::Settings settings;
   EngineOptions gpu;
 };
@@ -100,6 +92,7 @@ Problem make_plan(const Arguments& arguments, BatchPlan& plan) {
   plan.manifest = arguments.get("manifest");
   plan.resume = arguments.has("resume");
   if (arguments.get("durability") == "file") plan.durability = batch::Durability::kFile;
+  if (auto wrong = take_mode(arguments, plan.mode); !wrong.empty()) return wrong;
   if (plan.resume && plan.manifest.empty()) {
     return "--resume needs --manifest, which tells what is done";
   }
@@ -111,19 +104,17 @@ Problem make_plan(const Arguments& arguments, BatchPlan& plan) {
 }
 
 // The output folder is made at once: finding out after the first image would be late.
-Result<std::vector<batch::FileId>> prepare_output(const BatchPlan& plan) {
-  const std::string& folder = plan.settings.output_folder;
-  std::error_code error;
-  fs::create_directories(folder, error);
+Result<batch::OutputFolder> prepare_output(const BatchPlan& plan) {
+  auto folder =
+      batch::OutputFolder::open(plan.settings.output_folder, known_inputs(plan.inputs),
+                                {plan.durability, plan.mode, plan.settings.allow_in_place});
+  if (!folder) return folder;
   struct stat facts {};
-  if (::stat(folder.c_str(), &facts) != 0) {
-    return fail(batch::io_error(folder, "make the output folder", error.value()));
+  const std::string& list = plan.inputs.list;
+  if (!list.empty() && ::stat(list == "-" ? "/dev/stdin" : list.c_str(), &facts) == 0) {
+    folder->protect({facts.st_dev, facts.st_ino});
   }
-  if (!S_ISDIR(facts.st_mode)) {
-    return fail(batch::io_error(folder, "make the output folder", ENOTDIR));
-  }
-  if (plan.settings.allow_in_place) return std::vector<batch::FileId>{};
-  return std::vector<batch::FileId>{{facts.st_dev, facts.st_ino}};
+  return folder;
 }
 
 Json summary_json(const BatchPlan& plan, const batch::Summary& summary) {
@@ -184,7 +175,8 @@ unsigned default_jobs(bool has_gpu) {
   return has_gpu ? (cores + 1) / 2 : cores;
 }
 
-batch::Hooks make_hooks(const Backend& backend, const BatchPlan& plan, ProgressLine& line) {
+batch::Hooks make_hooks(const Backend& backend, const batch::OutputFolder& folder,
+                        ProgressLine& line) {
   batch::Hooks hooks;
   hooks.resize = [&backend](std::span<const std::uint8_t> jpeg, const ResizeOptions& options) {
     return backend.resize(jpeg, options);
@@ -196,8 +188,9 @@ batch::Hooks make_hooks(const Backend& backend, const BatchPlan& plan, ProgressL
     };
     hooks.input_memory = [&backend](std::size_t bytes) { return backend.input_memory(bytes); };
   }
-  hooks.write = [&plan](const std::string& path, std::span<const std::uint8_t> bytes) {
-    return batch::write_atomically(path, bytes, plan.durability);
+  hooks.admit = [&folder](const batch::InputFile& file) { return folder.admit(file); };
+  hooks.write = [&folder](const batch::Output& output, std::span<const std::uint8_t> bytes) {
+    return folder.write(output, bytes);
   };
   hooks.on_row = [&line](const batch::Row& row) {
     if (row.outcome == batch::Outcome::kFailed) line.message(printable(row.error->to_string()));
@@ -244,25 +237,30 @@ int finish(const Arguments& arguments, const BatchPlan& plan, const batch::Summa
 int run_batch(const Arguments& arguments) {
   BatchPlan plan;
   if (const auto problem = make_plan(arguments, plan)) return report_usage("batch", *problem);
-  auto excluded = prepare_output(plan);
-  if (!excluded) return refuse(excluded.error());
+  auto folder = prepare_output(plan);
+  if (!folder) return refuse(folder.error());
   OpenRecords open;
   if (auto opened = open_records(plan, open); !opened) return refuse(opened.error());
-  if (open.manifest) excluded->push_back(open.manifest->id());
+  std::vector<batch::FileId> excluded;
+  if (!plan.settings.allow_in_place) excluded.push_back(folder->id());
+  if (open.manifest) {
+    folder->protect(open.manifest->id());
+    excluded.push_back(open.manifest->id());
+  }
 
-  auto source = open_inputs(plan.inputs, *excluded);
+  auto source = open_inputs(plan.inputs, excluded);
   if (!source) return refuse(source.error());
   ProgressLine line(progress_when(arguments));
   std::unique_ptr<batch::Source> ahead;
   if (line.shown() && plan.inputs.list != "-") {
-    if (auto copy = open_inputs(plan.inputs, *excluded)) ahead = std::move(*copy);
+    if (auto copy = open_inputs(plan.inputs, excluded)) ahead = std::move(*copy);
   }
   const auto backend = Backend::make(plan.gpu, true);
   if (!backend) return refuse(backend.error());
   if (plan.settings.jobs == 0) plan.settings.jobs = default_jobs(backend->has_gpu());
   if (backend->has_gpu()) plan.settings.group = kGpuGroup;
-  install_interrupt();
-  const batch::Hooks hooks = make_hooks(*backend, plan, line);
+  drain_on_signals(g_interrupted);
+  const batch::Hooks hooks = make_hooks(*backend, *folder, line);
   const batch::Records records{open.manifest ? &*open.manifest : nullptr,
                                open.done ? &*open.done : nullptr, ahead.get()};
   const auto summary = batch::run(**source, plan.settings, hooks, records, g_interrupted);

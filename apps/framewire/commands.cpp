@@ -20,8 +20,17 @@ constexpr OptionSpec kDurability{
     "file: flush each output to the disk before it gets its name; none: leave that to the system",
     "Output"};
 
-constexpr OptionSpec kResizeOwn[] = {kDeviceOption, kGpuMemoryOption, kJson,
-                                     kQuiet,        kInPlace,         kDurability};
+constexpr OptionSpec kMode{"mode",
+                           "OCTAL",
+                           "",
+                           "",
+                           "permissions of outputs, such as 644; if not given, those of the input "
+                           "without what the umask takes, or of the file that is replaced, never "
+                           "wider than the input's",
+                           "Output"};
+
+constexpr OptionSpec kResizeOwn[] = {kDeviceOption, kGpuMemoryOption, kJson, kQuiet,
+                                     kInPlace,      kDurability,      kMode};
 
 constexpr OptionSpec kBatchOwn[] = {
     {"jobs", "N", "", "",
@@ -42,6 +51,7 @@ constexpr OptionSpec kBatchOwn[] = {
     kGpuMemoryOption,
     kDurability,
     kInPlace,
+    kMode,
     kJson,
     kQuiet};
 
@@ -182,14 +192,19 @@ constexpr auto kSinkOwn = join(kSinkFrames, kConnection);
 
 constexpr std::string_view kResizeDetails =
     "IN and OUT are files; - is standard input or standard output. OUT appears whole or not at "
-    "all. "
-    "Without --size the image keeps its size and is only encoded again.";
+    "all, "
+    "in a folder that exists; where it is a link of yours or of root's, what the link leads to is "
+    "replaced. It is readable to nobody who could not read IN, unless --mode says so. "
+    "Without --size the image keeps its size and is only encoded again.\n"
+    "Names that begin with a dash come after --.";
 
 constexpr std::string_view kBatchDetails =
     "IN is a folder, searched with all folders below it, whose tree is kept; or several files, "
     "whose "
     "paths below their common folder are kept; or @LIST, the same as --files-from LIST. Names are "
-    "never changed, so no two outputs collide.\n"
+    "never changed, so no two outputs collide. No output replaces an input, unless it is its own "
+    "and "
+    "--in-place is given; links in OUT_DIR are not followed.\n"
     "Files found in a folder that neither are JPEG nor are named like one are skipped. Outputs "
     "appear whole or not at all. Rows of the manifest come in the order in which inputs finish; "
     "the outputs do not depend on --jobs. With --resume an input is left alone if its latest row "

@@ -2,15 +2,29 @@
 #include <fmt/format.h>
 #include <unistd.h>
 #include <algorithm>
+#include <atomic>
 #include <batch/posix_file.hpp>
+#include <mutex>
+#include <optional>
 #include "base/utf8.hpp"
 #include "command.hpp"
+#include "json.hpp"
 
 namespace framewire::app {
 namespace {
 
 int write_text(int fd, std::string_view text) {
   return batch::write_all(fd, {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+}
+
+// For close_json(): the first error of this run, and whether standard output has been used.
+std::mutex g_mutex;
+std::optional<Status> g_first_error;
+std::atomic<bool> g_printed{false};
+
+void remember(const Status& status) {
+  const std::lock_guard lock(g_mutex);
+  if (!g_first_error) g_first_error = status;
 }
 
 }  // namespace
@@ -36,6 +50,7 @@ void say(std::string_view message) {
 }
 
 int report(const Status& status) {
+  remember(status);
   say(status.to_string());
   const bool environment =
       status.code() == StatusCode::kIoError || status.code() == StatusCode::kBusy;
@@ -48,12 +63,22 @@ int refuse(const Status& status) {
 }
 
 int report_usage(std::string_view command, std::string_view message) {
+  remember(Status(StatusCode::kInvalidInput, std::string(message)).about(std::string(command)));
   const std::string of = command.empty() ? "" : fmt::format(" {}", command);
   say(fmt::format("{}; see framewire{} --help", message, of));
   return kUsage;
 }
 
+int close_json(bool json, int code) {
+  if (!json || code == kAllDone || g_printed || !g_first_error) return code;
+  Json error = to_json(*g_first_error);
+  error["subject"] = g_first_error->subject();
+  (void)print(pretty({{"error", std::move(error)}}));
+  return code;
+}
+
 bool print(std::string_view text) {
+  g_printed = true;
   const int error = write_text(STDOUT_FILENO, text);
   if (error == 0 || error == EPIPE) return true;
   say(batch::io_error("standard output", "write", error).to_string());

@@ -27,6 +27,10 @@ int refuse(const Status& status);
 /// "framewire: …; see framewire COMMAND --help". @return kUsage
 int report_usage(std::string_view command, std::string_view message);
 
+/// Ends a command that was asked for JSON: where it failed and has printed nothing, prints what was
+/// reported first, as {"error": {"class", "message", "subject"}}. @return `code`
+int close_json(bool json, int code);
+
 /// Writes to standard output.
 /// @return false where that fails; a reader that has gone (EPIPE) is no failure of a listing
 [[nodiscard]] bool print(std::string_view text);

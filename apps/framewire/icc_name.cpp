@@ -49,6 +49,7 @@ std::string ascii_until_nul(Bytes text) {
 std::string utf16_to_ascii(Bytes text) {
   std::string out;
   for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
+    if (text[i] == 0 && text[i + 1] == 0) break;  // the end, for writers that count it in
     const bool plain = text[i] == 0 && text[i + 1] >= 0x20 && text[i + 1] < 0x7f;
     out += plain ? static_cast<char>(text[i + 1]) : '?';
   }

@@ -25,13 +25,32 @@ std::string take_inputs(std::vector<std::string> paths, InputNames& names) {
   return {};
 }
 
+namespace {
+
+bool is_one_folder(const InputNames& names) {
+  std::error_code error;
+  return names.list.empty() && names.paths.size() == 1 &&
+         !fs::is_regular_file(names.paths[0], error);
+}
+
+}  // namespace
+
+batch::KnownInputs known_inputs(const InputNames& names) {
+  batch::KnownInputs known;
+  if (is_one_folder(names)) {
+    known.folder = names.paths[0];
+  } else {
+    known.files = names.paths;
+  }
+  // Standard input cannot be read twice.
+  if (names.list != "-") known.again = [names] { return open_inputs(names, {}); };
+  return known;
+}
+
 Result<std::unique_ptr<batch::Source>> open_inputs(const InputNames& names,
                                                    const std::vector<batch::FileId>& excluded) {
   if (!names.list.empty()) return batch::open_list(names.list, names.null_separated ? '\0' : '\n');
-  std::error_code error;
-  if (names.paths.size() == 1 && !fs::is_regular_file(names.paths[0], error)) {
-    return batch::open_folder(names.paths[0], excluded);
-  }
+  if (is_one_folder(names)) return batch::open_folder(names.paths[0], excluded);
   return batch::open_files(names.paths);
 }
 

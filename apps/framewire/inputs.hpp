@@ -1,6 +1,7 @@
 // The inputs of commands that take many.
 #pragma once
 
+#include <batch/output_folder.hpp>
 #include <batch/source.hpp>
 #include <memory>
 #include <string>
@@ -18,6 +19,9 @@ struct InputNames {
 /// @param paths  of the command line; a lone @LIST stands for a list
 /// @return what is wrong with them, or ""
 [[nodiscard]] std::string take_inputs(std::vector<std::string> paths, InputNames& names);
+
+/// What of them is known before they are opened.
+[[nodiscard]] batch::KnownInputs known_inputs(const InputNames& names);
 
 /// @param excluded  files and folders to pass over
 /// @return io_error

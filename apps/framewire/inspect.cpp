@@ -29,6 +29,7 @@ int run_inspect(const Arguments& arguments) {
     if (!bytes) {
       report(bytes.error());
       code = kSomeFailed;
+      models.push_back({{"file", path}, {"error", to_json(bytes.error())}});
       continue;
     }
     Json model = inspect_bytes(path, *bytes, arguments.options);
@@ -40,7 +41,7 @@ int run_inspect(const Arguments& arguments) {
     }
   }
   // One file gives an object, several an array.
-  if (arguments.has("json") && !models.empty()) {
+  if (arguments.has("json")) {
     const bool single = arguments.paths.size() == 1;
     if (!print(pretty(single ? models[0] : models))) return kEnvironment;
   }

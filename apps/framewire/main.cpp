@@ -6,6 +6,7 @@
 #include <string>
 #include "command.hpp"
 #include "console.hpp"
+#include "interruption.hpp"
 #include "parse.hpp"
 
 namespace app = framewire::app;
@@ -32,16 +33,20 @@ int main(int count, char** words) {
   std::set_terminate(end_with_a_word);
   // A closed pipe is an error of the write that meets it.
   std::signal(SIGPIPE, SIG_IGN);
+  // So is a file that grows beyond what the user's limits allow.
+  std::signal(SIGXFSZ, SIG_IGN);
+  app::delete_unfinished_on_signals();
+  const bool json = app::asks_for_json(count, words);
   try {
     const app::Parsed parsed = app::parse_command_line(count, words);
-    if (parsed.exit) return *parsed.exit;
-    return parsed.command->run(parsed.arguments);
+    if (parsed.exit) return app::close_json(json, *parsed.exit);
+    return app::close_json(json, parsed.command->run(parsed.arguments));
   } catch (const std::bad_alloc&) {
-    app::say("busy: memory ran out");
+    app::report(framewire::Status(framewire::StatusCode::kBusy, "memory ran out"));
   } catch (const std::exception& error) {
-    app::say(std::string("internal: ") + error.what());
+    app::report(framewire::Status(framewire::StatusCode::kInternal, error.what()));
   } catch (...) {
-    app::say("internal: something unknown was thrown");
+    app::report(framewire::Status(framewire::StatusCode::kInternal, "something unknown was thrown"));
   }
-  return app::kEnvironment;
+  return app::close_json(json, app::kEnvironment);
 }

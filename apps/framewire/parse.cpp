@@ -78,12 +78,14 @@ void add_command(CLI::App& program, Values& values) {
 int refuse_number_of_arguments(const Values& values) {
   const Command& command = *values.command;
   const std::size_t count = values.paths.size();
-  return report_usage(command.name,
-                      fmt::format("found {} argument{}; accepted: framewire {} {}", count,
-                                  count == 1 ? "" : "s", command.name, command.arguments));
+  return report_usage(
+      command.name,
+      fmt::format("found {} argument{}; accepted: framewire {}{}{}", count, count == 1 ? "" : "s",
+                  command.name, command.arguments.empty() ? "" : " ", command.arguments));
 }
 
 bool accepts_count(const Command& command, std::size_t count) {
+  if (command.arguments.empty()) return count == 0;
   if (count < command.least_arguments) return false;
   return command.most_arguments == 0 || count <= command.most_arguments;
 }
@@ -146,6 +148,9 @@ std::string explain(const CLI::ParseError& error, std::span<const Values> all, i
   for (int i = 1; i < count; ++i) {
     std::string_view word = words[i];
     if (word == "--") break;
+    if (chosen != nullptr && word.size() > 1 && word[0] == '-' && word[1] != '-') {
+      return fmt::format("unknown option {}; names that begin with a dash come after --", word);
+    }
     const bool dashed = word.starts_with("--");
     if (dashed != (chosen != nullptr)) continue;
     if (dashed) word = word.substr(2, word.find('=') - 2);
@@ -173,6 +178,13 @@ Parsed parse_command_line(int count, const char* const* words) {
     line.erase(line.begin() + 1);
     line.push_back("--help");
   }
+  // What comes after "--" are names, whatever they begin with.
+  std::vector<std::string> names;
+  if (const auto end = std::find(line.begin(), line.end(), std::string_view("--"));
+      end != line.end()) {
+    names.assign(end + 1, line.end());
+    line.erase(end, line.end());
+  }
   std::vector<Values> all(commands().size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     all[i].command = &commands()[i];
@@ -198,7 +210,18 @@ Parsed parse_command_line(int count, const char* const* words) {
     const std::string message = explain(error, all, count, words, command);
     return {nullptr, {}, report_usage(command == nullptr ? "" : command->name, message)};
   }
-  return collect(*chosen());
+  Values& values = *chosen();
+  values.paths.insert(values.paths.end(), names.begin(), names.end());
+  return collect(values);
+}
+
+bool asks_for_json(int count, const char* const* words) {
+  for (int i = 1; i < count; ++i) {
+    const std::string_view word = words[i];
+    if (word == "--") return false;
+    if (word == "--json" || word == "--json=true") return true;
+  }
+  return false;
 }
 
 }  // namespace framewire::app

@@ -16,4 +16,7 @@ struct Parsed {
 /// Parses with CLI11; options come from the commands' tables, values are checked by their rows.
 [[nodiscard]] Parsed parse_command_line(int count, const char* const* words);
 
+/// Whether the words ask for a report in JSON, also where they make no sense otherwise.
+[[nodiscard]] bool asks_for_json(int count, const char* const* words);
+
 }  // namespace framewire::app

@@ -7,12 +7,14 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <vector>
 #include "console.hpp"
 
 namespace framewire::app {
 namespace {
 
 constexpr std::size_t kBarWidth = 24;
+constexpr std::size_t kMinBarWidth = 8;
 constexpr auto kLineEvery = std::chrono::seconds(2);
 
 void put(std::string_view text) {
@@ -36,20 +38,34 @@ std::string duration(double seconds) {
 }  // namespace
 
 std::string progress_text(const batch::Progress& progress, std::size_t columns) {
-  std::string text;
-  if (progress.total && *progress.total > 0) {
-    const double part =
-        std::min(1.0, static_cast<double>(progress.handled) / static_cast<double>(*progress.total));
-    const auto filled = static_cast<std::size_t>(part * kBarWidth);
-    text = fmt::format("[{:#<{}}{:.<{}}] {}/{} {:.0f}%", "", filled, "", kBarWidth - filled,
-                       progress.handled, *progress.total, std::floor(part * 100));
+  const bool known = progress.total && *progress.total > 0;
+  const double part = known ? std::min(1.0, static_cast<double>(progress.handled) /
+                                                static_cast<double>(*progress.total))
+                            : 0;
+  const std::string percent = fmt::format("{:.0f}%", std::floor(part * 100));
+  std::vector<std::string> numbers;
+  if (known) {
+    numbers = {fmt::format("{}/{}", progress.handled, *progress.total), " " + percent};
   } else {
-    text = fmt::format("{} done", progress.handled);
+    numbers = {fmt::format("{} done", progress.handled)};
   }
-  text += fmt::format("  {:.1f} images/s", progress.images_per_second);
-  if (progress.remaining_seconds) text += "  " + duration(*progress.remaining_seconds) + " left";
-  if (progress.failed > 0) text += fmt::format("  {} failed", progress.failed);
-  return text.substr(0, columns);
+  if (progress.failed > 0) numbers.push_back(fmt::format("  {} failed", progress.failed));
+  numbers.push_back(fmt::format("  {:.1f} images/s", progress.images_per_second));
+  if (progress.remaining_seconds) {
+    numbers.push_back("  " + duration(*progress.remaining_seconds) + " left");
+  }
+  // Half a number would be another number.
+  if (numbers[0].size() > columns) return known && percent.size() <= columns ? percent : "";
+  std::string text;
+  for (const std::string& number : numbers) {
+    if (text.size() + number.size() > columns) return text;
+    text += number;
+  }
+  constexpr std::size_t kAround = 4;  // two blanks, two brackets
+  if (!known || text.size() + kAround + kMinBarWidth > columns) return text;
+  const std::size_t width = std::min(kBarWidth, columns - text.size() - kAround);
+  const auto filled = static_cast<std::size_t>(part * static_cast<double>(width));
+  return fmt::format("{}  [{:#<{}}{:.<{}}]", text, "", filled, "", width - filled);
 }
 
 ProgressLine::ProgressLine(When when) {

@@ -9,8 +9,8 @@
 
 namespace framewire::app {
 
-/// "[#####.....] 120/400 30%  41.3 images/s  6s left", at most `columns` wide; without a total only
-/// what has been done.
+/// "120/400 30%  41.3 images/s  6s left  [#####.....]", at most `columns` wide: first the bar goes,
+/// then numbers from the end, whole ones. Without a total only what has been done.
 [[nodiscard]] std::string progress_text(const batch::Progress& progress, std::size_t columns);
 
 /// Redraws in place on a terminal; elsewhere, if forced, writes a line every other second. Messages

@@ -8,6 +8,7 @@
 #include "backend.hpp"
 #include "command.hpp"
 #include "console.hpp"
+#include "file_mode.hpp"
 #include "json.hpp"
 
 namespace framewire::app {
@@ -20,33 +21,66 @@ struct Paths {
   [[nodiscard]] bool to_stdout() const { return out == "-"; }
 };
 
+/// The input's bytes, and who may read them where a file says so.
+struct InputBytes {
+  std::vector<std::uint8_t> bytes;
+  std::optional<batch::Permissions> permissions;
+};
+
+Result<InputBytes> read_descriptor(int fd, const std::string& name, std::uint64_t limit) {
+  InputBytes input;
+  struct stat facts {};
+  // Of pipes and devices the permissions say nothing about what comes out of them.
+  if (::fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode)) {
+    input.permissions = batch::permissions_of(fd, facts);
+  }
+  auto bytes = batch::read_stream(fd, name, limit);
+  if (!bytes) return fail(bytes.error());
+  input.bytes = std::move(*bytes);
+  return input;
+}
+
 // A pipe named as a file, such as <(…) in a shell, is read as a stream.
-Result<std::vector<std::uint8_t>> read_input(const Paths& paths, std::uint64_t limit) {
-  if (paths.from_stdin()) return batch::read_stream(STDIN_FILENO, "standard input", limit);
+Result<InputBytes> read_input(const Paths& paths, std::uint64_t limit) {
+  if (paths.from_stdin()) return read_descriptor(STDIN_FILENO, "standard input", limit);
   struct stat facts {};
   if (::stat(paths.in.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode)) {
-    const batch::FileDescriptor pipe(::open(paths.in.c_str(), O_RDONLY | O_CLOEXEC));
+    const batch::FileDescriptor pipe(::open(paths.in.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
     if (!pipe.valid()) return fail(batch::io_error(paths.in, "open", errno));
-    return batch::read_stream(pipe.get(), paths.in, limit);
+    return read_descriptor(pipe.get(), paths.in, limit);
   }
   const auto file = batch::InputFile::open(paths.in);
   if (!file) return fail(file.error());
-  return file->read(limit);
+  auto bytes = file->read(limit);
+  if (!bytes) return fail(bytes.error());
+  return InputBytes{std::move(*bytes), file->permissions()};
 }
 
-// Renaming over /dev/null or a pipe would replace it; what is no regular file is written to.
+// Renaming over /dev/null, a pipe or what /dev/stdout leads to would replace it: what is no regular
+// file is written to.
+Result<void> write_through(const batch::FilePlace& place, const std::string& path,
+                           std::span<const std::uint8_t> bytes) {
+  const int flags = O_WRONLY | O_NOCTTY | O_CLOEXEC | (place.magic ? 0 : O_NOFOLLOW);
+  const batch::FileDescriptor sink(::openat(place.folder.get(), place.name.c_str(), flags));
+  if (!sink.valid()) return fail(batch::io_error(path, "open", errno));
+  const int error = batch::write_all(sink.get(), bytes);
+  if (error != 0) return fail(batch::io_error(path, "write", error));
+  return {};
+}
+
 Result<void> write_output(const Paths& paths, std::span<const std::uint8_t> bytes,
-                          batch::Durability durability) {
+                          const batch::WriteOptions& options) {
   if (paths.to_stdout()) return write_to_stdout(bytes);
+  const auto place = batch::find_file_place(paths.out);
+  if (!place) return fail(place.error());
   struct stat facts {};
-  if (::stat(paths.out.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode)) {
-    const batch::FileDescriptor sink(::open(paths.out.c_str(), O_WRONLY | O_CLOEXEC));
-    if (!sink.valid()) return fail(batch::io_error(paths.out, "open", errno));
-    const int error = batch::write_all(sink.get(), bytes);
-    if (error != 0) return fail(batch::io_error(paths.out, "write", error));
-    return {};
+  const bool exists =
+      ::fstatat(place->folder.get(), place->name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0;
+  if (place->magic || (exists && !S_ISREG(facts.st_mode))) {
+    return write_through(*place, paths.out, bytes);
   }
-  auto written = batch::write_atomically(paths.out, bytes, durability);
+  auto written = batch::write_at(*place, paths.out, bytes, options,
+                                 [](const struct stat*) -> Result<void> { return {}; });
   if (!written) return fail(written.error().status);
   return {};
 }
@@ -110,21 +144,25 @@ int run_resize(const Arguments& arguments) {
   if (const std::string wrong = take_gpu_options(arguments, gpu); !wrong.empty()) {
     return report_usage("resize", wrong);
   }
-  const auto bytes = read_input(paths, arguments.options.limits.max_input_bytes);
-  if (!bytes) {
-    report(bytes.error());
+  batch::WriteOptions output;
+  if (const std::string wrong = take_mode(arguments, output.mode); !wrong.empty()) {
+    return report_usage("resize", wrong);
+  }
+  if (arguments.get("durability") == "file") output.durability = batch::Durability::kFile;
+  const auto input = read_input(paths, arguments.options.limits.max_input_bytes);
+  if (!input) {
+    report(input.error());
     return kSomeFailed;
   }
+  if (input->permissions) output.source = &*input->permissions;
   const auto backend = Backend::make(gpu, false);
   if (!backend) return refuse(backend.error());
-  const auto resized = backend->resize(*bytes, arguments.options);
+  const auto resized = backend->resize(input->bytes, arguments.options);
   if (!resized) {
     const std::string name = paths.from_stdin() ? "standard input" : paths.in;
     return report(batch::about_file(resized.error(), name));
   }
-  const auto durability =
-      arguments.get("durability") == "file" ? batch::Durability::kFile : batch::Durability::kNone;
-  if (auto written = write_output(paths, resized->bytes, durability); !written) {
+  if (auto written = write_output(paths, resized->bytes, output); !written) {
     report(written.error());
     return kEnvironment;
   }

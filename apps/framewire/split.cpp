@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <base/clock.hpp>
-#include <batch/atomic_file.hpp>
 #include <batch/input_file.hpp>
+#include <batch/output_folder.hpp>
 #include <filesystem>
 #include <mutex>
 #include <optional>
@@ -110,20 +110,26 @@ std::string make_plan(const Arguments& arguments, SplitPlan& plan) {
 /// What became of the pictures; answers come on the splitter's threads.
 class Outcomes {
  public:
-  Outcomes(const SplitPlan& plan, bool quiet) : plan_(plan), quiet_(quiet) {}
+  /// @param folder  where to write to; may be null
+  Outcomes(const SplitPlan& plan, const batch::OutputFolder* folder, bool quiet)
+      : plan_(plan), folder_(folder), quiet_(quiet) {}
 
   void failed(const Status& status) {
     say(printable(status.to_string()));
     const std::lock_guard lock(mutex_);
     ++failures_;
   }
-  void done(const batch::Input& input, const Result<split::Output>& result) {
+  [[nodiscard]] Result<void> admit(const batch::InputFile& file) const {
+    return folder_ != nullptr ? folder_->admit(file) : Result<void>{};
+  }
+  void done(const batch::Input& input, const batch::Permissions& permissions,
+            const Result<split::Output>& result) {
     if (!result) return failed(batch::about_file(result.error(), input.path));
     const auto bytes = bytes_of(*result);
     if (!bytes) return failed(batch::about_file(bytes.error(), input.path));
-    if (!plan_.out.empty()) {
+    if (folder_ != nullptr) {
       const auto written =
-          batch::write_atomically(path_of(input), *bytes, batch::Durability::kNone);
+          folder_->write({path_of(input), name_of(input), input.path, permissions, false}, *bytes);
       if (!written) return stop(written.error());
     }
     const Report& report = result->resized.report;
@@ -157,8 +163,10 @@ class Outcomes {
     return make_y4m(planes);
   }
   [[nodiscard]] std::string path_of(const batch::Input& input) const {
-    const std::string path = (std::filesystem::path(plan_.out) / input.name).string();
-    return plan_.form == split::Form::kJpeg ? path : path + ".y4m";
+    return (std::filesystem::path(plan_.out) / name_of(input)).string();
+  }
+  [[nodiscard]] std::string name_of(const batch::Input& input) const {
+    return plan_.form == split::Form::kJpeg ? input.name : input.name + ".y4m";
   }
   void stop(const batch::WriteError& error) {
     say(printable(error.status.to_string()));
@@ -168,6 +176,7 @@ class Outcomes {
   }
 
   const SplitPlan& plan_;
+  const batch::OutputFolder* folder_;
   bool quiet_;
   mutable std::mutex mutex_;
   bool stopped_ = false;
@@ -193,16 +202,17 @@ class Reader {
         continue;
       }
       const auto file = batch::InputFile::open(input->path);
-      auto bytes = file ? file->read(options_.limits.max_input_bytes)
-                        : Result<std::vector<std::uint8_t>>(fail(file.error()));
+      const auto admitted = file ? outcomes_.admit(*file) : Result<void>(fail(file.error()));
+      auto bytes = admitted ? file->read(options_.limits.max_input_bytes)
+                            : Result<std::vector<std::uint8_t>>(fail(admitted.error()));
       if (!bytes) {
         outcomes_.failed(bytes.error());
         continue;
       }
-      splitter_.submit(std::move(*bytes), options_,
-                       [this, input = *input](const Result<split::Output>& result) {
-                         outcomes_.done(input, result);
-                       });
+      splitter_.submit(
+          std::move(*bytes), options_,
+          [this, input = *input, permissions = file->permissions()](
+              const Result<split::Output>& result) { outcomes_.done(input, permissions, result); });
     }
   }
 
@@ -271,7 +281,15 @@ int run_split(const Arguments& arguments) {
   if (const std::string wrong = make_plan(arguments, plan); !wrong.empty()) {
     return report_usage("split", wrong);
   }
-  const auto source = open_inputs(plan.inputs, {});
+  std::optional<batch::OutputFolder> folder;
+  std::vector<batch::FileId> excluded;
+  if (!plan.out.empty()) {
+    auto opened = batch::OutputFolder::open(plan.out, known_inputs(plan.inputs), {});
+    if (!opened) return refuse(opened.error());
+    folder = std::move(*opened);
+    excluded.push_back(folder->id());
+  }
+  const auto source = open_inputs(plan.inputs, excluded);
   if (!source) return refuse(source.error());
   if (auto good = check_paths(arguments, plan.parties); !good) return refuse(good.error());
   const bool on_gpu = plan.parties.decoder >= 0;
@@ -279,7 +297,7 @@ int run_split(const Arguments& arguments) {
       plan.parties, on_gpu ? kInFlightOnGpus : plan.parties.workers.size() + kInFlightBesides,
       plan.form);
   if (!splitter) return refuse(splitter.error());
-  Outcomes outcomes(plan, arguments.has("quiet"));
+  Outcomes outcomes(plan, folder ? &*folder : nullptr, arguments.has("quiet"));
   const auto start = base::Clock::now();
   Reader reader(**source, **splitter, arguments.options, outcomes);
   run_all(reader, **splitter, on_gpu);

@@ -1,11 +1,15 @@
 // Files that appear whole or not at all.
 #pragma once
 
+#include <sys/stat.h>
+#include <batch/file_place.hpp>
+#include <batch/permissions.hpp>
 #include <cstdint>
 #include <framewire/status.hpp>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <tl/expected.hpp>
 
 namespace framewire::batch {
@@ -25,21 +29,41 @@ struct WriteError {
 };
 using WriteResult = tl::expected<void, WriteError>;
 
-/// Writes `path` through a temporary file in the same folder and a rename; makes missing folders.
+/// How a file is written.
+struct WriteOptions {
+  Durability durability = Durability::kNone;
+  const Permissions* source = nullptr;  ///< what the bytes were made of; null: anybody's
+  std::optional<mode_t> mode;           ///< asked for, in place of what `source` allows
+};
+
+/// io_error while writing `path`; environment is set for ENOSPC, EDQUOT, EROFS, EIO, EMFILE and
+/// ENFILE.
+[[nodiscard]] WriteError write_error(const std::string& path, std::string_view doing, int error);
+
+/// Says whether the regular file that has the name now may be replaced; null: there is none.
+using MayReplace = std::function<Result<void>(const struct stat* existing)>;
+
+/// Writes a temporary file in the place's folder, and gives it the name. Links in the name's place
+/// are refused. Permissions as give_permissions() has them.
 ///
-/// The temporary file is locked (flock) while it lives, so that remove_stale_temporaries() of
-/// another process leaves it alone. On failure nothing remains, neither file nor temporary.
-/// Thread safety: any number of calls at once, also for one path (the last rename wins).
-/// @return io_error; environment is set for ENOSPC, EDQUOT, EROFS, EIO, EMFILE and ENFILE
+/// On failure nothing remains, neither file nor temporary. Thread safety: any number of calls at
+/// once, also for one place: a name that was free when `may_replace` was asked and is not free any
+/// more is asked about again.
+/// @param path  for messages
+/// @return as write_error(); what `may_replace` says
+[[nodiscard]] WriteResult write_at(const FilePlace& place, const std::string& path,
+                                   std::span<const std::uint8_t> bytes, const WriteOptions& options,
+                                   const MayReplace& may_replace);
+
+/// Writes the file that `path` names, following links as find_file_place() does, replacing what is
+/// there. Its folder must exist.
+[[nodiscard]] WriteResult write_atomically(const std::string& path,
+                                           std::span<const std::uint8_t> bytes,
+                                           const WriteOptions& options);
+
+/// The same, making missing folders.
 [[nodiscard]] WriteResult write_atomically(const std::string& path,
                                            std::span<const std::uint8_t> bytes,
                                            Durability durability);
-
-/// Whether a file name is one that write_atomically() gives its temporary files.
-[[nodiscard]] bool is_temporary_name(std::string_view name) noexcept;
-
-/// Deletes temporary files of processes that died, in `folder` and below; follows no links.
-/// @return how many were deleted; io_error where the folder exists and cannot be read
-[[nodiscard]] Result<std::uint64_t> remove_stale_temporaries(const std::string& folder);
 
 }  // namespace framewire::batch

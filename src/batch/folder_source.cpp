@@ -1,10 +1,11 @@
 // The folder source: a depth-first walk that holds a bounded part of each open folder.
 #include <dirent.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <algorithm>
-#include <batch/atomic_file.hpp>
 #include <batch/source.hpp>
+#include <batch/temporary_file.hpp>
 #include <cctype>
 
 namespace framewire::batch {
@@ -29,6 +30,7 @@ struct Level {
   std::string path;  // to open
   std::string name;  // below the root, with a trailing slash; empty for the root
   FileId id;
+  bool direct = true;       // as of Input
   std::vector<Entry> part;  // sorted; the next entries to hand out
   std::size_t at = 0;
   bool more = true;  // entries beyond `part` may exist
@@ -41,6 +43,16 @@ bool has_jpeg_extension(std::string_view name) {
   std::ranges::transform(extension, extension.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return extension == "jpg" || extension == "jpeg" || extension == "jpe" || extension == "jfif";
+}
+
+// Where the kernel does not say, it may be one.
+bool is_mount(const std::string& folder) {
+  struct statx facts {};
+  if (::statx(AT_FDCWD, folder.c_str(), AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, &facts) != 0) {
+    return true;
+  }
+  return (facts.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) == 0 ||
+         (facts.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
 }
 
 // Keeps the smallest `capacity` names greater than `after`, in a heap, so that one pass over the
@@ -84,7 +96,7 @@ class FolderSource final : public Source {
       if (level.at < level.part.size()) {
         if (auto input = visit(level, level.part[level.at++])) return input;
       } else if (level.more) {
-        const Input folder{level.path, level.name, true, std::nullopt};
+        const Input folder{level.path, level.name, true, std::nullopt, level.direct};
         const int error = read_part(level, capacity());
         if (error != 0) return failed(folder, io_error(folder.path, "read the folder", error));
       } else {
@@ -108,7 +120,7 @@ class FolderSource final : public Source {
   // Hands out a file, enters a folder, or passes an excluded entry over.
   std::optional<Input> visit(const Level& level, const Entry& entry) {
     Input input{level.path + "/" + entry.name, level.name + entry.name,
-                has_jpeg_extension(entry.name), std::nullopt};
+                has_jpeg_extension(entry.name), std::nullopt, level.direct && entry.type == DT_REG};
     if (entry.type == DT_REG && !may_be_excluded(entry.inode)) return input;
     struct stat facts {};
     if (::stat(input.path.c_str(), &facts) != 0) {
@@ -117,14 +129,17 @@ class FolderSource final : public Source {
     const FileId id{facts.st_dev, facts.st_ino};
     if (std::ranges::find(excluded_, id) != excluded_.end()) return std::nullopt;
     if (S_ISREG(facts.st_mode)) return input;
-    if (S_ISDIR(facts.st_mode)) return enter(std::move(input), id);
+    if (S_ISDIR(facts.st_mode)) {
+      const bool direct = level.direct && entry.type == DT_DIR && !is_mount(input.path);
+      return enter(std::move(input), id, direct);
+    }
     input.expected = false;
     return failed(input, Status(StatusCode::kInvalidInput,
                                 "found a device, pipe or socket; accepted: regular files")
                              .about(input.path));
   }
 
-  std::optional<Input> enter(Input folder, FileId id) {
+  std::optional<Input> enter(Input folder, FileId id, bool direct) {
     for (const Level& above : levels_) {
       if (above.id != id) continue;
       folder.expected = false;
@@ -133,7 +148,7 @@ class FolderSource final : public Source {
                            fmt::format("link leads back to {}, which contains it", above.path))
                         .about(folder.path));
     }
-    levels_.push_back({folder.path, folder.name + "/", id, {}, 0, true});
+    levels_.push_back({folder.path, folder.name + "/", id, direct, {}, 0, true});
     return std::nullopt;
   }
 

@@ -61,7 +61,7 @@ Result<InputFile> InputFile::open(const std::string& path) {
   input.path_ = path;
   input.bytes_ = static_cast<std::uint64_t>(facts.st_size);
   input.mtime_ns_ = std::int64_t{facts.st_mtim.tv_sec} * 1'000'000'000 + facts.st_mtim.tv_nsec;
-  input.id_ = {facts.st_dev, facts.st_ino};
+  input.permissions_ = permissions_of(input.file_.get(), facts);
   return input;
 }
 

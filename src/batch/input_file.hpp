@@ -1,6 +1,7 @@
 // Reading one input: its identity first, its bytes only when they are wanted.
 #pragma once
 
+#include <batch/permissions.hpp>
 #include <batch/posix_file.hpp>
 #include <cstdint>
 #include <framewire/status.hpp>
@@ -20,7 +21,10 @@ class InputFile {
 
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] std::int64_t mtime_ns() const noexcept { return mtime_ns_; }
-  [[nodiscard]] FileId id() const noexcept { return id_; }
+  [[nodiscard]] FileId id() const noexcept { return permissions_.id; }
+  [[nodiscard]] const Permissions& permissions() const noexcept { return permissions_; }
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] int descriptor() const noexcept { return file_.get(); }
 
   /// Whether the file begins with SOI, FF D8 (ITU-T T.81 B.2.1).
   /// @return io_error
@@ -52,7 +56,7 @@ class InputFile {
   std::string path_;
   std::uint64_t bytes_ = 0;
   std::int64_t mtime_ns_ = 0;
-  FileId id_;
+  Permissions permissions_;
 };
 
 /// The same error, about a file: what it was about so far, such as a marker, joins the message.

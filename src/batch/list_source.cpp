@@ -66,6 +66,8 @@ class ListSource final : public Source {
       if (read == Read::kTooLong) {
         return refused(list_, fmt::format("entry {} is longer than {} bytes", line_, kLongestName));
       }
+      if (separator_ == '\n') strip_foreign_marks(entry);
+      if (entry.find('\0') != std::string::npos) return refuse_nul(entry);
       if (!entry.empty()) return make_input(entry);
     }
     return std::nullopt;
@@ -89,6 +91,26 @@ class ListSource final : public Source {
       }
       if (!too_long) entry.push_back(static_cast<char>(byte));
     }
+  }
+
+  // What editors and other systems put around lines: a byte order mark, carriage returns.
+  void strip_foreign_marks(std::string& entry) const {
+    constexpr std::string_view kUtf8Mark = "\xEF\xBB\xBF";
+    if (line_ == 1 && entry.starts_with(kUtf8Mark)) entry.erase(0, kUtf8Mark.size());
+    if (entry.ends_with('\r')) entry.pop_back();
+  }
+
+  // The kernel would open what comes before the NUL: another file than the one named.
+  [[nodiscard]] Input refuse_nul(const std::string& entry) {
+    const bool utf16 =
+        line_ == 1 && (entry.starts_with("\xFF\xFE") || entry.starts_with("\xFE\xFF"));
+    if (utf16) {
+      file_.reset();
+      return refused(list_, "is written in UTF-16; accepted: UTF-8");
+    }
+    return refused(list_, fmt::format("line {} holds a NUL byte; accepted: names without, or with "
+                                      "--null names that end with one",
+                                      line_));
   }
 
   Input make_input(const std::string& entry) {

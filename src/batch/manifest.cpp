@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 #include <algorithm>
+#include <batch/file_place.hpp>
 #include <batch/manifest.hpp>
 #include <filesystem>
 #include <fstream>
@@ -37,21 +38,55 @@ off_t end_of_whole_lines(int fd, off_t bytes) {
   return 0;
 }
 
-// A torn tail is cut off only where a row begins like ours: this must never shorten a photograph
-// that was named by mistake.
-Result<void> mend(int fd, const std::string& path) {
-  struct stat facts {};
-  if (::fstat(fd, &facts) != 0) return fail(io_error(path, "examine", errno));
-  if (facts.st_size == 0) return {};
-  char head = 0;
-  if (::pread(fd, &head, 1, 0) != 1 || head != '{') {
-    return not_usable(path, "does not begin with '{'; accepted: a manifest of an earlier run");
+// Up to the first newline; nothing where none comes within the length of any row.
+Result<std::optional<std::string>> first_line(int fd, const std::string& path) {
+  constexpr std::size_t kMaxRowBytes = 1 << 20;
+  constexpr std::size_t kPiece = 4096;
+  std::string line;
+  while (line.size() < kMaxRowBytes) {
+    char piece[kPiece];
+    const ssize_t got = ::pread(fd, piece, kPiece, static_cast<off_t>(line.size()));
+    if (got < 0) return fail(io_error(path, "read the manifest", errno));
+    if (got == 0) break;
+    const std::string_view text(piece, static_cast<std::size_t>(got));
+    const auto end = text.find('\n');
+    line += text.substr(0, end);
+    if (end != std::string_view::npos) return line;
   }
-  if (ends_in_newline(fd, facts.st_size)) return {};
-  if (::ftruncate(fd, end_of_whole_lines(fd, facts.st_size)) != 0) {
+  return std::nullopt;
+}
+
+// Another file, named by mistake or by a link, must never be shortened or added to.
+Result<void> check_first_row(int fd, const std::string& path) {
+  const auto line = first_line(fd, path);
+  if (!line) return fail(line.error());
+  if (*line && is_row(**line)) return {};
+  return not_usable(path,
+                    "its first line is no row of a manifest, a JSON object with input, name, "
+                    "status and options_hash; accepted: a manifest of an earlier run, or a name "
+                    "that is free");
+}
+
+// Cuts a torn tail off.
+Result<void> mend(int fd, const std::string& path, off_t bytes) {
+  if (ends_in_newline(fd, bytes)) return {};
+  if (::ftruncate(fd, end_of_whole_lines(fd, bytes)) != 0) {
     return fail(io_error(path, "cut the torn last line off", errno));
   }
   return {};
+}
+
+Result<FileDescriptor> open_manifest(const std::string& path) {
+  const fs::path folder = fs::path(path).parent_path();
+  std::error_code error;
+  if (!folder.empty()) fs::create_directories(folder, error);
+  const auto place = find_file_place(path);
+  if (!place) return fail(place.error());
+  const int flags = O_RDWR | O_CREAT | O_APPEND | O_NOCTTY | O_CLOEXEC;
+  FileDescriptor file(::openat(place->folder.get(), place->name.c_str(),
+                               flags | (place->magic ? 0 : O_NOFOLLOW), 0666));
+  if (!file.valid()) return fail(io_error(path, "open the manifest", errno));
+  return file;
 }
 
 std::uint64_t hash_of(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
@@ -69,21 +104,18 @@ std::uint64_t content_key(const DoneRow& row) {
 }  // namespace
 
 Result<ManifestWriter> ManifestWriter::open(const std::string& path, OpenManifest mode) {
-  const fs::path folder = fs::path(path).parent_path();
-  std::error_code error;
-  if (!folder.empty()) fs::create_directories(folder, error);
-  FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
-  if (!file.valid()) return fail(io_error(path, "open the manifest", errno));
-  if (mode == OpenManifest::kResume) {
-    if (auto mended = mend(file.get(), path); !mended) return fail(mended.error());
-    return ManifestWriter(std::move(file), path);
-  }
+  auto file = open_manifest(path);
+  if (!file) return fail(file.error());
   struct stat facts {};
-  if (::fstat(file.get(), &facts) != 0) return fail(io_error(path, "examine", errno));
+  if (::fstat(file->get(), &facts) != 0) return fail(io_error(path, "examine", errno));
   if (S_ISREG(facts.st_mode) && facts.st_size != 0) {
-    return not_usable(path, "has rows already; give --resume to continue it, or another name");
+    if (auto ours = check_first_row(file->get(), path); !ours) return fail(ours.error());
+    if (mode == OpenManifest::kNew) {
+      return not_usable(path, "has rows already; give --resume to continue it, or another name");
+    }
+    if (auto mended = mend(file->get(), path, facts.st_size); !mended) return fail(mended.error());
   }
-  return ManifestWriter(std::move(file), path);
+  return ManifestWriter(std::move(*file), path);
 }
 
 Result<void> ManifestWriter::append(const Row& row) {
@@ -149,6 +181,11 @@ const DoneIndex::Entry* DoneIndex::find(const std::string& name) const {
 bool DoneIndex::done(const DoneRow& wanted) const {
   const Entry* entry = find(wanted.name);
   return entry != nullptr && entry->by_time != 0 && entry->by_time == time_key(wanted);
+}
+
+bool DoneIndex::made(const std::string& name) const {
+  const Entry* entry = find(name);
+  return entry != nullptr && entry->by_time != 0;
 }
 
 bool DoneIndex::done_by_content(const DoneRow& wanted) const {

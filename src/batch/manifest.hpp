@@ -20,8 +20,10 @@ enum class OpenManifest : std::uint8_t {
 /// torn only with the machine, and several processes may share one manifest.
 class ManifestWriter {
  public:
-  /// Opens the file, making it and its folder where missing; kResume cuts a torn last line off.
-  /// @return io_error; invalid_input where kNew finds content, or kResume something else than rows
+  /// Opens the file, making it and its folder where missing; kResume cuts a torn last line off. A
+  /// file whose first line is no row is left as it is. Links as find_file_place() has them.
+  /// @return io_error; denied for another user's link; invalid_input where kNew finds content, or
+  ///         kResume something else than rows
   [[nodiscard]] static Result<ManifestWriter> open(const std::string& path, OpenManifest mode);
   ManifestWriter(ManifestWriter&& other) noexcept
       : file_(std::move(other.file_)), path_(std::move(other.path_)) {}
@@ -53,7 +55,10 @@ class DoneIndex {
   /// time, that has this size.
   [[nodiscard]] bool done(const DoneRow& wanted) const;
 
-  /// The same by the input's content, for files whose time changed.
+  /// Whether the latest row of `name` is an output, whatever of.
+  [[nodiscard]] bool made(const std::string& name) const;
+
+  /// The same as done() by the input's content, for files whose time changed.
   [[nodiscard]] bool done_by_content(const DoneRow& wanted) const;
 
  private:

@@ -84,10 +84,18 @@ class OneInput {
     const auto jpeg = file->starts_like_jpeg();
     if (!jpeg) return fail_with(jpeg.error());
     if (!*jpeg) return refuse_foreign();
-    if (existing && existing->id == file->id() && !context_.settings->allow_in_place) {
+    const bool in_place = existing && existing->id == file->id();
+    if (in_place && !context_.settings->allow_in_place) {
       return fail_with(Status(StatusCode::kInvalidInput, "the output would replace this very file")
                            .about(input_.path));
     }
+    // By folders alone no output is met: the output folder is not entered.
+    if (!in_place && !input_.direct && context_.hooks->admit) {
+      if (auto admitted = context_.hooks->admit(*file); !admitted) {
+        return fail_with(admitted.error());
+      }
+    }
+    permissions_ = file->permissions();
 
     if (auto bytes = read_bytes(*file, room); !bytes) return fail_with(bytes.error());
     row_.bytes_in = bytes_.size();
@@ -119,7 +127,11 @@ class OneInput {
     row_.codec = report.codec;
     row_.original_kept = report.original_kept;
     row_.warnings = report.warnings;
-    if (const auto written = context_.hooks->write(row_.output, resized->bytes); !written) {
+    if (const auto written = context_.hooks->write(
+            Output{row_.output, row_.name, row_.input, permissions_,
+                   context_.done != nullptr && context_.done->made(row_.name)},
+            resized->bytes);
+        !written) {
       environment_ = written.error().environment;
       return fail_with(written.error().status);
     }
@@ -157,6 +169,7 @@ class OneInput {
   std::vector<std::uint8_t> buffer_;
   std::span<const std::uint8_t> bytes_;
   Row row_;
+  Permissions permissions_;  ///< of the input
   bool readable_ = false;
   bool unchanged_ = false;
   bool environment_ = false;

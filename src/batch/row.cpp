@@ -111,6 +111,22 @@ std::string to_json_line(const Row& row) {
   return dump(json) + "\n";
 }
 
+bool is_row(std::string_view line) {
+  const auto json = nlohmann::json::parse(line.begin(), line.end(), nullptr, false);
+  if (!json.is_object()) return false;
+  for (const char* key : {"input", "name", "status", "options_hash"}) {
+    if (text_of(json, key).empty()) return false;
+  }
+  for (const char* key : {"bytes_in", "bytes_out", "mtime_ns"}) {
+    const auto found = json.find(key);
+    if (found == json.end() || !found->is_number_integer()) return false;
+  }
+  const std::string status = text_of(json, "status");
+  const bool known = status == to_string(Outcome::kOk) || status == to_string(Outcome::kFailed) ||
+                     status == to_string(Outcome::kSkipped);
+  return known && json.contains("output") && parse_hash(text_of(json, "options_hash"));
+}
+
 std::optional<DoneRow> parse_row(std::string_view line) {
   const auto json = nlohmann::json::parse(line.begin(), line.end(), nullptr, false);
   if (!json.is_object()) return std::nullopt;

@@ -55,6 +55,10 @@ struct DoneRow {
   std::string options_hash;
 };
 
+/// Whether a line is a row as to_json_line() writes it, and not some other JSON: it has the keys
+/// that no row lacks, with values of their kinds.
+[[nodiscard]] bool is_row(std::string_view line);
+
 /// @return nothing for a line that is no such row: torn, or foreign
 [[nodiscard]] std::optional<DoneRow> parse_row(std::string_view line);
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <atomic>
-#include <batch/atomic_file.hpp>
 #include <batch/manifest.hpp>
+#include <batch/output_folder.hpp>
 #include <batch/row.hpp>
 #include <batch/source.hpp>
 #include <cstdint>
@@ -70,7 +70,9 @@ struct Hooks {
       begin_all;
   /// Memory that files are read into where it can be had, to be handed over together; may be empty.
   std::function<Result<InputMemory>(std::size_t bytes)> input_memory;
-  std::function<WriteResult(const std::string& path, std::span<const std::uint8_t>)> write;
+  /// Whether an input may be read, which is no output of its own; may be empty.
+  std::function<Result<void>(const InputFile&)> admit;
+  std::function<WriteResult(const Output&, std::span<const std::uint8_t>)> write;
   std::function<void(const Row&)> on_row;            ///< may be empty
   std::function<void(const Progress&)> on_progress;  ///< may be empty; about ten times a second
 };

@@ -19,6 +19,8 @@ struct Input {
   /// was merely met on the way, and being no JPEG is no failure.
   bool expected = true;
   std::optional<Status> error;  ///< it cannot even be tried
+  /// Lies below the folder that was given, by folders alone: no link and no mount led to it.
+  bool direct = false;
 };
 
 /// A stream of inputs, in an order that depends on names alone. One thread.
@@ -43,7 +45,8 @@ class Source {
 [[nodiscard]] Result<std::unique_ptr<Source>> open_folder(const std::string& folder,
                                                           std::vector<FileId> excluded);
 
-/// The files named in a list, one a line, or ended by NUL.
+/// The files named in a list, one a line, or ended by NUL. Lines may end with CR LF, and the list
+/// begin with a byte order mark; a line that holds NUL is reported.
 ///
 /// A relative name is kept below the output folder, an absolute one without its leading slash;
 /// names that lead out of the current folder and names met before are reported. Memory: about 50

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <batch/atomic_file.hpp>
 #include <batch/input_file.hpp>
+#include <batch/temporary_file.hpp>
 #include <csignal>
 #include <thread>
 #include "support.hpp"

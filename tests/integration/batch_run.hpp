@@ -34,8 +34,8 @@ class BatchRun : public ::testing::Test {
   BatchRun() {
     settings_.output_folder = folder_ / "out";
     hooks_.resize = fake_resize;
-    hooks_.write = [](const std::string& path, std::span<const std::uint8_t> bytes) {
-      return write_atomically(path, bytes, Durability::kNone);
+    hooks_.write = [](const Output& output, std::span<const std::uint8_t> bytes) {
+      return write_atomically(output.path, bytes, Durability::kNone);
     };
     hooks_.on_row = [this](const Row& row) { rows_.push_back(row); };
   }

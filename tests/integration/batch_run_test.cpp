@@ -105,11 +105,11 @@ TEST_F(BatchRun, FullDiskStopsTheBatchAndIsTheReason) {
   make_inputs(200);
   settings_.jobs = 2;
   std::atomic<int> writes{0};
-  hooks_.write = [&](const std::string& path, std::span<const std::uint8_t> bytes) -> WriteResult {
+  hooks_.write = [&](const Output& output, std::span<const std::uint8_t> bytes) -> WriteResult {
     if (++writes > 5) {
-      return tl::unexpected<WriteError>({io_error(path, "write", ENOSPC), true});
+      return tl::unexpected<WriteError>({io_error(output.path, "write", ENOSPC), true});
     }
-    return write_atomically(path, bytes, Durability::kNone);
+    return write_atomically(output.path, bytes, Durability::kNone);
   };
   const Summary summary = run(true);
   EXPECT_EQ(summary.ok, 5u);
@@ -120,8 +120,8 @@ TEST_F(BatchRun, FullDiskStopsTheBatchAndIsTheReason) {
   EXPECT_NE(summary.stopped_by->message().find("No space left"), std::string::npos);
 
   // With space again, a resumed batch does all the rest and nothing twice.
-  hooks_.write = [](const std::string& path, std::span<const std::uint8_t> bytes) {
-    return write_atomically(path, bytes, Durability::kNone);
+  hooks_.write = [](const Output& output, std::span<const std::uint8_t> bytes) {
+    return write_atomically(output.path, bytes, Durability::kNone);
   };
   const Summary resumed = run(true, true);
   EXPECT_EQ(resumed.unchanged, 5u);

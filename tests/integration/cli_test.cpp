@@ -154,7 +154,7 @@ const std::vector<Refusal>& refusals() {
       {"no input folder", {"batch", "{folder}/none", "{out}"}, 3, "No such file"},
       {"no list", {"batch", "@{folder}/none", "{out}"}, 3, "No such file"},
       {"list and files", {"batch", "{in}", "{out}", "--files-from", "x"}, 2, "accepted: either"},
-      {"foreign manifest", {"batch", "{folder}", "{out}", "--manifest", "{in}"}, 2, "has rows"},
+      {"foreign manifest", {"batch", "{folder}", "{out}", "--manifest", "{in}"}, 2, "no row"},
       {"foreign resume",
        {"batch", "{folder}", "{out}", "--manifest", "{in}", "--resume"},
        2,

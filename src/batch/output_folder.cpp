@@ -1,0 +1,299 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <batch/output_folder.hpp>
+#include <batch/temporary_file.hpp>
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+namespace framewire::batch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kFolderFlags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+/// How long a file system's clock may take to tick; that of FAT takes two seconds, which is too
+/// long to wait.
+constexpr auto kMaxTick = std::chrono::milliseconds(30);
+
+tl::unexpected<Status> refused(const std::string& path, std::string message) {
+  return fail(Status(StatusCode::kInvalidInput, std::move(message)).about(path));
+}
+
+tl::unexpected<WriteError> no_folder(const std::string& path, std::string_view doing, int error) {
+  return tl::unexpected<WriteError>(write_error(path, doing, error));
+}
+
+tl::unexpected<WriteError> no_folder(const std::string& path, std::string message) {
+  return tl::unexpected<WriteError>({refused(path, std::move(message)).value(), false});
+}
+
+bool younger(const timespec& time, const timespec& than) {
+  return time.tv_sec != than.tv_sec ? time.tv_sec > than.tv_sec : time.tv_nsec > than.tv_nsec;
+}
+
+// Bind mounts are the same device: only the mount tells. 0 where the kernel does not say.
+struct Identity {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::uint64_t mount = 0;
+};
+
+Result<Identity> identify(int file, const std::string& path) {
+  struct statx facts {};
+  if (::statx(file, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &facts) != 0) {
+    return fail(io_error(path, "examine", errno));
+  }
+  const bool told = (facts.stx_mask & STATX_MNT_ID) != 0;
+  // As makedev() packs them in st_dev.
+  struct stat same {};
+  if (::fstat(file, &same) != 0) return fail(io_error(path, "examine", errno));
+  return Identity{same.st_dev, same.st_ino, told ? facts.stx_mnt_id : same.st_dev};
+}
+
+std::optional<mode_t> mode_of_folder(const std::string& path) {
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode)) return std::nullopt;
+  return facts.st_mode & 0777;
+}
+
+Result<timespec> time_of_new_file(int folder, const std::string& path) {
+  const TemporaryFile file = TemporaryFile::make(folder);
+  struct stat facts {};
+  if (!file.valid() || ::fstat(file.get(), &facts) != 0) {
+    return fail(io_error(path, "write to the output folder", errno));
+  }
+  return facts.st_mtim;
+}
+
+}  // namespace
+
+Result<OutputFolder> OutputFolder::open(const std::string& path, const KnownInputs& inputs,
+                                        Options options) {
+  OutputFolder out;
+  out.path_ = path;
+  out.options_ = options;
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) != 0) {
+    std::error_code error;
+    const fs::path parent = (fs::path(path) / "").parent_path().parent_path();
+    if (!parent.empty()) fs::create_directories(parent, error);
+    const mode_t mode =
+        folder_mode(inputs.folder.empty() ? std::nullopt : mode_of_folder(inputs.folder));
+    if (::mkdir(path.c_str(), mode) != 0 && errno != EEXIST) {
+      return fail(io_error(path, "make the output folder", errno));
+    }
+  } else if (!S_ISDIR(facts.st_mode)) {
+    return fail(io_error(path, "make the output folder", ENOTDIR));
+  }
+  auto folder = open_folder_of_ours(path);
+  if (!folder) return fail(folder.error());
+  out.folder_ = std::move(*folder);
+  const auto identity = identify(out.folder_.get(), path);
+  if (!identity) return fail(identity.error());
+  out.id_ = {identity->device, identity->inode};
+  out.mount_ = identity->mount;
+  out.locator_ = std::make_unique<Locator>();
+  auto location = out.locator_->of(out.folder_.get(), path);
+  if (!location) return fail(location.error());
+  out.location_ = std::move(*location);
+  if (auto known = out.know(inputs); !known) return fail(known.error());
+  if (auto started = out.start_clock(); !started) return fail(started.error());
+  return out;
+}
+
+Result<void> OutputFolder::know(const KnownInputs& inputs) {
+  scan_->again = inputs.again;
+  for (const std::string& file : inputs.files) know_file(file);
+  if (!inputs.files.empty()) inputs_ = Inputs::kFiles;
+  if (inputs.folder.empty()) return {};
+  inputs_ = Inputs::kFolder;
+  const FileDescriptor folder(::open(inputs.folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!folder.valid()) return fail(io_error(inputs.folder, "read the folder", errno));
+  const auto identity = identify(folder.get(), inputs.folder);
+  if (!identity) return fail(identity.error());
+  inputs_folder_ = {identity->device, identity->inode};
+  auto location = locator_->of(folder.get(), inputs.folder);
+  if (!location) return fail(location.error());
+  inputs_location_ = std::move(*location);
+  return {};
+}
+
+// The file, the link that leads to it, and the name, which may be free until an output takes it.
+void OutputFolder::know_file(const std::string& path) {
+  struct stat facts {};
+  if (::stat(path.c_str(), &facts) == 0) files_.insert({facts.st_dev, facts.st_ino});
+  if (::lstat(path.c_str(), &facts) == 0) files_.insert({facts.st_dev, facts.st_ino});
+  const fs::path parent = fs::path(path).parent_path();
+  if (::stat(parent.empty() ? "." : parent.c_str(), &facts) == 0) {
+    names_.insert({{facts.st_dev, facts.st_ino}, fs::path(path).filename().string()});
+  }
+}
+
+// A folder that cannot be written to is told by the first output, if there is one.
+Result<void> OutputFolder::start_clock() {
+  auto first = time_of_new_file(folder_.get(), path_);
+  if (!first) {
+    ::clock_gettime(CLOCK_REALTIME, &start_);
+    return {};
+  }
+  start_ = *first;
+  const auto patience = std::chrono::steady_clock::now() + kMaxTick;
+  while (std::chrono::steady_clock::now() < patience) {
+    const auto now = time_of_new_file(folder_.get(), path_);
+    if (!now || younger(*now, start_)) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return {};
+}
+
+Result<bool> OutputFolder::among_outputs(int file, const std::string& path) const {
+  const auto lies = locator_->of(file, path);
+  if (!lies) return fail(lies.error());
+  if (!holds(location_, *lies)) return false;
+  const bool inputs_inside = inputs_ == Inputs::kFolder && holds(location_, inputs_location_) &&
+                             location_.path != inputs_location_.path;
+  return !inputs_inside || !holds(inputs_location_, *lies);
+}
+
+Result<void> OutputFolder::admit(const InputFile& file) const {
+  if (inputs_ == Inputs::kFiles) return {};
+  const auto among = among_outputs(file.descriptor(), file.path());
+  if (!among) return fail(among.error());
+  if (!*among) return {};
+  return refused(file.path(),
+                 fmt::format("lies in the output folder {}; accepted: inputs that do not, or "
+                             "another output folder",
+                             path_));
+}
+
+// Remembers only what lies among outputs, which hardly any input does.
+void OutputFolder::scan() const {
+  auto source = scan_->again();
+  if (!source) {
+    scan_->error = source.error();
+    return;
+  }
+  while (const auto input = (*source)->next()) {
+    if (input->direct || input->error) continue;
+    const FileDescriptor file(::open(input->path.c_str(), O_PATH | O_CLOEXEC));
+    struct stat facts {};
+    if (!file.valid() || ::fstat(file.get(), &facts) != 0) continue;
+    const auto among = among_outputs(file.get(), input->path);
+    if (!among || *among) scan_->files.insert({facts.st_dev, facts.st_ino});
+  }
+}
+
+Result<void> OutputFolder::check_scanned(const Output& output, const struct stat& existing) const {
+  if (!scan_->again) {
+    return refused(output.input,
+                   fmt::format("its output {} exists, and a list on standard input may yet name "
+                               "it; accepted: a list in a file, --resume with a manifest that has "
+                               "it, or another output folder",
+                               output.path));
+  }
+  std::call_once(scan_->once, [this] { scan(); });
+  if (scan_->error) return fail(*scan_->error);
+  if (!scan_->files.contains({existing.st_dev, existing.st_ino})) return {};
+  return refused(output.input, fmt::format("its output would replace {}, which is an input of this "
+                                           "batch; accepted: another output folder",
+                                           output.path));
+}
+
+// @param source  the folder of the inputs that go there, whose mode a new one is given
+OutputFolder::Opened OutputFolder::enter(int folder, const std::string& part,
+                                         const std::string& source, const std::string& path) const {
+  FileDescriptor next(::openat(folder, part.c_str(), kFolderFlags));
+  if (!next.valid() && errno == ENOENT) {
+    const mode_t mode = folder_mode(mode_of_folder(source));
+    if (::mkdirat(folder, part.c_str(), mode) != 0 && errno != EEXIST) {
+      return no_folder(path, "make the folder of", errno);
+    }
+    next = FileDescriptor(::openat(folder, part.c_str(), kFolderFlags));
+  }
+  if (!next.valid()) {
+    const int error = errno;
+    struct stat facts {};
+    const bool link =
+        ::fstatat(folder, part.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(facts.st_mode);
+    if (!link) return no_folder(path, "open the folder of", error);
+    return no_folder(path, fmt::format("its folder {} is a link; accepted below the output folder: "
+                                       "folders",
+                                       part));
+  }
+  const auto identity = identify(next.get(), path);
+  if (!identity) return tl::unexpected<WriteError>({identity.error(), false});
+  if (identity->mount != mount_) {
+    return no_folder(path, fmt::format("its folder {} is a mount of its own; accepted below the "
+                                       "output folder: folders of the same mount",
+                                       part));
+  }
+  if (inputs_ == Inputs::kFolder && inputs_folder_ == Id{identity->device, identity->inode}) {
+    return no_folder(path, "would be written into the folder of the inputs");
+  }
+  return next;
+}
+
+OutputFolder::Opened OutputFolder::open_parent(const Output& output) const {
+  std::vector<std::string> parts;
+  for (const fs::path& part : fs::path(output.name).parent_path()) parts.push_back(part.string());
+  // The input's folders have the names that the output's have, from the last one upwards.
+  const fs::path source = fs::path(output.input).parent_path();
+  std::string above = source.empty() ? "." : source.string();
+  for (std::size_t i = 1; i < parts.size(); ++i) above += "/..";
+  FileDescriptor folder(::fcntl(folder_.get(), F_DUPFD_CLOEXEC, 0));
+  if (!folder.valid()) return no_folder(output.path, "open the folder of", errno);
+  for (const std::string& part : parts) {
+    if (part.empty() || part == "." || part == "..") {
+      return no_folder(output.path, "leads out of the output folder");
+    }
+    auto next = enter(folder.get(), part, above, output.path);
+    if (!next) return next;
+    folder = std::move(*next);
+    if (above.size() > 3) above.resize(above.size() - 3);
+  }
+  return folder;
+}
+
+Result<void> OutputFolder::may_replace(const Output& output, const FilePlace& place,
+                                       const struct stat* existing) const {
+  if (existing == nullptr) {
+    struct stat folder {};
+    if (names_.empty() || ::fstat(place.folder.get(), &folder) != 0 ||
+        !names_.contains({{folder.st_dev, folder.st_ino}, place.name})) {
+      return {};
+    }
+    return refused(output.input, fmt::format("its output {} is named as an input", output.path));
+  }
+  if (output.permissions.id == FileId{existing->st_dev, existing->st_ino}) {
+    if (options_.in_place) return {};
+    return refused(output.input, "the output would replace this very file");
+  }
+  if (files_.contains({existing->st_dev, existing->st_ino})) {
+    return refused(output.input,
+                   fmt::format("its output would replace {}, which this batch reads or writes; "
+                               "accepted: another output folder",
+                               output.path));
+  }
+  // Both times: one can be set at will, the other changes with every new link.
+  if (younger(existing->st_mtim, start_) && younger(existing->st_ctim, start_)) {
+    return refused(output.input,
+                   fmt::format("its output {} was written since this batch began: another input "
+                               "has the same, or another batch writes here",
+                               output.path));
+  }
+  if (inputs_ == Inputs::kFiles || output.made_before) return {};
+  return check_scanned(output, *existing);
+}
+
+WriteResult OutputFolder::write(const Output& output, std::span<const std::uint8_t> bytes) const {
+  auto folder = open_parent(output);
+  if (!folder) return tl::unexpected<WriteError>(std::move(folder.error()));
+  const FilePlace place{std::move(*folder), fs::path(output.name).filename().string(), false};
+  return write_at(
+      place, output.path, bytes,
+      WriteOptions{options_.durability, &output.permissions, options_.mode},
+      [&](const struct stat* existing) { return may_replace(output, place, existing); });
+}
+
+}  // namespace framewire::batch

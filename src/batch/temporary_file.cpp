@@ -1,0 +1,124 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <array>
+#include <atomic>
+#include <batch/temporary_file.hpp>
+#include <cstring>
+#include <filesystem>
+
+namespace framewire::batch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = ".framewire-";
+constexpr std::string_view kSuffix = ".tmp";
+constexpr std::size_t kNameBytes = 64;
+/// As many as threads may write at a time; a file beyond them is not deleted by a signal.
+constexpr std::size_t kMaxLive = 2048;
+
+/// A live file as a signal handler finds it. `folder` is written last and read first.
+struct Live {
+  std::atomic<bool> taken{false};
+  std::atomic<int> folder{-1};
+  std::array<char, kNameBytes> name{};
+};
+static_assert(std::atomic<int>::is_always_lock_free);
+std::array<Live, kMaxLive> g_live;
+
+std::size_t note(int folder, const std::string& name) {
+  for (std::size_t slot = 0; slot < kMaxLive; ++slot) {
+    Live& live = g_live[slot];
+    if (live.taken.exchange(true)) continue;
+    std::memcpy(live.name.data(), name.c_str(), std::min(name.size() + 1, kNameBytes - 1));
+    live.folder = folder;
+    return slot;
+  }
+  return kMaxLive;
+}
+
+void forget(std::size_t slot) noexcept {
+  if (slot >= kMaxLive) return;
+  g_live[slot].folder = -1;
+  g_live[slot].taken = false;
+}
+
+bool remove_if_stale(const fs::path& path) {
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file.valid() || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return false;
+  return ::unlink(path.c_str()) == 0;
+}
+
+}  // namespace
+
+TemporaryFile TemporaryFile::make(int folder) {
+  static std::atomic<std::uint64_t> counter{0};
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  // A name left by a dead process that had this one's id is no obstacle, the next is free.
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    TemporaryFile made;
+    made.folder_ = folder;
+    made.name_ = fmt::format("{}{}-{}{}", kPrefix, ::getpid(), counter++, kSuffix);
+    made.slot_ = note(folder, made.name_);
+    made.file_ = FileDescriptor(::openat(folder, made.name_.c_str(), kFlags, 0600));
+    if (made.valid()) {
+      // Where locks are not supported, cleaning is just blinder.
+      (void)::flock(made.get(), LOCK_EX);
+      return made;
+    }
+    const int error = errno;
+    made.keep();
+    errno = error;
+    if (error != EEXIST) return made;
+  }
+  return {};
+}
+
+TemporaryFile::TemporaryFile(TemporaryFile&& other) noexcept
+    : folder_(std::exchange(other.folder_, -1)),
+      name_(std::move(other.name_)),
+      file_(std::move(other.file_)),
+      slot_(std::exchange(other.slot_, kMaxLive)) {}
+
+TemporaryFile::~TemporaryFile() {
+  if (folder_ < 0) return;
+  ::unlinkat(folder_, name_.c_str(), 0);
+  keep();
+}
+
+void TemporaryFile::keep() noexcept {
+  forget(slot_);
+  slot_ = kMaxLive;
+  folder_ = -1;
+}
+
+void remove_live_temporaries() noexcept {
+  for (const Live& live : g_live) {
+    const int folder = live.folder;
+    if (folder >= 0) ::unlinkat(folder, live.name.data(), 0);
+  }
+}
+
+bool is_temporary_name(std::string_view name) noexcept {
+  return name.starts_with(kPrefix) && name.ends_with(kSuffix);
+}
+
+Result<std::uint64_t> remove_stale_temporaries(const std::string& folder) {
+  std::uint64_t removed = 0;
+  std::error_code error;
+  fs::recursive_directory_iterator walk(folder, fs::directory_options::skip_permission_denied,
+                                        error);
+  while (!error && walk != fs::recursive_directory_iterator()) {
+    const fs::path& path = walk->path();
+    if (is_temporary_name(path.filename().native()) && remove_if_stale(path)) ++removed;
+    walk.increment(error);
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    return fail(io_error(folder, "look for unfinished files in", error.value()));
+  }
+  return removed;
+}
+
+}  // namespace framewire::batch

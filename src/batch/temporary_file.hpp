@@ -1,0 +1,49 @@
+// The files that outputs are before they have their names.
+#pragma once
+
+#include <batch/posix_file.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <framewire/status.hpp>
+#include <string>
+#include <string_view>
+
+namespace framewire::batch {
+
+/// A new, empty file that nobody else may read, locked (flock) while it lives, so that
+/// remove_stale_temporaries() of another process leaves it alone. Deleted unless kept.
+class TemporaryFile {
+ public:
+  /// @param folder  must stay open as long as this lives
+  /// @return the file, or an invalid one with errno set
+  [[nodiscard]] static TemporaryFile make(int folder);
+  TemporaryFile(TemporaryFile&& other) noexcept;
+  TemporaryFile& operator=(TemporaryFile&&) = delete;
+  ~TemporaryFile();
+
+  [[nodiscard]] bool valid() const noexcept { return file_.valid(); }
+  [[nodiscard]] int get() const noexcept { return file_.get(); }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  /// The file has another name now: nothing is left to delete.
+  void keep() noexcept;
+
+ private:
+  TemporaryFile() = default;
+  int folder_ = -1;
+  std::string name_;
+  FileDescriptor file_;
+  std::size_t slot_ = 0;
+};
+
+/// Deletes the temporary files of this process. For handlers of signals that end it: calls nothing
+/// that is not safe there. Later files are not seen.
+void remove_live_temporaries() noexcept;
+
+/// Whether a file name is one that TemporaryFile gives.
+[[nodiscard]] bool is_temporary_name(std::string_view name) noexcept;
+
+/// Deletes temporary files of processes that died, in `folder` and below; follows no links.
+/// @return how many were deleted; io_error where the folder exists and cannot be read
+[[nodiscard]] Result<std::uint64_t> remove_stale_temporaries(const std::string& folder);
+
+}  // namespace framewire::batch
