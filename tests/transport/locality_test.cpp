@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -88,6 +89,8 @@ class RawEnd {
 
 LocalPeer knock(const wire::Rendezvous& rendezvous) {
   Socket socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  const timeval patience{2, 0};  // where nobody opens any more
+  ::setsockopt(socket.fd(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   const auto name = shared::name_of(rendezvous);
   if (::connect(socket.fd(), reinterpret_cast<const sockaddr*>(&name.address), name.bytes) != 0) {
     throw std::runtime_error("no meeting place");
