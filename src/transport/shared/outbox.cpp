@@ -8,6 +8,11 @@ namespace {
 
 // Slots that a long payload's parts leave to packets that pass between them.
 constexpr std::uint64_t kSpareSlots = 8;
+// Shorter payloads are not worth a look at the clock.
+constexpr std::uint64_t kPartsWorthTiming = 7;
+// Of a longer one so many parts are timed together: four times what the ring holds, so that what
+// was written before has little to do with it.
+constexpr std::uint64_t kPartsOfBlock = 4 * RingLayout::kSlots;
 
 bool is_notice(std::span<const std::byte> head, std::span<const std::byte> payload) {
   return payload.empty() && head[0] == static_cast<std::byte>(PacketKind::kNotice);
@@ -56,10 +61,23 @@ bool Outbox::feed(int most, LinkSink* sink) {
   feed(waiting_, sink, moved);
   for (; most > 0 && !closed_ && !begun_.empty(); --most) {
     Begun& first = begun_.front();
+    if (first.parts == 0) {
+      first.parts = (first.left.size() + RingLayout::kBodyBytes - 1) / RingLayout::kBodyBytes;
+      if (first.parts >= kPartsWorthTiming) first.start = base::Clock::now();
+    }
+    WayOfCopying& way = ways_[first.parts < RingLayout::kSlots ? 0 : 1];
+    const bool timed = first.parts >= kPartsWorthTiming;
     const auto part = first.left.first(std::min(first.left.size(), RingLayout::kBodyBytes));
-    if (!ring_.add_part(part, kSpareSlots)) break;
+    if (!ring_.add_part(part, kSpareSlots, timed && way.past_caches())) break;
     moved = true;
     first.left = first.left.subspan(part.size());
+    if (timed && (++first.timed == kPartsOfBlock || first.left.empty())) {
+      if (first.timed >= kPartsWorthTiming) {
+        way.took(base::elapsed_us(first.start) / static_cast<double>(first.timed));
+      }
+      first.timed = 0;
+      first.start = base::Clock::now();
+    }
     if (!first.left.empty()) continue;
     const LinkOp op = first.op;
     begun_.pop_front();

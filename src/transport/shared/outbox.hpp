@@ -3,9 +3,11 @@
 
 #include <array>
 #include <deque>
+#include "base/clock.hpp"
 #include "transport/link.hpp"
 #include "transport/ring.hpp"
 #include "transport/shared/packet_ring.hpp"
+#include "transport/shared/way_of_copying.hpp"
 
 namespace framewire::transport::shared {
 
@@ -44,6 +46,9 @@ class Outbox {
   struct Begun {
     std::span<const std::byte> left;
     LinkOp op = kNoOp;
+    std::uint64_t parts = 0;          ///< in all, but for the first
+    std::uint64_t timed = 0;          ///< of them, since start
+    base::Clock::time_point start{};  ///< of the block of parts that is being timed
   };
   bool write(std::span<const std::byte> head, std::span<const std::byte> payload, LinkOp op,
              LinkSink* sink);
@@ -54,6 +59,7 @@ class Outbox {
   std::deque<Packet> notices_;
   std::deque<Packet> waiting_;
   Ring<Begun> begun_;
+  std::array<WayOfCopying, 2> ways_;  ///< of payloads that fit into the ring, and of longer ones
   bool closed_ = false;
 };
 

@@ -10,6 +10,7 @@
 #include <span>
 #include "transport/bytes.hpp"
 #include "transport/packet.hpp"
+#include "transport/shared/bulk_copy.hpp"
 #include "transport/shared/sealed_memory.hpp"
 
 namespace framewire::transport::shared {
@@ -164,10 +165,12 @@ class RingWriter {
     return true;
   }
   /// Writes a further part of the first payload that has begun and is not complete.
-  /// @param spare  slots that are left to others
-  [[nodiscard]] bool add_part(std::span<const std::byte> part, std::uint64_t spare) noexcept {
+  /// @param spare        slots that are left to others
+  /// @param past_caches  @see WayOfCopying
+  [[nodiscard]] bool add_part(std::span<const std::byte> part, std::uint64_t spare,
+                              bool past_caches = false) noexcept {
     if (!has_room(1 + spare)) return false;
-    write({}, RingLayout::kMore, part, true);
+    write({}, RingLayout::kMore, part, true, past_caches);
     return true;
   }
 
@@ -179,12 +182,16 @@ class RingWriter {
     return written_ - seen_taken_ + slots <= RingLayout::kSlots;
   }
   void write(std::span<const std::byte> beside, std::size_t kind,
-             std::span<const std::byte> payload, bool in_body) noexcept {
+             std::span<const std::byte> payload, bool in_body, bool past_caches = false) noexcept {
     RingLayout::Slot& slot = ring_->slots[written_ % RingLayout::kSlots];
     if (!beside.empty()) std::memcpy(slot.beside.data(), beside.data(), beside.size());
     std::byte* const to = in_body ? ring_->bodies[written_ % RingLayout::kSlots].data()
                                   : slot.beside.data() + beside.size();
-    if (!payload.empty()) std::memcpy(to, payload.data(), payload.size());
+    if (past_caches) {
+      copy_past_caches(to, payload.data(), payload.size());
+    } else if (!payload.empty()) {
+      std::memcpy(to, payload.data(), payload.size());
+    }
     slot.word.store((++written_ & 0xffffffffU) | std::uint64_t{kind} << 32 |
                         std::uint64_t{payload.size()} << 48,
                     std::memory_order_release);
