@@ -45,6 +45,9 @@ class Transport : public EndsTest {
   Region memory_ = allocate(kNearBytes);
 };
 
+// What a peer with a key tries.
+class LeaseAttack : public Transport {};
+
 TEST_P(Transport, PutsBytesOfEverySize) {
   unsigned seed = 1;
   for (const std::uint64_t size : {0, 1, 7, 64, 100, 4096, 8192, 8193, 65'537, 1 << 20, 3 << 20}) {
@@ -127,7 +130,7 @@ TEST_P(Transport, OffersAreBoundedByCapacity) {
   EXPECT_THAT(answer, StartsWith("busy"));
 }
 
-TEST_P(Transport, ALeaseStaysInItsBounds) {
+TEST_P(LeaseAttack, ALeaseStaysInItsBounds) {
   far("fill 0 300 3");
   const Lease target = lease(Direction::kPut, 100, 100);
   TransferOptions at;
@@ -148,7 +151,7 @@ TEST_P(Transport, ALeaseStaysInItsBounds) {
   EXPECT_EQ(far("refused"), "7");
 }
 
-TEST_P(Transport, ALeaseWorksOneWayOnly) {
+TEST_P(LeaseAttack, ALeaseWorksOneWayOnly) {
   far("fill 0 100 3");
   const Lease target = lease(Direction::kPut, 0, 100);
   EXPECT_EQ(code(near().get(target, memory_, 0, 100)), StatusCode::kDenied);
@@ -159,7 +162,7 @@ TEST_P(Transport, ALeaseWorksOneWayOnly) {
   EXPECT_EQ(far("zero 200 100"), "yes");
 }
 
-TEST_P(Transport, ALeaseWorksOnce) {
+TEST_P(LeaseAttack, ALeaseWorksOnce) {
   const Lease target = lease(Direction::kPut, 0, 100);
   ASSERT_TRUE(result(put(target, 100)));
   fill(part(0, 100), 7);
@@ -173,7 +176,7 @@ TEST_P(Transport, ALeaseWorksOnce) {
   EXPECT_EQ(code(near().get(source, memory_, 0, 100)), StatusCode::kDenied);
 }
 
-TEST_P(Transport, AnExpiredLeaseIsRefused) {
+TEST_P(LeaseAttack, AnExpiredLeaseIsRefused) {
   const Lease target = lease(Direction::kPut, 0, 100, 50);
   EXPECT_THAT(far("result " + offer_), StartsWith("deadline"));
   fill(part(0, 100), 7);
@@ -190,7 +193,7 @@ TEST_P(Transport, AnExpiredLeaseIsNoCredit) {
   EXPECT_TRUE(until([&] { return near().credits(Direction::kPut) == 0; }));
 }
 
-TEST_P(Transport, ARevokedLeaseIsRefused) {
+TEST_P(LeaseAttack, ARevokedLeaseIsRefused) {
   far("fill 0 100 2");
   const Lease target = lease(Direction::kPut, 0, 100);
   const Lease source = lease(Direction::kGet, 100, 100);
@@ -212,7 +215,7 @@ TEST_P(Transport, RevokingTakesTheCreditBack) {
   EXPECT_TRUE(until([&] { return near().credits(Direction::kPut) == 0; }));
 }
 
-TEST_P(Transport, ForgedLeasesAreRefused) {
+TEST_P(LeaseAttack, ForgedLeasesAreRefused) {
   const Lease target = lease(Direction::kPut, 0, 100);
   fill(part(0, 100), 7);
   for (const std::uint64_t id :
@@ -232,7 +235,7 @@ TEST_P(Transport, ForgedLeasesAreRefused) {
   EXPECT_EQ(far("zero 0 100"), "yes");
 }
 
-TEST_P(Transport, ALeaseDiesWithItsConnection) {
+TEST_P(LeaseAttack, ALeaseDiesWithItsConnection) {
   const Lease target = lease(Direction::kPut, 0, 100);
   join();
   const Lease fresh = lease(Direction::kPut, 0, 100);
@@ -244,7 +247,7 @@ TEST_P(Transport, ALeaseDiesWithItsConnection) {
   EXPECT_TRUE(result(put(fresh, 100)));
 }
 
-TEST_P(Transport, LyingAboutLengthIsRefused) {
+TEST_P(LeaseAttack, LyingAboutLengthIsRefused) {
   const Lease target = lease(Direction::kPut, 0, 100);
   fill(part(0, 4096), 7);
   for (const std::uint64_t claimed : {50, 101}) {
@@ -256,7 +259,7 @@ TEST_P(Transport, LyingAboutLengthIsRefused) {
   EXPECT_EQ(far("zero 0 8192"), "yes");
 }
 
-TEST_P(Transport, EveryPacketTwiceChangesNothing) {
+TEST_P(LeaseAttack, EveryPacketTwiceChangesNothing) {
   faults_->copies = 2;
   for (int i = 0; i < 20; ++i) {
     fill(part(0, 3000), static_cast<unsigned>(i));
@@ -268,7 +271,7 @@ TEST_P(Transport, EveryPacketTwiceChangesNothing) {
   EXPECT_EQ(far("refused"), "0");
 }
 
-TEST_P(Transport, PacketsInAnyOrderAllArrive) {
+TEST_P(LeaseAttack, PacketsInAnyOrderAllArrive) {
   std::vector<Lease> leases;
   for (int i = 0; i < 8; ++i) leases.push_back(lease(Direction::kPut, i * 1000, 1000));
   faults_->hold = 8;
@@ -385,7 +388,7 @@ TEST_P(Transport, ATransferOutlivesItsRegionsOwner) {
   EXPECT_EQ(far(fmt::format("check 0 {} 11", 2 << 20)), "yes");
 }
 
-TEST_P(Transport, AFloodOfForgedRequestsWritesNothing) {
+TEST_P(LeaseAttack, AFloodOfForgedRequestsWritesNothing) {
   Lease forged = lease(Direction::kPut, 0, 100);
   forged.id += 0x10000;
   fill(part(0, 100), 7);
@@ -401,7 +404,7 @@ TEST_P(Transport, AFloodOfForgedRequestsWritesNothing) {
   EXPECT_EQ(far("zero 0 100"), "yes");
 }
 
-TEST_P(Transport, GarbageEndsTheConnection) {
+TEST_P(LeaseAttack, GarbageEndsTheConnection) {
   ASSERT_TRUE(far("offer put 0 10 20000") == "0");
   faults_->rewrite = [](Packet& packet) { packet.kind = static_cast<PacketKind>(77); };
   const auto room = near().offer(memory_, 0, 10);
@@ -438,6 +441,8 @@ TEST_P(Transport, BadArgumentsAreRefusedAtOnce) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Links, Transport, ::testing::ValuesIn(connection_names()),
+                         [](const auto& which) { return which.param; });
+INSTANTIATE_TEST_SUITE_P(Links, LeaseAttack, ::testing::ValuesIn(connection_names()),
                          [](const auto& which) { return which.param; });
 
 }  // namespace
