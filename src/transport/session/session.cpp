@@ -5,6 +5,7 @@
 #include "transport/session/security.hpp"
 
 namespace framewire::transport::session {
+
 Result<Joined> connect(const std::string& address, const SessionOptions& options) {
   const auto deadline = base::Clock::now() + std::chrono::milliseconds(options.timeout_ms);
   const auto where = wire::parse_address(address);
