@@ -14,6 +14,10 @@ constexpr std::string_view kResourceType = "8BIM";
 constexpr std::uint16_t kIptcResource = 0x0404;
 constexpr std::uint16_t kIptcDigest = 0x0425;
 constexpr std::uint16_t kProfile = 1039;
+/// Of resources in a file, and of datasets in a caption. Files of programs have tens of each; what
+/// a file has beyond these is left out, so that reading them takes no time worth a look at the
+/// clock.
+constexpr int kMaxParts = 10'000;
 /// Thumbnails of two versions, EXIF twice, XMP.
 constexpr std::array<std::uint16_t, 5> kLeftOut = {1033, 1036, 1058, 1059, 1060};
 
@@ -75,7 +79,9 @@ std::optional<Dataset> take_dataset(ByteSpan& rest) {
 Bytes copyright_datasets(ByteSpan iim) {
   Bytes kept;
   bool found = false;
-  while (const auto dataset = take_dataset(iim)) {
+  for (int i = 0; i < kMaxParts; ++i) {
+    const auto dataset = take_dataset(iim);
+    if (!dataset) break;
     const bool character_set = dataset->record == 1 && dataset->number == 90;
     const bool wanted = dataset->record == 2 &&
                         (dataset->number == 80 || dataset->number == 110 || dataset->number == 116);
@@ -89,7 +95,9 @@ Bytes copyright_datasets(ByteSpan iim) {
 /// Everything but the picture that a caption may carry.
 Bytes datasets_without_pictures(ByteSpan iim) {
   Bytes kept;
-  while (const auto dataset = take_dataset(iim)) {
+  for (int i = 0; i < kMaxParts; ++i) {
+    const auto dataset = take_dataset(iim);
+    if (!dataset) break;
     const bool preview = dataset->record == 2 && dataset->number >= 200 && dataset->number <= 202;
     const bool object = dataset->record >= 7 && dataset->record <= 9;
     if (!preview && !object && !holds_picture(dataset->whole)) append_bytes(kept, dataset->whole);
@@ -108,10 +116,14 @@ bool is_whole(ByteSpan datasets, ByteSpan iim) {
 template <typename Use>
 void for_each_resource(ByteSpan bytes, std::span<const std::size_t> beginnings, Use use) {
   std::size_t at = 0;
+  int left = kMaxParts;
   for (std::size_t i = 0; i < beginnings.size(); ++i) {
     if (beginnings[i] < at) continue;  // inside a resource that began in an earlier segment
     ByteSpan rest = bytes.subspan(beginnings[i]);
-    while (const auto resource = take_resource(rest)) use(*resource);
+    while (const auto resource = take_resource(rest)) {
+      if (--left < 0) return;
+      use(*resource);
+    }
     at = bytes.size() - rest.size();
   }
 }

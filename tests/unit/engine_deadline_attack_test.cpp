@@ -9,6 +9,7 @@
 #include <functional>
 #include <jpeg/exif.hpp>
 #include <jpeg/icc.hpp>
+#include <jpeg/iptc.hpp>
 #include <string>
 #include "jpeg_tiny.hpp"
 #include "sample_jpeg.hpp"
@@ -67,6 +68,18 @@ Bytes tables(std::uint8_t code, const Bytes& one) {
   Bytes payload;
   while (payload.size() + one.size() <= 65'533) jpeg::append_bytes(payload, one);
   return segment(code, payload);
+}
+
+/// One caption over all segments that metadata may have, of datasets without bytes.
+Bytes caption_of_datasets() {
+  constexpr std::uint32_t kBytes = 20u << 20;
+  Bytes resource{'8', 'B', 'I', 'M', 4, 4, 0, 0};
+  jpeg::append_u32(resource, kBytes);
+  while (resource.size() < kBytes) jpeg::append_bytes(resource, Bytes{0x1C, 2, 25, 0, 0});
+  Bytes out(picture().begin(), picture().begin() + 2);
+  jpeg::write_image_resources(out, resource);
+  out.insert(out.end(), picture().begin() + 2, picture().end());
+  return out;
 }
 
 /// EXIF whose directory fills a segment; no entry of it makes sense.
@@ -196,6 +209,7 @@ const std::vector<Attack>& attacks() {
            jpeg::append_bytes(payload, Bytes{'8', 'B', 'I', 'M', 4, 4, 0, 0, 0, 0, 0, 0});
          return stuffed(segment(marker::kApp13, payload));
        }},
+      {"a caption of datasets", [] { return caption_of_datasets(); }},
       {"stuffed bytes in a scan",
        [] {
          return scan_of({0xFF, 0x00});
