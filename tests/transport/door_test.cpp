@@ -1,0 +1,235 @@
+// What a listener grants to those who have come, and what it refuses them.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <chrono>
+#include <filesystem>
+#include <future>
+#include <thread>
+#include "transport/probe.hpp"
+#include "transport/session/failures.hpp"
+#include "transport/session/handshakes.hpp"
+#include "transport/session/listener.hpp"
+#include "transport/strangers.hpp"
+#include "transport/wire/tls.hpp"
+
+namespace framewire::transport {
+namespace {
+
+using base::Clock;
+using session::Failures;
+using session::Handshakes;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using testing::call;
+using testing::first_words;
+using ::testing::HasSubstr;
+using testing::hung_up;
+using testing::Manner;
+using testing::send_to;
+using testing::Strangers;
+
+class AttackDoor : public testing::Probe {
+ protected:
+  AttackDoor() : options_(with(key(write("keys", testing::kKeys)))) {}
+  [[nodiscard]] SessionOptions options() const { return options_; }
+  static session::Listener listen(const SessionOptions& options) {
+    auto listener = session::Listener::listen("127.0.0.1:0", options);
+    EXPECT_TRUE(listener) << listener.error().to_string();
+    return std::move(*listener);
+  }
+  static std::future<Result<session::Joined>> come(const session::Listener& listener,
+                                                   const SessionOptions& options) {
+    return std::async(std::launch::async, [address = fmt::format("127.0.0.1:{}", listener.port()),
+                                           options] { return session::connect(address, options); });
+  }
+
+ private:
+  SessionOptions options_;
+};
+
+std::size_t descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+TEST_F(AttackDoor, DescriptorsAreBounded) {
+  const auto listener = listen(options());
+  const auto before = descriptors();
+  std::vector<wire::Socket> strangers;
+  for (int i = 0; i < 400; ++i) strangers.push_back(call(listener.port()));
+  std::this_thread::sleep_for(milliseconds(200));
+  EXPECT_LE(descriptors(), before + strangers.size() + Handshakes::kMaxOfOne);
+  // The newest are there, those who were there longest are not.
+  EXPECT_TRUE(hung_up(strangers.front()));
+  EXPECT_FALSE(hung_up(strangers.back()));
+}
+
+TEST_F(AttackDoor, TheSilentHaveTwoSeconds) {
+  auto patient = options();
+  patient.timeout_ms = 30'000;
+  const auto listener = listen(patient);
+  const auto silent = call(listener.port());
+  const auto talking = call(listener.port());
+  send_to(talking, std::vector<std::byte>(1, std::byte{0x16}));
+  std::this_thread::sleep_for(milliseconds(1500));
+  EXPECT_FALSE(hung_up(silent));
+  std::this_thread::sleep_for(milliseconds(1000));
+  EXPECT_TRUE(hung_up(silent));
+  EXPECT_FALSE(hung_up(talking));
+}
+
+TEST_F(AttackDoor, TheWholeGreetingHasItsTime) {
+  auto brief = options();
+  brief.timeout_ms = 500;
+  auto listener = listen(brief);
+  const auto slow = call(listener.port());
+  const auto words = first_words(brief);
+  for (int i = 0; i < 15 && !hung_up(slow); ++i) {
+    send_to(slow, std::span(words).subspan(static_cast<std::size_t>(i), 1));
+    std::this_thread::sleep_for(milliseconds(50));
+  }
+  EXPECT_TRUE(hung_up(slow));
+  const auto told = listener.accept(0);
+  ASSERT_FALSE(told);
+  EXPECT_THAT(told.error().message(), HasSubstr("did not finish"));
+}
+
+// Nobody is lost, or waits for another's time-out, because nobody accepts just then.
+TEST_F(AttackDoor, TheDoorIsOpenBetweenTwoCalls) {
+  auto listener = listen(options());
+  std::vector<wire::Socket> silent;
+  for (int i = 0; i < 20; ++i) silent.push_back(call(listener.port()));
+  auto one = come(listener, options());
+  auto other = come(listener, options());
+  EXPECT_EQ(one.wait_for(seconds(2)), std::future_status::ready);
+  EXPECT_EQ(other.wait_for(seconds(2)), std::future_status::ready);
+  EXPECT_TRUE(listener.accept(1000));
+  EXPECT_TRUE(listener.accept(1000));
+  EXPECT_TRUE(one.get());
+  EXPECT_TRUE(other.get());
+}
+
+// Connections that nobody takes are bounded too; the next is taken when one has been.
+TEST_F(AttackDoor, OnlySoManyWaitToBeAccepted) {
+  auto listener = listen(options());
+  std::vector<std::future<Result<session::Joined>>> clients;
+  for (std::size_t i = 0; i < Handshakes::kMaxFinished; ++i) {
+    clients.push_back(come(listener, options()));
+    ASSERT_EQ(clients.back().wait_for(seconds(2)), std::future_status::ready);
+  }
+  auto one_more = come(listener, options());
+  EXPECT_EQ(one_more.wait_for(milliseconds(300)), std::future_status::timeout);
+  EXPECT_TRUE(listener.accept(1000));
+  EXPECT_EQ(one_more.wait_for(seconds(2)), std::future_status::ready);
+  EXPECT_TRUE(one_more.get());
+}
+
+TEST_F(AttackDoor, AFloodOfFailuresIsToldAsAFew) {
+  auto listener = listen(options());
+  const std::vector<std::byte> noise(100, std::byte{0x55});
+  std::vector<wire::Socket> strangers;
+  for (int i = 0; i < 300; ++i) {
+    strangers.push_back(call(listener.port()));
+    send_to(strangers.back(), noise);
+  }
+  std::this_thread::sleep_for(milliseconds(200));
+  const auto start = Clock::now();
+  auto client = come(listener, options());
+  std::vector<std::string> told;
+  bool accepted = false;
+  while (!accepted && Clock::now() - start < seconds(1)) {
+    const auto next = listener.accept(1000);
+    accepted = next.has_value();
+    if (!next) told.push_back(next.error().message());
+  }
+  EXPECT_TRUE(accepted);
+  EXPECT_TRUE(client.get());
+  EXPECT_LE(told.size(), Failures::kBurst + 1);
+  ASSERT_FALSE(told.empty());
+  EXPECT_THAT(told.front(), HasSubstr("more connections came to nothing"));
+}
+
+// Peers with a key can hold threads; in their way they give up theirs, and others' addresses are
+// not touched.
+TEST_F(AttackDoor, PeersWithAKeyWhoSayNothingHoldNobodyUpForLong) {
+  auto server = options();
+  server.timeout_ms = 20'000;
+  auto listener = listen(server);
+  const auto context = wire::TlsContext::make(server.security, false);
+  std::vector<std::unique_ptr<wire::Stream>> silent;
+  for (std::size_t i = 0; i < 2 * session::Greetings::kMaxOfOne; ++i) {
+    auto stream = context->shake_hands(call(listener.port()), "", Clock::now() + seconds(5));
+    ASSERT_TRUE(stream) << stream.error().to_string();
+    silent.push_back(std::move(*stream));
+  }
+  auto client = come(listener, server);
+  EXPECT_EQ(client.wait_for(seconds(4)), std::future_status::ready);
+  EXPECT_TRUE(client.get());
+}
+
+double cpu_seconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto of = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return of(usage.ru_utime) + of(usage.ru_stime);
+}
+
+// Without descriptors the listener neither spins nor ends.
+TEST_F(AttackDoor, WithoutDescriptorsItWaits) {
+  auto listener = listen(options());
+  std::vector<wire::Socket> strangers;
+  for (int i = 0; i < 10; ++i) {
+    strangers.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  }
+  rlimit usual{};
+  ::getrlimit(RLIMIT_NOFILE, &usual);
+  rlimit none = usual;
+  none.rlim_cur = static_cast<rlim_t>(strangers.back().fd()) + 1;
+  sockaddr_storage to{};
+  auto& v4 = reinterpret_cast<sockaddr_in&>(to);
+  v4.sin_family = AF_INET;
+  v4.sin_port = htons(listener.port());
+  v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  for (const auto& stranger : strangers) {
+    ::connect(stranger.fd(), reinterpret_cast<sockaddr*>(&to), sizeof v4);
+  }
+  const double before = cpu_seconds();
+  std::this_thread::sleep_for(milliseconds(500));
+  const double spent = cpu_seconds() - before;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &usual), 0);
+  EXPECT_LT(spent, 0.1);
+  auto client = come(listener, options());
+  std::vector<std::string> told;
+  bool accepted = false;
+  for (int i = 0; i < 20 && !accepted; ++i) {
+    const auto next = listener.accept(1000);
+    accepted = next.has_value();
+    if (!next) told.push_back(next.error().to_string());
+  }
+  EXPECT_TRUE(accepted);
+  EXPECT_TRUE(client.get());
+  EXPECT_THAT(told, ::testing::Contains(HasSubstr("busy: cannot accept a connection")));
+}
+
+TEST_F(AttackDoor, TheListenerEndsInTheMidstOfIt) {
+  auto server = options();
+  server.timeout_ms = 20'000;
+  const auto context = wire::TlsContext::make(server.security, false);
+  const auto start = Clock::now();
+  {
+    const auto listener = listen(server);
+    Strangers strangers(listener.port(), Manner::kStopsAfterTheFirstWords, first_words(server));
+    auto held = context->shake_hands(call(listener.port()), "", Clock::now() + seconds(5));
+    while (strangers.come() < 100) std::this_thread::sleep_for(milliseconds(1));
+  }
+  EXPECT_LT(Clock::now() - start, seconds(5));
+}
+
+}  // namespace
+}  // namespace framewire::transport
