@@ -54,10 +54,11 @@ TEST_F(AttackCli, ANameThatIsNoTextDoesNotEndTheReport) {
   write_text(out, "a file, where a folder was");
   EXPECT_NE(stream({"--insecure", "--loop", "50"}).exit_code, -1);
   const Ran ran = sink.get();
-  EXPECT_EQ(ran.exit_code, 3) << ran.err;
+  EXPECT_EQ(ran.exit_code, 1) << ran.err;
   EXPECT_THAT(ran.err, Not(HasSubstr("internal")));
   EXPECT_THAT(ran.err, Not(HasSubstr("\x1b")));
-  EXPECT_EQ(json::parse(ran.out)["error"]["class"], "io_error");
+  EXPECT_THAT(ran.err, HasSubstr("out\\xff\\x1b[2J"));
+  EXPECT_EQ(json::parse(ran.out)["not_kept"], 50);
 }
 
 // A server that refuses with what moves cursors and is no text.

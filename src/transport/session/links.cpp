@@ -45,7 +45,8 @@ class ControlLifeline final : public Lifeline {
 // Rings of the two processes' own, which they hand each other where they have met.
 class SharedCandidate final : public Candidate {
  public:
-  explicit SharedCandidate(const shared::RingKey& key) : key_(key) {}
+  SharedCandidate(const shared::RingKey& key, shared::RingReader incoming)
+      : key_(key), incoming_(std::move(incoming)) {}
   wire::LinkOffer offer() const override { return {kSharedLink, {key_.begin(), key_.end()}}; }
   Result<std::unique_ptr<Link>> join(const wire::LinkOffer& peer, const shared::LocalPeer* local,
                                      std::unique_ptr<wire::Stream> control,
@@ -56,7 +57,7 @@ class SharedCandidate final : public Candidate {
       return fail(StatusCode::kInvalidInput, "an offer of shared memory without the ring's key");
     }
     std::copy(peer.blob.begin(), peer.blob.end(), theirs.begin());
-    auto rings = shared::exchange_rings(*local, key_, theirs, deadline);
+    auto rings = shared::exchange_rings(*local, std::move(incoming_), theirs, deadline);
     if (!rings) return fail(rings.error());
     return shared::make_shared_link(std::move(rings->incoming), std::move(rings->outgoing),
                                     std::make_unique<ControlLifeline>(std::move(control)));
@@ -64,6 +65,7 @@ class SharedCandidate final : public Candidate {
 
  private:
   shared::RingKey key_;
+  shared::RingReader incoming_;
 };
 
 Result<std::unique_ptr<Candidate>> make_shared() {
@@ -71,7 +73,10 @@ Result<std::unique_ptr<Candidate>> make_shared() {
   if (::getrandom(key.data(), key.size(), 0) != static_cast<ssize_t>(key.size())) {
     return fail(StatusCode::kBusy, "the system has no random bytes for a key");
   }
-  return std::make_unique<SharedCandidate>(key);
+  // Made before the link is offered or chosen: where there is no such memory, another link serves.
+  auto incoming = shared::RingReader::make(key);
+  if (!incoming) return fail(incoming.error());
+  return std::make_unique<SharedCandidate>(key, std::move(*incoming));
 }
 
 #ifdef FRAMEWIRE_HAS_UCX

@@ -10,13 +10,11 @@ constexpr std::array<std::byte, 4> kRing{std::byte{'R'}, std::byte{'I'}, std::by
 
 }  // namespace
 
-Result<Rings> exchange_rings(const LocalPeer& peer, const RingKey& ours, const RingKey& theirs,
+Result<Rings> exchange_rings(const LocalPeer& peer, RingReader ours, const RingKey& theirs,
                              base::Clock::time_point deadline) {
-  auto incoming = RingReader::make(ours);
-  if (!incoming) return fail(incoming.error());
-  const std::array<int, 1> file{incoming->fd()};
+  const std::array<int, 1> file{ours.fd()};
   if (auto sent = peer.send(kRing, file); !sent) return fail(sent.error());
-  incoming->close_file();
+  ours.close_file();
   std::array<std::byte, kRing.size()> said;
   const auto message = peer.receive(said, deadline);
   if (!message) return fail(message.error());
@@ -25,7 +23,14 @@ Result<Rings> exchange_rings(const LocalPeer& peer, const RingKey& ours, const R
   }
   auto outgoing = RingWriter::open(message->files[0], theirs);
   if (!outgoing) return fail(outgoing.error());
-  return Rings{std::move(*incoming), std::move(*outgoing)};
+  return Rings{std::move(ours), std::move(*outgoing)};
+}
+
+Result<Rings> exchange_rings(const LocalPeer& peer, const RingKey& ours, const RingKey& theirs,
+                             base::Clock::time_point deadline) {
+  auto incoming = RingReader::make(ours);
+  if (!incoming) return fail(incoming.error());
+  return exchange_rings(peer, std::move(*incoming), theirs, deadline);
 }
 
 }  // namespace framewire::transport::shared

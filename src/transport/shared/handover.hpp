@@ -12,10 +12,14 @@ struct Rings {
   RingWriter outgoing;
 };
 
-/// @param ours, theirs  what lies at the beginning of each side's ring, as has been said over the
-///                      control connection
+/// @param ours    made by this side, its memory not handed to anybody yet
+/// @param theirs  what lies at the beginning of the peer's ring, as has been said over the control
+///                connection
 /// @return invalid_input for memory that is no ring of this connection, or could fail us while we
 ///         use it; peer_lost; deadline; busy
+[[nodiscard]] Result<Rings> exchange_rings(const LocalPeer& peer, RingReader ours,
+                                           const RingKey& theirs, base::Clock::time_point deadline);
+/// The same with a ring made now, under the key `ours`.
 [[nodiscard]] Result<Rings> exchange_rings(const LocalPeer& peer, const RingKey& ours,
                                            const RingKey& theirs, base::Clock::time_point deadline);
 
