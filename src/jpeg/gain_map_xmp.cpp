@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 #include <jpeg/gain_map_xmp.hpp>
+#include <jpeg/xmp.hpp>
 
 namespace framewire::jpeg {
 namespace {
@@ -120,13 +121,17 @@ bool declares_gain_map(std::string_view xmp) {
   const auto tree = XmpTree::parse(xmp);
   if (!tree) return false;
   const XmpName version{kHdrgmNamespace, "Version"};
-  for (auto node = tree->document().first_child(); node; node = next_node(node, tree->document())) {
-    if (tree->name(node.name()) == version) return true;
-    for (const auto& attribute : node.attributes()) {
-      if (tree->name(attribute.name()) == version) return true;
-    }
-  }
-  return false;
+  const auto says_version = [&](const auto& part) { return tree->name(part.name()) == version; };
+  const auto descriptions = tree->descriptions();
+  const bool declared =
+      std::any_of(descriptions.begin(), descriptions.end(), [&](const auto& from) {
+        const auto attributes = from.attributes();
+        const auto children = from.children();
+        return std::any_of(attributes.begin(), attributes.end(), says_version) ||
+               std::any_of(children.begin(), children.end(), says_version);
+      });
+  // What an output could not carry is not read either.
+  return declared && !make_gain_map_parameters_xmp(xmp).empty();
 }
 
 void add_directory(const XmpTree& tree, pugi::xml_node description, std::size_t gain_map_bytes) {

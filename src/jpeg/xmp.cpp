@@ -206,6 +206,7 @@ std::optional<std::string> rewrite_xmp(std::string_view packet, const XmpChanges
   const auto tree = XmpTree::parse(packet);
   if (!tree) return std::nullopt;
   bool changed = Rewriter(*tree, changes).run();
+  if (!tree->document().document_element()) return std::nullopt;  // all of it had to go
   const auto descriptions = tree->descriptions();
   if (changes.gain_map_bytes != 0 && !descriptions.empty()) {
     add_directory(*tree, descriptions.front(), changes.gain_map_bytes);

@@ -173,6 +173,7 @@ TEST_F(HandoverAttack, NoDescriptorStaysBehind) {
     const std::array<int, 2> two{bad.fd(), bad.fd()};
     EXPECT_FALSE(answer(two));
     EXPECT_FALSE(answer(two, std::span(kRing).first(2)));
+    EXPECT_FALSE(answer(two, std::span(kRing).first(0)));
     // More than anybody of ours sends.
     auto [ours, theirs] = local_pair();
     std::vector<int> many(100, bad.fd());

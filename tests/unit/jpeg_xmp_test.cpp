@@ -104,6 +104,28 @@ TEST(JpegXmp, PrefixesAreOnlyPrefixes) {
   EXPECT_THAT(rewritten(source, changes), HasSubstr("t:Orientation=\"1\" tiff:Orientation=\"7\""));
 }
 
+// The packet's root bound to a family that goes: nothing is left, which is no packet.
+TEST(JpegXmp, APacketOfWhichAllGoesIsNone) {
+  const std::string source =
+      "<?xpacket begin=\"\" id=\"W5\"?><x:xmpmeta "
+      "xmlns:x=\"http://ns.google.com/photos/1.0/depthmap/\">"
+      "<x:Data>1</x:Data></x:xmpmeta><?xpacket end=\"w\"?>";
+  EXPECT_EQ(rewrite_xmp(source, {}), std::nullopt);
+}
+
+// A map whose properties stand outside RDF could not be carried on with them.
+TEST(JpegXmp, AGainMapIsDeclaredWhereItsPropertiesCanBeRead) {
+  const std::string inside =
+      "<x:xmpmeta xmlns:x=\"adobe:ns:meta/\"><rdf:RDF "
+      "xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\"><rdf:Description rdf:about=\"\" "
+      "xmlns:hdrgm=\"http://ns.adobe.com/hdr-gain-map/1.0/\" hdrgm:Version=\"1.0\"/></rdf:RDF>"
+      "</x:xmpmeta>";
+  EXPECT_TRUE(declares_gain_map(inside));
+  std::string outside = inside;
+  outside.replace(outside.find("22-rdf"), 2, "23");
+  EXPECT_FALSE(declares_gain_map(outside));
+}
+
 TEST(JpegXmp, PicturesAreLeftOut) {
   const std::string base64(4000, 'A');
   const std::string source = packet(

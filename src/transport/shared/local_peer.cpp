@@ -81,8 +81,10 @@ Result<LocalPeer::Message> LocalPeer::receive_now(std::span<std::byte> bytes) co
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
     return fail(StatusCode::kBusy, "nothing has been handed over yet");
   }
-  if (count <= 0) return fail(StatusCode::kPeerLost, "the peer left in the middle of the handover");
+  if (count < 0) return fail(StatusCode::kPeerLost, "the peer left in the middle of the handover");
+  // Before anything is said of the bytes: a message of none may bring files, too.
   const bool fit = take_files(head, message);
+  if (count == 0) return fail(StatusCode::kPeerLost, "the peer left in the middle of the handover");
   if (!fit || static_cast<std::size_t>(count) != bytes.size() ||
       (head.msg_flags & MSG_TRUNC) != 0) {
     return fail(StatusCode::kInvalidInput,
