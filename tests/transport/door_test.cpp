@@ -7,7 +7,9 @@
 #include <chrono>
 #include <filesystem>
 #include <future>
+#include <optional>
 #include <thread>
+#include "transport/channel.hpp"
 #include "transport/probe.hpp"
 #include "transport/session/failures.hpp"
 #include "transport/session/handshakes.hpp"
@@ -215,6 +217,32 @@ TEST_F(AttackDoor, WithoutDescriptorsItWaits) {
   EXPECT_TRUE(accepted);
   EXPECT_TRUE(client.get());
   EXPECT_THAT(told, ::testing::Contains(HasSubstr("busy: cannot accept a connection")));
+}
+
+// The end of a listener cuts greetings, not connections that have been accepted.
+TEST_F(AttackDoor, AConnectionOutlivesItsListener) {
+  auto stream = options();
+  stream.links = {kStreamLink};
+  for (int round = 0; round < 200; ++round) {
+    std::optional<Result<session::Joined>> near;
+    std::optional<Result<session::Joined>> far;
+    std::future<Result<session::Joined>> coming;
+    {
+      auto listener = listen(stream);
+      coming = come(listener, stream);
+      near = listener.accept(10'000);
+    }
+    far = coming.get();
+    ASSERT_TRUE(*near && *far);
+    auto one = make_channel(std::move((*near)->link), std::move((*near)->config));
+    auto other = make_channel(std::move((*far)->link), std::move((*far)->config));
+    for (int i = 0; i < 20; ++i) {
+      one.progress();
+      other.progress();
+    }
+    ASSERT_FALSE(one.lost()) << one.lost()->to_string();
+    ASSERT_FALSE(other.lost()) << other.lost()->to_string();
+  }
 }
 
 TEST_F(AttackDoor, TheListenerEndsInTheMidstOfIt) {

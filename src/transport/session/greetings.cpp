@@ -34,15 +34,20 @@ struct Greetings::Greeting {
   std::string origin;
   Clock::time_point since = Clock::now();
   wire::Socket connection;  // the stream's socket once more: that one may be closed at any time
-  std::atomic<bool> ended{false};
   std::thread thread;
 
-  bool is_cut = false;
+  // Either it is cut or its connection is handed on, never both.
+  enum class State : std::uint8_t { kRunning, kCut, kEnded };
+  std::atomic<State> state{State::kRunning};
 
   void cut() noexcept {
-    is_cut = true;
-    ::shutdown(connection.fd(), SHUT_RDWR);
+    State running = State::kRunning;
+    if (state.compare_exchange_strong(running, State::kCut)) {
+      ::shutdown(connection.fd(), SHUT_RDWR);
+    }
   }
+  /// @return whether it had not been cut
+  bool end() noexcept { return state.exchange(State::kEnded) == State::kRunning; }
 };
 
 Greetings::Greetings(const SessionOptions& options, std::function<void(Result<Joined>)> ended)
@@ -71,7 +76,8 @@ bool Greetings::start(std::unique_ptr<wire::Stream>& stream, const std::string& 
   try {
     here->thread = quiet_thread("fw-greet", [this, here, deadline, taken = stream.get()] {
       auto result = greet(std::unique_ptr<wire::Stream>(taken), options_, deadline);
-      here->ended = true;  // before anybody is told who would look
+      // Before anybody is told who would look.
+      if (!here->end()) result = fail(StatusCode::kDeadline, "the greeting gave way to others");
       ended_(std::move(result));
     });
   } catch (const std::system_error&) {
@@ -85,7 +91,8 @@ bool Greetings::start(std::unique_ptr<wire::Stream>& stream, const std::string& 
 void Greetings::make_room(const std::string& origin, bool of_its_own) {
   const auto before = Clock::now() - kPatience;
   for (const auto& greeting : running_) {
-    if (greeting->is_cut || (of_its_own && greeting->origin != origin)) continue;
+    if (greeting->state != Greeting::State::kRunning || (of_its_own && greeting->origin != origin))
+      continue;
     if (greeting->since < before) greeting->cut();
     return;
   }
@@ -93,7 +100,7 @@ void Greetings::make_room(const std::string& origin, bool of_its_own) {
 
 void Greetings::reap() {
   running_.remove_if([](const auto& greeting) {
-    if (!greeting->ended) return false;
+    if (greeting->state != Greeting::State::kEnded) return false;
     greeting->thread.join();
     return true;
   });
