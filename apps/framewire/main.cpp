@@ -46,7 +46,8 @@ int main(int count, char** words) {
   } catch (const std::exception& error) {
     app::report(framewire::Status(framewire::StatusCode::kInternal, error.what()));
   } catch (...) {
-    app::report(framewire::Status(framewire::StatusCode::kInternal, "something unknown was thrown"));
+    app::report(
+        framewire::Status(framewire::StatusCode::kInternal, "something unknown was thrown"));
   }
   return app::close_json(json, app::kEnvironment);
 }

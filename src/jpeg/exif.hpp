@@ -41,7 +41,8 @@ struct ExifChanges {
 /// from places of their own. Pictures are overwritten with zeros, or cut off where they lie at the
 /// end: those of the thumbnail directories, of maker notes (find_maker_note_pictures) and any other
 /// JPEG stream (find_picture). The entries that pointed to them no longer do.
-/// @return empty where the block is no TIFF structure with a first directory, and where a value that
+/// @return empty where the block is no TIFF structure with a first directory, and where a value
+/// that
 ///         was to change, or a picture, lies inside a directory
 [[nodiscard]] Bytes rewrite_exif(ByteSpan block, const ExifChanges& changes);
 

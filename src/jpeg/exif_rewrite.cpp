@@ -189,8 +189,9 @@ class Rewriter {
     }
   }
 
-  /// What nobody announced. A stream that has no end may be shorter than the block, so values behind
-  /// its beginning are spared; then one of them may hold the next stream, so it is looked again.
+  /// What nobody announced. A stream that has no end may be shorter than the block, so values
+  /// behind its beginning are spared; then one of them may hold the next stream, so it is looked
+  /// again.
   void erase_streams() {
     constexpr int kMaxRounds = 16;
     for (int round = 0; round <= kMaxRounds; ++round) {

@@ -20,8 +20,9 @@ struct MakerNotePictures {
     std::uint16_t tag = 0;
   };
   std::vector<ByteRange> pictures;  ///< inside the block
-  std::vector<Entry> entries;       ///< to be retired; also where the picture lies outside, behind the image, say
-  std::vector<ByteRange> others;    ///< directories, and values that are no pictures
+  std::vector<Entry>
+      entries;  ///< to be retired; also where the picture lies outside, behind the image, say
+  std::vector<ByteRange> others;  ///< directories, and values that are no pictures
 };
 
 /// @param block          the TIFF block of EXIF

@@ -33,16 +33,21 @@ int accept_until(AnyListener& listener, Use use) {
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr seconds kSoon{10};  // several times slower, and a crowd that is not
+// Several times slower, and the crowd is not.
+constexpr seconds kSoon{10};
+constexpr int kRounds = 2;
+constexpr int kCrowd = 100;
 #else
 constexpr seconds kSoon{1};
+constexpr int kRounds = 8;
+constexpr int kCrowd = 1000;
 #endif
 
 // A client with a key comes in within a second, time after time, while a thousand come and go.
 template <typename Greet>
 void expect_welcome(session::Listener& listener, Strangers& strangers, Greet greet) {
-  while (strangers.come() < 300) std::this_thread::sleep_for(milliseconds(1));
-  for (int round = 0; round < 8 || strangers.come() < 1000; ++round) {
+  while (strangers.come() < kCrowd / 3) std::this_thread::sleep_for(milliseconds(1));
+  for (int round = 0; round < kRounds || strangers.come() < kCrowd; ++round) {
     const auto start = Clock::now();
     auto connecting = std::async(std::launch::async, greet);
     std::optional<session::Joined> near;
