@@ -2,14 +2,18 @@
 #pragma once
 
 #include <cstddef>
+#include "base/stream_copy.hpp"
 
 namespace framewire::transport::shared {
 
 /// Payloads of at least so many bytes are put in place past the caches. @see copy_past_caches()
 inline constexpr std::size_t kBeyondCaches = std::size_t{32} << 20;
 
-/// memcpy(), with stores that do not first fetch the lines that they fill, where the processor has
-/// such. The bytes are visible to other threads of the process as those of memcpy() are.
-void copy_past_caches(std::byte* to, const std::byte* from, std::size_t bytes) noexcept;
+/// base::stream_copy() of bytes that may be none.
+inline void copy_past_caches(std::byte* to, const std::byte* from, std::size_t bytes) noexcept {
+  if (bytes == 0) return;
+  base::stream_copy(reinterpret_cast<std::uint8_t*>(to),
+                    reinterpret_cast<const std::uint8_t*>(from), bytes);
+}
 
 }  // namespace framewire::transport::shared
