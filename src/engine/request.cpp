@@ -89,12 +89,23 @@ Result<std::vector<std::uint8_t>> make_gain_map(const Request& request, const co
   return stream;
 }
 
+jpeg::Places places(const Request& request) {
+  const plan::Plan& plan = request.plan;
+  const jpeg::FrameHeader& frame = request.file.frame;
+  const bool whole = plan.source == plan::Rect{0, 0, frame.width_px, frame.height_px};
+  if (!whole || plan.orientation != 1 || padded(plan)) return jpeg::Places::kMoved;
+  const bool same =
+      plan.resized_width_px == frame.width_px && plan.resized_height_px == frame.height_px;
+  return same ? jpeg::Places::kSame : jpeg::Places::kScaled;
+}
+
 jpeg::HeadFacts head_facts(const Request& request) {
   const plan::Plan& plan = request.plan;
   jpeg::HeadFacts facts;
   facts.width_px = plan.encode.width_px;
   facts.height_px = plan.encode.height_px;
   facts.orientation_applied = request.options->auto_orient;
+  facts.places = places(request);
   facts.cmyk = plan.encode.model == plan::OutputModel::kCmyk;
   const bool srgb = request.options->color == ColorMode::kSrgb;
   facts.is_srgb = srgb && (plan.convert_icc || request.profile == color::ProfileUse::kIsSrgb);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <jpeg/bytes.hpp>
+#include <jpeg/places.hpp>
 #include <optional>
 #include <string>
 
@@ -35,12 +36,15 @@ struct ExifChanges {
   std::int32_t height_px = 0;
   bool upright = false;  ///< set orientation to 1
   bool is_srgb = false;  ///< set ColorSpace to sRGB
+  Places places = Places::kSame;
 };
 
 /// A copy with the changes made in place: nothing moves, since offsets inside maker notes count
 /// from places of their own. Pictures are overwritten with zeros, or cut off where they lie at the
 /// end: those of the thumbnail directories, of maker notes (find_maker_note_pictures) and any other
-/// JPEG stream (find_picture). The entries that pointed to them no longer do.
+/// JPEG stream (find_picture). The entries that pointed to them no longer do. SubjectArea and
+/// SubjectLocation go unless every place is the same, and what maker notes say of faces where
+/// places have moved.
 /// @return empty where the block is no TIFF structure with a first directory, and where a value
 /// that
 ///         was to change, or a picture, lies inside a directory

@@ -21,11 +21,13 @@ constexpr std::uint16_t kXmp = 0x02BC;
 constexpr std::uint16_t kPhotoshop = 0x8649;
 constexpr std::uint16_t kExifDirectory = 0x8769;
 constexpr std::uint16_t kGpsDirectory = 0x8825;
+constexpr std::uint16_t kSubjectArea = 0x9214;
 constexpr std::uint16_t kMakerNote = 0x927C;
 constexpr std::uint16_t kColorSpace = 0xA001;
 constexpr std::uint16_t kPixelXDimension = 0xA002;
 constexpr std::uint16_t kPixelYDimension = 0xA003;
 constexpr std::uint16_t kInteropDirectory = 0xA005;
+constexpr std::uint16_t kSubjectLocation = 0xA214;
 constexpr std::uint16_t kInteropIndex = 0x0001;
 constexpr std::uint16_t kRelatedWidth = 0x1001;
 constexpr std::uint16_t kRelatedLength = 0x1002;
@@ -65,6 +67,10 @@ class Rewriter {
     for (const auto tag : kLeftOut) remove_entry(block_, {main_offset, 0, little_endian()}, tag);
     erase_streams();
     cut();
+    if (changes_.places != Places::kSame && exif) {
+      for (const auto tag : {kSubjectArea, kSubjectLocation})
+        remove_entry(block_, exif_place_, tag);
+    }
     for (const auto& entry : retired_) retire_entry(block_, entry.directory, entry.tag);
     return std::move(block_);
   }
@@ -168,7 +174,8 @@ class Rewriter {
         make == nullptr ? ByteSpan() : view_.block().subspan(make->value_offset, make->value_bytes);
     const auto found = find_maker_note_pictures(
         view_.block(), little_endian(),
-        {entry->value_offset, entry->value_offset + entry->value_bytes}, as_text(name));
+        {entry->value_offset, entry->value_offset + entry->value_bytes}, as_text(name),
+        changes_.places == Places::kMoved ? Faces::kLeave : Faces::kStay);
     pictures_.insert(pictures_.end(), found.pictures.begin(), found.pictures.end());
     values_.insert(values_.end(), found.others.begin(), found.others.end());
     retired_.insert(retired_.end(), found.entries.begin(), found.entries.end());

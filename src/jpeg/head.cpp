@@ -45,8 +45,8 @@ void write_adobe_cmyk(Bytes& out) {
 void write_exif(Bytes& out, const JpegFile& file, Metadata metadata, const HeadFacts& facts) {
   Bytes block;
   if (metadata == Metadata::kKeep) {
-    block = rewrite_exif(
-        file.exif, {facts.width_px, facts.height_px, facts.orientation_applied, facts.is_srgb});
+    block = rewrite_exif(file.exif, {facts.width_px, facts.height_px, facts.orientation_applied,
+                                     facts.is_srgb, facts.places});
   } else {
     ExifSummary summary;
     if (metadata == Metadata::kCopyright) {
@@ -76,6 +76,7 @@ std::string xmp_packet(const JpegFile& file, Metadata metadata, const HeadFacts&
     changes.is_srgb = facts.is_srgb;
     changes.keeps_profile = !facts.icc.empty();
     changes.gain_map_bytes = gain_map_bytes;
+    changes.places = facts.places;
     packet = rewrite_xmp(source, changes).value_or(std::string());
   } else if (metadata == Metadata::kCopyright) {
     packet = make_rights_xmp(source, gain_map_bytes);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <framewire/options.hpp>
 #include <framewire/status.hpp>
+#include <jpeg/places.hpp>
 #include <jpeg/types.hpp>
 #include <span>
 #include <vector>
@@ -18,6 +19,7 @@ struct HeadFacts {
   /// The samples were turned upright: metadata then says orientation 1 and, by 90°, the two
   /// densities change places.
   bool orientation_applied = false;
+  Places places = Places::kSame;
   bool cmyk = false;     ///< four components: Adobe APP14 instead of JFIF
   bool is_srgb = false;  ///< samples were converted to sRGB: a copied EXIF says so too
   std::span<const std::uint8_t> icc = {};  ///< profile to embed; empty: none

@@ -19,8 +19,10 @@ enum class Maker : std::uint8_t {
   kSonyEricsson,
   kCanon,
   kSamsung,
+  kPanasonic,
   kLeica,
   kSanyo,
+  kFujifilm,
 };
 
 /// What the offsets of a maker note count from.
@@ -52,8 +54,9 @@ constexpr std::array kForms = {
     Form{"SEMC MS\0"sv, Maker::kSonyEricsson, 20, Base::kTiff},
     Form{"SONY"sv, Maker::kSony, 12, Base::kTiff},
     Form{"LEICA\0"sv, Maker::kLeica, 8, Base::kNote},
-    Form{"Panasonic\0"sv, Maker::kLeica, 12, Base::kTiff},
+    Form{"Panasonic\0"sv, Maker::kPanasonic, 12, Base::kTiff},
     Form{"SANYO\0"sv, Maker::kSanyo, 8, Base::kTiff},
+    Form{"FUJIFILM"sv, Maker::kFujifilm, 12, Base::kNote},
 };
 
 /// Makers whose notes are a directory without letters before it, by EXIF's Make in capitals.
@@ -75,6 +78,7 @@ constexpr std::array kBareForms = {
 
 enum class Role : std::uint8_t {
   kPicture,     // the value is a picture
+  kFaces,       // it tells of faces, by name or place
   kStart,       // where one lies
   kBytes,       // how long it is
   kSize,        // its width and height
@@ -114,7 +118,12 @@ constexpr std::array kTags = {
     Tag{Maker::kCanon, 0x00B6, Role::kCanonFacts},
     Tag{Maker::kSamsung, 0x0035, Role::kDirectory},
     Tag{Maker::kLeica, 0x0300, Role::kPicture},
+    Tag{Maker::kPanasonic, 0x0300, Role::kPicture},
+    Tag{Maker::kPanasonic, 0x004E, Role::kFaces},
+    Tag{Maker::kPanasonic, 0x0061, Role::kFaces},
     Tag{Maker::kSanyo, 0x0100, Role::kPicture},
+    Tag{Maker::kFujifilm, 0x4103, Role::kFaces},
+    Tag{Maker::kFujifilm, 0x4282, Role::kFaces},
 };
 
 struct Located {
@@ -162,7 +171,8 @@ std::optional<Located> locate(ByteSpan block, bool little, ByteRange note, std::
 /// Goes through one directory and those that it names.
 class Search {
  public:
-  Search(ByteSpan block, ByteRange note) : block_(block), note_(note) {}
+  Search(ByteSpan block, ByteRange note, Faces faces)
+      : block_(block), note_(note), faces_leave_(faces == Faces::kLeave) {}
 
   void run(const TiffPlace& place, Maker maker) {
     if (place.at < place.base || place.base > block_.size()) return;
@@ -172,7 +182,7 @@ class Search {
     found_.others.push_back({place.at, place.base + directory->end_offset});
     for (const auto& entry : directory->entries) {
       const auto role = std::find_if(kTags.begin(), kTags.end(), [&](const Tag& tag) {
-        return tag.maker == maker && tag.tag == entry.tag && tag.role == Role::kPicture;
+        return tag.maker == maker && tag.tag == entry.tag && goes(tag.role);
       });
       const std::size_t begin = place.base + entry.value_offset;
       if (role == kTags.end()) found_.others.push_back({begin, begin + entry.value_bytes});
@@ -180,13 +190,13 @@ class Search {
     std::optional<std::uint32_t> start;
     std::optional<std::uint32_t> bytes;
     for (const auto& tag : kTags) {
-      if (tag.maker != maker) continue;
+      if (tag.maker != maker || (tag.role == Role::kFaces && !faces_leave_)) continue;
       const TiffEntry* entry = directory->find(tag.tag);
       if (tag.role != Role::kSettings) found_.entries.push_back({place, tag.tag});
       if (entry == nullptr) continue;
       if (tag.role == Role::kStart) start = view.number(*entry);
       if (tag.role == Role::kBytes) bytes = view.number(*entry);
-      if (tag.role == Role::kPicture) add_value(place, *entry);
+      if (goes(tag.role)) add_value(place, *entry);
       if (tag.role == Role::kDirectory) add_directory(place, view, *entry);
       if (tag.role == Role::kCanonFacts) add(place, view.number(*entry, 5), view.number(*entry, 2));
       if (tag.role == Role::kSettings) {
@@ -202,6 +212,11 @@ class Search {
   MakerNotePictures found() && { return std::move(found_); }
 
  private:
+  /// Whether a value goes whole.
+  [[nodiscard]] bool goes(Role role) const {
+    return role == Role::kPicture || (role == Role::kFaces && faces_leave_);
+  }
+
   /// Only where a picture begins: the offset may count from elsewhere, or lead out of the block.
   void add(const TiffPlace& place, std::optional<std::uint32_t> start,
            std::optional<std::uint32_t> bytes) {
@@ -234,16 +249,17 @@ class Search {
 
   ByteSpan block_;
   ByteRange note_;
+  bool faces_leave_;
   MakerNotePictures found_;
 };
 
 }  // namespace
 
 MakerNotePictures find_maker_note_pictures(ByteSpan block, bool little_endian, ByteRange note,
-                                           std::string_view make) {
+                                           std::string_view make, Faces faces) {
   const auto located = locate(block, little_endian, note, make);
   if (!located) return {};
-  Search search(block, note);
+  Search search(block, note, faces);
   search.run(located->place, located->maker);
   return std::move(search).found();
 }

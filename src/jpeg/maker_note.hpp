@@ -25,11 +25,16 @@ struct MakerNotePictures {
   std::vector<ByteRange> others;  ///< directories, and values that are no pictures
 };
 
+/// Names and places of faces, which are no pictures, but true of the whole scene only.
+enum class Faces : std::uint8_t { kStay, kLeave };
+
 /// @param block          the TIFF block of EXIF
 /// @param little_endian  the block's byte order
 /// @param note           the maker note's value in it
 /// @param make           of the camera, as EXIF states it
+/// @param faces          kLeave: values that tell of faces count as pictures
 [[nodiscard]] MakerNotePictures find_maker_note_pictures(ByteSpan block, bool little_endian,
-                                                         ByteRange note, std::string_view make);
+                                                         ByteRange note, std::string_view make,
+                                                         Faces faces = Faces::kStay);
 
 }  // namespace framewire::jpeg

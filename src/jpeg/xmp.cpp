@@ -43,6 +43,18 @@ constexpr std::array kLeftOut = {
     Family{"http://ns.apple.com/pixeldatainfo/1.0/", ""},
 };
 
+/// Who or what is where, in fractions of the picture, and what a panorama shows.
+constexpr std::array kInFractions = {
+    Family{"http://www.metadataworkinggroup.com/schemas/regions/", ""},
+    Family{"http://ns.microsoft.com/photo/1.2/", "RegionInfo"},
+    Family{"http://ns.microsoft.com/photo/1.1/", "RegionInfo"},
+    Family{"http://iptc.org/std/Iptc4xmpExt/2008-02-29/", "ImageRegion"},
+    Family{"http://ns.acdsee.com/regions/", ""},
+    Family{"http://ns.apple.com/faceinfo/", ""},
+    Family{"http://ns.google.com/photos/1.0/panorama/", ""},
+};
+constexpr std::array kInPixels = {Family{kExif, "SubjectArea"}, Family{kExif, "SubjectLocation"}};
+
 /// What says whose the picture is and what may be done with it.
 constexpr std::array kRights = {
     Family{kDc, "rights"},           Family{kDc, "creator"},
@@ -87,6 +99,8 @@ class Rewriter {
     if (name == XmpName{kPhotoshop, "ICCProfile"}) {
       return !changes_.keeps_profile && !changes_.is_srgb;
     }
+    if (changes_.places == Places::kMoved && belongs(name, kInFractions)) return true;
+    if (changes_.places != Places::kSame && belongs(name, kInPixels)) return true;
     return belongs(name, kLeftOut);
   }
 

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <jpeg/places.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,11 +24,13 @@ struct XmpChanges {
   bool is_srgb = false;            ///< the colour space becomes sRGB
   bool keeps_profile = false;      ///< the output embeds the input's ICC profile
   std::size_t gain_map_bytes = 0;  ///< of the gain map that the output has; 0: none
+  Places places = Places::kSame;
 };
 
 /// A copy of the packet that says what is true of the output: sizes, orientation, colour space and
 /// the directory of appended images are corrected; embedded pictures and what announces bytes that
-/// the output does not have (motion photographs, depth maps, extended XMP) are left out.
+/// the output does not have (motion photographs, depth maps, extended XMP) are left out, and so is
+/// what names places in the picture that are elsewhere now.
 /// @return the packet as it is where nothing is to change; nothing where it is not understood
 ///         (XmpTree::parse), since what it holds is then unknown
 [[nodiscard]] std::optional<std::string> rewrite_xmp(std::string_view packet,

@@ -52,7 +52,8 @@ Bytes exif() {
     camera::append_directory(out, false, 0,
                              {{0x927C, TiffType::kUndefined, 1, 0, note},
                               {0xA001, TiffType::kShort, 1, 0xFFFF, {}},
-                              {0xA002, TiffType::kLong, 1, 200, {}}});
+                              {0xA002, TiffType::kLong, 1, 200, {}},
+                              {0xA214, TiffType::kLong, 1, 7050, {}}});
     out.resize(out.size() + out.size() % 2);
     const std::size_t thumbnail_is_at = out.size();
     const Bytes thumbnail = picture("exif thumbnail");
@@ -85,7 +86,8 @@ std::string xmp(std::size_t gain_map_bytes, std::size_t depth_bytes, std::size_t
          " xmlns:c=\"http://ns.google.com/photos/1.0/container/\""
          " xmlns:i=\"http://ns.google.com/photos/1.0/container/item/\""
          " hdrgm:Version=\"1.0\" g:MotionPhoto=\"1\" tiff:ImageWidth=\"200\""
-         " dc:rights=\"xmp rights\" dc:source=\"xmp other\">"
+         " dc:rights=\"xmp rights\" dc:source=\"xmp other\" r:Regions=\"xmp region\""
+         " xmlns:r=\"http://www.metadataworkinggroup.com/schemas/regions/\">"
          "<xmp:Thumbnails>xmp thumbnail</xmp:Thumbnails><c:Directory><rdf:Seq>" +
          item("Primary", 0) + item("GainMap", gain_map_bytes) + item("Depth", depth_bytes) +
          item("MotionPhoto", video_bytes) +
@@ -202,11 +204,14 @@ const std::map<std::string, Look>& looks() {
       {"EXIF: other tags", word("exif other")},
       {"EXIF: width and height", number(0xA002, 200, kWidth)},
       {"EXIF: colour space", number(0xA001, 0xFFFF, 1)},
+      {"EXIF: subject's place, where the size changes", number(0xA214, 7050, 0xFFFF)},
       {"EXIF: maker note", word("maker note")},
       {"EXIF: thumbnails, and previews in maker notes",
        any_word({"exif preview", "exif thumbnail"})},
       {"XMP: rights", word("xmp rights")},
       {"XMP: other properties", word("xmp other")},
+      {"XMP: faces and other regions, panorama, unless cropped, turned or padded",
+       word("xmp region")},
       {"XMP: width and height",
        [](const auto& f) {
          return word("tiff:ImageWidth=\"40\"")(f) == "yes" ? std::string("corrected")

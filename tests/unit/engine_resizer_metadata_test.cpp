@@ -103,6 +103,48 @@ TEST(ResizerMetadata, StripCopyrightKeep) {
   EXPECT_EQ(summary(Metadata::kKeep), "Somebody/Nobody comment");
 }
 
+TEST(ResizerMetadata, RegionsLeaveWithWhatIsCroppedTurnedOrPadded) {
+  const std::string_view packet =
+      "<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\"><rdf:Description "
+      "rdf:about=\"\" xmlns:r=\"http://www.metadataworkinggroup.com/schemas/regions/\" "
+      "xmlns:e=\"http://ns.adobe.com/exif/1.0/\" r:Regions=\"Ann\" "
+      "e:SubjectLocation=\"70 50\"/></rdf:RDF>";
+  const auto found = [&](int orientation, const auto& change) {
+    ResizeOptions options;
+    options.metadata = Metadata::kKeep;
+    change(options);
+    const Bytes input =
+        sample::with_segments(with_exif(photo(), orientation),
+                              {{0xE1, payload(jpeg::kXmpId, Bytes(packet.begin(), packet.end()))}});
+    const Resized out = resize_or_die(input, options);
+    const std::string xmp(jpeg::as_text(parse_or_die(out.bytes).xmp));
+    return std::string(xmp.find("Ann") == xmp.npos ? "" : "region ") +
+           (xmp.find("70 50") == xmp.npos ? "" : "pixel");
+  };
+  const auto smaller = [](ResizeOptions& o) { o.width_px = 100; };
+  EXPECT_EQ(found(1, [](ResizeOptions&) {}), "region pixel");
+  EXPECT_EQ(found(1, smaller), "region ");
+  EXPECT_EQ(found(6, smaller), "");
+  EXPECT_EQ(found(6,
+                  [](ResizeOptions& o) {
+                    o.width_px = 100;
+                    o.auto_orient = false;
+                  }),
+            "region ");
+  EXPECT_EQ(found(1,
+                  [](ResizeOptions& o) {
+                    o.width_px = o.height_px = 100;
+                    o.resize = ResizeMode::kFill;
+                  }),
+            "");
+  EXPECT_EQ(found(1,
+                  [](ResizeOptions& o) {
+                    o.width_px = o.height_px = 100;
+                    o.has_background = true;
+                  }),
+            "");
+}
+
 // --- colour ---------------------------------------------------------------------------------
 
 Bytes profile_bytes(double red_x, double red_y, double gamma) {

@@ -223,6 +223,62 @@ TEST(JpegMakerNote, DamageOfAnyByteIsSurvived) {
   }
 }
 
+TEST(JpegMakerNote, FacesLeaveWhereTheyHaveMoved) {
+  const Bytes name = camera::text("Ann, who was cropped away");
+  struct Case {
+    std::string make;
+    std::string letters;
+    std::uint16_t tag;
+  };
+  for (const Case& c : {Case{"Panasonic", std::string("Panasonic\0\0\0", 12), 0x0061},
+                        Case{"FUJIFILM", std::string("FUJIFILM\x0C\0\0\0", 12), 0x4282}}) {
+    Camera maker{c.make, true, {}, false, {}, false};
+    std::size_t note_at = 0;
+    maker.maker_note = [&](std::size_t at) {
+      note_at = at;
+      // Offsets count from the block, or from the note.
+      const std::size_t base = c.make == "FUJIFILM" ? 0 : at;
+      Bytes whole(base);
+      append_text(whole, c.letters);
+      append_directory(
+          whole, true, 0,
+          {{c.tag, TiffType::kUndefined, 1, 0, name}, {0xEEEE, TiffType::kAscii, 1, 0, kSecret}});
+      return Bytes(whole.begin() + static_cast<std::ptrdiff_t>(base), whole.end());
+    };
+    const Bytes original = exif_block(maker);
+    ExifChanges changes = kChanges;
+    for (const auto places : {Places::kSame, Places::kScaled}) {
+      changes.places = places;
+      EXPECT_LT(position(rewrite_exif(original, changes), name), original.size()) << c.make;
+    }
+    changes.places = Places::kMoved;
+    const Bytes copy = rewrite_exif(original, changes);
+    EXPECT_EQ(position(copy, name), copy.size()) << c.make;
+    EXPECT_EQ(position(copy, kSecret), position(original, kSecret)) << c.make;
+    const std::size_t base = c.make == "FUJIFILM" ? note_at : 0;
+    EXPECT_FALSE(has_tag(copy, base, note_at + 12, c.tag, true)) << c.make;
+    EXPECT_TRUE(has_tag(copy, base, note_at + 12, 0xEEEE, true)) << c.make;
+  }
+}
+
+TEST(JpegExif, TheSubjectStaysWhereItsPixelsAre) {
+  Bytes block = camera::text("II");
+  camera::put(block, true, 42, 2);
+  camera::put(block, true, 8, 4);
+  append_directory(block, true, 0, {{0x8769, TiffType::kLong, 1, 26, {}}});
+  append_directory(block, true, 0,
+                   {{0x9214, TiffType::kShort, 1, 0, {1, 0, 2, 0, 3, 0, 4, 0}},
+                    {0xA002, TiffType::kLong, 1, 4000, {}},
+                    {0xA214, TiffType::kShort, 1, 0, {1, 0, 2, 0}}});
+  for (const auto places : {Places::kSame, Places::kScaled, Places::kMoved}) {
+    const Bytes copy = rewrite_exif(block, {300, 200, true, true, places});
+    ASSERT_FALSE(copy.empty());
+    EXPECT_EQ(has_tag(copy, 0, 26, 0x9214, true), places == Places::kSame);
+    EXPECT_EQ(has_tag(copy, 0, 26, 0xA214, true), places == Places::kSame);
+    EXPECT_TRUE(has_tag(copy, 0, 26, 0xA002, true));
+  }
+}
+
 TEST(JpegExif, InteropSaysTheOutputsSizeAndColourSpace) {
   Bytes block = camera::text("II");
   camera::put(block, true, 42, 2);

@@ -24,6 +24,10 @@ constexpr std::string_view kBindings =
     "xmlns:plus=\"http://ns.useplus.org/ldf/xmp/1.0/\" "
     "xmlns:cc=\"http://creativecommons.org/ns#\" "
     "xmlns:hdrgm=\"http://ns.adobe.com/hdr-gain-map/1.0/\" "
+    "xmlns:mwg-rs=\"http://www.metadataworkinggroup.com/schemas/regions/\" "
+    "xmlns:MP=\"http://ns.microsoft.com/photo/1.2/\" "
+    "xmlns:Iptc4xmpExt=\"http://iptc.org/std/Iptc4xmpExt/2008-02-29/\" "
+    "xmlns:GPano=\"http://ns.google.com/photos/1.0/panorama/\" "
     "xmlns:GImage=\"http://ns.google.com/photos/1.0/image/\" "
     "xmlns:GDepth=\"http://ns.google.com/photos/1.0/depthmap/\" "
     "xmlns:GCamera=\"http://ns.google.com/photos/1.0/camera/\" "
@@ -144,6 +148,30 @@ TEST(JpegXmp, PicturesAreLeftOut) {
   }
   EXPECT_THAT(output, HasSubstr("dc:kept=\"yes\""));
   EXPECT_THAT(output, HasSubstr("<dc:also>kept</dc:also>"));
+}
+
+TEST(JpegXmp, PlacesInThePictureLeaveWithIt) {
+  const std::string regions =
+      packet("GPano:FullPanoWidthPixels=\"8000\"",
+             "<mwg-rs:Regions><mwg-rs:Name>Ann</mwg-rs:Name></mwg-rs:Regions>"
+             "<MP:RegionInfo><MP:PersonDisplayName>Bob</MP:PersonDisplayName></MP:RegionInfo>"
+             "<Iptc4xmpExt:ImageRegion>Cid</Iptc4xmpExt:ImageRegion>");
+  const std::string in_pixels =
+      packet("exif:SubjectLocation=\"70 50\"", "<exif:SubjectArea><rdf:Seq/></exif:SubjectArea>");
+  XmpChanges changes = resized();
+  for (const auto places : {Places::kSame, Places::kScaled}) {
+    changes.places = places;
+    EXPECT_EQ(rewritten(regions, changes), regions);
+  }
+  changes.places = Places::kMoved;
+  const std::string moved = rewritten(regions, changes);
+  for (const char* gone : {"Ann", "Bob", "Cid", "8000"}) EXPECT_THAT(moved, Not(HasSubstr(gone)));
+  for (const auto places : {Places::kScaled, Places::kMoved}) {
+    changes.places = places;
+    EXPECT_THAT(rewritten(in_pixels, changes), Not(HasSubstr("exif:Subject")));
+  }
+  changes.places = Places::kSame;
+  EXPECT_EQ(rewritten(in_pixels, changes), in_pixels);
 }
 
 TEST(JpegXmp, APictureOfAnyNameIsLeftOut) {

@@ -1,0 +1,15 @@
+// What has become of the places in a picture that its metadata names.
+#pragma once
+
+#include <cstdint>
+
+namespace framewire::jpeg {
+
+/// Faces, the subject, what part of the sky a panorama shows.
+enum class Places : std::uint8_t {
+  kSame,    ///< each at the pixel where it was
+  kScaled,  ///< each at the same fraction of the picture
+  kMoved,   ///< the picture was cropped, turned or padded
+};
+
+}  // namespace framewire::jpeg
