@@ -40,6 +40,7 @@ void delete_unfinished_on_signals() {
 void drain_on_signals(std::atomic<bool>& flag) {
   g_flag = &flag;
   for (const int number : {SIGINT, SIGTERM}) handle(number, drain_or_end);
+  handle(SIGHUP, end);
 }
 
 }  // namespace framewire::app

@@ -5,7 +5,9 @@
 #include <array>
 #include <atomic>
 #include <batch/temporary_file.hpp>
+#include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 
 namespace framewire::batch {
@@ -22,17 +24,22 @@ constexpr std::size_t kMaxLive = 2048;
 /// A live file as a signal handler finds it. `folder` is written last and read first.
 struct Live {
   std::atomic<bool> taken{false};
+  std::atomic<bool> made{false};  ///< there is such a file; until then there may be one soon
   std::atomic<int> folder{-1};
   std::array<char, kNameBytes> name{};
 };
 static_assert(std::atomic<int>::is_always_lock_free);
 std::array<Live, kMaxLive> g_live;
+/// No file is made any more. A thread that makes one notes it before it looks here; who ends the
+/// process sets this before it looks for notes: so one of the two sees the other.
+std::atomic<bool> g_ending{false};
 
 std::size_t note(int folder, const std::string& name) {
   for (std::size_t slot = 0; slot < kMaxLive; ++slot) {
     Live& live = g_live[slot];
     if (live.taken.exchange(true)) continue;
     std::memcpy(live.name.data(), name.c_str(), std::min(name.size() + 1, kNameBytes - 1));
+    live.made = false;
     live.folder = folder;
     return slot;
   }
@@ -62,8 +69,12 @@ TemporaryFile TemporaryFile::make(int folder) {
     made.folder_ = folder;
     made.name_ = fmt::format("{}{}-{}{}", kPrefix, ::getpid(), counter++, kSuffix);
     made.slot_ = note(folder, made.name_);
-    made.file_ = FileDescriptor(::openat(folder, made.name_.c_str(), kFlags, 0600));
+    errno = EINTR;
+    if (!g_ending) {
+      made.file_ = FileDescriptor(::openat(folder, made.name_.c_str(), kFlags, 0600));
+    }
     if (made.valid()) {
+      if (made.slot_ < kMaxLive) g_live[made.slot_].made = true;
       // Where locks are not supported, cleaning is just blinder.
       (void)::flock(made.get(), LOCK_EX);
       return made;
@@ -95,9 +106,19 @@ void TemporaryFile::keep() noexcept {
 }
 
 void remove_live_temporaries() noexcept {
+  // The thread that is interrupted here may itself be making a file, and never get to say so.
+  constexpr int kMaxWait_ms = 50;
+  constexpr timespec kPause{0, 1'000'000};
+  g_ending = true;
+  int waited_ms = 0;
   for (const Live& live : g_live) {
-    const int folder = live.folder;
-    if (folder >= 0) ::unlinkat(folder, live.name.data(), 0);
+    for (int folder = live.folder; folder >= 0; folder = live.folder) {
+      const bool made = live.made;
+      ::unlinkat(folder, live.name.data(), 0);
+      if (made || waited_ms == kMaxWait_ms) break;
+      ::nanosleep(&kPause, nullptr);
+      ++waited_ms;
+    }
   }
 }
 

@@ -35,8 +35,9 @@ class TemporaryFile {
   std::size_t slot_ = 0;
 };
 
-/// Deletes the temporary files of this process. For handlers of signals that end it: calls nothing
-/// that is not safe there. Later files are not seen.
+/// Deletes the temporary files of this process, and has it make none any more (EINTR). For handlers
+/// of signals that end it: calls nothing that is not safe there. Waits for files that other threads
+/// are just making, 50 ms at most.
 void remove_live_temporaries() noexcept;
 
 /// Whether a file name is one that TemporaryFile gives.

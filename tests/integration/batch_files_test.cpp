@@ -102,6 +102,28 @@ TEST(AtomicFile, CleansWhatTheDeadLeftAndSparesTheLiving) {
   EXPECT_TRUE(remove_stale_temporaries(folder / "missing")) << "nothing to clean is no error";
 }
 
+// As a handler of signals does it, while threads go on making files: in a process of its own, which
+// ends at once.
+TEST(AtomicFile, AProcessThatEndsLeavesNothingThatOthersWereMaking) {
+  const TemporaryFolder folder;
+  for (int round = 0; round < 100; ++round) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      const int at = ::open(folder.path().c_str(), O_DIRECTORY | O_RDONLY);
+      for (int i = 0; i < 8; ++i) {
+        std::thread([at] {
+          while (true) (void)TemporaryFile::make(at);
+        }).detach();
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(500 + 37 * round));
+      remove_live_temporaries();
+      ::_exit(0);
+    }
+    EXPECT_EQ(test::wait_for(child).exit_code, 0);
+    ASSERT_EQ(files_below(folder.path()), 0u) << "round " << round;
+  }
+}
+
 TEST(InputFile, RefusesWhatIsNoRegularFile) {
   const TemporaryFolder folder;
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
