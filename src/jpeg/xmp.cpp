@@ -77,8 +77,9 @@ class Rewriter {
  public:
   Rewriter(XmpTree& tree, const XmpChanges& changes) : tree_(tree), changes_(changes) {}
 
-  /// @return whether anything was changed
-  bool run() {
+  enum class Done : std::uint8_t { kNothing, kChanges, kRemovals };
+
+  Done run() {
     auto& document = tree_.document();
     for (auto node = document.first_child(); node;) {
       const bool goes = leaves(node);
@@ -90,7 +91,7 @@ class Rewriter {
       node = next_node(node, document, !goes);
     }
     for (auto& node : doomed_) node.parent().remove_child(node);
-    return changed_ || !doomed_.empty();
+    return !doomed_.empty() ? Done::kRemovals : changed_ ? Done::kChanges : Done::kNothing;
   }
 
  private:
@@ -219,7 +220,13 @@ std::string select(std::string_view packet, const std::array<Family, N>& familie
 std::optional<std::string> rewrite_xmp(std::string_view packet, const XmpChanges& changes) {
   const auto tree = XmpTree::parse(packet);
   if (!tree) return std::nullopt;
-  bool changed = Rewriter(*tree, changes).run();
+  const auto done = Rewriter(*tree, changes).run();
+  if (done == Rewriter::Done::kRemovals) {
+    // Texts on both sides of what went are one now, and may be a picture together.
+    const auto again = XmpTree::parse(tree->text());
+    if (!again || Rewriter(*again, changes).run() != Rewriter::Done::kNothing) return std::nullopt;
+  }
+  bool changed = done != Rewriter::Done::kNothing;
   if (!tree->document().document_element()) return std::nullopt;  // all of it had to go
   const auto descriptions = tree->descriptions();
   if (changes.gain_map_bytes != 0 && !descriptions.empty()) {

@@ -190,6 +190,14 @@ TEST(JpegXmp, APictureOfAnyNameIsLeftOut) {
   EXPECT_THAT(rewritten(packet("dc:x=\"/9j/ is how it begins\"")), HasSubstr("/9j/"));
 }
 
+// Around what goes lie two halves of a picture, which would be one text in the output.
+TEST(JpegXmp, APictureInHalvesIsNotPutTogether) {
+  const std::string picture = "/9j/" + std::string(100, 'A');
+  const std::string halves =
+      picture.substr(0, 40) + "<xmp:Thumbnails>small</xmp:Thumbnails>" + picture.substr(40);
+  EXPECT_EQ(rewritten(packet("", "<dc:title>" + halves + "</dc:title>")), "not understood");
+}
+
 TEST(JpegXmp, WhatIsNoXmlIsNotCarried) {
   for (const std::string& source :
        {std::string("<a"), std::string("<a></b>"), std::string(70'000, ' '),

@@ -8,8 +8,8 @@ namespace {
 
 // Slots that a long payload's parts leave to packets that pass between them.
 constexpr std::uint64_t kSpareSlots = 8;
-// Shorter payloads are not worth a look at the clock.
-constexpr std::uint64_t kPartsWorthTiming = 7;
+// Payloads of 256 KiB and less are not worth a look at the clock, and are read from the caches.
+constexpr std::uint64_t kPartsWorthTiming = 32;
 // Of a longer one so many parts are timed together: four times what the ring holds, so that what
 // was written before has little to do with it.
 constexpr std::uint64_t kPartsOfBlock = 4 * RingLayout::kSlots;
@@ -22,7 +22,7 @@ bool is_notice(std::span<const std::byte> head, std::span<const std::byte> paylo
 
 void Outbox::add(std::span<const std::byte> head, std::span<const std::byte> payload, LinkOp op,
                  LinkSink* sink) {
-  auto& others = is_notice(head, payload) ? notices_ : waiting_;
+  auto& others = is_notice(head, payload) ? notices_ : packets_;
   if (others.empty() && write(head, payload, op, sink)) {
     if (!begun_.empty()) feed(static_cast<int>(RingLayout::kSlots), sink);
     return;
@@ -32,6 +32,7 @@ void Outbox::add(std::span<const std::byte> head, std::span<const std::byte> pay
   packet.head_bytes = head.size();
   packet.payload = payload;
   packet.op = op;
+  ++waiting_;
 }
 
 bool Outbox::write(std::span<const std::byte> head, std::span<const std::byte> payload, LinkOp op,
@@ -51,14 +52,17 @@ void Outbox::feed(std::deque<Packet>& packets, LinkSink* sink, bool& moved) {
     const Packet& next = packets.front();
     if (!write(std::span(next.head).first(next.head_bytes), next.payload, next.op, sink)) return;
     packets.pop_front();
+    --waiting_;
     moved = true;
   }
 }
 
 bool Outbox::feed(int most, LinkSink* sink) {
   bool moved = false;
-  feed(notices_, sink, moved);
-  feed(waiting_, sink, moved);
+  if (waiting_ != 0) {
+    feed(notices_, sink, moved);
+    feed(packets_, sink, moved);
+  }
   for (; most > 0 && !closed_ && !begun_.empty(); --most) {
     Begun& first = begun_.front();
     if (first.parts == 0) {
@@ -93,7 +97,8 @@ void Outbox::give_up(LinkSink& sink) {
     if (op != kNoOp) sink.on_sent(op, false);
   }
   notices_.clear();
-  for (const Packet& packet : std::exchange(waiting_, {})) {
+  waiting_ = 0;
+  for (const Packet& packet : std::exchange(packets_, {})) {
     if (packet.op != kNoOp) sink.on_sent(packet.op, false);
   }
 }

@@ -23,11 +23,11 @@ class Outbox {
            LinkSink* sink);
   /// @return false where there is no room, or others wait
   [[nodiscard]] bool add(const ShortPut& put, std::span<const std::byte> payload) {
-    return waiting() == 0 && ring_.add(put, payload);
+    return waiting_ == 0 && ring_.add(put, payload);
   }
   /// Packets that wait for room.
-  [[nodiscard]] std::size_t waiting() const { return waiting_.size() + notices_.size(); }
-  [[nodiscard]] bool empty() const { return waiting() == 0 && begun_.empty(); }
+  [[nodiscard]] std::size_t waiting() const { return waiting_; }
+  [[nodiscard]] bool empty() const { return waiting_ == 0 && begun_.empty(); }
   /// Writes what there is room for. @param most  parts @return whether anything was written
   bool feed(int most, LinkSink* sink);
   /// Nothing is written any more. May be called by the sink.
@@ -57,7 +57,8 @@ class Outbox {
 
   RingWriter ring_;
   std::deque<Packet> notices_;
-  std::deque<Packet> waiting_;
+  std::deque<Packet> packets_;  ///< others
+  std::size_t waiting_ = 0;     ///< of both
   Ring<Begun> begun_;
   std::array<WayOfCopying, 2> ways_;  ///< of payloads that fit into the ring, and of longer ones
   bool closed_ = false;

@@ -26,7 +26,7 @@ using RingKey = std::array<std::byte, 16>;
 /// between them, and heads of further such payloads: parts always belong to the first payload that
 /// is not complete.
 struct RingLayout {
-  static constexpr std::uint64_t kSlots = 64;
+  static constexpr std::uint64_t kSlots = 128;
   /// No power of two: with 256, what a processor fetches ahead it takes from who is writing there,
   /// and streams of up to 1 KiB are a tenth to a fourth slower.
   static constexpr std::size_t kSlotBytes = 1152;
