@@ -119,10 +119,11 @@ TEST_F(PacketRing, WhatIsFullTakesNothingUntilItIsRead) {
   while (writer_.add(head, payload)) ++count;
   EXPECT_EQ(count, RingLayout::kSlots);
   EXPECT_FALSE(writer_.begin(head, large));
-  EXPECT_EQ(reader_.drain(20, taker_), 20);
-  EXPECT_TRUE(writer_.begin(head, large));  // of the 16 that the reader has told of
-  EXPECT_FALSE(writer_.add_part(payload, 15));
-  EXPECT_TRUE(writer_.add_part(payload, 14));
+  constexpr int kTold = RingLayout::kSlots / 4;  // as often the reader says how far it is
+  EXPECT_EQ(reader_.drain(kTold + 4, taker_), kTold + 4);
+  EXPECT_TRUE(writer_.begin(head, large));
+  EXPECT_FALSE(writer_.add_part(payload, kTold - 1));
+  EXPECT_TRUE(writer_.add_part(payload, kTold - 2));
   EXPECT_FALSE(writer_.add(head, Bytes(RingLayout::kBodyBytes + 1)));
   EXPECT_FALSE(writer_.add(Bytes(RingLayout::kMaxHead + 1), payload));
   EXPECT_FALSE(writer_.begin(Bytes(RingLayout::kMaxHead + 1), large));

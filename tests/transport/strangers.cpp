@@ -14,6 +14,17 @@ using base::Clock;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
+namespace {
+
+// Between two strangers. A host slowed by a sanitizer is asked no more than it can do.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr milliseconds kBetween{10};
+#else
+constexpr milliseconds kBetween{1};
+#endif
+
+}  // namespace
+
 wire::Socket call(std::uint16_t port) {
   auto socket = wire::connect_to({"127.0.0.1", port}, Clock::now() + seconds(5));
   return socket ? std::move(*socket) : wire::Socket();
@@ -72,7 +83,7 @@ void Strangers::run() {
     if (manner_ == Manner::kByteAtATime) {
       for (Stranger& other : there_) speak(other);
     }
-    std::this_thread::sleep_for(milliseconds(1));
+    std::this_thread::sleep_for(kBetween);
   }
 }
 void Strangers::speak(Stranger& stranger) const {
