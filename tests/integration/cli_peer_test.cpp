@@ -1,6 +1,7 @@
 // What a peer, or a name, can do to the program.
 #include <gmock/gmock.h>
 #include <poll.h>
+#include <unistd.h>
 #include <array>
 #include <future>
 #include "stream_ends.hpp"
@@ -17,6 +18,11 @@ namespace wire = transport::wire;
 
 using AttackCli = StreamEnds;
 
+// Where the attack succeeds, the program would wait for ever.
+Ran run_for_seconds(const Words& words) {
+  return run_program(words, {}, [] { ::alarm(10); });
+}
+
 constexpr const char* kHostile =
     "no\xff\x1b]0;pwned\x07\xc2\x9b"
     "2J";
@@ -28,7 +34,7 @@ TEST_F(AttackCli, InsecureTakesNoListOfPeers) {
                                        {"perf", "latency", "--server", address_}};
   for (Words words : commands) {
     words.insert(words.end(), {"--insecure", "--allow", "alice"});
-    const Ran ran = run_program(words);
+    const Ran ran = run_for_seconds(words);
     EXPECT_EQ(ran.exit_code, 2) << words[0] << ran.err;
     EXPECT_THAT(ran.err, HasSubstr("--allow"));
     EXPECT_THAT(ran.err, HasSubstr("see framewire " + words[0] + " --help"));
@@ -38,7 +44,8 @@ TEST_F(AttackCli, InsecureTakesNoListOfPeers) {
 TEST_F(AttackCli, AKeysNameThatIsNoTextIsRefusedAtOnce) {
   write_text(folder_ / "keys", "J\xf6rg 000102030405060708090a0b0c0d0e0f\n");
   fs::permissions(folder_ / "keys", fs::perms::owner_read | fs::perms::owner_write);
-  const Ran ran = run_program({"sink", "--listen", address_, "--psk", folder_ / "keys", "--json"});
+  const Ran ran =
+      run_for_seconds({"sink", "--listen", address_, "--psk", folder_ / "keys", "--json"});
   EXPECT_EQ(ran.exit_code, 2) << ran.err;
   EXPECT_THAT(ran.err, HasSubstr("UTF-8"));
 }

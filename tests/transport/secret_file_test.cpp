@@ -1,12 +1,16 @@
 // Secrets that others have a say in, and what a stranger learns about keys.
 #include "transport/wire/secret_file.hpp"
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <algorithm>
+#include <array>
 #include <chrono>
 #include <fstream>
 #include "transport/probe.hpp"
+#include "transport/wire/socket.hpp"
 
 namespace framewire::transport {
 namespace {
@@ -82,12 +86,44 @@ TEST_F(AttackSecret, ALinkIsJudgedByWhereItLeads) {
   EXPECT_TRUE(Listener::listen("localhost:0", with(key(path))));
 }
 
+constexpr std::size_t kSecretBytes = 1000;
+constexpr char kSecretByte = 'k';
+
+wire::Secret some_secret() {
+  wire::Secret secret(kSecretBytes);
+  std::fill_n(secret.data(), secret.size(), static_cast<std::uint8_t>(kSecretByte));
+  return secret;
+}
+
+// How much of a secret lies there, in memory that may have been given back: as whoever may read
+// this process' memory sees it.
+std::size_t left_at(const std::uint8_t* address, std::size_t bytes) {
+  std::array<char, kSecretBytes> seen{};
+  const wire::Socket memory(::open("/proc/self/mem", O_RDONLY | O_CLOEXEC));
+  const auto count = ::pread(memory.fd(), seen.data(), std::min(bytes, seen.size()),
+                             static_cast<off_t>(reinterpret_cast<std::uintptr_t>(address)));
+  EXPECT_EQ(count, static_cast<ssize_t>(bytes));
+  return static_cast<std::size_t>(std::count(seen.begin(), seen.end(), kSecretByte));
+}
+
 TEST_F(AttackSecret, ItIsOverwrittenWhenItIsNotNeeded) {
-  wire::Secret secret(4);
-  std::copy_n("key!", 4, secret.data());
-  const wire::Secret moved = std::move(secret);
-  EXPECT_EQ(moved.text(), "key!");
-  EXPECT_EQ(secret.size(), 0U);  // NOLINT(bugprone-use-after-move)
+  const std::uint8_t* where = nullptr;
+  {
+    wire::Secret secret = some_secret();
+    where = secret.data();
+    EXPECT_EQ(left_at(where, kSecretBytes), kSecretBytes);
+    secret.shrink(900);
+    EXPECT_EQ(left_at(where, kSecretBytes), 900U);
+    const wire::Secret moved = std::move(secret);
+    EXPECT_EQ(moved.data(), where);  // no copy is made
+    EXPECT_EQ(secret.size(), 0U);    // NOLINT(bugprone-use-after-move)
+  }
+  EXPECT_EQ(left_at(where, kSecretBytes), 0U);
+
+  wire::Secret replaced = some_secret();
+  where = replaced.data();
+  replaced = wire::Secret(10);
+  EXPECT_EQ(left_at(where, kSecretBytes), 0U);
 }
 
 // A name that exists and one that does not look the same to who has no key: the same alert, and the

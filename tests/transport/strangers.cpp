@@ -78,7 +78,7 @@ void Strangers::run() {
     Stranger stranger{call(port_), 0};
     ++come_;
     speak(stranger);
-    there_.push_back(std::move(stranger));
+    (come_ % 100 == 1 ? stay_ : there_).push_back(std::move(stranger));
     if (there_.size() > kAtATime) there_.pop_front();
     if (manner_ == Manner::kByteAtATime) {
       for (Stranger& other : there_) speak(other);

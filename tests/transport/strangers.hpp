@@ -23,7 +23,8 @@ void send_to(const wire::Socket& socket, std::span<const std::byte> bytes);
 /// What each of a crowd does.
 enum class Manner { kSilent, kByteAtATime, kStopsAtTheLastByte, kStopsAfterTheFirstWords };
 
-/// Strangers who come and go, a thousand a second, 250 at a time, until the object ends.
+/// Strangers who come and go, a thousand a second, 250 at a time, until the object ends. The first
+/// and every hundredth after it stays, as long as it is let.
 class Strangers {
  public:
   Strangers(std::uint16_t port, Manner manner, std::vector<std::byte> words);
@@ -44,6 +45,7 @@ class Strangers {
   Manner manner_;
   std::vector<std::byte> words_;
   std::deque<Stranger> there_;
+  std::deque<Stranger> stay_;
   std::atomic<int> come_{0};
   std::atomic<bool> stop_{false};
   std::thread thread_;

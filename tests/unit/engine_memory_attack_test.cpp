@@ -2,6 +2,7 @@
 // profiles, each asked for once.
 #include <gtest/gtest.h>
 #include <malloc.h>
+#include <codec/turbo/fixed_filter.hpp>
 #include <engine/converter_cache.hpp>
 #include "engine_resized.hpp"
 #include "profile_bombs.hpp"
@@ -32,7 +33,24 @@ TEST(CacheAttack, ACropSizeAndQualityOfItsOwnForEveryRequest) {
     options.gravity.focus_x = i / 3000.0;
     ASSERT_TRUE(resizer.resize(jpeg, options)) << i;
   }
-  EXPECT_LT(held_bytes() - before, std::size_t{16} << 20);
+  EXPECT_LT(held_bytes() - before, std::size_t{4} << 20);
+}
+
+TEST(CacheAttack, FiltersAreFewAndSmall) {
+  codec::turbo::FilterCache cache;
+  std::vector<std::weak_ptr<const codec::turbo::FixedFilter>> all;
+  std::vector<std::size_t> bytes;
+  for (std::int32_t i = 0; i < 500; ++i) {
+    // Some as large as the largest picture's.
+    const std::int32_t in = (i % 50 == 0 ? 65'000 : 300) + i;
+    const auto filter = cache.get(Kernel::kLanczos3, {in, in / 2, 0, 2});
+    all.emplace_back(filter);
+    bytes.push_back(filter->weights.size() * sizeof filter->weights[0]);
+  }
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) kept += all[i].expired() ? 0 : bytes[i];
+  EXPECT_GT(kept, 0u);
+  EXPECT_LT(kept, std::size_t{1} << 20);
 }
 
 TEST(CacheAttack, ALargeProfileOfItsOwnForEveryRequest) {

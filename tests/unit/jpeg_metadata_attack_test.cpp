@@ -1,7 +1,7 @@
 // Metadata made to cost as much time as possible, at the size limit: reading and rewriting it is
 // linear, so a few milliseconds do.
 #include <fmt/format.h>
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <ctime>
 #include <jpeg/exif.hpp>
 #include <jpeg/gain_map.hpp>
@@ -15,6 +15,8 @@
 
 namespace framewire::jpeg {
 namespace {
+
+using ::testing::HasSubstr;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr int kSlower = 10;
@@ -109,11 +111,15 @@ TEST(JpegXmpAttack, EntitiesDoNotExpand) {
     bomb += fmt::format("<!ENTITY {0} \"&{1};&{1};&{1};&{1};&{1};&{1};&{1};&{1};&{1};&{1};\">", c,
                         static_cast<char>(c - 1));
   }
-  bomb += "]><x:xmpmeta xmlns:x=\"adobe:ns:meta/\" a=\"&y;\">&y;</x:xmpmeta>";
-  const auto kept = rewrite_xmp(bomb, {});
-  if (kept) {
-    EXPECT_LE(kept->size(), bomb.size());
-  }
+  bomb +=
+      "]><x:xmpmeta xmlns:x=\"adobe:ns:meta/\" xmlns:tiff=\"http://ns.adobe.com/tiff/1.0/\" "
+      "tiff:Orientation=\"6\" a=\"&y;\">&y;</x:xmpmeta>";
+  XmpChanges changes;
+  changes.upright = true;  // so that the packet is written anew
+  const auto kept = rewrite_xmp(bomb, changes);
+  ASSERT_TRUE(kept);
+  EXPECT_THAT(*kept, HasSubstr("tiff:Orientation=\"1\""));
+  EXPECT_LE(kept->size(), bomb.size());
 }
 
 /// Tens of APP1 segments, each a packet of the largest size, again in every image of an MPF index
