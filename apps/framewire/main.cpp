@@ -1,13 +1,13 @@
 // framewire: resizes JPEGs from the command line.
+#include <command_line/command.hpp>
+#include <command_line/interruption.hpp>
+#include <command_line/parse.hpp>
 #include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <new>
+#include <report/console.hpp>
 #include <string>
-#include "command.hpp"
-#include "console.hpp"
-#include "interruption.hpp"
-#include "parse.hpp"
 
 namespace app = framewire::app;
 

@@ -1,6 +1,6 @@
 // Memory of frames is used again, but never while a transfer may read it.
-#include "frame_memory.hpp"
 #include <gtest/gtest.h>
+#include <commands/stream/frame_memory.hpp>
 #include <transport/region.hpp>
 
 namespace framewire::app {

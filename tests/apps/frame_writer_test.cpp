@@ -1,6 +1,6 @@
 // Frames become files on another thread, from memory that stays theirs meanwhile.
-#include "frame_writer.hpp"
 #include <gtest/gtest.h>
+#include <commands/sink/frame_writer.hpp>
 #include <cstring>
 #include <latch>
 #include <map>

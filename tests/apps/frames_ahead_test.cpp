@@ -1,7 +1,7 @@
 // Frames made ahead: in order, bounded, with every kind of end.
-#include "frames_ahead.hpp"
 #include <gtest/gtest.h>
 #include <atomic>
+#include <commands/stream/frames_ahead.hpp>
 #include <latch>
 #include <map>
 #include <mutex>

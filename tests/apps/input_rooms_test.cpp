@@ -1,5 +1,5 @@
-#include "input_rooms.hpp"
 #include <gtest/gtest.h>
+#include <backend/input_rooms.hpp>
 #include <vector>
 
 namespace framewire::app {

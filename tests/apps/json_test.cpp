@@ -1,7 +1,7 @@
 // Names that break what prints them: bytes that are not UTF-8, and what moves cursors.
-#include "json.hpp"
 #include <gtest/gtest.h>
-#include "console.hpp"
+#include <report/console.hpp>
+#include <report/json.hpp>
 
 namespace framewire::app {
 namespace {

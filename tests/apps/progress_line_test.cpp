@@ -1,6 +1,6 @@
 // The progress line in terminals of any width.
 #include <gtest/gtest.h>
-#include <progress_line.hpp>
+#include <commands/batch/progress_line.hpp>
 #include <string>
 
 namespace framewire::app {

@@ -1,0 +1,320 @@
+#include <algorithm>
+#include <array>
+#include <backend/backend.hpp>
+#include <command_line/command.hpp>
+#include <iterator>
+
+namespace framewire::app {
+namespace {
+
+constexpr OptionSpec kJson{"json",  "", "", "", "print a report as JSON on standard output",
+                           "Output"};
+constexpr OptionSpec kQuiet{"quiet", "", "", "", "print errors only", "Output"};
+constexpr OptionSpec kInPlace{"in-place", "", "", "", "allow an output to replace its own input",
+                              "Output"};
+constexpr OptionSpec kDurability{
+    "durability",
+    "LEVEL",
+    "none|file",
+    "none",
+    "file: flush each output to the disk before it gets its name; none: leave that to the system",
+    "Output"};
+
+constexpr OptionSpec kMode{"mode",
+                           "OCTAL",
+                           "",
+                           "",
+                           "permissions of outputs, such as 644; if not given, those of the input "
+                           "without what the umask takes, or of the file that is replaced, never "
+                           "wider than the input's",
+                           "Output"};
+
+constexpr OptionSpec kResizeOwn[] = {kDeviceOption, kGpuMemoryOption, kJson, kQuiet,
+                                     kInPlace,      kDurability,      kMode};
+
+constexpr OptionSpec kBatchOwn[] = {
+    {"jobs", "N", "", "",
+     "images in work at the same time, with a GPU groups of up to 16; if not given, as many as "
+     "cores, with a GPU half as many",
+     "Batch"},
+    {"files-from", "LIST", "", "", "read input names from a file, one a line; - is standard input",
+     "Batch"},
+    {"null", "", "", "", "names in the list end with NUL, as find -print0 writes them", "Batch"},
+    {"manifest", "FILE", "", "", "write a row of JSON for every input", "Batch"},
+    {"resume", "", "", "", "continue the manifest: do only what is missing or failed", "Batch"},
+    {"on-error", "ACTION", "skip|fail", "skip", "go on after a failed input, or stop there",
+     "Batch"},
+    {"shard", "I/N", "", "1/1", "process the I-th of N parts, the same on every machine", "Batch"},
+    {"progress", "WHEN", "auto|always|never", "auto",
+     "show a progress line on standard error; auto: on terminals", "Output"},
+    kDeviceOption,
+    kGpuMemoryOption,
+    kDurability,
+    kInPlace,
+    kMode,
+    kJson,
+    kQuiet};
+
+constexpr OptionSpec kInspectOwn[] = {kJson};
+
+constexpr OptionSpec kBenchOwn[] = {
+    {"codec", "LIST", "", "turbo", "codecs to measure, joined by commas", "Measuring"},
+    {"jobs", "LIST", "", "1", "resize: numbers of threads to measure, joined by commas",
+     "Measuring"},
+    {"batch", "N", "", "", "jpeg2jpeg: images of one batch at most", "Measuring"},
+    {"streams", "N", "", "", "jpeg2jpeg: batches in work at once on each GPU", "Measuring"},
+    {"memory", "WHOSE", "own|engine", "own",
+     "jpeg2jpeg: where inputs lie: in memory of the program's own, or of the engine's, from which "
+     "GPUs copy",
+     "Measuring"},
+    {"threads", "N", "", "", "jpeg2jpeg: host threads; as many as cores if not given", "Measuring"},
+    {"seconds", "S", "", "2", "length of one measurement, 0.01 to 3600", "Measuring"},
+    {"repeat", "N", "", "5", "measurements of each row, 1 to 1000; the median counts", "Measuring"},
+    kDeviceOption,
+    kGpuMemoryOption,
+    kJson};
+
+constexpr OptionSpec kDoctorOwn[] = {
+    {"gpu", "N", "", "", "look at this GPU only: its number in nvidia-smi, or its PCI address",
+     "Devices"},
+    {"nic", "NAME", "", "",
+     "look at this network card only: its RDMA device, interface or PCI address", "Devices"},
+    {"root", "DIR", "", "/", "read sys, proc and dev of a recorded host from here", "Devices"},
+    {"svg", "FILE", "", "", "draw GPUs, network cards and switches into this file", "Output"},
+    kJson};
+
+constexpr OptionSpec kSplitOwn[] = {
+    {"devices", "LIST", "", "",
+     "who resamples: host, once a worker, or ordinals of GPUs, joined by commas; a worker a core, "
+     "if not given. The first decodes",
+     "Splitting"},
+    {"encode-on", "N", "", "", "the GPU that gathers and encodes; the first, if not given",
+     "Splitting"},
+    {"require", "PATH", "gpudirect|nvlink|p2p", "", "fail where samples would not travel so",
+     "Splitting"},
+    {"as", "FORM", "jpeg|planes", "jpeg", "encode what is gathered, or leave it as planes (.y4m)",
+     "Splitting"},
+    {"files-from", "LIST", "", "", "read input names from a file, one a line; - is standard input",
+     "Splitting"},
+    {"out", "DIR", "", "", "write the results below this folder; nowhere, if not given", "Output"},
+    kJson,
+    kQuiet};
+
+constexpr OptionSpec kConnection[] = {
+    {"psk", "FILE", "", "", "pre-shared keys, lines NAME HEX, readable by their owner only",
+     "Connection"},
+    {"psk-name", "NAME", "", "", "which of the keys is ours; the first, if not given",
+     "Connection"},
+    {"cert", "FILE", "", "", "our certificate and its chain, PEM", "Connection"},
+    {"key", "FILE", "", "", "our private key, PEM", "Connection"},
+    {"ca", "FILE", "", "", "the authority that vouches for peers, PEM", "Connection"},
+    {"allow", "LIST", "", "",
+     "names of peers that may connect, joined by commas; all, if not given", "Connection"},
+    {"insecure", "", "", "", "neither authenticate nor encrypt", "Connection"},
+    {"link", "NAME", "auto|stream|shared|ucx-tcp|ucx-rdma|peer|peer-stream", "auto",
+     "what carries the data; auto: between processes of one user on one machine peer, which needs "
+     "GPUs at both ends, else shared; else stream",
+     "Connection"},
+    {"interface", "NAME", "", "lo",
+     "network interface that ucx-tcp is bound to; RDMA device and port of ucx-rdma, mlx5_0:1",
+     "Connection"}};
+
+template <std::size_t... N>
+constexpr auto join(const OptionSpec (&... tables)[N]) {
+  std::array<OptionSpec, (N + ...)> all;
+  auto to = all.begin();
+  ((to = std::copy(std::begin(tables), std::end(tables), to)), ...);
+  return all;
+}
+
+constexpr OptionSpec kPerfServer[] = {
+    {"server", "ADDR:PORT", "", "", "serve one client here, then end; :PORT is this machine alone",
+     "Connection"}};
+constexpr OptionSpec kPerfMeasuring[] = {
+    {"from", "host|cuda:N", "", "", "where the client's messages lie; host, if not given",
+     "Measuring"},
+    {"to", "host|cuda:N", "", "",
+     "where the server's lie; with both and no address, two ends in one process", "Measuring"},
+    {"require", "PATH", "gpudirect|nvlink|p2p", "", "fail where device memory would not travel so",
+     "Measuring"},
+    {"sizes", "FROM:TO", "", "1:4M", "bytes of a message, doubling", "Measuring"},
+    {"window", "N", "", "64", "bw, bibw: messages sent before waiting for all of them",
+     "Measuring"},
+    {"continuous", "", "", "", "bw, bibw: as many on their way, but without such waits",
+     "Measuring"},
+    {"iterations", "N", "", "",
+     "timed messages, or windows of them, of each size; a tenth more goes before; as OSU's, if not "
+     "given",
+     "Measuring"},
+    {"verify", "", "", "", "compare checksums of every message; slower", "Measuring"},
+    {"osu", "", "", "", "print OSU's columns only", "Output"},
+    kJson};
+constexpr auto kPerfOwn = join(kPerfServer, kConnection, kPerfMeasuring);
+
+constexpr OptionSpec kRequire{
+    "require",   "PATH", "gpudirect|nvlink|p2p", "", "refuse to go another way than this",
+    "Connection"};
+
+constexpr OptionSpec kStreamFrames[] = {
+    {"from", "PLACE", "", "host", "where frames are made: host, or cuda:N", "Frames"},
+    {"as", "FORMAT", "jpeg|planes", "jpeg",
+     "jpeg: the files' own bytes, or what resize options make of them; planes: decoded, at the "
+     "files' own sampling",
+     "Frames"},
+    {"rate", "FPS", "", "", "frames a second; as many as will go, if not given", "Frames"},
+    {"drop-oldest", "", "", "", "where the sink is slower, drop the oldest frame that waits",
+     "Frames"},
+    {"queue", "N", "", "4", "frames that may wait for a slot of the sink's", "Frames"},
+    {"checksum", "", "", "", "have the sink check every payload, and send damaged ones again",
+     "Frames"},
+    {"loop", "N", "", "1", "send all inputs so many times", "Frames"},
+    {"files-from", "LIST", "", "", "read input names from a file, one a line; - is standard input",
+     "Frames"},
+    kRequire,
+    kDeviceOption,
+    kGpuMemoryOption,
+    kJson,
+    kQuiet};
+constexpr auto kStreamOwn = join(kStreamFrames, kConnection);
+
+constexpr OptionSpec kSinkFrames[] = {
+    {"listen", "ADDR:PORT", "", "", "where to wait for senders; :PORT is this machine alone",
+     "Connection"},
+    {"to", "PLACE", "", "host", "where slots lie: host, or cuda:N", "Frames"},
+    {"out", "DIR", "", "", "keep frames as DIR/CONNECTION-SEQUENCE.jpg or .y4m", "Frames"},
+    {"slots", "N", "", "8", "frames in memory at a time", "Frames"},
+    {"slot-bytes", "N", "", "16777216", "largest frame", "Frames"},
+    {"frames", "N", "", "", "end after so many frames", "Frames"},
+    kRequire,
+    {"json", "", "", "", "print a line of JSON on each connection that has ended", "Output"},
+    kQuiet};
+constexpr auto kSinkOwn = join(kSinkFrames, kConnection);
+
+constexpr std::string_view kResizeDetails =
+    "IN and OUT are files; - is standard input or standard output. OUT appears whole or not at "
+    "all, "
+    "in a folder that exists; where it is a link of yours or of root's, what the link leads to is "
+    "replaced. It is readable to nobody who could not read IN, unless --mode says so. "
+    "Without --size the image keeps its size and is only encoded again.\n"
+    "Names that begin with a dash come after --.";
+
+constexpr std::string_view kBatchDetails =
+    "IN is a folder, searched with all folders below it, whose tree is kept; or several files, "
+    "whose "
+    "paths below their common folder are kept; or @LIST, the same as --files-from LIST. Names are "
+    "never changed, so no two outputs collide. No output replaces an input, unless it is its own "
+    "and "
+    "--in-place is given; links in OUT_DIR are not followed.\n"
+    "Files found in a folder that neither are JPEG nor are named like one are skipped. Outputs "
+    "appear whole or not at all. Rows of the manifest come in the order in which inputs finish; "
+    "the outputs do not depend on --jobs. With --resume an input is left alone if its latest row "
+    "is "
+    "ok, was made with the same options, and size and time (or content) of the input and size of "
+    "the output are as recorded.";
+
+constexpr std::string_view kInspectDetails =
+    "Lists the markers with offset, length and meaning, then frame, scans, tables and metadata, "
+    "and "
+    "what each codec would do under the given options. Reads headers only: no limits apply until "
+    "that last part.";
+
+constexpr std::string_view kBenchDetails =
+    "Measures resizing in memory: inputs are read before, outputs are verified before and dropped "
+    "in the measurement. IN are files or folders.\n"
+    "resize: the library call on N threads, one image each. jpeg2jpeg: an engine that is handed "
+    "images without waiting, as a server would; then the time of a lone image, of a batch, and of "
+    "each stage.";
+
+constexpr std::string_view kDoctorDetails =
+    "Tells what this host can do for frames that travel between GPUs and network cards: what was "
+    "looked at, what was found and where, and what to do about it; then which path to expect "
+    "between each two devices. Exit code 0 only if GPUDirect RDMA would work end to end, by all "
+    "that could be read; 1 if it would not, or if that is not proven.\n"
+    "Changes nothing. Run as root it sees more: ACS of switches among other things.";
+
+constexpr std::string_view kPerfDetails =
+    "Start one end with --server, then the other with its address; the same of --psk, --cert or "
+    "--insecure at both. Rows, sizes and numbers of rounds are those of the OSU micro-benchmarks, "
+    "with percentiles beside them. A message counts once the receiver has confirmed that it is in "
+    "place: that confirmation takes the place of OSU's acknowledgement after each window.";
+
+constexpr std::string_view kSplitDetails =
+    "Each picture is decoded in one place; stripes of its planes travel to all workers, are "
+    "resampled there and travel back; the whole is encoded in one place. The results are, byte for "
+    "byte, those of framewire resize. Shows what each worker has done, and how its samples "
+    "travelled. IN is a folder, several files, or @LIST.";
+
+constexpr std::string_view kStreamDetails =
+    "Sends pictures to framewire sink, in order. IN is as for batch: a folder, files, or @LIST. "
+    "Ends "
+    "when the sink has confirmed the last one.";
+
+constexpr std::string_view kSinkDetails =
+    "Receives what framewire stream sends, from one sender after another: one that comes meanwhile "
+    "waits, and gives up after 10 s. Frames are in order; numbers that are missing are counted as "
+    "dropped. Files appear whole or not at all. Ends with --frames, with a signal, or when the "
+    "disk "
+    "is full. Latency is from the sender's clock to ours: it means something on one machine, or "
+    "where clocks agree.";
+
+constexpr std::string_view kCompletionDetails =
+    "For bash: source <(framewire completion bash). Installed packages bring the files already.";
+
+constexpr std::array kCommands = {
+    Command{"resize", "IN OUT", "resize one JPEG", kResizeDetails, true, kResizeOwn, "", 2, 2,
+            run_resize},
+    Command{"batch", "IN… OUT_DIR", "resize a folder, a list or several files", kBatchDetails, true,
+            kBatchOwn, "", 1, 0, run_batch},
+    Command{"inspect", "FILE…", "show what a JPEG is made of", kInspectDetails, true, kInspectOwn,
+            "", 1, 0, run_inspect},
+    Command{"bench", "resize|jpeg2jpeg IN…", "measure images per second", kBenchDetails, true,
+            kBenchOwn, "resize|jpeg2jpeg", 2, 0, run_bench},
+    Command{"doctor", "", "tell whether GPUs and network cards can talk directly", kDoctorDetails,
+            false, kDoctorOwn, "", 0, 0, run_doctor},
+    Command{"perf", "latency|bw|bibw [HOST:PORT]", "measure messages between two processes",
+            kPerfDetails, false, kPerfOwn, "latency|bw|bibw", 1, 2, run_perf},
+    Command{"stream", "IN… HOST:PORT", "send pictures to a sink", kStreamDetails, true, kStreamOwn,
+            "", 1, 0, run_stream},
+    Command{"sink", "", "receive pictures from a stream", kSinkDetails, false, kSinkOwn, "", 0, 0,
+            run_sink},
+    Command{"split", "IN…", "resize each picture in stripes, on several workers", kSplitDetails,
+            true, kSplitOwn, "", 0, 0, run_split},
+    Command{"completion",
+            "SHELL",
+            "print a completion script for bash, zsh or fish",
+            kCompletionDetails,
+            false,
+            {},
+            "bash|zsh|fish",
+            1,
+            1,
+            run_completion},
+    Command{"man", "", "print the manual page", "", false, {}, "", 0, 0, run_man},
+    Command{"version", "", "print the version", "", false, {}, "", 0, 0, run_version},
+};
+
+}  // namespace
+
+std::string Arguments::get(std::string_view name) const {
+  const auto found = own.find(name);
+  return found == own.end() ? std::string{} : found->second;
+}
+
+std::span<const Command> commands() noexcept { return kCommands; }
+
+std::vector<OptionSpec> options_of(const Command& command) {
+  std::vector<OptionSpec> all;
+  if (command.takes_resize_options) {
+    // A command may have an option of its own in place of a resize option.
+    const auto shadowed = [&](const OptionSpec& spec) {
+      return std::any_of(command.own.begin(), command.own.end(),
+                         [&](const OptionSpec& own) { return own.name == spec.name; });
+    };
+    const auto resize = option_specs();
+    std::remove_copy_if(resize.begin(), resize.end(), std::back_inserter(all), shadowed);
+  }
+  all.insert(all.end(), command.own.begin(), command.own.end());
+  return all;
+}
+
+}  // namespace framewire::app

@@ -1,0 +1,227 @@
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+#include <command_line/parse.hpp>
+#include <command_line/suggest.hpp>
+#include <deque>
+#include <framewire/version.hpp>
+#include <report/console.hpp>
+
+namespace framewire::app {
+namespace {
+
+constexpr std::string_view kFooter =
+    "Exit codes: 0 all done, 1 some inputs failed, 2 usage, 3 environment, 130 interrupted.";
+
+// Options of one command as CLI11 leaves them; addresses must not move while it parses.
+struct Values {
+  const Command* command = nullptr;
+  CLI::App* app = nullptr;
+  std::vector<OptionSpec> specs;
+  std::deque<std::string> texts;  // one a spec
+  std::vector<CLI::Option*> options;
+  std::vector<std::string> paths;
+};
+
+class Formatter : public CLI::Formatter {
+ public:
+  explicit Formatter(std::string usage) : usage_(std::move(usage)) { column_width(34); }
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "Usage: " + usage_ + "\n";
+  }
+
+ private:
+  std::string usage_;
+};
+
+std::string describe(const OptionSpec& spec) {
+  std::string text(spec.help);
+  if (!spec.choices.empty()) text += fmt::format(": {}", spec.choices);
+  if (!spec.default_value.empty()) text += fmt::format(" [{}]", spec.default_value);
+  return text;
+}
+
+void add_options(Values& values) {
+  values.specs = options_of(*values.command);
+  for (const OptionSpec& spec : values.specs) {
+    std::string& text = values.texts.emplace_back();
+    const std::string name = fmt::format("--{}", spec.name);
+    CLI::Option* option = nullptr;
+    if (spec.metavar.empty()) {
+      option = values.app->add_flag(name, text, describe(spec));
+    } else {
+      option = values.app->add_option(name, text, describe(spec));
+      option->type_name(std::string(spec.metavar));
+    }
+    // As with most programs, an option given again replaces what came before.
+    option->group(std::string(spec.group))->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    values.options.push_back(option);
+  }
+}
+
+void add_command(CLI::App& program, Values& values) {
+  const Command& command = *values.command;
+  values.app = program.add_subcommand(std::string(command.name), std::string(command.help));
+  CLI::App& app = *values.app;
+  const std::string arguments =
+      command.arguments.empty() ? "" : fmt::format(" {}", command.arguments);
+  const std::string usage = fmt::format("framewire {}{}{}", command.name, arguments,
+                                        options_of(command).empty() ? "" : " [options]");
+  app.formatter(std::make_shared<Formatter>(usage));
+  app.footer(fmt::format("{}{}{}", command.details, command.details.empty() ? "" : "\n", kFooter));
+  if (!command.arguments.empty()) {
+    // In no group, so that help does not repeat what the usage line says better.
+    app.add_option("arguments", values.paths)->expected(0, -1)->group("");
+  }
+  add_options(values);
+}
+
+int refuse_number_of_arguments(const Values& values) {
+  const Command& command = *values.command;
+  const std::size_t count = values.paths.size();
+  return report_usage(
+      command.name,
+      fmt::format("found {} argument{}; accepted: framewire {}{}{}", count, count == 1 ? "" : "s",
+                  command.name, command.arguments.empty() ? "" : " ", command.arguments));
+}
+
+bool accepts_count(const Command& command, std::size_t count) {
+  if (command.arguments.empty()) return count == 0;
+  if (count < command.least_arguments) return false;
+  return command.most_arguments == 0 || count <= command.most_arguments;
+}
+
+bool is_choice(const OptionSpec& spec, std::string_view value) {
+  if (spec.choices.empty()) return true;
+  return fmt::format("|{}|", spec.choices).find(fmt::format("|{}|", value)) != std::string::npos;
+}
+
+// Puts one option where it belongs: the resize options, or the command's own.
+Result<void> take(const OptionSpec& spec, bool own, const std::string& value, Arguments& out) {
+  if (!own) return set_option(out.options, spec.name, value);
+  if (!is_choice(spec, value)) {
+    return fail(Status(StatusCode::kInvalidInput,
+                       fmt::format("found '{}'; accepted: one of {}", value, spec.choices))
+                    .about(std::string(spec.name)));
+  }
+  if (!spec.metavar.empty() || value == "true") out.own[std::string(spec.name)] = value;
+  return {};
+}
+
+Parsed collect(Values& values) {
+  Parsed parsed{values.command, {}, std::nullopt};
+  const Command& command = *values.command;
+  if (!accepts_count(command, values.paths.size())) {
+    parsed.exit = refuse_number_of_arguments(values);
+    return parsed;
+  }
+  parsed.arguments.paths = std::move(values.paths);
+  const std::size_t first_own = values.specs.size() - command.own.size();
+  for (std::size_t i = 0; i < values.specs.size(); ++i) {
+    const OptionSpec& spec = values.specs[i];
+    const bool given = values.options[i]->count() > 0;
+    const bool own = i >= first_own;
+    if (!given && !(own && !spec.default_value.empty())) continue;
+    const std::string value = given ? values.texts[i] : std::string(spec.default_value);
+    if (auto taken = take(spec, own, value, parsed.arguments); !taken) {
+      const Status& error = taken.error();
+      parsed.exit =
+          report_usage(command.name, fmt::format("--{}: {}", error.subject(), error.message()));
+      return parsed;
+    }
+  }
+  if (auto valid = validate(parsed.arguments.options); !valid) {
+    parsed.exit = report_usage(
+        command.name, fmt::format("--{}: {}", valid.error().subject(), valid.error().message()));
+  }
+  return parsed;
+}
+
+// The command line's own words name what CLI11 could not place.
+std::string explain(const CLI::ParseError& error, std::span<const Values> all, int count,
+                    const char* const* words, const Command* chosen) {
+  std::vector<std::string_view> known;
+  for (const Values& values : all) {
+    if (chosen == nullptr) known.push_back(values.command->name);
+    if (values.command != chosen) continue;
+    for (const OptionSpec& spec : values.specs) known.push_back(spec.name);
+  }
+  for (int i = 1; i < count; ++i) {
+    std::string_view word = words[i];
+    if (word == "--") break;
+    if (chosen != nullptr && word.size() > 1 && word[0] == '-' && word[1] != '-') {
+      return fmt::format("unknown option {}; names that begin with a dash come after --", word);
+    }
+    const bool dashed = word.starts_with("--");
+    if (dashed != (chosen != nullptr)) continue;
+    if (dashed) word = word.substr(2, word.find('=') - 2);
+    if (word == "help" || std::find(known.begin(), known.end(), word) != known.end()) continue;
+    const std::string_view dashes = dashed ? "--" : "";
+    const std::string_view meant = nearest(word, known);
+    const std::string what = chosen == nullptr ? "command" : "option";
+    if (meant.empty()) return fmt::format("unknown {} {}{}", what, dashes, word);
+    return fmt::format("unknown {} {}{}; did you mean {}{}?", what, dashes, word, dashes, meant);
+  }
+  return error.what();
+}
+
+}  // namespace
+
+Parsed parse_command_line(int count, const char* const* words) {
+  CLI::App program("JPEG in, smaller JPEG out", "framewire");
+  program.formatter(std::make_shared<Formatter>("framewire COMMAND [arguments] [options]"));
+  program.set_version_flag("--version", fmt::format("framewire {}", kVersion));
+  program.require_subcommand(1);
+  program.footer(fmt::format("framewire COMMAND --help shows a command's options.\n{}", kFooter));
+  // "help COMMAND" is what many type first.
+  std::vector<const char*> line(words, words + count);
+  if (count >= 2 && std::string_view(line[1]) == "help") {
+    line.erase(line.begin() + 1);
+    line.push_back("--help");
+  }
+  // What comes after "--" are names, whatever they begin with.
+  std::vector<std::string> names;
+  if (const auto end = std::find(line.begin(), line.end(), std::string_view("--"));
+      end != line.end()) {
+    names.assign(end + 1, line.end());
+    line.erase(end, line.end());
+  }
+  std::vector<Values> all(commands().size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].command = &commands()[i];
+    add_command(program, all[i]);
+  }
+  const auto chosen = [&]() -> Values* {
+    for (Values& values : all) {
+      if (values.app->parsed() || program.got_subcommand(values.app)) return &values;
+    }
+    return nullptr;
+  };
+  try {
+    program.parse(static_cast<int>(line.size()), line.data());
+  } catch (const CLI::Success& help) {
+    return {nullptr, {}, program.exit(help)};
+  } catch (const CLI::ParseError& error) {
+    if (count <= 1) {
+      (void)print(program.help());
+      return {nullptr, {}, kUsage};
+    }
+    Values* values = chosen();
+    const Command* command = values == nullptr ? nullptr : values->command;
+    const std::string message = explain(error, all, count, words, command);
+    return {nullptr, {}, report_usage(command == nullptr ? "" : command->name, message)};
+  }
+  Values& values = *chosen();
+  values.paths.insert(values.paths.end(), names.begin(), names.end());
+  return collect(values);
+}
+
+bool asks_for_json(int count, const char* const* words) {
+  for (int i = 1; i < count; ++i) {
+    const std::string_view word = words[i];
+    if (word == "--") return false;
+    if (word == "--json" || word == "--json=true") return true;
+  }
+  return false;
+}
+
+}  // namespace framewire::app

@@ -1,0 +1,323 @@
+// framewire bench jpeg2jpeg IN…
+#include <fmt/format.h>
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <backend/backend.hpp>
+#include <base/clock.hpp>
+#include <commands/bench/common.hpp>
+#include <condition_variable>
+#include <framewire/engine.hpp>
+#include <fstream>
+#include <mutex>
+#include <report/console.hpp>
+#include <thread>
+
+namespace framewire::app {
+namespace {
+
+constexpr std::string_view kTimed =
+    "host bytes to host bytes: parse, plan, gather (unless memory is the engine's), copy in, "
+    "decode, resample, encode, copy out, "
+    "memory for the output; not reading files, not verifying, not starting the engine";
+
+struct Plan : BenchPlan {
+  EngineOptions engine;
+  std::size_t batch = 128;  ///< images of the batch whose latency is measured
+  bool engine_memory = false;
+};
+
+template <typename Number>
+std::string take_number(const Arguments& arguments, const char* name, Number most, Number& out) {
+  if (!arguments.has(name)) return {};
+  if (parse_number(arguments.get(name), Number{1}, most, out)) return {};
+  return fmt::format("--{}: found '{}'; accepted: a whole number from 1 to {}", name,
+                     arguments.get(name), most);
+}
+
+// @return what is wrong with the command line, or ""
+std::string make_plan(const Arguments& arguments, Plan& plan) {
+  if (auto wrong = take_gpu_options(arguments, plan.engine); !wrong.empty()) return wrong;
+  EngineOptions& engine = plan.engine;
+  if (auto wrong = take_number(arguments, "batch", 4096u, engine.max_batch); !wrong.empty())
+    return wrong;
+  if (auto wrong = take_number(arguments, "streams", 64u, engine.streams); !wrong.empty())
+    return wrong;
+  if (auto wrong = take_number(arguments, "threads", 1024u, engine.threads); !wrong.empty())
+    return wrong;
+  if (engine.max_batch != 0) plan.batch = engine.max_batch;
+  plan.engine_memory = arguments.get("memory") == "engine";
+  return take_bench_plan(arguments, plan);
+}
+
+using Inputs = std::vector<std::span<const std::uint8_t>>;
+
+/// The inputs of a row, and the engine's memory if they lie there.
+struct Files {
+  InputMemory memory;
+  Inputs inputs;
+};
+
+Result<Files> place(Engine& engine, const std::vector<const BenchInput*>& from, const Plan& plan) {
+  Files files;
+  for (const BenchInput* input : from) files.inputs.emplace_back(input->bytes);
+  if (!plan.engine_memory) return files;
+  std::size_t bytes = 0;
+  for (const auto& input : files.inputs) bytes += input.size();
+  auto memory = engine.input_memory(bytes);
+  if (!memory) return fail(memory.error());
+  files.memory = std::move(*memory);
+  std::span<std::uint8_t> room = files.memory.bytes();
+  for (auto& input : files.inputs) {
+    std::copy(input.begin(), input.end(), room.begin());
+    input = room.first(input.size());
+    room = room.subspan(input.size());
+  }
+  return files;
+}
+
+/// What a run of unhindered submitting came to.
+struct Throughput {
+  double images_per_second = 0;
+  double gigabytes_in_per_second = 0;
+  double bytes_out = 0;  ///< mean of an image
+  double parse_us = 0;   ///< mean of an image
+  std::uint64_t failures = 0;
+};
+
+/// Hands in images for `seconds` without waiting for answers, from as many threads as a server
+/// would need; counts the answers that come between the first and the last moment.
+Throughput measure_throughput(Engine& engine, const Inputs& inputs, const ResizeOptions& options,
+                              double seconds) {
+  constexpr unsigned kSubmitters = 2;
+  std::atomic<std::uint64_t> images{0};
+  std::atomic<std::uint64_t> bytes_in{0};
+  std::atomic<std::uint64_t> bytes_out{0};
+  std::atomic<std::uint64_t> parse_ns{0};
+  std::atomic<std::uint64_t> failures{0};
+  std::atomic<bool> stop{false};
+  const auto submit = [&](std::size_t first) {
+    for (std::size_t i = first; !stop; ++i) {
+      engine.submit(inputs[i % inputs.size()], options, [&](const Result<Resized>& result) {
+        if (!result) {
+          ++failures;
+          return;
+        }
+        bytes_in += result->report.input.bytes;
+        bytes_out += result->bytes.size();
+        parse_ns += static_cast<std::uint64_t>(result->report.times.parse_us * 1000);
+        ++images;
+      });
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < kSubmitters; ++t)
+    threads.emplace_back(submit, t * inputs.size() / kSubmitters);
+  // The queue fills first; what is counted is the steady state.
+  std::this_thread::sleep_for(std::chrono::duration<double>(std::min(0.25, seconds / 4)));
+  const std::uint64_t before = images;
+  const std::uint64_t bytes_before = bytes_in;
+  const auto start = base::Clock::now();
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  const std::uint64_t done = images - before;
+  const std::uint64_t bytes_done = bytes_in - bytes_before;
+  const double took = base::elapsed_us(start) / 1e6;
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  engine.drain();
+  const auto all = static_cast<double>(std::max<std::uint64_t>(1, images));
+  return {static_cast<double>(done) / took, static_cast<double>(bytes_done) / 1e9 / took,
+          static_cast<double>(bytes_out) / all, static_cast<double>(parse_ns) / 1000 / all,
+          failures};
+}
+
+/// Sorted milliseconds of `rounds` times `count` images handed in at once, until all are answered.
+std::vector<double> measure_latency(Engine& engine, const Inputs& inputs,
+                                    const ResizeOptions& options, std::size_t count,
+                                    double seconds) {
+  constexpr std::size_t kMost = 1000;
+  std::vector<double> times;
+  const auto begin = base::Clock::now();
+  std::size_t next = 0;
+  while (times.size() < kMost && (times.size() < 5 || base::elapsed_us(begin) < seconds * 1e6)) {
+    const auto start = base::Clock::now();
+    std::vector<EngineRequest> requests(count);
+    for (EngineRequest& request : requests)
+      request = {inputs[next++ % inputs.size()], options, [](const Result<Resized>&) {}};
+    engine.submit(requests);
+    engine.drain();
+    times.push_back(base::elapsed_us(start) / 1000);
+  }
+  std::sort(times.begin(), times.end());
+  return times;
+}
+
+std::uint64_t resident_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmRSS:")) return std::stoull(line.substr(6)) * 1024;
+  return 0;
+}
+
+/// Times of the stages in an engine of its own, as measuring them costs throughput.
+Json measure_stages(const Plan& plan, const std::vector<const BenchInput*>& from,
+                    const ResizeOptions& options) {
+  EngineOptions timed = plan.engine;
+  timed.codec = options.codec;
+  timed.timed = true;
+  timed.streams = 1;
+  auto engine = Engine::make(timed);
+  Json stages = Json::object();
+  if (!engine || engine->devices().empty()) return stages;
+  const auto files = place(*engine, from, plan);
+  if (!files) return stages;
+  const Inputs& inputs = files->inputs;
+  (void)measure_latency(*engine, inputs, options, plan.batch, 0.1);
+  const EngineStats before = engine->stats();
+  (void)measure_latency(*engine, inputs, options, plan.batch, plan.seconds / 2);
+  const EngineStats after = engine->stats();
+  const auto images = static_cast<double>(after.gpu_images - before.gpu_images);
+  for (std::size_t i = 0; i < after.stages.size() && i < before.stages.size() && images > 0; ++i)
+    stages[std::string(after.stages[i].name)] = (after.stages[i].us - before.stages[i].us) / images;
+  return stages;
+}
+
+Json rates_json(const std::vector<Throughput>& runs) {
+  const auto values = [&](double Throughput::*member) {
+    std::vector<double> all;
+    all.reserve(runs.size());
+    for (const Throughput& run : runs) all.push_back(run.*member);
+    return all;
+  };
+  const auto images = values(&Throughput::images_per_second);
+  const auto [least, most] = std::minmax_element(images.begin(), images.end());
+  std::uint64_t failures = 0;
+  for (const Throughput& run : runs) failures += run.failures;
+  return {{"images_per_second", median(images)},
+          {"images_per_second_min", *least},
+          {"images_per_second_max", *most},
+          {"gigabytes_in_per_second", median(values(&Throughput::gigabytes_in_per_second))},
+          {"bytes_out", median(values(&Throughput::bytes_out))},
+          {"parse_us", median(values(&Throughput::parse_us))},
+          {"failures", failures}};
+}
+
+/// The row of one codec. @return an error where it cannot be had here
+Result<void> bench_codec(const std::string& codec, const std::vector<BenchInput>& inputs,
+                         ResizeOptions options, const Plan& plan, Json& result) {
+  if (auto set = set_option(options, "codec", codec); !set) return set;
+  EngineOptions wanted = plan.engine;
+  wanted.codec = options.codec;
+  const auto start = base::Clock::now();
+  auto engine = Engine::make(wanted);
+  if (!engine) return fail(engine.error());
+  const double start_ms = base::elapsed_us(start) / 1000;
+  const auto resize = [&](const BenchInput& input) { return engine->resize(input.bytes, options); };
+  const auto found = usable_inputs(codec, inputs, resize, result);
+  if (found.empty()) return {};
+  auto files = place(*engine, found, plan);
+  if (!files) return fail(files.error());
+  const Inputs& usable = files->inputs;
+  const EngineStats first = engine->stats();
+  std::vector<Throughput> runs;
+  for (unsigned i = 0; i < plan.repeat; ++i)
+    runs.push_back(measure_throughput(*engine, usable, options, plan.seconds));
+  const EngineStats stats = engine->stats();
+  Json row = {{"codec", codec}};
+  row.update(rates_json(runs));
+  row["latency_ms"] = percentiles(measure_latency(*engine, usable, options, 1, plan.seconds));
+  row["batch"] = plan.batch;
+  row["batch_latency_ms"] =
+      percentiles(measure_latency(*engine, usable, options, plan.batch, plan.seconds));
+  row["fallbacks"] = stats.fallbacks - first.fallbacks;
+  row["images_a_batch"] = stats.batches == first.batches
+                              ? 0.0
+                              : static_cast<double>(stats.gpu_images - first.gpu_images) /
+                                    static_cast<double>(stats.batches - first.batches);
+  row["gpu_bytes"] = stats.device_bytes;
+  row["pinned_bytes"] = stats.pinned_bytes;
+  row["resident_bytes"] = resident_bytes();
+  row["start_ms"] = start_ms;
+  row["devices"] = Json::array();
+  for (const EngineDevice& device : engine->devices())
+    row["devices"].push_back({{"ordinal", device.ordinal}, {"name", device.name}});
+  files->memory = {};
+  engine = fail(StatusCode::kInternal, "over");  // gives its memory back before the next begins
+  row["stages_us"] = measure_stages(plan, found, options);
+  result["rows"].push_back(std::move(row));
+  return {};
+}
+
+std::string stages_line(const Json& row) {
+  std::string line;
+  for (const auto& [name, us] : row["stages_us"].items())
+    line += fmt::format("  {} {:.2f}", name, us.get<double>());
+  if (line.empty()) return {};
+  return fmt::format("{:<10} stages, us an image: parse {:.2f}{}\n",
+                     row["codec"].get<std::string>(), row["parse_us"].get<double>(), line);
+}
+
+std::string device_names(const Json& result) {
+  std::string text;
+  for (const Json& row : result["rows"])
+    for (const Json& device : row["devices"]) {
+      const std::string name =
+          fmt::format("GPU {} {}", device["ordinal"].get<int>(), device["name"].get<std::string>());
+      if (text.find(name) == std::string::npos) text += fmt::format("; {}", name);
+    }
+  return text;
+}
+
+std::string table(const Json& result) {
+  const auto mb = [](const Json& bytes) { return bytes.get<std::uint64_t>() >> 20; };
+  std::string text = heading(result, device_names(result));
+  if (result["memory"] == "engine") text += "inputs in the engine's memory\n";
+  text += fmt::format("{:<10} {:>10} {:>19} {:>8} {:>9} {:>23} {:>23} {:>8} {:>8} {:>9}\n", "codec",
+                      "images/s", "min - max", "GB/s in", "bytes out", "one image p50/p90/p99 ms",
+                      "batch p50/p90/p99 ms", "GPU MB", "host MB", "fallbacks");
+  for (const Json& row : result["rows"]) {
+    const auto three = [&](const char* name) {
+      return fmt::format("{:.2f}/{:.2f}/{:.2f}", row[name]["p50"].get<double>(),
+                         row[name]["p90"].get<double>(), row[name]["p99"].get<double>());
+    };
+    text +=
+        fmt::format("{:<10} {:>10.0f} {:>19} {:>8.2f} {:>9.0f} {:>23} {:>23} {:>8} {:>8} {:>9}\n",
+                    row["codec"].get<std::string>(), row["images_per_second"].get<double>(),
+                    fmt::format("{:.0f} - {:.0f}", row["images_per_second_min"].get<double>(),
+                                row["images_per_second_max"].get<double>()),
+                    row["gigabytes_in_per_second"].get<double>(), row["bytes_out"].get<double>(),
+                    three("latency_ms"), three("batch_latency_ms"), mb(row["gpu_bytes"]),
+                    mb(row["resident_bytes"]), row["fallbacks"].get<std::uint64_t>());
+  }
+  for (const Json& row : result["rows"]) text += stages_line(row);
+  return text;
+}
+
+}  // namespace
+
+int run_bench_jpeg2jpeg(const Arguments& arguments) {
+  Plan plan;
+  if (const std::string wrong = make_plan(arguments, plan); !wrong.empty()) {
+    return report_usage("bench", wrong);
+  }
+  const auto inputs = load_all(arguments);
+  if (!inputs) {
+    report(inputs.error());
+    return kSomeFailed;
+  }
+  if (inputs->empty()) return report_usage("bench", "found no JPEG in IN");
+  Json result = begin_result(arguments, *inputs, plan, kTimed);
+  result["memory"] = plan.engine_memory ? "engine" : "own";
+  result["unavailable"] = Json::array();
+  for (const std::string& codec : plan.codecs) {
+    if (auto done = bench_codec(codec, *inputs, arguments.options, plan, result); !done) {
+      say(printable(fmt::format("{}: {}", codec, done.error().to_string())));
+      result["unavailable"].push_back({{"codec", codec}, {"error", to_json(done.error())}});
+    }
+  }
+  if (!print(arguments.has("json") ? pretty(result) : table(result))) return kEnvironment;
+  if (!result["unavailable"].empty()) return kEnvironment;
+  return result["failed"].empty() ? kAllDone : kSomeFailed;
+}
+
+}  // namespace framewire::app

@@ -1,0 +1,120 @@
+// framewire bench resize IN…
+#include <fmt/format.h>
+#include <algorithm>
+#include <command_line/lists.hpp>
+#include <commands/bench/common.hpp>
+#include <report/console.hpp>
+
+namespace framewire::app {
+namespace {
+
+constexpr std::string_view kTimed =
+    "parse, decode, resample, encode, in memory; not reading files, not verifying";
+
+struct Plan : BenchPlan {
+  std::vector<unsigned> jobs;
+};
+
+// @return what is wrong with the command line, or ""
+std::string make_plan(const Arguments& arguments, Plan& plan) {
+  for (const std::string& text : split_at_commas(arguments.get("jobs"))) {
+    unsigned jobs = 0;
+    if (!parse_number(text, 1u, 1024u, jobs)) {
+      return fmt::format("--jobs: found '{}'; accepted: whole numbers from 1 to 1024", text);
+    }
+    plan.jobs.push_back(jobs);
+  }
+  return take_bench_plan(arguments, plan);
+}
+
+struct Rates {
+  std::vector<double> images;
+  std::vector<double> megabytes;
+  std::vector<double> latency_ms;
+  std::uint64_t failures = 0;
+};
+
+Rates repeat(const Resizer& resizer, const std::vector<const BenchInput*>& inputs,
+             const ResizeOptions& options, unsigned jobs, const Plan& plan) {
+  Rates rates;
+  for (unsigned i = 0; i < plan.repeat; ++i) {
+    const BenchRun run = measure(resizer, inputs, options, jobs, plan.seconds);
+    rates.images.push_back(static_cast<double>(run.images) / run.seconds);
+    rates.megabytes.push_back(static_cast<double>(run.bytes_in) / 1e6 / run.seconds);
+    rates.latency_ms.insert(rates.latency_ms.end(), run.latency_ms.begin(), run.latency_ms.end());
+    rates.failures += run.failures;
+  }
+  std::sort(rates.latency_ms.begin(), rates.latency_ms.end());
+  return rates;
+}
+
+Json row_json(const std::string& codec, unsigned jobs, const Rates& rates) {
+  const auto& latency = rates.latency_ms;
+  const auto [least, most] = std::minmax_element(rates.images.begin(), rates.images.end());
+  return {{"codec", codec},
+          {"jobs", jobs},
+          {"images_per_second", median(rates.images)},
+          {"images_per_second_min", *least},
+          {"images_per_second_max", *most},
+          {"megabytes_in_per_second", median(rates.megabytes)},
+          {"latency_ms", percentiles(latency)},
+          {"images", latency.size()},
+          {"failures", rates.failures}};
+}
+
+std::string table(const Json& result) {
+  std::string text = heading(result);
+  text += fmt::format("{:<10} {:>4} {:>10} {:>19} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "codec", "jobs",
+                      "images/s", "min - max", "MB/s in", "p50 ms", "p90 ms", "p99 ms", "max ms");
+  for (const Json& row : result["rows"]) {
+    const Json& latency = row["latency_ms"];
+    const std::string spread =
+        fmt::format("{:.1f} - {:.1f}", row["images_per_second_min"].get<double>(),
+                    row["images_per_second_max"].get<double>());
+    text += fmt::format(
+        "{:<10} {:>4} {:>10.1f} {:>19} {:>9.1f} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f}\n",
+        row["codec"].get<std::string>(), row["jobs"].get<unsigned>(),
+        row["images_per_second"].get<double>(), spread,
+        row["megabytes_in_per_second"].get<double>(), latency["p50"].get<double>(),
+        latency["p90"].get<double>(), latency["p99"].get<double>(), latency["max"].get<double>());
+  }
+  return text;
+}
+
+// The rows of one codec, and the inputs that it cannot do, which are left out of them.
+void bench_codec(const std::string& codec, const std::vector<BenchInput>& inputs,
+                 ResizeOptions options, const Plan& plan, Json& result) {
+  (void)set_option(options, "codec", codec);  // checked by take_bench_plan()
+  const Resizer resizer;
+  const auto resize = [&](const BenchInput& input) { return resizer.resize(input.bytes, options); };
+  const auto usable = usable_inputs(codec, inputs, resize, result);
+  if (usable.empty()) return;
+  for (const unsigned jobs : plan.jobs) {
+    const Rates rates = repeat(resizer, usable, options, jobs, plan);
+    result["rows"].push_back(row_json(codec, jobs, rates));
+  }
+}
+
+}  // namespace
+
+int run_bench_resize(const Arguments& arguments) {
+  Plan plan;
+  if (const std::string wrong = make_plan(arguments, plan); !wrong.empty()) {
+    return report_usage("bench", wrong);
+  }
+  const auto inputs = load_all(arguments);
+  if (!inputs) {
+    report(inputs.error());
+    return kSomeFailed;
+  }
+  if (inputs->empty()) return report_usage("bench", "found no JPEG in IN");
+  Json result = begin_result(arguments, *inputs, plan, kTimed);
+  for (const std::string& codec : plan.codecs) {
+    bench_codec(codec, *inputs, arguments.options, plan, result);
+  }
+  const bool printed = print(arguments.has("json") ? pretty(result) : table(result));
+  if (!printed) return kEnvironment;
+  return result["failed"].empty() ? kAllDone : kSomeFailed;
+}
+
+}  // namespace framewire::app

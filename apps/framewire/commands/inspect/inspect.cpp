@@ -1,0 +1,51 @@
+// framewire inspect FILE…
+#include <unistd.h>
+#include <batch/input_file.hpp>
+#include <command_line/command.hpp>
+#include <commands/inspect/model.hpp>
+#include <report/console.hpp>
+
+namespace framewire::app {
+namespace {
+
+// Whole files are read, also those that a resize would refuse as too large; this bounds what a
+// device or an endless pipe can do.
+constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 30;
+
+Result<std::vector<std::uint8_t>> read(const std::string& path) {
+  if (path == "-") return batch::read_stream(STDIN_FILENO, "standard input", kMostBytes);
+  const auto file = batch::InputFile::open(path);
+  if (!file) return fail(file.error());
+  return file->read(kMostBytes);
+}
+
+}  // namespace
+
+int run_inspect(const Arguments& arguments) {
+  int code = kAllDone;
+  Json models = Json::array();
+  for (const std::string& path : arguments.paths) {
+    const auto bytes = read(path);
+    if (!bytes) {
+      report(bytes.error());
+      code = kSomeFailed;
+      models.push_back({{"file", path}, {"error", to_json(bytes.error())}});
+      continue;
+    }
+    Json model = inspect_bytes(path, *bytes, arguments.options);
+    if (model.contains("error")) code = kSomeFailed;
+    if (arguments.has("json")) {
+      models.push_back(std::move(model));
+    } else if (!print(inspect_text(model))) {
+      return kEnvironment;
+    }
+  }
+  // One file gives an object, several an array.
+  if (arguments.has("json")) {
+    const bool single = arguments.paths.size() == 1;
+    if (!print(pretty(single ? models[0] : models))) return kEnvironment;
+  }
+  return code;
+}
+
+}  // namespace framewire::app

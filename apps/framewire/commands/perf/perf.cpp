@@ -1,0 +1,243 @@
+// framewire perf
+#include <fmt/format.h>
+#include <algorithm>
+#include <charconv>
+#include <command_line/command.hpp>
+#include <commands/perf/report.hpp>
+#include <connection/connection.hpp>
+#include <framewire/transport.hpp>
+#include <optional>
+#include <report/console.hpp>
+#include <string>
+#include <thread>
+#include <transport/device.hpp>
+
+namespace framewire::app {
+namespace {
+
+using transport::Channel;
+using transport::SessionOptions;
+
+constexpr std::uint64_t kLargest = std::uint64_t{1} << 30;
+constexpr std::uint64_t kMostIterations = 900'000;
+
+struct Sizes {
+  std::uint64_t from = 1;
+  std::uint64_t to = 0;
+};
+
+// "64", "8K", "4M", "1G".
+std::optional<std::uint64_t> parse_size(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  const unsigned shift = unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : 0;
+  if (error != std::errc{} || (shift == 0 && !unit.empty()) || number == 0 ||
+      number > kLargest >> shift) {
+    return std::nullopt;
+  }
+  return number << shift;
+}
+
+Result<Sizes> parse_sizes(const std::string& text) {
+  const auto colon = text.find(':');
+  const auto from = parse_size(std::string_view(text).substr(0, colon));
+  const auto to =
+      colon == std::string::npos ? from : parse_size(std::string_view(text).substr(colon + 1));
+  if (!from || !to || *from > *to) {
+    return fail(StatusCode::kInvalidInput,
+                fmt::format("--sizes '{}' is not FROM:TO in bytes, K, M or G, from 1 to 1G", text));
+  }
+  return Sizes{*from, *to};
+}
+
+// Adds where this end's memory lies, and what is required of the way to the other's.
+Result<void> place_at(SessionOptions& options, const Place& place, const std::string& require) {
+  place_at(options, place);
+  const auto requirement = transport::parse_requirement(require);
+  if (!requirement) return fail(requirement.error());
+  options.require = *requirement;
+  return {};
+}
+
+int serve_one(Channel& channel, const Place& place) {
+  auto memory = PerfMemory::make(4096, place);
+  for (std::uint64_t largest = 4096; memory;) {
+    const auto row = await_row(channel, *memory);
+    if (!row) {
+      // The client has what it wanted, and left.
+      return row.error().code() == StatusCode::kPeerLost ? kAllDone : report(row.error());
+    }
+    if (row->size_bytes > largest) {
+      largest = row->size_bytes;
+      memory = PerfMemory::make(largest, place);
+      if (!memory) break;
+    }
+    if (const auto done = run_row(channel, *memory, *row, false); !done)
+      return report(done.error());
+  }
+  return report(memory.error());
+}
+
+int serve(const std::string& address, const SessionOptions& options, const Place& place) {
+  auto listener = transport::Listener::listen(address, options);
+  if (!listener) return refuse(listener.error());
+  say(fmt::format("listening on port {}", listener->port()));
+  while (true) {
+    auto channel = listener->accept(3'600'000);
+    if (!channel) {
+      // A stranger or a broken peer is no reason to go.
+      report(channel.error());
+      continue;
+    }
+    // One client it is: the next finds nobody, instead of a connection that nobody serves.
+    static_cast<void>(transport::Listener(std::move(*listener)));
+    return serve_one(*channel, place);
+  }
+}
+
+class Client {
+ public:
+  /// @param iterations  of each row; 0: as many as OSU
+  Client(Channel& channel, PerfMemory& memory, const Arguments& arguments, std::uint32_t iterations)
+      : channel_(channel),
+        memory_(memory),
+        iterations_(iterations),
+        json_(arguments.has("json")),
+        percentiles_(!arguments.has("osu")),
+        verify_(arguments.has("verify")),
+        pauses_(!arguments.has("continuous")) {}
+
+  int measure(PerfTest test, const Sizes& sizes, std::uint32_t window) {
+    if (!json_ && !print(perf_title(test, percentiles_))) return kEnvironment;
+    Json rows = Json::array();
+    for (std::uint64_t size = sizes.from; size <= sizes.to; size *= 2) {
+      auto row = osu_row(test, size, window);
+      row.verify = verify_;
+      row.pauses = pauses_;
+      if (iterations_ != 0) {
+        row.rounds = iterations_;
+        row.skipped = iterations_ / 10 + 1;
+      }
+      if (auto told = announce(channel_, memory_, row); !told) return report(told.error());
+      auto times = run_row(channel_, memory_, row, true);
+      if (!times) return report(times.error());
+      const auto figures = figures_of(row, std::move(*times));
+      rows.push_back(to_json(figures));
+      if (!json_ && !print(perf_line(figures, percentiles_))) return kEnvironment;
+    }
+    const transport::PathReport path = channel_.path();
+    if (!json_) {
+      const auto staged = path.staged_bytes;
+      if (staged > 0) say(fmt::format("{} bytes staged through this end's host memory", staged));
+      return kAllDone;
+    }
+    const Json whole = {{"test", std::array{"latency", "bw", "bibw"}[static_cast<int>(test)]},
+                        {"unit", test == PerfTest::kLatency ? "us" : "MB/s"},
+                        {"path", path.name},
+                        {"direct", to_string(path.direct)},
+                        {"gpudirect", path.gpudirect},
+                        {"peer_gpudirect", path.peer_gpudirect},
+                        {"staged_bytes", path.staged_bytes},
+                        {"peer", channel_.config().peer},
+                        {"window", test == PerfTest::kLatency ? 1 : window},
+                        {"verified", verify_},
+                        {"continuous", !pauses_},
+                        {"rows", std::move(rows)}};
+    return print(pretty(whole) + "\n") ? kAllDone : kEnvironment;
+  }
+
+ private:
+  Channel& channel_;
+  PerfMemory& memory_;
+  std::uint32_t iterations_;
+  bool json_;
+  bool percentiles_;
+  bool verify_;
+  bool pauses_;
+};
+
+struct Wanted {
+  PerfTest test = PerfTest::kLatency;
+  Sizes sizes;
+  std::uint32_t window = 0;
+  std::uint32_t rounds = 0;  ///< 0: as many as OSU's benchmarks
+};
+
+int be_client(Channel& channel, const Place& place, const Wanted& wanted,
+              const Arguments& arguments) {
+  auto memory = PerfMemory::make(wanted.sizes.to, place);
+  if (!memory) return report(memory.error());
+  if (!arguments.has("json")) say("over " + channel.path().name);
+  return Client(channel, *memory, arguments, wanted.rounds)
+      .measure(wanted.test, wanted.sizes, wanted.window);
+}
+
+// Both ends in this process, a thread each.
+int measure_here(const Place& from, const Place& to, const SessionOptions& options,
+                 const Wanted& wanted, const Arguments& arguments) {
+  transport::PathReport path;
+  path.name = "loopback";
+  if (from.devices != nullptr && to.devices != nullptr) {
+    path.direct = from.devices->reach(from.device, to.device);
+  }
+  if (auto good = check_path(path, options.require); !good) return refuse(good.error());
+  auto ends = transport::connect_loopback(options.capacity);
+  if (!ends) return report(ends.error());
+  std::thread server([&] { serve_one(ends->second, to); });
+  const int code = be_client(ends->first, from, wanted, arguments);
+  ends->first.close();
+  server.join();
+  return code;
+}
+
+}  // namespace
+
+int run_perf(const Arguments& arguments) {
+  if (const auto wrong = check_security(arguments); !wrong.empty()) {
+    return report_usage("perf", wrong);
+  }
+  auto options = session_of(arguments);
+  const auto from = find_place(arguments.get("from"));
+  if (!from) return refuse(from.error());
+  const auto to = find_place(arguments.get("to"));
+  if (!to) return refuse(to.error());
+  const bool server = arguments.has("server");
+  const bool client = arguments.paths.size() == 2;
+  const bool here = !server && !client && arguments.has("from") && arguments.has("to");
+  if (server == client && !here) {
+    return report_usage("perf",
+                        "either --server ADDR:PORT, or the HOST:PORT of one, or both --from and "
+                        "--to for two ends in this process");
+  }
+  if (!here && arguments.has(server ? "from" : "to")) {
+    return report_usage("perf", "--from is the client's memory, --to the server's");
+  }
+  if (auto good = place_at(options, server ? *to : *from, arguments.get("require")); !good) {
+    return refuse(good.error());
+  }
+  if (server) return serve(arguments.get("server"), options, *to);
+  const std::string& word = arguments.paths[0];
+  Wanted wanted;
+  wanted.test = word == "latency" ? PerfTest::kLatency
+                : word == "bw"    ? PerfTest::kBandwidth
+                                  : PerfTest::kBothWays;
+  const auto sizes = parse_sizes(arguments.get("sizes"));
+  if (!sizes) return refuse(sizes.error());
+  wanted.sizes = *sizes;
+  const auto window = parse_size(arguments.get("window"));
+  if (!window || *window > 256) return report_usage("perf", "--window takes 1 to 256");
+  wanted.window = static_cast<std::uint32_t>(*window);
+  const auto iterations =
+      parse_size(arguments.has("iterations") ? arguments.get("iterations") : "1");
+  if (!iterations || *iterations > kMostIterations) {
+    return report_usage("perf", fmt::format("--iterations takes 1 to {}", kMostIterations));
+  }
+  if (arguments.has("iterations")) wanted.rounds = static_cast<std::uint32_t>(*iterations);
+  if (here) return measure_here(*from, *to, options, wanted, arguments);
+  auto channel = transport::connect(arguments.paths[1], options);
+  if (!channel) return report(channel.error());
+  return be_client(*channel, *from, wanted, arguments);
+}
+
+}  // namespace framewire::app

@@ -1,0 +1,29 @@
+// Memory for frames on their way out.
+#pragma once
+
+#include <connection/place.hpp>
+#include <cstdint>
+#include <framewire/transport.hpp>
+#include <map>
+#include <mutex>
+
+namespace framewire::app {
+
+/// Regions that are used again: fresh pages for every frame cost as much as filling them. Any
+/// number of threads.
+class FrameMemory {
+ public:
+  explicit FrameMemory(const Place& place = {}) : place_(place) {}
+  /// A region of at least that many bytes, which nothing reads or writes. @return busy; device_lost
+  [[nodiscard]] Result<transport::Region> take(std::uint64_t bytes);
+  /// For use again, once the transfer that it was sent by has let go of it: one that has failed may
+  /// go on reading, and the peer must not get another frame's bytes for this one's.
+  void give_back(transport::Region region);
+
+ private:
+  Place place_;
+  std::mutex mutex_;
+  std::multimap<std::uint64_t, transport::Region> spare_;  ///< by size, the oldest first
+};
+
+}  // namespace framewire::app

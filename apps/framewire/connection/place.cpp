@@ -1,0 +1,37 @@
+#include <fmt/format.h>
+#include <algorithm>
+#include <command_line/numbers.hpp>
+#include <connection/place.hpp>
+#include <limits>
+#include <transport/device.hpp>
+
+namespace framewire::app {
+
+Result<Place> find_place(const std::string& text) {
+  Place place;
+  if (text.empty() || text == "host") return place;
+  if (!text.starts_with("cuda:") || !parse_number(std::string_view(text).substr(5), 0,
+                                                  std::numeric_limits<int>::max(), place.device)) {
+    return fail(StatusCode::kInvalidInput, fmt::format("'{}' is neither host nor cuda:N", text));
+  }
+  const auto devices = transport::cuda_devices();
+  if (!devices) return fail(devices.error());
+  place.devices = *devices;
+  if (place.device < place.devices->count()) return place;
+  return fail(StatusCode::kUnsupported, fmt::format("no {}; this machine has cuda:0 to cuda:{}",
+                                                    text, place.devices->count() - 1));
+}
+
+Result<transport::Region> allocate(const Place& place, std::uint64_t bytes) {
+  const auto size = static_cast<std::size_t>(bytes);
+  return place.devices != nullptr
+             ? transport::Region::allocate_device(*place.devices, place.device, size)
+             : transport::Region::allocate_host(size);
+}
+
+void place_at(transport::SessionOptions& options, const Place& place) {
+  options.devices = place.devices;
+  options.device = std::max(place.device, 0);
+}
+
+}  // namespace framewire::app

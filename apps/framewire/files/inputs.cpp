@@ -1,0 +1,57 @@
+#include <fmt/format.h>
+#include <files/inputs.hpp>
+#include <filesystem>
+#include <utility>
+
+namespace framewire::app {
+
+namespace fs = std::filesystem;
+
+std::string take_inputs(std::vector<std::string> paths, InputNames& names) {
+  names.paths = std::move(paths);
+  if (names.list.empty() && names.paths.size() == 1 && names.paths[0].starts_with("@")) {
+    names.list = names.paths[0].substr(1);
+    names.paths.clear();
+  }
+  if (!names.list.empty() && !names.paths.empty()) {
+    return "inputs are given both as arguments and as a list; accepted: either";
+  }
+  std::error_code error;
+  for (const std::string& path : names.paths) {
+    if (names.paths.size() > 1 && fs::is_directory(path, error)) {
+      return fmt::format("{} is a folder; accepted: one folder, or several files", path);
+    }
+  }
+  return {};
+}
+
+namespace {
+
+bool is_one_folder(const InputNames& names) {
+  std::error_code error;
+  return names.list.empty() && names.paths.size() == 1 &&
+         !fs::is_regular_file(names.paths[0], error);
+}
+
+}  // namespace
+
+batch::KnownInputs known_inputs(const InputNames& names) {
+  batch::KnownInputs known;
+  if (is_one_folder(names)) {
+    known.folder = names.paths[0];
+  } else {
+    known.files = names.paths;
+  }
+  // Standard input cannot be read twice.
+  if (names.list != "-") known.again = [names] { return open_inputs(names, {}); };
+  return known;
+}
+
+Result<std::unique_ptr<batch::Source>> open_inputs(const InputNames& names,
+                                                   const std::vector<batch::FileId>& excluded) {
+  if (!names.list.empty()) return batch::open_list(names.list, names.null_separated ? '\0' : '\n');
+  if (is_one_folder(names)) return batch::open_folder(names.paths[0], excluded);
+  return batch::open_files(names.paths);
+}
+
+}  // namespace framewire::app
