@@ -20,7 +20,7 @@ struct PixelTable {
 /// @param model  of the file
 /// @return invalid_input where LittleCMS makes no transform of it
 /// @accuracy against Converter: gray equal, curves and matrix within 1, tables within 2 a channel;
-///           tests/unit/color_pixel_table
+///           tests/unit/color/pixel_table_test.cpp
 /// @cost some 100 µs for curves and matrix, tens of ms for tables, which take up to 0.7 MB
 [[nodiscard]] Result<PixelTable> make_pixel_table(std::span<const std::uint8_t> icc,
                                                   jpeg::ColorModel model);

@@ -29,7 +29,7 @@ struct AxisFilter {
 /// step/2, centre + step/2) and, enlarging, becomes kBilinear; kNearest takes the sample under the
 /// centre.
 /// @param geometry  in_size, out_size ≥ 1; step > 0
-/// @accuracy weights sum to 1 within 1e−12; tests/unit/axis_filter
+/// @accuracy weights sum to 1 within 1e−12; tests/unit/transform/axis_filter_test.cpp
 /// @cost out_size × taps kernel evaluations; allocates the result
 [[nodiscard]] AxisFilter make_axis_filter(Kernel kernel, const AxisGeometry& geometry);
 

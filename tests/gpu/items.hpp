@@ -11,7 +11,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include "../unit/sample_jpeg.hpp"
+#include <tests/support/sample_jpeg.hpp>
 
 namespace framewire::gpu_tests {
 

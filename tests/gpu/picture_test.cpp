@@ -1,7 +1,7 @@
 // Everything between decode and encode on the GPU against the reference, beside the CPU codec:
 // one batch of every layout with every wish.
-#include "../unit/sample_jpeg.hpp"
-#include "../unit/sample_profiles.hpp"
+#include <tests/support/sample_jpeg.hpp>
+#include <tests/support/sample_profiles.hpp>
 #include "conformance/cases.hpp"
 #include "conformance/wishes.hpp"
 #include "jobs.hpp"

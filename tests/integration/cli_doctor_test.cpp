@@ -1,7 +1,7 @@
 // framewire doctor as users meet it: exit codes, JSON, the picture.
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include "../unit/recorded_host.hpp"
+#include <tests/support/recorded_host.hpp>
 #include "support.hpp"
 
 namespace framewire::test {
