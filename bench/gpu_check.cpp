@@ -1,7 +1,7 @@
-#include "gpu_check.hpp"
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 #include <jpeglib.h>
+#include <bench/gpu_check.hpp>
 #include <cmath>
 #include <csetjmp>
 #include <cstdio>

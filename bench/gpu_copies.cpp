@@ -9,9 +9,9 @@
 #include <chrono>
 #include <cstdlib>
 #include <string>
+#include <transport/cuda/copy_kernel.hpp>
+#include <transport/cuda/pools.hpp>
 #include <vector>
-#include "transport/cuda/copy_kernel.hpp"
-#include "transport/cuda/pools.hpp"
 
 namespace {
 

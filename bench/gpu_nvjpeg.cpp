@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <base/clock.hpp>
+#include <bench/files.hpp>
 #include <codec/nvjpeg/decoder.hpp>
 #include <codec/nvjpeg/encoder.hpp>
 #include <codec/turbo/turbo_codec.hpp>
@@ -23,7 +24,6 @@
 #include <memory>
 #include <string>
 #include <thread>
-#include "files.hpp"
 
 namespace framewire::bench {
 namespace {

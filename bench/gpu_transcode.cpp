@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <atomic>
 #include <base/clock.hpp>
+#include <bench/gpu_check.hpp>
 #include <codec/cuda/output_header.hpp>
 #include <codec/cuda/transcoder.hpp>
 #include <codec/reference/reference_codec.hpp>
@@ -26,7 +27,6 @@
 #include <string>
 #include <thread>
 #include <vector>
-#include "gpu_check.hpp"
 
 namespace framewire::bench {
 namespace {

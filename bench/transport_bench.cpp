@@ -5,8 +5,8 @@
 #include <cstring>
 #include <future>
 #include <string>
-#include "transport/loopback/loopback.hpp"
-#include "transport/session/listener.hpp"
+#include <transport/loopback/loopback.hpp>
+#include <transport/session/listener.hpp>
 
 namespace {
 

@@ -2,7 +2,8 @@
 """Checks that includes follow the arrows of docs/architecture.md.
 
 Linking enforces them for functions; this enforces them for headers too, keeps third-party headers
-in the rooms that own them, and finds what the library must not do: print, exit or grow huge files.
+in the rooms that own them, holds one way to write an include, and finds what the library must not
+do: print, exit or grow huge files.
 """
 
 import pathlib
@@ -92,6 +93,40 @@ def check_include(room, name, where, errors):
             return
 
 
+def written_as(path, name):
+    """How an include of `name` is to be written in a file, or "" where that cannot be told."""
+    for base in (path.parent, ROOT / "src", ROOT / "apps" / "framewire", ROOT / "tests", ROOT):
+        file = (base / name).resolve()
+        if not file.is_file() or not file.is_relative_to(ROOT):
+            continue
+        for root in (ROOT / "src", ROOT / "apps" / "framewire", ROOT / "include", ROOT):
+            if file.is_relative_to(root):
+                return str(file.relative_to(root))
+    return ""
+
+
+def check_style(path, errors):
+    """Every include stands in <>; the project's own by its path below src/, apps/framewire/ or
+    include/, and where tests, fuzz targets and benches share something, below the repository."""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        found = INCLUDE.match(line)
+        if not found:
+            continue
+        name = found.group(1)
+        ours = written_as(path, name)
+        if '"' in line.split("//")[0] or (ours and ours != name):
+            errors.append(f"{path.relative_to(ROOT)}:{number}: found {line.strip()}; "
+                          f"write #include <{ours or 'folder/file.hpp'}>")
+
+
+def check_names(errors):
+    """The program's folders and the library's are told apart by their names alone."""
+    for folder in (ROOT / "apps" / "framewire").iterdir():
+        if folder.is_dir() and (ROOT / "src" / folder.name).is_dir():
+            errors.append(f"{folder.relative_to(ROOT)}: src/{folder.name} has that name; "
+                          f"<{folder.name}/…> would mean either")
+
+
 def check_file(path, room, errors):
     lines = path.read_text(encoding="utf-8").splitlines()
     where = path.relative_to(ROOT)
@@ -140,6 +175,13 @@ def main():
     for path in sorted((ROOT / "include").rglob("*.hpp")):
         files += 1
         check_public(path, errors)
+    for folder in ("src", "apps", "include", "tests", "fuzz", "bench", "examples"):
+        for suffix in ("hpp", "cpp", "h", "cu", "cuh"):
+            for path in sorted((ROOT / folder).rglob(f"*.{suffix}")):
+                # The emulation's stand for CUDA's own headers, which name one another alone.
+                if "emulation/include" not in path.as_posix():
+                    check_style(path, errors)
+    check_names(errors)
     print("\n".join(errors) if errors else f"{files} files follow the arrows")
     return 1 if errors else 0
 

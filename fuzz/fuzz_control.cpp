@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <transport/batch.hpp>
+#include <transport/bytes.hpp>
+#include <transport/channel.hpp>
+#include <transport/wire/control.hpp>
 #include <vector>
-#include "transport/batch.hpp"
-#include "transport/bytes.hpp"
-#include "transport/channel.hpp"
-#include "transport/wire/control.hpp"
 #ifdef FRAMEWIRE_HAS_UCX
-#include "transport/ucx/fabric_address.hpp"
+#include <transport/ucx/fabric_address.hpp>
 #endif
 
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include "frames/header.hpp"
-#include "transport/bytes.hpp"
-#include "transport/checksum.hpp"
+#include <frames/header.hpp>
+#include <transport/bytes.hpp>
+#include <transport/checksum.hpp>
 
 namespace {
 

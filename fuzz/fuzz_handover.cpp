@@ -12,12 +12,12 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <fuzz/input.hpp>
+#include <transport/peer/handover.hpp>
+#include <transport/shared/handover.hpp>
+#include <transport/shared/meeting.hpp>
+#include <transport/wire/control.hpp>
 #include <vector>
-#include "input.hpp"
-#include "transport/peer/handover.hpp"
-#include "transport/shared/handover.hpp"
-#include "transport/shared/meeting.hpp"
-#include "transport/wire/control.hpp"
 
 namespace {
 

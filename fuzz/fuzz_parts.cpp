@@ -9,13 +9,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <fuzz/input.hpp>
 #include <map>
 #include <memory>
+#include <transport/channel.hpp>
+#include <transport/peer/device_link.hpp>
+#include <transport/peer/parts.hpp>
 #include <vector>
-#include "input.hpp"
-#include "transport/channel.hpp"
-#include "transport/peer/device_link.hpp"
-#include "transport/peer/parts.hpp"
 
 namespace {
 

@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <fuzz/input.hpp>
 #include <memory>
+#include <transport/channel.hpp>
+#include <transport/shared/inbox.hpp>
 #include <vector>
-#include "input.hpp"
-#include "transport/channel.hpp"
-#include "transport/shared/inbox.hpp"
 
 namespace {
 

@@ -1,8 +1,8 @@
-#include "frames/header.hpp"
 #include <fmt/format.h>
 #include <algorithm>
-#include "transport/bytes.hpp"
-#include "transport/checksum.hpp"
+#include <frames/header.hpp>
+#include <transport/bytes.hpp>
+#include <transport/checksum.hpp>
 
 namespace framewire::frames {
 namespace {

@@ -1,11 +1,11 @@
 // FrameReceiver: slots on loan, and frames put back into their order.
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/clock.hpp>
 #include <chrono>
+#include <frames/header.hpp>
 #include <utility>
 #include <vector>
-#include "base/clock.hpp"
-#include "frames/header.hpp"
 
 namespace framewire::frames {
 namespace {

@@ -1,11 +1,11 @@
 // FrameSender: a queue in front of the peer's credits.
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/clock.hpp>
 #include <chrono>
 #include <deque>
+#include <frames/header.hpp>
 #include <utility>
-#include "base/clock.hpp"
-#include "frames/header.hpp"
 
 namespace framewire::frames {
 namespace {

@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <set>
 #include <sstream>
-#include "checks.hpp"
+#include <topology/checks.hpp>
 
 namespace framewire::topology {
 namespace {

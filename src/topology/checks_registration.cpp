@@ -1,5 +1,5 @@
 #include <fmt/format.h>
-#include "checks.hpp"
+#include <topology/checks.hpp>
 
 namespace framewire::topology {
 namespace {

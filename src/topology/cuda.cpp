@@ -2,8 +2,8 @@
 // so that a build without a toolkit can ask too.
 #include <fmt/format.h>
 #include <unistd.h>
-#include "library.hpp"
-#include "library_facts.hpp"
+#include <topology/library.hpp>
+#include <topology/library_facts.hpp>
 
 namespace framewire::topology {
 namespace {

@@ -1,7 +1,7 @@
-#include "devices.hpp"
 #include <fmt/format.h>
 #include <algorithm>
 #include <sstream>
+#include <topology/devices.hpp>
 
 namespace framewire::topology {
 namespace {

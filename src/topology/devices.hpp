@@ -1,8 +1,8 @@
 // GPUs and network cards, put together from the PCI tree, their own files and libraries.
 #pragma once
 
+#include <topology/host_facts.hpp>
 #include <vector>
-#include "host_facts.hpp"
 
 namespace framewire::topology {
 

@@ -1,8 +1,8 @@
-#include "diagnosis.hpp"
 #include <fmt/format.h>
 #include <algorithm>
+#include <topology/checks.hpp>
+#include <topology/diagnosis.hpp>
 #include <utility>
-#include "checks.hpp"
 
 namespace framewire::topology {
 namespace {

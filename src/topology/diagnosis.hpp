@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <topology/host_facts.hpp>
 #include <vector>
-#include "host_facts.hpp"
 
 namespace framewire::topology {
 

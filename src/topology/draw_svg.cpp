@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
-#include "drawing.hpp"
+#include <topology/drawing.hpp>
 
 namespace framewire::topology {
 namespace {

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <map>
-#include "drawing.hpp"
+#include <topology/drawing.hpp>
 
 namespace framewire::topology {
 namespace {

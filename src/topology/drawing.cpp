@@ -1,7 +1,7 @@
-#include "drawing.hpp"
 #include <fmt/format.h>
 #include <algorithm>
 #include <set>
+#include <topology/drawing.hpp>
 
 namespace framewire::topology {
 namespace {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <string>
+#include <topology/diagnosis.hpp>
 #include <vector>
-#include "diagnosis.hpp"
 
 namespace framewire::topology {
 

@@ -1,11 +1,11 @@
-#include "host_facts.hpp"
 #include <fmt/format.h>
 #include <unistd.h>
 #include <algorithm>
 #include <cstdlib>
 #include <regex>
 #include <sstream>
-#include "devices.hpp"
+#include <topology/devices.hpp>
+#include <topology/host_facts.hpp>
 
 namespace framewire::topology {
 namespace {

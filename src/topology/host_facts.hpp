@@ -4,10 +4,10 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <topology/host_files.hpp>
+#include <topology/library_facts.hpp>
+#include <topology/pci.hpp>
 #include <vector>
-#include "host_files.hpp"
-#include "library_facts.hpp"
-#include "pci.hpp"
 
 namespace framewire::topology {
 

@@ -1,10 +1,10 @@
-#include "host_files.hpp"
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <topology/host_files.hpp>
 
 namespace framewire::topology {
 namespace {

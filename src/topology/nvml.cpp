@@ -2,8 +2,8 @@
 // functions and structures have kept their layout since driver 450.
 #include <fmt/format.h>
 #include <algorithm>
-#include "library.hpp"
-#include "library_facts.hpp"
+#include <topology/library.hpp>
+#include <topology/library_facts.hpp>
 
 namespace framewire::topology {
 namespace {

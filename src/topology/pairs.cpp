@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
-#include "checks.hpp"
+#include <topology/checks.hpp>
 
 namespace framewire::topology {
 namespace {

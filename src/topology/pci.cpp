@@ -1,8 +1,8 @@
-#include "pci.hpp"
 #include <fmt/format.h>
 #include <algorithm>
 #include <charconv>
 #include <sstream>
+#include <topology/pci.hpp>
 
 namespace framewire::topology {
 namespace {

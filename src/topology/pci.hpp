@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <topology/host_files.hpp>
 #include <vector>
-#include "host_files.hpp"
 
 namespace framewire::topology {
 

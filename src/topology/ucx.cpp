@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
-#include "library.hpp"
-#include "library_facts.hpp"
+#include <topology/library.hpp>
+#include <topology/library_facts.hpp>
 
 namespace framewire::topology {
 namespace {

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 #include <cerrno>
 #include <cstring>
+#include <topology/library.hpp>
+#include <topology/library_facts.hpp>
+#include <topology/verbs_loop.hpp>
 #include <utility>
-#include "library.hpp"
-#include "library_facts.hpp"
-#include "verbs_loop.hpp"
 
 namespace framewire::topology {
 namespace {

@@ -1,5 +1,5 @@
-#include "verbs_loop.hpp"
-#include "library.hpp"
+#include <topology/library.hpp>
+#include <topology/verbs_loop.hpp>
 #ifdef FRAMEWIRE_HAS_VERBS
 #include <fmt/format.h>
 #include <infiniband/verbs.h>

@@ -1,6 +1,6 @@
-#include "transport/batch.hpp"
 #include <cstring>
-#include "transport/bytes.hpp"
+#include <transport/batch.hpp>
+#include <transport/bytes.hpp>
 
 namespace framewire::transport {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include "transport/packet.hpp"
+#include <transport/packet.hpp>
 
 namespace framewire::transport {
 

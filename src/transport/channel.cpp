@@ -1,7 +1,7 @@
-#include "transport/channel.hpp"
 #include <fmt/format.h>
 #include <algorithm>
 #include <chrono>
+#include <transport/channel.hpp>
 #include <utility>
 
 namespace framewire::transport::core {

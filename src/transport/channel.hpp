@@ -7,11 +7,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <transport/link.hpp>
+#include <transport/packet.hpp>
+#include <transport/ring.hpp>
+#include <transport/transfer_table.hpp>
 #include <vector>
-#include "transport/link.hpp"
-#include "transport/packet.hpp"
-#include "transport/ring.hpp"
-#include "transport/transfer_table.hpp"
 
 namespace framewire::transport::core {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include "transport/channel.hpp"
-#include "transport/device_copy.hpp"
+#include <transport/channel.hpp>
+#include <transport/device_copy.hpp>
 
 namespace framewire::transport::core {
 namespace {

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <chrono>
-#include "transport/channel.hpp"
-#include "transport/device_copy.hpp"
+#include <transport/channel.hpp>
+#include <transport/device_copy.hpp>
 
 namespace framewire::transport::core {
 namespace {

@@ -1,5 +1,5 @@
-#include "transport/checksum.hpp"
 #include <xxhash.h>
+#include <transport/checksum.hpp>
 
 namespace framewire::transport {
 

@@ -1,6 +1,6 @@
-#include "transport/copier.hpp"
 #include <atomic>
 #include <chrono>
+#include <transport/copier.hpp>
 
 namespace framewire::transport {
 namespace {

@@ -1,11 +1,11 @@
 // Copies by a kernel that stays for the next: the host's side of a mailbox.
 #pragma once
 
+#include <base/clock.hpp>
 #include <cstdint>
 #include <framewire/status.hpp>
 #include <optional>
-#include "base/clock.hpp"
-#include "transport/mailbox.hpp"
+#include <transport/mailbox.hpp>
 
 namespace framewire::transport {
 

@@ -1,10 +1,10 @@
-#include "transport/device_copy.hpp"
 #include <fmt/format.h>
 #include <xxhash.h>
 #include <algorithm>
 #include <cstring>
 #include <memory>
-#include "transport/checksum.hpp"
+#include <transport/checksum.hpp>
+#include <transport/device_copy.hpp>
 
 namespace framewire::transport {
 namespace {

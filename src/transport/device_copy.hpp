@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <framewire/status.hpp>
 #include <span>
-#include "transport/region.hpp"
+#include <transport/region.hpp>
 
 namespace framewire::transport {
 

@@ -1,5 +1,5 @@
-#include "transport/lease.hpp"
 #include <fmt/format.h>
+#include <transport/lease.hpp>
 
 namespace framewire::transport {
 namespace {

@@ -7,9 +7,9 @@
 #include <framewire/transport/transfer.hpp>
 #include <limits>
 #include <span>
-#include "transport/device.hpp"
-#include "transport/packet.hpp"
-#include "transport/region.hpp"
+#include <transport/device.hpp>
+#include <transport/packet.hpp>
+#include <transport/region.hpp>
 
 namespace framewire::transport {
 

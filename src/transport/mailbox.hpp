@@ -5,9 +5,9 @@
 // and its number: what is stale in part, or altogether, does not fit. There is no other flag.
 #pragma once
 
+#include <base/host_device.hpp>
 #include <cstddef>
 #include <cstdint>
-#include "base/host_device.hpp"
 
 namespace framewire::transport {
 

@@ -1,8 +1,8 @@
-#include "transport/packet.hpp"
 #include <fmt/format.h>
 #include <algorithm>
+#include <transport/bytes.hpp>
+#include <transport/packet.hpp>
 #include <utility>
-#include "transport/bytes.hpp"
 
 namespace framewire::transport {
 namespace {

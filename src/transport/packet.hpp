@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <framewire/status.hpp>
 #include <span>
-#include "transport/lease.hpp"
+#include <transport/lease.hpp>
 
 namespace framewire::transport {
 

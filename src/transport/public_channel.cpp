@@ -1,6 +1,6 @@
 // transport::Channel, which hands everything to what it is made of.
+#include <transport/channel.hpp>
 #include <utility>
-#include "transport/channel.hpp"
 
 namespace framewire::transport {
 

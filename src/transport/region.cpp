@@ -1,8 +1,8 @@
-#include "transport/region.hpp"
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <algorithm>
 #include <mutex>
+#include <transport/region.hpp>
 #include <utility>
 
 namespace framewire::transport {

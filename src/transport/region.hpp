@@ -8,10 +8,10 @@
 #include <framewire/transport/region.hpp>
 #include <memory>
 #include <mutex>
+#include <transport/device.hpp>
+#include <transport/ring.hpp>
 #include <utility>
 #include <vector>
-#include "transport/device.hpp"
-#include "transport/ring.hpp"
 
 namespace framewire::transport {
 

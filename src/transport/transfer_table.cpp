@@ -1,6 +1,6 @@
-#include "transport/transfer_table.hpp"
 #include <fmt/format.h>
 #include <algorithm>
+#include <transport/transfer_table.hpp>
 #include <utility>
 
 namespace framewire::transport {

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <array>
+#include <base/clock.hpp>
 #include <cstdint>
 #include <optional>
+#include <transport/lease.hpp>
+#include <transport/region.hpp>
 #include <utility>
 #include <vector>
-#include "base/clock.hpp"
-#include "transport/lease.hpp"
-#include "transport/region.hpp"
 
 namespace framewire::transport {
 

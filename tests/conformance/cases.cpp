@@ -1,4 +1,4 @@
-#include "cases.hpp"
+#include <tests/conformance/cases.hpp>
 // clang-format off
 #include <cstddef>
 #include <cstdio>  // jpeglib.h needs size_t and FILE

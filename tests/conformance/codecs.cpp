@@ -1,4 +1,3 @@
-#include "codecs.hpp"
 #include <algorithm>
 #include <cmath>
 #include <codec/reference/reference_codec.hpp>
@@ -7,6 +6,7 @@
 #include <jpeg/parser.hpp>
 #include <limits>
 #include <stdexcept>
+#include <tests/conformance/codecs.hpp>
 
 namespace framewire::conformance {
 

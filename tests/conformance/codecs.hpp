@@ -8,8 +8,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <tests/conformance/cases.hpp>
 #include <vector>
-#include "cases.hpp"
 
 namespace framewire::conformance {
 

@@ -11,7 +11,7 @@
 #include <iterator>
 #include <jpeg/parser.hpp>
 #include <random>
-#include "codecs.hpp"
+#include <tests/conformance/codecs.hpp>
 
 namespace framewire::conformance {
 namespace {

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <iterator>
 #include <jpeg/parser.hpp>
-#include "codecs.hpp"
-#include "libjpeg.hpp"
+#include <tests/conformance/codecs.hpp>
+#include <tests/conformance/libjpeg.hpp>
 
 namespace framewire::conformance {
 namespace {

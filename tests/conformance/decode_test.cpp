@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 #include <codec/reference/coefficients.hpp>
 #include <codec/reference/reference_codec.hpp>
-#include "codecs.hpp"
-#include "libjpeg.hpp"
+#include <tests/conformance/codecs.hpp>
+#include <tests/conformance/libjpeg.hpp>
 
 namespace framewire::conformance {
 namespace {

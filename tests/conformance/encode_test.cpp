@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 #include <codec/reference/encoder.hpp>
 #include <jpeg/writer.hpp>
-#include "codecs.hpp"
-#include "libjpeg.hpp"
-#include "outputs.hpp"
+#include <tests/conformance/codecs.hpp>
+#include <tests/conformance/libjpeg.hpp>
+#include <tests/conformance/outputs.hpp>
 
 namespace framewire::conformance {
 namespace {

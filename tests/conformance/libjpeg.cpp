@@ -1,4 +1,4 @@
-#include "libjpeg.hpp"
+#include <tests/conformance/libjpeg.hpp>
 // clang-format off
 #include <cstddef>
 #include <cstdio>  // jpeglib.h needs size_t and FILE

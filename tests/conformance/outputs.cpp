@@ -1,5 +1,5 @@
-#include "outputs.hpp"
-#include "cases.hpp"
+#include <tests/conformance/cases.hpp>
+#include <tests/conformance/outputs.hpp>
 
 namespace framewire::conformance {
 

@@ -3,8 +3,8 @@
 #include <codec/turbo/stages.hpp>
 #include <color/converter.hpp>
 #include <plan/plan.hpp>
-#include "codecs.hpp"
-#include "wishes.hpp"
+#include <tests/conformance/codecs.hpp>
+#include <tests/conformance/wishes.hpp>
 
 namespace framewire::conformance {
 namespace {

@@ -3,9 +3,9 @@
 #include <codec/reference/reference_codec.hpp>
 #include <color/converter.hpp>
 #include <plan/plan.hpp>
-#include "codecs.hpp"
-#include "libjpeg.hpp"
-#include "wishes.hpp"
+#include <tests/conformance/codecs.hpp>
+#include <tests/conformance/libjpeg.hpp>
+#include <tests/conformance/wishes.hpp>
 
 namespace framewire::conformance {
 namespace {

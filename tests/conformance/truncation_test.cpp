@@ -6,10 +6,10 @@
 #include <codec/reference/reference_codec.hpp>
 #include <jpeg/parser.hpp>
 #include <random>
+#include <tests/conformance/codecs.hpp>
+#include <tests/conformance/libjpeg.hpp>
 #include <transform/dct.hpp>
 #include <transform/quant.hpp>
-#include "codecs.hpp"
-#include "libjpeg.hpp"
 
 namespace framewire::conformance {
 namespace {

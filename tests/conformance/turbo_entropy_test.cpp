@@ -6,7 +6,7 @@
 #include <jpeg/parser.hpp>
 #include <numeric>
 #include <random>
-#include "codecs.hpp"
+#include <tests/conformance/codecs.hpp>
 
 namespace framewire::conformance {
 namespace {

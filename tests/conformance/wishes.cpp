@@ -1,4 +1,4 @@
-#include "wishes.hpp"
+#include <tests/conformance/wishes.hpp>
 
 namespace framewire::conformance {
 namespace {

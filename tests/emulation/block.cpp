@@ -8,9 +8,9 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <tests/emulation/fiber.hpp>
+#include <tests/emulation/streams.hpp>
 #include <vector>
-#include "fiber.hpp"
-#include "streams.hpp"
 
 namespace cuda_emulation {
 

@@ -4,9 +4,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <set>
+#include <tests/emulation/memory.hpp>
+#include <tests/emulation/streams.hpp>
 #include <utility>
-#include "memory.hpp"
-#include "streams.hpp"
 
 namespace cuda_emulation {
 namespace {

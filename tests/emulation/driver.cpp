@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cstring>
+#include <tests/emulation/memory.hpp>
+#include <tests/emulation/streams.hpp>
 #include <utility>
-#include "memory.hpp"
-#include "streams.hpp"
 
 namespace {
 

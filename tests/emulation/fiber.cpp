@@ -1,9 +1,9 @@
-#include "fiber.hpp"
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <tests/emulation/fiber.hpp>
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/common_interface_defs.h>
 #endif

@@ -1,10 +1,10 @@
-#include "memory.hpp"
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
-#include "streams.hpp"
+#include <tests/emulation/memory.hpp>
+#include <tests/emulation/streams.hpp>
 
 namespace cuda_emulation {
 namespace {

@@ -1,10 +1,10 @@
-#include "streams.hpp"
 #include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <tests/emulation/streams.hpp>
 #include <utility>
 
 namespace {

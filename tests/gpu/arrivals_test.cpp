@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <tests/gpu/devices.hpp>
 #include <vector>
-#include "devices.hpp"
 
 namespace framewire::gpu_tests {
 namespace {

@@ -3,8 +3,8 @@
 #include <gpu/buffer.hpp>
 #include <gpu/copy_list.hpp>
 #include <gpu/stream.hpp>
+#include <tests/gpu/gpu.hpp>
 #include <vector>
-#include "gpu.hpp"
 
 namespace framewire::gpu_tests {
 namespace {

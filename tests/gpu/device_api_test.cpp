@@ -3,8 +3,8 @@
 #include <codec/codec.hpp>
 #include <codec/reference/reference_codec.hpp>
 #include <framewire/device.hpp>
-#include "gpu.hpp"
-#include "items.hpp"
+#include <tests/gpu/gpu.hpp>
+#include <tests/gpu/items.hpp>
 
 namespace framewire::gpu_tests {
 namespace {

@@ -6,12 +6,12 @@
 #include <chrono>
 #include <framewire/transport.hpp>
 #include <string>
+#include <tests/gpu/gpu.hpp>
 #include <thread>
+#include <transport/device.hpp>
+#include <transport/device_copy.hpp>
 #include <utility>
 #include <vector>
-#include "gpu.hpp"
-#include "transport/device.hpp"
-#include "transport/device_copy.hpp"
 
 namespace framewire::gpu_tests {
 

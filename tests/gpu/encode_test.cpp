@@ -1,8 +1,8 @@
 // Streams with Huffman codes of their own, and streams under a bound on their bytes.
 #include <algorithm>
 #include <codec/reference/encoder.hpp>
-#include "conformance/cases.hpp"
-#include "jobs.hpp"
+#include <tests/conformance/cases.hpp>
+#include <tests/gpu/jobs.hpp>
 
 namespace framewire::gpu_tests {
 namespace {

@@ -7,8 +7,8 @@
 #include <framewire/resizer.hpp>
 #include <fstream>
 #include <future>
-#include "gpu.hpp"
-#include "items.hpp"
+#include <tests/gpu/gpu.hpp>
+#include <tests/gpu/items.hpp>
 
 namespace framewire::gpu_tests {
 namespace {

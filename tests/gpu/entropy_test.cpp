@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include "gpu.hpp"
-#include "items.hpp"
+#include <tests/gpu/gpu.hpp>
+#include <tests/gpu/items.hpp>
 
 namespace framewire::gpu_tests {
 namespace {

@@ -2,8 +2,8 @@
 #include <array>
 #include <codec/cuda/item_sizer.hpp>
 #include <random>
-#include "gpu.hpp"
-#include "items.hpp"
+#include <tests/gpu/gpu.hpp>
+#include <tests/gpu/items.hpp>
 
 namespace framewire::gpu_tests {
 namespace {

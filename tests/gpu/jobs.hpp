@@ -12,9 +12,9 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include "conformance/codecs.hpp"
-#include "conformance/libjpeg.hpp"
-#include "gpu.hpp"
+#include <tests/conformance/codecs.hpp>
+#include <tests/conformance/libjpeg.hpp>
+#include <tests/gpu/gpu.hpp>
 
 namespace framewire::gpu_tests {
 

@@ -10,10 +10,10 @@
 #include <iterator>
 #include <jpeg/parser.hpp>
 #include <memory>
+#include <tests/conformance/codecs.hpp>
+#include <tests/conformance/libjpeg.hpp>
+#include <tests/gpu/gpu.hpp>
 #include <thread>
-#include "conformance/codecs.hpp"
-#include "conformance/libjpeg.hpp"
-#include "gpu.hpp"
 
 namespace framewire::gpu_tests {
 namespace {

@@ -4,10 +4,10 @@
 #include <codec/nvjpeg/nvjpeg_codec.hpp>
 #include <codec/reference/reference_codec.hpp>
 #include <jpeg/writer.hpp>
-#include "conformance/codecs.hpp"
-#include "conformance/libjpeg.hpp"
-#include "conformance/outputs.hpp"
-#include "gpu.hpp"
+#include <tests/conformance/codecs.hpp>
+#include <tests/conformance/libjpeg.hpp>
+#include <tests/conformance/outputs.hpp>
+#include <tests/gpu/gpu.hpp>
 
 namespace framewire::gpu_tests {
 namespace {

@@ -1,10 +1,10 @@
 // Everything between decode and encode on the GPU against the reference, beside the CPU codec:
 // one batch of every layout with every wish.
+#include <tests/conformance/cases.hpp>
+#include <tests/conformance/wishes.hpp>
+#include <tests/gpu/jobs.hpp>
 #include <tests/support/sample_jpeg.hpp>
 #include <tests/support/sample_profiles.hpp>
-#include "conformance/cases.hpp"
-#include "conformance/wishes.hpp"
-#include "jobs.hpp"
 
 namespace framewire::gpu_tests {
 namespace {

@@ -2,8 +2,8 @@
 // somebody else; streams, resampled planes, decoded planes. And the order among streams.
 #include <codec/cuda/transcoder.hpp>
 #include <codec/reference/reference_codec.hpp>
-#include "gpu.hpp"
-#include "items.hpp"
+#include <tests/gpu/gpu.hpp>
+#include <tests/gpu/items.hpp>
 
 namespace framewire::gpu_tests {
 namespace {

@@ -4,9 +4,9 @@
 #include <framewire/engine.hpp>
 #include <future>
 #include <split/splitter.hpp>
+#include <tests/gpu/gpu.hpp>
+#include <tests/gpu/items.hpp>
 #include <transport/device.hpp>
-#include "gpu.hpp"
-#include "items.hpp"
 
 namespace framewire::gpu_tests {
 namespace {

@@ -1,10 +1,10 @@
 // Transport over real devices: what tests/transport shows on a fake one, on CUDA's.
 #include <algorithm>
 #include <chrono>
+#include <gpu/stream.hpp>
 #include <memory>
+#include <tests/gpu/devices.hpp>
 #include <vector>
-#include "devices.hpp"
-#include "gpu/stream.hpp"
 
 namespace framewire::gpu_tests {
 namespace {

@@ -3,10 +3,10 @@
 #ifdef FRAMEWIRE_HAS_UCX
 #include <future>
 #include <memory>
-#include "devices.hpp"
-#include "transport/channel.hpp"
-#include "transport/peer/device_link.hpp"
-#include "transport/ucx/port.hpp"
+#include <tests/gpu/devices.hpp>
+#include <transport/channel.hpp>
+#include <transport/peer/device_link.hpp>
+#include <transport/ucx/port.hpp>
 
 namespace framewire::gpu_tests {
 namespace {

@@ -6,8 +6,8 @@
 #include <unistd.h>
 #include <string>
 #include <string_view>
+#include <tests/integration/support.hpp>
 #include <vector>
-#include "support.hpp"
 
 namespace framewire::test {
 

@@ -1,5 +1,4 @@
 // Attempts to have a batch destroy its own inputs, whatever the way to them.
-#include "batch_attack.hpp"
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -7,6 +6,7 @@
 #include <unistd.h>
 #include <atomic>
 #include <batch/output_folder.hpp>
+#include <tests/integration/batch_attack.hpp>
 #include <thread>
 
 namespace framewire::test {

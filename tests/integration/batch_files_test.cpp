@@ -9,8 +9,8 @@
 #include <batch/input_file.hpp>
 #include <batch/temporary_file.hpp>
 #include <csignal>
+#include <tests/integration/support.hpp>
 #include <thread>
-#include "support.hpp"
 
 namespace framewire::batch {
 namespace {

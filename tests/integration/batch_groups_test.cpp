@@ -4,9 +4,9 @@
 #include <atomic>
 #include <chrono>
 #include <new>
+#include <tests/integration/batch_run.hpp>
 #include <thread>
 #include <utility>
-#include "batch_run.hpp"
 
 namespace framewire::batch {
 namespace {

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 #include <batch/manifest.hpp>
 #include <set>
+#include <tests/integration/support.hpp>
 #include <thread>
-#include "support.hpp"
 
 namespace framewire::batch {
 namespace {

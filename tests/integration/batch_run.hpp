@@ -8,8 +8,8 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tests/integration/support.hpp>
 #include <vector>
-#include "support.hpp"
 
 namespace framewire::batch {
 

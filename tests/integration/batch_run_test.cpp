@@ -1,5 +1,4 @@
 // Batches with faults put in: what is done, what is recorded, and when they stop.
-#include "batch_run.hpp"
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <atomic>
@@ -8,6 +7,7 @@
 #include <new>
 #include <set>
 #include <stdexcept>
+#include <tests/integration/batch_run.hpp>
 #include <thread>
 
 namespace framewire::batch {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <batch/source.hpp>
 #include <set>
-#include "support.hpp"
+#include <tests/integration/support.hpp>
 
 namespace framewire::batch {
 namespace {

@@ -5,8 +5,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tests/integration/support.hpp>
 #include <thread>
-#include "support.hpp"
 
 namespace framewire::test {
 namespace {

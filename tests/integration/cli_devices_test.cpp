@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <framewire/transport.hpp>
 #include <nlohmann/json.hpp>
-#include "stream_ends.hpp"
-#include "transport/device.hpp"
+#include <tests/integration/stream_ends.hpp>
+#include <transport/device.hpp>
 
 namespace framewire::test {
 namespace {

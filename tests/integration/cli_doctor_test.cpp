@@ -1,8 +1,8 @@
 // framewire doctor as users meet it: exit codes, JSON, the picture.
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <tests/integration/support.hpp>
 #include <tests/support/recorded_host.hpp>
-#include "support.hpp"
 
 namespace framewire::test {
 namespace {

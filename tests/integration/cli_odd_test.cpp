@@ -8,8 +8,8 @@
 #include <chrono>
 #include <csignal>
 #include <nlohmann/json.hpp>
+#include <tests/integration/support.hpp>
 #include <thread>
-#include "support.hpp"
 
 namespace framewire::test {
 namespace {

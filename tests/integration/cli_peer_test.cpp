@@ -4,9 +4,9 @@
 #include <unistd.h>
 #include <array>
 #include <future>
-#include "stream_ends.hpp"
-#include "transport/wire/control.hpp"
-#include "transport/wire/socket.hpp"
+#include <tests/integration/stream_ends.hpp>
+#include <transport/wire/control.hpp>
+#include <transport/wire/socket.hpp>
 
 namespace framewire::test {
 namespace {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-#include "support.hpp"
+#include <tests/integration/support.hpp>
 
 namespace framewire::test {
 namespace {

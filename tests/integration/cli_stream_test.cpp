@@ -10,8 +10,8 @@
 #include <chrono>
 #include <csignal>
 #include <nlohmann/json.hpp>
+#include <tests/integration/stream_ends.hpp>
 #include <thread>
-#include "stream_ends.hpp"
 
 namespace framewire::test {
 namespace {

@@ -7,7 +7,7 @@
 #include <array>
 #include <framewire/options.hpp>
 #include <nlohmann/json.hpp>
-#include "support.hpp"
+#include <tests/integration/support.hpp>
 
 namespace framewire::test {
 namespace {

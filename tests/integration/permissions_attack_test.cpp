@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include "batch_attack.hpp"
+#include <tests/integration/batch_attack.hpp>
 
 namespace framewire::test {
 namespace {

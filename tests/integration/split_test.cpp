@@ -3,10 +3,10 @@
 #include <framewire/resizer.hpp>
 #include <future>
 #include <split/splitter.hpp>
-#include "../conformance/cases.hpp"
-#include "../conformance/codecs.hpp"
-#include "../conformance/libjpeg.hpp"
-#include "../conformance/wishes.hpp"
+#include <tests/conformance/cases.hpp>
+#include <tests/conformance/codecs.hpp>
+#include <tests/conformance/libjpeg.hpp>
+#include <tests/conformance/wishes.hpp>
 
 namespace framewire::split {
 namespace {

@@ -10,9 +10,9 @@
 #include <csignal>
 #include <future>
 #include <string>
+#include <tests/integration/support.hpp>
 #include <thread>
 #include <vector>
-#include "support.hpp"
 
 namespace framewire::test {
 

@@ -1,4 +1,3 @@
-#include "support.hpp"
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <jpeglib.h>
@@ -9,6 +8,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <tests/integration/support.hpp>
 
 namespace framewire::test {
 namespace {

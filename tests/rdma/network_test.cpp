@@ -5,8 +5,8 @@
 #include <chrono>
 #include <cstdlib>
 #include <string>
-#include "transport/connections.hpp"
-#include "transport/far_machine.hpp"
+#include <tests/transport/connections.hpp>
+#include <tests/transport/far_machine.hpp>
 
 namespace framewire::transport::testing {
 namespace {

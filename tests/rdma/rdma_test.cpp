@@ -5,14 +5,14 @@
 #include <cstdio>
 #include <future>
 #include <random>
+#include <tests/transport/ends_test.hpp>
+#include <tests/transport/fake_device.hpp>
+#include <tests/transport/far_machine.hpp>
+#include <tests/transport/ucx/attacks.hpp>
 #include <thread>
-#include "transport/bytes.hpp"
-#include "transport/ends_test.hpp"
-#include "transport/fake_device.hpp"
-#include "transport/far_machine.hpp"
-#include "transport/ucx/attacks.hpp"
-#include "transport/ucx/context.hpp"
-#include "transport/ucx/direct.hpp"
+#include <transport/bytes.hpp>
+#include <transport/ucx/context.hpp>
+#include <transport/ucx/direct.hpp>
 
 namespace framewire::transport::testing {
 namespace {

@@ -9,8 +9,8 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tests/tools/picture.hpp>
 #include <vector>
-#include "picture.hpp"
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <string_view>
 #include <system_error>
-#include "picture.hpp"
-#include "scenes.hpp"
+#include <tests/tools/picture.hpp>
+#include <tests/tools/scenes.hpp>
 
 namespace {
 

@@ -1,9 +1,9 @@
-#include "picture.hpp"
 #include <algorithm>
 #include <array>
 #include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
+#include <tests/tools/picture.hpp>
 // libjpeg's header needs stdio's FILE declared before it.
 #include <jpeglib.h>
 #include <fstream>

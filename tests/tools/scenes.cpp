@@ -1,7 +1,7 @@
-#include "scenes.hpp"
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <tests/tools/scenes.hpp>
 
 namespace framewire::tools {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include "picture.hpp"
+#include <tests/tools/picture.hpp>
 
 namespace framewire::tools {
 

@@ -4,10 +4,10 @@
 #include <map>
 #include <memory>
 #include <stdexcept>
+#include <tests/transport/fake_device.hpp>
+#include <transport/link.hpp>
 #include <utility>
 #include <vector>
-#include "transport/fake_device.hpp"
-#include "transport/link.hpp"
 
 namespace framewire::transport::testing {
 

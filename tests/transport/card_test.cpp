@@ -5,18 +5,18 @@
 #include <array>
 #include <future>
 #include <string>
+#include <tests/transport/ends_test.hpp>
+#include <tests/transport/fake_device.hpp>
+#include <transport/device_copy.hpp>
 #include <utility>
-#include "transport/device_copy.hpp"
-#include "transport/ends_test.hpp"
-#include "transport/fake_device.hpp"
 #ifdef FRAMEWIRE_HAS_UCX
-#include "transport/peer/device_link.hpp"
-#include "transport/peer/parts.hpp"
-#include "transport/played_peer.hpp"
-#include "transport/ucx/attacks.hpp"
-#include "transport/ucx/direct.hpp"
-#include "transport/ucx/port.hpp"
-#include "transport/ucx/siphash.hpp"
+#include <tests/transport/played_peer.hpp>
+#include <tests/transport/ucx/attacks.hpp>
+#include <transport/peer/device_link.hpp>
+#include <transport/peer/parts.hpp>
+#include <transport/ucx/direct.hpp>
+#include <transport/ucx/port.hpp>
+#include <transport/ucx/siphash.hpp>
 #endif
 
 namespace framewire::transport::testing {

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 #include <chrono>
 #include <string>
-#include "transport/ends_test.hpp"
-#include "transport/faulty_link.hpp"
+#include <tests/transport/ends_test.hpp>
+#include <tests/transport/faulty_link.hpp>
 
 namespace framewire::transport::testing {
 namespace {

@@ -1,4 +1,3 @@
-#include "transport/connections.hpp"
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -13,14 +12,15 @@
 #include <future>
 #include <random>
 #include <stdexcept>
-#include "transport/card_link.hpp"
-#include "transport/fake_device.hpp"
-#include "transport/far_machine.hpp"
-#include "transport/loopback/loopback.hpp"
-#include "transport/peer/device_link.hpp"
-#include "transport/wire/socket.hpp"
+#include <tests/transport/card_link.hpp>
+#include <tests/transport/connections.hpp>
+#include <tests/transport/fake_device.hpp>
+#include <tests/transport/far_machine.hpp>
+#include <transport/loopback/loopback.hpp>
+#include <transport/peer/device_link.hpp>
+#include <transport/wire/socket.hpp>
 #ifdef FRAMEWIRE_HAS_UCX
-#include "transport/ucx/port.hpp"
+#include <transport/ucx/port.hpp>
 #endif
 
 extern char** environ;

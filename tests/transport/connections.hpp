@@ -4,11 +4,11 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <tests/transport/servant.hpp>
+#include <transport/channel.hpp>
+#include <transport/session/listener.hpp>
+#include <transport/session/session.hpp>
 #include <vector>
-#include "transport/channel.hpp"
-#include "transport/servant.hpp"
-#include "transport/session/listener.hpp"
-#include "transport/session/session.hpp"
 
 namespace framewire::transport::testing {
 

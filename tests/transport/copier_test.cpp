@@ -1,5 +1,4 @@
 // The host's side of a mailbox, with threads that play the kernels.
-#include "transport/copier.hpp"
 #include <gtest/gtest.h>
 #include <array>
 #include <atomic>
@@ -9,6 +8,7 @@
 #include <mutex>
 #include <random>
 #include <thread>
+#include <transport/copier.hpp>
 #include <vector>
 
 namespace framewire::transport {

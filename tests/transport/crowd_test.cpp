@@ -1,8 +1,8 @@
 // Who leaves when more come than there is room for, and what is told of failures.
-#include "transport/session/crowd.hpp"
 #include <gtest/gtest.h>
 #include <chrono>
-#include "transport/session/failures.hpp"
+#include <transport/session/crowd.hpp>
+#include <transport/session/failures.hpp>
 
 namespace framewire::transport {
 namespace {

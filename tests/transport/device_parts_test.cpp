@@ -5,14 +5,14 @@
 #include <unistd.h>
 #include <array>
 #include <cstring>
-#include "transport/card_link.hpp"
-#include "transport/device_copy.hpp"
-#include "transport/ends_test.hpp"
-#include "transport/fake_device.hpp"
-#include "transport/loopback/loopback.hpp"
-#include "transport/peer/device_link.hpp"
-#include "transport/peer/parts.hpp"
-#include "transport/played_peer.hpp"
+#include <tests/transport/card_link.hpp>
+#include <tests/transport/ends_test.hpp>
+#include <tests/transport/fake_device.hpp>
+#include <tests/transport/played_peer.hpp>
+#include <transport/device_copy.hpp>
+#include <transport/loopback/loopback.hpp>
+#include <transport/peer/device_link.hpp>
+#include <transport/peer/parts.hpp>
 
 namespace framewire::transport::testing {
 namespace {

@@ -4,10 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <chrono>
+#include <tests/transport/ends_test.hpp>
+#include <tests/transport/fake_device.hpp>
 #include <thread>
-#include "transport/device_copy.hpp"
-#include "transport/ends_test.hpp"
-#include "transport/fake_device.hpp"
+#include <transport/device_copy.hpp>
 
 namespace framewire::transport::testing {
 namespace {

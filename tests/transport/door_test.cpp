@@ -8,16 +8,16 @@
 #include <filesystem>
 #include <future>
 #include <optional>
+#include <tests/transport/probe.hpp>
+#include <tests/transport/strangers.hpp>
 #include <thread>
-#include "transport/channel.hpp"
-#include "transport/probe.hpp"
-#include "transport/session/failures.hpp"
-#include "transport/session/greeting.hpp"
-#include "transport/session/greetings.hpp"
-#include "transport/session/handshakes.hpp"
-#include "transport/session/listener.hpp"
-#include "transport/strangers.hpp"
-#include "transport/wire/tls.hpp"
+#include <transport/channel.hpp>
+#include <transport/session/failures.hpp>
+#include <transport/session/greeting.hpp>
+#include <transport/session/greetings.hpp>
+#include <transport/session/handshakes.hpp>
+#include <transport/session/listener.hpp>
+#include <transport/wire/tls.hpp>
 
 namespace framewire::transport {
 namespace {

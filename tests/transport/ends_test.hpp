@@ -6,7 +6,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
-#include "transport/connections.hpp"
+#include <tests/transport/connections.hpp>
 
 namespace framewire::transport::testing {
 

@@ -1,4 +1,3 @@
-#include "transport/fake_device.hpp"
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,6 +6,7 @@
 #include <cstring>
 #include <deque>
 #include <stdexcept>
+#include <tests/transport/fake_device.hpp>
 #include <utility>
 
 namespace framewire::transport::testing {

@@ -8,9 +8,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <transport/device.hpp>
 #include <utility>
 #include <vector>
-#include "transport/device.hpp"
 
 namespace framewire::transport::testing {
 

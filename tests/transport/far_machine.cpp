@@ -1,10 +1,10 @@
-#include "transport/far_machine.hpp"
 #include <fcntl.h>
 #include <unistd.h>
 #include <chrono>
 #include <cstdlib>
 #include <stdexcept>
-#include "transport/wire/socket.hpp"
+#include <tests/transport/far_machine.hpp>
+#include <transport/wire/socket.hpp>
 
 namespace framewire::transport::testing {
 namespace {

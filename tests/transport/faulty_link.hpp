@@ -6,10 +6,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <transport/link.hpp>
+#include <transport/packet.hpp>
 #include <utility>
 #include <vector>
-#include "transport/link.hpp"
-#include "transport/packet.hpp"
 
 namespace framewire::transport::testing {
 

@@ -2,13 +2,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <algorithm>
+#include <frames/header.hpp>
 #include <future>
 #include <memory>
+#include <tests/transport/connections.hpp>
+#include <tests/transport/faulty_link.hpp>
+#include <transport/loopback/loopback.hpp>
 #include <vector>
-#include "frames/header.hpp"
-#include "transport/connections.hpp"
-#include "transport/faulty_link.hpp"
-#include "transport/loopback/loopback.hpp"
 
 namespace framewire::frames {
 namespace {

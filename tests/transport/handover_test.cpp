@@ -1,5 +1,4 @@
 // What a process of the same user may hand over, and what of it is mapped.
-#include "transport/peer/handover.hpp"
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -10,8 +9,9 @@
 #include <cstring>
 #include <future>
 #include <string>
+#include <transport/peer/handover.hpp>
+#include <transport/shared/handover.hpp>
 #include <vector>
-#include "transport/shared/handover.hpp"
 
 namespace framewire::transport::testing {
 namespace {

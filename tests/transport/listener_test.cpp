@@ -1,13 +1,13 @@
 // Crowds at the door, over every link: whoever has a key comes in, however many others stand there.
-#include "transport/session/listener.hpp"
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <chrono>
 #include <future>
 #include <optional>
+#include <tests/transport/connections.hpp>
+#include <tests/transport/strangers.hpp>
 #include <thread>
-#include "transport/connections.hpp"
-#include "transport/strangers.hpp"
+#include <transport/session/listener.hpp>
 
 namespace framewire::transport {
 namespace {

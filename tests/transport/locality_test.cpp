@@ -17,13 +17,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tests/transport/connections.hpp>
+#include <transport/shared/meeting.hpp>
+#include <transport/wire/control.hpp>
+#include <transport/wire/tls.hpp>
 #include <vector>
-#include "transport/connections.hpp"
-#include "transport/shared/meeting.hpp"
-#include "transport/wire/control.hpp"
-#include "transport/wire/tls.hpp"
 #ifdef FRAMEWIRE_HAS_UCX
-#include "transport/ucx/context.hpp"
+#include <transport/ucx/context.hpp>
 #endif
 
 namespace framewire::transport::testing {

@@ -1,10 +1,10 @@
 // Packets through memory that two processes map: in order, whole, and whatever lies there.
-#include "transport/shared/packet_ring.hpp"
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <algorithm>
 #include <deque>
 #include <random>
+#include <transport/shared/packet_ring.hpp>
 #include <vector>
 
 namespace framewire::transport::testing {

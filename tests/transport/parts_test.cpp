@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <random>
+#include <transport/batch.hpp>
+#include <transport/bytes.hpp>
+#include <transport/packet.hpp>
+#include <transport/region.hpp>
+#include <transport/ring.hpp>
 #include <vector>
-#include "transport/batch.hpp"
-#include "transport/bytes.hpp"
-#include "transport/packet.hpp"
-#include "transport/region.hpp"
-#include "transport/ring.hpp"
 
 namespace framewire::transport::testing {
 namespace {

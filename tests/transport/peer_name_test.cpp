@@ -1,6 +1,6 @@
 // Certificates whose names pretend to be another's.
 #include <gmock/gmock.h>
-#include "transport/probe.hpp"
+#include <tests/transport/probe.hpp>
 
 namespace framewire::transport {
 namespace {

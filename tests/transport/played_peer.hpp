@@ -1,8 +1,8 @@
 // The far end of a link, played by hand: packets go out as a test writes them.
 #pragma once
 
-#include "transport/channel.hpp"
-#include "transport/connections.hpp"
+#include <tests/transport/connections.hpp>
+#include <transport/channel.hpp>
 
 namespace framewire::transport::testing {
 

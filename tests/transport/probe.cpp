@@ -1,4 +1,3 @@
-#include "transport/probe.hpp"
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <openssl/evp.h>
@@ -9,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <tests/transport/probe.hpp>
 #include <utility>
 
 namespace framewire::transport::testing {

@@ -1,5 +1,4 @@
 // What somebody without credentials, or with the wrong ones, gets.
-#include "transport/probe.hpp"
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -10,13 +9,14 @@
 #include <future>
 #include <optional>
 #include <random>
-#include "transport/wire/control.hpp"
-#include "transport/wire/socket.hpp"
-#include "transport/wire/tls.hpp"
+#include <tests/transport/probe.hpp>
+#include <transport/wire/control.hpp>
+#include <transport/wire/socket.hpp>
+#include <transport/wire/tls.hpp>
 #ifdef FRAMEWIRE_HAS_UCX
-#include "transport/batch.hpp"
-#include "transport/ucx/port.hpp"
-#include "transport/ucx/siphash.hpp"
+#include <transport/batch.hpp>
+#include <transport/ucx/port.hpp>
+#include <transport/ucx/siphash.hpp>
 #endif
 
 namespace framewire::transport {

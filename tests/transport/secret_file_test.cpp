@@ -1,5 +1,4 @@
 // Secrets that others have a say in, and what a stranger learns about keys.
-#include "transport/wire/secret_file.hpp"
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -9,8 +8,9 @@
 #include <array>
 #include <chrono>
 #include <fstream>
-#include "transport/probe.hpp"
-#include "transport/wire/socket.hpp"
+#include <tests/transport/probe.hpp>
+#include <transport/wire/secret_file.hpp>
+#include <transport/wire/socket.hpp>
 
 namespace framewire::transport {
 namespace {

@@ -1,10 +1,10 @@
-#include "transport/servant.hpp"
 #include <fmt/format.h>
 #include <algorithm>
 #include <chrono>
 #include <stdexcept>
+#include <tests/transport/servant.hpp>
 #include <thread>
-#include "transport/device_copy.hpp"
+#include <transport/device_copy.hpp>
 
 namespace framewire::transport::testing {
 namespace {

@@ -6,8 +6,8 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <transport/channel.hpp>
 #include <vector>
-#include "transport/channel.hpp"
 
 namespace framewire::transport::testing {
 

@@ -6,9 +6,9 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <transport/bytes.hpp>
+#include <transport/shared/link.hpp>
 #include <vector>
-#include "transport/bytes.hpp"
-#include "transport/shared/link.hpp"
 
 namespace framewire::transport::testing {
 namespace {

@@ -1,11 +1,11 @@
 // Puts in the short form, as a peer may forge them: each attack that the other form answers, again.
 #include <gtest/gtest.h>
 #include <algorithm>
+#include <tests/transport/fake_device.hpp>
+#include <tests/transport/played_peer.hpp>
 #include <thread>
-#include "transport/channel.hpp"
-#include "transport/fake_device.hpp"
-#include "transport/played_peer.hpp"
-#include "transport/transfer_table.hpp"
+#include <transport/channel.hpp>
+#include <transport/transfer_table.hpp>
 
 namespace framewire::transport::testing {
 namespace {

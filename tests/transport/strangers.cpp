@@ -1,12 +1,12 @@
-#include "transport/strangers.hpp"
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <tests/transport/strangers.hpp>
+#include <transport/wire/control.hpp>
+#include <transport/wire/tls.hpp>
 #include <utility>
-#include "transport/wire/control.hpp"
-#include "transport/wire/tls.hpp"
 
 namespace framewire::transport::testing {
 

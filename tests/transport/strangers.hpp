@@ -8,8 +8,8 @@
 #include <framewire/transport.hpp>
 #include <span>
 #include <thread>
+#include <transport/wire/socket.hpp>
 #include <vector>
-#include "transport/wire/socket.hpp"
 
 namespace framewire::transport::testing {
 

@@ -1,6 +1,6 @@
 // The faster of two ways is found, kept, and left again when it is no longer the faster.
-#include "transport/shared/way_of_copying.hpp"
 #include <gtest/gtest.h>
+#include <transport/shared/way_of_copying.hpp>
 
 namespace framewire::transport::shared {
 namespace {

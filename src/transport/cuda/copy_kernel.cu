@@ -24,7 +24,7 @@
 // copy.
 #include <cuda_runtime.h>
 #include <algorithm>
-#include "transport/cuda/copy_kernel.hpp"
+#include <transport/cuda/copy_kernel.hpp>
 
 #ifndef FRAMEWIRE_KERNEL_COPY_BLOCKS
 #define FRAMEWIRE_KERNEL_COPY_BLOCKS 64

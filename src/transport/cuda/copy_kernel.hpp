@@ -5,7 +5,7 @@
 #include <cuda_runtime_api.h>
 #include <cstddef>
 #include <cstdint>
-#include "transport/copier.hpp"
+#include <transport/copier.hpp>
 
 #ifndef FRAMEWIRE_KERNEL_COPY_BYTES
 #define FRAMEWIRE_KERNEL_COPY_BYTES (8 << 20)

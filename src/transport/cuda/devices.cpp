@@ -1,23 +1,23 @@
-#include "transport/cuda/devices.hpp"
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 #include <array>
 #include <cstring>
 #include <deque>
+#include <gpu/device.hpp>
+#include <gpu/error.hpp>
 #include <map>
 #include <mutex>
 #include <string>
+#include <transport/cuda/devices.hpp>
+#include <transport/cuda/driver.hpp>
+#include <transport/cuda/nvlink.hpp>
+#include <transport/cuda/on_device.hpp>
+#include <transport/cuda/pinned_pool.hpp>
+#include <transport/cuda/queue.hpp>
+#include <transport/cuda/shared_memory.hpp>
 #include <utility>
 #include <vector>
-#include "gpu/device.hpp"
-#include "gpu/error.hpp"
-#include "transport/cuda/driver.hpp"
-#include "transport/cuda/nvlink.hpp"
-#include "transport/cuda/on_device.hpp"
-#include "transport/cuda/pinned_pool.hpp"
-#include "transport/cuda/queue.hpp"
-#include "transport/cuda/shared_memory.hpp"
 
 namespace framewire::transport::cuda {
 namespace {

@@ -2,7 +2,7 @@
 // verifies and times it on a machine with GPUs.
 #pragma once
 
-#include "transport/device.hpp"
+#include <transport/device.hpp>
 
 namespace framewire::transport::cuda {
 

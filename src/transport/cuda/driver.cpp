@@ -1,6 +1,6 @@
-#include "transport/cuda/driver.hpp"
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
+#include <transport/cuda/driver.hpp>
 
 namespace framewire::transport::cuda {
 namespace {

@@ -1,6 +1,6 @@
 // NVML's interface as documented in NVIDIA's NVML API Reference, loaded at run time.
-#include "transport/cuda/nvlink.hpp"
 #include <dlfcn.h>
+#include <transport/cuda/nvlink.hpp>
 
 namespace framewire::transport::cuda {
 namespace {

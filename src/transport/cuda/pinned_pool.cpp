@@ -1,8 +1,8 @@
-#include "transport/cuda/pinned_pool.hpp"
 #include <cuda_runtime_api.h>
+#include <gpu/error.hpp>
 #include <memory>
 #include <new>
-#include "gpu/error.hpp"
+#include <transport/cuda/pinned_pool.hpp>
 
 namespace framewire::transport::cuda {
 namespace {

@@ -1,11 +1,11 @@
-#include "transport/cuda/pools.hpp"
 #include <cuda_runtime_api.h>
 #include <array>
 #include <cstring>
+#include <gpu/error.hpp>
+#include <transport/cuda/copy_kernel.hpp>
+#include <transport/cuda/on_device.hpp>
+#include <transport/cuda/pools.hpp>
 #include <utility>
-#include "gpu/error.hpp"
-#include "transport/cuda/copy_kernel.hpp"
-#include "transport/cuda/on_device.hpp"
 
 namespace framewire::transport::cuda {
 namespace {

@@ -1,11 +1,11 @@
 // What copy queues of one device need and use again: making it costs as much as a small copy.
 #pragma once
 
+#include <gpu/stream.hpp>
 #include <mutex>
 #include <optional>
+#include <transport/mailbox.hpp>
 #include <vector>
-#include "gpu/stream.hpp"
-#include "transport/mailbox.hpp"
 
 namespace framewire::transport::cuda {
 

@@ -1,14 +1,14 @@
 // Whatever the queue enqueues, it enqueues with its device current: a kernel is refused otherwise,
 // and so are copies of memory that is mapped for one device (seen on H200, driver 580).
-#include "transport/cuda/queue.hpp"
 #include <array>
 #include <deque>
+#include <gpu/error.hpp>
 #include <optional>
+#include <transport/cuda/copy_kernel.hpp>
+#include <transport/cuda/on_device.hpp>
+#include <transport/cuda/queue.hpp>
 #include <utility>
 #include <vector>
-#include "gpu/error.hpp"
-#include "transport/cuda/copy_kernel.hpp"
-#include "transport/cuda/on_device.hpp"
 
 #ifndef FRAMEWIRE_ENGINE_STREAMS
 #define FRAMEWIRE_ENGINE_STREAMS 2

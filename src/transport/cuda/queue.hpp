@@ -2,8 +2,8 @@
 #pragma once
 
 #include <memory>
-#include "transport/cuda/pools.hpp"
-#include "transport/device.hpp"
+#include <transport/cuda/pools.hpp>
+#include <transport/device.hpp>
 
 namespace framewire::transport::cuda {
 

@@ -1,8 +1,8 @@
-#include "transport/cuda/shared_memory.hpp"
 #include <cuda.h>
 #include <unistd.h>
 #include <cstdint>
-#include "transport/cuda/driver.hpp"
+#include <transport/cuda/driver.hpp>
+#include <transport/cuda/shared_memory.hpp>
 
 namespace framewire::transport::cuda {
 namespace {

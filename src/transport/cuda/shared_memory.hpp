@@ -2,7 +2,7 @@
 #pragma once
 
 #include <memory>
-#include "transport/device.hpp"
+#include <transport/device.hpp>
 
 namespace framewire::transport::cuda {
 

@@ -1,4 +1,3 @@
-#include "transport/loopback/loopback.hpp"
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -10,8 +9,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <transport/loopback/loopback.hpp>
+#include <transport/packet.hpp>
 #include <vector>
-#include "transport/packet.hpp"
 
 namespace framewire::transport {
 namespace {

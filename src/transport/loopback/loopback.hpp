@@ -2,8 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <transport/link.hpp>
 #include <utility>
-#include "transport/link.hpp"
 
 namespace framewire::transport {
 

@@ -1,8 +1,8 @@
-#include "transport/peer/device_link.hpp"
 #include <optional>
+#include <transport/peer/device_link.hpp>
+#include <transport/peer/receiver.hpp>
+#include <transport/peer/sender.hpp>
 #include <utility>
-#include "transport/peer/receiver.hpp"
-#include "transport/peer/sender.hpp"
 
 namespace framewire::transport::peer {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <memory>
 #include <string>
-#include "transport/link.hpp"
-#include "transport/peer/landing.hpp"
+#include <transport/link.hpp>
+#include <transport/peer/landing.hpp>
 
 namespace framewire::transport::peer {
 

@@ -1,9 +1,9 @@
-#include "transport/peer/handover.hpp"
 #include <fmt/format.h>
 #include <algorithm>
 #include <cstring>
+#include <transport/bytes.hpp>
+#include <transport/peer/handover.hpp>
 #include <utility>
-#include "transport/bytes.hpp"
 
 namespace framewire::transport::peer {
 namespace {

@@ -2,14 +2,14 @@
 #pragma once
 
 #include <array>
+#include <base/clock.hpp>
 #include <cstddef>
 #include <framewire/status.hpp>
 #include <span>
+#include <transport/peer/device_link.hpp>
+#include <transport/peer/parts.hpp>
+#include <transport/shared/local_peer.hpp>
 #include <vector>
-#include "base/clock.hpp"
-#include "transport/peer/device_link.hpp"
-#include "transport/peer/parts.hpp"
-#include "transport/shared/local_peer.hpp"
 
 namespace framewire::transport::peer {
 

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <memory>
-#include "transport/device.hpp"
-#include "transport/peer/words.hpp"
+#include <transport/device.hpp>
+#include <transport/peer/words.hpp>
 
 namespace framewire::transport::peer {
 

@@ -1,7 +1,7 @@
-#include "transport/peer/parts.hpp"
 #include <algorithm>
 #include <cstring>
-#include "transport/bytes.hpp"
+#include <transport/bytes.hpp>
+#include <transport/peer/parts.hpp>
 
 namespace framewire::transport::peer {
 namespace {

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <framewire/status.hpp>
 #include <span>
-#include "transport/packet.hpp"
+#include <transport/packet.hpp>
 
 #ifndef FRAMEWIRE_LANDING_SLOTS
 #define FRAMEWIRE_LANDING_SLOTS 8

@@ -3,8 +3,8 @@
 
 #include <map>
 #include <memory>
+#include <transport/device.hpp>
 #include <utility>
-#include "transport/device.hpp"
 
 namespace framewire::transport::peer {
 

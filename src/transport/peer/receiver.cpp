@@ -1,5 +1,5 @@
-#include "transport/peer/receiver.hpp"
 #include <algorithm>
+#include <transport/peer/receiver.hpp>
 #include <utility>
 
 namespace framewire::transport::peer {

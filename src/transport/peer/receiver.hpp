@@ -5,11 +5,11 @@
 #include <bit>
 #include <list>
 #include <optional>
+#include <transport/link.hpp>
+#include <transport/peer/landing.hpp>
+#include <transport/peer/parts.hpp>
+#include <transport/peer/queues.hpp>
 #include <vector>
-#include "transport/link.hpp"
-#include "transport/peer/landing.hpp"
-#include "transport/peer/parts.hpp"
-#include "transport/peer/queues.hpp"
 
 namespace framewire::transport::peer {
 

@@ -1,6 +1,6 @@
-#include "transport/peer/sender.hpp"
 #include <algorithm>
 #include <cstring>
+#include <transport/peer/sender.hpp>
 
 namespace framewire::transport::peer {
 

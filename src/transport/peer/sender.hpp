@@ -4,10 +4,10 @@
 #include <array>
 #include <list>
 #include <optional>
-#include "transport/link.hpp"
-#include "transport/peer/landing.hpp"
-#include "transport/peer/parts.hpp"
-#include "transport/peer/queues.hpp"
+#include <transport/link.hpp>
+#include <transport/peer/landing.hpp>
+#include <transport/peer/parts.hpp>
+#include <transport/peer/queues.hpp>
 
 namespace framewire::transport::peer {
 

@@ -1,5 +1,5 @@
-#include "transport/peer/words.hpp"
 #include <atomic>
+#include <transport/peer/words.hpp>
 #include <utility>
 
 namespace framewire::transport::peer {

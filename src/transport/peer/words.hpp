@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <memory>
-#include "transport/device.hpp"
-#include "transport/shared/sealed_memory.hpp"
+#include <transport/device.hpp>
+#include <transport/shared/sealed_memory.hpp>
 
 namespace framewire::transport::peer {
 

@@ -1,4 +1,4 @@
-#include "transport/session/crowd.hpp"
+#include <transport/session/crowd.hpp>
 
 namespace framewire::transport::session {
 

@@ -1,7 +1,7 @@
 // The public way to devices, in builds with CUDA and without.
 #include <framewire/transport.hpp>
 #ifdef FRAMEWIRE_HAS_CUDA
-#include "transport/cuda/devices.hpp"
+#include <transport/cuda/devices.hpp>
 #endif
 
 namespace framewire::transport {

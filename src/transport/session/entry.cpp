@@ -1,11 +1,11 @@
 // The public ways to a channel.
 #include <fmt/format.h>
 #include <sys/random.h>
+#include <transport/loopback/loopback.hpp>
+#include <transport/session/listener.hpp>
+#include <transport/session/session.hpp>
+#include <transport/wire/control.hpp>
 #include <utility>
-#include "transport/loopback/loopback.hpp"
-#include "transport/session/listener.hpp"
-#include "transport/session/session.hpp"
-#include "transport/wire/control.hpp"
 
 namespace framewire::transport {
 namespace {

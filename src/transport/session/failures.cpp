@@ -1,7 +1,7 @@
-#include "transport/session/failures.hpp"
 #include <fmt/format.h>
 #include <algorithm>
 #include <chrono>
+#include <transport/session/failures.hpp>
 #include <utility>
 
 namespace framewire::transport::session {

@@ -1,11 +1,11 @@
 // What went wrong with those who came, so far as somebody wants to hear it.
 #pragma once
 
+#include <base/clock.hpp>
 #include <cstdint>
 #include <deque>
 #include <framewire/status.hpp>
 #include <optional>
-#include "base/clock.hpp"
 
 namespace framewire::transport::session {
 

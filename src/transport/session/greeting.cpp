@@ -1,13 +1,13 @@
-#include "transport/session/greeting.hpp"
 #include <fmt/format.h>
 #include <sys/random.h>
 #include <algorithm>
 #include <optional>
+#include <transport/peer/device_link.hpp>
+#include <transport/session/greeting.hpp>
+#include <transport/session/links.hpp>
+#include <transport/shared/meeting.hpp>
+#include <transport/wire/control.hpp>
 #include <utility>
-#include "transport/peer/device_link.hpp"
-#include "transport/session/links.hpp"
-#include "transport/shared/meeting.hpp"
-#include "transport/wire/control.hpp"
 
 namespace framewire::transport::session {
 namespace {

@@ -1,10 +1,10 @@
 // What is said on a connection once it is authenticated, until a link carries the data.
 #pragma once
 
+#include <base/clock.hpp>
 #include <memory>
-#include "base/clock.hpp"
-#include "transport/session/session.hpp"
-#include "transport/wire/stream.hpp"
+#include <transport/session/session.hpp>
+#include <transport/wire/stream.hpp>
 
 namespace framewire::transport::session {
 

@@ -1,4 +1,3 @@
-#include "transport/session/greetings.hpp"
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <algorithm>
@@ -6,10 +5,11 @@
 #include <chrono>
 #include <exception>
 #include <system_error>
+#include <transport/session/greeting.hpp>
+#include <transport/session/greetings.hpp>
+#include <transport/session/quiet_thread.hpp>
+#include <transport/wire/socket.hpp>
 #include <utility>
-#include "transport/session/greeting.hpp"
-#include "transport/session/quiet_thread.hpp"
-#include "transport/wire/socket.hpp"
 
 namespace framewire::transport::session {
 namespace {

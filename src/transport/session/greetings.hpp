@@ -1,15 +1,15 @@
 // Greetings under way, each on a thread of its own.
 #pragma once
 
+#include <base/clock.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
 #include <string>
-#include "base/clock.hpp"
-#include "transport/session/session.hpp"
-#include "transport/wire/stream.hpp"
+#include <transport/session/session.hpp>
+#include <transport/wire/stream.hpp>
 
 namespace framewire::transport::session {
 

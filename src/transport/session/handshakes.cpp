@@ -1,4 +1,3 @@
-#include "transport/session/handshakes.hpp"
 #include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -12,9 +11,10 @@
 #include <cstring>
 #include <exception>
 #include <system_error>
+#include <transport/session/handshakes.hpp>
+#include <transport/session/quiet_thread.hpp>
+#include <transport/wire/control.hpp>
 #include <utility>
-#include "transport/session/quiet_thread.hpp"
-#include "transport/wire/control.hpp"
 
 namespace framewire::transport::session {
 namespace {

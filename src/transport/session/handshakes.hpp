@@ -1,6 +1,7 @@
 // Those who have come to a listening port and are not accepted yet.
 #pragma once
 
+#include <base/clock.hpp>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -10,13 +11,12 @@
 #include <optional>
 #include <string>
 #include <thread>
-#include "base/clock.hpp"
-#include "transport/session/crowd.hpp"
-#include "transport/session/failures.hpp"
-#include "transport/session/greetings.hpp"
-#include "transport/session/session.hpp"
-#include "transport/wire/socket.hpp"
-#include "transport/wire/tls.hpp"
+#include <transport/session/crowd.hpp>
+#include <transport/session/failures.hpp>
+#include <transport/session/greetings.hpp>
+#include <transport/session/session.hpp>
+#include <transport/wire/socket.hpp>
+#include <transport/wire/tls.hpp>
 
 namespace framewire::transport::session {
 

@@ -1,16 +1,16 @@
-#include "transport/session/links.hpp"
 #include <fmt/format.h>
 #include <sys/random.h>
 #include <algorithm>
 #include <array>
+#include <transport/peer/device_link.hpp>
+#include <transport/peer/handover.hpp>
+#include <transport/session/links.hpp>
+#include <transport/shared/handover.hpp>
+#include <transport/shared/link.hpp>
+#include <transport/wire/stream_link.hpp>
 #include <utility>
-#include "transport/peer/device_link.hpp"
-#include "transport/peer/handover.hpp"
-#include "transport/shared/handover.hpp"
-#include "transport/shared/link.hpp"
-#include "transport/wire/stream_link.hpp"
 #ifdef FRAMEWIRE_HAS_UCX
-#include "transport/ucx/port.hpp"
+#include <transport/ucx/port.hpp>
 #endif
 
 namespace framewire::transport {

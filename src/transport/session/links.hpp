@@ -3,11 +3,11 @@
 
 #include <memory>
 #include <string>
+#include <transport/session/session.hpp>
+#include <transport/shared/local_peer.hpp>
+#include <transport/wire/control.hpp>
+#include <transport/wire/stream.hpp>
 #include <vector>
-#include "transport/session/session.hpp"
-#include "transport/shared/local_peer.hpp"
-#include "transport/wire/control.hpp"
-#include "transport/wire/stream.hpp"
 
 namespace framewire::transport {
 

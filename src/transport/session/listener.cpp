@@ -1,9 +1,9 @@
-#include "transport/session/listener.hpp"
 #include <chrono>
+#include <transport/session/handshakes.hpp>
+#include <transport/session/listener.hpp>
+#include <transport/session/security.hpp>
+#include <transport/wire/socket.hpp>
 #include <utility>
-#include "transport/session/handshakes.hpp"
-#include "transport/session/security.hpp"
-#include "transport/wire/socket.hpp"
 
 namespace framewire::transport::session {
 class Listener::Impl {

@@ -5,7 +5,7 @@
 #include <framewire/status.hpp>
 #include <memory>
 #include <string>
-#include "transport/session/session.hpp"
+#include <transport/session/session.hpp>
 
 namespace framewire::transport::session {
 

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <pthread.h>
+#include <base/thread_name.hpp>
 #include <csignal>
 #include <thread>
 #include <utility>
-#include "base/thread_name.hpp"
 
 namespace framewire::transport::session {
 

@@ -1,8 +1,8 @@
-#include "transport/session/security.hpp"
 #include <fmt/format.h>
+#include <transport/session/links.hpp>
+#include <transport/session/security.hpp>
+#include <transport/wire/control.hpp>
 #include <utility>
-#include "transport/session/links.hpp"
-#include "transport/wire/control.hpp"
 
 namespace framewire::transport::session {
 

@@ -4,7 +4,7 @@
 #include <framewire/status.hpp>
 #include <framewire/transport.hpp>
 #include <optional>
-#include "transport/wire/tls.hpp"
+#include <transport/wire/tls.hpp>
 
 namespace framewire::transport::session {
 

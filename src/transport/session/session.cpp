@@ -1,8 +1,8 @@
-#include "transport/session/session.hpp"
 #include <chrono>
+#include <transport/session/greeting.hpp>
+#include <transport/session/security.hpp>
+#include <transport/session/session.hpp>
 #include <utility>
-#include "transport/session/greeting.hpp"
-#include "transport/session/security.hpp"
 
 namespace framewire::transport::session {
 

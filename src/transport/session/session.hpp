@@ -4,7 +4,7 @@
 #include <framewire/status.hpp>
 #include <memory>
 #include <string>
-#include "transport/channel.hpp"
+#include <transport/channel.hpp>
 
 namespace framewire::transport::session {
 

@@ -1,8 +1,8 @@
 // Copies of what no cache will hold until it is used.
 #pragma once
 
+#include <base/stream_copy.hpp>
 #include <cstddef>
-#include "base/stream_copy.hpp"
 
 namespace framewire::transport::shared {
 

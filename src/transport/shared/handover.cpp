@@ -1,4 +1,4 @@
-#include "transport/shared/handover.hpp"
+#include <transport/shared/handover.hpp>
 #include <utility>
 
 namespace framewire::transport::shared {

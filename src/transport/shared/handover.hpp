@@ -1,8 +1,8 @@
 // Each of two processes gives the other the ring that it reads.
 #pragma once
 
-#include "transport/shared/local_peer.hpp"
-#include "transport/shared/packet_ring.hpp"
+#include <transport/shared/local_peer.hpp>
+#include <transport/shared/packet_ring.hpp>
 
 namespace framewire::transport::shared {
 

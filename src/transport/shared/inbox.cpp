@@ -1,7 +1,7 @@
-#include "transport/shared/inbox.hpp"
 #include <cstring>
+#include <transport/shared/bulk_copy.hpp>
+#include <transport/shared/inbox.hpp>
 #include <utility>
-#include "transport/shared/bulk_copy.hpp"
 
 namespace framewire::transport::shared {
 

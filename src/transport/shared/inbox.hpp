@@ -1,9 +1,9 @@
 // What a link does with packets that come through a ring: nothing of it is trusted.
 #pragma once
 
-#include "transport/link.hpp"
-#include "transport/ring.hpp"
-#include "transport/shared/packet_ring.hpp"
+#include <transport/link.hpp>
+#include <transport/ring.hpp>
+#include <transport/shared/packet_ring.hpp>
 
 namespace framewire::transport::shared {
 

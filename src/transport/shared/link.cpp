@@ -1,11 +1,11 @@
-#include "transport/shared/link.hpp"
 #include <sched.h>
 #include <time.h>
+#include <base/clock.hpp>
 #include <optional>
+#include <transport/shared/inbox.hpp>
+#include <transport/shared/link.hpp>
+#include <transport/shared/outbox.hpp>
 #include <utility>
-#include "base/clock.hpp"
-#include "transport/shared/inbox.hpp"
-#include "transport/shared/outbox.hpp"
 
 namespace framewire::transport::shared {
 namespace {

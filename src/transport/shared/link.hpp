@@ -2,9 +2,9 @@
 #pragma once
 
 #include <memory>
-#include "transport/lifeline.hpp"
-#include "transport/link.hpp"
-#include "transport/shared/packet_ring.hpp"
+#include <transport/lifeline.hpp>
+#include <transport/link.hpp>
+#include <transport/shared/packet_ring.hpp>
 
 namespace framewire::transport::shared {
 

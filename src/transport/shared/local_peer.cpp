@@ -1,9 +1,9 @@
-#include "transport/shared/local_peer.hpp"
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <cerrno>
 #include <cstring>
+#include <transport/shared/local_peer.hpp>
 #include <utility>
 
 namespace framewire::transport::shared {

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <array>
+#include <base/clock.hpp>
 #include <cstddef>
 #include <span>
-#include "base/clock.hpp"
-#include "transport/wire/socket.hpp"
+#include <transport/wire/socket.hpp>
 
 namespace framewire::transport::shared {
 

@@ -1,4 +1,3 @@
-#include "transport/shared/meeting.hpp"
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/random.h>
@@ -8,6 +7,7 @@
 #include <cstring>
 #include <string>
 #include <thread>
+#include <transport/shared/meeting.hpp>
 #include <utility>
 
 namespace framewire::transport::shared {

@@ -10,10 +10,10 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <optional>
+#include <transport/shared/local_peer.hpp>
+#include <transport/wire/control.hpp>
+#include <transport/wire/stream.hpp>
 #include <vector>
-#include "transport/shared/local_peer.hpp"
-#include "transport/wire/control.hpp"
-#include "transport/wire/stream.hpp"
 
 namespace framewire::transport::shared {
 

@@ -1,6 +1,6 @@
-#include "transport/shared/outbox.hpp"
 #include <algorithm>
 #include <cstring>
+#include <transport/shared/outbox.hpp>
 #include <utility>
 
 namespace framewire::transport::shared {

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <array>
+#include <base/clock.hpp>
 #include <deque>
-#include "base/clock.hpp"
-#include "transport/link.hpp"
-#include "transport/ring.hpp"
-#include "transport/shared/packet_ring.hpp"
-#include "transport/shared/way_of_copying.hpp"
+#include <transport/link.hpp>
+#include <transport/ring.hpp>
+#include <transport/shared/packet_ring.hpp>
+#include <transport/shared/way_of_copying.hpp>
 
 namespace framewire::transport::shared {
 

@@ -1,5 +1,5 @@
-#include "transport/shared/packet_ring.hpp"
 #include <new>
+#include <transport/shared/packet_ring.hpp>
 #include <utility>
 
 namespace framewire::transport::shared {

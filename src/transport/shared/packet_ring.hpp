@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include "transport/bytes.hpp"
-#include "transport/packet.hpp"
-#include "transport/shared/bulk_copy.hpp"
-#include "transport/shared/sealed_memory.hpp"
+#include <transport/bytes.hpp>
+#include <transport/packet.hpp>
+#include <transport/shared/bulk_copy.hpp>
+#include <transport/shared/sealed_memory.hpp>
 
 namespace framewire::transport::shared {
 

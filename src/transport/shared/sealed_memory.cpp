@@ -1,10 +1,10 @@
-#include "transport/shared/sealed_memory.hpp"
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+#include <transport/shared/sealed_memory.hpp>
 #include <utility>
 
 namespace framewire::transport::shared {

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include "transport/wire/socket.hpp"
+#include <transport/wire/socket.hpp>
 
 namespace framewire::transport::shared {
 

@@ -1,6 +1,6 @@
-#include "transport/ucx/api.hpp"
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <transport/ucx/api.hpp>
 
 namespace framewire::transport::ucx {
 namespace {

@@ -1,7 +1,7 @@
-#include "transport/ucx/context.hpp"
 #include <fmt/format.h>
 #include <cstdio>
 #include <cstdlib>
+#include <transport/ucx/context.hpp>
 
 namespace framewire::transport::ucx {
 namespace {

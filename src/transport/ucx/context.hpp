@@ -5,10 +5,10 @@
 #include <ucp/api/ucp.h>
 #include <memory>
 #include <string>
+#include <transport/ucx/api.hpp>
+#include <transport/ucx/port.hpp>
 #include <utility>
 #include <vector>
-#include "transport/ucx/api.hpp"
-#include "transport/ucx/port.hpp"
 
 namespace framewire::transport::ucx {
 

@@ -1,7 +1,7 @@
-#include "transport/ucx/direct.hpp"
 #include <fmt/format.h>
 #include <cstring>
-#include "transport/bytes.hpp"
+#include <transport/bytes.hpp>
+#include <transport/ucx/direct.hpp>
 
 namespace framewire::transport::ucx {
 namespace {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <span>
 #include <string>
-#include "transport/ucx/context.hpp"
-#include "transport/ucx/port.hpp"
+#include <transport/ucx/context.hpp>
+#include <transport/ucx/port.hpp>
 
 namespace framewire::transport::ucx {
 

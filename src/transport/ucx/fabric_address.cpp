@@ -1,4 +1,3 @@
-#include "transport/ucx/fabric_address.hpp"
 #include <fmt/format.h>
 #include <ifaddrs.h>
 #include <netinet/in.h>
@@ -7,6 +6,7 @@
 #include <fstream>
 #include <memory>
 #include <set>
+#include <transport/ucx/fabric_address.hpp>
 
 namespace framewire::transport::ucx {
 namespace {

@@ -1,13 +1,13 @@
-#include "transport/ucx/fabric_port.hpp"
 #include <fmt/format.h>
 #include <sys/random.h>
 #include <algorithm>
 #include <cstring>
+#include <transport/bytes.hpp>
+#include <transport/ucx/direct.hpp>
+#include <transport/ucx/fabric_address.hpp>
+#include <transport/ucx/fabric_port.hpp>
+#include <transport/ucx/link.hpp>
 #include <utility>
-#include "transport/bytes.hpp"
-#include "transport/ucx/direct.hpp"
-#include "transport/ucx/fabric_address.hpp"
-#include "transport/ucx/link.hpp"
 
 namespace framewire::transport::ucx {
 namespace {

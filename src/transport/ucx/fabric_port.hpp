@@ -3,9 +3,9 @@
 
 #include <memory>
 #include <string>
-#include "transport/ucx/api.hpp"
-#include "transport/ucx/port.hpp"
-#include "transport/ucx/siphash.hpp"
+#include <transport/ucx/api.hpp>
+#include <transport/ucx/port.hpp>
+#include <transport/ucx/siphash.hpp>
 
 namespace framewire::transport::ucx {
 

@@ -1,11 +1,11 @@
-#include "transport/ucx/link.hpp"
 #include <fmt/format.h>
 #include <sched.h>
 #include <algorithm>
+#include <base/clock.hpp>
 #include <cstring>
+#include <transport/bytes.hpp>
+#include <transport/ucx/link.hpp>
 #include <utility>
-#include "base/clock.hpp"
-#include "transport/bytes.hpp"
 
 namespace framewire::transport::ucx {
 namespace {

@@ -6,13 +6,13 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <transport/batch.hpp>
+#include <transport/link.hpp>
+#include <transport/packet.hpp>
+#include <transport/ucx/context.hpp>
+#include <transport/ucx/direct.hpp>
+#include <transport/ucx/siphash.hpp>
 #include <vector>
-#include "transport/batch.hpp"
-#include "transport/link.hpp"
-#include "transport/packet.hpp"
-#include "transport/ucx/context.hpp"
-#include "transport/ucx/direct.hpp"
-#include "transport/ucx/siphash.hpp"
 
 namespace framewire::transport::ucx {
 

@@ -1,12 +1,12 @@
-#include "transport/ucx/port.hpp"
 #include <fmt/format.h>
 #include <sys/random.h>
 #include <algorithm>
+#include <transport/bytes.hpp>
+#include <transport/ucx/direct.hpp>
+#include <transport/ucx/fabric_port.hpp>
+#include <transport/ucx/link.hpp>
+#include <transport/ucx/port.hpp>
 #include <utility>
-#include "transport/bytes.hpp"
-#include "transport/ucx/direct.hpp"
-#include "transport/ucx/fabric_port.hpp"
-#include "transport/ucx/link.hpp"
 
 namespace framewire::transport::ucx {
 namespace {

@@ -1,14 +1,14 @@
 // One end of a UCX connection before it is joined to the other.
 #pragma once
 
+#include <base/clock.hpp>
 #include <framewire/status.hpp>
 #include <memory>
 #include <span>
 #include <string>
+#include <transport/lifeline.hpp>
+#include <transport/link.hpp>
 #include <vector>
-#include "base/clock.hpp"
-#include "transport/lifeline.hpp"
-#include "transport/link.hpp"
 
 namespace framewire::transport::ucx {
 

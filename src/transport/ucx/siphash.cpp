@@ -1,7 +1,7 @@
-#include "transport/ucx/siphash.hpp"
 #include <bit>
 #include <cstring>
-#include "transport/bytes.hpp"
+#include <transport/bytes.hpp>
+#include <transport/ucx/siphash.hpp>
 
 namespace framewire::transport::ucx {
 namespace {

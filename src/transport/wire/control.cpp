@@ -1,8 +1,8 @@
-#include "transport/wire/control.hpp"
 #include <fmt/format.h>
 #include <algorithm>
 #include <cstring>
-#include "transport/bytes.hpp"
+#include <transport/bytes.hpp>
+#include <transport/wire/control.hpp>
 
 namespace framewire::transport::wire {
 namespace {

@@ -11,8 +11,8 @@
 #include <framewire/status.hpp>
 #include <span>
 #include <string>
+#include <transport/wire/stream.hpp>
 #include <vector>
-#include "transport/wire/stream.hpp"
 
 namespace framewire::transport::wire {
 

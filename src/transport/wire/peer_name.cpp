@@ -1,10 +1,10 @@
-#include "transport/wire/peer_name.hpp"
 #include <fmt/format.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
+#include <base/utf8.hpp>
 #include <memory>
+#include <transport/wire/peer_name.hpp>
 #include <vector>
-#include "base/utf8.hpp"
 
 namespace framewire::transport::wire {
 namespace {

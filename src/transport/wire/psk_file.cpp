@@ -1,9 +1,9 @@
-#include "transport/wire/psk_file.hpp"
 #include <fmt/format.h>
 #include <charconv>
 #include <string_view>
+#include <transport/wire/peer_name.hpp>
+#include <transport/wire/psk_file.hpp>
 #include <utility>
-#include "transport/wire/peer_name.hpp"
 
 namespace framewire::transport::wire {
 namespace {

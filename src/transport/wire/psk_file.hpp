@@ -3,8 +3,8 @@
 
 #include <framewire/status.hpp>
 #include <string>
+#include <transport/wire/secret_file.hpp>
 #include <vector>
-#include "transport/wire/secret_file.hpp"
 
 namespace framewire::transport::wire {
 

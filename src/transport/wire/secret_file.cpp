@@ -1,4 +1,3 @@
-#include "transport/wire/secret_file.hpp"
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <openssl/crypto.h>
@@ -6,8 +5,9 @@
 #include <unistd.h>
 #include <cerrno>
 #include <cstring>
+#include <transport/wire/secret_file.hpp>
+#include <transport/wire/socket.hpp>
 #include <utility>
-#include "transport/wire/socket.hpp"
 
 namespace framewire::transport::wire {
 namespace {

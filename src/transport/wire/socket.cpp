@@ -1,4 +1,3 @@
-#include "transport/wire/socket.hpp"
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netdb.h>
@@ -11,6 +10,7 @@
 #include <charconv>
 #include <cstring>
 #include <memory>
+#include <transport/wire/socket.hpp>
 #include <utility>
 
 namespace framewire::transport::wire {

@@ -1,12 +1,12 @@
 // TCP sockets that never block, and deadlines for getting one.
 #pragma once
 
+#include <base/clock.hpp>
 #include <cstdint>
 #include <framewire/status.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
-#include "base/clock.hpp"
 
 namespace framewire::transport::wire {
 

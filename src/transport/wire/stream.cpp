@@ -1,8 +1,8 @@
-#include "transport/wire/stream.hpp"
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <cerrno>
 #include <cstring>
+#include <transport/wire/stream.hpp>
 #include <utility>
 
 namespace framewire::transport::wire {

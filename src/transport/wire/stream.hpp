@@ -1,13 +1,13 @@
 // A reliable stream of bytes to one peer, in clear or under TLS; never blocks.
 #pragma once
 
+#include <base/clock.hpp>
 #include <cstddef>
 #include <framewire/status.hpp>
 #include <memory>
 #include <span>
 #include <string>
-#include "base/clock.hpp"
-#include "transport/wire/socket.hpp"
+#include <transport/wire/socket.hpp>
 
 namespace framewire::transport::wire {
 

@@ -1,14 +1,14 @@
-#include "transport/wire/stream_link.hpp"
 #include <poll.h>
 #include <algorithm>
 #include <array>
 #include <cstring>
 #include <deque>
 #include <optional>
+#include <transport/packet.hpp>
+#include <transport/wire/control.hpp>
+#include <transport/wire/stream_link.hpp>
 #include <utility>
 #include <vector>
-#include "transport/packet.hpp"
-#include "transport/wire/control.hpp"
 
 namespace framewire::transport::wire {
 namespace {

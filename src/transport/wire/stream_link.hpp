@@ -2,8 +2,8 @@
 #pragma once
 
 #include <memory>
-#include "transport/link.hpp"
-#include "transport/wire/stream.hpp"
+#include <transport/link.hpp>
+#include <transport/wire/stream.hpp>
 
 namespace framewire::transport::wire {
 

@@ -1,4 +1,3 @@
-#include "transport/wire/tls.hpp"
 #include <fmt/format.h>
 #include <openssl/err.h>
 #include <openssl/rand.h>
@@ -6,10 +5,11 @@
 #include <openssl/x509v3.h>
 #include <algorithm>
 #include <cstring>
+#include <transport/wire/peer_name.hpp>
+#include <transport/wire/psk_file.hpp>
+#include <transport/wire/tls.hpp>
+#include <transport/wire/tls_stream.hpp>
 #include <utility>
-#include "transport/wire/peer_name.hpp"
-#include "transport/wire/psk_file.hpp"
-#include "transport/wire/tls_stream.hpp"
 
 namespace framewire::transport::wire {
 namespace {

@@ -1,12 +1,12 @@
 // Who may connect: certificates or pre-shared keys, both ways, over TLS 1.3.
 #pragma once
 
+#include <base/clock.hpp>
 #include <framewire/status.hpp>
 #include <framewire/transport.hpp>
 #include <memory>
 #include <string>
-#include "base/clock.hpp"
-#include "transport/wire/stream.hpp"
+#include <transport/wire/stream.hpp>
 
 namespace framewire::transport::wire {
 

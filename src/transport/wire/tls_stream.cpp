@@ -1,9 +1,9 @@
-#include "transport/wire/tls_stream.hpp"
 #include <fmt/format.h>
 #include <openssl/err.h>
 #include <sys/socket.h>
 #include <cerrno>
 #include <cstdint>
+#include <transport/wire/tls_stream.hpp>
 #include <utility>
 
 namespace framewire::transport::wire {

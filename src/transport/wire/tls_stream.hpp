@@ -4,7 +4,7 @@
 #include <openssl/ssl.h>
 #include <memory>
 #include <string>
-#include "transport/wire/stream.hpp"
+#include <transport/wire/stream.hpp>
 
 namespace framewire::transport::wire {
 

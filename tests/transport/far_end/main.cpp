@@ -3,8 +3,8 @@
 #include <unistd.h>
 #include <iostream>
 #include <string>
-#include "transport/connections.hpp"
-#include "transport/wire/socket.hpp"
+#include <tests/transport/connections.hpp>
+#include <transport/wire/socket.hpp>
 
 int main(int count, char** words) {
   using namespace framewire::transport;

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <string>
+#include <tests/transport/ucx/victims.hpp>
 #include <vector>
-#include "transport/ucx/victims.hpp"
 
 namespace framewire::transport::testing {
 

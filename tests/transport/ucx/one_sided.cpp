@@ -1,8 +1,8 @@
-#include "transport/ucx/one_sided.hpp"
 #include <dlfcn.h>
+#include <base/clock.hpp>
 #include <chrono>
 #include <cstring>
-#include "base/clock.hpp"
+#include <tests/transport/ucx/one_sided.hpp>
 
 namespace framewire::transport::testing {
 

@@ -8,10 +8,10 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <transport/ucx/api.hpp>
+#include <transport/ucx/fabric_address.hpp>
 #include <utility>
 #include <vector>
-#include "transport/ucx/api.hpp"
-#include "transport/ucx/fabric_address.hpp"
 
 namespace framewire::transport::testing {
 

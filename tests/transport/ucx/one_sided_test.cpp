@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <random>
 #include <set>
-#include "transport/ucx/attacks.hpp"
-#include "transport/wire/socket.hpp"
-#include "transport/wire/stream.hpp"
+#include <tests/transport/ucx/attacks.hpp>
+#include <transport/wire/socket.hpp>
+#include <transport/wire/stream.hpp>
 
 namespace framewire::transport::testing {
 namespace {

@@ -5,11 +5,11 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <tests/transport/servant.hpp>
+#include <tests/transport/ucx/one_sided.hpp>
+#include <transport/channel.hpp>
+#include <transport/ucx/port.hpp>
 #include <vector>
-#include "transport/channel.hpp"
-#include "transport/servant.hpp"
-#include "transport/ucx/one_sided.hpp"
-#include "transport/ucx/port.hpp"
 
 namespace framewire::transport::testing {
 
