@@ -9,13 +9,14 @@
 #include <unistd.h>
 #include <algorithm>
 #include <array>
+#include <base/file_descriptor.hpp>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <fuzz/input.hpp>
 #include <transport/peer/handover.hpp>
+#include <transport/session/meeting.hpp>
 #include <transport/shared/handover.hpp>
-#include <transport/shared/meeting.hpp>
 #include <transport/wire/control.hpp>
 #include <vector>
 
@@ -23,10 +24,10 @@ namespace {
 
 using namespace framewire;
 using namespace framewire::transport;
+using base::FileDescriptor;
 using shared::LocalPeer;
 using shared::RingKey;
 using shared::RingLayout;
-using wire::Socket;
 
 constexpr RingKey kOurs{std::byte{1}};
 constexpr RingKey kTheirs{std::byte{2}};
@@ -49,32 +50,33 @@ std::vector<std::byte> take_bytes(Input& input, std::size_t most) {
 
 // A file of some kind, and whether it is what a peer of ours hands over.
 struct File {
-  Socket file;
+  FileDescriptor file;
   bool good = false;
 };
 
 File make_file(Input& input) {
   const auto kind = input.take();
-  if ((kind & 15) == 15) return {Socket(::open("/dev/null", O_RDWR | O_CLOEXEC))};
+  if ((kind & 15) == 15) return {FileDescriptor(::open("/dev/null", O_RDWR | O_CLOEXEC))};
   const int all[] = {F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_SEAL};
   int seals = 0;
   for (int i = 0; i < 3; ++i) seals |= (kind >> i & 1) != 0 ? all[i] : 0;
   const std::size_t sizes[] = {sizeof(RingLayout), sizeof(RingLayout) + 1, sizeof(RingLayout) - 1,
                                0};
   const std::size_t bytes = sizes[kind >> 4 & 3];
-  Socket file(::memfd_create("theirs", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  require(::ftruncate(file.fd(), static_cast<off_t>(bytes)) == 0);
+  FileDescriptor file(::memfd_create("theirs", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  require(::ftruncate(file.get(), static_cast<off_t>(bytes)) == 0);
   std::array<std::byte, 32> head;
   std::memcpy(head.data(), RingLayout::kMagic.data(), 16);
   std::memcpy(head.data() + 16, kTheirs.data(), 16);
   const auto spoiled = input.take();
   if (spoiled < head.size()) head[spoiled] ^= static_cast<std::byte>(1 + (input.take() & 127));
-  if (bytes > 0) require(::pwrite(file.fd(), head.data(), head.size(), 0) == 32);
-  require(::fcntl(file.fd(), F_ADD_SEALS, seals) == 0);
+  if (bytes > 0) require(::pwrite(file.get(), head.data(), head.size(), 0) == 32);
+  require(::fcntl(file.get(), F_ADD_SEALS, seals) == 0);
   return {std::move(file), (kind & 7) == 7 && bytes == sizes[0] && spoiled >= head.size()};
 }
 
-void send(const Socket& socket, std::span<const std::byte> bytes, const std::vector<int>& files) {
+void send(const FileDescriptor& socket, std::span<const std::byte> bytes,
+          const std::vector<int>& files) {
   iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
   std::vector<char> control(CMSG_SPACE(files.size() * sizeof(int)));
   msghdr head{};
@@ -89,15 +91,15 @@ void send(const Socket& socket, std::span<const std::byte> bytes, const std::vec
     item->cmsg_len = CMSG_LEN(files.size() * sizeof(int));
     std::memcpy(CMSG_DATA(item), files.data(), files.size() * sizeof(int));
   }
-  static_cast<void>(::sendmsg(socket.fd(), &head, MSG_NOSIGNAL | MSG_DONTWAIT));
+  static_cast<void>(::sendmsg(socket.get(), &head, MSG_NOSIGNAL | MSG_DONTWAIT));
 }
 
 // A visitor that says anything, and one that hands over anything.
 void exchange(Input& input) {
   int ends[2];
   require(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
-  const LocalPeer ours{Socket(ends[0])};
-  const Socket theirs(ends[1]);
+  const LocalPeer ours{FileDescriptor(ends[0])};
+  const FileDescriptor theirs(ends[1]);
   std::vector<std::byte> said{std::byte{'R'}, std::byte{'I'}, std::byte{'N'}, std::byte{'G'}};
   const bool usual = (input.take() & 3) != 0;
   if (!usual) said = take_bytes(input, 8);
@@ -107,7 +109,7 @@ void exchange(Input& input) {
     files.push_back(make_file(input));
   }
   std::vector<int> fds;
-  for (const File& file : files) fds.push_back(file.file.fd());
+  for (const File& file : files) fds.push_back(file.file.get());
   send(theirs, said, fds);
   const auto rings = shared::exchange_rings(ours, kOurs, kTheirs, base::Clock::now());
   require(rings.has_value() == (right && files.size() == 1 && files[0].good));
@@ -127,17 +129,17 @@ void check_landing(Input& input) {
 void visit(Input& input) {
   int ends[2];
   require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
-  const auto control = wire::make_plain_stream(Socket(ends[0]));
-  const Socket far(ends[1]);
-  auto point = shared::MeetingPoint::open();
+  const auto control = wire::make_plain_stream(FileDescriptor(ends[0]));
+  const FileDescriptor far(ends[1]);
+  auto point = session::MeetingPoint::open();
   if (!point) return;
-  require(::write(far.fd(), "x", 1) == 1);  // so that nobody waits
+  require(::write(far.get(), "x", 1) == 1);  // so that nobody waits
   bool expected = false;
-  std::vector<Socket> visitors;
+  std::vector<FileDescriptor> visitors;
   for (std::uint64_t count = input.take() % 4; visitors.size() < count;) {
-    Socket socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    const auto name = shared::name_of(point->rendezvous());
-    require(::connect(socket.fd(), reinterpret_cast<const sockaddr*>(&name.address), name.bytes) ==
+    FileDescriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    const auto name = session::name_of(point->rendezvous());
+    require(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&name.address), name.bytes) ==
             0);
     const auto& token = point->rendezvous().client_token;
     std::vector<std::byte> said(token.begin(), token.end());

@@ -5,6 +5,7 @@
 // The input is a list of commands, a byte each with their arguments; see run().
 #include <unistd.h>
 #include <algorithm>
+#include <base/file_descriptor.hpp>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -207,7 +208,8 @@ class Connection {
     peer::Landings handed;
     if ((landings & 1) != 0) {
       Handed ours = make_landing(device_);
-      ours.landing->words = peer::Words::open(wire::Socket(::dup(ours.words->fd()))).value();
+      ours.landing->words =
+          peer::Words::open(base::FileDescriptor(::dup(ours.words->fd()))).value();
       words_ = std::move(ours.words);
       landing_ = ours.landing.get();
       handed.ours = std::move(ours.landing);

@@ -4,6 +4,7 @@
 // The input is a list of commands, a byte each with their arguments; see run().
 #include <unistd.h>
 #include <algorithm>
+#include <base/file_descriptor.hpp>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -76,7 +77,7 @@ class Connection {
  public:
   Connection() {
     auto reader = shared::RingReader::make(key_).value();
-    const wire::Socket file(::dup(reader.fd()));
+    const base::FileDescriptor file(::dup(reader.fd()));
     memory_ = shared::SealedMemory::open(file, sizeof(RingLayout), true).value();
     shared::Inbox inbox(std::move(reader));
     ChannelConfig config;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <stdio.h>
 #include <array>
+#include <base/file_descriptor.hpp>
 #include <batch/atomic_file.hpp>
 #include <batch/temporary_file.hpp>
 #include <filesystem>
@@ -73,7 +74,7 @@ int rename_to_free(int folder, const std::string& from, const std::string& to) {
     return 0;
   }
   if (errno == EEXIST || errno == ENOENT) return errno;
-  const FileDescriptor claim(
+  const base::FileDescriptor claim(
       ::openat(folder, to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!claim.valid()) return errno;
   return ::renameat(folder, from.c_str(), folder, to.c_str()) == 0 ? 0 : errno;

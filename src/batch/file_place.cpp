@@ -3,6 +3,7 @@
 #include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <base/file_descriptor.hpp>
 #include <batch/file_place.hpp>
 #include <climits>
 #include <string_view>
@@ -58,11 +59,12 @@ Result<FilePlace> find_file_place(const std::string& path) {
       return fail(io_error(path, "write", EISDIR));
     }
     const int from = place.folder.valid() ? place.folder.get() : AT_FDCWD;
-    FileDescriptor folder(::openat(from, parts.folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    base::FileDescriptor folder(
+        ::openat(from, parts.folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (!folder.valid()) return fail(io_error(path, "open the folder of the file", errno));
     place.folder = std::move(folder);
     place.name = std::move(parts.name);
-    const FileDescriptor found(
+    const base::FileDescriptor found(
         ::openat(place.folder.get(), place.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     if (!found.valid() && errno == ENOENT) return place;
     if (!found.valid()) return fail(io_error(path, "examine", errno));
@@ -79,7 +81,7 @@ Result<FilePlace> find_file_place(const std::string& path) {
   return fail(io_error(path, "follow the link", ELOOP));
 }
 
-Result<FileDescriptor> open_folder_of_ours(const std::string& path) {
+Result<base::FileDescriptor> open_folder_of_ours(const std::string& path) {
   constexpr int kFlags = O_PATH | O_DIRECTORY | O_CLOEXEC;
   const std::string name = split_path(path).name;
   // These name folders that are open already, or the root: none of them is a link.
@@ -93,7 +95,7 @@ Result<FileDescriptor> open_folder_of_ours(const std::string& path) {
   const int from = plain ? AT_FDCWD : place.folder.get();
   const char* to = plain ? path.c_str() : place.name.c_str();
   const int follow = plain || place.magic ? 0 : O_NOFOLLOW;
-  FileDescriptor folder(::openat(from, to, kFlags | follow));
+  base::FileDescriptor folder(::openat(from, to, kFlags | follow));
   if (!folder.valid()) return fail(io_error(path, "open the folder", errno));
   return folder;
 }

@@ -1,6 +1,7 @@
 // Where a path leads: an open folder, and a name in it.
 #pragma once
 
+#include <base/file_descriptor.hpp>
 #include <batch/posix_file.hpp>
 #include <framewire/status.hpp>
 #include <string>
@@ -10,7 +11,7 @@ namespace framewire::batch {
 /// A file's folder, held open, and its name there, whether or not the file exists. What is done by
 /// these two cannot be led elsewhere by renaming folders or planting links.
 struct FilePlace {
-  FileDescriptor folder;
+  base::FileDescriptor folder;
   std::string name;
   /// The name is a link of procfs, such as /dev/stdout leads to: to be opened as it is.
   bool magic = false;
@@ -24,6 +25,6 @@ struct FilePlace {
 [[nodiscard]] Result<FilePlace> find_file_place(const std::string& path);
 
 /// Opens the folder that `path` names, by the same rule for a link in its last part.
-[[nodiscard]] Result<FileDescriptor> open_folder_of_ours(const std::string& path);
+[[nodiscard]] Result<base::FileDescriptor> open_folder_of_ours(const std::string& path);
 
 }  // namespace framewire::batch

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
+#include <base/file_descriptor.hpp>
 #include <batch/input_file.hpp>
 
 namespace framewire::batch {
@@ -48,7 +49,8 @@ Result<std::vector<std::uint8_t>> read_to_end(int fd, const std::string& name,
 Result<InputFile> InputFile::open(const std::string& path) {
   InputFile input;
   // Without O_NONBLOCK a named pipe would wait here for somebody to write.
-  input.file_ = FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  input.file_ =
+      base::FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!input.file_.valid()) return fail(io_error(path, "open", errno));
   struct stat facts {};
   if (::fstat(input.file_.get(), &facts) != 0) return fail(io_error(path, "examine", errno));

@@ -1,6 +1,7 @@
 // Reading one input: its identity first, its bytes only when they are wanted.
 #pragma once
 
+#include <base/file_descriptor.hpp>
 #include <batch/permissions.hpp>
 #include <batch/posix_file.hpp>
 #include <cstdint>
@@ -52,7 +53,7 @@ class InputFile {
 
  private:
   InputFile() = default;
-  FileDescriptor file_;
+  base::FileDescriptor file_;
   std::string path_;
   std::uint64_t bytes_ = 0;
   std::int64_t mtime_ns_ = 0;

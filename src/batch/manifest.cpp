@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 #include <algorithm>
+#include <base/file_descriptor.hpp>
 #include <batch/file_place.hpp>
 #include <batch/manifest.hpp>
 #include <filesystem>
@@ -76,15 +77,15 @@ Result<void> mend(int fd, const std::string& path, off_t bytes) {
   return {};
 }
 
-Result<FileDescriptor> open_manifest(const std::string& path) {
+Result<base::FileDescriptor> open_manifest(const std::string& path) {
   const fs::path folder = fs::path(path).parent_path();
   std::error_code error;
   if (!folder.empty()) fs::create_directories(folder, error);
   const auto place = find_file_place(path);
   if (!place) return fail(place.error());
   const int flags = O_RDWR | O_CREAT | O_APPEND | O_NOCTTY | O_CLOEXEC;
-  FileDescriptor file(::openat(place->folder.get(), place->name.c_str(),
-                               flags | (place->magic ? 0 : O_NOFOLLOW), 0666));
+  base::FileDescriptor file(::openat(place->folder.get(), place->name.c_str(),
+                                     flags | (place->magic ? 0 : O_NOFOLLOW), 0666));
   if (!file.valid()) return fail(io_error(path, "open the manifest", errno));
   return file;
 }

@@ -1,6 +1,7 @@
 // The manifest: a file of rows, one JSON object a line, that outlives any death of the program.
 #pragma once
 
+#include <base/file_descriptor.hpp>
 #include <batch/posix_file.hpp>
 #include <batch/row.hpp>
 #include <cstdint>
@@ -36,9 +37,9 @@ class ManifestWriter {
   [[nodiscard]] FileId id() const;
 
  private:
-  ManifestWriter(FileDescriptor file, std::string path)
+  ManifestWriter(base::FileDescriptor file, std::string path)
       : file_(std::move(file)), path_(std::move(path)) {}
-  FileDescriptor file_;
+  base::FileDescriptor file_;
   std::string path_;
   std::mutex mutex_;
 };

@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <base/file_descriptor.hpp>
 #include <batch/output_folder.hpp>
 #include <batch/temporary_file.hpp>
 #include <chrono>
@@ -108,7 +109,8 @@ Result<void> OutputFolder::know(const KnownInputs& inputs) {
   if (!inputs.files.empty()) inputs_ = Inputs::kFiles;
   if (inputs.folder.empty()) return {};
   inputs_ = Inputs::kFolder;
-  const FileDescriptor folder(::open(inputs.folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const base::FileDescriptor folder(
+      ::open(inputs.folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder.valid()) return fail(io_error(inputs.folder, "read the folder", errno));
   const auto identity = identify(folder.get(), inputs.folder);
   if (!identity) return fail(identity.error());
@@ -176,7 +178,7 @@ void OutputFolder::scan() const {
   }
   while (const auto input = (*source)->next()) {
     if (input->direct || input->error) continue;
-    const FileDescriptor file(::open(input->path.c_str(), O_PATH | O_CLOEXEC));
+    const base::FileDescriptor file(::open(input->path.c_str(), O_PATH | O_CLOEXEC));
     struct stat facts {};
     if (!file.valid() || ::fstat(file.get(), &facts) != 0) continue;
     const auto among = among_outputs(file.get(), input->path);
@@ -203,13 +205,13 @@ Result<void> OutputFolder::check_scanned(const Output& output, const struct stat
 // @param source  the folder of the inputs that go there, whose mode a new one is given
 OutputFolder::Opened OutputFolder::enter(int folder, const std::string& part,
                                          const std::string& source, const std::string& path) const {
-  FileDescriptor next(::openat(folder, part.c_str(), kFolderFlags));
+  base::FileDescriptor next(::openat(folder, part.c_str(), kFolderFlags));
   if (!next.valid() && errno == ENOENT) {
     const mode_t mode = folder_mode(mode_of_folder(source));
     if (::mkdirat(folder, part.c_str(), mode) != 0 && errno != EEXIST) {
       return no_folder(path, "make the folder of", errno);
     }
-    next = FileDescriptor(::openat(folder, part.c_str(), kFolderFlags));
+    next = base::FileDescriptor(::openat(folder, part.c_str(), kFolderFlags));
   }
   if (!next.valid()) {
     const int error = errno;
@@ -241,7 +243,7 @@ OutputFolder::Opened OutputFolder::open_parent(const Output& output) const {
   const fs::path source = fs::path(output.input).parent_path();
   std::string above = source.empty() ? "." : source.string();
   for (std::size_t i = 1; i < parts.size(); ++i) above += "/..";
-  FileDescriptor folder(::fcntl(folder_.get(), F_DUPFD_CLOEXEC, 0));
+  base::FileDescriptor folder(::fcntl(folder_.get(), F_DUPFD_CLOEXEC, 0));
   if (!folder.valid()) return no_folder(output.path, "open the folder of", errno);
   for (const std::string& part : parts) {
     if (part.empty() || part == "." || part == "..") {

@@ -1,6 +1,7 @@
 // The folder that a batch writes to, which holds none of its inputs.
 #pragma once
 
+#include <base/file_descriptor.hpp>
 #include <batch/atomic_file.hpp>
 #include <batch/input_file.hpp>
 #include <batch/location.hpp>
@@ -74,7 +75,7 @@ class OutputFolder {
 
  private:
   using Id = std::pair<std::uint64_t, std::uint64_t>;
-  using Opened = tl::expected<FileDescriptor, WriteError>;
+  using Opened = tl::expected<base::FileDescriptor, WriteError>;
   enum class Inputs : std::uint8_t { kFiles, kFolder, kList };
 
   OutputFolder() = default;
@@ -92,7 +93,7 @@ class OutputFolder {
 
   std::string path_;
   Options options_;
-  FileDescriptor folder_;
+  base::FileDescriptor folder_;
   FileId id_;
   std::uint64_t mount_ = 0;
   std::unique_ptr<Locator> locator_;

@@ -1,40 +1,12 @@
-// An owned file descriptor, and errno as a Status.
+// Identity of files, whole writes, and errno as a Status.
 #pragma once
 
-#include <unistd.h>
-#include <cerrno>
 #include <cstdint>
 #include <framewire/status.hpp>
 #include <span>
 #include <string>
-#include <utility>
 
 namespace framewire::batch {
-
-/// Closes its descriptor; −1 is none.
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int fd = -1) noexcept : fd_(fd) {}
-  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
-    if (this != &other) {
-      reset();
-      fd_ = std::exchange(other.fd_, -1);
-    }
-    return *this;
-  }
-  ~FileDescriptor() { reset(); }
-
-  [[nodiscard]] int get() const noexcept { return fd_; }
-  [[nodiscard]] bool valid() const noexcept { return fd_ >= 0; }
-  void reset() noexcept {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = -1;
-  }
-
- private:
-  int fd_;
-};
 
 /// Identity of a file, whatever path leads to it.
 struct FileId {

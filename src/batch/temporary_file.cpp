@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <array>
 #include <atomic>
+#include <base/file_descriptor.hpp>
 #include <batch/temporary_file.hpp>
 #include <cerrno>
 #include <cstring>
@@ -53,7 +54,8 @@ void forget(std::size_t slot) noexcept {
 }
 
 bool remove_if_stale(const fs::path& path) {
-  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  const base::FileDescriptor file(
+      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file.valid() || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return false;
   return ::unlink(path.c_str()) == 0;
 }
@@ -71,7 +73,7 @@ TemporaryFile TemporaryFile::make(int folder) {
     made.slot_ = note(folder, made.name_);
     errno = EINTR;
     if (!g_ending) {
-      made.file_ = FileDescriptor(::openat(folder, made.name_.c_str(), kFlags, 0600));
+      made.file_ = base::FileDescriptor(::openat(folder, made.name_.c_str(), kFlags, 0600));
     }
     if (made.valid()) {
       if (made.slot_ < kMaxLive) g_live[made.slot_].made = true;

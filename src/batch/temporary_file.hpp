@@ -1,6 +1,7 @@
 // The files that outputs are before they have their names.
 #pragma once
 
+#include <base/file_descriptor.hpp>
 #include <batch/posix_file.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +32,7 @@ class TemporaryFile {
   TemporaryFile() = default;
   int folder_ = -1;
   std::string name_;
-  FileDescriptor file_;
+  base::FileDescriptor file_;
   std::size_t slot_ = 0;
 };
 

@@ -1,7 +1,7 @@
 // The CUDA driver's interface as NVIDIA's CUDA Driver API reference documents it; no CUDA header,
 // so that a build without a toolkit can ask too.
 #include <fmt/format.h>
-#include <unistd.h>
+#include <base/file_descriptor.hpp>
 #include <topology/library.hpp>
 #include <topology/library_facts.hpp>
 
@@ -83,11 +83,12 @@ void export_memory(const Cuda& cuda, CudaGpu& gpu) {
   }
   int fd = -1;
   const int code = cuda.export_range(&fd, memory, kTrialBytes, kDmabufFd, 0);
+  base::FileDescriptor exported(code == kSuccess ? fd : -1);
   gpu.dmabuf_exported = code == kSuccess;
   gpu.dmabuf_evidence =
       code == kSuccess ? "cuMemGetHandleForAddressRange gave a dma-buf for 2 MiB of device memory"
                        : fmt::format("cuMemGetHandleForAddressRange: {}", cuda.explain(code));
-  if (code == kSuccess && fd >= 0) ::close(fd);
+  exported.reset();  // before the memory that it stands for
   (void)cuda.free(memory);
 }
 

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <base/file_descriptor.hpp>
 #include <batch/atomic_file.hpp>
 #include <batch/input_file.hpp>
 #include <batch/temporary_file.hpp>
@@ -92,7 +93,7 @@ TEST(AtomicFile, CleansWhatTheDeadLeftAndSparesTheLiving) {
   test::write_text(folder / ".framewire-999999-1.tmp", "half");
   test::write_text(folder / "photo.jpg", "whole");
   const std::string alive = folder / ".framewire-1-0.tmp";
-  const FileDescriptor lock(::open(alive.c_str(), O_WRONLY | O_CREAT, 0600));
+  const base::FileDescriptor lock(::open(alive.c_str(), O_WRONLY | O_CREAT, 0600));
   ASSERT_EQ(::flock(lock.get(), LOCK_EX), 0);
   const auto removed = remove_stale_temporaries(folder.path());
   ASSERT_TRUE(removed);
@@ -203,7 +204,7 @@ TEST(InputFile, AFileThatGrowsBeyondTheMemoryIsReadFromItsStart) {
 }
 
 TEST(InputFile, StreamsAreBoundedToo) {
-  const FileDescriptor zeros(::open("/dev/zero", O_RDONLY));
+  const base::FileDescriptor zeros(::open("/dev/zero", O_RDONLY));
   ASSERT_TRUE(zeros.valid());
   const auto refused = read_stream(zeros.get(), "standard input", 1 << 20);
   ASSERT_FALSE(refused);

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <unistd.h>
 #include <array>
+#include <base/wait_for.hpp>
 #include <future>
 #include <tests/integration/stream_ends.hpp>
 #include <transport/wire/control.hpp>
@@ -75,7 +76,7 @@ TEST_F(AttackCli, ARefusalIsShownHarmless) {
   const std::string address = "127.0.0.1:" + std::to_string(wire::port_of(*port));
   auto server = std::async(std::launch::async, [&] {
     const auto deadline = base::Clock::now() + std::chrono::seconds(20);
-    ASSERT_TRUE(wire::wait_for(port->fd(), false, deadline));
+    ASSERT_TRUE(base::wait_for(port->get(), false, deadline));
     auto caller = wire::accept_next(*port);
     ASSERT_TRUE(caller && *caller);
     const auto stream = wire::make_plain_stream(std::move((*caller)->socket));

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <atomic>
+#include <base/wait_for.hpp>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -18,7 +19,6 @@
 #include <tests/transport/far_machine.hpp>
 #include <transport/loopback/loopback.hpp>
 #include <transport/peer/device_link.hpp>
-#include <transport/wire/socket.hpp>
 #ifdef FRAMEWIRE_HAS_UCX
 #include <transport/ucx/port.hpp>
 #endif
@@ -71,8 +71,8 @@ class ApartEnds final : public Ends {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (std::chrono::steady_clock::now() < end) {
       char c = 0;
-      if (!wire::wait_for(from_child_, false, {})) {
-        if (!near_->progress()) wire::wait_for(from_child_, false, soon());
+      if (!base::wait_for(from_child_, false, {})) {
+        if (!near_->progress()) base::wait_for(from_child_, false, soon());
       } else if (::read(from_child_, &c, 1) != 1) {
         return "the far end is gone";
       } else if (c == '\n') {

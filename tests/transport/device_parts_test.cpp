@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <array>
+#include <base/file_descriptor.hpp>
 #include <cstring>
 #include <tests/transport/card_link.hpp>
 #include <tests/transport/ends_test.hpp>
@@ -195,20 +196,20 @@ TEST(Words, MemoryThatCanBeCutShortIsRefused) {
   const auto ours = peer::Words::make(*devices);
   ASSERT_TRUE(ours) << ours.error().to_string();
   EXPECT_NE(::ftruncate((*ours)->fd(), 0), 0);
-  const auto read = peer::Words::open(wire::Socket(::dup((*ours)->fd())));
+  const auto read = peer::Words::open(base::FileDescriptor(::dup((*ours)->fd())));
   ASSERT_TRUE(read) << read.error().to_string();
   *(*ours)->device_word(31) = 77;
   EXPECT_EQ((*read)->read(31), 77U);
   EXPECT_EQ((*read)->read(30), 0U);
 
-  const wire::Socket loose(::memfd_create("loose", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  ASSERT_EQ(::ftruncate(loose.fd(), 4096), 0);
+  const base::FileDescriptor loose(::memfd_create("loose", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(::ftruncate(loose.get(), 4096), 0);
   EXPECT_FALSE(peer::Words::open(loose));
-  const wire::Socket small(::memfd_create("small", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  ASSERT_EQ(::ftruncate(small.fd(), 64), 0);
-  ASSERT_EQ(::fcntl(small.fd(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
+  const base::FileDescriptor small(::memfd_create("small", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(::ftruncate(small.get(), 64), 0);
+  ASSERT_EQ(::fcntl(small.get(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
   EXPECT_FALSE(peer::Words::open(small));
-  EXPECT_FALSE(peer::Words::open(wire::Socket()));
+  EXPECT_FALSE(peer::Words::open(base::FileDescriptor()));
 }
 
 TEST(Parts, ATellingHeadComesBackAsItWas) {

@@ -4,6 +4,8 @@
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <base/file_descriptor.hpp>
+#include <base/wait_for.hpp>
 #include <chrono>
 #include <filesystem>
 #include <future>
@@ -65,7 +67,7 @@ std::size_t entries_of(const char* folder) {
 TEST_F(AttackDoor, DescriptorsAreBounded) {
   const auto listener = listen(options());
   const auto before = entries_of(kDescriptors);
-  std::vector<wire::Socket> strangers;
+  std::vector<base::FileDescriptor> strangers;
   for (int i = 0; i < 400; ++i) strangers.push_back(call(listener.port()));
   std::this_thread::sleep_for(milliseconds(200));
   EXPECT_LE(entries_of(kDescriptors), before + strangers.size() + Handshakes::kMaxOfOne);
@@ -107,7 +109,7 @@ TEST_F(AttackDoor, TheWholeGreetingHasItsTime) {
 // Nobody is lost, or waits for another's time-out, because nobody accepts just then.
 TEST_F(AttackDoor, TheDoorIsOpenBetweenTwoCalls) {
   auto listener = listen(options());
-  std::vector<wire::Socket> silent;
+  std::vector<base::FileDescriptor> silent;
   for (int i = 0; i < 20; ++i) silent.push_back(call(listener.port()));
   auto one = come(listener, options());
   auto other = come(listener, options());
@@ -137,7 +139,7 @@ TEST_F(AttackDoor, OnlySoManyWaitToBeAccepted) {
 TEST_F(AttackDoor, AFloodOfFailuresIsToldAsAFew) {
   auto listener = listen(options());
   const std::vector<std::byte> noise(100, std::byte{0x55});
-  std::vector<wire::Socket> strangers;
+  std::vector<base::FileDescriptor> strangers;
   for (int i = 0; i < 300; ++i) {
     strangers.push_back(call(listener.port()));
     send_to(strangers.back(), noise);
@@ -192,14 +194,14 @@ double cpu_seconds() {
 // Without descriptors the listener neither spins nor ends.
 TEST_F(AttackDoor, WithoutDescriptorsItWaits) {
   auto listener = listen(options());
-  std::vector<wire::Socket> strangers;
+  std::vector<base::FileDescriptor> strangers;
   for (int i = 0; i < 10; ++i) {
     strangers.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   }
   rlimit usual{};
   ::getrlimit(RLIMIT_NOFILE, &usual);
   rlimit none = usual;
-  none.rlim_cur = static_cast<rlim_t>(strangers.back().fd()) + 1;
+  none.rlim_cur = static_cast<rlim_t>(strangers.back().get()) + 1;
   sockaddr_storage to{};
   auto& v4 = reinterpret_cast<sockaddr_in&>(to);
   v4.sin_family = AF_INET;
@@ -207,7 +209,7 @@ TEST_F(AttackDoor, WithoutDescriptorsItWaits) {
   v4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
   for (const auto& stranger : strangers) {
-    ::connect(stranger.fd(), reinterpret_cast<sockaddr*>(&to), sizeof v4);
+    ::connect(stranger.get(), reinterpret_cast<sockaddr*>(&to), sizeof v4);
   }
   const double before = cpu_seconds();
   std::this_thread::sleep_for(milliseconds(500));
@@ -227,10 +229,10 @@ TEST_F(AttackDoor, WithoutDescriptorsItWaits) {
   EXPECT_THAT(told, ::testing::Contains(HasSubstr("busy: cannot accept a connection")));
 }
 
-std::pair<wire::Socket, wire::Socket> two_ends() {
+std::pair<base::FileDescriptor, base::FileDescriptor> two_ends() {
   int ends[2];
   EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
-  return {wire::Socket(ends[0]), wire::Socket(ends[1])};
+  return {base::FileDescriptor(ends[0]), base::FileDescriptor(ends[1])};
 }
 
 // The end of a listener cuts greetings, not connections that it has handed on, whose greeting's
@@ -260,8 +262,8 @@ TEST_F(AttackDoor, AConnectionOutlivesItsListener) {
   auto [other_server, silent] = two_ends();
   stream = wire::make_plain_stream(std::move(other_server));
   EXPECT_TRUE(greetings->start(stream, "another", deadline));
-  auto watch = std::async(std::launch::async, [&, fd = silent.fd()] {
-    EXPECT_TRUE(wire::wait_for(fd, false, deadline));
+  auto watch = std::async(std::launch::async, [&, fd = silent.get()] {
+    EXPECT_TRUE(base::wait_for(fd, false, deadline));
     all_cut.set_value();
   });
   greetings.reset();

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <array>
+#include <base/file_descriptor.hpp>
 #include <cstring>
 #include <future>
 #include <string>
@@ -16,10 +17,10 @@
 namespace framewire::transport::testing {
 namespace {
 
+using base::FileDescriptor;
 using shared::LocalPeer;
 using shared::RingKey;
 using shared::RingLayout;
-using wire::Socket;
 
 constexpr RingKey kOurs{std::byte{1}};
 constexpr RingKey kTheirs{std::byte{2}};
@@ -36,7 +37,7 @@ std::pair<LocalPeer, LocalPeer> local_pair() {
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
     throw std::runtime_error("no sockets");
   }
-  return {LocalPeer(Socket(ends[0])), LocalPeer(Socket(ends[1]))};
+  return {LocalPeer(FileDescriptor(ends[0])), LocalPeer(FileDescriptor(ends[1]))};
 }
 
 TEST(Handover, RingsOfBothEndsAreWrittenByTheOther) {
@@ -70,8 +71,8 @@ class HandoverAttack : public ::testing::Test {
     if (!rings) return fail(rings.error());
     return {};
   }
-  StatusCode code(const Socket& file) {
-    const std::array<int, 1> files{file.fd()};
+  StatusCode code(const FileDescriptor& file) {
+    const std::array<int, 1> files{file.get()};
     auto answered = answer(files);
     return answered ? StatusCode::kInternal : answered.error().code();
   }
@@ -79,12 +80,13 @@ class HandoverAttack : public ::testing::Test {
     EXPECT_EQ(::pwrite(fd, RingLayout::kMagic.data(), RingLayout::kMagic.size(), 0), 16);
     EXPECT_EQ(::pwrite(fd, key.data(), key.size(), 16), 16);
   }
-  static Socket memory(std::size_t bytes, int seals, unsigned flags = 0,
-                       const RingKey& key = kTheirs) {
-    Socket file(::memfd_create("theirs", MFD_CLOEXEC | MFD_ALLOW_SEALING | flags));
-    if (file.fd() < 0 || ::ftruncate(file.fd(), static_cast<off_t>(bytes)) != 0) return Socket();
-    if ((flags & MFD_HUGETLB) == 0) write_head(file.fd(), key);
-    EXPECT_EQ(::fcntl(file.fd(), F_ADD_SEALS, seals), 0);
+  static FileDescriptor memory(std::size_t bytes, int seals, unsigned flags = 0,
+                               const RingKey& key = kTheirs) {
+    FileDescriptor file(::memfd_create("theirs", MFD_CLOEXEC | MFD_ALLOW_SEALING | flags));
+    if (!file.valid() || ::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
+      return FileDescriptor();
+    if ((flags & MFD_HUGETLB) == 0) write_head(file.get(), key);
+    EXPECT_EQ(::fcntl(file.get(), F_ADD_SEALS, seals), 0);
     return file;
   }
   static constexpr std::size_t kSize = sizeof(RingLayout);
@@ -107,8 +109,8 @@ TEST_F(HandoverAttack, OnlySealedMemoryOfThisConnectionIsMapped) {
 
 TEST_F(HandoverAttack, MemoryOfHugePagesIsLeftAlone) {
   const std::size_t huge = std::size_t{2} << 20;
-  const Socket file = memory(huge, kAllSeals, MFD_HUGETLB);
-  if (file.fd() < 0) GTEST_SKIP() << "no huge pages to be had";
+  const FileDescriptor file = memory(huge, kAllSeals, MFD_HUGETLB);
+  if (!file.valid()) GTEST_SKIP() << "no huge pages to be had";
   EXPECT_EQ(code(file), StatusCode::kInvalidInput);
 }
 
@@ -116,34 +118,35 @@ TEST_F(HandoverAttack, MemoryOfHugePagesIsLeftAlone) {
 TEST_F(HandoverAttack, OrdinaryFilesAreLeftAlone) {
   for (const std::string folder : {"/tmp", "/dev/shm"}) {
     std::string name = folder + "/framewire-victim-XXXXXX";
-    const Socket file(::mkstemp(name.data()));
-    if (file.fd() < 0) continue;
-    ASSERT_EQ(::ftruncate(file.fd(), static_cast<off_t>(kSize)), 0);
-    write_head(file.fd());
+    const FileDescriptor file(::mkstemp(name.data()));
+    if (!file.valid()) continue;
+    ASSERT_EQ(::ftruncate(file.get(), static_cast<off_t>(kSize)), 0);
+    write_head(file.get());
     EXPECT_EQ(code(file), StatusCode::kInvalidInput) << folder;
     ::unlink(name.c_str());
   }
   std::array<int, 2> pipe{};
   ASSERT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
-  const Socket one(pipe[0]);
-  const Socket other(pipe[1]);
+  const FileDescriptor one(pipe[0]);
+  const FileDescriptor other(pipe[1]);
   EXPECT_EQ(code(other), StatusCode::kInvalidInput);
-  EXPECT_EQ(code(Socket(::open("/dev/zero", O_RDWR | O_CLOEXEC))), StatusCode::kInvalidInput);
-  EXPECT_EQ(code(Socket(::open("/", O_RDONLY | O_CLOEXEC))), StatusCode::kInvalidInput);
+  EXPECT_EQ(code(FileDescriptor(::open("/dev/zero", O_RDWR | O_CLOEXEC))),
+            StatusCode::kInvalidInput);
+  EXPECT_EQ(code(FileDescriptor(::open("/", O_RDONLY | O_CLOEXEC))), StatusCode::kInvalidInput);
 }
 
 // What was taken cannot be cut short under us: the system refuses it.
 TEST_F(HandoverAttack, MemoryThatWasTakenDoesNotShrink) {
-  const Socket file = memory(kSize, kAllSeals);
+  const FileDescriptor file = memory(kSize, kAllSeals);
   EXPECT_EQ(code(file), StatusCode::kInternal);
-  EXPECT_NE(::ftruncate(file.fd(), 0), 0);
+  EXPECT_NE(::ftruncate(file.get(), 0), 0);
   EXPECT_EQ(errno, EPERM);
 }
 
 TEST_F(HandoverAttack, OtherMessagesEndTheHandover) {
-  const Socket good = memory(kSize, kAllSeals);
-  const std::array<int, 1> one{good.fd()};
-  const std::array<int, 2> two{good.fd(), good.fd()};
+  const FileDescriptor good = memory(kSize, kAllSeals);
+  const std::array<int, 1> one{good.get()};
+  const std::array<int, 2> two{good.get(), good.get()};
   EXPECT_EQ(answer({}).error().code(), StatusCode::kInvalidInput) << "no file";
   EXPECT_EQ(answer(two).error().code(), StatusCode::kInvalidInput) << "two";
   EXPECT_EQ(answer(one, std::span(kRing).first(3)).error().code(), StatusCode::kInvalidInput);
@@ -155,7 +158,7 @@ TEST_F(HandoverAttack, OtherMessagesEndTheHandover) {
   EXPECT_EQ(shared::exchange_rings(ours, kOurs, kTheirs, soon(200)).error().code(),
             StatusCode::kDeadline);
   auto [ours_too, gone] = local_pair();
-  gone = LocalPeer(Socket());
+  gone = LocalPeer(FileDescriptor());
   EXPECT_EQ(shared::exchange_rings(ours_too, kOurs, kTheirs, soon()).error().code(),
             StatusCode::kPeerLost);
 }
@@ -167,16 +170,16 @@ TEST_F(HandoverAttack, NoDescriptorStaysBehind) {
     for (int fd = 0; fd < 1024; ++fd) count += ::fcntl(fd, F_GETFD) >= 0 ? 1 : 0;
     return count;
   };
-  const Socket bad = memory(kSize, 0);
+  const FileDescriptor bad = memory(kSize, 0);
   const int before = open_files();
   for (int i = 0; i < 20; ++i) {
-    const std::array<int, 2> two{bad.fd(), bad.fd()};
+    const std::array<int, 2> two{bad.get(), bad.get()};
     EXPECT_FALSE(answer(two));
     EXPECT_FALSE(answer(two, std::span(kRing).first(2)));
     EXPECT_FALSE(answer(two, std::span(kRing).first(0)));
     // More than anybody of ours sends.
     auto [ours, theirs] = local_pair();
-    std::vector<int> many(100, bad.fd());
+    std::vector<int> many(100, bad.get());
     iovec part{const_cast<std::byte*>(kRing.data()), kRing.size()};
     std::vector<char> control(CMSG_SPACE(many.size() * sizeof(int)));
     msghdr head{};

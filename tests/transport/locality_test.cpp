@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include <algorithm>
+#include <base/file_descriptor.hpp>
+#include <base/wait_for.hpp>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -18,8 +20,9 @@
 #include <optional>
 #include <string>
 #include <tests/transport/connections.hpp>
-#include <transport/shared/meeting.hpp>
+#include <transport/session/meeting.hpp>
 #include <transport/wire/control.hpp>
+#include <transport/wire/socket.hpp>
 #include <transport/wire/tls.hpp>
 #include <vector>
 #ifdef FRAMEWIRE_HAS_UCX
@@ -29,13 +32,13 @@
 namespace framewire::transport::testing {
 namespace {
 
+using base::FileDescriptor;
+using session::MeetingPoint;
 using shared::LocalPeer;
-using shared::MeetingPoint;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using wire::FrameType;
 using wire::Greeting;
-using wire::Socket;
 
 base::Clock::time_point soon(int ms = 5000) {
   return base::Clock::now() + std::chrono::milliseconds(ms);
@@ -89,21 +92,21 @@ class RawEnd {
 };
 
 LocalPeer knock(const wire::Rendezvous& rendezvous) {
-  Socket socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  FileDescriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   const timeval patience{2, 0};  // where nobody opens any more
-  ::setsockopt(socket.fd(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-  const auto name = shared::name_of(rendezvous);
-  if (::connect(socket.fd(), reinterpret_cast<const sockaddr*>(&name.address), name.bytes) != 0) {
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+  const auto name = session::name_of(rendezvous);
+  if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&name.address), name.bytes) != 0) {
     throw std::runtime_error("no meeting place");
   }
   return LocalPeer(std::move(socket));
 }
 
-Socket occupy(const wire::Rendezvous& rendezvous) {
-  Socket socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  const auto name = shared::name_of(rendezvous);
-  EXPECT_EQ(::bind(socket.fd(), reinterpret_cast<const sockaddr*>(&name.address), name.bytes), 0);
-  EXPECT_EQ(::listen(socket.fd(), 8), 0);
+FileDescriptor occupy(const wire::Rendezvous& rendezvous) {
+  FileDescriptor socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  const auto name = session::name_of(rendezvous);
+  EXPECT_EQ(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&name.address), name.bytes), 0);
+  EXPECT_EQ(::listen(socket.get(), 8), 0);
   return socket;
 }
 
@@ -138,7 +141,7 @@ class LocalityAttack : public ::testing::TestWithParam<std::string> {
     const auto address = fmt::format("127.0.0.1:{}", wire::port_of(socket));
     accepted_ = std::async(std::launch::async,
                            [this, address, links] { return connect(address, options(links)); });
-    EXPECT_TRUE(wire::wait_for(socket.fd(), false, soon()));
+    EXPECT_TRUE(base::wait_for(socket.get(), false, soon()));
     auto came = std::move(wire::accept_next(socket).value().value().socket);
     if (options({}).security.insecure) {
       peer_.emplace(wire::make_plain_stream(std::move(came)));
@@ -219,10 +222,10 @@ TEST_P(LocalityAttack, AnImpostorAtTheMeetingPlaceIsNoServer) {
     SCOPED_TRACE(silent);
     dial({});
     const auto rendezvous = some_rendezvous();
-    const Socket place = occupy(rendezvous);
+    const FileDescriptor place = occupy(rendezvous);
     const auto start = base::Clock::now();
     peer_->say(FrameType::kMeet, encode(rendezvous));
-    const LocalPeer visitor{Socket(::accept4(place.fd(), nullptr, nullptr, SOCK_CLOEXEC))};
+    const LocalPeer visitor{FileDescriptor(::accept4(place.get(), nullptr, nullptr, SOCK_CLOEXEC))};
     std::array<std::byte, 16> shown;
     EXPECT_TRUE(visitor.receive(shown, soon()));
     EXPECT_EQ(shown, rendezvous.client_token);
@@ -240,13 +243,14 @@ TEST_P(LocalityAttack, AnImpostorAtTheMeetingPlaceIsNoServer) {
 // A path in the place of bits: the client makes names of its own, and none of them is a file's.
 TEST_P(LocalityAttack, APathIsNoMeetingPlace) {
   const std::string path = fmt::format("/tmp/framewire-path-{}", ::getpid());
-  const Socket listener(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const FileDescriptor listener(
+      ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::memcpy(address.sun_path, path.data(), path.size());
   ::unlink(path.c_str());
-  ASSERT_EQ(::bind(listener.fd(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-  ASSERT_EQ(::listen(listener.fd(), 8), 0);
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::listen(listener.get(), 8), 0);
   std::vector<std::byte> named(path.size());
   std::memcpy(named.data(), path.data(), path.size());
   for (const std::size_t size : {named.size(), std::size_t{48}, std::size_t{32 + path.size()}}) {
@@ -261,7 +265,7 @@ TEST_P(LocalityAttack, APathIsNoMeetingPlace) {
     } else {
       EXPECT_EQ(outcome().error().code(), StatusCode::kInvalidInput);
     }
-    EXPECT_LT(::accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC), 0);
+    EXPECT_LT(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC), 0);
   }
   ::unlink(path.c_str());
 }
@@ -290,7 +294,7 @@ TEST_P(LocalityAttack, SilenceCostsNoMoreThanTheHandshakesTime) {
     const auto rendezvous = peer_->hear_rendezvous();
     std::optional<LocalPeer> visitor;
     if (comes) {
-      visitor = shared::meet(rendezvous, soon()).value();
+      visitor = session::meet(rendezvous, soon()).value();
       peer_->say(FrameType::kMet, wire::encode_met(true));
       EXPECT_EQ(peer_->hear_choice(), kSharedLink);
     }
@@ -308,8 +312,8 @@ class MeetingAttack : public ::testing::Test {
   void SetUp() override {
     int ends[2];
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends), 0);
-    control_ = wire::make_plain_stream(Socket(ends[0]));
-    far_ = Socket(ends[1]);
+    control_ = wire::make_plain_stream(FileDescriptor(ends[0]));
+    far_ = FileDescriptor(ends[1]);
   }
   // Runs in a process of the user nobody's. @return its exit status
   static int as_nobody(const std::function<bool()>& work) {
@@ -325,7 +329,7 @@ class MeetingAttack : public ::testing::Test {
 
   MeetingPoint point_ = MeetingPoint::open().value();
   std::unique_ptr<wire::Stream> control_;
-  Socket far_;
+  FileDescriptor far_;
 };
 
 TEST_F(MeetingAttack, TheRightOneGetsInWhateverCrowdIsAtTheDoor) {
@@ -345,7 +349,7 @@ TEST_F(MeetingAttack, TheRightOneGetsInWhateverCrowdIsAtTheDoor) {
     if (i % 5 == 2) static_cast<void>(crowd.back().send(noise));
     if (i % 5 == 3) static_cast<void>(crowd.back().send(token, files));
   }
-  const auto client = shared::meet(rendezvous, soon());
+  const auto client = session::meet(rendezvous, soon());
   EXPECT_TRUE(client) << client.error().to_string();
   const auto server = waiting.get();
   ASSERT_TRUE(server);
@@ -372,7 +376,7 @@ TEST_F(MeetingAttack, AnotherUsersProcessIsNotLetIn) {
               return !sent || !visitor.receive(shown, soon(2000));
             }),
             0);
-  EXPECT_EQ(::write(far_.fd(), "x", 1), 1);  // the client says that it could not
+  EXPECT_EQ(::write(far_.get(), "x", 1), 1);  // the client says that it could not
   EXPECT_FALSE(waiting.get());
 }
 
@@ -383,9 +387,10 @@ TEST_F(MeetingAttack, AnotherUsersProcessIsNoServer) {
   ASSERT_EQ(::pipe(ready.data()), 0);
   auto host = std::async(std::launch::async, [&] {
     return as_nobody([&] {
-      const Socket place = occupy(rendezvous);
+      const FileDescriptor place = occupy(rendezvous);
       if (::write(ready[1], "x", 1) != 1) return false;
-      const LocalPeer visitor{Socket(::accept4(place.fd(), nullptr, nullptr, SOCK_CLOEXEC))};
+      const LocalPeer visitor{
+          FileDescriptor(::accept4(place.get(), nullptr, nullptr, SOCK_CLOEXEC))};
       static_cast<void>(visitor.send(rendezvous.server_token));
       std::array<std::byte, 16> shown;
       return !visitor.receive(shown, soon(1000));  // the token is not shown to it, either
@@ -393,7 +398,7 @@ TEST_F(MeetingAttack, AnotherUsersProcessIsNoServer) {
   });
   char c = 0;
   ASSERT_EQ(::read(ready[0], &c, 1), 1);
-  const auto met = shared::meet(rendezvous, soon());
+  const auto met = session::meet(rendezvous, soon());
   ASSERT_FALSE(met);
   EXPECT_THAT(met.error().message(), HasSubstr("somebody else's process"));
   EXPECT_EQ(host.get(), 0);

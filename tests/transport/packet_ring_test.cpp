@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <algorithm>
+#include <base/file_descriptor.hpp>
 #include <deque>
 #include <random>
 #include <transport/shared/packet_ring.hpp>
@@ -55,7 +56,7 @@ class PacketRing : public ::testing::Test {
   }
   // Memory of the ring as somebody else has it.
   RingLayout& opened() {
-    const wire::Socket file(::dup(reader_.fd()));
+    const base::FileDescriptor file(::dup(reader_.fd()));
     memory_ = shared::SealedMemory::open(file, sizeof(RingLayout), true).value();
     return *reinterpret_cast<RingLayout*>(memory_.data());
   }
@@ -81,7 +82,7 @@ class PacketRing : public ::testing::Test {
 
   std::mt19937 random_{11};
   RingReader reader_ = RingReader::make(kKey).value();
-  RingWriter writer_ = RingWriter::open(wire::Socket(::dup(reader_.fd())), kKey).value();
+  RingWriter writer_ = RingWriter::open(base::FileDescriptor(::dup(reader_.fd())), kKey).value();
   shared::SealedMemory memory_;
   Taker taker_;
 };

@@ -6,6 +6,7 @@
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 #include <array>
+#include <base/file_descriptor.hpp>
 #include <future>
 #include <optional>
 #include <random>
@@ -101,20 +102,20 @@ TEST_F(AttackProbe, AKeyHolderIsNotSatisfiedByACertificate) {
   certify("stranger", "");
   int ends[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-  auto server = std::async(std::launch::async, [&, socket = wire::Socket(ends[1])] {
+  auto server = std::async(std::launch::async, [&, socket = base::FileDescriptor(ends[1])] {
     const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(
         SSL_CTX_new(TLS_server_method()), &SSL_CTX_free);
     const std::string name = folder_ + "/stranger";
     SSL_CTX_use_certificate_file(context.get(), (name + ".pem").c_str(), SSL_FILETYPE_PEM);
     SSL_CTX_use_PrivateKey_file(context.get(), (name + ".key").c_str(), SSL_FILETYPE_PEM);
     const std::unique_ptr<SSL, decltype(&SSL_free)> ssl(SSL_new(context.get()), &SSL_free);
-    SSL_set_fd(ssl.get(), socket.fd());
+    SSL_set_fd(ssl.get(), socket.get());
     static_cast<void>(SSL_accept(ssl.get()));
   });
   ASSERT_EQ(::fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
   const auto client = wire::TlsContext::make(key(write("keys", kKeys)), false);
   ASSERT_TRUE(client);
-  const auto stream = client->shake_hands(wire::Socket(ends[0]), "127.0.0.1",
+  const auto stream = client->shake_hands(base::FileDescriptor(ends[0]), "127.0.0.1",
                                           base::Clock::now() + std::chrono::seconds(5));
   ASSERT_FALSE(stream);
   EXPECT_EQ(stream.error().code(), StatusCode::kDenied) << stream.error().to_string();

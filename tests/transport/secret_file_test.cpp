@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <array>
+#include <base/file_descriptor.hpp>
 #include <chrono>
 #include <fstream>
 #include <tests/transport/probe.hpp>
@@ -99,8 +100,8 @@ wire::Secret some_secret() {
 // this process' memory sees it.
 std::size_t left_at(const std::uint8_t* address, std::size_t bytes) {
   std::array<char, kSecretBytes> seen{};
-  const wire::Socket memory(::open("/proc/self/mem", O_RDONLY | O_CLOEXEC));
-  const auto count = ::pread(memory.fd(), seen.data(), std::min(bytes, seen.size()),
+  const base::FileDescriptor memory(::open("/proc/self/mem", O_RDONLY | O_CLOEXEC));
+  const auto count = ::pread(memory.get(), seen.data(), std::min(bytes, seen.size()),
                              static_cast<off_t>(reinterpret_cast<std::uintptr_t>(address)));
   EXPECT_EQ(count, static_cast<ssize_t>(bytes));
   return static_cast<std::size_t>(std::count(seen.begin(), seen.end(), kSecretByte));

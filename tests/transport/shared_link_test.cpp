@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 #include <algorithm>
+#include <base/file_descriptor.hpp>
 #include <memory>
 #include <random>
 #include <string>
@@ -79,9 +80,9 @@ class SharedLink : public ::testing::Test {
   void SetUp() override {
     auto near = shared::RingReader::make(kKey).value();
     auto far = shared::RingReader::make(kKey).value();
-    const wire::Socket file(::dup(near.fd()));
+    const base::FileDescriptor file(::dup(near.fd()));
     auto to_near = shared::RingWriter::open(file, kKey).value();
-    auto to_far = shared::RingWriter::open(wire::Socket(::dup(far.fd())), kKey).value();
+    auto to_far = shared::RingWriter::open(base::FileDescriptor(::dup(far.fd())), kKey).value();
     memory_ = shared::SealedMemory::open(file, sizeof(RingLayout), true).value();
     near_ = shared::make_shared_link(std::move(near), std::move(to_far),
                                      std::make_unique<Watched>(far_gone_));

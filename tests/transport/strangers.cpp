@@ -1,10 +1,12 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <algorithm>
+#include <base/file_descriptor.hpp>
 #include <cerrno>
 #include <chrono>
 #include <tests/transport/strangers.hpp>
 #include <transport/wire/control.hpp>
+#include <transport/wire/socket.hpp>
 #include <transport/wire/tls.hpp>
 #include <utility>
 
@@ -25,18 +27,18 @@ constexpr milliseconds kBetween{1};
 
 }  // namespace
 
-wire::Socket call(std::uint16_t port) {
+base::FileDescriptor call(std::uint16_t port) {
   auto socket = wire::connect_to({"127.0.0.1", port}, Clock::now() + seconds(5));
-  return socket ? std::move(*socket) : wire::Socket();
+  return socket ? std::move(*socket) : base::FileDescriptor();
 }
 
-void send_to(const wire::Socket& socket, std::span<const std::byte> bytes) {
-  static_cast<void>(::send(socket.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL));
+void send_to(const base::FileDescriptor& socket, std::span<const std::byte> bytes) {
+  static_cast<void>(::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL));
 }
 
-bool hung_up(const wire::Socket& socket) {
+bool hung_up(const base::FileDescriptor& socket) {
   char byte = 0;
-  const auto count = ::recv(socket.fd(), &byte, 1, 0);
+  const auto count = ::recv(socket.get(), &byte, 1, 0);
   return count == 0 || (count < 0 && errno != EAGAIN);
 }
 
@@ -54,12 +56,12 @@ std::vector<std::byte> first_words(const SessionOptions& options) {
   }
   int ends[2];
   EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
-  const wire::Socket far(ends[1]);
+  const base::FileDescriptor far(ends[1]);
   const auto context = wire::TlsContext::make(options.security, false);
-  auto handshake = context->begin(wire::Socket(ends[0]), "");
+  auto handshake = context->begin(base::FileDescriptor(ends[0]), "");
   EXPECT_TRUE(handshake->step());
   std::vector<std::byte> words(4096);
-  const auto count = ::recv(far.fd(), words.data(), words.size(), 0);
+  const auto count = ::recv(far.get(), words.data(), words.size(), 0);
   words.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
   return words;
 }

@@ -2,21 +2,21 @@
 #pragma once
 
 #include <atomic>
+#include <base/file_descriptor.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <framewire/transport.hpp>
 #include <span>
 #include <thread>
-#include <transport/wire/socket.hpp>
 #include <vector>
 
 namespace framewire::transport::testing {
 
 /// A connection on which nothing has been said.
-[[nodiscard]] wire::Socket call(std::uint16_t port);
-void send_to(const wire::Socket& socket, std::span<const std::byte> bytes);
-[[nodiscard]] bool hung_up(const wire::Socket& socket);
+[[nodiscard]] base::FileDescriptor call(std::uint16_t port);
+void send_to(const base::FileDescriptor& socket, std::span<const std::byte> bytes);
+[[nodiscard]] bool hung_up(const base::FileDescriptor& socket);
 /// What a client with these options says first.
 [[nodiscard]] std::vector<std::byte> first_words(const SessionOptions& options);
 
@@ -35,7 +35,7 @@ class Strangers {
 
  private:
   struct Stranger {
-    wire::Socket socket;
+    base::FileDescriptor socket;
     std::size_t said = 0;
   };
   void run();

@@ -1,5 +1,5 @@
 #include <cuda.h>
-#include <unistd.h>
+#include <base/file_descriptor.hpp>
 #include <cstdint>
 #include <transport/cuda/driver.hpp>
 #include <transport/cuda/shared_memory.hpp>
@@ -15,7 +15,6 @@ class Mapped final : public SharedMemory {
     if (mapped_) static_cast<void>(driver_.unmap(address_, bytes_));
     if (address_ != 0) static_cast<void>(driver_.unreserve(address_, bytes_));
     if (made_) static_cast<void>(driver_.release(handle_));
-    if (fd_ >= 0) ::close(fd_);
   }
   Mapped(const Mapped&) = delete;
   Mapped& operator=(const Mapped&) = delete;
@@ -24,7 +23,7 @@ class Mapped final : public SharedMemory {
     return reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(address_));
   }
   std::uint64_t bytes() const noexcept override { return bytes_; }
-  int fd() const noexcept override { return fd_; }
+  int fd() const noexcept override { return fd_.get(); }
 
   static CUmemAllocationProp properties(int device) {
     CUmemAllocationProp prop{};
@@ -49,10 +48,11 @@ class Mapped final : public SharedMemory {
                               "allocating device memory for another process");
     made_ = good.has_value();
     if (!good) return good;
+    int fd = -1;
     good = driver_.check(
-        driver_.export_handle(&fd_, handle_, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
+        driver_.export_handle(&fd, handle_, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0),
         "exporting device memory");
-    if (!good) fd_ = -1;
+    if (good) fd_ = base::FileDescriptor(fd);
     return good;
   }
   Result<void> import(int fd) {
@@ -82,7 +82,7 @@ class Mapped final : public SharedMemory {
   CUmemGenericAllocationHandle handle_ = 0;
   CUdeviceptr address_ = 0;
   std::size_t bytes_ = 0;
-  int fd_ = -1;
+  base::FileDescriptor fd_;
   bool made_ = false;
   bool mapped_ = false;
 };

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/file_descriptor.hpp>
 #include <cstring>
 #include <transport/bytes.hpp>
 #include <transport/peer/handover.hpp>
@@ -32,13 +33,13 @@ Result<std::unique_ptr<Landing>> make_ours(const HandoverOptions& options) {
 }
 
 // The peer's, if it has one and our device reaches it.
-void take_theirs(Landings& landings, const LandingMessage& message, const wire::Socket& file,
-                 const HandoverOptions& options) {
+void take_theirs(Landings& landings, const LandingMessage& message,
+                 const base::FileDescriptor& file, const HandoverOptions& options) {
   auto theirs = std::make_unique<Landing>();
   theirs->slots = message.slots;
   theirs->slot_bytes = message.slot_bytes;
   theirs->arrival_words = message.arrival_words;
-  if (file.fd() < 0 || message.slots == 0) {
+  if (!file.valid() || message.slots == 0) {
     landings.why = "the peer has no landing for us";
     return;
   }
@@ -52,7 +53,7 @@ void take_theirs(Landings& landings, const LandingMessage& message, const wire::
     landings.why = fmt::format("GPU {} has no peer access to GPU {}", options.device, owner);
     return;
   }
-  auto memory = options.devices->import(owner, options.device, file.fd(), theirs->bytes());
+  auto memory = options.devices->import(owner, options.device, file.get(), theirs->bytes());
   if (!memory) {
     landings.why = memory.error().message();
     return;
@@ -130,7 +131,7 @@ Landings hand_over(const shared::LocalPeer& peer, const HandoverOptions& options
   if (!theirs) return without(theirs.error().message());
   take_theirs(landings, *theirs, received->files[0], options);
   if (landings.theirs && files.size() == 2) landings.theirs->words = std::move(*words);
-  if (landings.ours && received->files[1].fd() >= 0) {
+  if (landings.ours && received->files[1].valid()) {
     if (auto read = Words::open(received->files[1])) landings.ours->words = std::move(*read);
   }
   return landings;

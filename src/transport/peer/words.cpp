@@ -1,4 +1,5 @@
 #include <atomic>
+#include <base/file_descriptor.hpp>
 #include <transport/peer/words.hpp>
 #include <utility>
 
@@ -23,7 +24,7 @@ Result<std::unique_ptr<Words>> Words::make(DeviceMemory& devices) {
   return words;
 }
 
-Result<std::unique_ptr<Words>> Words::open(const wire::Socket& file) {
+Result<std::unique_ptr<Words>> Words::open(const base::FileDescriptor& file) {
   auto memory = shared::SealedMemory::open(file, kBytes, false);
   if (!memory) return fail(memory.error());
   std::unique_ptr<Words> words(new Words);

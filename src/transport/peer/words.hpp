@@ -1,6 +1,7 @@
 // Host memory in which the copies of one process tell another that they are done.
 #pragma once
 
+#include <base/file_descriptor.hpp>
 #include <cstdint>
 #include <memory>
 #include <transport/device.hpp>
@@ -17,7 +18,7 @@ class Words {
   [[nodiscard]] static Result<std::unique_ptr<Words>> make(DeviceMemory& devices);
   /// The peer's, to read. @param file  may be anything @return invalid_input for what is no such
   /// memory, or could fail us while we read
-  [[nodiscard]] static Result<std::unique_ptr<Words>> open(const wire::Socket& file);
+  [[nodiscard]] static Result<std::unique_ptr<Words>> open(const base::FileDescriptor& file);
   ~Words();
   Words(const Words&) = delete;
   Words& operator=(const Words&) = delete;

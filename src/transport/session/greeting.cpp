@@ -5,7 +5,7 @@
 #include <transport/peer/device_link.hpp>
 #include <transport/session/greeting.hpp>
 #include <transport/session/links.hpp>
-#include <transport/shared/meeting.hpp>
+#include <transport/session/meeting.hpp>
 #include <transport/wire/control.hpp>
 #include <utility>
 
@@ -99,7 +99,7 @@ bool any_within_host(const Greeting& greeting) {
 // The server's side of proving that both are processes of one user on one machine. That they are
 // not, or that the client has not come, is no error.
 Result<void> invite(Session& session) {
-  auto point = shared::MeetingPoint::open();
+  auto point = MeetingPoint::open();
   if (!point) return {};
   if (auto sent = write(session, FrameType::kMeet, encode(point->rendezvous())); !sent) return sent;
   auto local = point->await(*session.control, session.deadline);
@@ -117,7 +117,7 @@ Result<void> invite(Session& session) {
 Result<void> visit(Session& session, std::span<const std::byte> invitation) {
   const auto rendezvous = wire::decode_rendezvous(invitation);
   if (!rendezvous) return fail(rendezvous.error());
-  if (auto local = shared::meet(*rendezvous, session.deadline)) session.local = std::move(*local);
+  if (auto local = meet(*rendezvous, session.deadline)) session.local = std::move(*local);
   return write(session, FrameType::kMet, wire::encode_met(session.local.has_value()));
 }
 

@@ -2,13 +2,13 @@
 #include <sys/socket.h>
 #include <algorithm>
 #include <atomic>
+#include <base/file_descriptor.hpp>
 #include <chrono>
 #include <exception>
 #include <system_error>
 #include <transport/session/greeting.hpp>
 #include <transport/session/greetings.hpp>
 #include <transport/session/quiet_thread.hpp>
-#include <transport/wire/socket.hpp>
 #include <utility>
 
 namespace framewire::transport::session {
@@ -33,7 +33,8 @@ Result<Joined> greet(std::unique_ptr<wire::Stream> stream, const SessionOptions&
 struct Greetings::Greeting {
   std::string origin;
   Clock::time_point since = Clock::now();
-  wire::Socket connection;  // the stream's socket once more: that one may be closed at any time
+  // The stream's socket once more: that one may be closed at any time.
+  base::FileDescriptor connection;
   std::thread thread;
 
   // Either it is cut or its connection is handed on, never both.
@@ -43,7 +44,7 @@ struct Greetings::Greeting {
   void cut() noexcept {
     State running = State::kRunning;
     if (state.compare_exchange_strong(running, State::kCut)) {
-      ::shutdown(connection.fd(), SHUT_RDWR);
+      ::shutdown(connection.get(), SHUT_RDWR);
     }
   }
   /// @return whether it had not been cut
@@ -69,8 +70,8 @@ bool Greetings::start(std::unique_ptr<wire::Stream>& stream, const std::string& 
   }
   auto greeting = std::make_unique<Greeting>();
   greeting->origin = origin;
-  greeting->connection = wire::Socket(::fcntl(stream->fd(), F_DUPFD_CLOEXEC, 0));
-  if (greeting->connection.fd() < 0) return false;
+  greeting->connection = base::FileDescriptor(::fcntl(stream->fd(), F_DUPFD_CLOEXEC, 0));
+  if (!greeting->connection.valid()) return false;
   Greeting* const here = greeting.get();
   running_.push_back(std::move(greeting));
   try {

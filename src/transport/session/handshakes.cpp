@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <algorithm>
 #include <array>
+#include <base/file_descriptor.hpp>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include <transport/session/handshakes.hpp>
 #include <transport/session/quiet_thread.hpp>
 #include <transport/wire/control.hpp>
+#include <transport/wire/socket.hpp>
 #include <utility>
 
 namespace framewire::transport::session {
@@ -72,16 +74,16 @@ struct Handshakes::Caller {
   std::string origin;
   Clock::time_point deadline;
   Clock::time_point first_byte_by;
-  wire::Socket socket{};  ///< until it goes to the handshake or the stream
+  base::FileDescriptor socket{};  ///< until it goes to the handshake or the stream
   bool spoken = false;
   std::optional<wire::TlsHandshake> handshake{};
   std::unique_ptr<wire::Stream> stream{};  ///< ready to be greeted
 
-  [[nodiscard]] int fd() const { return handshake ? handshake->fd() : socket.fd(); }
+  [[nodiscard]] int fd() const { return handshake ? handshake->fd() : socket.get(); }
 };
 
 Handshakes::Handshakes(const SessionOptions& options, std::optional<wire::TlsContext> context,
-                       wire::Socket port)
+                       base::FileDescriptor port)
     : options_(options),
       context_(std::move(context)),
       port_(std::move(port)),
@@ -91,17 +93,17 @@ Handshakes::Handshakes(const SessionOptions& options, std::optional<wire::TlsCon
 
 Result<std::unique_ptr<Handshakes>> Handshakes::start(const SessionOptions& options,
                                                       std::optional<wire::TlsContext> context,
-                                                      wire::Socket port) {
+                                                      base::FileDescriptor port) {
   std::unique_ptr<Handshakes> made(new Handshakes(options, std::move(context), std::move(port)));
   if (auto opened = made->open(); !opened) return fail(opened.error());
   return made;
 }
 
 Result<void> Handshakes::open() {
-  events_ = wire::Socket(::epoll_create1(EPOLL_CLOEXEC));
-  wake_ = wire::Socket(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (events_.fd() < 0 || wake_.fd() < 0 || !watch(events_.fd(), port_.fd(), EPOLLIN, kPort) ||
-      !watch(events_.fd(), wake_.fd(), EPOLLIN, kWake)) {
+  events_ = base::FileDescriptor(::epoll_create1(EPOLL_CLOEXEC));
+  wake_ = base::FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!events_.valid() || !wake_.valid() || !watch(events_.get(), port_.get(), EPOLLIN, kPort) ||
+      !watch(events_.get(), wake_.get(), EPOLLIN, kWake)) {
     return fail(StatusCode::kBusy, fmt::format("nothing to listen with: {}", std::strerror(errno)));
   }
   try {
@@ -127,7 +129,7 @@ Handshakes::~Handshakes() {
 void Handshakes::wake() const noexcept {
   const std::uint64_t one = 1;
   // Fails only where it has been woken often enough.
-  static_cast<void>(!::write(wake_.fd(), &one, sizeof one));
+  static_cast<void>(!::write(wake_.get(), &one, sizeof one));
 }
 
 void Handshakes::note(Result<Joined> result) {
@@ -175,7 +177,7 @@ void Handshakes::run() {
 void Handshakes::step() {
   std::array<epoll_event, 64> ready;
   const int count =
-      ::epoll_wait(events_.fd(), ready.data(), static_cast<int>(ready.size()), patience_ms());
+      ::epoll_wait(events_.get(), ready.data(), static_cast<int>(ready.size()), patience_ms());
   bool somebody_came = false;
   for (int i = 0; i < count; ++i) {
     const std::uint64_t what = ready[static_cast<std::size_t>(i)].data.u64;
@@ -183,7 +185,7 @@ void Handshakes::step() {
       somebody_came = true;
     } else if (what == kWake) {
       std::uint64_t times = 0;
-      static_cast<void>(!::read(wake_.fd(), &times, sizeof times));
+      static_cast<void>(!::read(wake_.get(), &times, sizeof times));
     } else if (const auto caller = callers_.find(what); caller != callers_.end()) {
       advance(caller);
     }
@@ -209,7 +211,7 @@ void Handshakes::admit() {
         failures_.add(std::move(next.error()), Clock::now());
       }
       news_.notify_one();
-      watch(events_.fd(), port_.fd(), 0, kPort, EPOLL_CTL_MOD);
+      watch(events_.get(), port_.get(), 0, kPort, EPOLL_CTL_MOD);
       paused_until_ = Clock::now() + kPause;
       return;
     }
@@ -224,7 +226,7 @@ void Handshakes::admit() {
     const auto caller = callers_.emplace(number, std::move(made)).first;
     crowd_.add(number, caller->second.origin);
     constexpr std::uint32_t kKinds = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
-    if (!watch(events_.fd(), caller->second.fd(), kKinds, number)) {
+    if (!watch(events_.get(), caller->second.fd(), kKinds, number)) {
       drop(caller, std::nullopt);
     } else {
       advance(caller);  // most have spoken by now, and no event is needed to know it
@@ -248,15 +250,15 @@ void Handshakes::advance(Callers::iterator caller) {
 Result<bool> Handshakes::try_to_advance(Caller& caller) {
   if (caller.stream) return true;
   if (!caller.spoken) {
-    const Heard heard = listen_to(caller.socket.fd());
+    const Heard heard = listen_to(caller.socket.get());
     if (heard == Heard::kNothing) return false;
     if (heard == Heard::kEnd) return fail(StatusCode::kPeerLost, "the peer hung up");
     caller.spoken = true;
   }
   if (!context_) {
-    const auto whole = first_message_is_there(caller.socket.fd());
+    const auto whole = first_message_is_there(caller.socket.get());
     if (!whole || !*whole) return whole;
-    ::epoll_ctl(events_.fd(), EPOLL_CTL_DEL, caller.socket.fd(), nullptr);
+    ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, caller.socket.get(), nullptr);
     caller.stream = wire::make_plain_stream(std::move(caller.socket));
     return true;
   }
@@ -268,7 +270,7 @@ Result<bool> Handshakes::try_to_advance(Caller& caller) {
   auto stream = caller.handshake->step();
   if (!stream) return fail(stream.error());
   if (!*stream) return false;
-  ::epoll_ctl(events_.fd(), EPOLL_CTL_DEL, (*stream)->fd(), nullptr);
+  ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, (*stream)->fd(), nullptr);
   caller.handshake.reset();
   caller.stream = std::move(*stream);
   return true;
@@ -320,7 +322,7 @@ void Handshakes::hand_over() {
 void Handshakes::listen_again() {
   if (!paused_until_ || Clock::now() < *paused_until_) return;
   paused_until_.reset();
-  watch(events_.fd(), port_.fd(), EPOLLIN, kPort, EPOLL_CTL_MOD);
+  watch(events_.get(), port_.get(), EPOLLIN, kPort, EPOLL_CTL_MOD);
 }
 
 int Handshakes::patience_ms() const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <base/clock.hpp>
+#include <base/file_descriptor.hpp>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -37,13 +38,14 @@ class Handshakes {
 
   /// @return busy where the system has no descriptor or thread left
   [[nodiscard]] static Result<std::unique_ptr<Handshakes>> start(
-      const SessionOptions& options, std::optional<wire::TlsContext> context, wire::Socket port);
+      const SessionOptions& options, std::optional<wire::TlsContext> context,
+      base::FileDescriptor port);
   /// Ends its threads, and every connection that was not taken.
   ~Handshakes();
   Handshakes(const Handshakes&) = delete;
   Handshakes& operator=(const Handshakes&) = delete;
 
-  [[nodiscard]] const wire::Socket& port() const noexcept { return port_; }
+  [[nodiscard]] const base::FileDescriptor& port() const noexcept { return port_; }
   /// The next connection, or a failure of one (see Failures). @return deadline where there is none
   [[nodiscard]] Result<Joined> take(base::Clock::time_point deadline);
 
@@ -52,7 +54,7 @@ class Handshakes {
   using Callers = std::map<std::uint64_t, Caller>;  // the oldest first
 
   Handshakes(const SessionOptions& options, std::optional<wire::TlsContext> context,
-             wire::Socket port);
+             base::FileDescriptor port);
   Result<void> open();
   void run();
   void step();
@@ -69,9 +71,9 @@ class Handshakes {
 
   SessionOptions options_;
   std::optional<wire::TlsContext> context_;
-  wire::Socket port_;
-  wire::Socket events_;  // epoll
-  wire::Socket wake_;    // eventfd
+  base::FileDescriptor port_;
+  base::FileDescriptor events_;  // epoll
+  base::FileDescriptor wake_;    // eventfd
 
   // The thread's own.
   Callers callers_;

@@ -2,6 +2,7 @@
 #include <transport/session/greeting.hpp>
 #include <transport/session/security.hpp>
 #include <transport/session/session.hpp>
+#include <transport/wire/socket.hpp>
 #include <utility>
 
 namespace framewire::transport::session {

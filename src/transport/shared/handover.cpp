@@ -18,7 +18,7 @@ Result<Rings> exchange_rings(const LocalPeer& peer, RingReader ours, const RingK
   std::array<std::byte, kRing.size()> said;
   const auto message = peer.receive(said, deadline);
   if (!message) return fail(message.error());
-  if (said != kRing || message->files[0].fd() < 0 || message->files[1].fd() >= 0) {
+  if (said != kRing || !message->files[0].valid() || message->files[1].valid()) {
     return fail(StatusCode::kInvalidInput, "the peer hands over something other than its ring");
   }
   auto outgoing = RingWriter::open(message->files[0], theirs);

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <base/file_descriptor.hpp>
+#include <base/wait_for.hpp>
 #include <cerrno>
 #include <cstring>
 #include <transport/shared/local_peer.hpp>
@@ -24,7 +26,7 @@ bool take_files(msghdr& head, LocalPeer::Message& message) {
     for (std::size_t i = 0; i < files; ++i) {
       int fd = -1;
       std::memcpy(&fd, CMSG_DATA(item) + i * sizeof fd, sizeof fd);
-      wire::Socket file(fd);
+      base::FileDescriptor file(fd);
       fit = fit && taken < message.files.size();
       if (fit) message.files[taken++] = std::move(file);
     }
@@ -34,10 +36,10 @@ bool take_files(msghdr& head, LocalPeer::Message& message) {
 
 }  // namespace
 
-bool is_same_user(const wire::Socket& socket) {
+bool is_same_user(const base::FileDescriptor& socket) {
   ucred peer{};
   socklen_t bytes = sizeof peer;
-  return ::getsockopt(socket.fd(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 &&
+  return ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 &&
          peer.uid == ::geteuid() && peer.uid != kOverflowUser;
 }
 
@@ -64,7 +66,8 @@ Result<void> LocalPeer::send(std::span<const std::byte> bytes, std::span<const i
     item->cmsg_len = CMSG_LEN(files.size_bytes());
     std::memcpy(CMSG_DATA(item), files.data(), files.size_bytes());
   }
-  if (::sendmsg(socket_.fd(), &head, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size())) return {};
+  if (::sendmsg(socket_.get(), &head, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size()))
+    return {};
   return fail(StatusCode::kPeerLost, "the peer left in the middle of the handover");
 }
 
@@ -77,7 +80,7 @@ Result<LocalPeer::Message> LocalPeer::receive_now(std::span<std::byte> bytes) co
   head.msg_iovlen = 1;
   head.msg_control = control.data();
   head.msg_controllen = control.size();
-  const auto count = ::recvmsg(socket_.fd(), &head, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  const auto count = ::recvmsg(socket_.get(), &head, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
     return fail(StatusCode::kBusy, "nothing has been handed over yet");
   }
@@ -97,7 +100,7 @@ Result<LocalPeer::Message> LocalPeer::receive_now(std::span<std::byte> bytes) co
 
 Result<LocalPeer::Message> LocalPeer::receive(std::span<std::byte> bytes,
                                               base::Clock::time_point deadline) const {
-  while (wire::wait_for(socket_.fd(), false, deadline)) {
+  while (base::wait_for(socket_.get(), false, deadline)) {
     auto message = receive_now(bytes);
     if (message || message.error().code() != StatusCode::kBusy) return message;
   }

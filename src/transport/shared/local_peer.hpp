@@ -4,15 +4,16 @@
 
 #include <array>
 #include <base/clock.hpp>
+#include <base/file_descriptor.hpp>
 #include <cstddef>
+#include <framewire/status.hpp>
 #include <span>
-#include <transport/wire/socket.hpp>
 
 namespace framewire::transport::shared {
 
 /// Whether the process at the other end of a connected Unix socket runs as our user, by the
 /// kernel's word. A user that has no name here (in a container, say) is nobody's equal.
-[[nodiscard]] bool is_same_user(const wire::Socket& socket);
+[[nodiscard]] bool is_same_user(const base::FileDescriptor& socket);
 
 /// Compares in a time that does not depend on where they differ.
 [[nodiscard]] bool equal_secrets(std::span<const std::byte> one, std::span<const std::byte> other);
@@ -22,11 +23,11 @@ class LocalPeer {
  public:
   static constexpr std::size_t kMaxFiles = 2;
   struct Message {
-    std::array<wire::Socket, kMaxFiles> files;  ///< in order; empty where fewer came
+    std::array<base::FileDescriptor, kMaxFiles> files;  ///< in order; empty where fewer came
   };
 
-  /// @param socket  of which it has been proved: see meeting.hpp
-  explicit LocalPeer(wire::Socket socket) noexcept : socket_(std::move(socket)) {}
+  /// @param socket  of which it has been proved: see session/meeting.hpp
+  explicit LocalPeer(base::FileDescriptor socket) noexcept : socket_(std::move(socket)) {}
 
   /// @param files  kMaxFiles at most; stay ours @return peer_lost
   [[nodiscard]] Result<void> send(std::span<const std::byte> bytes,
@@ -38,10 +39,10 @@ class LocalPeer {
   /// As receive(), for what has come. @return busy where nothing has
   [[nodiscard]] Result<Message> receive_now(std::span<std::byte> bytes) const;
 
-  [[nodiscard]] int fd() const noexcept { return socket_.fd(); }
+  [[nodiscard]] int fd() const noexcept { return socket_.get(); }
 
  private:
-  wire::Socket socket_;
+  base::FileDescriptor socket_;
 };
 
 }  // namespace framewire::transport::shared

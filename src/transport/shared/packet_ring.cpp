@@ -1,3 +1,4 @@
+#include <base/file_descriptor.hpp>
 #include <new>
 #include <transport/shared/packet_ring.hpp>
 #include <utility>
@@ -15,7 +16,7 @@ Result<RingReader> RingReader::make(const RingKey& key) {
   return reader;
 }
 
-Result<RingWriter> RingWriter::open(const wire::Socket& file, const RingKey& key) {
+Result<RingWriter> RingWriter::open(const base::FileDescriptor& file, const RingKey& key) {
   auto memory = SealedMemory::open(file, sizeof(RingLayout), true);
   if (!memory) return fail(memory.error());
   RingWriter writer;

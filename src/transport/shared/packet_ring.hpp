@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <base/file_descriptor.hpp>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -134,7 +135,8 @@ class RingWriter {
   /// @param file  as the peer has handed it over: may be anything; not kept
   /// @param key   what must lie there
   /// @return invalid_input for what is no such ring; busy
-  [[nodiscard]] static Result<RingWriter> open(const wire::Socket& file, const RingKey& key);
+  [[nodiscard]] static Result<RingWriter> open(const base::FileDescriptor& file,
+                                               const RingKey& key);
 
   /// Copies a whole packet into the ring. @return false where it is full, or the packet too large
   [[nodiscard]] bool add(std::span<const std::byte> head,

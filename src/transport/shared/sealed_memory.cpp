@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+#include <base/file_descriptor.hpp>
 #include <transport/shared/sealed_memory.hpp>
 #include <utility>
 
@@ -15,30 +16,30 @@ constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 }  // namespace
 
 Result<SealedMemory> SealedMemory::make(std::size_t bytes) {
-  wire::Socket file(::memfd_create("framewire", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (file.fd() < 0 || ::ftruncate(file.fd(), static_cast<off_t>(bytes)) != 0 ||
-      ::fcntl(file.fd(), F_ADD_SEALS, kSeals) != 0) {
+  base::FileDescriptor file(::memfd_create("framewire", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!file.valid() || ::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0 ||
+      ::fcntl(file.get(), F_ADD_SEALS, kSeals) != 0) {
     return fail(StatusCode::kBusy, "no memory to share with another process");
   }
-  auto memory = map(file.fd(), bytes, PROT_READ | PROT_WRITE);
+  auto memory = map(file.get(), bytes, PROT_READ | PROT_WRITE);
   if (memory) memory->file_ = std::move(file);
   return memory;
 }
 
-Result<SealedMemory> SealedMemory::open(const wire::Socket& file, std::size_t bytes,
+Result<SealedMemory> SealedMemory::open(const base::FileDescriptor& file, std::size_t bytes,
                                         bool writable) {
   struct stat facts {};
   struct statfs system {};
   // Seals first: what they promise holds for all that is looked at afterwards. Of huge pages there
   // may be none left when a read needs one.
-  const int seals = ::fcntl(file.fd(), F_GET_SEALS);
-  if (seals < 0 || (seals & kSeals) != kSeals || ::fstat(file.fd(), &facts) != 0 ||
+  const int seals = ::fcntl(file.get(), F_GET_SEALS);
+  if (seals < 0 || (seals & kSeals) != kSeals || ::fstat(file.get(), &facts) != 0 ||
       !S_ISREG(facts.st_mode) || facts.st_size != static_cast<off_t>(bytes) ||
-      ::fstatfs(file.fd(), &system) != 0 || system.f_type != TMPFS_MAGIC) {
+      ::fstatfs(file.get(), &system) != 0 || system.f_type != TMPFS_MAGIC) {
     return fail(StatusCode::kInvalidInput,
                 "what the peer hands over is no sealed memory of the length agreed");
   }
-  return map(file.fd(), bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ);
+  return map(file.get(), bytes, writable ? PROT_READ | PROT_WRITE : PROT_READ);
 }
 
 SealedMemory::~SealedMemory() {

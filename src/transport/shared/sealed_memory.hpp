@@ -1,9 +1,10 @@
 // Memory that two processes map, and neither can take from under the other.
 #pragma once
 
+#include <base/file_descriptor.hpp>
 #include <cstddef>
 #include <cstdint>
-#include <transport/wire/socket.hpp>
+#include <framewire/status.hpp>
 
 namespace framewire::transport::shared {
 
@@ -15,14 +16,14 @@ class SealedMemory {
   [[nodiscard]] static Result<SealedMemory> make(std::size_t bytes);
   /// What another process has made, exactly as long. @param file  may be anything; not kept
   /// @return invalid_input for what is no such memory, or could fail us while we use it; busy
-  [[nodiscard]] static Result<SealedMemory> open(const wire::Socket& file, std::size_t bytes,
-                                                 bool writable);
+  [[nodiscard]] static Result<SealedMemory> open(const base::FileDescriptor& file,
+                                                 std::size_t bytes, bool writable);
   ~SealedMemory();
   SealedMemory(SealedMemory&& other) noexcept { *this = std::move(other); }
   SealedMemory& operator=(SealedMemory&& other) noexcept;
 
   /// To be handed over; -1 for what another process has made, and after close_file().
-  [[nodiscard]] int fd() const noexcept { return file_.fd(); }
+  [[nodiscard]] int fd() const noexcept { return file_.get(); }
   /// After which nobody can be given the memory any more, nor find it among our files.
   void close_file() noexcept { file_.reset(); }
   [[nodiscard]] std::byte* data() const noexcept { return memory_; }
@@ -30,7 +31,7 @@ class SealedMemory {
  private:
   [[nodiscard]] static Result<SealedMemory> map(int fd, std::size_t bytes, int protection);
 
-  wire::Socket file_;
+  base::FileDescriptor file_;
   std::byte* memory_ = nullptr;
   std::size_t bytes_ = 0;
 };

@@ -58,8 +58,8 @@ struct Greeting {
 /// Any bytes are safe. @return invalid_input
 [[nodiscard]] Result<Greeting> decode_greeting(std::span<const std::byte> body);
 
-/// Where two processes of one machine meet, and what each shows there: see shared/meeting.hpp. Bits
-/// of the server's choosing, new for each connection.
+/// Where two processes of one machine meet, and what each shows there: see session/meeting.hpp.
+/// Bits of the server's choosing, new for each connection.
 struct Rendezvous {
   std::array<std::byte, 16> place{};
   std::array<std::byte, 16> client_token{};  ///< what the client shows,

@@ -3,10 +3,10 @@
 #include <openssl/crypto.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <base/file_descriptor.hpp>
 #include <cerrno>
 #include <cstring>
 #include <transport/wire/secret_file.hpp>
-#include <transport/wire/socket.hpp>
 #include <utility>
 
 namespace framewire::transport::wire {
@@ -63,9 +63,10 @@ Result<Secret> read_secret(const std::string& path, std::string_view what, std::
                     .about(path));
   };
   // Not to wait for a writer where the name is a pipe's.
-  const Socket file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  const base::FileDescriptor file(
+      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat facts {};
-  if (file.fd() < 0 || ::fstat(file.fd(), &facts) != 0) return unreadable();
+  if (!file.valid() || ::fstat(file.get(), &facts) != 0) return unreadable();
   if (auto good = judge(facts, what, most_bytes); !good) {
     return fail(Status(good.error()).about(path));
   }
@@ -73,7 +74,7 @@ Result<Secret> read_secret(const std::string& path, std::string_view what, std::
   Secret secret(static_cast<std::size_t>(facts.st_size));
   std::size_t done = 0;
   while (done < secret.size()) {
-    const auto count = ::read(file.fd(), secret.data() + done, secret.size() - done);
+    const auto count = ::read(file.get(), secret.data() + done, secret.size() - done);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return unreadable();
     if (count == 0) break;

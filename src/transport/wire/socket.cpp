@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 #include <algorithm>
+#include <base/file_descriptor.hpp>
+#include <base/wait_for.hpp>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -17,6 +17,7 @@ namespace framewire::transport::wire {
 namespace {
 
 using base::Clock;
+using base::FileDescriptor;
 
 // Those whom the system has connected and nobody has accepted yet: a burst of them must not make it
 // drop the next, who would try again after a second. The system has a bound of its own.
@@ -58,19 +59,20 @@ void configure(int fd) noexcept {
   setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience_ms, sizeof patience_ms);
 }
 
-Result<Socket> try_connect(const addrinfo& to, const Address& address, Clock::time_point deadline) {
-  Socket socket(::socket(to.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (socket.fd() < 0) return fail(StatusCode::kIoError, "no socket: " + reason());
-  configure(socket.fd());
-  if (::connect(socket.fd(), to.ai_addr, to.ai_addrlen) == 0) return socket;
+Result<FileDescriptor> try_connect(const addrinfo& to, const Address& address,
+                                   Clock::time_point deadline) {
+  FileDescriptor socket(::socket(to.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket.valid()) return fail(StatusCode::kIoError, "no socket: " + reason());
+  configure(socket.get());
+  if (::connect(socket.get(), to.ai_addr, to.ai_addrlen) == 0) return socket;
   if (errno == EINPROGRESS) {
-    if (!wait_for(socket.fd(), true, deadline)) {
+    if (!base::wait_for(socket.get(), true, deadline)) {
       return fail(StatusCode::kDeadline,
                   fmt::format("{}:{} does not answer", address.host, address.port));
     }
     int error = 0;
     socklen_t size = sizeof error;
-    getsockopt(socket.fd(), SOL_SOCKET, SO_ERROR, &error, &size);
+    getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);
     if (error == 0) return socket;
     errno = error;
   }
@@ -89,21 +91,6 @@ std::string origin_of(const sockaddr_storage& name) {
 }
 
 }  // namespace
-
-Socket& Socket::operator=(Socket&& other) noexcept {
-  if (this != &other) {
-    reset();
-    fd_ = other.release();
-  }
-  return *this;
-}
-
-int Socket::release() noexcept { return std::exchange(fd_, -1); }
-
-void Socket::reset() noexcept {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = -1;
-}
 
 Result<Address> parse_address(std::string_view text) {
   const auto colon = text.rfind(':');
@@ -132,51 +119,40 @@ bool is_loopback(const Address& address) {
   return inet_pton(AF_INET, address.host.c_str(), &v4) == 1 && (ntohl(v4.s_addr) >> 24) == 127;
 }
 
-bool wait_for(int fd, bool write, Clock::time_point deadline) {
-  while (true) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
-    pollfd item{fd, static_cast<short>(write ? POLLOUT : POLLIN), 0};
-    const auto ms = std::clamp<std::int64_t>(left.count(), 0, 60'000);
-    const int ready = ::poll(&item, 1, static_cast<int>(ms));
-    if (ready > 0) return true;
-    if (ready == 0 && Clock::now() >= deadline) return false;
-    if (ready < 0 && errno != EINTR) return false;
-  }
-}
-
-Result<Socket> connect_to(const Address& address, Clock::time_point deadline) {
+Result<FileDescriptor> connect_to(const Address& address, Clock::time_point deadline) {
   const auto found = look_up(address, false);
   if (!found) return fail(found.error());
-  Result<Socket> socket = fail(StatusCode::kInvalidInput, "no address");
+  Result<FileDescriptor> socket = fail(StatusCode::kInvalidInput, "no address");
   for (const addrinfo* to = found->get(); to != nullptr && !socket; to = to->ai_next) {
     socket = try_connect(*to, address, deadline);
   }
   return socket;
 }
 
-Result<Socket> listen_on(const Address& address) {
+Result<FileDescriptor> listen_on(const Address& address) {
   const auto found = look_up(address, true);
   if (!found) return fail(found.error());
   const addrinfo& to = **found;
-  Socket socket(::socket(to.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (socket.fd() < 0) return fail(StatusCode::kIoError, "no socket: " + reason());
-  set(socket.fd(), SOL_SOCKET, SO_REUSEADDR);
-  if (::bind(socket.fd(), to.ai_addr, to.ai_addrlen) != 0 || ::listen(socket.fd(), kBacklog) != 0) {
+  FileDescriptor socket(::socket(to.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket.valid()) return fail(StatusCode::kIoError, "no socket: " + reason());
+  set(socket.get(), SOL_SOCKET, SO_REUSEADDR);
+  if (::bind(socket.get(), to.ai_addr, to.ai_addrlen) != 0 ||
+      ::listen(socket.get(), kBacklog) != 0) {
     return fail(StatusCode::kIoError,
                 fmt::format("cannot listen on {}:{}: {}", address.host, address.port, reason()));
   }
   return socket;
 }
 
-Result<std::optional<Caller>> accept_next(const Socket& listener) {
+Result<std::optional<Caller>> accept_next(const FileDescriptor& listener) {
   while (true) {
     sockaddr_storage name{};
     socklen_t size = sizeof name;
-    const int fd = ::accept4(listener.fd(), reinterpret_cast<sockaddr*>(&name), &size,
+    const int fd = ::accept4(listener.get(), reinterpret_cast<sockaddr*>(&name), &size,
                              SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
       configure(fd);
-      return Caller{Socket(fd), origin_of(name)};
+      return Caller{FileDescriptor(fd), origin_of(name)};
     }
     switch (errno) {
       case EAGAIN:
@@ -196,10 +172,10 @@ Result<std::optional<Caller>> accept_next(const Socket& listener) {
   }
 }
 
-std::uint16_t port_of(const Socket& socket) {
+std::uint16_t port_of(const FileDescriptor& socket) {
   sockaddr_storage name{};
   socklen_t size = sizeof name;
-  if (getsockname(socket.fd(), reinterpret_cast<sockaddr*>(&name), &size) != 0) return 0;
+  if (getsockname(socket.get(), reinterpret_cast<sockaddr*>(&name), &size) != 0) return 0;
   if (name.ss_family == AF_INET6) {
     return ntohs(reinterpret_cast<const sockaddr_in6&>(name).sin6_port);
   }

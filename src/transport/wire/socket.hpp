@@ -2,6 +2,7 @@
 #pragma once
 
 #include <base/clock.hpp>
+#include <base/file_descriptor.hpp>
 #include <cstdint>
 #include <framewire/status.hpp>
 #include <optional>
@@ -9,23 +10,6 @@
 #include <string_view>
 
 namespace framewire::transport::wire {
-
-/// Owns one file descriptor.
-class Socket {
- public:
-  Socket() = default;
-  explicit Socket(int fd) noexcept : fd_(fd) {}
-  ~Socket() { reset(); }
-  Socket(Socket&& other) noexcept : fd_(other.release()) {}
-  Socket& operator=(Socket&& other) noexcept;
-
-  [[nodiscard]] int fd() const noexcept { return fd_; }
-  [[nodiscard]] int release() noexcept;
-  void reset() noexcept;
-
- private:
-  int fd_ = -1;
-};
 
 /// "HOST:PORT", "[V6]:PORT"; the host may be empty, which means this machine alone (127.0.0.1).
 struct Address {
@@ -38,24 +22,21 @@ struct Address {
 [[nodiscard]] bool is_loopback(const Address& address);
 
 /// @return invalid_input for a host that does not resolve; peer_lost where nobody answers; deadline
-[[nodiscard]] Result<Socket> connect_to(const Address& address, base::Clock::time_point deadline);
+[[nodiscard]] Result<base::FileDescriptor> connect_to(const Address& address,
+                                                      base::Clock::time_point deadline);
 /// @return invalid_input, io_error where the port is taken or may not be used
-[[nodiscard]] Result<Socket> listen_on(const Address& address);
+[[nodiscard]] Result<base::FileDescriptor> listen_on(const Address& address);
 /// Somebody who has connected.
 struct Caller {
-  Socket socket;
+  base::FileDescriptor socket;
   /// Where from, as far as one sender can be told from another: an address of IPv4, or the first
   /// 64 bits of one of IPv6, of which whoever has one has all others too. Bytes, not text.
   std::string origin;
 };
 /// The next who waits to be accepted, if somebody does. Does not block.
 /// @return busy where the process or the system has no descriptor or memory left; io_error
-[[nodiscard]] Result<std::optional<Caller>> accept_next(const Socket& listener);
+[[nodiscard]] Result<std::optional<Caller>> accept_next(const base::FileDescriptor& listener);
 /// The port that a listener got where it asked for port 0.
-[[nodiscard]] std::uint16_t port_of(const Socket& socket);
-
-/// Sleeps until the socket can be read (or written), or the deadline has passed.
-/// @return whether it can
-bool wait_for(int fd, bool write, base::Clock::time_point deadline);
+[[nodiscard]] std::uint16_t port_of(const base::FileDescriptor& socket);
 
 }  // namespace framewire::transport::wire

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <base/clock.hpp>
+#include <base/file_descriptor.hpp>
 #include <cstddef>
 #include <framewire/status.hpp>
 #include <memory>
 #include <span>
 #include <string>
-#include <transport/wire/socket.hpp>
 
 namespace framewire::transport::wire {
 
@@ -29,7 +29,7 @@ class Stream {
 };
 
 /// In clear: whoever can reach the port, or the wire, can be the peer.
-[[nodiscard]] std::unique_ptr<Stream> make_plain_stream(Socket socket);
+[[nodiscard]] std::unique_ptr<Stream> make_plain_stream(base::FileDescriptor socket);
 
 /// All of it, or an error. @return deadline, peer_lost
 [[nodiscard]] Result<void> read_all(Stream& stream, std::span<std::byte> to,

@@ -4,6 +4,8 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <algorithm>
+#include <base/file_descriptor.hpp>
+#include <base/wait_for.hpp>
 #include <cstring>
 #include <transport/wire/peer_name.hpp>
 #include <transport/wire/psk_file.hpp>
@@ -48,11 +50,11 @@ class TlsContext::Impl {
 
 class TlsHandshake::Impl {
  public:
-  Impl(const TlsContext::Impl& made_by, Socket of, std::string dialled)
+  Impl(const TlsContext::Impl& made_by, base::FileDescriptor of, std::string dialled)
       : context(made_by), socket(std::move(of)), host(std::move(dialled)) {}
 
   const TlsContext::Impl& context;
-  Socket socket;  // before the connection that reads it, so that it ends after
+  base::FileDescriptor socket;  // before the connection that reads it, so that it ends after
   SslHandle ssl;
   std::string host;
   std::string key_name;  ///< of the key that was handed out
@@ -229,11 +231,11 @@ Result<TlsContext> TlsContext::make(const Security& security, bool server) {
   return TlsContext(std::move(impl));
 }
 
-Result<TlsHandshake> TlsContext::begin(Socket socket, const std::string& host) const {
+Result<TlsHandshake> TlsContext::begin(base::FileDescriptor socket, const std::string& host) const {
   auto shaking = std::make_unique<TlsHandshake::Impl>(*impl_, std::move(socket), host);
   shaking->ssl.reset(SSL_new(impl_->context.get()));
   SSL* ssl = shaking->ssl.get();
-  if (ssl == nullptr || !attach(ssl, shaking->socket.fd())) {
+  if (ssl == nullptr || !attach(ssl, shaking->socket.get())) {
     return fail(StatusCode::kBusy, "no memory for a TLS connection");
   }
   SSL_set_app_data(ssl, shaking.get());
@@ -255,14 +257,16 @@ Result<TlsHandshake> TlsContext::begin(Socket socket, const std::string& host) c
   return TlsHandshake(std::move(shaking));
 }
 
-Result<std::unique_ptr<Stream>> TlsContext::shake_hands(Socket socket, const std::string& host,
+Result<std::unique_ptr<Stream>> TlsContext::shake_hands(base::FileDescriptor socket,
+                                                        const std::string& host,
                                                         Clock::time_point deadline) const {
   auto shaking = begin(std::move(socket), host);
   if (!shaking) return fail(shaking.error());
   while (true) {
     auto stream = shaking->step();
     if (!stream || *stream) return stream;
-    if (Clock::now() >= deadline || !wait_for(shaking->fd(), shaking->wants_to_write(), deadline)) {
+    if (Clock::now() >= deadline ||
+        !base::wait_for(shaking->fd(), shaking->wants_to_write(), deadline)) {
       return fail(StatusCode::kDeadline, "the peer did not finish the TLS handshake in time");
     }
   }
@@ -274,7 +278,7 @@ TlsHandshake::TlsHandshake(TlsHandshake&&) noexcept = default;
 TlsHandshake& TlsHandshake::operator=(TlsHandshake&&) noexcept = default;
 
 bool TlsHandshake::wants_to_write() const { return impl_->writes; }
-int TlsHandshake::fd() const { return impl_->socket.fd(); }
+int TlsHandshake::fd() const { return impl_->socket.get(); }
 
 Status TlsHandshake::Impl::failure() const {
   if (ERR_peek_last_error() == 0) {

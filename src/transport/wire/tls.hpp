@@ -2,6 +2,7 @@
 #pragma once
 
 #include <base/clock.hpp>
+#include <base/file_descriptor.hpp>
 #include <framewire/status.hpp>
 #include <framewire/transport.hpp>
 #include <memory>
@@ -49,10 +50,12 @@ class TlsContext {
   /// Begins to shake hands as the side that the context is for; nothing is sent yet.
   /// @param host  the name that a server's certificate must carry, unless `allowed` names peers
   /// @return busy; invalid_input for a host that no certificate can carry
-  [[nodiscard]] Result<TlsHandshake> begin(Socket socket, const std::string& host) const;
+  [[nodiscard]] Result<TlsHandshake> begin(base::FileDescriptor socket,
+                                           const std::string& host) const;
   /// begin(), and steps to the end.
   /// @return denied where the peer has not proven who it is, or is not allowed; peer_lost; deadline
-  [[nodiscard]] Result<std::unique_ptr<Stream>> shake_hands(Socket socket, const std::string& host,
+  [[nodiscard]] Result<std::unique_ptr<Stream>> shake_hands(base::FileDescriptor socket,
+                                                            const std::string& host,
                                                             base::Clock::time_point deadline) const;
 
  private:

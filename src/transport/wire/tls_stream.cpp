@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <openssl/err.h>
 #include <sys/socket.h>
+#include <base/file_descriptor.hpp>
 #include <cerrno>
 #include <cstdint>
 #include <transport/wire/tls_stream.hpp>
@@ -51,7 +52,7 @@ BIO* make_bio(int fd) {
 
 class TlsStream final : public Stream {
  public:
-  TlsStream(SslHandle ssl, Socket socket, std::string peer)
+  TlsStream(SslHandle ssl, base::FileDescriptor socket, std::string peer)
       : socket_(std::move(socket)), ssl_(std::move(ssl)), peer_(std::move(peer)) {}
 
   Result<std::size_t> read(std::span<std::byte> to) override {
@@ -67,7 +68,7 @@ class TlsStream final : public Stream {
     return good == 1 ? Result<std::size_t>(count) : nothing(good);
   }
   bool buffered() const override { return SSL_has_pending(ssl_.get()) == 1; }
-  int fd() const override { return socket_.fd(); }
+  int fd() const override { return socket_.get(); }
   std::string kind() const override { return "tls"; }
   std::string peer() const override { return peer_; }
 
@@ -80,7 +81,7 @@ class TlsStream final : public Stream {
                 fmt::format("the connection to {} broke: {}", peer_, last_tls_error()));
   }
 
-  Socket socket_;
+  base::FileDescriptor socket_;
   SslHandle ssl_;
   std::string peer_;
 };
@@ -99,7 +100,8 @@ bool attach(SSL* ssl, int fd) {
   return bio != nullptr;
 }
 
-std::unique_ptr<Stream> make_tls_stream(SslHandle ssl, Socket socket, std::string peer) {
+std::unique_ptr<Stream> make_tls_stream(SslHandle ssl, base::FileDescriptor socket,
+                                        std::string peer) {
   return std::make_unique<TlsStream>(std::move(ssl), std::move(socket), std::move(peer));
 }
 

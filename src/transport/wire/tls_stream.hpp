@@ -2,6 +2,7 @@
 #pragma once
 
 #include <openssl/ssl.h>
+#include <base/file_descriptor.hpp>
 #include <memory>
 #include <string>
 #include <transport/wire/stream.hpp>
@@ -22,7 +23,7 @@ using SslHandle = std::unique_ptr<SSL, FreeSsl>;
 
 /// @param ssl   has shaken hands over the socket
 /// @param peer  the name that the peer has proven
-[[nodiscard]] std::unique_ptr<Stream> make_tls_stream(SslHandle ssl, Socket socket,
+[[nodiscard]] std::unique_ptr<Stream> make_tls_stream(SslHandle ssl, base::FileDescriptor socket,
                                                       std::string peer);
 
 }  // namespace framewire::transport::wire

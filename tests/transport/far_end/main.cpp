@@ -1,10 +1,10 @@
 // The far end of a connection in a process of its own: transport_far_end NAME ADDRESS, then
 // commands on standard input, one a line, each answered by a line.
 #include <unistd.h>
+#include <base/wait_for.hpp>
 #include <iostream>
 #include <string>
 #include <tests/transport/connections.hpp>
-#include <transport/wire/socket.hpp>
 
 int main(int count, char** words) {
   using namespace framewire::transport;
@@ -19,7 +19,7 @@ int main(int count, char** words) {
   std::string line;
   while (true) {
     char c = 0;
-    if (!wire::wait_for(0, false, {})) {
+    if (!framewire::base::wait_for(0, false, {})) {
       servant.step();
       usleep(20);
     } else if (::read(0, &c, 1) != 1) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <base/file_descriptor.hpp>
 #include <filesystem>
 #include <random>
 #include <set>
@@ -50,7 +51,7 @@ std::set<std::uint16_t> listening() {
     int yes = 0;
     socklen_t length = sizeof yes;
     if (::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &yes, &length) != 0 || yes == 0) continue;
-    const wire::Socket borrowed(::dup(fd));
+    const base::FileDescriptor borrowed(::dup(fd));
     ports.insert(wire::port_of(borrowed));
   }
   return ports;

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <backend/backend.hpp>
+#include <base/file_descriptor.hpp>
 #include <batch/atomic_file.hpp>
 #include <batch/input_file.hpp>
 #include <command_line/command.hpp>
@@ -45,7 +46,7 @@ Result<InputBytes> read_input(const Paths& paths, std::uint64_t limit) {
   if (paths.from_stdin()) return read_descriptor(STDIN_FILENO, "standard input", limit);
   struct stat facts {};
   if (::stat(paths.in.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode)) {
-    const batch::FileDescriptor pipe(::open(paths.in.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+    const base::FileDescriptor pipe(::open(paths.in.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
     if (!pipe.valid()) return fail(batch::io_error(paths.in, "open", errno));
     return read_descriptor(pipe.get(), paths.in, limit);
   }
@@ -61,7 +62,7 @@ Result<InputBytes> read_input(const Paths& paths, std::uint64_t limit) {
 Result<void> write_through(const batch::FilePlace& place, const std::string& path,
                            std::span<const std::uint8_t> bytes) {
   const int flags = O_WRONLY | O_NOCTTY | O_CLOEXEC | (place.magic ? 0 : O_NOFOLLOW);
-  const batch::FileDescriptor sink(::openat(place.folder.get(), place.name.c_str(), flags));
+  const base::FileDescriptor sink(::openat(place.folder.get(), place.name.c_str(), flags));
   if (!sink.valid()) return fail(batch::io_error(path, "open", errno));
   const int error = batch::write_all(sink.get(), bytes);
   if (error != 0) return fail(batch::io_error(path, "write", error));

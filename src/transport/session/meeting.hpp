@@ -9,13 +9,14 @@
 
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <base/file_descriptor.hpp>
 #include <optional>
 #include <transport/shared/local_peer.hpp>
 #include <transport/wire/control.hpp>
 #include <transport/wire/stream.hpp>
 #include <vector>
 
-namespace framewire::transport::shared {
+namespace framewire::transport::session {
 
 /// An abstract Unix address: a zero byte, a prefix of ours, and a place's bits in hex. No file.
 struct LocalName {
@@ -34,21 +35,21 @@ class MeetingPoint {
   /// Waits for the client, until it has come or says something on the control connection: that it
   /// could not, say. However many others come, they do not keep it out.
   /// @return nothing where it has not come by then
-  [[nodiscard]] std::optional<LocalPeer> await(const wire::Stream& control,
-                                               base::Clock::time_point deadline);
+  [[nodiscard]] std::optional<shared::LocalPeer> await(const wire::Stream& control,
+                                                       base::Clock::time_point deadline);
 
  private:
   MeetingPoint() = default;
   bool accept_one();
-  std::optional<LocalPeer> check_visitors();
+  std::optional<shared::LocalPeer> check_visitors();
 
   wire::Rendezvous rendezvous_;
-  wire::Socket listener_;
-  std::vector<LocalPeer> visitors_;  ///< of our user, who have shown nothing yet
+  base::FileDescriptor listener_;
+  std::vector<shared::LocalPeer> visitors_;  ///< of our user, who have shown nothing yet
 };
 
 /// The client's side. Takes a second at most. @return unsupported where the two do not meet
-[[nodiscard]] Result<LocalPeer> meet(const wire::Rendezvous& rendezvous,
-                                     base::Clock::time_point deadline);
+[[nodiscard]] Result<shared::LocalPeer> meet(const wire::Rendezvous& rendezvous,
+                                             base::Clock::time_point deadline);
 
-}  // namespace framewire::transport::shared
+}  // namespace framewire::transport::session

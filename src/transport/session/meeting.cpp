@@ -2,19 +2,20 @@
 #include <poll.h>
 #include <sys/random.h>
 #include <algorithm>
+#include <base/file_descriptor.hpp>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <string>
 #include <thread>
-#include <transport/shared/meeting.hpp>
+#include <transport/session/meeting.hpp>
 #include <utility>
 
-namespace framewire::transport::shared {
+namespace framewire::transport::session {
 namespace {
 
+using base::FileDescriptor;
 using std::chrono::milliseconds;
-using wire::Socket;
 using Token = std::array<std::byte, 16>;
 
 // Of our user, and silent. One more, and the first of them has to go: whoever is the client shows
@@ -23,8 +24,8 @@ constexpr std::size_t kMaxVisitors = 32;
 constexpr int kBacklog = 128;
 constexpr milliseconds kClientPatience(1000);
 
-Socket local_socket() {
-  return Socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+FileDescriptor local_socket() {
+  return FileDescriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
 bool fill(std::array<std::byte, 16>& bits) {
@@ -55,20 +56,20 @@ Result<MeetingPoint> MeetingPoint::open() {
   }
   point.listener_ = local_socket();
   const LocalName name = name_of(bits);
-  if (::bind(point.listener_.fd(), reinterpret_cast<const sockaddr*>(&name.address), name.bytes) !=
+  if (::bind(point.listener_.get(), reinterpret_cast<const sockaddr*>(&name.address), name.bytes) !=
           0 ||
-      ::listen(point.listener_.fd(), kBacklog) != 0) {
+      ::listen(point.listener_.get(), kBacklog) != 0) {
     return fail(StatusCode::kIoError, "no Unix socket can be had");
   }
   return point;
 }
 
-std::optional<LocalPeer> MeetingPoint::await(const wire::Stream& control,
-                                             base::Clock::time_point deadline) {
+std::optional<shared::LocalPeer> MeetingPoint::await(const wire::Stream& control,
+                                                     base::Clock::time_point deadline) {
   std::vector<pollfd> items;
   while (base::Clock::now() < deadline && !control.buffered()) {
-    items.assign({{listener_.fd(), POLLIN, 0}, {control.fd(), POLLIN, 0}});
-    for (const LocalPeer& visitor : visitors_) items.push_back({visitor.fd(), POLLIN, 0});
+    items.assign({{listener_.get(), POLLIN, 0}, {control.fd(), POLLIN, 0}});
+    for (const shared::LocalPeer& visitor : visitors_) items.push_back({visitor.fd(), POLLIN, 0});
     const auto left = std::chrono::ceil<milliseconds>(deadline - base::Clock::now()).count();
     const auto ms = static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
     if (::poll(items.data(), items.size(), ms) < 0 && errno != EINTR) break;
@@ -83,16 +84,16 @@ std::optional<LocalPeer> MeetingPoint::await(const wire::Stream& control,
 }
 
 bool MeetingPoint::accept_one() {
-  Socket socket(::accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (socket.fd() < 0) return errno == ECONNABORTED || errno == EINTR;
-  if (!is_same_user(socket)) return true;
+  FileDescriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!socket.valid()) return errno == ECONNABORTED || errno == EINTR;
+  if (!shared::is_same_user(socket)) return true;
   if (visitors_.size() == kMaxVisitors) visitors_.erase(visitors_.begin());
   visitors_.emplace_back(std::move(socket));
   return true;
 }
 
 // The one who shows the client's token; those who show something else have to go.
-std::optional<LocalPeer> MeetingPoint::check_visitors() {
+std::optional<shared::LocalPeer> MeetingPoint::check_visitors() {
   for (std::size_t i = 0; i < visitors_.size();) {
     Token shown;
     const auto message = visitors_[i].receive_now(shown);
@@ -100,9 +101,9 @@ std::optional<LocalPeer> MeetingPoint::check_visitors() {
       ++i;
       continue;
     }
-    LocalPeer visitor = std::move(visitors_[i]);
+    shared::LocalPeer visitor = std::move(visitors_[i]);
     visitors_.erase(visitors_.begin() + static_cast<std::ptrdiff_t>(i));
-    if (message && equal_secrets(shown, rendezvous_.client_token) &&
+    if (message && shared::equal_secrets(shown, rendezvous_.client_token) &&
         visitor.send(rendezvous_.server_token)) {
       return visitor;
     }
@@ -110,11 +111,12 @@ std::optional<LocalPeer> MeetingPoint::check_visitors() {
   return std::nullopt;
 }
 
-Result<LocalPeer> meet(const wire::Rendezvous& rendezvous, base::Clock::time_point deadline) {
+Result<shared::LocalPeer> meet(const wire::Rendezvous& rendezvous,
+                               base::Clock::time_point deadline) {
   deadline = std::min(deadline, base::Clock::now() + kClientPatience);
   const LocalName name = name_of(rendezvous);
-  Socket socket = local_socket();
-  while (::connect(socket.fd(), reinterpret_cast<const sockaddr*>(&name.address), name.bytes) !=
+  FileDescriptor socket = local_socket();
+  while (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&name.address), name.bytes) !=
          0) {
     // Where others crowd the server's door there is room again at once.
     if (errno != EAGAIN && errno != EINTR) {
@@ -123,14 +125,15 @@ Result<LocalPeer> meet(const wire::Rendezvous& rendezvous, base::Clock::time_poi
     if (base::Clock::now() >= deadline) return not_met("nobody opens at the meeting place");
     std::this_thread::sleep_for(milliseconds(1));
   }
-  if (!is_same_user(socket)) return not_met("somebody else's process is at the meeting place");
-  LocalPeer peer(std::move(socket));
+  if (!shared::is_same_user(socket))
+    return not_met("somebody else's process is at the meeting place");
+  shared::LocalPeer peer(std::move(socket));
   Token shown;
   if (!peer.send(rendezvous.client_token) || !peer.receive(shown, deadline) ||
-      !equal_secrets(shown, rendezvous.server_token)) {
+      !shared::equal_secrets(shown, rendezvous.server_token)) {
     return not_met("who is at the meeting place does not know what the server said");
   }
   return peer;
 }
 
-}  // namespace framewire::transport::shared
+}  // namespace framewire::transport::session
