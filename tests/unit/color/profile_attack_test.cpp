@@ -11,21 +11,16 @@
 #include <optional>
 #include <tests/support/profile_bombs.hpp>
 #include <tests/support/sample_profiles.hpp>
+#include <tests/support/slower.hpp>
 
 namespace framewire::color {
 namespace {
 
+using test::kMoreMemory;
+using test::kSlower;
 using namespace testing_profiles;
 using jpeg::ColorModel;
 using plan::OutputModel;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr double kSlower = 20;
-constexpr long kMoreMemory = 8;
-#else
-constexpr double kSlower = 1;
-constexpr long kMoreMemory = 1;
-#endif
 
 long peak_kb() {
   rusage usage{};

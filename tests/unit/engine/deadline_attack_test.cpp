@@ -14,6 +14,7 @@
 #include <jpeg/iptc.hpp>
 #include <string>
 #include <tests/support/sample_jpeg.hpp>
+#include <tests/support/slower.hpp>
 #include <tests/support/tiny_jpeg.hpp>
 #include <tuple>
 
@@ -21,15 +22,9 @@ namespace framewire {
 namespace {
 
 using jpeg::Bytes;
+using test::kMoreMemory;
+using test::kSlower;
 namespace marker = jpeg::marker;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr double kSlower = 10;
-constexpr long kMoreMemory = 8;
-#else
-constexpr double kSlower = 1;
-constexpr long kMoreMemory = 1;
-#endif
 
 const std::size_t kLimit = Limits{}.max_input_bytes;
 

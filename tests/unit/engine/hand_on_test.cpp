@@ -8,6 +8,7 @@
 #include <string>
 #include <tests/support/sample_jpeg.hpp>
 #include <tests/support/tiny_jpeg.hpp>
+#include <tests/unit/engine/metadata_parts.hpp>
 #include <tests/unit/engine/resized.hpp>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@ using test::parse_or_die;
 using test::photo;
 using test::resize_or_die;
 using test::smooth;
+using test::with_exif;
 using testing::IsEmpty;
 
 /// Coarsely quantised: at the default quality it comes out larger.
@@ -38,21 +40,6 @@ Bytes body_of(const Bytes& jpeg) {
   const auto file = parse_or_die(jpeg);
   const auto begin = static_cast<std::ptrdiff_t>(jpeg::tiny::find_marker(jpeg, 0xDB));
   return {jpeg.begin() + begin, jpeg.begin() + static_cast<std::ptrdiff_t>(file.end_offset)};
-}
-
-Bytes payload(std::string_view id, const Bytes& data) {
-  Bytes out;
-  jpeg::append_text(out, id);
-  jpeg::append_bytes(out, data);
-  return out;
-}
-
-Bytes with_exif(const Bytes& jpeg, int orientation) {
-  jpeg::ExifSummary exif;
-  exif.orientation = orientation;
-  exif.copyright = "Nobody";
-  return sample::with_segments(jpeg, {{0xE1, payload(jpeg::kExifId, jpeg::make_exif(exif))},
-                                      {0xFE, {'h', 'e', 'l', 'l', 'o'}}});
 }
 
 TEST(HandOn, WhatNeedsNoChangeKeepsItsBytes) {

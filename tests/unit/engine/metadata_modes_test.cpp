@@ -1,5 +1,4 @@
 // The table of docs/metadata.md: one file with every part, resized in every mode.
-#include <lcms2.h>
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +11,7 @@
 #include <jpeg/xmp.hpp>
 #include <map>
 #include <tests/support/camera_exif.hpp>
+#include <tests/unit/engine/metadata_parts.hpp>
 #include <tests/unit/engine/resized.hpp>
 
 namespace framewire {
@@ -23,13 +23,6 @@ namespace camera = jpeg::camera;
 namespace marker = jpeg::marker;
 
 constexpr std::int32_t kWidth = 40;  // of outputs; the input is 200×160
-
-Bytes tagged(std::string_view id, std::string_view text) {
-  Bytes out;
-  jpeg::append_text(out, id);
-  jpeg::append_text(out, text);
-  return out;
-}
 
 /// A small picture with a word in it.
 Bytes picture(std::string_view word) {
@@ -113,21 +106,6 @@ Bytes resources() {
   return out;
 }
 
-Bytes profile() {
-  const cmsCIExyY white{0.3127, 0.3290, 1};
-  const cmsCIExyYTRIPLE primaries{{0.68, 0.32, 1}, {0.265, 0.69, 1}, {0.15, 0.06, 1}};
-  cmsToneCurve* curve = cmsBuildGamma(nullptr, 2.2);
-  cmsToneCurve* curves[3] = {curve, curve, curve};
-  cmsHPROFILE made = cmsCreateRGBProfile(&white, &primaries, curves);
-  cmsFreeToneCurve(curve);
-  cmsUInt32Number size = 0;
-  cmsSaveProfileToMem(made, nullptr, &size);
-  Bytes out(size);
-  cmsSaveProfileToMem(made, out.data(), &size);
-  cmsCloseProfile(made);
-  return out;
-}
-
 Bytes everything() {
   const auto ramp = [](int, double x, double y) { return 40 + x - y / 2; };
   const Bytes gain_map = sample::with_segments(
@@ -151,7 +129,7 @@ Bytes everything() {
        {marker::kApp2, tagged(std::string_view("FPXR\0", 5), "flashpix")},
        {0xE7, camera::text("another segment")},
        {marker::kCom, camera::text("a comment")}});
-  EXPECT_TRUE(jpeg::write_icc(out, profile()));
+  EXPECT_TRUE(jpeg::write_icc(out, wide_profile()));
   constexpr int kOwnJfif = 2 + 18;  // SOI and the JFIF segment that libjpeg writes
   out.insert(out.end(), primary.begin() + kOwnJfif, primary.end());
   for (const Bytes& behind : {gain_map, depth, video}) jpeg::append_bytes(out, behind);
@@ -225,7 +203,7 @@ const std::map<std::string, Look>& looks() {
       {"Photoshop: thumbnails", word("irb thumbnail")},
       {"Comments", word("a comment")},
       {"ICC profile, with `--color keep`",
-       [](const auto& f) { return yes_if(f.icc == profile()); }},
+       [](const auto& f) { return yes_if(f.icc == wide_profile()); }},
       {"Gain map",
        [](const auto& f) {
          const auto item = jpeg::find_gain_map_item(jpeg::as_text(f.xmp));

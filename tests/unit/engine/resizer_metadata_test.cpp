@@ -17,6 +17,7 @@
 #include <jpeg/xmp.hpp>
 #include <string_view>
 #include <tests/support/sample_jpeg.hpp>
+#include <tests/unit/engine/metadata_parts.hpp>
 #include <tests/unit/engine/resized.hpp>
 
 namespace framewire {
@@ -30,27 +31,13 @@ using test::photo;
 using test::refusal;
 using test::resize_or_die;
 using test::smooth;
+using test::tagged;
+using test::with_exif;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
 // --- orientation and metadata ---------------------------------------------------------------
-
-Bytes payload(std::string_view id, const Bytes& data) {
-  Bytes out;
-  jpeg::append_text(out, id);
-  jpeg::append_bytes(out, data);
-  return out;
-}
-
-Bytes with_exif(const Bytes& jpeg, int orientation) {
-  jpeg::ExifSummary exif;
-  exif.orientation = orientation;
-  exif.artist = "Somebody";
-  exif.copyright = "Nobody";
-  return sample::with_segments(jpeg, {{0xE1, payload(jpeg::kExifId, jpeg::make_exif(exif))},
-                                      {0xFE, {'h', 'e', 'l', 'l', 'o'}}});
-}
 
 TEST(ResizerOrientation, IsAppliedAndReset) {
   const Bytes jpeg = with_exif(photo(), 6);
@@ -113,9 +100,8 @@ TEST(ResizerMetadata, RegionsLeaveWithWhatIsCroppedTurnedOrPadded) {
     ResizeOptions options;
     options.metadata = Metadata::kKeep;
     change(options);
-    const Bytes input =
-        sample::with_segments(with_exif(photo(), orientation),
-                              {{0xE1, payload(jpeg::kXmpId, Bytes(packet.begin(), packet.end()))}});
+    const Bytes input = sample::with_segments(with_exif(photo(), orientation),
+                                              {{0xE1, tagged(jpeg::kXmpId, packet)}});
     const Resized out = resize_or_die(input, options);
     const std::string xmp(jpeg::as_text(parse_or_die(out.bytes).xmp));
     return std::string(xmp.find("Ann") == xmp.npos ? "" : "region ") +
@@ -147,21 +133,6 @@ TEST(ResizerMetadata, RegionsLeaveWithWhatIsCroppedTurnedOrPadded) {
 
 // --- colour ---------------------------------------------------------------------------------
 
-Bytes profile_bytes(double red_x, double red_y, double gamma) {
-  const cmsCIExyY white{0.3127, 0.3290, 1};
-  const cmsCIExyYTRIPLE primaries{{red_x, red_y, 1}, {0.265, 0.69, 1}, {0.15, 0.06, 1}};
-  cmsToneCurve* curve = cmsBuildGamma(nullptr, gamma);
-  cmsToneCurve* curves[3] = {curve, curve, curve};
-  cmsHPROFILE profile = cmsCreateRGBProfile(&white, &primaries, curves);
-  cmsFreeToneCurve(curve);
-  cmsUInt32Number size = 0;
-  cmsSaveProfileToMem(profile, nullptr, &size);
-  Bytes out(size);
-  cmsSaveProfileToMem(profile, out.data(), &size);
-  cmsCloseProfile(profile);
-  return out;
-}
-
 Bytes with_icc(const Bytes& jpeg, const Bytes& icc) {
   Bytes out;
   jpeg::write_marker(out, jpeg::marker::kSoi);
@@ -175,7 +146,7 @@ double flat_red(int component, double, double) {
 }
 
 TEST(ResizerColor, AProfileIsConvertedOrKept) {
-  const Bytes icc = profile_bytes(0.68, 0.32, 2.2);
+  const Bytes icc = test::wide_profile();
   const Bytes jpeg = with_icc(sample::make({64, 64, JCS_YCbCr, 1, 1, 95}, flat_red), icc);
   const Resized converted = resize_or_die(jpeg);
   EXPECT_TRUE(converted.report.color_converted);
@@ -191,12 +162,7 @@ TEST(ResizerColor, AProfileIsConvertedOrKept) {
 }
 
 TEST(ResizerColor, AnSrgbProfileNeedsNoConversion) {
-  cmsHPROFILE srgb = cmsCreate_sRGBProfile();
-  cmsUInt32Number size = 0;
-  cmsSaveProfileToMem(srgb, nullptr, &size);
-  Bytes icc(size);
-  cmsSaveProfileToMem(srgb, icc.data(), &size);
-  cmsCloseProfile(srgb);
+  const Bytes icc = color::testing_profiles::save(cmsCreate_sRGBProfile());
   const Resized out = resize_or_die(with_icc(photo(), icc));
   EXPECT_FALSE(out.report.color_converted);
   EXPECT_EQ(out.bytes, resize_or_die(photo()).bytes);
@@ -242,16 +208,15 @@ constexpr std::string_view kGainMapXmp =
 
 Bytes gain_map_stream(J_COLOR_SPACE space = JCS_GRAYSCALE) {
   const auto ramp = [](int, double x, double y) { return 40 + 2 * x - y / 2; };
-  return sample::with_segments(
-      sample::make({50, 40, space, 1, 1, 95}, ramp),
-      {{0xE1, payload(jpeg::kXmpId, Bytes(kGainMapXmp.begin(), kGainMapXmp.end()))}});
+  return sample::with_segments(sample::make({50, 40, space, 1, 1, 95}, ramp),
+                               {{0xE1, tagged(jpeg::kXmpId, kGainMapXmp)}});
 }
 
 /// A 200×160 picture with a gain map, as cameras write them.
 Bytes ultra_hdr(const Bytes& gain_map = gain_map_stream()) {
   const std::string xmp = jpeg::make_gain_map_xmp(gain_map.size());
   Bytes out = {0xFF, 0xD8};
-  jpeg::write_segment(out, 0xE1, payload(jpeg::kXmpId, Bytes(xmp.begin(), xmp.end())));
+  jpeg::write_segment(out, 0xE1, tagged(jpeg::kXmpId, xmp));
   jpeg::write_segment(out, 0xE2, jpeg::make_mpf(out.size() + 4, 0, 0));
   const Bytes primary = photo(200, 160);
   out.insert(out.end(), primary.begin() + 2, primary.end());

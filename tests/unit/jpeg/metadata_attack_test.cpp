@@ -12,17 +12,14 @@
 #include <jpeg/parser.hpp>
 #include <jpeg/xmp.hpp>
 #include <tests/support/camera_exif.hpp>
+#include <tests/support/slower.hpp>
 
 namespace framewire::jpeg {
 namespace {
 
+using test::kSlower;
 using ::testing::HasSubstr;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kSlower = 10;
-#else
-constexpr int kSlower = 1;
-#endif
 constexpr std::size_t kMaxPacketBytes = 65'533 - kXmpId.size();
 
 /// Parses a file and makes its head in every mode; milliseconds of processor time.
