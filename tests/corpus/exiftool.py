@@ -37,6 +37,8 @@ GONE = re.compile(r"""
   | XMP-xmp:(Thumbnail|PageImage) | XMP-GCamera:(MicroVideo|MotionPhoto)
   | XMP-photoshop:ICCProfile | Photoshop:(PhotoshopThumbnail|IPTCDigest)
   | IPTC:ObjectPreview | IPTC\d*:SubFile
+  | ^(ExifIFD|XMP-exif):Subject(Area|Location)$
+  | XMP-(mwg-rs|MP1?|acdsee-rs|apple-fi|GPano): | ^(Panasonic|FujiFilm):Face  # of turned pictures
 """, re.VERBOSE)
 
 # keep: what says something else of the output than of the input.
