@@ -114,14 +114,14 @@ def links():
 
 
 def words_of_code():
-    """Every identifier in the sources, and every --option that programs and scripts of bench/ take."""
-    identifiers, options = set(), set()
+    """The identifiers of each source, and every --option that what lies in bench/ takes."""
+    identifiers, options = [], set()
     for folder in ("include", "src", "apps", "tests", "bench", "fuzz", "examples", "cmake"):
         for path in (ROOT / folder).rglob("*"):
             if not path.is_file() or path.suffix not in SOURCES + (".py", ".sh", ".txt", ".cmake"):
                 continue
             text = path.read_text(encoding="utf-8")
-            identifiers |= set(re.findall(r"[A-Za-z_]\w+", text))
+            identifiers.append(set(re.findall(r"[A-Za-z_]\w+", text)))
             if folder == "bench":
                 options |= set(re.findall(r"(?<![\w-])--([a-z][a-z0-9-]*)", text))
     return identifiers, options
