@@ -209,6 +209,14 @@ def check_names(pages, files, folders):
     return faults
 
 
+def check_sources(pages, folders):
+    """Pages that sources name."""
+    known = set(pages) | folders | {name[:len("docs/decisions/0000")] for name in pages}
+    known |= {name.removesuffix(".md") for name in pages}
+    return [f"{source}: there is no {page}" for source, page in sorted(facts.pages_named())
+            if page not in known and not source.endswith("check_docs.py")]
+
+
 def check_links(pages, files, folders):
     faults = []
     for page in pages.values():
@@ -304,6 +312,7 @@ def main():
                   lambda: check_transport(pages), lambda: check_pictures(files),
                   lambda: check_folders(pages, folders),
                   lambda: check_names(pages, files, folders),
+                  lambda: check_sources(pages, folders),
                   lambda: check_links(pages, files, folders),
                   lambda: check_indexes(pages, files), lambda: check_decisions(pages),
                   lambda: check_glossary(pages)):

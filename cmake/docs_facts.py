@@ -127,6 +127,14 @@ def words_of_code():
     return identifiers, options
 
 
+def pages_named():
+    """(source, page) wherever a source, a script or a setting names a page or a decision."""
+    name = re.compile(r"\bdocs/(?:decisions/\d{4}[\w-]*|[\w/-]+)(?:\.md)?\b")
+    return {(path, match) for path in files() if not path.startswith("docs/")
+            and pathlib.PurePath(path).suffix in SOURCES + (".py", ".txt", ".cmake", ".sh", "")
+            for match in name.findall((ROOT / path).read_text(encoding="utf-8", errors="ignore"))}
+
+
 def tests():
     """(suite, test) of every test there is."""
     defined = re.compile(r"\bTEST(?:_[FP])?\(\s*(\w+),\s*(\w+)\s*\)")
