@@ -31,7 +31,7 @@ CODE_SPAN = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"(?<!\\)\]\(([^()\s]*(?:\([^()]*\))?[^()\s]*)\)")
 PATH = re.compile(r"^(?:src|tests|apps|bench|cmake|docs|include|fuzz|examples|bindings)/[^\s:]*$")
 FILE = re.compile(r"^[\w-]+\.(?:hpp|cpp|cu|cuh|h|c|py|sh|md|json|svg)$")
-TEST = re.compile(r"^([A-Z]\w*)\.(\w*…|\w+|\*)$")
+TEST = re.compile(r"^([A-Z]\w*)\.([A-Z]\w*…|[A-Z]\w*|\*)$")
 NAME = re.compile(r"^(?:\w+::)+\w+(?:\(\))?$|^k[A-Z]\w+$|^[A-Z][a-z]+(?:[A-Z][a-z]+)+$")
 
 
