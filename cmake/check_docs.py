@@ -291,14 +291,42 @@ def check_glossary(pages):
             for word in sorted(set(words)) if words.count(word) > 1]
 
 
+def label_boxes(picture):
+    """(text, left, right, baseline, size) of each label, its width as in a wide font."""
+    style = "".join(element.text or "" for element in picture.iter() if element.tag.endswith("}style"))
+    sizes = {name: float(size) for name, size in
+             re.findall(r"\.(\w+)\{[^}]*?font-size:(\d+)px", style)}
+    for element in picture.iter():
+        if not element.tag.endswith("}text"):
+            continue
+        classes = element.get("class", "").split()
+        size = float(element.get("font-size") or
+                     next((sizes[name] for name in classes if name in sizes), 12))
+        text = "".join(element.itertext())
+        width = len(text) * size * (0.6 if "mono" in classes else 0.56)
+        left = float(element.get("x", 0))
+        if "mid" in classes or element.get("text-anchor") == "middle":
+            left -= width / 2
+        elif element.get("text-anchor") == "end":
+            left -= width
+        yield text, left, left + width, float(element.get("y", 0)), size
+
+
 def check_pictures(files):
+    """Pictures that are not plots: well-formed, and no label over another."""
     faults = []
     for name in sorted(files):
-        if name.startswith("docs/") and name.endswith(".svg"):
-            try:
-                xml.etree.ElementTree.parse(ROOT / name)
-            except xml.etree.ElementTree.ParseError as error:
-                faults.append(f"{name}: {error}")
+        if not re.match(r"docs/[^/]*\.svg$", name):
+            continue
+        try:
+            labels = list(label_boxes(xml.etree.ElementTree.parse(ROOT / name)))
+        except xml.etree.ElementTree.ParseError as error:
+            faults.append(f"{name}: {error}")
+            continue
+        for i, (text, left, right, y, size) in enumerate(labels):
+            faults += [f"{name}: '{text}' and '{other}' lie over each other"
+                       for other, l, r, at, s in labels[i + 1:]
+                       if left < r and l < right and abs(y - at) < 0.8 * min(size, s)]
     return faults
 
 
