@@ -13,6 +13,7 @@ import xml.etree.ElementTree
 
 sys.dont_write_bytecode = True
 import docs_facts as facts  # noqa: E402
+from docs_pages import CODE_BLOCK, CODE_SPAN, Page, label_boxes  # noqa: E402
 
 ROOT = facts.ROOT
 ARCHITECTURE = "docs/architecture.md"
@@ -26,55 +27,10 @@ FOREIGN_OPTIONS = {"help", "version", "install", "preset", "cflags", "libs", "to
 FOREIGN_NAMES = re.compile(r"(std|tl)::|(CamelCase|kName)$")
 SECTIONS = ("**Status.** ", "**Context.** ", "**Choice.** ", "**Look again** ")
 
-CODE_BLOCK = re.compile(r"^```.*?^```|(?:^(?: {4}|\t)[^\n]*\n?)+", re.M | re.S)
-CODE_SPAN = re.compile(r"`([^`\n]+)`")
-LINK = re.compile(r"(?<!\\)\]\(([^()\s]*(?:\([^()]*\))?[^()\s]*)\)")
 PATH = re.compile(r"^(?:src|tests|apps|bench|cmake|docs|include|fuzz|examples|bindings)/[^\s:]*$")
 FILE = re.compile(r"^[\w-]+\.(?:hpp|cpp|cu|cuh|h|c|py|sh|md|json|svg)$")
 TEST = re.compile(r"^([A-Z]\w*)\.([A-Z]\w*…|[A-Z]\w*|\*)$")
 NAME = re.compile(r"^(?:\w+::)+\w+(?:\(\))?$|^k[A-Z]\w+$|^[A-Z][a-z]+(?:[A-Z][a-z]+)+$")
-
-
-class Page:
-    def __init__(self, path):
-        self.path = path
-        self.text = facts.read(path)
-        self.prose = CODE_BLOCK.sub("\n", self.text)
-        self.blocks = CODE_BLOCK.findall(self.text)
-        self.spans = CODE_SPAN.findall(self.prose)
-        self.code = "\n".join(self.blocks + self.spans)
-        self.is_decision = bool(re.match(r"docs/decisions/\d", path))
-
-    def anchors(self):
-        """As GitHub makes them of headings, and those given by hand."""
-        made = set(re.findall(r'<a id="([^"]+)"', self.text))
-        for heading in re.findall(r"^#+ (.+)$", CODE_BLOCK.sub("\n", self.text), re.M):
-            words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()
-            slug = re.sub(r"[^\w\- ]", "", words).strip().replace(" ", "-")
-            number = 0
-            while slug + (f"-{number}" if number else "") in made:
-                number += 1
-            made.add(slug + (f"-{number}" if number else ""))
-        return made
-
-    def links(self):
-        return LINK.findall(CODE_SPAN.sub("", self.prose))
-
-    def table(self, heading):
-        """The rows of the first table below a heading, without its own two lines."""
-        start = re.search(rf"^#+ {re.escape(heading)}$", self.text, re.M)
-        if not start:
-            raise facts.Missing(f"{self.path}: no heading '{heading}'")
-        lines = self.text[start.end():].splitlines()
-        first = next((i for i, line in enumerate(lines) if line.startswith("|---")), None)
-        if first is None:
-            raise facts.Missing(f"{self.path}: no table below '{heading}'")
-        rows = []
-        for line in lines[first + 1:]:
-            if not line.startswith("|"):
-                break
-            rows.append([cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]])
-        return rows
 
 
 def differ(where, what, page, code):
@@ -91,7 +47,8 @@ def check_errors(pages):
     rows = page.table("Status codes")
     faults = differ(page.path, "status code", [f"{row[1]} {row[0]}" for row in rows],
                     [f"`{name}` `{word}`" for name, word in words.items()])
-    rule = re.search(r"^2\. Status codes name who must act: (.*?)\.", pages[ARCHITECTURE].text, re.M)
+    rule = re.search(r"^2\. Status codes name who must act: (.*?)\.", pages[ARCHITECTURE].text,
+                     re.M)
     faults += differ(ARCHITECTURE, "status code", CODE_SPAN.findall(rule.group(1)) if rule else [],
                      words.values())
     faults += differ(page.path, "warning", [row[0].strip("`") for row in page.table("Warnings")],
@@ -141,8 +98,8 @@ def check_transport(pages):
 def tree(page):
     """Paths of the folders that architecture.md lists: a block indented by depth, names with /."""
     start = page.text.find("## Folders")
-    block = next((b for b in CODE_BLOCK.findall(page.text[start:]) if re.search(r"^ +src/$", b, re.M)),
-                 None) if start >= 0 else None
+    blocks = CODE_BLOCK.findall(page.text[start:]) if start >= 0 else []
+    block = next((block for block in blocks if re.search(r"^ +src/$", block, re.M)), None)
     if block is None:
         raise facts.Missing(f"{page.path}: no list of folders below '## Folders'")
     paths, open_folders = [], []
@@ -189,7 +146,8 @@ def check_names(pages, files, folders):
             word = span.split()[0].rstrip("/,;") if span.split() else ""
             test = TEST.match(span)
             if PATH.match(word) and not re.search(r"[A-Z]{4}|…", word):
-                if not (word in files or f"{pathlib.PurePath(page.path).parent}/{word}" in files or word in folders or word in PLANNED or
+                beside = f"{pathlib.PurePath(page.path).parent}/{word}"
+                if not (word in files or beside in files or word in folders or word in PLANNED or
                         any(ROOT.glob(word)) or f"{word}.cpp" in files or
                         pathlib.PurePath(word).name in FOREIGN_FILES):
                     faults.append(f"{page.path}: there is no {word}")
@@ -238,7 +196,7 @@ def check_links(pages, files, folders):
 def check_indexes(pages, files):
     """Every page is led to from the index of its folder, every report of a figure from a page."""
     faults = []
-    for index in [name for name in pages if name.endswith("README.md") and name.startswith("docs/")]:
+    for index in filter(re.compile(r"docs/(.*/)?README\.md$").match, pages):
         folder = pathlib.PurePath(index).parent
         linked = {str((folder / link.partition("#")[0])) for link in pages[index].links()}
         faults += [f"{index}: does not lead to {name}" for name in sorted(pages)
@@ -289,27 +247,6 @@ def check_glossary(pages):
     words = [word.strip().lower() for term in terms for word in term.split(",")]
     return [f"{page.path}: {word} has {words.count(word)} meanings"
             for word in sorted(set(words)) if words.count(word) > 1]
-
-
-def label_boxes(picture):
-    """(text, left, right, baseline, size) of each label, its width as in a wide font."""
-    style = "".join(element.text or "" for element in picture.iter() if element.tag.endswith("}style"))
-    sizes = {name: float(size) for name, size in
-             re.findall(r"\.(\w+)\{[^}]*?font-size:(\d+)px", style)}
-    for element in picture.iter():
-        if not element.tag.endswith("}text"):
-            continue
-        classes = element.get("class", "").split()
-        size = float(element.get("font-size") or
-                     next((sizes[name] for name in classes if name in sizes), 12))
-        text = "".join(element.itertext())
-        width = len(text) * size * (0.6 if "mono" in classes else 0.56)
-        left = float(element.get("x", 0))
-        if "mid" in classes or element.get("text-anchor") == "middle":
-            left -= width / 2
-        elif element.get("text-anchor") == "end":
-            left -= width
-        yield text, left, left + width, float(element.get("y", 0)), size
 
 
 def check_pictures(files):
