@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <framewire/image.hpp>
 #include <framewire/options.hpp>
+#include <framewire/output_sink.hpp>
 #include <framewire/resizer.hpp>
 #include <framewire/status.hpp>
 #include <functional>
@@ -81,6 +82,7 @@ struct EngineRequest {
   std::span<const std::uint8_t> jpeg;  ///< host, one JPEG stream; read only, stays until the answer
   ResizeOptions options;
   std::function<void(Result<Resized>)> done;  ///< as Engine::Callback
+  OutputSink sink{};  ///< where the stream goes; without one the answer carries a vector
 };
 
 /// Resizes JPEGs as they come: collects them into micro-batches, overlaps copies and kernels of

@@ -13,8 +13,9 @@ namespace framewire {
 
 /// The result of one resize: a complete JPEG stream and what was done to make it.
 struct Resized {
-  std::vector<std::uint8_t> bytes;
+  std::vector<std::uint8_t> bytes;  ///< empty where the request brought a sink
   Report report;
+  std::span<std::uint8_t> written{};  ///< with a sink: the stream, in the sink's memory
 };
 
 /// Resizes JPEGs on the CPU, with the codec that ResizeOptions::codec names at each call; kAuto is

@@ -32,6 +32,7 @@ WorkPtr make_work(EngineRequest& request) {
   work->bytes = request.jpeg;
   work->options = request.options;
   work->done = std::move(request.done);
+  work->sink = std::move(request.sink);
   return work;
 }
 
@@ -224,7 +225,7 @@ Result<Resized> Dispatcher::resize_on_host(Work& work) try {
   if (!parsed) return fail(parsed.error());
   if (named) request.report.warnings.push_back({"codec_fallback", work.reason, {}});
   const std::string& reason = work.fallback ? work.reason : route->reason;
-  return run_request(request, *route->codec, reason, converters_);
+  return run_request(request, *route->codec, reason, converters_, work.sink);
 } catch (const std::bad_alloc&) {
   return fail(StatusCode::kBusy, "memory ran out");
 }

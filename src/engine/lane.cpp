@@ -163,8 +163,7 @@ void Lane::finish(WorkPtr work, const codec::BatchOutcome& outcome, double batch
   report.codec_reason = work->options.codec == codec_.kind() ? "requested" : "a GPU is there";
   report.quality = outcome.quality;
   report.times.decode_resample_us = batch_us;
-  std::vector<std::uint8_t> stream(outcome.bytes.begin(), outcome.bytes.end());
-  auto finished = finish_request(request, std::move(stream));
+  auto finished = finish_copy(request, outcome.bytes, work->sink);
   if (finished) ++engine_.gpu_images_;
   engine_.answer(std::move(work), std::move(finished));
 } catch (const std::bad_alloc&) {

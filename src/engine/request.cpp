@@ -142,6 +142,63 @@ Result<void> find_converter(Request& request, const plan::Capabilities& capable,
   return {};
 }
 
+/// Writes a stream where it goes: to the sink, or into a vector of its own.
+/// @param own  holds `stream`, to be given away; null: it is somebody else's
+Result<void> deliver(std::span<const std::uint8_t> stream, std::vector<std::uint8_t>* own,
+                     const jpeg::GainMapTail& tail, const OutputSink& sink, Resized& resized) {
+  const std::size_t bytes = stream.size() + tail.gain_map.size();
+  std::uint8_t* index = nullptr;
+  if (sink.wanted()) {
+    auto room = sink.room(bytes);
+    if (!room) return fail(room.error());
+    resized.written = *room;
+    const auto end = std::copy(stream.begin(), stream.end(), room->begin());
+    std::copy(tail.gain_map.begin(), tail.gain_map.end(), end);
+    index = room->data();
+  } else {
+    if (own != nullptr) resized.bytes = std::move(*own);
+    resized.bytes.reserve(bytes);
+    if (own == nullptr) resized.bytes.assign(stream.begin(), stream.end());
+    resized.bytes.insert(resized.bytes.end(), tail.gain_map.begin(), tail.gain_map.end());
+    index = resized.bytes.data();
+  }
+  std::copy(tail.index.begin(), tail.index.end(), index + tail.index_offset);
+  return {};
+}
+
+/// @param own  as deliver()'s
+Result<Resized> finish(Request& request, std::span<const std::uint8_t> stream,
+                       std::vector<std::uint8_t>* own, const OutputSink& sink) {
+  jpeg::GainMapTail tail;
+  if (!request.gain_map.empty()) {
+    auto made = jpeg::make_gain_map_tail(stream, request.gain_map);
+    if (!made) return fail(made.error());
+    tail = std::move(*made);
+  }
+  Report& report = request.report;
+  report.output = summarise(request.plan.encode, stream.size() + tail.gain_map.size());
+  // Before warnings of metadata, which say nothing against the scans.
+  auto original = smaller_original(request, report.output.bytes);
+  if (original) {
+    own = &*original;
+    stream = *original;
+    report.original_kept = true;
+    report.quality = 0;
+    report.output = summarise(request.file);
+    report.output.bytes = stream.size();
+  }
+  if (request.options->metadata == Metadata::kKeep)
+    for (Warning& loss : jpeg::list_losses(request.file))
+      report.warnings.push_back(std::move(loss));
+  std::move(request.gain_map_warnings.begin(), request.gain_map_warnings.end(),
+            std::back_inserter(report.warnings));
+  Resized resized;
+  if (auto ok = deliver(stream, own, tail, sink, resized); !ok) return fail(ok.error());
+  report.times.total_us = base::elapsed_us(request.start);
+  resized.report = std::move(report);
+  return resized;
+}
+
 }  // namespace
 
 void add_warnings(Report& report, const std::vector<Warning>& warnings) {
@@ -227,30 +284,18 @@ Result<std::vector<std::uint8_t>> make_head(const Request& request) {
   return jpeg::make_head(request.file, request.options->metadata, head_facts(request));
 }
 
-Result<Resized> finish_request(Request& request, std::vector<std::uint8_t> stream) {
-  if (!request.gain_map.empty())
-    if (auto ok = jpeg::append_gain_map(stream, request.gain_map); !ok) return fail(ok.error());
-  Report& report = request.report;
-  report.output = summarise(request.plan.encode, stream.size());
-  // Before warnings of metadata, which say nothing against the scans.
-  if (auto original = smaller_original(request, stream.size())) {
-    stream = std::move(*original);
-    report.original_kept = true;
-    report.quality = 0;
-    report.output = summarise(request.file);
-    report.output.bytes = stream.size();
-  }
-  if (request.options->metadata == Metadata::kKeep)
-    for (Warning& loss : jpeg::list_losses(request.file))
-      report.warnings.push_back(std::move(loss));
-  std::move(request.gain_map_warnings.begin(), request.gain_map_warnings.end(),
-            std::back_inserter(report.warnings));
-  report.times.total_us = base::elapsed_us(request.start);
-  return Resized{std::move(stream), std::move(report)};
+Result<Resized> finish_request(Request& request, std::vector<std::uint8_t> stream,
+                               const OutputSink& sink) {
+  const std::span<const std::uint8_t> bytes = stream;
+  return finish(request, bytes, &stream, sink);
 }
 
+Result<Resized> finish_copy(Request& request, std::span<const std::uint8_t> stream,
+                            const OutputSink& sink) {
+  return finish(request, stream, nullptr, sink);
+}
 Result<Resized> run_request(Request& request, const codec::Codec& codec, std::string_view reason,
-                            ConverterCache& converters) {
+                            ConverterCache& converters, const OutputSink& sink) {
   Report& report = request.report;
   report.codec = codec.kind();
   report.codec_reason = reason;
@@ -266,7 +311,7 @@ Result<Resized> run_request(Request& request, const codec::Codec& codec, std::st
   report.times.decode_resample_us = outcome.decode_resample_us;
   report.times.encode_us = outcome.encode_us;
   add_warnings(report, outcome.warnings);
-  return finish_request(request, std::move(*stream));
+  return finish_request(request, std::move(*stream), sink);
 }
 
 }  // namespace framewire::engine

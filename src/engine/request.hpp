@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <engine/converter_cache.hpp>
 #include <framewire/options.hpp>
+#include <framewire/output_sink.hpp>
 #include <framewire/resizer.hpp>
 #include <framewire/status.hpp>
 #include <jpeg/parser.hpp>
@@ -55,12 +56,20 @@ void add_warnings(Report& report, const std::vector<Warning>& warnings);
 [[nodiscard]] Result<std::vector<std::uint8_t>> make_head(const Request& request);
 
 /// Appends the gain map to the finished primary image, or replaces what needed no encoding by the
-/// original (hand_on.hpp), and completes the report.
-[[nodiscard]] Result<Resized> finish_request(Request& request, std::vector<std::uint8_t> stream);
+/// original (hand_on.hpp), completes the report, and writes the stream to `sink`, where one is
+/// wanted. Nothing is written to a sink before everything else has succeeded.
+/// @param stream  given away: without a sink it becomes the output
+/// @return as OutputSink::room(); too_large where image and gain map exceed 4 GiB
+[[nodiscard]] Result<Resized> finish_request(Request& request, std::vector<std::uint8_t> stream,
+                                             const OutputSink& sink = {});
+/// The same of a stream that stays its codec's: copied once, to where it goes.
+[[nodiscard]] Result<Resized> finish_copy(Request& request, std::span<const std::uint8_t> stream,
+                                          const OutputSink& sink);
 
 /// All of the above behind parse_request(), on the calling thread.
 /// @param reason  for the report: why this codec
 [[nodiscard]] Result<Resized> run_request(Request& request, const codec::Codec& codec,
-                                          std::string_view reason, ConverterCache& converters);
+                                          std::string_view reason, ConverterCache& converters,
+                                          const OutputSink& sink = {});
 
 }  // namespace framewire::engine

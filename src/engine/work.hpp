@@ -18,6 +18,7 @@ struct Work {
   std::span<const std::uint8_t> bytes;
   ResizeOptions options;
   Engine::Callback done;
+  OutputSink sink;
   base::Clock::time_point arrived;
 
   Request request;                                  ///< points into this; a Work never moves

@@ -200,7 +200,7 @@ Result<Bytes> make_gain_map_head(const JpegFile& gain_map) {
   return out;
 }
 
-Result<void> append_gain_map(Bytes& stream, ByteSpan gain_map) {
+Result<GainMapTail> make_gain_map_tail(ByteSpan stream, ByteSpan gain_map) {
   const std::size_t payload_offset = find_mpf_payload(stream);
   if (payload_offset == 0) {
     return fail(StatusCode::kInternal, "a head without room for the index of its gain map");
@@ -208,9 +208,15 @@ Result<void> append_gain_map(Bytes& stream, ByteSpan gain_map) {
   if (stream.size() + gain_map.size() > UINT32_MAX) {
     return fail(StatusCode::kTooLarge, "image and gain map above 4 GiB, which no MPF index holds");
   }
-  const Bytes index = make_mpf(payload_offset, stream.size(), gain_map.size());
-  std::copy(index.begin(), index.end(),
-            stream.begin() + static_cast<std::ptrdiff_t>(payload_offset));
+  return GainMapTail{gain_map, make_mpf(payload_offset, stream.size(), gain_map.size()),
+                     payload_offset};
+}
+
+Result<void> append_gain_map(Bytes& stream, ByteSpan gain_map) {
+  const auto tail = make_gain_map_tail(stream, gain_map);
+  if (!tail) return fail(tail.error());
+  std::copy(tail->index.begin(), tail->index.end(),
+            stream.begin() + static_cast<std::ptrdiff_t>(tail->index_offset));
   append_bytes(stream, gain_map);
   return {};
 }

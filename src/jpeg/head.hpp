@@ -47,6 +47,19 @@ struct HeadFacts {
 /// @param gain_map  the gain map image as parsed by itself
 [[nodiscard]] Result<std::vector<std::uint8_t>> make_gain_map_head(const JpegFile& gain_map);
 
+/// What completes a primary stream that has a gain map.
+struct GainMapTail {
+  std::span<const std::uint8_t> gain_map;  ///< a complete stream, which follows the primary
+  std::vector<std::uint8_t> index;         ///< takes the place of as many bytes of the primary's
+  std::size_t index_offset = 0;            ///< of those, from the primary's beginning
+};
+
+/// @param stream    as append_gain_map()'s
+/// @param gain_map  a complete JPEG stream; borrowed by the result
+/// @return as append_gain_map()
+[[nodiscard]] Result<GainMapTail> make_gain_map_tail(std::span<const std::uint8_t> stream,
+                                                     std::span<const std::uint8_t> gain_map);
+
 /// Completes a primary stream: fills in the MPF index of its head and appends the gain map.
 /// @param stream    a head made with gain_map_bytes = gain_map.size(), then DQT to EOI
 /// @param gain_map  a complete JPEG stream

@@ -25,6 +25,7 @@ namespace {
 
 using sample::Bytes;
 using sample::Decoded;
+using test::gain_map_stream;
 using test::kinds;
 using test::parse_or_die;
 using test::photo;
@@ -32,6 +33,7 @@ using test::refusal;
 using test::resize_or_die;
 using test::smooth;
 using test::tagged;
+using test::ultra_hdr;
 using test::with_exif;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -199,30 +201,6 @@ TEST(ResizerColor, CmykBecomesColourOrStays) {
 }
 
 // --- gain maps ------------------------------------------------------------------------------
-
-constexpr std::string_view kGainMapXmp =
-    "<x:xmpmeta xmlns:x=\"adobe:ns:meta/\"><rdf:RDF "
-    "xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\"><rdf:Description rdf:about=\"\" "
-    "xmlns:hdrgm=\"http://ns.adobe.com/hdr-gain-map/1.0/\" hdrgm:Version=\"1.0\" "
-    "hdrgm:GainMapMax=\"2.2\"/></rdf:RDF></x:xmpmeta>";
-
-Bytes gain_map_stream(J_COLOR_SPACE space = JCS_GRAYSCALE) {
-  const auto ramp = [](int, double x, double y) { return 40 + 2 * x - y / 2; };
-  return sample::with_segments(sample::make({50, 40, space, 1, 1, 95}, ramp),
-                               {{0xE1, tagged(jpeg::kXmpId, kGainMapXmp)}});
-}
-
-/// A 200×160 picture with a gain map, as cameras write them.
-Bytes ultra_hdr(const Bytes& gain_map = gain_map_stream()) {
-  const std::string xmp = jpeg::make_gain_map_xmp(gain_map.size());
-  Bytes out = {0xFF, 0xD8};
-  jpeg::write_segment(out, 0xE1, tagged(jpeg::kXmpId, xmp));
-  jpeg::write_segment(out, 0xE2, jpeg::make_mpf(out.size() + 4, 0, 0));
-  const Bytes primary = photo(200, 160);
-  out.insert(out.end(), primary.begin() + 2, primary.end());
-  EXPECT_TRUE(jpeg::append_gain_map(out, gain_map));
-  return out;
-}
 
 TEST(ResizerGainMap, IsKeptAndResizedAndFoundAgain) {
   for (const Metadata metadata : {Metadata::kStrip, Metadata::kKeep}) {
