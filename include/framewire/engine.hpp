@@ -77,6 +77,28 @@ class InputMemory {
   std::span<std::uint8_t> bytes_;
 };
 
+/// Memory of the caller's that an engine knows inputs may lie in; Engine::register_memory() makes
+/// it. Move-only; may outlive its engine. Thread safety: as a unique_ptr.
+class RegisteredMemory {
+ public:
+  RegisteredMemory() noexcept;  ///< none
+  /// Lets go of the memory, which is not freed; every request with bytes of it must have been
+  /// answered. Unpins, which takes some microseconds a megabyte; does not wait for the engine.
+  ~RegisteredMemory();
+  RegisteredMemory(RegisteredMemory&& other) noexcept;
+  RegisteredMemory& operator=(RegisteredMemory&& other) noexcept;
+
+  /// As registered; host.
+  [[nodiscard]] std::span<std::uint8_t> bytes() const noexcept { return bytes_; }
+
+ private:
+  friend class Engine;
+  class Impl;
+  RegisteredMemory(std::unique_ptr<Impl> impl, std::span<std::uint8_t> bytes) noexcept;
+  std::unique_ptr<Impl> impl_;
+  std::span<std::uint8_t> bytes_;
+};
+
 /// One image of a submission.
 struct EngineRequest {
   std::span<const std::uint8_t> jpeg;  ///< host, one JPEG stream; read only, stays until the answer
@@ -111,6 +133,24 @@ class Engine {
   /// memory elsewhere). What is given back is kept for later calls, up to 256 MB.
   /// @return busy where memory ran out; device_lost
   [[nodiscard]] Result<InputMemory> input_memory(std::size_t bytes);
+
+  /// Makes memory of the caller's known, also such that other processes map: a device copies inputs
+  /// that lie wholly in it from where they are, as from input_memory(), unless fewer than 16 KB of
+  /// it are behind them. On the CPU nothing is pinned.
+  ///
+  /// Others may write to registered memory at any time, also to inputs under way: whatever an
+  /// engine believes it has copied before, so that such a request ends in some picture or an error,
+  /// and no other request is harmed. (From other memory inputs are read where they are, and may not
+  /// change before the answer.) For files that are not read on the device alone, such as
+  /// progressive ones, that costs a copy of the file.
+  /// @param memory  host, readable and writable, at least one byte, any alignment (pages are pinned
+  ///                whole); stays mapped as long as what is returned. A file behind it must not
+  ///                shrink: seal a memfd
+  /// @return invalid_input for no bytes, or where some of them are registered, or the engine's,
+  ///         already; unsupported for memory that cannot be pinned; busy where memory, or what may
+  ///         be locked of it, ran out; device_lost. Blocks while it pins: about a millisecond for
+  ///         some megabytes
+  [[nodiscard]] Result<RegisteredMemory> register_memory(std::span<std::uint8_t> memory);
 
   /// Hands in one image; waits while EngineOptions::queue requests are unanswered.
   /// @param jpeg  host, one JPEG stream; read only, must stay until the answer

@@ -23,6 +23,8 @@ struct DeviceLanes {
   std::size_t most_images = 512;          ///< in one batch
   std::uint64_t lane_bytes = UINT64_MAX;  ///< bound on the device memory of one lane's batch
   HostAllocator allocate_input;  ///< memory that this device copies from; empty: any is the same
+  HostPinner pin_input;          ///< makes a caller's memory such; empty likewise
+  bool reads_scans_only = true;  ///< of an input's bytes; false: the codec parses it itself
   /// Called on the lane's own thread; what it makes stays on that thread.
   std::function<Result<std::unique_ptr<codec::BatchCodec>>()> make_codec;
 };

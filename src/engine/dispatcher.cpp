@@ -27,6 +27,14 @@ std::size_t capacity_of(const EngineOptions& options, const std::vector<DeviceLa
   return capacity;
 }
 
+/// A file that ends with EOI has, but for rare damage, nothing behind its scan; its entropy-coded
+/// bytes need no look on the host. Others are parsed whole, so that warnings are complete.
+jpeg::ParseDepth depth_for(std::span<const std::uint8_t> bytes, const ResizeOptions& options) {
+  const bool ends =
+      bytes.size() >= 2 && bytes[bytes.size() - 2] == 0xFF && bytes[bytes.size() - 1] == 0xD9;
+  return ends && !options.strict ? jpeg::ParseDepth::kThroughFirst : jpeg::ParseDepth::kWhole;
+}
+
 WorkPtr make_work(EngineRequest& request) {
   auto work = std::make_unique<Work>();
   work->bytes = request.jpeg;
@@ -46,8 +54,10 @@ Dispatcher::Dispatcher(const EngineOptions& options, std::vector<DeviceLanes> de
     lanes_ += devices_.back()->lanes.lanes;
   }
   // Pinned for one device, memory is pinned for all.
-  inputs_ = std::make_shared<InputStore>(devices_.empty() ? HostAllocator()
-                                                          : devices_.front()->lanes.allocate_input);
+  inputs_ = devices_.empty()
+                ? std::make_shared<InputStore>(HostAllocator())
+                : std::make_shared<InputStore>(devices_.front()->lanes.allocate_input,
+                                               devices_.front()->lanes.pin_input);
 }
 
 Result<std::unique_ptr<Dispatcher>> Dispatcher::make(const EngineOptions& options,
@@ -126,12 +136,14 @@ void Dispatcher::submit_at_once(std::span<EngineRequest> requests) {
   const auto now = base::Clock::now();
   for (WorkPtr& work : works) {
     work->arrived = now;
+    const InputStore::Place place = inputs_->find(work->bytes);
+    work->pinned = place.pinned;
+    work->changes = place.changes;
     const CodecKind asked = work->options.codec;
     const bool automatic = asked == CodecKind::kAuto;
     if (runs_on_host(asked) || (automatic && devices_.empty())) {
       for_host.push_back(std::move(work));
     } else if (automatic || (!devices_.empty() && asked == devices_.front()->lanes.kind)) {
-      work->pinned = inputs_->has(work->bytes);
       for_device.push_back(std::move(work));
     } else {
       answer(
@@ -162,6 +174,24 @@ void Dispatcher::host_main() {
   }
 }
 
+Result<void> Dispatcher::parse_for_device(Work& work) {
+  auto parsed = parse_request(work.bytes, work.options, work.arrived,
+                              depth_for(work.bytes, work.options), work.request);
+  work.parsed = parsed.has_value();
+  return parsed;
+}
+
+Result<bool> Dispatcher::parse_head_for_device(Work& work) {
+  const bool head_will_do =
+      devices_.front()->lanes.reads_scans_only &&
+      depth_for(work.bytes, work.options) == jpeg::ParseDepth::kThroughFirst;
+  if (!head_will_do) return false;
+  auto parsed =
+      parse_request_head(work.bytes, work.options, work.arrived, work.copy, work.request);
+  work.parsed = parsed && *parsed;
+  return parsed;
+}
+
 Result<void> Dispatcher::plan_for_device(Work& work) {
   const plan::Capabilities& capable = devices_.front()->lanes.capabilities;
   if (auto ok = plan_request(work.request, capable, converters_); !ok) return fail(ok.error());
@@ -180,7 +210,21 @@ void Dispatcher::host_first(WorkPtr work) {
   host_queue_.push(std::move(work));
 }
 
+/// Host threads read bytes that may change from a copy, which nobody writes to.
+void Dispatcher::settle(Work& work) {
+  // What is too large is refused before a byte is read.
+  if (!work.changes || work.bytes.size() > work.options.limits.max_input_bytes) return;
+  work.copy.assign(work.bytes.begin(), work.bytes.end());
+  work.bytes = work.copy;
+  work.changes = work.pinned = work.parsed = false;
+}
+
 Result<void> Dispatcher::read_for_device(Work& work) try {
+  settle(work);
+  if (!work.parsed) {
+    if (auto ok = parse_for_device(work); !ok) return ok;
+    if (auto ok = jpeg::check_supported(work.request.file); !ok) return ok;
+  }
   if (auto ok = plan_for_device(work); !ok) return ok;
   const jpeg::JpegFile& file = work.request.file;
   if (!entropy_on_host(file.frame)) return {};
@@ -215,6 +259,7 @@ Result<Resized> Dispatcher::resize_on_host(Work& work) try {
     return fail(
         StatusCode::kUnsupported,
         "codec_fallback: " + work.reason + " (strict accepts no other codec than the one named)");
+  settle(work);
   const auto route = router_.choose(runs_on_host(asked)                       ? asked
                                     : options_.codec == CodecKind::kReference ? options_.codec
                                                                               : CodecKind::kTurbo);

@@ -57,11 +57,16 @@ class Dispatcher {
   void lane_main(Device& device, std::promise<Result<void>>& ready);
   void host_main();
 
+  [[nodiscard]] Result<void> parse_for_device(Work& work);
+  /// The same from a copy of the head alone, for bytes that may change. @return false where that is
+  /// not enough, or the devices' codec reads more than scans: for a host thread first
+  [[nodiscard]] Result<bool> parse_head_for_device(Work& work);
   /// Plans for the devices' codec, resizes a gain map, writes the output's head.
   [[nodiscard]] Result<void> plan_for_device(Work& work);
   /// Sends a request through a host thread on its way to a device.
   void host_first(WorkPtr work);
   [[nodiscard]] Result<void> read_for_device(Work& work);
+  static void settle(Work& work);
   /// Moves a request to the host threads, for good.
   void to_host(WorkPtr work, std::string reason);
   void run_on_host(WorkPtr work);

@@ -54,6 +54,32 @@ InputMemory& InputMemory::operator=(InputMemory&& other) noexcept {
   return *this;
 }
 
+class RegisteredMemory::Impl {
+ public:
+  Impl(std::shared_ptr<engine::InputStore> store, std::span<std::uint8_t> memory)
+      : store_(std::move(store)), memory_(memory) {}
+  ~Impl() { store_->forget_registered(memory_); }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+ private:
+  std::shared_ptr<engine::InputStore> store_;
+  std::span<std::uint8_t> memory_;
+};
+
+RegisteredMemory::RegisteredMemory() noexcept = default;
+RegisteredMemory::RegisteredMemory(std::unique_ptr<Impl> impl,
+                                   std::span<std::uint8_t> bytes) noexcept
+    : impl_(std::move(impl)), bytes_(bytes) {}
+RegisteredMemory::~RegisteredMemory() = default;
+RegisteredMemory::RegisteredMemory(RegisteredMemory&& other) noexcept
+    : impl_(std::move(other.impl_)), bytes_(std::exchange(other.bytes_, {})) {}
+RegisteredMemory& RegisteredMemory::operator=(RegisteredMemory&& other) noexcept {
+  impl_ = std::move(other.impl_);
+  bytes_ = std::exchange(other.bytes_, {});
+  return *this;
+}
+
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Engine::~Engine() = default;
 Engine::Engine(Engine&&) noexcept = default;
@@ -86,6 +112,12 @@ Result<InputMemory> Engine::input_memory(std::size_t bytes) {
   const auto taken = owner->take(bytes);
   if (!taken) return fail(taken.error());
   return InputMemory(std::move(owner), *taken);
+}
+
+Result<RegisteredMemory> Engine::register_memory(std::span<std::uint8_t> memory) {
+  const auto& store = impl_->dispatcher->inputs();
+  if (auto ok = store->enter_registered(memory); !ok) return fail(ok.error());
+  return RegisteredMemory(std::make_unique<RegisteredMemory::Impl>(store, memory), memory);
 }
 
 void Engine::submit(std::span<const std::uint8_t> jpeg, const ResizeOptions& options,

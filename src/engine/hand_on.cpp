@@ -43,6 +43,12 @@ bool has_its_tables(const jpeg::JpegFile& file) {
   });
 }
 
+/// Of bytes that may change, those read later may be another file's.
+bool is_still_the_file(const jpeg::FrameHeader& later, const jpeg::FrameHeader& first) {
+  return later.width_px == first.width_px && later.height_px == first.height_px &&
+         later.component_count == first.component_count && later.sof_marker == first.sof_marker;
+}
+
 }  // namespace
 
 bool needs_no_change(const Request& request) {
@@ -56,11 +62,17 @@ std::optional<std::vector<std::uint8_t>> smaller_original(const Request& request
   if (encoded_bytes == 0 || !needs_no_change(request)) return std::nullopt;
   const jpeg::JpegFile* file = &request.file;
   Result<jpeg::JpegFile> whole;
+  std::vector<std::uint8_t> copy;
   if (request.depth != jpeg::ParseDepth::kWhole) {
     // For a device the file was read up to its first scan; what lies behind counts as well.
-    whole = jpeg::parse(request.file.bytes, request.options->limits, jpeg::ParseDepth::kWhole,
+    std::span<const std::uint8_t> bytes = request.file.bytes;
+    if (request.bytes_change) {
+      copy.assign(bytes.begin(), bytes.end());
+      bytes = copy;
+    }
+    whole = jpeg::parse(bytes, request.options->limits, jpeg::ParseDepth::kWhole,
                         request.context.deadline);
-    if (!whole) return std::nullopt;
+    if (!whole || !is_still_the_file(whole->frame, request.file.frame)) return std::nullopt;
     file = &*whole;
   }
   std::size_t coded_bytes = 0;

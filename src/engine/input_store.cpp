@@ -1,5 +1,6 @@
 #include <codec/batch_codec.hpp>
 #include <engine/input_store.hpp>
+#include <iterator>
 #include <new>
 #include <utility>
 #include <vector>
@@ -39,7 +40,7 @@ Result<InputStore::Block> InputStore::allocate(std::size_t bytes) try {
   auto memory = allocate_(guarded);
   if (!memory) return fail(memory.error());
   const std::unique_lock lock(ranges_mutex_);
-  ranges_.emplace(memory->get(), bytes);
+  ranges_.emplace(memory->get(), Range{bytes, false, nullptr});
   return Block{std::move(*memory), bytes};
 } catch (const std::bad_alloc&) {
   return fail(StatusCode::kBusy, "memory ran out");
@@ -65,19 +66,67 @@ void InputStore::forget(const Block& block) noexcept {
   ranges_.erase(block.memory.get());
 }
 
-bool InputStore::has(std::span<const std::uint8_t> bytes) const {
+InputStore::Ranges::const_iterator InputStore::last_before_end(
+    std::span<const std::uint8_t> bytes) const {
+  const auto after = ranges_.lower_bound(bytes.data() + bytes.size());
+  return after == ranges_.begin() ? ranges_.end() : std::prev(after);
+}
+
+Result<void> InputStore::enter_registered(std::span<std::uint8_t> memory) try {
+  if (memory.empty())
+    return fail(Status(StatusCode::kInvalidInput, "found no bytes to register").about("memory"));
+  {
+    // Entered before it is pinned, so that of two who overlap one is refused whatever the pinner
+    // says; not found as pinned before it is.
+    const std::unique_lock lock(ranges_mutex_);
+    const auto before = last_before_end(memory);
+    if (before != ranges_.end() && before->first + before->second.bytes > memory.data())
+      return fail(Status(StatusCode::kInvalidInput,
+                         "some of these bytes are registered already, or the engine's own")
+                      .about("memory"));
+    ranges_.emplace(memory.data(), Range{memory.size(), true, nullptr});
+  }
+  if (!pin_) return {};
+  auto pin = pin_(memory);
+  if (!pin) {
+    forget_registered(memory);
+    return fail(Status(pin.error()).about("memory"));
+  }
+  const std::unique_lock lock(ranges_mutex_);
+  ranges_.find(memory.data())->second.pin = std::move(*pin);
+  return {};
+} catch (const std::bad_alloc&) {
+  return fail(StatusCode::kBusy, "memory ran out");
+}
+
+/// Unpinned only when nobody finds it any more; unpinning itself takes no lock.
+void InputStore::forget_registered(std::span<std::uint8_t> memory) noexcept {
+  std::shared_ptr<void> pin;
+  const std::unique_lock lock(ranges_mutex_);
+  const auto found = ranges_.find(memory.data());
+  pin = std::move(found->second.pin);
+  ranges_.erase(found);
+}
+
+InputStore::Place InputStore::find(std::span<const std::uint8_t> bytes) const {
   const std::shared_lock lock(ranges_mutex_);
-  auto after = ranges_.upper_bound(bytes.data());
-  if (after == ranges_.begin()) return false;
-  const auto& [begin, size] = *--after;
-  const auto offset = static_cast<std::size_t>(bytes.data() - begin);
-  return offset <= size && bytes.size() <= size - offset;
+  const auto found = last_before_end(bytes);
+  if (found == ranges_.end()) return {};
+  const auto& [begin, range] = *found;
+  const std::uint8_t* end = begin + range.bytes;
+  if (end <= bytes.data()) return {};
+  const bool inside = begin <= bytes.data() && bytes.data() + bytes.size() <= end;
+  if (!range.registered) return {inside, false};
+  // Behind a block is its guard; registered memory has to hold its own.
+  const auto behind = static_cast<std::size_t>(inside ? end - bytes.data() - bytes.size() : 0);
+  return {range.pin != nullptr && behind >= codec::kPinnedGuardBytes, true};
 }
 
 std::uint64_t InputStore::pinned_bytes() const {
   const std::shared_lock lock(ranges_mutex_);
   std::uint64_t sum = 0;
-  for (const auto& [begin, size] : ranges_) sum += size;
+  for (const auto& [begin, range] : ranges_)
+    if (!range.registered || range.pin != nullptr) sum += range.bytes;
   return sum;
 }
 

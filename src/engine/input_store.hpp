@@ -17,13 +17,19 @@ namespace framewire::engine {
 using HostMemory = std::shared_ptr<std::uint8_t>;
 /// @return busy where memory ran out; device_lost
 using HostAllocator = std::function<Result<HostMemory>(std::size_t bytes)>;
+/// Pins memory of somebody else's for as long as what it returns is held.
+/// @return as gpu::PinnedRange::make()
+using HostPinner = std::function<Result<std::shared_ptr<void>>(std::span<std::uint8_t> memory)>;
 
 /// Hands out blocks of pinned memory and keeps those that come back for the next who ask: pinning
-/// takes a millisecond for some megabytes. Thread-safe.
+/// takes a millisecond for some megabytes. Also knows the memory that callers have registered.
+/// Thread-safe.
 class InputStore {
  public:
   /// @param allocate  pinned memory; empty: blocks are of ordinary memory
-  explicit InputStore(HostAllocator allocate) : allocate_(std::move(allocate)) {}
+  /// @param pin       empty: devices, if there are any, do not copy from registered memory
+  explicit InputStore(HostAllocator allocate, HostPinner pin = {})
+      : allocate_(std::move(allocate)), pin_(std::move(pin)) {}
 
   struct Block {
     HostMemory memory;
@@ -33,22 +39,44 @@ class InputStore {
   [[nodiscard]] Result<Block> take(std::size_t bytes);
   void give_back(Block block) noexcept;
 
-  /// Whether devices can copy these bytes from where they are.
-  [[nodiscard]] bool has(std::span<const std::uint8_t> bytes) const;
-  /// Held now, in use or not.
+  /// Makes memory of a caller's known, until forget_registered().
+  /// @return invalid_input for no bytes, and where bytes of it are registered or a block's; as the
+  ///         pinner; busy
+  [[nodiscard]] Result<void> enter_registered(std::span<std::uint8_t> memory);
+  /// @param memory  as entered
+  void forget_registered(std::span<std::uint8_t> memory) noexcept;
+
+  /// What is known of an input's bytes.
+  struct Place {
+    bool pinned = false;   ///< devices can copy them from where they are (codec::BatchItem::pinned)
+    bool changes = false;  ///< some are registered memory, to which others may write at any time
+  };
+  [[nodiscard]] Place find(std::span<const std::uint8_t> bytes) const;
+  /// Held or registered now, in use or not.
   [[nodiscard]] std::uint64_t pinned_bytes() const;
 
  private:
+  struct Range {
+    std::size_t bytes = 0;
+    bool registered = false;
+    std::shared_ptr<void> pin;  ///< of registered memory that is pinned
+  };
+  /// By where they begin; no two share a byte.
+  using Ranges = std::map<const std::uint8_t*, Range>;
+
   [[nodiscard]] Result<Block> allocate(std::size_t bytes);
   void forget(const Block& block) noexcept;
+  /// The last range that begins before the end of `bytes`, or ranges_.end().
+  [[nodiscard]] Ranges::const_iterator last_before_end(std::span<const std::uint8_t> bytes) const;
 
   const HostAllocator allocate_;
+  const HostPinner pin_;
   std::mutex mutex_;
   std::multimap<std::size_t, HostMemory> kept_;  ///< not in use, by size
   std::size_t kept_bytes_ = 0;
 
   mutable std::shared_mutex ranges_mutex_;
-  std::map<const std::uint8_t*, std::size_t> ranges_;  ///< of pinned blocks, in use or not
+  Ranges ranges_;  ///< pinned blocks, in use or not, and what is registered
 };
 
 }  // namespace framewire::engine

@@ -12,14 +12,6 @@ constexpr std::uint64_t kBatchInputBytes = 48u << 20;
 /// Fewer do not fill launches that cost the same for one image.
 constexpr std::size_t kLeastShare = 16;
 
-/// A file that ends with EOI has, but for rare damage, nothing behind its scan; its entropy-coded
-/// bytes need no look on the host. Others are parsed whole, so that warnings are complete.
-jpeg::ParseDepth depth_for(std::span<const std::uint8_t> bytes, const ResizeOptions& options) {
-  const bool ends =
-      bytes.size() >= 2 && bytes[bytes.size() - 2] == 0xFF && bytes[bytes.size() - 1] == 0xD9;
-  return ends && !options.strict ? jpeg::ParseDepth::kThroughFirst : jpeg::ParseDepth::kWhole;
-}
-
 codec::BatchItem item_of(const Work& work) {
   return {&work.request.file,
           &work.request.plan,
@@ -115,10 +107,13 @@ Lane::Verdict Lane::examine(Work& work) {
     return Verdict{Verdict::Kind::kError, {}, std::move(status)};
   };
   if (!work.parsed) {
-    auto parsed = parse_request(work.bytes, work.options, work.arrived,
-                                depth_for(work.bytes, work.options), work.request);
-    if (!parsed) return error(parsed.error());
-    work.parsed = true;
+    if (work.changes) {
+      auto enough = engine_.parse_head_for_device(work);
+      if (!enough) return error(enough.error());
+      if (!*enough) return {Verdict::Kind::kHostFirst, {}, {}};
+    } else if (auto ok = engine_.parse_for_device(work); !ok) {
+      return error(ok.error());
+    }
   }
   if (work.request.context.deadline.passed())
     return error(Status(StatusCode::kDeadline, "its time was over before a GPU was free"));

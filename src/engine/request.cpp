@@ -7,6 +7,7 @@
 #include <iterator>
 #include <jpeg/gain_map.hpp>
 #include <jpeg/head.hpp>
+#include <jpeg/head_parser.hpp>
 #include <jpeg/markers.hpp>
 #include <optional>
 
@@ -39,6 +40,22 @@ ImageSummary summarise(const plan::EncodePlan& plan, std::size_t bytes) {
           plan.component_count,
           jpeg::sampling_name(frame),
           plan.progressive ? "progressive" : "baseline"};
+}
+
+Request begin_request(jpeg::JpegFile file, jpeg::ParseDepth depth, const ResizeOptions& options,
+                      base::Clock::time_point start) {
+  Request request;
+  request.options = &options;
+  request.start = start;
+  request.file = std::move(file);
+  request.depth = depth;
+  request.report.assumed_profile = color::assume_profile(request.file);
+  request.context.deadline = base::Deadline(start, options.limits.deadline_ms);
+  request.context.strict = options.strict;
+  request.context.max_scans = options.limits.max_scans;
+  request.report.input = summarise(request.file);
+  request.report.warnings = request.file.warnings;
+  return request;
 }
 
 Result<void> refuse_warnings(const jpeg::JpegFile& file) {
@@ -217,19 +234,25 @@ Result<void> parse_request(std::span<const std::uint8_t> bytes, const ResizeOpti
   const base::Deadline deadline(start, options.limits.deadline_ms);
   auto file = jpeg::parse(bytes, options.limits, depth, deadline);
   if (!file) return fail(file.error());
-  request = Request{};
-  request.options = &options;
-  request.start = start;
-  request.file = std::move(*file);
-  request.depth = depth;
-  request.report.assumed_profile = color::assume_profile(request.file);
-  request.context.deadline = deadline;
-  request.context.strict = options.strict;
-  request.context.max_scans = options.limits.max_scans;
-  request.report.input = summarise(request.file);
-  request.report.warnings = request.file.warnings;
+  request = begin_request(std::move(*file), depth, options, start);
   request.report.times.parse_us = base::elapsed_us(began);
   return {};
+}
+
+Result<bool> parse_request_head(std::span<const std::uint8_t> bytes, const ResizeOptions& options,
+                                base::Clock::time_point start, std::vector<std::uint8_t>& head,
+                                Request& request) {
+  const auto began = base::Clock::now();
+  if (auto ok = validate(options); !ok) return fail(ok.error());
+  const base::Deadline deadline(start, options.limits.deadline_ms);
+  const auto first = bytes.first(jpeg::count_head_bytes(bytes, deadline));
+  head.assign(first.begin(), first.end());
+  auto file = jpeg::parse_head(head, bytes, options.limits, deadline);
+  if (!file) return false;
+  request = begin_request(std::move(*file), jpeg::ParseDepth::kThroughFirst, options, start);
+  request.bytes_change = true;
+  request.report.times.parse_us = base::elapsed_us(began);
+  return true;
 }
 
 Result<void> plan_request(Request& request, const plan::Capabilities& capable,

@@ -23,6 +23,7 @@ struct Request {
   const ResizeOptions* options = nullptr;  ///< not owned
   base::Clock::time_point start;
   jpeg::JpegFile file;
+  bool bytes_change = false;                          ///< those of `file`, at any time
   jpeg::ParseDepth depth = jpeg::ParseDepth::kWhole;  ///< of `file`
   plan::Plan plan;
   color::ProfileUse profile = color::ProfileUse::kNone;
@@ -40,6 +41,16 @@ struct Request {
                                          const ResizeOptions& options,
                                          base::Clock::time_point start, jpeg::ParseDepth depth,
                                          Request& request);
+
+/// The same, to ParseDepth::kThroughFirst, of bytes that may change at any time: reads a copy of
+/// the file's head and nothing else.
+/// @param head  becomes the copy, which `request` points into
+/// @return false where the head is not enough to go by, or something is wrong with the file: for
+///         parse_request(), with a copy of all bytes
+[[nodiscard]] Result<bool> parse_request_head(std::span<const std::uint8_t> bytes,
+                                              const ResizeOptions& options,
+                                              base::Clock::time_point start,
+                                              std::vector<std::uint8_t>& head, Request& request);
 
 /// Decides everything that is decided before pixels are touched, for a codec that can `capable`.
 [[nodiscard]] Result<void> plan_request(Request& request, const plan::Capabilities& capable,

@@ -24,9 +24,11 @@ struct Work {
   Request request;                                  ///< points into this; a Work never moves
   std::vector<std::uint8_t> head;                   ///< of the output
   std::optional<codec::Coefficients> coefficients;  ///< decoded on the host for the device
+  std::vector<std::uint8_t> copy;                   ///< of what is read of changing bytes
   bool pinned = false;                              ///< as codec::BatchItem::pinned
-  bool parsed = false;                              ///< `request` has its file
-  bool planned = false;                             ///< `request` is ready for a device, `head` too
+  bool changes = false;     ///< `bytes` may change at any time; no longer once they are the copy's
+  bool parsed = false;      ///< `request` has its file
+  bool planned = false;     ///< `request` is ready for a device, `head` too
   bool for_device = false;  ///< a host thread prepares it, a device finishes it
   std::string reason;       ///< why this codec; of a fallback, why not the device
   bool fallback = false;    ///< a device was asked for and does not take it

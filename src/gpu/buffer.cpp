@@ -35,4 +35,24 @@ Result<void> Buffer::reserve(MemoryKind kind, std::size_t bytes) {
   return {};
 }
 
+void PinnedRange::Unpin::operator()(std::uint8_t* data) const noexcept {
+  (void)cudaHostUnregister(data);
+}
+
+Result<PinnedRange> PinnedRange::make(std::span<std::uint8_t> memory) {
+  const cudaError_t error =
+      cudaHostRegister(memory.data(), memory.size(), cudaHostRegisterPortable);
+  if (auto ok = check(error, "pinning memory"); !ok) {
+    const bool twice = error == cudaErrorHostMemoryAlreadyRegistered;
+    const bool never = error == cudaErrorInvalidValue || error == cudaErrorNotSupported;
+    if (twice || never)
+      return fail(twice ? StatusCode::kInvalidInput : StatusCode::kUnsupported,
+                  ok.error().message());
+    return fail(ok.error());
+  }
+  PinnedRange range;
+  range.data_.reset(memory.data());
+  return range;
+}
+
 }  // namespace framewire::gpu

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <framewire/status.hpp>
 #include <memory>
+#include <span>
 
 namespace framewire::gpu {
 
@@ -34,6 +35,22 @@ class Buffer {
   };
   std::unique_ptr<std::uint8_t, Free> data_{nullptr, Free{MemoryKind::kDevice}};
   std::size_t bytes_ = 0;
+};
+
+/// Host memory of somebody else's, pinned for all devices; move-only, unpinned on destruction.
+class PinnedRange {
+ public:
+  /// @param memory  host, readable and writable, at least one byte; stays while this lives
+  /// @return invalid_input where bytes of it are pinned already; unsupported for memory that
+  ///         cannot be pinned; busy where memory, or how much of it may be locked, ran out;
+  ///         device_lost for other failures
+  [[nodiscard]] static Result<PinnedRange> make(std::span<std::uint8_t> memory);
+
+ private:
+  struct Unpin {
+    void operator()(std::uint8_t* data) const noexcept;
+  };
+  std::unique_ptr<std::uint8_t, Unpin> data_;
 };
 
 }  // namespace framewire::gpu

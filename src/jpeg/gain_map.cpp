@@ -17,13 +17,6 @@ bool is_iso_gain_map(std::uint8_t code, ByteSpan payload) {
   return code == marker::kApp2 && starts_with(payload, kIsoGainMapId);
 }
 
-bool primary_declares_gain_map(const JpegFile& file) {
-  return xmp_declares_gain_map(file.xmp) ||
-         std::any_of(file.segments.begin(), file.segments.end(), [](const Segment& segment) {
-           return is_iso_gain_map(segment.marker, segment.payload);
-         });
-}
-
 /// Whether an image's own head says how to apply it: hdrgm XMP or ISO metadata.
 bool describes_gain_map(ByteSpan image) {
   if (image.size() < 4 || image[0] != 0xFF || image[1] != marker::kSoi) return false;
@@ -68,6 +61,13 @@ std::optional<MpfImage> find_by_container(const JpegFile& file) {
 }
 
 }  // namespace
+
+bool primary_declares_gain_map(const JpegFile& file) {
+  return xmp_declares_gain_map(file.xmp) ||
+         std::any_of(file.segments.begin(), file.segments.end(), [](const Segment& segment) {
+           return is_iso_gain_map(segment.marker, segment.payload);
+         });
+}
 
 bool xmp_declares_gain_map(ByteSpan xmp) { return declares_gain_map(as_text(xmp)); }
 

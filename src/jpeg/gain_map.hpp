@@ -17,6 +17,9 @@ inline constexpr std::string_view kIsoGainMapId{"urn:iso:std:iso:ts:21496:-1\0",
 /// Whether an XMP packet declares the hdrgm namespace and states its Version.
 [[nodiscard]] bool xmp_declares_gain_map(std::span<const std::uint8_t> xmp);
 
+/// Whether the head of the primary says that there is a gain map.
+[[nodiscard]] bool primary_declares_gain_map(const JpegFile& file);
+
 /// The gain map's own JPEG stream, inside file.bytes; empty where file.gain_map is.
 [[nodiscard]] std::span<const std::uint8_t> gain_map_bytes(const JpegFile& file);
 

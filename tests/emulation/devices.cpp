@@ -39,6 +39,8 @@ constexpr ErrorText kTexts[] = {
     {cudaErrorNotReady, "cudaErrorNotReady", "device not ready"},
     {cudaErrorPeerAccessAlreadyEnabled, "cudaErrorPeerAccessAlreadyEnabled",
      "peer access is already enabled"},
+    {cudaErrorHostMemoryAlreadyRegistered, "cudaErrorHostMemoryAlreadyRegistered",
+     "part or all of the requested memory range is already mapped"},
     {cudaErrorNotSupported, "cudaErrorNotSupported", "operation not supported"},
 };
 const ErrorText& text_of(cudaError_t error) {

@@ -151,6 +151,10 @@ cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
 cudaError_t cudaFreeHost(void* memory) { return cuda_emulation::release(memory, false); }
 
 cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned) {
+  if (memory == nullptr || bytes == 0) return note(cudaErrorInvalidValue);
+  const auto* last = static_cast<const char*>(memory) + bytes - 1;
+  if (cuda_emulation::find(memory).bytes != 0 || cuda_emulation::find(last).bytes != 0)
+    return note(cudaErrorHostMemoryAlreadyRegistered);
   cuda_emulation::know(memory, bytes, cuda_emulation::kHost, false);
   return cudaSuccess;
 }

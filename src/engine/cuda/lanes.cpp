@@ -72,21 +72,35 @@ unsigned lanes_of(const EngineOptions& options, std::size_t devices, std::uint64
 }
 
 /// On a thread of its own: the caller's keeps its current device, or stays without one.
-Result<HostMemory> allocate_pinned(int ordinal, std::size_t bytes) {
-  const auto allocate = [&]() -> Result<HostMemory> {
+template <typename Make>
+auto on_device(int ordinal, const Make& make) -> decltype(make()) {
+  const auto run = [&]() -> decltype(make()) {
     if (auto ok = gpu::use_device(ordinal); !ok) return fail(ok.error());
+    return make();
+  };
+  try {
+    return std::async(std::launch::async, run).get();
+  } catch (const std::system_error& error) {
+    return fail(StatusCode::kBusy,
+                fmt::format("cannot start a thread to pin memory: {}", error.code().message()));
+  }
+}
+
+Result<HostMemory> allocate_pinned(int ordinal, std::size_t bytes) {
+  return on_device(ordinal, [&]() -> Result<HostMemory> {
     auto made = gpu::Buffer::make(gpu::MemoryKind::kPinned, bytes);
     if (!made) return fail(made.error());
     const auto buffer = std::make_shared<gpu::Buffer>(std::move(*made));
     return HostMemory(buffer, buffer->data());
-  };
-  try {
-    return std::async(std::launch::async, allocate).get();
-  } catch (const std::system_error& error) {
-    return fail(
-        StatusCode::kBusy,
-        fmt::format("cannot start a thread to allocate pinned memory: {}", error.code().message()));
-  }
+  });
+}
+
+Result<std::shared_ptr<void>> pin(int ordinal, std::span<std::uint8_t> memory) {
+  return on_device(ordinal, [&]() -> Result<std::shared_ptr<void>> {
+    auto made = gpu::PinnedRange::make(memory);
+    if (!made) return fail(made.error());
+    return std::make_shared<gpu::PinnedRange>(std::move(*made));
+  });
 }
 
 Result<DeviceLanes> lanes_on(const gpu::DeviceFacts& facts, const EngineOptions& options,
@@ -106,8 +120,11 @@ Result<DeviceLanes> lanes_on(const gpu::DeviceFacts& facts, const EngineOptions&
   lanes.lane_bytes = memory / lanes.lanes;
   lanes.most_images = nvjpeg ? kNvjpegBatch : kMostImages;
   const int ordinal = facts.ordinal;
-  if (!nvjpeg)
+  lanes.reads_scans_only = !nvjpeg;
+  if (!nvjpeg) {
     lanes.allocate_input = [ordinal](std::size_t bytes) { return allocate_pinned(ordinal, bytes); };
+    lanes.pin_input = [ordinal](std::span<std::uint8_t> memory) { return pin(ordinal, memory); };
+  }
   const std::uint64_t bound = lanes.lane_bytes;
   const bool timed = options.timed;
   lanes.make_codec = [=]() -> Result<std::unique_ptr<codec::BatchCodec>> {

@@ -23,6 +23,7 @@ enum cudaError {
   cudaErrorInvalidResourceHandle = 400,
   cudaErrorNotReady = 600,
   cudaErrorPeerAccessAlreadyEnabled = 704,
+  cudaErrorHostMemoryAlreadyRegistered = 712,
   cudaErrorNotSupported = 801,
 };
 using cudaError_t = cudaError;

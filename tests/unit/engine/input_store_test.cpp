@@ -80,18 +80,19 @@ TEST(InputStore, KnowsItsBytes) {
   Source source;
   InputStore store(source.allocator());
   const std::vector<std::uint8_t> outside(100);
-  EXPECT_FALSE(store.has(outside));
+  EXPECT_FALSE(store.find(outside).pinned);
   auto low = store.take(kMegabyte);
   auto high = store.take(kMegabyte);
   ASSERT_TRUE(low && high);
   for (const auto& block : {*low, *high}) {
-    EXPECT_TRUE(store.has(all_of(block)));
-    EXPECT_TRUE(store.has(all_of(block).subspan(17, 1000)));
-    EXPECT_TRUE(store.has(all_of(block).last(1)));
-    EXPECT_FALSE(store.has({block.memory.get() + block.bytes - 10, 11})) << "into the guard";
-    EXPECT_FALSE(store.has({block.memory.get() - 1, 2}));
+    EXPECT_TRUE(store.find(all_of(block)).pinned);
+    EXPECT_TRUE(store.find(all_of(block).subspan(17, 1000)).pinned);
+    EXPECT_TRUE(store.find(all_of(block).last(1)).pinned);
+    EXPECT_FALSE(store.find({block.memory.get() + block.bytes - 10, 11}).pinned)
+        << "into the guard";
+    EXPECT_FALSE(store.find({block.memory.get() - 1, 2}).pinned);
   }
-  EXPECT_FALSE(store.has(outside));
+  EXPECT_FALSE(store.find(outside).pinned);
 }
 
 TEST(InputStore, OrdinaryMemoryIsNotForDevices) {
@@ -99,7 +100,7 @@ TEST(InputStore, OrdinaryMemoryIsNotForDevices) {
   auto block = store.take(1000);
   ASSERT_TRUE(block);
   EXPECT_GE(block->bytes, 1000u);
-  EXPECT_FALSE(store.has(all_of(*block)));
+  EXPECT_FALSE(store.find(all_of(*block)).pinned);
   EXPECT_EQ(store.pinned_bytes(), 0u);
 }
 
@@ -131,7 +132,7 @@ TEST(InputStore, ManyThreadsNeverShareABlock) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 300; ++i) {
         auto block = store.take(kMegabyte / 8 * static_cast<std::size_t>(1 + i % 3));
-        if (!block || !store.has(all_of(*block))) return void(++shared);
+        if (!block || !store.find(all_of(*block)).pinned) return void(++shared);
         std::fill_n(block->memory.get(), 5000, static_cast<std::uint8_t>(t));
         std::this_thread::yield();
         if (std::count(block->memory.get(), block->memory.get() + 5000, t) != 5000) ++shared;
