@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <framewire/completion_queue.hpp>
 #include <framewire/image.hpp>
 #include <framewire/options.hpp>
 #include <framewire/output_sink.hpp>
@@ -11,6 +12,7 @@
 #include <future>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -99,12 +101,22 @@ class RegisteredMemory {
   std::span<std::uint8_t> bytes_;
 };
 
-/// One image of a submission.
+/// One image of a submission. Its answer is as Resizer::resize()'s, besides
+///   cancelled    where `stop` was asked for while it was queued;
+///   deadline     also where options.limits.deadline_ms passed while it was queued: it is then
+///                answered at once, not when its turn comes;
+///   too_large, invalid_input, busy of its sink;
+///   device_lost  where the device failed meanwhile.
 struct EngineRequest {
   std::span<const std::uint8_t> jpeg;  ///< host, one JPEG stream; read only, stays until the answer
   ResizeOptions options;
   std::function<void(Result<Resized>)> done;  ///< as Engine::Callback
   OutputSink sink{};  ///< where the stream goes; without one the answer carries a vector
+  /// Cancels: a request that is still queued is answered at once, with `cancelled`; one that is
+  /// being worked on is finished and answered as ever.
+  std::stop_token stop{};
+  std::shared_ptr<CompletionQueue> completions{};  ///< takes the answer, instead of `done`
+  std::uint64_t tag = 0;                           ///< of that answer; any value
 };
 
 /// Resizes JPEGs as they come: collects them into micro-batches, overlaps copies and kernels of
@@ -163,8 +175,24 @@ class Engine {
               Callback done) = delete;
   void submit(std::vector<std::uint8_t>&& jpeg, const ResizeOptions& options) = delete;
   /// Hands in several images that may share a batch, at once: nobody's lane starts with the first
-  /// of them alone.
+  /// of them alone. Waits for room for all of them; for EngineOptions::queue at a time where there
+  /// are more.
   void submit(std::span<EngineRequest> requests);
+  /// Hands in as many of several images, from the first on, as there is room for: fewer than
+  /// EngineOptions::queue may be unanswered. Never waits for room; takes a lock for some
+  /// microseconds. Deadlines count from here.
+  /// @param requests  those handed in are moved from; the others stay as they are
+  /// @param on_room   where not all were handed in: called once when there is room again (for a
+  ///                  sixteenth of the queue, or as soon as nothing is unanswered), from one of the
+  ///                  engine's threads, or from this one before this call returns: be quick; it may
+  ///                  call try_submit(). Each call that is refused and brings a function has its
+  ///                  own call. What it throws is ignored. May be empty
+  /// @return how many were handed in; throws std::bad_alloc where memory ran out, and has handed in
+  ///         none then
+  [[nodiscard]] std::size_t try_submit(std::span<EngineRequest> requests,
+                                       std::function<void()> on_room = {});
+  /// The same of one image. @return busy where there is no room: `request` is as it was
+  [[nodiscard]] Result<void> try_submit(EngineRequest& request, std::function<void()> on_room = {});
   /// Hands in one image and waits for the answer: polls for it for up to 1 ms where GPUs have
   /// hardly anything else to do, then sleeps.
   [[nodiscard]] Result<Resized> resize(std::span<const std::uint8_t> jpeg,

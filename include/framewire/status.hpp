@@ -22,6 +22,7 @@ enum class StatusCode : std::uint8_t {
   kPeerLost,      ///< the other end of a transport is gone
   kDenied,        ///< access control refused the request
   kInternal,      ///< a defect of Framewire; please report it
+  kCancelled,     ///< whoever asked no longer wants it
 };
 
 /// The stable word for a code: "invalid_input", "unsupported", …

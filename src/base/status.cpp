@@ -26,6 +26,8 @@ std::string_view to_string(StatusCode code) noexcept {
       return "denied";
     case StatusCode::kInternal:
       return "internal";
+    case StatusCode::kCancelled:
+      return "cancelled";
   }
   return "internal";
 }

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <sys/prctl.h>
 #include <algorithm>
 #include <base/thread_name.hpp>
 #include <codec/turbo/coefficient_reader.hpp>
@@ -35,29 +36,19 @@ jpeg::ParseDepth depth_for(std::span<const std::uint8_t> bytes, const ResizeOpti
   return ends && !options.strict ? jpeg::ParseDepth::kThroughFirst : jpeg::ParseDepth::kWhole;
 }
 
-WorkPtr make_work(EngineRequest& request) {
-  auto work = std::make_unique<Work>();
-  work->bytes = request.jpeg;
-  work->options = request.options;
-  work->done = std::move(request.done);
-  work->sink = std::move(request.sink);
-  return work;
-}
-
 }  // namespace
 
 Dispatcher::Dispatcher(const EngineOptions& options, std::vector<DeviceLanes> devices)
-    : options_(options), capacity_(capacity_of(options, devices)) {
+    : options_(options), admission_(capacity_of(options, devices)) {
   for (DeviceLanes& lanes : devices) {
     devices_.push_back(std::make_unique<Device>());
     devices_.back()->lanes = std::move(lanes);
     lanes_ += devices_.back()->lanes.lanes;
   }
   // Pinned for one device, memory is pinned for all.
-  inputs_ = devices_.empty()
-                ? std::make_shared<InputStore>(HostAllocator())
-                : std::make_shared<InputStore>(devices_.front()->lanes.allocate_input,
-                                               devices_.front()->lanes.pin_input);
+  inputs_ = devices_.empty() ? std::make_shared<InputStore>(HostAllocator())
+                             : std::make_shared<InputStore>(devices_.front()->lanes.allocate_input,
+                                                            devices_.front()->lanes.pin_input);
 }
 
 Result<std::unique_ptr<Dispatcher>> Dispatcher::make(const EngineOptions& options,
@@ -77,9 +68,11 @@ Dispatcher::~Dispatcher() {
   device_queue_.close();
   host_queue_.close();
   for (std::thread& thread : threads_) thread.join();
+  watch_.stop();
 }
 
 Result<void> Dispatcher::start() {
+  watch_.start([this] { return sweep(); });
   for (unsigned i = 0; i < host_threads(options_); ++i)
     threads_.emplace_back([this] { host_main(); });
   return start_lanes();
@@ -106,55 +99,13 @@ Result<void> Dispatcher::start_lanes() {
 
 void Dispatcher::lane_main(Device& device, std::promise<Result<void>>& ready) {
   base::name_thread(fmt::format("fw-gpu{}", device.lanes.ordinal).c_str());
+  // Waits of 200 µs for a batch would otherwise take up to 50 µs more, so that timers coincide.
+  constexpr unsigned long kTimerSlack_ns = 1000;
+  (void)::prctl(PR_SET_TIMERSLACK, kTimerSlack_ns, 0, 0, 0);
   auto codec = device.lanes.make_codec();
   if (!codec) return ready.set_value(fail(codec.error()));
   ready.set_value({});
   Lane(*this, device, **codec).run();
-}
-
-void Dispatcher::submit(std::span<EngineRequest> requests) {
-  while (!requests.empty()) {
-    const std::size_t count = std::min(requests.size(), capacity_);
-    submit_at_once(requests.first(count));
-    requests = requests.subspan(count);
-  }
-}
-
-void Dispatcher::submit_at_once(std::span<EngineRequest> requests) {
-  std::vector<WorkPtr> works;
-  std::vector<WorkPtr> for_device;
-  std::vector<WorkPtr> for_host;
-  works.reserve(requests.size());
-  for_device.reserve(requests.size());
-  for_host.reserve(requests.size());
-  for (EngineRequest& request : requests) works.push_back(make_work(request));
-  {
-    std::unique_lock lock(mutex_);
-    room_.wait(lock, [&] { return unanswered_ + requests.size() <= capacity_; });
-    unanswered_ += requests.size();  // where memory ran out before, nobody waits for an answer
-  }
-  const auto now = base::Clock::now();
-  for (WorkPtr& work : works) {
-    work->arrived = now;
-    const InputStore::Place place = inputs_->find(work->bytes);
-    work->pinned = place.pinned;
-    work->changes = place.changes;
-    const CodecKind asked = work->options.codec;
-    const bool automatic = asked == CodecKind::kAuto;
-    if (runs_on_host(asked) || (automatic && devices_.empty())) {
-      for_host.push_back(std::move(work));
-    } else if (automatic || (!devices_.empty() && asked == devices_.front()->lanes.kind)) {
-      for_device.push_back(std::move(work));
-    } else {
-      answer(
-          std::move(work),
-          fail(Status(StatusCode::kUnsupported,
-                      fmt::format("this engine has no {}; one made for it would", to_string(asked)))
-                   .about("codec")));
-    }
-  }
-  host_queue_.push(std::move(for_host));
-  device_queue_.push(std::move(for_device));
 }
 
 void Dispatcher::host_main() {
@@ -182,12 +133,10 @@ Result<void> Dispatcher::parse_for_device(Work& work) {
 }
 
 Result<bool> Dispatcher::parse_head_for_device(Work& work) {
-  const bool head_will_do =
-      devices_.front()->lanes.reads_scans_only &&
-      depth_for(work.bytes, work.options) == jpeg::ParseDepth::kThroughFirst;
+  const bool head_will_do = devices_.front()->lanes.reads_scans_only &&
+                            depth_for(work.bytes, work.options) == jpeg::ParseDepth::kThroughFirst;
   if (!head_will_do) return false;
-  auto parsed =
-      parse_request_head(work.bytes, work.options, work.arrived, work.copy, work.request);
+  auto parsed = parse_request_head(work.bytes, work.options, work.arrived, work.copy, work.request);
   work.parsed = parsed && *parsed;
   return parsed;
 }
@@ -247,6 +196,8 @@ void Dispatcher::to_host(WorkPtr work, std::string reason) {
 }
 
 void Dispatcher::run_on_host(WorkPtr work) {
+  if (work->stop.stop_requested())
+    return answer(std::move(work), fail(*why_over(*work, base::Clock::now())));
   Result<Resized> result = resize_on_host(*work);
   if (result) ++host_images_;
   answer(std::move(work), std::move(result));
@@ -294,33 +245,10 @@ void Dispatcher::without_device(WorkPtr work) {
   answer(std::move(work), fail(StatusCode::kDeviceLost, kWhy));
 }
 
-void Dispatcher::answer(WorkPtr work, Result<Resized> result) {
-  if (!result) ++failures_;
-  try {
-    work->done(std::move(result));
-  } catch (...) {
-    // The caller's own affair; the engine has others to serve.
-  }
-  work.reset();
-  const std::lock_guard lock(mutex_);
-  --unanswered_;
-  // Waking a submitter for every single answer would cost more than the answer.
-  if (capacity_ - unanswered_ >= capacity_ / 16 || unanswered_ == 0) room_.notify_all();
-  if (unanswered_ == 0) idle_.notify_all();
-}
-
-bool Dispatcher::is_quiet() const noexcept {
-  constexpr std::size_t kFew = 2;
-  return lanes_ > lost_lanes_ && unanswered_ <= kFew;
-}
-
-void Dispatcher::drain() {
-  std::unique_lock lock(mutex_);
-  idle_.wait(lock, [this] { return unanswered_ == 0; });
-}
+void Dispatcher::drain() { admission_.drain(); }
 
 void Dispatcher::add_stages(const std::vector<StageTotal>& stages) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(stages_mutex_);
   if (stages_.empty()) {
     stages_ = stages;
     return;
@@ -341,7 +269,7 @@ EngineStats Dispatcher::stats() const {
     stats.pinned_bytes += device->pinned_bytes;
   }
   stats.pinned_bytes += inputs_->pinned_bytes();
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(stages_mutex_);
   stats.stages = stages_;
   return stats;
 }

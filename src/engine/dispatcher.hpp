@@ -9,12 +9,15 @@
 
 #include <array>
 #include <atomic>
-#include <condition_variable>
+#include <engine/admission.hpp>
+#include <engine/answers.hpp>
 #include <engine/codec_router.hpp>
 #include <engine/converter_cache.hpp>
 #include <engine/device_lanes.hpp>
 #include <engine/input_store.hpp>
+#include <engine/queue_watch.hpp>
 #include <engine/work_queue.hpp>
+#include <functional>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -34,6 +37,9 @@ class Dispatcher {
   Dispatcher& operator=(const Dispatcher&) = delete;
 
   void submit(std::span<EngineRequest> requests);
+  /// As Engine::try_submit().
+  [[nodiscard]] std::size_t try_submit(std::span<EngineRequest> requests,
+                                       std::function<void()> on_room);
   void drain();
   /// Whether GPUs have so little to do that a caller may as well poll for the answer.
   [[nodiscard]] bool is_quiet() const noexcept;
@@ -76,26 +82,27 @@ class Dispatcher {
   /// What becomes of a request when all devices are lost.
   void without_device(WorkPtr work);
 
-  void submit_at_once(std::span<EngineRequest> requests);
+  [[nodiscard]] WorkPtr make_work(EngineRequest& request);
+  void admit(std::vector<WorkPtr> works);
+  /// Answers what is cancelled or late in the queues. @return the earliest deadline there
+  [[nodiscard]] QueueWatch::TimePoint sweep();
   void answer(WorkPtr work, Result<Resized> result);
   void add_stages(const std::vector<StageTotal>& stages);
 
   const EngineOptions options_;
-  const std::size_t capacity_;
+  Admission admission_;
+  QueueWatch watch_;
   CodecRouter router_;
   ConverterCache converters_;
-  WorkQueue device_queue_;
-  WorkQueue host_queue_;
+  WorkQueue device_queue_{watch_};
+  WorkQueue host_queue_{watch_};
   std::vector<std::unique_ptr<Device>> devices_;
   std::shared_ptr<InputStore> inputs_;
   std::size_t lanes_ = 0;
   std::atomic<std::size_t> lost_lanes_{0};
   std::vector<std::thread> threads_;
 
-  mutable std::mutex mutex_;  ///< for what follows
-  std::condition_variable room_;
-  std::condition_variable idle_;
-  std::atomic<std::size_t> unanswered_{0};  ///< which is_quiet() reads without it
+  mutable std::mutex stages_mutex_;
   std::vector<StageTotal> stages_;
 
   std::atomic<std::uint64_t> gpu_images_{0};

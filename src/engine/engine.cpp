@@ -128,6 +128,15 @@ void Engine::submit(std::span<const std::uint8_t> jpeg, const ResizeOptions& opt
 
 void Engine::submit(std::span<EngineRequest> requests) { impl_->dispatcher->submit(requests); }
 
+std::size_t Engine::try_submit(std::span<EngineRequest> requests, std::function<void()> on_room) {
+  return impl_->dispatcher->try_submit(requests, std::move(on_room));
+}
+
+Result<void> Engine::try_submit(EngineRequest& request, std::function<void()> on_room) {
+  if (try_submit({&request, 1}, std::move(on_room)) == 1) return {};
+  return fail(StatusCode::kBusy, "as many requests as the engine holds are unanswered");
+}
+
 std::future<Result<Resized>> Engine::submit(std::span<const std::uint8_t> jpeg,
                                             const ResizeOptions& options) {
   auto promise = std::make_shared<std::promise<Result<Resized>>>();

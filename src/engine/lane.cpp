@@ -117,6 +117,7 @@ Lane::Verdict Lane::examine(Work& work) {
   }
   if (work.request.context.deadline.passed())
     return error(Status(StatusCode::kDeadline, "its time was over before a GPU was free"));
+  if (work.stop.stop_requested()) return error(*why_over(work, base::Clock::now()));
   if (!work.planned) {
     const jpeg::JpegFile& file = work.request.file;
     if (auto ok = jpeg::check_supported(file); !ok) return error(ok.error());
@@ -146,11 +147,13 @@ void Lane::run_batch() {
   ++engine_.batches_;
   if (engine_.options_.timed) engine_.add_stages(codec_.stages());
   const double us = base::elapsed_us(start);
+  Answers answers(engine_.admission_, engine_.failures_);
   for (std::size_t i = 0; i < batch_.size(); ++i)
-    finish(std::move(batch_[i]), codec_.outcome(i), us);
+    finish(std::move(batch_[i]), codec_.outcome(i), us, answers);
 }
 
-void Lane::finish(WorkPtr work, const codec::BatchOutcome& outcome, double batch_us) try {
+void Lane::finish(WorkPtr work, const codec::BatchOutcome& outcome, double batch_us,
+                  Answers& answers) try {
   if (!outcome.done) return engine_.to_host(std::move(work), outcome.reason);
   Request& request = work->request;
   Report& report = request.report;
@@ -160,9 +163,9 @@ void Lane::finish(WorkPtr work, const codec::BatchOutcome& outcome, double batch
   report.times.decode_resample_us = batch_us;
   auto finished = finish_copy(request, outcome.bytes, work->sink);
   if (finished) ++engine_.gpu_images_;
-  engine_.answer(std::move(work), std::move(finished));
+  answers.add(std::move(work), std::move(finished));
 } catch (const std::bad_alloc&) {
-  if (work) engine_.answer(std::move(work), fail(StatusCode::kBusy, "memory ran out"));
+  if (work) answers.add(std::move(work), fail(StatusCode::kBusy, "memory ran out"));
 }
 
 void Lane::lose_device(const Status& status) {

@@ -6,9 +6,12 @@
 #include <cstdint>
 #include <engine/request.hpp>
 #include <framewire/engine.hpp>
+#include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -19,7 +22,11 @@ struct Work {
   ResizeOptions options;
   Engine::Callback done;
   OutputSink sink;
+  std::shared_ptr<CompletionQueue> completions;  ///< takes the answer; null: `done` does
+  std::list<Completion> completion;              ///< one, made in advance for that queue
+  std::stop_token stop;
   base::Clock::time_point arrived;
+  base::Clock::time_point deadline = base::Clock::time_point::max();
 
   Request request;                                  ///< points into this; a Work never moves
   std::vector<std::uint8_t> head;                   ///< of the output
@@ -32,7 +39,18 @@ struct Work {
   bool for_device = false;  ///< a host thread prepares it, a device finishes it
   std::string reason;       ///< why this codec; of a fallback, why not the device
   bool fallback = false;    ///< a device was asked for and does not take it
+  /// Tells the engine's QueueWatch of a cancellation; last, so that it ends first.
+  std::optional<std::stop_callback<std::function<void()>>> on_stop;
 };
+/// Why a request that nobody works on yet need not be worked on any more; nothing where it must.
+[[nodiscard]] inline std::optional<Status> why_over(const Work& work, base::Clock::time_point now) {
+  if (work.stop.stop_requested())
+    return Status(StatusCode::kCancelled, "cancelled before work on it had begun");
+  if (work.deadline <= now)
+    return Status(StatusCode::kDeadline, "its time was over before work on it had begun");
+  return std::nullopt;
+}
+
 using WorkPtr = std::unique_ptr<Work>;
 
 }  // namespace framewire::engine

@@ -9,12 +9,24 @@ constexpr std::chrono::microseconds kSpin{100};
 
 }  // namespace
 
+/// Wakes nobody in vain: being woken costs some 50 µs, and waking the caller some microseconds. Who
+/// is looking needs no waking, and one who was woken, or gathers, comes for a whole share.
 void WorkQueue::append(WorkPtr work) {
+  tell_watch(*work);
   bytes_ += work->bytes.size();
   items_.push_back(std::move(work));
   count_ = items_.size();
-  // One that is looking needs no waking, which costs the caller some microseconds.
-  if (waiting_ > 0 && items_.size() > looking_) filled_.notify_one();
+  if (gathering_ > 0 && (items_.size() >= most_ || bytes_ >= most_bytes_)) enough_.notify_one();
+  const bool share_begins = (items_.size() - 1) % share_ == 0;
+  if (share_begins && waiting_ > gathering_ && items_.size() > looking_ + gathering_ * share_)
+    filled_.notify_one();
+}
+
+/// Under the lock: a request that is cancelled before it is here is seen here, one that is
+/// cancelled later is found here.
+void WorkQueue::tell_watch(const Work& work) {
+  watch_.expect(work.deadline);
+  if (work.stop.stop_requested()) watch_.look_now();
 }
 
 void WorkQueue::push(WorkPtr work) {
@@ -30,22 +42,49 @@ void WorkQueue::push(std::vector<WorkPtr> works) {
 void WorkQueue::put_back(std::vector<WorkPtr> works) {
   const std::lock_guard lock(mutex_);
   for (auto work = works.rbegin(); work != works.rend(); ++work) {
+    tell_watch(**work);
     bytes_ += (*work)->bytes.size();
     items_.push_front(std::move(*work));
   }
   count_ = items_.size();
+  wake_all();
+}
+
+QueueWatch::TimePoint WorkQueue::remove_over(std::vector<WorkPtr>& over) {
+  auto earliest = QueueWatch::TimePoint::max();
+  const auto now = base::Clock::now();
+  const std::lock_guard lock(mutex_);
+  over.reserve(over.size() + items_.size());
+  for (WorkPtr& work : items_) {
+    if (why_over(*work, now)) {
+      bytes_ -= work->bytes.size();
+      over.push_back(std::move(work));
+    } else {
+      earliest = std::min(earliest, work->deadline);
+    }
+  }
+  std::erase(items_, nullptr);
+  count_ = items_.size();
+  return earliest;
+}
+
+void WorkQueue::wake_all() {
   filled_.notify_all();
+  enough_.notify_all();
 }
 
 void WorkQueue::wait_for_more(std::unique_lock<std::mutex>& lock, const Bounds& bounds) {
-  const auto until = items_.front()->arrived + std::chrono::microseconds(bounds.wait_us);
+  // While most lanes are idle their time costs nothing, and waiting does.
+  const auto wait = std::chrono::microseconds(bounds.wait_us) * static_cast<std::int64_t>(busy_) /
+                    static_cast<std::int64_t>(busy_ + waiting_ + 1);
+  const auto until = items_.front()->arrived + wait;
   const auto enough = [&] {
     return closed_ || items_.empty() || busy_ == 0 || items_.size() >= bounds.most ||
            bytes_ >= bounds.most_bytes;
   };
   ++waiting_;
   ++gathering_;
-  filled_.wait_until(lock, until, enough);
+  enough_.wait_until(lock, until, enough);
   --gathering_;
   --waiting_;
 }
@@ -63,8 +102,11 @@ void WorkQueue::look(std::unique_lock<std::mutex>& lock) {
 
 bool WorkQueue::take(const Bounds& bounds, bool again, std::vector<WorkPtr>& out) {
   std::unique_lock lock(mutex_);
+  most_ = bounds.most;
+  most_bytes_ = bounds.most_bytes;
+  share_ = std::min(bounds.least_share, bounds.most);
   if (again) {
-    if (--busy_ == 0 && gathering_ > 0) filled_.notify_all();
+    if (--busy_ == 0 && gathering_ > 0) enough_.notify_all();
     if (items_.empty() && !closed_) look(lock);
   }
   for (;;) {
@@ -88,20 +130,20 @@ bool WorkQueue::take(const Bounds& bounds, bool again, std::vector<WorkPtr>& out
   }
   count_ = items_.size();
   ++busy_;
-  if (!items_.empty() && waiting_ > 0) filled_.notify_one();
+  if (!items_.empty() && waiting_ > gathering_) filled_.notify_one();
   return true;
 }
 
 void WorkQueue::leave() {
   const std::lock_guard lock(mutex_);
   --busy_;
-  filled_.notify_all();
+  wake_all();
 }
 
 void WorkQueue::close() {
   const std::lock_guard lock(mutex_);
   closed_ = true;
-  filled_.notify_all();
+  wake_all();
 }
 
 }  // namespace framewire::engine

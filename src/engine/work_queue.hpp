@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <engine/queue_watch.hpp>
 #include <engine/work.hpp>
 #include <mutex>
 #include <vector>
@@ -15,6 +16,9 @@ namespace framewire::engine {
 /// First in, first out; what bounds it is the engine's count of unanswered requests. Thread-safe.
 class WorkQueue {
  public:
+  /// @param watch  told of what is queued
+  explicit WorkQueue(QueueWatch& watch) : watch_(watch) {}
+
   void push(WorkPtr work);
   void push(std::vector<WorkPtr> works);
   /// Hands back what did not fit into a batch, to be taken next, in its order.
@@ -24,13 +28,18 @@ class WorkQueue {
     std::size_t most = 1;                   ///< requests
     std::size_t least_share = 1;            ///< leave nothing to others that wait below this
     std::uint64_t most_bytes = UINT64_MAX;  ///< of compressed input; one request may exceed it
-    std::uint32_t wait_us = 0;              ///< how long the oldest may wait for more to come
+    std::uint32_t wait_us = 0;  ///< how long the oldest may wait for more to come, where all other
+                                ///< callers of take() are at work; the fewer are, the less
   };
   /// Waits for requests and takes the oldest ones into `out`. While others that called take() have
   /// not come back, it waits for full batches, no longer than bounds.wait_us.
   /// @param again  whether the caller comes back from work that it took
   /// @return false once closed and empty
   bool take(const Bounds& bounds, bool again, std::vector<WorkPtr>& out);
+
+  /// Moves requests that are over (why_over()) into `over`.
+  /// @return the earliest deadline of those that stay; TimePoint::max() for none
+  [[nodiscard]] QueueWatch::TimePoint remove_over(std::vector<WorkPtr>& over);
 
   /// For a caller of take() that will not call again.
   void leave();
@@ -39,18 +48,26 @@ class WorkQueue {
 
  private:
   void append(WorkPtr work);
+  void tell_watch(const Work& work);
+  void wake_all();
   void look(std::unique_lock<std::mutex>& lock);
   void wait_for_more(std::unique_lock<std::mutex>& lock, const Bounds& bounds);
 
   std::mutex mutex_;
-  std::condition_variable filled_;
+  QueueWatch& watch_;
+  std::condition_variable filled_;  ///< for callers without a request
+  std::condition_variable enough_;  ///< for those who wait for more to come
   std::deque<WorkPtr> items_;
   std::atomic<std::size_t> count_{0};  ///< of items_, for a look without the lock
   std::uint64_t bytes_ = 0;            ///< of all items
   std::size_t busy_ = 0;               ///< callers of take() that are at work
   std::size_t waiting_ = 0;
   std::size_t gathering_ = 0;  ///< of those, who have a request and wait for more
-  std::size_t looking_ = 0;    ///< callers of take() that will see what comes without being woken
+  // As callers of take() said last; all say the same.
+  std::size_t most_ = 1;
+  std::uint64_t most_bytes_ = UINT64_MAX;
+  std::size_t share_ = 1;    ///< what one takes at least, if it is there
+  std::size_t looking_ = 0;  ///< callers of take() that will see what comes without being woken
   bool closed_ = false;
 };
 

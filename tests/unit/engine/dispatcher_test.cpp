@@ -72,7 +72,7 @@ TEST(EngineDispatcher, ManySubmittersEveryRequestIsAnsweredOnce) {
   const auto engine = make(devices_of({&script}, 3), options);
   constexpr int kThreads = 4;
   constexpr int kEach = 100;
-  Answers answers;
+  AnswerCounts answers;
   std::vector<std::thread> threads;
   for (int t = 0; t < kThreads; ++t)
     threads.emplace_back([&, t] {
@@ -93,7 +93,7 @@ TEST(EngineDispatcher, RequestsThatComeWhileTheDeviceIsBusyShareABatch) {
   options.batch_wait_us = 20'000;
   options.max_batch = 8;
   const auto engine = make(devices_of({&script}, 2), options);
-  Answers answers;
+  AnswerCounts answers;
   for (int i = 0; i < 33; ++i) submit(*engine, photos()[0], width(16), answers.callback());
   engine->drain();
   EXPECT_EQ(answers.ok, 33);
@@ -106,7 +106,7 @@ TEST(EngineDispatcher, WhatIsSubmittedTogetherSharesABatch) {
   EngineOptions options;
   options.queue = 40;
   const auto engine = make(devices_of({&script}, 1), options);
-  Answers answers;
+  AnswerCounts answers;
   std::vector<EngineRequest> requests(100);
   for (EngineRequest& request : requests) request = {photos()[0], width(16), answers.callback()};
   engine->submit(requests);
@@ -120,7 +120,7 @@ TEST(EngineDispatcher, LanesThatWaitShareWhatIsSubmittedTogether) {
   script.batch_time = std::chrono::milliseconds(20);
   const auto engine = make(devices_of({&script}, 4));
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  Answers answers;
+  AnswerCounts answers;
   std::vector<EngineRequest> requests(100);
   for (EngineRequest& request : requests) request = {photos()[0], width(16), answers.callback()};
   engine->submit(requests);
@@ -148,7 +148,7 @@ TEST(EngineDispatcher, ABatchStaysWithinTheLanesMemory) {
   devices[0].lane_bytes = 350;
   script.batch_time = std::chrono::milliseconds(5);
   const auto engine = make(std::move(devices));
-  Answers answers;
+  AnswerCounts answers;
   for (int i = 0; i < 30; ++i) submit(*engine, photos()[0], width(16), answers.callback());
   engine->drain();
   EXPECT_EQ(answers.ok, 30);
@@ -223,7 +223,7 @@ TEST(EngineDispatcher, ALostDeviceIsRetiredAndOthersGoOn) {
   EngineOptions options;
   options.max_batch = 4;
   const auto engine = make(devices_of({&bad, &good}, 2), options);
-  Answers answers;
+  AnswerCounts answers;
   for (int i = 0; i < 400; ++i) submit(*engine, photos()[0], width(16), answers.callback());
   engine->drain();
   EXPECT_EQ(answers.ok + answers.lost, 400);
@@ -261,8 +261,8 @@ TEST(EngineDispatcher, OneBadImageHarmsNoNeighbour) {
   const auto engine = make(devices_of({&script}, 1));
   Bytes broken = photos()[0];
   broken.resize(10);
-  Answers answers;
-  Answers bad;
+  AnswerCounts answers;
+  AnswerCounts bad;
   for (int i = 0; i < 20; ++i) {
     submit(*engine, photos()[1], width(16), answers.callback());
     submit(*engine, broken, width(16), bad.callback());
@@ -279,7 +279,7 @@ TEST(EngineDispatcher, WhatWaitedTooLongIsRefused) {
   EngineOptions options;
   options.max_batch = 1;
   const auto engine = make(devices_of({&script}, 1), options);
-  Answers answers;
+  AnswerCounts answers;
   ResizeOptions hurried = width(16);
   hurried.limits.deadline_ms = 20;
   submit(*engine, photos()[0], width(16), answers.callback());
@@ -307,7 +307,7 @@ TEST(EngineDispatcher, ProgressiveFilesPassThroughAHostThread) {
 TEST(EngineDispatcher, EverythingSubmittedIsAnsweredBeforeTheEngineEnds) {
   Script script;
   script.batch_time = std::chrono::milliseconds(2);
-  Answers answers;
+  AnswerCounts answers;
   {
     const auto engine = make(devices_of({&script}, 2));
     for (int i = 0; i < 60; ++i) submit(*engine, photos()[0], width(16), answers.callback());

@@ -155,7 +155,7 @@ inline Result<Resized> one(Dispatcher& engine, const Bytes& jpeg, const ResizeOp
 }
 
 /// Counts answers by what they say.
-struct Answers {
+struct AnswerCounts {
   std::atomic<int> ok{0};
   std::atomic<int> lost{0};
   std::atomic<int> other{0};

@@ -1,0 +1,43 @@
+// How many requests an engine holds, and who waits for room.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+namespace framewire::engine {
+
+/// Counts requests from their admission to their answer. Thread-safe.
+class Admission {
+ public:
+  /// @param capacity  requests at once; at least 1
+  explicit Admission(std::size_t capacity) : capacity_(capacity) {}
+
+  [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+  [[nodiscard]] std::size_t unanswered() const noexcept { return unanswered_; }
+
+  /// Admits `count` requests, at most capacity(); waits until there is room for all.
+  void enter(std::size_t count);
+  /// Admits as many of `count` as there is room for, and does not wait.
+  /// @param on_room  where not all were admitted: called once there is room again, on the thread
+  ///                 that answers; may be empty
+  /// @return how many were admitted
+  [[nodiscard]] std::size_t try_enter(std::size_t count, std::function<void()> on_room);
+  /// `count` requests have been answered.
+  void leave(std::size_t count) noexcept;
+  /// Waits until no request is unanswered.
+  void drain();
+
+ private:
+  const std::size_t capacity_;
+  std::mutex mutex_;
+  std::condition_variable room_;
+  std::condition_variable idle_;
+  std::atomic<std::size_t> unanswered_{0};  ///< written with the lock, read without
+  std::vector<std::function<void()>> on_room_;
+};
+
+}  // namespace framewire::engine

@@ -1,0 +1,33 @@
+#include <engine/answers.hpp>
+#include <utility>
+
+namespace framewire::engine {
+
+void Answers::add(WorkPtr work, Result<Resized> result) noexcept {
+  if (!result) ++failures_;
+  if (work->completions != nullptr) {
+    if (queue_ != work->completions) flush();
+    queue_ = std::move(work->completions);
+    work->completion.front().result = std::move(result);
+    completions_.splice(completions_.end(), work->completion);
+  } else {
+    try {
+      work->done(std::move(result));
+    } catch (...) {
+      // The caller's own affair; the engine has others to serve.
+    }
+  }
+  work.reset();
+  if (++count_ == kGroup) flush();
+}
+
+void Answers::flush() noexcept {
+  if (queue_ != nullptr) {
+    queue_->put(std::move(completions_));
+    completions_.clear();
+    queue_.reset();
+  }
+  if (count_ != 0) admission_.leave(std::exchange(count_, 0));
+}
+
+}  // namespace framewire::engine

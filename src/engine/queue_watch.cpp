@@ -1,0 +1,51 @@
+#include <algorithm>
+#include <base/thread_name.hpp>
+#include <engine/queue_watch.hpp>
+#include <utility>
+
+namespace framewire::engine {
+
+void QueueWatch::start(Sweep sweep) {
+  sweep_ = std::move(sweep);
+  thread_ = std::thread([this] { run(); });
+}
+
+void QueueWatch::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    changed_.notify_one();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void QueueWatch::look_by(TimePoint time) {
+  const std::lock_guard lock(mutex_);
+  if (time >= next_.load()) return;
+  next_ = time;
+  changed_.notify_one();
+}
+
+void QueueWatch::run() {
+  base::name_thread("fw-watch");
+  std::unique_lock lock(mutex_);
+  while (!stopped_) {
+    const TimePoint next = next_;
+    if (next == TimePoint::max()) {
+      changed_.wait(lock);
+      continue;
+    }
+    if (next > base::Clock::now()) {
+      changed_.wait_until(lock, next);
+      continue;
+    }
+    // What is queued from now on says so again, whether or not the sweep comes across it.
+    next_ = TimePoint::max();
+    lock.unlock();
+    const TimePoint earliest = sweep_();
+    lock.lock();
+    next_ = std::min(next_.load(), earliest);
+  }
+}
+
+}  // namespace framewire::engine
