@@ -67,6 +67,10 @@ constexpr OptionSpec kBenchOwn[] = {
      "jpeg2jpeg: where inputs lie: in memory of the program's own, or of the engine's, from which "
      "GPUs copy",
      "Measuring"},
+    {"under-way", "LIST", "", "",
+     "jpeg2jpeg: also measure one thread with so many requests unanswered at once, numbers joined "
+     "by commas",
+     "Measuring"},
     {"threads", "N", "", "", "jpeg2jpeg: host threads; as many as cores if not given", "Measuring"},
     {"seconds", "S", "", "2", "length of one measurement, 0.01 to 3600", "Measuring"},
     {"repeat", "N", "", "5", "measurements of each row, 1 to 1000; the median counts", "Measuring"},

@@ -6,6 +6,7 @@
 #include <backend/backend.hpp>
 #include <base/clock.hpp>
 #include <commands/bench/common.hpp>
+#include <commands/bench/under_way.hpp>
 #include <condition_variable>
 #include <framewire/engine.hpp>
 #include <fstream>
@@ -25,6 +26,7 @@ struct Plan : BenchPlan {
   EngineOptions engine;
   std::size_t batch = 128;  ///< images of the batch whose latency is measured
   bool engine_memory = false;
+  std::vector<std::size_t> under_way;  ///< requests of one thread at once, each measured
 };
 
 template <typename Number>
@@ -46,6 +48,8 @@ std::string make_plan(const Arguments& arguments, Plan& plan) {
   if (auto wrong = take_number(arguments, "threads", 1024u, engine.threads); !wrong.empty())
     return wrong;
   if (engine.max_batch != 0) plan.batch = engine.max_batch;
+  if (auto wrong = take_under_way(arguments.get("under-way"), plan.under_way); !wrong.empty())
+    return wrong;
   plan.engine_memory = arguments.get("memory") == "engine";
   return take_bench_plan(arguments, plan);
 }
@@ -229,6 +233,7 @@ Result<void> bench_codec(const std::string& codec, const std::vector<BenchInput>
   row["batch"] = plan.batch;
   row["batch_latency_ms"] =
       percentiles(measure_latency(*engine, usable, options, plan.batch, plan.seconds));
+  row["under_way"] = measure_under_way(*engine, usable, options, plan.under_way, plan.seconds);
   row["fallbacks"] = stats.fallbacks - first.fallbacks;
   row["images_a_batch"] = stats.batches == first.batches
                               ? 0.0
@@ -290,6 +295,8 @@ std::string table(const Json& result) {
                     mb(row["resident_bytes"]), row["fallbacks"].get<std::uint64_t>());
   }
   for (const Json& row : result["rows"]) text += stages_line(row);
+  for (const Json& row : result["rows"])
+    text += under_way_lines(row["codec"].get<std::string>(), row["under_way"]);
   return text;
 }
 

@@ -1,0 +1,103 @@
+#include <fmt/format.h>
+#include <atomic>
+#include <base/clock.hpp>
+#include <chrono>
+#include <command_line/lists.hpp>
+#include <command_line/numbers.hpp>
+#include <commands/bench/under_way.hpp>
+#include <memory>
+#include <semaphore>
+
+namespace framewire::app {
+namespace {
+
+using Inputs = std::span<const std::span<const std::uint8_t>>;
+constexpr std::size_t kMaxUnderWay = 65'536;
+
+/// Images a second of what `step` hands in and counts, once a quarter of the time has passed.
+template <typename Step, typename Count>
+double rate(double seconds, const Step& step, const Count& count) {
+  const auto begin = base::Clock::now();
+  while (base::elapsed_us(begin) < seconds * 0.25e6) step();
+  const std::uint64_t before = count();
+  const auto start = base::Clock::now();
+  while (base::elapsed_us(start) < seconds * 1e6) step();
+  return static_cast<double>(count() - before) / (base::elapsed_us(start) / 1e6);
+}
+
+double one_by_one(Engine& engine, Inputs inputs, const ResizeOptions& options, std::size_t many,
+                  double seconds) {
+  std::counting_semaphore<kMaxUnderWay> room(static_cast<std::ptrdiff_t>(many));
+  std::atomic<std::uint64_t> images{0};
+  std::size_t next = 0;
+  const auto step = [&] {
+    room.acquire();
+    engine.submit(inputs[next++ % inputs.size()], options, [&](const Result<Resized>& made) {
+      if (made) ++images;
+      room.release();
+    });
+  };
+  const double found = rate(seconds, step, [&] { return images.load(); });
+  engine.drain();
+  return found;
+}
+
+double in_groups(Engine& engine, Inputs inputs, const ResizeOptions& options, std::size_t many,
+                 double seconds) {
+  const auto queue = std::make_shared<CompletionQueue>();
+  std::uint64_t images = 0;
+  std::size_t next = 0;
+  std::vector<EngineRequest> requests;
+  const auto hand_in = [&](std::size_t count) {
+    requests.resize(count);
+    for (EngineRequest& request : requests) {
+      request = EngineRequest{inputs[next++ % inputs.size()], options, {}};
+      request.completions = queue;
+    }
+    engine.submit(requests);
+  };
+  hand_in(many);
+  const auto step = [&] {
+    const auto group = queue->take(many, std::chrono::seconds(1));
+    for (const Completion& completion : group) images += completion.result ? 1 : 0;
+    hand_in(group.size());
+  };
+  const double found = rate(seconds, step, [&] { return images; });
+  engine.drain();
+  return found;
+}
+
+}  // namespace
+
+std::string take_under_way(const std::string& text, std::vector<std::size_t>& out) {
+  if (text.empty()) return {};
+  for (const std::string& one : split_at_commas(text)) {
+    std::size_t many = 0;
+    if (!parse_number(one, std::size_t{1}, kMaxUnderWay, many))
+      return fmt::format("--under-way: found '{}'; accepted: whole numbers from 1 to {}", text,
+                         kMaxUnderWay);
+    out.push_back(many);
+  }
+  return {};
+}
+
+Json measure_under_way(Engine& engine, Inputs inputs, const ResizeOptions& options,
+                       const std::vector<std::size_t>& under_way, double seconds) {
+  Json rows = Json::array();
+  for (const std::size_t many : under_way)
+    rows.push_back({{"requests", many},
+                    {"one_by_one", one_by_one(engine, inputs, options, many, seconds)},
+                    {"in_groups", in_groups(engine, inputs, options, many, seconds)}});
+  return rows;
+}
+
+std::string under_way_lines(std::string_view codec, const Json& rows) {
+  std::string lines;
+  for (const Json& row : rows)
+    lines += fmt::format("{:<10} {:>5} under way, images/s: one by one {:.0f}, in groups {:.0f}\n",
+                         codec, row["requests"].get<std::size_t>(), row["one_by_one"].get<double>(),
+                         row["in_groups"].get<double>());
+  return lines;
+}
+
+}  // namespace framewire::app
