@@ -34,7 +34,15 @@ struct EngineOptions {
                                        ///< if the device has other work meanwhile
   unsigned threads = 0;                ///< host threads for what is done on the CPU; 0: one a core
   std::size_t queue = 0;  ///< requests not yet answered before submit() waits; 0: chosen
-  bool timed = false;     ///< measure stages on the device, for EngineStats::stages
+  /// There are too few images to pay for starting a GPU, which takes longer than thousands of them
+  /// on the CPU: kAuto uses one only where `devices` names it.
+  bool few_images = false;
+  /// Without a GPU no threads are started: submit(), try_submit() and resize() do the work before
+  /// they return, on the calling thread, and call back there. For callers with threads of their
+  /// own, one for each core. `threads` and EngineRequest::stop mean nothing then, and no number of
+  /// requests is too many unless `queue` says so.
+  bool callers_thread = false;
+  bool timed = false;  ///< measure stages on the device, for EngineStats::stages
 };
 
 /// What an engine has done since it was made.
@@ -77,6 +85,12 @@ class InputMemory {
   InputMemory(std::unique_ptr<Impl> impl, std::span<std::uint8_t> bytes) noexcept;
   std::unique_ptr<Impl> impl_;
   std::span<std::uint8_t> bytes_;
+};
+
+/// Bytes of an engine's memory for inputs, with what keeps them. May outlive its engine.
+struct InputSlice {
+  std::span<std::uint8_t> bytes;       ///< host, readable and writable; at first undefined
+  std::shared_ptr<const void> keeper;  ///< a block is given back with the last of its slices
 };
 
 /// Memory of the caller's that an engine knows inputs may lie in; Engine::register_memory() makes
@@ -145,6 +159,11 @@ class Engine {
   /// memory elsewhere). What is given back is kept for later calls, up to 256 MB.
   /// @return busy where memory ran out; device_lost
   [[nodiscard]] Result<InputMemory> input_memory(std::size_t bytes);
+
+  /// The same for one input among many: slices lie one behind the other in blocks of 8 MB, so that
+  /// a device copies neighbours together; larger ones have a block of their own. Does not block,
+  /// save for a new block. @return exactly `bytes`; as input_memory()
+  [[nodiscard]] Result<InputSlice> input_slice(std::size_t bytes);
 
   /// Makes memory of the caller's known, also such that other processes map: a device copies inputs
   /// that lie wholly in it from where they are, as from input_memory(), unless fewer than 16 KB of

@@ -23,6 +23,7 @@ unsigned host_threads(const EngineOptions& options) {
 
 std::size_t capacity_of(const EngineOptions& options, const std::vector<DeviceLanes>& devices) {
   if (options.queue != 0) return options.queue;
+  if (options.callers_thread && devices.empty()) return SIZE_MAX;
   std::size_t capacity = host_threads(options) * kRequestsPerThread;
   for (const DeviceLanes& device : devices) capacity += device.lanes * kRequestsPerLane;
   return capacity;
@@ -39,7 +40,9 @@ jpeg::ParseDepth depth_for(std::span<const std::uint8_t> bytes, const ResizeOpti
 }  // namespace
 
 Dispatcher::Dispatcher(const EngineOptions& options, std::vector<DeviceLanes> devices)
-    : options_(options), admission_(capacity_of(options, devices)) {
+    : options_(options),
+      on_callers_thread_(options.callers_thread && devices.empty()),
+      admission_(capacity_of(options, devices)) {
   for (DeviceLanes& lanes : devices) {
     devices_.push_back(std::make_unique<Device>());
     devices_.back()->lanes = std::move(lanes);
@@ -72,6 +75,7 @@ Dispatcher::~Dispatcher() {
 }
 
 Result<void> Dispatcher::start() {
+  if (on_callers_thread_) return {};
   watch_.start([this] { return sweep(); });
   for (unsigned i = 0; i < host_threads(options_); ++i)
     threads_.emplace_back([this] { host_main(); });
@@ -211,8 +215,10 @@ Result<Resized> Dispatcher::resize_on_host(Work& work) try {
         StatusCode::kUnsupported,
         "codec_fallback: " + work.reason + " (strict accepts no other codec than the one named)");
   settle(work);
+  const bool chooses = on_callers_thread_ && options_.codec == CodecKind::kAuto;
   const auto route = router_.choose(runs_on_host(asked)                       ? asked
                                     : options_.codec == CodecKind::kReference ? options_.codec
+                                    : chooses                                 ? CodecKind::kAuto
                                                                               : CodecKind::kTurbo);
   if (!route) return fail(route.error());
   Request request;

@@ -90,6 +90,7 @@ class Dispatcher {
   void add_stages(const std::vector<StageTotal>& stages);
 
   const EngineOptions options_;
+  const bool on_callers_thread_;  ///< no threads and no queues: work is done as it is handed in
   Admission admission_;
   QueueWatch watch_;
   CodecRouter router_;

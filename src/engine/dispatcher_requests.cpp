@@ -77,6 +77,10 @@ void Dispatcher::admit(std::vector<WorkPtr> works) {
                    .about("codec")));
     }
   }
+  if (on_callers_thread_) {
+    for (WorkPtr& work : for_host) run_on_host(std::move(work));
+    return;
+  }
   host_queue_.push(std::move(for_host));
   device_queue_.push(std::move(for_device));
 }

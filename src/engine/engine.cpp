@@ -1,6 +1,7 @@
 #include <chrono>
 #include <engine/device_lanes.hpp>
 #include <engine/dispatcher.hpp>
+#include <engine/input_pool.hpp>
 #include <framewire/engine.hpp>
 #include <latch>
 #include <thread>
@@ -17,9 +18,33 @@ constexpr std::chrono::milliseconds kPolling{1};
 
 class Engine::Impl {
  public:
+  std::unique_ptr<engine::InputPool> slices;
   std::unique_ptr<engine::Dispatcher> dispatcher;
   std::string no_device_reason;
 };
+
+namespace {
+
+/// A block that goes back to its store.
+struct KeptBlock {
+  KeptBlock(std::shared_ptr<engine::InputStore> from, engine::InputStore::Block taken)
+      : store(std::move(from)), block(std::move(taken)) {}
+  ~KeptBlock() { store->give_back(std::move(block)); }
+  KeptBlock(const KeptBlock&) = delete;
+  KeptBlock& operator=(const KeptBlock&) = delete;
+
+  std::shared_ptr<engine::InputStore> store;
+  engine::InputStore::Block block;
+};
+
+Result<InputSlice> take_block(const std::shared_ptr<engine::InputStore>& store, std::size_t bytes) {
+  auto block = store->take(bytes);
+  if (!block) return fail(block.error());
+  const std::span memory(block->memory.get(), bytes);
+  return InputSlice{memory, std::make_shared<const KeptBlock>(store, std::move(*block))};
+}
+
+}  // namespace
 
 class InputMemory::Impl {
  public:
@@ -88,22 +113,27 @@ Engine& Engine::operator=(Engine&&) noexcept = default;
 Result<Engine> Engine::make(const EngineOptions& options) {
   auto impl = std::make_unique<Impl>();
   std::vector<engine::DeviceLanes> devices;
+  const bool may_choose = options.codec == CodecKind::kAuto && options.devices.empty();
   if (engine::runs_on_host(options.codec)) {
     impl->no_device_reason = "the codec asked for runs on host threads";
+  } else if (may_choose && options.few_images) {
+    impl->no_device_reason = "there are too few images to pay for starting a GPU";
   } else if (auto found = engine::find_devices(options)) {
     devices = std::move(*found);
-  } else if (options.codec != CodecKind::kAuto || !options.devices.empty()) {
+  } else if (!may_choose) {
     return fail(found.error());
   } else {
     impl->no_device_reason = found.error().message();
   }
   auto made = engine::Dispatcher::make(options, std::move(devices));
-  if (!made && options.codec == CodecKind::kAuto && options.devices.empty()) {
+  if (!made && may_choose) {
     impl->no_device_reason = made.error().message();
     made = engine::Dispatcher::make(options, {});
   }
   if (!made) return fail(made.error());
   impl->dispatcher = std::move(*made);
+  impl->slices = std::make_unique<engine::InputPool>(
+      [store = impl->dispatcher->inputs()](std::size_t bytes) { return take_block(store, bytes); });
   return Engine(std::move(impl));
 }
 
@@ -113,6 +143,8 @@ Result<InputMemory> Engine::input_memory(std::size_t bytes) {
   if (!taken) return fail(taken.error());
   return InputMemory(std::move(owner), *taken);
 }
+
+Result<InputSlice> Engine::input_slice(std::size_t bytes) { return impl_->slices->take(bytes); }
 
 Result<RegisteredMemory> Engine::register_memory(std::span<std::uint8_t> memory) {
   const auto& store = impl_->dispatcher->inputs();

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <array>
-#include <backend/backend.hpp>
 #include <command_line/command.hpp>
+#include <command_line/gpu_options.hpp>
 #include <iterator>
 
 namespace framewire::app {

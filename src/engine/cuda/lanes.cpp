@@ -123,7 +123,7 @@ Result<DeviceLanes> lanes_on(const gpu::DeviceFacts& facts, const EngineOptions&
   lanes.reads_scans_only = !nvjpeg;
   if (!nvjpeg) {
     lanes.allocate_input = [ordinal](std::size_t bytes) { return allocate_pinned(ordinal, bytes); };
-    lanes.pin_input = [ordinal](std::span<std::uint8_t> memory) { return pin(ordinal, memory); };
+    lanes.pin_input = [ordinal](std::span<std::uint8_t> range) { return pin(ordinal, range); };
   }
   const std::uint64_t bound = lanes.lane_bytes;
   const bool timed = options.timed;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <framewire/engine.hpp>
 #include <tests/unit/engine/resized.hpp>
+#include <thread>
+#include <vector>
 
 namespace framewire {
 namespace {
@@ -81,6 +83,72 @@ TEST(Engine, ACallbackThatThrowsIsItsOwnAffair) {
   engine->submit(jpeg, width(20), [](const Result<Resized>&) { throw 1; });
   engine->drain();
   EXPECT_TRUE(engine->resize(jpeg, width(20)));
+}
+
+TEST(Engine, WorksOnTheCallersThreadWhereAsked) {
+  const Bytes jpeg = photo();
+  EngineOptions options;
+  options.codec = CodecKind::kTurbo;
+  options.callers_thread = true;
+  auto engine = Engine::make(options);
+  ASSERT_TRUE(engine);
+  const auto self = std::this_thread::get_id();
+  std::thread::id where;
+  engine->submit(jpeg, width(20),
+                 [&](const Result<Resized>&) { where = std::this_thread::get_id(); });
+  EXPECT_EQ(where, self) << "answered before submit() returned";
+  const auto expected = Resizer().resize(jpeg, width(20));
+  const auto made = engine->resize(jpeg, width(20));
+  ASSERT_TRUE(made && expected);
+  EXPECT_EQ(made->bytes, expected->bytes);
+  std::vector<EngineRequest> many(500);
+  std::size_t answered = 0;
+  for (EngineRequest& request : many)
+    request = {jpeg, width(16), [&](const Result<Resized>& r) { answered += r ? 1 : 0; }};
+  EXPECT_EQ(engine->try_submit(many), many.size());
+  EXPECT_EQ(answered, many.size());
+  EXPECT_EQ(engine->stats().host_images, 502u);
+}
+
+TEST(Engine, ForFewImagesAutoStartsNoGpuAndDecidesAsAResizer) {
+  const Bytes jpeg = photo();
+  EngineOptions options;
+  options.few_images = true;
+  options.callers_thread = true;
+  auto engine = Engine::make(options);
+  ASSERT_TRUE(engine);
+  EXPECT_TRUE(engine->devices().empty());
+  EXPECT_FALSE(engine->no_device_reason().empty());
+  for (const CodecKind codec : {CodecKind::kAuto, CodecKind::kTurbo, CodecKind::kReference}) {
+    const auto made = engine->resize(jpeg, width(20, codec));
+    const auto expected = Resizer().resize(jpeg, width(20, codec));
+    ASSERT_TRUE(made && expected);
+    EXPECT_EQ(made->bytes, expected->bytes);
+    EXPECT_EQ(made->report.codec, expected->report.codec);
+    EXPECT_EQ(made->report.codec_reason, expected->report.codec_reason);
+  }
+}
+
+TEST(Engine, SlicesForInputsLieSideBySideAndOutliveIt) {
+  EngineOptions options;
+  options.codec = CodecKind::kTurbo;
+  options.threads = 1;
+  InputSlice kept;
+  {
+    auto engine = Engine::make(options);
+    ASSERT_TRUE(engine);
+    const Bytes jpeg = photo();
+    const auto first = engine->input_slice(jpeg.size());
+    const auto second = engine->input_slice(100);
+    ASSERT_TRUE(first && second);
+    EXPECT_EQ(first->bytes.size(), jpeg.size());
+    EXPECT_EQ(first->bytes.data() + jpeg.size(), second->bytes.data());
+    std::copy(jpeg.begin(), jpeg.end(), first->bytes.begin());
+    EXPECT_EQ(engine->resize(first->bytes, width(20))->bytes,
+              engine->resize(jpeg, width(20))->bytes);
+    kept = *second;
+  }
+  kept.bytes.back() = 1;
 }
 
 }  // namespace

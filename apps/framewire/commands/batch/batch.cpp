@@ -2,16 +2,18 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <atomic>
-#include <backend/backend.hpp>
 #include <batch/runner.hpp>
 #include <batch/temporary_file.hpp>
 #include <command_line/command.hpp>
+#include <command_line/gpu_options.hpp>
 #include <command_line/interruption.hpp>
 #include <command_line/numbers.hpp>
 #include <commands/batch/progress_line.hpp>
 #include <files/file_mode.hpp>
 #include <files/inputs.hpp>
 #include <filesystem>
+#include <framewire/engine.hpp>
+#include <latch>
 #include <memory>
 #include <report/console.hpp>
 #include <report/json.hpp>
@@ -175,18 +177,44 @@ unsigned default_jobs(bool has_gpu) {
   return has_gpu ? (cores + 1) / 2 : cores;
 }
 
-batch::Hooks make_hooks(const Backend& backend, const batch::OutputFolder& folder,
+/// Hands in several images; one thread to wake, however many.
+batch::PendingResults begin_all(Engine& engine,
+                                std::span<const std::span<const std::uint8_t>> jpegs,
+                                const ResizeOptions& options) {
+  struct Answers {
+    explicit Answers(std::size_t count)
+        : missing(static_cast<std::ptrdiff_t>(count)),
+          results(count, fail(StatusCode::kInternal, "no answer")) {}
+    std::latch missing;
+    std::vector<Result<Resized>> results;
+  };
+  const auto answers = std::make_shared<Answers>(jpegs.size());
+  std::vector<EngineRequest> requests;
+  requests.reserve(jpegs.size());
+  for (std::size_t i = 0; i < jpegs.size(); ++i)
+    requests.push_back({jpegs[i], options, [answers, i](Result<Resized> made) {
+                          answers->results[i] = std::move(made);
+                          answers->missing.count_down();
+                        }});
+  engine.submit(requests);
+  return [answers] {
+    answers->missing.wait();
+    return std::move(answers->results);
+  };
+}
+
+batch::Hooks make_hooks(Engine& engine, bool has_gpu, const batch::OutputFolder& folder,
                         ProgressLine& line) {
   batch::Hooks hooks;
-  hooks.resize = [&backend](std::span<const std::uint8_t> jpeg, const ResizeOptions& options) {
-    return backend.resize(jpeg, options);
+  hooks.resize = [&engine](std::span<const std::uint8_t> jpeg, const ResizeOptions& options) {
+    return engine.resize(jpeg, options);
   };
-  if (backend.has_gpu()) {
-    hooks.begin_all = [&backend](std::span<const std::span<const std::uint8_t>> jpegs,
-                                 const ResizeOptions& options) {
-      return backend.begin_all(jpegs, options);
+  if (has_gpu) {
+    hooks.begin_all = [&engine](std::span<const std::span<const std::uint8_t>> jpegs,
+                                const ResizeOptions& options) {
+      return begin_all(engine, jpegs, options);
     };
-    hooks.input_memory = [&backend](std::size_t bytes) { return backend.input_memory(bytes); };
+    hooks.input_memory = [&engine](std::size_t bytes) { return engine.input_memory(bytes); };
   }
   hooks.admit = [&folder](const batch::InputFile& file) { return folder.admit(file); };
   hooks.write = [&folder](const batch::Output& output, std::span<const std::uint8_t> bytes) {
@@ -255,12 +283,14 @@ int run_batch(const Arguments& arguments) {
   if (line.shown() && plan.inputs.list != "-") {
     if (auto copy = open_inputs(plan.inputs, excluded)) ahead = std::move(*copy);
   }
-  const auto backend = Backend::make(plan.gpu, true);
-  if (!backend) return refuse(backend.error());
-  if (plan.settings.jobs == 0) plan.settings.jobs = default_jobs(backend->has_gpu());
-  if (backend->has_gpu()) plan.settings.group = kGpuGroup;
+  plan.gpu.callers_thread = true;
+  auto engine = Engine::make(plan.gpu);
+  if (!engine) return refuse(engine.error());
+  const bool has_gpu = !engine->devices().empty();
+  if (plan.settings.jobs == 0) plan.settings.jobs = default_jobs(has_gpu);
+  if (has_gpu) plan.settings.group = kGpuGroup;
   drain_on_signals(g_interrupted);
-  const batch::Hooks hooks = make_hooks(*backend, *folder, line);
+  const batch::Hooks hooks = make_hooks(*engine, has_gpu, *folder, line);
   const batch::Records records{open.manifest ? &*open.manifest : nullptr,
                                open.done ? &*open.done : nullptr, ahead.get()};
   const auto summary = batch::run(**source, plan.settings, hooks, records, g_interrupted);

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <backend/backend.hpp>
 #include <base/clock.hpp>
+#include <command_line/gpu_options.hpp>
 #include <commands/bench/common.hpp>
 #include <commands/bench/under_way.hpp>
 #include <condition_variable>

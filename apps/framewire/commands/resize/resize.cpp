@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <backend/backend.hpp>
 #include <base/file_descriptor.hpp>
 #include <batch/atomic_file.hpp>
 #include <batch/input_file.hpp>
 #include <command_line/command.hpp>
+#include <command_line/gpu_options.hpp>
 #include <files/file_mode.hpp>
+#include <framewire/engine.hpp>
 #include <report/console.hpp>
 #include <report/json.hpp>
 
@@ -156,9 +157,11 @@ int run_resize(const Arguments& arguments) {
     return kSomeFailed;
   }
   if (input->permissions) output.source = &*input->permissions;
-  const auto backend = Backend::make(gpu, false);
-  if (!backend) return refuse(backend.error());
-  const auto resized = backend->resize(input->bytes, arguments.options);
+  gpu.few_images = true;
+  gpu.callers_thread = true;
+  auto engine = Engine::make(gpu);
+  if (!engine) return refuse(engine.error());
+  const auto resized = engine->resize(input->bytes, arguments.options);
   if (!resized) {
     const std::string name = paths.from_stdin() ? "standard input" : paths.in;
     return report(batch::about_file(resized.error(), name));

@@ -9,10 +9,10 @@ namespace framewire::app {
 using frames::FrameFormat;
 using frames::OutgoingFrame;
 
-FrameMaker::FrameMaker(FrameKind kind, const ResizeOptions& options, const Backend& backend,
+FrameMaker::FrameMaker(FrameKind kind, const ResizeOptions& options, Engine& engine,
                        FrameMemory& memory, DeviceFrames* device)
-    : kind_(kind), options_(options), backend_(backend), memory_(memory), device_(device) {
-  if (kind == FrameKind::kResized && backend.has_gpu()) rooms_ = backend.input_rooms();
+    : kind_(kind), options_(options), engine_(engine), memory_(memory), device_(device) {
+  into_slices_ = kind == FrameKind::kResized && !engine.devices().empty();
 }
 
 // The file is read to where it is sent from.
@@ -95,20 +95,20 @@ Result<OutgoingFrame> FrameMaker::planes(std::span<const std::uint8_t> jpeg) con
 }
 
 // Without the engine's memory each file has its own; so has one that does not say its size.
-Result<KeptBytes> FrameMaker::read(const batch::InputFile& input) const {
+Result<InputSlice> FrameMaker::read(const batch::InputFile& input) const {
   const std::uint64_t limit = options_.limits.max_input_bytes;
-  if (rooms_ && input.bytes() > 0) {
+  if (into_slices_ && input.bytes() > 0) {
     if (auto fit = input.check_size(limit); !fit) return fail(fit.error());
-    auto room = rooms_->take(static_cast<std::size_t>(input.bytes()));
-    if (room) {
-      if (auto got = input.read_into(room->bytes); !got) return fail(got.error());
-      return room;
+    auto slice = engine_.input_slice(static_cast<std::size_t>(input.bytes()));
+    if (slice) {
+      if (auto got = input.read_into(slice->bytes); !got) return fail(got.error());
+      return slice;
     }
   }
   auto bytes = input.read(limit);
   if (!bytes) return fail(bytes.error());
   const auto kept = std::make_shared<std::vector<std::uint8_t>>(std::move(*bytes));
-  return KeptBytes{*kept, kept};
+  return InputSlice{*kept, kept};
 }
 
 void FrameMaker::made_of(const batch::InputFile& input, Made done) const {
@@ -116,9 +116,10 @@ void FrameMaker::made_of(const batch::InputFile& input, Made done) const {
   if (kind_ == FrameKind::kResized) {
     auto jpeg = read(input);
     if (!jpeg) return done(fail(jpeg.error()));
-    return backend_.submit(
-        std::move(*jpeg), options_,
-        [this, done = std::move(done)](const Result<Resized>& made) { done(packed(made)); });
+    engine_.submit(jpeg->bytes, options_,
+                   [this, keeper = jpeg->keeper,
+                    done = std::move(done)](const Result<Resized>& made) { done(packed(made)); });
+    return;
   }
   auto bytes = input.read(options_.limits.max_input_bytes);
   if (!bytes) return done(fail(bytes.error()));

@@ -1,12 +1,12 @@
 // From input files to the frames of framewire stream.
 #pragma once
 
-#include <backend/backend.hpp>
 #include <batch/input_file.hpp>
 #include <commands/stream/device_frames.hpp>
 #include <commands/stream/frame_memory.hpp>
 #include <commands/stream/frames_ahead.hpp>
 #include <engine/codec_router.hpp>
+#include <framewire/engine.hpp>
 #include <framewire/frames.hpp>
 #include <functional>
 #include <memory>
@@ -26,8 +26,8 @@ enum class FrameKind : std::uint8_t {
 class FrameMaker {
  public:
   /// @param device  makes planes; null: the CPU does
-  FrameMaker(FrameKind kind, const ResizeOptions& options, const Backend& backend,
-             FrameMemory& memory, DeviceFrames* device = nullptr);
+  FrameMaker(FrameKind kind, const ResizeOptions& options, Engine& engine, FrameMemory& memory,
+             DeviceFrames* device = nullptr);
 
   /// @param done  called once: what reading and resizing gives; unsupported for planes that are
   ///              neither gray nor YCbCr
@@ -36,17 +36,17 @@ class FrameMaker {
  private:
   using Made = std::function<void(Result<frames::OutgoingFrame>)>;
   void made_of(const batch::InputFile& input, Made done) const;
-  [[nodiscard]] Result<KeptBytes> read(const batch::InputFile& input) const;
+  [[nodiscard]] Result<InputSlice> read(const batch::InputFile& input) const;
   [[nodiscard]] Result<frames::OutgoingFrame> file(const batch::InputFile& input) const;
   [[nodiscard]] Result<frames::OutgoingFrame> packed(const Result<Resized>& made) const;
   [[nodiscard]] Result<frames::OutgoingFrame> planes(std::span<const std::uint8_t> jpeg) const;
 
   FrameKind kind_;
   const ResizeOptions& options_;
-  const Backend& backend_;
+  Engine& engine_;
   FrameMemory& memory_;
   DeviceFrames* device_;
-  std::unique_ptr<InputRooms> rooms_;  ///< what a GPU resizes is read there
+  bool into_slices_ = false;  ///< what a GPU resizes is read into memory of the engine's
   engine::CodecRouter router_;
 };
 

@@ -2,12 +2,14 @@
 #include <fmt/format.h>
 #include <chrono>
 #include <command_line/command.hpp>
+#include <command_line/gpu_options.hpp>
 #include <command_line/numbers.hpp>
 #include <commands/stream/frame_source.hpp>
 #include <commands/stream/frames_ahead.hpp>
 #include <connection/connection.hpp>
 #include <connection/place.hpp>
 #include <files/inputs.hpp>
+#include <framewire/engine.hpp>
 #include <framewire/frames.hpp>
 #include <optional>
 #include <report/console.hpp>
@@ -207,6 +209,7 @@ class Streamer {
 
 // What resizes, if anything does.
 EngineOptions engine_of(const StreamPlan& plan, const Place& place, EngineOptions options) {
+  options.callers_thread = true;
   if (plan.kind != FrameKind::kResized) {
     options.codec = CodecKind::kTurbo;
     options.devices.clear();
@@ -277,8 +280,8 @@ int run_stream(const Arguments& arguments) {
   if (auto wrong = take_gpu_options(arguments, engine); !wrong.empty()) {
     return report_usage("stream", wrong);
   }
-  const auto backend = Backend::make(engine_of(plan, *place, engine), true);
-  if (!backend) return refuse(backend.error());
+  auto resizing = Engine::make(engine_of(plan, *place, engine));
+  if (!resizing) return refuse(resizing.error());
   // The GPU's encoder writes finished streams straight to pinned host memory; planes stay where
   // they are.
   const Place source = plan.kind == FrameKind::kResized ? Place{} : *place;
@@ -294,7 +297,7 @@ int run_stream(const Arguments& arguments) {
   auto channel = transport::connect(plan.address, session);
   if (!channel) return report(channel.error());
   if (auto good = check_path(arguments, *channel); !good) return refuse(good.error());
-  const FrameMaker maker(plan.kind, arguments.options, *backend, memory, device.get());
+  const FrameMaker maker(plan.kind, arguments.options, *resizing, memory, device.get());
   return send_all(arguments, plan, maker, memory, std::move(*channel));
 }
 

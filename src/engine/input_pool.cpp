@@ -1,8 +1,8 @@
-#include <backend/input_rooms.hpp>
+#include <engine/input_pool.hpp>
 
-namespace framewire::app {
+namespace framewire::engine {
 
-Result<KeptBytes> InputRooms::take(std::size_t bytes) {
+Result<InputSlice> InputPool::take(std::size_t bytes) {
   if (bytes > kBlockBytes) {
     auto own = source_(bytes);
     if (own) own->bytes = own->bytes.first(bytes);
@@ -15,9 +15,9 @@ Result<KeptBytes> InputRooms::take(std::size_t bytes) {
     if (!block) return fail(block.error());
     rest_ = std::move(*block);
   }
-  KeptBytes room{rest_.bytes.first(bytes), rest_.keeper};
+  InputSlice slice{rest_.bytes.first(bytes), rest_.keeper};
   rest_.bytes = rest_.bytes.subspan(bytes);
-  return room;
+  return slice;
 }
 
-}  // namespace framewire::app
+}  // namespace framewire::engine

@@ -1,0 +1,62 @@
+#include <fmt/format.h>
+#include <command_line/gpu_options.hpp>
+#include <command_line/numbers.hpp>
+#include <engine/codec_router.hpp>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+namespace framewire::app {
+namespace {
+
+std::string take_devices(const std::string& text, std::vector<int>& devices) {
+  if (text.empty() || text == "all") return {};
+  std::string_view rest = text;
+  while (true) {
+    const auto comma = rest.find(',');
+    int ordinal = 0;
+    if (!parse_number(rest.substr(0, comma), ordinal) || ordinal < 0) {
+      return fmt::format("--device: found '{}'; accepted: ordinals joined by commas, or all", text);
+    }
+    devices.push_back(ordinal);
+    if (comma == std::string_view::npos) return {};
+    rest = rest.substr(comma + 1);
+  }
+}
+
+std::string take_memory(const std::string& text, std::uint64_t& bytes) {
+  if (text.empty()) return {};
+  constexpr std::string_view kSuffixes = "KMG";
+  std::string_view digits = text;
+  unsigned shift = 0;
+  if (const auto suffix = kSuffixes.find(text.back()); suffix != std::string_view::npos) {
+    shift = 10 * (static_cast<unsigned>(suffix) + 1);
+    digits.remove_suffix(1);
+  }
+  const bool fits = parse_number(digits, bytes) && bytes > 0 &&
+                    bytes <= std::numeric_limits<std::uint64_t>::max() >> shift;
+  if (!fits) {
+    return fmt::format("--gpu-memory: found '{}'; accepted: bytes, or a number with K, M or G",
+                       text);
+  }
+  bytes <<= shift;
+  return {};
+}
+
+}  // namespace
+
+std::string take_gpu_options(const Arguments& arguments, EngineOptions& options) {
+  options.codec = arguments.options.codec;
+  const bool on_cpu = engine::runs_on_host(options.codec);
+  for (const char* name : {"device", "gpu-memory"}) {
+    if (on_cpu && arguments.has(name)) {
+      return fmt::format("--{}: --codec {} uses no GPU; accepted with auto, cuda and nvjpeg", name,
+                         to_string(options.codec));
+    }
+  }
+  if (auto wrong = take_devices(arguments.get("device"), options.devices); !wrong.empty())
+    return wrong;
+  return take_memory(arguments.get("gpu-memory"), options.gpu_memory_bytes);
+}
+
+}  // namespace framewire::app
