@@ -33,7 +33,8 @@ struct EngineOptions {
   std::uint32_t batch_wait_us = 200;   ///< how long an image may wait for others to join its batch,
                                        ///< if the device has other work meanwhile
   unsigned threads = 0;                ///< host threads for what is done on the CPU; 0: one a core
-  std::size_t queue = 0;  ///< requests not yet answered before submit() waits; 0: chosen
+  std::size_t queue = 0;  ///< requests not yet answered before submit() waits and try_submit() says
+                          ///< busy; 0: chosen
   /// There are too few images to pay for starting a GPU, which takes longer than thousands of them
   /// on the CPU: kAuto uses one only where `devices` names it.
   bool few_images = false;
@@ -124,7 +125,8 @@ class RegisteredMemory {
 struct EngineRequest {
   std::span<const std::uint8_t> jpeg;  ///< host, one JPEG stream; read only, stays until the answer
   ResizeOptions options;
-  std::function<void(Result<Resized>)> done;  ///< as Engine::Callback
+  /// As Engine::Callback; empty with `completions`.
+  std::function<void(Result<Resized>)> done;
   OutputSink sink{};  ///< where the stream goes; without one the answer carries a vector
   /// Cancels: a request that is still queued is answered at once, with `cancelled`; one that is
   /// being worked on is finished and answered as ever.
@@ -206,8 +208,8 @@ class Engine {
   ///                  engine's threads, or from this one before this call returns: be quick; it may
   ///                  call try_submit(). Each call that is refused and brings a function has its
   ///                  own call. What it throws is ignored. May be empty
-  /// @return how many were handed in; throws std::bad_alloc where memory ran out, and has handed in
-  ///         none then
+  /// @return how many were handed in. Throws std::bad_alloc where memory ran out: none was handed
+  ///         in then, though some may have been moved from
   [[nodiscard]] std::size_t try_submit(std::span<EngineRequest> requests,
                                        std::function<void()> on_room = {});
   /// The same of one image. @return busy where there is no room: `request` is as it was

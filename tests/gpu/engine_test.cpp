@@ -199,6 +199,43 @@ TEST_F(EngineOnGpu, InputsInItsOwnMemoryGiveTheSameBytes) {
   }
 }
 
+TEST_F(EngineOnGpu, CopiesFromRegisteredMemoryAndWritesToMemoryOfTheCallers) {
+  Engine engine = make_engine(CodecKind::kCuda);
+  sample::Spec progressive{90, 70, JCS_YCbCr, 2, 2, 80};
+  progressive.progressive = true;
+  std::vector<Bytes> jpegs;
+  std::size_t bytes = 0;
+  for (int i = 0; i < 6; ++i) {
+    jpegs.push_back(i == 3 ? draw(progressive) : draw({100 + 8 * i, 80, JCS_YCbCr, 2, 2, 85}));
+    bytes += jpegs.back().size();
+  }
+  const auto expected = resize_all(engine, jpegs, sized(40, 30));
+  Bytes memory(bytes + 1 + 200);  // the last ones lie too near its end to be copied from there
+  const std::uint64_t before = engine.stats().pinned_bytes;
+  const auto registered = value_of(engine.register_memory(std::span(memory).subspan(1)));
+  EXPECT_EQ(engine.stats().pinned_bytes, before + bytes + 200);
+  EXPECT_EQ(engine.register_memory(memory).error().code(), StatusCode::kInvalidInput);
+  std::vector<EngineRequest> requests;
+  std::vector<Bytes> outputs(jpegs.size(), Bytes(1 << 16));
+  std::span<std::uint8_t> rest = registered.bytes();
+  for (std::size_t i = 0; i < jpegs.size(); ++i) {
+    std::copy(jpegs[i].begin(), jpegs[i].end(), rest.begin());
+    requests.push_back({rest.first(jpegs[i].size()), sized(40, 30),
+                        [&outputs, i](const Result<Resized>& result) {
+                          outputs[i].resize(result ? result->written.size() : 0);
+                        },
+                        OutputSink(outputs[i])});
+    rest = rest.subspan(jpegs[i].size());
+  }
+  engine.submit(requests);
+  engine.drain();
+  for (std::size_t i = 0; i < jpegs.size(); ++i) {
+    ASSERT_TRUE(expected[i]) << i;
+    EXPECT_EQ(expected[i]->report.codec, CodecKind::kCuda);
+    EXPECT_EQ(outputs[i], expected[i]->bytes) << i;
+  }
+}
+
 TEST_F(EngineOnGpu, StaysWithinItsMemory) {
   EngineOptions options;
   options.gpu_memory_bytes = 64u << 20;
