@@ -111,8 +111,7 @@ std::vector<SamplePlane> read_planes(std::span<const std::uint8_t> jpeg, std::st
 
 std::string compare_coefficients(const codec::cuda::Transcoder& transcoder, std::size_t image,
                                  std::size_t component, const CoefficientPlane& expected) {
-  const codec::cuda::BatchPlan& plan = transcoder.batch();
-  const codec::cuda::PlaneDesc& plane = plan.planes[plan.first_plane[image] + component];
+  const codec::cuda::PlaneDesc plane = transcoder.decoded_plane(image, component);
   if (plane.width_blocks != expected.width_blocks || plane.height_blocks != expected.height_blocks)
     return fmt::format("{}x{} blocks, libjpeg has {}x{}", plane.width_blocks, plane.height_blocks,
                        expected.width_blocks, expected.height_blocks);
@@ -121,13 +120,11 @@ std::string compare_coefficients(const codec::cuda::Transcoder& transcoder, std:
   const std::size_t blocks = mcu_rows * plane.mcu_columns * plane.blocks_per_mcu;
   std::vector<std::int16_t> corners(blocks * n * n);
   std::vector<std::int16_t> dc(blocks);
-  const std::uint8_t* base = transcoder.device_base();
-  (void)cudaMemcpy(corners.data(), base + plane.coefficients, corners.size() * 2,
-                   cudaMemcpyDeviceToHost);
+  (void)cudaMemcpy(corners.data(), plane.coefficients, corners.size() * 2, cudaMemcpyDeviceToHost);
   std::vector<std::uint8_t> row_pairs(blocks, codec::cuda::kAllRowPairs);
-  if (plane.row_pairs != 0)
-    (void)cudaMemcpy(row_pairs.data(), base + plane.row_pairs, blocks, cudaMemcpyDeviceToHost);
-  (void)cudaMemcpy(dc.data(), base + plane.dc, dc.size() * 2, cudaMemcpyDeviceToHost);
+  if (plane.row_pairs != nullptr)
+    (void)cudaMemcpy(row_pairs.data(), plane.row_pairs, blocks, cudaMemcpyDeviceToHost);
+  (void)cudaMemcpy(dc.data(), plane.dc, dc.size() * 2, cudaMemcpyDeviceToHost);
   for (std::uint32_t y = 0; y < plane.height_blocks; ++y)
     for (std::uint32_t x = 0; x < plane.width_blocks; ++x) {
       const std::size_t block =

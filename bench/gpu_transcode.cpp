@@ -7,14 +7,14 @@
 //                                        planning, gathering and both copies are inside the timing
 // Options before the mode: --size WxH, --decode (planes in device memory, no output; with
 // --scale 8|4|2|1), --quality N,
-// --write FOLDER (outputs of check).
+// --write FOLDER (outputs of check), --tune KEY=VALUE (codec/cuda/tuning.hpp), also several times.
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 #include <algorithm>
 #include <atomic>
 #include <base/clock.hpp>
 #include <bench/gpu_check.hpp>
-#include <codec/cuda/output_header.hpp>
+#include <codec/cuda/encode/output_header.hpp>
 #include <codec/cuda/transcoder.hpp>
 #include <codec/reference/reference_codec.hpp>
 #include <codec/turbo/turbo_codec.hpp>
@@ -36,6 +36,7 @@ using codec::cuda::Transcoder;
 
 struct Settings {
   ResizeOptions resize;
+  codec::cuda::Tuning tuning;
   bool decode_only = false;
   int scale = 8;         ///< of decode_only, over 8
   std::string write_to;  ///< folder for the outputs of check; empty: none
@@ -121,8 +122,8 @@ void require(const Result<void>& result) {
   std::exit(2);
 }
 
-Transcoder make_transcoder(bool timed) {
-  auto transcoder = Transcoder::make(timed);
+Transcoder make_transcoder(bool timed, const Settings& settings) {
+  auto transcoder = Transcoder::make(timed, settings.tuning);
   if (!transcoder) {
     fmt::print(stderr, "{}\n", transcoder.error().to_string());
     std::exit(3);
@@ -242,7 +243,7 @@ void write_output(const std::string& folder, const std::string& name,
 int check(const std::vector<std::string>& names, const Settings& given) {
   Settings settings = given;
   settings.depth = jpeg::ParseDepth::kWhole;
-  Transcoder transcoder = make_transcoder(false);
+  Transcoder transcoder = make_transcoder(false, settings);
   Tally tally;
   constexpr std::size_t kBatch = 48;
   for (std::size_t begin = 0; begin < names.size(); begin += kBatch) {
@@ -274,7 +275,7 @@ int check(const std::vector<std::string>& names, const Settings& given) {
 }
 
 int stages(std::size_t count, const std::vector<Bytes>& files, const Settings& settings) {
-  Transcoder transcoder = make_transcoder(true);
+  Transcoder transcoder = make_transcoder(true, settings);
   constexpr int kRepeats = 11;
   std::array<std::vector<double>, codec::cuda::kStageCount> samples;
   Batch batch;
@@ -320,7 +321,7 @@ int rate(std::size_t count, int threads, double seconds, const std::vector<Bytes
   std::atomic<bool> go{false};
   std::atomic<bool> stop{false};
   const auto work = [&](std::size_t offset) {
-    Transcoder transcoder = make_transcoder(false);
+    Transcoder transcoder = make_transcoder(false, settings);
     Batch batch;
     for (bool warm = false;; warm = true) {
       batch.clear();
@@ -356,7 +357,7 @@ int rate(std::size_t count, int threads, double seconds, const std::vector<Bytes
 
 /// One image at a time, host bytes to host bytes.
 int latency(int repeats, const std::vector<Bytes>& files, const Settings& settings) {
-  Transcoder transcoder = make_transcoder(false);
+  Transcoder transcoder = make_transcoder(false, settings);
   std::vector<double> times;
   Batch batch;
   for (int i = 0; i < repeats + 20; ++i) {
@@ -392,6 +393,12 @@ int run(std::vector<std::string> args) {
       args.erase(args.begin());
     } else if (args[0] == "--write") {
       settings.write_to = args.at(1);
+      args.erase(args.begin());
+    } else if (args[0] == "--tune") {
+      if (auto ok = codec::cuda::tune(settings.tuning, args.at(1)); !ok) {
+        fmt::print(stderr, "--tune: {}\n", ok.error().message());
+        return 2;
+      }
       args.erase(args.begin());
     } else if (auto ok = set_option(settings.resize, args[0].substr(2), args.at(1)); !ok) {
       fmt::print(stderr, "{}\n", ok.error().to_string());

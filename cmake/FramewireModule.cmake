@@ -22,12 +22,19 @@ if(FRAMEWIRE_BUILD_FUZZ)
 endif()
 
 # framewire_module(NAME DEPENDS …): every .cpp of the calling folder becomes fw_NAME; every .cu too
-# where CUDA is on. A room of headers alone becomes an interface library.
+# where CUDA is on; those of FOLDERS below it, too. A room of headers alone becomes an interface
+# library.
 function(framewire_module name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;PRIVATE_DEPENDS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  cmake_parse_arguments(ARG "" "" "FOLDERS;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  set(folders "${CMAKE_CURRENT_SOURCE_DIR}")
+  foreach(folder IN LISTS ARG_FOLDERS)
+    list(APPEND folders "${CMAKE_CURRENT_SOURCE_DIR}/${folder}")
+  endforeach()
+  list(TRANSFORM folders APPEND "/*.cpp" OUTPUT_VARIABLE globs)
+  file(GLOB sources CONFIGURE_DEPENDS ${globs})
   if(FRAMEWIRE_CUDA)
-    file(GLOB cuda_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cu")
+    list(TRANSFORM folders APPEND "/*.cu" OUTPUT_VARIABLE globs)
+    file(GLOB cuda_sources CONFIGURE_DEPENDS ${globs})
     list(APPEND sources ${cuda_sources})
     if(FRAMEWIRE_CUDA_EMULATION)
       set_source_files_properties(${cuda_sources} PROPERTIES LANGUAGE CXX

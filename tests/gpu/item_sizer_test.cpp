@@ -49,7 +49,7 @@ TEST(ItemSizer, BatchesNeverTakeMoreThanTheSumOfTheirItems) {
   for (const Item& item : items) {
     ASSERT_TRUE(codec::cuda::check_item(item));
     sizes.push_back(
-        {sizer.device_bytes(item, 0), sizer.device_bytes(item, codec::cuda::kLoneImages)});
+        {sizer.device_bytes(item, 0), sizer.device_bytes(item, codec::cuda::Tuning().lone_images)});
   }
   std::mt19937 random(1);
   codec::cuda::BatchPlan plan;
@@ -59,13 +59,13 @@ TEST(ItemSizer, BatchesNeverTakeMoreThanTheSumOfTheirItems) {
     std::vector<Item> batch;
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t which = random() % items.size();
-      bound += sizes[which][i < codec::cuda::kLoneImages ? 0 : 1];
+      bound += sizes[which][i < codec::cuda::Tuning().lone_images ? 0 : 1];
       batch.push_back(items[which]);
     }
-    plan.clear(codec::cuda::layout_for(batch));
+    plan.clear(codec::cuda::layout_for({}, batch));
     for (const Item& item : batch) plan.add(item);
-    plan.finish();
-    EXPECT_LE(plan.offsets().total_bytes, bound) << count << " items";
+    plan.lay_out();
+    EXPECT_LE(plan.arena().total_bytes(), bound) << count << " items";
   }
 }
 
@@ -80,8 +80,8 @@ TEST(ItemSizer, TheBoundIsClose) {
   codec::cuda::BatchPlan plan;
   plan.clear();
   for (int i = 0; i < 64; ++i) plan.add(owned.item);
-  plan.finish();
-  EXPECT_LT(sizer.device_bytes(owned.item, 2) * 64, plan.offsets().total_bytes * 3 / 2);
+  plan.lay_out();
+  EXPECT_LT(sizer.device_bytes(owned.item, 2) * 64, plan.arena().total_bytes() * 3 / 2);
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <codec/cuda/batch_plan.hpp>
-#include <codec/cuda/output_header.hpp>
+#include <codec/cuda/encode/output_header.hpp>
+#include <codec/cuda/item.hpp>
 #include <codec/turbo/coefficient_reader.hpp>
 #include <jpeg/parser.hpp>
 #include <jpeg/writer.hpp>

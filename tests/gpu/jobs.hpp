@@ -2,7 +2,7 @@
 // plan.
 #pragma once
 
-#include <codec/cuda/output_header.hpp>
+#include <codec/cuda/encode/output_header.hpp>
 #include <codec/cuda/transcoder.hpp>
 #include <codec/reference/reference_codec.hpp>
 #include <codec/turbo/turbo_codec.hpp>

@@ -79,7 +79,7 @@ TEST_F(Sources, PinnedFilesGiveTheSameStreams) {
   Transcoder expected = value_of(Transcoder::make());
   ASSERT_TRUE(expected.enqueue(plain));
   ASSERT_TRUE(expected.wait());
-  EXPECT_TRUE(expected.batch().fetches.empty());
+  EXPECT_TRUE(expected.batch().decode().fetches().empty());
 
   const gpu::Buffer pinned = value_of(gpu::Buffer::make(gpu::MemoryKind::kPinned, 16 << 20));
   for (const bool backwards : {false, true}) {
@@ -96,7 +96,7 @@ TEST_F(Sources, PinnedFilesGiveTheSameStreams) {
     Transcoder transcoder = value_of(Transcoder::make());
     ASSERT_TRUE(transcoder.enqueue(items));
     ASSERT_TRUE(transcoder.wait());
-    const std::size_t copies = transcoder.batch().fetches.size();
+    const std::size_t copies = transcoder.batch().decode().fetches().size();
     EXPECT_EQ(copies, backwards ? files.size() : (files.size() + 4) / 5);
     for (std::size_t i = 0; i < items.size(); ++i) {
       SCOPED_TRACE(i);
@@ -114,7 +114,8 @@ TEST_F(Sources, APinnedFileTwiceInABatchIsCopiedTwice) {
   Transcoder transcoder = value_of(Transcoder::make());
   ASSERT_TRUE(transcoder.enqueue(items));
   ASSERT_TRUE(transcoder.wait());
-  EXPECT_EQ(transcoder.batch().fetches.size(), 2u) << "or a benchmark would not show the bus";
+  EXPECT_EQ(transcoder.batch().decode().fetches().size(), 2u)
+      << "or a benchmark would not show the bus";
   EXPECT_EQ(transcoder.result(0).status, 0u);
   EXPECT_EQ(copy_of(transcoder.result(0).bytes), copy_of(transcoder.result(1).bytes));
 }

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <base/checked.hpp>
-#include <codec/cuda/batch_plan.hpp>
+#include <codec/cuda/item.hpp>
 #include <color/converter.hpp>
 
 namespace framewire::codec::cuda {
@@ -134,7 +134,7 @@ Result<void> check_batch(std::span<const Item> items) {
                 8;
     in += blocks;
     for (const jpeg::Scan& scan : item.file->scans)
-      pieces += scan.entropy_bytes / kLoneSubsequenceBytes + kSpanThreads +
+      pieces += scan.entropy_bytes / kMinSubsequenceBytes + kSpanThreads +
                 (scan.restart_interval_mcus != 0 ? blocks : 0);
   }
   if (std::max({in, out, pieces}) <= UINT32_MAX) return {};

@@ -5,10 +5,9 @@ namespace framewire::codec::cuda {
 std::uint64_t ItemSizer::device_bytes(const Item& item, std::size_t position) {
   plan_.clear();
   plan_.add(item);
-  plan_.finish();
   // In one copy with the file before it, a pinned one also takes what is between them.
   const std::uint64_t between = item.pinned ? kPinnedGuardBytes : 0;
-  return plan_.offsets().total_bytes + plan_.shared_growth_bytes(position < kLoneImages) + between;
+  return plan_.bytes_alone(position < tuning_.lone_images) + between;
 }
 
 }  // namespace framewire::codec::cuda

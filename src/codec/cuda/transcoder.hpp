@@ -3,34 +3,14 @@
 
 #include <array>
 #include <codec/cuda/batch_plan.hpp>
+#include <codec/cuda/timeline.hpp>
 #include <codec/device_plane.hpp>
 #include <framewire/status.hpp>
 #include <gpu/buffer.hpp>
-#include <gpu/copy_list.hpp>
 #include <gpu/stream.hpp>
 #include <span>
-#include <string_view>
-#include <vector>
 
 namespace framewire::codec::cuda {
-
-/// Stages as they are timed, in order of execution.
-enum class Stage : std::uint8_t {
-  kCopyIn,
-  kUnstuff,
-  kSynchronise,
-  kOffsets,
-  kWrite,
-  kDc,
-  kInverse,
-  kResample,
-  kForward,
-  kEncode,
-  kFinish,
-  kCount,
-};
-inline constexpr std::size_t kStageCount = static_cast<std::size_t>(Stage::kCount);
-[[nodiscard]] std::string_view to_string(Stage stage) noexcept;
 
 /// What became of one image of a batch.
 struct ImageResult {
@@ -47,7 +27,7 @@ class Transcoder {
  public:
   /// On the calling thread's current device.
   /// @param timed  records an event behind each stage, for stage_us()
-  [[nodiscard]] static Result<Transcoder> make(bool timed = false);
+  [[nodiscard]] static Result<Transcoder> make(bool timed = false, const Tuning& tuning = {});
 
   /// Gathers, copies and enqueues a batch; returns before the device has finished.
   /// Waits first for a batch that nobody has waited for.
@@ -72,11 +52,13 @@ class Transcoder {
   [[nodiscard]] DevicePlane plane(std::size_t image, std::size_t component) const;
   /// A plane of the output picture, for items with a plan. @param component  of the output
   [[nodiscard]] DevicePlane output_plane(std::size_t image, std::size_t component) const;
-  /// For tests: coefficients of the batch as the kernels left them.
+  /// For tests: a decoded plane with its coefficients, as the kernels left them.
+  [[nodiscard]] PlaneDesc decoded_plane(std::size_t image, std::size_t component) const;
   [[nodiscard]] const BatchPlan& batch() const noexcept { return plan_; }
-  [[nodiscard]] std::uint8_t* device_base() const noexcept { return device_.data(); }
   /// Microseconds of each stage of the last batch; zeros unless timed.
-  [[nodiscard]] Result<std::array<double, kStageCount>> stage_us() const;
+  [[nodiscard]] Result<std::array<double, kStageCount>> stage_us() const {
+    return timeline_.stage_us();
+  }
   [[nodiscard]] std::size_t device_bytes() const noexcept { return device_.bytes(); }
   [[nodiscard]] std::size_t pinned_bytes() const noexcept {
     return staging_.bytes() + output_.bytes() + host_status_.bytes();
@@ -85,24 +67,25 @@ class Transcoder {
   void set_most_device_bytes(std::uint64_t bytes) noexcept { most_device_bytes_ = bytes; }
 
  private:
-  Transcoder(gpu::Stream stream, gpu::Event order, gpu::Event over)
-      : stream_(std::move(stream)), order_(std::move(order)), over_(std::move(over)) {}
+  Transcoder(gpu::Stream stream, gpu::Event order, gpu::Event over, Timeline timeline,
+             const Tuning& tuning)
+      : stream_(std::move(stream)),
+        order_(std::move(order)),
+        over_(std::move(over)),
+        timeline_(std::move(timeline)),
+        tuning_(tuning),
+        plan_(tuning) {}
   [[nodiscard]] Result<void> reserve();
-  void begin();
-  [[nodiscard]] Result<void> launch();
-  void launch_decode(const BatchView& view);
-  void launch_inverse(const BatchView& view);
-  void launch_picture(const BatchView& view);
-  void launch_output(const BatchView& view);
-  void launch_searches(const BatchView& view);
-  void mark(std::size_t event);
+  [[nodiscard]] Result<void> run();
+  [[nodiscard]] Result<void> finish();
+  [[nodiscard]] gpu::Memory memory() const { return {device_.data(), plan_.arena()}; }
 
   gpu::Stream stream_;
   gpu::Event order_;  ///< between this stream and a caller's
   gpu::Event over_;   ///< the last batch, where it is awaited asleep
-  std::vector<gpu::Event> events_;
+  Timeline timeline_;
+  Tuning tuning_;
   BatchPlan plan_;
-  gpu::CopyList fetches_;
   gpu::Buffer staging_;
   gpu::Buffer device_;
   gpu::Buffer output_;  ///< records, then packed streams; written by the device

@@ -1,6 +1,6 @@
 // Single-precision 1-D transforms in registers: the fast twins of transform/dct.hpp.
 //
-// Source: even and odd halves of the orthonormal DCT (T.81 A.3.3). Bounds: tests/unit/cuda_*.
+// Source: even and odd halves of the orthonormal DCT (T.81 A.3.3). Bounds: tests/unit/codec/cuda.
 #pragma once
 
 #include <base/host_device.hpp>

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
-#include <codec/cuda/header_cache.hpp>
+#include <codec/cuda/encode/header_cache.hpp>
 #include <codec/cuda/transcoder.hpp>
 #include <framewire/device.hpp>
 #include <gpu/device.hpp>

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <bit>
-#include <codec/cuda/copy_rows.hpp>
-#include <codec/cuda/header_cache.hpp>
+#include <codec/cuda/encode/header_cache.hpp>
+#include <codec/cuda/picture/copy_rows.hpp>
 #include <codec/cuda/status_text.hpp>
 #include <codec/cuda/transcoder.hpp>
 #include <deque>

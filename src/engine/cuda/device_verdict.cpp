@@ -1,4 +1,4 @@
-#include <codec/cuda/batch_plan.hpp>
+#include <codec/cuda/item.hpp>
 #include <engine/device_verdict.hpp>
 
 namespace framewire::engine {

@@ -1,5 +1,5 @@
 #include <array>
-#include <codec/cuda/header_cache.hpp>
+#include <codec/cuda/encode/header_cache.hpp>
 #include <codec/cuda/item_sizer.hpp>
 #include <codec/cuda/status_text.hpp>
 #include <codec/cuda/transcoder.hpp>

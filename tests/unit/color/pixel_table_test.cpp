@@ -1,6 +1,6 @@
 // Tables for the GPU against LittleCMS, and the GPU's arithmetic of a pixel against Converter.
 #include <gtest/gtest.h>
-#include <codec/cuda/pixel_conversion.hpp>
+#include <codec/cuda/picture/pixel_conversion.hpp>
 #include <color/converter.hpp>
 #include <color/pixel_table.hpp>
 #include <cstdlib>

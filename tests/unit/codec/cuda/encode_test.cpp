@@ -1,9 +1,9 @@
 // The serial arithmetic of the CUDA encoder: code assignment, and the search for a quality.
 #include <gtest/gtest.h>
 #include <array>
-#include <codec/cuda/block_coder.hpp>
-#include <codec/cuda/optimal_codes_desc.hpp>
-#include <codec/cuda/size_search_state.hpp>
+#include <codec/cuda/encode/block_coder.hpp>
+#include <codec/cuda/encode/optimal_codes_desc.hpp>
+#include <codec/cuda/encode/size_search_state.hpp>
 #include <jpeg/huffman.hpp>
 #include <random>
 #include <vector>

@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <array>
-#include <codec/cuda/block_coder.hpp>
-#include <codec/cuda/entropy_layout.hpp>
-#include <codec/cuda/span_decoder.hpp>
-#include <codec/cuda/unstuffer.hpp>
+#include <codec/cuda/decode/entropy_layout.hpp>
+#include <codec/cuda/decode/span_decoder.hpp>
+#include <codec/cuda/decode/unstuffer.hpp>
+#include <codec/cuda/encode/block_coder.hpp>
 #include <jpeg/huffman.hpp>
 #include <random>
 #include <span>

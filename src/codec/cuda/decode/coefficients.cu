@@ -1,0 +1,375 @@
+// Idea: one thread a subsequence, as in synchronise.cu, now with values, up to three symbols a step
+// (entry.hpp). Only the low-frequency corner that the inverse transform wants is stored: it is
+// collected in shared memory and stored whole; what a subsequence finds of a block that it did not
+// begin is joined afterwards. DC differences go into an array of their own, where summing them
+// costs 2 bytes a block instead of a sector.
+//
+// Measured (H200, 373 KB images; this kernel alone in batches of 512, µs an image; and images/s of
+// everything on 16 streams): steps of 9 bits and 5 thread blocks a multiprocessor 3.9 and 104,000;
+// 9 bits and 4 blocks 4.2 and 102,000; 10 bits and 5, 4, 3 blocks 3.9, 4.0, 4.1 and 93,000,
+// 100,000, 100,500: shared memory that tables take is missed by other streams' kernels. One symbol
+// a step with its value read from the bits: 4.8 and 95,600. Whole blocks: a thread's 128 bytes
+// without a pad between, 9.7 instead of 7.5 (every lane in the same banks).
+//
+// Whole blocks on an H100, decoding alone on 12 streams, images/s without restart markers and with
+// one in each MCU: a pad behind each thread's quads, and so 3 thread blocks a multiprocessor,
+// 87,200 and 78,600; behind those of every second or fourth thread, and 4, 86,700 and 89,200, and
+// both times 84,100; quads in another order from lane to lane instead (by exclusive or), 87,200 and
+// 84,000; the threads of a tile ordered by the length of what they decode, 85,000 with markers, not
+// worth its thirty lines.
+//
+// Tried and rejected before (H100, one symbol a step, 4.3 µs): storing each coefficient into zeroed
+// memory, 11.2; letting lanes at a block's end wait until 4 or 8 symbols are done, no gain and 4.8;
+// a second buffer a lane, so that a warp stores many blocks together, 4.8 (the votes cost more than
+// the stores); fewer registers for more warps, 4.9 at 42 and 7.6 at 36; four neighbouring MCUs a
+// thread when summing DC, 0.54 instead of 0.35 µs, and for one image no gain.
+#include <codec/cuda/decode/coefficients.hpp>
+#include <codec/cuda/decode/columns.hpp>
+#include <codec/cuda/decode/tile_scan.hpp>
+#include <codec/cuda/zigzag.hpp>
+#include <cub/block/block_scan.cuh>
+#include <gpu/launch.hpp>
+
+namespace framewire::codec::cuda {
+namespace {
+
+/// Finds the blocks that are kept whole besides their corner.
+struct EdgeFinder {
+  const ScanDesc* scan;
+  std::uint32_t next = 0;  ///< before this block there is nothing to find
+
+  /// Where to keep a block; null for most. Costs a division only near an edge.
+  __device__ std::int16_t* find(std::uint32_t block) {
+    if (block < next) return nullptr;
+    const std::uint32_t mcu = block / scan->blocks_per_mcu;
+    const std::uint32_t y = mcu / scan->mcu_columns;
+    const std::uint32_t x = mcu - y * scan->mcu_columns;
+    const bool right = scan->right_edge != 0 && x + 1 == scan->mcu_columns;
+    const bool bottom = scan->bottom_edge != 0 && y + 1 == scan->mcu_rows;
+    if (right || bottom) {
+      const std::uint32_t slot =
+          edge_slot(scan->right_edge, scan->mcu_columns, scan->mcu_rows, scan->blocks_per_mcu, x, y,
+                    block - mcu * scan->blocks_per_mcu);
+      return scan->edges + static_cast<std::uint64_t>(slot) * 64;
+    }
+    const std::uint32_t row_end = (y + 1) * scan->mcu_columns - 1;
+    const std::uint32_t bottom_row = (scan->mcu_rows - 1) * scan->mcu_columns;
+    next = scan->right_edge != 0    ? row_end * scan->blocks_per_mcu
+           : scan->bottom_edge != 0 ? bottom_row * scan->blocks_per_mcu
+                                    : 0xFFFFFFFFu;
+    return nullptr;
+  }
+};
+
+/// Beyond the highest zig-zag index that bad data may lead to.
+constexpr std::uint32_t kIndices = 96;
+/// The place of what lies outside a corner: in the pad behind it, which nobody reads.
+constexpr std::uint8_t kOutside = 16;
+/// Of what lies outside a whole block, which has no pad: it is left out.
+constexpr std::uint8_t kOutsideWhole = 0xFF;
+
+/// Where each zig-zag index goes: in the corner and in a whole block.
+struct Positions {
+  std::uint8_t corner[kIndices];
+  std::uint8_t natural[64];
+};
+
+/// Collects a block's corner in shared memory and stores it; its place 0 holds the DC difference,
+/// which also goes to an array of its own. A corner is stored whole, a whole block without the
+/// pairs of rows in which nothing was found, unless others join what they find (stored_rows()).
+/// @tparam kQuads  16-byte pieces of the largest corner: 2 for 4×4, 8 for 8×8
+template <int kQuads>
+struct CornerSink {
+  static constexpr bool kTakesZeros = kQuads != 8;
+  uint4* own;  ///< shared, kQuads of this thread, zero between blocks
+  std::uint8_t* coefficients;
+  std::int16_t* dc;
+  std::uint8_t* row_pairs;
+  const Positions* positions;
+  uint4* head;  ///< where the rest of a block goes that another thread began
+  std::uint32_t corner_bytes;
+  EdgeFinder edges;
+  uint4* target = nullptr;
+  std::int16_t* block_dc = nullptr;
+  std::int16_t* whole = nullptr;
+  std::uint32_t found = 0;  ///< pairs of rows that hold anything
+
+  __device__ void begin(std::uint32_t block, bool continued) {
+    block_dc = dc + block;
+    target = continued ? head
+                       : reinterpret_cast<uint4*>(coefficients +
+                                                  static_cast<std::uint64_t>(block) * corner_bytes);
+    if constexpr (kQuads != 8) whole = edges.find(block);
+  }
+  __device__ void put(std::uint32_t index, std::int32_t value) {
+    const std::uint32_t place = positions->corner[index];
+    if (kTakesZeros || place != kOutsideWhole)
+      reinterpret_cast<std::int16_t*>(own)[place] = static_cast<std::int16_t>(value);
+    if (kQuads == 8) found |= 1u << (place >> 4);
+    if (kQuads != 8 && whole != nullptr && index < 64)
+      whole[positions->natural[index]] = static_cast<std::int16_t>(value);
+  }
+  __device__ void end(bool complete) {
+    if (target != head) *block_dc = *reinterpret_cast<const std::int16_t*>(own);
+    if constexpr (kQuads == 8) {
+      store_rows(complete && target != head ? found : kAllRowPairs);
+      return;
+    }
+    if (corner_bytes == kQuads * 16 || target == head) {
+#pragma unroll
+      for (int i = 0; i < kQuads; ++i) target[i] = own[i];
+    } else if (corner_bytes == 8) {
+      *reinterpret_cast<uint2*>(target) = *reinterpret_cast<const uint2*>(own);
+    }
+#pragma unroll
+    for (int i = 0; i < kQuads; ++i) own[i] = make_uint4(0, 0, 0, 0);
+  }
+  __device__ void store_rows(std::uint32_t pairs) {
+    if (target != head) row_pairs[block_dc - dc] = static_cast<std::uint8_t>(pairs);
+#pragma unroll
+    for (int i = 0; i < kQuads; i += 2) {
+      if ((pairs >> (i / 2) & 1) == 0) continue;
+      target[i] = own[i], target[i + 1] = own[i + 1];
+      own[i] = own[i + 1] = make_uint4(0, 0, 0, 0);
+    }
+    found = 0;
+  }
+};
+
+/// Fills the tables of positions.
+__device__ void load_positions(std::uint32_t corner, Positions& positions) {
+  for (std::uint32_t i = threadIdx.x; i < kIndices; i += kSpanThreads) {
+    const std::uint32_t natural = natural_position(i & 63);
+    const std::uint32_t u = natural & 7;
+    const std::uint32_t v = natural >> 3;
+    const bool inside = i < 64 && u < corner && v < corner;
+    positions.corner[i] = inside        ? static_cast<std::uint8_t>(v * corner + u)
+                          : corner == 8 ? kOutsideWhole
+                                        : kOutside;
+    if (i < 64) positions.natural[i] = static_cast<std::uint8_t>(natural);
+  }
+}
+
+/// What is left of a segment behind the bit at which its last block ended.
+__device__ std::uint32_t judge_end(const DecodeView& batch, const ScanDesc& scan,
+                                   std::uint32_t subsequence, std::uint32_t length,
+                                   std::uint32_t at) {
+  std::int32_t left = static_cast<std::int32_t>(length) - static_cast<std::int32_t>(at);
+  const std::uint32_t end = scan.first_subsequence + scan.subsequence_slots;
+  for (std::uint32_t s = subsequence + 1; s < end && s <= subsequence + 2; ++s) {
+    if (is_first(batch, s)) break;
+    left += static_cast<std::int32_t>(length_of(batch, s));
+  }
+  return left < 0 ? kTruncated : left >= 8 ? kExtraneous : 0;
+}
+
+/// A subsequence with its place in the scan.
+struct Span {
+  std::uint32_t subsequence;
+  std::uint32_t length;
+  std::uint32_t first_block;
+  std::uint32_t block_end;  ///< of its segment
+  DecodeState state;
+};
+
+__device__ Span load_span(const DecodeView& batch, const ScanDesc& scan, std::uint32_t subsequence,
+                          std::uint32_t length) {
+  Span span{subsequence, length, 0, 0, {}};
+  if (length == 0) return span;
+  const std::uint32_t segment = scan.has_restarts != 0 ? batch.segment_of[subsequence] : 0;
+  span.block_end = min((segment + 1) * scan.segment_blocks, scan.total_blocks);
+  span.first_block = batch.blocks[subsequence];
+  span.state = unpack(batch.entries[subsequence]);
+  span.state.phase = span.first_block % scan.blocks_per_mcu;
+  return span;
+}
+
+/// Whether a span has anything to decode.
+__device__ bool is_live(const Span& span) {
+  return span.state.bit < span.length && span.first_block < span.block_end;
+}
+
+/// Pads in shared memory put lanes into different banks: a quad behind each thread's, or, of whole
+/// blocks, which few lanes store at once, behind every fourth's, so that one thread block more
+/// fits.
+template <int kQuads>
+inline constexpr unsigned kThreadsAPad = kQuads == 8 ? 4 : 1;
+template <int kQuads>
+inline constexpr unsigned kOwnQuads = kSpanThreads* kQuads + kSpanThreads / kThreadsAPad<kQuads>;
+
+template <int kQuads>
+__global__ void __launch_bounds__(kSpanThreads, kQuads == 8 ? kFullWriteBlocks : kWriteBlocks)
+    write_coefficients_kernel(DecodeView batch, const Tile* tiles, const TablePair* pairs) {
+  gpu::await_earlier();
+  auto* dynamic = gpu::dynamic_shared<uint4>();
+  __shared__ Positions positions;
+  const Tile tile = tiles[blockIdx.x];
+  const ScanDesc& scan = batch.scans[tile.owner];
+  if (batch.status[scan.image] != 0) return;
+  const std::uint32_t local = tile.part * kSpanThreads + threadIdx.x;
+  const std::uint32_t s = scan.first_subsequence + local;
+  const std::uint32_t length = local < scan.subsequence_slots ? length_of(batch, s) : 0;
+  if (__syncthreads_or(static_cast<int>(length)) == 0) return;
+  uint4* own = dynamic + threadIdx.x * kQuads + threadIdx.x / kThreadsAPad<kQuads>;
+  for (int i = 0; i < kQuads; ++i) own[i] = make_uint4(0, 0, 0, 0);
+  const SharedSteps tables =
+      load_steps(scan, pairs, reinterpret_cast<Step*>(dynamic + kOwnQuads<kQuads>));
+  load_positions(scan.corner, positions);
+  __syncthreads();
+  const Span span = load_span(batch, scan, s, length);
+  CornerSink<kQuads> sink{own,
+                          reinterpret_cast<std::uint8_t*>(scan.coefficients),
+                          scan.dc,
+                          scan.row_pairs,
+                          &positions,
+                          batch.heads + static_cast<std::uint64_t>(s) * kQuads,
+                          scan.corner * scan.corner * 2,
+                          {&scan}};
+  const WriteResult result =
+      write_span(column_of(batch, s), tables, scan.slots, scan.blocks_per_mcu, span.length,
+                 span.state, span.first_block, span.block_end, sink);
+  if (local >= scan.subsequence_slots) return;
+  std::uint32_t faults = result.bad ? kBadCode : 0;
+  if (span.first_block < span.block_end && result.block >= span.block_end)
+    faults |= judge_end(batch, scan, s, span.length, result.at);
+  if (result.block < span.block_end && is_lone(batch, scan, local)) faults |= kTruncated;
+  if (faults != 0) atomicOr(&batch.status[scan.image], faults);
+}
+
+/// Adds to each block that spans a boundary what the later subsequences found of it.
+template <int kQuads>
+__global__ void __launch_bounds__(kSpanThreads)
+    join_heads_kernel(DecodeView batch, const Tile* tiles) {
+  gpu::await_earlier();
+  const Tile tile = tiles[blockIdx.x];
+  const ScanDesc& scan = batch.scans[tile.owner];
+  const std::uint32_t local = tile.part * kSpanThreads + threadIdx.x;
+  if (batch.status[scan.image] != 0 || local >= scan.subsequence_slots) return;
+  const std::uint32_t s = scan.first_subsequence + local;
+  const Span span = load_span(batch, scan, s, length_of(batch, s));
+  if (!is_live(span) || span.state.index == 0) return;
+  const auto* head =
+      reinterpret_cast<const std::uint32_t*>(batch.heads + static_cast<std::uint64_t>(s) * kQuads);
+  const std::uint32_t corner_bytes = scan.corner * scan.corner * 2;
+  auto* corner = reinterpret_cast<std::uint32_t*>(
+      scan.coefficients + static_cast<std::uint64_t>(span.first_block) * (corner_bytes / 2));
+  for (std::uint32_t i = 0; i < corner_bytes / 4; ++i)
+    if (head[i] != 0) atomicOr(corner + i, head[i]);
+}
+
+__device__ std::uint64_t add_lanes(std::uint64_t a, std::uint64_t b) {
+  constexpr std::uint64_t kTop = 0x8000800080008000ull;
+  return ((a & ~kTop) + (b & ~kTop)) ^ ((a ^ b) & kTop);
+}
+struct AddDc {
+  __device__ DcSum operator()(const DcSum& a, const DcSum& b) const {
+    return {b.restarted != 0 ? b.lanes : add_lanes(a.lanes, b.lanes), a.restarted | b.restarted};
+  }
+};
+
+/// Adds the differences of one MCU to `sums`; with `store`, writes the values behind them.
+__device__ std::uint64_t walk_mcu(const ScanDesc& scan, std::int16_t* block, std::uint64_t sums,
+                                  bool store) {
+  std::uint32_t components = scan.phase_components;
+  for (std::uint32_t i = 0; i < scan.blocks_per_mcu; ++i, components >>= 2) {
+    const std::uint32_t shift = (components & 3) * 16;
+    const std::uint64_t difference = static_cast<std::uint16_t>(block[i]);
+    sums = add_lanes(sums, difference << shift);
+    if (store) block[i] = static_cast<std::int16_t>(sums >> shift);
+  }
+  return sums;
+}
+
+using DcScan = cub::BlockScan<DcSum, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
+
+/// Sums kImageThreads MCUs from `first` on, behind what came `before` them. @return their own sum
+__device__ DcSum sum_mcus(const DecodeView& batch, const ScanDesc& scan, std::uint32_t first,
+                          const DcSum& before, typename DcScan::TempStorage& storage, bool store) {
+  const std::uint32_t mcus = scan.total_blocks / scan.blocks_per_mcu;
+  const std::uint32_t segment_mcus = scan.segment_blocks / scan.blocks_per_mcu;
+  const std::uint32_t mcu = first + threadIdx.x;
+  std::int16_t* block = scan.dc + mcu * scan.blocks_per_mcu;
+  const bool restarts = mcu % segment_mcus == 0;
+  DcSum own{mcu < mcus ? walk_mcu(scan, block, 0, false) : 0, restarts ? 1u : 0u};
+  DcSum sum{};
+  DcSum total{};
+  DcScan(storage).ExclusiveScan(own, sum, before, AddDc(), total);
+  if (store && mcu < mcus) walk_mcu(scan, block, restarts ? 0 : sum.lanes, true);
+  return total;
+}
+
+__global__ void __launch_bounds__(kImageThreads) sum_dc_kernel(DecodeView batch) {
+  gpu::await_earlier();
+  __shared__ typename DcScan::TempStorage storage;
+  const ScanDesc& scan = batch.scans[blockIdx.x];
+  if (batch.status[scan.image] != 0) return;
+  const std::uint32_t mcus = scan.total_blocks / scan.blocks_per_mcu;
+  DcSum before{0, 0};
+  for (std::uint32_t first = 0; first < mcus; first += kImageThreads) {
+    before = AddDc()(before, sum_mcus(batch, scan, first, before, storage, true));
+    __syncthreads();
+  }
+}
+
+/// Where images are few: a thread block for each kImageThreads MCUs, first only their sums.
+__global__ void __launch_bounds__(kImageThreads) sum_dc_tiles_kernel(DecodeView batch) {
+  gpu::await_earlier();
+  __shared__ typename DcScan::TempStorage storage;
+  const ScanDesc& scan = batch.scans[blockIdx.y];
+  const std::uint32_t first = blockIdx.x * kImageThreads;
+  if (batch.status[scan.image] != 0 || first * scan.blocks_per_mcu >= scan.total_blocks) return;
+  const DcSum total = sum_mcus(batch, scan, first, DcSum{0, 0}, storage, false);
+  if (threadIdx.x == 0) scan.dc_sums[blockIdx.x] = total;
+}
+
+/// Then all of them, behind the sums of the tiles before.
+__global__ void __launch_bounds__(kImageThreads) spread_dc_kernel(DecodeView batch) {
+  gpu::await_earlier();
+  __shared__ typename DcScan::TempStorage storage;
+  const ScanDesc& scan = batch.scans[blockIdx.y];
+  const std::uint32_t first = blockIdx.x * kImageThreads;
+  if (batch.status[scan.image] != 0 || first * scan.blocks_per_mcu >= scan.total_blocks) return;
+  const DcSum before =
+      sum_of_tiles<DcScan>(scan.dc_sums, blockIdx.x, DcSum{0, 0}, AddDc(), storage);
+  (void)sum_mcus(batch, scan, first, before, storage, true);
+}
+
+}  // namespace
+
+namespace {
+
+template <int kQuads>
+void launch_write(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,
+                  const TablePair* pairs, std::uint32_t most_pairs, cudaStream_t stream) {
+  constexpr std::uint32_t kOwnBytes = kOwnQuads<kQuads> * sizeof(uint4);
+  const auto kernel = write_coefficients_kernel<kQuads>;
+  gpu::allow_shared(kernel, kOwnBytes + step_bytes(4));
+  gpu::launch(kernel, tile_count, kSpanThreads, kOwnBytes + step_bytes(most_pairs), stream, batch,
+              tiles, pairs);
+  gpu::launch(join_heads_kernel<kQuads>, tile_count, kSpanThreads, 0, stream, batch, tiles);
+}
+
+}  // namespace
+
+void launch_write_coefficients(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,
+                               bool reduced, const TablePair* pairs, std::uint32_t most_pairs,
+                               cudaStream_t stream) {
+  if (tile_count == 0) return;
+  if (reduced) {
+    launch_write<2>(batch, tiles, tile_count, pairs, most_pairs, stream);
+  } else {
+    launch_write<8>(batch, tiles, tile_count, pairs, most_pairs, stream);
+  }
+}
+
+void launch_sum_dc(const DecodeView& batch, std::uint32_t most_tiles, cudaStream_t stream) {
+  if (batch.scan_count < batch.layout.many_scans) {
+    const dim3 tiles(most_tiles, batch.scan_count);
+    gpu::launch(sum_dc_tiles_kernel, tiles, kImageThreads, 0, stream, batch);
+    gpu::launch(spread_dc_kernel, tiles, kImageThreads, 0, stream, batch);
+    return;
+  }
+  gpu::launch(sum_dc_kernel, batch.scan_count, kImageThreads, 0, stream, batch);
+}
+
+}  // namespace framewire::codec::cuda

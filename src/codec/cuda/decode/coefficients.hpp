@@ -1,0 +1,22 @@
+// Third stage: coefficients in scan order, DC values included.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <codec/cuda/decode/descriptors.hpp>
+#include <codec/cuda/decode/entry.hpp>
+
+namespace framewire::codec::cuda {
+
+/// Decodes every subsequence from its known start into coefficients and DC differences.
+/// @param reduced  whether the tiles' scans keep corners of 4, 2 or 1, or full blocks;
+///                 both are written whole. Edge blocks must be zero before.
+void launch_write_coefficients(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,
+                               bool reduced, const TablePair* pairs, std::uint32_t most_pairs,
+                               cudaStream_t stream);
+
+/// Sums the DC differences of each component within each segment, in place.
+/// @param most_tiles  of kImageThreads MCUs that a scan has, for several thread blocks a scan; 0:
+/// one
+void launch_sum_dc(const DecodeView& batch, std::uint32_t most_tiles, cudaStream_t stream);
+
+}  // namespace framewire::codec::cuda

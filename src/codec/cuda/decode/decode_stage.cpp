@@ -1,0 +1,286 @@
+#include <codec/cuda/tuning.h>
+#include <cuda_runtime_api.h>
+#include <algorithm>
+#include <base/checked.hpp>
+#include <codec/cuda/decode/coefficients.hpp>
+#include <codec/cuda/decode/decode_stage.hpp>
+#include <codec/cuda/decode/inverse_dct.hpp>
+#include <codec/cuda/decode/synchronise.hpp>
+#include <codec/cuda/decode/trace.hpp>
+#include <codec/cuda/decode/unstuff.hpp>
+#include <transform/dct.hpp>
+
+namespace framewire::codec::cuda {
+namespace {
+
+using gpu::Part;
+
+/// What a subsequence may find of a block that it did not begin: the largest corner kept.
+constexpr std::uint64_t kReducedHeadBytes = 32;
+constexpr std::uint64_t kFullHeadBytes = 128;
+static_assert(kFullHeadBytes >= sizeof(Paths));
+/// Lengths, entries, exits, blocks and segment_of.
+constexpr std::uint64_t kStateBytes = 5 * sizeof(std::uint32_t);
+
+template <int N>
+void append_basis(std::vector<float>& out) {
+  for (int valid = 1; valid <= 8; ++valid) {
+    const transform::DctBasis<N> basis = transform::make_corner_basis<N>(valid);
+    for (int x = 0; x < 4; ++x)
+      for (int u = 0; u < 8; ++u)
+        out.push_back(x < N ? static_cast<float>(basis.at[x % N][u]) : 0.f);
+  }
+}
+
+std::size_t corner_index(std::uint32_t corner) {
+  return corner == 8 ? 3 : corner == 4 ? 2 : corner == 2 ? 1 : 0;
+}
+
+}  // namespace
+
+PlaneDesc DecodedPlane::resolve(const gpu::Memory& device) const {
+  PlaneDesc plane = desc;
+  plane.coefficients = device.at(coefficients);
+  plane.row_pairs = device.at_or_null(row_pairs);
+  plane.dc = device.at(dc);
+  plane.edges = device.at(edges);
+  plane.samples = device.at(samples);
+  return plane;
+}
+
+DecodeStage::DecodeStage(const Tuning& tuning) : tuning_(tuning) {
+  append_basis<1>(edge_bases_);
+  append_basis<2>(edge_bases_);
+  append_basis<4>(edge_bases_);
+}
+
+void DecodeStage::clear(const EntropyLayout& layout, gpu::Arena& arena, StagedBytes& bytes) {
+  layout_ = layout;
+  for_each_list(*this, [](auto& list) { list.clear(); });
+  uploads_.clear();
+  fetches_.clear();
+  fetched_to_ = nullptr;
+  pair_index_.clear();
+  subsequences_ = most_marker_tiles_ = most_dc_tiles_ = 0;
+  most_pairs_ = 1;
+  any_restarts_ = false;
+  edge_basis_ = bytes.add_array<float>(arena, edge_bases_);
+}
+
+std::uint32_t DecodeStage::add(const Item& item, std::uint32_t image, gpu::Arena& arena,
+                               StagedBytes& bytes) {
+  const std::uint32_t first = planes_.size();
+  std::array<DecodedPlane, 4> planes_of{};
+  for (DecodedPlane& plane : planes_of) plane.desc.image = image;
+  if (item.coefficients == nullptr) {
+    for (const jpeg::Scan& scan : item.file->scans) add_scan(item, scan, arena, bytes, planes_of);
+  }
+  const int count =
+      item.plan != nullptr ? item.plan->plane_count : item.file->frame.component_count;
+  for (int i = 0; i < count; ++i) {
+    const auto component = static_cast<std::size_t>(
+        item.plan != nullptr ? item.plan->planes[static_cast<std::size_t>(i)].component : i);
+    add_plane(item, component, arena, planes_of[component]);
+  }
+  return first;
+}
+
+void DecodeStage::add_plane(const Item& item, std::size_t component, gpu::Arena& arena,
+                            DecodedPlane plane) {
+  const jpeg::JpegFile& file = *item.file;
+  const jpeg::Component& geometry = file.frame.components[component];
+  PlaneDesc& desc = plane.desc;
+  desc.width_blocks = static_cast<std::uint32_t>(geometry.width_blocks);
+  desc.height_blocks = static_cast<std::uint32_t>(geometry.height_blocks);
+  if (item.coefficients != nullptr) add_upload(item, component, arena, plane);
+  const auto scaled = [&](std::int32_t size) {
+    return base::ceil_div(static_cast<std::uint32_t>(size) * desc.corner, 8u);
+  };
+  desc.width_px = scaled(geometry.width_px);
+  desc.height_px = scaled(geometry.height_px);
+  const Samples samples =
+      make_plane(arena, desc.width_blocks * desc.corner, desc.height_blocks * desc.corner);
+  plane.samples = samples.slice;
+  desc.pitch_bytes = samples.pitch_bytes;
+  // Without a table there was no scan either, and all coefficients are zero.
+  const int quant = file.component_quant[component];
+  if (quant >= 0)
+    std::copy_n(file.quant_tables[static_cast<std::size_t>(quant)].values.begin(), 64,
+                desc.quantiser);
+  const std::uint32_t blocks = desc.width_blocks * desc.height_blocks;
+  plane_tiles_[corner_index(desc.corner)].add_parts(
+      planes_.size(), base::ceil_div(blocks, std::uint32_t{kBlocksPerTile}));
+  desc.valid_x = static_cast<std::uint32_t>((geometry.width_px - 1) % 8 + 1);
+  desc.valid_y = static_cast<std::uint32_t>((geometry.height_px - 1) % 8 + 1);
+  const std::uint32_t edges =
+      (desc.valid_x != 8 ? desc.height_blocks : 0) + (desc.valid_y != 8 ? desc.width_blocks : 0);
+  if (desc.corner != 8)
+    edge_tiles_.add_parts(planes_.size(), base::ceil_div(edges, std::uint32_t{kBlocksPerTile}));
+  planes_.add(plane);
+}
+
+void DecodeStage::add_upload(const Item& item, std::size_t component, gpu::Arena& arena,
+                             DecodedPlane& plane) {
+  const jpeg::Component& geometry = item.file->frame.components[component];
+  const plan::Scales& scales = item.plan != nullptr ? item.plan->scales : item.scales;
+  CoefficientUpload upload;
+  upload.plane = &item.coefficients->components[component];
+  upload.corner = static_cast<std::uint32_t>(scales[component]);
+  upload.right_edge = upload.corner != 8 && geometry.width_px % 8 != 0;
+  upload.bottom_edge = upload.corner != 8 && geometry.height_px % 8 != 0;
+  place_upload(arena, upload);
+  // As a scan of this component alone would be.
+  PlaneDesc& desc = plane.desc;
+  desc.corner = desc.stored_corner = upload.corner;
+  desc.mcu_columns = desc.width_blocks;
+  desc.mcu_rows = desc.height_blocks;
+  desc.right_edge = upload.right_edge ? 1 : 0;
+  desc.bottom_edge = upload.bottom_edge ? 1 : 0;
+  plane.coefficients = upload.corners;
+  plane.dc = upload.dc;
+  plane.edges = upload.edges;
+  uploads_.push_back(upload);
+}
+
+Samples DecodeStage::samples(std::size_t index) const {
+  const DecodedPlane& plane = planes_[index];
+  return {plane.samples, nullptr, plane.desc.width_px, plane.desc.height_px,
+          plane.desc.pitch_bytes};
+}
+
+std::uint64_t DecodeStage::head_bytes() const noexcept {
+  const std::uint64_t heads = write_tiles_[0].empty() ? kReducedHeadBytes : kFullHeadBytes;
+  // Paths lie where heads come later.
+  return layout_.traced != 0 ? std::max<std::uint64_t>(heads, sizeof(Paths)) : heads;
+}
+
+std::uint64_t DecodeStage::shared_growth_bytes(bool among_few) const {
+  std::uint64_t growth = 0;
+  const std::uint64_t own = column_words(layout_.subsequence_bytes) * 4 + kStateBytes +
+                            head_bytes() - (any_restarts_ ? 0 : sizeof(std::uint32_t));
+  for (const ScanPlan& scan : scans_.entries()) {
+    std::uint64_t most = 0;
+    bool lone = true;  // the first
+    for (const auto [size, below_bytes] : subsequence_sizes(tuning_)) {
+      const bool possible = scan.desc.data_bytes < below_bytes && (!lone || among_few);
+      lone = false;
+      if (!possible) continue;
+      most = std::max(most, reserved_subsequences(scan.desc, size) *
+                                (column_words(size) * 4 + kStateBytes + kFullHeadBytes));
+    }
+    growth += most - own * reserved_subsequences(scan.desc, layout_.subsequence_bytes);
+  }
+  return growth;
+}
+
+std::uint64_t DecodeStage::list_bytes() const {
+  constexpr std::uint64_t kArrays = 12;
+  std::uint64_t bytes = kArrays * gpu::kAlignment;
+  for_each_list(*this, [&](const auto& list) { bytes += list.bytes(); });
+  const std::uint64_t each =
+      head_bytes() + column_words(layout_.subsequence_bytes) * 4 + kStateBytes;
+  const std::uint64_t traced_tiles = layout_.traced != 0 ? subsequences_ / kSpanThreads : 0;
+  return bytes + subsequences_ * each + scans_.size() * sizeof(std::uint32_t) +
+         traced_tiles * (sizeof(Link) + sizeof(SegmentSum)) +
+         canonical_.size() / 2 * sizeof(TablePair);
+}
+
+void DecodeStage::lay_out(gpu::Arena& arena) {
+  for_each_list(*this, [&](auto& list) { list.lay_out(arena); });
+  const auto words = [&](std::uint64_t count) {
+    return arena.add<std::uint32_t>(Part::kScratch, count);
+  };
+  heads_ = arena.add<std::uint8_t>(Part::kScratch, subsequences_ * head_bytes());
+  columns_ = words(std::uint64_t{subsequences_} * column_words(layout_.subsequence_bytes));
+  lengths_ = words(subsequences_);
+  entries_ = words(subsequences_);
+  exits_ = words(subsequences_);
+  blocks_ = words(subsequences_);
+  segment_of_ = words(any_restarts_ ? subsequences_ : 0);
+  scan_end_ = words(scans_.size());
+  const std::uint64_t traced_tiles = layout_.traced != 0 ? subsequences_ / kSpanThreads : 0;
+  links_ = arena.add<Link>(Part::kScratch, traced_tiles);
+  tile_blocks_ = arena.add<SegmentSum>(Part::kScratch, traced_tiles);
+  pairs_ = arena.add<TablePair>(Part::kScratch, canonical_.size() / 2);
+}
+
+void DecodeStage::write(const gpu::Memory& host, const gpu::Memory& device) const {
+  for_each_list(*this, [&](const auto& list) { list.write(host, device); });
+  for (const CoefficientUpload& upload : uploads_) write_upload(upload, host);
+}
+
+DecodeView DecodeStage::view(const StageRun& run) const {
+  const gpu::Memory& memory = run.memory;
+  DecodeView v;
+  v.scans = scans_.at(memory);
+  v.planes = planes_.at(memory);
+  v.scan_count = scans_.size();
+  v.layout = layout_;
+  v.status = run.status;
+  v.scan_end = memory.at(scan_end_);
+  v.columns = memory.at(columns_);
+  v.lengths = memory.at(lengths_);
+  v.entries = memory.at(entries_);
+  v.exits = memory.at(exits_);
+  v.blocks = memory.at(blocks_);
+  v.paths = memory.at(gpu::cast<Paths>(heads_));
+  v.links = memory.at(links_);
+  v.tile_blocks = memory.at(tile_blocks_);
+  v.segment_of = memory.at(segment_of_);
+  v.heads = memory.at(gpu::cast<uint4>(heads_));
+  v.edge_basis = memory.at(edge_basis_);
+  return v;
+}
+
+void DecodeStage::begin(const StageRun& run) {
+  copies_.clear();
+  for (const Fetch& fetch : fetches_)
+    copies_.add(run.memory.at(fetch.to), fetch.from, fetch.to.bytes());
+  copies_.enqueue(run.stream.get());
+  (void)cudaMemsetAsync(run.memory.at(scan_end_), 0xFF, scan_end_.bytes(), run.stream.get());
+}
+
+void DecodeStage::enqueue(const StageRun& run) const {
+  const DecodeView batch = view(run);
+  if (!scans_.empty()) enqueue_entropy(batch, run);
+  enqueue_inverse(batch, run);
+}
+
+void DecodeStage::enqueue_entropy(const DecodeView& view, const StageRun& run) const {
+  const gpu::Memory& memory = run.memory;
+  const cudaStream_t stream = run.stream.get();
+  const Tile* spans = span_tiles_.at(memory);
+  TablePair* pairs = memory.at(pairs_);
+  if (any_restarts_) launch_find_markers(view, most_marker_tiles_, stream);
+  launch_unstuff(view, spans, span_tiles_.size(), stream);
+  run.timeline.end(Stage::kUnstuff, run.stream);
+  launch_build_tables(canonical_.at(memory), pairs, canonical_.size() / 2, stream);
+  if (layout_.traced != 0)
+    launch_trace(view, spans, span_tiles_.size(), pairs, most_pairs_, stream);
+  launch_synchronise(view, sync_tiles_.at(memory), sync_tiles_.size(), pairs, most_pairs_, stream);
+  launch_repair_chains(view, pairs, most_pairs_, stream);
+  run.timeline.end(Stage::kSynchronise, run.stream);
+  launch_offsets(view, spans, span_tiles_.size(), stream);
+  run.timeline.end(Stage::kOffsets, run.stream);
+  for (const bool reduced : {false, true}) {
+    const TileList& tiles = write_tiles_[reduced ? 1 : 0];
+    launch_write_coefficients(view, tiles.at(memory), tiles.size(), reduced, pairs, most_pairs_,
+                              stream);
+  }
+  run.timeline.end(Stage::kWrite, run.stream);
+  launch_sum_dc(view, most_dc_tiles_, stream);
+  run.timeline.end(Stage::kDc, run.stream);
+}
+
+void DecodeStage::enqueue_inverse(const DecodeView& view, const StageRun& run) const {
+  std::uint32_t corner = 1;
+  for (const TileList& tiles : plane_tiles_) {
+    if (!tiles.empty())
+      launch_inverse_dct(view, tiles.at(run.memory), tiles.size(), corner, run.stream.get());
+    corner *= 2;
+  }
+  launch_inverse_edges(view, edge_tiles_.at(run.memory), edge_tiles_.size(), run.stream.get());
+  run.timeline.end(Stage::kInverse, run.stream);
+}
+
+}  // namespace framewire::codec::cuda

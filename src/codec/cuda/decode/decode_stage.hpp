@@ -1,0 +1,145 @@
+// The first stage of a batch: files, or the host's coefficients, to planes of samples.
+#pragma once
+
+#include <array>
+#include <codec/cuda/decode/choose_layout.hpp>
+#include <codec/cuda/decode/coefficient_upload.hpp>
+#include <codec/cuda/decode/descriptors.hpp>
+#include <codec/cuda/decode/entry.hpp>
+#include <codec/cuda/item.hpp>
+#include <codec/cuda/samples.hpp>
+#include <codec/cuda/stage_run.hpp>
+#include <codec/cuda/staged_bytes.hpp>
+#include <codec/cuda/tile_list.hpp>
+#include <cstdint>
+#include <gpu/arena.hpp>
+#include <gpu/copy_list.hpp>
+#include <gpu/upload_list.hpp>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace framewire::codec::cuda {
+
+/// What suits these items together.
+[[nodiscard]] EntropyLayout layout_for(const Tuning& tuning, std::span<const Item> items);
+
+/// A copy of pinned bytes straight into device memory.
+struct Fetch {
+  gpu::Slice<std::uint8_t> to;
+  const std::uint8_t* from = nullptr;
+};
+
+/// A scan, and where its parts lie.
+struct ScanPlan {
+  ScanDesc desc;  ///< without addresses
+  gpu::Slice<std::uint8_t> data, row_pairs;
+  gpu::Slice<std::int16_t> coefficients, dc, edges;
+  gpu::Slice<DcSum> dc_sums;
+  gpu::Slice<std::uint32_t> segment_start, segment_first, marker_counts;
+
+  [[nodiscard]] ScanDesc resolve(const gpu::Memory& device) const;
+};
+
+/// Subsequences of this size that a scan is given.
+[[nodiscard]] std::uint32_t reserved_subsequences(const ScanDesc& scan, std::uint32_t size);
+
+/// A plane that is decoded, and where its parts lie.
+struct DecodedPlane {
+  PlaneDesc desc;  ///< without addresses
+  gpu::Slice<std::uint8_t> row_pairs, samples;
+  gpu::Slice<std::int16_t> coefficients, dc, edges;
+
+  [[nodiscard]] PlaneDesc resolve(const gpu::Memory& device) const;
+};
+
+class DecodeStage {
+ public:
+  explicit DecodeStage(const Tuning& tuning);
+
+  // The plan: clear(), add() for each image, lay_out(), write().
+  void clear(const EntropyLayout& layout, gpu::Arena& arena, StagedBytes& bytes);
+  /// @param item   with a file, and without planes of its own
+  /// @param image  its index
+  /// @return index of the first of its planes, in the plan's order, without a plan in the frame's
+  std::uint32_t add(const Item& item, std::uint32_t image, gpu::Arena& arena, StagedBytes& bytes);
+  void lay_out(gpu::Arena& arena);
+  void write(const gpu::Memory& host, const gpu::Memory& device) const;
+
+  /// Bound on what lay_out() will add to an arena.
+  [[nodiscard]] std::uint64_t list_bytes() const;
+  /// By how much more these items can take in the company of others, which decide how long
+  /// subsequences are and how wide some arrays over them.
+  /// @param among_few  whether the batch may be one of Tuning::lone_images or fewer
+  [[nodiscard]] std::uint64_t shared_growth_bytes(bool among_few) const;
+  [[nodiscard]] const DecodedPlane& plane(std::size_t index) const { return planes_[index]; }
+  [[nodiscard]] std::size_t plane_count() const { return planes_.size(); }
+  [[nodiscard]] Samples samples(std::size_t index) const;
+  [[nodiscard]] const std::vector<Fetch>& fetches() const { return fetches_; }
+  [[nodiscard]] bool is_small() const { return layout_.traced != 0; }
+
+  // The work.
+  /// What can begin while the host still writes the part to be uploaded.
+  void begin(const StageRun& run);
+  void enqueue(const StageRun& run) const;
+
+ private:
+  void add_scan(const Item& item, const jpeg::Scan& scan, gpu::Arena& arena, StagedBytes& bytes,
+                std::array<DecodedPlane, 4>& planes_of);
+  void place_scan(const Item& item, const jpeg::Scan& scan, gpu::Arena& arena, StagedBytes& bytes,
+                  ScanPlan& made);
+  void add_edges(const Item& item, const jpeg::Scan& scan, gpu::Arena& arena, ScanPlan& made);
+  void add_subsequences(ScanPlan& made);
+  std::uint32_t table_pair(const jpeg::JpegFile& file, const jpeg::Scan& scan, int position);
+  void add_upload(const Item& item, std::size_t component, gpu::Arena& arena, DecodedPlane& plane);
+  void add_plane(const Item& item, std::size_t component, gpu::Arena& arena, DecodedPlane plane);
+  gpu::Slice<std::uint8_t> fetch(gpu::Arena& arena, std::span<const std::uint8_t> bytes);
+  [[nodiscard]] std::uint64_t head_bytes() const noexcept;
+  [[nodiscard]] DecodeView view(const StageRun& run) const;
+  void enqueue_entropy(const DecodeView& view, const StageRun& run) const;
+  void enqueue_inverse(const DecodeView& view, const StageRun& run) const;
+
+  /// Every list: what is done for one is done for all.
+  template <typename Self, typename Call>
+  static void for_each_list(Self& self, Call call) {
+    const auto each = [&](auto&... list) { (call(list), ...); };
+    each(self.scans_, self.planes_, self.canonical_, self.span_tiles_, self.sync_tiles_,
+         self.edge_tiles_);
+    for (auto& list : self.write_tiles_) call(list);
+    for (auto& list : self.plane_tiles_) call(list);
+  }
+
+  Tuning tuning_;
+  EntropyLayout layout_;
+  gpu::UploadList<ScanPlan> scans_;
+  gpu::UploadList<DecodedPlane> planes_;
+  gpu::UploadList<CanonicalCode> canonical_;  ///< [pairs × 2]
+  TileList span_tiles_;                       ///< of kSpanThreads subsequences
+  TileList sync_tiles_;                       ///< of sync_share × kSyncThreads subsequences
+  std::array<TileList, 2> write_tiles_;       ///< of scans with full blocks, with reduced corners
+  std::array<TileList, 4> plane_tiles_;       ///< for corners 1, 2, 4, 8
+  TileList edge_tiles_;
+  std::vector<CoefficientUpload> uploads_;
+  std::vector<Fetch> fetches_;
+  const std::uint8_t* fetched_to_ = nullptr;  ///< where the last file ends that is fetched
+  gpu::CopyList copies_;
+  std::unordered_map<std::string, std::uint32_t> pair_index_;
+  std::vector<float> edge_bases_;  ///< made once: DecodeView::edge_basis
+  gpu::Slice<const float> edge_basis_;
+
+  std::uint32_t subsequences_ = 0;
+  std::uint32_t most_pairs_ = 1;
+  std::uint32_t most_marker_tiles_ = 0;  ///< of one scan with restart markers
+  std::uint32_t most_dc_tiles_ = 0;      ///< of one scan
+  bool any_restarts_ = false;
+
+  // Arrays over all subsequences, and over all scans.
+  gpu::Slice<std::uint8_t> heads_;
+  gpu::Slice<std::uint32_t> columns_, lengths_, entries_, exits_, blocks_, segment_of_, scan_end_;
+  gpu::Slice<Link> links_;
+  gpu::Slice<SegmentSum> tile_blocks_;
+  gpu::Slice<TablePair> pairs_;
+};
+
+}  // namespace framewire::codec::cuda

@@ -1,0 +1,134 @@
+// What the kernels that decode read: plain structs, filled on the host.
+#pragma once
+
+#include <vector_types.h>
+#include <base/host_device.hpp>
+#include <codec/cuda/decode/entropy_layout.hpp>
+#include <codec/cuda/given_up.hpp>
+#include <codec/cuda/status_bits.hpp>
+#include <codec/cuda/tile.hpp>
+#include <cstdint>
+
+namespace framewire::codec::cuda {
+
+/// Readable behind a scan's data.
+inline constexpr std::uint32_t kScanGuardBytes = 16;
+
+/// Sums of DC differences of up to four components, 16 bits each, modulo 2^16.
+struct DcSum {
+  std::uint64_t lanes;
+  std::uint64_t restarted;  ///< a segment begins in between; only what lies behind counts
+};
+
+/// One sequential scan.
+struct ScanDesc {
+  const std::uint8_t* data = nullptr;  ///< entropy-coded bytes, of any alignment: lead_bytes()
+  std::uint32_t data_bytes = 0;        ///< up to the end of the file; the scan may end before
+  std::uint32_t image = 0;
+  std::uint32_t marker_follows = 0;     ///< whether one is known to lie behind data_bytes
+  std::uint32_t first_subsequence = 0;  ///< a multiple of the thread block
+  std::uint32_t subsequence_slots = 0;  ///< reserved; those behind the scan's end stay empty
+  std::uint32_t slots = 0;              ///< table slot of each block of an MCU, 2 bits a block
+  std::uint32_t period = 1;             ///< after how many blocks `slots` repeats
+  std::uint32_t blocks_per_mcu = 1;
+  std::uint32_t phase_components = 0;  ///< scan component of each block of an MCU, 2 bits a block
+  std::uint32_t total_blocks = 0;
+  std::uint32_t segment_blocks = 0;  ///< blocks between restart markers; total_blocks without any
+  std::uint32_t segment_count = 1;
+  std::uint32_t has_restarts = 0;
+  std::uint32_t pair_count = 1;
+  std::uint32_t pairs[4] = {};           ///< table pair of each slot
+  std::int16_t* coefficients = nullptr;  ///< [total_blocks][N×N]
+  std::uint8_t* row_pairs = nullptr;     ///< [total_blocks] of whole blocks; see stored_rows()
+  std::int16_t* dc = nullptr;            ///< [total_blocks] differences, later values
+  DcSum* dc_sums = nullptr;              ///< [tiles of kImageThreads MCUs]
+  // Only with restart markers.
+  std::uint32_t* segment_start = nullptr;  ///< [segment_count + 1] byte offsets in the scan
+  std::uint32_t* segment_first = nullptr;  ///< [segment_count + 1] first subsequence of each
+  std::uint32_t* marker_counts = nullptr;  ///< [tiles of kMarkerTileBytes] restart markers
+  std::uint32_t corner = 8;                ///< N: the low-frequency corner kept of each block
+  // Blocks that the picture fills only in part are kept whole besides (docs/decisions/0002): those
+  // of the last MCU of each row, then those of the last row.
+  std::uint32_t mcu_columns = 0;
+  std::uint32_t mcu_rows = 0;
+  std::uint32_t right_edge = 0;  ///< whether some component ends inside a block
+  std::uint32_t bottom_edge = 0;
+  std::int16_t* edges = nullptr;  ///< [blocks][64] zeroed before
+};
+
+/// Bytes of something else between the last multiple of 16 and a scan's first byte; readable.
+FW_HD inline std::uint32_t lead_bytes(const ScanDesc& scan) {
+  return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(scan.data) % 16);
+}
+
+/// Index among a scan's edge blocks; only for blocks of MCUs at an edge that is kept.
+FW_HD constexpr std::uint32_t edge_slot(std::uint32_t right_edge, std::uint32_t mcu_columns,
+                                        std::uint32_t mcu_rows, std::uint32_t blocks_per_mcu,
+                                        std::uint32_t mcu_x, std::uint32_t mcu_y,
+                                        std::uint32_t phase) {
+  if (right_edge != 0 && mcu_x + 1 == mcu_columns) return mcu_y * blocks_per_mcu + phase;
+  return ((right_edge != 0 ? mcu_rows : 0) + mcu_x) * blocks_per_mcu + phase;
+}
+
+/// One component to be inverted into a plane.
+struct PlaneDesc {
+  const std::int16_t* coefficients = nullptr;
+  const std::uint8_t* row_pairs = nullptr;  ///< as in ScanDesc; null: all rows are stored
+  const std::int16_t* dc = nullptr;         ///< [blocks] in scan order like the coefficients
+  std::uint8_t* samples = nullptr;
+  std::uint32_t image = 0;
+  std::uint32_t corner = 8;         ///< N of this plane
+  std::uint32_t stored_corner = 8;  ///< of its scan: the largest that a component of it needs
+  std::uint32_t width_px = 0;
+  std::uint32_t height_px = 0;
+  std::uint32_t pitch_bytes = 0;  ///< a multiple of 16
+  std::uint32_t width_blocks = 0;
+  std::uint32_t height_blocks = 0;
+  std::uint32_t h = 1;  ///< blocks of an MCU across; 1 where the scan has this component alone
+  std::uint32_t v = 1;
+  std::uint32_t phase = 0;  ///< of the component's first block in an MCU
+  std::uint32_t blocks_per_mcu = 1;
+  std::uint32_t mcu_columns = 0;
+  std::uint32_t mcu_rows = 0;
+  std::uint32_t right_edge = 0;  ///< of the scan, as in ScanDesc
+  std::uint32_t bottom_edge = 0;
+  std::uint32_t valid_x = 8;  ///< samples of the last block column that belong to the picture
+  std::uint32_t valid_y = 8;
+  const std::int16_t* edges = nullptr;
+  std::uint16_t quantiser[64] = {};  ///< natural order
+};
+
+/// What the kernels that decode share; passed by value.
+struct DecodeView {
+  const ScanDesc* scans = nullptr;
+  const PlaneDesc* planes = nullptr;
+  std::uint32_t scan_count = 0;
+  EntropyLayout layout;
+  std::uint32_t* status = nullptr;      ///< [images]
+  std::uint32_t* scan_end = nullptr;    ///< [scans] where the first marker that ends it was found
+  std::uint32_t* columns = nullptr;     ///< [groups of 32][column_words()][32] unstuffed words
+  std::uint32_t* lengths = nullptr;     ///< [subsequences] bits; with kFirstOfSegment
+  std::uint32_t* entries = nullptr;     ///< [subsequences] state at the start
+  std::uint32_t* exits = nullptr;       ///< [subsequences] state at the end
+  std::uint32_t* blocks = nullptr;      ///< [subsequences] completed; later the first block
+  Paths* paths = nullptr;               ///< [subsequences] in the place of heads, before them
+  Link* links = nullptr;                ///< [subsequences / kSpanThreads] of whole tiles; if traced
+  SegmentSum* tile_blocks = nullptr;    ///< the same
+  std::uint32_t* segment_of = nullptr;  ///< [subsequences] only for scans with restart markers
+  uint4* heads = nullptr;               ///< [subsequences][2] corner of a block begun before
+  const float* edge_basis = nullptr;    ///< [corners 1, 2, 4][valid 1 to 8][4 samples][8]
+};
+
+/// All four pairs of rows of a block.
+inline constexpr std::uint32_t kAllRowPairs = 15;
+
+/// Which pairs of rows of a block are stored, the lowest bit for the first; all others are zero and
+/// hold what was there before.
+FW_HD inline std::uint32_t stored_rows(const PlaneDesc& plane, std::uint32_t block) {
+  return plane.row_pairs == nullptr ? kAllRowPairs : plane.row_pairs[block];
+}
+
+/// In lengths[]: nothing before this subsequence matters to it.
+inline constexpr std::uint32_t kFirstOfSegment = 1u << 31;
+
+}  // namespace framewire::codec::cuda

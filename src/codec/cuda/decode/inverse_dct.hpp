@@ -1,0 +1,23 @@
+// Fourth stage: coefficients to planes of samples.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <codec/cuda/decode/descriptors.hpp>
+
+namespace framewire::codec::cuda {
+
+/// Dequantises and inverse-transforms all blocks of the planes named by the tiles.
+/// @param tiles   device; part = index of kBlocksPerTile blocks, row-major, of plane `owner`
+/// @param corner  8, 4, 2 or 1: PlaneDesc::corner of all these planes
+/// @accuracy |sample − reference| ≤ 1 for full size
+void launch_inverse_dct(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,
+                        std::uint32_t corner, cudaStream_t stream);
+
+/// Writes the blocks that the picture fills only in part over again, their padding replaced first
+/// (docs/decisions/0002).
+/// @param tiles  device; part = index of kBlocksPerTile edge blocks of plane `owner`: the last
+///               column from the top, then the last row from the left
+void launch_inverse_edges(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,
+                          cudaStream_t stream);
+
+}  // namespace framewire::codec::cuda

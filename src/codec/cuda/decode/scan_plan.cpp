@@ -1,0 +1,244 @@
+#include <codec/cuda/tuning.h>
+#include <algorithm>
+#include <base/checked.hpp>
+#include <codec/cuda/decode/decode_stage.hpp>
+#include <jpeg/huffman.hpp>
+
+namespace framewire::codec::cuda {
+namespace {
+
+using gpu::Part;
+
+CanonicalCode make_canonical(const jpeg::HuffmanTable& table) {
+  CanonicalCode code{};
+  std::uint32_t next = 0;
+  std::int32_t index = 0;
+  for (int length = 1; length <= 16; ++length) {
+    const auto slot = static_cast<std::size_t>(length);
+    code.offset[slot] = index - static_cast<std::int32_t>(next);
+    next += table.counts[slot - 1];
+    index += table.counts[slot - 1];
+    code.limit[slot] = next << (16 - length);
+    next <<= 1;
+  }
+  std::copy(table.values.begin(), table.values.end(), code.values);
+  return code;
+}
+
+const jpeg::HuffmanTable& table_of(const jpeg::JpegFile& file, const jpeg::Scan& scan,
+                                   std::size_t position, jpeg::TableClass table_class) {
+  const bool dc = table_class == jpeg::TableClass::kDc;
+  const int index = dc ? scan.dc_table[position] : scan.ac_table[position];
+  if (index >= 0) return file.huffman_tables[static_cast<std::size_t>(index)];
+  return jpeg::standard_huffman_table(table_class,
+                                      dc ? scan.dc_slot[position] : scan.ac_slot[position]);
+}
+
+/// Shortest period of the slots of an MCU's blocks that divides their number.
+std::uint32_t shortest_period(std::uint32_t slots, std::uint32_t blocks) {
+  for (std::uint32_t period = 1; period < blocks; ++period) {
+    if (blocks % period != 0) continue;
+    bool repeats = true;
+    for (std::uint32_t i = period; i < blocks; ++i)
+      repeats = repeats && (slots >> (2 * i) & 3) == (slots >> (2 * (i - period)) & 3);
+    if (repeats) return period;
+  }
+  return blocks;
+}
+
+}  // namespace
+
+ScanDesc ScanPlan::resolve(const gpu::Memory& device) const {
+  ScanDesc scan = desc;
+  scan.data = device.at(data);
+  scan.coefficients = device.at(coefficients);
+  scan.row_pairs = device.at_or_null(row_pairs);
+  scan.dc = device.at(dc);
+  scan.dc_sums = device.at(dc_sums);
+  scan.segment_start = device.at_or_null(segment_start);
+  scan.segment_first = device.at_or_null(segment_first);
+  scan.marker_counts = device.at_or_null(marker_counts);
+  scan.edges = device.at(edges);
+  return scan;
+}
+
+EntropyLayout layout_for(const Tuning& tuning, std::span<const Item> items) {
+  std::uint64_t bytes = 0;
+  for (const Item& item : items) {
+    if (!item.planes.empty() || item.coefficients != nullptr) continue;
+    for (const jpeg::Scan& scan : item.file->scans) bytes += scan.entropy_bytes;
+  }
+  return choose_layout(tuning, bytes, items.size());
+}
+
+std::uint32_t reserved_subsequences(const ScanDesc& scan, std::uint32_t size) {
+  const std::uint32_t slots =
+      scan.data_bytes / size + 1 + (scan.has_restarts != 0 ? scan.segment_count : 0);
+  constexpr std::uint32_t kWhole = kSpanThreads;
+  return base::ceil_div(slots, kWhole) * kWhole;
+}
+
+void DecodeStage::add_scan(const Item& item, const jpeg::Scan& scan, gpu::Arena& arena,
+                           StagedBytes& bytes, std::array<DecodedPlane, 4>& planes_of) {
+  const jpeg::JpegFile& file = *item.file;
+  const plan::Scales& scales = item.plan != nullptr ? item.plan->scales : item.scales;
+  ScanPlan made;
+  ScanDesc& desc = made.desc;
+  desc.image = planes_of[0].desc.image;
+  const auto count = static_cast<std::size_t>(scan.component_count);
+  const bool alone = count == 1;
+  std::uint32_t phase = 0;
+  std::uint32_t mcus = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t c = scan.component[i];
+    const jpeg::Component& component = file.frame.components[c];
+    PlaneDesc& plane = planes_of[c].desc;
+    plane.h = alone ? 1 : component.h;
+    plane.v = alone ? 1 : component.v;
+    plane.phase = phase;
+    plane.mcu_columns =
+        static_cast<std::uint32_t>(alone ? component.width_blocks : file.frame.mcu_columns);
+    mcus = plane.mcu_columns *
+           static_cast<std::uint32_t>(alone ? component.height_blocks : file.frame.mcu_rows);
+    const std::uint32_t pair = table_pair(file, scan, static_cast<int>(i));
+    std::uint32_t slot = 0;
+    while (slot + 1 < desc.pair_count && desc.pairs[slot] != pair) ++slot;
+    if (i > 0 && desc.pairs[slot] != pair) slot = desc.pair_count++;
+    desc.pairs[slot] = pair;
+    for (std::uint32_t k = 0; k < plane.h * plane.v; ++k, ++phase) {
+      desc.slots |= slot << (2 * phase);
+      desc.phase_components |= static_cast<std::uint32_t>(i) << (2 * phase);
+    }
+    plane.corner = static_cast<std::uint32_t>(scales[c]);
+    desc.corner = i == 0 ? plane.corner : std::max(desc.corner, plane.corner);
+  }
+  desc.blocks_per_mcu = phase;
+  desc.period = shortest_period(desc.slots, phase);
+  desc.total_blocks = mcus * phase;
+  desc.mcu_columns = planes_of[scan.component[0]].desc.mcu_columns;
+  desc.mcu_rows = mcus / desc.mcu_columns;
+  place_scan(item, scan, arena, bytes, made);
+  for (std::size_t i = 0; i < count; ++i) {
+    DecodedPlane& plane = planes_of[scan.component[i]];
+    plane.coefficients = made.coefficients;
+    plane.row_pairs = made.row_pairs;
+    plane.dc = made.dc;
+    plane.edges = made.edges;
+    plane.desc.mcu_rows = desc.mcu_rows;
+    plane.desc.right_edge = desc.right_edge;
+    plane.desc.bottom_edge = desc.bottom_edge;
+    plane.desc.stored_corner = desc.corner;
+    plane.desc.blocks_per_mcu = phase;
+  }
+  add_subsequences(made);
+  most_pairs_ = std::max(most_pairs_, desc.pair_count);
+  scans_.add(made);
+}
+
+/// Segments, and room for what is decoded.
+void DecodeStage::place_scan(const Item& item, const jpeg::Scan& scan, gpu::Arena& arena,
+                             StagedBytes& bytes, ScanPlan& made) {
+  const jpeg::JpegFile& file = *item.file;
+  ScanDesc& desc = made.desc;
+  const std::uint32_t mcus = desc.total_blocks / desc.blocks_per_mcu;
+  const auto interval = static_cast<std::uint32_t>(scan.restart_interval_mcus);
+  desc.has_restarts = interval != 0 && interval < mcus ? 1 : 0;
+  desc.segment_blocks = desc.has_restarts != 0 ? interval * desc.blocks_per_mcu : desc.total_blocks;
+  desc.segment_count = base::ceil_div(desc.total_blocks, desc.segment_blocks);
+  made.dc = arena.add<std::int16_t>(Part::kScratch, desc.total_blocks, gpu::kVectorAlignment);
+  const std::uint32_t dc_tiles = base::ceil_div(mcus, std::uint32_t{kImageThreads});
+  made.dc_sums = arena.add<DcSum>(Part::kScratch, dc_tiles, gpu::kVectorAlignment);
+  most_dc_tiles_ = std::max(most_dc_tiles_, dc_tiles);
+  made.coefficients = arena.add<std::int16_t>(
+      Part::kScratch, std::uint64_t{desc.total_blocks} * desc.corner * desc.corner);
+  if (desc.corner == 8)
+    made.row_pairs =
+        arena.add<std::uint8_t>(Part::kScratch, desc.total_blocks, gpu::kVectorAlignment);
+  desc.data_bytes = static_cast<std::uint32_t>(scan.entropy_bytes);
+  const std::size_t data_end = scan.entropy_offset + scan.entropy_bytes;
+  desc.marker_follows = data_end + 2 <= file.end_offset && file.bytes[data_end] == 0xFF ? 1 : 0;
+  const auto data = file.bytes.subspan(scan.entropy_offset, scan.entropy_bytes);
+  made.data = item.pinned ? fetch(arena, data) : bytes.add(arena, data, kScanGuardBytes);
+  add_edges(item, scan, arena, made);
+  if (desc.has_restarts == 0) return;
+  any_restarts_ = true;
+  made.segment_start =
+      arena.add<std::uint32_t>(Part::kScratch, desc.segment_count + 1, gpu::kVectorAlignment);
+  made.segment_first =
+      arena.add<std::uint32_t>(Part::kScratch, desc.segment_count + 1, gpu::kVectorAlignment);
+  // As lead_bytes() will be: parts of an arena begin at multiples of more.
+  const auto lead = static_cast<std::uint32_t>(made.data.offset_bytes % 16);
+  const std::uint32_t tiles = base::ceil_div(lead + desc.data_bytes, kMarkerTileBytes);
+  made.marker_counts = arena.add<std::uint32_t>(Part::kScratch, tiles, gpu::kVectorAlignment);
+  most_marker_tiles_ = std::max(most_marker_tiles_, tiles);
+}
+
+void DecodeStage::add_edges(const Item& item, const jpeg::Scan& scan, gpu::Arena& arena,
+                            ScanPlan& made) {
+  ScanDesc& desc = made.desc;
+  if (desc.corner == 8) return;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(scan.component_count); ++i) {
+    const jpeg::Component& component = item.file->frame.components[scan.component[i]];
+    if (component.width_px % 8 != 0) desc.right_edge = 1;
+    if (component.height_px % 8 != 0) desc.bottom_edge = 1;
+  }
+  const std::uint64_t mcus = std::uint64_t{desc.right_edge} * desc.mcu_rows +
+                             std::uint64_t{desc.bottom_edge} * desc.mcu_columns;
+  made.edges = arena.add<std::int16_t>(Part::kZeroed, mcus * desc.blocks_per_mcu * 64,
+                                       gpu::kVectorAlignment);
+}
+
+void DecodeStage::add_subsequences(ScanPlan& made) {
+  ScanDesc& desc = made.desc;
+  desc.first_subsequence = subsequences_;
+  const std::uint32_t size = layout_.subsequence_bytes;
+  desc.subsequence_slots =
+      desc.data_bytes / size + 1 + (desc.has_restarts != 0 ? desc.segment_count : 0);
+  const std::uint32_t reserved = reserved_subsequences(desc, size);
+  subsequences_ += reserved;
+  span_tiles_.add_parts(scans_.size(), reserved / kSpanThreads);
+  write_tiles_[desc.corner == 8 ? 0 : 1].add_parts(scans_.size(), reserved / kSpanThreads);
+  sync_tiles_.add_parts(scans_.size(),
+                        base::ceil_div(desc.subsequence_slots, layout_.sync_share * kSyncThreads));
+}
+
+std::uint32_t DecodeStage::table_pair(const jpeg::JpegFile& file, const jpeg::Scan& scan,
+                                      int position) {
+  const auto at = static_cast<std::size_t>(position);
+  const jpeg::HuffmanTable& dc = table_of(file, scan, at, jpeg::TableClass::kDc);
+  const jpeg::HuffmanTable& ac = table_of(file, scan, at, jpeg::TableClass::kAc);
+  std::string key;
+  for (const jpeg::HuffmanTable* table : {&dc, &ac}) {
+    key.append(reinterpret_cast<const char*>(table->counts.data()), table->counts.size());
+    key.append(reinterpret_cast<const char*>(table->values.data()),
+               static_cast<std::size_t>(table->value_count));
+  }
+  const auto [found, added] =
+      pair_index_.try_emplace(std::move(key), static_cast<std::uint32_t>(pair_index_.size()));
+  if (added) {
+    canonical_.add(make_canonical(dc));
+    canonical_.add(make_canonical(ac));
+  }
+  return found->second;
+}
+
+/// Files that lie one behind the other in host memory travel in one copy and keep their distances:
+/// what is between them, such as their headers, costs less than another copy.
+gpu::Slice<std::uint8_t> DecodeStage::fetch(gpu::Arena& arena,
+                                            std::span<const std::uint8_t> bytes) {
+  const std::uint8_t* const end = bytes.data() + bytes.size();
+  if (fetches_.empty() || bytes.data() < fetched_to_ ||
+      bytes.data() >= fetched_to_ + kPinnedGuardBytes) {
+    const std::uint8_t* begin = bytes.data() - reinterpret_cast<std::uintptr_t>(bytes.data()) % 16;
+    fetches_.push_back({arena.add<std::uint8_t>(Part::kFetched, 0), begin});
+  }
+  Fetch& last = fetches_.back();
+  const auto wanted = static_cast<std::uint64_t>(end - last.from) + kScanGuardBytes;
+  arena.extend(Part::kFetched, wanted - last.to.count);
+  last.to.count = wanted;
+  fetched_to_ = end;
+  const auto distance = static_cast<std::uint64_t>(bytes.data() - last.from);
+  return {Part::kFetched, last.to.offset_bytes + distance, bytes.size()};
+}
+
+}  // namespace framewire::codec::cuda

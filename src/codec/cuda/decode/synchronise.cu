@@ -1,0 +1,421 @@
+// Idea: each thread warms up on the last bits of its predecessors, so that most first guesses are
+// right, then decodes its own subsequence. Where a guess differs from the predecessor's exit, the
+// subsequence is decoded again; those that need it are packed into few warps, round after round.
+// Segments of one subsequence need none of it: their states are known, and whoever writes their
+// coefficients counts their blocks.
+//
+// Measured (H100, 373 KB images, batch of 512; 3.0 µs an image alone): warming up on 512, 1,024 or
+// 2,048 bits costs the same, the pass saved being the repair spared. 512 threads with 2
+// subsequences each are faster alone (2.9 µs; one image 350 instead of 550 µs), but 256 with 4 each
+// leave more to other streams: 87,000 to 89,000 images/s over 16 to 20 streams instead of 83,000 to
+// 85,000. Tried and rejected: one subsequence a thread, 3.7 µs, as repair leaves most warps
+// waiting; codes beyond the lookup tables by walking their lengths in global memory, 3.05 instead
+// of 2.65 µs. Restart interval 1: passing over what is known, 0.12 instead of 2.08 µs.
+// One image alone (H200, 64-byte subsequences, one a thread): median over 12 images from bytes to
+// bytes 508, 517, 479, 481 and 553 µs with 1,024, 2,048, 3,072, 4,096 and 8,192 bits of warm-up;
+// 740 µs with four subsequences a thread; with 256-byte ones 1,062 µs. There, trying every phase of
+// the MCU at once and linking what agrees by a scan left 48 of 230 µs to repair, but took 157 and
+// 154 itself: to be had only with a much cheaper link.
+#include <codec/cuda/decode/guess.hpp>
+#include <codec/cuda/decode/synchronise.hpp>
+#include <codec/cuda/decode/tile_scan.hpp>
+#include <cub/block/block_scan.cuh>
+#include <gpu/launch.hpp>
+
+namespace framewire::codec::cuda {
+namespace {
+
+constexpr int kBuildThreads = 256;
+constexpr int kBuildBlocks = 8;
+
+/// Several thread blocks a pair: with one image in the batch everybody waits for its tables.
+__global__ void __launch_bounds__(kBuildThreads)
+    build_tables_kernel(const CanonicalCode* codes, TablePair* pairs) {
+  gpu::await_earlier();
+  __shared__ CanonicalCode code[2];
+  TablePair& pair = pairs[blockIdx.y];
+  const auto* from = reinterpret_cast<const std::uint32_t*>(codes + blockIdx.y * 2);
+  for (std::uint32_t i = threadIdx.x; i < sizeof code / 4; i += kBuildThreads)
+    reinterpret_cast<std::uint32_t*>(code)[i] = from[i];
+  __syncthreads();
+  if (blockIdx.x == 0 && threadIdx.x < 2) pair.code[threadIdx.x] = code[threadIdx.x];
+  const std::uint32_t first = blockIdx.x * kBuildThreads + threadIdx.x;
+  for (std::uint32_t i = first; i < 2 * kLongEntries; i += kBuildThreads * kBuildBlocks)
+    pair.longs[i / kLongEntries][i % kLongEntries] =
+        build_long(code[i / kLongEntries], i % kLongEntries);
+  for (std::uint32_t i = first; i < 2 * kTableEntries; i += kBuildThreads * kBuildBlocks) {
+    const bool dc = i < kTableEntries;
+    pair.entries[dc ? 0 : 1][i % kTableEntries] =
+        build_entry(code[0], code[1], dc, i % kTableEntries);
+  }
+  for (std::uint32_t i = first; i < 2 * kStepEntries; i += kBuildThreads * kBuildBlocks) {
+    const bool dc = i < kStepEntries;
+    pair.steps[dc ? 0 : 1][i % kStepEntries] = build_step(code[0], code[1], dc, i % kStepEntries);
+  }
+}
+
+/// States of the subsequences of one thread block.
+template <int kShare>
+struct Shared {
+  std::uint16_t entry[kShare * kSyncThreads];
+  std::uint16_t exit[kShare * kSyncThreads];
+  std::uint16_t blocks[kShare * kSyncThreads];
+  std::uint16_t list[kShare * kSyncThreads];
+  std::uint32_t count;
+};
+static_assert(kMaxSubsequenceBytes * 8 / 2 <= 65535, "blocks of at least 2 bits are counted in 16");
+
+/// Adds `item` to the list where `wanted` holds; all threads of a warp call it together.
+template <int kShare>
+__device__ void append(Shared<kShare>& shared, bool wanted, std::uint32_t item) {
+  const std::uint32_t votes = __ballot_sync(0xFFFFFFFFu, wanted);
+  if (votes == 0) return;
+  const std::uint32_t lane = threadIdx.x & 31;
+  std::uint32_t base = 0;
+  if (lane == 0) base = atomicAdd(&shared.count, static_cast<std::uint32_t>(__popc(votes)));
+  base = __shfl_sync(0xFFFFFFFFu, base, 0);
+  if (wanted)
+    shared.list[base + __popc(votes & ((1u << lane) - 1))] = static_cast<std::uint16_t>(item);
+}
+
+/// The part of a scan that a thread block synchronises.
+struct SyncSpan {
+  std::uint32_t first;   ///< subsequence, over the whole batch
+  std::uint32_t count;   ///< reserved slots
+  std::uint32_t active;  ///< of them, those that begin before the scan's end
+};
+
+__device__ SyncSpan span_of_tile(const DecodeView& batch, const ScanDesc& scan, const Tile& tile) {
+  const std::uint32_t most = batch.layout.sync_share * kSyncThreads;
+  const std::uint32_t local = tile.part * most;
+  const std::uint32_t all = active_subsequences(batch, scan, tile.owner);
+  const std::uint32_t count = min(most, scan.subsequence_slots - local);
+  return {scan.first_subsequence + local, count, all > local ? min(count, all - local) : 0};
+}
+
+/// Lists the subsequences whose start is not where their predecessor ended.
+template <int kShare>
+__device__ void list_wrong(const DecodeView& batch, const SyncSpan& span, Shared<kShare>& shared) {
+  if (threadIdx.x == 0) shared.count = 0;
+  __syncthreads();
+  for (std::uint32_t base = 0; base < span.active; base += kSyncThreads) {
+    const std::uint32_t i = base + threadIdx.x;
+    const bool wrong = i > 0 && i < span.active && shared.entry[i] != shared.exit[i - 1] &&
+                       length_of(batch, span.first + i) != 0 && !is_first(batch, span.first + i);
+    append(shared, wrong, i);
+  }
+  __syncthreads();
+}
+
+/// Decodes the listed subsequences again, from where their predecessors ended.
+template <int kShare>
+__device__ void repair_listed(const DecodeView& batch, const SharedTables& tables,
+                              PhasePattern pattern, const SyncSpan& span, Shared<kShare>& shared) {
+  SkipResult again[kShare];
+  std::uint32_t start[kShare];
+#pragma unroll
+  for (int k = 0; k < kShare; ++k) {
+    const std::uint32_t n = k * kSyncThreads + threadIdx.x;
+    if (n >= shared.count) break;
+    const std::uint32_t i = shared.list[n];
+    start[k] = shared.exit[i - 1];
+    again[k] =
+        decode(batch, tables, pattern, span.first + i, length_of(batch, span.first + i), start[k]);
+  }
+  __syncthreads();
+#pragma unroll
+  for (int k = 0; k < kShare; ++k) {
+    const std::uint32_t n = k * kSyncThreads + threadIdx.x;
+    if (n >= shared.count) break;
+    const std::uint32_t i = shared.list[n];
+    shared.entry[i] = static_cast<std::uint16_t>(start[k]);
+    shared.exit[i] = static_cast<std::uint16_t>(again[k].state);
+    shared.blocks[i] = static_cast<std::uint16_t>(again[k].blocks);
+  }
+  __syncthreads();
+}
+
+/// Where every segment is one subsequence there is nothing to synchronise.
+__device__ bool all_lone(const DecodeView& batch, const ScanDesc& scan, const SyncSpan& span) {
+  if (scan.has_restarts == 0) return false;
+  bool alone = true;
+  for (std::uint32_t i = threadIdx.x; i < span.active; i += kSyncThreads) {
+    const std::uint32_t s = span.first + i;
+    alone = alone && (length_of(batch, s) == 0 || is_lone(batch, scan, s - scan.first_subsequence));
+  }
+  if (__syncthreads_and(alone ? 1 : 0) == 0) return false;
+  for (std::uint32_t i = threadIdx.x; i < span.active; i += kSyncThreads) {
+    batch.entries[span.first + i] = 0;
+    batch.blocks[span.first + i] = 0;
+  }
+  return true;
+}
+
+template <int kShare>
+__global__ void __launch_bounds__(kSyncThreads)
+    synchronise_kernel(DecodeView batch, const Tile* tiles, const TablePair* pairs) {
+  gpu::await_earlier();
+  auto* dynamic = gpu::dynamic_shared<uint4>();
+  __shared__ Shared<kShare> shared;
+  const Tile tile = tiles[blockIdx.x];
+  const ScanDesc& scan = batch.scans[tile.owner];
+  const SyncSpan span = span_of_tile(batch, scan, tile);
+  for (std::uint32_t i = span.active + threadIdx.x; i < span.count; i += kSyncThreads)
+    batch.lengths[span.first + i] = 0;
+  if (span.active == 0 || all_lone(batch, scan, span)) return;
+  const SharedTables tables = load_tables(scan, pairs, reinterpret_cast<std::uint32_t*>(dynamic));
+  const PhasePattern pattern{scan.slots, scan.period};
+  __syncthreads();
+
+  for (std::uint32_t i = threadIdx.x; i < span.active; i += kSyncThreads) {
+    const std::uint32_t s = span.first + i;
+    if (batch.layout.traced != 0) {
+      shared.entry[i] = static_cast<std::uint16_t>(batch.entries[s]);
+      shared.exit[i] = static_cast<std::uint16_t>(batch.exits[s]);
+      shared.blocks[i] = static_cast<std::uint16_t>(batch.blocks[s]);
+      continue;
+    }
+    const std::uint32_t length = length_of(batch, s);
+    const std::uint32_t entry =
+        length != 0 && !is_first(batch, s) ? guess_entry(batch, tables, pattern, s, 0) : 0;
+    const SkipResult own = decode(batch, tables, pattern, s, length, entry);
+    shared.entry[i] = static_cast<std::uint16_t>(entry);
+    shared.exit[i] = static_cast<std::uint16_t>(own.state);
+    shared.blocks[i] = static_cast<std::uint16_t>(own.blocks);
+  }
+  const std::uint32_t rounds =
+      repair_steps(batch.layout.sync_rounds, batch.layout.subsequence_bytes);
+  for (std::uint32_t round = 0; round < rounds; ++round) {
+    __syncthreads();
+    list_wrong(batch, span, shared);
+    if (shared.count == 0) break;
+    repair_listed(batch, tables, pattern, span, shared);
+  }
+  __syncthreads();
+  for (std::uint32_t i = threadIdx.x; i < span.active; i += kSyncThreads) {
+    batch.entries[span.first + i] = shared.entry[i];
+    batch.exits[span.first + i] = shared.exit[i];
+    batch.blocks[span.first + i] = shared.blocks[i];
+  }
+}
+
+/// Whether a subsequence was decoded from another state than its predecessor left.
+__device__ bool disagrees(const DecodeView& batch, std::uint32_t subsequence) {
+  return length_of(batch, subsequence) != 0 && !is_first(batch, subsequence) &&
+         batch.entries[subsequence] != batch.exits[subsequence - 1];
+}
+
+/// Decodes on from a seam between thread blocks until the states agree again, at most to the next
+/// seam, where another thread is at work.
+__device__ void repair_chain(const DecodeView& batch, const SharedTables& tables,
+                             PhasePattern pattern, std::uint32_t seam, std::uint32_t limit) {
+  for (std::uint32_t s = seam; s < limit && disagrees(batch, s); ++s) {
+    const std::uint32_t start = batch.exits[s - 1];
+    const SkipResult result = decode(batch, tables, pattern, s, length_of(batch, s), start);
+    batch.entries[s] = start;
+    batch.exits[s] = result.state;
+    batch.blocks[s] = result.blocks;
+  }
+}
+
+constexpr int kChainThreads = 64;
+
+/// One round of repair at all seams of a scan, for which the tables are loaded when first needed.
+/// @return whether they are
+__device__ bool repair_seams(const DecodeView& batch, const ScanDesc& scan, const TablePair* pairs,
+                             SharedTables& tables, bool loaded) {
+  const std::uint32_t span = batch.layout.sync_share * kSyncThreads;
+  const std::uint32_t seams = (scan.subsequence_slots - 1) / span;
+  const std::uint32_t chain =
+      repair_steps(batch.layout.chain_length, batch.layout.subsequence_bytes);
+  const PhasePattern pattern{scan.slots, scan.period};
+  for (std::uint32_t done = 0; done < seams; done += kChainThreads) {
+    const std::uint32_t local = (done + threadIdx.x + 1) * span;
+    const std::uint32_t seam = scan.first_subsequence + local;
+    const bool wrong = done + threadIdx.x < seams && disagrees(batch, seam);
+    if (__syncthreads_or(wrong ? 1 : 0) == 0) continue;
+    if (!loaded) tables = load_tables(scan, pairs, gpu::dynamic_shared<std::uint32_t>());
+    loaded = true;
+    __syncthreads();
+    const std::uint32_t reach = min(scan.subsequence_slots - local, min(span, chain));
+    if (wrong) repair_chain(batch, tables, pattern, seam, seam + reach);
+    __syncthreads();  // the next round looks at what this one has left
+  }
+  return loaded;
+}
+
+__global__ void __launch_bounds__(kChainThreads)
+    repair_chains_kernel(DecodeView batch, const TablePair* pairs) {
+  gpu::await_earlier();
+  SharedTables tables{};
+  bool loaded = false;
+  for (std::uint32_t round = 0; round == 0 || (loaded && round < batch.layout.chain_rounds);
+       ++round)
+    loaded = repair_seams(batch, batch.scans[blockIdx.x], pairs, tables, loaded);
+}
+
+struct AddWithinSegment {
+  __device__ SegmentSum operator()(const SegmentSum& a, const SegmentSum& b) const {
+    return {b.restarted != 0 ? b.blocks : a.blocks + b.blocks, a.restarted | b.restarted};
+  }
+};
+
+/// What is wrong with the place where a scan's data ends. Where no marker follows, libjpeg asks for
+/// more bytes than the last block has, and warns.
+__device__ std::uint32_t judge_scan_end(const DecodeView& batch, const ScanDesc& scan,
+                                        std::uint32_t end, bool short_of_blocks) {
+  const bool marker = end < scan.data_bytes && end + 1 < scan.data_bytes;
+  if (!marker) return scan.marker_follows != 0 ? 0 : kTruncated;
+  const bool fill = scan.data[end + 1] == 0xFF;
+  return fill && short_of_blocks ? kFillBytes : 0;
+}
+
+/// Turns the block counts of a thread's subsequences into first blocks. @return status bits
+__device__ std::uint32_t place_blocks(const DecodeView& batch, const ScanDesc& scan,
+                                      std::uint32_t local, std::uint32_t items, SegmentSum before) {
+  std::uint32_t faults = 0;
+  for (std::uint32_t i = local; i < local + items && i < scan.subsequence_slots; ++i) {
+    const std::uint32_t s = scan.first_subsequence + i;
+    const std::uint32_t length = length_of(batch, s);
+    const bool first = is_first(batch, s);
+    if (disagrees(batch, s)) faults |= kNeverSynchronised;
+    if (length == 0 && !first) continue;
+    const std::uint32_t segment = scan.has_restarts != 0 ? batch.segment_of[s] : 0;
+    const std::uint32_t start = segment * scan.segment_blocks;
+    const std::uint32_t quota = min(scan.segment_blocks, scan.total_blocks - start);
+    const std::uint32_t own = length != 0 ? batch.blocks[s] : 0;
+    const std::uint32_t earlier = first ? 0 : before.blocks;
+    batch.blocks[s] = start + earlier;
+    before = {earlier + own, 1};
+    const bool last =
+        i + 1 == scan.subsequence_slots || is_first(batch, s + 1) || length_of(batch, s + 1) == 0;
+    // Where a segment is one subsequence, whoever writes its coefficients counts the blocks.
+    if (last && before.blocks < quota && !is_lone(batch, scan, i)) faults |= kTruncated;
+  }
+  return faults;
+}
+
+__device__ SegmentSum count_blocks(const DecodeView& batch, const ScanDesc& scan,
+                                   std::uint32_t local) {
+  if (local >= scan.subsequence_slots) return {0, 0};
+  const std::uint32_t s = scan.first_subsequence + local;
+  return {length_of(batch, s) != 0 ? batch.blocks[s] : 0, is_first(batch, s) ? 1u : 0u};
+}
+
+/// Neighbouring subsequences that one thread adds up, so that few rounds of the scan wait for
+/// memory one after the other.
+constexpr std::uint32_t kOffsetItems = 4;
+
+__global__ void __launch_bounds__(kImageThreads) offsets_kernel(DecodeView batch) {
+  gpu::await_earlier();
+  using Scan = cub::BlockScan<SegmentSum, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
+  __shared__ typename Scan::TempStorage storage;
+  const ScanDesc& scan = batch.scans[blockIdx.x];
+  SegmentSum before{0, 0};
+  std::uint32_t faults = 0;
+  for (std::uint32_t tile = 0; tile < scan.subsequence_slots;
+       tile += kImageThreads * kOffsetItems) {
+    const std::uint32_t local = tile + threadIdx.x * kOffsetItems;
+    SegmentSum own{0, 0};
+#pragma unroll
+    for (std::uint32_t i = 0; i < kOffsetItems; ++i)
+      own = AddWithinSegment()(own, count_blocks(batch, scan, local + i));
+    SegmentSum sum{};
+    SegmentSum total{};
+    Scan(storage).ExclusiveScan(own, sum, SegmentSum{0, 0}, AddWithinSegment(), total);
+    faults |= place_blocks(batch, scan, local, kOffsetItems, AddWithinSegment()(before, sum));
+    before = AddWithinSegment()(before, total);
+    __syncthreads();
+  }
+  if (before.restarted == 0) faults |= kTruncated;  // no data at all
+  const bool is_short = __syncthreads_or(static_cast<int>(faults & kTruncated)) != 0;
+  if (threadIdx.x == 0) faults |= judge_scan_end(batch, scan, batch.scan_end[blockIdx.x], is_short);
+  if (faults != 0) atomicOr(&batch.status[scan.image], faults);
+}
+
+using TileScan = cub::BlockScan<SegmentSum, kSpanThreads, cub::BLOCK_SCAN_WARP_SCANS>;
+
+/// Where one thread block a scan would walk through many subsequences: first the sums of tiles.
+__global__ void __launch_bounds__(kSpanThreads)
+    sum_blocks_kernel(DecodeView batch, const Tile* tiles) {
+  gpu::await_earlier();
+  __shared__ typename TileScan::TempStorage storage;
+  const Tile tile = tiles[blockIdx.x];
+  const ScanDesc& scan = batch.scans[tile.owner];
+  const std::uint32_t first = tile.part * kSpanThreads;
+  SegmentSum unused{};
+  SegmentSum total{};
+  TileScan(storage).ExclusiveScan(count_blocks(batch, scan, first + threadIdx.x), unused,
+                                  SegmentSum{0, 0}, AddWithinSegment(), total);
+  if (threadIdx.x == 0) batch.tile_blocks[(scan.first_subsequence + first) / kSpanThreads] = total;
+}
+
+/// Then each subsequence's first block.
+__global__ void __launch_bounds__(kSpanThreads)
+    place_blocks_kernel(DecodeView batch, const Tile* tiles) {
+  gpu::await_earlier();
+  __shared__ typename TileScan::TempStorage storage;
+  const Tile tile = tiles[blockIdx.x];
+  const ScanDesc& scan = batch.scans[tile.owner];
+  const SegmentSum before =
+      sum_of_tiles<TileScan>(batch.tile_blocks + scan.first_subsequence / kSpanThreads, tile.part,
+                             SegmentSum{0, 0}, AddWithinSegment(), storage);
+  SegmentSum sum{};
+  SegmentSum total{};
+  const std::uint32_t local = tile.part * kSpanThreads + threadIdx.x;
+  TileScan(storage).ExclusiveScan(count_blocks(batch, scan, local), sum, SegmentSum{0, 0},
+                                  AddWithinSegment(), total);
+  std::uint32_t faults = place_blocks(batch, scan, local, 1, AddWithinSegment()(before, sum));
+  if (faults != 0) atomicOr(&batch.status[scan.image], faults);
+}
+
+/// And what only shows at the end of a scan.
+__global__ void judge_ends_kernel(DecodeView batch) {
+  gpu::await_earlier();
+  const std::uint32_t index = blockIdx.x * kSpanThreads + threadIdx.x;
+  if (index >= batch.scan_count) return;
+  const ScanDesc& scan = batch.scans[index];
+  const bool empty = scan.subsequence_slots == 0 || !is_first(batch, scan.first_subsequence);
+  const bool is_short = empty || (batch.status[scan.image] & kTruncated) != 0;
+  const std::uint32_t faults = (empty ? std::uint32_t{kTruncated} : 0) |
+                               judge_scan_end(batch, scan, batch.scan_end[index], is_short);
+  if (faults != 0) atomicOr(&batch.status[scan.image], faults);
+}
+
+}  // namespace
+
+void launch_build_tables(const CanonicalCode* codes, TablePair* pairs, std::uint32_t pair_count,
+                         cudaStream_t stream) {
+  gpu::launch(build_tables_kernel, dim3(kBuildBlocks, pair_count), kBuildThreads, 0, stream, codes,
+              pairs);
+}
+
+void launch_synchronise(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,
+                        const TablePair* pairs, std::uint32_t most_pairs, cudaStream_t stream) {
+  const auto kernel =
+      batch.layout.sync_share == 1 ? synchronise_kernel<1> : synchronise_kernel<kSyncShare>;
+  gpu::allow_shared(kernel, table_bytes(4));
+  gpu::launch(kernel, tile_count, kSyncThreads, table_bytes(most_pairs), stream, batch, tiles,
+              pairs);
+}
+
+void launch_repair_chains(const DecodeView& batch, const TablePair* pairs, std::uint32_t most_pairs,
+                          cudaStream_t stream) {
+  gpu::allow_shared(repair_chains_kernel, table_bytes(4));
+  gpu::launch(repair_chains_kernel, batch.scan_count, kChainThreads, table_bytes(most_pairs),
+              stream, batch, pairs);
+}
+
+void launch_offsets(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,
+                    cudaStream_t stream) {
+  if (batch.layout.traced != 0) {
+    gpu::launch(sum_blocks_kernel, tile_count, kSpanThreads, 0, stream, batch, tiles);
+    gpu::launch(place_blocks_kernel, tile_count, kSpanThreads, 0, stream, batch, tiles);
+    const std::uint32_t scans = (batch.scan_count + kSpanThreads - 1) / kSpanThreads;
+    gpu::launch(judge_ends_kernel, scans, kSpanThreads, 0, stream, batch);
+    return;
+  }
+  gpu::launch(offsets_kernel, batch.scan_count, kImageThreads, 0, stream, batch);
+}
+
+}  // namespace framewire::codec::cuda

@@ -1,0 +1,408 @@
+// Idea: count, scan, write. Positions are bits within segments that begin at whole bytes; words
+// that two blocks share are OR-ed atomically into zeroed memory, all others stored. Stuffing comes
+// afterwards, as it depends on every byte before.
+#include <codec/cuda/tuning.h>
+#include <algorithm>
+#include <codec/cuda/decode/unstuffer.hpp>
+#include <codec/cuda/encode/block_coder.hpp>
+#include <codec/cuda/encode/encode_place.hpp>
+#include <codec/cuda/encode/entropy_encode.hpp>
+#include <codec/cuda/encode/size_search.hpp>
+#include <cub/block/block_reduce.cuh>
+#include <cub/block/block_scan.cuh>
+#include <gpu/launch.hpp>
+
+namespace framewire::codec::cuda {
+namespace {
+
+struct BitCounter {
+  std::uint32_t bits = 0;
+  __device__ void put(std::uint32_t /*code*/, std::uint32_t count) { bits += count; }
+};
+
+/// Stores bits from a position on; words are kept in stream order, first byte lowest.
+struct BitStore {
+  std::uint32_t* words;
+  std::uint32_t word;
+  std::uint32_t filled;  ///< bits of the current word, those of earlier blocks included
+  bool shared;           ///< the current word began in another block
+  std::uint64_t pending = 0;
+
+  __device__ BitStore(std::uint32_t* out, std::uint32_t bit)
+      : words(out), word(bit >> 5), filled(bit & 31), shared((bit & 31) != 0) {}
+  __device__ void put(std::uint32_t code, std::uint32_t count) {
+    pending = pending << count | code;
+    filled += count;
+    if (filled < 32) return;
+    filled -= 32;
+    const std::uint32_t full = swap_bytes(static_cast<std::uint32_t>(pending >> filled));
+    if (shared) {
+      atomicOr(words + word, full);
+    } else {
+      words[word] = full;
+    }
+    shared = false;
+    ++word;
+    pending &= (1ull << filled) - 1;
+  }
+  __device__ void finish() {
+    if (filled == 0) return;
+    atomicOr(words + word, swap_bytes(static_cast<std::uint32_t>(pending << (32 - filled))));
+  }
+};
+
+/// Runs one block through a sink.
+template <typename Sink>
+__device__ void code_output_block(const EncodeDesc& stream, std::uint32_t block,
+                                  const std::uint32_t* codes, Sink& sink) {
+  const EncodePlace place = place_output_block(stream, block);
+  const std::uint32_t before = previous_block(stream, place, block);
+  const std::int16_t* levels = stream.levels + std::uint64_t{block} * 64;
+  const std::int32_t predicted =
+      before == 0xFFFFFFFFu ? 0 : stream.levels[std::uint64_t{before} * 64];
+  code_block(levels, stream.masks[block], levels[0] - predicted,
+             codes + stream.planes[place.plane].code * 512, sink);
+}
+
+__device__ void load_codes(const EncodeDesc& stream, std::uint32_t* codes) {
+  for (std::uint32_t i = threadIdx.x; i < 1024; i += blockDim.x) codes[i] = stream.codes[i];
+  __syncthreads();
+}
+
+__global__ void __launch_bounds__(kBlocksPerTile)
+    count_kernel(EncodeView batch, const Tile* tiles) {
+  gpu::await_earlier();
+  __shared__ std::uint32_t codes[1024];
+  const Tile tile = tiles[blockIdx.x];
+  const EncodeDesc& stream = batch.encodes[tile.owner];
+  if (idle(batch, stream)) return;
+  load_codes(stream, codes);
+  const std::uint32_t block = tile.part * kBlocksPerTile + threadIdx.x;
+  if (block >= stream.total_blocks) return;
+  BitCounter counter;
+  code_output_block(stream, block, codes, counter);
+  stream.bit_counts[block] = counter.bits;
+}
+
+/// Exclusive sums of bit counts over all blocks of a stream, in place; returns the total.
+__device__ std::uint32_t sum_bits(std::uint32_t* counts, std::uint32_t total_blocks) {
+  using Scan = cub::BlockScan<std::uint32_t, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
+  __shared__ typename Scan::TempStorage storage;
+  std::uint32_t base = 0;
+  for (std::uint32_t tile = 0; tile < total_blocks; tile += kImageThreads) {
+    const std::uint32_t block = tile + threadIdx.x;
+    const std::uint32_t own = block < total_blocks ? counts[block] : 0;
+    std::uint32_t before = 0;
+    std::uint32_t total = 0;
+    Scan(storage).ExclusiveSum(own, before, total);
+    if (block < total_blocks) counts[block] = base + before;
+    base += total;
+    __syncthreads();
+  }
+  return base;
+}
+
+/// Byte offsets of all segments; returns the number of raw bytes, which is to follow them.
+__device__ std::uint32_t place_segments(const EncodeDesc& stream, const std::uint32_t* bits,
+                                        std::uint32_t total_bits, std::uint32_t* offsets) {
+  using Scan = cub::BlockScan<std::uint32_t, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
+  __shared__ typename Scan::TempStorage storage;
+  std::uint32_t base = 0;
+  for (std::uint32_t tile = 0; tile < stream.segment_count; tile += kImageThreads) {
+    const std::uint32_t segment = tile + threadIdx.x;
+    std::uint32_t bytes = 0;
+    if (segment < stream.segment_count) {
+      const std::uint32_t begin = bits[segment * stream.segment_blocks];
+      const std::uint32_t end = segment + 1 < stream.segment_count
+                                    ? bits[(segment + 1) * stream.segment_blocks]
+                                    : total_bits;
+      bytes = (end - begin + 7) / 8;
+    }
+    std::uint32_t before = 0;
+    std::uint32_t total = 0;
+    Scan(storage).ExclusiveSum(bytes, before, total);
+    if (segment < stream.segment_count) offsets[segment] = base + before;
+    base += total;
+    __syncthreads();
+  }
+  return base;
+}
+
+/// The stream that a thread block works on. @param streams  which of all; null: every one
+__device__ std::uint32_t stream_index(const std::uint32_t* streams) {
+  return streams == nullptr ? blockIdx.x : streams[blockIdx.x];
+}
+
+__global__ void __launch_bounds__(kImageThreads)
+    lay_out_kernel(EncodeView batch, const std::uint32_t* streams) {
+  gpu::await_earlier();
+  const std::uint32_t index = stream_index(streams);
+  const EncodeDesc& stream = batch.encodes[index];
+  if (idle(batch, stream)) return;
+  std::uint32_t* bits = stream.bit_counts;
+  std::uint32_t* offsets = stream.segment_bytes;
+  const std::uint32_t total_bits = sum_bits(bits, stream.total_blocks);
+  __syncthreads();
+  const std::uint32_t raw_bytes = place_segments(stream, bits, total_bits, offsets);
+  const bool fits = raw_bytes + 8 <= stream.raw_capacity_bytes;
+  if (threadIdx.x == 0) {
+    offsets[stream.segment_count] = fits ? raw_bytes : 0;
+    if (!fits) atomicOr(&batch.status[stream.image], kTooLarge);
+  }
+  if (!fits) return;
+  std::uint32_t* raw = stream.raw;
+  std::uint32_t* marks = stream.end_marks;
+  for (std::uint32_t i = threadIdx.x; i < raw_bytes / 4 + 2; i += kImageThreads) raw[i] = 0;
+  for (std::uint32_t i = threadIdx.x; i < raw_bytes / 32 + 2; i += kImageThreads) marks[i] = 0;
+  __syncthreads();
+  for (std::uint32_t i = threadIdx.x + 1; i < stream.segment_count; i += kImageThreads) {
+    const std::uint32_t last = offsets[i] - 1;
+    atomicOr(marks + last / 32, 1u << (last & 31));
+  }
+}
+
+__global__ void __launch_bounds__(kBlocksPerTile)
+    write_kernel(EncodeView batch, const Tile* tiles) {
+  gpu::await_earlier();
+  __shared__ std::uint32_t codes[1024];
+  const Tile tile = tiles[blockIdx.x];
+  const EncodeDesc& stream = batch.encodes[tile.owner];
+  if (idle(batch, stream)) return;
+  load_codes(stream, codes);
+  const std::uint32_t block = tile.part * kBlocksPerTile + threadIdx.x;
+  if (block >= stream.total_blocks) return;
+  const std::uint32_t* bits = stream.bit_counts;
+  const std::uint32_t segment = block / stream.segment_blocks;
+  const std::uint32_t start =
+      stream.segment_bytes[segment] * 8 + bits[block] - bits[segment * stream.segment_blocks];
+  BitStore store(stream.raw, start);
+  code_output_block(stream, block, codes, store);
+  const bool ends = block + 1 == stream.total_blocks || (block + 1) % stream.segment_blocks == 0;
+  const std::uint32_t padding = (8 - (store.filled & 7)) & 7;
+  if (ends && padding != 0) store.put((1u << padding) - 1, padding);
+  store.finish();
+}
+
+/// Raw bytes that a thread stuffs at once, and a thread block.
+constexpr std::uint32_t kPieceBytes = 8;
+constexpr std::uint32_t kStuffBytes = kImageThreads * kPieceBytes;
+
+/// Raw bytes of a stream, with a bit for each that ends a segment.
+struct RawStream {
+  const std::uint8_t* bytes;
+  const std::uint8_t* marks;
+  std::uint32_t count;
+};
+
+struct RawPiece {
+  union {
+    uint2 words;
+    std::uint8_t bytes[kPieceBytes];
+  };
+  std::uint32_t count;
+  std::uint32_t ends;
+};
+
+__device__ RawPiece load_piece(const RawStream& raw, std::uint32_t at) {
+  RawPiece piece{};
+  if (at >= raw.count) return piece;
+  piece.count = min(kPieceBytes, raw.count - at);
+  piece.words = *reinterpret_cast<const uint2*>(raw.bytes + at);
+  piece.ends = raw.marks[at / 8];
+  return piece;
+}
+
+/// What is put in between: bytes (low half) and segment ends (high half).
+__device__ std::uint32_t count_inserted(const RawPiece& piece) {
+  std::uint32_t inserted = 0;
+  for (std::uint32_t i = 0; i < piece.count; ++i) {
+    if (piece.bytes[i] == 0xFF) ++inserted;
+    if (piece.ends >> i & 1) inserted += 2 | 1u << 16;
+  }
+  return inserted;
+}
+
+/// Where in a stream its stuffed bytes go on.
+struct StuffPlace {
+  std::uint32_t position;
+  std::uint32_t segment;
+};
+
+/// What the raw bytes before `end`, a multiple of kStuffBytes, become; for all threads of a block.
+__device__ StuffPlace place_behind(const RawStream& raw, std::uint32_t end) {
+  using Reduce = cub::BlockReduce<std::uint64_t, kImageThreads>;
+  __shared__ typename Reduce::TempStorage storage;
+  __shared__ std::uint64_t all;
+  std::uint64_t own = 0;  // as count_inserted(), in halves of 32 bits
+  for (std::uint32_t at = threadIdx.x * kPieceBytes; at < end; at += kStuffBytes) {
+    const std::uint32_t inserted = count_inserted(load_piece(raw, at));
+    own += (inserted & 0xFFFF) | static_cast<std::uint64_t>(inserted >> 16) << 32;
+  }
+  const std::uint64_t sum = Reduce(storage).Sum(own);
+  if (threadIdx.x == 0) all = sum;
+  __syncthreads();
+  return {end + static_cast<std::uint32_t>(all), static_cast<std::uint32_t>(all >> 32)};
+}
+
+__device__ void write_stuffed(std::uint8_t* out, const RawPiece& piece, std::uint32_t segment) {
+  for (std::uint32_t i = 0; i < piece.count; ++i) {
+    *out++ = piece.bytes[i];
+    if (piece.bytes[i] == 0xFF) *out++ = 0;
+    if (piece.ends >> i & 1) {
+      *out++ = 0xFF;
+      *out++ = static_cast<std::uint8_t>(0xD0 + (segment++ & 7));
+    }
+  }
+}
+
+__device__ void copy_bytes(std::uint8_t* to, const std::uint8_t* from, std::uint32_t count) {
+  for (std::uint32_t i = threadIdx.x; i < count; i += kImageThreads) to[i] = from[i];
+}
+
+/// The Huffman tables of a stream that has its own; 0 of them otherwise.
+__device__ std::uint32_t own_tables(const EncodeDesc& stream) {
+  return stream.optimal != nullptr ? stream.planes[stream.plane_count - 1].code * 2 + 2 : 0;
+}
+
+/// Bytes before the entropy-coded ones, with the stream's own tables.
+__device__ std::uint32_t header_length(const EncodeDesc& stream) {
+  std::uint32_t length = stream.header_bytes;
+  for (std::uint32_t i = 0; i < own_tables(stream); ++i) length += stream.optimal->segment_bytes[i];
+  return length;
+}
+
+__device__ void write_header(const EncodeView& batch, const EncodeDesc& stream, std::uint8_t* out) {
+  const std::uint8_t* header = stream.header;
+  const std::uint32_t front = stream.header_bytes - stream.tail_bytes;
+  copy_bytes(out, header, front);
+  std::uint32_t position = front;
+  for (std::uint32_t i = 0; i < own_tables(stream); ++i) {
+    const OptimalCodes& own = *stream.optimal;
+    copy_bytes(out + position, own.segments[i], own.segment_bytes[i]);
+    position += own.segment_bytes[i];
+  }
+  copy_bytes(out + position, header + front, stream.tail_bytes);
+  if (stream.search == 0) return;
+  __syncthreads();
+  const SizeSearch& search = batch.searches[stream.search - 1];
+  const std::uint8_t* steps = batch.quality_quantisers + search.quality * 128;
+  // Each DQT segment of one 8-bit table has 69 bytes, of which the last 64 are steps.
+  for (std::uint32_t i = threadIdx.x; i < search.dqt_count * 64; i += kImageThreads)
+    out[search.dqt + i / 64 * 69 + 5 + i % 64] = steps[i];
+}
+
+/// Stuffs the raw bytes from `begin` to `end`. @return where it goes on; nothing is written beyond
+/// the stream's capacity
+__device__ StuffPlace stuff(const RawStream& raw, std::uint32_t begin, std::uint32_t end,
+                            StuffPlace place, std::uint8_t* out, std::uint32_t capacity) {
+  using Scan = cub::BlockScan<std::uint32_t, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
+  __shared__ typename Scan::TempStorage storage;
+  for (std::uint32_t tile = begin; tile < end; tile += kStuffBytes) {
+    const RawPiece piece = load_piece(raw, tile + threadIdx.x * kPieceBytes);
+    std::uint32_t before = 0;
+    std::uint32_t total = 0;
+    Scan(storage).ExclusiveSum(count_inserted(piece), before, total);
+    const std::uint32_t size = min(raw.count - tile, kStuffBytes) + (total & 0xFFFF);
+    if (place.position + size <= capacity)
+      write_stuffed(out + place.position + threadIdx.x * kPieceBytes + (before & 0xFFFF), piece,
+                    place.segment + (before >> 16));
+    place.position += size;
+    place.segment += total >> 16;
+    __syncthreads();
+  }
+  return place;
+}
+
+/// Behind the last entropy-coded byte.
+constexpr std::uint32_t kEndBytes = 18;
+
+/// EOI, and zeros up to a piece of 16 bytes, as streams are packed in such.
+__device__ void end_stream(std::uint8_t* out) {
+  out[0] = 0xFF;
+  out[1] = 0xD9;
+  for (std::uint32_t i = 2; i < kEndBytes; ++i) out[i] = 0;
+}
+
+/// The thread blocks of a stream have `each` raw bytes, and count for themselves what those before
+/// insert. Should the last find the stream too large, another may see that already: both record it.
+__global__ void __launch_bounds__(kImageThreads)
+    stuff_kernel(EncodeView batch, const std::uint32_t* streams, std::uint32_t each) {
+  gpu::await_earlier();
+  const std::uint32_t index = stream_index(streams);
+  const EncodeDesc& stream = batch.encodes[index];
+  if (search_done(batch, stream)) return;
+  const std::uint32_t status = batch.status[stream.image];
+  const RawStream raw{reinterpret_cast<const std::uint8_t*>(stream.raw),
+                      reinterpret_cast<const std::uint8_t*>(stream.end_marks),
+                      status == 0 ? stream.segment_bytes[stream.segment_count] : 0};
+  const std::uint32_t begin = blockIdx.y * each;
+  if (begin != 0 && begin >= raw.count) return;
+  const std::uint32_t end = raw.count - begin <= each ? raw.count : begin + each;
+  std::uint8_t* out = stream.stuffed;
+  if (begin == 0) write_header(batch, stream, out);
+  StuffPlace place = begin == 0 ? StuffPlace{0, 0} : place_behind(raw, begin);
+  place.position += header_length(stream);
+  const std::uint32_t capacity = stream.stuffed_capacity_bytes - kEndBytes;
+  place = stuff(raw, begin, end, place, out, capacity);
+  if (threadIdx.x != 0 || end != raw.count) return;
+  const bool fits = place.position <= capacity;
+  if (fits) end_stream(out + place.position);
+  if (!fits) atomicOr(&batch.status[stream.image], kTooLarge);
+  OutputRecord& record = batch.records[index];
+  record.bytes = fits && status == 0 ? place.position + 2 : 0;
+  record.status = fits ? status : status | kTooLarge;
+}
+
+constexpr int kPackThreads = 256;
+
+__global__ void __launch_bounds__(kPackThreads) pack_kernel(EncodeView batch) {
+  gpu::await_earlier();
+  using Reduce = cub::BlockReduce<std::uint64_t, kPackThreads>;
+  __shared__ typename Reduce::TempStorage storage;
+  __shared__ std::uint64_t start;
+  std::uint64_t before = 0;
+  for (std::uint32_t i = threadIdx.x; i < blockIdx.x; i += kPackThreads)
+    before += (batch.records[i].bytes + 15u) / 16 * 16;
+  before = Reduce(storage).Sum(before);
+  if (threadIdx.x == 0) start = before;
+  __syncthreads();
+  OutputRecord record = batch.records[blockIdx.x];
+  record.offset = start;
+  const std::uint32_t search = batch.encodes[blockIdx.x].search;
+  record.quality = search != 0 ? batch.searches[search - 1].quality : 0;
+  record.missed = search != 0 ? batch.searches[search - 1].missed : 0;
+  if (start + (record.bytes + 15u) / 16 * 16 > batch.host_capacity_bytes) {
+    record.bytes = 0;
+    record.status |= kTooLarge;
+  }
+  const auto* from = reinterpret_cast<const uint4*>(batch.encodes[blockIdx.x].stuffed);
+  auto* to = reinterpret_cast<uint4*>(batch.host_output + start);
+  for (std::uint32_t i = threadIdx.x; i < (record.bytes + 15) / 16; i += kPackThreads)
+    to[i] = from[i];
+  if (threadIdx.x == 0) batch.host_records[blockIdx.x] = record;
+}
+
+}  // namespace
+
+void launch_entropy_encode(const EncodeView& batch, const EncodeWork& work, cudaStream_t stream) {
+  gpu::launch(count_kernel, work.tile_count, kBlocksPerTile, 0, stream, batch, work.tiles);
+  gpu::launch(lay_out_kernel, work.stream_count, kImageThreads, 0, stream, batch, work.streams);
+  gpu::launch(write_kernel, work.tile_count, kBlocksPerTile, 0, stream, batch, work.tiles);
+}
+
+void launch_stuff(const EncodeView& batch, const EncodeWork& work, cudaStream_t stream) {
+  // Few streams leave the device empty, and everybody waits for them.
+  constexpr std::uint32_t kMostParts = 512;
+  const std::uint32_t tiles = (work.most_raw_bytes + kStuffBytes - 1) / kStuffBytes;
+  const std::uint32_t most_parts = work.stream_count < work.many_streams ? kMostParts : 1;
+  const std::uint32_t tiles_each = std::max(1u, (tiles + most_parts - 1) / most_parts);
+  const std::uint32_t parts = std::max(1u, (tiles + tiles_each - 1) / tiles_each);
+  gpu::launch(stuff_kernel, dim3(work.stream_count, parts), kImageThreads, 0, stream, batch,
+              work.streams, tiles_each * kStuffBytes);
+}
+
+void launch_pack(const EncodeView& batch, cudaStream_t stream) {
+  gpu::launch(pack_kernel, batch.encode_count, kPackThreads, 0, stream, batch);
+}
+
+}  // namespace framewire::codec::cuda

@@ -1,0 +1,16 @@
+// Quantisers of all qualities, as a search for a size wants them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace framewire::codec::cuda {
+
+struct QualityTables {
+  std::vector<float> reciprocals;        ///< [101 qualities][2][64] natural order
+  std::vector<std::uint8_t> quantisers;  ///< [101 qualities][2][64] zig-zag order
+};
+/// Made at the first call.
+[[nodiscard]] const QualityTables& all_quality_tables();
+
+}  // namespace framewire::codec::cuda

@@ -1,0 +1,57 @@
+// How long each stage of a batch takes on the device.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <framewire/status.hpp>
+#include <gpu/stream.hpp>
+#include <string_view>
+#include <vector>
+
+namespace framewire::codec::cuda {
+
+/// Stages as they are timed, in order of execution.
+enum class Stage : std::uint8_t {
+  kCopyIn,
+  kUnstuff,
+  kSynchronise,
+  kOffsets,
+  kWrite,
+  kDc,
+  kInverse,
+  kResample,
+  kForward,
+  kEncode,
+  kSearch,  ///< all encodings after the first of streams under a bound on their bytes
+  kFinish,
+  kCount,
+};
+inline constexpr std::size_t kStageCount = static_cast<std::size_t>(Stage::kCount);
+[[nodiscard]] std::string_view to_string(Stage stage) noexcept;
+
+/// Events on the stream that a batch is enqueued on. Records nothing unless made to time.
+class Timeline {
+ public:
+  /// @return device_lost
+  [[nodiscard]] static Result<Timeline> make(bool timed);
+
+  void begin(const gpu::Stream& stream);
+  /// What has been enqueued since the last call was work of this stage. A stage may end more than
+  /// once, or never.
+  void end(Stage stage, const gpu::Stream& stream);
+
+  /// Microseconds of each stage of the last batch, once it is over; zeros unless timed.
+  [[nodiscard]] Result<std::array<double, kStageCount>> stage_us() const;
+
+ private:
+  static constexpr std::size_t kMaxMarks = 2 * kStageCount;
+  struct Mark {
+    Stage stage;
+    gpu::Event event;
+  };
+  std::vector<Mark> marks_;  ///< the first begins; empty: nothing is timed
+  std::size_t used_ = 0;
+};
+
+}  // namespace framewire::codec::cuda

@@ -1,0 +1,68 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <array>
+#include <charconv>
+#include <codec/cuda/tuning.hpp>
+#include <string>
+#include <vector>
+
+namespace framewire::codec::cuda {
+namespace {
+
+constexpr std::uint32_t kMost = 1u << 30;
+
+struct Key {
+  std::string_view name;
+  std::uint32_t Tuning::*value;
+  std::uint32_t least;
+  std::uint32_t most;
+  std::uint32_t step = 1;
+};
+constexpr std::uint32_t kSubsequence = kMinSubsequenceBytes;
+constexpr std::array kKeys = {
+    Key{"small_batch_bytes", &Tuning::small_batch_bytes, 0, kMost},
+    Key{"tiny_batch_bytes", &Tuning::tiny_batch_bytes, 0, kMost},
+    Key{"lone_batch_bytes", &Tuning::lone_batch_bytes, 0, kMost},
+    Key{"lone_images", &Tuning::lone_images, 0, kMost},
+    Key{"small_subsequence_bytes", &Tuning::small_subsequence_bytes, kSubsequence,
+        kMaxSubsequenceBytes, kSubsequence},
+    Key{"tiny_subsequence_bytes", &Tuning::tiny_subsequence_bytes, kSubsequence,
+        kMaxSubsequenceBytes, kSubsequence},
+    Key{"lone_subsequence_bytes", &Tuning::lone_subsequence_bytes, kSubsequence,
+        kMaxSubsequenceBytes, kSubsequence},
+    Key{"warm_bits", &Tuning::warm_bits, 0, 1 << 20},
+    Key{"small_warm_bits", &Tuning::small_warm_bits, 0, 1 << 20},
+    Key{"tiny_warm_bits", &Tuning::tiny_warm_bits, 0, 1 << 20},
+    Key{"lone_warm_bits", &Tuning::lone_warm_bits, 0, 1 << 20},
+    Key{"sync_rounds", &Tuning::sync_rounds, 0, 1000},
+    Key{"chain_rounds", &Tuning::chain_rounds, 1, 1000},
+    Key{"chain_length", &Tuning::chain_length, 0, 1000},
+    Key{"many_scans", &Tuning::many_scans, 0, kMost},
+};
+
+}  // namespace
+
+Result<void> tune(Tuning& tuning, std::string_view assignment) {
+  const std::size_t equals = assignment.find('=');
+  const std::string_view name = assignment.substr(0, equals);
+  for (const Key& key : kKeys) {
+    if (key.name != name || equals == std::string_view::npos) continue;
+    const std::string_view text = assignment.substr(equals + 1);
+    std::uint32_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || value < key.least ||
+        value > key.most || value % key.step != 0) {
+      return fail(StatusCode::kInvalidInput,
+                  fmt::format("{} is {}; a multiple of {} from {} to {} would do", name, text,
+                              key.step, key.least, key.most));
+    }
+    tuning.*key.value = value;
+    return {};
+  }
+  std::vector<std::string_view> names;
+  for (const Key& key : kKeys) names.push_back(key.name);
+  return fail(StatusCode::kInvalidInput, fmt::format("{} sets nothing; key=value with one of {}",
+                                                     assignment, fmt::join(names, ", ")));
+}
+
+}  // namespace framewire::codec::cuda
