@@ -54,15 +54,15 @@ struct TilePlace {
 };
 
 __device__ TilePlace place_tile(const ResampleDesc& plane, const DownDesc& down,
-                                const std::uint32_t* first_of_group, std::uint32_t part) {
+                                std::uint32_t part) {
   TilePlace place{};
   const std::uint32_t row = part / plane.tile_columns;
   place.x = (part - row * plane.tile_columns) * kTileWidth;
   place.y = row * plane.tile_height;
   place.height = min(plane.tile_height, plane.height_px - place.y);
-  place.first_row = first_of_group[place.y / kRowGroup];
+  place.first_row = down.first[place.y / kRowGroup];
   const std::uint32_t last = (place.y + place.height - 1) / kRowGroup;
-  place.row_count = first_of_group[last] + down.run - place.first_row;
+  place.row_count = down.first[last] + down.run - place.first_row;
   return place;
 }
 
@@ -98,8 +98,7 @@ __device__ void filter_tile_across(const PictureView& batch, const ResampleDesc&
 /// Two neighbouring columns and kRowGroup rows a thread, so that weights are read once for both and
 /// samples once for all.
 __device__ void filter_tile_down(const ResampleDesc& plane, const DownDesc& down,
-                                 const TilePlace& place, const std::uint32_t* first_of_group,
-                                 const float4* weights, const float* rows) {
+                                 const TilePlace& place, const float4* weights, const float* rows) {
   static_assert(kRowGroup == 4, "one float4 holds a source row's weights");
   constexpr std::uint32_t kPairs = kTileWidth / 2;
   const std::uint32_t local_x = threadIdx.x % kPairs * 2;
@@ -109,7 +108,7 @@ __device__ void filter_tile_down(const ResampleDesc& plane, const DownDesc& down
   const std::uint32_t first_group = place.y / kRowGroup;
   for (std::uint32_t g = threadIdx.x / kPairs; g * kRowGroup < place.height;
        g += kResampleThreads / kPairs) {
-    const std::uint32_t row = first_of_group[first_group + g] - place.first_row;
+    const std::uint32_t row = down.first[first_group + g] - place.first_row;
     const auto* column = reinterpret_cast<const float2*>(rows + row * kTileWidth + local_x);
     const float4* w = weights + g * down.run;
     float left[4] = {0.5f, 0.5f, 0.5f, 0.5f};
@@ -135,11 +134,7 @@ __device__ void filter_tile_down(const ResampleDesc& plane, const DownDesc& down
   }
 }
 
-/// Thread blocks that a multiprocessor must hold: bounds registers to 40, so that these do not keep
-/// other streams' kernels out. With 48 all of 1920×1080 → 480×270 was 2 % slower (H200).
-constexpr int kResident = 6;
-
-__global__ void __launch_bounds__(kResampleThreads, kResident)
+__global__ void __launch_bounds__(kResampleThreads)
     resample_kernel(PictureView batch, const Tile* tiles, std::uint32_t most_rows) {
   gpu::await_earlier();
   auto* shared = gpu::dynamic_shared<float4>();
@@ -147,8 +142,7 @@ __global__ void __launch_bounds__(kResampleThreads, kResident)
   const ResampleDesc& plane = batch.resamples[tile.owner];
   if (given_up(batch, plane.image)) return;
   const DownDesc& down = batch.down[plane.down];
-  const std::uint32_t* first_of_group = down.first;
-  const TilePlace place = place_tile(plane, down, first_of_group, tile.part);
+  const TilePlace place = place_tile(plane, down, tile.part);
   float4* weights = shared + most_rows * kTileWidth / 4;
   const std::uint32_t groups = (place.height + kRowGroup - 1) / kRowGroup;
   const float4* from = down.weights + static_cast<std::uint64_t>(place.y / kRowGroup) * down.run;
@@ -157,7 +151,7 @@ __global__ void __launch_bounds__(kResampleThreads, kResident)
   auto* rows = reinterpret_cast<float*>(shared);
   filter_tile_across(batch, plane, place, rows);
   __syncthreads();
-  filter_tile_down(plane, down, place, first_of_group, weights, rows);
+  filter_tile_down(plane, down, place, weights, rows);
 }
 
 }  // namespace
