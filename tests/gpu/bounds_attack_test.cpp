@@ -157,7 +157,8 @@ TEST(CudaBoundsAttack, ABatchKeepsItsFiltersHoweverMany) {
   BatchPlan used;
   static_cast<void>(written(used, crops, 800, 1200));
   const auto again = written(used, crops, 0, 800);
-  EXPECT_GT(used.picture().filter_cache_bytes(), 2 * kMaxFilterBytes);  // more than is kept afterwards
+  EXPECT_GT(used.picture().filter_cache_bytes(),
+            2 * kMaxFilterBytes);  // more than is kept afterwards
   BatchPlan fresh;
   EXPECT_TRUE(again == written(fresh, crops, 0, 800));
   used.clear();
