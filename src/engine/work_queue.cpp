@@ -74,10 +74,7 @@ void WorkQueue::wake_all() {
 }
 
 void WorkQueue::wait_for_more(std::unique_lock<std::mutex>& lock, const Bounds& bounds) {
-  // While most lanes are idle their time costs nothing, and waiting does.
-  const auto wait = std::chrono::microseconds(bounds.wait_us) * static_cast<std::int64_t>(busy_) /
-                    static_cast<std::int64_t>(busy_ + waiting_ + 1);
-  const auto until = items_.front()->arrived + wait;
+  const auto until = items_.front()->arrived + std::chrono::microseconds(bounds.wait_us);
   const auto enough = [&] {
     return closed_ || items_.empty() || busy_ == 0 || items_.size() >= bounds.most ||
            bytes_ >= bounds.most_bytes;

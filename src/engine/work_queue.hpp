@@ -28,8 +28,7 @@ class WorkQueue {
     std::size_t most = 1;                   ///< requests
     std::size_t least_share = 1;            ///< leave nothing to others that wait below this
     std::uint64_t most_bytes = UINT64_MAX;  ///< of compressed input; one request may exceed it
-    std::uint32_t wait_us = 0;  ///< how long the oldest may wait for more to come, where all other
-                                ///< callers of take() are at work; the fewer are, the less
+    std::uint32_t wait_us = 0;              ///< how long the oldest may wait for more to come
   };
   /// Waits for requests and takes the oldest ones into `out`. While others that called take() have
   /// not come back, it waits for full batches, no longer than bounds.wait_us.
