@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <array>
@@ -8,7 +9,6 @@
 #include <batch/temporary_file.hpp>
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <filesystem>
 
 namespace framewire::batch {
@@ -110,7 +110,6 @@ void TemporaryFile::keep() noexcept {
 void remove_live_temporaries() noexcept {
   // The thread that is interrupted here may itself be making a file, and never get to say so.
   constexpr int kMaxWait_ms = 50;
-  constexpr timespec kPause{0, 1'000'000};
   g_ending = true;
   int waited_ms = 0;
   for (const Live& live : g_live) {
@@ -118,7 +117,7 @@ void remove_live_temporaries() noexcept {
       const bool made = live.made;
       ::unlinkat(folder, live.name.data(), 0);
       if (made || waited_ms == kMaxWait_ms) break;
-      ::nanosleep(&kPause, nullptr);
+      (void)::poll(nullptr, 0, 1);  // sleeps a millisecond, and may be called here
       ++waited_ms;
     }
   }
