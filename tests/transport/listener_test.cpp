@@ -48,8 +48,8 @@ void expect_welcome(session::Listener& listener, Strangers& strangers, Greet gre
     auto connecting = std::async(std::launch::async, greet);
     const auto near = accept_one(listener);
     const auto far = connecting.get();
-    ASSERT_TRUE(near);
     ASSERT_TRUE(far) << far.error().to_string();
+    ASSERT_TRUE(near);
     EXPECT_LT(Clock::now() - start, kSoon) << "in round " << round;
     if (::testing::Test::HasFailure()) return;
     std::this_thread::sleep_for(milliseconds(50));
