@@ -118,6 +118,8 @@ constexpr std::array kTags = {
     Tag{Maker::kCanon, 0x00B6, Role::kCanonFacts},
     Tag{Maker::kSamsung, 0x0035, Role::kDirectory},
     Tag{Maker::kLeica, 0x0300, Role::kPicture},
+    Tag{Maker::kLeica, 0x004E, Role::kFaces},
+    Tag{Maker::kLeica, 0x0061, Role::kFaces},
     Tag{Maker::kPanasonic, 0x0300, Role::kPicture},
     Tag{Maker::kPanasonic, 0x004E, Role::kFaces},
     Tag{Maker::kPanasonic, 0x0061, Role::kFaces},

@@ -229,15 +229,16 @@ TEST(JpegMakerNote, FacesLeaveWhereTheyHaveMoved) {
     std::string make;
     std::string letters;
     std::uint16_t tag;
+    bool from_note;  ///< offsets count from it, else from the block
   };
-  for (const Case& c : {Case{"Panasonic", std::string("Panasonic\0\0\0", 12), 0x0061},
-                        Case{"FUJIFILM", std::string("FUJIFILM\x0C\0\0\0", 12), 0x4282}}) {
+  for (const Case& c : {Case{"Panasonic", std::string("Panasonic\0\0\0", 12), 0x0061, false},
+                        Case{"LEICA", std::string("LEICA\0\0\0", 8), 0x0061, true},
+                        Case{"FUJIFILM", std::string("FUJIFILM\x0C\0\0\0", 12), 0x4282, true}}) {
     Camera maker{c.make, true, {}, false, {}, false};
     std::size_t note_at = 0;
     maker.maker_note = [&](std::size_t at) {
       note_at = at;
-      // Offsets count from the block, or from the note.
-      const std::size_t base = c.make == "FUJIFILM" ? 0 : at;
+      const std::size_t base = c.from_note ? 0 : at;
       Bytes whole(base);
       append_text(whole, c.letters);
       append_directory(
@@ -255,9 +256,10 @@ TEST(JpegMakerNote, FacesLeaveWhereTheyHaveMoved) {
     const Bytes copy = rewrite_exif(original, changes);
     EXPECT_EQ(position(copy, name), copy.size()) << c.make;
     EXPECT_EQ(position(copy, kSecret), position(original, kSecret)) << c.make;
-    const std::size_t base = c.make == "FUJIFILM" ? note_at : 0;
-    EXPECT_FALSE(has_tag(copy, base, note_at + 12, c.tag, true)) << c.make;
-    EXPECT_TRUE(has_tag(copy, base, note_at + 12, 0xEEEE, true)) << c.make;
+    const std::size_t base = c.from_note ? note_at : 0;
+    const std::size_t directory = note_at + c.letters.size();
+    EXPECT_FALSE(has_tag(copy, base, directory, c.tag, true)) << c.make;
+    EXPECT_TRUE(has_tag(copy, base, directory, 0xEEEE, true)) << c.make;
   }
 }
 
