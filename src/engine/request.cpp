@@ -75,11 +75,6 @@ Result<void> ignore_profile(Request& request, const std::string& why) {
   return {};
 }
 
-bool padded(const plan::Plan& plan) {
-  return plan.placement.width != plan.encode.width_px ||
-         plan.placement.height != plan.encode.height_px;
-}
-
 /// Resizes the gain map with its primary into a complete stream of its own.
 Result<std::vector<std::uint8_t>> make_gain_map(const Request& request, const codec::Codec& codec,
                                                 std::vector<Warning>& warnings) {
@@ -110,7 +105,7 @@ jpeg::Places places(const Request& request) {
   const plan::Plan& plan = request.plan;
   const jpeg::FrameHeader& frame = request.file.frame;
   const bool whole = plan.source == plan::Rect{0, 0, frame.width_px, frame.height_px};
-  if (!whole || plan.orientation != 1 || padded(plan)) return jpeg::Places::kMoved;
+  if (!whole || plan.orientation != 1 || plan::is_padded(plan)) return jpeg::Places::kMoved;
   const bool same =
       plan.resized_width_px == frame.width_px && plan.resized_height_px == frame.height_px;
   return same ? jpeg::Places::kSame : jpeg::Places::kScaled;
@@ -282,7 +277,7 @@ Result<void> resize_gain_map(Request& request, const codec::Codec& codec) {
     dropped("the gain map was left out, as asked");
     return {};
   }
-  if (padded(request.plan)) {
+  if (plan::is_padded(request.plan)) {
     dropped("a padded picture has no gain map for its background");
     return {};
   }

@@ -82,6 +82,12 @@ struct Plan {
   bool convert_icc = false;  ///< kConvert runs the file's ICC profile to sRGB
 };
 
+/// Whether the output is larger than the picture in it.
+[[nodiscard]] constexpr bool is_padded(const Plan& plan) {
+  return plan.placement.width != plan.encode.width_px ||
+         plan.placement.height != plan.encode.height_px;
+}
+
 /// What a codec can do; the planner never asks for more.
 struct Capabilities {
   bool scaled_decode = true;  ///< 4/8, 2/8, 1/8 besides 8/8

@@ -41,11 +41,6 @@ std::array<std::uint8_t, 4> background_samples(const plan::Plan& plan) {
   return {round(ycc.y), round(ycc.cb), round(ycc.cr), 0};
 }
 
-bool padded(const plan::Plan& plan) {
-  return plan.placement.width != plan.encode.width_px ||
-         plan.placement.height != plan.encode.height_px;
-}
-
 Plane pad(const Plane& in, const plan::Plan& plan, int step_x, int step_y, std::uint8_t fill) {
   Plane out{base::ceil_div(plan.encode.width_px, std::int32_t{step_x}),
             base::ceil_div(plan.encode.height_px, std::int32_t{step_y}),
@@ -63,7 +58,7 @@ Plane pad(const Plane& in, const plan::Plan& plan, int step_x, int step_y, std::
 }  // namespace
 
 bool needs_finish(const plan::Plan& plan) {
-  return plan.sharpen_sigma > 0 || plan.orientation != 1 || padded(plan);
+  return plan.sharpen_sigma > 0 || plan.orientation != 1 || plan::is_padded(plan);
 }
 
 Planes finish(Planes planes, const plan::Plan& plan) {
@@ -74,7 +69,7 @@ Planes finish(Planes planes, const plan::Plan& plan) {
   const auto background = background_samples(plan);
   for (std::size_t c = 0; c < planes.planes.size(); ++c) {
     if (plan.orientation != 1) planes.planes[c] = oriented(planes.planes[c], plan.orientation);
-    if (!padded(plan)) continue;
+    if (!plan::is_padded(plan)) continue;
     const int step_x = c == 0 ? 1 : plan.encode.h[0] / plan.encode.h[c];
     const int step_y = c == 0 ? 1 : plan.encode.v[0] / plan.encode.v[c];
     planes.planes[c] = pad(planes.planes[c], plan, step_x, step_y, background[c]);

@@ -129,7 +129,7 @@ PictureSamples PictureStage::add(const Item& item, std::uint32_t image,
   if (plan.sharpen_sigma > 0 && plan.encode.model != plan::OutputModel::kCmyk)
     sharpen(plan, now[0], arena, bytes);
   for (std::size_t c = 0; c < static_cast<std::size_t>(plan.encode.component_count); ++c) {
-    if (plan.orientation != 1 || is_padded(plan)) now[c] = place(plan, c, now[c], arena);
+    if (plan.orientation != 1 || plan::is_padded(plan)) now[c] = place(plan, c, now[c], arena);
     const ComponentSize size = component_size(plan.encode, c);
     now[c].width_px = size.width_px;
     now[c].height_px = size.height_px;
@@ -241,7 +241,7 @@ Samples PictureStage::place(const plan::Plan& plan, std::size_t component, const
   const bool swapped = transform::swaps_axes(plan.orientation);
   desc.width_px = swapped ? source.height_px : source.width_px;
   desc.height_px = swapped ? source.width_px : source.height_px;
-  if (is_padded(plan)) {
+  if (plan::is_padded(plan)) {
     desc.left = static_cast<std::uint32_t>(plan.placement.x / step_x);
     desc.top = static_cast<std::uint32_t>(plan.placement.y / step_y);
   }
@@ -311,11 +311,6 @@ void PictureStage::enqueue(const StageRun& run) const {
   launch_sharpen(view, sharpen_tiles_.at(memory), sharpen_tiles_.size(), most_radius_, stream);
   launch_place(view, place_tiles_.at(memory), place_tiles_.size(), stream);
   run.timeline.end(Stage::kResample, run.stream);
-}
-
-bool is_padded(const plan::Plan& plan) {
-  return plan.placement.width != plan.encode.width_px ||
-         plan.placement.height != plan.encode.height_px;
 }
 
 std::array<std::uint8_t, 4> background_samples(const plan::Plan& plan) {

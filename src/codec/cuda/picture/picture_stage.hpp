@@ -123,9 +123,6 @@ class PictureStage {
   std::map<double, std::vector<float>> gaussians_;  ///< by sigma
 };
 
-/// Whether the canvas is larger than the picture.
-[[nodiscard]] bool is_padded(const plan::Plan& plan);
-
 /// The background in the output's components.
 [[nodiscard]] std::array<std::uint8_t, 4> background_samples(const plan::Plan& plan);
 
