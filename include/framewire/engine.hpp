@@ -159,7 +159,7 @@ class Engine {
 
   /// Memory for inputs, faster than the caller's own where there is a GPU (codec cuda; ordinary
   /// memory elsewhere). What is given back is kept for later calls, up to 256 MB.
-  /// @return busy where memory ran out; device_lost
+  /// @return busy where memory ran out; too_large for more than any machine has; device_lost
   [[nodiscard]] Result<InputMemory> input_memory(std::size_t bytes);
 
   /// The same for one input among many: slices lie one behind the other in blocks of 8 MB, so that

@@ -15,9 +15,10 @@ enum class StatusCode : std::uint8_t {
   kInvalidInput,  ///< the caller's bytes or option are wrong; other input may succeed
   kUnsupported,   ///< the input is legal, but this build or codec does not process it
   kTooLarge,      ///< a stated limit would be exceeded; raise the limit or send less
-  kBusy,          ///< a resource (memory, a queue) is exhausted for now; try again
+  kBusy,          ///< what the request needs is all in use now: memory, threads, places in a queue;
+                  ///< the same request may succeed later
   kDeadline,      ///< the time allowed for this request ran out
-  kIoError,       ///< the file system refused; the message carries its reason
+  kIoError,       ///< the operating system refused; the message carries its reason
   kDeviceLost,    ///< an accelerator failed; the request may be sent again elsewhere
   kPeerLost,      ///< the other end of a transport is gone
   kDenied,        ///< access control refused the request

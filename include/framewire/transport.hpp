@@ -113,8 +113,8 @@ class Channel {
 
   [[nodiscard]] bool done(Transfer transfer);
   /// The result of a transfer that is done; once.
-  /// @return the transfer's error (deadline, peer_lost, denied, io_error); busy before it is done;
-  ///         invalid_input where it is none of this channel's or was fetched before
+  /// @return the transfer's error (deadline, peer_lost, denied, io_error); invalid_input before it
+  ///         is done, and where it is none of this channel's or was fetched before
   [[nodiscard]] Result<Completion> finish(Transfer transfer);
   /// What a put brought along to an offer of ours that is done, whatever its result; empty if
   /// nothing. Valid until the offer's finish().

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <codec/batch_codec.hpp>
 #include <engine/input_store.hpp>
 #include <iterator>
@@ -16,7 +17,9 @@ constexpr std::size_t kMostKeptBytes = 256u << 20;
 }  // namespace
 
 Result<InputStore::Block> InputStore::take(std::size_t bytes) {
-  if (bytes > SIZE_MAX / 4) return fail(StatusCode::kBusy, "memory ran out");
+  if (bytes > SIZE_MAX / 4)
+    return fail(StatusCode::kTooLarge,
+                fmt::format("input memory of {} bytes; no machine has as much", bytes));
   const std::size_t wanted = (bytes + kStepBytes - 1) / kStepBytes * kStepBytes;
   {
     const std::lock_guard lock(mutex_);

@@ -220,7 +220,9 @@ Result<Completion> Channel::finish_slowly(Transfer transfer) {
   if (slot == nullptr) {
     return fail(StatusCode::kInvalidInput, "no such transfer on this channel; results come once");
   }
-  if (!slot->done) return fail(StatusCode::kBusy, "the transfer is not done");
+  if (!slot->done) {
+    return fail(StatusCode::kInvalidInput, "the transfer has no result yet; done() says when");
+  }
   Status error = std::move(*slot->error);
   table_.fetch(transfer.index);
   return fail(std::move(error));

@@ -369,6 +369,7 @@ TEST_P(Transport, ClosingIsHeardAtTheOtherEnd) {
 TEST_P(Transport, MemoryInUseIsNotUsedAgain) {
   const auto room = near().offer(memory_, 0, 100);
   ASSERT_TRUE(room);
+  EXPECT_EQ(near().finish(*room).error().code(), StatusCode::kInvalidInput);  // not done yet
   EXPECT_EQ(near().offer(memory_, 99, 10).error().code(), StatusCode::kBusy);
   const Lease target = lease(Direction::kPut, 0, 100);
   EXPECT_EQ(put(target, 10).error().code(), StatusCode::kBusy);

@@ -358,7 +358,7 @@ TEST_F(MeetingAttack, TheRightOneGetsInWhateverCrowdIsAtTheDoor) {
   EXPECT_LE(std::count_if(crowd.begin(), crowd.end(),
                           [&](const LocalPeer& visitor) {
                             const auto message = visitor.receive_now(heard);
-                            return !message && message.error().code() == StatusCode::kBusy;
+                            return message && !message->has_value();
                           }),
             32);
   EXPECT_TRUE(client->send(std::array{std::byte{42}}));

@@ -1,6 +1,6 @@
 // The public ways to a channel.
 #include <fmt/format.h>
-#include <sys/random.h>
+#include <base/random.hpp>
 #include <transport/loopback/loopback.hpp>
 #include <transport/session/listener.hpp>
 #include <transport/session/session.hpp>
@@ -27,11 +27,9 @@ Result<std::pair<Channel, Channel>> connect_loopback(std::uint32_t capacity) {
                 fmt::format("a capacity of {}; 1 to {}", capacity, wire::kMaxCapacity));
   }
   ChannelConfig config;
-  while (config.epoch == 0) {
-    if (getrandom(&config.epoch, sizeof config.epoch, 0) < 0) {
-      return fail(StatusCode::kBusy, "the system has no random bytes for an epoch");
-    }
-  }
+  const auto epoch = base::random_number<std::uint32_t>();
+  if (!epoch) return fail(epoch.error());
+  config.epoch = *epoch;
   config.capacity = config.peer_capacity = capacity;
   config.peer = "loopback";
   auto [one, other] = make_loopback();

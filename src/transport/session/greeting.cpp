@@ -1,6 +1,6 @@
 #include <fmt/format.h>
-#include <sys/random.h>
 #include <algorithm>
+#include <base/random.hpp>
 #include <optional>
 #include <transport/peer/device_link.hpp>
 #include <transport/session/greeting.hpp>
@@ -197,11 +197,9 @@ Result<Joined> greet_as_server(std::unique_ptr<wire::Stream> stream, const Sessi
     static_cast<void>(write(session, FrameType::kRefuse, body));
     return fail(candidate.error());
   }
-  while (welcome.epoch == 0) {
-    if (getrandom(&welcome.epoch, sizeof welcome.epoch, 0) < 0) {
-      return fail(StatusCode::kBusy, "the system has no random bytes for an epoch");
-    }
-  }
+  const auto epoch = base::random_number<std::uint32_t>();
+  if (!epoch) return fail(epoch.error());
+  welcome.epoch = *epoch;
   welcome.links.push_back((*candidate)->offer());
   if (auto sent = write(session, FrameType::kWelcome, encode(welcome)); !sent) {
     return fail(sent.error());

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
-#include <sys/random.h>
 #include <algorithm>
 #include <array>
+#include <base/random.hpp>
 #include <transport/peer/device_link.hpp>
 #include <transport/peer/handover.hpp>
 #include <transport/session/links.hpp>
@@ -70,8 +70,8 @@ class SharedCandidate final : public Candidate {
 
 Result<std::unique_ptr<Candidate>> make_shared() {
   shared::RingKey key;
-  if (::getrandom(key.data(), key.size(), 0) != static_cast<ssize_t>(key.size())) {
-    return fail(StatusCode::kBusy, "the system has no random bytes for a key");
+  if (auto random = base::fill_random(std::as_writable_bytes(std::span(key))); !random) {
+    return fail(random.error());
   }
   // Made before the link is offered or chosen: where there is no such memory, another link serves.
   auto incoming = shared::RingReader::make(key);

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/random.h>
 #include <algorithm>
 #include <base/file_descriptor.hpp>
+#include <base/random.hpp>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -28,10 +28,6 @@ FileDescriptor local_socket() {
   return FileDescriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-bool fill(std::array<std::byte, 16>& bits) {
-  return ::getrandom(bits.data(), bits.size(), 0) == static_cast<ssize_t>(bits.size());
-}
-
 tl::unexpected<Status> not_met(const char* why) { return fail(StatusCode::kUnsupported, why); }
 
 }  // namespace
@@ -51,9 +47,8 @@ LocalName name_of(const wire::Rendezvous& rendezvous) {
 Result<MeetingPoint> MeetingPoint::open() {
   MeetingPoint point;
   wire::Rendezvous& bits = point.rendezvous_;
-  if (!fill(bits.place) || !fill(bits.client_token) || !fill(bits.server_token)) {
-    return fail(StatusCode::kBusy, "the system has no random bytes for a secret");
-  }
+  for (auto* const secret : {&bits.place, &bits.client_token, &bits.server_token})
+    if (auto random = base::fill_random(*secret); !random) return fail(random.error());
   point.listener_ = local_socket();
   const LocalName name = name_of(bits);
   if (::bind(point.listener_.get(), reinterpret_cast<const sockaddr*>(&name.address), name.bytes) !=
@@ -97,7 +92,7 @@ std::optional<shared::LocalPeer> MeetingPoint::check_visitors() {
   for (std::size_t i = 0; i < visitors_.size();) {
     Token shown;
     const auto message = visitors_[i].receive_now(shown);
-    if (!message && message.error().code() == StatusCode::kBusy) {
+    if (message && !*message) {
       ++i;
       continue;
     }

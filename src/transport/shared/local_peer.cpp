@@ -71,7 +71,7 @@ Result<void> LocalPeer::send(std::span<const std::byte> bytes, std::span<const i
   return fail(StatusCode::kPeerLost, "the peer left in the middle of the handover");
 }
 
-Result<LocalPeer::Message> LocalPeer::receive_now(std::span<std::byte> bytes) const {
+Result<std::optional<LocalPeer::Message>> LocalPeer::receive_now(std::span<std::byte> bytes) const {
   Message message;
   iovec part{bytes.data(), bytes.size()};
   alignas(cmsghdr) Control control{};
@@ -81,9 +81,7 @@ Result<LocalPeer::Message> LocalPeer::receive_now(std::span<std::byte> bytes) co
   head.msg_control = control.data();
   head.msg_controllen = control.size();
   const auto count = ::recvmsg(socket_.get(), &head, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-  if (count < 0 && (errno == EAGAIN || errno == EINTR)) {
-    return fail(StatusCode::kBusy, "nothing has been handed over yet");
-  }
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return std::nullopt;
   if (count < 0) return fail(StatusCode::kPeerLost, "the peer left in the middle of the handover");
   // Before anything is said of the bytes: a message of none may bring files, too.
   const bool fit = take_files(head, message);
@@ -102,7 +100,8 @@ Result<LocalPeer::Message> LocalPeer::receive(std::span<std::byte> bytes,
                                               base::Clock::time_point deadline) const {
   while (base::wait_for(socket_.get(), false, deadline)) {
     auto message = receive_now(bytes);
-    if (message || message.error().code() != StatusCode::kBusy) return message;
+    if (!message) return fail(message.error());
+    if (*message) return std::move(**message);
   }
   return fail(StatusCode::kDeadline, "the peer did not hand over in time");
 }

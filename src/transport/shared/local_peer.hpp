@@ -7,6 +7,7 @@
 #include <base/file_descriptor.hpp>
 #include <cstddef>
 #include <framewire/status.hpp>
+#include <optional>
 #include <span>
 
 namespace framewire::transport::shared {
@@ -36,8 +37,8 @@ class LocalPeer {
   /// @return invalid_input for any other, or more files; peer_lost; deadline
   [[nodiscard]] Result<Message> receive(std::span<std::byte> bytes,
                                         base::Clock::time_point deadline) const;
-  /// As receive(), for what has come. @return busy where nothing has
-  [[nodiscard]] Result<Message> receive_now(std::span<std::byte> bytes) const;
+  /// As receive(), without waiting. @return nothing where no message has come yet
+  [[nodiscard]] Result<std::optional<Message>> receive_now(std::span<std::byte> bytes) const;
 
   [[nodiscard]] int fd() const noexcept { return socket_.get(); }
 

@@ -1,6 +1,6 @@
 #include <fmt/format.h>
-#include <sys/random.h>
 #include <algorithm>
+#include <base/random.hpp>
 #include <cstring>
 #include <transport/bytes.hpp>
 #include <transport/ucx/direct.hpp>
@@ -167,16 +167,12 @@ void FabricPort::stop_listening() {
 
 Result<std::unique_ptr<Port>> make_fabric_port(const Api& api, const std::string& device, Side side,
                                                const MacKey& key, const DirectWish& wish) {
-  std::uint64_t number = 0;
-  while (number == 0) {
-    if (getrandom(&number, sizeof number, 0) != sizeof number) {
-      return fail(StatusCode::kBusy, "the system has no random bytes for a number");
-    }
-  }
+  const auto number = base::random_number<std::uint64_t>();
+  if (!number) return fail(number.error());
   Direct direct;
-  auto handles = open_direct(api, Lanes::kVerbs, device, number, wish, direct);
+  auto handles = open_direct(api, Lanes::kVerbs, device, *number, wish, direct);
   if (!handles) return fail(handles.error());
-  auto port = std::make_unique<FabricPort>(api, device, key, number, std::move(*handles),
+  auto port = std::make_unique<FabricPort>(api, device, key, *number, std::move(*handles),
                                            std::move(direct));
   if (side == Side::kListens) {
     if (auto listening = port->listen(); !listening) return fail(listening.error());

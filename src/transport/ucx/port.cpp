@@ -1,6 +1,6 @@
 #include <fmt/format.h>
-#include <sys/random.h>
 #include <algorithm>
+#include <base/random.hpp>
 #include <transport/bytes.hpp>
 #include <transport/ucx/direct.hpp>
 #include <transport/ucx/fabric_port.hpp>
@@ -73,8 +73,8 @@ Result<std::unique_ptr<Port>> make_port(Lanes lanes, const std::string& device, 
   const auto& api = Api::get();
   if (!api) return fail(api.error());
   MacKey key;
-  if (getrandom(key.data(), key.size(), 0) != static_cast<ssize_t>(key.size())) {
-    return fail(StatusCode::kBusy, "the system has no random bytes for a key");
+  if (auto random = base::fill_random(std::as_writable_bytes(std::span(key))); !random) {
+    return fail(random.error());
   }
   if (lanes == Lanes::kVerbs) return make_fabric_port(*api, device, side, key, wish);
   Direct direct;

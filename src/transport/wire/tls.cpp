@@ -165,7 +165,7 @@ Result<void> TlsContext::Impl::use_keys() {
   if (server) {
     decoy = Secret(keys.front().key.size());
     if (RAND_bytes(decoy.data(), static_cast<int>(decoy.size())) != 1) {
-      return fail(StatusCode::kBusy, "the system has no random bytes");
+      return fail(StatusCode::kIoError, "OpenSSL has no random bytes");
     }
     SSL_CTX_set_psk_server_callback(context.get(), [](SSL* ssl, const char* name,
                                                       unsigned char* psk, unsigned most) {

@@ -115,7 +115,7 @@ TEST(InputStore, SaysWhenThereIsNoMore) {
   for (const std::size_t bytes : {SIZE_MAX - 5, SIZE_MAX / 2, SIZE_MAX / 3}) {
     const auto huge = ordinary.take(bytes);
     ASSERT_FALSE(huge) << bytes;
-    EXPECT_EQ(huge.error().code(), StatusCode::kBusy);
+    EXPECT_EQ(huge.error().code(), StatusCode::kTooLarge);
   }
 }
 
