@@ -13,11 +13,28 @@ namespace framewire {
 enum class CodecKind : std::uint8_t { kAuto, kReference, kTurbo, kCuda, kNvjpeg };
 [[nodiscard]] std::string_view to_string(CodecKind kind) noexcept;
 
+/// What was wrong or given up, in kinds that programs can go by. docs/errors.md says what each
+/// means.
+enum class WarningKind : std::uint8_t {
+  kTruncated,        ///< the file ends early
+  kCorruptData,      ///< entropy bytes make no sense somewhere
+  kExtraneousBytes,  ///< bytes that belong to no segment
+  kMissingScan,      ///< a component, or part of its coefficients, never came
+  kBadSegment,       ///< an optional segment is damaged, or there is too much metadata
+  kExifIgnored,      ///< the EXIF block is damaged
+  kIccIgnored,       ///< the ICC profile was not used
+  kGainMapDropped,   ///< the gain map could not be carried over
+  kItemDropped,      ///< a video or picture that is appended to the file was left out
+  kXmpIgnored,       ///< the XMP packet was not understood and left out
+  kCodecFallback,    ///< the codec that was named does not take this image; the CPU did it
+  kMaxBytesMissed,   ///< even the lowest quality is larger than max_bytes
+};
+/// The stable word for a kind in JSON, manifests and messages: "truncated", "corrupt_data", …
+[[nodiscard]] std::string_view to_string(WarningKind kind) noexcept;
+
 /// Something that was wrong or given up, though an output exists.
 struct Warning {
-  /// Stable word of the list in docs/errors.md: "truncated", "corrupt_data", "bad_segment",
-  /// "gain_map_dropped", "item_dropped", "icc_ignored", "codec_fallback"…
-  std::string kind;
+  WarningKind kind{};
   std::string message;                  ///< what was found, for people
   std::optional<std::uint64_t> offset;  ///< byte offset in the input, if there is one
 };

@@ -48,6 +48,36 @@ std::string_view to_string(CodecKind kind) noexcept {
   return "unknown";
 }
 
+std::string_view to_string(WarningKind kind) noexcept {
+  switch (kind) {
+    case WarningKind::kTruncated:
+      return "truncated";
+    case WarningKind::kCorruptData:
+      return "corrupt_data";
+    case WarningKind::kExtraneousBytes:
+      return "extraneous_bytes";
+    case WarningKind::kMissingScan:
+      return "missing_scan";
+    case WarningKind::kBadSegment:
+      return "bad_segment";
+    case WarningKind::kExifIgnored:
+      return "exif_ignored";
+    case WarningKind::kIccIgnored:
+      return "icc_ignored";
+    case WarningKind::kGainMapDropped:
+      return "gain_map_dropped";
+    case WarningKind::kItemDropped:
+      return "item_dropped";
+    case WarningKind::kXmpIgnored:
+      return "xmp_ignored";
+    case WarningKind::kCodecFallback:
+      return "codec_fallback";
+    case WarningKind::kMaxBytesMissed:
+      return "max_bytes_missed";
+  }
+  return "unknown";
+}
+
 std::string Status::to_string() const {
   std::string text(framewire::to_string(code_));
   if (!subject_.empty()) text += ": " + subject_;

@@ -17,7 +17,7 @@ Json size_json(std::int32_t width, std::int32_t height) {
 Json warnings_json(const std::vector<Warning>& warnings) {
   Json list = Json::array();
   for (const Warning& warning : warnings) {
-    Json entry = {{"kind", warning.kind}, {"message", warning.message}};
+    Json entry = {{"kind", to_string(warning.kind)}, {"message", warning.message}};
     if (warning.offset) entry["offset"] = *warning.offset;
     list.push_back(std::move(entry));
   }

@@ -225,7 +225,7 @@ Result<Resized> Dispatcher::resize_on_host(Work& work) try {
   auto parsed =
       parse_request(work.bytes, work.options, work.arrived, jpeg::ParseDepth::kWhole, request);
   if (!parsed) return fail(parsed.error());
-  if (named) request.report.warnings.push_back({"codec_fallback", work.reason, {}});
+  if (named) request.report.warnings.push_back({WarningKind::kCodecFallback, work.reason, {}});
   const std::string& reason = work.fallback ? work.reason : route->reason;
   return run_request(request, *route->codec, reason, converters_, work.sink);
 } catch (const std::bad_alloc&) {

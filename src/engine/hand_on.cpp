@@ -9,7 +9,7 @@ namespace {
 /// The one warning that says nothing about the file is that of a codec which did not take it.
 bool has_no_fault(const std::vector<Warning>& warnings) {
   return std::ranges::all_of(
-      warnings, [](const Warning& warning) { return warning.kind == "codec_fallback"; });
+      warnings, [](const Warning& warning) { return warning.kind == WarningKind::kCodecFallback; });
 }
 
 bool asks_nothing_of_the_encoder(const ResizeOptions& options) {

@@ -61,9 +61,9 @@ Request begin_request(jpeg::JpegFile file, jpeg::ParseDepth depth, const ResizeO
 Result<void> refuse_warnings(const jpeg::JpegFile& file) {
   if (file.warnings.empty()) return {};
   const Warning& w = file.warnings.front();
-  Status status(
-      StatusCode::kInvalidInput,
-      fmt::format("{}: {} (strict accepts only files without warnings)", w.kind, w.message));
+  Status status(StatusCode::kInvalidInput,
+                fmt::format("{}: {} (strict accepts only files without warnings)",
+                            to_string(w.kind), w.message));
   if (w.offset) return fail(std::move(status).at(*w.offset));
   return fail(std::move(status));
 }
@@ -71,7 +71,7 @@ Result<void> refuse_warnings(const jpeg::JpegFile& file) {
 Result<void> ignore_profile(Request& request, const std::string& why) {
   if (request.options->strict) return fail(StatusCode::kInvalidInput, "icc_ignored: " + why);
   request.profile = color::ProfileUse::kUnusable;
-  request.report.warnings.push_back({"icc_ignored", why, {}});
+  request.report.warnings.push_back({WarningKind::kIccIgnored, why, {}});
   return {};
 }
 
@@ -82,7 +82,8 @@ Result<std::vector<std::uint8_t>> make_gain_map(const Request& request, const co
                           jpeg::ParseDepth::kWhole, request.context.deadline);
   if (!file) return fail(file.error());
   // A gain map describes itself as its primary does, and holds no further one.
-  std::erase_if(file->warnings, [](const Warning& w) { return w.kind == "gain_map_dropped"; });
+  std::erase_if(file->warnings,
+                [](const Warning& w) { return w.kind == WarningKind::kGainMapDropped; });
   if (request.options->strict)
     if (auto ok = refuse_warnings(*file); !ok) return fail(ok.error());
   auto plan = plan::make_gain_map_plan(*file, request.plan, request.file.frame, *request.options,
@@ -96,8 +97,7 @@ Result<std::vector<std::uint8_t>> make_gain_map(const Request& request, const co
   Report found;
   found.warnings = std::move(file->warnings);
   add_warnings(found, outcome.warnings);
-  for (Warning& w : found.warnings)
-    warnings.push_back({std::move(w.kind), "gain map: " + w.message, {}});
+  for (Warning& w : found.warnings) warnings.push_back({w.kind, "gain map: " + w.message, {}});
   return stream;
 }
 
@@ -271,7 +271,7 @@ Result<void> plan_request(Request& request, const plan::Capabilities& capable,
 Result<void> resize_gain_map(Request& request, const codec::Codec& codec) {
   if (!request.file.gain_map) return {};
   const auto dropped = [&](std::string why) {
-    request.report.warnings.push_back({"gain_map_dropped", std::move(why), {}});
+    request.report.warnings.push_back({WarningKind::kGainMapDropped, std::move(why), {}});
   };
   if (request.options->gain_map == GainMap::kDrop) {
     dropped("the gain map was left out, as asked");

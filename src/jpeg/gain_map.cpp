@@ -87,7 +87,8 @@ void find_gain_map(JpegFile& file) {
     file.mpf.push_back(*image);
     return;
   }
-  warn(file, "gain_map_dropped", "a gain map is described, but there is no image that is one");
+  warn(file, WarningKind::kGainMapDropped,
+       "a gain map is described, but there is no image that is one");
 }
 
 }  // namespace framewire::jpeg

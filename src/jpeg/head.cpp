@@ -179,13 +179,13 @@ std::vector<Warning> list_losses(const JpegFile& file) {
   for (const auto& item : find_container_items(xmp)) {
     if (item.semantic == "Primary" || item.semantic == "GainMap") continue;
     if (losses.size() == kMaxWarnings) break;
-    losses.push_back({"item_dropped",
+    losses.push_back({WarningKind::kItemDropped,
                       fmt::format("{} ({}, {} bytes), appended to the picture, was left out",
                                   quoted(item.semantic), quoted(item.mime), item.bytes),
                       {}});
   }
   if (!xmp.empty() && !XmpTree::parse(xmp)) {
-    losses.push_back({"xmp_ignored", "the XMP packet is no XML that is understood", {}});
+    losses.push_back({WarningKind::kXmpIgnored, "the XMP packet is no XML that is understood", {}});
   }
   return losses;
 }

@@ -43,7 +43,7 @@ void interpret_app1(const Segment& segment, JpegFile& file) {
       file.orientation = summary->orientation;
       file.exif_adobe_rgb = summary->adobe_rgb;
     } else {
-      warn(file, "exif_ignored", "EXIF that is no TIFF structure", segment.offset);
+      warn(file, WarningKind::kExifIgnored, "EXIF that is no TIFF structure", segment.offset);
     }
   }
   if (file.xmp.empty() && starts_with(segment.payload, kXmpId)) {
@@ -54,14 +54,15 @@ void interpret_app1(const Segment& segment, JpegFile& file) {
 void interpret_mpf(const Segment& segment, JpegFile& file) {
   const auto payload_offset = static_cast<std::size_t>(segment.payload.data() - file.bytes.data());
   MpfIndex index = read_mpf(segment.payload, payload_offset, file.bytes);
-  if (!index.problem.empty()) warn(file, "bad_segment", index.problem, segment.offset);
+  if (!index.problem.empty()) warn(file, WarningKind::kBadSegment, index.problem, segment.offset);
   file.mpf = std::move(index.images);
 }
 
 void interpret_icc(std::span<const Segment> head, JpegFile& file) {
   IccAssembly icc = assemble_icc(head);
   if (!icc.problem.empty()) {
-    warn(file, icc.profile.empty() ? "icc_ignored" : "bad_segment", icc.problem, icc.offset);
+    warn(file, icc.profile.empty() ? WarningKind::kIccIgnored : WarningKind::kBadSegment,
+         icc.problem, icc.offset);
   }
   file.icc = std::move(icc.profile);
 }

@@ -86,7 +86,7 @@ Result<JpegFile> Parser::read() {
       return finish();
     }
     if (marker->skipped != 0 && has_room_for_warning(file_)) {
-      warn(file_, "extraneous_bytes",
+      warn(file_, WarningKind::kExtraneousBytes,
            fmt::format("{} bytes that belong to no segment before {}", marker->skipped,
                        marker_name(marker->code)),
            marker->offset - std::min(marker->offset, marker->skipped));
@@ -100,7 +100,7 @@ Result<JpegFile> Parser::read() {
 
 Result<Parser::Next> Parser::end_at_fault(const MarkerView& marker, const Status& fault) {
   if (file_.scans.empty() || fault.code() == StatusCode::kTooLarge) return fail(fault);
-  warn(file_, "corrupt_data",
+  warn(file_, WarningKind::kCorruptData,
        fmt::format("nothing is read beyond a fault after scan {}: {}: {}", file_.scans.size(),
                    fault.subject(), fault.message()),
        marker.offset);
@@ -166,7 +166,7 @@ Result<Parser::Next> Parser::handle_segment(MarkerView& marker) {
 
 void Parser::keep_segment(const MarkerView& segment, SegmentState state) {
   if (state != SegmentState::kWhole && has_room_for_warning(file_)) {
-    warn(file_, "bad_segment",
+    warn(file_, WarningKind::kBadSegment,
          fmt::format("{} {}", marker_name(segment.code),
                      state == SegmentState::kCut ? "is cut off by the end of input"
                                                  : "has a length below 2"),
@@ -182,8 +182,8 @@ void Parser::keep_segment(const MarkerView& segment, SegmentState state) {
 
 void Parser::warn_of_metadata(const MarkerView& segment) {
   if (std::exchange(warned_of_metadata_, true)) return;
-  warn(file_, "bad_segment", fmt::format("metadata beyond {} bytes is left out", kMaxListedBytes),
-       segment.offset);
+  warn(file_, WarningKind::kBadSegment,
+       fmt::format("metadata beyond {} bytes is left out", kMaxListedBytes), segment.offset);
 }
 
 Result<void> Parser::apply(const MarkerView& segment) {
@@ -260,7 +260,7 @@ Result<void> Parser::index_entropy() {
   std::optional<std::size_t> damage;
   walker_.skip_entropy(damage);
   if (damage) {
-    warn(file_, "corrupt_data", "a reserved marker inside entropy-coded data", *damage);
+    warn(file_, WarningKind::kCorruptData, "a reserved marker inside entropy-coded data", *damage);
     // libjpeg gives up on a file with further scans here, unless a restart lets it go on.
     if (!image_complete() && file_.scans.back().restart_interval_mcus == 0) {
       file_.end_offset = *damage;
@@ -328,7 +328,7 @@ Result<JpegFile> Parser::finish() {
   }
   if (file_.frame.height_px == 0) return fail(no_height());
   if (file_.truncated) {
-    warn(file_, "truncated", "the input ends before EOI", file_.end_offset);
+    warn(file_, WarningKind::kTruncated, "the input ends before EOI", file_.end_offset);
   }
   std::array<bool, kMaxComponents> seen{};
   for (const auto& scan : file_.scans) {
@@ -337,7 +337,8 @@ Result<JpegFile> Parser::finish() {
     }
   }
   for (std::size_t i = 0; i < static_cast<std::size_t>(file_.frame.component_count); ++i) {
-    if (!seen[i]) warn(file_, "missing_scan", fmt::format("no scan carries component {}", i));
+    if (!seen[i])
+      warn(file_, WarningKind::kMissingScan, fmt::format("no scan carries component {}", i));
   }
   interpret_metadata(file_, head_segments_.value_or(file_.segments.size()));
   return std::move(file_);

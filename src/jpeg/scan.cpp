@@ -168,7 +168,7 @@ void track_progress(const Scan& scan, Progress& progress, JpegFile& file) {
     }
   }
   if (!in_order) {
-    warn(file, "corrupt_data",
+    warn(file, WarningKind::kCorruptData,
          fmt::format("progressive scan out of order: Ss={} Se={} Ah={} Al={}", scan.spectral_start,
                      scan.spectral_end, scan.approx_high, scan.approx_low),
          scan.offset);
@@ -180,7 +180,7 @@ void warn_if_not_sequential(const Scan& scan, JpegFile& file) {
       scan.approx_low == 0) {
     return;
   }
-  warn(file, "corrupt_data",
+  warn(file, WarningKind::kCorruptData,
        fmt::format("sequential scan with Ss={} Se={} Ah={} Al={}; 0 63 0 0 belong here",
                    scan.spectral_start, scan.spectral_end, scan.approx_high, scan.approx_low),
        scan.offset);

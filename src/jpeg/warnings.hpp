@@ -15,7 +15,7 @@ inline bool has_room_for_warning(const JpegFile& file) {
   return file.warnings.size() < kMaxWarnings;
 }
 
-inline void warn(JpegFile& file, const char* kind, std::string message,
+inline void warn(JpegFile& file, WarningKind kind, std::string message,
                  std::optional<std::uint64_t> offset = std::nullopt) {
   if (has_room_for_warning(file)) {
     file.warnings.push_back({kind, std::move(message), offset});

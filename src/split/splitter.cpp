@@ -152,7 +152,7 @@ Result<Output> Splitter::resize_whole(const Picture& picture, const Status& why)
                                       jpeg::ParseDepth::kWhole, request);
       !ok)
     return fail(ok.error());
-  request.report.warnings.push_back({"codec_fallback", why.message(), {}});
+  request.report.warnings.push_back({WarningKind::kCodecFallback, why.message(), {}});
   if (form_ == Form::kPlanes) return planes_of_whole(std::move(whole), why);
   auto resized = engine::run_request(request, turbo_.codec(), why.message(), converters_);
   if (!resized) return fail(resized.error());

@@ -33,7 +33,7 @@ Verdict verdict(const Result<T>& result, const codec::Outcome& outcome) {
     return v;
   }
   for (const Warning& warning : outcome.warnings)
-    v.warnings.push_back(warning.kind + ": " + warning.message);
+    v.warnings.push_back(std::string(to_string(warning.kind)) + ": " + warning.message);
   return v;
 }
 

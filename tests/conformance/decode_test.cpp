@@ -11,7 +11,7 @@ namespace {
 class FullDecode : public testing::TestWithParam<Cell> {};
 
 void expect_no_warnings(const std::vector<Warning>& warnings) {
-  for (const Warning& w : warnings) ADD_FAILURE() << w.kind << ": " << w.message;
+  for (const Warning& w : warnings) ADD_FAILURE() << to_string(w.kind) << ": " << w.message;
 }
 
 /// libjpeg's integer transform and ours may round to different sides.

@@ -169,7 +169,7 @@ TEST_P(Encode, MaxBytesOutOfReachKeepsTheSmallestAndSaysSo) {
   const auto bytes = encode_or_die(*codec_, make_planes(plan), plan, outcome);
   EXPECT_EQ(outcome.quality, 1);
   ASSERT_EQ(outcome.warnings.size(), 1u);
-  EXPECT_EQ(outcome.warnings[0].kind, "max_bytes_missed");
+  EXPECT_EQ(outcome.warnings[0].kind, WarningKind::kMaxBytesMissed);
   EXPECT_TRUE(libjpeg_coefficients(bytes));
 }
 

@@ -144,7 +144,7 @@ TEST_P(Truncation, EveryLengthGivesTheReferencesPictureOrATypedError) {
     }
     EXPECT_TRUE(same_samples(first.planes, second.planes));
     EXPECT_TRUE(std::any_of(first.warnings.begin(), first.warnings.end(),
-                            [](const Warning& w) { return w.kind == "truncated"; }));
+                            [](const Warning& w) { return w.kind == WarningKind::kTruncated; }));
     const Attempt strict = attempt(*codec, cut, true);
     ASSERT_TRUE(strict.error);
     EXPECT_EQ(strict.error->code(), StatusCode::kInvalidInput);

@@ -158,7 +158,7 @@ TEST_F(Entropy, WhatIsLeftToTheCpuIsSaidInWords) {
   }
 }
 
-bool has_kind(const std::vector<Warning>& warnings, const std::string& kind) {
+bool has_kind(const std::vector<Warning>& warnings, WarningKind kind) {
   return std::any_of(warnings.begin(), warnings.end(),
                      [&](const Warning& warning) { return warning.kind == kind; });
 }

@@ -128,7 +128,7 @@ TEST_F(SplitDevices, WhatTheGpuLeavesIsResizedByTheCpuAndSaid) {
   EXPECT_EQ(got.resized.report.codec, CodecKind::kTurbo);
   const auto& warnings = got.resized.report.warnings;
   EXPECT_TRUE(std::any_of(warnings.begin(), warnings.end(),
-                          [](const Warning& w) { return w.kind == "codec_fallback"; }));
+                          [](const Warning& w) { return w.kind == WarningKind::kCodecFallback; }));
   const auto planes = value_of(Splitter::make(parties(2), 2, Form::kPlanes));
   const auto kept = value_of(submit(*planes, half, wish).get());
   ASSERT_EQ(kept.planes.planes.size(), 3U);

@@ -60,7 +60,7 @@ std::set<std::string> keys_of(const json& row) {
 
 TEST(ManifestRow, SaysEverythingOfAnOutput) {
   Row row = ok_row("a.jpg");
-  row.warnings = {{"truncated", "the data ends early", 77}};
+  row.warnings = {{WarningKind::kTruncated, "the data ends early", 77}};
   const std::string line = to_json_line(row);
   EXPECT_EQ(line.find('\n'), line.size() - 1);
   const json parsed = json::parse(line);

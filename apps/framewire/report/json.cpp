@@ -11,7 +11,7 @@ Json to_json(const ImageSummary& image) {
 Json to_json(const std::vector<Warning>& warnings) {
   Json list = Json::array();
   for (const Warning& warning : warnings) {
-    Json entry = {{"kind", warning.kind}, {"message", warning.message}};
+    Json entry = {{"kind", to_string(warning.kind)}, {"message", warning.message}};
     if (warning.offset) entry["offset"] = *warning.offset;
     list.push_back(std::move(entry));
   }

@@ -67,8 +67,9 @@ Result<std::vector<std::uint8_t>> encode_to_fit(Worker& worker, const nvjpeg::En
   best = encode_once(worker, item, plan);
   if (!best) return best;
   if (!fits(*best)) {
-    outcome.warnings.push_back(
-        {"max_bytes_missed", "even quality 1 does not fit max-bytes; quality 1 was written", {}});
+    outcome.warnings.push_back({WarningKind::kMaxBytesMissed,
+                                "even quality 1 does not fit max-bytes; quality 1 was written",
+                                {}});
     return best;
   }
   while (low < high) {

@@ -98,16 +98,19 @@ void report_damage(const JpegFile& file, const EntropySource& source, bool bad_c
   // Arithmetic data may end before its last bits and be complete.
   const bool ran_out = file.frame.arithmetic ? source.at_marker() : source.is_exhausted();
   if (ran_out && source.ends_with_input())
-    warn_once(warnings, "truncated", "the input ends inside a scan", source.offset());
+    warn_once(warnings, WarningKind::kTruncated, "the input ends inside a scan", source.offset());
   else if (source.is_exhausted())
-    warn_once(warnings, "corrupt_data", "a scan's data ends before its last MCU", source.offset());
+    warn_once(warnings, WarningKind::kCorruptData, "a scan's data ends before its last MCU",
+              source.offset());
   if (bad_code)
-    warn_once(warnings, "corrupt_data", "a scan has codes that no encoder writes", source.offset());
+    warn_once(warnings, WarningKind::kCorruptData, "a scan has codes that no encoder writes",
+              source.offset());
   if (source.was_resynchronised())
-    warn_once(warnings, "corrupt_data", "restart markers are not where they should be",
+    warn_once(warnings, WarningKind::kCorruptData, "restart markers are not where they should be",
               source.offset());
   if (!file.frame.arithmetic && source.has_leftover())
-    warn_once(warnings, "extraneous_bytes", "a scan has more data than MCUs", source.offset());
+    warn_once(warnings, WarningKind::kExtraneousBytes, "a scan has more data than MCUs",
+              source.offset());
 }
 
 Result<void> decode_scan(const JpegFile& file, const Scan& scan, const Context& context,
@@ -165,14 +168,14 @@ void report_missing(const JpegFile& file, std::size_t scans, std::vector<Warning
                  std::find(first, first + scan.component_count, i) != first + scan.component_count;
         });
     if (!seen)
-      warn_once(warnings, "missing_scan", fmt::format("component {} has no scan and is grey", i),
-                std::nullopt);
+      warn_once(warnings, WarningKind::kMissingScan,
+                fmt::format("component {} has no scan and is grey", i), std::nullopt);
   }
 }
 
 }  // namespace
 
-void warn_once(std::vector<Warning>& warnings, const char* kind, std::string message,
+void warn_once(std::vector<Warning>& warnings, WarningKind kind, std::string message,
                std::optional<std::uint64_t> offset) {
   const auto same = [kind](const Warning& w) { return w.kind == kind; };
   if (std::none_of(warnings.begin(), warnings.end(), same))
@@ -188,7 +191,8 @@ Result<Coefficients> decode_coefficients(const JpegFile& file, const Context& co
     if (auto ok = decode_scan(file, file.scans[i], context, out); !ok) return fail(ok.error());
   report_missing(file, *scans, out.warnings);
   if (file.truncated)
-    warn_once(out.warnings, "truncated", "the input ends before EOI", file.bytes.size());
+    warn_once(out.warnings, WarningKind::kTruncated, "the input ends before EOI",
+              file.bytes.size());
   if (context.strict && !out.warnings.empty()) {
     const Warning& w = out.warnings.front();
     Status status(StatusCode::kInvalidInput, w.message);

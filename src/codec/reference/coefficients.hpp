@@ -54,7 +54,7 @@ struct Coefficients {
                                                        const Context& context);
 
 /// Adds a warning unless one of its kind is there.
-void warn_once(std::vector<Warning>& warnings, const char* kind, std::string message,
+void warn_once(std::vector<Warning>& warnings, WarningKind kind, std::string message,
                std::optional<std::uint64_t> offset);
 
 }  // namespace framewire::codec::reference

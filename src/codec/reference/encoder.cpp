@@ -98,7 +98,7 @@ Result<void> encode_planes(const Planes& planes, const plan::EncodePlan& plan,
   }
   if (const int wanted = std::max(best, 1); wanted != outcome.quality) write(wanted);
   if (best == 0)
-    warn_once(outcome.warnings, "max_bytes_missed",
+    warn_once(outcome.warnings, WarningKind::kMaxBytesMissed,
               fmt::format("{} bytes at quality {}; {} were allowed", out.size(), outcome.quality,
                           plan.max_bytes),
               std::nullopt);

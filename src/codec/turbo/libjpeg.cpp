@@ -5,15 +5,15 @@
 namespace framewire::codec::turbo {
 namespace {
 
-/// The stable word for one of libjpeg's warnings.
-const char* warning_kind(int code) {
+/// The kind of one of libjpeg's warnings.
+WarningKind warning_kind(int code) {
   switch (code) {
     case JWRN_JPEG_EOF:
-      return "truncated";
+      return WarningKind::kTruncated;
     case JWRN_EXTRANEOUS_DATA:
-      return "extraneous_bytes";
+      return WarningKind::kExtraneousBytes;
     default:
-      return "corrupt_data";
+      return WarningKind::kCorruptData;
   }
 }
 

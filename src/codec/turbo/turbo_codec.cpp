@@ -226,8 +226,9 @@ class TurboCodec final : public Codec {
       out.resize(head);
       if (auto ok = encode_once(planes, plan, context, out); !ok) return ok;
     }
-    outcome.warnings.push_back(
-        {"max_bytes_missed", "even quality 1 does not fit max-bytes; quality 1 was written", {}});
+    outcome.warnings.push_back({WarningKind::kMaxBytesMissed,
+                                "even quality 1 does not fit max-bytes; quality 1 was written",
+                                {}});
     return {};
   }
 

@@ -180,7 +180,7 @@ TEST(EngineDispatcher, AFallbackFromANamedCodecIsAWarningWhichStrictRefuses) {
     ASSERT_TRUE(out);
     EXPECT_EQ(out->report.codec, CodecKind::kTurbo);
     ASSERT_EQ(out->report.warnings.size(), 1u);
-    EXPECT_EQ(out->report.warnings[0].kind, "codec_fallback");
+    EXPECT_EQ(out->report.warnings[0].kind, WarningKind::kCodecFallback);
     options.strict = true;
     const auto refused = one(*engine, photos()[0], options);
     ASSERT_FALSE(refused);

@@ -43,7 +43,7 @@ inline jpeg::JpegFile parse_or_die(std::span<const std::uint8_t> bytes) {
 
 inline std::vector<std::string> kinds(const Report& report) {
   std::vector<std::string> out;
-  for (const Warning& w : report.warnings) out.push_back(w.kind);
+  for (const Warning& w : report.warnings) out.emplace_back(to_string(w.kind));
   return out;
 }
 

@@ -94,7 +94,7 @@ TEST(JpegGainMap, ThatIsCutOffIsWarnedOf) {
   const auto file = parse(bytes, {});
   ASSERT_TRUE(file);
   EXPECT_FALSE(file->gain_map);
-  EXPECT_EQ(file->warnings.back().kind, "gain_map_dropped");
+  EXPECT_EQ(file->warnings.back().kind, WarningKind::kGainMapDropped);
 }
 
 TEST(JpegGainMap, PlainMultiPictureFilesHaveNone) {

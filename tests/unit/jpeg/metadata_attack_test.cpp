@@ -166,7 +166,7 @@ TEST(JpegMpfAttack, ImagesThatOverlapAreListedOnce) {
     ASSERT_TRUE(file);
     EXPECT_EQ(file->mpf.size(), 2u);
     ASSERT_FALSE(file->warnings.empty());
-    EXPECT_EQ(file->warnings.front().kind, "bad_segment");
+    EXPECT_EQ(file->warnings.front().kind, WarningKind::kBadSegment);
   }
 }
 

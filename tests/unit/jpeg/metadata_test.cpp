@@ -110,7 +110,7 @@ TEST(JpegExif, NonsenseIsIgnoredWithAWarning) {
     EXPECT_EQ(file->orientation, 1);
     EXPECT_TRUE(file->exif.empty());
     ASSERT_EQ(file->warnings.size(), 1u);
-    EXPECT_EQ(file->warnings[0].kind, "exif_ignored");
+    EXPECT_EQ(file->warnings[0].kind, WarningKind::kExifIgnored);
   }
 }
 
@@ -231,20 +231,20 @@ TEST(JpegIcc, GapsAndContradictionsAreWarned) {
   const auto gap = parse_with_app2(bytes, {parts[0], parts[1], parts[3]});
   ASSERT_TRUE(gap);
   EXPECT_TRUE(gap->icc.empty());
-  EXPECT_EQ(gap->warnings.at(0).kind, "icc_ignored");
+  EXPECT_EQ(gap->warnings.at(0).kind, WarningKind::kIccIgnored);
   auto contradiction = parts;
   contradiction[2][kIccId.size() + 1] = 9;
   const auto wrong = parse_with_app2(bytes, contradiction);
   EXPECT_TRUE(wrong->icc.empty());
-  EXPECT_EQ(wrong->warnings.at(0).kind, "icc_ignored");
+  EXPECT_EQ(wrong->warnings.at(0).kind, WarningKind::kIccIgnored);
   auto twice = parts;
   twice.push_back(parts[1]);
   const auto duplicate = parse_with_app2(bytes, twice);
   EXPECT_EQ(duplicate->icc, profile);
-  EXPECT_EQ(duplicate->warnings.at(0).kind, "bad_segment");
+  EXPECT_EQ(duplicate->warnings.at(0).kind, WarningKind::kBadSegment);
   Bytes no_number;
   append_text(no_number, kIccId);
-  EXPECT_EQ(parse_with_app2(bytes, {no_number})->warnings.at(0).kind, "icc_ignored");
+  EXPECT_EQ(parse_with_app2(bytes, {no_number})->warnings.at(0).kind, WarningKind::kIccIgnored);
 }
 
 TEST(JpegIcc, LargeProfilesSplitAndJoin) {

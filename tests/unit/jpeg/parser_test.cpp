@@ -44,7 +44,7 @@ void expect_consistent(const JpegFile& file) {
   ASSERT_TRUE(inside(file.xmp));
 }
 
-bool has_warning(const JpegFile& file, std::string_view kind) {
+bool has_warning(const JpegFile& file, WarningKind kind) {
   return std::any_of(file.warnings.begin(), file.warnings.end(),
                      [kind](const Warning& warning) { return warning.kind == kind; });
 }
@@ -120,7 +120,7 @@ TEST(JpegParser, EveryTruncationParsesOrFailsWithATypedError) {
         expect_consistent(*file);
         const bool read_to_the_end = depth == ParseDepth::kWhole || file->scans.empty();
         if (read_to_the_end) {
-          EXPECT_TRUE(file->truncated && has_warning(*file, "truncated"));
+          EXPECT_TRUE(file->truncated && has_warning(*file, WarningKind::kTruncated));
         }
         EXPECT_EQ(check_supported(*file).has_value(), !file->scans.empty());
       }
@@ -179,7 +179,7 @@ TEST(JpegParser, SkipsExtraneousBytesWithAWarning) {
   const auto file = parse(with_insert(0xC0, {1, 2, 0xFF, 0, 3}), {});
   ASSERT_TRUE(file) << file.error().to_string();
   ASSERT_EQ(file->warnings.size(), 1u);
-  EXPECT_EQ(file->warnings[0].kind, "extraneous_bytes");
+  EXPECT_EQ(file->warnings[0].kind, WarningKind::kExtraneousBytes);
   EXPECT_EQ(file->warnings[0].offset, at_marker(0xC0));
 }
 
@@ -202,7 +202,7 @@ TEST(JpegParser, EntropyDataHoldsRestartsStuffingAndReservedCodes) {
   ASSERT_TRUE(file) << file.error().to_string();
   EXPECT_EQ(file->scans[0].entropy_offset + file->scans[0].entropy_bytes, eoi + insert.size());
   ASSERT_EQ(file->warnings.size(), 1u);
-  EXPECT_EQ(file->warnings[0].kind, "corrupt_data");
+  EXPECT_EQ(file->warnings[0].kind, WarningKind::kCorruptData);
   EXPECT_EQ(file->warnings[0].offset, eoi + 7);
 }
 
@@ -214,7 +214,7 @@ TEST(JpegParser, AFaultAfterTheFirstScanKeepsWhatCameBefore) {
   ASSERT_TRUE(file) << file.error().to_string();
   EXPECT_EQ(file->scans.size(), 1u);
   EXPECT_EQ(file->end_offset, second);
-  EXPECT_TRUE(has_warning(*file, "corrupt_data"));
+  EXPECT_TRUE(has_warning(*file, WarningKind::kCorruptData));
   judge::Verdict verdict;
   judge::judge(file->bytes.first(file->end_offset), true, verdict);
   EXPECT_TRUE(verdict.decoded) << verdict.error;
@@ -230,7 +230,7 @@ TEST(JpegParser, AFurtherScanOfACompleteImageEndsTheFile) {
   ASSERT_TRUE(file);
   EXPECT_EQ(file->scans.size(), 1u);
   EXPECT_EQ(file->end_offset, end);
-  EXPECT_TRUE(has_warning(*file, "corrupt_data"));
+  EXPECT_TRUE(has_warning(*file, WarningKind::kCorruptData));
 }
 
 TEST(JpegParser, StopsAtACompleteFirstScanWhenAsked) {
@@ -291,7 +291,7 @@ TEST(JpegParser, WarnsOfScansOutOfOrder) {
   bytes[tiny::find_marker(bytes, 0xDA, 2) + 13] = 0x21;  // refines a bit that was never sent
   const auto file = parse(bytes, {});
   ASSERT_TRUE(file);
-  EXPECT_TRUE(has_warning(*file, "corrupt_data"));
+  EXPECT_TRUE(has_warning(*file, WarningKind::kCorruptData));
 }
 
 TEST(JpegParser, WarnsOfAComponentWithoutScan) {
@@ -306,7 +306,7 @@ TEST(JpegParser, WarnsOfAComponentWithoutScan) {
   const auto file = parse(bytes, {});
   ASSERT_TRUE(file) << file.error().to_string();
   EXPECT_EQ(std::count_if(file->warnings.begin(), file->warnings.end(),
-                          [](const Warning& w) { return w.kind == "missing_scan"; }),
+                          [](const Warning& w) { return w.kind == WarningKind::kMissingScan; }),
             2);
 }
 

@@ -308,7 +308,7 @@ TEST(JpegXmp, EveryItemThatGoesIsAWarning) {
   ASSERT_TRUE(file);
   const auto losses = list_losses(*file);
   ASSERT_EQ(losses.size(), 2u);
-  EXPECT_EQ(losses[0].kind, "item_dropped");
+  EXPECT_EQ(losses[0].kind, WarningKind::kItemDropped);
   EXPECT_THAT(losses[0].message, HasSubstr("MotionPhoto (video/mp4, 2000 bytes)"));
   EXPECT_THAT(losses[1].message, HasSubstr("MicroVideo"));
 }

@@ -129,8 +129,8 @@ std::string one_line(const Paths& paths, const Report& report) {
 void say_warnings(const Paths& paths, const std::vector<Warning>& warnings) {
   for (const Warning& warning : warnings) {
     const std::string where = warning.offset ? fmt::format(" (at byte {})", *warning.offset) : "";
-    say(printable(
-        fmt::format("warning: {}: {}: {}{}", paths.in, warning.kind, warning.message, where)));
+    say(printable(fmt::format("warning: {}: {}: {}{}", paths.in, to_string(warning.kind),
+                              warning.message, where)));
   }
 }
 

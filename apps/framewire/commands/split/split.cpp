@@ -137,8 +137,8 @@ class Outcomes {
     const Report& report = result->resized.report;
     if (!quiet_) {
       for (const Warning& warning : report.warnings)
-        say(printable(
-            fmt::format("warning: {}: {}: {}", input.path, warning.kind, warning.message)));
+        say(printable(fmt::format("warning: {}: {}: {}", input.path, to_string(warning.kind),
+                                  warning.message)));
     }
     const std::lock_guard lock(mutex_);
     ++images_;

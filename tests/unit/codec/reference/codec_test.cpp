@@ -102,7 +102,7 @@ TEST(ReferenceCodec, TruncatedFileIsDecodedUnlessStrict) {
   const auto found = decode(cut, {}, plan::kFullScale, &outcome);
   ASSERT_TRUE(found);
   ASSERT_FALSE(outcome.warnings.empty());
-  EXPECT_EQ(outcome.warnings[0].kind, "truncated");
+  EXPECT_EQ(outcome.warnings[0].kind, WarningKind::kTruncated);
   EXPECT_EQ(found->planes[0].samples.back(), 128);
 
   Context strict;
@@ -132,7 +132,7 @@ TEST(ReferenceCodec, LostRestartIntervalCostsOnlyItself) {
   const auto found = decode(damaged, {}, plan::kFullScale, &outcome);
   ASSERT_TRUE(expected && found);
   ASSERT_EQ(outcome.warnings.size(), 1u);
-  EXPECT_EQ(outcome.warnings[0].kind, "corrupt_data");
+  EXPECT_EQ(outcome.warnings[0].kind, WarningKind::kCorruptData);
   int differing = 0;
   for (std::size_t block = 0; block < 64; ++block) {  // 16 blocks a row, 4 an interval
     bool same = true;

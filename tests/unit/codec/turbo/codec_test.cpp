@@ -194,7 +194,7 @@ TEST(TurboCodec, MaxBytesThatNothingMeetsIsSaid) {
     const Written out = transcoder.run_or_die(file, transcoder.plan(file, options));
     EXPECT_EQ(out.outcome.quality, 1);
     ASSERT_EQ(out.outcome.warnings.size(), 1u);
-    EXPECT_EQ(out.outcome.warnings[0].kind, "max_bytes_missed");
+    EXPECT_EQ(out.outcome.warnings[0].kind, WarningKind::kMaxBytesMissed);
     EXPECT_EQ(sample::decode(out.bytes).width_px, 160);
   }
 }

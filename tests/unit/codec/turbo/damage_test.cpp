@@ -35,7 +35,7 @@ TEST(TurboCodec, StrictRefusesWhatOnlyDecodesWithWarnings) {
   const auto lenient = transcoder.run(file, plan);
   ASSERT_TRUE(lenient);
   EXPECT_EQ(lenient->outcome.warnings.size(), 1u);
-  EXPECT_EQ(lenient->outcome.warnings.front().kind, "truncated");
+  EXPECT_EQ(lenient->outcome.warnings.front().kind, WarningKind::kTruncated);
 }
 
 TEST(TurboCodec, StrictReadsPastThePartInUse) {
