@@ -150,8 +150,8 @@ Result<void> Channel::revoke(Transfer offer) {
   if (slot == nullptr || slot->role != Role::kOffer) {
     return fail(StatusCode::kInvalidInput, "revoking what is no offer of this channel");
   }
-  if (slot->done) return {};
-  if (slot->in_flight) {
+  if (slot->done()) return {};
+  if (slot->moving()) {
     return fail(StatusCode::kBusy,
                 fmt::format("lease {:x} is being used; it can end by itself, or with the channel",
                             slot->lease));
@@ -205,12 +205,12 @@ Result<Lease> Channel::no_lease() const {
 
 bool Channel::done(Transfer transfer) {
   const TransferSlot* slot = table_.find(transfer);
-  return slot != nullptr && slot->done;
+  return slot != nullptr && slot->done();
 }
 
 Result<Completion> Channel::finish(Transfer transfer) {
   TransferSlot* const slot = table_.find(transfer);
-  if (slot == nullptr || !slot->done || slot->error) return finish_slowly(transfer);
+  if (slot == nullptr || !slot->done() || slot->error) return finish_slowly(transfer);
   table_.fetch(transfer.index);  // the slot stays as it is until it is taken again
   return slot->completion;
 }
@@ -220,7 +220,7 @@ Result<Completion> Channel::finish_slowly(Transfer transfer) {
   if (slot == nullptr) {
     return fail(StatusCode::kInvalidInput, "no such transfer on this channel; results come once");
   }
-  if (!slot->done) {
+  if (!slot->done()) {
     return fail(StatusCode::kInvalidInput, "the transfer has no result yet; done() says when");
   }
   Status error = std::move(*slot->error);
@@ -230,14 +230,14 @@ Result<Completion> Channel::finish_slowly(Transfer transfer) {
 
 std::span<const std::byte> Channel::note(Transfer offer) {
   const TransferSlot* slot = table_.find(offer);
-  if (slot == nullptr || !slot->done) return {};
+  if (slot == nullptr || !slot->done()) return {};
   return std::span(slot->note).first(slot->note_bytes);
 }
 
 Result<Completion> Channel::wait(Transfer transfer) {
   while (true) {
     const TransferSlot* slot = table_.find(transfer);
-    if (slot == nullptr || slot->done) return finish(transfer);
+    if (slot == nullptr || slot->done()) return finish(transfer);
     if (!progress()) idle(1);
   }
 }
@@ -288,7 +288,7 @@ void Channel::check_deadlines() {
   bool stuck = false;
   for (std::uint32_t i = 0; i < table_.capacity(); ++i) {
     TransferSlot& slot = table_[i];
-    if (!slot.used || slot.done) continue;
+    if (!slot.under_way()) continue;
     if (slot.deadline > now) {
       next_deadline_ = std::min(next_deadline_, slot.deadline);
     } else if (slot.open_offer()) {
@@ -296,7 +296,7 @@ void Channel::check_deadlines() {
                 Status(StatusCode::kDeadline, fmt::format("lease {:x} expired before {} used it",
                                                           slot.lease, config_.peer)));
     } else {
-      stuck = stuck || slot.in_flight;
+      stuck = stuck || slot.moving();
       auto& place = requests_[slot.request & (requests_.size() - 1)];
       if (slot.role != Role::kOffer && place == i + 1) place = 0;
       table_.finish(i, Status(StatusCode::kDeadline,
@@ -333,7 +333,7 @@ void Channel::lose(Status status) {
   for (auto& leases : leases_) leases.clear();
   for (std::uint32_t i = 0; i < table_.capacity(); ++i) {
     TransferSlot& slot = table_[i];
-    if (!slot.used || slot.done) continue;
+    if (!slot.under_way()) continue;
     if (slot.role == Role::kOffer) slot.ended = Reason::kCancelled;
     table_.finish(i, *lost_);
   }

@@ -140,7 +140,7 @@ Placement Channel::on_put(const Packet& packet, std::uint64_t payload_bytes) {
     received_all(index);
     return {};
   }
-  slot.in_flight = true;
+  table_.begin_moving(index);
   slot.deadline = now() + milliseconds(slot.work_ms);
   next_deadline_ = std::min(next_deadline_, slot.deadline);
   return destination(index, packet.offset_bytes);
@@ -161,11 +161,11 @@ void Channel::on_get(const Packet& packet) {
   slot.ended = Reason::kUsed;
   --open_offers_[static_cast<std::size_t>(slot.direction)];
   slot.completion = {packet.offset_bytes, packet.length_bytes, packet.has_checksum};
-  slot.in_flight = packet.length_bytes > 0;
+  if (packet.length_bytes > 0) table_.begin_moving(index);
   slot.deadline = now() + milliseconds(slot.work_ms);
   next_deadline_ = std::min(next_deadline_, slot.deadline);
   // The link waits for the owner's stream before it reads; a checksum has to do so here.
-  if (packet.has_checksum && slot.in_flight && !slot.device.ready()) {
+  if (packet.has_checksum && slot.moving() && !slot.device.ready()) {
     unserved_.push_back({index, packet.in_parts});
   } else {
     serve(index, packet.in_parts);
@@ -227,7 +227,7 @@ Placement Channel::on_serve(const Packet& packet, std::uint64_t payload_bytes) {
   auto& place = requests_[packet.request & (requests_.size() - 1)];
   TransferSlot* slot = place == 0 ? nullptr : &table_[place - 1];
   if (packet.epoch != config_.epoch || slot == nullptr || slot->request != packet.request ||
-      slot->role != Role::kGet || slot->done || slot->in_flight ||
+      slot->role != Role::kGet || slot->state != TransferState::kOpen ||
       payload_bytes != slot->length_bytes) {
     ++stats_.strays;
     return {};
@@ -241,14 +241,14 @@ Placement Channel::on_serve(const Packet& packet, std::uint64_t payload_bytes) {
     received_all(index);
     return {};
   }
-  slot->in_flight = true;
+  table_.begin_moving(index);
   return destination(index, 0);
 }
 
 // The user's stream waits for the bytes from here on: that is done, as far as it is concerned.
 void Channel::on_enqueued(LinkOp op) {
   TransferSlot& slot = table_[op];
-  if (slot.done || slot.checksum || !slot.device.stream) return;
+  if (slot.done() || slot.checksum || !slot.device.stream) return;
   slot.early = true;
   table_.finish(op);
 }
@@ -258,16 +258,12 @@ void Channel::on_received(LinkOp op, bool ok) {
   if (slot.early && slot.role == Role::kOffer && !lost_) {
     acknowledge(slot.request, ok ? Reason::kNone : Reason::kCancelled);
   }
-  if (slot.done || !ok) {
-    if (!slot.done) {
-      table_.finish(op, lost_ ? *lost_ : Status(StatusCode::kPeerLost, "the link gave up"));
-      slot.in_flight = true;  // until settle() below releases it
-    }
-    table_.settle(op);
-    return;
+  if (!slot.done() && !ok) {
+    table_.finish(op, lost_ ? *lost_ : Status(StatusCode::kPeerLost, "the link gave up"));
   }
-  slot.in_flight = false;
-  received_all(op);
+  const bool ended = slot.done();
+  table_.settle(op);
+  if (!ended) received_all(op);
 }
 
 // All bytes are in place: compares, tells who sent them, and ends the transfer.
@@ -292,7 +288,7 @@ void Channel::received_all(std::uint32_t index) {
 void Channel::on_sent(LinkOp op, bool ok) {
   TransferSlot& slot = table_[op];
   table_.settle(op);
-  if (slot.done) return;
+  if (!slot.under_way()) return;
   if (slot.role != Role::kOffer) return;  // a put is done when the peer has confirmed it
   if (ok) {
     table_.finish(op);

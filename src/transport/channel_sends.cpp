@@ -151,7 +151,7 @@ Result<Transfer> Channel::put_slowly(const Lease& lease, const TransferMemory& m
     outgoing_.checksum = *sum;
   }
   const Transfer transfer = name(*index);
-  table_[*index].in_flight = memory.length_bytes > 0;
+  if (memory.length_bytes > 0) table_.begin_moving(*index);
   if (auto sent = send(outgoing_, payload); !sent) {
     table_.settle(*index);
     lose(sent.error());

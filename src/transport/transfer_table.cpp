@@ -32,9 +32,10 @@ void TransferTable::finish(std::uint32_t index, Status error) {
 }
 
 std::uint32_t TransferTable::uncertain() const noexcept {
-  return static_cast<std::uint32_t>(std::count_if(
-      slots_.begin(), slots_.end(),
-      [](const TransferSlot& slot) { return slot.used && slot.done && slot.in_flight; }));
+  return static_cast<std::uint32_t>(
+      std::count_if(slots_.begin(), slots_.end(), [](const TransferSlot& slot) {
+        return slot.state == TransferState::kUncertain || slot.state == TransferState::kAbandoned;
+      }));
 }
 
 }  // namespace framewire::transport

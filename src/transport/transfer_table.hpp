@@ -3,6 +3,7 @@
 
 #include <array>
 #include <base/clock.hpp>
+#include <cassert>
 #include <cstdint>
 #include <optional>
 #include <transport/lease.hpp>
@@ -18,17 +19,42 @@ enum class Role : std::uint8_t {
   kGet,    ///< our read from one
 };
 
-/// One transfer's state. Its memory is pinned until the link no longer touches it, which may be
-/// after its user knows the result: then the slot stays taken, its transfer being uncertain.
-/// What every transfer touches comes first, to lie in few cache lines.
+/// How far a slot's transfer is. Two ends come in either order: the result, which its user fetches,
+/// and the link's letting go of the memory. Those with a result come last.
+enum class TransferState : std::uint8_t {
+  kFree,       ///< the slot belongs to no transfer
+  kOpen,       ///< no result, and the link does not touch the memory: not yet, or no longer
+  kMoving,     ///< no result, and the link touches the memory
+  kUncertain,  ///< the result stands, and the link still touches the memory
+  kAbandoned,  ///< the same, and the user has fetched the result
+  kDone,       ///< the result stands, and the memory is let go
+};
+
+/// Whether a slot may go from one state to the other.
+[[nodiscard]] constexpr bool may_follow(TransferState from, TransferState to) noexcept {
+  switch (from) {
+    case TransferState::kFree:
+      return to == TransferState::kOpen;
+    case TransferState::kOpen:
+      return to == TransferState::kMoving || to == TransferState::kDone;
+    case TransferState::kMoving:
+      return to == TransferState::kOpen || to == TransferState::kUncertain;
+    case TransferState::kUncertain:
+      return to == TransferState::kDone || to == TransferState::kAbandoned;
+    case TransferState::kAbandoned:
+    case TransferState::kDone:
+      return to == TransferState::kFree;
+  }
+  return false;
+}
+
+/// One transfer. Its memory is pinned until the link no longer touches it, which may be after its
+/// user knows the result. What every transfer touches comes first, to lie in few cache lines.
 struct alignas(64) TransferSlot {
   std::uint64_t generation = 0;
   Role role = Role::kOffer;
-  Direction direction = Direction::kPut;  ///< of an offer
-  bool used = false;                      ///< belongs to a transfer
-  bool done = false;                      ///< `result` stands
-  bool taken = false;                     ///< and its user has fetched it
-  bool in_flight = false;                 ///< the link touches the memory
+  Direction direction = Direction::kPut;       ///< of an offer
+  TransferState state = TransferState::kFree;  ///< go_to() changes it
   bool checksum = false;
   bool early = false;  ///< done for its user, whose stream waits; the peer has not been told
   Reason ended = Reason::kNone;  ///< an offer's; outlives the transfer, for late users of its lease
@@ -51,8 +77,19 @@ struct alignas(64) TransferSlot {
   [[nodiscard]] bool writes() const noexcept {
     return role == Role::kGet || (role == Role::kOffer && direction == Direction::kPut);
   }
+  /// Whether its user may have the result.
+  [[nodiscard]] bool done() const noexcept { return state >= TransferState::kUncertain; }
+  /// Whether it belongs to a transfer that has no result yet.
+  [[nodiscard]] bool under_way() const noexcept {
+    return state == TransferState::kOpen || state == TransferState::kMoving;
+  }
+  [[nodiscard]] bool moving() const noexcept { return state == TransferState::kMoving; }
   [[nodiscard]] bool open_offer() const noexcept {
-    return used && role == Role::kOffer && !done && !in_flight;
+    return state == TransferState::kOpen && role == Role::kOffer;
+  }
+  void go_to(TransferState next) noexcept {
+    assert(may_follow(state, next));
+    state = next;
   }
 };
 
@@ -100,26 +137,29 @@ class TransferTable {
   /// Why take() has just taken nothing: invalid_input for memory outside the region; busy where all
   /// slots are taken, or the memory belongs to a transfer that has not settled.
   [[nodiscard]] Status refusal(const TransferMemory& memory) const;
+  /// The link touches the memory from here on.
+  void begin_moving(std::uint32_t index) noexcept { slots_[index].go_to(TransferState::kMoving); }
   /// Marks the slot's result, a good one or an error.
   void finish(std::uint32_t index) noexcept {
     TransferSlot& slot = slots_[index];
-    slot.done = true;
-    if (!slot.in_flight) unpin(slot);
+    if (slot.moving()) return slot.go_to(TransferState::kUncertain);
+    slot.go_to(TransferState::kDone);
+    unpin(slot);
   }
   void finish(std::uint32_t index, Status error);
-  /// The link has let go of the memory.
+  /// The link has let go of the memory. Says nothing new of slots whose memory it did not touch.
   void settle(std::uint32_t index) noexcept {
     TransferSlot& slot = slots_[index];
-    slot.in_flight = false;
-    if (!slot.done) return;
-    unpin(slot);
-    if (slot.taken) give_back(index);
+    if (slot.moving()) return slot.go_to(TransferState::kOpen);
+    if (slot.state == TransferState::kUncertain) slot.go_to(TransferState::kDone);
+    if (slot.state == TransferState::kAbandoned) give_back(index);
+    if (slot.state != TransferState::kOpen) unpin(slot);
   }
   /// The user has fetched the result.
   void fetch(std::uint32_t index) noexcept {
     TransferSlot& slot = slots_[index];
-    slot.taken = true;
-    if (!slot.in_flight) give_back(index);
+    if (slot.state == TransferState::kUncertain) return slot.go_to(TransferState::kAbandoned);
+    give_back(index);
   }
 
   [[nodiscard]] TransferSlot& operator[](std::uint32_t index) { return slots_[index]; }
@@ -128,7 +168,9 @@ class TransferTable {
   [[nodiscard]] TransferSlot* find(Transfer transfer) noexcept {
     if (transfer.index >= capacity_) return nullptr;
     TransferSlot& slot = slots_[transfer.index];
-    const bool same = slot.used && !slot.taken && slot.generation == transfer.generation;
+    const bool fetched =
+        slot.state == TransferState::kFree || slot.state == TransferState::kAbandoned;
+    const bool same = !fetched && slot.generation == transfer.generation;
     return same ? &slot : nullptr;
   }
   /// Slots whose memory the link still touches though their result stands.
@@ -148,8 +190,8 @@ class TransferTable {
     ++slot.generation;
     slot.role = role;
     slot.direction = direction;
-    slot.used = true;
-    slot.done = slot.taken = slot.in_flight = slot.checksum = slot.early = false;
+    slot.go_to(TransferState::kOpen);
+    slot.checksum = slot.early = false;
     slot.ended = Reason::kNone;
     slot.note_bytes = 0;
     slot.block = block;
@@ -166,7 +208,7 @@ class TransferTable {
     if (slot.device.devices != nullptr) slot.device = {};
   }
   void give_back(std::uint32_t index) noexcept {
-    slots_[index].used = false;
+    slots_[index].go_to(TransferState::kFree);
     free_.push_back(index);  // never grows: reserved for all
   }
 
