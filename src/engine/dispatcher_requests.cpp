@@ -1,4 +1,4 @@
-// Requests on their way into an engine's queues, and out.
+// Requests on their way into an engine's queues.
 #include <fmt/format.h>
 #include <algorithm>
 #include <engine/dispatcher.hpp>
@@ -8,11 +8,11 @@ namespace framewire::engine {
 
 void Dispatcher::submit(std::span<EngineRequest> requests) {
   while (!requests.empty()) {
-    const std::size_t count = std::min(requests.size(), admission_.capacity());
+    const std::size_t count = std::min(requests.size(), flow_.admission().capacity());
     std::vector<WorkPtr> works;
     works.reserve(count);
     for (EngineRequest& request : requests.first(count)) works.push_back(make_work(request));
-    admission_.enter(count);  // where memory ran out before, nobody waits for an answer
+    flow_.admission().enter(count);  // where memory ran out before, nobody waits for an answer
     admit(std::move(works));
     requests = requests.subspan(count);
   }
@@ -20,13 +20,13 @@ void Dispatcher::submit(std::span<EngineRequest> requests) {
 
 std::size_t Dispatcher::try_submit(std::span<EngineRequest> requests,
                                    std::function<void()> on_room) {
-  const std::size_t count = admission_.try_enter(requests.size(), std::move(on_room));
+  const std::size_t count = flow_.admission().try_enter(requests.size(), std::move(on_room));
   std::vector<WorkPtr> works;
   try {
     works.reserve(count);
     for (EngineRequest& request : requests.first(count)) works.push_back(make_work(request));
   } catch (...) {
-    admission_.leave(count);
+    flow_.admission().leave(count);
     throw;
   }
   admit(std::move(works));
@@ -45,7 +45,7 @@ WorkPtr Dispatcher::make_work(EngineRequest& request) {
   work->sink = std::move(request.sink);
   if (request.stop.stop_possible()) {
     work->stop = std::move(request.stop);
-    work->on_stop.emplace(work->stop, [this] { watch_.look_now(); });
+    work->on_stop.emplace(work->stop, [this] { flow_.watch().look_now(); });
   }
   return work;
 }
@@ -60,9 +60,7 @@ void Dispatcher::admit(std::vector<WorkPtr> works) {
     work->arrived = now;
     if (const std::uint32_t ms = work->options.limits.deadline_ms; ms != 0)
       work->deadline = now + std::chrono::milliseconds(ms);
-    const InputStore::Place place = inputs_->find(work->bytes);
-    work->pinned = place.pinned;
-    work->changes = place.changes;
+    work->traits = inputs_->find(work->bytes);
     const CodecKind asked = work->options.codec;
     const bool automatic = asked == CodecKind::kAuto;
     if (runs_on_host(asked) || (automatic && devices_.empty())) {
@@ -70,7 +68,7 @@ void Dispatcher::admit(std::vector<WorkPtr> works) {
     } else if (automatic || (!devices_.empty() && asked == devices_.front()->lanes.kind)) {
       for_device.push_back(std::move(work));
     } else {
-      answer(
+      flow_.answer(
           std::move(work),
           fail(Status(StatusCode::kUnsupported,
                       fmt::format("this engine has no {}; one made for it would", to_string(asked)))
@@ -81,30 +79,13 @@ void Dispatcher::admit(std::vector<WorkPtr> works) {
     for (WorkPtr& work : for_host) run_on_host(std::move(work));
     return;
   }
-  host_queue_.push(std::move(for_host));
-  device_queue_.push(std::move(for_device));
-}
-
-QueueWatch::TimePoint Dispatcher::sweep() try {
-  std::vector<WorkPtr> over;
-  const auto earliest = std::min(device_queue_.remove_over(over), host_queue_.remove_over(over));
-  Answers answers(admission_, failures_);
-  for (WorkPtr& work : over) {
-    auto why = why_over(*work, base::Clock::now());
-    answers.add(std::move(work), fail(std::move(*why)));
-  }
-  return earliest;
-} catch (const std::bad_alloc&) {
-  return base::Clock::now() + std::chrono::milliseconds(10);  // then again
-}
-
-void Dispatcher::answer(WorkPtr work, Result<Resized> result) {
-  Answers(admission_, failures_).add(std::move(work), std::move(result));
+  flow_.to_host(std::move(for_host));
+  flow_.to_devices(std::move(for_device));
 }
 
 bool Dispatcher::is_quiet() const noexcept {
   constexpr std::size_t kFew = 2;
-  return lanes_ > lost_lanes_ && admission_.unanswered() <= kFew;
+  return lanes_ > lost_lanes_ && flow_.admission().unanswered() <= kFew;
 }
 
 }  // namespace framewire::engine

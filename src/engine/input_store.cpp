@@ -111,7 +111,7 @@ void InputStore::forget_registered(std::span<std::uint8_t> memory) noexcept {
   ranges_.erase(found);
 }
 
-InputStore::Place InputStore::find(std::span<const std::uint8_t> bytes) const {
+InputStore::Traits InputStore::find(std::span<const std::uint8_t> bytes) const {
   const std::shared_lock lock(ranges_mutex_);
   const auto found = last_before_end(bytes);
   if (found == ranges_.end()) return {};

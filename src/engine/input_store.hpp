@@ -47,11 +47,11 @@ class InputStore {
   void forget_registered(std::span<std::uint8_t> memory) noexcept;
 
   /// What is known of an input's bytes.
-  struct Place {
+  struct Traits {
     bool pinned = false;   ///< devices can copy them from where they are (codec::BatchItem::pinned)
     bool changes = false;  ///< some are registered memory, to which others may write at any time
   };
-  [[nodiscard]] Place find(std::span<const std::uint8_t> bytes) const;
+  [[nodiscard]] Traits find(std::span<const std::uint8_t> bytes) const;
   /// Held or registered now, in use or not.
   [[nodiscard]] std::uint64_t pinned_bytes() const;
 

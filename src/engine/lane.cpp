@@ -18,24 +18,24 @@ codec::BatchItem item_of(const Work& work) {
           work.head,
           work.request.converter.get(),
           work.coefficients ? &*work.coefficients : nullptr,
-          work.pinned};
+          work.traits.pinned};
 }
 
 }  // namespace
 
 void Lane::run() {
-  const EngineOptions& options = engine_.options_;
   const WorkQueue::Bounds bounds{
-      options.max_batch != 0 ? options.max_batch : device_.lanes.most_images, kLeastShare,
-      kBatchInputBytes, options.batch_wait_us};
+      options_.max_batch != 0 ? options_.max_batch : device_.lanes.most_images, kLeastShare,
+      kBatchInputBytes, options_.batch_wait_us};
+  WorkQueue& queue = flow_.device_queue();
   std::vector<WorkPtr> taken;
   bool busy = false;
   while (!device_.lost) {
-    if (!engine_.device_queue_.take(bounds, busy, taken)) return;
+    if (!queue.take(bounds, busy, taken)) return;
     busy = true;
     // Lost while this lane waited: for another device.
     if (device_.lost) {
-      engine_.device_queue_.put_back(std::move(taken));
+      queue.put_back(std::move(taken));
       break;
     }
     sort_out(taken);
@@ -44,7 +44,7 @@ void Lane::run() {
   }
   device_.device_bytes -= memory_.device_bytes;
   device_.pinned_bytes -= memory_.pinned_bytes;
-  engine_.leave(busy);
+  if (busy) queue.leave();
 }
 
 /// Answers and moves what cannot be in a batch; the rest becomes this lane's batch.
@@ -64,17 +64,17 @@ void Lane::sort_out(std::vector<WorkPtr>& taken) {
         add(std::move(work), left_over);
         break;
       case Verdict::Kind::kHost:
-        engine_.to_host(std::move(work), std::move(verdict.reason));
+        flow_.fall_back(std::move(work), std::move(verdict.reason));
         break;
       case Verdict::Kind::kHostFirst:
-        engine_.host_first(std::move(work));
+        flow_.host_first(std::move(work));
         break;
       case Verdict::Kind::kError:
-        engine_.answer(std::move(work), fail(std::move(*verdict.error)));
+        flow_.answer(std::move(work), fail(std::move(*verdict.error)));
         break;
     }
   }
-  if (!left_over.empty()) engine_.device_queue_.put_back(std::move(left_over));
+  if (!left_over.empty()) flow_.device_queue().put_back(std::move(left_over));
 }
 
 void Lane::add(WorkPtr work, std::vector<WorkPtr>& left_over) {
@@ -82,7 +82,7 @@ void Lane::add(WorkPtr work, std::vector<WorkPtr>& left_over) {
   const std::uint64_t bytes = codec_.device_bytes(item, items_.size());
   const std::uint64_t most = device_.lanes.lane_bytes;
   if (bytes > most) {
-    engine_.to_host(std::move(work), fmt::format("it needs {} MB of GPU memory; a batch may take "
+    flow_.fall_back(std::move(work), fmt::format("it needs {} MB of GPU memory; a batch may take "
                                                  "{} MB",
                                                  bytes >> 20, most >> 20));
     return;
@@ -106,23 +106,23 @@ Lane::Verdict Lane::examine(Work& work) {
   const auto error = [](Status status) {
     return Verdict{Verdict::Kind::kError, {}, std::move(status)};
   };
-  if (!work.parsed) {
-    if (work.changes) {
-      auto enough = engine_.parse_head_for_device(work);
+  if (work.prepared == Prepared::kNothing) {
+    if (work.traits.changes) {
+      auto enough = preparation_.parse_head(work);
       if (!enough) return error(enough.error());
       if (!*enough) return {Verdict::Kind::kHostFirst, {}, {}};
-    } else if (auto ok = engine_.parse_for_device(work); !ok) {
+    } else if (auto ok = preparation_.parse(work); !ok) {
       return error(ok.error());
     }
   }
   if (work.request.context.deadline.passed())
     return error(Status(StatusCode::kDeadline, "its time was over before a GPU was free"));
   if (work.stop.stop_requested()) return error(*why_over(work, base::Clock::now()));
-  if (!work.planned) {
+  if (work.prepared != Prepared::kAll) {
     const jpeg::JpegFile& file = work.request.file;
     if (auto ok = jpeg::check_supported(file); !ok) return error(ok.error());
     if (entropy_on_host(file.frame) || file.gain_map) return {Verdict::Kind::kHostFirst, {}, {}};
-    if (auto ok = engine_.plan_for_device(work); !ok) return error(ok.error());
+    if (auto ok = preparation_.plan(work); !ok) return error(ok.error());
   }
   auto taken = codec_.check(item_of(work));
   if (!taken) return {Verdict::Kind::kHost, taken.error().message(), {}};
@@ -141,20 +141,20 @@ void Lane::run_batch() {
     const Status status = done.error();
     if (status.code() == StatusCode::kDeviceLost) return lose_device(status);
     // Out of memory, or a fault of this batch alone: the device serves others.
-    for (WorkPtr& work : batch_) engine_.to_host(std::move(work), status.message());
+    for (WorkPtr& work : batch_) flow_.fall_back(std::move(work), status.message());
     return;
   }
-  ++engine_.batches_;
-  if (engine_.options_.timed) engine_.add_stages(codec_.stages());
+  ++flow_.counters().batches;
+  if (options_.timed) flow_.counters().add_stages(codec_.stages());
   const double us = base::elapsed_us(start);
-  Answers answers(engine_.admission_, engine_.failures_);
+  Answers answers = flow_.answers();
   for (std::size_t i = 0; i < batch_.size(); ++i)
     finish(std::move(batch_[i]), codec_.outcome(i), us, answers);
 }
 
 void Lane::finish(WorkPtr work, const codec::BatchOutcome& outcome, double batch_us,
                   Answers& answers) try {
-  if (!outcome.done) return engine_.to_host(std::move(work), outcome.reason);
+  if (!outcome.done) return flow_.fall_back(std::move(work), outcome.reason);
   Request& request = work->request;
   Report& report = request.report;
   report.codec = codec_.kind();
@@ -162,7 +162,7 @@ void Lane::finish(WorkPtr work, const codec::BatchOutcome& outcome, double batch
   report.quality = outcome.quality;
   report.times.decode_resample_us = batch_us;
   auto finished = finish_copy(request, outcome.bytes, work->sink);
-  if (finished) ++engine_.gpu_images_;
+  if (finished) ++flow_.counters().gpu_images;
   answers.add(std::move(work), std::move(finished));
 } catch (const std::bad_alloc&) {
   if (work) answers.add(std::move(work), fail(StatusCode::kBusy, "memory ran out"));
@@ -171,9 +171,9 @@ void Lane::finish(WorkPtr work, const codec::BatchOutcome& outcome, double batch
 void Lane::lose_device(const Status& status) {
   device_.lost = true;
   for (WorkPtr& work : batch_)
-    engine_.answer(std::move(work),
-                   fail(StatusCode::kDeviceLost,
-                        fmt::format("GPU {} failed: {}", device_.lanes.ordinal, status.message())));
+    flow_.answer(std::move(work),
+                 fail(StatusCode::kDeviceLost,
+                      fmt::format("GPU {} failed: {}", device_.lanes.ordinal, status.message())));
   batch_.clear();
 }
 

@@ -1,19 +1,45 @@
 // One thread's work on a device: batch after batch through a codec of its own.
 #pragma once
 
-#include <engine/dispatcher.hpp>
+#include <atomic>
+#include <codec/batch_codec.hpp>
+#include <cstdint>
+#include <engine/device_lanes.hpp>
+#include <engine/preparation.hpp>
+#include <engine/work_flow.hpp>
+#include <framewire/engine.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace framewire::engine {
 
+/// What the lanes of one device share.
+struct LaneDevice {
+  DeviceLanes lanes;
+  std::atomic<bool> lost{false};
+  std::atomic<std::uint64_t> device_bytes{0};
+  std::atomic<std::uint64_t> pinned_bytes{0};
+};
+
+/// What a lane has of its engine. All of it outlives the lane.
+struct LaneSurroundings {
+  const EngineOptions& options;
+  const Preparation& preparation;
+  WorkFlow& flow;
+  LaneDevice& device;
+};
+
 class Lane {
  public:
-  Lane(Dispatcher& engine, Dispatcher::Device& device, codec::BatchCodec& codec)
-      : engine_(engine), device_(device), codec_(codec) {}
+  Lane(const LaneSurroundings& surroundings, codec::BatchCodec& codec)
+      : options_(surroundings.options),
+        preparation_(surroundings.preparation),
+        flow_(surroundings.flow),
+        device_(surroundings.device),
+        codec_(codec) {}
 
-  /// Until the engine ends or the device is lost.
+  /// Works until the device queue is closed and empty, or the device is lost.
   void run();
 
  private:
@@ -33,8 +59,10 @@ class Lane {
   void finish(WorkPtr work, const codec::BatchOutcome& outcome, double batch_us, Answers& answers);
   void lose_device(const Status& status);
 
-  Dispatcher& engine_;
-  Dispatcher::Device& device_;
+  const EngineOptions& options_;
+  const Preparation& preparation_;
+  WorkFlow& flow_;
+  LaneDevice& device_;
   codec::BatchCodec& codec_;
   std::vector<WorkPtr> batch_;
   std::vector<codec::BatchItem> items_;

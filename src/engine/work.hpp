@@ -2,8 +2,10 @@
 #pragma once
 
 #include <base/clock.hpp>
+#include <cassert>
 #include <codec/coefficients.hpp>
 #include <cstdint>
+#include <engine/input_store.hpp>
 #include <engine/request.hpp>
 #include <framewire/engine.hpp>
 #include <functional>
@@ -17,8 +19,41 @@
 
 namespace framewire::engine {
 
+/// Who sees to a request next.
+enum class WorkState : std::uint8_t {
+  kNew,        ///< nobody yet: the codec that was asked for decides
+  kForDevice,  ///< a lane, which may have planned it already and had no memory left for it
+  kHostFirst,  ///< a host thread, which prepares it for a device
+  kForHost,    ///< a host thread, which answers it: no device was asked for
+  kFallback,   ///< the same, since the device that was asked for does not take it
+};
+
+/// Whether a request may go from one state to the other. Those for the host end in their answer.
+[[nodiscard]] constexpr bool may_follow(WorkState from, WorkState to) noexcept {
+  switch (from) {
+    case WorkState::kNew:
+      return to == WorkState::kForDevice || to == WorkState::kForHost;
+    case WorkState::kForDevice:
+      return to == WorkState::kHostFirst || to == WorkState::kFallback;
+    case WorkState::kHostFirst:
+      return to == WorkState::kForDevice;
+    case WorkState::kForHost:
+    case WorkState::kFallback:
+      return false;
+  }
+  return false;
+}
+
+/// How much of Work::request stands.
+enum class Prepared : std::uint8_t {
+  kNothing,
+  kFile,  ///< its file has been parsed
+  kAll,   ///< it is planned, and Work::head is written: ready for a device
+};
+
 struct Work {
   std::span<const std::uint8_t> bytes;
+  InputStore::Traits traits;  ///< of `bytes`; ordinary once they are the copy's
   ResizeOptions options;
   Engine::Callback done;
   OutputSink sink;
@@ -28,20 +63,22 @@ struct Work {
   base::Clock::time_point arrived;
   base::Clock::time_point deadline = base::Clock::time_point::max();
 
+  WorkState state = WorkState::kNew;  ///< go_to() changes it
+  Prepared prepared = Prepared::kNothing;
+  std::string reason;                               ///< of a fallback: why not the device
   Request request;                                  ///< points into this; a Work never moves
   std::vector<std::uint8_t> head;                   ///< of the output
   std::optional<codec::Coefficients> coefficients;  ///< decoded on the host for the device
   std::vector<std::uint8_t> copy;                   ///< of what is read of changing bytes
-  bool pinned = false;                              ///< as codec::BatchItem::pinned
-  bool changes = false;     ///< `bytes` may change at any time; no longer once they are the copy's
-  bool parsed = false;      ///< `request` has its file
-  bool planned = false;     ///< `request` is ready for a device, `head` too
-  bool for_device = false;  ///< a host thread prepares it, a device finishes it
-  std::string reason;       ///< why this codec; of a fallback, why not the device
-  bool fallback = false;    ///< a device was asked for and does not take it
   /// Tells the engine's QueueWatch of a cancellation; last, so that it ends first.
   std::optional<std::stop_callback<std::function<void()>>> on_stop;
+
+  void go_to(WorkState next) noexcept {
+    assert(may_follow(state, next));
+    state = next;
+  }
 };
+
 /// Why a request that nobody works on yet need not be worked on any more; nothing where it must.
 [[nodiscard]] inline std::optional<Status> why_over(const Work& work, base::Clock::time_point now) {
   if (work.stop.stop_requested())
@@ -49,6 +86,16 @@ struct Work {
   if (work.deadline <= now)
     return Status(StatusCode::kDeadline, "its time was over before work on it had begun");
   return std::nullopt;
+}
+
+/// Replaces bytes that may change by a copy, which nobody writes to: host threads read that.
+inline void copy_changing_bytes(Work& work) {
+  // What is too large is refused before a byte is read.
+  if (!work.traits.changes || work.bytes.size() > work.options.limits.max_input_bytes) return;
+  work.copy.assign(work.bytes.begin(), work.bytes.end());
+  work.bytes = work.copy;
+  work.traits = {};
+  work.prepared = Prepared::kNothing;
 }
 
 using WorkPtr = std::unique_ptr<Work>;

@@ -1,0 +1,66 @@
+#include <engine/device_stages.hpp>
+#include <engine/device_verdict.hpp>
+#include <engine/preparation.hpp>
+#include <new>
+#include <utility>
+
+namespace framewire::engine {
+namespace {
+
+/// A file that ends with EOI has, but for rare damage, nothing behind its scan; its entropy-coded
+/// bytes need no look on the host. Others are parsed whole, so that warnings are complete.
+jpeg::ParseDepth depth_for(const Work& work) {
+  const auto& bytes = work.bytes;
+  const bool ends =
+      bytes.size() >= 2 && bytes[bytes.size() - 2] == 0xFF && bytes[bytes.size() - 1] == 0xD9;
+  return ends && !work.options.strict ? jpeg::ParseDepth::kThroughFirst : jpeg::ParseDepth::kWhole;
+}
+
+}  // namespace
+
+Result<void> Preparation::parse(Work& work) const {
+  auto parsed =
+      parse_request(work.bytes, work.options, work.arrived, depth_for(work), work.request);
+  if (parsed) work.prepared = Prepared::kFile;
+  return parsed;
+}
+
+Result<bool> Preparation::parse_head(Work& work) const {
+  if (!device_.reads_scans_only || depth_for(work) != jpeg::ParseDepth::kThroughFirst) return false;
+  auto parsed = parse_request_head(work.bytes, work.options, work.arrived, work.copy, work.request);
+  if (parsed && *parsed) work.prepared = Prepared::kFile;
+  return parsed;
+}
+
+Result<void> Preparation::plan(Work& work) const {
+  if (auto ok = plan_request(work.request, device_.capabilities, converters_); !ok)
+    return fail(ok.error());
+  auto turbo = router_.choose(CodecKind::kTurbo);
+  if (!turbo) return fail(turbo.error());
+  if (auto ok = resize_gain_map(work.request, *turbo->codec); !ok) return fail(ok.error());
+  auto head = make_head(work.request);
+  if (!head) return fail(head.error());
+  work.head = std::move(*head);
+  work.prepared = Prepared::kAll;
+  return {};
+}
+
+Result<void> Preparation::prepare_on_host(Work& work) const try {
+  copy_changing_bytes(work);
+  if (work.prepared == Prepared::kNothing) {
+    if (auto ok = parse(work); !ok) return ok;
+    if (auto ok = jpeg::check_supported(work.request.file); !ok) return ok;
+  }
+  if (auto ok = plan(work); !ok) return ok;
+  if (!entropy_on_host(work.request.file.frame)) return {};
+  codec::Outcome outcome;
+  auto read = read_on_host(work.request, outcome);
+  if (!read) return fail(read.error());
+  add_warnings(work.request.report, outcome.warnings);
+  work.coefficients = std::move(*read);
+  return {};
+} catch (const std::bad_alloc&) {
+  return fail(StatusCode::kBusy, "memory ran out");
+}
+
+}  // namespace framewire::engine

@@ -1,0 +1,36 @@
+// What is done with a request before a device can work on it.
+#pragma once
+
+#include <engine/codec_router.hpp>
+#include <engine/converter_cache.hpp>
+#include <engine/device_lanes.hpp>
+#include <engine/work.hpp>
+#include <framewire/status.hpp>
+
+namespace framewire::engine {
+
+/// Prepares requests for the devices of an engine, which are alike: on a lane, or on a host thread
+/// first. Safe on many threads.
+class Preparation {
+ public:
+  /// @param device  any of them; outlives this, as the others do
+  Preparation(const DeviceLanes& device, const CodecRouter& router, ConverterCache& converters)
+      : device_(device), router_(router), converters_(converters) {}
+
+  /// Of bytes that do not change. @return as parse_request()
+  [[nodiscard]] Result<void> parse(Work& work) const;
+  /// The same from a copy of the head alone, for bytes that may change. @return false where that is
+  /// not enough, or the devices' codec reads more than scans: for a host thread first
+  [[nodiscard]] Result<bool> parse_head(Work& work) const;
+  /// Plans for the devices' codec, resizes a gain map, writes the output's head.
+  [[nodiscard]] Result<void> plan(Work& work) const;
+  /// All of it on a host thread, and entropy decoding where a device does not do that.
+  [[nodiscard]] Result<void> prepare_on_host(Work& work) const;
+
+ private:
+  const DeviceLanes& device_;
+  const CodecRouter& router_;
+  ConverterCache& converters_;
+};
+
+}  // namespace framewire::engine

@@ -1,0 +1,58 @@
+// Where an engine's requests wait, and how they go on from there to their answer.
+#pragma once
+
+#include <cstddef>
+#include <engine/admission.hpp>
+#include <engine/answers.hpp>
+#include <engine/counters.hpp>
+#include <engine/queue_watch.hpp>
+#include <engine/work.hpp>
+#include <engine/work_queue.hpp>
+#include <string>
+#include <vector>
+
+namespace framewire::engine {
+
+/// Two queues, of lanes and of host threads, and the account of answers. All that the threads of an
+/// engine share; each change of a Work's state is one call here. Thread-safe.
+class WorkFlow {
+ public:
+  /// @param capacity  of the admission
+  explicit WorkFlow(std::size_t capacity) : admission_(capacity) {}
+
+  [[nodiscard]] Admission& admission() noexcept { return admission_; }
+  [[nodiscard]] const Admission& admission() const noexcept { return admission_; }
+  [[nodiscard]] QueueWatch& watch() noexcept { return watch_; }
+  [[nodiscard]] WorkQueue& device_queue() noexcept { return device_queue_; }
+  [[nodiscard]] WorkQueue& host_queue() noexcept { return host_queue_; }
+  [[nodiscard]] Counters& counters() noexcept { return counters_; }
+  [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
+
+  /// New requests, in the order in which they came.
+  void to_devices(std::vector<WorkPtr> works);
+  void to_host(std::vector<WorkPtr> works);
+  /// From a lane: to a host thread, which prepares the request for a device.
+  void host_first(WorkPtr work);
+  /// From that host thread: back to the lanes.
+  void back_to_devices(WorkPtr work);
+  /// From a lane: to a host thread, for good.
+  void fall_back(WorkPtr work, std::string reason);
+
+  void answer(WorkPtr work, Result<Resized> result) {
+    answers().add(std::move(work), std::move(result));
+  }
+  /// For several answers of one thread.
+  [[nodiscard]] Answers answers() { return Answers(admission_, counters_.failures); }
+
+  /// Answers what is cancelled or late in the queues. @return the earliest deadline there
+  [[nodiscard]] QueueWatch::TimePoint sweep();
+
+ private:
+  Admission admission_;
+  QueueWatch watch_;
+  Counters counters_;
+  WorkQueue device_queue_{watch_};
+  WorkQueue host_queue_{watch_};
+};
+
+}  // namespace framewire::engine
