@@ -4,10 +4,18 @@
 
 namespace framewire::engine {
 
-void Admission::enter(std::size_t count) {
+void Admission::enter(std::size_t count, std::uint64_t bytes) {
   std::unique_lock lock(mutex_);
-  room_.wait(lock, [&] { return unanswered_ + count <= capacity_; });
+  room_.wait(lock, [&] {
+    return unanswered_ + count <= capacity_ && (unanswered_ == 0 || bytes_ + bytes <= max_bytes_);
+  });
   unanswered_ += count;
+  bytes_ += bytes;
+}
+
+void Admission::grow(std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  bytes_ += bytes;
 }
 
 std::size_t Admission::try_enter(std::size_t count, std::function<void()> on_room) {
@@ -18,11 +26,12 @@ std::size_t Admission::try_enter(std::size_t count, std::function<void()> on_roo
   return admitted;
 }
 
-void Admission::leave(std::size_t count) noexcept {
+void Admission::leave(std::size_t count, std::uint64_t bytes) noexcept {
   std::vector<std::function<void()>> tell;
   {
     const std::lock_guard lock(mutex_);
     unanswered_ -= count;
+    bytes_ -= bytes;
     const std::size_t room = capacity_ - unanswered_;
     // Waking a submitter for every single answer would cost more than the answer.
     if (room >= capacity_ / 16 || unanswered_ == 0) {

@@ -1,8 +1,6 @@
 // The stages of a split on a GPU.
-#include <codec/turbo/coefficient_reader.hpp>
 #include <engine/device_stages.hpp>
 #include <engine/device_verdict.hpp>
-#include <new>
 #include <split/stages.hpp>
 #include <utility>
 
@@ -37,17 +35,15 @@ class GpuStages final : public Stages {
   Place place() const noexcept override { return place_; }
 
   // The engine's way: what the GPU's entropy decoder never takes is read here first.
-  Result<void> prepare(Picture& picture) override try {
+  Result<void> prepare(Picture& picture) override {
     engine::Request& request = picture.request;
     if (auto ok = engine::check_for_cuda(request.file, request.plan, request.converter.get()); !ok)
       return ok;
     if (!engine::entropy_on_host(request.file.frame)) return {};
-    auto read = codec::read_coefficients(request.file, request.context, picture.outcome);
+    auto read = engine::read_on_host(request, picture.outcome);
     if (!read) return fail(read.error());
     picture.coefficients = std::move(*read);
     return {};
-  } catch (const std::bad_alloc&) {
-    return fail(StatusCode::kBusy, "memory ran out");
   }
 
   Result<void> decode(Group& group) override {

@@ -21,27 +21,16 @@ std::uint64_t bytes_of(const codec::Coefficients& coefficients) {
 
 }  // namespace
 
-PictureQueue::PictureQueue(const Bounds& bounds) : bounds_(bounds), group_bytes_(kGroupBytes) {}
-
-void PictureQueue::admit(std::uint64_t bytes) {
-  std::unique_lock lock(mutex_);
-  room_.wait(lock, [&] {
-    return unanswered_ < bounds_.in_flight &&
-           (unanswered_ == 0 || host_bytes_ + bytes <= kHostBytes);
-  });
-  ++unanswered_;
-  host_bytes_ += bytes;
-}
-
-void PictureQueue::answered(const Picture& picture) { settle(1, picture.host_bytes); }
+PictureQueue::PictureQueue(const Bounds& bounds)
+    : bounds_(bounds), admission_(bounds.in_flight, kHostBytes), group_bytes_(kGroupBytes) {}
 
 void PictureQueue::push(std::unique_ptr<Picture> picture) {
-  const std::lock_guard lock(mutex_);
   if (picture->coefficients) {
     const std::uint64_t bytes = bytes_of(*picture->coefficients);
     picture->host_bytes += bytes;
-    host_bytes_ += bytes;
+    admission_.grow(bytes);
   }
+  const std::lock_guard lock(mutex_);
   waiting_.push_back(std::move(picture));
   work_.notify_one();
 }
@@ -87,7 +76,7 @@ void PictureQueue::done(Group& group) {
       spare_.push_back(std::move(group.parcels));
   }
   work_.notify_all();
-  settle(group.pictures.size(), host_bytes);
+  admission_.leave(group.pictures.size(), host_bytes);
 }
 
 void PictureQueue::again(Group& group) {
@@ -117,18 +106,6 @@ void PictureQueue::let_go() {
     const std::lock_guard lock(mutex_);
     kept.swap(spare_);
   }
-}
-
-void PictureQueue::settle(std::size_t pictures, std::uint64_t host_bytes) {
-  const std::lock_guard lock(mutex_);
-  unanswered_ -= pictures;
-  host_bytes_ -= host_bytes;
-  room_.notify_all();
-}
-
-void PictureQueue::drain() {
-  std::unique_lock lock(mutex_);
-  room_.wait(lock, [this] { return unanswered_ == 0; });
 }
 
 void PictureQueue::end() {

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <engine/admission.hpp>
 #include <memory>
 #include <mutex>
 #include <split/picture.hpp>
@@ -11,7 +12,10 @@
 
 namespace framewire::split {
 
-/// Thread-safe.
+/// Admission is the engine's. The queue is not its WorkQueue, whose batches hold no memory and are
+/// answered by the lane that took them: a group goes on to others, so that their number is bounded
+/// here; its memory is kept for the next; and where memory ran out, its pictures come back in
+/// smaller groups and in the end alone. Thread-safe.
 class PictureQueue {
  public:
   struct Bounds {
@@ -22,9 +26,9 @@ class PictureQueue {
   explicit PictureQueue(const Bounds& bounds);
 
   /// Waits until there is room for one more picture. @param bytes  of its file
-  void admit(std::uint64_t bytes);
+  void admit(std::uint64_t bytes) { admission_.enter(1, bytes); }
   /// An admitted picture has been answered without being in a group.
-  void answered(const Picture& picture);
+  void answered(const Picture& picture) { admission_.leave(1, picture.host_bytes); }
   /// An admitted picture waits for its group.
   void push(std::unique_ptr<Picture> picture);
 
@@ -39,20 +43,17 @@ class PictureQueue {
   void let_go();
 
   /// Waits until every picture has been answered.
-  void drain();
+  void drain() { admission_.drain(); }
   /// Lets next_group() return null.
   void end();
 
  private:
   [[nodiscard]] bool may_begin() const;
-  void settle(std::size_t pictures, std::uint64_t host_bytes);
 
   const Bounds bounds_;
+  engine::Admission admission_;
   std::mutex mutex_;
-  std::condition_variable room_;  ///< for a picture, or none is left
   std::condition_variable work_;  ///< for those who take groups
-  std::size_t unanswered_ = 0;
-  std::uint64_t host_bytes_ = 0;  ///< of those
   std::deque<std::unique_ptr<Picture>> waiting_;
   std::size_t groups_ = 0;                  ///< in work
   bool alone_ = false;                      ///< that one is to be alone

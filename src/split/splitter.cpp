@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <engine/fallback.hpp>
 #include <new>
 #include <split/splitter.hpp>
 #include <utility>
@@ -141,18 +142,13 @@ Result<void> Splitter::prepare(Picture& picture) try {
 // What a GPU leaves to the CPU, as an engine does it; other errors stay what they are.
 Result<Output> Splitter::resize_whole(const Picture& picture, const Status& why) try {
   if (!on_gpu_ || why.code() != StatusCode::kUnsupported) return fail(why);
-  if (picture.options.strict)
-    return fail(
-        StatusCode::kUnsupported,
-        "codec_fallback: " + why.message() + " (strict accepts no other codec than the one named)");
   auto whole = std::make_unique<Picture>();
   whole->options = picture.options;
   engine::Request& request = whole->request;
-  if (auto ok = engine::parse_request(picture.bytes, whole->options, base::Clock::now(),
-                                      jpeg::ParseDepth::kWhole, request);
+  if (auto ok = engine::parse_fallback(picture.bytes, whole->options, base::Clock::now(),
+                                       why.message(), request);
       !ok)
     return fail(ok.error());
-  request.report.warnings.push_back({WarningKind::kCodecFallback, why.message(), {}});
   if (form_ == Form::kPlanes) return planes_of_whole(std::move(whole), why);
   auto resized = engine::run_request(request, turbo_.codec(), why.message(), converters_);
   if (!resized) return fail(resized.error());

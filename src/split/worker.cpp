@@ -92,12 +92,14 @@ Result<void> Worker::begin(std::shared_ptr<const Group> group) {
   Task& task = tasks_.emplace_back();
   task.group = std::move(group);
   if (!room) {
-    task.refused = task.resampled = room.error().code() == StatusCode::kBusy;
-    return task.refused ? Result<void>{} : room;
+    if (room.error().code() != StatusCode::kBusy) return room;
+    task.refused = true;
+    task.state = Task::State::kWaiting;
+    return {};
   }
   const auto offer = channel_.offer(slot.in.memory, 0, slot.in.bytes);
   if (!offer) return fail(offer.error());
-  task.arriving = *offer;
+  task.transfer = *offer;
   return {};
 }
 
@@ -121,9 +123,9 @@ bool Worker::advance() {
       return moved;
     }
     moved = moved || *one;
-    if (!tasks_[i].sent) break;  // leases are in the order of the groups
+    if (tasks_[i].state < Task::State::kLeaving) break;  // leases are in the order of the groups
   }
-  while (!tasks_.empty() && tasks_.front().sent && !tasks_.front().leaving) {
+  while (!tasks_.empty() && tasks_.front().state == Task::State::kOver) {
     tasks_.pop_front();
     slots_.push_back(std::move(slots_.front()));
     slots_.pop_front();
@@ -135,21 +137,26 @@ bool Worker::advance() {
 // @return whether anything moved
 Result<bool> Worker::advance(std::size_t index) {
   Task& task = tasks_[index];
-  const bool was_sent = task.sent;
-  if (!task.resampled) {
+  const auto before = task.state;
+  if (task.state == Task::State::kArriving) {
     auto all = receive(task);
     if (!all || !*all) return all;
     if (auto made = resample(task, slots_[index]); !made) return fail(made.error());
   }
-  auto done = deliver(task, slots_[index]);
-  if (!done) return done;
-  return *done || task.sent != was_sent;
+  if (task.state == Task::State::kWaiting) {
+    if (auto sent = send(task, slots_[index]); !sent) return fail(sent.error());
+  }
+  if (task.state == Task::State::kLeaving && channel_.done(task.transfer)) {
+    if (const auto left = channel_.finish(task.transfer); !left) return fail(left.error());
+    task.state = Task::State::kOver;
+  }
+  return task.state != before;
 }
 
 // @return whether the rows are there
-Result<bool> Worker::receive(Task& task) {
-  if (!channel_.done(*task.arriving)) return false;
-  const auto arrived = channel_.finish(*task.arriving);
+Result<bool> Worker::receive(const Task& task) {
+  if (!channel_.done(task.transfer)) return false;
+  const auto arrived = channel_.finish(task.transfer);
   if (!arrived) return fail(arrived.error());
   stats_.bytes_in += arrived->length_bytes;
   return true;
@@ -160,7 +167,7 @@ Result<void> Worker::resample(Task& task, Slot& slot) {
   auto made = stages_->resample(*task.group, index_, slot.in, slot.out);
   task.refused = !made && made.error().code() == StatusCode::kBusy;
   if (!made && !task.refused) return made;
-  task.resampled = true;
+  task.state = Task::State::kWaiting;
   if (task.refused) return {};
   for (const auto& picture : task.group->pictures)
     stats_.stripes += is_empty(picture->stripes[index_]) ? 0 : 1;
@@ -168,29 +175,24 @@ Result<void> Worker::resample(Task& task, Slot& slot) {
   return {};
 }
 
-// @return whether the rows have left
-Result<bool> Worker::deliver(Task& task, const Slot& slot) {
+// Puts the rows where a lease says, once there is one.
+Result<void> Worker::send(Task& task, const Slot& slot) {
   if (task.refused && nothing_.size() == 0) {
     auto one = transport::Region::allocate_host(1);
     if (!one) return fail(one.error());
     nothing_ = std::move(*one);
   }
-  if (!task.sent && channel_.credits(Direction::kPut) > 0) {
-    const auto lease = channel_.take_lease(Direction::kPut);
-    if (!lease) return fail(lease.error());
-    const std::uint64_t bytes = task.refused ? 0 : slot.out.bytes;
-    // Counted before anybody can have it: who waits for the pictures reads the count.
-    stats_.bytes_out += bytes;
-    const auto put = channel_.put(*lease, task.refused ? nothing_ : slot.out.memory, 0, bytes);
-    if (!put) return fail(put.error());
-    task.leaving = *put;
-    task.sent = true;
-  }
-  if (!task.leaving || !channel_.done(*task.leaving)) return false;
-  const auto sent = channel_.finish(*task.leaving);
-  if (!sent) return fail(sent.error());
-  task.leaving.reset();
-  return true;
+  if (channel_.credits(Direction::kPut) == 0) return {};
+  const auto lease = channel_.take_lease(Direction::kPut);
+  if (!lease) return fail(lease.error());
+  const std::uint64_t bytes = task.refused ? 0 : slot.out.bytes;
+  // Counted before anybody can have it: who waits for the pictures reads the count.
+  stats_.bytes_out += bytes;
+  const auto put = channel_.put(*lease, task.refused ? nothing_ : slot.out.memory, 0, bytes);
+  if (!put) return fail(put.error());
+  task.transfer = *put;
+  task.state = Task::State::kLeaving;
+  return {};
 }
 
 }  // namespace framewire::split

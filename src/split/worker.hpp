@@ -46,12 +46,17 @@ class Worker {
   /// A parcel in the worker's hands; three at a time, so that one arrives and one leaves while
   /// another is worked on.
   struct Task {
+    /// In this order.
+    enum class State : std::uint8_t {
+      kArriving,  ///< the decoded rows are on their way here
+      kWaiting,   ///< resampled, or refused; for a lease to put the rows to
+      kLeaving,   ///< the put is under way
+      kOver,
+    };
     std::shared_ptr<const Group> group;
-    std::optional<transport::Transfer> arriving;
-    std::optional<transport::Transfer> leaving;
-    bool resampled = false;  ///< or will not be
-    bool refused = false;    ///< memory ran out; nothing is put where the rows were to go
-    bool sent = false;
+    State state = State::kArriving;
+    bool refused = false;          ///< memory ran out: no byte is put where the rows were to go
+    transport::Transfer transfer;  ///< that it waits for, while arriving or leaving
   };
   /// Memory of a task; kept for the next.
   struct Slot {
@@ -67,10 +72,10 @@ class Worker {
   [[nodiscard]] Result<void> begin(std::shared_ptr<const Group> group);
   [[nodiscard]] Result<void> lay_out(const Group& group, Slot& slot);
   [[nodiscard]] Result<bool> advance(std::size_t index);
-  [[nodiscard]] Result<bool> receive(Task& task);
+  [[nodiscard]] Result<bool> receive(const Task& task);
   [[nodiscard]] Result<void> resample(Task& task, Slot& slot);
   void give_up(const Status& why);
-  [[nodiscard]] Result<bool> deliver(Task& task, const Slot& slot);
+  [[nodiscard]] Result<void> send(Task& task, const Slot& slot);
 
   std::unique_ptr<Stages> stages_;
   transport::Channel channel_;
