@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <command_line/gpu_options.hpp>
+#include <command_line/misuse.hpp>
 #include <command_line/numbers.hpp>
 #include <engine/codec_router.hpp>
 #include <limits>
@@ -9,23 +10,27 @@
 namespace framewire::app {
 namespace {
 
-std::string take_devices(const std::string& text, std::vector<int>& devices) {
-  if (text.empty() || text == "all") return {};
+Result<std::vector<int>> parse_devices(const std::string& text) {
+  std::vector<int> devices;
+  if (text.empty() || text == "all") return devices;
   std::string_view rest = text;
   while (true) {
     const auto comma = rest.find(',');
     int ordinal = 0;
     if (!parse_number(rest.substr(0, comma), ordinal) || ordinal < 0) {
-      return fmt::format("--device: found '{}'; accepted: ordinals joined by commas, or all", text);
+      return misuse(
+          fmt::format("--device: found '{}'; accepted: ordinals joined by commas, or all", text));
     }
     devices.push_back(ordinal);
-    if (comma == std::string_view::npos) return {};
+    if (comma == std::string_view::npos) return devices;
     rest = rest.substr(comma + 1);
   }
 }
 
-std::string take_memory(const std::string& text, std::uint64_t& bytes) {
-  if (text.empty()) return {};
+// @return bytes; 0 for no text
+Result<std::uint64_t> parse_memory(const std::string& text) {
+  std::uint64_t bytes = 0;
+  if (text.empty()) return bytes;
   constexpr std::string_view kSuffixes = "KMG";
   std::string_view digits = text;
   unsigned shift = 0;
@@ -36,27 +41,31 @@ std::string take_memory(const std::string& text, std::uint64_t& bytes) {
   const bool fits = parse_number(digits, bytes) && bytes > 0 &&
                     bytes <= std::numeric_limits<std::uint64_t>::max() >> shift;
   if (!fits) {
-    return fmt::format("--gpu-memory: found '{}'; accepted: bytes, or a number with K, M or G",
-                       text);
+    return misuse(
+        fmt::format("--gpu-memory: found '{}'; accepted: bytes, or a number with K, M or G", text));
   }
-  bytes <<= shift;
-  return {};
+  return bytes << shift;
 }
 
 }  // namespace
 
-std::string take_gpu_options(const Arguments& arguments, EngineOptions& options) {
+Result<EngineOptions> make_engine_options(const Arguments& arguments) {
+  EngineOptions options;
   options.codec = arguments.options.codec;
   const bool on_cpu = engine::runs_on_host(options.codec);
   for (const char* name : {"device", "gpu-memory"}) {
     if (on_cpu && arguments.has(name)) {
-      return fmt::format("--{}: --codec {} uses no GPU; accepted with auto, cuda and nvjpeg", name,
-                         to_string(options.codec));
+      return misuse(fmt::format("--{}: --codec {} uses no GPU; accepted with auto, cuda and nvjpeg",
+                                name, to_string(options.codec)));
     }
   }
-  if (auto wrong = take_devices(arguments.get("device"), options.devices); !wrong.empty())
-    return wrong;
-  return take_memory(arguments.get("gpu-memory"), options.gpu_memory_bytes);
+  auto devices = parse_devices(arguments.get("device"));
+  if (!devices) return fail(devices.error());
+  options.devices = std::move(*devices);
+  const auto memory = parse_memory(arguments.get("gpu-memory"));
+  if (!memory) return fail(memory.error());
+  options.gpu_memory_bytes = *memory;
+  return options;
 }
 
 }  // namespace framewire::app

@@ -3,7 +3,6 @@
 
 #include <command_line/command.hpp>
 #include <framewire/engine.hpp>
-#include <string>
 
 namespace framewire::app {
 
@@ -17,7 +16,7 @@ inline constexpr OptionSpec kGpuMemoryOption{
     "bound on each GPU's memory, with K, M or G; three quarters of what is free if not given",
     "GPU"};
 
-/// Reads --device and --gpu-memory into `options`. @return what is wrong, or ""
-[[nodiscard]] std::string take_gpu_options(const Arguments& arguments, EngineOptions& options);
+/// Of --codec, --device and --gpu-memory. @return misuse()
+[[nodiscard]] Result<EngineOptions> make_engine_options(const Arguments& arguments);
 
 }  // namespace framewire::app

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <command_line/lists.hpp>
+#include <command_line/misuse.hpp>
 #include <command_line/numbers.hpp>
 #include <connection/connection.hpp>
 
@@ -22,26 +23,26 @@ transport::SessionOptions session_of(const Arguments& arguments) {
   return options;
 }
 
-std::string check_security(const Arguments& arguments) {
-  if (!arguments.has("insecure")) return "";
+Result<void> check_security(const Arguments& arguments) {
+  if (!arguments.has("insecure")) return {};
   for (const char* option : {"allow", "psk-name"}) {
     if (!arguments.get(option).empty()) {
-      return fmt::format(
-          "--insecure proves nobody's name, so --{} would keep nobody out; one of them", option);
+      return misuse(fmt::format(
+          "--insecure proves nobody's name, so --{} would keep nobody out; one of them", option));
     }
   }
-  return "";
+  return {};
 }
 
-std::string check_place(const Arguments& arguments, std::string_view option) {
+Result<void> check_place(const Arguments& arguments, std::string_view option) {
   const std::string place = arguments.get(option);
   int device = 0;
-  if (place == "host") return "";
+  if (place == "host") return {};
   if (place.starts_with("cuda:") &&
       parse_number(std::string_view(place).substr(5), 0, 1023, device)) {
-    return "";
+    return {};
   }
-  return fmt::format("--{}: found '{}'; accepted: host, cuda:N", option, place);
+  return misuse(fmt::format("--{}: found '{}'; accepted: host, cuda:N", option, place));
 }
 
 Result<void> check_path(const Arguments& arguments, const transport::Channel& channel) {

@@ -3,12 +3,12 @@
 
 #include <sys/types.h>
 #include <command_line/command.hpp>
+#include <framewire/status.hpp>
 #include <optional>
-#include <string>
 
 namespace framewire::app {
 
-/// Takes --mode where it is given. @return what is wrong with it, or ""
-[[nodiscard]] std::string take_mode(const Arguments& arguments, std::optional<mode_t>& mode);
+/// Of --mode, where it is given. @return misuse()
+[[nodiscard]] Result<std::optional<mode_t>> parse_mode(const Arguments& arguments);
 
 }  // namespace framewire::app

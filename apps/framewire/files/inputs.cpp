@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <command_line/misuse.hpp>
 #include <files/inputs.hpp>
 #include <filesystem>
 #include <utility>
@@ -7,22 +8,23 @@ namespace framewire::app {
 
 namespace fs = std::filesystem;
 
-std::string take_inputs(std::vector<std::string> paths, InputNames& names) {
-  names.paths = std::move(paths);
+Result<InputNames> make_input_names(std::vector<std::string> paths, std::string list,
+                                    bool null_separated) {
+  InputNames names{std::move(paths), std::move(list), null_separated};
   if (names.list.empty() && names.paths.size() == 1 && names.paths[0].starts_with("@")) {
     names.list = names.paths[0].substr(1);
     names.paths.clear();
   }
   if (!names.list.empty() && !names.paths.empty()) {
-    return "inputs are given both as arguments and as a list; accepted: either";
+    return misuse("inputs are given both as arguments and as a list; accepted: either");
   }
   std::error_code error;
   for (const std::string& path : names.paths) {
     if (names.paths.size() > 1 && fs::is_directory(path, error)) {
-      return fmt::format("{} is a folder; accepted: one folder, or several files", path);
+      return misuse(fmt::format("{} is a folder; accepted: one folder, or several files", path));
     }
   }
-  return {};
+  return names;
 }
 
 namespace {

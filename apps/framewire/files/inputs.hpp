@@ -17,8 +17,10 @@ struct InputNames {
 };
 
 /// @param paths  of the command line; a lone @LIST stands for a list
-/// @return what is wrong with them, or ""
-[[nodiscard]] std::string take_inputs(std::vector<std::string> paths, InputNames& names);
+/// @param list   of --files-from; "" without
+/// @return misuse()
+[[nodiscard]] Result<InputNames> make_input_names(std::vector<std::string> paths, std::string list,
+                                                  bool null_separated = false);
 
 /// What of them is known before they are opened.
 [[nodiscard]] batch::KnownInputs known_inputs(const InputNames& names);

@@ -69,6 +69,10 @@ int report_usage(std::string_view command, std::string_view message) {
   return kUsage;
 }
 
+int report_usage(std::string_view command, const Status& problem) {
+  return report_usage(command, problem.message());
+}
+
 int close_json(bool json, int code) {
   if (!json || code == kAllDone || g_printed || !g_first_error) return code;
   Json error = to_json(*g_first_error);

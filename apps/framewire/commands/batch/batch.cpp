@@ -64,12 +64,13 @@ Problem take_paths(const Arguments& arguments, BatchPlan& plan) {
   std::vector<std::string> inputs = arguments.paths;
   plan.settings.output_folder = inputs.back();
   inputs.pop_back();
-  plan.inputs.list = arguments.get("files-from");
-  plan.inputs.null_separated = arguments.has("null");
-  if (plan.inputs.list.empty() && inputs.empty()) {
+  const std::string list = arguments.get("files-from");
+  if (list.empty() && inputs.empty()) {
     return "found one path; accepted: framewire batch IN… OUT_DIR";
   }
-  if (auto wrong = take_inputs(std::move(inputs), plan.inputs); !wrong.empty()) return wrong;
+  auto names = make_input_names(std::move(inputs), list, arguments.has("null"));
+  if (!names) return names.error().message();
+  plan.inputs = std::move(*names);
   if (plan.settings.output_folder == "-") {
     return "a batch cannot write to standard output; give a folder";
   }
@@ -94,11 +95,15 @@ Problem make_plan(const Arguments& arguments, BatchPlan& plan) {
   plan.manifest = arguments.get("manifest");
   plan.resume = arguments.has("resume");
   if (arguments.get("durability") == "file") plan.durability = batch::Durability::kFile;
-  if (auto wrong = take_mode(arguments, plan.mode); !wrong.empty()) return wrong;
+  const auto mode = parse_mode(arguments);
+  if (!mode) return mode.error().message();
+  plan.mode = *mode;
   if (plan.resume && plan.manifest.empty()) {
     return "--resume needs --manifest, which tells what is done";
   }
-  if (auto wrong = take_gpu_options(arguments, plan.gpu); !wrong.empty()) return wrong;
+  auto gpu = make_engine_options(arguments);
+  if (!gpu) return gpu.error().message();
+  plan.gpu = std::move(*gpu);
   if (auto problem = parse_jobs(arguments, plan.settings.jobs)) return problem;
   if (auto problem = parse_shard(arguments.get("shard"), plan.settings.shard)) return problem;
   if (auto problem = take_paths(arguments, plan)) return problem;

@@ -5,6 +5,7 @@
 #include <batch/source.hpp>
 #include <command_line/build_info.hpp>
 #include <command_line/lists.hpp>
+#include <command_line/misuse.hpp>
 #include <commands/bench/common.hpp>
 #include <filesystem>
 #include <framewire/version.hpp>
@@ -82,21 +83,24 @@ Result<std::vector<BenchInput>> load_all(const Arguments& arguments) {
   return inputs;
 }
 
-std::string take_bench_plan(const Arguments& arguments, BenchPlan& plan) {
+Result<BenchPlan> make_bench_plan(const Arguments& arguments) {
+  BenchPlan plan;
   plan.codecs = split_at_commas(arguments.get("codec"));
   for (const std::string& codec : plan.codecs) {
     ResizeOptions probe;
     if (auto set = set_option(probe, "codec", codec); !set) {
-      return fmt::format("--codec: {}", set.error().message());
+      return misuse(fmt::format("--codec: {}", set.error().message()));
     }
   }
   if (!parse_number(arguments.get("seconds"), 0.01, 3600.0, plan.seconds)) {
-    return fmt::format("--seconds: found '{}'; accepted: 0.01 to 3600", arguments.get("seconds"));
+    return misuse(
+        fmt::format("--seconds: found '{}'; accepted: 0.01 to 3600", arguments.get("seconds")));
   }
   if (!parse_number(arguments.get("repeat"), 1u, 1000u, plan.repeat)) {
-    return fmt::format("--repeat: found '{}'; accepted: 1 to 1000", arguments.get("repeat"));
+    return misuse(
+        fmt::format("--repeat: found '{}'; accepted: 1 to 1000", arguments.get("repeat")));
   }
-  return {};
+  return plan;
 }
 
 Json begin_result(const Arguments& arguments, const std::vector<BenchInput>& inputs,

@@ -19,8 +19,8 @@ struct BenchPlan {
   unsigned repeat = 0;              ///< runs
 };
 
-/// @return what is wrong with the command line, or ""
-[[nodiscard]] std::string take_bench_plan(const Arguments& arguments, BenchPlan& plan);
+/// @return misuse()
+[[nodiscard]] Result<BenchPlan> make_bench_plan(const Arguments& arguments);
 
 /// Reads every IN behind the bench's name; a folder stands for the JPEGs in it.
 [[nodiscard]] Result<std::vector<BenchInput>> load_all(const Arguments& arguments);

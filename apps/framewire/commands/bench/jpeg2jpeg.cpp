@@ -5,6 +5,7 @@
 #include <atomic>
 #include <base/clock.hpp>
 #include <command_line/gpu_options.hpp>
+#include <command_line/misuse.hpp>
 #include <commands/bench/common.hpp>
 #include <commands/bench/under_way.hpp>
 #include <condition_variable>
@@ -29,29 +30,42 @@ struct Plan : BenchPlan {
   std::vector<std::size_t> under_way;  ///< requests of one thread at once, each measured
 };
 
+/// Takes a number where it is given.
 template <typename Number>
-std::string take_number(const Arguments& arguments, const char* name, Number most, Number& out) {
+Result<void> take_number(const Arguments& arguments, const char* name, Number max, Number& out) {
   if (!arguments.has(name)) return {};
-  if (parse_number(arguments.get(name), Number{1}, most, out)) return {};
-  return fmt::format("--{}: found '{}'; accepted: a whole number from 1 to {}", name,
-                     arguments.get(name), most);
+  if (parse_number(arguments.get(name), Number{1}, max, out)) return {};
+  return misuse(fmt::format("--{}: found '{}'; accepted: a whole number from 1 to {}", name,
+                            arguments.get(name), max));
 }
 
-// @return what is wrong with the command line, or ""
-std::string make_plan(const Arguments& arguments, Plan& plan) {
-  if (auto wrong = take_gpu_options(arguments, plan.engine); !wrong.empty()) return wrong;
-  EngineOptions& engine = plan.engine;
-  if (auto wrong = take_number(arguments, "batch", 4096u, engine.max_batch); !wrong.empty())
-    return wrong;
-  if (auto wrong = take_number(arguments, "streams", 64u, engine.streams); !wrong.empty())
-    return wrong;
-  if (auto wrong = take_number(arguments, "threads", 1024u, engine.threads); !wrong.empty())
-    return wrong;
-  if (engine.max_batch != 0) plan.batch = engine.max_batch;
-  if (auto wrong = take_under_way(arguments.get("under-way"), plan.under_way); !wrong.empty())
-    return wrong;
+Result<EngineOptions> make_bench_engine(const Arguments& arguments) {
+  auto engine = make_engine_options(arguments);
+  if (!engine) return engine;
+  if (auto ok = take_number(arguments, "batch", 4096u, engine->max_batch); !ok)
+    return fail(ok.error());
+  if (auto ok = take_number(arguments, "streams", 64u, engine->streams); !ok)
+    return fail(ok.error());
+  if (auto ok = take_number(arguments, "threads", 1024u, engine->threads); !ok)
+    return fail(ok.error());
+  return engine;
+}
+
+// @return misuse()
+Result<Plan> make_plan(const Arguments& arguments) {
+  Plan plan;
+  auto engine = make_bench_engine(arguments);
+  if (!engine) return fail(engine.error());
+  plan.engine = std::move(*engine);
+  if (plan.engine.max_batch != 0) plan.batch = plan.engine.max_batch;
+  auto under_way = parse_under_way(arguments.get("under-way"));
+  if (!under_way) return fail(under_way.error());
+  plan.under_way = std::move(*under_way);
   plan.engine_memory = arguments.get("memory") == "engine";
-  return take_bench_plan(arguments, plan);
+  auto common = make_bench_plan(arguments);
+  if (!common) return fail(common.error());
+  static_cast<BenchPlan&>(plan) = std::move(*common);
+  return plan;
 }
 
 using Inputs = std::vector<std::span<const std::uint8_t>>;
@@ -303,10 +317,9 @@ std::string table(const Json& result) {
 }  // namespace
 
 int run_bench_jpeg2jpeg(const Arguments& arguments) {
-  Plan plan;
-  if (const std::string wrong = make_plan(arguments, plan); !wrong.empty()) {
-    return report_usage("bench", wrong);
-  }
+  const auto made = make_plan(arguments);
+  if (!made) return report_usage("bench", made.error());
+  const Plan& plan = *made;
   const auto inputs = load_all(arguments);
   if (!inputs) {
     report(inputs.error());

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <command_line/lists.hpp>
+#include <command_line/misuse.hpp>
 #include <commands/bench/common.hpp>
 #include <report/console.hpp>
 
@@ -15,16 +16,21 @@ struct Plan : BenchPlan {
   std::vector<unsigned> jobs;
 };
 
-// @return what is wrong with the command line, or ""
-std::string make_plan(const Arguments& arguments, Plan& plan) {
+// @return misuse()
+Result<Plan> make_plan(const Arguments& arguments) {
+  Plan plan;
   for (const std::string& text : split_at_commas(arguments.get("jobs"))) {
     unsigned jobs = 0;
     if (!parse_number(text, 1u, 1024u, jobs)) {
-      return fmt::format("--jobs: found '{}'; accepted: whole numbers from 1 to 1024", text);
+      return misuse(
+          fmt::format("--jobs: found '{}'; accepted: whole numbers from 1 to 1024", text));
     }
     plan.jobs.push_back(jobs);
   }
-  return take_bench_plan(arguments, plan);
+  auto common = make_bench_plan(arguments);
+  if (!common) return fail(common.error());
+  static_cast<BenchPlan&>(plan) = std::move(*common);
+  return plan;
 }
 
 struct Rates {
@@ -84,7 +90,7 @@ std::string table(const Json& result) {
 // The rows of one codec, and the inputs that it cannot do, which are left out of them.
 void bench_codec(const std::string& codec, const std::vector<BenchInput>& inputs,
                  ResizeOptions options, const Plan& plan, Json& result) {
-  (void)set_option(options, "codec", codec);  // checked by take_bench_plan()
+  (void)set_option(options, "codec", codec);  // checked by make_bench_plan()
   const Resizer resizer;
   const auto resize = [&](const BenchInput& input) { return resizer.resize(input.bytes, options); };
   const auto usable = usable_inputs(codec, inputs, resize, result);
@@ -98,10 +104,9 @@ void bench_codec(const std::string& codec, const std::vector<BenchInput>& inputs
 }  // namespace
 
 int run_bench_resize(const Arguments& arguments) {
-  Plan plan;
-  if (const std::string wrong = make_plan(arguments, plan); !wrong.empty()) {
-    return report_usage("bench", wrong);
-  }
+  const auto made = make_plan(arguments);
+  if (!made) return report_usage("bench", made.error());
+  const Plan& plan = *made;
   const auto inputs = load_all(arguments);
   if (!inputs) {
     report(inputs.error());

@@ -3,6 +3,7 @@
 #include <base/clock.hpp>
 #include <chrono>
 #include <command_line/lists.hpp>
+#include <command_line/misuse.hpp>
 #include <command_line/numbers.hpp>
 #include <commands/bench/under_way.hpp>
 #include <memory>
@@ -69,16 +70,17 @@ double in_groups(Engine& engine, Inputs inputs, const ResizeOptions& options, st
 
 }  // namespace
 
-std::string take_under_way(const std::string& text, std::vector<std::size_t>& out) {
-  if (text.empty()) return {};
+Result<std::vector<std::size_t>> parse_under_way(const std::string& text) {
+  std::vector<std::size_t> numbers;
+  if (text.empty()) return numbers;
   for (const std::string& one : split_at_commas(text)) {
     std::size_t many = 0;
     if (!parse_number(one, std::size_t{1}, kMaxUnderWay, many))
-      return fmt::format("--under-way: found '{}'; accepted: whole numbers from 1 to {}", text,
-                         kMaxUnderWay);
-    out.push_back(many);
+      return misuse(fmt::format("--under-way: found '{}'; accepted: whole numbers from 1 to {}",
+                                text, kMaxUnderWay));
+    numbers.push_back(many);
   }
-  return {};
+  return numbers;
 }
 
 Json measure_under_way(Engine& engine, Inputs inputs, const ResizeOptions& options,

@@ -12,8 +12,8 @@
 
 namespace framewire::app {
 
-/// Reads numbers of requests joined by commas. @return what is wrong with them, or ""
-[[nodiscard]] std::string take_under_way(const std::string& text, std::vector<std::size_t>& out);
+/// Numbers of requests joined by commas. @return none for no text; misuse()
+[[nodiscard]] Result<std::vector<std::size_t>> parse_under_way(const std::string& text);
 
 /// For each number of requests under way images a second, over `seconds` each: handed in one by
 /// one, answered by callbacks ("one_by_one"), and handed in as they were taken out of a

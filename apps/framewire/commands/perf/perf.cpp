@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <command_line/command.hpp>
+#include <command_line/misuse.hpp>
 #include <commands/perf/report.hpp>
 #include <connection/connection.hpp>
 #include <framewire/transport.hpp>
@@ -19,7 +20,7 @@ using transport::Channel;
 using transport::SessionOptions;
 
 constexpr std::uint64_t kLargest = std::uint64_t{1} << 30;
-constexpr std::uint64_t kMostIterations = 900'000;
+constexpr std::uint64_t kMaxIterations = 900'000;
 
 struct Sizes {
   std::uint64_t from = 1;
@@ -45,8 +46,8 @@ Result<Sizes> parse_sizes(const std::string& text) {
   const auto to =
       colon == std::string::npos ? from : parse_size(std::string_view(text).substr(colon + 1));
   if (!from || !to || *from > *to) {
-    return fail(StatusCode::kInvalidInput,
-                fmt::format("--sizes '{}' is not FROM:TO in bytes, K, M or G, from 1 to 1G", text));
+    return misuse(
+        fmt::format("--sizes '{}' is not FROM:TO in bytes, K, M or G, from 1 to 1G", text));
   }
   return Sizes{*from, *to};
 }
@@ -191,53 +192,70 @@ int measure_here(const Place& from, const Place& to, const SessionOptions& optio
   return code;
 }
 
-}  // namespace
+/// Which ends of the connection this process is.
+enum class Ends { kServer, kClient, kBoth };
 
-int run_perf(const Arguments& arguments) {
-  if (const auto wrong = check_security(arguments); !wrong.empty()) {
-    return report_usage("perf", wrong);
-  }
-  auto options = session_of(arguments);
-  const auto from = find_place(arguments.get("from"));
-  if (!from) return refuse(from.error());
-  const auto to = find_place(arguments.get("to"));
-  if (!to) return refuse(to.error());
+// @return misuse()
+Result<Ends> parse_ends(const Arguments& arguments) {
   const bool server = arguments.has("server");
   const bool client = arguments.paths.size() == 2;
-  const bool here = !server && !client && arguments.has("from") && arguments.has("to");
-  if (server == client && !here) {
-    return report_usage("perf",
-                        "either --server ADDR:PORT, or the HOST:PORT of one, or both --from and "
-                        "--to for two ends in this process");
+  const bool both = !server && !client && arguments.has("from") && arguments.has("to");
+  if (both) return Ends::kBoth;
+  if (server == client) {
+    return misuse(
+        "either --server ADDR:PORT, or the HOST:PORT of one, or both --from and --to for two ends "
+        "in this process");
   }
-  if (!here && arguments.has(server ? "from" : "to")) {
-    return report_usage("perf", "--from is the client's memory, --to the server's");
+  if (arguments.has(server ? "from" : "to")) {
+    return misuse("--from is the client's memory, --to the server's");
   }
-  if (auto good = place_at(options, server ? *to : *from, arguments.get("require")); !good) {
-    return refuse(good.error());
-  }
-  if (server) return serve(arguments.get("server"), options, *to);
+  return server ? Ends::kServer : Ends::kClient;
+}
+
+// @return misuse()
+Result<Wanted> parse_wanted(const Arguments& arguments) {
   const std::string& word = arguments.paths[0];
   Wanted wanted;
   wanted.test = word == "latency" ? PerfTest::kLatency
                 : word == "bw"    ? PerfTest::kBandwidth
                                   : PerfTest::kBothWays;
   const auto sizes = parse_sizes(arguments.get("sizes"));
-  if (!sizes) return refuse(sizes.error());
+  if (!sizes) return fail(sizes.error());
   wanted.sizes = *sizes;
   const auto window = parse_size(arguments.get("window"));
-  if (!window || *window > 256) return report_usage("perf", "--window takes 1 to 256");
+  if (!window || *window > 256) return misuse("--window takes 1 to 256");
   wanted.window = static_cast<std::uint32_t>(*window);
-  const auto iterations =
-      parse_size(arguments.has("iterations") ? arguments.get("iterations") : "1");
-  if (!iterations || *iterations > kMostIterations) {
-    return report_usage("perf", fmt::format("--iterations takes 1 to {}", kMostIterations));
+  if (!arguments.has("iterations")) return wanted;
+  const auto iterations = parse_size(arguments.get("iterations"));
+  if (!iterations || *iterations > kMaxIterations) {
+    return misuse(fmt::format("--iterations takes 1 to {}", kMaxIterations));
   }
-  if (arguments.has("iterations")) wanted.rounds = static_cast<std::uint32_t>(*iterations);
-  if (here) return measure_here(*from, *to, options, wanted, arguments);
+  wanted.rounds = static_cast<std::uint32_t>(*iterations);
+  return wanted;
+}
+
+}  // namespace
+
+int run_perf(const Arguments& arguments) {
+  if (auto good = check_security(arguments); !good) return report_usage("perf", good.error());
+  auto options = session_of(arguments);
+  const auto from = find_place(arguments.get("from"));
+  if (!from) return refuse(from.error());
+  const auto to = find_place(arguments.get("to"));
+  if (!to) return refuse(to.error());
+  const auto ends = parse_ends(arguments);
+  if (!ends) return report_usage("perf", ends.error());
+  const bool server = *ends == Ends::kServer;
+  if (auto good = place_at(options, server ? *to : *from, arguments.get("require")); !good) {
+    return refuse(good.error());
+  }
+  if (server) return serve(arguments.get("server"), options, *to);
+  const auto wanted = parse_wanted(arguments);
+  if (!wanted) return report_usage("perf", wanted.error());
+  if (*ends == Ends::kBoth) return measure_here(*from, *to, options, *wanted, arguments);
   auto channel = transport::connect(arguments.paths[1], options);
   if (!channel) return report(channel.error());
-  return be_client(*channel, *from, wanted, arguments);
+  return be_client(*channel, *from, *wanted, arguments);
 }
 
 }  // namespace framewire::app

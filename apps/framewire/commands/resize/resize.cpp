@@ -8,6 +8,7 @@
 #include <batch/input_file.hpp>
 #include <command_line/command.hpp>
 #include <command_line/gpu_options.hpp>
+#include <command_line/misuse.hpp>
 #include <files/file_mode.hpp>
 #include <framewire/engine.hpp>
 #include <report/console.hpp>
@@ -100,19 +101,20 @@ bool is_folder(const std::string& path) {
   return ::stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode);
 }
 
-// What makes no sense, before any work is done. @return the message, or ""
-std::string usage_error(const Paths& paths, const Arguments& arguments) {
+// What makes no sense is found before any work is done. @return misuse()
+Result<void> check_paths(const Paths& paths, const Arguments& arguments) {
   if (paths.to_stdout() && ::isatty(STDOUT_FILENO) != 0) {
-    return "standard output is a terminal, which cannot show a JPEG; give a file or a pipe";
+    return misuse("standard output is a terminal, which cannot show a JPEG; give a file or a pipe");
   }
   if (paths.to_stdout() && arguments.has("json")) {
-    return "--json and the image cannot both go to standard output; give OUT as a file";
+    return misuse("--json and the image cannot both go to standard output; give OUT as a file");
   }
   if (!paths.to_stdout() && is_folder(paths.out)) {
-    return fmt::format("OUT is a folder: {}; give a file, or use framewire batch", paths.out);
+    return misuse(
+        fmt::format("OUT is a folder: {}; give a file, or use framewire batch", paths.out));
   }
   if (!paths.from_stdin() && !arguments.has("in-place") && same_file(paths.in, paths.out)) {
-    return "OUT is IN itself; give another file, or --in-place to replace it";
+    return misuse("OUT is IN itself; give another file, or --in-place to replace it");
   }
   return {};
 }
@@ -138,18 +140,13 @@ void say_warnings(const Paths& paths, const std::vector<Warning>& warnings) {
 
 int run_resize(const Arguments& arguments) {
   const Paths paths{arguments.paths[0], arguments.paths[1]};
-  if (const std::string wrong = usage_error(paths, arguments); !wrong.empty()) {
-    return report_usage("resize", wrong);
-  }
-  EngineOptions gpu;
-  gpu.streams = 1;
-  if (const std::string wrong = take_gpu_options(arguments, gpu); !wrong.empty()) {
-    return report_usage("resize", wrong);
-  }
+  if (auto good = check_paths(paths, arguments); !good) return report_usage("resize", good.error());
+  auto gpu = make_engine_options(arguments);
+  if (!gpu) return report_usage("resize", gpu.error());
   batch::WriteOptions output;
-  if (const std::string wrong = take_mode(arguments, output.mode); !wrong.empty()) {
-    return report_usage("resize", wrong);
-  }
+  const auto mode = parse_mode(arguments);
+  if (!mode) return report_usage("resize", mode.error());
+  output.mode = *mode;
   if (arguments.get("durability") == "file") output.durability = batch::Durability::kFile;
   const auto input = read_input(paths, arguments.options.limits.max_input_bytes);
   if (!input) {
@@ -157,9 +154,10 @@ int run_resize(const Arguments& arguments) {
     return kSomeFailed;
   }
   if (input->permissions) output.source = &*input->permissions;
-  gpu.few_images = true;
-  gpu.callers_thread = true;
-  auto engine = Engine::make(gpu);
+  gpu->streams = 1;
+  gpu->few_images = true;
+  gpu->callers_thread = true;
+  auto engine = Engine::make(*gpu);
   if (!engine) return refuse(engine.error());
   const auto resized = engine->resize(input->bytes, arguments.options);
   if (!resized) {

@@ -7,6 +7,7 @@
 #include <batch/posix_file.hpp>
 #include <chrono>
 #include <command_line/command.hpp>
+#include <command_line/misuse.hpp>
 #include <command_line/numbers.hpp>
 #include <commands/sink/frame_writer.hpp>
 #include <connection/connection.hpp>
@@ -47,27 +48,29 @@ struct SinkPlan {
   std::uint64_t frames = 0;  ///< to end after; 0: none
 };
 
-// @return what is wrong with the command line, or ""
-std::string make_plan(const Arguments& arguments, SinkPlan& plan) {
-  if (auto wrong = check_security(arguments); !wrong.empty()) return wrong;
-  if (auto wrong = check_place(arguments, "to"); !wrong.empty()) return wrong;
+// All but the place, which is looked for afterwards. @return misuse()
+Result<SinkPlan> make_plan(const Arguments& arguments) {
+  SinkPlan plan;
+  if (auto good = check_security(arguments); !good) return fail(good.error());
+  if (auto good = check_place(arguments, "to"); !good) return fail(good.error());
   plan.address = arguments.get("listen");
-  if (plan.address.empty()) return "--listen is missing; accepted: --listen ADDR:PORT";
+  if (plan.address.empty()) return misuse("--listen is missing; accepted: --listen ADDR:PORT");
   plan.out = arguments.get("out");
   if (!parse_number(arguments.get("slots"), 1U, 512U, plan.receiver.slots)) {
-    return fmt::format("--slots: found '{}'; accepted: 1 to 512", arguments.get("slots"));
+    return misuse(fmt::format("--slots: found '{}'; accepted: 1 to 512", arguments.get("slots")));
   }
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 34;
-  if (!parse_number(arguments.get("slot-bytes"), std::uint64_t{1}, kMost,
+  constexpr std::uint64_t kMax = std::uint64_t{1} << 34;
+  if (!parse_number(arguments.get("slot-bytes"), std::uint64_t{1}, kMax,
                     plan.receiver.slot_bytes)) {
-    return fmt::format("--slot-bytes: found '{}'; accepted: 1 to {}", arguments.get("slot-bytes"),
-                       kMost);
+    return misuse(fmt::format("--slot-bytes: found '{}'; accepted: 1 to {}",
+                              arguments.get("slot-bytes"), kMax));
   }
   if (arguments.has("frames") &&
       !parse_number(arguments.get("frames"), std::uint64_t{1}, ~std::uint64_t{0}, plan.frames)) {
-    return fmt::format("--frames: found '{}'; accepted: 1 or more", arguments.get("frames"));
+    return misuse(
+        fmt::format("--frames: found '{}'; accepted: 1 or more", arguments.get("frames")));
   }
-  return "";
+  return plan;
 }
 
 std::int64_t now_ns() {
@@ -252,10 +255,9 @@ int serve(const Arguments& arguments, const SinkPlan& plan, transport::Listener&
 }  // namespace
 
 int run_sink(const Arguments& arguments) {
-  SinkPlan plan;
-  if (const auto wrong = make_plan(arguments, plan); !wrong.empty()) {
-    return report_usage("sink", wrong);
-  }
+  auto made = make_plan(arguments);
+  if (!made) return report_usage("sink", made.error());
+  SinkPlan& plan = *made;
   const auto place = find_place(arguments.get("to"));
   if (!place) return refuse(Status(place.error()).about("--to"));
   plan.place = *place;

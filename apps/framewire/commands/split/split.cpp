@@ -6,6 +6,7 @@
 #include <batch/output_folder.hpp>
 #include <command_line/command.hpp>
 #include <command_line/lists.hpp>
+#include <command_line/misuse.hpp>
 #include <command_line/numbers.hpp>
 #include <connection/place.hpp>
 #include <files/inputs.hpp>
@@ -36,40 +37,42 @@ struct SplitPlan {
   std::string out;  ///< folder; "" writes nothing
 };
 
-// "host,host" or "0,1". @return what is wrong with it, or ""
-std::string take_devices(const std::string& text, std::vector<int>& devices) {
-  if (text.empty()) devices.assign(std::max(1u, std::thread::hardware_concurrency()), -1);
-  for (const std::string& word :
-       text.empty() ? std::vector<std::string>{} : split_at_commas(text)) {
+// "host,host" or "0,1"; without a word, the host once a core.
+Result<std::vector<int>> parse_devices(const std::string& text) {
+  if (text.empty()) return std::vector<int>(std::max(1u, std::thread::hardware_concurrency()), -1);
+  std::vector<int> devices;
+  for (const std::string& word : split_at_commas(text)) {
     int device = -1;
     const bool good = word == "host" || parse_number(word, 0, 1023, device);
     if (!good || (!devices.empty() && (devices.front() < 0) != (device < 0)))
-      return fmt::format(
+      return misuse(fmt::format(
           "--devices: found '{}'; accepted: host, once a worker, or ordinals of GPUs, joined by "
           "commas",
-          text);
+          text));
     devices.push_back(device);
   }
-  return "";
+  return devices;
 }
 
-// Who decodes, resamples and encodes. @return what is wrong, or ""
-std::string take_parties(const Arguments& arguments, split::Parties& parties) {
-  if (auto wrong = take_devices(arguments.get("devices"), parties.workers); !wrong.empty())
-    return wrong;
+// Who decodes, resamples and encodes.
+Result<split::Parties> make_parties(const Arguments& arguments) {
+  auto workers = parse_devices(arguments.get("devices"));
+  if (!workers) return fail(workers.error());
+  split::Parties parties;
+  parties.workers = std::move(*workers);
   const bool on_gpu = parties.workers.front() >= 0;
   parties.decoder = parties.encoder = parties.workers.front();
   if (arguments.has("encode-on") &&
       (!on_gpu || !parse_number(arguments.get("encode-on"), 0, 1023, parties.encoder)))
-    return fmt::format(
-        "--encode-on: found '{}'; accepted: the ordinal of a GPU, with --devices of "
-        "GPUs",
-        arguments.get("encode-on"));
+    return misuse(
+        fmt::format("--encode-on: found '{}'; accepted: the ordinal of a GPU, with --devices of "
+                    "GPUs",
+                    arguments.get("encode-on")));
   const CodecKind codec = arguments.options.codec;
   const CodecKind own = on_gpu ? CodecKind::kCuda : CodecKind::kTurbo;
-  if (codec == CodecKind::kAuto || codec == own) return "";
-  return fmt::format("--codec: found '{}'; accepted by split over {}: auto, {}", to_string(codec),
-                     on_gpu ? "GPUs" : "the host", to_string(own));
+  if (codec == CodecKind::kAuto || codec == own) return parties;
+  return misuse(fmt::format("--codec: found '{}'; accepted by split over {}: auto, {}",
+                            to_string(codec), on_gpu ? "GPUs" : "the host", to_string(own)));
 }
 
 // Whether samples go the way that --require names, if it names one, between all who exchange some.
@@ -97,16 +100,22 @@ Result<void> check_paths(const Arguments& arguments, const split::Parties& parti
   return {};
 }
 
-// @return what is wrong with the command line, or ""
-std::string make_plan(const Arguments& arguments, SplitPlan& plan) {
-  if (auto wrong = take_parties(arguments, plan.parties); !wrong.empty()) return wrong;
+// @return misuse()
+Result<SplitPlan> make_plan(const Arguments& arguments) {
+  SplitPlan plan;
+  auto parties = make_parties(arguments);
+  if (!parties) return fail(parties.error());
+  plan.parties = std::move(*parties);
   plan.form = arguments.get("as") == "planes" ? split::Form::kPlanes : split::Form::kJpeg;
   plan.out = arguments.get("out");
-  plan.inputs.list = arguments.get("files-from");
-  if (plan.inputs.list.empty() && arguments.paths.empty()) {
-    return "found no IN; accepted: a folder, files, or @LIST";
+  const std::string list = arguments.get("files-from");
+  if (list.empty() && arguments.paths.empty()) {
+    return misuse("found no IN; accepted: a folder, files, or @LIST");
   }
-  return take_inputs(arguments.paths, plan.inputs);
+  auto inputs = make_input_names(arguments.paths, list);
+  if (!inputs) return fail(inputs.error());
+  plan.inputs = std::move(*inputs);
+  return plan;
 }
 
 /// What became of the pictures; answers come on the splitter's threads.
@@ -279,10 +288,9 @@ std::string summary(const Json& result) {
 }  // namespace
 
 int run_split(const Arguments& arguments) {
-  SplitPlan plan;
-  if (const std::string wrong = make_plan(arguments, plan); !wrong.empty()) {
-    return report_usage("split", wrong);
-  }
+  const auto made = make_plan(arguments);
+  if (!made) return report_usage("split", made.error());
+  const SplitPlan& plan = *made;
   std::optional<batch::OutputFolder> folder;
   std::vector<batch::FileId> excluded;
   if (!plan.out.empty()) {

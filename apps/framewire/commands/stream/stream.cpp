@@ -3,6 +3,7 @@
 #include <chrono>
 #include <command_line/command.hpp>
 #include <command_line/gpu_options.hpp>
+#include <command_line/misuse.hpp>
 #include <command_line/numbers.hpp>
 #include <commands/stream/frame_source.hpp>
 #include <commands/stream/frames_ahead.hpp>
@@ -33,38 +34,43 @@ struct StreamPlan {
   frames::SenderOptions sender;
 };
 
-std::string take_numbers(const Arguments& arguments, StreamPlan& plan) {
+Result<void> take_numbers(const Arguments& arguments, StreamPlan& plan) {
   if (arguments.has("rate") && !parse_number(arguments.get("rate"), 0.001, 1e6, plan.rate_fps)) {
-    return fmt::format("--rate: found '{}'; accepted: frames a second, 0.001 to 1000000",
-                       arguments.get("rate"));
+    return misuse(fmt::format("--rate: found '{}'; accepted: frames a second, 0.001 to 1000000",
+                              arguments.get("rate")));
   }
   if (!parse_number(arguments.get("loop"), std::uint64_t{1}, std::uint64_t{1'000'000'000},
                     plan.loops)) {
-    return fmt::format("--loop: found '{}'; accepted: 1 to 1000000000", arguments.get("loop"));
+    return misuse(
+        fmt::format("--loop: found '{}'; accepted: 1 to 1000000000", arguments.get("loop")));
   }
   if (!parse_number(arguments.get("queue"), std::size_t{1}, std::size_t{1024}, plan.sender.queue)) {
-    return fmt::format("--queue: found '{}'; accepted: 1 to 1024", arguments.get("queue"));
+    return misuse(fmt::format("--queue: found '{}'; accepted: 1 to 1024", arguments.get("queue")));
   }
-  return "";
+  return {};
 }
 
-// What goes together with --from cuda:N. @return what does not, or ""
-std::string check_device(const Arguments& arguments, const StreamPlan& plan) {
-  if (arguments.get("from") == "host") return "";
+// Whether the rest goes together with --from cuda:N.
+Result<void> check_device(const Arguments& arguments, const StreamPlan& plan) {
+  if (arguments.get("from") == "host") return {};
   const CodecKind codec = arguments.options.codec;
-  if (arguments.has("device")) return "--device goes with --from host: --from names the GPU";
-  if (codec != CodecKind::kAuto && codec != CodecKind::kCuda) {
-    return fmt::format("--codec: found '{}'; accepted with --from cuda:N: auto, cuda",
-                       to_string(codec));
+  if (arguments.has("device")) {
+    return misuse("--device goes with --from host: --from names the GPU");
   }
-  if (plan.kind != FrameKind::kFile) return "";
-  return "--from cuda:N sends what a GPU makes; accepted: --as planes, or options such as --size";
+  if (codec != CodecKind::kAuto && codec != CodecKind::kCuda) {
+    return misuse(fmt::format("--codec: found '{}'; accepted with --from cuda:N: auto, cuda",
+                              to_string(codec)));
+  }
+  if (plan.kind != FrameKind::kFile) return {};
+  return misuse(
+      "--from cuda:N sends what a GPU makes; accepted: --as planes, or options such as --size");
 }
 
-// @return what is wrong with the command line, or ""
-std::string make_plan(const Arguments& arguments, StreamPlan& plan) {
-  if (auto wrong = check_place(arguments, "from"); !wrong.empty()) return wrong;
-  if (auto wrong = take_numbers(arguments, plan); !wrong.empty()) return wrong;
+// @return misuse()
+Result<StreamPlan> make_plan(const Arguments& arguments) {
+  StreamPlan plan;
+  if (auto good = check_place(arguments, "from"); !good) return fail(good.error());
+  if (auto good = take_numbers(arguments, plan); !good) return fail(good.error());
   plan.sender.drop_oldest = arguments.has("drop-oldest");
   plan.sender.checksum = arguments.has("checksum");
   const bool on_device = arguments.get("from") != "host";
@@ -76,22 +82,25 @@ std::string make_plan(const Arguments& arguments, StreamPlan& plan) {
     plan.kind = FrameKind::kPlanes;
     if (on_device && !made.empty()) plan.kind = FrameKind::kResizedPlanes;
     if (!on_device && !made.empty()) {
-      return fmt::format(
+      return misuse(fmt::format(
           "--as planes sends what the files hold; {} goes with --as jpeg, or with --from cuda:N",
-          made);
+          made));
     }
   } else if (!made.empty()) {
     plan.kind = FrameKind::kResized;
   }
-  if (auto wrong = check_device(arguments, plan); !wrong.empty()) return wrong;
+  if (auto good = check_device(arguments, plan); !good) return fail(good.error());
   auto paths = arguments.paths;
   plan.address = paths.back();
   paths.pop_back();
-  plan.inputs.list = arguments.get("files-from");
-  if (paths.empty() && plan.inputs.list.empty()) {
-    return "found one argument; accepted: framewire stream IN… HOST:PORT";
+  const std::string list = arguments.get("files-from");
+  if (paths.empty() && list.empty()) {
+    return misuse("found one argument; accepted: framewire stream IN… HOST:PORT");
   }
-  return take_inputs(std::move(paths), plan.inputs);
+  auto inputs = make_input_names(std::move(paths), list);
+  if (!inputs) return fail(inputs.error());
+  plan.inputs = std::move(*inputs);
+  return plan;
 }
 
 /// Names of inputs, one after another, as often as --loop says.
@@ -267,20 +276,15 @@ int send_all(const Arguments& arguments, const StreamPlan& plan, const FrameMake
 }  // namespace
 
 int run_stream(const Arguments& arguments) {
-  if (const auto wrong = check_security(arguments); !wrong.empty()) {
-    return report_usage("stream", wrong);
-  }
-  StreamPlan plan;
-  if (const auto wrong = make_plan(arguments, plan); !wrong.empty()) {
-    return report_usage("stream", wrong);
-  }
+  if (auto good = check_security(arguments); !good) return report_usage("stream", good.error());
+  const auto made_plan = make_plan(arguments);
+  if (!made_plan) return report_usage("stream", made_plan.error());
+  const StreamPlan& plan = *made_plan;
   const auto place = find_place(arguments.get("from"));
   if (!place) return refuse(Status(place.error()).about("--from"));
-  EngineOptions engine;
-  if (auto wrong = take_gpu_options(arguments, engine); !wrong.empty()) {
-    return report_usage("stream", wrong);
-  }
-  auto resizing = Engine::make(engine_of(plan, *place, engine));
+  const auto engine = make_engine_options(arguments);
+  if (!engine) return report_usage("stream", engine.error());
+  auto resizing = Engine::make(engine_of(plan, *place, *engine));
   if (!resizing) return refuse(resizing.error());
   // The GPU's encoder writes finished streams straight to pinned host memory; planes stay where
   // they are.
