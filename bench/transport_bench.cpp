@@ -53,8 +53,8 @@ class End {
   void step() { channel_.progress(); }
   [[nodiscard]] bool received() { return channel_.done(offer_); }
   [[nodiscard]] bool confirmed() { return channel_.done(put_); }
-  void collect_offer() { channel_.finish(offer_).value(); }
-  void collect_put() { channel_.finish(put_).value(); }
+  void collect_offer() { channel_.take_result(offer_).value(); }
+  void collect_put() { channel_.take_result(put_).value(); }
 
  private:
   Region memory_ = Region::allocate_host(2 * kRoom).value();

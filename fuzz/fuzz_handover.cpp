@@ -115,14 +115,14 @@ void exchange(Input& input) {
   require(rings.has_value() == (right && files.size() == 1 && files[0].good));
 }
 
-void check_landing(Input& input) {
-  std::array<std::byte, peer::kLandingMessageBytes> bytes;
+void check_receive_buffer(Input& input) {
+  std::array<std::byte, peer::kReceiveBufferMessageBytes> bytes;
   for (std::byte& byte : bytes) byte = static_cast<std::byte>(input.take());
   if ((input.take() & 1) != 0) std::fill(bytes.begin() + 17, bytes.begin() + 20, std::byte{0});
-  const auto landing = peer::decode_landing(bytes);
-  if (!landing) return;
-  require(landing->slots <= 32 && encode(*landing) == bytes);
-  require(landing->slots == 0 || landing->slot_bytes <= std::uint64_t{1} << 30);
+  const auto buffer = peer::decode_receive_buffer(bytes);
+  if (!buffer) return;
+  require(buffer->slots <= 32 && encode(*buffer) == bytes);
+  require(buffer->slots == 0 || buffer->slot_bytes <= std::uint64_t{1} << 30);
 }
 
 // Whoever shows the token is let in, nobody else.
@@ -170,7 +170,7 @@ void run(Input input) {
         exchange(input);
         break;
       case 1:
-        check_landing(input);
+        check_receive_buffer(input);
         break;
       default:
         visit(input);

@@ -66,7 +66,7 @@ class Device final : public DeviceMemory {
       for (; device_.pace > 0 && !copies_.empty(); --device_.pace) make_one();
       return last_ - copies_.size();
     }
-    Result<void> finish() override {
+    Result<void> synchronize() override {
       while (!copies_.empty()) make_one();
       return {};
     }
@@ -187,37 +187,36 @@ class Wire final : public Link {
 
 /// With the words of whoever pushes, as its side has them.
 struct Handed {
-  std::unique_ptr<peer::Landing> landing;
+  std::unique_ptr<peer::ReceiveBuffer> buffer;
   std::unique_ptr<peer::Words> words;
 };
-Handed make_landing(Device& device) {
-  Handed handed{std::make_unique<peer::Landing>(), peer::Words::make(device).value()};
-  peer::Landing& landing = *handed.landing;
-  landing.slots = 3;
-  landing.slot_bytes = 2 * kUnit;
-  landing.arrival_words = 2;
-  landing.memory = std::make_unique<Memory>(landing.bytes());
-  landing.devices = &device;
-  landing.owner = landing.user = 0;
+Handed make_buffer(Device& device) {
+  Handed handed{std::make_unique<peer::ReceiveBuffer>(), peer::Words::make(device).value()};
+  peer::ReceiveBuffer& buffer = *handed.buffer;
+  buffer.slots = 3;
+  buffer.slot_bytes = 2 * kUnit;
+  buffer.arrival_words = 2;
+  buffer.memory = std::make_unique<Memory>(buffer.bytes());
+  buffer.devices = &device;
+  buffer.owner = buffer.user = 0;
   return handed;
 }
 
 class Connection {
  public:
-  explicit Connection(unsigned landings) {
-    peer::Landings handed;
-    if ((landings & 1) != 0) {
-      Handed ours = make_landing(device_);
-      ours.landing->words =
-          peer::Words::open(base::FileDescriptor(::dup(ours.words->fd()))).value();
+  explicit Connection(unsigned buffers) {
+    peer::ReceiveBuffers handed;
+    if ((buffers & 1) != 0) {
+      Handed ours = make_buffer(device_);
+      ours.buffer->words = peer::Words::open(base::FileDescriptor(::dup(ours.words->fd()))).value();
       words_ = std::move(ours.words);
-      landing_ = ours.landing.get();
-      handed.ours = std::move(ours.landing);
+      buffer_ = ours.buffer.get();
+      handed.ours = std::move(ours.buffer);
     }
-    if ((landings & 2) != 0) {
-      Handed theirs = make_landing(device_);
-      theirs.landing->words = std::move(theirs.words);
-      handed.theirs = std::move(theirs.landing);
+    if ((buffers & 2) != 0) {
+      Handed theirs = make_buffer(device_);
+      theirs.buffer->words = std::move(theirs.words);
+      handed.theirs = std::move(theirs.buffer);
     }
     auto wire = std::make_unique<Wire>(device_);
     wire_ = wire.get();
@@ -303,12 +302,12 @@ class Connection {
   }
   /// A slot's words say that a number has landed, on the host's side or on the device's.
   void tell(Input& in) {
-    if (landing_ == nullptr || words_ == nullptr) return;
+    if (buffer_ == nullptr || words_ == nullptr) return;
     const auto choice = static_cast<unsigned>(in.take());
-    const unsigned slot = choice / 16 % landing_->slots;
+    const unsigned slot = choice / 16 % buffer_->slots;
     const std::uint64_t number = choice / 4 % 4;
     if ((choice & 1) != 0) *words_->device_word(slot) = number;
-    if ((choice & 2) != 0) std::fill_n(landing_->arrivals(slot), landing_->arrival_words, number);
+    if ((choice & 2) != 0) std::fill_n(buffer_->arrivals(slot), buffer_->arrival_words, number);
   }
   void free(Input& in) {
     peer::HeadBuffer bytes;
@@ -336,8 +335,8 @@ class Connection {
   Region source_ = Region::allocate_device(device_, 0, kRoom).value();
   Region host_source_ = Region::allocate_host(kRoom).value();
   Wire* wire_ = nullptr;
-  std::unique_ptr<peer::Words> words_;  ///< with which somebody pushes to ours
-  peer::Landing* landing_ = nullptr;    ///< ours, as long as the channel lives
+  std::unique_ptr<peer::Words> words_;     ///< with which somebody pushes to ours
+  peer::ReceiveBuffer* buffer_ = nullptr;  ///< ours, as long as the channel lives
   std::unique_ptr<core::Channel> channel_;
 };
 

@@ -167,7 +167,7 @@ class Connection {
       }
     }
     for (int i = 0; i < 8; ++i) channel_->progress();
-    for (const Transfer offer : offers_) static_cast<void>(channel_->finish(offer));
+    for (const Transfer offer : offers_) static_cast<void>(channel_->take_result(offer));
   }
 
  private:

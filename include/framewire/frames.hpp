@@ -95,7 +95,7 @@ class FrameSender {
   void idle(int timeout_ms);
   /// Waits until every frame has ended, tells the receiver that no more will come, and closes.
   /// @return deadline, peer_lost; single frames that failed are no failure of this
-  [[nodiscard]] Result<void> finish();
+  [[nodiscard]] Result<void> close();
 
   /// Frames whose end is not known.
   [[nodiscard]] std::size_t under_way() const noexcept;

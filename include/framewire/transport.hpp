@@ -54,7 +54,7 @@ struct SessionOptions {
   int device = 0;
   /// Device memory that every connection over peer and peer-stream keeps at this end, for what the
   /// peer pushes, however little it is used: 8 parts, 4 KiB each or more.
-  std::uint64_t landing_bytes = std::uint64_t{128} << 20;
+  std::uint64_t receive_buffer_bytes = std::uint64_t{128} << 20;
   Requirement require = Requirement::kNothing;  ///< or there is no connection: unsupported
   /// ucx-tcp: a network device ("eth0"); ucx-rdma: an RDMA device and its port ("mlx5_0:1").
   std::string ucx_device;
@@ -88,7 +88,7 @@ class Channel {
   [[nodiscard]] Result<Transfer> offer(const Region& region, std::uint64_t offset_bytes,
                                        std::uint64_t length_bytes,
                                        const OfferOptions& options = {});
-  /// Ends an offer. From the return on no new access begins; finish() says denied.
+  /// Ends an offer. From the return on no new access begins; take_result() says denied.
   /// @return busy where the peer's access is under way: it ends by itself within its allowance, or,
   ///         by force, with close(); invalid_input where the transfer is no offer of this channel
   [[nodiscard]] Result<void> revoke(Transfer offer);
@@ -115,11 +115,11 @@ class Channel {
   /// The result of a transfer that is done; once.
   /// @return the transfer's error (deadline, peer_lost, denied, io_error); invalid_input before it
   ///         is done, and where it is none of this channel's or was fetched before
-  [[nodiscard]] Result<Completion> finish(Transfer transfer);
+  [[nodiscard]] Result<Completion> take_result(Transfer transfer);
   /// What a put brought along to an offer of ours that is done, whatever its result; empty if
-  /// nothing. Valid until the offer's finish().
+  /// nothing. Valid until the offer's take_result().
   [[nodiscard]] std::span<const std::byte> note(Transfer offer);
-  /// progress() until done, then finish().
+  /// progress() until done, then take_result().
   [[nodiscard]] Result<Completion> wait(Transfer transfer);
 
   /// Moves everything that can be moved without blocking. Confirmations and leases ride on packets

@@ -26,8 +26,8 @@ struct Utf8Character {
     if ((byte(i) & 0xc0U) != 0x80) return {};
     code = code << 6 | (byte(i) & 0x3fU);
   }
-  constexpr std::uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-  if (code < kLeast[bytes] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return {};
+  constexpr std::uint32_t kMin[] = {0, 0, 0x80, 0x800, 0x10000};
+  if (code < kMin[bytes] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return {};
   return {code, bytes};
 }
 

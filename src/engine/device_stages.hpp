@@ -74,8 +74,8 @@ class DeviceStages {
     std::vector<std::uint8_t> head;          ///< of the stream: SOI and the APPn segments
   };
   /// Converts colour, sharpens, orients and pads as planned. Leaves what would be encoded.
-  [[nodiscard]] Result<void> finish(std::span<const Resampled> pictures);
-  /// finish(), and encodes.
+  [[nodiscard]] Result<void> post_process(std::span<const Resampled> pictures);
+  /// post_process(), and encodes.
   [[nodiscard]] Result<void> encode(std::span<const Resampled> pictures);
 
   [[nodiscard]] const Result<void>& result(std::size_t picture) const noexcept;

@@ -12,7 +12,7 @@ namespace {
 /// Blocks are whole multiples, so that they suit many who ask.
 constexpr std::size_t kStepBytes = 64 << 10;
 /// Kept for the next at most; what comes back beyond is freed.
-constexpr std::size_t kMostKeptBytes = 256u << 20;
+constexpr std::size_t kMaxKeptBytes = 256u << 20;
 
 }  // namespace
 
@@ -52,7 +52,7 @@ Result<InputStore::Block> InputStore::allocate(std::size_t bytes) try {
 void InputStore::give_back(Block block) noexcept {
   try {
     const std::lock_guard lock(mutex_);
-    if (kept_bytes_ + block.bytes <= kMostKeptBytes) {
+    if (kept_bytes_ + block.bytes <= kMaxKeptBytes) {
       kept_.emplace(block.bytes, std::move(block.memory));
       kept_bytes_ += block.bytes;
       return;

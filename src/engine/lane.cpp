@@ -10,7 +10,7 @@ namespace {
 /// More than this in one batch only makes it wait longer: the copy alone takes a millisecond.
 constexpr std::uint64_t kBatchInputBytes = 48u << 20;
 /// Fewer do not fill launches that cost the same for one image.
-constexpr std::size_t kLeastShare = 16;
+constexpr std::size_t kMinShare = 16;
 
 codec::BatchItem item_of(const Work& work) {
   return {&work.request.file,
@@ -25,7 +25,7 @@ codec::BatchItem item_of(const Work& work) {
 
 void Lane::run() {
   const WorkQueue::Bounds bounds{
-      options_.max_batch != 0 ? options_.max_batch : device_.lanes.most_images, kLeastShare,
+      options_.max_batch != 0 ? options_.max_batch : device_.lanes.most_images, kMinShare,
       kBatchInputBytes, options_.batch_wait_us};
   WorkQueue& queue = flow_.device_queue();
   std::vector<WorkPtr> taken;
@@ -149,10 +149,10 @@ void Lane::run_batch() {
   const double us = base::elapsed_us(start);
   Answers answers = flow_.answers();
   for (std::size_t i = 0; i < batch_.size(); ++i)
-    finish(std::move(batch_[i]), codec_.outcome(i), us, answers);
+    answer(std::move(batch_[i]), codec_.outcome(i), us, answers);
 }
 
-void Lane::finish(WorkPtr work, const codec::BatchOutcome& outcome, double batch_us,
+void Lane::answer(WorkPtr work, const codec::BatchOutcome& outcome, double batch_us,
                   Answers& answers) try {
   if (!outcome.done) return flow_.fall_back(std::move(work), outcome.reason);
   Request& request = work->request;
@@ -161,7 +161,7 @@ void Lane::finish(WorkPtr work, const codec::BatchOutcome& outcome, double batch
   report.codec_reason = work->options.codec == codec_.kind() ? "requested" : "a GPU is there";
   report.quality = outcome.quality;
   report.times.decode_resample_us = batch_us;
-  auto finished = finish_copy(request, outcome.bytes, work->sink);
+  auto finished = complete_copy(request, outcome.bytes, work->sink);
   if (finished) ++flow_.counters().gpu_images;
   answers.add(std::move(work), std::move(finished));
 } catch (const std::bad_alloc&) {

@@ -56,7 +56,7 @@ class Lane {
   void sort_out(std::vector<WorkPtr>& taken);
   void add(WorkPtr work, std::vector<WorkPtr>& left_over);
   void run_batch();
-  void finish(WorkPtr work, const codec::BatchOutcome& outcome, double batch_us, Answers& answers);
+  void answer(WorkPtr work, const codec::BatchOutcome& outcome, double batch_us, Answers& answers);
   void lose_device(const Status& status);
 
   const EngineOptions& options_;

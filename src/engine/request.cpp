@@ -179,8 +179,8 @@ Result<void> deliver(std::span<const std::uint8_t> stream, std::vector<std::uint
 }
 
 /// @param own  as deliver()'s
-Result<Resized> finish(Request& request, std::span<const std::uint8_t> stream,
-                       std::vector<std::uint8_t>* own, const OutputSink& sink) {
+Result<Resized> complete(Request& request, std::span<const std::uint8_t> stream,
+                         std::vector<std::uint8_t>* own, const OutputSink& sink) {
   jpeg::GainMapTail tail;
   if (!request.gain_map.empty()) {
     auto made = jpeg::make_gain_map_tail(stream, request.gain_map);
@@ -302,15 +302,15 @@ Result<std::vector<std::uint8_t>> make_head(const Request& request) {
   return jpeg::make_head(request.file, request.options->metadata, head_facts(request));
 }
 
-Result<Resized> finish_request(Request& request, std::vector<std::uint8_t> stream,
-                               const OutputSink& sink) {
+Result<Resized> complete_request(Request& request, std::vector<std::uint8_t> stream,
+                                 const OutputSink& sink) {
   const std::span<const std::uint8_t> bytes = stream;
-  return finish(request, bytes, &stream, sink);
+  return complete(request, bytes, &stream, sink);
 }
 
-Result<Resized> finish_copy(Request& request, std::span<const std::uint8_t> stream,
-                            const OutputSink& sink) {
-  return finish(request, stream, nullptr, sink);
+Result<Resized> complete_copy(Request& request, std::span<const std::uint8_t> stream,
+                              const OutputSink& sink) {
+  return complete(request, stream, nullptr, sink);
 }
 Result<Resized> run_request(Request& request, const codec::Codec& codec, std::string_view reason,
                             ConverterCache& converters, const OutputSink& sink) {
@@ -329,7 +329,7 @@ Result<Resized> run_request(Request& request, const codec::Codec& codec, std::st
   report.times.decode_resample_us = outcome.decode_resample_us;
   report.times.encode_us = outcome.encode_us;
   add_warnings(report, outcome.warnings);
-  return finish_request(request, std::move(*stream), sink);
+  return complete_request(request, std::move(*stream), sink);
 }
 
 }  // namespace framewire::engine

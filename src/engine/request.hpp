@@ -71,11 +71,11 @@ void add_warnings(Report& report, const std::vector<Warning>& warnings);
 /// wanted. Nothing is written to a sink before everything else has succeeded.
 /// @param stream  given away: without a sink it becomes the output
 /// @return as OutputSink::room(); too_large where image and gain map exceed 4 GiB
-[[nodiscard]] Result<Resized> finish_request(Request& request, std::vector<std::uint8_t> stream,
-                                             const OutputSink& sink = {});
+[[nodiscard]] Result<Resized> complete_request(Request& request, std::vector<std::uint8_t> stream,
+                                               const OutputSink& sink = {});
 /// The same of a stream that stays its codec's: copied once, to where it goes.
-[[nodiscard]] Result<Resized> finish_copy(Request& request, std::span<const std::uint8_t> stream,
-                                          const OutputSink& sink);
+[[nodiscard]] Result<Resized> complete_copy(Request& request, std::span<const std::uint8_t> stream,
+                                            const OutputSink& sink);
 
 /// All of the above behind parse_request(), on the calling thread.
 /// @param reason  for the report: why this codec

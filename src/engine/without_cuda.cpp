@@ -38,7 +38,9 @@ Result<DeviceStages> DeviceStages::make(int /*device*/) { return no_cuda(); }
 Result<void> DeviceStages::decode(std::span<const Source> /*sources*/) { return no_cuda(); }
 Result<void> DeviceStages::make_planes(std::span<const Planned> /*pictures*/) { return no_cuda(); }
 Result<void> DeviceStages::resample(std::span<const Striped> /*pictures*/) { return no_cuda(); }
-Result<void> DeviceStages::finish(std::span<const Resampled> /*pictures*/) { return no_cuda(); }
+Result<void> DeviceStages::post_process(std::span<const Resampled> /*pictures*/) {
+  return no_cuda();
+}
 Result<void> DeviceStages::encode(std::span<const Resampled> /*pictures*/) { return no_cuda(); }
 const Result<void>& DeviceStages::result(std::size_t /*picture*/) const noexcept {
   return impl_->none;

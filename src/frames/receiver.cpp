@@ -92,7 +92,7 @@ void FrameReceiver::Impl::refuse(const Status& status) {
 void FrameReceiver::Impl::take_in(std::uint32_t index) {
   Slot& slot = slots_[index];
   const auto header = decode_frame_header(channel_.note(slot.offer));
-  const auto result = channel_.finish(slot.offer);
+  const auto result = channel_.take_result(slot.offer);
   slot.state = State::kFree;
   if (!result) {
     if (result.error().code() == StatusCode::kIoError) ++stats_.damaged;

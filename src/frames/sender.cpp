@@ -33,7 +33,7 @@ class FrameSender::Impl {
 
   Result<void> send(OutgoingFrame frame);
   bool progress();
-  Result<void> finish();
+  Result<void> close();
   void idle(int timeout_ms) { channel_.idle(timeout_ms); }
   [[nodiscard]] std::size_t under_way() const { return queue_.size() + flying_.size(); }
   [[nodiscard]] const SenderStats& stats() const { return stats_; }
@@ -113,7 +113,7 @@ bool FrameSender::Impl::collect() {
     }
     Item item = std::move(flying_[i]);
     flying_.erase(flying_.begin() + static_cast<std::ptrdiff_t>(i));
-    const auto result = channel_.finish(item.put);
+    const auto result = channel_.take_result(item.put);
     judge(std::move(item), result);
     moved = true;
   }
@@ -195,7 +195,7 @@ void FrameSender::Impl::enqueue(OutgoingFrame frame) {
 
 Result<void> FrameSender::Impl::send(OutgoingFrame frame) {
   if (auto good = check(frame.header); !good) return good;
-  if (frame.header.last) return fail(StatusCode::kInvalidInput, "finish() marks the end");
+  if (frame.header.last) return fail(StatusCode::kInvalidInput, "close() marks the end");
   if (!frame.memory.contains(frame.offset_bytes, frame.header.payload_bytes)) {
     return fail(StatusCode::kInvalidInput,
                 fmt::format("{} bytes from {} on are not inside a region of {} bytes",
@@ -219,7 +219,7 @@ Result<void> FrameSender::Impl::send(OutgoingFrame frame) {
   return {};
 }
 
-Result<void> FrameSender::Impl::finish() {
+Result<void> FrameSender::Impl::close() {
   const auto drain = [&]() -> Result<void> {
     while (under_way() > 0) {
       if (!progress()) channel_.idle(1);
@@ -256,7 +256,7 @@ Result<FrameSender> FrameSender::make(Channel channel, const SenderOptions& opti
 Result<void> FrameSender::send(OutgoingFrame frame) { return impl_->send(std::move(frame)); }
 bool FrameSender::progress() { return impl_->progress(); }
 void FrameSender::idle(int timeout_ms) { impl_->idle(timeout_ms); }
-Result<void> FrameSender::finish() { return impl_->finish(); }
+Result<void> FrameSender::close() { return impl_->close(); }
 std::size_t FrameSender::under_way() const noexcept { return impl_->under_way(); }
 const SenderStats& FrameSender::stats() const noexcept { return impl_->stats(); }
 const Channel& FrameSender::channel() const noexcept { return impl_->channel(); }

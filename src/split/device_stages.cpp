@@ -89,13 +89,14 @@ class GpuStages final : public Stages {
     return stages_.copy(copies);
   }
 
-  Result<std::vector<Result<Output>>> finish(Group& group, Form form) override {
+  Result<std::vector<Result<Output>>> make_outputs(Group& group, Form form) override {
     const auto start = base::Clock::now();
     auto done = gather(group);
     std::vector<DeviceStages::Resampled> pictures;
     std::vector<Result<Output>> outputs;
     if (done) choose(group, form, pictures, outputs);
-    if (done) done = form == Form::kJpeg ? stages_.encode(pictures) : stages_.finish(pictures);
+    if (done)
+      done = form == Form::kJpeg ? stages_.encode(pictures) : stages_.post_process(pictures);
     if (!done) return fail(done.error());
     const double us = base::elapsed_us(start);
     std::size_t next = 0;
@@ -193,7 +194,7 @@ class GpuStages final : public Stages {
       return fail(kept.error());
     }
     engine::add_warnings(request.report, picture.outcome.warnings);
-    auto finished = engine::finish_request(request, std::move(bytes));
+    auto finished = engine::complete_request(request, std::move(bytes));
     if (!finished) return fail(finished.error());
     output.resized = std::move(*finished);
     return output;
@@ -215,7 +216,7 @@ class GpuStages final : public Stages {
 
   Place place_;
   DeviceStages stages_;
-  PlaneStack whole_;                      ///< of finish()
+  PlaneStack whole_;                      ///< of make_outputs()
   std::vector<std::size_t> first_plane_;  ///< in it, of each picture
 };
 

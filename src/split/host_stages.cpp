@@ -50,12 +50,12 @@ class HostStages final : public Stages {
     return {};
   }
 
-  Result<std::vector<Result<Output>>> finish(Group& group, Form form) override {
+  Result<std::vector<Result<Output>>> make_outputs(Group& group, Form form) override {
     std::vector<Result<Output>> outputs;
     std::vector<std::size_t> index(group.parcels.size());
     for (const auto& picture : group.pictures) {
       auto gathered = gather(group, *picture, index);
-      outputs.push_back(gathered ? finish(*picture, form) : fail(gathered.error()));
+      outputs.push_back(gathered ? make_output(*picture, form) : fail(gathered.error()));
     }
     return outputs;
   }
@@ -90,9 +90,9 @@ class HostStages final : public Stages {
     return ready;
   }
 
-  Result<Output> finish(Picture& picture, Form form) try {
+  Result<Output> make_output(Picture& picture, Form form) try {
     engine::Request& request = picture.request;
-    auto planes = turbo_.finish(request.plan, request.context, whole_.planes);
+    auto planes = turbo_.post_process(request.plan, request.context, whole_.planes);
     if (!planes) return fail(planes.error());
     request.report.codec = turbo_.codec().kind();
     Output output;
@@ -110,7 +110,7 @@ class HostStages final : public Stages {
       output.planes = std::move(*planes);
     }
     engine::add_warnings(request.report, picture.outcome.warnings);
-    auto finished = engine::finish_request(request, std::move(stream));
+    auto finished = engine::complete_request(request, std::move(stream));
     if (!finished) return fail(finished.error());
     output.resized = std::move(*finished);
     return output;

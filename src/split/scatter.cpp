@@ -15,10 +15,10 @@ constexpr std::chrono::microseconds kNap{50};
 
 }  // namespace
 
-Scatter::Scatter(std::deque<Hire> workers, Ready ready) : ready_(std::move(ready)) {
-  for (Hire& hire : workers) {
-    Device& device = devices_.emplace_back(Device{std::move(hire.ends.first), nullptr, {}});
-    device.worker = std::make_unique<Worker>(std::move(hire.stages), std::move(hire.ends.second),
+Scatter::Scatter(std::deque<NewWorker> workers, Ready ready) : ready_(std::move(ready)) {
+  for (NewWorker& made : workers) {
+    Device& device = devices_.emplace_back(Device{std::move(made.ends.first), nullptr, {}});
+    device.worker = std::make_unique<Worker>(std::move(made.stages), std::move(made.ends.second),
                                              devices_.size() - 1);
   }
   thread_ = std::thread([this] { main(); });
@@ -39,12 +39,12 @@ void Scatter::hand_in(std::shared_ptr<Group> group) {
   handed_in_.notify_all();
 }
 
-std::vector<std::size_t> Scatter::living() {
+std::vector<std::size_t> Scatter::active_workers() {
   const std::lock_guard lock(mutex_);
-  std::vector<std::size_t> living;
+  std::vector<std::size_t> active;
   for (std::size_t i = 0; i < devices_.size(); ++i)
-    if (!devices_[i].lost) living.push_back(i);
-  return living;
+    if (!devices_[i].lost) active.push_back(i);
+  return active;
 }
 
 void Scatter::cut(std::size_t worker) {
@@ -147,12 +147,12 @@ Result<bool> Scatter::advance(Device& device, std::size_t index, Flow& flow) {
   bool moved = false;
   Parcel& parcel = flow.group->parcels[index];
   if (flow.leaving && device.channel.done(*flow.leaving)) {
-    if (auto done = device.channel.finish(*flow.leaving); !done) return fail(done.error());
+    if (auto done = device.channel.take_result(*flow.leaving); !done) return fail(done.error());
     flow.leaving.reset();
     moved = true;
   }
   if (flow.arriving && device.channel.done(*flow.arriving)) {
-    const auto done = device.channel.finish(*flow.arriving);
+    const auto done = device.channel.take_result(*flow.arriving);
     if (!done) return fail(done.error());
     flow.arriving.reset();
     moved = true;

@@ -29,18 +29,18 @@ struct DeviceReport {
 };
 
 /// One thread that owns the near ends of all channels. A worker whose channel fails is given up:
-/// the parcels that it had are marked as lost, and living() no longer names it.
+/// the parcels that it had are marked as lost, and active_workers() no longer names it.
 class Scatter {
  public:
   using Ready = std::function<void(std::shared_ptr<Group>)>;
   /// A worker to be, and the channel to it.
-  struct Hire {
+  struct NewWorker {
     std::pair<transport::Channel, transport::Channel> ends;  ///< near and far
     std::unique_ptr<Stages> stages;
   };
 
   /// @param ready  gets every group once, resampled or with parcels lost; called on the thread
-  Scatter(std::deque<Hire> workers, Ready ready);
+  Scatter(std::deque<NewWorker> workers, Ready ready);
   /// Ends when everything handed in is through.
   ~Scatter();
   Scatter(const Scatter&) = delete;
@@ -50,7 +50,7 @@ class Scatter {
   void hand_in(std::shared_ptr<Group> group);
   [[nodiscard]] std::size_t workers() const noexcept { return devices_.size(); }
   /// Workers that are not known to be lost, by their place among all.
-  [[nodiscard]] std::vector<std::size_t> living();
+  [[nodiscard]] std::vector<std::size_t> active_workers();
   /// After drain only: counters of live workers change all the time.
   [[nodiscard]] std::vector<DeviceReport> report();
   /// For tests: breaks a worker's channel as its death would.

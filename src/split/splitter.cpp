@@ -11,7 +11,7 @@ namespace {
 Status out_of_memory() { return {StatusCode::kBusy, "memory ran out"}; }
 
 // A lost worker may still be at work on the pictures, and in their memory.
-bool is_with_the_lost(const Group& group) {
+bool worker_failed(const Group& group) {
   return std::any_of(group.parcels.begin(), group.parcels.end(), [](const Parcel& parcel) {
     return parcel.lost && parcel.lost->code() != StatusCode::kBusy;
   });
@@ -25,7 +25,7 @@ bool is_with_the_lost(const Group& group) {
 Splitter::Splitter(std::size_t in_flight, Form form, bool on_gpu)
     : form_(form),
       on_gpu_(on_gpu),
-      crew_(on_gpu ? Crew{6, 4} : Crew{1, 1}),
+      lane_counts_(on_gpu ? LaneCounts{6, 4} : LaneCounts{1, 1}),
       queue_(on_gpu ? PictureQueue::Bounds{in_flight, 128, 16}
                     : PictureQueue::Bounds{in_flight, 1, in_flight}) {}
 
@@ -49,7 +49,7 @@ Result<std::unique_ptr<Splitter>> Splitter::make(const Parties& parties, std::si
   if (on_gpu != 0 && on_gpu != static_cast<std::ptrdiff_t>(all.size()))
     return fail(StatusCode::kInvalidInput, "a split over GPUs and the host; either, not both");
   std::unique_ptr<Splitter> splitter(new Splitter(in_flight, form, on_gpu != 0));
-  if (auto hired = splitter->hire(parties); !hired) return fail(hired.error());
+  if (auto started = splitter->start(parties); !started) return fail(started.error());
   return splitter;
 }
 
@@ -58,19 +58,19 @@ Result<std::unique_ptr<Stages>> Splitter::make_stages(int device) const {
   return make_host_stages(turbo_);
 }
 
-Result<void> Splitter::hire(const Parties& parties) {
-  for (std::size_t i = 0; i < crew_.decoders; ++i) {
+Result<void> Splitter::start(const Parties& parties) {
+  for (std::size_t i = 0; i < lane_counts_.decoders; ++i) {
     auto decoder = make_stages(parties.decoder);
     if (!decoder) return fail(decoder.error());
     decoders_.push_back(std::move(*decoder));
   }
-  for (std::size_t i = 0; i < crew_.finishers; ++i) {
-    auto finisher = make_stages(parties.encoder);
-    if (!finisher) return fail(finisher.error());
-    finishers_.push_back(std::move(*finisher));
+  for (std::size_t i = 0; i < lane_counts_.encoders; ++i) {
+    auto encoder = make_stages(parties.encoder);
+    if (!encoder) return fail(encoder.error());
+    encoders_.push_back(std::move(*encoder));
   }
-  gathered_at_ = finishers_.front()->place();
-  std::deque<Scatter::Hire> workers;
+  gathered_at_ = encoders_.front()->place();
+  std::deque<Scatter::NewWorker> workers;
   for (const int device : parties.workers) {
     auto ends = transport::connect_loopback();
     if (!ends) return fail(ends.error());
@@ -86,8 +86,8 @@ Result<void> Splitter::hire(const Parties& parties) {
   });
   for (const auto& stages : decoders_)
     threads_.emplace_back([this, &stages] { decoder_main(*stages); });
-  for (const auto& stages : finishers_)
-    threads_.emplace_back([this, &stages] { finisher_main(*stages); });
+  for (const auto& stages : encoders_)
+    threads_.emplace_back([this, &stages] { encoder_main(*stages); });
   return {};
 }
 
@@ -175,7 +175,7 @@ Result<Output> Splitter::planes_of_whole(std::unique_ptr<Picture> picture, const
   if (auto ok = host->decode(group); !ok) return fail(ok.error());
   group.pictures.front()->undecoded = group.pictures.front()->error.has_value();
   if (auto ok = host->resample(group, 0, all.decoded, all.resampled); !ok) return fail(ok.error());
-  auto outputs = host->finish(group, form_);
+  auto outputs = host->make_outputs(group, form_);
   if (!outputs) return fail(outputs.error());
   return std::move(outputs->front());
 }
@@ -194,7 +194,7 @@ void Splitter::decoder_main(Stages& stages) {
 // Everybody else is idle, and has what they keep taken from them.
 void Splitter::let_go() {
   queue_.let_go();
-  for (const auto* all : {&decoders_, &finishers_})
+  for (const auto* all : {&decoders_, &encoders_})
     for (const auto& stages : *all) (void)stages->let_go();  // what fails here fails again at work
 }
 
@@ -209,14 +209,14 @@ Result<void> Splitter::decode(Stages& stages, Group& group) try {
 
 // Divides the pictures among the workers that there are.
 Result<void> Splitter::lay_out(Group& group, const Place& from) try {
-  const std::vector<std::size_t> living = scatter_->living();
-  if (living.empty()) return fail(StatusCode::kPeerLost, "no device of the split is left");
+  const std::vector<std::size_t> active = scatter_->active_workers();
+  if (active.empty()) return fail(StatusCode::kPeerLost, "no device of the split is left");
   group.parcels.resize(scatter_->workers());
   for (const auto& picture : group.pictures) {
-    auto parts = divide(turbo_, picture->request.plan, living.size());
+    auto parts = divide(turbo_, picture->request.plan, active.size());
     picture->stripes.assign(group.parcels.size(), {});
-    for (std::size_t i = 0; i < living.size(); ++i)
-      picture->stripes[living[i]] = std::move(parts[i]);
+    for (std::size_t i = 0; i < active.size(); ++i)
+      picture->stripes[active[i]] = std::move(parts[i]);
   }
   for (std::size_t w = 0; w < group.parcels.size(); ++w) {
     Parcel& parcel = group.parcels[w];
@@ -228,7 +228,7 @@ Result<void> Splitter::lay_out(Group& group, const Place& from) try {
   return fail(out_of_memory());
 }
 
-void Splitter::finisher_main(Stages& stages) {
+void Splitter::encoder_main(Stages& stages) {
   while (true) {
     std::shared_ptr<Group> group;
     {
@@ -238,14 +238,14 @@ void Splitter::finisher_main(Stages& stages) {
       group = std::move(resampled_.front());
       resampled_.pop_front();
     }
-    finish(stages, *group);
+    conclude(stages, *group);
   }
 }
 
-void Splitter::finish(Stages& stages, Group& group) {
+void Splitter::conclude(Stages& stages, Group& group) {
   const auto refused = std::find_if(group.parcels.begin(), group.parcels.end(),
                                     [](const Parcel& parcel) { return parcel.lost.has_value(); });
-  if (refused != group.parcels.end() && !is_with_the_lost(group))
+  if (refused != group.parcels.end() && !worker_failed(group))
     return give_up(group, *refused->lost);
   for (const auto& picture : group.pictures) {
     picture->request.report.times.decode_resample_us = picture->outcome.decode_resample_us;
@@ -258,7 +258,7 @@ void Splitter::finish(Stages& stages, Group& group) {
 void Splitter::answer(Stages& stages, Group& group) {
   Result<std::vector<Result<Output>>> outputs;
   try {
-    outputs = stages.finish(group, form_);
+    outputs = stages.make_outputs(group, form_);
   } catch (const std::bad_alloc&) {
     outputs = fail(out_of_memory());
   }
@@ -273,7 +273,7 @@ void Splitter::answer(Stages& stages, Group& group) {
 
 // Nothing could be made of the group: where a GPU's memory ran out, not yet.
 void Splitter::give_up(Group& group, const Status& why) {
-  if (on_gpu_ && why.code() == StatusCode::kBusy && !is_alone(group) && !is_with_the_lost(group))
+  if (on_gpu_ && why.code() == StatusCode::kBusy && !is_alone(group) && !worker_failed(group))
     return queue_.again(group);
   for (const auto& picture : group.pictures) picture->done(resize_whole(*picture, why));
   queue_.done(group);

@@ -61,38 +61,38 @@ class Splitter {
 
  private:
   Splitter(std::size_t in_flight, Form form, bool on_gpu);
-  [[nodiscard]] Result<void> hire(const Parties& parties);
+  [[nodiscard]] Result<void> start(const Parties& parties);
   [[nodiscard]] Result<std::unique_ptr<Stages>> make_stages(int device) const;
   [[nodiscard]] Result<void> prepare(Picture& picture);
   void decoder_main(Stages& stages);
   [[nodiscard]] Result<void> lay_out(Group& group, const Place& from);
-  void finisher_main(Stages& stages);
+  void encoder_main(Stages& stages);
   [[nodiscard]] Result<Output> resize_whole(const Picture& picture, const Status& why);
   [[nodiscard]] Result<Output> planes_of_whole(std::unique_ptr<Picture> picture, const Status& why);
   [[nodiscard]] Result<void> decode(Stages& stages, Group& group);
   void let_go();
   void give_up(Group& group, const Status& why);
-  void finish(Stages& stages, Group& group);
+  void conclude(Stages& stages, Group& group);
   void answer(Stages& stages, Group& group);
 
   /// How many lanes decode and finish.
-  struct Crew {
+  struct LaneCounts {
     std::size_t decoders;
-    std::size_t finishers;
+    std::size_t encoders;
   };
   const Form form_;
   const bool on_gpu_;
-  const Crew crew_;
+  const LaneCounts lane_counts_;
   std::string reason_;  ///< for reports
   codec::TurboStages turbo_;
   std::vector<std::unique_ptr<Stages>> decoders_;
-  std::vector<std::unique_ptr<Stages>> finishers_;
+  std::vector<std::unique_ptr<Stages>> encoders_;
   Place gathered_at_;
   engine::ConverterCache converters_;
   PictureQueue queue_;
   std::mutex results_mutex_;
   std::condition_variable results_;
-  std::deque<std::shared_ptr<Group>> resampled_;  ///< for the finishers
+  std::deque<std::shared_ptr<Group>> resampled_;  ///< for the encoders
   bool stop_ = false;
   std::unique_ptr<Scatter> scatter_;
   std::vector<std::thread> threads_;

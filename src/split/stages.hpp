@@ -34,7 +34,8 @@ class Stages {
   /// Makes the output's planes of the rows in a group's parcels and, for Form::kJpeg, encodes
   /// them. @return one a picture, those that have an error get that; or what went wrong with the
   ///         whole group
-  [[nodiscard]] virtual Result<std::vector<Result<Output>>> finish(Group& group, Form form) = 0;
+  [[nodiscard]] virtual Result<std::vector<Result<Output>>> make_outputs(Group& group,
+                                                                         Form form) = 0;
   /// Frees what is kept from call to call.
   [[nodiscard]] virtual Result<void> let_go() = 0;
 };

@@ -147,7 +147,7 @@ Result<bool> Worker::advance(std::size_t index) {
     if (auto sent = send(task, slots_[index]); !sent) return fail(sent.error());
   }
   if (task.state == Task::State::kLeaving && channel_.done(task.transfer)) {
-    if (const auto left = channel_.finish(task.transfer); !left) return fail(left.error());
+    if (const auto left = channel_.take_result(task.transfer); !left) return fail(left.error());
     task.state = Task::State::kOver;
   }
   return task.state != before;
@@ -156,7 +156,7 @@ Result<bool> Worker::advance(std::size_t index) {
 // @return whether the rows are there
 Result<bool> Worker::receive(const Task& task) {
   if (!channel_.done(task.transfer)) return false;
-  const auto arrived = channel_.finish(task.transfer);
+  const auto arrived = channel_.take_result(task.transfer);
   if (!arrived) return fail(arrived.error());
   stats_.bytes_in += arrived->length_bytes;
   return true;

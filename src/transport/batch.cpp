@@ -11,7 +11,7 @@ constexpr std::size_t kSizesBytes = 2 * sizeof(std::uint16_t);
 
 bool Batch::add(std::span<const std::byte> head, const std::byte* payload,
                 std::uint64_t payload_bytes) noexcept {
-  if (payload_bytes > kMostPayload || payload_bytes > payloads_.size() - payload_bytes_ ||
+  if (payload_bytes > kMaxPayload || payload_bytes > payloads_.size() - payload_bytes_ ||
       kSizesBytes + head.size() > kHeadRoom - head_bytes_) {
     return false;
   }

@@ -18,7 +18,7 @@ inline constexpr std::byte kBatchKind{0xff};
 class Batch {
  public:
   /// Larger payloads gain less by company than a second copy costs.
-  static constexpr std::size_t kMostPayload = 2048;
+  static constexpr std::size_t kMaxPayload = 2048;
   static constexpr std::size_t kProofBytes = sizeof(std::uint64_t);
 
   Batch() { heads_[0] = kBatchKind; }

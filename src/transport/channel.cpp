@@ -78,7 +78,7 @@ Result<void> Channel::use_device(TransferSlot& slot,
 
 // Gives a slot back that no packet has named yet.
 tl::unexpected<Status> Channel::drop(std::uint32_t index, Status status) {
-  table_.finish(index);
+  table_.set_result(index);
   table_.fetch(index);
   return fail(std::move(status));
 }
@@ -172,7 +172,7 @@ void Channel::end_offer(std::uint32_t index, Reason reason, Status error) {
     withdraw.id = slot.lease;
     post(withdraw);
   }
-  table_.finish(index, std::move(error));
+  table_.set_result(index, std::move(error));
 }
 
 std::size_t Channel::credits(Direction direction) {
@@ -208,14 +208,14 @@ bool Channel::done(Transfer transfer) {
   return slot != nullptr && slot->done();
 }
 
-Result<Completion> Channel::finish(Transfer transfer) {
+Result<Completion> Channel::take_result(Transfer transfer) {
   TransferSlot* const slot = table_.find(transfer);
-  if (slot == nullptr || !slot->done() || slot->error) return finish_slowly(transfer);
+  if (slot == nullptr || !slot->done() || slot->error) return take_result_slowly(transfer);
   table_.fetch(transfer.index);  // the slot stays as it is until it is taken again
   return slot->completion;
 }
 
-Result<Completion> Channel::finish_slowly(Transfer transfer) {
+Result<Completion> Channel::take_result_slowly(Transfer transfer) {
   TransferSlot* const slot = table_.find(transfer);
   if (slot == nullptr) {
     return fail(StatusCode::kInvalidInput, "no such transfer on this channel; results come once");
@@ -237,7 +237,7 @@ std::span<const std::byte> Channel::note(Transfer offer) {
 Result<Completion> Channel::wait(Transfer transfer) {
   while (true) {
     const TransferSlot* slot = table_.find(transfer);
-    if (slot == nullptr || slot->done()) return finish(transfer);
+    if (slot == nullptr || slot->done()) return take_result(transfer);
     if (!progress()) idle(1);
   }
 }
@@ -299,9 +299,10 @@ void Channel::check_deadlines() {
       stuck = stuck || slot.moving();
       auto& place = requests_[slot.request & (requests_.size() - 1)];
       if (slot.role != Role::kOffer && place == i + 1) place = 0;
-      table_.finish(i, Status(StatusCode::kDeadline,
-                              fmt::format("{} had not {} {} bytes in time", config_.peer,
-                                          slot.writes() ? "sent" : "taken", slot.length_bytes)));
+      table_.set_result(i,
+                        Status(StatusCode::kDeadline,
+                               fmt::format("{} had not {} {} bytes in time", config_.peer,
+                                           slot.writes() ? "sent" : "taken", slot.length_bytes)));
     }
   }
   // Memory that the link still touches can be had back in one way only.
@@ -335,7 +336,7 @@ void Channel::lose(Status status) {
     TransferSlot& slot = table_[i];
     if (!slot.under_way()) continue;
     if (slot.role == Role::kOffer) slot.ended = Reason::kCancelled;
-    table_.finish(i, *lost_);
+    table_.set_result(i, *lost_);
   }
   std::fill(requests_.begin(), requests_.end(), 0);
   for (const Unserved& waiting : unserved_) table_.settle(waiting.index);

@@ -40,7 +40,7 @@ class Channel final : public LinkSink {
                                      const TransferOptions& options = {});
 
   [[nodiscard]] bool done(Transfer transfer);
-  [[nodiscard]] Result<Completion> finish(Transfer transfer);
+  [[nodiscard]] Result<Completion> take_result(Transfer transfer);
   [[nodiscard]] std::span<const std::byte> note(Transfer offer);
   [[nodiscard]] Result<Completion> wait(Transfer transfer);
 
@@ -68,7 +68,7 @@ class Channel final : public LinkSink {
   [[nodiscard, gnu::noinline]] Result<Transfer> put_slowly(const Lease& lease,
                                                            const TransferMemory& memory,
                                                            const TransferOptions& options);
-  [[nodiscard, gnu::noinline]] Result<Completion> finish_slowly(Transfer transfer);
+  [[nodiscard, gnu::noinline]] Result<Completion> take_result_slowly(Transfer transfer);
   [[nodiscard, gnu::noinline]] Result<Lease> no_lease() const;
   [[gnu::noinline]] void flooded();
 

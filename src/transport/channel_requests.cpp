@@ -111,7 +111,7 @@ void Channel::on_short(const ShortPut& put, std::span<const std::byte> payload) 
   slot.completion = {0, payload.size(), false};
   if (!payload.empty()) std::memcpy(slot.memory(), payload.data(), payload.size());
   acknowledge(put.request, Reason::kNone);
-  table_.finish(index);
+  table_.set_result(index);
 }
 
 Placement Channel::on_put(const Packet& packet, std::uint64_t payload_bytes) {
@@ -190,7 +190,7 @@ void Channel::serve(std::uint32_t index, bool in_parts) {
         checksum_of(slot.region(), slot.offset_bytes + answer.offset_bytes, answer.length_bytes);
     if (!sum) {
       acknowledge(slot.request, Reason::kCancelled);
-      table_.finish(index, sum.error());
+      table_.set_result(index, sum.error());
       table_.settle(index);
       return;
     }
@@ -203,7 +203,7 @@ void Channel::serve(std::uint32_t index, bool in_parts) {
     table_.settle(index);
     lose(sent.error());
   } else if (empty) {
-    table_.finish(index);
+    table_.set_result(index);
   }
 }
 
@@ -250,7 +250,7 @@ void Channel::on_enqueued(LinkOp op) {
   TransferSlot& slot = table_[op];
   if (slot.done() || slot.checksum || !slot.device.stream) return;
   slot.early = true;
-  table_.finish(op);
+  table_.set_result(op);
 }
 
 void Channel::on_received(LinkOp op, bool ok) {
@@ -259,7 +259,7 @@ void Channel::on_received(LinkOp op, bool ok) {
     acknowledge(slot.request, ok ? Reason::kNone : Reason::kCancelled);
   }
   if (!slot.done() && !ok) {
-    table_.finish(op, lost_ ? *lost_ : Status(StatusCode::kPeerLost, "the link gave up"));
+    table_.set_result(op, lost_ ? *lost_ : Status(StatusCode::kPeerLost, "the link gave up"));
   }
   const bool ended = slot.done();
   table_.settle(op);
@@ -279,9 +279,9 @@ void Channel::received_all(std::uint32_t index) {
   const Reason reason = intact ? Reason::kNone : Reason::kChecksum;
   if (slot.role == Role::kOffer) acknowledge(slot.request, reason);
   if (intact) {
-    table_.finish(index);
+    table_.set_result(index);
   } else {
-    table_.finish(index, to_status(reason, slot.lease));
+    table_.set_result(index, to_status(reason, slot.lease));
   }
 }
 
@@ -291,9 +291,9 @@ void Channel::on_sent(LinkOp op, bool ok) {
   if (!slot.under_way()) return;
   if (slot.role != Role::kOffer) return;  // a put is done when the peer has confirmed it
   if (ok) {
-    table_.finish(op);
+    table_.set_result(op);
   } else {
-    table_.finish(op, lost_ ? *lost_ : Status(StatusCode::kPeerLost, "the link gave up"));
+    table_.set_result(op, lost_ ? *lost_ : Status(StatusCode::kPeerLost, "the link gave up"));
   }
 }
 
@@ -350,9 +350,9 @@ void Channel::on_ack(const Record& record) {
     const std::uint32_t index = place - 1;
     place = 0;
     if (refusal) {
-      table_.finish(index, to_status(record.reason, slot.lease));
+      table_.set_result(index, to_status(record.reason, slot.lease));
     } else {
-      table_.finish(index);
+      table_.set_result(index);
     }
   }
 }

@@ -99,7 +99,7 @@ bool Channel::add_records(ShortPut& put) {
 std::optional<Transfer> Channel::put_short(const Lease& lease, const Region& region,
                                            std::uint64_t offset_bytes, std::uint64_t length_bytes,
                                            const TransferOptions& options) {
-  if (lease.in_parts || length_bytes > kMostShortBytes || length_bytes == 0 ||
+  if (lease.in_parts || length_bytes > kMaxShortBytes || length_bytes == 0 ||
       options.offset_bytes != 0 || options.checksum || !options.note.empty() ||
       options.deadline_ms == 0 || lease.epoch != config_.epoch || !plain(region, options.stream)) {
     return std::nullopt;

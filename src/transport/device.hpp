@@ -103,7 +103,7 @@ class CopyQueue {
   /// @return device_lost: then none of them touches memory any more
   [[nodiscard]] virtual Result<Ticket> completed() = 0;
   /// Waits for all of them. @return device_lost
-  [[nodiscard]] virtual Result<void> finish() = 0;
+  [[nodiscard]] virtual Result<void> synchronize() = 0;
   /// Work that is enqueued on a stream, of that device, from now on begins after the copies
   /// enqueued so far. @return device_lost
   [[nodiscard]] virtual Result<void> precede(int device, CudaStream stream) = 0;

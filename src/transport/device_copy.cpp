@@ -31,7 +31,7 @@ class Bounce {
   Result<void> copy(std::byte* to, const std::byte* from, std::uint64_t count) {
     const auto ticket = queue_->copy(to, from, count, Sides::kAny);
     if (!ticket) return fail(ticket.error());
-    return queue_->finish();
+    return queue_->synchronize();
   }
 
  private:

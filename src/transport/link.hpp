@@ -82,7 +82,7 @@ class Link {
                                            const Payload& payload) {
     return send(head, payload.data, payload.bytes, payload.op);
   }
-  /// Sends a put of at most kMostShortBytes, and is done with the payload when it returns.
+  /// Sends a put of at most kMaxShortBytes, and is done with the payload when it returns.
   /// @return false where the link has no such way, or no room: then it takes send()
   [[nodiscard]] virtual bool send_short(const ShortPut& put, std::span<const std::byte> payload) {
     static_cast<void>(put);

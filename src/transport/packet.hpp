@@ -81,7 +81,7 @@ struct ShortPut {
   std::uint8_t unused = 0;
 };
 static_assert(sizeof(ShortPut) == 48);
-inline constexpr std::size_t kMostShortBytes = 8192;
+inline constexpr std::size_t kMaxShortBytes = 8192;
 
 /// Writes the packet's head, records and note, little-endian. Heads are short, because what a small
 /// message costs grows with them: a put with a grant and an acknowledgement takes 65 bytes.

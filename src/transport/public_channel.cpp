@@ -36,7 +36,7 @@ Result<Transfer> Channel::get(const Lease& lease, const Region& region, std::uin
 
 bool Channel::done(Transfer transfer) { return core_->done(transfer); }
 
-Result<Completion> Channel::finish(Transfer transfer) { return core_->finish(transfer); }
+Result<Completion> Channel::take_result(Transfer transfer) { return core_->take_result(transfer); }
 
 std::span<const std::byte> Channel::note(Transfer offer) { return core_->note(offer); }
 

@@ -26,9 +26,9 @@ Status TransferTable::refusal(const TransferMemory& memory) const {
                       memory.length_bytes, memory.offset_bytes)};
 }
 
-void TransferTable::finish(std::uint32_t index, Status error) {
+void TransferTable::set_result(std::uint32_t index, Status error) {
   slots_[index].error = std::move(error);
-  finish(index);
+  set_result(index);
 }
 
 std::uint32_t TransferTable::uncertain() const noexcept {

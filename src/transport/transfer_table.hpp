@@ -140,13 +140,13 @@ class TransferTable {
   /// The link touches the memory from here on.
   void begin_moving(std::uint32_t index) noexcept { slots_[index].go_to(TransferState::kMoving); }
   /// Marks the slot's result, a good one or an error.
-  void finish(std::uint32_t index) noexcept {
+  void set_result(std::uint32_t index) noexcept {
     TransferSlot& slot = slots_[index];
     if (slot.moving()) return slot.go_to(TransferState::kUncertain);
     slot.go_to(TransferState::kDone);
     unpin(slot);
   }
-  void finish(std::uint32_t index, Status error);
+  void set_result(std::uint32_t index, Status error);
   /// The link has let go of the memory. Says nothing new of slots whose memory it did not touch.
   void settle(std::uint32_t index) noexcept {
     TransferSlot& slot = slots_[index];

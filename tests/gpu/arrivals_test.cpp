@@ -16,7 +16,7 @@ class Arrivals : public TransportDevices {
   void SetUp() override {
     TransportDevices::SetUp();
     if (IsSkipped()) return;
-    landing_ = region(second_);
+    buffer_ = region(second_);
     target_ = region(second_);
     words_ = region(second_);
     if (devices_->reach(0, second_) == Reach::kNone)
@@ -38,7 +38,7 @@ class Arrivals : public TransportDevices {
   }
   // Whether a copy is made of what has landed by the time that it ends.
   bool place(std::size_t count, const Arrival& arrival) {
-    const auto ticket = placing_->copy_on_arrival(target_.data(), landing_.data(), count, arrival);
+    const auto ticket = placing_->copy_on_arrival(target_.data(), buffer_.data(), count, arrival);
     if (!ticket || *ticket == 0) return false;
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     while (placing_->completed().value_or(0) < *ticket) {
@@ -47,7 +47,7 @@ class Arrivals : public TransportDevices {
     return !placing_->gave_up(*ticket);
   }
 
-  Region landing_;
+  Region buffer_;
   Region target_;
   Region words_;
   Tell tell_;
@@ -65,8 +65,8 @@ TEST_F(Arrivals, WhatHasBeenToldIsCopiedAndWhatHasNotIsNot) {
     for (unsigned again = 0; again < 2; ++again, ++round) {
       ASSERT_TRUE(copy_in(target_, 0, std::vector<std::byte>(count)));
       tell_.arrivals = words(round);
-      const auto pushed = pushing_->copy_and_tell(landing_.data(), source.data(), count,
-                                                  Sides::kWithinReach, tell_);
+      const auto pushed =
+          pushing_->copy_and_tell(buffer_.data(), source.data(), count, Sides::kWithinReach, tell_);
       ASSERT_TRUE(pushed) << pushed.error().to_string();
       ASSERT_NE(tell_.number, 0U);
       ASSERT_GT(tell_.arrival_count, 0U);
@@ -75,7 +75,7 @@ TEST_F(Arrivals, WhatHasBeenToldIsCopiedAndWhatHasNotIsNot) {
       EXPECT_FALSE(place(count, {words(round), tell_.arrival_count, number + 1}));
       expect_holds(target_, std::vector<std::byte>(kBytes));
       EXPECT_FALSE(place(count, {words(round), tell_.arrival_count + 1, number}));
-      ASSERT_TRUE(pushing_->finish());
+      ASSERT_TRUE(pushing_->synchronize());
       for (int i = 0; i < 3; ++i) {  // the later ones find a kernel
         EXPECT_TRUE(place(count, {words(round), tell_.arrival_count, number}));
       }
@@ -99,8 +99,7 @@ TEST_F(Arrivals, BytesOnTheirWayAreWaitedFor) {
     const std::byte* from = nullptr;
     for (unsigned i = 0; i < 10; ++i) {
       const std::byte* const next = source.data() + std::size_t{16} * (10 * round + i);
-      ASSERT_TRUE(
-          pushing_->copy_and_tell(landing_.data(), next, count, Sides::kWithinReach, tell_));
+      ASSERT_TRUE(pushing_->copy_and_tell(buffer_.data(), next, count, Sides::kWithinReach, tell_));
       if (place(count, {words(0), tell_.arrival_count, static_cast<std::uint32_t>(tell_.number)})) {
         ++came;
         from = next;

@@ -60,8 +60,8 @@ class TransportDevices : public GpuTest {
     while (!from.done(*put) || !to.done(*room)) {
       ASSERT_TRUE(step()) << "no end; sender: " << state(from) << "; receiver: " << state(to);
     }
-    const auto sent = from.finish(*put);
-    const auto received = to.finish(*room);
+    const auto sent = from.take_result(*put);
+    const auto received = to.take_result(*room);
     EXPECT_TRUE(sent) << "the sender: " << sent.error().to_string();
     EXPECT_TRUE(received) << "the receiver: " << received.error().to_string();
     EXPECT_TRUE(sent && received) << "sender: " << state(from) << "; receiver: " << state(to);

@@ -94,7 +94,7 @@ TEST_F(TransportDevices, AChecksumOfAGetWaitsForTheOwnersStream) {
       ends.second.get(ends.second.take_lease(Direction::kGet).value(), target, 0, kBytes, checked);
   ASSERT_TRUE(got) << got.error().to_string();
   while (!ends.second.done(*got)) ASSERT_TRUE(step());
-  const auto received = ends.second.finish(*got);
+  const auto received = ends.second.take_result(*got);
   ASSERT_TRUE(received) << received.error().to_string();
   EXPECT_TRUE(received->verified);
   expect_holds(target, std::vector<std::byte>(kBytes, std::byte{199}));
@@ -120,11 +120,11 @@ TEST_F(TransportDevices, SharedMemoryIsSeenThroughItsDescriptor) {
   ASSERT_TRUE(copy_in(source, 0, bytes(8)));
   auto queue = devices_->make_queue(0).value();
   ASSERT_TRUE(queue->copy((*again)->data(), source.data(), kBytes, Sides::kWithinReach));
-  ASSERT_TRUE(queue->finish());
+  ASSERT_TRUE(queue->synchronize());
   again->reset();
   const Region target = region(0);
   ASSERT_TRUE(queue->copy(target.data(), (*shared)->data(), kBytes, Sides::kWithinReach));
-  ASSERT_TRUE(queue->finish());
+  ASSERT_TRUE(queue->synchronize());
   expect_holds(target, bytes(8));
 }
 
@@ -160,11 +160,11 @@ TEST_F(TransportDevices, QueuesCopyWhateverDeviceIsCurrent) {
       const Region target = region(second_);
       const auto in = queue->copy((*shared)->data(), source.data(), count, sides);
       ASSERT_TRUE(in) << in.error().to_string();
-      const auto moved = queue->finish();
+      const auto moved = queue->synchronize();
       ASSERT_TRUE(moved) << moved.error().to_string();
       const auto out = queue->copy(target.data(), (*shared)->data(), count, sides);
       ASSERT_TRUE(out) << out.error().to_string();
-      const auto back = queue->finish();
+      const auto back = queue->synchronize();
       ASSERT_TRUE(back) << back.error().to_string();
       auto expected = bytes(10);
       std::fill(expected.begin() + static_cast<std::ptrdiff_t>(count), expected.end(),
@@ -183,8 +183,8 @@ TEST_F(TransportDevices, QueuesPushToWhatTheyImport) {
     GTEST_SKIP() << "the GPUs do not reach each other";
   auto theirs = devices_->share(second_, kBytes);
   ASSERT_TRUE(theirs) << theirs.error().to_string();
-  auto landing = devices_->import(second_, 0, (*theirs)->fd(), kBytes);
-  ASSERT_TRUE(landing) << landing.error().to_string();
+  auto buffer = devices_->import(second_, 0, (*theirs)->fd(), kBytes);
+  ASSERT_TRUE(buffer) << buffer.error().to_string();
   const Region source = region(0);
   const Region target = region(second_);
   ASSERT_TRUE(copy_in(source, 0, bytes(11)));
@@ -192,16 +192,16 @@ TEST_F(TransportDevices, QueuesPushToWhatTheyImport) {
   auto placing = devices_->make_queue(second_).value();
   for (const std::size_t part : {std::size_t{3} << 20, kBytes}) {
     for (std::size_t at = 0; at < kBytes; at += part) {
-      const auto pushed = pushing->copy((*landing)->data() + at, source.data() + at,
+      const auto pushed = pushing->copy((*buffer)->data() + at, source.data() + at,
                                         std::min(part, kBytes - at), Sides::kWithinReach);
       ASSERT_TRUE(pushed) << pushed.error().to_string();
     }
-    const auto landed = pushing->finish();
+    const auto landed = pushing->synchronize();
     ASSERT_TRUE(landed) << landed.error().to_string();
     const auto placed =
         placing->copy(target.data(), (*theirs)->data(), kBytes, Sides::kWithinReach);
     ASSERT_TRUE(placed) << placed.error().to_string();
-    const auto done = placing->finish();
+    const auto done = placing->synchronize();
     ASSERT_TRUE(done) << done.error().to_string();
     expect_holds(target, bytes(11));
   }
@@ -328,8 +328,8 @@ TEST_F(TransportDevices, CopiesBackToBackAreExact) {
   expect_holds(copies.target(), copies.expected());
 }
 
-// While a kernel stays for the next copy, finish() and the end of a queue wait no longer for it
-// than it takes to tell it, and another stream goes on after the copies.
+// While a kernel stays for the next copy, synchronize() and the end of a queue wait no longer for
+// it than it takes to tell it, and another stream goes on after the copies.
 TEST_F(TransportDevices, NobodyWaitsForAKernelThatStays) {
   const Region source = region(0);
   const Region target = region(0);
@@ -352,7 +352,7 @@ TEST_F(TransportDevices, NobodyWaitsForAKernelThatStays) {
       std::fill_n(&expected[to], 4096, std::byte{0x11});
     }
     if (round % 3 == 1) {
-      ASSERT_TRUE(queue->finish());
+      ASSERT_TRUE(queue->synchronize());
     } else if (round % 3 == 2) {
       ASSERT_TRUE(queue->precede(0, stream->get()));
     }

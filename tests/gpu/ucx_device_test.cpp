@@ -115,7 +115,7 @@ TEST_F(UcxDevice, ChannelsThatEndInTheMiddleLetGo) {
   }
   near_.reset();
   far_->close();
-  EXPECT_FALSE(far_->finish(*room));
+  EXPECT_FALSE(far_->take_result(*room));
   far_.reset();
   ASSERT_TRUE(copy_in(other, 0, bytes(24)));  // the device goes on
   expect_holds(other, bytes(24));

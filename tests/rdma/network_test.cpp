@@ -52,7 +52,7 @@ class Network : public ::testing::TestWithParam<std::string> {
   Result<Completion> result(const Result<Transfer>& transfer) {
     if (!transfer) return fail(transfer.error());
     EXPECT_TRUE(until([&] { return ends_->near().done(*transfer); }));
-    return ends_->near().finish(*transfer);
+    return ends_->near().take_result(*transfer);
   }
 
   std::unique_ptr<Ends> ends_;

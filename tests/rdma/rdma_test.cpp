@@ -215,7 +215,7 @@ TEST(Rdma, ACutCableEndsTransfersInTimeAndANewConnectionWorks) {
   const auto put = ends->near().put(lease, memory, 0, kFarBytes, brief);
   ASSERT_TRUE(put);
   while (!ends->near().done(*put) && Clock::now() < soon()) ends->step();
-  EXPECT_EQ(ends->near().finish(*put).error().code(), StatusCode::kDeadline);
+  EXPECT_EQ(ends->near().take_result(*put).error().code(), StatusCode::kDeadline);
   EXPECT_LT(Clock::now() - start, std::chrono::seconds(3));
   EXPECT_TRUE(ends->near().lost().has_value());
   while (!far_answers()) std::this_thread::sleep_for(std::chrono::milliseconds(200));

@@ -369,7 +369,7 @@ TEST_P(Transport, ClosingIsHeardAtTheOtherEnd) {
 TEST_P(Transport, MemoryInUseIsNotUsedAgain) {
   const auto room = near().offer(memory_, 0, 100);
   ASSERT_TRUE(room);
-  EXPECT_EQ(near().finish(*room).error().code(), StatusCode::kInvalidInput);  // not done yet
+  EXPECT_EQ(near().take_result(*room).error().code(), StatusCode::kInvalidInput);  // not done yet
   EXPECT_EQ(near().offer(memory_, 99, 10).error().code(), StatusCode::kBusy);
   const Lease target = lease(Direction::kPut, 0, 100);
   EXPECT_EQ(put(target, 10).error().code(), StatusCode::kBusy);
@@ -435,7 +435,7 @@ TEST_P(Transport, BadArgumentsAreRefusedAtOnce) {
   TransferOptions never;
   never.deadline_ms = 0;
   EXPECT_EQ(put(target, 1, never).error().code(), StatusCode::kInvalidInput);
-  EXPECT_EQ(near().finish({3, 999}).error().code(), StatusCode::kInvalidInput);
+  EXPECT_EQ(near().take_result({3, 999}).error().code(), StatusCode::kInvalidInput);
   std::array<std::byte, 8> bytes{};
   const Region nobodys = Region::view(bytes, MemoryKind::kCuda, 0);
   EXPECT_EQ(near().offer(nobodys, 0, 1).error().code(), StatusCode::kUnsupported);

@@ -291,7 +291,7 @@ Opening opening_of(const std::string& whole, bool near) {
     opening.options.devices = &FakeDevices::get();
     opening.options.device = near ? 0 : 1;
     // So that messages have parts; no multiple of what slots are made of.
-    opening.options.landing_bytes = (std::uint64_t{4} << 20) + 100;
+    opening.options.receive_buffer_bytes = (std::uint64_t{4} << 20) + 100;
   }
   opening.options.links = {link == "peer"          ? kPeerLink
                            : link == "peer_stream" ? kPeerStreamLink

@@ -77,7 +77,7 @@ TEST_P(AttackByPeer, AnHonestOneIsHeard) {
   part_.slot = 1;
   send_part(part_.bytes);
   EXPECT_FALSE(channel_->lost().has_value());
-  EXPECT_TRUE(channel_->finish(room_));
+  EXPECT_TRUE(channel_->take_result(room_));
   EXPECT_TRUE(peer_.granted().in_parts);
 }
 
@@ -86,7 +86,7 @@ TEST_P(AttackByPeer, PartsInTheWrongOrderAreHeardToo) {
   send_part(part_.bytes);
   part_.offset = 0;
   send_part(part_.bytes);
-  EXPECT_TRUE(channel_->finish(room_));
+  EXPECT_TRUE(channel_->take_result(room_));
 }
 
 TEST_P(AttackByPeer, APartTwiceIsNoWholeMessage) {
@@ -133,7 +133,7 @@ TEST_P(AttackByPeer, AWholePayloadForADeviceIsRefused) {
   expect_refused();
 }
 
-TEST_P(AttackByPeer, ALandingThatIsNotThereIsNotRead) {
+TEST_P(AttackByPeer, AReceiveBufferThatIsNotThereIsNotRead) {
   part_.landed = true;
   send_part(0);
   expect_refused();

@@ -132,7 +132,7 @@ TEST_P(Device, WhatAStreamWaitsForIsConfirmedOnlyOnceItIsInPlace) {
   } else {
     EXPECT_FALSE(GetParam().ends_with("apart_gpus"));
   }
-  EXPECT_TRUE(near().finish(*room));
+  EXPECT_TRUE(near().take_result(*room));
   devices_->set_pace(1 << 20);
   EXPECT_EQ(far("result " + sent), "ok 1000 0");
   EXPECT_TRUE(until([&] { return near().uncertain() == 0; }));
@@ -309,7 +309,7 @@ class DeviceArrival : public ::testing::Test {
     const auto sent =
         ends_->far(fmt::format("put {} 0 {} 0 10000 0", ends_->far("take put"), bytes));
     EXPECT_TRUE(until(*ends_, [&] { return ends_->near().done(*room); }));
-    EXPECT_TRUE(ends_->near().finish(*room));
+    EXPECT_TRUE(ends_->near().take_result(*room));
     EXPECT_THAT(ends_->far("result " + sent), StartsWith("ok"));
     EXPECT_TRUE(holds({memory_, 0, bytes}, seed));
   }
@@ -357,7 +357,7 @@ TEST_F(DeviceArrival, ADeviceThatWaitsIsNotWaitedForWhenTheConnectionEnds) {
   const auto [came, given_up] = devices_->take_arrivals();
   EXPECT_EQ(came, 0U);
   EXPECT_GT(given_up, 0U);  // parts that were waited for when it ended
-  EXPECT_FALSE(ends_->near().finish(*room));
+  EXPECT_FALSE(ends_->near().take_result(*room));
   EXPECT_TRUE(all_zero({memory_, 0, kMuch}));
 }
 

@@ -33,7 +33,7 @@ inline Result<Completion> put_first(Ends& ends, const Region& memory, std::uint6
   const auto put = ends.near().put(lease_to_put(ends, bytes), memory, 0, bytes);
   if (!put) return fail(put.error());
   EXPECT_TRUE(until(ends, [&] { return ends.near().done(*put); }));
-  return ends.near().finish(*put);
+  return ends.near().take_result(*put);
 }
 
 /// The parameter names the connection.
@@ -58,7 +58,7 @@ class EndsTest : public ::testing::TestWithParam<std::string> {
   Result<Completion> result(const Result<Transfer>& transfer) {
     if (!transfer) return fail(transfer.error());
     EXPECT_TRUE(until([&] { return near().done(*transfer); }));
-    return near().finish(*transfer);
+    return near().take_result(*transfer);
   }
 
   std::unique_ptr<Ends> ends_;

@@ -24,7 +24,7 @@ class FakeMark final : public Mark {
 class FakeQueue final : public CopyQueue {
  public:
   explicit FakeQueue(FakeDevices& devices) : devices_(devices) {}
-  ~FakeQueue() override { static_cast<void>(finish()); }
+  ~FakeQueue() override { static_cast<void>(synchronize()); }
 
   // As CUDA's, which has a kernel for small copies between devices.
   Result<Ticket> copy_and_tell(std::byte* to, const std::byte* from, std::uint64_t bytes,
@@ -57,7 +57,7 @@ class FakeQueue final : public CopyQueue {
     move(devices_.pace());
     return completed_;
   }
-  Result<void> finish() override {
+  Result<void> synchronize() override {
     if (devices_.lost()) {
       copies_.clear();
       return gone();

@@ -107,7 +107,7 @@ TEST_P(Frames, ArriveOnceAndInOrder) {
       out.header.timestamp_ns = i;
       if (const auto sent = sender.send(std::move(out)); !sent) return sent;
     }
-    const auto finished = sender.finish();
+    const auto finished = sender.close();
     EXPECT_EQ(sender.stats().delivered, kFrames);
     return finished;
   });
@@ -262,7 +262,7 @@ TEST_P(Frames, TheReceiversDeathEndsEveryFrame) {
   EXPECT_GE(ends.size(), 2u);
   for (const StatusCode code : ends) EXPECT_EQ(code, StatusCode::kPeerLost);
   EXPECT_EQ(sender.send(frame(1, 1)).error().code(), StatusCode::kPeerLost);
-  EXPECT_EQ(sender.finish().error().code(), StatusCode::kPeerLost);
+  EXPECT_EQ(sender.close().error().code(), StatusCode::kPeerLost);
 }
 
 TEST_P(Frames, DamagedOnesAreSentAgain) {

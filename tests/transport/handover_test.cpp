@@ -199,9 +199,9 @@ TEST_F(HandoverAttack, NoDescriptorStaysBehind) {
   EXPECT_EQ(open_files(), before);
 }
 
-TEST_F(HandoverAttack, LandingsOutOfBoundsAreRefused) {
-  peer::LandingMessage message;
-  const auto good = [&] { return peer::decode_landing(encode(message)).has_value(); };
+TEST_F(HandoverAttack, ReceiveBuffersOutOfBoundsAreRefused) {
+  peer::ReceiveBufferMessage message;
+  const auto good = [&] { return peer::decode_receive_buffer(encode(message)).has_value(); };
   EXPECT_TRUE(good());
   message.slots = 32;
   message.slot_bytes = std::uint64_t{1} << 30;
@@ -211,7 +211,7 @@ TEST_F(HandoverAttack, LandingsOutOfBoundsAreRefused) {
   message.slots = 1;
   message.slot_bytes += 1;
   EXPECT_FALSE(good());
-  message.slot_bytes = peer::kLeastPartBytes - 1;
+  message.slot_bytes = peer::kMinPartBytes - 1;
   EXPECT_FALSE(good());
 }
 

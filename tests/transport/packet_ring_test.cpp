@@ -94,7 +94,7 @@ TEST_F(PacketRing, PacketsOfAllSizesComeWholeAndInOrder) {
   for (int i = 0; i < 20'000; ++i) {
     const bool is_short = random_() % 2 == 0;
     std::size_t size = sizes[random_() % std::size(sizes)];
-    if (is_short) size = std::min(size, kMostShortBytes);
+    if (is_short) size = std::min(size, kMaxShortBytes);
     const Bytes payload = random_bytes(size);
     Bytes head = random_bytes(
         is_short ? sizeof(ShortPut)

@@ -87,7 +87,7 @@ std::vector<std::byte> bytes_of(std::size_t count, unsigned seed) {
 }
 
 TEST(TransportBatch, PacketsComeBackInOrder) {
-  const std::vector<std::size_t> payloads{0, 1, 100, Batch::kMostPayload, 0};
+  const std::vector<std::size_t> payloads{0, 1, 100, Batch::kMaxPayload, 0};
   Batch batch;
   EXPECT_TRUE(batch.empty());
   for (unsigned i = 0; i < payloads.size(); ++i) {
@@ -109,7 +109,7 @@ TEST(TransportBatch, PacketsComeBackInOrder) {
 
 TEST(TransportBatch, RefusesWhatDoesNotFit) {
   Batch batch;
-  const auto large = bytes_of(Batch::kMostPayload + 1, 0);
+  const auto large = bytes_of(Batch::kMaxPayload + 1, 0);
   const auto head = bytes_of(kMaxPacketHead, 1);
   EXPECT_FALSE(batch.add(head, large.data(), large.size()));
   EXPECT_TRUE(batch.empty());
@@ -119,9 +119,9 @@ TEST(TransportBatch, RefusesWhatDoesNotFit) {
   EXPECT_LE(batch.heads().size(), (added + 1) * kMaxPacketHead);
   batch.clear();
   added = 0;
-  while (batch.add(std::span(head).first(31), large.data(), Batch::kMostPayload)) ++added;
+  while (batch.add(std::span(head).first(31), large.data(), Batch::kMaxPayload)) ++added;
   EXPECT_GE(added, 2U);
-  EXPECT_EQ(batch.payloads().size(), added * Batch::kMostPayload);
+  EXPECT_EQ(batch.payloads().size(), added * Batch::kMaxPayload);
 }
 
 TEST(TransportBatch, SizesThatLieEndIt) {

@@ -152,7 +152,7 @@ std::string Servant::result(std::size_t number) {
     if (!channel_->progress()) channel_->idle(0);
     pump_();
   }
-  const auto done = channel_->finish(transfer);
+  const auto done = channel_->take_result(transfer);
   if (!done) return words(done.error());
   return fmt::format("ok {} {}", done->length_bytes, done->verified ? 1 : 0);
 }

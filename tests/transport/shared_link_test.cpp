@@ -144,7 +144,7 @@ TEST_F(SharedLink, PacketsComeInTheOrderInWhichTheyWereSent) {
   for (std::uint64_t number = 1; number <= 2000; ++number) {
     const std::size_t size = sizes[random() % std::size(sizes)];
     bool gone = false;
-    if (size <= kMostShortBytes && random() % 2 == 0) {
+    if (size <= kMaxShortBytes && random() % 2 == 0) {
       std::fill_n(payload.begin(), size, static_cast<std::byte>(number));
       ShortPut put;
       put.request = number;

@@ -107,7 +107,7 @@ TEST_F(ShortPuts, AnHonestOneLandsWhereItWasOffered) {
   offer();
   put(honest(), 10);
   ASSERT_TRUE(channel_->done(offer_));
-  EXPECT_EQ(channel_->finish(offer_)->length_bytes, 10U);
+  EXPECT_EQ(channel_->take_result(offer_)->length_bytes, 10U);
   EXPECT_EQ(answer(), Reason::kNone);
   const auto bytes = memory_.bytes();
   EXPECT_EQ(std::count(bytes.begin(), bytes.end(), std::byte{9}), 10);
@@ -165,7 +165,7 @@ TEST_F(ShortPuts, AnExpiredOrRevokedLeaseIsRefused) {
 TEST_F(ShortPuts, ARequestIsTakenOnce) {
   offer();
   put(honest(), 10);
-  static_cast<void>(channel_->finish(offer_));
+  static_cast<void>(channel_->take_result(offer_));
   std::fill(memory_.bytes().begin(), memory_.bytes().end(), std::byte{0});
   offer();
   put(honest(), 10);  // under the new lease, but the old number
@@ -249,7 +249,7 @@ TEST_F(ShortSends, ASmallPutGoesOutAndIsDoneWithItsMemory) {
   confirms.ack_count = 1;
   this->put(confirms, 0);
   ASSERT_TRUE(channel_->done(*put));
-  EXPECT_EQ(channel_->finish(*put)->length_bytes, 50U);
+  EXPECT_EQ(channel_->take_result(*put)->length_bytes, 50U);
 }
 
 TEST_F(ShortSends, MemoryThatIsBeingWrittenIsNotSent) {

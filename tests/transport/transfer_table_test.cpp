@@ -44,7 +44,7 @@ class Table : public testing::Test {
   bool memory_is_free() {
     const auto other = take();
     if (!other) return false;
-    table_.finish(*other);
+    table_.set_result(*other);
     table_.fetch(*other);
     return true;
   }
@@ -56,7 +56,7 @@ class Table : public testing::Test {
 
 TEST_F(Table, AResultBeforeTheLinkLetsGoLeavesTheMemoryPinned) {
   table_.begin_moving(index_);
-  table_.finish(index_);
+  table_.set_result(index_);
   EXPECT_EQ(state(), State::kUncertain);
   EXPECT_EQ(table_.uncertain(), 1U);
   EXPECT_FALSE(memory_is_free());
@@ -71,7 +71,7 @@ TEST_F(Table, AResultBeforeTheLinkLetsGoLeavesTheMemoryPinned) {
 
 TEST_F(Table, AResultThatIsFetchedBeforeTheLinkLetsGoKeepsTheSlot) {
   table_.begin_moving(index_);
-  table_.finish(index_);
+  table_.set_result(index_);
   const Transfer transfer = name();
   table_.fetch(index_);
   EXPECT_EQ(state(), State::kAbandoned);
@@ -90,7 +90,7 @@ TEST_F(Table, WhatTheLinkHasLetGoOfWaitsForItsResult) {
   EXPECT_FALSE(memory_is_free());
   table_.settle(index_);  // says nothing new
   EXPECT_EQ(state(), State::kOpen);
-  table_.finish(index_);
+  table_.set_result(index_);
   EXPECT_EQ(state(), State::kDone);
   EXPECT_TRUE(memory_is_free());
   table_.settle(index_);

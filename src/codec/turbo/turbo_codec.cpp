@@ -3,9 +3,9 @@
 #include <codec/turbo/attempt.hpp>
 #include <codec/turbo/decoder.hpp>
 #include <codec/turbo/encoder.hpp>
-#include <codec/turbo/finish.hpp>
 #include <codec/turbo/fixed_filter.hpp>
 #include <codec/turbo/plane_sinks.hpp>
+#include <codec/turbo/post_process.hpp>
 #include <codec/turbo/row_resampler.hpp>
 #include <codec/turbo/turbo_codec.hpp>
 #include <exception>
@@ -55,7 +55,7 @@ class TurboCodec final : public Codec {
   Result<void> transcode(const jpeg::JpegFile& file, const plan::Plan& plan, const Context& context,
                          std::vector<std::uint8_t>& out, Outcome& outcome) const override try {
     const auto pixels = static_cast<std::int64_t>(plan.encode.width_px) * plan.encode.height_px;
-    if (pixels > kStreamAbovePixels && plan.encode.max_bytes == 0 && !needs_finish(plan))
+    if (pixels > kStreamAbovePixels && plan.encode.max_bytes == 0 && !needs_post_process(plan))
       return stream(file, plan, context, out, outcome);
     const auto start = base::Clock::now();
     auto planes = attempt(entropy_, [&](Attempt& now) -> Result<Planes> {
@@ -65,7 +65,7 @@ class TurboCodec final : public Codec {
       return std::move(sink).take();
     });
     if (!planes) return fail(planes.error());
-    const Planes finished = finish(std::move(*planes), plan);
+    const Planes finished = post_process(std::move(*planes), plan);
     outcome.decode_resample_us = base::elapsed_us(start);
     return encode(finished, plan.encode, context, out, outcome);
   } catch (const std::bad_alloc&) {

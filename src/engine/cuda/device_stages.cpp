@@ -311,7 +311,7 @@ Result<void> DeviceStages::make_planes(std::span<const Planned> pictures) {
 Result<void> DeviceStages::resample(std::span<const Striped> pictures) {
   return impl_->resample(pictures);
 }
-Result<void> DeviceStages::finish(std::span<const Resampled> pictures) {
+Result<void> DeviceStages::post_process(std::span<const Resampled> pictures) {
   return impl_->complete(pictures, false);
 }
 Result<void> DeviceStages::encode(std::span<const Resampled> pictures) {

@@ -15,17 +15,17 @@ namespace framewire::engine {
 namespace {
 
 /// The oldest architecture for which this is built and measured (Turing).
-constexpr int kLeastComputeMajor = 7;
-constexpr int kLeastComputeMinor = 5;
+constexpr int kMinComputeMajor = 7;
+constexpr int kMinComputeMinor = 5;
 /// Sixteen batches in work hide each other's copies and waits; fewer on hosts with fewer cores, as
 /// each has a thread of its own.
-constexpr unsigned kMostLanes = 16;
-constexpr unsigned kLeastLanes = 2;
+constexpr unsigned kMaxLanes = 16;
+constexpr unsigned kMinLanes = 2;
 /// nvJPEG keeps megabytes of pinned memory for every image that it encodes at once, and all its
 /// objects share one set of JPEG engines: a few lanes with batches of 64 keep those busy.
 constexpr unsigned kNvjpegLanes = 4;
 constexpr unsigned kNvjpegBatch = 64;
-constexpr std::size_t kMostImages = 512;
+constexpr std::size_t kMaxImages = 512;
 /// Less than this and a lane cannot hold a batch worth the name.
 constexpr std::uint64_t kLaneBytes = 256u << 20;
 
@@ -51,13 +51,13 @@ Result<std::vector<gpu::DeviceFacts>> choose(const std::vector<gpu::DeviceFacts>
   if (wanted.empty()) chosen = all;
   const auto too_old = [](const gpu::DeviceFacts& f) {
     return std::pair(f.compute_major, f.compute_minor) <
-           std::pair(kLeastComputeMajor, kLeastComputeMinor);
+           std::pair(kMinComputeMajor, kMinComputeMinor);
   };
   std::erase_if(chosen, too_old);
   if (chosen.empty())
     return fail(Status(StatusCode::kUnsupported,
                        fmt::format("found {}; compute capability {}.{} or later is needed",
-                                   names_of(all), kLeastComputeMajor, kLeastComputeMinor))
+                                   names_of(all), kMinComputeMajor, kMinComputeMinor))
                     .about("device"));
   return chosen;
 }
@@ -65,7 +65,7 @@ Result<std::vector<gpu::DeviceFacts>> choose(const std::vector<gpu::DeviceFacts>
 unsigned lanes_of(const EngineOptions& options, std::size_t devices, std::uint64_t memory) {
   if (options.streams != 0) return options.streams;
   const auto cores = std::max(1u, std::thread::hardware_concurrency());
-  const auto by_cores = std::clamp(cores / static_cast<unsigned>(devices), kLeastLanes, kMostLanes);
+  const auto by_cores = std::clamp(cores / static_cast<unsigned>(devices), kMinLanes, kMaxLanes);
   if (options.codec == CodecKind::kNvjpeg) return std::min(by_cores, kNvjpegLanes);
   const auto by_memory = std::max<std::uint64_t>(1, memory / kLaneBytes);
   return static_cast<unsigned>(std::min<std::uint64_t>(by_cores, by_memory));
@@ -118,7 +118,7 @@ Result<DeviceLanes> lanes_on(const gpu::DeviceFacts& facts, const EngineOptions&
   lanes.capabilities.scaled_decode = !nvjpeg;
   lanes.lanes = lanes_of(options, devices, memory);
   lanes.lane_bytes = memory / lanes.lanes;
-  lanes.most_images = nvjpeg ? kNvjpegBatch : kMostImages;
+  lanes.most_images = nvjpeg ? kNvjpegBatch : kMaxImages;
   const int ordinal = facts.ordinal;
   lanes.reads_scans_only = !nvjpeg;
   if (!nvjpeg) {

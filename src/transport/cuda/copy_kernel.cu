@@ -40,7 +40,7 @@ namespace framewire::transport::cuda {
 namespace {
 
 constexpr unsigned kThreads = 512;  // how blocks share a copy: peer::kArrivalLayout says so
-constexpr unsigned kMostBlocks = FRAMEWIRE_KERNEL_COPY_BLOCKS;
+constexpr unsigned kMaxBlocks = FRAMEWIRE_KERNEL_COPY_BLOCKS;
 constexpr std::uint64_t kBytesABlock = 16 << 10;
 // Of a kernel that stays, for a copy with which no other is chained: more take longer to count than
 // they save.
@@ -270,7 +270,7 @@ __global__ void __launch_bounds__(kThreads) copy_and_stay(Command command, Mailb
 unsigned blocks_of(std::uint64_t bytes, Stay stay) {
   if (stay != Stay::kNo) return stay == Stay::kWide ? kLingerBlocks : 1;
   const std::uint64_t wanted = (bytes + kBytesABlock - 1) / kBytesABlock;
-  return static_cast<unsigned>(std::clamp<std::uint64_t>(wanted, 1, kMostBlocks));
+  return static_cast<unsigned>(std::clamp<std::uint64_t>(wanted, 1, kMaxBlocks));
 }
 
 }  // namespace

@@ -21,10 +21,10 @@
 namespace framewire::transport::cuda {
 
 /// Beyond it the copy engine is as quick, and leaves the multiprocessors to others.
-inline constexpr std::uint64_t kMostKernelBytes = FRAMEWIRE_KERNEL_COPY_BYTES;
+inline constexpr std::uint64_t kMaxKernelBytes = FRAMEWIRE_KERNEL_COPY_BYTES;
 /// Within one device: all parts of a payload that are put in place there. Copy engines would take
 /// time from the device's own pushes.
-inline constexpr std::uint64_t kMostLocalBytes = std::uint64_t{16} << 20;
+inline constexpr std::uint64_t kMaxLocalBytes = std::uint64_t{16} << 20;
 
 inline constexpr LingerPolicy kLingerPolicy{FRAMEWIRE_LINGER_US, 32 << 10};
 
@@ -43,7 +43,7 @@ inline constexpr unsigned kLingerBlocks = FRAMEWIRE_LINGER_BLOCKS;
 
 /// Whether the kernel is the way: not too much, and both sides at the same place in 16 bytes.
 [[nodiscard]] inline bool kernel_takes(const void* to, const void* from, std::uint64_t bytes,
-                                       std::uint64_t most_bytes = kMostKernelBytes) {
+                                       std::uint64_t most_bytes = kMaxKernelBytes) {
   const auto apart = reinterpret_cast<std::uintptr_t>(to) ^ reinterpret_cast<std::uintptr_t>(from);
   return bytes <= most_bytes && apart % 16 == 0;
 }

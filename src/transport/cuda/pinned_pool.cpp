@@ -7,7 +7,7 @@
 namespace framewire::transport::cuda {
 namespace {
 
-constexpr std::size_t kMostSpareBytes = std::size_t{64} << 20;
+constexpr std::size_t kMaxSpareBytes = std::size_t{64} << 20;
 
 struct Free {
   void operator()(std::byte* memory) const noexcept { (void)cudaFreeHost(memory); }
@@ -46,7 +46,7 @@ void PinnedPool::give_back(std::byte* memory) noexcept {
     if (out != sizes_.end()) {
       const std::size_t size = out->second;
       sizes_.erase(out);
-      if (size <= kMostSpareBytes - spare_bytes_) {
+      if (size <= kMaxSpareBytes - spare_bytes_) {
         spare_.emplace(size, memory);
         spare_bytes_ += size;
         return;

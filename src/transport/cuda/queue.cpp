@@ -42,7 +42,7 @@ class CudaQueue final : public CopyQueue, private CopyKernel {
     if (mailbox) copier_.emplace(static_cast<CopyKernel&>(*this), *mailbox, kLingerPolicy);
   }
   ~CudaQueue() override {
-    const bool finished = finish().has_value();
+    const bool finished = synchronize().has_value();
     for (Pending& copy : pending_) {
       if (copy.event) pools_.give_back(std::move(*copy.event));
     }
@@ -56,7 +56,7 @@ class CudaQueue final : public CopyQueue, private CopyKernel {
                                Sides sides, Tell& tell) override {
     tell.number = 0;
     tell.arrival_count = 0;
-    const std::uint64_t most = sides == Sides::kOneDevice ? kMostLocalBytes : kMostKernelBytes;
+    const std::uint64_t most = sides == Sides::kOneDevice ? kMaxLocalBytes : kMaxKernelBytes;
     const bool by_kernel =
         sides != Sides::kAny && copier_.has_value() && kernel_takes(to, from, bytes, most);
     auto begun =
@@ -82,7 +82,7 @@ class CudaQueue final : public CopyQueue, private CopyKernel {
     while (!pending_.empty()) {
       const auto over = is_over(pending_.front());
       if (!over) {
-        static_cast<void>(finish());  // where only a launch has failed, others may still copy
+        static_cast<void>(synchronize());  // where only a launch has failed, others may still copy
         return fail(StatusCode::kDeviceLost, over.error().message());
       }
       if (!*over) break;
@@ -91,7 +91,7 @@ class CudaQueue final : public CopyQueue, private CopyKernel {
     return completed_;
   }
 
-  Result<void> finish() override {
+  Result<void> synchronize() override {
     Result<void> finished = copier_ ? copier_->settle() : Result<void>();
     for (const Lane& lane : lanes_) {
       if (!lane.stream) continue;

@@ -217,7 +217,7 @@ class LoopbackLink final : public Link {
   void end_copy(Copy& copy, std::size_t end) {
     if (copy.over) return;
     copy.over = true;
-    copy.ok = copy.queue != nullptr && copy.queue->finish().has_value();
+    copy.ok = copy.queue != nullptr && copy.queue->synchronize().has_value();
     if (copy.from.op != kNoOp) wire_->sent[1 - end].push_back({copy.from.op, copy.ok});
   }
 

@@ -13,18 +13,18 @@ constexpr LinkOp kReceiveOps = kOwnOps + 32;
 
 class DeviceLink final : public Link, private LinkSink {
  public:
-  DeviceLink(std::unique_ptr<Link> inner, Landings landings)
-      : landings_(std::move(landings)),
+  DeviceLink(std::unique_ptr<Link> inner, ReceiveBuffers buffers)
+      : buffers_(std::move(buffers)),
         inner_(std::move(inner)),
-        sender_(*inner_, kOwnOps, landings_.theirs.get()),
-        receiver_(*inner_, kReceiveOps, landings_.ours.get()) {
+        sender_(*inner_, kOwnOps, buffers_.theirs.get()),
+        receiver_(*inner_, kReceiveOps, buffers_.ours.get()) {
     inner_->attach(this);
   }
 
   ~DeviceLink() override {
     close();
-    sender_.finish();
-    receiver_.finish();
+    sender_.close_and_wait();
+    receiver_.close_and_wait();
     inner_.reset();  // its last callbacks come to us, and it touches our slots until then
     if (sink_ != nullptr) report();
   }
@@ -49,7 +49,7 @@ class DeviceLink final : public Link, private LinkSink {
       return inner_->send(head, payload.data, payload.bytes, payload.op);
     }
     if (closed_) return fail(StatusCode::kPeerLost, "the connection is closed");
-    if (head.size() > kMostCarried) {
+    if (head.size() > kMaxCarried) {
       return fail(StatusCode::kInternal, "records beside a payload in parts");
     }
     sender_.add(head, payload);
@@ -86,18 +86,18 @@ class DeviceLink final : public Link, private LinkSink {
     receiver_.close();
     // Where the device is gone its copies have ended, whatever became of them.
     if (broken_ && broken_->code() == StatusCode::kDeviceLost) {
-      sender_.finish();
-      receiver_.finish();
+      sender_.close_and_wait();
+      receiver_.close_and_wait();
     }
   }
 
   PathReport path() const override {
     PathReport path = inner_->path();
     path.staged_bytes += sender_.staged_bytes() + receiver_.staged_bytes();
-    path.direct = landings_.reach;
-    if (!landings_.why.empty()) path.why_staged = landings_.why;
-    if (landings_.theirs) {
-      path.name = "peer " + std::string(to_string(landings_.reach)) + " over " + path.name;
+    path.direct = buffers_.reach;
+    if (!buffers_.why.empty()) path.why_staged = buffers_.why;
+    if (buffers_.theirs) {
+      path.name = "peer " + std::string(to_string(buffers_.reach)) + " over " + path.name;
     }
     return path;
   }
@@ -171,7 +171,7 @@ class DeviceLink final : public Link, private LinkSink {
     return any;
   }
 
-  Landings landings_;
+  ReceiveBuffers buffers_;
   std::unique_ptr<Link> inner_;
   Sender sender_;
   Receiver receiver_;
@@ -184,8 +184,8 @@ class DeviceLink final : public Link, private LinkSink {
 
 }  // namespace
 
-std::unique_ptr<Link> make_device_link(std::unique_ptr<Link> inner, Landings landings) {
-  return std::make_unique<DeviceLink>(std::move(inner), std::move(landings));
+std::unique_ptr<Link> make_device_link(std::unique_ptr<Link> inner, ReceiveBuffers buffers) {
+  return std::make_unique<DeviceLink>(std::move(inner), std::move(buffers));
 }
 
 }  // namespace framewire::transport::peer

@@ -12,15 +12,15 @@ namespace {
 constexpr std::uint32_t kMaxSlots = 32;
 constexpr std::uint64_t kMaxSlotBytes = std::uint64_t{1} << 30;
 
-Landings without(std::string why) {
-  Landings landings;
-  landings.why = std::move(why);
-  return landings;
+ReceiveBuffers without(std::string why) {
+  ReceiveBuffers buffers;
+  buffers.why = std::move(why);
+  return buffers;
 }
 
-// Our landing, whose memory nothing else uses.
-Result<std::unique_ptr<Landing>> make_ours(const HandoverOptions& options) {
-  auto ours = std::make_unique<Landing>();
+// Our receive buffer, whose memory nothing else uses.
+Result<std::unique_ptr<ReceiveBuffer>> make_ours(const HandoverOptions& options) {
+  auto ours = std::make_unique<ReceiveBuffer>();
   ours->devices = options.devices;
   ours->owner = options.device;
   ours->slots = options.slots;
@@ -33,29 +33,29 @@ Result<std::unique_ptr<Landing>> make_ours(const HandoverOptions& options) {
 }
 
 // The peer's, if it has one and our device reaches it.
-void take_theirs(Landings& landings, const LandingMessage& message,
+void take_theirs(ReceiveBuffers& buffers, const ReceiveBufferMessage& message,
                  const base::FileDescriptor& file, const HandoverOptions& options) {
-  auto theirs = std::make_unique<Landing>();
+  auto theirs = std::make_unique<ReceiveBuffer>();
   theirs->slots = message.slots;
   theirs->slot_bytes = message.slot_bytes;
   theirs->arrival_words = message.arrival_words;
   if (!file.valid() || message.slots == 0) {
-    landings.why = "the peer has no landing for us";
+    buffers.why = "the peer has no receive buffer for us";
     return;
   }
   const int owner = find_device(*options.devices, message.device);
   if (owner < 0) {
-    landings.why = "the peer's GPU is not visible to this process; see CUDA_VISIBLE_DEVICES";
+    buffers.why = "the peer's GPU is not visible to this process; see CUDA_VISIBLE_DEVICES";
     return;
   }
   const Reach reach = options.devices->reach(options.device, owner);
   if (reach == Reach::kNone) {
-    landings.why = fmt::format("GPU {} has no peer access to GPU {}", options.device, owner);
+    buffers.why = fmt::format("GPU {} has no peer access to GPU {}", options.device, owner);
     return;
   }
   auto memory = options.devices->import(owner, options.device, file.get(), theirs->bytes());
   if (!memory) {
-    landings.why = memory.error().message();
+    buffers.why = memory.error().message();
     return;
   }
   theirs->memory = std::move(*memory);
@@ -68,14 +68,14 @@ void take_theirs(Landings& landings, const LandingMessage& message,
       theirs->slot_bytes % sizeof(std::uint64_t) != 0) {
     theirs->arrival_words = 0;
   }
-  landings.theirs = std::move(theirs);
-  landings.reach = reach;
+  buffers.theirs = std::move(theirs);
+  buffers.reach = reach;
 }
 
 }  // namespace
 
-std::array<std::byte, kLandingMessageBytes> encode(const LandingMessage& message) {
-  std::array<std::byte, kLandingMessageBytes> bytes{};
+std::array<std::byte, kReceiveBufferMessageBytes> encode(const ReceiveBufferMessage& message) {
+  std::array<std::byte, kReceiveBufferMessageBytes> bytes{};
   std::copy(message.device.begin(), message.device.end(), bytes.begin());
   store(&bytes[16], message.slots);
   store(&bytes[20], message.arrival_words);
@@ -84,8 +84,9 @@ std::array<std::byte, kLandingMessageBytes> encode(const LandingMessage& message
   return bytes;
 }
 
-Result<LandingMessage> decode_landing(std::span<const std::byte, kLandingMessageBytes> bytes) {
-  LandingMessage message;
+Result<ReceiveBufferMessage> decode_receive_buffer(
+    std::span<const std::byte, kReceiveBufferMessageBytes> bytes) {
+  ReceiveBufferMessage message;
   std::copy_n(bytes.begin(), message.device.size(), message.device.begin());
   message.slots = load<std::uint32_t>(&bytes[16]);
   message.arrival_words = load<std::uint16_t>(&bytes[20]);
@@ -93,48 +94,48 @@ Result<LandingMessage> decode_landing(std::span<const std::byte, kLandingMessage
   message.slot_bytes = load<std::uint64_t>(&bytes[24]);
   const bool has_one = message.slots != 0;
   if (message.slots > kMaxSlots ||
-      (has_one && (message.slot_bytes < kLeastPartBytes || message.slot_bytes > kMaxSlotBytes))) {
+      (has_one && (message.slot_bytes < kMinPartBytes || message.slot_bytes > kMaxSlotBytes))) {
     return fail(
         StatusCode::kInvalidInput,
-        fmt::format("a landing of {} slots of {} bytes; at most {} of {} to {}", message.slots,
-                    message.slot_bytes, kMaxSlots, kLeastPartBytes, kMaxSlotBytes));
+        fmt::format("a receive buffer of {} slots of {} bytes; at most {} of {} to {}",
+                    message.slots, message.slot_bytes, kMaxSlots, kMinPartBytes, kMaxSlotBytes));
   }
   return message;
 }
 
-Landings hand_over(const shared::LocalPeer& peer, const HandoverOptions& options,
-                   base::Clock::time_point deadline) {
-  Landings landings;
+ReceiveBuffers hand_over(const shared::LocalPeer& peer, const HandoverOptions& options,
+                         base::Clock::time_point deadline) {
+  ReceiveBuffers buffers;
   auto ours = make_ours(options);
   if (ours) {
-    landings.ours = std::move(*ours);
+    buffers.ours = std::move(*ours);
   } else {
-    landings.why = ours.error().message();
+    buffers.why = ours.error().message();
   }
-  LandingMessage message;
+  ReceiveBufferMessage message;
   std::vector<int> files;
   auto words = Words::make(*options.devices);
-  if (const Landing* const landing = landings.ours.get(); landing != nullptr) {
-    message.device = landing->devices->id(landing->owner);
-    message.slots = landing->slots;
-    message.arrival_words = static_cast<std::uint16_t>(landing->arrival_words);
+  if (const ReceiveBuffer* const buffer = buffers.ours.get(); buffer != nullptr) {
+    message.device = buffer->devices->id(buffer->owner);
+    message.slots = buffer->slots;
+    message.arrival_words = static_cast<std::uint16_t>(buffer->arrival_words);
     message.arrival_layout = kArrivalLayout;
-    message.slot_bytes = landing->slot_bytes;
-    files.push_back(landing->memory->fd());
+    message.slot_bytes = buffer->slot_bytes;
+    files.push_back(buffer->memory->fd());
     if (words) files.push_back((*words)->fd());
   }
   if (auto sent = peer.send(encode(message), files); !sent) return without(sent.error().message());
-  std::array<std::byte, kLandingMessageBytes> bytes;
+  std::array<std::byte, kReceiveBufferMessageBytes> bytes;
   const auto received = peer.receive(bytes, deadline);
   if (!received) return without(received.error().message());
-  const auto theirs = decode_landing(bytes);
+  const auto theirs = decode_receive_buffer(bytes);
   if (!theirs) return without(theirs.error().message());
-  take_theirs(landings, *theirs, received->files[0], options);
-  if (landings.theirs && files.size() == 2) landings.theirs->words = std::move(*words);
-  if (landings.ours && received->files[1].valid()) {
-    if (auto read = Words::open(received->files[1])) landings.ours->words = std::move(*read);
+  take_theirs(buffers, *theirs, received->files[0], options);
+  if (buffers.theirs && files.size() == 2) buffers.theirs->words = std::move(*words);
+  if (buffers.ours && received->files[1].valid()) {
+    if (auto read = Words::open(received->files[1])) buffers.ours->words = std::move(*read);
   }
-  return landings;
+  return buffers;
 }
 
 }  // namespace framewire::transport::peer

@@ -1,4 +1,4 @@
-// Two processes of one user hand each other a landing, by file descriptor.
+// Two processes of one user hand each other a receive buffer, by file descriptor.
 #pragma once
 
 #include <array>
@@ -17,29 +17,31 @@ namespace framewire::transport::peer {
 struct HandoverOptions {
   DeviceMemory* devices = nullptr;
   int device = -1;
-  unsigned slots = kLandingSlots;  ///< of our landing, 1 to 32
+  unsigned slots = kReceiveBufferSlots;  ///< of our receive buffer, 1 to 32
   std::uint64_t slot_bytes = 0;
 };
 
-/// What each side says of its landing, beside descriptors of the landing and of the words that the
-/// sender's copies tell.
-struct LandingMessage {
+/// What each side says of its receive buffer, beside descriptors of the receive buffer and of the
+/// words that the sender's copies tell.
+struct ReceiveBufferMessage {
   DeviceId device{};
-  std::uint32_t slots = 0;  ///< none: there is no landing
+  std::uint32_t slots = 0;  ///< none: there is no receive buffer
   std::uint16_t arrival_words = 0;
   std::uint16_t arrival_layout = 0;
   std::uint64_t slot_bytes = 0;
 };
-inline constexpr std::size_t kLandingMessageBytes = 32;
-[[nodiscard]] std::array<std::byte, kLandingMessageBytes> encode(const LandingMessage& message);
+inline constexpr std::size_t kReceiveBufferMessageBytes = 32;
+[[nodiscard]] std::array<std::byte, kReceiveBufferMessageBytes> encode(
+    const ReceiveBufferMessage& message);
 /// @return invalid_input for sizes that are out of bounds
-[[nodiscard]] Result<LandingMessage> decode_landing(
-    std::span<const std::byte, kLandingMessageBytes> bytes);
+[[nodiscard]] Result<ReceiveBufferMessage> decode_receive_buffer(
+    std::span<const std::byte, kReceiveBufferMessageBytes> bytes);
 
-/// Gives the peer our landing and takes its, over the socket at which both have proved that they
-/// are processes of one user; the peer does the same. What cannot be had, in landings or time, is
-/// left out, and Landings::why says so.
-[[nodiscard]] Landings hand_over(const shared::LocalPeer& peer, const HandoverOptions& options,
-                                 base::Clock::time_point deadline);
+/// Gives the peer our receive buffer and takes its, over the socket at which both have proved that
+/// they are processes of one user; the peer does the same. What cannot be had, in receive buffers
+/// or time, is left out, and ReceiveBuffers::why says so.
+[[nodiscard]] ReceiveBuffers hand_over(const shared::LocalPeer& peer,
+                                       const HandoverOptions& options,
+                                       base::Clock::time_point deadline);
 
 }  // namespace framewire::transport::peer

@@ -14,7 +14,7 @@ static_assert(kPartHeadBytes >= kMinPacketHead, "links below drop what is shorte
 bool makes_sense(const PartHead& head) {
   if (head.slot >= 32 || head.total == 0 || head.part_bytes == 0) return false;
   if (head.offset >= head.total || head.offset % head.part_bytes != 0) return false;
-  if (head.total > head.part_bytes && head.part_bytes < kLeastPartBytes) return false;
+  if (head.total > head.part_bytes && head.part_bytes < kMinPartBytes) return false;
   return head.bytes == std::min(head.part_bytes, head.total - head.offset);
 }
 

@@ -1,8 +1,8 @@
 // Payloads from or to device memory travel in parts, each through a slot of the receiver's.
 //
 // A slot is either staging memory of the receiver's host, filled by the link below, or a stretch of
-// a landing: device memory that the receiver keeps for this one connection and the sender pushes
-// to. The receiver says when a slot is free again.
+// a receive buffer: device memory that the receiver keeps for this one connection and the sender
+// pushes to. The receiver says when a slot is free again.
 #pragma once
 
 #include <array>
@@ -12,29 +12,29 @@
 #include <span>
 #include <transport/packet.hpp>
 
-#ifndef FRAMEWIRE_LANDING_SLOTS
-#define FRAMEWIRE_LANDING_SLOTS 8
+#ifndef FRAMEWIRE_RECEIVE_BUFFER_SLOTS
+#define FRAMEWIRE_RECEIVE_BUFFER_SLOTS 8
 #endif
 
 namespace framewire::transport::peer {
 
 inline constexpr unsigned kSlots = 16;  ///< of staging memory, at most 32
 inline constexpr std::uint64_t kStagedPartBytes = std::uint64_t{512} << 10;
-/// Of a landing, at most 32: so many payloads are under way at once. Of the usual landing each has
-/// 16 MiB: between two H200s a copy of 4 MiB has 78 % of the rate of one of 64 MiB, one of 16 MiB
-/// 92 %, on one stream or on two by turns.
-inline constexpr unsigned kLandingSlots = FRAMEWIRE_LANDING_SLOTS;
+/// Of a receive buffer, at most 32: so many payloads are under way at once. Of the usual receive
+/// buffer each has 16 MiB: between two H200s a copy of 4 MiB has 78 % of the rate of one of 64 MiB,
+/// one of 16 MiB 92 %, on one stream or on two by turns.
+inline constexpr unsigned kReceiveBufferSlots = FRAMEWIRE_RECEIVE_BUFFER_SLOTS;
 /// Nobody sends smaller parts of a message that has several.
-inline constexpr std::uint64_t kLeastPartBytes = 4096;
+inline constexpr std::uint64_t kMinPartBytes = 4096;
 
 /// Before the head of the packet whose payload this is a part of, which comes with every part: they
 /// may overtake each other.
 struct PartHead {
-  bool landed = false;  ///< in the landing; else the link's own payload, to be staged
+  bool landed = false;  ///< in the receive buffer; else the link's own payload, to be staged
   bool told = false;    ///< it lands when the slot's word says so: ends in this number
   std::uint32_t number = 0;
   std::uint8_t slot = 0;
-  std::uint8_t arrivals = 0;     ///< words in the landing that end in that number, too
+  std::uint8_t arrivals = 0;     ///< words in the receive buffer that end in that number, too
   std::uint64_t message = 0;     ///< numbers the sender's payloads
   std::uint64_t total = 0;       ///< bytes of all parts
   std::uint64_t offset = 0;      ///< of this one
@@ -49,7 +49,7 @@ struct FreeSlots {
 };
 
 inline constexpr std::size_t kPartHeadBytes = 48;
-inline constexpr std::size_t kMostCarried = kMaxPacketHead - kPartHeadBytes;
+inline constexpr std::size_t kMaxCarried = kMaxPacketHead - kPartHeadBytes;
 using HeadBuffer = std::array<std::byte, kMaxPacketHead>;
 
 /// Writes the head and, behind it, the packet's. @return bytes written

@@ -22,8 +22,8 @@ class Queues {
     return queue.get();
   }
   /// Waits for everything.
-  void finish() {
-    for (auto& [device, queue] : queues_) static_cast<void>(queue->finish());
+  void synchronize() {
+    for (auto& [device, queue] : queues_) static_cast<void>(queue->synchronize());
   }
 
  private:
@@ -54,8 +54,8 @@ class Pinned {
   std::byte* memory_ = nullptr;
 };
 
-/// Device memory that a network card reads and writes; like a landing, it never holds anything but
-/// what goes over this connection.
+/// Device memory that a network card reads and writes; like a receive buffer, it never holds
+/// anything but what goes over this connection.
 class CardSlot {
  public:
   CardSlot() = default;

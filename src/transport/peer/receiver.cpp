@@ -6,7 +6,7 @@ namespace framewire::transport::peer {
 namespace {
 
 // An honest peer has no more messages open than slots.
-constexpr std::size_t kMostMessages = 4 * kSlots;
+constexpr std::size_t kMaxMessages = 4 * kSlots;
 // After a part that has not come while the device waited: the next ones may not, either.
 constexpr unsigned kNotAwaited = 64;
 
@@ -14,7 +14,7 @@ tl::unexpected<Status> broken(const char* what) { return fail(StatusCode::kInval
 
 }  // namespace
 
-Receiver::Receiver(const Link& inner, LinkOp first_op, Landing* ours)
+Receiver::Receiver(const Link& inner, LinkOp first_op, ReceiveBuffer* ours)
     : inner_(inner), first_op_(first_op), ours_(ours) {}
 
 Result<Placement> Receiver::on_part(std::span<const std::byte> head, std::uint64_t payload_bytes,
@@ -58,7 +58,7 @@ Result<Placement> Receiver::on_part(std::span<const std::byte> head, std::uint64
   into.from = ours_->slot(part->slot);
   into.number = part->number;
   into.arrivals = part->number != 0 ? part->arrivals : 0;
-  into.state = part->told ? State::kLanding : State::kFilled;
+  into.state = part->told ? State::kArriving : State::kFilled;
   return Placement{};
 }
 
@@ -69,7 +69,7 @@ Result<Receiver::Message*> Receiver::message_of(const PartHead& part,
     return message.first.message == part.message && message.left > 0;
   });
   if (found != messages_.end()) return &*found;
-  if (messages_.size() >= kMostMessages) return broken("more messages in parts than slots");
+  if (messages_.size() >= kMaxMessages) return broken("more messages in parts than slots");
   const Placement to = sink.on_packet(packet, part.total);
   if (spare_.empty()) spare_.emplace_back();
   messages_.splice(messages_.end(), spare_, spare_.begin());
@@ -172,22 +172,22 @@ void Receiver::begin(Slot& copied, CopyQueue& queue, Ticket ticket) {
 // saves a trip to the host and back. Not where a stream has to wait for the copy, which it may give
 // up; then they are waited for here.
 Result<void> Receiver::enqueue_ahead(unsigned index) {
-  Slot& landing = slot(true, index);
-  const Message& message = *landing.message;
+  Slot& arriving = slot(true, index);
+  const Message& message = *arriving.message;
   const DeviceUse* use = message.to.device;
   if (use != nullptr && !use->ready()) return {};
-  Arrival arrival{ours_->arrivals(index), std::exchange(landing.arrivals, 0), landing.number};
+  Arrival arrival{ours_->arrivals(index), std::exchange(arriving.arrivals, 0), arriving.number};
   if (not_awaited_ > 0) {
     --not_awaited_;
     return {};
   }
-  if (use == nullptr || use->stream || sides_of_copy(landing, true) == Sides::kAny) return {};
-  const auto queue = prepare(landing, true);
+  if (use == nullptr || use->stream || sides_of_copy(arriving, true) == Sides::kAny) return {};
+  const auto queue = prepare(arriving, true);
   if (!queue) return fail(queue.error());
-  const auto ticket = (*queue)->copy_on_arrival(message.to.to + landing.offset, landing.from,
-                                                landing.bytes, arrival);
+  const auto ticket = (*queue)->copy_on_arrival(message.to.to + arriving.offset, arriving.from,
+                                                arriving.bytes, arrival);
   if (!ticket) return fail(ticket.error());
-  if (*ticket != 0) begin(landing, **queue, *ticket);
+  if (*ticket != 0) begin(arriving, **queue, *ticket);
   return {};
 }
 
@@ -200,7 +200,7 @@ void Receiver::end_copy(bool landed, unsigned index) {
   if (made || closed_) {
     end_part(landed, index, made);
   } else {
-    copied.state = State::kLanding;
+    copied.state = State::kArriving;
   }
 }
 
@@ -218,8 +218,8 @@ Result<bool> Receiver::pump(LinkSink& sink) {
     const unsigned count = !landed ? kSlots : ours_ != nullptr ? ours_->slots : 0;
     for (unsigned i = 0; i < count && used_ > 0; ++i) {
       Slot& one = slot(landed, i);
-      if (one.state == State::kLanding && has_landed(i)) one.state = State::kFilled;
-      if (one.state == State::kLanding && one.arrivals > 0 && !closed_) {
+      if (one.state == State::kArriving && has_landed(i)) one.state = State::kFilled;
+      if (one.state == State::kArriving && one.arrivals > 0 && !closed_) {
         if (auto begun = enqueue_ahead(i); !begun) return fail(begun.error());
         moved = moved || one.state == State::kCopying;
       }
@@ -257,7 +257,7 @@ void Receiver::end_part(bool landed, unsigned index, bool ok) {
 // For a stream, which does not say when it has got there, or for bytes that do not either.
 bool Receiver::waiting() const {
   const auto filled = [](const Slot& one) {
-    return one.state == State::kFilled || one.state == State::kLanding;
+    return one.state == State::kFilled || one.state == State::kArriving;
   };
   return used_ > 0 &&
          std::any_of(slots_.begin(), slots_.end(), [&](const std::array<Slot, 32>& slots) {
@@ -290,14 +290,14 @@ void Receiver::close() {
   for (const bool landed : {false, true}) {
     for (unsigned i = 0; i < 32; ++i) {
       const State state = slot(landed, i).state;
-      if (state == State::kFilled || state == State::kLanding) end_part(landed, i, false);
+      if (state == State::kFilled || state == State::kArriving) end_part(landed, i, false);
     }
   }
 }
 
-void Receiver::finish() {
+void Receiver::close_and_wait() {
   close();
-  queues_.finish();
+  queues_.synchronize();
   copying_ = 0;
   for (const bool landed : {false, true}) {
     for (unsigned i = 0; i < 32; ++i) {

@@ -6,9 +6,9 @@
 #include <list>
 #include <optional>
 #include <transport/link.hpp>
-#include <transport/peer/landing.hpp>
 #include <transport/peer/parts.hpp>
 #include <transport/peer/queues.hpp>
+#include <transport/peer/receive_buffer.hpp>
 #include <vector>
 
 namespace framewire::transport::peer {
@@ -18,8 +18,8 @@ namespace framewire::transport::peer {
 class Receiver {
  public:
   /// @param inner  brings the parts; its placements are named first_op + slot
-  /// @param ours  our landing, or null
-  Receiver(const Link& inner, LinkOp first_op, Landing* ours);
+  /// @param ours  our receive buffer, or null
+  Receiver(const Link& inner, LinkOp first_op, ReceiveBuffer* ours);
 
   /// A part has come. @return where the link below shall put its payload; invalid_input for parts
   /// that no honest peer sends
@@ -45,7 +45,7 @@ class Receiver {
   /// Begins nothing more; copies under way end by themselves.
   void close();
   /// The same, and waits for them.
-  void finish();
+  void close_and_wait();
 
   /// Whether there is nothing to pump, to take over or to free.
   [[nodiscard]] bool idle() const {
@@ -65,14 +65,14 @@ class Receiver {
     bool ok = true;
     std::vector<bool> seen;  ///< parts
   };
-  enum class State : std::uint8_t { kFree, kFilling, kLanding, kFilled, kCopying };
+  enum class State : std::uint8_t { kFree, kFilling, kArriving, kFilled, kCopying };
   struct Slot {
     State state = State::kFree;
     Message* message = nullptr;
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
-    std::uint32_t number = 0;  ///< of a part that is landing
-    unsigned arrivals = 0;     ///< words of the landing by which the device may wait for it
+    std::uint32_t number = 0;  ///< of a part that is arriving
+    unsigned arrivals = 0;     ///< words of the receive buffer by which the device may wait for it
     CopyQueue* queue = nullptr;
     Ticket ticket = 0;
     const std::byte* from = nullptr;  ///< what is copied; null where the link has put it in place
@@ -98,7 +98,7 @@ class Receiver {
 
   const Link& inner_;
   LinkOp first_op_;
-  Landing* ours_;
+  ReceiveBuffer* ours_;
   std::list<Message> messages_;
   std::list<Message> spare_;
   std::array<std::array<Slot, 32>, 2> slots_;  ///< staged, landed

@@ -4,7 +4,7 @@
 
 namespace framewire::transport::peer {
 
-Sender::Sender(Link& inner, LinkOp first_op, Landing* theirs)
+Sender::Sender(Link& inner, LinkOp first_op, ReceiveBuffer* theirs)
     : inner_(inner), first_op_(first_op), theirs_(theirs) {}
 
 // Whether the device itself can write to where the payload goes.
@@ -17,7 +17,7 @@ bool Sender::lands(const Payload& payload) const {
 // receiver moves one while the next is pushed.
 std::uint64_t Sender::landed_part_bytes(std::uint64_t total) const {
   const std::uint64_t slot = theirs_->slot_bytes;
-  return total < 4 * slot ? std::max(slot / 2, kLeastPartBytes) : slot;
+  return total < 4 * slot ? std::max(slot / 2, kMinPartBytes) : slot;
 }
 
 // For a stream, which does not say when it has got there.
@@ -101,7 +101,8 @@ Result<std::byte*> Sender::stage(Slot& slot, const DeviceUse& use) {
   return memory;
 }
 
-// Device memory goes to such a slot or to pinned memory first, or straight to the peer's landing.
+// Device memory goes to such a slot or to pinned memory first, or straight to the peer's receive
+// buffer.
 Result<void> Sender::enqueue(Message& message, unsigned index) {
   Slot& slot = slots_[message.landed ? 1 : 0][index];
   const DeviceUse& use = *message.payload.device;
@@ -232,9 +233,9 @@ Result<void> Sender::on_free(const FreeSlots& free) {
 
 void Sender::close() { closed_ = true; }
 
-void Sender::finish() {
+void Sender::close_and_wait() {
   close();
-  queues_.finish();
+  queues_.synchronize();
   for (auto& slots : slots_) {
     for (Slot& slot : slots) {
       slot.queue = nullptr;

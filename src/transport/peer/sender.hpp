@@ -5,9 +5,9 @@
 #include <list>
 #include <optional>
 #include <transport/link.hpp>
-#include <transport/peer/landing.hpp>
 #include <transport/peer/parts.hpp>
 #include <transport/peer/queues.hpp>
+#include <transport/peer/receive_buffer.hpp>
 
 namespace framewire::transport::peer {
 
@@ -16,8 +16,8 @@ namespace framewire::transport::peer {
 class Sender {
  public:
   /// @param inner  carries the parts; its operations are named first_op + slot
-  /// @param theirs  the peer's landing, or null
-  Sender(Link& inner, LinkOp first_op, Landing* theirs);
+  /// @param theirs  the peer's receive buffer, or null
+  Sender(Link& inner, LinkOp first_op, ReceiveBuffer* theirs);
 
   void add(std::span<const std::byte> head, const Payload& payload);
   /// Begins and goes on with what can be. @return whether anything moved; device_lost, peer_lost
@@ -35,7 +35,7 @@ class Sender {
   /// Begins nothing more; copies under way end by themselves.
   void close();
   /// The same, and waits for them.
-  void finish();
+  void close_and_wait();
 
   /// Whether there is nothing to pump or to take over.
   [[nodiscard]] bool idle() const { return copying_ == 0 && messages_.empty(); }
@@ -46,7 +46,7 @@ class Sender {
 
  private:
   struct Message {
-    std::array<std::byte, kMostCarried> head;
+    std::array<std::byte, kMaxCarried> head;
     std::size_t head_bytes = 0;
     Payload payload;
     std::uint64_t number = 0;
@@ -66,7 +66,7 @@ class Sender {
     bool with_peer = false;   ///< not free again yet
     Pinned pinned;
     CardSlot card;
-    std::byte* staged = nullptr;         ///< where it was copied to; null in a landing
+    std::byte* staged = nullptr;         ///< where it was copied to; null in a receive buffer
     const DeviceUse* on_card = nullptr;  ///< where that is device memory
     [[nodiscard]] bool free() const { return queue == nullptr && !with_inner && !with_peer; }
   };
@@ -84,7 +84,7 @@ class Sender {
 
   Link& inner_;
   LinkOp first_op_;
-  Landing* theirs_;
+  ReceiveBuffer* theirs_;
   std::list<Message> messages_;
   std::list<Message> spare_;                   ///< used again: no allocation a message
   std::array<std::array<Slot, 32>, 2> slots_;  ///< staged, landed

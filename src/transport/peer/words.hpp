@@ -9,9 +9,10 @@
 
 namespace framewire::transport::peer {
 
-/// One word a slot of a landing. Whoever pushes has a device write the copy's number there; whoever
-/// owns the landing reads it, and believes no more by it than that the slot holds what its peer
-/// wants it to hold. Nobody relies on words that another process can write for anything else.
+/// One word a slot of a receive buffer. Whoever pushes has a device write the copy's number there;
+/// whoever owns the receive buffer reads it, and believes no more by it than that the slot holds
+/// what its peer wants it to hold. Nobody relies on words that another process can write for
+/// anything else.
 class Words {
  public:
   /// Ours, that copies of `devices` can tell. @return busy, unsupported, device_lost

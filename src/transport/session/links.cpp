@@ -117,7 +117,7 @@ Result<std::unique_ptr<Candidate>> make_ucx(const std::string& name, const Sessi
 #endif
 }
 
-// Another candidate, with landings handed over beside it.
+// Another candidate, with receive buffers handed over beside it.
 class PeerCandidate final : public Candidate {
  public:
   PeerCandidate(std::string name, std::unique_ptr<Candidate> carrier,
@@ -157,7 +157,7 @@ Result<std::unique_ptr<Candidate>> make_peer(const std::string& name,
   handover.devices = options.devices;
   handover.device = options.device;
   handover.slot_bytes =
-      std::max(options.landing_bytes / peer::kLandingSlots, peer::kLeastPartBytes) /
+      std::max(options.receive_buffer_bytes / peer::kReceiveBufferSlots, peer::kMinPartBytes) /
       peer::kSlotStep * peer::kSlotStep;
   return std::make_unique<PeerCandidate>(name, std::move(*carrier), handover);
 }

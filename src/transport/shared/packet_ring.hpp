@@ -33,7 +33,7 @@ struct RingLayout {
   static constexpr std::size_t kSlotBytes = 1152;
   static constexpr std::size_t kBesideBytes = kSlotBytes - sizeof(std::uint64_t);
   static constexpr std::size_t kMaxHead = kBesideBytes - sizeof(std::uint64_t);
-  static constexpr std::size_t kBodyBytes = kMostShortBytes;
+  static constexpr std::size_t kBodyBytes = kMaxShortBytes;
   /// Payloads that have begun and are not complete.
   static constexpr std::size_t kMaxBegun = 64;
 

@@ -276,7 +276,7 @@ void UcxLink::on_batch(std::span<const std::byte> heads, std::span<const std::by
 
 // A peer that has met us sooner may already grant. It has no lease of ours, so no payload to send.
 void UcxLink::keep_for_later(std::span<const std::byte> head, std::size_t payload_bytes) {
-  if (payload_bytes == 0 && early_.size() < kMostNotices) {
+  if (payload_bytes == 0 && early_.size() < kMaxNotices) {
     early_.emplace_back(head.begin(), head.end());
   } else if (!lost_) {
     lost_ =

@@ -39,7 +39,7 @@ class UcxLink final : public Link {
   bool reaches(const DeviceUse& use) const override {
     return use.devices == direct_.devices && use.device == direct_.device;
   }
-  bool ready() const override { return ep_ != nullptr && in_work_ < kMostNotices; }
+  bool ready() const override { return ep_ != nullptr && in_work_ < kMaxNotices; }
   Result<void> send(std::span<const std::byte> head, const std::byte* payload,
                     std::uint64_t payload_bytes, LinkOp op) override;
   Result<void> carry(std::span<const std::byte> head, const Payload& payload) override;
@@ -49,7 +49,7 @@ class UcxLink final : public Link {
   PathReport path() const override;
 
  private:
-  static constexpr std::size_t kMostNotices = 1024;
+  static constexpr std::size_t kMaxNotices = 1024;
   static constexpr std::size_t kProofBytes = Batch::kProofBytes;
   // One operation that UCX has not completed: its head must stay, and its memory is touched.
   struct Work {

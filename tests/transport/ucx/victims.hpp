@@ -84,7 +84,7 @@ class OurVictim final : public Victim {
     if (!lease) return false;
     const auto put = peer_->put(*lease, source, 0, kPartBytes);
     for (int i = 0; put && i < 20'000 && !peer_->done(*put); ++i) step();
-    return put && peer_->finish(*put) && all_zero(part(Part::kWritable));
+    return put && peer_->take_result(*put) && all_zero(part(Part::kWritable));
   }
 
  private:

@@ -153,11 +153,11 @@ Throughput measure_throughput(Engine& engine, const Inputs& inputs, const Resize
 std::vector<double> measure_latency(Engine& engine, const Inputs& inputs,
                                     const ResizeOptions& options, std::size_t count,
                                     double seconds) {
-  constexpr std::size_t kMost = 1000;
+  constexpr std::size_t kMax = 1000;
   std::vector<double> times;
   const auto begin = base::Clock::now();
   std::size_t next = 0;
-  while (times.size() < kMost && (times.size() < 5 || base::elapsed_us(begin) < seconds * 1e6)) {
+  while (times.size() < kMax && (times.size() < 5 || base::elapsed_us(begin) < seconds * 1e6)) {
     const auto start = base::Clock::now();
     std::vector<EngineRequest> requests(count);
     for (EngineRequest& request : requests)

@@ -8,7 +8,7 @@ namespace {
 using Bytes = std::span<const std::uint8_t>;
 
 constexpr std::size_t kHeaderBytes = 128;
-constexpr std::uint32_t kMostTags = 1000;
+constexpr std::uint32_t kMaxTags = 1000;
 
 // Empty where the range does not lie within the bytes.
 Bytes part(Bytes bytes, std::uint64_t offset, std::uint64_t size) {
@@ -31,7 +31,7 @@ constexpr std::uint32_t signature(std::string_view word) {
 }
 
 Bytes find_tag(Bytes profile, std::uint32_t wanted) {
-  const std::uint32_t count = std::min(u32(profile, kHeaderBytes), kMostTags);
+  const std::uint32_t count = std::min(u32(profile, kHeaderBytes), kMaxTags);
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::size_t row = kHeaderBytes + 4 + std::size_t{12} * i;
     if (u32(profile, row) == wanted) {

@@ -10,13 +10,13 @@ namespace {
 
 // Whole files are read, also those that a resize would refuse as too large; this bounds what a
 // device or an endless pipe can do.
-constexpr std::uint64_t kMostBytes = std::uint64_t{4} << 30;
+constexpr std::uint64_t kMaxBytes = std::uint64_t{4} << 30;
 
 Result<std::vector<std::uint8_t>> read(const std::string& path) {
-  if (path == "-") return batch::read_stream(STDIN_FILENO, "standard input", kMostBytes);
+  if (path == "-") return batch::read_stream(STDIN_FILENO, "standard input", kMaxBytes);
   const auto file = batch::InputFile::open(path);
   if (!file) return fail(file.error());
-  return file->read(kMostBytes);
+  return file->read(kMaxBytes);
 }
 
 }  // namespace

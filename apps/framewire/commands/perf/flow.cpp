@@ -79,7 +79,7 @@ class Flow {
  private:
   Result<void> collect(transport::Ring<Transfer>& transfers, std::uint64_t& count) {
     while (!transfers.empty() && channel_.done(transfers.front())) {
-      const auto done = channel_.finish(transfers.front());
+      const auto done = channel_.take_result(transfers.front());
       if (!done) return fail(done.error());
       transfers.pop_front();
       ++count;

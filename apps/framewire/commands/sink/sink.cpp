@@ -141,10 +141,10 @@ class Reception {
     last_ = Clock::now();
     const float ms = static_cast<float>(now_ns() - header.timestamp_ns) / 1e6F;
     // Of a long connection the latest count.
-    if (latencies_ms_.size() < kMostLatencies) {
+    if (latencies_ms_.size() < kMaxLatencies) {
       latencies_ms_.push_back(ms);
     } else {
-      latencies_ms_[frames_ % kMostLatencies] = ms;
+      latencies_ms_[frames_ % kMaxLatencies] = ms;
     }
   }
   [[nodiscard]] Json at(double part) const {
@@ -177,7 +177,7 @@ class Reception {
     if (auto released = receiver_.release(frame); !released) error_ = released.error();
   }
 
-  static constexpr std::size_t kMostLatencies = 1 << 16;
+  static constexpr std::size_t kMaxLatencies = 1 << 16;
 
   const SinkPlan& plan_;
   std::uint64_t number_;

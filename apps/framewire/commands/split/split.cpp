@@ -28,7 +28,7 @@ namespace {
 constexpr std::size_t kInFlightBesides = 2;
 /// On GPUs: enough for all groups and for those that fill meanwhile. Threads that read and parse.
 constexpr std::size_t kInFlightOnGpus = 3072;
-constexpr unsigned kMostReaders = 12;
+constexpr unsigned kMaxReaders = 12;
 
 struct SplitPlan {
   InputNames inputs;
@@ -244,7 +244,7 @@ class Reader {
 void run_all(Reader& reader, split::Splitter& splitter, bool on_gpu) {
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::thread> others;
-  for (unsigned i = 1; on_gpu && i < std::min(cores, kMostReaders); ++i)
+  for (unsigned i = 1; on_gpu && i < std::min(cores, kMaxReaders); ++i)
     others.emplace_back([&reader] { reader.run(); });
   reader.run();
   for (std::thread& other : others) other.join();

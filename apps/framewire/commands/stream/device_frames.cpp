@@ -17,8 +17,8 @@ constexpr std::uint32_t kPitch_bytes = 16;
 /// While one lane's frames are decoded, others' are prepared and packed.
 constexpr std::size_t kLanes = 4;
 /// Of what a lane takes at once: frames, and decoded samples of more than one.
-constexpr std::size_t kMostFrames = 128;
-constexpr std::uint64_t kMostBytes = 64u << 20;
+constexpr std::size_t kMaxFrames = 128;
+constexpr std::uint64_t kMaxBytes = 64u << 20;
 
 Result<void> check_model(const Request& request, bool resize) {
   const auto model = request.file.color_model;
@@ -90,9 +90,9 @@ DeviceFrames::Jobs DeviceFrames::next() {
   added_.wait(lock, [this] { return ended_ || !queue_.empty(); });
   Jobs jobs;
   std::uint64_t bytes = 0;
-  while (!queue_.empty() && jobs.size() < kMostFrames) {
+  while (!queue_.empty() && jobs.size() < kMaxFrames) {
     bytes += queue_.front()->decoded_bytes;
-    if (bytes > kMostBytes && !jobs.empty()) break;
+    if (bytes > kMaxBytes && !jobs.empty()) break;
     jobs.push_back(std::move(queue_.front()));
     queue_.pop_front();
   }

@@ -173,7 +173,7 @@ class Streamer {
       if (auto sent = sender_.send(std::move(*frame)); !sent) return sent;
     }
     if (ahead_.error()) return fail(*ahead_.error());
-    return sender_.finish();
+    return sender_.close();
   }
   /// Inputs that became no frame.
   [[nodiscard]] std::uint64_t failures() const { return failures_; }
@@ -183,7 +183,7 @@ class Streamer {
   static constexpr std::size_t kReady = 7;  // beside those in the making
   // They read and parse for a GPU, which takes frames together: enough that several batches fill
   // while others are in work.
-  static constexpr unsigned kMostForDevice = 12;
+  static constexpr unsigned kMaxForDevice = 12;
   static constexpr std::size_t kReadyOnDevice = 2048;
 
   // Files are read faster than sent: by one.
@@ -191,7 +191,7 @@ class Streamer {
     if (plan.kind == FrameKind::kFile) return {1, 1 + kReady};
     const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
     if (!plan.on_device) return {cores, cores + kReady};
-    return {std::min(cores, kMostForDevice), kReadyOnDevice};
+    return {std::min(cores, kMaxForDevice), kReadyOnDevice};
   }
   // @return false at the end
   bool wait_for_frame() {

@@ -8,17 +8,17 @@
 
 namespace framewire::transport::peer {
 
-/// Words a slot in which copies tell the landing's device of their bytes.
+/// Words a slot in which copies tell the receive buffer's device of their bytes.
 inline constexpr unsigned kArrivalWords = 64;
 /// What slots are made multiples of, so that the words behind them are aligned.
 inline constexpr std::uint64_t kSlotStep = 256;
 /// Numbers the way in which the blocks of a copy share it, which both sides have to have in common.
 inline constexpr std::uint16_t kArrivalLayout = 1;
 
-/// One side's landing: slots that its peer pushes to. Nothing else ever lies there, and it is never
-/// used for another connection. Revoking is letting go of it: a peer that still has it mapped keeps
-/// the memory, and nothing of ours is ever put there.
-struct Landing {
+/// One side's receive buffer: slots that its peer pushes to. Nothing else ever lies there, and it
+/// is never used for another connection. Revoking is letting go of it: a peer that still has it
+/// mapped keeps the memory, and nothing of ours is ever put there.
+struct ReceiveBuffer {
   std::unique_ptr<SharedMemory> memory;
   DeviceMemory* devices = nullptr;
   int owner = -1;  ///< device that it lies on, as this process counts
