@@ -1,4 +1,4 @@
-# One static library a room of src/, so that linking enforces which room may use which.
+# One static library a folder of src/, so that linking enforces which folder may use which.
 
 add_library(framewire_flags INTERFACE)
 target_compile_features(framewire_flags INTERFACE cxx_std_20)
@@ -16,13 +16,13 @@ if(FRAMEWIRE_SANITIZE)
   target_link_options(framewire_flags INTERFACE -fsanitize=${FRAMEWIRE_SANITIZE})
 endif()
 if(FRAMEWIRE_BUILD_FUZZ)
-  # The rooms carry the coverage counters that steer libFuzzer; only its programs link its main().
+  # The libraries carry the coverage counters that steer libFuzzer; only its programs link its main().
   target_compile_options(framewire_flags INTERFACE -fsanitize=fuzzer-no-link)
   target_link_options(framewire_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
 # framewire_module(NAME DEPENDS …): every .cpp of the calling folder becomes fw_NAME; every .cu too
-# where CUDA is on; those of FOLDERS below it, too. A room of headers alone becomes an interface
+# where CUDA is on; those of FOLDERS below it, too. A folder of headers alone becomes an interface
 # library.
 function(framewire_module name)
   cmake_parse_arguments(ARG "" "" "FOLDERS;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
