@@ -39,7 +39,7 @@ ALLOWED = {
     "transport/session": {"base", "transport", "transport/loopback", "transport/peer",
                           "transport/cuda", "transport/wire", "transport/shared", "transport/ucx"},
     "frames": {"base", "transport"},
-    "split": BELOW_CODECS | {"codec/turbo", "engine"},
+    "split": BELOW_CODECS | {"codec/turbo", "engine", "transport"},
     "apps/framewire": {"base", "jpeg", "plan", "color", "codec", "engine", "batch", "split",
                        "topology", "transport", "transport/session", "frames"},
 }

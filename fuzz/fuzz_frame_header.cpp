@@ -16,7 +16,7 @@ void require(bool truth) {
 }
 
 void check(std::span<const std::byte> bytes) {
-  const auto header = frames::decode_frame_header(bytes);
+  const auto header = frames::decode_picture_header(bytes);
   if (!header) {
     require(header.error().code() == StatusCode::kInvalidInput ||
             header.error().code() == StatusCode::kUnsupported);
@@ -34,9 +34,9 @@ void check(std::span<const std::byte> bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::span bytes(reinterpret_cast<const std::byte*>(data), size);
   check(bytes);
-  std::array<std::byte, frames::kFrameHeaderBytes> whole{};
+  std::array<std::byte, frames::kPictureHeaderBytes> whole{};
   std::copy_n(bytes.begin(), std::min(size, whole.size()), whole.begin());
-  constexpr std::size_t kSummed = frames::kFrameHeaderBytes - 8;
+  constexpr std::size_t kSummed = frames::kPictureHeaderBytes - 8;
   transport::store(&whole[kSummed], transport::checksum_of(whole.data(), kSummed));
   check(whole);
   return 0;

@@ -30,7 +30,7 @@ struct PlaneShape {
 };
 
 /// What goes ahead of each frame. The wire format is in docs/frames.md.
-struct FrameHeader {
+struct PictureHeader {
   FrameFormat format = FrameFormat::kJpeg;
   std::int32_t width_px = 0;            ///< of the picture as stored, 1 to 65,535
   std::int32_t height_px = 0;           ///< likewise
@@ -42,7 +42,7 @@ struct FrameHeader {
   std::uint64_t sequence = 0;           ///< from 1 on each connection; set by FrameSender
   std::uint64_t previous_sequence = 0;  ///< of the frame that was sent before; likewise
   bool last = false;                    ///< the sender has finished: no payload; likewise
-  friend bool operator==(const FrameHeader&, const FrameHeader&) = default;
+  friend bool operator==(const PictureHeader&, const PictureHeader&) = default;
 };
 
 struct SenderOptions {
@@ -64,7 +64,7 @@ struct SenderStats {
 /// One frame to send. Its payload is not copied: it must stay as it is until `done`, and where that
 /// says deadline or peer_lost until memory.in_use() is false: the peer may be reading it.
 struct OutgoingFrame {
-  FrameHeader header;
+  PictureHeader header;
   transport::Region memory;
   std::uint64_t offset_bytes = 0;  ///< of header.payload_bytes in the region
   /// Called once, inside one of the sender's calls or its destructor: nothing where the frame is in
@@ -125,7 +125,7 @@ struct ReceiverStats {
 
 /// A frame in one of the receiver's slots, until release().
 struct ReceivedFrame {
-  FrameHeader header;
+  PictureHeader header;
   std::uint32_t slot = 0;
   std::uint64_t offset_bytes = 0;  ///< in FrameReceiver::memory()
 };

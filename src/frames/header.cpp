@@ -31,7 +31,7 @@ tl::unexpected<Status> wrong(std::string what) {
   return fail(StatusCode::kInvalidInput, "a frame header with " + std::move(what));
 }
 
-Result<void> check_planes(const FrameHeader& header) {
+Result<void> check_planes(const PictureHeader& header) {
   if (header.plane_count != 1 && header.plane_count != 3) {
     return wrong(fmt::format("{} planes; 1 (gray) or 3 (YCbCr)", header.plane_count));
   }
@@ -53,8 +53,8 @@ std::uint64_t checksum(const std::byte* bytes) {
   return transport::checksum_of(bytes, kChecksumAt);
 }
 
-FrameHeader read_fields(const std::byte* from) {
-  FrameHeader header;
+PictureHeader read_fields(const std::byte* from) {
+  PictureHeader header;
   header.format = static_cast<FrameFormat>(load<std::uint8_t>(from + 5));
   header.plane_count = load<std::uint8_t>(from + 6);
   header.last = load<std::uint8_t>(from + 7) == kLastFlag;
@@ -75,9 +75,9 @@ FrameHeader read_fields(const std::byte* from) {
 
 }  // namespace
 
-Result<void> check(const FrameHeader& header) {
+Result<void> check(const PictureHeader& header) {
   if (header.last) {
-    FrameHeader end;
+    PictureHeader end;
     end.last = true;
     end.sequence = header.sequence;
     end.previous_sequence = header.previous_sequence;
@@ -94,14 +94,14 @@ Result<void> check(const FrameHeader& header) {
   if (header.format != FrameFormat::kJpeg) {
     return wrong(fmt::format("format {}; 1 (JPEG) or 2 (planes)", static_cast<int>(header.format)));
   }
-  const bool bare = header.plane_count == 0 && header.planes == FrameHeader{}.planes;
+  const bool bare = header.plane_count == 0 && header.planes == PictureHeader{}.planes;
   if (bare && header.payload_bytes > 0) return {};
   return wrong(
       fmt::format("a JPEG of {} bytes in {} planes", header.payload_bytes, header.plane_count));
 }
 
-std::array<std::byte, kFrameHeaderBytes> encode(const FrameHeader& header) noexcept {
-  std::array<std::byte, kFrameHeaderBytes> bytes{};
+std::array<std::byte, kPictureHeaderBytes> encode(const PictureHeader& header) noexcept {
+  std::array<std::byte, kPictureHeaderBytes> bytes{};
   std::byte* to = bytes.data();
   store(to, kMagic);
   store(to + 4, kVersion);
@@ -125,8 +125,8 @@ std::array<std::byte, kFrameHeaderBytes> encode(const FrameHeader& header) noexc
   return bytes;
 }
 
-Result<FrameHeader> decode_frame_header(std::span<const std::byte> bytes) {
-  if (bytes.size() != kFrameHeaderBytes || load<std::uint32_t>(bytes.data()) != kMagic) {
+Result<PictureHeader> decode_picture_header(std::span<const std::byte> bytes) {
+  if (bytes.size() != kPictureHeaderBytes || load<std::uint32_t>(bytes.data()) != kMagic) {
     return fail(StatusCode::kInvalidInput,
                 fmt::format("{} bytes that are no frame header", bytes.size()));
   }
@@ -136,7 +136,7 @@ Result<FrameHeader> decode_frame_header(std::span<const std::byte> bytes) {
                 fmt::format("a frame header of version {}; {} is spoken", version, kVersion));
   }
   if (load<std::uint64_t>(from + kChecksumAt) != checksum(from)) return wrong("a wrong checksum");
-  const FrameHeader header = read_fields(from);
+  const PictureHeader header = read_fields(from);
   const auto again = encode(header);
   if (!std::equal(again.begin(), again.end(), bytes.begin())) return wrong("reserved bits set");
   if (header.sequence == 0 || header.previous_sequence >= header.sequence) {

@@ -42,7 +42,7 @@ class FrameReceiver::Impl {
   struct Slot {
     State state = State::kFree;
     Transfer offer;
-    FrameHeader header;
+    PictureHeader header;
   };
 
   [[nodiscard]] std::uint64_t offset(std::uint32_t index) const {
@@ -91,7 +91,7 @@ void FrameReceiver::Impl::refuse(const Status& status) {
 
 void FrameReceiver::Impl::take_in(std::uint32_t index) {
   Slot& slot = slots_[index];
-  const auto header = decode_frame_header(channel_.note(slot.offer));
+  const auto header = decode_picture_header(channel_.note(slot.offer));
   const auto result = channel_.take_result(slot.offer);
   slot.state = State::kFree;
   if (!result) {

@@ -123,7 +123,7 @@ bool FrameSender::Impl::collect() {
 // @return false where a credit, or room for a transfer, is missing
 Result<bool> FrameSender::Impl::put_front() {
   Item& item = queue_.front();
-  FrameHeader& header = item.frame.header;
+  PictureHeader& header = item.frame.header;
   if (!lease_) {
     if (channel_.credits(Direction::kPut) == 0) return false;
     const auto lease = channel_.take_lease(Direction::kPut);

@@ -30,9 +30,10 @@ DeviceStages::Copy copy_to(const DevicePlane& to, DevicePlane from) {
 
 class GpuStages final : public Stages {
  public:
-  GpuStages(const Place& place, DeviceStages stages) : place_(place), stages_(std::move(stages)) {}
+  GpuStages(const MemoryPlace& place, DeviceStages stages)
+      : place_(place), stages_(std::move(stages)) {}
 
-  Place place() const noexcept override { return place_; }
+  MemoryPlace place() const noexcept override { return place_; }
 
   // The engine's way: what the GPU's entropy decoder never takes is read here first.
   Result<void> prepare(Picture& picture) override {
@@ -214,7 +215,7 @@ class GpuStages final : public Stages {
     return {};
   }
 
-  Place place_;
+  MemoryPlace place_;
   DeviceStages stages_;
   PlaneStack whole_;                      ///< of make_outputs()
   std::vector<std::size_t> first_plane_;  ///< in it, of each picture
@@ -227,7 +228,7 @@ Result<std::unique_ptr<Stages>> make_device_stages(int device) {
   if (!stages) return fail(stages.error());
   const auto devices = transport::cuda_devices();
   if (!devices) return fail(devices.error());
-  return std::make_unique<GpuStages>(Place{*devices, device}, std::move(*stages));
+  return std::make_unique<GpuStages>(MemoryPlace{*devices, device}, std::move(*stages));
 }
 
 }  // namespace framewire::split

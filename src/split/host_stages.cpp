@@ -19,7 +19,7 @@ class HostStages final : public Stages {
  public:
   explicit HostStages(const codec::TurboStages& turbo) : turbo_(turbo) {}
 
-  Place place() const noexcept override { return {}; }
+  MemoryPlace place() const noexcept override { return {}; }
   Result<void> prepare(Picture&) override { return {}; }
 
   Result<void> decode(Group& group) override {

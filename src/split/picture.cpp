@@ -11,13 +11,6 @@ constexpr std::uint64_t kDevicePitch_bytes = 16;
 
 std::uint64_t align(std::uint64_t bytes, std::uint64_t to) { return (bytes + to - 1) / to * to; }
 
-Result<transport::Region> allocate(const Place& place, std::uint64_t bytes) {
-  const auto size = static_cast<std::size_t>(bytes);
-  return place.devices != nullptr
-             ? transport::Region::allocate_device(*place.devices, place.device, size)
-             : transport::Region::allocate_host(size);
-}
-
 // size_of(plane, part) for every part in a worker's parcel.
 template <typename SizeOf>
 std::vector<codec::PlaneSize> sizes_of(const Group& group, std::size_t worker, SizeOf size_of) {
@@ -31,7 +24,8 @@ std::vector<codec::PlaneSize> sizes_of(const Group& group, std::size_t worker, S
 
 }  // namespace
 
-Result<void> PlaneStack::lay_out(std::span<const codec::PlaneSize> sizes, const Place& place) {
+Result<void> PlaneStack::lay_out(std::span<const codec::PlaneSize> sizes,
+                                 const MemoryPlace& place) {
   const bool on_gpu = place.devices != nullptr;
   planes.clear();
   pitch_bytes.clear();
@@ -45,7 +39,7 @@ Result<void> PlaneStack::lay_out(std::span<const codec::PlaneSize> sizes, const 
   }
   if (memory.size() < bytes) {
     // A GPU stops for an allocation: groups of similar size make do with one.
-    auto larger = allocate(place, on_gpu ? bytes + bytes / 4 : bytes);
+    auto larger = place.allocate(static_cast<std::size_t>(on_gpu ? bytes + bytes / 4 : bytes));
     if (!larger) return fail(larger.error());
     memory = std::move(*larger);
   }

@@ -12,15 +12,13 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <transport/memory_place.hpp>
 #include <vector>
 
 namespace framewire::split {
 
-/// Whose memory and arithmetic: the host's, or a GPU's.
-struct Place {
-  transport::DeviceMemory* devices = nullptr;  ///< null: the host
-  int device = -1;
-};
+/// Whose memory, and whose arithmetic.
+using transport::MemoryPlace;
 
 /// Planes behind one another in a region; on a GPU with rows at multiples of 16 bytes.
 struct PlaneStack {
@@ -32,7 +30,8 @@ struct PlaneStack {
   /// Lays planes out, in the memory that is there if it is large enough. One stack, one place; the
   /// same sizes lie in the same way on all GPUs, and on the host.
   /// @return busy where memory runs out; device_lost
-  [[nodiscard]] Result<void> lay_out(std::span<const codec::PlaneSize> sizes, const Place& place);
+  [[nodiscard]] Result<void> lay_out(std::span<const codec::PlaneSize> sizes,
+                                     const MemoryPlace& place);
 };
 
 /// What one device makes of one plane: some resampled rows, of some decoded ones.

@@ -208,7 +208,7 @@ Result<void> Splitter::decode(Stages& stages, Group& group) try {
 }
 
 // Divides the pictures among the workers that there are.
-Result<void> Splitter::lay_out(Group& group, const Place& from) try {
+Result<void> Splitter::lay_out(Group& group, const MemoryPlace& from) try {
   const std::vector<std::size_t> active = scatter_->active_workers();
   if (active.empty()) return fail(StatusCode::kPeerLost, "no device of the split is left");
   group.parcels.resize(scatter_->workers());

@@ -65,7 +65,7 @@ class Splitter {
   [[nodiscard]] Result<std::unique_ptr<Stages>> make_stages(int device) const;
   [[nodiscard]] Result<void> prepare(Picture& picture);
   void decoder_main(Stages& stages);
-  [[nodiscard]] Result<void> lay_out(Group& group, const Place& from);
+  [[nodiscard]] Result<void> lay_out(Group& group, const MemoryPlace& from);
   void encoder_main(Stages& stages);
   [[nodiscard]] Result<Output> resize_whole(const Picture& picture, const Status& why);
   [[nodiscard]] Result<Output> planes_of_whole(std::unique_ptr<Picture> picture, const Status& why);
@@ -87,7 +87,7 @@ class Splitter {
   codec::TurboStages turbo_;
   std::vector<std::unique_ptr<Stages>> decoders_;
   std::vector<std::unique_ptr<Stages>> encoders_;
-  Place gathered_at_;
+  MemoryPlace gathered_at_;
   engine::ConverterCache converters_;
   PictureQueue queue_;
   std::mutex results_mutex_;

@@ -19,7 +19,7 @@ class Stages {
   Stages& operator=(const Stages&) = delete;
   virtual ~Stages() = default;
 
-  [[nodiscard]] virtual Place place() const noexcept = 0;
+  [[nodiscard]] virtual MemoryPlace place() const noexcept = 0;
   /// What is to be done for a planned picture before it joins a group. Any number of threads.
   [[nodiscard]] virtual Result<void> prepare(Picture& picture) = 0;
   /// Decodes a group's pictures and leaves in each parcel the rows that its stripes are made of.

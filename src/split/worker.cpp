@@ -108,7 +108,7 @@ Result<void> Worker::lay_out(const Group& group, Slot& slot) {
     for (Slot& one : slots_) one = {};
     if (auto ok = stages_->let_go(); !ok) return ok;
   }
-  const Place place = stages_->place();
+  const MemoryPlace place = stages_->place();
   if (auto room = slot.in.lay_out(decoded_rows(group, index_), place); !room) return room;
   return slot.out.lay_out(resampled_rows(group, index_), place);
 }

@@ -50,8 +50,8 @@ Pair join(const std::string& name, const std::shared_ptr<testing::Faults>& fault
   return {channel_of(std::move(sender.value()), faults), std::move(receiver.value())};
 }
 
-FrameHeader jpeg(std::uint64_t bytes) {
-  FrameHeader header;
+PictureHeader jpeg(std::uint64_t bytes) {
+  PictureHeader header;
   header.width_px = 640;
   header.height_px = 480;
   header.payload_bytes = bytes;
@@ -306,7 +306,7 @@ class RawSender {
     ASSERT_TRUE(channel_.put(*lease, memory_, 0, bytes, options));
   }
   void put(std::uint64_t sequence, std::uint64_t previous) {
-    FrameHeader header = jpeg(100);
+    PictureHeader header = jpeg(100);
     header.sequence = sequence;
     header.previous_sequence = previous;
     put(encode(header), 100);
@@ -346,7 +346,7 @@ TEST(FrameOrder, DoesNotWaitForEver) {
 }
 
 TEST(FrameOrder, WhatIsNoFrameEndsTheConnection) {
-  FrameHeader lying = jpeg(99);
+  PictureHeader lying = jpeg(99);
   lying.sequence = 1;
   const std::array<std::byte, 5> words{};
   const auto header = encode(lying);
@@ -379,8 +379,8 @@ TEST(FrameReceiver, TellsWhatDoesNotFit) {
   }
 }
 
-FrameHeader planes() {
-  FrameHeader header;
+PictureHeader planes() {
+  PictureHeader header;
   header.format = FrameFormat::kPlanes;
   header.width_px = 641;
   header.height_px = 479;
@@ -394,47 +394,47 @@ FrameHeader planes() {
   return header;
 }
 
-TEST(FrameHeader, ComesBackAsItWent) {
-  FrameHeader last;
+TEST(PictureHeader, ComesBackAsItWent) {
+  PictureHeader last;
   last.last = true;
   last.sequence = 1;
-  FrameHeader one = jpeg(7);
+  PictureHeader one = jpeg(7);
   one.sequence = 1;
-  for (const FrameHeader& header : {planes(), last, one}) {
-    const auto again = decode_frame_header(encode(header));
+  for (const PictureHeader& header : {planes(), last, one}) {
+    const auto again = decode_picture_header(encode(header));
     ASSERT_TRUE(again) << again.error().to_string();
     EXPECT_EQ(*again, header);
   }
 }
 
-TEST(FrameHeader, NoBitMayChange) {
+TEST(PictureHeader, NoBitMayChange) {
   const auto good = encode(planes());
   for (std::size_t bit = 0; bit < good.size() * 8; ++bit) {
     auto bad = good;
     bad[bit / 8] ^= std::byte{1} << (bit % 8);
-    EXPECT_FALSE(decode_frame_header(bad)) << bit;
+    EXPECT_FALSE(decode_picture_header(bad)) << bit;
   }
-  EXPECT_FALSE(decode_frame_header(std::span(good).first(111)));
+  EXPECT_FALSE(decode_picture_header(std::span(good).first(111)));
 }
 
-TEST(FrameHeader, ContradictionsAreNamed) {
+TEST(PictureHeader, ContradictionsAreNamed) {
   const auto refused = [](auto change) {
-    FrameHeader header = planes();
+    PictureHeader header = planes();
     change(header);
-    return !decode_frame_header(encode(header));
+    return !decode_picture_header(encode(header));
   };
-  EXPECT_FALSE(refused([](FrameHeader&) {}));
-  EXPECT_TRUE(refused([](FrameHeader& h) { h.payload_bytes += 1; }));
-  EXPECT_TRUE(refused([](FrameHeader& h) { h.plane_count = 2; }));
-  EXPECT_TRUE(refused([](FrameHeader& h) { h.planes[0].pitch_bytes = 640; }));
-  EXPECT_TRUE(refused([](FrameHeader& h) { h.planes[1].height_px = -240; }));
-  EXPECT_TRUE(refused([](FrameHeader& h) { h.planes[3] = {1, 1, 1}; }));
-  EXPECT_TRUE(refused([](FrameHeader& h) { h.width_px = 0; }));
-  EXPECT_TRUE(refused([](FrameHeader& h) { h.orientation = 9; }));
-  EXPECT_TRUE(refused([](FrameHeader& h) { h.sequence = 3; }));
-  EXPECT_TRUE(refused([](FrameHeader& h) { h.last = true; }));
-  EXPECT_TRUE(refused([](FrameHeader& h) { h.format = FrameFormat::kJpeg; }));
-  EXPECT_TRUE(refused([](FrameHeader& h) { h.format = static_cast<FrameFormat>(3); }));
+  EXPECT_FALSE(refused([](PictureHeader&) {}));
+  EXPECT_TRUE(refused([](PictureHeader& h) { h.payload_bytes += 1; }));
+  EXPECT_TRUE(refused([](PictureHeader& h) { h.plane_count = 2; }));
+  EXPECT_TRUE(refused([](PictureHeader& h) { h.planes[0].pitch_bytes = 640; }));
+  EXPECT_TRUE(refused([](PictureHeader& h) { h.planes[1].height_px = -240; }));
+  EXPECT_TRUE(refused([](PictureHeader& h) { h.planes[3] = {1, 1, 1}; }));
+  EXPECT_TRUE(refused([](PictureHeader& h) { h.width_px = 0; }));
+  EXPECT_TRUE(refused([](PictureHeader& h) { h.orientation = 9; }));
+  EXPECT_TRUE(refused([](PictureHeader& h) { h.sequence = 3; }));
+  EXPECT_TRUE(refused([](PictureHeader& h) { h.last = true; }));
+  EXPECT_TRUE(refused([](PictureHeader& h) { h.format = FrameFormat::kJpeg; }));
+  EXPECT_TRUE(refused([](PictureHeader& h) { h.format = static_cast<FrameFormat>(3); }));
 }
 
 }  // namespace

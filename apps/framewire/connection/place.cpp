@@ -7,8 +7,8 @@
 
 namespace framewire::app {
 
-Result<Place> find_place(const std::string& text) {
-  Place place;
+Result<MemoryPlace> find_place(const std::string& text) {
+  MemoryPlace place;
   if (text.empty() || text == "host") return place;
   if (!text.starts_with("cuda:") || !parse_number(std::string_view(text).substr(5), 0,
                                                   std::numeric_limits<int>::max(), place.device)) {
@@ -22,14 +22,7 @@ Result<Place> find_place(const std::string& text) {
                                                     text, place.devices->count() - 1));
 }
 
-Result<transport::Region> allocate(const Place& place, std::uint64_t bytes) {
-  const auto size = static_cast<std::size_t>(bytes);
-  return place.devices != nullptr
-             ? transport::Region::allocate_device(*place.devices, place.device, size)
-             : transport::Region::allocate_host(size);
-}
-
-void place_at(transport::SessionOptions& options, const Place& place) {
+void place_at(transport::SessionOptions& options, const MemoryPlace& place) {
   options.devices = place.devices;
   options.device = std::max(place.device, 0);
 }

@@ -204,11 +204,11 @@ PerfRow osu_row(PerfTest test, std::uint64_t size_bytes, std::uint32_t window) {
   return row;
 }
 
-Result<PerfMemory> PerfMemory::make(std::uint64_t largest_bytes, const Place& place) {
+Result<PerfMemory> PerfMemory::make(std::uint64_t largest_bytes, const MemoryPlace& place) {
   PerfMemory memory;
   memory.largest_bytes_ = std::max<std::uint64_t>(largest_bytes, 4096);
   const std::uint64_t slots = std::max(2 * memory.largest_bytes_, kSlotsTogether);
-  auto region = allocate(place, memory.largest_bytes_ + slots);
+  auto region = place.allocate(memory.largest_bytes_ + slots);
   if (!region) return fail(region.error());
   memory.region_ = std::move(*region);
   auto head = transport::Region::allocate_host(kPerfRowBytes);

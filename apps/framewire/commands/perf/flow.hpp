@@ -37,7 +37,7 @@ class PerfMemory {
  public:
   /// @return busy
   [[nodiscard]] static Result<PerfMemory> make(std::uint64_t largest_bytes,
-                                               const Place& place = {});
+                                               const MemoryPlace& place = {});
   [[nodiscard]] const transport::Region& region() const { return region_; }
   /// Host memory for an announcement.
   [[nodiscard]] const transport::Region& head() const { return head_; }

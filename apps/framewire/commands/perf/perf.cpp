@@ -53,7 +53,8 @@ Result<Sizes> parse_sizes(const std::string& text) {
 }
 
 // Adds where this end's memory lies, and what is required of the way to the other's.
-Result<void> place_at(SessionOptions& options, const Place& place, const std::string& require) {
+Result<void> place_and_require(SessionOptions& options, const MemoryPlace& place,
+                               const std::string& require) {
   place_at(options, place);
   const auto requirement = transport::parse_requirement(require);
   if (!requirement) return fail(requirement.error());
@@ -61,7 +62,7 @@ Result<void> place_at(SessionOptions& options, const Place& place, const std::st
   return {};
 }
 
-int serve_one(Channel& channel, const Place& place) {
+int serve_one(Channel& channel, const MemoryPlace& place) {
   auto memory = PerfMemory::make(4096, place);
   for (std::uint64_t largest = 4096; memory;) {
     const auto row = await_row(channel, *memory);
@@ -80,7 +81,7 @@ int serve_one(Channel& channel, const Place& place) {
   return report(memory.error());
 }
 
-int serve(const std::string& address, const SessionOptions& options, const Place& place) {
+int serve(const std::string& address, const SessionOptions& options, const MemoryPlace& place) {
   auto listener = transport::Listener::listen(address, options);
   if (!listener) return refuse(listener.error());
   say(fmt::format("listening on port {}", listener->port()));
@@ -165,7 +166,7 @@ struct Wanted {
   std::uint32_t rounds = 0;  ///< 0: as many as OSU's benchmarks
 };
 
-int be_client(Channel& channel, const Place& place, const Wanted& wanted,
+int be_client(Channel& channel, const MemoryPlace& place, const Wanted& wanted,
               const Arguments& arguments) {
   auto memory = PerfMemory::make(wanted.sizes.to, place);
   if (!memory) return report(memory.error());
@@ -175,7 +176,7 @@ int be_client(Channel& channel, const Place& place, const Wanted& wanted,
 }
 
 // Both ends in this process, a thread each.
-int measure_here(const Place& from, const Place& to, const SessionOptions& options,
+int measure_here(const MemoryPlace& from, const MemoryPlace& to, const SessionOptions& options,
                  const Wanted& wanted, const Arguments& arguments) {
   transport::PathReport path;
   path.name = "loopback";
@@ -246,7 +247,8 @@ int run_perf(const Arguments& arguments) {
   const auto ends = parse_ends(arguments);
   if (!ends) return report_usage("perf", ends.error());
   const bool server = *ends == Ends::kServer;
-  if (auto good = place_at(options, server ? *to : *from, arguments.get("require")); !good) {
+  if (auto good = place_and_require(options, server ? *to : *from, arguments.get("require"));
+      !good) {
     return refuse(good.error());
   }
   if (server) return serve(arguments.get("server"), options, *to);

@@ -13,7 +13,7 @@ using frames::ReceivedFrame;
 namespace {
 
 // Rows without the padding between them.
-Result<std::vector<std::uint8_t>> y4m_of(const frames::FrameHeader& header,
+Result<std::vector<std::uint8_t>> y4m_of(const frames::PictureHeader& header,
                                          const std::uint8_t* samples) {
   std::vector<std::vector<std::uint8_t>> packed(static_cast<std::size_t>(header.plane_count));
   std::vector<Y4mPlane> planes;

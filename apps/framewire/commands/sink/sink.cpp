@@ -42,8 +42,8 @@ void install_stop() {
 
 struct SinkPlan {
   std::string address;
-  std::string out;  ///< folder; "" keeps nothing
-  Place place;      ///< of the slots
+  std::string out;    ///< folder; "" keeps nothing
+  MemoryPlace place;  ///< of the slots
   frames::ReceiverOptions receiver;
   std::uint64_t frames = 0;  ///< to end after; 0: none
 };
@@ -137,7 +137,7 @@ class Reception {
   }
 
  private:
-  void note_time(const frames::FrameHeader& header) {
+  void note_time(const frames::PictureHeader& header) {
     last_ = Clock::now();
     const float ms = static_cast<float>(now_ns() - header.timestamp_ns) / 1e6F;
     // Of a long connection the latest count.
@@ -209,7 +209,7 @@ std::string summary(const Json& json) {
 
 Result<FrameReceiver> receive_from(transport::Channel channel, const SinkPlan& plan) {
   const std::uint64_t pitch = FrameReceiver::slot_pitch(plan.receiver.slot_bytes);
-  auto memory = allocate(plan.place, pitch * plan.receiver.slots);
+  auto memory = plan.place.allocate(pitch * plan.receiver.slots);
   if (!memory) return fail(memory.error());
   return FrameReceiver::make(std::move(channel), std::move(*memory), plan.receiver);
 }

@@ -163,7 +163,7 @@ Result<OutgoingFrame> DeviceFrames::lay_out(const Job& job,
                                             std::span<const codec::DevicePlane> planes,
                                             std::vector<DeviceStages::Copy>& copies) {
   OutgoingFrame frame;
-  frames::FrameHeader& header = frame.header;
+  frames::PictureHeader& header = frame.header;
   header.format = frames::FrameFormat::kPlanes;
   const jpeg::JpegFile& file = job.request.file;
   header.width_px = resize_ ? job.request.plan.encode.width_px : file.frame.width_px;

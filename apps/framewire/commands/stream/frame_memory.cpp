@@ -27,7 +27,7 @@ Result<transport::Region> FrameMemory::take(std::uint64_t bytes) {
     // Smaller ones would only pile up.
     if (!spare_.empty()) spare_.erase(spare_.begin());
   }
-  return allocate(place_, rounded(bytes));
+  return place_.allocate(rounded(bytes));
 }
 
 void FrameMemory::give_back(transport::Region region) {

@@ -13,7 +13,7 @@ namespace framewire::app {
 /// number of threads.
 class FrameMemory {
  public:
-  explicit FrameMemory(const Place& place = {}) : place_(place) {}
+  explicit FrameMemory(const MemoryPlace& place = {}) : place_(place) {}
   /// A region of at least that many bytes, which nothing reads or writes. @return busy; device_lost
   [[nodiscard]] Result<transport::Region> take(std::uint64_t bytes);
   /// For use again, once the transfer that it was sent by has let go of it: one that has failed may
@@ -21,7 +21,7 @@ class FrameMemory {
   void give_back(transport::Region region);
 
  private:
-  Place place_;
+  MemoryPlace place_;
   std::mutex mutex_;
   std::multimap<std::uint64_t, transport::Region> spare_;  ///< by size, the oldest first
 };

@@ -217,7 +217,7 @@ class Streamer {
 };
 
 // What resizes, if anything does.
-EngineOptions engine_of(const StreamPlan& plan, const Place& place, EngineOptions options) {
+EngineOptions engine_of(const StreamPlan& plan, const MemoryPlace& place, EngineOptions options) {
   options.callers_thread = true;
   if (plan.kind != FrameKind::kResized) {
     options.codec = CodecKind::kTurbo;
@@ -288,7 +288,7 @@ int run_stream(const Arguments& arguments) {
   if (!resizing) return refuse(resizing.error());
   // The GPU's encoder writes finished streams straight to pinned host memory; planes stay where
   // they are.
-  const Place source = plan.kind == FrameKind::kResized ? Place{} : *place;
+  const MemoryPlace source = plan.kind == FrameKind::kResized ? MemoryPlace{} : *place;
   FrameMemory memory(source);
   std::unique_ptr<DeviceFrames> device;
   if (source.devices != nullptr) {
