@@ -10,9 +10,10 @@ namespace {
 using base::Clock;
 using std::chrono::milliseconds;
 
-// How many progress() calls may pass between two looks at the clock, which costs as much as a poll.
+// How many progress() calls may pass between two looks at the clock: a look costs as much as a
+// poll.
 constexpr unsigned kRoundsPerLook = 64;
-// What a call counts for that has found nothing to do.
+// How many rounds a call counts for that has found nothing to do.
 constexpr unsigned kIdleRounds = 8;
 // How many such calls records wait that are not urgent: a microsecond or two of polling, but not
 // long for who polls seldom, as a peer may keep its other leases for something else.
@@ -112,7 +113,7 @@ Result<Transfer> Channel::offer(const Region& region, std::uint64_t offset_bytes
   return offer_slowly({region, offset_bytes, length_bytes}, options);
 }
 
-// Anything but plain memory, and whatever is wrong.
+// Offers what is not plain memory, and finds out what is wrong with an offer.
 Result<Transfer> Channel::offer_slowly(const TransferMemory& memory, const OfferOptions& options) {
   const MemoryKind kind = memory.region.kind();
   if (auto fit = usable(memory.region, options.stream); !fit) return fail(std::move(fit.error()));
@@ -140,7 +141,7 @@ Transfer Channel::open(std::uint32_t index, const OfferOptions& options, bool in
   grant.id = slot.lease;
   grant.length_bytes = slot.length_bytes;
   grant.in_parts = in_parts;
-  // A peer that has another lease can wait for this one.
+  // The grant is urgent only if the peer has no other lease that it could use.
   post(grant, open_offers_[static_cast<std::size_t>(options.direction)]++ == 0);
   return {index, slot.generation};
 }
@@ -305,7 +306,7 @@ void Channel::check_deadlines() {
                                            slot.writes() ? "sent" : "taken", slot.length_bytes)));
     }
   }
-  // Memory that the link still touches can be had back in one way only.
+  // Only the end of the connection makes the link let go of memory that it still touches.
   if (stuck) lose({StatusCode::kPeerLost, "closed because a transfer hung past its deadline"});
 }
 

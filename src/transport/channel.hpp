@@ -1,4 +1,4 @@
-// What a public Channel is made of: leases and transfers above a link.
+// The core of a public Channel: leases and transfers above a link.
 #pragma once
 
 #include <array>
@@ -62,7 +62,7 @@ class Channel final : public LinkSink {
   void on_lost(const Status& status) override;
 
  private:
-  // What hot paths leave to others, so as to stay short.
+  // The rare cases of the hot paths, out of line so that those stay short.
   [[nodiscard, gnu::noinline]] Result<Transfer> offer_slowly(const TransferMemory& memory,
                                                              const OfferOptions& options);
   [[nodiscard, gnu::noinline]] Result<Transfer> put_slowly(const Lease& lease,
@@ -76,7 +76,8 @@ class Channel final : public LinkSink {
   [[nodiscard]] Result<void> usable(const Region& region,
                                     const std::optional<CudaStream>& stream) const;
   [[nodiscard]] static Result<void> check_options(Role role, const TransferOptions& options);
-  /// Host memory and no stream, which needs neither of the two around this.
+  /// Whether a transfer is of host memory without a stream: it needs neither usable() nor
+  /// use_device().
   [[nodiscard]] bool plain(const Region& region, const std::optional<CudaStream>& stream) const {
     const Region::Block* const block = region.block();
     return !lost_ && !stream && (block == nullptr || block->kind == MemoryKind::kHost);
@@ -101,7 +102,7 @@ class Channel final : public LinkSink {
   void acknowledge(std::uint64_t request, Reason reason);
   [[nodiscard]] Transfer name(std::uint32_t index) { return {index, table_[index].generation}; }
 
-  // Requests of the peer's, in channel_requests.cpp.
+  // Requests that the peer makes; defined in channel_requests.cpp.
   [[nodiscard]] bool first_seen(std::uint64_t request);
   struct Request {
     std::uint32_t epoch;
@@ -132,17 +133,17 @@ class Channel final : public LinkSink {
   std::optional<Status> lost_;
   Packet incoming_;
   Packet outgoing_;
-  bool urgent_ = false;   ///< one of the records that wait does so for one call only
+  bool urgent_ = false;   ///< one of `records_` goes out with the next progress() at the latest
   Ring<Record> records_;  ///< waiting to go out
-  std::array<std::uint32_t, 2> open_offers_{};  ///< not used yet, by direction
+  std::array<std::uint32_t, 2> open_offers_{};  ///< that the peer has not used yet, by direction
   std::array<Ring<Lease>, 2> leases_;           ///< granted to us, by direction
-  /// None of them expires before.
+  /// By direction: no lease of `leases_` expires before.
   std::array<base::Clock::time_point, 2> first_expiry_{base::Clock::time_point::max(),
                                                        base::Clock::time_point::max()};
   std::vector<std::uint64_t> granted_;  ///< newest generation seen, by the peer's slot
   std::uint64_t next_request_ = 1;
-  std::vector<std::uint32_t> requests_;  ///< ours, slot + 1 by number modulo size
-  std::vector<std::uint64_t> seen_;      ///< the peer's, newest by number modulo size
+  std::vector<std::uint32_t> requests_;  ///< slot + 1 of each request of ours, by number mod size
+  std::vector<std::uint64_t> seen_;      ///< newest request of the peer's, by number mod size
   struct Unserved {
     std::uint32_t index;
     bool in_parts;

@@ -207,7 +207,7 @@ void Channel::serve(std::uint32_t index, bool in_parts) {
   }
 }
 
-// What has waited for its stream. Nothing else touches their memory meanwhile.
+// Serves gets whose stream has got there. Nothing else touches their memory meanwhile.
 bool Channel::serve_waiting() {
   bool moved = false;
   for (std::size_t i = 0; i < unserved_.size() && !lost_;) {
@@ -245,7 +245,7 @@ Placement Channel::on_serve(const Packet& packet, std::uint64_t payload_bytes) {
   return destination(index, 0);
 }
 
-// The user's stream waits for the bytes from here on: that is done, as far as it is concerned.
+// From here on the user's stream waits for the bytes by itself: the transfer is done for the user.
 void Channel::on_enqueued(LinkOp op) {
   TransferSlot& slot = table_[op];
   if (slot.done() || slot.checksum || !slot.device.stream) return;
@@ -266,7 +266,7 @@ void Channel::on_received(LinkOp op, bool ok) {
   if (!ended) received_all(op);
 }
 
-// All bytes are in place: compares, tells who sent them, and ends the transfer.
+// All bytes are in place: compares the checksum, acknowledges to the sender, ends the transfer.
 void Channel::received_all(std::uint32_t index) {
   TransferSlot& slot = table_[index];
   bool intact = true;

@@ -94,8 +94,8 @@ bool Channel::add_records(ShortPut& put) {
   return true;
 }
 
-// A put that a link can take at once. @return nothing where it has to go the long way, which is
-// where errors are told.
+// Makes a put that the link can take at once. @return nothing where put_slowly() has to make it,
+// which also tells errors.
 std::optional<Transfer> Channel::put_short(const Lease& lease, const Region& region,
                                            std::uint64_t offset_bytes, std::uint64_t length_bytes,
                                            const TransferOptions& options) {

@@ -1,4 +1,4 @@
-// Copies by a kernel that stays for the next: the host's side of a mailbox.
+// Copies by a kernel that stays for the next copy: the host's side of a mailbox.
 #pragma once
 
 #include <base/clock.hpp>
@@ -9,18 +9,18 @@
 
 namespace framewire::transport {
 
-/// What becomes of a kernel that has made the copy it was launched for.
+/// Whether a kernel stays when it has made the copy that it was launched for.
 enum class Stay {
   kNo,      ///< it ends
   kNarrow,  ///< it waits for the next; few threads, for small copies
   kWide,    ///< the same, for copies of any size
 };
 
-/// What launches them; CUDA's is in cuda/queue.cpp.
+/// Launches copy kernels; CUDA's implementation is in cuda/queue.cpp.
 class CopyKernel {
  public:
   virtual ~CopyKernel() = default;
-  /// Enqueues one behind all before it. @return device_lost
+  /// Enqueues a kernel behind all work before it. @return device_lost
   [[nodiscard]] virtual Result<void> launch(const Command& command, Stay stay) = 0;
   /// Asks whether the device still works. @return device_lost
   [[nodiscard]] virtual Result<void> check() = 0;
@@ -58,7 +58,8 @@ class Copier {
   /// The same, and waits: then every copy has been launched, and what is enqueued behind them is
   /// not held up. Takes as long as the copies that the kernel has begun. @return device_lost
   [[nodiscard]] Result<void> settle();
-  /// As settle(), and keeps kernels from staying for the next copies: somebody waits for streams.
+  /// As settle(), and keeps kernels from staying for the next copies: a stream waits for this
+  /// queue.
   [[nodiscard]] Result<void> rest();
   /// With the number that the next queue goes on from.
   [[nodiscard]] const Mailbox& mailbox() const { return box_; }

@@ -17,7 +17,7 @@ namespace framewire::transport {
 /// A device's name that is the same in every process: its UUID.
 using DeviceId = std::array<std::byte, 16>;
 
-/// A point that a stream has to reach. Thread-safe.
+/// A point in a stream's work. Thread-safe.
 class Mark {
  public:
   virtual ~Mark() = default;
@@ -39,7 +39,7 @@ class SharedMemory {
 /// Numbers the copies of one queue, from 1.
 using Ticket = std::uint64_t;
 
-/// What is known of the two sides of a copy.
+/// What is known of source and destination of a copy.
 enum class Sides {
   kAny,          ///< device memory, imported, or host memory
   kWithinReach,  ///< the queue's device itself can touch both: neither is host memory
@@ -58,7 +58,7 @@ struct Tell {
   unsigned arrival_count = 0;
 };
 
-/// What a copy waits for on its device.
+/// The words by which a copy finds out, on its device, that its bytes have arrived.
 struct Arrival {
   const std::uint64_t* words = nullptr;  ///< [count], of the queue's device
   unsigned count = 0;
@@ -114,7 +114,7 @@ class CopyQueue {
 class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;
-  /// Ordinals run from 0 to one less.
+  /// How many devices there are; ordinals run from 0.
   [[nodiscard]] virtual int count() const noexcept = 0;
   [[nodiscard]] virtual DeviceId id(int device) const = 0;
   /// Whether a queue of `from` can write to memory of `to`; prepares the two for it.

@@ -1,4 +1,4 @@
-// Device memory to host memory and back, for who can wait.
+// Copies between device and host memory that block the calling thread.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace framewire::transport {
 /// @return invalid_input outside the region; device_lost, busy
 [[nodiscard]] Result<void> copy_out(const Region& region, std::uint64_t offset_bytes,
                                     std::span<std::byte> to);
-/// And the other way round.
+/// Copies host memory to part of a region. As above.
 [[nodiscard]] Result<void> copy_in(const Region& region, std::uint64_t offset_bytes,
                                    std::span<const std::byte> from);
 
-/// checksum_of() a part of a region. Of device memory it takes a copy, by pieces, and waits.
+/// Checksum of a part of a region. Device memory is copied to the host piece by piece; blocks.
 /// @return device_lost, busy
 [[nodiscard]] Result<std::uint64_t> checksum_of(const Region& region, std::uint64_t offset_bytes,
                                                 std::uint64_t count);

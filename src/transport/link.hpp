@@ -33,7 +33,8 @@ struct Payload {
   bool in_parts = false;              ///< the receiver has asked for parts: see Link::in_parts()
 };
 
-/// What a link tells its channel; called inside Link::send(), progress() and close() only.
+/// Events that a link reports to its channel, from within Link::send(), progress() and close()
+/// only.
 class LinkSink {
  public:
   virtual ~LinkSink() = default;

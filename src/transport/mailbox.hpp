@@ -11,8 +11,8 @@
 
 namespace framewire::transport {
 
-/// Of the ring. A command waits for the one that lay in its slot, a copy for the slot behind its
-/// own, too: at any time there is room to tell the kernel to leave.
+/// Slots of the ring. A command waits until the one before it in its slot is done; a copy also
+/// until the slot behind its own is free, so that the kernel can always be told to leave.
 inline constexpr unsigned kMailboxSlots = 64;
 
 /// A copy, or, where all but number and seal is zero, that the kernel shall leave. No constructor:

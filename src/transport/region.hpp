@@ -1,4 +1,4 @@
-// What stands behind a Region: who owns the memory, which parts are in use.
+// The shared state of a Region: who owns the memory, and which parts are in use.
 #pragma once
 
 #include <sched.h>
@@ -15,8 +15,8 @@
 
 namespace framewire::transport {
 
-/// Held for some tens of instructions, and mostly by one thread only: a mutex would cost more than
-/// what it guards.
+/// A spin lock: it is held for some tens of instructions, and mostly by one thread only, so that a
+/// mutex would cost more than what it guards.
 class SpinLock {
  public:
   void lock() noexcept {
@@ -28,8 +28,8 @@ class SpinLock {
   std::atomic<bool> taken_ = false;
 };
 
-/// Parts of a region that transfers hold: written ones exclusively, read ones together. The first
-/// hold keeps the region's block for all, so that the others need no reference of their own.
+/// The parts of a region that transfers hold. A part that is written has one holder, one that is
+/// read may have several. The first hold keeps a reference to the region's block on behalf of all.
 class Pins {
  public:
   /// @param length  may be 0: then only the block is kept

@@ -37,8 +37,8 @@ struct Copy {
   bool ok = false;
 };
 
-// What both ends share. A payload is copied under the lock, or by a queue that close() waits for:
-// whoever closes knows afterwards that nobody touches its memory.
+// The state that both ends share. A payload is copied under the lock, or by a queue that close()
+// waits for: whoever closes knows afterwards that nobody touches its memory.
 struct Wire {
   std::mutex mutex;
   std::condition_variable changed;
@@ -118,7 +118,7 @@ class LoopbackLink final : public Link {
     bool moved = false;
     while (report_one()) moved = true;
     while (copy_one()) moved = true;
-    // As many as wait now: a peer that goes on sending must not keep us here.
+    // Takes as many as wait now: a peer that goes on sending must not keep us here.
     auto lock = wire_->lock();
     std::size_t count = wire_->to[end_].size();
     lock.unlock();
@@ -135,7 +135,7 @@ class LoopbackLink final : public Link {
 
   void wait(int timeout_ms) override {
     std::unique_lock lock(wire_->mutex);
-    // A device does not say when it is done: it is asked.
+    // A device does not tell when it is done: it has to be asked.
     if (!wire_->copies[end_].empty()) timeout_ms = 0;
     wire_->changed.wait_for(lock, std::chrono::milliseconds(timeout_ms), [&] {
       return !wire_->to[end_].empty() || !wire_->sent[end_].empty() || wire_->closed[1 - end_];

@@ -62,7 +62,9 @@ class DeviceLink final : public Link, private LinkSink {
     if (sender_.idle() && receiver_.idle() && refused_ == kNoOp && !broken_) return moved;
     moved = note(sender_.pump()) || moved;
     moved = note(receiver_.pump(*sink_)) || moved;
-    // Who is answered soonest has the peer's next payload soonest: what frees slots can wait.
+    // Packets for the channel come first: the sooner the peer is answered, the sooner its next
+    // payload
+    // comes. Freeing slots can wait.
     if (!moved || receiver_.many_free()) send_free();
     if (report()) moved = true;
     if (broken_ && !std::exchange(told_, true)) {
@@ -74,7 +76,7 @@ class DeviceLink final : public Link, private LinkSink {
   }
 
   void wait(int timeout_ms) override {
-    // A device does not say when it is done, nor a stream: they are asked.
+    // Neither a device nor a stream tells when it is done: both have to be asked.
     const bool asking = sender_.busy() || receiver_.busy();
     inner_->wait(asking ? 0 : timeout_ms);
   }
@@ -84,7 +86,7 @@ class DeviceLink final : public Link, private LinkSink {
     sender_.close();
     inner_->close();
     receiver_.close();
-    // Where the device is gone its copies have ended, whatever became of them.
+    // On a device that is lost all copies have ended, with or without success.
     if (broken_ && broken_->code() == StatusCode::kDeviceLost) {
       sender_.close_and_wait();
       receiver_.close_and_wait();
@@ -177,7 +179,7 @@ class DeviceLink final : public Link, private LinkSink {
   Receiver receiver_;
   LinkSink* sink_ = nullptr;
   std::optional<Status> broken_;
-  LinkOp refused_ = kNoOp;  ///< a placement that will not be written
+  LinkOp refused_ = kNoOp;  ///< the placement that will not be written, if there is one
   bool told_ = false;
   bool closed_ = false;
 };

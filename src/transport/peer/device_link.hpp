@@ -1,4 +1,4 @@
-// A link that takes device memory, over one that does not.
+// A link that takes device memory, built on a link that does not.
 #pragma once
 
 #include <memory>

@@ -24,11 +24,11 @@ inline constexpr std::uint64_t kStagedPartBytes = std::uint64_t{512} << 10;
 /// buffer each has 16 MiB: between two H200s a copy of 4 MiB has 78 % of the rate of one of 64 MiB,
 /// one of 16 MiB 92 %, on one stream or on two by turns.
 inline constexpr unsigned kReceiveBufferSlots = FRAMEWIRE_RECEIVE_BUFFER_SLOTS;
-/// Nobody sends smaller parts of a message that has several.
+/// A message of several parts has none smaller, but for the last.
 inline constexpr std::uint64_t kMinPartBytes = 4096;
 
-/// Before the head of the packet whose payload this is a part of, which comes with every part: they
-/// may overtake each other.
+/// Precedes the head of the packet whose payload is sent in parts. Every part carries both heads,
+/// since parts may overtake each other.
 struct PartHead {
   bool landed = false;  ///< in the receive buffer; else the link's own payload, to be staged
   bool told = false;    ///< it lands when the slot's word says so: ends in this number

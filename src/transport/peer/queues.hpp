@@ -1,4 +1,4 @@
-// What one direction of one connection copies with and through, made when first needed.
+// The queues and the memory that one direction of a connection copies with, made when first needed.
 #pragma once
 
 #include <map>
@@ -21,7 +21,7 @@ class Queues {
     }
     return queue.get();
   }
-  /// Waits for everything.
+  /// Waits for all copies of all queues.
   void synchronize() {
     for (auto& [device, queue] : queues_) static_cast<void>(queue->synchronize());
   }
@@ -30,7 +30,7 @@ class Queues {
   std::map<std::pair<DeviceMemory*, int>, std::unique_ptr<CopyQueue>> queues_;
 };
 
-/// Pinned host memory that copies go through.
+/// Pinned host memory of one slot, for copies between a device and a link.
 class Pinned {
  public:
   Pinned() = default;

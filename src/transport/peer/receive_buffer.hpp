@@ -10,9 +10,9 @@ namespace framewire::transport::peer {
 
 /// Words a slot in which copies tell the receive buffer's device of their bytes.
 inline constexpr unsigned kArrivalWords = 64;
-/// What slots are made multiples of, so that the words behind them are aligned.
+/// Sizes of slots are multiples of this, so that the words behind the slots are aligned.
 inline constexpr std::uint64_t kSlotStep = 256;
-/// Numbers the way in which the blocks of a copy share it, which both sides have to have in common.
+/// Version of how the blocks of a copy kernel divide a copy; it must be the same on both sides.
 inline constexpr std::uint16_t kArrivalLayout = 1;
 
 /// One side's receive buffer: slots that its peer pushes to. Nothing else ever lies there, and it

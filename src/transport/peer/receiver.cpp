@@ -5,9 +5,9 @@
 namespace framewire::transport::peer {
 namespace {
 
-// An honest peer has no more messages open than slots.
+// Messages that may be open at once: an honest peer has no more of them than slots.
 constexpr std::size_t kMaxMessages = 4 * kSlots;
-// After a part that has not come while the device waited: the next ones may not, either.
+// After a part that did not arrive while the device waited, so many others are not waited for.
 constexpr unsigned kNotAwaited = 64;
 
 tl::unexpected<Status> broken(const char* what) { return fail(StatusCode::kInvalidInput, what); }
@@ -62,7 +62,7 @@ Result<Placement> Receiver::on_part(std::span<const std::byte> head, std::uint64
   return Placement{};
 }
 
-// The message that a part belongs to; the first to come asks the owner of the memory.
+// The message that a part belongs to. The first part to come asks the sink where it goes.
 Result<Receiver::Message*> Receiver::message_of(const PartHead& part,
                                                 std::span<const std::byte> packet, LinkSink& sink) {
   const auto found = std::find_if(messages_.begin(), messages_.end(), [&](const Message& message) {
@@ -87,7 +87,7 @@ Result<void> Receiver::take_part(Message& message, const PartHead& part) {
   if (part.total != message.first.total || part.part_bytes != message.first.part_bytes) {
     return broken("parts of different messages under one number");
   }
-  // What the owner has refused may claim any length: nothing is kept of it.
+  // A message that the sink has refused may claim any length, so nothing is kept of its parts.
   if (message.to.to == nullptr) return {};
   const auto index = static_cast<std::size_t>(part.offset / part.part_bytes);
   message.seen.resize(static_cast<std::size_t>((part.total - 1) / part.part_bytes + 1));
@@ -121,7 +121,7 @@ void Receiver::on_received(unsigned index, bool ok) {
   }
 }
 
-// The queue that moves what has come, once the device sees that.
+// The queue for a part that has come, once the device sees the bytes.
 Result<CopyQueue*> Receiver::prepare(const Slot& filled, bool landed) {
   const DeviceUse* use = filled.message->to.device;
   if (filled.by_card) {
@@ -133,8 +133,8 @@ Result<CopyQueue*> Receiver::prepare(const Slot& filled, bool landed) {
   return queues_.of(devices, landed ? ours_->owner : use->device);
 }
 
-// What a card has written is there for work that begins afterwards; nobody promises that a kernel
-// sees it which was running before.
+// Work that begins after a network card has written sees the bytes; a kernel that was running
+// already need not.
 Sides Receiver::sides_of_copy(const Slot& filled, bool landed) const {
   const DeviceUse* use = filled.message->to.device;
   const bool pushed = landed && use != nullptr && use->devices == ours_->devices;
@@ -155,7 +155,7 @@ Result<void> Receiver::enqueue(Slot& filled, bool landed, LinkSink& sink) {
   if (!filled.by_card && (!landed || use == nullptr)) staged_bytes_ += filled.bytes;
   message.unqueued -= filled.bytes;
   if (use == nullptr || !use->stream) return {};
-  // Every part, since parts may have come through several queues.
+  // Looks at every part, since parts may have come through several queues.
   if (auto told = (*queue)->precede(use->device, *use->stream); !told) return told;
   if (message.unqueued == 0 && message.ok) sink.on_enqueued(message.to.op);
   return {};
@@ -191,7 +191,7 @@ Result<void> Receiver::enqueue_ahead(unsigned index) {
   return {};
 }
 
-// Where the bytes did not come while the device waited, the host waits for them.
+// Bytes that did not arrive while the device waited are waited for by the host.
 void Receiver::end_copy(bool landed, unsigned index) {
   Slot& copied = slot(landed, index);
   const bool made = !copied.queue->gave_up(copied.ticket);
@@ -204,7 +204,7 @@ void Receiver::end_copy(bool landed, unsigned index) {
   }
 }
 
-// What the word says is the peer's word, as its packets are.
+// The word is written by the peer, and believed as little as its packets.
 bool Receiver::has_landed(unsigned index) const {
   return static_cast<std::uint32_t>(ours_->words->read(index)) == slots_[1][index].number;
 }

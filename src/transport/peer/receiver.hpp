@@ -1,4 +1,4 @@
-// Payloads of a connection on their way in, in parts.
+// Receives payloads in parts.
 #pragma once
 
 #include <array>
@@ -21,13 +21,14 @@ class Receiver {
   /// @param ours  our receive buffer, or null
   Receiver(const Link& inner, LinkOp first_op, ReceiveBuffer* ours);
 
-  /// A part has come. @return where the link below shall put its payload; invalid_input for parts
-  /// that no honest peer sends
+  /// Takes the head of a part. @return where the link below shall put its payload; invalid_input
+  /// for parts that no honest peer sends
   [[nodiscard]] Result<Placement> on_part(std::span<const std::byte> head,
                                           std::uint64_t payload_bytes, LinkSink& sink);
-  /// The link below has placed it, or will not.
+  /// The link below has put a part's payload in place, or has given it up.
   void on_received(unsigned slot, bool ok);
-  /// Begins and goes on with what can be. @return whether anything moved; device_lost
+  /// Begins copies that can begin, and collects those that are complete.
+  /// @return whether anything moved; device_lost
   [[nodiscard]] Result<bool> pump(LinkSink& sink);
   /// The next payload that is in place, or will never be.
   struct Over {
@@ -44,7 +45,7 @@ class Receiver {
 
   /// Begins nothing more; copies under way end by themselves.
   void close();
-  /// The same, and waits for them.
+  /// As close(), and waits for those copies.
   void close_and_wait();
 
   /// Whether there is nothing to pump, to take over or to free.
@@ -60,7 +61,7 @@ class Receiver {
     PartHead first;
     Placement to;
     std::uint64_t left = 0;      ///< bytes that are not in place
-    std::uint64_t unqueued = 0;  ///< nor on their way there
+    std::uint64_t unqueued = 0;  ///< bytes that no copy or link is bringing there yet
     unsigned in_slots = 0;
     bool ok = true;
     std::vector<bool> seen;  ///< parts
@@ -107,7 +108,7 @@ class Receiver {
   FreeSlots free_;
   std::uint64_t staged_bytes_ = 0;
   unsigned copying_ = 0;
-  unsigned not_awaited_ = 0;  ///< parts to come that the device is not to wait for
+  unsigned not_awaited_ = 0;  ///< how many of the next parts the device does not wait for
   bool closed_ = false;
 };
 

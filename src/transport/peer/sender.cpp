@@ -13,14 +13,14 @@ bool Sender::lands(const Payload& payload) const {
          payload.device->devices == theirs_->devices && payload.device->device == theirs_->user;
 }
 
-// Whole slots keep the link busy; a message of few parts is there sooner in smaller ones, as the
-// receiver moves one while the next is pushed.
+// Parts that fill their slots keep the link busy. A message of few parts arrives sooner in smaller
+// ones, since the receiver moves one part while the next is pushed.
 std::uint64_t Sender::landed_part_bytes(std::uint64_t total) const {
   const std::uint64_t slot = theirs_->slot_bytes;
   return total < 4 * slot ? std::max(slot / 2, kMinPartBytes) : slot;
 }
 
-// For a stream, which does not say when it has got there.
+// Whether a message waits for a stream, which does not tell when it has got there.
 bool Sender::waiting() const {
   return std::any_of(messages_.begin(), messages_.end(), [](const Message& message) {
     return message.given == 0 && message.payload.device != nullptr &&
@@ -77,7 +77,7 @@ Result<bool> Sender::pump() {
 Result<void> Sender::begin_part(Message& message, unsigned index) {
   Slot& slot = slots_[message.landed ? 1 : 0][index];
   slot.head.landed = message.landed;
-  slot.head.told = slot.sent = false;
+  slot.head.told = false;
   slot.head.slot = static_cast<std::uint8_t>(index);
   slot.head.message = message.number;
   slot.head.total = message.payload.bytes;
@@ -136,7 +136,7 @@ Result<void> Sender::enqueue(Message& message, unsigned index) {
   if (slot.head.number == 0) return {};  // which a word holds, too, that nothing has told yet
   // The receiver learns of the bytes from their copy; of the message while they are on their way.
   slot.head.arrivals = static_cast<std::uint8_t>(tell.arrival_count);
-  slot.head.told = slot.sent = true;
+  slot.head.told = true;
   return dispatch(index, true, nullptr);
 }
 
@@ -161,7 +161,7 @@ Result<void> Sender::dispatch(unsigned index, bool landed, const std::byte* payl
   return sent;
 }
 
-// The slot's part of its message is no longer read.
+// Ends the reading of a slot's part of its message.
 void Sender::read(Slot& slot, bool ok) {
   if (slot.message == nullptr) return;
   slot.message->over += slot.head.bytes;
@@ -169,7 +169,7 @@ void Sender::read(Slot& slot, bool ok) {
   slot.message = nullptr;
 }
 
-// Sends what has been copied.
+// Sends the parts that have been copied.
 Result<bool> Sender::look_at(bool landed) {
   bool moved = false;
   CopyQueue* asked = nullptr;  // once a round: asking costs a microsecond
@@ -190,7 +190,7 @@ Result<bool> Sender::look_at(bool landed) {
     Result<void> sent;
     if (!completed) {
       sent = fail(completed.error());
-    } else if (!closed_ && !slot.sent) {
+    } else if (!closed_ && !slot.head.told) {
       sent = dispatch(i, landed, slot.staged);
     }
     read(slot, sent.has_value() && !closed_);

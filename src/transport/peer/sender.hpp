@@ -1,4 +1,4 @@
-// Payloads of a connection on their way out in parts.
+// Sends payloads in parts.
 #pragma once
 
 #include <array>
@@ -11,8 +11,8 @@
 
 namespace framewire::transport::peer {
 
-/// Copies what is due to where it can be sent from, or pushes it, and sends the parts, as far as
-/// the receiver has free slots. One thread at a time.
+/// Copies each part to where it can be sent from, or pushes it to the peer's receive buffer, and
+/// sends it, as far as the receiver has free slots. One thread at a time.
 class Sender {
  public:
   /// @param inner  carries the parts; its operations are named first_op + slot
@@ -20,7 +20,8 @@ class Sender {
   Sender(Link& inner, LinkOp first_op, ReceiveBuffer* theirs);
 
   void add(std::span<const std::byte> head, const Payload& payload);
-  /// Begins and goes on with what can be. @return whether anything moved; device_lost, peer_lost
+  /// Begins parts that have a free slot, and sends those that have been copied.
+  /// @return whether anything moved; device_lost, peer_lost
   [[nodiscard]] Result<bool> pump();
   /// The next payload that is no longer read.
   struct Over {
@@ -34,7 +35,7 @@ class Sender {
   [[nodiscard]] Result<void> on_free(const FreeSlots& free);
   /// Begins nothing more; copies under way end by themselves.
   void close();
-  /// The same, and waits for them.
+  /// As close(), and waits for those copies.
   void close_and_wait();
 
   /// Whether there is nothing to pump or to take over.
@@ -56,14 +57,15 @@ class Sender {
     bool landed = false;
     bool ok = true;
   };
+  /// A slot of the receiver's, and what is under way through it. The copy queue, the link below and
+  /// the peer hold it for a part, and let go of it in any order.
   struct Slot {
     Message* message = nullptr;  ///< while its memory is read
     PartHead head;
-    CopyQueue* queue = nullptr;  ///< while copying
+    CopyQueue* queue = nullptr;  ///< while it copies
     Ticket ticket = 0;
-    bool sent = false;        ///< its head has gone ahead of the bytes
-    bool with_inner = false;  ///< which reads what it sends
-    bool with_peer = false;   ///< not free again yet
+    bool with_inner = false;  ///< the link below reads what it sends
+    bool with_peer = false;   ///< the peer has not said that the slot is free again
     Pinned pinned;
     CardSlot card;
     std::byte* staged = nullptr;         ///< where it was copied to; null in a receive buffer

@@ -1,4 +1,4 @@
-// Who has to leave when more come than there is room for.
+// Which client has to leave when more connect than are kept.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace framewire::transport::session {
 
-/// Counts what is there, by where it came from; numbers rise with time.
+/// Counts clients by their origin; their numbers rise with time.
 class Crowd {
  public:
   Crowd(std::size_t most, std::size_t most_of_one) : most_(most), most_of_one_(most_of_one) {}
 
-  /// Whom one more of that origin displaces: nobody while there is room; else the one that has been
-  /// there longest of its own origin, if that has its fill, or of the origin that has most. So a
-  /// crowd displaces its own.
+  /// Which client one more of that origin displaces: none while there is room. Otherwise the oldest
+  /// of the same origin if that has all it may have, else the oldest of the origin that has most.
+  /// So a crowd from one origin displaces its own.
   [[nodiscard]] std::optional<std::uint64_t> displaced_by(const std::string& origin) const;
   void add(std::uint64_t number, const std::string& origin);
   void remove(std::uint64_t number, const std::string& origin);

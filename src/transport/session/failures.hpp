@@ -1,4 +1,4 @@
-// What went wrong with those who came, so far as somebody wants to hear it.
+// Failed connections of a listener, told at a bounded rate.
 #pragma once
 
 #include <base/clock.hpp>
@@ -16,9 +16,9 @@ class Failures {
   static constexpr std::size_t kBurst = 8;
 
   void add(Status status, base::Clock::time_point now);
-  /// One that is not worth telling by itself: who never said a word.
+  /// Counts a failure that is not told by itself: of a client that never sent a byte.
   void count() noexcept { ++untold_; }
-  /// The oldest that is to be told; it says how many have not been since the last.
+  /// The oldest failure that is to be told; its message says how many were not since the last.
   [[nodiscard]] std::optional<Status> take();
   [[nodiscard]] bool empty() const noexcept { return told_.empty(); }
 

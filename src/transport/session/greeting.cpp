@@ -108,20 +108,20 @@ Result<void> invite(Session& session) {
   if (frame->type != FrameType::kMet) return out_of_turn();
   const auto met = wire::decode_met(frame->body);
   if (!met) return fail(met.error());
-  // The client's word for it counts for nothing without ours.
+  // The client's claim to have met us counts only if we have met it, too.
   if (*met && local) session.local = std::move(local);
   return {};
 }
 
-// The client's side.
-Result<void> visit(Session& session, std::span<const std::byte> invitation) {
+// The client's side of the meeting.
+Result<void> attend_meeting(Session& session, std::span<const std::byte> invitation) {
   const auto rendezvous = wire::decode_rendezvous(invitation);
   if (!rendezvous) return fail(rendezvous.error());
   if (auto local = meet(*rendezvous, session.deadline)) session.local = std::move(*local);
   return write(session, FrameType::kMet, wire::encode_met(session.local.has_value()));
 }
 
-// The best link that both can do. Before one within the host is chosen, the two have met.
+// The best link that both can do. A link within the host is chosen only after a meeting.
 Result<std::unique_ptr<Candidate>> choose(Session& session, const SessionOptions& options,
                                           const Greeting& theirs) {
   Status reason(StatusCode::kUnsupported, "no link is common to both ends");
@@ -131,7 +131,7 @@ Result<std::unique_ptr<Candidate>> choose(Session& session, const SessionOptions
   for (const std::string& name : *names) {
     if (!find(theirs, name)) continue;
     if (within_host(name) && !std::exchange(invited, true)) {
-      if (auto said = invite(session); !said) return fail(said.error());
+      if (auto ok = invite(session); !ok) return fail(ok.error());
     }
     if (within_host(name) && !session.local) {
       reason = Status(StatusCode::kUnsupported,
@@ -160,7 +160,7 @@ Result<Joined> greet_as_client(std::unique_ptr<wire::Stream> stream, const Sessi
   }
   auto frame = read(session);
   if (frame && frame->type == FrameType::kMeet && any_within_host(hello)) {
-    if (auto said = visit(session, frame->body); !said) return fail(said.error());
+    if (auto ok = attend_meeting(session, frame->body); !ok) return fail(ok.error());
     frame = read(session);
   }
   if (!frame) return fail(frame.error());

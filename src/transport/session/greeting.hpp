@@ -1,4 +1,4 @@
-// What is said on a connection once it is authenticated, until a link carries the data.
+// The greeting on an authenticated connection: both ends agree on a link that carries the data.
 #pragma once
 
 #include <base/clock.hpp>

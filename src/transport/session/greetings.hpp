@@ -13,9 +13,9 @@
 
 namespace framewire::transport::session {
 
-/// A greeting may wait for the peer, or for a fabric, where nothing can wait for it in turn: so it
-/// has a thread. Only for those who have proven who they are, or, where nobody does, have sent a
-/// whole first message. One thread at a time.
+/// A greeting blocks on the peer, or on a fabric, so each has a thread. Only clients that have
+/// authenticated have one, or, where no authentication is asked for, those that have sent a whole
+/// first message. One thread at a time.
 class Greetings {
  public:
   static constexpr std::size_t kMax = 32;

@@ -24,16 +24,16 @@ namespace {
 using base::Clock;
 using std::chrono::milliseconds;
 
-// What an event is about: these, or a caller's number.
+// What an epoll event is about: one of these, or a caller's number.
 constexpr std::uint64_t kPort = 0;
 constexpr std::uint64_t kWake = 1;
 constexpr std::uint64_t kFirstNumber = 2;
 
-// Accepted at a time, so that whoever has been accepted and has spoken gets his turn in between.
+// Clients accepted at a time: those that have sent something get their turn in between.
 constexpr int kAdmittedAtOnce = 32;
-// Without a descriptor or memory nobody can be accepted; some may have come free after that.
+// How long nobody is accepted where descriptors or memory have run out.
 constexpr milliseconds kPause{100};
-// How soon a greeting in the way is looked at again.
+// How soon it is tried again to begin a greeting for which there was no thread.
 constexpr int kLookAgain_ms = 50;
 
 bool watch(int events, int fd, std::uint32_t kinds, std::uint64_t what, int how = EPOLL_CTL_ADD) {
@@ -43,17 +43,18 @@ bool watch(int events, int fd, std::uint32_t kinds, std::uint64_t what, int how 
   return ::epoll_ctl(events, how, fd, &event) == 0;
 }
 
-enum class Heard { kNothing, kSomething, kEnd };
+enum class Received { kNothing, kBytes, kEnd };
 
-Heard listen_to(int fd) {
+// Looks at what a socket has received, and leaves it there.
+Received peek(int fd) {
   char byte = 0;
   const auto count = ::recv(fd, &byte, 1, MSG_PEEK);
-  if (count > 0) return Heard::kSomething;
-  return count < 0 && (errno == EAGAIN || errno == EINTR) ? Heard::kNothing : Heard::kEnd;
+  if (count > 0) return Received::kBytes;
+  return count < 0 && (errno == EAGAIN || errno == EINTR) ? Received::kNothing : Received::kEnd;
 }
 
-// Whether the first message is there as a whole, which then can be read without waiting. All of it
-// fits into what the system keeps for a socket.
+// Whether the whole first message is there, so that it can be read without waiting. It always fits
+// into the socket's receive buffer.
 Result<bool> first_message_is_there(int fd) {
   std::array<std::byte, wire::kFrameHeadBytes> bytes;
   const auto count = ::recv(fd, bytes.data(), bytes.size(), MSG_PEEK);
@@ -75,7 +76,7 @@ struct Handshakes::Caller {
   Clock::time_point deadline;
   Clock::time_point first_byte_by;
   base::FileDescriptor socket{};  ///< until it goes to the handshake or the stream
-  bool spoken = false;
+  bool has_sent = false;          ///< at least a byte
   std::optional<wire::TlsHandshake> handshake{};
   std::unique_ptr<wire::Stream> stream{};  ///< ready to be greeted
 
@@ -168,7 +169,7 @@ void Handshakes::run() {
     try {
       step();
     } catch (const std::exception&) {
-      // Of memory, the only kind there is: one caller fewer may help.
+      // Only std::bad_alloc comes here: one caller fewer may help.
       if (!callers_.empty()) drop(callers_.begin(), std::nullopt);
     }
   }
@@ -201,7 +202,7 @@ void Handshakes::admit() {
   for (int i = 0; i < kAdmittedAtOnce; ++i) {
     auto next = wire::accept_next(port_);
     if (!next) {
-      // Whoever has been here longest makes room, as where all places are taken.
+      // The oldest caller makes room, as it does where all places are taken.
       if (next.error().code() == StatusCode::kBusy && !callers_.empty()) {
         drop(callers_.begin(), std::nullopt);
         continue;
@@ -237,9 +238,9 @@ void Handshakes::admit() {
 void Handshakes::advance(Callers::iterator caller) {
   auto done = try_to_advance(caller->second);
   if (!done) {
-    // Who came and went without a word has not failed at anything.
+    // A client that came and left without a byte has not failed at anything.
     std::optional<Status> why;
-    if (caller->second.spoken) why = std::move(done.error());
+    if (caller->second.has_sent) why = std::move(done.error());
     drop(caller, std::move(why));
   } else if (*done) {
     hand_over();
@@ -249,11 +250,11 @@ void Handshakes::advance(Callers::iterator caller) {
 // @return whether it can be greeted now
 Result<bool> Handshakes::try_to_advance(Caller& caller) {
   if (caller.stream) return true;
-  if (!caller.spoken) {
-    const Heard heard = listen_to(caller.socket.get());
-    if (heard == Heard::kNothing) return false;
-    if (heard == Heard::kEnd) return fail(StatusCode::kPeerLost, "the peer hung up");
-    caller.spoken = true;
+  if (!caller.has_sent) {
+    const Received received = peek(caller.socket.get());
+    if (received == Received::kNothing) return false;
+    if (received == Received::kEnd) return fail(StatusCode::kPeerLost, "the peer hung up");
+    caller.has_sent = true;
   }
   if (!context_) {
     const auto whole = first_message_is_there(caller.socket.get());
@@ -294,10 +295,10 @@ void Handshakes::expire() {
   const auto now = Clock::now();
   for (auto next = callers_.begin(); next != callers_.end();) {
     const auto caller = next++;
-    if (now >= caller->second.deadline && caller->second.spoken) {
+    if (now >= caller->second.deadline && caller->second.has_sent) {
       drop(caller, Status(StatusCode::kDeadline, "the peer did not finish its greeting in time"));
     } else if (now >= std::min(caller->second.deadline, caller->second.first_byte_by) &&
-               !caller->second.spoken) {
+               !caller->second.has_sent) {
       drop(caller, std::nullopt);
     }
   }
@@ -331,7 +332,7 @@ int Handshakes::patience_ms() const {
   bool waiting = false;
   for (const auto& [number, caller] : callers_) {
     until = std::min(until, caller.deadline);
-    if (!caller.spoken) until = std::min(until, caller.first_byte_by);
+    if (!caller.has_sent) until = std::min(until, caller.first_byte_by);
     waiting = waiting || caller.stream != nullptr;
   }
   const auto left = std::chrono::ceil<milliseconds>(until - Clock::now());

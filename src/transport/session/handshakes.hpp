@@ -1,4 +1,4 @@
-// Those who have come to a listening port and are not accepted yet.
+// Clients of a listening port from their connection to accept(): handshake and greeting.
 #pragma once
 
 #include <base/clock.hpp>
@@ -21,14 +21,16 @@
 
 namespace framewire::transport::session {
 
-/// Shakes hands with everybody at once, on a thread of its own, whether somebody accepts or not:
-/// who comes between two calls of accept() finds the port open, and nobody waits for another.
+/// Shakes hands with all clients side by side, on a thread of its own, whether or not accept() is
+/// being called. A client that connects between two calls finds the port open, and no client waits
+/// for another.
 ///
-/// Who has not proven who he is costs a descriptor and the memory of a handshake, and no thread:
-/// kMaxHalfOpen of those in all, kMaxOfOne from one origin; one more displaces whoever has been at
-/// it longest. Age alone counts, so that a byte now and then keeps nobody in. Then come threads
-/// (see Greetings), and at last kMaxFinished connections that wait for take(): while there are as
-/// many, no greeting begins, and who waits for one waits as long as the options say.
+/// A client that has not authenticated costs a descriptor and the memory of a handshake, and no
+/// thread. There are at most kMaxHalfOpen of these, kMaxOfOne from one origin; one more displaces
+/// the oldest. Only age counts, so that a client cannot stay by sending a byte now and then. After
+/// the handshake a client has a thread (see Greetings). At most kMaxFinished connections wait for
+/// take(): while there are as many, no greeting begins, and clients wait as long as the options
+/// say.
 class Handshakes {
  public:
   static constexpr std::size_t kMaxHalfOpen = 256;

@@ -26,7 +26,7 @@ class StreamCandidate final : public Candidate {
   }
 };
 
-// After the greeting nothing more is said on the control connection; it only ends.
+// After the greeting nothing more is sent on the control connection; it only ends.
 class ControlLifeline final : public Lifeline {
  public:
   explicit ControlLifeline(std::unique_ptr<wire::Stream> control) : control_(std::move(control)) {}

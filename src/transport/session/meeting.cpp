@@ -18,9 +18,9 @@ using base::FileDescriptor;
 using std::chrono::milliseconds;
 using Token = std::array<std::byte, 16>;
 
-// Of our user, and silent. One more, and the first of them has to go: whoever is the client shows
-// its token as soon as it is connected.
-constexpr std::size_t kMaxVisitors = 32;
+// Processes of our user that are connected and silent; one more displaces the oldest of them. The
+// client shows its token as soon as it is connected.
+constexpr std::size_t kMaxUnproven = 32;
 constexpr int kBacklog = 128;
 constexpr milliseconds kClientPatience(1000);
 
@@ -64,15 +64,15 @@ std::optional<shared::LocalPeer> MeetingPoint::await(const wire::Stream& control
   std::vector<pollfd> items;
   while (base::Clock::now() < deadline && !control.buffered()) {
     items.assign({{listener_.get(), POLLIN, 0}, {control.fd(), POLLIN, 0}});
-    for (const shared::LocalPeer& visitor : visitors_) items.push_back({visitor.fd(), POLLIN, 0});
+    for (const shared::LocalPeer& peer : unproven_) items.push_back({peer.fd(), POLLIN, 0});
     const auto left = std::chrono::ceil<milliseconds>(deadline - base::Clock::now()).count();
     const auto ms = static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
     if (::poll(items.data(), items.size(), ms) < 0 && errno != EINTR) break;
-    // By turns: no crowd at the door keeps us from the clock.
+    // A bounded number at a time, so that a crowd does not keep us from the clock.
     for (int i = 0; i < kBacklog && accept_one(); ++i) {
-      if (auto client = check_visitors()) return client;
+      if (auto client = check_tokens()) return client;
     }
-    if (auto client = check_visitors()) return client;
+    if (auto client = check_tokens()) return client;
     if (items[1].revents != 0) break;
   }
   return std::nullopt;
@@ -82,25 +82,25 @@ bool MeetingPoint::accept_one() {
   FileDescriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!socket.valid()) return errno == ECONNABORTED || errno == EINTR;
   if (!shared::is_same_user(socket)) return true;
-  if (visitors_.size() == kMaxVisitors) visitors_.erase(visitors_.begin());
-  visitors_.emplace_back(std::move(socket));
+  if (unproven_.size() == kMaxUnproven) unproven_.erase(unproven_.begin());
+  unproven_.emplace_back(std::move(socket));
   return true;
 }
 
-// The one who shows the client's token; those who show something else have to go.
-std::optional<shared::LocalPeer> MeetingPoint::check_visitors() {
-  for (std::size_t i = 0; i < visitors_.size();) {
+// Finds the one that shows the client's token, and closes those that show something else.
+std::optional<shared::LocalPeer> MeetingPoint::check_tokens() {
+  for (std::size_t i = 0; i < unproven_.size();) {
     Token shown;
-    const auto message = visitors_[i].receive_now(shown);
+    const auto message = unproven_[i].receive_now(shown);
     if (message && !*message) {
       ++i;
       continue;
     }
-    shared::LocalPeer visitor = std::move(visitors_[i]);
-    visitors_.erase(visitors_.begin() + static_cast<std::ptrdiff_t>(i));
+    shared::LocalPeer peer = std::move(unproven_[i]);
+    unproven_.erase(unproven_.begin() + static_cast<std::ptrdiff_t>(i));
     if (message && shared::equal_secrets(shown, rendezvous_.client_token) &&
-        visitor.send(rendezvous_.server_token)) {
-      return visitor;
+        peer.send(rendezvous_.server_token)) {
+      return peer;
     }
   }
   return std::nullopt;
@@ -113,7 +113,7 @@ Result<shared::LocalPeer> meet(const wire::Rendezvous& rendezvous,
   FileDescriptor socket = local_socket();
   while (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&name.address), name.bytes) !=
          0) {
-    // Where others crowd the server's door there is room again at once.
+    // EAGAIN: the server's backlog is full for the moment.
     if (errno != EAGAIN && errno != EINTR) {
       return not_met("the server's meeting place is not on this machine");
     }

@@ -1,5 +1,5 @@
 // How two ends of a connection prove to each other that they are processes of one user on one
-// machine. Nothing that either says is believed for it (docs/decisions/0020).
+// machine. Neither end's own claim counts (docs/decisions/0020).
 //
 // The server opens a Unix socket under an abstract name made of a prefix of ours and 128 random
 // bits, and tells the bits over the control connection. The client makes the name from them, so it
@@ -32,8 +32,8 @@ class MeetingPoint {
   [[nodiscard]] static Result<MeetingPoint> open();
   /// What the client must be told, over the control connection only.
   [[nodiscard]] const wire::Rendezvous& rendezvous() const noexcept { return rendezvous_; }
-  /// Waits for the client, until it has come or says something on the control connection: that it
-  /// could not, say. However many others come, they do not keep it out.
+  /// Waits until the client has come, or sends something on the control connection, such as that it
+  /// could not come. Others that connect, however many, do not keep it out.
   /// @return nothing where it has not come by then
   [[nodiscard]] std::optional<shared::LocalPeer> await(const wire::Stream& control,
                                                        base::Clock::time_point deadline);
@@ -41,11 +41,11 @@ class MeetingPoint {
  private:
   MeetingPoint() = default;
   bool accept_one();
-  std::optional<shared::LocalPeer> check_visitors();
+  std::optional<shared::LocalPeer> check_tokens();
 
   wire::Rendezvous rendezvous_;
   base::FileDescriptor listener_;
-  std::vector<shared::LocalPeer> visitors_;  ///< of our user, who have shown nothing yet
+  std::vector<shared::LocalPeer> unproven_;  ///< processes of our user that have shown no token yet
 };
 
 /// The client's side. Takes a second at most. @return unsupported where the two do not meet

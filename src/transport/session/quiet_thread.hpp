@@ -9,7 +9,7 @@
 
 namespace framewire::transport::session {
 
-/// A thread that takes no signals: those are for the threads of the program.
+/// Starts a thread that takes no signals: those are for the threads of the program.
 /// @param name  at most 15 bytes. Throws std::system_error where there is no thread
 template <typename Work>
 [[nodiscard]] std::thread quiet_thread(const char* name, Work work) {

@@ -1,4 +1,4 @@
-// From an address to a channel: who is there, what both can do, which link carries the data.
+// From an address to a channel: connecting, authentication, agreement on a link.
 #pragma once
 
 #include <framewire/status.hpp>

@@ -4,7 +4,7 @@
 namespace framewire::transport::shared {
 namespace {
 
-// All that is said; the memory itself says which ring it is.
+// The whole message. Which ring it is stands in the memory itself.
 constexpr std::array<std::byte, 4> kRing{std::byte{'R'}, std::byte{'I'}, std::byte{'N'},
                                          std::byte{'G'}};
 

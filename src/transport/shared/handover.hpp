@@ -6,7 +6,7 @@
 
 namespace framewire::transport::shared {
 
-/// What comes of it: ours to read, the peer's to write.
+/// The result: our ring to read, the peer's to write.
 struct Rings {
   RingReader incoming;
   RingWriter outgoing;

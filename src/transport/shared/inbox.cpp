@@ -24,7 +24,7 @@ struct Inbox::Taker {
     if (total_bytes == 0) return;
     Begun begun{placement, total_bytes, total_bytes >= kBeyondCaches};
     const bool good = place(begun, payload);
-    // Closed by the sink, it is let go of all the same; see give_up().
+    // Where the sink has closed this meanwhile, the placement ends all the same: see give_up().
     if (!good || inbox.closed_ || !whole) {
       inbox.begun_.push_back(begun);
     } else {

@@ -17,7 +17,7 @@ class Inbox {
   [[nodiscard]] Result<int> drain(int most, LinkSink& sink);
   /// Nothing is handed on any more. May be called by the sink.
   void close() noexcept { closed_ = true; }
-  /// Tells the sink that what has not come whole will not come.
+  /// Reports the payloads that have not come whole as lost.
   void give_up(LinkSink& sink);
 
  private:

@@ -89,7 +89,7 @@ class SharedLink final : public Link {
   }
   void report_lost() {
     if (!lost_ || told_ || closed_ || sink_ == nullptr) return;
-    // What a peer has sent before it went is all here.
+    // All that the peer had sent before it left lies in the ring.
     if (lost_->code() == StatusCode::kPeerLost) static_cast<void>(drain(RingLayout::kSlots));
     told_ = true;
     sink_->on_lost(*lost_);

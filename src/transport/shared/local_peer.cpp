@@ -11,7 +11,7 @@
 namespace framewire::transport::shared {
 namespace {
 
-// Whom the kernel names where a user has no number in this process' user namespace.
+// The user that the kernel names where a user has no number in this process' user namespace.
 constexpr uid_t kOverflowUser = 65534;
 
 using Control = std::array<char, CMSG_SPACE(LocalPeer::kMaxFiles * sizeof(int))>;

@@ -24,7 +24,7 @@ void put(std::vector<std::byte>& out, T value) {
   out.insert(out.end(), bytes.begin(), bytes.end());
 }
 
-// Takes fields off the front; once something is missing, everything after is.
+// Reads fields one after the other; after one that is missing all others are missing, too.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}

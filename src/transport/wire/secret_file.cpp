@@ -62,7 +62,7 @@ Result<Secret> read_secret(const std::string& path, std::string_view what, std::
                        fmt::format("{} cannot be read: {}", what, std::strerror(errno)))
                     .about(path));
   };
-  // Not to wait for a writer where the name is a pipe's.
+  // O_NONBLOCK: the name may be a pipe's, which open() would wait for.
   const base::FileDescriptor file(
       ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat facts {};

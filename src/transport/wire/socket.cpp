@@ -19,8 +19,8 @@ namespace {
 using base::Clock;
 using base::FileDescriptor;
 
-// Those whom the system has connected and nobody has accepted yet: a burst of them must not make it
-// drop the next, who would try again after a second. The system has a bound of its own.
+// Clients that the system has connected and nobody has accepted yet: after a burst of them the
+// system would drop the next, which would try again a second later. The system has a bound, too.
 constexpr int kBacklog = 1024;
 
 std::string reason() { return std::strerror(errno); }

@@ -1,4 +1,4 @@
-// TCP sockets that never block, and deadlines for getting one.
+// Non-blocking TCP sockets.
 #pragma once
 
 #include <base/clock.hpp>
@@ -26,14 +26,14 @@ struct Address {
                                                       base::Clock::time_point deadline);
 /// @return invalid_input, io_error where the port is taken or may not be used
 [[nodiscard]] Result<base::FileDescriptor> listen_on(const Address& address);
-/// Somebody who has connected.
+/// A client that has connected.
 struct Caller {
   base::FileDescriptor socket;
-  /// Where from, as far as one sender can be told from another: an address of IPv4, or the first
-  /// 64 bits of one of IPv6, of which whoever has one has all others too. Bytes, not text.
+  /// The address of IPv4, or the first 64 bits of that of IPv6: who has one address of IPv6 has all
+  /// that share these. Bytes, not text.
   std::string origin;
 };
-/// The next who waits to be accepted, if somebody does. Does not block.
+/// Accepts the next client, if one waits. Does not block.
 /// @return busy where the process or the system has no descriptor or memory left; io_error
 [[nodiscard]] Result<std::optional<Caller>> accept_next(const base::FileDescriptor& listener);
 /// The port that a listener got where it asked for port 0.
