@@ -13,8 +13,8 @@ namespace app = framewire::app;
 
 namespace {
 
-// For what no other handler takes: on another thread, while another exception is under way, or in a
-// function that must not throw.
+// Ends the program after an exception that no handler takes: one on another thread, during another
+// exception, or in a function that must not throw.
 [[noreturn]] void end_with_a_word() {
   try {
     if (const auto thrown = std::current_exception()) std::rethrow_exception(thrown);

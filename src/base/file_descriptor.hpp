@@ -6,7 +6,7 @@
 
 namespace framewire::base {
 
-/// Closes its descriptor; −1 is none.
+/// Owns a descriptor and closes it; −1 stands for none.
 class FileDescriptor {
  public:
   FileDescriptor() = default;

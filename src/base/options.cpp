@@ -12,7 +12,7 @@ namespace {
 
 using options::OptionRow;
 
-// Found texts end up in logs: control characters and endless values do not.
+// What was found ends up in logs, so control characters are shown escaped and long texts cut.
 std::string quoted(std::string_view found) {
   constexpr std::size_t kLongest = 60;
   std::string text = "'";
@@ -37,7 +37,7 @@ const OptionRow* find_row(std::string_view name) {
   return found == rows.end() ? nullptr : &*found;
 }
 
-// Owns the texts that rows derive: joined choices, printed defaults.
+// Holds the texts that are derived from rows: joined choices, printed defaults.
 struct SpecList {
   std::deque<std::string> texts;  // a deque: string_views into its elements stay valid
   std::vector<OptionSpec> specs;

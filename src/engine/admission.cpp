@@ -43,7 +43,7 @@ void Admission::leave(std::size_t count, std::uint64_t bytes) noexcept {
   for (const auto& on_room : tell) try {
       on_room();
     } catch (...) {
-      // The caller's own affair; the engine has others to serve.
+      // What a caller's function throws is dropped: the engine has others to serve.
     }
 }
 

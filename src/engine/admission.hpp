@@ -30,9 +30,9 @@ class Admission {
   ///                 that answers; may be empty
   /// @return how many were admitted
   [[nodiscard]] std::size_t try_enter(std::size_t count, std::function<void()> on_room);
-  /// Admitted requests have come to hold more bytes. Never waits.
+  /// Adds bytes that admitted requests have come to hold. Never waits.
   void grow(std::uint64_t bytes);
-  /// `count` requests have been answered. @param bytes  that they held
+  /// Lets `count` answered requests go. @param bytes  that they held
   void leave(std::size_t count, std::uint64_t bytes = 0) noexcept;
   /// Waits until no request is unanswered.
   void drain();

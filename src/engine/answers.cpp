@@ -14,7 +14,7 @@ void Answers::add(WorkPtr work, Result<Resized> result) noexcept {
     try {
       work->done(std::move(result));
     } catch (...) {
-      // The caller's own affair; the engine has others to serve.
+      // What a caller's function throws is dropped: the engine has others to serve.
     }
   }
   work.reset();

@@ -11,7 +11,7 @@
 
 namespace framewire::engine {
 
-/// Callbacks are called at once; completion queues and submitters that wait for room learn of up to
+/// Calls callbacks at once. Completion queues, and submitters that wait for room, learn of up to
 /// kGroup answers together. For one thread.
 class Answers {
  public:

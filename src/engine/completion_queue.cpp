@@ -14,7 +14,7 @@ std::vector<Completion> CompletionQueue::take(std::size_t max, std::chrono::micr
     taken.push_back(std::move(items_.front()));
     items_.pop_front();
   }
-  // Others may wait, too, and the next put() wakes nobody for these.
+  // Wakes another waiting thread: the next put() wakes nobody for the answers that are left.
   if (!items_.empty()) filled_.notify_one();
   return taken;
 }
@@ -37,7 +37,7 @@ void CompletionQueue::put(std::list<Completion>&& completions) noexcept {
   try {
     on_ready_();
   } catch (...) {
-    // The caller's own affair; the answers are there.
+    // What a caller's function throws is dropped: the answers are in the queue.
   }
 }
 

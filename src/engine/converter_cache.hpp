@@ -17,10 +17,10 @@ class ConverterCache {
   [[nodiscard]] Result<std::shared_ptr<const color::Converter>> get(const jpeg::JpegFile& file,
                                                                     plan::OutputModel model,
                                                                     bool use_icc);
-  /// Of all that is kept; at most kMaxBytes, and one converter more.
+  /// Bytes of all entries; at most kMaxBytes, and one converter more.
   [[nodiscard]] std::size_t held_bytes();
 
-  /// What one kind of file needs is a handful; a profile may be of megabytes.
+  /// Files of one kind need a handful of converters; a profile may have megabytes.
   static constexpr std::size_t kMaxEntries = 8;
   static constexpr std::size_t kMaxBytes = 32u << 20;
 
@@ -35,7 +35,7 @@ class ConverterCache {
   static std::size_t held_bytes_of(const std::vector<Entry>& entries);
 
   std::mutex mutex_;
-  std::vector<Entry> entries_;  ///< the one used longest ago first
+  std::vector<Entry> entries_;  ///< least recently used first
 };
 
 }  // namespace framewire::engine

@@ -9,7 +9,7 @@
 
 namespace framewire::engine {
 
-/// Members of EngineStats of the same names. Thread-safe.
+/// The counts of EngineStats, under the same names. Thread-safe.
 class Counters {
  public:
   std::atomic<std::uint64_t> gpu_images{0};
@@ -20,7 +20,7 @@ class Counters {
 
   /// Adds the times of one batch; all batches of an engine have the same stages.
   void add_stages(const std::vector<StageTotal>& stages);
-  /// @param stats  gets the above, and nothing else
+  /// Sets the counts and the stages of `stats`, and nothing else.
   void read(EngineStats& stats) const;
 
  private:

@@ -22,12 +22,12 @@ struct DeviceStream {
 /// Stages of the CUDA codec, each behind the one before: together they give the very bytes that the
 /// codec gives in one go (tests/gpu/split_test.cpp).
 ///
-/// Each call takes pictures by the batch and waits for the GPU once: a GPU that is given one at a
-/// time does some thousands a second of the tens of thousands that it can. What a call leaves of
-/// its i-th picture is in result(i) and planes(i), and stays until the next call. Not thread-safe;
-/// each object belongs to one thread at a time, several objects overlap. Every call may return busy
-/// where memory ran out, and device_lost; result() unsupported for what the CUDA codec leaves to
-/// the CPU, saying why, or where the GPU gave a damaged file up.
+/// Each call takes a batch of pictures and waits for the GPU once: one picture at a time, a GPU
+/// does some thousands a second of the tens of thousands that it can. The outcome of a call for its
+/// i-th picture is in result(i) and planes(i), and stays until the next call. Not thread-safe: an
+/// object belongs to one thread at a time; several objects overlap. Every call may return busy
+/// where memory ran out, and device_lost. result() is unsupported, and says why, for pictures that
+/// the CUDA codec leaves to the CPU and for damaged files that the GPU gave up.
 class DeviceStages {
  public:
   /// @param device  CUDA ordinal

@@ -39,7 +39,7 @@ Dispatcher::Dispatcher(const EngineOptions& options, std::vector<DeviceLanes> de
     lanes_ += devices_.back()->lanes.lanes;
   }
   if (!devices_.empty()) preparation_.emplace(devices_.front()->lanes, router_, converters_);
-  // Pinned for one device, memory is pinned for all.
+  // Memory that is pinned for one device is pinned for all.
   inputs_ = devices_.empty() ? std::make_shared<InputStore>(HostAllocator())
                              : std::make_shared<InputStore>(devices_.front()->lanes.allocate_input,
                                                             devices_.front()->lanes.pin_input);
@@ -73,7 +73,7 @@ Result<void> Dispatcher::start() {
   return start_lanes();
 }
 
-/// All lanes of all devices at once: making a device's context takes long.
+/// Starts all lanes of all devices at once: making a device's context takes long.
 Result<void> Dispatcher::start_lanes() {
   std::vector<std::promise<Result<void>>> ready(lanes_);
   std::size_t next = 0;
@@ -94,7 +94,7 @@ Result<void> Dispatcher::start_lanes() {
 
 void Dispatcher::lane_main(LaneDevice& device, std::promise<Result<void>>& ready) {
   base::name_thread(fmt::format("fw-gpu{}", device.lanes.ordinal).c_str());
-  // Waits of 200 µs for a batch would otherwise take up to 50 µs more, so that timers coincide.
+  // By default the kernel delays timers by up to 50 µs, and lanes wait 200 µs for a batch.
   constexpr unsigned long kTimerSlack_ns = 1000;
   (void)::prctl(PR_SET_TIMERSLACK, kTimerSlack_ns, 0, 0, 0);
   auto codec = device.lanes.make_codec();

@@ -1,4 +1,4 @@
-// What an Engine is inside: queues, lanes on devices, host threads, and the account of answers.
+// The inside of an Engine: queues, lanes on devices, host threads, and the account of answers.
 //
 // A request waits in the device queue (or in the host queue where no device is meant to do it). A
 // lane takes several, parses and plans them, and runs them as one batch; what it finds to be for
@@ -44,7 +44,7 @@ class Dispatcher {
   [[nodiscard]] bool is_quiet() const noexcept;
   [[nodiscard]] EngineStats stats() const;
   [[nodiscard]] std::vector<EngineDevice> devices() const;
-  /// Whose blocks' bytes a device copies from where they are.
+  /// The store of inputs that devices copy from where they lie.
   [[nodiscard]] const std::shared_ptr<InputStore>& inputs() const noexcept { return inputs_; }
 
  private:
@@ -56,16 +56,17 @@ class Dispatcher {
 
   void run_on_host(WorkPtr work);
   [[nodiscard]] Result<Resized> resize_on_host(Work& work);
-  /// A lane of a lost device has ended; the last of all sees to what is still queued, and will be.
+  /// Ends a lane of a lost device. The last of all lanes sees to requests that are queued, now and
+  /// later.
   void lane_lost();
-  /// What becomes of a request when all devices are lost.
+  /// Answers a request for a device, or moves it to the host, when all devices are lost.
   void without_device(WorkPtr work);
 
   [[nodiscard]] WorkPtr make_work(EngineRequest& request);
   void admit(std::vector<WorkPtr> works);
 
   const EngineOptions options_;
-  const bool on_callers_thread_;  ///< no threads and no queues: work is done as it is handed in
+  const bool on_callers_thread_;  ///< no threads, no queues: submit() does the work
   WorkFlow flow_;
   CodecRouter router_;
   ConverterCache converters_;

@@ -6,7 +6,7 @@
 namespace framewire::engine {
 namespace {
 
-/// The one warning that says nothing about the file is that of a codec which did not take it.
+/// Whether the file is sound: the warning of a codec that did not take it says nothing about it.
 bool has_no_fault(const std::vector<Warning>& warnings) {
   return std::ranges::all_of(
       warnings, [](const Warning& warning) { return warning.kind == WarningKind::kCodecFallback; });
@@ -43,7 +43,7 @@ bool has_its_tables(const jpeg::JpegFile& file) {
   });
 }
 
-/// Of bytes that may change, those read later may be another file's.
+/// Not for bytes that may change: those that are read later may be another file's.
 bool is_still_the_file(const jpeg::FrameHeader& later, const jpeg::FrameHeader& first) {
   return later.width_px == first.width_px && later.height_px == first.height_px &&
          later.component_count == first.component_count && later.sof_marker == first.sof_marker;

@@ -1,4 +1,4 @@
-// Slices of memory for inputs that comes in blocks.
+// Slices of blocks of memory, for inputs.
 #pragma once
 
 #include <cstddef>

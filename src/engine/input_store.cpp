@@ -9,9 +9,9 @@
 namespace framewire::engine {
 namespace {
 
-/// Blocks are whole multiples, so that they suit many who ask.
+/// Sizes of blocks are multiples of this, so that a block that comes back suits many inputs.
 constexpr std::size_t kStepBytes = 64 << 10;
-/// Kept for the next at most; what comes back beyond is freed.
+/// Bytes of blocks that are kept for later; a block that would exceed them is freed.
 constexpr std::size_t kMaxKeptBytes = 256u << 20;
 
 }  // namespace
@@ -63,7 +63,7 @@ void InputStore::give_back(Block block) noexcept {
   forget(block);
 }
 
-/// Before the memory is freed: another may come to lie there.
+/// Called before the memory is freed, since another allocation may come to lie there.
 void InputStore::forget(const Block& block) noexcept {
   const std::unique_lock lock(ranges_mutex_);
   ranges_.erase(block.memory.get());
@@ -102,7 +102,7 @@ Result<void> InputStore::enter_registered(std::span<std::uint8_t> memory) try {
   return fail(StatusCode::kBusy, "memory ran out");
 }
 
-/// Unpinned only when nobody finds it any more; unpinning itself takes no lock.
+/// Unpins the memory only when find() no longer knows it; unpinning itself takes no lock.
 void InputStore::forget_registered(std::span<std::uint8_t> memory) noexcept {
   std::shared_ptr<void> pin;
   const std::unique_lock lock(ranges_mutex_);
@@ -120,7 +120,7 @@ InputStore::Traits InputStore::find(std::span<const std::uint8_t> bytes) const {
   if (end <= bytes.data()) return {};
   const bool inside = begin <= bytes.data() && bytes.data() + bytes.size() <= end;
   if (!range.registered) return {inside, false};
-  // Behind a block is its guard; registered memory has to hold its own.
+  // Every block has a guard behind it. In registered memory the bytes of the guard must be there.
   const auto behind = static_cast<std::size_t>(inside ? end - bytes.data() - bytes.size() : 0);
   return {range.pin != nullptr && behind >= codec::kPinnedGuardBytes, true};
 }

@@ -17,12 +17,12 @@ namespace framewire::engine {
 using HostMemory = std::shared_ptr<std::uint8_t>;
 /// @return busy where memory ran out; device_lost
 using HostAllocator = std::function<Result<HostMemory>(std::size_t bytes)>;
-/// Pins memory of somebody else's for as long as what it returns is held.
+/// Pins a caller's memory for as long as the result is held.
 /// @return as gpu::PinnedRange::make()
 using HostPinner = std::function<Result<std::shared_ptr<void>>(std::span<std::uint8_t> memory)>;
 
-/// Hands out blocks of pinned memory and keeps those that come back for the next who ask: pinning
-/// takes a millisecond for some megabytes. Also knows the memory that callers have registered.
+/// Hands out blocks of pinned memory, and keeps those that come back for later: pinning some
+/// megabytes takes a millisecond. Also knows the memory that callers have registered.
 /// Thread-safe.
 class InputStore {
  public:
@@ -52,7 +52,7 @@ class InputStore {
     bool changes = false;  ///< some are registered memory, to which others may write at any time
   };
   [[nodiscard]] Traits find(std::span<const std::uint8_t> bytes) const;
-  /// Held or registered now, in use or not.
+  /// Bytes of pinned memory, in use or not, registered memory included.
   [[nodiscard]] std::uint64_t pinned_bytes() const;
 
  private:

@@ -7,9 +7,9 @@
 namespace framewire::engine {
 namespace {
 
-/// More than this in one batch only makes it wait longer: the copy alone takes a millisecond.
+/// Input of one batch. More only makes it wait longer: the copy alone takes a millisecond.
 constexpr std::uint64_t kBatchInputBytes = 48u << 20;
-/// Fewer do not fill launches that cost the same for one image.
+/// Images of a batch below which sharing does not pay: a launch costs the same for one image.
 constexpr std::size_t kMinShare = 16;
 
 codec::BatchItem item_of(const Work& work) {
@@ -33,7 +33,7 @@ void Lane::run() {
   while (!device_.lost) {
     if (!queue.take(bounds, busy, taken)) return;
     busy = true;
-    // Lost while this lane waited: for another device.
+    // The device was lost while this lane waited: the requests are for another device.
     if (device_.lost) {
       queue.put_back(std::move(taken));
       break;
@@ -140,7 +140,7 @@ void Lane::run_batch() {
   if (!done) {
     const Status status = done.error();
     if (status.code() == StatusCode::kDeviceLost) return lose_device(status);
-    // Out of memory, or a fault of this batch alone: the device serves others.
+    // Memory ran out, or the fault is of this batch alone: the device goes on with others.
     for (WorkPtr& work : batch_) flow_.fall_back(std::move(work), status.message());
     return;
   }

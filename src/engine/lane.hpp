@@ -43,7 +43,7 @@ class Lane {
   void run();
 
  private:
-  /// What stands between a request and this lane's batch.
+  /// Where a request goes: into this lane's batch, or elsewhere and why.
   struct Verdict {
     enum class Kind : std::uint8_t { kReady, kHost, kHostFirst, kError };
     Kind kind = Kind::kReady;
@@ -66,8 +66,8 @@ class Lane {
   codec::BatchCodec& codec_;
   std::vector<WorkPtr> batch_;
   std::vector<codec::BatchItem> items_;
-  std::uint64_t batch_bytes_ = 0;  ///< on the device
-  codec::BatchMemory memory_;      ///< as last accounted for
+  std::uint64_t batch_bytes_ = 0;  ///< device memory that `batch_` needs
+  codec::BatchMemory memory_;      ///< of `codec_`, as counted in `device_`
 };
 
 }  // namespace framewire::engine

@@ -17,14 +17,14 @@ class Preparation {
   Preparation(const DeviceLanes& device, const CodecRouter& router, ConverterCache& converters)
       : device_(device), router_(router), converters_(converters) {}
 
-  /// Of bytes that do not change. @return as parse_request()
+  /// Parses bytes that do not change. @return as parse_request()
   [[nodiscard]] Result<void> parse(Work& work) const;
-  /// The same from a copy of the head alone, for bytes that may change. @return false where that is
-  /// not enough, or the devices' codec reads more than scans: for a host thread first
+  /// Parses a copy of the head alone, for bytes that may change. @return false where the head is
+  /// not enough, or the devices' codec reads more than scans: then a host thread has to come first
   [[nodiscard]] Result<bool> parse_head(Work& work) const;
   /// Plans for the devices' codec, resizes a gain map, writes the output's head.
   [[nodiscard]] Result<void> plan(Work& work) const;
-  /// All of it on a host thread, and entropy decoding where a device does not do that.
+  /// Does all of this on a host thread, and the entropy decoding that a device does not do.
   [[nodiscard]] Result<void> prepare_on_host(Work& work) const;
 
  private:

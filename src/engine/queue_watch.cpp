@@ -39,7 +39,7 @@ void QueueWatch::run() {
       changed_.wait_until(lock, next);
       continue;
     }
-    // What is queued from now on says so again, whether or not the sweep comes across it.
+    // Requests that are queued from now on call expect() again, also if the sweep finds them.
     next_ = TimePoint::max();
     lock.unlock();
     const TimePoint earliest = sweep_();

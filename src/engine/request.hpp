@@ -42,8 +42,8 @@ struct Request {
                                          base::Clock::time_point start, jpeg::ParseDepth depth,
                                          Request& request);
 
-/// The same, to ParseDepth::kThroughFirst, of bytes that may change at any time: reads a copy of
-/// the file's head and nothing else.
+/// As parse_request() to ParseDepth::kThroughFirst, for bytes that may change at any time: reads a
+/// copy of the file's head and nothing else.
 /// @param head  becomes the copy, which `request` points into
 /// @return false where the head is not enough to go by, or something is wrong with the file: for
 ///         parse_request(), with a copy of all bytes
@@ -56,7 +56,7 @@ struct Request {
 [[nodiscard]] Result<void> plan_request(Request& request, const plan::Capabilities& capable,
                                         ConverterCache& converters);
 
-/// Adds what a codec says, but for kinds that the parser has named: both saw the same fault.
+/// Adds a codec's warnings, but for kinds that the parser has given: both saw the same fault.
 void add_warnings(Report& report, const std::vector<Warning>& warnings);
 
 /// Keeps the gain map where it is asked for and can be, resizing it with `codec`; otherwise says

@@ -88,7 +88,7 @@ struct Work {
   return std::nullopt;
 }
 
-/// Replaces bytes that may change by a copy, which nobody writes to: host threads read that.
+/// Replaces bytes that may change by a copy, which nobody writes to. Host threads read the copy.
 inline void copy_changing_bytes(Work& work) {
   // What is too large is refused before a byte is read.
   if (!work.traits.changes || work.bytes.size() > work.options.limits.max_input_bytes) return;

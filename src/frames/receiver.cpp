@@ -1,4 +1,4 @@
-// FrameReceiver: slots on loan, and frames put back into their order.
+// FrameReceiver: offers slots to the sender, and hands frames out in order.
 #include <fmt/format.h>
 #include <algorithm>
 #include <base/clock.hpp>
@@ -137,7 +137,7 @@ std::optional<std::uint32_t> FrameReceiver::Impl::first_arrived() const {
 // The next frame in order, unless one that was sent before it may still come.
 std::optional<ReceivedFrame> FrameReceiver::Impl::hand_out() {
   auto index = first_arrived();
-  // An honest peer numbers its frames once.
+  // A number that came before is a dishonest peer's.
   for (; index && slots_[*index].header.sequence <= last_; index = first_arrived()) {
     ++stats_.late;
     slots_[*index].state = State::kFree;

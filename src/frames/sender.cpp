@@ -44,7 +44,7 @@ class FrameSender::Impl {
     OutgoingFrame frame;
     Clock::time_point deadline;
     Transfer put;
-    bool tried = false;  ///< it has its place in the order already
+    bool tried = false;  ///< was put before, and so has its place in the order
   };
 
   void enqueue(OutgoingFrame frame);
@@ -89,7 +89,7 @@ void FrameSender::Impl::fail_all(const Status& status) {
   }
 }
 
-// A frame that was refused for its lease, or arrived damaged, is sent again while there is time.
+// Ends a frame. One that was refused for its lease, or arrived damaged, is sent again in time.
 void FrameSender::Impl::judge(Item item, const Result<transport::Completion>& result) {
   if (result) return end(item, {});
   const auto code = result.error().code();

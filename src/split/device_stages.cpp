@@ -35,7 +35,7 @@ class GpuStages final : public Stages {
 
   MemoryPlace place() const noexcept override { return place_; }
 
-  // The engine's way: what the GPU's entropy decoder never takes is read here first.
+  // As in an engine, the host reads the coefficients that the GPU's entropy decoder never takes.
   Result<void> prepare(Picture& picture) override {
     engine::Request& request = picture.request;
     if (auto ok = engine::check_for_cuda(request.file, request.plan, request.converter.get()); !ok)
@@ -134,7 +134,7 @@ class GpuStages final : public Stages {
     return stages_.copy(copies);
   }
 
-  // Whole planes of the rows in all parcels.
+  // Gathers whole planes from the rows in all parcels.
   Result<void> gather(const Group& group) {
     std::vector<codec::PlaneSize> sizes;
     first_plane_.clear();
@@ -155,7 +155,7 @@ class GpuStages final : public Stages {
     return stages_.copy(copies);
   }
 
-  // Those that can be finished, and what became of the others.
+  // The pictures that can be post-processed, and the outcome of the others.
   void choose(const Group& group, Form form, std::vector<DeviceStages::Resampled>& pictures,
               std::vector<Result<Output>>& outputs) const {
     for (std::size_t i = 0; i < group.pictures.size(); ++i) {

@@ -6,7 +6,7 @@ namespace {
 
 /// Planes begin on a cache line.
 constexpr std::uint64_t kAlign_bytes = 64;
-/// What the CUDA codec reads and writes.
+/// Pitches that the CUDA codec reads and writes are multiples of this.
 constexpr std::uint64_t kDevicePitch_bytes = 16;
 
 std::uint64_t align(std::uint64_t bytes, std::uint64_t to) { return (bytes + to - 1) / to * to; }
@@ -38,7 +38,7 @@ Result<void> PlaneStack::lay_out(std::span<const codec::PlaneSize> sizes,
     bytes += align(pitch * static_cast<std::uint64_t>(height), kAlign_bytes);
   }
   if (memory.size() < bytes) {
-    // A GPU stops for an allocation: groups of similar size make do with one.
+    // An allocation stops the GPU, so a quarter more is taken: it serves groups of similar size.
     auto larger = place.allocate(static_cast<std::size_t>(on_gpu ? bytes + bytes / 4 : bytes));
     if (!larger) return fail(larger.error());
     memory = std::move(*larger);

@@ -1,4 +1,4 @@
-// Pictures on their way through several devices.
+// The pictures of a split, and the groups and parcels in which they travel.
 #pragma once
 
 #include <codec/coefficients.hpp>
@@ -72,9 +72,9 @@ struct Picture {
   std::uint64_t host_bytes = 0;                     ///< that it holds until it is answered
   std::uint64_t decoded_bytes = 0;                  ///< samples
   std::vector<Stripe> stripes;                      ///< one a worker; empty for those that are lost
-  std::optional<Status> error;                      ///< the first that it met
-  bool undecoded = false;  ///< its error is of decoding; for workers, which do not see `error`
-  bool alone = false;      ///< memory ran out for it; tried once more with nothing else in work
+  std::optional<Status> error;                      ///< the first that was met
+  bool undecoded = false;  ///< `error` is of decoding; for workers, which do not read `error`
+  bool alone = false;      ///< memory ran out; tried once more with nothing else in work
 };
 
 /// A worker's stripes of a group's pictures, one behind the other, picture by picture and plane by
@@ -87,15 +87,15 @@ struct Parcel {
   [[nodiscard]] bool empty() const noexcept { return resampled.bytes == 0; }
 };
 
-/// Pictures that travel together: as many as wait while the ones before are in work, since a GPU
-/// and what feeds it take many small pictures for the price of one.
+/// Pictures that travel together: those that were waiting when the group began. A GPU, and what
+/// feeds it, takes many small pictures for the price of one.
 struct Group {
   std::vector<std::unique_ptr<Picture>> pictures;
   std::vector<Parcel> parcels;  ///< one a worker
   std::size_t open_parcels = 0;
 };
 
-/// Whether nothing else is in work, so that all may give back the memory that they keep.
+/// Whether the group is one picture and nothing else is in work: all may free what they keep.
 [[nodiscard]] inline bool is_alone(const Group& group) { return group.pictures.front()->alone; }
 
 /// Sizes of the planes in a worker's parcel.

@@ -32,14 +32,14 @@ class PictureQueue {
   /// An admitted picture waits for its group.
   void push(std::unique_ptr<Picture> picture);
 
-  /// Waits for pictures, and for leave to begin. @return null once ended and empty
+  /// Waits for pictures, and until a group may begin. @return null once ended and empty
   [[nodiscard]] std::shared_ptr<Group> next_group();
-  /// All pictures of a group have been answered. What it holds may serve the next.
+  /// Ends a group whose pictures have all been answered. Its memory is kept for the next.
   void done(Group& group);
-  /// Memory ran out for a group. Its pictures are next, in groups that are half as large, or the
-  /// only one alone; groups after them are no larger, since they would meet with the same.
+  /// Puts back the pictures of a group for which memory ran out: in groups half as large, or, if
+  /// there is only one, alone. Groups after them are no larger, since memory would run out again.
   void again(Group& group);
-  /// Frees what is kept of groups that are done. While nothing else is in work.
+  /// Frees the memory that is kept of groups. Only while nothing else is in work.
   void let_go();
 
   /// Waits until every picture has been answered.
@@ -56,7 +56,7 @@ class PictureQueue {
   std::condition_variable work_;  ///< for those who take groups
   std::deque<std::unique_ptr<Picture>> waiting_;
   std::size_t groups_ = 0;                  ///< in work
-  bool alone_ = false;                      ///< that one is to be alone
+  bool alone_ = false;                      ///< the group in work is to be alone
   std::uint64_t group_bytes_;               ///< decoded samples, beyond a single picture
   std::vector<std::vector<Parcel>> spare_;  ///< memory of groups that are done
   bool ended_ = false;

@@ -82,7 +82,7 @@ void Scatter::main() {
 }
 
 void Scatter::start(const std::shared_ptr<Group>& group) {
-  // Counted before any is under way, so that none can be the last too early.
+  // All parcels are counted before one is under way, so that none seems to be the last.
   group->open_parcels =
       static_cast<std::size_t>(std::count_if(group->parcels.begin(), group->parcels.end(),
                                              [](const Parcel& parcel) { return !parcel.empty(); }));
@@ -100,7 +100,7 @@ void Scatter::start(const std::shared_ptr<Group>& group) {
 
 Result<void> Scatter::start_parcel(Device& device, std::size_t index,
                                    const std::shared_ptr<Group>& group) {
-  // First, so that the offer wakes a worker that has something to look for.
+  // The worker gets the group before the offer, which wakes it: so it finds something to do.
   device.worker->assign(group);
   const PlaneStack& to = group->parcels[index].resampled;
   transport::OfferOptions patience;

@@ -33,7 +33,7 @@ struct DeviceReport {
 class Scatter {
  public:
   using Ready = std::function<void(std::shared_ptr<Group>)>;
-  /// A worker to be, and the channel to it.
+  /// What a worker is made of, and the channel to it.
   struct NewWorker {
     std::pair<transport::Channel, transport::Channel> ends;  ///< near and far
     std::unique_ptr<Stages> stages;
@@ -68,7 +68,7 @@ class Scatter {
     transport::Channel channel;
     std::unique_ptr<Worker> worker;
     std::deque<Flow> flows;
-    bool lost = false;  ///< written by the thread, under the mutex
+    bool lost = false;  ///< written by the thread, with the mutex
     bool cut = false;   ///< guarded by the mutex
   };
 

@@ -10,7 +10,7 @@ namespace {
 
 Status out_of_memory() { return {StatusCode::kBusy, "memory ran out"}; }
 
-// A lost worker may still be at work on the pictures, and in their memory.
+// Whether a worker was lost: it may still be at work on the group's pictures, and in their memory.
 bool worker_failed(const Group& group) {
   return std::any_of(group.parcels.begin(), group.parcels.end(), [](const Parcel& parcel) {
     return parcel.lost && parcel.lost->code() != StatusCode::kBusy;
@@ -139,7 +139,7 @@ Result<void> Splitter::prepare(Picture& picture) try {
   return fail(out_of_memory());
 }
 
-// What a GPU leaves to the CPU, as an engine does it; other errors stay what they are.
+// Resizes on the CPU what a GPU leaves to it, as an engine does. Other errors stay what they are.
 Result<Output> Splitter::resize_whole(const Picture& picture, const Status& why) try {
   if (!on_gpu_ || why.code() != StatusCode::kUnsupported) return fail(why);
   auto whole = std::make_unique<Picture>();
@@ -159,7 +159,7 @@ Result<Output> Splitter::resize_whole(const Picture& picture, const Status& why)
   return fail(out_of_memory());
 }
 
-// Parsed, and in one stripe of the host's.
+// Makes the planes of a parsed picture in one stripe on the host.
 Result<Output> Splitter::planes_of_whole(std::unique_ptr<Picture> picture, const Status& why) {
   engine::Request& request = picture->request;
   if (auto ok = engine::plan_request(request, turbo_.codec().capabilities(), converters_); !ok)
@@ -191,7 +191,7 @@ void Splitter::decoder_main(Stages& stages) {
   }
 }
 
-// Everybody else is idle, and has what they keep taken from them.
+// Frees the memory that all stages keep. They are idle: the one group in work has not begun.
 void Splitter::let_go() {
   queue_.let_go();
   for (const auto* all : {&decoders_, &encoders_})
@@ -271,7 +271,7 @@ void Splitter::answer(Stages& stages, Group& group) {
   queue_.done(group);
 }
 
-// Nothing could be made of the group: where a GPU's memory ran out, not yet.
+// Answers a group of which nothing could be made. Where a GPU's memory ran out, tries it again.
 void Splitter::give_up(Group& group, const Status& why) {
   if (on_gpu_ && why.code() == StatusCode::kBusy && !is_alone(group) && !worker_failed(group))
     return queue_.again(group);

@@ -75,7 +75,7 @@ class Splitter {
   void conclude(Stages& stages, Group& group);
   void answer(Stages& stages, Group& group);
 
-  /// How many lanes decode and finish.
+  /// How many lanes decode, and how many encode.
   struct LaneCounts {
     std::size_t decoders;
     std::size_t encoders;

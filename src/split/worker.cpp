@@ -54,7 +54,7 @@ void Worker::main() {
     const bool moved = channel_.progress();
     const bool advanced = advance();
     if (channel_.lost()) {
-      // The other end knows, and answers for what was in work.
+      // Scatter sees the loss, too, and answers for the groups in work.
       tasks_.clear();
     } else if (!began && !moved && !advanced) {
       channel_.idle(1);
@@ -79,8 +79,8 @@ bool Worker::take_new() {
   return true;
 }
 
-// Of the queue's first. A refusal must have been heard before the next offer, or the lease would be
-// taken for that of the group which was refused.
+// Whether the first group of the queue may begin. Scatter must have received a refusal before the
+// next offer comes, or it would take that lease for the refused group's.
 bool Worker::has_room() const {
   return tasks_.empty() ||
          (tasks_.size() < slots_.size() && !tasks_.back().refused && !is_alone(*queue_.front()));
@@ -113,7 +113,7 @@ Result<void> Worker::lay_out(const Group& group, Slot& slot) {
   return slot.out.lay_out(resampled_rows(group, index_), place);
 }
 
-// What has been resampled leaves while the next is worked on.
+// Resampled rows leave while the next group is resampled.
 bool Worker::advance() {
   bool moved = false;
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
@@ -186,7 +186,7 @@ Result<void> Worker::send(Task& task, const Slot& slot) {
   const auto lease = channel_.take_lease(Direction::kPut);
   if (!lease) return fail(lease.error());
   const std::uint64_t bytes = task.refused ? 0 : slot.out.bytes;
-  // Counted before anybody can have it: who waits for the pictures reads the count.
+  // Counted before the put: whoever waits for the pictures reads the count.
   stats_.bytes_out += bytes;
   const auto put = channel_.put(*lease, task.refused ? nothing_ : slot.out.memory, 0, bytes);
   if (!put) return fail(put.error());

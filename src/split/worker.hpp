@@ -22,9 +22,9 @@ struct WorkerStats {
   std::atomic<std::uint64_t> busy_ns{0};  ///< resampling
 };
 
-/// A thread with the far end of a channel. The pictures themselves, their plans and which stripe is
-/// whose travel by pointer within the process; samples travel by the channel alone, as they must
-/// where the device's memory is its own.
+/// A thread with the far end of a channel. Groups, with plans and stripes, are passed by pointer
+/// within the process. Samples travel by the channel alone, as they must where the device has
+/// memory of its own.
 class Worker {
  public:
   Worker(std::unique_ptr<Stages> stages, transport::Channel channel, std::size_t index);
@@ -43,8 +43,8 @@ class Worker {
   [[nodiscard]] std::optional<Status> failure();
 
  private:
-  /// A parcel in the worker's hands; three at a time, so that one arrives and one leaves while
-  /// another is worked on.
+  /// A parcel that the worker has; there are three, so that one arrives and one leaves while
+  /// another is resampled.
   struct Task {
     /// In this order.
     enum class State : std::uint8_t {
@@ -58,7 +58,7 @@ class Worker {
     bool refused = false;          ///< memory ran out: no byte is put where the rows were to go
     transport::Transfer transfer;  ///< that it waits for, while arriving or leaving
   };
-  /// Memory of a task; kept for the next.
+  /// Memory of a task; kept for later ones.
   struct Slot {
     PlaneStack in;
     PlaneStack out;
@@ -88,7 +88,7 @@ class Worker {
   std::optional<Status> failure_;
   std::deque<Task> tasks_;     ///< oldest first
   std::deque<Slot> slots_{3};  ///< slots_[i] is of tasks_[i]; they turn together
-  transport::Region nothing_;  ///< what a refusal puts no byte of
+  transport::Region nothing_;  ///< the region of a refusal's put, which has no bytes
   std::thread thread_;
 };
 

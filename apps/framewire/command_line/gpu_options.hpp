@@ -16,7 +16,7 @@ inline constexpr OptionSpec kGpuMemoryOption{
     "bound on each GPU's memory, with K, M or G; three quarters of what is free if not given",
     "GPU"};
 
-/// Of --codec, --device and --gpu-memory. @return misuse()
+/// The engine that --codec, --device and --gpu-memory ask for. @return misuse()
 [[nodiscard]] Result<EngineOptions> make_engine_options(const Arguments& arguments);
 
 }  // namespace framewire::app

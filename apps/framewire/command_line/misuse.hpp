@@ -7,8 +7,8 @@
 
 namespace framewire::app {
 
-/// What only other arguments would change. A command returns it from reading its arguments, before
-/// any work, and hands it to report_usage().
+/// An error that only other arguments would change. A command meets it while it reads its
+/// arguments, before any work, and hands it to report_usage().
 [[nodiscard]] inline tl::unexpected<Status> misuse(std::string message) {
   return fail(StatusCode::kInvalidInput, std::move(message));
 }

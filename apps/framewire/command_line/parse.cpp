@@ -136,7 +136,7 @@ Parsed collect(Values& values) {
   return parsed;
 }
 
-// The command line's own words name what CLI11 could not place.
+// An error names the words of the command line that CLI11 could not place.
 std::string explain(const CLI::ParseError& error, std::span<const Values> all, int count,
                     const char* const* words, const Command* chosen) {
   std::vector<std::string_view> known;

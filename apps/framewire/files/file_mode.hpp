@@ -8,7 +8,7 @@
 
 namespace framewire::app {
 
-/// Of --mode, where it is given. @return misuse()
+/// The permissions that --mode gives, if it is there. @return misuse()
 [[nodiscard]] Result<std::optional<mode_t>> parse_mode(const Arguments& arguments);
 
 }  // namespace framewire::app

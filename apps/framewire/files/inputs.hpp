@@ -22,7 +22,7 @@ struct InputNames {
 [[nodiscard]] Result<InputNames> make_input_names(std::vector<std::string> paths, std::string list,
                                                   bool null_separated = false);
 
-/// What of them is known before they are opened.
+/// What is known of the inputs before they are opened.
 [[nodiscard]] batch::KnownInputs known_inputs(const InputNames& names);
 
 /// @param excluded  files and folders to pass over

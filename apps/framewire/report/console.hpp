@@ -26,7 +26,7 @@ int refuse(const Status& status);
 
 /// "framewire: …; see framewire COMMAND --help". @return kUsage
 int report_usage(std::string_view command, std::string_view message);
-/// The same of a misuse().
+/// As above, of a misuse().
 int report_usage(std::string_view command, const Status& problem);
 
 /// Ends a command that was asked for JSON: where it failed and has printed nothing, prints what was

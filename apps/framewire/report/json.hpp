@@ -17,8 +17,8 @@ using Json = nlohmann::ordered_json;
 [[nodiscard]] Json to_json(const Status& status);
 [[nodiscard]] Json to_json(const Report& report);
 
-/// JSON as text. The only way to it: bytes that are not UTF-8, which a peer or a file's name can
-/// bring, become U+FFFD; Json::dump() throws at them.
+/// JSON as text. To be used instead of Json::dump(), which throws at bytes that are not UTF-8: here
+/// such bytes, of a peer or of a file's name, become U+FFFD.
 /// @param indent  -1: all on one line
 [[nodiscard]] std::string text_of(const Json& json, int indent = -1);
 

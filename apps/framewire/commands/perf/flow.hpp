@@ -28,8 +28,8 @@ inline constexpr std::size_t kPerfRowBytes = 24;
 /// @return invalid_input for what is out of range
 [[nodiscard]] Result<PerfRow> decode_perf_row(std::span<const std::byte> bytes);
 
-/// How often OSU's benchmarks measure a message of this size. Source: OSU Micro-Benchmarks 7,
-/// option defaults; large means more than 8,192 bytes.
+/// How many rounds OSU's benchmarks measure of a message of this size. Source: OSU Micro-Benchmarks
+/// 7, option defaults; large means more than 8,192 bytes.
 [[nodiscard]] PerfRow osu_row(PerfTest test, std::uint64_t size_bytes, std::uint32_t window);
 
 /// Memory of one end: the message that is sent, then slots that receive.

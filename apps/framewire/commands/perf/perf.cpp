@@ -88,11 +88,11 @@ int serve(const std::string& address, const SessionOptions& options, const Memor
   while (true) {
     auto channel = listener->accept(3'600'000);
     if (!channel) {
-      // A stranger or a broken peer is no reason to go.
+      // A peer that fails to connect does not end the command.
       report(channel.error());
       continue;
     }
-    // One client it is: the next finds nobody, instead of a connection that nobody serves.
+    // The port is closed: further clients are refused, instead of connected and never served.
     static_cast<void>(transport::Listener(std::move(*listener)));
     return serve_one(*channel, place);
   }
@@ -175,7 +175,7 @@ int be_client(Channel& channel, const MemoryPlace& place, const Wanted& wanted,
       .measure(wanted.test, wanted.sizes, wanted.window);
 }
 
-// Both ends in this process, a thread each.
+// Measures between two ends in this process, a thread each.
 int measure_here(const MemoryPlace& from, const MemoryPlace& to, const SessionOptions& options,
                  const Wanted& wanted, const Arguments& arguments) {
   transport::PathReport path;

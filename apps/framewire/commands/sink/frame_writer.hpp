@@ -1,4 +1,4 @@
-// Frames become files while more of them come in.
+// Writes frames to files while more of them come in.
 #pragma once
 
 #include <batch/atomic_file.hpp>
@@ -37,7 +37,7 @@ class FrameWriter {
     frames::ReceivedFrame frame;
     batch::WriteResult result;
   };
-  /// The next frame that is a file now, or will be none. Waits at most that long.
+  /// The next frame whose writing has ended, well or not. Waits at most that long.
   [[nodiscard]] std::optional<Written> take(std::chrono::milliseconds most);
   /// Frames added and not taken.
   [[nodiscard]] std::size_t pending() const noexcept { return pending_; }

@@ -109,7 +109,8 @@ class Reception {
       collect(kLook_ms);
       receiver_.progress();
     }
-    // Whoever sends just what was asked for still says goodbye; a frame too many is left alone.
+    // After the last frame asked for, waits for the sender's farewell; a frame too many is not
+    // taken.
     if (most > 0 && frames_ >= most && !g_stop) static_cast<void>(receiver_.next(kLook_ms));
     return kept_;
   }
@@ -214,7 +215,7 @@ Result<FrameReceiver> receive_from(transport::Channel channel, const SinkPlan& p
   return FrameReceiver::make(std::move(channel), std::move(*memory), plan.receiver);
 }
 
-// One connection after another; a sender that comes meanwhile waits at the door.
+// Serves one connection after another; a sender that connects meanwhile waits to be accepted.
 int serve(const Arguments& arguments, const SinkPlan& plan, transport::Listener& listener) {
   std::uint64_t connections = 0;
   std::uint64_t frames = 0;
@@ -222,7 +223,7 @@ int serve(const Arguments& arguments, const SinkPlan& plan, transport::Listener&
   while (!g_stop && (plan.frames == 0 || frames < plan.frames)) {
     auto channel = listener.accept(kLook_ms);
     if (!channel) {
-      // A stranger or a broken peer is no reason to go.
+      // A peer that fails to connect does not end the command.
       if (channel.error().code() != StatusCode::kDeadline) report(channel.error());
       continue;
     }

@@ -24,10 +24,11 @@
 namespace framewire::app {
 namespace {
 
-/// Besides one a worker on the host: a picture that is decoded, and one that is encoded.
+/// Pictures in flight on the host besides one a worker: one is decoded, and one encoded.
 constexpr std::size_t kInFlightBesides = 2;
-/// On GPUs: enough for all groups and for those that fill meanwhile. Threads that read and parse.
+/// Pictures in flight on GPUs: enough for all groups and for those that fill meanwhile.
 constexpr std::size_t kInFlightOnGpus = 3072;
+/// Threads that read and parse for GPUs.
 constexpr unsigned kMaxReaders = 12;
 
 struct SplitPlan {
@@ -155,7 +156,7 @@ class Outcomes {
     bytes_out_ += bytes->size();
   }
 
-  /// Whether going on makes sense: no space left ends all.
+  /// Whether an error ends the command: where no space is left, say.
   [[nodiscard]] bool stopped() const {
     const std::lock_guard lock(mutex_);
     return stopped_;

@@ -16,8 +16,8 @@ class FrameMemory {
   explicit FrameMemory(const MemoryPlace& place = {}) : place_(place) {}
   /// A region of at least that many bytes, which nothing reads or writes. @return busy; device_lost
   [[nodiscard]] Result<transport::Region> take(std::uint64_t bytes);
-  /// For use again, once the transfer that it was sent by has let go of it: one that has failed may
-  /// go on reading, and the peer must not get another frame's bytes for this one's.
+  /// Keeps a region for later frames. It is used again only when its transfer has let go of it: a
+  /// failed transfer may go on reading, and the peer must not get another frame's bytes.
   void give_back(transport::Region region);
 
  private:
