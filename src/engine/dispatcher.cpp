@@ -100,14 +100,14 @@ void Dispatcher::lane_main(LaneDevice& device, std::promise<Result<void>>& ready
   auto codec = device.lanes.make_codec();
   if (!codec) return ready.set_value(fail(codec.error()));
   ready.set_value({});
-  Lane({options_, *preparation_, flow_, device}, **codec).run();
+  Lane({options_, *preparation_, flow_, device, lanes_}, **codec).run();
   if (device.lost) lane_lost();
 }
 
 void Dispatcher::host_main() {
   base::name_thread("fw-host");
   std::vector<WorkPtr> taken;
-  for (bool again = false; flow_.host_queue().take({}, again, taken); again = true) {
+  for (std::size_t done = 0; flow_.host_queue().take({}, done, taken); done = 1) {
     WorkPtr work = std::move(taken.front());
     taken.clear();
     if (work->state != WorkState::kHostFirst) {
@@ -153,7 +153,7 @@ Result<Resized> Dispatcher::resize_on_host(Work& work) try {
 void Dispatcher::lane_lost() {
   if (++lost_lanes_ < lanes_) return;
   std::vector<WorkPtr> taken;
-  for (bool again = false; flow_.device_queue().take({}, again, taken); again = true) {
+  for (std::size_t done = 0; flow_.device_queue().take({}, done, taken); done = 1) {
     without_device(std::move(taken.front()));
     taken.clear();
   }

@@ -28,6 +28,7 @@ struct LaneSurroundings {
   const Preparation& preparation;
   WorkFlow& flow;
   LaneDevice& device;
+  std::size_t all_lanes;  ///< of all devices
 };
 
 class Lane {
@@ -37,6 +38,7 @@ class Lane {
         preparation_(surroundings.preparation),
         flow_(surroundings.flow),
         device_(surroundings.device),
+        all_lanes_(surroundings.all_lanes),
         codec_(codec) {}
 
   /// Works until the device queue is closed and empty, or the device is lost.
@@ -63,6 +65,7 @@ class Lane {
   const Preparation& preparation_;
   WorkFlow& flow_;
   LaneDevice& device_;
+  const std::size_t all_lanes_;
   codec::BatchCodec& codec_;
   std::vector<WorkPtr> batch_;
   std::vector<codec::BatchItem> items_;

@@ -25,29 +25,34 @@ class WorkQueue {
   void put_back(std::vector<WorkPtr> works);
 
   struct Bounds {
-    std::size_t most = 1;                   ///< requests
-    std::size_t least_share = 1;            ///< leave nothing to others that wait below this
-    std::uint64_t most_bytes = UINT64_MAX;  ///< of compressed input; one request may exceed it
-    std::uint32_t wait_us = 0;              ///< how long the oldest may wait for more to come
+    std::size_t max_requests = 1;
+    std::size_t min_share = 1;             ///< leave nothing to others that wait below this
+    std::uint64_t max_bytes = UINT64_MAX;  ///< of compressed input; one request may exceed it
+    std::uint32_t wait_us = 0;             ///< how long the oldest may wait for more to come
+    std::size_t callers = 1;               ///< that call take()
   };
-  /// Waits for requests and takes the oldest ones into `out`. While others that called take() have
-  /// not come back, it waits for full batches, no longer than bounds.wait_us.
-  /// @param again  whether the caller comes back from work that it took
+  /// Waits for requests and takes the oldest ones into `out`. While other callers are at work, it
+  /// waits, no longer than bounds.wait_us, until the queue holds this caller's share of all
+  /// requests that are queued or at work: who keeps a number of requests under way hands in the
+  /// next ones as answers come, so that the work of n callers comes in n parts. Waiting for more
+  /// would leave the device idle, waiting for less would give it more, smaller batches.
+  /// @param done  how many requests this caller took last, and has finished; 0 for its first call
   /// @return false once closed and empty
-  bool take(const Bounds& bounds, bool again, std::vector<WorkPtr>& out);
+  bool take(const Bounds& bounds, std::size_t done, std::vector<WorkPtr>& out);
 
   /// Moves requests that are over (why_over()) into `over`.
   /// @return the earliest deadline of those that stay; TimePoint::max() for none
   [[nodiscard]] QueueWatch::TimePoint remove_over(std::vector<WorkPtr>& over);
 
-  /// For a caller of take() that will not call again.
-  void leave();
+  /// For a caller of take() that will not call again. @param done  as of take(); not 0
+  void leave(std::size_t done);
   /// Wakes all; what is queued is still handed out.
   void close();
 
  private:
   void append(WorkPtr work);
   void tell_watch(const Work& work);
+  [[nodiscard]] std::size_t share() const;
   void wake_all();
   void look(std::unique_lock<std::mutex>& lock);
   void wait_for_more(std::unique_lock<std::mutex>& lock, const Bounds& bounds);
@@ -62,11 +67,9 @@ class WorkQueue {
   std::size_t busy_ = 0;               ///< callers of take() that are at work
   std::size_t waiting_ = 0;
   std::size_t gathering_ = 0;  ///< of those, who have a request and wait for more
-  // As callers of take() said last; all say the same.
-  std::size_t most_ = 1;
-  std::uint64_t most_bytes_ = UINT64_MAX;
-  std::size_t share_ = 1;    ///< what one takes at least, if it is there
-  std::size_t looking_ = 0;  ///< callers of take() that will see what comes without being woken
+  std::size_t at_work_ = 0;    ///< requests that callers have taken and not finished
+  Bounds bounds_;              ///< as callers of take() said last; all say the same
+  std::size_t looking_ = 0;    ///< callers of take() that will see what comes without being woken
   bool closed_ = false;
 };
 
