@@ -140,7 +140,8 @@ std::string capitals(std::string_view text) {
   return out;
 }
 
-/// A directory of a maker note has few entries, so the order that gives many is the wrong one.
+/// Guesses the byte order. A directory of a maker note has few entries, so the order in which it
+/// would have many is the wrong one.
 bool order_at(ByteSpan block, std::size_t at, bool little_endian) {
   constexpr std::uint16_t kMaxEntries = 255;
   if (at + 2 > block.size()) return little_endian;
@@ -219,7 +220,8 @@ class Search {
     return role == Role::kPicture || (role == Role::kFaces && faces_leave_);
   }
 
-  /// Only where a picture begins: the offset may count from elsewhere, or lead out of the block.
+  /// Adds a picture only if one begins where the entry says: the offset may count from somewhere
+  /// else, or lead out of the block.
   void add(const TiffPlace& place, std::optional<std::uint32_t> start,
            std::optional<std::uint32_t> bytes) {
     if (!start || !bytes) return;

@@ -68,7 +68,8 @@ class Parser {
 
 Result<JpegFile> Parser::run() {
   auto file = read();
-  // To whoever read on, the input ended where time ran out.
+  // Walker ends the input where the deadline passes, so whatever happened after that is no fault of
+  // the file.
   if (walker_.out_of_time())
     return fail(
         Status(StatusCode::kDeadline, "the time allowed ran out while reading the file's markers")
@@ -261,7 +262,7 @@ Result<void> Parser::index_entropy() {
   walker_.skip_entropy(damage);
   if (damage) {
     warn(file_, "corrupt_data", "a reserved marker inside entropy-coded data", *damage);
-    // libjpeg gives up on a file with further scans here, unless a restart lets it go on.
+    // libjpeg gives up here on a file with further scans, unless restart markers let it go on.
     if (!image_complete() && file_.scans.back().restart_interval_mcus == 0) {
       file_.end_offset = *damage;
       walker_.seek(*damage);

@@ -208,7 +208,7 @@ std::string select(std::string_view packet, const std::array<Family, N>& familie
   }
   if (!found) return {};
   bind_prefixes(*source, description);
-  // rdf is bound where RDF begins.
+  // The prefix rdf moves to the RDF element, which uses it too.
   auto root = description.parent();
   root.append_attribute("xmlns:rdf") = std::string(kRdfNamespace).c_str();
   description.remove_attribute("xmlns:rdf");
@@ -222,7 +222,7 @@ std::optional<std::string> rewrite_xmp(std::string_view packet, const XmpChanges
   if (!tree) return std::nullopt;
   const auto done = Rewriter(*tree, changes).run();
   if (done == Rewriter::Done::kRemovals) {
-    // Texts on both sides of what went are one now, and may be a picture together.
+    // Removing a node joins the texts around it, which together may be a picture in base64.
     const auto again = XmpTree::parse(tree->text());
     if (!again || Rewriter(*again, changes).run() != Rewriter::Done::kNothing) return std::nullopt;
   }
