@@ -20,7 +20,7 @@ void store(const std::vector<T>& values, PixelTable& table) {
   std::memcpy(table.bytes.data(), values.data(), table.bytes.size());
 }
 
-/// sRGB's primaries with light itself as numbers.
+/// A profile with sRGB's primaries whose numbers are linear light.
 Profile make_linear_srgb() {
   const cmsCIExyY white{0.3127, 0.3290, 1.0};
   const cmsCIExyYTRIPLE primaries{{0.64, 0.33, 1}, {0.30, 0.60, 1}, {0.15, 0.06, 1}};
@@ -32,7 +32,7 @@ Profile make_linear_srgb() {
   return profile;
 }
 
-/// Light of one pixel, beyond 0 and 1 too.
+/// Linear light of one pixel; values below 0 and above 1 are kept.
 std::array<float, 3> light_of(void* transform, int r, int g, int b) {
   const float in[3] = {static_cast<float>(r) / 255.f, static_cast<float>(g) / 255.f,
                        static_cast<float>(b) / 255.f};
@@ -59,7 +59,8 @@ bool is_additive(void* transform, const std::vector<float>& light) {
   return true;
 }
 
-/// @return whether the profile is of that kind
+/// Makes the table of a profile that consists of curves and a matrix. @return whether the profile
+/// is of that kind
 bool make_additive(const Profile& profile, PixelTable& table) {
   const Transform transform = to_srgb(profile, TYPE_RGB_FLT, make_linear_srgb(), TYPE_RGB_FLT);
   if (!transform) return false;

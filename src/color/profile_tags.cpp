@@ -30,8 +30,8 @@ struct KeptTag {
   std::uint32_t name;
   Content content;
 };
-/// What LittleCMS reads for a conversion with perceptual intent and black point compensation; of
-/// AToB1 only the black point of a version 4 profile that has a matrix too.
+/// Tags that LittleCMS reads for a conversion with perceptual intent and black point compensation.
+/// AToB1 is read only for the black point of a version 4 profile that has a matrix too.
 constexpr KeptTag kKept[] = {
     {signature("A2B0"), Content::kTable},    {signature("A2B1"), Content::kTable},
     {signature("rTRC"), Content::kCurve},    {signature("gTRC"), Content::kCurve},
@@ -78,7 +78,8 @@ tl::unexpected<Status> too_large(const Tag& tag, std::string_view what, std::uin
 /// Checks the curve that `data` begins with. @return its bytes
 Result<std::size_t> check_curve(const Tag& tag, ByteSpan data) {
   constexpr std::array<std::size_t, 5> kParameters{1, 3, 4, 5, 7};
-  constexpr std::uint32_t kMonacoCurve = 0x9478EE00;  // as LittleCMS calls this broken writer's
+  constexpr std::uint32_t kMonacoCurve =
+      0x9478EE00;  // a broken writer's type, named so in LittleCMS
   if (data.size() < 12) return damaged(tag, "ends inside a curve");
   const std::uint32_t type = read_u32(data, 0);
   std::size_t bytes = 12;
@@ -197,7 +198,7 @@ std::size_t channels_of(std::uint32_t space) {
   return space == signature("CMYK") ? 4 : 0;
 }
 
-/// The kept tags, each signature's first.
+/// The kept tags; of tags with the same signature, the first.
 Result<std::vector<Tag>> find_tags(ByteSpan icc) {
   const std::uint32_t count = read_u32(icc, kHeaderBytes);
   if (count > kMaxProfileTags)

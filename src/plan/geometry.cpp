@@ -58,8 +58,9 @@ struct Extent {
   std::int64_t size = 0;
 };
 
-/// Where a window of `part` lies within `from`: anchored there; or centred on the focus point,
-/// which names a place in the whole picture whatever was cut off before, and moved into `from`.
+/// Start of a window of `part` samples inside `from`: anchored there; or centred on the focus point
+/// and moved into `from`. A focus point names a place in the whole picture, whatever was cut off
+/// before.
 std::int64_t window(const Extent& from, std::int64_t part, bool focus, std::int64_t target,
                     std::int64_t whole) {
   const std::int64_t room = from.size - part;

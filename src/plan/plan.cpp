@@ -132,19 +132,20 @@ PlanePlan map_plane(const Plan& plan, const Source& source, const FrameHeader& f
   return plane;
 }
 
-/// Block shrinking alone aliases: the filter must have this much left to do. A little less than
-/// two, so that 12-megapixel photographs (4,000 or 4,032 wide) need no full decode to become 1,024
-/// wide; figures in docs/decisions/0002.
-constexpr double kLeastFilterStep = 1.95;
+/// Shrinking each dct_block by itself aliases, so at least this much of the reduction is left to
+/// the filter. A little less than two, so that 12-megapixel
+/// photographs (4,000 or 4,032 wide) need no full decode to become 1,024 wide; figures in
+/// docs/decisions/0002.
+constexpr double kMinFilterStep = 1.95;
 
-/// Whether decoding at `scale`/8 leaves enough of the reduction, in both axes, to what comes after
-/// it: the filter, and behind that the averaging of `after` samples to one.
+/// Whether decoding at `scale`/8 leaves enough of the reduction, in both axes, to the filter and to
+/// the averaging of `after` samples to one, which follows it.
 bool leaves_enough(const PlanePlan& plane, int scale, ChromaStep after) {
   return std::min(plane.x.step * after.x, plane.y.step * after.y) * scale / 8.0 >=
-         kLeastFilterStep - 1e-9;
+         kMinFilterStep - 1e-9;
 }
 
-/// @param averaged  what becomes of chroma behind the filter
+/// @param averaged  how many chroma samples are averaged to one behind the filter
 Scales choose_scales(const Plan& plan, const Capabilities& capabilities, ChromaStep averaged) {
   Scales scales = kFullScale;
   if (!capabilities.scaled_decode || plan.kernel == Kernel::kNearest) return scales;
@@ -177,7 +178,8 @@ void map_planes(Plan& plan, const Source& source, const jpeg::JpegFile& file, Ch
   for (int i = 0; i < plan.plane_count; ++i)
     plan.planes[static_cast<std::size_t>(i)] =
         map_plane(plan, source, frame, i, planar && i > 0 ? stored : ChromaStep{}, axes);
-  // What is converted is chroma at the output's full size, and no finer afterwards than `stored`.
+  // Conversion makes chroma at the output's full size, and the encoder then averages `stored`
+  // samples to one.
   const bool averaged = !planar && file.color_model == ColorModel::kYcbcr;
   plan.scales = choose_scales(plan, capabilities, averaged ? stored : ChromaStep{});
   for (int i = 0; i < plan.plane_count; ++i) {
