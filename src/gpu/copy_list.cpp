@@ -20,8 +20,8 @@ void CopyList::enqueue(cudaStream_t stream) {
     (void)cudaMemcpyAsync(to_[i], from_[i], bytes_[i], cudaMemcpyHostToDevice, stream);
 }
 
-// A failure is forgotten: whatever it was, copies of their own meet it again, unless it was a
-// driver's that knows no lists.
+// Tries cudaMemcpyBatchAsync. Its failure is not reported: either the driver knows no batches, or
+// single copies will fail too and report it.
 bool CopyList::enqueue_together(cudaStream_t stream) {
 #if CUDART_VERSION >= 12080
   cudaMemcpyAttributes attributes{};

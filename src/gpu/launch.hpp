@@ -27,8 +27,9 @@ void launch(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, std::s
   (void)cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
 }
 
-/// Lets a kernel be launched with up to so much dynamic shared memory; on devices that have less,
-/// with all there is. The same bound at every call: other threads launch with it too.
+/// Lets a kernel be launched with up to `bytes` of dynamic shared memory; on devices that have
+/// less, with all there is. Every call for one kernel must name the same bound, since other threads
+/// launch it too.
 template <typename... Parameters>
 void allow_shared(void (*kernel)(Parameters...), std::size_t bytes) {
   constexpr auto kMost = cudaFuncAttributeMaxDynamicSharedMemorySize;
