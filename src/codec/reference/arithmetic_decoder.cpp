@@ -7,7 +7,7 @@ namespace framewire::codec::reference {
 namespace {
 
 constexpr int kSlots = 4;
-// Places in the statistics areas: tables F.4 (DC) and F.5 (AC).
+// Offsets in the statistics areas: tables F.4 (DC) and F.5 (AC).
 constexpr std::size_t kDcMagnitude = 20;
 constexpr std::size_t kAcMagnitudeLow = 189;
 constexpr std::size_t kAcMagnitudeHigh = 217;
@@ -67,7 +67,7 @@ class ArithmeticDecoder final : public ScanDecoder {
     }
   }
 
-  /// Data that no encoder writes: the rest of the segment is not decoded.
+  /// Ends the segment: its data is none that an encoder writes. The rest is not decoded.
   bool fail_segment() {
     broken_ = true;
     saw_bad_code_ = true;
@@ -92,7 +92,8 @@ class ArithmeticDecoder final : public ScanDecoder {
     return value;
   }
 
-  /// Decode_DC_DIFF, figure F.19, into the predictor; also the next context (F.1.4.4.1.2).
+  /// Decode_DC_DIFF, figure F.19: adds the difference to the predictor and sets the next context
+  /// (F.1.4.4.1.2).
   bool decode_dc(std::size_t i) {
     const std::size_t slot = scan_.dc_slot[i];
     DcStatistics& bins = dc_statistics_[slot];
@@ -147,7 +148,8 @@ class ArithmeticDecoder final : public ScanDecoder {
     }
   }
 
-  /// Figure G.10: end of block is only coded beyond the last place of the scan before (EOBx).
+  /// Figure G.10. An end of block is coded only beyond the last coefficient of the scan before
+  /// (EOBx).
   void refine_ac(Block& block, std::size_t i) {
     const int bit = 1 << scan_.approx_low;
     AcStatistics& bins = ac_statistics_[scan_.ac_slot[i]];

@@ -95,7 +95,7 @@ Result<void> decode_mcus(const JpegFile& file, const Scan& scan, const Context& 
 /// What the scan's data had wrong, in words.
 void report_damage(const JpegFile& file, const EntropySource& source, bool bad_code,
                    std::vector<Warning>& warnings) {
-  // Arithmetic data may end before its last bits and be complete.
+  // Arithmetic data may end before its last bits and still be complete.
   const bool ran_out = file.frame.arithmetic ? source.at_marker() : source.is_exhausted();
   if (ran_out && source.ends_with_input())
     warn_once(warnings, "truncated", "the input ends inside a scan", source.offset());

@@ -34,13 +34,12 @@ struct Coefficients {
 /// Decodes the entropy-coded data of every scan: Huffman and arithmetic, sequential and
 /// progressive.
 ///
-/// Source: ITU-T T.81 F.2 and G.2. What damaged data decodes to follows libjpeg-turbo 2.1, so that
+/// Source: ITU-T T.81 F.2 and G.2. Damaged data is decoded as libjpeg-turbo 2.1 does, so that
 /// codecs built on it can be compared coefficient by coefficient:
 /// - Beyond the end of a segment's Huffman data zero bits are read, to the end of the MCU; later
-/// MCUs
-///   of the segment are not decoded. Arithmetic data ends in any number of zero bytes.
+///   MCUs of the segment are not decoded. Arithmetic data ends in any number of zero bytes.
 /// - A bad Huffman code costs 17 bits and reads as symbol 0; a bad arithmetic value ends its
-/// segment.
+///   segment.
 /// - At the end of a restart interval the next marker is looked for; one of the next two RSTn in
 ///   sequence is left for its turn, one of the two before is passed over, any other is accepted.
 /// - Of a sequential file whose first scan has all components, only that scan counts.

@@ -27,7 +27,8 @@ namespace framewire::codec::reference {
 void write_stream(const Coefficients& coefficients, const plan::EncodePlan& plan, int quality,
                   std::vector<std::uint8_t>& out);
 
-/// All of it; under plan.max_bytes with the highest quality that fits, counting what `out` holds.
+/// Encodes planes to a stream; under plan.max_bytes with the highest quality that fits, counting
+/// what `out` holds already.
 /// @return unsupported for progressive; internal; deadline
 [[nodiscard]] Result<void> encode_planes(const Planes& planes, const plan::EncodePlan& plan,
                                          const Context& context, std::vector<std::uint8_t>& out,

@@ -4,7 +4,7 @@
 namespace framewire::codec::reference {
 namespace {
 
-/// Stands for whatever ends the range: nothing that a restart could take or pass over.
+/// Stands for whatever ends the range: a marker that a restart neither takes nor passes over.
 constexpr std::uint8_t kEnd = jpeg::marker::kEoi;
 
 enum class Resync { kTake, kPassOver, kLeave };

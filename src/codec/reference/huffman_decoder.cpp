@@ -50,7 +50,8 @@ class HuffmanCode {
   std::array<std::uint8_t, 256> values_{};
 };
 
-/// Where a run ends: damaged data may point beyond the block, which counts as its last place.
+/// The coefficient at zig-zag index k. In damaged data a run may lead beyond the block; that counts
+/// as its last coefficient.
 std::int16_t& coefficient(Block& block, int k) {
   return block[jpeg::kNaturalOrder[static_cast<std::size_t>(std::min(k, jpeg::kBlockSize - 1))]];
 }

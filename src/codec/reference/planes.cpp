@@ -11,8 +11,8 @@ namespace {
 using jpeg::kBlockSide;
 using jpeg::kBlockSize;
 
-/// The inverse of a block of which `valid` samples an axis belong to the picture, 1 to 8. Only
-/// reduced inverses depend on it.
+/// The inverse transform of a block of which `valid` samples an axis belong to the picture, 1 to 8.
+/// Only reduced inverses depend on it.
 template <int N>
 const transform::DctBasis<N>& inverse_basis(std::int32_t valid) {
   static const auto bases = [] {

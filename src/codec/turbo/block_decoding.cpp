@@ -6,7 +6,8 @@
 namespace framewire::codec::turbo {
 namespace {
 
-/// Where the first of two coefficients cannot be the block's last, after which nothing follows.
+/// Index up to which the first of two coefficients cannot be the block's last, so that a second one
+/// may be read.
 constexpr int kLastPair = 62 - kZeroRun;
 
 enum class Step : std::uint8_t { kGoOn, kEnd, kBad };
@@ -67,7 +68,7 @@ std::uint64_t band_mask(int first, int last) {
   return (1 << n) + (n == 0 ? 0 : static_cast<std::int32_t>(bits.take(n)));
 }
 
-/// One block's band; an end of band goes to scan.end_of_band_run, this block included.
+/// Reads one block's band. An end of band sets scan.end_of_band_run, this block included.
 [[gnu::always_inline]] inline bool read_ac_band(EntropyBits& bits, const AcTable& table,
                                                 AcScan& scan, CoefficientBlock& block,
                                                 std::uint64_t& nonzero) {
@@ -99,7 +100,7 @@ std::uint64_t band_mask(int first, int last) {
   return k == scan.last;
 }
 
-/// A correction bit for each coefficient in `which`, in the order sent (T.81 G.1.2.3).
+/// Reads a correction bit for each coefficient in `which`, in the order sent (T.81 G.1.2.3).
 [[gnu::always_inline]] inline void correct(EntropyBits& bits, int low_bit, std::uint64_t which,
                                            CoefficientBlock& block) {
   for (; which != 0; which &= which - 1) {
@@ -128,7 +129,7 @@ std::uint64_t band_mask(int first, int last) {
   return true;
 }
 
-/// The new coefficients of one block's band. @return false where the file is not clean
+/// Reads the new coefficients of one block's band. @return false where the file is not clean
 [[gnu::always_inline]] inline bool refine_band(EntropyBits& bits, AcScan& scan, int& k,
                                                CoefficientBlock& block, std::uint64_t& nonzero) {
   const AcTable& table = *scan.table;

@@ -28,7 +28,7 @@ std::int16_t* block_at(CoefficientPlane& plane, std::int32_t column, std::int32_
              jpeg::kBlockSize;
 }
 
-/// Puts the runs of blocks that our own decoder delivers where they belong.
+/// Puts the runs of blocks that our own decoder delivers into Coefficients.
 class Collector final : public BlockSink {
  public:
   Collector(const jpeg::FrameHeader& frame, Coefficients& into) : frame_(frame), into_(into) {}
@@ -75,7 +75,7 @@ class Reader {
     return {};
   }
 
-  /// After read_header().
+  /// Call it after read_header().
   [[nodiscard]] Result<void> read_scans(Coefficients& into) {
     if (!errors_.guarded([&] { arrays_ = jpeg_read_coefficients(&cinfo_); }))
       return fail(errors_.status());
@@ -103,8 +103,8 @@ class Reader {
     });
   }
 
-  /// Where the first scan brings all components, decoding to samples would stop behind it; reading
-  /// coefficients goes on unless it is told that the image ends.
+  /// Ends the image behind a first scan that has all components, as decoding to samples would.
+  /// Without this, libjpeg would read coefficients of later scans too.
   static void on_progress(j_common_ptr common) {
     auto* cinfo = reinterpret_cast<j_decompress_ptr>(common);
     auto& self = *static_cast<Reader*>(cinfo->client_data);
@@ -139,7 +139,7 @@ Result<bool> read_own(const jpeg::JpegFile& file, const Context& context, Coeffi
 
 Result<Coefficients> read(const jpeg::JpegFile& file, const Context& context, Outcome& outcome) {
   Coefficients all = zeros(file.frame);
-  // libjpeg judges the header whoever decodes.
+  // libjpeg judges the header, whichever decoder reads the data.
   Reader reader(file, context);
   if (auto ok = reader.read_header(); !ok) return fail(ok.error());
   bool done = false;

@@ -8,8 +8,8 @@
 namespace framewire::codec::turbo {
 namespace {
 
-/// The head of a sequential file with this file's geometry and quantisers: after it libjpeg is
-/// ready to transform blocks, without having read the scans of a progressive file.
+/// A sequential file's head with this file's geometry and quantisers. With it libjpeg gets ready to
+/// transform blocks without reading the scans of a progressive file.
 std::vector<std::uint8_t> sequential_header(const jpeg::JpegFile& file) {
   std::vector<std::uint8_t> out;
   jpeg::FrameSpec frame;
@@ -63,7 +63,7 @@ bool Decoder::start(const plan::Scales& scales, std::span<const int> wanted,
   const bool opened = errors_.guarded([&] {
     jpeg_create_decompress(&cinfo_);
     read_header(file_.bytes.first(file_.end_offset));
-    if (!header_.empty()) {  // the file's own was read for its warnings
+    if (!header_.empty()) {  // the file's own header was read before, for its warnings
       jpeg_destroy_decompress(&cinfo_);
       jpeg_create_decompress(&cinfo_);
       read_header(header_);
@@ -116,7 +116,7 @@ void Decoder::prepare_component(int index, int scale, bool wanted) {
   c.last_block_rows = (geometry.height_px - 1) % 8 + 1;
   info.component_needed = wanted ? TRUE : FALSE;
   info.DCT_scaled_size = scale;
-  // Where libjpeg decodes in one pass, it places blocks by this. With several scans it does not,
+  // With a single scan libjpeg places blocks by MCU_sample_width. With several scans it does not,
   // and a component without a scan has no MCU width.
   if (!cinfo_.inputctl->has_multiple_scans) info.MCU_sample_width = info.MCU_width * scale;
   c.has_quantiser = info.quant_table != nullptr;
@@ -143,7 +143,7 @@ void Decoder::on_block(j_decompress_ptr cinfo, jpeg_component_info* component, J
   const Decoder& self = *static_cast<const Decoder*>(cinfo->client_data);
   const ComponentState& c = self.components_[static_cast<std::size_t>(component->component_index)];
   if (!c.wanted) return;
-  if (!c.has_quantiser) {  // no scan delivered this component: its coefficients are zero
+  if (!c.has_quantiser) {  // no scan delivered this component, so its coefficients are zero
     for (int r = 0; r < c.scale; ++r)
       std::memset(rows[r] + column, 128, static_cast<std::size_t>(c.scale));
     return;
@@ -224,12 +224,12 @@ void Decoder::blocks(int component, int row, std::int32_t column, const Coeffici
     idct_4x4_run(blocks->at.data(), static_cast<std::uint32_t>(done), c.dequantiser, rows, at(0));
   }
   for (int i = done; i < count; ++i) {
-    // libjpeg's transforms read their blocks only, though C's type does not say so.
+    // libjpeg's transforms only read their blocks, though C's type does not say so.
     transform(&cinfo_, info, const_cast<JCOEFPTR>(blocks[i].at.data()), rows, at(i));
   }
 }
 
-/// How many of these blocks, from the first on, the picture's edge does not cut.
+/// How many of these blocks, from the first on, lie wholly inside the picture.
 int Decoder::count_whole(const ComponentState& c, int row, std::int32_t column, int count) const {
   const std::int32_t block_row = band_ * (c.rows_per_band / c.scale) + row;
   if (block_row == c.last_block_row && c.last_block_rows < 8) return 0;

@@ -19,9 +19,9 @@ struct RowBand {
   std::span<std::uint8_t* const> rows;  ///< [row_count] of [plane width + padding] uint8
 };
 
-/// One pass over one JPEG, in bands of one MCU row. What is read by our own entropy decoder, and
-/// files with one scan, hold no more than a band in memory; libjpeg holds the coefficients of
-/// several scans (two bytes each).
+/// One pass over one JPEG, in bands of one MCU row. Our own entropy decoder, and libjpeg for files
+/// with one scan, hold no more than a band in memory. For several scans libjpeg holds all
+/// coefficients (two bytes each).
 class Decoder final : private BlockSink {
  public:
   /// Reads the headers and prepares every component at its scale.
@@ -41,12 +41,12 @@ class Decoder final : private BlockSink {
   /// @return false after the last band
   [[nodiscard]] Result<bool> read();
 
-  /// Where no more rows are wanted: looks at whatever libjpeg would have looked at by now, so that
-  /// damage below those rows counts, or does not, whoever decodes.
+  /// Call it where no more rows are wanted: looks at the data that libjpeg would have looked at by
+  /// now, so that damage below those rows counts, or does not, whichever decoder reads.
   [[nodiscard]] Result<void> finish();
 
-  /// Whether the last error only means that the data is not clean: the file must be decoded from
-  /// its start with EntropyDecoder::kLibjpeg, which knows what to make of it.
+  /// Whether the last error only means that the data is not clean: the file must then be decoded
+  /// from its start with EntropyDecoder::kLibjpeg.
   [[nodiscard]] bool gave_up() const noexcept { return gave_up_; }
 
   /// What the last read() made of one component.

@@ -101,7 +101,7 @@ void Encoder::row(int component, const std::uint8_t* samples) {
   std::memcpy(row, samples, static_cast<std::size_t>(c.width_px));
   std::memset(row + c.width_px, samples[c.width_px - 1],
               static_cast<std::size_t>(c.padded_px - c.width_px));
-  if (++c.received == c.height_px)  // the last row again, down to whole blocks
+  if (++c.received == c.height_px)  // repeats the last row, down to whole blocks
     for (std::size_t r = in_band + 1; r < static_cast<std::size_t>(c.rows_per_band); ++r)
       std::memcpy(c.bands.back().data() + r * pitch, row, pitch);
   write_ready_bands();

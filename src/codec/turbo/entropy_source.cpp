@@ -5,11 +5,11 @@
 namespace framewire::codec::turbo {
 namespace {
 
-/// Blocks of a sequential file that are decoded before they are transformed: 8 KB, so that they
-/// stay in the first-level cache, and yet are written long before vector loads want them.
+/// Blocks of a sequential file that are decoded before they are transformed: 8 KB. They stay in the
+/// first-level cache, and are written long before the transform's vector loads read them.
 constexpr int kPartBlocks = 64;
 
-/// Each scan of a progressive file brings some 5 KB of tables; no real one has as many.
+/// Most scans of a progressive file. Each brings some 5 KB of tables; no real file has as many.
 constexpr std::size_t kMaxScans = 256;
 
 int blocks_in_mcu(const jpeg::FrameHeader& frame) {
@@ -30,8 +30,8 @@ bool ends_at_marker(const jpeg::JpegFile& file, const jpeg::Scan& scan) {
   return end + 2 <= file.end_offset && file.bytes[end] == 0xFF && file.bytes[end + 1] != 0;
 }
 
-/// JFIF and Adobe segments earn warnings for strange values; before the first scan libjpeg has read
-/// them for us.
+/// libjpeg warns of strange values in JFIF and Adobe segments. Before the first scan it reads them
+/// for us, so only later segments matter here.
 bool has_late_app_segment(const jpeg::JpegFile& file) {
   return std::any_of(file.segments.begin(), file.segments.end(), [&](const jpeg::Segment& s) {
     return s.offset > file.scans.front().offset &&
@@ -94,7 +94,7 @@ bool EntropySource::read_all_scans() {
   return true;
 }
 
-/// What follows a sequential file's last MCU is not looked at, by libjpeg neither.
+/// What follows a sequential file's last MCU is not looked at; libjpeg does not either.
 bool EntropySource::read_in_parts(BlockSink* sink) {
   ScanCursor& cursor = cursors_.front();
   const int rows = cursor.rows_in_band(next_row_);

@@ -1,7 +1,7 @@
 // Coefficients of clean Huffman-coded files by our own decoder, one MCU row after another.
 //
-// Source: ITU-T T.81. The scans of a progressive file only meet in the block that they describe, so
-// each is read by a cursor of its own, and all of them together deliver one MCU row at a time: no
+// Source: ITU-T T.81. Scans of a progressive file meet only in the block that they describe. So
+// each scan has a cursor of its own, and all of them together deliver one MCU row at a time: no
 // more than that row is ever in memory. Measured in docs/decisions/0005-own-entropy-decoder.md.
 #pragma once
 

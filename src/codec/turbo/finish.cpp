@@ -10,7 +10,8 @@
 namespace framewire::codec::turbo {
 namespace {
 
-/// Side of the tiles in which planes are turned: both sides of the copy then stay in cache.
+/// Side of the tiles in which planes are turned, so that source and target of the copy stay in
+/// cache.
 constexpr std::int32_t kTile = 32;
 
 Plane oriented(const Plane& in, int orientation) {

@@ -13,9 +13,10 @@ bool same(const plan::AxisMap& a, const plan::AxisMap& b) {
          a.step == b.step;
 }
 
-/// Rounds one run to fixed point. The sums up to each tap are rounded, not the taps: what one loses
-/// its neighbour gets, so that the run adds up and smooth pictures hardly notice. (With all that
-/// was lost given to the heaviest tap, the mean of 250 samples was off by more than a level.)
+/// Rounds one run to fixed point. The sums up to each tap are rounded, not the taps: what one tap
+/// loses its neighbour gets, so that the run adds up, and smooth pictures hardly change.
+/// Tried and rejected: giving the whole loss to the heaviest tap; the mean of 250 samples was then
+/// off by more than a level.
 void quantise_run(const double* weights, std::int32_t count, std::int16_t* out) {
   double sum = 0;
   long given = 0;

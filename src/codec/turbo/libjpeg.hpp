@@ -20,8 +20,9 @@
 
 namespace framewire::codec::turbo {
 
-/// Catches what libjpeg would exit or print. Calls into libjpeg run inside guarded(): an error
-/// leaves them by longjmp, so nothing with a destructor may live in the guarded function.
+/// Catches errors for which libjpeg would exit, and warnings that it would print. Calls into
+/// libjpeg run inside guarded(): an error leaves them by longjmp, so nothing with a destructor may
+/// live in the guarded function.
 class ErrorHandler {
  public:
   explicit ErrorHandler(bool strict);

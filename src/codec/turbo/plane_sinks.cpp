@@ -51,7 +51,7 @@ Subsampler::Subsampler(std::int32_t width_px, std::int32_t height_px, int step_x
       out_(static_cast<std::size_t>(out_width_)) {}
 
 void Subsampler::add(const std::uint8_t* samples) {
-  // Samples whose pixels all lie inside the picture need no clamping.
+  // Chroma samples whose pixels all lie inside the picture need no clamping.
   const std::int32_t first = shift_x_ == 0 ? 0 : 1;
   const std::int32_t last = (width_ - shift_x_) / step_x_;
   const auto clamped = [&](std::int32_t j) {
@@ -74,7 +74,7 @@ void Subsampler::add(const std::uint8_t* samples) {
 
 void Subsampler::push(int plane, const std::uint8_t* samples, RowSink& sink) {
   if (step_x_ == 1 && step_y_ == 1) return sink.row(plane, samples);
-  // The edge rows also stand for the rows of the grid outside the picture.
+  // The first and last rows also stand for the grid's rows outside the picture.
   int repeats = 1;
   if (next_in_ == 0) repeats -= shift_y_;
   if (next_in_ == height_ - 1) repeats += out_height_ * step_y_ + shift_y_ - height_;

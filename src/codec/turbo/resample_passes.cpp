@@ -39,7 +39,7 @@ void filter_row(const std::int16_t* in, const FixedFilter& filter, std::uint8_t*
 
 #else
 
-/// Two taps side by side in each 32-bit lane, as the pairwise multiply-add wants them.
+/// Two taps in each 32-bit lane, for the pairwise multiply-add.
 template <class D16>
 HWY_INLINE hn::Vec<D16> weight_pair(D16 d16, std::int16_t low, std::int16_t high) {
   const hn::RepartitionToWide<D16> d32;
@@ -70,7 +70,8 @@ void combine_rows(const std::uint8_t* const* rows, const std::int16_t* weights, 
     if (k < count) add_pair(load(rows[k] + x), hn::Zero(d16), weight_pair(d16, weights[k], 0));
     low = hn::ShiftRight<kRowShift>(hn::RearrangeToOddPlusEven(low, low_rest));
     high = hn::ShiftRight<kRowShift>(hn::RearrangeToOddPlusEven(high, high_rest));
-    // Interleave and ReorderDemote2To both work within 128-bit blocks: the order is restored.
+    // Interleave and ReorderDemote2To both work within 128-bit blocks, so the second restores the
+    // order.
     hn::StoreU(hn::ReorderDemote2To(d16, low, high), d16, out + x);
   }
 }

@@ -19,7 +19,7 @@ RowResampler::RowResampler(int plane, std::shared_ptr<const FixedFilter> x,
   pitch_ = static_cast<std::size_t>(width_) + kRowSlack;
   ring_.assign(static_cast<std::size_t>(capacity_) * pitch_, 0);
   window_.resize(static_cast<std::size_t>(capacity_));
-  // The horizontal pass addresses by input column: `left_` columns of it stay unused.
+  // The horizontal pass addresses by input column, so `left_` columns of the buffer stay unused.
   middle_.assign(static_cast<std::size_t>(right) + x_->stride + kRowSlack, 0);
   out_.resize(static_cast<std::size_t>(x_->out_size));
 }

@@ -43,7 +43,7 @@ void idct_4x4(const std::int16_t* coefficients, const float* corner, std::uint8_
 
 void idct_4x4_cut(const std::int16_t* coefficients, const float* quantiser, const float* repad,
                   std::uint8_t* const* rows, std::uint32_t column) {
-  // The re-padded coefficients are not whole numbers: they go in as the scale of ones.
+  // Re-padded coefficients are no integers: they go in as scales, and the coefficients are ones.
   std::int16_t ones[32] = {};
   float scale[16] = {};
   for (int r = 0; r < 4; ++r)
@@ -69,8 +69,8 @@ void idct_4x4_run(const std::int16_t* coefficients, std::uint32_t count, const f
 using F4 = hn::FixedTag<float, 4>;
 using V4 = hn::Vec<F4>;
 
-/// Four 1-D four-point inverse DCTs, one a lane; the common factor ½ of the even part is the
-/// caller's, so the odd part's constants are doubled: √2 cos(π/8) and √2 cos(3π/8).
+/// Four 1-D four-point inverse DCTs, one a lane. The caller applies the common factor ½ of the even
+/// part; the odd part's constants are therefore doubled: √2 cos(π/8) and √2 cos(3π/8).
 HWY_INLINE void idct_columns(V4& x0, V4& x1, V4& x2, V4& x3) {
   const F4 d;
   const V4 c1 = hn::Set(d, 1.30656296f);
@@ -109,7 +109,7 @@ HWY_INLINE void store_row(V4 samples, std::uint8_t* out) {
   const hn::FixedTag<std::uint8_t, 4> d8;
   const F4 d;
   const V4 shifted = hn::Add(samples, hn::Set(d, 128.0f));
-  // Clamped as floats: conversion of what exceeds int32 differs between targets.
+  // Clamped as floats, because converting what exceeds int32 differs between targets.
   const V4 clamped = hn::Min(hn::Max(shifted, hn::Zero(d)), hn::Set(d, 255.0f));
   hn::StoreU(hn::DemoteTo(d8, hn::NearestInt(clamped)), d8, out);
 }
@@ -196,8 +196,8 @@ double dct_basis(int frequency, int position) {
 
 using RepadMatrix = std::array<std::array<float, kSide>, 4>;
 
-/// First four rows of DCT · P · DCTᵀ, where P repeats sample valid − 1 over those behind it: maps
-/// the eight coefficients of a column to the low four of the re-padded column.
+/// First four rows of DCT · P · DCTᵀ, where P repeats sample valid − 1 over those behind it. They
+/// map the eight coefficients of a column to the low four of the re-padded column.
 RepadMatrix make_repad_matrix(int valid) {
   RepadMatrix matrix{};
   for (int out = 0; out < 4; ++out)
@@ -241,7 +241,7 @@ float small_basis(int n, int frequency, int position) {
 ScaledDequantiser make_scaled_dequantiser(const std::uint16_t* quantiser) {
   ScaledDequantiser d;
   for (std::size_t i = 0; i < 64; ++i) d.full[i] = quantiser[i];
-  // 4 points: N/8 = ½, and ½ from each axis' even part.
+  // Scale of 4 points: ½ (N/8) times ½ for the even part of each axis.
   for (std::size_t r = 0; r < 4; ++r)
     for (std::size_t c = 0; c < 4; ++c) d.corner4[4 * r + c] = d.full[8 * r + c] / 8.0f;
   for (std::size_t r = 0; r < 2; ++r)

@@ -10,7 +10,8 @@ const jpeg::HuffmanTable& table_of(const jpeg::JpegFile& file, jpeg::TableClass 
                    : file.huffman_tables[static_cast<std::size_t>(index)];
 }
 
-/// Whether component i of the scan has the tables of an earlier one, and which.
+/// The first component of the scan with the same tables as component i; i itself if there is none
+/// earlier.
 std::size_t same_tables(const std::array<int, jpeg::kMaxComponents>& indices,
                         const std::array<std::uint8_t, jpeg::kMaxComponents>& slots,
                         std::size_t i) {

@@ -19,12 +19,12 @@ class ScanCursor {
 
   /// Whether an MCU is one block of one component, not a group of several components.
   [[nodiscard]] bool single() const noexcept { return scan_->component_count == 1; }
-  /// MCUs in each row of MCUs: of blocks, where single().
+  /// MCUs in each row of MCUs; blocks, where single().
   [[nodiscard]] std::int32_t mcus_in_row() const noexcept { return mcus_in_row_; }
   /// Rows of MCUs of this scan in MCU row `band` of the frame.
   [[nodiscard]] int rows_in_band(std::int32_t band) const;
 
-  /// Adds what the next `mcu_count` MCUs say to the first columns of the band.
+  /// Adds what the next `mcu_count` MCUs hold to the first columns of the band.
   /// @param row  within the band; 0 unless single()
   /// @return false where the data is not clean
   [[nodiscard]] bool read(CoefficientBand& band, int row, std::int32_t mcu_count);

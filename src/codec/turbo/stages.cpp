@@ -31,8 +31,8 @@ class RowWriter final : public RowSink {
   std::size_t pitch_;
 };
 
-/// Gives every row of every plane to a sink, the planes side by side, so that it need not hold
-/// more than a few rows of one while others catch up.
+/// Gives every row of every plane to a sink, plane by plane alternately, so that the sink need not
+/// hold more than a few rows of one plane until the others catch up.
 void push_rows(std::span<const PlaneView> planes, RowSink& sink) {
   std::vector<std::int32_t> next(planes.size(), 0);
   const std::int64_t height = planes[0].height_px;
@@ -56,7 +56,7 @@ Result<void> decode_rows(const jpeg::JpegFile& file, const plan::Plan& plan, con
   const auto all_there = [&] {
     return std::equal(rows.begin(), rows.end(), needed.begin(), std::greater_equal<>());
   };
-  // Strict reading goes to the end: a fault below the part in use is a fault.
+  // Strict reading goes to the end of the data: a fault below the rows in use is a fault.
   while (context.strict || !all_there()) {
     const auto more = (*decoder)->read();
     now.gave_up = (*decoder)->gave_up();

@@ -17,7 +17,7 @@ std::uint32_t find_code(const jpeg::HuffmanDecodeTable& codes, std::uint32_t bit
   return 0;
 }
 
-/// The additional bits that follow a code of `length` bits in the look-up's index.
+/// Value of the additional bits that follow a code of `length` bits in the look-up's index.
 std::int32_t value_after(std::uint32_t bits, int length, int size) {
   const std::uint32_t rest = bits >> (kLookupBits - length - size);
   return jpeg::extend(rest & ((1u << size) - 1u), size);

@@ -17,8 +17,8 @@ namespace {
 
 using namespace turbo;
 
-/// Below this an output's planes are kept whole, which lets max_bytes and the finishing steps see
-/// them; above, rows stream into the encoder wherever the plan allows it.
+/// Up to so many pixels an output's planes are kept whole, so that max_bytes and post-processing
+/// see them. Above, rows stream into the encoder wherever the plan allows it.
 constexpr std::int64_t kStreamAbovePixels = 4'000'000;
 
 using Sizes = std::vector<std::pair<std::int32_t, std::int32_t>>;
@@ -99,7 +99,7 @@ class TurboCodec final : public Codec {
     return std::move(sink).take();
   }
 
-  /// Rows straight from the resampler to the encoder; memory stays at a few bands.
+  /// Passes rows straight from the resampler to the encoder; memory stays at a few bands.
   Result<void> stream(const jpeg::JpegFile& file, const plan::Plan& plan, const Context& context,
                       std::vector<std::uint8_t>& out, Outcome& outcome) const {
     const auto start = base::Clock::now();
@@ -143,7 +143,7 @@ class TurboCodec final : public Codec {
       return std::all_of(resamplers.begin(), resamplers.end(),
                          [](const RowResampler& r) { return r.done(); });
     };
-    // Strict reading goes to the end: a fault below the part in use is a fault.
+    // Strict reading goes to the end of the data: a fault below the rows in use is a fault.
     while (context.strict || !all_done()) {
       const auto more = (*decoder)->read();
       now.gave_up = (*decoder)->gave_up();
