@@ -12,11 +12,12 @@ tl::unexpected<Status> unsupported(std::string what) {
   return fail(StatusCode::kUnsupported, "nvJPEG does not take " + std::move(what));
 }
 
-/// Below this nvJPEG's own Huffman decoders lose their place at restart markers (13.3 on H200:
-/// some files with segments of 1 to 4 bytes give wrong samples, none with 5 or more).
+/// Shortest segment that is safe: below, nvJPEG's own Huffman decoders lose their place at restart
+/// markers (13.3 on H200: some files with segments of 1 to 4 bytes give wrong samples, none with 5
+/// or more).
 constexpr std::size_t kShortestSegmentBytes = 5;
 
-/// Whether a restart marker follows another, or the scan's begin, too soon.
+/// Whether a restart marker follows another, or the scan's first byte, within fewer bytes.
 bool has_short_segment(const jpeg::JpegFile& file, const jpeg::Scan& scan) {
   const std::uint8_t* at = file.bytes.data() + scan.entropy_offset;
   const std::uint8_t* const end = at + scan.entropy_bytes;
@@ -33,7 +34,7 @@ bool has_short_segment(const jpeg::JpegFile& file, const jpeg::Scan& scan) {
   return false;
 }
 
-/// Files that nvJPEG says it takes, and decodes wrongly; each found by tests/gpu.
+/// Refuses files that nvJPEG claims to take and decodes wrongly. Each kind was found by tests/gpu.
 Result<void> check_known_faults(const jpeg::JpegFile& file, Backend backend) {
   const jpeg::FrameHeader& frame = file.frame;
   if (frame.component_count == 1 && (frame.h_max != 1 || frame.v_max != 1))
@@ -50,7 +51,7 @@ Result<void> check_known_faults(const jpeg::JpegFile& file, Backend backend) {
   return {};
 }
 
-/// nvJPEG reports some of these only from inside a batch, and fills in others by guesses.
+/// Refuses what nvJPEG reports only from inside a batch, or fills in by guesses.
 Result<void> check_structure(const jpeg::JpegFile& file) {
   const jpeg::FrameHeader& frame = file.frame;
   if (frame.arithmetic || frame.hierarchical || frame.process == jpeg::Process::kLossless)
@@ -96,7 +97,7 @@ Result<void> NvjpegDecoder::check_by_nvjpeg(const jpeg::JpegFile& file) {
   if (refused != 0)
     return unsupported(fmt::format("{} {} in its {} decoder", jpeg::process_name(file.frame),
                                    jpeg::sampling_name(file.frame), to_string(backend_)));
-  // Planes are sized by our own reading of the header.
+  // Our own reading of the header sizes the planes, so nvJPEG must read the same sizes.
   for (unsigned c = 0; c < static_cast<unsigned>(file.frame.component_count); ++c) {
     const jpeg::Component& component = file.frame.components[c];
     unsigned width = 0;

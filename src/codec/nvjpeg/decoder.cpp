@@ -7,7 +7,7 @@
 namespace framewire::codec::nvjpeg {
 namespace {
 
-/// What a batch reports as undecoded.
+/// Sample value that undecoded parts have.
 constexpr int kMidGrey = 128;
 constexpr std::uint32_t kPitchStep = 64;
 
@@ -23,7 +23,7 @@ nvjpegBackend_t library_backend(Backend backend) {
   return NVJPEG_BACKEND_DEFAULT;
 }
 
-/// A failure that the device survived is the image's own.
+/// Turns a failure that the device has survived into the image's own.
 Result<void> as_image_status(Result<void> status) {
   if (status || status.error().code() == StatusCode::kInvalidInput) return status;
   return fail(StatusCode::kUnsupported, status.error().message());
@@ -94,7 +94,7 @@ void NvjpegDecoder::lay_out(std::span<const jpeg::JpegFile* const> files) {
 
 Result<void> NvjpegDecoder::prepare_memory(cudaStream_t stream) {
   if (wanted_bytes_ > memory_.bytes()) {
-    // A quarter more, so that batches of similar size do not grow it again.
+    // A quarter more, so that batches of similar size do not grow the buffer again.
     auto ok = memory_.reserve(gpu::MemoryKind::kDevice, wanted_bytes_ + wanted_bytes_ / 4);
     if (!ok) return ok;
   }
@@ -105,13 +105,13 @@ Result<void> NvjpegDecoder::prepare_memory(cudaStream_t stream) {
       images_[i].channel[c] = planes_[i][c].samples;
       images_[i].pitch[c] = planes_[i][c].pitch_bytes;
     }
-  // Otherwise an image that nvJPEG gives up half-way would show what lay there before.
+  // Otherwise an image that nvJPEG gives up half-way would show what lay in the memory before.
   if (auto ok = gpu::check(cudaMemsetAsync(memory_.data(), kMidGrey, wanted_bytes_, stream),
                            "clearing planes");
       !ok || backend_ != Backend::kHardware)
     return ok;
-  // The engines write as soon as they are asked, not when the stream gets there (seen on H100;
-  // pytorch/vision issue 9606).
+  // The JPEG engines write as soon as nvJPEG is called, not when the stream gets there (seen on
+  // H100; pytorch/vision issue 9606), so the stream must be empty.
   return gpu::check(cudaStreamSynchronize(stream), "waiting before the JPEG engines");
 }
 
@@ -134,7 +134,7 @@ Result<void> NvjpegDecoder::decode_range(std::size_t first, std::size_t count,
                                          cudaStream_t stream) {
   auto done = nvjpeg::check(decode_once(first, count, stream), "decoding");
   if (done) return {};
-  (void)cudaGetLastError();  // of calls inside nvJPEG; one that lasts shows in the next line
+  (void)cudaGetLastError();  // clears errors of nvJPEG's own calls; a lasting one shows below
   if (auto alive = gpu::check(cudaStreamSynchronize(stream), "decoding through nvJPEG"); !alive)
     return alive;
   if (done.error().code() == StatusCode::kBusy) return done;

@@ -7,7 +7,7 @@
 namespace framewire::codec::nvjpeg {
 namespace {
 
-/// Settings kept ready; a batch with more of them makes some anew.
+/// Encoder settings that are kept; if a batch has more kinds, some are made anew.
 constexpr std::size_t kMostPrepared = 256;
 
 nvjpegChromaSubsampling_t sampling_of(const plan::EncodePlan& plan) {
@@ -49,7 +49,8 @@ Result<void> NvjpegEncoder::check(const plan::EncodePlan& plan) {
   if (sampling_of(plan) == NVJPEG_CSS_UNKNOWN)
     return unsupported(fmt::format("{} components with luma at {}×{}", plan.component_count,
                                    plan.h[0], plan.v[0]));
-  // 13.3 has a setter, but its encoder for planes then refuses, and the one for RGB ignores it.
+  // nvJPEG 13.3 has a setter for restart markers, but then its encoder of planes refuses, and the
+  // one of RGB ignores it.
   if (plan.restart_interval_mcus != 0) return unsupported("restart markers");
   if (plan.max_bytes != 0) return unsupported("to a number of bytes");
   return {};
@@ -76,7 +77,7 @@ Result<nvjpegEncoderParams_t> NvjpegEncoder::make_params(const Settings& setting
 }
 
 Result<nvjpegEncoderParams_t> NvjpegEncoder::params_for(const plan::EncodePlan& plan) {
-  // Optimised tables are what a progressive stream is made with anyway.
+  // A progressive stream is made with optimised tables in any case.
   const Settings wanted{plan.quality, sampling_of(plan), plan.progressive,
                         plan.optimize_huffman || plan.progressive};
   const auto found = std::find_if(prepared_.begin(), prepared_.end(),

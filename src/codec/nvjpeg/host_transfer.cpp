@@ -22,7 +22,7 @@ Result<void> copy_in(const Planes& planes, gpu::Buffer& memory, EncodeItem& item
     offsets[c] = layout.add(std::uint64_t{padded(plane.width_px)} * padded(plane.height_px));
   }
   if (auto ok = memory.reserve(gpu::MemoryKind::kDevice, layout.bytes()); !ok) return ok;
-  // Encoders may read padding; it must not be what an earlier picture left.
+  // Encoders may read the padding, which must not hold an earlier picture.
   if (auto ok = gpu::check(cudaMemsetAsync(memory.data(), 0, layout.bytes(), stream), "clearing");
       !ok)
     return ok;

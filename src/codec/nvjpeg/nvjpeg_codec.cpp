@@ -51,7 +51,8 @@ Result<std::vector<std::uint8_t>> encode_once(Worker& worker, nvjpeg::EncodeItem
   return body;
 }
 
-/// The highest quality up to the plan's at which `head_bytes` and the body are within max_bytes.
+/// Encodes at the highest quality, up to the plan's, at which `head_bytes` and the body are within
+/// max_bytes.
 Result<std::vector<std::uint8_t>> encode_to_fit(Worker& worker, const nvjpeg::EncodeItem& item,
                                                 plan::EncodePlan plan, const Context& context,
                                                 std::size_t head_bytes, Outcome& outcome) {
