@@ -10,7 +10,7 @@ namespace framewire::codec::cuda {
 namespace {
 
 constexpr int kMostBlocksPerMcu = 10;  // T.81 B.2.3
-/// A scan's bytes, counted in bits, fit 32 bits.
+/// Bit positions in a scan are 32-bit numbers.
 constexpr std::size_t kMaxScanBytes = (std::size_t{1} << 29) - 1;
 
 tl::unexpected<Status> unsupported(std::string what) {
@@ -51,7 +51,7 @@ Result<void> check_conversion(const Item& item) {
   return {};
 }
 
-/// What the kernels would otherwise have to trust.
+/// Checks what the kernels trust.
 Result<void> check_coefficients(const Item& item) {
   const jpeg::FrameHeader& frame = item.file->frame;
   const auto& given = item.coefficients->components;
@@ -87,7 +87,7 @@ Result<void> check_planes(const Item& item) {
   return {};
 }
 
-/// Headers of which libjpeg makes sense after a warning; those are for it to give.
+/// Refuses headers that libjpeg accepts with a warning: the CPU codec then gives that warning.
 Result<void> check_headers(const jpeg::JpegFile& file) {
   if (file.jfif && file.jfif->version_major != 1)
     return unsupported(fmt::format("JFIF version {}", file.jfif->version_major));

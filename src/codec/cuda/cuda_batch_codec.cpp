@@ -53,7 +53,7 @@ class CudaBatchCodec : public BatchCodec {
   [[nodiscard]] BatchOutcome outcome(std::size_t index) const override {
     const cuda::ImageResult result = transcoder_.result(index);
     if (result.status != 0) return {false, cuda::describe(result.status), 0, {}};
-    // The CPU codec says so, and by how much.
+    // The CPU codec does this image again, and says by how much it misses max_bytes.
     if (result.missed_max_bytes) return {false, "even the lowest quality is too large", 0, {}};
     return {true, {}, result.quality != 0 ? result.quality : qualities_[index], result.bytes};
   }

@@ -1,4 +1,4 @@
-// The CUDA codec as engines use it.
+// The CUDA codec behind BatchCodec, as engines use it.
 #pragma once
 
 #include <codec/batch_codec.hpp>
@@ -9,7 +9,7 @@ namespace framewire::codec {
 
 /// On the calling thread's current device.
 /// @param timed  measures every stage, for stages()
-/// @param most_device_bytes  never held ahead of need beyond this
+/// @param most_device_bytes  buffers grow a quarter ahead of need, but not beyond this
 /// @return busy where memory ran out, device_lost
 [[nodiscard]] Result<std::unique_ptr<BatchCodec>> make_cuda_batch_codec(
     bool timed, std::uint64_t most_device_bytes);

@@ -12,7 +12,8 @@ namespace {
 using gpu::MemoryKind;
 using gpu::Part;
 
-/// Grown buffers get a quarter more, so that batches of similar size do not grow them again.
+/// A buffer that must grow gets a quarter more, so that batches of similar size do not grow it
+/// again.
 Result<void> grow(gpu::Buffer& buffer, MemoryKind kind, std::uint64_t bytes,
                   std::uint64_t most_bytes = UINT64_MAX) {
   if (bytes <= buffer.bytes()) return {};
@@ -62,7 +63,8 @@ Result<void> Transcoder::reserve() {
   return grow(output_, MemoryKind::kPinnedMapped, records_bytes_ + plan_.encode().output_bytes());
 }
 
-/// The pipeline: what can begin does while the host still fills its own buffer.
+/// Enqueues the pipeline. Work that needs no upload begins while the host still fills the staging
+/// buffer.
 Result<void> Transcoder::run() {
   const gpu::Memory memory = this->memory();
   const gpu::Arena& arena = plan_.arena();
@@ -73,7 +75,8 @@ Result<void> Transcoder::run() {
   plan_.decode().begin(run);
   plan_.write(staging_.data(), device_.data());
 
-  // A small batch waits for launches, a large one would only keep room from other streams.
+  // Setting kernels up early helps a small batch, which waits for launches. A large one would only
+  // take threads from other streams.
   const gpu::EarlyLaunches early(plan_.decode().is_small());
   if (!fetches) timeline_.begin(stream_);
   (void)cudaMemcpyAsync(device_.data(), staging_.data(), arena.bytes(Part::kUploaded),
@@ -90,8 +93,8 @@ Result<void> Transcoder::run() {
 
 Result<void> Transcoder::finish() {
   if (auto ok = gpu::check(cudaGetLastError(), "launching a batch"); !ok) return ok;
-  // A large batch takes a millisecond or more, in which others can use the core; of a small one's
-  // time, being woken would be a tenth.
+  // Waiting asleep leaves the core to others during the millisecond or more of a large batch. For a
+  // small batch, being woken would take a tenth of its time.
   if (plan_.decode().is_small()) return {};
   auto recorded = over_.record(stream_);
   asleep_ = recorded.has_value();

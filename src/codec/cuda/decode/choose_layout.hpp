@@ -1,4 +1,4 @@
-// Into how short pieces a batch's entropy-coded data is cut: many and short ones where a batch is
+// Chooses how long subsequences are: long ones for large batches; many short ones where a batch is
 // too small to fill the device otherwise.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace framewire::codec::cuda {
 
-/// Every size that choose_layout() may choose, and for how much entropy-coded data; the first for
-/// Tuning::lone_images or fewer alone.
+/// Every length that choose_layout() may choose, and below how many entropy bytes of a batch. The
+/// first is only for batches of Tuning::lone_images or fewer.
 struct SubsequenceSize {
   std::uint32_t bytes;
   std::uint64_t below_bytes;
@@ -23,16 +23,22 @@ struct SubsequenceSize {
            {kMaxSubsequenceBytes, UINT64_MAX}}};
 }
 
-/// Measured (H200, 373 KB images, one stream; synchronise and write, µs an image): at 12 images 34
-/// with 64 bytes and one a thread, 47 with 128, 89 with 256 and four a thread; at 64 images 13 with
-/// 128 instead of 19 with 256; at 512 it is 7.8 instead of 7.1. Where several streams fill the
-/// device, that surplus counts earlier: batches of 64 on 12 streams decode 73,400 images/s with 256
-/// and 63,500 with 128.
-/// One image alone (H100, from bytes to bytes, medians over 12 images at 1920×1080 and at
-/// 1280×720, of three runs; bytes of a subsequence / bits of warm-up): 64/1024 336 and 307 µs;
-/// 32/1024 323 and 280; 32/768 304 and 265; 32/512 302 and 267, but 82 µs of repair where the
-/// largest picture needs it. In another run 32/512 made 305 and 260, 32/256 351 and 300, 16/512 316
-/// and 270.
+/// Chooses by the batch's entropy bytes and number of images.
+/// Measured (H200, 373 KB images, one stream; µs an image to synchronise and write):
+///   batch of                             12 images   64 images   512 images
+///   64 bytes, one a thread                   34
+///   128 bytes                                47          13         7.8
+///   256 bytes, four a thread                 89          19         7.1
+/// Several streams fill the device together, so that short subsequences lose earlier: batches of 64
+/// on 12 streams decode 73,400 images/s with 256 bytes and 63,500 with 128.
+/// One image alone (H100; µs from bytes to bytes, medians over 12 images of three runs):
+///   bytes / bits of warm-up       64/1024   32/1024   32/768   32/512
+///   1920×1080                        336       323      304      302
+///   1280×720                         307       280      265      267
+/// 32/512 spends 82 µs on repair where the largest picture needs it. In another run:
+///   bytes / bits of warm-up        32/512    32/256   16/512
+///   1920×1080                        305       351      316
+///   1280×720                         260       300      270
 /// @param entropy_bytes  of the whole batch
 [[nodiscard]] constexpr EntropyLayout choose_layout(const Tuning& tuning,
                                                     std::uint64_t entropy_bytes,

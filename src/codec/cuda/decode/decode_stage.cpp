@@ -15,11 +15,12 @@ namespace {
 
 using gpu::Part;
 
-/// What a subsequence may find of a block that it did not begin: the largest corner kept.
+/// Bytes that a subsequence may find of a block that it did not begin: the largest corner that is
+/// kept.
 constexpr std::uint64_t kReducedHeadBytes = 32;
 constexpr std::uint64_t kFullHeadBytes = 128;
 static_assert(kFullHeadBytes >= sizeof(Paths));
-/// Lengths, entries, exits, blocks and segment_of.
+/// Bytes of `lengths`, `entries`, `exits`, `blocks` and `segment_of` for one subsequence.
 constexpr std::uint64_t kStateBytes = 5 * sizeof(std::uint32_t);
 
 template <int N>
@@ -102,7 +103,7 @@ void DecodeStage::add_plane(const Item& item, std::size_t component, gpu::Arena&
       make_plane(arena, desc.width_blocks * desc.corner, desc.height_blocks * desc.corner);
   plane.samples = samples.slice;
   desc.pitch_bytes = samples.pitch_bytes;
-  // Without a table there was no scan either, and all coefficients are zero.
+  // A component without a table had no scan either, and all its coefficients are zero.
   const int quant = file.component_quant[component];
   if (quant >= 0)
     std::copy_n(file.quant_tables[static_cast<std::size_t>(quant)].values.begin(), 64,
@@ -129,7 +130,7 @@ void DecodeStage::add_upload(const Item& item, std::size_t component, gpu::Arena
   upload.right_edge = upload.corner != 8 && geometry.width_px % 8 != 0;
   upload.bottom_edge = upload.corner != 8 && geometry.height_px % 8 != 0;
   place_upload(arena, upload);
-  // As a scan of this component alone would be.
+  // Uploaded coefficients lie like a scan of this component alone.
   PlaneDesc& desc = plane.desc;
   desc.corner = desc.stored_corner = upload.corner;
   desc.mcu_columns = desc.width_blocks;
@@ -160,7 +161,7 @@ std::uint64_t DecodeStage::shared_growth_bytes(bool among_few) const {
                             head_bytes() - (any_restarts_ ? 0 : sizeof(std::uint32_t));
   for (const ScanPlan& scan : scans_.entries()) {
     std::uint64_t most = 0;
-    bool lone = true;  // the first
+    bool lone = true;  // subsequence_sizes() begins with the size for lone images
     for (const auto [size, below_bytes] : subsequence_sizes(tuning_)) {
       const bool possible = scan.desc.data_bytes < below_bytes && (!lone || among_few);
       lone = false;

@@ -1,4 +1,4 @@
-// Into how short pieces a batch's entropy-coded data is cut, and what is kept of each.
+// How long a batch's subsequences are, and what is kept of each.
 #pragma once
 
 #include <codec/cuda/tuning.h>
@@ -43,13 +43,13 @@ struct SegmentSum {
   std::uint32_t restarted;  ///< a segment begins in between
 };
 
-/// Words of a column: the subsequence, and three that reach into its successors: two for the last
-/// symbol, one that is read ahead.
+/// Words of a column: the subsequence, two words of its successors for its last symbol, and one
+/// that is read ahead.
 FW_HD constexpr std::uint32_t column_words(std::uint32_t subsequence_bytes) {
   return subsequence_bytes / 4 + 3;
 }
 
-/// So that repair reaches equally far in bytes, whatever the size.
+/// Repair steps for subsequences of another length, so that repair reaches equally far in bytes.
 FW_HD constexpr std::uint32_t repair_steps(std::uint32_t steps, std::uint32_t subsequence_bytes) {
   return steps * (kMaxSubsequenceBytes / subsequence_bytes);
 }

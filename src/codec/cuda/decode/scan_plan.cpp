@@ -34,7 +34,8 @@ const jpeg::HuffmanTable& table_of(const jpeg::JpegFile& file, const jpeg::Scan&
                                       dc ? scan.dc_slot[position] : scan.ac_slot[position]);
 }
 
-/// Shortest period of the slots of an MCU's blocks that divides their number.
+/// After how many blocks the pattern of an MCU's table slots repeats; a divisor of the number of
+/// blocks.
 std::uint32_t shortest_period(std::uint32_t slots, std::uint32_t blocks) {
   for (std::uint32_t period = 1; period < blocks; ++period) {
     if (blocks % period != 0) continue;
@@ -135,7 +136,7 @@ void DecodeStage::add_scan(const Item& item, const jpeg::Scan& scan, gpu::Arena&
   scans_.add(made);
 }
 
-/// Segments, and room for what is decoded.
+/// Plans a scan's segments and the memory that it is decoded to.
 void DecodeStage::place_scan(const Item& item, const jpeg::Scan& scan, gpu::Arena& arena,
                              StagedBytes& bytes, ScanPlan& made) {
   const jpeg::JpegFile& file = *item.file;
@@ -166,7 +167,7 @@ void DecodeStage::place_scan(const Item& item, const jpeg::Scan& scan, gpu::Aren
       arena.add<std::uint32_t>(Part::kScratch, desc.segment_count + 1, gpu::kVectorAlignment);
   made.segment_first =
       arena.add<std::uint32_t>(Part::kScratch, desc.segment_count + 1, gpu::kVectorAlignment);
-  // As lead_bytes() will be: parts of an arena begin at multiples of more.
+  // What lead_bytes() will be on the device, because parts of an arena begin at multiples of 256.
   const auto lead = static_cast<std::uint32_t>(made.data.offset_bytes % 16);
   const std::uint32_t tiles = base::ceil_div(lead + desc.data_bytes, kMarkerTileBytes);
   made.marker_counts = arena.add<std::uint32_t>(Part::kScratch, tiles, gpu::kVectorAlignment);
@@ -222,8 +223,9 @@ std::uint32_t DecodeStage::table_pair(const jpeg::JpegFile& file, const jpeg::Sc
   return found->second;
 }
 
-/// Files that lie one behind the other in host memory travel in one copy and keep their distances:
-/// what is between them, such as their headers, costs less than another copy.
+/// Plans the copy of a pinned scan. Scans that lie near one another in host memory share one copy
+/// and keep their distances: copying what is between them, such as headers, costs less than another
+/// copy.
 gpu::Slice<std::uint8_t> DecodeStage::fetch(gpu::Arena& arena,
                                             std::span<const std::uint8_t> bytes) {
   const std::uint8_t* const end = bytes.data() + bytes.size();

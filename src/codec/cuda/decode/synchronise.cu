@@ -1,21 +1,27 @@
-// Idea: each thread warms up on the last bits of its predecessors, so that most first guesses are
-// right, then decodes its own subsequence. Where a guess differs from the predecessor's exit, the
-// subsequence is decoded again; those that need it are packed into few warps, round after round.
-// Segments of one subsequence need none of it: their states are known, and whoever writes their
-// coefficients counts their blocks.
+// Idea: each thread decodes the last bits of its predecessors first (warm-up), so that it mostly
+// knows the true state at the start of its own subsequence, and then decodes that. Where the start
+// differs from the predecessor's exit, the subsequence is decoded again; threads pack such
+// subsequences into few warps, round after round. A segment of one subsequence needs none of it:
+// its start is known, and the kernel that writes its coefficients counts its blocks.
 //
-// Measured (H100, 373 KB images, batch of 512; 3.0 µs an image alone): warming up on 512, 1,024 or
-// 2,048 bits costs the same, the pass saved being the repair spared. 512 threads with 2
-// subsequences each are faster alone (2.9 µs; one image 350 instead of 550 µs), but 256 with 4 each
-// leave more to other streams: 87,000 to 89,000 images/s over 16 to 20 streams instead of 83,000 to
-// 85,000. Tried and rejected: one subsequence a thread, 3.7 µs, as repair leaves most warps
-// waiting; codes beyond the lookup tables by walking their lengths in global memory, 3.05 instead
-// of 2.65 µs. Restart interval 1: passing over what is known, 0.12 instead of 2.08 µs.
-// One image alone (H200, 64-byte subsequences, one a thread): median over 12 images from bytes to
-// bytes 508, 517, 479, 481 and 553 µs with 1,024, 2,048, 3,072, 4,096 and 8,192 bits of warm-up;
-// 740 µs with four subsequences a thread; with 256-byte ones 1,062 µs. There, trying every phase of
-// the MCU at once and linking what agrees by a scan left 48 of 230 µs to repair, but took 157 and
-// 154 itself: to be had only with a much cheaper link.
+// Source: see span_decoder.hpp.
+//
+// Measured (H100, 373 KB images, batch of 512: 3.0 µs an image): warm-up of 512, 1,024 or 2,048
+// bits costs the same, since more warm-up needs less repair. 512 threads with 2 subsequences each
+// are faster alone (2.9 µs; one image 350 instead of 550 µs), but 256 threads with 4 each leave
+// more to other streams: 87,000 to 89,000 images/s on 16 to 20 streams instead of 83,000 to 85,000.
+// With a restart marker in each MCU, leaving lone subsequences out takes 0.12 instead of 2.08 µs.
+// One image alone (H200, 64-byte subsequences, one a thread; median over 12 images from bytes to
+// bytes):
+//   bits of warm-up     1,024   2,048   3,072   4,096   8,192
+//   µs                    508     517     479     481     553
+// Four subsequences a thread take 740 µs, 256-byte ones 1,062 µs.
+//
+// Tried and rejected: one subsequence a thread in large batches, 3.7 µs, as repair leaves most
+// warps waiting; codes beyond the lookup tables by walking their lengths in global memory, 3.05
+// instead of 2.65 µs; for one image alone, following every phase and linking what agrees by a scan,
+// which left 48 of 230 µs to repair but took 157 and 154 µs itself (trace.cu has the cheaper form
+// that is used).
 #include <codec/cuda/decode/guess.hpp>
 #include <codec/cuda/decode/synchronise.hpp>
 #include <codec/cuda/decode/tile_scan.hpp>
@@ -28,7 +34,8 @@ namespace {
 constexpr int kBuildThreads = 256;
 constexpr int kBuildBlocks = 8;
 
-/// Several thread blocks a pair: with one image in the batch everybody waits for its tables.
+/// Builds a pair's tables. Several thread blocks a pair, because with one image in the batch all
+/// wait for them.
 __global__ void __launch_bounds__(kBuildThreads)
     build_tables_kernel(const CanonicalCode* codes, TablePair* pairs) {
   gpu::await_earlier();
@@ -78,7 +85,7 @@ __device__ void append(Shared<kShare>& shared, bool wanted, std::uint32_t item) 
     shared.list[base + __popc(votes & ((1u << lane) - 1))] = static_cast<std::uint16_t>(item);
 }
 
-/// The part of a scan that a thread block synchronises.
+/// The part of a scan that one thread block synchronises.
 struct SyncSpan {
   std::uint32_t first;   ///< subsequence, over the whole batch
   std::uint32_t count;   ///< reserved slots
@@ -135,7 +142,7 @@ __device__ void repair_listed(const DecodeView& batch, const SharedTables& table
   __syncthreads();
 }
 
-/// Where every segment is one subsequence there is nothing to synchronise.
+/// Whether every segment here is one subsequence, so that nothing is to be synchronised.
 __device__ bool all_lone(const DecodeView& batch, const ScanDesc& scan, const SyncSpan& span) {
   if (scan.has_restarts == 0) return false;
   bool alone = true;
@@ -205,8 +212,8 @@ __device__ bool disagrees(const DecodeView& batch, std::uint32_t subsequence) {
          batch.entries[subsequence] != batch.exits[subsequence - 1];
 }
 
-/// Decodes on from a seam between thread blocks until the states agree again, at most to the next
-/// seam, where another thread is at work.
+/// Decodes on from a seam between thread blocks until states agree again; at most to the next seam,
+/// where another thread is at work.
 __device__ void repair_chain(const DecodeView& batch, const SharedTables& tables,
                              PhasePattern pattern, std::uint32_t seam, std::uint32_t limit) {
   for (std::uint32_t s = seam; s < limit && disagrees(batch, s); ++s) {
@@ -220,8 +227,8 @@ __device__ void repair_chain(const DecodeView& batch, const SharedTables& tables
 
 constexpr int kChainThreads = 64;
 
-/// One round of repair at all seams of a scan, for which the tables are loaded when first needed.
-/// @return whether they are
+/// One round of repair at all seams of a scan. Loads the tables when they are first needed. @return
+/// whether they are loaded
 __device__ bool repair_seams(const DecodeView& batch, const ScanDesc& scan, const TablePair* pairs,
                              SharedTables& tables, bool loaded) {
   const std::uint32_t span = batch.layout.sync_share * kSyncThreads;
@@ -239,7 +246,7 @@ __device__ bool repair_seams(const DecodeView& batch, const ScanDesc& scan, cons
     __syncthreads();
     const std::uint32_t reach = min(scan.subsequence_slots - local, min(span, chain));
     if (wrong) repair_chain(batch, tables, pattern, seam, seam + reach);
-    __syncthreads();  // the next round looks at what this one has left
+    __syncthreads();  // the next round reads what this one has written
   }
   return loaded;
 }
@@ -260,8 +267,8 @@ struct AddWithinSegment {
   }
 };
 
-/// What is wrong with the place where a scan's data ends. Where no marker follows, libjpeg asks for
-/// more bytes than the last block has, and warns.
+/// Judges the place where a scan's data ends. Where no marker follows, libjpeg would ask for more
+/// bytes than the last block has, and warn.
 __device__ std::uint32_t judge_scan_end(const DecodeView& batch, const ScanDesc& scan,
                                         std::uint32_t end, bool short_of_blocks) {
   const bool marker = end < scan.data_bytes && end + 1 < scan.data_bytes;
@@ -289,7 +296,7 @@ __device__ std::uint32_t place_blocks(const DecodeView& batch, const ScanDesc& s
     before = {earlier + own, 1};
     const bool last =
         i + 1 == scan.subsequence_slots || is_first(batch, s + 1) || length_of(batch, s + 1) == 0;
-    // Where a segment is one subsequence, whoever writes its coefficients counts the blocks.
+    // Blocks of a lone subsequence are counted by the kernel that writes their coefficients.
     if (last && before.blocks < quota && !is_lone(batch, scan, i)) faults |= kTruncated;
   }
   return faults;
@@ -302,8 +309,8 @@ __device__ SegmentSum count_blocks(const DecodeView& batch, const ScanDesc& scan
   return {length_of(batch, s) != 0 ? batch.blocks[s] : 0, is_first(batch, s) ? 1u : 0u};
 }
 
-/// Neighbouring subsequences that one thread adds up, so that few rounds of the scan wait for
-/// memory one after the other.
+/// Neighbouring subsequences that one thread adds up, so that the loop over tiles has few rounds,
+/// each of which waits for memory.
 constexpr std::uint32_t kOffsetItems = 4;
 
 __global__ void __launch_bounds__(kImageThreads) offsets_kernel(DecodeView batch) {
@@ -327,7 +334,7 @@ __global__ void __launch_bounds__(kImageThreads) offsets_kernel(DecodeView batch
     before = AddWithinSegment()(before, total);
     __syncthreads();
   }
-  if (before.restarted == 0) faults |= kTruncated;  // no data at all
+  if (before.restarted == 0) faults |= kTruncated;  // no segment begins: there is no data
   const bool is_short = __syncthreads_or(static_cast<int>(faults & kTruncated)) != 0;
   if (threadIdx.x == 0) faults |= judge_scan_end(batch, scan, batch.scan_end[blockIdx.x], is_short);
   if (faults != 0) atomicOr(&batch.status[scan.image], faults);
@@ -335,7 +342,8 @@ __global__ void __launch_bounds__(kImageThreads) offsets_kernel(DecodeView batch
 
 using TileScan = cub::BlockScan<SegmentSum, kSpanThreads, cub::BLOCK_SCAN_WARP_SCANS>;
 
-/// Where one thread block a scan would walk through many subsequences: first the sums of tiles.
+/// First of three kernels for few scans, where a thread block a scan would have too many rounds:
+/// the sum of each tile.
 __global__ void __launch_bounds__(kSpanThreads)
     sum_blocks_kernel(DecodeView batch, const Tile* tiles) {
   gpu::await_earlier();
@@ -350,7 +358,7 @@ __global__ void __launch_bounds__(kSpanThreads)
   if (threadIdx.x == 0) batch.tile_blocks[(scan.first_subsequence + first) / kSpanThreads] = total;
 }
 
-/// Then each subsequence's first block.
+/// Second: each subsequence's first block.
 __global__ void __launch_bounds__(kSpanThreads)
     place_blocks_kernel(DecodeView batch, const Tile* tiles) {
   gpu::await_earlier();
@@ -369,7 +377,7 @@ __global__ void __launch_bounds__(kSpanThreads)
   if (faults != 0) atomicOr(&batch.status[scan.image], faults);
 }
 
-/// And what only shows at the end of a scan.
+/// Third: what shows only at the end of a scan.
 __global__ void judge_ends_kernel(DecodeView batch) {
   gpu::await_earlier();
   const std::uint32_t index = blockIdx.x * kSpanThreads + threadIdx.x;

@@ -18,7 +18,7 @@ using gpu::Part;
 
 std::uint64_t align(std::uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
-/// DRI and SOS, behind which no table may come (append_output_header() ends with them).
+/// Bytes of DRI and SOS, with which append_output_header() ends; tables must come before them.
 std::uint32_t bytes_behind_tables(const plan::EncodePlan& encode) {
   return static_cast<std::uint32_t>(8 + 2 * encode.component_count +
                                     (encode.restart_interval_mcus > 0 ? 6 : 0));
@@ -39,7 +39,7 @@ EncodeDesc StreamPlan::resolve(const gpu::Memory& device) const {
   stream.header = device.at(header);
   stream.stuffed = device.at(stuffed);
   stream.optimal = device.at_or_null(optimal);
-  // On the device, where this address points to; only computed here.
+  // `optimal` points into device memory: the address is computed here, not read.
   stream.codes = stream.optimal != nullptr ? stream.optimal->codes[0] : device.at(standard_codes);
   return stream;
 }
@@ -112,7 +112,7 @@ void EncodeStage::add_segments(const plan::EncodePlan& encode, EncodeDesc& desc)
   desc.segment_count = base::ceil_div(desc.total_blocks, desc.segment_blocks);
 }
 
-/// Header, and room for what becomes of the stream.
+/// Plans a stream's header and the memory that it is encoded in.
 void EncodeStage::place_stream(const Item& item, StreamPlan& made, gpu::Arena& arena,
                                StagedBytes& bytes) {
   EncodeDesc& desc = made.desc;
@@ -150,7 +150,7 @@ void EncodeStage::add_search(const plan::EncodePlan& encode, EncodeDesc& desc, g
   search.stream = streams_.size();
   search.quality = static_cast<std::uint32_t>(std::clamp(encode.quality, 1, 100));
   search.high = search.quality - 1;
-  // Quantisers that no other stream shares, since the search writes them.
+  // The search writes this stream's quantisers, so no other stream may share them.
   search.table = reciprocals_.size() / 64;
   const QualityTables& all = all_quality_tables();
   for (std::size_t i = 0; i < 128; ++i)

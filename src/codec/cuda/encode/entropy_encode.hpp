@@ -1,4 +1,4 @@
-// Last stage: levels to finished byte streams.
+// Last kernels: levels to finished byte streams.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -6,7 +6,7 @@
 
 namespace framewire::codec::cuda {
 
-/// Which streams are encoded: all of a batch, or those under a bound on their bytes once more.
+/// Which streams are encoded: all of a batch; or, once more, those under a bound on their bytes.
 struct EncodeWork {
   const Tile* tiles = nullptr;  ///< device; part = index of kBlocksPerTile blocks
   std::uint32_t tile_count = 0;

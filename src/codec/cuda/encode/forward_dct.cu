@@ -1,5 +1,7 @@
-// Idea: one thread a block, all 64 values in registers; output images are small, so that their
-// blocks are a sixteenth of the input's and this stage is seldom the one to look at.
+// Idea: one thread a dct_block, all 64 values in registers. Outputs are small: they have a
+// sixteenth of the input's blocks, so this stage seldom matters.
+//
+// Source: T.81 A.3.3 by the factorisation in transforms.hpp.
 #include <codec/cuda/tuning.h>
 #include <codec/cuda/encode/encode_place.hpp>
 #include <codec/cuda/encode/forward_dct.hpp>

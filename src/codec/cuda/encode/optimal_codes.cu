@@ -1,6 +1,8 @@
-// Idea: symbols are counted in shared memory first; then one warp a table builds Huffman's tree
-// with nine symbols a lane, each of which knows its depth and the node that it hangs under, so that
-// joining two nodes is one step for all. The rest is serial and short.
+// Idea: symbols are counted in shared memory; then one warp a table builds Huffman's tree. Each
+// lane has nine symbols and knows, for each, its depth and the node that it hangs under, so that
+// joining two nodes is one step for the whole warp. The rest is serial and short.
+//
+// Source: T.81 K.2, figures K.1 to K.4.
 #include <codec/cuda/tuning.h>
 #include <codec/cuda/encode/block_coder.hpp>
 #include <codec/cuda/encode/encode_place.hpp>
@@ -11,7 +13,7 @@
 namespace framewire::codec::cuda {
 namespace {
 
-/// Counts symbols in [DC, AC][256].
+/// Counts symbols into [DC, AC][256].
 struct SymbolCounter {
   std::uint32_t* counts;
   __device__ void symbol(std::uint32_t table, std::uint32_t symbol) {
@@ -56,8 +58,8 @@ __device__ std::uint64_t warp_least(std::uint64_t value) {
   return value;
 }
 
-/// The lightest node other than `except`; of equals the highest, so that the reserved symbol goes
-/// deepest. Keys hold weight and, downwards, the node.
+/// The lightest node other than `except`; among equals the highest, so that the reserved symbol
+/// goes deepest. A key holds the weight and, below it, the node counted down.
 __device__ std::uint64_t lightest(const std::uint64_t* weights, int lane, int except) {
   std::uint64_t least = kNoNode;
   for (int i = 0; i < kPerLane; ++i) {

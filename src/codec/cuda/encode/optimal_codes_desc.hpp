@@ -11,7 +11,7 @@ namespace framewire::codec::cuda {
 inline constexpr int kHuffmanSymbols = 257;  ///< the last takes, and so reserves, the all-ones code
 inline constexpr int kMostDepth = 64;        ///< of a tree over fewer than 2^40 symbols: at most 57
 
-/// One stream's. Tables in the order luminance DC, AC, chrominance DC, AC.
+/// Huffman codes of one stream. Tables in the order luminance DC, AC, chrominance DC, AC.
 struct OptimalCodes {
   std::uint32_t histogram[4][256];  ///< zero between uses
   std::uint32_t codes[4][256];      ///< length << 16 | code, as EncodeView::codes
@@ -32,10 +32,11 @@ FW_HD inline void limit_lengths(std::uint16_t* counts) {
     }
 }
 
-/// From a tree's depths to a DHT segment and its codes.
-/// @param depths  [kHuffmanSymbols] 0 for symbols without a code
+/// Turns a tree's depths into a DHT segment and codes.
+/// @param depths    [kHuffmanSymbols] 0 for symbols without a code
 /// @param table_id  class << 4 | slot
-/// @param segment  [288]; @param codes  [256]; those of symbols without a code become 0
+/// @param segment   [288]
+/// @param codes     [256]; 0 for symbols without a code
 /// @return bytes of the segment
 FW_HD inline std::uint32_t assign_codes(const std::uint8_t* depths, std::uint32_t table_id,
                                         std::uint8_t* segment, std::uint32_t* codes) {
@@ -49,7 +50,7 @@ FW_HD inline std::uint32_t assign_codes(const std::uint8_t* depths, std::uint32_
   while (longest > 0 && counts[longest] == 0) --longest;
   if (longest > 0) --counts[longest];  // the reserved symbol's code
   for (int i = 0; i < 256; ++i) codes[i] = 0;
-  // By tree depth, which limiting leaves in the same order.
+  // In the order of tree depth, which limiting keeps.
   std::uint32_t used = 0;
   int length = 1;
   std::uint32_t left = counts[1];

@@ -1,7 +1,8 @@
-// Idea: a block row for each plane, 16 bytes a thread; planes smaller than the largest leave blocks
-// that find nothing to do. cudaMemcpy2DAsync, once a plane and with a memset for what pads its
-// rows, cost the host 3 µs a call: for pictures of three planes as much as the codec takes for all
-// the rest.
+// Idea: a row of thread blocks for each plane, 16 bytes a thread; in planes smaller than the
+// largest some thread blocks find nothing to do.
+//
+// Tried and rejected: cudaMemcpy2DAsync for each plane, with a memset for the padding of its rows,
+// cost the host 3 µs a call: for a picture of three planes as much as all the rest of the codec.
 #include <algorithm>
 #include <codec/cuda/picture/copy_rows.hpp>
 #include <gpu/launch.hpp>
@@ -13,7 +14,7 @@ constexpr unsigned kThreads = 256;
 constexpr std::uint32_t kQuadBytes = 16;
 constexpr std::uint32_t kMostBlocks = 1024;  // of a plane; they go round
 
-/// A word of which only the first bytes belong to the row.
+/// A word of which only the first `bytes` bytes belong to the row; the others become zero.
 __device__ std::uint32_t keep(std::uint32_t word, std::uint32_t bytes) {
   return bytes >= 4 ? word : word & ((1u << (8 * bytes)) - 1);
 }

@@ -13,7 +13,7 @@ transform::AxisFilter make_filter(Kernel kernel, const plan::AxisMap& axis) {
   return transform::make_axis_filter(kernel, {axis.in_size, axis.out_size, axis.origin, axis.step});
 }
 
-/// The taps of some output samples, counted from the first input sample of the part.
+/// The taps of some output samples; positions count from the first input sample of `part`.
 transform::AxisFilter part_of(const transform::AxisFilter& whole, const RowPart& part) {
   transform::AxisFilter filter;
   filter.taps = whole.taps;
@@ -54,7 +54,8 @@ AcrossFilter pack_across(Kernel kernel, const plan::AxisMap& axis) {
     packed.words = std::max(packed.words, static_cast<std::uint32_t>((reach + 3) / 4));
     packed.first.push_back(static_cast<std::uint32_t>(filter.first[i] / 4 * 4));
   }
-  // No run reaches behind the words of its row: what lies there may not be memory of ours.
+  // No run may reach beyond the last word of its row: the memory behind may belong to somebody
+  // else.
   const std::int32_t last_first =
       (axis.in_size + 3) / 4 * 4 - static_cast<std::int32_t>(packed.words) * 4;
   for (std::uint32_t& first : packed.first)

@@ -1,6 +1,6 @@
-// Idea: outputs are small, so each of these is a plain pass over memory, and pictures that ask for
-// none of them have no tiles here. Turning reads columns, whose sectors the first-level cache keeps
-// until the tile's next row; a detour through shared memory would save nothing.
+// Idea: outputs are small, so each kernel is a plain pass over memory. A picture that needs none of
+// them has no tiles here. Turning reads columns; the first-level cache keeps their sectors until
+// the tile's next row, so that going through shared memory would save nothing.
 #include <codec/cuda/tuning.h>
 #include <codec/cuda/picture/finish.hpp>
 #include <gpu/launch.hpp>
@@ -20,8 +20,8 @@ __device__ std::uint32_t clamp_to(std::int32_t at, std::uint32_t size) {
   return static_cast<std::uint32_t>(max(0, min(at, static_cast<std::int32_t>(size) - 1)));
 }
 
-/// Converts the pixels of one chroma sample. Those outside the picture repeat pixels of the same
-/// cell, so that no two threads write one sample.
+/// Converts the pixels of one chroma sample. Where the sample reaches outside the picture, pixels
+/// of the same cell are repeated, so that no two threads write one sample.
 __device__ void convert_cell(const ConvertDesc& desc, std::uint32_t cell_x, std::uint32_t cell_y) {
   int sums[4] = {};
   for (std::uint32_t j = 0; j < desc.step_y; ++j)

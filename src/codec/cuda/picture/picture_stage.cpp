@@ -17,7 +17,7 @@ namespace {
 
 constexpr auto kSquare = static_cast<std::uint32_t>(kFinishTile);
 
-/// Source rows that the tallest tile of a plane needs, tiles being `height` rows high.
+/// Largest number of source rows that a tile of `height` rows of a plane needs.
 std::uint32_t rows_of_tiles(const DownFilter& filter, std::uint32_t height) {
   std::uint32_t most = 1;
   const std::uint32_t groups = height / kRowGroup;
@@ -29,7 +29,7 @@ std::uint32_t rows_of_tiles(const DownFilter& filter, std::uint32_t height) {
   return most;
 }
 
-/// Lists square tiles. @return how many lie side by side
+/// Adds square tiles that cover a plane. @return how many lie side by side
 std::uint32_t add_squares(TileList& tiles, std::uint32_t owner, std::uint32_t width_px,
                           std::uint32_t height_px) {
   const std::uint32_t columns = base::ceil_div(width_px, kSquare);
@@ -37,8 +37,8 @@ std::uint32_t add_squares(TileList& tiles, std::uint32_t owner, std::uint32_t wi
   return columns;
 }
 
-/// Where a grid of `step` pixels begins along an axis that is `flipped`: what is left over lies at
-/// the displayed end.
+/// Where a grid of `step` pixels begins along an axis. If the axis is `flipped`, the incomplete
+/// cell lies at the displayed end, so the grid begins before 0.
 std::int32_t grid_shift(bool flipped, std::int32_t size, std::int32_t step) {
   return flipped ? -((step - size % step) % step) : 0;
 }
@@ -116,7 +116,8 @@ void PictureStage::clear() {
   most_radius_ = 0;
 }
 
-/// In the order of codec/turbo: resample, convert and subsample, sharpen, turn, pad.
+/// Adds the stages in the order of codec/turbo: resample, convert and subsample, sharpen, turn,
+/// pad.
 PictureSamples PictureStage::add(const Item& item, std::uint32_t image,
                                  std::span<const Samples> sources, gpu::Arena& arena,
                                  StagedBytes& bytes) {

@@ -1,5 +1,6 @@
-// Idea: the two passes of resample.cu with the rows between them in device memory. Seldom used
-// (nearest and extreme shapes; all else decodes smaller), so it is simple rather than fast.
+// Idea: the two passes of resample.cu with the rows between them in device memory. It is seldom
+// used (nearest neighbour and extreme shapes; everything else is decoded smaller), so it is simple
+// rather than fast.
 #include <codec/cuda/tuning.h>
 #include <codec/cuda/picture/resample_long.hpp>
 #include <codec/cuda/picture/resample_math.hpp>
