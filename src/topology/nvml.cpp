@@ -23,7 +23,8 @@ struct Memory {
   unsigned long long total, free, used;  // of BAR 1 in the same order
 };
 
-// Functions beyond the first four may be missing from a driver; then their facts are.
+// Functions beyond the first four may be missing from a driver; the facts that they give are then
+// missing too.
 struct Nvml {
   explicit Nvml(Library& library)
       : init(library.find<int()>("nvmlInit_v2")),
