@@ -1,7 +1,7 @@
-// What the hardware gives, to set Framewire's transport beside: plain copies between two GPUs, on
-// one stream and on two by turns, the same through pinned host memory, and transport's own copy
-// kernel, launched for each copy and staying for the next. gpu_copies [FROM TO [MOST]], ordinals
-// and the largest size in bytes; JSON on standard output.
+// Yardsticks for Framewire's transport: plain copies between two GPUs, on one stream and on two by
+// turns; the same through pinned host memory; and transport's own copy kernel, launched for each
+// copy or staying for the next. gpu_copies [FROM TO [MOST]], ordinals and the largest size in
+// bytes; JSON on standard output.
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 #include <algorithm>
@@ -85,7 +85,8 @@ class Copies final : private CopyKernel {
         },
         [&] { wait(); });
   }
-  // Until the host has read the last one's number; by a kernel for each, or by one that stays.
+  // Time until the host has read the last copy's number, with a kernel for each copy, or one that
+  // stays.
   double kernel_us(std::size_t bytes, int copies, bool to_peer, bool stays) {
     Copier copier(*this, box_, stays ? cuda::kLingerPolicy : framewire::transport::LingerPolicy{});
     void* target = to_peer ? target_ : static_cast<std::byte*>(source_) + kMost / 2;

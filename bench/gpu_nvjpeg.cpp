@@ -1,11 +1,12 @@
 // NVIDIA's nvJPEG through our interfaces, timed: the yardstick beside gpu_transcode.
 //
-//   gpu_nvjpeg decode BACKEND BATCH THREADS SECONDS FILE…   images/s, host bytes to full-size
-//   planes
-//                                  in device memory; parsing and check() are inside the timing
-//   gpu_nvjpeg encode WxH QUALITY BATCH THREADS SECONDS FILE…   images/s, planes in device memory
-//                                  (the files, resized) to host bytes; restart interval 0
-//   gpu_nvjpeg latency BACKEND FILE…   one image at a time, µs, after a warm-up
+//   gpu_nvjpeg decode BACKEND BATCH THREADS SECONDS FILE…
+//       images/s, host bytes to full-size planes in device memory; parsing and check() are timed
+//       too
+//   gpu_nvjpeg encode WxH QUALITY BATCH THREADS SECONDS FILE…
+//       images/s, planes in device memory (the files, resized) to host bytes; restart interval 0
+//   gpu_nvjpeg latency BACKEND FILE…
+//       one image at a time, µs, after a warm-up
 // BACKEND: hardware, cuda or hybrid.
 #include <fmt/format.h>
 #include <algorithm>

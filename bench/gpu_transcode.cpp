@@ -150,7 +150,8 @@ double compare_with_cpu(const Item& item, std::span<const std::uint8_t> ours, st
   return lowest;
 }
 
-/// Compares decoded planes with the reference codec's; what differs by more than 1.
+/// Compares decoded planes with the reference codec's. @return the first sample that differs by
+/// more than 1
 std::string compare_planes(const Transcoder& transcoder, const Item& item, std::size_t image) {
   static const auto reference = codec::make_reference_codec();
   codec::Outcome outcome;
@@ -183,7 +184,7 @@ struct Tally {
   double lowest_psnr = 99;
 };
 
-/// The file without what decoders to samples do not look at: markers behind the last scan.
+/// The file without markers behind the last scan, which decoders to samples do not look at.
 Bytes through_last_scan(const jpeg::JpegFile& file) {
   const jpeg::Scan& last = file.scans.back();
   const std::size_t end = last.entropy_offset + last.entropy_bytes;

@@ -18,7 +18,7 @@ void require(bool promise) {
   if (!promise) std::abort();
 }
 
-/// With sanitizers, on a busy machine: the costliest takes 0.1 s without.
+/// Bound with sanitizers on a busy machine; without, the costliest input takes 0.1 s.
 constexpr double kMaxSeconds = 5;
 
 void check_converter(const jpeg::JpegFile& file) {
