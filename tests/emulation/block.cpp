@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kStaticLimit = 48 << 10;
 constexpr std::size_t kDynamicLimit = 227 << 10;
 constexpr unsigned kMostThreads = 1024;
-// What nobody has written is not zero.
+// Fills memory that nobody has written: not with zeros, so that reading it shows.
 constexpr unsigned char kGarbage = 0xA5;
 
 enum class State { kReady, kAtBlock, kAtWarp, kEnded };

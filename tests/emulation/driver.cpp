@@ -40,7 +40,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes,
     ::close(fd);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  // As somebody else left it.
+  // Filled as if another process had used the memory before.
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (memory == MAP_FAILED) {
     ::close(fd);

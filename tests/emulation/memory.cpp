@@ -9,7 +9,7 @@
 namespace cuda_emulation {
 namespace {
 
-// What nobody has written is not zero.
+// Fills memory that nobody has written: not with zeros, so that reading it shows.
 constexpr int kGarbage = 0xA5;
 constexpr std::size_t kAlignment = 512;
 

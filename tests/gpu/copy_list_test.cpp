@@ -16,7 +16,7 @@ struct Piece {
   std::size_t to;
   std::size_t bytes;
 };
-/// Of odd lengths, at odd places, in another order.
+/// Pieces of odd lengths, at odd places, in another order than at their source.
 constexpr Piece kPieces[] = {{1, 40'003, 17'001}, {30'000, 5, 1}, {20'001, 100, 9'999}};
 
 class CopyLists : public GpuTest {

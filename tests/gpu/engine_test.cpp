@@ -49,7 +49,7 @@ double psnr_db(const Bytes& a, const Bytes& b) {
                       : 10 * std::log10(255.0 * 255.0 * static_cast<double>(a.size()) / squares);
 }
 
-/// Of all planes of two streams that libjpeg must read without a warning.
+/// The lowest PSNR of any plane of two streams, which libjpeg must read without a warning.
 double lowest_psnr_db(const Bytes& one, const Bytes& other) {
   const sample::Decoded a = sample::decode(one);
   const sample::Decoded b = sample::decode(other);
@@ -102,8 +102,8 @@ TEST_F(EngineOnGpu, GivesTheCpusPictures) {
   EXPECT_EQ(engine.stats().fallbacks, 0u);
 }
 
-// Also where the device has read a file only up to its first scan: what ends with EOI may go on
-// behind an earlier one.
+// Holds also where the device has read a file only up to its first scan: a file that ends with EOI
+// may have an earlier one.
 TEST_F(EngineOnGpu, HandsTheCpusOriginalsOn) {
   std::vector<Bytes> jpegs;
   const auto add = [&](sample::Spec spec) -> Bytes& {

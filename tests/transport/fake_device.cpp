@@ -26,7 +26,7 @@ class FakeQueue final : public CopyQueue {
   explicit FakeQueue(FakeDevices& devices) : devices_(devices) {}
   ~FakeQueue() override { static_cast<void>(finish()); }
 
-  // As CUDA's, which has a kernel for small copies between devices.
+  // Like CUDA's queue, which has a kernel for small copies between devices.
   Result<Ticket> copy_and_tell(std::byte* to, const std::byte* from, std::uint64_t bytes,
                                Sides sides, Tell& tell) override {
     if (devices_.lost()) return gone();
@@ -113,7 +113,7 @@ class FakeQueue final : public CopyQueue {
       copies_.pop_front();
     }
   }
-  // Of a device's memory.
+  // A word of a device's memory, as copies read and write it.
   std::atomic_ref<std::uint64_t> word(const std::uint64_t* at) {
     auto* within = devices_.inside(reinterpret_cast<const std::byte*>(at), sizeof *at);
     if (within == nullptr) throw std::logic_error("a word past the end of an allocation");
@@ -267,7 +267,7 @@ void FakeDevices::write_unsettled(std::byte* to, std::vector<std::byte> bytes) {
   unsettled_.emplace_back(to, std::move(bytes));
 }
 
-// In memory that has been released since, nothing is there to be seen.
+// Memory that has been released since is skipped.
 Result<void> FakeDevices::settle_writes(int) {
   if (lost_) return fail(StatusCode::kDeviceLost, "the fake device is gone");
   if (!settles_) return fail(StatusCode::kUnsupported, "a card's writes have no order here");

@@ -62,7 +62,7 @@ TEST(Handover, RingsOfBothEndsAreWrittenByTheOther) {
 
 class HandoverAttack : public ::testing::Test {
  protected:
-  // What our side says when that is handed over.
+  // What our side answers when these files are handed over.
   Result<void> answer(std::span<const int> files,
                       std::span<const std::byte> message = std::span(kRing)) {
     auto [ours, theirs] = local_pair();

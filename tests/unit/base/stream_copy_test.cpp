@@ -6,7 +6,8 @@
 namespace framewire {
 namespace {
 
-/// Every length and every place within two lines; what lies around the target stays.
+/// Copies every length to every offset within two cache lines, and checks that the bytes around the
+/// target stay.
 TEST(StreamCopy, CopiesWhatItIsGivenAndNothingElse) {
   constexpr std::size_t kMost = 300;
   std::vector<std::uint8_t> from(kMost + 64);

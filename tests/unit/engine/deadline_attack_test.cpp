@@ -250,7 +250,7 @@ TEST_P(DeadlineAttack, EveryLoopOverAFileLooksAtTheTime) {
     const long before_kb = peak_kb();
     const std::clock_t start = std::clock();
     const auto resized = resizer.resize(file, options);
-    // Processor time, of which no more passes than of the clock's, however busy the machine.
+    // Processor time, which never exceeds the clock's: so the bound holds on a busy machine too.
     const double ms = static_cast<double>(std::clock() - start) * 1e3 / CLOCKS_PER_SEC;
     const std::string what = resized ? "done" : std::string(to_string(resized.error().code()));
     std::printf("%-40s %4u ms: %6.1f ms, %s\n", name, deadline_ms, ms, what.c_str());

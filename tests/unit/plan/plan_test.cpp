@@ -236,7 +236,8 @@ TEST(PlanPlacement, PaddingStartsOnWholeChromaSamples) {
   options.width_px = 45;
   options.height_px = 51;
   options.has_background = true;
-  EXPECT_EQ(plan_or_die(input.file, options).placement, (Rect{6, 14, 30, 20}));  // of 7 and 15
+  EXPECT_EQ(plan_or_die(input.file, options).placement,
+            (Rect{6, 14, 30, 20}));  // 7, 15 down to even
   options.sampling = Sampling::k422;
   EXPECT_EQ(plan_or_die(input.file, options).placement, (Rect{6, 15, 30, 20}));
   options.sampling = Sampling::k444;

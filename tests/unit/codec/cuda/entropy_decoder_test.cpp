@@ -180,7 +180,8 @@ struct Start {
   std::uint32_t block = 0;
 };
 
-/// Of every column, and the end, by walking all in order, which is what the kernels must agree on.
+/// Where every column begins, and the end: found by decoding the columns in order. The kernels must
+/// find the same.
 std::vector<Start> true_starts(const std::vector<Column>& columns) {
   std::vector<Start> starts(1);
   for (const Column& column : columns) {

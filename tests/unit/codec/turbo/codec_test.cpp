@@ -199,7 +199,8 @@ TEST(TurboCodec, MaxBytesThatNothingMeetsIsSaid) {
   }
 }
 
-/// Above four megapixels rows stream; a byte bound that never binds keeps whole planes.
+/// Compares the two ways to encode. Above four megapixels rows stream; a max_bytes that is never
+/// reached makes the codec keep whole planes.
 void expect_streams_the_same(const Bytes& jpeg, ResizeOptions options) {
   const Transcoder transcoder;
   const auto file = parse(jpeg);

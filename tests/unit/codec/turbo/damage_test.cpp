@@ -52,7 +52,8 @@ TEST(TurboCodec, StrictReadsPastThePartInUse) {
 }
 
 TEST(TurboCodec, WhatIsMissingIsExactlyGrey) {
-  // Huffman-coded: an arithmetic decoder goes on with zero bytes (T.81 D.2.6), to no end.
+  // Huffman-coded files only: an arithmetic decoder goes on with zero bytes and finds no end (T.81
+  // D.2.6).
   const Transcoder transcoder;
   for (const int restart_mcus : {0, 4}) {
     Spec spec{200, 160, JCS_YCbCr, 2, 2, 90};

@@ -196,7 +196,7 @@ struct CollectRows final : RowSink {
   Bytes out;
 };
 
-/// Pushes rows that are no longer than they say, as a sanitizer would notice.
+/// Pushes rows in buffers of exactly their length, so that a sanitizer sees a step further.
 Bytes resample(Kernel kernel, const plan::AxisMap& x, const plan::AxisMap& y, const Bytes& in) {
   RowResampler resampler(3, std::make_shared<FixedFilter>(make_fixed_filter(kernel, x)),
                          std::make_shared<FixedFilter>(make_fixed_filter(kernel, y)));
