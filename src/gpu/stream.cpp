@@ -43,7 +43,7 @@ Result<Event> Event::make_with(unsigned flags) {
 
 Result<Event> Event::make() { return make_with(cudaEventDefault); }
 Result<Event> Event::make_untimed() { return make_with(cudaEventDisableTiming); }
-Result<Event> Event::make_restful() {
+Result<Event> Event::make_blocking() {
   return make_with(cudaEventDisableTiming | cudaEventBlockingSync);
 }
 

@@ -42,7 +42,7 @@ class Event {
   [[nodiscard]] static Result<Event> make_untimed();
   /// An event without a time for which synchronise() sleeps instead of polling
   /// (cudaEventBlockingSync). Being woken costs some 50 µs.
-  [[nodiscard]] static Result<Event> make_restful();
+  [[nodiscard]] static Result<Event> make_blocking();
   [[nodiscard]] cudaEvent_t get() const noexcept { return event_.get(); }
   [[nodiscard]] Result<void> record(const Stream& stream) const { return record(stream.get()); }
   [[nodiscard]] Result<void> record(cudaStream_t stream) const;

@@ -2,7 +2,7 @@
 #include <cuda_runtime_api.h>
 #include <algorithm>
 #include <codec/cuda/transcoder.hpp>
-#include <gpu/early_launches.hpp>
+#include <gpu/dependent_launches.hpp>
 #include <gpu/error.hpp>
 #include <utility>
 
@@ -32,7 +32,7 @@ Result<Transcoder> Transcoder::make(bool timed, const Tuning& tuning) {
   if (!stream) return fail(stream.error());
   auto order = gpu::Event::make_untimed();
   if (!order) return fail(order.error());
-  auto over = gpu::Event::make_restful();
+  auto over = gpu::Event::make_blocking();
   if (!over) return fail(over.error());
   auto timeline = Timeline::make(timed);
   if (!timeline) return fail(timeline.error());
@@ -77,7 +77,7 @@ Result<void> Transcoder::run() {
 
   // Setting kernels up early helps a small batch, which waits for launches. A large one would only
   // take threads from other streams.
-  const gpu::EarlyLaunches early(plan_.decode().is_small());
+  const gpu::DependentLaunches dependent(plan_.decode().is_small());
   if (!fetches) timeline_.begin(stream_);
   (void)cudaMemcpyAsync(device_.data(), staging_.data(), arena.bytes(Part::kUploaded),
                         cudaMemcpyHostToDevice, stream_.get());

@@ -210,7 +210,7 @@ inline constexpr unsigned kOwnQuads = kSpanThreads* kQuads + kSpanThreads / kThr
 template <int kQuads>
 __global__ void __launch_bounds__(kSpanThreads, kQuads == 8 ? kFullWriteBlocks : kWriteBlocks)
     write_coefficients_kernel(DecodeView batch, const Tile* tiles, const TablePair* pairs) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   auto* dynamic = gpu::dynamic_shared<uint4>();
   __shared__ Positions positions;
   const Tile tile = tiles[blockIdx.x];
@@ -250,7 +250,7 @@ __global__ void __launch_bounds__(kSpanThreads, kQuads == 8 ? kFullWriteBlocks :
 template <int kQuads>
 __global__ void __launch_bounds__(kSpanThreads)
     join_heads_kernel(DecodeView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];
   const std::uint32_t local = tile.part * kSpanThreads + threadIdx.x;
@@ -311,7 +311,7 @@ __device__ DcSum sum_mcus(const DecodeView& batch, const ScanDesc& scan, std::ui
 }
 
 __global__ void __launch_bounds__(kImageThreads) sum_dc_kernel(DecodeView batch) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ typename DcScan::TempStorage storage;
   const ScanDesc& scan = batch.scans[blockIdx.x];
   if (batch.status[scan.image] != 0) return;
@@ -326,7 +326,7 @@ __global__ void __launch_bounds__(kImageThreads) sum_dc_kernel(DecodeView batch)
 /// First kernel where images are few: the sum of each tile of kImageThreads MCUs, a thread block a
 /// tile.
 __global__ void __launch_bounds__(kImageThreads) sum_dc_tiles_kernel(DecodeView batch) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ typename DcScan::TempStorage storage;
   const ScanDesc& scan = batch.scans[blockIdx.y];
   const std::uint32_t first = blockIdx.x * kImageThreads;
@@ -337,7 +337,7 @@ __global__ void __launch_bounds__(kImageThreads) sum_dc_tiles_kernel(DecodeView 
 
 /// Second kernel: the values of each tile, from the sums of the tiles before it.
 __global__ void __launch_bounds__(kImageThreads) spread_dc_kernel(DecodeView batch) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ typename DcScan::TempStorage storage;
   const ScanDesc& scan = batch.scans[blockIdx.y];
   const std::uint32_t first = blockIdx.x * kImageThreads;

@@ -113,7 +113,7 @@ __device__ void fill_row_end(std::uint8_t* out, BlockPlace place, const PlaneDes
 template <int kCorner>
 __global__ void __launch_bounds__(kBlocksPerTile)
     reduced_kernel(DecodeView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ float q[kCorner * kCorner];
   const Tile tile = tiles[blockIdx.x];
   const PlaneDesc& plane = batch.planes[tile.owner];
@@ -236,7 +236,7 @@ __device__ FullBlock find_full_block(const PlaneDesc& plane, std::uint32_t index
 
 __global__ void __launch_bounds__(kFullThreads, kFullResident)
     full_kernel(DecodeView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ float4 exchange[kFullBlocks * kBlockStride / 4];
   const Tile tile = tiles[blockIdx.x];
   const PlaneDesc& plane = batch.planes[tile.owner];
@@ -308,7 +308,7 @@ __device__ void invert_edge(const std::int16_t* levels, std::uint32_t row_pairs,
 
 __global__ void __launch_bounds__(kBlocksPerTile)
     edges_kernel(DecodeView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   const Tile tile = tiles[blockIdx.x];
   const PlaneDesc& plane = batch.planes[tile.owner];
   if (given_up(batch, plane.image)) return;

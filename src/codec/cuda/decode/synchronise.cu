@@ -38,7 +38,7 @@ constexpr int kBuildBlocks = 8;
 /// wait for them.
 __global__ void __launch_bounds__(kBuildThreads)
     build_tables_kernel(const CanonicalCode* codes, TablePair* pairs) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ CanonicalCode code[2];
   TablePair& pair = pairs[blockIdx.y];
   const auto* from = reinterpret_cast<const std::uint32_t*>(codes + blockIdx.y * 2);
@@ -161,7 +161,7 @@ __device__ bool all_lone(const DecodeView& batch, const ScanDesc& scan, const Sy
 template <int kShare>
 __global__ void __launch_bounds__(kSyncThreads)
     synchronise_kernel(DecodeView batch, const Tile* tiles, const TablePair* pairs) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   auto* dynamic = gpu::dynamic_shared<uint4>();
   __shared__ Shared<kShare> shared;
   const Tile tile = tiles[blockIdx.x];
@@ -253,7 +253,7 @@ __device__ bool repair_seams(const DecodeView& batch, const ScanDesc& scan, cons
 
 __global__ void __launch_bounds__(kChainThreads)
     repair_chains_kernel(DecodeView batch, const TablePair* pairs) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   SharedTables tables{};
   bool loaded = false;
   for (std::uint32_t round = 0; round == 0 || (loaded && round < batch.layout.chain_rounds);
@@ -314,7 +314,7 @@ __device__ SegmentSum count_blocks(const DecodeView& batch, const ScanDesc& scan
 constexpr std::uint32_t kOffsetItems = 4;
 
 __global__ void __launch_bounds__(kImageThreads) offsets_kernel(DecodeView batch) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   using Scan = cub::BlockScan<SegmentSum, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
   __shared__ typename Scan::TempStorage storage;
   const ScanDesc& scan = batch.scans[blockIdx.x];
@@ -346,7 +346,7 @@ using TileScan = cub::BlockScan<SegmentSum, kSpanThreads, cub::BLOCK_SCAN_WARP_S
 /// the sum of each tile.
 __global__ void __launch_bounds__(kSpanThreads)
     sum_blocks_kernel(DecodeView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ typename TileScan::TempStorage storage;
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];
@@ -361,7 +361,7 @@ __global__ void __launch_bounds__(kSpanThreads)
 /// Second: each subsequence's first block.
 __global__ void __launch_bounds__(kSpanThreads)
     place_blocks_kernel(DecodeView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ typename TileScan::TempStorage storage;
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];
@@ -379,7 +379,7 @@ __global__ void __launch_bounds__(kSpanThreads)
 
 /// Third: what shows only at the end of a scan.
 __global__ void judge_ends_kernel(DecodeView batch) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   const std::uint32_t index = blockIdx.x * kSpanThreads + threadIdx.x;
   if (index >= batch.scan_count) return;
   const ScanDesc& scan = batch.scans[index];

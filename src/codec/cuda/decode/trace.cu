@@ -64,7 +64,7 @@ __device__ bool is_new(std::uint32_t slot, bool live, std::uint32_t state) {
 
 __global__ void __launch_bounds__(kTraceThreads)
     trace_kernel(DecodeView batch, const Tile* tiles, const TablePair* pairs) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   auto* dynamic = gpu::dynamic_shared<uint4>();
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];
@@ -115,7 +115,7 @@ __device__ bool goes_on(const DecodeView& batch, std::uint32_t subsequence, std:
 /// come and go while this runs.
 __global__ void __launch_bounds__(kTraceThreads)
     extend_kernel(DecodeView batch, const Tile* tiles, const TablePair* pairs) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   auto* dynamic = gpu::dynamic_shared<uint4>();
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];
@@ -193,7 +193,7 @@ __device__ bool has_paths(const DecodeView& batch, const ScanDesc& scan, std::ui
 /// First, the links of each tile: those from its start are kept in the place of entries and exits.
 __global__ void __launch_bounds__(kSpanThreads)
     link_tiles_kernel(DecodeView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ typename LinkScan::TempStorage storage;
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];
@@ -215,7 +215,7 @@ __global__ void __launch_bounds__(kSpanThreads)
 /// Then each path that is the true one.
 __global__ void __launch_bounds__(kSpanThreads)
     choose_paths_kernel(DecodeView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ typename LinkScan::TempStorage storage;
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];

@@ -88,7 +88,7 @@ using MarkerScan = cub::BlockScan<std::uint32_t, kImageThreads, cub::BLOCK_SCAN_
 
 /// First: how many restart markers each tile has, and where a marker of another kind ends the scan.
 __global__ void __launch_bounds__(kImageThreads) count_markers_kernel(DecodeView batch) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   using Reduce = cub::BlockReduce<std::uint32_t, kImageThreads>;
   __shared__ typename Reduce::TempStorage storage;
   const ScanDesc& scan = batch.scans[blockIdx.x];
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(kImageThreads) count_markers_kernel(DecodeView
 /// Second: where the segments behind the markers start. The tile in which the scan ends has its
 /// count corrected; those behind it get 0, which nobody reads.
 __global__ void __launch_bounds__(kImageThreads) list_segments_kernel(DecodeView batch) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ typename MarkerScan::TempStorage storage;
   const ScanDesc& scan = batch.scans[blockIdx.x];
   const MarkerTile tile = marker_tile(batch, scan);
@@ -149,7 +149,7 @@ __global__ void __launch_bounds__(kImageThreads) list_segments_kernel(DecodeView
 
 /// Third: which subsequences each segment has.
 __global__ void __launch_bounds__(kImageThreads) place_segments_kernel(DecodeView batch) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ typename MarkerScan::TempStorage storage;
   const ScanDesc& scan = batch.scans[blockIdx.x];
   if (scan.has_restarts == 0) return;
@@ -218,7 +218,7 @@ __device__ std::uint32_t unstuff_restart(const DecodeView& batch, const ScanDesc
 
 __global__ void __launch_bounds__(kSpanThreads)
     unstuff_kernel(DecodeView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];
   const std::uint32_t local = tile.part * kSpanThreads + threadIdx.x;

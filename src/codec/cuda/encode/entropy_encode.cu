@@ -74,7 +74,7 @@ __device__ void load_codes(const EncodeDesc& stream, std::uint32_t* codes) {
 
 __global__ void __launch_bounds__(kBlocksPerTile)
     count_kernel(EncodeView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ std::uint32_t codes[1024];
   const Tile tile = tiles[blockIdx.x];
   const EncodeDesc& stream = batch.encodes[tile.owner];
@@ -140,7 +140,7 @@ __device__ std::uint32_t stream_index(const std::uint32_t* streams) {
 
 __global__ void __launch_bounds__(kImageThreads)
     lay_out_kernel(EncodeView batch, const std::uint32_t* streams) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   const std::uint32_t index = stream_index(streams);
   const EncodeDesc& stream = batch.encodes[index];
   if (idle(batch, stream)) return;
@@ -168,7 +168,7 @@ __global__ void __launch_bounds__(kImageThreads)
 
 __global__ void __launch_bounds__(kBlocksPerTile)
     write_kernel(EncodeView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ std::uint32_t codes[1024];
   const Tile tile = tiles[blockIdx.x];
   const EncodeDesc& stream = batch.encodes[tile.owner];
@@ -334,7 +334,7 @@ __device__ void end_stream(std::uint8_t* out) {
 /// that in the status and record it too.
 __global__ void __launch_bounds__(kImageThreads)
     stuff_kernel(EncodeView batch, const std::uint32_t* streams, std::uint32_t each) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   const std::uint32_t index = stream_index(streams);
   const EncodeDesc& stream = batch.encodes[index];
   if (search_done(batch, stream)) return;
@@ -363,7 +363,7 @@ __global__ void __launch_bounds__(kImageThreads)
 constexpr int kPackThreads = 256;
 
 __global__ void __launch_bounds__(kPackThreads) pack_kernel(EncodeView batch) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   using Reduce = cub::BlockReduce<std::uint64_t, kPackThreads>;
   __shared__ typename Reduce::TempStorage storage;
   __shared__ std::uint64_t start;

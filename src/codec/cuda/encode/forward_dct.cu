@@ -45,7 +45,7 @@ __device__ std::int32_t quantise(float coefficient, float reciprocal) {
 
 __global__ void __launch_bounds__(kBlocksPerTile)
     forward_dct_kernel(EncodeView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   const Tile tile = tiles[blockIdx.x];
   const EncodeDesc& stream = batch.encodes[tile.owner];
   const std::uint32_t block = tile.part * kBlocksPerTile + threadIdx.x;

@@ -23,7 +23,7 @@ struct SymbolCounter {
 
 __global__ void __launch_bounds__(kBlocksPerTile)
     count_symbols_kernel(EncodeView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ std::uint32_t counts[1024];
   const Tile tile = tiles[blockIdx.x];
   const EncodeDesc& stream = batch.encodes[tile.owner];
@@ -100,7 +100,7 @@ __device__ void build_tree(const std::uint32_t* histogram, int lane, std::uint8_
 }
 
 __global__ void __launch_bounds__(kLane) make_codes_kernel(EncodeView batch, const Tile* tables) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ std::uint8_t depths[kHuffmanSymbols];
   const Tile table = tables[blockIdx.x];
   const EncodeDesc& stream = batch.encodes[table.owner];

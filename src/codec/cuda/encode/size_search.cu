@@ -9,7 +9,7 @@ namespace {
 constexpr int kThreads = 128;
 
 __global__ void __launch_bounds__(kThreads) search_kernel(EncodeView batch) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ std::uint32_t again;
   SizeSearch& search = batch.searches[blockIdx.x];
   if (search.done != 0) return;

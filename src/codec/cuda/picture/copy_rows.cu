@@ -24,7 +24,7 @@ __device__ std::uint32_t left(std::uint32_t bytes, std::uint32_t used) {
 }
 
 __global__ void __launch_bounds__(kThreads) copy_rows_kernel(const RowCopy* copies) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   const RowCopy copy = copies[blockIdx.x];
   const std::uint32_t across = copy.to_pitch_bytes / kQuadBytes;
   const std::uint32_t quads = across * copy.height_px;

@@ -50,7 +50,7 @@ __device__ void convert_cell(const ConvertDesc& desc, std::uint32_t cell_x, std:
 
 __global__ void __launch_bounds__(kFinishThreads)
     convert_kernel(PictureView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   const Tile tile = tiles[blockIdx.x];
   const ConvertDesc& desc = batch.converts[tile.owner];
   if (given_up(batch, desc.image)) return;
@@ -84,7 +84,7 @@ __device__ void blur_across(const SharpenDesc& desc, std::uint32_t x, std::uint3
 
 __global__ void __launch_bounds__(kFinishThreads)
     sharpen_kernel(PictureView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   auto* rows = gpu::dynamic_shared<float>();  // [kFinishTile + 2 radius][kFinishTile]
   const Tile tile = tiles[blockIdx.x];
   const SharpenDesc& desc = batch.sharpens[tile.owner];
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(kFinishThreads)
 
 __global__ void __launch_bounds__(kFinishThreads)
     place_kernel(PictureView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   const Tile tile = tiles[blockIdx.x];
   const PlaceDesc& desc = batch.places[tile.owner];
   if (given_up(batch, desc.image)) return;

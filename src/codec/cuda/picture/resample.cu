@@ -136,7 +136,7 @@ __device__ void filter_tile_down(const ResampleDesc& plane, const DownDesc& down
 
 __global__ void __launch_bounds__(kResampleThreads)
     resample_kernel(PictureView batch, const Tile* tiles, std::uint32_t most_rows) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   auto* shared = gpu::dynamic_shared<float4>();
   const Tile tile = tiles[blockIdx.x];
   const ResampleDesc& plane = batch.resamples[tile.owner];

@@ -11,7 +11,7 @@ namespace {
 
 __global__ void __launch_bounds__(kLongThreads)
     across_kernel(PictureView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   const Tile tile = tiles[blockIdx.x];
   const ResampleDesc& plane = batch.resamples[tile.owner];
   if (given_up(batch, plane.image)) return;
@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(kLongThreads)
 }
 
 __global__ void __launch_bounds__(kLongThreads) down_kernel(PictureView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   static_assert(kRowGroup == 4, "one float4 holds a source row's weights");
   const Tile tile = tiles[blockIdx.x];
   const ResampleDesc& plane = batch.resamples[tile.owner];
