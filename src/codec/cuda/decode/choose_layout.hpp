@@ -46,11 +46,11 @@ struct SubsequenceSize {
   EntropyLayout layout{
       kMaxSubsequenceBytes, kSyncShare,          tuning.warm_bits,    0,
       tuning.sync_rounds,   tuning.chain_rounds, tuning.chain_length, tuning.many_scans};
-  const auto set = [&](std::uint32_t bytes, std::uint32_t warm_bits, std::uint32_t traced) {
+  const auto set = [&](std::uint32_t bytes, std::uint32_t warm_bits, std::uint32_t enumerates) {
     layout.subsequence_bytes = bytes;
     layout.sync_share = 1;
     layout.warm_bits = warm_bits;
-    layout.traced = traced;
+    layout.enumerates = enumerates;
   };
   if (entropy_bytes < tuning.lone_batch_bytes && images <= tuning.lone_images) {
     set(tuning.lone_subsequence_bytes, tuning.lone_warm_bits, 1);

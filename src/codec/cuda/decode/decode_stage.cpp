@@ -2,11 +2,11 @@
 #include <cuda_runtime_api.h>
 #include <algorithm>
 #include <base/checked.hpp>
+#include <codec/cuda/decode/candidate_states.hpp>
 #include <codec/cuda/decode/coefficients.hpp>
 #include <codec/cuda/decode/decode_stage.hpp>
 #include <codec/cuda/decode/inverse_dct.hpp>
 #include <codec/cuda/decode/synchronise.hpp>
-#include <codec/cuda/decode/trace.hpp>
 #include <codec/cuda/decode/unstuff.hpp>
 #include <transform/dct.hpp>
 
@@ -19,7 +19,7 @@ using gpu::Part;
 /// kept.
 constexpr std::uint64_t kReducedHeadBytes = 32;
 constexpr std::uint64_t kFullHeadBytes = 128;
-static_assert(kFullHeadBytes >= sizeof(Paths));
+static_assert(kFullHeadBytes >= sizeof(Candidates));
 /// Bytes of `lengths`, `entries`, `exits`, `blocks` and `segment_of` for one subsequence.
 constexpr std::uint64_t kStateBytes = 5 * sizeof(std::uint32_t);
 
@@ -151,8 +151,8 @@ Samples DecodeStage::samples(std::size_t index) const {
 
 std::uint64_t DecodeStage::head_bytes() const noexcept {
   const std::uint64_t heads = write_tiles_[0].empty() ? kReducedHeadBytes : kFullHeadBytes;
-  // Paths lie where heads come later.
-  return layout_.traced != 0 ? std::max<std::uint64_t>(heads, sizeof(Paths)) : heads;
+  // Candidates use the memory of heads, which are written later.
+  return layout_.enumerates != 0 ? std::max<std::uint64_t>(heads, sizeof(Candidates)) : heads;
 }
 
 std::uint64_t DecodeStage::shared_growth_bytes(bool among_few) const {
@@ -180,9 +180,9 @@ std::uint64_t DecodeStage::list_bytes() const {
   for_each_list(*this, [&](const auto& list) { bytes += list.bytes(); });
   const std::uint64_t each =
       head_bytes() + column_words(layout_.subsequence_bytes) * 4 + kStateBytes;
-  const std::uint64_t traced_tiles = layout_.traced != 0 ? subsequences_ / kSpanThreads : 0;
+  const std::uint64_t candidate_tiles = layout_.enumerates != 0 ? subsequences_ / kSpanThreads : 0;
   return bytes + subsequences_ * each + scans_.size() * sizeof(std::uint32_t) +
-         traced_tiles * (sizeof(Link) + sizeof(SegmentSum)) +
+         candidate_tiles * (sizeof(CandidateMap) + sizeof(SegmentSum)) +
          canonical_.size() / 2 * sizeof(TablePair);
 }
 
@@ -199,9 +199,9 @@ void DecodeStage::lay_out(gpu::Arena& arena) {
   blocks_ = words(subsequences_);
   segment_of_ = words(any_restarts_ ? subsequences_ : 0);
   scan_end_ = words(scans_.size());
-  const std::uint64_t traced_tiles = layout_.traced != 0 ? subsequences_ / kSpanThreads : 0;
-  links_ = arena.add<Link>(Part::kScratch, traced_tiles);
-  tile_blocks_ = arena.add<SegmentSum>(Part::kScratch, traced_tiles);
+  const std::uint64_t candidate_tiles = layout_.enumerates != 0 ? subsequences_ / kSpanThreads : 0;
+  candidate_maps_ = arena.add<CandidateMap>(Part::kScratch, candidate_tiles);
+  tile_blocks_ = arena.add<SegmentSum>(Part::kScratch, candidate_tiles);
   pairs_ = arena.add<TablePair>(Part::kScratch, canonical_.size() / 2);
 }
 
@@ -224,8 +224,8 @@ DecodeView DecodeStage::view(const StageRun& run) const {
   v.entries = memory.at(entries_);
   v.exits = memory.at(exits_);
   v.blocks = memory.at(blocks_);
-  v.paths = memory.at(gpu::cast<Paths>(heads_));
-  v.links = memory.at(links_);
+  v.candidates = memory.at(gpu::cast<Candidates>(heads_));
+  v.candidate_maps = memory.at(candidate_maps_);
   v.tile_blocks = memory.at(tile_blocks_);
   v.segment_of = memory.at(segment_of_);
   v.heads = memory.at(gpu::cast<uint4>(heads_));
@@ -256,8 +256,8 @@ void DecodeStage::enqueue_entropy(const DecodeView& view, const StageRun& run) c
   launch_unstuff(view, spans, span_tiles_.size(), stream);
   run.timeline.end(Stage::kUnstuff, run.stream);
   launch_build_tables(canonical_.at(memory), pairs, canonical_.size() / 2, stream);
-  if (layout_.traced != 0)
-    launch_trace(view, spans, span_tiles_.size(), pairs, most_pairs_, stream);
+  if (layout_.enumerates != 0)
+    launch_candidate_states(view, spans, span_tiles_.size(), pairs, most_pairs_, stream);
   launch_synchronise(view, sync_tiles_.at(memory), sync_tiles_.size(), pairs, most_pairs_, stream);
   launch_repair_chains(view, pairs, most_pairs_, stream);
   run.timeline.end(Stage::kSynchronise, run.stream);

@@ -78,7 +78,7 @@ class DecodeStage {
   [[nodiscard]] std::size_t plane_count() const { return planes_.size(); }
   [[nodiscard]] Samples samples(std::size_t index) const;
   [[nodiscard]] const std::vector<Fetch>& fetches() const { return fetches_; }
-  [[nodiscard]] bool is_small() const { return layout_.traced != 0; }
+  [[nodiscard]] bool is_small() const { return layout_.enumerates != 0; }
 
   // Enqueueing.
   /// Enqueues what can run while the host still writes the uploaded part.
@@ -138,7 +138,7 @@ class DecodeStage {
   // Arrays over all subsequences, and over all scans.
   gpu::Slice<std::uint8_t> heads_;
   gpu::Slice<std::uint32_t> columns_, lengths_, entries_, exits_, blocks_, segment_of_, scan_end_;
-  gpu::Slice<Link> links_;
+  gpu::Slice<CandidateMap> candidate_maps_;
   gpu::Slice<SegmentSum> tile_blocks_;
   gpu::Slice<TablePair> pairs_;
 };

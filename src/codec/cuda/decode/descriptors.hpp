@@ -105,15 +105,16 @@ struct DecodeView {
   const PlaneDesc* planes = nullptr;
   std::uint32_t scan_count = 0;
   EntropyLayout layout;
-  std::uint32_t* status = nullptr;      ///< [images]
-  std::uint32_t* scan_end = nullptr;    ///< [scans] where the first marker that ends it was found
-  std::uint32_t* columns = nullptr;     ///< [groups of 32][column_words()][32] unstuffed words
-  std::uint32_t* lengths = nullptr;     ///< [subsequences] bits; with kFirstOfSegment
-  std::uint32_t* entries = nullptr;     ///< [subsequences] state at the start
-  std::uint32_t* exits = nullptr;       ///< [subsequences] state at the end
-  std::uint32_t* blocks = nullptr;      ///< [subsequences] completed; later the first block
-  Paths* paths = nullptr;               ///< [subsequences] in the place of heads, before them
-  Link* links = nullptr;                ///< [subsequences / kSpanThreads] of whole tiles; if traced
+  std::uint32_t* status = nullptr;    ///< [images]
+  std::uint32_t* scan_end = nullptr;  ///< [scans] where the first marker that ends it was found
+  std::uint32_t* columns = nullptr;   ///< [groups of 32][column_words()][32] unstuffed words
+  std::uint32_t* lengths = nullptr;   ///< [subsequences] bits; with kFirstOfSegment
+  std::uint32_t* entries = nullptr;   ///< [subsequences] state at the start
+  std::uint32_t* exits = nullptr;     ///< [subsequences] state at the end
+  std::uint32_t* blocks = nullptr;    ///< [subsequences] completed; later the first block
+  Candidates* candidates = nullptr;   ///< [subsequences] in the memory of heads, which come later
+  CandidateMap* candidate_maps =
+      nullptr;  ///< [subsequences / kSpanThreads] of tiles; if layout.enumerates
   SegmentSum* tile_blocks = nullptr;    ///< the same
   std::uint32_t* segment_of = nullptr;  ///< [subsequences] only for scans with restart markers
   uint4* heads = nullptr;               ///< [subsequences][2] corner of a block begun before

@@ -20,9 +20,9 @@
 // Tried and rejected: one subsequence a thread in large batches, 3.7 µs, as repair leaves most
 // warps waiting; codes beyond the lookup tables by walking their lengths in global memory, 3.05
 // instead of 2.65 µs; for one image alone, following every phase and linking what agrees by a scan,
-// which left 48 of 230 µs to repair but took 157 and 154 µs itself (trace.cu has the cheaper form
-// that is used).
-#include <codec/cuda/decode/guess.hpp>
+// which left 48 of 230 µs to repair but took 157 and 154 µs itself (candidate_states.cu has the
+// cheaper form that is used).
+#include <codec/cuda/decode/speculation.hpp>
 #include <codec/cuda/decode/synchronise.hpp>
 #include <codec/cuda/decode/tile_scan.hpp>
 #include <cub/block/block_scan.cuh>
@@ -176,7 +176,7 @@ __global__ void __launch_bounds__(kSyncThreads)
 
   for (std::uint32_t i = threadIdx.x; i < span.active; i += kSyncThreads) {
     const std::uint32_t s = span.first + i;
-    if (batch.layout.traced != 0) {
+    if (batch.layout.enumerates != 0) {
       shared.entry[i] = static_cast<std::uint16_t>(batch.entries[s]);
       shared.exit[i] = static_cast<std::uint16_t>(batch.exits[s]);
       shared.blocks[i] = static_cast<std::uint16_t>(batch.blocks[s]);
@@ -184,7 +184,7 @@ __global__ void __launch_bounds__(kSyncThreads)
     }
     const std::uint32_t length = length_of(batch, s);
     const std::uint32_t entry =
-        length != 0 && !is_first(batch, s) ? guess_entry(batch, tables, pattern, s, 0) : 0;
+        length != 0 && !is_first(batch, s) ? speculate_entry(batch, tables, pattern, s, 0) : 0;
     const SkipResult own = decode(batch, tables, pattern, s, length, entry);
     shared.entry[i] = static_cast<std::uint16_t>(entry);
     shared.exit[i] = static_cast<std::uint16_t>(own.state);
@@ -416,7 +416,7 @@ void launch_repair_chains(const DecodeView& batch, const TablePair* pairs, std::
 
 void launch_offsets(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,
                     cudaStream_t stream) {
-  if (batch.layout.traced != 0) {
+  if (batch.layout.enumerates != 0) {
     gpu::launch(sum_blocks_kernel, tile_count, kSpanThreads, 0, stream, batch, tiles);
     gpu::launch(place_blocks_kernel, tile_count, kSpanThreads, 0, stream, batch, tiles);
     const std::uint32_t scans = (batch.scan_count + kSpanThreads - 1) / kSpanThreads;
