@@ -32,8 +32,8 @@ void launch(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, std::s
 /// launch it too.
 template <typename... Parameters>
 void allow_shared(void (*kernel)(Parameters...), std::size_t bytes) {
-  constexpr auto kMost = cudaFuncAttributeMaxDynamicSharedMemorySize;
-  if (cudaFuncSetAttribute(kernel, kMost, static_cast<int>(bytes)) == cudaSuccess) return;
+  constexpr auto kMaxSharedBytes = cudaFuncAttributeMaxDynamicSharedMemorySize;
+  if (cudaFuncSetAttribute(kernel, kMaxSharedBytes, static_cast<int>(bytes)) == cudaSuccess) return;
   (void)cudaGetLastError();
   int device = 0;
   int all = 0;
@@ -41,7 +41,7 @@ void allow_shared(void (*kernel)(Parameters...), std::size_t bytes) {
   (void)cudaDeviceGetAttribute(&all, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
   cudaFuncAttributes own{};
   (void)cudaFuncGetAttributes(&own, kernel);
-  (void)cudaFuncSetAttribute(kernel, kMost, all - static_cast<int>(own.sharedSizeBytes));
+  (void)cudaFuncSetAttribute(kernel, kMaxSharedBytes, all - static_cast<int>(own.sharedSizeBytes));
 }
 
 #if defined(__CUDACC__)

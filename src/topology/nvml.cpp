@@ -10,7 +10,7 @@ namespace {
 
 using Device = struct NvmlDevice*;
 constexpr int kSuccess = 0;
-constexpr unsigned kMostLinks = 18;
+constexpr unsigned kMaxLinks = 18;
 enum P2pIndex : int { kRead = 0, kWrite = 1, kNvlink = 2 };
 
 struct PciInfo {
@@ -94,7 +94,7 @@ NvmlGpu read_gpu(const Nvml& nvml, Device device) {
   int mode = 0, major = 0, minor = 0;
   if (succeeds(nvml.mode, device, &mode)) gpu.compute_mode = mode;
   if (succeeds(nvml.capability, device, &major, &minor)) gpu.capability = 10 * major + minor;
-  for (unsigned link = 0; link < kMostLinks; ++link) {
+  for (unsigned link = 0; link < kMaxLinks; ++link) {
     int active = 0;
     if (!succeeds(nvml.link, device, link, &active)) continue;
     ++gpu.nvlinks;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kStaticLimit = 48 << 10;
 constexpr std::size_t kDynamicLimit = 227 << 10;
-constexpr unsigned kMostThreads = 1024;
+constexpr unsigned kMaxThreads = 1024;
 // Fills memory that nobody has written: not with zeros, so that reading it shows.
 constexpr unsigned char kGarbage = 0xA5;
 
@@ -210,7 +210,7 @@ cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel,
   const std::uint64_t threads = std::uint64_t{size.x} * size.y * size.z;
   const dim3 grid = config.gridDim;
   const bool empty = grid.x == 0 || grid.y == 0 || grid.z == 0 || threads == 0;
-  if (empty || threads > kMostThreads || grid.y > 65535 || grid.z > 65535)
+  if (empty || threads > kMaxThreads || grid.y > 65535 || grid.z > 65535)
     return note(cudaErrorInvalidConfiguration);
   if (!of_current_device(config.stream)) return note(cudaErrorInvalidResourceHandle);
   {

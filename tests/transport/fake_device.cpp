@@ -33,7 +33,7 @@ class FakeQueue final : public CopyQueue {
     if (devices_.inside(to, bytes) == nullptr || devices_.inside(from, bytes) == nullptr) {
       throw std::logic_error("a copy past the end of an allocation");
     }
-    const bool tells = sides == Sides::kWithinReach && tell.word != nullptr && bytes <= kMostTold;
+    const bool tells = sides == Sides::kWithinReach && tell.word != nullptr && bytes <= kMaxTold;
     ++enqueued_;
     tell.number = tells ? enqueued_ : 0;
     tell.arrival_count = tells ? std::min(tell.most_arrivals, bytes > kFewTold ? 3U : 1U) : 0;
@@ -45,7 +45,7 @@ class FakeQueue final : public CopyQueue {
   Result<Ticket> copy_on_arrival(std::byte* to, const std::byte* from, std::uint64_t bytes,
                                  const Arrival& arrival) override {
     if (devices_.lost()) return gone();
-    if (bytes > kMostTold) return Ticket{0};
+    if (bytes > kMaxTold) return Ticket{0};
     Copy& copy = copies_.emplace_back(Copy{to, from, bytes});
     copy.arrival = arrival;
     copy.patience = devices_.patience();
@@ -79,7 +79,7 @@ class FakeQueue final : public CopyQueue {
     Arrival arrival{};  ///< what it still waits for
     unsigned patience = 0;
   };
-  static constexpr std::uint64_t kMostTold = std::uint64_t{4} << 20;
+  static constexpr std::uint64_t kMaxTold = std::uint64_t{4} << 20;
   static constexpr std::uint64_t kFewTold = 4096;
   static tl::unexpected<Status> gone() {
     return fail(StatusCode::kDeviceLost, "the fake device is gone");

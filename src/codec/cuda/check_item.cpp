@@ -9,7 +9,7 @@
 namespace framewire::codec::cuda {
 namespace {
 
-constexpr int kMostBlocksPerMcu = 10;  // T.81 B.2.3
+constexpr int kMaxBlocksPerMcu = 10;  // T.81 B.2.3
 /// Bit positions in a scan are 32-bit numbers.
 constexpr std::size_t kMaxScanBytes = (std::size_t{1} << 29) - 1;
 
@@ -30,8 +30,8 @@ Result<void> check_scans(const jpeg::JpegFile& file) {
       blocks += file.frame.components[c].h * file.frame.components[c].v;
       if (file.component_quant[c] < 0) return unsupported("components without quantisation table");
     }
-    if (scan.component_count > 1 && blocks > kMostBlocksPerMcu)
-      return unsupported(fmt::format("MCUs of {} blocks; at most {}", blocks, kMostBlocksPerMcu));
+    if (scan.component_count > 1 && blocks > kMaxBlocksPerMcu)
+      return unsupported(fmt::format("MCUs of {} blocks; at most {}", blocks, kMaxBlocksPerMcu));
     if (scan.spectral_start != 0 || scan.spectral_end != 63 || scan.approx_low != 0)
       return unsupported("scans of part of the coefficients");
   }

@@ -81,10 +81,10 @@ class CudaBatchCodec : public BatchCodec {
 }  // namespace
 
 Result<std::unique_ptr<BatchCodec>> make_cuda_batch_codec(bool timed,
-                                                          std::uint64_t most_device_bytes) {
+                                                          std::uint64_t max_device_bytes) {
   auto transcoder = cuda::Transcoder::make(timed);
   if (!transcoder) return fail(transcoder.error());
-  transcoder->set_most_device_bytes(most_device_bytes);
+  transcoder->set_max_device_bytes(max_device_bytes);
   return std::make_unique<CudaBatchCodec>(std::move(*transcoder));
 }
 

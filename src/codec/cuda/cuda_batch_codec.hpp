@@ -9,9 +9,9 @@ namespace framewire::codec {
 
 /// On the calling thread's current device.
 /// @param timed  measures every stage, for stages()
-/// @param most_device_bytes  buffers grow a quarter ahead of need, but not beyond this
+/// @param max_device_bytes  buffers grow a quarter ahead of need, but not beyond this
 /// @return busy where memory ran out, device_lost
 [[nodiscard]] Result<std::unique_ptr<BatchCodec>> make_cuda_batch_codec(
-    bool timed, std::uint64_t most_device_bytes);
+    bool timed, std::uint64_t max_device_bytes);
 
 }  // namespace framewire::codec

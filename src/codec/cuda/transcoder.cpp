@@ -15,9 +15,9 @@ using gpu::Part;
 /// A buffer that must grow gets a quarter more, so that batches of similar size do not grow it
 /// again.
 Result<void> grow(gpu::Buffer& buffer, MemoryKind kind, std::uint64_t bytes,
-                  std::uint64_t most_bytes = UINT64_MAX) {
+                  std::uint64_t max_bytes = UINT64_MAX) {
   if (bytes <= buffer.bytes()) return {};
-  return buffer.reserve(kind, std::max(bytes, std::min(bytes + bytes / 4, most_bytes)));
+  return buffer.reserve(kind, std::max(bytes, std::min(bytes + bytes / 4, max_bytes)));
 }
 
 template <typename T>
@@ -57,7 +57,7 @@ Result<void> Transcoder::reserve() {
   const gpu::Arena& arena = plan_.arena();
   records_bytes_ = (plan_.encode().stream_count() * sizeof(OutputRecord) + 255) / 256 * 256;
   if (auto ok = grow(staging_, MemoryKind::kPinned, arena.bytes(Part::kUploaded)); !ok) return ok;
-  if (auto ok = grow(device_, MemoryKind::kDevice, arena.total_bytes(), most_device_bytes_); !ok)
+  if (auto ok = grow(device_, MemoryKind::kDevice, arena.total_bytes(), max_device_bytes_); !ok)
     return ok;
   if (auto ok = grow(host_status_, MemoryKind::kPinned, plan_.status().bytes()); !ok) return ok;
   return grow(output_, MemoryKind::kPinnedMapped, records_bytes_ + plan_.encode().output_bytes());

@@ -64,7 +64,7 @@ class Transcoder {
     return staging_.bytes() + output_.bytes() + host_status_.bytes();
   }
   /// Bound on the device memory that is allocated ahead of need.
-  void set_most_device_bytes(std::uint64_t bytes) noexcept { most_device_bytes_ = bytes; }
+  void set_max_device_bytes(std::uint64_t bytes) noexcept { max_device_bytes_ = bytes; }
 
  private:
   Transcoder(gpu::Stream stream, gpu::Event order, gpu::Event over, Timeline timeline,
@@ -91,7 +91,7 @@ class Transcoder {
   gpu::Buffer output_;  ///< records, then packed streams; written by the device
   std::uint64_t records_bytes_ = 0;
   gpu::Buffer host_status_;
-  std::uint64_t most_device_bytes_ = UINT64_MAX;
+  std::uint64_t max_device_bytes_ = UINT64_MAX;
   bool in_flight_ = false;
   bool asleep_ = false;  ///< whether over_ is the batch in flight
 };

@@ -8,7 +8,7 @@ namespace framewire::codec::nvjpeg {
 namespace {
 
 /// Encoder settings that are kept; if a batch has more kinds, some are made anew.
-constexpr std::size_t kMostPrepared = 256;
+constexpr std::size_t kMaxPrepared = 256;
 
 nvjpegChromaSubsampling_t sampling_of(const plan::EncodePlan& plan) {
   if (plan.component_count == 1) return NVJPEG_CSS_GRAY;
@@ -115,7 +115,7 @@ Result<void> NvjpegEncoder::enqueue(std::span<const EncodeItem> items, cudaStrea
   if (items.empty()) return fail(StatusCode::kInternal, "a batch without images was enqueued");
   images_ = 0;
   stream_ = stream;
-  if (prepared_.size() > kMostPrepared) prepared_.clear();
+  if (prepared_.size() > kMaxPrepared) prepared_.clear();
   if (auto ok = grow_states(items.size()); !ok) return ok;
   for (std::size_t i = 0; i < items.size(); ++i)
     if (auto ok = encode(items[i], states_[i].get()); !ok) return ok;

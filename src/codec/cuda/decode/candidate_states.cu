@@ -249,12 +249,11 @@ __global__ void __launch_bounds__(kSpanThreads) choose_kernel(DecodeView batch, 
 }  // namespace
 
 void launch_candidate_states(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,
-                             const TablePair* pairs, std::uint32_t most_pairs,
-                             cudaStream_t stream) {
+                             const TablePair* pairs, std::uint32_t max_pairs, cudaStream_t stream) {
   const dim3 blocks(tile_count, kSpanThreads / kCandidateSpan);
   for (const auto kernel : {follow_kernel, extend_kernel}) {
     gpu::allow_shared(kernel, table_bytes(4));
-    gpu::launch(kernel, blocks, kCandidateThreads, table_bytes(most_pairs), stream, batch, tiles,
+    gpu::launch(kernel, blocks, kCandidateThreads, table_bytes(max_pairs), stream, batch, tiles,
                 pairs);
   }
   gpu::launch(map_tiles_kernel, tile_count, kSpanThreads, 0, stream, batch, tiles);

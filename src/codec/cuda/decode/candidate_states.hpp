@@ -13,6 +13,6 @@ namespace framewire::codec::cuda {
 /// entry differs from the exit before it, and launch_synchronise() repairs from there.
 /// @param tiles  of kSpanThreads subsequences each, as for unstuffing
 void launch_candidate_states(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,
-                             const TablePair* pairs, std::uint32_t most_pairs, cudaStream_t stream);
+                             const TablePair* pairs, std::uint32_t max_pairs, cudaStream_t stream);
 
 }  // namespace framewire::codec::cuda

@@ -353,11 +353,11 @@ namespace {
 
 template <int kQuads>
 void launch_write(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,
-                  const TablePair* pairs, std::uint32_t most_pairs, cudaStream_t stream) {
+                  const TablePair* pairs, std::uint32_t max_pairs, cudaStream_t stream) {
   constexpr std::uint32_t kOwnBytes = kOwnQuads<kQuads> * sizeof(uint4);
   const auto kernel = write_coefficients_kernel<kQuads>;
   gpu::allow_shared(kernel, kOwnBytes + step_bytes(4));
-  gpu::launch(kernel, tile_count, kSpanThreads, kOwnBytes + step_bytes(most_pairs), stream, batch,
+  gpu::launch(kernel, tile_count, kSpanThreads, kOwnBytes + step_bytes(max_pairs), stream, batch,
               tiles, pairs);
   gpu::launch(join_heads_kernel<kQuads>, tile_count, kSpanThreads, 0, stream, batch, tiles);
 }
@@ -365,19 +365,19 @@ void launch_write(const DecodeView& batch, const Tile* tiles, std::uint32_t tile
 }  // namespace
 
 void launch_write_coefficients(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,
-                               bool reduced, const TablePair* pairs, std::uint32_t most_pairs,
+                               bool reduced, const TablePair* pairs, std::uint32_t max_pairs,
                                cudaStream_t stream) {
   if (tile_count == 0) return;
   if (reduced) {
-    launch_write<2>(batch, tiles, tile_count, pairs, most_pairs, stream);
+    launch_write<2>(batch, tiles, tile_count, pairs, max_pairs, stream);
   } else {
-    launch_write<8>(batch, tiles, tile_count, pairs, most_pairs, stream);
+    launch_write<8>(batch, tiles, tile_count, pairs, max_pairs, stream);
   }
 }
 
-void launch_sum_dc(const DecodeView& batch, std::uint32_t most_tiles, cudaStream_t stream) {
+void launch_sum_dc(const DecodeView& batch, std::uint32_t max_tiles, cudaStream_t stream) {
   if (batch.scan_count < batch.layout.many_scans) {
-    const dim3 tiles(most_tiles, batch.scan_count);
+    const dim3 tiles(max_tiles, batch.scan_count);
     gpu::launch(sum_dc_tiles_kernel, tiles, kImageThreads, 0, stream, batch);
     gpu::launch(spread_dc_kernel, tiles, kImageThreads, 0, stream, batch);
     return;

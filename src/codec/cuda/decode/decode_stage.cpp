@@ -62,8 +62,8 @@ void DecodeStage::clear(const EntropyLayout& layout, gpu::Arena& arena, StagedBy
   fetches_.clear();
   fetched_to_ = nullptr;
   pair_index_.clear();
-  subsequences_ = most_marker_tiles_ = most_dc_tiles_ = 0;
-  most_pairs_ = 1;
+  subsequences_ = max_marker_tiles_ = max_dc_tiles_ = 0;
+  max_pairs_ = 1;
   any_restarts_ = false;
   edge_basis_ = bytes.add_array<float>(arena, edge_bases_);
 }
@@ -252,24 +252,24 @@ void DecodeStage::enqueue_entropy(const DecodeView& view, const StageRun& run) c
   const cudaStream_t stream = run.stream.get();
   const Tile* spans = span_tiles_.at(memory);
   TablePair* pairs = memory.at(pairs_);
-  if (any_restarts_) launch_find_markers(view, most_marker_tiles_, stream);
+  if (any_restarts_) launch_find_markers(view, max_marker_tiles_, stream);
   launch_unstuff(view, spans, span_tiles_.size(), stream);
   run.timeline.end(Stage::kUnstuff, run.stream);
   launch_build_tables(canonical_.at(memory), pairs, canonical_.size() / 2, stream);
   if (layout_.enumerates != 0)
-    launch_candidate_states(view, spans, span_tiles_.size(), pairs, most_pairs_, stream);
-  launch_synchronise(view, sync_tiles_.at(memory), sync_tiles_.size(), pairs, most_pairs_, stream);
-  launch_repair_chains(view, pairs, most_pairs_, stream);
+    launch_candidate_states(view, spans, span_tiles_.size(), pairs, max_pairs_, stream);
+  launch_synchronise(view, sync_tiles_.at(memory), sync_tiles_.size(), pairs, max_pairs_, stream);
+  launch_repair_chains(view, pairs, max_pairs_, stream);
   run.timeline.end(Stage::kSynchronise, run.stream);
   launch_offsets(view, spans, span_tiles_.size(), stream);
   run.timeline.end(Stage::kOffsets, run.stream);
   for (const bool reduced : {false, true}) {
     const TileList& tiles = write_tiles_[reduced ? 1 : 0];
-    launch_write_coefficients(view, tiles.at(memory), tiles.size(), reduced, pairs, most_pairs_,
+    launch_write_coefficients(view, tiles.at(memory), tiles.size(), reduced, pairs, max_pairs_,
                               stream);
   }
   run.timeline.end(Stage::kWrite, run.stream);
-  launch_sum_dc(view, most_dc_tiles_, stream);
+  launch_sum_dc(view, max_dc_tiles_, stream);
   run.timeline.end(Stage::kDc, run.stream);
 }
 

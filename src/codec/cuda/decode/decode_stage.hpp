@@ -130,9 +130,9 @@ class DecodeStage {
   gpu::Slice<const float> edge_basis_;
 
   std::uint32_t subsequences_ = 0;
-  std::uint32_t most_pairs_ = 1;
-  std::uint32_t most_marker_tiles_ = 0;  ///< of one scan with restart markers
-  std::uint32_t most_dc_tiles_ = 0;      ///< of one scan
+  std::uint32_t max_pairs_ = 1;
+  std::uint32_t max_marker_tiles_ = 0;  ///< of one scan with restart markers
+  std::uint32_t max_dc_tiles_ = 0;      ///< of one scan
   bool any_restarts_ = false;
 
   // Arrays over all subsequences, and over all scans.

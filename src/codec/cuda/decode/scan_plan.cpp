@@ -132,7 +132,7 @@ void DecodeStage::add_scan(const Item& item, const jpeg::Scan& scan, gpu::Arena&
     plane.desc.blocks_per_mcu = phase;
   }
   add_subsequences(made);
-  most_pairs_ = std::max(most_pairs_, desc.pair_count);
+  max_pairs_ = std::max(max_pairs_, desc.pair_count);
   scans_.add(made);
 }
 
@@ -149,7 +149,7 @@ void DecodeStage::place_scan(const Item& item, const jpeg::Scan& scan, gpu::Aren
   made.dc = arena.add<std::int16_t>(Part::kScratch, desc.total_blocks, gpu::kVectorAlignment);
   const std::uint32_t dc_tiles = base::ceil_div(mcus, std::uint32_t{kImageThreads});
   made.dc_sums = arena.add<DcSum>(Part::kScratch, dc_tiles, gpu::kVectorAlignment);
-  most_dc_tiles_ = std::max(most_dc_tiles_, dc_tiles);
+  max_dc_tiles_ = std::max(max_dc_tiles_, dc_tiles);
   made.coefficients = arena.add<std::int16_t>(
       Part::kScratch, std::uint64_t{desc.total_blocks} * desc.corner * desc.corner);
   if (desc.corner == 8)
@@ -171,7 +171,7 @@ void DecodeStage::place_scan(const Item& item, const jpeg::Scan& scan, gpu::Aren
   const auto lead = static_cast<std::uint32_t>(made.data.offset_bytes % 16);
   const std::uint32_t tiles = base::ceil_div(lead + desc.data_bytes, kMarkerTileBytes);
   made.marker_counts = arena.add<std::uint32_t>(Part::kScratch, tiles, gpu::kVectorAlignment);
-  most_marker_tiles_ = std::max(most_marker_tiles_, tiles);
+  max_marker_tiles_ = std::max(max_marker_tiles_, tiles);
 }
 
 void DecodeStage::add_edges(const Item& item, const jpeg::Scan& scan, gpu::Arena& arena,

@@ -399,19 +399,19 @@ void launch_build_tables(const CanonicalCode* codes, TablePair* pairs, std::uint
 }
 
 void launch_synchronise(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,
-                        const TablePair* pairs, std::uint32_t most_pairs, cudaStream_t stream) {
+                        const TablePair* pairs, std::uint32_t max_pairs, cudaStream_t stream) {
   const auto kernel =
       batch.layout.sync_share == 1 ? synchronise_kernel<1> : synchronise_kernel<kSyncShare>;
   gpu::allow_shared(kernel, table_bytes(4));
-  gpu::launch(kernel, tile_count, kSyncThreads, table_bytes(most_pairs), stream, batch, tiles,
+  gpu::launch(kernel, tile_count, kSyncThreads, table_bytes(max_pairs), stream, batch, tiles,
               pairs);
 }
 
-void launch_repair_chains(const DecodeView& batch, const TablePair* pairs, std::uint32_t most_pairs,
+void launch_repair_chains(const DecodeView& batch, const TablePair* pairs, std::uint32_t max_pairs,
                           cudaStream_t stream) {
   gpu::allow_shared(repair_chains_kernel, table_bytes(4));
-  gpu::launch(repair_chains_kernel, batch.scan_count, kChainThreads, table_bytes(most_pairs),
-              stream, batch, pairs);
+  gpu::launch(repair_chains_kernel, batch.scan_count, kChainThreads, table_bytes(max_pairs), stream,
+              batch, pairs);
 }
 
 void launch_offsets(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,

@@ -241,8 +241,8 @@ __global__ void __launch_bounds__(kSpanThreads)
 
 }  // namespace
 
-void launch_find_markers(const DecodeView& batch, std::uint32_t most_tiles, cudaStream_t stream) {
-  const dim3 tiles(batch.scan_count, std::max(1u, most_tiles));
+void launch_find_markers(const DecodeView& batch, std::uint32_t max_tiles, cudaStream_t stream) {
+  const dim3 tiles(batch.scan_count, std::max(1u, max_tiles));
   gpu::launch(count_markers_kernel, tiles, kImageThreads, 0, stream, batch);
   gpu::launch(list_segments_kernel, tiles, kImageThreads, 0, stream, batch);
   gpu::launch(place_segments_kernel, batch.scan_count, kImageThreads, 0, stream, batch);

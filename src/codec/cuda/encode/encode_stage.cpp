@@ -59,7 +59,7 @@ void EncodeStage::clear(gpu::Arena& arena, StagedBytes& bytes) {
   for_each_list(*this, [](auto& list) { list.clear(); });
   quantiser_index_.clear();
   output_bytes_ = 0;
-  most_raw_bytes_ = 0;
+  max_raw_bytes_ = 0;
   codes_ = bytes.add_array<std::uint32_t>(arena, standard_codes_);
 }
 
@@ -124,7 +124,7 @@ void EncodeStage::place_stream(const Item& item, StreamPlan& made, gpu::Arena& a
       arena.add<std::uint32_t>(Part::kScratch, desc.segment_count + 1, gpu::kVectorAlignment);
   desc.raw_capacity_bytes = static_cast<std::uint32_t>(
       align(std::uint64_t{blocks} * kRawBytesPerBlock + desc.segment_count + 1024));
-  most_raw_bytes_ = std::max(most_raw_bytes_, desc.raw_capacity_bytes);
+  max_raw_bytes_ = std::max(max_raw_bytes_, desc.raw_capacity_bytes);
   made.raw = arena.add<std::uint32_t>(Part::kScratch, desc.raw_capacity_bytes / 4);
   made.end_marks = arena.add<std::uint32_t>(Part::kScratch, desc.raw_capacity_bytes / 32 + 16);
   desc.header_bytes = static_cast<std::uint32_t>(item.header.size());
@@ -231,7 +231,7 @@ EncodeWork EncodeStage::work(const StageRun& run, const Tiles& tiles) const {
   work.table_count = tiles.tables.size();
   work.stream_count = streams_.size();
   work.many_streams = many_streams_;
-  work.most_raw_bytes = most_raw_bytes_;
+  work.max_raw_bytes = max_raw_bytes_;
   return work;
 }
 

@@ -104,7 +104,7 @@ class EncodeStage {
   Tiles again_;  ///< of streams under a bound on their bytes
   gpu::Slice<OutputRecord> records_;
   std::uint64_t output_bytes_ = 0;
-  std::uint32_t most_raw_bytes_ = 0;  ///< of any stream before stuffing
+  std::uint32_t max_raw_bytes_ = 0;  ///< of any stream before stuffing
 };
 
 }  // namespace framewire::codec::cuda

@@ -399,10 +399,10 @@ void launch_entropy_encode(const EncodeView& batch, const EncodeWork& work, cuda
 
 void launch_stuff(const EncodeView& batch, const EncodeWork& work, cudaStream_t stream) {
   // Few streams leave the device empty while everybody waits for them, so each is divided.
-  constexpr std::uint32_t kMostParts = 512;
-  const std::uint32_t tiles = (work.most_raw_bytes + kStuffBytes - 1) / kStuffBytes;
-  const std::uint32_t most_parts = work.stream_count < work.many_streams ? kMostParts : 1;
-  const std::uint32_t tiles_each = std::max(1u, (tiles + most_parts - 1) / most_parts);
+  constexpr std::uint32_t kMaxParts = 512;
+  const std::uint32_t tiles = (work.max_raw_bytes + kStuffBytes - 1) / kStuffBytes;
+  const std::uint32_t max_parts = work.stream_count < work.many_streams ? kMaxParts : 1;
+  const std::uint32_t tiles_each = std::max(1u, (tiles + max_parts - 1) / max_parts);
   const std::uint32_t parts = std::max(1u, (tiles + tiles_each - 1) / tiles_each);
   gpu::launch(stuff_kernel, dim3(work.stream_count, parts), kImageThreads, 0, stream, batch,
               work.streams, tiles_each * kStuffBytes);

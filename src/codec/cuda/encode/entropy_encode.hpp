@@ -16,8 +16,8 @@ struct EncodeWork {
   std::uint32_t table_count = 0;
   const std::uint32_t* streams = nullptr;  ///< device; null: every stream
   std::uint32_t stream_count = 0;
-  std::uint32_t many_streams = 0;    ///< Tuning::many_scans
-  std::uint32_t most_raw_bytes = 0;  ///< of the streams' capacities before stuffing
+  std::uint32_t many_streams = 0;   ///< Tuning::many_scans
+  std::uint32_t max_raw_bytes = 0;  ///< of the streams' capacities before stuffing
 };
 
 /// Counts each block's bits, lays out segments, writes the bits; raw, before stuffing.

@@ -50,7 +50,7 @@ constexpr int kLane = 32;
 constexpr int kPerLane = (kHuffmanSymbols + kLane - 1) / kLane;
 constexpr std::uint64_t kNoNode = ~0ull;
 
-__device__ std::uint64_t warp_least(std::uint64_t value) {
+__device__ std::uint64_t warp_min(std::uint64_t value) {
   for (int step = 16; step > 0; step /= 2) {
     const std::uint64_t other = __shfl_xor_sync(0xFFFFFFFFu, value, step);
     value = other < value ? other : value;
@@ -61,14 +61,14 @@ __device__ std::uint64_t warp_least(std::uint64_t value) {
 /// The lightest node other than `except`; among equals the highest, so that the reserved symbol
 /// goes deepest. A key holds the weight and, below it, the node counted down.
 __device__ std::uint64_t lightest(const std::uint64_t* weights, int lane, int except) {
-  std::uint64_t least = kNoNode;
+  std::uint64_t lightest_key = kNoNode;
   for (int i = 0; i < kPerLane; ++i) {
     const int node = i * kLane + lane;
     if (weights[i] == 0 || node == except) continue;
     const std::uint64_t key = weights[i] << 9 | static_cast<std::uint64_t>(511 - node);
-    least = key < least ? key : least;
+    lightest_key = key < lightest_key ? key : lightest_key;
   }
-  return warp_least(least);
+  return warp_min(lightest_key);
 }
 
 /// Depths of all symbols in Huffman's tree. A node is named by its first symbol.

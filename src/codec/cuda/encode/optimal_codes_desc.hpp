@@ -9,7 +9,7 @@
 namespace framewire::codec::cuda {
 
 inline constexpr int kHuffmanSymbols = 257;  ///< the last takes, and so reserves, the all-ones code
-inline constexpr int kMostDepth = 64;        ///< of a tree over fewer than 2^40 symbols: at most 57
+inline constexpr int kMaxDepth = 64;         ///< of a tree over fewer than 2^40 symbols: at most 57
 
 /// Huffman codes of one stream. Tables in the order luminance DC, AC, chrominance DC, AC.
 struct OptimalCodes {
@@ -19,9 +19,9 @@ struct OptimalCodes {
   std::uint8_t segments[4][288];    ///< marker, length, class and slot, counts, values
 };
 
-/// Shortens codes above 16 bits (figure K.3). @param counts  [kMostDepth + 1] codes of each length
+/// Shortens codes above 16 bits (figure K.3). @param counts  [kMaxDepth + 1] codes of each length
 FW_HD inline void limit_lengths(std::uint16_t* counts) {
-  for (int length = kMostDepth; length > 16; --length)
+  for (int length = kMaxDepth; length > 16; --length)
     while (counts[length] > 0) {
       int shorter = length - 2;
       while (counts[shorter] == 0) --shorter;
@@ -40,10 +40,10 @@ FW_HD inline void limit_lengths(std::uint16_t* counts) {
 /// @return bytes of the segment
 FW_HD inline std::uint32_t assign_codes(const std::uint8_t* depths, std::uint32_t table_id,
                                         std::uint8_t* segment, std::uint32_t* codes) {
-  std::uint16_t counts[kMostDepth + 1] = {};
+  std::uint16_t counts[kMaxDepth + 1] = {};
   for (int i = 0; i < kHuffmanSymbols; ++i) ++counts[depths[i]];
   counts[0] = 0;
-  int deepest = kMostDepth;
+  int deepest = kMaxDepth;
   while (deepest > 0 && counts[deepest] == 0) --deepest;
   limit_lengths(counts);
   int longest = 16;

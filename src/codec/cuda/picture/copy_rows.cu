@@ -12,7 +12,7 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 constexpr std::uint32_t kQuadBytes = 16;
-constexpr std::uint32_t kMostBlocks = 1024;  // of a plane; they go round
+constexpr std::uint32_t kMaxBlocks = 1024;  // of a plane; they go round
 
 /// A word of which only the first `bytes` bytes belong to the row; the others become zero.
 __device__ std::uint32_t keep(std::uint32_t word, std::uint32_t bytes) {
@@ -49,10 +49,10 @@ __global__ void __launch_bounds__(kThreads) copy_rows_kernel(const RowCopy* copi
 
 }  // namespace
 
-void launch_copy_rows(const RowCopy* copies, std::uint32_t count, std::uint32_t most_quads,
+void launch_copy_rows(const RowCopy* copies, std::uint32_t count, std::uint32_t max_quads,
                       cudaStream_t stream) {
-  if (count == 0 || most_quads == 0) return;
-  const std::uint32_t blocks = std::min(kMostBlocks, (most_quads + kThreads - 1) / kThreads);
+  if (count == 0 || max_quads == 0) return;
+  const std::uint32_t blocks = std::min(kMaxBlocks, (max_quads + kThreads - 1) / kThreads);
   gpu::launch(copy_rows_kernel, dim3(count, blocks), kThreads, 0, stream, copies);
 }
 

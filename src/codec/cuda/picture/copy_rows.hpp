@@ -19,10 +19,10 @@ struct RowCopy {
 
 /// Copies all of them in one launch.
 /// @param copies      device, [count]
-/// @param most_quads  pieces of 16 bytes of the largest target
+/// @param max_quads  pieces of 16 bytes of the largest target
 /// @cost one read and one write of every sample; a launch for each plane would cost more than the
 ///       copy of a small one
-void launch_copy_rows(const RowCopy* copies, std::uint32_t count, std::uint32_t most_quads,
+void launch_copy_rows(const RowCopy* copies, std::uint32_t count, std::uint32_t max_quads,
                       cudaStream_t stream);
 
 }  // namespace framewire::codec::cuda

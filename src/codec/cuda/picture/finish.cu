@@ -146,8 +146,8 @@ void launch_convert(const PictureView& batch, const Tile* tiles, std::uint32_t t
 }
 
 void launch_sharpen(const PictureView& batch, const Tile* tiles, std::uint32_t tile_count,
-                    std::uint32_t most_radius, cudaStream_t stream) {
-  const std::size_t bytes = (kFinishTile + 2 * most_radius) * kFinishTile * sizeof(float);
+                    std::uint32_t max_radius, cudaStream_t stream) {
+  const std::size_t bytes = (kFinishTile + 2 * max_radius) * kFinishTile * sizeof(float);
   if (tile_count != 0)
     gpu::launch(sharpen_kernel, tile_count, kFinishThreads, bytes, stream, batch, tiles);
 }

@@ -16,7 +16,7 @@ void launch_convert(const PictureView& batch, const Tile* tiles, std::uint32_t t
 /// Unsharp mask as transform/sharpen.hpp, in single precision.
 /// @param tiles  device; part = tile of kFinishTile × kFinishTile samples of `owner`
 void launch_sharpen(const PictureView& batch, const Tile* tiles, std::uint32_t tile_count,
-                    std::uint32_t most_radius, cudaStream_t stream);
+                    std::uint32_t max_radius, cudaStream_t stream);
 
 /// Turns planes as displayed and fills what lies around them.
 /// @param tiles  device; part = tile of kFinishTile × kFinishTile target samples of `owner`

@@ -112,8 +112,8 @@ void PictureStage::clear() {
   for_each_list(*this, [](auto& list) { list.clear(); });
   across_cache_.begin_batch();
   down_cache_.begin_batch();
-  most_rows_ = 1;
-  most_radius_ = 0;
+  max_rows_ = 1;
+  max_radius_ = 0;
 }
 
 /// Adds the stages in the order of codec/turbo: resample, convert and subsample, sharpen, turn,
@@ -174,7 +174,7 @@ void PictureStage::add_resample_tiles(ResamplePlan& made, const DownFilter& down
     rows = rows_of_tiles(down, desc.tile_height);
   }
   if (rows <= kTileSourceRows) {
-    most_rows_ = std::max(most_rows_, rows);
+    max_rows_ = std::max(max_rows_, rows);
     resample_tiles_.add_parts(owner,
                               desc.tile_columns * base::ceil_div(desc.height_px, desc.tile_height));
     return;
@@ -223,7 +223,7 @@ void PictureStage::sharpen(const plan::Plan& plan, Samples& luma, gpu::Arena& ar
   made.weights = bytes.add_array_once<float>(arena, weights);
   made.desc.tile_columns =
       add_squares(sharpen_tiles_, sharpens_.size(), luma.width_px, luma.height_px);
-  most_radius_ = std::max(most_radius_, made.desc.radius);
+  max_radius_ = std::max(max_radius_, made.desc.radius);
   sharpens_.add(made);
   luma = made.target;
 }
@@ -305,11 +305,11 @@ void PictureStage::enqueue(const StageRun& run) const {
                          sharpens_.at(memory),
                          places_.at(memory),
                          run.status};
-  launch_resample(view, resample_tiles_.at(memory), resample_tiles_.size(), most_rows_, stream);
+  launch_resample(view, resample_tiles_.at(memory), resample_tiles_.size(), max_rows_, stream);
   launch_resample_long(view, long_across_tiles_.at(memory), long_across_tiles_.size(),
                        long_down_tiles_.at(memory), long_down_tiles_.size(), stream);
   launch_convert(view, convert_tiles_.at(memory), convert_tiles_.size(), stream);
-  launch_sharpen(view, sharpen_tiles_.at(memory), sharpen_tiles_.size(), most_radius_, stream);
+  launch_sharpen(view, sharpen_tiles_.at(memory), sharpen_tiles_.size(), max_radius_, stream);
   launch_place(view, place_tiles_.at(memory), place_tiles_.size(), stream);
   run.timeline.end(Stage::kResample, run.stream);
 }

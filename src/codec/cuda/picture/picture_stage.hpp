@@ -116,8 +116,8 @@ class PictureStage {
   TileList convert_tiles_;
   TileList sharpen_tiles_;
   TileList place_tiles_;
-  std::uint32_t most_rows_ = 1;    ///< source rows that a tile needs
-  std::uint32_t most_radius_ = 0;  ///< of a blur
+  std::uint32_t max_rows_ = 1;    ///< source rows that a tile needs
+  std::uint32_t max_radius_ = 0;  ///< of a blur
   FilterCache<AcrossFilter> across_cache_;
   FilterCache<DownFilter> down_cache_;
   std::map<double, std::vector<float>> gaussians_;  ///< by sigma

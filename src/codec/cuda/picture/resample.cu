@@ -135,7 +135,7 @@ __device__ void filter_tile_down(const ResampleDesc& plane, const DownDesc& down
 }
 
 __global__ void __launch_bounds__(kResampleThreads)
-    resample_kernel(PictureView batch, const Tile* tiles, std::uint32_t most_rows) {
+    resample_kernel(PictureView batch, const Tile* tiles, std::uint32_t max_rows) {
   gpu::grid_dependency_sync();
   auto* shared = gpu::dynamic_shared<float4>();
   const Tile tile = tiles[blockIdx.x];
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(kResampleThreads)
   if (given_up(batch, plane.image)) return;
   const DownDesc& down = batch.down[plane.down];
   const TilePlace place = place_tile(plane, down, tile.part);
-  float4* weights = shared + most_rows * kTileWidth / 4;
+  float4* weights = shared + max_rows * kTileWidth / 4;
   const std::uint32_t groups = (place.height + kRowGroup - 1) / kRowGroup;
   const float4* from = down.weights + static_cast<std::uint64_t>(place.y / kRowGroup) * down.run;
   for (std::uint32_t i = threadIdx.x; i < groups * down.run; i += kResampleThreads)
@@ -157,13 +157,13 @@ __global__ void __launch_bounds__(kResampleThreads)
 }  // namespace
 
 void launch_resample(const PictureView& batch, const Tile* tiles, std::uint32_t tile_count,
-                     std::uint32_t most_rows, cudaStream_t stream) {
+                     std::uint32_t max_rows, cudaStream_t stream) {
   if (tile_count == 0) return;
-  // A tile has at most kTileHeight / kRowGroup groups, and each group at most most_rows float4.
+  // A tile has at most kTileHeight / kRowGroup groups, and each group at most max_rows float4.
   constexpr std::size_t kRowBytes = (kTileWidth + kTileHeight) * sizeof(float);
   gpu::allow_shared(resample_kernel, kTileSourceRows * kRowBytes);
-  gpu::launch(resample_kernel, tile_count, kResampleThreads, most_rows * kRowBytes, stream, batch,
-              tiles, most_rows);
+  gpu::launch(resample_kernel, tile_count, kResampleThreads, max_rows * kRowBytes, stream, batch,
+              tiles, max_rows);
 }
 
 }  // namespace framewire::codec::cuda
