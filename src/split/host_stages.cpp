@@ -92,7 +92,7 @@ class HostStages final : public Stages {
 
   Result<Output> finish(Picture& picture, Form form) try {
     engine::Request& request = picture.request;
-    auto planes = turbo_.finish(request.plan, request.context, whole_.planes);
+    auto planes = turbo_.post_process(request.plan, request.context, whole_.planes);
     if (!planes) return fail(planes.error());
     request.report.codec = turbo_.codec().kind();
     Output output;

@@ -88,10 +88,10 @@ Result<void> Transcoder::run() {
                                output_.bytes() - records_bytes_});
   (void)cudaMemcpyAsync(host_status_.data(), run.status, plan_.status().bytes(),
                         cudaMemcpyDeviceToHost, stream_.get());
-  return finish();
+  return record_end();
 }
 
-Result<void> Transcoder::finish() {
+Result<void> Transcoder::record_end() {
   if (auto ok = gpu::check(cudaGetLastError(), "launching a batch"); !ok) return ok;
   // Waiting asleep leaves the core to others during the millisecond or more of a large batch. For a
   // small batch, being woken would take a tenth of its time.

@@ -77,7 +77,7 @@ class Transcoder {
         plan_(tuning) {}
   [[nodiscard]] Result<void> reserve();
   [[nodiscard]] Result<void> run();
-  [[nodiscard]] Result<void> finish();
+  [[nodiscard]] Result<void> record_end();
   [[nodiscard]] gpu::Memory memory() const { return {device_.data(), plan_.arena()}; }
 
   gpu::Stream stream_;

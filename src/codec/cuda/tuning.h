@@ -72,8 +72,8 @@ inline constexpr int kResampleThreads = 256;
 /// Source rows that one tile may need. This bounds shared memory, and so the filter's support.
 inline constexpr int kTileSourceRows = 160;
 /// Threads, and side of the square tile, of the stages between resampling and encoding.
-inline constexpr int kFinishThreads = 256;
-inline constexpr int kFinishTile = 32;
+inline constexpr int kPostProcessThreads = 256;
+inline constexpr int kPostProcessTile = 32;
 /// Threads of the resampling kernels of resample_long.cu.
 inline constexpr int kLongThreads = 256;
 /// Raw entropy-coded bytes that a dct_block may take on average before the device gives the image

@@ -75,8 +75,8 @@ Result<Planes> resample_all(const Planes& decoded, const plan::Plan& plan, const
 }
 
 /// Orients, after colour conversion subsamples, and pads one component.
-Result<Plane> finish_plane(const Plane& in, const plan::Plan& plan, std::size_t component,
-                           std::uint8_t background) {
+Result<Plane> post_process_plane(const Plane& in, const plan::Plan& plan, std::size_t component,
+                                 std::uint8_t background) {
   const plan::EncodePlan& encode = plan.encode;
   const auto count = encode.component_count;
   const int step_x =
@@ -179,9 +179,9 @@ Result<Planes> make_output_planes(const Planes& decoded, const plan::Plan& plan,
   }
   const auto background = background_samples(plan);
   for (std::size_t i = 0; i < planes->planes.size(); ++i) {
-    auto finished = finish_plane(planes->planes[i], plan, i, background[i]);
-    if (!finished) return fail(std::move(finished.error()));
-    planes->planes[i] = std::move(*finished);
+    auto processed = post_process_plane(planes->planes[i], plan, i, background[i]);
+    if (!processed) return fail(std::move(processed.error()));
+    planes->planes[i] = std::move(*processed);
   }
   return planes;
 }

@@ -203,7 +203,7 @@ Result<void> Decoder::read_own(BlockSink* sink) {
   return fail(StatusCode::kInternal, "damaged data met a decoder of clean files");
 }
 
-Result<void> Decoder::finish() {
+Result<void> Decoder::check_rest() {
   if (own_ == nullptr || file_.frame.process != jpeg::Process::kProgressive) return {};
   for (; band_ + 1 < band_count_; ++band_)
     if (auto done = read_own(nullptr); !done) return done;

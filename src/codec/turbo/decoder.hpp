@@ -27,7 +27,7 @@ class Decoder final : private BlockSink {
   /// Reads the headers and prepares every component at its scale.
   /// @param file     must outlive the decoder
   /// @param wanted   components to transform; the others are only entropy-decoded
-  /// @param entropy  with kOwn, read() and finish() may find that gave_up()
+  /// @param entropy  with kOwn, read() and check_rest() may find that gave_up()
   [[nodiscard]] static Result<std::unique_ptr<Decoder>> open(const jpeg::JpegFile& file,
                                                              const plan::Scales& scales,
                                                              std::span<const int> wanted,
@@ -43,7 +43,7 @@ class Decoder final : private BlockSink {
 
   /// Call it where no more rows are wanted: looks at the data that libjpeg would have looked at by
   /// now, so that damage below those rows counts, or does not, whichever decoder reads.
-  [[nodiscard]] Result<void> finish();
+  [[nodiscard]] Result<void> check_rest();
 
   /// Whether the last error only means that the data is not clean: the file must then be decoded
   /// from its start with EntropyDecoder::kLibjpeg.

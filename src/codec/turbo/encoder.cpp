@@ -146,7 +146,7 @@ void Encoder::write_band(JSAMPARRAY* arrays) {
   if (!ok) failed_ = true;
 }
 
-Result<void> Encoder::finish() {
+Result<void> Encoder::close() {
   if (!failed_ && bands_written_ != band_count_)
     return fail(StatusCode::kInternal, "the encoder did not get every row");
   if (!failed_) failed_ = !errors_.guarded([&] { jpeg_finish_compress(&cinfo_); });

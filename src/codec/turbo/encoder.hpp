@@ -24,7 +24,7 @@ class Encoder final : public RowSink {
 
   /// Writes what is pending and EOI.
   /// @return the first error that any row() met; internal if rows are missing; deadline; busy
-  [[nodiscard]] Result<void> finish();
+  [[nodiscard]] Result<void> close();
 
  private:
   /// One MCU row of one component: [rows_per_band][padded_px] uint8.

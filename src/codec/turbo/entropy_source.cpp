@@ -80,8 +80,9 @@ bool EntropySource::read(BlockSink* sink) {
   return clean;
 }
 
-bool EntropySource::finished() const {
-  return std::ranges::all_of(cursors_, [](const ScanCursor& cursor) { return cursor.finished(); });
+bool EntropySource::is_complete() const {
+  return std::ranges::all_of(cursors_,
+                             [](const ScanCursor& cursor) { return cursor.is_complete(); });
 }
 
 bool EntropySource::read_all_scans() {
@@ -89,7 +90,7 @@ bool EntropySource::read_all_scans() {
     const int rows = cursor.rows_in_band(next_row_);
     for (int row = 0; row < rows; ++row)
       if (!cursor.read(band_, row, cursor.mcus_in_row())) return false;
-    if (next_row_ + 1 == frame_.mcu_rows && !cursor.finished()) return false;
+    if (next_row_ + 1 == frame_.mcu_rows && !cursor.is_complete()) return false;
   }
   return true;
 }

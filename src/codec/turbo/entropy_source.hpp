@@ -26,7 +26,7 @@ class EntropySource {
 
   /// After the last row: whether every scan's data ends where its last MCU does. libjpeg does not
   /// look at what a sequential file has left over.
-  [[nodiscard]] bool finished() const;
+  [[nodiscard]] bool is_complete() const;
 
  private:
   [[nodiscard]] bool read_in_parts(BlockSink* sink);

@@ -90,7 +90,7 @@ bool ScanCursor::restart() {
   return true;
 }
 
-bool ScanCursor::finished() const {
+bool ScanCursor::is_complete() const {
   return bits_.end_of_data() == end_ && ac_scan_.end_of_band_run == 0;
 }
 

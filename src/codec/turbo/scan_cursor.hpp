@@ -30,7 +30,7 @@ class ScanCursor {
   [[nodiscard]] bool read(CoefficientBand& band, int row, std::int32_t mcu_count);
 
   /// Whether the data ends where the last MCU does.
-  [[nodiscard]] bool finished() const;
+  [[nodiscard]] bool is_complete() const;
 
  private:
   void take_tables(const jpeg::JpegFile& file);

@@ -2,8 +2,8 @@
 #include <base/checked.hpp>
 #include <codec/turbo/attempt.hpp>
 #include <codec/turbo/decoder.hpp>
-#include <codec/turbo/finish.hpp>
 #include <codec/turbo/plane_sinks.hpp>
+#include <codec/turbo/post_process.hpp>
 #include <codec/turbo/row_resampler.hpp>
 #include <codec/turbo/stages.hpp>
 #include <codec/turbo/turbo_codec.hpp>
@@ -70,9 +70,9 @@ Result<void> decode_rows(const jpeg::JpegFile& file, const plan::Plan& plan, con
       }
     }
   }
-  const auto finished = (*decoder)->finish();
+  const auto checked = (*decoder)->check_rest();
   now.gave_up = (*decoder)->gave_up();
-  if (!finished) return fail(finished.error());
+  if (!checked) return fail(checked.error());
   const auto found = (*decoder)->warnings();
   outcome.warnings.insert(outcome.warnings.end(), found.begin(), found.end());
   if (!all_there())
@@ -145,8 +145,8 @@ void TurboStages::resample(const plan::Plan& plan, int plane, RowSpan rows, cons
     resampler.push(in + static_cast<std::size_t>(row) * p.x.in_size, writer);
 }
 
-Result<Planes> TurboStages::finish(const plan::Plan& plan, const Context& context,
-                                   std::span<const PlaneView> planes) const try {
+Result<Planes> TurboStages::post_process(const plan::Plan& plan, const Context& context,
+                                         std::span<const PlaneView> planes) const try {
   PlaneSink whole(output_sizes(plan));
   if (plan.color_path == plan::ColorPath::kPlanar) {
     push_rows(planes, whole);
@@ -156,7 +156,7 @@ Result<Planes> TurboStages::finish(const plan::Plan& plan, const Context& contex
     ConvertSink convert(plan, *context.converter, whole);
     push_rows(planes, convert);
   }
-  return turbo::finish(std::move(whole).take(), plan);
+  return turbo::post_process(std::move(whole).take(), plan);
 } catch (const std::bad_alloc&) {
   return fail(StatusCode::kBusy, "no memory for the output's planes");
 }

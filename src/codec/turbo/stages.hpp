@@ -61,8 +61,8 @@ class TurboStages {
   /// for a caller who wants planes.
   /// @param planes  of resampled_sizes()
   /// @return internal for a conversion without converter; busy
-  [[nodiscard]] Result<Planes> finish(const plan::Plan& plan, const Context& context,
-                                      std::span<const PlaneView> planes) const;
+  [[nodiscard]] Result<Planes> post_process(const plan::Plan& plan, const Context& context,
+                                            std::span<const PlaneView> planes) const;
 
  private:
   static std::unique_ptr<Codec> make_codec();

@@ -3,9 +3,9 @@
 #include <codec/turbo/attempt.hpp>
 #include <codec/turbo/decoder.hpp>
 #include <codec/turbo/encoder.hpp>
-#include <codec/turbo/finish.hpp>
 #include <codec/turbo/fixed_filter.hpp>
 #include <codec/turbo/plane_sinks.hpp>
+#include <codec/turbo/post_process.hpp>
 #include <codec/turbo/row_resampler.hpp>
 #include <codec/turbo/turbo_codec.hpp>
 #include <exception>
@@ -55,7 +55,7 @@ class TurboCodec final : public Codec {
   Result<void> transcode(const jpeg::JpegFile& file, const plan::Plan& plan, const Context& context,
                          std::vector<std::uint8_t>& out, Outcome& outcome) const override try {
     const auto pixels = static_cast<std::int64_t>(plan.encode.width_px) * plan.encode.height_px;
-    if (pixels > kStreamAbovePixels && plan.encode.max_bytes == 0 && !needs_finish(plan))
+    if (pixels > kStreamAbovePixels && plan.encode.max_bytes == 0 && !needs_post_process(plan))
       return stream(file, plan, context, out, outcome);
     const auto start = base::Clock::now();
     auto planes = attempt(entropy_, [&](Attempt& now) -> Result<Planes> {
@@ -65,9 +65,9 @@ class TurboCodec final : public Codec {
       return std::move(sink).take();
     });
     if (!planes) return fail(planes.error());
-    const Planes finished = finish(std::move(*planes), plan);
+    const Planes processed = post_process(std::move(*planes), plan);
     outcome.decode_resample_us = base::elapsed_us(start);
-    return encode(finished, plan.encode, context, out, outcome);
+    return encode(processed, plan.encode, context, out, outcome);
   } catch (const std::bad_alloc&) {
     return fail(StatusCode::kBusy, "no memory to resize");
   }
@@ -109,7 +109,7 @@ class TurboCodec final : public Codec {
       auto encoder = Encoder::open(plan.encode, context, out);
       if (!encoder) return fail(encoder.error());
       if (auto ok = resample(file, plan, context, **encoder, outcome, now); !ok) return ok;
-      return (*encoder)->finish();
+      return (*encoder)->close();
     });
     outcome.quality = plan.encode.quality;
     outcome.decode_resample_us = base::elapsed_us(start);
@@ -153,9 +153,9 @@ class TurboCodec final : public Codec {
         for (const std::uint8_t* row : (*decoder)->band(wanted[i]).rows)
           resamplers[i].push(row, sink);
     }
-    const auto finished = (*decoder)->finish();
+    const auto checked = (*decoder)->check_rest();
     now.gave_up = (*decoder)->gave_up();
-    if (!finished) return fail(finished.error());
+    if (!checked) return fail(checked.error());
     append(outcome.warnings, (*decoder)->warnings());
     if (!all_done())
       return fail(StatusCode::kInternal, "the decoder delivered fewer rows than planned");
@@ -177,7 +177,7 @@ class TurboCodec final : public Codec {
           (*encoder)->row(static_cast<int>(c),
                           p.samples.data() + static_cast<std::size_t>(next[c]) * p.width_px);
       }
-    return (*encoder)->finish();
+    return (*encoder)->close();
   }
 
   static Result<void> check_planes(const Planes& planes, const plan::EncodePlan& plan) {

@@ -189,7 +189,7 @@ class Unstuffer {
     return advance(4, kept);
   }
   FW_HD std::uint32_t at() const { return at_; }
-  FW_HD UnstuffResult finish(std::uint32_t end) {
+  FW_HD UnstuffResult take_result(std::uint32_t end) {
     if (escaped_ && at_ >= end && at_ - 1 < own_end_) result_.marker = at_ - 1;  // cut off inside
     packer_.fill(result_.bytes * 8);
     return result_;
@@ -270,7 +270,7 @@ FW_HD inline UnstuffResult unstuff(const std::uint8_t* data, std::uint32_t begin
       }
     }
   }
-  return unstuffer.finish(end);
+  return unstuffer.take_result(end);
 }
 
 }  // namespace framewire::codec::cuda

@@ -48,7 +48,7 @@ struct BitStore {
     ++word;
     pending &= (1ull << filled) - 1;
   }
-  __device__ void finish() {
+  __device__ void flush() {
     if (filled == 0) return;
     atomicOr(words + word, swap_bytes(static_cast<std::uint32_t>(pending << (32 - filled))));
   }
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(kBlocksPerTile)
   __shared__ std::uint32_t codes[1024];
   const Tile tile = tiles[blockIdx.x];
   const EncodeDesc& stream = batch.encodes[tile.owner];
-  if (idle(batch, stream)) return;
+  if (nothing_to_encode(batch, stream)) return;
   load_codes(stream, codes);
   const std::uint32_t block = tile.part * kBlocksPerTile + threadIdx.x;
   if (block >= stream.total_blocks) return;
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(kImageThreads)
   gpu::grid_dependency_sync();
   const std::uint32_t index = stream_index(streams);
   const EncodeDesc& stream = batch.encodes[index];
-  if (idle(batch, stream)) return;
+  if (nothing_to_encode(batch, stream)) return;
   std::uint32_t* bits = stream.bit_counts;
   std::uint32_t* offsets = stream.segment_bytes;
   const std::uint32_t total_bits = sum_bits(bits, stream.total_blocks);
@@ -172,7 +172,7 @@ __global__ void __launch_bounds__(kBlocksPerTile)
   __shared__ std::uint32_t codes[1024];
   const Tile tile = tiles[blockIdx.x];
   const EncodeDesc& stream = batch.encodes[tile.owner];
-  if (idle(batch, stream)) return;
+  if (nothing_to_encode(batch, stream)) return;
   load_codes(stream, codes);
   const std::uint32_t block = tile.part * kBlocksPerTile + threadIdx.x;
   if (block >= stream.total_blocks) return;
@@ -185,7 +185,7 @@ __global__ void __launch_bounds__(kBlocksPerTile)
   const bool ends = block + 1 == stream.total_blocks || (block + 1) % stream.segment_blocks == 0;
   const std::uint32_t padding = (8 - (store.filled & 7)) & 7;
   if (ends && padding != 0) store.put((1u << padding) - 1, padding);
-  store.finish();
+  store.flush();
 }
 
 /// Raw bytes that a thread stuffs at once, and that a thread block does.

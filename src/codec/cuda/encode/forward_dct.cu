@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(kBlocksPerTile)
   const Tile tile = tiles[blockIdx.x];
   const EncodeDesc& stream = batch.encodes[tile.owner];
   const std::uint32_t block = tile.part * kBlocksPerTile + threadIdx.x;
-  if (block >= stream.total_blocks || idle(batch, stream)) return;
+  if (block >= stream.total_blocks || nothing_to_encode(batch, stream)) return;
   const EncodePlace own = place_output_block(stream, block);
   const EncodePlane& plane = stream.planes[own.plane];
   const EncodePlace place = dc_source(plane, own);

@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(kBlocksPerTile)
   __shared__ std::uint32_t counts[1024];
   const Tile tile = tiles[blockIdx.x];
   const EncodeDesc& stream = batch.encodes[tile.owner];
-  if (idle(batch, stream)) return;
+  if (nothing_to_encode(batch, stream)) return;
   for (std::uint32_t i = threadIdx.x; i < 1024; i += kBlocksPerTile) counts[i] = 0;
   __syncthreads();
   const std::uint32_t block = tile.part * kBlocksPerTile + threadIdx.x;
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(kLane) make_codes_kernel(EncodeView batch, con
   __shared__ std::uint8_t depths[kHuffmanSymbols];
   const Tile table = tables[blockIdx.x];
   const EncodeDesc& stream = batch.encodes[table.owner];
-  if (idle(batch, stream)) return;
+  if (nothing_to_encode(batch, stream)) return;
   OptimalCodes& codes = *stream.optimal;
   const auto lane = static_cast<int>(threadIdx.x);
   build_tree(codes.histogram[table.part], lane, depths);

@@ -12,7 +12,7 @@ inline __device__ bool search_done(const EncodeView& batch, const EncodeDesc& st
 }
 
 /// Whether a stream needs no encoding: it is final, or the CPU must take its picture.
-inline __device__ bool idle(const EncodeView& batch, const EncodeDesc& stream) {
+inline __device__ bool nothing_to_encode(const EncodeView& batch, const EncodeDesc& stream) {
   return search_done(batch, stream) || given_up(batch, stream.image);
 }
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <base/checked.hpp>
 #include <cmath>
-#include <codec/cuda/picture/finish.hpp>
 #include <codec/cuda/picture/picture_stage.hpp>
+#include <codec/cuda/picture/post_process.hpp>
 #include <codec/cuda/picture/resample.hpp>
 #include <codec/cuda/picture/resample_long.hpp>
 #include <color/converter.hpp>
@@ -15,7 +15,7 @@
 namespace framewire::codec::cuda {
 namespace {
 
-constexpr auto kSquare = static_cast<std::uint32_t>(kFinishTile);
+constexpr auto kSquare = static_cast<std::uint32_t>(kPostProcessTile);
 
 /// Largest number of source rows that a tile of `height` rows of a plane needs.
 std::uint32_t rows_of_tiles(const DownFilter& filter, std::uint32_t height) {

@@ -87,7 +87,7 @@ struct ByteSink {
       if (bytes.back() == 0xFF) bytes.push_back(0);
     }
   }
-  void finish() {
+  void flush() {
     if (count != 0) put((1u << (8 - count)) - 1, 8 - count);
   }
 };
@@ -125,7 +125,7 @@ std::vector<std::uint8_t> encode(const std::vector<Block>& blocks) {
       if (blocks[b][k] != 0) mask |= 1ull << k;
     code_block(blocks[b].data(), mask, blocks[b][0], &codes[b % 6 < 4 ? 0 : 512], sink);
   }
-  sink.finish();
+  sink.flush();
   return sink.bytes;
 }
 

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <cmath>
-#include <codec/turbo/finish.hpp>
+#include <codec/turbo/post_process.hpp>
 #include <codec/turbo/turbo_codec.hpp>
 #include <jpeg/parser.hpp>
 #include <tests/unit/codec/turbo/transcoder.hpp>
@@ -96,8 +96,8 @@ TEST(TurboCodec, FinishTurnsPlanesExactly) {
     plan.encode.model = plan::OutputModel::kGray;
     plan.encode.component_count = 1;
     plan.placement = {0, 0, plan.encode.width_px, plan.encode.height_px};
-    EXPECT_EQ(turbo::needs_finish(plan), orientation != 1);
-    const Planes out = turbo::finish(planes, plan);
+    EXPECT_EQ(turbo::needs_post_process(plan), orientation != 1);
+    const Planes out = turbo::post_process(planes, plan);
     ASSERT_EQ(out.planes[0].width_px, plan.encode.width_px);
     ASSERT_EQ(out.planes[0].height_px, plan.encode.height_px);
     for (std::int32_t y = 0; y < plan.encode.height_px; ++y)

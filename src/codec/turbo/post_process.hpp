@@ -5,11 +5,11 @@
 
 namespace framewire::codec::turbo {
 
-/// Whether finish() would change anything; if not, rows may go straight to the encoder.
-[[nodiscard]] bool needs_finish(const plan::Plan& plan);
+/// Whether post_process() would change anything; if not, rows may go straight to the encoder.
+[[nodiscard]] bool needs_post_process(const plan::Plan& plan);
 
 /// Sharpens luma, turns the planes upright, and pads them with the background.
 /// @param planes  resized planes in stored orientation, at the output's own sampling
-[[nodiscard]] Planes finish(Planes planes, const plan::Plan& plan);
+[[nodiscard]] Planes post_process(Planes planes, const plan::Plan& plan);
 
 }  // namespace framewire::codec::turbo

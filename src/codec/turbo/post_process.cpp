@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <base/checked.hpp>
 #include <cmath>
-#include <codec/turbo/finish.hpp>
+#include <codec/turbo/post_process.hpp>
 #include <cstring>
 #include <transform/color.hpp>
 #include <transform/orient.hpp>
@@ -58,11 +58,11 @@ Plane pad(const Plane& in, const plan::Plan& plan, int step_x, int step_y, std::
 
 }  // namespace
 
-bool needs_finish(const plan::Plan& plan) {
+bool needs_post_process(const plan::Plan& plan) {
   return plan.sharpen_sigma > 0 || plan.orientation != 1 || plan::is_padded(plan);
 }
 
-Planes finish(Planes planes, const plan::Plan& plan) {
+Planes post_process(Planes planes, const plan::Plan& plan) {
   if (plan.sharpen_sigma > 0 && plan.encode.model != plan::OutputModel::kCmyk) {
     Plane& luma = planes.planes[0];
     transform::sharpen_plane(luma.samples, luma.width_px, luma.height_px, plan.sharpen_sigma);
