@@ -1,4 +1,4 @@
-# One static library a room of src/, so that linking enforces which room may use which.
+# One static library a folder of src/, so that linking enforces which folder may use which.
 
 add_library(framewire_flags INTERFACE)
 target_compile_features(framewire_flags INTERFACE cxx_std_20)
@@ -9,20 +9,20 @@ target_compile_options(framewire_flags INTERFACE
 if(FRAMEWIRE_SANITIZE)
   target_compile_options(framewire_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${FRAMEWIRE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all>
-    # GCC's guesses at bounds and initialisation cry wolf under instrumentation (GCC bug 105651),
+    # GCC's warnings of bounds and initialisation are false under instrumentation (GCC bug 105651),
     # which finds the real cases.
     $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized -Wno-restrict
       -Wno-stringop-overflow -Wno-array-bounds>)
   target_link_options(framewire_flags INTERFACE -fsanitize=${FRAMEWIRE_SANITIZE})
 endif()
 if(FRAMEWIRE_BUILD_FUZZ)
-  # The rooms carry the coverage counters that steer libFuzzer; only its programs link its main().
+  # The folders carry the coverage counters that steer libFuzzer; only its programs link its main().
   target_compile_options(framewire_flags INTERFACE -fsanitize=fuzzer-no-link)
   target_link_options(framewire_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
 # framewire_module(NAME DEPENDS …): every .cpp of the calling folder becomes fw_NAME; every .cu too
-# where CUDA is on; those of FOLDERS below it, too. A room of headers alone becomes an interface
+# where CUDA is on; those of FOLDERS below it, too. A folder of headers alone becomes an interface
 # library.
 function(framewire_module name)
   cmake_parse_arguments(ARG "" "" "FOLDERS;DEPENDS;PRIVATE_DEPENDS" ${ARGN})

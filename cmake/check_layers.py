@@ -2,7 +2,7 @@
 """Checks that includes follow the arrows of docs/architecture.md.
 
 Linking enforces them for functions; this enforces them for headers too, keeps third-party headers
-in the rooms that own them, holds one way to write an include, and finds what the library must not
+in the folders that own them, holds one way to write an include, and finds what the library must not
 do: print, exit or grow huge files.
 """
 
@@ -12,7 +12,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# Which rooms a room may include besides itself and the public headers.
+# Which folders of src/ a folder may include besides itself and the public headers.
 BELOW_CODECS = {"base", "jpeg", "transform", "plan", "color", "codec"}
 ALLOWED = {
     "base": set(),
@@ -44,7 +44,7 @@ ALLOWED = {
                        "topology", "transport", "transport/session", "frames"},
 }
 
-# Third-party headers and the only rooms that may name them; None: any room.
+# Third-party headers and the only folders that may name them; None: any folder.
 OWNED_HEADERS = [
     (r"jpeglib\.h|jerror\.h|turbojpeg\.h", {"codec/turbo"}),
     (r"lcms2.*\.h", {"color"}),
@@ -67,8 +67,8 @@ EXITS = re.compile(r"(?<![\w:.>])(?:std::)?(?:exit|_Exit|quick_exit|abort|termin
 MAX_LINES = 500
 
 
-def room_of(path):
-    """The room a path below src/ lies in, given relative to src/; None for src/ itself."""
+def module_of(path):
+    """The folder of src/ with a target of its own that a path (relative to src/) lies in, or None."""
     parts = path.parts[:-1]
     if not parts:
         return None
@@ -77,18 +77,18 @@ def room_of(path):
     return parts[0]
 
 
-def check_include(room, name, where, errors):
+def check_include(module, name, where, errors):
     if name.startswith("framewire/"):
         return
-    target = room_of(pathlib.Path(name)) if (ROOT / "src" / name).is_file() else None
+    target = module_of(pathlib.Path(name)) if (ROOT / "src" / name).is_file() else None
     if target is not None:
-        if target != room and target not in ALLOWED[room]:
-            errors.append(f"{where}: {room} may not include {target} ({name}); "
-                          f"allowed: {', '.join(sorted(ALLOWED[room])) or 'nothing'}")
+        if target != module and target not in ALLOWED[module]:
+            errors.append(f"{where}: {module} may not include {target} ({name}); "
+                          f"allowed: {', '.join(sorted(ALLOWED[module])) or 'nothing'}")
         return
     for pattern, owners in OWNED_HEADERS:
         if re.fullmatch(pattern, name):
-            if owners is not None and room not in owners:
+            if owners is not None and module not in owners:
                 errors.append(f"{where}: {name} belongs to {', '.join(sorted(owners))} only")
             return
 
@@ -127,7 +127,7 @@ def check_names(errors):
                           f"<{folder.name}/…> would mean either")
 
 
-def check_file(path, room, errors):
+def check_file(path, module, errors):
     lines = path.read_text(encoding="utf-8").splitlines()
     where = path.relative_to(ROOT)
     if len(lines) > MAX_LINES:
@@ -135,8 +135,8 @@ def check_file(path, room, errors):
     for number, line in enumerate(lines, 1):
         found = INCLUDE.match(line)
         if found:
-            check_include(room, found.group(1), f"{where}:{number}", errors)
-        if room.startswith("apps/") or line.lstrip().startswith("//"):
+            check_include(module, found.group(1), f"{where}:{number}", errors)
+        if module.startswith("apps/") or line.lstrip().startswith("//"):
             continue
         code = line.split("//")[0]
         if STREAMS.search(code):
@@ -163,12 +163,12 @@ def main():
     files = 0
     for suffix in ("hpp", "cpp", "h", "cu", "cuh"):
         for path in sorted((ROOT / "src").rglob(f"*.{suffix}")):
-            room = room_of(path.relative_to(ROOT / "src"))
-            if room not in ALLOWED:
-                errors.append(f"{path.relative_to(ROOT)}: its room has no arrows in {__file__}")
+            module = module_of(path.relative_to(ROOT / "src"))
+            if module not in ALLOWED:
+                errors.append(f"{path.relative_to(ROOT)}: its folder has no arrows in {__file__}")
                 continue
             files += 1
-            check_file(path, room, errors)
+            check_file(path, module, errors)
         for path in sorted((ROOT / "apps" / "framewire").rglob(f"*.{suffix}")):
             files += 1
             check_file(path, "apps/framewire", errors)
@@ -178,7 +178,7 @@ def main():
     for folder in ("src", "apps", "include", "tests", "fuzz", "bench", "examples"):
         for suffix in ("hpp", "cpp", "h", "cu", "cuh"):
             for path in sorted((ROOT / folder).rglob(f"*.{suffix}")):
-                # The emulation's stand for CUDA's own headers, which name one another alone.
+                # The emulation's headers stand in for CUDA's own and name only one another.
                 if "emulation/include" not in path.as_posix():
                     check_style(path, errors)
     check_names(errors)
