@@ -38,9 +38,9 @@ constexpr int kMaxThumbnails = 8;  // directories behind the first, and sub-dire
 /// of which the output has a corrected copy in a segment of its own.
 constexpr std::array kLeftOut = {kSubDirectories, kThumbnailData, kXmp, kPhotoshop};
 
-class Rewriter {
+class ExifRewriter {
  public:
-  Rewriter(const TiffView& view, const ExifChanges& changes)
+  ExifRewriter(const TiffView& view, const ExifChanges& changes)
       : view_(view), changes_(changes), block_(view.block().begin(), view.block().end()) {}
 
   Bytes run(const TiffDirectory& main) {
@@ -201,7 +201,7 @@ class Rewriter {
   /// block's end, but may be shorter, so values behind its beginning are spared. One of those
   /// values may hold the next such stream, so the search is repeated.
   void erase_streams() {
-    constexpr int kMaxRounds = 16;
+    constexpr int kMaxRounds = 16;  // in the last one nothing is spared but the structure
     for (int round = 0; round <= kMaxRounds; ++round) {
       std::vector<ByteRange> whole;
       std::optional<ByteRange> endless;
@@ -261,7 +261,7 @@ Bytes rewrite_exif(ByteSpan original, const ExifChanges& changes) {
   const auto view = TiffView::open(original);
   const auto main = view ? view->directory(view->first_directory_offset()) : std::nullopt;
   if (!main) return {};
-  Bytes block = Rewriter(*view, changes).run(*main);
+  Bytes block = ExifRewriter(*view, changes).run(*main);
   // In a hostile block a value may lie inside a directory. Changing that value has then broken the
   // directory, and erasing has spared a picture that begins there: both are looked for.
   if (!read_exif(block) || find_picture(block)) return {};

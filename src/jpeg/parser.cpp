@@ -58,7 +58,7 @@ class Parser {
   ParseDepth depth_;
   JpegFile file_;
   TableState tables_;
-  Progress progress_;
+  ScanProgress progress_;
   std::size_t listed_bytes_ = 0;  ///< payloads of JpegFile::segments
   bool warned_of_metadata_ = false;
   bool has_frame_ = false;

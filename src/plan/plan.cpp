@@ -97,7 +97,7 @@ EncodePlan make_encode_plan(const Geometry& geometry, OutputModel model, ChromaS
 
 /// The part of the stored picture that is used; fractional for a gain map, which follows its
 /// primary.
-struct Source {
+struct SourceRect {
   double x = 0;
   double y = 0;
   double width = 0;
@@ -120,8 +120,8 @@ AxisMap map_axis(double source_start, double source_size, std::int32_t picture_s
   return axis;
 }
 
-PlanePlan map_plane(const Plan& plan, const Source& source, const FrameHeader& frame, int component,
-                    ChromaStep step, const Axes& axes) {
+PlanePlan map_plane(const Plan& plan, const SourceRect& source, const FrameHeader& frame,
+                    int component, ChromaStep step, const Axes& axes) {
   const auto& c = frame.components[static_cast<std::size_t>(component)];
   PlanePlan plane;
   plane.component = component;
@@ -169,7 +169,7 @@ void apply_scale(AxisMap& axis, int scale) {
 
 /// Fills in the planes and the scales of a plan whose sizes and colour path are decided.
 /// @param step  of the output's chroma
-void map_planes(Plan& plan, const Source& source, const jpeg::JpegFile& file, ChromaStep step,
+void map_planes(Plan& plan, const SourceRect& source, const jpeg::JpegFile& file, ChromaStep step,
                 const Axes& axes, const Capabilities& capabilities) {
   const FrameHeader& frame = file.frame;
   const bool planar = plan.color_path == ColorPath::kPlanar;
@@ -222,9 +222,9 @@ Result<Plan> make_plan(const jpeg::JpegFile& file, const ResizeOptions& options,
   const bool planar_model =
       file.color_model == ColorModel::kGray || file.color_model == ColorModel::kYcbcr;
   plan.color_path = planar_model && !plan.convert_icc ? ColorPath::kPlanar : ColorPath::kConvert;
-  const Source source{static_cast<double>(plan.source.x), static_cast<double>(plan.source.y),
-                      static_cast<double>(plan.source.width),
-                      static_cast<double>(plan.source.height)};
+  const SourceRect source{static_cast<double>(plan.source.x), static_cast<double>(plan.source.y),
+                          static_cast<double>(plan.source.width),
+                          static_cast<double>(plan.source.height)};
   map_planes(plan, source, file, step, axes, capabilities);
   return plan;
 }
@@ -248,8 +248,8 @@ Result<Plan> make_gain_map_plan(const jpeg::JpegFile& gain_map, const Plan& prim
   };
   plan.resized_width_px = shrink(primary.resized_width_px, std::min(1.0, scale_x));
   plan.resized_height_px = shrink(primary.resized_height_px, std::min(1.0, scale_y));
-  const Source source{primary.source.x * scale_x, primary.source.y * scale_y,
-                      primary.source.width * scale_x, primary.source.height * scale_y};
+  const SourceRect source{primary.source.x * scale_x, primary.source.y * scale_y,
+                          primary.source.width * scale_x, primary.source.height * scale_y};
   plan.source = {static_cast<std::int32_t>(source.x), static_cast<std::int32_t>(source.y),
                  static_cast<std::int32_t>(std::ceil(source.width)),
                  static_cast<std::int32_t>(std::ceil(source.height))};

@@ -5,8 +5,8 @@
 namespace framewire::topology {
 namespace {
 
-constexpr int kMinMpsCapability = 35;
-constexpr std::uint64_t kCudaMemory = 1u << 1;
+constexpr int kMinMpsCapability = 35;           // compute capability 3.5
+constexpr std::uint64_t kCudaMemory = 1u << 1;  // UCS_MEMORY_TYPE_CUDA
 
 void not_asked(Probe& probe) {
   probe.verdict = Verdict::kNotApplicable;

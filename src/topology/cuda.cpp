@@ -9,13 +9,16 @@ namespace framewire::topology {
 namespace {
 
 constexpr int kSuccess = 0;
+// CUdevice_attribute.
 constexpr int kIntegrated = 18;
 constexpr int kGpudirectWithVmm = 110;
 constexpr int kGpudirect = 116;
 constexpr int kFlushOptions = 117;
 constexpr int kWritesOrdering = 118;
 constexpr int kDmabuf = 124;
+// CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD.
 constexpr int kDmabufFd = 1;
+// Of device memory: one large page.
 constexpr std::size_t kTrialBytes = 2 << 20;
 
 using Context = struct CudaContext*;

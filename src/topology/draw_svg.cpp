@@ -5,7 +5,7 @@
 namespace framewire::topology {
 namespace {
 
-using Kind = Place::Kind;
+using Kind = Box::Kind;
 
 // All in user units, which are pixels at the document's own size.
 constexpr double kMargin = 24;
@@ -76,23 +76,23 @@ void write(std::string& svg, std::string_view style, double x, double y, const s
                      style, x, y, anchor, text);
 }
 
-bool is_leaf(const Place& place) { return place.kind == Kind::kGpu || place.kind == Kind::kNic; }
+bool is_leaf(const Box& place) { return place.kind == Kind::kGpu || place.kind == Kind::kNic; }
 
-double width_of(const Place& place) {
+double width_of(const Box& place) {
   if (is_leaf(place)) return kLeafWidth;
   double width = 0;
-  for (const Place& inner : place.inside) width += width_of(inner) + kGap;
+  for (const Box& inner : place.inside) width += width_of(inner) + kGap;
   const double padding = place.kind == Kind::kSocket ? 2 * kGap : 0;
   return std::max(width - kGap, kLeafWidth) + padding;
 }
 
-int depth_of(const Place& place) {
+int depth_of(const Box& place) {
   int deepest = 0;
-  for (const Place& inner : place.inside) deepest = std::max(deepest, depth_of(inner));
+  for (const Box& inner : place.inside) deepest = std::max(deepest, depth_of(inner));
   return deepest + 1;
 }
 
-void draw_box(const Place& place, double x, double y, double width, std::string& svg) {
+void draw_box(const Box& place, double x, double y, double width, std::string& svg) {
   const double height = is_leaf(place) ? kLeafBox : kBox;
   svg += fmt::format(
       "<rect class=\"box {}\" rx=\"8\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
@@ -108,9 +108,9 @@ void draw_box(const Place& place, double x, double y, double width, std::string&
 }
 
 // Draws the boxes below a place, each at the middle of its share of the width.
-void draw_inside(const Place& place, double x, double y, double from_x, double from_y,
+void draw_inside(const Box& place, double x, double y, double from_x, double from_y,
                  std::string& svg) {
-  for (const Place& inner : place.inside) {
+  for (const Box& inner : place.inside) {
     const double share = width_of(inner), middle = x + share / 2;
     if (place.kind != Kind::kSocket) {
       svg += fmt::format("<path class=\"line\" d=\"M{:.1f} {:.1f}V{:.1f}H{:.1f}V{:.1f}\"/>\n",
@@ -123,13 +123,13 @@ void draw_inside(const Place& place, double x, double y, double from_x, double f
   }
 }
 
-double draw_host(const Place& host, double y, std::string& svg) {
+double draw_host(const Box& host, double y, std::string& svg) {
   double height = 0;
-  for (const Place& socket : host.inside) {
+  for (const Box& socket : host.inside) {
     height = std::max(height, 56 + (depth_of(socket) - 2) * kLevel + kLeafBox);
   }
   double x = kMargin;
-  for (const Place& socket : host.inside) {
+  for (const Box& socket : host.inside) {
     const double width = width_of(socket);
     if (x > kMargin && socket.title.starts_with("socket")) {
       svg += fmt::format(
@@ -216,9 +216,9 @@ double draw_conclusion(const Diagnosis& diagnosis, double y, double width, std::
 }  // namespace
 
 std::string draw_svg(const Diagnosis& diagnosis) {
-  const Place host = picture_of(diagnosis.facts);
+  const Box host = picture_of(diagnosis.facts);
   double sockets = -3 * kGap;
-  for (const Place& socket : host.inside) sockets += width_of(socket) + 3 * kGap;
+  for (const Box& socket : host.inside) sockets += width_of(socket) + 3 * kGap;
   const double columns = static_cast<double>(table_of(diagnosis).columns.size()) + 1;
   const double width =
       2 * kMargin + std::max({sockets, columns * kCellWidth, kMinWidth - 2 * kMargin});

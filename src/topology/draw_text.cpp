@@ -9,9 +9,9 @@ namespace {
 constexpr std::size_t kMaxPairsNamed = 4;
 constexpr std::size_t kMinColumn = 10;  // "unknown ✗" and a blank
 
-void draw(const Place& place, const std::string& indent, std::string& text) {
+void draw(const Box& place, const std::string& indent, std::string& text) {
   for (std::size_t i = 0; i < place.inside.size(); ++i) {
-    const Place& inner = place.inside[i];
+    const Box& inner = place.inside[i];
     const bool last = i + 1 == place.inside.size();
     std::string details;
     for (const std::string& detail : inner.details) details += ", " + detail;
@@ -70,7 +70,7 @@ void explain_pairs(const Diagnosis& diagnosis, std::string& text) {
 }  // namespace
 
 std::string draw_text(const Diagnosis& diagnosis) {
-  const Place host = picture_of(diagnosis.facts);
+  const Box host = picture_of(diagnosis.facts);
   std::string text = host.title;
   for (const std::string& detail : host.details) text += ", " + detail;
   text += "\n";

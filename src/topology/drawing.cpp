@@ -6,7 +6,7 @@
 namespace framewire::topology {
 namespace {
 
-using Kind = Place::Kind;
+using Kind = Box::Kind;
 
 constexpr std::string_view kNowhere = "place unknown";
 
@@ -17,9 +17,9 @@ std::string link_text(const HostFacts& facts, const std::string& address) {
   return fmt::format("{} x{}", link.speed.substr(0, link.speed.find(" PCIe")), link.width);
 }
 
-Place leaf(const HostFacts& facts, Kind kind, const std::string& title, const std::string& name,
-           const std::string& address) {
-  Place place{kind, title, {}, {}};
+Box leaf(const HostFacts& facts, Kind kind, const std::string& title, const std::string& name,
+         const std::string& address) {
+  Box place{kind, title, {}, {}};
   for (const std::string& line : {name, address, link_text(facts, address)}) {
     if (!line.empty() && line != title) place.details.push_back(line);
   }
@@ -35,14 +35,14 @@ std::string nic_name(const Nic& nic) {
 
 // A leaf, and the bridges on the way to it.
 struct Branch {
-  Place place;
+  Box place;
   std::vector<std::string> bridges;   // outermost first; only those where ways part
   const PciDevice* device = nullptr;  // null: not in the tree
 };
 
 std::vector<Branch> branches_of(const HostFacts& facts) {
   std::vector<Branch> branches;
-  const auto add = [&](Place place, const std::string& address) {
+  const auto add = [&](Box place, const std::string& address) {
     Branch branch{std::move(place), bridges_above(facts.pci, address), nullptr};
     std::reverse(branch.bridges.begin(), branch.bridges.end());
     const auto found = facts.pci.find(address);
@@ -86,31 +86,31 @@ bool redirects(const PciTree& tree, const std::string& bridge) {
   });
 }
 
-Place& child(Place& parent, Kind kind, const std::string& title, const std::string& detail) {
-  for (Place& place : parent.inside) {
+Box& child(Box& parent, Kind kind, const std::string& title, const std::string& detail) {
+  for (Box& place : parent.inside) {
     if (place.kind == kind && place.title == title) return place;
   }
-  Place& place = parent.inside.emplace_back();
+  Box& place = parent.inside.emplace_back();
   place.kind = kind;
   place.title = title;
   if (!detail.empty()) place.details.push_back(detail);
   return place;
 }
 
-void sort_by_title(Place& place) {
+void sort_by_title(Box& place) {
   if (place.kind == Kind::kHost) {
-    std::stable_sort(place.inside.begin(), place.inside.end(), [](const Place& a, const Place& b) {
+    std::stable_sort(place.inside.begin(), place.inside.end(), [](const Box& a, const Box& b) {
       const bool first = a.title != kNowhere, second = b.title != kNowhere;
       return first != second ? first : a.title < b.title;
     });
   }
-  for (Place& inner : place.inside) sort_by_title(inner);
+  for (Box& inner : place.inside) sort_by_title(inner);
 }
 
 }  // namespace
 
-Place picture_of(const HostFacts& facts) {
-  Place host{Kind::kHost, "host", {}, {}};
+Box picture_of(const HostFacts& facts) {
+  Box host{Kind::kHost, "host", {}, {}};
   if (!facts.processor.empty()) host.details.push_back(facts.processor);
   if (facts.kernel.value) host.details.push_back("Linux " + *facts.kernel.value);
   if (const auto version = facts.driver_version(); !version.empty()) {
@@ -126,7 +126,7 @@ Place picture_of(const HostFacts& facts) {
     const PciDevice& device = *branch.device;
     const int socket = socket_of(device, facts.socket_of_node);
     const std::string name = socket < 0 ? "socket unknown" : fmt::format("socket {}", socket);
-    Place* at = &child(host, Kind::kSocket, name, "");
+    Box* at = &child(host, Kind::kSocket, name, "");
     const std::string node =
         device.numa_node < 0 ? "" : fmt::format("NUMA node {}", device.numa_node);
     at = &child(*at, Kind::kRootComplex, "root complex " + device.root_bus.substr(3), node);

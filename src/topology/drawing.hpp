@@ -8,16 +8,16 @@
 namespace framewire::topology {
 
 /// One box of the picture.
-struct Place {
+struct Box {
   enum class Kind : std::uint8_t { kHost, kSocket, kRootComplex, kSwitch, kGpu, kNic };
   Kind kind = Kind::kHost;
   std::string title;
   std::vector<std::string> details;  ///< one line each
-  std::vector<Place> inside;
+  std::vector<Box> inside;
 };
 
 /// Bridges that lead to one thing only are left out: they say nothing about who is near whom.
-[[nodiscard]] Place picture_of(const HostFacts& facts);
+[[nodiscard]] Box picture_of(const HostFacts& facts);
 
 /// Of one pair: "PIX" for a GPU and a NIC, otherwise the path, and a mark for the verdict.
 [[nodiscard]] std::string cell_of(const Pair& pair);

@@ -12,7 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxTextBytes = 64 << 10;
-constexpr std::size_t kMaxBinaryBytes = 4096;
+constexpr std::size_t kMaxBinaryBytes = 4096;  // PCI Express configuration space
 
 std::optional<std::string> slurp(const std::string& path, std::size_t max_bytes) {
   if (path.empty()) return std::nullopt;

@@ -10,7 +10,7 @@ namespace {
 
 using Device = struct NvmlDevice*;
 constexpr int kSuccess = 0;
-constexpr unsigned kMaxLinks = 18;
+constexpr unsigned kMaxLinks = 18;  // NVML_NVLINK_MAX_LINKS
 enum P2pIndex : int { kRead = 0, kWrite = 1, kNvlink = 2 };
 
 struct PciInfo {

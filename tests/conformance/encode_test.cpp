@@ -39,8 +39,8 @@ constexpr int kLevelBound = 1;
 double share_bound(int quality) { return quality > 95 ? 0.10 : 0.03; }
 constexpr double kFewLevels = 6;  ///< whatever the picture's size
 
-void expect_levels(const LibjpegCoefficients& found, const codec::reference::Coefficients& meant,
-                   int quality, bool exact) {
+void expect_levels(const LibjpegCoefficients& found,
+                   const codec::reference::PaddedCoefficients& meant, int quality, bool exact) {
   ASSERT_EQ(found.components.size(), meant.components.size());
   for (std::size_t i = 0; i < found.components.size(); ++i) {
     const LibjpegBlocks& blocks = found.components[i];

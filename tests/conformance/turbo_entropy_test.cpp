@@ -12,7 +12,7 @@ namespace framewire::conformance {
 namespace {
 
 using codec::turbo::EntropyDecoder;
-using codec::turbo::EntropySource;
+using codec::turbo::OwnEntropySource;
 using Bytes = std::span<const std::uint8_t>;
 
 constexpr plan::Scales kScales[] = {{8, 8, 8, 8}, {4, 8, 8, 4}, {4, 4, 4, 4},
@@ -64,7 +64,7 @@ bool reads_whole(const jpeg::JpegFile& file) {
   std::iota(wanted.begin(), wanted.end(), 0);
   auto decoder =
       codec::turbo::Decoder::open(file, plan::kFullScale, wanted, context, EntropyDecoder::kOwn);
-  if (!EntropySource::accepts(file) || !decoder) return false;
+  if (!OwnEntropySource::accepts(file) || !decoder) return false;
   for (;;) {
     const auto more = (*decoder)->read();
     if (!more) return false;
@@ -206,7 +206,7 @@ TEST(TurboEntropyTranscode, StreamedOutputStartsAgain) {
   bytes[middle] = 0xFF;
   bytes[middle + 1] = 0xD3;
   const auto file = parse_or_die(bytes);
-  ASSERT_TRUE(EntropySource::accepts(file));
+  ASSERT_TRUE(OwnEntropySource::accepts(file));
   ASSERT_FALSE(reads_whole(file));
   ResizeOptions options;
   options.width_px = 2400;

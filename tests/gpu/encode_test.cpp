@@ -42,7 +42,7 @@ Bytes written_by_reference(const Job& job, std::span<const std::uint8_t> stream)
   const auto levels = conformance::libjpeg_coefficients(stream);
   EXPECT_TRUE(levels && levels->warning_count == 0) << job.name();
   if (!levels) return {};
-  codec::reference::Coefficients coefficients;
+  codec::reference::PaddedCoefficients coefficients;
   for (const auto& from : levels->components) {
     const bool alone = levels->components.size() == 1;
     if (!alone) expect_cheap_filling(from, job.name());

@@ -9,7 +9,7 @@ namespace {
 
 /// Sample value that undecoded parts have.
 constexpr int kMidGrey = 128;
-constexpr std::uint32_t kPitchStep = 64;
+constexpr std::uint32_t kPitchStep = 64;  // in bytes: rows begin at multiples of it
 
 nvjpegBackend_t library_backend(Backend backend) {
   switch (backend) {

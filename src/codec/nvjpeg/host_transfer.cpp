@@ -5,7 +5,8 @@
 namespace framewire::codec::nvjpeg {
 namespace {
 
-constexpr std::uint32_t kPadding = 64;
+constexpr std::uint32_t kPadding =
+    64;  // in samples: a multiple of every MCU that check() lets through
 
 std::uint32_t padded(std::int32_t size) {
   return (static_cast<std::uint32_t>(size) + kPadding - 1) / kPadding * kPadding;

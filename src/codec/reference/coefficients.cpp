@@ -10,8 +10,8 @@ using jpeg::FrameHeader;
 using jpeg::JpegFile;
 using jpeg::Scan;
 
-constexpr int kHighestLowBit = 13;
-constexpr int kRestartNumbers = 8;
+constexpr int kHighestLowBit = 13;  // Al; T.81 table B.3
+constexpr int kRestartNumbers = 8;  // RST0 to RST7
 
 Result<void> bad_scan(const Scan& scan, std::string what) {
   return fail(Status(StatusCode::kInvalidInput, std::move(what)).at(scan.offset));
@@ -55,7 +55,7 @@ McuGrid mcu_grid(const FrameHeader& frame, const Scan& scan) {
 }
 
 void gather_mcu(const FrameHeader& frame, const Scan& scan, const McuGrid& grid,
-                std::int32_t column, std::int32_t row, Coefficients& out,
+                std::int32_t column, std::int32_t row, PaddedCoefficients& out,
                 std::vector<McuBlock>& mcu) {
   mcu.clear();
   for (int i = 0; i < scan.component_count; ++i) {
@@ -70,7 +70,7 @@ void gather_mcu(const FrameHeader& frame, const Scan& scan, const McuGrid& grid,
 }
 
 Result<void> decode_mcus(const JpegFile& file, const Scan& scan, const Context& context,
-                         EntropySource& source, ScanDecoder& decoder, Coefficients& out) {
+                         EntropySource& source, ScanDecoder& decoder, PaddedCoefficients& out) {
   const McuGrid grid = mcu_grid(file.frame, scan);
   std::vector<McuBlock> mcu;
   std::int32_t until_restart = scan.restart_interval_mcus;
@@ -111,7 +111,7 @@ void report_damage(const JpegFile& file, const EntropySource& source, bool bad_c
 }
 
 Result<void> decode_scan(const JpegFile& file, const Scan& scan, const Context& context,
-                         Coefficients& out) {
+                         PaddedCoefficients& out) {
   if (auto ok = check_scan(file.frame, scan); !ok) return ok;
   EntropySource source(file.bytes, scan.entropy_offset, scan.entropy_offset + scan.entropy_bytes);
   std::unique_ptr<ScanDecoder> decoder;
@@ -145,7 +145,7 @@ Result<std::size_t> count_scans(const JpegFile& file, const Context& context) {
   return whole ? 1 : file.scans.size();
 }
 
-void allocate(const FrameHeader& frame, Coefficients& out) {
+void allocate(const FrameHeader& frame, PaddedCoefficients& out) {
   for (int i = 0; i < frame.component_count; ++i) {
     const auto& component = frame.components[static_cast<std::size_t>(i)];
     ComponentBlocks& blocks = out.components.emplace_back();
@@ -179,10 +179,10 @@ void warn_once(std::vector<Warning>& warnings, const char* kind, std::string mes
     warnings.push_back({kind, std::move(message), offset});
 }
 
-Result<Coefficients> decode_coefficients(const JpegFile& file, const Context& context) {
+Result<PaddedCoefficients> decode_coefficients(const JpegFile& file, const Context& context) {
   const auto scans = count_scans(file, context);
   if (!scans) return fail(scans.error());
-  Coefficients out;
+  PaddedCoefficients out;
   allocate(file.frame, out);
   for (std::size_t i = 0; i < *scans; ++i)
     if (auto ok = decode_scan(file, file.scans[i], context, out); !ok) return fail(ok.error());

@@ -26,7 +26,7 @@ struct ComponentBlocks {
   }
 };
 
-struct Coefficients {
+struct PaddedCoefficients {
   std::vector<ComponentBlocks> components;  ///< one a component of the frame
   std::vector<Warning> warnings;            ///< each kind once, where it was first met
 };
@@ -49,8 +49,8 @@ struct Coefficients {
 ///         parameters break T.81 G.1.1.1; with context.strict, on any warning; too_large for more
 ///         than context.max_scans; unsupported for lossless and hierarchical frames; deadline
 /// @cost one pass over the entropy bytes, bit by bit; 128 bytes a block
-[[nodiscard]] Result<Coefficients> decode_coefficients(const jpeg::JpegFile& file,
-                                                       const Context& context);
+[[nodiscard]] Result<PaddedCoefficients> decode_coefficients(const jpeg::JpegFile& file,
+                                                             const Context& context);
 
 /// Adds a warning unless one of its kind is there.
 void warn_once(std::vector<Warning>& warnings, const char* kind, std::string message,

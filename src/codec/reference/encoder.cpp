@@ -56,10 +56,10 @@ Result<std::vector<TransformedPlane>> transform_planes(const Planes& planes,
   return out;
 }
 
-Coefficients quantise_planes(const std::vector<TransformedPlane>& planes,
-                             const plan::EncodePlan& plan, int quality) {
+PaddedCoefficients quantise_planes(const std::vector<TransformedPlane>& planes,
+                                   const plan::EncodePlan& plan, int quality) {
   const jpeg::QualityTables tables = jpeg::quality_tables(quality);
-  Coefficients out;
+  PaddedCoefficients out;
   for (std::size_t i = 0; i < planes.size(); ++i)
     out.components.push_back(quantise_plane(planes[i], quantiser(tables, plan, i)));
   return out;

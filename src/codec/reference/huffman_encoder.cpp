@@ -88,7 +88,7 @@ void code_block(const Block& block, std::int32_t predictor, int slot, Sink& sink
 
 /// All MCUs in order, with their restarts.
 template <typename Sink>
-void code_scan(const Coefficients& coefficients, const plan::EncodePlan& plan, Sink& sink) {
+void code_scan(const PaddedCoefficients& coefficients, const plan::EncodePlan& plan, Sink& sink) {
   const std::size_t count = coefficients.components.size();
   const auto h = [&](std::size_t i) { return count > 1 ? plan.h[i] : 1; };
   const auto v = [&](std::size_t i) { return count > 1 ? plan.v[i] : 1; };
@@ -112,7 +112,7 @@ void code_scan(const Coefficients& coefficients, const plan::EncodePlan& plan, S
     }
 }
 
-Tables make_tables(const Coefficients& coefficients, const plan::EncodePlan& plan) {
+Tables make_tables(const PaddedCoefficients& coefficients, const plan::EncodePlan& plan) {
   Tables tables;
   Histogram histogram;
   if (plan.optimize_huffman) code_scan(coefficients, plan, histogram);
@@ -159,7 +159,7 @@ void write_headers(const plan::EncodePlan& plan, int quality, const Tables& tabl
 
 }  // namespace
 
-void write_stream(const Coefficients& coefficients, const plan::EncodePlan& plan, int quality,
+void write_stream(const PaddedCoefficients& coefficients, const plan::EncodePlan& plan, int quality,
                   std::vector<std::uint8_t>& out) {
   const Tables tables = make_tables(coefficients, plan);
   write_headers(plan, quality, tables, out);

@@ -70,7 +70,7 @@ double padded_sample(const Plane& plane, std::int32_t x, std::int32_t y) {
 
 }  // namespace
 
-Result<Planes> decode_planes(const jpeg::JpegFile& file, const Coefficients& coefficients,
+Result<Planes> decode_planes(const jpeg::JpegFile& file, const PaddedCoefficients& coefficients,
                              const plan::Scales& scales, const Context& context) {
   Planes out;
   for (int i = 0; i < file.frame.component_count; ++i) {

@@ -10,7 +10,7 @@ namespace {
 /// may be read.
 constexpr int kLastPair = 62 - kZeroRun;
 
-enum class Step : std::uint8_t { kGoOn, kEnd, kBad };
+enum class SymbolOutcome : std::uint8_t { kGoOn, kEnd, kBad };
 
 /// Bits `first` to `last` of a mask over the coefficients in the order sent.
 std::uint64_t band_mask(int first, int last) {
@@ -18,8 +18,8 @@ std::uint64_t band_mask(int first, int last) {
 }
 
 /// One symbol of a sequential block, whose last coefficient was the k-th.
-[[gnu::always_inline]] inline Step read_one(EntropyBits& bits, const AcTable& table, int& k,
-                                            CoefficientBlock& block) {
+[[gnu::always_inline]] inline SymbolOutcome read_one(EntropyBits& bits, const AcTable& table,
+                                                     int& k, CoefficientBlock& block) {
   const SymbolEntry entry = table.lookup[bits.peek(kLookupBits)];
   std::int32_t value = entry.value();
   if (value != 0) {
@@ -27,17 +27,17 @@ std::uint64_t band_mask(int first, int last) {
     k += entry.advance();
   } else {
     const AcSymbol symbol = read_ac_symbol(bits, table, entry);
-    if (symbol.size < 0) return Step::kBad;
-    if (symbol.size == 0 && symbol.advance != kZeroRun) return Step::kEnd;
+    if (symbol.size < 0) return SymbolOutcome::kBad;
+    if (symbol.size == 0 && symbol.advance != kZeroRun) return SymbolOutcome::kEnd;
     k += symbol.advance;
-    if (symbol.size == 0) return Step::kGoOn;
+    if (symbol.size == 0) return SymbolOutcome::kGoOn;
     value = take_value(bits, symbol.size);
   }
   block.at[kNaturalOrderPadded[static_cast<std::size_t>(k)]] = static_cast<std::int16_t>(value);
-  return Step::kGoOn;
+  return SymbolOutcome::kGoOn;
 }
 
-[[gnu::always_inline]] inline bool read_sequential_ac(EntropyBits& bits, const McuBlock& mcu,
+[[gnu::always_inline]] inline bool read_sequential_ac(EntropyBits& bits, const RunBlock& mcu,
                                                       CoefficientBlock& block) {
   int k = 0;
   while (k <= kLastPair) {
@@ -50,15 +50,16 @@ std::uint64_t band_mask(int first, int last) {
       block.at[kNaturalOrderPadded[first]] = pair.first();
       block.at[kNaturalOrderPadded[second]] = pair.second();
       k += pair.step();
-    } else if (const Step step = read_one(bits, *mcu.ac, k, block); step != Step::kGoOn) {
-      return step == Step::kEnd;
+    } else if (const SymbolOutcome step = read_one(bits, *mcu.ac, k, block);
+               step != SymbolOutcome::kGoOn) {
+      return step == SymbolOutcome::kEnd;
     }
   }
   if (k >= PairEntry::kEnd) return true;
   while (k < 63) {
     bits.need(kMaxAcBits);
-    const Step step = read_one(bits, *mcu.ac, k, block);
-    if (step != Step::kGoOn) return step == Step::kEnd;
+    const SymbolOutcome step = read_one(bits, *mcu.ac, k, block);
+    if (step != SymbolOutcome::kGoOn) return step == SymbolOutcome::kEnd;
   }
   return k == 63;
 }
@@ -163,10 +164,10 @@ std::uint64_t band_mask(int first, int last) {
 
 }  // namespace
 
-bool decode_sequential(EntropyBits& stream, std::span<const McuBlock> mcu, int mcu_count) {
+bool decode_sequential(EntropyBits& stream, std::span<const RunBlock> mcu, int mcu_count) {
   EntropyBits bits = stream;
   for (int m = 0; m < mcu_count; ++m)
-    for (const McuBlock& b : mcu) {
+    for (const RunBlock& b : mcu) {
       CoefficientBlock& block = b.block[m * b.stride_blocks];
       if (!read_dc(bits, *b.dc, *b.prediction) || !dc_fits(*b.prediction, 0)) return false;
       block.at[0] = static_cast<std::int16_t>(*b.prediction);
@@ -176,11 +177,11 @@ bool decode_sequential(EntropyBits& stream, std::span<const McuBlock> mcu, int m
   return true;
 }
 
-bool decode_dc_first(EntropyBits& stream, std::span<const McuBlock> mcu, int mcu_count,
+bool decode_dc_first(EntropyBits& stream, std::span<const RunBlock> mcu, int mcu_count,
                      int low_bit) {
   EntropyBits bits = stream;
   for (int m = 0; m < mcu_count; ++m)
-    for (const McuBlock& b : mcu) {
+    for (const RunBlock& b : mcu) {
       if (!read_dc(bits, *b.dc, *b.prediction) || !dc_fits(*b.prediction, low_bit)) return false;
       b.block[m * b.stride_blocks].at[0] =
           static_cast<std::int16_t>(*b.prediction * (1 << low_bit));
@@ -189,11 +190,11 @@ bool decode_dc_first(EntropyBits& stream, std::span<const McuBlock> mcu, int mcu
   return true;
 }
 
-void decode_dc_refinement(EntropyBits& stream, std::span<const McuBlock> mcu, int mcu_count,
+void decode_dc_refinement(EntropyBits& stream, std::span<const RunBlock> mcu, int mcu_count,
                           int low_bit) {
   EntropyBits bits = stream;
   for (int m = 0; m < mcu_count; ++m)
-    for (const McuBlock& b : mcu) {
+    for (const RunBlock& b : mcu) {
       bits.need(1);
       std::int16_t& value = b.block[m * b.stride_blocks].at[0];
       value = static_cast<std::int16_t>(value | static_cast<int>(bits.take(1)) << low_bit);

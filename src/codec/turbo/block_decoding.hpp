@@ -14,7 +14,7 @@
 namespace framewire::codec::turbo {
 
 /// One of the blocks that make up an MCU, in the first MCU of a run.
-struct McuBlock {
+struct RunBlock {
   CoefficientBlock* block = nullptr;
   int stride_blocks = 1;               ///< to the same block of the next MCU
   std::int32_t* prediction = nullptr;  ///< DC of the component's block before
@@ -39,14 +39,14 @@ struct AcRun {
 };
 
 /// Decodes all coefficients of `mcu_count` MCUs. Blocks must be zero before.
-[[nodiscard]] bool decode_sequential(EntropyBits& stream, std::span<const McuBlock> mcu,
+[[nodiscard]] bool decode_sequential(EntropyBits& stream, std::span<const RunBlock> mcu,
                                      int mcu_count);
 
 /// Decodes DC of a progressive file: first scan; decode_dc_refinement() reads one more bit.
 /// @param low_bit  Al
-[[nodiscard]] bool decode_dc_first(EntropyBits& stream, std::span<const McuBlock> mcu,
+[[nodiscard]] bool decode_dc_first(EntropyBits& stream, std::span<const RunBlock> mcu,
                                    int mcu_count, int low_bit);
-void decode_dc_refinement(EntropyBits& stream, std::span<const McuBlock> mcu, int mcu_count,
+void decode_dc_refinement(EntropyBits& stream, std::span<const RunBlock> mcu, int mcu_count,
                           int low_bit);
 
 /// Decodes a band of AC coefficients: first scan; decode_ac_refinement() reads one more bit.

@@ -48,22 +48,22 @@ class Collector final : public BlockSink {
 };
 
 /// One pass of libjpeg over a file: over its header alone, or to the end of what counts.
-class Reader {
+class LibjpegReader {
  public:
-  Reader(const jpeg::JpegFile& file, const Context& context)
+  LibjpegReader(const jpeg::JpegFile& file, const Context& context)
       : file_(file), context_(context), errors_(context.strict) {
     cinfo_.err = errors_.manager();
   }
-  ~Reader() { jpeg_destroy_decompress(&cinfo_); }
-  Reader(const Reader&) = delete;
-  Reader& operator=(const Reader&) = delete;
+  ~LibjpegReader() { jpeg_destroy_decompress(&cinfo_); }
+  LibjpegReader(const LibjpegReader&) = delete;
+  LibjpegReader& operator=(const LibjpegReader&) = delete;
 
   [[nodiscard]] Result<void> read_header() {
     const bool ok = errors_.guarded([&] {
       jpeg_create_decompress(&cinfo_);
       cinfo_.client_data = this;
       source_.attach(&cinfo_, file_.bytes.first(file_.end_offset), [](j_decompress_ptr cinfo) {
-        static_cast<Reader*>(cinfo->client_data)->check_deadline();
+        static_cast<LibjpegReader*>(cinfo->client_data)->check_deadline();
       });
       progress_.progress_monitor = &on_progress;
       cinfo_.progress = &progress_;
@@ -107,7 +107,7 @@ class Reader {
   /// Without this, libjpeg would read coefficients of later scans too.
   static void on_progress(j_common_ptr common) {
     auto* cinfo = reinterpret_cast<j_decompress_ptr>(common);
-    auto& self = *static_cast<Reader*>(cinfo->client_data);
+    auto& self = *static_cast<LibjpegReader*>(cinfo->client_data);
     self.check_deadline();
     if (static_cast<std::uint32_t>(cinfo->input_scan_number) > self.context_.max_scans)
       self.errors_.leave(StatusCode::kTooLarge, "the file has more scans than max-scans allows");
@@ -126,7 +126,7 @@ class Reader {
 
 /// @return false where the data is not clean
 Result<bool> read_own(const jpeg::JpegFile& file, const Context& context, Coefficients& into) {
-  EntropySource source(file);
+  OwnEntropySource source(file);
   Collector collector(file.frame, into);
   for (std::int32_t band = 0; band < file.frame.mcu_rows; ++band) {
     if (context.deadline.passed())
@@ -140,10 +140,10 @@ Result<bool> read_own(const jpeg::JpegFile& file, const Context& context, Coeffi
 Result<Coefficients> read(const jpeg::JpegFile& file, const Context& context, Outcome& outcome) {
   Coefficients all = zeros(file.frame);
   // libjpeg judges the header, whichever decoder reads the data.
-  Reader reader(file, context);
+  LibjpegReader reader(file, context);
   if (auto ok = reader.read_header(); !ok) return fail(ok.error());
   bool done = false;
-  if (file.scans.size() <= context.max_scans && EntropySource::accepts(file)) {
+  if (file.scans.size() <= context.max_scans && OwnEntropySource::accepts(file)) {
     auto clean = read_own(file, context, all);
     if (!clean) return fail(clean.error());
     done = *clean;

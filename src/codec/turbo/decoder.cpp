@@ -56,8 +56,8 @@ Result<std::unique_ptr<Decoder>> Decoder::open(const jpeg::JpegFile& file,
 bool Decoder::start(const plan::Scales& scales, std::span<const int> wanted,
                     EntropyDecoder entropy) {
   if (entropy == EntropyDecoder::kOwn && file_.scans.size() <= context_.max_scans &&
-      EntropySource::accepts(file_)) {
-    own_ = std::make_unique<EntropySource>(file_);
+      OwnEntropySource::accepts(file_)) {
+    own_ = std::make_unique<OwnEntropySource>(file_);
     if (file_.frame.process == jpeg::Process::kProgressive) header_ = sequential_header(file_);
   }
   const bool opened = errors_.guarded([&] {

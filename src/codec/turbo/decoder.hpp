@@ -96,8 +96,8 @@ class Decoder final : private BlockSink {
   jpeg_progress_mgr progress_{};
   std::array<ComponentState, jpeg::kMaxComponents> components_;
   std::array<JSAMPARRAY, jpeg::kMaxComponents> row_arrays_{};
-  std::unique_ptr<EntropySource> own_;  ///< null: libjpeg decodes
-  std::vector<std::uint8_t> header_;    ///< stands in for the file's own, see start()
+  std::unique_ptr<OwnEntropySource> own_;  ///< null: libjpeg decodes
+  std::vector<std::uint8_t> header_;       ///< stands in for the file's own, see start()
   bool gave_up_ = false;
   std::int32_t band_ = -1;
   std::int32_t band_count_ = 0;

@@ -41,7 +41,7 @@ bool has_late_app_segment(const jpeg::JpegFile& file) {
 
 }  // namespace
 
-bool EntropySource::accepts(const jpeg::JpegFile& file) {
+bool OwnEntropySource::accepts(const jpeg::JpegFile& file) {
   const jpeg::FrameHeader& frame = file.frame;
   if (frame.arithmetic || frame.hierarchical || frame.precision_bits != 8 ||
       frame.process == jpeg::Process::kLossless || frame.height_from_dnl)
@@ -58,7 +58,7 @@ bool EntropySource::accepts(const jpeg::JpegFile& file) {
   return file.scans.size() == 1 && file.scans[0].component_count == frame.component_count;
 }
 
-EntropySource::EntropySource(const jpeg::JpegFile& file)
+OwnEntropySource::OwnEntropySource(const jpeg::JpegFile& file)
     : frame_(file.frame),
       progressive_(frame_.process == jpeg::Process::kProgressive),
       part_mcus_(part_mcus(frame_)),
@@ -67,7 +67,7 @@ EntropySource::EntropySource(const jpeg::JpegFile& file)
   for (const jpeg::Scan& scan : file.scans) cursors_.emplace_back(file, scan);
 }
 
-bool EntropySource::read(BlockSink* sink) {
+bool OwnEntropySource::read(BlockSink* sink) {
   const bool clean = progressive_ ? read_all_scans() : read_in_parts(sink);
   if (clean && progressive_) {
     if (sink != nullptr)
@@ -80,12 +80,12 @@ bool EntropySource::read(BlockSink* sink) {
   return clean;
 }
 
-bool EntropySource::is_complete() const {
+bool OwnEntropySource::is_complete() const {
   return std::ranges::all_of(cursors_,
                              [](const ScanCursor& cursor) { return cursor.is_complete(); });
 }
 
-bool EntropySource::read_all_scans() {
+bool OwnEntropySource::read_all_scans() {
   for (ScanCursor& cursor : cursors_) {
     const int rows = cursor.rows_in_band(next_row_);
     for (int row = 0; row < rows; ++row)
@@ -96,7 +96,7 @@ bool EntropySource::read_all_scans() {
 }
 
 /// What follows a sequential file's last MCU is not looked at; libjpeg does not either.
-bool EntropySource::read_in_parts(BlockSink* sink) {
+bool OwnEntropySource::read_in_parts(BlockSink* sink) {
   ScanCursor& cursor = cursors_.front();
   const int rows = cursor.rows_in_band(next_row_);
   for (int row = 0; row < rows; ++row)
@@ -109,7 +109,7 @@ bool EntropySource::read_in_parts(BlockSink* sink) {
   return true;
 }
 
-void EntropySource::give_part(BlockSink& sink, int row, std::int32_t mcu, std::int32_t count) {
+void OwnEntropySource::give_part(BlockSink& sink, int row, std::int32_t mcu, std::int32_t count) {
   if (cursors_.front().single()) return give(sink, 0, row, mcu, count);
   for (std::size_t i = 0; i < static_cast<std::size_t>(frame_.component_count); ++i) {
     const jpeg::Component& component = frame_.components[i];
@@ -118,8 +118,8 @@ void EntropySource::give_part(BlockSink& sink, int row, std::int32_t mcu, std::i
 }
 
 /// Passes on `count` blocks of a row of the band, which begins at `column` of the component.
-void EntropySource::give(BlockSink& sink, std::size_t component, int row, std::int32_t column,
-                         std::int32_t count) {
+void OwnEntropySource::give(BlockSink& sink, std::size_t component, int row, std::int32_t column,
+                            std::int32_t count) {
   const jpeg::Component& geometry = frame_.components[component];
   if (next_row_ * geometry.v + row >= geometry.height_blocks) return;
   count = std::min(count, geometry.width_blocks - column);  // the rest pads the last MCU

@@ -11,14 +11,14 @@
 
 namespace framewire::codec::turbo {
 
-class EntropySource {
+class OwnEntropySource {
  public:
   /// Whether the headers leave nothing for libjpeg to warn about: Huffman-coded, complete, and
   /// sequential in one scan or progressive. What the data holds shows while reading.
   [[nodiscard]] static bool accepts(const jpeg::JpegFile& file);
 
   /// @param file  accepted; must outlive the source
-  explicit EntropySource(const jpeg::JpegFile& file);
+  explicit OwnEntropySource(const jpeg::JpegFile& file);
 
   /// Reads the next MCU row, and gives its blocks that belong to the picture to `sink` unless null.
   /// @return false where the data is not clean: libjpeg must then decode the file from its start

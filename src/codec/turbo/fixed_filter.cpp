@@ -63,7 +63,7 @@ FixedFilter part_of(const FixedFilter& whole, std::int32_t out_first, std::int32
   return part;
 }
 
-std::shared_ptr<const FixedFilter> FilterCache::get(Kernel kernel, const plan::AxisMap& axis) {
+std::shared_ptr<const FixedFilter> FixedFilterCache::get(Kernel kernel, const plan::AxisMap& axis) {
   {
     const std::lock_guard lock(mutex_);
     for (Entry& entry : entries_)

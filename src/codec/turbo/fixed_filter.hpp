@@ -37,7 +37,7 @@ struct FixedFilter {
 
 /// Recently used filters, since making Lanczos taps costs as much as a small image and batches ask
 /// for few sizes. Thread-safe.
-class FilterCache {
+class FixedFilterCache {
  public:
   [[nodiscard]] std::shared_ptr<const FixedFilter> get(Kernel kernel, const plan::AxisMap& axis);
 
@@ -48,7 +48,7 @@ class FilterCache {
     std::uint64_t last_use;
     std::shared_ptr<const FixedFilter> filter;
   };
-  static constexpr std::size_t kCapacity = 64;
+  static constexpr std::size_t kCapacity = 64;          ///< filters; with kLargestKept 8 MiB
   static constexpr std::size_t kLargestKept = 1 << 16;  ///< taps; larger filters are not kept
 
   std::mutex mutex_;

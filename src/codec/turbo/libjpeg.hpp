@@ -59,7 +59,7 @@ class ErrorHandler {
     jpeg_error_mgr manager;  // first: libjpeg hands its address back
     ErrorHandler* owner;
   };
-  static constexpr int kKeptWarnings = 4;
+  static constexpr int kKeptWarnings = 4;  ///< of different kinds
 
   Base base_{};
   std::jmp_buf escape_{};

@@ -5,7 +5,7 @@ namespace framewire::codec::turbo {
 namespace {
 
 constexpr JOCTET kEndOfImage[2] = {0xFF, JPEG_EOI};
-constexpr std::size_t kWindowBytes = 64 << 10;
+constexpr std::size_t kWindowBytes = 64 << 10;  // read between two calls of `look`
 
 void source_nothing(j_decompress_ptr) {}
 

@@ -227,8 +227,8 @@ std::uint8_t to_sample(float value) {
 float small_basis(int n, int frequency, int position) {
   if (n == 1) return 1.0f;
   if (n == 2) return frequency == 0 || position == 0 ? 0.70710678f : -0.70710678f;
-  constexpr float kC1 = 0.65328148f;
-  constexpr float kC3 = 0.27059805f;
+  constexpr float kC1 = 0.65328148f;  // cos(π/8) / √2
+  constexpr float kC3 = 0.27059805f;  // cos(3π/8) / √2
   constexpr float kBasis[4][4] = {{0.5f, 0.5f, 0.5f, 0.5f},
                                   {kC1, kC3, -kC3, -kC1},
                                   {0.5f, -0.5f, -0.5f, 0.5f},

@@ -94,7 +94,7 @@ bool ScanCursor::is_complete() const {
   return bits_.end_of_data() == end_ && ac_scan_.end_of_band_run == 0;
 }
 
-std::span<const McuBlock> ScanCursor::locate(CoefficientBand& band, int row, std::int32_t first) {
+std::span<const RunBlock> ScanCursor::locate(CoefficientBand& band, int row, std::int32_t first) {
   std::size_t blocks = 0;
   for (std::size_t i = 0; i < static_cast<std::size_t>(scan_->component_count); ++i) {
     const std::size_t at = scan_->component[i];
@@ -109,7 +109,7 @@ std::span<const McuBlock> ScanCursor::locate(CoefficientBand& band, int row, std
                           ac_[i].get(),
                           pairs_[i].get()};
   }
-  return std::span<const McuBlock>(mcu_).first(blocks);
+  return std::span<const RunBlock>(mcu_).first(blocks);
 }
 
 bool ScanCursor::read_run(CoefficientBand& band, int row, std::int32_t first, int count) {

@@ -36,7 +36,7 @@ class ScanCursor {
   void take_tables(const jpeg::JpegFile& file);
   [[nodiscard]] bool restart();
   [[nodiscard]] bool read_run(CoefficientBand& band, int row, std::int32_t first, int count);
-  [[nodiscard]] std::span<const McuBlock> locate(CoefficientBand& band, int row,
+  [[nodiscard]] std::span<const RunBlock> locate(CoefficientBand& band, int row,
                                                  std::int32_t first);
 
   const jpeg::Scan* scan_;
@@ -52,7 +52,7 @@ class ScanCursor {
   std::array<std::shared_ptr<const DcTable>, jpeg::kMaxComponents> dc_;
   std::array<std::shared_ptr<const AcTable>, jpeg::kMaxComponents> ac_;
   std::array<std::shared_ptr<const PairTable>, jpeg::kMaxComponents> pairs_;
-  std::array<McuBlock, 10> mcu_{};  ///< T.81 B.2.3: at most ten blocks
+  std::array<RunBlock, 10> mcu_{};  ///< T.81 B.2.3: at most ten blocks
 };
 
 }  // namespace framewire::codec::turbo

@@ -67,7 +67,7 @@ class TurboStages {
  private:
   static std::unique_ptr<Codec> make_codec();
   std::unique_ptr<Codec> codec_;
-  mutable turbo::FilterCache filters_;
+  mutable turbo::FixedFilterCache filters_;
 };
 
 }  // namespace framewire::codec

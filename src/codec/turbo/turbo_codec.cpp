@@ -232,7 +232,7 @@ class TurboCodec final : public Codec {
   }
 
   EntropyDecoder entropy_;
-  mutable FilterCache filters_;
+  mutable FixedFilterCache filters_;
 };
 
 }  // namespace

@@ -19,15 +19,15 @@ Diagnosis diagnosis_of(const RecordedHost& host) {
 
 TEST(TopologyDrawing, KeepsBridgesWhereWaysPart) {
   const RecordedHost host;
-  const Place picture = picture_of(diagnosis_of(host).facts);
+  const Box picture = picture_of(diagnosis_of(host).facts);
   ASSERT_EQ(picture.inside.size(), 2u);
-  const Place& socket = picture.inside[0];
+  const Box& socket = picture.inside[0];
   EXPECT_EQ(socket.title, "socket 0");
   ASSERT_EQ(socket.inside.size(), 1u);
   EXPECT_EQ(socket.inside[0].title, "root complex 0000:00");
   // Root port and switch lead to the same cards: the switch stands for both.
   ASSERT_EQ(socket.inside[0].inside.size(), 1u);
-  const Place& pcie_switch = socket.inside[0].inside[0];
+  const Box& pcie_switch = socket.inside[0].inside[0];
   EXPECT_EQ(pcie_switch.title, "switch 0000:01:00.0");
   ASSERT_EQ(pcie_switch.inside.size(), 3u);
   EXPECT_EQ(pcie_switch.inside[0].title, "gpu0");

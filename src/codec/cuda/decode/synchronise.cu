@@ -32,7 +32,7 @@ namespace framewire::codec::cuda {
 namespace {
 
 constexpr int kBuildThreads = 256;
-constexpr int kBuildBlocks = 8;
+constexpr int kBuildBlocks = 8;  // thread blocks for one pair
 
 /// Builds a pair's tables. Several thread blocks a pair, because with one image in the batch all
 /// wait for them.

@@ -152,7 +152,7 @@ void EncodeStage::add_search(const plan::EncodePlan& encode, EncodeDesc& desc, g
   search.high = search.quality - 1;
   // The search writes this stream's quantisers, so no other stream may share them.
   search.table = reciprocals_.size() / 64;
-  const QualityTables& all = all_quality_tables();
+  const AllQualityTables& all = all_quality_tables();
   for (std::size_t i = 0; i < 128; ++i)
     reciprocals_.add(all.reciprocals[std::size_t{search.quality} * 128 + i]);
   for (std::uint32_t i = 0; i < desc.plane_count; ++i)

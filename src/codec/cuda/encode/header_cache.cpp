@@ -4,6 +4,7 @@
 namespace framewire::codec::cuda {
 namespace {
 
+/// Some thousand headers; a batch has up to 512 images.
 constexpr std::size_t kMaxBytes = 4u << 20;
 
 template <typename T>

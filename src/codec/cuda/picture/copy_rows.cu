@@ -12,7 +12,7 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 constexpr std::uint32_t kQuadBytes = 16;
-constexpr std::uint32_t kMaxBlocks = 1024;  // of a plane; they go round
+constexpr std::uint32_t kMaxBlocks = 1024;  // for a plane; each loops over its rows
 
 /// A word of which only the first `bytes` bytes belong to the row; the others become zero.
 __device__ std::uint32_t keep(std::uint32_t word, std::uint32_t bytes) {

@@ -7,7 +7,7 @@
 namespace framewire::codec::cuda {
 namespace {
 
-constexpr double kOne = 16384.0;
+constexpr double kOne = 16384.0;  // 1 in the fixed point of AcrossFilter
 
 transform::AxisFilter make_filter(Kernel kernel, const plan::AxisMap& axis) {
   return transform::make_axis_filter(kernel, {axis.in_size, axis.out_size, axis.origin, axis.step});

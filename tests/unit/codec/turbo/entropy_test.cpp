@@ -177,7 +177,7 @@ bool expect_equal(const jpeg::JpegFile& file, const plan::Scales& scales) {
   }
   for (std::size_t i = 0; i < own->planes.size(); ++i)
     EXPECT_TRUE(own->planes[i].samples == libjpeg->planes[i].samples) << "plane " << i;
-  return EntropySource::accepts(file);
+  return OwnEntropySource::accepts(file);
 }
 
 class TurboScripts : public testing::TestWithParam<ScriptCase> {};
@@ -238,11 +238,11 @@ const ScriptCase kScripts[] = {
 INSTANTIATE_TEST_SUITE_P(All, TurboScripts, testing::ValuesIn(kScripts),
                          [](const testing::TestParamInfo<ScriptCase>& c) { return c.param.name; });
 
-TEST(EntropySource, LeavesToLibjpegWhatItMightWarnAbout) {
+TEST(OwnEntropySource, LeavesToLibjpegWhatItMightWarnAbout) {
   const Bytes bytes = write_progressive(kScripts[2], 40, 40);
   const auto accepts = [](const Bytes& changed) {
     const auto file = jpeg::parse(changed, Limits{});
-    return file && EntropySource::accepts(*file);
+    return file && OwnEntropySource::accepts(*file);
   };
   EXPECT_TRUE(accepts(bytes));
   Bytes cut(bytes.begin(), bytes.end() - 2);
@@ -256,7 +256,7 @@ TEST(EntropySource, LeavesToLibjpegWhatItMightWarnAbout) {
   EXPECT_FALSE(accepts(late));
 }
 
-TEST(EntropySource, MaxScansAndTheDeadlineHold) {
+TEST(OwnEntropySource, MaxScansAndTheDeadlineHold) {
   const Bytes bytes = write_progressive(kScripts[1], 40, 40);
   const auto file = jpeg::parse(bytes, Limits{});
   ASSERT_TRUE(file);

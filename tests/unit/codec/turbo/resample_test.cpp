@@ -100,7 +100,7 @@ TEST(TurboFixedFilter, HugeReductionsStillWeighAlike) {
 }
 
 TEST(TurboFixedFilter, TheCacheKeepsAndShares) {
-  FilterCache cache;
+  FixedFilterCache cache;
   const plan::AxisMap axis{100, 50, 0, 2};
   const auto first = cache.get(Kernel::kLanczos3, axis);
   EXPECT_EQ(cache.get(Kernel::kLanczos3, axis), first);
