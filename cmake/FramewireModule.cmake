@@ -16,7 +16,7 @@ if(FRAMEWIRE_SANITIZE)
   target_link_options(framewire_flags INTERFACE -fsanitize=${FRAMEWIRE_SANITIZE})
 endif()
 if(FRAMEWIRE_BUILD_FUZZ)
-  # The folders carry the coverage counters that steer libFuzzer; only its programs link its main().
+  # The libraries carry the coverage counters that steer libFuzzer; only its programs link its main().
   target_compile_options(framewire_flags INTERFACE -fsanitize=fuzzer-no-link)
   target_link_options(framewire_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()

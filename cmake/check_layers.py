@@ -12,7 +12,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# Which folders of src/ a folder may include besides itself and the public headers.
+# Which folders a folder may include besides itself and the public headers.
 BELOW_CODECS = {"base", "jpeg", "transform", "plan", "color", "codec"}
 ALLOWED = {
     "base": set(),
@@ -67,8 +67,8 @@ EXITS = re.compile(r"(?<![\w:.>])(?:std::)?(?:exit|_Exit|quick_exit|abort|termin
 MAX_LINES = 500
 
 
-def module_of(path):
-    """The folder of src/ with a target of its own that a path (relative to src/) lies in, or None."""
+def folder_of(path):
+    """The folder a path below src/ lies in, given relative to src/; None for src/ itself."""
     parts = path.parts[:-1]
     if not parts:
         return None
@@ -77,18 +77,18 @@ def module_of(path):
     return parts[0]
 
 
-def check_include(module, name, where, errors):
+def check_include(folder, name, where, errors):
     if name.startswith("framewire/"):
         return
-    target = module_of(pathlib.Path(name)) if (ROOT / "src" / name).is_file() else None
+    target = folder_of(pathlib.Path(name)) if (ROOT / "src" / name).is_file() else None
     if target is not None:
-        if target != module and target not in ALLOWED[module]:
-            errors.append(f"{where}: {module} may not include {target} ({name}); "
-                          f"allowed: {', '.join(sorted(ALLOWED[module])) or 'nothing'}")
+        if target != folder and target not in ALLOWED[folder]:
+            errors.append(f"{where}: {folder} may not include {target} ({name}); "
+                          f"allowed: {', '.join(sorted(ALLOWED[folder])) or 'nothing'}")
         return
     for pattern, owners in OWNED_HEADERS:
         if re.fullmatch(pattern, name):
-            if owners is not None and module not in owners:
+            if owners is not None and folder not in owners:
                 errors.append(f"{where}: {name} belongs to {', '.join(sorted(owners))} only")
             return
 
@@ -127,7 +127,7 @@ def check_names(errors):
                           f"<{folder.name}/…> would mean either")
 
 
-def check_file(path, module, errors):
+def check_file(path, folder, errors):
     lines = path.read_text(encoding="utf-8").splitlines()
     where = path.relative_to(ROOT)
     if len(lines) > MAX_LINES:
@@ -135,8 +135,8 @@ def check_file(path, module, errors):
     for number, line in enumerate(lines, 1):
         found = INCLUDE.match(line)
         if found:
-            check_include(module, found.group(1), f"{where}:{number}", errors)
-        if module.startswith("apps/") or line.lstrip().startswith("//"):
+            check_include(folder, found.group(1), f"{where}:{number}", errors)
+        if folder.startswith("apps/") or line.lstrip().startswith("//"):
             continue
         code = line.split("//")[0]
         if STREAMS.search(code):
@@ -163,12 +163,12 @@ def main():
     files = 0
     for suffix in ("hpp", "cpp", "h", "cu", "cuh"):
         for path in sorted((ROOT / "src").rglob(f"*.{suffix}")):
-            module = module_of(path.relative_to(ROOT / "src"))
-            if module not in ALLOWED:
+            folder = folder_of(path.relative_to(ROOT / "src"))
+            if folder not in ALLOWED:
                 errors.append(f"{path.relative_to(ROOT)}: its folder has no arrows in {__file__}")
                 continue
             files += 1
-            check_file(path, module, errors)
+            check_file(path, folder, errors)
         for path in sorted((ROOT / "apps" / "framewire").rglob(f"*.{suffix}")):
             files += 1
             check_file(path, "apps/framewire", errors)
@@ -178,7 +178,7 @@ def main():
     for folder in ("src", "apps", "include", "tests", "fuzz", "bench", "examples"):
         for suffix in ("hpp", "cpp", "h", "cu", "cuh"):
             for path in sorted((ROOT / folder).rglob(f"*.{suffix}")):
-                # The emulation's headers stand in for CUDA's own and name only one another.
+                # The emulation's stand for CUDA's own headers, which name one another alone.
                 if "emulation/include" not in path.as_posix():
                     check_style(path, errors)
     check_names(errors)

@@ -74,7 +74,7 @@ struct Loop {
   std::array<ibv_qp*, 2> pairs{};
 };
 
-struct PortAddress {
+struct LoopPort {
   std::uint8_t port = 0;
   ibv_port_attr attributes{};
   int gid_index = 0;
@@ -84,7 +84,7 @@ struct PortAddress {
 // Finds the address to send from. On Ethernet it must be of RoCE v2, which the kernel's files tell.
 // An address of IPv4 is taken before those of IPv6, which the kernel may still be checking.
 bool find_address(const Calls& calls, ibv_context* context, const std::string& name,
-                  PortAddress& place) {
+                  LoopPort& place) {
   if (place.attributes.link_layer != IBV_LINK_LAYER_ETHERNET) {
     return calls.query_gid(context, place.port, 0, &place.gid) == 0;
   }
@@ -107,8 +107,7 @@ bool find_address(const Calls& calls, ibv_context* context, const std::string& n
   return found;
 }
 
-bool find_port(const Calls& calls, ibv_context* context, const std::string& name,
-               PortAddress& place) {
+bool find_port(const Calls& calls, ibv_context* context, const std::string& name, LoopPort& place) {
   for (std::uint8_t port = 1; port < 16; ++port) {
     place.attributes = {};
     place.port = port;
@@ -138,7 +137,7 @@ bool make(Loop& loop, ibv_context* context) {
 }
 
 // InfiniBand Architecture Specification, volume 1, 10.3.1: reset, init, ready to receive, to send.
-int join(const Calls& calls, ibv_qp* pair, const ibv_qp* other, const PortAddress& place) {
+int join(const Calls& calls, ibv_qp* pair, const ibv_qp* other, const LoopPort& place) {
   ibv_qp_attr to{};
   to.qp_state = IBV_QPS_INIT;
   to.port_num = place.port;
@@ -201,7 +200,7 @@ LoopResult try_loop(Library& verbs, void* opened, const std::string& name) {
   auto* const context = static_cast<ibv_context*>(opened);
   const Calls calls(verbs);
   if (!calls.complete()) return {std::nullopt, verbs.error()};
-  PortAddress place;
+  LoopPort place;
   if (!find_port(calls, context, name, place))
     return {std::nullopt, "no port is up, with an address"};
   Loop loop(calls);

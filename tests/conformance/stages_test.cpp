@@ -68,9 +68,9 @@ void expect_same(const codec::TurboStages& stages, const jpeg::JpegFile& file,
   ASSERT_TRUE(ok) << ok.error().to_string();
   resample_in_parts(stages, plan, decoded, resampled, parts);
   std::vector<std::uint8_t> out;
-  const auto processed = stages.post_process(plan, context, resampled.views);
-  ASSERT_TRUE(processed) << processed.error().to_string();
-  const auto encoded = stages.codec().encode(*processed, plan.encode, context, out, staged);
+  const auto finished = stages.post_process(plan, context, resampled.views);
+  ASSERT_TRUE(finished) << finished.error().to_string();
+  const auto encoded = stages.codec().encode(*finished, plan.encode, context, out, staged);
   ASSERT_TRUE(encoded) << encoded.error().to_string();
   EXPECT_EQ(out, whole);
   EXPECT_EQ(staged.warnings.size(), outcome.warnings.size());

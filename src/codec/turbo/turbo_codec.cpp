@@ -65,9 +65,9 @@ class TurboCodec final : public Codec {
       return std::move(sink).take();
     });
     if (!planes) return fail(planes.error());
-    const Planes processed = post_process(std::move(*planes), plan);
+    const Planes finished = post_process(std::move(*planes), plan);
     outcome.decode_resample_us = base::elapsed_us(start);
-    return encode(processed, plan.encode, context, out, outcome);
+    return encode(finished, plan.encode, context, out, outcome);
   } catch (const std::bad_alloc&) {
     return fail(StatusCode::kBusy, "no memory to resize");
   }
