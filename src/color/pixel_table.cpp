@@ -44,8 +44,8 @@ std::array<float, 3> light_of(void* transform, int r, int g, int b) {
 /// Whether each channel adds its own light, as it does through curves and a matrix.
 bool is_additive(void* transform, const std::vector<float>& light) {
   constexpr float kTolerance = 2e-4f;
-  for (int r = 0; r < 256; r += 51)
-    for (int g = 0; g < 256; g += 51)
+  for (int r = 0; r < 256; r += 51) {
+    for (int g = 0; g < 256; g += 51) {
       for (int b = 0; b < 256; b += 51) {
         const auto whole = light_of(transform, r, g, b);
         for (int k = 0; k < 3; ++k) {
@@ -56,6 +56,8 @@ bool is_additive(void* transform, const std::vector<float>& light) {
           if (std::fabs(sum - whole[static_cast<std::size_t>(k)]) > kTolerance) return false;
         }
       }
+    }
+  }
   return true;
 }
 
@@ -66,7 +68,7 @@ bool make_additive(const Profile& profile, PixelTable& table) {
   if (!transform) return false;
   const auto black = light_of(transform.get(), 0, 0, 0);
   std::vector<float> light(3 * 256 * 4);
-  for (int channel = 0; channel < 3; ++channel)
+  for (int channel = 0; channel < 3; ++channel) {
     for (int value = 0; value < 256; ++value) {
       const auto whole = light_of(transform.get(), channel == 0 ? value : 0,
                                   channel == 1 ? value : 0, channel == 2 ? value : 0);
@@ -76,6 +78,7 @@ bool make_additive(const Profile& profile, PixelTable& table) {
             whole[at] - (channel == 0 ? 0.f : black[at]);
       }
     }
+  }
   if (!is_additive(transform.get(), light)) return false;
   table.kind = TableKind::kAdditive;
   store(light, table);
@@ -126,9 +129,10 @@ Result<PixelTable> make_pixel_table(std::span<const std::uint8_t> icc, jpeg::Col
     table.kind = TableKind::kLattice3;
     if (transform) store(sample_lattice(transform.get(), 3, kRgbNodes), table);
   }
-  if (!transform)
+  if (!transform) {
     return fail(StatusCode::kInvalidInput,
                 "the ICC profile cannot be turned into a transform to sRGB");
+  }
   return table;
 }
 

@@ -93,9 +93,10 @@ FW_HD inline void look_up(TableKind kind, const void* table, const int* in, int*
   float values[3];
   if (kind == TableKind::kAdditive) {
     const auto* light = static_cast<const float*>(table);
-    for (int k = 0; k < 3; ++k)
+    for (int k = 0; k < 3; ++k) {
       out[k] = encode_srgb(light[in[0] * 4 + k] + light[(256 + in[1]) * 4 + k] +
                            light[(512 + in[2]) * 4 + k]);
+    }
     return;
   }
   const auto* nodes = static_cast<const std::uint16_t*>(table);

@@ -64,8 +64,9 @@ class Arena {
   }
   [[nodiscard]] std::uint64_t start(Part part) const noexcept {
     std::uint64_t start = 0;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(part); ++i)
+    for (std::size_t i = 0; i < static_cast<std::size_t>(part); ++i) {
       start += round_up(bytes_[i], kAlignment);
+    }
     return start;
   }
   [[nodiscard]] std::uint64_t total_bytes() const noexcept {

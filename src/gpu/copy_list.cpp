@@ -16,8 +16,9 @@ void CopyList::add(void* to, const void* from, std::size_t bytes) {
 
 void CopyList::enqueue(cudaStream_t stream) {
   if (to_.size() > 1 && enqueue_together(stream)) return;
-  for (std::size_t i = 0; i < to_.size(); ++i)
+  for (std::size_t i = 0; i < to_.size(); ++i) {
     (void)cudaMemcpyAsync(to_[i], from_[i], bytes_[i], cudaMemcpyHostToDevice, stream);
+  }
 }
 
 // Tries cudaMemcpyBatchAsync. Its failure is not reported: either the driver knows no batches, or

@@ -68,8 +68,9 @@ class ExifRewriter {
     erase_streams();
     cut();
     if (changes_.places != Places::kSame && exif) {
-      for (const auto tag : {kSubjectArea, kSubjectLocation})
+      for (const auto tag : {kSubjectArea, kSubjectLocation}) {
         remove_entry(block_, exif_place_, tag);
+      }
     }
     for (const auto& entry : retired_) retire_entry(block_, entry.directory, entry.tag);
     return std::move(block_);

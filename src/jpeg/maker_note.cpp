@@ -201,8 +201,9 @@ class Search {
       if (tag.role == TagRole::kBytes) bytes = view.number(*entry);
       if (goes(tag.role)) add_value(place, *entry);
       if (tag.role == TagRole::kDirectory) add_directory(place, view, *entry);
-      if (tag.role == TagRole::kCanonFacts)
+      if (tag.role == TagRole::kCanonFacts) {
         add(place, view.number(*entry, 5), view.number(*entry, 2));
+      }
       if (tag.role == TagRole::kSettings) {
         // Older cameras store the directory as the value, newer ones its offset.
         const auto offset = view.number(*entry);

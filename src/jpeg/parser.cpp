@@ -70,10 +70,11 @@ Result<JpegFile> Parser::run() {
   auto file = read();
   // Walker ends the input where the deadline passes, so whatever happened after that is no fault of
   // the file.
-  if (walker_.out_of_time())
+  if (walker_.out_of_time()) {
     return fail(
         Status(StatusCode::kDeadline, "the time allowed ran out while reading the file's markers")
             .at(walker_.position()));
+  }
   return file;
 }
 

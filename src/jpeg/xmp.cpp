@@ -224,8 +224,9 @@ std::optional<std::string> rewrite_xmp(std::string_view packet, const XmpChanges
   if (done == XmpRewriter::Done::kRemovals) {
     // Removing a node joins the texts around it, which together may be a picture in base64.
     const auto again = XmpTree::parse(tree->text());
-    if (!again || XmpRewriter(*again, changes).run() != XmpRewriter::Done::kNothing)
+    if (!again || XmpRewriter(*again, changes).run() != XmpRewriter::Done::kNothing) {
       return std::nullopt;
+    }
   }
   bool changed = done != XmpRewriter::Done::kNothing;
   if (!tree->document().document_element()) return std::nullopt;  // all of it had to go

@@ -152,11 +152,12 @@ Scales choose_scales(const Plan& plan, const Capabilities& capabilities, ChromaS
   constexpr std::array<int, 3> kReduced{1, 2, 4};
   for (int i = 0; i < plan.plane_count; ++i) {
     const PlanePlan& plane = plan.planes[static_cast<std::size_t>(i)];
-    for (const int n : kReduced)
+    for (const int n : kReduced) {
       if (leaves_enough(plane, n, i > 0 ? averaged : ChromaStep{})) {
         scales[static_cast<std::size_t>(plane.component)] = n;
         break;
       }
+    }
   }
   return scales;
 }
@@ -175,9 +176,10 @@ void map_planes(Plan& plan, const SourceRect& source, const jpeg::JpegFile& file
   const bool planar = plan.color_path == ColorPath::kPlanar;
   const ChromaStep stored = axes.swapped ? ChromaStep{step.y, step.x} : step;
   plan.plane_count = planar ? plan.encode.component_count : frame.component_count;
-  for (int i = 0; i < plan.plane_count; ++i)
+  for (int i = 0; i < plan.plane_count; ++i) {
     plan.planes[static_cast<std::size_t>(i)] =
         map_plane(plan, source, frame, i, planar && i > 0 ? stored : ChromaStep{}, axes);
+  }
   // Conversion makes chroma at the output's full size, and the encoder then averages `stored`
   // samples to one.
   const bool averaged = !planar && file.color_model == ColorModel::kYcbcr;
@@ -233,10 +235,11 @@ Result<Plan> make_gain_map_plan(const jpeg::JpegFile& gain_map, const Plan& prim
                                 const FrameHeader& primary_frame, const ResizeOptions& options,
                                 const Capabilities& capabilities) {
   if (auto ok = jpeg::check_supported(gain_map); !ok) return fail(ok.error());
-  if (gain_map.color_model != ColorModel::kGray && gain_map.color_model != ColorModel::kYcbcr)
+  if (gain_map.color_model != ColorModel::kGray && gain_map.color_model != ColorModel::kYcbcr) {
     return fail(Status(StatusCode::kUnsupported,
                        "a gain map must be gray or YCbCr; found another colour model")
                     .at(gain_map.frame.offset));
+  }
   const FrameHeader& frame = gain_map.frame;
   const double scale_x = static_cast<double>(frame.width_px) / primary_frame.width_px;
   const double scale_y = static_cast<double>(frame.height_px) / primary_frame.height_px;

@@ -63,8 +63,9 @@ Reading HostFiles::read(const std::string& path) const {
   if (text) {
     // Device trees end their strings with NUL.
     while (!text->empty() &&
-           std::string_view(" \t\r\n\0", 5).find(text->back()) != std::string::npos)
+           std::string_view(" \t\r\n\0", 5).find(text->back()) != std::string::npos) {
       text->pop_back();
+    }
   }
   return {path, std::move(text)};
 }

@@ -201,8 +201,9 @@ LoopResult try_loop(Library& verbs, void* opened, const std::string& name) {
   const Calls calls(verbs);
   if (!calls.complete()) return {std::nullopt, verbs.error()};
   LoopPort place;
-  if (!find_port(calls, context, name, place))
+  if (!find_port(calls, context, name, place)) {
     return {std::nullopt, "no port is up, with an address"};
+  }
   Loop loop(calls);
   errno = 0;
   if (!make(loop, context)) {

@@ -153,8 +153,9 @@ class Later {
         waiting_.erase(next);
       }
     }
-    for (std::size_t i = now.size(); i-- > 0;)
+    for (std::size_t i = now.size(); i-- > 0;) {
       now[i](frame_of(std::to_string(first + static_cast<int>(i))), held_bytes);
+    }
   }
 
  private:

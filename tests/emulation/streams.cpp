@@ -183,8 +183,9 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to) {
-  if (cudaEventQuery(from) == cudaErrorNotReady || cudaEventQuery(to) == cudaErrorNotReady)
+  if (cudaEventQuery(from) == cudaErrorNotReady || cudaEventQuery(to) == cudaErrorNotReady) {
     return cudaErrorNotReady;
+  }
   *ms = std::chrono::duration<float, std::milli>(*to->time - *from->time).count();
   return cudaSuccess;
 }

@@ -19,8 +19,9 @@ class Arrivals : public TransportDevices {
     landing_ = region(second_);
     target_ = region(second_);
     words_ = region(second_);
-    if (devices_->reach(0, second_) == Reach::kNone)
+    if (devices_->reach(0, second_) == Reach::kNone) {
       GTEST_SKIP() << "no GPUs that reach each other";
+    }
     pushing_ = devices_->make_queue(0).value();
     placing_ = devices_->make_queue(second_).value();
     tell_.most_arrivals = 64;

@@ -22,13 +22,14 @@ std::vector<Item> variants(const OwnedItem& from_scans, const OwnedItem& with_co
   std::vector<Item> all;
   Item pinned = from_scans.item;
   pinned.pinned = true;  // planned, never copied
-  for (const Item& source : {from_scans.item, pinned, with_coefficients.item})
+  for (const Item& source : {from_scans.item, pinned, with_coefficients.item}) {
     for (const int sink : {0, 1, 2}) {
       Item item = source;
       item.encode = sink == 0;
       if (sink == 2) item.plan = nullptr;
       all.push_back(item);
     }
+  }
   return all;
 }
 

@@ -65,8 +65,9 @@ class CudaBatchCodec : public BatchCodec {
   [[nodiscard]] std::vector<StageTotal> stages() const override {
     std::vector<StageTotal> totals;
     const auto times = transcoder_.stage_us();
-    for (std::size_t i = 0; times && i < times->size(); ++i)
+    for (std::size_t i = 0; times && i < times->size(); ++i) {
       totals.push_back({cuda::to_string(static_cast<cuda::Stage>(i)), (*times)[i]});
+    }
     return totals;
   }
 

@@ -43,8 +43,9 @@ Result<Transcoder> Transcoder::make(bool timed, const Tuning& tuning) {
 Result<void> Transcoder::enqueue(std::span<const Item> items) {
   if (items.empty()) return fail(StatusCode::kInternal, "a batch without images was enqueued");
   if (auto ok = check_batch(items); !ok) return ok;
-  if (in_flight_)
+  if (in_flight_) {
     if (auto ok = wait(); !ok) return ok;
+  }
   plan_.clear(layout_for(tuning_, items));
   for (const Item& item : items) plan_.add(item);
   plan_.lay_out();
@@ -57,8 +58,9 @@ Result<void> Transcoder::reserve() {
   const gpu::Arena& arena = plan_.arena();
   records_bytes_ = (plan_.encode().stream_count() * sizeof(OutputRecord) + 255) / 256 * 256;
   if (auto ok = grow(staging_, MemoryKind::kPinned, arena.bytes(Part::kUploaded)); !ok) return ok;
-  if (auto ok = grow(device_, MemoryKind::kDevice, arena.total_bytes(), max_device_bytes_); !ok)
+  if (auto ok = grow(device_, MemoryKind::kDevice, arena.total_bytes(), max_device_bytes_); !ok) {
     return ok;
+  }
   if (auto ok = grow(host_status_, MemoryKind::kPinned, plan_.status().bytes()); !ok) return ok;
   return grow(output_, MemoryKind::kPinnedMapped, records_bytes_ + plan_.encode().output_bytes());
 }
@@ -125,8 +127,9 @@ ImageResult Transcoder::result(std::size_t image) const {
   result.status |= record.status;
   result.quality = static_cast<int>(record.quality);
   result.missed_max_bytes = record.missed != 0;
-  if (result.status == 0)
+  if (result.status == 0) {
     result.bytes = {output_.data() + records_bytes_ + record.offset, record.bytes};
+  }
   return result;
 }
 

@@ -25,8 +25,9 @@ Result<void> copy_in(const Planes& planes, gpu::Buffer& memory, EncodeItem& item
   if (auto ok = memory.reserve(gpu::MemoryKind::kDevice, layout.bytes()); !ok) return ok;
   // Encoders may read the padding, which must not hold an earlier picture.
   if (auto ok = gpu::check(cudaMemsetAsync(memory.data(), 0, layout.bytes(), stream), "clearing");
-      !ok)
+      !ok) {
     return ok;
+  }
   for (std::size_t c = 0; c < planes.planes.size(); ++c) {
     const Plane& plane = planes.planes[c];
     const auto width = static_cast<std::size_t>(plane.width_px);

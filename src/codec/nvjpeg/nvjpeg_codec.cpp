@@ -42,12 +42,14 @@ Result<void> check_time(const Context& context) {
 Result<std::vector<std::uint8_t>> encode_once(CallState& state, nvjpeg::EncodeItem item,
                                               const plan::EncodePlan& plan) {
   item.plan = &plan;
-  if (auto ok = state.encoder->enqueue({&item, 1}, state.stream.get()); !ok)
+  if (auto ok = state.encoder->enqueue({&item, 1}, state.stream.get()); !ok) {
     return fail(ok.error());
+  }
   if (auto ok = state.encoder->wait(); !ok) return fail(ok.error());
   std::vector<std::uint8_t> body;
-  if (auto ok = jpeg::append_body(state.encoder->stream(0), body); !ok)
+  if (auto ok = jpeg::append_body(state.encoder->stream(0), body); !ok) {
     return fail(StatusCode::kInternal, "nvJPEG wrote " + ok.error().message());
+  }
   return body;
 }
 
@@ -96,10 +98,12 @@ class NvjpegCodec final : public Codec {
 
   Result<Planes> decode(const jpeg::JpegFile& file, const plan::Scales& scales,
                         const Context& context, Outcome& outcome) const override try {
-    if (scales != plan::kFullScale)
+    if (scales != plan::kFullScale) {
       return fail(StatusCode::kUnsupported, "nvJPEG decodes at full size only");
-    if (context.strict)
+    }
+    if (context.strict) {
       return fail(StatusCode::kUnsupported, "nvJPEG tells of no damage, as strict would need");
+    }
     if (auto ok = check_time(context); !ok) return fail(ok.error());
     const auto start = base::Clock::now();
     auto planes = with_state([&](CallState& state) { return decode_on(state, file); });
@@ -118,11 +122,13 @@ class NvjpegCodec final : public Codec {
     if (auto ok = check_time(context); !ok) return ok;
     const auto start = base::Clock::now();
     auto body = with_state([&](CallState& state) -> Result<std::vector<std::uint8_t>> {
-      if (auto ok = make_if_missing(state.encoder, [] { return NvjpegEncoder::make(); }); !ok)
+      if (auto ok = make_if_missing(state.encoder, [] { return NvjpegEncoder::make(); }); !ok) {
         return fail(ok.error());
+      }
       nvjpeg::EncodeItem item;
-      if (auto ok = nvjpeg::copy_in(planes, state.planes, item, state.stream.get()); !ok)
+      if (auto ok = nvjpeg::copy_in(planes, state.planes, item, state.stream.get()); !ok) {
         return fail(ok.error());
+      }
       return encode_to_fit(state, item, plan, context, out.size(), outcome);
     });
     if (!body) return fail(body.error());
@@ -151,18 +157,21 @@ class NvjpegCodec final : public Codec {
 
   Result<Planes> decode_on(CallState& state, const jpeg::JpegFile& file) const {
     if (auto ok = make_if_missing(state.decoder, [&] { return NvjpegDecoder::make(backend_); });
-        !ok)
+        !ok) {
       return fail(ok.error());
+    }
     NvjpegDecoder& decoder = *state.decoder;
     if (auto ok = decoder.check(file); !ok) return fail(ok.error());
     const jpeg::JpegFile* batch[] = {&file};
     if (auto ok = decoder.enqueue(batch, state.stream.get()); !ok) return fail(ok.error());
     Planes planes;
     planes.planes.resize(static_cast<std::size_t>(file.frame.component_count));
-    for (std::size_t c = 0; c < planes.planes.size(); ++c)
+    for (std::size_t c = 0; c < planes.planes.size(); ++c) {
       if (auto ok = nvjpeg::copy_out(decoder.plane(0, c), planes.planes[c], state.stream.get());
-          !ok)
+          !ok) {
         return fail(ok.error());
+      }
+    }
     if (auto ok = state.stream.synchronise(); !ok) return fail(ok.error());
     if (!decoder.status(0)) return fail(decoder.status(0).error());
     return planes;

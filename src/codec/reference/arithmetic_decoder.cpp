@@ -55,8 +55,9 @@ class ArithmeticDecoder final : public ScanDecoder {
         block[0] = static_cast<std::int16_t>(predictors_[i] << scan_.approx_low);
         break;
       case ScanKind::kDcRefine:
-        if (decoder_.decode_even() != 0)
+        if (decoder_.decode_even() != 0) {
           block[0] = static_cast<std::int16_t>(block[0] | 1 << scan_.approx_low);
+        }
         break;
       case ScanKind::kAcFirst:
         decode_ac(block, i, scan_.spectral_start, scan_.spectral_end, scan_.approx_low);
@@ -87,8 +88,9 @@ class ArithmeticDecoder final : public ScanDecoder {
   /// Figure F.24: the bits below the category's leading one.
   int decode_magnitude_bits(QmBin& bin, int m) {
     int value = m;
-    while ((m >>= 1) != 0)
+    while ((m >>= 1) != 0) {
       if (decoder_.decode(bin) != 0) value |= m;
+    }
     return value;
   }
 
@@ -109,12 +111,13 @@ class ArithmeticDecoder final : public ScanDecoder {
       bin = &bins[kDcMagnitude];
       if (!decode_category(bin, m)) return false;
     }
-    if (m < (1 << scan_.conditioning.dc_lower[slot]) >> 1)
+    if (m < (1 << scan_.conditioning.dc_lower[slot]) >> 1) {
       dc_context_[i] = 0;
-    else if (m > (1 << scan_.conditioning.dc_upper[slot]) >> 1)
+    } else if (m > (1 << scan_.conditioning.dc_upper[slot]) >> 1) {
       dc_context_[i] = 12 + 4 * sign;
-    else
+    } else {
       dc_context_[i] = 4 + 4 * sign;
+    }
     const int magnitude = decode_magnitude_bits(bin[kToMagnitudeBits], m) + 1;
     predictors_[i] += static_cast<std::uint32_t>(sign != 0 ? -magnitude : magnitude);
     return true;
@@ -166,10 +169,11 @@ class ArithmeticDecoder final : public ScanDecoder {
         }
       }
       std::int16_t& value = coefficient(block, k);
-      if (value == 0)
+      if (value == 0) {
         value = static_cast<std::int16_t>(decoder_.decode_even() != 0 ? -bit : bit);
-      else if (decoder_.decode(bin[2]) != 0)
+      } else if (decoder_.decode(bin[2]) != 0) {
         value = static_cast<std::int16_t>(value < 0 ? value - bit : value + bit);
+      }
     }
   }
 

@@ -39,10 +39,11 @@ std::uint8_t EntropySource::next_byte() {
 int EntropySource::next_bit() {
   if (bit_count_ == 0 && !exhausted_) {
     bits_ = next_byte();
-    if (marker_ != 0)
+    if (marker_ != 0) {
       exhausted_ = true;
-    else
+    } else {
       bit_count_ = 8;
+    }
   }
   if (bit_count_ == 0) return 0;
   return bits_ >> --bit_count_ & 1;

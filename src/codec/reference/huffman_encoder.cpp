@@ -77,8 +77,9 @@ void code_block(const Block& block, std::int32_t predictor, int slot, Sink& sink
       ++run;
       continue;
     }
-    for (; run >= kZeroRunLength; run -= kZeroRunLength)
+    for (; run >= kZeroRunLength; run -= kZeroRunLength) {
       sink.put(TableClass::kAc, slot, kZeroRunSymbol, 0, 0);
+    }
     const int size = jpeg::category(value);
     sink.put(TableClass::kAc, slot, static_cast<std::uint8_t>(run << 4 | size), value, size);
     run = 0;
@@ -96,20 +97,23 @@ void code_scan(const PaddedCoefficients& coefficients, const plan::EncodePlan& p
   const std::int32_t rows = coefficients.components[0].height_blocks / v(0);
   std::array<std::int32_t, jpeg::kMaxComponents> predictors{};
   std::int32_t mcu = 0;
-  for (std::int32_t row = 0; row < rows; ++row)
+  for (std::int32_t row = 0; row < rows; ++row) {
     for (std::int32_t column = 0; column < columns; ++column, ++mcu) {
       if (plan.restart_interval_mcus > 0 && mcu > 0 && mcu % plan.restart_interval_mcus == 0) {
         sink.restart(mcu / plan.restart_interval_mcus - 1);
         predictors = {};
       }
-      for (std::size_t i = 0; i < count; ++i)
-        for (int y = 0; y < v(i); ++y)
+      for (std::size_t i = 0; i < count; ++i) {
+        for (int y = 0; y < v(i); ++y) {
           for (int x = 0; x < h(i); ++x) {
             const Block& block = coefficients.components[i].at(column * h(i) + x, row * v(i) + y);
             code_block(block, predictors[i], slot_of(plan, i), sink);
             predictors[i] = block[0];
           }
+        }
+      }
     }
+  }
 }
 
 Tables make_tables(const PaddedCoefficients& coefficients, const plan::EncodePlan& plan) {

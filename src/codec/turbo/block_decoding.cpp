@@ -166,13 +166,14 @@ std::uint64_t band_mask(int first, int last) {
 
 bool decode_sequential(EntropyBits& stream, std::span<const RunBlock> mcu, int mcu_count) {
   EntropyBits bits = stream;
-  for (int m = 0; m < mcu_count; ++m)
+  for (int m = 0; m < mcu_count; ++m) {
     for (const RunBlock& b : mcu) {
       CoefficientBlock& block = b.block[m * b.stride_blocks];
       if (!read_dc(bits, *b.dc, *b.prediction) || !dc_fits(*b.prediction, 0)) return false;
       block.at[0] = static_cast<std::int16_t>(*b.prediction);
       if (!read_sequential_ac(bits, b, block)) return false;
     }
+  }
   stream = bits;
   return true;
 }
@@ -180,12 +181,13 @@ bool decode_sequential(EntropyBits& stream, std::span<const RunBlock> mcu, int m
 bool decode_dc_first(EntropyBits& stream, std::span<const RunBlock> mcu, int mcu_count,
                      int low_bit) {
   EntropyBits bits = stream;
-  for (int m = 0; m < mcu_count; ++m)
+  for (int m = 0; m < mcu_count; ++m) {
     for (const RunBlock& b : mcu) {
       if (!read_dc(bits, *b.dc, *b.prediction) || !dc_fits(*b.prediction, low_bit)) return false;
       b.block[m * b.stride_blocks].at[0] =
           static_cast<std::int16_t>(*b.prediction * (1 << low_bit));
     }
+  }
   stream = bits;
   return true;
 }
@@ -193,12 +195,13 @@ bool decode_dc_first(EntropyBits& stream, std::span<const RunBlock> mcu, int mcu
 void decode_dc_refinement(EntropyBits& stream, std::span<const RunBlock> mcu, int mcu_count,
                           int low_bit) {
   EntropyBits bits = stream;
-  for (int m = 0; m < mcu_count; ++m)
+  for (int m = 0; m < mcu_count; ++m) {
     for (const RunBlock& b : mcu) {
       bits.need(1);
       std::int16_t& value = b.block[m * b.stride_blocks].at[0];
       value = static_cast<std::int16_t>(value | static_cast<int>(bits.take(1)) << low_bit);
     }
+  }
   stream = bits;
 }
 
@@ -226,11 +229,13 @@ bool decode_ac_refinement(EntropyBits& stream, AcScan& scan, const AcRun& run) {
     std::uint64_t& nonzero = run.nonzero[i];
     const std::uint64_t history = nonzero;
     int k = scan.first;
-    if (scan.end_of_band_run == 0 && !refine_band(bits, scan, k, run.blocks[i], nonzero))
+    if (scan.end_of_band_run == 0 && !refine_band(bits, scan, k, run.blocks[i], nonzero)) {
       return false;
+    }
     if (scan.end_of_band_run == 0) continue;
-    if (k <= scan.last)
+    if (k <= scan.last) {
       correct(bits, scan.table->low_bit, history & band_mask(k, scan.last), run.blocks[i]);
+    }
     --scan.end_of_band_run;
   }
   stream = bits;

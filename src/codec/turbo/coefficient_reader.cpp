@@ -68,8 +68,9 @@ class LibjpegReader {
       progress_.progress_monitor = &on_progress;
       cinfo_.progress = &progress_;
       jpeg_read_header(&cinfo_, TRUE);
-      if (cinfo_.num_components != file_.frame.component_count)
+      if (cinfo_.num_components != file_.frame.component_count) {
         errors_.leave(StatusCode::kInvalidInput, "two readings of the frame header differ");
+      }
     });
     if (!ok) return fail(errors_.status());
     return {};
@@ -77,11 +78,14 @@ class LibjpegReader {
 
   /// Call it after read_header().
   [[nodiscard]] Result<void> read_scans(Coefficients& into) {
-    if (!errors_.guarded([&] { arrays_ = jpeg_read_coefficients(&cinfo_); }))
+    if (!errors_.guarded([&] { arrays_ = jpeg_read_coefficients(&cinfo_); })) {
       return fail(errors_.status());
-    for (std::size_t i = 0; i < into.components.size(); ++i)
-      for (std::int32_t y = 0; y < into.components[i].height_blocks; ++y)
+    }
+    for (std::size_t i = 0; i < into.components.size(); ++i) {
+      for (std::int32_t y = 0; y < into.components[i].height_blocks; ++y) {
         if (!copy_row(i, y, into.components[i])) return fail(errors_.status());
+      }
+    }
     return {};
   }
 
@@ -89,8 +93,9 @@ class LibjpegReader {
 
  private:
   void check_deadline() {
-    if (context_.deadline.passed())
+    if (context_.deadline.passed()) {
       errors_.leave(StatusCode::kDeadline, "the time allowed ran out while decoding");
+    }
   }
 
   [[nodiscard]] bool copy_row(std::size_t component, std::int32_t y, CoefficientPlane& into) {
@@ -109,10 +114,12 @@ class LibjpegReader {
     auto* cinfo = reinterpret_cast<j_decompress_ptr>(common);
     auto& self = *static_cast<LibjpegReader*>(cinfo->client_data);
     self.check_deadline();
-    if (static_cast<std::uint32_t>(cinfo->input_scan_number) > self.context_.max_scans)
+    if (static_cast<std::uint32_t>(cinfo->input_scan_number) > self.context_.max_scans) {
       self.errors_.leave(StatusCode::kTooLarge, "the file has more scans than max-scans allows");
-    if (!cinfo->inputctl->has_multiple_scans && cinfo->input_iMCU_row >= cinfo->total_iMCU_rows)
+    }
+    if (!cinfo->inputctl->has_multiple_scans && cinfo->input_iMCU_row >= cinfo->total_iMCU_rows) {
       MemorySource::end(cinfo);
+    }
   }
 
   const jpeg::JpegFile& file_;
@@ -129,8 +136,9 @@ Result<bool> read_own(const jpeg::JpegFile& file, const Context& context, Coeffi
   OwnEntropySource source(file);
   Collector collector(file.frame, into);
   for (std::int32_t band = 0; band < file.frame.mcu_rows; ++band) {
-    if (context.deadline.passed())
+    if (context.deadline.passed()) {
       return fail(StatusCode::kDeadline, "the time allowed ran out while decoding");
+    }
     collector.begin_band(band);
     if (!source.read(&collector)) return false;
   }
@@ -149,8 +157,9 @@ Result<Coefficients> read(const jpeg::JpegFile& file, const Context& context, Ou
     done = *clean;
     if (!done) all = zeros(file.frame);
   }
-  if (!done)
+  if (!done) {
     if (auto ok = reader.read_scans(all); !ok) return fail(ok.error());
+  }
   for (Warning& warning : reader.warnings()) outcome.warnings.push_back(std::move(warning));
   return all;
 }

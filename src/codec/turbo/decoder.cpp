@@ -84,9 +84,10 @@ bool Decoder::start(const plan::Scales& scales, std::span<const int> wanted,
     });
   }
   band_count_ = static_cast<std::int32_t>(cinfo_.total_iMCU_rows);
-  for (int i = 0; i < cinfo_.num_components; ++i)
+  for (int i = 0; i < cinfo_.num_components; ++i) {
     prepare_component(i, scales[static_cast<std::size_t>(i)],
                       std::find(wanted.begin(), wanted.end(), i) != wanted.end());
+  }
   return true;
 }
 
@@ -144,8 +145,9 @@ void Decoder::on_block(j_decompress_ptr cinfo, jpeg_component_info* component, J
   const ComponentState& c = self.components_[static_cast<std::size_t>(component->component_index)];
   if (!c.wanted) return;
   if (!c.has_quantiser) {  // no scan delivered this component, so its coefficients are zero
-    for (int r = 0; r < c.scale; ++r)
+    for (int r = 0; r < c.scale; ++r) {
       std::memset(rows[r] + column, 128, static_cast<std::size_t>(c.scale));
+    }
     return;
   }
   const auto block_column = static_cast<std::int32_t>(column) / c.scale;
@@ -153,8 +155,9 @@ void Decoder::on_block(j_decompress_ptr cinfo, jpeg_component_info* component, J
   const std::int32_t block_row = (self.band_ * c.rows_per_band + row_in_band) / c.scale;
   const int columns = block_column == c.last_block_column ? c.last_block_columns : 8;
   const int valid_rows = block_row == c.last_block_row ? c.last_block_rows : 8;
-  if (columns < 8 || valid_rows < 8)
+  if (columns < 8 || valid_rows < 8) {
     return idct_partial(block, c.dequantiser, c.scale, columns, valid_rows, rows, column);
+  }
   switch (c.scale) {
     case 4:
       return idct_4x4(block, c.dequantiser, rows, column);
@@ -166,16 +169,18 @@ void Decoder::on_block(j_decompress_ptr cinfo, jpeg_component_info* component, J
 }
 
 void Decoder::check_deadline() {
-  if (context_.deadline.passed())
+  if (context_.deadline.passed()) {
     errors_.leave(StatusCode::kDeadline, "the time allowed ran out while decoding");
+  }
 }
 
 void Decoder::on_progress(j_common_ptr cinfo) {
   auto& self = *static_cast<Decoder*>(cinfo->client_data);
   self.check_deadline();
   const auto scans = static_cast<std::uint32_t>(self.cinfo_.input_scan_number);
-  if (scans > self.context_.max_scans)
+  if (scans > self.context_.max_scans) {
     self.errors_.leave(StatusCode::kTooLarge, "the file has more scans than max-scans allows");
+  }
 }
 
 Result<bool> Decoder::read() {
@@ -196,8 +201,9 @@ Result<bool> Decoder::read() {
 }
 
 Result<void> Decoder::read_own(BlockSink* sink) {
-  if (context_.deadline.passed())
+  if (context_.deadline.passed()) {
     return fail(StatusCode::kDeadline, "the time allowed ran out while decoding");
+  }
   if (own_->read(sink)) return {};
   gave_up_ = true;
   return fail(StatusCode::kInternal, "damaged data met a decoder of clean files");
@@ -205,8 +211,9 @@ Result<void> Decoder::read_own(BlockSink* sink) {
 
 Result<void> Decoder::check_rest() {
   if (own_ == nullptr || file_.frame.process != jpeg::Process::kProgressive) return {};
-  for (; band_ + 1 < band_count_; ++band_)
+  for (; band_ + 1 < band_count_; ++band_) {
     if (auto done = read_own(nullptr); !done) return done;
+  }
   return {};
 }
 

@@ -14,8 +14,9 @@ constexpr std::size_t kMaxScans = 256;
 
 int blocks_in_mcu(const jpeg::FrameHeader& frame) {
   int blocks = 0;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(frame.component_count); ++i)
+  for (std::size_t i = 0; i < static_cast<std::size_t>(frame.component_count); ++i) {
     blocks += frame.components[i].h * frame.components[i].v;
+  }
   return blocks;
 }
 
@@ -44,17 +45,21 @@ bool has_late_app_segment(const jpeg::JpegFile& file) {
 bool OwnEntropySource::accepts(const jpeg::JpegFile& file) {
   const jpeg::FrameHeader& frame = file.frame;
   if (frame.arithmetic || frame.hierarchical || frame.precision_bits != 8 ||
-      frame.process == jpeg::Process::kLossless || frame.height_from_dnl)
+      frame.process == jpeg::Process::kLossless || frame.height_from_dnl) {
     return false;
+  }
   if (!file.warnings.empty() || file.truncated || file.scans.empty() ||
-      file.scans.size() > kMaxScans)
+      file.scans.size() > kMaxScans) {
     return false;
+  }
   if (!std::all_of(file.scans.begin(), file.scans.end(),
-                   [&](const jpeg::Scan& scan) { return ends_at_marker(file, scan); }))
+                   [&](const jpeg::Scan& scan) { return ends_at_marker(file, scan); })) {
     return false;
-  if (frame.process == jpeg::Process::kProgressive)
+  }
+  if (frame.process == jpeg::Process::kProgressive) {
     return (frame.component_count == 1 || blocks_in_mcu(frame) <= 10) &&
            !has_late_app_segment(file);
+  }
   return file.scans.size() == 1 && file.scans[0].component_count == frame.component_count;
 }
 
@@ -70,10 +75,13 @@ OwnEntropySource::OwnEntropySource(const jpeg::JpegFile& file)
 bool OwnEntropySource::read(BlockSink* sink) {
   const bool clean = progressive_ ? read_all_scans() : read_in_parts(sink);
   if (clean && progressive_) {
-    if (sink != nullptr)
-      for (std::size_t i = 0; i < static_cast<std::size_t>(frame_.component_count); ++i)
-        for (int y = 0; y < frame_.components[i].v; ++y)
+    if (sink != nullptr) {
+      for (std::size_t i = 0; i < static_cast<std::size_t>(frame_.component_count); ++i) {
+        for (int y = 0; y < frame_.components[i].v; ++y) {
           give(*sink, i, y, 0, frame_.components[i].width_blocks);
+        }
+      }
+    }
     band_.clear();
   }
   ++next_row_;
@@ -88,8 +96,9 @@ bool OwnEntropySource::is_complete() const {
 bool OwnEntropySource::read_all_scans() {
   for (ScanCursor& cursor : cursors_) {
     const int rows = cursor.rows_in_band(next_row_);
-    for (int row = 0; row < rows; ++row)
+    for (int row = 0; row < rows; ++row) {
       if (!cursor.read(band_, row, cursor.mcus_in_row())) return false;
+    }
     if (next_row_ + 1 == frame_.mcu_rows && !cursor.is_complete()) return false;
   }
   return true;
@@ -99,13 +108,14 @@ bool OwnEntropySource::read_all_scans() {
 bool OwnEntropySource::read_in_parts(BlockSink* sink) {
   ScanCursor& cursor = cursors_.front();
   const int rows = cursor.rows_in_band(next_row_);
-  for (int row = 0; row < rows; ++row)
+  for (int row = 0; row < rows; ++row) {
     for (std::int32_t mcu = 0; mcu < cursor.mcus_in_row(); mcu += part_mcus_) {
       const std::int32_t count = std::min(part_mcus_, cursor.mcus_in_row() - mcu);
       if (!cursor.read(band_, row, count)) return false;
       if (sink != nullptr) give_part(*sink, row, mcu, count);
       band_.clear();
     }
+  }
   return true;
 }
 
@@ -123,8 +133,9 @@ void OwnEntropySource::give(BlockSink& sink, std::size_t component, int row, std
   const jpeg::Component& geometry = frame_.components[component];
   if (next_row_ * geometry.v + row >= geometry.height_blocks) return;
   count = std::min(count, geometry.width_blocks - column);  // the rest pads the last MCU
-  if (count > 0)
+  if (count > 0) {
     sink.blocks(static_cast<int>(component), row, column, band_.row(component, row), count);
+  }
 }
 
 }  // namespace framewire::codec::turbo

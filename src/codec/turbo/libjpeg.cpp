@@ -93,9 +93,10 @@ Status ErrorHandler::status() const { return Status(code_, message_); }
 std::vector<Warning> ErrorHandler::warnings() const {
   std::vector<Warning> all;
   all.reserve(static_cast<std::size_t>(kept_));
-  for (int i = 0; i < kept_; ++i)
+  for (int i = 0; i < kept_; ++i) {
     all.push_back(
         {warning_kind(warning_codes_[static_cast<std::size_t>(i)]), warning_text_[i], {}});
+  }
   return all;
 }
 

@@ -55,18 +55,21 @@ void Subsampler::add(const std::uint8_t* samples) {
   const std::int32_t first = shift_x_ == 0 ? 0 : 1;
   const std::int32_t last = (width_ - shift_x_) / step_x_;
   const auto clamped = [&](std::int32_t j) {
-    for (int i = 0; i < step_x_; ++i)
+    for (int i = 0; i < step_x_; ++i) {
       sums_[static_cast<std::size_t>(j)] +=
           samples[std::clamp(j * step_x_ + shift_x_ + i, 0, width_ - 1)];
+    }
   };
   if (first == 1) clamped(0);
   const std::uint8_t* in = samples + first * step_x_ + shift_x_;
   if (step_x_ == 2) {
-    for (std::int32_t j = first; j < last; ++j, in += 2)
+    for (std::int32_t j = first; j < last; ++j, in += 2) {
       sums_[static_cast<std::size_t>(j)] += static_cast<std::uint32_t>(in[0] + in[1]);
+    }
   } else {
-    for (std::int32_t j = first; j < last; ++j)
+    for (std::int32_t j = first; j < last; ++j) {
       for (int i = 0; i < step_x_; ++i) sums_[static_cast<std::size_t>(j)] += *in++;
+    }
   }
   for (std::int32_t j = std::max(first, last); j < out_width_; ++j) clamped(j);
   ++rows_added_;
@@ -83,9 +86,10 @@ void Subsampler::push(int plane, const std::uint8_t* samples, RowSink& sink) {
   for (int r = 0; r < repeats; ++r) {
     add(samples);
     if (rows_added_ < step_y_) continue;
-    for (std::size_t j = 0; j < out_.size(); ++j)
+    for (std::size_t j = 0; j < out_.size(); ++j) {
       out_[j] =
           static_cast<std::uint8_t>(area == 4 ? (sums_[j] + 2) >> 2 : (sums_[j] + area / 2) / area);
+    }
     std::fill(sums_.begin(), sums_.end(), 0u);
     rows_added_ = 0;
     if (next_out_++ < out_height_) sink.row(plane, out_.data());
@@ -136,11 +140,13 @@ void ConvertSink::convert_ready() {
   for (std::size_t at = 0; at < ready; at += width) {
     for (std::size_t c = 0; c < in.size(); ++c) in[c] = pending_[c].data() + at;
     converter_.convert_row(in, out, width_px_);
-    for (std::size_t c = 0; c < out.size(); ++c)
+    for (std::size_t c = 0; c < out.size(); ++c) {
       subsamplers_[c].push(static_cast<int>(c), out[c], next_);
+    }
   }
-  for (auto& rows : pending_)
+  for (auto& rows : pending_) {
     rows.erase(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(ready));
+  }
 }
 
 }  // namespace framewire::codec::turbo

@@ -32,13 +32,15 @@ void idct_line(float* x, int step) {
 void idct_4x4(const std::int16_t* coefficients, const float* corner, std::uint8_t* const* rows,
               std::uint32_t column) {
   float x[16];
-  for (int i = 0; i < 16; ++i)
+  for (int i = 0; i < 16; ++i) {
     x[i] = static_cast<float>(coefficients[8 * (i / 4) + i % 4]) * corner[i];
+  }
   for (int i = 0; i < 4; ++i) idct_line(x + i, 4);
   for (int i = 0; i < 4; ++i) idct_line(x + 4 * i, 1);
-  for (int i = 0; i < 16; ++i)
+  for (int i = 0; i < 16; ++i) {
     rows[i / 4][column + static_cast<std::uint32_t>(i % 4)] =
         static_cast<std::uint8_t>(std::nearbyint(std::clamp(x[i] + 128.0f, 0.0f, 255.0f)));
+  }
 }
 
 void idct_4x4_cut(const std::int16_t* coefficients, const float* quantiser, const float* repad,
@@ -46,22 +48,25 @@ void idct_4x4_cut(const std::int16_t* coefficients, const float* quantiser, cons
   // Re-padded coefficients are no integers: they go in as scales, and the coefficients are ones.
   std::int16_t ones[32] = {};
   float scale[16] = {};
-  for (int r = 0; r < 4; ++r)
+  for (int r = 0; r < 4; ++r) {
     for (int c = 0; c < 4; ++c) {
       float sum = 0;
-      for (int k = 0; k < 8; ++k)
+      for (int k = 0; k < 8; ++k) {
         sum +=
             repad[8 * r + k] * static_cast<float>(coefficients[8 * k + c]) * quantiser[8 * k + c];
+      }
       ones[8 * r + c] = 1;
       scale[4 * r + c] = sum / 8.0f;
     }
+  }
   idct_4x4(ones, scale, rows, column);
 }
 
 void idct_4x4_run(const std::int16_t* coefficients, std::uint32_t count, const float* corner,
                   std::uint8_t* const* rows, std::uint32_t column) {
-  for (std::uint32_t i = 0; i < count; ++i)
+  for (std::uint32_t i = 0; i < count; ++i) {
     idct_4x4(coefficients + 64 * i, corner, rows, column + 4 * i);
+  }
 }
 
 #else
@@ -200,13 +205,15 @@ using RepadMatrix = std::array<std::array<float, kSide>, 4>;
 /// map the eight coefficients of a column to the low four of the re-padded column.
 RepadMatrix make_repad_matrix(int valid) {
   RepadMatrix matrix{};
-  for (int out = 0; out < 4; ++out)
+  for (int out = 0; out < 4; ++out) {
     for (int in = 0; in < kSide; ++in) {
       double sum = 0;
-      for (int i = 0; i < kSide; ++i)
+      for (int i = 0; i < kSide; ++i) {
         sum += dct_basis(out, i) * dct_basis(in, std::min(i, valid - 1));
+      }
       matrix[static_cast<std::size_t>(out)][static_cast<std::size_t>(in)] = static_cast<float>(sum);
     }
+  }
   return matrix;
 }
 
@@ -242,10 +249,12 @@ ScaledDequantiser make_scaled_dequantiser(const std::uint16_t* quantiser) {
   ScaledDequantiser d;
   for (std::size_t i = 0; i < 64; ++i) d.full[i] = quantiser[i];
   // Scale of 4 points: ½ (N/8) times ½ for the even part of each axis.
-  for (std::size_t r = 0; r < 4; ++r)
+  for (std::size_t r = 0; r < 4; ++r) {
     for (std::size_t c = 0; c < 4; ++c) d.corner4[4 * r + c] = d.full[8 * r + c] / 8.0f;
-  for (std::size_t r = 0; r < 2; ++r)
+  }
+  for (std::size_t r = 0; r < 2; ++r) {
     for (std::size_t c = 0; c < 2; ++c) d.corner2[2 * r + c] = d.full[8 * r + c] / 8.0f;
+  }
   d.dc = d.full[0] / 8.0f;
   return d;
 }
@@ -283,33 +292,40 @@ void idct_partial(const std::int16_t* coefficients, const ScaledDequantiser& deq
                   int valid_columns, int valid_rows, std::uint8_t* const* rows,
                   std::uint32_t column) {
   const RepadMatrix& down = repad_matrix(valid_rows);
-  if (scale == 4 && valid_columns == kSide)  // a whole row of blocks: worth vectors
+  if (scale == 4 && valid_columns == kSide) {  // a whole row of blocks: worth vectors
     return HWY_DYNAMIC_DISPATCH(idct_4x4_cut)(coefficients, dequantiser.full.data(), down[0].data(),
                                               rows, column);
+  }
   const RepadMatrix& across = repad_matrix(valid_columns);
   float lines[4][8];
-  for (int r = 0; r < scale; ++r)
+  for (int r = 0; r < scale; ++r) {
     for (int c = 0; c < kSide; ++c) {
       float sum = 0;
-      for (int k = 0; k < kSide; ++k)
+      for (int k = 0; k < kSide; ++k) {
         sum += down[r][k] * coefficients[8 * k + c] * dequantiser.full[8 * k + c];
+      }
       lines[r][c] = sum;
     }
+  }
   float corner[4][4];
-  for (int r = 0; r < scale; ++r)
+  for (int r = 0; r < scale; ++r) {
     for (int c = 0; c < scale; ++c) {
       float sum = 0;
       for (int k = 0; k < kSide; ++k) sum += across[c][k] * lines[r][k];
       corner[r][c] = sum * static_cast<float>(scale) / 8.0f;
     }
-  for (int y = 0; y < scale; ++y)
+  }
+  for (int y = 0; y < scale; ++y) {
     for (int x = 0; x < scale; ++x) {
       float sum = 0;
-      for (int r = 0; r < scale; ++r)
-        for (int c = 0; c < scale; ++c)
+      for (int r = 0; r < scale; ++r) {
+        for (int c = 0; c < scale; ++c) {
           sum += corner[r][c] * small_basis(scale, r, y) * small_basis(scale, c, x);
+        }
+      }
       rows[y][column + static_cast<std::uint32_t>(x)] = to_sample(sum);
     }
+  }
 }
 
 }  // namespace framewire::codec::turbo

@@ -15,8 +15,9 @@ const jpeg::HuffmanTable& table_of(const jpeg::JpegFile& file, jpeg::TableClass 
 std::size_t same_tables(const std::array<int, jpeg::kMaxComponents>& indices,
                         const std::array<std::uint8_t, jpeg::kMaxComponents>& slots,
                         std::size_t i) {
-  for (std::size_t j = 0; j < i; ++j)
+  for (std::size_t j = 0; j < i; ++j) {
     if (indices[j] == indices[i] && slots[j] == slots[i]) return j;
+  }
   return i;
 }
 
@@ -100,14 +101,16 @@ std::span<const RunBlock> ScanCursor::locate(CoefficientBand& band, int row, std
     const std::size_t at = scan_->component[i];
     const int h = single() ? 1 : frame_->components[at].h;
     const int v = single() ? 1 : frame_->components[at].v;
-    for (int y = 0; y < v; ++y)
-      for (int x = 0; x < h; ++x)
+    for (int y = 0; y < v; ++y) {
+      for (int x = 0; x < h; ++x) {
         mcu_[blocks++] = {band.row(at, row + y) + first * h + x,
                           h,
                           &predictions_[i],
                           dc_[i].get(),
                           ac_[i].get(),
                           pairs_[i].get()};
+      }
+    }
   }
   return std::span<const RunBlock>(mcu_).first(blocks);
 }

@@ -10,9 +10,10 @@ std::uint32_t find_code(const jpeg::HuffmanDecodeTable& codes, std::uint32_t bit
   if (known != 0) return known;
   for (int length = jpeg::kLookaheadBits + 1; length <= kLookupBits; ++length) {
     const auto code = static_cast<std::int32_t>(bits >> (kLookupBits - length));
-    if (code <= codes.max_code[length])
+    if (code <= codes.max_code[length]) {
       return static_cast<std::uint32_t>(length) << 8 |
              codes.values[(code + codes.value_offset[length]) & 0xFF];
+    }
   }
   return 0;
 }

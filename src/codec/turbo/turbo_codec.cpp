@@ -55,8 +55,9 @@ class TurboCodec final : public Codec {
   Result<void> transcode(const jpeg::JpegFile& file, const plan::Plan& plan, const Context& context,
                          std::vector<std::uint8_t>& out, Outcome& outcome) const override try {
     const auto pixels = static_cast<std::int64_t>(plan.encode.width_px) * plan.encode.height_px;
-    if (pixels > kStreamAbovePixels && plan.encode.max_bytes == 0 && !needs_post_process(plan))
+    if (pixels > kStreamAbovePixels && plan.encode.max_bytes == 0 && !needs_post_process(plan)) {
       return stream(file, plan, context, out, outcome);
+    }
     const auto start = base::Clock::now();
     auto planes = attempt(entropy_, [&](Attempt& now) -> Result<Planes> {
       PlaneSink sink(output_sizes(plan));
@@ -92,8 +93,9 @@ class TurboCodec final : public Codec {
       now.gave_up = (*decoder)->gave_up();
       if (!more) return fail(more.error());
       if (!*more) break;
-      for (const int c : wanted)
+      for (const int c : wanted) {
         for (const std::uint8_t* row : (*decoder)->band(c).rows) sink.row(c, row);
+      }
     }
     append(outcome.warnings, (*decoder)->warnings());
     return std::move(sink).take();
@@ -118,10 +120,12 @@ class TurboCodec final : public Codec {
 
   Result<void> resample(const jpeg::JpegFile& file, const plan::Plan& plan, const Context& context,
                         RowSink& sink, Outcome& outcome, Attempt& now) const {
-    if (plan.color_path == plan::ColorPath::kPlanar)
+    if (plan.color_path == plan::ColorPath::kPlanar) {
       return resample_planes(file, plan, context, sink, outcome, now);
-    if (context.converter == nullptr)
+    }
+    if (context.converter == nullptr) {
       return fail(StatusCode::kInternal, "the plan converts colour, but no converter was given");
+    }
     ConvertSink convert(plan, *context.converter, sink);
     return resample_planes(file, plan, context, convert, outcome, now);
   }
@@ -149,16 +153,19 @@ class TurboCodec final : public Codec {
       now.gave_up = (*decoder)->gave_up();
       if (!more) return fail(more.error());
       if (!*more) break;
-      for (std::size_t i = 0; i < resamplers.size(); ++i)
-        for (const std::uint8_t* row : (*decoder)->band(wanted[i]).rows)
+      for (std::size_t i = 0; i < resamplers.size(); ++i) {
+        for (const std::uint8_t* row : (*decoder)->band(wanted[i]).rows) {
           resamplers[i].push(row, sink);
+        }
+      }
     }
     const auto checked = (*decoder)->check_rest();
     now.gave_up = (*decoder)->gave_up();
     if (!checked) return fail(checked.error());
     append(outcome.warnings, (*decoder)->warnings());
-    if (!all_done())
+    if (!all_done()) {
       return fail(StatusCode::kInternal, "the decoder delivered fewer rows than planned");
+    }
     return {};
   }
 
@@ -168,15 +175,17 @@ class TurboCodec final : public Codec {
     if (!encoder) return fail(encoder.error());
     const std::int32_t height = planes.planes[0].height_px;
     std::vector<std::int32_t> next(planes.planes.size(), 0);
-    for (std::int32_t y = 0; y < height; ++y)
+    for (std::int32_t y = 0; y < height; ++y) {
       for (std::size_t c = 0; c < planes.planes.size(); ++c) {
         const Plane& p = planes.planes[c];
         const auto due =
             static_cast<std::int32_t>((static_cast<std::int64_t>(y) + 1) * p.height_px / height);
-        for (; next[c] < (y + 1 == height ? p.height_px : due); ++next[c])
+        for (; next[c] < (y + 1 == height ? p.height_px : due); ++next[c]) {
           (*encoder)->row(static_cast<int>(c),
                           p.samples.data() + static_cast<std::size_t>(next[c]) * p.width_px);
+        }
       }
+    }
     return (*encoder)->close();
   }
 

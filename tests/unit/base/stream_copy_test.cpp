@@ -12,7 +12,7 @@ TEST(StreamCopy, CopiesWhatItIsGivenAndNothingElse) {
   constexpr std::size_t kMaxBytes = 300;
   std::vector<std::uint8_t> from(kMaxBytes + 64);
   for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::uint8_t>(i * 7 + 1);
-  for (std::size_t place = 0; place < 128; ++place)
+  for (std::size_t place = 0; place < 128; ++place) {
     for (std::size_t bytes = 0; bytes <= kMaxBytes; ++bytes) {
       std::vector<std::uint8_t> to(kMaxBytes + 256, 0xA5);
       std::vector<std::uint8_t> expected = to;
@@ -21,6 +21,7 @@ TEST(StreamCopy, CopiesWhatItIsGivenAndNothingElse) {
       base::stream_copy(to.data() + place, source, bytes);
       ASSERT_EQ(to, expected) << bytes << " bytes to " << place;
     }
+  }
 }
 
 }  // namespace

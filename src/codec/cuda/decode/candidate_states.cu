@@ -84,8 +84,9 @@ __global__ void __launch_bounds__(kCandidateThreads)
   const bool first = own.live && is_first(batch, own.subsequence);
   const bool possible = own.live && own.slot < (first ? 1 : scan.period);
   std::uint32_t entry = 0;
-  if (possible && !first)
+  if (possible && !first) {
     entry = speculate_entry(batch, tables, pattern, own.subsequence, own.slot);
+  }
   const bool kept = is_new(own.slot, possible, entry);
   const std::uint32_t votes =
       __ballot_sync(0xFFFFFFFFu, kept) >> (threadIdx.x & 31 & ~(kCandidates - 1)) &
@@ -165,8 +166,9 @@ struct Compose {
   __device__ CandidateMap operator()(const CandidateMap& a, const CandidateMap& b) const {
     if (b.restarted != 0) return b;
     std::uint32_t map = 0;
-    for (std::uint32_t shift = 0; shift < 4 * kCandidates; shift += 4)
+    for (std::uint32_t shift = 0; shift < 4 * kCandidates; shift += 4) {
       map |= (b.map >> (a.map >> shift & 0xF) * 4 & 0xF) << shift;
+    }
     return {map, a.restarted};
   }
 };
@@ -183,8 +185,9 @@ __device__ CandidateMap map_from_predecessor(const DecodeView& batch, std::uint3
   for (std::uint32_t slot = 0; slot < kCandidates; ++slot) {
     std::uint32_t found = 0;
 #pragma unroll
-    for (std::uint32_t k = kCandidates - 1; k > 0; --k)
+    for (std::uint32_t k = kCandidates - 1; k > 0; --k) {
       if (to.entry[k] == from.exit[slot]) found = k;
+    }
     if (to.entry[0] == from.exit[slot]) found = 0;
     map.map |= found << (4 * slot);
   }

@@ -112,11 +112,13 @@ struct CornerSink {
   }
   __device__ void put(std::uint32_t index, std::int32_t value) {
     const std::uint32_t place = positions->corner[index];
-    if (kTakesZeros || place != kOutsideWhole)
+    if (kTakesZeros || place != kOutsideWhole) {
       reinterpret_cast<std::int16_t*>(own)[place] = static_cast<std::int16_t>(value);
+    }
     if (kQuads == 8) found |= 1u << (place >> 4);
-    if (kQuads != 8 && whole != nullptr && index < 64)
+    if (kQuads != 8 && whole != nullptr && index < 64) {
       whole[positions->natural[index]] = static_cast<std::int16_t>(value);
+    }
   }
   __device__ void end(bool complete) {
     if (target != head) *block_dc = *reinterpret_cast<const std::int16_t*>(own);
@@ -240,8 +242,9 @@ __global__ void __launch_bounds__(kSpanThreads, kQuads == 8 ? kFullWriteBlocks :
                  span.state, span.first_block, span.block_end, sink);
   if (local >= scan.subsequence_slots) return;
   std::uint32_t faults = result.bad ? kBadCode : 0;
-  if (span.first_block < span.block_end && result.block >= span.block_end)
+  if (span.first_block < span.block_end && result.block >= span.block_end) {
     faults |= judge_end(batch, scan, s, span.length, result.at);
+  }
   if (result.block < span.block_end && is_lone(batch, scan, local)) faults |= kTruncated;
   if (faults != 0) atomicOr(&batch.status[scan.image], faults);
 }
@@ -263,8 +266,9 @@ __global__ void __launch_bounds__(kSpanThreads)
   const std::uint32_t corner_bytes = scan.corner * scan.corner * 2;
   auto* corner = reinterpret_cast<std::uint32_t*>(
       scan.coefficients + static_cast<std::uint64_t>(span.first_block) * (corner_bytes / 2));
-  for (std::uint32_t i = 0; i < corner_bytes / 4; ++i)
+  for (std::uint32_t i = 0; i < corner_bytes / 4; ++i) {
     if (head[i] != 0) atomicOr(corner + i, head[i]);
+  }
 }
 
 __device__ std::uint64_t add_lanes(std::uint64_t a, std::uint64_t b) {

@@ -75,8 +75,9 @@ FW_HD constexpr std::uint32_t step_bytes(std::uint32_t pair_count) {
 }
 
 inline __device__ void copy_quads(void* to, const void* from, std::uint32_t bytes) {
-  for (std::uint32_t i = threadIdx.x; i < bytes / 16; i += blockDim.x)
+  for (std::uint32_t i = threadIdx.x; i < bytes / 16; i += blockDim.x) {
     static_cast<uint4*>(to)[i] = static_cast<const uint4*>(from)[i];
+  }
 }
 
 /// Copies into long_bytes() of shared memory; the caller synchronises.
@@ -96,18 +97,20 @@ inline __device__ LongCodes load_long_codes(const ScanDesc& scan, const TablePai
 /// synchronises.
 inline __device__ SharedTables load_tables(const ScanDesc& scan, const TablePair* pairs,
                                            std::uint32_t* shared) {
-  for (std::uint32_t slot = 0; slot < scan.pair_count; ++slot)
+  for (std::uint32_t slot = 0; slot < scan.pair_count; ++slot) {
     copy_quads(shared + slot * 2 * kTableEntries, pairs[scan.pairs[slot]].entries,
                sizeof TablePair::entries);
+  }
   return {shared, load_long_codes(scan, pairs, shared + scan.pair_count * 2 * kTableEntries)};
 }
 
 /// Copies step tables into step_bytes() of shared memory; the caller synchronises.
 inline __device__ SharedSteps load_steps(const ScanDesc& scan, const TablePair* pairs,
                                          Step* shared) {
-  for (std::uint32_t slot = 0; slot < scan.pair_count; ++slot)
+  for (std::uint32_t slot = 0; slot < scan.pair_count; ++slot) {
     copy_quads(shared + slot * 2 * kStepEntries, pairs[scan.pairs[slot]].steps,
                sizeof TablePair::steps);
+  }
   return {shared, load_long_codes(scan, pairs, shared + scan.pair_count * 2 * kStepEntries)};
 }
 

@@ -27,9 +27,11 @@ template <int N>
 void append_basis(std::vector<float>& out) {
   for (int valid = 1; valid <= 8; ++valid) {
     const transform::DctBasis<N> basis = transform::make_corner_basis<N>(valid);
-    for (int x = 0; x < 4; ++x)
-      for (int u = 0; u < 8; ++u)
+    for (int x = 0; x < 4; ++x) {
+      for (int u = 0; u < 8; ++u) {
         out.push_back(x < N ? static_cast<float>(basis.at[x % N][u]) : 0.f);
+      }
+    }
   }
 }
 
@@ -105,9 +107,10 @@ void DecodeStage::add_plane(const Item& item, std::size_t component, gpu::Arena&
   desc.pitch_bytes = samples.pitch_bytes;
   // A component without a table had no scan either, and all its coefficients are zero.
   const int quant = file.component_quant[component];
-  if (quant >= 0)
+  if (quant >= 0) {
     std::copy_n(file.quant_tables[static_cast<std::size_t>(quant)].values.begin(), 64,
                 desc.quantiser);
+  }
   const std::uint32_t blocks = desc.width_blocks * desc.height_blocks;
   plane_tiles_[corner_index(desc.corner)].add_parts(
       planes_.size(), base::ceil_div(blocks, std::uint32_t{kBlocksPerTile}));
@@ -115,8 +118,9 @@ void DecodeStage::add_plane(const Item& item, std::size_t component, gpu::Arena&
   desc.valid_y = static_cast<std::uint32_t>((geometry.height_px - 1) % 8 + 1);
   const std::uint32_t edges =
       (desc.valid_x != 8 ? desc.height_blocks : 0) + (desc.valid_y != 8 ? desc.width_blocks : 0);
-  if (desc.corner != 8)
+  if (desc.corner != 8) {
     edge_tiles_.add_parts(planes_.size(), base::ceil_div(edges, std::uint32_t{kBlocksPerTile}));
+  }
   planes_.add(plane);
 }
 
@@ -235,8 +239,9 @@ DecodeView DecodeStage::view(const StageRun& run) const {
 
 void DecodeStage::begin(const StageRun& run) {
   copies_.clear();
-  for (const Fetch& fetch : fetches_)
+  for (const Fetch& fetch : fetches_) {
     copies_.add(run.memory.at(fetch.to), fetch.from, fetch.to.bytes());
+  }
   copies_.enqueue(run.stream.get());
   (void)cudaMemsetAsync(run.memory.at(scan_end_), 0xFF, scan_end_.bytes(), run.stream.get());
 }
@@ -256,8 +261,9 @@ void DecodeStage::enqueue_entropy(const DecodeView& view, const StageRun& run) c
   launch_unstuff(view, spans, span_tiles_.size(), stream);
   run.timeline.end(Stage::kUnstuff, run.stream);
   launch_build_tables(canonical_.at(memory), pairs, canonical_.size() / 2, stream);
-  if (layout_.enumerates != 0)
+  if (layout_.enumerates != 0) {
     launch_candidate_states(view, spans, span_tiles_.size(), pairs, max_pairs_, stream);
+  }
   launch_synchronise(view, sync_tiles_.at(memory), sync_tiles_.size(), pairs, max_pairs_, stream);
   launch_repair_chains(view, pairs, max_pairs_, stream);
   run.timeline.end(Stage::kSynchronise, run.stream);
@@ -276,8 +282,9 @@ void DecodeStage::enqueue_entropy(const DecodeView& view, const StageRun& run) c
 void DecodeStage::enqueue_inverse(const DecodeView& view, const StageRun& run) const {
   std::uint32_t corner = 1;
   for (const TileList& tiles : plane_tiles_) {
-    if (!tiles.empty())
+    if (!tiles.empty()) {
       launch_inverse_dct(view, tiles.at(run.memory), tiles.size(), corner, run.stream.get());
+    }
     corner *= 2;
   }
   launch_inverse_edges(view, edge_tiles_.at(run.memory), edge_tiles_.size(), run.stream.get());

@@ -63,12 +63,14 @@ struct Symbol {
 };
 
 FW_HD inline Symbol find_symbol(const CanonicalCode& code, std::uint32_t window16) {
-  for (int length = 1; length <= 16; ++length)
-    if (window16 < code.limit[length])
+  for (int length = 1; length <= 16; ++length) {
+    if (window16 < code.limit[length]) {
       return {
           length,
           code.values[(static_cast<std::int32_t>(window16 >> (16 - length)) + code.offset[length]) &
                       0xFF]};
+    }
+  }
   return {};
 }
 

@@ -49,11 +49,13 @@ template <int kCorner>
 __device__ void gather_corner(const std::int16_t* stored, std::uint32_t stride,
                               std::uint32_t row_pairs, std::int16_t* corner) {
 #pragma unroll
-  for (int v = 0; v < kCorner; ++v)
+  for (int v = 0; v < kCorner; ++v) {
 #pragma unroll
-    for (int u = 0; u < kCorner; ++u)
+    for (int u = 0; u < kCorner; ++u) {
       corner[v * kCorner + u] =
           (row_pairs >> (v / 2) & 1) != 0 ? stored[v * stride + u] : std::int16_t{0};
+    }
+  }
 }
 
 /// Four int16 from two words, as floats, times four quantiser steps.
@@ -106,8 +108,9 @@ __device__ void invert_corner_2(const std::int16_t* corner, std::int32_t dc, con
 template <int kCorner>
 __device__ void fill_row_end(std::uint8_t* out, BlockPlace place, const PlaneDesc& plane) {
   if (place.x + 1 != plane.width_blocks) return;
-  for (std::uint32_t x = kCorner; (place.x * kCorner + x) % 4 != 0; ++x)
+  for (std::uint32_t x = kCorner; (place.x * kCorner + x) % 4 != 0; ++x) {
     for (std::uint32_t y = 0; y < kCorner; ++y) out[y * plane.pitch_bytes + x] = 0;
+  }
 }
 
 template <int kCorner>
@@ -118,8 +121,9 @@ __global__ void __launch_bounds__(kBlocksPerTile)
   const Tile tile = tiles[blockIdx.x];
   const PlaneDesc& plane = batch.planes[tile.owner];
   if (given_up(batch, plane.image)) return;
-  if (threadIdx.x < kCorner * kCorner)
+  if (threadIdx.x < kCorner * kCorner) {
     q[threadIdx.x] = plane.quantiser[threadIdx.x / kCorner * 8 + threadIdx.x % kCorner];
+  }
   __syncthreads();
   const std::uint32_t index = tile.part * kBlocksPerTile + threadIdx.x;
   if (index >= plane.width_blocks * plane.height_blocks) return;
@@ -259,8 +263,9 @@ __global__ void __launch_bounds__(kFullThreads, kFullResident)
     const std::uint32_t place = __shfl_sync(0xFFFFFFFFu, own.place, i, 8);
     const std::uint32_t block = found & ((1u << kBlockBits) - 1);
     uint4 row{0, 0, 0, 0};
-    if ((found >> (kBlockBits + lane / 2) & 1) != 0)
+    if ((found >> (kBlockBits + lane / 2) & 1) != 0) {
       row = *reinterpret_cast<const uint4*>(coefficients + static_cast<std::uint64_t>(block) * 64);
+    }
     const std::int32_t dc = lane == 0 ? plane.dc[block] : 0;
     const uint2 out = invert_full(row, dc, q, space, lane);
     if (place == kNowhere) continue;
@@ -278,8 +283,9 @@ struct WholeBlock {
 };
 
 __device__ WholeBlock whole_block(const PlaneDesc& plane, BlockPlace place, std::uint32_t block) {
-  if (plane.stored_corner == 8)
+  if (plane.stored_corner == 8) {
     return {plane.coefficients + static_cast<std::uint64_t>(block) * 64, stored_rows(plane, block)};
+  }
   const std::uint32_t slot = edge_slot(
       plane.right_edge, plane.mcu_columns, plane.mcu_rows, plane.blocks_per_mcu,
       divide_small(place.x, plane.h), divide_small(place.y, plane.v), block % plane.blocks_per_mcu);
@@ -301,8 +307,9 @@ __device__ void invert_edge(const std::int16_t* levels, std::uint32_t row_pairs,
       const float value = static_cast<float>(level) * plane.quantiser[v * 8 + u];
       for (int x = 0; x < 4; ++x) row[x] = fmaf(across[x * 8 + u], value, row[x]);
     }
-    for (int y = 0; y < n; ++y)
+    for (int y = 0; y < n; ++y) {
       for (int x = 0; x < 4; ++x) out[y * 4 + x] = fmaf(down[y * 8 + v], row[x], out[y * 4 + x]);
+    }
   }
 }
 
@@ -330,9 +337,11 @@ __global__ void __launch_bounds__(kBlocksPerTile)
   std::uint8_t* samples = plane.samples +
                           static_cast<std::uint64_t>(place.y) * plane.corner * plane.pitch_bytes +
                           place.x * plane.corner;
-  for (std::uint32_t y = 0; y < plane.corner; ++y)
-    for (std::uint32_t x = 0; x < plane.corner; ++x)
+  for (std::uint32_t y = 0; y < plane.corner; ++y) {
+    for (std::uint32_t x = 0; x < plane.corner; ++x) {
       samples[y * plane.pitch_bytes + x] = static_cast<std::uint8_t>(to_byte(out[y * 4 + x]));
+    }
+  }
 }
 
 }  // namespace
@@ -340,18 +349,22 @@ __global__ void __launch_bounds__(kBlocksPerTile)
 void launch_inverse_dct(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,
                         std::uint32_t corner, cudaStream_t stream) {
   if (corner == 8) gpu::launch(full_kernel, tile_count, kFullThreads, 0, stream, batch, tiles);
-  if (corner == 4)
+  if (corner == 4) {
     gpu::launch(reduced_kernel<4>, tile_count, kBlocksPerTile, 0, stream, batch, tiles);
-  if (corner == 2)
+  }
+  if (corner == 2) {
     gpu::launch(reduced_kernel<2>, tile_count, kBlocksPerTile, 0, stream, batch, tiles);
-  if (corner == 1)
+  }
+  if (corner == 1) {
     gpu::launch(reduced_kernel<1>, tile_count, kBlocksPerTile, 0, stream, batch, tiles);
+  }
 }
 
 void launch_inverse_edges(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,
                           cudaStream_t stream) {
-  if (tile_count != 0)
+  if (tile_count != 0) {
     gpu::launch(edges_kernel, tile_count, kBlocksPerTile, 0, stream, batch, tiles);
+  }
 }
 
 }  // namespace framewire::codec::cuda

@@ -40,8 +40,9 @@ std::uint32_t shortest_period(std::uint32_t slots, std::uint32_t blocks) {
   for (std::uint32_t period = 1; period < blocks; ++period) {
     if (blocks % period != 0) continue;
     bool repeats = true;
-    for (std::uint32_t i = period; i < blocks; ++i)
+    for (std::uint32_t i = period; i < blocks; ++i) {
       repeats = repeats && (slots >> (2 * i) & 3) == (slots >> (2 * (i - period)) & 3);
+    }
     if (repeats) return period;
   }
   return blocks;
@@ -152,9 +153,10 @@ void DecodeStage::place_scan(const Item& item, const jpeg::Scan& scan, gpu::Aren
   max_dc_tiles_ = std::max(max_dc_tiles_, dc_tiles);
   made.coefficients = arena.add<std::int16_t>(
       Part::kScratch, std::uint64_t{desc.total_blocks} * desc.corner * desc.corner);
-  if (desc.corner == 8)
+  if (desc.corner == 8) {
     made.row_pairs =
         arena.add<std::uint8_t>(Part::kScratch, desc.total_blocks, gpu::kVectorAlignment);
+  }
   desc.data_bytes = static_cast<std::uint32_t>(scan.entropy_bytes);
   const std::size_t data_end = scan.entropy_offset + scan.entropy_bytes;
   desc.marker_follows = data_end + 2 <= file.end_offset && file.bytes[data_end] == 0xFF ? 1 : 0;

@@ -31,8 +31,9 @@ inline __device__ std::uint32_t speculate_entry(const DecodeView& batch, const S
   if (start == 0 && is_first(batch, from)) phase = 0;
   SkipResult result =
       skip_span(column_of(batch, from), tables, pattern, length_of(batch, from), start, phase, 0);
-  while (++from < subsequence)
+  while (++from < subsequence) {
     result = decode(batch, tables, pattern, from, length_of(batch, from), result.state);
+  }
   return result.state;
 }
 

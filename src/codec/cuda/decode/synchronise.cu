@@ -42,14 +42,16 @@ __global__ void __launch_bounds__(kBuildThreads)
   __shared__ CanonicalCode code[2];
   TablePair& pair = pairs[blockIdx.y];
   const auto* from = reinterpret_cast<const std::uint32_t*>(codes + blockIdx.y * 2);
-  for (std::uint32_t i = threadIdx.x; i < sizeof code / 4; i += kBuildThreads)
+  for (std::uint32_t i = threadIdx.x; i < sizeof code / 4; i += kBuildThreads) {
     reinterpret_cast<std::uint32_t*>(code)[i] = from[i];
+  }
   __syncthreads();
   if (blockIdx.x == 0 && threadIdx.x < 2) pair.code[threadIdx.x] = code[threadIdx.x];
   const std::uint32_t first = blockIdx.x * kBuildThreads + threadIdx.x;
-  for (std::uint32_t i = first; i < 2 * kLongEntries; i += kBuildThreads * kBuildBlocks)
+  for (std::uint32_t i = first; i < 2 * kLongEntries; i += kBuildThreads * kBuildBlocks) {
     pair.longs[i / kLongEntries][i % kLongEntries] =
         build_long(code[i / kLongEntries], i % kLongEntries);
+  }
   for (std::uint32_t i = first; i < 2 * kTableEntries; i += kBuildThreads * kBuildBlocks) {
     const bool dc = i < kTableEntries;
     pair.entries[dc ? 0 : 1][i % kTableEntries] =
@@ -81,8 +83,9 @@ __device__ void append(Shared<kShare>& shared, bool wanted, std::uint32_t item) 
   std::uint32_t base = 0;
   if (lane == 0) base = atomicAdd(&shared.count, static_cast<std::uint32_t>(__popc(votes)));
   base = __shfl_sync(0xFFFFFFFFu, base, 0);
-  if (wanted)
+  if (wanted) {
     shared.list[base + __popc(votes & ((1u << lane) - 1))] = static_cast<std::uint16_t>(item);
+  }
 }
 
 /// The part of a scan that one thread block synchronises.
@@ -167,8 +170,9 @@ __global__ void __launch_bounds__(kSyncThreads)
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];
   const SyncSpan span = span_of_tile(batch, scan, tile);
-  for (std::uint32_t i = span.active + threadIdx.x; i < span.count; i += kSyncThreads)
+  for (std::uint32_t i = span.active + threadIdx.x; i < span.count; i += kSyncThreads) {
     batch.lengths[span.first + i] = 0;
+  }
   if (span.active == 0 || all_lone(batch, scan, span)) return;
   const SharedTables tables = load_tables(scan, pairs, reinterpret_cast<std::uint32_t*>(dynamic));
   const PhasePattern pattern{scan.slots, scan.period};
@@ -257,8 +261,9 @@ __global__ void __launch_bounds__(kChainThreads)
   SharedTables tables{};
   bool loaded = false;
   for (std::uint32_t round = 0; round == 0 || (loaded && round < batch.layout.chain_rounds);
-       ++round)
+       ++round) {
     loaded = repair_seams(batch, batch.scans[blockIdx.x], pairs, tables, loaded);
+  }
 }
 
 struct AddWithinSegment {
@@ -325,8 +330,9 @@ __global__ void __launch_bounds__(kImageThreads) offsets_kernel(DecodeView batch
     const std::uint32_t local = tile + threadIdx.x * kOffsetItems;
     SegmentSum own{0, 0};
 #pragma unroll
-    for (std::uint32_t i = 0; i < kOffsetItems; ++i)
+    for (std::uint32_t i = 0; i < kOffsetItems; ++i) {
       own = AddWithinSegment()(own, count_blocks(batch, scan, local + i));
+    }
     SegmentSum sum{};
     SegmentSum total{};
     Scan(storage).ExclusiveScan(own, sum, SegmentSum{0, 0}, AddWithinSegment(), total);

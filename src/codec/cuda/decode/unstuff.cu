@@ -77,8 +77,9 @@ __device__ std::uint32_t find_restarts(const MarkerTile& tile, std::uint32_t at,
   if (at < tile.lead) inside &= 0xFFFFu << (tile.lead - at);
   if (at + kMarkerBytes >= tile.scan_end) inside &= (1u << (tile.scan_end - 1 - at)) - 1;
   others &= inside;
-  if (others != 0)
+  if (others != 0) {
     other = min(other, at + static_cast<std::uint32_t>(__ffs(static_cast<int>(others)) - 1));
+  }
   return found & inside;
 }
 

@@ -53,8 +53,9 @@ class WordPacker {
   }
   /// Appends ones, which is how an encoder pads, as far as a decoder of `bits` bits may look.
   FW_HD void fill(std::uint32_t bits) {
-    if (bits_ != 0)
+    if (bits_ != 0) {
       emit(static_cast<std::uint32_t>(pending_ << (32 - bits_)) | ((1u << (32 - bits_)) - 1));
+    }
     while (count_ < words_ && count_ < bits / 32 + 4) emit(0xFFFFFFFFu);
   }
   FW_HD bool full() const { return count_ >= words_; }
@@ -178,8 +179,9 @@ class Unstuffer {
     }
     // Unless a zero follows each 0xFF, as usual, bytes are taken one by one.
     const std::uint32_t followers = found << 8 | (escaped_ ? 0x80u : 0u);
-    if ((followers & nonzero_bytes(word)) != 0 || (escaped_ && at_ >= own_end_))
+    if ((followers & nonzero_bytes(word)) != 0 || (escaped_ && at_ >= own_end_)) {
       return take_each(word, 4);
+    }
     // A 0xFF held back earlier takes the place of its zero; a last byte of 0xFF is held back.
     const std::uint32_t dropped = found << 8 | (found & 0x80000000u);
     if (escaped_) word |= 0xFF;
@@ -197,8 +199,9 @@ class Unstuffer {
 
  private:
   FW_HD bool take_each(std::uint32_t word, std::uint32_t count) {
-    for (; count != 0; --count, word >>= 8)
+    for (; count != 0; --count, word >>= 8) {
       if (!take(word & 0xFF)) return false;
+    }
     return true;
   }
   FW_HD bool advance(std::uint32_t count, std::uint32_t kept) {

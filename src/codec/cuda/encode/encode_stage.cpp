@@ -28,8 +28,9 @@ std::uint32_t bytes_behind_tables(const plan::EncodePlan& encode) {
 
 EncodeDesc StreamPlan::resolve(const gpu::Memory& device) const {
   EncodeDesc stream = desc;
-  for (std::size_t c = 0; c < planes.size(); ++c)
+  for (std::size_t c = 0; c < planes.size(); ++c) {
     stream.planes[c].samples = planes[c].resolve(device).samples;
+  }
   stream.levels = device.at(levels);
   stream.masks = device.at(masks);
   stream.bit_counts = device.at(bit_counts);
@@ -45,14 +46,16 @@ EncodeDesc StreamPlan::resolve(const gpu::Memory& device) const {
 }
 
 EncodeStage::EncodeStage(const Tuning& tuning) : many_streams_(tuning.many_scans) {
-  for (int slot = 0; slot < 2; ++slot)
+  for (int slot = 0; slot < 2; ++slot) {
     for (const jpeg::TableClass table_class : {jpeg::TableClass::kDc, jpeg::TableClass::kAc}) {
       const jpeg::HuffmanEncodeTable table =
           jpeg::make_encode_table(jpeg::standard_huffman_table(table_class, slot));
-      for (std::size_t i = 0; i < 256; ++i)
+      for (std::size_t i = 0; i < 256; ++i) {
         standard_codes_.push_back(static_cast<std::uint32_t>(table.length[i]) << 16 |
                                   table.code[i]);
+      }
     }
+  }
 }
 
 void EncodeStage::clear(gpu::Arena& arena, StagedBytes& bytes) {
@@ -84,8 +87,9 @@ std::uint32_t EncodeStage::add(const Item& item, std::uint32_t image, const Pict
     const bool chroma = encode.model == plan::OutputModel::kYcbcr && i != 0;
     plane.code = chroma ? 1 : 0;
     plane.quantiser = quantiser(encode.quality, chroma);
-    for (std::uint32_t k = 0; k < plane.h * plane.v; ++k, ++phase)
+    for (std::uint32_t k = 0; k < plane.h * plane.v; ++k, ++phase) {
       desc.phase_planes |= i << (2 * phase);
+    }
   }
   desc.blocks_per_mcu = phase;
   add_segments(encode, desc);
@@ -153,10 +157,12 @@ void EncodeStage::add_search(const plan::EncodePlan& encode, EncodeDesc& desc, g
   // The search writes this stream's quantisers, so no other stream may share them.
   search.table = reciprocals_.size() / 64;
   const AllQualityTables& all = all_quality_tables();
-  for (std::size_t i = 0; i < 128; ++i)
+  for (std::size_t i = 0; i < 128; ++i) {
     reciprocals_.add(all.reciprocals[std::size_t{search.quality} * 128 + i]);
-  for (std::uint32_t i = 0; i < desc.plane_count; ++i)
+  }
+  for (std::uint32_t i = 0; i < desc.plane_count; ++i) {
     desc.planes[i].quantiser = search.table + desc.planes[i].code;
+  }
   std::vector<std::uint8_t> body;
   append_output_header(encode, body);
   search.dqt = desc.header_bytes - static_cast<std::uint32_t>(body.size());
@@ -181,8 +187,9 @@ std::uint32_t EncodeStage::quantiser(int quality, bool chrominance) {
       quantiser_index_.try_emplace({quality, chrominance}, reciprocals_.size() / 64);
   if (added) {
     const jpeg::QualityTables tables = jpeg::quality_tables(quality);
-    for (const std::uint16_t step : (chrominance ? tables.chrominance : tables.luminance).values)
+    for (const std::uint16_t step : (chrominance ? tables.chrominance : tables.luminance).values) {
       reciprocals_.add(1.f / static_cast<float>(step));
+    }
   }
   return found->second;
 }

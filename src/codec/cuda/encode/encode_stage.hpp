@@ -86,8 +86,9 @@ class EncodeStage {
   static void for_each_list(Self& self, Call call) {
     const auto each = [&](auto&... list) { (call(list), ...); };
     each(self.streams_, self.reciprocals_, self.searches_, self.searched_);
-    for (auto* tiles : {&self.all_, &self.again_})
+    for (auto* tiles : {&self.all_, &self.again_}) {
       each(tiles->blocks, tiles->own_blocks, tiles->tables);
+    }
   }
 
   std::uint32_t many_streams_;

@@ -293,8 +293,9 @@ __device__ void write_header(const EncodeView& batch, const EncodeDesc& stream, 
   const SizeSearch& search = batch.searches[stream.search - 1];
   const std::uint8_t* steps = batch.quality_quantisers + search.quality * 128;
   // A DQT segment of one 8-bit table has 69 bytes, of which the last 64 are steps.
-  for (std::uint32_t i = threadIdx.x; i < search.dqt_count * 64; i += kImageThreads)
+  for (std::uint32_t i = threadIdx.x; i < search.dqt_count * 64; i += kImageThreads) {
     out[search.dqt + i / 64 * 69 + 5 + i % 64] = steps[i];
+  }
 }
 
 /// Stuffs the raw bytes from `begin` to `end`; writes nothing beyond the stream's capacity. @return
@@ -309,9 +310,10 @@ __device__ StuffPlace stuff(const RawStream& raw, std::uint32_t begin, std::uint
     std::uint32_t total = 0;
     Scan(storage).ExclusiveSum(count_inserted(piece), before, total);
     const std::uint32_t size = min(raw.count - tile, kStuffBytes) + (total & 0xFFFF);
-    if (place.position + size <= capacity)
+    if (place.position + size <= capacity) {
       write_stuffed(out + place.position + threadIdx.x * kPieceBytes + (before & 0xFFFF), piece,
                     place.segment + (before >> 16));
+    }
     place.position += size;
     place.segment += total >> 16;
     __syncthreads();
@@ -368,8 +370,9 @@ __global__ void __launch_bounds__(kPackThreads) pack_kernel(EncodeView batch) {
   __shared__ typename Reduce::TempStorage storage;
   __shared__ std::uint64_t start;
   std::uint64_t before = 0;
-  for (std::uint32_t i = threadIdx.x; i < blockIdx.x; i += kPackThreads)
+  for (std::uint32_t i = threadIdx.x; i < blockIdx.x; i += kPackThreads) {
     before += (batch.records[i].bytes + 15u) / 16 * 16;
+  }
   before = Reduce(storage).Sum(before);
   if (threadIdx.x == 0) start = before;
   __syncthreads();
@@ -384,8 +387,9 @@ __global__ void __launch_bounds__(kPackThreads) pack_kernel(EncodeView batch) {
   }
   const auto* from = reinterpret_cast<const uint4*>(batch.encodes[blockIdx.x].stuffed);
   auto* to = reinterpret_cast<uint4*>(batch.host_output + start);
-  for (std::uint32_t i = threadIdx.x; i < (record.bytes + 15) / 16; i += kPackThreads)
+  for (std::uint32_t i = threadIdx.x; i < (record.bytes + 15) / 16; i += kPackThreads) {
     to[i] = from[i];
+  }
   if (threadIdx.x == 0) batch.host_records[blockIdx.x] = record;
 }
 

@@ -57,12 +57,14 @@ __global__ void __launch_bounds__(kBlocksPerTile)
   float a[64];
   load_samples(plane, place.x * 8, place.y * 8, a);
 #pragma unroll
-  for (int i = 0; i < 8; ++i)
+  for (int i = 0; i < 8; ++i) {
     forward_8(a[i * 8], a[i * 8 + 1], a[i * 8 + 2], a[i * 8 + 3], a[i * 8 + 4], a[i * 8 + 5],
               a[i * 8 + 6], a[i * 8 + 7]);
+  }
 #pragma unroll
-  for (int i = 0; i < 8; ++i)
+  for (int i = 0; i < 8; ++i) {
     forward_8(a[i], a[i + 8], a[i + 16], a[i + 24], a[i + 32], a[i + 40], a[i + 48], a[i + 56]);
+  }
   const float* reciprocals = batch.reciprocals + plane.quantiser * 64;
   auto* out = reinterpret_cast<uint4*>(stream.levels + static_cast<std::uint64_t>(block) * 64);
   std::uint64_t mask = 0;

@@ -42,8 +42,9 @@ __global__ void __launch_bounds__(kBlocksPerTile)
   }
   __syncthreads();
   std::uint32_t* histogram = stream.optimal->histogram[0];
-  for (std::uint32_t i = threadIdx.x; i < 1024; i += kBlocksPerTile)
+  for (std::uint32_t i = threadIdx.x; i < 1024; i += kBlocksPerTile) {
     if (counts[i] != 0) atomicAdd(histogram + i, counts[i]);
+  }
 }
 
 constexpr int kLane = 32;
@@ -94,9 +95,11 @@ __device__ void build_tree(const std::uint32_t* histogram, int lane, std::uint8_
       if (symbol == second) weights[i] = 0;
     }
   }
-  for (int i = 0; i < kPerLane; ++i)
-    if (i * kLane + lane < kHuffmanSymbols)
+  for (int i = 0; i < kPerLane; ++i) {
+    if (i * kLane + lane < kHuffmanSymbols) {
       depths[i * kLane + lane] = static_cast<std::uint8_t>(depth[i]);
+    }
+  }
 }
 
 __global__ void __launch_bounds__(kLane) make_codes_kernel(EncodeView batch, const Tile* tables) {

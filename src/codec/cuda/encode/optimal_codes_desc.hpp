@@ -21,7 +21,7 @@ struct OptimalCodes {
 
 /// Shortens codes above 16 bits (figure K.3). @param counts  [kMaxDepth + 1] codes of each length
 FW_HD inline void limit_lengths(std::uint16_t* counts) {
-  for (int length = kMaxDepth; length > 16; --length)
+  for (int length = kMaxDepth; length > 16; --length) {
     while (counts[length] > 0) {
       int shorter = length - 2;
       while (counts[shorter] == 0) --shorter;
@@ -30,6 +30,7 @@ FW_HD inline void limit_lengths(std::uint16_t* counts) {
       counts[shorter + 1] = static_cast<std::uint16_t>(counts[shorter + 1] + 2);
       counts[shorter] = static_cast<std::uint16_t>(counts[shorter] - 1);
     }
+  }
 }
 
 /// Turns a tree's depths into a DHT segment and codes.
@@ -55,7 +56,7 @@ FW_HD inline std::uint32_t assign_codes(const std::uint8_t* depths, std::uint32_
   int length = 1;
   std::uint32_t left = counts[1];
   std::uint32_t next = 0;
-  for (int depth = 1; depth <= deepest; ++depth)
+  for (int depth = 1; depth <= deepest; ++depth) {
     for (int symbol = 0; symbol < 256; ++symbol) {
       if (depths[symbol] != depth) continue;
       while (left == 0 && length < 16) left = counts[++length], next <<= 1;
@@ -63,6 +64,7 @@ FW_HD inline std::uint32_t assign_codes(const std::uint8_t* depths, std::uint32_
       codes[symbol] = static_cast<std::uint32_t>(length) << 16 | next++;
       --left;
     }
+  }
   const std::uint32_t payload = 19 + used;
   segment[0] = 0xFF, segment[1] = 0xC4;
   segment[2] = static_cast<std::uint8_t>(payload >> 8);

@@ -6,10 +6,12 @@ namespace framewire::codec::cuda {
 namespace {
 
 void add_tables(AllQualityTables& all, const jpeg::QuantTable& table) {
-  for (const std::uint16_t step : table.values)
+  for (const std::uint16_t step : table.values) {
     all.reciprocals.push_back(1.f / static_cast<float>(step));
-  for (const std::uint8_t natural : jpeg::kNaturalOrder)
+  }
+  for (const std::uint8_t natural : jpeg::kNaturalOrder) {
     all.quantisers.push_back(static_cast<std::uint8_t>(table.values[natural]));
+  }
 }
 
 }  // namespace

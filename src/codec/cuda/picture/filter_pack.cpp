@@ -58,8 +58,9 @@ AcrossFilter pack_across(Kernel kernel, const plan::AxisMap& axis) {
   // else.
   const std::int32_t last_first =
       (axis.in_size + 3) / 4 * 4 - static_cast<std::int32_t>(packed.words) * 4;
-  for (std::uint32_t& first : packed.first)
+  for (std::uint32_t& first : packed.first) {
     first = std::min(first, static_cast<std::uint32_t>(last_first));
+  }
   packed.weights.assign(out_size * packed.words * 2, 0);
   std::vector<std::int32_t> run;
   for (std::size_t i = 0; i < out_size; ++i) {
@@ -96,12 +97,13 @@ DownFilter pack_down(Kernel kernel, const plan::AxisMap& axis, const RowPart& pa
   for (std::size_t g = 0; g < groups; ++g) {
     const std::int32_t first = std::min(filter.first[g * kRowGroup], in_size - span);
     packed.first.push_back(static_cast<std::uint32_t>(first));
-    for (std::size_t j = g * kRowGroup; j <= last_of(g); ++j)
+    for (std::size_t j = g * kRowGroup; j <= last_of(g); ++j) {
       for (std::size_t k = 0; k < static_cast<std::size_t>(filter.count[j]); ++k) {
         const auto row = static_cast<std::size_t>(filter.first[j] - first) + k;
         packed.weights[(g * packed.span + row) * kRowGroup + j % kRowGroup] =
             static_cast<float>(filter.weights[j * taps + k] / kOne);
       }
+    }
   }
   return packed;
 }

@@ -124,11 +124,13 @@ PictureSamples PictureStage::add(const Item& item, std::uint32_t image,
   image_ = image;
   const plan::Plan& plan = *item.plan;
   PictureSamples now{};
-  for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(plan.plane_count); ++i)
+  for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(plan.plane_count); ++i) {
     now[i] = resample(item, i, sources[i], arena, bytes);
+  }
   if (plan.color_path == plan::ColorPath::kConvert) convert(item, now, arena, bytes);
-  if (plan.sharpen_sigma > 0 && plan.encode.model != plan::OutputModel::kCmyk)
+  if (plan.sharpen_sigma > 0 && plan.encode.model != plan::OutputModel::kCmyk) {
     sharpen(plan, now[0], arena, bytes);
+  }
   for (std::size_t c = 0; c < static_cast<std::size_t>(plan.encode.component_count); ++c) {
     if (plan.orientation != 1 || plan::is_padded(plan)) now[c] = place(plan, c, now[c], arena);
     const ComponentSize size = component_size(plan.encode, c);
@@ -200,9 +202,10 @@ void PictureStage::convert(const Item& item, PictureSamples& now, gpu::Arena& ar
     made.table = bytes.add_once(arena, table->bytes);
   }
   made.in = now;
-  for (std::uint32_t c = 0; c < desc.out_count; ++c)
+  for (std::uint32_t c = 0; c < desc.out_count; ++c) {
     made.out[c] = c == 0 ? make_plane(arena, now[0].width_px, now[0].height_px)
                          : make_plane(arena, desc.cell_columns, desc.cell_rows);
+  }
   now = made.out;
   desc.tile_columns =
       add_squares(convert_tiles_, converts_.size(), desc.cell_columns, desc.cell_rows);
@@ -212,9 +215,11 @@ void PictureStage::convert(const Item& item, PictureSamples& now, gpu::Arena& ar
 void PictureStage::sharpen(const plan::Plan& plan, Samples& luma, gpu::Arena& arena,
                            StagedBytes& bytes) {
   std::vector<float>& weights = gaussians_[plan.sharpen_sigma];
-  if (weights.empty())
-    for (const double weight : transform::gaussian_weights(plan.sharpen_sigma))
+  if (weights.empty()) {
+    for (const double weight : transform::gaussian_weights(plan.sharpen_sigma)) {
       weights.push_back(static_cast<float>(weight));
+    }
+  }
   SharpenPlan made;
   made.desc.image = image_;
   made.source = luma;

@@ -24,7 +24,7 @@ __device__ std::uint32_t clamp_to(std::int32_t at, std::uint32_t size) {
 /// of the same cell are repeated, so that no two threads write one sample.
 __device__ void convert_cell(const ConvertDesc& desc, std::uint32_t cell_x, std::uint32_t cell_y) {
   int sums[4] = {};
-  for (std::uint32_t j = 0; j < desc.step_y; ++j)
+  for (std::uint32_t j = 0; j < desc.step_y; ++j) {
     for (std::uint32_t i = 0; i < desc.step_x; ++i) {
       const std::uint32_t x = clamp_to(
           static_cast<std::int32_t>(cell_x * desc.step_x + i) + desc.shift_x, desc.in[0].width_px);
@@ -33,19 +33,23 @@ __device__ void convert_cell(const ConvertDesc& desc, std::uint32_t cell_x, std:
       int in[4] = {};
       int out[4] = {};
 #pragma unroll
-      for (std::uint32_t c = 0; c < 4; ++c)
+      for (std::uint32_t c = 0; c < 4; ++c) {
         if (c < desc.in_count) in[c] = *sample_at(desc.in[c], x, y);
+      }
       convert_pixel(desc.how, desc.table, in, out);
       *sample_at(desc.out[0], x, y) = static_cast<std::uint8_t>(out[0]);
 #pragma unroll
       for (std::uint32_t c = 1; c < 4; ++c) sums[c] += out[c];
     }
+  }
   const auto area = static_cast<int>(desc.step_x * desc.step_y);
 #pragma unroll
-  for (std::uint32_t c = 1; c < 4; ++c)
-    if (c < desc.out_count)
+  for (std::uint32_t c = 1; c < 4; ++c) {
+    if (c < desc.out_count) {
       *sample_at(desc.out[c], cell_x, cell_y) =
           static_cast<std::uint8_t>((sums[c] + area / 2) / area);
+    }
+  }
 }
 
 __global__ void __launch_bounds__(kPostProcessThreads)
@@ -74,11 +78,12 @@ __device__ void blur_across(const SharpenDesc& desc, std::uint32_t x, std::uint3
         clamp_to(static_cast<std::int32_t>(top + i) - radius, desc.source.height_px);
     const std::uint8_t* row = sample_at(desc.source, 0, y);
     float sum = 0.f;
-    for (std::int32_t k = -radius; k <= radius; ++k)
+    for (std::int32_t k = -radius; k <= radius; ++k) {
       sum = fmaf(
           weights[k + radius],
           static_cast<float>(row[clamp_to(static_cast<std::int32_t>(x) + k, desc.source.width_px)]),
           sum);
+    }
     rows[i * kPostProcessTile + threadIdx.x % kPostProcessTile] = sum;
   }
 }
@@ -101,8 +106,9 @@ __global__ void __launch_bounds__(kPostProcessThreads)
   for (std::uint32_t i = threadIdx.x / kPostProcessTile; i < kPostProcessTile; i += kRows) {
     if (top + i >= desc.source.height_px) return;
     float blurred = 0.f;
-    for (std::uint32_t k = 0; k <= 2 * desc.radius; ++k)
+    for (std::uint32_t k = 0; k <= 2 * desc.radius; ++k) {
       blurred = fmaf(weights[k], rows[(i + k) * kPostProcessTile + lane], blurred);
+    }
     const auto sample = static_cast<float>(*sample_at(desc.source, x, top + i));
     const float sharp = floorf(transform::unsharp<float>(sample, blurred) + 0.5f);
     *sample_at(desc.target, x, top + i) =
@@ -142,21 +148,24 @@ __global__ void __launch_bounds__(kPostProcessThreads)
 
 void launch_convert(const PictureView& batch, const Tile* tiles, std::uint32_t tile_count,
                     cudaStream_t stream) {
-  if (tile_count != 0)
+  if (tile_count != 0) {
     gpu::launch(convert_kernel, tile_count, kPostProcessThreads, 0, stream, batch, tiles);
+  }
 }
 
 void launch_sharpen(const PictureView& batch, const Tile* tiles, std::uint32_t tile_count,
                     std::uint32_t max_radius, cudaStream_t stream) {
   const std::size_t bytes = (kPostProcessTile + 2 * max_radius) * kPostProcessTile * sizeof(float);
-  if (tile_count != 0)
+  if (tile_count != 0) {
     gpu::launch(sharpen_kernel, tile_count, kPostProcessThreads, bytes, stream, batch, tiles);
+  }
 }
 
 void launch_place(const PictureView& batch, const Tile* tiles, std::uint32_t tile_count,
                   cudaStream_t stream) {
-  if (tile_count != 0)
+  if (tile_count != 0) {
     gpu::launch(place_kernel, tile_count, kPostProcessThreads, 0, stream, batch, tiles);
+  }
 }
 
 }  // namespace framewire::codec::cuda

@@ -146,8 +146,9 @@ __global__ void __launch_bounds__(kResampleThreads)
   float4* weights = shared + max_rows * kTileWidth / 4;
   const std::uint32_t groups = (place.height + kRowGroup - 1) / kRowGroup;
   const float4* from = down.weights + static_cast<std::uint64_t>(place.y / kRowGroup) * down.run;
-  for (std::uint32_t i = threadIdx.x; i < groups * down.run; i += kResampleThreads)
+  for (std::uint32_t i = threadIdx.x; i < groups * down.run; i += kResampleThreads) {
     weights[i] = from[i];
+  }
   auto* rows = reinterpret_cast<float*>(shared);
   filter_tile_across(batch, plane, place, rows);
   __syncthreads();

@@ -56,9 +56,10 @@ __global__ void __launch_bounds__(kLongThreads) down_kernel(PictureView batch, c
     sums[2] = fmaf(weight.z, sample, sums[2]);
     sums[3] = fmaf(weight.w, sample, sums[3]);
   }
-  for (std::uint32_t i = 0; i < kRowGroup && group * kRowGroup + i < plane.height_px; ++i)
+  for (std::uint32_t i = 0; i < kRowGroup && group * kRowGroup + i < plane.height_px; ++i) {
     plane.target[static_cast<std::uint64_t>(group * kRowGroup + i) * plane.target_pitch_bytes + x] =
         static_cast<std::uint8_t>(to_sample(sums[i]));
+  }
 }
 
 }  // namespace

@@ -103,8 +103,9 @@ TEST_P(TurboPadding, ShowsAtNoScale) {
       Outcome outcome;
       const auto planes = codec->decode(file, {scale, scale, scale, scale}, {}, outcome);
       ASSERT_TRUE(planes) << planes.error().to_string();
-      for (const Plane& plane : planes->planes)
+      for (const Plane& plane : planes->planes) {
         for (const int v : plane.samples) ASSERT_NEAR(v, 100, 2) << "at " << scale << "/8";
+      }
     }
   }
 }

@@ -175,8 +175,9 @@ bool expect_equal(const jpeg::JpegFile& file, const plan::Scales& scales) {
     }
     return false;
   }
-  for (std::size_t i = 0; i < own->planes.size(); ++i)
+  for (std::size_t i = 0; i < own->planes.size(); ++i) {
     EXPECT_TRUE(own->planes[i].samples == libjpeg->planes[i].samples) << "plane " << i;
+  }
   return OwnEntropySource::accepts(file);
 }
 
@@ -187,8 +188,9 @@ TEST_P(TurboScripts, GiveLibjpegsPlanes) {
     const Bytes bytes = write_progressive(GetParam(), width, height);
     const auto file = jpeg::parse(bytes, Limits{});
     ASSERT_TRUE(file);
-    for (const int scale : {8, 4, 2, 1})
+    for (const int scale : {8, 4, 2, 1}) {
       EXPECT_TRUE(expect_equal(*file, {scale, scale, scale, scale})) << scale;
+    }
   }
 }
 
