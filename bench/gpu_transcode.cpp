@@ -130,6 +130,8 @@ Transcoder make_transcoder(bool timed, const Settings& settings) {
     fmt::print(stderr, "{}\n", transcoder.error().to_string());
     std::exit(3);
   }
+  static const auto load = std::make_shared<codec::cuda::EntropyLoad>();
+  transcoder->set_load(load);
   return std::move(*transcoder);
 }
 

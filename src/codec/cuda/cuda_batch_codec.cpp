@@ -82,10 +82,12 @@ class CudaBatchCodec : public BatchCodec {
 }  // namespace
 
 Result<std::unique_ptr<BatchCodec>> make_cuda_batch_codec(bool timed,
-                                                          std::uint64_t max_device_bytes) {
+                                                          std::uint64_t max_device_bytes,
+                                                          std::shared_ptr<cuda::EntropyLoad> load) {
   auto transcoder = cuda::Transcoder::make(timed);
   if (!transcoder) return fail(transcoder.error());
   transcoder->set_max_device_bytes(max_device_bytes);
+  transcoder->set_load(std::move(load));
   return std::make_unique<CudaBatchCodec>(std::move(*transcoder));
 }
 

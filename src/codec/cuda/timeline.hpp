@@ -36,6 +36,8 @@ class Timeline {
   /// @return device_lost
   [[nodiscard]] static Result<Timeline> make(bool timed);
 
+  [[nodiscard]] bool timed() const noexcept { return !marks_.empty(); }
+
   void begin(const gpu::Stream& stream);
   /// Counts the work enqueued since the last call as this stage's. A stage may end more than once,
   /// or never.

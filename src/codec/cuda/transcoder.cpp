@@ -46,7 +46,8 @@ Result<void> Transcoder::enqueue(std::span<const Item> items) {
   if (in_flight_) {
     if (auto ok = wait(); !ok) return ok;
   }
-  plan_.clear(layout_for(tuning_, items));
+  load_share_ = EntropyLoad::Share(load_, entropy_bytes(items));
+  plan_.clear(choose_layout(tuning_, load_share_.total_bytes(), items.size()));
   for (const Item& item : items) plan_.add(item);
   plan_.lay_out();
   if (auto ok = reserve(); !ok) return ok;
@@ -77,11 +78,19 @@ Result<void> Transcoder::run() {
   plan_.decode().begin(run);
   plan_.write(staging_.data(), device_.data());
 
+  if (!fetches) timeline_.begin(stream_);
+  // A graph cannot record when stages end. A small batch does without: its kernels are set up
+  // early, which saves it more.
+  const bool as_graph = !timeline_.timed() && !plan_.decode().is_small();
+  if (!as_graph || !launcher_.launch(stream_, [&] { enqueue_stages(run); })) enqueue_stages(run);
+  return record_end();
+}
+
+void Transcoder::enqueue_stages(const StageRun& run) {
   // Setting kernels up early helps a small batch, which waits for launches. A large one would only
   // take threads from other streams.
   const gpu::DependentLaunches dependent(plan_.decode().is_small());
-  if (!fetches) timeline_.begin(stream_);
-  (void)cudaMemcpyAsync(device_.data(), staging_.data(), arena.bytes(Part::kUploaded),
+  (void)cudaMemcpyAsync(device_.data(), staging_.data(), plan_.arena().bytes(Part::kUploaded),
                         cudaMemcpyHostToDevice, stream_.get());
   timeline_.end(Stage::kCopyIn, stream_);
   plan_.decode().enqueue(run);
@@ -90,7 +99,6 @@ Result<void> Transcoder::run() {
                                output_.bytes() - records_bytes_});
   (void)cudaMemcpyAsync(host_status_.data(), run.status, plan_.status().bytes(),
                         cudaMemcpyDeviceToHost, stream_.get());
-  return record_end();
 }
 
 Result<void> Transcoder::record_end() {
@@ -105,7 +113,9 @@ Result<void> Transcoder::record_end() {
 
 Result<void> Transcoder::wait() {
   in_flight_ = false;
-  return std::exchange(asleep_, false) ? over_.synchronise() : stream_.synchronise();
+  auto done = std::exchange(asleep_, false) ? over_.synchronise() : stream_.synchronise();
+  load_share_ = {};
+  return done;
 }
 
 Result<void> Transcoder::wait_for(cudaStream_t stream) {

@@ -3,11 +3,14 @@
 
 #include <array>
 #include <codec/cuda/batch_plan.hpp>
+#include <codec/cuda/decode/entropy_load.hpp>
 #include <codec/cuda/timeline.hpp>
 #include <codec/device_plane.hpp>
 #include <framewire/status.hpp>
 #include <gpu/buffer.hpp>
+#include <gpu/graph_launcher.hpp>
 #include <gpu/stream.hpp>
+#include <memory>
 #include <span>
 
 namespace framewire::codec::cuda {
@@ -65,6 +68,8 @@ class Transcoder {
   }
   /// Bound on the device memory that is allocated ahead of need.
   void set_max_device_bytes(std::uint64_t bytes) noexcept { max_device_bytes_ = bytes; }
+  /// What else this device has to decode; without it each batch is planned as if it were alone.
+  void set_load(std::shared_ptr<EntropyLoad> load) noexcept { load_ = std::move(load); }
 
  private:
   Transcoder(gpu::Stream stream, gpu::Event order, gpu::Event over, Timeline timeline,
@@ -77,6 +82,7 @@ class Transcoder {
         plan_(tuning) {}
   [[nodiscard]] Result<void> reserve();
   [[nodiscard]] Result<void> run();
+  void enqueue_stages(const StageRun& run);
   [[nodiscard]] Result<void> record_end();
   [[nodiscard]] gpu::Memory memory() const { return {device_.data(), plan_.arena()}; }
 
@@ -92,6 +98,9 @@ class Transcoder {
   std::uint64_t records_bytes_ = 0;
   gpu::Buffer host_status_;
   std::uint64_t max_device_bytes_ = UINT64_MAX;
+  std::shared_ptr<EntropyLoad> load_;
+  EntropyLoad::Share load_share_;  ///< of the batch in flight
+  gpu::GraphLauncher launcher_;
   bool in_flight_ = false;
   bool asleep_ = false;  ///< whether over_ is the batch in flight
 };

@@ -20,10 +20,13 @@ struct Key {
 };
 constexpr std::uint32_t kSubsequence = kMinSubsequenceBytes;
 constexpr std::array kKeys = {
+    Key{"medium_batch_bytes", &Tuning::medium_batch_bytes, 0, kMaxValue},
     Key{"small_batch_bytes", &Tuning::small_batch_bytes, 0, kMaxValue},
     Key{"tiny_batch_bytes", &Tuning::tiny_batch_bytes, 0, kMaxValue},
     Key{"lone_batch_bytes", &Tuning::lone_batch_bytes, 0, kMaxValue},
     Key{"lone_images", &Tuning::lone_images, 0, kMaxValue},
+    Key{"medium_subsequence_bytes", &Tuning::medium_subsequence_bytes, kSubsequence,
+        kMaxSubsequenceBytes, kSubsequence},
     Key{"small_subsequence_bytes", &Tuning::small_subsequence_bytes, kSubsequence,
         kMaxSubsequenceBytes, kSubsequence},
     Key{"tiny_subsequence_bytes", &Tuning::tiny_subsequence_bytes, kSubsequence,

@@ -12,14 +12,17 @@ namespace framewire::codec::cuda {
 
 /// The figures behind the defaults are in decode/choose_layout.hpp, and below.
 struct Tuning {
-  /// Below so many entropy bytes a batch gets small, tiny or, if it has at most lone_images images,
-  /// lone subsequences: shorter ones mean more threads and more work.
-  std::uint32_t small_batch_bytes = 16 << 20;
+  /// While fewer entropy bytes than these are under way on the device, a batch gets medium, small,
+  /// tiny or, if it has at most lone_images images, lone subsequences: shorter ones mean more
+  /// threads and more work.
+  std::uint32_t medium_batch_bytes = 128 << 20;
+  std::uint32_t small_batch_bytes = 64 << 20;
   std::uint32_t tiny_batch_bytes = 4 << 20;
   std::uint32_t lone_batch_bytes = 1 << 20;
   std::uint32_t lone_images = 2;
   /// Lengths of these subsequences: multiples of 16, from kMinSubsequenceBytes to
   /// kMaxSubsequenceBytes.
+  std::uint32_t medium_subsequence_bytes = 256;
   std::uint32_t small_subsequence_bytes = 128;
   std::uint32_t tiny_subsequence_bytes = 64;
   std::uint32_t lone_subsequence_bytes = 32;
@@ -29,7 +32,8 @@ struct Tuning {
   ///   1920×1080 → 480×270          90,900     91,600     92,100     91,900     92,800
   ///   decoding only                76,300     76,300     78,600     79,900     80,100
   std::uint32_t warm_bits = 2048;
-  /// Warm-up of small subsequences: threads are to spare, and every round of repair is waited for.
+  /// Warm-up of medium and small subsequences: threads are to spare, and every round of repair is
+  /// waited for.
   std::uint32_t small_warm_bits = 3072;
   /// Warm-up where all candidate states are followed.
   std::uint32_t tiny_warm_bits = 1024;

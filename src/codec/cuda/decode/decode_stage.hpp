@@ -22,8 +22,8 @@
 
 namespace framewire::codec::cuda {
 
-/// The layout that suits these items as one batch.
-[[nodiscard]] EntropyLayout layout_for(const Tuning& tuning, std::span<const Item> items);
+/// Of all scans that the device will decode.
+[[nodiscard]] std::uint64_t entropy_bytes(std::span<const Item> items);
 
 /// A copy of pinned bytes straight into device memory.
 struct Fetch {

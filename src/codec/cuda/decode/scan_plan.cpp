@@ -64,13 +64,13 @@ ScanDesc ScanPlan::resolve(const gpu::Memory& device) const {
   return scan;
 }
 
-EntropyLayout layout_for(const Tuning& tuning, std::span<const Item> items) {
+std::uint64_t entropy_bytes(std::span<const Item> items) {
   std::uint64_t bytes = 0;
   for (const Item& item : items) {
     if (!item.planes.empty() || item.coefficients != nullptr) continue;
     for (const jpeg::Scan& scan : item.file->scans) bytes += scan.entropy_bytes;
   }
-  return choose_layout(tuning, bytes, items.size());
+  return bytes;
 }
 
 std::uint32_t reserved_subsequences(const ScanDesc& scan, std::uint32_t size) {
