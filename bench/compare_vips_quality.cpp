@@ -94,8 +94,9 @@ std::vector<std::uint8_t> resize_with(const codec::Codec& codec, const InputFile
   auto stream = jpeg::make_head(*file, framewire::Metadata::kStrip, facts);
   if (!stream) return say(stream.error());
   codec::Outcome outcome;
-  if (auto ok = codec.transcode(*file, *plan, context, *stream, outcome); !ok)
+  if (auto ok = codec.transcode(*file, *plan, context, *stream, outcome); !ok) {
     return say(ok.error());
+  }
   return *stream;
 }
 
@@ -177,8 +178,9 @@ int main(int argc, char** argv) {
     if (peer_stream.empty()) return 1;
     const Score ours = score(decode(our_stream), exact);
     const Score peer = score(decode(peer_stream), exact);
-    if (ours.psnr_y < peer.psnr_y || ours.psnr_rgb < peer.psnr_rgb || ours.ssim_y < peer.ssim_y)
+    if (ours.psnr_y < peer.psnr_y || ours.psnr_rgb < peer.psnr_rgb || ours.ssim_y < peer.ssim_y) {
       ++behind;
+    }
     fmt::print("| {} | {:.2f} | {:.2f} | {:.2f} | {:.2f} | {:.5f} | {:.5f} |\n", input.name,
                ours.psnr_y, peer.psnr_y, ours.psnr_rgb, peer.psnr_rgb, ours.ssim_y, peer.ssim_y);
   }

@@ -25,8 +25,9 @@ inline std::vector<InputFile> read_inputs(const std::vector<std::string>& paths)
       files.emplace_back(path);
       continue;
     }
-    for (const auto& entry : fs::directory_iterator(path))
+    for (const auto& entry : fs::directory_iterator(path)) {
       if (entry.is_regular_file()) files.push_back(entry.path());
+    }
   }
   std::sort(files.begin(), files.end());
   std::vector<InputFile> inputs;

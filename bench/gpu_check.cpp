@@ -98,11 +98,14 @@ std::vector<SamplePlane> read_planes(std::span<const std::uint8_t> jpeg, std::st
     }
     while (info.output_scanline < info.output_height) {
       jpeg_read_raw_data(&info, arrays.data(), static_cast<JDIMENSION>(info.max_v_samp_factor * 8));
-      for (std::size_t c = 0; c < count; ++c)
-        for (JSAMPROW row : rows[c])
+      for (std::size_t c = 0; c < count; ++c) {
+        for (JSAMPROW row : rows[c]) {
           if (planes[c].samples.size() <
-              static_cast<std::size_t>(planes[c].width_px) * planes[c].height_px)
+              static_cast<std::size_t>(planes[c].width_px) * planes[c].height_px) {
             planes[c].samples.insert(planes[c].samples.end(), row, row + planes[c].width_px);
+          }
+        }
+      }
     }
     jpeg_finish_decompress(&info);
   });
@@ -112,9 +115,11 @@ std::vector<SamplePlane> read_planes(std::span<const std::uint8_t> jpeg, std::st
 std::string compare_coefficients(const codec::cuda::Transcoder& transcoder, std::size_t image,
                                  std::size_t component, const CoefficientPlane& expected) {
   const codec::cuda::PlaneDesc plane = transcoder.decoded_plane(image, component);
-  if (plane.width_blocks != expected.width_blocks || plane.height_blocks != expected.height_blocks)
+  if (plane.width_blocks != expected.width_blocks ||
+      plane.height_blocks != expected.height_blocks) {
     return fmt::format("{}x{} blocks, libjpeg has {}x{}", plane.width_blocks, plane.height_blocks,
                        expected.width_blocks, expected.height_blocks);
+  }
   const std::uint32_t n = plane.stored_corner;
   const std::size_t mcu_rows = (plane.height_blocks + plane.v - 1) / plane.v;
   const std::size_t blocks = mcu_rows * plane.mcu_columns * plane.blocks_per_mcu;
@@ -122,10 +127,11 @@ std::string compare_coefficients(const codec::cuda::Transcoder& transcoder, std:
   std::vector<std::int16_t> dc(blocks);
   (void)cudaMemcpy(corners.data(), plane.coefficients, corners.size() * 2, cudaMemcpyDeviceToHost);
   std::vector<std::uint8_t> row_pairs(blocks, codec::cuda::kAllRowPairs);
-  if (plane.row_pairs != nullptr)
+  if (plane.row_pairs != nullptr) {
     (void)cudaMemcpy(row_pairs.data(), plane.row_pairs, blocks, cudaMemcpyDeviceToHost);
+  }
   (void)cudaMemcpy(dc.data(), plane.dc, dc.size() * 2, cudaMemcpyDeviceToHost);
-  for (std::uint32_t y = 0; y < plane.height_blocks; ++y)
+  for (std::uint32_t y = 0; y < plane.height_blocks; ++y) {
     for (std::uint32_t x = 0; x < plane.width_blocks; ++x) {
       const std::size_t block =
           (static_cast<std::size_t>(y / plane.v) * plane.mcu_columns + x / plane.h) *
@@ -138,11 +144,13 @@ std::string compare_coefficients(const codec::cuda::Transcoder& transcoder, std:
         const std::int16_t got = k == 0   ? dc[block]
                                  : stored ? corners[block * n * n + k]
                                           : std::int16_t{0};
-        if (got != want[k / n * 8 + k % n])
+        if (got != want[k / n * 8 + k % n]) {
           return fmt::format("block {},{} coefficient {},{}: {} instead of {}", x, y, k % n, k / n,
                              got, want[k / n * 8 + k % n]);
+        }
       }
     }
+  }
   return {};
 }
 

@@ -1,7 +1,7 @@
-// What the hardware gives, to set Framewire's transport beside: plain copies between two GPUs, on
-// one stream and on two by turns, the same through pinned host memory, and transport's own copy
-// kernel, launched for each copy and staying for the next. gpu_copies [FROM TO [MOST]], ordinals
-// and the largest size in bytes; JSON on standard output.
+// Yardsticks for Framewire's transport: plain copies between two GPUs, on one stream and on two by
+// turns; the same through pinned host memory; and transport's own copy kernel, launched for each
+// copy or staying for the next. gpu_copies [FROM TO [MOST]], ordinals and the largest size in
+// bytes; JSON on standard output.
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 #include <algorithm>
@@ -23,7 +23,7 @@ using framewire::transport::Mailbox;
 using framewire::transport::Stay;
 namespace cuda = framewire::transport::cuda;
 
-constexpr std::size_t kMost = std::size_t{256} << 20;
+constexpr std::size_t kMaxBytes = std::size_t{256} << 20;
 // 1920 × 1080 samples of luma and a quarter as many twice of chroma.
 constexpr std::size_t kFrame = 3'110'400;
 
@@ -52,10 +52,10 @@ class Copies final : private CopyKernel {
  public:
   Copies(int from, int to) : from_(from), to_(to), pools_(from) {
     must(cudaSetDevice(to), "choosing the second GPU");
-    must(cudaMalloc(&target_, kMost), "allocating");
+    must(cudaMalloc(&target_, kMaxBytes), "allocating");
     must(cudaSetDevice(from), "choosing the first GPU");
-    must(cudaMalloc(&source_, kMost), "allocating");
-    must(cudaHostAlloc(&host_, kMost, cudaHostAllocPortable), "allocating pinned memory");
+    must(cudaMalloc(&source_, kMaxBytes), "allocating");
+    must(cudaHostAlloc(&host_, kMaxBytes, cudaHostAllocPortable), "allocating pinned memory");
     take_mailbox();
     (void)cudaDeviceEnablePeerAccess(to, 0);
     (void)cudaGetLastError();
@@ -85,10 +85,11 @@ class Copies final : private CopyKernel {
         },
         [&] { wait(); });
   }
-  // Until the host has read the last one's number; by a kernel for each, or by one that stays.
+  // Time until the host has read the last copy's number, with a kernel for each copy, or one that
+  // stays.
   double kernel_us(std::size_t bytes, int copies, bool to_peer, bool stays) {
     Copier copier(*this, box_, stays ? cuda::kLingerPolicy : framewire::transport::LingerPolicy{});
-    void* target = to_peer ? target_ : static_cast<std::byte*>(source_) + kMost / 2;
+    void* target = to_peer ? target_ : static_cast<std::byte*>(source_) + kMaxBytes / 2;
     const double us = median_us(
         200, copies,
         [&](int) {
@@ -175,7 +176,7 @@ std::string row(Copies& copies, std::size_t bytes) {
 int main(int count, char** words) {
   const int from = count > 2 ? std::atoi(words[1]) : 0;
   const int to = count > 2 ? std::atoi(words[2]) : 1;
-  const std::size_t most = count > 3 ? std::strtoull(words[3], nullptr, 10) : kMost;
+  const std::size_t most = count > 3 ? std::strtoull(words[3], nullptr, 10) : kMaxBytes;
   Copies copies(from, to);
   std::string rows;
   std::vector<std::size_t> sizes{kFrame};

@@ -1,11 +1,12 @@
 // NVIDIA's nvJPEG through our interfaces, timed: the yardstick beside gpu_transcode.
 //
-//   gpu_nvjpeg decode BACKEND BATCH THREADS SECONDS FILE…   images/s, host bytes to full-size
-//   planes
-//                                  in device memory; parsing and check() are inside the timing
-//   gpu_nvjpeg encode WxH QUALITY BATCH THREADS SECONDS FILE…   images/s, planes in device memory
-//                                  (the files, resized) to host bytes; restart interval 0
-//   gpu_nvjpeg latency BACKEND FILE…   one image at a time, µs, after a warm-up
+//   gpu_nvjpeg decode BACKEND BATCH THREADS SECONDS FILE…
+//       images/s, host bytes to full-size planes in device memory; parsing and check() are timed
+//       too
+//   gpu_nvjpeg encode WxH QUALITY BATCH THREADS SECONDS FILE…
+//       images/s, planes in device memory (the files, resized) to host bytes; restart interval 0
+//   gpu_nvjpeg latency BACKEND FILE…
+//       one image at a time, µs, after a warm-up
 // BACKEND: hardware, cuda or hybrid.
 #include <fmt/format.h>
 #include <algorithm>
@@ -43,8 +44,9 @@ T require(Result<T> result) {
 }
 
 Backend backend_of(const std::string& name) {
-  for (const Backend backend : {Backend::kHardware, Backend::kCuda, Backend::kHybrid})
+  for (const Backend backend : {Backend::kHardware, Backend::kCuda, Backend::kHybrid}) {
     if (to_string(backend) == name) return backend;
+  }
   fmt::print(stderr, "'{}' is no backend; there are hardware, cuda and hybrid\n", name);
   std::exit(2);
 }
@@ -93,7 +95,7 @@ double rate_of(int threads, double seconds,
   std::atomic<bool> go{false};
   std::atomic<bool> stop{false};
   std::vector<std::jthread> pool;
-  for (int t = 0; t < threads; ++t)
+  for (int t = 0; t < threads; ++t) {
     pool.emplace_back([&, t] {
       const auto work = make_worker(static_cast<std::size_t>(t));
       work();
@@ -104,6 +106,7 @@ double rate_of(int threads, double seconds,
         if (!stop) ++calls;
       }
     });
+  }
   while (ready < threads) std::this_thread::yield();
   const auto start = base::Clock::now();
   go = true;
@@ -167,8 +170,9 @@ class EncodeLoop {
       plan.v[0] = frame.components[0].v;
       plan.quality = quality;
       codec::nvjpeg::EncodeItem item{&plan, {}};
-      for (std::size_t c = 0; c < static_cast<std::size_t>(frame.component_count); ++c)
+      for (std::size_t c = 0; c < static_cast<std::size_t>(frame.component_count); ++c) {
         item.planes[c] = source_.decoder().plane(i, c);
+      }
       require(NvjpegEncoder::check(plan));
       items_.push_back(item);
     }

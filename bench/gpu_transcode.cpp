@@ -98,12 +98,14 @@ class Batch {
   };
 
   std::span<const std::uint8_t> header_of(const plan::EncodePlan& encode) {
-    for (const Header& header : headers_)
+    for (const Header& header : headers_) {
       if (header.encode.width_px == encode.width_px &&
           header.encode.height_px == encode.height_px &&
           header.encode.component_count == encode.component_count && header.encode.h == encode.h &&
-          header.encode.v == encode.v)
+          header.encode.v == encode.v) {
         return *header.bytes;
+      }
+    }
     Header header{encode, std::make_unique<Bytes>()};
     jpeg::write_marker(*header.bytes, 0xD8);
     codec::cuda::append_output_header(encode, *header.bytes);
@@ -128,6 +130,8 @@ Transcoder make_transcoder(bool timed, const Settings& settings) {
     fmt::print(stderr, "{}\n", transcoder.error().to_string());
     std::exit(3);
   }
+  static const auto load = std::make_shared<codec::cuda::EntropyLoad>();
+  transcoder->set_load(load);
   return std::move(*transcoder);
 }
 
@@ -145,12 +149,14 @@ double compare_with_cpu(const Item& item, std::span<const std::uint8_t> ours, st
   const auto a = read_planes(ours, error);
   const auto b = read_planes(theirs, error);
   double lowest = a.size() == b.size() ? 99 : -1;
-  for (std::size_t i = 0; i < a.size() && i < b.size(); ++i)
+  for (std::size_t i = 0; i < a.size() && i < b.size(); ++i) {
     lowest = std::min(lowest, psnr(a[i], b[i]));
+  }
   return lowest;
 }
 
-/// Compares decoded planes with the reference codec's; what differs by more than 1.
+/// Compares decoded planes with the reference codec's. @return the first sample that differs by
+/// more than 1
 std::string compare_planes(const Transcoder& transcoder, const Item& item, std::size_t image) {
   static const auto reference = codec::make_reference_codec();
   codec::Outcome outcome;
@@ -161,16 +167,19 @@ std::string compare_planes(const Transcoder& transcoder, const Item& item, std::
     const codec::DevicePlane got = transcoder.plane(image, c);
     const auto width = static_cast<std::size_t>(want.width_px);
     const auto height = static_cast<std::size_t>(want.height_px);
-    if (got.width_px != width || got.height_px != height)
+    if (got.width_px != width || got.height_px != height) {
       return fmt::format("plane {} is {}x{}, the reference's {}x{}", c, got.width_px, got.height_px,
                          width, height);
+    }
     Bytes rows(width * height);
     (void)cudaMemcpy2D(rows.data(), width, got.samples, got.pitch_bytes, width, height,
                        cudaMemcpyDeviceToHost);
-    for (std::size_t k = 0; k < rows.size(); ++k)
-      if (std::abs(rows[k] - want.samples[k]) > 1)
+    for (std::size_t k = 0; k < rows.size(); ++k) {
+      if (std::abs(rows[k] - want.samples[k]) > 1) {
         return fmt::format("plane {} sample {},{}: {} instead of {}", c, k % width, k / width,
                            rows[k], want.samples[k]);
+      }
+    }
   }
   return {};
 }
@@ -183,7 +192,7 @@ struct Tally {
   double lowest_psnr = 99;
 };
 
-/// The file without what decoders to samples do not look at: markers behind the last scan.
+/// The file without markers behind the last scan, which decoders to samples do not look at.
 Bytes through_last_scan(const jpeg::JpegFile& file) {
   const jpeg::Scan& last = file.scans.back();
   const std::size_t end = last.entropy_offset + last.entropy_bytes;
@@ -263,8 +272,9 @@ int check(const std::vector<std::string>& names, const Settings& given) {
     require(transcoder.wait());
     for (std::size_t i = 0; i < taken.size(); ++i) {
       check_image(transcoder, batch.items()[i], i, taken[i], tally);
-      if (!settings.write_to.empty())
+      if (!settings.write_to.empty()) {
         write_output(settings.write_to, taken[i], transcoder.result(i));
+      }
     }
   }
   fmt::print(
@@ -325,8 +335,9 @@ int rate(std::size_t count, int threads, double seconds, const std::vector<Bytes
     Batch batch;
     for (bool warm = false;; warm = true) {
       batch.clear();
-      for (std::size_t i = 0; i < count; ++i)
+      for (std::size_t i = 0; i < count; ++i) {
         require(batch.add(files[(i + offset) % files.size()], settings));
+      }
       require(transcoder.enqueue(batch.items()));
       require(transcoder.wait());
       if (transcoder.result(count - 1).status != 0) std::exit(4);

@@ -28,15 +28,16 @@ inline std::vector<double> blur_for_ssim(const std::vector<double>& in, std::siz
   constexpr int kRadius = 5;
   std::array<double, 2 * kRadius + 1> taps{};
   double total = 0;
-  for (int i = -kRadius; i <= kRadius; ++i)
+  for (int i = -kRadius; i <= kRadius; ++i) {
     total += taps[static_cast<std::size_t>(i + kRadius)] = std::exp(-i * i / 4.5);
+  }
   const auto clamped = [](std::ptrdiff_t v, std::size_t size) {
     return static_cast<std::size_t>(
         std::min(std::max<std::ptrdiff_t>(v, 0), static_cast<std::ptrdiff_t>(size) - 1));
   };
   const auto pass = [&](const std::vector<double>& from, bool along_x) {
     std::vector<double> to(from.size());
-    for (std::size_t y = 0; y < height; ++y)
+    for (std::size_t y = 0; y < height; ++y) {
       for (std::size_t x = 0; x < width; ++x) {
         double sum = 0;
         for (int i = -kRadius; i <= kRadius; ++i) {
@@ -46,6 +47,7 @@ inline std::vector<double> blur_for_ssim(const std::vector<double>& in, std::siz
         }
         to[y * width + x] = sum / total;
       }
+    }
     return to;
   };
   return pass(pass(in, true), false);

@@ -1,6 +1,6 @@
-// What one leased put costs, both ends counted together: over loopback the channel's own work, over
-// a link with what carries it, and the link alone. Both ends run by turns on one thread, so that
-// the figures hold no waiting, and can be counted in instructions.
+// Cost of one leased put, both ends counted together: over loopback the channel's own work, over a
+// link with the link's, and the link alone. Both ends run by turns on one thread, so that figures
+// hold no waiting and can be counted in instructions.
 #include <benchmark/benchmark.h>
 #include <cstring>
 #include <future>
@@ -63,7 +63,7 @@ class End {
   Transfer put_;
 };
 
-// One put from an end that has a lease, and a lease for the way back with it. A function of its own
+// One put from an end that has a lease; it carries a lease for the way back. A function of its own,
 // so that callgrind can count it: --toggle-collect=*one_put*.
 [[gnu::noinline]] void one_put(End& from, End& to, std::uint64_t bytes, bool first) {
   from.offer(bytes);

@@ -56,7 +56,7 @@ set(fortify -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=${level})
 target_compile_options(framewire_hardening INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:${hardening}>"
   "$<$<AND:$<COMPILE_LANGUAGE:CXX>,${optimizes}>:${fortify}>")
-# What nvcc has its host compiler do.
+# The same flags for nvcc, which passes them on to its host compiler.
 list(TRANSFORM hardening PREPEND "-Xcompiler=")
 list(TRANSFORM fortify PREPEND "-Xcompiler=")
 target_compile_options(framewire_hardening INTERFACE

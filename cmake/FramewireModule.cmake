@@ -9,7 +9,7 @@ target_compile_options(framewire_flags INTERFACE
 if(FRAMEWIRE_SANITIZE)
   target_compile_options(framewire_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${FRAMEWIRE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all>
-    # GCC's guesses at bounds and initialisation cry wolf under instrumentation (GCC bug 105651),
+    # GCC's warnings of bounds and initialisation are false under instrumentation (GCC bug 105651),
     # which finds the real cases.
     $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized -Wno-restrict
       -Wno-stringop-overflow -Wno-array-bounds>)

@@ -110,7 +110,8 @@ class Target {
   LinkOp op_ = kNoOp;
 };
 
-// The input as packets of a length byte each, and one for their payload's.
+// Reads the input as packets: a byte with the length of the head, one with that of the payload,
+// then both.
 void check_packets(std::span<const std::byte> bytes) {
   Target target;
   while (bytes.size() >= 2) {
@@ -129,7 +130,7 @@ void check_message(std::span<const std::byte> bytes) {
   const std::size_t size =
       std::min<std::size_t>(load<std::uint16_t>(bytes.data()), bytes.size() - 2);
   if (size == 0) return;  // no link lets that through
-  // In memory of their own, so that a step across a border shows.
+  // Memory of its own, so that ASan sees a step across its border.
   const std::vector<std::byte> heads(bytes.begin() + 2, bytes.begin() + 2 + size);
   const std::vector<std::byte> payloads(bytes.begin() + 2 + size, bytes.end());
   Target target;

@@ -18,7 +18,7 @@ void require(bool promise) {
   if (!promise) std::abort();
 }
 
-/// With sanitizers, on a busy machine: the costliest takes 0.1 s without.
+/// Bound with sanitizers on a busy machine; without, the costliest input takes 0.1 s.
 constexpr double kMaxSeconds = 5;
 
 void check_converter(const jpeg::JpegFile& file) {
@@ -29,14 +29,17 @@ void check_converter(const jpeg::JpegFile& file) {
   static_cast<void>(converter->table());
   constexpr std::int32_t kPixels = 64;
   std::array<std::array<std::uint8_t, kPixels>, 4> in{}, out{};
-  for (std::size_t c = 0; c < in.size(); ++c)
+  for (std::size_t c = 0; c < in.size(); ++c) {
     for (std::size_t i = 0; i < kPixels; ++i) in[c][i] = static_cast<std::uint8_t>(i * (c + 3));
+  }
   std::vector<const std::uint8_t*> from;
   std::vector<std::uint8_t*> to;
-  for (int c = 0; c < converter->input_components(); ++c)
+  for (int c = 0; c < converter->input_components(); ++c) {
     from.push_back(in[static_cast<std::size_t>(c)].data());
-  for (int c = 0; c < converter->output_components(); ++c)
+  }
+  for (int c = 0; c < converter->output_components(); ++c) {
     to.push_back(out[static_cast<std::size_t>(c)].data());
+  }
   converter->convert_row(from, to, kPixels);
 }
 

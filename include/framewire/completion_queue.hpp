@@ -20,8 +20,8 @@ struct Completion {
   Result<Resized> result;
 };
 
-/// Holds answers until somebody takes them. An engine puts those of a batch in together, so that
-/// who waits is woken once a batch, not once an image.
+/// Holds answers until somebody takes them. An engine puts the answers of a batch in together, so
+/// that a thread that waits is woken once a batch, not once an image.
 ///
 /// Shared by whoever takes and by the requests that name it (EngineRequest::completions); any
 /// number of engines may put into one. Unbounded: as many answers as requests named it and were not

@@ -35,8 +35,8 @@ struct EngineOptions {
   unsigned threads = 0;                ///< host threads for what is done on the CPU; 0: one a core
   std::size_t queue = 0;  ///< requests not yet answered before submit() waits and try_submit() says
                           ///< busy; 0: chosen
-  /// There are too few images to pay for starting a GPU, which takes longer than thousands of them
-  /// on the CPU: kAuto uses one only where `devices` names it.
+  /// True: the engine gets few images. Starting a GPU takes longer than thousands of images on the
+  /// CPU, so kAuto then uses a GPU only where `devices` names one.
   bool few_images = false;
   /// Without a GPU no threads are started: submit(), try_submit() and resize() do the work before
   /// they return, on the calling thread, and call back there. For callers with threads of their
@@ -66,13 +66,13 @@ struct EngineDevice {
   bool lost = false;  ///< failed and retired; its requests were answered with device_lost
 };
 
-/// Host memory to read inputs into, of an engine's. What is submitted from it a device copies from
-/// where it is; other inputs are gathered into such memory first. Files that lie one behind the
-/// other and are submitted together travel together. May outlive its engine.
+/// Host memory of an engine's to read inputs into. A device copies inputs in it from where they
+/// lie; other inputs are first gathered into such memory. Files that lie one behind the other and
+/// are submitted together travel in one copy. May outlive its engine.
 class InputMemory {
  public:
   InputMemory() noexcept;  ///< none
-  /// Gives it back; every request with bytes of it must have been answered.
+  /// Gives the memory back; every request with bytes of it must have been answered.
   ~InputMemory();
   InputMemory(InputMemory&& other) noexcept;
   InputMemory& operator=(InputMemory&& other) noexcept;
@@ -88,14 +88,14 @@ class InputMemory {
   std::span<std::uint8_t> bytes_;
 };
 
-/// Bytes of an engine's memory for inputs, with what keeps them. May outlive its engine.
+/// Part of an engine's memory for inputs, with the owner that keeps it. May outlive its engine.
 struct InputSlice {
   std::span<std::uint8_t> bytes;       ///< host, readable and writable; at first undefined
   std::shared_ptr<const void> keeper;  ///< a block is given back with the last of its slices
 };
 
-/// Memory of the caller's that an engine knows inputs may lie in; Engine::register_memory() makes
-/// it. Move-only; may outlive its engine. Thread safety: as a unique_ptr.
+/// Memory of the caller's from which an engine's devices may copy inputs; made by
+/// Engine::register_memory(). Move-only; may outlive its engine. Thread safety: as a unique_ptr.
 class RegisteredMemory {
  public:
   RegisteredMemory() noexcept;  ///< none
@@ -105,7 +105,7 @@ class RegisteredMemory {
   RegisteredMemory(RegisteredMemory&& other) noexcept;
   RegisteredMemory& operator=(RegisteredMemory&& other) noexcept;
 
-  /// As registered; host.
+  /// The memory as it was registered; host.
   [[nodiscard]] std::span<std::uint8_t> bytes() const noexcept { return bytes_; }
 
  private:
@@ -116,7 +116,7 @@ class RegisteredMemory {
   std::span<std::uint8_t> bytes_;
 };
 
-/// One image of a submission. Its answer is as Resizer::resize()'s, besides
+/// One image of a submission. Its answer is that of Resizer::resize(), or one of these errors:
 ///   cancelled    where `stop` was asked for while it was queued;
 ///   deadline     also where options.limits.deadline_ms passed while it was queued: it is then
 ///                answered at once, not when its turn comes;
@@ -162,20 +162,20 @@ class Engine {
   /// @return busy where memory ran out; too_large for more than any machine has; device_lost
   [[nodiscard]] Result<InputMemory> input_memory(std::size_t bytes);
 
-  /// The same for one input among many: slices lie one behind the other in blocks of 8 MB, so that
-  /// a device copies neighbours together; larger ones have a block of their own. Does not block,
-  /// save for a new block. @return exactly `bytes`; as input_memory()
+  /// Memory for one input among many. Slices lie one behind the other in blocks of 8 MB, so that a
+  /// device copies neighbours together; larger slices have a block of their own. Does not block,
+  /// save for a new block. @return exactly `bytes`; errors as input_memory()
   [[nodiscard]] Result<InputSlice> input_slice(std::size_t bytes);
 
-  /// Makes memory of the caller's known, also such that other processes map: a device copies inputs
-  /// that lie wholly in it from where they are, as from input_memory(), unless fewer than 16 KB of
-  /// it are behind them. On the CPU nothing is pinned.
+  /// Makes memory of the caller's known, which other processes may map too. A device copies inputs
+  /// that lie wholly in it from where they are, as from input_memory(), if at least 16 KB of it
+  /// follow them. Without a device nothing is pinned.
   ///
-  /// Others may write to registered memory at any time, also to inputs under way: whatever an
-  /// engine believes it has copied before, so that such a request ends in some picture or an error,
-  /// and no other request is harmed. (From other memory inputs are read where they are, and may not
-  /// change before the answer.) For files that are not read on the device alone, such as
-  /// progressive ones, that costs a copy of the file.
+  /// Other threads and processes may write to registered memory at any time, even to inputs under
+  /// way. The engine relies only on bytes that it has copied before, so that such a request ends in
+  /// some picture or an error, and no other request is harmed. Files that are not read on the
+  /// device alone, such as progressive ones, are copied for that. (Inputs in other memory are read
+  /// where they are, and must not change before the answer.)
   /// @param memory  host, readable and writable, at least one byte, any alignment (pages are pinned
   ///                whole); stays mapped as long as what is returned. A file behind it must not
   ///                shrink: seal a memfd
@@ -186,18 +186,18 @@ class Engine {
   [[nodiscard]] Result<RegisteredMemory> register_memory(std::span<std::uint8_t> memory);
 
   /// Hands in one image; waits while EngineOptions::queue requests are unanswered.
+  /// The answer is that of Resizer::resize(), or device_lost where the device failed meanwhile.
   /// @param jpeg  host, one JPEG stream; read only, must stay until the answer
-  /// The answer is as Resizer::resize()'s; besides device_lost where the device failed meanwhile.
   void submit(std::span<const std::uint8_t> jpeg, const ResizeOptions& options, Callback done);
   [[nodiscard]] std::future<Result<Resized>> submit(std::span<const std::uint8_t> jpeg,
                                                     const ResizeOptions& options);
-  /// Bytes that would be gone before the answer.
+  /// Deleted: the bytes would be gone before the answer.
   void submit(std::vector<std::uint8_t>&& jpeg, const ResizeOptions& options,
               Callback done) = delete;
   void submit(std::vector<std::uint8_t>&& jpeg, const ResizeOptions& options) = delete;
-  /// Hands in several images that may share a batch, at once: nobody's lane starts with the first
-  /// of them alone. Waits for room for all of them; for EngineOptions::queue at a time where there
-  /// are more.
+  /// Hands in several images at once, so that they can share a batch: no lane begins with the first
+  /// of them alone. Waits for room for all of them, or, where they are more than
+  /// EngineOptions::queue, for that many at a time.
   void submit(std::span<EngineRequest> requests);
   /// Hands in as many of several images, from the first on, as there is room for: fewer than
   /// EngineOptions::queue may be unanswered. Never waits for room; takes a lock for some
@@ -212,7 +212,7 @@ class Engine {
   ///         in then, though some may have been moved from
   [[nodiscard]] std::size_t try_submit(std::span<EngineRequest> requests,
                                        std::function<void()> on_room = {});
-  /// The same of one image. @return busy where there is no room: `request` is as it was
+  /// Hands in one image if there is room. @return busy where there is none: `request` is unchanged
   [[nodiscard]] Result<void> try_submit(EngineRequest& request, std::function<void()> on_room = {});
   /// Hands in one image and waits for the answer: polls for it for up to 1 ms where GPUs have
   /// hardly anything else to do, then sleeps.

@@ -10,8 +10,8 @@
 
 namespace framewire {
 
-/// Where an engine writes one finished stream: nowhere of the caller's (the answer then carries a
-/// vector), a span, or memory that a function gives once the size is known.
+/// Where an engine writes one finished stream: to a span, to memory that a function gives once the
+/// size is known, or to neither; the answer then carries a vector.
 ///
 /// The memory is the caller's, host, writable, and stays until the request has been answered. It
 /// may lie anywhere, registered or not, but holds no input of a request under way. An engine writes
@@ -25,17 +25,18 @@ class OutputSink {
   /// become the request's error.
   using Allocate = std::function<std::span<std::uint8_t>(std::size_t bytes)>;
 
-  /// No memory of the caller's.
+  /// A sink without memory: the answer carries a vector.
   OutputSink() noexcept = default;
   /// @param memory  host, writable; a stream is written to its beginning
   explicit OutputSink(std::span<std::uint8_t> memory) noexcept : memory_(memory), given_(true) {}
-  /// @param allocate  empty: no memory of the caller's
+  /// @param allocate  empty: a sink without memory
   explicit OutputSink(Allocate allocate) noexcept : allocate_(std::move(allocate)) {}
 
-  /// Whether streams are written to memory of the caller's.
+  /// Whether the stream is written to the caller's memory.
   [[nodiscard]] bool wanted() const noexcept { return given_ || allocate_ != nullptr; }
 
-  /// Room for a stream, of a sink that is wanted(). Does not block, save as the function does.
+  /// Memory for a stream; only of a sink that is wanted(). Does not block, unless the function
+  /// does.
   /// @param bytes  its size
   /// @return host, exactly `bytes`; too_large, which says how many bytes are needed, where the
   ///         span or what the function gave has fewer; busy where the function threw

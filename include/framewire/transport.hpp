@@ -15,7 +15,7 @@
 
 namespace framewire::transport {
 
-/// Who may connect. Either a key file, or certificate, key and authority; or, said aloud, nothing.
+/// Who may connect. Exactly one of: a key file; certificate, key and authority; `insecure`.
 struct Security {
   bool insecure = false;    ///< no TLS: anyone who reaches the port is served
   std::string psk_file;     ///< lines "NAME HEX", 16 to 64 bytes of key; for its owner only
@@ -46,10 +46,11 @@ struct SessionOptions {
   std::uint32_t capacity = 256;  ///< transfers of ours at a time, 1 to 4096
   /// Links that may be used, best first; the server's order counts. Empty: where both ends are
   /// processes of one user on one machine, peer if both have devices, else shared; else stream.
-  /// That they are such processes they prove to each other, by the kernel's word.
+  /// Both ends prove to each other that they are such processes (docs/decisions/0020).
   std::vector<std::string> links;
-  /// For device memory that shall travel without the host, and the one of them that this end's
-  /// regions lie on. Regions of other devices, and without this all, are staged.
+  /// cuda_devices(), where device memory shall travel without a stop in host memory, and the
+  /// ordinal of the device on which this end's regions lie. Regions of other devices are staged;
+  /// without `devices` all are.
   DeviceMemory* devices = nullptr;
   int device = 0;
   /// Device memory that every connection over peer and peer-stream keeps at this end, for what the

@@ -17,7 +17,7 @@ class Converter;
 
 namespace framewire::codec {
 
-/// What can be read behind a pinned file, in the same allocation, and is no other allocation's.
+/// Bytes behind a pinned file that can be read: they belong to the same allocation.
 inline constexpr std::size_t kPinnedGuardBytes = 16 << 10;
 
 /// One image of a batch. Everything is borrowed until wait() has returned.
@@ -27,7 +27,7 @@ struct BatchItem {
   std::span<const std::uint8_t> head;           ///< of the output: SOI and APPn
   const color::Converter* converter = nullptr;  ///< null on the planar path
   const Coefficients* coefficients = nullptr;   ///< null: the codec decodes the file's scans itself
-  /// Whether the file's bytes lie in host memory that devices copy from by themselves.
+  /// Whether the file's bytes lie in pinned memory, from which devices copy by themselves.
   bool pinned = false;
 };
 
@@ -55,9 +55,9 @@ class BatchCodec {
   [[nodiscard]] virtual CodecKind kind() const noexcept = 0;
   [[nodiscard]] virtual plan::Capabilities capabilities() const noexcept = 0;
 
-  /// @return unsupported for what is for the CPU from the start, naming why
+  /// @return unsupported, with the reason, for an image that the CPU must take from the start
   [[nodiscard]] virtual Result<void> check(const BatchItem& item) = 0;
-  /// Bound on the device memory that an item adds to a batch. @param position  in the batch
+  /// Bound on the device memory that an item adds to a batch. @param position  index in the batch
   [[nodiscard]] virtual std::uint64_t device_bytes(const BatchItem& item, std::size_t position) = 0;
 
   /// @param items  at least one, each accepted by check()
@@ -67,9 +67,9 @@ class BatchCodec {
   [[nodiscard]] virtual Result<void> wait() = 0;
   [[nodiscard]] virtual BatchOutcome outcome(std::size_t index) const = 0;
 
-  /// What is held now.
+  /// Memory that the codec holds now.
   [[nodiscard]] virtual BatchMemory memory() const = 0;
-  /// Stages of the last batch; empty where they were not timed.
+  /// Times of the last batch by stage; empty where they were not measured.
   [[nodiscard]] virtual std::vector<StageTotal> stages() const = 0;
 };
 

@@ -48,9 +48,9 @@ struct Outcome {
 ///
 /// Thread safety: const functions may run on many threads at once.
 /// Undecoded regions (truncation, missing scans) are mid-grey: coefficients that no scan delivered
-/// are zero, so samples are 128; an MCU in which the data ends reads zero bits to its end.
-/// Arithmetic coding may drop zero bytes at the end of its data, so there the missing rest reads as
-/// zeros.
+/// are zero, so that samples are 128.
+/// An MCU in which the data ends reads zero bits to its end. Arithmetic coding may drop zero bytes
+/// at the end of its data, so that missing data there reads as zeros.
 class Codec {
  public:
   Codec() = default;
@@ -68,8 +68,7 @@ class Codec {
   /// the padding, so that nothing of the padding reaches the picture.
   /// @param scales  each 8, 4, 2 or 1; plane sizes are ⌈component size × scale / 8⌉
   /// @return invalid_input where nothing can be decoded, or with strict on any warning;
-  /// unsupported,
-  ///         also for scales that capabilities() does not promise; deadline; busy
+  ///         unsupported, also for scales that capabilities() does not promise; deadline; busy
   [[nodiscard]] virtual Result<Planes> decode(const jpeg::JpegFile& file,
                                               const plan::Scales& scales, const Context& context,
                                               Outcome& outcome) const = 0;

@@ -1,5 +1,4 @@
-// Quantised coefficients in host memory: what entropy decoding leaves, for codecs that go on from
-// it.
+// Quantised coefficients in host memory: what entropy decoding hands to a codec that does the rest.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +6,12 @@
 
 namespace framewire::codec {
 
-/// All blocks of one component, without those that only fill up MCUs.
+/// All dct_blocks of one component, without those that only fill up MCUs.
 struct CoefficientPlane {
   std::int32_t width_blocks = 0;   ///< ⌈component width / 8⌉
   std::int32_t height_blocks = 0;  ///< ⌈component height / 8⌉
-  /// [height_blocks][width_blocks][64], natural order, not dequantised, DC as a value and no
-  /// difference; zero where no scan delivered anything.
+  /// [height_blocks][width_blocks][64], natural order, not dequantised. DC is the value, not the
+  /// difference. Zero where no scan delivered anything.
   std::vector<std::int16_t> coefficients;
 };
 

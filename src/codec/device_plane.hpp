@@ -5,7 +5,7 @@
 
 namespace framewire::codec {
 
-/// One 8-bit plane in device memory; a view, owned by whoever made it.
+/// One 8-bit plane in device memory; a view. Its maker owns the memory.
 struct DevicePlane {
   std::uint8_t* samples = nullptr;  ///< device, [height_px][pitch_bytes], 16-byte aligned
   std::uint32_t width_px = 0;

@@ -15,8 +15,9 @@ Profile make_adobe_rgb() {
   cmsFreeToneCurve(curve);
   cmsMLU* text = cmsMLUalloc(nullptr, 1);
   if (profile && text != nullptr &&
-      cmsMLUsetASCII(text, "en", "US", "Compatible with Adobe RGB (1998)"))
+      cmsMLUsetASCII(text, "en", "US", "Compatible with Adobe RGB (1998)")) {
     cmsWriteTag(profile.get(), cmsSigProfileDescriptionTag, text);
+  }
   cmsMLUfree(text);
   return profile;
 }

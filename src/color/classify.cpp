@@ -77,14 +77,16 @@ ProfileUse classify_profile(const jpeg::JpegFile& file) {
   if (file.icc.size() < kHeaderBytes) return ProfileUse::kUnusable;
   const cmsColorSpaceSignature space = expected_space(file.color_model);
   if (jpeg::read_u32(file.icc, kColorSpaceOffset) != space ||
-      !usable_class(jpeg::read_u32(file.icc, kDeviceClassOffset)))
+      !usable_class(jpeg::read_u32(file.icc, kDeviceClassOffset))) {
     return ProfileUse::kUnusable;
+  }
   const Profile profile = open_profile(file.icc);
   if (!profile) return ProfileUse::kUnusable;
   if (is_srgb(profile.get(), space)) return ProfileUse::kIsSrgb;
   if (!cmsIsIntentSupported(profile.get(), INTENT_PERCEPTUAL, LCMS_USED_AS_INPUT) &&
-      !cmsIsMatrixShaper(profile.get()))
+      !cmsIsMatrixShaper(profile.get())) {
     return ProfileUse::kUnusable;
+  }
   return ProfileUse::kConvertible;
 }
 

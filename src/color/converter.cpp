@@ -74,14 +74,16 @@ Result<Converter> Converter::make(const jpeg::JpegFile& file, OutputModel model,
     const Profile profile = open_profile(file.icc);
     const bool gray = state->device_components == 1;
     const Profile srgb = gray ? make_srgb_gray() : make_srgb();
-    if (profile && srgb)
+    if (profile && srgb) {
       state->transform.reset(
           cmsCreateTransform(profile.get(), pixel_format(state->device_components), srgb.get(),
                              gray ? TYPE_GRAY_8 : TYPE_RGB_8, INTENT_PERCEPTUAL,
                              cmsFLAGS_BLACKPOINTCOMPENSATION | cmsFLAGS_NOCACHE));
-    if (!state->transform)
+    }
+    if (!state->transform) {
       return fail(StatusCode::kInvalidInput,
                   "the ICC profile cannot be turned into a transform to sRGB");
+    }
   }
   return Converter(std::move(state));
 }
@@ -96,8 +98,9 @@ const PixelTable* Converter::table() const {
 }
 
 std::size_t Converter::max_bytes() const noexcept {
-  // A bound. Held beside it, profile included: 0.2 MB for curves and matrix, 2.5 and 3.2 MB for
-  // tables (CacheAttack.WhatAConverterHoldsIsCounted looks).
+  // Bound on what the transform and its table take beside the profile. Measured, profile included:
+  // 0.2 MB for curves and matrix, 2.5 and 3.2 MB for tables (test
+  // CacheAttack.WhatAConverterHoldsIsCounted).
   constexpr std::size_t kTransformAndTable = 3u << 19;
   return sizeof(State) + (state_->transform ? state_->icc.size() + kTransformAndTable : 0);
 }
@@ -108,8 +111,9 @@ int Converter::output_components() const noexcept { return component_count(state
 /// Interleaves stored samples into device pixels: gray, RGB, or CMYK with 255 for full ink.
 void Converter::State::load(std::span<const Byte* const> in, std::int32_t at, std::int32_t count,
                             Byte* pixels) const {
-  if (input == ColorModel::kYcbcr)
+  if (input == ColorModel::kYcbcr) {
     return ycbcr_to_rgb_row(in[0] + at, in[1] + at, in[2] + at, pixels, count);
+  }
   const auto n = static_cast<std::size_t>(device_components);
   std::array<const Byte*, 4> planes{};
   for (std::size_t c = 0; c < n; ++c) planes[c] = in[c] + at;
@@ -122,9 +126,11 @@ void Converter::State::load(std::span<const Byte* const> in, std::int32_t at, st
     stride = 3;
   }
   const auto flip = static_cast<Byte>(n == 4 && stored_inverted ? 255 : 0);
-  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
-    for (std::size_t c = 0; c < n; ++c)
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+    for (std::size_t c = 0; c < n; ++c) {
       pixels[i * n + c] = static_cast<Byte>(planes[c][i * (c < 3 ? stride : 1)] ^ flip);
+    }
+  }
 }
 
 /// Device pixels to RGB (or gray to gray), through the profile where there is one.
@@ -137,9 +143,11 @@ void Converter::State::to_device_rgb(std::int32_t count, const Byte* pixels, Byt
     std::copy_n(pixels, static_cast<std::ptrdiff_t>(count) * device_components, rgb);
     return;
   }
-  for (std::int32_t i = 0; i < count; ++i, pixels += 4, rgb += 3)
-    for (int c = 0; c < 3; ++c)
+  for (std::int32_t i = 0; i < count; ++i, pixels += 4, rgb += 3) {
+    for (int c = 0; c < 3; ++c) {
       rgb[c] = static_cast<Byte>(((255 - pixels[c]) * (255 - pixels[3]) + 127) / 255);
+    }
+  }
 }
 
 void Converter::State::store(const Byte* rgb, std::span<Byte* const> out, std::int32_t at,
@@ -156,9 +164,11 @@ void Converter::State::store(const Byte* rgb, std::span<Byte* const> out, std::i
 
 void Converter::State::store_cmyk(const Byte* pixels, std::span<Byte* const> out, std::int32_t at,
                                   std::int32_t count) const {
-  for (std::int32_t i = 0; i < count; ++i, pixels += 4)
-    for (int c = 0; c < 4; ++c)
+  for (std::int32_t i = 0; i < count; ++i, pixels += 4) {
+    for (int c = 0; c < 4; ++c) {
       out[static_cast<std::size_t>(c)][at + i] = static_cast<Byte>(255 - pixels[c]);
+    }
+  }
 }
 
 void Converter::convert_row(std::span<const Byte* const> in, std::span<Byte* const> out,

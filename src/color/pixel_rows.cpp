@@ -13,7 +13,7 @@ namespace framewire::color {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// No more than eight lanes: rows are finished through a buffer of that size.
+// At most eight SIMD lanes: the end of a row goes through a buffer of that size.
 using F32 = hn::CappedTag<float, 8>;
 using I32 = hn::RebindToSigned<F32>;
 using U8 = hn::Rebind<std::uint8_t, F32>;

@@ -10,7 +10,7 @@ namespace framewire::color {
 
 /// @param rgb  host, [count][3] uint8
 /// @accuracy rounded to nearest from single precision: within 1 of transform::ycbcr_to_rgb in
-/// double
+///           double
 void ycbcr_to_rgb_row(const std::uint8_t* y, const std::uint8_t* cb, const std::uint8_t* cr,
                       std::uint8_t* rgb, std::int32_t count);
 

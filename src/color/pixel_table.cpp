@@ -20,7 +20,7 @@ void store(const std::vector<T>& values, PixelTable& table) {
   std::memcpy(table.bytes.data(), values.data(), table.bytes.size());
 }
 
-/// sRGB's primaries with light itself as numbers.
+/// A profile with sRGB's primaries whose numbers are linear light.
 Profile make_linear_srgb() {
   const cmsCIExyY white{0.3127, 0.3290, 1.0};
   const cmsCIExyYTRIPLE primaries{{0.64, 0.33, 1}, {0.30, 0.60, 1}, {0.15, 0.06, 1}};
@@ -32,7 +32,7 @@ Profile make_linear_srgb() {
   return profile;
 }
 
-/// Light of one pixel, beyond 0 and 1 too.
+/// Linear light of one pixel; values below 0 and above 1 are kept.
 std::array<float, 3> light_of(void* transform, int r, int g, int b) {
   const float in[3] = {static_cast<float>(r) / 255.f, static_cast<float>(g) / 255.f,
                        static_cast<float>(b) / 255.f};
@@ -44,8 +44,8 @@ std::array<float, 3> light_of(void* transform, int r, int g, int b) {
 /// Whether each channel adds its own light, as it does through curves and a matrix.
 bool is_additive(void* transform, const std::vector<float>& light) {
   constexpr float kTolerance = 2e-4f;
-  for (int r = 0; r < 256; r += 51)
-    for (int g = 0; g < 256; g += 51)
+  for (int r = 0; r < 256; r += 51) {
+    for (int g = 0; g < 256; g += 51) {
       for (int b = 0; b < 256; b += 51) {
         const auto whole = light_of(transform, r, g, b);
         for (int k = 0; k < 3; ++k) {
@@ -56,16 +56,19 @@ bool is_additive(void* transform, const std::vector<float>& light) {
           if (std::fabs(sum - whole[static_cast<std::size_t>(k)]) > kTolerance) return false;
         }
       }
+    }
+  }
   return true;
 }
 
-/// @return whether the profile is of that kind
+/// Makes the table of a profile that consists of curves and a matrix. @return whether the profile
+/// is of that kind
 bool make_additive(const Profile& profile, PixelTable& table) {
   const Transform transform = to_srgb(profile, TYPE_RGB_FLT, make_linear_srgb(), TYPE_RGB_FLT);
   if (!transform) return false;
   const auto black = light_of(transform.get(), 0, 0, 0);
   std::vector<float> light(3 * 256 * 4);
-  for (int channel = 0; channel < 3; ++channel)
+  for (int channel = 0; channel < 3; ++channel) {
     for (int value = 0; value < 256; ++value) {
       const auto whole = light_of(transform.get(), channel == 0 ? value : 0,
                                   channel == 1 ? value : 0, channel == 2 ? value : 0);
@@ -75,6 +78,7 @@ bool make_additive(const Profile& profile, PixelTable& table) {
             whole[at] - (channel == 0 ? 0.f : black[at]);
       }
     }
+  }
   if (!is_additive(transform.get(), light)) return false;
   table.kind = TableKind::kAdditive;
   store(light, table);
@@ -125,9 +129,10 @@ Result<PixelTable> make_pixel_table(std::span<const std::uint8_t> icc, jpeg::Col
     table.kind = TableKind::kLattice3;
     if (transform) store(sample_lattice(transform.get(), 3, kRgbNodes), table);
   }
-  if (!transform)
+  if (!transform) {
     return fail(StatusCode::kInvalidInput,
                 "the ICC profile cannot be turned into a transform to sRGB");
+  }
   return table;
 }
 

@@ -18,11 +18,11 @@ struct DeleteTransform {
 };
 using Transform = std::unique_ptr<void, DeleteTransform>;
 
-/// What reduce_profile() leaves of a file's profile; nothing else of a file comes to LittleCMS.
-/// Null where that refuses, or LittleCMS cannot read the bytes.
+/// Opens what reduce_profile() leaves of a file's profile; LittleCMS sees no other bytes of a file.
+/// @return null where reduce_profile() refuses, or LittleCMS cannot read the bytes
 [[nodiscard]] Profile open_profile(std::span<const std::uint8_t> icc);
 
-/// sRGB (IEC 61966-2-1), and gray with its tone curve and white.
+/// sRGB (IEC 61966-2-1); make_srgb_gray() is gray with sRGB's tone curve and white.
 [[nodiscard]] Profile make_srgb();
 [[nodiscard]] Profile make_srgb_gray();
 

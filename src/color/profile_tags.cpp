@@ -30,8 +30,8 @@ struct KeptTag {
   std::uint32_t name;
   Content content;
 };
-/// What LittleCMS reads for a conversion with perceptual intent and black point compensation; of
-/// AToB1 only the black point of a version 4 profile that has a matrix too.
+/// Tags that LittleCMS reads for a conversion with perceptual intent and black point compensation.
+/// AToB1 is read only for the black point of a version 4 profile that has a matrix too.
 constexpr KeptTag kKept[] = {
     {signature("A2B0"), Content::kTable},    {signature("A2B1"), Content::kTable},
     {signature("rTRC"), Content::kCurve},    {signature("gTRC"), Content::kCurve},
@@ -78,7 +78,8 @@ tl::unexpected<Status> too_large(const Tag& tag, std::string_view what, std::uin
 /// Checks the curve that `data` begins with. @return its bytes
 Result<std::size_t> check_curve(const Tag& tag, ByteSpan data) {
   constexpr std::array<std::size_t, 5> kParameters{1, 3, 4, 5, 7};
-  constexpr std::uint32_t kMonacoCurve = 0x9478EE00;  // as LittleCMS calls this broken writer's
+  constexpr std::uint32_t kMonacoCurve =
+      0x9478EE00;  // a broken writer's type, named so in LittleCMS
   if (data.size() < 12) return damaged(tag, "ends inside a curve");
   const std::uint32_t type = read_u32(data, 0);
   std::size_t bytes = 12;
@@ -103,8 +104,9 @@ Result<std::uint64_t> count_entries(const Tag& tag, ByteSpan grid) {
   for (const std::uint8_t side : grid) {
     if (side < 2) return damaged(tag, "has a lookup table with fewer than two nodes an axis");
     entries *= side;
-    if (entries > kMaxTableEntries)
+    if (entries > kMaxTableEntries) {
       return too_large(tag, "lookup table entries or more", entries, kMaxTableEntries);
+    }
   }
   return entries;
 }
@@ -115,8 +117,9 @@ Result<void> check_plain_table(const Tag& tag, ByteSpan data, std::size_t inputs
   if (data.size() < head) return damaged(tag, "ends inside a lookup table's header");
   const std::uint64_t before = wide ? read_u16(data, 48) : 256;
   const std::uint64_t behind = wide ? read_u16(data, 50) : 256;
-  if (std::max(before, behind) > kMaxCurveEntries)
+  if (std::max(before, behind) > kMaxCurveEntries) {
     return too_large(tag, "curve entries", std::max(before, behind), kMaxCurveEntries);
+  }
   std::uint64_t entries = 0;
   if (data[10] != 0) {  // without nodes there are only curves
     std::array<std::uint8_t, 4> grid;
@@ -126,8 +129,9 @@ Result<void> check_plain_table(const Tag& tag, ByteSpan data, std::size_t inputs
     entries = *counted;
   }
   const std::uint64_t samples = before * inputs + entries + behind * kOutputs;
-  if (head + samples * (wide ? 2 : 1) > data.size())
+  if (head + samples * (wide ? 2 : 1) > data.size()) {
     return damaged(tag, "ends inside a lookup table");
+  }
   return {};
 }
 
@@ -151,27 +155,33 @@ Result<void> check_staged_table(const Tag& tag, ByteSpan data, std::size_t input
   const std::size_t between = read_u32(data, 20), grid = read_u32(data, 24);
   const std::size_t before = read_u32(data, 28);
   for (const auto& [offset, count] :
-       {std::pair{after, kOutputs}, {between, kOutputs}, {before, std::uint64_t{inputs}}})
-    if (offset != 0)
+       {std::pair{after, kOutputs}, {between, kOutputs}, {before, std::uint64_t{inputs}}}) {
+    if (offset != 0) {
       if (auto ok = check_curves(tag, data, offset, count); !ok) return ok;
-  if (matrix != 0 && (matrix > data.size() || data.size() - matrix < kMatrixBytes))
+    }
+  }
+  if (matrix != 0 && (matrix > data.size() || data.size() - matrix < kMatrixBytes)) {
     return damaged(tag, "ends before its matrix");
+  }
   if (grid == 0) return {};
-  if (grid > data.size() || data.size() - grid < kGridBytes)
+  if (grid > data.size() || data.size() - grid < kGridBytes) {
     return damaged(tag, "ends before its lookup table");
+  }
   const auto entries = count_entries(tag, data.subspan(grid, inputs));
   if (!entries) return fail(entries.error());
   const std::uint64_t width = data[grid + 16];
   if (width != 1 && width != 2) return damaged(tag, "has samples of neither 1 nor 2 bytes");
-  if (*entries * width > data.size() - grid - kGridBytes)
+  if (*entries * width > data.size() - grid - kGridBytes) {
     return damaged(tag, "ends inside a lookup table");
+  }
   return {};
 }
 
 Result<void> check_table(const Tag& tag, ByteSpan data, std::size_t inputs) {
   if (data.size() < 12) return damaged(tag, "ends inside its header");
-  if (data[8] != inputs || data[9] != kOutputs)
+  if (data[8] != inputs || data[9] != kOutputs) {
     return damaged(tag, "has another number of channels than the profile");
+  }
   const std::uint32_t type = read_u32(data, 0);
   if (type == signature("mft1")) return check_plain_table(tag, data, inputs, false);
   if (type == signature("mft2")) return check_plain_table(tag, data, inputs, true);
@@ -197,18 +207,20 @@ std::size_t channels_of(std::uint32_t space) {
   return space == signature("CMYK") ? 4 : 0;
 }
 
-/// The kept tags, each signature's first.
+/// The kept tags; of tags with the same signature, the first.
 Result<std::vector<Tag>> find_tags(ByteSpan icc) {
   const std::uint32_t count = read_u32(icc, kHeaderBytes);
-  if (count > kMaxProfileTags)
+  if (count > kMaxProfileTags) {
     return fail(Status(StatusCode::kTooLarge, fmt::format("an ICC profile of {} tags; at most {} "
                                                           "are read",
                                                           count, kMaxProfileTags))
                     .at(kHeaderBytes));
+  }
   const std::size_t data_offset = kTableOffset + std::size_t{count} * kEntryBytes;
-  if (data_offset > icc.size())
+  if (data_offset > icc.size()) {
     return fail(Status(StatusCode::kInvalidInput, "the ICC profile ends inside its tag table")
                     .at(kHeaderBytes));
+  }
   std::vector<Tag> tags;
   for (std::size_t at = kTableOffset; at < data_offset; at += kEntryBytes) {
     Tag tag{read_u32(icc, at), {}, read_u32(icc, at + 4), read_u32(icc, at + 8), 0};
@@ -216,11 +228,15 @@ Result<std::vector<Tag>> find_tags(ByteSpan icc) {
                                    [&](const KeptTag& k) { return k.name == tag.name; });
     const auto same_name = [&](const Tag& other) { return other.name == tag.name; };
     if (kept == std::end(kKept) || std::any_of(tags.begin(), tags.end(), same_name)) continue;
-    if (tag.offset < data_offset || tag.offset > icc.size() || tag.bytes > icc.size() - tag.offset)
+    if (tag.offset < data_offset || tag.offset > icc.size() ||
+        tag.bytes > icc.size() - tag.offset) {
       return damaged(tag, "lies outside it");
-    for (const Tag& other : tags)
-      if (!tag.same_range(other) && tag.offset < other.end() && other.offset < tag.end())
+    }
+    for (const Tag& other : tags) {
+      if (!tag.same_range(other) && tag.offset < other.end() && other.offset < tag.end()) {
         return damaged(tag, "overlaps another");
+      }
+    }
     tag.content = kept->content;
     tags.push_back(tag);
   }
@@ -256,23 +272,28 @@ std::vector<std::uint8_t> write_profile(ByteSpan icc, std::vector<Tag>& tags) {
 }  // namespace
 
 Result<std::vector<std::uint8_t>> reduce_profile(std::span<const std::uint8_t> icc) {
-  if (icc.size() > kMaxProfileBytes)
+  if (icc.size() > kMaxProfileBytes) {
     return fail(StatusCode::kTooLarge, fmt::format("an ICC profile of {} bytes; at most {} are "
                                                    "read",
                                                    icc.size(), kMaxProfileBytes));
-  if (icc.size() < kTableOffset)
+  }
+  if (icc.size() < kTableOffset) {
     return fail(StatusCode::kInvalidInput, "an ICC profile shorter than its header");
+  }
   const std::size_t inputs = channels_of(read_u32(icc, kColorSpaceOffset));
-  if (inputs == 0)
+  if (inputs == 0) {
     return fail(Status(StatusCode::kInvalidInput,
                        "the ICC profile is for neither gray, RGB nor "
                        "CMYK")
                     .at(kColorSpaceOffset));
+  }
   auto tags = find_tags(icc);
   if (!tags) return fail(tags.error());
-  for (const Tag& tag : *tags)
-    if (auto ok = check_content(tag, icc.subspan(tag.offset, tag.bytes), inputs); !ok)
+  for (const Tag& tag : *tags) {
+    if (auto ok = check_content(tag, icc.subspan(tag.offset, tag.bytes), inputs); !ok) {
       return fail(ok.error());
+    }
+  }
   return write_profile(icc, *tags);
 }
 

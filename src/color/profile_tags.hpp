@@ -14,11 +14,11 @@ namespace framewire::color {
 
 /// Larger profiles are refused. Those of presses with all their tables take up to 3 MB.
 inline constexpr std::size_t kMaxProfileBytes = 4u << 20;
-/// LittleCMS reads no more tags either.
+/// LittleCMS reads no more tags than this either (its MAX_TABLE_TAG).
 inline constexpr std::uint32_t kMaxProfileTags = 100;
 /// Longest tone curve; LittleCMS reads none that is longer.
 inline constexpr std::uint32_t kMaxCurveEntries = 0x7FFF;
-/// Nodes × outputs of a lookup table: 24 nodes an axis of CMYK, 69 of RGB.
+/// Nodes × outputs of a lookup table: enough for 24 nodes an axis of CMYK, or 69 of RGB.
 inline constexpr std::uint64_t kMaxTableEntries = 1'000'000;
 
 /// A copy of a gray, RGB or CMYK profile with its header and these tags alone: AToB0, AToB1, the

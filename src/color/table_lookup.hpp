@@ -16,7 +16,8 @@ enum class TableKind : std::uint32_t {
   kLattice4,  ///< CMYK: [n][n][n][n] of 4 uint16, n = kCmykNodes
 };
 
-/// Those that LittleCMS itself resamples to, so that its nodes are ours.
+/// Nodes an axis of RGB and of CMYK tables: as many as LittleCMS itself resamples to, so that its
+/// nodes are ours.
 inline constexpr int kRgbNodes = 33;
 inline constexpr int kCmykNodes = 17;
 
@@ -48,8 +49,8 @@ FW_HD inline LatticePlace place_on_axis(int sample, int nodes) {
   return {cell, at - static_cast<float>(cell)};
 }
 
-/// Tetrahedral interpolation (Kasson, Plouffe and Nin, 1993): from a cell's first corner along its
-/// axes in falling order of their fractions.
+/// Tetrahedral interpolation (Kasson, Plouffe and Nin, 1993): walks from a cell's first corner
+/// along the axes, the axis with the largest fraction first.
 FW_HD inline void interpolate_3(const std::uint16_t* nodes, int count, const int* in, float* out) {
   LatticePlace a = place_on_axis(in[0], count);
   LatticePlace b = place_on_axis(in[1], count);
@@ -72,7 +73,7 @@ FW_HD inline void interpolate_3(const std::uint16_t* nodes, int count, const int
   }
 }
 
-/// The first axis linearly, between two lattices of the other three.
+/// Interpolates the first axis linearly between two lattices of the other three.
 FW_HD inline void interpolate_4(const std::uint16_t* nodes, int count, const int* in, float* out) {
   const LatticePlace first = place_on_axis(in[0], count);
   const int volume = count * count * count * 4;
@@ -92,9 +93,10 @@ FW_HD inline void look_up(TableKind kind, const void* table, const int* in, int*
   float values[3];
   if (kind == TableKind::kAdditive) {
     const auto* light = static_cast<const float*>(table);
-    for (int k = 0; k < 3; ++k)
+    for (int k = 0; k < 3; ++k) {
       out[k] = encode_srgb(light[in[0] * 4 + k] + light[(256 + in[1]) * 4 + k] +
                            light[(512 + in[2]) * 4 + k]);
+    }
     return;
   }
   const auto* nodes = static_cast<const std::uint16_t*>(table);

@@ -7,9 +7,9 @@
 
 namespace framewire::gpu {
 
-/// Of allocations, and of slices that many threads read and write in a row.
+/// Alignment of allocations, and of slices that many threads read and write in a row.
 inline constexpr std::uint64_t kAlignment = 256;
-/// Of slices that vectors of four words are read from.
+/// Alignment of slices that are read as vectors of four words.
 inline constexpr std::uint64_t kVectorAlignment = 16;
 
 /// The parts of an allocation, by what happens to them before anybody reads them. They lie in this
@@ -22,7 +22,8 @@ enum class Part : std::uint8_t {
 };
 inline constexpr std::size_t kPartCount = 4;
 
-/// So many elements somewhere in a part. A slice of an arena that has been cleared means nothing.
+/// An array of `count` elements somewhere in a part. Once its arena has been cleared, a slice means
+/// nothing.
 template <typename T>
 struct Slice {
   Part part = Part::kScratch;
@@ -32,13 +33,14 @@ struct Slice {
   [[nodiscard]] std::uint64_t bytes() const noexcept { return count * sizeof(T); }
 };
 
-/// The same bytes as elements of another type.
+/// The same bytes as a slice of elements of another type.
 template <typename To, typename From>
 [[nodiscard]] Slice<To> cast(const Slice<From>& slice) noexcept {
   return {slice.part, slice.offset_bytes, slice.bytes() / sizeof(To)};
 }
 
-/// Adds up slices. What an arena has handed out fits total_bytes(), which is then allocated.
+/// Adds up slices. All slices that an arena has handed out fit into total_bytes(), which is then
+/// allocated.
 class Arena {
  public:
   void clear() noexcept { bytes_ = {}; }
@@ -62,8 +64,9 @@ class Arena {
   }
   [[nodiscard]] std::uint64_t start(Part part) const noexcept {
     std::uint64_t start = 0;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(part); ++i)
+    for (std::size_t i = 0; i < static_cast<std::size_t>(part); ++i) {
       start += round_up(bytes_[i], kAlignment);
+    }
     return start;
   }
   [[nodiscard]] std::uint64_t total_bytes() const noexcept {
@@ -81,10 +84,9 @@ class Arena {
 /// An arena's allocation: turns slices into addresses. A view.
 class Memory {
  public:
-  /// @param base   of device memory, or of a buffer on the host in place of Part::kUploaded;
-  /// aligned
-  ///               as kAlignment says
-  /// @param arena  to which nothing is added any more
+  /// @param base   device memory, or the host buffer that Part::kUploaded is written in; aligned to
+  ///               kAlignment
+  /// @param arena  complete: nothing is added to it any more
   Memory(std::uint8_t* base, const Arena& arena) noexcept : base_(base) {
     for (std::size_t i = 0; i < kPartCount; ++i) starts_[i] = arena.start(static_cast<Part>(i));
   }
@@ -93,7 +95,7 @@ class Memory {
   [[nodiscard]] T* at(const Slice<T>& slice) const noexcept {
     return reinterpret_cast<T*>(start(slice.part) + slice.offset_bytes);
   }
-  /// The same, null for a slice of no elements.
+  /// The slice's address; null for a slice of no elements.
   template <typename T>
   [[nodiscard]] T* at_or_null(const Slice<T>& slice) const noexcept {
     return slice.count == 0 ? nullptr : at(slice);

@@ -45,9 +45,10 @@ Result<PinnedRange> PinnedRange::make(std::span<std::uint8_t> memory) {
   if (auto ok = check(error, "pinning memory"); !ok) {
     const bool twice = error == cudaErrorHostMemoryAlreadyRegistered;
     const bool never = error == cudaErrorInvalidValue || error == cudaErrorNotSupported;
-    if (twice || never)
+    if (twice || never) {
       return fail(twice ? StatusCode::kInvalidInput : StatusCode::kUnsupported,
                   ok.error().message());
+    }
     return fail(ok.error());
   }
   PinnedRange range;

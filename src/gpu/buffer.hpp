@@ -25,7 +25,7 @@ class Buffer {
   [[nodiscard]] std::uint8_t* data() const noexcept { return data_.get(); }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
-  /// Makes the buffer at least `bytes` large; contents are lost if it grows. Synchronises then.
+  /// Makes the buffer at least `bytes` large. Growing loses the contents and synchronises.
   [[nodiscard]] Result<void> reserve(MemoryKind kind, std::size_t bytes);
 
  private:

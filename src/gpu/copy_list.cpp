@@ -16,12 +16,13 @@ void CopyList::add(void* to, const void* from, std::size_t bytes) {
 
 void CopyList::enqueue(cudaStream_t stream) {
   if (to_.size() > 1 && enqueue_together(stream)) return;
-  for (std::size_t i = 0; i < to_.size(); ++i)
+  for (std::size_t i = 0; i < to_.size(); ++i) {
     (void)cudaMemcpyAsync(to_[i], from_[i], bytes_[i], cudaMemcpyHostToDevice, stream);
+  }
 }
 
-// A failure is forgotten: whatever it was, copies of their own meet it again, unless it was a
-// driver's that knows no lists.
+// Tries cudaMemcpyBatchAsync. Its failure is not reported: either the driver knows no batches, or
+// single copies will fail too and report it.
 bool CopyList::enqueue_together(cudaStream_t stream) {
 #if CUDART_VERSION >= 12080
   cudaMemcpyAttributes attributes{};

@@ -1,9 +1,12 @@
 // Many copies from pinned host memory to the device for about the price of one.
 //
-// Measured (one H100, pieces from anywhere in pinned memory, 128 a call, four streams; GB/s as one
-// copy of all, as copies of their own, as one list): 373 KB 54.0, 38.8, 53.8; 180 KB 53.5, 29.7,
-// 53.6; 50 KB 52.0, 13.9, 49.9; 3.4 MB 50.5, 51.4, 54.3. A kernel of 8 blocks that reads host
-// memory itself comes to 50.3, 49.8, 47.2 and 50.3, and takes threads from others.
+// Measured (one H100, pieces from anywhere in pinned memory, 128 a call, four streams; GB/s):
+//   size of a piece                  50 KB   180 KB   373 KB   3.4 MB
+//   one copy of all together          52.0     53.5     54.0     50.5
+//   a copy for each                   13.9     29.7     38.8     51.4
+//   one list (this class)             49.9     53.6     53.8     54.3
+//   a kernel of 8 thread blocks       47.2     49.8     50.3     50.3
+// The kernel, which reads host memory itself, also takes threads from other kernels.
 #pragma once
 
 #include <cuda_runtime_api.h>

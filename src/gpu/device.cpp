@@ -17,8 +17,9 @@ Result<std::vector<DeviceFacts>> list_devices() {
   std::vector<DeviceFacts> devices;
   for (int i = 0; i < count; ++i) {
     cudaDeviceProp facts{};
-    if (auto ok = check(cudaGetDeviceProperties(&facts, i), "reading a device's properties"); !ok)
+    if (auto ok = check(cudaGetDeviceProperties(&facts, i), "reading a device's properties"); !ok) {
       return fail(ok.error());
+    }
     devices.push_back({i, facts.name, facts.major, facts.minor});
   }
   return devices;
@@ -29,8 +30,9 @@ Result<void> use_device(int ordinal) { return check(cudaSetDevice(ordinal), "cho
 Result<void> use_listed_device(int ordinal) {
   const auto devices = list_devices();
   if (!devices) return fail(devices.error());
-  if (ordinal >= 0 && static_cast<std::size_t>(ordinal) < devices->size())
+  if (ordinal >= 0 && static_cast<std::size_t>(ordinal) < devices->size()) {
     return use_device(ordinal);
+  }
   return fail(Status(StatusCode::kUnsupported, fmt::format("found {}; this machine has 0 to {}",
                                                            ordinal, devices->size() - 1))
                   .about("device"));
@@ -39,8 +41,9 @@ Result<void> use_listed_device(int ordinal) {
 Result<std::uint64_t> free_bytes() {
   std::size_t free = 0;
   std::size_t total = 0;
-  if (auto ok = check(cudaMemGetInfo(&free, &total), "reading what memory is free"); !ok)
+  if (auto ok = check(cudaMemGetInfo(&free, &total), "reading what memory is free"); !ok) {
     return fail(ok.error());
+  }
   return std::uint64_t{free};
 }
 

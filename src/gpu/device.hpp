@@ -21,7 +21,7 @@ struct DeviceFacts {
 /// Makes a device the calling thread's current one. @return device_lost
 [[nodiscard]] Result<void> use_device(int ordinal);
 
-/// The same for an ordinal of somebody else's. @return unsupported where there is no such device
+/// Makes a device current whose ordinal comes from outside. @return unsupported where there is none
 [[nodiscard]] Result<void> use_listed_device(int ordinal);
 
 /// Bytes that are free on the current device; makes its context. @return device_lost

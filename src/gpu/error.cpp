@@ -5,7 +5,7 @@ namespace framewire::gpu {
 
 Result<void> check(cudaError_t error, const char* doing) {
   if (error == cudaSuccess) return {};
-  (void)cudaGetLastError();  // told here, and not again by whoever asks after launches
+  (void)cudaGetLastError();  // clears it, so that no later launch is blamed
   const StatusCode code =
       error == cudaErrorMemoryAllocation ? StatusCode::kBusy : StatusCode::kDeviceLost;
   return fail(code, fmt::format("{} failed: {} ({})", doing, cudaGetErrorString(error),

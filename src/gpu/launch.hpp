@@ -3,13 +3,13 @@
 
 #include <cuda_runtime.h>
 #include <cstddef>
-#include <gpu/early_launches.hpp>
+#include <gpu/dependent_launches.hpp>
 #include <utility>
 
 namespace framewire::gpu {
 
-/// Enqueues a kernel, which begins with await_earlier(); cudaGetLastError() tells whether that
-/// worked.
+/// Enqueues a kernel, whose first statement must be grid_dependency_sync(). cudaGetLastError()
+/// tells whether that worked.
 /// @param shared_bytes  of dynamic shared memory, besides what the kernel declares
 template <typename... Parameters, typename... Arguments>
 void launch(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, std::size_t shared_bytes,
@@ -19,20 +19,21 @@ void launch(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, std::s
   config.blockDim = dim3(threads);
   config.dynamicSmemBytes = shared_bytes;
   config.stream = stream;
-  cudaLaunchAttribute early{};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
-  config.attrs = &early;
-  config.numAttrs = EarlyLaunches::now() ? 1 : 0;
+  cudaLaunchAttribute dependent{};
+  dependent.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  dependent.val.programmaticStreamSerializationAllowed = 1;
+  config.attrs = &dependent;
+  config.numAttrs = DependentLaunches::active() ? 1 : 0;
   (void)cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
 }
 
-/// Lets a kernel be launched with up to so much dynamic shared memory; on devices that have less,
-/// with all there is. The same bound at every call: other threads launch with it too.
+/// Lets a kernel be launched with up to `bytes` of dynamic shared memory; on devices that have
+/// less, with all there is. Every call for one kernel must name the same bound, since other threads
+/// launch it too.
 template <typename... Parameters>
 void allow_shared(void (*kernel)(Parameters...), std::size_t bytes) {
-  constexpr auto kMost = cudaFuncAttributeMaxDynamicSharedMemorySize;
-  if (cudaFuncSetAttribute(kernel, kMost, static_cast<int>(bytes)) == cudaSuccess) return;
+  constexpr auto kMaxSharedBytes = cudaFuncAttributeMaxDynamicSharedMemorySize;
+  if (cudaFuncSetAttribute(kernel, kMaxSharedBytes, static_cast<int>(bytes)) == cudaSuccess) return;
   (void)cudaGetLastError();
   int device = 0;
   int all = 0;
@@ -40,13 +41,14 @@ void allow_shared(void (*kernel)(Parameters...), std::size_t bytes) {
   (void)cudaDeviceGetAttribute(&all, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
   cudaFuncAttributes own{};
   (void)cudaFuncGetAttributes(&own, kernel);
-  (void)cudaFuncSetAttribute(kernel, kMost, all - static_cast<int>(own.sharedSizeBytes));
+  (void)cudaFuncSetAttribute(kernel, kMaxSharedBytes, all - static_cast<int>(own.sharedSizeBytes));
 }
 
 #if defined(__CUDACC__)
-/// Every kernel's first statement: lets the next kernel be set up, and waits until those before
-/// have ended and what they wrote can be read.
-__device__ inline void await_earlier() {
+/// Every kernel's first statement: lets the next kernel be set up, and waits until the kernels
+/// before this one have ended and their writes can be read (CUDA's
+/// cudaTriggerProgrammaticLaunchCompletion() and cudaGridDependencySynchronize()).
+__device__ inline void grid_dependency_sync() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
   asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -61,7 +63,7 @@ __device__ T* dynamic_shared() {
 }
 #else
 using cuda_emulation::dynamic_shared;
-inline void await_earlier() {}  // kernels run one after the other
+inline void grid_dependency_sync() {}  // kernels run one after the other
 #endif
 
 }  // namespace framewire::gpu

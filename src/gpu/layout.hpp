@@ -8,7 +8,7 @@ namespace framewire::gpu {
 
 inline constexpr std::uint64_t kAlignment = 256;
 
-/// Adds up aligned ranges. What it hands out lies within bytes(), which is then allocated.
+/// Adds up aligned ranges. All of them lie within bytes(), which is then allocated.
 class Layout {
  public:
   /// The offset of a new range. @param bytes  0 is legal

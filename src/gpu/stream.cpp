@@ -6,8 +6,9 @@ namespace framewire::gpu {
 Result<Stream> Stream::make() {
   cudaStream_t stream = nullptr;
   if (auto ok = check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
-      !ok)
+      !ok) {
     return fail(ok.error());
+  }
   return Stream(stream);
 }
 
@@ -16,13 +17,15 @@ Result<Stream> Stream::make_urgent() {
   int greatest = 0;
   if (auto ok = check(cudaDeviceGetStreamPriorityRange(&least, &greatest),
                       "asking for the priorities of streams");
-      !ok)
+      !ok) {
     return fail(ok.error());
+  }
   cudaStream_t stream = nullptr;
   if (auto ok = check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest),
                       "making a stream");
-      !ok)
+      !ok) {
     return fail(ok.error());
+  }
   return Stream(stream);
 }
 
@@ -36,14 +39,15 @@ Result<void> Stream::wait_for(cudaEvent_t event) const {
 
 Result<Event> Event::make_with(unsigned flags) {
   cudaEvent_t event = nullptr;
-  if (auto ok = check(cudaEventCreateWithFlags(&event, flags), "making an event"); !ok)
+  if (auto ok = check(cudaEventCreateWithFlags(&event, flags), "making an event"); !ok) {
     return fail(ok.error());
+  }
   return Event(event);
 }
 
 Result<Event> Event::make() { return make_with(cudaEventDefault); }
 Result<Event> Event::make_untimed() { return make_with(cudaEventDisableTiming); }
-Result<Event> Event::make_restful() {
+Result<Event> Event::make_blocking() {
   return make_with(cudaEventDisableTiming | cudaEventBlockingSync);
 }
 
@@ -59,8 +63,9 @@ Result<double> Event::elapsed_us(const Event& from, const Event& to) {
   float ms = 0;
   if (auto ok = check(cudaEventElapsedTime(&ms, from.event_.get(), to.event_.get()),
                       "reading the time between events");
-      !ok)
+      !ok) {
     return fail(ok.error());
+  }
   return static_cast<double>(ms) * 1000.0;
 }
 

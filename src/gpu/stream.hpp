@@ -21,7 +21,7 @@ class Stream {
  public:
   /// On the calling thread's current device.
   [[nodiscard]] static Result<Stream> make();
-  /// The same, whose kernels begin before those that wait in other streams.
+  /// As make(); kernels of this stream begin before those that wait in other streams.
   [[nodiscard]] static Result<Stream> make_urgent();
   [[nodiscard]] cudaStream_t get() const noexcept { return stream_.get(); }
   /// Waits until all enqueued work is done. @return device_lost for any failure of that work
@@ -38,11 +38,11 @@ class Stream {
 class Event {
  public:
   [[nodiscard]] static Result<Event> make();
-  /// Without a time, which orders streams at less cost.
+  /// An event without a time, which orders streams at less cost.
   [[nodiscard]] static Result<Event> make_untimed();
-  /// Without a time, and threads sleep in synchronise() instead of polling. Being woken costs some
-  /// 50 µs.
-  [[nodiscard]] static Result<Event> make_restful();
+  /// An event without a time for which synchronise() sleeps instead of polling
+  /// (cudaEventBlockingSync). Being woken costs some 50 µs.
+  [[nodiscard]] static Result<Event> make_blocking();
   [[nodiscard]] cudaEvent_t get() const noexcept { return event_.get(); }
   [[nodiscard]] Result<void> record(const Stream& stream) const { return record(stream.get()); }
   [[nodiscard]] Result<void> record(cudaStream_t stream) const;

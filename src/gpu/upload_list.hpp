@@ -1,4 +1,4 @@
-// Lists that are gathered on the host and lie in uploaded memory as arrays.
+// Arrays that the host collects element by element and uploads as part of a batch.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,8 @@
 
 namespace framewire::gpu {
 
-/// Entries that name slices, and become what the device reads once these have addresses.
+/// An element that names slices. resolve() turns it into what the device reads, once slices have
+/// addresses.
 template <typename T>
 concept Resolvable = requires(const T& entry, const Memory& device) {
   entry.resolve(device);
@@ -25,7 +26,8 @@ struct ResolvedAs<T> {
   using Type = decltype(std::declval<const T&>().resolve(std::declval<const Memory&>()));
 };
 
-/// add() while a batch is planned, then lay_out(), write(), and at() for the kernels.
+/// One such array, in this order: add() while a batch is planned, lay_out(), write(), and at() for
+/// the kernels.
 /// @tparam T  what the device reads, or something Resolvable
 template <typename T>
 class UploadList {
@@ -38,7 +40,7 @@ class UploadList {
 
   void lay_out(Arena& arena) { slice_ = arena.add<Element>(Part::kUploaded, entries_.size()); }
   /// @param host    the buffer that is uploaded
-  /// @param device  where it goes
+  /// @param device  the memory that it is uploaded to, for the addresses inside elements
   void write(const Memory& host, const Memory& device) const {
     Element* const to = host.at(slice_);
     if constexpr (Resolvable<T>) {

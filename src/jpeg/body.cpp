@@ -20,8 +20,9 @@ Result<void> append_segments(std::span<const std::uint8_t> stream, std::vector<s
     const std::size_t begin = found->offset;
     if (found->skipped != 0) return refuse("bytes that belong to no marker", begin);
     if (found->code != marker::kSoi && found->code != marker::kEoi) {
-      if (walker.read_segment(*found) != SegmentState::kWhole)
+      if (walker.read_segment(*found) != SegmentState::kWhole) {
         return refuse(fmt::format("a broken {} segment", marker_name(found->code)), begin);
+      }
       std::optional<std::size_t> damage;
       if (found->code == marker::kSos) walker.skip_entropy(damage);
       if (damage) return refuse("a marker inside entropy-coded bytes", *damage);

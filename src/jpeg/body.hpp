@@ -1,4 +1,5 @@
-// The part of a finished stream that depends on pixels, without what a head of ours replaces.
+// What an output keeps of an encoder's stream: all that depends on pixels. The head before it is
+// written anew (head.hpp).
 #pragma once
 
 #include <cstdint>

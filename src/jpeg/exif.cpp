@@ -14,7 +14,7 @@ constexpr std::uint16_t kColorSpace = 0xA001;
 constexpr std::uint16_t kInteroperabilityIndex = 0x0001;
 constexpr std::uint32_t kUncalibrated = 0xFFFF;
 constexpr std::string_view kDcfOptional = "R03";
-constexpr std::size_t kMaxBlockBytes = 65533 - 6;
+constexpr std::size_t kMaxBlockBytes = 65533 - 6;  // a segment's payload less kExifId
 
 std::string ascii(const TiffView& view, const TiffDirectory& directory, std::uint16_t tag) {
   const TiffEntry* entry = directory.find(tag);

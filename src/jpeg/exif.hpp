@@ -39,15 +39,15 @@ struct ExifChanges {
   Places places = Places::kSame;
 };
 
-/// A copy with the changes made in place: nothing moves, since offsets inside maker notes count
-/// from places of their own. Pictures are overwritten with zeros, or cut off where they lie at the
-/// end: those of the thumbnail directories, of maker notes (find_maker_note_pictures) and any other
-/// JPEG stream (find_picture). The entries that pointed to them no longer do. SubjectArea and
-/// SubjectLocation go unless every place is the same, and what maker notes say of faces where
-/// places have moved.
-/// @return empty where the block is no TIFF structure with a first directory, and where a value
-/// that
-///         was to change, or a picture, lies inside a directory
+/// A copy with the changes made in place. Nothing moves, since offsets inside maker notes count
+/// from places of their own.
+/// Pictures are overwritten with zeros, or cut off where they lie at the end: those of the
+/// thumbnail directories, of maker notes (find_maker_note_pictures) and any other JPEG stream
+/// (find_picture). The entries that pointed to them are taken out. SubjectArea and SubjectLocation
+/// are removed unless Places::kSame holds, and what maker notes say of faces is removed where
+/// Places::kMoved does.
+/// @return empty where the block is no TIFF structure with a first directory, and where a picture,
+///         or a value that was to change, lies inside a directory
 [[nodiscard]] Bytes rewrite_exif(ByteSpan block, const ExifChanges& changes);
 
 }  // namespace framewire::jpeg

@@ -34,13 +34,13 @@ constexpr std::uint16_t kRelatedLength = 0x1002;
 constexpr std::uint16_t kSrgb = 1;
 constexpr int kMaxThumbnails = 8;  // directories behind the first, and sub-directories
 
-/// Values that hold pictures, or metadata of the kinds that an output carries in segments of its
-/// own, corrected.
+/// Entries that are taken out: pictures, sub-directories of pictures, and metadata (XMP, Photoshop)
+/// of which the output has a corrected copy in a segment of its own.
 constexpr std::array kLeftOut = {kSubDirectories, kThumbnailData, kXmp, kPhotoshop};
 
-class Rewriter {
+class ExifRewriter {
  public:
-  Rewriter(const TiffView& view, const ExifChanges& changes)
+  ExifRewriter(const TiffView& view, const ExifChanges& changes)
       : view_(view), changes_(changes), block_(view.block().begin(), view.block().end()) {}
 
   Bytes run(const TiffDirectory& main) {
@@ -68,8 +68,9 @@ class Rewriter {
     erase_streams();
     cut();
     if (changes_.places != Places::kSame && exif) {
-      for (const auto tag : {kSubjectArea, kSubjectLocation})
+      for (const auto tag : {kSubjectArea, kSubjectLocation}) {
         remove_entry(block_, exif_place_, tag);
+      }
     }
     for (const auto& entry : retired_) retire_entry(block_, entry.directory, entry.tag);
     return std::move(block_);
@@ -95,7 +96,7 @@ class Rewriter {
     set_number(directory, height, static_cast<std::uint32_t>(changes_.height_px));
   }
 
-  /// R98 is sRGB where R03 was Adobe RGB (DCF 2.0).
+  /// Sets the interoperability index to R98 (sRGB) where it was R03 (Adobe RGB); DCF 2.0.
   void set_srgb_index(const TiffDirectory& interop) {
     const TiffEntry* entry = interop.find(kInteropIndex);
     if (entry == nullptr || entry->value_bytes != 4) return;
@@ -104,7 +105,8 @@ class Rewriter {
               block_.begin() + static_cast<std::ptrdiff_t>(entry->value_offset));
   }
 
-  /// Notes what must survive. A maker note's value is no reason to keep a picture that lies in it.
+  /// Notes what erase() and cut() must spare: the directory and the values of its entries. A maker
+  /// note is noted by its beginning alone, so that pictures in it can go.
   void keep(const TiffDirectory& directory, std::size_t offset) {
     structure_.push_back({offset, directory.end_offset});
     values_.push_back(structure_.back());
@@ -196,11 +198,11 @@ class Rewriter {
     }
   }
 
-  /// What nobody announced. A stream that has no end may be shorter than the block, so values
-  /// behind its beginning are spared; then one of them may hold the next stream, so it is looked
-  /// again.
+  /// Erases JPEG streams that no entry points to. A stream without EOI seems to reach to the
+  /// block's end, but may be shorter, so values behind its beginning are spared. One of those
+  /// values may hold the next such stream, so the search is repeated.
   void erase_streams() {
-    constexpr int kMaxRounds = 16;
+    constexpr int kMaxRounds = 16;  // in the last one nothing is spared but the structure
     for (int round = 0; round <= kMaxRounds; ++round) {
       std::vector<ByteRange> whole;
       std::optional<ByteRange> endless;
@@ -223,8 +225,8 @@ class Rewriter {
     }
   }
 
-  /// Cuts off erased bytes at the block's end, also where a maker note ends with them; what nobody
-  /// points to stays, since some of it belongs to maker notes.
+  /// Cuts off erased bytes at the block's end, and shortens a maker note that ends with them. Bytes
+  /// that no entry points to stay, since some of them belong to maker notes.
   void cut() {
     const auto ranges = merged(std::move(erased_));
     if (ranges.empty() || ranges.back().end != block_.size()) return;
@@ -260,9 +262,9 @@ Bytes rewrite_exif(ByteSpan original, const ExifChanges& changes) {
   const auto view = TiffView::open(original);
   const auto main = view ? view->directory(view->first_directory_offset()) : std::nullopt;
   if (!main) return {};
-  Bytes block = Rewriter(*view, changes).run(*main);
-  // In a hostile block a value may lie inside a directory, which changing it has broken.
-  // And only there may the beginning of a picture have been spared.
+  Bytes block = ExifRewriter(*view, changes).run(*main);
+  // In a hostile block a value may lie inside a directory. Changing that value has then broken the
+  // directory, and erasing has spared a picture that begins there: both are looked for.
   if (!read_exif(block) || find_picture(block)) return {};
   return block;
 }

@@ -9,9 +9,8 @@
 namespace framewire::jpeg {
 
 /// Reads SOFn. A height of 0 stays 0, to be filled in from DNL.
-/// @return invalid_input for a wrong length, zero width, no component, a sampling factor out of 1
-/// to
-///         4, a table slot above 3; unsupported for more than 4 components; too_large
+/// @return invalid_input for a wrong length, zero width, no component, a sampling factor other than
+///         1 to 4, a table slot above 3; unsupported for more than 4 components; too_large
 [[nodiscard]] Result<FrameHeader> read_frame(const MarkerView& segment, bool hierarchical,
                                              const Limits& limits);
 

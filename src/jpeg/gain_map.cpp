@@ -28,7 +28,7 @@ bool describes_gain_map(ByteSpan image) {
     if (is_restart(marker->code) || marker->code == marker::kTem) continue;
     if (walker.read_segment(*marker) == SegmentState::kCut) return false;
     if (is_iso_gain_map(marker->code, marker->payload)) return true;
-    // As in every image the first standard packet is the only one.
+    // Only the first XMP packet of an image counts (xmp.hpp).
     if (!has_xmp && marker->code == marker::kApp1 && starts_with(marker->payload, kXmpId)) {
       has_xmp = true;
       if (xmp_declares_gain_map(marker->payload.subspan(kXmpId.size()))) return true;

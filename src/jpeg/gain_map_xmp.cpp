@@ -15,8 +15,8 @@ constexpr std::string_view kEmptyPacket =
     "<rdf:Description rdf:about=\"\"/></rdf:RDF></x:xmpmeta>";
 constexpr std::uint64_t kMaxItemBytes = std::uint64_t{1} << 40;  // so that sums do not overflow
 
-/// Faster than reading the packet, and true wherever the packet says so without character
-/// references.
+/// Whether a packet may speak of something: a text search, faster than parsing. It misses only
+/// packets that spell the word with character references.
 bool mentions(std::string_view xmp, std::string_view what) {
   return xmp.find(what) != std::string_view::npos;
 }

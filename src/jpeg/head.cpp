@@ -94,7 +94,8 @@ void write_xmp(Bytes& out, std::string_view packet) {
   write_segment(out, marker::kApp1, payload);
 }
 
-/// The metadata of ISO 21496-1: some hundred bytes of numbers. What is longer is something else.
+/// Copies the metadata of ISO 21496-1: some hundred bytes of numbers. A longer segment is something
+/// else.
 void copy_iso_gain_map(Bytes& out, const JpegFile& file) {
   constexpr std::size_t kMaxBytes = 1024;
   for (const auto& segment : file.segments) {
@@ -146,7 +147,7 @@ std::size_t find_mpf_payload(ByteSpan stream) {
 
 /// A file's own word as part of a message: short, and without bytes that no terminal or JSON takes.
 std::string quoted(std::string_view word) {
-  constexpr std::size_t kMaxBytes = 40;
+  constexpr std::size_t kMaxBytes = 40;  // enough to recognise it
   std::string out(word.substr(0, kMaxBytes));
   std::replace_if(
       out.begin(), out.end(), [](char c) { return c < ' ' || c > '~'; }, '?');

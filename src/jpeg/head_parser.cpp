@@ -37,7 +37,8 @@ std::optional<JpegFile> parse_head(ByteSpan head, ByteSpan bytes, const Limits& 
                                    base::Deadline deadline) {
   if (bytes.size() > limits.max_input_bytes || bytes.size() < head.size()) return std::nullopt;
   auto file = parse(head, limits, ParseDepth::kThroughFirst, deadline);
-  // Where the first scan is not all there is to read, reading has come to the head's end.
+  // Where the first scan is not all of the picture, parsing stops at the copy's end, where the file
+  // goes on.
   if (!file || file->truncated || file->scans.size() != 1) return std::nullopt;
   Scan& scan = file->scans.front();
   if (scan.entropy_offset != head.size() || tells_of_more_pictures(*file)) return std::nullopt;

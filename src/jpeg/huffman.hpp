@@ -12,8 +12,8 @@
 
 namespace framewire::jpeg {
 
-inline constexpr int kLookaheadBits = 8;
-inline constexpr int kMaxCodeBits = 16;
+inline constexpr int kLookaheadBits = 8;  ///< longest code found by one look-up
+inline constexpr int kMaxCodeBits = 16;   ///< T.81 C.2
 /// What decode_symbol() returns for bits that are no code; libjpeg goes on as if it were symbol 0.
 inline constexpr int kBadCode = -1;
 

@@ -81,8 +81,9 @@ HuffmanTable optimal_huffman_table(std::span<const std::uint64_t, 256> histogram
   std::array<int, 256> order{};
   int used = 0;
   for (int symbol = 0; symbol < 256; ++symbol) {
-    if (depths[static_cast<std::size_t>(symbol)] > 0)
+    if (depths[static_cast<std::size_t>(symbol)] > 0) {
       order[static_cast<std::size_t>(used++)] = symbol;
+    }
   }
   // By tree depth, which limiting leaves in the same order (figure K.4).
   std::stable_sort(order.begin(), order.begin() + used, [&](int a, int b) {

@@ -14,11 +14,11 @@ constexpr std::string_view kResourceType = "8BIM";
 constexpr std::uint16_t kIptcResource = 0x0404;
 constexpr std::uint16_t kIptcDigest = 0x0425;
 constexpr std::uint16_t kProfile = 1039;
-/// Of resources in a file, and of datasets in a caption. Files of programs have tens of each; what
-/// a file has beyond these is left out, so that reading them takes no time worth a look at the
-/// clock.
+/// At most so many resources of a file, and datasets of a caption, are read; the rest is left out.
+/// Programs write tens of each. Reading so many takes too little time to need a look at the
+/// deadline.
 constexpr int kMaxParts = 10'000;
-/// Thumbnails of two versions, EXIF twice, XMP.
+/// Resources that are left out of an output: thumbnails of two versions, EXIF twice, XMP.
 constexpr std::array<std::uint16_t, 5> kLeftOut = {1033, 1036, 1058, 1059, 1060};
 
 /// One image resource block: type, number, padded name, length, padded data.
@@ -150,7 +150,7 @@ Bytes ImageResources::without_pictures(bool keeps_profile) const {
   Bytes out;
   bool has_digest = false;
   bool same_iptc = true;
-  for (const bool digest : {false, true}) {  // a digest holds for a caption that is as it was
+  for (const bool digest : {false, true}) {  // a digest stays only if its caption has not changed
     for_each_resource(bytes_, beginnings_, [&](const Resource& resource) {
       if (digest != (resource.number == kIptcDigest)) return;
       if (digest) {

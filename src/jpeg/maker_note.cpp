@@ -26,57 +26,57 @@ enum class Maker : std::uint8_t {
 };
 
 /// What the offsets of a maker note count from.
-enum class Base : std::uint8_t { kTiff, kNote, kOwnHeader };
+enum class OffsetBase : std::uint8_t { kTiff, kNote, kOwnHeader };
 
 /// How a maker note begins: its letters, and where its directory follows.
-struct Form {
+struct NoteForm {
   std::string_view id;
   Maker maker;
   std::size_t directory;
-  Base base;
+  OffsetBase base;
 };
 
 using namespace std::string_view_literals;
 constexpr std::array kForms = {
-    Form{"Nikon\0\2"sv, Maker::kNikon, 10, Base::kOwnHeader},
-    Form{"Nikon\0\1"sv, Maker::kNikon, 8, Base::kTiff},
-    Form{"OLYMPUS\0"sv, Maker::kOlympus, 12, Base::kNote},
-    Form{"OM SYSTEM\0"sv, Maker::kOlympus, 16, Base::kNote},
-    Form{"OLYMP\0"sv, Maker::kOlympus, 8, Base::kTiff},
-    Form{"EPSON\0"sv, Maker::kOlympus, 8, Base::kTiff},
-    Form{"MINOL\0"sv, Maker::kOlympus, 8, Base::kTiff},
-    Form{"CAMER\0"sv, Maker::kOlympus, 8, Base::kTiff},
-    Form{"AGFA"sv, Maker::kOlympus, 8, Base::kTiff},
-    Form{"AOC\0"sv, Maker::kPentax, 6, Base::kTiff},
-    Form{"PENTAX \0"sv, Maker::kPentax, 10, Base::kNote},
-    Form{"QVC\0"sv, Maker::kCasio, 6, Base::kTiff},
-    Form{"DCI\0"sv, Maker::kCasio, 6, Base::kTiff},
-    Form{"SEMC MS\0"sv, Maker::kSonyEricsson, 20, Base::kTiff},
-    Form{"SONY"sv, Maker::kSony, 12, Base::kTiff},
-    Form{"LEICA\0"sv, Maker::kLeica, 8, Base::kNote},
-    Form{"Panasonic\0"sv, Maker::kPanasonic, 12, Base::kTiff},
-    Form{"SANYO\0"sv, Maker::kSanyo, 8, Base::kTiff},
-    Form{"FUJIFILM"sv, Maker::kFujifilm, 12, Base::kNote},
+    NoteForm{"Nikon\0\2"sv, Maker::kNikon, 10, OffsetBase::kOwnHeader},
+    NoteForm{"Nikon\0\1"sv, Maker::kNikon, 8, OffsetBase::kTiff},
+    NoteForm{"OLYMPUS\0"sv, Maker::kOlympus, 12, OffsetBase::kNote},
+    NoteForm{"OM SYSTEM\0"sv, Maker::kOlympus, 16, OffsetBase::kNote},
+    NoteForm{"OLYMP\0"sv, Maker::kOlympus, 8, OffsetBase::kTiff},
+    NoteForm{"EPSON\0"sv, Maker::kOlympus, 8, OffsetBase::kTiff},
+    NoteForm{"MINOL\0"sv, Maker::kOlympus, 8, OffsetBase::kTiff},
+    NoteForm{"CAMER\0"sv, Maker::kOlympus, 8, OffsetBase::kTiff},
+    NoteForm{"AGFA"sv, Maker::kOlympus, 8, OffsetBase::kTiff},
+    NoteForm{"AOC\0"sv, Maker::kPentax, 6, OffsetBase::kTiff},
+    NoteForm{"PENTAX \0"sv, Maker::kPentax, 10, OffsetBase::kNote},
+    NoteForm{"QVC\0"sv, Maker::kCasio, 6, OffsetBase::kTiff},
+    NoteForm{"DCI\0"sv, Maker::kCasio, 6, OffsetBase::kTiff},
+    NoteForm{"SEMC MS\0"sv, Maker::kSonyEricsson, 20, OffsetBase::kTiff},
+    NoteForm{"SONY"sv, Maker::kSony, 12, OffsetBase::kTiff},
+    NoteForm{"LEICA\0"sv, Maker::kLeica, 8, OffsetBase::kNote},
+    NoteForm{"Panasonic\0"sv, Maker::kPanasonic, 12, OffsetBase::kTiff},
+    NoteForm{"SANYO\0"sv, Maker::kSanyo, 8, OffsetBase::kTiff},
+    NoteForm{"FUJIFILM"sv, Maker::kFujifilm, 12, OffsetBase::kNote},
 };
 
 /// Makers whose notes are a directory without letters before it, by EXIF's Make in capitals.
 struct BareForm {
   std::string_view make;
   Maker maker;
-  Base base;
+  OffsetBase base;
 };
 constexpr std::array kBareForms = {
-    BareForm{"CANON", Maker::kCanon, Base::kTiff},
-    BareForm{"NIKON", Maker::kNikon, Base::kTiff},
-    BareForm{"MINOLTA", Maker::kMinolta, Base::kTiff},
-    BareForm{"KONICA", Maker::kMinolta, Base::kTiff},
-    BareForm{"SAMSUNG", Maker::kSamsung, Base::kNote},
-    BareForm{"PENTAX", Maker::kPentax, Base::kTiff},
-    BareForm{"ASAHI", Maker::kPentax, Base::kTiff},
-    BareForm{"SONY", Maker::kSony, Base::kTiff},
+    BareForm{"CANON", Maker::kCanon, OffsetBase::kTiff},
+    BareForm{"NIKON", Maker::kNikon, OffsetBase::kTiff},
+    BareForm{"MINOLTA", Maker::kMinolta, OffsetBase::kTiff},
+    BareForm{"KONICA", Maker::kMinolta, OffsetBase::kTiff},
+    BareForm{"SAMSUNG", Maker::kSamsung, OffsetBase::kNote},
+    BareForm{"PENTAX", Maker::kPentax, OffsetBase::kTiff},
+    BareForm{"ASAHI", Maker::kPentax, OffsetBase::kTiff},
+    BareForm{"SONY", Maker::kSony, OffsetBase::kTiff},
 };
 
-enum class Role : std::uint8_t {
+enum class TagRole : std::uint8_t {
   kPicture,     // the value is a picture
   kFaces,       // it tells of faces, by name or place
   kStart,       // where one lies
@@ -87,45 +87,45 @@ enum class Role : std::uint8_t {
   kCanonFacts,  // longs: quality, length, width, height, start
 };
 
-struct Tag {
+struct NoteTag {
   Maker maker;
   std::uint16_t tag;
-  Role role;
+  TagRole role;
 };
 constexpr std::array kTags = {
-    Tag{Maker::kNikon, 0x0011, Role::kDirectory},
-    Tag{Maker::kOlympus, 0x0081, Role::kPicture},
-    Tag{Maker::kOlympus, 0x0088, Role::kStart},
-    Tag{Maker::kOlympus, 0x0089, Role::kBytes},
-    Tag{Maker::kOlympus, 0x0100, Role::kPicture},
-    Tag{Maker::kOlympus, 0x0280, Role::kPicture},
-    Tag{Maker::kOlympus, 0x2020, Role::kSettings},
-    Tag{Maker::kOlympusSettings, 0x0101, Role::kStart},
-    Tag{Maker::kOlympusSettings, 0x0102, Role::kBytes},
-    Tag{Maker::kMinolta, 0x0081, Role::kPicture},
-    Tag{Maker::kMinolta, 0x0088, Role::kStart},
-    Tag{Maker::kMinolta, 0x0089, Role::kBytes},
-    Tag{Maker::kPentax, 0x0002, Role::kSize},
-    Tag{Maker::kPentax, 0x0003, Role::kBytes},
-    Tag{Maker::kPentax, 0x0004, Role::kStart},
-    Tag{Maker::kCasio, 0x0002, Role::kSize},
-    Tag{Maker::kCasio, 0x0003, Role::kBytes},
-    Tag{Maker::kCasio, 0x0004, Role::kStart},
-    Tag{Maker::kCasio, 0x2000, Role::kPicture},
-    Tag{Maker::kSony, 0x2001, Role::kPicture},
-    Tag{Maker::kSonyEricsson, 0x0201, Role::kStart},
-    Tag{Maker::kSonyEricsson, 0x0202, Role::kBytes},
-    Tag{Maker::kCanon, 0x00B6, Role::kCanonFacts},
-    Tag{Maker::kSamsung, 0x0035, Role::kDirectory},
-    Tag{Maker::kLeica, 0x0300, Role::kPicture},
-    Tag{Maker::kLeica, 0x004E, Role::kFaces},
-    Tag{Maker::kLeica, 0x0061, Role::kFaces},
-    Tag{Maker::kPanasonic, 0x0300, Role::kPicture},
-    Tag{Maker::kPanasonic, 0x004E, Role::kFaces},
-    Tag{Maker::kPanasonic, 0x0061, Role::kFaces},
-    Tag{Maker::kSanyo, 0x0100, Role::kPicture},
-    Tag{Maker::kFujifilm, 0x4103, Role::kFaces},
-    Tag{Maker::kFujifilm, 0x4282, Role::kFaces},
+    NoteTag{Maker::kNikon, 0x0011, TagRole::kDirectory},
+    NoteTag{Maker::kOlympus, 0x0081, TagRole::kPicture},
+    NoteTag{Maker::kOlympus, 0x0088, TagRole::kStart},
+    NoteTag{Maker::kOlympus, 0x0089, TagRole::kBytes},
+    NoteTag{Maker::kOlympus, 0x0100, TagRole::kPicture},
+    NoteTag{Maker::kOlympus, 0x0280, TagRole::kPicture},
+    NoteTag{Maker::kOlympus, 0x2020, TagRole::kSettings},
+    NoteTag{Maker::kOlympusSettings, 0x0101, TagRole::kStart},
+    NoteTag{Maker::kOlympusSettings, 0x0102, TagRole::kBytes},
+    NoteTag{Maker::kMinolta, 0x0081, TagRole::kPicture},
+    NoteTag{Maker::kMinolta, 0x0088, TagRole::kStart},
+    NoteTag{Maker::kMinolta, 0x0089, TagRole::kBytes},
+    NoteTag{Maker::kPentax, 0x0002, TagRole::kSize},
+    NoteTag{Maker::kPentax, 0x0003, TagRole::kBytes},
+    NoteTag{Maker::kPentax, 0x0004, TagRole::kStart},
+    NoteTag{Maker::kCasio, 0x0002, TagRole::kSize},
+    NoteTag{Maker::kCasio, 0x0003, TagRole::kBytes},
+    NoteTag{Maker::kCasio, 0x0004, TagRole::kStart},
+    NoteTag{Maker::kCasio, 0x2000, TagRole::kPicture},
+    NoteTag{Maker::kSony, 0x2001, TagRole::kPicture},
+    NoteTag{Maker::kSonyEricsson, 0x0201, TagRole::kStart},
+    NoteTag{Maker::kSonyEricsson, 0x0202, TagRole::kBytes},
+    NoteTag{Maker::kCanon, 0x00B6, TagRole::kCanonFacts},
+    NoteTag{Maker::kSamsung, 0x0035, TagRole::kDirectory},
+    NoteTag{Maker::kLeica, 0x0300, TagRole::kPicture},
+    NoteTag{Maker::kLeica, 0x004E, TagRole::kFaces},
+    NoteTag{Maker::kLeica, 0x0061, TagRole::kFaces},
+    NoteTag{Maker::kPanasonic, 0x0300, TagRole::kPicture},
+    NoteTag{Maker::kPanasonic, 0x004E, TagRole::kFaces},
+    NoteTag{Maker::kPanasonic, 0x0061, TagRole::kFaces},
+    NoteTag{Maker::kSanyo, 0x0100, TagRole::kPicture},
+    NoteTag{Maker::kFujifilm, 0x4103, TagRole::kFaces},
+    NoteTag{Maker::kFujifilm, 0x4282, TagRole::kFaces},
 };
 
 struct Located {
@@ -140,7 +140,8 @@ std::string capitals(std::string_view text) {
   return out;
 }
 
-/// A directory of a maker note has few entries, so the order that gives many is the wrong one.
+/// Guesses the byte order. A directory of a maker note has few entries, so the order in which it
+/// would have many is the wrong one.
 bool order_at(ByteSpan block, std::size_t at, bool little_endian) {
   constexpr std::uint16_t kMaxEntries = 255;
   if (at + 2 > block.size()) return little_endian;
@@ -153,8 +154,8 @@ std::optional<Located> locate(ByteSpan block, bool little, ByteRange note, std::
   for (const auto& form : kForms) {
     if (!starts_with(value, form.id)) continue;
     const std::size_t at = note.begin + form.directory;
-    if (form.base != Base::kOwnHeader) {
-      const std::size_t base = form.base == Base::kNote ? note.begin : 0;
+    if (form.base != OffsetBase::kOwnHeader) {
+      const std::size_t base = form.base == OffsetBase::kNote ? note.begin : 0;
       return Located{{at, base, order_at(block, at, little)}, form.maker};
     }
     const auto own = TiffView::open(value.subspan(std::min(form.directory, value.size())));
@@ -164,7 +165,7 @@ std::optional<Located> locate(ByteSpan block, bool little, ByteRange note, std::
   const std::string name = capitals(make);
   for (const auto& form : kBareForms) {
     if (!name.starts_with(form.make)) continue;
-    const std::size_t base = form.base == Base::kNote ? note.begin : 0;
+    const std::size_t base = form.base == OffsetBase::kNote ? note.begin : 0;
     return Located{{note.begin, base, order_at(block, note.begin, little)}, form.maker};
   }
   return std::nullopt;
@@ -183,7 +184,7 @@ class Search {
     if (!directory) return;
     found_.others.push_back({place.at, place.base + directory->end_offset});
     for (const auto& entry : directory->entries) {
-      const auto role = std::find_if(kTags.begin(), kTags.end(), [&](const Tag& tag) {
+      const auto role = std::find_if(kTags.begin(), kTags.end(), [&](const NoteTag& tag) {
         return tag.maker == maker && tag.tag == entry.tag && goes(tag.role);
       });
       const std::size_t begin = place.base + entry.value_offset;
@@ -192,16 +193,18 @@ class Search {
     std::optional<std::uint32_t> start;
     std::optional<std::uint32_t> bytes;
     for (const auto& tag : kTags) {
-      if (tag.maker != maker || (tag.role == Role::kFaces && !faces_leave_)) continue;
+      if (tag.maker != maker || (tag.role == TagRole::kFaces && !faces_leave_)) continue;
       const TiffEntry* entry = directory->find(tag.tag);
-      if (tag.role != Role::kSettings) found_.entries.push_back({place, tag.tag});
+      if (tag.role != TagRole::kSettings) found_.entries.push_back({place, tag.tag});
       if (entry == nullptr) continue;
-      if (tag.role == Role::kStart) start = view.number(*entry);
-      if (tag.role == Role::kBytes) bytes = view.number(*entry);
+      if (tag.role == TagRole::kStart) start = view.number(*entry);
+      if (tag.role == TagRole::kBytes) bytes = view.number(*entry);
       if (goes(tag.role)) add_value(place, *entry);
-      if (tag.role == Role::kDirectory) add_directory(place, view, *entry);
-      if (tag.role == Role::kCanonFacts) add(place, view.number(*entry, 5), view.number(*entry, 2));
-      if (tag.role == Role::kSettings) {
+      if (tag.role == TagRole::kDirectory) add_directory(place, view, *entry);
+      if (tag.role == TagRole::kCanonFacts) {
+        add(place, view.number(*entry, 5), view.number(*entry, 2));
+      }
+      if (tag.role == TagRole::kSettings) {
         // Older cameras store the directory as the value, newer ones its offset.
         const auto offset = view.number(*entry);
         const std::size_t at = place.base + (offset ? *offset : entry->value_offset);
@@ -215,11 +218,12 @@ class Search {
 
  private:
   /// Whether a value goes whole.
-  [[nodiscard]] bool goes(Role role) const {
-    return role == Role::kPicture || (role == Role::kFaces && faces_leave_);
+  [[nodiscard]] bool goes(TagRole role) const {
+    return role == TagRole::kPicture || (role == TagRole::kFaces && faces_leave_);
   }
 
-  /// Only where a picture begins: the offset may count from elsewhere, or lead out of the block.
+  /// Adds a picture only if one begins where the entry says: the offset may count from somewhere
+  /// else, or lead out of the block.
   void add(const TiffPlace& place, std::optional<std::uint32_t> start,
            std::optional<std::uint32_t> bytes) {
     if (!start || !bytes) return;

@@ -58,7 +58,7 @@ class Parser {
   ParseDepth depth_;
   JpegFile file_;
   TableState tables_;
-  Progress progress_;
+  ScanProgress progress_;
   std::size_t listed_bytes_ = 0;  ///< payloads of JpegFile::segments
   bool warned_of_metadata_ = false;
   bool has_frame_ = false;
@@ -68,11 +68,13 @@ class Parser {
 
 Result<JpegFile> Parser::run() {
   auto file = read();
-  // To whoever read on, the input ended where time ran out.
-  if (walker_.out_of_time())
+  // Walker ends the input where the deadline passes, so whatever happened after that is no fault of
+  // the file.
+  if (walker_.out_of_time()) {
     return fail(
         Status(StatusCode::kDeadline, "the time allowed ran out while reading the file's markers")
             .at(walker_.position()));
+  }
   return file;
 }
 
@@ -261,7 +263,7 @@ Result<void> Parser::index_entropy() {
   walker_.skip_entropy(damage);
   if (damage) {
     warn(file_, WarningKind::kCorruptData, "a reserved marker inside entropy-coded data", *damage);
-    // libjpeg gives up on a file with further scans here, unless a restart lets it go on.
+    // libjpeg gives up here on a file with further scans, unless restart markers let it go on.
     if (!image_complete() && file_.scans.back().restart_interval_mcus == 0) {
       file_.end_offset = *damage;
       walker_.seek(*damage);
@@ -337,8 +339,9 @@ Result<JpegFile> Parser::finish() {
     }
   }
   for (std::size_t i = 0; i < static_cast<std::size_t>(file_.frame.component_count); ++i) {
-    if (!seen[i])
+    if (!seen[i]) {
       warn(file_, WarningKind::kMissingScan, fmt::format("no scan carries component {}", i));
+    }
   }
   interpret_metadata(file_, head_segments_.value_or(file_.segments.size()));
   return std::move(file_);

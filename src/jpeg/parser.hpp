@@ -23,14 +23,12 @@ enum class ParseDepth : std::uint8_t {
 /// Leading bytes before SOI are refused; trailing bytes are left alone. Broken optional segments
 /// (EXIF, ICC, MPF) become warnings. An unsupported process still parses, for inspection: see
 /// check_supported().
-/// @param bytes  host, read only; must outlive the result, which points into it
-/// @param deadline  looked at along the way; Limits::deadline_ms is not, since only the caller
-/// knows
-///                  from when it counts
+/// @param bytes     host, read only; must outlive the result, which points into it
+/// @param deadline  looked at along the way. Limits::deadline_ms is not: only the caller knows from
+///                  when it counts
 /// @return invalid_input with offset for no SOI, no frame, a broken table or segment length, and a
 ///         scan before the frame; too_large for limits (input bytes, pixels, scans, pixel × scan);
-///         deadline.
-///         A file cut off inside or before its first scan's data parses, with `truncated`
+///         deadline. A file cut off inside or before its first scan's data parses, with `truncated`
 /// @cost O(headers) plus one memchr sweep over the entropy bytes (none at kThroughFirst); memory
 ///       proportional to the number of markers, never to the pixels
 [[nodiscard]] Result<JpegFile> parse(std::span<const std::uint8_t> bytes, const Limits& limits,

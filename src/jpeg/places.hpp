@@ -5,7 +5,8 @@
 
 namespace framewire::jpeg {
 
-/// Faces, the subject, what part of the sky a panorama shows.
+/// What the resize does to named places: faces, the subject, the part of the sky that a panorama
+/// shows.
 enum class Places : std::uint8_t {
   kSame,    ///< each at the pixel where it was
   kScaled,  ///< each at the same fraction of the picture

@@ -6,9 +6,9 @@
 namespace framewire::jpeg {
 namespace {
 
-constexpr int kMaxBlocksInMcu = 10;
-constexpr int kMaxPointTransform = 13;
-constexpr std::uint8_t kMaxDcCategory = 15;
+constexpr int kMaxBlocksInMcu = 10;          // T.81 B.2.3
+constexpr int kMaxPointTransform = 13;       // T.81 table B.3
+constexpr std::uint8_t kMaxDcCategory = 15;  // as libjpeg; T.81 table F.1 has 11 for 8 bits
 
 tl::unexpected<Status> bad_scan(std::size_t offset, std::string found) {
   return fail(Status(StatusCode::kInvalidInput, std::move(found)).at(offset).about("SOS"));
@@ -157,7 +157,7 @@ Result<void> check_progression(const Scan& scan) {
 }
 
 /// Notes what this scan sends; warns where the order of scans makes no sense.
-void track_progress(const Scan& scan, Progress& progress, JpegFile& file) {
+void track_progress(const Scan& scan, ScanProgress& progress, JpegFile& file) {
   bool in_order = true;
   for (int i = 0; i < scan.component_count; ++i) {
     auto& low_bit = progress.low_bit[scan.component[static_cast<std::size_t>(i)]];
@@ -188,7 +188,7 @@ void warn_if_not_sequential(const Scan& scan, JpegFile& file) {
 
 }  // namespace
 
-Result<Scan> read_scan(const MarkerView& segment, TableState& tables, Progress& progress,
+Result<Scan> read_scan(const MarkerView& segment, TableState& tables, ScanProgress& progress,
                        JpegFile& file) {
   auto scan = read_fields(segment, file.frame);
   if (!scan) return scan;

@@ -10,8 +10,8 @@
 namespace framewire::jpeg {
 
 /// Point transform up to which earlier scans have sent each coefficient; −1: not at all.
-struct Progress {
-  Progress() {
+struct ScanProgress {
+  ScanProgress() {
     for (auto& component : low_bit) component.fill(-1);
   }
   std::array<std::array<std::int8_t, kBlockSize>, kMaxComponents> low_bit;
@@ -23,6 +23,6 @@ struct Progress {
 /// where libjpeg warns: progressive scans out of order, odd parameters of sequential scans.
 /// @return invalid_input at the segment; what `file` got before stays valid
 [[nodiscard]] Result<Scan> read_scan(const MarkerView& segment, TableState& tables,
-                                     Progress& progress, JpegFile& file);
+                                     ScanProgress& progress, JpegFile& file);
 
 }  // namespace framewire::jpeg

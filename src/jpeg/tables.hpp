@@ -10,7 +10,7 @@
 
 namespace framewire::jpeg {
 
-inline constexpr std::size_t kTableSlots = 4;
+inline constexpr std::size_t kTableSlots = 4;  ///< of each kind of table (T.81 B.2.4)
 
 /// The definition now in one slot.
 template <typename Table>

@@ -62,8 +62,9 @@ std::uint32_t TiffView::u32(std::size_t at) const noexcept {
 
 std::optional<TiffDirectory> TiffView::directory(std::size_t offset,
                                                  std::size_t header_bytes) const {
-  if (offset < header_bytes || offset > block_.size() || block_.size() - offset < 2)
+  if (offset < header_bytes || offset > block_.size() || block_.size() - offset < 2) {
     return std::nullopt;
+  }
   TiffDirectory result;
   const std::size_t declared = u16(offset);
   const std::size_t there = (block_.size() - offset - 2) / kEntryBytes;

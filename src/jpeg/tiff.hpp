@@ -46,7 +46,8 @@ class TiffView {
   /// @return nothing unless the block starts with a TIFF header
   [[nodiscard]] static std::optional<TiffView> open(ByteSpan block) noexcept;
 
-  /// Of bytes whose order is known from elsewhere, as in maker notes; offsets count from the first.
+  /// A view of bytes whose order is known from elsewhere, as in maker notes. Offsets count from the
+  /// first byte.
   TiffView(ByteSpan block, bool little_endian) : block_(block), little_endian_(little_endian) {}
 
   [[nodiscard]] ByteSpan block() const noexcept { return block_; }

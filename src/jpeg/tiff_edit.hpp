@@ -31,10 +31,10 @@ void put_number(Bytes& block, bool little_endian, std::size_t at, std::uint32_t 
 /// the last, which is the offset of the next directory. Nothing outside the directory moves.
 void remove_entry(Bytes& block, const TiffPlace& place, std::uint16_t tag);
 
-/// Renames an entry to a tag that nobody knows, its value nothing. The directory keeps its length
-/// and the place of its values, from which readers of maker notes guess what offsets count from. A
-/// value outside the entry, which the caller has erased, is still pointed to where it lies in the
-/// block.
+/// Renames an entry to a tag that nobody knows, and makes its value nothing. The directory keeps
+/// its length and the place of its values, because readers of maker notes guess from them what
+/// offsets count from. If the value lies outside the entry, the caller has erased it, and the entry
+/// still points there.
 void retire_entry(Bytes& block, const TiffPlace& place, std::uint16_t tag);
 
 /// The pictures that a directory of a thumbnail or preview points to: JPEGInterchangeFormat, and

@@ -15,9 +15,10 @@ std::size_t find_ff(ByteSpan bytes, std::size_t at) noexcept {
 
 }  // namespace
 
-/// Looks at the time after so much work that a look costs little beside it: at most some 100 µs.
+/// Looks at the clock once enough work is done that the look costs little beside it: every 100 µs
+/// or so.
 void Walker::spend(std::size_t work) noexcept {
-  constexpr std::size_t kWorkBetweenLooks = 4096;
+  constexpr std::size_t kWorkBetweenLooks = 4096;  // markers, or pieces of 16 bytes
   work_ += work;
   if (work_ < kWorkBetweenLooks) return;
   work_ = 0;

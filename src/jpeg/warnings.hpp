@@ -8,9 +8,11 @@
 
 namespace framewire::jpeg {
 
+/// More than anybody reads; each takes some hundred bytes of memory.
 inline constexpr std::size_t kMaxWarnings = 64;
 
-/// Worth asking before formatting a message that may come millions of times.
+/// Whether a further warning would be kept. Ask before formatting a message that may come millions
+/// of times.
 inline bool has_room_for_warning(const JpegFile& file) {
   return file.warnings.size() < kMaxWarnings;
 }

@@ -73,9 +73,9 @@ bool belongs(const XmpName& name, const std::array<Family, N>& families) {
 }
 
 /// Edits a packet in place.
-class Rewriter {
+class XmpRewriter {
  public:
-  Rewriter(XmpTree& tree, const XmpChanges& changes) : tree_(tree), changes_(changes) {}
+  XmpRewriter(XmpTree& tree, const XmpChanges& changes) : tree_(tree), changes_(changes) {}
 
   enum class Done : std::uint8_t { kNothing, kChanges, kRemovals };
 
@@ -208,7 +208,7 @@ std::string select(std::string_view packet, const std::array<Family, N>& familie
   }
   if (!found) return {};
   bind_prefixes(*source, description);
-  // rdf is bound where RDF begins.
+  // The prefix rdf moves to the RDF element, which uses it too.
   auto root = description.parent();
   root.append_attribute("xmlns:rdf") = std::string(kRdfNamespace).c_str();
   description.remove_attribute("xmlns:rdf");
@@ -220,13 +220,15 @@ std::string select(std::string_view packet, const std::array<Family, N>& familie
 std::optional<std::string> rewrite_xmp(std::string_view packet, const XmpChanges& changes) {
   const auto tree = XmpTree::parse(packet);
   if (!tree) return std::nullopt;
-  const auto done = Rewriter(*tree, changes).run();
-  if (done == Rewriter::Done::kRemovals) {
-    // Texts on both sides of what went are one now, and may be a picture together.
+  const auto done = XmpRewriter(*tree, changes).run();
+  if (done == XmpRewriter::Done::kRemovals) {
+    // Removing a node joins the texts around it, which together may be a picture in base64.
     const auto again = XmpTree::parse(tree->text());
-    if (!again || Rewriter(*again, changes).run() != Rewriter::Done::kNothing) return std::nullopt;
+    if (!again || XmpRewriter(*again, changes).run() != XmpRewriter::Done::kNothing) {
+      return std::nullopt;
+    }
   }
-  bool changed = done != Rewriter::Done::kNothing;
+  bool changed = done != XmpRewriter::Done::kNothing;
   if (!tree->document().document_element()) return std::nullopt;  // all of it had to go
   const auto descriptions = tree->descriptions();
   if (changes.gain_map_bytes != 0 && !descriptions.empty()) {

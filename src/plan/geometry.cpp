@@ -58,8 +58,9 @@ struct Extent {
   std::int64_t size = 0;
 };
 
-/// Where a window of `part` lies within `from`: anchored there; or centred on the focus point,
-/// which names a place in the whole picture whatever was cut off before, and moved into `from`.
+/// Start of a window of `part` samples inside `from`: anchored there; or centred on the focus point
+/// and moved into `from`. A focus point names a place in the whole picture, whatever was cut off
+/// before.
 std::int64_t window(const Extent& from, std::int64_t part, bool focus, std::int64_t target,
                     std::int64_t whole) {
   const std::int64_t room = from.size - part;
@@ -99,8 +100,9 @@ Size fit(Size source, Size want, bool enlarge) {
   if (want.width == 0 && want.height == 0) return source;
   const bool width_binds = want.height == 0 || (want.width != 0 && want.width * source.height <=
                                                                        want.height * source.width);
-  if (!enlarge && (width_binds ? want.width >= source.width : want.height >= source.height))
+  if (!enlarge && (width_binds ? want.width >= source.width : want.height >= source.height)) {
     return source;
+  }
   if (width_binds) return {want.width, scale_round(source.height, want.width, source.width)};
   return {scale_round(source.width, want.height, source.height), want.height};
 }
@@ -115,15 +117,17 @@ Size shrink_into(Size want, Size source) {
 Size covered(Size source, Size out, Size want, bool enlarge) {
   const bool clamped = !enlarge && (want.width >= source.width || want.height >= source.height);
   if (clamped && (out.width != want.width || out.height != want.height)) return out;  // 1:1
-  if (out.width * source.height >= out.height * source.width)
+  if (out.width * source.height >= out.height * source.width) {
     return {source.width,
             std::min(source.height, scale_round(out.height, source.width, out.width))};
+  }
   return {std::min(source.width, scale_round(out.width, source.height, out.height)), source.height};
 }
 
 ResizeMode effective_mode(const ResizeOptions& options, Size source, Size want) {
-  if (want.width == 0 || want.height == 0)
+  if (want.width == 0 || want.height == 0) {
     return options.resize == ResizeMode::kForce ? ResizeMode::kForce : ResizeMode::kFit;
+  }
   if (options.resize != ResizeMode::kAuto) return options.resize;
   const auto shape = [](Size s) { return (s.width > s.height) - (s.width < s.height); };
   const bool same = shape(source) == shape(want) || shape(source) == 0 || shape(want) == 0;
@@ -139,16 +143,18 @@ void place_source(const ResizeOptions& options, Size want, Size whole, Geometry&
     picture = fit(source, want, options.enlarge);
     if (want.width != 0 && want.height != 0) {
       picture = want;
-      if (!options.enlarge)
+      if (!options.enlarge) {
         picture = {std::min(want.width, source.width), std::min(want.height, source.height)};
+      }
     }
   } else if (mode == ResizeMode::kFit) {
     picture = fit(source, want, options.enlarge);
   } else {
     if (mode == ResizeMode::kFillDown && !options.enlarge) want = shrink_into(want, source);
     picture = want;
-    if (!options.enlarge)
+    if (!options.enlarge) {
       picture = {std::min(want.width, source.width), std::min(want.height, source.height)};
+    }
     geometry.source = cut(geometry.source, covered(source, picture, want, options.enlarge),
                           options.gravity, whole);
   }
@@ -162,17 +168,19 @@ Result<void> check_output(const Geometry& g, const Limits& limits) {
   const auto pixels = static_cast<std::uint64_t>(g.canvas_width_px) *
                       static_cast<std::uint64_t>(g.canvas_height_px);
   const std::int32_t side_limit = std::min(limits.max_output_side_px, 65'500);
-  if (g.canvas_width_px > side_limit || g.canvas_height_px > side_limit)
+  if (g.canvas_width_px > side_limit || g.canvas_height_px > side_limit) {
     return fail(Status(StatusCode::kTooLarge,
                        fmt::format("output would be {}×{} px; a side may have at most {} px",
                                    g.canvas_width_px, g.canvas_height_px, side_limit))
                     .about("max-output-side"));
-  if (pixels > limits.max_output_pixels)
+  }
+  if (pixels > limits.max_output_pixels) {
     return fail(
         Status(StatusCode::kTooLarge,
                fmt::format("output would be {}×{} px = {} pixels; at most {} are allowed",
                            g.canvas_width_px, g.canvas_height_px, pixels, limits.max_output_pixels))
             .about("max-output-pixels"));
+  }
   return {};
 }
 
@@ -180,10 +188,11 @@ Result<void> check_output(const Geometry& g, const Limits& limits) {
 
 Result<Geometry> make_geometry(std::int32_t width_px, std::int32_t height_px,
                                const ResizeOptions& options) {
-  if (width_px < 1 || height_px < 1)
+  if (width_px < 1 || height_px < 1) {
     return fail(
         StatusCode::kInvalidInput,
         fmt::format("image is {}×{} px; both sides must be at least 1", width_px, height_px));
+  }
   Geometry geometry;
   const Size whole{width_px, height_px};
   geometry.source = {0, 0, width_px, height_px};

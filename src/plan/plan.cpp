@@ -97,7 +97,7 @@ EncodePlan make_encode_plan(const Geometry& geometry, OutputModel model, ChromaS
 
 /// The part of the stored picture that is used; fractional for a gain map, which follows its
 /// primary.
-struct Source {
+struct SourceRect {
   double x = 0;
   double y = 0;
   double width = 0;
@@ -120,8 +120,8 @@ AxisMap map_axis(double source_start, double source_size, std::int32_t picture_s
   return axis;
 }
 
-PlanePlan map_plane(const Plan& plan, const Source& source, const FrameHeader& frame, int component,
-                    ChromaStep step, const Axes& axes) {
+PlanePlan map_plane(const Plan& plan, const SourceRect& source, const FrameHeader& frame,
+                    int component, ChromaStep step, const Axes& axes) {
   const auto& c = frame.components[static_cast<std::size_t>(component)];
   PlanePlan plane;
   plane.component = component;
@@ -132,30 +132,32 @@ PlanePlan map_plane(const Plan& plan, const Source& source, const FrameHeader& f
   return plane;
 }
 
-/// Block shrinking alone aliases: the filter must have this much left to do. A little less than
-/// two, so that 12-megapixel photographs (4,000 or 4,032 wide) need no full decode to become 1,024
-/// wide; figures in docs/decisions/0002.
-constexpr double kLeastFilterStep = 1.95;
+/// Shrinking each dct_block by itself aliases, so at least this much of the reduction is left to
+/// the filter. A little less than two, so that 12-megapixel
+/// photographs (4,000 or 4,032 wide) need no full decode to become 1,024 wide; figures in
+/// docs/decisions/0002.
+constexpr double kMinFilterStep = 1.95;
 
-/// Whether decoding at `scale`/8 leaves enough of the reduction, in both axes, to what comes after
-/// it: the filter, and behind that the averaging of `after` samples to one.
+/// Whether decoding at `scale`/8 leaves enough of the reduction, in both axes, to the filter and to
+/// the averaging of `after` samples to one, which follows it.
 bool leaves_enough(const PlanePlan& plane, int scale, ChromaStep after) {
   return std::min(plane.x.step * after.x, plane.y.step * after.y) * scale / 8.0 >=
-         kLeastFilterStep - 1e-9;
+         kMinFilterStep - 1e-9;
 }
 
-/// @param averaged  what becomes of chroma behind the filter
+/// @param averaged  how many chroma samples are averaged to one behind the filter
 Scales choose_scales(const Plan& plan, const Capabilities& capabilities, ChromaStep averaged) {
   Scales scales = kFullScale;
   if (!capabilities.scaled_decode || plan.kernel == Kernel::kNearest) return scales;
   constexpr std::array<int, 3> kReduced{1, 2, 4};
   for (int i = 0; i < plan.plane_count; ++i) {
     const PlanePlan& plane = plan.planes[static_cast<std::size_t>(i)];
-    for (const int n : kReduced)
+    for (const int n : kReduced) {
       if (leaves_enough(plane, n, i > 0 ? averaged : ChromaStep{})) {
         scales[static_cast<std::size_t>(plane.component)] = n;
         break;
       }
+    }
   }
   return scales;
 }
@@ -168,16 +170,18 @@ void apply_scale(AxisMap& axis, int scale) {
 
 /// Fills in the planes and the scales of a plan whose sizes and colour path are decided.
 /// @param step  of the output's chroma
-void map_planes(Plan& plan, const Source& source, const jpeg::JpegFile& file, ChromaStep step,
+void map_planes(Plan& plan, const SourceRect& source, const jpeg::JpegFile& file, ChromaStep step,
                 const Axes& axes, const Capabilities& capabilities) {
   const FrameHeader& frame = file.frame;
   const bool planar = plan.color_path == ColorPath::kPlanar;
   const ChromaStep stored = axes.swapped ? ChromaStep{step.y, step.x} : step;
   plan.plane_count = planar ? plan.encode.component_count : frame.component_count;
-  for (int i = 0; i < plan.plane_count; ++i)
+  for (int i = 0; i < plan.plane_count; ++i) {
     plan.planes[static_cast<std::size_t>(i)] =
         map_plane(plan, source, frame, i, planar && i > 0 ? stored : ChromaStep{}, axes);
-  // What is converted is chroma at the output's full size, and no finer afterwards than `stored`.
+  }
+  // Conversion makes chroma at the output's full size, and the encoder then averages `stored`
+  // samples to one.
   const bool averaged = !planar && file.color_model == ColorModel::kYcbcr;
   plan.scales = choose_scales(plan, capabilities, averaged ? stored : ChromaStep{});
   for (int i = 0; i < plan.plane_count; ++i) {
@@ -220,9 +224,9 @@ Result<Plan> make_plan(const jpeg::JpegFile& file, const ResizeOptions& options,
   const bool planar_model =
       file.color_model == ColorModel::kGray || file.color_model == ColorModel::kYcbcr;
   plan.color_path = planar_model && !plan.convert_icc ? ColorPath::kPlanar : ColorPath::kConvert;
-  const Source source{static_cast<double>(plan.source.x), static_cast<double>(plan.source.y),
-                      static_cast<double>(plan.source.width),
-                      static_cast<double>(plan.source.height)};
+  const SourceRect source{static_cast<double>(plan.source.x), static_cast<double>(plan.source.y),
+                          static_cast<double>(plan.source.width),
+                          static_cast<double>(plan.source.height)};
   map_planes(plan, source, file, step, axes, capabilities);
   return plan;
 }
@@ -231,10 +235,11 @@ Result<Plan> make_gain_map_plan(const jpeg::JpegFile& gain_map, const Plan& prim
                                 const FrameHeader& primary_frame, const ResizeOptions& options,
                                 const Capabilities& capabilities) {
   if (auto ok = jpeg::check_supported(gain_map); !ok) return fail(ok.error());
-  if (gain_map.color_model != ColorModel::kGray && gain_map.color_model != ColorModel::kYcbcr)
+  if (gain_map.color_model != ColorModel::kGray && gain_map.color_model != ColorModel::kYcbcr) {
     return fail(Status(StatusCode::kUnsupported,
                        "a gain map must be gray or YCbCr; found another colour model")
                     .at(gain_map.frame.offset));
+  }
   const FrameHeader& frame = gain_map.frame;
   const double scale_x = static_cast<double>(frame.width_px) / primary_frame.width_px;
   const double scale_y = static_cast<double>(frame.height_px) / primary_frame.height_px;
@@ -246,8 +251,8 @@ Result<Plan> make_gain_map_plan(const jpeg::JpegFile& gain_map, const Plan& prim
   };
   plan.resized_width_px = shrink(primary.resized_width_px, std::min(1.0, scale_x));
   plan.resized_height_px = shrink(primary.resized_height_px, std::min(1.0, scale_y));
-  const Source source{primary.source.x * scale_x, primary.source.y * scale_y,
-                      primary.source.width * scale_x, primary.source.height * scale_y};
+  const SourceRect source{primary.source.x * scale_x, primary.source.y * scale_y,
+                          primary.source.width * scale_x, primary.source.height * scale_y};
   plan.source = {static_cast<std::int32_t>(source.x), static_cast<std::int32_t>(source.y),
                  static_cast<std::int32_t>(std::ceil(source.width)),
                  static_cast<std::int32_t>(std::ceil(source.height))};

@@ -70,7 +70,8 @@ struct Plan {
   Scales scales = kFullScale;  ///< of each input component
   Kernel kernel = Kernel::kLanczos3;
   ColorPath color_path = ColorPath::kPlanar;
-  /// For kPlanar: one a written component. For kConvert: one an input component, at full size.
+  /// Planes of kPlanar are the components that are written; planes of kConvert are the input's
+  /// components, each resampled to the output's full size.
   int plane_count = 0;
   std::array<PlanePlan, jpeg::kMaxComponents> planes{};
   double sharpen_sigma = 0;

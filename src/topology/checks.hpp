@@ -28,7 +28,7 @@ void check_fabric(const HostFacts& facts, Probes& probes);
 /// What speeds things up or is used by several processes: NVLink, peer access, MPS, GDRCopy, UCX.
 void check_extras(const HostFacts& facts, Probes& probes);
 
-/// Judged when all probes are complete.
+/// Judges every pair of a GPU and another device; all probes must be complete.
 [[nodiscard]] std::vector<Pair> judge_pairs(const HostFacts& facts, const Probes& probes);
 
 /// Whether one GPU may read and write another's memory; nothing: nobody was asked.

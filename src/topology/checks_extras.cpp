@@ -5,8 +5,8 @@
 namespace framewire::topology {
 namespace {
 
-constexpr int kLeastMpsCapability = 35;
-constexpr std::uint64_t kCudaMemory = 1u << 1;
+constexpr int kMinMpsCapability = 35;           // compute capability 3.5
+constexpr std::uint64_t kCudaMemory = 1u << 1;  // UCS_MEMORY_TYPE_CUDA
 
 void not_asked(Probe& probe) {
   probe.verdict = Verdict::kNotApplicable;
@@ -83,7 +83,7 @@ void check_mps(const HostFacts& facts, Probes& probes) {
   probe.verdict = Verdict::kNotApplicable;
   for (const Gpu& gpu : facts.gpus) {
     if (!gpu.nvml) continue;
-    const bool able = gpu.nvml->capability >= kLeastMpsCapability;
+    const bool able = gpu.nvml->capability >= kMinMpsCapability;
     probe.evidence.push_back(fmt::format(
         "{}: compute capability {}.{}, compute mode {}", gpu.label(), gpu.nvml->capability / 10,
         gpu.nvml->capability % 10, gpu.nvml->compute_mode.value_or(0)));

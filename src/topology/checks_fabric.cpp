@@ -61,7 +61,8 @@ void check_acs(const HostFacts& facts, Probes& probes) {
   }
 }
 
-// Values that mean addresses go through unchanged, where the groups' types are not to be had.
+// Whether the kernel's command line makes the IOMMU pass addresses through unchanged. Asked where
+// the types of the groups cannot be read.
 bool passes_through(const std::string& command_line) {
   for (const std::string_view word : {"iommu=pt", "iommu.passthrough=1", "iommu=off"}) {
     if (command_line.find(word) != std::string::npos) return true;
@@ -69,7 +70,8 @@ bool passes_through(const std::string& command_line) {
   return false;
 }
 
-// The whole line may be long, and hold what nobody else should read.
+// The words of the command line that are about the IOMMU. The whole line may be long, and hold what
+// nobody else should read.
 std::string iommu_words(const Reading& command_line) {
   std::istringstream words(command_line.value.value_or(""));
   std::string found;

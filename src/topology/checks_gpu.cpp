@@ -7,7 +7,7 @@ namespace {
 constexpr std::uint64_t kMiB = 1 << 20;
 // Twice the 256 MiB that boards have where large windows are off in the firmware.
 constexpr std::uint64_t kSmallBar1 = 512 * kMiB;
-constexpr int kPeermemDriver = 470;
+constexpr int kPeermemDriver = 470;  // the first that brings nvidia_peermem
 
 void check_driver(const HostFacts& facts, Probes& probes) {
   Probe& probe = add(probes, "driver", "NVIDIA driver");

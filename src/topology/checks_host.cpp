@@ -5,10 +5,11 @@
 namespace framewire::topology {
 namespace {
 
-constexpr int kDmabufKernel = 5012;
+constexpr int kDmabufKernel = 5012;  // version_of() Linux 5.12
 constexpr std::uint64_t kMiB = 1 << 20;
 constexpr std::uint64_t kGiB = 1 << 30;
-// RDMA queues and bounce buffers of some peers; frames in GPU memory are not counted by this limit.
+// Enough for RDMA queues and bounce buffers of some peers. Frames in GPU memory do not count
+// against this limit.
 constexpr std::uint64_t kEnoughLocked = kGiB;
 constexpr std::uint64_t kEnoughShm = kGiB;
 

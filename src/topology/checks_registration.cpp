@@ -4,8 +4,8 @@
 namespace framewire::topology {
 namespace {
 
-constexpr int kDmabufKernel = 5012;
-constexpr int kOpenDriver = 515;
+constexpr int kDmabufKernel = 5012;  // version_of() Linux 5.12
+constexpr int kOpenDriver = 515;     // the first with open kernel modules that export dma-bufs
 
 void check_peer_memory(const HostFacts& facts, Probes& probes) {
   Probe& probe = add(probes, "peer_memory_module", "Peer-memory module");
@@ -18,7 +18,7 @@ void check_peer_memory(const HostFacts& facts, Probes& probes) {
       "peer-memory interface: install NVIDIA's DOCA-OFED, or use dma-buf instead";
 }
 
-// The NICs are asked by trying; where they could not be, the kernel's version has to do.
+// NICs are asked by trying to register. Where that was not possible, the kernel's version decides.
 void check_dmabuf_kernel(const HostFacts& facts, Probes& probes) {
   Probe& probe = add(probes, "dmabuf_kernel", "Kernel registers dma-bufs with RDMA devices");
   bool yes = false, no = false;

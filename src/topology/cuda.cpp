@@ -9,13 +9,16 @@ namespace framewire::topology {
 namespace {
 
 constexpr int kSuccess = 0;
+// CUdevice_attribute.
 constexpr int kIntegrated = 18;
 constexpr int kGpudirectWithVmm = 110;
 constexpr int kGpudirect = 116;
 constexpr int kFlushOptions = 117;
 constexpr int kWritesOrdering = 118;
 constexpr int kDmabuf = 124;
+// CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD.
 constexpr int kDmabufFd = 1;
+// Of device memory: one large page.
 constexpr std::size_t kTrialBytes = 2 << 20;
 
 using Context = struct CudaContext*;
@@ -74,7 +77,8 @@ std::string address_of(const Cuda& cuda, int device) {
   return address;
 }
 
-// In a current context. Sets whether memory of the device could be had as a dma-buf.
+// Sets whether memory of the device can be exported as a dma-buf. A context of the device must be
+// current.
 void export_memory(const Cuda& cuda, CudaGpu& gpu) {
   Pointer memory = 0;
   if (const int code = cuda.allocate(&memory, kTrialBytes); code != kSuccess) {
@@ -88,7 +92,7 @@ void export_memory(const Cuda& cuda, CudaGpu& gpu) {
   gpu.dmabuf_evidence =
       code == kSuccess ? "cuMemGetHandleForAddressRange gave a dma-buf for 2 MiB of device memory"
                        : fmt::format("cuMemGetHandleForAddressRange: {}", cuda.explain(code));
-  exported.reset();  // before the memory that it stands for
+  exported.reset();  // closed before the memory that it stands for is freed
   (void)cuda.free(memory);
 }
 

@@ -16,8 +16,8 @@ constexpr double kBox = 60;     // height of inner boxes
 constexpr double kLeafBox = 78;
 constexpr double kCellWidth = 86;
 constexpr double kCellHeight = 30;
-constexpr double kLeastWidth = 760;
-constexpr std::size_t kMostLeafChars = 26;
+constexpr double kMinWidth = 760;
+constexpr std::size_t kMaxLeafChars = 26;
 
 constexpr std::string_view kStyle = R"(
 text{font-family:Helvetica,Arial,'DejaVu Sans',sans-serif;font-size:12px;fill:#4a5564}
@@ -57,8 +57,8 @@ std::string escaped(std::string_view text) {
   return safe;
 }
 
-std::string shortened(const std::string& text, std::size_t most) {
-  return text.size() <= most ? text : text.substr(0, most - 3) + "...";
+std::string shortened(const std::string& text, std::size_t max_chars) {
+  return text.size() <= max_chars ? text : text.substr(0, max_chars - 3) + "...";
 }
 
 std::string_view class_of(Kind kind) {
@@ -100,10 +100,10 @@ void draw_box(const Box& place, double x, double y, double width, std::string& s
       class_of(place.kind), x, y, width, height);
   const double lines = static_cast<double>(place.details.size());
   double at = y + height / 2 + 5 - 8 * lines;
-  write(svg, "name", x + width / 2, at, escaped(shortened(place.title, kMostLeafChars)));
+  write(svg, "name", x + width / 2, at, escaped(shortened(place.title, kMaxLeafChars)));
   for (const std::string& detail : place.details) {
     at += 16;
-    write(svg, "sub", x + width / 2, at, escaped(shortened(detail, kMostLeafChars)));
+    write(svg, "sub", x + width / 2, at, escaped(shortened(detail, kMaxLeafChars)));
   }
 }
 
@@ -184,12 +184,12 @@ double draw_cells(const Diagnosis& diagnosis, double top, std::string& svg) {
 }
 
 // Breaks at blanks, so that a long conclusion stays on the page.
-std::vector<std::string> wrapped(const std::string& text, std::size_t most) {
+std::vector<std::string> wrapped(const std::string& text, std::size_t max_chars) {
   std::vector<std::string> lines;
   std::size_t begin = 0;
-  while (text.size() - begin > most) {
-    std::size_t end = text.rfind(' ', begin + most);
-    if (end == std::string::npos || end <= begin) end = begin + most;
+  while (text.size() - begin > max_chars) {
+    std::size_t end = text.rfind(' ', begin + max_chars);
+    if (end == std::string::npos || end <= begin) end = begin + max_chars;
     lines.push_back(text.substr(begin, end - begin));
     begin = text[end] == ' ' ? end + 1 : end;
   }
@@ -221,7 +221,7 @@ std::string draw_svg(const Diagnosis& diagnosis) {
   for (const Box& socket : host.inside) sockets += width_of(socket) + 3 * kGap;
   const double columns = static_cast<double>(table_of(diagnosis).columns.size()) + 1;
   const double width =
-      2 * kMargin + std::max({sockets, columns * kCellWidth, kLeastWidth - 2 * kMargin});
+      2 * kMargin + std::max({sockets, columns * kCellWidth, kMinWidth - 2 * kMargin});
   std::string body;
   std::string details;
   for (const std::string& detail : host.details) details += (details.empty() ? "" : ", ") + detail;

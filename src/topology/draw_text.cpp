@@ -6,8 +6,8 @@
 namespace framewire::topology {
 namespace {
 
-constexpr std::size_t kMostPairsNamed = 4;
-constexpr std::size_t kLeastColumn = 10;  // "unknown ✗" and a blank
+constexpr std::size_t kMaxPairsNamed = 4;
+constexpr std::size_t kMinColumn = 10;  // "unknown ✗" and a blank
 
 void draw(const Box& place, const std::string& indent, std::string& text) {
   for (std::size_t i = 0; i < place.inside.size(); ++i) {
@@ -26,7 +26,7 @@ void draw_table(const Diagnosis& diagnosis, std::string& text) {
   if (table.cells.empty()) return;
   text += fmt::format("\n{:8}", "");
   const auto width_of = [](const std::string& column) {
-    return std::max(kLeastColumn, column.size() + 1);
+    return std::max(kMinColumn, column.size() + 1);
   };
   for (const std::string& column : table.columns) {
     text += fmt::format("{:>{}}", column, width_of(column));
@@ -56,11 +56,11 @@ void explain_pairs(const Diagnosis& diagnosis, std::string& text) {
   for (const std::string& reason : order) {
     const auto& pairs = pairs_of[reason];
     std::string names;
-    for (std::size_t i = 0; i < std::min(pairs.size(), kMostPairsNamed); ++i) {
+    for (std::size_t i = 0; i < std::min(pairs.size(), kMaxPairsNamed); ++i) {
       names += (i == 0 ? "" : ", ") + pairs[i];
     }
-    if (pairs.size() > kMostPairsNamed) {
-      names += fmt::format(" and {} more", pairs.size() - kMostPairsNamed);
+    if (pairs.size() > kMaxPairsNamed) {
+      names += fmt::format(" and {} more", pairs.size() - kMaxPairsNamed);
     }
     if (pairs.size() == diagnosis.pairs.size()) names = "all pairs";
     text += fmt::format("  {} ({})\n", reason, names);

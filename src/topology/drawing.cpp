@@ -78,7 +78,7 @@ void keep_forks(std::vector<Branch>& branches) {
   }
 }
 
-// A switch does it at its ports, the bridges just below.
+// Whether ACS redirects below a bridge. A switch has ACS at its ports, the bridges just below it.
 bool redirects(const PciTree& tree, const std::string& bridge) {
   return std::any_of(tree.begin(), tree.end(), [&](const auto& entry) {
     const PciDevice& device = entry.second;

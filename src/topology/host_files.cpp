@@ -11,18 +11,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostTextBytes = 64 << 10;
-constexpr std::size_t kMostBinaryBytes = 4096;
+constexpr std::size_t kMaxTextBytes = 64 << 10;
+constexpr std::size_t kMaxBinaryBytes = 4096;  // PCI Express configuration space
 
-std::optional<std::string> slurp(const std::string& path, std::size_t most) {
+std::optional<std::string> slurp(const std::string& path, std::size_t max_bytes) {
   if (path.empty()) return std::nullopt;
   std::error_code error;
   // A pipe or a device could keep a reader waiting for ever.
   if (!fs::is_regular_file(path, error)) return std::nullopt;
   std::ifstream file(path, std::ios::binary);
   if (!file) return std::nullopt;
-  std::string text(most, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(most));
+  std::string text(max_bytes, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(max_bytes));
   // Files of sysfs may open and still refuse to be read.
   if (file.bad() || (file.gcount() == 0 && !file.eof())) return std::nullopt;
   text.resize(static_cast<std::size_t>(file.gcount()));
@@ -59,12 +59,13 @@ std::string HostFiles::resolve(const std::string& path) const {
 
 Reading HostFiles::read(const std::string& path) const {
   const std::string real = resolve(path);
-  auto text = real.empty() ? std::nullopt : slurp(root_ + real, kMostTextBytes);
+  auto text = real.empty() ? std::nullopt : slurp(root_ + real, kMaxTextBytes);
   if (text) {
     // Device trees end their strings with NUL.
     while (!text->empty() &&
-           std::string_view(" \t\r\n\0", 5).find(text->back()) != std::string::npos)
+           std::string_view(" \t\r\n\0", 5).find(text->back()) != std::string::npos) {
       text->pop_back();
+    }
   }
   return {path, std::move(text)};
 }
@@ -73,7 +74,7 @@ std::string HostFiles::text(const std::string& path) const { return read(path).v
 
 std::vector<std::uint8_t> HostFiles::bytes(const std::string& path) const {
   const std::string real = resolve(path);
-  const auto data = real.empty() ? std::nullopt : slurp(root_ + real, kMostBinaryBytes);
+  const auto data = real.empty() ? std::nullopt : slurp(root_ + real, kMaxBinaryBytes);
   if (!data) return {};
   return {data->begin(), data->end()};
 }

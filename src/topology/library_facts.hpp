@@ -31,7 +31,7 @@ struct NvmlGpu {
   int nvlinks = 0;  ///< links that the GPU has, active or not
 };
 
-/// Of one GPU to another.
+/// What NVML says of one GPU's access to another.
 struct NvmlPeer {
   std::optional<bool> read;
   std::optional<bool> write;

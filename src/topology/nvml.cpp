@@ -10,7 +10,7 @@ namespace {
 
 using Device = struct NvmlDevice*;
 constexpr int kSuccess = 0;
-constexpr unsigned kMostLinks = 18;
+constexpr unsigned kMaxLinks = 18;  // NVML_NVLINK_MAX_LINKS
 enum P2pIndex : int { kRead = 0, kWrite = 1, kNvlink = 2 };
 
 struct PciInfo {
@@ -23,7 +23,8 @@ struct Memory {
   unsigned long long total, free, used;  // of BAR 1 in the same order
 };
 
-// Functions beyond the first four may be missing from a driver; then their facts are.
+// Functions beyond the first four may be missing from a driver; the facts that they give are then
+// missing too.
 struct Nvml {
   explicit Nvml(Library& library)
       : init(library.find<int()>("nvmlInit_v2")),
@@ -93,7 +94,7 @@ NvmlGpu read_gpu(const Nvml& nvml, Device device) {
   int mode = 0, major = 0, minor = 0;
   if (succeeds(nvml.mode, device, &mode)) gpu.compute_mode = mode;
   if (succeeds(nvml.capability, device, &major, &minor)) gpu.capability = 10 * major + minor;
-  for (unsigned link = 0; link < kMostLinks; ++link) {
+  for (unsigned link = 0; link < kMaxLinks; ++link) {
     int active = 0;
     if (!succeeds(nvml.link, device, link, &active)) continue;
     ++gpu.nvlinks;

@@ -66,7 +66,8 @@ void take_route(const HostFacts& facts, const Pair& pair, Findings& findings) {
   }
 }
 
-// One card or GPU may lack dma-buf where others have it; without the module each needs its own.
+// Notes what registration of GPU memory lacks. Without the peer-memory module, this very card and
+// this GPU need dma-buf, though others may have it.
 void take_registration(const HostFacts& facts, const Gpu& gpu, const Nic& nic, Findings& findings) {
   if (facts.peer_memory.value || facts.old_peer_memory.value) return;
   if (nic.verbs && !nic.verbs->dmabuf.value_or(true)) {
@@ -102,7 +103,7 @@ Pair judge_nic(const HostFacts& facts, const Gpu& gpu, const Nic& nic, const Pro
   return pair;
 }
 
-// By place alone, where nobody was asked.
+// Judges a pair by its place in the tree alone, where no driver could be asked.
 void judge_by_place(const HostFacts& facts, Pair& pair) {
   Findings findings;
   take_route(facts, pair, findings);

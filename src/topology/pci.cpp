@@ -55,8 +55,9 @@ Acs read_acs(const std::vector<std::uint8_t>& config) {
   return acs;
 }
 
-// Six lines: first and last address and flags. A register of 64 bits takes two of them, which
-// decides where the second one stands: on GPUs before Hopper the first has 32 bits, since then 64.
+// Size of the second base address register. The file has six lines of first address, last address
+// and flags. A 64-bit register takes two lines, so the place of the second depends on the first: on
+// GPUs before Hopper the first has 32 bits, since Hopper 64.
 std::optional<std::uint64_t> read_second_bar(const Reading& resource) {
   constexpr std::uint64_t kIs64Bits = 0x0010'0000;  // IORESOURCE_MEM_64 of Linux
   if (!resource.value) return std::nullopt;
@@ -151,7 +152,7 @@ std::string_view explain(Relation relation) noexcept {
 int socket_of(const PciDevice& device, const std::map<int, int>& socket_of_node) {
   const auto found = socket_of_node.find(device.numa_node);
   if (found != socket_of_node.end()) return found->second;
-  // With one socket there is no other that it could be at.
+  // On a host with one socket, every device is at that one.
   const auto differs = [&](const auto& node) { return node.second != 0; };
   return std::any_of(socket_of_node.begin(), socket_of_node.end(), differs) ? -1 : 0;
 }

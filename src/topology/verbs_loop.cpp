@@ -52,7 +52,7 @@ struct Calls {
   decltype(&::ibv_destroy_qp) destroy_qp;
 };
 
-// What has been made, and is undone in turn.
+// Everything that the loop makes; destroyed in reverse order.
 struct Loop {
   explicit Loop(const Calls& all) : calls(all), memory(3 * kBytes) {}
   Loop(const Loop&) = delete;
@@ -81,8 +81,8 @@ struct LoopPort {
   ibv_gid gid{};
 };
 
-// On Ethernet the address must be one of RoCE v2, which the kernel's files tell; one of IPv4, which
-// is there, before those of IPv6, which the kernel may still be finding out about.
+// Finds the address to send from. On Ethernet it must be of RoCE v2, which the kernel's files tell.
+// An address of IPv4 is taken before those of IPv6, which the kernel may still be checking.
 bool find_address(const Calls& calls, ibv_context* context, const std::string& name,
                   LoopPort& place) {
   if (place.attributes.link_layer != IBV_LINK_LAYER_ETHERNET) {
@@ -169,7 +169,7 @@ int join(const Calls& calls, ibv_qp* pair, const ibv_qp* other, const LoopPort& 
                              IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
 }
 
-// "" where it is done.
+// Copies by one RDMA operation. @return what went wrong; "" if nothing did
 std::string transfer(Loop& loop, ibv_wr_opcode what, std::size_t here, std::size_t there) {
   const auto base = reinterpret_cast<std::uint64_t>(loop.memory.data());
   ibv_sge part{base + here, kBytes, loop.region->lkey};
@@ -201,8 +201,9 @@ LoopResult try_loop(Library& verbs, void* opened, const std::string& name) {
   const Calls calls(verbs);
   if (!calls.complete()) return {std::nullopt, verbs.error()};
   LoopPort place;
-  if (!find_port(calls, context, name, place))
+  if (!find_port(calls, context, name, place)) {
     return {std::nullopt, "no port is up, with an address"};
+  }
   Loop loop(calls);
   errno = 0;
   if (!make(loop, context)) {

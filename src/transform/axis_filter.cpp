@@ -58,9 +58,10 @@ AxisFilter make_axis_filter(Kernel kernel, const AxisGeometry& geometry) {
     used = std::max(used, filter.count[j]);
   }
   if (used < filter.taps) {  // pack to the longest run that occurs
-    for (std::int32_t j = 0; j < geometry.out_size; ++j)
+    for (std::int32_t j = 0; j < geometry.out_size; ++j) {
       std::copy_n(&filter.weights[static_cast<std::size_t>(j) * filter.taps], used,
                   &filter.weights[static_cast<std::size_t>(j) * used]);
+    }
     filter.weights.resize(static_cast<std::size_t>(geometry.out_size) * used);
     filter.taps = used;
   }

@@ -25,8 +25,9 @@ FW_HD inline double dct_cosine(int n, int x, int u) {
 /// The full 8-point transform of T.81 A.3.3.
 FW_HD inline DctBasis<8> make_dct_basis() {
   DctBasis<8> basis{};
-  for (int x = 0; x < 8; ++x)
+  for (int x = 0; x < 8; ++x) {
     for (int u = 0; u < 8; ++u) basis.at[x][u] = dct_cosine(8, x, u);
+  }
   return basis;
 }
 
@@ -42,15 +43,21 @@ FW_HD inline DctBasis<N> make_corner_basis(int valid = 8) {
   static_assert(N == 8 || N == 4 || N == 2 || N == 1);
   // to_frequency · repeat · to_samples, a row of the first factor at a time.
   double repadded[N][8] = {};
-  for (int v = 0; v < N; ++v)
-    for (int u = 0; u < 8; ++u)
-      for (int x = 0; x < 8; ++x)
+  for (int v = 0; v < N; ++v) {
+    for (int u = 0; u < 8; ++u) {
+      for (int x = 0; x < 8; ++x) {
         repadded[v][u] += dct_cosine(8, x, v) * dct_cosine(8, x < valid ? x : valid - 1, u);
+      }
+    }
+  }
   DctBasis<N> basis{};
-  for (int x = 0; x < N; ++x)
-    for (int u = 0; u < 8; ++u)
-      for (int v = 0; v < N; ++v)
+  for (int x = 0; x < N; ++x) {
+    for (int u = 0; u < 8; ++u) {
+      for (int v = 0; v < N; ++v) {
         basis.at[x][u] += dct_cosine(N, x, v) * std::sqrt(N / 8.0) * repadded[v][u];
+      }
+    }
+  }
   return basis;
 }
 
@@ -60,36 +67,40 @@ template <int N>
 FW_HD inline void idct(const DctBasis<N>& across, const DctBasis<N>& down,
                        const double* coefficients, double* samples) {
   double rows[8][N];
-  for (int v = 0; v < 8; ++v)
+  for (int v = 0; v < 8; ++v) {
     for (int x = 0; x < N; ++x) {
       double sum = 0.0;
       for (int u = 0; u < 8; ++u) sum += across.at[x][u] * coefficients[v * 8 + u];
       rows[v][x] = sum;
     }
-  for (int y = 0; y < N; ++y)
+  }
+  for (int y = 0; y < N; ++y) {
     for (int x = 0; x < N; ++x) {
       double sum = 0.0;
       for (int v = 0; v < 8; ++v) sum += down.at[y][v] * rows[v][x];
       samples[y * N + x] = sum;
     }
+  }
 }
 
 /// Forward transform of one block of level-shifted samples.
 /// @param samples  [8][8]; @param coefficients  [64] natural order; may not alias
 FW_HD inline void fdct(const DctBasis<8>& basis, const double* samples, double* coefficients) {
   double rows[8][8];
-  for (int y = 0; y < 8; ++y)
+  for (int y = 0; y < 8; ++y) {
     for (int u = 0; u < 8; ++u) {
       double sum = 0.0;
       for (int x = 0; x < 8; ++x) sum += basis.at[x][u] * samples[y * 8 + x];
       rows[y][u] = sum;
     }
-  for (int v = 0; v < 8; ++v)
+  }
+  for (int v = 0; v < 8; ++v) {
     for (int u = 0; u < 8; ++u) {
       double sum = 0.0;
       for (int y = 0; y < 8; ++y) sum += basis.at[y][v] * rows[y][u];
       coefficients[v * 8 + u] = sum;
     }
+  }
 }
 
 /// Adds the level shift of T.81 A.3.1, rounds half up and clamps to 8 bits.

@@ -1,6 +1,6 @@
 // Unsharp mask: adds back what a Gaussian blur takes away.
 //
-// Source: the classic darkroom mask; out = in + amount · (in − blurred), amount 1. The blur is
+// Source: the classic darkroom technique; out = in + amount · (in − blurred), amount 1. The blur is
 // separable, truncated at 3σ and normalised to sum 1; samples beyond the edge repeat it.
 #pragma once
 

@@ -129,7 +129,8 @@ class Later {
       waiting_.emplace(std::stoi(path), std::move(done));
     };
   }
-  // Of those waiting, all before the first that is not yet: threads come here out of turn.
+  // How many frames wait for their answer, counted from the first unanswered one up to a gap:
+  // threads arrive here out of turn.
   std::size_t waiting() {
     const std::lock_guard lock(mutex_);
     int end = answered_;
@@ -139,7 +140,7 @@ class Later {
   void wait_for(std::size_t count) {
     while (waiting() < count) std::this_thread::sleep_for(milliseconds(1));
   }
-  // What stays unanswered is the line's end.
+  // Answers those frames, the last one first.
   void answer_all(std::uint64_t held_bytes) {
     std::vector<FramesAhead::Done> now;
     int first = 0;
@@ -152,8 +153,9 @@ class Later {
         waiting_.erase(next);
       }
     }
-    for (std::size_t i = now.size(); i-- > 0;)
+    for (std::size_t i = now.size(); i-- > 0;) {
       now[i](frame_of(std::to_string(first + static_cast<int>(i))), held_bytes);
+    }
   }
 
  private:

@@ -67,8 +67,9 @@ class McuRow {
       component.width = columns * 8 * info.comp_info[i].h_samp_factor;
       component.height = 8 * info.comp_info[i].v_samp_factor;
       component.samples.resize(static_cast<std::size_t>(component.width) * component.height);
-      for (int y = 0; y < component.height; ++y)
+      for (int y = 0; y < component.height; ++y) {
         component.rows.push_back(&component.samples[static_cast<std::size_t>(y) * component.width]);
+      }
       pointers_[static_cast<std::size_t>(i)] = component.rows.data();
     }
   }
@@ -76,10 +77,12 @@ class McuRow {
   JSAMPIMAGE fill(int mcu_row) {
     for (std::size_t i = 0; i < components_.size(); ++i) {
       Component& component = components_[i];
-      for (int y = 0; y < component.height; ++y)
-        for (int x = 0; x < component.width; ++x)
+      for (int y = 0; y < component.height; ++y) {
+        for (int x = 0; x < component.width; ++x) {
           component.rows[static_cast<std::size_t>(y)][x] =
               picture_sample(static_cast<int>(i), x, mcu_row * component.height + y, case_.seed);
+        }
+      }
     }
     return pointers_.data();
   }
@@ -101,9 +104,10 @@ int wave(int t) {
   constexpr int kPeriod = 628;
   static const auto table = [] {
     std::array<int, kPeriod> values{};
-    for (int i = 0; i < kPeriod; ++i)
+    for (int i = 0; i < kPeriod; ++i) {
       values[static_cast<std::size_t>(i)] =
           static_cast<int>(std::lround(100 * std::sin(i / 100.0)));
+    }
     return values;
   }();
   return table[static_cast<std::size_t>((t % kPeriod + kPeriod) % kPeriod)];
@@ -135,8 +139,9 @@ void configure(jpeg_compress_struct& info, const Case& c, std::array<jpeg_scan_i
   info.restart_interval = static_cast<unsigned>(c.restart_interval_mcus);
   if (c.coding.progressive) jpeg_simple_progression(&info);
   if (c.coding.one_scan_a_component) {
-    for (int i = 0; i < c.layout.component_count; ++i)
+    for (int i = 0; i < c.layout.component_count; ++i) {
       scans[static_cast<std::size_t>(i)] = {1, {i}, 0, 63, 0, 0};
+    }
     info.scan_info = scans.data();
     info.num_scans = c.layout.component_count;
   }
@@ -195,14 +200,16 @@ const std::vector<Coding>& all_codings() {
 }
 
 const Layout& layout(const std::string& name) {
-  for (const Layout& l : all_layouts())
+  for (const Layout& l : all_layouts()) {
     if (l.name == name) return l;
+  }
   throw std::out_of_range("no layout " + name);
 }
 
 const Coding& coding(const std::string& name) {
-  for (const Coding& c : all_codings())
+  for (const Coding& c : all_codings()) {
     if (c.name == name) return c;
+  }
   throw std::out_of_range("no coding " + name);
 }
 
@@ -212,9 +219,11 @@ std::vector<Case> cases_of(const Layout& layout, const Coding& coding) {
     cases.push_back(make_case(layout, coding, width, height, cases.size()));
   };
   const std::size_t every = coding.name == "baseline" ? 1 : coding.name == "separate_scans" ? 4 : 8;
-  for (std::size_t i = 0; i < std::size(kSmallSizes); ++i)
-    for (std::size_t j = 0; j < std::size(kSmallSizes); ++j)
+  for (std::size_t i = 0; i < std::size(kSmallSizes); ++i) {
+    for (std::size_t j = 0; j < std::size(kSmallSizes); ++j) {
       if ((i * 3 + j) % every == 0) add(kSmallSizes[i], kSmallSizes[j]);
+    }
+  }
   for (int n = 0; n < 2; ++n) add(250, 131);
   if (coding.name == "baseline" && (layout.name == "420" || layout.name == "gray")) {
     add(1023, 65);
@@ -255,8 +264,9 @@ std::vector<std::uint8_t> make_jpeg(const Case& c) {
   jpeg_start_compress(&info, TRUE);
   McuRow rows(info, c);
   const auto lines = static_cast<JDIMENSION>(8 * info.max_v_samp_factor);
-  for (int row = 0; info.next_scanline < info.image_height; ++row)
+  for (int row = 0; info.next_scanline < info.image_height; ++row) {
     jpeg_write_raw_data(&info, rows.fill(row), lines);
+  }
   jpeg_finish_compress(&info);
   jpeg_destroy_compress(&info);
   std::vector<std::uint8_t> out(buffer, buffer + size);

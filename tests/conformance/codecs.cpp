@@ -20,9 +20,11 @@ const std::vector<CodecEntry>& all_codecs() {
 
 std::vector<Cell> all_cells() {
   std::vector<Cell> cells;
-  for (const CodecEntry& codec : all_codecs())
-    for (const Layout& l : all_layouts())
+  for (const CodecEntry& codec : all_codecs()) {
+    for (const Layout& l : all_layouts()) {
       for (const Coding& c : all_codings()) cells.push_back({codec, l, c});
+    }
+  }
   return cells;
 }
 

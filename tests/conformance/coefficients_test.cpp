@@ -32,8 +32,9 @@ Verdict verdict(const Result<T>& result, const codec::Outcome& outcome) {
     v.error = result.error().to_string();
     return v;
   }
-  for (const Warning& warning : outcome.warnings)
+  for (const Warning& warning : outcome.warnings) {
     v.warnings.push_back(std::string(to_string(warning.kind)) + ": " + warning.message);
+  }
   return v;
 }
 
@@ -51,10 +52,12 @@ void expect_equal(const codec::Coefficients& found, const codec::reference::Coef
     ASSERT_EQ(plane.width_blocks, frame.components[c].width_blocks);
     ASSERT_EQ(plane.height_blocks, frame.components[c].height_blocks);
     const std::int16_t* next = plane.coefficients.data();
-    for (std::int32_t y = 0; y < plane.height_blocks; ++y)
-      for (std::int32_t x = 0; x < plane.width_blocks; ++x, next += 64)
+    for (std::int32_t y = 0; y < plane.height_blocks; ++y) {
+      for (std::int32_t x = 0; x < plane.width_blocks; ++x, next += 64) {
         ASSERT_TRUE(std::equal(next, next + 64, expected.components[c].at(x, y).begin()))
             << "component " << c << ", block " << x << ", " << y;
+      }
+    }
   }
 }
 
@@ -81,9 +84,11 @@ bool check(const jpeg::JpegFile& file) {
 
 std::vector<Case> small_cases() {
   std::vector<Case> cases;
-  for (const Coding& coding : all_codings())
-    for (const int restart : {0, 2})
+  for (const Coding& coding : all_codings()) {
+    for (const int restart : {0, 2}) {
       cases.push_back({layout("420"), coding, 37, 35, 60, restart, 1});
+    }
+  }
   return cases;
 }
 
@@ -96,8 +101,8 @@ std::string case_name(const testing::TestParamInfo<Case>& info) {
 
 TEST(ReadCoefficients, GivesTheReferencesOverTheMatrix) {
   int compared = 0;
-  for (const Layout& layout : all_layouts())
-    for (const Coding& coding : all_codings())
+  for (const Layout& layout : all_layouts()) {
+    for (const Coding& coding : all_codings()) {
       for (const Case& c : cases_of(layout, coding)) {
         if (c.width_px > 300 || c.seed % 3 != 0) continue;
         SCOPED_TRACE(c.name());
@@ -105,6 +110,8 @@ TEST(ReadCoefficients, GivesTheReferencesOverTheMatrix) {
         ASSERT_TRUE(check(parse_or_die(bytes)));
         ++compared;
       }
+    }
+  }
   EXPECT_GT(compared, 300);
 }
 
@@ -114,13 +121,14 @@ TEST_P(DamagedCoefficients, OfTruncatedFilesAreTheReferences) {
   const Bytes bytes = make_jpeg(GetParam());
   const jpeg::JpegFile whole = parse_or_die(bytes);
   int compared = 0;
-  for (const jpeg::Scan& scan : whole.scans)
+  for (const jpeg::Scan& scan : whole.scans) {
     for (std::size_t i = 0; i < scan.entropy_bytes; ++i) {
       SCOPED_TRACE(scan.entropy_offset + i);
       const auto cut =
           jpeg::parse(std::span<const std::uint8_t>(bytes).first(scan.entropy_offset + i), {});
       if (cut) compared += check(*cut) ? 1 : 0;
     }
+  }
   EXPECT_GT(compared, 50);
 }
 

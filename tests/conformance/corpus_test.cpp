@@ -22,8 +22,9 @@ std::vector<fs::path> corpus_files(const std::string& folder) {
   std::vector<fs::path> files;
   const char* root = std::getenv("FRAMEWIRE_CORPUS");
   if (root == nullptr) return files;
-  for (const auto& entry : fs::recursive_directory_iterator(fs::path(root) / folder))
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(root) / folder)) {
     if (entry.is_regular_file() && entry.file_size() <= kLargestFile) files.push_back(entry.path());
+  }
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -47,8 +48,9 @@ bool compare(const std::vector<std::uint8_t>& bytes) {
   const auto found = codec::reference::decode_coefficients(*file, {});
   const auto expected = libjpeg_coefficients(bytes);
   if (!found || !expected || found->components.size() != expected->components.size()) return false;
-  for (std::size_t i = 0; i < expected->components.size(); ++i)
+  for (std::size_t i = 0; i < expected->components.size(); ++i) {
     EXPECT_TRUE(found->components[i].blocks == expected->components[i].blocks) << "component " << i;
+  }
   return true;
 }
 

@@ -34,8 +34,9 @@ TEST_P(FullDecode, PlanesAreThoseOfLibjpeg) {
     ASSERT_TRUE(planes) << planes.error().to_string();
     expect_no_warnings(outcome.warnings);
     ASSERT_EQ(planes->planes.size(), expected->planes.size());
-    for (std::size_t i = 0; i < planes->planes.size(); ++i)
+    for (std::size_t i = 0; i < planes->planes.size(); ++i) {
       EXPECT_LE(distance(planes->planes[i], expected->planes[i]).largest, kFullScaleBound) << i;
+    }
   }
 }
 

@@ -39,15 +39,15 @@ constexpr int kLevelBound = 1;
 double share_bound(int quality) { return quality > 95 ? 0.10 : 0.03; }
 constexpr double kFewLevels = 6;  ///< whatever the picture's size
 
-void expect_levels(const LibjpegCoefficients& found, const codec::reference::Coefficients& meant,
-                   int quality, bool exact) {
+void expect_levels(const LibjpegCoefficients& found,
+                   const codec::reference::PaddedCoefficients& meant, int quality, bool exact) {
   ASSERT_EQ(found.components.size(), meant.components.size());
   for (std::size_t i = 0; i < found.components.size(); ++i) {
     const LibjpegBlocks& blocks = found.components[i];
     std::size_t differing = 0;
     int largest = 0;
-    for (std::int32_t y = 0; y < blocks.height_blocks; ++y)
-      for (std::int32_t x = 0; x < blocks.width_blocks; ++x)
+    for (std::int32_t y = 0; y < blocks.height_blocks; ++y) {
+      for (std::int32_t x = 0; x < blocks.width_blocks; ++x) {
         for (std::size_t k = 0; k < 64; ++k) {
           const auto& block =
               blocks.blocks[static_cast<std::size_t>(y) * blocks.stored_width_blocks + x];
@@ -55,6 +55,8 @@ void expect_levels(const LibjpegCoefficients& found, const codec::reference::Coe
           largest = std::max(largest, difference);
           differing += difference != 0 ? 1 : 0;
         }
+      }
+    }
     const double count = 64.0 * blocks.width_blocks * blocks.height_blocks;
     EXPECT_LE(largest, exact ? 0 : kLevelBound) << i;
     EXPECT_LE(static_cast<double>(differing),
@@ -111,7 +113,7 @@ class Encode : public testing::TestWithParam<EncodeCell> {
 TEST_P(Encode, LibjpegReadsTheCoefficientsThatWereMeant) {
   constexpr int kSizes[][2] = {{1, 1}, {8, 8}, {9, 7}, {16, 16}, {17, 33}, {31, 65}, {200, 99}};
   constexpr int kQualities[] = {1, 30, 75, 80, 90, 95, 100};
-  for (std::size_t i = 0; i < std::size(kSizes); ++i)
+  for (std::size_t i = 0; i < std::size(kSizes); ++i) {
     for (const int restart : {0, 1, 7}) {
       plan::EncodePlan plan = make_plan(GetParam().layout, kSizes[i][0], kSizes[i][1],
                                         kQualities[(i + static_cast<unsigned>(restart)) % 7]);
@@ -121,6 +123,7 @@ TEST_P(Encode, LibjpegReadsTheCoefficientsThatWereMeant) {
       if (getenv("FW_SHARE")) printf("Q %d\n", plan.quality);
       check(plan);
     }
+  }
 }
 
 TEST_P(Encode, OptimalTablesCarryTheSameCoefficientsInFewerBytes) {
@@ -137,8 +140,9 @@ TEST_P(Encode, ProgressiveCarriesTheSameCoefficients) {
   codec::Outcome outcome;
   std::vector<std::uint8_t> out;
   auto ok = codec_->encode(make_planes(plan), plan, {}, out, outcome);
-  if (!ok && ok.error().code() == StatusCode::kUnsupported && exact_)
+  if (!ok && ok.error().code() == StatusCode::kUnsupported && exact_) {
     GTEST_SKIP() << ok.error().message();
+  }
   check(plan);
 }
 
@@ -188,8 +192,9 @@ TEST_P(Encode, PlanesOfTheWrongSizeAreRefused) {
 
 std::vector<EncodeCell> encode_cells() {
   std::vector<EncodeCell> cells;
-  for (const CodecEntry& codec : all_codecs())
+  for (const CodecEntry& codec : all_codecs()) {
     for (const OutputLayout& layout : kOutputLayouts) cells.push_back({codec, layout});
+  }
   return cells;
 }
 

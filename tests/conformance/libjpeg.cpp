@@ -71,8 +71,9 @@ struct RawRows {
       : width(static_cast<std::int32_t>(c.width_in_blocks + c.MCU_width) * 8),
         height(c.v_samp_factor * 8),
         samples(static_cast<std::size_t>(width) * height) {
-    for (std::int32_t y = 0; y < height; ++y)
+    for (std::int32_t y = 0; y < height; ++y) {
       rows.push_back(&samples[static_cast<std::size_t>(y) * width]);
+    }
   }
 };
 
@@ -91,13 +92,16 @@ codec::Planes read_raw(jpeg_decompress_struct& info) {
   const auto lines = static_cast<JDIMENSION>(8 * info.max_v_samp_factor);
   while (info.output_scanline < info.output_height) {
     jpeg_read_raw_data(&info, pointers.data(), lines);
-    for (std::size_t i = 0; i < raw.size(); ++i)
-      for (const JSAMPROW row : raw[i].rows)
+    for (std::size_t i = 0; i < raw.size(); ++i) {
+      for (const JSAMPROW row : raw[i].rows) {
         out.planes[i].samples.insert(out.planes[i].samples.end(), row,
                                      row + out.planes[i].width_px);
+      }
+    }
   }
-  for (codec::Plane& plane : out.planes)
+  for (codec::Plane& plane : out.planes) {
     plane.samples.resize(static_cast<std::size_t>(plane.width_px) * plane.height_px);
+  }
   return out;
 }
 
@@ -109,8 +113,9 @@ std::optional<LibjpegCoefficients> libjpeg_coefficients(std::span<const std::uin
     jpeg_read_header(&d.info, TRUE);
     jvirt_barray_ptr* arrays = jpeg_read_coefficients(&d.info);
     LibjpegCoefficients out;
-    for (int i = 0; i < d.info.num_components; ++i)
+    for (int i = 0; i < d.info.num_components; ++i) {
       out.components.push_back(copy_blocks(d.info, d.info.comp_info[i], arrays[i]));
+    }
     out.warning_count = d.info.err->num_warnings;
     return out;
   } catch (const Refused&) {

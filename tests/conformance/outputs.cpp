@@ -22,8 +22,9 @@ codec::Planes make_planes(const plan::EncodePlan& plan) {
     codec::Plane plane;
     plane.width_px = (plan.width_px * plan.h[n] + plan.h[0] - 1) / plan.h[0];
     plane.height_px = (plan.height_px * plan.v[n] + plan.v[0] - 1) / plan.v[0];
-    for (int y = 0; y < plane.height_px; ++y)
+    for (int y = 0; y < plane.height_px; ++y) {
       for (int x = 0; x < plane.width_px; ++x) plane.samples.push_back(picture_sample(i, x, y, 5));
+    }
     planes.planes.push_back(std::move(plane));
   }
   return planes;

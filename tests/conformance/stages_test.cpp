@@ -16,10 +16,12 @@ using codec::RowSpan;
 /// Planes of their own memory, filled with what no test expects.
 struct OwnedPlanes {
   explicit OwnedPlanes(const std::vector<PlaneSize>& sizes) {
-    for (const auto& [width, height] : sizes)
+    for (const auto& [width, height] : sizes) {
       memory.emplace_back(static_cast<std::size_t>(width) * height, std::uint8_t{0xA5});
-    for (std::size_t i = 0; i < sizes.size(); ++i)
+    }
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
       views.push_back({memory[i].data(), sizes[i].first, sizes[i].second});
+    }
   }
   std::vector<std::vector<std::uint8_t>> memory;
   std::vector<PlaneView> views;

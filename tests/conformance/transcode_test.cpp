@@ -74,9 +74,11 @@ TEST_P(Transcode, GivesTheReferencesPictureAtThePlannedSize) {
 
 std::vector<TranscodeCell> transcode_cells() {
   std::vector<TranscodeCell> cells;
-  for (const CodecEntry& codec : all_codecs())
-    for (const Layout& l : all_layouts())
+  for (const CodecEntry& codec : all_codecs()) {
+    for (const Layout& l : all_layouts()) {
       if (codec.kind != CodecKind::kReference) cells.push_back({codec, l});
+    }
+  }
   return cells;
 }
 

@@ -18,9 +18,11 @@ using Bytes = std::span<const std::uint8_t>;
 
 std::vector<Case> small_cases() {
   std::vector<Case> cases;
-  for (const Coding& coding : all_codings())
-    for (const int restart : {0, 2})
+  for (const Coding& coding : all_codings()) {
+    for (const int restart : {0, 2}) {
       cases.push_back({layout("420"), coding, 37, 35, 60, restart, 1});
+    }
+  }
   cases.push_back({layout("gray"), coding("baseline"), 33, 17, 75, 1, 2});
   cases.push_back({layout("cmyk"), coding("baseline"), 17, 17, 75, 0, 3});
   return cases;
@@ -59,10 +61,11 @@ Attempt attempt(const codec::Codec& codec, Bytes bytes, bool strict = false) {
   context.strict = strict;
   codec::Outcome outcome;
   auto planes = codec.decode(*file, plan::kFullScale, context, outcome);
-  if (planes)
+  if (planes) {
     a.planes = std::move(*planes);
-  else
+  } else {
     a.error = planes.error();
+  }
   a.warnings = std::move(outcome.warnings);
   return a;
 }
@@ -75,8 +78,9 @@ bool same_samples(const codec::Planes& a, const codec::Planes& b) {
 /// Makes whatever memory is handed out next anything but zero.
 void poison_heap() {
   std::vector<std::vector<std::uint8_t>> blocks;
-  for (std::size_t size = 64; size <= 1 << 14; size *= 2)
+  for (std::size_t size = 64; size <= 1 << 14; size *= 2) {
     for (int i = 0; i < 2; ++i) blocks.emplace_back(size, static_cast<std::uint8_t>(0xA5));
+  }
 }
 
 /// Whether a block's samples, before they are clamped, are not absurdly far outside 0 to 255.
@@ -96,11 +100,12 @@ bool is_sane(const codec::reference::Block& levels, const jpeg::QuantTable& quan
 int block_difference(const codec::Plane& a, const codec::Plane& b, std::int32_t left,
                      std::int32_t top) {
   int largest = 0;
-  for (std::int32_t y = top; y < std::min(top + 8, a.height_px); ++y)
+  for (std::int32_t y = top; y < std::min(top + 8, a.height_px); ++y) {
     for (std::int32_t x = left; x < std::min(left + 8, a.width_px); ++x) {
       const auto at = static_cast<std::size_t>(y) * a.width_px + x;
       largest = std::max(largest, std::abs(a.samples[at] - b.samples[at]));
     }
+  }
   return largest;
 }
 
@@ -114,10 +119,13 @@ int largest_difference(const jpeg::JpegFile& file, const codec::Planes& a, const
     const jpeg::QuantTable quantiser =
         table < 0 ? jpeg::QuantTable{} : file.quant_tables[static_cast<std::size_t>(table)];
     const codec::Plane& plane = a.planes[i];
-    for (std::int32_t y = 0; y < plane.height_px; y += 8)
-      for (std::int32_t x = 0; x < plane.width_px; x += 8)
-        if (is_sane(blocks.at(x / 8, y / 8), quantiser))
+    for (std::int32_t y = 0; y < plane.height_px; y += 8) {
+      for (std::int32_t x = 0; x < plane.width_px; x += 8) {
+        if (is_sane(blocks.at(x / 8, y / 8), quantiser)) {
           largest = std::max(largest, block_difference(plane, b.planes[i], x, y));
+        }
+      }
+    }
   }
   return largest;
 }
@@ -160,8 +168,9 @@ TEST_P(Truncation, EveryLengthGivesTheReferencesPictureOrATypedError) {
 
 std::vector<TruncationCell> truncation_cells() {
   std::vector<TruncationCell> cells;
-  for (const CodecEntry& codec : all_codecs())
+  for (const CodecEntry& codec : all_codecs()) {
     for (const Case& c : small_cases()) cells.push_back({codec, c});
+  }
   return cells;
 }
 
@@ -184,8 +193,9 @@ class Salvage : public testing::TestWithParam<Case> {
     const auto expected = libjpeg_coefficients(bytes);
     const auto found = codec::reference::decode_coefficients(*file, {});
     if (!found || !expected) return false;
-    for (std::size_t i = 0; i < expected->components.size(); ++i)
+    for (std::size_t i = 0; i < expected->components.size(); ++i) {
       EXPECT_TRUE(found->components[i].blocks == expected->components[i].blocks) << i;
+    }
     return true;
   }
 };

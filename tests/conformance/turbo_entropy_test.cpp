@@ -12,7 +12,7 @@ namespace framewire::conformance {
 namespace {
 
 using codec::turbo::EntropyDecoder;
-using codec::turbo::EntropySource;
+using codec::turbo::OwnEntropySource;
 using Bytes = std::span<const std::uint8_t>;
 
 constexpr plan::Scales kScales[] = {{8, 8, 8, 8}, {4, 8, 8, 4}, {4, 4, 4, 4},
@@ -33,10 +33,11 @@ Decoded decode(EntropyDecoder entropy, const jpeg::JpegFile& file, const plan::S
   auto planes = codec::make_turbo_codec_with(entropy)->decode(file, scales, context, outcome);
   Decoded d;
   d.warnings = std::move(outcome.warnings);
-  if (planes)
+  if (planes) {
     d.planes = std::move(*planes);
-  else
+  } else {
     d.error = planes.error().to_string();
+  }
   return d;
 }
 
@@ -48,8 +49,9 @@ void expect_equal(const Decoded& own, const Decoded& libjpeg) {
     EXPECT_EQ(own.warnings[i].message, libjpeg.warnings[i].message);
   }
   ASSERT_EQ(own.planes.planes.size(), libjpeg.planes.planes.size());
-  for (std::size_t i = 0; i < own.planes.planes.size(); ++i)
+  for (std::size_t i = 0; i < own.planes.planes.size(); ++i) {
     EXPECT_TRUE(own.planes.planes[i].samples == libjpeg.planes.planes[i].samples) << "plane " << i;
+  }
 }
 
 void expect_equal(const jpeg::JpegFile& file, const plan::Scales& scales, bool strict = false) {
@@ -64,7 +66,7 @@ bool reads_whole(const jpeg::JpegFile& file) {
   std::iota(wanted.begin(), wanted.end(), 0);
   auto decoder =
       codec::turbo::Decoder::open(file, plan::kFullScale, wanted, context, EntropyDecoder::kOwn);
-  if (!EntropySource::accepts(file) || !decoder) return false;
+  if (!OwnEntropySource::accepts(file) || !decoder) return false;
   for (;;) {
     const auto more = (*decoder)->read();
     if (!more) return false;
@@ -94,9 +96,11 @@ TEST_P(TurboEntropy, GivesLibjpegsPlanesAtEveryScale) {
 
 std::vector<EntropyCell> entropy_cells() {
   std::vector<EntropyCell> cells;
-  for (const Layout& l : all_layouts())
-    for (const char* name : {"baseline", "optimized", "sixteen_bit", "progressive"})
+  for (const Layout& l : all_layouts()) {
+    for (const char* name : {"baseline", "optimized", "sixteen_bit", "progressive"}) {
       cells.push_back({l, coding(name)});
+    }
+  }
   return cells;
 }
 
@@ -155,9 +159,11 @@ TEST_P(DamagedTurboEntropy, EveryByteChanged) {
 
 std::vector<Case> damaged_cases() {
   std::vector<Case> cases;
-  for (const char* name : {"baseline", "progressive"})
-    for (const int restart : {0, 2})
+  for (const char* name : {"baseline", "progressive"}) {
+    for (const int restart : {0, 2}) {
       cases.push_back({layout("420"), coding(name), 37, 35, 60, restart, 1});
+    }
+  }
   cases.push_back({layout("gray_2x2"), coding("baseline"), 33, 17, 75, 1, 2});
   cases.push_back({layout("gray"), coding("progressive"), 33, 17, 75, 3, 2});
   cases.push_back({layout("ycck_420"), coding("progressive"), 17, 17, 90, 0, 3});
@@ -206,7 +212,7 @@ TEST(TurboEntropyTranscode, StreamedOutputStartsAgain) {
   bytes[middle] = 0xFF;
   bytes[middle + 1] = 0xD3;
   const auto file = parse_or_die(bytes);
-  ASSERT_TRUE(EntropySource::accepts(file));
+  ASSERT_TRUE(OwnEntropySource::accepts(file));
   ASSERT_FALSE(reads_whole(file));
   ResizeOptions options;
   options.width_px = 2400;

@@ -55,12 +55,14 @@ const std::vector<Wish>& all_wishes() {
     all.push_back(
         wish("sharpened", sized(125, 66), [](Wish& w) { w.options.sharpen_sigma = 0.8; }));
     for (const Kernel kernel :
-         {Kernel::kBicubic, Kernel::kBilinear, Kernel::kArea, Kernel::kNearest})
+         {Kernel::kBicubic, Kernel::kBilinear, Kernel::kArea, Kernel::kNearest}) {
       all.push_back(wish("kernel_" + std::to_string(static_cast<int>(kernel)), sized(91, 47),
                          [kernel](Wish& w) { w.options.kernel = kernel; }));
-    for (int orientation = 2; orientation <= 8; ++orientation)
+    }
+    for (int orientation = 2; orientation <= 8; ++orientation) {
       all.push_back(wish("orientation_" + std::to_string(orientation), sized(61, 35),
                          [orientation](Wish& w) { w.orientation = orientation; }));
+    }
     return all;
   }();
   return wishes;

@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::size_t kStaticLimit = 48 << 10;
 constexpr std::size_t kDynamicLimit = 227 << 10;
-constexpr unsigned kMostThreads = 1024;
-// What nobody has written is not zero.
+constexpr unsigned kMaxThreads = 1024;
+// Fills memory that nobody has written: not with zeros, so that reading it shows.
 constexpr unsigned char kGarbage = 0xA5;
 
 enum class State { kReady, kAtBlock, kAtWarp, kEnded };
@@ -101,9 +101,11 @@ class Block {
   }
   bool release_warps() {
     bool released = false;
-    for (unsigned first = 0; first < count_; first += 32)
-      for (unsigned i = first; i < first + 32 && i < count_; ++i)
+    for (unsigned first = 0; first < count_; first += 32) {
+      for (unsigned i = first; i < first + 32 && i < count_; ++i) {
         if (threads_[i]->state == State::kAtWarp) released = release_group(first, i) || released;
+      }
+    }
     return released;
   }
   // The lanes that thread `asker` waits for, if all of them are there.
@@ -135,8 +137,9 @@ class Block {
       votes += threads_[i]->vote ? 1 : 0;
     }
     result_ = (votes != 0 ? 1u : 0u) | (votes == present ? 2u : 0u) | votes << 2;
-    for (unsigned i = 0; i < count_; ++i)
+    for (unsigned i = 0; i < count_; ++i) {
       if (threads_[i]->state == State::kAtBlock) threads_[i]->state = State::kReady;
+    }
     return true;
   }
   // On a device this hangs or is undefined.
@@ -197,8 +200,9 @@ const std::uint64_t* meet_warp(unsigned mask, std::uint64_t value) {
 void* dynamic_memory() { return block().dynamic(); }
 
 cudaError_t allow_dynamic(const void* kernel, int bytes) {
-  if (bytes < 0 || static_cast<std::size_t>(bytes) > kDynamicLimit)
+  if (bytes < 0 || static_cast<std::size_t>(bytes) > kDynamicLimit) {
     return note(cudaErrorInvalidValue);
+  }
   const std::lock_guard lock(limits_mutex);
   limits()[kernel] = static_cast<std::size_t>(bytes);
   return cudaSuccess;
@@ -210,8 +214,9 @@ cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel,
   const std::uint64_t threads = std::uint64_t{size.x} * size.y * size.z;
   const dim3 grid = config.gridDim;
   const bool empty = grid.x == 0 || grid.y == 0 || grid.z == 0 || threads == 0;
-  if (empty || threads > kMostThreads || grid.y > 65535 || grid.z > 65535)
+  if (empty || threads > kMaxThreads || grid.y > 65535 || grid.z > 65535) {
     return note(cudaErrorInvalidConfiguration);
+  }
   if (!of_current_device(config.stream)) return note(cudaErrorInvalidResourceHandle);
   {
     const std::lock_guard lock(limits_mutex);

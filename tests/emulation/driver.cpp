@@ -40,7 +40,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, std::size_t bytes,
     ::close(fd);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  // As somebody else left it.
+  // Filled as if another process had used the memory before.
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (memory == MAP_FAILED) {
     ::close(fd);
@@ -73,8 +73,9 @@ CUresult cuMemMap(CUdeviceptr address, std::size_t bytes, std::size_t offset,
                   CUmemGenericAllocationHandle handle, unsigned long long) {
   struct stat facts {};
   if (offset != 0 || ::fstat(file_of(handle), &facts) != 0 ||
-      facts.st_size != static_cast<off_t>(bytes))
+      facts.st_size != static_cast<off_t>(bytes)) {
     return CUDA_ERROR_INVALID_VALUE;
+  }
   void* mapped =
       ::mmap(pointer(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, file_of(handle), 0);
   return mapped == MAP_FAILED ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
@@ -90,8 +91,9 @@ CUresult cuMemUnmap(CUdeviceptr address, std::size_t bytes) {
 
 CUresult cuMemSetAccess(CUdeviceptr address, std::size_t bytes, const CUmemAccessDesc* access,
                         std::size_t count) {
-  if (count == 0 || ::mprotect(pointer(address), bytes, PROT_READ | PROT_WRITE) != 0)
+  if (count == 0 || ::mprotect(pointer(address), bytes, PROT_READ | PROT_WRITE) != 0) {
     return CUDA_ERROR_INVALID_VALUE;
+  }
   (void)cuda_emulation::know(pointer(address), bytes, access->location.id, true);
   return CUDA_SUCCESS;
 }
@@ -108,8 +110,9 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle* handle, vo
                                         CUmemAllocationHandleType) {
   const int fd = static_cast<int>(reinterpret_cast<std::uintptr_t>(shareable));
   struct stat facts {};
-  if (::fstat(fd, &facts) != 0 || !whole(static_cast<std::size_t>(facts.st_size)))
+  if (::fstat(fd, &facts) != 0 || !whole(static_cast<std::size_t>(facts.st_size))) {
     return CUDA_ERROR_INVALID_VALUE;
+  }
   const int own = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (own < 0) return CUDA_ERROR_INVALID_VALUE;
   *handle = handle_of(own);
@@ -121,10 +124,12 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes,
   const auto found = cuda_emulation::find(pointer(address));
   const bool device = found.bytes != 0 && found.device != cuda_emulation::kHost;
   for (unsigned i = 0; i < count; ++i) {
-    if (attributes[i] == CU_POINTER_ATTRIBUTE_BUFFER_ID)
+    if (attributes[i] == CU_POINTER_ATTRIBUTE_BUFFER_ID) {
       *static_cast<unsigned long long*>(values[i]) = device ? found.id : 0;
-    if (attributes[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
+    }
+    if (attributes[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL) {
       *static_cast<int*>(values[i]) = device ? found.device : -2;
+    }
   }
   return CUDA_SUCCESS;
 }

@@ -118,7 +118,7 @@ Fiber::Fiber() : impl_(std::make_unique<Impl>()) {
     std::fputs("emulation: no memory for a thread's stack\n", stderr);
     std::abort();
   }
-  // What grows beyond its stack shall not get far.
+  // A guard page: a stack that grows too far faults here.
   (void)::mprotect(impl_->stack, 4096, PROT_NONE);
 }
 

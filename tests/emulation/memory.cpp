@@ -9,7 +9,7 @@
 namespace cuda_emulation {
 namespace {
 
-// What nobody has written is not zero.
+// Fills memory that nobody has written: not with zeros, so that reading it shows.
 constexpr int kGarbage = 0xA5;
 constexpr std::size_t kAlignment = 512;
 
@@ -61,8 +61,9 @@ cudaError_t allocate(void** memory, std::size_t bytes, int device) {
   if (memory == nullptr) return note(cudaErrorInvalidValue);
   *memory = nullptr;
   if (bytes == 0) return cudaSuccess;
-  if (device != kHost && allocations().used(device) + bytes > device_bytes())
+  if (device != kHost && allocations().used(device) + bytes > device_bytes()) {
     return note(cudaErrorMemoryAllocation);
+  }
   void* made = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
   if (made == nullptr) return note(cudaErrorMemoryAllocation);
   std::memset(made, kGarbage, bytes);
@@ -74,8 +75,10 @@ cudaError_t allocate(void** memory, std::size_t bytes, int device) {
 cudaError_t release(void* memory, bool device) {
   if (memory == nullptr) return cudaSuccess;
   const Allocation found = find(memory);
-  if (found.begin != reinterpret_cast<std::uintptr_t>(memory) || (found.device != kHost) != device)
+  if (found.begin != reinterpret_cast<std::uintptr_t>(memory) ||
+      (found.device != kHost) != device) {
     return note(cudaErrorInvalidValue);
+  }
   run_everything();
   forget(memory);
   std::free(memory);
@@ -104,8 +107,9 @@ struct Side {
 void copy_rows(const Side& to, const Side& from, std::size_t width, std::size_t height) {
   auto* target = static_cast<char*>(const_cast<void*>(to.at));
   const auto* source = static_cast<const char*>(from.at);
-  for (std::size_t row = 0; row < height; ++row)
+  for (std::size_t row = 0; row < height; ++row) {
     std::memmove(target + row * to.pitch, source + row * from.pitch, width);
+  }
 }
 
 cudaError_t copy(Side to, Side from, std::size_t width, std::size_t height, cudaMemcpyKind kind,
@@ -116,12 +120,14 @@ cudaError_t copy(Side to, Side from, std::size_t width, std::size_t height, cuda
   from.must_be_host = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyHostToHost;
   if (width == 0 || height == 0) return cudaSuccess;
   if (to.pitch < width || from.pitch < width || !to.good(width, height) ||
-      !from.good(width, height))
+      !from.good(width, height)) {
     return note(cudaErrorInvalidValue);
+  }
   const auto result = enqueue(stream, [=] { copy_rows(to, from, width, height); });
   // The runtime itself waits for copies of pageable memory.
-  if (result == cudaSuccess && (to.pageable() || from.pageable()))
+  if (result == cudaSuccess && (to.pageable() || from.pageable())) {
     return cudaStreamSynchronize(stream);
+  }
   return result;
 }
 
@@ -153,8 +159,9 @@ cudaError_t cudaFreeHost(void* memory) { return cuda_emulation::release(memory, 
 cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned) {
   if (memory == nullptr || bytes == 0) return note(cudaErrorInvalidValue);
   const auto* last = static_cast<const char*>(memory) + bytes - 1;
-  if (cuda_emulation::find(memory).bytes != 0 || cuda_emulation::find(last).bytes != 0)
+  if (cuda_emulation::find(memory).bytes != 0 || cuda_emulation::find(last).bytes != 0) {
     return note(cudaErrorHostMemoryAlreadyRegistered);
+  }
   cuda_emulation::know(memory, bytes, cuda_emulation::kHost, false);
   return cudaSuccess;
 }
@@ -187,13 +194,16 @@ cudaError_t cudaMemcpyBatchAsync(void* const* to, const void* const* from, const
                                  std::size_t* attribute_of, std::size_t attribute_count,
                                  cudaStream_t stream) {
   if (stream == nullptr || attribute_count != 1 || attribute_of[0] != 0 ||
-      attributes->srcAccessOrder != cudaMemcpySrcAccessOrderStream)
+      attributes->srcAccessOrder != cudaMemcpySrcAccessOrderStream) {
     return note(cudaErrorInvalidValue);
-  for (std::size_t i = 0; i < count; ++i)
+  }
+  for (std::size_t i = 0; i < count; ++i) {
     if (const cudaError_t error =
             cudaMemcpyAsync(to[i], from[i], bytes[i], cudaMemcpyDefault, stream);
-        error != cudaSuccess)
+        error != cudaSuccess) {
       return error;
+    }
+  }
   return cudaSuccess;
 }
 cudaError_t cudaMemcpyPeerAsync(void* to, int, const void* from, int, std::size_t bytes,
@@ -221,7 +231,8 @@ cudaError_t cudaMemset2D(void* memory, std::size_t pitch, int value, std::size_t
                          std::size_t height) {
   const cuda_emulation::Side side{memory, pitch, true, false};
   if (!side.good(width, height)) return note(cudaErrorInvalidValue);
-  for (std::size_t row = 0; row < height; ++row)
+  for (std::size_t row = 0; row < height; ++row) {
     std::memset(static_cast<char*>(memory) + row * pitch, value, width);
+  }
   return cudaSuccess;
 }

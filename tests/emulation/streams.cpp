@@ -6,6 +6,7 @@
 #include <set>
 #include <tests/emulation/streams.hpp>
 #include <utility>
+#include <vector>
 
 namespace {
 
@@ -44,8 +45,15 @@ int current_device() {
 
 }  // namespace
 
+struct CUgraph_st {
+  std::vector<std::function<void()>> nodes;
+};
+struct CUgraphExec_st {
+  std::vector<std::function<void()>> nodes;
+};
 struct CUstream_st {
   int device = current_device();
+  std::unique_ptr<CUgraph_st> recorded;  ///< while it is being recorded
   std::shared_ptr<Queue> queue = std::make_shared<Queue>();
 };
 struct CUevent_st {
@@ -72,6 +80,10 @@ cudaError_t enqueue(cudaStream_t stream, std::function<void()> work) {
     return cudaSuccess;
   }
   if (!streams().contains(stream)) return note(cudaErrorInvalidResourceHandle);
+  if (stream->recorded != nullptr) {
+    stream->recorded->nodes.push_back(std::move(work));
+    return cudaSuccess;
+  }
   stream->queue->work.push_back(std::move(work));
   ++stream->queue->enqueued;
   return cudaSuccess;
@@ -89,6 +101,12 @@ void run_everything() {
 }  // namespace cuda_emulation
 
 using cuda_emulation::note;
+
+namespace {
+
+bool is_recorded(cudaStream_t stream) { return stream != nullptr && stream->recorded != nullptr; }
+
+}  // namespace
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
   const std::lock_guard lock(mutex());
@@ -110,6 +128,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 // As cudaEventQuery() below.
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   const std::lock_guard lock(mutex());
+  if (is_recorded(stream)) return note(cudaErrorStreamCaptureUnsupported);
   if (stream == nullptr || stream->queue->work.empty()) return cudaSuccess;
   stream->queue->step();
   return stream->queue->work.empty() ? cudaSuccess : cudaErrorNotReady;
@@ -126,6 +145,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   const std::lock_guard lock(mutex());
+  if (is_recorded(stream)) return note(cudaErrorStreamCaptureUnsupported);
   if (stream != nullptr) stream->queue->run_to(stream->queue->enqueued);
   return cudaSuccess;
 }
@@ -137,6 +157,7 @@ cudaError_t cudaDeviceSynchronize() {
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
   const std::lock_guard lock(mutex());
+  if (is_recorded(stream)) return note(cudaErrorStreamCaptureUnsupported);
   if (event->queue == nullptr) return cudaSuccess;
   return cuda_emulation::enqueue(
       stream, [queue = event->queue, position = event->position] { queue->run_to(position); });
@@ -160,6 +181,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const std::lock_guard lock(mutex());
   const int device = stream == nullptr ? current_device() : stream->device;
   if (device != event->device) return note(cudaErrorInvalidResourceHandle);
+  if (is_recorded(stream)) return note(cudaErrorStreamCaptureUnsupported);
   const auto result =
       cuda_emulation::enqueue(stream, [time = event->time] { *time = Clock::now(); });
   if (result != cudaSuccess) return result;
@@ -183,8 +205,59 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to) {
-  if (cudaEventQuery(from) == cudaErrorNotReady || cudaEventQuery(to) == cudaErrorNotReady)
+  if (cudaEventQuery(from) == cudaErrorNotReady || cudaEventQuery(to) == cudaErrorNotReady) {
     return cudaErrorNotReady;
+  }
   *ms = std::chrono::duration<float, std::milli>(*to->time - *from->time).count();
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
+  const std::lock_guard lock(mutex());
+  if (stream == nullptr || is_recorded(stream)) return note(cudaErrorStreamCaptureUnsupported);
+  stream->recorded = std::make_unique<CUgraph_st>();
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
+  const std::lock_guard lock(mutex());
+  if (!is_recorded(stream)) return note(cudaErrorStreamCaptureUnsupported);
+  *graph = stream->recorded.release();
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, std::size_t* count) {
+  if (nodes != nullptr) return note(cudaErrorNotSupported);
+  *count = graph->nodes.size();
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
+  *exec = new CUgraphExec_st{graph->nodes};
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
+                                cudaGraphExecUpdateResultInfo*) {
+  if (exec->nodes.size() != graph->nodes.size()) return note(cudaErrorGraphExecUpdateFailure);
+  exec->nodes = graph->nodes;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
+  for (const auto& node : exec->nodes) {
+    const cudaError_t error = cuda_emulation::enqueue(stream, node);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  delete graph;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
+  delete exec;
   return cudaSuccess;
 }

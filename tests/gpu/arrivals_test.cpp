@@ -9,8 +9,8 @@
 namespace framewire::gpu_tests {
 namespace {
 
-// Copies that wait on their device for the words of another copy: as many as that has blocks, and
-// more. By a kernel that is launched for each, and by one that stays.
+// Copies on one device that wait for the words that another device's copy writes. They have as many
+// thread blocks as that copy, or more, and run as a kernel launched for each, or as one that stays.
 class Arrivals : public TransportDevices {
  protected:
   void SetUp() override {
@@ -19,8 +19,9 @@ class Arrivals : public TransportDevices {
     buffer_ = region(second_);
     target_ = region(second_);
     words_ = region(second_);
-    if (devices_->reach(0, second_) == Reach::kNone)
+    if (devices_->reach(0, second_) == Reach::kNone) {
       GTEST_SKIP() << "no GPUs that reach each other";
+    }
     pushing_ = devices_->make_queue(0).value();
     placing_ = devices_->make_queue(second_).value();
     tell_.most_arrivals = 64;
@@ -36,7 +37,7 @@ class Arrivals : public TransportDevices {
   [[nodiscard]] std::uint64_t* words(unsigned round) const {
     return reinterpret_cast<std::uint64_t*>(words_.data()) + std::size_t{64} * round;
   }
-  // Whether a copy is made of what has landed by the time that it ends.
+  // Whether a copy of `count` bytes is made once `arrival` tells that they have landed.
   bool place(std::size_t count, const Arrival& arrival) {
     const auto ticket = placing_->copy_on_arrival(target_.data(), buffer_.data(), count, arrival);
     if (!ticket || *ticket == 0) return false;

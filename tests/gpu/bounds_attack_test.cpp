@@ -77,8 +77,9 @@ TEST(CudaBoundsAttack, NoBlockTakesMoreBitsThanTheBound) {
 TEST(CudaBoundsAttack, BatchesWhoseBlocksCannotBeCountedAreRefused) {
   jpeg::JpegFile file;
   file.frame.component_count = 4;
-  for (auto& component : file.frame.components)
+  for (auto& component : file.frame.components) {
     component.padded_width_blocks = component.padded_height_blocks = 8188;
+  }
   Item item;
   item.file = &file;
   EXPECT_TRUE(check_batch(std::vector<Item>(15, item)));

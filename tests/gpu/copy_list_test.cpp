@@ -16,7 +16,7 @@ struct Piece {
   std::size_t to;
   std::size_t bytes;
 };
-/// Of odd lengths, at odd places, in another order.
+/// Pieces of odd lengths, at odd places, in another order than at their source.
 constexpr Piece kPieces[] = {{1, 40'003, 17'001}, {30'000, 5, 1}, {20'001, 100, 9'999}};
 
 class CopyLists : public GpuTest {
@@ -28,8 +28,9 @@ class CopyLists : public GpuTest {
     auto device = gpu::Buffer::make(gpu::MemoryKind::kDevice, kBytes);
     ASSERT_TRUE(host && device);
     host_ = std::move(*host), device_ = std::move(*device);
-    for (std::size_t i = 0; i < kBytes; ++i)
+    for (std::size_t i = 0; i < kBytes; ++i) {
       host_.data()[i] = static_cast<std::uint8_t>(i * 7 + i / 251);
+    }
   }
   /// What the device holds after the first pieces have been copied, beside what it should.
   void expect_pieces(std::size_t count, cudaStream_t stream) {
@@ -59,8 +60,9 @@ class CopyLists : public GpuTest {
 TEST_F(CopyLists, CopyWhatTheyName) {
   auto stream = gpu::Stream::make();
   ASSERT_TRUE(stream);
-  for (std::size_t count = 0; count <= std::size(kPieces); ++count)
+  for (std::size_t count = 0; count <= std::size(kPieces); ++count) {
     expect_pieces(count, stream->get());
+  }
 }
 
 // The default stream takes no list, as a driver does that is too old.

@@ -40,8 +40,9 @@ Bytes download(const DevicePlaneView& plane) {
 int largest_difference(const Bytes& a, const Bytes& b) {
   EXPECT_EQ(a.size(), b.size());
   int largest = 0;
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
     largest = std::max(largest, std::abs(a[i] - b[i]));
+  }
   return largest;
 }
 
@@ -78,8 +79,9 @@ TEST_F(DeviceApi, DecodesWhatTheReferenceDecodes) {
       codec::Outcome outcome;
       const auto expected = value_of(reference->decode(file, scales, {}, outcome));
       ASSERT_EQ(static_cast<std::size_t>(image->component_count), expected.planes.size());
-      for (std::size_t c = 0; c < expected.planes.size(); ++c)
+      for (std::size_t c = 0; c < expected.planes.size(); ++c) {
         EXPECT_LE(largest_difference(download(image->planes[c]), expected.planes[c].samples), 1);
+      }
     }
   }
 }

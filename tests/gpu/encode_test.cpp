@@ -26,7 +26,7 @@ ResizeOptions sized(std::int32_t width, std::int32_t height, int quality) {
 
 /// Blocks behind the picture carry the DC level before them and nothing else.
 void expect_cheap_filling(const conformance::LibjpegBlocks& of, const std::string& name) {
-  for (std::int32_t y = 0; y < of.stored_height_blocks; ++y)
+  for (std::int32_t y = 0; y < of.stored_height_blocks; ++y) {
     for (std::int32_t x = 0; x < of.stored_width_blocks; ++x) {
       if (x < of.width_blocks && y < of.height_blocks) continue;
       const auto& block =
@@ -35,6 +35,7 @@ void expect_cheap_filling(const conformance::LibjpegBlocks& of, const std::strin
       EXPECT_TRUE(std::all_of(block.begin() + 1, block.end(), [](int v) { return v == 0; }))
           << name << " block " << x << "," << y;
     }
+  }
 }
 
 /// What the reference writes for the levels that a stream carries.
@@ -42,18 +43,20 @@ Bytes written_by_reference(const Job& job, std::span<const std::uint8_t> stream)
   const auto levels = conformance::libjpeg_coefficients(stream);
   EXPECT_TRUE(levels && levels->warning_count == 0) << job.name();
   if (!levels) return {};
-  codec::reference::Coefficients coefficients;
+  codec::reference::PaddedCoefficients coefficients;
   for (const auto& from : levels->components) {
     const bool alone = levels->components.size() == 1;
     if (!alone) expect_cheap_filling(from, job.name());
     codec::reference::ComponentBlocks to;
     to.width_blocks = alone ? from.width_blocks : from.stored_width_blocks;
     to.height_blocks = alone ? from.height_blocks : from.stored_height_blocks;
-    for (std::int32_t y = 0; y < to.height_blocks; ++y)
-      for (std::int32_t x = 0; x < to.width_blocks; ++x)
+    for (std::int32_t y = 0; y < to.height_blocks; ++y) {
+      for (std::int32_t x = 0; x < to.width_blocks; ++x) {
         to.blocks.push_back(from.blocks[static_cast<std::size_t>(y) *
                                             static_cast<std::size_t>(from.stored_width_blocks) +
                                         static_cast<std::size_t>(x)]);
+      }
+    }
     coefficients.components.push_back(std::move(to));
   }
   Bytes out{0xFF, 0xD8};
@@ -65,9 +68,9 @@ class GpuEncode : public GpuTest {};
 
 TEST_F(GpuEncode, OwnCodesAreTheHostsForTheSameLevels) {
   Jobs jobs;
-  for (const char* layout : {"gray", "420", "444", "cmyk"})
-    for (const int quality : {1, 30, 75, 100})
-      for (const int interval : {0, 3})
+  for (const char* layout : {"gray", "420", "444", "cmyk"}) {
+    for (const int quality : {1, 30, 75, 100}) {
+      for (const int interval : {0, 3}) {
         for (const auto& [width, height] : {std::pair{200, 100}, {17, 9}, {1, 1}}) {
           ResizeOptions options = sized(width, height, quality);
           options.optimize_huffman = true;
@@ -79,6 +82,9 @@ TEST_F(GpuEncode, OwnCodesAreTheHostsForTheSameLevels) {
           options.optimize_huffman = false;
           jobs.push_back(std::make_unique<Job>("standard codes", picture(layout), options));
         }
+      }
+    }
+  }
   const auto transcoder = run_batch(jobs);
   for (std::size_t i = 0; i < jobs.size(); i += 2) {
     const auto own = transcoder.result(i);
@@ -95,7 +101,7 @@ TEST_F(GpuEncode, OwnCodesAreTheHostsForTheSameLevels) {
 
 TEST_F(GpuEncode, LongStreamsOfSmallBatchesAreStuffedInParts) {
   Jobs jobs;
-  for (const char* layout : {"gray", "420"})
+  for (const char* layout : {"gray", "420"}) {
     for (const int interval : {0, 3}) {
       ResizeOptions options = sized(500, 262, 100);
       options.enlarge = true;
@@ -103,6 +109,7 @@ TEST_F(GpuEncode, LongStreamsOfSmallBatchesAreStuffedInParts) {
       jobs.push_back(std::make_unique<Job>(std::string(layout) + " by " + std::to_string(interval),
                                            picture(layout), options));
     }
+  }
   const auto transcoder = run_batch(jobs);
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     const auto result = transcoder.result(i);
@@ -118,7 +125,7 @@ TEST_F(GpuEncode, BoundsAreMetAtTheHighestQuality) {
   constexpr int kPlanned = 92;
   for (const bool optimize : {false, true}) {
     Jobs jobs;
-    for (const char* layout : {"gray", "420", "rgb"})
+    for (const char* layout : {"gray", "420", "rgb"}) {
       for (const std::uint64_t bound : {100u, 900u, 1500u, 2500u, 4000u, 6000u, 9000u, 90000u}) {
         ResizeOptions options = sized(200, 100, kPlanned);
         options.optimize_huffman = optimize;
@@ -126,6 +133,7 @@ TEST_F(GpuEncode, BoundsAreMetAtTheHighestQuality) {
         jobs.push_back(std::make_unique<Job>(std::string(layout) + " in " + std::to_string(bound),
                                              picture(layout), options));
       }
+    }
     const auto bounded = run_batch(jobs);
     Jobs at_quality, above;
     for (std::size_t i = 0; i < jobs.size(); ++i) {

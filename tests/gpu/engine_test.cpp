@@ -49,15 +49,16 @@ double psnr_db(const Bytes& a, const Bytes& b) {
                       : 10 * std::log10(255.0 * 255.0 * static_cast<double>(a.size()) / squares);
 }
 
-/// Of all planes of two streams that libjpeg must read without a warning.
+/// The lowest PSNR of any plane of two streams, which libjpeg must read without a warning.
 double lowest_psnr_db(const Bytes& one, const Bytes& other) {
   const sample::Decoded a = sample::decode(one);
   const sample::Decoded b = sample::decode(other);
   EXPECT_EQ(a.warnings, 0);
   EXPECT_EQ(a.planes.size(), b.planes.size());
   double lowest = 99;
-  for (std::size_t c = 0; c < std::min(a.planes.size(), b.planes.size()); ++c)
+  for (std::size_t c = 0; c < std::min(a.planes.size(), b.planes.size()); ++c) {
     lowest = std::min(lowest, psnr_db(a.planes[c].samples, b.planes[c].samples));
+  }
   return lowest;
 }
 
@@ -102,8 +103,8 @@ TEST_F(EngineOnGpu, GivesTheCpusPictures) {
   EXPECT_EQ(engine.stats().fallbacks, 0u);
 }
 
-// Also where the device has read a file only up to its first scan: what ends with EOI may go on
-// behind an earlier one.
+// Holds also where the device has read a file only up to its first scan: a file that ends with EOI
+// may have an earlier one.
 TEST_F(EngineOnGpu, HandsTheCpusOriginalsOn) {
   std::vector<Bytes> jpegs;
   const auto add = [&](sample::Spec spec) -> Bytes& {
@@ -159,8 +160,9 @@ TEST_F(EngineOnGpu, TwoRunsGiveTheSameBytes) {
     options.max_batch = 7 * streams;
     Engine engine = make_engine(CodecKind::kAuto, options);
     std::vector<Bytes> outputs;
-    for (auto& result : resize_all(engine, jpegs, sized(80, 60)))
+    for (auto& result : resize_all(engine, jpegs, sized(80, 60))) {
       outputs.push_back(result ? result->bytes : Bytes{});
+    }
     runs.push_back(std::move(outputs));
   }
   EXPECT_EQ(runs[0], runs[1]);
@@ -255,8 +257,9 @@ TEST_F(EngineOnGpu, NvjpegComposesWithOurResampler) {
   options.codec = CodecKind::kNvjpeg;
   options.streams = 2;
   auto made = Engine::make(options);
-  if (!made && made.error().code() == StatusCode::kUnsupported)
+  if (!made && made.error().code() == StatusCode::kUnsupported) {
     GTEST_SKIP() << made.error().message();
+  }
   Engine engine = value_of(std::move(made));
   const Resizer cpu;
   std::vector<Bytes> jpegs;

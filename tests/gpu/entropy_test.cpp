@@ -56,8 +56,9 @@ Bytes never_synchronising(std::int32_t side_px) {
   int count = 0;
   for (std::int32_t i = 0; i < blocks * 64; ++i) {
     pending = pending << 9 | (i % 128 == 64 ? 0x57u : 0x58u);
-    for (count += 9; count >= 8; count -= 8)
+    for (count += 9; count >= 8; count -= 8) {
       out.push_back(static_cast<std::uint8_t>(pending >> (count - 8)));
+    }
   }
   if (count != 0) out.push_back(static_cast<std::uint8_t>(pending << (8 - count) | 0xFF >> count));
   jpeg::write_eoi(out);
@@ -113,8 +114,9 @@ TEST_F(Entropy, RestartMarkersAreFoundAcrossSeams) {
   spec.restart_mcus = 1;
   for (const std::size_t behind : {0u, 1u}) {  // half of the marker on either side, or all behind
     Bytes bytes;
-    for (int seed = 0; seed < 500 && bytes.empty(); ++seed)
+    for (int seed = 0; seed < 500 && bytes.empty(); ++seed) {
       if (Bytes drawn = draw(spec, seed); has_marker_at_seam(drawn, behind)) bytes = drawn;
+    }
     ASSERT_FALSE(bytes.empty());
     OwnedItem item(bytes, 8);
     Transcoder transcoder = value_of(Transcoder::make());
@@ -143,8 +145,9 @@ TEST_F(Entropy, WhatIsLeftToTheCpuIsSaidInWords) {
   Bytes fill = plain;
   fill.insert(fill.begin() + static_cast<std::ptrdiff_t>(begin + 60), {0xFF, 0xFF, 0x00});
   Bytes order = restarts;
-  for (std::size_t i = scan_of(restarts).entropy_offset; i + 1 < order.size(); ++i)
+  for (std::size_t i = scan_of(restarts).entropy_offset; i + 1 < order.size(); ++i) {
     if (order[i] == 0xFF && order[i + 1] == 0xD1) order[i + 1] = 0xD5;
+  }
   const std::pair<Bytes, const char*> cases[] = {{cut, "fewer blocks"},
                                                  {no_end, "no marker"},
                                                  {fill, "fill bytes"},
@@ -200,8 +203,9 @@ void check_batch(const Files& files, const OwnedItem& good, Transcoder& transcod
     EXPECT_TRUE(transcoder.wait());
     for (std::size_t i = 0; i < batch.size(); ++i) {
       auto& [status, planes] = all.emplace_back(transcoder.result(i).status, std::vector<Bytes>());
-      for (int c = 0; status == 0 && c < batch[i].file->frame.component_count; ++c)
+      for (int c = 0; status == 0 && c < batch[i].file->frame.component_count; ++c) {
         planes.push_back(download(transcoder.plane(i, static_cast<std::size_t>(c))));
+      }
     }
     return all;
   };
@@ -227,8 +231,9 @@ void check_batch(const Files& files, const OwnedItem& good, Transcoder& transcod
     const auto expected = codec::read_coefficients(*items[i * 2 + 1].file, {}, outcome);
     ASSERT_TRUE(expected) << "the CPU refuses what the kernels took";
     // The parser's own are reported whoever decodes.
-    for (const Warning& warning : outcome.warnings)
+    for (const Warning& warning : outcome.warnings) {
       EXPECT_TRUE(has_kind(items[i * 2 + 1].file->warnings, warning.kind)) << warning.message;
+    }
     Item uploaded = items[i * 2 + 1];
     uploaded.coefficients = &*expected;
     EXPECT_EQ(run({&uploaded, 1})[0].second, planes);
@@ -257,8 +262,9 @@ TEST_P(EntropyCorpus, GivesTheCpusVerdicts) {
       if (!parsed || !jpeg::check_supported(*parsed)) continue;
       if (parsed->frame.width_px * std::int64_t{parsed->frame.height_px} > 4'000'000) continue;
       auto owned = std::make_unique<OwnedItem>(bytes, 4, depth);
-      if (codec::cuda::check_item(owned->item))
+      if (codec::cuda::check_item(owned->item)) {
         files.emplace_back(entry.path().filename().string(), std::move(owned));
+      }
     }
     if (files.size() < 64) continue;
     check_batch(files, good, transcoder, tally);

@@ -84,7 +84,7 @@ inline std::vector<sample::Spec> specs() {
   const std::pair<int, int> sizes[] = {{1, 1},   {7, 9},    {16, 16},  {17, 15},
                                        {64, 48}, {131, 97}, {640, 360}};
   const std::pair<int, int> samplings[] = {{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}};
-  for (const auto& [width, height] : sizes)
+  for (const auto& [width, height] : sizes) {
     for (const auto& [h, v] : samplings) {
       sample::Spec spec;
       spec.width_px = width;
@@ -96,6 +96,7 @@ inline std::vector<sample::Spec> specs() {
       spec.restart_mcus = 3;
       all.push_back(spec);
     }
+  }
   sample::Spec gray;
   gray.space = JCS_GRAYSCALE;
   gray.restart_mcus = 1;

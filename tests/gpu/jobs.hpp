@@ -30,8 +30,9 @@ class Job {
     auto plan = plan::make_plan(file_, options, {}, icc);
     EXPECT_TRUE(plan) << name_;
     plan_ = *plan;
-    if (plan_.color_path == plan::ColorPath::kConvert)
+    if (plan_.color_path == plan::ColorPath::kConvert) {
       converter_ = color::Converter::make(file_, plan_.encode.model, plan_.convert_icc).value();
+    }
     jpeg::write_marker(header_, 0xD8);
     codec::cuda::append_output_header(plan_.encode, header_);
     item.file = &file_;

@@ -95,7 +95,7 @@ std::string backend_name(const testing::TestParamInfo<Backend>& info) {
 }
 
 TEST_P(NvjpegDecode, PlanesAreThoseOfLibjpeg) {
-  for (const conformance::Layout& layout : conformance::all_layouts())
+  for (const conformance::Layout& layout : conformance::all_layouts()) {
     for (const conformance::Coding& coding : conformance::all_codings()) {
       std::vector<Entry> taken;
       const auto cases = conformance::cases_of(layout, coding);
@@ -107,22 +107,25 @@ TEST_P(NvjpegDecode, PlanesAreThoseOfLibjpeg) {
       const bool plain = coding.name == conformance::all_codings()[0].name;
       // What every backend takes, but for a few refused restart intervals; of the rest, whatever a
       // backend does take must be right.
-      for (const char* name : {"gray", "444", "422", "420", "440"})
+      for (const char* name : {"gray", "444", "422", "420", "440"}) {
         if (plain && layout.name == name) {
           EXPECT_GE(taken.size(), cases.size() * 9 / 10) << name;
         }
+      }
       if (taken.empty()) continue;
       decode(taken);
-      for (std::size_t i = 0; i < taken.size() && !HasFatalFailure(); ++i)
+      for (std::size_t i = 0; i < taken.size() && !HasFatalFailure(); ++i) {
         expect_planes_of_libjpeg(taken[i], i);
+      }
     }
+  }
 }
 
 TEST_P(NvjpegDecode, ShortRestartSegmentsAreRightOrRefused) {
   std::vector<Entry> taken;
-  for (const char* layout : {"gray", "444", "420"})
-    for (const char* coding : {"baseline", "optimized", "separate_scans"})
-      for (const int quality : {1, 10, 50})
+  for (const char* layout : {"gray", "444", "420"}) {
+    for (const char* coding : {"baseline", "optimized", "separate_scans"}) {
+      for (const int quality : {1, 10, 50}) {
         for (const int interval : {1, 2, 3, 4, 6, 7, 8, 12, 64}) {
           Entry entry = make_entry({.layout = conformance::layout(layout),
                                     .coding = conformance::coding(coding),
@@ -133,6 +136,9 @@ TEST_P(NvjpegDecode, ShortRestartSegmentsAreRightOrRefused) {
                                     .seed = 3});
           if (decoder_->check(*entry.file)) taken.push_back(std::move(entry));
         }
+      }
+    }
+  }
   EXPECT_GT(taken.size(), 100u);
   decode(taken);
   for (std::size_t i = 0; i < taken.size(); ++i) expect_planes_of_libjpeg(taken[i], i);
@@ -141,45 +147,51 @@ TEST_P(NvjpegDecode, ShortRestartSegmentsAreRightOrRefused) {
 /// Of sizes that differ, so that a mistake in layout shows.
 std::vector<Entry> good_images() {
   std::vector<Entry> entries;
-  for (const int size : {33, 250, 640})
-    for (const char* layout : {"420", "444"})
+  for (const int size : {33, 250, 640}) {
+    for (const char* layout : {"420", "444"}) {
       entries.push_back(make_entry({.layout = conformance::layout(layout),
                                     .coding = conformance::all_codings()[0],
                                     .width_px = size + 7,
                                     .height_px = size,
                                     .seed = 3}));
+    }
+  }
   return entries;
 }
 
 TEST_P(NvjpegDecode, LargeBatchesDecodeLikeSmallOnes) {
   std::vector<Entry> entries;
-  for (int i = 0; i < 12; ++i)  // above 50 images another path of kCuda is taken
+  for (int i = 0; i < 12; ++i) {  // above 50 images another path of kCuda is taken
     for (Entry& entry : good_images()) entries.push_back(std::move(entry));
+  }
   decode(entries);
   for (std::size_t i = 0; i < entries.size(); ++i) expect_planes_of_libjpeg(entries[i], i);
 }
 
 TEST_P(NvjpegDecode, OneDecoderTakesBatchesOfAllSizesInTurn) {
   std::vector<Entry> entries = good_images();
-  for (int round = 0; round < 2; ++round)
+  for (int round = 0; round < 2; ++round) {
     for (std::size_t count = entries.size(); count > 0; --count) {
       std::vector<Entry> some;
-      for (std::size_t i = 0; i < count; ++i)
+      for (std::size_t i = 0; i < count; ++i) {
         some.push_back(make_entry({.layout = conformance::layout("420"),
                                    .coding = conformance::all_codings()[0],
                                    .width_px = 40 + 100 * static_cast<int>(i),
                                    .height_px = 90,
                                    .seed = 5}));
+      }
       decode(some);
       for (std::size_t i = 0; i < count; ++i) expect_planes_of_libjpeg(some[i], i);
     }
+  }
 }
 
 /// Flips bytes of the entropy-coded data, which no header check can see.
 Entry damaged(Entry entry) {
   const jpeg::Scan& scan = entry.file->scans[0];
-  for (std::size_t i = scan.entropy_bytes / 4; i < scan.entropy_bytes; i += 11)
+  for (std::size_t i = scan.entropy_bytes / 4; i < scan.entropy_bytes; i += 11) {
     entry.bytes[scan.entropy_offset + i] ^= 0x5A;
+  }
   entry.file = std::make_unique<jpeg::JpegFile>(conformance::parse_or_die(entry.bytes));
   entry.name += " damaged";
   return entry;
@@ -196,8 +208,9 @@ TEST_P(NvjpegDecode, DamagedImagesLeaveTheirNeighboursAlone) {
   }
   ASSERT_GT(entries.size(), 6u) << "no damaged file was taken";
   decode(entries);
-  for (std::size_t i = 0; i < entries.size(); ++i)
+  for (std::size_t i = 0; i < entries.size(); ++i) {
     if (sound[i]) expect_planes_of_libjpeg(entries[i], i);
+  }
 }
 
 std::vector<Entry> hostile_files() {
@@ -231,8 +244,9 @@ TEST_P(NvjpegDecode, HostileFilesLeaveTheirNeighboursAlone) {
   for (std::size_t begin = 0; begin < hostile.size(); begin += 24) {
     std::vector<Entry> batch = good_images();
     const std::size_t good = batch.size();
-    for (std::size_t i = begin; i < std::min(begin + 24, hostile.size()); ++i)
+    for (std::size_t i = begin; i < std::min(begin + 24, hostile.size()); ++i) {
       batch.push_back(std::move(hostile[i]));
+    }
     decode(batch);
     if (HasFatalFailure()) return;
     for (std::size_t i = 0; i < good; ++i) expect_planes_of_libjpeg(batch[i], i);
@@ -245,19 +259,21 @@ TEST_P(NvjpegDecode, TheCodecGivesTheSameFromManyThreads) {
   const auto codec = codec::make_nvjpeg_codec(GetParam());
   const std::vector<Entry> entries = good_images();
   std::vector<std::jthread> threads;
-  for (int t = 0; t < 4; ++t)
+  for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (const Entry& entry : entries) {
         codec::Outcome outcome;
         const auto planes = codec->decode(*entry.file, plan::kFullScale, {}, outcome);
         ASSERT_TRUE(planes) << planes.error().to_string();
         const auto expected = conformance::libjpeg_planes(entry.bytes);
-        for (std::size_t c = 0; c < expected->planes.size(); ++c)
+        for (std::size_t c = 0; c < expected->planes.size(); ++c) {
           EXPECT_LE(conformance::distance(planes->planes[c], expected->planes[c]).largest,
                     sample_bound(GetParam()))
               << entry.name;
+        }
       }
     });
+  }
 }
 
 TEST_P(NvjpegDecode, TheCodecRefusesWhatItCannotKeep) {

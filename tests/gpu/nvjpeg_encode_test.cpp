@@ -89,10 +89,12 @@ class NvjpegEncode : public GpuTestWith<OutputLayout> {
 TEST_P(NvjpegEncode, LibjpegReadsWhatWasMeant) {
   constexpr int kSizes[][2] = {{1, 1}, {8, 8}, {9, 7}, {16, 16}, {17, 33}, {200, 99}, {480, 270}};
   constexpr int kQualities[] = {1, 30, 75, 80, 90, 95, 100};
-  for (std::size_t i = 0; i < std::size(kSizes); ++i)
-    for (const int shift : {0, 3})
+  for (std::size_t i = 0; i < std::size(kSizes); ++i) {
+    for (const int shift : {0, 3}) {
       check(make_plan(GetParam(), kSizes[i][0], kSizes[i][1],
                       kQualities[(i + static_cast<unsigned>(shift)) % std::size(kQualities)]));
+    }
+  }
 }
 
 TEST_P(NvjpegEncode, OptimalTablesTakeFewerBytes) {

@@ -52,9 +52,11 @@ std::vector<Wish> wishes() {
   all.back().options.color = ColorMode::kKeep;
   all.push_back({"kept_numbers_padded_turned", padded(91, 147), 3});
   all.back().options.color = ColorMode::kKeep;
-  for (int orientation = 2; orientation <= 8; ++orientation)
-    for (const Sampling sampling : {Sampling::k420, Sampling::k422})
+  for (int orientation = 2; orientation <= 8; ++orientation) {
+    for (const Sampling sampling : {Sampling::k420, Sampling::k422}) {
       all.push_back({"orientation", sized(61, 35, sampling), orientation});
+    }
+  }
   return all;
 }
 
@@ -97,10 +99,11 @@ TEST_F(GpuPicture, EveryLayoutWithEveryWishIsTheReferences) {
   for (const Layout& layout : conformance::all_layouts()) {
     const Case c{layout, conformance::coding("baseline"), 250, 131, 90, 0, 4};
     const auto bytes = conformance::make_jpeg(c);
-    for (const Wish& wish : wishes())
+    for (const Wish& wish : wishes()) {
       jobs.push_back(std::make_unique<Job>(
           layout.name + " " + wish.name + " " + std::to_string(jobs.size()), bytes, wish.options,
           [&](jpeg::JpegFile& file) { file.orientation = wish.orientation; }));
+    }
   }
   expect_all(jobs);
 }
@@ -110,7 +113,8 @@ TEST_F(GpuPicture, ExtremeReductionsAreTheReferences) {
   Jobs jobs;
   const Case tall{conformance::layout("420"), conformance::coding("baseline"), 40, 4000, 90, 0, 2};
   const auto bytes = conformance::make_jpeg(tall);
-  for (const Kernel kernel : {Kernel::kLanczos3, Kernel::kBicubic, Kernel::kArea, Kernel::kNearest})
+  for (const Kernel kernel :
+       {Kernel::kLanczos3, Kernel::kBicubic, Kernel::kArea, Kernel::kNearest}) {
     for (const int height : {1, 5, 40}) {
       ResizeOptions options = sized(40, height);
       options.kernel = kernel;
@@ -118,6 +122,7 @@ TEST_F(GpuPicture, ExtremeReductionsAreTheReferences) {
       options.sampling = Sampling::k444;
       jobs.push_back(std::make_unique<Job>("tall 444", bytes, options));
     }
+  }
   expect_all(jobs);
 }
 
@@ -131,7 +136,7 @@ TEST_F(GpuPicture, NoiseIsTheReferences) {
         static_cast<std::uint32_t>(x) * 7919 + static_cast<std::uint32_t>(y) * 104729;
     return 96 + ((place + static_cast<std::uint32_t>(c)) * 2654435761u >> 26) * 1.0;
   };
-  for (const int quality : {80, 84, 88, 92, 96})
+  for (const int quality : {80, 84, 88, 92, 96}) {
     for (const bool gray : {false, true}) {
       sample::Spec spec;
       spec.width_px = 131;
@@ -140,10 +145,12 @@ TEST_F(GpuPicture, NoiseIsTheReferences) {
       spec.optimized = true;
       if (gray) spec.space = JCS_GRAYSCALE;
       const auto bytes = sample::make(spec, noise);
-      for (const auto& [width, height] : {std::pair(66, 49), {33, 25}, {17, 13}})
+      for (const auto& [width, height] : {std::pair(66, 49), {33, 25}, {17, 13}}) {
         jobs.push_back(std::make_unique<Job>("noise to " + std::to_string(width), bytes,
                                              sized(width, height, Sampling::kKeep)));
+      }
     }
+  }
   expect_all(jobs);
 }
 
@@ -152,13 +159,15 @@ TEST_F(GpuPicture, ProfilesAreTheReferences) {
   Jobs jobs;
   const auto add = [&](const std::string& layout, const Bytes& icc) {
     const Case c{conformance::layout(layout), conformance::coding("baseline"), 250, 131, 90, 0, 4};
-    for (const int orientation : {1, 3, 5})
-      for (const Sampling sampling : {Sampling::k420, Sampling::kGray})
+    for (const int orientation : {1, 3, 5}) {
+      for (const Sampling sampling : {Sampling::k420, Sampling::kGray}) {
         jobs.push_back(std::make_unique<Job>(layout + " with a profile", conformance::make_jpeg(c),
                                              sized(83, 61, sampling), [&](jpeg::JpegFile& file) {
                                                file.icc = icc;
                                                file.orientation = orientation;
                                              }));
+      }
+    }
   };
   add("420", rgb_profile(kDisplayP3));
   add("444", rgb_profile(kAdobeRgb));

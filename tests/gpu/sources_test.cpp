@@ -36,13 +36,14 @@ TEST_F(Sources, CoefficientsFromTheHostGiveTheSameStreams) {
   for (const auto& [width, height] : {std::pair(16, 9), std::pair(60, 40), std::pair(300, 300)}) {
     std::vector<std::unique_ptr<OwnedItem>> owned;
     std::vector<Item> items;
-    for (const sample::Spec& spec : specs())
+    for (const sample::Spec& spec : specs()) {
       for (const bool uploaded : {false, true}) {
         owned.push_back(std::make_unique<OwnedItem>(draw(spec), resize_to(width, height)));
         if (uploaded) owned.back()->use_coefficients();
         items.push_back(owned.back()->item);
         ASSERT_TRUE(codec::cuda::check_item(items.back()));
       }
+    }
     Transcoder transcoder = value_of(Transcoder::make());
     ASSERT_TRUE(transcoder.enqueue(items));
     ASSERT_TRUE(transcoder.wait());
@@ -124,21 +125,23 @@ TEST_F(Sources, CoefficientsFromTheHostGiveTheSamePlanes) {
   for (const int scale : {8, 4, 2, 1}) {
     std::vector<std::unique_ptr<OwnedItem>> owned;
     std::vector<Item> items;
-    for (const sample::Spec& spec : specs())
+    for (const sample::Spec& spec : specs()) {
       for (const bool uploaded : {false, true}) {
         owned.push_back(std::make_unique<OwnedItem>(draw(spec), scale));
         if (uploaded) owned.back()->use_coefficients();
         items.push_back(owned.back()->item);
       }
+    }
     Transcoder transcoder = value_of(Transcoder::make());
     ASSERT_TRUE(transcoder.enqueue(items));
     ASSERT_TRUE(transcoder.wait());
-    for (std::size_t i = 0; i < items.size(); i += 2)
+    for (std::size_t i = 0; i < items.size(); i += 2) {
       for (std::size_t c = 0; c < static_cast<std::size_t>(items[i].file->frame.component_count);
            ++c) {
         SCOPED_TRACE(i * 10 + c);
         EXPECT_EQ(download(transcoder.plane(i, c)), download(transcoder.plane(i + 1, c)));
       }
+    }
   }
 }
 
@@ -148,7 +151,7 @@ TEST_F(Sources, ProgressiveAndArithmeticFilesGiveTheReferencesPlanes) {
   for (const int scale : {8, 4, 2, 1}) {
     std::vector<std::unique_ptr<OwnedItem>> owned;
     std::vector<Item> items;
-    for (sample::Spec spec : specs())
+    for (sample::Spec spec : specs()) {
       for (const int kind : {0, 1, 2, 3}) {
         spec.progressive = kind % 2 == 1;
         spec.arithmetic = kind >= 2;
@@ -159,6 +162,7 @@ TEST_F(Sources, ProgressiveAndArithmeticFilesGiveTheReferencesPlanes) {
         items.push_back(owned.back()->item);
         ASSERT_TRUE(codec::cuda::check_item(items.back()));
       }
+    }
     Transcoder transcoder = value_of(Transcoder::make());
     ASSERT_TRUE(transcoder.enqueue(items));
     ASSERT_TRUE(transcoder.wait());
@@ -237,11 +241,12 @@ TEST_F(Sources, KeptPlanesAreThoseThatAreEncoded) {
   }
   const auto read_back = sample::decode(transcoder.result(2).bytes);
   EXPECT_EQ(read_back.warnings, 0);
-  for (std::size_t c = 0; c < 3; ++c)
+  for (std::size_t c = 0; c < 3; ++c) {
     EXPECT_LT(
         sample::difference(read_back.planes[c].samples, download(transcoder.output_plane(0, c)))
             .mean,
         8);
+  }
 }
 
 /// Whoever forgets to wait gets the second batch right all the same.

@@ -22,8 +22,9 @@ class SplitDevices : public GpuTest {
   static Parties parties(std::size_t workers) {
     const int count = value_of(transport::cuda_devices())->count();
     Parties parties;
-    for (std::size_t i = 0; i < workers; ++i)
+    for (std::size_t i = 0; i < workers; ++i) {
       parties.workers.push_back(static_cast<int>(i) % count);
+    }
     parties.decoder = 0;
     parties.encoder = count - 1;
     return parties;
@@ -69,8 +70,9 @@ std::vector<ResizeOptions> wishes(const ResizeOptions& sized) {
 /// One of each kind: samplings, gray, one pixel, entropy decoding on the host, colour conversion.
 std::vector<Bytes> pictures() {
   std::vector<Bytes> all{draw({1, 1, JCS_YCbCr, 1, 1, 90})};
-  for (const auto& [h, v] : {std::pair(1, 1), std::pair(2, 1), std::pair(1, 2), std::pair(2, 2)})
+  for (const auto& [h, v] : {std::pair(1, 1), std::pair(2, 1), std::pair(1, 2), std::pair(2, 2)}) {
     all.push_back(draw({131, 97, JCS_YCbCr, h, v, 90}));
+  }
   all.push_back(draw({90, 201, JCS_GRAYSCALE, 1, 1, 90}));
   all.push_back(draw({61, 77, JCS_CMYK, 1, 1, 90}));
   sample::Spec progressive{120, 80, JCS_YCbCr, 2, 2, 90};
@@ -83,7 +85,7 @@ TEST_F(SplitDevices, GivesTheCodecsBytes) {
   Engine whole = engine();
   for (const std::size_t workers : {1, 2, 3}) {
     const auto splitter = value_of(Splitter::make(parties(workers), 3));
-    for (const Bytes& jpeg : pictures())
+    for (const Bytes& jpeg : pictures()) {
       for (const ResizeOptions& wish : wishes(sized(67, 41))) {
         SCOPED_TRACE(to_string(wish));
         const auto expected = whole.resize(jpeg, wish);
@@ -94,6 +96,7 @@ TEST_F(SplitDevices, GivesTheCodecsBytes) {
         EXPECT_EQ(got->resized.report.codec, expected->report.codec);
         EXPECT_EQ(got->resized.report.quality, expected->report.quality);
       }
+    }
     splitter->drain();
     for (const split::DeviceReport& device : splitter->report()) {
       EXPECT_FALSE(device.lost);
@@ -181,8 +184,9 @@ class LittleMemory {
  public:
   LittleMemory(int device, std::size_t bytes) {
     std::size_t used = 0;
-    for (int i = 0; i < value_of(transport::cuda_devices())->count(); ++i)
+    for (int i = 0; i < value_of(transport::cuda_devices())->count(); ++i) {
       used = std::max(used, used_on(i));
+    }
     const std::size_t all = used + (96u << 20);
     ::setenv("FRAMEWIRE_EMULATED_BYTES", std::to_string(all).c_str(), 1);
     const std::size_t filler = all - used_on(device) - bytes;
@@ -216,8 +220,9 @@ void SplitDevices::expect_all_that_fit(const Parties& parties, int device, std::
   const auto expected = value_of(submit(*splitter, small, sized(60, 31)).get()).resized.bytes;
   const LittleMemory memory(device, bytes);
   std::vector<std::future<Result<Output>>> answers;
-  for (std::size_t i = 0; i < 24; ++i)
+  for (std::size_t i = 0; i < 24; ++i) {
     answers.push_back(submit(*splitter, i == kLarge ? large : small, sized(60, 31)));
+  }
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const auto answer = answers[i].get();
     if (i == kLarge && !large_fits) {

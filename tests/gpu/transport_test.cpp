@@ -179,8 +179,9 @@ TEST_F(TransportDevices, QueuesCopyWhateverDeviceIsCurrent) {
 
 // From the first device to what the second has mapped, as a process pushes to another.
 TEST_F(TransportDevices, QueuesPushToWhatTheyImport) {
-  if (devices_->reach(0, second_) == Reach::kNone)
+  if (devices_->reach(0, second_) == Reach::kNone) {
     GTEST_SKIP() << "the GPUs do not reach each other";
+  }
   auto theirs = devices_->share(second_, kBytes);
   ASSERT_TRUE(theirs) << theirs.error().to_string();
   auto buffer = devices_->import(second_, 0, (*theirs)->fd(), kBytes);
@@ -301,8 +302,9 @@ void pause_for(unsigned us) {
 
 // One after the other, with pauses around the time that a kernel stays for the next.
 TEST_F(TransportDevices, CopiesAfterEveryPauseAreExact) {
-  if (devices_->reach(0, second_) == Reach::kNone)
+  if (devices_->reach(0, second_) == Reach::kNone) {
     GTEST_SKIP() << "the GPUs do not reach each other";
+  }
   ManyCopies copies(devices_->make_queue(0).value(), region(0), region(second_), bytes(13));
   for (unsigned i = 0; i < 900; ++i) {
     const unsigned size = i % 7 == 0 ? 40'000 + i * 17 : 1 + i * 13 % 6000;

@@ -20,8 +20,9 @@ int device_count() {
 
 int largest_difference(const Bytes& a, const Bytes& b) {
   int largest = a.size() == b.size() ? 0 : 256;
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
     largest = std::max(largest, std::abs(a[i] - b[i]));
+  }
   return largest;
 }
 

@@ -14,9 +14,10 @@ using ::testing::StartsWith;
 class CliSplit : public ::testing::Test {
  protected:
   void SetUp() override {
-    for (unsigned i = 0; i < 6; ++i)
+    for (unsigned i = 0; i < 6; ++i) {
       write_file(folder_ / ("in/" + std::to_string(i % 2) + "/" + std::to_string(i) + ".jpg"),
                  make_jpeg(300 + static_cast<int>(i), 200, i));
+    }
   }
   const TemporaryFolder folder_;
 };

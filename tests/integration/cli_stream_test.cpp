@@ -57,8 +57,9 @@ TEST_F(CliStream, FilesArriveAsTheyAreAndInOrder) {
     const auto files = read_tree(out);
     ASSERT_EQ(files.size(), 5U);
     int i = 0;
-    for (const auto& [name, bytes] : files)
+    for (const auto& [name, bytes] : files) {
       EXPECT_EQ(bytes, read_file(folder_ / ("in/" + std::to_string(i++) + ".jpg"))) << name;
+    }
   }
 }
 
@@ -81,8 +82,9 @@ TEST_F(CliStream, OptionsMakeSmallerPicturesAndPlanesBecomeY4m) {
 TEST_F(CliStream, OnlyWhoHasTheKeyIsServed) {
   write_text(folder_ / "keys", "camera 000102030405060708090a0b0c0d0e0f\n");
   write_text(folder_ / "others", "camera ff0102030405060708090a0b0c0d0e0f\n");
-  for (const char* name : {"keys", "others"})
+  for (const char* name : {"keys", "others"}) {
     fs::permissions(folder_ / name, fs::perms::owner_read | fs::perms::owner_write);
+  }
   start_sink({"--psk", folder_ / "keys", "--out", folder_ / "out", "--frames", "5"});
   EXPECT_NE(stream({"--insecure"}).exit_code, 0);
   const Ran wrong = stream({"--psk", folder_ / "others"});
@@ -117,8 +119,9 @@ TEST_F(CliStream, ADeadSenderLeavesWholeFilesAndTheSinkGoesOn) {
   EXPECT_EQ(stream({"--insecure"}).exit_code, 0);
   ::kill(sink_, SIGTERM);
   static_cast<void>(end_of_sink());
-  for (const auto& [name, bytes] : read_tree(folder_ / "out"))
+  for (const auto& [name, bytes] : read_tree(folder_ / "out")) {
     EXPECT_TRUE(decode_size(bytes)) << name;
+  }
 }
 
 TEST_F(CliStream, AFullDiskEndsTheSinkAndIsCounted) {

@@ -92,8 +92,9 @@ TEST_F(Cli, BatchSaysWhichOriginalsItHandedOn) {
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   const auto rows = read_rows(manifest);
   ASSERT_EQ(rows.size(), 2u);
-  for (const json& row : rows)
+  for (const json& row : rows) {
     EXPECT_EQ(row["original_kept"], row["name"] == "small.jpg") << row["name"];
+  }
   EXPECT_EQ(read_file(folder_ / "out/small.jpg"), read_file(folder_ / "in/small.jpg"));
 }
 

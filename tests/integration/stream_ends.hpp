@@ -36,8 +36,9 @@ inline std::string free_port() {
 class StreamEnds : public ::testing::Test {
  protected:
   void SetUp() override {
-    for (unsigned i = 0; i < 5; ++i)
+    for (unsigned i = 0; i < 5; ++i) {
       write_file(folder_ / ("in/" + std::to_string(i) + ".jpg"), make_jpeg(160, 121, i));
+    }
   }
   void TearDown() override {
     if (sink_ > 0) {

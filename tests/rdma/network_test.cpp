@@ -93,7 +93,7 @@ TEST_P(Network, APeerKilledUnderLossIsLostInTime) {
   EXPECT_LT(Clock::now() - start, seconds(15));
 }
 
-// Of this end; that of the far end is pulled in rdma_test.cpp.
+// Pulls the cable of this end; rdma_test.cpp pulls that of the far end.
 class Cable : public Network {
  protected:
   // Soft-RoCE of Linux 6.1 that was to send while its interface was down drops, uncounted, every

@@ -120,8 +120,9 @@ inline Bytes wide_table(std::uint8_t inputs, std::uint8_t nodes, std::uint16_t c
   Bytes tag;
   append_text(tag, "mft2");
   append_u32(tag, 0);
-  for (const std::uint8_t byte : {inputs, std::uint8_t{3}, nodes, std::uint8_t{0}})
+  for (const std::uint8_t byte : {inputs, std::uint8_t{3}, nodes, std::uint8_t{0}}) {
     tag.push_back(byte);
+  }
   for (int i = 0; i < 9; ++i) append_u32(tag, i % 4 == 0 ? 0x10000 : 0);
   append_u16(tag, curve_entries);
   append_u16(tag, curve_entries);
@@ -158,10 +159,12 @@ inline Bytes staged_table(std::uint8_t inputs, std::uint8_t nodes) {
   Bytes tag;
   append_text(tag, "mAB ");
   append_u32(tag, 0);
-  for (const std::uint8_t byte : {inputs, std::uint8_t{3}, std::uint8_t{0}, std::uint8_t{0}})
+  for (const std::uint8_t byte : {inputs, std::uint8_t{3}, std::uint8_t{0}, std::uint8_t{0}}) {
     tag.push_back(byte);
-  for (const std::uint32_t offset : {kCurves, matrix, kCurves, matrix + 48, kCurves})
+  }
+  for (const std::uint32_t offset : {kCurves, matrix, kCurves, matrix + 48, kCurves}) {
     append_u32(tag, offset);
+  }
   for (int i = 0; i < 4; ++i) append_bytes(tag, curve);
   for (int i = 0; i < 12; ++i) append_u32(tag, i < 9 && i % 4 == 0 ? 0x10000 : 0);
   std::size_t entries = 3;

@@ -125,19 +125,22 @@ inline Bytes make(const Spec& spec, const Picture& picture) {
   jpeg_start_compress(&info, TRUE);
   detail::RawRows raw;
   const int h_max = info.max_h_samp_factor, v_max = info.max_v_samp_factor;
-  for (int c = 0; c < info.num_components; ++c)
+  for (int c = 0; c < info.num_components; ++c) {
     raw.resize(c, 8 * info.comp_info[c].v_samp_factor,
                static_cast<std::size_t>(info.comp_info[c].width_in_blocks) * 8 + 32);
+  }
   for (int band = 0; info.next_scanline < info.image_height; ++band) {
     for (int c = 0; c < info.num_components; ++c) {
       const double wide = static_cast<double>(h_max) / info.comp_info[c].h_samp_factor;
       const double high = static_cast<double>(v_max) / info.comp_info[c].v_samp_factor;
       auto& rows = raw.rows[static_cast<std::size_t>(c)];
-      for (std::size_t r = 0; r < rows.size(); ++r)
-        for (std::size_t x = 0; x < rows[r].size(); ++x)
+      for (std::size_t r = 0; r < rows.size(); ++r) {
+        for (std::size_t x = 0; x < rows[r].size(); ++x) {
           rows[r][x] = detail::to_byte(picture(
               c, (static_cast<double>(x) + 0.5) * wide,
               (band * static_cast<double>(rows.size()) + static_cast<double>(r) + 0.5) * high));
+        }
+      }
     }
     jpeg_write_raw_data(&info, raw.arrays.data(), static_cast<JDIMENSION>(8 * v_max));
   }
@@ -195,9 +198,11 @@ inline Decoded decode(std::span<const std::uint8_t> bytes) {
     for (std::size_t c = 0; c < out.planes.size(); ++c) {
       Plane& plane = out.planes[c];
       const auto width = static_cast<std::ptrdiff_t>(plane.width_px);
-      for (const Bytes& row : raw.rows[c])
-        if (plane.samples.size() < static_cast<std::size_t>(width) * plane.height_px)
+      for (const Bytes& row : raw.rows[c]) {
+        if (plane.samples.size() < static_cast<std::size_t>(width) * plane.height_px) {
           plane.samples.insert(plane.samples.end(), row.begin(), row.begin() + width);
+        }
+      }
     }
   }
   jpeg_finish_decompress(&info);

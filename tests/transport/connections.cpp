@@ -138,7 +138,7 @@ Links cards(const std::string& name) {
 std::string must(const Status& status) { throw std::runtime_error(status.to_string()); }
 
 #ifdef FRAMEWIRE_HAS_UCX
-// Ends with the other end's, as a control connection does.
+// Says that the peer is lost once the other end's lifeline is gone, as a control connection does.
 class SharedLifeline final : public ucx::Lifeline {
  public:
   explicit SharedLifeline(std::shared_ptr<std::atomic<bool>> alive) : alive_(std::move(alive)) {}

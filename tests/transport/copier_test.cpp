@@ -135,7 +135,7 @@ class PlayedKernel final : public CopyKernel {
   std::thread thread_;
 };
 
-// The host thinks kernels stay for a second, whatever they do: it never knows better.
+// The host's policy here: it expects kernels to stay for a second, and never learns otherwise.
 constexpr LingerPolicy kPolicy{1'000'000, 1024};
 
 Command adding(std::uint64_t& to, std::uint64_t value, std::uint64_t bytes = 8) {

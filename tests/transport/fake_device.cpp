@@ -26,14 +26,14 @@ class FakeQueue final : public CopyQueue {
   explicit FakeQueue(FakeDevices& devices) : devices_(devices) {}
   ~FakeQueue() override { static_cast<void>(synchronize()); }
 
-  // As CUDA's, which has a kernel for small copies between devices.
+  // Like CUDA's queue, which has a kernel for small copies between devices.
   Result<Ticket> copy_and_tell(std::byte* to, const std::byte* from, std::uint64_t bytes,
                                Sides sides, Tell& tell) override {
     if (devices_.lost()) return gone();
     if (devices_.inside(to, bytes) == nullptr || devices_.inside(from, bytes) == nullptr) {
       throw std::logic_error("a copy past the end of an allocation");
     }
-    const bool tells = sides == Sides::kWithinReach && tell.word != nullptr && bytes <= kMostTold;
+    const bool tells = sides == Sides::kWithinReach && tell.word != nullptr && bytes <= kMaxTold;
     ++enqueued_;
     tell.number = tells ? enqueued_ : 0;
     tell.arrival_count = tells ? std::min(tell.most_arrivals, bytes > kFewTold ? 3U : 1U) : 0;
@@ -45,7 +45,7 @@ class FakeQueue final : public CopyQueue {
   Result<Ticket> copy_on_arrival(std::byte* to, const std::byte* from, std::uint64_t bytes,
                                  const Arrival& arrival) override {
     if (devices_.lost()) return gone();
-    if (bytes > kMostTold) return Ticket{0};
+    if (bytes > kMaxTold) return Ticket{0};
     Copy& copy = copies_.emplace_back(Copy{to, from, bytes});
     copy.arrival = arrival;
     copy.patience = devices_.patience();
@@ -79,7 +79,7 @@ class FakeQueue final : public CopyQueue {
     Arrival arrival{};  ///< what it still waits for
     unsigned patience = 0;
   };
-  static constexpr std::uint64_t kMostTold = std::uint64_t{4} << 20;
+  static constexpr std::uint64_t kMaxTold = std::uint64_t{4} << 20;
   static constexpr std::uint64_t kFewTold = 4096;
   static tl::unexpected<Status> gone() {
     return fail(StatusCode::kDeviceLost, "the fake device is gone");
@@ -113,7 +113,7 @@ class FakeQueue final : public CopyQueue {
       copies_.pop_front();
     }
   }
-  // Of a device's memory.
+  // A word of a device's memory, as copies read and write it.
   std::atomic_ref<std::uint64_t> word(const std::uint64_t* at) {
     auto* within = devices_.inside(reinterpret_cast<const std::byte*>(at), sizeof *at);
     if (within == nullptr) throw std::logic_error("a word past the end of an allocation");
@@ -267,7 +267,7 @@ void FakeDevices::write_unsettled(std::byte* to, std::vector<std::byte> bytes) {
   unsettled_.emplace_back(to, std::move(bytes));
 }
 
-// In memory that has been released since, nothing is there to be seen.
+// Memory that has been released since is skipped.
 Result<void> FakeDevices::settle_writes(int) {
   if (lost_) return fail(StatusCode::kDeviceLost, "the fake device is gone");
   if (!settles_) return fail(StatusCode::kUnsupported, "a card's writes have no order here");

@@ -62,7 +62,7 @@ TEST(Handover, RingsOfBothEndsAreWrittenByTheOther) {
 
 class HandoverAttack : public ::testing::Test {
  protected:
-  // What our side says when that is handed over.
+  // What our side answers when these files are handed over.
   Result<void> answer(std::span<const int> files,
                       std::span<const std::byte> message = std::span(kRing)) {
     auto [ours, theirs] = local_pair();
@@ -83,8 +83,9 @@ class HandoverAttack : public ::testing::Test {
   static FileDescriptor memory(std::size_t bytes, int seals, unsigned flags = 0,
                                const RingKey& key = kTheirs) {
     FileDescriptor file(::memfd_create("theirs", MFD_CLOEXEC | MFD_ALLOW_SEALING | flags));
-    if (!file.valid() || ::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
+    if (!file.valid() || ::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) {
       return FileDescriptor();
+    }
     if ((flags & MFD_HUGETLB) == 0) write_head(file.get(), key);
     EXPECT_EQ(::fcntl(file.get(), F_ADD_SEALS, seals), 0);
     return file;

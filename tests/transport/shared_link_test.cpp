@@ -305,7 +305,7 @@ TEST_F(SharedLinkAttack, MorePartsThanWereSaidEndTheConnection) {
   EXPECT_EQ(near_sink_.good, 0);
 }
 
-// Each costs a few bytes of ours.
+// Each payload that a peer has begun costs the reader a few bytes, so their number is bounded.
 TEST_F(SharedLinkAttack, MorePayloadsBegunThanAreAllowedEndTheConnection) {
   RingLayout& memory = ring();
   for (std::uint64_t number = 1; number <= RingLayout::kMaxBegun + 1; ++number) {
@@ -318,7 +318,8 @@ TEST_F(SharedLinkAttack, MorePayloadsBegunThanAreAllowedEndTheConnection) {
   EXPECT_EQ(near_sink_.bad, near_sink_.placed);
 }
 
-// What the reader is said to have taken is believed for no more than where to write in the ring.
+// A reader's count of what it has taken is used for nothing but where the writer writes in the
+// ring.
 TEST_F(SharedLinkAttack, ALieAboutRoomHarmsWhoLies) {
   const std::vector<std::byte> payload(kRoom);
   std::array<std::byte, kMaxPacketHead> head;

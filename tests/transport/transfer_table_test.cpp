@@ -25,11 +25,13 @@ TEST(TransferState, FollowsOnlyWhatMayComeBefore) {
                                                         {State::kDone, State::kFree}};
   constexpr std::array kAll = {State::kFree,      State::kOpen,      State::kMoving,
                                State::kUncertain, State::kAbandoned, State::kDone};
-  for (const State from : kAll)
-    for (const State to : kAll)
+  for (const State from : kAll) {
+    for (const State to : kAll) {
       EXPECT_EQ(may_follow(from, to),
                 std::find(allowed.begin(), allowed.end(), std::pair(from, to)) != allowed.end())
           << static_cast<int>(from) << " to " << static_cast<int>(to);
+    }
+  }
 }
 
 class Table : public testing::Test {

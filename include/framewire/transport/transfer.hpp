@@ -49,9 +49,10 @@ struct OfferOptions {
   Direction direction = Direction::kPut;
   std::uint32_t ttl_ms = 30'000;   ///< the peer must begin within
   std::uint32_t work_ms = 30'000;  ///< and finish within, once it has begun
-  /// Of the device that the region lies on. Nothing is placed or read before the work is done that
-  /// the stream holds now; what is enqueued on it after the transfer is done finds the bytes, which
-  /// may be reported before they are in place. Unset: the memory is free, and done means in place.
+  /// A stream of the device that the region lies on. Nothing is placed or read before the work that
+  /// the stream holds now is done. A transfer may be reported as done before its bytes are in
+  /// place; work enqueued on the stream after that finds them. Unset: the memory is free now, and
+  /// done means in place.
   std::optional<CudaStream> stream;
 };
 

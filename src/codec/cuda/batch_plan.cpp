@@ -21,8 +21,9 @@ std::uint32_t BatchPlan::add(const Item& item) {
   decoded_.push_back(static_cast<std::uint32_t>(decode_.plane_count()));
   if (item.planes.empty()) {
     decode_.add(item, image, arena_, bytes_);
-    for (std::size_t i = decoded_.back(); i < decode_.plane_count(); ++i)
+    for (std::size_t i = decoded_.back(); i < decode_.plane_count(); ++i) {
       sources_.push_back(decode_.samples(i));
+    }
   } else {
     for (int i = 0; i < item.plan->plane_count; ++i) {
       const int component = item.plan->planes[static_cast<std::size_t>(i)].component;

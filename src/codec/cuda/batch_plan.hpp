@@ -19,21 +19,21 @@ class BatchPlan {
  public:
   explicit BatchPlan(const Tuning& tuning = {})
       : tuning_(tuning), decode_(tuning), encode_(tuning) {}
-  /// Forgets the batch; keeps capacity, and packed filters as FilterCache says.
+  /// Forgets the batch. Vectors keep their capacity, and FilterCache its newest filters.
   void clear(const EntropyLayout& layout);
-  /// The same for the largest batches.
+  /// Prepares for batches of the largest kind.
   void clear() { clear(choose_layout(tuning_, UINT64_MAX, 0)); }
   /// Adds an item that check_item() accepts. @return its index
   std::uint32_t add(const Item& item);
-  /// Places what depends on all items; add() must not be called again before clear().
+  /// Plans what needs all items to be known; add() must not be called again before clear().
   void lay_out();
   /// Writes the part to be uploaded.
   /// @param staging  at least arena().bytes(gpu::Part::kUploaded)
   /// @param device   the batch's memory; null where nobody will read what is written
   void write(std::uint8_t* staging, std::uint8_t* device) const;
 
-  /// Bound on what the items added since clear() need alone, and on what they can take more in the
-  /// company of others: sums that add() keeps. Before lay_out().
+  /// Bound on the memory that a batch of the items added since clear() needs, plus what these items
+  /// can need more beside other items. Sums that add() keeps; call it before lay_out().
   /// @param among_few  as in DecodeStage::shared_growth_bytes()
   [[nodiscard]] std::uint64_t bytes_alone(bool among_few) const;
 
@@ -54,7 +54,7 @@ class BatchPlan {
   [[nodiscard]] const DecodeStage& decode() const noexcept { return decode_; }
   [[nodiscard]] const PictureStage& picture() const noexcept { return picture_; }
   [[nodiscard]] const EncodeStage& encode() const noexcept { return encode_; }
-  /// Of an image's decoded planes, index of the first in decode().
+  /// Index in decode() of an image's first decoded plane.
   [[nodiscard]] std::uint32_t first_decoded(std::size_t image) const { return decoded_[image]; }
 
  private:

@@ -9,8 +9,8 @@
 namespace framewire::codec::cuda {
 namespace {
 
-constexpr int kMostBlocksPerMcu = 10;  // T.81 B.2.3
-/// A scan's bytes, counted in bits, fit 32 bits.
+constexpr int kMaxBlocksPerMcu = 10;  // T.81 B.2.3
+/// Bit positions in a scan are 32-bit numbers.
 constexpr std::size_t kMaxScanBytes = (std::size_t{1} << 29) - 1;
 
 tl::unexpected<Status> unsupported(std::string what) {
@@ -20,9 +20,10 @@ tl::unexpected<Status> unsupported(std::string what) {
 Result<void> check_scans(const jpeg::JpegFile& file) {
   std::array<int, jpeg::kMaxComponents> seen{};
   for (const jpeg::Scan& scan : file.scans) {
-    if (scan.entropy_bytes > kMaxScanBytes)
+    if (scan.entropy_bytes > kMaxScanBytes) {
       return unsupported(
           fmt::format("scans of {} bytes; at most {}", scan.entropy_bytes, kMaxScanBytes));
+    }
     int blocks = 0;
     for (std::size_t i = 0; i < static_cast<std::size_t>(scan.component_count); ++i) {
       const std::size_t c = scan.component[i];
@@ -30,15 +31,19 @@ Result<void> check_scans(const jpeg::JpegFile& file) {
       blocks += file.frame.components[c].h * file.frame.components[c].v;
       if (file.component_quant[c] < 0) return unsupported("components without quantisation table");
     }
-    if (scan.component_count > 1 && blocks > kMostBlocksPerMcu)
-      return unsupported(fmt::format("MCUs of {} blocks; at most {}", blocks, kMostBlocksPerMcu));
-    if (scan.spectral_start != 0 || scan.spectral_end != 63 || scan.approx_low != 0)
+    if (scan.component_count > 1 && blocks > kMaxBlocksPerMcu) {
+      return unsupported(fmt::format("MCUs of {} blocks; at most {}", blocks, kMaxBlocksPerMcu));
+    }
+    if (scan.spectral_start != 0 || scan.spectral_end != 63 || scan.approx_low != 0) {
       return unsupported("scans of part of the coefficients");
+    }
   }
-  for (int c = 0; c < file.frame.component_count; ++c)
-    if (seen[static_cast<std::size_t>(c)] != 1)
+  for (int c = 0; c < file.frame.component_count; ++c) {
+    if (seen[static_cast<std::size_t>(c)] != 1) {
       return unsupported(
           fmt::format("component {} in {} scans; exactly 1", c, seen[static_cast<std::size_t>(c)]));
+    }
+  }
   return {};
 }
 
@@ -51,25 +56,28 @@ Result<void> check_conversion(const Item& item) {
   return {};
 }
 
-/// What the kernels would otherwise have to trust.
+/// Checks what the kernels trust.
 Result<void> check_coefficients(const Item& item) {
   const jpeg::FrameHeader& frame = item.file->frame;
   const auto& given = item.coefficients->components;
   bool fits = given.size() == static_cast<std::size_t>(frame.component_count);
-  for (std::size_t c = 0; fits && c < given.size(); ++c)
+  for (std::size_t c = 0; fits && c < given.size(); ++c) {
     fits = given[c].width_blocks == frame.components[c].width_blocks &&
            given[c].height_blocks == frame.components[c].height_blocks &&
            given[c].coefficients.size() == static_cast<std::size_t>(given[c].width_blocks) *
                                                static_cast<std::size_t>(given[c].height_blocks) *
                                                jpeg::kBlockSize;
+  }
   if (!fits) return fail(StatusCode::kInternal, "coefficients do not fit the frame");
   return {};
 }
 
 Result<void> check_planes(const Item& item) {
   if (item.plan == nullptr) return unsupported("planes without a plan");
-  if (!item.parts.empty() && item.parts.size() != static_cast<std::size_t>(item.plan->plane_count))
+  if (!item.parts.empty() &&
+      item.parts.size() != static_cast<std::size_t>(item.plan->plane_count)) {
     return fail(StatusCode::kInternal, "parts do not fit the plan");
+  }
   for (int i = 0; i < item.plan->plane_count; ++i) {
     const plan::PlanePlan& wanted = item.plan->planes[static_cast<std::size_t>(i)];
     const auto c = static_cast<std::size_t>(wanted.component);
@@ -77,24 +85,28 @@ Result<void> check_planes(const Item& item) {
         item.parts.empty() ? wanted.y.in_size : item.parts[static_cast<std::size_t>(i)].in_count;
     if (c >= item.planes.size() || item.planes[c].samples == nullptr ||
         item.planes[c].width_px != static_cast<std::uint32_t>(wanted.x.in_size) ||
-        item.planes[c].height_px != static_cast<std::uint32_t>(rows))
+        item.planes[c].height_px != static_cast<std::uint32_t>(rows)) {
       return fail(StatusCode::kInternal, "planes do not fit the plan");
+    }
     if (reinterpret_cast<std::uintptr_t>(item.planes[c].samples) % 16 != 0 ||
         item.planes[c].pitch_bytes % 16 != 0 ||
-        item.planes[c].pitch_bytes < item.planes[c].width_px)
+        item.planes[c].pitch_bytes < item.planes[c].width_px) {
       return unsupported("planes whose rows do not begin at multiples of 16 bytes");
+    }
   }
   return {};
 }
 
-/// Headers of which libjpeg makes sense after a warning; those are for it to give.
+/// Refuses headers that libjpeg accepts with a warning: the CPU codec then gives that warning.
 Result<void> check_headers(const jpeg::JpegFile& file) {
-  if (file.jfif && file.jfif->version_major != 1)
+  if (file.jfif && file.jfif->version_major != 1) {
     return unsupported(fmt::format("JFIF version {}", file.jfif->version_major));
+  }
   const int transform = file.adobe_transform.value_or(0);
   const int known = file.frame.component_count == 4 ? 2 : 1;
-  if (transform != 0 && transform != known && !file.jfif)
+  if (transform != 0 && transform != known && !file.jfif) {
     return unsupported(fmt::format("Adobe transform {}", transform));
+  }
   return {};
 }
 
@@ -112,8 +124,9 @@ Result<void> check_file(const jpeg::JpegFile& file) {
 Result<void> check_source(const Item& item) {
   if (!item.planes.empty()) return check_planes(item);
   const jpeg::FrameHeader& frame = item.file->frame;
-  if (frame.process == jpeg::Process::kLossless || frame.hierarchical)
+  if (frame.process == jpeg::Process::kLossless || frame.hierarchical) {
     return unsupported("lossless and hierarchical files");
+  }
   if (frame.precision_bits != 8) return unsupported("samples of other than 8 bits");
   if (frame.width_px <= 0 || frame.height_px <= 0) return unsupported("frames of unknown size");
   return item.coefficients != nullptr ? check_coefficients(item) : check_file(*item.file);
@@ -128,14 +141,16 @@ Result<void> check_batch(std::span<const Item> items) {
     if (!item.planes.empty() || item.file == nullptr) continue;
     const jpeg::FrameHeader& frame = item.file->frame;
     std::uint64_t blocks = 0;
-    for (std::size_t c = 0; c < static_cast<std::size_t>(frame.component_count); ++c)
+    for (std::size_t c = 0; c < static_cast<std::size_t>(frame.component_count); ++c) {
       blocks += static_cast<std::uint64_t>(frame.components[c].padded_width_blocks) *
                     static_cast<std::uint64_t>(frame.components[c].padded_height_blocks) +
                 8;
+    }
     in += blocks;
-    for (const jpeg::Scan& scan : item.file->scans)
+    for (const jpeg::Scan& scan : item.file->scans) {
       pieces += scan.entropy_bytes / kMinSubsequenceBytes + kSpanThreads +
                 (scan.restart_interval_mcus != 0 ? blocks : 0);
+    }
   }
   if (std::max({in, out, pieces}) <= UINT32_MAX) return {};
   return unsupported(
@@ -151,8 +166,9 @@ std::uint64_t count_output_blocks(const plan::EncodePlan& encode) {
     h_max = std::max<std::uint64_t>(h_max, encode.h[c]);
     v_max = std::max<std::uint64_t>(v_max, encode.v[c]);
   }
-  for (std::size_t c = 0; c < components; ++c)
+  for (std::size_t c = 0; c < components; ++c) {
     blocks_per_mcu += components == 1 ? 1u : std::uint64_t{encode.h[c]} * encode.v[c];
+  }
   return base::ceil_div(static_cast<std::uint64_t>(encode.width_px), 8 * h_max) *
          base::ceil_div(static_cast<std::uint64_t>(encode.height_px), 8 * v_max) * blocks_per_mcu;
 }
@@ -167,8 +183,9 @@ Result<void> check_output(const Item& item) {
   if (auto ok = check_conversion(item); !ok) return ok;
   if (item.plan->encode.progressive) return unsupported("progressive output");
   const std::uint64_t blocks = count_output_blocks(item.plan->encode);
-  if (blocks > kMaxOutputBlocks)
+  if (blocks > kMaxOutputBlocks) {
     return unsupported(fmt::format("outputs of {} blocks; at most {}", blocks, kMaxOutputBlocks));
+  }
   return {};
 }
 

@@ -53,7 +53,7 @@ class CudaBatchCodec : public BatchCodec {
   [[nodiscard]] BatchOutcome outcome(std::size_t index) const override {
     const cuda::ImageResult result = transcoder_.result(index);
     if (result.status != 0) return {false, cuda::describe(result.status), 0, {}};
-    // The CPU codec says so, and by how much.
+    // The CPU codec does this image again, and says by how much it misses max_bytes.
     if (result.missed_max_bytes) return {false, "even the lowest quality is too large", 0, {}};
     return {true, {}, result.quality != 0 ? result.quality : qualities_[index], result.bytes};
   }
@@ -65,8 +65,9 @@ class CudaBatchCodec : public BatchCodec {
   [[nodiscard]] std::vector<StageTotal> stages() const override {
     std::vector<StageTotal> totals;
     const auto times = transcoder_.stage_us();
-    for (std::size_t i = 0; times && i < times->size(); ++i)
+    for (std::size_t i = 0; times && i < times->size(); ++i) {
       totals.push_back({cuda::to_string(static_cast<cuda::Stage>(i)), (*times)[i]});
+    }
     return totals;
   }
 
@@ -81,10 +82,12 @@ class CudaBatchCodec : public BatchCodec {
 }  // namespace
 
 Result<std::unique_ptr<BatchCodec>> make_cuda_batch_codec(bool timed,
-                                                          std::uint64_t most_device_bytes) {
+                                                          std::uint64_t max_device_bytes,
+                                                          std::shared_ptr<cuda::EntropyLoad> load) {
   auto transcoder = cuda::Transcoder::make(timed);
   if (!transcoder) return fail(transcoder.error());
-  transcoder->set_most_device_bytes(most_device_bytes);
+  transcoder->set_max_device_bytes(max_device_bytes);
+  transcoder->set_load(std::move(load));
   return std::make_unique<CudaBatchCodec>(std::move(*transcoder));
 }
 

@@ -1,7 +1,8 @@
-// The CUDA codec as engines use it.
+// The CUDA codec behind BatchCodec, as engines use it.
 #pragma once
 
 #include <codec/batch_codec.hpp>
+#include <codec/cuda/decode/entropy_load.hpp>
 #include <framewire/status.hpp>
 #include <memory>
 
@@ -9,9 +10,10 @@ namespace framewire::codec {
 
 /// On the calling thread's current device.
 /// @param timed  measures every stage, for stages()
-/// @param most_device_bytes  never held ahead of need beyond this
+/// @param max_device_bytes  buffers grow a quarter ahead of need, but not beyond this
+/// @param load  shared by all codecs of one device
 /// @return busy where memory ran out, device_lost
 [[nodiscard]] Result<std::unique_ptr<BatchCodec>> make_cuda_batch_codec(
-    bool timed, std::uint64_t most_device_bytes);
+    bool timed, std::uint64_t max_device_bytes, std::shared_ptr<cuda::EntropyLoad> load);
 
 }  // namespace framewire::codec

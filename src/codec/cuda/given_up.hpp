@@ -6,8 +6,9 @@
 
 namespace framewire::codec::cuda {
 
-/// Whether an image is the CPU's: no later stage looks at what the stages before left unwritten.
-/// @tparam View  of any stage: `status` is [images], a StatusBit or more each
+/// Whether the CPU must take an image. Every later stage asks this first: earlier stages have left
+/// the image's memory unwritten.
+/// @tparam View  arguments of any stage: `status` is [images] of StatusBit
 template <typename View>
 FW_HD bool given_up(const View& batch, std::uint32_t image) {
   return batch.status[image] != 0;

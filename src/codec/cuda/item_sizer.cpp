@@ -5,7 +5,8 @@ namespace framewire::codec::cuda {
 std::uint64_t ItemSizer::device_bytes(const Item& item, std::size_t position) {
   plan_.clear();
   plan_.add(item);
-  // In one copy with the file before it, a pinned one also takes what is between them.
+  // A pinned file shares a copy with the file before it, which then also takes the bytes between
+  // them.
   const std::uint64_t between = item.pinned ? kPinnedGuardBytes : 0;
   return plan_.bytes_alone(position < tuning_.lone_images) + between;
 }

@@ -6,14 +6,15 @@
 
 namespace framewire::codec::cuda {
 
-/// Adds items to a plan of their own, so that the bound cannot drift from what batches take. Not
-/// thread-safe.
+/// Plans each item by itself with the plan that batches use, so that the bound cannot drift from
+/// what they take. Not thread-safe.
 class ItemSizer {
  public:
   explicit ItemSizer(const Tuning& tuning = {}) : tuning_(tuning) {}
-  /// A bound on what an accepted item adds to Arena::total_bytes(): a batch never takes more
-  /// than the sum over its items (tests/gpu/item_sizer_test.cpp).
-  /// @param position  in the batch: where there are few they are cut into shorter subsequences
+  /// Bound on what an accepted item adds to Arena::total_bytes(). A batch never takes more than the
+  /// sum over its items (tests/gpu/item_sizer_test.cpp).
+  /// @param position  index in the batch: the first few are sized as a small batch, with shorter
+  ///                  subsequences
   /// @cost that of planning the item, some µs
   [[nodiscard]] std::uint64_t device_bytes(const Item& item, std::size_t position);
 

@@ -14,7 +14,7 @@ struct SampleView {
   std::uint32_t pitch_bytes = 0;  ///< a multiple of 16
 };
 
-/// A plane in the batch's memory, or one of somebody else's.
+/// A plane in the batch's memory, or in somebody else's.
 struct Samples {
   gpu::Slice<std::uint8_t> slice{};
   std::uint8_t* external = nullptr;  ///< not null: instead of the slice
@@ -28,7 +28,7 @@ struct Samples {
   }
 };
 
-/// Room for a plane and for what kernels read behind its last row.
+/// Plans memory for a plane and for what kernels read behind its last row.
 [[nodiscard]] inline Samples make_plane(gpu::Arena& arena, std::uint32_t width_px,
                                         std::uint32_t height_px) {
   constexpr std::uint64_t kGuardBytes = 64;

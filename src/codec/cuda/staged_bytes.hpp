@@ -1,4 +1,4 @@
-// Bytes of the host's that travel in the uploaded part of a batch's memory as they are.
+// Bytes of the host that are uploaded with a batch as they are.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@
 
 namespace framewire::codec::cuda {
 
-/// Borrows what it is given until write().
+/// Collects such bytes; borrows them until write().
 class StagedBytes {
  public:
   void clear();
-  /// @param guard_bytes  that kernels read behind them
+  /// @param guard_bytes  bytes behind them that kernels may read
   [[nodiscard]] gpu::Slice<std::uint8_t> add(gpu::Arena& arena, std::span<const std::uint8_t> bytes,
                                              std::uint64_t guard_bytes = 0);
-  /// The same bytes twice take room once. @param bytes  known by their address
+  /// As add(), but bytes that were added before, at the same address, are not uploaded twice.
   [[nodiscard]] gpu::Slice<std::uint8_t> add_once(gpu::Arena& arena,
                                                   std::span<const std::uint8_t> bytes);
-  /// Arrays that the device reads as elements of T.
+  /// Adds an array that the device reads as elements of T.
   template <typename T, typename Value>
   [[nodiscard]] gpu::Slice<const T> add_array(gpu::Arena& arena, const std::vector<Value>& values) {
     return gpu::cast<const T>(add(arena, bytes_of(values)));

@@ -5,7 +5,7 @@
 
 namespace framewire::codec::cuda {
 
-/// Bits of BatchView::status and ImageResult::status.
+/// Bits of the stages' `status` and of ImageResult::status.
 enum StatusBit : std::uint32_t {
   kNeverSynchronised = 1,  ///< states still disagreed after all rounds
   kBadCode = 2,            ///< bits that are no code, or a run beyond the block

@@ -24,21 +24,23 @@ enum class Stage : std::uint8_t {
   kForward,
   kEncode,
   kSearch,  ///< all encodings after the first of streams under a bound on their bytes
-  kFinish,
+  kFinish,  ///< stuffing of the first encoding, and packing
   kCount,
 };
 inline constexpr std::size_t kStageCount = static_cast<std::size_t>(Stage::kCount);
 [[nodiscard]] std::string_view to_string(Stage stage) noexcept;
 
-/// Events on the stream that a batch is enqueued on. Records nothing unless made to time.
+/// Events on the stream of a batch. Records nothing unless made with `timed`.
 class Timeline {
  public:
   /// @return device_lost
   [[nodiscard]] static Result<Timeline> make(bool timed);
 
+  [[nodiscard]] bool timed() const noexcept { return !marks_.empty(); }
+
   void begin(const gpu::Stream& stream);
-  /// What has been enqueued since the last call was work of this stage. A stage may end more than
-  /// once, or never.
+  /// Counts the work enqueued since the last call as this stage's. A stage may end more than once,
+  /// or never.
   void end(Stage stage, const gpu::Stream& stream);
 
   /// Microseconds of each stage of the last batch, once it is over; zeros unless timed.

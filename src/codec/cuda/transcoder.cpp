@@ -2,7 +2,7 @@
 #include <cuda_runtime_api.h>
 #include <algorithm>
 #include <codec/cuda/transcoder.hpp>
-#include <gpu/early_launches.hpp>
+#include <gpu/dependent_launches.hpp>
 #include <gpu/error.hpp>
 #include <utility>
 
@@ -12,11 +12,12 @@ namespace {
 using gpu::MemoryKind;
 using gpu::Part;
 
-/// Grown buffers get a quarter more, so that batches of similar size do not grow them again.
+/// A buffer that must grow gets a quarter more, so that batches of similar size do not grow it
+/// again.
 Result<void> grow(gpu::Buffer& buffer, MemoryKind kind, std::uint64_t bytes,
-                  std::uint64_t most_bytes = UINT64_MAX) {
+                  std::uint64_t max_bytes = UINT64_MAX) {
   if (bytes <= buffer.bytes()) return {};
-  return buffer.reserve(kind, std::max(bytes, std::min(bytes + bytes / 4, most_bytes)));
+  return buffer.reserve(kind, std::max(bytes, std::min(bytes + bytes / 4, max_bytes)));
 }
 
 template <typename T>
@@ -31,7 +32,7 @@ Result<Transcoder> Transcoder::make(bool timed, const Tuning& tuning) {
   if (!stream) return fail(stream.error());
   auto order = gpu::Event::make_untimed();
   if (!order) return fail(order.error());
-  auto over = gpu::Event::make_restful();
+  auto over = gpu::Event::make_blocking();
   if (!over) return fail(over.error());
   auto timeline = Timeline::make(timed);
   if (!timeline) return fail(timeline.error());
@@ -42,9 +43,11 @@ Result<Transcoder> Transcoder::make(bool timed, const Tuning& tuning) {
 Result<void> Transcoder::enqueue(std::span<const Item> items) {
   if (items.empty()) return fail(StatusCode::kInternal, "a batch without images was enqueued");
   if (auto ok = check_batch(items); !ok) return ok;
-  if (in_flight_)
+  if (in_flight_) {
     if (auto ok = wait(); !ok) return ok;
-  plan_.clear(layout_for(tuning_, items));
+  }
+  load_share_ = EntropyLoad::Share(load_, entropy_bytes(items));
+  plan_.clear(choose_layout(tuning_, load_share_.total_bytes(), items.size()));
   for (const Item& item : items) plan_.add(item);
   plan_.lay_out();
   if (auto ok = reserve(); !ok) return ok;
@@ -56,13 +59,15 @@ Result<void> Transcoder::reserve() {
   const gpu::Arena& arena = plan_.arena();
   records_bytes_ = (plan_.encode().stream_count() * sizeof(OutputRecord) + 255) / 256 * 256;
   if (auto ok = grow(staging_, MemoryKind::kPinned, arena.bytes(Part::kUploaded)); !ok) return ok;
-  if (auto ok = grow(device_, MemoryKind::kDevice, arena.total_bytes(), most_device_bytes_); !ok)
+  if (auto ok = grow(device_, MemoryKind::kDevice, arena.total_bytes(), max_device_bytes_); !ok) {
     return ok;
+  }
   if (auto ok = grow(host_status_, MemoryKind::kPinned, plan_.status().bytes()); !ok) return ok;
   return grow(output_, MemoryKind::kPinnedMapped, records_bytes_ + plan_.encode().output_bytes());
 }
 
-/// The pipeline: what can begin does while the host still fills its own buffer.
+/// Enqueues the pipeline. Work that needs no upload begins while the host still fills the staging
+/// buffer.
 Result<void> Transcoder::run() {
   const gpu::Memory memory = this->memory();
   const gpu::Arena& arena = plan_.arena();
@@ -73,10 +78,19 @@ Result<void> Transcoder::run() {
   plan_.decode().begin(run);
   plan_.write(staging_.data(), device_.data());
 
-  // A small batch waits for launches, a large one would only keep room from other streams.
-  const gpu::EarlyLaunches early(plan_.decode().is_small());
   if (!fetches) timeline_.begin(stream_);
-  (void)cudaMemcpyAsync(device_.data(), staging_.data(), arena.bytes(Part::kUploaded),
+  // A graph cannot record when stages end. A small batch does without: its kernels are set up
+  // early, which saves it more.
+  const bool as_graph = !timeline_.timed() && !plan_.decode().is_small();
+  if (!as_graph || !launcher_.launch(stream_, [&] { enqueue_stages(run); })) enqueue_stages(run);
+  return record_end();
+}
+
+void Transcoder::enqueue_stages(const StageRun& run) {
+  // Setting kernels up early helps a small batch, which waits for launches. A large one would only
+  // take threads from other streams.
+  const gpu::DependentLaunches dependent(plan_.decode().is_small());
+  (void)cudaMemcpyAsync(device_.data(), staging_.data(), plan_.arena().bytes(Part::kUploaded),
                         cudaMemcpyHostToDevice, stream_.get());
   timeline_.end(Stage::kCopyIn, stream_);
   plan_.decode().enqueue(run);
@@ -85,13 +99,12 @@ Result<void> Transcoder::run() {
                                output_.bytes() - records_bytes_});
   (void)cudaMemcpyAsync(host_status_.data(), run.status, plan_.status().bytes(),
                         cudaMemcpyDeviceToHost, stream_.get());
-  return finish();
 }
 
-Result<void> Transcoder::finish() {
+Result<void> Transcoder::record_end() {
   if (auto ok = gpu::check(cudaGetLastError(), "launching a batch"); !ok) return ok;
-  // A large batch takes a millisecond or more, in which others can use the core; of a small one's
-  // time, being woken would be a tenth.
+  // Waiting asleep leaves the core to others during the millisecond or more of a large batch. For a
+  // small batch, being woken would take a tenth of its time.
   if (plan_.decode().is_small()) return {};
   auto recorded = over_.record(stream_);
   asleep_ = recorded.has_value();
@@ -100,7 +113,9 @@ Result<void> Transcoder::finish() {
 
 Result<void> Transcoder::wait() {
   in_flight_ = false;
-  return std::exchange(asleep_, false) ? over_.synchronise() : stream_.synchronise();
+  auto done = std::exchange(asleep_, false) ? over_.synchronise() : stream_.synchronise();
+  load_share_ = {};
+  return done;
 }
 
 Result<void> Transcoder::wait_for(cudaStream_t stream) {
@@ -122,8 +137,9 @@ ImageResult Transcoder::result(std::size_t image) const {
   result.status |= record.status;
   result.quality = static_cast<int>(record.quality);
   result.missed_max_bytes = record.missed != 0;
-  if (result.status == 0)
+  if (result.status == 0) {
     result.bytes = {output_.data() + records_bytes_ + record.offset, record.bytes};
+  }
   return result;
 }
 

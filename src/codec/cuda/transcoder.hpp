@@ -3,11 +3,14 @@
 
 #include <array>
 #include <codec/cuda/batch_plan.hpp>
+#include <codec/cuda/decode/entropy_load.hpp>
 #include <codec/cuda/timeline.hpp>
 #include <codec/device_plane.hpp>
 #include <framewire/status.hpp>
 #include <gpu/buffer.hpp>
+#include <gpu/graph_launcher.hpp>
 #include <gpu/stream.hpp>
+#include <memory>
 #include <span>
 
 namespace framewire::codec::cuda {
@@ -31,8 +34,8 @@ class Transcoder {
 
   /// Gathers, copies and enqueues a batch; returns before the device has finished.
   /// Waits first for a batch that nobody has waited for.
-  /// @param items  each accepted by check_item(); host memory is copied before return, that of
-  ///               pinned files until wait() has returned
+  /// @param items  each accepted by check_item(). Host memory is copied before the call returns;
+  ///               pinned files must stay until wait() has returned
   /// @return busy where memory ran out, device_lost, internal for an empty batch
   [[nodiscard]] Result<void> enqueue(std::span<const Item> items);
   /// Waits for the batch. Results and planes stay valid until the next enqueue().
@@ -42,13 +45,13 @@ class Transcoder {
   /// @return device_lost
   [[nodiscard]] Result<void> wait_for(cudaStream_t stream);
   /// Work enqueued on `stream` from now on begins after the batches enqueued so far, and may read
-  /// their planes until the next enqueue(), before which wait_for() must order that reading. Does
-  /// not block. @return device_lost
+  /// their planes until the next enqueue(). Before that, wait_for() must order the next batch
+  /// behind such reading. Does not block. @return device_lost
   [[nodiscard]] Result<void> make_wait(cudaStream_t stream);
 
-  /// After wait().
+  /// What became of an image; call it after wait().
   [[nodiscard]] ImageResult result(std::size_t image) const;
-  /// A decoded plane. @param component  in plan order, without a plan in the frame's
+  /// A decoded plane. @param component  in the plan's order; without a plan, the frame's
   [[nodiscard]] DevicePlane plane(std::size_t image, std::size_t component) const;
   /// A plane of the output picture, for items with a plan. @param component  of the output
   [[nodiscard]] DevicePlane output_plane(std::size_t image, std::size_t component) const;
@@ -63,8 +66,10 @@ class Transcoder {
   [[nodiscard]] std::size_t pinned_bytes() const noexcept {
     return staging_.bytes() + output_.bytes() + host_status_.bytes();
   }
-  /// Device memory grows ahead of need, but not beyond this.
-  void set_most_device_bytes(std::uint64_t bytes) noexcept { most_device_bytes_ = bytes; }
+  /// Bound on the device memory that is allocated ahead of need.
+  void set_max_device_bytes(std::uint64_t bytes) noexcept { max_device_bytes_ = bytes; }
+  /// What else this device has to decode; without it each batch is planned as if it were alone.
+  void set_load(std::shared_ptr<EntropyLoad> load) noexcept { load_ = std::move(load); }
 
  private:
   Transcoder(gpu::Stream stream, gpu::Event order, gpu::Event over, Timeline timeline,
@@ -77,7 +82,8 @@ class Transcoder {
         plan_(tuning) {}
   [[nodiscard]] Result<void> reserve();
   [[nodiscard]] Result<void> run();
-  [[nodiscard]] Result<void> finish();
+  void enqueue_stages(const StageRun& run);
+  [[nodiscard]] Result<void> record_end();
   [[nodiscard]] gpu::Memory memory() const { return {device_.data(), plan_.arena()}; }
 
   gpu::Stream stream_;
@@ -91,7 +97,10 @@ class Transcoder {
   gpu::Buffer output_;  ///< records, then packed streams; written by the device
   std::uint64_t records_bytes_ = 0;
   gpu::Buffer host_status_;
-  std::uint64_t most_device_bytes_ = UINT64_MAX;
+  std::uint64_t max_device_bytes_ = UINT64_MAX;
+  std::shared_ptr<EntropyLoad> load_;
+  EntropyLoad::Share load_share_;  ///< of the batch in flight
+  gpu::GraphLauncher launcher_;
   bool in_flight_ = false;
   bool asleep_ = false;  ///< whether over_ is the batch in flight
 };

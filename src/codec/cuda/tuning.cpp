@@ -9,21 +9,24 @@
 namespace framewire::codec::cuda {
 namespace {
 
-constexpr std::uint32_t kMost = 1u << 30;
+constexpr std::uint32_t kMaxValue = 1u << 30;
 
 struct Key {
   std::string_view name;
   std::uint32_t Tuning::*value;
-  std::uint32_t least;
-  std::uint32_t most;
+  std::uint32_t min;
+  std::uint32_t max;
   std::uint32_t step = 1;
 };
 constexpr std::uint32_t kSubsequence = kMinSubsequenceBytes;
 constexpr std::array kKeys = {
-    Key{"small_batch_bytes", &Tuning::small_batch_bytes, 0, kMost},
-    Key{"tiny_batch_bytes", &Tuning::tiny_batch_bytes, 0, kMost},
-    Key{"lone_batch_bytes", &Tuning::lone_batch_bytes, 0, kMost},
-    Key{"lone_images", &Tuning::lone_images, 0, kMost},
+    Key{"medium_batch_bytes", &Tuning::medium_batch_bytes, 0, kMaxValue},
+    Key{"small_batch_bytes", &Tuning::small_batch_bytes, 0, kMaxValue},
+    Key{"tiny_batch_bytes", &Tuning::tiny_batch_bytes, 0, kMaxValue},
+    Key{"lone_batch_bytes", &Tuning::lone_batch_bytes, 0, kMaxValue},
+    Key{"lone_images", &Tuning::lone_images, 0, kMaxValue},
+    Key{"medium_subsequence_bytes", &Tuning::medium_subsequence_bytes, kSubsequence,
+        kMaxSubsequenceBytes, kSubsequence},
     Key{"small_subsequence_bytes", &Tuning::small_subsequence_bytes, kSubsequence,
         kMaxSubsequenceBytes, kSubsequence},
     Key{"tiny_subsequence_bytes", &Tuning::tiny_subsequence_bytes, kSubsequence,
@@ -37,7 +40,7 @@ constexpr std::array kKeys = {
     Key{"sync_rounds", &Tuning::sync_rounds, 0, 1000},
     Key{"chain_rounds", &Tuning::chain_rounds, 1, 1000},
     Key{"chain_length", &Tuning::chain_length, 0, 1000},
-    Key{"many_scans", &Tuning::many_scans, 0, kMost},
+    Key{"many_scans", &Tuning::many_scans, 0, kMaxValue},
 };
 
 }  // namespace
@@ -50,11 +53,11 @@ Result<void> tune(Tuning& tuning, std::string_view assignment) {
     const std::string_view text = assignment.substr(equals + 1);
     std::uint32_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || value < key.least ||
-        value > key.most || value % key.step != 0) {
+    if (error != std::errc() || end != text.data() + text.size() || value < key.min ||
+        value > key.max || value % key.step != 0) {
       return fail(StatusCode::kInvalidInput,
                   fmt::format("{} is {}; a multiple of {} from {} to {} would do", name, text,
-                              key.step, key.least, key.most));
+                              key.step, key.min, key.max));
     }
     tuning.*key.value = value;
     return {};

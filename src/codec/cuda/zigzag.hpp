@@ -22,7 +22,7 @@ FW_HD constexpr std::uint32_t natural_position(std::uint32_t k) {
   return (diagonal - u) * 8 + u;
 }
 
-/// The same as a table, for unrolled loops.
+/// natural_position() as a table, for unrolled loops.
 struct NaturalOrder {
   std::uint8_t at[64] = {};
   FW_HD constexpr NaturalOrder() {

@@ -12,11 +12,12 @@ tl::unexpected<Status> unsupported(std::string what) {
   return fail(StatusCode::kUnsupported, "nvJPEG does not take " + std::move(what));
 }
 
-/// Below this nvJPEG's own Huffman decoders lose their place at restart markers (13.3 on H200:
-/// some files with segments of 1 to 4 bytes give wrong samples, none with 5 or more).
+/// Shortest segment that is safe: below, nvJPEG's own Huffman decoders lose their place at restart
+/// markers (13.3 on H200: some files with segments of 1 to 4 bytes give wrong samples, none with 5
+/// or more).
 constexpr std::size_t kShortestSegmentBytes = 5;
 
-/// Whether a restart marker follows another, or the scan's begin, too soon.
+/// Whether a restart marker follows another, or the scan's first byte, within fewer bytes.
 bool has_short_segment(const jpeg::JpegFile& file, const jpeg::Scan& scan) {
   const std::uint8_t* at = file.bytes.data() + scan.entropy_offset;
   const std::uint8_t* const end = at + scan.entropy_bytes;
@@ -33,41 +34,52 @@ bool has_short_segment(const jpeg::JpegFile& file, const jpeg::Scan& scan) {
   return false;
 }
 
-/// Files that nvJPEG says it takes, and decodes wrongly; each found by tests/gpu.
+/// Refuses files that nvJPEG claims to take and decodes wrongly. Each kind was found by tests/gpu.
 Result<void> check_known_faults(const jpeg::JpegFile& file, Backend backend) {
   const jpeg::FrameHeader& frame = file.frame;
-  if (frame.component_count == 1 && (frame.h_max != 1 || frame.v_max != 1))
+  if (frame.component_count == 1 && (frame.h_max != 1 || frame.v_max != 1)) {
     return unsupported("one component with sampling factors above 1");
+  }
   if (backend == Backend::kHardware) {
-    for (std::size_t c = 0; c < static_cast<std::size_t>(frame.component_count); ++c)
-      if (file.quant_tables[static_cast<std::size_t>(file.component_quant[c])].sixteen_bit)
+    for (std::size_t c = 0; c < static_cast<std::size_t>(frame.component_count); ++c) {
+      if (file.quant_tables[static_cast<std::size_t>(file.component_quant[c])].sixteen_bit) {
         return unsupported("16-bit quantisers in its hardware decoder");
+      }
+    }
     return {};
   }
-  for (const jpeg::Scan& scan : file.scans)
-    if (scan.restart_interval_mcus != 0 && has_short_segment(file, scan))
+  for (const jpeg::Scan& scan : file.scans) {
+    if (scan.restart_interval_mcus != 0 && has_short_segment(file, scan)) {
       return unsupported("restart markers less than 5 bytes apart");
+    }
+  }
   return {};
 }
 
-/// nvJPEG reports some of these only from inside a batch, and fills in others by guesses.
+/// Refuses what nvJPEG reports only from inside a batch, or fills in by guesses.
 Result<void> check_structure(const jpeg::JpegFile& file) {
   const jpeg::FrameHeader& frame = file.frame;
-  if (frame.arithmetic || frame.hierarchical || frame.process == jpeg::Process::kLossless)
+  if (frame.arithmetic || frame.hierarchical || frame.process == jpeg::Process::kLossless) {
     return unsupported(jpeg::process_name(frame) + " coding");
+  }
   if (frame.precision_bits != 8) return unsupported(fmt::format("{} bits", frame.precision_bits));
-  if (frame.component_count != 1 && frame.component_count != 3)
+  if (frame.component_count != 1 && frame.component_count != 3) {
     return unsupported(fmt::format("{} components", frame.component_count));
+  }
   if (file.scans.empty()) return unsupported("a file without scans");
   if (file.truncated) return unsupported("a file that ends before EOI");
   if (frame.height_from_dnl) return unsupported("a height that follows the scan");
-  for (std::size_t c = 0; c < static_cast<std::size_t>(frame.component_count); ++c)
+  for (std::size_t c = 0; c < static_cast<std::size_t>(frame.component_count); ++c) {
     if (file.component_quant[c] < 0) return unsupported("a component without quantiser");
-  for (const jpeg::Scan& scan : file.scans)
-    for (std::size_t i = 0; i < static_cast<std::size_t>(scan.component_count); ++i)
+  }
+  for (const jpeg::Scan& scan : file.scans) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(scan.component_count); ++i) {
       if ((scan.dc_table[i] < 0 && scan.spectral_start == 0) ||
-          (scan.ac_table[i] < 0 && scan.spectral_end > 0))
+          (scan.ac_table[i] < 0 && scan.spectral_end > 0)) {
         return unsupported("a file that defines no Huffman tables");
+      }
+    }
+  }
   return {};
 }
 
@@ -86,26 +98,30 @@ Result<void> NvjpegDecoder::check_by_nvjpeg(const jpeg::JpegFile& file) {
   if (auto ok = nvjpeg::check(
           nvjpegJpegStreamParseHeader(handle_.get(), file.bytes.data(), file.end_offset, parsed),
           "reading its header");
-      !ok)
+      !ok) {
     return ok;
+  }
   int refused = 1;
   if (auto ok = nvjpeg::check(nvjpegDecodeBatchedSupported(handle_.get(), parsed, &refused),
                               "asking for support");
-      !ok)
+      !ok) {
     return ok;
-  if (refused != 0)
+  }
+  if (refused != 0) {
     return unsupported(fmt::format("{} {} in its {} decoder", jpeg::process_name(file.frame),
                                    jpeg::sampling_name(file.frame), to_string(backend_)));
-  // Planes are sized by our own reading of the header.
+  }
+  // Our own reading of the header sizes the planes, so nvJPEG must read the same sizes.
   for (unsigned c = 0; c < static_cast<unsigned>(file.frame.component_count); ++c) {
     const jpeg::Component& component = file.frame.components[c];
     unsigned width = 0;
     unsigned height = 0;
     const nvjpegStatus_t found = nvjpegJpegStreamGetComponentDimensions(parsed, c, &width, &height);
     if (found != NVJPEG_STATUS_SUCCESS || width != static_cast<unsigned>(component.width_px) ||
-        height != static_cast<unsigned>(component.height_px))
+        height != static_cast<unsigned>(component.height_px)) {
       return unsupported(fmt::format("component {} of {}×{}, which it reads as {}×{}", c,
                                      component.width_px, component.height_px, width, height));
+    }
   }
   return {};
 }

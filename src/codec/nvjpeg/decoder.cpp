@@ -7,9 +7,9 @@
 namespace framewire::codec::nvjpeg {
 namespace {
 
-/// What a batch reports as undecoded.
+/// Sample value that undecoded parts have.
 constexpr int kMidGrey = 128;
-constexpr std::uint32_t kPitchStep = 64;
+constexpr std::uint32_t kPitchStep = 64;  // in bytes: rows begin at multiples of it
 
 nvjpegBackend_t library_backend(Backend backend) {
   switch (backend) {
@@ -23,7 +23,7 @@ nvjpegBackend_t library_backend(Backend backend) {
   return NVJPEG_BACKEND_DEFAULT;
 }
 
-/// A failure that the device survived is the image's own.
+/// Turns a failure that the device has survived into the image's own.
 Result<void> as_image_status(Result<void> status) {
   if (status || status.error().code() == StatusCode::kInvalidInput) return status;
   return fail(StatusCode::kUnsupported, status.error().message());
@@ -51,21 +51,25 @@ Result<NvjpegDecoder> NvjpegDecoder::make(Backend backend) {
   if (auto ok = nvjpeg::check(
           nvjpegCreateEx(library_backend(backend), nullptr, nullptr, NVJPEG_FLAGS_DEFAULT, &handle),
           doing.c_str());
-      !ok)
+      !ok) {
     return fail(ok.error());
+  }
   decoder.handle_.reset(handle);
   nvjpegJpegState_t state = nullptr;
-  if (auto ok = nvjpeg::check(nvjpegJpegStateCreate(handle, &state), doing.c_str()); !ok)
+  if (auto ok = nvjpeg::check(nvjpegJpegStateCreate(handle, &state), doing.c_str()); !ok) {
     return fail(ok.error());
+  }
   decoder.state_.reset(state);
   nvjpegJpegStream_t parsed = nullptr;
-  if (auto ok = nvjpeg::check(nvjpegJpegStreamCreate(handle, &parsed), doing.c_str()); !ok)
+  if (auto ok = nvjpeg::check(nvjpegJpegStreamCreate(handle, &parsed), doing.c_str()); !ok) {
     return fail(ok.error());
+  }
   decoder.parsed_.reset(parsed);
   unsigned cores = 0;
   if (backend == Backend::kHardware &&
-      nvjpegGetHardwareDecoderInfo(handle, &decoder.engines_, &cores) != NVJPEG_STATUS_SUCCESS)
+      nvjpegGetHardwareDecoderInfo(handle, &decoder.engines_, &cores) != NVJPEG_STATUS_SUCCESS) {
     decoder.engines_ = 0;
+  }
   return decoder;
 }
 
@@ -94,24 +98,26 @@ void NvjpegDecoder::lay_out(std::span<const jpeg::JpegFile* const> files) {
 
 Result<void> NvjpegDecoder::prepare_memory(cudaStream_t stream) {
   if (wanted_bytes_ > memory_.bytes()) {
-    // A quarter more, so that batches of similar size do not grow it again.
+    // A quarter more, so that batches of similar size do not grow the buffer again.
     auto ok = memory_.reserve(gpu::MemoryKind::kDevice, wanted_bytes_ + wanted_bytes_ / 4);
     if (!ok) return ok;
   }
   images_.assign(planes_.size(), {});
-  for (std::size_t i = 0; i < planes_.size(); ++i)
+  for (std::size_t i = 0; i < planes_.size(); ++i) {
     for (std::size_t c = 0; c < jpeg::kMaxComponents && planes_[i][c].pitch_bytes != 0; ++c) {
       planes_[i][c].samples = memory_.data() + offsets_[i][c];
       images_[i].channel[c] = planes_[i][c].samples;
       images_[i].pitch[c] = planes_[i][c].pitch_bytes;
     }
-  // Otherwise an image that nvJPEG gives up half-way would show what lay there before.
+  }
+  // Otherwise an image that nvJPEG gives up half-way would show what lay in the memory before.
   if (auto ok = gpu::check(cudaMemsetAsync(memory_.data(), kMidGrey, wanted_bytes_, stream),
                            "clearing planes");
-      !ok || backend_ != Backend::kHardware)
+      !ok || backend_ != Backend::kHardware) {
     return ok;
-  // The engines write as soon as they are asked, not when the stream gets there (seen on H100;
-  // pytorch/vision issue 9606).
+  }
+  // The JPEG engines write as soon as nvJPEG is called, not when the stream gets there (seen on
+  // H100; pytorch/vision issue 9606), so the stream must be empty.
   return gpu::check(cudaStreamSynchronize(stream), "waiting before the JPEG engines");
 }
 
@@ -134,9 +140,10 @@ Result<void> NvjpegDecoder::decode_range(std::size_t first, std::size_t count,
                                          cudaStream_t stream) {
   auto done = nvjpeg::check(decode_once(first, count, stream), "decoding");
   if (done) return {};
-  (void)cudaGetLastError();  // of calls inside nvJPEG; one that lasts shows in the next line
-  if (auto alive = gpu::check(cudaStreamSynchronize(stream), "decoding through nvJPEG"); !alive)
+  (void)cudaGetLastError();  // clears errors of nvJPEG's own calls; a lasting one shows below
+  if (auto alive = gpu::check(cudaStreamSynchronize(stream), "decoding through nvJPEG"); !alive) {
     return alive;
+  }
   if (done.error().code() == StatusCode::kBusy) return done;
   if (count == 1) {
     statuses_[first] = as_image_status(std::move(done));

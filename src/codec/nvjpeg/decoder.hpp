@@ -29,24 +29,24 @@ enum class Backend : std::uint8_t {
 class NvjpegDecoder {
  public:
   NvjpegDecoder(NvjpegDecoder&&) noexcept = default;
-  /// Would destroy the old handle before what was made with it.
+  /// Deleted: it would destroy the old library handle before the objects made with it.
   NvjpegDecoder& operator=(NvjpegDecoder&&) = delete;
 
   /// On the calling thread's current device. Costs tens of milliseconds.
   /// @return unsupported where the device has no such backend; busy; device_lost
   [[nodiscard]] static Result<NvjpegDecoder> make(Backend backend);
 
-  /// Whether nvJPEG takes the file, by its own answer and by what it is known to mistake. Reads
-  /// headers on the host only.
+  /// Whether nvJPEG takes the file: by its own answer, and by which files it is known to decode
+  /// wrongly. Reads headers on the host only.
   /// @return unsupported, with what was found
   [[nodiscard]] Result<void> check(const jpeg::JpegFile& file);
 
   /// Decodes every component at full size and its own sampling, without colour conversion.
   ///
   /// Samples that nvJPEG leaves unwritten are mid-grey. An image that fails does not fail the
-  /// others: the batch is then halved until it stands alone, so that one bad image among n costs
-  /// about 2 log₂ n further calls. kHardware first waits for `stream`, since the engines do not
-  /// wait for what is enqueued there; kCuda and kHybrid do part of the work on the calling thread.
+  /// others: its batch is halved until it stands alone, so that one bad image among n costs about 2
+  /// log₂ n further calls. kHardware first waits for `stream`, since the engines do not wait for
+  /// work enqueued there; kCuda and kHybrid do part of the work on the calling thread.
   /// @accuracy kHardware gives libjpeg's accurate integer transform bit for bit, the others are
   ///           within 1 of it; tests/gpu/nvjpeg_decode_test.cpp
   /// @param files   each accepted by check(); borrowed until the stream has passed
@@ -55,7 +55,8 @@ class NvjpegDecoder {
   [[nodiscard]] Result<void> enqueue(std::span<const jpeg::JpegFile* const> files,
                                      cudaStream_t stream);
 
-  /// What became of one image of the last batch; invalid_input or unsupported: for the CPU.
+  /// What became of one image of the last batch. invalid_input and unsupported mean that the CPU
+  /// must take it.
   [[nodiscard]] const Result<void>& status(std::size_t image) const { return statuses_[image]; }
   /// Valid until the next enqueue(). Rows are padded to whole MCUs.
   [[nodiscard]] DevicePlane plane(std::size_t image, std::size_t component) const;
@@ -63,7 +64,7 @@ class NvjpegDecoder {
   [[nodiscard]] Backend backend() const noexcept { return backend_; }
   /// JPEG engines of the device; 0 for the other backends.
   [[nodiscard]] unsigned engines() const noexcept { return engines_; }
-  /// Of the planes; nvJPEG's own memory comes on top.
+  /// Bytes of the planes; nvJPEG's own memory comes on top.
   [[nodiscard]] std::size_t device_bytes() const noexcept { return memory_.bytes(); }
 
  private:

@@ -7,14 +7,15 @@
 namespace framewire::codec::nvjpeg {
 namespace {
 
-/// Settings kept ready; a batch with more of them makes some anew.
-constexpr std::size_t kMostPrepared = 256;
+/// Encoder settings that are kept; if a batch has more kinds, some are made anew.
+constexpr std::size_t kMaxPrepared = 256;
 
 nvjpegChromaSubsampling_t sampling_of(const plan::EncodePlan& plan) {
   if (plan.component_count == 1) return NVJPEG_CSS_GRAY;
   if (plan.component_count != 3) return NVJPEG_CSS_UNKNOWN;
-  for (std::size_t c = 1; c < 3; ++c)
+  for (std::size_t c = 1; c < 3; ++c) {
     if (plan.h[c] != 1 || plan.v[c] != 1) return NVJPEG_CSS_UNKNOWN;
+  }
   switch (plan.h[0] * 16 + plan.v[0]) {
     case 0x11:
       return NVJPEG_CSS_444;
@@ -38,18 +39,21 @@ tl::unexpected<Status> unsupported(std::string what) {
 Result<NvjpegEncoder> NvjpegEncoder::make() {
   NvjpegEncoder encoder;
   nvjpegHandle_t handle = nullptr;
-  if (auto ok = nvjpeg::check(nvjpegCreateSimple(&handle), "making nvJPEG's encoder"); !ok)
+  if (auto ok = nvjpeg::check(nvjpegCreateSimple(&handle), "making nvJPEG's encoder"); !ok) {
     return fail(ok.error());
+  }
   encoder.handle_.reset(handle);
   return encoder;
 }
 
 Result<void> NvjpegEncoder::check(const plan::EncodePlan& plan) {
   if (plan.model == plan::OutputModel::kCmyk) return unsupported("CMYK");
-  if (sampling_of(plan) == NVJPEG_CSS_UNKNOWN)
+  if (sampling_of(plan) == NVJPEG_CSS_UNKNOWN) {
     return unsupported(fmt::format("{} components with luma at {}×{}", plan.component_count,
                                    plan.h[0], plan.v[0]));
-  // 13.3 has a setter, but its encoder for planes then refuses, and the one for RGB ignores it.
+  }
+  // nvJPEG 13.3 has a setter for restart markers, but then its encoder of planes refuses, and the
+  // one of RGB ignores it.
   if (plan.restart_interval_mcus != 0) return unsupported("restart markers");
   if (plan.max_bytes != 0) return unsupported("to a number of bytes");
   return {};
@@ -58,25 +62,30 @@ Result<void> NvjpegEncoder::check(const plan::EncodePlan& plan) {
 Result<nvjpegEncoderParams_t> NvjpegEncoder::make_params(const Settings& settings) {
   nvjpegEncoderParams_t made = nullptr;
   const char* doing = "preparing an encode";
-  if (auto ok = nvjpeg::check(nvjpegEncoderParamsCreate(handle_.get(), &made, stream_), doing); !ok)
+  if (auto ok = nvjpeg::check(nvjpegEncoderParamsCreate(handle_.get(), &made, stream_), doing);
+      !ok) {
     return fail(ok.error());
+  }
   Prepared prepared{settings, EncodeParams(made)};
   const nvjpegJpegEncoding_t coding =
       settings.progressive ? NVJPEG_ENCODING_PROGRESSIVE_DCT_HUFFMAN : NVJPEG_ENCODING_BASELINE_DCT;
   nvjpegStatus_t status = nvjpegEncoderParamsSetQuality(made, settings.quality, stream_);
-  if (status == NVJPEG_STATUS_SUCCESS)
+  if (status == NVJPEG_STATUS_SUCCESS) {
     status = nvjpegEncoderParamsSetEncoding(made, coding, stream_);
-  if (status == NVJPEG_STATUS_SUCCESS)
+  }
+  if (status == NVJPEG_STATUS_SUCCESS) {
     status = nvjpegEncoderParamsSetOptimizedHuffman(made, settings.optimize_huffman, stream_);
-  if (status == NVJPEG_STATUS_SUCCESS)
+  }
+  if (status == NVJPEG_STATUS_SUCCESS) {
     status = nvjpegEncoderParamsSetSamplingFactors(made, settings.sampling, stream_);
+  }
   if (auto ok = nvjpeg::check(status, doing); !ok) return fail(ok.error());
   prepared_.push_back(std::move(prepared));
   return made;
 }
 
 Result<nvjpegEncoderParams_t> NvjpegEncoder::params_for(const plan::EncodePlan& plan) {
-  // Optimised tables are what a progressive stream is made with anyway.
+  // A progressive stream is made with optimised tables in any case.
   const Settings wanted{plan.quality, sampling_of(plan), plan.progressive,
                         plan.optimize_huffman || plan.progressive};
   const auto found = std::find_if(prepared_.begin(), prepared_.end(),
@@ -89,8 +98,9 @@ Result<void> NvjpegEncoder::grow_states(std::size_t count) {
     nvjpegEncoderState_t state = nullptr;
     if (auto ok = nvjpeg::check(nvjpegEncoderStateCreate(handle_.get(), &state, stream_),
                                 "making an encoder's state");
-        !ok)
+        !ok) {
       return ok;
+    }
     states_.emplace_back(state);
   }
   return {};
@@ -114,10 +124,11 @@ Result<void> NvjpegEncoder::enqueue(std::span<const EncodeItem> items, cudaStrea
   if (items.empty()) return fail(StatusCode::kInternal, "a batch without images was enqueued");
   images_ = 0;
   stream_ = stream;
-  if (prepared_.size() > kMostPrepared) prepared_.clear();
+  if (prepared_.size() > kMaxPrepared) prepared_.clear();
   if (auto ok = grow_states(items.size()); !ok) return ok;
-  for (std::size_t i = 0; i < items.size(); ++i)
+  for (std::size_t i = 0; i < items.size(); ++i) {
     if (auto ok = encode(items[i], states_[i].get()); !ok) return ok;
+  }
   images_ = items.size();
   return {};
 }
@@ -130,8 +141,9 @@ Result<void> NvjpegEncoder::measure_streams() {
     if (auto ok = nvjpeg::check(nvjpegEncodeRetrieveBitstream(handle_.get(), states_[i].get(),
                                                               nullptr, &lengths_[i], stream_),
                                 "asking for a stream's length");
-        !ok)
+        !ok) {
       return ok;
+    }
     offsets_[i] = total;
     total += (lengths_[i] + 63) / 64 * 64;
   }
@@ -141,13 +153,15 @@ Result<void> NvjpegEncoder::measure_streams() {
 
 Result<void> NvjpegEncoder::wait() {
   if (auto ok = measure_streams(); !ok) return ok;
-  for (std::size_t i = 0; i < images_; ++i)
+  for (std::size_t i = 0; i < images_; ++i) {
     if (auto ok = nvjpeg::check(
             nvjpegEncodeRetrieveBitstream(handle_.get(), states_[i].get(),
                                           output_.data() + offsets_[i], &lengths_[i], stream_),
             "fetching a stream");
-        !ok)
+        !ok) {
       return ok;
+    }
+  }
   return gpu::check(cudaStreamSynchronize(stream_), "encoding through nvJPEG");
 }
 

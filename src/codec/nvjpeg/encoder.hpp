@@ -27,18 +27,17 @@ struct EncodeItem {
 class NvjpegEncoder {
  public:
   NvjpegEncoder(NvjpegEncoder&&) noexcept = default;
-  /// Would destroy the old handle before what was made with it.
+  /// Deleted: it would destroy the old library handle before the objects made with it.
   NvjpegEncoder& operator=(NvjpegEncoder&&) = delete;
 
   /// On the calling thread's current device. @return unsupported; busy; device_lost
   [[nodiscard]] static Result<NvjpegEncoder> make();
 
   /// @return unsupported for CMYK, samplings besides 444, 422, 420, 440 and gray, restart
-  /// intervals,
-  ///         and max_bytes, which needs several encodes
+  ///         intervals, and max_bytes, which needs several encodes
   [[nodiscard]] static Result<void> check(const plan::EncodePlan& plan);
 
-  /// Enqueues one encode an item; nvJPEG shares nothing between them, so n items are n times its
+  /// Enqueues one encode an item. nvJPEG shares nothing between them, so n items take n times its
   /// launches.
   /// @param items   each accepted by check()
   /// @return busy where memory ran out, device_lost, internal for an empty batch
@@ -51,7 +50,7 @@ class NvjpegEncoder {
   [[nodiscard]] std::span<const std::uint8_t> stream(std::size_t image) const;
 
  private:
-  /// The part of a plan that nvJPEG keeps in an object of its own.
+  /// The part of a plan for which nvJPEG has an object of its own.
   struct Settings {
     int quality = 0;
     nvjpegChromaSubsampling_t sampling = NVJPEG_CSS_UNKNOWN;

@@ -5,7 +5,8 @@
 namespace framewire::codec::nvjpeg {
 namespace {
 
-constexpr std::uint32_t kPadding = 64;
+constexpr std::uint32_t kPadding =
+    64;  // in samples: a multiple of every MCU that check() lets through
 
 std::uint32_t padded(std::int32_t size) {
   return (static_cast<std::uint32_t>(size) + kPadding - 1) / kPadding * kPadding;
@@ -22,10 +23,11 @@ Result<void> copy_in(const Planes& planes, gpu::Buffer& memory, EncodeItem& item
     offsets[c] = layout.add(std::uint64_t{padded(plane.width_px)} * padded(plane.height_px));
   }
   if (auto ok = memory.reserve(gpu::MemoryKind::kDevice, layout.bytes()); !ok) return ok;
-  // Encoders may read padding; it must not be what an earlier picture left.
+  // Encoders may read the padding, which must not hold an earlier picture.
   if (auto ok = gpu::check(cudaMemsetAsync(memory.data(), 0, layout.bytes(), stream), "clearing");
-      !ok)
+      !ok) {
     return ok;
+  }
   for (std::size_t c = 0; c < planes.planes.size(); ++c) {
     const Plane& plane = planes.planes[c];
     const auto width = static_cast<std::size_t>(plane.width_px);

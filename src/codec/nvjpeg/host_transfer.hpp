@@ -8,8 +8,8 @@
 
 namespace framewire::codec::nvjpeg {
 
-/// Copies planes to `memory`, which grows as needed, with rows padded to whole blocks.
-/// @param item  its planes are set; valid while `memory` is
+/// Copies planes to `memory`, which grows as needed. Rows are padded to whole dct_blocks.
+/// @param item  gets the planes; they are valid as long as `memory`
 /// @return busy, device_lost
 [[nodiscard]] Result<void> copy_in(const Planes& planes, gpu::Buffer& memory, EncodeItem& item,
                                    cudaStream_t stream);

@@ -14,7 +14,7 @@ using nvjpeg::NvjpegDecoder;
 using nvjpeg::NvjpegEncoder;
 
 /// What one call at a time needs on the device.
-struct Worker {
+struct CallState {
   gpu::Stream stream;
   std::optional<NvjpegDecoder> decoder;  ///< made when first wanted: it takes tens of milliseconds
   std::optional<NvjpegEncoder> encoder;
@@ -39,32 +39,35 @@ Result<void> check_time(const Context& context) {
 }
 
 /// Encodes the planes of `item` once, from DQT to EOI.
-Result<std::vector<std::uint8_t>> encode_once(Worker& worker, nvjpeg::EncodeItem item,
+Result<std::vector<std::uint8_t>> encode_once(CallState& state, nvjpeg::EncodeItem item,
                                               const plan::EncodePlan& plan) {
   item.plan = &plan;
-  if (auto ok = worker.encoder->enqueue({&item, 1}, worker.stream.get()); !ok)
+  if (auto ok = state.encoder->enqueue({&item, 1}, state.stream.get()); !ok) {
     return fail(ok.error());
-  if (auto ok = worker.encoder->wait(); !ok) return fail(ok.error());
+  }
+  if (auto ok = state.encoder->wait(); !ok) return fail(ok.error());
   std::vector<std::uint8_t> body;
-  if (auto ok = jpeg::append_body(worker.encoder->stream(0), body); !ok)
+  if (auto ok = jpeg::append_body(state.encoder->stream(0), body); !ok) {
     return fail(StatusCode::kInternal, "nvJPEG wrote " + ok.error().message());
+  }
   return body;
 }
 
-/// The highest quality up to the plan's at which `head_bytes` and the body are within max_bytes.
-Result<std::vector<std::uint8_t>> encode_to_fit(Worker& worker, const nvjpeg::EncodeItem& item,
+/// Encodes at the highest quality, up to the plan's, at which `head_bytes` and the body are within
+/// max_bytes.
+Result<std::vector<std::uint8_t>> encode_to_fit(CallState& state, const nvjpeg::EncodeItem& item,
                                                 plan::EncodePlan plan, const Context& context,
                                                 std::size_t head_bytes, Outcome& outcome) {
   const std::uint64_t limit = std::exchange(plan.max_bytes, 0);
   const auto fits = [&](const auto& body) { return head_bytes + body.size() <= limit; };
   outcome.quality = plan.quality;
-  auto best = encode_once(worker, item, plan);
+  auto best = encode_once(state, item, plan);
   if (!best || limit == 0 || fits(*best)) return best;
   int low = 1;
   int high = plan.quality - 1;
   outcome.quality = 1;
   plan.quality = 1;
-  best = encode_once(worker, item, plan);
+  best = encode_once(state, item, plan);
   if (!best) return best;
   if (!fits(*best)) {
     outcome.warnings.push_back({WarningKind::kMaxBytesMissed,
@@ -75,7 +78,7 @@ Result<std::vector<std::uint8_t>> encode_to_fit(Worker& worker, const nvjpeg::En
   while (low < high) {
     if (auto ok = check_time(context); !ok) return fail(ok.error());
     plan.quality = (low + high + 1) / 2;
-    auto body = encode_once(worker, item, plan);
+    auto body = encode_once(state, item, plan);
     if (!body) return body;
     if (fits(*body)) {
       best = std::move(body);
@@ -96,13 +99,15 @@ class NvjpegCodec final : public Codec {
 
   Result<Planes> decode(const jpeg::JpegFile& file, const plan::Scales& scales,
                         const Context& context, Outcome& outcome) const override try {
-    if (scales != plan::kFullScale)
+    if (scales != plan::kFullScale) {
       return fail(StatusCode::kUnsupported, "nvJPEG decodes at full size only");
-    if (context.strict)
+    }
+    if (context.strict) {
       return fail(StatusCode::kUnsupported, "nvJPEG tells of no damage, as strict would need");
+    }
     if (auto ok = check_time(context); !ok) return fail(ok.error());
     const auto start = base::Clock::now();
-    auto planes = with_worker([&](Worker& worker) { return decode_on(worker, file); });
+    auto planes = with_state([&](CallState& state) { return decode_on(state, file); });
     outcome.decode_resample_us = base::elapsed_us(start);
     return planes;
   } catch (const std::bad_alloc&) {
@@ -117,13 +122,15 @@ class NvjpegCodec final : public Codec {
     if (auto ok = NvjpegEncoder::check(unbounded); !ok) return ok;
     if (auto ok = check_time(context); !ok) return ok;
     const auto start = base::Clock::now();
-    auto body = with_worker([&](Worker& worker) -> Result<std::vector<std::uint8_t>> {
-      if (auto ok = make_if_missing(worker.encoder, [] { return NvjpegEncoder::make(); }); !ok)
+    auto body = with_state([&](CallState& state) -> Result<std::vector<std::uint8_t>> {
+      if (auto ok = make_if_missing(state.encoder, [] { return NvjpegEncoder::make(); }); !ok) {
         return fail(ok.error());
+      }
       nvjpeg::EncodeItem item;
-      if (auto ok = nvjpeg::copy_in(planes, worker.planes, item, worker.stream.get()); !ok)
+      if (auto ok = nvjpeg::copy_in(planes, state.planes, item, state.stream.get()); !ok) {
         return fail(ok.error());
-      return encode_to_fit(worker, item, plan, context, out.size(), outcome);
+      }
+      return encode_to_fit(state, item, plan, context, out.size(), outcome);
     });
     if (!body) return fail(body.error());
     out.insert(out.end(), body->begin(), body->end());
@@ -149,55 +156,58 @@ class NvjpegCodec final : public Codec {
     return {};
   }
 
-  Result<Planes> decode_on(Worker& worker, const jpeg::JpegFile& file) const {
-    if (auto ok = make_if_missing(worker.decoder, [&] { return NvjpegDecoder::make(backend_); });
-        !ok)
+  Result<Planes> decode_on(CallState& state, const jpeg::JpegFile& file) const {
+    if (auto ok = make_if_missing(state.decoder, [&] { return NvjpegDecoder::make(backend_); });
+        !ok) {
       return fail(ok.error());
-    NvjpegDecoder& decoder = *worker.decoder;
+    }
+    NvjpegDecoder& decoder = *state.decoder;
     if (auto ok = decoder.check(file); !ok) return fail(ok.error());
     const jpeg::JpegFile* batch[] = {&file};
-    if (auto ok = decoder.enqueue(batch, worker.stream.get()); !ok) return fail(ok.error());
+    if (auto ok = decoder.enqueue(batch, state.stream.get()); !ok) return fail(ok.error());
     Planes planes;
     planes.planes.resize(static_cast<std::size_t>(file.frame.component_count));
-    for (std::size_t c = 0; c < planes.planes.size(); ++c)
-      if (auto ok = nvjpeg::copy_out(decoder.plane(0, c), planes.planes[c], worker.stream.get());
-          !ok)
+    for (std::size_t c = 0; c < planes.planes.size(); ++c) {
+      if (auto ok = nvjpeg::copy_out(decoder.plane(0, c), planes.planes[c], state.stream.get());
+          !ok) {
         return fail(ok.error());
-    if (auto ok = worker.stream.synchronise(); !ok) return fail(ok.error());
+      }
+    }
+    if (auto ok = state.stream.synchronise(); !ok) return fail(ok.error());
     if (!decoder.status(0)) return fail(decoder.status(0).error());
     return planes;
   }
 
-  /// Calls with a worker that no other call has; one that met a failure is not used again.
+  /// Calls with a state that no other call has; one that met a failure is not used again.
   template <typename Call>
-  std::invoke_result_t<Call, Worker&> with_worker(const Call& call) const {
-    auto worker = take();
-    if (!worker) return fail(worker.error());
-    auto result = call(**worker);
+  std::invoke_result_t<Call, CallState&> with_state(const Call& call) const {
+    auto state = take();
+    if (!state) return fail(state.error());
+    auto result = call(**state);
     if (result || result.error().code() == StatusCode::kUnsupported) {
       const std::lock_guard lock(mutex_);
-      idle_.push_back(std::move(*worker));
+      idle_.push_back(std::move(*state));
     }
     return result;
   }
 
-  Result<std::unique_ptr<Worker>> take() const {
+  Result<std::unique_ptr<CallState>> take() const {
     {
       const std::lock_guard lock(mutex_);
       if (!idle_.empty()) {
-        auto worker = std::move(idle_.back());
+        auto state = std::move(idle_.back());
         idle_.pop_back();
-        return worker;
+        return state;
       }
     }
     auto stream = gpu::Stream::make();
     if (!stream) return fail(stream.error());
-    return std::make_unique<Worker>(Worker{std::move(*stream), {}, {}, {}});
+    return std::make_unique<CallState>(CallState{std::move(*stream), {}, {}, {}});
   }
 
   nvjpeg::Backend backend_;
   mutable std::mutex mutex_;
-  mutable std::vector<std::unique_ptr<Worker>> idle_;
+  mutable std::vector<std::unique_ptr<CallState>> idle_;
 };
 
 }  // namespace

@@ -11,9 +11,9 @@ namespace framewire::codec {
 /// call; each thread that calls at the same time then gets a stream, a decoder and an encoder on
 /// its current device, which are kept.
 ///
-/// decode() takes full scales only, refuses what NvjpegDecoder::check() refuses, and refuses
-/// `strict`, since nvJPEG tells of no damage. encode() takes what NvjpegEncoder::check() takes, and
-/// max_bytes. transcode() is unsupported: nvJPEG does not resample, and rooms below codec/ do not
+/// decode() takes full scales only. It refuses what NvjpegDecoder::check() refuses, and `strict`,
+/// since nvJPEG does not report damage. encode() takes what NvjpegEncoder::check() takes, and
+/// max_bytes. transcode() is unsupported: nvJPEG does not resample, and folders below codec/ do not
 /// use one another; the engine puts its decoder and encoder around another codec's resampler.
 /// @param backend  of the decoder
 [[nodiscard]] std::unique_ptr<Codec> make_nvjpeg_codec(

@@ -7,7 +7,7 @@ namespace framewire::codec::reference {
 namespace {
 
 constexpr int kSlots = 4;
-// Places in the statistics areas: tables F.4 (DC) and F.5 (AC).
+// Offsets in the statistics areas: tables F.4 (DC) and F.5 (AC).
 constexpr std::size_t kDcMagnitude = 20;
 constexpr std::size_t kAcMagnitudeLow = 189;
 constexpr std::size_t kAcMagnitudeHigh = 217;
@@ -55,8 +55,9 @@ class ArithmeticDecoder final : public ScanDecoder {
         block[0] = static_cast<std::int16_t>(predictors_[i] << scan_.approx_low);
         break;
       case ScanKind::kDcRefine:
-        if (decoder_.decode_even() != 0)
+        if (decoder_.decode_even() != 0) {
           block[0] = static_cast<std::int16_t>(block[0] | 1 << scan_.approx_low);
+        }
         break;
       case ScanKind::kAcFirst:
         decode_ac(block, i, scan_.spectral_start, scan_.spectral_end, scan_.approx_low);
@@ -67,7 +68,7 @@ class ArithmeticDecoder final : public ScanDecoder {
     }
   }
 
-  /// Data that no encoder writes: the rest of the segment is not decoded.
+  /// Ends the segment: its data is none that an encoder writes. The rest is not decoded.
   bool fail_segment() {
     broken_ = true;
     saw_bad_code_ = true;
@@ -87,12 +88,14 @@ class ArithmeticDecoder final : public ScanDecoder {
   /// Figure F.24: the bits below the category's leading one.
   int decode_magnitude_bits(QmBin& bin, int m) {
     int value = m;
-    while ((m >>= 1) != 0)
+    while ((m >>= 1) != 0) {
       if (decoder_.decode(bin) != 0) value |= m;
+    }
     return value;
   }
 
-  /// Decode_DC_DIFF, figure F.19, into the predictor; also the next context (F.1.4.4.1.2).
+  /// Decode_DC_DIFF, figure F.19: adds the difference to the predictor and sets the next context
+  /// (F.1.4.4.1.2).
   bool decode_dc(std::size_t i) {
     const std::size_t slot = scan_.dc_slot[i];
     DcStatistics& bins = dc_statistics_[slot];
@@ -108,12 +111,13 @@ class ArithmeticDecoder final : public ScanDecoder {
       bin = &bins[kDcMagnitude];
       if (!decode_category(bin, m)) return false;
     }
-    if (m < (1 << scan_.conditioning.dc_lower[slot]) >> 1)
+    if (m < (1 << scan_.conditioning.dc_lower[slot]) >> 1) {
       dc_context_[i] = 0;
-    else if (m > (1 << scan_.conditioning.dc_upper[slot]) >> 1)
+    } else if (m > (1 << scan_.conditioning.dc_upper[slot]) >> 1) {
       dc_context_[i] = 12 + 4 * sign;
-    else
+    } else {
       dc_context_[i] = 4 + 4 * sign;
+    }
     const int magnitude = decode_magnitude_bits(bin[kToMagnitudeBits], m) + 1;
     predictors_[i] += static_cast<std::uint32_t>(sign != 0 ? -magnitude : magnitude);
     return true;
@@ -147,7 +151,8 @@ class ArithmeticDecoder final : public ScanDecoder {
     }
   }
 
-  /// Figure G.10: end of block is only coded beyond the last place of the scan before (EOBx).
+  /// Figure G.10. An end of block is coded only beyond the last coefficient of the scan before
+  /// (EOBx).
   void refine_ac(Block& block, std::size_t i) {
     const int bit = 1 << scan_.approx_low;
     AcStatistics& bins = ac_statistics_[scan_.ac_slot[i]];
@@ -164,10 +169,11 @@ class ArithmeticDecoder final : public ScanDecoder {
         }
       }
       std::int16_t& value = coefficient(block, k);
-      if (value == 0)
+      if (value == 0) {
         value = static_cast<std::int16_t>(decoder_.decode_even() != 0 ? -bit : bit);
-      else if (decoder_.decode(bin[2]) != 0)
+      } else if (decoder_.decode(bin[2]) != 0) {
         value = static_cast<std::int16_t>(value < 0 ? value - bit : value + bit);
+      }
     }
   }
 

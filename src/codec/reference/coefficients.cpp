@@ -10,8 +10,8 @@ using jpeg::FrameHeader;
 using jpeg::JpegFile;
 using jpeg::Scan;
 
-constexpr int kHighestLowBit = 13;
-constexpr int kRestartNumbers = 8;
+constexpr int kHighestLowBit = 13;  // Al; T.81 table B.3
+constexpr int kRestartNumbers = 8;  // RST0 to RST7
 
 Result<void> bad_scan(const Scan& scan, std::string what) {
   return fail(Status(StatusCode::kInvalidInput, std::move(what)).at(scan.offset));
@@ -23,9 +23,10 @@ Result<void> check_scan(const FrameHeader& frame, const Scan& scan) {
   for (int i = 0; i < scan.component_count; ++i) {
     const auto n = static_cast<std::size_t>(i);
     if ((needs_dc_table(kind) && scan.dc_slot[n] > 3) ||
-        (needs_ac_table(kind) && scan.ac_slot[n] > 3))
+        (needs_ac_table(kind) && scan.ac_slot[n] > 3)) {
       return bad_scan(scan, fmt::format("scan uses entropy tables {} and {}; 0 to 3 exist",
                                         scan.dc_slot[n], scan.ac_slot[n]));
+    }
   }
   if (frame.process != jpeg::Process::kProgressive) return {};
   const bool band_ok = scan.spectral_start == 0
@@ -55,7 +56,7 @@ McuGrid mcu_grid(const FrameHeader& frame, const Scan& scan) {
 }
 
 void gather_mcu(const FrameHeader& frame, const Scan& scan, const McuGrid& grid,
-                std::int32_t column, std::int32_t row, Coefficients& out,
+                std::int32_t column, std::int32_t row, PaddedCoefficients& out,
                 std::vector<McuBlock>& mcu) {
   mcu.clear();
   for (int i = 0; i < scan.component_count; ++i) {
@@ -64,21 +65,23 @@ void gather_mcu(const FrameHeader& frame, const Scan& scan, const McuGrid& grid,
     ComponentBlocks& blocks = out.components[index];
     const int h = grid.interleaved ? component.h : 1;
     const int v = grid.interleaved ? component.v : 1;
-    for (int y = 0; y < v; ++y)
+    for (int y = 0; y < v; ++y) {
       for (int x = 0; x < h; ++x) mcu.push_back({&blocks.at(column * h + x, row * v + y), i});
+    }
   }
 }
 
 Result<void> decode_mcus(const JpegFile& file, const Scan& scan, const Context& context,
-                         EntropySource& source, ScanDecoder& decoder, Coefficients& out) {
+                         EntropySource& source, ScanDecoder& decoder, PaddedCoefficients& out) {
   const McuGrid grid = mcu_grid(file.frame, scan);
   std::vector<McuBlock> mcu;
   std::int32_t until_restart = scan.restart_interval_mcus;
   int restarts = 0;
   decoder.start_segment();
   for (std::int32_t row = 0; row < grid.rows; ++row) {
-    if (context.deadline.passed())
+    if (context.deadline.passed()) {
       return fail(StatusCode::kDeadline, "time ran out while decoding the scans");
+    }
     for (std::int32_t column = 0; column < grid.columns; ++column) {
       if (scan.restart_interval_mcus > 0 && until_restart-- == 0) {
         source.restart(restarts++ % kRestartNumbers);
@@ -95,26 +98,30 @@ Result<void> decode_mcus(const JpegFile& file, const Scan& scan, const Context& 
 /// What the scan's data had wrong, in words.
 void report_damage(const JpegFile& file, const EntropySource& source, bool bad_code,
                    std::vector<Warning>& warnings) {
-  // Arithmetic data may end before its last bits and be complete.
+  // Arithmetic data may end before its last bits and still be complete.
   const bool ran_out = file.frame.arithmetic ? source.at_marker() : source.is_exhausted();
-  if (ran_out && source.ends_with_input())
+  if (ran_out && source.ends_with_input()) {
     warn_once(warnings, WarningKind::kTruncated, "the input ends inside a scan", source.offset());
-  else if (source.is_exhausted())
+  } else if (source.is_exhausted()) {
     warn_once(warnings, WarningKind::kCorruptData, "a scan's data ends before its last MCU",
               source.offset());
-  if (bad_code)
+  }
+  if (bad_code) {
     warn_once(warnings, WarningKind::kCorruptData, "a scan has codes that no encoder writes",
               source.offset());
-  if (source.was_resynchronised())
+  }
+  if (source.was_resynchronised()) {
     warn_once(warnings, WarningKind::kCorruptData, "restart markers are not where they should be",
               source.offset());
-  if (!file.frame.arithmetic && source.has_leftover())
+  }
+  if (!file.frame.arithmetic && source.has_leftover()) {
     warn_once(warnings, WarningKind::kExtraneousBytes, "a scan has more data than MCUs",
               source.offset());
+  }
 }
 
 Result<void> decode_scan(const JpegFile& file, const Scan& scan, const Context& context,
-                         Coefficients& out) {
+                         PaddedCoefficients& out) {
   if (auto ok = check_scan(file.frame, scan); !ok) return ok;
   EntropySource source(file.bytes, scan.entropy_offset, scan.entropy_offset + scan.entropy_bytes);
   std::unique_ptr<ScanDecoder> decoder;
@@ -133,22 +140,25 @@ Result<void> decode_scan(const JpegFile& file, const Scan& scan, const Context& 
 /// How many of the file's scans take part.
 Result<std::size_t> count_scans(const JpegFile& file, const Context& context) {
   if (file.frame.process == jpeg::Process::kLossless || file.frame.hierarchical ||
-      file.frame.precision_bits != 8)
+      file.frame.precision_bits != 8) {
     return fail(Status(StatusCode::kUnsupported,
                        fmt::format("SOF{} with {} bits; 8-bit DCT frames are decoded",
                                    file.frame.sof_marker & 15, file.frame.precision_bits))
                     .at(file.frame.offset));
-  if (file.scans.empty())
+  }
+  if (file.scans.empty()) {
     return fail(StatusCode::kInvalidInput, "no scan before the end; nothing can be decoded");
-  if (file.scans.size() > context.max_scans)
+  }
+  if (file.scans.size() > context.max_scans) {
     return fail(StatusCode::kTooLarge, fmt::format("{} scans; at most {} are decoded",
                                                    file.scans.size(), context.max_scans));
+  }
   const bool whole = file.frame.process != jpeg::Process::kProgressive &&
                      file.scans[0].component_count == file.frame.component_count;
   return whole ? 1 : file.scans.size();
 }
 
-void allocate(const FrameHeader& frame, Coefficients& out) {
+void allocate(const FrameHeader& frame, PaddedCoefficients& out) {
   for (int i = 0; i < frame.component_count; ++i) {
     const auto& component = frame.components[static_cast<std::size_t>(i)];
     ComponentBlocks& blocks = out.components.emplace_back();
@@ -167,9 +177,10 @@ void report_missing(const JpegFile& file, std::size_t scans, std::vector<Warning
           return needs_dc_table(scan_kind(file.frame, scan)) &&
                  std::find(first, first + scan.component_count, i) != first + scan.component_count;
         });
-    if (!seen)
+    if (!seen) {
       warn_once(warnings, WarningKind::kMissingScan,
                 fmt::format("component {} has no scan and is grey", i), std::nullopt);
+    }
   }
 }
 
@@ -178,21 +189,24 @@ void report_missing(const JpegFile& file, std::size_t scans, std::vector<Warning
 void warn_once(std::vector<Warning>& warnings, WarningKind kind, std::string message,
                std::optional<std::uint64_t> offset) {
   const auto same = [kind](const Warning& w) { return w.kind == kind; };
-  if (std::none_of(warnings.begin(), warnings.end(), same))
+  if (std::none_of(warnings.begin(), warnings.end(), same)) {
     warnings.push_back({kind, std::move(message), offset});
+  }
 }
 
-Result<Coefficients> decode_coefficients(const JpegFile& file, const Context& context) {
+Result<PaddedCoefficients> decode_coefficients(const JpegFile& file, const Context& context) {
   const auto scans = count_scans(file, context);
   if (!scans) return fail(scans.error());
-  Coefficients out;
+  PaddedCoefficients out;
   allocate(file.frame, out);
-  for (std::size_t i = 0; i < *scans; ++i)
+  for (std::size_t i = 0; i < *scans; ++i) {
     if (auto ok = decode_scan(file, file.scans[i], context, out); !ok) return fail(ok.error());
+  }
   report_missing(file, *scans, out.warnings);
-  if (file.truncated)
+  if (file.truncated) {
     warn_once(out.warnings, WarningKind::kTruncated, "the input ends before EOI",
               file.bytes.size());
+  }
   if (context.strict && !out.warnings.empty()) {
     const Warning& w = out.warnings.front();
     Status status(StatusCode::kInvalidInput, w.message);

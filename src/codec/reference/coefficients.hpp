@@ -26,7 +26,7 @@ struct ComponentBlocks {
   }
 };
 
-struct Coefficients {
+struct PaddedCoefficients {
   std::vector<ComponentBlocks> components;  ///< one a component of the frame
   std::vector<Warning> warnings;            ///< each kind once, where it was first met
 };
@@ -34,13 +34,12 @@ struct Coefficients {
 /// Decodes the entropy-coded data of every scan: Huffman and arithmetic, sequential and
 /// progressive.
 ///
-/// Source: ITU-T T.81 F.2 and G.2. What damaged data decodes to follows libjpeg-turbo 2.1, so that
+/// Source: ITU-T T.81 F.2 and G.2. Damaged data is decoded as libjpeg-turbo 2.1 does, so that
 /// codecs built on it can be compared coefficient by coefficient:
 /// - Beyond the end of a segment's Huffman data zero bits are read, to the end of the MCU; later
-/// MCUs
-///   of the segment are not decoded. Arithmetic data ends in any number of zero bytes.
+///   MCUs of the segment are not decoded. Arithmetic data ends in any number of zero bytes.
 /// - A bad Huffman code costs 17 bits and reads as symbol 0; a bad arithmetic value ends its
-/// segment.
+///   segment.
 /// - At the end of a restart interval the next marker is looked for; one of the next two RSTn in
 ///   sequence is left for its turn, one of the two before is passed over, any other is accepted.
 /// - Of a sequential file whose first scan has all components, only that scan counts.
@@ -50,8 +49,8 @@ struct Coefficients {
 ///         parameters break T.81 G.1.1.1; with context.strict, on any warning; too_large for more
 ///         than context.max_scans; unsupported for lossless and hierarchical frames; deadline
 /// @cost one pass over the entropy bytes, bit by bit; 128 bytes a block
-[[nodiscard]] Result<Coefficients> decode_coefficients(const jpeg::JpegFile& file,
-                                                       const Context& context);
+[[nodiscard]] Result<PaddedCoefficients> decode_coefficients(const jpeg::JpegFile& file,
+                                                             const Context& context);
 
 /// Adds a warning unless one of its kind is there.
 void warn_once(std::vector<Warning>& warnings, WarningKind kind, std::string message,

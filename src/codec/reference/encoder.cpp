@@ -31,8 +31,9 @@ Result<void> check_plan(const Planes& planes, const plan::EncodePlan& plan) {
            plane.samples.size() == static_cast<std::size_t>(width) * height;
     blocks += plan.h[i] * plan.v[i];
   }
-  if (!fits || (count > 1 && blocks > kMaxBlocksPerMcu))
+  if (!fits || (count > 1 && blocks > kMaxBlocksPerMcu)) {
     return fail(StatusCode::kInternal, "the planes to encode do not fit the plan");
+  }
   return {};
 }
 
@@ -56,21 +57,23 @@ Result<std::vector<TransformedPlane>> transform_planes(const Planes& planes,
   return out;
 }
 
-Coefficients quantise_planes(const std::vector<TransformedPlane>& planes,
-                             const plan::EncodePlan& plan, int quality) {
+PaddedCoefficients quantise_planes(const std::vector<TransformedPlane>& planes,
+                                   const plan::EncodePlan& plan, int quality) {
   const jpeg::QualityTables tables = jpeg::quality_tables(quality);
-  Coefficients out;
-  for (std::size_t i = 0; i < planes.size(); ++i)
+  PaddedCoefficients out;
+  for (std::size_t i = 0; i < planes.size(); ++i) {
     out.components.push_back(quantise_plane(planes[i], quantiser(tables, plan, i)));
+  }
   return out;
 }
 
 Result<void> encode_planes(const Planes& planes, const plan::EncodePlan& plan,
                            const Context& context, std::vector<std::uint8_t>& out,
                            Outcome& outcome) {
-  if (plan.progressive)
+  if (plan.progressive) {
     return fail(StatusCode::kUnsupported,
                 "the reference codec writes sequential files; progressive was asked for");
+  }
   auto transformed = transform_planes(planes, plan);
   if (!transformed) return fail(std::move(transformed.error()));
   const std::size_t head = out.size();
@@ -85,8 +88,9 @@ Result<void> encode_planes(const Planes& planes, const plan::EncodePlan& plan,
   int high = fits() ? 0 : plan.quality - 1;
   int best = fits() ? plan.quality : 0;
   while (low <= high) {
-    if (context.deadline.passed())
+    if (context.deadline.passed()) {
       return fail(StatusCode::kDeadline, "time ran out while lowering the quality");
+    }
     const int middle = (low + high) / 2;
     write(middle);
     if (fits()) {
@@ -97,11 +101,12 @@ Result<void> encode_planes(const Planes& planes, const plan::EncodePlan& plan,
     }
   }
   if (const int wanted = std::max(best, 1); wanted != outcome.quality) write(wanted);
-  if (best == 0)
+  if (best == 0) {
     warn_once(outcome.warnings, WarningKind::kMaxBytesMissed,
               fmt::format("{} bytes at quality {}; {} were allowed", out.size(), outcome.quality,
                           plan.max_bytes),
               std::nullopt);
+  }
   return {};
 }
 

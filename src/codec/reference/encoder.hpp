@@ -17,17 +17,18 @@ namespace framewire::codec::reference {
                                                                      const plan::EncodePlan& plan);
 
 /// What a stream of this quality carries; the tables are those of jpeg::quality_tables().
-[[nodiscard]] Coefficients quantise_planes(const std::vector<TransformedPlane>& planes,
-                                           const plan::EncodePlan& plan, int quality);
+[[nodiscard]] PaddedCoefficients quantise_planes(const std::vector<TransformedPlane>& planes,
+                                                 const plan::EncodePlan& plan, int quality);
 
 /// Appends DQT, SOF0, DHT, DRI, SOS, entropy-coded data and EOI.
 ///
 /// Source: ITU-T T.81 F.1.2; tables of K.3, or of K.2 with plan.optimize_huffman.
 /// @param coefficients  as quantise_planes() gives
-void write_stream(const Coefficients& coefficients, const plan::EncodePlan& plan, int quality,
+void write_stream(const PaddedCoefficients& coefficients, const plan::EncodePlan& plan, int quality,
                   std::vector<std::uint8_t>& out);
 
-/// All of it; under plan.max_bytes with the highest quality that fits, counting what `out` holds.
+/// Encodes planes to a stream; under plan.max_bytes with the highest quality that fits, counting
+/// what `out` holds already.
 /// @return unsupported for progressive; internal; deadline
 [[nodiscard]] Result<void> encode_planes(const Planes& planes, const plan::EncodePlan& plan,
                                          const Context& context, std::vector<std::uint8_t>& out,

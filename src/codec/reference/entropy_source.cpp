@@ -4,7 +4,7 @@
 namespace framewire::codec::reference {
 namespace {
 
-/// Stands for whatever ends the range: nothing that a restart could take or pass over.
+/// Stands for whatever ends the range: a marker that a restart neither takes nor passes over.
 constexpr std::uint8_t kEnd = jpeg::marker::kEoi;
 
 enum class Resync { kTake, kPassOver, kLeave };
@@ -39,10 +39,11 @@ std::uint8_t EntropySource::next_byte() {
 int EntropySource::next_bit() {
   if (bit_count_ == 0 && !exhausted_) {
     bits_ = next_byte();
-    if (marker_ != 0)
+    if (marker_ != 0) {
       exhausted_ = true;
-    else
+    } else {
       bit_count_ = 8;
+    }
   }
   if (bit_count_ == 0) return 0;
   return bits_ >> --bit_count_ & 1;

@@ -33,8 +33,9 @@ class HuffmanCode {
     for (int length = 1; length <= kLongestCode; ++length) {
       code = code << 1 | source.next_bit();
       const Length& entry = lengths_[static_cast<std::size_t>(length)];
-      if (code <= entry.largest)
+      if (code <= entry.largest) {
         return values_[static_cast<std::size_t>(code + entry.to_index) & 0xFF];
+      }
     }
     source.next_bit();
     bad = true;
@@ -50,7 +51,8 @@ class HuffmanCode {
   std::array<std::uint8_t, 256> values_{};
 };
 
-/// Where a run ends: damaged data may point beyond the block, which counts as its last place.
+/// The coefficient at zig-zag index k. In damaged data a run may lead beyond the block; that counts
+/// as its last coefficient.
 std::int16_t& coefficient(Block& block, int k) {
   return block[jpeg::kNaturalOrder[static_cast<std::size_t>(std::min(k, jpeg::kBlockSize - 1))]];
 }
@@ -83,8 +85,9 @@ class HuffmanDecoder final : public ScanDecoder {
           (*b.block)[0] = shifted(next_dc(i));
           break;
         case ScanKind::kDcRefine:
-          if (source_.next_bit() != 0)
+          if (source_.next_bit() != 0) {
             (*b.block)[0] = static_cast<std::int16_t>((*b.block)[0] | 1 << scan_.approx_low);
+          }
           break;
         case ScanKind::kAcFirst:
           ac_first(*b.block, ac_codes_[i]);
@@ -168,16 +171,18 @@ class HuffmanDecoder final : public ScanDecoder {
       }
       for (; k <= scan_.spectral_end; ++k) {  // passes `run` zeros, refining what lies between
         std::int16_t& value = coefficient(block, k);
-        if (value != 0)
+        if (value != 0) {
           refine(value);
-        else if (--run < 0)
+        } else if (--run < 0) {
           break;
+        }
       }
       if (added != 0) coefficient(block, k) = static_cast<std::int16_t>(added);
     }
     if (end_of_band_run_ == 0) return;
-    for (; k <= scan_.spectral_end; ++k)
+    for (; k <= scan_.spectral_end; ++k) {
       if (std::int16_t& value = coefficient(block, k); value != 0) refine(value);
+    }
     --end_of_band_run_;
   }
 
@@ -206,10 +211,11 @@ Result<const jpeg::HuffmanTable*> find_table(const jpeg::JpegFile& file, const j
   const jpeg::HuffmanTable& table = file.huffman_tables[static_cast<std::size_t>(index)];
   const auto values = table.values.begin();
   if (table_class == jpeg::TableClass::kDc &&
-      std::any_of(values, values + table.value_count, [](std::uint8_t v) { return v > 15; }))
+      std::any_of(values, values + table.value_count, [](std::uint8_t v) { return v > 15; })) {
     return fail(Status(StatusCode::kInvalidInput,
                        fmt::format("DC Huffman table {} has a category above 15", slot))
                     .at(scan.offset));
+  }
   return &table;
 }
 

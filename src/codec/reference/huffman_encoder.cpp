@@ -77,8 +77,9 @@ void code_block(const Block& block, std::int32_t predictor, int slot, Sink& sink
       ++run;
       continue;
     }
-    for (; run >= kZeroRunLength; run -= kZeroRunLength)
+    for (; run >= kZeroRunLength; run -= kZeroRunLength) {
       sink.put(TableClass::kAc, slot, kZeroRunSymbol, 0, 0);
+    }
     const int size = jpeg::category(value);
     sink.put(TableClass::kAc, slot, static_cast<std::uint8_t>(run << 4 | size), value, size);
     run = 0;
@@ -88,7 +89,7 @@ void code_block(const Block& block, std::int32_t predictor, int slot, Sink& sink
 
 /// All MCUs in order, with their restarts.
 template <typename Sink>
-void code_scan(const Coefficients& coefficients, const plan::EncodePlan& plan, Sink& sink) {
+void code_scan(const PaddedCoefficients& coefficients, const plan::EncodePlan& plan, Sink& sink) {
   const std::size_t count = coefficients.components.size();
   const auto h = [&](std::size_t i) { return count > 1 ? plan.h[i] : 1; };
   const auto v = [&](std::size_t i) { return count > 1 ? plan.v[i] : 1; };
@@ -96,23 +97,26 @@ void code_scan(const Coefficients& coefficients, const plan::EncodePlan& plan, S
   const std::int32_t rows = coefficients.components[0].height_blocks / v(0);
   std::array<std::int32_t, jpeg::kMaxComponents> predictors{};
   std::int32_t mcu = 0;
-  for (std::int32_t row = 0; row < rows; ++row)
+  for (std::int32_t row = 0; row < rows; ++row) {
     for (std::int32_t column = 0; column < columns; ++column, ++mcu) {
       if (plan.restart_interval_mcus > 0 && mcu > 0 && mcu % plan.restart_interval_mcus == 0) {
         sink.restart(mcu / plan.restart_interval_mcus - 1);
         predictors = {};
       }
-      for (std::size_t i = 0; i < count; ++i)
-        for (int y = 0; y < v(i); ++y)
+      for (std::size_t i = 0; i < count; ++i) {
+        for (int y = 0; y < v(i); ++y) {
           for (int x = 0; x < h(i); ++x) {
             const Block& block = coefficients.components[i].at(column * h(i) + x, row * v(i) + y);
             code_block(block, predictors[i], slot_of(plan, i), sink);
             predictors[i] = block[0];
           }
+        }
+      }
     }
+  }
 }
 
-Tables make_tables(const Coefficients& coefficients, const plan::EncodePlan& plan) {
+Tables make_tables(const PaddedCoefficients& coefficients, const plan::EncodePlan& plan) {
   Tables tables;
   Histogram histogram;
   if (plan.optimize_huffman) code_scan(coefficients, plan, histogram);
@@ -159,7 +163,7 @@ void write_headers(const plan::EncodePlan& plan, int quality, const Tables& tabl
 
 }  // namespace
 
-void write_stream(const Coefficients& coefficients, const plan::EncodePlan& plan, int quality,
+void write_stream(const PaddedCoefficients& coefficients, const plan::EncodePlan& plan, int quality,
                   std::vector<std::uint8_t>& out) {
   const Tables tables = make_tables(coefficients, plan);
   write_headers(plan, quality, tables, out);

@@ -14,7 +14,7 @@ namespace framewire::codec::reference {
 /// and bottom edge re-padded. A component without a quantiser (no scan delivered it) is 128.
 /// @return planes of ⌈component size × scale / 8⌉; deadline
 [[nodiscard]] Result<Planes> decode_planes(const jpeg::JpegFile& file,
-                                           const Coefficients& coefficients,
+                                           const PaddedCoefficients& coefficients,
                                            const plan::Scales& scales, const Context& context);
 
 /// Transforms of one plane, before quantisation.

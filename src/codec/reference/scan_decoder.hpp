@@ -22,8 +22,9 @@ enum class ScanKind : std::uint8_t { kSequential, kDcFirst, kDcRefine, kAcFirst,
 
 [[nodiscard]] inline ScanKind scan_kind(const jpeg::FrameHeader& frame, const jpeg::Scan& scan) {
   if (frame.process != jpeg::Process::kProgressive) return ScanKind::kSequential;
-  if (scan.spectral_start == 0)
+  if (scan.spectral_start == 0) {
     return scan.approx_high == 0 ? ScanKind::kDcFirst : ScanKind::kDcRefine;
+  }
   return scan.approx_high == 0 ? ScanKind::kAcFirst : ScanKind::kAcRefine;
 }
 

@@ -1,4 +1,4 @@
-// Our own entropy decoder first; libjpeg's where the data proves to be damaged.
+// Tries our own entropy decoder first, and libjpeg's where the data proves to be damaged.
 #pragma once
 
 #include <codec/turbo/entropy_decoder.hpp>

@@ -6,10 +6,11 @@
 namespace framewire::codec::turbo {
 namespace {
 
-/// Where the first of two coefficients cannot be the block's last, after which nothing follows.
+/// Index up to which the first of two coefficients cannot be the block's last, so that a second one
+/// may be read.
 constexpr int kLastPair = 62 - kZeroRun;
 
-enum class Step : std::uint8_t { kGoOn, kEnd, kBad };
+enum class SymbolOutcome : std::uint8_t { kGoOn, kEnd, kBad };
 
 /// Bits `first` to `last` of a mask over the coefficients in the order sent.
 std::uint64_t band_mask(int first, int last) {
@@ -17,8 +18,8 @@ std::uint64_t band_mask(int first, int last) {
 }
 
 /// One symbol of a sequential block, whose last coefficient was the k-th.
-[[gnu::always_inline]] inline Step read_one(EntropyBits& bits, const AcTable& table, int& k,
-                                            CoefficientBlock& block) {
+[[gnu::always_inline]] inline SymbolOutcome read_one(EntropyBits& bits, const AcTable& table,
+                                                     int& k, CoefficientBlock& block) {
   const SymbolEntry entry = table.lookup[bits.peek(kLookupBits)];
   std::int32_t value = entry.value();
   if (value != 0) {
@@ -26,17 +27,17 @@ std::uint64_t band_mask(int first, int last) {
     k += entry.advance();
   } else {
     const AcSymbol symbol = read_ac_symbol(bits, table, entry);
-    if (symbol.size < 0) return Step::kBad;
-    if (symbol.size == 0 && symbol.advance != kZeroRun) return Step::kEnd;
+    if (symbol.size < 0) return SymbolOutcome::kBad;
+    if (symbol.size == 0 && symbol.advance != kZeroRun) return SymbolOutcome::kEnd;
     k += symbol.advance;
-    if (symbol.size == 0) return Step::kGoOn;
+    if (symbol.size == 0) return SymbolOutcome::kGoOn;
     value = take_value(bits, symbol.size);
   }
   block.at[kNaturalOrderPadded[static_cast<std::size_t>(k)]] = static_cast<std::int16_t>(value);
-  return Step::kGoOn;
+  return SymbolOutcome::kGoOn;
 }
 
-[[gnu::always_inline]] inline bool read_sequential_ac(EntropyBits& bits, const McuBlock& mcu,
+[[gnu::always_inline]] inline bool read_sequential_ac(EntropyBits& bits, const RunBlock& mcu,
                                                       CoefficientBlock& block) {
   int k = 0;
   while (k <= kLastPair) {
@@ -49,15 +50,16 @@ std::uint64_t band_mask(int first, int last) {
       block.at[kNaturalOrderPadded[first]] = pair.first();
       block.at[kNaturalOrderPadded[second]] = pair.second();
       k += pair.step();
-    } else if (const Step step = read_one(bits, *mcu.ac, k, block); step != Step::kGoOn) {
-      return step == Step::kEnd;
+    } else if (const SymbolOutcome step = read_one(bits, *mcu.ac, k, block);
+               step != SymbolOutcome::kGoOn) {
+      return step == SymbolOutcome::kEnd;
     }
   }
   if (k >= PairEntry::kEnd) return true;
   while (k < 63) {
     bits.need(kMaxAcBits);
-    const Step step = read_one(bits, *mcu.ac, k, block);
-    if (step != Step::kGoOn) return step == Step::kEnd;
+    const SymbolOutcome step = read_one(bits, *mcu.ac, k, block);
+    if (step != SymbolOutcome::kGoOn) return step == SymbolOutcome::kEnd;
   }
   return k == 63;
 }
@@ -67,7 +69,7 @@ std::uint64_t band_mask(int first, int last) {
   return (1 << n) + (n == 0 ? 0 : static_cast<std::int32_t>(bits.take(n)));
 }
 
-/// One block's band; an end of band goes to scan.end_of_band_run, this block included.
+/// Reads one block's band. An end of band sets scan.end_of_band_run, this block included.
 [[gnu::always_inline]] inline bool read_ac_band(EntropyBits& bits, const AcTable& table,
                                                 AcScan& scan, CoefficientBlock& block,
                                                 std::uint64_t& nonzero) {
@@ -99,7 +101,7 @@ std::uint64_t band_mask(int first, int last) {
   return k == scan.last;
 }
 
-/// A correction bit for each coefficient in `which`, in the order sent (T.81 G.1.2.3).
+/// Reads a correction bit for each coefficient in `which`, in the order sent (T.81 G.1.2.3).
 [[gnu::always_inline]] inline void correct(EntropyBits& bits, int low_bit, std::uint64_t which,
                                            CoefficientBlock& block) {
   for (; which != 0; which &= which - 1) {
@@ -128,7 +130,7 @@ std::uint64_t band_mask(int first, int last) {
   return true;
 }
 
-/// The new coefficients of one block's band. @return false where the file is not clean
+/// Reads the new coefficients of one block's band. @return false where the file is not clean
 [[gnu::always_inline]] inline bool refine_band(EntropyBits& bits, AcScan& scan, int& k,
                                                CoefficientBlock& block, std::uint64_t& nonzero) {
   const AcTable& table = *scan.table;
@@ -162,41 +164,44 @@ std::uint64_t band_mask(int first, int last) {
 
 }  // namespace
 
-bool decode_sequential(EntropyBits& stream, std::span<const McuBlock> mcu, int mcu_count) {
+bool decode_sequential(EntropyBits& stream, std::span<const RunBlock> mcu, int mcu_count) {
   EntropyBits bits = stream;
-  for (int m = 0; m < mcu_count; ++m)
-    for (const McuBlock& b : mcu) {
+  for (int m = 0; m < mcu_count; ++m) {
+    for (const RunBlock& b : mcu) {
       CoefficientBlock& block = b.block[m * b.stride_blocks];
       if (!read_dc(bits, *b.dc, *b.prediction) || !dc_fits(*b.prediction, 0)) return false;
       block.at[0] = static_cast<std::int16_t>(*b.prediction);
       if (!read_sequential_ac(bits, b, block)) return false;
     }
+  }
   stream = bits;
   return true;
 }
 
-bool decode_dc_first(EntropyBits& stream, std::span<const McuBlock> mcu, int mcu_count,
+bool decode_dc_first(EntropyBits& stream, std::span<const RunBlock> mcu, int mcu_count,
                      int low_bit) {
   EntropyBits bits = stream;
-  for (int m = 0; m < mcu_count; ++m)
-    for (const McuBlock& b : mcu) {
+  for (int m = 0; m < mcu_count; ++m) {
+    for (const RunBlock& b : mcu) {
       if (!read_dc(bits, *b.dc, *b.prediction) || !dc_fits(*b.prediction, low_bit)) return false;
       b.block[m * b.stride_blocks].at[0] =
           static_cast<std::int16_t>(*b.prediction * (1 << low_bit));
     }
+  }
   stream = bits;
   return true;
 }
 
-void decode_dc_refinement(EntropyBits& stream, std::span<const McuBlock> mcu, int mcu_count,
+void decode_dc_refinement(EntropyBits& stream, std::span<const RunBlock> mcu, int mcu_count,
                           int low_bit) {
   EntropyBits bits = stream;
-  for (int m = 0; m < mcu_count; ++m)
-    for (const McuBlock& b : mcu) {
+  for (int m = 0; m < mcu_count; ++m) {
+    for (const RunBlock& b : mcu) {
       bits.need(1);
       std::int16_t& value = b.block[m * b.stride_blocks].at[0];
       value = static_cast<std::int16_t>(value | static_cast<int>(bits.take(1)) << low_bit);
     }
+  }
   stream = bits;
 }
 
@@ -224,11 +229,13 @@ bool decode_ac_refinement(EntropyBits& stream, AcScan& scan, const AcRun& run) {
     std::uint64_t& nonzero = run.nonzero[i];
     const std::uint64_t history = nonzero;
     int k = scan.first;
-    if (scan.end_of_band_run == 0 && !refine_band(bits, scan, k, run.blocks[i], nonzero))
+    if (scan.end_of_band_run == 0 && !refine_band(bits, scan, k, run.blocks[i], nonzero)) {
       return false;
+    }
     if (scan.end_of_band_run == 0) continue;
-    if (k <= scan.last)
+    if (k <= scan.last) {
       correct(bits, scan.table->low_bit, history & band_mask(k, scan.last), run.blocks[i]);
+    }
     --scan.end_of_band_run;
   }
   stream = bits;

@@ -1,8 +1,9 @@
-// Huffman decoding of runs of blocks, sequential and progressive: the loops that the time goes to.
+// Huffman decoding of runs of blocks, sequential and progressive: the loops that take most of the
+// time.
 //
-// Source: ITU-T T.81 F.2.2 (sequential), G.1.2 and G.2 (progressive). Every function gives up, with
-// false, on anything that a clean file does not have; what was written by then is worth nothing.
-// Beyond the end of the data they read zeros; the caller asks EntropyBits::overrun().
+// Source: ITU-T T.81 F.2.2 (sequential), G.1.2 and G.2 (progressive). Every function returns false
+// on anything that a clean file does not have; what it has written by then is meaningless. Beyond
+// the end of the data zeros are read; the caller asks EntropyBits::overrun().
 #pragma once
 
 #include <codec/turbo/coefficient_block.hpp>
@@ -13,7 +14,7 @@
 namespace framewire::codec::turbo {
 
 /// One of the blocks that make up an MCU, in the first MCU of a run.
-struct McuBlock {
+struct RunBlock {
   CoefficientBlock* block = nullptr;
   int stride_blocks = 1;               ///< to the same block of the next MCU
   std::int32_t* prediction = nullptr;  ///< DC of the component's block before
@@ -37,18 +38,18 @@ struct AcRun {
   int count = 0;
 };
 
-/// All coefficients of `mcu_count` MCUs. Blocks must be zero.
-[[nodiscard]] bool decode_sequential(EntropyBits& stream, std::span<const McuBlock> mcu,
+/// Decodes all coefficients of `mcu_count` MCUs. Blocks must be zero before.
+[[nodiscard]] bool decode_sequential(EntropyBits& stream, std::span<const RunBlock> mcu,
                                      int mcu_count);
 
-/// DC of a progressive file: first scan, and one more bit.
+/// Decodes DC of a progressive file: first scan; decode_dc_refinement() reads one more bit.
 /// @param low_bit  Al
-[[nodiscard]] bool decode_dc_first(EntropyBits& stream, std::span<const McuBlock> mcu,
+[[nodiscard]] bool decode_dc_first(EntropyBits& stream, std::span<const RunBlock> mcu,
                                    int mcu_count, int low_bit);
-void decode_dc_refinement(EntropyBits& stream, std::span<const McuBlock> mcu, int mcu_count,
+void decode_dc_refinement(EntropyBits& stream, std::span<const RunBlock> mcu, int mcu_count,
                           int low_bit);
 
-/// A band of AC coefficients: first scan, and one more bit.
+/// Decodes a band of AC coefficients: first scan; decode_ac_refinement() reads one more bit.
 [[nodiscard]] bool decode_ac_first(EntropyBits& stream, AcScan& scan, const AcRun& run);
 [[nodiscard]] bool decode_ac_refinement(EntropyBits& stream, AcScan& scan, const AcRun& run);
 

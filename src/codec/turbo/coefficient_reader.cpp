@@ -28,7 +28,7 @@ std::int16_t* block_at(CoefficientPlane& plane, std::int32_t column, std::int32_
              jpeg::kBlockSize;
 }
 
-/// Puts the runs of blocks that our own decoder delivers where they belong.
+/// Puts the runs of blocks that our own decoder delivers into Coefficients.
 class Collector final : public BlockSink {
  public:
   Collector(const jpeg::FrameHeader& frame, Coefficients& into) : frame_(frame), into_(into) {}
@@ -48,40 +48,44 @@ class Collector final : public BlockSink {
 };
 
 /// One pass of libjpeg over a file: over its header alone, or to the end of what counts.
-class Reader {
+class LibjpegReader {
  public:
-  Reader(const jpeg::JpegFile& file, const Context& context)
+  LibjpegReader(const jpeg::JpegFile& file, const Context& context)
       : file_(file), context_(context), errors_(context.strict) {
     cinfo_.err = errors_.manager();
   }
-  ~Reader() { jpeg_destroy_decompress(&cinfo_); }
-  Reader(const Reader&) = delete;
-  Reader& operator=(const Reader&) = delete;
+  ~LibjpegReader() { jpeg_destroy_decompress(&cinfo_); }
+  LibjpegReader(const LibjpegReader&) = delete;
+  LibjpegReader& operator=(const LibjpegReader&) = delete;
 
   [[nodiscard]] Result<void> read_header() {
     const bool ok = errors_.guarded([&] {
       jpeg_create_decompress(&cinfo_);
       cinfo_.client_data = this;
       source_.attach(&cinfo_, file_.bytes.first(file_.end_offset), [](j_decompress_ptr cinfo) {
-        static_cast<Reader*>(cinfo->client_data)->check_deadline();
+        static_cast<LibjpegReader*>(cinfo->client_data)->check_deadline();
       });
       progress_.progress_monitor = &on_progress;
       cinfo_.progress = &progress_;
       jpeg_read_header(&cinfo_, TRUE);
-      if (cinfo_.num_components != file_.frame.component_count)
+      if (cinfo_.num_components != file_.frame.component_count) {
         errors_.leave(StatusCode::kInvalidInput, "two readings of the frame header differ");
+      }
     });
     if (!ok) return fail(errors_.status());
     return {};
   }
 
-  /// After read_header().
+  /// Call it after read_header().
   [[nodiscard]] Result<void> read_scans(Coefficients& into) {
-    if (!errors_.guarded([&] { arrays_ = jpeg_read_coefficients(&cinfo_); }))
+    if (!errors_.guarded([&] { arrays_ = jpeg_read_coefficients(&cinfo_); })) {
       return fail(errors_.status());
-    for (std::size_t i = 0; i < into.components.size(); ++i)
-      for (std::int32_t y = 0; y < into.components[i].height_blocks; ++y)
+    }
+    for (std::size_t i = 0; i < into.components.size(); ++i) {
+      for (std::int32_t y = 0; y < into.components[i].height_blocks; ++y) {
         if (!copy_row(i, y, into.components[i])) return fail(errors_.status());
+      }
+    }
     return {};
   }
 
@@ -89,8 +93,9 @@ class Reader {
 
  private:
   void check_deadline() {
-    if (context_.deadline.passed())
+    if (context_.deadline.passed()) {
       errors_.leave(StatusCode::kDeadline, "the time allowed ran out while decoding");
+    }
   }
 
   [[nodiscard]] bool copy_row(std::size_t component, std::int32_t y, CoefficientPlane& into) {
@@ -103,16 +108,18 @@ class Reader {
     });
   }
 
-  /// Where the first scan brings all components, decoding to samples would stop behind it; reading
-  /// coefficients goes on unless it is told that the image ends.
+  /// Ends the image behind a first scan that has all components, as decoding to samples would.
+  /// Without this, libjpeg would read coefficients of later scans too.
   static void on_progress(j_common_ptr common) {
     auto* cinfo = reinterpret_cast<j_decompress_ptr>(common);
-    auto& self = *static_cast<Reader*>(cinfo->client_data);
+    auto& self = *static_cast<LibjpegReader*>(cinfo->client_data);
     self.check_deadline();
-    if (static_cast<std::uint32_t>(cinfo->input_scan_number) > self.context_.max_scans)
+    if (static_cast<std::uint32_t>(cinfo->input_scan_number) > self.context_.max_scans) {
       self.errors_.leave(StatusCode::kTooLarge, "the file has more scans than max-scans allows");
-    if (!cinfo->inputctl->has_multiple_scans && cinfo->input_iMCU_row >= cinfo->total_iMCU_rows)
+    }
+    if (!cinfo->inputctl->has_multiple_scans && cinfo->input_iMCU_row >= cinfo->total_iMCU_rows) {
       MemorySource::end(cinfo);
+    }
   }
 
   const jpeg::JpegFile& file_;
@@ -126,11 +133,12 @@ class Reader {
 
 /// @return false where the data is not clean
 Result<bool> read_own(const jpeg::JpegFile& file, const Context& context, Coefficients& into) {
-  EntropySource source(file);
+  OwnEntropySource source(file);
   Collector collector(file.frame, into);
   for (std::int32_t band = 0; band < file.frame.mcu_rows; ++band) {
-    if (context.deadline.passed())
+    if (context.deadline.passed()) {
       return fail(StatusCode::kDeadline, "the time allowed ran out while decoding");
+    }
     collector.begin_band(band);
     if (!source.read(&collector)) return false;
   }
@@ -139,18 +147,19 @@ Result<bool> read_own(const jpeg::JpegFile& file, const Context& context, Coeffi
 
 Result<Coefficients> read(const jpeg::JpegFile& file, const Context& context, Outcome& outcome) {
   Coefficients all = zeros(file.frame);
-  // libjpeg judges the header whoever decodes.
-  Reader reader(file, context);
+  // libjpeg judges the header, whichever decoder reads the data.
+  LibjpegReader reader(file, context);
   if (auto ok = reader.read_header(); !ok) return fail(ok.error());
   bool done = false;
-  if (file.scans.size() <= context.max_scans && EntropySource::accepts(file)) {
+  if (file.scans.size() <= context.max_scans && OwnEntropySource::accepts(file)) {
     auto clean = read_own(file, context, all);
     if (!clean) return fail(clean.error());
     done = *clean;
     if (!done) all = zeros(file.frame);
   }
-  if (!done)
+  if (!done) {
     if (auto ok = reader.read_scans(all); !ok) return fail(ok.error());
+  }
   for (Warning& warning : reader.warnings()) outcome.warnings.push_back(std::move(warning));
   return all;
 }

@@ -7,8 +7,8 @@
 namespace framewire::codec {
 
 /// Decodes the entropy-coded data of every scan that counts: Huffman and arithmetic, sequential and
-/// progressive, also of bands that a reduced scale does not need, since a fault there is one all
-/// the same. What is damaged decodes, warns and fails just as in the CPU codec's decode().
+/// progressive. Bands that a reduced scale does not need are decoded too, since a fault in them is
+/// still a fault. Damaged data decodes, warns and fails as in the CPU codec's decode().
 ///
 /// Source: our own decoder for clean Huffman-coded files, libjpeg-turbo for all others.
 /// @param outcome  gets the warnings

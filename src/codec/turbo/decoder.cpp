@@ -8,8 +8,8 @@
 namespace framewire::codec::turbo {
 namespace {
 
-/// The head of a sequential file with this file's geometry and quantisers: after it libjpeg is
-/// ready to transform blocks, without having read the scans of a progressive file.
+/// A sequential file's head with this file's geometry and quantisers. With it libjpeg gets ready to
+/// transform blocks without reading the scans of a progressive file.
 std::vector<std::uint8_t> sequential_header(const jpeg::JpegFile& file) {
   std::vector<std::uint8_t> out;
   jpeg::FrameSpec frame;
@@ -56,14 +56,14 @@ Result<std::unique_ptr<Decoder>> Decoder::open(const jpeg::JpegFile& file,
 bool Decoder::start(const plan::Scales& scales, std::span<const int> wanted,
                     EntropyDecoder entropy) {
   if (entropy == EntropyDecoder::kOwn && file_.scans.size() <= context_.max_scans &&
-      EntropySource::accepts(file_)) {
-    own_ = std::make_unique<EntropySource>(file_);
+      OwnEntropySource::accepts(file_)) {
+    own_ = std::make_unique<OwnEntropySource>(file_);
     if (file_.frame.process == jpeg::Process::kProgressive) header_ = sequential_header(file_);
   }
   const bool opened = errors_.guarded([&] {
     jpeg_create_decompress(&cinfo_);
     read_header(file_.bytes.first(file_.end_offset));
-    if (!header_.empty()) {  // the file's own was read for its warnings
+    if (!header_.empty()) {  // the file's own header was read before, for its warnings
       jpeg_destroy_decompress(&cinfo_);
       jpeg_create_decompress(&cinfo_);
       read_header(header_);
@@ -84,9 +84,10 @@ bool Decoder::start(const plan::Scales& scales, std::span<const int> wanted,
     });
   }
   band_count_ = static_cast<std::int32_t>(cinfo_.total_iMCU_rows);
-  for (int i = 0; i < cinfo_.num_components; ++i)
+  for (int i = 0; i < cinfo_.num_components; ++i) {
     prepare_component(i, scales[static_cast<std::size_t>(i)],
                       std::find(wanted.begin(), wanted.end(), i) != wanted.end());
+  }
   return true;
 }
 
@@ -116,7 +117,7 @@ void Decoder::prepare_component(int index, int scale, bool wanted) {
   c.last_block_rows = (geometry.height_px - 1) % 8 + 1;
   info.component_needed = wanted ? TRUE : FALSE;
   info.DCT_scaled_size = scale;
-  // Where libjpeg decodes in one pass, it places blocks by this. With several scans it does not,
+  // With a single scan libjpeg places blocks by MCU_sample_width. With several scans it does not,
   // and a component without a scan has no MCU width.
   if (!cinfo_.inputctl->has_multiple_scans) info.MCU_sample_width = info.MCU_width * scale;
   c.has_quantiser = info.quant_table != nullptr;
@@ -143,9 +144,10 @@ void Decoder::on_block(j_decompress_ptr cinfo, jpeg_component_info* component, J
   const Decoder& self = *static_cast<const Decoder*>(cinfo->client_data);
   const ComponentState& c = self.components_[static_cast<std::size_t>(component->component_index)];
   if (!c.wanted) return;
-  if (!c.has_quantiser) {  // no scan delivered this component: its coefficients are zero
-    for (int r = 0; r < c.scale; ++r)
+  if (!c.has_quantiser) {  // no scan delivered this component, so its coefficients are zero
+    for (int r = 0; r < c.scale; ++r) {
       std::memset(rows[r] + column, 128, static_cast<std::size_t>(c.scale));
+    }
     return;
   }
   const auto block_column = static_cast<std::int32_t>(column) / c.scale;
@@ -153,8 +155,9 @@ void Decoder::on_block(j_decompress_ptr cinfo, jpeg_component_info* component, J
   const std::int32_t block_row = (self.band_ * c.rows_per_band + row_in_band) / c.scale;
   const int columns = block_column == c.last_block_column ? c.last_block_columns : 8;
   const int valid_rows = block_row == c.last_block_row ? c.last_block_rows : 8;
-  if (columns < 8 || valid_rows < 8)
+  if (columns < 8 || valid_rows < 8) {
     return idct_partial(block, c.dequantiser, c.scale, columns, valid_rows, rows, column);
+  }
   switch (c.scale) {
     case 4:
       return idct_4x4(block, c.dequantiser, rows, column);
@@ -166,16 +169,18 @@ void Decoder::on_block(j_decompress_ptr cinfo, jpeg_component_info* component, J
 }
 
 void Decoder::check_deadline() {
-  if (context_.deadline.passed())
+  if (context_.deadline.passed()) {
     errors_.leave(StatusCode::kDeadline, "the time allowed ran out while decoding");
+  }
 }
 
 void Decoder::on_progress(j_common_ptr cinfo) {
   auto& self = *static_cast<Decoder*>(cinfo->client_data);
   self.check_deadline();
   const auto scans = static_cast<std::uint32_t>(self.cinfo_.input_scan_number);
-  if (scans > self.context_.max_scans)
+  if (scans > self.context_.max_scans) {
     self.errors_.leave(StatusCode::kTooLarge, "the file has more scans than max-scans allows");
+  }
 }
 
 Result<bool> Decoder::read() {
@@ -196,17 +201,19 @@ Result<bool> Decoder::read() {
 }
 
 Result<void> Decoder::read_own(BlockSink* sink) {
-  if (context_.deadline.passed())
+  if (context_.deadline.passed()) {
     return fail(StatusCode::kDeadline, "the time allowed ran out while decoding");
+  }
   if (own_->read(sink)) return {};
   gave_up_ = true;
   return fail(StatusCode::kInternal, "damaged data met a decoder of clean files");
 }
 
-Result<void> Decoder::finish() {
+Result<void> Decoder::check_rest() {
   if (own_ == nullptr || file_.frame.process != jpeg::Process::kProgressive) return {};
-  for (; band_ + 1 < band_count_; ++band_)
+  for (; band_ + 1 < band_count_; ++band_) {
     if (auto done = read_own(nullptr); !done) return done;
+  }
   return {};
 }
 
@@ -224,12 +231,12 @@ void Decoder::blocks(int component, int row, std::int32_t column, const Coeffici
     idct_4x4_run(blocks->at.data(), static_cast<std::uint32_t>(done), c.dequantiser, rows, at(0));
   }
   for (int i = done; i < count; ++i) {
-    // libjpeg's transforms read their blocks only, though C's type does not say so.
+    // libjpeg's transforms only read their blocks, though C's type does not say so.
     transform(&cinfo_, info, const_cast<JCOEFPTR>(blocks[i].at.data()), rows, at(i));
   }
 }
 
-/// How many of these blocks, from the first on, the picture's edge does not cut.
+/// How many of these blocks, from the first on, lie wholly inside the picture.
 int Decoder::count_whole(const ComponentState& c, int row, std::int32_t column, int count) const {
   const std::int32_t block_row = band_ * (c.rows_per_band / c.scale) + row;
   if (block_row == c.last_block_row && c.last_block_rows < 8) return 0;

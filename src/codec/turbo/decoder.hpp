@@ -19,15 +19,15 @@ struct RowBand {
   std::span<std::uint8_t* const> rows;  ///< [row_count] of [plane width + padding] uint8
 };
 
-/// One pass over one JPEG, in bands of one MCU row. What is read by our own entropy decoder, and
-/// files with one scan, hold no more than a band in memory; libjpeg holds the coefficients of
-/// several scans (two bytes each).
+/// One pass over one JPEG, in bands of one MCU row. Our own entropy decoder, and libjpeg for files
+/// with one scan, hold no more than a band in memory. For several scans libjpeg holds all
+/// coefficients (two bytes each).
 class Decoder final : private BlockSink {
  public:
   /// Reads the headers and prepares every component at its scale.
   /// @param file     must outlive the decoder
   /// @param wanted   components to transform; the others are only entropy-decoded
-  /// @param entropy  with kOwn, read() and finish() may find that gave_up()
+  /// @param entropy  with kOwn, read() and check_rest() may find that gave_up()
   [[nodiscard]] static Result<std::unique_ptr<Decoder>> open(const jpeg::JpegFile& file,
                                                              const plan::Scales& scales,
                                                              std::span<const int> wanted,
@@ -41,12 +41,12 @@ class Decoder final : private BlockSink {
   /// @return false after the last band
   [[nodiscard]] Result<bool> read();
 
-  /// Where no more rows are wanted: looks at whatever libjpeg would have looked at by now, so that
-  /// damage below those rows counts, or does not, whoever decodes.
-  [[nodiscard]] Result<void> finish();
+  /// Call it where no more rows are wanted: looks at the data that libjpeg would have looked at by
+  /// now, so that damage below those rows counts, or does not, whichever decoder reads.
+  [[nodiscard]] Result<void> check_rest();
 
-  /// Whether the last error only means that the data is not clean: the file must be decoded from
-  /// its start with EntropyDecoder::kLibjpeg, which knows what to make of it.
+  /// Whether the last error only means that the data is not clean: the file must then be decoded
+  /// from its start with EntropyDecoder::kLibjpeg.
   [[nodiscard]] bool gave_up() const noexcept { return gave_up_; }
 
   /// What the last read() made of one component.
@@ -96,8 +96,8 @@ class Decoder final : private BlockSink {
   jpeg_progress_mgr progress_{};
   std::array<ComponentState, jpeg::kMaxComponents> components_;
   std::array<JSAMPARRAY, jpeg::kMaxComponents> row_arrays_{};
-  std::unique_ptr<EntropySource> own_;  ///< null: libjpeg decodes
-  std::vector<std::uint8_t> header_;    ///< stands in for the file's own, see start()
+  std::unique_ptr<OwnEntropySource> own_;  ///< null: libjpeg decodes
+  std::vector<std::uint8_t> header_;       ///< stands in for the file's own, see start()
   bool gave_up_ = false;
   std::int32_t band_ = -1;
   std::int32_t band_count_ = 0;

@@ -101,9 +101,11 @@ void Encoder::row(int component, const std::uint8_t* samples) {
   std::memcpy(row, samples, static_cast<std::size_t>(c.width_px));
   std::memset(row + c.width_px, samples[c.width_px - 1],
               static_cast<std::size_t>(c.padded_px - c.width_px));
-  if (++c.received == c.height_px)  // the last row again, down to whole blocks
-    for (std::size_t r = in_band + 1; r < static_cast<std::size_t>(c.rows_per_band); ++r)
+  if (++c.received == c.height_px) {  // repeats the last row, down to whole blocks
+    for (std::size_t r = in_band + 1; r < static_cast<std::size_t>(c.rows_per_band); ++r) {
       std::memcpy(c.bands.back().data() + r * pitch, row, pitch);
+    }
+  }
   write_ready_bands();
 }
 
@@ -113,10 +115,11 @@ bool Encoder::ready(const Component& c) const {
 }
 
 void Encoder::point_at_front(Component& c) const {
-  for (std::int32_t r = 0; r < c.rows_per_band; ++r)
+  for (std::int32_t r = 0; r < c.rows_per_band; ++r) {
     c.rows[static_cast<std::size_t>(r)] =
         c.bands.front().data() +
         static_cast<std::size_t>(r) * static_cast<std::size_t>(c.padded_px);
+  }
 }
 
 void Encoder::write_ready_bands() {
@@ -139,16 +142,18 @@ void Encoder::write_ready_bands() {
 
 void Encoder::write_band(JSAMPARRAY* arrays) {
   const bool ok = errors_.guarded([&] {
-    if (context_.deadline.passed())
+    if (context_.deadline.passed()) {
       errors_.leave(StatusCode::kDeadline, "the time allowed ran out while encoding");
+    }
     jpeg_write_raw_data(&cinfo_, arrays, static_cast<JDIMENSION>(cinfo_.max_v_samp_factor * 8));
   });
   if (!ok) failed_ = true;
 }
 
-Result<void> Encoder::finish() {
-  if (!failed_ && bands_written_ != band_count_)
+Result<void> Encoder::close() {
+  if (!failed_ && bands_written_ != band_count_) {
     return fail(StatusCode::kInternal, "the encoder did not get every row");
+  }
   if (!failed_) failed_ = !errors_.guarded([&] { jpeg_finish_compress(&cinfo_); });
   if (failed_) return fail(errors_.status());
   return {};

@@ -24,7 +24,7 @@ class Encoder final : public RowSink {
 
   /// Writes what is pending and EOI.
   /// @return the first error that any row() met; internal if rows are missing; deadline; busy
-  [[nodiscard]] Result<void> finish();
+  [[nodiscard]] Result<void> close();
 
  private:
   /// One MCU row of one component: [rows_per_band][padded_px] uint8.
@@ -54,7 +54,8 @@ class Encoder final : public RowSink {
   static void on_close(j_compress_ptr cinfo);
   void flush(std::size_t bytes);
 
-  static constexpr std::size_t kBufferBytes = 1 << 16;
+  static constexpr std::size_t kBufferBytes =
+      1 << 16;  ///< libjpeg fills these, then they are appended
 
   plan::EncodePlan plan_;
   const Context& context_;

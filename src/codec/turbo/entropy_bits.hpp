@@ -1,7 +1,7 @@
 // Bits from the entropy-coded bytes of a clean file, many at a time.
 //
-// Source: ITU-T T.81 F.2.2.5 (stuffing). The refill that reads eight bytes whatever is left is
-// "variant 4" of F. Giesen, "Reading bits in far too many ways", 2018.
+// Source: ITU-T T.81 F.2.2.5 (stuffing). The refill reads eight bytes however many are left in the
+// register: "variant 4" of F. Giesen, "Reading bits in far too many ways", 2018.
 #pragma once
 
 #include <bit>
@@ -26,7 +26,8 @@ class EntropyBits {
     if (end_ - at_ >= 8) {
       const std::uint64_t word = load(at_);
       const std::uint64_t inverse = ~word;
-      // A byte of the inverse is zero where the word has 0xFF, which needs a closer look.
+      // The word's inverse has a zero byte where the word has 0xFF, which read byte by byte may be
+      // stuffing or a marker.
       const bool has_ff = ((inverse - 0x0101010101010101u) & word & 0x8080808080808080u) != 0;
       if (!has_ff) [[likely]] {
         window_ |= word >> count_;
@@ -57,7 +58,7 @@ class EntropyBits {
 
   /// Whether more bits were used than there are.
   [[nodiscard]] bool overrun() const { return padding_ > count_; }
-  /// The marker at which the data ends, if all whole bytes before it are used; null otherwise.
+  /// The marker at which the data ends, once all whole bytes before it are used; otherwise null.
   [[nodiscard]] const std::uint8_t* end_of_data() const {
     const std::int64_t unread = count_ - padding_;
     const bool at_marker = at_ == end_ || (end_ - at_ >= 2 && at_[0] == 0xFF && at_[1] != 0);
@@ -72,7 +73,7 @@ class EntropyBits {
     return word;
   }
 
-  /// By value, so that the caller's copy need not have an address.
+  /// Takes and returns its argument by value, so that the caller's copy can stay in registers.
   [[gnu::noinline]] static EntropyBits refill_by_byte(EntropyBits bits) {
     while (bits.count_ < kRefilled) {
       if (bits.at_ == bits.end_) return padded(bits);
@@ -93,7 +94,7 @@ class EntropyBits {
     return bits;
   }
 
-  // Not in pairs that a compiler would load and keep as one vector.
+  // These members are ordered so that a compiler does not load and keep pairs of them as vectors.
   const std::uint8_t* at_ = nullptr;  ///< next byte that is not counted in
   std::uint64_t window_ = 0;  ///< unread bits at the top; below them zeros or bits of the next byte
   const std::uint8_t* end_ = nullptr;

@@ -7,7 +7,7 @@ namespace framewire::codec::turbo {
 
 /// Who decodes the entropy-coded data.
 enum class EntropyDecoder : std::uint8_t {
-  kOwn,      ///< ours, for files that EntropySource accepts; clean data only
+  kOwn,      ///< ours, for files that OwnEntropySource accepts; clean data only
   kLibjpeg,  ///< libjpeg, which also salvages what it can of damaged files
 };
 

@@ -5,17 +5,18 @@
 namespace framewire::codec::turbo {
 namespace {
 
-/// Blocks of a sequential file that are decoded before they are transformed: 8 KB, so that they
-/// stay in the first-level cache, and yet are written long before vector loads want them.
+/// Blocks of a sequential file that are decoded before they are transformed: 8 KB. They stay in the
+/// first-level cache, and are written long before the transform's vector loads read them.
 constexpr int kPartBlocks = 64;
 
-/// Each scan of a progressive file brings some 5 KB of tables; no real one has as many.
+/// Most scans of a progressive file. Each brings some 5 KB of tables; no real file has as many.
 constexpr std::size_t kMaxScans = 256;
 
 int blocks_in_mcu(const jpeg::FrameHeader& frame) {
   int blocks = 0;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(frame.component_count); ++i)
+  for (std::size_t i = 0; i < static_cast<std::size_t>(frame.component_count); ++i) {
     blocks += frame.components[i].h * frame.components[i].v;
+  }
   return blocks;
 }
 
@@ -30,8 +31,8 @@ bool ends_at_marker(const jpeg::JpegFile& file, const jpeg::Scan& scan) {
   return end + 2 <= file.end_offset && file.bytes[end] == 0xFF && file.bytes[end + 1] != 0;
 }
 
-/// JFIF and Adobe segments earn warnings for strange values; before the first scan libjpeg has read
-/// them for us.
+/// libjpeg warns of strange values in JFIF and Adobe segments. Before the first scan it reads them
+/// for us, so only later segments matter here.
 bool has_late_app_segment(const jpeg::JpegFile& file) {
   return std::any_of(file.segments.begin(), file.segments.end(), [&](const jpeg::Segment& s) {
     return s.offset > file.scans.front().offset &&
@@ -41,24 +42,28 @@ bool has_late_app_segment(const jpeg::JpegFile& file) {
 
 }  // namespace
 
-bool EntropySource::accepts(const jpeg::JpegFile& file) {
+bool OwnEntropySource::accepts(const jpeg::JpegFile& file) {
   const jpeg::FrameHeader& frame = file.frame;
   if (frame.arithmetic || frame.hierarchical || frame.precision_bits != 8 ||
-      frame.process == jpeg::Process::kLossless || frame.height_from_dnl)
+      frame.process == jpeg::Process::kLossless || frame.height_from_dnl) {
     return false;
+  }
   if (!file.warnings.empty() || file.truncated || file.scans.empty() ||
-      file.scans.size() > kMaxScans)
+      file.scans.size() > kMaxScans) {
     return false;
+  }
   if (!std::all_of(file.scans.begin(), file.scans.end(),
-                   [&](const jpeg::Scan& scan) { return ends_at_marker(file, scan); }))
+                   [&](const jpeg::Scan& scan) { return ends_at_marker(file, scan); })) {
     return false;
-  if (frame.process == jpeg::Process::kProgressive)
+  }
+  if (frame.process == jpeg::Process::kProgressive) {
     return (frame.component_count == 1 || blocks_in_mcu(frame) <= 10) &&
            !has_late_app_segment(file);
+  }
   return file.scans.size() == 1 && file.scans[0].component_count == frame.component_count;
 }
 
-EntropySource::EntropySource(const jpeg::JpegFile& file)
+OwnEntropySource::OwnEntropySource(const jpeg::JpegFile& file)
     : frame_(file.frame),
       progressive_(frame_.process == jpeg::Process::kProgressive),
       part_mcus_(part_mcus(frame_)),
@@ -67,48 +72,54 @@ EntropySource::EntropySource(const jpeg::JpegFile& file)
   for (const jpeg::Scan& scan : file.scans) cursors_.emplace_back(file, scan);
 }
 
-bool EntropySource::read(BlockSink* sink) {
+bool OwnEntropySource::read(BlockSink* sink) {
   const bool clean = progressive_ ? read_all_scans() : read_in_parts(sink);
   if (clean && progressive_) {
-    if (sink != nullptr)
-      for (std::size_t i = 0; i < static_cast<std::size_t>(frame_.component_count); ++i)
-        for (int y = 0; y < frame_.components[i].v; ++y)
+    if (sink != nullptr) {
+      for (std::size_t i = 0; i < static_cast<std::size_t>(frame_.component_count); ++i) {
+        for (int y = 0; y < frame_.components[i].v; ++y) {
           give(*sink, i, y, 0, frame_.components[i].width_blocks);
+        }
+      }
+    }
     band_.clear();
   }
   ++next_row_;
   return clean;
 }
 
-bool EntropySource::finished() const {
-  return std::ranges::all_of(cursors_, [](const ScanCursor& cursor) { return cursor.finished(); });
+bool OwnEntropySource::is_complete() const {
+  return std::ranges::all_of(cursors_,
+                             [](const ScanCursor& cursor) { return cursor.is_complete(); });
 }
 
-bool EntropySource::read_all_scans() {
+bool OwnEntropySource::read_all_scans() {
   for (ScanCursor& cursor : cursors_) {
     const int rows = cursor.rows_in_band(next_row_);
-    for (int row = 0; row < rows; ++row)
+    for (int row = 0; row < rows; ++row) {
       if (!cursor.read(band_, row, cursor.mcus_in_row())) return false;
-    if (next_row_ + 1 == frame_.mcu_rows && !cursor.finished()) return false;
+    }
+    if (next_row_ + 1 == frame_.mcu_rows && !cursor.is_complete()) return false;
   }
   return true;
 }
 
-/// What follows a sequential file's last MCU is not looked at, by libjpeg neither.
-bool EntropySource::read_in_parts(BlockSink* sink) {
+/// What follows a sequential file's last MCU is not looked at; libjpeg does not either.
+bool OwnEntropySource::read_in_parts(BlockSink* sink) {
   ScanCursor& cursor = cursors_.front();
   const int rows = cursor.rows_in_band(next_row_);
-  for (int row = 0; row < rows; ++row)
+  for (int row = 0; row < rows; ++row) {
     for (std::int32_t mcu = 0; mcu < cursor.mcus_in_row(); mcu += part_mcus_) {
       const std::int32_t count = std::min(part_mcus_, cursor.mcus_in_row() - mcu);
       if (!cursor.read(band_, row, count)) return false;
       if (sink != nullptr) give_part(*sink, row, mcu, count);
       band_.clear();
     }
+  }
   return true;
 }
 
-void EntropySource::give_part(BlockSink& sink, int row, std::int32_t mcu, std::int32_t count) {
+void OwnEntropySource::give_part(BlockSink& sink, int row, std::int32_t mcu, std::int32_t count) {
   if (cursors_.front().single()) return give(sink, 0, row, mcu, count);
   for (std::size_t i = 0; i < static_cast<std::size_t>(frame_.component_count); ++i) {
     const jpeg::Component& component = frame_.components[i];
@@ -117,13 +128,14 @@ void EntropySource::give_part(BlockSink& sink, int row, std::int32_t mcu, std::i
 }
 
 /// Passes on `count` blocks of a row of the band, which begins at `column` of the component.
-void EntropySource::give(BlockSink& sink, std::size_t component, int row, std::int32_t column,
-                         std::int32_t count) {
+void OwnEntropySource::give(BlockSink& sink, std::size_t component, int row, std::int32_t column,
+                            std::int32_t count) {
   const jpeg::Component& geometry = frame_.components[component];
   if (next_row_ * geometry.v + row >= geometry.height_blocks) return;
   count = std::min(count, geometry.width_blocks - column);  // the rest pads the last MCU
-  if (count > 0)
+  if (count > 0) {
     sink.blocks(static_cast<int>(component), row, column, band_.row(component, row), count);
+  }
 }
 
 }  // namespace framewire::codec::turbo

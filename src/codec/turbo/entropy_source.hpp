@@ -1,7 +1,7 @@
 // Coefficients of clean Huffman-coded files by our own decoder, one MCU row after another.
 //
-// Source: ITU-T T.81. The scans of a progressive file only meet in the block that they describe, so
-// each is read by a cursor of its own, and all of them together deliver one MCU row at a time: no
+// Source: ITU-T T.81. Scans of a progressive file meet only in the block that they describe. So
+// each scan has a cursor of its own, and all of them together deliver one MCU row at a time: no
 // more than that row is ever in memory. Measured in docs/decisions/0005-own-entropy-decoder.md.
 #pragma once
 
@@ -11,14 +11,14 @@
 
 namespace framewire::codec::turbo {
 
-class EntropySource {
+class OwnEntropySource {
  public:
   /// Whether the headers leave nothing for libjpeg to warn about: Huffman-coded, complete, and
   /// sequential in one scan or progressive. What the data holds shows while reading.
   [[nodiscard]] static bool accepts(const jpeg::JpegFile& file);
 
   /// @param file  accepted; must outlive the source
-  explicit EntropySource(const jpeg::JpegFile& file);
+  explicit OwnEntropySource(const jpeg::JpegFile& file);
 
   /// Reads the next MCU row, and gives its blocks that belong to the picture to `sink` unless null.
   /// @return false where the data is not clean: libjpeg must then decode the file from its start
@@ -26,7 +26,7 @@ class EntropySource {
 
   /// After the last row: whether every scan's data ends where its last MCU does. libjpeg does not
   /// look at what a sequential file has left over.
-  [[nodiscard]] bool finished() const;
+  [[nodiscard]] bool is_complete() const;
 
  private:
   [[nodiscard]] bool read_in_parts(BlockSink* sink);

@@ -13,9 +13,10 @@ bool same(const plan::AxisMap& a, const plan::AxisMap& b) {
          a.step == b.step;
 }
 
-/// Rounds one run to fixed point. The sums up to each tap are rounded, not the taps: what one loses
-/// its neighbour gets, so that the run adds up and smooth pictures hardly notice. (With all that
-/// was lost given to the heaviest tap, the mean of 250 samples was off by more than a level.)
+/// Rounds one run to fixed point. The sums up to each tap are rounded, not the taps: what one tap
+/// loses its neighbour gets, so that the run adds up, and smooth pictures hardly change.
+/// Tried and rejected: giving the whole loss to the heaviest tap; the mean of 250 samples was then
+/// off by more than a level.
 void quantise_run(const double* weights, std::int32_t count, std::int16_t* out) {
   double sum = 0;
   long given = 0;
@@ -39,10 +40,11 @@ FixedFilter make_fixed_filter(Kernel kernel, const plan::AxisMap& axis) {
   filter.first = exact.first;
   filter.count = exact.count;
   filter.weights.assign(static_cast<std::size_t>(axis.out_size) * filter.stride, 0);
-  for (std::int32_t j = 0; j < axis.out_size; ++j)
+  for (std::int32_t j = 0; j < axis.out_size; ++j) {
     quantise_run(&exact.weights[static_cast<std::size_t>(j) * exact.taps],
                  exact.count[static_cast<std::size_t>(j)],
                  &filter.weights[static_cast<std::size_t>(j) * filter.stride]);
+  }
   return filter;
 }
 
@@ -62,22 +64,24 @@ FixedFilter part_of(const FixedFilter& whole, std::int32_t out_first, std::int32
   return part;
 }
 
-std::shared_ptr<const FixedFilter> FilterCache::get(Kernel kernel, const plan::AxisMap& axis) {
+std::shared_ptr<const FixedFilter> FixedFilterCache::get(Kernel kernel, const plan::AxisMap& axis) {
   {
     const std::lock_guard lock(mutex_);
-    for (Entry& entry : entries_)
+    for (Entry& entry : entries_) {
       if (entry.kernel == kernel && same(entry.axis, axis)) {
         entry.last_use = ++clock_;
         return entry.filter;
       }
+    }
   }
   auto filter = std::make_shared<const FixedFilter>(make_fixed_filter(kernel, axis));
   if (filter->weights.size() > kLargestKept) return filter;
   const std::lock_guard lock(mutex_);
-  if (entries_.size() == kCapacity)
+  if (entries_.size() == kCapacity) {
     entries_.erase(
         std::min_element(entries_.begin(), entries_.end(),
                          [](const Entry& a, const Entry& b) { return a.last_use < b.last_use; }));
+  }
   entries_.push_back({kernel, axis, ++clock_, filter});
   return filter;
 }

@@ -29,15 +29,15 @@ struct FixedFilter {
 /// Rounds the taps of transform::make_axis_filter so that each run sums to one exactly.
 [[nodiscard]] FixedFilter make_fixed_filter(Kernel kernel, const plan::AxisMap& axis);
 
-/// The taps of `out_count` output samples from `out_first` on, for inputs of which only `in_count`
-/// from `in_first` on are at hand: all that those taps reach.
+/// The taps of `out_count` output samples from `out_first` on, for an input that begins at sample
+/// `in_first` and has `in_count` samples: all that those taps reach.
 [[nodiscard]] FixedFilter part_of(const FixedFilter& whole, std::int32_t out_first,
                                   std::int32_t out_count, std::int32_t in_first,
                                   std::int32_t in_count);
 
-/// Recently used filters: batches ask for few sizes, and Lanczos taps cost as much as a small
-/// image. Thread-safe.
-class FilterCache {
+/// Recently used filters, since making Lanczos taps costs as much as a small image and batches ask
+/// for few sizes. Thread-safe.
+class FixedFilterCache {
  public:
   [[nodiscard]] std::shared_ptr<const FixedFilter> get(Kernel kernel, const plan::AxisMap& axis);
 
@@ -48,7 +48,7 @@ class FilterCache {
     std::uint64_t last_use;
     std::shared_ptr<const FixedFilter> filter;
   };
-  static constexpr std::size_t kCapacity = 64;
+  static constexpr std::size_t kCapacity = 64;          ///< filters; with kLargestKept 8 MiB
   static constexpr std::size_t kLargestKept = 1 << 16;  ///< taps; larger filters are not kept
 
   std::mutex mutex_;

@@ -61,7 +61,7 @@ void ErrorHandler::on_error(j_common_ptr cinfo) {
 }
 
 void ErrorHandler::on_message(j_common_ptr cinfo, int level) {
-  if (level >= 0) return;  // a trace
+  if (level >= 0) return;  // a trace message, no warning
   ErrorHandler& handler = self(cinfo);
   ++cinfo->err->num_warnings;
   if (handler.strict_) {
@@ -72,7 +72,7 @@ void ErrorHandler::on_message(j_common_ptr cinfo, int level) {
   const int code = cinfo->err->msg_code;
   const auto begin = handler.warning_codes_.begin();
   const auto end = begin + handler.kept_;
-  // Where the file ends, so does its data: that is one thing to say, not two.
+  // Behind the end of the file there is no data either: one warning says both.
   if (code == JWRN_HIT_MARKER && std::find(begin, end, JWRN_JPEG_EOF) != end) return;
   if (handler.kept_ == kKeptWarnings || std::find(begin, end, code) != end) return;
   handler.warning_codes_[static_cast<std::size_t>(handler.kept_)] = code;
@@ -93,9 +93,10 @@ Status ErrorHandler::status() const { return Status(code_, message_); }
 std::vector<Warning> ErrorHandler::warnings() const {
   std::vector<Warning> all;
   all.reserve(static_cast<std::size_t>(kept_));
-  for (int i = 0; i < kept_; ++i)
+  for (int i = 0; i < kept_; ++i) {
     all.push_back(
         {warning_kind(warning_codes_[static_cast<std::size_t>(i)]), warning_text_[i], {}});
+  }
   return all;
 }
 

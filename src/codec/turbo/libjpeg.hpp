@@ -20,8 +20,9 @@
 
 namespace framewire::codec::turbo {
 
-/// Catches what libjpeg would exit or print. Calls into libjpeg run inside guarded(): an error
-/// leaves them by longjmp, so nothing with a destructor may live in the guarded function.
+/// Catches errors for which libjpeg would exit, and warnings that it would print. Calls into
+/// libjpeg run inside guarded(): an error leaves them by longjmp, so nothing with a destructor may
+/// live in the guarded function.
 class ErrorHandler {
  public:
   explicit ErrorHandler(bool strict);
@@ -58,7 +59,7 @@ class ErrorHandler {
     jpeg_error_mgr manager;  // first: libjpeg hands its address back
     ErrorHandler* owner;
   };
-  static constexpr int kKeptWarnings = 4;
+  static constexpr int kKeptWarnings = 4;  ///< of different kinds
 
   Base base_{};
   std::jmp_buf escape_{};

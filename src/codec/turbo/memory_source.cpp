@@ -5,7 +5,7 @@ namespace framewire::codec::turbo {
 namespace {
 
 constexpr JOCTET kEndOfImage[2] = {0xFF, JPEG_EOI};
-constexpr std::size_t kWindowBytes = 64 << 10;
+constexpr std::size_t kWindowBytes = 64 << 10;  // read between two calls of `look`
 
 void source_nothing(j_decompress_ptr) {}
 
@@ -15,7 +15,7 @@ MemorySource& MemorySource::self(j_decompress_ptr cinfo) {
   return *static_cast<Manager*>(cinfo->src)->owner;
 }
 
-/// The next window. Where the input has ended libjpeg goes on with an end of image, after a
+/// Gives libjpeg the next window. Behind the end of the input it gets an end of image, with a
 /// warning.
 boolean MemorySource::refill(j_decompress_ptr cinfo) {
   MemorySource& source = self(cinfo);

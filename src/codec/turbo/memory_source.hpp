@@ -11,11 +11,10 @@ class MemorySource {
  public:
   using Look = void (*)(j_decompress_ptr cinfo);
 
-  /// @param bytes  must outlive the decompressor; behind them it is given an end of image, after a
+  /// @param bytes  must outlive the decompressor. Behind them it is given an end of image, with a
   ///               warning
-  /// @param look   called for every window of 64 KiB that libjpeg takes, and may leave by
-  /// longjmp():
-  ///               its own loops over markers ask nobody whether there is time
+  /// @param look   called for every window of 64 KiB that libjpeg takes; may leave by longjmp().
+  ///               libjpeg's own loops over markers never ask whether there is time
   void attach(j_decompress_ptr cinfo, std::span<const std::uint8_t> bytes, Look look);
 
   /// Lets the decompressor find an end of image next, without a warning.

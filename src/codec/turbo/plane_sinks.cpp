@@ -51,22 +51,25 @@ Subsampler::Subsampler(std::int32_t width_px, std::int32_t height_px, int step_x
       out_(static_cast<std::size_t>(out_width_)) {}
 
 void Subsampler::add(const std::uint8_t* samples) {
-  // Samples whose pixels all lie inside the picture need no clamping.
+  // Chroma samples whose pixels all lie inside the picture need no clamping.
   const std::int32_t first = shift_x_ == 0 ? 0 : 1;
   const std::int32_t last = (width_ - shift_x_) / step_x_;
   const auto clamped = [&](std::int32_t j) {
-    for (int i = 0; i < step_x_; ++i)
+    for (int i = 0; i < step_x_; ++i) {
       sums_[static_cast<std::size_t>(j)] +=
           samples[std::clamp(j * step_x_ + shift_x_ + i, 0, width_ - 1)];
+    }
   };
   if (first == 1) clamped(0);
   const std::uint8_t* in = samples + first * step_x_ + shift_x_;
   if (step_x_ == 2) {
-    for (std::int32_t j = first; j < last; ++j, in += 2)
+    for (std::int32_t j = first; j < last; ++j, in += 2) {
       sums_[static_cast<std::size_t>(j)] += static_cast<std::uint32_t>(in[0] + in[1]);
+    }
   } else {
-    for (std::int32_t j = first; j < last; ++j)
+    for (std::int32_t j = first; j < last; ++j) {
       for (int i = 0; i < step_x_; ++i) sums_[static_cast<std::size_t>(j)] += *in++;
+    }
   }
   for (std::int32_t j = std::max(first, last); j < out_width_; ++j) clamped(j);
   ++rows_added_;
@@ -74,7 +77,7 @@ void Subsampler::add(const std::uint8_t* samples) {
 
 void Subsampler::push(int plane, const std::uint8_t* samples, RowSink& sink) {
   if (step_x_ == 1 && step_y_ == 1) return sink.row(plane, samples);
-  // The edge rows also stand for the rows of the grid outside the picture.
+  // The first and last rows also stand for the grid's rows outside the picture.
   int repeats = 1;
   if (next_in_ == 0) repeats -= shift_y_;
   if (next_in_ == height_ - 1) repeats += out_height_ * step_y_ + shift_y_ - height_;
@@ -83,9 +86,10 @@ void Subsampler::push(int plane, const std::uint8_t* samples, RowSink& sink) {
   for (int r = 0; r < repeats; ++r) {
     add(samples);
     if (rows_added_ < step_y_) continue;
-    for (std::size_t j = 0; j < out_.size(); ++j)
+    for (std::size_t j = 0; j < out_.size(); ++j) {
       out_[j] =
           static_cast<std::uint8_t>(area == 4 ? (sums_[j] + 2) >> 2 : (sums_[j] + area / 2) / area);
+    }
     std::fill(sums_.begin(), sums_.end(), 0u);
     rows_added_ = 0;
     if (next_out_++ < out_height_) sink.row(plane, out_.data());
@@ -136,11 +140,13 @@ void ConvertSink::convert_ready() {
   for (std::size_t at = 0; at < ready; at += width) {
     for (std::size_t c = 0; c < in.size(); ++c) in[c] = pending_[c].data() + at;
     converter_.convert_row(in, out, width_px_);
-    for (std::size_t c = 0; c < out.size(); ++c)
+    for (std::size_t c = 0; c < out.size(); ++c) {
       subsamplers_[c].push(static_cast<int>(c), out[c], next_);
+    }
   }
-  for (auto& rows : pending_)
+  for (auto& rows : pending_) {
     rows.erase(rows.begin(), rows.begin() + static_cast<std::ptrdiff_t>(ready));
+  }
 }
 
 }  // namespace framewire::codec::turbo

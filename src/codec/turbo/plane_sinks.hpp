@@ -28,7 +28,8 @@ class PlaneSink final : public RowSink {
 /// Averages full-size rows of one plane into samples of step_x × step_y pixels.
 class Subsampler {
  public:
-  /// @param shift_x, shift_y  where the sample grid starts, ≤ 0; pixels outside repeat the edge
+  /// @param shift_x, shift_y  where the sample grid starts, ≤ 0; pixels outside the picture repeat
+  ///                          its edge
   Subsampler(std::int32_t width_px, std::int32_t height_px, int step_x, int step_y, int shift_x,
              int shift_y);
   /// Takes the next row; gives `sink` a row of `plane` whenever one is complete.

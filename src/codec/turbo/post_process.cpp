@@ -10,7 +10,8 @@
 namespace framewire::codec::turbo {
 namespace {
 
-/// Side of the tiles in which planes are turned: both sides of the copy then stay in cache.
+/// Side of the tiles in which planes are turned, so that source and target of the copy stay in
+/// cache.
 constexpr std::int32_t kTile = 32;
 
 Plane oriented(const Plane& in, int orientation) {
@@ -21,11 +22,15 @@ Plane oriented(const Plane& in, int orientation) {
     const auto p = transform::stored_position(orientation, {x, y}, in.width_px, in.height_px);
     return in.samples[static_cast<std::size_t>(p.y) * in.width_px + p.x];
   };
-  for (std::int32_t ty = 0; ty < out.height_px; ty += kTile)
-    for (std::int32_t tx = 0; tx < out.width_px; tx += kTile)
-      for (std::int32_t y = ty; y < std::min(ty + kTile, out.height_px); ++y)
-        for (std::int32_t x = tx; x < std::min(tx + kTile, out.width_px); ++x)
+  for (std::int32_t ty = 0; ty < out.height_px; ty += kTile) {
+    for (std::int32_t tx = 0; tx < out.width_px; tx += kTile) {
+      for (std::int32_t y = ty; y < std::min(ty + kTile, out.height_px); ++y) {
+        for (std::int32_t x = tx; x < std::min(tx + kTile, out.width_px); ++x) {
           out.samples[static_cast<std::size_t>(y) * out.width_px + x] = at(x, y);
+        }
+      }
+    }
+  }
   return out;
 }
 
@@ -48,10 +53,11 @@ Plane pad(const Plane& in, const plan::Plan& plan, int step_x, int step_y, std::
   out.samples.assign(static_cast<std::size_t>(out.width_px) * out.height_px, fill);
   const std::int32_t left = plan.placement.x / step_x;
   const std::int32_t top = plan.placement.y / step_y;
-  for (std::int32_t y = 0; y < in.height_px; ++y)
+  for (std::int32_t y = 0; y < in.height_px; ++y) {
     std::memcpy(&out.samples[static_cast<std::size_t>(top + y) * out.width_px + left],
                 &in.samples[static_cast<std::size_t>(y) * in.width_px],
                 static_cast<std::size_t>(in.width_px));
+  }
   return out;
 }
 

@@ -31,15 +31,16 @@ void filter_row(const std::int16_t* in, const FixedFilter& filter, std::uint8_t*
   const std::int16_t* weights = filter.weights.data();
   for (std::int32_t j = 0; j < filter.out_size; ++j, weights += filter.stride) {
     std::int32_t sum = 1 << (kColumnShift - 1);
-    for (std::int32_t k = 0; k < filter.stride; ++k)
+    for (std::int32_t k = 0; k < filter.stride; ++k) {
       sum += weights[k] * in[filter.first[static_cast<std::size_t>(j)] + k];
+    }
     out[j] = static_cast<std::uint8_t>(std::clamp(sum >> kColumnShift, 0, 255));
   }
 }
 
 #else
 
-/// Two taps side by side in each 32-bit lane, as the pairwise multiply-add wants them.
+/// Two taps in each 32-bit lane, for the pairwise multiply-add.
 template <class D16>
 HWY_INLINE hn::Vec<D16> weight_pair(D16 d16, std::int16_t low, std::int16_t high) {
   const hn::RepartitionToWide<D16> d32;
@@ -64,13 +65,15 @@ void combine_rows(const std::uint8_t* const* rows, const std::int16_t* weights, 
       high = hn::ReorderWidenMulAccumulate(d32, hn::InterleaveUpper(d16, a, b), w, high, high_rest);
     };
     std::int32_t k = 0;
-    for (; k + 1 < count; k += 2)
+    for (; k + 1 < count; k += 2) {
       add_pair(load(rows[k] + x), load(rows[k + 1] + x),
                weight_pair(d16, weights[k], weights[k + 1]));
+    }
     if (k < count) add_pair(load(rows[k] + x), hn::Zero(d16), weight_pair(d16, weights[k], 0));
     low = hn::ShiftRight<kRowShift>(hn::RearrangeToOddPlusEven(low, low_rest));
     high = hn::ShiftRight<kRowShift>(hn::RearrangeToOddPlusEven(high, high_rest));
-    // Interleave and ReorderDemote2To both work within 128-bit blocks: the order is restored.
+    // Interleave and ReorderDemote2To both work within 128-bit blocks, so the second restores the
+    // order.
     hn::StoreU(hn::ReorderDemote2To(d16, low, high), d16, out + x);
   }
 }
@@ -85,9 +88,10 @@ HWY_INLINE hn::Vec<D32> partial_sums(const std::int16_t* taps, const std::int16_
   const D32 d32;
   auto sum0 = hn::Zero(d32);
   auto sum1 = hn::Zero(d32);
-  for (std::int32_t k = 0; k < count; k += kTapGroup)
+  for (std::int32_t k = 0; k < count; k += kTapGroup) {
     sum0 = hn::ReorderWidenMulAccumulate(d32, hn::LoadU(d16, taps + k), hn::LoadU(d16, weights + k),
                                          sum0, sum1);
+  }
   return hn::Add(sum0, sum1);
 }
 

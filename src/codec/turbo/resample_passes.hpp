@@ -15,7 +15,8 @@ inline constexpr std::size_t kRowSlack = 64;
 /// out[x] = Σ weights[k] × rows[k][x], rounded to kMidBits fraction bits.
 /// @param rows     host, [count] pointers to [width + kRowSlack] uint8
 /// @param weights  host, [count] int16, kTapBits fraction bits
-/// @param out      host, [width + kRowSlack] int16; the slack is written with junk
+/// @param out      host, [width + kRowSlack] int16; the slack is overwritten with meaningless
+///                 values
 /// @accuracy |out / 2^kMidBits − exact| ≤ 2^−kMidBits for the given weights
 void combine_rows(const std::uint8_t* const* rows, const std::int16_t* weights, std::int32_t count,
                   std::int32_t width, std::int16_t* out);

@@ -19,7 +19,7 @@ RowResampler::RowResampler(int plane, std::shared_ptr<const FixedFilter> x,
   pitch_ = static_cast<std::size_t>(width_) + kRowSlack;
   ring_.assign(static_cast<std::size_t>(capacity_) * pitch_, 0);
   window_.resize(static_cast<std::size_t>(capacity_));
-  // The horizontal pass addresses by input column: `left_` columns of it stay unused.
+  // The horizontal pass addresses by input column, so `left_` columns of the buffer stay unused.
   middle_.assign(static_cast<std::size_t>(right) + x_->stride + kRowSlack, 0);
   out_.resize(static_cast<std::size_t>(x_->out_size));
 }
@@ -43,8 +43,9 @@ void RowResampler::push(const std::uint8_t* samples, RowSink& sink) {
 void RowResampler::emit(RowSink& sink) {
   const auto j = static_cast<std::size_t>(next_out_);
   const std::int32_t count = y_->count[j];
-  for (std::int32_t k = 0; k < count; ++k)
+  for (std::int32_t k = 0; k < count; ++k) {
     window_[static_cast<std::size_t>(k)] = slot(y_->first[j] + k);
+  }
   combine_rows(window_.data(), &y_->weights[j * static_cast<std::size_t>(y_->stride)], count,
                width_, middle_.data() + left_);
   filter_row(middle_.data(), *x_, out_.data());

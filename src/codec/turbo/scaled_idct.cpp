@@ -32,36 +32,41 @@ void idct_line(float* x, int step) {
 void idct_4x4(const std::int16_t* coefficients, const float* corner, std::uint8_t* const* rows,
               std::uint32_t column) {
   float x[16];
-  for (int i = 0; i < 16; ++i)
+  for (int i = 0; i < 16; ++i) {
     x[i] = static_cast<float>(coefficients[8 * (i / 4) + i % 4]) * corner[i];
+  }
   for (int i = 0; i < 4; ++i) idct_line(x + i, 4);
   for (int i = 0; i < 4; ++i) idct_line(x + 4 * i, 1);
-  for (int i = 0; i < 16; ++i)
+  for (int i = 0; i < 16; ++i) {
     rows[i / 4][column + static_cast<std::uint32_t>(i % 4)] =
         static_cast<std::uint8_t>(std::nearbyint(std::clamp(x[i] + 128.0f, 0.0f, 255.0f)));
+  }
 }
 
 void idct_4x4_cut(const std::int16_t* coefficients, const float* quantiser, const float* repad,
                   std::uint8_t* const* rows, std::uint32_t column) {
-  // The re-padded coefficients are not whole numbers: they go in as the scale of ones.
+  // Re-padded coefficients are no integers: they go in as scales, and the coefficients are ones.
   std::int16_t ones[32] = {};
   float scale[16] = {};
-  for (int r = 0; r < 4; ++r)
+  for (int r = 0; r < 4; ++r) {
     for (int c = 0; c < 4; ++c) {
       float sum = 0;
-      for (int k = 0; k < 8; ++k)
+      for (int k = 0; k < 8; ++k) {
         sum +=
             repad[8 * r + k] * static_cast<float>(coefficients[8 * k + c]) * quantiser[8 * k + c];
+      }
       ones[8 * r + c] = 1;
       scale[4 * r + c] = sum / 8.0f;
     }
+  }
   idct_4x4(ones, scale, rows, column);
 }
 
 void idct_4x4_run(const std::int16_t* coefficients, std::uint32_t count, const float* corner,
                   std::uint8_t* const* rows, std::uint32_t column) {
-  for (std::uint32_t i = 0; i < count; ++i)
+  for (std::uint32_t i = 0; i < count; ++i) {
     idct_4x4(coefficients + 64 * i, corner, rows, column + 4 * i);
+  }
 }
 
 #else
@@ -69,8 +74,8 @@ void idct_4x4_run(const std::int16_t* coefficients, std::uint32_t count, const f
 using F4 = hn::FixedTag<float, 4>;
 using V4 = hn::Vec<F4>;
 
-/// Four 1-D four-point inverse DCTs, one a lane; the common factor ½ of the even part is the
-/// caller's, so the odd part's constants are doubled: √2 cos(π/8) and √2 cos(3π/8).
+/// Four 1-D four-point inverse DCTs, one a lane. The caller applies the common factor ½ of the even
+/// part; the odd part's constants are therefore doubled: √2 cos(π/8) and √2 cos(3π/8).
 HWY_INLINE void idct_columns(V4& x0, V4& x1, V4& x2, V4& x3) {
   const F4 d;
   const V4 c1 = hn::Set(d, 1.30656296f);
@@ -109,7 +114,7 @@ HWY_INLINE void store_row(V4 samples, std::uint8_t* out) {
   const hn::FixedTag<std::uint8_t, 4> d8;
   const F4 d;
   const V4 shifted = hn::Add(samples, hn::Set(d, 128.0f));
-  // Clamped as floats: conversion of what exceeds int32 differs between targets.
+  // Clamped as floats, because converting what exceeds int32 differs between targets.
   const V4 clamped = hn::Min(hn::Max(shifted, hn::Zero(d)), hn::Set(d, 255.0f));
   hn::StoreU(hn::DemoteTo(d8, hn::NearestInt(clamped)), d8, out);
 }
@@ -196,17 +201,19 @@ double dct_basis(int frequency, int position) {
 
 using RepadMatrix = std::array<std::array<float, kSide>, 4>;
 
-/// First four rows of DCT · P · DCTᵀ, where P repeats sample valid − 1 over those behind it: maps
-/// the eight coefficients of a column to the low four of the re-padded column.
+/// First four rows of DCT · P · DCTᵀ, where P repeats sample valid − 1 over those behind it. They
+/// map the eight coefficients of a column to the low four of the re-padded column.
 RepadMatrix make_repad_matrix(int valid) {
   RepadMatrix matrix{};
-  for (int out = 0; out < 4; ++out)
+  for (int out = 0; out < 4; ++out) {
     for (int in = 0; in < kSide; ++in) {
       double sum = 0;
-      for (int i = 0; i < kSide; ++i)
+      for (int i = 0; i < kSide; ++i) {
         sum += dct_basis(out, i) * dct_basis(in, std::min(i, valid - 1));
+      }
       matrix[static_cast<std::size_t>(out)][static_cast<std::size_t>(in)] = static_cast<float>(sum);
     }
+  }
   return matrix;
 }
 
@@ -227,8 +234,8 @@ std::uint8_t to_sample(float value) {
 float small_basis(int n, int frequency, int position) {
   if (n == 1) return 1.0f;
   if (n == 2) return frequency == 0 || position == 0 ? 0.70710678f : -0.70710678f;
-  constexpr float kC1 = 0.65328148f;
-  constexpr float kC3 = 0.27059805f;
+  constexpr float kC1 = 0.65328148f;  // cos(π/8) / √2
+  constexpr float kC3 = 0.27059805f;  // cos(3π/8) / √2
   constexpr float kBasis[4][4] = {{0.5f, 0.5f, 0.5f, 0.5f},
                                   {kC1, kC3, -kC3, -kC1},
                                   {0.5f, -0.5f, -0.5f, 0.5f},
@@ -241,11 +248,13 @@ float small_basis(int n, int frequency, int position) {
 ScaledDequantiser make_scaled_dequantiser(const std::uint16_t* quantiser) {
   ScaledDequantiser d;
   for (std::size_t i = 0; i < 64; ++i) d.full[i] = quantiser[i];
-  // 4 points: N/8 = ½, and ½ from each axis' even part.
-  for (std::size_t r = 0; r < 4; ++r)
+  // Scale of 4 points: ½ (N/8) times ½ for the even part of each axis.
+  for (std::size_t r = 0; r < 4; ++r) {
     for (std::size_t c = 0; c < 4; ++c) d.corner4[4 * r + c] = d.full[8 * r + c] / 8.0f;
-  for (std::size_t r = 0; r < 2; ++r)
+  }
+  for (std::size_t r = 0; r < 2; ++r) {
     for (std::size_t c = 0; c < 2; ++c) d.corner2[2 * r + c] = d.full[8 * r + c] / 8.0f;
+  }
   d.dc = d.full[0] / 8.0f;
   return d;
 }
@@ -283,33 +292,40 @@ void idct_partial(const std::int16_t* coefficients, const ScaledDequantiser& deq
                   int valid_columns, int valid_rows, std::uint8_t* const* rows,
                   std::uint32_t column) {
   const RepadMatrix& down = repad_matrix(valid_rows);
-  if (scale == 4 && valid_columns == kSide)  // a whole row of blocks: worth vectors
+  if (scale == 4 && valid_columns == kSide) {  // a whole row of blocks: worth vectors
     return HWY_DYNAMIC_DISPATCH(idct_4x4_cut)(coefficients, dequantiser.full.data(), down[0].data(),
                                               rows, column);
+  }
   const RepadMatrix& across = repad_matrix(valid_columns);
   float lines[4][8];
-  for (int r = 0; r < scale; ++r)
+  for (int r = 0; r < scale; ++r) {
     for (int c = 0; c < kSide; ++c) {
       float sum = 0;
-      for (int k = 0; k < kSide; ++k)
+      for (int k = 0; k < kSide; ++k) {
         sum += down[r][k] * coefficients[8 * k + c] * dequantiser.full[8 * k + c];
+      }
       lines[r][c] = sum;
     }
+  }
   float corner[4][4];
-  for (int r = 0; r < scale; ++r)
+  for (int r = 0; r < scale; ++r) {
     for (int c = 0; c < scale; ++c) {
       float sum = 0;
       for (int k = 0; k < kSide; ++k) sum += across[c][k] * lines[r][k];
       corner[r][c] = sum * static_cast<float>(scale) / 8.0f;
     }
-  for (int y = 0; y < scale; ++y)
+  }
+  for (int y = 0; y < scale; ++y) {
     for (int x = 0; x < scale; ++x) {
       float sum = 0;
-      for (int r = 0; r < scale; ++r)
-        for (int c = 0; c < scale; ++c)
+      for (int r = 0; r < scale; ++r) {
+        for (int c = 0; c < scale; ++c) {
           sum += corner[r][c] * small_basis(scale, r, y) * small_basis(scale, c, x);
+        }
+      }
       rows[y][column + static_cast<std::uint32_t>(x)] = to_sample(sum);
     }
+  }
 }
 
 }  // namespace framewire::codec::turbo

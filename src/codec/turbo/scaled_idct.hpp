@@ -24,7 +24,7 @@ struct ScaledDequantiser {
 /// @param rows          host, N row pointers; writes N uint8 at each
 void idct_4x4(const std::int16_t* coefficients, const ScaledDequantiser& dequantiser,
               std::uint8_t* const* rows, std::uint32_t column);
-/// `count` blocks side by side; the same samples as one after the other.
+/// idct_4x4() of `count` blocks side by side; gives the same samples.
 /// @param coefficients  host, [count][64] int16
 void idct_4x4_run(const std::int16_t* coefficients, std::uint32_t count,
                   const ScaledDequantiser& dequantiser, std::uint8_t* const* rows,
@@ -34,8 +34,8 @@ void idct_2x2(const std::int16_t* coefficients, const ScaledDequantiser& dequant
 void idct_1x1(const std::int16_t* coefficients, const ScaledDequantiser& dequantiser,
               std::uint8_t* const* rows, std::uint32_t column);
 
-/// As idct_NxN for a block of which only the first valid_columns × valid_rows samples belong to the
-/// picture; the rest count as repetitions of the last valid ones.
+/// Reduced inverse of a block of which only the first valid_columns × valid_rows samples belong to
+/// the picture. The rest counts as repetitions of the last valid samples.
 /// @param scale  N: 4, 2 or 1
 void idct_partial(const std::int16_t* coefficients, const ScaledDequantiser& dequantiser, int scale,
                   int valid_columns, int valid_rows, std::uint8_t* const* rows,

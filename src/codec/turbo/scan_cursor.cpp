@@ -10,12 +10,14 @@ const jpeg::HuffmanTable& table_of(const jpeg::JpegFile& file, jpeg::TableClass 
                    : file.huffman_tables[static_cast<std::size_t>(index)];
 }
 
-/// Whether component i of the scan has the tables of an earlier one, and which.
+/// The first component of the scan with the same tables as component i; i itself if there is none
+/// earlier.
 std::size_t same_tables(const std::array<int, jpeg::kMaxComponents>& indices,
                         const std::array<std::uint8_t, jpeg::kMaxComponents>& slots,
                         std::size_t i) {
-  for (std::size_t j = 0; j < i; ++j)
+  for (std::size_t j = 0; j < i; ++j) {
     if (indices[j] == indices[i] && slots[j] == slots[i]) return j;
+  }
   return i;
 }
 
@@ -89,26 +91,28 @@ bool ScanCursor::restart() {
   return true;
 }
 
-bool ScanCursor::finished() const {
+bool ScanCursor::is_complete() const {
   return bits_.end_of_data() == end_ && ac_scan_.end_of_band_run == 0;
 }
 
-std::span<const McuBlock> ScanCursor::locate(CoefficientBand& band, int row, std::int32_t first) {
+std::span<const RunBlock> ScanCursor::locate(CoefficientBand& band, int row, std::int32_t first) {
   std::size_t blocks = 0;
   for (std::size_t i = 0; i < static_cast<std::size_t>(scan_->component_count); ++i) {
     const std::size_t at = scan_->component[i];
     const int h = single() ? 1 : frame_->components[at].h;
     const int v = single() ? 1 : frame_->components[at].v;
-    for (int y = 0; y < v; ++y)
-      for (int x = 0; x < h; ++x)
+    for (int y = 0; y < v; ++y) {
+      for (int x = 0; x < h; ++x) {
         mcu_[blocks++] = {band.row(at, row + y) + first * h + x,
                           h,
                           &predictions_[i],
                           dc_[i].get(),
                           ac_[i].get(),
                           pairs_[i].get()};
+      }
+    }
   }
-  return std::span<const McuBlock>(mcu_).first(blocks);
+  return std::span<const RunBlock>(mcu_).first(blocks);
 }
 
 bool ScanCursor::read_run(CoefficientBand& band, int row, std::int32_t first, int count) {

@@ -19,24 +19,24 @@ class ScanCursor {
 
   /// Whether an MCU is one block of one component, not a group of several components.
   [[nodiscard]] bool single() const noexcept { return scan_->component_count == 1; }
-  /// MCUs in each row of MCUs: of blocks, where single().
+  /// MCUs in each row of MCUs; blocks, where single().
   [[nodiscard]] std::int32_t mcus_in_row() const noexcept { return mcus_in_row_; }
   /// Rows of MCUs of this scan in MCU row `band` of the frame.
   [[nodiscard]] int rows_in_band(std::int32_t band) const;
 
-  /// Adds what the next `mcu_count` MCUs say to the first columns of the band.
+  /// Adds what the next `mcu_count` MCUs hold to the first columns of the band.
   /// @param row  within the band; 0 unless single()
   /// @return false where the data is not clean
   [[nodiscard]] bool read(CoefficientBand& band, int row, std::int32_t mcu_count);
 
   /// Whether the data ends where the last MCU does.
-  [[nodiscard]] bool finished() const;
+  [[nodiscard]] bool is_complete() const;
 
  private:
   void take_tables(const jpeg::JpegFile& file);
   [[nodiscard]] bool restart();
   [[nodiscard]] bool read_run(CoefficientBand& band, int row, std::int32_t first, int count);
-  [[nodiscard]] std::span<const McuBlock> locate(CoefficientBand& band, int row,
+  [[nodiscard]] std::span<const RunBlock> locate(CoefficientBand& band, int row,
                                                  std::int32_t first);
 
   const jpeg::Scan* scan_;
@@ -52,7 +52,7 @@ class ScanCursor {
   std::array<std::shared_ptr<const DcTable>, jpeg::kMaxComponents> dc_;
   std::array<std::shared_ptr<const AcTable>, jpeg::kMaxComponents> ac_;
   std::array<std::shared_ptr<const PairTable>, jpeg::kMaxComponents> pairs_;
-  std::array<McuBlock, 10> mcu_{};  ///< T.81 B.2.3: at most ten blocks
+  std::array<RunBlock, 10> mcu_{};  ///< T.81 B.2.3: at most ten blocks
 };
 
 }  // namespace framewire::codec::turbo

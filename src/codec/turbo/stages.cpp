@@ -31,18 +31,20 @@ class RowWriter final : public RowSink {
   std::size_t pitch_;
 };
 
-/// Gives every row of every plane to a sink, the planes side by side, so that it need not hold
-/// more than a few rows of one while others catch up.
+/// Gives every row of every plane to a sink, plane by plane alternately, so that the sink need not
+/// hold more than a few rows of one plane until the others catch up.
 void push_rows(std::span<const PlaneView> planes, RowSink& sink) {
   std::vector<std::int32_t> next(planes.size(), 0);
   const std::int64_t height = planes[0].height_px;
-  for (std::int64_t y = 1; y <= height; ++y)
+  for (std::int64_t y = 1; y <= height; ++y) {
     for (std::size_t c = 0; c < planes.size(); ++c) {
       const PlaneView& p = planes[c];
       for (const auto due = static_cast<std::int32_t>(y * p.height_px / height); next[c] < due;
-           ++next[c])
+           ++next[c]) {
         sink.row(static_cast<int>(c), p.samples + static_cast<std::size_t>(next[c]) * p.width_px);
+      }
     }
+  }
 }
 
 Result<void> decode_rows(const jpeg::JpegFile& file, const plan::Plan& plan, const Context& context,
@@ -56,7 +58,7 @@ Result<void> decode_rows(const jpeg::JpegFile& file, const plan::Plan& plan, con
   const auto all_there = [&] {
     return std::equal(rows.begin(), rows.end(), needed.begin(), std::greater_equal<>());
   };
-  // Strict reading goes to the end: a fault below the part in use is a fault.
+  // Strict reading goes to the end of the data: a fault below the rows in use is a fault.
   while (context.strict || !all_there()) {
     const auto more = (*decoder)->read();
     now.gave_up = (*decoder)->gave_up();
@@ -70,13 +72,14 @@ Result<void> decode_rows(const jpeg::JpegFile& file, const plan::Plan& plan, con
       }
     }
   }
-  const auto finished = (*decoder)->finish();
+  const auto checked = (*decoder)->check_rest();
   now.gave_up = (*decoder)->gave_up();
-  if (!finished) return fail(finished.error());
+  if (!checked) return fail(checked.error());
   const auto found = (*decoder)->warnings();
   outcome.warnings.insert(outcome.warnings.end(), found.begin(), found.end());
-  if (!all_there())
+  if (!all_there()) {
     return fail(StatusCode::kInternal, "the decoder delivered fewer rows than planned");
+  }
   return {};
 }
 
@@ -95,8 +98,9 @@ std::vector<PlaneSize> decoded_sizes(const jpeg::JpegFile& file, const plan::Pla
 
 std::vector<PlaneSize> resampled_sizes(const plan::Plan& plan) {
   std::vector<PlaneSize> sizes;
-  for (std::size_t i = 0; i < count_of(plan); ++i)
+  for (std::size_t i = 0; i < count_of(plan); ++i) {
     sizes.emplace_back(plan.planes[i].x.out_size, plan.planes[i].y.out_size);
+  }
   return sizes;
 }
 
@@ -141,8 +145,9 @@ void TurboStages::resample(const plan::Plan& plan, int plane, RowSpan rows, cons
       part_of(*filters_.get(plan.kernel, p.y), rows.first, rows.count, used.first, used.count));
   RowResampler resampler(plane, filters_.get(plan.kernel, p.x), y);
   RowWriter writer(out, static_cast<std::size_t>(p.x.out_size));
-  for (std::int32_t row = 0; row < used.count; ++row)
+  for (std::int32_t row = 0; row < used.count; ++row) {
     resampler.push(in + static_cast<std::size_t>(row) * p.x.in_size, writer);
+  }
 }
 
 Result<Planes> TurboStages::post_process(const plan::Plan& plan, const Context& context,

@@ -32,23 +32,22 @@ using PlaneSize = std::pair<std::int32_t, std::int32_t>;  ///< width and height 
 [[nodiscard]] std::vector<PlaneSize> resampled_sizes(const plan::Plan& plan);
 
 /// Decoding, resampling and encoding of the CPU codec as separate calls. Together they give the
-/// very bytes that its transcode() gives, however the rows are divided
-/// (tests/conformance/stages_test.cpp). Thread safety: all functions may run on many threads at
-/// once.
+/// same bytes as its transcode(), however rows are divided (tests/conformance/stages_test.cpp).
+/// Thread safety: all functions may run on many threads at once.
 class TurboStages {
  public:
   TurboStages() : codec_(make_codec()) {}
 
   [[nodiscard]] const Codec& codec() const noexcept { return *codec_; }
 
-  /// Decodes into the caller's planes, of decoded_sizes(); rows that no output uses may stay
-  /// unwritten.
+  /// Decodes into the caller's planes, which have decoded_sizes(). Rows that no output uses may
+  /// stay unwritten.
   /// @return as Codec::decode(); internal where the file has fewer rows than planned
   [[nodiscard]] Result<void> decode(const jpeg::JpegFile& file, const plan::Plan& plan,
                                     const Context& context, std::span<const PlaneView> planes,
                                     Outcome& outcome) const;
 
-  /// The decoded rows that some rows of a resampled plane are made of.
+  /// The rows of a decoded plane from which `rows` of a resampled plane are made.
   /// @param rows  one or more, inside the resampled plane
   [[nodiscard]] RowSpan input_rows(const plan::Plan& plan, int plane, RowSpan rows) const;
 
@@ -58,8 +57,8 @@ class TurboStages {
   void resample(const plan::Plan& plan, int plane, RowSpan rows, const std::uint8_t* in,
                 std::uint8_t* out) const;
 
-  /// Converts colour, sharpens, orients and pads as planned: the output's planes, for
-  /// Codec::encode() or for whoever takes them unencoded.
+  /// Converts colour, sharpens, orients and pads as planned. The result is for Codec::encode(), or
+  /// for a caller who wants planes.
   /// @param planes  of resampled_sizes()
   /// @return internal for a conversion without converter; busy
   [[nodiscard]] Result<Planes> post_process(const plan::Plan& plan, const Context& context,
@@ -68,7 +67,7 @@ class TurboStages {
  private:
   static std::unique_ptr<Codec> make_codec();
   std::unique_ptr<Codec> codec_;
-  mutable turbo::FilterCache filters_;
+  mutable turbo::FixedFilterCache filters_;
 };
 
 }  // namespace framewire::codec

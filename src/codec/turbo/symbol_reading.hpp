@@ -7,11 +7,11 @@
 
 namespace framewire::codec::turbo {
 
-/// Bits of the longest code and of the longest value behind it.
+/// Bits of the longest code and of the longest value that follows it.
 inline constexpr int kMaxAcBits = jpeg::kMaxCodeBits + 15;
 inline constexpr int kMaxDcBits = jpeg::kMaxCodeBits + kMaxDcCategory;
 
-/// jpeg::kNaturalOrder, with room for runs that leave the block before anyone has checked it.
+/// jpeg::kNaturalOrder with elements for runs that leave the block and have not been checked yet.
 inline constexpr std::array<std::uint8_t, 96> kNaturalOrderPadded = [] {
   std::array<std::uint8_t, 96> order{};
   order.fill(63);
@@ -23,7 +23,8 @@ struct LongSymbol {
   EntropyBits bits;
   int symbol;
 };
-/// A code of any length. Bits by value, so that those of the loops need not have an address.
+/// Reads a code of any length. Takes the bits by value, so that the caller's copy can stay in
+/// registers.
 [[gnu::noinline]] inline LongSymbol read_long_symbol(EntropyBits bits,
                                                      const jpeg::HuffmanDecodeTable& codes) {
   const int symbol = jpeg::decode_symbol(bits, codes);
@@ -38,13 +39,13 @@ struct LongSymbol {
   return value + (if_negative & (1 - (1 << size)));
 }
 
-/// What a code without its value means; sizes below 0 are bad codes.
+/// Meaning of a code without its value. A size below 0 means a bad code.
 struct AcSymbol {
   int size;
   int advance;
 };
 
-/// The symbol whose look-up gave `entry` without a value; its code is consumed.
+/// The symbol for which the look-up gave `entry` without a value; its code is consumed.
 [[gnu::always_inline]] inline AcSymbol read_ac_symbol(EntropyBits& bits, const AcTable& table,
                                                       SymbolEntry entry) {
   if (entry.length() != 0) [[likely]] {
@@ -75,7 +76,7 @@ struct AcSymbol {
   return true;
 }
 
-/// Whether a DC value, shifted by Al, is one that 16 bits hold.
+/// Whether a DC value, shifted by Al, fits 16 bits.
 [[gnu::always_inline]] inline bool dc_fits(std::int32_t value, int low_bit) {
   const std::int32_t bound = 1 << (15 - low_bit);
   return value >= -bound && value < bound;

@@ -10,14 +10,15 @@ std::uint32_t find_code(const jpeg::HuffmanDecodeTable& codes, std::uint32_t bit
   if (known != 0) return known;
   for (int length = jpeg::kLookaheadBits + 1; length <= kLookupBits; ++length) {
     const auto code = static_cast<std::int32_t>(bits >> (kLookupBits - length));
-    if (code <= codes.max_code[length])
+    if (code <= codes.max_code[length]) {
       return static_cast<std::uint32_t>(length) << 8 |
              codes.values[(code + codes.value_offset[length]) & 0xFF];
+    }
   }
   return 0;
 }
 
-/// The additional bits that follow a code of `length` bits in the look-up's index.
+/// Value of the additional bits that follow a code of `length` bits in the look-up's index.
 std::int32_t value_after(std::uint32_t bits, int length, int size) {
   const std::uint32_t rest = bits >> (kLookupBits - length - size);
   return jpeg::extend(rest & ((1u << size) - 1u), size);

@@ -11,7 +11,7 @@
 
 namespace framewire::codec::turbo {
 
-inline constexpr int kLookupBits = 10;
+inline constexpr int kLookupBits = 10;     ///< measured against 9 and 11 in decision 0005
 inline constexpr int kZeroRun = 16;        ///< advance of the symbol for sixteen zeros (ZRL)
 inline constexpr int kMaxDcCategory = 11;  ///< of 8-bit samples (T.81 table F.1)
 
@@ -31,15 +31,16 @@ class SymbolEntry {
   [[nodiscard]] constexpr int size() const { return static_cast<int>(bits_ >> 10 & 15); }
   /// RRRR + 1: from the coefficient before to this one.
   [[nodiscard]] constexpr int advance() const { return static_cast<int>(bits_ >> 5 & 31); }
-  /// Bits that the entry answers for; 0: the code is longer than the look-up, or no good.
+  /// Bits that the entry covers; 0: the code is longer than the look-up, or invalid.
   [[nodiscard]] constexpr int length() const { return static_cast<int>(bits_ & 31); }
 
  private:
   std::uint32_t bits_ = 0;
 };
 
-/// Two coefficients of a sequential block, or one and the end of the block, packed: the loop that
-/// decodes them waits for one look-up, not two. Where there is only one, both are that one.
+/// Two coefficients of a sequential block, or one and the end of the block, packed, so that the
+/// decoding loop waits for one look-up, not two. Where there is only one coefficient, both are that
+/// one.
 class PairEntry {
  public:
   /// Added to step() where the block ends behind the coefficients.
@@ -54,7 +55,8 @@ class PairEntry {
   /// False where the look-up does not hold even one coefficient.
   [[nodiscard]] bool known() const { return bits_ != 0; }
   [[nodiscard]] int length() const { return byte(0); }
-  /// From the coefficient before the pair to its first, its second, and to where decoding goes on.
+  /// Distances from the coefficient before the pair: to its first, to its second, and to where
+  /// decoding goes on.
   [[nodiscard]] int first_advance() const { return byte(8); }
   [[nodiscard]] int second_advance() const { return byte(16); }
   [[nodiscard]] int step() const { return byte(24); }
@@ -78,7 +80,8 @@ struct AcTable {
   int max_size = 0;  ///< the largest SSSS of which every value fits into 16 bits
 };
 
-/// Here value() is the difference, which may be 0; length() is 0 also where it did not fit.
+/// Table of DC codes. value() of an entry is the difference, which may be 0; length() is also 0
+/// where the difference did not fit.
 struct DcTable {
   std::array<SymbolEntry, 1 << kLookupBits> lookup;
   jpeg::HuffmanDecodeTable codes;
@@ -86,7 +89,7 @@ struct DcTable {
 
 /// @param table       jpeg::is_valid()
 /// @param low_bit     Al; 0 for sequential scans
-/// @param refinement  sizes above 1 count as bad codes (T.81 G.1.2.3)
+/// @param refinement  true: sizes above 1 count as bad codes (T.81 G.1.2.3)
 [[nodiscard]] AcTable make_ac_table(const jpeg::HuffmanTable& table, int low_bit, bool refinement);
 [[nodiscard]] DcTable make_dc_table(const jpeg::HuffmanTable& table);
 /// @param table  of a sequential scan

@@ -17,8 +17,8 @@ namespace {
 
 using namespace turbo;
 
-/// Below this an output's planes are kept whole, which lets max_bytes and the finishing steps see
-/// them; above, rows stream into the encoder wherever the plan allows it.
+/// Up to so many pixels an output's planes are kept whole, so that max_bytes and post-processing
+/// see them. Above, rows stream into the encoder wherever the plan allows it.
 constexpr std::int64_t kStreamAbovePixels = 4'000'000;
 
 using Sizes = std::vector<std::pair<std::int32_t, std::int32_t>>;
@@ -55,8 +55,9 @@ class TurboCodec final : public Codec {
   Result<void> transcode(const jpeg::JpegFile& file, const plan::Plan& plan, const Context& context,
                          std::vector<std::uint8_t>& out, Outcome& outcome) const override try {
     const auto pixels = static_cast<std::int64_t>(plan.encode.width_px) * plan.encode.height_px;
-    if (pixels > kStreamAbovePixels && plan.encode.max_bytes == 0 && !needs_post_process(plan))
+    if (pixels > kStreamAbovePixels && plan.encode.max_bytes == 0 && !needs_post_process(plan)) {
       return stream(file, plan, context, out, outcome);
+    }
     const auto start = base::Clock::now();
     auto planes = attempt(entropy_, [&](Attempt& now) -> Result<Planes> {
       PlaneSink sink(output_sizes(plan));
@@ -92,14 +93,15 @@ class TurboCodec final : public Codec {
       now.gave_up = (*decoder)->gave_up();
       if (!more) return fail(more.error());
       if (!*more) break;
-      for (const int c : wanted)
+      for (const int c : wanted) {
         for (const std::uint8_t* row : (*decoder)->band(c).rows) sink.row(c, row);
+      }
     }
     append(outcome.warnings, (*decoder)->warnings());
     return std::move(sink).take();
   }
 
-  /// Rows straight from the resampler to the encoder; memory stays at a few bands.
+  /// Passes rows straight from the resampler to the encoder; memory stays at a few bands.
   Result<void> stream(const jpeg::JpegFile& file, const plan::Plan& plan, const Context& context,
                       std::vector<std::uint8_t>& out, Outcome& outcome) const {
     const auto start = base::Clock::now();
@@ -109,7 +111,7 @@ class TurboCodec final : public Codec {
       auto encoder = Encoder::open(plan.encode, context, out);
       if (!encoder) return fail(encoder.error());
       if (auto ok = resample(file, plan, context, **encoder, outcome, now); !ok) return ok;
-      return (*encoder)->finish();
+      return (*encoder)->close();
     });
     outcome.quality = plan.encode.quality;
     outcome.decode_resample_us = base::elapsed_us(start);
@@ -118,10 +120,12 @@ class TurboCodec final : public Codec {
 
   Result<void> resample(const jpeg::JpegFile& file, const plan::Plan& plan, const Context& context,
                         RowSink& sink, Outcome& outcome, Attempt& now) const {
-    if (plan.color_path == plan::ColorPath::kPlanar)
+    if (plan.color_path == plan::ColorPath::kPlanar) {
       return resample_planes(file, plan, context, sink, outcome, now);
-    if (context.converter == nullptr)
+    }
+    if (context.converter == nullptr) {
       return fail(StatusCode::kInternal, "the plan converts colour, but no converter was given");
+    }
     ConvertSink convert(plan, *context.converter, sink);
     return resample_planes(file, plan, context, convert, outcome, now);
   }
@@ -143,22 +147,25 @@ class TurboCodec final : public Codec {
       return std::all_of(resamplers.begin(), resamplers.end(),
                          [](const RowResampler& r) { return r.done(); });
     };
-    // Strict reading goes to the end: a fault below the part in use is a fault.
+    // Strict reading goes to the end of the data: a fault below the rows in use is a fault.
     while (context.strict || !all_done()) {
       const auto more = (*decoder)->read();
       now.gave_up = (*decoder)->gave_up();
       if (!more) return fail(more.error());
       if (!*more) break;
-      for (std::size_t i = 0; i < resamplers.size(); ++i)
-        for (const std::uint8_t* row : (*decoder)->band(wanted[i]).rows)
+      for (std::size_t i = 0; i < resamplers.size(); ++i) {
+        for (const std::uint8_t* row : (*decoder)->band(wanted[i]).rows) {
           resamplers[i].push(row, sink);
+        }
+      }
     }
-    const auto finished = (*decoder)->finish();
+    const auto checked = (*decoder)->check_rest();
     now.gave_up = (*decoder)->gave_up();
-    if (!finished) return fail(finished.error());
+    if (!checked) return fail(checked.error());
     append(outcome.warnings, (*decoder)->warnings());
-    if (!all_done())
+    if (!all_done()) {
       return fail(StatusCode::kInternal, "the decoder delivered fewer rows than planned");
+    }
     return {};
   }
 
@@ -168,16 +175,18 @@ class TurboCodec final : public Codec {
     if (!encoder) return fail(encoder.error());
     const std::int32_t height = planes.planes[0].height_px;
     std::vector<std::int32_t> next(planes.planes.size(), 0);
-    for (std::int32_t y = 0; y < height; ++y)
+    for (std::int32_t y = 0; y < height; ++y) {
       for (std::size_t c = 0; c < planes.planes.size(); ++c) {
         const Plane& p = planes.planes[c];
         const auto due =
             static_cast<std::int32_t>((static_cast<std::int64_t>(y) + 1) * p.height_px / height);
-        for (; next[c] < (y + 1 == height ? p.height_px : due); ++next[c])
+        for (; next[c] < (y + 1 == height ? p.height_px : due); ++next[c]) {
           (*encoder)->row(static_cast<int>(c),
                           p.samples.data() + static_cast<std::size_t>(next[c]) * p.width_px);
+        }
       }
-    return (*encoder)->finish();
+    }
+    return (*encoder)->close();
   }
 
   static Result<void> check_planes(const Planes& planes, const plan::EncodePlan& plan) {
@@ -233,7 +242,7 @@ class TurboCodec final : public Codec {
   }
 
   EntropyDecoder entropy_;
-  mutable FilterCache filters_;
+  mutable FixedFilterCache filters_;
 };
 
 }  // namespace

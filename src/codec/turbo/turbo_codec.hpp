@@ -11,7 +11,7 @@ namespace framewire::codec {
 /// Takes every file that jpeg::check_supported() admits.
 [[nodiscard]] std::unique_ptr<Codec> make_turbo_codec();
 
-/// The same, told who decodes entropy-coded data; for comparing the two, which must not differ.
+/// The same codec with a given entropy decoder; for comparing the two, which must not differ.
 [[nodiscard]] std::unique_ptr<Codec> make_turbo_codec_with(turbo::EntropyDecoder entropy);
 
 }  // namespace framewire::codec

@@ -127,12 +127,13 @@ Result<DeviceLanes> lanes_on(const gpu::DeviceFacts& facts, const EngineOptions&
   }
   const std::uint64_t bound = lanes.lane_bytes;
   const bool timed = options.timed;
+  const auto load = std::make_shared<codec::cuda::EntropyLoad>();
   lanes.make_codec = [=]() -> Result<std::unique_ptr<codec::BatchCodec>> {
     if (auto ok = gpu::use_device(ordinal); !ok) return fail(ok.error());
 #ifdef FRAMEWIRE_HAS_NVJPEG
     if (nvjpeg) return make_nvjpeg_batch_codec(bound);
 #endif
-    return codec::make_cuda_batch_codec(timed, bound);
+    return codec::make_cuda_batch_codec(timed, bound, load);
   };
   return lanes;
 }

@@ -176,15 +176,14 @@ Result<NvjpegDecoder> make_decoder() {
 
 }  // namespace
 
-Result<std::unique_ptr<codec::BatchCodec>> make_nvjpeg_batch_codec(
-    std::uint64_t most_device_bytes) {
+Result<std::unique_ptr<codec::BatchCodec>> make_nvjpeg_batch_codec(std::uint64_t max_device_bytes) {
   auto stream = gpu::Stream::make();
   if (!stream) return fail(stream.error());
   auto decoder = make_decoder();
   if (!decoder) return fail(decoder.error());
   auto transcoder = codec::cuda::Transcoder::make();
   if (!transcoder) return fail(transcoder.error());
-  transcoder->set_most_device_bytes(most_device_bytes);
+  transcoder->set_max_device_bytes(max_device_bytes);
   auto encoder = NvjpegEncoder::make();
   if (!encoder) return fail(encoder.error());
   return std::make_unique<NvjpegBatchCodec>(std::move(*stream), std::move(*decoder),

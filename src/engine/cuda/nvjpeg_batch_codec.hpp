@@ -12,6 +12,6 @@ namespace framewire::engine {
 /// CMYK, a bound on bytes) ours does.
 /// @return unsupported; busy; device_lost
 [[nodiscard]] Result<std::unique_ptr<codec::BatchCodec>> make_nvjpeg_batch_codec(
-    std::uint64_t most_device_bytes);
+    std::uint64_t max_device_bytes);
 
 }  // namespace framewire::engine

@@ -159,14 +159,16 @@ inline float __uint_as_float(unsigned value) { return std::bit_cast<float>(value
 inline unsigned __byte_perm(unsigned low, unsigned high, unsigned selector) {
   const std::uint64_t both = static_cast<std::uint64_t>(high) << 32 | low;
   unsigned bytes = 0;
-  for (int i = 0; i < 4; ++i)
+  for (int i = 0; i < 4; ++i) {
     bytes |= static_cast<unsigned>(both >> (selector >> 4 * i & 7) * 8 & 0xFF) << 8 * i;
+  }
   return bytes;
 }
 /// Four products of bytes, the first factors' signs as the overload says, added to `sum`.
 inline int __dp4a(int a, int b, int sum) {
-  for (int i = 0; i < 32; i += 8)
+  for (int i = 0; i < 32; i += 8) {
     sum += static_cast<std::int8_t>(a >> i & 0xFF) * static_cast<std::int8_t>(b >> i & 0xFF);
+  }
   return sum;
 }
 inline unsigned __dp4a(unsigned a, unsigned b, unsigned sum) {

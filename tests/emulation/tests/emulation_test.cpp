@@ -76,9 +76,10 @@ TEST(Emulation, ThreadsOfABlockMeet) {
   ASSERT_EQ(start(stream, turn_round, 2, kThreads, kThreads * 4, out.data()), cudaSuccess);
   stream.wait();
   const auto values = out.read();
-  for (unsigned i = 0; i < values.size(); ++i)
+  for (unsigned i = 0; i < values.size(); ++i) {
     ASSERT_EQ(values[i],
               i / kThreads / 3 * 1000 + i / kThreads % 3 * 100 + kThreads - 1 - i % kThreads);
+  }
 }
 
 __global__ void vote(int* out) {
@@ -246,8 +247,9 @@ TEST(Emulation, ACounterWraps) {
   const Stream stream;
   ASSERT_EQ(cudaMemsetAsync(counter.data(), 0, 4, stream.get()), cudaSuccess);
   ASSERT_EQ(cudaMemsetAsync(taken.data(), 0, 20, stream.get()), cudaSuccess);
-  for (int i = 0; i < 2; ++i)
+  for (int i = 0; i < 2; ++i) {
     ASSERT_EQ(start(stream, take_numbers, 5, 1, 0, counter.data(), taken.data()), cudaSuccess);
+  }
   EXPECT_EQ(cudaStreamQuery(stream.get()), cudaErrorNotReady);
   stream.wait();
   EXPECT_EQ(counter.read()[0], 0U);

@@ -6,20 +6,22 @@
 namespace framewire {
 namespace {
 
-/// Every length and every place within two lines; what lies around the target stays.
+/// Copies every length to every offset within two cache lines, and checks that the bytes around the
+/// target stay.
 TEST(StreamCopy, CopiesWhatItIsGivenAndNothingElse) {
-  constexpr std::size_t kMost = 300;
-  std::vector<std::uint8_t> from(kMost + 64);
+  constexpr std::size_t kMaxBytes = 300;
+  std::vector<std::uint8_t> from(kMaxBytes + 64);
   for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::uint8_t>(i * 7 + 1);
-  for (std::size_t place = 0; place < 128; ++place)
-    for (std::size_t bytes = 0; bytes <= kMost; ++bytes) {
-      std::vector<std::uint8_t> to(kMost + 256, 0xA5);
+  for (std::size_t place = 0; place < 128; ++place) {
+    for (std::size_t bytes = 0; bytes <= kMaxBytes; ++bytes) {
+      std::vector<std::uint8_t> to(kMaxBytes + 256, 0xA5);
       std::vector<std::uint8_t> expected = to;
       const std::uint8_t* source = from.data() + place % 64;
       std::copy_n(source, bytes, expected.data() + place);
       base::stream_copy(to.data() + place, source, bytes);
       ASSERT_EQ(to, expected) << bytes << " bytes to " << place;
     }
+  }
 }
 
 }  // namespace

@@ -79,16 +79,19 @@ TEST(ColorProfile, EveryByteOfAProfileMayBeWrong) {
 
 Matrix multiply(const Matrix& a, const Matrix& b) {
   Matrix out{};
-  for (std::size_t i = 0; i < 3; ++i)
-    for (std::size_t j = 0; j < 3; ++j)
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t j = 0; j < 3; ++j) {
       for (std::size_t k = 0; k < 3; ++k) out[i][j] += a[i][k] * b[k][j];
+    }
+  }
   return out;
 }
 
 Vec3 transformed(const Matrix& m, const Vec3& v) {
   Vec3 out{};
-  for (std::size_t i = 0; i < 3; ++i)
+  for (std::size_t i = 0; i < 3; ++i) {
     for (std::size_t k = 0; k < 3; ++k) out[i] += m[i][k] * v[k];
+  }
   return out;
 }
 
@@ -103,8 +106,9 @@ Matrix inverse(const Matrix& m) {
       out[i][r] = m[s][j] * m[t][k] - m[s][k] * m[t][j];
     }
   }
-  for (Vec3& row : out)
+  for (Vec3& row : out) {
     for (double& value : row) value /= determinant;
+  }
   return out;
 }
 
@@ -115,11 +119,13 @@ Matrix to_xyz(const cmsCIExyYTRIPLE& p) {
     return Vec3{c.x / c.y, 1.0, (1 - c.x - c.y) / c.y};
   };
   Matrix m{};
-  for (std::size_t j = 0; j < 3; ++j)
+  for (std::size_t j = 0; j < 3; ++j) {
     for (std::size_t i = 0; i < 3; ++i) m[i][j] = column(all[j])[i];
+  }
   const Vec3 gains = transformed(inverse(m), column(kD65));
-  for (Vec3& row : m)
+  for (Vec3& row : m) {
     for (std::size_t j = 0; j < 3; ++j) row[j] *= gains[j];
+  }
   return m;
 }
 
@@ -166,9 +172,11 @@ std::vector<Bytes> patches(std::size_t components, int step) {
   std::size_t count = 1;
   for (std::size_t c = 0; c < components; ++c) count *= levels.size();
   std::vector<Bytes> rows(components, Bytes(count));
-  for (std::size_t i = 0; i < count; ++i)
-    for (std::size_t c = 0, rest = i; c < components; ++c, rest /= levels.size())
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t c = 0, rest = i; c < components; ++c, rest /= levels.size()) {
       rows[c][i] = static_cast<std::uint8_t>(levels[rest % levels.size()]);
+    }
+  }
   return rows;
 }
 
@@ -179,8 +187,9 @@ Converter converter_or_die(const jpeg::JpegFile& file, OutputModel model, bool u
 }
 
 void expect_near(const std::vector<Bytes>& rows, std::size_t i, const Vec3& exact, double bound) {
-  for (std::size_t c = 0; c < rows.size(); ++c)
+  for (std::size_t c = 0; c < rows.size(); ++c) {
     ASSERT_NEAR(rows[c][i], std::clamp(exact[c], 0.0, 255.0), bound) << "pixel " << i << ' ' << c;
+  }
 }
 
 class WideGamut : public testing::TestWithParam<const Space*> {};
@@ -204,8 +213,9 @@ TEST_P(WideGamut, FromYcbcrToo) {
   for (const Vec3& rgb : {Vec3{200, 40, 60}, Vec3{30, 90, 220}, Vec3{128, 128, 128},
                           Vec3{20, 180, 90}, Vec3{250, 245, 240}}) {
     const Vec3 ycc = exact_ycbcr(rgb);
-    for (std::size_t c = 0; c < 3; ++c)
+    for (std::size_t c = 0; c < 3; ++c) {
       in[c].push_back(static_cast<std::uint8_t>(std::lround(ycc[c])));
+    }
   }
   const auto out = convert(converter_or_die(file, OutputModel::kYcbcr, true), in);
   for (std::size_t i = 0; i < in[0].size(); ++i) {
@@ -224,8 +234,9 @@ TEST(ColorConverter, GrayProfiles) {
   const auto in = patches(1, 1);
   const auto out = convert(converter_or_die(file, OutputModel::kGray, true), in);
   ASSERT_EQ(out.size(), 1u);
-  for (std::size_t i = 0; i < 256; ++i)
+  for (std::size_t i = 0; i < 256; ++i) {
     EXPECT_NEAR(out[0][i], 255 * encode_srgb(std::pow(static_cast<double>(i) / 255, 1.8)), 2) << i;
+  }
 }
 
 /// Full ink is 255 here, as the made-up press has it.
@@ -236,11 +247,12 @@ Vec3 exact_press(double c, double m, double y, double k) {
 void expect_press(const std::vector<Bytes>& in, const std::vector<Bytes>& out, bool inverted,
                   double bound) {
   const int flip = inverted ? 255 : 0;
-  for (std::size_t i = 0; i < in[0].size(); ++i)
+  for (std::size_t i = 0; i < in[0].size(); ++i) {
     expect_near(out, i,
                 exact_ycbcr(exact_press(in[0][i] ^ flip, in[1][i] ^ flip, in[2][i] ^ flip,
                                         in[3][i] ^ flip)),
                 bound);
+  }
 }
 
 TEST(ColorConverter, CmykThroughItsProfile) {
@@ -287,9 +299,11 @@ TEST(ColorConverter, KeptCmykIsWrittenInverted) {
     const auto file = file_of(ColorModel::kCmyk, {}, inverted);
     const auto out = convert(converter_or_die(file, OutputModel::kCmyk, false), in);
     ASSERT_EQ(out.size(), 4u);
-    for (std::size_t c = 0; c < 4; ++c)
-      for (std::size_t i = 0; i < in[c].size(); ++i)
+    for (std::size_t c = 0; c < 4; ++c) {
+      for (std::size_t i = 0; i < in[c].size(); ++i) {
         ASSERT_EQ(out[c][i], inverted ? in[c][i] : 255 - in[c][i]);
+      }
+    }
   }
   const auto ycck = file_of(ColorModel::kYcck, {}, true);
   const auto out = convert(converter_or_die(ycck, OutputModel::kCmyk, false),
@@ -304,9 +318,10 @@ TEST(ColorConverter, RgbAndItsLuma) {
   const auto color = convert(converter_or_die(file, OutputModel::kYcbcr, false), in);
   const auto gray = convert(converter_or_die(file, OutputModel::kGray, false), in);
   ASSERT_EQ(gray.size(), 1u);
-  for (std::size_t i = 0; i < in[0].size(); ++i)
+  for (std::size_t i = 0; i < in[0].size(); ++i) {
     expect_near(color, i, exact_ycbcr({double(in[0][i]), double(in[1][i]), double(in[2][i])}),
                 0.51);
+  }
   EXPECT_EQ(gray[0], color[0]);
 }
 
@@ -315,15 +330,17 @@ TEST(ColorConverter, RowsOfEveryWidth) {
   const Converter converter = converter_or_die(file, OutputModel::kYcbcr, true);
   std::mt19937 random(5);
   std::vector<Bytes> in(3, Bytes(1600));
-  for (Bytes& row : in)
+  for (Bytes& row : in) {
     for (auto& v : row) v = static_cast<std::uint8_t>(random());
+  }
   const auto whole = convert(converter, in);
   for (const std::size_t width : {1u, 2u, 7u, 15u, 17u, 511u, 512u, 513u, 1025u, 1599u}) {
     std::vector<Bytes> part;
     for (const Bytes& row : in) part.emplace_back(row.begin(), row.begin() + std::ptrdiff_t(width));
     const auto out = convert(converter, part);
-    for (std::size_t c = 0; c < 3; ++c)
+    for (std::size_t c = 0; c < 3; ++c) {
       EXPECT_TRUE(std::equal(out[c].begin(), out[c].end(), whole[c].begin())) << width;
+    }
   }
 }
 
@@ -359,8 +376,9 @@ TEST(ColorPixelRows, EveryTargetRoundsLikeDouble) {
       const auto exact = transform::ycbcr_to_rgb(
           transform::Ycbcr<double>{double(in[0][i]), double(in[1][i]), double(in[2][i])});
       const double channels[3] = {exact.r, exact.g, exact.b};
-      for (std::size_t c = 0; c < 3; ++c)
+      for (std::size_t c = 0; c < 3; ++c) {
         ASSERT_NEAR(rgb[3 * i + c], std::clamp(channels[c], 0.0, 255.0), 0.501);
+      }
       expect_near(back, i,
                   exact_ycbcr({double(rgb[3 * i]), double(rgb[3 * i + 1]), double(rgb[3 * i + 2])}),
                   0.501);

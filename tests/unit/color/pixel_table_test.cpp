@@ -38,11 +38,12 @@ Difference compare(const jpeg::JpegFile& file, OutputModel model, bool use_icc) 
   constexpr std::int32_t kPixels = 60'000;
   std::array<Bytes, 4> in, out;
   std::uint32_t random = 1;
-  for (auto& plane : in)
+  for (auto& plane : in) {
     for (int i = 0; i < kPixels; ++i) {
       random = random * 1664525u + 1013904223u;
       plane.push_back(static_cast<std::uint8_t>(random >> 24));
     }
+  }
   for (auto& plane : out) plane.resize(kPixels);
   const std::array<const std::uint8_t*, 4> from{in[0].data(), in[1].data(), in[2].data(),
                                                 in[3].data()};
@@ -81,9 +82,10 @@ TEST(ColorPixelTable, PlainArithmeticIsTheConverters) {
 }
 
 TEST(ColorPixelTable, GrayIsEqual) {
-  for (const double gamma : {1.0, 1.8, 2.2})
+  for (const double gamma : {1.0, 1.8, 2.2}) {
     EXPECT_EQ(
         compare(file_of(ColorModel::kGray, gray_profile(gamma)), OutputModel::kGray, true).most, 0);
+  }
 }
 
 TEST(ColorPixelTable, CurvesAndMatrixAreWithinOne) {

@@ -126,7 +126,7 @@ TEST(ColorProfileAttack, TheCostliestAcceptedProfilesAreBounded) {
       {"RGB, stages, 69 nodes", ColorModel::kYcbcr, "RGB ", staged_table(3, 69)},
       {"gray, lut16, 255 nodes", ColorModel::kGray, "GRAY", largest_table(1, 255)},
   };
-  for (const auto& [name, model, space, tag] : worst)
+  for (const auto& [name, model, space, tag] : worst) {
     for (const std::uint32_t version : {0x02400000u, 0x04300000u}) {
       const Bytes icc = profile_of(space, {{"A2B0", tag}}, version);
       const auto file = file_of(model, icc);
@@ -147,6 +147,7 @@ TEST(ColorProfileAttack, TheCostliestAcceptedProfilesAreBounded) {
       EXPECT_LT(make_ms, 100 * kSlower) << name;
       EXPECT_LT(table_ms, 200 * kSlower) << name;
     }
+  }
 }
 
 TEST(ColorProfileAttack, TablesLargerThanTheirTagAreRefused) {
@@ -203,15 +204,17 @@ TEST(ColorProfileAttack, EveryTruncationAndEveryWrongByteIsBounded) {
   for (const Bytes& good : {rgb_profile(kDisplayP3), gray_profile(1.8),
                             profile_of("CMYK", {{"A2B0", largest_table(4, 3)}}),
                             profile_of("RGB ", {{"A2B0", staged_table(3, 3)}})}) {
-    for (std::size_t size = 0; size < good.size(); size += 1 + size / 50)
+    for (std::size_t size = 0; size < good.size(); size += 1 + size / 50) {
       static_cast<void>(reduce_profile(std::span(good).first(size)));
-    for (std::size_t i = 0; i < good.size(); i += 1 + i / 200)
+    }
+    for (std::size_t i = 0; i < good.size(); i += 1 + i / 200) {
       for (const int value : {0x00, 0x7F, 0xFF}) {
         Bytes bad = good;
         bad[i] = static_cast<std::uint8_t>(value);
         const auto reduced = reduce_profile(bad);
         EXPECT_TRUE(!reduced || reduced->size() <= bad.size() + 36) << i;
       }
+    }
   }
 }
 

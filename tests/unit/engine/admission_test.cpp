@@ -55,8 +55,9 @@ TEST(EngineAdmission, TrySubmitTakesWhatThereIsRoomForAndLeavesTheRest) {
   gate.wait_until_held();
   std::atomic<int> answered{0};
   std::array<EngineRequest, 5> requests;
-  for (EngineRequest& request : requests)
+  for (EngineRequest& request : requests) {
     request = request_of([&](const Result<Resized>& made) { answered += made ? 1 : 0; });
+  }
   std::promise<void> room;
   std::atomic<int> calls{0};
   EXPECT_EQ(engine->try_submit(requests,
@@ -107,7 +108,7 @@ TEST(EngineAdmission, ManyWhoAreRefusedAllComeToTheirTurn) {
   const auto engine = make(devices_of({&script}, 2), options);
   std::atomic<int> ok{0};
   std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t)
+  for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 200; ++i) {
         EngineRequest request =
@@ -119,6 +120,7 @@ TEST(EngineAdmission, ManyWhoAreRefusedAllComeToTheirTurn) {
         }
       }
     });
+  }
   for (std::thread& thread : threads) thread.join();
   engine->drain();
   EXPECT_EQ(ok, 800);
@@ -225,7 +227,7 @@ TEST(EngineAdmission, CancellingFromManyThreadsLosesNoAnswer) {
   std::vector<std::stop_source> sources;
   std::atomic<bool> over{false};
   std::vector<std::thread> cancellers;
-  for (int t = 0; t < 2; ++t)
+  for (int t = 0; t < 2; ++t) {
     cancellers.emplace_back([&] {
       while (!over) {
         std::vector<std::stop_source> now;
@@ -237,6 +239,7 @@ TEST(EngineAdmission, CancellingFromManyThreadsLosesNoAnswer) {
         std::this_thread::yield();
       }
     });
+  }
   for (int i = 0; i < kRequests; ++i) {
     std::stop_source source;
     EngineRequest request = request_of([&](const Result<Resized>& made) {
@@ -334,10 +337,11 @@ TEST(EngineCompletions, SeveralWhoTakeShareThem) {
   constexpr int kRequests = 600;
   std::atomic<int> taken{0};
   std::vector<std::thread> takers;
-  for (int t = 0; t < 3; ++t)
+  for (int t = 0; t < 3; ++t) {
     takers.emplace_back([&] {
       while (taken < kRequests) taken += static_cast<int>(queue->take(7, 5ms).size());
     });
+  }
   for (int i = 0; i < kRequests; ++i) {
     EngineRequest request = request_of({});
     request.completions = queue;

@@ -89,8 +89,9 @@ Vec3 exact_srgb(const Vec3& adobe) {
                                     {0.0556434, -0.2040259, 1.0572252}};
   Vec3 linear{}, xyz{}, out{};
   for (std::size_t i = 0; i < 3; ++i) linear[i] = std::pow(adobe[i] / 255, 563.0 / 256);
-  for (std::size_t i = 0; i < 3; ++i)
+  for (std::size_t i = 0; i < 3; ++i) {
     for (std::size_t k = 0; k < 3; ++k) xyz[i] += kToXyz[i][k] * linear[k];
+  }
   for (std::size_t i = 0; i < 3; ++i) {
     double value = 0;
     for (std::size_t k = 0; k < 3; ++k) value += kToSrgb[i][k] * xyz[k];
@@ -162,8 +163,8 @@ TEST(AdobeRgbByExif, NumbersAreThePublishedOnes) {
   const color::PixelTable* table = converter->table();
   ASSERT_NE(table, nullptr);
   double host = 0, device = 0;
-  for (int r = 0; r < 256; r += 15)
-    for (int g = 0; g < 256; g += 15)
+  for (int r = 0; r < 256; r += 15) {
+    for (int g = 0; g < 256; g += 15) {
       for (int b = 0; b < 256; b += 15) {
         const Vec3 exact =
             exact_srgb({static_cast<double>(r), static_cast<double>(g), static_cast<double>(b)});
@@ -178,9 +179,12 @@ TEST(AdobeRgbByExif, NumbersAreThePublishedOnes) {
         const int numbers[3] = {r, g, b};
         int looked_up[3];
         color::look_up(table->kind, table->bytes.data(), numbers, looked_up);
-        for (std::size_t c = 0; c < 3; ++c)
+        for (std::size_t c = 0; c < 3; ++c) {
           device = std::max(device, std::fabs(exact[c] - looked_up[c]));
+        }
       }
+    }
+  }
   EXPECT_LT(host, 1.5);
   EXPECT_LT(device, 1.5);
 }

@@ -87,8 +87,9 @@ Bytes wide_exif() {
   jpeg::append_u16(payload, 42);
   jpeg::append_u32(payload, 8);
   jpeg::append_u16(payload, 5458);
-  for (int i = 0; i < 5458; ++i)
+  for (int i = 0; i < 5458; ++i) {
     for (const std::uint32_t word : {0x00010003u, 1u, 0u}) jpeg::append_u32(payload, word);
+  }
   payload[6 + 2 + 1] = 42;
   return segment(marker::kApp1, payload);
 }
@@ -126,9 +127,10 @@ Bytes many_scans(std::int32_t side, std::size_t scans) {
   frame.width_px = frame.height_px = side;
   frame.component_count = 1;
   jpeg::write_sof(out, frame);
-  for (std::size_t i = 0; i < scans; ++i)
+  for (std::size_t i = 0; i < scans; ++i) {
     jpeg::append_bytes(out, Bytes{0xFF, marker::kSos, 0, 8, 1, 1, 0, std::uint8_t(i == 0 ? 0 : 1),
                                   std::uint8_t(i == 0 ? 0 : 63), 0, 0});
+  }
   jpeg::write_marker(out, marker::kEoi);
   return out;
 }
@@ -203,8 +205,9 @@ const std::vector<Attack>& attacks() {
        [] {
          Bytes payload = text("Photoshop 3.0\0");
          payload.push_back(0);
-         while (payload.size() + 12 <= 65'533)
+         while (payload.size() + 12 <= 65'533) {
            jpeg::append_bytes(payload, Bytes{'8', 'B', 'I', 'M', 4, 4, 0, 0, 0, 0, 0, 0});
+         }
          return stuffed(segment(marker::kApp13, payload));
        }},
       {"a caption of datasets", [] { return caption_of_datasets(); }},
@@ -250,7 +253,7 @@ TEST_P(DeadlineAttack, EveryLoopOverAFileLooksAtTheTime) {
     const long before_kb = peak_kb();
     const std::clock_t start = std::clock();
     const auto resized = resizer.resize(file, options);
-    // Processor time, of which no more passes than of the clock's, however busy the machine.
+    // Processor time, which never exceeds the clock's: so the bound holds on a busy machine too.
     const double ms = static_cast<double>(std::clock() - start) * 1e3 / CLOCKS_PER_SEC;
     const std::string what = resized ? "done" : std::string(to_string(resized.error().code()));
     std::printf("%-40s %4u ms: %6.1f ms, %s\n", name, deadline_ms, ms, what.c_str());

@@ -74,12 +74,14 @@ TEST(EngineDispatcher, ManySubmittersEveryRequestIsAnsweredOnce) {
   constexpr int kEach = 100;
   AnswerCounts answers;
   std::vector<std::thread> threads;
-  for (int t = 0; t < kThreads; ++t)
+  for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
-      for (int i = 0; i < kEach; ++i)
+      for (int i = 0; i < kEach; ++i) {
         submit(*engine, photos()[static_cast<std::size_t>(t + i) % photos().size()],
                width(16 + i % 3), answers.callback());
+      }
     });
+  }
   for (auto& thread : threads) thread.join();
   engine->drain();
   EXPECT_EQ(answers.ok, kThreads * kEach);

@@ -103,8 +103,9 @@ TEST(Engine, WorksOnTheCallersThreadWhereAsked) {
   EXPECT_EQ(made->bytes, expected->bytes);
   std::vector<EngineRequest> many(500);
   std::size_t answered = 0;
-  for (EngineRequest& request : many)
+  for (EngineRequest& request : many) {
     request = {jpeg, width(16), [&](const Result<Resized>& r) { answered += r ? 1 : 0; }};
+  }
   EXPECT_EQ(engine->try_submit(many), many.size());
   EXPECT_EQ(answered, many.size());
   EXPECT_EQ(engine->stats().host_images, 502u);

@@ -122,8 +122,9 @@ inline std::unique_ptr<Dispatcher> make(std::vector<DeviceLanes> devices,
 inline const std::vector<Bytes>& photos() {
   static const std::vector<Bytes> all = [] {
     std::vector<Bytes> made;
-    for (int i = 0; i < 6; ++i)
+    for (int i = 0; i < 6; ++i) {
       made.push_back(sample::make({64 + 8 * i, 48, JCS_YCbCr, 2, 2, 90}, smooth));
+    }
     return made;
   }();
   return all;

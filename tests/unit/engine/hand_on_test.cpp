@@ -30,8 +30,9 @@ Bytes small_file(Spec spec = {200, 150, JCS_YCbCr, 2, 2, 40}) { return sample::m
 
 ResizeOptions with(const std::vector<std::pair<std::string, std::string>>& words) {
   ResizeOptions options;
-  for (const auto& [name, value] : words)
+  for (const auto& [name, value] : words) {
     EXPECT_TRUE(set_option(options, name, value)) << name << '=' << value;
+  }
   return options;
 }
 
@@ -78,16 +79,18 @@ TEST(HandOn, OnlyWhereNothingIsAskedOfTheEncoder) {
       {"sampling", "gray"}, {"progressive", ""},      {"max-bytes", "50k"},
       {"sharpen", "1"},     {"optimize-huffman", ""}, {"restart-interval", "4"},
       {"always-encode", ""}};
-  for (const auto& option : asking)
+  for (const auto& option : asking) {
     EXPECT_FALSE(resize_or_die(jpeg, with({option})).report.original_kept) << option.first;
+  }
   const std::vector<std::vector<std::pair<std::string, std::string>>> changing = {
       {{"size", "199"}},
       {{"crop", "200x149"}},
       {{"size", "400"}, {"enlarge", ""}},
       {{"size", "200x200"}, {"background", "ffffff"}},
       {{"size", "100x150"}, {"resize", "fill"}}};
-  for (const auto& options : changing)
+  for (const auto& options : changing) {
     EXPECT_FALSE(resize_or_die(jpeg, with(options)).report.original_kept) << options[0].second;
+  }
 }
 
 TEST(HandOn, WhateverElseIsAskedThatChangesNothing) {
@@ -174,9 +177,11 @@ TEST(HandOn, NotWhatOthersReadDifferently) {
   const Bytes whole = small_file();
   jpeg::append_bytes(without_tables, std::span(whole).first(2));
   const auto file = parse_or_die(whole);
-  for (const jpeg::MarkerEntry& entry : file.markers)
-    if (entry.marker != jpeg::marker::kDht && entry.marker != jpeg::marker::kSoi)
+  for (const jpeg::MarkerEntry& entry : file.markers) {
+    if (entry.marker != jpeg::marker::kDht && entry.marker != jpeg::marker::kSoi) {
       jpeg::append_bytes(without_tables, std::span(whole).subspan(entry.offset, entry.bytes));
+    }
+  }
   const Resized made = resize_or_die(without_tables);
   EXPECT_THAT(made.report.warnings, IsEmpty());
   EXPECT_FALSE(made.report.original_kept);

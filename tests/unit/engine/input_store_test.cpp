@@ -128,7 +128,7 @@ TEST(InputStore, ManyThreadsNeverShareABlock) {
   });
   std::atomic<int> shared{0};
   std::vector<std::thread> threads;
-  for (int t = 1; t <= 4; ++t)
+  for (int t = 1; t <= 4; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 300; ++i) {
         auto block = store.take(kMegabyte / 8 * static_cast<std::size_t>(1 + i % 3));
@@ -139,6 +139,7 @@ TEST(InputStore, ManyThreadsNeverShareABlock) {
         store.give_back(std::move(*block));
       }
     });
+  }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(shared, 0);
   EXPECT_LE(source.allocated, 12);

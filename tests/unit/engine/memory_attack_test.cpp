@@ -37,7 +37,7 @@ TEST(CacheAttack, ACropSizeAndQualityOfItsOwnForEveryRequest) {
 }
 
 TEST(CacheAttack, FiltersAreFewAndSmall) {
-  codec::turbo::FilterCache cache;
+  codec::turbo::FixedFilterCache cache;
   std::vector<std::weak_ptr<const codec::turbo::FixedFilter>> all;
   std::vector<std::size_t> bytes;
   for (std::int32_t i = 0; i < 500; ++i) {

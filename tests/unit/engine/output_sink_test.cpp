@@ -161,15 +161,17 @@ TEST(OutputSink, ManyRequestsWriteIntoOneBufferWithoutMeeting) {
   const std::size_t each = expected->bytes.size();
   Bytes memory(kRequests * each);
   std::vector<EngineRequest> requests(kRequests);
-  for (std::size_t i = 0; i < kRequests; ++i)
+  for (std::size_t i = 0; i < kRequests; ++i) {
     requests[i] = {photos()[2], width(24), [](const Result<Resized>& made) { EXPECT_TRUE(made); },
                    OutputSink(std::span(memory).subspan(i * each, each))};
+  }
   engine->submit(requests);
   engine->drain();
-  for (std::size_t i = 0; i < kRequests; ++i)
+  for (std::size_t i = 0; i < kRequests; ++i) {
     ASSERT_TRUE(std::equal(expected->bytes.begin(), expected->bytes.end(),
                            memory.begin() + static_cast<std::ptrdiff_t>(i * each)))
         << i;
+  }
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ Bytes file_of_two_pages() {
   }
 }
 
-/// Of other quantisers, and two pixels less wide.
+/// The file with other quantisers, and two pixels less wide.
 Bytes with_other_head(Bytes file) {
   const auto find = [&](std::uint8_t marker) {
     const Bytes code = {0xFF, marker};

@@ -134,7 +134,7 @@ TEST(EngineRegisteredMemory, HoldsInputsOfEveryKind) {
       {photos()[3], strict},
       {sample::make({64, 48, JCS_YCbCr, 2, 2, 30}, smooth), {}},  // handed on
       {photos()[0], small}};
-  for (const auto* engine : {&with_lanes, &without})
+  for (const auto* engine : {&with_lanes, &without}) {
     for (std::size_t i = 0; i < cases.size(); ++i) {
       const auto& [jpeg, options] = cases[i];
       Bytes memory = jpeg;
@@ -158,6 +158,7 @@ TEST(EngineRegisteredMemory, HoldsInputsOfEveryKind) {
       EXPECT_EQ(made->report.input.bytes, jpeg.size());
       EXPECT_EQ(test::kinds(made->report), test::kinds(expected->report)) << i;
     }
+  }
 }
 
 }  // namespace

@@ -54,9 +54,11 @@ TEST(ResizerOrientation, IsAppliedAndReset) {
     EXPECT_EQ(parse_or_die(out.bytes).orientation, 1);
     // Shown at (x, y) is stored at (2y, 150 − 2x).
     const Decoded decoded = sample::decode(out.bytes);
-    for (int y = 10; y < 90; y += 7)
-      for (int x = 10; x < 65; x += 7)
+    for (int y = 10; y < 90; y += 7) {
+      for (int x = 10; x < 65; x += 7) {
         ASSERT_NEAR(decoded.planes[0].at(x, y), smooth(0, 2 * y + 1, 150 - 2 * x - 1), 8);
+      }
+    }
   }
 }
 
@@ -225,9 +227,11 @@ TEST(ResizerGainMap, IsKeptAndResizedAndFoundAgain) {
     const Decoded decoded = sample::decode(found);
     EXPECT_EQ(decoded.width_px, 25);
     EXPECT_EQ(decoded.height_px, 20);
-    for (int y = 3; y < 17; ++y)
-      for (int x = 3; x < 22; ++x)
+    for (int y = 3; y < 17; ++y) {
+      for (int x = 3; x < 22; ++x) {
         ASSERT_NEAR(decoded.planes[0].at(x, y), 40 + 2 * (2 * x + 1) - (2 * y + 1) / 2.0, 4);
+      }
+    }
     EXPECT_EQ(sample::decode(out.bytes).width_px, 100) << "the primary by itself";
   }
 }

@@ -50,9 +50,11 @@ TEST(Resizer, DefaultsAreThoseOfAGoodImageService) {
   EXPECT_EQ(decoded.warnings, 0);
   EXPECT_EQ(decoded.width_px, 100);
   EXPECT_EQ(decoded.height_px, 75);
-  for (int y = 5; y < 70; ++y)
-    for (int x = 5; x < 95; ++x)
+  for (int y = 5; y < 70; ++y) {
+    for (int x = 5; x < 95; ++x) {
       ASSERT_NEAR(decoded.planes[0].at(x, y), smooth(0, 2 * x + 1, 2 * y + 1), 6);
+    }
+  }
 }
 
 TEST(Resizer, EveryCodecChoice) {
@@ -158,7 +160,7 @@ TEST(Resizer, ManyThreadsOneResizerSameBytes) {
   for (const Bytes& input : inputs) expected.push_back(resizer.resize(input, options)->bytes);
   std::atomic<int> wrong = 0;
   std::vector<std::thread> threads;
-  for (unsigned t = 0; t < 4; ++t)
+  for (unsigned t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       for (unsigned i = 0; i < 25; ++i) {
         const std::size_t at = (i + t) % inputs.size();
@@ -166,6 +168,7 @@ TEST(Resizer, ManyThreadsOneResizerSameBytes) {
         if (!out || out->bytes != expected[at]) ++wrong;
       }
     });
+  }
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(wrong, 0);
 }
@@ -185,7 +188,7 @@ Bytes half(const Bytes& jpeg) {
 
 TEST(ResizerTruncated, IsSaidOnceAndTheRestIsGrey) {
   const Bytes jpeg = half(photo(800, 600));
-  for (const CodecKind codec : {CodecKind::kTurbo, CodecKind::kReference})
+  for (const CodecKind codec : {CodecKind::kTurbo, CodecKind::kReference}) {
     for (const int width : {800, 400, 100}) {
       if (codec == CodecKind::kReference && width == 800) continue;  // slow
       ResizeOptions options;
@@ -194,12 +197,16 @@ TEST(ResizerTruncated, IsSaidOnceAndTheRestIsGrey) {
       const Resized out = resize_or_die(jpeg, options);
       EXPECT_THAT(kinds(out.report), ElementsAre("truncated")) << width;
       const Decoded decoded = sample::decode(out.bytes);
-      for (const auto& plane : decoded.planes)
-        for (int y = plane.height_px * 3 / 4; y < plane.height_px; ++y)
-          for (int x = 0; x < plane.width_px; ++x)
+      for (const auto& plane : decoded.planes) {
+        for (int y = plane.height_px * 3 / 4; y < plane.height_px; ++y) {
+          for (int x = 0; x < plane.width_px; ++x) {
             ASSERT_EQ(plane.at(x, y), 128) << width << " at " << x << ',' << y;
+          }
+        }
+      }
       EXPECT_NEAR(decoded.planes[0].at(5, 5), smooth(0, 5.5 * 800 / width, 5.5 * 800 / width), 10);
     }
+  }
 }
 
 TEST(ResizerTruncated, StrictRefuses) {

@@ -19,11 +19,13 @@ TEST(WorkState, FollowsOnlyWhatMayComeBefore) {
                                                         {State::kHostFirst, State::kForDevice}};
   constexpr std::array kAll = {State::kNew, State::kForDevice, State::kHostFirst, State::kForHost,
                                State::kFallback};
-  for (const State from : kAll)
-    for (const State to : kAll)
+  for (const State from : kAll) {
+    for (const State to : kAll) {
       EXPECT_EQ(may_follow(from, to),
                 std::find(allowed.begin(), allowed.end(), std::pair(from, to)) != allowed.end())
           << static_cast<int>(from) << " to " << static_cast<int>(to);
+    }
+  }
 }
 
 TEST(Work, BytesThatMayChangeAreReadAnewFromTheirCopy) {

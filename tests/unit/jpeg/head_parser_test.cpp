@@ -26,8 +26,9 @@ Bytes head_of(ByteSpan bytes) {
 
 std::vector<Bytes> baseline_files() {
   std::vector<Bytes> files;
-  for (const auto& [h, v] : {std::pair{1, 1}, std::pair{2, 1}, std::pair{2, 2}})
+  for (const auto& [h, v] : {std::pair{1, 1}, std::pair{2, 1}, std::pair{2, 2}}) {
     files.push_back(sample::make({90, 70, JCS_YCbCr, h, v, 85}, wave));
+  }
   files.push_back(sample::make({33, 9, JCS_GRAYSCALE, 1, 1, 60}, wave));
   files.push_back(sample::with_segments(
       files[0], {{marker::kCom, Bytes(3000, 'x')}, {marker::kApp1, Bytes(40, 'y')}}));
@@ -77,8 +78,9 @@ TEST(HeadParser, LeavesToOthersWhatTheHeadIsNotEnoughFor) {
   std::vector<Bytes> files = {sample::make(progressive, wave),
                               sample::with_segments(plain, {{marker::kApp2, index}})};
   Bytes no_frame = plain;
-  for (std::size_t i = 0; i + 1 < no_frame.size(); ++i)
+  for (std::size_t i = 0; i + 1 < no_frame.size(); ++i) {
     if (no_frame[i] == 0xFF && no_frame[i + 1] == marker::kSof0) no_frame[i + 1] = marker::kCom;
+  }
   files.push_back(no_frame);
   for (const Bytes& bytes : files) EXPECT_FALSE(parse_head(head_of(bytes), bytes, {}));
   const Bytes head = head_of(plain);
@@ -94,8 +96,9 @@ TEST(HeadParser, FindsNoHeadWhereThereIsNone) {
   EXPECT_EQ(count_head_bytes({}), 0u);
   const Bytes plain = baseline_files()[0];
   const std::size_t head = count_head_bytes(plain);
-  for (std::size_t bytes = 0; bytes < head; ++bytes)
+  for (std::size_t bytes = 0; bytes < head; ++bytes) {
     ASSERT_EQ(count_head_bytes(ByteSpan(plain).first(bytes)), 0u) << bytes;
+  }
   EXPECT_EQ(count_head_bytes(ByteSpan(plain).first(head)), head);
   EXPECT_EQ(count_head_bytes(Bytes{0xFF, 0xD8, 0xFF, 0xD9}), 0u);
 }

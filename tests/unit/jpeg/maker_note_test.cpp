@@ -86,8 +86,9 @@ std::function<Bytes(std::size_t)> absolute_note(std::string letters, std::vector
     std::size_t end = whole.size() + 2 + (list.size() + 1) * 12 + 4 + kSecret.size();
     list.push_back({0xEEEE, TiffType::kAscii, 1, 0, kSecret});
     for (auto& entry : list) {
-      if (entry.number == 0xFFFFFFFF)
+      if (entry.number == 0xFFFFFFFF) {
         entry.number = long_of(end);  // stands for the picture's place
+      }
       end += entry.data.size() > 4 && entry.tag != 0xEEEE ? entry.data.size() : 0;
     }
     append_directory(whole, little, 0, list);

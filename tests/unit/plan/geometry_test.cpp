@@ -40,9 +40,10 @@ std::string outcome(std::int32_t width, std::int32_t height, const std::string& 
   if (!g) return std::string(to_string(g.error().code())) + " " + g.error().subject();
   std::string text =
       size_name(g->picture_width_px, g->picture_height_px) + " of " + name(g->source);
-  if (g->canvas_width_px != g->picture_width_px || g->canvas_height_px != g->picture_height_px)
+  if (g->canvas_width_px != g->picture_width_px || g->canvas_height_px != g->picture_height_px) {
     text += " at " + std::to_string(g->offset_x_px) + "," + std::to_string(g->offset_y_px) +
             " in " + size_name(g->canvas_width_px, g->canvas_height_px);
+  }
   return text;
 }
 
@@ -125,7 +126,7 @@ TEST(Geometry, SizesTimesDprAreThoseOfFractions) {
 
 TEST(Geometry, PartsAroundAFocusPointAreThoseOfFractions) {
   int wrong = 0;
-  for (const std::int32_t whole : {1, 7, 100, 1001, 4032, 65'000})
+  for (const std::int32_t whole : {1, 7, 100, 1001, 4032, 65'000}) {
     for (const std::int32_t part : {1, 2, 33, 100, 999, 2001}) {
       if (part > whole) continue;
       for (int thousandth = 0; thousandth <= 1000; ++thousandth) {
@@ -142,6 +143,7 @@ TEST(Geometry, PartsAroundAFocusPointAreThoseOfFractions) {
         if (!g || g->source.x != exact) ++wrong;
       }
     }
+  }
   EXPECT_EQ(wrong, 0);
 }
 
@@ -222,10 +224,11 @@ TEST(Geometry, EveryAnchor) {
       {"noea", "100+0"},      {"nowe", "0+0"},   {"soea", "100+60"},   {"sowe", "0+60"},
       {"ce", "50+30"},        {"fp:0:0", "0+0"}, {"fp:1:1", "100+60"}, {"fp:0.5:0.5", "50+30"},
       {"fp:0.4:0.4", "30+20"}};
-  for (const auto& [gravity, at] : anchors)
+  for (const auto& [gravity, at] : anchors) {
     EXPECT_EQ(outcome(200, 100, std::string("crop=100x40 gravity=") + gravity),
               std::string("100×40 of 100×40+") + at)
         << gravity;
+  }
 }
 
 TEST(Geometry, DprMultipliesTheBoxButNotTheCrop) {
@@ -425,8 +428,9 @@ void expect_fill(const Draw& d, const Geometry& g) {
 }
 
 void expect_fill_down(const Draw& d, const Geometry& g) {
-  if (d.options.enlarge || (d.want_width <= d.crop_width && d.want_height <= d.crop_height))
+  if (d.options.enlarge || (d.want_width <= d.crop_width && d.want_height <= d.crop_height)) {
     return expect_fill(d, g);
+  }
   EXPECT_TRUE(g.picture_width_px == d.crop_width || g.picture_height_px == d.crop_height);
   EXPECT_TRUE(same_shape(g.picture_width_px, g.picture_height_px, static_cast<double>(d.want_width),
                          static_cast<double>(d.want_height)));

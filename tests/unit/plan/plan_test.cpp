@@ -60,7 +60,7 @@ void expect_centres(const jpeg::JpegFile& file, const Plan& plan, const Geometry
     EXPECT_EQ(shown_height, (g.picture_height_px + step_y - 1) / step_y);
     const double density_x = static_cast<double>(component.h) / frame.h_max * scale / 8;
     const double density_y = static_cast<double>(component.v) / frame.v_max * scale / 8;
-    for (const std::int32_t x : {0, shown_width / 2, shown_width - 1})
+    for (const std::int32_t x : {0, shown_width / 2, shown_width - 1}) {
       for (const std::int32_t y : {0, shown_height / 3, shown_height - 1}) {
         const auto at = transform::stored_position(plan.orientation, {x, y}, plane.x.out_size,
                                                    plane.y.out_size);
@@ -73,6 +73,7 @@ void expect_centres(const jpeg::JpegFile& file, const Plan& plan, const Geometry
         EXPECT_NEAR(found_x, expected.x, 1e-7) << "plane " << i << " sample " << x << "," << y;
         EXPECT_NEAR(found_y, expected.y, 1e-7) << "plane " << i << " sample " << x << "," << y;
       }
+    }
   }
 }
 
@@ -104,7 +105,7 @@ TEST(PlanAxes, CentresLandWhereTheGeometryPutsThem) {
     HeaderOnly input(ycbcr(417, 263, static_cast<std::uint8_t>(h), static_cast<std::uint8_t>(v)));
     for (int orientation = 1; orientation <= 8; ++orientation) {
       input.file.orientation = orientation;
-      for (ResizeOptions options : interesting_options())
+      for (ResizeOptions options : interesting_options()) {
         for (const Sampling sampling : samplings) {
           options.sampling = sampling;
           SCOPED_TRACE(std::to_string(h) + "x" + std::to_string(v) + " orientation " +
@@ -112,10 +113,12 @@ TEST(PlanAxes, CentresLandWhereTheGeometryPutsThem) {
           const bool swapped = orientation >= 5;
           const auto g = make_geometry(swapped ? 263 : 417, swapped ? 417 : 263, options);
           ASSERT_TRUE(g);
-          for (const bool icc : {false, true})
+          for (const bool icc : {false, true}) {
             expect_centres(input.file, plan_or_die(input.file, options, {}, icc), *g);
+          }
           if (HasFailure()) return;
         }
+      }
     }
   }
 }
@@ -236,7 +239,8 @@ TEST(PlanPlacement, PaddingStartsOnWholeChromaSamples) {
   options.width_px = 45;
   options.height_px = 51;
   options.has_background = true;
-  EXPECT_EQ(plan_or_die(input.file, options).placement, (Rect{6, 14, 30, 20}));  // of 7 and 15
+  EXPECT_EQ(plan_or_die(input.file, options).placement,
+            (Rect{6, 14, 30, 20}));  // 7, 15 down to even
   options.sampling = Sampling::k422;
   EXPECT_EQ(plan_or_die(input.file, options).placement, (Rect{6, 15, 30, 20}));
   options.sampling = Sampling::k444;

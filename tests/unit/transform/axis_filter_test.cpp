@@ -73,9 +73,11 @@ TEST(AxisFilter, AreaKeepsTheMeanWhateverTheSizes) {
   for (std::int32_t out = 1; out <= 37; ++out) {
     const AxisFilter filter = make_axis_filter(Kernel::kArea, {37, out, 0.0, 37.0 / out});
     std::vector<double> share(37, 0.0);
-    for (std::int32_t j = 0; j < out; ++j)
-      for (std::int32_t i = 0; i < filter.count[j]; ++i)
+    for (std::int32_t j = 0; j < out; ++j) {
+      for (std::int32_t i = 0; i < filter.count[j]; ++i) {
         share[filter.first[j] + i] += row_of(filter, j)[i];
+      }
+    }
     for (const double s : share) EXPECT_NEAR(s, out / 37.0, 1e-12) << out;
   }
 }
@@ -83,9 +85,11 @@ TEST(AxisFilter, AreaKeepsTheMeanWhateverTheSizes) {
 TEST(AxisFilter, SameSizeIsTheIdentity) {
   for (const Kernel kernel : kKernels) {
     const AxisFilter filter = make_axis_filter(kernel, {9, 9, 0.0, 1.0});
-    for (std::int32_t j = 0; j < 9; ++j)
-      for (std::int32_t i = 0; i < filter.count[j]; ++i)
+    for (std::int32_t j = 0; j < 9; ++j) {
+      for (std::int32_t i = 0; i < filter.count[j]; ++i) {
         EXPECT_NEAR(row_of(filter, j)[i], filter.first[j] + i == j ? 1.0 : 0.0, 1e-12);
+      }
+    }
   }
 }
 
@@ -96,10 +100,12 @@ TEST(AxisFilter, MirroredGeometryHasMirroredTaps) {
     for (std::int32_t j = 0; j < 23; ++j) {
       std::vector<double> there(101, 0.0);
       std::vector<double> back(101, 0.0);
-      for (std::int32_t i = 0; i < filter.count[j]; ++i)
+      for (std::int32_t i = 0; i < filter.count[j]; ++i) {
         there[filter.first[j] + i] = row_of(filter, j)[i];
-      for (std::int32_t i = 0; i < filter.count[22 - j]; ++i)
+      }
+      for (std::int32_t i = 0; i < filter.count[22 - j]; ++i) {
         back[100 - filter.first[22 - j] - i] = row_of(filter, 22 - j)[i];
+      }
       for (std::size_t k = 0; k < 101; ++k) EXPECT_NEAR(there[k], back[k], 1e-12);
     }
   }
@@ -108,8 +114,9 @@ TEST(AxisFilter, MirroredGeometryHasMirroredTaps) {
 TEST(Kernels, AreContinuousAndInterpolating) {
   for (const Kernel kernel : {Kernel::kLanczos3, Kernel::kBicubic, Kernel::kBilinear}) {
     EXPECT_NEAR(kernel_value(kernel, 0.0), 1.0, 1e-15);
-    for (double x = 1.0; x <= kernel_support(kernel); x += 1.0)
+    for (double x = 1.0; x <= kernel_support(kernel); x += 1.0) {
       EXPECT_NEAR(kernel_value(kernel, x), 0.0, 1e-15);
+    }
     for (double x = -4.0; x < 4.0; x += 0.01) {
       EXPECT_NEAR(kernel_value(kernel, x), kernel_value(kernel, x + 1e-7), 1e-6);
       EXPECT_NEAR(kernel_value(kernel, x), kernel_value(kernel, -x), 1e-15);

@@ -23,13 +23,14 @@ Block random_block(std::uint32_t seed, double lowest, double highest) {
 double formula_idct(const Block& f, int x, int y) {
   const double pi = std::acos(-1.0);
   double sum = 0.0;
-  for (int u = 0; u < 8; ++u)
+  for (int u = 0; u < 8; ++u) {
     for (int v = 0; v < 8; ++v) {
       const double cu = u == 0 ? 1.0 / std::sqrt(2.0) : 1.0;
       const double cv = v == 0 ? 1.0 / std::sqrt(2.0) : 1.0;
       sum += cu * cv * f[static_cast<std::size_t>(v * 8 + u)] *
              std::cos((2 * x + 1) * u * pi / 16) * std::cos((2 * y + 1) * v * pi / 16);
     }
+  }
   return sum / 4.0;
 }
 
@@ -54,9 +55,11 @@ Block full(const Block& f) {
 TEST(Dct, InverseIsTheFormulaOfT81) {
   const Block f = random_block(1, -1000, 1000);
   const Block out = full(f);
-  for (int y = 0; y < 8; ++y)
-    for (int x = 0; x < 8; ++x)
+  for (int y = 0; y < 8; ++y) {
+    for (int x = 0; x < 8; ++x) {
       EXPECT_NEAR(out[static_cast<std::size_t>(y * 8 + x)], formula_idct(f, x, y), 1e-9);
+    }
+  }
 }
 
 TEST(Dct, ForwardThenInverseGivesTheBlockBack) {
@@ -74,14 +77,17 @@ TEST(Dct, ForwardThenInverseGivesTheBlockBack) {
 template <int N>
 void expect_corner(const Block& f) {
   const auto small = reduced<N>(f);
-  for (int y = 0; y < N; ++y)
+  for (int y = 0; y < N; ++y) {
     for (int x = 0; x < N; ++x) {
       double sum = 0.0;
-      for (int v = 0; v < N; ++v)
-        for (int u = 0; u < N; ++u)
+      for (int v = 0; v < N; ++v) {
+        for (int u = 0; u < N; ++u) {
           sum += f[static_cast<std::size_t>(v * 8 + u)] * dct_cosine(N, x, u) * dct_cosine(N, y, v);
+        }
+      }
       EXPECT_NEAR(small[static_cast<std::size_t>(y * N + x)], sum * N / 8.0, 1e-9);
     }
+  }
 }
 
 TEST(Dct, ReducedInverseTransformsTheLowFrequencyCorner) {
@@ -110,10 +116,12 @@ template <int N>
 void expect_repadded(int valid_columns, int valid_rows) {
   const Block in = random_block(4, -128, 127);
   Block repadded;
-  for (int y = 0; y < 8; ++y)
-    for (int x = 0; x < 8; ++x)
+  for (int y = 0; y < 8; ++y) {
+    for (int x = 0; x < 8; ++x) {
       repadded[static_cast<std::size_t>(y * 8 + x)] = in[static_cast<std::size_t>(
           std::min(y, valid_rows - 1) * 8 + std::min(x, valid_columns - 1))];
+    }
+  }
   Block f;
   Block expected;
   fdct(make_dct_basis(), in.data(), f.data());

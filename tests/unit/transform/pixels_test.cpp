@@ -22,8 +22,8 @@ TEST(Color, PrimariesAreThoseOfJfif) {
 }
 
 TEST(Color, RoundTripIsTheIdentity) {
-  for (int r = 0; r < 256; r += 15)
-    for (int g = 0; g < 256; g += 15)
+  for (int r = 0; r < 256; r += 15) {
+    for (int g = 0; g < 256; g += 15) {
       for (int b = 0; b < 256; b += 15) {
         const auto back = ycbcr_to_rgb(rgb_to_ycbcr(
             Rgb<double>{static_cast<double>(r), static_cast<double>(g), static_cast<double>(b)}));
@@ -31,6 +31,8 @@ TEST(Color, RoundTripIsTheIdentity) {
         EXPECT_NEAR(back.g, g, 1e-10);
         EXPECT_NEAR(back.b, b, 1e-10);
       }
+    }
+  }
 }
 
 TEST(Color, YcckCarriesTheInverseOfCmy) {
@@ -51,11 +53,12 @@ std::string shown(int orientation) {
   const std::int32_t width = swaps_axes(orientation) ? 2 : 3;
   const std::int32_t height = swaps_axes(orientation) ? 3 : 2;
   std::string text;
-  for (std::int32_t y = 0; y < height; ++y)
+  for (std::int32_t y = 0; y < height; ++y) {
     for (std::int32_t x = 0; x < width; ++x) {
       const Position from = stored_position(orientation, {x, y}, 3, 2);
       text += stored[static_cast<std::size_t>(from.y * 3 + from.x)];
     }
+  }
   return text;
 }
 
@@ -77,8 +80,9 @@ TEST(Sharpen, WeightsAreSymmetricAndSumToOne) {
     const auto weights = gaussian_weights(sigma);
     ASSERT_EQ(weights.size(), 2u * static_cast<unsigned>(gaussian_radius(sigma)) + 1);
     EXPECT_NEAR(std::accumulate(weights.begin(), weights.end(), 0.0), 1.0, 1e-12);
-    for (std::size_t i = 0; i < weights.size(); ++i)
+    for (std::size_t i = 0; i < weights.size(); ++i) {
       EXPECT_EQ(weights[i], weights[weights.size() - 1 - i]);
+    }
   }
   EXPECT_EQ(gaussian_radius(0.5), 2);
   EXPECT_EQ(gaussian_radius(1.0), 3);
@@ -90,8 +94,9 @@ TEST(Sharpen, FlatStaysFlatAndAnEdgeOvershoots) {
   EXPECT_EQ(flat, std::vector<std::uint8_t>(7 * 5, 93));
 
   std::vector<std::uint8_t> edge;
-  for (int y = 0; y < 9; ++y)
+  for (int y = 0; y < 9; ++y) {
     for (int x = 0; x < 20; ++x) edge.push_back(x < 10 ? 100 : 150);
+  }
   sharpen_plane(edge, 20, 9, 1.0);
   const std::uint8_t* row = &edge[4 * 20];
   EXPECT_EQ(row[0], 100);

@@ -50,8 +50,9 @@ void write_upload(const CoefficientUpload& upload, const gpu::Memory& host) {
   std::int16_t* edge = host.at(upload.edges);
   const auto width = static_cast<std::size_t>(plane.width_blocks);
   const auto height = static_cast<std::size_t>(plane.height_blocks);
-  for (std::size_t y = 0; upload.right_edge && y < height; ++y, edge += 64)
+  for (std::size_t y = 0; upload.right_edge && y < height; ++y, edge += 64) {
     std::memcpy(edge, from + ((y + 1) * width - 1) * 64, kBlockBytes);
+  }
   if (upload.bottom_edge) std::memcpy(edge, from + (height - 1) * width * 64, width * kBlockBytes);
 }
 

@@ -1,4 +1,5 @@
-// Coefficients that the host decoded, as the inverse transform wants them: corners, DC apart.
+// Coefficients that the host decoded, in the form that the inverse transform reads: corners, with
+// DC in an array of its own.
 #pragma once
 
 #include <codec/coefficients.hpp>
@@ -7,7 +8,7 @@
 
 namespace framewire::codec::cuda {
 
-/// One component's coefficients and where they go.
+/// One component's coefficients and their place in device memory.
 struct CoefficientUpload {
   const CoefficientPlane* plane = nullptr;
   std::uint32_t corner = 8;            ///< N of each block that is wanted
@@ -18,10 +19,10 @@ struct CoefficientUpload {
   gpu::Slice<std::int16_t> edges{};    ///< [edge_blocks()][64] in the order of edge_slot()
 };
 
-/// Blocks that are kept whole besides their corners.
+/// Number of dct_blocks whose 64 coefficients are kept besides their corners.
 [[nodiscard]] std::uint64_t edge_blocks(const CoefficientUpload& upload);
 
-/// Gives an upload its slices, by the rest of it.
+/// Gives an upload its slices; its other members are set.
 void place_upload(gpu::Arena& arena, CoefficientUpload& upload);
 
 /// @param host  the buffer that is uploaded

@@ -1,28 +1,37 @@
-// Idea: one thread a subsequence, as in synchronise.cu, now with values, up to three symbols a step
-// (entry.hpp). Only the low-frequency corner that the inverse transform wants is stored: it is
-// collected in shared memory and stored whole; what a subsequence finds of a block that it did not
-// begin is joined afterwards. DC differences go into an array of their own, where summing them
-// costs 2 bytes a block instead of a sector.
+// Idea: one thread decodes one subsequence, as in synchronise.cu, now with values: up to three
+// symbols a step (entry.hpp). Of each dct_block only the low-frequency corner that the inverse
+// transform reads is kept: it is collected in shared memory and stored as a whole. A subsequence
+// may begin inside a dct_block; what it finds of that block goes to `heads`, and join_heads_kernel
+// adds it later. DC differences have an array of their own, because summing them there touches 2
+// bytes a block instead of a 32-byte sector.
 //
-// Measured (H200, 373 KB images; this kernel alone in batches of 512, µs an image; and images/s of
-// everything on 16 streams): steps of 9 bits and 5 thread blocks a multiprocessor 3.9 and 104,000;
-// 9 bits and 4 blocks 4.2 and 102,000; 10 bits and 5, 4, 3 blocks 3.9, 4.0, 4.1 and 93,000,
-// 100,000, 100,500: shared memory that tables take is missed by other streams' kernels. One symbol
-// a step with its value read from the bits: 4.8 and 95,600. Whole blocks: a thread's 128 bytes
-// without a pad between, 9.7 instead of 7.5 (every lane in the same banks).
+// Source: Weißenberger and Schmidt (2018, 2021); see span_decoder.hpp.
 //
-// Whole blocks on an H100, decoding alone on 12 streams, images/s without restart markers and with
-// one in each MCU: a pad behind each thread's quads, and so 3 thread blocks a multiprocessor,
-// 87,200 and 78,600; behind those of every second or fourth thread, and 4, 86,700 and 89,200, and
-// both times 84,100; quads in another order from lane to lane instead (by exclusive or), 87,200 and
-// 84,000; the threads of a tile ordered by the length of what they decode, 85,000 with markers, not
-// worth its thirty lines.
+// Measured (H200, 373 KB images; µs an image of this kernel alone in batches of 512, and images/s
+// of the whole codec on 16 streams):
+//   9-bit steps, 5 thread blocks a multiprocessor            3.9   104,000
+//   9-bit steps, 4                                           4.2   102,000
+//   10-bit steps, 5                                          3.9    93,000
+//   10-bit steps, 4                                          4.0   100,000
+//   10-bit steps, 3                                          4.1   100,500
+//   one symbol a step, its value read from the bits          4.8    95,600
+// Larger tables lose because kernels of other streams lack the shared memory. Whole blocks take 7.5
+// µs, and 9.7 without pads between the threads' 128 bytes (every lane in the same banks).
 //
-// Tried and rejected before (H100, one symbol a step, 4.3 µs): storing each coefficient into zeroed
-// memory, 11.2; letting lanes at a block's end wait until 4 or 8 symbols are done, no gain and 4.8;
-// a second buffer a lane, so that a warp stores many blocks together, 4.8 (the votes cost more than
-// the stores); fewer registers for more warps, 4.9 at 42 and 7.6 at 36; four neighbouring MCUs a
-// thread when summing DC, 0.54 instead of 0.35 µs, and for one image no gain.
+// Whole blocks (H100, decoding alone on 12 streams; images/s without restart markers, and with one
+// in each MCU):
+//   a pad behind each thread's quads, 3 thread blocks        87,200    78,600
+//   behind every second thread's, 4                          86,700    84,100
+//   behind every fourth thread's, 4                          89,200    84,100
+//   another order of quads from lane to lane (exclusive or)  87,200    84,000
+//   threads of a tile sorted by how much they decode                    85,000, not worth 30 lines
+//
+// Tried and rejected (H100, one symbol a step, 4.3 µs then):
+//   each coefficient stored into zeroed memory               11.2
+//   lanes wait at a block's end for 4 or 8 symbols           no gain, 4.8
+//   a second buffer a lane, so that a warp stores together   4.8 (votes cost more than it saves)
+//   fewer registers for more warps                           4.9 at 42, 7.6 at 36
+// Four neighbouring MCUs a thread when summing DC: 0.54 instead of 0.35 µs; one image, no gain.
 #include <codec/cuda/decode/coefficients.hpp>
 #include <codec/cuda/decode/columns.hpp>
 #include <codec/cuda/decode/tile_scan.hpp>
@@ -38,7 +47,7 @@ struct EdgeFinder {
   const ScanDesc* scan;
   std::uint32_t next = 0;  ///< before this block there is nothing to find
 
-  /// Where to keep a block; null for most. Costs a division only near an edge.
+  /// Where to keep this block; null for most blocks. Costs a division only near an edge.
   __device__ std::int16_t* find(std::uint32_t block) {
     if (block < next) return nullptr;
     const std::uint32_t mcu = block / scan->blocks_per_mcu;
@@ -61,22 +70,22 @@ struct EdgeFinder {
   }
 };
 
-/// Beyond the highest zig-zag index that bad data may lead to.
+/// One more than the highest zig-zag index that bad data can reach.
 constexpr std::uint32_t kIndices = 96;
-/// The place of what lies outside a corner: in the pad behind it, which nobody reads.
+/// Position of a coefficient outside the corner: the pad behind the corner, which nobody reads.
 constexpr std::uint8_t kOutside = 16;
-/// Of what lies outside a whole block, which has no pad: it is left out.
+/// Position of an index outside a whole block, which has no pad: put() drops it.
 constexpr std::uint8_t kOutsideWhole = 0xFF;
 
-/// Where each zig-zag index goes: in the corner and in a whole block.
+/// Position of each zig-zag index in the corner and in a whole block.
 struct Positions {
   std::uint8_t corner[kIndices];
   std::uint8_t natural[64];
 };
 
-/// Collects a block's corner in shared memory and stores it; its place 0 holds the DC difference,
-/// which also goes to an array of its own. A corner is stored whole, a whole block without the
-/// pairs of rows in which nothing was found, unless others join what they find (stored_rows()).
+/// Collects a block's corner in shared memory and stores it. Its first element is the DC
+/// difference, which also goes to `dc`. A corner is stored whole. Of a whole block, pairs of rows
+/// without a coefficient are left out, unless another subsequence joins its part (stored_rows()).
 /// @tparam kQuads  16-byte pieces of the largest corner: 2 for 4×4, 8 for 8×8
 template <int kQuads>
 struct CornerSink {
@@ -103,11 +112,13 @@ struct CornerSink {
   }
   __device__ void put(std::uint32_t index, std::int32_t value) {
     const std::uint32_t place = positions->corner[index];
-    if (kTakesZeros || place != kOutsideWhole)
+    if (kTakesZeros || place != kOutsideWhole) {
       reinterpret_cast<std::int16_t*>(own)[place] = static_cast<std::int16_t>(value);
+    }
     if (kQuads == 8) found |= 1u << (place >> 4);
-    if (kQuads != 8 && whole != nullptr && index < 64)
+    if (kQuads != 8 && whole != nullptr && index < 64) {
       whole[positions->natural[index]] = static_cast<std::int16_t>(value);
+    }
   }
   __device__ void end(bool complete) {
     if (target != head) *block_dc = *reinterpret_cast<const std::int16_t*>(own);
@@ -136,7 +147,7 @@ struct CornerSink {
   }
 };
 
-/// Fills the tables of positions.
+/// Fills `positions`.
 __device__ void load_positions(std::uint32_t corner, Positions& positions) {
   for (std::uint32_t i = threadIdx.x; i < kIndices; i += kSpanThreads) {
     const std::uint32_t natural = natural_position(i & 63);
@@ -150,7 +161,8 @@ __device__ void load_positions(std::uint32_t corner, Positions& positions) {
   }
 }
 
-/// What is left of a segment behind the bit at which its last block ended.
+/// Judges the bits between the end of a segment's last block and the segment's end. @return status
+/// bits
 __device__ std::uint32_t judge_end(const DecodeView& batch, const ScanDesc& scan,
                                    std::uint32_t subsequence, std::uint32_t length,
                                    std::uint32_t at) {
@@ -189,9 +201,9 @@ __device__ bool is_live(const Span& span) {
   return span.state.bit < span.length && span.first_block < span.block_end;
 }
 
-/// Pads in shared memory put lanes into different banks: a quad behind each thread's, or, of whole
-/// blocks, which few lanes store at once, behind every fourth's, so that one thread block more
-/// fits.
+/// Pads of one quad in shared memory put lanes into different banks. Corners have a pad behind each
+/// thread's quads. Whole blocks have one behind every fourth thread's: few lanes store at once, and
+/// one more thread block fits.
 template <int kQuads>
 inline constexpr unsigned kThreadsAPad = kQuads == 8 ? 4 : 1;
 template <int kQuads>
@@ -200,7 +212,7 @@ inline constexpr unsigned kOwnQuads = kSpanThreads* kQuads + kSpanThreads / kThr
 template <int kQuads>
 __global__ void __launch_bounds__(kSpanThreads, kQuads == 8 ? kFullWriteBlocks : kWriteBlocks)
     write_coefficients_kernel(DecodeView batch, const Tile* tiles, const TablePair* pairs) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   auto* dynamic = gpu::dynamic_shared<uint4>();
   __shared__ Positions positions;
   const Tile tile = tiles[blockIdx.x];
@@ -230,17 +242,18 @@ __global__ void __launch_bounds__(kSpanThreads, kQuads == 8 ? kFullWriteBlocks :
                  span.state, span.first_block, span.block_end, sink);
   if (local >= scan.subsequence_slots) return;
   std::uint32_t faults = result.bad ? kBadCode : 0;
-  if (span.first_block < span.block_end && result.block >= span.block_end)
+  if (span.first_block < span.block_end && result.block >= span.block_end) {
     faults |= judge_end(batch, scan, s, span.length, result.at);
+  }
   if (result.block < span.block_end && is_lone(batch, scan, local)) faults |= kTruncated;
   if (faults != 0) atomicOr(&batch.status[scan.image], faults);
 }
 
-/// Adds to each block that spans a boundary what the later subsequences found of it.
+/// Adds to each block that spans a boundary what the later subsequence found of it.
 template <int kQuads>
 __global__ void __launch_bounds__(kSpanThreads)
     join_heads_kernel(DecodeView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];
   const std::uint32_t local = tile.part * kSpanThreads + threadIdx.x;
@@ -253,8 +266,9 @@ __global__ void __launch_bounds__(kSpanThreads)
   const std::uint32_t corner_bytes = scan.corner * scan.corner * 2;
   auto* corner = reinterpret_cast<std::uint32_t*>(
       scan.coefficients + static_cast<std::uint64_t>(span.first_block) * (corner_bytes / 2));
-  for (std::uint32_t i = 0; i < corner_bytes / 4; ++i)
+  for (std::uint32_t i = 0; i < corner_bytes / 4; ++i) {
     if (head[i] != 0) atomicOr(corner + i, head[i]);
+  }
 }
 
 __device__ std::uint64_t add_lanes(std::uint64_t a, std::uint64_t b) {
@@ -267,7 +281,8 @@ struct AddDc {
   }
 };
 
-/// Adds the differences of one MCU to `sums`; with `store`, writes the values behind them.
+/// Adds the differences of one MCU to `sums`. With `store`, replaces each difference by the sum up
+/// to it.
 __device__ std::uint64_t walk_mcu(const ScanDesc& scan, std::int16_t* block, std::uint64_t sums,
                                   bool store) {
   std::uint32_t components = scan.phase_components;
@@ -282,7 +297,8 @@ __device__ std::uint64_t walk_mcu(const ScanDesc& scan, std::int16_t* block, std
 
 using DcScan = cub::BlockScan<DcSum, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
 
-/// Sums kImageThreads MCUs from `first` on, behind what came `before` them. @return their own sum
+/// Sums the differences of kImageThreads MCUs from `first` on; `before` is the sum of the MCUs
+/// before them. @return their own sum
 __device__ DcSum sum_mcus(const DecodeView& batch, const ScanDesc& scan, std::uint32_t first,
                           const DcSum& before, typename DcScan::TempStorage& storage, bool store) {
   const std::uint32_t mcus = scan.total_blocks / scan.blocks_per_mcu;
@@ -299,7 +315,7 @@ __device__ DcSum sum_mcus(const DecodeView& batch, const ScanDesc& scan, std::ui
 }
 
 __global__ void __launch_bounds__(kImageThreads) sum_dc_kernel(DecodeView batch) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ typename DcScan::TempStorage storage;
   const ScanDesc& scan = batch.scans[blockIdx.x];
   if (batch.status[scan.image] != 0) return;
@@ -311,9 +327,10 @@ __global__ void __launch_bounds__(kImageThreads) sum_dc_kernel(DecodeView batch)
   }
 }
 
-/// Where images are few: a thread block for each kImageThreads MCUs, first only their sums.
+/// First kernel where images are few: the sum of each tile of kImageThreads MCUs, a thread block a
+/// tile.
 __global__ void __launch_bounds__(kImageThreads) sum_dc_tiles_kernel(DecodeView batch) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ typename DcScan::TempStorage storage;
   const ScanDesc& scan = batch.scans[blockIdx.y];
   const std::uint32_t first = blockIdx.x * kImageThreads;
@@ -322,9 +339,9 @@ __global__ void __launch_bounds__(kImageThreads) sum_dc_tiles_kernel(DecodeView 
   if (threadIdx.x == 0) scan.dc_sums[blockIdx.x] = total;
 }
 
-/// Then all of them, behind the sums of the tiles before.
+/// Second kernel: the values of each tile, from the sums of the tiles before it.
 __global__ void __launch_bounds__(kImageThreads) spread_dc_kernel(DecodeView batch) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ typename DcScan::TempStorage storage;
   const ScanDesc& scan = batch.scans[blockIdx.y];
   const std::uint32_t first = blockIdx.x * kImageThreads;
@@ -340,11 +357,11 @@ namespace {
 
 template <int kQuads>
 void launch_write(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,
-                  const TablePair* pairs, std::uint32_t most_pairs, cudaStream_t stream) {
+                  const TablePair* pairs, std::uint32_t max_pairs, cudaStream_t stream) {
   constexpr std::uint32_t kOwnBytes = kOwnQuads<kQuads> * sizeof(uint4);
   const auto kernel = write_coefficients_kernel<kQuads>;
   gpu::allow_shared(kernel, kOwnBytes + step_bytes(4));
-  gpu::launch(kernel, tile_count, kSpanThreads, kOwnBytes + step_bytes(most_pairs), stream, batch,
+  gpu::launch(kernel, tile_count, kSpanThreads, kOwnBytes + step_bytes(max_pairs), stream, batch,
               tiles, pairs);
   gpu::launch(join_heads_kernel<kQuads>, tile_count, kSpanThreads, 0, stream, batch, tiles);
 }
@@ -352,19 +369,19 @@ void launch_write(const DecodeView& batch, const Tile* tiles, std::uint32_t tile
 }  // namespace
 
 void launch_write_coefficients(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,
-                               bool reduced, const TablePair* pairs, std::uint32_t most_pairs,
+                               bool reduced, const TablePair* pairs, std::uint32_t max_pairs,
                                cudaStream_t stream) {
   if (tile_count == 0) return;
   if (reduced) {
-    launch_write<2>(batch, tiles, tile_count, pairs, most_pairs, stream);
+    launch_write<2>(batch, tiles, tile_count, pairs, max_pairs, stream);
   } else {
-    launch_write<8>(batch, tiles, tile_count, pairs, most_pairs, stream);
+    launch_write<8>(batch, tiles, tile_count, pairs, max_pairs, stream);
   }
 }
 
-void launch_sum_dc(const DecodeView& batch, std::uint32_t most_tiles, cudaStream_t stream) {
+void launch_sum_dc(const DecodeView& batch, std::uint32_t max_tiles, cudaStream_t stream) {
   if (batch.scan_count < batch.layout.many_scans) {
-    const dim3 tiles(most_tiles, batch.scan_count);
+    const dim3 tiles(max_tiles, batch.scan_count);
     gpu::launch(sum_dc_tiles_kernel, tiles, kImageThreads, 0, stream, batch);
     gpu::launch(spread_dc_kernel, tiles, kImageThreads, 0, stream, batch);
     return;

@@ -7,16 +7,16 @@
 
 namespace framewire::codec::cuda {
 
-/// Decodes every subsequence from its known start into coefficients and DC differences.
-/// @param reduced  whether the tiles' scans keep corners of 4, 2 or 1, or full blocks;
-///                 both are written whole. Edge blocks must be zero before.
+/// Decodes every subsequence from its known start into coefficients and DC differences. Edge blocks
+/// must be zero before.
+/// @param reduced  true: the tiles' scans keep corners of 4, 2 or 1, false: whole blocks. Both are
+///                 written completely
 void launch_write_coefficients(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,
-                               bool reduced, const TablePair* pairs, std::uint32_t most_pairs,
+                               bool reduced, const TablePair* pairs, std::uint32_t max_pairs,
                                cudaStream_t stream);
 
 /// Sums the DC differences of each component within each segment, in place.
-/// @param most_tiles  of kImageThreads MCUs that a scan has, for several thread blocks a scan; 0:
-/// one
-void launch_sum_dc(const DecodeView& batch, std::uint32_t most_tiles, cudaStream_t stream);
+/// @param max_tiles  largest number of tiles of kImageThreads MCUs that a scan has
+void launch_sum_dc(const DecodeView& batch, std::uint32_t max_tiles, cudaStream_t stream);
 
 }  // namespace framewire::codec::cuda

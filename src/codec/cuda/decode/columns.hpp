@@ -23,8 +23,8 @@ inline __device__ ColumnWords column_of(const DecodeView& batch, std::uint32_t s
   return {batch.columns + column_offset(batch, subsequence)};
 }
 
-/// Codes beyond the lookup tables of one scan's slots, in shared memory, and the codes themselves
-/// in global memory.
+/// Codes that the lookup tables of one scan's slots do not hold: a table in shared memory, and for
+/// the rest the canonical codes in global memory.
 struct LongCodes {
   const std::uint16_t* longs;   ///< [slots × 2][kLongEntries]
   const std::uint32_t* starts;  ///< [slots × 2] long_start()
@@ -38,7 +38,7 @@ struct LongCodes {
   }
 };
 
-/// Tables of one scan's slots that tell where symbols begin.
+/// Tables of one scan's slots for finding where symbols begin.
 struct SharedTables {
   const std::uint32_t* entries;  ///< shared, [slots × 2][kTableEntries]
   LongCodes long_codes;
@@ -51,7 +51,7 @@ struct SharedTables {
   }
 };
 
-/// Tables of one scan's slots that hold values too.
+/// Tables of one scan's slots for reading values too.
 struct SharedSteps {
   const Step* steps;  ///< shared, [slots × 2][kStepEntries]
   LongCodes long_codes;
@@ -75,8 +75,9 @@ FW_HD constexpr std::uint32_t step_bytes(std::uint32_t pair_count) {
 }
 
 inline __device__ void copy_quads(void* to, const void* from, std::uint32_t bytes) {
-  for (std::uint32_t i = threadIdx.x; i < bytes / 16; i += blockDim.x)
+  for (std::uint32_t i = threadIdx.x; i < bytes / 16; i += blockDim.x) {
     static_cast<uint4*>(to)[i] = static_cast<const uint4*>(from)[i];
+  }
 }
 
 /// Copies into long_bytes() of shared memory; the caller synchronises.
@@ -96,18 +97,20 @@ inline __device__ LongCodes load_long_codes(const ScanDesc& scan, const TablePai
 /// synchronises.
 inline __device__ SharedTables load_tables(const ScanDesc& scan, const TablePair* pairs,
                                            std::uint32_t* shared) {
-  for (std::uint32_t slot = 0; slot < scan.pair_count; ++slot)
+  for (std::uint32_t slot = 0; slot < scan.pair_count; ++slot) {
     copy_quads(shared + slot * 2 * kTableEntries, pairs[scan.pairs[slot]].entries,
                sizeof TablePair::entries);
+  }
   return {shared, load_long_codes(scan, pairs, shared + scan.pair_count * 2 * kTableEntries)};
 }
 
-/// The same into step_bytes().
+/// Copies step tables into step_bytes() of shared memory; the caller synchronises.
 inline __device__ SharedSteps load_steps(const ScanDesc& scan, const TablePair* pairs,
                                          Step* shared) {
-  for (std::uint32_t slot = 0; slot < scan.pair_count; ++slot)
+  for (std::uint32_t slot = 0; slot < scan.pair_count; ++slot) {
     copy_quads(shared + slot * 2 * kStepEntries, pairs[scan.pairs[slot]].steps,
                sizeof TablePair::steps);
+  }
   return {shared, load_long_codes(scan, pairs, shared + scan.pair_count * 2 * kStepEntries)};
 }
 
@@ -118,8 +121,8 @@ inline __device__ std::uint32_t length_of(const DecodeView& batch, std::uint32_t
 inline __device__ bool is_first(const DecodeView& batch, std::uint32_t subsequence) {
   return (batch.lengths[subsequence] & kFirstOfSegment) != 0;
 }
-/// Whether a subsequence is all of its segment: then it begins at a known state, and nobody waits
-/// for where it ends.
+/// Whether a subsequence is all of its segment. Then its start is known, and no other subsequence
+/// needs its end.
 inline __device__ bool is_lone(const DecodeView& batch, const ScanDesc& scan, std::uint32_t local) {
   const std::uint32_t s = scan.first_subsequence + local;
   return scan.has_restarts != 0 && is_first(batch, s) && length_of(batch, s) != 0 &&

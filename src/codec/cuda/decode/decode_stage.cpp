@@ -2,11 +2,11 @@
 #include <cuda_runtime_api.h>
 #include <algorithm>
 #include <base/checked.hpp>
+#include <codec/cuda/decode/candidate_states.hpp>
 #include <codec/cuda/decode/coefficients.hpp>
 #include <codec/cuda/decode/decode_stage.hpp>
 #include <codec/cuda/decode/inverse_dct.hpp>
 #include <codec/cuda/decode/synchronise.hpp>
-#include <codec/cuda/decode/trace.hpp>
 #include <codec/cuda/decode/unstuff.hpp>
 #include <transform/dct.hpp>
 
@@ -15,20 +15,23 @@ namespace {
 
 using gpu::Part;
 
-/// What a subsequence may find of a block that it did not begin: the largest corner kept.
+/// Bytes that a subsequence may find of a block that it did not begin: the largest corner that is
+/// kept.
 constexpr std::uint64_t kReducedHeadBytes = 32;
 constexpr std::uint64_t kFullHeadBytes = 128;
-static_assert(kFullHeadBytes >= sizeof(Paths));
-/// Lengths, entries, exits, blocks and segment_of.
+static_assert(kFullHeadBytes >= sizeof(Candidates));
+/// Bytes of `lengths`, `entries`, `exits`, `blocks` and `segment_of` for one subsequence.
 constexpr std::uint64_t kStateBytes = 5 * sizeof(std::uint32_t);
 
 template <int N>
 void append_basis(std::vector<float>& out) {
   for (int valid = 1; valid <= 8; ++valid) {
     const transform::DctBasis<N> basis = transform::make_corner_basis<N>(valid);
-    for (int x = 0; x < 4; ++x)
-      for (int u = 0; u < 8; ++u)
+    for (int x = 0; x < 4; ++x) {
+      for (int u = 0; u < 8; ++u) {
         out.push_back(x < N ? static_cast<float>(basis.at[x % N][u]) : 0.f);
+      }
+    }
   }
 }
 
@@ -61,8 +64,8 @@ void DecodeStage::clear(const EntropyLayout& layout, gpu::Arena& arena, StagedBy
   fetches_.clear();
   fetched_to_ = nullptr;
   pair_index_.clear();
-  subsequences_ = most_marker_tiles_ = most_dc_tiles_ = 0;
-  most_pairs_ = 1;
+  subsequences_ = max_marker_tiles_ = max_dc_tiles_ = 0;
+  max_pairs_ = 1;
   any_restarts_ = false;
   edge_basis_ = bytes.add_array<float>(arena, edge_bases_);
 }
@@ -102,11 +105,12 @@ void DecodeStage::add_plane(const Item& item, std::size_t component, gpu::Arena&
       make_plane(arena, desc.width_blocks * desc.corner, desc.height_blocks * desc.corner);
   plane.samples = samples.slice;
   desc.pitch_bytes = samples.pitch_bytes;
-  // Without a table there was no scan either, and all coefficients are zero.
+  // A component without a table had no scan either, and all its coefficients are zero.
   const int quant = file.component_quant[component];
-  if (quant >= 0)
+  if (quant >= 0) {
     std::copy_n(file.quant_tables[static_cast<std::size_t>(quant)].values.begin(), 64,
                 desc.quantiser);
+  }
   const std::uint32_t blocks = desc.width_blocks * desc.height_blocks;
   plane_tiles_[corner_index(desc.corner)].add_parts(
       planes_.size(), base::ceil_div(blocks, std::uint32_t{kBlocksPerTile}));
@@ -114,8 +118,9 @@ void DecodeStage::add_plane(const Item& item, std::size_t component, gpu::Arena&
   desc.valid_y = static_cast<std::uint32_t>((geometry.height_px - 1) % 8 + 1);
   const std::uint32_t edges =
       (desc.valid_x != 8 ? desc.height_blocks : 0) + (desc.valid_y != 8 ? desc.width_blocks : 0);
-  if (desc.corner != 8)
+  if (desc.corner != 8) {
     edge_tiles_.add_parts(planes_.size(), base::ceil_div(edges, std::uint32_t{kBlocksPerTile}));
+  }
   planes_.add(plane);
 }
 
@@ -129,7 +134,7 @@ void DecodeStage::add_upload(const Item& item, std::size_t component, gpu::Arena
   upload.right_edge = upload.corner != 8 && geometry.width_px % 8 != 0;
   upload.bottom_edge = upload.corner != 8 && geometry.height_px % 8 != 0;
   place_upload(arena, upload);
-  // As a scan of this component alone would be.
+  // Uploaded coefficients lie like a scan of this component alone.
   PlaneDesc& desc = plane.desc;
   desc.corner = desc.stored_corner = upload.corner;
   desc.mcu_columns = desc.width_blocks;
@@ -150,8 +155,8 @@ Samples DecodeStage::samples(std::size_t index) const {
 
 std::uint64_t DecodeStage::head_bytes() const noexcept {
   const std::uint64_t heads = write_tiles_[0].empty() ? kReducedHeadBytes : kFullHeadBytes;
-  // Paths lie where heads come later.
-  return layout_.traced != 0 ? std::max<std::uint64_t>(heads, sizeof(Paths)) : heads;
+  // Candidates use the memory of heads, which are written later.
+  return layout_.enumerates != 0 ? std::max<std::uint64_t>(heads, sizeof(Candidates)) : heads;
 }
 
 std::uint64_t DecodeStage::shared_growth_bytes(bool among_few) const {
@@ -160,7 +165,7 @@ std::uint64_t DecodeStage::shared_growth_bytes(bool among_few) const {
                             head_bytes() - (any_restarts_ ? 0 : sizeof(std::uint32_t));
   for (const ScanPlan& scan : scans_.entries()) {
     std::uint64_t most = 0;
-    bool lone = true;  // the first
+    bool lone = true;  // subsequence_sizes() begins with the size for lone images
     for (const auto [size, below_bytes] : subsequence_sizes(tuning_)) {
       const bool possible = scan.desc.data_bytes < below_bytes && (!lone || among_few);
       lone = false;
@@ -174,14 +179,14 @@ std::uint64_t DecodeStage::shared_growth_bytes(bool among_few) const {
 }
 
 std::uint64_t DecodeStage::list_bytes() const {
-  constexpr std::uint64_t kArrays = 12;
+  constexpr std::uint64_t kArrays = 12;  // at least as many as lay_out() aligns
   std::uint64_t bytes = kArrays * gpu::kAlignment;
   for_each_list(*this, [&](const auto& list) { bytes += list.bytes(); });
   const std::uint64_t each =
       head_bytes() + column_words(layout_.subsequence_bytes) * 4 + kStateBytes;
-  const std::uint64_t traced_tiles = layout_.traced != 0 ? subsequences_ / kSpanThreads : 0;
+  const std::uint64_t candidate_tiles = layout_.enumerates != 0 ? subsequences_ / kSpanThreads : 0;
   return bytes + subsequences_ * each + scans_.size() * sizeof(std::uint32_t) +
-         traced_tiles * (sizeof(Link) + sizeof(SegmentSum)) +
+         candidate_tiles * (sizeof(CandidateMap) + sizeof(SegmentSum)) +
          canonical_.size() / 2 * sizeof(TablePair);
 }
 
@@ -198,9 +203,9 @@ void DecodeStage::lay_out(gpu::Arena& arena) {
   blocks_ = words(subsequences_);
   segment_of_ = words(any_restarts_ ? subsequences_ : 0);
   scan_end_ = words(scans_.size());
-  const std::uint64_t traced_tiles = layout_.traced != 0 ? subsequences_ / kSpanThreads : 0;
-  links_ = arena.add<Link>(Part::kScratch, traced_tiles);
-  tile_blocks_ = arena.add<SegmentSum>(Part::kScratch, traced_tiles);
+  const std::uint64_t candidate_tiles = layout_.enumerates != 0 ? subsequences_ / kSpanThreads : 0;
+  candidate_maps_ = arena.add<CandidateMap>(Part::kScratch, candidate_tiles);
+  tile_blocks_ = arena.add<SegmentSum>(Part::kScratch, candidate_tiles);
   pairs_ = arena.add<TablePair>(Part::kScratch, canonical_.size() / 2);
 }
 
@@ -223,8 +228,8 @@ DecodeView DecodeStage::view(const StageRun& run) const {
   v.entries = memory.at(entries_);
   v.exits = memory.at(exits_);
   v.blocks = memory.at(blocks_);
-  v.paths = memory.at(gpu::cast<Paths>(heads_));
-  v.links = memory.at(links_);
+  v.candidates = memory.at(gpu::cast<Candidates>(heads_));
+  v.candidate_maps = memory.at(candidate_maps_);
   v.tile_blocks = memory.at(tile_blocks_);
   v.segment_of = memory.at(segment_of_);
   v.heads = memory.at(gpu::cast<uint4>(heads_));
@@ -234,8 +239,9 @@ DecodeView DecodeStage::view(const StageRun& run) const {
 
 void DecodeStage::begin(const StageRun& run) {
   copies_.clear();
-  for (const Fetch& fetch : fetches_)
+  for (const Fetch& fetch : fetches_) {
     copies_.add(run.memory.at(fetch.to), fetch.from, fetch.to.bytes());
+  }
   copies_.enqueue(run.stream.get());
   (void)cudaMemsetAsync(run.memory.at(scan_end_), 0xFF, scan_end_.bytes(), run.stream.get());
 }
@@ -251,32 +257,34 @@ void DecodeStage::enqueue_entropy(const DecodeView& view, const StageRun& run) c
   const cudaStream_t stream = run.stream.get();
   const Tile* spans = span_tiles_.at(memory);
   TablePair* pairs = memory.at(pairs_);
-  if (any_restarts_) launch_find_markers(view, most_marker_tiles_, stream);
+  if (any_restarts_) launch_find_markers(view, max_marker_tiles_, stream);
   launch_unstuff(view, spans, span_tiles_.size(), stream);
   run.timeline.end(Stage::kUnstuff, run.stream);
   launch_build_tables(canonical_.at(memory), pairs, canonical_.size() / 2, stream);
-  if (layout_.traced != 0)
-    launch_trace(view, spans, span_tiles_.size(), pairs, most_pairs_, stream);
-  launch_synchronise(view, sync_tiles_.at(memory), sync_tiles_.size(), pairs, most_pairs_, stream);
-  launch_repair_chains(view, pairs, most_pairs_, stream);
+  if (layout_.enumerates != 0) {
+    launch_candidate_states(view, spans, span_tiles_.size(), pairs, max_pairs_, stream);
+  }
+  launch_synchronise(view, sync_tiles_.at(memory), sync_tiles_.size(), pairs, max_pairs_, stream);
+  launch_repair_chains(view, pairs, max_pairs_, stream);
   run.timeline.end(Stage::kSynchronise, run.stream);
   launch_offsets(view, spans, span_tiles_.size(), stream);
   run.timeline.end(Stage::kOffsets, run.stream);
   for (const bool reduced : {false, true}) {
     const TileList& tiles = write_tiles_[reduced ? 1 : 0];
-    launch_write_coefficients(view, tiles.at(memory), tiles.size(), reduced, pairs, most_pairs_,
+    launch_write_coefficients(view, tiles.at(memory), tiles.size(), reduced, pairs, max_pairs_,
                               stream);
   }
   run.timeline.end(Stage::kWrite, run.stream);
-  launch_sum_dc(view, most_dc_tiles_, stream);
+  launch_sum_dc(view, max_dc_tiles_, stream);
   run.timeline.end(Stage::kDc, run.stream);
 }
 
 void DecodeStage::enqueue_inverse(const DecodeView& view, const StageRun& run) const {
   std::uint32_t corner = 1;
   for (const TileList& tiles : plane_tiles_) {
-    if (!tiles.empty())
+    if (!tiles.empty()) {
       launch_inverse_dct(view, tiles.at(run.memory), tiles.size(), corner, run.stream.get());
+    }
     corner *= 2;
   }
   launch_inverse_edges(view, edge_tiles_.at(run.memory), edge_tiles_.size(), run.stream.get());

@@ -22,8 +22,8 @@
 
 namespace framewire::codec::cuda {
 
-/// What suits these items together.
-[[nodiscard]] EntropyLayout layout_for(const Tuning& tuning, std::span<const Item> items);
+/// Of all scans that the device will decode.
+[[nodiscard]] std::uint64_t entropy_bytes(std::span<const Item> items);
 
 /// A copy of pinned bytes straight into device memory.
 struct Fetch {
@@ -31,7 +31,7 @@ struct Fetch {
   const std::uint8_t* from = nullptr;
 };
 
-/// A scan, and where its parts lie.
+/// A scan as it is planned: its descriptor, and slices for what the descriptor will point to.
 struct ScanPlan {
   ScanDesc desc;  ///< without addresses
   gpu::Slice<std::uint8_t> data, row_pairs;
@@ -42,10 +42,10 @@ struct ScanPlan {
   [[nodiscard]] ScanDesc resolve(const gpu::Memory& device) const;
 };
 
-/// Subsequences of this size that a scan is given.
+/// Number of subsequences of `size` bytes that are reserved for a scan.
 [[nodiscard]] std::uint32_t reserved_subsequences(const ScanDesc& scan, std::uint32_t size);
 
-/// A plane that is decoded, and where its parts lie.
+/// A decoded plane as it is planned.
 struct DecodedPlane {
   PlaneDesc desc;  ///< without addresses
   gpu::Slice<std::uint8_t> row_pairs, samples;
@@ -58,29 +58,30 @@ class DecodeStage {
  public:
   explicit DecodeStage(const Tuning& tuning);
 
-  // The plan: clear(), add() for each image, lay_out(), write().
+  // Planning: clear(), add() for each image, lay_out(), write().
   void clear(const EntropyLayout& layout, gpu::Arena& arena, StagedBytes& bytes);
   /// @param item   with a file, and without planes of its own
   /// @param image  its index
-  /// @return index of the first of its planes, in the plan's order, without a plan in the frame's
+  /// @return index of the first of its planes. They follow the plan's order; without a plan, the
+  ///         frame's
   std::uint32_t add(const Item& item, std::uint32_t image, gpu::Arena& arena, StagedBytes& bytes);
   void lay_out(gpu::Arena& arena);
   void write(const gpu::Memory& host, const gpu::Memory& device) const;
 
-  /// Bound on what lay_out() will add to an arena.
+  /// Bound on the bytes that lay_out() will add to an arena.
   [[nodiscard]] std::uint64_t list_bytes() const;
-  /// By how much more these items can take in the company of others, which decide how long
-  /// subsequences are and how wide some arrays over them.
+  /// How many more bytes these items can take in a batch with other items, since those decide how
+  /// long subsequences are, and how wide some arrays over subsequences.
   /// @param among_few  whether the batch may be one of Tuning::lone_images or fewer
   [[nodiscard]] std::uint64_t shared_growth_bytes(bool among_few) const;
   [[nodiscard]] const DecodedPlane& plane(std::size_t index) const { return planes_[index]; }
   [[nodiscard]] std::size_t plane_count() const { return planes_.size(); }
   [[nodiscard]] Samples samples(std::size_t index) const;
   [[nodiscard]] const std::vector<Fetch>& fetches() const { return fetches_; }
-  [[nodiscard]] bool is_small() const { return layout_.traced != 0; }
+  [[nodiscard]] bool is_small() const { return layout_.enumerates != 0; }
 
-  // The work.
-  /// What can begin while the host still writes the part to be uploaded.
+  // Enqueueing.
+  /// Enqueues what can run while the host still writes the uploaded part.
   void begin(const StageRun& run);
   void enqueue(const StageRun& run) const;
 
@@ -100,7 +101,7 @@ class DecodeStage {
   void enqueue_entropy(const DecodeView& view, const StageRun& run) const;
   void enqueue_inverse(const DecodeView& view, const StageRun& run) const;
 
-  /// Every list: what is done for one is done for all.
+  /// Calls `call` with every list, so that none is forgotten.
   template <typename Self, typename Call>
   static void for_each_list(Self& self, Call call) {
     const auto each = [&](auto&... list) { (call(list), ...); };
@@ -129,15 +130,15 @@ class DecodeStage {
   gpu::Slice<const float> edge_basis_;
 
   std::uint32_t subsequences_ = 0;
-  std::uint32_t most_pairs_ = 1;
-  std::uint32_t most_marker_tiles_ = 0;  ///< of one scan with restart markers
-  std::uint32_t most_dc_tiles_ = 0;      ///< of one scan
+  std::uint32_t max_pairs_ = 1;
+  std::uint32_t max_marker_tiles_ = 0;  ///< of one scan with restart markers
+  std::uint32_t max_dc_tiles_ = 0;      ///< of one scan
   bool any_restarts_ = false;
 
   // Arrays over all subsequences, and over all scans.
   gpu::Slice<std::uint8_t> heads_;
   gpu::Slice<std::uint32_t> columns_, lengths_, entries_, exits_, blocks_, segment_of_, scan_end_;
-  gpu::Slice<Link> links_;
+  gpu::Slice<CandidateMap> candidate_maps_;
   gpu::Slice<SegmentSum> tile_blocks_;
   gpu::Slice<TablePair> pairs_;
 };

@@ -1,4 +1,4 @@
-// What the kernels that decode read: plain structs, filled on the host.
+// Descriptors that the decoding kernels read: plain structs, filled on the host.
 #pragma once
 
 #include <vector_types.h>
@@ -11,7 +11,7 @@
 
 namespace framewire::codec::cuda {
 
-/// Readable behind a scan's data.
+/// Bytes behind a scan's data that kernels may read.
 inline constexpr std::uint32_t kScanGuardBytes = 16;
 
 /// Sums of DC differences of up to four components, 16 bits each, modulo 2^16.
@@ -42,13 +42,13 @@ struct ScanDesc {
   std::uint8_t* row_pairs = nullptr;     ///< [total_blocks] of whole blocks; see stored_rows()
   std::int16_t* dc = nullptr;            ///< [total_blocks] differences, later values
   DcSum* dc_sums = nullptr;              ///< [tiles of kImageThreads MCUs]
-  // Only with restart markers.
+  // The next three only for scans with restart markers.
   std::uint32_t* segment_start = nullptr;  ///< [segment_count + 1] byte offsets in the scan
   std::uint32_t* segment_first = nullptr;  ///< [segment_count + 1] first subsequence of each
   std::uint32_t* marker_counts = nullptr;  ///< [tiles of kMarkerTileBytes] restart markers
   std::uint32_t corner = 8;                ///< N: the low-frequency corner kept of each block
-  // Blocks that the picture fills only in part are kept whole besides (docs/decisions/0002): those
-  // of the last MCU of each row, then those of the last row.
+  // Where corners are kept, blocks that the picture fills only in part are also kept whole
+  // (docs/decisions/0002): those of the last MCU of each row, then those of the last row.
   std::uint32_t mcu_columns = 0;
   std::uint32_t mcu_rows = 0;
   std::uint32_t right_edge = 0;  ///< whether some component ends inside a block
@@ -56,12 +56,13 @@ struct ScanDesc {
   std::int16_t* edges = nullptr;  ///< [blocks][64] zeroed before
 };
 
-/// Bytes of something else between the last multiple of 16 and a scan's first byte; readable.
+/// Number of bytes, not the scan's but readable, between the last multiple of 16 and the scan's
+/// first byte.
 FW_HD inline std::uint32_t lead_bytes(const ScanDesc& scan) {
   return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(scan.data) % 16);
 }
 
-/// Index among a scan's edge blocks; only for blocks of MCUs at an edge that is kept.
+/// Index among a scan's edge blocks. Only for blocks of an MCU at an edge that is kept.
 FW_HD constexpr std::uint32_t edge_slot(std::uint32_t right_edge, std::uint32_t mcu_columns,
                                         std::uint32_t mcu_rows, std::uint32_t blocks_per_mcu,
                                         std::uint32_t mcu_x, std::uint32_t mcu_y,
@@ -70,7 +71,7 @@ FW_HD constexpr std::uint32_t edge_slot(std::uint32_t right_edge, std::uint32_t 
   return ((right_edge != 0 ? mcu_rows : 0) + mcu_x) * blocks_per_mcu + phase;
 }
 
-/// One component to be inverted into a plane.
+/// One component, to be inverse-transformed into a plane.
 struct PlaneDesc {
   const std::int16_t* coefficients = nullptr;
   const std::uint8_t* row_pairs = nullptr;  ///< as in ScanDesc; null: all rows are stored
@@ -98,37 +99,38 @@ struct PlaneDesc {
   std::uint16_t quantiser[64] = {};  ///< natural order
 };
 
-/// What the kernels that decode share; passed by value.
+/// Arguments of every decoding kernel; passed by value.
 struct DecodeView {
   const ScanDesc* scans = nullptr;
   const PlaneDesc* planes = nullptr;
   std::uint32_t scan_count = 0;
   EntropyLayout layout;
-  std::uint32_t* status = nullptr;      ///< [images]
-  std::uint32_t* scan_end = nullptr;    ///< [scans] where the first marker that ends it was found
-  std::uint32_t* columns = nullptr;     ///< [groups of 32][column_words()][32] unstuffed words
-  std::uint32_t* lengths = nullptr;     ///< [subsequences] bits; with kFirstOfSegment
-  std::uint32_t* entries = nullptr;     ///< [subsequences] state at the start
-  std::uint32_t* exits = nullptr;       ///< [subsequences] state at the end
-  std::uint32_t* blocks = nullptr;      ///< [subsequences] completed; later the first block
-  Paths* paths = nullptr;               ///< [subsequences] in the place of heads, before them
-  Link* links = nullptr;                ///< [subsequences / kSpanThreads] of whole tiles; if traced
+  std::uint32_t* status = nullptr;    ///< [images]
+  std::uint32_t* scan_end = nullptr;  ///< [scans] where the first marker that ends it was found
+  std::uint32_t* columns = nullptr;   ///< [groups of 32][column_words()][32] unstuffed words
+  std::uint32_t* lengths = nullptr;   ///< [subsequences] bits; with kFirstOfSegment
+  std::uint32_t* entries = nullptr;   ///< [subsequences] state at the start
+  std::uint32_t* exits = nullptr;     ///< [subsequences] state at the end
+  std::uint32_t* blocks = nullptr;    ///< [subsequences] completed; later the first block
+  Candidates* candidates = nullptr;   ///< [subsequences] in the memory of heads, which come later
+  CandidateMap* candidate_maps =
+      nullptr;  ///< [subsequences / kSpanThreads] of tiles; if layout.enumerates
   SegmentSum* tile_blocks = nullptr;    ///< the same
   std::uint32_t* segment_of = nullptr;  ///< [subsequences] only for scans with restart markers
   uint4* heads = nullptr;               ///< [subsequences][2] corner of a block begun before
   const float* edge_basis = nullptr;    ///< [corners 1, 2, 4][valid 1 to 8][4 samples][8]
 };
 
-/// All four pairs of rows of a block.
+/// stored_rows() of a block of which all four pairs of rows are stored.
 inline constexpr std::uint32_t kAllRowPairs = 15;
 
-/// Which pairs of rows of a block are stored, the lowest bit for the first; all others are zero and
-/// hold what was there before.
+/// Which pairs of rows of a block are stored; bit 0 for the first. The other pairs are zero: their
+/// memory holds something older and must not be read.
 FW_HD inline std::uint32_t stored_rows(const PlaneDesc& plane, std::uint32_t block) {
   return plane.row_pairs == nullptr ? kAllRowPairs : plane.row_pairs[block];
 }
 
-/// In lengths[]: nothing before this subsequence matters to it.
+/// Bit of lengths[]: the subsequence is the first of its segment.
 inline constexpr std::uint32_t kFirstOfSegment = 1u << 31;
 
 }  // namespace framewire::codec::cuda

@@ -1,13 +1,14 @@
 // Lookup tables that advance by several Huffman symbols at once.
 //
-// Idea: finding where symbols begin needs their lengths and runs, not their values. An entry holds,
-// for the next kTableBits bits, the first symbol alone (high half) and all symbols that begin and
-// are recognised within those bits (low half). At 4 bits a symbol that is two to three a step.
-// Format of a half: bits 0–4 code and additional bits, 5–11 coefficients passed, 12 ends the block.
-// 0 is no entry: a long code or none.
+// Idea: to find where symbols begin takes their lengths and runs, not their values. An entry is
+// indexed by the next kTableBits bits. Its high half describes the first symbol alone; its low half
+// all symbols together that those bits hold. At 4 bits a symbol that is two to three a lookup.
+// Format of a half: bits 0–4 number of bits (codes and additional bits), 5–11 coefficients passed,
+// 12 ends the block. An entry of 0 means a long code, or none.
 //
-// Whoever wants the values takes steps: up to three symbols, of which all but the last lie within
-// kStepBits bits together with their additional bits, so that the step holds their values too.
+// Where values are wanted, too, a step takes the place of an entry: up to three symbols. All but
+// the last lie within kStepBits bits together with their additional bits, so that the step holds
+// their values.
 #pragma once
 
 #include <codec/cuda/tuning.h>
@@ -19,16 +20,17 @@ namespace framewire::codec::cuda {
 inline constexpr std::uint32_t kEndsBlock = 1u << 12;
 inline constexpr int kTableEntries = 1 << kTableBits;
 inline constexpr int kStepEntries = 1 << kStepBits;
-/// Passed by bits that are no code: more than a block, which the writing pass takes for an error.
+/// "Coefficients passed" of bits that are no code: more than a block has, which write_span()
+/// reports.
 inline constexpr std::uint32_t kInvalidPassed = 127;
 
 FW_HD constexpr std::uint32_t half_bits(std::uint32_t half) { return half & 31; }
 FW_HD constexpr std::uint32_t half_passed(std::uint32_t half) { return half >> 5 & 127; }
 
-/// What a few bits hold, with values. Both words begin like the half of an entry; bits 13–16 are
-/// the size SSSS of the last symbol that they count, whose value the caller reads from its bits.
-/// Bits 17–21 and 22–31 hold the place of a coefficient, from where the step begins, and its value;
-/// 0 is none.
+/// Symbols with values, indexed by kStepBits bits. Both words begin like the half of an entry. Bits
+/// 13–16 are the size SSSS of the last symbol counted, whose value the caller reads from its bits.
+/// Bits 17–21 are the place of another coefficient, counted from where the step begins, and bits
+/// 22–31 its value; 0 means there is none.
 struct alignas(8) Step {
   std::uint32_t all = 0;    ///< every symbol; and the second coefficient, where three are passed
   std::uint32_t first = 0;  ///< the first symbol alone; and its value, where others follow
@@ -61,16 +63,18 @@ struct Symbol {
 };
 
 FW_HD inline Symbol find_symbol(const CanonicalCode& code, std::uint32_t window16) {
-  for (int length = 1; length <= 16; ++length)
-    if (window16 < code.limit[length])
+  for (int length = 1; length <= 16; ++length) {
+    if (window16 < code.limit[length]) {
       return {
           length,
           code.values[(static_cast<std::int32_t>(window16 >> (16 - length)) + code.offset[length]) &
                       0xFF]};
+    }
+  }
   return {};
 }
 
-/// The half of one symbol, with its size in the entry's spare bits.
+/// An entry's half for one symbol, with the size SSSS apart.
 struct FirstHalf {
   std::uint32_t half = 0;
   std::uint32_t size = 0;
@@ -89,7 +93,7 @@ FW_HD inline std::uint32_t make_entry(const FirstHalf& first, std::uint32_t all)
   return first.half << 16 | all;
 }
 
-/// The entry for kTableBits bits that follow at a block's start (dc) or inside it.
+/// The entry for an index of kTableBits bits, at a block's start (dc) or inside a block.
 FW_HD inline std::uint32_t build_entry(const CanonicalCode& dc_code, const CanonicalCode& ac_code,
                                        bool dc, std::uint32_t index) {
   const std::uint32_t window = index << (32 - kTableBits);
@@ -112,18 +116,18 @@ FW_HD inline std::uint32_t build_entry(const CanonicalCode& dc_code, const Canon
   return make_entry(first, bits | passed << 5 | (ends ? kEndsBlock : 0));
 }
 
-/// What a lookup did not hold.
+/// One symbol that no lookup table holds, by walking the code's lengths.
 FW_HD inline FirstHalf walk_code(const CanonicalCode& code, bool dc, std::uint32_t window) {
   return describe(find_symbol(code, window >> 16), dc);
 }
 
-/// The step of one symbol, whose value is not in it.
+/// The step of one symbol; the caller reads its value.
 FW_HD inline Step single_step(const FirstHalf& symbol) {
   const std::uint32_t half = symbol.half | symbol.size << 13;
   return {half, half};
 }
 
-/// The step for kStepBits bits that follow at a block's start (dc) or inside it.
+/// The step for an index of kStepBits bits, at a block's start (dc) or inside a block.
 FW_HD inline Step build_step(const CanonicalCode& dc_code, const CanonicalCode& ac_code, bool dc,
                              std::uint32_t index) {
   const std::uint32_t window = index << (32 - kStepBits);
@@ -138,7 +142,7 @@ FW_HD inline Step build_step(const CanonicalCode& dc_code, const CanonicalCode& 
   for (int count = 0; count < 2 && (last.half & kEndsBlock) == 0 && bits < kStepBits; ++count) {
     const Symbol next = find_symbol(ac_code, window << bits >> 16);
     if (next.code_bits == 0 || static_cast<int>(bits) + next.code_bits > kStepBits) break;
-    // Now that one follows, the last is known: its bits end inside the window.
+    // Another symbol follows, so the bits of `last` end inside the window and its value is known.
     const std::int32_t value = last.size == 0 ? 0 : extend(window << (bits - last.size), last.size);
     known[count] = static_cast<std::uint32_t>(value) << 22 | (passed - 1) << 17;
     last = describe(next, false);
@@ -150,12 +154,12 @@ FW_HD inline Step build_step(const CanonicalCode& dc_code, const CanonicalCode& 
   return step;
 }
 
-/// The first 16-bit window that some lookup does not cover.
+/// The first 16-bit window whose code is too long for a lookup table.
 FW_HD inline std::uint32_t long_start(const CanonicalCode& code) {
   return code.limit[kTableBits < kStepBits ? kTableBits : kStepBits];
 }
 
-/// What the table of long codes holds: length << 8 | value; length 0: no code.
+/// An element of the table of long codes: length << 8 | value; length 0 means no code.
 FW_HD inline std::uint16_t build_long(const CanonicalCode& code, std::uint32_t index) {
   const std::uint32_t window = long_start(code) + index;
   if (window > 0xFFFF) return 0;
@@ -166,7 +170,8 @@ FW_HD inline FirstHalf describe_long(std::uint16_t packed, bool dc) {
   return describe({packed >> 8, packed & 0xFFu}, dc);
 }
 
-/// The tables of one component: codes in canonical form, and entries for both positions.
+/// Tables of one DC and one AC code: the codes in canonical form, long codes, entries and steps. Of
+/// two arrays the first is for the start of a block (DC), the second for inside it (AC).
 struct TablePair {
   CanonicalCode code[2];  ///< DC, AC
   alignas(16) std::uint16_t longs[2][kLongEntries];

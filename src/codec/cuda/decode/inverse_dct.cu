@@ -1,10 +1,12 @@
-// Idea: at reduced size one thread a block: its corner is one or two 16-byte loads, lanes lie side
-// by side in the plane, so that every row is stored as whole sectors. At full size eight threads a
-// block, a row of coefficients each, then a column of samples, which meet in shared memory;
-// shuffles turn the columns, so that each stores one row at once.
+// Idea: at reduced size, one thread a dct_block. Its corner is one or two 16-byte loads; lanes lie
+// side by side in the plane, so that every row is stored as whole sectors. At full size, eight
+// threads a block: each transforms a row, exchanges it through shared memory, and transforms a
+// column; shuffles then turn columns into rows, and each thread stores one row at once.
 //
-// Converting between integers and floats is left to additions and byte permutations: the unit that
-// converts takes a quarter of the threads a cycle.
+// Source: T.81 A.3.3 by the factorisation in transforms.hpp; reduced sizes as docs/decisions/0002.
+//
+// Integers become floats, and floats integers, by additions and byte permutations: the unit that
+// converts serves a quarter as many threads a cycle.
 #include <codec/cuda/tuning.h>
 #include <codec/cuda/decode/inverse_dct.hpp>
 #include <codec/cuda/transforms.hpp>
@@ -19,7 +21,8 @@ struct BlockPlace {
   std::uint32_t y;
 };
 
-/// index / width by a float reciprocal, put right where rounding misled it.
+/// Quotient and remainder of index / width by a float reciprocal, then corrected by one where
+/// rounding was off.
 __device__ BlockPlace place_block(std::uint32_t index, std::uint32_t width) {
   auto y =
       static_cast<std::uint32_t>(__fdividef(static_cast<float>(index), static_cast<float>(width)));
@@ -33,7 +36,7 @@ __device__ std::uint32_t divide_small(std::uint32_t value, std::uint32_t by) {
   return by == 1 ? value : by == 2 ? value >> 1 : by == 4 ? value >> 2 : value / 3;
 }
 
-/// Where in its scan a block lies.
+/// Index of a block in its scan.
 __device__ std::uint32_t scan_block(const PlaneDesc& plane, BlockPlace place) {
   const std::uint32_t mcu_x = divide_small(place.x, plane.h);
   const std::uint32_t mcu_y = divide_small(place.y, plane.v);
@@ -41,19 +44,21 @@ __device__ std::uint32_t scan_block(const PlaneDesc& plane, BlockPlace place) {
          (place.y - mcu_y * plane.v) * plane.h + (place.x - mcu_x * plane.h);
 }
 
-/// The corner of a block that was stored with more of it than this plane needs.
+/// Copies the corner out of a block that is stored with a larger corner.
 template <int kCorner>
 __device__ void gather_corner(const std::int16_t* stored, std::uint32_t stride,
                               std::uint32_t row_pairs, std::int16_t* corner) {
 #pragma unroll
-  for (int v = 0; v < kCorner; ++v)
+  for (int v = 0; v < kCorner; ++v) {
 #pragma unroll
-    for (int u = 0; u < kCorner; ++u)
+    for (int u = 0; u < kCorner; ++u) {
       corner[v * kCorner + u] =
           (row_pairs >> (v / 2) & 1) != 0 ? stored[v * stride + u] : std::int16_t{0};
+    }
+  }
 }
 
-/// 4 int16 from two words, as floats times a quantiser row.
+/// Four int16 from two words, as floats, times four quantiser steps.
 __device__ void dequantise_4(uint2 words, const float* q, float* out) {
   out[0] = static_cast<float>(static_cast<std::int16_t>(words.x & 0xFFFF)) * q[0];
   out[1] = static_cast<float>(static_cast<std::int32_t>(words.x) >> 16) * q[1];
@@ -98,25 +103,27 @@ __device__ void invert_corner_2(const std::int16_t* corner, std::int32_t dc, con
       static_cast<std::uint16_t>(to_byte(c[2]) | to_byte(c[3]) << 8);
 }
 
-/// Writes what lies between the last block column and the next multiple of 4: the resampler reads
-/// whole words, though with weight zero.
+/// Zeroes samples between the last block column and the next multiple of 4. The resampler reads
+/// whole words, though it weighs these samples with zero.
 template <int kCorner>
 __device__ void fill_row_end(std::uint8_t* out, BlockPlace place, const PlaneDesc& plane) {
   if (place.x + 1 != plane.width_blocks) return;
-  for (std::uint32_t x = kCorner; (place.x * kCorner + x) % 4 != 0; ++x)
+  for (std::uint32_t x = kCorner; (place.x * kCorner + x) % 4 != 0; ++x) {
     for (std::uint32_t y = 0; y < kCorner; ++y) out[y * plane.pitch_bytes + x] = 0;
+  }
 }
 
 template <int kCorner>
 __global__ void __launch_bounds__(kBlocksPerTile)
     reduced_kernel(DecodeView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ float q[kCorner * kCorner];
   const Tile tile = tiles[blockIdx.x];
   const PlaneDesc& plane = batch.planes[tile.owner];
-  if (given_up(batch, plane.image)) return;  // its coefficients were not written
-  if (threadIdx.x < kCorner * kCorner)
+  if (given_up(batch, plane.image)) return;
+  if (threadIdx.x < kCorner * kCorner) {
     q[threadIdx.x] = plane.quantiser[threadIdx.x / kCorner * 8 + threadIdx.x % kCorner];
+  }
   __syncthreads();
   const std::uint32_t index = tile.part * kBlocksPerTile + threadIdx.x;
   if (index >= plane.width_blocks * plane.height_blocks) return;
@@ -146,36 +153,37 @@ __global__ void __launch_bounds__(kBlocksPerTile)
 
 constexpr int kFullThreads = 256;
 constexpr int kFullBlocks = kFullThreads / 8;
-/// Thread blocks that a multiprocessor must hold: bounds registers to 40. With 47, five of them,
-/// all of decoding was 4 % slower (H200, 1920×1080).
+/// Thread blocks that a multiprocessor must hold: this bounds registers to 40. With 47 registers,
+/// and so five thread blocks, all of decoding was 4 % slower (H200, 1920×1080).
 constexpr int kFullResident = 6;
-/// Floats between rows and between blocks in shared memory: neither writing rows in pieces of 16
-/// bytes nor reading columns meets a bank twice.
+/// Distances in floats between rows, and between blocks, in shared memory. With these, neither
+/// storing rows in 16-byte pieces nor reading columns meets a bank twice.
 constexpr int kRowStride = 12;
 constexpr int kBlockStride = 8 * kRowStride + 8;
 
-/// The signed halves of a word as floats.
+/// Converts the two signed halves of a word to floats.
 __device__ void to_floats(std::uint32_t word, float& low, float& high) {
-  // 2^23 + 2^15 + value: the bits of value with its sign turned are the mantissa's lowest.
+  // The float 223 + 2^15 + value has the bits of `value`, its sign bit turned, as the lowest of its
+  //            mantissa.
   constexpr float kBias = 8388608.f + 32768.f;
   const std::uint32_t turned = word ^ 0x80008000u;
   low = __uint_as_float(__byte_perm(turned, 0x4B00u, 0x5410)) - kBias;
   high = __uint_as_float(__byte_perm(turned, 0x4B00u, 0x5432)) - kBias;
 }
 
-/// Four samples to bytes, the first lowest; level shift, rounding, clamping.
+/// Four samples to four bytes, the first lowest: level shift, rounding, clamping.
 __device__ std::uint32_t to_bytes(const float* samples) {
   std::uint32_t lifted[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     const float share = __saturatef(fmaf(samples[i], 1.f / 255.f, 128.f / 255.f));
-    lifted[i] = __float_as_uint(fmaf(share, 255.f, 8388608.f));  // 2^23 + the rounded byte
+    lifted[i] = __float_as_uint(fmaf(share, 255.f, 8388608.f));  // 2^23 + byte, rounded
   }
   return __byte_perm(__byte_perm(lifted[0], lifted[1], 0x0040),
                      __byte_perm(lifted[2], lifted[3], 0x0040), 0x5410);
 }
 
-/// Turns 8×8 bytes among eight threads: each comes with a column and leaves with a row.
+/// Transposes 8×8 bytes among eight threads: each brings a column and gets a row.
 __device__ uint2 turn_bytes(uint2 column, std::uint32_t lane) {
   const bool lower = (lane & 4) != 0;
   const std::uint32_t kept = lower ? column.y : column.x;
@@ -190,7 +198,8 @@ __device__ uint2 turn_bytes(uint2 column, std::uint32_t lane) {
   return row;
 }
 
-/// Inverts a block among eight threads. @param row  of coefficients. @return a row of samples
+/// Inverse-transforms one block by eight threads. @param row  this thread's coefficients. @return
+/// its row of samples
 __device__ uint2 invert_full(uint4 row, std::int32_t dc, const float* q, float* exchange,
                              std::uint32_t lane) {
   float a[8];
@@ -213,13 +222,13 @@ __device__ uint2 invert_full(uint4 row, std::int32_t dc, const float* q, float* 
   return turn_bytes({to_bytes(a), to_bytes(a + 4)}, lane);
 }
 
-/// Where one of the blocks of a tile lies, and goes.
+/// A block of a tile: where it is stored in the scan, and where it goes in the plane.
 struct FullBlock {
   std::uint32_t block = 0;  ///< of the scan; above kBlockBits its pairs of rows
   std::uint32_t place = 0;  ///< x, and y << 16; kNowhere behind the last block
 };
 constexpr std::uint32_t kNowhere = 0xFFFFFFFFu;
-/// No scan has more blocks than four components of 8,192 by 8,192.
+/// Bits of a block's index: no scan has more than the blocks of four components of 8,192 by 8,192.
 constexpr std::uint32_t kBlockBits = 28;
 
 __device__ FullBlock find_full_block(const PlaneDesc& plane, std::uint32_t index) {
@@ -231,17 +240,17 @@ __device__ FullBlock find_full_block(const PlaneDesc& plane, std::uint32_t index
 
 __global__ void __launch_bounds__(kFullThreads, kFullResident)
     full_kernel(DecodeView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ float4 exchange[kFullBlocks * kBlockStride / 4];
   const Tile tile = tiles[blockIdx.x];
   const PlaneDesc& plane = batch.planes[tile.owner];
-  if (given_up(batch, plane.image)) return;  // its coefficients were not written
+  if (given_up(batch, plane.image)) return;
   const std::uint32_t lane = threadIdx.x & 7;
   const std::uint32_t slot = threadIdx.x >> 3;
   float q[8];
 #pragma unroll
   for (int u = 0; u < 8; ++u) q[u] = plane.quantiser[lane * 8 + u];
-  // Each of eight threads finds one of the blocks that they invert one after the other.
+  // Eight threads invert eight blocks one after the other; each of them finds one of these blocks.
   static_assert(kBlocksPerTile == 8 * kFullBlocks);
   const FullBlock own =
       find_full_block(plane, tile.part * kBlocksPerTile + lane * kFullBlocks + slot);
@@ -254,8 +263,9 @@ __global__ void __launch_bounds__(kFullThreads, kFullResident)
     const std::uint32_t place = __shfl_sync(0xFFFFFFFFu, own.place, i, 8);
     const std::uint32_t block = found & ((1u << kBlockBits) - 1);
     uint4 row{0, 0, 0, 0};
-    if ((found >> (kBlockBits + lane / 2) & 1) != 0)
+    if ((found >> (kBlockBits + lane / 2) & 1) != 0) {
       row = *reinterpret_cast<const uint4*>(coefficients + static_cast<std::uint64_t>(block) * 64);
+    }
     const std::int32_t dc = lane == 0 ? plane.dc[block] : 0;
     const uint2 out = invert_full(row, dc, q, space, lane);
     if (place == kNowhere) continue;
@@ -265,22 +275,24 @@ __global__ void __launch_bounds__(kFullThreads, kFullResident)
   }
 }
 
-/// The whole block behind a partly filled one: kept with the edges, or where all blocks are whole.
+/// All 64 coefficients of a partly filled block: from the edge blocks, or from the scan where it
+/// keeps whole blocks.
 struct WholeBlock {
   const std::int16_t* levels;
   std::uint32_t row_pairs;  ///< stored_rows()
 };
 
 __device__ WholeBlock whole_block(const PlaneDesc& plane, BlockPlace place, std::uint32_t block) {
-  if (plane.stored_corner == 8)
+  if (plane.stored_corner == 8) {
     return {plane.coefficients + static_cast<std::uint64_t>(block) * 64, stored_rows(plane, block)};
+  }
   const std::uint32_t slot = edge_slot(
       plane.right_edge, plane.mcu_columns, plane.mcu_rows, plane.blocks_per_mcu,
       divide_small(place.x, plane.h), divide_small(place.y, plane.v), block % plane.blocks_per_mcu);
   return {plane.edges + static_cast<std::uint64_t>(slot) * 64, kAllRowPairs};
 }
 
-/// B·F·Bᵀ with the bases of make_corner_basis(), at most 4×4.
+/// B·F·Bᵀ with the bases of make_corner_basis(); up to 4×4 samples.
 __device__ void invert_edge(const std::int16_t* levels, std::uint32_t row_pairs, std::int32_t dc,
                             const PlaneDesc& plane, const float* across, const float* down,
                             float* out) {
@@ -295,17 +307,18 @@ __device__ void invert_edge(const std::int16_t* levels, std::uint32_t row_pairs,
       const float value = static_cast<float>(level) * plane.quantiser[v * 8 + u];
       for (int x = 0; x < 4; ++x) row[x] = fmaf(across[x * 8 + u], value, row[x]);
     }
-    for (int y = 0; y < n; ++y)
+    for (int y = 0; y < n; ++y) {
       for (int x = 0; x < 4; ++x) out[y * 4 + x] = fmaf(down[y * 8 + v], row[x], out[y * 4 + x]);
+    }
   }
 }
 
 __global__ void __launch_bounds__(kBlocksPerTile)
     edges_kernel(DecodeView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   const Tile tile = tiles[blockIdx.x];
   const PlaneDesc& plane = batch.planes[tile.owner];
-  if (given_up(batch, plane.image)) return;  // its coefficients were not written
+  if (given_up(batch, plane.image)) return;
   const std::uint32_t index = tile.part * kBlocksPerTile + threadIdx.x;
   const std::uint32_t columns = plane.valid_x != 8 ? plane.height_blocks : 0;
   const std::uint32_t rows = plane.valid_y != 8 ? plane.width_blocks : 0;
@@ -314,7 +327,8 @@ __global__ void __launch_bounds__(kBlocksPerTile)
                                            : BlockPlace{index - columns, plane.height_blocks - 1};
   const std::uint32_t valid_x = place.x + 1 == plane.width_blocks ? plane.valid_x : 8;
   const std::uint32_t valid_y = place.y + 1 == plane.height_blocks ? plane.valid_y : 8;
-  const float* bases = batch.edge_basis + (plane.corner / 2) * 8 * 32;  // 1, 2, 4: first to third
+  // Corners 1, 2 and 4 have the first, second and third eight bases.
+  const float* bases = batch.edge_basis + (plane.corner / 2) * 8 * 32;
   float out[16];
   const std::uint32_t block = scan_block(plane, place);
   const WholeBlock whole = whole_block(plane, place, block);
@@ -323,9 +337,11 @@ __global__ void __launch_bounds__(kBlocksPerTile)
   std::uint8_t* samples = plane.samples +
                           static_cast<std::uint64_t>(place.y) * plane.corner * plane.pitch_bytes +
                           place.x * plane.corner;
-  for (std::uint32_t y = 0; y < plane.corner; ++y)
-    for (std::uint32_t x = 0; x < plane.corner; ++x)
+  for (std::uint32_t y = 0; y < plane.corner; ++y) {
+    for (std::uint32_t x = 0; x < plane.corner; ++x) {
       samples[y * plane.pitch_bytes + x] = static_cast<std::uint8_t>(to_byte(out[y * 4 + x]));
+    }
+  }
 }
 
 }  // namespace
@@ -333,18 +349,22 @@ __global__ void __launch_bounds__(kBlocksPerTile)
 void launch_inverse_dct(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,
                         std::uint32_t corner, cudaStream_t stream) {
   if (corner == 8) gpu::launch(full_kernel, tile_count, kFullThreads, 0, stream, batch, tiles);
-  if (corner == 4)
+  if (corner == 4) {
     gpu::launch(reduced_kernel<4>, tile_count, kBlocksPerTile, 0, stream, batch, tiles);
-  if (corner == 2)
+  }
+  if (corner == 2) {
     gpu::launch(reduced_kernel<2>, tile_count, kBlocksPerTile, 0, stream, batch, tiles);
-  if (corner == 1)
+  }
+  if (corner == 1) {
     gpu::launch(reduced_kernel<1>, tile_count, kBlocksPerTile, 0, stream, batch, tiles);
+  }
 }
 
 void launch_inverse_edges(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,
                           cudaStream_t stream) {
-  if (tile_count != 0)
+  if (tile_count != 0) {
     gpu::launch(edges_kernel, tile_count, kBlocksPerTile, 0, stream, batch, tiles);
+  }
 }
 
 }  // namespace framewire::codec::cuda

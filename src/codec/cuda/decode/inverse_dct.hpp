@@ -13,8 +13,8 @@ namespace framewire::codec::cuda {
 void launch_inverse_dct(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,
                         std::uint32_t corner, cudaStream_t stream);
 
-/// Writes the blocks that the picture fills only in part over again, their padding replaced first
-/// (docs/decisions/0002).
+/// Overwrites the blocks that the picture fills only in part, their padding first replaced by the
+/// last valid samples (docs/decisions/0002).
 /// @param tiles  device; part = index of kBlocksPerTile edge blocks of plane `owner`: the last
 ///               column from the top, then the last row from the left
 void launch_inverse_edges(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,

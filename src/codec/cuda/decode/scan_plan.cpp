@@ -34,13 +34,15 @@ const jpeg::HuffmanTable& table_of(const jpeg::JpegFile& file, const jpeg::Scan&
                                       dc ? scan.dc_slot[position] : scan.ac_slot[position]);
 }
 
-/// Shortest period of the slots of an MCU's blocks that divides their number.
+/// After how many blocks the pattern of an MCU's table slots repeats; a divisor of the number of
+/// blocks.
 std::uint32_t shortest_period(std::uint32_t slots, std::uint32_t blocks) {
   for (std::uint32_t period = 1; period < blocks; ++period) {
     if (blocks % period != 0) continue;
     bool repeats = true;
-    for (std::uint32_t i = period; i < blocks; ++i)
+    for (std::uint32_t i = period; i < blocks; ++i) {
       repeats = repeats && (slots >> (2 * i) & 3) == (slots >> (2 * (i - period)) & 3);
+    }
     if (repeats) return period;
   }
   return blocks;
@@ -62,13 +64,13 @@ ScanDesc ScanPlan::resolve(const gpu::Memory& device) const {
   return scan;
 }
 
-EntropyLayout layout_for(const Tuning& tuning, std::span<const Item> items) {
+std::uint64_t entropy_bytes(std::span<const Item> items) {
   std::uint64_t bytes = 0;
   for (const Item& item : items) {
     if (!item.planes.empty() || item.coefficients != nullptr) continue;
     for (const jpeg::Scan& scan : item.file->scans) bytes += scan.entropy_bytes;
   }
-  return choose_layout(tuning, bytes, items.size());
+  return bytes;
 }
 
 std::uint32_t reserved_subsequences(const ScanDesc& scan, std::uint32_t size) {
@@ -131,11 +133,11 @@ void DecodeStage::add_scan(const Item& item, const jpeg::Scan& scan, gpu::Arena&
     plane.desc.blocks_per_mcu = phase;
   }
   add_subsequences(made);
-  most_pairs_ = std::max(most_pairs_, desc.pair_count);
+  max_pairs_ = std::max(max_pairs_, desc.pair_count);
   scans_.add(made);
 }
 
-/// Segments, and room for what is decoded.
+/// Plans a scan's segments and the memory that it is decoded to.
 void DecodeStage::place_scan(const Item& item, const jpeg::Scan& scan, gpu::Arena& arena,
                              StagedBytes& bytes, ScanPlan& made) {
   const jpeg::JpegFile& file = *item.file;
@@ -148,12 +150,13 @@ void DecodeStage::place_scan(const Item& item, const jpeg::Scan& scan, gpu::Aren
   made.dc = arena.add<std::int16_t>(Part::kScratch, desc.total_blocks, gpu::kVectorAlignment);
   const std::uint32_t dc_tiles = base::ceil_div(mcus, std::uint32_t{kImageThreads});
   made.dc_sums = arena.add<DcSum>(Part::kScratch, dc_tiles, gpu::kVectorAlignment);
-  most_dc_tiles_ = std::max(most_dc_tiles_, dc_tiles);
+  max_dc_tiles_ = std::max(max_dc_tiles_, dc_tiles);
   made.coefficients = arena.add<std::int16_t>(
       Part::kScratch, std::uint64_t{desc.total_blocks} * desc.corner * desc.corner);
-  if (desc.corner == 8)
+  if (desc.corner == 8) {
     made.row_pairs =
         arena.add<std::uint8_t>(Part::kScratch, desc.total_blocks, gpu::kVectorAlignment);
+  }
   desc.data_bytes = static_cast<std::uint32_t>(scan.entropy_bytes);
   const std::size_t data_end = scan.entropy_offset + scan.entropy_bytes;
   desc.marker_follows = data_end + 2 <= file.end_offset && file.bytes[data_end] == 0xFF ? 1 : 0;
@@ -166,11 +169,11 @@ void DecodeStage::place_scan(const Item& item, const jpeg::Scan& scan, gpu::Aren
       arena.add<std::uint32_t>(Part::kScratch, desc.segment_count + 1, gpu::kVectorAlignment);
   made.segment_first =
       arena.add<std::uint32_t>(Part::kScratch, desc.segment_count + 1, gpu::kVectorAlignment);
-  // As lead_bytes() will be: parts of an arena begin at multiples of more.
+  // What lead_bytes() will be on the device, because parts of an arena begin at multiples of 256.
   const auto lead = static_cast<std::uint32_t>(made.data.offset_bytes % 16);
   const std::uint32_t tiles = base::ceil_div(lead + desc.data_bytes, kMarkerTileBytes);
   made.marker_counts = arena.add<std::uint32_t>(Part::kScratch, tiles, gpu::kVectorAlignment);
-  most_marker_tiles_ = std::max(most_marker_tiles_, tiles);
+  max_marker_tiles_ = std::max(max_marker_tiles_, tiles);
 }
 
 void DecodeStage::add_edges(const Item& item, const jpeg::Scan& scan, gpu::Arena& arena,
@@ -222,8 +225,9 @@ std::uint32_t DecodeStage::table_pair(const jpeg::JpegFile& file, const jpeg::Sc
   return found->second;
 }
 
-/// Files that lie one behind the other in host memory travel in one copy and keep their distances:
-/// what is between them, such as their headers, costs less than another copy.
+/// Plans the copy of a pinned scan. Scans that lie near one another in host memory share one copy
+/// and keep their distances: copying what is between them, such as headers, costs less than another
+/// copy.
 gpu::Slice<std::uint8_t> DecodeStage::fetch(gpu::Arena& arena,
                                             std::span<const std::uint8_t> bytes) {
   const std::uint8_t* const end = bytes.data() + bytes.size();

@@ -1,9 +1,9 @@
 // Decodes one subsequence from a given state: the step that every pass of the entropy decoder runs.
 //
 // Source: self-synchronising parallel decoding after Klein and Wiseman (2003) and Weißenberger and
-// Schmidt (2018, 2021); the state (bit, block of the MCU, zig-zag index) after the latter. States
-// are taken at the first symbol that begins at or behind the subsequence's end, so that two paths
-// that have met compare equal whatever steps they took.
+// Schmidt (2018, 2021); the state (bit, dct_block of the MCU, zig-zag index) is that of the latter.
+// The state behind a subsequence is taken at the first symbol that begins at or behind its end. So
+// two decoders that have met have equal states, whatever number of symbols they took at once.
 #pragma once
 
 #include <codec/cuda/tuning.h>
@@ -19,7 +19,7 @@ struct DecodeState {
   std::uint32_t phase = 0;
   std::uint32_t index = 0;
 };
-/// In 16 bits; of two subsequences that agree, the packed states are equal.
+/// A state in 16 bits. Equal states have equal bits.
 FW_HD constexpr std::uint32_t pack(const DecodeState& s) {
   return s.bit | s.phase << 5 | s.index << 9;
 }
@@ -114,15 +114,15 @@ struct WriteResult {
   bool bad = false;         ///< met bits that are no code, or a run beyond the block
 };
 
-/// Runs over a subsequence whose start is known and hands each non-zero coefficient to the sink.
-/// Its last step may reach into the next subsequence, at most to the end of a block: what both find
-/// there is the same.
-/// @param tables  step(table, index) and slow_step(table, window); table as in skip_span()
-/// @param sink  begin(block, continued); put(index, value), index being the zig-zag one, 0 that of
-///              the DC difference, up to 94 behind the block's end, which is to be dropped;
-///              kTakesZeros: put() is called for zeros too, which spares branches; end(complete)
-///              behind each block, also where the subsequence begins (continued) or ends (not
-///              complete) inside it
+/// Runs over a subsequence from its known start and hands each non-zero coefficient to the sink.
+/// The last step may reach into the next subsequence, at most to the end of a block; both then find
+/// the same coefficients there.
+/// @param tables  step(table, index) and slow_step(table, window); `table` as in skip_span()
+/// @param sink    begin(block, continued) and end(complete) around each block. `continued`: an
+///                earlier subsequence began it; not `complete`: a later one ends it. put(index,
+///                value): zig-zag index, 0 is the DC difference; up to 94 beyond the block's end,
+///                to be dropped. kTakesZeros: put() may be called for zeros too, which spares
+///                branches
 template <typename Words, typename Tables, typename Sink>
 FW_HD inline WriteResult write_span(const Words& words, const Tables& tables, std::uint32_t slots,
                                     std::uint32_t period, std::uint32_t length_bits,
@@ -141,10 +141,12 @@ FW_HD inline WriteResult write_span(const Words& words, const Tables& tables, st
     if (step.first == 0) step = tables.slow_step(table, bits);
     const std::int32_t first = step_value(step.first);
     const std::int32_t second = step_value(step.all);
-    // A value that is not there is a 0 for the place of the next: so the first one comes last.
+    // A step without a value has value 0 at the place of the next coefficient, so the earlier
+    // coefficient is put last.
     if (Sink::kTakesZeros || second != 0) sink.put(index + step_place(step.all), second);
     if (Sink::kTakesZeros || first != 0) sink.put(index + step_place(step.first), first);
-    // A symbol that completes the block without ending it is the last: DC follows, not AC.
+    // If the first symbol alone completes the block without an end code, the others do not count:
+    // behind them comes a DC code, not AC.
     const std::uint32_t half = index + half_passed(step.all) <= 64 ? step.all : step.first;
     const std::uint32_t size = step_size(half);
     const std::uint32_t used = half_bits(half);

@@ -1,22 +1,28 @@
-// Idea: each thread warms up on the last bits of its predecessors, so that most first guesses are
-// right, then decodes its own subsequence. Where a guess differs from the predecessor's exit, the
-// subsequence is decoded again; those that need it are packed into few warps, round after round.
-// Segments of one subsequence need none of it: their states are known, and whoever writes their
-// coefficients counts their blocks.
+// Idea: each thread decodes the last bits of its predecessors first (warm-up), so that it mostly
+// knows the true state at the start of its own subsequence, and then decodes that. Where the start
+// differs from the predecessor's exit, the subsequence is decoded again; threads pack such
+// subsequences into few warps, round after round. A segment of one subsequence needs none of it:
+// its start is known, and the kernel that writes its coefficients counts its blocks.
 //
-// Measured (H100, 373 KB images, batch of 512; 3.0 µs an image alone): warming up on 512, 1,024 or
-// 2,048 bits costs the same, the pass saved being the repair spared. 512 threads with 2
-// subsequences each are faster alone (2.9 µs; one image 350 instead of 550 µs), but 256 with 4 each
-// leave more to other streams: 87,000 to 89,000 images/s over 16 to 20 streams instead of 83,000 to
-// 85,000. Tried and rejected: one subsequence a thread, 3.7 µs, as repair leaves most warps
-// waiting; codes beyond the lookup tables by walking their lengths in global memory, 3.05 instead
-// of 2.65 µs. Restart interval 1: passing over what is known, 0.12 instead of 2.08 µs.
-// One image alone (H200, 64-byte subsequences, one a thread): median over 12 images from bytes to
-// bytes 508, 517, 479, 481 and 553 µs with 1,024, 2,048, 3,072, 4,096 and 8,192 bits of warm-up;
-// 740 µs with four subsequences a thread; with 256-byte ones 1,062 µs. There, trying every phase of
-// the MCU at once and linking what agrees by a scan left 48 of 230 µs to repair, but took 157 and
-// 154 itself: to be had only with a much cheaper link.
-#include <codec/cuda/decode/guess.hpp>
+// Source: see span_decoder.hpp.
+//
+// Measured (H100, 373 KB images, batch of 512: 3.0 µs an image): warm-up of 512, 1,024 or 2,048
+// bits costs the same, since more warm-up needs less repair. 512 threads with 2 subsequences each
+// are faster alone (2.9 µs; one image 350 instead of 550 µs), but 256 threads with 4 each leave
+// more to other streams: 87,000 to 89,000 images/s on 16 to 20 streams instead of 83,000 to 85,000.
+// With a restart marker in each MCU, leaving lone subsequences out takes 0.12 instead of 2.08 µs.
+// One image alone (H200, 64-byte subsequences, one a thread; median over 12 images from bytes to
+// bytes):
+//   bits of warm-up     1,024   2,048   3,072   4,096   8,192
+//   µs                    508     517     479     481     553
+// Four subsequences a thread take 740 µs, 256-byte ones 1,062 µs.
+//
+// Tried and rejected: one subsequence a thread in large batches, 3.7 µs, as repair leaves most
+// warps waiting; codes beyond the lookup tables by walking their lengths in global memory, 3.05
+// instead of 2.65 µs; for one image alone, following every phase and linking what agrees by a scan,
+// which left 48 of 230 µs to repair but took 157 and 154 µs itself (candidate_states.cu has the
+// cheaper form that is used).
+#include <codec/cuda/decode/speculation.hpp>
 #include <codec/cuda/decode/synchronise.hpp>
 #include <codec/cuda/decode/tile_scan.hpp>
 #include <cub/block/block_scan.cuh>
@@ -26,23 +32,26 @@ namespace framewire::codec::cuda {
 namespace {
 
 constexpr int kBuildThreads = 256;
-constexpr int kBuildBlocks = 8;
+constexpr int kBuildBlocks = 8;  // thread blocks for one pair
 
-/// Several thread blocks a pair: with one image in the batch everybody waits for its tables.
+/// Builds a pair's tables. Several thread blocks a pair, because with one image in the batch all
+/// wait for them.
 __global__ void __launch_bounds__(kBuildThreads)
     build_tables_kernel(const CanonicalCode* codes, TablePair* pairs) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ CanonicalCode code[2];
   TablePair& pair = pairs[blockIdx.y];
   const auto* from = reinterpret_cast<const std::uint32_t*>(codes + blockIdx.y * 2);
-  for (std::uint32_t i = threadIdx.x; i < sizeof code / 4; i += kBuildThreads)
+  for (std::uint32_t i = threadIdx.x; i < sizeof code / 4; i += kBuildThreads) {
     reinterpret_cast<std::uint32_t*>(code)[i] = from[i];
+  }
   __syncthreads();
   if (blockIdx.x == 0 && threadIdx.x < 2) pair.code[threadIdx.x] = code[threadIdx.x];
   const std::uint32_t first = blockIdx.x * kBuildThreads + threadIdx.x;
-  for (std::uint32_t i = first; i < 2 * kLongEntries; i += kBuildThreads * kBuildBlocks)
+  for (std::uint32_t i = first; i < 2 * kLongEntries; i += kBuildThreads * kBuildBlocks) {
     pair.longs[i / kLongEntries][i % kLongEntries] =
         build_long(code[i / kLongEntries], i % kLongEntries);
+  }
   for (std::uint32_t i = first; i < 2 * kTableEntries; i += kBuildThreads * kBuildBlocks) {
     const bool dc = i < kTableEntries;
     pair.entries[dc ? 0 : 1][i % kTableEntries] =
@@ -74,11 +83,12 @@ __device__ void append(Shared<kShare>& shared, bool wanted, std::uint32_t item) 
   std::uint32_t base = 0;
   if (lane == 0) base = atomicAdd(&shared.count, static_cast<std::uint32_t>(__popc(votes)));
   base = __shfl_sync(0xFFFFFFFFu, base, 0);
-  if (wanted)
+  if (wanted) {
     shared.list[base + __popc(votes & ((1u << lane) - 1))] = static_cast<std::uint16_t>(item);
+  }
 }
 
-/// The part of a scan that a thread block synchronises.
+/// The part of a scan that one thread block synchronises.
 struct SyncSpan {
   std::uint32_t first;   ///< subsequence, over the whole batch
   std::uint32_t count;   ///< reserved slots
@@ -135,7 +145,7 @@ __device__ void repair_listed(const DecodeView& batch, const SharedTables& table
   __syncthreads();
 }
 
-/// Where every segment is one subsequence there is nothing to synchronise.
+/// Whether every segment here is one subsequence, so that nothing is to be synchronised.
 __device__ bool all_lone(const DecodeView& batch, const ScanDesc& scan, const SyncSpan& span) {
   if (scan.has_restarts == 0) return false;
   bool alone = true;
@@ -154,14 +164,15 @@ __device__ bool all_lone(const DecodeView& batch, const ScanDesc& scan, const Sy
 template <int kShare>
 __global__ void __launch_bounds__(kSyncThreads)
     synchronise_kernel(DecodeView batch, const Tile* tiles, const TablePair* pairs) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   auto* dynamic = gpu::dynamic_shared<uint4>();
   __shared__ Shared<kShare> shared;
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];
   const SyncSpan span = span_of_tile(batch, scan, tile);
-  for (std::uint32_t i = span.active + threadIdx.x; i < span.count; i += kSyncThreads)
+  for (std::uint32_t i = span.active + threadIdx.x; i < span.count; i += kSyncThreads) {
     batch.lengths[span.first + i] = 0;
+  }
   if (span.active == 0 || all_lone(batch, scan, span)) return;
   const SharedTables tables = load_tables(scan, pairs, reinterpret_cast<std::uint32_t*>(dynamic));
   const PhasePattern pattern{scan.slots, scan.period};
@@ -169,7 +180,7 @@ __global__ void __launch_bounds__(kSyncThreads)
 
   for (std::uint32_t i = threadIdx.x; i < span.active; i += kSyncThreads) {
     const std::uint32_t s = span.first + i;
-    if (batch.layout.traced != 0) {
+    if (batch.layout.enumerates != 0) {
       shared.entry[i] = static_cast<std::uint16_t>(batch.entries[s]);
       shared.exit[i] = static_cast<std::uint16_t>(batch.exits[s]);
       shared.blocks[i] = static_cast<std::uint16_t>(batch.blocks[s]);
@@ -177,7 +188,7 @@ __global__ void __launch_bounds__(kSyncThreads)
     }
     const std::uint32_t length = length_of(batch, s);
     const std::uint32_t entry =
-        length != 0 && !is_first(batch, s) ? guess_entry(batch, tables, pattern, s, 0) : 0;
+        length != 0 && !is_first(batch, s) ? speculate_entry(batch, tables, pattern, s, 0) : 0;
     const SkipResult own = decode(batch, tables, pattern, s, length, entry);
     shared.entry[i] = static_cast<std::uint16_t>(entry);
     shared.exit[i] = static_cast<std::uint16_t>(own.state);
@@ -205,8 +216,8 @@ __device__ bool disagrees(const DecodeView& batch, std::uint32_t subsequence) {
          batch.entries[subsequence] != batch.exits[subsequence - 1];
 }
 
-/// Decodes on from a seam between thread blocks until the states agree again, at most to the next
-/// seam, where another thread is at work.
+/// Decodes on from a seam between thread blocks until states agree again; at most to the next seam,
+/// where another thread is at work.
 __device__ void repair_chain(const DecodeView& batch, const SharedTables& tables,
                              PhasePattern pattern, std::uint32_t seam, std::uint32_t limit) {
   for (std::uint32_t s = seam; s < limit && disagrees(batch, s); ++s) {
@@ -220,8 +231,8 @@ __device__ void repair_chain(const DecodeView& batch, const SharedTables& tables
 
 constexpr int kChainThreads = 64;
 
-/// One round of repair at all seams of a scan, for which the tables are loaded when first needed.
-/// @return whether they are
+/// One round of repair at all seams of a scan. Loads the tables when they are first needed. @return
+/// whether they are loaded
 __device__ bool repair_seams(const DecodeView& batch, const ScanDesc& scan, const TablePair* pairs,
                              SharedTables& tables, bool loaded) {
   const std::uint32_t span = batch.layout.sync_share * kSyncThreads;
@@ -239,19 +250,20 @@ __device__ bool repair_seams(const DecodeView& batch, const ScanDesc& scan, cons
     __syncthreads();
     const std::uint32_t reach = min(scan.subsequence_slots - local, min(span, chain));
     if (wrong) repair_chain(batch, tables, pattern, seam, seam + reach);
-    __syncthreads();  // the next round looks at what this one has left
+    __syncthreads();  // the next round reads what this one has written
   }
   return loaded;
 }
 
 __global__ void __launch_bounds__(kChainThreads)
     repair_chains_kernel(DecodeView batch, const TablePair* pairs) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   SharedTables tables{};
   bool loaded = false;
   for (std::uint32_t round = 0; round == 0 || (loaded && round < batch.layout.chain_rounds);
-       ++round)
+       ++round) {
     loaded = repair_seams(batch, batch.scans[blockIdx.x], pairs, tables, loaded);
+  }
 }
 
 struct AddWithinSegment {
@@ -260,8 +272,8 @@ struct AddWithinSegment {
   }
 };
 
-/// What is wrong with the place where a scan's data ends. Where no marker follows, libjpeg asks for
-/// more bytes than the last block has, and warns.
+/// Judges the place where a scan's data ends. Where no marker follows, libjpeg would ask for more
+/// bytes than the last block has, and warn.
 __device__ std::uint32_t judge_scan_end(const DecodeView& batch, const ScanDesc& scan,
                                         std::uint32_t end, bool short_of_blocks) {
   const bool marker = end < scan.data_bytes && end + 1 < scan.data_bytes;
@@ -289,7 +301,7 @@ __device__ std::uint32_t place_blocks(const DecodeView& batch, const ScanDesc& s
     before = {earlier + own, 1};
     const bool last =
         i + 1 == scan.subsequence_slots || is_first(batch, s + 1) || length_of(batch, s + 1) == 0;
-    // Where a segment is one subsequence, whoever writes its coefficients counts the blocks.
+    // Blocks of a lone subsequence are counted by the kernel that writes their coefficients.
     if (last && before.blocks < quota && !is_lone(batch, scan, i)) faults |= kTruncated;
   }
   return faults;
@@ -302,12 +314,12 @@ __device__ SegmentSum count_blocks(const DecodeView& batch, const ScanDesc& scan
   return {length_of(batch, s) != 0 ? batch.blocks[s] : 0, is_first(batch, s) ? 1u : 0u};
 }
 
-/// Neighbouring subsequences that one thread adds up, so that few rounds of the scan wait for
-/// memory one after the other.
+/// Neighbouring subsequences that one thread adds up, so that the loop over tiles has few rounds,
+/// each of which waits for memory.
 constexpr std::uint32_t kOffsetItems = 4;
 
 __global__ void __launch_bounds__(kImageThreads) offsets_kernel(DecodeView batch) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   using Scan = cub::BlockScan<SegmentSum, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
   __shared__ typename Scan::TempStorage storage;
   const ScanDesc& scan = batch.scans[blockIdx.x];
@@ -318,8 +330,9 @@ __global__ void __launch_bounds__(kImageThreads) offsets_kernel(DecodeView batch
     const std::uint32_t local = tile + threadIdx.x * kOffsetItems;
     SegmentSum own{0, 0};
 #pragma unroll
-    for (std::uint32_t i = 0; i < kOffsetItems; ++i)
+    for (std::uint32_t i = 0; i < kOffsetItems; ++i) {
       own = AddWithinSegment()(own, count_blocks(batch, scan, local + i));
+    }
     SegmentSum sum{};
     SegmentSum total{};
     Scan(storage).ExclusiveScan(own, sum, SegmentSum{0, 0}, AddWithinSegment(), total);
@@ -327,7 +340,7 @@ __global__ void __launch_bounds__(kImageThreads) offsets_kernel(DecodeView batch
     before = AddWithinSegment()(before, total);
     __syncthreads();
   }
-  if (before.restarted == 0) faults |= kTruncated;  // no data at all
+  if (before.restarted == 0) faults |= kTruncated;  // no segment begins: there is no data
   const bool is_short = __syncthreads_or(static_cast<int>(faults & kTruncated)) != 0;
   if (threadIdx.x == 0) faults |= judge_scan_end(batch, scan, batch.scan_end[blockIdx.x], is_short);
   if (faults != 0) atomicOr(&batch.status[scan.image], faults);
@@ -335,10 +348,11 @@ __global__ void __launch_bounds__(kImageThreads) offsets_kernel(DecodeView batch
 
 using TileScan = cub::BlockScan<SegmentSum, kSpanThreads, cub::BLOCK_SCAN_WARP_SCANS>;
 
-/// Where one thread block a scan would walk through many subsequences: first the sums of tiles.
+/// First of three kernels for few scans, where a thread block a scan would have too many rounds:
+/// the sum of each tile.
 __global__ void __launch_bounds__(kSpanThreads)
     sum_blocks_kernel(DecodeView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ typename TileScan::TempStorage storage;
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];
@@ -350,10 +364,10 @@ __global__ void __launch_bounds__(kSpanThreads)
   if (threadIdx.x == 0) batch.tile_blocks[(scan.first_subsequence + first) / kSpanThreads] = total;
 }
 
-/// Then each subsequence's first block.
+/// Second: each subsequence's first block.
 __global__ void __launch_bounds__(kSpanThreads)
     place_blocks_kernel(DecodeView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ typename TileScan::TempStorage storage;
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];
@@ -369,9 +383,9 @@ __global__ void __launch_bounds__(kSpanThreads)
   if (faults != 0) atomicOr(&batch.status[scan.image], faults);
 }
 
-/// And what only shows at the end of a scan.
+/// Third: what shows only at the end of a scan.
 __global__ void judge_ends_kernel(DecodeView batch) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   const std::uint32_t index = blockIdx.x * kSpanThreads + threadIdx.x;
   if (index >= batch.scan_count) return;
   const ScanDesc& scan = batch.scans[index];
@@ -391,24 +405,24 @@ void launch_build_tables(const CanonicalCode* codes, TablePair* pairs, std::uint
 }
 
 void launch_synchronise(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,
-                        const TablePair* pairs, std::uint32_t most_pairs, cudaStream_t stream) {
+                        const TablePair* pairs, std::uint32_t max_pairs, cudaStream_t stream) {
   const auto kernel =
       batch.layout.sync_share == 1 ? synchronise_kernel<1> : synchronise_kernel<kSyncShare>;
   gpu::allow_shared(kernel, table_bytes(4));
-  gpu::launch(kernel, tile_count, kSyncThreads, table_bytes(most_pairs), stream, batch, tiles,
+  gpu::launch(kernel, tile_count, kSyncThreads, table_bytes(max_pairs), stream, batch, tiles,
               pairs);
 }
 
-void launch_repair_chains(const DecodeView& batch, const TablePair* pairs, std::uint32_t most_pairs,
+void launch_repair_chains(const DecodeView& batch, const TablePair* pairs, std::uint32_t max_pairs,
                           cudaStream_t stream) {
   gpu::allow_shared(repair_chains_kernel, table_bytes(4));
-  gpu::launch(repair_chains_kernel, batch.scan_count, kChainThreads, table_bytes(most_pairs),
-              stream, batch, pairs);
+  gpu::launch(repair_chains_kernel, batch.scan_count, kChainThreads, table_bytes(max_pairs), stream,
+              batch, pairs);
 }
 
 void launch_offsets(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,
                     cudaStream_t stream) {
-  if (batch.layout.traced != 0) {
+  if (batch.layout.enumerates != 0) {
     gpu::launch(sum_blocks_kernel, tile_count, kSpanThreads, 0, stream, batch, tiles);
     gpu::launch(place_blocks_kernel, tile_count, kSpanThreads, 0, stream, batch, tiles);
     const std::uint32_t scans = (batch.scan_count + kSpanThreads - 1) / kSpanThreads;

@@ -12,13 +12,14 @@ namespace framewire::codec::cuda {
 void launch_build_tables(const CanonicalCode* codes, TablePair* pairs, std::uint32_t pair_count,
                          cudaStream_t stream);
 
-/// Guesses each subsequence's start, then repairs within thread blocks: entries, exits, blocks.
-/// @param most_pairs  largest ScanDesc::pair_count of the batch
+/// Estimates each subsequence's start, then repairs within thread blocks: fills entries, exits,
+/// blocks.
+/// @param max_pairs  largest ScanDesc::pair_count of the batch
 void launch_synchronise(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,
-                        const TablePair* pairs, std::uint32_t most_pairs, cudaStream_t stream);
+                        const TablePair* pairs, std::uint32_t max_pairs, cudaStream_t stream);
 
 /// Repairs where thread blocks of launch_synchronise() meet.
-void launch_repair_chains(const DecodeView& batch, const TablePair* pairs, std::uint32_t most_pairs,
+void launch_repair_chains(const DecodeView& batch, const TablePair* pairs, std::uint32_t max_pairs,
                           cudaStream_t stream);
 
 /// Checks that all states agree, and turns block counts into first blocks; sets status bits.

@@ -1,5 +1,5 @@
-// Scans over more than one thread block can hold: the sum of each tile first, then each element
-// behind the sum of the tiles before its own.
+// Prefix sums over more elements than one thread block holds: first the sum of each tile; then each
+// element from the sums of the tiles before its own.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace framewire::codec::cuda {
 
 /// The sum of the first `count` tiles' sums, for all threads of a block.
 /// @tparam Scan  a cub::BlockScan over T
-/// @param none  adds nothing
+/// @param none  the neutral element of `add`
 template <typename Scan, typename T, typename Add>
 __device__ T sum_of_tiles(const T* sums, std::uint32_t count, T none, Add add,
                           typename Scan::TempStorage& storage) {

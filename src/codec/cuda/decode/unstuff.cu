@@ -1,5 +1,7 @@
-// Idea: see unstuffer.hpp; one thread a subsequence, so that its bytes are walked in order and a
-// warp stores its 32 columns word by word, side by side.
+// Idea: see unstuffer.hpp. One thread a subsequence, so that bytes are walked in order, and a warp
+// stores its 32 columns word by word, side by side.
+// Restart markers are found first, in three kernels: count those of each tile, list where segments
+// start, and give segments their subsequences.
 #include <algorithm>
 #include <codec/cuda/decode/columns.hpp>
 #include <codec/cuda/decode/tile_scan.hpp>
@@ -25,8 +27,9 @@ struct Plus {
   __device__ std::uint32_t operator()(std::uint32_t a, std::uint32_t b) const { return a + b; }
 };
 
-/// Positions of markers are counted from the multiple of 16 at or before the scan's first byte, so
-/// that each thread reads a whole quad wherever the scan lies; what is kept of them, from the scan.
+/// A tile of a scan's bytes. Positions count from the multiple of 16 at or before the scan's first
+/// byte, so that a thread reads whole quads wherever the scan lies. What the kernels store counts
+/// from the scan's first byte.
 struct MarkerTile {
   const std::uint8_t* data;
   std::uint32_t begin;
@@ -49,8 +52,8 @@ __device__ MarkerTile marker_tile(const DecodeView& batch, const ScanDesc& scan)
           scan.marker_counts + blockIdx.y};
 }
 
-/// Of 16 bytes from `at`, a multiple of 16: bit i for a restart marker that begins there; `other`
-/// gets the first marker of any other kind.
+/// Finds markers among 16 bytes from `at`, a multiple of 16. @return bit i for a restart marker
+/// that begins at byte i; `other` becomes the first marker of another kind, if that is lower
 __device__ std::uint32_t find_restarts(const MarkerTile& tile, std::uint32_t at,
                                        std::uint32_t& other) {
   if (at >= tile.scan_end) return 0;
@@ -69,13 +72,14 @@ __device__ std::uint32_t find_restarts(const MarkerTile& tile, std::uint32_t at,
     found |= gather_bits(markers & ~nonzero_bytes(kinds)) << (4 * w);
     others |= gather_bits(markers & nonzero_bytes(kinds)) << (4 * w);
   }
-  // Neither what lies before the scan nor a 0xFF that it ends with.
+  // Masks out bytes before the scan, and a 0xFF that is its last byte.
   std::uint32_t inside = 0xFFFF;
   if (at < tile.lead) inside &= 0xFFFFu << (tile.lead - at);
   if (at + kMarkerBytes >= tile.scan_end) inside &= (1u << (tile.scan_end - 1 - at)) - 1;
   others &= inside;
-  if (others != 0)
+  if (others != 0) {
     other = min(other, at + static_cast<std::uint32_t>(__ffs(static_cast<int>(others)) - 1));
+  }
   return found & inside;
 }
 
@@ -83,10 +87,9 @@ constexpr std::uint32_t kMarkerStep = kImageThreads * kMarkerBytes;
 static_assert(kMarkerTileBytes % kMarkerStep == 0);
 using MarkerScan = cub::BlockScan<std::uint32_t, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
 
-/// First, how many restart markers each tile has, and where the first marker of another kind ends
-/// the scan.
+/// First: how many restart markers each tile has, and where a marker of another kind ends the scan.
 __global__ void __launch_bounds__(kImageThreads) count_markers_kernel(DecodeView batch) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   using Reduce = cub::BlockReduce<std::uint32_t, kImageThreads>;
   __shared__ typename Reduce::TempStorage storage;
   const ScanDesc& scan = batch.scans[blockIdx.x];
@@ -103,10 +106,10 @@ __global__ void __launch_bounds__(kImageThreads) count_markers_kernel(DecodeView
   if (threadIdx.x == 0) *tile.count = total;
 }
 
-/// Then where the segments behind them start. Tiles at and behind the scan's end, whose counts
-/// nobody else reads, have fewer than counted.
+/// Second: where the segments behind the markers start. The tile in which the scan ends has its
+/// count corrected; those behind it get 0, which nobody reads.
 __global__ void __launch_bounds__(kImageThreads) list_segments_kernel(DecodeView batch) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ typename MarkerScan::TempStorage storage;
   const ScanDesc& scan = batch.scans[blockIdx.x];
   const MarkerTile tile = marker_tile(batch, scan);
@@ -145,9 +148,9 @@ __global__ void __launch_bounds__(kImageThreads) list_segments_kernel(DecodeView
   if (threadIdx.x == 0) *tile.count = listed;
 }
 
-/// And which subsequences they have.
+/// Third: which subsequences each segment has.
 __global__ void __launch_bounds__(kImageThreads) place_segments_kernel(DecodeView batch) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ typename MarkerScan::TempStorage storage;
   const ScanDesc& scan = batch.scans[blockIdx.x];
   if (scan.has_restarts == 0) return;
@@ -183,7 +186,8 @@ __global__ void __launch_bounds__(kImageThreads) place_segments_kernel(DecodeVie
   if (segments < scan.segment_count) atomicOr(&batch.status[scan.image], kTruncated);
 }
 
-/// The segment that holds a subsequence, by bisection, unless each before has one alone.
+/// The segment that holds a subsequence: its own index if every earlier segment is one subsequence,
+/// otherwise by bisection.
 __device__ std::uint32_t find_segment(const std::uint32_t* first, std::uint32_t count,
                                       std::uint32_t subsequence) {
   if (subsequence < count && first[subsequence] == subsequence) return subsequence;
@@ -215,7 +219,7 @@ __device__ std::uint32_t unstuff_restart(const DecodeView& batch, const ScanDesc
 
 __global__ void __launch_bounds__(kSpanThreads)
     unstuff_kernel(DecodeView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   const Tile tile = tiles[blockIdx.x];
   const ScanDesc& scan = batch.scans[tile.owner];
   const std::uint32_t local = tile.part * kSpanThreads + threadIdx.x;
@@ -238,8 +242,8 @@ __global__ void __launch_bounds__(kSpanThreads)
 
 }  // namespace
 
-void launch_find_markers(const DecodeView& batch, std::uint32_t most_tiles, cudaStream_t stream) {
-  const dim3 tiles(batch.scan_count, std::max(1u, most_tiles));
+void launch_find_markers(const DecodeView& batch, std::uint32_t max_tiles, cudaStream_t stream) {
+  const dim3 tiles(batch.scan_count, std::max(1u, max_tiles));
   gpu::launch(count_markers_kernel, tiles, kImageThreads, 0, stream, batch);
   gpu::launch(list_segments_kernel, tiles, kImageThreads, 0, stream, batch);
   gpu::launch(place_segments_kernel, batch.scan_count, kImageThreads, 0, stream, batch);

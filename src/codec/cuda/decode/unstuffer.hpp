@@ -1,8 +1,8 @@
 // Removes the stuffing of one subsequence: its file bytes become a column of big-endian words.
 //
-// Idea: subsequences are cut at file positions, every so many bytes, not at positions of the
-// unstuffed stream, so that no count, scan or search comes before. Each column goes on with the
-// first bytes of its successors, as many as a symbol can reach into.
+// Idea: subsequences are cut every so many bytes of the file, not of the unstuffed stream, so that
+// nothing must be counted, summed or searched before. A column also gets the first bytes of the
+// next subsequences, as many as its last symbol can reach into.
 #pragma once
 
 #include <codec/cuda/tuning.h>
@@ -43,7 +43,7 @@ class WordPacker {
     pending_ = pending_ << 32 | word;
     emit(static_cast<std::uint32_t>(pending_ >> bits_));
   }
-  /// @param bytes  1 to 4 of them, in the low end of `value`, the last one lowest
+  /// @param bytes  how many, 1 to 4, in the low end of `value`; the last one is lowest
   FW_HD void put_bytes(std::uint32_t value, std::uint32_t bytes) {
     pending_ = pending_ << (8 * bytes) | value;
     bits_ += static_cast<int>(8 * bytes);
@@ -51,10 +51,11 @@ class WordPacker {
     bits_ -= 32;
     emit(static_cast<std::uint32_t>(pending_ >> bits_));
   }
-  /// Ones, as the encoder pads, as far as a decoder of `bits` bits may look.
+  /// Appends ones, which is how an encoder pads, as far as a decoder of `bits` bits may look.
   FW_HD void fill(std::uint32_t bits) {
-    if (bits_ != 0)
+    if (bits_ != 0) {
       emit(static_cast<std::uint32_t>(pending_ << (32 - bits_)) | ((1u << (32 - bits_)) - 1));
+    }
     while (count_ < words_ && count_ < bits / 32 + 4) emit(0xFFFFFFFFu);
   }
   FW_HD bool full() const { return count_ >= words_; }
@@ -71,30 +72,30 @@ class WordPacker {
   std::uint32_t count_ = 0;
 };
 
-/// The highest bit of each byte that is 0xFF.
+/// Bit 7 of each byte that is 0xFF.
 FW_HD constexpr std::uint32_t escapes(std::uint32_t word) {
   return ((word & 0x7F7F7F7Fu) + 0x01010101u) & word & 0x80808080u;
 }
-/// The highest bit of each byte that is not zero.
+/// Bit 7 of each byte that is not zero.
 FW_HD constexpr std::uint32_t nonzero_bytes(std::uint32_t word) {
   return (((word & 0x7F7F7F7Fu) + 0x7F7F7F7Fu) | word) & 0x80808080u;
 }
-/// The highest bits of four bytes as the lowest four.
+/// Moves bit 7 of four bytes to bits 0 to 3.
 FW_HD constexpr std::uint32_t gather_bits(std::uint32_t bytes) {
   return (bytes >> 7) * 0x01020408u >> 24 & 0xF;
 }
-/// How many highest bits of four bytes are set.
+/// How many of the four bits 7 are set.
 FW_HD constexpr std::uint32_t count_bytes(std::uint32_t bytes) {
   return (bytes >> 7) * 0x01010101u >> 24;
 }
 /// The bytes of a word that `dropped` does not name, the last one lowest.
-/// @param dropped  the highest bits of at most two bytes, none of them the first
+/// @param dropped  bit 7 of at most two bytes, neither of them the first
 FW_HD inline std::uint32_t drop_bytes(std::uint32_t word, std::uint32_t dropped) {
   const bool second = (dropped & 0x8000u) != 0;
   const bool third = (dropped & 0x800000u) != 0;
   const bool last = (dropped & 0x80000000u) != 0;
 #if defined(__CUDA_ARCH__)
-  // Of the three bytes that are left without the last one.
+  // The last byte is dropped in any case; this selects among the other three.
   const std::uint32_t of_three = second ? 0x4402u : third ? 0x4401u : 0x4012u;
   return __byte_perm(word, 0, last ? of_three : second ? 0x4023u : third ? 0x4013u : 0x0123u);
 #else
@@ -120,7 +121,7 @@ FW_HD inline Quad load_quad(const std::uint8_t* at) {
 #endif
 }
 
-/// Four bytes from any address on; reads the aligned words that hold them.
+/// Reads four bytes at any address, from the aligned words that hold them.
 FW_HD inline std::uint32_t load_unaligned(const std::uint8_t* at) {
 #if defined(__CUDA_ARCH__)
   const auto skipped = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(at) & 3);
@@ -133,7 +134,7 @@ FW_HD inline std::uint32_t load_unaligned(const std::uint8_t* at) {
 #endif
 }
 
-/// Walks through bytes, up to four at a time while nothing needs care.
+/// Walks through bytes: up to four at once, but singly around 0xFF.
 template <typename Store>
 class Unstuffer {
  public:
@@ -160,8 +161,9 @@ class Unstuffer {
     ++at_;
     return !packer_.full();
   }
-  /// Bytes in file order, lowest first, either all of the subsequence itself or all behind it.
-  /// @param count  1 to 4; what `word` has beyond them is of no account
+  /// Takes bytes in file order, the first lowest; either all of the subsequence itself or all
+  /// behind it.
+  /// @param count  1 to 4; `word` may hold anything beyond them
   FW_HD bool take_bytes(std::uint32_t word, std::uint32_t count) {
     if (count == 4) return take_word(word);
     word &= (1u << (8 * count)) - 1;
@@ -175,11 +177,12 @@ class Unstuffer {
       packer_.put_word(swap_bytes(word));
       return advance(4, 4);
     }
-    // Anything but the usual, zeros behind each 0xFF, is taken byte by byte.
+    // Unless a zero follows each 0xFF, as usual, bytes are taken one by one.
     const std::uint32_t followers = found << 8 | (escaped_ ? 0x80u : 0u);
-    if ((followers & nonzero_bytes(word)) != 0 || (escaped_ && at_ >= own_end_))
+    if ((followers & nonzero_bytes(word)) != 0 || (escaped_ && at_ >= own_end_)) {
       return take_each(word, 4);
-    // A 0xFF that was held back takes the place of its zero, and the last byte is held back.
+    }
+    // A 0xFF held back earlier takes the place of its zero; a last byte of 0xFF is held back.
     const std::uint32_t dropped = found << 8 | (found & 0x80000000u);
     if (escaped_) word |= 0xFF;
     escaped_ = found >> 31 != 0;
@@ -188,7 +191,7 @@ class Unstuffer {
     return advance(4, kept);
   }
   FW_HD std::uint32_t at() const { return at_; }
-  FW_HD UnstuffResult finish(std::uint32_t end) {
+  FW_HD UnstuffResult take_result(std::uint32_t end) {
     if (escaped_ && at_ >= end && at_ - 1 < own_end_) result_.marker = at_ - 1;  // cut off inside
     packer_.fill(result_.bytes * 8);
     return result_;
@@ -196,8 +199,9 @@ class Unstuffer {
 
  private:
   FW_HD bool take_each(std::uint32_t word, std::uint32_t count) {
-    for (; count != 0; --count, word >>= 8)
+    for (; count != 0; --count, word >>= 8) {
       if (!take(word & 0xFF)) return false;
+    }
     return true;
   }
   FW_HD bool advance(std::uint32_t count, std::uint32_t kept) {
@@ -213,31 +217,32 @@ class Unstuffer {
   bool escaped_ = false;
 };
 
-/// Up to so many bytes a subsequence is taken in words that need not be aligned. Measured (H100,
-/// batches of 512, a restart marker in each MCU, µs an image): 1.76 instead of 2.11.
+/// Subsequences up to this length are read in unaligned words. Measured (H100, batches of 512, a
+/// restart marker in each MCU): 1.76 instead of 2.11 µs an image.
 inline constexpr std::uint32_t kShortBytes = 128;
 
-/// @param data   the segment's bytes; aligned quads are read that hold some of them, and up to
-///               seven bytes behind its last
-/// @param begin  first byte of the subsequence; @param own_end  one past its last
-/// @param end  one past the segment's last byte
-/// @param words  of the column
-/// @param first  whether the segment begins here; otherwise data[begin − 1] exists
+/// @param data     the segment's bytes; whole aligned quads are read around them, and up to seven
+///                 bytes behind the last
+/// @param begin    first byte of the subsequence
+/// @param own_end  one past its last
+/// @param end      one past the segment's last byte
+/// @param words    of the column
+/// @param first    whether the segment begins here; otherwise data[begin − 1] exists
 template <typename Store>
 FW_HD inline UnstuffResult unstuff(const std::uint8_t* data, std::uint32_t begin,
                                    std::uint32_t own_end, std::uint32_t end, std::uint32_t words,
                                    bool first, const Store& store) {
-  // A zero that belongs to the 0xFF before is not ours.
+  // If the byte before is 0xFF, a zero here belongs to it.
   const bool inherited = !first && begin < end && data[begin - 1] == 0xFF;
   Unstuffer<Store> unstuffer(store, words, begin + (inherited ? 1 : 0), own_end);
   bool more = true;
-  // What is short begins at any address: lanes go on side by side in words from there on.
+  // A short subsequence begins at any address; from there on lanes read words side by side.
   while (own_end - begin <= kShortBytes && more && unstuffer.at() < end) {
     const std::uint32_t at = unstuffer.at();
     const std::uint32_t left = (at < own_end ? own_end : end) - at;
     more = unstuffer.take_bytes(load_unaligned(data + at), left < 4 ? left : 4);
   }
-  // Aligned quads, one ahead, as memory answers late.
+  // Aligned quads, read one ahead, as memory answers late.
   const std::uint8_t* next = data + unstuffer.at();
   next -= reinterpret_cast<std::uintptr_t>(next) & 15;
   Quad ahead{};
@@ -256,7 +261,7 @@ FW_HD inline UnstuffResult unstuff(const std::uint8_t* data, std::uint32_t begin
         more = more && unstuffer.take_word(quad.words[w]);
         continue;
       }
-      // What is left of the word, of the subsequence and then behind it.
+      // The rest of this word: bytes of the subsequence, then those behind it.
       while (more && unstuffer.at() < end) {
         const std::uint32_t at = unstuffer.at();
         const auto rest = static_cast<std::int32_t>(quad_end + 4 * w - at) - 12;
@@ -268,7 +273,7 @@ FW_HD inline UnstuffResult unstuff(const std::uint8_t* data, std::uint32_t begin
       }
     }
   }
-  return unstuffer.finish(end);
+  return unstuffer.take_result(end);
 }
 
 }  // namespace framewire::codec::cuda

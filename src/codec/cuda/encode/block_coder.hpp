@@ -53,7 +53,7 @@ FW_HD inline void code_block(const std::int16_t* levels, std::uint64_t mask,
   if (last != 63) sink.put(ac[0] & 0xFFFF, ac[0] >> 16);
 }
 
-/// Names the symbols that code_block() would send.
+/// Calls `visitor` for each symbol that code_block() would send.
 /// @param visitor  symbol(table, symbol), table 0 for DC, 1 for AC
 template <typename Visitor>
 FW_HD inline void visit_symbols(const std::int16_t* levels, std::uint64_t mask,

@@ -1,4 +1,4 @@
-// What the kernels that encode read: plain structs, filled on the host.
+// Descriptors that the encoding kernels read: plain structs, filled on the host.
 #pragma once
 
 #include <codec/cuda/encode/optimal_codes_desc.hpp>
@@ -60,7 +60,7 @@ struct OutputRecord {
   std::uint32_t missed = 0;   ///< even quality 1 was too large
 };
 
-/// What the kernels that encode share; passed by value.
+/// Arguments of every encoding kernel; passed by value.
 struct EncodeView {
   const EncodeDesc* encodes = nullptr;
   std::uint32_t encode_count = 0;

@@ -1,4 +1,4 @@
-// Where a block of an output stream comes from.
+// Where a dct_block of an output stream comes from: plane, position, MCU.
 #pragma once
 
 #include <base/host_device.hpp>
@@ -34,8 +34,9 @@ FW_HD inline bool only_fills(const EncodePlane& plane, const EncodePlace& place)
   return place.x * 8 >= plane.width_px || place.y * 8 >= plane.height_px;
 }
 
-/// The block whose DC level a block carries: itself, or for one that only fills up its MCU the last
-/// before it that does not, so that it costs two codes (as libjpeg writes them).
+/// The block whose DC level this block carries: itself. A block that only fills up its MCU carries
+/// the level of the last block before it that does not, so that it costs two codes (as libjpeg
+/// writes them).
 FW_HD inline EncodePlace dc_source(const EncodePlane& plane, EncodePlace place) {
   while (place.position != 0 && only_fills(plane, place)) {
     const std::uint32_t row = place.position / plane.h;
@@ -47,8 +48,8 @@ FW_HD inline EncodePlace dc_source(const EncodePlane& plane, EncodePlace place) 
   return place;
 }
 
-/// The block of the same component before this one, whose DC level it is coded against; all ones at
-/// the start of a segment.
+/// The block of the same component before this one, against whose DC level it is coded; 0xFFFFFFFF
+/// at the start of a segment.
 FW_HD inline std::uint32_t previous_block(const EncodeDesc& stream, const EncodePlace& place,
                                           std::uint32_t block) {
   if (place.position != 0) return block - 1;

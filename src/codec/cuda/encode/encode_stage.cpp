@@ -18,7 +18,7 @@ using gpu::Part;
 
 std::uint64_t align(std::uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
-/// DRI and SOS, behind which no table may come (append_output_header() ends with them).
+/// Bytes of DRI and SOS, with which append_output_header() ends; tables must come before them.
 std::uint32_t bytes_behind_tables(const plan::EncodePlan& encode) {
   return static_cast<std::uint32_t>(8 + 2 * encode.component_count +
                                     (encode.restart_interval_mcus > 0 ? 6 : 0));
@@ -28,8 +28,9 @@ std::uint32_t bytes_behind_tables(const plan::EncodePlan& encode) {
 
 EncodeDesc StreamPlan::resolve(const gpu::Memory& device) const {
   EncodeDesc stream = desc;
-  for (std::size_t c = 0; c < planes.size(); ++c)
+  for (std::size_t c = 0; c < planes.size(); ++c) {
     stream.planes[c].samples = planes[c].resolve(device).samples;
+  }
   stream.levels = device.at(levels);
   stream.masks = device.at(masks);
   stream.bit_counts = device.at(bit_counts);
@@ -39,27 +40,29 @@ EncodeDesc StreamPlan::resolve(const gpu::Memory& device) const {
   stream.header = device.at(header);
   stream.stuffed = device.at(stuffed);
   stream.optimal = device.at_or_null(optimal);
-  // On the device, where this address points to; only computed here.
+  // `optimal` points into device memory: the address is computed here, not read.
   stream.codes = stream.optimal != nullptr ? stream.optimal->codes[0] : device.at(standard_codes);
   return stream;
 }
 
 EncodeStage::EncodeStage(const Tuning& tuning) : many_streams_(tuning.many_scans) {
-  for (int slot = 0; slot < 2; ++slot)
+  for (int slot = 0; slot < 2; ++slot) {
     for (const jpeg::TableClass table_class : {jpeg::TableClass::kDc, jpeg::TableClass::kAc}) {
       const jpeg::HuffmanEncodeTable table =
           jpeg::make_encode_table(jpeg::standard_huffman_table(table_class, slot));
-      for (std::size_t i = 0; i < 256; ++i)
+      for (std::size_t i = 0; i < 256; ++i) {
         standard_codes_.push_back(static_cast<std::uint32_t>(table.length[i]) << 16 |
                                   table.code[i]);
+      }
     }
+  }
 }
 
 void EncodeStage::clear(gpu::Arena& arena, StagedBytes& bytes) {
   for_each_list(*this, [](auto& list) { list.clear(); });
   quantiser_index_.clear();
   output_bytes_ = 0;
-  most_raw_bytes_ = 0;
+  max_raw_bytes_ = 0;
   codes_ = bytes.add_array<std::uint32_t>(arena, standard_codes_);
 }
 
@@ -84,8 +87,9 @@ std::uint32_t EncodeStage::add(const Item& item, std::uint32_t image, const Pict
     const bool chroma = encode.model == plan::OutputModel::kYcbcr && i != 0;
     plane.code = chroma ? 1 : 0;
     plane.quantiser = quantiser(encode.quality, chroma);
-    for (std::uint32_t k = 0; k < plane.h * plane.v; ++k, ++phase)
+    for (std::uint32_t k = 0; k < plane.h * plane.v; ++k, ++phase) {
       desc.phase_planes |= i << (2 * phase);
+    }
   }
   desc.blocks_per_mcu = phase;
   add_segments(encode, desc);
@@ -112,7 +116,7 @@ void EncodeStage::add_segments(const plan::EncodePlan& encode, EncodeDesc& desc)
   desc.segment_count = base::ceil_div(desc.total_blocks, desc.segment_blocks);
 }
 
-/// Header, and room for what becomes of the stream.
+/// Plans a stream's header and the memory that it is encoded in.
 void EncodeStage::place_stream(const Item& item, StreamPlan& made, gpu::Arena& arena,
                                StagedBytes& bytes) {
   EncodeDesc& desc = made.desc;
@@ -124,7 +128,7 @@ void EncodeStage::place_stream(const Item& item, StreamPlan& made, gpu::Arena& a
       arena.add<std::uint32_t>(Part::kScratch, desc.segment_count + 1, gpu::kVectorAlignment);
   desc.raw_capacity_bytes = static_cast<std::uint32_t>(
       align(std::uint64_t{blocks} * kRawBytesPerBlock + desc.segment_count + 1024));
-  most_raw_bytes_ = std::max(most_raw_bytes_, desc.raw_capacity_bytes);
+  max_raw_bytes_ = std::max(max_raw_bytes_, desc.raw_capacity_bytes);
   made.raw = arena.add<std::uint32_t>(Part::kScratch, desc.raw_capacity_bytes / 4);
   made.end_marks = arena.add<std::uint32_t>(Part::kScratch, desc.raw_capacity_bytes / 32 + 16);
   desc.header_bytes = static_cast<std::uint32_t>(item.header.size());
@@ -150,13 +154,15 @@ void EncodeStage::add_search(const plan::EncodePlan& encode, EncodeDesc& desc, g
   search.stream = streams_.size();
   search.quality = static_cast<std::uint32_t>(std::clamp(encode.quality, 1, 100));
   search.high = search.quality - 1;
-  // Quantisers that no other stream shares, since the search writes them.
+  // The search writes this stream's quantisers, so no other stream may share them.
   search.table = reciprocals_.size() / 64;
-  const QualityTables& all = all_quality_tables();
-  for (std::size_t i = 0; i < 128; ++i)
+  const AllQualityTables& all = all_quality_tables();
+  for (std::size_t i = 0; i < 128; ++i) {
     reciprocals_.add(all.reciprocals[std::size_t{search.quality} * 128 + i]);
-  for (std::uint32_t i = 0; i < desc.plane_count; ++i)
+  }
+  for (std::uint32_t i = 0; i < desc.plane_count; ++i) {
     desc.planes[i].quantiser = search.table + desc.planes[i].code;
+  }
   std::vector<std::uint8_t> body;
   append_output_header(encode, body);
   search.dqt = desc.header_bytes - static_cast<std::uint32_t>(body.size());
@@ -181,8 +187,9 @@ std::uint32_t EncodeStage::quantiser(int quality, bool chrominance) {
       quantiser_index_.try_emplace({quality, chrominance}, reciprocals_.size() / 64);
   if (added) {
     const jpeg::QualityTables tables = jpeg::quality_tables(quality);
-    for (const std::uint16_t step : (chrominance ? tables.chrominance : tables.luminance).values)
+    for (const std::uint16_t step : (chrominance ? tables.chrominance : tables.luminance).values) {
       reciprocals_.add(1.f / static_cast<float>(step));
+    }
   }
   return found->second;
 }
@@ -231,7 +238,7 @@ EncodeWork EncodeStage::work(const StageRun& run, const Tiles& tiles) const {
   work.table_count = tiles.tables.size();
   work.stream_count = streams_.size();
   work.many_streams = many_streams_;
-  work.most_raw_bytes = most_raw_bytes_;
+  work.max_raw_bytes = max_raw_bytes_;
   return work;
 }
 

@@ -20,7 +20,7 @@
 
 namespace framewire::codec::cuda {
 
-/// A stream, and where its parts lie.
+/// A stream as it is planned.
 struct StreamPlan {
   EncodeDesc desc;  ///< without addresses
   PictureSamples planes;
@@ -34,7 +34,7 @@ struct StreamPlan {
   [[nodiscard]] EncodeDesc resolve(const gpu::Memory& device) const;
 };
 
-/// Host memory, mapped, that streams and their records are written to.
+/// Mapped host memory to which the device writes streams and their records.
 struct StreamOutput {
   OutputRecord* records = nullptr;  ///< [streams]
   std::uint8_t* bytes = nullptr;
@@ -45,7 +45,7 @@ class EncodeStage {
  public:
   explicit EncodeStage(const Tuning& tuning);
 
-  // The plan: clear(), add() for each image that becomes a stream, lay_out(), write().
+  // Planning: clear(), add() for each image that becomes a stream, lay_out(), write().
   void clear(gpu::Arena& arena, StagedBytes& bytes);
   /// @param image   its index
   /// @param planes  one a component of the output
@@ -55,16 +55,16 @@ class EncodeStage {
   void lay_out(gpu::Arena& arena);
   void write(const gpu::Memory& host, const gpu::Memory& device) const;
 
-  /// Bound on what lay_out() will add to an arena.
+  /// Bound on the bytes that lay_out() will add to an arena.
   [[nodiscard]] std::uint64_t list_bytes() const;
   [[nodiscard]] std::uint32_t stream_count() const noexcept { return streams_.size(); }
-  /// Bound on all finished streams, packed.
+  /// Bound on the bytes of all finished streams, packed.
   [[nodiscard]] std::uint64_t output_bytes() const noexcept { return output_bytes_; }
 
   void enqueue(const StageRun& run, const StreamOutput& output) const;
 
  private:
-  /// Tiles of some of the streams, as EncodeWork wants them.
+  /// Tiles of some of the streams, for EncodeWork.
   struct Tiles {
     TileList blocks;      ///< of kBlocksPerTile output blocks
     TileList own_blocks;  ///< those whose streams have codes of their own
@@ -81,13 +81,14 @@ class EncodeStage {
   [[nodiscard]] EncodeWork work(const StageRun& run, const Tiles& tiles) const;
   void enqueue_searches(const EncodeView& view, const StageRun& run) const;
 
-  /// Every list: what is done for one is done for all.
+  /// Calls `call` with every list, so that none is forgotten.
   template <typename Self, typename Call>
   static void for_each_list(Self& self, Call call) {
     const auto each = [&](auto&... list) { (call(list), ...); };
     each(self.streams_, self.reciprocals_, self.searches_, self.searched_);
-    for (auto* tiles : {&self.all_, &self.again_})
+    for (auto* tiles : {&self.all_, &self.again_}) {
       each(tiles->blocks, tiles->own_blocks, tiles->tables);
+    }
   }
 
   std::uint32_t many_streams_;
@@ -104,7 +105,7 @@ class EncodeStage {
   Tiles again_;  ///< of streams under a bound on their bytes
   gpu::Slice<OutputRecord> records_;
   std::uint64_t output_bytes_ = 0;
-  std::uint32_t most_raw_bytes_ = 0;  ///< of any stream before stuffing
+  std::uint32_t max_raw_bytes_ = 0;  ///< of any stream before stuffing
 };
 
 }  // namespace framewire::codec::cuda

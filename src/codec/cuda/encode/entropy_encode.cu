@@ -1,6 +1,9 @@
-// Idea: count, scan, write. Positions are bits within segments that begin at whole bytes; words
-// that two blocks share are OR-ed atomically into zeroed memory, all others stored. Stuffing comes
-// afterwards, as it depends on every byte before.
+// Idea: count each block's bits, sum them to positions, write. Positions are bits within segments,
+// which begin at whole bytes. A word that two blocks share is OR-ed atomically into zeroed memory;
+// all others are stored. Zeros after 0xFF are stuffed in a second pass, since their number depends
+// on every byte before.
+//
+// Source: T.81 F.1.2 (coding), B.1.1.5 (stuffing); codes by block_coder.hpp.
 #include <codec/cuda/tuning.h>
 #include <algorithm>
 #include <codec/cuda/decode/unstuffer.hpp>
@@ -20,7 +23,7 @@ struct BitCounter {
   __device__ void put(std::uint32_t /*code*/, std::uint32_t count) { bits += count; }
 };
 
-/// Stores bits from a position on; words are kept in stream order, first byte lowest.
+/// Stores bits from a position on. Words are in stream order: the first byte lowest.
 struct BitStore {
   std::uint32_t* words;
   std::uint32_t word;
@@ -45,7 +48,7 @@ struct BitStore {
     ++word;
     pending &= (1ull << filled) - 1;
   }
-  __device__ void finish() {
+  __device__ void flush() {
     if (filled == 0) return;
     atomicOr(words + word, swap_bytes(static_cast<std::uint32_t>(pending << (32 - filled))));
   }
@@ -71,11 +74,11 @@ __device__ void load_codes(const EncodeDesc& stream, std::uint32_t* codes) {
 
 __global__ void __launch_bounds__(kBlocksPerTile)
     count_kernel(EncodeView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ std::uint32_t codes[1024];
   const Tile tile = tiles[blockIdx.x];
   const EncodeDesc& stream = batch.encodes[tile.owner];
-  if (idle(batch, stream)) return;
+  if (nothing_to_encode(batch, stream)) return;
   load_codes(stream, codes);
   const std::uint32_t block = tile.part * kBlocksPerTile + threadIdx.x;
   if (block >= stream.total_blocks) return;
@@ -84,7 +87,7 @@ __global__ void __launch_bounds__(kBlocksPerTile)
   stream.bit_counts[block] = counter.bits;
 }
 
-/// Exclusive sums of bit counts over all blocks of a stream, in place; returns the total.
+/// Replaces the bit counts of a stream's blocks by the sums of those before. @return the total
 __device__ std::uint32_t sum_bits(std::uint32_t* counts, std::uint32_t total_blocks) {
   using Scan = cub::BlockScan<std::uint32_t, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
   __shared__ typename Scan::TempStorage storage;
@@ -102,7 +105,8 @@ __device__ std::uint32_t sum_bits(std::uint32_t* counts, std::uint32_t total_blo
   return base;
 }
 
-/// Byte offsets of all segments; returns the number of raw bytes, which is to follow them.
+/// Computes the byte offsets of all segments. @return the number of raw bytes, which the caller
+/// stores behind them
 __device__ std::uint32_t place_segments(const EncodeDesc& stream, const std::uint32_t* bits,
                                         std::uint32_t total_bits, std::uint32_t* offsets) {
   using Scan = cub::BlockScan<std::uint32_t, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
@@ -128,17 +132,18 @@ __device__ std::uint32_t place_segments(const EncodeDesc& stream, const std::uin
   return base;
 }
 
-/// The stream that a thread block works on. @param streams  which of all; null: every one
+/// The stream that a thread block works on. @param streams  indices of some streams; null: all
+/// streams
 __device__ std::uint32_t stream_index(const std::uint32_t* streams) {
   return streams == nullptr ? blockIdx.x : streams[blockIdx.x];
 }
 
 __global__ void __launch_bounds__(kImageThreads)
     lay_out_kernel(EncodeView batch, const std::uint32_t* streams) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   const std::uint32_t index = stream_index(streams);
   const EncodeDesc& stream = batch.encodes[index];
-  if (idle(batch, stream)) return;
+  if (nothing_to_encode(batch, stream)) return;
   std::uint32_t* bits = stream.bit_counts;
   std::uint32_t* offsets = stream.segment_bytes;
   const std::uint32_t total_bits = sum_bits(bits, stream.total_blocks);
@@ -163,11 +168,11 @@ __global__ void __launch_bounds__(kImageThreads)
 
 __global__ void __launch_bounds__(kBlocksPerTile)
     write_kernel(EncodeView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ std::uint32_t codes[1024];
   const Tile tile = tiles[blockIdx.x];
   const EncodeDesc& stream = batch.encodes[tile.owner];
-  if (idle(batch, stream)) return;
+  if (nothing_to_encode(batch, stream)) return;
   load_codes(stream, codes);
   const std::uint32_t block = tile.part * kBlocksPerTile + threadIdx.x;
   if (block >= stream.total_blocks) return;
@@ -180,14 +185,14 @@ __global__ void __launch_bounds__(kBlocksPerTile)
   const bool ends = block + 1 == stream.total_blocks || (block + 1) % stream.segment_blocks == 0;
   const std::uint32_t padding = (8 - (store.filled & 7)) & 7;
   if (ends && padding != 0) store.put((1u << padding) - 1, padding);
-  store.finish();
+  store.flush();
 }
 
-/// Raw bytes that a thread stuffs at once, and a thread block.
+/// Raw bytes that a thread stuffs at once, and that a thread block does.
 constexpr std::uint32_t kPieceBytes = 8;
 constexpr std::uint32_t kStuffBytes = kImageThreads * kPieceBytes;
 
-/// Raw bytes of a stream, with a bit for each that ends a segment.
+/// Raw bytes of a stream, and a bit for each byte that ends a segment.
 struct RawStream {
   const std::uint8_t* bytes;
   const std::uint8_t* marks;
@@ -212,7 +217,7 @@ __device__ RawPiece load_piece(const RawStream& raw, std::uint32_t at) {
   return piece;
 }
 
-/// What is put in between: bytes (low half) and segment ends (high half).
+/// What stuffing inserts into a piece: bytes (low half) and segment ends (high half).
 __device__ std::uint32_t count_inserted(const RawPiece& piece) {
   std::uint32_t inserted = 0;
   for (std::uint32_t i = 0; i < piece.count; ++i) {
@@ -222,18 +227,19 @@ __device__ std::uint32_t count_inserted(const RawPiece& piece) {
   return inserted;
 }
 
-/// Where in a stream its stuffed bytes go on.
+/// Where in a stream the next stuffed byte goes.
 struct StuffPlace {
   std::uint32_t position;
   std::uint32_t segment;
 };
 
-/// What the raw bytes before `end`, a multiple of kStuffBytes, become; for all threads of a block.
+/// Where the raw bytes before `end`, a multiple of kStuffBytes, end once stuffed. All threads of a
+/// block call it together.
 __device__ StuffPlace place_behind(const RawStream& raw, std::uint32_t end) {
   using Reduce = cub::BlockReduce<std::uint64_t, kImageThreads>;
   __shared__ typename Reduce::TempStorage storage;
   __shared__ std::uint64_t all;
-  std::uint64_t own = 0;  // as count_inserted(), in halves of 32 bits
+  std::uint64_t own = 0;  // count_inserted(), with halves of 32 bits
   for (std::uint32_t at = threadIdx.x * kPieceBytes; at < end; at += kStuffBytes) {
     const std::uint32_t inserted = count_inserted(load_piece(raw, at));
     own += (inserted & 0xFFFF) | static_cast<std::uint64_t>(inserted >> 16) << 32;
@@ -259,12 +265,12 @@ __device__ void copy_bytes(std::uint8_t* to, const std::uint8_t* from, std::uint
   for (std::uint32_t i = threadIdx.x; i < count; i += kImageThreads) to[i] = from[i];
 }
 
-/// The Huffman tables of a stream that has its own; 0 of them otherwise.
+/// Number of Huffman tables of a stream that has its own; otherwise 0.
 __device__ std::uint32_t own_tables(const EncodeDesc& stream) {
   return stream.optimal != nullptr ? stream.planes[stream.plane_count - 1].code * 2 + 2 : 0;
 }
 
-/// Bytes before the entropy-coded ones, with the stream's own tables.
+/// Bytes before the entropy-coded ones, a stream's own tables included.
 __device__ std::uint32_t header_length(const EncodeDesc& stream) {
   std::uint32_t length = stream.header_bytes;
   for (std::uint32_t i = 0; i < own_tables(stream); ++i) length += stream.optimal->segment_bytes[i];
@@ -286,13 +292,14 @@ __device__ void write_header(const EncodeView& batch, const EncodeDesc& stream, 
   __syncthreads();
   const SizeSearch& search = batch.searches[stream.search - 1];
   const std::uint8_t* steps = batch.quality_quantisers + search.quality * 128;
-  // Each DQT segment of one 8-bit table has 69 bytes, of which the last 64 are steps.
-  for (std::uint32_t i = threadIdx.x; i < search.dqt_count * 64; i += kImageThreads)
+  // A DQT segment of one 8-bit table has 69 bytes, of which the last 64 are steps.
+  for (std::uint32_t i = threadIdx.x; i < search.dqt_count * 64; i += kImageThreads) {
     out[search.dqt + i / 64 * 69 + 5 + i % 64] = steps[i];
+  }
 }
 
-/// Stuffs the raw bytes from `begin` to `end`. @return where it goes on; nothing is written beyond
-/// the stream's capacity
+/// Stuffs the raw bytes from `begin` to `end`; writes nothing beyond the stream's capacity. @return
+/// where the next byte goes
 __device__ StuffPlace stuff(const RawStream& raw, std::uint32_t begin, std::uint32_t end,
                             StuffPlace place, std::uint8_t* out, std::uint32_t capacity) {
   using Scan = cub::BlockScan<std::uint32_t, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
@@ -303,9 +310,10 @@ __device__ StuffPlace stuff(const RawStream& raw, std::uint32_t begin, std::uint
     std::uint32_t total = 0;
     Scan(storage).ExclusiveSum(count_inserted(piece), before, total);
     const std::uint32_t size = min(raw.count - tile, kStuffBytes) + (total & 0xFFFF);
-    if (place.position + size <= capacity)
+    if (place.position + size <= capacity) {
       write_stuffed(out + place.position + threadIdx.x * kPieceBytes + (before & 0xFFFF), piece,
                     place.segment + (before >> 16));
+    }
     place.position += size;
     place.segment += total >> 16;
     __syncthreads();
@@ -313,21 +321,22 @@ __device__ StuffPlace stuff(const RawStream& raw, std::uint32_t begin, std::uint
   return place;
 }
 
-/// Behind the last entropy-coded byte.
+/// Bytes behind the last entropy-coded byte: EOI, and zeros up to a piece of 16 bytes.
 constexpr std::uint32_t kEndBytes = 18;
 
-/// EOI, and zeros up to a piece of 16 bytes, as streams are packed in such.
+/// Writes EOI, then zeros, because streams are packed in pieces of 16 bytes.
 __device__ void end_stream(std::uint8_t* out) {
   out[0] = 0xFF;
   out[1] = 0xD9;
   for (std::uint32_t i = 2; i < kEndBytes; ++i) out[i] = 0;
 }
 
-/// The thread blocks of a stream have `each` raw bytes, and count for themselves what those before
-/// insert. Should the last find the stream too large, another may see that already: both record it.
+/// Each thread block of a stream stuffs `each` raw bytes, and counts for itself what those before
+/// insert. The last block records whether the stream is too large; another block may already see
+/// that in the status and record it too.
 __global__ void __launch_bounds__(kImageThreads)
     stuff_kernel(EncodeView batch, const std::uint32_t* streams, std::uint32_t each) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   const std::uint32_t index = stream_index(streams);
   const EncodeDesc& stream = batch.encodes[index];
   if (search_done(batch, stream)) return;
@@ -356,13 +365,14 @@ __global__ void __launch_bounds__(kImageThreads)
 constexpr int kPackThreads = 256;
 
 __global__ void __launch_bounds__(kPackThreads) pack_kernel(EncodeView batch) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   using Reduce = cub::BlockReduce<std::uint64_t, kPackThreads>;
   __shared__ typename Reduce::TempStorage storage;
   __shared__ std::uint64_t start;
   std::uint64_t before = 0;
-  for (std::uint32_t i = threadIdx.x; i < blockIdx.x; i += kPackThreads)
+  for (std::uint32_t i = threadIdx.x; i < blockIdx.x; i += kPackThreads) {
     before += (batch.records[i].bytes + 15u) / 16 * 16;
+  }
   before = Reduce(storage).Sum(before);
   if (threadIdx.x == 0) start = before;
   __syncthreads();
@@ -377,8 +387,9 @@ __global__ void __launch_bounds__(kPackThreads) pack_kernel(EncodeView batch) {
   }
   const auto* from = reinterpret_cast<const uint4*>(batch.encodes[blockIdx.x].stuffed);
   auto* to = reinterpret_cast<uint4*>(batch.host_output + start);
-  for (std::uint32_t i = threadIdx.x; i < (record.bytes + 15) / 16; i += kPackThreads)
+  for (std::uint32_t i = threadIdx.x; i < (record.bytes + 15) / 16; i += kPackThreads) {
     to[i] = from[i];
+  }
   if (threadIdx.x == 0) batch.host_records[blockIdx.x] = record;
 }
 
@@ -391,11 +402,11 @@ void launch_entropy_encode(const EncodeView& batch, const EncodeWork& work, cuda
 }
 
 void launch_stuff(const EncodeView& batch, const EncodeWork& work, cudaStream_t stream) {
-  // Few streams leave the device empty, and everybody waits for them.
-  constexpr std::uint32_t kMostParts = 512;
-  const std::uint32_t tiles = (work.most_raw_bytes + kStuffBytes - 1) / kStuffBytes;
-  const std::uint32_t most_parts = work.stream_count < work.many_streams ? kMostParts : 1;
-  const std::uint32_t tiles_each = std::max(1u, (tiles + most_parts - 1) / most_parts);
+  // Few streams leave the device empty while everybody waits for them, so each is divided.
+  constexpr std::uint32_t kMaxParts = 512;
+  const std::uint32_t tiles = (work.max_raw_bytes + kStuffBytes - 1) / kStuffBytes;
+  const std::uint32_t max_parts = work.stream_count < work.many_streams ? kMaxParts : 1;
+  const std::uint32_t tiles_each = std::max(1u, (tiles + max_parts - 1) / max_parts);
   const std::uint32_t parts = std::max(1u, (tiles + tiles_each - 1) / tiles_each);
   gpu::launch(stuff_kernel, dim3(work.stream_count, parts), kImageThreads, 0, stream, batch,
               work.streams, tiles_each * kStuffBytes);

@@ -1,4 +1,4 @@
-// Last stage: levels to finished byte streams.
+// Last kernels: levels to finished byte streams.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -6,7 +6,7 @@
 
 namespace framewire::codec::cuda {
 
-/// Which streams are encoded: all of a batch, or those under a bound on their bytes once more.
+/// Which streams are encoded: all of a batch; or, once more, those under a bound on their bytes.
 struct EncodeWork {
   const Tile* tiles = nullptr;  ///< device; part = index of kBlocksPerTile blocks
   std::uint32_t tile_count = 0;
@@ -16,8 +16,8 @@ struct EncodeWork {
   std::uint32_t table_count = 0;
   const std::uint32_t* streams = nullptr;  ///< device; null: every stream
   std::uint32_t stream_count = 0;
-  std::uint32_t many_streams = 0;    ///< Tuning::many_scans
-  std::uint32_t most_raw_bytes = 0;  ///< of the streams' capacities before stuffing
+  std::uint32_t many_streams = 0;   ///< Tuning::many_scans
+  std::uint32_t max_raw_bytes = 0;  ///< of the streams' capacities before stuffing
 };
 
 /// Counts each block's bits, lays out segments, writes the bits; raw, before stuffing.

@@ -1,5 +1,7 @@
-// Idea: one thread a block, all 64 values in registers; output images are small, so that their
-// blocks are a sixteenth of the input's and this stage is seldom the one to look at.
+// Idea: one thread a dct_block, all 64 values in registers. Outputs are small: they have a
+// sixteenth of the input's blocks, so this stage seldom matters.
+//
+// Source: T.81 A.3.3 by the factorisation in transforms.hpp.
 #include <codec/cuda/tuning.h>
 #include <codec/cuda/encode/encode_place.hpp>
 #include <codec/cuda/encode/forward_dct.hpp>
@@ -43,11 +45,11 @@ __device__ std::int32_t quantise(float coefficient, float reciprocal) {
 
 __global__ void __launch_bounds__(kBlocksPerTile)
     forward_dct_kernel(EncodeView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   const Tile tile = tiles[blockIdx.x];
   const EncodeDesc& stream = batch.encodes[tile.owner];
   const std::uint32_t block = tile.part * kBlocksPerTile + threadIdx.x;
-  if (block >= stream.total_blocks || idle(batch, stream)) return;
+  if (block >= stream.total_blocks || nothing_to_encode(batch, stream)) return;
   const EncodePlace own = place_output_block(stream, block);
   const EncodePlane& plane = stream.planes[own.plane];
   const EncodePlace place = dc_source(plane, own);
@@ -55,12 +57,14 @@ __global__ void __launch_bounds__(kBlocksPerTile)
   float a[64];
   load_samples(plane, place.x * 8, place.y * 8, a);
 #pragma unroll
-  for (int i = 0; i < 8; ++i)
+  for (int i = 0; i < 8; ++i) {
     forward_8(a[i * 8], a[i * 8 + 1], a[i * 8 + 2], a[i * 8 + 3], a[i * 8 + 4], a[i * 8 + 5],
               a[i * 8 + 6], a[i * 8 + 7]);
+  }
 #pragma unroll
-  for (int i = 0; i < 8; ++i)
+  for (int i = 0; i < 8; ++i) {
     forward_8(a[i], a[i + 8], a[i + 16], a[i + 24], a[i + 32], a[i + 40], a[i + 48], a[i + 56]);
+  }
   const float* reciprocals = batch.reciprocals + plane.quantiser * 64;
   auto* out = reinterpret_cast<uint4*>(stream.levels + static_cast<std::uint64_t>(block) * 64);
   std::uint64_t mask = 0;

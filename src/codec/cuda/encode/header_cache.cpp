@@ -4,7 +4,8 @@
 namespace framewire::codec::cuda {
 namespace {
 
-constexpr std::size_t kMostBytes = 4u << 20;
+/// Some thousand headers; a batch has up to 512 images.
+constexpr std::size_t kMaxBytes = 4u << 20;
 
 template <typename T>
 void append(std::string& key, const T& value) {
@@ -36,7 +37,7 @@ std::span<const std::uint8_t> HeaderCache::get(std::span<const std::uint8_t> hea
 }
 
 void HeaderCache::trim() {
-  if (bytes_ <= kMostBytes) return;
+  if (bytes_ <= kMaxBytes) return;
   headers_.clear();
   bytes_ = 0;
 }

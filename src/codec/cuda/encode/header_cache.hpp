@@ -1,4 +1,5 @@
-// Headers of output streams: images of a batch that differ in nothing but their pixels share one.
+// Headers of output streams, made once for all images of a batch that differ in nothing but their
+// pixels.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +14,10 @@ namespace framewire::codec::cuda {
 /// Not thread-safe.
 class HeaderCache {
  public:
-  /// `head`, then DQT to SOS. Valid until trim().
+  /// `head`, then the segments from DQT to SOS. Valid until trim().
   [[nodiscard]] std::span<const std::uint8_t> get(std::span<const std::uint8_t> head,
                                                   const plan::EncodePlan& encode);
-  /// Between batches: forgets everything if there is too much of it.
+  /// Call it between batches: forgets all headers if they have become too many.
   void trim();
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 

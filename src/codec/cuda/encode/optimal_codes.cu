@@ -1,6 +1,8 @@
-// Idea: symbols are counted in shared memory first; then one warp a table builds Huffman's tree
-// with nine symbols a lane, each of which knows its depth and the node that it hangs under, so that
-// joining two nodes is one step for all. The rest is serial and short.
+// Idea: symbols are counted in shared memory; then one warp a table builds Huffman's tree. Each
+// lane has nine symbols and knows, for each, its depth and the node that it hangs under, so that
+// joining two nodes is one step for the whole warp. The rest is serial and short.
+//
+// Source: T.81 K.2, figures K.1 to K.4.
 #include <codec/cuda/tuning.h>
 #include <codec/cuda/encode/block_coder.hpp>
 #include <codec/cuda/encode/encode_place.hpp>
@@ -11,7 +13,7 @@
 namespace framewire::codec::cuda {
 namespace {
 
-/// Counts symbols in [DC, AC][256].
+/// Counts symbols into [DC, AC][256].
 struct SymbolCounter {
   std::uint32_t* counts;
   __device__ void symbol(std::uint32_t table, std::uint32_t symbol) {
@@ -21,11 +23,11 @@ struct SymbolCounter {
 
 __global__ void __launch_bounds__(kBlocksPerTile)
     count_symbols_kernel(EncodeView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ std::uint32_t counts[1024];
   const Tile tile = tiles[blockIdx.x];
   const EncodeDesc& stream = batch.encodes[tile.owner];
-  if (idle(batch, stream)) return;
+  if (nothing_to_encode(batch, stream)) return;
   for (std::uint32_t i = threadIdx.x; i < 1024; i += kBlocksPerTile) counts[i] = 0;
   __syncthreads();
   const std::uint32_t block = tile.part * kBlocksPerTile + threadIdx.x;
@@ -40,15 +42,16 @@ __global__ void __launch_bounds__(kBlocksPerTile)
   }
   __syncthreads();
   std::uint32_t* histogram = stream.optimal->histogram[0];
-  for (std::uint32_t i = threadIdx.x; i < 1024; i += kBlocksPerTile)
+  for (std::uint32_t i = threadIdx.x; i < 1024; i += kBlocksPerTile) {
     if (counts[i] != 0) atomicAdd(histogram + i, counts[i]);
+  }
 }
 
 constexpr int kLane = 32;
 constexpr int kPerLane = (kHuffmanSymbols + kLane - 1) / kLane;
 constexpr std::uint64_t kNoNode = ~0ull;
 
-__device__ std::uint64_t warp_least(std::uint64_t value) {
+__device__ std::uint64_t warp_min(std::uint64_t value) {
   for (int step = 16; step > 0; step /= 2) {
     const std::uint64_t other = __shfl_xor_sync(0xFFFFFFFFu, value, step);
     value = other < value ? other : value;
@@ -56,17 +59,17 @@ __device__ std::uint64_t warp_least(std::uint64_t value) {
   return value;
 }
 
-/// The lightest node other than `except`; of equals the highest, so that the reserved symbol goes
-/// deepest. Keys hold weight and, downwards, the node.
+/// The lightest node other than `except`; among equals the highest, so that the reserved symbol
+/// goes deepest. A key holds the weight and, below it, the node counted down.
 __device__ std::uint64_t lightest(const std::uint64_t* weights, int lane, int except) {
-  std::uint64_t least = kNoNode;
+  std::uint64_t lightest_key = kNoNode;
   for (int i = 0; i < kPerLane; ++i) {
     const int node = i * kLane + lane;
     if (weights[i] == 0 || node == except) continue;
     const std::uint64_t key = weights[i] << 9 | static_cast<std::uint64_t>(511 - node);
-    least = key < least ? key : least;
+    lightest_key = key < lightest_key ? key : lightest_key;
   }
-  return warp_least(least);
+  return warp_min(lightest_key);
 }
 
 /// Depths of all symbols in Huffman's tree. A node is named by its first symbol.
@@ -92,17 +95,19 @@ __device__ void build_tree(const std::uint32_t* histogram, int lane, std::uint8_
       if (symbol == second) weights[i] = 0;
     }
   }
-  for (int i = 0; i < kPerLane; ++i)
-    if (i * kLane + lane < kHuffmanSymbols)
+  for (int i = 0; i < kPerLane; ++i) {
+    if (i * kLane + lane < kHuffmanSymbols) {
       depths[i * kLane + lane] = static_cast<std::uint8_t>(depth[i]);
+    }
+  }
 }
 
 __global__ void __launch_bounds__(kLane) make_codes_kernel(EncodeView batch, const Tile* tables) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ std::uint8_t depths[kHuffmanSymbols];
   const Tile table = tables[blockIdx.x];
   const EncodeDesc& stream = batch.encodes[table.owner];
-  if (idle(batch, stream)) return;
+  if (nothing_to_encode(batch, stream)) return;
   OptimalCodes& codes = *stream.optimal;
   const auto lane = static_cast<int>(threadIdx.x);
   build_tree(codes.histogram[table.part], lane, depths);

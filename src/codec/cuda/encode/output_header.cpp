@@ -25,9 +25,11 @@ void append_output_header(const plan::EncodePlan& encode, std::vector<std::uint8
     scan.ac_slot[i] = slot;
   }
   jpeg::write_sof(out, frame);
-  for (int slot = 0; !encode.optimize_huffman && slot < (color ? 2 : 1); ++slot)
-    for (const jpeg::TableClass table_class : {jpeg::TableClass::kDc, jpeg::TableClass::kAc})
+  for (int slot = 0; !encode.optimize_huffman && slot < (color ? 2 : 1); ++slot) {
+    for (const jpeg::TableClass table_class : {jpeg::TableClass::kDc, jpeg::TableClass::kAc}) {
       jpeg::write_dht(out, table_class, slot, jpeg::standard_huffman_table(table_class, slot));
+    }
+  }
   if (encode.restart_interval_mcus > 0) jpeg::write_dri(out, encode.restart_interval_mcus);
   jpeg::write_sos(out, scan);
 }

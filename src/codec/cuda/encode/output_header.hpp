@@ -8,8 +8,7 @@
 namespace framewire::codec::cuda {
 
 /// Appends DQT, SOF0, DHT, DRI and SOS for a baseline stream with the standard Huffman tables.
-/// Under optimize_huffman there is no DHT: the device puts the stream's own in front of DRI and
-/// SOS.
+/// Under optimize_huffman without DHT: the device inserts the stream's own before DRI and SOS.
 void append_output_header(const plan::EncodePlan& encode, std::vector<std::uint8_t>& out);
 
 }  // namespace framewire::codec::cuda

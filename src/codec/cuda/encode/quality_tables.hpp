@@ -1,4 +1,4 @@
-// Quantisers of all qualities, as a search for a size wants them.
+// Quantisers of all qualities, for the search for a size.
 #pragma once
 
 #include <cstdint>
@@ -6,11 +6,11 @@
 
 namespace framewire::codec::cuda {
 
-struct QualityTables {
+struct AllQualityTables {
   std::vector<float> reciprocals;        ///< [101 qualities][2][64] natural order
   std::vector<std::uint8_t> quantisers;  ///< [101 qualities][2][64] zig-zag order
 };
-/// Made at the first call.
-[[nodiscard]] const QualityTables& all_quality_tables();
+/// The tables; made at the first call.
+[[nodiscard]] const AllQualityTables& all_quality_tables();
 
 }  // namespace framewire::codec::cuda

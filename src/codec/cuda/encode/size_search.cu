@@ -1,5 +1,5 @@
-// Idea: a fixed number of rounds of all encoding kernels over the streams under a bound alone;
-// those that have found their quality leave at once. So the host need not look in between.
+// Idea: a fixed number of rounds of all encoding kernels, only over the streams under a bound.
+// Streams that have found their quality return at once, so that the host need not look in between.
 #include <codec/cuda/encode/size_search.hpp>
 #include <gpu/launch.hpp>
 
@@ -9,13 +9,13 @@ namespace {
 constexpr int kThreads = 128;
 
 __global__ void __launch_bounds__(kThreads) search_kernel(EncodeView batch) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   __shared__ std::uint32_t again;
   SizeSearch& search = batch.searches[blockIdx.x];
   if (search.done != 0) return;
   if (threadIdx.x == 0) {
     const OutputRecord& record = batch.records[search.stream];
-    // A stream that has failed is the CPU's; looking on would change nothing.
+    // A stream that has failed goes to the CPU; another quality would not help it.
     if (record.status != 0) search.done = 1;
     again = record.status == 0 && advance(search, record.bytes <= search.max_bytes) ? 1 : 0;
   }

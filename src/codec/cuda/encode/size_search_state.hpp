@@ -6,7 +6,7 @@
 
 namespace framewire::codec::cuda {
 
-/// Of one stream under a bound. Filled on the host, kept on the device.
+/// Search of one stream under a bound. Filled on the host, kept on the device.
 struct SizeSearch {
   std::uint64_t max_bytes = 0;
   std::uint32_t stream = 0;
@@ -23,12 +23,12 @@ struct SizeSearch {
   std::uint32_t dqt_count = 0;
 };
 
-/// Encodings that a search over at most 99 lower qualities takes beyond the first: bisection, and
-/// once more what it found.
+/// Encodings that a search over at most 99 lower qualities takes beyond the first: 7 of bisection,
+/// and one more of what it found.
 inline constexpr int kSearchRounds = 8;
 
-/// Takes in how the last attempt went. As codec/turbo searches: all of quality 1 to high, of which
-/// the highest that fits is taken, or 1.
+/// Records how the last attempt went. Searches like codec/turbo: among qualities 1 to `high` the
+/// highest that fits, or else 1.
 /// @return whether the stream is to be encoded again, with s.quality
 FW_HD inline bool advance(SizeSearch& s, bool fits) {
   if (s.last != 0 || (s.tried == 0 && fits)) {

@@ -1,7 +1,8 @@
-// Idea: a block row for each plane, 16 bytes a thread; planes smaller than the largest leave blocks
-// that find nothing to do. cudaMemcpy2DAsync, once a plane and with a memset for what pads its
-// rows, cost the host 3 µs a call: for pictures of three planes as much as the codec takes for all
-// the rest.
+// Idea: a row of thread blocks for each plane, 16 bytes a thread; in planes smaller than the
+// largest some thread blocks find nothing to do.
+//
+// Tried and rejected: cudaMemcpy2DAsync for each plane, with a memset for the padding of its rows,
+// cost the host 3 µs a call: for a picture of three planes as much as all the rest of the codec.
 #include <algorithm>
 #include <codec/cuda/picture/copy_rows.hpp>
 #include <gpu/launch.hpp>
@@ -11,9 +12,9 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 constexpr std::uint32_t kQuadBytes = 16;
-constexpr std::uint32_t kMostBlocks = 1024;  // of a plane; they go round
+constexpr std::uint32_t kMaxBlocks = 1024;  // for a plane; each loops over its rows
 
-/// A word of which only the first bytes belong to the row.
+/// A word of which only the first `bytes` bytes belong to the row; the others become zero.
 __device__ std::uint32_t keep(std::uint32_t word, std::uint32_t bytes) {
   return bytes >= 4 ? word : word & ((1u << (8 * bytes)) - 1);
 }
@@ -23,7 +24,7 @@ __device__ std::uint32_t left(std::uint32_t bytes, std::uint32_t used) {
 }
 
 __global__ void __launch_bounds__(kThreads) copy_rows_kernel(const RowCopy* copies) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   const RowCopy copy = copies[blockIdx.x];
   const std::uint32_t across = copy.to_pitch_bytes / kQuadBytes;
   const std::uint32_t quads = across * copy.height_px;
@@ -48,10 +49,10 @@ __global__ void __launch_bounds__(kThreads) copy_rows_kernel(const RowCopy* copi
 
 }  // namespace
 
-void launch_copy_rows(const RowCopy* copies, std::uint32_t count, std::uint32_t most_quads,
+void launch_copy_rows(const RowCopy* copies, std::uint32_t count, std::uint32_t max_quads,
                       cudaStream_t stream) {
-  if (count == 0 || most_quads == 0) return;
-  const std::uint32_t blocks = std::min(kMostBlocks, (most_quads + kThreads - 1) / kThreads);
+  if (count == 0 || max_quads == 0) return;
+  const std::uint32_t blocks = std::min(kMaxBlocks, (max_quads + kThreads - 1) / kThreads);
   gpu::launch(copy_rows_kernel, dim3(count, blocks), kThreads, 0, stream, copies);
 }
 

@@ -6,7 +6,8 @@
 
 namespace framewire::codec::cuda {
 
-/// A plane, or some rows of one. Both sides begin, and their rows follow, at multiples of 16 bytes.
+/// Rows to be copied from plane to plane. Both sides begin, and their rows follow, at multiples of
+/// 16 bytes.
 struct RowCopy {
   const std::uint8_t* from = nullptr;
   std::uint8_t* to = nullptr;
@@ -16,12 +17,12 @@ struct RowCopy {
   std::uint32_t height_px = 0;
 };
 
-/// Copies them all in one launch.
+/// Copies all of them in one launch.
 /// @param copies      device, [count]
-/// @param most_quads  of 16 bytes that the largest target has
+/// @param max_quads  pieces of 16 bytes of the largest target
 /// @cost one read and one write of every sample; a launch for each plane would cost more than the
 ///       copy of a small one
-void launch_copy_rows(const RowCopy* copies, std::uint32_t count, std::uint32_t most_quads,
+void launch_copy_rows(const RowCopy* copies, std::uint32_t count, std::uint32_t max_quads,
                       cudaStream_t stream);
 
 }  // namespace framewire::codec::cuda

@@ -1,4 +1,5 @@
-// What the kernels between decoding and encoding read: plain structs, filled on the host.
+// Descriptors that the kernels between decoding and encoding read: plain structs, filled on the
+// host.
 #pragma once
 
 #include <vector_types.h>
@@ -10,13 +11,13 @@
 
 namespace framewire::codec::cuda {
 
-/// The filter of one axis, packed (filter_pack.hpp): for rows,
+/// A packed filter (filter_pack.hpp) along rows.
 struct AcrossDesc {
   const std::uint32_t* first = nullptr;  ///< [out]
   const uint2* weights = nullptr;        ///< [out][run] 4 high, 4 low bytes
   std::uint32_t run = 0;                 ///< words of 4 samples
 };
-/// and for columns.
+/// A packed filter along columns.
 struct DownDesc {
   const std::uint32_t* first = nullptr;  ///< [groups] first source sample
   const float4* weights = nullptr;       ///< [groups][run]
@@ -82,7 +83,7 @@ struct PlaceDesc {
   std::uint32_t tile_columns = 0;
 };
 
-/// What these kernels share; passed by value.
+/// Arguments of these kernels; passed by value.
 struct PictureView {
   const AcrossDesc* across = nullptr;
   const DownDesc* down = nullptr;

@@ -5,7 +5,7 @@
 
 namespace framewire::codec::cuda {
 
-// A quarter more than it must go, so that the next batch need not sort again.
+// Removes a quarter more than it must, so that the next batch need not sort again.
 template <typename Filter>
 void FilterCache<Filter>::begin_batch() {
   ++batch_;

@@ -12,7 +12,7 @@
 
 namespace framewire::codec::cuda {
 
-/// What begin_batch() leaves of one direction's filters.
+/// Bytes of filters of one direction that begin_batch() keeps.
 inline constexpr std::uint64_t kMaxFilterBytes = 2u << 20;
 
 /// Filters of one direction. Not thread-safe.
@@ -27,11 +27,11 @@ class FilterCache {
     std::uint32_t batch = 0;  ///< the last batch that used it
   };
 
-  /// Forgets the filters used longest ago where there are more than kMaxFilterBytes, and begins
-  /// another batch. Entries that were handed out may be gone.
+  /// Begins another batch. Where filters exceed kMaxFilterBytes, removes those used longest ago;
+  /// entries handed out earlier may then be gone.
   void begin_batch();
-  /// @return the filter, made where there is none, and whether this batch asks for it for the first
-  /// time
+  /// Finds a filter, or makes it. @return the filter, and whether this batch asks for it for the
+  /// first time
   std::pair<Entry*, bool> get(Kernel kernel, const plan::AxisMap& axis, const RowPart& part = {});
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 

@@ -7,13 +7,13 @@
 namespace framewire::codec::cuda {
 namespace {
 
-constexpr double kOne = 16384.0;
+constexpr double kOne = 16384.0;  // 1 in the fixed point of AcrossFilter
 
 transform::AxisFilter make_filter(Kernel kernel, const plan::AxisMap& axis) {
   return transform::make_axis_filter(kernel, {axis.in_size, axis.out_size, axis.origin, axis.step});
 }
 
-/// The taps of some output samples, counted from the first input sample of the part.
+/// The taps of some output samples; positions count from the first input sample of `part`.
 transform::AxisFilter part_of(const transform::AxisFilter& whole, const RowPart& part) {
   transform::AxisFilter filter;
   filter.taps = whole.taps;
@@ -54,11 +54,13 @@ AcrossFilter pack_across(Kernel kernel, const plan::AxisMap& axis) {
     packed.words = std::max(packed.words, static_cast<std::uint32_t>((reach + 3) / 4));
     packed.first.push_back(static_cast<std::uint32_t>(filter.first[i] / 4 * 4));
   }
-  // No run reaches behind the words of its row: what lies there may not be memory of ours.
+  // No run may reach beyond the last word of its row: the memory behind may belong to somebody
+  // else.
   const std::int32_t last_first =
       (axis.in_size + 3) / 4 * 4 - static_cast<std::int32_t>(packed.words) * 4;
-  for (std::uint32_t& first : packed.first)
+  for (std::uint32_t& first : packed.first) {
     first = std::min(first, static_cast<std::uint32_t>(last_first));
+  }
   packed.weights.assign(out_size * packed.words * 2, 0);
   std::vector<std::int32_t> run;
   for (std::size_t i = 0; i < out_size; ++i) {
@@ -95,12 +97,13 @@ DownFilter pack_down(Kernel kernel, const plan::AxisMap& axis, const RowPart& pa
   for (std::size_t g = 0; g < groups; ++g) {
     const std::int32_t first = std::min(filter.first[g * kRowGroup], in_size - span);
     packed.first.push_back(static_cast<std::uint32_t>(first));
-    for (std::size_t j = g * kRowGroup; j <= last_of(g); ++j)
+    for (std::size_t j = g * kRowGroup; j <= last_of(g); ++j) {
       for (std::size_t k = 0; k < static_cast<std::size_t>(filter.count[j]); ++k) {
         const auto row = static_cast<std::size_t>(filter.first[j] - first) + k;
         packed.weights[(g * packed.span + row) * kRowGroup + j % kRowGroup] =
             static_cast<float>(filter.weights[j * taps + k] / kOne);
       }
+    }
   }
   return packed;
 }

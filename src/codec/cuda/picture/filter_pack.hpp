@@ -1,4 +1,4 @@
-// Axis filters in the form that the resampling kernel reads.
+// Axis filters in the order in which the resampling kernels read them.
 #pragma once
 
 #include <cstdint>
@@ -8,22 +8,25 @@
 
 namespace framewire::codec::cuda {
 
-/// Runs of samples rounded out to aligned groups of 4, weights in 1/16384.
+/// Filter along rows. Runs of samples are rounded out to aligned groups of 4; weights are in
+/// 1/16384.
 struct AcrossFilter {
   std::uint32_t words = 0;             ///< groups of 4 samples for each output sample
   std::vector<std::uint32_t> first;    ///< [out] multiple of 4
   std::vector<std::uint32_t> weights;  ///< [out][words][2]: 4 signed high bytes, 4 low bytes
 };
 
-/// Weights scaled by 1/16384 to undo the other pass, for kRowGroup output samples together: of each
-/// source sample in their common run, the weights in all of them.
+/// Filter along columns, for kRowGroup output samples together: for each source sample of their
+/// common run, its weights in all of them. Weights are scaled by 1/16384 to undo the scale of the
+/// other pass.
 struct DownFilter {
   std::uint32_t span = 0;            ///< source samples of a group's run
   std::vector<std::uint32_t> first;  ///< [groups] first + span ≤ the axis' size
   std::vector<float> weights;        ///< [groups][span][kRowGroup]
 };
 
-/// Some rows of a resampled plane, and those that they are made of. The default is all of both.
+/// Some rows of a resampled plane, and the source rows that they are made of. The default means all
+/// rows of both.
 struct RowPart {
   std::int32_t out_first = 0;
   std::int32_t out_count = 0;  ///< 0: all
@@ -31,7 +34,7 @@ struct RowPart {
   std::int32_t in_count = 0;
 };
 
-/// @param part  weights are those of the whole; the part's input holds all rows that they reach
+/// @param part  of the whole filter's outputs; its input holds all rows that their weights reach
 /// @accuracy each weight within 2^-15, their sum exact; tests/unit/codec/cuda
 [[nodiscard]] AcrossFilter pack_across(Kernel kernel, const plan::AxisMap& axis);
 [[nodiscard]] DownFilter pack_down(Kernel kernel, const plan::AxisMap& axis,

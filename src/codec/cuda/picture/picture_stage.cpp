@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <base/checked.hpp>
 #include <cmath>
-#include <codec/cuda/picture/finish.hpp>
 #include <codec/cuda/picture/picture_stage.hpp>
+#include <codec/cuda/picture/post_process.hpp>
 #include <codec/cuda/picture/resample.hpp>
 #include <codec/cuda/picture/resample_long.hpp>
 #include <color/converter.hpp>
@@ -15,9 +15,9 @@
 namespace framewire::codec::cuda {
 namespace {
 
-constexpr auto kSquare = static_cast<std::uint32_t>(kFinishTile);
+constexpr auto kSquare = static_cast<std::uint32_t>(kPostProcessTile);
 
-/// Source rows that the tallest tile of a plane needs, tiles being `height` rows high.
+/// Largest number of source rows that a tile of `height` rows of a plane needs.
 std::uint32_t rows_of_tiles(const DownFilter& filter, std::uint32_t height) {
   std::uint32_t most = 1;
   const std::uint32_t groups = height / kRowGroup;
@@ -29,7 +29,7 @@ std::uint32_t rows_of_tiles(const DownFilter& filter, std::uint32_t height) {
   return most;
 }
 
-/// Lists square tiles. @return how many lie side by side
+/// Adds square tiles that cover a plane. @return how many lie side by side
 std::uint32_t add_squares(TileList& tiles, std::uint32_t owner, std::uint32_t width_px,
                           std::uint32_t height_px) {
   const std::uint32_t columns = base::ceil_div(width_px, kSquare);
@@ -37,8 +37,8 @@ std::uint32_t add_squares(TileList& tiles, std::uint32_t owner, std::uint32_t wi
   return columns;
 }
 
-/// Where a grid of `step` pixels begins along an axis that is `flipped`: what is left over lies at
-/// the displayed end.
+/// Where a grid of `step` pixels begins along an axis. If the axis is `flipped`, the incomplete
+/// cell lies at the displayed end, so the grid begins before 0.
 std::int32_t grid_shift(bool flipped, std::int32_t size, std::int32_t step) {
   return flipped ? -((step - size % step) % step) : 0;
 }
@@ -112,22 +112,25 @@ void PictureStage::clear() {
   for_each_list(*this, [](auto& list) { list.clear(); });
   across_cache_.begin_batch();
   down_cache_.begin_batch();
-  most_rows_ = 1;
-  most_radius_ = 0;
+  max_rows_ = 1;
+  max_radius_ = 0;
 }
 
-/// In the order of codec/turbo: resample, convert and subsample, sharpen, turn, pad.
+/// Adds the stages in the order of codec/turbo: resample, convert and subsample, sharpen, turn,
+/// pad.
 PictureSamples PictureStage::add(const Item& item, std::uint32_t image,
                                  std::span<const Samples> sources, gpu::Arena& arena,
                                  StagedBytes& bytes) {
   image_ = image;
   const plan::Plan& plan = *item.plan;
   PictureSamples now{};
-  for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(plan.plane_count); ++i)
+  for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(plan.plane_count); ++i) {
     now[i] = resample(item, i, sources[i], arena, bytes);
+  }
   if (plan.color_path == plan::ColorPath::kConvert) convert(item, now, arena, bytes);
-  if (plan.sharpen_sigma > 0 && plan.encode.model != plan::OutputModel::kCmyk)
+  if (plan.sharpen_sigma > 0 && plan.encode.model != plan::OutputModel::kCmyk) {
     sharpen(plan, now[0], arena, bytes);
+  }
   for (std::size_t c = 0; c < static_cast<std::size_t>(plan.encode.component_count); ++c) {
     if (plan.orientation != 1 || plan::is_padded(plan)) now[c] = place(plan, c, now[c], arena);
     const ComponentSize size = component_size(plan.encode, c);
@@ -173,7 +176,7 @@ void PictureStage::add_resample_tiles(ResamplePlan& made, const DownFilter& down
     rows = rows_of_tiles(down, desc.tile_height);
   }
   if (rows <= kTileSourceRows) {
-    most_rows_ = std::max(most_rows_, rows);
+    max_rows_ = std::max(max_rows_, rows);
     resample_tiles_.add_parts(owner,
                               desc.tile_columns * base::ceil_div(desc.height_px, desc.tile_height));
     return;
@@ -199,9 +202,10 @@ void PictureStage::convert(const Item& item, PictureSamples& now, gpu::Arena& ar
     made.table = bytes.add_once(arena, table->bytes);
   }
   made.in = now;
-  for (std::uint32_t c = 0; c < desc.out_count; ++c)
+  for (std::uint32_t c = 0; c < desc.out_count; ++c) {
     made.out[c] = c == 0 ? make_plane(arena, now[0].width_px, now[0].height_px)
                          : make_plane(arena, desc.cell_columns, desc.cell_rows);
+  }
   now = made.out;
   desc.tile_columns =
       add_squares(convert_tiles_, converts_.size(), desc.cell_columns, desc.cell_rows);
@@ -211,9 +215,11 @@ void PictureStage::convert(const Item& item, PictureSamples& now, gpu::Arena& ar
 void PictureStage::sharpen(const plan::Plan& plan, Samples& luma, gpu::Arena& arena,
                            StagedBytes& bytes) {
   std::vector<float>& weights = gaussians_[plan.sharpen_sigma];
-  if (weights.empty())
-    for (const double weight : transform::gaussian_weights(plan.sharpen_sigma))
+  if (weights.empty()) {
+    for (const double weight : transform::gaussian_weights(plan.sharpen_sigma)) {
       weights.push_back(static_cast<float>(weight));
+    }
+  }
   SharpenPlan made;
   made.desc.image = image_;
   made.source = luma;
@@ -222,7 +228,7 @@ void PictureStage::sharpen(const plan::Plan& plan, Samples& luma, gpu::Arena& ar
   made.weights = bytes.add_array_once<float>(arena, weights);
   made.desc.tile_columns =
       add_squares(sharpen_tiles_, sharpens_.size(), luma.width_px, luma.height_px);
-  most_radius_ = std::max(most_radius_, made.desc.radius);
+  max_radius_ = std::max(max_radius_, made.desc.radius);
   sharpens_.add(made);
   luma = made.target;
 }
@@ -304,11 +310,11 @@ void PictureStage::enqueue(const StageRun& run) const {
                          sharpens_.at(memory),
                          places_.at(memory),
                          run.status};
-  launch_resample(view, resample_tiles_.at(memory), resample_tiles_.size(), most_rows_, stream);
+  launch_resample(view, resample_tiles_.at(memory), resample_tiles_.size(), max_rows_, stream);
   launch_resample_long(view, long_across_tiles_.at(memory), long_across_tiles_.size(),
                        long_down_tiles_.at(memory), long_down_tiles_.size(), stream);
   launch_convert(view, convert_tiles_.at(memory), convert_tiles_.size(), stream);
-  launch_sharpen(view, sharpen_tiles_.at(memory), sharpen_tiles_.size(), most_radius_, stream);
+  launch_sharpen(view, sharpen_tiles_.at(memory), sharpen_tiles_.size(), max_radius_, stream);
   launch_place(view, place_tiles_.at(memory), place_tiles_.size(), stream);
   run.timeline.end(Stage::kResample, run.stream);
 }

@@ -1,5 +1,5 @@
-// The middle stage of a batch: decoded planes to those that are encoded or handed out. Resampled,
-// and where asked for converted, sharpened, turned and padded.
+// The middle stage of a batch: from decoded planes to planes that are encoded or handed out.
+// Resamples and, where asked for, converts, sharpens, turns and pads.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ namespace framewire::codec::cuda {
 /// Planes of a picture, one a component.
 using PictureSamples = std::array<Samples, jpeg::kMaxComponents>;
 
-// What the kernels read, and where its parts lie.
+// Each is a descriptor without addresses, with slices for what it will point to.
 struct AcrossPlan {
   AcrossDesc desc;
   gpu::Slice<const std::uint32_t> first;
@@ -61,20 +61,20 @@ struct PlacePlan {
 
 class PictureStage {
  public:
-  // The plan: clear(), add() for each image that has a plan, lay_out(), write().
+  // Planning: clear(), add() for each image that has a plan, lay_out(), write().
   void clear();
   /// @param image    its index
-  /// @param sources  one a plane of the plan: what it is resampled from
+  /// @param sources  the planes to resample, one a plane of the plan
   /// @return the output's planes, as large as its components
   PictureSamples add(const Item& item, std::uint32_t image, std::span<const Samples> sources,
                      gpu::Arena& arena, StagedBytes& bytes);
   void lay_out(gpu::Arena& arena);
   void write(const gpu::Memory& host, const gpu::Memory& device) const;
 
-  /// Bound on what lay_out() will add to an arena.
+  /// Bound on the bytes that lay_out() will add to an arena.
   [[nodiscard]] std::uint64_t list_bytes() const;
-  /// Of all packed filters at hand: after clear() at most kMaxFilterBytes for rows and as many for
-  /// columns.
+  /// Bytes of all packed filters that are kept. After clear() at most kMaxFilterBytes for rows and
+  /// as many for columns.
   [[nodiscard]] std::uint64_t filter_cache_bytes() const noexcept {
     return across_cache_.bytes() + down_cache_.bytes();
   }
@@ -94,7 +94,7 @@ class PictureStage {
   FilterCache<DownFilter>::Entry& down(Kernel kernel, const plan::AxisMap& axis,
                                        const RowPart& part, gpu::Arena& arena, StagedBytes& bytes);
 
-  /// Every list: what is done for one is done for all.
+  /// Calls `call` with every list, so that none is forgotten.
   template <typename Self, typename Call>
   static void for_each_list(Self& self, Call call) {
     const auto each = [&](auto&... list) { (call(list), ...); };
@@ -116,14 +116,14 @@ class PictureStage {
   TileList convert_tiles_;
   TileList sharpen_tiles_;
   TileList place_tiles_;
-  std::uint32_t most_rows_ = 1;    ///< source rows that a tile needs
-  std::uint32_t most_radius_ = 0;  ///< of a blur
+  std::uint32_t max_rows_ = 1;    ///< source rows that a tile needs
+  std::uint32_t max_radius_ = 0;  ///< of a blur
   FilterCache<AcrossFilter> across_cache_;
   FilterCache<DownFilter> down_cache_;
   std::map<double, std::vector<float>> gaussians_;  ///< by sigma
 };
 
-/// The background in the output's components.
+/// The background colour in the output's components.
 [[nodiscard]] std::array<std::uint8_t, 4> background_samples(const plan::Plan& plan);
 
 /// Size of a component of the output, without the samples that fill up its MCUs.

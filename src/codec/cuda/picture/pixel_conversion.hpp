@@ -54,8 +54,9 @@ FW_HD inline void to_device_values(const PixelConversion& how, const int* in, in
   }
   out[3] = in[3];
   const bool inks = how.input == PixelModel::kCmyk || how.input == PixelModel::kYcck;
-  for (int c = 0; c < 4; ++c)
+  for (int c = 0; c < 4; ++c) {
     if (inks && how.inverted != 0) out[c] = 255 - out[c];
+  }
 }
 
 /// @param in   [4]; components that the file lacks are ignored

@@ -1,6 +1,7 @@
-// Idea: one thread block a tile of the target. Across, four samples a step: 16-bit weights are
-// split into a signed high and an unsigned low byte for the byte dot product, runs are rounded out
-// to whole words. The rows stay in shared memory as floats for the pass down.
+// Idea: one thread block a tile of the target, both passes in it. The pass along rows takes four
+// samples a step: 16-bit weights are split into a signed high and an unsigned low byte for the byte
+// dot product, and runs are rounded out to whole words. Its results stay in shared memory as floats
+// for the pass along columns.
 #include <codec/cuda/tuning.h>
 #include <codec/cuda/picture/resample.hpp>
 #include <codec/cuda/picture/resample_math.hpp>
@@ -11,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t kRowStep = kResampleThreads / kTileWidth;
 
-/// Filters the rows that a tile needs into shared memory, one column a thread.
+/// Filters the source rows that a tile needs into shared memory, one column a thread.
 template <int kWords>
 __device__ void filter_across(const std::uint8_t* source, std::uint32_t pitch, std::uint32_t rows,
                               const uint2* weights, std::uint32_t words, float* column) {
@@ -79,8 +80,7 @@ __device__ void filter_tile_across(const PictureView& batch, const ResampleDesc&
   const uint2* weights = across.weights + static_cast<std::uint64_t>(x) * across.run;
   const std::uint32_t pitch = plane.source_pitch_bytes;
   float* column = rows + local_x;
-  // Every reduction that follows a scaled decode has at most seven words, and few have other than
-  // four to seven.
+  // A reduction behind a scaled decode has at most seven words a run, and mostly four to seven.
   switch (across.run) {
     case 4:
       return filter_across<4>(source, pitch, place.row_count, weights, 4, column);
@@ -95,8 +95,8 @@ __device__ void filter_tile_across(const PictureView& batch, const ResampleDesc&
   }
 }
 
-/// Two neighbouring columns and kRowGroup rows a thread, so that weights are read once for both and
-/// samples once for all.
+/// Each thread makes two neighbouring columns of kRowGroup rows: weights are read once for both
+/// columns, and samples once for all rows.
 __device__ void filter_tile_down(const ResampleDesc& plane, const DownDesc& down,
                                  const TilePlace& place, const float4* weights, const float* rows) {
   static_assert(kRowGroup == 4, "one float4 holds a source row's weights");
@@ -126,7 +126,7 @@ __device__ void filter_tile_down(const ResampleDesc& plane, const DownDesc& down
     for (std::uint32_t i = 0; i < kRowGroup; ++i) {
       const std::uint32_t y = g * kRowGroup + i;
       if (y >= place.height) break;
-      // The second sample of an odd width falls into the row's padding.
+      // If the width is odd, the second sample lies in the row's padding.
       *reinterpret_cast<std::uint16_t*>(target + static_cast<std::uint64_t>(place.y + y) *
                                                      plane.target_pitch_bytes) =
           static_cast<std::uint16_t>(to_sample(left[i]) | to_sample(right[i]) << 8);
@@ -135,19 +135,20 @@ __device__ void filter_tile_down(const ResampleDesc& plane, const DownDesc& down
 }
 
 __global__ void __launch_bounds__(kResampleThreads)
-    resample_kernel(PictureView batch, const Tile* tiles, std::uint32_t most_rows) {
-  gpu::await_earlier();
+    resample_kernel(PictureView batch, const Tile* tiles, std::uint32_t max_rows) {
+  gpu::grid_dependency_sync();
   auto* shared = gpu::dynamic_shared<float4>();
   const Tile tile = tiles[blockIdx.x];
   const ResampleDesc& plane = batch.resamples[tile.owner];
   if (given_up(batch, plane.image)) return;
   const DownDesc& down = batch.down[plane.down];
   const TilePlace place = place_tile(plane, down, tile.part);
-  float4* weights = shared + most_rows * kTileWidth / 4;
+  float4* weights = shared + max_rows * kTileWidth / 4;
   const std::uint32_t groups = (place.height + kRowGroup - 1) / kRowGroup;
   const float4* from = down.weights + static_cast<std::uint64_t>(place.y / kRowGroup) * down.run;
-  for (std::uint32_t i = threadIdx.x; i < groups * down.run; i += kResampleThreads)
+  for (std::uint32_t i = threadIdx.x; i < groups * down.run; i += kResampleThreads) {
     weights[i] = from[i];
+  }
   auto* rows = reinterpret_cast<float*>(shared);
   filter_tile_across(batch, plane, place, rows);
   __syncthreads();
@@ -157,13 +158,13 @@ __global__ void __launch_bounds__(kResampleThreads)
 }  // namespace
 
 void launch_resample(const PictureView& batch, const Tile* tiles, std::uint32_t tile_count,
-                     std::uint32_t most_rows, cudaStream_t stream) {
+                     std::uint32_t max_rows, cudaStream_t stream) {
   if (tile_count == 0) return;
-  // Each of at most kTileHeight / kRowGroup groups of a tile has at most most_rows float4.
+  // A tile has at most kTileHeight / kRowGroup groups, and each group at most max_rows float4.
   constexpr std::size_t kRowBytes = (kTileWidth + kTileHeight) * sizeof(float);
   gpu::allow_shared(resample_kernel, kTileSourceRows * kRowBytes);
-  gpu::launch(resample_kernel, tile_count, kResampleThreads, most_rows * kRowBytes, stream, batch,
-              tiles, most_rows);
+  gpu::launch(resample_kernel, tile_count, kResampleThreads, max_rows * kRowBytes, stream, batch,
+              tiles, max_rows);
 }
 
 }  // namespace framewire::codec::cuda

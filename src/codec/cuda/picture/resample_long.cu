@@ -1,5 +1,6 @@
-// Idea: the two passes of resample.cu with the rows between them in device memory. Seldom used
-// (nearest and extreme shapes; all else decodes smaller), so it is simple rather than fast.
+// Idea: the two passes of resample.cu with the rows between them in device memory. It is seldom
+// used (nearest neighbour and extreme shapes; everything else is decoded smaller), so it is simple
+// rather than fast.
 #include <codec/cuda/tuning.h>
 #include <codec/cuda/picture/resample_long.hpp>
 #include <codec/cuda/picture/resample_math.hpp>
@@ -10,7 +11,7 @@ namespace {
 
 __global__ void __launch_bounds__(kLongThreads)
     across_kernel(PictureView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   const Tile tile = tiles[blockIdx.x];
   const ResampleDesc& plane = batch.resamples[tile.owner];
   if (given_up(batch, plane.image)) return;
@@ -33,7 +34,7 @@ __global__ void __launch_bounds__(kLongThreads)
 }
 
 __global__ void __launch_bounds__(kLongThreads) down_kernel(PictureView batch, const Tile* tiles) {
-  gpu::await_earlier();
+  gpu::grid_dependency_sync();
   static_assert(kRowGroup == 4, "one float4 holds a source row's weights");
   const Tile tile = tiles[blockIdx.x];
   const ResampleDesc& plane = batch.resamples[tile.owner];
@@ -55,9 +56,10 @@ __global__ void __launch_bounds__(kLongThreads) down_kernel(PictureView batch, c
     sums[2] = fmaf(weight.z, sample, sums[2]);
     sums[3] = fmaf(weight.w, sample, sums[3]);
   }
-  for (std::uint32_t i = 0; i < kRowGroup && group * kRowGroup + i < plane.height_px; ++i)
+  for (std::uint32_t i = 0; i < kRowGroup && group * kRowGroup + i < plane.height_px; ++i) {
     plane.target[static_cast<std::uint64_t>(group * kRowGroup + i) * plane.target_pitch_bytes + x] =
         static_cast<std::uint8_t>(to_sample(sums[i]));
+  }
 }
 
 }  // namespace

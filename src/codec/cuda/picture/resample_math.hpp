@@ -12,9 +12,10 @@ __device__ inline std::int32_t dot_signed(std::uint32_t samples, std::uint32_t w
   asm("dp4a.u32.s32 %0, %1, %2, %3;" : "=r"(result) : "r"(samples), "r"(weights), "r"(sum));
   return result;
 #else
-  for (int i = 0; i < 32; i += 8)
+  for (int i = 0; i < 32; i += 8) {
     sum += static_cast<std::int32_t>(samples >> i & 0xFF) *
            static_cast<std::int8_t>(weights >> i & 0xFF);
+  }
   return sum;
 #endif
 }

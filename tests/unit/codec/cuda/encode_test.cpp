@@ -26,8 +26,9 @@ std::array<std::uint8_t, kHuffmanSymbols> tree_depths(
     for (int i = 0; i < kHuffmanSymbols; ++i) {
       const auto at = static_cast<std::size_t>(i);
       if (weights[at] != 0 && i != except &&
-          (found < 0 || weights[at] <= weights[static_cast<std::size_t>(found)]))
+          (found < 0 || weights[at] <= weights[static_cast<std::size_t>(found)])) {
         found = i;
+      }
     }
     return found;
   };
@@ -55,8 +56,9 @@ void expect_hosts_table(const std::array<std::uint64_t, 256>& counts) {
   EXPECT_EQ(static_cast<std::uint32_t>(segment[2] << 8 | segment[3]), bytes - 2);
   EXPECT_EQ(segment[4], 0x11);
   for (std::size_t i = 0; i < 16; ++i) EXPECT_EQ(segment[5 + i], table.counts[i]) << i;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(table.value_count); ++i)
+  for (std::size_t i = 0; i < static_cast<std::size_t>(table.value_count); ++i) {
     EXPECT_EQ(segment[21 + i], table.values[i]) << i;
+  }
   const jpeg::HuffmanEncodeTable expected = jpeg::make_encode_table(table);
   for (std::size_t i = 0; i < 256; ++i) {
     EXPECT_EQ(codes[i] >> 16, expected.length[i]) << i;
@@ -111,18 +113,20 @@ TEST(CudaOptimalCodes, SymbolsOfABlock) {
 
 /// Every planned quality with every highest quality that fits, 0 for none.
 TEST(CudaSizeSearch, FindsTheHighestQualityThatFitsWithinItsRounds) {
-  for (std::uint32_t planned = 1; planned <= 100; ++planned)
+  for (std::uint32_t planned = 1; planned <= 100; ++planned) {
     for (std::uint32_t fitting = 0; fitting <= planned; ++fitting) {
       SizeSearch search;
       search.quality = planned;
       search.high = planned - 1;
       std::uint32_t encoded = planned;
-      for (int round = 0; round < kSearchRounds; ++round)
+      for (int round = 0; round < kSearchRounds; ++round) {
         if (search.done == 0 && advance(search, encoded <= fitting)) encoded = search.quality;
+      }
       ASSERT_EQ(encoded, std::max(fitting, 1u)) << planned;
       ASSERT_EQ(search.quality, encoded);
       ASSERT_EQ(search.missed, fitting == 0 ? 1u : 0u) << planned << " " << fitting;
     }
+  }
 }
 
 }  // namespace

@@ -43,12 +43,14 @@ struct Tables {
       codes[slot * 2] = canonical(jpeg::standard_huffman_table(jpeg::TableClass::kDc, slot));
       codes[slot * 2 + 1] = canonical(jpeg::standard_huffman_table(jpeg::TableClass::kAc, slot));
       for (int table = slot * 2; table < slot * 2 + 2; ++table) {
-        for (std::uint32_t i = 0; i < kTableEntries; ++i)
+        for (std::uint32_t i = 0; i < kTableEntries; ++i) {
           entries[table].push_back(
               build_entry(codes[slot * 2], codes[slot * 2 + 1], table % 2 == 0, i));
-        for (std::uint32_t i = 0; i < kStepEntries; ++i)
+        }
+        for (std::uint32_t i = 0; i < kStepEntries; ++i) {
           steps[table].push_back(
               build_step(codes[slot * 2], codes[slot * 2 + 1], table % 2 == 0, i));
+        }
       }
     }
   }
@@ -87,7 +89,7 @@ struct ByteSink {
       if (bytes.back() == 0xFF) bytes.push_back(0);
     }
   }
-  void finish() {
+  void flush() {
     if (count != 0) put((1u << (8 - count)) - 1, 8 - count);
   }
 };
@@ -100,9 +102,11 @@ std::vector<Block> random_blocks(unsigned seed, std::size_t mcus, double density
   std::vector<Block> blocks(mcus * 6);
   for (Block& block : blocks) {
     block[0] = static_cast<std::int16_t>(value(random));
-    for (std::size_t k = 1; k < 64; ++k)
-      if (chance(random) < density / (1.0 + static_cast<double>(k) / 8))
+    for (std::size_t k = 1; k < 64; ++k) {
+      if (chance(random) < density / (1.0 + static_cast<double>(k) / 8)) {
         block[k] = static_cast<std::int16_t>(value(random));
+      }
+    }
   }
   return blocks;
 }
@@ -111,21 +115,24 @@ constexpr std::uint32_t kSlots420 = 1u << 8 | 1u << 10;  // Y Y Y Y Cb Cr, 2 bit
 
 std::vector<std::uint8_t> encode(const std::vector<Block>& blocks) {
   std::array<std::uint32_t, 1024> codes{};
-  for (int slot = 0; slot < 2; ++slot)
+  for (int slot = 0; slot < 2; ++slot) {
     for (const jpeg::TableClass kind : {jpeg::TableClass::kDc, jpeg::TableClass::kAc}) {
       const auto table = jpeg::make_encode_table(jpeg::standard_huffman_table(kind, slot));
-      for (std::size_t i = 0; i < 256; ++i)
+      for (std::size_t i = 0; i < 256; ++i) {
         codes[static_cast<std::size_t>(slot) * 512 + (kind == jpeg::TableClass::kAc ? 256 : 0) +
               i] = static_cast<std::uint32_t>(table.length[i]) << 16 | table.code[i];
+      }
     }
+  }
   ByteSink sink;
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     std::uint64_t mask = 0;
-    for (std::size_t k = 0; k < 64; ++k)
+    for (std::size_t k = 0; k < 64; ++k) {
       if (blocks[b][k] != 0) mask |= 1ull << k;
+    }
     code_block(blocks[b].data(), mask, blocks[b][0], &codes[b % 6 < 4 ? 0 : 512], sink);
   }
-  sink.finish();
+  sink.flush();
   return sink.bytes;
 }
 
@@ -180,7 +187,8 @@ struct Start {
   std::uint32_t block = 0;
 };
 
-/// Of every column, and the end, by walking all in order, which is what the kernels must agree on.
+/// Where every column begins, and the end: found by decoding the columns in order. The kernels must
+/// find the same.
 std::vector<Start> true_starts(const std::vector<Column>& columns) {
   std::vector<Start> starts(1);
   for (const Column& column : columns) {
@@ -280,10 +288,11 @@ TEST(CudaUnstuffer, FindsMarkersAndZerosAcrossBoundaries) {
     bytes[at] = 0xFF;
     bytes[at + 1] = 0;
     std::uint32_t kept = 0;
-    for (std::uint32_t begin : {0u, kSize})
+    for (std::uint32_t begin : {0u, kSize}) {
       kept += unstuff(bytes.data(), begin, begin + kSize, 2u * kSize, kWords, begin == 0,
                       [](std::uint32_t, std::uint32_t) {})
                   .bytes;
+    }
     EXPECT_EQ(kept, 2u * kSize - 1) << "0xFF at " << at;
     bytes[at + 1] = 0xD9;
     const std::uint32_t owner = at / kSize * kSize;

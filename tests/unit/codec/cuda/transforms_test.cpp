@@ -23,14 +23,17 @@ std::array<double, 64> random_block(unsigned seed, double range) {
 template <int N, typename Transform>
 std::array<double, N * N> run_corner(const std::array<double, 64>& block, Transform transform) {
   float c[N][N];
-  for (int v = 0; v < N; ++v)
-    for (int u = 0; u < N; ++u)
+  for (int v = 0; v < N; ++v) {
+    for (int u = 0; u < N; ++u) {
       c[v][u] = static_cast<float>(block[static_cast<std::size_t>(v * 8 + u)]);
+    }
+  }
   for (int v = 0; v < N; ++v) transform(&c[v][0], 1);
   for (int x = 0; x < N; ++x) transform(&c[0][x], N);
   std::array<double, N * N> out{};
-  for (int y = 0; y < N; ++y)
+  for (int y = 0; y < N; ++y) {
     for (int x = 0; x < N; ++x) out[static_cast<std::size_t>(y * N + x)] = c[y][x];
+  }
   return out;
 }
 
@@ -42,8 +45,9 @@ void expect_corner(Transform transform) {
     double expected[N * N];
     transform::idct<N>(basis, basis, block.data(), expected);
     const auto got = run_corner<N>(block, transform);
-    for (int i = 0; i < N * N; ++i)
+    for (int i = 0; i < N * N; ++i) {
       ASSERT_NEAR(got[static_cast<std::size_t>(i)], expected[i], kBound) << "sample " << i;
+    }
   }
 }
 
@@ -70,8 +74,9 @@ TEST(CudaTransforms, ForwardMatchesTheFormula) {
     const auto got = run_corner<8>(block, [](float* a, int s) {
       forward_8(a[0], a[s], a[2 * s], a[3 * s], a[4 * s], a[5 * s], a[6 * s], a[7 * s]);
     });
-    for (int i = 0; i < 64; ++i)
+    for (int i = 0; i < 64; ++i) {
       ASSERT_NEAR(got[static_cast<std::size_t>(i)], expected[i], kBound) << "coefficient " << i;
+    }
   }
 }
 
@@ -85,8 +90,9 @@ TEST(CudaTransforms, SamplesAreRoundedHalfUpAndClamped) {
 }
 
 TEST(CudaTransforms, ZigzagFunctionAgreesWithTheTable) {
-  for (std::uint32_t k = 0; k < 64; ++k)
+  for (std::uint32_t k = 0; k < 64; ++k) {
     EXPECT_EQ(natural_position(k), jpeg::kNaturalOrder[k]) << k;
+  }
 }
 
 }  // namespace

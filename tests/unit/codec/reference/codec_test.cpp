@@ -17,9 +17,11 @@ using Bytes = std::vector<std::uint8_t>;
 /// A plane that differs in every sample.
 Plane ramp(std::int32_t width, std::int32_t height) {
   Plane plane{width, height, {}};
-  for (std::int32_t y = 0; y < height; ++y)
-    for (std::int32_t x = 0; x < width; ++x)
+  for (std::int32_t y = 0; y < height; ++y) {
+    for (std::int32_t x = 0; x < width; ++x) {
       plane.samples.push_back(static_cast<std::uint8_t>((x * 7 + y * 5 + x * y % 13) % 256));
+    }
+  }
   return plane;
 }
 
@@ -51,9 +53,10 @@ Bytes without(const Bytes& bytes, std::uint8_t marker) {
   std::size_t at = 2;
   while (bytes[at + 1] != 0xDA) {
     const std::size_t size = 2u + (static_cast<std::size_t>(bytes[at + 2]) << 8) + bytes[at + 3];
-    if (bytes[at + 1] != marker)
+    if (bytes[at + 1] != marker) {
       out.insert(out.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at),
                  bytes.begin() + static_cast<std::ptrdiff_t>(at + size));
+    }
     at += size;
   }
   out.insert(out.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at), bytes.end());
@@ -81,8 +84,9 @@ TEST(ReferenceCodec, MissingHuffmanTablesAreTheStandardOnes) {
   const auto expected = decode(whole);
   const auto found = decode(bare);
   ASSERT_TRUE(expected && found);
-  for (std::size_t i = 0; i < 3; ++i)
+  for (std::size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(found->planes[i].samples, expected->planes[i].samples);
+  }
 }
 
 TEST(ReferenceCodec, FileWithoutScanIsRefused) {
@@ -120,8 +124,9 @@ TEST(ReferenceCodec, LostRestartIntervalCostsOnlyItself) {
   const std::size_t begin = file->scans[0].entropy_offset;
   // Cut out everything from RST1 up to RST2.
   const auto find = [&](std::uint8_t code) {
-    for (std::size_t i = begin; i + 1 < whole.size(); ++i)
+    for (std::size_t i = begin; i + 1 < whole.size(); ++i) {
       if (whole[i] == 0xFF && whole[i + 1] == code) return static_cast<std::ptrdiff_t>(i);
+    }
     return std::ptrdiff_t{0};
   };
   ASSERT_GT(find(0xD2), find(0xD1));
@@ -178,19 +183,21 @@ TEST(ReferenceCodec, ReducedDecodeIsTheCornerOfEachWholeBlock) {
   const auto half = decode(bytes, {}, {4, 4, 4, 4});
   ASSERT_TRUE(half);
   ASSERT_EQ(half->planes[0].width_px, 16);
-  for (std::int32_t y = 0; y < 8; ++y)
+  for (std::int32_t y = 0; y < 8; ++y) {
     for (std::int32_t x = 0; x < 16; ++x) {
       const auto& block = coefficients->components[0].at(x / 4, y / 4);
       double sum = 128.5;
-      for (int v = 0; v < 4; ++v)
+      for (int v = 0; v < 4; ++v) {
         for (int u = 0; u < 4; ++u) {
           const auto k = static_cast<std::size_t>(v * 8 + u);
           sum += 0.5 * block[k] * quantiser[k] * transform::dct_cosine(4, x % 4, u) *
                  transform::dct_cosine(4, y % 4, v);
         }
+      }
       const int expected = std::clamp(static_cast<int>(std::floor(sum)), 0, 255);
       EXPECT_EQ(half->planes[0].samples[static_cast<std::size_t>(y * 16 + x)], expected);
     }
+  }
 }
 
 }  // namespace

@@ -110,8 +110,9 @@ TEST(QmDecoder, DecodesTheTestSequenceOfT81K4) {
   QmBin bin;
   for (const std::uint32_t word : plain) {
     std::uint32_t decoded = 0;
-    for (int i = 0; i < 32; ++i)
+    for (int i = 0; i < 32; ++i) {
       decoded = decoded << 1 | static_cast<std::uint32_t>(decoder.decode(bin));
+    }
     EXPECT_EQ(decoded, word);
   }
 }

@@ -21,8 +21,9 @@ plan::PlanePlan whole(std::int32_t in_w, std::int32_t in_h, std::int32_t out_w,
 TEST(ReferenceResample, SameSizeIsTheIdentity) {
   const Plane in = counted(7, 5);
   for (const Kernel kernel :
-       {Kernel::kLanczos3, Kernel::kBicubic, Kernel::kBilinear, Kernel::kArea, Kernel::kNearest})
+       {Kernel::kLanczos3, Kernel::kBicubic, Kernel::kBilinear, Kernel::kArea, Kernel::kNearest}) {
     EXPECT_EQ(resample(in, whole(7, 5, 7, 5), kernel).samples, in.samples);
+  }
 }
 
 TEST(ReferenceResample, AreaIsTheMeanRoundedHalfUp) {

@@ -36,8 +36,9 @@ TEST(TurboCodec, FullSizeIsThePictureItself) {
   const Decoded out = transcoder.resize(jpeg, finest());
   const Decoded in = sample::decode(jpeg);
   ASSERT_EQ(out.planes.size(), 3u);
-  for (std::size_t c = 0; c < 3; ++c)
+  for (std::size_t c = 0; c < 3; ++c) {
     EXPECT_LE(sample::difference(in.planes[c].samples, out.planes[c].samples).largest, 2);
+  }
 }
 
 /// The stored picture whose upright view under `orientation` is `smooth` at width × height.
@@ -47,8 +48,9 @@ Bytes stored_as(int orientation, int width, int height) {
   return sample::make(spec, [&](int c, double x, double y) {
     double u = swapped ? y : x, v = swapped ? x : y;  // undo, in continuous coordinates
     if (orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7) u = width - u;
-    if (orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8)
+    if (orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8) {
       v = height - v;
+    }
     return smooth(c, u, v);
   });
 }
@@ -56,7 +58,7 @@ Bytes stored_as(int orientation, int width, int height) {
 TEST(TurboCodec, EveryOrientationShowsTheSamePicture) {
   const Transcoder transcoder;
   for (const Sampling sampling :
-       {Sampling::k444, Sampling::k422, Sampling::k420, Sampling::k440, Sampling::kGray})
+       {Sampling::k444, Sampling::k422, Sampling::k420, Sampling::k440, Sampling::kGray}) {
     for (const bool shrink : {false, true}) {
       ResizeOptions options = finest();
       options.sampling = sampling;
@@ -80,14 +82,16 @@ TEST(TurboCodec, EveryOrientationShowsTheSamePicture) {
         }
       }
     }
+  }
 }
 
 TEST(TurboCodec, FinishTurnsPlanesExactly) {
   for (int orientation = 1; orientation <= 8; ++orientation) {
     Planes planes;
     planes.planes.push_back({37, 70, Bytes(37 * 70)});
-    for (std::size_t i = 0; i < 37 * 70; ++i)
+    for (std::size_t i = 0; i < 37 * 70; ++i) {
       planes.planes[0].samples[i] = static_cast<std::uint8_t>(i * 7 + i / 37);
+    }
     plan::Plan plan;
     plan.orientation = orientation;
     const bool swapped = transform::swaps_axes(orientation);
@@ -100,13 +104,14 @@ TEST(TurboCodec, FinishTurnsPlanesExactly) {
     const Planes out = turbo::post_process(planes, plan);
     ASSERT_EQ(out.planes[0].width_px, plan.encode.width_px);
     ASSERT_EQ(out.planes[0].height_px, plan.encode.height_px);
-    for (std::int32_t y = 0; y < plan.encode.height_px; ++y)
+    for (std::int32_t y = 0; y < plan.encode.height_px; ++y) {
       for (std::int32_t x = 0; x < plan.encode.width_px; ++x) {
         const auto from = transform::stored_position(orientation, {x, y}, 37, 70);
         ASSERT_EQ(out.planes[0].samples[static_cast<std::size_t>(y * plan.encode.width_px + x)],
                   planes.planes[0].samples[static_cast<std::size_t>(from.y * 37 + from.x)])
             << orientation << ": " << x << ',' << y;
       }
+    }
   }
 }
 
@@ -129,17 +134,19 @@ TEST(TurboCodec, PadsWithTheBackground) {
                                  {plane.width_px - 1, 0},
                                  {0, plane.height_px - 1},
                                  {plane.width_px - 1, plane.height_px - 1},
-                                 {plane.width_px / 2, 2}})
+                                 {plane.width_px / 2, 2}}) {
         EXPECT_NEAR(plane.at(x, y), red[c], 2) << c << " at " << x << ',' << y;
+      }
     }
     options.has_background = false;
     const Decoded bare = transcoder.resize(jpeg, options);
     EXPECT_EQ(bare.width_px, 61);
-    for (int y = 8; y < 35; ++y)  // away from the border, whose blocks ring
+    for (int y = 8; y < 35; ++y) {  // away from the border, whose blocks ring
       for (int x = 8; x < 53; ++x) {
         const int left = sampling == Sampling::k420 ? 44 : 45;  // (151 − 61) / 2, whole chroma
         ASSERT_NEAR(out.planes[0].at(x + left, y + 54), bare.planes[0].at(x, y), 3);
       }
+    }
   }
 }
 
@@ -199,7 +206,8 @@ TEST(TurboCodec, MaxBytesThatNothingMeetsIsSaid) {
   }
 }
 
-/// Above four megapixels rows stream; a byte bound that never binds keeps whole planes.
+/// Compares the two ways to encode. Above four megapixels rows stream; a max_bytes that is never
+/// reached makes the codec keep whole planes.
 void expect_streams_the_same(const Bytes& jpeg, ResizeOptions options) {
   const Transcoder transcoder;
   const auto file = parse(jpeg);
@@ -287,10 +295,11 @@ TEST(TurboCodec, KeptCmykKeepsItsInks) {
   options.color = ColorMode::kKeep;
   const Decoded out = transcoder.resize(jpeg, options);
   ASSERT_EQ(out.planes.size(), 4u);
-  for (std::size_t c = 0; c < 4; ++c)
+  for (std::size_t c = 0; c < 4; ++c) {
     EXPECT_LE(
         sample::difference(out.planes[c].samples, sample::decode(jpeg).planes[c].samples).largest,
         3);
+  }
 }
 
 TEST(TurboCodec, ConvertedChromaSitsInTheMiddle) {
@@ -370,12 +379,15 @@ TEST(TurboCodec, WideCutsOfAScaleStayInPlace) {
     options.width_px = width;
     const Decoded out = transcoder.resize(jpeg, options);
     const double x_step = 800.0 / out.width_px, y_step = 600.0 / out.height_px;
-    for (std::size_t c = 0; c < 3; ++c)
-      for (int y = 3; y < out.height_px - 3; ++y)
-        for (int x = 3; x < out.width_px - 3; ++x)
+    for (std::size_t c = 0; c < 3; ++c) {
+      for (int y = 3; y < out.height_px - 3; ++y) {
+        for (int x = 3; x < out.width_px - 3; ++x) {
           ASSERT_NEAR(out.planes[c].at(x, y),
                       ramp(static_cast<int>(c), (x + 0.5) * x_step, (y + 0.5) * y_step), 1.8)
               << width << " plane " << c << " at " << x << ',' << y;
+        }
+      }
+    }
   }
 }
 

@@ -52,7 +52,8 @@ TEST(TurboCodec, StrictReadsPastThePartInUse) {
 }
 
 TEST(TurboCodec, WhatIsMissingIsExactlyGrey) {
-  // Huffman-coded: an arithmetic decoder goes on with zero bytes (T.81 D.2.6), to no end.
+  // Huffman-coded files only: an arithmetic decoder goes on with zero bytes and finds no end (T.81
+  // D.2.6).
   const Transcoder transcoder;
   for (const int restart_mcus : {0, 4}) {
     Spec spec{200, 160, JCS_YCbCr, 2, 2, 90};
@@ -102,8 +103,9 @@ TEST_P(TurboPadding, ShowsAtNoScale) {
       Outcome outcome;
       const auto planes = codec->decode(file, {scale, scale, scale, scale}, {}, outcome);
       ASSERT_TRUE(planes) << planes.error().to_string();
-      for (const Plane& plane : planes->planes)
+      for (const Plane& plane : planes->planes) {
         for (const int v : plane.samples) ASSERT_NEAR(v, 100, 2) << "at " << scale << "/8";
+      }
     }
   }
 }

@@ -175,9 +175,10 @@ bool expect_equal(const jpeg::JpegFile& file, const plan::Scales& scales) {
     }
     return false;
   }
-  for (std::size_t i = 0; i < own->planes.size(); ++i)
+  for (std::size_t i = 0; i < own->planes.size(); ++i) {
     EXPECT_TRUE(own->planes[i].samples == libjpeg->planes[i].samples) << "plane " << i;
-  return EntropySource::accepts(file);
+  }
+  return OwnEntropySource::accepts(file);
 }
 
 class TurboScripts : public testing::TestWithParam<ScriptCase> {};
@@ -187,8 +188,9 @@ TEST_P(TurboScripts, GiveLibjpegsPlanes) {
     const Bytes bytes = write_progressive(GetParam(), width, height);
     const auto file = jpeg::parse(bytes, Limits{});
     ASSERT_TRUE(file);
-    for (const int scale : {8, 4, 2, 1})
+    for (const int scale : {8, 4, 2, 1}) {
       EXPECT_TRUE(expect_equal(*file, {scale, scale, scale, scale})) << scale;
+    }
   }
 }
 
@@ -238,11 +240,11 @@ const ScriptCase kScripts[] = {
 INSTANTIATE_TEST_SUITE_P(All, TurboScripts, testing::ValuesIn(kScripts),
                          [](const testing::TestParamInfo<ScriptCase>& c) { return c.param.name; });
 
-TEST(EntropySource, LeavesToLibjpegWhatItMightWarnAbout) {
+TEST(OwnEntropySource, LeavesToLibjpegWhatItMightWarnAbout) {
   const Bytes bytes = write_progressive(kScripts[2], 40, 40);
   const auto accepts = [](const Bytes& changed) {
     const auto file = jpeg::parse(changed, Limits{});
-    return file && EntropySource::accepts(*file);
+    return file && OwnEntropySource::accepts(*file);
   };
   EXPECT_TRUE(accepts(bytes));
   Bytes cut(bytes.begin(), bytes.end() - 2);
@@ -256,7 +258,7 @@ TEST(EntropySource, LeavesToLibjpegWhatItMightWarnAbout) {
   EXPECT_FALSE(accepts(late));
 }
 
-TEST(EntropySource, MaxScansAndTheDeadlineHold) {
+TEST(OwnEntropySource, MaxScansAndTheDeadlineHold) {
   const Bytes bytes = write_progressive(kScripts[1], 40, 40);
   const auto file = jpeg::parse(bytes, Limits{});
   ASSERT_TRUE(file);

@@ -45,9 +45,11 @@ Bytes random_bytes(std::mt19937& random, std::size_t count) {
 /// Reductions and enlargements, whole axes and parts of them, mirrored grids.
 std::vector<plan::AxisMap> interesting_axes() {
   std::vector<plan::AxisMap> all;
-  for (const std::int32_t in : {1, 2, 7, 8, 31, 64, 250})
-    for (const std::int32_t out : {1, 3, 16, 61})
+  for (const std::int32_t in : {1, 2, 7, 8, 31, 64, 250}) {
+    for (const std::int32_t out : {1, 3, 16, 61}) {
       all.push_back({in, out, 0, static_cast<double>(in) / out});
+    }
+  }
   all.push_back({100, 20, 33.25, 1.7});
   all.push_back({100, 51, -0.5, 1.0});
   all.push_back({100, 40, 90, 0.25});
@@ -65,7 +67,7 @@ transform::AxisFilter exact_filter(Kernel kernel, const plan::AxisMap& axis) {
 }
 
 TEST(TurboFixedFilter, RoundsTheExactTapsAndSumsToOne) {
-  for (const Kernel kernel : kKernels)
+  for (const Kernel kernel : kKernels) {
     for (const auto& axis : interesting_axes()) {
       SCOPED_TRACE(name(axis));
       const FixedFilter fixed = make_fixed_filter(kernel, axis);
@@ -88,6 +90,7 @@ TEST(TurboFixedFilter, RoundsTheExactTapsAndSumsToOne) {
         ASSERT_EQ(sum, 1 << kTapBits);
       }
     }
+  }
 }
 
 TEST(TurboFixedFilter, HugeReductionsStillWeighAlike) {
@@ -100,7 +103,7 @@ TEST(TurboFixedFilter, HugeReductionsStillWeighAlike) {
 }
 
 TEST(TurboFixedFilter, TheCacheKeepsAndShares) {
-  FilterCache cache;
+  FixedFilterCache cache;
   const plan::AxisMap axis{100, 50, 0, 2};
   const auto first = cache.get(Kernel::kLanczos3, axis);
   EXPECT_EQ(cache.get(Kernel::kLanczos3, axis), first);
@@ -111,7 +114,7 @@ TEST(TurboFixedFilter, TheCacheKeepsAndShares) {
     ASSERT_EQ(cache.get(Kernel::kLanczos3, axis), first);
   }
   std::vector<std::thread> threads;
-  for (int t = 0; t < 4; ++t)
+  for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&cache, t] {
       for (std::int32_t i = 0; i < 200; ++i) {
         const plan::AxisMap other{60 + (i + t) % 70, 30, 0, 2};
@@ -119,6 +122,7 @@ TEST(TurboFixedFilter, TheCacheKeepsAndShares) {
         if (filter->in_size != other.in_size) std::abort();
       }
     });
+  }
   for (auto& thread : threads) thread.join();
 }
 
@@ -126,7 +130,7 @@ TEST(TurboFixedFilter, TheCacheKeepsAndShares) {
 TEST(TurboPasses, CombineRowsIsTheIntegerFormulaEverywhere) {
   std::mt19937 random(1);
   on_every_target([&] {
-    for (std::int32_t width = 1; width < 150; width += 1 + width / 9)
+    for (std::int32_t width = 1; width < 150; width += 1 + width / 9) {
       for (const std::int32_t count : {1, 2, 3, 7, 12}) {
         std::vector<Bytes> storage;
         std::vector<const std::uint8_t*> rows;
@@ -156,13 +160,14 @@ TEST(TurboPasses, CombineRowsIsTheIntegerFormulaEverywhere) {
           ASSERT_NEAR(out[x], exact / (1 << (kTapBits - kMidBits)), 0.51);
         }
       }
+    }
   });
 }
 
 TEST(TurboPasses, FilterRowIsTheIntegerFormulaEverywhere) {
   std::mt19937 random(2);
   std::vector<std::pair<FixedFilter, std::vector<std::int16_t>>> cases;
-  for (const Kernel kernel : kKernels)
+  for (const Kernel kernel : kKernels) {
     for (const auto& axis : interesting_axes()) {
       const FixedFilter filter = make_fixed_filter(kernel, axis);
       std::vector<std::int16_t> in(static_cast<std::size_t>(axis.in_size) +
@@ -170,15 +175,17 @@ TEST(TurboPasses, FilterRowIsTheIntegerFormulaEverywhere) {
       for (auto& v : in) v = static_cast<std::int16_t>(static_cast<int>(random() % 20'000) - 1800);
       cases.emplace_back(filter, std::move(in));
     }
+  }
   on_every_target([&] {
     for (const auto& [filter, in] : cases) {
       Bytes out(static_cast<std::size_t>(filter.out_size) + 1, 7);
       filter_row(in.data(), filter, out.data());
       for (std::int32_t j = 0; j < filter.out_size; ++j) {
         int sum = 1 << (kTapBits + kMidBits - 1);
-        for (std::int32_t k = 0; k < filter.count[j]; ++k)
+        for (std::int32_t k = 0; k < filter.count[j]; ++k) {
           sum += filter.weights[static_cast<std::size_t>(j * filter.stride + k)] *
                  in[static_cast<std::size_t>(filter.first[j] + k)];
+        }
         ASSERT_EQ(out[j], std::clamp(sum >> (kTapBits + kMidBits), 0, 255))
             << filter.in_size << "→" << filter.out_size << " at " << j;
       }
@@ -196,7 +203,7 @@ struct CollectRows final : RowSink {
   Bytes out;
 };
 
-/// Pushes rows that are no longer than they say, as a sanitizer would notice.
+/// Pushes rows in buffers of exactly their length, so that a sanitizer sees a step further.
 Bytes resample(Kernel kernel, const plan::AxisMap& x, const plan::AxisMap& y, const Bytes& in) {
   RowResampler resampler(3, std::make_shared<FixedFilter>(make_fixed_filter(kernel, x)),
                          std::make_shared<FixedFilter>(make_fixed_filter(kernel, y)));
@@ -215,19 +222,25 @@ std::vector<double> exact_resample(Kernel kernel, const plan::AxisMap& x, const 
                                    const Bytes& in) {
   const auto across = exact_filter(kernel, x), down = exact_filter(kernel, y);
   std::vector<double> middle(static_cast<std::size_t>(x.in_size) * y.out_size);
-  for (std::int32_t j = 0; j < y.out_size; ++j)
-    for (std::int32_t k = 0; k < down.count[j]; ++k)
-      for (std::int32_t c = 0; c < x.in_size; ++c)
+  for (std::int32_t j = 0; j < y.out_size; ++j) {
+    for (std::int32_t k = 0; k < down.count[j]; ++k) {
+      for (std::int32_t c = 0; c < x.in_size; ++c) {
         middle[static_cast<std::size_t>(j) * x.in_size + c] +=
             down.weights[static_cast<std::size_t>(j) * down.taps + k] *
             in[static_cast<std::size_t>(down.first[j] + k) * x.in_size + c];
+      }
+    }
+  }
   std::vector<double> out(static_cast<std::size_t>(x.out_size) * y.out_size);
-  for (std::int32_t j = 0; j < y.out_size; ++j)
-    for (std::int32_t i = 0; i < x.out_size; ++i)
-      for (std::int32_t k = 0; k < across.count[i]; ++k)
+  for (std::int32_t j = 0; j < y.out_size; ++j) {
+    for (std::int32_t i = 0; i < x.out_size; ++i) {
+      for (std::int32_t k = 0; k < across.count[i]; ++k) {
         out[static_cast<std::size_t>(j) * x.out_size + i] +=
             across.weights[static_cast<std::size_t>(i) * across.taps + k] *
             middle[static_cast<std::size_t>(j) * x.in_size + across.first[i] + k];
+      }
+    }
+  }
   return out;
 }
 
@@ -236,22 +249,24 @@ void expect_resampled(Kernel kernel, const plan::AxisMap& x, const plan::AxisMap
   const Bytes found = resample(kernel, x, y, in);
   const auto exact = exact_resample(kernel, x, y, in);
   ASSERT_EQ(found.size(), exact.size());
-  for (std::size_t i = 0; i < found.size(); ++i)
+  for (std::size_t i = 0; i < found.size(); ++i) {
     ASSERT_NEAR(found[i], std::clamp(exact[i], 0.0, 255.0), 0.8)
         << name(x) << ", " << name(y) << " at " << i;
+  }
 }
 
 TEST(TurboResampler, EveryKernelIsWithinRoundingOfDouble) {
   std::mt19937 random(3);
   const auto axes = interesting_axes();
   on_every_target([&] {
-    for (const Kernel kernel : kKernels)
+    for (const Kernel kernel : kKernels) {
       for (std::size_t i = 0; i < axes.size(); ++i) {
         const auto& y = axes[(i * 7 + 3) % axes.size()];
         expect_resampled(kernel, axes[i], y,
                          random_bytes(random, static_cast<std::size_t>(axes[i].in_size) *
                                                   static_cast<std::size_t>(y.in_size)));
       }
+    }
   });
 }
 
@@ -266,15 +281,17 @@ TEST(TurboResampler, FullContrastNeverWraps) {
           (i % 96) / static_cast<unsigned>(period) + i / 96 / static_cast<unsigned>(period);
       in[i] = cell % 2 == 0 ? 0 : 255;
     }
-    for (const Kernel kernel : kKernels)
-      for (const auto& x : axes)
+    for (const Kernel kernel : kKernels) {
+      for (const auto& x : axes) {
         for (const auto& y : axes) expect_resampled(kernel, x, y, in);
+      }
+    }
   }
 }
 
 TEST(TurboResampler, FlatPicturesStayFlat) {
-  for (const int level : {0, 1, 128, 254, 255})
-    for (const Kernel kernel : kKernels)
+  for (const int level : {0, 1, 128, 254, 255}) {
+    for (const Kernel kernel : kKernels) {
       for (const auto& axis : interesting_axes()) {
         const Bytes in(static_cast<std::size_t>(axis.in_size) * axis.in_size,
                        static_cast<std::uint8_t>(level));
@@ -282,6 +299,8 @@ TEST(TurboResampler, FlatPicturesStayFlat) {
         ASSERT_TRUE(std::all_of(out.begin(), out.end(), [&](int v) { return v == level; }))
             << level << ' ' << name(axis);
       }
+    }
+  }
 }
 
 TEST(TurboResampler, MirroredMapsGiveMirroredPictures) {
@@ -347,8 +366,9 @@ void expect_block(const Transform& transform, const std::vector<double>& exact, 
   for (Bytes& row : storage) rows.push_back(row.data());
   transform(rows.data(), kColumn);
   for (std::size_t y = 0; y < N; ++y) {
-    for (std::size_t x = 0; x < N; ++x)
+    for (std::size_t x = 0; x < N; ++x) {
       ASSERT_NEAR(storage[y][kColumn + x], exact[y * N + x], bound) << x << ',' << y;
+    }
     for (std::size_t x = 0; x < kColumn; ++x) ASSERT_EQ(storage[y][x], 99);
   }
 }
@@ -385,7 +405,7 @@ void expect_partial_blocks() {
     const auto coefficients = dequantised(block.coefficients, block.quantiser);
     double largest = 0;
     for (const double c : coefficients) largest = std::max(largest, std::fabs(c));
-    for (int columns = 1; columns <= 8; ++columns)
+    for (int columns = 1; columns <= 8; ++columns) {
       for (int rows = 1; rows <= 8; ++rows) {
         if ((static_cast<int>(i) + columns + rows) % 3 != 0) continue;
         // Single precision over 64 terms: huge coefficients that cancel leave a relative error.
@@ -397,6 +417,7 @@ void expect_partial_blocks() {
         ASSERT_FALSE(testing::Test::HasFatalFailure())
             << "1/" << 8 / N << ", " << columns << "×" << rows << " valid";
       }
+    }
   }
 }
 

@@ -1,4 +1,5 @@
-// The steps of finding states that both ways of synchronising run.
+// Speculation about a subsequence's start state: the steps that synchronise.cu and
+// candidate_states.cu share.
 #pragma once
 
 #include <codec/cuda/decode/columns.hpp>
@@ -13,11 +14,12 @@ inline __device__ SkipResult decode(const DecodeView& batch, const SharedTables&
   return skip_span(column_of(batch, subsequence), tables, pattern, length, s.bit, s.phase, s.index);
 }
 
-/// The state at the start of a subsequence, guessed from the last bits of its predecessors.
-/// @param phase  block of the MCU that those bits are taken to begin with
-inline __device__ std::uint32_t guess_entry(const DecodeView& batch, const SharedTables& tables,
-                                            PhasePattern pattern, std::uint32_t subsequence,
-                                            std::uint32_t phase) {
+/// Estimates the state at the start of a subsequence by decoding the last bits of its predecessors
+/// (EntropyLayout::warm_bits).
+/// @param phase  block of the MCU with which these bits are assumed to begin
+inline __device__ std::uint32_t speculate_entry(const DecodeView& batch, const SharedTables& tables,
+                                                PhasePattern pattern, std::uint32_t subsequence,
+                                                std::uint32_t phase) {
   std::uint32_t wanted = batch.layout.warm_bits;
   std::uint32_t from = subsequence;
   std::uint32_t start = 0;
@@ -29,8 +31,9 @@ inline __device__ std::uint32_t guess_entry(const DecodeView& batch, const Share
   if (start == 0 && is_first(batch, from)) phase = 0;
   SkipResult result =
       skip_span(column_of(batch, from), tables, pattern, length_of(batch, from), start, phase, 0);
-  while (++from < subsequence)
+  while (++from < subsequence) {
     result = decode(batch, tables, pattern, from, length_of(batch, from), result.state);
+  }
   return result.state;
 }
 

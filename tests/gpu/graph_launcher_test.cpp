@@ -1,0 +1,184 @@
+// Graphs of a stream's work: they do what the work itself would, whatever came before.
+#include <codec/cuda/transcoder.hpp>
+#include <codec/cuda/tuning.hpp>
+#include <gpu/buffer.hpp>
+#include <gpu/graph_launcher.hpp>
+#include <memory>
+#include <optional>
+#include <random>
+#include <tests/gpu/gpu.hpp>
+#include <tests/gpu/items.hpp>
+#include <vector>
+
+namespace framewire::gpu_tests {
+namespace {
+
+using codec::cuda::Item;
+using codec::cuda::Transcoder;
+using codec::cuda::Tuning;
+
+constexpr std::size_t kBytes = 4096;
+
+class GraphLaunches : public GpuTest {
+ protected:
+  void SetUp() override {
+    GpuTest::SetUp();
+    if (IsSkipped()) return;
+    stream_.emplace(value_of(gpu::Stream::make()));
+    memory_ = value_of(gpu::Buffer::make(gpu::MemoryKind::kDevice, kBytes));
+    ASSERT_EQ(cudaMemset2D(memory_.data(), kBytes, 0, kBytes, 1), cudaSuccess);
+  }
+
+  /// Fills piece after piece, each with its number.
+  void fill(std::size_t pieces) {
+    const std::size_t each = kBytes / pieces;
+    for (std::size_t i = 0; i < pieces; ++i) {
+      (void)cudaMemsetAsync(memory_.data() + i * each, static_cast<int>(i + 1), each,
+                            stream_->get());
+    }
+  }
+  void expect_filled(std::size_t pieces) {
+    ASSERT_TRUE(stream_->synchronise());
+    std::vector<std::uint8_t> got(kBytes);
+    ASSERT_EQ(cudaMemcpy(got.data(), memory_.data(), kBytes, cudaMemcpyDeviceToHost), cudaSuccess);
+    const std::size_t each = kBytes / pieces;
+    for (std::size_t i = 0; i < pieces * each; ++i) ASSERT_EQ(got[i], i / each + 1) << i;
+  }
+
+  std::optional<gpu::Stream> stream_;
+  gpu::Buffer memory_;
+  gpu::GraphLauncher launcher_;
+};
+
+/// More chains than are kept, each more than once and never with the same sizes twice in a row.
+TEST_F(GraphLaunches, DoWhatWasEnqueued) {
+  for (int round = 0; round < 3; ++round) {
+    for (const std::size_t pieces : {1U, 2U, 3U, 5U, 4U, 9U, 16U, 7U, 8U, 6U, 2U, 10U, 11U}) {
+      ASSERT_TRUE(launcher_.launch(*stream_, [&] { fill(pieces); }));
+      expect_filled(pieces);
+    }
+  }
+}
+
+TEST_F(GraphLaunches, WaitForWhatIsInFrontOfThem) {
+  (void)cudaMemsetAsync(memory_.data(), 77, kBytes, stream_->get());
+  ASSERT_TRUE(launcher_.launch(*stream_, [&] { fill(3); }));
+  fill(2);
+  ASSERT_TRUE(launcher_.launch(*stream_, [&] { fill(4); }));
+  expect_filled(4);
+}
+
+/// What cannot be part of a graph leaves nothing behind: neither work, nor errors, nor a stream
+/// that records.
+TEST_F(GraphLaunches, LeaveNothingBehindWhereTheyFail) {
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_FALSE(launcher_.launch(*stream_, [&] {
+      fill(7);
+      (void)cudaStreamSynchronize(stream_->get());
+    }));
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+    fill(2);
+    expect_filled(2);
+  }
+  EXPECT_FALSE(launcher_.launch(*stream_, [&] { fill(3); })) << "still tried after many failures";
+}
+
+TEST_F(GraphLaunches, GoOnAfterAFailure) {
+  EXPECT_FALSE(launcher_.launch(*stream_, [&] { (void)cudaStreamSynchronize(stream_->get()); }));
+  ASSERT_TRUE(launcher_.launch(*stream_, [&] { fill(3); }));
+  expect_filled(3);
+}
+
+ResizeOptions resize_to(std::int32_t width, std::int32_t height) {
+  ResizeOptions options;
+  options.width_px = width;
+  options.height_px = height;
+  options.resize = ResizeMode::kForce;
+  return options;
+}
+
+/// Batches whose images need different stages, one after the other through the same graphs, give
+/// the bytes that a batch of one without a graph gives.
+TEST_F(GraphLaunches, ChangeNoByteOfAnyBatch) {
+  sample::Spec spec;
+  spec.width_px = 200;
+  spec.height_px = 150;
+  spec.h = spec.v = 2;
+  std::vector<std::unique_ptr<OwnedItem>> owned;
+  const auto add = [&](const ResizeOptions& options) {
+    owned.push_back(
+        std::make_unique<OwnedItem>(draw(spec, static_cast<int>(owned.size())), options));
+  };
+  add(resize_to(60, 40));
+  ResizeOptions options = resize_to(90, 70);
+  options.sharpen_sigma = 1.5;
+  add(options);
+  options = resize_to(31, 33);
+  options.optimize_huffman = true;
+  add(options);
+  options = resize_to(80, 60);
+  options.max_bytes = 2000;
+  add(options);
+  options = resize_to(80, 60);
+  options.resize = ResizeMode::kFit;
+  options.has_background = true;
+  add(options);
+  add(resize_to(3, 2));
+
+  Transcoder lone = value_of(Transcoder::make());
+  std::vector<Bytes> expected;
+  for (const auto& one : owned) {
+    const std::vector<Item> items{one->item};
+    ASSERT_TRUE(lone.enqueue(items));
+    ASSERT_TRUE(lone.wait());
+    ASSERT_EQ(lone.result(0).status, 0U);
+    expected.emplace_back(lone.result(0).bytes.begin(), lone.result(0).bytes.end());
+  }
+  Tuning tuning;
+  tuning.lone_batch_bytes = tuning.tiny_batch_bytes = 0;
+  Transcoder transcoder = value_of(Transcoder::make(false, tuning));
+  std::mt19937 random(1);
+  for (int round = 0; round < 24; ++round) {
+    std::vector<std::size_t> which;
+    std::vector<Item> items;
+    for (std::size_t i = 0, count = 1 + random() % 9; i < count; ++i) {
+      which.push_back(random() % owned.size());
+      items.push_back(owned[which.back()]->item);
+    }
+    ASSERT_TRUE(transcoder.enqueue(items));
+    ASSERT_FALSE(transcoder.batch().decode().is_small()) << "no graph";
+    ASSERT_TRUE(transcoder.wait());
+    for (std::size_t i = 0; i < which.size(); ++i) {
+      ASSERT_EQ(transcoder.result(i).status, 0U);
+      const auto bytes = transcoder.result(i).bytes;
+      EXPECT_EQ(Bytes(bytes.begin(), bytes.end()), expected[which[i]]) << round << " " << which[i];
+    }
+  }
+}
+
+/// What other streams have under way decides how a batch is cut, and is forgotten when it is over.
+TEST_F(GraphLaunches, LoadIsGivenBack) {
+  sample::Spec spec;
+  spec.width_px = 64;
+  spec.height_px = 48;
+  const OwnedItem owned(draw(spec), resize_to(30, 20));
+  const std::vector<Item> items(2, owned.item);
+  const auto load = std::make_shared<codec::cuda::EntropyLoad>();
+  Transcoder first = value_of(Transcoder::make());
+  Transcoder second = value_of(Transcoder::make());
+  first.set_load(load);
+  second.set_load(load);
+  for (int round = 0; round < 2; ++round) {
+    const codec::cuda::EntropyLoad::Share others(load, std::uint64_t{256} << 20);
+    ASSERT_TRUE(first.enqueue(items));
+    EXPECT_FALSE(first.batch().decode().is_small());
+    ASSERT_TRUE(first.wait());
+  }
+  ASSERT_TRUE(second.enqueue(items));
+  EXPECT_TRUE(second.batch().decode().is_small()) << "loads that are over still count";
+  ASSERT_TRUE(second.wait());
+  EXPECT_EQ(codec::cuda::EntropyLoad::Share(load, 0).total_bytes(), 0U);
+}
+
+}  // namespace
+}  // namespace framewire::gpu_tests
