@@ -86,7 +86,7 @@ endif()
 set(ENV{PKG_CONFIG_PATH} "${prefix}/${LIBDIR}/pkgconfig")
 run(pkg-config --cflags --libs framewire)
 separate_arguments(flags UNIX_COMMAND "${output}")
-foreach(example batch resize send)
+foreach(example resize batch send)
   run("${CXX}" -std=c++20 "${SOURCE_DIR}/examples/${example}.cpp" ${flags} -pthread
     -o "${WORK_DIR}/${example}_pkg_config")
 endforeach()
