@@ -16,7 +16,7 @@
 namespace framewire::batch {
 namespace {
 
-/// Sees to names where the source does not.
+/// Sees to it that every input can have a row, and to names where the source does not.
 class NameCheck {
  public:
   explicit NameCheck(bool needed) : needed_(needed) {}
@@ -24,12 +24,13 @@ class NameCheck {
   /// label in the name's place.
   void check(Input& input) {
     ++count_;
-    if (!needed_) return;
     if (input.label.empty()) {
       input.label = input.name.empty() ? fmt::format("input {}", count_) : input.name;
     }
-    if (!input.error) input.error = fault_of(input);
-    if (input.error) input.name = input.label;
+    const bool listed = !input.error;
+    if (listed && needed_) input.error = fault_of(input);
+    const bool refused = listed && input.error;
+    if (refused || input.name.empty()) input.name = input.label;
   }
 
  private:

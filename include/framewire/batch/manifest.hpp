@@ -93,8 +93,8 @@ class DoneIndex {
   std::vector<Entry> entries_;  ///< sorted by name once sealed
 };
 
-/// Where rows go, and what earlier ones say. All members may be called by any number of threads at
-/// once; append() before a row of the same name is asked for again, which a batch never does.
+/// Where rows go, and what those of earlier runs say. All members may be called by any number of
+/// threads at once.
 class Manifest {
  public:
   Manifest() = default;

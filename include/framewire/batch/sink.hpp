@@ -67,9 +67,9 @@ class Sink {
   /// stopped waits for it, so whatever may wait for ever needs a deadline of its own. While many
   /// commits wait, more jobs make up for it.
   ///
-  /// Afterwards the name has the new bytes, all of them; on failure it has what it had before. No
-  /// other batch's input may be replaced on the way: a sink that may hold inputs refuses those.
-  /// Names come once each, in any order.
+  /// Afterwards the name has the new bytes, all of them; on failure it has what it had before. A
+  /// sink that may hold inputs of its batch refuses to replace them. Names come once each, in any
+  /// order.
   /// @param bytes  host, a JPEG; stays until the return
   [[nodiscard]] virtual WriteResult commit(const Output& output,
                                            std::span<const std::uint8_t> bytes) = 0;

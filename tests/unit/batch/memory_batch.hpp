@@ -61,6 +61,7 @@ class MemorySource final : public Source {
     if (at_ == objects_.size()) return std::nullopt;
     const Object& object = objects_[at_];
     Input input{"store://" + std::to_string(at_) + "/" + object.name, object.name, object.expected};
+    if (unlistable.contains(at_)) input.error = Status(StatusCode::kIoError, "lost by the store");
     input.tag = at_++;
     return input;
   }
@@ -76,6 +77,7 @@ class MemorySource final : public Source {
 
   std::optional<std::size_t> listing_fails_at;
   std::optional<std::size_t> listing_throws_at;
+  std::set<std::uint64_t> unlistable;
   std::set<std::uint64_t> opening_fails;
   std::set<std::uint64_t> opening_throws;
   std::set<std::uint64_t> opening_gives_nothing;
