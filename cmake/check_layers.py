@@ -60,6 +60,13 @@ OWNED_HEADERS = [
     (r"fmt/.*", None),
 ]
 
+# A batch goes by sources, sinks and manifests: only what implements those over files knows files.
+# The program drives it by the public header alone.
+BATCH_FILES = ("atomic_file", "file_place", "folder_source", "input_file", "list_source", "location",
+               "manifest", "output_folder", "permissions", "posix_file", "temporary_file")
+FILE_HEADERS = (r"fcntl\.h|unistd\.h|dirent\.h|stdio\.h|cstdio|filesystem|fstream|sys/.*|linux/.*|"
+                r"base/file_descriptor\.hpp|batch/(" + "|".join(BATCH_FILES) + r")\.hpp")
+
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]')
 STREAMS = re.compile(r"\bstd::(cout|cerr|clog)\b|(?<![\w:])(?:std::)?(?:printf|puts|putchar)\s*\(|"
                      r"\bfprintf\s*\(\s*std(?:out|err)\b|\bfmt::print\s*\(")
@@ -119,6 +126,21 @@ def check_style(path, errors):
                           f"write #include <{ours or 'folder/file.hpp'}>")
 
 
+def check_batch(path, errors):
+    """No file of the batch itself opens one; the program's command includes none of them."""
+    place = path.relative_to(ROOT).as_posix()
+    if place.startswith("src/batch/") and path.stem not in BATCH_FILES:
+        foreign, instead = FILE_HEADERS, "go by Source, Sink and Manifest"
+    elif place.startswith("apps/framewire/commands/batch/"):
+        foreign, instead = "batch/.*", "include <framewire/batch.hpp>"
+    else:
+        return
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        found = INCLUDE.match(line)
+        if found and re.fullmatch(foreign, found.group(1)):
+            errors.append(f"{place}:{number}: found {found.group(1)}; {instead}")
+
+
 def check_names(errors):
     """The program's folders and the library's are told apart by their names alone."""
     for folder in (ROOT / "apps" / "framewire").iterdir():
@@ -169,9 +191,11 @@ def main():
                 continue
             files += 1
             check_file(path, folder, errors)
+            check_batch(path, errors)
         for path in sorted((ROOT / "apps" / "framewire").rglob(f"*.{suffix}")):
             files += 1
             check_file(path, "apps/framewire", errors)
+            check_batch(path, errors)
     for path in sorted((ROOT / "include").rglob("*.hpp")):
         files += 1
         check_public(path, errors)

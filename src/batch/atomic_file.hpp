@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <batch/file_place.hpp>
 #include <batch/permissions.hpp>
-#include <cstdint>
+#include <framewire/batch/files.hpp>
 #include <framewire/status.hpp>
 #include <functional>
 #include <optional>
@@ -13,21 +13,6 @@
 #include <tl/expected.hpp>
 
 namespace framewire::batch {
-
-/// What a finished output survives besides the death of the program.
-///
-/// kNone leaves flushing to the kernel: a power cut may lose or empty files of the last seconds,
-/// which --resume notices by their size and makes again from the inputs; it is the default because
-/// waiting for the disk at every file costs more than that. kFile flushes each file before it gets
-/// its name.
-enum class Durability : std::uint8_t { kNone, kFile };
-
-/// Why a write failed, and whether the next file would fail alike (no space, read-only disk).
-struct WriteError {
-  Status status;
-  bool environment = false;
-};
-using WriteResult = tl::expected<void, WriteError>;
 
 /// How a file is written.
 struct WriteOptions {

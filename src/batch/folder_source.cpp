@@ -4,7 +4,8 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <algorithm>
-#include <batch/source.hpp>
+#include <batch/input_file.hpp>
+#include <batch/posix_file.hpp>
 #include <batch/temporary_file.hpp>
 #include <cctype>
 
@@ -90,7 +91,14 @@ class FolderSource final : public Source {
     levels_.push_back(std::move(root));
   }
 
-  std::optional<Input> next() override {
+  Result<std::optional<Input>> next() override { return take(); }
+  Result<std::unique_ptr<OpenInput>> open(const Input& input) const override {
+    return open_input_file(input.label);
+  }
+  bool checks_names() const noexcept override { return true; }
+
+ private:
+  std::optional<Input> take() {
     while (!levels_.empty()) {
       Level& level = levels_.back();
       if (level.at < level.part.size()) {
@@ -98,7 +106,7 @@ class FolderSource final : public Source {
       } else if (level.more) {
         const Input folder{level.path, level.name, true, std::nullopt, level.direct};
         const int error = read_part(level, capacity());
-        if (error != 0) return failed(folder, io_error(folder.path, "read the folder", error));
+        if (error != 0) return failed(folder, io_error(folder.label, "read the folder", error));
       } else {
         levels_.pop_back();
       }
@@ -106,7 +114,6 @@ class FolderSource final : public Source {
     return std::nullopt;
   }
 
- private:
   [[nodiscard]] std::size_t capacity() const {
     const std::size_t depth = std::min<std::size_t>(levels_.size() - 1, 16);
     return std::max(kMostNames >> depth, kFewestNames);
@@ -123,20 +130,20 @@ class FolderSource final : public Source {
                 has_jpeg_extension(entry.name), std::nullopt, level.direct && entry.type == DT_REG};
     if (entry.type == DT_REG && !may_be_excluded(entry.inode)) return input;
     struct stat facts {};
-    if (::stat(input.path.c_str(), &facts) != 0) {
-      return failed(input, io_error(input.path, "examine", errno));
+    if (::stat(input.label.c_str(), &facts) != 0) {
+      return failed(input, io_error(input.label, "examine", errno));
     }
     const FileId id{facts.st_dev, facts.st_ino};
     if (std::ranges::find(excluded_, id) != excluded_.end()) return std::nullopt;
     if (S_ISREG(facts.st_mode)) return input;
     if (S_ISDIR(facts.st_mode)) {
-      const bool direct = level.direct && entry.type == DT_DIR && !is_mount(input.path);
+      const bool direct = level.direct && entry.type == DT_DIR && !is_mount(input.label);
       return enter(std::move(input), id, direct);
     }
     input.expected = false;
     return failed(input, Status(StatusCode::kInvalidInput,
                                 "found a device, pipe or socket; accepted: regular files")
-                             .about(input.path));
+                             .about(input.label));
   }
 
   std::optional<Input> enter(Input folder, FileId id, bool direct) {
@@ -146,9 +153,9 @@ class FolderSource final : public Source {
       return failed(folder,
                     Status(StatusCode::kInvalidInput,
                            fmt::format("link leads back to {}, which contains it", above.path))
-                        .about(folder.path));
+                        .about(folder.label));
     }
-    levels_.push_back({folder.path, folder.name + "/", id, direct, {}, 0, true});
+    levels_.push_back({folder.label, folder.name + "/", id, direct, {}, 0, true});
     return std::nullopt;
   }
 

@@ -11,12 +11,6 @@ namespace {
 
 constexpr std::uint64_t kPiece = 1 << 20;
 
-Status over_limit(const std::string& path, std::uint64_t bytes, std::uint64_t limit) {
-  return Status(StatusCode::kTooLarge,
-                fmt::format("found at least {} bytes; accepted: max-input-bytes, {}", bytes, limit))
-      .about(path);
-}
-
 ssize_t read_retrying(int fd, std::uint8_t* into, std::size_t bytes) {
   ssize_t got = 0;
   do {
@@ -28,9 +22,8 @@ ssize_t read_retrying(int fd, std::uint8_t* into, std::size_t bytes) {
 // Reads until the end. `expected` sizes the buffer, with one byte to find the end by, so that a
 // file of known size is neither moved nor held twice.
 Result<std::vector<std::uint8_t>> read_to_end(int fd, const std::string& name,
-                                              std::uint64_t expected, std::uint64_t limit,
-                                              std::vector<std::uint8_t> bytes = {}) {
-  bytes.resize(std::max<std::uint64_t>(expected + 1, 4096));
+                                              std::uint64_t expected, std::uint64_t limit) {
+  std::vector<std::uint8_t> bytes(std::max<std::uint64_t>(expected + 1, 4096));
   std::size_t filled = 0;
   for (;;) {
     if (filled == bytes.size()) bytes.resize(filled + std::min<std::uint64_t>(filled, kPiece));
@@ -67,13 +60,6 @@ Result<InputFile> InputFile::open(const std::string& path) {
   return input;
 }
 
-Result<bool> InputFile::starts_like_jpeg() const {
-  std::uint8_t head[2] = {};
-  const ssize_t got = ::pread(file_.get(), head, sizeof head, 0);
-  if (got < 0) return fail(io_error(path_, "read", errno));
-  return got == 2 && head[0] == 0xFF && head[1] == 0xD8;
-}
-
 Result<void> InputFile::check_size(std::uint64_t limit) const {
   if (bytes_ > limit) return fail(over_limit(path_, bytes_, limit));
   return {};
@@ -94,33 +80,21 @@ Result<void> InputFile::read_into(std::span<std::uint8_t> into) const {
   return {};
 }
 
-Result<std::vector<std::uint8_t>> InputFile::read(std::uint64_t limit,
-                                                  std::vector<std::uint8_t> reuse) const {
+Result<std::vector<std::uint8_t>> InputFile::read(std::uint64_t limit) const {
   if (auto fit = check_size(limit); !fit) return fail(fit.error());
-  return read_to_end(file_.get(), path_, bytes_, limit, std::move(reuse));
+  return read_to_end(file_.get(), path_, bytes_, limit);
 }
 
-Result<std::optional<std::span<const std::uint8_t>>> InputFile::read_within(
-    std::span<std::uint8_t> into, std::uint64_t limit) const {
-  if (auto fit = check_size(limit); !fit) return fail(fit.error());
-  if (bytes_ >= into.size()) return std::nullopt;
-  std::size_t filled = 0;
-  for (;;) {
-    const ssize_t got = read_retrying(file_.get(), into.data() + filled, into.size() - filled);
-    if (got < 0) return fail(io_error(path_, "read", errno));
-    if (got == 0) return into.first(filled);
-    filled += static_cast<std::size_t>(got);
-    if (filled > limit) return fail(over_limit(path_, filled, limit));
-    if (filled == into.size()) break;
-  }
-  if (::lseek(file_.get(), 0, SEEK_SET) < 0) return fail(io_error(path_, "read", errno));
-  return std::nullopt;
+Result<std::size_t> InputFile::read_some(std::span<std::uint8_t> into) const {
+  const ssize_t got = read_retrying(file_.get(), into.data(), into.size());
+  if (got < 0) return fail(io_error(path_, "read", errno));
+  return static_cast<std::size_t>(got);
 }
 
-Status about_file(Status status, const std::string& path) {
-  if (status.subject().empty()) return std::move(status).about(path);
-  Status named = Status(status.code(), status.subject() + ": " + status.message()).about(path);
-  return status.offset() ? std::move(named).at(*status.offset()) : named;
+Result<std::unique_ptr<OpenInput>> open_input_file(const std::string& path) {
+  auto file = InputFile::open(path);
+  if (!file) return fail(file.error());
+  return std::make_unique<OpenFile>(std::move(*file));
 }
 
 Result<std::vector<std::uint8_t>> read_stream(int fd, const std::string& name,

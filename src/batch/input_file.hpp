@@ -2,13 +2,15 @@
 #pragma once
 
 #include <base/file_descriptor.hpp>
+#include <batch/input_error.hpp>
 #include <batch/permissions.hpp>
 #include <batch/posix_file.hpp>
 #include <cstdint>
+#include <framewire/batch/files.hpp>
 #include <framewire/status.hpp>
-#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace framewire::batch {
@@ -27,10 +29,6 @@ class InputFile {
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] int descriptor() const noexcept { return file_.get(); }
 
-  /// Whether the file begins with SOI, FF D8 (ITU-T T.81 B.2.1).
-  /// @return io_error
-  [[nodiscard]] Result<bool> starts_like_jpeg() const;
-
   /// @return too_large for more than `limit` bytes
   [[nodiscard]] Result<void> check_size(std::uint64_t limit) const;
   /// Reads bytes() bytes from the start; what the file has grown by since open() is left out.
@@ -39,17 +37,12 @@ class InputFile {
   [[nodiscard]] Result<void> read_into(std::span<std::uint8_t> into) const;
 
   /// Reads from the start to the end of the file, which may have grown since open().
-  /// @param reuse  memory to fill and give back, whatever it holds: fresh pages for every file cost
-  ///               as much as reading it
   /// @return too_large beyond `limit` bytes, before anything is allocated where the size is known;
   ///         io_error
-  [[nodiscard]] Result<std::vector<std::uint8_t>> read(std::uint64_t limit,
-                                                       std::vector<std::uint8_t> reuse = {}) const;
+  [[nodiscard]] Result<std::vector<std::uint8_t>> read(std::uint64_t limit) const;
 
-  /// The same into memory of the caller's. @return what was read; nothing where it does not fit, or
-  /// fills all of `into`, and then a later read begins at the start again
-  [[nodiscard]] Result<std::optional<std::span<const std::uint8_t>>> read_within(
-      std::span<std::uint8_t> into, std::uint64_t limit) const;
+  /// Reads on, as OpenInput::read().
+  [[nodiscard]] Result<std::size_t> read_some(std::span<std::uint8_t> into) const;
 
  private:
   InputFile() = default;
@@ -60,8 +53,21 @@ class InputFile {
   Permissions permissions_;
 };
 
-/// The same error, about a file: what it was about so far, such as a marker, joins the message.
-[[nodiscard]] Status about_file(Status status, const std::string& path);
+/// A file as a batch's input.
+class OpenFile final : public OpenInput {
+ public:
+  explicit OpenFile(InputFile file)
+      : file_(std::move(file)), facts_{file_.bytes(), file_.mtime_ns(), {}, file_.permissions()} {}
+  [[nodiscard]] const InputFacts& facts() const noexcept override { return facts_; }
+  [[nodiscard]] Result<std::size_t> read(std::span<std::uint8_t> into) override {
+    return file_.read_some(into);
+  }
+  [[nodiscard]] const InputFile& file() const noexcept { return file_; }
+
+ private:
+  const InputFile file_;
+  const InputFacts facts_;
+};
 
 /// Reads a stream such as standard input to its end.
 /// @param name  for error messages

@@ -1,12 +1,11 @@
 // Sources of named files: lists, and the command line's own arguments.
 #include <fmt/format.h>
-#include <xxhash.h>
-#include <array>
-#include <batch/source.hpp>
+#include <batch/input_file.hpp>
+#include <batch/names.hpp>
+#include <batch/posix_file.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
-#include <unordered_set>
 
 namespace framewire::batch {
 namespace {
@@ -19,26 +18,9 @@ Input refused(std::string path, std::string message) {
   Input input;
   input.name = path;
   input.error = Status(StatusCode::kInvalidInput, std::move(message)).about(path);
-  input.path = std::move(path);
+  input.label = std::move(path);
   return input;
 }
-
-// Names already handed out, as 128-bit hashes: two inputs may not share an output.
-class NameSet {
- public:
-  /// @return false for a name met before
-  bool insert(const std::string& name) {
-    const XXH128_hash_t hash = XXH3_128bits(name.data(), name.size());
-    return seen_.insert({hash.high64, hash.low64}).second;
-  }
-
- private:
-  using Key = std::array<std::uint64_t, 2>;
-  struct Low {
-    std::size_t operator()(const Key& key) const noexcept { return key[1]; }
-  };
-  std::unordered_set<Key, Low> seen_;
-};
 
 struct FileCloser {
   void operator()(std::FILE* file) const noexcept {
@@ -52,7 +34,14 @@ class ListSource final : public Source {
   ListSource(File file, std::string list, char separator)
       : file_(std::move(file)), list_(std::move(list)), separator_(separator) {}
 
-  std::optional<Input> next() override {
+  Result<std::optional<Input>> next() override { return take(); }
+  Result<std::unique_ptr<OpenInput>> open(const Input& input) const override {
+    return open_input_file(input.label);
+  }
+  bool checks_names() const noexcept override { return true; }
+
+ private:
+  std::optional<Input> take() {
     while (file_) {
       std::string entry;
       const Read read = read_entry(entry);
@@ -73,7 +62,6 @@ class ListSource final : public Source {
     return std::nullopt;
   }
 
- private:
   enum class Read { kEntry, kEnd, kTooLong, kError };
 
   // Reads byte by byte, through stdio's buffer, so that a list without separators stays harmless.
@@ -115,7 +103,7 @@ class ListSource final : public Source {
 
   Input make_input(const std::string& entry) {
     Input input;
-    input.path = entry;
+    input.label = entry;
     input.name = fs::path(entry).lexically_normal().relative_path().string();
     if (input.name == ".." || input.name.starts_with("../")) {
       return refused(entry,
@@ -163,17 +151,23 @@ class FilesSource final : public Source {
     }
   }
 
-  std::optional<Input> next() override {
+  Result<std::optional<Input>> next() override { return take(); }
+  Result<std::unique_ptr<OpenInput>> open(const Input& input) const override {
+    return open_input_file(input.label);
+  }
+  bool checks_names() const noexcept override { return true; }
+
+ private:
+  std::optional<Input> take() {
     if (at_ == paths_.size()) return std::nullopt;
     const std::string& path = paths_[at_++];
     Input input;
-    input.path = path;
+    input.label = path;
     input.name = absolute_path(path).lexically_relative(base_).string();
     if (!names_.insert(input.name)) return refused(path, "was named before");
     return input;
   }
 
- private:
   std::vector<std::string> paths_;
   fs::path base_;
   std::size_t at_ = 0;
@@ -190,10 +184,6 @@ Result<std::unique_ptr<Source>> open_list(const std::string& list, char separato
 
 std::unique_ptr<Source> open_files(std::span<const std::string> paths) {
   return std::make_unique<FilesSource>(paths);
-}
-
-bool in_shard(const Shard& shard, const Input& input) noexcept {
-  return XXH64(input.name.data(), input.name.size(), 0) % shard.count == shard.index;
 }
 
 }  // namespace framewire::batch

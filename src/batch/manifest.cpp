@@ -1,11 +1,11 @@
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/stat.h>
-#include <xxhash.h>
 #include <algorithm>
 #include <base/file_descriptor.hpp>
 #include <batch/file_place.hpp>
 #include <batch/manifest.hpp>
+#include <batch/posix_file.hpp>
+#include <batch/row.hpp>
 #include <filesystem>
 #include <fstream>
 
@@ -77,7 +77,7 @@ Result<void> mend(int fd, const std::string& path, off_t bytes) {
   return {};
 }
 
-Result<base::FileDescriptor> open_manifest(const std::string& path) {
+Result<base::FileDescriptor> open_file(const std::string& path) {
   const fs::path folder = fs::path(path).parent_path();
   std::error_code error;
   if (!folder.empty()) fs::create_directories(folder, error);
@@ -90,22 +90,24 @@ Result<base::FileDescriptor> open_manifest(const std::string& path) {
   return file;
 }
 
-std::uint64_t hash_of(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
+/// A manifest in a file, with what it said when it was opened.
+class ManifestFile final : public Manifest {
+ public:
+  ManifestFile(ManifestWriter writer, std::optional<DoneIndex> done)
+      : writer_(std::move(writer)), done_(std::move(done)) {}
+  Result<void> append(const Row& row) override { return writer_.append(row); }
+  const DoneIndex* done() const noexcept override { return done_ ? &*done_ : nullptr; }
+  std::vector<FileId> files() const override { return {writer_.id()}; }
 
-std::uint64_t time_key(const DoneRow& row) {
-  return hash_of(
-      fmt::format("{} {} {} {}", row.options_hash, row.bytes_in, row.mtime_ns, row.bytes_out));
-}
-
-std::uint64_t content_key(const DoneRow& row) {
-  if (!row.hash) return 0;
-  return hash_of(fmt::format("{} {:x} {}", row.options_hash, *row.hash, row.bytes_out));
-}
+ private:
+  ManifestWriter writer_;
+  const std::optional<DoneIndex> done_;
+};
 
 }  // namespace
 
 Result<ManifestWriter> ManifestWriter::open(const std::string& path, OpenManifest mode) {
-  auto file = open_manifest(path);
+  auto file = open_file(path);
   if (!file) return fail(file.error());
   struct stat facts {};
   if (::fstat(file->get(), &facts) != 0) return fail(io_error(path, "examine", errno));
@@ -135,28 +137,7 @@ FileId ManifestWriter::id() const {
   return {facts.st_dev, facts.st_ino};
 }
 
-DoneIndex::Entry DoneIndex::entry_of(const DoneRow& row) {
-  Entry entry{hash_of(row.name), 0, 0};
-  if (row.ok) {
-    entry.by_time = time_key(row);
-    entry.by_content = content_key(row);
-  }
-  return entry;
-}
-
-void DoneIndex::keep_latest() {
-  std::stable_sort(entries_.begin(), entries_.end(),
-                   [](const Entry& a, const Entry& b) { return a.name < b.name; });
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    const bool overruled = i + 1 < entries_.size() && entries_[i + 1].name == entries_[i].name;
-    if (!overruled) entries_[kept++] = entries_[i];
-  }
-  entries_.resize(kept);
-  entries_.shrink_to_fit();
-}
-
-Result<DoneIndex> DoneIndex::read(const std::string& path) {
+Result<DoneIndex> read_done_index(const std::string& path) {
   DoneIndex index;
   std::error_code error;
   if (!fs::exists(path, error)) return index;
@@ -164,34 +145,23 @@ Result<DoneIndex> DoneIndex::read(const std::string& path) {
   if (!file) return fail(io_error(path, "read the manifest", errno));
   std::string line;
   while (std::getline(file, line)) {
-    if (const auto row = parse_row(line)) index.entries_.push_back(entry_of(*row));
+    if (const auto row = parse_row(line)) index.add(*row);
   }
   if (file.bad()) return fail(io_error(path, "read the manifest", errno));
-  index.keep_latest();
+  index.seal();
   return index;
 }
 
-const DoneIndex::Entry* DoneIndex::find(const std::string& name) const {
-  const std::uint64_t wanted = hash_of(name);
-  const auto found =
-      std::lower_bound(entries_.begin(), entries_.end(), wanted,
-                       [](const Entry& entry, std::uint64_t value) { return entry.name < value; });
-  return found != entries_.end() && found->name == wanted ? &*found : nullptr;
-}
-
-bool DoneIndex::done(const DoneRow& wanted) const {
-  const Entry* entry = find(wanted.name);
-  return entry != nullptr && entry->by_time != 0 && entry->by_time == time_key(wanted);
-}
-
-bool DoneIndex::made(const std::string& name) const {
-  const Entry* entry = find(name);
-  return entry != nullptr && entry->by_time != 0;
-}
-
-bool DoneIndex::done_by_content(const DoneRow& wanted) const {
-  const Entry* entry = find(wanted.name);
-  return entry != nullptr && entry->by_content != 0 && entry->by_content == content_key(wanted);
+Result<std::unique_ptr<Manifest>> open_manifest(const std::string& path, OpenManifest mode) {
+  auto writer = ManifestWriter::open(path, mode);
+  if (!writer) return fail(writer.error());
+  std::optional<DoneIndex> done;
+  if (mode == OpenManifest::kResume) {
+    auto read = read_done_index(path);
+    if (!read) return fail(read.error());
+    done = std::move(*read);
+  }
+  return std::make_unique<ManifestFile>(std::move(*writer), std::move(done));
 }
 
 }  // namespace framewire::batch

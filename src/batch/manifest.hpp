@@ -2,20 +2,12 @@
 #pragma once
 
 #include <base/file_descriptor.hpp>
-#include <batch/posix_file.hpp>
-#include <batch/row.hpp>
-#include <cstdint>
+#include <framewire/batch/files.hpp>
 #include <framewire/status.hpp>
 #include <mutex>
 #include <string>
-#include <vector>
 
 namespace framewire::batch {
-
-enum class OpenManifest : std::uint8_t {
-  kNew,     ///< refuses a file that has content
-  kResume,  ///< continues the file, if there is one
-};
 
 /// Appends rows. Each row is one write() to a file opened for appending, so that a row is lost or
 /// torn only with the machine, and several processes may share one manifest.
@@ -44,34 +36,9 @@ class ManifestWriter {
   std::mutex mutex_;
 };
 
-/// What a manifest says is done, for --resume. Memory: 24 bytes a row while in use, up to three
-/// times that while it is read.
-class DoneIndex {
- public:
-  /// Reads a manifest; lines that are no rows are passed over. A missing file is an empty index.
-  /// @return io_error
-  [[nodiscard]] static Result<DoneIndex> read(const std::string& path);
-
-  /// Whether the latest row of `name` is an output of these options, from an input of this size and
-  /// time, that has this size.
-  [[nodiscard]] bool done(const DoneRow& wanted) const;
-
-  /// Whether the latest row of `name` is an output, whatever of.
-  [[nodiscard]] bool made(const std::string& name) const;
-
-  /// The same as done() by the input's content, for files whose time changed.
-  [[nodiscard]] bool done_by_content(const DoneRow& wanted) const;
-
- private:
-  struct Entry {
-    std::uint64_t name = 0;
-    std::uint64_t by_time = 0;
-    std::uint64_t by_content = 0;  ///< 0: not done, or never read
-  };
-  [[nodiscard]] const Entry* find(const std::string& name) const;
-  [[nodiscard]] static Entry entry_of(const DoneRow& row);
-  void keep_latest();
-  std::vector<Entry> entries_;  ///< sorted by name
-};
+/// What a manifest says is done; lines that are no rows are passed over. A missing file is an empty
+/// index. Sealed.
+/// @return io_error
+[[nodiscard]] Result<DoneIndex> read_done_index(const std::string& path);
 
 }  // namespace framewire::batch

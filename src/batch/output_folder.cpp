@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <base/file_descriptor.hpp>
+#include <batch/names.hpp>
 #include <batch/output_folder.hpp>
 #include <batch/temporary_file.hpp>
 #include <chrono>
@@ -69,9 +70,11 @@ Result<timespec> time_of_new_file(int folder, const std::string& path) {
 
 }  // namespace
 
-Result<OutputFolder> OutputFolder::open(const std::string& path, const KnownInputs& inputs,
-                                        Options options) {
-  OutputFolder out;
+Result<std::unique_ptr<OutputFolder>> OutputFolder::open(const std::string& path,
+                                                         const KnownInputs& inputs,
+                                                         const OutputFolderOptions& options) {
+  std::unique_ptr<OutputFolder> made(new OutputFolder());
+  OutputFolder& out = *made;
   out.path_ = path;
   out.options_ = options;
   struct stat facts {};
@@ -100,13 +103,18 @@ Result<OutputFolder> OutputFolder::open(const std::string& path, const KnownInpu
   out.location_ = std::move(*location);
   if (auto known = out.know(inputs); !known) return fail(known.error());
   if (auto started = out.start_clock(); !started) return fail(started.error());
-  return out;
+  return made;
 }
 
 Result<void> OutputFolder::know(const KnownInputs& inputs) {
   scan_->again = inputs.again;
   for (const std::string& file : inputs.files) know_file(file);
-  if (!inputs.files.empty()) inputs_ = Inputs::kFiles;
+  if (!inputs.files.empty() || inputs.elsewhere) inputs_ = Inputs::kFiles;
+  list_ = inputs.list;
+  struct stat facts {};
+  if (!list_.empty() && ::stat(list_ == "-" ? "/dev/stdin" : list_.c_str(), &facts) == 0) {
+    protect({facts.st_dev, facts.st_ino});
+  }
   if (inputs.folder.empty()) return {};
   inputs_ = Inputs::kFolder;
   const base::FileDescriptor folder(
@@ -158,7 +166,40 @@ Result<bool> OutputFolder::among_outputs(int file, const std::string& path) cons
   return !inputs_inside || !holds(inputs_location_, *lies);
 }
 
-Result<void> OutputFolder::admit(const InputFile& file) const {
+Result<void> OutputFolder::begin(const BeginSink& begin) {
+  for (const FileId& file : begin.no_outputs) protect(file);
+  if (!begin.resumed) return {};
+  if (auto removed = remove_stale_temporaries(path_); !removed) return fail(removed.error());
+  return {};
+}
+
+std::optional<struct stat> OutputFolder::file_named(const std::string& name) const {
+  struct stat facts {};
+  const bool there = check_name(name) && ::fstatat(folder_.get(), name.c_str(), &facts, 0) == 0;
+  if (!there || !S_ISREG(facts.st_mode)) return std::nullopt;
+  return facts;
+}
+
+Result<std::optional<std::uint64_t>> OutputFolder::find(const std::string& name) const {
+  const auto existing = file_named(name);
+  if (!existing) return std::nullopt;
+  return static_cast<std::uint64_t>(existing->st_size);
+}
+
+Result<void> OutputFolder::admit(const Input& input, const OpenInput& open) const {
+  const auto& permissions = open.facts().permissions;
+  const auto existing = permissions ? file_named(input.name) : std::nullopt;
+  if (existing && permissions->id == FileId{existing->st_dev, existing->st_ino}) {
+    if (options_.in_place) return {};
+    return refused(input.label, "the output would replace this very file");
+  }
+  // By folders alone no output is met: the output folder is not entered.
+  const auto* file = dynamic_cast<const OpenFile*>(&open);
+  if (file == nullptr || input.direct) return {};
+  return admit_file(file->file());
+}
+
+Result<void> OutputFolder::admit_file(const InputFile& file) const {
   if (inputs_ == Inputs::kFiles) return {};
   const auto among = among_outputs(file.descriptor(), file.path());
   if (!among) return fail(among.error());
@@ -176,30 +217,41 @@ void OutputFolder::scan() const {
     scan_->error = source.error();
     return;
   }
-  while (const auto input = (*source)->next()) {
-    if (input->direct || input->error) continue;
-    const base::FileDescriptor file(::open(input->path.c_str(), O_PATH | O_CLOEXEC));
+  for (;;) {
+    const auto next = (*source)->next();
+    if (!next) scan_->error = next.error();
+    if (!next || !*next) return;
+    const Input& input = **next;
+    if (input.direct || input.error) continue;
+    const base::FileDescriptor file(::open(input.label.c_str(), O_PATH | O_CLOEXEC));
     struct stat facts {};
     if (!file.valid() || ::fstat(file.get(), &facts) != 0) continue;
-    const auto among = among_outputs(file.get(), input->path);
+    const auto among = among_outputs(file.get(), input.label);
     if (!among || *among) scan_->files.insert({facts.st_dev, facts.st_ino});
   }
 }
 
 Result<void> OutputFolder::check_scanned(const Output& output, const struct stat& existing) const {
+  if (!scan_->again && list_ != "-") {
+    return refused(output.input,
+                   fmt::format("its output {} exists, and may be an input of this batch; accepted: "
+                               "inputs that can be gone through twice, a manifest that has it, or "
+                               "another output folder",
+                               output.label));
+  }
   if (!scan_->again) {
     return refused(output.input,
                    fmt::format("its output {} exists, and a list on standard input may yet name "
                                "it; accepted: a list in a file, --resume with a manifest that has "
                                "it, or another output folder",
-                               output.path));
+                               output.label));
   }
   std::call_once(scan_->once, [this] { scan(); });
   if (scan_->error) return fail(*scan_->error);
   if (!scan_->files.contains({existing.st_dev, existing.st_ino})) return {};
   return refused(output.input, fmt::format("its output would replace {}, which is an input of this "
                                            "batch; accepted: another output folder",
-                                           output.path));
+                                           output.label));
 }
 
 // @param source  the folder of the inputs that go there, whose mode a new one is given
@@ -244,12 +296,9 @@ OutputFolder::Opened OutputFolder::open_parent(const Output& output) const {
   std::string above = source.empty() ? "." : source.string();
   for (std::size_t i = 1; i < parts.size(); ++i) above += "/..";
   base::FileDescriptor folder(::fcntl(folder_.get(), F_DUPFD_CLOEXEC, 0));
-  if (!folder.valid()) return no_folder(output.path, "open the folder of", errno);
+  if (!folder.valid()) return no_folder(output.label, "open the folder of", errno);
   for (const std::string& part : parts) {
-    if (part.empty() || part == "." || part == "..") {
-      return no_folder(output.path, "leads out of the output folder");
-    }
-    auto next = enter(folder.get(), part, above, output.path);
+    auto next = enter(folder.get(), part, above, output.label);
     if (!next) return next;
     folder = std::move(*next);
     if (above.size() > 3) above.resize(above.size() - 3);
@@ -265,9 +314,9 @@ Result<void> OutputFolder::may_replace(const Output& output, const FilePlace& pl
         !names_.contains({{folder.st_dev, folder.st_ino}, place.name})) {
       return {};
     }
-    return refused(output.input, fmt::format("its output {} is named as an input", output.path));
+    return refused(output.input, fmt::format("its output {} is named as an input", output.label));
   }
-  if (output.permissions.id == FileId{existing->st_dev, existing->st_ino}) {
+  if (output.permissions && output.permissions->id == FileId{existing->st_dev, existing->st_ino}) {
     if (options_.in_place) return {};
     return refused(output.input, "the output would replace this very file");
   }
@@ -275,27 +324,37 @@ Result<void> OutputFolder::may_replace(const Output& output, const FilePlace& pl
     return refused(output.input,
                    fmt::format("its output would replace {}, which this batch reads or writes; "
                                "accepted: another output folder",
-                               output.path));
+                               output.label));
   }
   // Both times: one can be set at will, the other changes with every new link.
   if (younger(existing->st_mtim, start_) && younger(existing->st_ctim, start_)) {
     return refused(output.input,
                    fmt::format("its output {} was written since this batch began: another input "
                                "has the same, or another batch writes here",
-                               output.path));
+                               output.label));
   }
   if (inputs_ == Inputs::kFiles || output.made_before) return {};
   return check_scanned(output, *existing);
 }
 
-WriteResult OutputFolder::write(const Output& output, std::span<const std::uint8_t> bytes) const {
+WriteResult OutputFolder::commit(const Output& output, std::span<const std::uint8_t> bytes) {
+  if (auto good = check_name(output.name); !good) {
+    return tl::unexpected<WriteError>({about_label(good.error(), output.label), false});
+  }
   auto folder = open_parent(output);
   if (!folder) return tl::unexpected<WriteError>(std::move(folder.error()));
   const FilePlace place{std::move(*folder), fs::path(output.name).filename().string(), false};
   return write_at(
-      place, output.path, bytes,
-      WriteOptions{options_.durability, &output.permissions, options_.mode},
+      place, output.label, bytes,
+      WriteOptions{options_.durability, output.permissions ? &*output.permissions : nullptr,
+                   options_.mode},
       [&](const struct stat* existing) { return may_replace(output, place, existing); });
+}
+
+Result<std::unique_ptr<FolderSink>> open_output_folder(const std::string& path,
+                                                       const KnownInputs& inputs,
+                                                       const OutputFolderOptions& options) {
+  return OutputFolder::open(path, inputs, options);
 }
 
 }  // namespace framewire::batch

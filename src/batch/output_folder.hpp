@@ -5,7 +5,7 @@
 #include <batch/atomic_file.hpp>
 #include <batch/input_file.hpp>
 #include <batch/location.hpp>
-#include <batch/source.hpp>
+#include <framewire/batch/files.hpp>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -16,24 +16,6 @@
 #include <vector>
 
 namespace framewire::batch {
-
-/// What is known of a batch's inputs before the first is opened: their names, or the folder that
-/// they are below; of a list nothing, since it may be longer than memory and still being written.
-struct KnownInputs {
-  std::vector<std::string> files;
-  std::string folder;
-  /// Goes through the inputs of a folder or a list once more; empty where they come but once.
-  std::function<Result<std::unique_ptr<Source>>()> again = {};
-};
-
-/// One output on its way.
-struct Output {
-  std::string path;          ///< for messages, and for who writes by path
-  std::string name;          ///< below the folder
-  std::string input;         ///< path
-  Permissions permissions;   ///< of the input
-  bool made_before = false;  ///< a manifest says that what lies there is an earlier output
-};
 
 /// Writes below one folder, so that no output ever replaces an input of its batch, met or yet to be
 /// met, whatever the way to it. In memory that does not grow with the batch: instead of remembering
@@ -48,30 +30,33 @@ struct Output {
 /// output folder is one that outputs do not enter. With in_place a file may be replaced by what was
 /// made of this very file, and by nothing else. Two inputs with one output are told by a file that
 /// is younger than the batch.
-class OutputFolder {
+class OutputFolder final : public FolderSink {
  public:
-  struct Options {
-    Durability durability = Durability::kNone;
-    std::optional<mode_t> mode;  ///< of outputs, where asked for
-    bool in_place = false;
-  };
-
   /// Makes the folder where it is missing, no wider than the folder of the inputs.
   /// @return io_error; denied where it is a link that another user owns
-  [[nodiscard]] static Result<OutputFolder> open(const std::string& path, const KnownInputs& inputs,
-                                                 Options options);
+  [[nodiscard]] static Result<std::unique_ptr<OutputFolder>> open(
+      const std::string& path, const KnownInputs& inputs, const OutputFolderOptions& options);
 
-  [[nodiscard]] FileId id() const noexcept { return id_; }
-  /// A file that is no output either: a manifest, a list.
-  void protect(FileId file) { files_.insert({file.device, file.inode}); }
+  [[nodiscard]] FileId id() const noexcept override { return id_; }
+  [[nodiscard]] std::string label(const std::string& name) const override {
+    return path_ + "/" + name;
+  }
+  /// Deletes what dead batches left unfinished, for one that goes on.
+  [[nodiscard]] Result<void> begin(const BeginSink& begin) override;
+  [[nodiscard]] Result<std::optional<std::uint64_t>> find(const std::string& name) const override;
 
-  /// Whether an input may be read: not where it lies among outputs. Any thread.
+  /// Whether an input may be read: not where its output would replace it, unless in place, and not
+  /// where it lies among outputs, which no input does that a folder led to directly. Any thread.
   /// @return invalid_input
-  [[nodiscard]] Result<void> admit(const InputFile& file) const;
+  [[nodiscard]] Result<void> admit(const Input& input, const OpenInput& open) const override;
+  /// The second part of it, of a file.
+  [[nodiscard]] Result<void> admit_file(const InputFile& file) const;
 
   /// Writes an output, making the folders above it. Any thread.
-  /// @return as write_at(); invalid_input where it would replace an input or another output
-  [[nodiscard]] WriteResult write(const Output& output, std::span<const std::uint8_t> bytes) const;
+  /// @return as write_at(); invalid_input where it would replace an input or another output, or
+  ///         where its name leads out of the folder
+  [[nodiscard]] WriteResult commit(const Output& output,
+                                   std::span<const std::uint8_t> bytes) override;
 
  private:
   using Id = std::pair<std::uint64_t, std::uint64_t>;
@@ -79,6 +64,8 @@ class OutputFolder {
   enum class Inputs : std::uint8_t { kFiles, kFolder, kList };
 
   OutputFolder() = default;
+  void protect(FileId file) { files_.insert({file.device, file.inode}); }
+  [[nodiscard]] std::optional<struct stat> file_named(const std::string& name) const;
   Result<void> know(const KnownInputs& inputs);
   void know_file(const std::string& path);
   Result<void> start_clock();
@@ -92,7 +79,8 @@ class OutputFolder {
                                          const struct stat* existing) const;
 
   std::string path_;
-  Options options_;
+  OutputFolderOptions options_;
+  std::string list_;  ///< as KnownInputs::list
   base::FileDescriptor folder_;
   FileId id_;
   std::uint64_t mount_ = 0;

@@ -3,19 +3,11 @@
 
 #include <sys/stat.h>
 #include <batch/posix_file.hpp>
-#include <cstdint>
+#include <framewire/batch/source.hpp>
 #include <optional>
 #include <string>
 
 namespace framewire::batch {
-
-/// What counts of an input's or a replaced file's owner and mode.
-struct Permissions {
-  FileId id;
-  mode_t mode = 0;  ///< nine bits; those of the group are its own where an ACL names others too
-  uid_t user = 0;
-  gid_t group = 0;
-};
 
 /// Of an open file, or of a file in an open folder whose facts are known.
 [[nodiscard]] Permissions permissions_of(int file, const struct stat& facts);

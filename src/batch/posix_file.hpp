@@ -1,4 +1,4 @@
-// Identity of files, whole writes, and errno as a Status.
+// Whole writes, and errno as a Status.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,6 @@
 #include <string>
 
 namespace framewire::batch {
-
-/// Identity of a file, whatever path leads to it.
-struct FileId {
-  std::uint64_t device = 0;
-  std::uint64_t inode = 0;
-  friend bool operator==(const FileId&, const FileId&) = default;
-};
 
 /// io_error about `path`: "cannot write: No space left on device".
 [[nodiscard]] Status io_error(const std::string& path, std::string_view doing, int error_number);

@@ -105,6 +105,7 @@ std::string to_json_line(const Row& row) {
   json["warnings"] = warnings_json(row.warnings);
   json["ms"] = std::round(row.ms * 1000) / 1000;
   json["options_hash"] = row.options_hash;
+  if (!row.version.empty()) json["version"] = row.version;
   // Whether the name survives JSON is seen by sending it through.
   const auto through = nlohmann::json::parse(dump(Json(row.name)), nullptr, false);
   if (through.get<std::string>() != row.name) json["name_hex"] = hex(row.name);
@@ -144,6 +145,7 @@ std::optional<DoneRow> parse_row(std::string_view line) {
   row.bytes_out = number_of<std::uint64_t>(json, "bytes_out");
   row.hash = parse_hash(text_of(json, "hash"));
   row.options_hash = text_of(json, "options_hash");
+  row.version = text_of(json, "version");
   return row;
 }
 

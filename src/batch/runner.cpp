@@ -1,12 +1,14 @@
 #include <fmt/format.h>
+#include <atomic>
 #include <base/thread_name.hpp>
 #include <batch/bounded_queue.hpp>
+#include <batch/caught.hpp>
+#include <batch/input_error.hpp>
+#include <batch/names.hpp>
 #include <batch/process.hpp>
 #include <batch/runner.hpp>
 #include <batch/tally.hpp>
-#include <exception>
 #include <mutex>
-#include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -14,36 +16,88 @@
 namespace framewire::batch {
 namespace {
 
-class Run {
+/// Sees to it that every input can have a row, and to names where the source does not.
+class NameCheck {
  public:
-  Run(const Settings& settings, const Hooks& hooks, const Records& records,
-      const std::atomic<bool>& interrupt)
-      : settings_(settings),
-        records_(records),
-        interrupt_(interrupt),
-        context_{&settings, &hooks, records.done,
-                 records.manifest != nullptr || records.done != nullptr,
-                 output_hash(settings.options)},
-        tally_(hooks),
-        queue_(std::size_t{2} * settings.jobs * settings.group, settings.group) {}
-
-  Result<Summary> operator()(Source& source) {
-    if (auto started = start_threads(); !started) {
-      join();
-      return fail(started.error());
+  explicit NameCheck(bool needed) : needed_(needed) {}
+  /// Where the name is not usable, or was met before, the input has an error afterwards, and its
+  /// label in the name's place.
+  void check(Input& input) {
+    ++count_;
+    if (input.label.empty()) {
+      input.label = input.name.empty() ? fmt::format("input {}", count_) : input.name;
     }
-    tally_.report();
-    produce(source);
-    queue_.close();
-    join();
-    return tally_.finish(interrupt_, std::move(stopped_by_));
+    const bool listed = !input.error;
+    if (listed && needed_) input.error = fault_of(input);
+    const bool refused = listed && input.error;
+    if (refused || input.name.empty()) input.name = input.label;
   }
 
  private:
+  std::optional<Status> fault_of(const Input& input) {
+    if (auto usable = check_name(input.name); !usable) {
+      return about_label(usable.error(), input.label);
+    }
+    if (names_.insert(input.name)) return std::nullopt;
+    return Status(StatusCode::kInvalidInput,
+                  fmt::format("would be written to {} like an earlier input", input.name))
+        .about(input.label);
+  }
+
+  const bool needed_;
+  NameSet names_;
+  std::uint64_t count_ = 0;
+};
+
+class Run {
+ public:
+  Run(Source& source, Sink& sink, const Hooks& hooks, const Settings& settings,
+      const RunOptions& with)
+      : source_(source),
+        sink_(sink),
+        hooks_(hooks),
+        settings_(settings),
+        with_(with),
+        context_{&source,
+                 &sink,
+                 &settings,
+                 with.manifest != nullptr ? with.manifest->done() : nullptr,
+                 with.manifest != nullptr,
+                 output_hash(settings.options)},
+        tally_(with),
+        queue_(std::size_t{2} * settings.jobs * settings.group, settings.group) {}
+
+  Result<Summary> operator()() {
+    if (auto begun = begin(); !begun) return fail(begun.error());
+    const auto started = start_threads();
+    if (started) {
+      guarded([&] { tally_.report(); });
+      produce();
+      queue_.close();
+    }
+    join();
+    auto finished = caught([&] { return sink_.finish(); });
+    if (!started) return fail(started.error());
+    guarded([&] { tally_.report(); });
+    if (!stopped_by_) stopped_by_ = std::move(listing_error_);
+    if (!stopped_by_ && !finished) stopped_by_ = std::move(finished.error());
+    return tally_.finish(settings_.jobs, interrupted(), std::move(stopped_by_));
+  }
+
+ private:
+  Result<void> begin() {
+    return caught([&] {
+      BeginSink begin;
+      if (with_.manifest != nullptr) begin.no_outputs = with_.manifest->files();
+      begin.resumed = context_.done != nullptr;
+      return sink_.begin(begin);
+    });
+  }
+
   Result<void> start_threads() {
     try {
       for (unsigned i = 0; i < settings_.jobs; ++i) threads_.emplace_back([this] { work(); });
-      if (records_.count_ahead != nullptr) threads_.emplace_back([this] { count_ahead(); });
+      if (with_.count_ahead != nullptr) threads_.emplace_back([this] { count_ahead(); });
     } catch (const std::system_error& error) {
       stop_ = true;
       queue_.abandon();
@@ -57,12 +111,20 @@ class Run {
     for (std::thread& thread : threads_) thread.join();
   }
 
-  void produce(Source& source) {
+  // What was listed before the listing ended is done, however it ended.
+  void produce() {
     guarded([&] {
+      NameCheck names(!source_.checks_names());
       while (!ending()) {
-        auto input = source.next();
-        if (!input) return;
-        if (in_shard(settings_.shard, *input)) queue_.push(std::move(*input));
+        auto input = caught([&] { return source_.next(); });
+        if (!input) {
+          listing_error_ = std::move(input.error());
+          return;
+        }
+        if (!*input) return;
+        if (!in_shard(settings_.shard, **input)) continue;
+        names.check(**input);
+        queue_.push(std::move(**input));
       }
     });
   }
@@ -71,7 +133,7 @@ class Run {
   void work() {
     base::name_thread("fw-batch");
     guarded([&] {
-      Pipeline pipeline(context_, [this](const Processed& processed) {
+      Pipeline pipeline(context_, hooks_, [this](const Processed& processed) {
         if (processed.row) record(*processed.row, processed.environment);
         tally_.add(processed);
       });
@@ -92,20 +154,18 @@ class Run {
   // without.
   template <typename Body>
   void guarded(Body body) {
-    try {
+    const auto good = caught([&]() -> Result<void> {
       body();
-    } catch (const std::bad_alloc&) {
-      stop(Status(StatusCode::kBusy, "memory ran out"));
-    } catch (const std::exception& error) {
-      stop(Status(StatusCode::kInternal, error.what()));
-    }
+      return {};
+    });
+    if (!good) stop(good.error());
   }
 
   void record(const Row& row, bool environment) {
     if (environment) stop(row.error);
     if (settings_.stop_on_error && row.outcome == Outcome::kFailed) stop(std::nullopt);
-    if (records_.manifest == nullptr) return;
-    if (auto written = records_.manifest->append(row); !written) stop(written.error());
+    if (with_.manifest == nullptr) return;
+    if (auto written = with_.manifest->append(row); !written) stop(written.error());
   }
 
   // The first reason is the one that counts.
@@ -120,19 +180,24 @@ class Run {
     base::name_thread("fw-count");
     guarded([&] {
       std::uint64_t total = 0;
-      while (const auto input = records_.count_ahead->next()) {
-        if (ending()) return;
-        if (in_shard(settings_.shard, *input)) ++total;
+      for (;;) {
+        const auto input = with_.count_ahead->next();
+        if (ending() || !input) return;  // without its end there is no total
+        if (!*input) break;
+        if (in_shard(settings_.shard, **input)) ++total;
       }
       tally_.set_total(total);
     });
   }
 
-  [[nodiscard]] bool ending() const noexcept { return stop_ || interrupt_; }
+  [[nodiscard]] bool interrupted() const noexcept { return with_.stop != nullptr && *with_.stop; }
+  [[nodiscard]] bool ending() const noexcept { return stop_ || interrupted(); }
 
+  Source& source_;
+  Sink& sink_;
+  const Hooks& hooks_;
   const Settings& settings_;
-  const Records& records_;
-  const std::atomic<bool>& interrupt_;
+  const RunOptions& with_;
   const ProcessContext context_;
   Tally tally_;
   BoundedQueue<Input> queue_;
@@ -140,13 +205,14 @@ class Run {
   std::atomic<bool> stop_{false};
   std::mutex stop_mutex_;
   std::optional<Status> stopped_by_;
+  std::optional<Status> listing_error_;
 };
 
 }  // namespace
 
-Result<Summary> run(Source& source, const Settings& settings, const Hooks& hooks,
-                    const Records& records, const std::atomic<bool>& interrupt) {
-  return Run(settings, hooks, records, interrupt)(source);
+Result<Summary> run(Source& source, Sink& sink, const Hooks& hooks, const Settings& settings,
+                    const RunOptions& with) {
+  return Run(source, sink, hooks, settings, with)();
 }
 
 }  // namespace framewire::batch

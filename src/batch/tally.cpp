@@ -13,7 +13,7 @@ void Tally::add(const Processed& processed) {
   ++summary_.inputs;
   if (processed.row) {
     count(*processed.row);
-    if (hooks_.on_row) hooks_.on_row(*processed.row);
+    if (with_.on_row) with_.on_row(*processed.row);
   } else {
     ++summary_.unchanged;
   }
@@ -45,7 +45,7 @@ void Tally::report() {
 
 void Tally::report_locked() {
   reported_ = base::Clock::now();
-  if (!hooks_.on_progress) return;
+  if (!with_.on_progress) return;
   Progress progress;
   progress.handled = summary_.inputs;
   progress.failed = summary_.failed;
@@ -60,15 +60,15 @@ void Tally::report_locked() {
           static_cast<double>(total - progress.handled) / progress.images_per_second;
     }
   }
-  hooks_.on_progress(progress);
+  with_.on_progress(progress);
 }
 
-Summary Tally::finish(bool interrupted, std::optional<Status> stopped_by) {
+Summary Tally::finish(unsigned jobs, bool interrupted, std::optional<Status> stopped_by) {
   const std::lock_guard lock(mutex_);
   summary_.seconds = base::elapsed_us(start_) / 1e6;
+  summary_.jobs = jobs;
   summary_.interrupted = interrupted;
   summary_.stopped_by = std::move(stopped_by);
-  report_locked();
   return summary_;
 }
 

@@ -3,16 +3,16 @@
 
 #include <atomic>
 #include <base/clock.hpp>
-#include <batch/process.hpp>
-#include <batch/runner.hpp>
+#include <batch/one_input.hpp>
+#include <framewire/batch.hpp>
 #include <mutex>
 
 namespace framewire::batch {
 
-/// Counts rows, hands them to the hooks one at a time, and works out rate and time left.
+/// Counts rows, hands them to the caller one at a time, and works out rate and time left.
 class Tally {
  public:
-  explicit Tally(const Hooks& hooks) : hooks_(hooks) {}
+  explicit Tally(const RunOptions& with) : with_(with) {}
 
   /// Adds one input's result. Thread safety: any number of threads at once.
   void add(const Processed& processed);
@@ -21,14 +21,14 @@ class Tally {
   /// Calls on_progress whatever time has passed.
   void report();
   /// The summary of a batch that has ended.
-  [[nodiscard]] Summary finish(bool interrupted, std::optional<Status> stopped_by);
+  [[nodiscard]] Summary finish(unsigned jobs, bool interrupted, std::optional<Status> stopped_by);
 
  private:
   static constexpr std::uint64_t kUnknown = UINT64_MAX;
   void count(const Row& row);
   void report_locked();
 
-  const Hooks& hooks_;
+  const RunOptions& with_;
   const base::Clock::time_point start_ = base::Clock::now();
   std::atomic<std::uint64_t> total_{kUnknown};
   std::mutex mutex_;

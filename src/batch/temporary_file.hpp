@@ -5,6 +5,7 @@
 #include <batch/posix_file.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <framewire/batch/files.hpp>
 #include <framewire/status.hpp>
 #include <string>
 #include <string_view>
@@ -12,7 +13,8 @@
 namespace framewire::batch {
 
 /// A new, empty file that nobody else may read, locked (flock) while it lives, so that
-/// remove_stale_temporaries() of another process leaves it alone. Deleted unless kept.
+/// remove_stale_temporaries() of another process leaves it alone. Deleted unless kept, at the
+/// latest by remove_live_temporaries().
 class TemporaryFile {
  public:
   /// @param folder  must stay open as long as this lives
@@ -35,11 +37,6 @@ class TemporaryFile {
   base::FileDescriptor file_;
   std::size_t slot_ = 0;
 };
-
-/// Deletes the temporary files of this process, and has it make none any more (EINTR). For handlers
-/// of signals that end it: calls nothing that is not safe there. Waits for files that other threads
-/// are just making, 50 ms at most.
-void remove_live_temporaries() noexcept;
 
 /// Whether a file name is one that TemporaryFile gives.
 [[nodiscard]] bool is_temporary_name(std::string_view name) noexcept;

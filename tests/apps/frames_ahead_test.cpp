@@ -25,7 +25,7 @@ FramesAhead::Next count_to(int count, int broken = -1) {
   return [=, i = 0]() mutable -> Result<std::optional<batch::Input>> {
     if (i == count) return std::nullopt;
     batch::Input input;
-    input.path = std::to_string(i);
+    input.label = std::to_string(i);
     if (i == broken) input.error = Status(StatusCode::kIoError, "broken");
     ++i;
     return input;

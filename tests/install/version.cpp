@@ -1,5 +1,6 @@
 // Fails to compile if an installed header needs one that is not installed.
 #include <cstdio>
+#include <framewire/batch.hpp>
 #include <framewire/device.hpp>
 #include <framewire/engine.hpp>
 #include <framewire/image.hpp>

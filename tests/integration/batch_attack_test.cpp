@@ -6,6 +6,9 @@
 #include <unistd.h>
 #include <atomic>
 #include <batch/output_folder.hpp>
+#include <framewire/batch.hpp>
+#include <memory>
+#include <optional>
 #include <tests/integration/batch_attack.hpp>
 #include <thread>
 
@@ -199,8 +202,8 @@ TEST_F(BatchAttack, OneOfManyInputsWithOneOutputIsWrittenAndTheOthersAreTold) {
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&, i] {
       const std::string input = "in/" + std::to_string(i);
-      const auto result = folder->write({folder_ / "out/a.jpg", "a.jpg", input, {}, false},
-                                        Bytes(5000, static_cast<std::uint8_t>(i)));
+      const auto result = (*folder)->commit({folder_ / "out/a.jpg", "a.jpg", input, {}, false},
+                                            Bytes(5000, static_cast<std::uint8_t>(i)));
       if (result) {
         ++written;
       } else {
@@ -212,6 +215,73 @@ TEST_F(BatchAttack, OneOfManyInputsWithOneOutputIsWrittenAndTheOthersAreTold) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(written, 1);
   EXPECT_EQ(read_tree(folder_ / "out").size(), 1u);
+}
+
+// The folder itself, whoever drives it: names that no batch would let through.
+TEST_F(BatchAttack, NamesOfAnySourceLeadNowhereElse) {
+  using namespace std::string_literals;
+  put("outside.jpg");
+  const Bytes before = bytes("outside.jpg");
+  batch::KnownInputs inputs;
+  inputs.elsewhere = true;
+  const auto folder = batch::open_output_folder(folder_ / "out", inputs);
+  ASSERT_TRUE(folder) << folder.error().to_string();
+  for (const std::string& name :
+       {"../outside.jpg"s, folder_ / "outside.jpg", "a/../../outside.jpg"s, "x/../a.jpg"s, ""s,
+        "."s, "cut.jpg\0.txt"s}) {
+    const auto written = (*folder)->commit({"label", name, "input", {}, false}, Bytes(10, 1));
+    ASSERT_FALSE(written) << name;
+    EXPECT_EQ(written.error().status.code(), StatusCode::kInvalidInput) << name;
+    EXPECT_FALSE(written.error().environment);
+    const auto found = (*folder)->find(name);
+    EXPECT_TRUE(found && !*found) << name << ": what lies outside is nobody's concern";
+  }
+  EXPECT_EQ(bytes("outside.jpg"), before);
+  EXPECT_TRUE(read_tree(folder_ / "out").empty());
+}
+
+// A source of somebody's own that hands out files: the folder knows them all the same.
+TEST_F(BatchAttack, AForeignSourcesFilesAreNotReplaced) {
+  class Named final : public batch::Source {
+   public:
+    Named(std::string path, std::string name) : path_(std::move(path)), name_(std::move(name)) {}
+    Result<std::optional<batch::Input>> next() override {
+      if (std::exchange(given_, true)) return std::nullopt;
+      return batch::Input{path_, name_};
+    }
+    Result<std::unique_ptr<batch::OpenInput>> open(const batch::Input& input) const override {
+      return batch::open_input_file(input.label);
+    }
+
+   private:
+    const std::string path_;
+    const std::string name_;
+    bool given_ = false;
+  };
+  put("out/a.jpg");
+  put("out/b.jpg");
+  put("in/a.jpg");
+  const auto before = read_tree(folder_.path());
+  EngineOptions options;
+  options.codec = CodecKind::kTurbo;
+  options.callers_thread = true;
+  auto engine = Engine::make(options);
+  ASSERT_TRUE(engine);
+  // By its own name; among outputs; and what may be an input that is yet to come.
+  for (const auto& [input, name] :
+       {std::pair("out/a.jpg", "a.jpg"), std::pair("out/b.jpg", "c.jpg"),
+        std::pair("in/a.jpg", "a.jpg")}) {
+    const auto folder = batch::open_output_folder(folder_ / "out", {});
+    ASSERT_TRUE(folder);
+    Named source(folder_ / input, name);
+    batch::Settings settings;
+    settings.options.width_px = 16;
+    const auto summary = batch::run(source, **folder, *engine, settings);
+    ASSERT_TRUE(summary);
+    EXPECT_EQ(summary->failed, 1u) << input;
+    EXPECT_EQ(summary->errors.at("invalid_input"), 1u) << input;
+  }
+  EXPECT_EQ(read_tree(folder_.path()), before);
 }
 
 TEST_F(BatchAttack, NamesWithNulAreRefusedNotCutShort) {

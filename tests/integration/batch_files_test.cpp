@@ -166,43 +166,6 @@ TEST(InputFile, LargeFilesAreRefusedBeforeAnythingIsAllocated) {
   EXPECT_EQ(refused.error().code(), StatusCode::kTooLarge);
 }
 
-TEST(InputFile, ReadsIntoMemoryThatSuffices) {
-  const TemporaryFolder folder;
-  const Bytes content{0xFF, 0xD8, 3, 4, 5};
-  test::write_file(folder / "a", content);
-  const auto file = InputFile::open(folder / "a");
-  ASSERT_TRUE(file);
-  Bytes memory(6);
-  for (const std::size_t size : {0u, 4u, 5u}) {
-    const auto none = file->read_within(std::span(memory).first(size), 100);
-    ASSERT_TRUE(none);
-    EXPECT_FALSE(none->has_value()) << size << " do not show where the file ends";
-  }
-  const auto read = file->read_within(memory, 5);
-  ASSERT_TRUE(read && read->has_value());
-  EXPECT_EQ((*read)->data(), memory.data());
-  EXPECT_EQ(Bytes((*read)->begin(), (*read)->end()), content);
-  const auto limited = file->read_within(memory, 4);
-  ASSERT_FALSE(limited);
-  EXPECT_EQ(limited.error().code(), StatusCode::kTooLarge);
-}
-
-TEST(InputFile, AFileThatGrowsBeyondTheMemoryIsReadFromItsStart) {
-  const TemporaryFolder folder;
-  test::write_file(folder / "a", Bytes{0xFF, 0xD8, 3});
-  const auto file = InputFile::open(folder / "a");
-  ASSERT_TRUE(file);
-  const Bytes grown{0xFF, 0xD8, 3, 4, 5, 6};
-  test::write_file(folder / "a", grown);
-  Bytes memory(5);
-  const auto none = file->read_within(memory, 100);
-  ASSERT_TRUE(none);
-  EXPECT_FALSE(none->has_value());
-  const auto all = file->read(100);
-  ASSERT_TRUE(all);
-  EXPECT_EQ(*all, grown);
-}
-
 TEST(InputFile, StreamsAreBoundedToo) {
   const base::FileDescriptor zeros(::open("/dev/zero", O_RDONLY));
   ASSERT_TRUE(zeros.valid());

@@ -1,6 +1,7 @@
 // Manifests: the words of a row, and what is made of damaged ones.
 #include <gtest/gtest.h>
 #include <batch/manifest.hpp>
+#include <batch/row.hpp>
 #include <set>
 #include <tests/integration/support.hpp>
 #include <thread>
@@ -42,7 +43,7 @@ ManifestWriter open_or_die(const std::string& path, OpenManifest mode) {
 }
 
 DoneIndex read_or_die(const std::string& path) {
-  auto index = DoneIndex::read(path);
+  auto index = read_done_index(path);
   EXPECT_TRUE(index) << index.error().to_string();
   return std::move(*index);
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <atomic>
 #include <batch/runner.hpp>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -28,16 +30,37 @@ inline Result<Resized> fake_resize(std::span<const std::uint8_t> jpeg, const Res
   return resized;
 }
 
+/// An output folder whose commits may be taken from it.
+class FaultySink final : public Sink {
+ public:
+  using Commit = std::function<WriteResult(const Output&, std::span<const std::uint8_t>)>;
+  FaultySink(std::unique_ptr<Sink> folder, const Commit& commit)
+      : folder_(std::move(folder)), commit_(commit) {}
+  std::string label(const std::string& name) const override { return folder_->label(name); }
+  Result<void> begin(const BeginSink& begin) override { return folder_->begin(begin); }
+  Result<std::optional<std::uint64_t>> find(const std::string& name) const override {
+    return folder_->find(name);
+  }
+  Result<void> admit(const Input& input, const OpenInput& open) const override {
+    return folder_->admit(input, open);
+  }
+  WriteResult commit(const Output& output, std::span<const std::uint8_t> bytes) override {
+    return commit_ ? commit_(output, bytes) : folder_->commit(output, bytes);
+  }
+
+ private:
+  std::unique_ptr<Sink> folder_;
+  const Commit& commit_;
+};
+
 /// A batch over a folder of numbered inputs, of which every hook may be replaced.
 class BatchRun : public ::testing::Test {
  protected:
   BatchRun() {
-    settings_.output_folder = folder_ / "out";
+    settings_.jobs = settings_.group = 1;
     hooks_.resize = fake_resize;
-    hooks_.write = [](const Output& output, std::span<const std::uint8_t> bytes) {
-      return write_atomically(output.path, bytes, Durability::kNone);
-    };
-    hooks_.on_row = [this](const Row& row) { rows_.push_back(row); };
+    with_.on_row = [this](const Row& row) { rows_.push_back(row); };
+    with_.stop = &interrupt_;
   }
 
   void make_inputs(int count) {
@@ -58,25 +81,25 @@ class BatchRun : public ::testing::Test {
     rows_.clear();
     auto source = open_folder(folder_ / "in", {});
     EXPECT_TRUE(source);
-    Records records;
-    std::optional<ManifestWriter> writer;
-    std::optional<DoneIndex> done;
+    std::unique_ptr<Manifest> rows;
     if (with_manifest) {
-      auto opened =
-          ManifestWriter::open(manifest(), resume ? OpenManifest::kResume : OpenManifest::kNew);
+      auto opened = open_manifest(manifest(), resume ? OpenManifest::kResume : OpenManifest::kNew);
       EXPECT_TRUE(opened);
-      writer.emplace(std::move(*opened));
-      records.manifest = &*writer;
+      rows = std::move(*opened);
+      with_.manifest = rows.get();
     }
-    if (resume) {
-      auto read = DoneIndex::read(manifest());
-      EXPECT_TRUE(read);
-      done = std::move(*read);
-      records.done = &*done;
-    }
-    auto summary = batch::run(**source, settings_, hooks_, records, interrupt_);
+    auto sink = open_sink();
+    auto summary = batch::run(**source, *sink, hooks_, settings_, with_);
+    with_.manifest = nullptr;
     EXPECT_TRUE(summary);
     return summary ? *summary : Summary{};
+  }
+  [[nodiscard]] std::unique_ptr<Sink> open_sink() const {
+    const std::string in = folder_ / "in";
+    auto folder =
+        open_output_folder(output_folder_, {{}, in, [in] { return open_folder(in, {}); }}, output_);
+    EXPECT_TRUE(folder);
+    return std::make_unique<FaultySink>(std::move(*folder), commit_);
   }
 
   [[nodiscard]] std::set<std::string> rows_with(Outcome outcome) const {
@@ -88,8 +111,12 @@ class BatchRun : public ::testing::Test {
   }
 
   const TemporaryFolder folder_;
+  std::string output_folder_ = folder_ / "out";
+  OutputFolderOptions output_;
+  FaultySink::Commit commit_;  ///< empty: the folder's own
   Settings settings_;
   Hooks hooks_;
+  RunOptions with_;
   std::vector<Row> rows_;
   std::atomic<bool> interrupt_{false};
 };

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <atomic>
+#include <batch/atomic_file.hpp>
+#include <batch/posix_file.hpp>
 #include <chrono>
 #include <mutex>
 #include <new>
@@ -38,7 +40,7 @@ TEST_F(BatchRun, OutputsAndRowsDoNotDependOnJobs) {
   std::set<std::string> first_rows;
   for (const unsigned jobs : {1u, 2u, 8u}) {
     settings_.jobs = jobs;
-    settings_.output_folder = folder_ / ("out" + std::to_string(jobs));
+    output_folder_ = folder_ / ("out" + std::to_string(jobs));
     run();
     std::set<std::string> rows;
     for (Row row : rows_) {
@@ -46,7 +48,7 @@ TEST_F(BatchRun, OutputsAndRowsDoNotDependOnJobs) {
       row.output.clear();  // holds the folder, which differs here
       rows.insert(to_json_line(row));
     }
-    const auto outputs = test::read_tree(settings_.output_folder);
+    const auto outputs = test::read_tree(output_folder_);
     if (jobs == 1) {
       first_outputs = outputs;
       first_rows = rows;
@@ -105,11 +107,11 @@ TEST_F(BatchRun, FullDiskStopsTheBatchAndIsTheReason) {
   make_inputs(200);
   settings_.jobs = 2;
   std::atomic<int> writes{0};
-  hooks_.write = [&](const Output& output, std::span<const std::uint8_t> bytes) -> WriteResult {
+  commit_ = [&](const Output& output, std::span<const std::uint8_t> bytes) -> WriteResult {
     if (++writes > 5) {
-      return tl::unexpected<WriteError>({io_error(output.path, "write", ENOSPC), true});
+      return tl::unexpected<WriteError>({io_error(output.label, "write", ENOSPC), true});
     }
-    return write_atomically(output.path, bytes, Durability::kNone);
+    return write_atomically(output.label, bytes, Durability::kNone);
   };
   const Summary summary = run(true);
   EXPECT_EQ(summary.ok, 5u);
@@ -120,9 +122,7 @@ TEST_F(BatchRun, FullDiskStopsTheBatchAndIsTheReason) {
   EXPECT_NE(summary.stopped_by->message().find("No space left"), std::string::npos);
 
   // With space again, a resumed batch does all the rest and nothing twice.
-  hooks_.write = [](const Output& output, std::span<const std::uint8_t> bytes) {
-    return write_atomically(output.path, bytes, Durability::kNone);
-  };
+  commit_ = nullptr;
   const Summary resumed = run(true, true);
   EXPECT_EQ(resumed.unchanged, 5u);
   EXPECT_EQ(resumed.ok, 195u);
@@ -240,7 +240,7 @@ TEST_F(BatchRun, AnInputIsNotReplacedByItsOutput) {
   fs::create_directory_symlink("in", folder_ / "out");
   EXPECT_EQ(run().failed, 3u);
   EXPECT_EQ(test::read_tree(folder_ / "in"), before);
-  settings_.allow_in_place = true;
+  output_.in_place = true;
   EXPECT_EQ(run().ok, 3u);
   EXPECT_NE(test::read_tree(folder_ / "in"), before);
 }
@@ -257,16 +257,15 @@ TEST_F(BatchRun, ProgressEndsAtTheTotal) {
   make_inputs(25);
   test::write_text(folder_ / "in/readme.txt", "words");
   std::vector<Progress> seen;
-  hooks_.on_progress = [&](const Progress& progress) { seen.push_back(progress); };
+  with_.on_progress = [&](const Progress& progress) { seen.push_back(progress); };
   hooks_.resize = [](auto jpeg, const ResizeOptions& options) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return fake_resize(jpeg, options);
   };
   auto source = open_folder(folder_ / "in", {});
   auto ahead = open_folder(folder_ / "in", {});
-  Records records;
-  records.count_ahead = ahead->get();
-  ASSERT_TRUE(batch::run(**source, settings_, hooks_, records, interrupt_));
+  with_.count_ahead = ahead->get();
+  ASSERT_TRUE(batch::run(**source, *open_sink(), hooks_, settings_, with_));
   ASSERT_GE(seen.size(), 3u) << "begin, something in between, end";
   EXPECT_EQ(seen.front().handled, 0u);
   EXPECT_EQ(seen.back().handled, 26u);
@@ -282,11 +281,10 @@ TEST_F(BatchRun, ProgressEndsAtTheTotal) {
 TEST_F(BatchRun, AManifestThatCannotBeWrittenStopsTheBatch) {
   make_inputs(50);
   auto source = open_folder(folder_ / "in", {});
-  auto writer = ManifestWriter::open("/dev/full", OpenManifest::kNew);
-  if (!writer) GTEST_SKIP() << "no /dev/full here";
-  Records records;
-  records.manifest = &*writer;
-  const auto summary = batch::run(**source, settings_, hooks_, records, interrupt_);
+  const auto rows = open_manifest("/dev/full", OpenManifest::kNew);
+  if (!rows) GTEST_SKIP() << "no /dev/full here";
+  with_.manifest = rows->get();
+  const auto summary = batch::run(**source, *open_sink(), hooks_, settings_, with_);
   ASSERT_TRUE(summary);
   ASSERT_TRUE(summary->stopped_by);
   EXPECT_EQ(summary->stopped_by->subject(), "/dev/full");

@@ -3,7 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
-#include <batch/source.hpp>
+#include <batch/names.hpp>
+#include <framewire/batch/files.hpp>
 #include <set>
 #include <tests/integration/support.hpp>
 
@@ -16,8 +17,12 @@ using test::write_text;
 
 std::vector<Input> drain(Source& source) {
   std::vector<Input> all;
-  while (auto input = source.next()) all.push_back(std::move(*input));
-  return all;
+  for (;;) {
+    auto input = source.next();
+    EXPECT_TRUE(input);
+    if (!input || !*input) return all;
+    all.push_back(std::move(**input));
+  }
 }
 
 std::vector<Input> drain_folder(const std::string& folder, std::vector<FileId> excluded = {}) {
@@ -48,7 +53,7 @@ TEST(FolderSource, WalksInByteOrderAndKeepsTheTree) {
             (std::vector<std::string>{"B.jpg", "a/b/c.JPEG", "a/z.jpg", "b.jpg", "notes.txt"}));
   EXPECT_TRUE(found[1].expected) << "an extension in capitals says JPEG too";
   EXPECT_FALSE(found[4].expected);
-  for (const Input& input : found) EXPECT_TRUE(fs::exists(input.path)) << input.path;
+  for (const Input& input : found) EXPECT_TRUE(fs::exists(input.label)) << input.label;
 }
 
 // More entries than one part holds: nothing may be lost, repeated or out of order between parts.
@@ -139,7 +144,7 @@ TEST(ListSource, KeepsNamesBelowTheOutput) {
   const auto found = drain_list("a.jpg\n\nsub/./b.jpg\n/abs/c.jpg\nlast.jpg");
   EXPECT_EQ(names(found),
             (std::vector<std::string>{"a.jpg", "sub/b.jpg", "abs/c.jpg", "last.jpg"}));
-  EXPECT_EQ(found[2].path, "/abs/c.jpg");
+  EXPECT_EQ(found[2].label, "/abs/c.jpg");
   for (const Input& input : found) EXPECT_FALSE(input.error) << input.name;
 }
 
@@ -147,7 +152,7 @@ TEST(ListSource, RefusesNamesThatLeadOutOrMeet) {
   const auto found = drain_list("../a.jpg\nx/../../b.jpg\nc.jpg\n./c.jpg\n/c.jpg\n..\n");
   ASSERT_EQ(found.size(), 6u);
   for (std::size_t i = 0; i < found.size(); ++i) {
-    EXPECT_EQ(found[i].error.has_value(), i != 2) << found[i].path;
+    EXPECT_EQ(found[i].error.has_value(), i != 2) << found[i].label;
   }
 }
 

@@ -1,6 +1,6 @@
-#include <batch/temporary_file.hpp>
 #include <command_line/interruption.hpp>
 #include <csignal>
+#include <framewire/batch/files.hpp>
 
 namespace framewire::app {
 namespace {

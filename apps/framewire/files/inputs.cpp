@@ -44,6 +44,7 @@ batch::KnownInputs known_inputs(const InputNames& names) {
   } else {
     known.files = names.paths;
   }
+  known.list = names.list;
   // Standard input cannot be read twice.
   if (names.list != "-") known.again = [names] { return open_inputs(names, {}); };
   return known;

@@ -1,8 +1,7 @@
 // The inputs of commands that take many.
 #pragma once
 
-#include <batch/output_folder.hpp>
-#include <batch/source.hpp>
+#include <framewire/batch/files.hpp>
 #include <memory>
 #include <string>
 #include <vector>

@@ -44,10 +44,9 @@ std::string printable(std::string_view text) {
   return safe;
 }
 
-void say(std::string_view message) {
-  // Nothing can be done where standard error is gone too.
-  (void)write_text(STDERR_FILENO, fmt::format("framewire: {}\n", printable(message)));
-}
+void put(std::string_view text) { (void)write_text(STDERR_FILENO, text); }
+
+void say(std::string_view message) { put(fmt::format("framewire: {}\n", printable(message))); }
 
 int report(const Status& status) {
   remember(status);

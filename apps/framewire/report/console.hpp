@@ -13,6 +13,10 @@ namespace framewire::app {
 /// peers may hold what moves cursors. Harmless text stays as it is.
 [[nodiscard]] std::string printable(std::string_view text);
 
+/// The text on standard error, as it is, as one write; any thread. Where that fails nothing can be
+/// done.
+void put(std::string_view text);
+
 /// "framewire: …" on standard error, made printable(), as one write; any thread.
 void say(std::string_view message);
 

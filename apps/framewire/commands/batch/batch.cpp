@@ -1,9 +1,7 @@
 // framewire batch IN… OUT_DIR
 #include <fmt/format.h>
-#include <sys/stat.h>
+#include <algorithm>
 #include <atomic>
-#include <batch/runner.hpp>
-#include <batch/temporary_file.hpp>
 #include <command_line/command.hpp>
 #include <command_line/gpu_options.hpp>
 #include <command_line/interruption.hpp>
@@ -12,12 +10,13 @@
 #include <files/file_mode.hpp>
 #include <files/inputs.hpp>
 #include <filesystem>
+#include <framewire/batch.hpp>
 #include <framewire/engine.hpp>
-#include <latch>
+#include <iterator>
 #include <memory>
 #include <report/console.hpp>
 #include <report/json.hpp>
-#include <thread>
+#include <vector>
 
 namespace framewire::app {
 namespace {
@@ -31,8 +30,8 @@ struct BatchPlan {
   InputNames inputs;
   std::string manifest;
   bool resume = false;
-  batch::Durability durability = batch::Durability::kNone;
-  std::optional<mode_t> mode;
+  std::string output_folder;
+  batch::OutputFolderOptions output;
   batch::Settings settings;
   EngineOptions gpu;
 };
@@ -62,7 +61,7 @@ Problem parse_jobs(const Arguments& arguments, unsigned& jobs) {
 
 Problem take_paths(const Arguments& arguments, BatchPlan& plan) {
   std::vector<std::string> inputs = arguments.paths;
-  plan.settings.output_folder = inputs.back();
+  plan.output_folder = inputs.back();
   inputs.pop_back();
   const std::string list = arguments.get("files-from");
   if (list.empty() && inputs.empty()) {
@@ -71,33 +70,33 @@ Problem take_paths(const Arguments& arguments, BatchPlan& plan) {
   auto names = make_input_names(std::move(inputs), list, arguments.has("null"));
   if (!names) return names.error().message();
   plan.inputs = std::move(*names);
-  if (plan.settings.output_folder == "-") {
+  if (plan.output_folder == "-") {
     return "a batch cannot write to standard output; give a folder";
   }
   return std::nullopt;
 }
 
 Problem check_in_place(const BatchPlan& plan) {
-  if (plan.settings.allow_in_place && plan.resume) {
+  if (plan.output.in_place && plan.resume) {
     return "--resume cannot tell what --in-place has replaced already; give one of them";
   }
   std::error_code error;
   const bool same = plan.inputs.paths.size() == 1 &&
-                    fs::equivalent(plan.inputs.paths[0], plan.settings.output_folder, error);
-  if (!same || plan.settings.allow_in_place) return std::nullopt;
+                    fs::equivalent(plan.inputs.paths[0], plan.output_folder, error);
+  if (!same || plan.output.in_place) return std::nullopt;
   return "OUT_DIR is IN itself; give another folder, or --in-place to replace the inputs";
 }
 
 Problem make_plan(const Arguments& arguments, BatchPlan& plan) {
   plan.settings.options = arguments.options;
   plan.settings.stop_on_error = arguments.get("on-error") == "fail";
-  plan.settings.allow_in_place = arguments.has("in-place");
+  plan.output.in_place = arguments.has("in-place");
   plan.manifest = arguments.get("manifest");
   plan.resume = arguments.has("resume");
-  if (arguments.get("durability") == "file") plan.durability = batch::Durability::kFile;
+  if (arguments.get("durability") == "file") plan.output.durability = batch::Durability::kFile;
   const auto mode = parse_mode(arguments);
   if (!mode) return mode.error().message();
-  plan.mode = *mode;
+  plan.output.mode = *mode;
   if (plan.resume && plan.manifest.empty()) {
     return "--resume needs --manifest, which tells what is done";
   }
@@ -110,20 +109,6 @@ Problem make_plan(const Arguments& arguments, BatchPlan& plan) {
   return check_in_place(plan);
 }
 
-// The output folder is made at once: finding out after the first image would be late.
-Result<batch::OutputFolder> prepare_output(const BatchPlan& plan) {
-  auto folder =
-      batch::OutputFolder::open(plan.settings.output_folder, known_inputs(plan.inputs),
-                                {plan.durability, plan.mode, plan.settings.allow_in_place});
-  if (!folder) return folder;
-  struct stat facts {};
-  const std::string& list = plan.inputs.list;
-  if (!list.empty() && ::stat(list == "-" ? "/dev/stdin" : list.c_str(), &facts) == 0) {
-    folder->protect({facts.st_dev, facts.st_ino});
-  }
-  return folder;
-}
-
 Json summary_json(const BatchPlan& plan, const batch::Summary& summary) {
   Json json = {{"inputs", summary.inputs},       {"ok", summary.ok},
                {"failed", summary.failed},       {"skipped", summary.skipped},
@@ -132,9 +117,9 @@ Json summary_json(const BatchPlan& plan, const batch::Summary& summary) {
                {"bytes_out", summary.bytes_out}, {"seconds", summary.seconds}};
   const auto done = static_cast<double>(summary.ok);
   json["images_per_second"] = summary.seconds > 0 ? done / summary.seconds : 0.0;
-  json["jobs"] = plan.settings.jobs;
+  json["jobs"] = summary.jobs;
   json["shard"] = fmt::format("{}/{}", plan.settings.shard.index + 1, plan.settings.shard.count);
-  json["output"] = plan.settings.output_folder;
+  json["output"] = plan.output_folder;
   json["manifest"] = plan.manifest.empty() ? Json(nullptr) : Json(plan.manifest);
   json["options"] = to_string(plan.settings.options);
   json["options_hash"] = output_hash(plan.settings.options);
@@ -170,87 +155,22 @@ ProgressLine::When progress_when(const Arguments& arguments) {
   return ProgressLine::When::kAuto;
 }
 
-// For a GPU images are handed over in groups: waking a thread for each would cost more than reading
-// it. Groups of 32 and 64 are no faster.
-constexpr unsigned kGpuGroup = 16;
-
-// A GPU's own threads need the other half of the cores. Measured (seven H100s with 16 cores each,
-// 60,000 to 144,000 files of 1920×1080 in memory): 18,300 to 39,900 images/s with 8 jobs, 16,400 to
-// 31,600 with 16; on each machine 8 made 0.99 to 1.40 times as many.
-unsigned default_jobs(bool has_gpu) {
-  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
-  return has_gpu ? (cores + 1) / 2 : cores;
+Result<std::unique_ptr<batch::Manifest>> open_manifest(const BatchPlan& plan) {
+  if (plan.manifest.empty()) return nullptr;
+  return batch::open_manifest(
+      plan.manifest, plan.resume ? batch::OpenManifest::kResume : batch::OpenManifest::kNew);
 }
 
-/// Hands in several images; one thread to wake, however many.
-batch::PendingResults begin_all(Engine& engine,
-                                std::span<const std::span<const std::uint8_t>> jpegs,
-                                const ResizeOptions& options) {
-  struct Answers {
-    explicit Answers(std::size_t count)
-        : missing(static_cast<std::ptrdiff_t>(count)),
-          results(count, fail(StatusCode::kInternal, "no answer")) {}
-    std::latch missing;
-    std::vector<Result<Resized>> results;
-  };
-  const auto answers = std::make_shared<Answers>(jpegs.size());
-  std::vector<EngineRequest> requests;
-  requests.reserve(jpegs.size());
-  for (std::size_t i = 0; i < jpegs.size(); ++i)
-    requests.push_back({jpegs[i], options, [answers, i](Result<Resized> made) {
-                          answers->results[i] = std::move(made);
-                          answers->missing.count_down();
-                        }});
-  engine.submit(requests);
-  return [answers] {
-    answers->missing.wait();
-    return std::move(answers->results);
-  };
-}
-
-batch::Hooks make_hooks(Engine& engine, bool has_gpu, const batch::OutputFolder& folder,
-                        ProgressLine& line) {
-  batch::Hooks hooks;
-  hooks.resize = [&engine](std::span<const std::uint8_t> jpeg, const ResizeOptions& options) {
-    return engine.resize(jpeg, options);
-  };
-  if (has_gpu) {
-    hooks.begin_all = [&engine](std::span<const std::span<const std::uint8_t>> jpegs,
-                                const ResizeOptions& options) {
-      return begin_all(engine, jpegs, options);
-    };
-    hooks.input_memory = [&engine](std::size_t bytes) { return engine.input_memory(bytes); };
-  }
-  hooks.admit = [&folder](const batch::InputFile& file) { return folder.admit(file); };
-  hooks.write = [&folder](const batch::Output& output, std::span<const std::uint8_t> bytes) {
-    return folder.write(output, bytes);
-  };
-  hooks.on_row = [&line](const batch::Row& row) {
+batch::RunOptions run_options(ProgressLine& line, batch::Manifest* manifest, batch::Source* ahead) {
+  batch::RunOptions with;
+  with.manifest = manifest;
+  with.count_ahead = ahead;
+  with.on_row = [&line](const batch::Row& row) {
     if (row.outcome == batch::Outcome::kFailed) line.message(printable(row.error->to_string()));
   };
-  hooks.on_progress = [&line](const batch::Progress& progress) { line.draw(progress); };
-  return hooks;
-}
-
-/// The manifest and what it says is done, where there is one.
-struct OpenRecords {
-  std::optional<batch::ManifestWriter> manifest;
-  std::optional<batch::DoneIndex> done;
-};
-
-Result<void> open_records(const BatchPlan& plan, OpenRecords& records) {
-  if (plan.manifest.empty()) return {};
-  auto manifest = batch::ManifestWriter::open(
-      plan.manifest, plan.resume ? batch::OpenManifest::kResume : batch::OpenManifest::kNew);
-  if (!manifest) return fail(manifest.error());
-  records.manifest.emplace(std::move(*manifest));
-  if (!plan.resume) return {};
-  auto done = batch::DoneIndex::read(plan.manifest);
-  if (!done) return fail(done.error());
-  records.done = std::move(*done);
-  const auto removed = batch::remove_stale_temporaries(plan.settings.output_folder);
-  if (!removed) return fail(removed.error());
-  return {};
+  with.on_progress = [&line](const batch::Progress& progress) { line.draw(progress); };
+  with.stop = &g_interrupted;
+  return with;
 }
 
 int finish(const Arguments& arguments, const BatchPlan& plan, const batch::Summary& summary) {
@@ -270,18 +190,17 @@ int finish(const Arguments& arguments, const BatchPlan& plan, const batch::Summa
 int run_batch(const Arguments& arguments) {
   BatchPlan plan;
   if (const auto problem = make_plan(arguments, plan)) return report_usage("batch", *problem);
-  auto folder = prepare_output(plan);
+  // The output folder is made at once: finding out after the first image would be late.
+  const auto folder =
+      batch::open_output_folder(plan.output_folder, known_inputs(plan.inputs), plan.output);
   if (!folder) return refuse(folder.error());
-  OpenRecords open;
-  if (auto opened = open_records(plan, open); !opened) return refuse(opened.error());
+  const auto manifest = open_manifest(plan);
+  if (!manifest) return refuse(manifest.error());
   std::vector<batch::FileId> excluded;
-  if (!plan.settings.allow_in_place) excluded.push_back(folder->id());
-  if (open.manifest) {
-    folder->protect(open.manifest->id());
-    excluded.push_back(open.manifest->id());
-  }
+  if (!plan.output.in_place) excluded.push_back((*folder)->id());
+  if (*manifest) std::ranges::copy((*manifest)->files(), std::back_inserter(excluded));
 
-  auto source = open_inputs(plan.inputs, excluded);
+  const auto source = open_inputs(plan.inputs, excluded);
   if (!source) return refuse(source.error());
   ProgressLine line(progress_when(arguments));
   std::unique_ptr<batch::Source> ahead;
@@ -291,14 +210,9 @@ int run_batch(const Arguments& arguments) {
   plan.gpu.callers_thread = true;
   auto engine = Engine::make(plan.gpu);
   if (!engine) return refuse(engine.error());
-  const bool has_gpu = !engine->devices().empty();
-  if (plan.settings.jobs == 0) plan.settings.jobs = default_jobs(has_gpu);
-  if (has_gpu) plan.settings.group = kGpuGroup;
   drain_on_signals(g_interrupted);
-  const batch::Hooks hooks = make_hooks(*engine, has_gpu, *folder, line);
-  const batch::Records records{open.manifest ? &*open.manifest : nullptr,
-                               open.done ? &*open.done : nullptr, ahead.get()};
-  const auto summary = batch::run(**source, plan.settings, hooks, records, g_interrupted);
+  const auto summary = batch::run(**source, **folder, *engine, plan.settings,
+                                  run_options(line, manifest->get(), ahead.get()));
   line.clear();
   if (!summary) return refuse(summary.error());
   return finish(arguments, plan, *summary);

@@ -2,7 +2,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <algorithm>
-#include <batch/posix_file.hpp>
 #include <chrono>
 #include <cmath>
 #include <commands/batch/progress_line.hpp>
@@ -16,11 +15,6 @@ namespace {
 constexpr std::size_t kBarWidth = 24;
 constexpr std::size_t kMinBarWidth = 8;
 constexpr auto kLineEvery = std::chrono::seconds(2);
-
-void put(std::string_view text) {
-  (void)batch::write_all(STDERR_FILENO,
-                         {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
-}
 
 std::size_t terminal_columns() {
   winsize size{};

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <base/clock.hpp>
-#include <batch/runner.hpp>
 #include <cstddef>
+#include <framewire/batch.hpp>
 #include <string>
 #include <string_view>
 

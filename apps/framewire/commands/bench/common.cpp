@@ -2,7 +2,6 @@
 #include <sys/utsname.h>
 #include <algorithm>
 #include <batch/input_file.hpp>
-#include <batch/source.hpp>
 #include <command_line/build_info.hpp>
 #include <command_line/lists.hpp>
 #include <command_line/misuse.hpp>
@@ -74,9 +73,12 @@ Result<std::vector<BenchInput>> load_all(const Arguments& arguments) {
     }
     const auto source = batch::open_folder(path, {});
     if (!source) return fail(source.error());
-    while (const auto input = (*source)->next()) {
-      if (!input->expected || input->error) continue;
-      auto loaded = load(input->path, arguments.options.limits, inputs);
+    for (;;) {
+      const auto input = (*source)->next();
+      if (!input) return fail(input.error());
+      if (!*input) break;
+      if (!(*input)->expected || (*input)->error) continue;
+      auto loaded = load((*input)->label, arguments.options.limits, inputs);
       if (!loaded) return fail(loaded.error());
     }
   }

@@ -123,7 +123,7 @@ Result<SplitPlan> make_plan(const Arguments& arguments) {
 class Outcomes {
  public:
   /// @param folder  where to write to; may be null
-  Outcomes(const SplitPlan& plan, const batch::OutputFolder* folder, bool quiet)
+  Outcomes(const SplitPlan& plan, batch::OutputFolder* folder, bool quiet)
       : plan_(plan), folder_(folder), quiet_(quiet) {}
 
   void failed(const Status& status) {
@@ -132,22 +132,22 @@ class Outcomes {
     ++failures_;
   }
   [[nodiscard]] Result<void> admit(const batch::InputFile& file) const {
-    return folder_ != nullptr ? folder_->admit(file) : Result<void>{};
+    return folder_ != nullptr ? folder_->admit_file(file) : Result<void>{};
   }
   void done(const batch::Input& input, const batch::Permissions& permissions,
             const Result<split::Output>& result) {
-    if (!result) return failed(batch::about_file(result.error(), input.path));
+    if (!result) return failed(batch::about_file(result.error(), input.label));
     const auto bytes = bytes_of(*result);
-    if (!bytes) return failed(batch::about_file(bytes.error(), input.path));
+    if (!bytes) return failed(batch::about_file(bytes.error(), input.label));
     if (folder_ != nullptr) {
-      const auto written =
-          folder_->write({path_of(input), name_of(input), input.path, permissions, false}, *bytes);
+      const auto written = folder_->commit(
+          {path_of(input), name_of(input), input.label, permissions, false}, *bytes);
       if (!written) return stop(written.error());
     }
     const Report& report = result->resized.report;
     if (!quiet_) {
       for (const Warning& warning : report.warnings)
-        say(printable(fmt::format("warning: {}: {}: {}", input.path, to_string(warning.kind),
+        say(printable(fmt::format("warning: {}: {}: {}", input.label, to_string(warning.kind),
                                   warning.message)));
     }
     const std::lock_guard lock(mutex_);
@@ -188,7 +188,7 @@ class Outcomes {
   }
 
   const SplitPlan& plan_;
-  const batch::OutputFolder* folder_;
+  batch::OutputFolder* folder_;
   bool quiet_;
   mutable std::mutex mutex_;
   bool stopped_ = false;
@@ -213,7 +213,7 @@ class Reader {
         outcomes_.failed(*input->error);
         continue;
       }
-      const auto file = batch::InputFile::open(input->path);
+      const auto file = batch::InputFile::open(input->label);
       const auto admitted = file ? outcomes_.admit(*file) : Result<void>(fail(file.error()));
       auto bytes = admitted ? file->read(options_.limits.max_input_bytes)
                             : Result<std::vector<std::uint8_t>>(fail(admitted.error()));
@@ -231,7 +231,12 @@ class Reader {
  private:
   std::optional<batch::Input> next() {
     const std::lock_guard lock(mutex_);
-    return source_.next();
+    if (ended_) return std::nullopt;
+    auto input = source_.next();
+    ended_ = !input || !*input;
+    if (input) return std::move(*input);
+    outcomes_.failed(input.error());
+    return std::nullopt;
   }
 
   batch::Source& source_;
@@ -239,6 +244,7 @@ class Reader {
   const ResizeOptions& options_;
   Outcomes& outcomes_;
   std::mutex mutex_;  ///< of the source
+  bool ended_ = false;
 };
 
 // On the host one reader is enough: its cores are the workers'.
@@ -292,7 +298,7 @@ int run_split(const Arguments& arguments) {
   const auto made = make_plan(arguments);
   if (!made) return report_usage("split", made.error());
   const SplitPlan& plan = *made;
-  std::optional<batch::OutputFolder> folder;
+  std::unique_ptr<batch::OutputFolder> folder;
   std::vector<batch::FileId> excluded;
   if (!plan.out.empty()) {
     auto opened = batch::OutputFolder::open(plan.out, known_inputs(plan.inputs), {});

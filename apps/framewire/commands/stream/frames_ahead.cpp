@@ -55,7 +55,7 @@ std::optional<FramesAhead::Job> FramesAhead::begin() {
     if (!input) error_ = input.error();
     return std::nullopt;
   }
-  Job job{(*input)->path, (*input)->error, std::make_shared<std::promise<Made>>()};
+  Job job{(*input)->label, (*input)->error, std::make_shared<std::promise<Made>>()};
   line_.push_back(job.made->get_future());
   ++making_;
   return job;

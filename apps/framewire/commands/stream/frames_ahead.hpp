@@ -1,12 +1,12 @@
 // Frames made ahead of their being sent.
 #pragma once
 
-#include <batch/source.hpp>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <framewire/batch/source.hpp>
 #include <framewire/frames.hpp>
 #include <functional>
 #include <future>

@@ -118,9 +118,10 @@ class Names {
         ++loop_;
       }
       auto input = source_->next();
-      if (!input) {
+      if (!input) return input;
+      if (!*input) {
         source_.reset();
-      } else if (input->expected) {
+      } else if ((*input)->expected) {
         return input;
       }
     }

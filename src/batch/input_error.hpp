@@ -1,0 +1,19 @@
+// Errors that name the input that they are about.
+#pragma once
+
+#include <cstdint>
+#include <framewire/status.hpp>
+#include <string>
+
+namespace framewire::batch {
+
+/// too_large about an input of which that many bytes, or more, were found.
+[[nodiscard]] Status over_limit(const std::string& label, std::uint64_t bytes, std::uint64_t limit);
+
+/// The same error, about a file: what it was about so far, such as a marker, joins the message.
+[[nodiscard]] Status about_file(Status status, const std::string& path);
+
+/// What a source or a sink says: as about_file(), unless it says already what it is about.
+[[nodiscard]] Status about_label(Status status, const std::string& label);
+
+}  // namespace framewire::batch

@@ -1,0 +1,34 @@
+// Names of outputs: which are usable, which were met before, and whose they are.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <framewire/batch.hpp>
+#include <string>
+#include <unordered_set>
+
+namespace framewire::batch {
+
+/// Names already handed out, as 128-bit hashes: two inputs may not share an output.
+class NameSet {
+ public:
+  /// @return false for a name met before
+  bool insert(const std::string& name);
+
+ private:
+  using Key = std::array<std::uint64_t, 2>;
+  struct Low {
+    std::size_t operator()(const Key& key) const noexcept { return key[1]; }
+  };
+  std::unordered_set<Key, Low> seen_;
+};
+
+/// Whether a name leads to one file below a folder, as Input::name says.
+/// @return invalid_input, about the name
+[[nodiscard]] Result<void> check_name(const std::string& name);
+
+/// Whether an input belongs to a shard; depends on its name alone, on every machine alike.
+[[nodiscard]] bool in_shard(const Shard& shard, const Input& input) noexcept;
+
+}  // namespace framewire::batch
