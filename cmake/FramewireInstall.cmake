@@ -37,6 +37,7 @@ if(BUILD_SHARED_LIBS)
 else()
   # Without --static pkg-config would leave out what a static library needs.
   set(FRAMEWIRE_PC_REQUIRES_KEY Requires)
+  set(FRAMEWIRE_PC_CFLAGS " -DFRAMEWIRE_STATIC")
   set(FRAMEWIRE_PC_LIBS "-lstdc++ -lm -pthread")
 endif()
 configure_file("${CMAKE_CURRENT_LIST_DIR}/framewire.pc.in" "${PROJECT_BINARY_DIR}/framewire.pc" @ONLY)

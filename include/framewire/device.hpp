@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <framewire/cuda_stream.hpp>
+#include <framewire/export.hpp>
 #include <framewire/image.hpp>
 #include <framewire/options.hpp>
 #include <framewire/status.hpp>
@@ -37,7 +38,7 @@ struct DeviceImage {
 /// Everything that the CPU codec decodes: what the GPU's entropy decoder does not take
 /// (progressive, arithmetic, damaged) is entropy-decoded on the calling thread, the rest of the
 /// work stays on the GPU. Not thread-safe; one batch at a time, several objects overlap.
-class DeviceDecoder {
+class FRAMEWIRE_API DeviceDecoder {
  public:
   /// @param device  CUDA ordinal
   /// @return unsupported without CUDA in this build or without that device; busy; device_lost
@@ -64,7 +65,7 @@ class DeviceDecoder {
   [[nodiscard]] const Result<DeviceImage>& image(std::size_t index) const;
 
  private:
-  class Impl;
+  class FRAMEWIRE_LOCAL Impl;
   explicit DeviceDecoder(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
@@ -84,7 +85,7 @@ struct DeviceEncodeItem {
 };
 
 /// Encodes batches of pictures in device memory. Not thread-safe; one batch at a time.
-class DeviceEncoder {
+class FRAMEWIRE_API DeviceEncoder {
  public:
   /// As DeviceDecoder::make().
   [[nodiscard]] static Result<DeviceEncoder> make(int device = 0);
@@ -106,7 +107,7 @@ class DeviceEncoder {
   [[nodiscard]] Result<std::span<const std::uint8_t>> stream(std::size_t index) const;
 
  private:
-  class Impl;
+  class FRAMEWIRE_LOCAL Impl;
   explicit DeviceEncoder(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <framewire/export.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,7 +12,7 @@ namespace framewire {
 
 /// Implementations of decode, resize and encode. kAuto lets the engine choose and say which.
 enum class CodecKind : std::uint8_t { kAuto, kReference, kTurbo, kCuda, kNvjpeg };
-[[nodiscard]] std::string_view to_string(CodecKind kind) noexcept;
+[[nodiscard]] FRAMEWIRE_API std::string_view to_string(CodecKind kind) noexcept;
 
 /// Something that was wrong or given up, though an output exists.
 struct Warning {
