@@ -6,6 +6,9 @@ target_link_libraries(framewire_flags INTERFACE framewire_hardening)
 target_compile_options(framewire_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
     -Wnon-virtual-dtor -Woverloaded-virtual $<$<BOOL:${FRAMEWIRE_WERROR}>:-Werror>>)
+if(NOT BUILD_SHARED_LIBS)
+  target_compile_definitions(framewire_flags INTERFACE FRAMEWIRE_STATIC)
+endif()
 if(FRAMEWIRE_SANITIZE)
   target_compile_options(framewire_flags INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${FRAMEWIRE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all>
@@ -50,7 +53,9 @@ function(framewire_module name)
     return()
   endif()
   add_library(fw_${name} STATIC ${sources})
-  set_target_properties(fw_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  # Hidden: what is not FRAMEWIRE_API. Static libraries that a test links are not concerned.
+  set_target_properties(fw_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
+    CXX_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   target_include_directories(fw_${name} PUBLIC ${includes})
   target_link_libraries(fw_${name} PUBLIC tl::expected ${ARG_DEPENDS}
     PRIVATE framewire_flags ${ARG_PRIVATE_DEPENDS})

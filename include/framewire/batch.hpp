@@ -8,6 +8,7 @@
 #include <framewire/batch/sink.hpp>
 #include <framewire/batch/source.hpp>
 #include <framewire/engine.hpp>
+#include <framewire/export.hpp>
 #include <framewire/options.hpp>
 #include <framewire/status.hpp>
 #include <functional>
@@ -93,7 +94,8 @@ struct RunOptions {
 ///         summary
 /// @cost an input: two to three reads, one commit, one row; nothing in proportion to the batch
 ///       besides what the source holds
-[[nodiscard]] Result<Summary> run(Source& source, Sink& sink, Engine& engine,
-                                  const Settings& settings, const RunOptions& with = {});
+[[nodiscard]] FRAMEWIRE_API Result<Summary> run(Source& source, Sink& sink, Engine& engine,
+                                                const Settings& settings,
+                                                const RunOptions& with = {});
 
 }  // namespace framewire::batch

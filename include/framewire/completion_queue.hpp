@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <framewire/export.hpp>
 #include <framewire/resizer.hpp>
 #include <framewire/status.hpp>
 #include <functional>
@@ -26,7 +27,7 @@ struct Completion {
 /// Shared by whoever takes and by the requests that name it (EngineRequest::completions); any
 /// number of engines may put into one. Unbounded: as many answers as requests named it and were not
 /// taken. Thread safety: all members may be called from any number of threads at once.
-class CompletionQueue {
+class FRAMEWIRE_API CompletionQueue {
  public:
   /// @param on_ready  called, from one of an engine's threads, whenever answers come into a queue
   ///                  that is empty: be quick, never wait for an engine (write to an eventfd, say).

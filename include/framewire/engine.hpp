@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <framewire/completion_queue.hpp>
+#include <framewire/export.hpp>
 #include <framewire/image.hpp>
 #include <framewire/options.hpp>
 #include <framewire/output_sink.hpp>
@@ -69,7 +70,7 @@ struct EngineDevice {
 /// Host memory of an engine's to read inputs into. A device copies inputs in it from where they
 /// lie; other inputs are first gathered into such memory. Files that lie one behind the other and
 /// are submitted together travel in one copy. May outlive its engine.
-class InputMemory {
+class FRAMEWIRE_API InputMemory {
  public:
   InputMemory() noexcept;  ///< none
   /// Gives the memory back; every request with bytes of it must have been answered.
@@ -82,7 +83,7 @@ class InputMemory {
 
  private:
   friend class Engine;
-  class Impl;
+  class FRAMEWIRE_LOCAL Impl;
   InputMemory(std::unique_ptr<Impl> impl, std::span<std::uint8_t> bytes) noexcept;
   std::unique_ptr<Impl> impl_;
   std::span<std::uint8_t> bytes_;
@@ -96,7 +97,7 @@ struct InputSlice {
 
 /// Memory of the caller's from which an engine's devices may copy inputs; made by
 /// Engine::register_memory(). Move-only; may outlive its engine. Thread safety: as a unique_ptr.
-class RegisteredMemory {
+class FRAMEWIRE_API RegisteredMemory {
  public:
   RegisteredMemory() noexcept;  ///< none
   /// Lets go of the memory, which is not freed; every request with bytes of it must have been
@@ -110,7 +111,7 @@ class RegisteredMemory {
 
  private:
   friend class Engine;
-  class Impl;
+  class FRAMEWIRE_LOCAL Impl;
   RegisteredMemory(std::unique_ptr<Impl> impl, std::span<std::uint8_t> bytes) noexcept;
   std::unique_ptr<Impl> impl_;
   std::span<std::uint8_t> bytes_;
@@ -144,7 +145,7 @@ struct EngineRequest {
 /// does not take is done on host threads; unless the codec is kAuto, the report then has the
 /// warning "codec_fallback", which strict refuses. Thread safety: all members may be called from
 /// any number of threads at once.
-class Engine {
+class FRAMEWIRE_API Engine {
  public:
   /// Called once a request, from one of the engine's threads: be quick, never wait for the engine.
   using Callback = std::function<void(Result<Resized>)>;
@@ -228,7 +229,7 @@ class Engine {
   [[nodiscard]] const std::string& no_device_reason() const noexcept;
 
  private:
-  class Impl;
+  class FRAMEWIRE_LOCAL Impl;
   explicit Engine(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

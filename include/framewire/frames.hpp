@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <framewire/export.hpp>
 #include <framewire/status.hpp>
 #include <framewire/transport.hpp>
 #include <functional>
@@ -74,7 +75,7 @@ struct OutgoingFrame {
 
 /// Sends frames into the slots that a FrameReceiver offers. Never more wait than the queue holds.
 /// One thread at a time; nothing happens between calls.
-class FrameSender {
+class FRAMEWIRE_API FrameSender {
  public:
   /// @return invalid_input for options out of range
   [[nodiscard]] static Result<FrameSender> make(transport::Channel channel,
@@ -103,7 +104,7 @@ class FrameSender {
   [[nodiscard]] const transport::Channel& channel() const noexcept;
 
  private:
-  class Impl;
+  class FRAMEWIRE_LOCAL Impl;
   explicit FrameSender(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
@@ -133,7 +134,7 @@ struct ReceivedFrame {
 /// Owns slots and lends them to the peer's FrameSender. Frames are handed out once and in order; a
 /// slot is lent again only after its frame has been released. One thread at a time; nothing happens
 /// between calls.
-class FrameReceiver {
+class FRAMEWIRE_API FrameReceiver {
  public:
   /// @param memory  host or device; at least slots × slot_pitch(slot_bytes)
   /// @return invalid_input for memory that is too small, or more slots than the channel's capacity;
@@ -162,7 +163,7 @@ class FrameReceiver {
   [[nodiscard]] const transport::Channel& channel() const noexcept;
 
  private:
-  class Impl;
+  class FRAMEWIRE_LOCAL Impl;
   explicit FrameReceiver(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

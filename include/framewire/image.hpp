@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <framewire/export.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,7 +12,7 @@ namespace framewire {
 
 /// Implementations of decode, resize and encode. kAuto lets the engine choose and say which.
 enum class CodecKind : std::uint8_t { kAuto, kReference, kTurbo, kCuda, kNvjpeg };
-[[nodiscard]] std::string_view to_string(CodecKind kind) noexcept;
+[[nodiscard]] FRAMEWIRE_API std::string_view to_string(CodecKind kind) noexcept;
 
 /// What was wrong or given up, in kinds that programs can go by. docs/errors.md says what each
 /// means.
@@ -30,7 +31,7 @@ enum class WarningKind : std::uint8_t {
   kMaxBytesMissed,   ///< even the lowest quality is larger than max_bytes
 };
 /// The stable word for a kind in JSON, manifests and messages: "truncated", "corrupt_data", …
-[[nodiscard]] std::string_view to_string(WarningKind kind) noexcept;
+[[nodiscard]] FRAMEWIRE_API std::string_view to_string(WarningKind kind) noexcept;
 
 /// Something that was wrong or given up, though an output exists.
 struct Warning {

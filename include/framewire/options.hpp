@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <framewire/export.hpp>
 #include <framewire/image.hpp>
 #include <framewire/status.hpp>
 #include <span>
@@ -88,23 +89,23 @@ struct OptionSpec {
 };
 
 /// Every option, in the order in which to show them. Static storage.
-[[nodiscard]] std::span<const OptionSpec> option_specs() noexcept;
+[[nodiscard]] FRAMEWIRE_API std::span<const OptionSpec> option_specs() noexcept;
 
 /// Sets one option from its text. A flag takes "", "true" or "false"; "no-auto-orient" is a flag.
 /// @return invalid_input naming the option, what was found and what would be accepted; on error
 ///         `options` is unchanged
-[[nodiscard]] Result<void> set_option(ResizeOptions& options, std::string_view name,
-                                      std::string_view value);
+[[nodiscard]] FRAMEWIRE_API Result<void> set_option(ResizeOptions& options, std::string_view name,
+                                                    std::string_view value);
 
 /// Checks what one option alone cannot (a size out of limits, background without both sides).
 /// @return invalid_input naming the option
-[[nodiscard]] Result<void> validate(const ResizeOptions& options);
+[[nodiscard]] FRAMEWIRE_API Result<void> validate(const ResizeOptions& options);
 
 /// The options that differ from the defaults, "name=value" joined by spaces, in the order of
 /// option_specs(). Feeding each back through set_option() gives equal options.
-[[nodiscard]] std::string to_string(const ResizeOptions& options);
+[[nodiscard]] FRAMEWIRE_API std::string to_string(const ResizeOptions& options);
 
 /// Hash of everything that can change the output bytes (not limits, not codec), 16 hex digits.
-[[nodiscard]] std::string output_hash(const ResizeOptions& options);
+[[nodiscard]] FRAMEWIRE_API std::string output_hash(const ResizeOptions& options);
 
 }  // namespace framewire

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <framewire/export.hpp>
 #include <framewire/status.hpp>
 #include <functional>
 #include <span>
@@ -18,7 +19,7 @@ namespace framewire {
 /// only finished streams, and once: a request that ends in an error writes nothing. Copies of a
 /// sink name the same memory. Thread safety: const members may be called from any thread; an engine
 /// calls them from one of its own.
-class OutputSink {
+class FRAMEWIRE_API OutputSink {
  public:
   /// Gives room for a stream of `bytes` bytes. Called once a request, from one of the engine's
   /// threads: be quick, never wait for the engine. What it throws, and less room than asked for,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <framewire/export.hpp>
 #include <framewire/image.hpp>
 #include <framewire/options.hpp>
 #include <framewire/status.hpp>
@@ -23,7 +24,7 @@ struct Resized {
 ///
 /// Thread safety: const member functions may be called from any number of threads at once; each
 /// call works on the calling thread and keeps a workspace, reused by later calls, in the object.
-class Resizer {
+class FRAMEWIRE_API Resizer {
  public:
   Resizer();
   ~Resizer();
@@ -41,7 +42,7 @@ class Resizer {
                                        const ResizeOptions& options) const;
 
  private:
-  struct State;
+  struct FRAMEWIRE_LOCAL State;
   std::unique_ptr<State> state_;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <framewire/export.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,10 +28,10 @@ enum class StatusCode : std::uint8_t {
 };
 
 /// The stable word for a code: "invalid_input", "unsupported", …
-[[nodiscard]] std::string_view to_string(StatusCode code) noexcept;
+[[nodiscard]] FRAMEWIRE_API std::string_view to_string(StatusCode code) noexcept;
 
 /// One error: who must act, what was found, where, and what would be accepted.
-class [[nodiscard]] Status {
+class [[nodiscard]] FRAMEWIRE_API Status {
  public:
   Status(StatusCode code, std::string message) : code_(code), message_(std::move(message)) {}
 

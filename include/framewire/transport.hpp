@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <framewire/export.hpp>
 #include <framewire/status.hpp>
 #include <framewire/transport/region.hpp>
 #include <framewire/transport/transfer.hpp>
@@ -39,7 +40,7 @@ inline constexpr const char* kPeerStreamLink = "peer-stream";
 
 /// The CUDA devices that this process sees, for regions and SessionOptions. Thread-safe; what it
 /// points to is never destroyed. @return unsupported where there is none, or no CUDA in this build
-[[nodiscard]] Result<DeviceMemory*> cuda_devices();
+[[nodiscard]] FRAMEWIRE_API Result<DeviceMemory*> cuda_devices();
 
 struct SessionOptions {
   Security security;
@@ -73,7 +74,7 @@ class Channel;
 /// direction, bounds, expiry, first use) before a byte moves, and itself places what arrives; a
 /// peer never names an address. Every transfer ends in a result by its deadline. Nothing happens
 /// between calls: progress() or wait() must be called. One thread at a time.
-class Channel {
+class FRAMEWIRE_API Channel {
  public:
   /// For this library itself: connect(), Listener and connect_loopback() make channels.
   explicit Channel(std::unique_ptr<core::Channel> core);
@@ -149,15 +150,17 @@ class Channel {
 /// @param address  "HOST:PORT"; no host means 127.0.0.1
 /// @return invalid_input for options or address; denied where either side does not accept the
 ///         other; unsupported where no link is common to both; peer_lost; deadline
-[[nodiscard]] Result<Channel> connect(const std::string& address, const SessionOptions& options);
+[[nodiscard]] FRAMEWIRE_API Result<Channel> connect(const std::string& address,
+                                                    const SessionOptions& options);
 
 /// Both ends of a channel inside this process, each for a thread of its own; whoever receives
 /// copies. Destroying or closing one end is the peer's death for the other.
 /// @param capacity  transfers of each end at a time, 1 to 4096. @return invalid_input; busy
-[[nodiscard]] Result<std::pair<Channel, Channel>> connect_loopback(std::uint32_t capacity = 256);
+[[nodiscard]] FRAMEWIRE_API Result<std::pair<Channel, Channel>> connect_loopback(
+    std::uint32_t capacity = 256);
 
 /// Owns a listening port. One thread at a time.
-class Listener {
+class FRAMEWIRE_API Listener {
  public:
   /// @param address  as for connect(); port 0 takes a free one
   /// @return invalid_input; denied for a key file that others can read; io_error where the
@@ -176,7 +179,7 @@ class Listener {
   [[nodiscard]] Result<Channel> accept(std::uint32_t wait_ms);
 
  private:
-  class Impl;
+  class FRAMEWIRE_LOCAL Impl;
   explicit Listener(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

@@ -57,6 +57,9 @@ Result<std::span<const std::uint8_t>> DeviceStages::read(
 
 }  // namespace engine
 
+struct DeviceImage::Memory {};
+Result<void> DeviceImage::record(CudaStream /*stream*/) const { return no_cuda(); }
+
 class DeviceDecoder::Impl {
  public:
   Result<DeviceImage> none = no_cuda();
@@ -65,9 +68,15 @@ DeviceDecoder::DeviceDecoder(std::unique_ptr<Impl> impl) : impl_(std::move(impl)
 DeviceDecoder::~DeviceDecoder() = default;
 DeviceDecoder::DeviceDecoder(DeviceDecoder&&) noexcept = default;
 DeviceDecoder& DeviceDecoder::operator=(DeviceDecoder&&) noexcept = default;
-Result<DeviceDecoder> DeviceDecoder::make(int /*device*/) { return no_cuda(); }
+Result<DeviceDecoder> DeviceDecoder::make(int /*device*/, const DeviceDecoderOptions& /*options*/) {
+  return no_cuda();
+}
 Result<void> DeviceDecoder::decode(std::span<const std::span<const std::uint8_t>> /*jpegs*/,
                                    int /*scale*/, CudaStream /*stream*/, const Limits& /*limits*/) {
+  return no_cuda();
+}
+Result<void> DeviceDecoder::decode(std::span<const DeviceDecodeItem> /*items*/, int /*scale*/,
+                                   CudaStream /*stream*/, const Limits& /*limits*/) {
   return no_cuda();
 }
 Result<void> DeviceDecoder::wait() { return no_cuda(); }

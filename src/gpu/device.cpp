@@ -38,6 +38,16 @@ Result<void> use_listed_device(int ordinal) {
                   .about("device"));
 }
 
+Result<int> device_of(const void* address) {
+  cudaPointerAttributes found{};
+  if (auto ok = check(cudaPointerGetAttributes(&found, address), "asking whose memory this is");
+      !ok) {
+    return fail(ok.error());
+  }
+  const bool on_device = found.type == cudaMemoryTypeDevice || found.type == cudaMemoryTypeManaged;
+  return on_device ? found.device : -1;
+}
+
 Result<std::uint64_t> free_bytes() {
   std::size_t free = 0;
   std::size_t total = 0;

@@ -24,6 +24,9 @@ struct DeviceFacts {
 /// Makes a device current whose ordinal comes from outside. @return unsupported where there is none
 [[nodiscard]] Result<void> use_listed_device(int ordinal);
 
+/// The device whose memory an address is of; -1 for other memory. @return device_lost
+[[nodiscard]] Result<int> device_of(const void* address);
+
 /// Bytes that are free on the current device; makes its context. @return device_lost
 [[nodiscard]] Result<std::uint64_t> free_bytes();
 

@@ -55,6 +55,12 @@ Result<void> Event::record(cudaStream_t stream) const {
   return check(cudaEventRecord(event_.get(), stream), "recording an event");
 }
 
+bool Event::is_passed() const noexcept {
+  if (cudaEventQuery(event_.get()) != cudaErrorNotReady) return true;
+  (void)cudaGetLastError();  // an answer, not a fault for whoever asks after launches
+  return false;
+}
+
 Result<void> Event::synchronise() const {
   return check(cudaEventSynchronize(event_.get()), "work on the device");
 }

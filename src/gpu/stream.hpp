@@ -46,6 +46,8 @@ class Event {
   [[nodiscard]] cudaEvent_t get() const noexcept { return event_.get(); }
   [[nodiscard]] Result<void> record(const Stream& stream) const { return record(stream.get()); }
   [[nodiscard]] Result<void> record(cudaStream_t stream) const;
+  /// Whether the device has passed the last record, or will never get there. Does not wait.
+  [[nodiscard]] bool is_passed() const noexcept;
   /// Waits until the last record is reached. @return device_lost for any failure of work before it
   [[nodiscard]] Result<void> synchronise() const;
   /// Microseconds between two recorded events that the device has passed.

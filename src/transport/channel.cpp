@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/null_stream.hpp>
 #include <chrono>
 #include <transport/channel.hpp>
 #include <utility>
@@ -52,6 +53,7 @@ Result<void> Channel::usable(const Region& region, const std::optional<CudaStrea
     return fail(StatusCode::kUnsupported,
                 fmt::format("device memory over {}; host memory is taken", link_->path().name));
   }
+  if (stream && stream->is_null()) return base::null_stream();
   if (stream && !device) {
     return fail(StatusCode::kInvalidInput, "a stream for host memory; streams order device memory");
   }

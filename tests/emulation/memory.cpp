@@ -174,6 +174,18 @@ cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
   return cudaSuccess;
 }
 
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* address) {
+  const cuda_emulation::Allocation found = cuda_emulation::find(address);
+  if (found.bytes == 0) {
+    *attributes = {cudaMemoryTypeUnregistered, -1};
+  } else if (found.device == cuda_emulation::kHost) {
+    *attributes = {cudaMemoryTypeHost, 0};
+  } else {
+    *attributes = {cudaMemoryTypeDevice, found.device};
+  }
+  return cudaSuccess;
+}
+
 cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
   *total_bytes = cuda_emulation::device_bytes();
   const auto used = cuda_emulation::allocations().used(cuda_emulation::current_device());

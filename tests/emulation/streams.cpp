@@ -37,6 +37,11 @@ struct Queue {
   }
 };
 
+/// Work on any of these is done at once.
+bool is_default(cudaStream_t stream) {
+  return stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread;
+}
+
 int current_device() {
   int device = 0;
   (void)cudaGetDevice(&device);
@@ -75,7 +80,7 @@ std::set<CUstream_st*>& streams() {
 
 cudaError_t enqueue(cudaStream_t stream, std::function<void()> work) {
   const std::lock_guard lock(mutex());
-  if (stream == nullptr) {
+  if (is_default(stream)) {
     work();
     return cudaSuccess;
   }
@@ -90,7 +95,7 @@ cudaError_t enqueue(cudaStream_t stream, std::function<void()> work) {
 }
 
 bool of_current_device(cudaStream_t stream) {
-  return stream == nullptr || stream->device == current_device();
+  return is_default(stream) || stream->device == current_device();
 }
 
 void run_everything() {
@@ -104,7 +109,7 @@ using cuda_emulation::note;
 
 namespace {
 
-bool is_recorded(cudaStream_t stream) { return stream != nullptr && stream->recorded != nullptr; }
+bool is_recorded(cudaStream_t stream) { return !is_default(stream) && stream->recorded != nullptr; }
 
 }  // namespace
 
@@ -129,13 +134,13 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   const std::lock_guard lock(mutex());
   if (is_recorded(stream)) return note(cudaErrorStreamCaptureUnsupported);
-  if (stream == nullptr || stream->queue->work.empty()) return cudaSuccess;
+  if (is_default(stream) || stream->queue->work.empty()) return cudaSuccess;
   stream->queue->step();
   return stream->queue->work.empty() ? cudaSuccess : cudaErrorNotReady;
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  if (stream == nullptr) return note(cudaErrorInvalidResourceHandle);
+  if (is_default(stream)) return note(cudaErrorInvalidResourceHandle);
   const std::lock_guard lock(mutex());
   stream->queue->run_to(stream->queue->enqueued);
   cuda_emulation::streams().erase(stream);
@@ -146,7 +151,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   const std::lock_guard lock(mutex());
   if (is_recorded(stream)) return note(cudaErrorStreamCaptureUnsupported);
-  if (stream != nullptr) stream->queue->run_to(stream->queue->enqueued);
+  if (!is_default(stream)) stream->queue->run_to(stream->queue->enqueued);
   return cudaSuccess;
 }
 
@@ -179,14 +184,14 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   const std::lock_guard lock(mutex());
-  const int device = stream == nullptr ? current_device() : stream->device;
+  const int device = is_default(stream) ? current_device() : stream->device;
   if (device != event->device) return note(cudaErrorInvalidResourceHandle);
   if (is_recorded(stream)) return note(cudaErrorStreamCaptureUnsupported);
   const auto result =
       cuda_emulation::enqueue(stream, [time = event->time] { *time = Clock::now(); });
   if (result != cudaSuccess) return result;
-  event->queue = stream == nullptr ? nullptr : stream->queue;
-  event->position = stream == nullptr ? 0 : stream->queue->enqueued;
+  event->queue = is_default(stream) ? nullptr : stream->queue;
+  event->position = is_default(stream) ? 0 : stream->queue->enqueued;
   return cudaSuccess;
 }
 
@@ -214,7 +219,7 @@ cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t from, cudaEvent_t to) {
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
   const std::lock_guard lock(mutex());
-  if (stream == nullptr || is_recorded(stream)) return note(cudaErrorStreamCaptureUnsupported);
+  if (is_default(stream) || is_recorded(stream)) return note(cudaErrorStreamCaptureUnsupported);
   stream->recorded = std::make_unique<CUgraph_st>();
   return cudaSuccess;
 }

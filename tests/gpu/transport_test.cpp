@@ -61,7 +61,7 @@ TEST_F(TransportDevices, APutWaitsForTheStreamThatWrites) {
   }
   ASSERT_EQ(cudaMemsetAsync(source.data(), 0x5a, kBytes, stream->get()), cudaSuccess);
   TransferOptions ordered;
-  ordered.stream = stream->get();
+  ordered.stream = CudaStream(stream->get());
   send(ends.first, source, ends.second, target, ordered);
   expect_holds(target, std::vector<std::byte>(kBytes, std::byte{0x5a}));
 }
@@ -78,7 +78,7 @@ TEST_F(TransportDevices, AChecksumOfAGetWaitsForTheOwnersStream) {
   }
   OfferOptions ordered;
   ordered.direction = Direction::kGet;
-  ordered.stream = stream->get();
+  ordered.stream = CudaStream(stream->get());
   const auto room = ends.first.offer(source, 0, kBytes, ordered);
   ASSERT_TRUE(room) << room.error().to_string();
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
@@ -349,14 +349,14 @@ TEST_F(TransportDevices, NobodyWaitsForAKernelThatStays) {
       ASSERT_TRUE(queue->copy(target.data() + to, source.data() + from, 4096, Sides::kWithinReach));
       std::copy_n(&held[from], 4096, &expected[to]);
       if (round % 3 != 0) continue;
-      ASSERT_TRUE(queue->precede(0, stream->get()));
+      ASSERT_TRUE(queue->precede(0, CudaStream(stream->get())));
       ASSERT_EQ(cudaMemsetAsync(target.data() + to, 0x11, 4096, stream->get()), cudaSuccess);
       std::fill_n(&expected[to], 4096, std::byte{0x11});
     }
     if (round % 3 == 1) {
       ASSERT_TRUE(queue->synchronize());
     } else if (round % 3 == 2) {
-      ASSERT_TRUE(queue->precede(0, stream->get()));
+      ASSERT_TRUE(queue->precede(0, CudaStream(stream->get())));
     }
     ASSERT_TRUE(stream->synchronise());
     queue.reset();

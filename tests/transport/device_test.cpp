@@ -35,7 +35,7 @@ class Device : public EndsTest {
   Result<Transfer> offer_after(FakeStream& stream, Direction direction = Direction::kPut) {
     OfferOptions ordered;
     ordered.direction = direction;
-    ordered.stream = &stream;
+    ordered.stream = CudaStream(&stream);
     const auto room = near().offer(memory_, 0, 1000, ordered);
     EXPECT_TRUE(room) << room.error().to_string();
     const char* const credits = direction == Direction::kPut ? "credits put" : "credits get";
@@ -70,7 +70,7 @@ TEST_P(Device, APutWaitsForItsStream) {
   FakeStream stream;
   stream.open = false;
   TransferOptions ordered;
-  ordered.stream = &stream;
+  ordered.stream = CudaStream(&stream);
   const Lease target = lease(Direction::kPut, kMuch);
   const auto sent = near().put(target, memory_, 0, kMuch, ordered);
   ASSERT_TRUE(sent) << sent.error().to_string();
@@ -87,7 +87,7 @@ TEST_P(Device, AnOtherTransferNeedNotWaitForThatStream) {
   FakeStream stream;
   stream.open = false;
   TransferOptions ordered;
-  ordered.stream = &stream;
+  ordered.stream = CudaStream(&stream);
   const Lease first = lease(Direction::kPut, 100);
   far("offer put 5000 100 20000");
   ASSERT_TRUE(until([&] { return near().credits(Direction::kPut) > 0; }));
@@ -148,9 +148,19 @@ TEST_P(Device, ChecksumsAreOfTheBytesOnTheDevice) {
   EXPECT_TRUE(done->verified);
   EXPECT_EQ(far("result " + offer_), fmt::format("ok {} 1", kMuch));
   FakeStream stream;
-  checked.stream = &stream;
+  checked.stream = CudaStream(&stream);
   const auto both = near().put(lease(Direction::kPut, 10), memory_, 0, 10, checked);
   EXPECT_EQ(both.error().code(), StatusCode::kInvalidInput);
+}
+
+TEST_P(Device, ANullStreamIsRefused) {
+  void* const null = nullptr;
+  TransferOptions ordered;
+  ordered.stream = CudaStream(null);
+  const auto sent = near().put(lease(Direction::kPut, 10), memory_, 0, 10, ordered);
+  ASSERT_FALSE(sent);
+  EXPECT_EQ(sent.error().code(), StatusCode::kInvalidInput);
+  EXPECT_EQ(sent.error().subject(), "stream");
 }
 
 // The peer asks for a checksum of what the owner's stream has yet to write.
@@ -259,7 +269,7 @@ TEST_P(Device, AnAddressThatWasGivenAwayIsNotTheOldRegion) {
 TEST_P(Device, AStreamIsForDeviceMemory) {
   FakeStream stream;
   OfferOptions ordered;
-  ordered.stream = &stream;
+  ordered.stream = CudaStream(&stream);
   const Region host = Region::allocate_host(100).value();
   EXPECT_EQ(near().offer(host, 0, 10, ordered).error().code(), StatusCode::kInvalidInput);
 }

@@ -66,7 +66,7 @@ class FakeQueue final : public CopyQueue {
     return {};
   }
   Result<void> precede(int, CudaStream stream) override {
-    ++static_cast<FakeStream*>(stream)->waits;
+    ++static_cast<FakeStream*>(stream.get())->waits;
     return {};
   }
 
@@ -259,7 +259,7 @@ Result<std::unique_ptr<CopyQueue>> FakeDevices::make_queue(int) {
 }
 
 Result<std::unique_ptr<Mark>> FakeDevices::mark(int, CudaStream stream) {
-  return std::make_unique<FakeMark>(static_cast<const FakeStream*>(stream));
+  return std::make_unique<FakeMark>(static_cast<const FakeStream*>(stream.get()));
 }
 
 void FakeDevices::write_unsettled(std::byte* to, std::vector<std::byte> bytes) {

@@ -5,6 +5,7 @@
 #include <framewire/batch/manifest.hpp>
 #include <framewire/batch/sink.hpp>
 #include <framewire/batch/source.hpp>
+#include <framewire/export.hpp>
 #include <framewire/status.hpp>
 #include <functional>
 #include <memory>
@@ -22,8 +23,8 @@ namespace framewire::batch {
 /// depth, however many files there are: larger folders are read again for each further part.
 /// @param excluded  files and folders to pass over, such as an output folder inside the input
 /// @return io_error where the folder cannot be read
-[[nodiscard]] Result<std::unique_ptr<Source>> open_folder(const std::string& folder,
-                                                          std::vector<FileId> excluded);
+[[nodiscard]] FRAMEWIRE_API Result<std::unique_ptr<Source>> open_folder(
+    const std::string& folder, std::vector<FileId> excluded);
 
 /// The files named in a list, one a line, or ended by NUL. Lines may end with CR LF, and the list
 /// begin with a byte order mark; a line that holds NUL is reported.
@@ -34,15 +35,17 @@ namespace framewire::batch {
 /// @param list       path of the list, or "-" for standard input
 /// @param separator  '\n' or '\0'
 /// @return io_error where the list cannot be read
-[[nodiscard]] Result<std::unique_ptr<Source>> open_list(const std::string& list, char separator);
+[[nodiscard]] FRAMEWIRE_API Result<std::unique_ptr<Source>> open_list(const std::string& list,
+                                                                      char separator);
 
 /// Files named one by one; their paths below the deepest folder that holds them all are kept.
-[[nodiscard]] std::unique_ptr<Source> open_files(std::span<const std::string> paths);
+[[nodiscard]] FRAMEWIRE_API std::unique_ptr<Source> open_files(std::span<const std::string> paths);
 
 /// Opens one file, for sources of one's own that hand out files: only inputs that this has opened
 /// does an output folder recognise wherever they lie. Never blocks. Any thread.
 /// @return io_error where it cannot be opened; invalid_input for folders, devices and pipes
-[[nodiscard]] Result<std::unique_ptr<OpenInput>> open_input_file(const std::string& path);
+[[nodiscard]] FRAMEWIRE_API Result<std::unique_ptr<OpenInput>> open_input_file(
+    const std::string& path);
 
 /// What a finished output survives besides the death of the program.
 ///
@@ -74,7 +77,7 @@ struct OutputFolderOptions {
 };
 
 /// A sink that also says which folder of this machine it is.
-class FolderSink : public Sink {
+class FRAMEWIRE_API FolderSink : public Sink {
  public:
   /// For a source that passes over it.
   [[nodiscard]] virtual FileId id() const noexcept = 0;
@@ -85,13 +88,13 @@ class FolderSink : public Sink {
 /// to be met; none is wider than its input. Makes the folder where it is missing, no wider than the
 /// folder of the inputs. A resumed batch deletes what dead ones left unfinished.
 /// @return io_error; denied where it is a link that another user owns
-[[nodiscard]] Result<std::unique_ptr<FolderSink>> open_output_folder(
+[[nodiscard]] FRAMEWIRE_API Result<std::unique_ptr<FolderSink>> open_output_folder(
     const std::string& path, const KnownInputs& inputs, const OutputFolderOptions& options = {});
 
 /// Deletes the unfinished outputs of this process, and has it make none any more (EINTR). For
 /// handlers of signals that end it: calls nothing that is not safe there. Waits for files that
 /// other threads are just making, 50 ms at most.
-void remove_live_temporaries() noexcept;
+FRAMEWIRE_API void remove_live_temporaries() noexcept;
 
 /// Whether a manifest begins or goes on.
 enum class OpenManifest : std::uint8_t {
@@ -106,7 +109,7 @@ enum class OpenManifest : std::uint8_t {
 /// @return io_error; denied for another user's link; invalid_input where kNew finds content, or
 ///         kResume something else than rows
 /// @cost kResume reads the file
-[[nodiscard]] Result<std::unique_ptr<Manifest>> open_manifest(const std::string& path,
-                                                              OpenManifest mode);
+[[nodiscard]] FRAMEWIRE_API Result<std::unique_ptr<Manifest>> open_manifest(const std::string& path,
+                                                                            OpenManifest mode);
 
 }  // namespace framewire::batch

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <framewire/batch/source.hpp>
+#include <framewire/export.hpp>
 #include <framewire/image.hpp>
 #include <framewire/status.hpp>
 #include <optional>
@@ -19,7 +20,7 @@ enum class Outcome : std::uint8_t {
   kSkipped,  ///< met on the way and no JPEG
 };
 /// "ok", "failed", "skipped".
-[[nodiscard]] std::string_view to_string(Outcome outcome) noexcept;
+[[nodiscard]] FRAMEWIRE_API std::string_view to_string(Outcome outcome) noexcept;
 
 /// What became of one input.
 struct Row {
@@ -47,7 +48,7 @@ struct Row {
 /// One line of JSON with its newline: keys as in docs/batch.md, always all of them, null where
 /// there is nothing to say. Bytes of names that are not UTF-8 show as U+FFFD, and then "name_hex"
 /// holds the name's own bytes. Throws std::bad_alloc alone. Any thread.
-[[nodiscard]] std::string to_json_line(const Row& row);
+[[nodiscard]] FRAMEWIRE_API std::string to_json_line(const Row& row);
 
 /// The part of a row that a resumed batch goes by.
 struct DoneRow {
@@ -63,12 +64,12 @@ struct DoneRow {
 
 /// Reads a line that to_json_line() has written. Any thread.
 /// @return nothing for any other line: torn, or foreign
-[[nodiscard]] std::optional<DoneRow> parse_row(std::string_view line);
+[[nodiscard]] FRAMEWIRE_API std::optional<DoneRow> parse_row(std::string_view line);
 
 /// What rows say is done. For manifests: add() all rows, oldest first, seal(), then ask. Memory: 24
 /// bytes a row, up to three times that until it is sealed. Const members: any number of threads at
 /// once; a question takes a binary search.
-class DoneIndex {
+class FRAMEWIRE_API DoneIndex {
  public:
   /// The latest row of a name counts. May throw std::bad_alloc.
   void add(const DoneRow& row);
@@ -95,7 +96,7 @@ class DoneIndex {
 
 /// Where rows go, and what those of earlier runs say. All members may be called by any number of
 /// threads at once.
-class Manifest {
+class FRAMEWIRE_API Manifest {
  public:
   Manifest() = default;
   Manifest(const Manifest&) = delete;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <framewire/batch/source.hpp>
+#include <framewire/export.hpp>
 #include <framewire/status.hpp>
 #include <optional>
 #include <span>
@@ -39,7 +40,7 @@ struct BeginSink {
 /// Takes outputs, each of them whole or not at all. What its functions throw counts as an error:
 /// busy for std::bad_alloc, otherwise internal. All members but begin() and finish() may be called
 /// by any number of threads at once: by as many as Settings::jobs.
-class Sink {
+class FRAMEWIRE_API Sink {
  public:
   Sink() = default;
   Sink(const Sink&) = delete;

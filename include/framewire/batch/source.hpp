@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <framewire/export.hpp>
 #include <framewire/status.hpp>
 #include <memory>
 #include <optional>
@@ -55,7 +56,7 @@ struct InputFacts {
 };
 
 /// An input that has been opened. One thread at a time.
-class OpenInput {
+class FRAMEWIRE_API OpenInput {
  public:
   OpenInput() = default;
   OpenInput(const OpenInput&) = delete;
@@ -77,7 +78,7 @@ class OpenInput {
 
 /// A stream of inputs. What its functions throw counts as an error: busy for std::bad_alloc,
 /// otherwise internal.
-class Source {
+class FRAMEWIRE_API Source {
  public:
   Source() = default;
   Source(const Source&) = delete;

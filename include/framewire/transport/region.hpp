@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <framewire/export.hpp>
 #include <framewire/status.hpp>
 #include <memory>
 #include <span>
@@ -22,7 +23,7 @@ enum class MemoryKind : std::uint8_t {
 /// are gone, whatever its user destroys earlier. It also keeps account of its parts in use: one
 /// that a transfer writes belongs to that transfer alone until it has settled, parts that are read
 /// may overlap. All members may be called from any thread; the bytes themselves are not guarded.
-class Region {
+class FRAMEWIRE_API Region {
  public:
   /// No memory: size() is 0, and transfers of more than no bytes are invalid_input.
   Region() = default;
@@ -68,7 +69,7 @@ class Region {
   [[nodiscard]] bool contains(std::uint64_t offset, std::uint64_t length) const noexcept;
 
   /// What the transport knows of the block; opaque.
-  struct Block;
+  struct FRAMEWIRE_LOCAL Block;
   [[nodiscard]] Block* block() const noexcept { return block_.get(); }
 
  private:

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <framewire/cuda_stream.hpp>
+#include <framewire/export.hpp>
 #include <framewire/status.hpp>
 #include <optional>
 #include <span>
@@ -93,7 +94,7 @@ enum class Reach : std::uint8_t {
 };
 
 /// "none", "p2p", "nvlink", "same device".
-[[nodiscard]] std::string_view to_string(Reach reach) noexcept;
+[[nodiscard]] FRAMEWIRE_API std::string_view to_string(Reach reach) noexcept;
 
 /// How bytes travel, for people and for those who require a path.
 struct PathReport {
@@ -114,9 +115,10 @@ enum class Requirement : std::uint8_t {
 };
 
 /// "gpudirect", "nvlink", "p2p"; empty for nothing. @return invalid_input for other words
-[[nodiscard]] Result<Requirement> parse_requirement(std::string_view word);
+[[nodiscard]] FRAMEWIRE_API Result<Requirement> parse_requirement(std::string_view word);
 
 /// @return unsupported where the path is another one, saying which, why, and what to do
-[[nodiscard]] Result<void> check_path(const PathReport& path, Requirement requirement);
+[[nodiscard]] FRAMEWIRE_API Result<void> check_path(const PathReport& path,
+                                                    Requirement requirement);
 
 }  // namespace framewire::transport

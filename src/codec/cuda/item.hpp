@@ -41,6 +41,9 @@ struct Item {
   /// are resampled. Empty: all rows. Needs `encode` false and a plan that does nothing but
   /// resample.
   std::span<const RowPart> parts;
+  /// Without a plan: one a component, where decoded planes are written, whole blocks of them; null
+  /// samples, or none at all: memory of the batch's. Pitches and addresses are multiples of 16.
+  std::span<const DevicePlane> targets;
   bool encode = true;
   bool pinned = false;  ///< as BatchItem::pinned
 };

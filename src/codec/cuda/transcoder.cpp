@@ -111,6 +111,16 @@ Result<void> Transcoder::record_end() {
   return recorded;
 }
 
+Result<void> Transcoder::copy_planes(std::span<const PlaneCopy> copies) {
+  if (copies.empty()) return {};
+  for (const PlaneCopy& copy : copies) {
+    const DevicePlane from = plane(copy.image, copy.component);
+    (void)cudaMemcpy2DAsync(copy.to, copy.pitch_bytes, from.samples, from.pitch_bytes,
+                            from.width_px, from.height_px, cudaMemcpyDeviceToDevice, stream_.get());
+  }
+  return finish();
+}
+
 Result<void> Transcoder::wait() {
   in_flight_ = false;
   auto done = std::exchange(asleep_, false) ? over_.synchronise() : stream_.synchronise();

@@ -23,6 +23,14 @@ struct ImageResult {
   bool missed_max_bytes = false;        ///< quality 1 was written and is too large
 };
 
+/// A decoded plane of a batch to be copied to memory of somebody else's.
+struct PlaneCopy {
+  std::size_t image = 0;
+  std::size_t component = 0;  ///< as of Transcoder::plane()
+  std::uint8_t* to = nullptr;
+  std::size_t pitch_bytes = 0;
+};
+
 /// One batch in flight at a time, on a stream of its own; several objects overlap copies and
 /// kernels. Not thread-safe; each object belongs to one thread. Memory grows to the largest batch
 /// seen and is then kept.
@@ -38,6 +46,8 @@ class Transcoder {
   ///               pinned files must stay until wait() has returned
   /// @return busy where memory ran out, device_lost, internal for an empty batch
   [[nodiscard]] Result<void> enqueue(std::span<const Item> items);
+  /// Enqueues copies within the device behind the batch, to be awaited with it. @return device_lost
+  [[nodiscard]] Result<void> copy_planes(std::span<const PlaneCopy> copies);
   /// Waits for the batch. Results and planes stay valid until the next enqueue().
   [[nodiscard]] Result<void> wait();
 
@@ -49,6 +59,8 @@ class Transcoder {
   /// behind such reading. Does not block. @return device_lost
   [[nodiscard]] Result<void> make_wait(cudaStream_t stream);
 
+  /// Where batches are enqueued.
+  [[nodiscard]] const gpu::Stream& stream() const noexcept { return stream_; }
   /// What became of an image; call it after wait().
   [[nodiscard]] ImageResult result(std::size_t image) const;
   /// A decoded plane. @param component  in the plan's order; without a plan, the frame's

@@ -2,7 +2,6 @@
 #include <codec/nvjpeg/decoder.hpp>
 #include <codec/nvjpeg/error.hpp>
 #include <gpu/error.hpp>
-#include <gpu/layout.hpp>
 
 namespace framewire::codec::nvjpeg {
 namespace {
@@ -74,9 +73,9 @@ Result<NvjpegDecoder> NvjpegDecoder::make(Backend backend) {
 }
 
 void NvjpegDecoder::lay_out(std::span<const jpeg::JpegFile* const> files) {
-  gpu::Layout layout;
+  arena_.clear();
   planes_.assign(files.size(), {});
-  offsets_.assign(files.size(), {});
+  slices_.assign(files.size(), {});
   data_.clear();
   lengths_.clear();
   for (std::size_t i = 0; i < files.size(); ++i) {
@@ -87,32 +86,34 @@ void NvjpegDecoder::lay_out(std::span<const jpeg::JpegFile* const> files) {
       const std::uint32_t pitch = (padded + kPitchStep - 1) / kPitchStep * kPitchStep;
       planes_[i][c] = {nullptr, static_cast<std::uint32_t>(component.width_px),
                        static_cast<std::uint32_t>(component.height_px), pitch};
-      offsets_[i][c] = layout.add(std::uint64_t{pitch} *
-                                  static_cast<unsigned>(component.padded_height_blocks) * 8);
+      slices_[i][c] = arena_.add<std::uint8_t>(
+          gpu::Part::kScratch,
+          std::uint64_t{pitch} * static_cast<unsigned>(component.padded_height_blocks) * 8);
     }
     data_.push_back(files[i]->bytes.data());
     lengths_.push_back(files[i]->end_offset);
   }
-  wanted_bytes_ = layout.bytes();
 }
 
 Result<void> NvjpegDecoder::prepare_memory(cudaStream_t stream) {
-  if (wanted_bytes_ > memory_.bytes()) {
+  const std::uint64_t bytes = arena_.total_bytes();
+  if (bytes > memory_.bytes()) {
     // A quarter more, so that batches of similar size do not grow the buffer again.
-    auto ok = memory_.reserve(gpu::MemoryKind::kDevice, wanted_bytes_ + wanted_bytes_ / 4);
+    auto ok = memory_.reserve(gpu::MemoryKind::kDevice, bytes + bytes / 4);
     if (!ok) return ok;
   }
+  const gpu::Memory memory(memory_.data(), arena_);
   images_.assign(planes_.size(), {});
   for (std::size_t i = 0; i < planes_.size(); ++i) {
     for (std::size_t c = 0; c < jpeg::kMaxComponents && planes_[i][c].pitch_bytes != 0; ++c) {
-      planes_[i][c].samples = memory_.data() + offsets_[i][c];
+      planes_[i][c].samples = memory.at(slices_[i][c]);
       images_[i].channel[c] = planes_[i][c].samples;
       images_[i].pitch[c] = planes_[i][c].pitch_bytes;
     }
   }
   // Otherwise an image that nvJPEG gives up half-way would show what lay in the memory before.
-  if (auto ok = gpu::check(cudaMemsetAsync(memory_.data(), kMidGrey, wanted_bytes_, stream),
-                           "clearing planes");
+  if (auto ok =
+          gpu::check(cudaMemsetAsync(memory_.data(), kMidGrey, bytes, stream), "clearing planes");
       !ok || backend_ != Backend::kHardware) {
     return ok;
   }

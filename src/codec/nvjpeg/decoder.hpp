@@ -9,6 +9,7 @@
 #include <codec/nvjpeg/handles.hpp>
 #include <cstdint>
 #include <framewire/status.hpp>
+#include <gpu/arena.hpp>
 #include <gpu/buffer.hpp>
 #include <jpeg/types.hpp>
 #include <span>
@@ -84,9 +85,9 @@ class NvjpegDecoder {
   unsigned engines_ = 0;
   std::size_t initialised_for_ = 0;  ///< batch size that state_ is ready for; 0: none
   gpu::Buffer memory_;
-  std::uint64_t wanted_bytes_ = 0;
-  std::vector<std::array<DevicePlane, jpeg::kMaxComponents>> planes_;  ///< samples: see offsets_
-  std::vector<std::array<std::uint64_t, jpeg::kMaxComponents>> offsets_;
+  gpu::Arena arena_;                                                   ///< of memory_
+  std::vector<std::array<DevicePlane, jpeg::kMaxComponents>> planes_;  ///< samples: see slices_
+  std::vector<std::array<gpu::Slice<std::uint8_t>, jpeg::kMaxComponents>> slices_;
   std::vector<nvjpegImage_t> images_;
   std::vector<const unsigned char*> data_;
   std::vector<std::size_t> lengths_;

@@ -1,6 +1,6 @@
 #include <codec/nvjpeg/host_transfer.hpp>
+#include <gpu/arena.hpp>
 #include <gpu/error.hpp>
-#include <gpu/layout.hpp>
 
 namespace framewire::codec::nvjpeg {
 namespace {
@@ -16,22 +16,25 @@ std::uint32_t padded(std::int32_t size) {
 
 Result<void> copy_in(const Planes& planes, gpu::Buffer& memory, EncodeItem& item,
                      cudaStream_t stream) {
-  gpu::Layout layout;
-  std::array<std::uint64_t, jpeg::kMaxComponents> offsets{};
+  gpu::Arena arena;
+  std::array<gpu::Slice<std::uint8_t>, jpeg::kMaxComponents> slices{};
   for (std::size_t c = 0; c < planes.planes.size(); ++c) {
     const Plane& plane = planes.planes[c];
-    offsets[c] = layout.add(std::uint64_t{padded(plane.width_px)} * padded(plane.height_px));
+    slices[c] = arena.add<std::uint8_t>(
+        gpu::Part::kScratch, std::uint64_t{padded(plane.width_px)} * padded(plane.height_px));
   }
-  if (auto ok = memory.reserve(gpu::MemoryKind::kDevice, layout.bytes()); !ok) return ok;
+  if (auto ok = memory.reserve(gpu::MemoryKind::kDevice, arena.total_bytes()); !ok) return ok;
   // Encoders may read the padding, which must not hold an earlier picture.
-  if (auto ok = gpu::check(cudaMemsetAsync(memory.data(), 0, layout.bytes(), stream), "clearing");
+  if (auto ok =
+          gpu::check(cudaMemsetAsync(memory.data(), 0, arena.total_bytes(), stream), "clearing");
       !ok) {
     return ok;
   }
+  const gpu::Memory device(memory.data(), arena);
   for (std::size_t c = 0; c < planes.planes.size(); ++c) {
     const Plane& plane = planes.planes[c];
     const auto width = static_cast<std::size_t>(plane.width_px);
-    item.planes[c] = {memory.data() + offsets[c], static_cast<std::uint32_t>(plane.width_px),
+    item.planes[c] = {device.at(slices[c]), static_cast<std::uint32_t>(plane.width_px),
                       static_cast<std::uint32_t>(plane.height_px), padded(plane.width_px)};
     auto ok = gpu::check(
         cudaMemcpy2DAsync(item.planes[c].samples, item.planes[c].pitch_bytes, plane.samples.data(),

@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <base/null_stream.hpp>
 #include <codec/cuda/encode/header_cache.hpp>
 #include <codec/cuda/transcoder.hpp>
 #include <framewire/device.hpp>
 #include <gpu/device.hpp>
+#include <gpu/on_device.hpp>
 #include <jpeg/head.hpp>
 #include <jpeg/types.hpp>
 
@@ -112,13 +114,14 @@ class DeviceEncoder::Impl {
 
 Result<void> DeviceEncoder::Impl::encode(std::span<const DeviceEncodeItem> items,
                                          CudaStream stream) {
+  if (stream.is_null()) return base::null_stream();
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (auto ok = check_options(i, items[i].options); !ok) return ok;
     if (auto ok = check_planes(i, items[i].planes); !ok) return ok;
   }
   count_ = 0;
   if (items.empty()) return {};
-  if (auto ok = gpu::use_device(device_); !ok) return ok;
+  const gpu::OnDevice on(device_);
   headers_.trim();
   entries_.assign(items.size(), {});
   std::vector<codec::cuda::Item> batch;
@@ -136,7 +139,7 @@ Result<void> DeviceEncoder::Impl::encode(std::span<const DeviceEncodeItem> items
     if (auto ok = codec::cuda::check_item(item); !ok) return bad_item(i, ok.error().message());
     batch.push_back(item);
   }
-  auto* const cuda_stream = static_cast<cudaStream_t>(stream);
+  auto* const cuda_stream = static_cast<cudaStream_t>(stream.get());
   if (auto ok = transcoder_.wait_for(cuda_stream); !ok) return ok;
   if (auto ok = transcoder_.enqueue(batch); !ok) return ok;
   count_ = items.size();

@@ -6,13 +6,13 @@
 #include <deque>
 #include <gpu/device.hpp>
 #include <gpu/error.hpp>
+#include <gpu/on_device.hpp>
 #include <map>
 #include <mutex>
 #include <string>
 #include <transport/cuda/devices.hpp>
 #include <transport/cuda/driver.hpp>
 #include <transport/cuda/nvlink.hpp>
-#include <transport/cuda/on_device.hpp>
 #include <transport/cuda/pinned_pool.hpp>
 #include <transport/cuda/queue.hpp>
 #include <transport/cuda/shared_memory.hpp>
@@ -76,7 +76,7 @@ class CudaDevices final : public DeviceMemory {
   }
 
   Result<std::byte*> allocate(int device, std::size_t bytes) override {
-    const OnDevice on(device);
+    const gpu::OnDevice on(device);
     void* memory = nullptr;
     if (auto good = gpu::check(cudaMalloc(&memory, bytes), "allocating a region"); !good) {
       (void)cudaGetLastError();
@@ -89,7 +89,7 @@ class CudaDevices final : public DeviceMemory {
     return static_cast<std::byte*>(memory);
   }
   void release(int device, std::byte* memory) noexcept override {
-    const OnDevice on(device);
+    const gpu::OnDevice on(device);
     (void)cudaFree(memory);
   }
   Result<std::byte*> allocate_pinned(std::size_t bytes) override { return pinned_.take(bytes); }
@@ -119,14 +119,14 @@ class CudaDevices final : public DeviceMemory {
                               "cannot bring it about",
                               device));
     }
-    const OnDevice on(device);
+    const gpu::OnDevice on(device);
     return gpu::check(
         cudaDeviceFlushGPUDirectRDMAWrites(cudaFlushGPUDirectRDMAWritesTargetCurrentDevice,
                                            cudaFlushGPUDirectRDMAWritesToOwner),
         "making a network card's writes seen");
   }
   void run_on(int device, const std::function<void()>& work) override {
-    const OnDevice on(device);
+    const gpu::OnDevice on(device);
     (void)cudaSetDevice(device);  // a thread that has never used CUDA has no context
     work();
   }
@@ -140,7 +140,7 @@ class CudaDevices final : public DeviceMemory {
     int ordinal = -1;
     std::array<void*, 2> values{&id, &ordinal};
     const auto address = static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(memory));
-    const OnDevice on(device);
+    const gpu::OnDevice on(device);
     const CUresult result = driver->attributes(2, wanted.data(), values.data(), address);
     if (result == CUDA_SUCCESS && id != 0 && ordinal == device) return std::uint64_t{id};
     return fail(StatusCode::kInvalidInput,
@@ -148,7 +148,7 @@ class CudaDevices final : public DeviceMemory {
   }
 
   Result<std::unique_ptr<SharedMemory>> share(int device, std::size_t bytes) override {
-    const OnDevice on(device);
+    const gpu::OnDevice on(device);
     if (auto ready = gpu::free_bytes(); !ready) return fail(ready.error());  // makes the context
     auto memory = make_shared(device, bytes);
     if (!memory) return fail(memory.error());
@@ -158,7 +158,7 @@ class CudaDevices final : public DeviceMemory {
   }
   Result<std::unique_ptr<SharedMemory>> import(int owner, int user, int fd,
                                                std::size_t bytes) override {
-    const OnDevice on(user);
+    const gpu::OnDevice on(user);
     if (auto ready = gpu::free_bytes(); !ready) return fail(ready.error());
     return import_shared(owner, user, fd, bytes);
   }
@@ -173,7 +173,7 @@ class CudaDevices final : public DeviceMemory {
   Reach find_reach(int from, int to) const {
     int can = 0;
     if (cudaDeviceCanAccessPeer(&can, from, to) != cudaSuccess || can == 0) return Reach::kNone;
-    const OnDevice on(from);
+    const gpu::OnDevice on(from);
     const cudaError_t enabled = cudaDeviceEnablePeerAccess(to, 0);
     (void)cudaGetLastError();
     if (enabled != cudaSuccess && enabled != cudaErrorPeerAccessAlreadyEnabled) return Reach::kNone;

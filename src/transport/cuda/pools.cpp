@@ -2,8 +2,8 @@
 #include <array>
 #include <cstring>
 #include <gpu/error.hpp>
+#include <gpu/on_device.hpp>
 #include <transport/cuda/copy_kernel.hpp>
-#include <transport/cuda/on_device.hpp>
 #include <transport/cuda/pools.hpp>
 #include <utility>
 
@@ -33,7 +33,7 @@ Result<gpu::Event> Pools::take_event() {
       return event;
     }
   }
-  const OnDevice on(device_);
+  const gpu::OnDevice on(device_);
   return gpu::Event::make_untimed();
 }
 
@@ -62,7 +62,7 @@ void Pools::give_back(const Mailbox& mailbox) {
 Result<void> Pools::make_mailboxes() {
   constexpr std::size_t kHostBytes = kMailboxesTogether * sizeof(HostSide);
   constexpr std::size_t kDeviceBytes = kMailboxesTogether * sizeof(DeviceSide);
-  const OnDevice on(device_);
+  const gpu::OnDevice on(device_);
   const auto stream = gpu::Stream::make();
   if (!stream) return fail(stream.error());
   void* host = nullptr;

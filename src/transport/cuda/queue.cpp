@@ -3,9 +3,9 @@
 #include <array>
 #include <deque>
 #include <gpu/error.hpp>
+#include <gpu/on_device.hpp>
 #include <optional>
 #include <transport/cuda/copy_kernel.hpp>
-#include <transport/cuda/on_device.hpp>
 #include <transport/cuda/queue.hpp>
 #include <utility>
 #include <vector>
@@ -108,11 +108,12 @@ class CudaQueue final : public CopyQueue, private CopyKernel {
     for (const Lane& lane : lanes_) {
       if (lane.last <= completed_) continue;
       {
-        const OnDevice on(pools_.device());
+        const gpu::OnDevice on(pools_.device());
         if (auto recorded = last_.record(*lane.stream); !recorded) return recorded;
       }
-      const OnDevice on(device);
-      const auto error = cudaStreamWaitEvent(static_cast<cudaStream_t>(stream), last_.get(), 0);
+      const gpu::OnDevice on(device);
+      const auto error =
+          cudaStreamWaitEvent(static_cast<cudaStream_t>(stream.get()), last_.get(), 0);
       if (auto good = gpu::check(error, "ordering a stream after copies"); !good) return good;
     }
     return {};
@@ -139,7 +140,7 @@ class CudaQueue final : public CopyQueue, private CopyKernel {
   }
 
   Result<void> launch(const Command& command, Stay stay) override {
-    const OnDevice on(pools_.device());
+    const gpu::OnDevice on(pools_.device());
     const auto stream = stream_of(lanes_[0]);
     if (!stream) return fail(stream.error());
     return gpu::check(launch_copy(command, copier_->mailbox(), stay, *stream), "launching a copy");
@@ -196,7 +197,7 @@ class CudaQueue final : public CopyQueue, private CopyKernel {
   // Addresses are unified: the runtime knows which memory each is.
   Result<void> copy_by_engine(std::byte* to, const std::byte* from, std::uint64_t bytes) {
     if (copier_) copier_->dismiss();  // whoever sends much has no use for a kernel that waits
-    const OnDevice on(pools_.device());
+    const gpu::OnDevice on(pools_.device());
     Lane& lane = lanes_[1 + turn_++ % kEngineStreams];
     const auto stream = stream_of(lane);
     if (!stream) return fail(stream.error());
@@ -239,7 +240,7 @@ class CudaQueue final : public CopyQueue, private CopyKernel {
 }  // namespace
 
 Result<std::unique_ptr<CopyQueue>> make_copy_queue(Pools& pools) {
-  const OnDevice on(pools.device());
+  const gpu::OnDevice on(pools.device());
   auto last = gpu::Event::make_untimed();
   if (!last) return fail(last.error());
   const auto mailbox = pools.take_mailbox();
@@ -250,8 +251,8 @@ Result<std::unique_ptr<CopyQueue>> make_copy_queue(Pools& pools) {
 Result<std::unique_ptr<Mark>> make_mark(CudaStream stream, Pools& pools) {
   auto event = pools.take_event();
   if (!event) return fail(event.error());
-  const OnDevice on(pools.device());  // the default stream is the current device's
-  if (auto recorded = event->record(static_cast<cudaStream_t>(stream)); !recorded) {
+  const gpu::OnDevice on(pools.device());  // the default stream is the current device's
+  if (auto recorded = event->record(static_cast<cudaStream_t>(stream.get())); !recorded) {
     return fail(recorded.error());
   }
   return std::make_unique<CudaMark>(std::move(*event), pools);

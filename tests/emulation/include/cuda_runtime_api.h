@@ -109,6 +109,19 @@ struct cudaFuncAttributes {
   std::size_t sharedSizeBytes;
 };
 
+enum cudaMemoryType {
+  cudaMemoryTypeUnregistered,
+  cudaMemoryTypeHost,
+  cudaMemoryTypeDevice,
+  cudaMemoryTypeManaged,
+};
+struct cudaPointerAttributes {
+  cudaMemoryType type;
+  int device;
+};
+inline const cudaStream_t cudaStreamLegacy = reinterpret_cast<cudaStream_t>(1);
+inline const cudaStream_t cudaStreamPerThread = reinterpret_cast<cudaStream_t>(2);
+
 // Devices. FRAMEWIRE_EMULATED_DEVICES says how many there are; 2 by default.
 cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaGetDevice(int* device);
@@ -137,6 +150,7 @@ cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned flags);
 cudaError_t cudaFreeHost(void* memory);
 cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned flags);
 cudaError_t cudaHostUnregister(void* memory);
+cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* address);
 cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned flags);
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,

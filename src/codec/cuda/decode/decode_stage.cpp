@@ -47,7 +47,7 @@ PlaneDesc DecodedPlane::resolve(const gpu::Memory& device) const {
   plane.row_pairs = device.at_or_null(row_pairs);
   plane.dc = device.at(dc);
   plane.edges = device.at(edges);
-  plane.samples = device.at(samples);
+  plane.samples = external != nullptr ? external : device.at(samples);
   return plane;
 }
 
@@ -101,10 +101,15 @@ void DecodeStage::add_plane(const Item& item, std::size_t component, gpu::Arena&
   };
   desc.width_px = scaled(geometry.width_px);
   desc.height_px = scaled(geometry.height_px);
-  const Samples samples =
-      make_plane(arena, desc.width_blocks * desc.corner, desc.height_blocks * desc.corner);
-  plane.samples = samples.slice;
-  desc.pitch_bytes = samples.pitch_bytes;
+  if (component < item.targets.size() && item.targets[component].samples != nullptr) {
+    plane.external = item.targets[component].samples;
+    desc.pitch_bytes = item.targets[component].pitch_bytes;
+  } else {
+    const Samples samples =
+        make_plane(arena, desc.width_blocks * desc.corner, desc.height_blocks * desc.corner);
+    plane.samples = samples.slice;
+    desc.pitch_bytes = samples.pitch_bytes;
+  }
   // A component without a table had no scan either, and all its coefficients are zero.
   const int quant = file.component_quant[component];
   if (quant >= 0) {
@@ -149,7 +154,7 @@ void DecodeStage::add_upload(const Item& item, std::size_t component, gpu::Arena
 
 Samples DecodeStage::samples(std::size_t index) const {
   const DecodedPlane& plane = planes_[index];
-  return {plane.samples, nullptr, plane.desc.width_px, plane.desc.height_px,
+  return {plane.samples, plane.external, plane.desc.width_px, plane.desc.height_px,
           plane.desc.pitch_bytes};
 }
 

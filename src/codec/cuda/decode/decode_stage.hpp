@@ -49,6 +49,7 @@ struct ScanPlan {
 struct DecodedPlane {
   PlaneDesc desc;  ///< without addresses
   gpu::Slice<std::uint8_t> row_pairs, samples;
+  std::uint8_t* external = nullptr;  ///< Item::targets; not null: instead of `samples`
   gpu::Slice<std::int16_t> coefficients, dc, edges;
 
   [[nodiscard]] PlaneDesc resolve(const gpu::Memory& device) const;

@@ -3,7 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
-namespace framewire::transport::cuda {
+namespace framewire::gpu {
 
 /// Makes a device current and the earlier one current again: a library must not change what its
 /// caller's thread works on.
@@ -25,4 +25,4 @@ class OnDevice {
   int device_ = 0;
 };
 
-}  // namespace framewire::transport::cuda
+}  // namespace framewire::gpu

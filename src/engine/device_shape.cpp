@@ -1,0 +1,35 @@
+#include <engine/device_shape.hpp>
+#include <jpeg/parser.hpp>
+
+namespace framewire {
+namespace engine {
+
+Result<void> check_scale(int scale) {
+  if (scale == 8 || scale == 4 || scale == 2 || scale == 1) return {};
+  return fail(StatusCode::kInvalidInput, "the scale of a decode is 8, 4, 2 or 1 eighths");
+}
+
+DeviceImageShape shape_of(const jpeg::JpegFile& file, int scale) {
+  DeviceImageShape shape;
+  shape.component_count = file.frame.component_count;
+  for (std::size_t c = 0; c < static_cast<std::size_t>(shape.component_count); ++c) {
+    const jpeg::Component& component = file.frame.components[c];
+    shape.planes[c] = {(component.width_px * scale + 7) / 8, (component.height_px * scale + 7) / 8,
+                       component.width_blocks * scale, component.height_blocks * scale};
+  }
+  return shape;
+}
+
+}  // namespace engine
+
+Result<DeviceImageShape> DeviceDecoder::shape(std::span<const std::uint8_t> jpeg, int scale,
+                                              const Limits& limits) {
+  if (auto ok = engine::check_scale(scale); !ok) return fail(ok.error());
+  const auto file =
+      jpeg::parse(jpeg, limits, jpeg::ParseDepth::kWhole, base::Deadline(limits.deadline_ms));
+  if (!file) return fail(file.error());
+  if (auto ok = jpeg::check_supported(*file); !ok) return fail(ok.error());
+  return engine::shape_of(*file, scale);
+}
+
+}  // namespace framewire

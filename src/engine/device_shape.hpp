@@ -1,0 +1,15 @@
+// What a decode to device memory makes of a file.
+#pragma once
+
+#include <framewire/device.hpp>
+#include <jpeg/types.hpp>
+
+namespace framewire::engine {
+
+/// @return invalid_input unless 8, 4, 2 or 1
+[[nodiscard]] Result<void> check_scale(int scale);
+
+/// @param file  of 1 to 4 components, as jpeg::check_supported() accepts it
+[[nodiscard]] DeviceImageShape shape_of(const jpeg::JpegFile& file, int scale);
+
+}  // namespace framewire::engine
