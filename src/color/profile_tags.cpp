@@ -78,8 +78,8 @@ tl::unexpected<Status> too_large(const Tag& tag, std::string_view what, std::uin
 /// Checks the curve that `data` begins with. @return its bytes
 Result<std::size_t> check_curve(const Tag& tag, ByteSpan data) {
   constexpr std::array<std::size_t, 5> kParameters{1, 3, 4, 5, 7};
-  constexpr std::uint32_t kMonacoCurve =
-      0x9478EE00;  // a broken writer's type, named so in LittleCMS
+  // The type that a broken writer gives its curves; LittleCMS has this name for it.
+  constexpr std::uint32_t kMonacoCurve = 0x9478EE00;
   if (data.size() < 12) return damaged(tag, "ends inside a curve");
   const std::uint32_t type = read_u32(data, 0);
   std::size_t bytes = 12;

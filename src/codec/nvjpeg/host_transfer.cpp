@@ -5,8 +5,7 @@
 namespace framewire::codec::nvjpeg {
 namespace {
 
-constexpr std::uint32_t kPadding =
-    64;  // in samples: a multiple of every MCU that check() lets through
+constexpr std::uint32_t kPadding = 64;  // samples; a multiple of every MCU taken
 
 std::uint32_t padded(std::int32_t size) {
   return (static_cast<std::uint32_t>(size) + kPadding - 1) / kPadding * kPadding;

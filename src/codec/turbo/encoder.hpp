@@ -54,8 +54,7 @@ class Encoder final : public RowSink {
   static void on_close(j_compress_ptr cinfo);
   void flush(std::size_t bytes);
 
-  static constexpr std::size_t kBufferBytes =
-      1 << 16;  ///< libjpeg fills these, then they are appended
+  static constexpr std::size_t kBufferBytes = 1 << 16;  ///< filled by libjpeg, then appended
 
   plan::EncodePlan plan_;
   const Context& context_;

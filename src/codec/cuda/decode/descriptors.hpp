@@ -113,12 +113,11 @@ struct DecodeView {
   std::uint32_t* exits = nullptr;     ///< [subsequences] state at the end
   std::uint32_t* blocks = nullptr;    ///< [subsequences] completed; later the first block
   Candidates* candidates = nullptr;   ///< [subsequences] in the memory of heads, which come later
-  CandidateMap* candidate_maps =
-      nullptr;  ///< [subsequences / kSpanThreads] of tiles; if layout.enumerates
-  SegmentSum* tile_blocks = nullptr;    ///< the same
-  std::uint32_t* segment_of = nullptr;  ///< [subsequences] only for scans with restart markers
-  uint4* heads = nullptr;               ///< [subsequences][2] corner of a block begun before
-  const float* edge_basis = nullptr;    ///< [corners 1, 2, 4][valid 1 to 8][4 samples][8]
+  CandidateMap* candidate_maps = nullptr;  ///< [tiles of kSpanThreads subsequences]
+  SegmentSum* tile_blocks = nullptr;       ///< the same
+  std::uint32_t* segment_of = nullptr;     ///< [subsequences] only for scans with restart markers
+  uint4* heads = nullptr;                  ///< [subsequences][2] corner of a block begun before
+  const float* edge_basis = nullptr;       ///< [corners 1, 2, 4][valid 1 to 8][4 samples][8]
 };
 
 /// stored_rows() of a block of which all four pairs of rows are stored.

@@ -11,8 +11,7 @@ struct EntropyLayout {
   std::uint32_t subsequence_bytes = kMaxSubsequenceBytes;
   std::uint32_t sync_share = kSyncShare;  ///< subsequences a thread; 1 or kSyncShare
   std::uint32_t warm_bits = 0;
-  std::uint32_t enumerates =
-      0;  ///< whether all candidate states are followed (candidate_states.hpp)
+  std::uint32_t enumerates = 0;  ///< whether all candidate states are followed
   // @see Tuning
   std::uint32_t sync_rounds = 0;
   std::uint32_t chain_rounds = 0;

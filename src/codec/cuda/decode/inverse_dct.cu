@@ -163,8 +163,8 @@ constexpr int kBlockStride = 8 * kRowStride + 8;
 
 /// Converts the two signed halves of a word to floats.
 __device__ void to_floats(std::uint32_t word, float& low, float& high) {
-  // The float 223 + 2^15 + value has the bits of `value`, its sign bit turned, as the lowest of its
-  //            mantissa.
+  // The float 2^23 + 2^15 + value has the bits of `value`, its sign bit turned, as the lowest of
+  // its mantissa.
   constexpr float kBias = 8388608.f + 32768.f;
   const std::uint32_t turned = word ^ 0x80008000u;
   low = __uint_as_float(__byte_perm(turned, 0x4B00u, 0x5410)) - kBias;

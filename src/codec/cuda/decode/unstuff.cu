@@ -106,8 +106,9 @@ __global__ void __launch_bounds__(kImageThreads) count_markers_kernel(DecodeView
   if (threadIdx.x == 0) *tile.count = total;
 }
 
-/// Second: where the segments behind the markers start. The tile in which the scan ends has its
-/// count corrected; those behind it get 0, which nobody reads.
+/// Second: where the segments behind the markers start. The tile in which the scan ends, and tiles
+/// behind it, lower their counts here; thread blocks of this kernel read only counts of tiles
+/// before their own, which stay.
 __global__ void __launch_bounds__(kImageThreads) list_segments_kernel(DecodeView batch) {
   gpu::grid_dependency_sync();
   __shared__ typename MarkerScan::TempStorage storage;
