@@ -44,7 +44,8 @@ codec::Context with(bool strict) {
   return context;
 }
 
-void expect_equal(const codec::Coefficients& found, const codec::reference::Coefficients& expected,
+void expect_equal(const codec::Coefficients& found,
+                  const codec::reference::PaddedCoefficients& expected,
                   const jpeg::FrameHeader& frame) {
   ASSERT_EQ(found.components.size(), expected.components.size());
   for (std::size_t c = 0; c < found.components.size(); ++c) {
