@@ -13,8 +13,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FOLDERS = ("src/jpeg", "src/transform", "src/plan", "src/color", "src/codec", "src/gpu",
-           "src/topology", "tests", "fuzz", "bench")
+FOLDERS = ("include", "src", "apps", "tests", "fuzz", "bench", "examples")
 SUFFIXES = ("hpp", "cpp", "h", "cu", "cuh")
 
 TOKEN = re.compile(r"""

@@ -15,9 +15,11 @@ namespace framewire::base {
 template <typename Number>
 [[nodiscard]] Result<Number> random_number() {
   Number number = 0;
-  while (number == 0)
-    if (auto filled = fill_random(std::as_writable_bytes(std::span(&number, 1))); !filled)
+  while (number == 0) {
+    if (auto filled = fill_random(std::as_writable_bytes(std::span(&number, 1))); !filled) {
       return fail(filled.error());
+    }
+  }
   return number;
 }
 

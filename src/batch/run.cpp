@@ -38,11 +38,12 @@ PendingResults begin_all(Engine& engine, std::span<const std::span<const std::ui
   const auto answers = std::make_shared<Answers>(jpegs.size());
   std::vector<EngineRequest> requests;
   requests.reserve(jpegs.size());
-  for (std::size_t i = 0; i < jpegs.size(); ++i)
+  for (std::size_t i = 0; i < jpegs.size(); ++i) {
     requests.push_back({jpegs[i], options, [answers, i](Result<Resized> made) {
                           answers->results[i] = std::move(made);
                           answers->missing.count_down();
                         }});
+  }
   engine.submit(requests);
   return [answers] {
     answers->missing.wait();

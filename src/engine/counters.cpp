@@ -9,8 +9,9 @@ void Counters::add_stages(const std::vector<StageTotal>& stages) {
     stages_ = stages;
     return;
   }
-  for (std::size_t i = 0; i < std::min(stages.size(), stages_.size()); ++i)
+  for (std::size_t i = 0; i < std::min(stages.size(), stages_.size()); ++i) {
     stages_[i].us += stages[i].us;
+  }
 }
 
 void Counters::read(EngineStats& stats) const {

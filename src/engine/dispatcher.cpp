@@ -68,8 +68,9 @@ Dispatcher::~Dispatcher() {
 Result<void> Dispatcher::start() {
   if (on_callers_thread_) return {};
   flow_.watch().start([this] { return flow_.sweep(); });
-  for (unsigned i = 0; i < host_threads(options_); ++i)
+  for (unsigned i = 0; i < host_threads(options_); ++i) {
     threads_.emplace_back([this] { host_main(); });
+  }
   return start_lanes();
 }
 
@@ -79,16 +80,19 @@ Result<void> Dispatcher::start_lanes() {
   std::size_t next = 0;
   Result<void> result;
   try {
-    for (const auto& device : devices_)
-      for (unsigned i = 0; i < device->lanes.lanes; ++i, ++next)
+    for (const auto& device : devices_) {
+      for (unsigned i = 0; i < device->lanes.lanes; ++i, ++next) {
         threads_.emplace_back(
             [this, &device = *device, &promise = ready[next]] { lane_main(device, promise); });
+      }
+    }
   } catch (const std::system_error& error) {
     result = fail(StatusCode::kBusy,
                   fmt::format("cannot start {} lanes: {}", lanes_, error.code().message()));
   }
-  for (std::size_t i = 0; i < next; ++i)
+  for (std::size_t i = 0; i < next; ++i) {
     if (auto one = ready[i].get_future().get(); !one && result) result = fail(one.error());
+  }
   return result;
 }
 
@@ -121,8 +125,9 @@ void Dispatcher::host_main() {
 }
 
 void Dispatcher::run_on_host(WorkPtr work) {
-  if (work->stop.stop_requested())
+  if (work->stop.stop_requested()) {
     return flow_.answer(std::move(work), fail(*why_over(*work, base::Clock::now())));
+  }
   Result<Resized> result = resize_on_host(*work);
   if (result) ++flow_.counters().host_images;
   flow_.answer(std::move(work), std::move(result));
@@ -161,8 +166,9 @@ void Dispatcher::lane_lost() {
 
 void Dispatcher::without_device(WorkPtr work) {
   constexpr const char* kWhy = "all GPUs of this engine have failed";
-  if (work->options.codec == CodecKind::kAuto && options_.codec == CodecKind::kAuto)
+  if (work->options.codec == CodecKind::kAuto && options_.codec == CodecKind::kAuto) {
     return flow_.fall_back(std::move(work), kWhy);
+  }
   flow_.answer(std::move(work), fail(StatusCode::kDeviceLost, kWhy));
 }
 
@@ -181,8 +187,9 @@ EngineStats Dispatcher::stats() const {
 
 std::vector<EngineDevice> Dispatcher::devices() const {
   std::vector<EngineDevice> list;
-  for (const auto& device : devices_)
+  for (const auto& device : devices_) {
     list.push_back({device->lanes.ordinal, device->lanes.name, device->lost.load()});
+  }
   return list;
 }
 

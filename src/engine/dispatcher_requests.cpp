@@ -58,8 +58,9 @@ void Dispatcher::admit(std::vector<WorkPtr> works) {
   const auto now = base::Clock::now();
   for (WorkPtr& work : works) {
     work->arrived = now;
-    if (const std::uint32_t ms = work->options.limits.deadline_ms; ms != 0)
+    if (const std::uint32_t ms = work->options.limits.deadline_ms; ms != 0) {
       work->deadline = now + std::chrono::milliseconds(ms);
+    }
     work->traits = inputs_->find(work->bytes);
     const CodecKind asked = work->options.codec;
     const bool automatic = asked == CodecKind::kAuto;

@@ -190,8 +190,9 @@ Result<Resized> Engine::resize(std::span<const std::uint8_t> jpeg, const ResizeO
   });
   const auto until = std::chrono::steady_clock::now() + kPolling;
   while (!answer->missing.try_wait() && impl_->dispatcher->is_quiet() &&
-         std::chrono::steady_clock::now() < until)
+         std::chrono::steady_clock::now() < until) {
     std::this_thread::yield();
+  }
   answer->missing.wait();
   return std::move(answer->result);
 }

@@ -37,8 +37,9 @@ bool has_its_tables(const jpeg::JpegFile& file) {
   return std::ranges::all_of(file.scans, [&](const jpeg::Scan& scan) {
     const bool dc = !progressive || (scan.spectral_start == 0 && scan.approx_high == 0);
     const bool ac = !progressive || scan.spectral_start != 0;
-    for (std::size_t i = 0; i < static_cast<std::size_t>(scan.component_count); ++i)
+    for (std::size_t i = 0; i < static_cast<std::size_t>(scan.component_count); ++i) {
       if ((dc && scan.dc_table[i] < 0) || (ac && scan.ac_table[i] < 0)) return false;
+    }
     return true;
   });
 }

@@ -17,9 +17,10 @@ constexpr std::size_t kMaxKeptBytes = 256u << 20;
 }  // namespace
 
 Result<InputStore::Block> InputStore::take(std::size_t bytes) {
-  if (bytes > SIZE_MAX / 4)
+  if (bytes > SIZE_MAX / 4) {
     return fail(StatusCode::kTooLarge,
                 fmt::format("input memory of {} bytes; no machine has as much", bytes));
+  }
   const std::size_t wanted = (bytes + kStepBytes - 1) / kStepBytes * kStepBytes;
   {
     const std::lock_guard lock(mutex_);
@@ -76,17 +77,19 @@ InputStore::Ranges::const_iterator InputStore::last_before_end(
 }
 
 Result<void> InputStore::enter_registered(std::span<std::uint8_t> memory) try {
-  if (memory.empty())
+  if (memory.empty()) {
     return fail(Status(StatusCode::kInvalidInput, "found no bytes to register").about("memory"));
+  }
   {
     // Entered before it is pinned, so that of two who overlap one is refused whatever the pinner
     // says; not found as pinned before it is.
     const std::unique_lock lock(ranges_mutex_);
     const auto before = last_before_end(memory);
-    if (before != ranges_.end() && before->first + before->second.bytes > memory.data())
+    if (before != ranges_.end() && before->first + before->second.bytes > memory.data()) {
       return fail(Status(StatusCode::kInvalidInput,
                          "some of these bytes are registered already, or the engine's own")
                       .about("memory"));
+    }
     ranges_.emplace(memory.data(), Range{memory.size(), true, nullptr});
   }
   if (!pin_) return {};
@@ -128,8 +131,9 @@ InputStore::Traits InputStore::find(std::span<const std::uint8_t> bytes) const {
 std::uint64_t InputStore::pinned_bytes() const {
   const std::shared_lock lock(ranges_mutex_);
   std::uint64_t sum = 0;
-  for (const auto& [begin, range] : ranges_)
+  for (const auto& [begin, range] : ranges_) {
     if (!range.registered || range.pin != nullptr) sum += range.bytes;
+  }
   return sum;
 }
 

@@ -118,8 +118,9 @@ Lane::Verdict Lane::examine(Work& work) {
       return error(ok.error());
     }
   }
-  if (work.request.context.deadline.passed())
+  if (work.request.context.deadline.passed()) {
     return error(Status(StatusCode::kDeadline, "its time was over before a GPU was free"));
+  }
   if (work.stop.stop_requested()) return error(*why_over(work, base::Clock::now()));
   if (work.prepared != Prepared::kAll) {
     const jpeg::JpegFile& file = work.request.file;
@@ -151,8 +152,9 @@ void Lane::run_batch() {
   if (options_.timed) flow_.counters().add_stages(codec_.stages());
   const double us = base::elapsed_us(start);
   Answers answers = flow_.answers();
-  for (std::size_t i = 0; i < batch_.size(); ++i)
+  for (std::size_t i = 0; i < batch_.size(); ++i) {
     answer(std::move(batch_[i]), codec_.outcome(i), us, answers);
+  }
 }
 
 void Lane::answer(WorkPtr work, const codec::BatchOutcome& outcome, double batch_us,
@@ -173,10 +175,11 @@ void Lane::answer(WorkPtr work, const codec::BatchOutcome& outcome, double batch
 
 void Lane::lose_device(const Status& status) {
   device_.lost = true;
-  for (WorkPtr& work : batch_)
+  for (WorkPtr& work : batch_) {
     flow_.answer(std::move(work),
                  fail(StatusCode::kDeviceLost,
                       fmt::format("GPU {} failed: {}", device_.lanes.ordinal, status.message())));
+  }
   batch_.clear();
 }
 

@@ -24,11 +24,12 @@ Result<std::span<std::uint8_t>> OutputSink::room(std::size_t bytes) const {
       return threw("no std::exception");
     }
   }
-  if (memory.size() < bytes)
+  if (memory.size() < bytes) {
     return fail(Status(StatusCode::kTooLarge, fmt::format("the stream needs {} bytes; the sink has "
                                                           "room for {}",
                                                           bytes, memory.size()))
                     .about("sink"));
+  }
   return memory.first(bytes);
 }
 

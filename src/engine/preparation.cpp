@@ -33,8 +33,9 @@ Result<bool> Preparation::parse_head(Work& work) const {
 }
 
 Result<void> Preparation::plan(Work& work) const {
-  if (auto ok = plan_request(work.request, device_.capabilities, converters_); !ok)
+  if (auto ok = plan_request(work.request, device_.capabilities, converters_); !ok) {
     return fail(ok.error());
+  }
   auto turbo = router_.choose(CodecKind::kTurbo);
   if (!turbo) return fail(turbo.error());
   if (auto ok = resize_gain_map(work.request, *turbo->codec); !ok) return fail(ok.error());

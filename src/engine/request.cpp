@@ -84,16 +84,18 @@ Result<std::vector<std::uint8_t>> make_gain_map(const Request& request, const co
   // A gain map describes itself as its primary does, and holds no further one.
   std::erase_if(file->warnings,
                 [](const Warning& w) { return w.kind == WarningKind::kGainMapDropped; });
-  if (request.options->strict)
+  if (request.options->strict) {
     if (auto ok = refuse_warnings(*file); !ok) return fail(ok.error());
+  }
   auto plan = plan::make_gain_map_plan(*file, request.plan, request.file.frame, *request.options,
                                        codec.capabilities());
   if (!plan) return fail(plan.error());
   auto stream = jpeg::make_gain_map_head(*file);
   if (!stream) return fail(stream.error());
   codec::Outcome outcome;
-  if (auto ok = codec.transcode(*file, *plan, request.context, *stream, outcome); !ok)
+  if (auto ok = codec.transcode(*file, *plan, request.context, *stream, outcome); !ok) {
     return fail(ok.error());
+  }
   Report found;
   found.warnings = std::move(file->warnings);
   add_warnings(found, outcome.warnings);
@@ -199,9 +201,11 @@ Result<Resized> complete(Request& request, std::span<const std::uint8_t> stream,
     report.output = summarise(request.file);
     report.output.bytes = stream.size();
   }
-  if (request.options->metadata == Metadata::kKeep)
-    for (Warning& loss : jpeg::list_losses(request.file))
+  if (request.options->metadata == Metadata::kKeep) {
+    for (Warning& loss : jpeg::list_losses(request.file)) {
       report.warnings.push_back(std::move(loss));
+    }
+  }
   std::move(request.gain_map_warnings.begin(), request.gain_map_warnings.end(),
             std::back_inserter(report.warnings));
   Resized resized;
@@ -252,8 +256,9 @@ Result<bool> parse_request_head(std::span<const std::uint8_t> bytes, const Resiz
 
 Result<void> plan_request(Request& request, const plan::Capabilities& capable,
                           ConverterCache& converters) {
-  if (request.options->strict)
+  if (request.options->strict) {
     if (auto ok = refuse_warnings(request.file); !ok) return ok;
+  }
   request.profile = color::classify_profile(request.file);
   if (request.profile == color::ProfileUse::kUnusable) {
     const auto reduced = color::reduce_profile(request.file.icc);
@@ -284,17 +289,19 @@ Result<void> resize_gain_map(Request& request, const codec::Codec& codec) {
   auto resized = make_gain_map(request, codec, request.gain_map_warnings);
   if (!resized) {
     const StatusCode code = resized.error().code();
-    if (request.options->strict || code == StatusCode::kDeadline || code == StatusCode::kBusy)
+    if (request.options->strict || code == StatusCode::kDeadline || code == StatusCode::kBusy) {
       return fail(resized.error());
+    }
     dropped(resized.error().message());
     return {};
   }
   request.gain_map = std::move(*resized);
   request.report.gain_map_kept = true;
   std::uint64_t& max_bytes = request.plan.encode.max_bytes;
-  if (max_bytes != 0)
+  if (max_bytes != 0) {
     max_bytes = std::max<std::uint64_t>(
         1, max_bytes - std::min<std::uint64_t>(max_bytes, request.gain_map.size()));
+  }
   return {};
 }
 
@@ -317,8 +324,9 @@ Result<Resized> run_request(Request& request, const codec::Codec& codec, std::st
   Report& report = request.report;
   report.codec = codec.kind();
   report.codec_reason = reason;
-  if (auto ok = plan_request(request, codec.capabilities(), converters); !ok)
+  if (auto ok = plan_request(request, codec.capabilities(), converters); !ok) {
     return fail(ok.error());
+  }
   if (auto ok = resize_gain_map(request, codec); !ok) return fail(ok.error());
   auto stream = make_head(request);
   if (!stream) return fail(stream.error());

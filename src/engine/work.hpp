@@ -81,10 +81,12 @@ struct Work {
 
 /// Why a request that nobody works on yet need not be worked on any more; nothing where it must.
 [[nodiscard]] inline std::optional<Status> why_over(const Work& work, base::Clock::time_point now) {
-  if (work.stop.stop_requested())
+  if (work.stop.stop_requested()) {
     return Status(StatusCode::kCancelled, "cancelled before work on it had begun");
-  if (work.deadline <= now)
+  }
+  if (work.deadline <= now) {
     return Status(StatusCode::kDeadline, "its time was over before work on it had begun");
+  }
   return std::nullopt;
 }
 

@@ -17,11 +17,13 @@ void WorkQueue::append(WorkPtr work) {
   items_.push_back(std::move(work));
   count_ = items_.size();
   const std::size_t min_share = bounds_.min_share;
-  if (gathering_ > 0 && (items_.size() >= share() || bytes_ >= bounds_.max_bytes))
+  if (gathering_ > 0 && (items_.size() >= share() || bytes_ >= bounds_.max_bytes)) {
     enough_.notify_one();
+  }
   const bool share_begins = (items_.size() - 1) % min_share == 0;
-  if (share_begins && waiting_ > gathering_ && items_.size() > looking_ + gathering_ * min_share)
+  if (share_begins && waiting_ > gathering_ && items_.size() > looking_ + gathering_ * min_share) {
     filled_.notify_one();
+  }
 }
 
 /// Under the lock: a request that is cancelled before it is here is seen here, one that is
@@ -101,8 +103,9 @@ void WorkQueue::look(std::unique_lock<std::mutex>& lock) {
   ++looking_;
   lock.unlock();
   const auto until = std::chrono::steady_clock::now() + kSpin;
-  while (count_.load(std::memory_order_relaxed) == 0 && std::chrono::steady_clock::now() < until)
+  while (count_.load(std::memory_order_relaxed) == 0 && std::chrono::steady_clock::now() < until) {
     std::this_thread::yield();
+  }
   lock.lock();
   --looking_;
 }

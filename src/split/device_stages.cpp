@@ -38,8 +38,10 @@ class GpuStages final : public Stages {
   // As in an engine, the host reads the coefficients that the GPU's entropy decoder never takes.
   Result<void> prepare(Picture& picture) override {
     engine::Request& request = picture.request;
-    if (auto ok = engine::check_for_cuda(request.file, request.plan, request.converter.get()); !ok)
+    if (auto ok = engine::check_for_cuda(request.file, request.plan, request.converter.get());
+        !ok) {
       return ok;
+    }
     if (!engine::entropy_on_host(request.file.frame)) return {};
     auto read = engine::read_on_host(request, picture.outcome);
     if (!read) return fail(read.error());
@@ -50,14 +52,16 @@ class GpuStages final : public Stages {
   Result<void> decode(Group& group) override {
     const auto start = base::Clock::now();
     std::vector<DeviceStages::Source> sources;
-    for (const auto& picture : group.pictures)
+    for (const auto& picture : group.pictures) {
       sources.push_back({&picture->request.file,
                          picture->coefficients ? &*picture->coefficients : nullptr,
                          picture->request.plan.scales});
+    }
     auto done = stages_.decode(sources);
     if (done) {
-      for (std::size_t i = 0; i < group.pictures.size(); ++i)
+      for (std::size_t i = 0; i < group.pictures.size(); ++i) {
         if (!stages_.result(i)) group.pictures[i]->error = stages_.result(i).error();
+      }
       done = hand_out(group);
     }
     const double us = base::elapsed_us(start);
@@ -74,8 +78,9 @@ class GpuStages final : public Stages {
         group, worker, [&](std::size_t i, std::size_t p, const PlanePart& part, std::size_t index) {
           const Picture& picture = *group.pictures[i];
           if (part.out.count == 0 || picture.undecoded) return;
-          if (std::exchange(last, &picture) != &picture)
+          if (std::exchange(last, &picture) != &picture) {
             pictures.push_back({&picture.request.plan, {}});
+          }
           pictures.back().stripes.push_back({static_cast<int>(p), part.out.first, part.out.count,
                                              part.in.first, plane_of(in, index)});
           targets.push_back(plane_of(out, index));
@@ -84,8 +89,9 @@ class GpuStages final : public Stages {
     std::vector<DeviceStages::Copy> copies;
     for (std::size_t i = 0; i < pictures.size(); ++i) {
       if (!stages_.result(i)) return fail(stages_.result(i).error());
-      for (const DevicePlane& plane : stages_.planes(i))
+      for (const DevicePlane& plane : stages_.planes(i)) {
         copies.push_back(copy_to(targets[copies.size()], plane));
+      }
     }
     return stages_.copy(copies);
   }
@@ -96,8 +102,9 @@ class GpuStages final : public Stages {
     std::vector<DeviceStages::Resampled> pictures;
     std::vector<Result<Output>> outputs;
     if (done) choose(group, form, pictures, outputs);
-    if (done)
+    if (done) {
       done = form == Form::kJpeg ? stages_.encode(pictures) : stages_.post_process(pictures);
+    }
     if (!done) return fail(done.error());
     const double us = base::elapsed_us(start);
     std::size_t next = 0;
@@ -121,7 +128,7 @@ class GpuStages final : public Stages {
   // Components that the output has no use for, such as the chroma of a gray one, stay behind.
   Result<void> hand_out(const Group& group) {
     std::vector<DeviceStages::Copy> copies;
-    for (std::size_t w = 0; w < group.parcels.size(); ++w)
+    for (std::size_t w = 0; w < group.parcels.size(); ++w) {
       for_each_part(group, w,
                     [&](std::size_t i, std::size_t p, const PlanePart& part, std::size_t index) {
                       const Picture& picture = *group.pictures[i];
@@ -131,6 +138,7 @@ class GpuStages final : public Stages {
                       copies.push_back(copy_to(plane_of(group.parcels[w].decoded, index),
                                                rows_of(stages_.planes(i)[component], part.in)));
                     });
+    }
     return stages_.copy(copies);
   }
 
@@ -145,13 +153,14 @@ class GpuStages final : public Stages {
     }
     if (auto ok = whole_.lay_out(sizes, place_); !ok) return ok;
     std::vector<DeviceStages::Copy> copies;
-    for (std::size_t w = 0; w < group.parcels.size(); ++w)
+    for (std::size_t w = 0; w < group.parcels.size(); ++w) {
       for_each_part(
           group, w, [&](std::size_t i, std::size_t p, const PlanePart& part, std::size_t index) {
             if (part.out.count == 0 || group.pictures[i]->error) return;
             copies.push_back(copy_to(rows_of(plane_of(whole_, first_plane_[i] + p), part.out),
                                      plane_of(group.parcels[w].resampled, index)));
           });
+    }
     return stages_.copy(copies);
   }
 
@@ -174,8 +183,9 @@ class GpuStages final : public Stages {
         one.head = std::move(*head);
       }
       one.request = &picture.request;
-      for (int p = 0; p < picture.request.plan.plane_count; ++p)
+      for (int p = 0; p < picture.request.plan.plane_count; ++p) {
         one.planes.push_back(plane_of(whole_, first_plane_[i] + static_cast<std::size_t>(p)));
+      }
       pictures.push_back(std::move(one));
       outputs.emplace_back(Output{});
     }

@@ -27,13 +27,15 @@ class HostStages final : public Stages {
     for (const auto& picture : group.pictures) {
       auto decoded = decode(*picture);
       if (!decoded) picture->error = decoded.error();
-      for (std::size_t w = 0; w < group.parcels.size(); ++w)
+      for (std::size_t w = 0; w < group.parcels.size(); ++w) {
         for (std::size_t p = 0; p < picture->stripes[w].size(); ++p) {
           const codec::PlaneView& to = group.parcels[w].decoded.planes[index[w]++];
-          if (decoded && to.height_px > 0)
+          if (decoded && to.height_px > 0) {
             std::memcpy(to.samples, row_of(whole_.planes[p], picture->stripes[w][p].in.first),
                         bytes_of(to));
+          }
         }
+      }
     }
     return {};
   }
@@ -68,8 +70,9 @@ class HostStages final : public Stages {
  private:
   Result<void> decode(Picture& picture) try {
     engine::Request& request = picture.request;
-    if (auto ok = whole_.lay_out(codec::decoded_sizes(request.file, request.plan), {}); !ok)
+    if (auto ok = whole_.lay_out(codec::decoded_sizes(request.file, request.plan), {}); !ok) {
       return ok;
+    }
     return turbo_.decode(request.file, request.plan, request.context, whole_.planes,
                          picture.outcome);
   } catch (const std::bad_alloc&) {
@@ -80,13 +83,15 @@ class HostStages final : public Stages {
   Result<void> gather(const Group& group, const Picture& picture, std::vector<std::size_t>& index) {
     auto ready = picture.error ? fail(*picture.error)
                                : whole_.lay_out(codec::resampled_sizes(picture.request.plan), {});
-    for (std::size_t w = 0; w < group.parcels.size(); ++w)
+    for (std::size_t w = 0; w < group.parcels.size(); ++w) {
       for (std::size_t p = 0; p < picture.stripes[w].size(); ++p) {
         const codec::PlaneView& from = group.parcels[w].resampled.planes[index[w]++];
-        if (ready && from.height_px > 0)
+        if (ready && from.height_px > 0) {
           std::memcpy(row_of(whole_.planes[p], picture.stripes[w][p].out.first), from.samples,
                       bytes_of(from));
+        }
       }
+    }
     return ready;
   }
 

@@ -54,7 +54,7 @@ std::vector<Stripe> divide(const codec::TurboStages& stages, const plan::Plan& p
                            std::size_t count) {
   const auto parts = static_cast<std::int64_t>(count);
   std::vector<Stripe> stripes(count);
-  for (std::int64_t part = 0; part < parts; ++part)
+  for (std::int64_t part = 0; part < parts; ++part) {
     for (int p = 0; p < plan.plane_count; ++p) {
       const std::int64_t height = plan.planes[static_cast<std::size_t>(p)].y.out_size;
       const auto first = static_cast<std::int32_t>(height * part / parts);
@@ -64,6 +64,7 @@ std::vector<Stripe> divide(const codec::TurboStages& stages, const plan::Plan& p
       if (end > first) plane.in = stages.input_rows(plan, p, plane.out);
       stripes[static_cast<std::size_t>(part)].push_back(plane);
     }
+  }
   return stripes;
 }
 

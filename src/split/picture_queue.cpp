@@ -14,8 +14,9 @@ constexpr std::uint64_t kHostBytes = 512u << 20;
 
 std::uint64_t bytes_of(const codec::Coefficients& coefficients) {
   std::uint64_t bytes = 0;
-  for (const auto& component : coefficients.components)
+  for (const auto& component : coefficients.components) {
     bytes += component.coefficients.size() * sizeof(std::int16_t);
+  }
   return bytes;
 }
 
@@ -72,8 +73,9 @@ void PictureQueue::done(Group& group) {
     alone_ = false;
     // What a lost worker may still touch is not used again.
     if (std::none_of(group.parcels.begin(), group.parcels.end(),
-                     [](const Parcel& parcel) { return parcel.lost.has_value(); }))
+                     [](const Parcel& parcel) { return parcel.lost.has_value(); })) {
       spare_.push_back(std::move(group.parcels));
+    }
   }
   work_.notify_all();
   admission_.leave(group.pictures.size(), host_bytes);
@@ -91,10 +93,11 @@ void PictureQueue::again(Group& group) {
   {
     const std::lock_guard lock(mutex_);
     --groups_;
-    if (group.pictures.size() == 1)
+    if (group.pictures.size() == 1) {
       group.pictures.front()->alone = true;
-    else
+    } else {
       group_bytes_ = std::min(group_bytes_, bytes / 2);
+    }
     std::move(group.pictures.rbegin(), group.pictures.rend(), std::front_inserter(waiting_));
   }
   work_.notify_all();

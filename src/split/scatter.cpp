@@ -42,8 +42,9 @@ void Scatter::hand_in(std::shared_ptr<Group> group) {
 std::vector<std::size_t> Scatter::active_workers() {
   const std::lock_guard lock(mutex_);
   std::vector<std::size_t> active;
-  for (std::size_t i = 0; i < devices_.size(); ++i)
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
     if (!devices_[i].lost) active.push_back(i);
+  }
   return active;
 }
 
@@ -64,8 +65,9 @@ void Scatter::main() {
     {
       std::unique_lock lock(mutex_);
       if (idle()) handed_in_.wait(lock, [this] { return stop_ || !queue_.empty(); });
-      for (Device& device : devices_)
+      for (Device& device : devices_) {
         if (device.cut) device.channel.close();
+      }
       if (!queue_.empty()) {
         next = std::move(queue_.front());
         queue_.pop_front();
@@ -75,8 +77,9 @@ void Scatter::main() {
     }
     bool moved = next != nullptr;
     if (next) start(next);
-    for (std::size_t i = 0; i < devices_.size(); ++i)
+    for (std::size_t i = 0; i < devices_.size(); ++i) {
       if (!devices_[i].lost && step(devices_[i], i)) moved = true;
+    }
     if (!moved) std::this_thread::sleep_for(kNap);
   }
 }

@@ -46,8 +46,9 @@ Result<std::unique_ptr<Splitter>> Splitter::make(const Parties& parties, std::si
   std::vector<int> all = parties.workers;
   all.insert(all.end(), {parties.decoder, parties.encoder});
   const auto on_gpu = std::count_if(all.begin(), all.end(), [](int device) { return device >= 0; });
-  if (on_gpu != 0 && on_gpu != static_cast<std::ptrdiff_t>(all.size()))
+  if (on_gpu != 0 && on_gpu != static_cast<std::ptrdiff_t>(all.size())) {
     return fail(StatusCode::kInvalidInput, "a split over GPUs and the host; either, not both");
+  }
   std::unique_ptr<Splitter> splitter(new Splitter(in_flight, form, on_gpu != 0));
   if (auto started = splitter->start(parties); !started) return fail(started.error());
   return splitter;
@@ -84,10 +85,12 @@ Result<void> Splitter::start(const Parties& parties) {
     resampled_.push_back(std::move(group));
     results_.notify_one();
   });
-  for (const auto& stages : decoders_)
+  for (const auto& stages : decoders_) {
     threads_.emplace_back([this, &stages] { decoder_main(*stages); });
-  for (const auto& stages : encoders_)
+  }
+  for (const auto& stages : encoders_) {
     threads_.emplace_back([this, &stages] { encoder_main(*stages); });
+  }
   return {};
 }
 
@@ -125,15 +128,19 @@ Result<void> Splitter::prepare(Picture& picture) try {
   engine::Request& request = picture.request;
   if (auto ok = engine::parse_request(picture.bytes, picture.options, base::Clock::now(),
                                       jpeg::ParseDepth::kWhole, request);
-      !ok)
+      !ok) {
     return ok;
-  if (auto ok = engine::plan_request(request, turbo_.codec().capabilities(), converters_); !ok)
+  }
+  if (auto ok = engine::plan_request(request, turbo_.codec().capabilities(), converters_); !ok) {
     return ok;
-  if (form_ == Form::kJpeg)
+  }
+  if (form_ == Form::kJpeg) {
     if (auto ok = engine::resize_gain_map(request, turbo_.codec()); !ok) return ok;
+  }
   request.report.codec_reason = reason_;
-  for (const auto& [width, height] : codec::decoded_sizes(request.file, request.plan))
+  for (const auto& [width, height] : codec::decoded_sizes(request.file, request.plan)) {
     picture.decoded_bytes += static_cast<std::uint64_t>(width) * static_cast<std::uint64_t>(height);
+  }
   return {};
 } catch (const std::bad_alloc&) {
   return fail(out_of_memory());
@@ -147,8 +154,9 @@ Result<Output> Splitter::resize_whole(const Picture& picture, const Status& why)
   engine::Request& request = whole->request;
   if (auto ok = engine::parse_fallback(picture.bytes, whole->options, base::Clock::now(),
                                        why.message(), request);
-      !ok)
+      !ok) {
     return fail(ok.error());
+  }
   if (form_ == Form::kPlanes) return planes_of_whole(std::move(whole), why);
   auto resized = engine::run_request(request, turbo_.codec(), why.message(), converters_);
   if (!resized) return fail(resized.error());
@@ -162,8 +170,9 @@ Result<Output> Splitter::resize_whole(const Picture& picture, const Status& why)
 // Makes the planes of a parsed picture in one stripe on the host.
 Result<Output> Splitter::planes_of_whole(std::unique_ptr<Picture> picture, const Status& why) {
   engine::Request& request = picture->request;
-  if (auto ok = engine::plan_request(request, turbo_.codec().capabilities(), converters_); !ok)
+  if (auto ok = engine::plan_request(request, turbo_.codec().capabilities(), converters_); !ok) {
     return fail(ok.error());
+  }
   request.report.codec_reason = why.message();
   picture->stripes = divide(turbo_, request.plan, 1);
   Group group;
@@ -194,8 +203,9 @@ void Splitter::decoder_main(Stages& stages) {
 // Frees the memory that all stages keep. They are idle: the one group in work has not begun.
 void Splitter::let_go() {
   queue_.let_go();
-  for (const auto* all : {&decoders_, &encoders_})
+  for (const auto* all : {&decoders_, &encoders_}) {
     for (const auto& stages : *all) (void)stages->let_go();  // what fails here fails again at work
+  }
 }
 
 Result<void> Splitter::decode(Stages& stages, Group& group) try {
@@ -215,8 +225,9 @@ Result<void> Splitter::lay_out(Group& group, const MemoryPlace& from) try {
   for (const auto& picture : group.pictures) {
     auto parts = divide(turbo_, picture->request.plan, active.size());
     picture->stripes.assign(group.parcels.size(), {});
-    for (std::size_t i = 0; i < active.size(); ++i)
+    for (std::size_t i = 0; i < active.size(); ++i) {
       picture->stripes[active[i]] = std::move(parts[i]);
+    }
   }
   for (std::size_t w = 0; w < group.parcels.size(); ++w) {
     Parcel& parcel = group.parcels[w];
@@ -245,12 +256,14 @@ void Splitter::encoder_main(Stages& stages) {
 void Splitter::conclude(Stages& stages, Group& group) {
   const auto refused = std::find_if(group.parcels.begin(), group.parcels.end(),
                                     [](const Parcel& parcel) { return parcel.lost.has_value(); });
-  if (refused != group.parcels.end() && !worker_failed(group))
+  if (refused != group.parcels.end() && !worker_failed(group)) {
     return give_up(group, *refused->lost);
+  }
   for (const auto& picture : group.pictures) {
     picture->request.report.times.decode_resample_us = picture->outcome.decode_resample_us;
-    for (std::size_t w = 0; w < group.parcels.size() && !picture->error; ++w)
+    for (std::size_t w = 0; w < group.parcels.size() && !picture->error; ++w) {
       if (!is_empty(picture->stripes[w])) picture->error = group.parcels[w].lost;
+    }
   }
   answer(stages, group);
 }
@@ -273,8 +286,9 @@ void Splitter::answer(Stages& stages, Group& group) {
 
 // Answers a group of which nothing could be made. Where a GPU's memory ran out, tries it again.
 void Splitter::give_up(Group& group, const Status& why) {
-  if (on_gpu_ && why.code() == StatusCode::kBusy && !is_alone(group) && !worker_failed(group))
+  if (on_gpu_ && why.code() == StatusCode::kBusy && !is_alone(group) && !worker_failed(group)) {
     return queue_.again(group);
+  }
   for (const auto& picture : group.pictures) picture->done(resize_whole(*picture, why));
   queue_.done(group);
 }

@@ -169,8 +169,9 @@ Result<void> Worker::resample(Task& task, Slot& slot) {
   if (!made && !task.refused) return made;
   task.state = Task::State::kWaiting;
   if (task.refused) return {};
-  for (const auto& picture : task.group->pictures)
+  for (const auto& picture : task.group->pictures) {
     stats_.stripes += is_empty(picture->stripes[index_]) ? 0 : 1;
+  }
   stats_.busy_ns += static_cast<std::uint64_t>(base::elapsed_us(start) * 1000);
   return {};
 }

@@ -70,8 +70,9 @@ Result<void> DeviceDecoder::Impl::prepare(Entry& entry, const DeviceDecodeItem& 
   if (!file) return fail(file.error());
   entry.file = std::move(*file);
   if (auto ok = jpeg::check_supported(entry.file); !ok) return ok;
-  if (!codec::cuda::check_item(item_of(entry)))
+  if (!codec::cuda::check_item(item_of(entry))) {
     if (auto ok = read_on_host(entry); !ok) return ok;
+  }
   return place(entry, wanted.planes);
 }
 
@@ -105,8 +106,9 @@ void DeviceDecoder::Impl::add_copies(const Entry& entry, std::size_t item,
                                      std::vector<codec::cuda::PlaneCopy>& copies) {
   for (std::size_t c = 0; c < static_cast<std::size_t>(entry.place.component_count); ++c) {
     const DevicePlaneView& plane = entry.place.planes[c];
-    if (entry.place.direct[c].samples == nullptr)
+    if (entry.place.direct[c].samples == nullptr) {
       copies.push_back({item, c, plane.samples, static_cast<std::size_t>(plane.pitch_bytes)});
+    }
   }
 }
 
@@ -161,8 +163,9 @@ Result<void> DeviceDecoder::Impl::wait() {
   if (items_.empty()) return {};
   const gpu::OnDevice on(device_);
   if (auto ok = first_.wait(); !ok) return ok;
-  for (std::size_t i = 0; i < entries_.size(); ++i)
+  for (std::size_t i = 0; i < entries_.size(); ++i) {
     if (entries_[i] != nullptr && first_.result(entries_[i]->item).status == 0) describe(i);
+  }
   return repeat_damaged();
 }
 

@@ -26,26 +26,31 @@ int factor_of(std::int32_t luma, std::int32_t chroma) {
 }
 
 Result<void> check_options(std::size_t index, const DeviceEncodeOptions& options) {
-  if (options.quality < 1 || options.quality > 100)
+  if (options.quality < 1 || options.quality > 100) {
     return bad_item(index, fmt::format("found quality {}; accepted: 1 to 100", options.quality));
-  if (options.restart_interval_mcus < 0 || options.restart_interval_mcus > 65535)
+  }
+  if (options.restart_interval_mcus < 0 || options.restart_interval_mcus > 65535) {
     return bad_item(index, fmt::format("found restart interval {}; accepted: 0 to 65535",
                                        options.restart_interval_mcus));
+  }
   return {};
 }
 
 Result<void> check_planes(std::size_t index, std::span<const DevicePlaneView> planes) {
-  if (planes.size() != 1 && planes.size() != 3)
+  if (planes.size() != 1 && planes.size() != 3) {
     return bad_item(index, fmt::format("found {} planes; accepted: 1 or 3", planes.size()));
+  }
   for (const DevicePlaneView& plane : planes) {
     const auto address = reinterpret_cast<std::uintptr_t>(plane.samples);
     if (plane.samples == nullptr || address % 16 != 0 || plane.pitch_bytes % 16 != 0 ||
-        plane.pitch_bytes < plane.width_px)
+        plane.pitch_bytes < plane.width_px) {
       return bad_item(index, "planes begin at, and their rows follow at, multiples of 16 bytes");
+    }
     if (plane.width_px < 1 || plane.height_px < 1 || plane.width_px > 65535 ||
-        plane.height_px > 65535)
+        plane.height_px > 65535) {
       return bad_item(index, fmt::format("found a plane of {}x{}; accepted: sides of 1 to 65535",
                                          plane.width_px, plane.height_px));
+    }
   }
   if (planes.size() == 1) return {};
   const auto same_size =
@@ -128,10 +133,11 @@ Result<void> DeviceEncoder::Impl::encode(std::span<const DeviceEncodeItem> items
   for (std::size_t i = 0; i < items.size(); ++i) {
     Entry& entry = entries_[i];
     entry.plan = make_plan(items[i]);
-    for (const DevicePlaneView& plane : items[i].planes)
+    for (const DevicePlaneView& plane : items[i].planes) {
       entry.planes.push_back({plane.samples, static_cast<std::uint32_t>(plane.width_px),
                               static_cast<std::uint32_t>(plane.height_px),
                               static_cast<std::uint32_t>(plane.pitch_bytes)});
+    }
     codec::cuda::Item item;
     item.plan = &entry.plan;
     item.planes = entry.planes;

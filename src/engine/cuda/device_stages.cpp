@@ -149,9 +149,10 @@ Result<void> DeviceStages::Impl::run() {
 void DeviceStages::Impl::keep_output(std::span<const int> counts) {
   for (std::size_t i = 0; i < left_.size(); ++i) {
     if (!left_[i].result) continue;
-    for (int c = 0; c < counts[i]; ++c)
+    for (int c = 0; c < counts[i]; ++c) {
       left_[i].planes.push_back(
           transcoder_.output_plane(left_[i].item, static_cast<std::size_t>(c)));
+    }
   }
 }
 
@@ -167,8 +168,9 @@ Result<void> DeviceStages::Impl::decode(std::span<const Source> sources) {
   if (auto ok = run(); !ok) return ok;
   for (std::size_t i = 0; i < sources.size(); ++i) {
     if (!left_[i].result) continue;
-    for (int c = 0; c < sources[i].file->frame.component_count; ++c)
+    for (int c = 0; c < sources[i].file->frame.component_count; ++c) {
       left_[i].planes.push_back(transcoder_.plane(left_[i].item, static_cast<std::size_t>(c)));
+    }
   }
   return {};
 }
@@ -192,8 +194,9 @@ Result<void> DeviceStages::Impl::resample(std::span<const Striped> pictures) {
   begin();
   std::vector<int> counts;
   for (const Striped& picture : pictures) {
-    if (picture.stripes.empty() || picture.stripes.size() > picture.plan->planes.size())
+    if (picture.stripes.empty() || picture.stripes.size() > picture.plan->planes.size()) {
       return fail(StatusCode::kInternal, "a picture has 1 to 4 planes with a stripe");
+    }
     std::vector<DevicePlane>& planes = planes_.emplace_back();
     std::vector<codec::cuda::RowPart>& rows = parts_.emplace_back();
     for (const Stripe& stripe : picture.stripes) {
@@ -211,13 +214,14 @@ Result<void> DeviceStages::Impl::resample(std::span<const Striped> pictures) {
   }
   if (auto ok = run(); !ok) return ok;
   keep_output(counts);
-  for (std::size_t i = 0; i < left_.size(); ++i)
+  for (std::size_t i = 0; i < left_.size(); ++i) {
     for (std::size_t p = 0; p < left_[i].planes.size(); ++p) {
       // The encoder's view of it is of no matter here.
       DevicePlane& plane = left_[i].planes[p];
       plane.width_px = static_cast<std::uint32_t>(plans_[i].planes[p].x.out_size);
       plane.height_px = static_cast<std::uint32_t>(pictures[i].stripes[p].out_count);
     }
+  }
   return {};
 }
 
@@ -261,8 +265,9 @@ Result<void> DeviceStages::Impl::copy(std::span<const Copy> copies) {
   if (auto ok = gpu::check(
           cudaMemcpyAsync(d_copies_.data(), rows, bytes, cudaMemcpyHostToDevice, stream_.get()),
           "copying planes");
-      !ok)
+      !ok) {
     return ok;
+  }
   codec::cuda::launch_copy_rows(reinterpret_cast<const RowCopy*>(d_copies_.data()),
                                 static_cast<std::uint32_t>(copies.size()), most_quads,
                                 stream_.get());

@@ -13,18 +13,20 @@ tl::unexpected<Status> bad_plane(StatusCode code, std::size_t plane, std::string
 
 Result<void> check_target(const DevicePlaneShape& shape, const DevicePlaneTarget& target,
                           std::size_t plane, int device) {
-  if (target.samples == nullptr)
+  if (target.samples == nullptr) {
     return bad_plane(StatusCode::kInvalidInput, plane, "the memory for it is null");
+  }
   const std::uint64_t needed =
       static_cast<std::uint64_t>(shape.height_px - 1) *
           static_cast<std::uint64_t>(std::max(target.pitch_bytes, shape.width_px)) +
       static_cast<std::uint64_t>(shape.width_px);
-  if (target.pitch_bytes < shape.width_px || target.bytes < needed)
+  if (target.pitch_bytes < shape.width_px || target.bytes < needed) {
     return bad_plane(
         StatusCode::kTooLarge, plane,
         fmt::format("{}x{} samples need a pitch of {} bytes and {} bytes; found {} and {}",
                     shape.width_px, shape.height_px, std::max(target.pitch_bytes, shape.width_px),
                     needed, target.pitch_bytes, target.bytes));
+  }
   const auto found = gpu::device_of(target.samples);
   if (!found) return fail(found.error());
   if (*found == device) return {};
@@ -59,10 +61,11 @@ Result<ImagePlace> place_in_pool(const DeviceImageShape& shape, ImagePool& pool,
   const auto count = static_cast<std::size_t>(shape.component_count);
   gpu::Arena arena;
   std::array<codec::cuda::Samples, 4> planned{};
-  for (std::size_t c = 0; c < count; ++c)
+  for (std::size_t c = 0; c < count; ++c) {
     planned[c] =
         codec::cuda::make_plane(arena, static_cast<std::uint32_t>(shape.planes[c].whole_width_px),
                                 static_cast<std::uint32_t>(shape.planes[c].whole_height_px));
+  }
   auto block = pool.take(arena.total_bytes(), stream);
   if (!block) return fail(block.error());
   place.block = std::move(*block);
@@ -81,9 +84,10 @@ Result<ImagePlace> place_at(const DeviceImageShape& shape,
   ImagePlace place;
   place.component_count = shape.component_count;
   const auto count = static_cast<std::size_t>(shape.component_count);
-  if (targets.size() != count)
+  if (targets.size() != count) {
     return fail(StatusCode::kInvalidInput,
                 fmt::format("found memory for {} planes; the file has {}", targets.size(), count));
+  }
   for (std::size_t c = 0; c < count; ++c) {
     const DevicePlaneShape& wanted = shape.planes[c];
     const DevicePlaneTarget& target = targets[c];

@@ -32,8 +32,9 @@ bool DeviceImage::Memory::is_idle() {
 
 Result<void> DeviceImage::Memory::order(const gpu::Stream& stream) {
   const std::lock_guard lock(mutex_);
-  for (const gpu::Event& use : uses_)
+  for (const gpu::Event& use : uses_) {
     if (auto ok = stream.wait_for(use.get()); !ok) return ok;
+  }
   uses_.clear();
   return {};
 }
@@ -129,11 +130,12 @@ void ImagePool::State::free_idle(std::uint64_t wanted) {
 }
 
 Result<Owned> ImagePool::State::make(std::uint64_t wanted) {
-  if (bytes + wanted > bound_bytes)
+  if (bytes + wanted > bound_bytes) {
     return fail(StatusCode::kBusy,
                 fmt::format("pictures hold {} of at most {} bytes of device memory; this one needs "
                             "{} more",
                             bytes, bound_bytes, wanted));
+  }
   auto buffer = gpu::Buffer::make(gpu::MemoryKind::kDevice, static_cast<std::size_t>(wanted));
   if (!buffer) return fail(buffer.error());
   kept.reserve(blocks + 1);  // give_back() does not allocate

@@ -31,8 +31,9 @@ constexpr std::uint64_t kLaneBytes = 256u << 20;
 
 std::string names_of(const std::vector<gpu::DeviceFacts>& facts) {
   std::string text;
-  for (const gpu::DeviceFacts& f : facts)
+  for (const gpu::DeviceFacts& f : facts) {
     text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", f.ordinal, f.name);
+  }
   return text;
 }
 
@@ -42,10 +43,11 @@ Result<std::vector<gpu::DeviceFacts>> choose(const std::vector<gpu::DeviceFacts>
   for (const int ordinal : wanted) {
     const auto found = std::find_if(
         all.begin(), all.end(), [&](const gpu::DeviceFacts& f) { return f.ordinal == ordinal; });
-    if (found == all.end())
+    if (found == all.end()) {
       return fail(Status(StatusCode::kInvalidInput,
                          fmt::format("found {}; this machine has {}", ordinal, names_of(all)))
                       .about("device"));
+    }
     chosen.push_back(*found);
   }
   if (wanted.empty()) chosen = all;
@@ -54,11 +56,12 @@ Result<std::vector<gpu::DeviceFacts>> choose(const std::vector<gpu::DeviceFacts>
            std::pair(kMinComputeMajor, kMinComputeMinor);
   };
   std::erase_if(chosen, too_old);
-  if (chosen.empty())
+  if (chosen.empty()) {
     return fail(Status(StatusCode::kUnsupported,
                        fmt::format("found {}; compute capability {}.{} or later is needed",
                                    names_of(all), kMinComputeMajor, kMinComputeMinor))
                     .about("device"));
+  }
   return chosen;
 }
 
@@ -142,10 +145,11 @@ Result<DeviceLanes> lanes_on(const gpu::DeviceFacts& facts, const EngineOptions&
 
 Result<std::vector<DeviceLanes>> find_devices(const EngineOptions& options) {
 #ifndef FRAMEWIRE_HAS_NVJPEG
-  if (options.codec == CodecKind::kNvjpeg)
+  if (options.codec == CodecKind::kNvjpeg) {
     return fail(Status(StatusCode::kUnsupported,
                        "this build has no nvJPEG; it has auto, turbo, reference and cuda")
                     .about("codec"));
+  }
 #endif
   const auto all = gpu::list_devices();
   if (!all) return fail(all.error());

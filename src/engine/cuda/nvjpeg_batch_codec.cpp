@@ -49,10 +49,11 @@ class NvjpegBatchCodec : public codec::BatchCodec {
   [[nodiscard]] std::uint64_t device_bytes(const BatchItem& item, std::size_t position) override {
     std::uint64_t bytes = sizer_.device_bytes(make_item(item), position) + item.head.size() + 1024;
     const jpeg::FrameHeader& frame = item.file->frame;
-    for (std::size_t c = 0; c < static_cast<std::size_t>(frame.component_count); ++c)
+    for (std::size_t c = 0; c < static_cast<std::size_t>(frame.component_count); ++c) {
       bytes += std::uint64_t{64} *
                static_cast<std::uint64_t>(frame.components[c].padded_width_blocks + 2) *
                static_cast<std::uint64_t>(frame.components[c].padded_height_blocks);
+    }
     return bytes;
   }
 
@@ -93,9 +94,12 @@ Result<void> NvjpegBatchCodec::decode(std::span<const BatchItem> items) {
   for (const BatchItem& item : items) files_.push_back(item.file);
   if (auto ok = decoder_.enqueue(files_, stream_.get()); !ok) return ok;
   planes_.assign(items.size(), {});
-  for (std::size_t i = 0; i < items.size(); ++i)
-    for (std::size_t c = 0; c < static_cast<std::size_t>(items[i].file->frame.component_count); ++c)
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    for (std::size_t c = 0; c < static_cast<std::size_t>(items[i].file->frame.component_count);
+         ++c) {
       planes_[i][c] = decoder_.plane(i, c);
+    }
+  }
   return transcoder_.wait_for(stream_.get());
 }
 
@@ -131,8 +135,9 @@ Result<void> NvjpegBatchCodec::encode(std::span<const BatchItem> items) {
     if (encode_of_[i] == kOurs) continue;
     EncodeItem item;
     item.plan = &items[i].plan->encode;
-    for (std::size_t c = 0; c < static_cast<std::size_t>(item.plan->component_count); ++c)
+    for (std::size_t c = 0; c < static_cast<std::size_t>(item.plan->component_count); ++c) {
       item.planes[c] = transcoder_.output_plane(i, c);
+    }
     encodes_.push_back(item);
   }
   return encodes_.empty() ? Result<void>{} : encoder_.enqueue(encodes_, stream_.get());
@@ -146,8 +151,9 @@ Result<void> NvjpegBatchCodec::enqueue(std::span<const BatchItem> items) {
 
 Result<void> NvjpegBatchCodec::wait() {
   if (auto ok = transcoder_.wait(); !ok) return ok;
-  if (!encodes_.empty())
+  if (!encodes_.empty()) {
     if (auto ok = encoder_.wait(); !ok) return ok;
+  }
   outputs_.assign(files_.size(), {});
   for (std::size_t i = 0; i < files_.size(); ++i) {
     if (encode_of_[i] == kOurs || !decoder_.status(i)) continue;

@@ -92,8 +92,10 @@ bool Greetings::start(std::unique_ptr<wire::Stream>& stream, const std::string& 
 void Greetings::make_room(const std::string& origin, bool of_its_own) {
   const auto before = Clock::now() - kPatience;
   for (const auto& greeting : running_) {
-    if (greeting->state != Greeting::State::kRunning || (of_its_own && greeting->origin != origin))
+    if (greeting->state != Greeting::State::kRunning ||
+        (of_its_own && greeting->origin != origin)) {
       continue;
+    }
     if (greeting->since < before) greeting->cut();
     return;
   }

@@ -47,8 +47,9 @@ LocalName name_of(const wire::Rendezvous& rendezvous) {
 Result<MeetingPoint> MeetingPoint::open() {
   MeetingPoint point;
   wire::Rendezvous& bits = point.rendezvous_;
-  for (auto* const secret : {&bits.place, &bits.client_token, &bits.server_token})
+  for (auto* const secret : {&bits.place, &bits.client_token, &bits.server_token}) {
     if (auto random = base::fill_random(*secret); !random) return fail(random.error());
+  }
   point.listener_ = local_socket();
   const LocalName name = name_of(bits);
   if (::bind(point.listener_.get(), reinterpret_cast<const sockaddr*>(&name.address), name.bytes) !=
@@ -120,8 +121,9 @@ Result<shared::LocalPeer> meet(const wire::Rendezvous& rendezvous,
     if (base::Clock::now() >= deadline) return not_met("nobody opens at the meeting place");
     std::this_thread::sleep_for(milliseconds(1));
   }
-  if (!shared::is_same_user(socket))
+  if (!shared::is_same_user(socket)) {
     return not_met("somebody else's process is at the meeting place");
+  }
   shared::LocalPeer peer(std::move(socket));
   Token shown;
   if (!peer.send(rendezvous.client_token) || !peer.receive(shown, deadline) ||

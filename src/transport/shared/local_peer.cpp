@@ -66,8 +66,9 @@ Result<void> LocalPeer::send(std::span<const std::byte> bytes, std::span<const i
     item->cmsg_len = CMSG_LEN(files.size_bytes());
     std::memcpy(CMSG_DATA(item), files.data(), files.size_bytes());
   }
-  if (::sendmsg(socket_.get(), &head, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size()))
+  if (::sendmsg(socket_.get(), &head, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size())) {
     return {};
+  }
   return fail(StatusCode::kPeerLost, "the peer left in the middle of the handover");
 }
 

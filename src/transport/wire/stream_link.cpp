@@ -60,8 +60,9 @@ class Outbox {
       return;
     }
     direct_ = direct_.subspan(count);
-    if (direct_.empty() && direct_op_ != kNoOp)
+    if (direct_.empty() && direct_op_ != kNoOp) {
       sink.on_sent(std::exchange(direct_op_, kNoOp), true);
+    }
   }
   void drop(LinkSink& sink) {
     direct_ = {};

@@ -193,8 +193,9 @@ Result<void> TlsContext::Impl::use_keys() {
 
 Result<void> TlsContext::Impl::allow(const std::string& name) const {
   const auto& allowed = security.allowed;
-  if (allowed.empty() || std::find(allowed.begin(), allowed.end(), name) != allowed.end())
+  if (allowed.empty() || std::find(allowed.begin(), allowed.end(), name) != allowed.end()) {
     return {};
+  }
   return fail(StatusCode::kDenied, fmt::format("'{}' is not on the list of allowed peers", name));
 }
 

@@ -42,12 +42,15 @@ Result<void> take_number(const Arguments& arguments, const char* name, Number ma
 Result<EngineOptions> make_bench_engine(const Arguments& arguments) {
   auto engine = make_engine_options(arguments);
   if (!engine) return engine;
-  if (auto ok = take_number(arguments, "batch", 4096u, engine->max_batch); !ok)
+  if (auto ok = take_number(arguments, "batch", 4096u, engine->max_batch); !ok) {
     return fail(ok.error());
-  if (auto ok = take_number(arguments, "streams", 64u, engine->streams); !ok)
+  }
+  if (auto ok = take_number(arguments, "streams", 64u, engine->streams); !ok) {
     return fail(ok.error());
-  if (auto ok = take_number(arguments, "threads", 1024u, engine->threads); !ok)
+  }
+  if (auto ok = take_number(arguments, "threads", 1024u, engine->threads); !ok) {
     return fail(ok.error());
+  }
   return engine;
 }
 
@@ -129,8 +132,9 @@ Throughput measure_throughput(Engine& engine, const Inputs& inputs, const Resize
     }
   };
   std::vector<std::thread> threads;
-  for (unsigned t = 0; t < kSubmitters; ++t)
+  for (unsigned t = 0; t < kSubmitters; ++t) {
     threads.emplace_back(submit, t * inputs.size() / kSubmitters);
+  }
   // The queue fills first; what is counted is the steady state.
   std::this_thread::sleep_for(std::chrono::duration<double>(std::min(0.25, seconds / 4)));
   const std::uint64_t before = images;
@@ -160,8 +164,9 @@ std::vector<double> measure_latency(Engine& engine, const Inputs& inputs,
   while (times.size() < kMax && (times.size() < 5 || base::elapsed_us(begin) < seconds * 1e6)) {
     const auto start = base::Clock::now();
     std::vector<EngineRequest> requests(count);
-    for (EngineRequest& request : requests)
+    for (EngineRequest& request : requests) {
       request = {inputs[next++ % inputs.size()], options, [](const Result<Resized>&) {}};
+    }
     engine.submit(requests);
     engine.drain();
     times.push_back(base::elapsed_us(start) / 1000);
@@ -172,8 +177,9 @@ std::vector<double> measure_latency(Engine& engine, const Inputs& inputs,
 
 std::uint64_t resident_bytes() {
   std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);)
+  for (std::string line; std::getline(status, line);) {
     if (line.starts_with("VmRSS:")) return std::stoull(line.substr(6)) * 1024;
+  }
   return 0;
 }
 
@@ -195,8 +201,9 @@ Json measure_stages(const Plan& plan, const std::vector<const BenchInput*>& from
   (void)measure_latency(*engine, inputs, options, plan.batch, plan.seconds / 2);
   const EngineStats after = engine->stats();
   const auto images = static_cast<double>(after.gpu_images - before.gpu_images);
-  for (std::size_t i = 0; i < after.stages.size() && i < before.stages.size() && images > 0; ++i)
+  for (std::size_t i = 0; i < after.stages.size() && i < before.stages.size() && images > 0; ++i) {
     stages[std::string(after.stages[i].name)] = (after.stages[i].us - before.stages[i].us) / images;
+  }
   return stages;
 }
 
@@ -238,8 +245,9 @@ Result<void> bench_codec(const std::string& codec, const std::vector<BenchInput>
   const Inputs& usable = files->inputs;
   const EngineStats first = engine->stats();
   std::vector<Throughput> runs;
-  for (unsigned i = 0; i < plan.repeat; ++i)
+  for (unsigned i = 0; i < plan.repeat; ++i) {
     runs.push_back(measure_throughput(*engine, usable, options, plan.seconds));
+  }
   const EngineStats stats = engine->stats();
   Json row = {{"codec", codec}};
   row.update(rates_json(runs));
@@ -258,8 +266,9 @@ Result<void> bench_codec(const std::string& codec, const std::vector<BenchInput>
   row["resident_bytes"] = resident_bytes();
   row["start_ms"] = start_ms;
   row["devices"] = Json::array();
-  for (const EngineDevice& device : engine->devices())
+  for (const EngineDevice& device : engine->devices()) {
     row["devices"].push_back({{"ordinal", device.ordinal}, {"name", device.name}});
+  }
   files->memory = {};
   engine = fail(StatusCode::kInternal, "over");  // gives its memory back before the next begins
   row["stages_us"] = measure_stages(plan, found, options);
@@ -269,8 +278,9 @@ Result<void> bench_codec(const std::string& codec, const std::vector<BenchInput>
 
 std::string stages_line(const Json& row) {
   std::string line;
-  for (const auto& [name, us] : row["stages_us"].items())
+  for (const auto& [name, us] : row["stages_us"].items()) {
     line += fmt::format("  {} {:.2f}", name, us.get<double>());
+  }
   if (line.empty()) return {};
   return fmt::format("{:<10} stages, us an image: parse {:.2f}{}\n",
                      row["codec"].get<std::string>(), row["parse_us"].get<double>(), line);
@@ -278,12 +288,13 @@ std::string stages_line(const Json& row) {
 
 std::string device_names(const Json& result) {
   std::string text;
-  for (const Json& row : result["rows"])
+  for (const Json& row : result["rows"]) {
     for (const Json& device : row["devices"]) {
       const std::string name =
           fmt::format("GPU {} {}", device["ordinal"].get<int>(), device["name"].get<std::string>());
       if (text.find(name) == std::string::npos) text += fmt::format("; {}", name);
     }
+  }
   return text;
 }
 
@@ -309,8 +320,9 @@ std::string table(const Json& result) {
                     mb(row["resident_bytes"]), row["fallbacks"].get<std::uint64_t>());
   }
   for (const Json& row : result["rows"]) text += stages_line(row);
-  for (const Json& row : result["rows"])
+  for (const Json& row : result["rows"]) {
     text += under_way_lines(row["codec"].get<std::string>(), row["under_way"]);
+  }
   return text;
 }
 

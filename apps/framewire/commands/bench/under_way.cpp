@@ -75,9 +75,10 @@ Result<std::vector<std::size_t>> parse_under_way(const std::string& text) {
   if (text.empty()) return numbers;
   for (const std::string& one : split_at_commas(text)) {
     std::size_t many = 0;
-    if (!parse_number(one, std::size_t{1}, kMaxUnderWay, many))
+    if (!parse_number(one, std::size_t{1}, kMaxUnderWay, many)) {
       return misuse(fmt::format("--under-way: found '{}'; accepted: whole numbers from 1 to {}",
                                 text, kMaxUnderWay));
+    }
     numbers.push_back(many);
   }
   return numbers;
@@ -86,19 +87,21 @@ Result<std::vector<std::size_t>> parse_under_way(const std::string& text) {
 Json measure_under_way(Engine& engine, Inputs inputs, const ResizeOptions& options,
                        const std::vector<std::size_t>& under_way, double seconds) {
   Json rows = Json::array();
-  for (const std::size_t many : under_way)
+  for (const std::size_t many : under_way) {
     rows.push_back({{"requests", many},
                     {"one_by_one", one_by_one(engine, inputs, options, many, seconds)},
                     {"in_groups", in_groups(engine, inputs, options, many, seconds)}});
+  }
   return rows;
 }
 
 std::string under_way_lines(std::string_view codec, const Json& rows) {
   std::string lines;
-  for (const Json& row : rows)
+  for (const Json& row : rows) {
     lines += fmt::format("{:<10} {:>5} under way, images/s: one by one {:.0f}, in groups {:.0f}\n",
                          codec, row["requests"].get<std::size_t>(), row["one_by_one"].get<double>(),
                          row["in_groups"].get<double>());
+  }
   return lines;
 }
 

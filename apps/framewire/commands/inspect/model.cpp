@@ -223,10 +223,11 @@ Json inspect_bytes(const std::string& file, std::span<const std::uint8_t> bytes,
   model["scans"] = scans_json(*parsed);
   model["tables"] = tables_json(*parsed);
   model["metadata"] = metadata_json(*parsed, use);
-  if (!assumed.empty())
+  if (!assumed.empty()) {
     model["metadata"]["icc"] = {{"bytes", 0},
                                 {"name", fmt::format("none; EXIF says {}", assumed)},
                                 {"use", profile_use(use)}};
+  }
   model["warnings"] = to_json(parsed->warnings);
   const bool convertible = use == color::ProfileUse::kConvertible;
   model["codecs"] = Json::array();

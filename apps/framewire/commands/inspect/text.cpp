@@ -56,8 +56,9 @@ std::string scans_text(const Json& scans) {
 std::string metadata_text(const Json& metadata) {
   std::string out = fmt::format("  metadata  orientation {}", text(metadata["orientation"]));
   if (!metadata["jfif"].is_null()) out += ", JFIF " + text(metadata["jfif"]);
-  if (metadata["exif_bytes"] != 0)
+  if (metadata["exif_bytes"] != 0) {
     out += fmt::format(", EXIF {} bytes", text(metadata["exif_bytes"]));
+  }
   if (metadata["xmp_bytes"] != 0) out += fmt::format(", XMP {} bytes", text(metadata["xmp_bytes"]));
   if (!metadata["adobe_transform"].is_null()) {
     out += ", Adobe transform " + text(metadata["adobe_transform"]);

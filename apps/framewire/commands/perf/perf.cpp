@@ -75,8 +75,9 @@ int serve_one(Channel& channel, const MemoryPlace& place) {
       memory = PerfMemory::make(largest, place);
       if (!memory) break;
     }
-    if (const auto done = run_row(channel, *memory, *row, false); !done)
+    if (const auto done = run_row(channel, *memory, *row, false); !done) {
       return report(done.error());
+    }
   }
   return report(memory.error());
 }

@@ -45,11 +45,12 @@ Result<std::vector<int>> parse_devices(const std::string& text) {
   for (const std::string& word : split_at_commas(text)) {
     int device = -1;
     const bool good = word == "host" || parse_number(word, 0, 1023, device);
-    if (!good || (!devices.empty() && (devices.front() < 0) != (device < 0)))
+    if (!good || (!devices.empty() && (devices.front() < 0) != (device < 0))) {
       return misuse(fmt::format(
           "--devices: found '{}'; accepted: host, once a worker, or ordinals of GPUs, joined by "
           "commas",
           text));
+    }
     devices.push_back(device);
   }
   return devices;
@@ -64,11 +65,12 @@ Result<split::Parties> make_parties(const Arguments& arguments) {
   const bool on_gpu = parties.workers.front() >= 0;
   parties.decoder = parties.encoder = parties.workers.front();
   if (arguments.has("encode-on") &&
-      (!on_gpu || !parse_number(arguments.get("encode-on"), 0, 1023, parties.encoder)))
+      (!on_gpu || !parse_number(arguments.get("encode-on"), 0, 1023, parties.encoder))) {
     return misuse(
         fmt::format("--encode-on: found '{}'; accepted: the ordinal of a GPU, with --devices of "
                     "GPUs",
                     arguments.get("encode-on")));
+  }
   const CodecKind codec = arguments.options.codec;
   const CodecKind own = on_gpu ? CodecKind::kCuda : CodecKind::kTurbo;
   if (codec == CodecKind::kAuto || codec == own) return parties;
@@ -146,9 +148,10 @@ class Outcomes {
     }
     const Report& report = result->resized.report;
     if (!quiet_) {
-      for (const Warning& warning : report.warnings)
+      for (const Warning& warning : report.warnings) {
         say(printable(fmt::format("warning: {}: {}: {}", input.label, to_string(warning.kind),
                                   warning.message)));
+      }
     }
     const std::lock_guard lock(mutex_);
     ++images_;
@@ -170,8 +173,9 @@ class Outcomes {
   [[nodiscard]] Result<std::vector<std::uint8_t>> bytes_of(const split::Output& output) const {
     if (plan_.form == split::Form::kJpeg) return output.resized.bytes;
     std::vector<Y4mPlane> planes;
-    for (const codec::Plane& plane : output.planes.planes)
+    for (const codec::Plane& plane : output.planes.planes) {
       planes.push_back({plane.samples.data(), plane.width_px, plane.height_px});
+    }
     return make_y4m(planes);
   }
   [[nodiscard]] std::string path_of(const batch::Input& input) const {
@@ -251,8 +255,9 @@ class Reader {
 void run_all(Reader& reader, split::Splitter& splitter, bool on_gpu) {
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::thread> others;
-  for (unsigned i = 1; on_gpu && i < std::min(cores, kMaxReaders); ++i)
+  for (unsigned i = 1; on_gpu && i < std::min(cores, kMaxReaders); ++i) {
     others.emplace_back([&reader] { reader.run(); });
+  }
   reader.run();
   for (std::thread& other : others) other.join();
   splitter.drain();
@@ -328,8 +333,9 @@ int run_split(const Arguments& arguments) {
                        {"options", to_string(arguments.options)},
                        {"devices", to_json((*splitter)->report())}};
   const bool silent = arguments.has("quiet") && !arguments.has("json");
-  if (!silent && !print(arguments.has("json") ? pretty(result) : summary(result)))
+  if (!silent && !print(arguments.has("json") ? pretty(result) : summary(result))) {
     return kEnvironment;
+  }
   if (outcomes.stopped()) return kEnvironment;
   return outcomes.failures() > 0 ? kSomeFailed : kAllDone;
 }

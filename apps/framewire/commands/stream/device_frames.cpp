@@ -37,8 +37,9 @@ Result<std::unique_ptr<DeviceFrames>> DeviceFrames::make(int device, FrameMemory
     if (!stages) return fail(stages.error());
     made->stages_.push_back(std::move(*stages));
   }
-  for (DeviceStages& stages : made->stages_)
+  for (DeviceStages& stages : made->stages_) {
     made->lanes_.emplace_back([frames = made.get(), &stages] { frames->lane_main(stages); });
+  }
   return made;
 }
 
