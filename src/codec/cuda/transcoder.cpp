@@ -118,7 +118,7 @@ Result<void> Transcoder::copy_planes(std::span<const PlaneCopy> copies) {
     (void)cudaMemcpy2DAsync(copy.to, copy.pitch_bytes, from.samples, from.pitch_bytes,
                             from.width_px, from.height_px, cudaMemcpyDeviceToDevice, stream_.get());
   }
-  return finish();
+  return record_end();
 }
 
 Result<void> Transcoder::wait() {
