@@ -1,15 +1,27 @@
 #include <algorithm>
+#include <chrono>
 #include <gpu/graph_launcher.hpp>
+#include <utility>
 
 namespace framewire::gpu {
 
 bool GraphLauncher::launch(const Stream& stream, const std::function<void()>& enqueue) {
+  const bool may_instantiate = credit_us_ >= cost_us_;
+  if ((instantiated_ != 0 || may_instantiate) && launch_as_graph(stream, enqueue)) return true;
+  credit_us_ = std::max(credit_us_, std::min(credit_us_ + kEarned_us, kMaxCredit_us));
+  return false;
+}
+
+bool GraphLauncher::launch_as_graph(const Stream& stream, const std::function<void()>& enqueue) {
   if (failures_ == kMaxFailures) return false;
   const Graph graph = record(stream, enqueue);
-  const cudaGraphExec_t exec = graph == nullptr ? nullptr : executable(graph);
-  if (exec != nullptr && cudaGraphLaunch(exec, stream.get()) == cudaSuccess) {
-    failures_ = 0;
-    return true;
+  if (graph != nullptr) {
+    const cudaGraphExec_t exec = executable(graph);
+    if (exec == nullptr && credit_us_ < cost_us_) return false;
+    if (exec != nullptr && cudaGraphLaunch(exec, stream.get()) == cudaSuccess) {
+      failures_ = 0;
+      return true;
+    }
   }
   ++failures_;
   (void)cudaGetLastError();
@@ -31,6 +43,7 @@ GraphLauncher::Graph GraphLauncher::record(const Stream& stream,
   return owned;
 }
 
+/// @return null where one would have to be instantiated and does not pay, or cannot be
 cudaGraphExec_t GraphLauncher::executable(const Graph& graph) {
   std::size_t nodes = 0;
   if (cudaGraphGetNodes(graph.get(), nullptr, &nodes) != cudaSuccess) return nullptr;
@@ -42,15 +55,27 @@ cudaGraphExec_t GraphLauncher::executable(const Graph& graph) {
       return chain->exec.get();
     }
     (void)cudaGetLastError();
-  } else {
+  }
+  if (credit_us_ < cost_us_) return nullptr;
+  if (chain == chains_.end()) {
     chain = chains_.begin() + static_cast<std::ptrdiff_t>(next_);
     next_ = (next_ + 1) % kMaxChains;
   }
   *chain = {};
+  GraphExec exec = instantiate(graph);
+  if (exec != nullptr) *chain = {nodes, std::move(exec)};
+  return chain->exec.get();
+}
+
+GraphLauncher::GraphExec GraphLauncher::instantiate(const Graph& graph) {
+  const auto start = std::chrono::steady_clock::now();
   cudaGraphExec_t exec = nullptr;
   if (cudaGraphInstantiate(&exec, graph.get(), 0) != cudaSuccess) return nullptr;
-  *chain = {nodes, GraphExec(exec)};
-  return exec;
+  const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
+  credit_us_ -= cost_us_;
+  cost_us_ = took.count();
+  ++instantiated_;
+  return GraphExec(exec);
 }
 
 }  // namespace framewire::gpu

@@ -25,17 +25,25 @@ struct DestroyGraphExec {
 /// time. A graph like an earlier one, with other sizes, addresses or kernels, replaces that one's
 /// parameters instead of being instantiated anew.
 ///
+/// Instantiating takes milliseconds, so a graph must be earned: by as many launches without one as
+/// would have paid for it. Whatever comes, graphs then cost at most as much as they could save.
+///
 /// Measured (H200, 16 streams, 1920×1080 → 480×270, images/s by one call each and as a graph):
 /// batches of 16 57,900 and 63,000; of 60 80,800 and 91,800; of 139 89,500 and 105,200.
 /// Not thread-safe.
 class GraphLauncher {
  public:
+  /// @param credit_us  that may be spent on instantiating before anything has been earned
+  explicit GraphLauncher(double credit_us = 0) : credit_us_(credit_us) {}
+
   /// @param enqueue  enqueues kernels, copies and memsets on `stream`, no events, and neither waits
   ///                 nor allocates; what it does on the host must be good for doing it again
-  /// @return false where the driver could not make a graph of it: nothing was enqueued then, no
-  ///         error is pending, and the caller calls `enqueue` itself. Failures of the work itself
-  ///         show where the stream is synchronised
+  /// @return false where a graph does not pay yet, or the driver could not make one of it: nothing
+  ///         was enqueued then, no error is pending, and the caller calls `enqueue` itself.
+  ///         Failures of the work itself show where the stream is synchronised
   [[nodiscard]] bool launch(const Stream& stream, const std::function<void()>& enqueue);
+  /// How many graphs have been instantiated.
+  [[nodiscard]] std::size_t instantiated() const noexcept { return instantiated_; }
 
  private:
   using Graph = std::unique_ptr<CUgraph_st, detail::DestroyGraph>;
@@ -45,17 +53,25 @@ class GraphLauncher {
     std::size_t nodes = 0;
     GraphExec exec;
   };
+  /// What a launch without a graph takes of other streams' time, as above; and what may be earned.
+  static constexpr double kEarned_us = 110;
+  static constexpr double kMaxCredit_us = 50'000;
   /// A batch has one of a few chains, by which optional stages its images need.
   static constexpr std::size_t kMaxChains = 8;
   /// In a row, after which no more graphs are tried.
   static constexpr int kMaxFailures = 3;
 
+  [[nodiscard]] bool launch_as_graph(const Stream& stream, const std::function<void()>& enqueue);
   [[nodiscard]] Graph record(const Stream& stream, const std::function<void()>& enqueue) const;
   [[nodiscard]] cudaGraphExec_t executable(const Graph& graph);
+  [[nodiscard]] GraphExec instantiate(const Graph& graph);
 
   std::array<Chain, kMaxChains> chains_;
   std::size_t next_ = 0;  ///< to be replaced
   int failures_ = 0;
+  double credit_us_;
+  double cost_us_ = 4000;  ///< of instantiating; measured on an H200, then as the last one took
+  std::size_t instantiated_ = 0;
 };
 
 }  // namespace framewire::gpu

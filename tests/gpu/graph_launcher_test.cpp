@@ -47,7 +47,7 @@ class GraphLaunches : public GpuTest {
 
   std::optional<gpu::Stream> stream_;
   gpu::Buffer memory_;
-  gpu::GraphLauncher launcher_;
+  gpu::GraphLauncher launcher_{1e9};
 };
 
 /// More chains than are kept, each more than once and never with the same sizes twice in a row.
@@ -87,6 +87,25 @@ TEST_F(GraphLaunches, GoOnAfterAFailure) {
   EXPECT_FALSE(launcher_.launch(*stream_, [&] { (void)cudaStreamSynchronize(stream_->get()); }));
   ASSERT_TRUE(launcher_.launch(*stream_, [&] { fill(3); }));
   expect_filled(3);
+}
+
+/// Chains of more kinds than are kept, in turn: most work goes without a graph, and none is wrong.
+TEST_F(GraphLaunches, AreEarned) {
+  gpu::GraphLauncher launcher;
+  std::size_t direct = 0;
+  for (std::size_t i = 0; i < 400; ++i) {
+    const std::size_t pieces = 1 + i % 16;
+    if (!launcher.launch(*stream_, [&] { fill(pieces); })) {
+      fill(pieces);
+      ++direct;
+    }
+    if (i == 30) {
+      EXPECT_EQ(direct, 31U) << "a graph that nothing has paid for";
+    }
+    if (i % 50 == 0) expect_filled(pieces);
+  }
+  EXPECT_GE(launcher.instantiated(), 1U);
+  EXPECT_GE(direct, 36U);
 }
 
 ResizeOptions resize_to(std::int32_t width, std::int32_t height) {
@@ -135,6 +154,7 @@ TEST_F(GraphLaunches, ChangeNoByteOfAnyBatch) {
     expected.emplace_back(lone.result(0).bytes.begin(), lone.result(0).bytes.end());
   }
   Tuning tuning;
+  tuning.graph_credit_us = 1 << 30;
   tuning.lone_batch_bytes = tuning.tiny_batch_bytes = 0;
   Transcoder transcoder = value_of(Transcoder::make(false, tuning));
   std::mt19937 random(1);

@@ -91,7 +91,8 @@ class Transcoder {
         over_(std::move(over)),
         timeline_(std::move(timeline)),
         tuning_(tuning),
-        plan_(tuning) {}
+        plan_(tuning),
+        launcher_(tuning.graph_credit_us) {}
   [[nodiscard]] Result<void> reserve();
   [[nodiscard]] Result<void> run();
   void enqueue_stages(const StageRun& run);

@@ -41,6 +41,7 @@ constexpr std::array kKeys = {
     Key{"chain_rounds", &Tuning::chain_rounds, 1, 1000},
     Key{"chain_length", &Tuning::chain_length, 0, 1000},
     Key{"many_scans", &Tuning::many_scans, 0, kMaxValue},
+    Key{"graph_credit_us", &Tuning::graph_credit_us, 0, kMaxValue},
 };
 
 }  // namespace

@@ -46,6 +46,9 @@ struct Tuning {
   std::uint32_t chain_length = 32;
   /// From this number of scans, or streams, on, one thread block each fills a device.
   std::uint32_t many_scans = 64;
+  /// Microseconds that may be spent on instantiating graphs before launches without one have earned
+  /// them (gpu/graph_launcher.hpp).
+  std::uint32_t graph_credit_us = 0;
 };
 
 /// Sets the value that a text of the form key=value names.
