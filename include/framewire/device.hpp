@@ -33,8 +33,9 @@ struct DevicePlaneView {
 /// 16 bytes, and the bytes behind width_px are readable, as DeviceEncoder wants them.
 ///
 /// What the GPU does with the planes is the caller's to announce: whoever has enqueued work that
-/// reads or writes them calls record() before the last copy is dropped. Thread safety: const
-/// members may be called from any number of threads at once.
+/// reads or writes them calls record() before the last copy is dropped. Dropping it does not wait,
+/// save where the decoder has gone: for that work. Thread safety: const members may be called from
+/// any number of threads at once.
 struct FRAMEWIRE_API DeviceImage {
   int device = 0;                         ///< CUDA ordinal of where the planes lie
   int component_count = 0;                ///< 1 gray, 3 YCbCr or RGB, 4 CMYK or YCCK
@@ -111,7 +112,7 @@ class FRAMEWIRE_API DeviceDecoder {
   /// @return unsupported without CUDA in this build or without that device; busy; device_lost
   [[nodiscard]] static Result<DeviceDecoder> make(int device = 0,
                                                   const DeviceDecoderOptions& options = {});
-  /// Waits for a batch under way. Images stay.
+  /// Waits for a batch under way, and for work on dropped images that was recorded. Others stay.
   ~DeviceDecoder();
   DeviceDecoder(DeviceDecoder&&) noexcept;
   DeviceDecoder& operator=(DeviceDecoder&&) noexcept;
@@ -127,11 +128,10 @@ class FRAMEWIRE_API DeviceDecoder {
   /// somebody keeps copies.
   /// @param jpegs  host; read during this call and wait()
   /// @param scale  numerator over 8 of the scaled decode: 8, 4, 2 or 1
-  /// @param stream of the decoder's device
+  /// @param stream  of the decoder's device
   /// @param limits  max_input_pixels and the like, of each image
-  /// @return device_lost, busy, invalid_input for a scale or a null stream; faults of single
-  /// images:
-  ///         see image()
+  /// @return device_lost, busy, invalid_input for a scale or a null stream; faults of single images
+  ///         are for image() to tell
   [[nodiscard]] Result<void> decode(std::span<const std::span<const std::uint8_t>> jpegs, int scale,
                                     CudaStream stream, const Limits& limits = {});
   /// The same, each image into memory of the caller's or of the pool.

@@ -1,5 +1,7 @@
 // How long decoded planes stay, and when their memory is used again.
 #include <gmock/gmock.h>
+#include <array>
+#include <cstdlib>
 #include <framewire/device.hpp>
 #include <optional>
 #include <tests/gpu/device_planes.hpp>
@@ -95,6 +97,32 @@ TEST_F(DeviceApiMemory, MemoryOfAnotherSizeIsMadeRoomOf) {
   const Bytes large = draw({400, 400, JCS_YCbCr, 2, 2, 90});
   EXPECT_EQ(decoded(decoder, large).planes[0].width_px, 400);
   EXPECT_EQ(decoded(decoder, first_).planes[0].width_px, 208);
+}
+
+TEST_F(DeviceApiMemory, WhereTheDeviceIsFullMemoryThatNobodyUsesIsFreed) {
+  if (!emulated()) GTEST_SKIP() << "only the emulation's memory can be made small";
+  DeviceDecoder decoder = value_of(DeviceDecoder::make());
+  const Bytes large = draw({400, 400, JCS_YCbCr, 2, 2, 90});
+  // All that decoding itself needs, and nothing in the pool.
+  void* memory = nullptr;
+  ASSERT_EQ(cudaMalloc(&memory, 1 << 20), cudaSuccess);
+  const auto at = [&](std::uint64_t offset) {
+    return DevicePlaneTarget{static_cast<std::uint8_t*>(memory) + offset, 400, 160'000};
+  };
+  const std::array planes{at(0), at(160'000), at(320'000)};
+  const DeviceDecodeItem own{large, planes};
+  ASSERT_TRUE(decoder.decode({&own, 1}, 8, stream()));
+  ASSERT_TRUE(decoder.wait());
+  ASSERT_TRUE(decoder.image(0));
+  const std::vector<std::span<const std::uint8_t>> jpegs(4, first_);
+  ASSERT_TRUE(decoder.decode(jpegs, 8, stream()));
+  ASSERT_TRUE(decoder.wait());
+  ASSERT_EQ(setenv("FRAMEWIRE_EMULATED_BYTES",
+                   std::to_string(used_bytes() + kPictureBytes / 2).c_str(), 1),
+            0);
+  EXPECT_EQ(decoded(decoder, large).planes[0].width_px, 400);
+  ASSERT_EQ(unsetenv("FRAMEWIRE_EMULATED_BYTES"), 0);
+  (void)cudaFree(memory);
 }
 
 /// A copy of an image's first plane that a stream has not yet made, behind more work than the

@@ -72,7 +72,7 @@ struct ImagePool::State {
   Owned take_idle(std::uint64_t wanted);
   Owned take_busy(std::uint64_t wanted);
   void forget(const Memory& block) noexcept;
-  void free_idle(std::uint64_t wanted);
+  void free_idle(std::uint64_t most_bytes);
   Result<Owned> make(std::uint64_t wanted);
   Result<Owned> find(std::uint64_t wanted, const gpu::Stream& stream);
 };
@@ -117,9 +117,9 @@ Owned ImagePool::State::take_busy(std::uint64_t wanted) {
   return found;
 }
 
-/// Frees kept blocks that nobody uses until the bound leaves room.
-void ImagePool::State::free_idle(std::uint64_t wanted) {
-  for (std::size_t i = 0; i < kept.size() && bytes + wanted > bound_bytes;) {
+/// Frees kept blocks that nobody uses until the pool has no more bytes than that, or no such block.
+void ImagePool::State::free_idle(std::uint64_t most_bytes) {
+  for (std::size_t i = 0; i < kept.size() && bytes > most_bytes;) {
     if (!kept[i]->is_idle()) {
       ++i;
       continue;
@@ -149,9 +149,13 @@ Result<Owned> ImagePool::State::find(std::uint64_t wanted, const gpu::Stream& st
   if (Owned idle = take_idle(wanted)) return idle;
   auto made = make(wanted);
   if (made || made.error().code() != StatusCode::kBusy) return made;
-  free_idle(wanted);
-  made = make(wanted);
-  if (made || made.error().code() != StatusCode::kBusy) return made;
+  // First as far as the bound asks for; then all, for a device whose memory is with others.
+  for (const std::uint64_t most_bytes :
+       {bound_bytes - std::min(bound_bytes, wanted), std::uint64_t{0}}) {
+    free_idle(most_bytes);
+    made = make(wanted);
+    if (made || made.error().code() != StatusCode::kBusy) return made;
+  }
   Owned busy = take_busy(wanted);
   if (busy == nullptr) return made;
   if (auto ok = busy->order(stream); !ok) {

@@ -54,8 +54,9 @@ class ImagePool {
   ImagePool& operator=(const ImagePool&) = delete;
 
   /// A block that `stream` may write to. The device must be the calling thread's current one.
-  /// Takes, in this order: a kept block that is idle and not much larger; a new one; a kept one
-  /// that is still in use, for which `stream` then waits.
+  /// Takes, in this order: a kept block that is idle and not much larger; a new one, for which
+  /// other idle ones are freed if there is no room; a kept one that is still in use, for which
+  /// `stream` then waits.
   /// @return busy where the bound or the device's memory is reached; device_lost
   [[nodiscard]] Result<Block> take(std::uint64_t bytes, const gpu::Stream& stream);
   /// Keeps nothing any more.
