@@ -1,0 +1,1 @@
+// Nothing: carries the headers that most modules share, compiled once.
