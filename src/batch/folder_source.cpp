@@ -12,8 +12,8 @@
 namespace framewire::batch {
 namespace {
 
-constexpr std::size_t kMostNames = 32'768;  // of the topmost folder; halved at each level below
-constexpr std::size_t kFewestNames = 256;
+constexpr std::size_t kMaxNames = 32'768;  // of the topmost folder; halved at each level below
+constexpr std::size_t kMinNames = 256;
 
 struct DirectoryCloser {
   void operator()(DIR* directory) const noexcept { ::closedir(directory); }
@@ -116,7 +116,7 @@ class FolderSource final : public Source {
 
   [[nodiscard]] std::size_t capacity() const {
     const std::size_t depth = std::min<std::size_t>(levels_.size() - 1, 16);
-    return std::max(kMostNames >> depth, kFewestNames);
+    return std::max(kMaxNames >> depth, kMinNames);
   }
 
   static Input failed(Input input, Status status) {

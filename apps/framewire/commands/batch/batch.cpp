@@ -5,6 +5,7 @@
 #include <command_line/command.hpp>
 #include <command_line/gpu_options.hpp>
 #include <command_line/interruption.hpp>
+#include <command_line/misuse.hpp>
 #include <command_line/numbers.hpp>
 #include <commands/batch/progress_line.hpp>
 #include <files/file_mode.hpp>
@@ -26,7 +27,7 @@ namespace fs = std::filesystem;
 std::atomic<bool> g_interrupted{false};
 
 /// What the command line says, once understood.
-struct BatchPlan {
+struct BatchCommand {
   InputNames inputs;
   std::string manifest;
   bool resume = false;
@@ -36,80 +37,87 @@ struct BatchPlan {
   EngineOptions gpu;
 };
 
-using Problem = std::optional<std::string>;
-
-Problem parse_shard(const std::string& text, batch::Shard& shard) {
+Result<batch::Shard> parse_shard(const std::string& text) {
+  batch::Shard shard;
   const auto slash = text.find('/');
   std::uint32_t index = 0;
   const bool numbers = slash != std::string::npos &&
                        parse_number(std::string_view(text).substr(0, slash), index) &&
                        parse_number(std::string_view(text).substr(slash + 1), shard.count);
   if (!numbers || index < 1 || index > shard.count) {
-    return fmt::format("--shard: found '{}'; accepted: I/N with I from 1 to N", text);
+    return misuse(fmt::format("--shard: found '{}'; accepted: I/N with I from 1 to N", text));
   }
   shard.index = index - 1;
-  return std::nullopt;
+  return shard;
 }
 
-Problem parse_jobs(const Arguments& arguments, unsigned& jobs) {
-  jobs = 0;
-  if (!arguments.has("jobs")) return std::nullopt;
+/// 0 where --jobs is not there: the batch chooses.
+Result<unsigned> parse_jobs(const Arguments& arguments) {
+  unsigned jobs = 0;
+  if (!arguments.has("jobs")) return jobs;
   const std::string text = arguments.get("jobs");
-  if (parse_number(text, 1u, 1024u, jobs)) return std::nullopt;
-  return fmt::format("--jobs: found '{}'; accepted: a whole number from 1 to 1024", text);
+  if (parse_number(text, 1u, 1024u, jobs)) return jobs;
+  return misuse(fmt::format("--jobs: found '{}'; accepted: a whole number from 1 to 1024", text));
 }
 
-Problem take_paths(const Arguments& arguments, BatchPlan& plan) {
+/// The inputs and the output folder.
+Result<void> take_paths(const Arguments& arguments, BatchCommand& command) {
   std::vector<std::string> inputs = arguments.paths;
-  plan.output_folder = inputs.back();
+  command.output_folder = inputs.back();
   inputs.pop_back();
   const std::string list = arguments.get("files-from");
   if (list.empty() && inputs.empty()) {
-    return "found one path; accepted: framewire batch IN… OUT_DIR";
+    return misuse("found one path; accepted: framewire batch IN… OUT_DIR");
   }
   auto names = make_input_names(std::move(inputs), list, arguments.has("null"));
-  if (!names) return names.error().message();
-  plan.inputs = std::move(*names);
-  if (plan.output_folder == "-") {
-    return "a batch cannot write to standard output; give a folder";
+  if (!names) return fail(names.error());
+  command.inputs = std::move(*names);
+  if (command.output_folder == "-") {
+    return misuse("a batch cannot write to standard output; give a folder");
   }
-  return std::nullopt;
+  return {};
 }
 
-Problem check_in_place(const BatchPlan& plan) {
-  if (plan.output.in_place && plan.resume) {
-    return "--resume cannot tell what --in-place has replaced already; give one of them";
+Result<void> check_in_place(const BatchCommand& command) {
+  if (command.output.in_place && command.resume) {
+    return misuse("--resume cannot tell what --in-place has replaced already; give one of them");
   }
   std::error_code error;
-  const bool same = plan.inputs.paths.size() == 1 &&
-                    fs::equivalent(plan.inputs.paths[0], plan.output_folder, error);
-  if (!same || plan.output.in_place) return std::nullopt;
-  return "OUT_DIR is IN itself; give another folder, or --in-place to replace the inputs";
+  const bool same = command.inputs.paths.size() == 1 &&
+                    fs::equivalent(command.inputs.paths[0], command.output_folder, error);
+  if (!same || command.output.in_place) return {};
+  return misuse("OUT_DIR is IN itself; give another folder, or --in-place to replace the inputs");
 }
 
-Problem make_plan(const Arguments& arguments, BatchPlan& plan) {
-  plan.settings.options = arguments.options;
-  plan.settings.stop_on_error = arguments.get("on-error") == "fail";
-  plan.output.in_place = arguments.has("in-place");
-  plan.manifest = arguments.get("manifest");
-  plan.resume = arguments.has("resume");
-  if (arguments.get("durability") == "file") plan.output.durability = batch::Durability::kFile;
+Result<BatchCommand> make_command(const Arguments& arguments) {
+  BatchCommand command;
+  command.settings.options = arguments.options;
+  command.settings.stop_on_error = arguments.get("on-error") == "fail";
+  command.output.in_place = arguments.has("in-place");
+  command.manifest = arguments.get("manifest");
+  command.resume = arguments.has("resume");
+  if (arguments.get("durability") == "file") command.output.durability = batch::Durability::kFile;
   const auto mode = parse_mode(arguments);
-  if (!mode) return mode.error().message();
-  plan.output.mode = *mode;
-  if (plan.resume && plan.manifest.empty()) {
-    return "--resume needs --manifest, which tells what is done";
+  if (!mode) return fail(mode.error());
+  command.output.mode = *mode;
+  if (command.resume && command.manifest.empty()) {
+    return misuse("--resume needs --manifest, which tells what is done");
   }
   auto gpu = make_engine_options(arguments);
-  if (!gpu) return gpu.error().message();
-  plan.gpu = std::move(*gpu);
-  if (auto problem = parse_jobs(arguments, plan.settings.jobs)) return problem;
-  if (auto problem = parse_shard(arguments.get("shard"), plan.settings.shard)) return problem;
-  if (auto problem = take_paths(arguments, plan)) return problem;
-  return check_in_place(plan);
+  if (!gpu) return fail(gpu.error());
+  command.gpu = std::move(*gpu);
+  const auto jobs = parse_jobs(arguments);
+  if (!jobs) return fail(jobs.error());
+  command.settings.jobs = *jobs;
+  const auto shard = parse_shard(arguments.get("shard"));
+  if (!shard) return fail(shard.error());
+  command.settings.shard = *shard;
+  if (auto ok = take_paths(arguments, command); !ok) return fail(ok.error());
+  if (auto ok = check_in_place(command); !ok) return fail(ok.error());
+  return command;
 }
 
-Json summary_json(const BatchPlan& plan, const batch::Summary& summary) {
+Json summary_json(const BatchCommand& command, const batch::Summary& summary) {
   Json json = {{"inputs", summary.inputs},       {"ok", summary.ok},
                {"failed", summary.failed},       {"skipped", summary.skipped},
                {"unchanged", summary.unchanged}, {"with_warnings", summary.with_warnings},
@@ -118,11 +126,12 @@ Json summary_json(const BatchPlan& plan, const batch::Summary& summary) {
   const auto done = static_cast<double>(summary.ok);
   json["images_per_second"] = summary.seconds > 0 ? done / summary.seconds : 0.0;
   json["jobs"] = summary.jobs;
-  json["shard"] = fmt::format("{}/{}", plan.settings.shard.index + 1, plan.settings.shard.count);
-  json["output"] = plan.output_folder;
-  json["manifest"] = plan.manifest.empty() ? Json(nullptr) : Json(plan.manifest);
-  json["options"] = to_string(plan.settings.options);
-  json["options_hash"] = output_hash(plan.settings.options);
+  json["shard"] =
+      fmt::format("{}/{}", command.settings.shard.index + 1, command.settings.shard.count);
+  json["output"] = command.output_folder;
+  json["manifest"] = command.manifest.empty() ? Json(nullptr) : Json(command.manifest);
+  json["options"] = to_string(command.settings.options);
+  json["options_hash"] = output_hash(command.settings.options);
   json["interrupted"] = summary.interrupted;
   json["stopped_by"] = summary.stopped_by ? Json(summary.stopped_by->to_string()) : Json(nullptr);
   return json;
@@ -155,10 +164,10 @@ ProgressLine::When progress_when(const Arguments& arguments) {
   return ProgressLine::When::kAuto;
 }
 
-Result<std::unique_ptr<batch::Manifest>> open_manifest(const BatchPlan& plan) {
-  if (plan.manifest.empty()) return nullptr;
+Result<std::unique_ptr<batch::Manifest>> open_manifest(const BatchCommand& command) {
+  if (command.manifest.empty()) return nullptr;
   return batch::open_manifest(
-      plan.manifest, plan.resume ? batch::OpenManifest::kResume : batch::OpenManifest::kNew);
+      command.manifest, command.resume ? batch::OpenManifest::kResume : batch::OpenManifest::kNew);
 }
 
 batch::RunOptions run_options(ProgressLine& line, batch::Manifest* manifest, batch::Source* ahead) {
@@ -173,49 +182,50 @@ batch::RunOptions run_options(ProgressLine& line, batch::Manifest* manifest, bat
   return with;
 }
 
-int finish(const Arguments& arguments, const BatchPlan& plan, const batch::Summary& summary) {
+int finish(const Arguments& arguments, const BatchCommand& command, const batch::Summary& summary) {
   if (summary.stopped_by) say(printable("stopped: " + summary.stopped_by->to_string()));
   if (summary.interrupted) {
-    say(fmt::format("interrupted; {}", plan.manifest.empty()
+    say(fmt::format("interrupted; {}", command.manifest.empty()
                                            ? "with --manifest a batch can be resumed"
                                            : "the same command with --resume goes on from here"));
   }
   if (!arguments.has("quiet")) say(summary_text(summary));
-  if (arguments.has("json") && !print(pretty(summary_json(plan, summary)))) return kEnvironment;
+  if (arguments.has("json") && !print(pretty(summary_json(command, summary)))) return kEnvironment;
   return exit_code(summary);
 }
 
 }  // namespace
 
 int run_batch(const Arguments& arguments) {
-  BatchPlan plan;
-  if (const auto problem = make_plan(arguments, plan)) return report_usage("batch", *problem);
+  auto made = make_command(arguments);
+  if (!made) return report_usage("batch", made.error());
+  BatchCommand& command = *made;
   // The output folder is made at once: finding out after the first image would be late.
-  const auto folder =
-      batch::open_output_folder(plan.output_folder, known_inputs(plan.inputs), plan.output);
+  const auto folder = batch::open_output_folder(command.output_folder, known_inputs(command.inputs),
+                                                command.output);
   if (!folder) return refuse(folder.error());
-  const auto manifest = open_manifest(plan);
+  const auto manifest = open_manifest(command);
   if (!manifest) return refuse(manifest.error());
   std::vector<batch::FileId> excluded;
-  if (!plan.output.in_place) excluded.push_back((*folder)->id());
+  if (!command.output.in_place) excluded.push_back((*folder)->id());
   if (*manifest) std::ranges::copy((*manifest)->files(), std::back_inserter(excluded));
 
-  const auto source = open_inputs(plan.inputs, excluded);
+  const auto source = open_inputs(command.inputs, excluded);
   if (!source) return refuse(source.error());
   ProgressLine line(progress_when(arguments));
   std::unique_ptr<batch::Source> ahead;
-  if (line.shown() && plan.inputs.list != "-") {
-    if (auto copy = open_inputs(plan.inputs, excluded)) ahead = std::move(*copy);
+  if (line.shown() && command.inputs.list != "-") {
+    if (auto copy = open_inputs(command.inputs, excluded)) ahead = std::move(*copy);
   }
-  plan.gpu.callers_thread = true;
-  auto engine = Engine::make(plan.gpu);
+  command.gpu.callers_thread = true;
+  auto engine = Engine::make(command.gpu);
   if (!engine) return refuse(engine.error());
   drain_on_signals(g_interrupted);
-  const auto summary = batch::run(**source, **folder, *engine, plan.settings,
+  const auto summary = batch::run(**source, **folder, *engine, command.settings,
                                   run_options(line, manifest->get(), ahead.get()));
   line.clear();
   if (!summary) return refuse(summary.error());
-  return finish(arguments, plan, *summary);
+  return finish(arguments, command, *summary);
 }
 
 }  // namespace framewire::app
