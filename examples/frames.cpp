@@ -33,7 +33,7 @@ fw::Result<void> send(fw::transport::Channel channel, const std::vector<std::uin
     frame.memory = *memory;  // not copied: it stays as it is until the frame is there
     if (auto ok = sender->send(std::move(frame)); !ok) return ok;
   }
-  return sender->finish();
+  return sender->close();
 }
 
 fw::Result<std::vector<std::uint8_t>> receive(fw::transport::Channel channel) {
