@@ -77,7 +77,7 @@ struct OutputFolderOptions {
 };
 
 /// A sink that also says which folder of this machine it is.
-class FRAMEWIRE_API FolderSink : public Sink {
+class FolderSink : public Sink {
  public:
   /// For a source that passes over it.
   [[nodiscard]] virtual FileId id() const noexcept = 0;
