@@ -88,8 +88,8 @@ class FRAMEWIRE_API Source {
   /// The next input; may wait, and should look at the batch's `stop` if it does so for long. One
   /// thread at a time.
   ///
-  /// Inputs that were handed out and are not done: about four times jobs × group of its Settings, at
-  /// most. A source that can be read but once, in order, such as a tar on a pipe, may put their
+  /// Inputs that were handed out and are not done: about four times jobs × group of its Settings,
+  /// at most. A source that can be read but once, in order, such as a tar on a pipe, may put their
   /// bytes into Input::data.
   /// @return nothing at the end. An error ends the listing: the inputs before are done, and the
   ///         error is Summary::stopped_by. For what concerns one input, or one folder of many, hand
