@@ -1,35 +1,30 @@
 #include <algorithm>
 #include <chrono>
 #include <gpu/graph_launcher.hpp>
-#include <utility>
 
 namespace framewire::gpu {
 
 bool GraphLauncher::launch(const Stream& stream, const std::function<void()>& enqueue) {
-  const bool may_instantiate = credit_us_ >= cost_us_;
-  if ((instantiated_ != 0 || may_instantiate) && launch_as_graph(stream, enqueue)) return true;
-  credit_us_ = std::max(credit_us_, std::min(credit_us_ + kEarned_us, kMaxCredit_us));
-  return false;
-}
-
-bool GraphLauncher::launch_as_graph(const Stream& stream, const std::function<void()>& enqueue) {
-  if (failures_ == kMaxFailures) return false;
+  if (failures_ == kMaxFailures || cudaPeekAtLastError() != cudaSuccess) return false;
+  // Recording is for nothing where no graph can come of it.
+  if (instantiated_ == 0 && !can_pay()) return earn();
   const Graph graph = record(stream, enqueue);
-  if (graph != nullptr) {
-    const cudaGraphExec_t exec = executable(graph);
-    if (exec == nullptr && credit_us_ < cost_us_) return false;
-    if (exec != nullptr && cudaGraphLaunch(exec, stream.get()) == cudaSuccess) {
-      failures_ = 0;
-      return true;
-    }
+  std::size_t nodes = 0;
+  if (graph == nullptr || cudaGraphGetNodes(graph.get(), nullptr, &nodes) != cudaSuccess) {
+    return failed();
   }
-  ++failures_;
-  (void)cudaGetLastError();
-  return false;
+  Chain* chain = find_updated(graph, nodes);
+  if (chain == nullptr && !can_pay()) return earn();
+  if (chain == nullptr) chain = instantiate(graph, nodes);
+  if (chain == nullptr || cudaGraphLaunch(chain->exec.get(), stream.get()) != cudaSuccess) {
+    return failed();
+  }
+  failures_ = 0;
+  return true;
 }
 
 GraphLauncher::Graph GraphLauncher::record(const Stream& stream,
-                                           const std::function<void()>& enqueue) const {
+                                           const std::function<void()>& enqueue) {
   // Other threads go on using the device meanwhile.
   if (cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal) != cudaSuccess) {
     return nullptr;
@@ -43,31 +38,20 @@ GraphLauncher::Graph GraphLauncher::record(const Stream& stream,
   return owned;
 }
 
-/// @return null where one would have to be instantiated and does not pay, or cannot be
-cudaGraphExec_t GraphLauncher::executable(const Graph& graph) {
-  std::size_t nodes = 0;
-  if (cudaGraphGetNodes(graph.get(), nullptr, &nodes) != cudaSuccess) return nullptr;
-  auto chain = std::find_if(chains_.begin(), chains_.end(),
-                            [&](const Chain& other) { return other.nodes == nodes; });
-  if (chain != chains_.end()) {
-    cudaGraphExecUpdateResultInfo why{};
-    if (cudaGraphExecUpdate(chain->exec.get(), graph.get(), &why) == cudaSuccess) {
-      return chain->exec.get();
-    }
-    (void)cudaGetLastError();
-  }
-  if (credit_us_ < cost_us_) return nullptr;
-  if (chain == chains_.end()) {
-    chain = chains_.begin() + static_cast<std::ptrdiff_t>(next_);
-    next_ = (next_ + 1) % kMaxChains;
-  }
-  *chain = {};
-  GraphExec exec = instantiate(graph);
-  if (exec != nullptr) *chain = {nodes, std::move(exec)};
-  return chain->exec.get();
+/// @return a kept chain that does what the graph does now; null where there is none
+GraphLauncher::Chain* GraphLauncher::find_updated(const Graph& graph, std::size_t nodes) {
+  const auto chain = std::find_if(chains_.begin(), chains_.end(), [&](const Chain& other) {
+    return other.exec != nullptr && other.nodes == nodes;
+  });
+  if (chain == chains_.end()) return nullptr;
+  cudaGraphExecUpdateResultInfo why{};
+  if (cudaGraphExecUpdate(chain->exec.get(), graph.get(), &why) == cudaSuccess) return &*chain;
+  (void)cudaGetLastError();
+  *chain = {};  // what a refused update leaves behind is undefined
+  return nullptr;
 }
 
-GraphLauncher::GraphExec GraphLauncher::instantiate(const Graph& graph) {
+GraphLauncher::Chain* GraphLauncher::instantiate(const Graph& graph, std::size_t nodes) {
   const auto start = std::chrono::steady_clock::now();
   cudaGraphExec_t exec = nullptr;
   if (cudaGraphInstantiate(&exec, graph.get(), 0) != cudaSuccess) return nullptr;
@@ -75,7 +59,28 @@ GraphLauncher::GraphExec GraphLauncher::instantiate(const Graph& graph) {
   credit_us_ -= cost_us_;
   cost_us_ = took.count();
   ++instantiated_;
-  return GraphExec(exec);
+  auto chain = std::find_if(chains_.begin(), chains_.end(),
+                            [](const Chain& other) { return other.exec == nullptr; });
+  if (chain == chains_.end()) {
+    chain = chains_.begin() + static_cast<std::ptrdiff_t>(next_);
+    next_ = (next_ + 1) % kMaxChains;
+  }
+  *chain = {nodes, GraphExec(exec)};
+  return &*chain;
+}
+
+// What goes without a graph pays for one to come. @return false, for launch()
+bool GraphLauncher::earn() noexcept {
+  credit_us_ = std::max(credit_us_, std::min(credit_us_ + kEarned_us, kMaxCredit_us));
+  return false;
+}
+
+// The caller enqueues by itself, and meets whatever was wrong with the work again.
+// @return false, for launch()
+bool GraphLauncher::failed() noexcept {
+  ++failures_;
+  (void)cudaGetLastError();
+  return false;
 }
 
 }  // namespace framewire::gpu

@@ -38,9 +38,10 @@ class GraphLauncher {
 
   /// @param enqueue  enqueues kernels, copies and memsets on `stream`, no events, and neither waits
   ///                 nor allocates; what it does on the host must be good for doing it again
-  /// @return false where a graph does not pay yet, or the driver could not make one of it: nothing
-  ///         was enqueued then, no error is pending, and the caller calls `enqueue` itself.
-  ///         Failures of the work itself show where the stream is synchronised
+  /// @return false where a graph does not pay yet, the driver could not make one of it, or an error
+  ///         of an earlier call is pending, which stays pending: nothing was enqueued then, and the
+  ///         caller calls `enqueue` itself. Failures of the work itself show where the stream is
+  ///         synchronised
   [[nodiscard]] bool launch(const Stream& stream, const std::function<void()>& enqueue);
   /// How many graphs have been instantiated.
   [[nodiscard]] std::size_t instantiated() const noexcept { return instantiated_; }
@@ -48,26 +49,30 @@ class GraphLauncher {
  private:
   using Graph = std::unique_ptr<CUgraph_st, detail::DestroyGraph>;
   using GraphExec = std::unique_ptr<CUgraphExec_st, detail::DestroyGraphExec>;
-  /// Graphs of so many nodes differ in nothing that an update cannot change: all are chains.
+  /// An instantiated graph. All graphs here are chains, so two with equally many nodes differ only
+  /// in what an update can change.
   struct Chain {
     std::size_t nodes = 0;
     GraphExec exec;
   };
-  /// What a launch without a graph takes of other streams' time, as above; and what may be earned.
+  /// What a launch without a graph earns: the time that it takes from other streams, as above.
   static constexpr double kEarned_us = 110;
+  /// Bound on what is earned: a dozen graphs, so that new kinds of batches do not stall a stream.
   static constexpr double kMaxCredit_us = 50'000;
-  /// A batch has one of a few chains, by which optional stages its images need.
+  /// Kept graphs. Batches differ by the optional stages that their images need.
   static constexpr std::size_t kMaxChains = 8;
-  /// In a row, after which no more graphs are tried.
+  /// Failures in a row after which graphs are given up.
   static constexpr int kMaxFailures = 3;
 
-  [[nodiscard]] bool launch_as_graph(const Stream& stream, const std::function<void()>& enqueue);
-  [[nodiscard]] Graph record(const Stream& stream, const std::function<void()>& enqueue) const;
-  [[nodiscard]] cudaGraphExec_t executable(const Graph& graph);
-  [[nodiscard]] GraphExec instantiate(const Graph& graph);
+  [[nodiscard]] bool can_pay() const noexcept { return credit_us_ >= cost_us_; }
+  [[nodiscard]] static Graph record(const Stream& stream, const std::function<void()>& enqueue);
+  [[nodiscard]] Chain* find_updated(const Graph& graph, std::size_t nodes);
+  [[nodiscard]] Chain* instantiate(const Graph& graph, std::size_t nodes);
+  [[nodiscard]] bool earn() noexcept;
+  [[nodiscard]] bool failed() noexcept;
 
   std::array<Chain, kMaxChains> chains_;
-  std::size_t next_ = 0;  ///< to be replaced
+  std::size_t next_ = 0;  ///< the chain to replace where none has room
   int failures_ = 0;
   double credit_us_;
   double cost_us_ = 4000;  ///< of instantiating; measured on an H200, then as the last one took

@@ -130,6 +130,7 @@ cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned) {
              : note(cudaErrorPeerAccessAlreadyEnabled);
 }
 
+cudaError_t cudaPeekAtLastError() { return cuda_emulation::last_error; }
 cudaError_t cudaGetLastError() { return std::exchange(cuda_emulation::last_error, cudaSuccess); }
 const char* cudaGetErrorName(cudaError_t error) { return cuda_emulation::text_of(error).name; }
 const char* cudaGetErrorString(cudaError_t error) { return cuda_emulation::text_of(error).text; }

@@ -83,6 +83,18 @@ TEST_F(GraphLaunches, LeaveNothingBehindWhereTheyFail) {
   EXPECT_FALSE(launcher_.launch(*stream_, [&] { fill(3); })) << "still tried after many failures";
 }
 
+/// A copy that failed before a batch's kernels must not be forgotten: they would read what an
+/// earlier batch left.
+TEST_F(GraphLaunches, LeaveAnEarlierErrorPending) {
+  void* none = nullptr;
+  ASSERT_EQ(cudaMalloc(&none, std::size_t{1} << 60), cudaErrorMemoryAllocation);
+  EXPECT_FALSE(launcher_.launch(*stream_, [&] { fill(3); }));
+  EXPECT_EQ(cudaGetLastError(), cudaErrorMemoryAllocation);
+  EXPECT_EQ(launcher_.instantiated(), 0U);
+  ASSERT_TRUE(launcher_.launch(*stream_, [&] { fill(3); })) << "it is no failure of graphs";
+  expect_filled(3);
+}
+
 TEST_F(GraphLaunches, GoOnAfterAFailure) {
   EXPECT_FALSE(launcher_.launch(*stream_, [&] { (void)cudaStreamSynchronize(stream_->get()); }));
   ASSERT_TRUE(launcher_.launch(*stream_, [&] { fill(3); }));
@@ -106,14 +118,6 @@ TEST_F(GraphLaunches, AreEarned) {
   }
   EXPECT_GE(launcher.instantiated(), 1U);
   EXPECT_GE(direct, 36U);
-}
-
-ResizeOptions resize_to(std::int32_t width, std::int32_t height) {
-  ResizeOptions options;
-  options.width_px = width;
-  options.height_px = height;
-  options.resize = ResizeMode::kForce;
-  return options;
 }
 
 /// Batches whose images need different stages, one after the other through the same graphs, give

@@ -10,13 +10,6 @@ namespace {
 
 using codec::cuda::Item;
 
-ResizeOptions resize_to(std::int32_t width, std::int32_t height) {
-  ResizeOptions options;
-  options.width_px = width;
-  options.height_px = height;
-  return options;
-}
-
 /// Every source with every sink.
 std::vector<Item> variants(const OwnedItem& from_scans, const OwnedItem& with_coefficients) {
   std::vector<Item> all;

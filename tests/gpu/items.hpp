@@ -25,6 +25,15 @@ inline Bytes draw(const sample::Spec& spec, int seed = 0) {
   });
 }
 
+/// Exactly that size, whatever the picture's shape.
+inline ResizeOptions resize_to(std::int32_t width_px, std::int32_t height_px) {
+  ResizeOptions options;
+  options.width_px = width_px;
+  options.height_px = height_px;
+  options.resize = ResizeMode::kForce;
+  return options;
+}
+
 template <typename T>
 T value_of(Result<T> result) {
   if (!result) throw std::runtime_error(result.error().to_string());

@@ -12,14 +12,6 @@ using codec::DevicePlane;
 using codec::cuda::Item;
 using codec::cuda::Transcoder;
 
-ResizeOptions resize_to(std::int32_t width, std::int32_t height) {
-  ResizeOptions options;
-  options.width_px = width;
-  options.height_px = height;
-  options.resize = ResizeMode::kForce;
-  return options;
-}
-
 Bytes download(const DevicePlane& plane) {
   Bytes samples(static_cast<std::size_t>(plane.width_px) * plane.height_px);
   EXPECT_EQ(cudaMemcpy2D(samples.data(), plane.width_px, plane.samples, plane.pitch_bytes,

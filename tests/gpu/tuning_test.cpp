@@ -15,14 +15,6 @@ using codec::cuda::Transcoder;
 using codec::cuda::tune;
 using codec::cuda::Tuning;
 
-ResizeOptions resize_to(std::int32_t width, std::int32_t height) {
-  ResizeOptions options;
-  options.width_px = width;
-  options.height_px = height;
-  options.resize = ResizeMode::kForce;
-  return options;
-}
-
 TEST(Tuning, SetsWhatItNames) {
   Tuning tuning;
   ASSERT_TRUE(tune(tuning, "small_subsequence_bytes=256"));
