@@ -4,6 +4,7 @@
 #include <cmath>
 #include <jpeg/parser.hpp>
 #include <plan/plan.hpp>
+#include <transform/color.hpp>
 
 namespace framewire::plan {
 namespace {
@@ -229,6 +230,17 @@ Result<Plan> make_plan(const jpeg::JpegFile& file, const ResizeOptions& options,
                           static_cast<double>(plan.source.height)};
   map_planes(plan, source, file, step, axes, capabilities);
   return plan;
+}
+
+std::array<std::uint8_t, 4> background_samples(const Plan& plan) {
+  const auto round = [](double v) {
+    return static_cast<std::uint8_t>(std::clamp(std::floor(v + 0.5), 0.0, 255.0));
+  };
+  const auto& b = plan.background;
+  if (plan.encode.model == OutputModel::kCmyk) return {b[0], b[1], b[2], 255};
+  const auto ycc = transform::rgb_to_ycbcr(transform::Rgb<double>{
+      static_cast<double>(b[0]), static_cast<double>(b[1]), static_cast<double>(b[2])});
+  return {round(ycc.y), round(ycc.cb), round(ycc.cr), 0};
 }
 
 Result<Plan> make_gain_map_plan(const jpeg::JpegFile& gain_map, const Plan& primary,

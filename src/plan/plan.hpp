@@ -89,6 +89,9 @@ struct Plan {
          plan.placement.height != plan.encode.height_px;
 }
 
+/// The background as samples of the output's components; of CMYK inverted, as Adobe stores it.
+[[nodiscard]] std::array<std::uint8_t, 4> background_samples(const Plan& plan);
+
 /// What a codec can do; the planner never asks for more.
 struct Capabilities {
   bool scaled_decode = true;  ///< 4/8, 2/8, 1/8 besides 8/8

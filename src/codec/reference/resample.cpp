@@ -25,16 +25,6 @@ transform::AxisFilter make_filter(const plan::AxisMap& axis, Kernel kernel) {
   return transform::make_axis_filter(kernel, {axis.in_size, axis.out_size, axis.origin, axis.step});
 }
 
-/// Components of the background as the encoder stores them; four: inverted, as Adobe does.
-std::array<std::uint8_t, 4> background_samples(const plan::Plan& plan) {
-  const auto& rgb = plan.background;
-  if (plan.encode.model == plan::OutputModel::kCmyk) return {rgb[0], rgb[1], rgb[2], 255};
-  const transform::Rgb<double> in{static_cast<double>(rgb[0]), static_cast<double>(rgb[1]),
-                                  static_cast<double>(rgb[2])};
-  const auto ycc = transform::rgb_to_ycbcr(in);
-  return {round_sample(ycc.y), round_sample(ycc.cb), round_sample(ycc.cr), 0};
-}
-
 /// Converts rows of full-size planes to the encoder's components.
 Result<Planes> convert(const Planes& in, const plan::Plan& plan, const Context& context) {
   const color::Converter* converter = context.converter;
@@ -189,7 +179,7 @@ Result<Planes> make_output_planes(const Planes& decoded, const plan::Plan& plan,
     Plane& luma = planes->planes[0];
     transform::sharpen_plane(luma.samples, luma.width_px, luma.height_px, plan.sharpen_sigma);
   }
-  const auto background = background_samples(plan);
+  const auto background = plan::background_samples(plan);
   for (std::size_t i = 0; i < planes->planes.size(); ++i) {
     auto processed = post_process_plane(planes->planes[i], plan, i, background[i]);
     if (!processed) return fail(std::move(processed.error()));

@@ -34,18 +34,6 @@ Plane oriented(const Plane& in, int orientation) {
   return out;
 }
 
-/// The background in the output's components.
-std::array<std::uint8_t, 4> background_samples(const plan::Plan& plan) {
-  const auto round = [](double v) {
-    return static_cast<std::uint8_t>(std::clamp(std::floor(v + 0.5), 0.0, 255.0));
-  };
-  const auto& b = plan.background;
-  if (plan.encode.model == plan::OutputModel::kCmyk) return {b[0], b[1], b[2], 255};
-  const auto ycc = transform::rgb_to_ycbcr(transform::Rgb<double>{
-      static_cast<double>(b[0]), static_cast<double>(b[1]), static_cast<double>(b[2])});
-  return {round(ycc.y), round(ycc.cb), round(ycc.cr), 0};
-}
-
 Plane pad(const Plane& in, const plan::Plan& plan, int step_x, int step_y, std::uint8_t fill) {
   Plane out{base::ceil_div(plan.encode.width_px, std::int32_t{step_x}),
             base::ceil_div(plan.encode.height_px, std::int32_t{step_y}),
@@ -72,7 +60,7 @@ Planes post_process(Planes planes, const plan::Plan& plan) {
     Plane& luma = planes.planes[0];
     transform::sharpen_plane(luma.samples, luma.width_px, luma.height_px, plan.sharpen_sigma);
   }
-  const auto background = background_samples(plan);
+  const auto background = plan::background_samples(plan);
   for (std::size_t c = 0; c < planes.planes.size(); ++c) {
     if (plan.orientation != 1) planes.planes[c] = oriented(planes.planes[c], plan.orientation);
     if (!plan::is_padded(plan)) continue;

@@ -1,5 +1,6 @@
 // Plans: where every output sample looks, and what is encoded.
 #include <gtest/gtest.h>
+#include <array>
 #include <cmath>
 #include <string>
 #include <tests/unit/plan/inputs.hpp>
@@ -344,6 +345,18 @@ TEST(PlanGainMap, OtherModelsAreRefused) {
   const auto plan = make_gain_map_plan(map.file, main, primary.file.frame, {}, {});
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().code(), StatusCode::kUnsupported);
+}
+
+/// Corners of the colour cube, by ITU-T T.871: Y, Cb and Cr of red are 76.245, 84.97 and 255.5.
+TEST(Plan, BackgroundsAreSamplesOfTheOutput) {
+  using Samples = std::array<std::uint8_t, 4>;
+  Plan plan;
+  plan.background = {255, 255, 255};
+  EXPECT_EQ(background_samples(plan), (Samples{255, 128, 128, 0}));
+  plan.background = {255, 0, 0};
+  EXPECT_EQ(background_samples(plan), (Samples{76, 85, 255, 0}));
+  plan.encode.model = OutputModel::kCmyk;
+  EXPECT_EQ(background_samples(plan), (Samples{255, 0, 0, 255})) << "inverted: no key";
 }
 
 TEST(Plan, UnsupportedFilesAreRefused) {

@@ -251,7 +251,7 @@ Samples PictureStage::place(const plan::Plan& plan, std::size_t component, const
     desc.left = static_cast<std::uint32_t>(plan.placement.x / step_x);
     desc.top = static_cast<std::uint32_t>(plan.placement.y / step_y);
   }
-  desc.fill = background_samples(plan)[component];
+  desc.fill = plan::background_samples(plan)[component];
   desc.tile_columns = add_squares(place_tiles_, places_.size(), size.width_px, size.height_px);
   places_.add(made);
   return made.target;
@@ -317,17 +317,6 @@ void PictureStage::enqueue(const StageRun& run) const {
   launch_sharpen(view, sharpen_tiles_.at(memory), sharpen_tiles_.size(), max_radius_, stream);
   launch_place(view, place_tiles_.at(memory), place_tiles_.size(), stream);
   run.timeline.end(Stage::kResample, run.stream);
-}
-
-std::array<std::uint8_t, 4> background_samples(const plan::Plan& plan) {
-  const auto round = [](double v) {
-    return static_cast<std::uint8_t>(std::clamp(std::floor(v + 0.5), 0.0, 255.0));
-  };
-  const auto& b = plan.background;
-  if (plan.encode.model == plan::OutputModel::kCmyk) return {b[0], b[1], b[2], 255};
-  const auto ycc = transform::rgb_to_ycbcr(transform::Rgb<double>{
-      static_cast<double>(b[0]), static_cast<double>(b[1]), static_cast<double>(b[2])});
-  return {round(ycc.y), round(ycc.cb), round(ycc.cr), 0};
 }
 
 ComponentSize component_size(const plan::EncodePlan& encode, std::size_t component) {

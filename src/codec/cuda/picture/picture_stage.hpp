@@ -123,9 +123,6 @@ class PictureStage {
   std::map<double, std::vector<float>> gaussians_;  ///< by sigma
 };
 
-/// The background colour in the output's components.
-[[nodiscard]] std::array<std::uint8_t, 4> background_samples(const plan::Plan& plan);
-
 /// Size of a component of the output, without the samples that fill up its MCUs.
 struct ComponentSize {
   std::uint32_t width_px = 0;
