@@ -85,17 +85,13 @@ int read_part(Level& level, std::size_t capacity) {
   return error;
 }
 
-class FolderSource final : public Source {
+class FolderSource final : public FileSource {
  public:
   FolderSource(std::vector<FileId> excluded, Level root) : excluded_(std::move(excluded)) {
     levels_.push_back(std::move(root));
   }
 
   Result<std::optional<Input>> next() override { return take(); }
-  Result<std::unique_ptr<OpenInput>> open(const Input& input) const override {
-    return open_input_file(input.label);
-  }
-  bool checks_names() const noexcept override { return true; }
 
  private:
   std::optional<Input> take() {

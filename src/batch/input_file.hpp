@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <framewire/batch/files.hpp>
 #include <framewire/status.hpp>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -67,6 +68,15 @@ class OpenFile final : public OpenInput {
  private:
   const InputFile file_;
   const InputFacts facts_;
+};
+
+/// A source of files whose labels are their paths, and which sees to their names by itself.
+class FileSource : public Source {
+ public:
+  [[nodiscard]] Result<std::unique_ptr<OpenInput>> open(const Input& input) const final {
+    return open_input_file(input.label);
+  }
+  [[nodiscard]] bool checks_names() const noexcept final { return true; }
 };
 
 /// Reads a stream such as standard input to its end.

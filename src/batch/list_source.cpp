@@ -12,8 +12,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLongestName = 4096;  // PATH_MAX: the kernel opens nothing longer
-
 Input refused(std::string path, std::string message) {
   Input input;
   input.name = path;
@@ -29,16 +27,12 @@ struct FileCloser {
 };
 using File = std::unique_ptr<std::FILE, FileCloser>;
 
-class ListSource final : public Source {
+class ListSource final : public FileSource {
  public:
   ListSource(File file, std::string list, char separator)
       : file_(std::move(file)), list_(std::move(list)), separator_(separator) {}
 
   Result<std::optional<Input>> next() override { return take(); }
-  Result<std::unique_ptr<OpenInput>> open(const Input& input) const override {
-    return open_input_file(input.label);
-  }
-  bool checks_names() const noexcept override { return true; }
 
  private:
   std::optional<Input> take() {
@@ -53,7 +47,8 @@ class ListSource final : public Source {
       }
       if (read == Read::kEnd) file_.reset();
       if (read == Read::kTooLong) {
-        return refused(list_, fmt::format("entry {} is longer than {} bytes", line_, kLongestName));
+        return refused(list_,
+                       fmt::format("entry {} is longer than {} bytes", line_, kMaxNameBytes));
       }
       if (separator_ == '\n') strip_foreign_marks(entry);
       if (entry.find('\0') != std::string::npos) return refuse_nul(entry);
@@ -73,7 +68,7 @@ class ListSource final : public Source {
       if (byte == EOF && std::ferror(file_.get()) != 0) return Read::kError;
       if (byte == EOF) return too_long ? Read::kTooLong : Read::kEnd;
       if (static_cast<char>(byte) == separator_) return too_long ? Read::kTooLong : Read::kEntry;
-      if (entry.size() == kLongestName) {
+      if (entry.size() == kMaxNameBytes) {
         too_long = true;
         entry.clear();
       }
@@ -142,7 +137,7 @@ fs::path common_folder(const fs::path& a, const fs::path& b) {
   return common;
 }
 
-class FilesSource final : public Source {
+class FilesSource final : public FileSource {
  public:
   explicit FilesSource(std::span<const std::string> paths) : paths_(paths.begin(), paths.end()) {
     for (const std::string& path : paths_) {
@@ -152,10 +147,6 @@ class FilesSource final : public Source {
   }
 
   Result<std::optional<Input>> next() override { return take(); }
-  Result<std::unique_ptr<OpenInput>> open(const Input& input) const override {
-    return open_input_file(input.label);
-  }
-  bool checks_names() const noexcept override { return true; }
 
  private:
   std::optional<Input> take() {

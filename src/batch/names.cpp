@@ -6,8 +6,6 @@
 namespace framewire::batch {
 namespace {
 
-constexpr std::size_t kMaxNameBytes = 4096;  // PATH_MAX: the kernel opens nothing longer
-
 // What is wrong with a name, or "".
 std::string_view fault_of(std::string_view name) {
   if (name.empty()) return "has an empty name";

@@ -181,7 +181,7 @@ class Run {
     guarded([&] {
       std::uint64_t total = 0;
       for (;;) {
-        const auto input = with_.count_ahead->next();
+        const auto input = caught([&] { return with_.count_ahead->next(); });
         if (ending() || !input) return;  // without its end there is no total
         if (!*input) break;
         if (in_shard(settings_.shard, **input)) ++total;

@@ -189,13 +189,15 @@ TEST_F(MemoryBatch, ACountAheadThatFailsIsOnlyNoTotal) {
   with_.count_ahead = &whole;
   EXPECT_EQ(run().ok, 10u);
   EXPECT_EQ(total, 10u);
-  MemorySource broken(objects_);
-  broken.listing_fails_at = 5;
-  with_.count_ahead = &broken;
-  const Summary summary = run();
-  EXPECT_EQ(summary.ok, 10u);
-  EXPECT_FALSE(summary.stopped_by);
-  EXPECT_FALSE(total);
+  for (const bool throws : {false, true}) {
+    MemorySource broken(objects_);
+    (throws ? broken.listing_throws_at : broken.listing_fails_at) = 5;
+    with_.count_ahead = &broken;
+    const Summary summary = run();
+    EXPECT_EQ(summary.ok, 10u);
+    EXPECT_FALSE(summary.stopped_by);
+    EXPECT_FALSE(total);
+  }
 }
 
 // Eight commits of 20 ms at a time: nobody waits for another's.
