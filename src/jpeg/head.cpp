@@ -213,13 +213,4 @@ Result<GainMapTail> make_gain_map_tail(ByteSpan stream, ByteSpan gain_map) {
                      payload_offset};
 }
 
-Result<void> append_gain_map(Bytes& stream, ByteSpan gain_map) {
-  const auto tail = make_gain_map_tail(stream, gain_map);
-  if (!tail) return fail(tail.error());
-  std::copy(tail->index.begin(), tail->index.end(),
-            stream.begin() + static_cast<std::ptrdiff_t>(tail->index_offset));
-  append_bytes(stream, gain_map);
-  return {};
-}
-
 }  // namespace framewire::jpeg

@@ -23,7 +23,7 @@ struct HeadFacts {
   bool cmyk = false;     ///< four components: Adobe APP14 instead of JFIF
   bool is_srgb = false;  ///< samples were converted to sRGB: a copied EXIF says so too
   std::span<const std::uint8_t> icc = {};  ///< profile to embed; empty: none
-  /// Size of the complete gain map stream that append_gain_map() will add; 0: no gain map.
+  /// Size of the complete gain map stream that will follow the primary's; 0: no gain map.
   std::size_t gain_map_bytes = 0;
 };
 
@@ -54,17 +54,10 @@ struct GainMapTail {
   std::size_t index_offset = 0;            ///< of those, from the primary's beginning
 };
 
-/// @param stream    as append_gain_map()'s
+/// @param stream    a head made with gain_map_bytes = gain_map.size(), then DQT to EOI
 /// @param gain_map  a complete JPEG stream; borrowed by the result
-/// @return as append_gain_map()
+/// @return internal where the head has no room for the index; too_large where sizes exceed 4 GiB
 [[nodiscard]] Result<GainMapTail> make_gain_map_tail(std::span<const std::uint8_t> stream,
                                                      std::span<const std::uint8_t> gain_map);
-
-/// Completes a primary stream: fills in the MPF index of its head and appends the gain map.
-/// @param stream    a head made with gain_map_bytes = gain_map.size(), then DQT to EOI
-/// @param gain_map  a complete JPEG stream
-/// @return internal where the head has no room for the index; too_large where sizes exceed 4 GiB
-[[nodiscard]] Result<void> append_gain_map(std::vector<std::uint8_t>& stream,
-                                           std::span<const std::uint8_t> gain_map);
 
 }  // namespace framewire::jpeg

@@ -11,6 +11,7 @@
 #include <jpeg/writer.hpp>
 #include <jpeg/xmp.hpp>
 #include <string_view>
+#include <tests/support/gain_map.hpp>
 #include <tests/support/sample_jpeg.hpp>
 #include <tests/support/sample_profiles.hpp>
 #include <tests/unit/engine/resized.hpp>
@@ -72,7 +73,7 @@ inline Bytes ultra_hdr(const Bytes& gain_map = gain_map_stream()) {
   jpeg::write_segment(out, 0xE2, jpeg::make_mpf(out.size() + 4, 0, 0));
   const Bytes primary = photo(200, 160);
   out.insert(out.end(), primary.begin() + 2, primary.end());
-  EXPECT_TRUE(jpeg::append_gain_map(out, gain_map));
+  EXPECT_TRUE(append_gain_map(out, gain_map));
   return out;
 }
 

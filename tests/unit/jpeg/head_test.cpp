@@ -8,6 +8,7 @@
 #include <jpeg/mpf.hpp>
 #include <jpeg/parser.hpp>
 #include <jpeg/xmp.hpp>
+#include <tests/support/gain_map.hpp>
 #include <tests/support/tiny_jpeg.hpp>
 #include <tests/unit/jpeg/libjpeg.hpp>
 
@@ -57,7 +58,7 @@ Bytes ultra_hdr(bool with_mpf = true, std::string_view extra_attributes = "") {
   if (with_mpf) write_segment(out, marker::kApp2, make_mpf(out.size() + 4, 0, 0));
   append_bytes(out, tiny_body());
   if (with_mpf) {
-    EXPECT_TRUE(append_gain_map(out, gain_map));
+    EXPECT_TRUE(test::append_gain_map(out, gain_map));
   } else {
     append_bytes(out, gain_map);
   }
@@ -101,7 +102,7 @@ TEST(JpegGainMap, PlainMultiPictureFilesHaveNone) {
   Bytes out = tiny::head();
   write_segment(out, marker::kApp2, make_mpf(out.size() + 4, 0, 0));
   append_bytes(out, tiny_body());
-  ASSERT_TRUE(append_gain_map(out, tiny::baseline()));
+  ASSERT_TRUE(test::append_gain_map(out, tiny::baseline()));
   const auto file = parse(out, {});
   ASSERT_TRUE(file);
   EXPECT_EQ(file->mpf.size(), 2u);
@@ -258,7 +259,7 @@ Bytes rewrite(const Bytes& source, Metadata metadata, bool keep_gain_map) {
   facts.gain_map_bytes = keep_gain_map ? appended.size() : 0;
   Bytes stream = with_body(*make_head(*file, metadata, facts));
   if (keep_gain_map) {
-    EXPECT_TRUE(append_gain_map(stream, appended));
+    EXPECT_TRUE(test::append_gain_map(stream, appended));
   }
   return stream;
 }
@@ -303,7 +304,7 @@ TEST(JpegHead, IsoGainMapsNeedNoXmp) {
   Bytes source = tiny::head({{marker::kApp2, iso}});
   write_segment(source, marker::kApp2, make_mpf(source.size() + 4, 0, 0));
   append_bytes(source, tiny_body());
-  ASSERT_TRUE(append_gain_map(source, gain_map));
+  ASSERT_TRUE(test::append_gain_map(source, gain_map));
   const Bytes bytes = rewrite(source, Metadata::kStrip, true);
   const auto output = parse(bytes, {});
   ASSERT_TRUE(output);
@@ -313,7 +314,7 @@ TEST(JpegHead, IsoGainMapsNeedNoXmp) {
 
 TEST(JpegHead, AppendingNeedsRoomForTheIndex) {
   Bytes stream = tiny::baseline();
-  EXPECT_EQ(append_gain_map(stream, gain_map_stream()).error().code(), StatusCode::kInternal);
+  EXPECT_EQ(test::append_gain_map(stream, gain_map_stream()).error().code(), StatusCode::kInternal);
   EXPECT_EQ(stream, tiny::baseline());
 }
 
