@@ -41,9 +41,9 @@ endif()
 
 # framewire_module(NAME DEPENDS …): every .cpp of the calling folder becomes fw_NAME; every .cu too
 # where CUDA is on; those of FOLDERS below it, too. A folder of headers alone becomes an interface
-# library.
+# library. PROGRAM: linked by the program and its tests, no part of the library.
 function(framewire_module name)
-  cmake_parse_arguments(ARG "" "" "FOLDERS;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "PROGRAM" "" "FOLDERS;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   set(folders "${CMAKE_CURRENT_SOURCE_DIR}")
   foreach(folder IN LISTS ARG_FOLDERS)
     list(APPEND folders "${CMAKE_CURRENT_SOURCE_DIR}/${folder}")
@@ -78,5 +78,9 @@ function(framewire_module name)
   if(FRAMEWIRE_PRECOMPILED_HEADERS AND "fmt::fmt" IN_LIST ARG_PRIVATE_DEPENDS)
     target_precompile_headers(fw_${name} REUSE_FROM framewire_headers)
   endif()
-  set_property(GLOBAL APPEND PROPERTY FRAMEWIRE_MODULES fw_${name})
+  if(ARG_PROGRAM)
+    set_property(GLOBAL APPEND PROPERTY FRAMEWIRE_PROGRAM_MODULES fw_${name})
+  else()
+    set_property(GLOBAL APPEND PROPERTY FRAMEWIRE_MODULES fw_${name})
+  endif()
 endfunction()

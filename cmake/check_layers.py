@@ -79,7 +79,7 @@ def folder_of(path):
     parts = path.parts[:-1]
     if not parts:
         return None
-    if parts[0] in ("codec", "transport") and len(parts) > 1:
+    if parts[0] in ("codec", "transport", "service") and len(parts) > 1:
         return f"{parts[0]}/{parts[1]}"
     return parts[0]
 
