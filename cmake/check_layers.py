@@ -40,8 +40,9 @@ ALLOWED = {
                           "transport/cuda", "transport/wire", "transport/shared", "transport/ucx"},
     "frames": {"base", "transport"},
     "split": BELOW_CODECS | {"codec/turbo", "engine", "transport"},
+    "service/source": {"base"},
     "apps/framewire": {"base", "jpeg", "plan", "color", "codec", "engine", "batch", "split",
-                       "topology", "transport", "transport/session", "frames"},
+                       "topology", "transport", "transport/session", "frames", "service/source"},
 }
 
 # Third-party headers and the only folders that may name them; None: any folder.
@@ -55,6 +56,7 @@ OWNED_HEADERS = [
     (r"xxhash\.h", {"base", "batch", "transport"}),
     (r"openssl/.*", {"transport/wire"}),
     (r"uc[pst]/.*", {"transport/ucx"}),
+    (r"curl/.*", {"service/source"}),
     (r"cuda.*|cub/.*|nvml\.h|nvjpeg\.h", {"gpu", "codec/cuda", "codec/nvjpeg",
                                                "transport/cuda"}),
     (r"fmt/.*", None),
