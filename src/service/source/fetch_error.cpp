@@ -1,4 +1,5 @@
-#include <service/source/sources.hpp>
+#include <new>
+#include <service/source/fetch_error.hpp>
 
 namespace framewire::service::source {
 
@@ -44,6 +45,23 @@ std::string_view to_string(FetchErrorKind kind) noexcept {
       return "io";
   }
   return "io";
+}
+
+FetchError fetch_error(FetchErrorKind kind, std::string_view message,
+                       unsigned origin_status) noexcept {
+  constexpr std::size_t kMaxMessageBytes = 512;
+  FetchError error;
+  error.kind = kind;
+  error.origin_status = origin_status;
+  try {
+    error.message = message.substr(0, kMaxMessageBytes);
+    for (char& c : error.message) {
+      if (c < 0x20 || c > 0x7e) c = '?';
+    }
+  } catch (const std::bad_alloc&) {
+    error.message.clear();
+  }
+  return error;
 }
 
 }  // namespace framewire::service::source

@@ -16,6 +16,8 @@
 
 namespace framewire::service::source {
 
+struct Network;
+
 /// Why there is no original. Names are stable: they appear in logs and metrics.
 enum class FetchErrorKind : std::uint8_t {
   kNotFound,           ///< no such file, or one that is not served: a folder, a FIFO, a hidden file
@@ -102,6 +104,8 @@ class Sources {
   /// @return invalid_input for an allowed source, a bound or a text that cannot be, with its name;
   ///         io_error for a root that is no folder; busy where threads or memory ran out
   [[nodiscard]] static Result<Sources> make(Settings settings);
+  /// With another resolver, or other addresses to dial: for tests (network.hpp).
+  [[nodiscard]] static Result<Sources> make(Settings settings, Network network);
   /// Answers what is under way with kCancelled, then ends; waits for a name that is being looked
   /// up, a few seconds at most, and for the file system to answer.
   ~Sources();
@@ -116,7 +120,6 @@ class Sources {
 
  private:
   class Impl;
-  friend struct SourcesForTests;
   explicit Sources(std::unique_ptr<Impl> impl) noexcept;
   std::unique_ptr<Impl> impl_;
 };
