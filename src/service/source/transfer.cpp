@@ -81,7 +81,7 @@ bool Transfer::set_options(const SourceUrl& url, std::chrono::milliseconds dial)
                        set(CURLOPT_HTTP_CONTENT_DECODING, 0L) && set(CURLOPT_SHARE, names_.get());
   // libcurl reads proxies from the environment unless told that there is none.
   const bool confined = set(CURLOPT_PROTOCOLS_STR, https ? "https" : "http") &&
-                        set(CURLOPT_REDIR_PROTOCOLS_STR, "") && set(CURLOPT_PROXY, "") &&
+                        set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https") && set(CURLOPT_PROXY, "") &&
                         set(CURLOPT_NOPROXY, "*") &&
                         set(CURLOPT_NETRC, static_cast<long>(CURL_NETRC_IGNORED)) &&
                         set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1L) && set(CURLOPT_NOSIGNAL, 1L);
@@ -230,6 +230,9 @@ FetchError Transfer::failure(CURLcode code) const {
     default:
       return as(FetchErrorKind::kConnect);
   }
+  constexpr int kTooLargeValue = 100;  // CURLE_TOO_LARGE, since 8.6
+  return as(static_cast<int>(code) == kTooLargeValue ? FetchErrorKind::kBadAnswer
+                                                     : FetchErrorKind::kConnect);
 }
 
 Fetched<std::variant<Original, Redirect>> Transfer::original() {

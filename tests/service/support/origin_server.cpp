@@ -20,6 +20,10 @@ std::string Connection::read_head() {
     const ssize_t count = ::recv(fd_, buffer, sizeof buffer, 0);
     if (count <= 0) return {};
     rest_.append(buffer, static_cast<std::size_t>(count));
+    if (rest_[0] == '\x16') {  // a TLS handshake, which nothing here speaks
+      send("no TLS here\r\n");
+      return {};
+    }
   }
 }
 
