@@ -20,6 +20,48 @@ bool is_field_value(std::string_view value) noexcept {
          std::all_of(value.begin(), value.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
 }
 
+// What libcurl calls a header line over its own bound of 100 KB: CURLE_TOO_LARGE since 8.6, before
+// that no memory.
+bool is_header_overflow(CURLcode code, const AnswerHead& head) noexcept {
+  constexpr int kTooLarge = 100;
+  return static_cast<int>(code) == kTooLarge || (code == CURLE_OUT_OF_MEMORY && !head.complete());
+}
+
+FetchErrorKind kind_of(CURLcode code, const AnswerHead& head) noexcept {
+  if (is_header_overflow(code, head)) return FetchErrorKind::kBadAnswer;
+  switch (code) {
+    case CURLE_OPERATION_TIMEDOUT:
+      return FetchErrorKind::kTimeout;
+    case CURLE_COULDNT_RESOLVE_HOST:
+      return FetchErrorKind::kResolve;
+    case CURLE_PARTIAL_FILE:
+      return FetchErrorKind::kTruncated;
+    case CURLE_RECV_ERROR:
+    case CURLE_SEND_ERROR:
+      return head.status() == 0 ? FetchErrorKind::kConnect : FetchErrorKind::kTruncated;
+    case CURLE_OUT_OF_MEMORY:
+      return FetchErrorKind::kBusy;
+    case CURLE_URL_MALFORMAT:
+      return FetchErrorKind::kBadUrl;
+    case CURLE_UNSUPPORTED_PROTOCOL:  // HTTP/0.9
+    case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_BAD_CONTENT_ENCODING:
+    case CURLE_WRITE_ERROR:
+      return FetchErrorKind::kBadAnswer;
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CIPHER:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_ISSUER_ERROR:
+    case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+    case CURLE_SSL_INVALIDCERTSTATUS:
+      return FetchErrorKind::kTls;
+    default:
+      return FetchErrorKind::kConnect;
+  }
+}
+
 std::span<const std::uint8_t> as_bytes(const char* data, std::size_t count) noexcept {
   return {reinterpret_cast<const std::uint8_t*>(data), count};
 }
@@ -196,43 +238,7 @@ curl_socket_t Transfer::on_socket(void* self, curlsocktype, curl_sockaddr* addre
 FetchError Transfer::failure(CURLcode code) const {
   const std::string_view text =
       error_text_[0] != '\0' ? error_text_.data() : curl_easy_strerror(code);
-  const auto as = [&](FetchErrorKind kind) { return fetch_error(kind, text); };
-  const FetchErrorKind broken =
-      head_.status() == 0 ? FetchErrorKind::kConnect : FetchErrorKind::kTruncated;
-  switch (code) {
-    case CURLE_OPERATION_TIMEDOUT:
-      return as(FetchErrorKind::kTimeout);
-    case CURLE_COULDNT_RESOLVE_HOST:
-      return as(FetchErrorKind::kResolve);
-    case CURLE_PARTIAL_FILE:
-      return as(FetchErrorKind::kTruncated);
-    case CURLE_RECV_ERROR:
-    case CURLE_SEND_ERROR:
-      return as(broken);
-    case CURLE_OUT_OF_MEMORY:
-      return as(FetchErrorKind::kBusy);
-    case CURLE_URL_MALFORMAT:
-      return as(FetchErrorKind::kBadUrl);
-    case CURLE_UNSUPPORTED_PROTOCOL:  // HTTP/0.9
-    case CURLE_WEIRD_SERVER_REPLY:
-    case CURLE_BAD_CONTENT_ENCODING:
-    case CURLE_WRITE_ERROR:
-      return as(FetchErrorKind::kBadAnswer);
-    case CURLE_SSL_CONNECT_ERROR:
-    case CURLE_SSL_CERTPROBLEM:
-    case CURLE_SSL_CIPHER:
-    case CURLE_PEER_FAILED_VERIFICATION:
-    case CURLE_SSL_CACERT_BADFILE:
-    case CURLE_SSL_ISSUER_ERROR:
-    case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
-    case CURLE_SSL_INVALIDCERTSTATUS:
-      return as(FetchErrorKind::kTls);
-    default:
-      return as(FetchErrorKind::kConnect);
-  }
-  constexpr int kTooLargeValue = 100;  // CURLE_TOO_LARGE, since 8.6
-  return as(static_cast<int>(code) == kTooLargeValue ? FetchErrorKind::kBadAnswer
-                                                     : FetchErrorKind::kConnect);
+  return fetch_error(kind_of(code, head_), text);
 }
 
 Fetched<std::variant<Original, Redirect>> Transfer::original() {

@@ -117,6 +117,7 @@ TEST(OriginAttack, EndlessAnswersEndByTheirBounds) {
        "8000\r\n" + std::string(0x8000, 'x') + "\r\n", kTooLarge},
       {"chunks of a byte", line + "Transfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n", kTooLarge},
       // Read past by libcurl, without memory: bytes that are no body are too slow a body.
+      // Read past by libcurl, without memory: bytes that are no body are too slow a body.
       {"a chunk's extensions", line + "Transfer-Encoding: chunked\r\n\r\n1;",
        std::string(9'000, 'x'), kTimeout},
       {"a body without a length", line + "Connection: close\r\n\r\n", std::string(50'000, 'x'),
