@@ -23,7 +23,7 @@ DevicePlane rows_of(DevicePlane plane, const codec::RowSpan& rows) {
 
 DeviceStages::Copy copy_to(const DevicePlane& to, DevicePlane from) {
   from.width_px = to.width_px;
-  return {from, to.samples, to.pitch_bytes};
+  return {from, to.samples, static_cast<std::uint32_t>(to.pitch_bytes)};
 }
 
 class GpuStages final : public Stages {

@@ -257,8 +257,14 @@ Result<void> DeviceStages::Impl::copy(std::span<const Copy> copies) {
   std::uint32_t most_quads = 0;
   for (std::size_t i = 0; i < copies.size(); ++i) {
     const auto& [from, to, pitch_bytes] = copies[i];
-    rows[i] = {from.samples, to, from.pitch_bytes, pitch_bytes, from.width_px, from.height_px};
-    most_quads = std::max(most_quads, pitch_bytes / 16 * from.height_px);
+    const auto height = static_cast<std::uint32_t>(from.height_px);
+    rows[i] = {from.samples,
+               to,
+               static_cast<std::uint32_t>(from.pitch_bytes),
+               pitch_bytes,
+               static_cast<std::uint32_t>(from.width_px),
+               height};
+    most_quads = std::max(most_quads, pitch_bytes / 16 * height);
   }
   if (auto ok = gpu::check(
           cudaMemcpyAsync(d_copies_.data(), rows, bytes, cudaMemcpyHostToDevice, stream_.get()),
