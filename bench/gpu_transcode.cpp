@@ -164,10 +164,10 @@ std::string compare_planes(const Transcoder& transcoder, const Item& item, std::
   if (!planes) return planes.error().to_string();
   for (std::size_t c = 0; c < planes->planes.size(); ++c) {
     const codec::Plane& want = planes->planes[c];
-    const codec::DevicePlane got = transcoder.plane(image, c);
+    const DevicePlane got = transcoder.plane(image, c);
     const auto width = static_cast<std::size_t>(want.width_px);
     const auto height = static_cast<std::size_t>(want.height_px);
-    if (got.width_px != width || got.height_px != height) {
+    if (got.width_px != want.width_px || got.height_px != want.height_px) {
       return fmt::format("plane {} is {}x{}, the reference's {}x{}", c, got.width_px, got.height_px,
                          width, height);
     }

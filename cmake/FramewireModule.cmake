@@ -41,15 +41,17 @@ endif()
 
 # framewire_module(NAME DEPENDS …): every .cpp of the calling folder becomes fw_NAME; every .cu too
 # where CUDA is on; those of FOLDERS below it, too. A folder of headers alone becomes an interface
-# library. PROGRAM: linked by the program and its tests, no part of the library.
+# library. SOURCES: those that are made by the build. PROGRAM: linked by the program and its tests, no
+# part of the library.
 function(framewire_module name)
-  cmake_parse_arguments(ARG "PROGRAM" "" "FOLDERS;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "PROGRAM" "" "FOLDERS;SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   set(folders "${CMAKE_CURRENT_SOURCE_DIR}")
   foreach(folder IN LISTS ARG_FOLDERS)
     list(APPEND folders "${CMAKE_CURRENT_SOURCE_DIR}/${folder}")
   endforeach()
   list(TRANSFORM folders APPEND "/*.cpp" OUTPUT_VARIABLE globs)
   file(GLOB sources CONFIGURE_DEPENDS ${globs})
+  list(APPEND sources ${ARG_SOURCES})
   if(FRAMEWIRE_CUDA)
     list(TRANSFORM folders APPEND "/*.cu" OUTPUT_VARIABLE globs)
     file(GLOB cuda_sources CONFIGURE_DEPENDS ${globs})

@@ -40,6 +40,7 @@ ALLOWED = {
                           "transport/cuda", "transport/wire", "transport/shared", "transport/ucx"},
     "frames": {"base", "transport"},
     "split": BELOW_CODECS | {"codec/turbo", "engine", "transport"},
+    "service/page": set(),
     "service/source": {"base"},
     "apps/framewire": {"base", "jpeg", "plan", "color", "codec", "engine", "batch", "split",
                        "topology", "transport", "transport/session", "frames", "service/source"},

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <framewire/cuda_stream.hpp>
+#include <framewire/device_plane.hpp>
 #include <framewire/export.hpp>
 #include <framewire/image.hpp>
 #include <framewire/options.hpp>
@@ -15,14 +16,6 @@
 #include <vector>
 
 namespace framewire {
-
-/// One 8-bit plane in device memory; a view.
-struct DevicePlaneView {
-  std::uint8_t* samples = nullptr;  ///< device, [height_px][pitch_bytes]
-  std::int32_t width_px = 0;
-  std::int32_t height_px = 0;
-  std::int32_t pitch_bytes = 0;  ///< from row to row
-};
 
 /// A picture in device memory, every component at its own sampling, as JPEG stores it: no colour
 /// conversion, EXIF orientation not applied.
@@ -37,12 +30,12 @@ struct DevicePlaneView {
 /// save where the decoder has gone: for that work. Thread safety: const members may be called from
 /// any number of threads at once.
 struct FRAMEWIRE_API DeviceImage {
-  int device = 0;                         ///< CUDA ordinal of where the planes lie
-  int component_count = 0;                ///< 1 gray, 3 YCbCr or RGB, 4 CMYK or YCCK
-  std::array<DevicePlaneView, 4> planes;  ///< in component order
-  std::string sampling;                   ///< of the file: "420", "444", …
-  int orientation = 1;                    ///< EXIF, 1 to 8
-  std::vector<Warning> warnings;          ///< where the file is damaged
+  int device = 0;                     ///< CUDA ordinal of where the planes lie
+  int component_count = 0;            ///< 1 gray, 3 YCbCr or RGB, 4 CMYK or YCCK
+  std::array<DevicePlane, 4> planes;  ///< in component order
+  std::string sampling;               ///< of the file: "420", "444", …
+  int orientation = 1;                ///< EXIF, 1 to 8
+  std::vector<Warning> warnings;      ///< where the file is damaged
 
   /// Keeps the memory from being used again before what `stream` holds now is done, also if every
   /// copy of the image is dropped at once; the stream may be destroyed then, too. Does not block.
@@ -168,7 +161,7 @@ struct DeviceEncodeOptions {
 struct DeviceEncodeItem {
   /// The chroma planes' sizes tell the sampling: 4:4:4, 4:2:2, 4:2:0 or 4:4:0. Planes begin at, and
   /// their rows follow at, multiples of 16 bytes, and the bytes up to there are readable.
-  std::span<const DevicePlaneView> planes;
+  std::span<const DevicePlane> planes;
   DeviceEncodeOptions options;
 };
 

@@ -140,7 +140,9 @@ struct EngineRequest {
 /// several batches, spreads over all devices.
 ///
 /// Which codec does an image depends on the image and the options alone, never on load, so that the
-/// same input gives the same bytes. ResizeOptions::codec of a request: kAuto takes the engine's;
+/// same input gives the same bytes. (One exception: whether a device finishes a stream that hardly
+/// ever synchronises, see docs/gpu-codec.md, may depend on how its batch was cut. Such streams have
+/// only been made on purpose.) ResizeOptions::codec of a request: kAuto takes the engine's;
 /// the engine's own kind, kTurbo and kReference may be named; others are unsupported. What a device
 /// does not take is done on host threads; unless the codec is kAuto, the report then has the
 /// warning "codec_fallback", which strict refuses. Thread safety: all members may be called from

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <codec/coefficients.hpp>
-#include <codec/device_plane.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <engine/request.hpp>
+#include <framewire/device_plane.hpp>
 #include <framewire/status.hpp>
 #include <memory>
 #include <span>
@@ -59,7 +59,7 @@ class DeviceStages {
     std::int32_t out_first = 0;
     std::int32_t out_count = 0;  ///< 1 or more
     std::int32_t in_first = 0;
-    codec::DevicePlane in;  ///< of this device: all rows that the filter reaches
+    DevicePlane in;  ///< of this device: all rows that the filter reaches
   };
   struct Striped {
     const plan::Plan* plan = nullptr;
@@ -70,8 +70,8 @@ class DeviceStages {
 
   struct Resampled {
     const Request* request = nullptr;
-    std::vector<codec::DevicePlane> planes;  ///< of this device: all of the plan's, resampled
-    std::vector<std::uint8_t> head;          ///< of the stream: SOI and the APPn segments
+    std::vector<DevicePlane> planes;  ///< of this device: all of the plan's, resampled
+    std::vector<std::uint8_t> head;   ///< of the stream: SOI and the APPn segments
   };
   /// Converts colour, sharpens, orients and pads as planned. Leaves what would be encoded.
   [[nodiscard]] Result<void> post_process(std::span<const Resampled> pictures);
@@ -80,13 +80,13 @@ class DeviceStages {
 
   [[nodiscard]] const Result<void>& result(std::size_t picture) const noexcept;
   /// Where result() is good.
-  [[nodiscard]] std::span<const codec::DevicePlane> planes(std::size_t picture) const noexcept;
+  [[nodiscard]] std::span<const DevicePlane> planes(std::size_t picture) const noexcept;
   /// After encode(), where result() is good.
   [[nodiscard]] DeviceStream stream(std::size_t picture) const;
 
   /// Rows of a plane, and where they go; all of this device.
   struct Copy {
-    codec::DevicePlane from;
+    DevicePlane from;
     std::uint8_t* to = nullptr;     ///< [height_px][pitch_bytes], 16-byte aligned
     std::uint32_t pitch_bytes = 0;  ///< a multiple of 16, the plane's width or more; what is more
                                     ///< becomes zero
@@ -95,8 +95,7 @@ class DeviceStages {
   [[nodiscard]] Result<void> copy(std::span<const Copy> copies);
   /// Copies planes of this device to host memory without padding, one behind the other. Leaves
   /// what the call before it left. @return pinned; valid until the next read()
-  [[nodiscard]] Result<std::span<const std::uint8_t>> read(
-      std::span<const codec::DevicePlane> planes);
+  [[nodiscard]] Result<std::span<const std::uint8_t>> read(std::span<const DevicePlane> planes);
 
  private:
   class Impl;

@@ -45,13 +45,12 @@ Result<void> DeviceStages::encode(std::span<const Resampled> /*pictures*/) { ret
 const Result<void>& DeviceStages::result(std::size_t /*picture*/) const noexcept {
   return impl_->none;
 }
-std::span<const codec::DevicePlane> DeviceStages::planes(std::size_t /*picture*/) const noexcept {
+std::span<const DevicePlane> DeviceStages::planes(std::size_t /*picture*/) const noexcept {
   return {};
 }
 DeviceStream DeviceStages::stream(std::size_t /*picture*/) const { return {}; }
 Result<void> DeviceStages::copy(std::span<const Copy> /*copies*/) { return no_cuda(); }
-Result<std::span<const std::uint8_t>> DeviceStages::read(
-    std::span<const codec::DevicePlane> /*planes*/) {
+Result<std::span<const std::uint8_t>> DeviceStages::read(std::span<const DevicePlane> /*planes*/) {
   return no_cuda();
 }
 

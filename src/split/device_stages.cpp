@@ -7,25 +7,23 @@
 namespace framewire::split {
 namespace {
 
-using codec::DevicePlane;
 using engine::DeviceStages;
 
 DevicePlane plane_of(const PlaneStack& stack, std::size_t index) {
   const codec::PlaneView& plane = stack.planes[index];
-  return {plane.samples, static_cast<std::uint32_t>(plane.width_px),
-          static_cast<std::uint32_t>(plane.height_px),
-          static_cast<std::uint32_t>(stack.pitch_bytes[index])};
+  return {plane.samples, plane.width_px, plane.height_px,
+          static_cast<std::int32_t>(stack.pitch_bytes[index])};
 }
 
 DevicePlane rows_of(DevicePlane plane, const codec::RowSpan& rows) {
-  plane.samples += static_cast<std::size_t>(rows.first) * plane.pitch_bytes;
-  plane.height_px = static_cast<std::uint32_t>(rows.count);
+  plane.samples += static_cast<std::ptrdiff_t>(rows.first) * plane.pitch_bytes;
+  plane.height_px = rows.count;
   return plane;
 }
 
 DeviceStages::Copy copy_to(const DevicePlane& to, DevicePlane from) {
   from.width_px = to.width_px;
-  return {from, to.samples, to.pitch_bytes};
+  return {from, to.samples, static_cast<std::uint32_t>(to.pitch_bytes)};
 }
 
 class GpuStages final : public Stages {
@@ -217,9 +215,9 @@ class GpuStages final : public Stages {
     const std::uint8_t* from = samples->data();
     for (const DevicePlane& plane : planes) {
       codec::Plane& one = kept.planes.emplace_back();
-      one.width_px = static_cast<std::int32_t>(plane.width_px);
-      one.height_px = static_cast<std::int32_t>(plane.height_px);
-      one.samples.assign(from, from + std::size_t{plane.width_px} * plane.height_px);
+      one.width_px = plane.width_px;
+      one.height_px = plane.height_px;
+      one.samples.assign(from, from + sample_count(plane));
       from += one.samples.size();
     }
     return {};

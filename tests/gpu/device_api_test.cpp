@@ -137,8 +137,8 @@ TEST_F(DeviceApi, RefusesWhatMakesNoPicture) {
   void* allocated = nullptr;
   ASSERT_EQ(cudaMalloc(&allocated, 1 << 16), cudaSuccess);
   auto* const memory = static_cast<std::uint8_t*>(allocated);
-  const DevicePlaneView luma{memory, 64, 64, 64};
-  const auto refused = [&](std::vector<DevicePlaneView> planes, int quality = 80) -> std::string {
+  const DevicePlane luma{memory, 64, 64, 64};
+  const auto refused = [&](std::vector<DevicePlane> planes, int quality = 80) -> std::string {
     const DeviceEncodeItem item{planes, {quality, false, 0}};
     auto done = encoder.encode({&item, 1}, CudaStream::legacy_default());
     return done ? "" : done.error().message();

@@ -26,7 +26,7 @@ class OwnedStream {
   cudaStream_t stream_ = nullptr;
 };
 
-inline Bytes download(const DevicePlaneView& plane) {
+inline Bytes download(const DevicePlane& plane) {
   const auto width = static_cast<std::size_t>(plane.width_px);
   const auto height = static_cast<std::size_t>(plane.height_px);
   Bytes samples(width * height);

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <tests/gpu/device_planes.hpp>
 #include <tests/gpu/gpu.hpp>
 #include <tests/gpu/items.hpp>
 
@@ -19,14 +20,6 @@ namespace {
 using codec::cuda::describe;
 using codec::cuda::Item;
 using codec::cuda::Transcoder;
-
-Bytes download(const codec::DevicePlane& plane) {
-  Bytes samples(static_cast<std::size_t>(plane.width_px) * plane.height_px);
-  EXPECT_EQ(cudaMemcpy2D(samples.data(), plane.width_px, plane.samples, plane.pitch_bytes,
-                         plane.width_px, plane.height_px, cudaMemcpyDeviceToHost),
-            cudaSuccess);
-  return samples;
-}
 
 /// A gray file of which every symbol has 9 bits, always the same ones, and every block 64 symbols:
 /// who begins to read at a wrong bit or coefficient stays wrong for ever.

@@ -45,7 +45,7 @@ Entry make_entry(const Case& c) {
   return entry;
 }
 
-codec::Plane fetch(const codec::DevicePlane& from) {
+codec::Plane fetch(const DevicePlane& from) {
   codec::Plane plane;
   EXPECT_TRUE(codec::nvjpeg::copy_out(from, plane, nullptr));
   EXPECT_EQ(cudaStreamSynchronize(nullptr), cudaSuccess);

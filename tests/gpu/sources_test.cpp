@@ -2,23 +2,15 @@
 // somebody else; streams, resampled planes, decoded planes. And the order among streams.
 #include <codec/cuda/transcoder.hpp>
 #include <codec/reference/reference_codec.hpp>
+#include <tests/gpu/device_planes.hpp>
 #include <tests/gpu/gpu.hpp>
 #include <tests/gpu/items.hpp>
 
 namespace framewire::gpu_tests {
 namespace {
 
-using codec::DevicePlane;
 using codec::cuda::Item;
 using codec::cuda::Transcoder;
-
-Bytes download(const DevicePlane& plane) {
-  Bytes samples(static_cast<std::size_t>(plane.width_px) * plane.height_px);
-  EXPECT_EQ(cudaMemcpy2D(samples.data(), plane.width_px, plane.samples, plane.pitch_bytes,
-                         plane.width_px, plane.height_px, cudaMemcpyDeviceToHost),
-            cudaSuccess);
-  return samples;
-}
 
 Bytes copy_of(std::span<const std::uint8_t> bytes) { return {bytes.begin(), bytes.end()}; }
 

@@ -15,6 +15,11 @@ Result<InputNames> make_input_names(std::vector<std::string> paths, std::string 
     names.list = names.paths[0].substr(1);
     names.paths.clear();
   }
+  if (null_separated && names.list.empty()) {
+    return misuse(
+        "--null tells how a list is separated, and there is none; accepted with "
+        "--files-from LIST, or @LIST");
+  }
   if (!names.list.empty() && !names.paths.empty()) {
     return misuse("inputs are given both as arguments and as a list; accepted: either");
   }

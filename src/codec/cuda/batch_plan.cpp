@@ -28,7 +28,11 @@ std::uint32_t BatchPlan::add(const Item& item) {
     for (int i = 0; i < item.plan->plane_count; ++i) {
       const int component = item.plan->planes[static_cast<std::size_t>(i)].component;
       const DevicePlane& plane = item.planes[static_cast<std::size_t>(component)];
-      sources_.push_back({{}, plane.samples, plane.width_px, plane.height_px, plane.pitch_bytes});
+      sources_.push_back({{},
+                          plane.samples,
+                          static_cast<std::uint32_t>(plane.width_px),
+                          static_cast<std::uint32_t>(plane.height_px),
+                          static_cast<std::uint32_t>(plane.pitch_bytes)});
     }
   }
   first_source_.push_back(static_cast<std::uint32_t>(sources_.size()));

@@ -84,8 +84,7 @@ Result<void> check_planes(const Item& item) {
     const std::int32_t rows =
         item.parts.empty() ? wanted.y.in_size : item.parts[static_cast<std::size_t>(i)].in_count;
     if (c >= item.planes.size() || item.planes[c].samples == nullptr ||
-        item.planes[c].width_px != static_cast<std::uint32_t>(wanted.x.in_size) ||
-        item.planes[c].height_px != static_cast<std::uint32_t>(rows)) {
+        item.planes[c].width_px != wanted.x.in_size || item.planes[c].height_px != rows) {
       return fail(StatusCode::kInternal, "planes do not fit the plan");
     }
     if (reinterpret_cast<std::uintptr_t>(item.planes[c].samples) % 16 != 0 ||

@@ -4,8 +4,8 @@
 #include <codec/batch_codec.hpp>
 #include <codec/coefficients.hpp>
 #include <codec/cuda/picture/filter_pack.hpp>
-#include <codec/device_plane.hpp>
 #include <cstdint>
+#include <framewire/device_plane.hpp>
 #include <framewire/status.hpp>
 #include <jpeg/types.hpp>
 #include <plan/plan.hpp>

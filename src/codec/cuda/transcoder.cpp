@@ -25,6 +25,11 @@ T* as(const gpu::Buffer& buffer) {
   return reinterpret_cast<T*>(buffer.data());
 }
 
+DevicePlane as_plane(const SampleView& view) {
+  return {view.samples, static_cast<std::int32_t>(view.width_px),
+          static_cast<std::int32_t>(view.height_px), static_cast<std::int32_t>(view.pitch_bytes)};
+}
+
 }  // namespace
 
 Result<Transcoder> Transcoder::make(bool timed, const Tuning& tuning) {
@@ -154,13 +159,11 @@ ImageResult Transcoder::result(std::size_t image) const {
 }
 
 DevicePlane Transcoder::plane(std::size_t image, std::size_t component) const {
-  const SampleView view = plan_.sources(image)[component].resolve(memory());
-  return {view.samples, view.width_px, view.height_px, view.pitch_bytes};
+  return as_plane(plan_.sources(image)[component].resolve(memory()));
 }
 
 DevicePlane Transcoder::output_plane(std::size_t image, std::size_t component) const {
-  const SampleView view = plan_.picture(image)[component].resolve(memory());
-  return {view.samples, view.width_px, view.height_px, view.pitch_bytes};
+  return as_plane(plan_.picture(image)[component].resolve(memory()));
 }
 
 PlaneDesc Transcoder::decoded_plane(std::size_t image, std::size_t component) const {

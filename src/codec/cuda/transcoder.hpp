@@ -5,7 +5,7 @@
 #include <codec/cuda/batch_plan.hpp>
 #include <codec/cuda/decode/entropy_load.hpp>
 #include <codec/cuda/timeline.hpp>
-#include <codec/device_plane.hpp>
+#include <framewire/device_plane.hpp>
 #include <framewire/status.hpp>
 #include <gpu/buffer.hpp>
 #include <gpu/graph_launcher.hpp>

@@ -84,8 +84,8 @@ void NvjpegDecoder::lay_out(std::span<const jpeg::JpegFile* const> files) {
       const jpeg::Component& component = frame.components[c];
       const auto padded = static_cast<std::uint32_t>(component.padded_width_blocks) * 8;
       const std::uint32_t pitch = (padded + kPitchStep - 1) / kPitchStep * kPitchStep;
-      planes_[i][c] = {nullptr, static_cast<std::uint32_t>(component.width_px),
-                       static_cast<std::uint32_t>(component.height_px), pitch};
+      planes_[i][c] = {nullptr, component.width_px, component.height_px,
+                       static_cast<std::int32_t>(pitch)};
       slices_[i][c] = arena_.add<std::uint8_t>(
           gpu::Part::kScratch,
           std::uint64_t{pitch} * static_cast<unsigned>(component.padded_height_blocks) * 8);

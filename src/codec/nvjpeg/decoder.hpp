@@ -5,9 +5,9 @@
 
 #include <cuda_runtime_api.h>
 #include <array>
-#include <codec/device_plane.hpp>
 #include <codec/nvjpeg/handles.hpp>
 #include <cstdint>
+#include <framewire/device_plane.hpp>
 #include <framewire/status.hpp>
 #include <gpu/arena.hpp>
 #include <gpu/buffer.hpp>

@@ -46,9 +46,9 @@ Result<void> copy_in(const Planes& planes, gpu::Buffer& memory, EncodeItem& item
 }
 
 Result<void> copy_out(const DevicePlane& from, Plane& plane, cudaStream_t stream) {
-  plane.width_px = static_cast<std::int32_t>(from.width_px);
-  plane.height_px = static_cast<std::int32_t>(from.height_px);
-  plane.samples.resize(std::size_t{from.width_px} * from.height_px);
+  plane.width_px = from.width_px;
+  plane.height_px = from.height_px;
+  plane.samples.resize(sample_count(from));
   return gpu::check(
       cudaMemcpy2DAsync(plane.samples.data(), from.width_px, from.samples, from.pitch_bytes,
                         from.width_px, from.height_px, cudaMemcpyDeviceToHost, stream),

@@ -105,7 +105,7 @@ codec::cuda::Item DeviceDecoder::Impl::item_of(const Entry& entry) const {
 void DeviceDecoder::Impl::add_copies(const Entry& entry, std::size_t item,
                                      std::vector<codec::cuda::PlaneCopy>& copies) {
   for (std::size_t c = 0; c < static_cast<std::size_t>(entry.place.component_count); ++c) {
-    const DevicePlaneView& plane = entry.place.planes[c];
+    const DevicePlane& plane = entry.place.planes[c];
     if (entry.place.direct[c].samples == nullptr) {
       copies.push_back({item, c, plane.samples, static_cast<std::size_t>(plane.pitch_bytes)});
     }

@@ -12,8 +12,6 @@
 namespace framewire {
 namespace {
 
-using codec::DevicePlane;
-
 tl::unexpected<Status> bad_item(std::size_t index, std::string what) {
   return fail(
       Status(StatusCode::kInvalidInput, std::move(what)).about(fmt::format("item {}", index)));
@@ -36,11 +34,11 @@ Result<void> check_options(std::size_t index, const DeviceEncodeOptions& options
   return {};
 }
 
-Result<void> check_planes(std::size_t index, std::span<const DevicePlaneView> planes) {
+Result<void> check_planes(std::size_t index, std::span<const DevicePlane> planes) {
   if (planes.size() != 1 && planes.size() != 3) {
     return bad_item(index, fmt::format("found {} planes; accepted: 1 or 3", planes.size()));
   }
-  for (const DevicePlaneView& plane : planes) {
+  for (const DevicePlane& plane : planes) {
     const auto address = reinterpret_cast<std::uintptr_t>(plane.samples);
     if (plane.samples == nullptr || address % 16 != 0 || plane.pitch_bytes % 16 != 0 ||
         plane.pitch_bytes < plane.width_px) {
@@ -64,7 +62,7 @@ Result<void> check_planes(std::size_t index, std::span<const DevicePlaneView> pl
 /// A plan that resamples nothing.
 plan::Plan make_plan(const DeviceEncodeItem& item) {
   plan::Plan plan;
-  const std::span<const DevicePlaneView> planes = item.planes;
+  const std::span<const DevicePlane> planes = item.planes;
   plan.resized_width_px = planes[0].width_px;
   plan.resized_height_px = planes[0].height_px;
   plan.source = {0, 0, planes[0].width_px, planes[0].height_px};
@@ -133,11 +131,7 @@ Result<void> DeviceEncoder::Impl::encode(std::span<const DeviceEncodeItem> items
   for (std::size_t i = 0; i < items.size(); ++i) {
     Entry& entry = entries_[i];
     entry.plan = make_plan(items[i]);
-    for (const DevicePlaneView& plane : items[i].planes) {
-      entry.planes.push_back({plane.samples, static_cast<std::uint32_t>(plane.width_px),
-                              static_cast<std::uint32_t>(plane.height_px),
-                              static_cast<std::uint32_t>(plane.pitch_bytes)});
-    }
+    entry.planes.assign(items[i].planes.begin(), items[i].planes.end());
     codec::cuda::Item item;
     item.plan = &entry.plan;
     item.planes = entry.planes;

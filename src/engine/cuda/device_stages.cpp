@@ -12,7 +12,6 @@
 
 namespace framewire::engine {
 
-using codec::DevicePlane;
 using codec::cuda::Item;
 using codec::cuda::RowCopy;
 
@@ -201,8 +200,7 @@ Result<void> DeviceStages::Impl::resample(std::span<const Striped> pictures) {
     std::vector<codec::cuda::RowPart>& rows = parts_.emplace_back();
     for (const Stripe& stripe : picture.stripes) {
       planes.push_back(stripe.in);
-      rows.push_back({stripe.out_first, stripe.out_count, stripe.in_first,
-                      static_cast<std::int32_t>(stripe.in.height_px)});
+      rows.push_back({stripe.out_first, stripe.out_count, stripe.in_first, stripe.in.height_px});
     }
     Item item;
     item.plan = &plans_.emplace_back(resampling_of(*picture.plan, picture.stripes));
@@ -218,8 +216,8 @@ Result<void> DeviceStages::Impl::resample(std::span<const Striped> pictures) {
     for (std::size_t p = 0; p < left_[i].planes.size(); ++p) {
       // The encoder's view of it is of no matter here.
       DevicePlane& plane = left_[i].planes[p];
-      plane.width_px = static_cast<std::uint32_t>(plans_[i].planes[p].x.out_size);
-      plane.height_px = static_cast<std::uint32_t>(pictures[i].stripes[p].out_count);
+      plane.width_px = plans_[i].planes[p].x.out_size;
+      plane.height_px = pictures[i].stripes[p].out_count;
     }
   }
   return {};
@@ -259,8 +257,14 @@ Result<void> DeviceStages::Impl::copy(std::span<const Copy> copies) {
   std::uint32_t most_quads = 0;
   for (std::size_t i = 0; i < copies.size(); ++i) {
     const auto& [from, to, pitch_bytes] = copies[i];
-    rows[i] = {from.samples, to, from.pitch_bytes, pitch_bytes, from.width_px, from.height_px};
-    most_quads = std::max(most_quads, pitch_bytes / 16 * from.height_px);
+    const auto height = static_cast<std::uint32_t>(from.height_px);
+    rows[i] = {from.samples,
+               to,
+               static_cast<std::uint32_t>(from.pitch_bytes),
+               pitch_bytes,
+               static_cast<std::uint32_t>(from.width_px),
+               height};
+    most_quads = std::max(most_quads, pitch_bytes / 16 * height);
   }
   if (auto ok = gpu::check(
           cudaMemcpyAsync(d_copies_.data(), rows, bytes, cudaMemcpyHostToDevice, stream_.get()),
@@ -279,7 +283,7 @@ Result<std::span<const std::uint8_t>> DeviceStages::Impl::read(
     std::span<const DevicePlane> planes) {
   if (auto ok = gpu::use_device(device_); !ok) return fail(ok.error());
   std::size_t bytes = 0;
-  for (const DevicePlane& plane : planes) bytes += std::size_t{plane.width_px} * plane.height_px;
+  for (const DevicePlane& plane : planes) bytes += sample_count(plane);
   if (auto ok = grow(h_samples_, gpu::MemoryKind::kPinned, bytes); !ok) return fail(ok.error());
   std::uint8_t* to = h_samples_.data();
   for (const DevicePlane& plane : planes) {
@@ -287,7 +291,7 @@ Result<std::span<const std::uint8_t>> DeviceStages::Impl::read(
         cudaMemcpy2DAsync(to, plane.width_px, plane.samples, plane.pitch_bytes, plane.width_px,
                           plane.height_px, cudaMemcpyDeviceToHost, stream_.get());
     if (auto ok = gpu::check(error, "reading planes"); !ok) return fail(ok.error());
-    to += std::size_t{plane.width_px} * plane.height_px;
+    to += sample_count(plane);
   }
   if (auto ok = stream_.synchronise(); !ok) return fail(ok.error());
   return std::span<const std::uint8_t>(h_samples_.data(), bytes);

@@ -47,11 +47,6 @@ bool takes_blocks(const DevicePlaneShape& shape, const DevicePlaneTarget& target
              static_cast<std::uint64_t>(shape.whole_height_px);
 }
 
-codec::DevicePlane as_target(const DevicePlaneView& view) {
-  return {view.samples, static_cast<std::uint32_t>(view.width_px),
-          static_cast<std::uint32_t>(view.height_px), static_cast<std::uint32_t>(view.pitch_bytes)};
-}
-
 }  // namespace
 
 Result<ImagePlace> place_in_pool(const DeviceImageShape& shape, ImagePool& pool,
@@ -74,7 +69,7 @@ Result<ImagePlace> place_in_pool(const DeviceImageShape& shape, ImagePool& pool,
     place.planes[c] = {memory.at(planned[c].slice), shape.planes[c].width_px,
                        shape.planes[c].height_px,
                        static_cast<std::int32_t>(planned[c].pitch_bytes)};
-    place.direct[c] = as_target(place.planes[c]);
+    place.direct[c] = place.planes[c];
   }
   return place;
 }
@@ -93,7 +88,7 @@ Result<ImagePlace> place_at(const DeviceImageShape& shape,
     const DevicePlaneTarget& target = targets[c];
     if (auto ok = check_target(wanted, target, c, device); !ok) return fail(ok.error());
     place.planes[c] = {target.samples, wanted.width_px, wanted.height_px, target.pitch_bytes};
-    if (takes_blocks(wanted, target)) place.direct[c] = as_target(place.planes[c]);
+    if (takes_blocks(wanted, target)) place.direct[c] = place.planes[c];
   }
   return place;
 }

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <array>
-#include <codec/device_plane.hpp>
 #include <engine/cuda/image_pool.hpp>
 #include <framewire/device.hpp>
+#include <framewire/device_plane.hpp>
 #include <gpu/stream.hpp>
 #include <span>
 
@@ -13,10 +13,10 @@ namespace framewire::engine {
 /// Memory of the pool's or of the caller's for one image.
 struct ImagePlace {
   int component_count = 0;
-  std::array<DevicePlaneView, 4> planes{};     ///< where they are in the end
-  std::array<codec::DevicePlane, 4> direct{};  ///< where they are decoded; null: in the batch, and
-                                               ///< copied then
-  ImagePool::Block block;                      ///< null with the caller's memory
+  std::array<DevicePlane, 4> planes{};  ///< where they are in the end
+  std::array<DevicePlane, 4> direct{};  ///< where they are decoded; null: in the batch, and
+                                        ///< copied then
+  ImagePool::Block block;               ///< null with the caller's memory
 };
 
 /// @param stream  which will write there

@@ -13,7 +13,6 @@ namespace framewire::engine {
 namespace {
 
 using codec::BatchItem;
-using codec::DevicePlane;
 using codec::nvjpeg::EncodeItem;
 using codec::nvjpeg::NvjpegDecoder;
 using codec::nvjpeg::NvjpegEncoder;

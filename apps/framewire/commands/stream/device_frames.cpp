@@ -160,8 +160,7 @@ DeviceFrames::Jobs DeviceFrames::run(DeviceStages& stages, Jobs jobs) {
 }
 
 // A frame, and the copies that fill it.
-Result<OutgoingFrame> DeviceFrames::lay_out(const Job& job,
-                                            std::span<const codec::DevicePlane> planes,
+Result<OutgoingFrame> DeviceFrames::lay_out(const Job& job, std::span<const DevicePlane> planes,
                                             std::vector<DeviceStages::Copy>& copies) {
   OutgoingFrame frame;
   frames::PictureHeader& header = frame.header;
@@ -173,9 +172,9 @@ Result<OutgoingFrame> DeviceFrames::lay_out(const Job& job,
   header.plane_count = static_cast<int>(planes.size());
   for (std::size_t i = 0; i < planes.size(); ++i) {
     const std::uint32_t pitch =
-        (planes[i].width_px + kPitch_bytes - 1) / kPitch_bytes * kPitch_bytes;
-    header.planes[i] = {static_cast<std::int32_t>(planes[i].width_px),
-                        static_cast<std::int32_t>(planes[i].height_px), pitch};
+        (static_cast<std::uint32_t>(planes[i].width_px) + kPitch_bytes - 1) / kPitch_bytes *
+        kPitch_bytes;
+    header.planes[i] = {planes[i].width_px, planes[i].height_px, pitch};
     header.payload_bytes += header.planes[i].bytes();
   }
   auto memory = memory_.take(header.payload_bytes);

@@ -61,7 +61,7 @@ class DeviceFrames {
   [[nodiscard]] Jobs run(engine::DeviceStages& stages, Jobs jobs);
   [[nodiscard]] Result<void> decode(engine::DeviceStages& stages, const Jobs& jobs) const;
   [[nodiscard]] Result<frames::OutgoingFrame> lay_out(
-      const Job& job, std::span<const codec::DevicePlane> planes,
+      const Job& job, std::span<const DevicePlane> planes,
       std::vector<engine::DeviceStages::Copy>& copies);
 
   FrameMemory& memory_;

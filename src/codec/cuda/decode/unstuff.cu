@@ -33,23 +33,22 @@ struct Plus {
 struct MarkerTile {
   const std::uint8_t* data;
   std::uint32_t begin;
-  std::uint32_t end;   ///< empty without restart intervals
+  std::uint32_t end;
   std::uint32_t lead;  ///< where the scan begins
   std::uint32_t scan_end;
-  std::uint32_t* count;  ///< of restart markers in it
 };
 
-__device__ MarkerTile marker_tile(const DecodeView& batch, const ScanDesc& scan) {
+/// Whether this thread block has a tile: the grid has as many rows as the batch's longest scan.
+__device__ bool has_marker_tile(const ScanDesc& scan) {
+  return scan.has_restarts != 0 &&
+         blockIdx.y * kMarkerTileBytes < lead_bytes(scan) + scan.data_bytes;
+}
+
+__device__ MarkerTile marker_tile(const ScanDesc& scan) {
   const std::uint32_t lead = lead_bytes(scan);
   const std::uint32_t begin = blockIdx.y * kMarkerTileBytes;
   const std::uint32_t scan_end = lead + scan.data_bytes;
-  if (scan.has_restarts == 0 || begin >= scan_end) return {};
-  return {scan.data - lead,
-          begin,
-          min(begin + kMarkerTileBytes, scan_end),
-          lead,
-          scan_end,
-          scan.marker_counts + blockIdx.y};
+  return {scan.data - lead, begin, min(begin + kMarkerTileBytes, scan_end), lead, scan_end};
 }
 
 /// Finds markers among 16 bytes from `at`, a multiple of 16. @return bit i for a restart marker
@@ -93,8 +92,8 @@ __global__ void __launch_bounds__(kImageThreads) count_markers_kernel(DecodeView
   using Reduce = cub::BlockReduce<std::uint32_t, kImageThreads>;
   __shared__ typename Reduce::TempStorage storage;
   const ScanDesc& scan = batch.scans[blockIdx.x];
-  const MarkerTile tile = marker_tile(batch, scan);
-  if (tile.count == nullptr) return;
+  if (!has_marker_tile(scan)) return;
+  const MarkerTile tile = marker_tile(scan);
   std::uint32_t count = 0;
   std::uint32_t other = 0xFFFFFFFFu;
   for (std::uint32_t at = tile.begin + threadIdx.x * kMarkerBytes; at < tile.end;
@@ -103,7 +102,7 @@ __global__ void __launch_bounds__(kImageThreads) count_markers_kernel(DecodeView
   }
   if (other != 0xFFFFFFFFu) atomicMin(&batch.scan_end[blockIdx.x], other - tile.lead);
   const std::uint32_t total = Reduce(storage).Sum(count);
-  if (threadIdx.x == 0) *tile.count = total;
+  if (threadIdx.x == 0) scan.marker_counts[blockIdx.y] = total;
 }
 
 /// Second: where the segments behind the markers start. The tile in which the scan ends, and tiles
@@ -113,8 +112,8 @@ __global__ void __launch_bounds__(kImageThreads) list_segments_kernel(DecodeView
   gpu::grid_dependency_sync();
   __shared__ typename MarkerScan::TempStorage storage;
   const ScanDesc& scan = batch.scans[blockIdx.x];
-  const MarkerTile tile = marker_tile(batch, scan);
-  if (tile.count == nullptr) return;
+  if (!has_marker_tile(scan)) return;
+  const MarkerTile tile = marker_tile(scan);
   const std::uint32_t end =
       min(min(batch.scan_end[blockIdx.x], scan.data_bytes) + tile.lead, tile.end);
   std::uint32_t* starts = scan.segment_start;
@@ -146,7 +145,7 @@ __global__ void __launch_bounds__(kImageThreads) list_segments_kernel(DecodeView
     listed += total;
     __syncthreads();
   }
-  if (threadIdx.x == 0) *tile.count = listed;
+  if (threadIdx.x == 0) scan.marker_counts[blockIdx.y] = listed;
 }
 
 /// Third: which subsequences each segment has.
