@@ -1,5 +1,4 @@
 #include <gtest/gtest.h>
-#include <csignal>
 #include <tests/service/support/origin.hpp>
 #include <tests/service/support/temporary_folder.hpp>
 #include <tests/service/support/tls_script.hpp>
@@ -9,10 +8,6 @@ namespace {
 
 class OriginTls : public ::testing::Test {
  protected:
-  // What OpenSSL writes to a connection that the other end has closed.
-  void SetUp() override { old_ = std::signal(SIGPIPE, SIG_IGN); }
-  void TearDown() override { (void)std::signal(SIGPIPE, old_); }
-
   [[nodiscard]] Settings trusting(const test::Certificate& authority) const {
     Settings settings = test::remote();
     settings.ca_file = folder_.write("ca.pem", authority.pem()).string();
@@ -20,7 +15,6 @@ class OriginTls : public ::testing::Test {
   }
 
   test::TemporaryFolder folder_;
-  void (*old_)(int) = nullptr;
 };
 class OriginTlsAttack : public OriginTls {};
 
@@ -61,6 +55,17 @@ TEST_F(OriginTlsAttack, ABodyThatEndsEarlyIsTruncated) {
   test::Origin origin(certificate.answering("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbytes"),
                       trusting(certificate));
   EXPECT_EQ(origin.fetch("https://images.test/a").error().kind, FetchErrorKind::kTruncated);
+}
+
+// OpenSSL writes to connections that are gone: that must not end the process by SIGPIPE.
+TEST_F(OriginTlsAttack, ConnectionsThatAreResetEndNothing) {
+  test::Certificate certificate("images.test");
+  certificate.be_rude();
+  for (int i = 0; i < 20; ++i) {
+    test::Origin origin(certificate.answering(test::ok("bytes")), trusting(certificate));
+    for (int fetch = 0; fetch < 3; ++fetch) (void)origin.fetch("https://images.test/a");
+    if (i % 2 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <service/source/sigpipe_block.hpp>
 #include <stdexcept>
 #include <tests/service/support/tls_script.hpp>
 
@@ -58,12 +59,17 @@ std::string Certificate::pem() const {
 
 std::function<void(Connection&)> Certificate::answering(std::string answer) const {
   return [this, answer = std::move(answer)](Connection& connection) {
+    const source::SigpipeBlock block;
     const std::unique_ptr<SSL, void (*)(SSL*)> ssl(SSL_new(parts_->context), SSL_free);
     SSL_set_fd(ssl.get(), connection.fd());
     char head[4'096];
     if (SSL_accept(ssl.get()) == 1 && SSL_read(ssl.get(), head, sizeof head) > 0) {
       SSL_write(ssl.get(), answer.data(), static_cast<int>(answer.size()));
-      SSL_shutdown(ssl.get());
+      if (rude_) {
+        connection.reset();
+      } else {
+        SSL_shutdown(ssl.get());
+      }
     }
     ERR_clear_error();
   };

@@ -19,12 +19,15 @@ class Certificate {
   Certificate& operator=(const Certificate&) = delete;
 
   [[nodiscard]] std::string pem() const;
+  /// Scripts made from now on reset their connections instead of closing them in order.
+  void be_rude() { rude_ = true; }
   /// A script that shakes hands, reads one request, answers it, and closes in order.
   [[nodiscard]] std::function<void(Connection&)> answering(std::string answer) const;
 
  private:
   struct Parts;
   std::unique_ptr<Parts> parts_;
+  bool rude_ = false;
 };
 
 }  // namespace framewire::service::test
