@@ -2,7 +2,6 @@
 #include <base/thread_name.hpp>
 #include <service/source/fetch_error.hpp>
 #include <service/source/origin_loop.hpp>
-#include <service/source/sigpipe_block.hpp>
 #include <system_error>
 
 namespace framewire::service::source {
@@ -35,9 +34,7 @@ OriginLoop::~OriginLoop() {
   ending_.store(true);
   if (multi_) wake();
   if (thread_.joinable()) thread_.join();
-  resolver_.stop();  // its threads wake the handle that goes now
-  const SigpipeBlock block;
-  multi_.reset();  // says goodbye on the connections that it has kept
+  resolver_.stop();  // its threads wake the multi handle, which goes with this
 }
 
 bool OriginLoop::start() {
@@ -84,7 +81,6 @@ bool OriginLoop::submit(Job& job) noexcept {
 
 void OriginLoop::run() noexcept {
   base::name_thread("fw-origins");
-  const SigpipeBlock block;
   while (!ending_.load()) {
     turn();
     curl_multi_poll(multi_.get(), nullptr, 0, poll_ms(), nullptr);

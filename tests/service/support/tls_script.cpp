@@ -1,12 +1,24 @@
+#include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
-#include <service/source/sigpipe_block.hpp>
+#include <poll.h>
+#include <csignal>
 #include <stdexcept>
 #include <tests/service/support/tls_script.hpp>
 
 namespace framewire::service::test {
+namespace {
+
+// For the script's thread: OpenSSL's own sockets write without MSG_NOSIGNAL.
+void block_sigpipe() {
+  sigset_t pipe{};
+  sigaddset(&pipe, SIGPIPE);
+  (void)::pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
+}
+
+}  // namespace
 
 struct Certificate::Parts {
   EVP_PKEY* key = EVP_EC_gen("P-256");
@@ -59,18 +71,27 @@ std::string Certificate::pem() const {
 
 std::function<void(Connection&)> Certificate::answering(std::string answer) const {
   return [this, answer = std::move(answer)](Connection& connection) {
-    const source::SigpipeBlock block;
+    block_sigpipe();
     const std::unique_ptr<SSL, void (*)(SSL*)> ssl(SSL_new(parts_->context), SSL_free);
     SSL_set_fd(ssl.get(), connection.fd());
     char head[4'096];
     if (SSL_accept(ssl.get()) == 1 && SSL_read(ssl.get(), head, sizeof head) > 0) {
       SSL_write(ssl.get(), answer.data(), static_cast<int>(answer.size()));
-      if (rude_) {
-        connection.reset();
-      } else {
-        SSL_shutdown(ssl.get());
-      }
+      SSL_shutdown(ssl.get());
     }
+    ERR_clear_error();
+  };
+}
+
+std::function<void(Connection&)> Certificate::hanging_up() const {
+  return [this](Connection& connection) {
+    block_sigpipe();
+    const std::unique_ptr<SSL, void (*)(SSL*)> ssl(SSL_new(parts_->context), SSL_free);
+    SSL_set_fd(ssl.get(), connection.fd());
+    pollfd hello{connection.fd(), POLLIN, 0};
+    (void)::poll(&hello, 1, 5'000);
+    (void)::fcntl(connection.fd(), F_SETFL, O_NONBLOCK);
+    (void)SSL_accept(ssl.get());
     ERR_clear_error();
   };
 }

@@ -19,15 +19,14 @@ class Certificate {
   Certificate& operator=(const Certificate&) = delete;
 
   [[nodiscard]] std::string pem() const;
-  /// Scripts made from now on reset their connections instead of closing them in order.
-  void be_rude() { rude_ = true; }
   /// A script that shakes hands, reads one request, answers it, and closes in order.
   [[nodiscard]] std::function<void(Connection&)> answering(std::string answer) const;
+  /// A script that says its part of the handshake, and hangs up without waiting for the client's.
+  [[nodiscard]] std::function<void(Connection&)> hanging_up() const;
 
  private:
   struct Parts;
   std::unique_ptr<Parts> parts_;
-  bool rude_ = false;
 };
 
 }  // namespace framewire::service::test
