@@ -41,8 +41,11 @@ ALLOWED = {
     "frames": {"base", "transport"},
     "split": BELOW_CODECS | {"codec/turbo", "engine", "transport"},
     "service/page": set(),
+    "inspect": BELOW_CODECS | {"engine"},
+    "service/http": {"base", "jpeg", "inspect"},
     "apps/framewire": {"base", "jpeg", "plan", "color", "codec", "engine", "batch", "split",
-                       "topology", "transport", "transport/session", "frames"},
+                       "topology", "transport", "transport/session", "frames", "inspect",
+                       "service/http"},
 }
 
 # Third-party headers and the only folders that may name them; None: any folder.
@@ -52,7 +55,9 @@ OWNED_HEADERS = [
     (r"pugixml\.hpp", {"jpeg"}),
     (r"hwy/.*", {"transform", "color", "codec/turbo"}),
     (r"CLI/.*|CLI11.*", {"apps/framewire"}),
-    (r"nlohmann/.*", {"batch", "apps/framewire"}),
+    (r"nlohmann/.*", {"batch", "inspect", "apps/framewire"}),
+    (r"boost/.*", {"service/http"}),
+    (r"toml\+\+/.*", {"service/http"}),
     (r"xxhash\.h", {"base", "batch", "transport"}),
     (r"openssl/.*", {"transport/wire"}),
     (r"uc[pst]/.*", {"transport/ucx"}),

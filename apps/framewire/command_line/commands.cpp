@@ -3,6 +3,9 @@
 #include <command_line/command.hpp>
 #include <command_line/gpu_options.hpp>
 #include <iterator>
+#ifdef FRAMEWIRE_SERVICE
+#include <service/http/settings.hpp>
+#endif
 
 namespace framewire::app {
 namespace {
@@ -261,41 +264,77 @@ constexpr std::string_view kSinkDetails =
     "is full. Latency is from the sender's clock to ours: it means something on one machine, or "
     "where clocks agree.";
 
+#ifdef FRAMEWIRE_SERVICE
+constexpr OptionSpec kServeCommand[] = {
+    {"config", "FILE", "", "", "read settings from a TOML file", "Configuration"},
+    {"check", "", "", "", "print what holds, and where it comes from, and end", "Configuration"},
+    kDeviceOption,
+    kGpuMemoryOption};
+
+// The service's settings and what the command has besides. The former are a table of their own,
+// which a file and the environment set too.
+std::span<const OptionSpec> serve_own() {
+  static const std::vector<OptionSpec> all = [] {
+    const auto settings = service::http::setting_specs();
+    std::vector<OptionSpec> joined(settings.begin(), settings.end());
+    joined.insert(joined.end(), std::begin(kServeCommand), std::end(kServeCommand));
+    return joined;
+  }();
+  return all;
+}
+
+constexpr std::string_view kServeDetails =
+    "Answers POST /v1/resize?size=1024x&quality=80 with the picture resized, and POST /v1/inspect "
+    "with what framewire inspect --json prints; /livez and /readyz tell how it is. Options of "
+    "pictures given here are the defaults of requests, and limits bound every request.\n"
+    "Settings come from flags, from the environment (FRAMEWIRE_MAX_CONNECTIONS for "
+    "--max-connections), from the file that --config names (max-connections = 100), and are "
+    "defaults otherwise: the first of these that says something counts.\n"
+    "SIGTERM and SIGINT end in order: what is under way is answered first.";
+#endif
+
 constexpr std::string_view kCompletionDetails =
     "For bash: source <(framewire completion bash). Installed packages bring the files already.";
 
-constexpr std::array kCommands = {
-    Command{"resize", "IN OUT", "resize one JPEG", kResizeDetails, true, kResizeOwn, "", 2, 2,
-            run_resize},
-    Command{"batch", "IN… OUT_DIR", "resize a folder, a list or several files", kBatchDetails, true,
-            kBatchOwn, "", 1, 0, run_batch},
-    Command{"inspect", "FILE…", "show what a JPEG is made of", kInspectDetails, true, kInspectOwn,
-            "", 1, 0, run_inspect},
-    Command{"bench", "resize|jpeg2jpeg IN…", "measure images per second", kBenchDetails, true,
-            kBenchOwn, "resize|jpeg2jpeg", 2, 0, run_bench},
-    Command{"doctor", "", "tell whether GPUs and network cards can talk directly", kDoctorDetails,
-            false, kDoctorOwn, "", 0, 0, run_doctor},
-    Command{"perf", "latency|bw|bibw [HOST:PORT]", "measure messages between two processes",
-            kPerfDetails, false, kPerfOwn, "latency|bw|bibw", 1, 2, run_perf},
-    Command{"stream", "IN… HOST:PORT", "send pictures to a sink", kStreamDetails, true, kStreamOwn,
-            "", 1, 0, run_stream},
-    Command{"sink", "", "receive pictures from a stream", kSinkDetails, false, kSinkOwn, "", 0, 0,
-            run_sink},
-    Command{"split", "IN…", "resize each picture in stripes, on several workers", kSplitDetails,
-            true, kSplitOwn, "", 0, 0, run_split},
-    Command{"completion",
-            "SHELL",
-            "print a completion script for bash, zsh or fish",
-            kCompletionDetails,
-            false,
-            {},
-            "bash|zsh|fish",
-            1,
-            1,
-            run_completion},
-    Command{"man", "", "print the manual page", "", false, {}, "", 0, 0, run_man},
-    Command{"version", "", "print the version", "", false, {}, "", 0, 0, run_version},
-};
+const auto& all_commands() {
+  static const std::array kCommands = {
+      Command{"resize", "IN OUT", "resize one JPEG", kResizeDetails, true, kResizeOwn, "", 2, 2,
+              run_resize},
+      Command{"batch", "IN… OUT_DIR", "resize a folder, a list or several files", kBatchDetails,
+              true, kBatchOwn, "", 1, 0, run_batch},
+      Command{"inspect", "FILE…", "show what a JPEG is made of", kInspectDetails, true, kInspectOwn,
+              "", 1, 0, run_inspect},
+      Command{"bench", "resize|jpeg2jpeg IN…", "measure images per second", kBenchDetails, true,
+              kBenchOwn, "resize|jpeg2jpeg", 2, 0, run_bench},
+      Command{"doctor", "", "tell whether GPUs and network cards can talk directly", kDoctorDetails,
+              false, kDoctorOwn, "", 0, 0, run_doctor},
+      Command{"perf", "latency|bw|bibw [HOST:PORT]", "measure messages between two processes",
+              kPerfDetails, false, kPerfOwn, "latency|bw|bibw", 1, 2, run_perf},
+      Command{"stream", "IN… HOST:PORT", "send pictures to a sink", kStreamDetails, true,
+              kStreamOwn, "", 1, 0, run_stream},
+      Command{"sink", "", "receive pictures from a stream", kSinkDetails, false, kSinkOwn, "", 0, 0,
+              run_sink},
+      Command{"split", "IN…", "resize each picture in stripes, on several workers", kSplitDetails,
+              true, kSplitOwn, "", 0, 0, run_split},
+#ifdef FRAMEWIRE_SERVICE
+      Command{"serve", "", "answer HTTP requests with resized pictures", kServeDetails, true,
+              serve_own(), "", 0, 0, run_serve},
+#endif
+      Command{"completion",
+              "SHELL",
+              "print a completion script for bash, zsh or fish",
+              kCompletionDetails,
+              false,
+              {},
+              "bash|zsh|fish",
+              1,
+              1,
+              run_completion},
+      Command{"man", "", "print the manual page", "", false, {}, "", 0, 0, run_man},
+      Command{"version", "", "print the version", "", false, {}, "", 0, 0, run_version},
+  };
+  return kCommands;
+}
 
 }  // namespace
 
@@ -304,7 +343,7 @@ std::string Arguments::get(std::string_view name) const {
   return found == own.end() ? std::string{} : found->second;
 }
 
-std::span<const Command> commands() noexcept { return kCommands; }
+std::span<const Command> commands() noexcept { return all_commands(); }
 
 std::vector<OptionSpec> options_of(const Command& command) {
   std::vector<OptionSpec> all;

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 #include <algorithm>
-#include <commands/inspect/marker_meaning.hpp>
+#include <inspect/marker_meaning.hpp>
 #include <jpeg/markers.hpp>
 #include <string_view>
 #include <vector>
 
-namespace framewire::app {
+namespace framewire::inspect {
 namespace {
 
 namespace marker = jpeg::marker;
@@ -129,4 +129,4 @@ std::string marker_meaning(const jpeg::JpegFile& file, const jpeg::MarkerEntry& 
   }
 }
 
-}  // namespace framewire::app
+}  // namespace framewire::inspect

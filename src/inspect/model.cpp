@@ -3,18 +3,18 @@
 #include <codec/codec.hpp>
 #include <color/assumed_profile.hpp>
 #include <color/converter.hpp>
-#include <commands/inspect/icc_name.hpp>
-#include <commands/inspect/marker_meaning.hpp>
-#include <commands/inspect/model.hpp>
 #include <engine/codec_router.hpp>
 #include <engine/device_verdict.hpp>
+#include <inspect/icc_name.hpp>
+#include <inspect/marker_meaning.hpp>
+#include <inspect/model.hpp>
 #include <jpeg/markers.hpp>
 #include <jpeg/parser.hpp>
 #include <limits>
 #include <optional>
 #include <plan/plan.hpp>
 
-namespace framewire::app {
+namespace framewire::inspect {
 namespace {
 
 // Looking costs only the headers, so nothing is too large to be looked at.
@@ -239,4 +239,4 @@ Json inspect_bytes(const std::string& file, std::span<const std::uint8_t> bytes,
   return model;
 }
 
-}  // namespace framewire::app
+}  // namespace framewire::inspect

@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <commands/inspect/icc_name.hpp>
+#include <inspect/icc_name.hpp>
 #include <string_view>
 
-namespace framewire::app {
+namespace framewire::inspect {
 namespace {
 
 using Bytes = std::span<const std::uint8_t>;
@@ -67,4 +67,4 @@ std::string icc_name(Bytes profile) {
   return {};
 }
 
-}  // namespace framewire::app
+}  // namespace framewire::inspect

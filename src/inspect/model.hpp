@@ -3,11 +3,11 @@
 
 #include <cstdint>
 #include <framewire/options.hpp>
-#include <report/json.hpp>
+#include <inspect/json.hpp>
 #include <span>
 #include <string>
 
-namespace framewire::app {
+namespace framewire::inspect {
 
 /// @param file  the name to show
 /// @return keys file, bytes and, where the headers can be read, markers, frame, scans,
@@ -16,7 +16,4 @@ namespace framewire::app {
 [[nodiscard]] Json inspect_bytes(const std::string& file, std::span<const std::uint8_t> bytes,
                                  const ResizeOptions& options);
 
-/// The model of inspect_bytes() for people.
-[[nodiscard]] std::string inspect_text(const Json& model);
-
-}  // namespace framewire::app
+}  // namespace framewire::inspect

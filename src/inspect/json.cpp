@@ -1,6 +1,6 @@
-#include <report/json.hpp>
+#include <inspect/json.hpp>
 
-namespace framewire::app {
+namespace framewire::inspect {
 
 Json to_json(const ImageSummary& image) {
   return {{"w", image.width_px},        {"h", image.height_px},
@@ -52,4 +52,4 @@ Json to_json(const Status& status) {
   return json;
 }
 
-}  // namespace framewire::app
+}  // namespace framewire::inspect
