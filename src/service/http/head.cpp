@@ -109,6 +109,17 @@ tl::expected<void, HeadError> take_coding(Text value, Head& head) {
   return {};
 }
 
+// RFC 9110 5.6.1: elements may be empty, and have spaces around them.
+bool is_token_list(Text list) {
+  while (true) {
+    const auto comma = list.find(',');
+    const Text element = trim(list.substr(0, comma));
+    if (!element.empty() && !is_token(element)) return false;
+    if (comma == Text::npos) return true;
+    list.remove_prefix(comma + 1);
+  }
+}
+
 struct Seen {
   int hosts = 0;
   bool close = false;
@@ -122,6 +133,7 @@ tl::expected<void, HeadError> interpret(const Field& field, Head& head, Seen& se
     ++seen.hosts;
     if (field.value.find_first_of(" \t/,@") != Text::npos) return malformed("Host is no host");
   } else if (equal_ignoring_case(field.name, "connection")) {
+    if (!is_token_list(field.value)) return malformed("Connection is no list of words");
     seen.close = seen.close || list_has(field.value, "close");
     seen.keep_alive = seen.keep_alive || list_has(field.value, "keep-alive");
   } else if (equal_ignoring_case(field.name, "expect")) {
