@@ -1,0 +1,150 @@
+#include <fmt/format.h>
+#include <algorithm>
+#include <charconv>
+#include <service/source/answer_head.hpp>
+#include <service/source/fetch_error.hpp>
+#include <service/source/source_url.hpp>
+
+namespace framewire::service::source {
+namespace {
+
+std::string_view trimmed(std::string_view text) noexcept {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && std::string_view(" \t\r\n").find(text.back()) != std::string_view::npos) {
+    text.remove_suffix(1);
+  }
+  return text;
+}
+
+bool is(std::string_view text, std::string_view lower) noexcept {
+  return std::equal(text.begin(), text.end(), lower.begin(), lower.end(), [](char a, char b) {
+    return (a >= 'A' && a <= 'Z' ? static_cast<char>(a + 32) : a) == b;
+  });
+}
+
+std::optional<std::uint64_t> number(std::string_view text) noexcept {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+bool is_text(std::string_view value) noexcept {
+  return std::none_of(value.begin(), value.end(), [](char c) {
+    return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f;
+  });
+}
+
+bool is_redirect(unsigned status) noexcept {
+  return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+}  // namespace
+
+bool AnswerHead::begin(std::string_view line) {
+  if (complete_) return true;  // a trailer that looks like a head
+  const std::size_t bytes = bytes_;
+  const unsigned lines = lines_;
+  *this = AnswerHead();
+  bytes_ = bytes;
+  lines_ = lines;
+  const std::size_t space = line.find(' ');
+  if (space == std::string_view::npos) return false;
+  const auto status = number(line.substr(space + 1, 3));
+  if (!status || *status < 100 || *status > 999) return false;
+  status_ = static_cast<unsigned>(*status);
+  return true;
+}
+
+bool AnswerHead::take(std::string_view line) {
+  bytes_ += line.size();
+  if (++lines_ > kMaxLines || bytes_ > kMaxBytes) return false;
+  if (line.starts_with("HTTP/")) return begin(line);
+  if (status_ == 0) return false;
+  if (trimmed(line).empty()) {
+    complete_ = complete_ || status_ >= 200;
+    return true;
+  }
+  if (complete_) return true;
+  const std::size_t colon = line.find(':');
+  if (colon == 0 || colon == std::string_view::npos) return false;
+  const std::string_view name = line.substr(0, colon);
+  // A space in a name is a folded line, or something that others read as another name.
+  if (name.find_first_of(" \t") != std::string_view::npos) return false;
+  return field(name, trimmed(line.substr(colon + 1)));
+}
+
+bool AnswerHead::field(std::string_view name, std::string_view value) {
+  if (is(name, "content-length")) {
+    const auto length = number(value);
+    if (!length || (length_ && *length_ != *length) || chunked_) return false;
+    length_ = length;
+    return true;
+  }
+  if (is(name, "transfer-encoding")) {
+    chunked_ = true;
+    return !length_;
+  }
+  if (is(name, "content-encoding")) {
+    encoded_ = encoded_ || !(value.empty() || is(value, "identity"));
+    return true;
+  }
+  if (is(name, "location")) {
+    several_locations_ = location_.has_value();
+    if (value.size() <= kMaxUrlBytes && is_text(value)) location_ = value;
+    return true;
+  }
+  if (value.size() > kMaxValueBytes || !is_text(value)) return true;
+  if (is(name, "etag")) etag_ = value;
+  if (is(name, "last-modified")) last_modified_ = value;
+  if (is(name, "content-type")) content_type_ = value;
+  if (is(name, "cache-control")) cache_control_ = value;
+  if (is(name, "expires")) expires_ = value;
+  if (is(name, "content-range")) content_range_ = value;
+  return true;
+}
+
+// "bytes 0-999/1000", of as many bytes as the body has.
+bool AnswerHead::is_whole() const noexcept {
+  std::string_view range = content_range_;
+  if (range.size() < 6 || !is(range.substr(0, 6), "bytes ")) return false;
+  range.remove_prefix(6);
+  const std::size_t dash = range.find('-');
+  const std::size_t slash = range.find('/');
+  if (dash == std::string_view::npos || slash == std::string_view::npos || slash < dash) {
+    return false;
+  }
+  const auto first = number(range.substr(0, dash));
+  const auto last = number(range.substr(dash + 1, slash - dash - 1));
+  const auto total = number(range.substr(slash + 1));
+  return first == 0 && last && total && *total != 0 && *last == *total - 1 && length_ == total;
+}
+
+Fetched<AnswerHead::Meaning> AnswerHead::judge(bool conditional) const {
+  if (is_redirect(status_)) {
+    if (!location_ || several_locations_) {
+      return fail_fetch(FetchErrorKind::kBadRedirect,
+                        fmt::format("{} without one Location", status_));
+    }
+    return Meaning::kRedirect;
+  }
+  if (status_ == 304 && conditional) return Meaning::kNotModified;
+  if (status_ != 200 && !(status_ == 206 && is_whole())) {
+    return tl::unexpected(fetch_error(FetchErrorKind::kOriginStatus,
+                                      fmt::format("the origin answered {}", status_), status_));
+  }
+  if (encoded_) {
+    return fail_fetch(FetchErrorKind::kContentEncoding, "compressed, which was not asked for");
+  }
+  return Meaning::kBody;
+}
+
+void AnswerHead::describe(Original& original) const {
+  original.etag = etag_;
+  original.last_modified = last_modified_;
+  original.content_type = content_type_;
+  original.cache_control = cache_control_;
+  original.expires = expires_;
+}
+
+}  // namespace framewire::service::source

@@ -1,0 +1,329 @@
+#include <algorithm>
+#include <base/thread_name.hpp>
+#include <service/source/fetch_error.hpp>
+#include <service/source/origin_loop.hpp>
+#include <system_error>
+
+namespace framewire::service::source {
+namespace {
+
+constexpr std::chrono::milliseconds kLookEvery{20};  // for fetches that are late
+constexpr int kIdlePollMs = 60'000;                  // whatever happens wakes the loop
+
+std::chrono::milliseconds left_until(base::Clock::time_point deadline) {
+  return std::chrono::ceil<std::chrono::milliseconds>(deadline - base::Clock::now());
+}
+
+}  // namespace
+
+void OriginLoop::Notice::operator()() const noexcept {
+  loop->look_for_cancelled_.store(true);
+  loop->wake();
+}
+
+OriginLoop::OriginLoop(const Settings& settings, const AllowedSources& allowed,
+                       const Network& network, Budget& budget)
+    : settings_(settings),
+      allowed_(allowed),
+      network_(network),
+      budget_(budget),
+      multi_(curl_multi_init()),
+      resolver_(network.resolve ? network.resolve : system_resolve, [this] { wake(); }) {}
+
+OriginLoop::~OriginLoop() {
+  ending_.store(true);
+  if (multi_) wake();
+  if (thread_.joinable()) thread_.join();
+}
+
+bool OriginLoop::start() {
+  CURLM* const multi = multi_.get();
+  if (multi == nullptr ||
+      curl_multi_setopt(multi, CURLMOPT_PIPELINING, static_cast<long>(CURLPIPE_NOTHING)) !=
+          CURLM_OK ||
+      curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, static_cast<long>(settings_.connections)) !=
+          CURLM_OK) {
+    return false;
+  }
+  if (settings_.remote && !resolver_.start(settings_.resolver_threads)) return false;
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error&) {
+    return false;
+  }
+  return true;
+}
+
+bool OriginLoop::submit(Job& job) noexcept {
+  const std::size_t most = settings_.connections + settings_.waiting;
+  if (unanswered_.fetch_add(1) >= most) {
+    unanswered_.fetch_sub(1);
+    return false;
+  }
+  try {
+    Fetches one;
+    std::string origin = job.url.origin();
+    one.emplace_back(std::move(job));
+    Fetch& fetch = one.front();
+    fetch.self = one.begin();
+    fetch.origin = std::move(origin);
+    fetch.on_stop.emplace(fetch.job.request.stop, Notice{this});
+    const std::lock_guard lock(mutex_);
+    inbox_.splice(inbox_.end(), one);
+  } catch (const std::bad_alloc&) {
+    unanswered_.fetch_sub(1);
+    return false;
+  }
+  wake();
+  return true;
+}
+
+void OriginLoop::run() noexcept {
+  base::name_thread("fw-origins");
+  while (!ending_.load()) {
+    turn();
+    curl_multi_poll(multi_.get(), nullptr, 0, poll_ms(), nullptr);
+  }
+  accept_new();
+  cancel_all(waiting_);
+  cancel_all(resolving_);
+  cancel_all(active_);
+}
+
+int OriginLoop::poll_ms() const noexcept {
+  if (may_start_) return 0;
+  const bool idle = waiting_.empty() && resolving_.empty() && active_.empty();
+  return idle ? kIdlePollMs : static_cast<int>(kLookEvery.count());
+}
+
+void OriginLoop::turn() noexcept {
+  accept_new();
+  const auto now = base::Clock::now();
+  if (look_for_cancelled_.exchange(false) || now >= next_look_) {
+    next_look_ = now + kLookEvery;
+    drop_late(waiting_, now);
+    drop_late(resolving_, now);
+    drop_late(active_, now);
+  }
+  take_lookups();
+  start_waiting();
+  int running = 0;
+  curl_multi_perform(multi_.get(), &running);
+  take_transfers();
+}
+
+void OriginLoop::accept_new() noexcept {
+  Fetches taken;
+  {
+    const std::lock_guard lock(mutex_);
+    taken.splice(taken.end(), inbox_);
+  }
+  while (!taken.empty()) {
+    const auto fetch = taken.begin();
+    if (fetch->job.verdict) {
+      answer(taken, fetch, tl::unexpected(std::move(*fetch->job.verdict)));
+    } else {
+      waiting_.splice(waiting_.end(), taken, fetch);
+      may_start_ = true;
+    }
+  }
+}
+
+void OriginLoop::drop_late(Fetches& list, base::Clock::time_point now) noexcept {
+  for (auto next = list.begin(); next != list.end();) {
+    const auto fetch = next++;
+    if (fetch->job.request.stop.stop_requested()) {
+      answer(list, fetch, fail_fetch(FetchErrorKind::kCancelled));
+    } else if (now >= fetch->job.deadline) {
+      answer(list, fetch, fail_fetch(FetchErrorKind::kTimeout, "the whole download"));
+    } else if (&list == &resolving_ && now >= fetch->dial_deadline) {
+      answer(list, fetch, fail_fetch(FetchErrorKind::kTimeout, "looking the name up"));
+    }
+  }
+}
+
+bool OriginLoop::is_full(const Fetch& fetch) const {
+  const auto found = connections_.find(fetch.origin);
+  return found != connections_.end() && found->second >= settings_.connections_per_origin;
+}
+
+void OriginLoop::take_connection(Fetch& fetch) {
+  ++connections_[fetch.origin];
+  ++all_connections_;
+  fetch.connected = true;
+}
+
+void OriginLoop::give_connection_back(Fetch& fetch) noexcept {
+  if (!std::exchange(fetch.connected, false)) return;
+  const auto found = connections_.find(fetch.origin);
+  if (found != connections_.end() && --found->second == 0) connections_.erase(found);
+  --all_connections_;
+  may_start_ = true;
+}
+
+void OriginLoop::start_waiting() noexcept {
+  if (!std::exchange(may_start_, false)) return;
+  for (auto next = waiting_.begin(); next != waiting_.end();) {
+    if (all_connections_ >= settings_.connections) return;
+    const auto fetch = next++;
+    if (!is_full(*fetch)) begin_or_answer(fetch);
+  }
+}
+
+void OriginLoop::begin_or_answer(Fetches::iterator fetch) noexcept {
+  Fetched<void> begun;
+  try {
+    begun = begin(fetch);
+  } catch (...) {
+    begun = fail_fetch(FetchErrorKind::kBusy);
+  }
+  if (!begun) answer(waiting_, fetch, tl::unexpected(std::move(begun.error())));
+}
+
+Fetched<void> OriginLoop::judge(const SourceUrl& url) const {
+  if (!allowed_.allows(url)) {
+    return fail_fetch(FetchErrorKind::kSourceNotAllowed, "no allowed source matches " + url.text());
+  }
+  if (url.address && !permits(settings_.addresses, *url.address)) {
+    return fail_fetch(FetchErrorKind::kAddressNotAllowed, "the address " + url.host);
+  }
+  return {};
+}
+
+Fetched<void> OriginLoop::begin(Fetches::iterator fetch) {
+  if (auto judged = judge(fetch->job.url); !judged) return judged;
+  take_connection(*fetch);
+  fetch->dial_deadline = std::min(fetch->job.deadline, base::Clock::now() + settings_.dial_timeout);
+  if (fetch->job.url.address) {
+    auto begun = transfer(fetch, {});
+    if (begun) active_.splice(active_.end(), waiting_, fetch);
+    return begun;
+  }
+  fetch->lookup = std::make_shared<Lookup>(fetch->job.url.host);
+  resolver_.ask(fetch->lookup);
+  resolving_.splice(resolving_.end(), waiting_, fetch);
+  return {};
+}
+
+Fetched<std::vector<IpAddress>> OriginLoop::permitted(const Lookup& lookup) const {
+  if (lookup.addresses.empty()) {
+    return fail_fetch(FetchErrorKind::kResolve, lookup.host + ": " + lookup.error);
+  }
+  std::vector<IpAddress> result;
+  for (const IpAddress& address : lookup.addresses) {
+    if (permits(settings_.addresses, address)) result.push_back(address);
+  }
+  if (result.empty()) {
+    return fail_fetch(FetchErrorKind::kAddressNotAllowed,
+                      lookup.host + " is at " + to_string(lookup.addresses.front()));
+  }
+  return result;
+}
+
+void OriginLoop::take_lookups() noexcept {
+  for (auto next = resolving_.begin(); next != resolving_.end();) {
+    const auto fetch = next++;
+    if (!fetch->lookup->ready.load(std::memory_order_acquire)) continue;
+    Fetched<void> begun;
+    try {
+      const auto addresses = permitted(*fetch->lookup);
+      begun = addresses ? transfer(fetch, *addresses) : tl::unexpected(addresses.error());
+    } catch (...) {
+      begun = fail_fetch(FetchErrorKind::kBusy);
+    }
+    if (begun) {
+      fetch->lookup.reset();
+      active_.splice(active_.end(), resolving_, fetch);
+    } else {
+      answer(resolving_, fetch, tl::unexpected(std::move(begun.error())));
+    }
+  }
+}
+
+Fetched<void> OriginLoop::transfer(Fetches::iterator fetch, std::span<const IpAddress> addresses) {
+  if (!fetch->transfer) {
+    fetch->transfer = std::make_unique<Transfer>(settings_, network_, budget_, fetch->job.request,
+                                                 fetch->job.max_bytes);
+  }
+  Transfer& transfer = *fetch->transfer;
+  if (auto ready = transfer.prepare(fetch->job.url, addresses, left_until(fetch->dial_deadline));
+      !ready) {
+    return ready;
+  }
+  if (curl_easy_setopt(transfer.handle(), CURLOPT_PRIVATE, &*fetch) != CURLE_OK ||
+      curl_multi_add_handle(multi_.get(), transfer.handle()) != CURLM_OK) {
+    return fail_fetch(FetchErrorKind::kBusy, "libcurl took no more");
+  }
+  return {};
+}
+
+void OriginLoop::take_transfers() noexcept {
+  int left = 0;
+  while (const CURLMsg* message = curl_multi_info_read(multi_.get(), &left)) {
+    if (message->msg != CURLMSG_DONE) continue;
+    const CURLcode code = message->data.result;  // the message dies with the handle's removal
+    char* owner = nullptr;
+    curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &owner);
+    Fetch* const fetch = reinterpret_cast<Fetch*>(owner);
+    curl_multi_remove_handle(multi_.get(), message->easy_handle);
+    finish(fetch->self, code);
+  }
+}
+
+void OriginLoop::finish(Fetches::iterator fetch, CURLcode code) noexcept {
+  Fetched<Original> result = fail_fetch(FetchErrorKind::kBusy);
+  try {
+    auto brought = fetch->transfer->finish(code);
+    if (brought && std::holds_alternative<Redirect>(*brought)) {
+      const auto followed = follow(fetch, std::get<Redirect>(*brought));
+      if (followed) return;
+      result = tl::unexpected(followed.error());
+    } else if (brought) {
+      Original& original = std::get<Original>(*brought);
+      original.url = fetch->job.url.text();
+      original.redirects = fetch->redirects;
+      result = std::move(original);
+    } else {
+      result = tl::unexpected(std::move(brought.error()));
+    }
+  } catch (...) {
+    result = fail_fetch(FetchErrorKind::kBusy);
+  }
+  answer(active_, fetch, std::move(result));
+}
+
+Fetched<void> OriginLoop::follow(Fetches::iterator fetch, const Redirect& redirect) {
+  if (fetch->redirects >= settings_.max_redirects) {
+    return fail_fetch(FetchErrorKind::kTooManyRedirects, "at " + fetch->job.url.text());
+  }
+  auto url = resolve_redirect(fetch->job.url, redirect.location);
+  if (!url && url.error().kind == FetchErrorKind::kBadUrl) {
+    return fail_fetch(FetchErrorKind::kBadRedirect, url.error().message);
+  }
+  if (!url) return tl::unexpected(std::move(url.error()));
+  std::string origin = url->origin();
+  give_connection_back(*fetch);
+  fetch->job.url = std::move(*url);
+  fetch->origin = std::move(origin);
+  ++fetch->redirects;
+  waiting_.splice(waiting_.begin(), active_, fetch);
+  return {};
+}
+
+void OriginLoop::answer(Fetches& list, Fetches::iterator fetch, Fetched<Original> result) noexcept {
+  Fetches own;
+  own.splice(own.end(), list, fetch);
+  if (fetch->lookup) resolver_.forget(fetch->lookup);
+  // Removing a handle that is in no multi handle does nothing.
+  if (fetch->transfer) curl_multi_remove_handle(multi_.get(), fetch->transfer->handle());
+  fetch->transfer.reset();
+  give_connection_back(*fetch);
+  unanswered_.fetch_sub(1);
+  fetch->job.answer(std::move(result));
+}
+
+void OriginLoop::cancel_all(Fetches& list) noexcept {
+  while (!list.empty()) answer(list, list.begin(), fail_fetch(FetchErrorKind::kCancelled));
+}
+
+}  // namespace framewire::service::source

@@ -1,0 +1,114 @@
+#include <netdb.h>
+#include <netinet/in.h>
+#include <resolv.h>
+#include <sys/socket.h>
+#include <algorithm>
+#include <base/thread_name.hpp>
+#include <service/source/resolver.hpp>
+#include <system_error>
+
+namespace framewire::service::source {
+namespace {
+
+constexpr std::size_t kMaxAddresses = 16;  // of one name
+constexpr int kServerTimeoutS = 2;         // for each name server, of which there are three at most
+
+}  // namespace
+
+tl::expected<std::vector<IpAddress>, std::string> system_resolve(const std::string& host) {
+  // The resolver's state is the thread's own. Read anew each time: setting it ends its following
+  // of /etc/resolv.conf.
+  if (::res_init() == 0) {
+    _res.retrans = kServerTimeoutS;
+    _res.retry = 1;
+  }
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_ADDRCONFIG;
+  addrinfo* list = nullptr;
+  const int error = ::getaddrinfo(host.c_str(), nullptr, &hints, &list);
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(list, [](addrinfo* l) {
+    if (l != nullptr) ::freeaddrinfo(l);
+  });
+  if (error != 0) return tl::unexpected(std::string(::gai_strerror(error)));
+  std::vector<IpAddress> result;
+  for (const addrinfo* at = list; at != nullptr && result.size() < kMaxAddresses;
+       at = at->ai_next) {
+    const auto address = address_of(at->ai_addr, at->ai_addrlen);
+    if (address && std::find(result.begin(), result.end(), *address) == result.end()) {
+      result.push_back(*address);
+    }
+  }
+  return result;
+}
+
+Resolver::Resolver(decltype(Network::resolve) resolve, std::function<void()> on_ready)
+    : resolve_(std::move(resolve)), on_ready_(std::move(on_ready)) {}
+
+Resolver::~Resolver() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+    queue_.clear();
+  }
+  wake_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+bool Resolver::start(unsigned threads) {
+  try {
+    for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { run(); });
+  } catch (const std::exception&) {
+  }
+  return !threads_.empty();
+}
+
+void Resolver::ask(std::shared_ptr<Lookup> lookup) {
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.push_back(std::move(lookup));
+  }
+  wake_.notify_one();
+}
+
+void Resolver::forget(const std::shared_ptr<Lookup>& lookup) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find(queue_.begin(), queue_.end(), lookup);
+  if (found != queue_.end()) queue_.erase(found);
+}
+
+void Resolver::look_up(Lookup& lookup) const noexcept {
+  try {
+    auto found = resolve_(lookup.host);
+    if (found) {
+      lookup.addresses = std::move(*found);
+      if (lookup.addresses.size() > kMaxAddresses) lookup.addresses.resize(kMaxAddresses);
+      if (lookup.addresses.empty()) lookup.error = "no address";
+    } else {
+      lookup.error = std::move(found.error());
+    }
+  } catch (...) {
+    lookup.addresses.clear();
+    lookup.error = "failed";  // fits into the string itself
+  }
+  lookup.ready.store(true, std::memory_order_release);
+}
+
+void Resolver::run() noexcept {
+  base::name_thread("fw-names");
+  while (true) {
+    std::shared_ptr<Lookup> lookup;
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [this] { return ending_ || !queue_.empty(); });
+      if (ending_) return;
+      lookup = std::move(queue_.front());
+      queue_.pop_front();
+    }
+    look_up(*lookup);
+    on_ready_();
+  }
+}
+
+}  // namespace framewire::service::source

@@ -1,0 +1,56 @@
+// Names to addresses, on a few threads: looking a name up blocks, and strangers choose the names.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <service/source/network.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace framewire::service::source {
+
+/// One name that is being looked up. What it found may be read once `ready` is true.
+struct Lookup {
+  explicit Lookup(std::string name) : host(std::move(name)) {}
+
+  const std::string host;
+  std::vector<IpAddress> addresses;
+  std::string error;  ///< why there are no addresses; empty where there are some
+  std::atomic<bool> ready = false;
+};
+
+/// Thread safety: all members, from any number of threads.
+class Resolver {
+ public:
+  /// @param resolve   as Network::resolve, not empty
+  /// @param on_ready  called on a thread of the resolver after each lookup; must not throw
+  Resolver(decltype(Network::resolve) resolve, std::function<void()> on_ready);
+  /// Drops what waits; waits for the names that are being looked up.
+  ~Resolver();
+  /// @return false where no thread could be started
+  [[nodiscard]] bool start(unsigned threads);
+
+  /// Looks a name up when a thread is free. Throws std::bad_alloc.
+  void ask(std::shared_ptr<Lookup> lookup);
+  /// Nobody waits for it any more: it leaves the queue, unless a thread has begun.
+  void forget(const std::shared_ptr<Lookup>& lookup) noexcept;
+
+ private:
+  void run() noexcept;
+  void look_up(Lookup& lookup) const noexcept;
+
+  decltype(Network::resolve) resolve_;
+  std::function<void()> on_ready_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::shared_ptr<Lookup>> queue_;
+  bool ending_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace framewire::service::source

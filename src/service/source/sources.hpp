@@ -1,0 +1,127 @@
+// Where originals come from: files below one folder, and http and https origins.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <framewire/status.hpp>
+#include <functional>
+#include <memory>
+#include <service/source/settings.hpp>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+
+namespace framewire::service::source {
+
+struct Network;
+
+/// Why there is no original. Names are stable: they appear in logs and metrics.
+enum class FetchErrorKind : std::uint8_t {
+  kNotFound,           ///< no such file, or one that is not served: a folder, a FIFO, a hidden file
+  kSchemeNotAllowed,   ///< neither a file nor http(s), or switched off; also of a redirect
+  kSourceNotAllowed,   ///< not in Settings::allowed_sources; also of a redirect
+  kAddressNotAllowed,  ///< the origin's address is none that AddressPolicy permits
+  kBadUrl,             ///< not a URL that all parsers read alike
+  kResolve,            ///< the host's name has no address
+  kConnect,            ///< no connection, or it broke before an answer came
+  kTls,                ///< no handshake, or a certificate that is not the host's
+  kTooManyRedirects,   ///< more than Settings::max_redirects
+  kBadRedirect,        ///< a redirect without a Location that can be read
+  kOriginStatus,     ///< the origin answered neither 200, a whole 206, nor a 304 that was asked for
+  kBadAnswer,        ///< not HTTP, more header than is read, or contradicting lengths
+  kContentEncoding,  ///< compressed, which was not asked for
+  kTruncated,        ///< the connection ended before the body did
+  kTooLarge,         ///< more than max_bytes, by its length or while it came
+  kTimeout,          ///< one of the settings' times, or the request's, ran out
+  kCancelled,        ///< the stop token was asked to stop, or the Sources is being destroyed
+  kBusy,             ///< too many fetches wait, or memory ran out; may succeed later
+  kIo,               ///< reading failed, or the file changed each time it was read
+};
+
+/// The stable word for a kind: "not_found", "scheme_not_allowed", …
+[[nodiscard]] std::string_view to_string(FetchErrorKind kind) noexcept;
+
+struct FetchError {
+  FetchErrorKind kind = FetchErrorKind::kIo;
+  unsigned origin_status = 0;  ///< the origin's own status, of kOriginStatus alone
+  /// One line for logs, empty where memory ran out. Not for strangers: it may name addresses and
+  /// files of this machine. Printable ASCII, at most 512 bytes.
+  std::string message;
+};
+
+template <typename T>
+using Fetched = tl::expected<T, FetchError>;
+
+/// An original, or word that the one the caller has is still the current one.
+struct Original {
+  /// Host memory of Settings::allocate (none of it where there are no bytes); empty with
+  /// not_modified. What a file or an origin says is not checked: it need not be a JPEG.
+  std::span<const std::uint8_t> bytes;
+  std::shared_ptr<const void> keeper;  ///< the bytes stay as long as this does
+  bool not_modified = false;           ///< a condition of the request held
+
+  /// Of a file: strong, made of inode, size, and times of change in ns; empty for a file that
+  /// changed in the last 100 ms, whose next change might not show in them. Of an origin: as it
+  /// sent it. With its quotes; empty where there is none.
+  std::string etag;
+  std::string last_modified;  ///< an HTTP date, or what the origin sent in its place; may be empty
+  std::string content_type;   ///< an origin's word; of a file "image/jpeg" if it begins as one
+  std::string cache_control;  ///< an origin's alone
+  std::string expires;        ///< an origin's alone
+  std::string url;            ///< what was fetched in the end, behind all redirects, normalised
+  unsigned redirects = 0;
+};
+
+struct FetchRequest {
+  /// `http://…`, `https://…`, `local:///path`, or a bare path below Settings::root; at most 8,192
+  /// bytes. As the URL grammar gives it: already decoded once. Of files every byte is taken
+  /// literally, so `%`, `?` and `#` are characters of the name.
+  std::string url;
+  /// The caller holds the original of this ETag (one, with its quotes) or this date. Where it is
+  /// still the current one, the answer is not_modified. As in HTTP, the date means nothing where
+  /// there is an ETag. Values that no header may hold are taken for empty.
+  std::string if_none_match;
+  std::string if_modified_since;
+  std::size_t max_bytes = 0;             ///< lowers Settings::max_bytes; 0: as the settings say
+  std::chrono::milliseconds timeout{0};  ///< lowers download_timeout; 0: as the settings say
+  std::stop_token stop;                  ///< gives the fetch up; it is answered kCancelled
+};
+
+/// Called once, on a thread of the module: be quick, never wait for a fetch. What it throws is
+/// ignored.
+using Done = std::function<void(Fetched<Original>)>;
+
+/// Fetches originals. One event loop for all origins, and a few threads each for names and files.
+///
+/// Equal fetches under way are each done: whoever wants them shared, shares them.
+/// Thread safety: fetch() may be called from any number of threads at once.
+class Sources {
+ public:
+  /// Opens the root and starts the threads.
+  /// @return invalid_input for an allowed source, a bound or a text that cannot be, with its name;
+  ///         io_error for a root that is no folder; busy where threads or memory ran out
+  [[nodiscard]] static Result<Sources> make(Settings settings);
+  /// With another resolver, or other addresses to dial: for tests (network.hpp).
+  [[nodiscard]] static Result<Sources> make(Settings settings, Network network);
+  /// Answers what is under way with kCancelled, then ends; waits for a name that is being looked
+  /// up, a few seconds at most, and for the file system to answer.
+  ~Sources();
+  Sources(Sources&&) noexcept;
+  Sources& operator=(Sources&&) noexcept;
+
+  /// Begins to fetch an original. Never blocks, and never calls `done` before it returns on the
+  /// calling thread.
+  /// @return kBusy, and nothing else, where too many fetches wait or memory ran out: `done` is not
+  ///         called then. All other errors come by `done`
+  [[nodiscard]] Fetched<void> fetch(FetchRequest request, Done done);
+
+ private:
+  class Impl;
+  explicit Sources(std::unique_ptr<Impl> impl) noexcept;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace framewire::service::source

@@ -1,0 +1,92 @@
+// One request to one origin, by libcurl: the options that keep it to what was judged.
+#pragma once
+
+#include <curl/curl.h>
+#include <memory>
+#include <optional>
+#include <service/source/answer_head.hpp>
+#include <service/source/body.hpp>
+#include <service/source/network.hpp>
+#include <service/source/source_url.hpp>
+#include <span>
+#include <string>
+#include <variant>
+
+namespace framewire::service::source {
+
+/// Where an answer sends us.
+struct Redirect {
+  std::string location;
+};
+
+/// What one request brought. Not copied, and never moved: libcurl calls back into it.
+/// Thread safety: one thread at a time, the one that drives the multi handle.
+class Transfer {
+ public:
+  Transfer(const Settings& settings, const Network& network, Budget& budget,
+           const FetchRequest& request, std::size_t max_bytes);
+  Transfer(const Transfer&) = delete;
+  Transfer& operator=(const Transfer&) = delete;
+
+  /// Sets the request up; the handle must be in no multi handle. May be called again for each hop.
+  ///
+  /// No other name is looked up than through `addresses`, no proxy, cookie, .netrc, redirect or
+  /// protocol of libcurl's is used, and each address is judged again as its socket is made.
+  /// @param addresses  of the host's name, permitted; none where the host is an address
+  /// @param dial       what is left for connecting, without TLS
+  /// @return kBusy where memory ran out
+  [[nodiscard]] Fetched<void> prepare(const SourceUrl& url, std::span<const IpAddress> addresses,
+                                      std::chrono::milliseconds dial);
+  [[nodiscard]] CURL* handle() const noexcept { return easy_.get(); }
+  /// After libcurl is done with the request.
+  [[nodiscard]] Fetched<std::variant<Original, Redirect>> finish(CURLcode code);
+
+ private:
+  struct FreeEasy {
+    void operator()(CURL* easy) const noexcept { curl_easy_cleanup(easy); }
+  };
+  struct FreeShare {
+    void operator()(CURLSH* share) const noexcept { curl_share_cleanup(share); }
+  };
+  struct FreeList {
+    void operator()(curl_slist* list) const noexcept { curl_slist_free_all(list); }
+  };
+  using List = std::unique_ptr<curl_slist, FreeList>;
+
+  static std::size_t on_header(char* data, std::size_t size, std::size_t count,
+                               void* self) noexcept;
+  static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self) noexcept;
+  static curl_socket_t on_socket(void* self, curlsocktype purpose, curl_sockaddr* address) noexcept;
+
+  [[nodiscard]] bool header(std::string_view line);
+  [[nodiscard]] bool body(std::span<const std::uint8_t> bytes) noexcept;
+  [[nodiscard]] bool set_options(const SourceUrl& url, std::chrono::milliseconds dial);
+  [[nodiscard]] bool set_headers();
+  [[nodiscard]] bool set_addresses(const SourceUrl& url, std::span<const IpAddress> addresses);
+  [[nodiscard]] FetchError failure(CURLcode code) const;
+  [[nodiscard]] Fetched<std::variant<Original, Redirect>> original();
+  template <typename T>
+  [[nodiscard]] bool set(CURLoption option, T value) noexcept {
+    return curl_easy_setopt(easy_.get(), option, value) == CURLE_OK;
+  }
+
+  const Settings& settings_;
+  const Network& network_;
+  const FetchRequest& request_;
+  bool conditional_ = false;
+  // The names that this handle knows, apart from all others'. Outlives the handle that uses it.
+  std::unique_ptr<CURLSH, FreeShare> names_;
+  List headers_;
+  List resolved_;
+  std::unique_ptr<CURL, FreeEasy> easy_;
+  std::array<char, CURL_ERROR_SIZE> error_text_{};
+
+  AnswerHead head_;
+  Body body_;
+  std::optional<Fetched<AnswerHead::Meaning>> meaning_;
+  std::optional<FetchError> fault_;  ///< why we gave the transfer up
+  bool refused_address_ = false;
+  std::size_t discarded_ = 0;
+};
+
+}  // namespace framewire::service::source

@@ -1,0 +1,67 @@
+#include <gtest/gtest.h>
+#include <csignal>
+#include <tests/service/support/origin.hpp>
+#include <tests/service/support/temporary_folder.hpp>
+#include <tests/service/support/tls_script.hpp>
+
+namespace framewire::service::source {
+namespace {
+
+class OriginTls : public ::testing::Test {
+ protected:
+  // What OpenSSL writes to a connection that the other end has closed.
+  void SetUp() override { old_ = std::signal(SIGPIPE, SIG_IGN); }
+  void TearDown() override { (void)std::signal(SIGPIPE, old_); }
+
+  [[nodiscard]] Settings trusting(const test::Certificate& authority) const {
+    Settings settings = test::remote();
+    settings.ca_file = folder_.write("ca.pem", authority.pem()).string();
+    return settings;
+  }
+
+  test::TemporaryFolder folder_;
+  void (*old_)(int) = nullptr;
+};
+class OriginTlsAttack : public OriginTls {};
+
+TEST_F(OriginTls, ACertificateOfTheHostsFromATrustedAuthority) {
+  const test::Certificate certificate("images.test");
+  test::Origin origin(certificate.answering(test::ok("bytes")), trusting(certificate));
+  const auto original = origin.fetch("https://images.test/a");
+  ASSERT_TRUE(original) << original.error().message;
+  EXPECT_EQ(test::text(*original), "bytes");
+}
+
+TEST_F(OriginTlsAttack, CertificatesThatAreNotTheHosts) {
+  const test::Certificate right("images.test");
+  const test::Certificate another("images.test");
+  const test::Certificate late("images.test", true);
+  const struct {
+    const char* what;
+    const test::Certificate& shown;
+    Settings settings;
+    const char* url;
+  } kRows[] = {
+      {"another's name", right, trusting(right), "https://other.test/a"},
+      {"nobody known", right, test::remote(), "https://images.test/a"},
+      {"another authority", right, trusting(another), "https://images.test/a"},
+      {"expired", late, trusting(late), "https://images.test/a"},
+  };
+  for (const auto& row : kRows) {
+    test::Origin origin(row.shown.answering(test::ok("bytes")), row.settings);
+    const auto original = origin.fetch(row.url);
+    ASSERT_FALSE(original) << row.what;
+    EXPECT_EQ(original.error().kind, FetchErrorKind::kTls)
+        << row.what << ": " << original.error().message;
+  }
+}
+
+TEST_F(OriginTlsAttack, ABodyThatEndsEarlyIsTruncated) {
+  const test::Certificate certificate("images.test");
+  test::Origin origin(certificate.answering("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbytes"),
+                      trusting(certificate));
+  EXPECT_EQ(origin.fetch("https://images.test/a").error().kind, FetchErrorKind::kTruncated);
+}
+
+}  // namespace
+}  // namespace framewire::service::source

@@ -1,0 +1,30 @@
+// TLS for scripted origins, with certificates made for the test.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <tests/service/support/origin_server.hpp>
+
+namespace framewire::service::test {
+
+/// A certificate that signs itself, and its key.
+class Certificate {
+ public:
+  /// @param name     a DNS name that it is for
+  /// @param expired  whether its time is over
+  explicit Certificate(const std::string& name, bool expired = false);
+  ~Certificate();
+  Certificate(const Certificate&) = delete;
+  Certificate& operator=(const Certificate&) = delete;
+
+  [[nodiscard]] std::string pem() const;
+  /// A script that shakes hands, reads one request, answers it, and closes in order.
+  [[nodiscard]] std::function<void(Connection&)> answering(std::string answer) const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace framewire::service::test
