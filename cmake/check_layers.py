@@ -42,11 +42,12 @@ ALLOWED = {
     "split": BELOW_CODECS | {"codec/turbo", "engine", "transport"},
     "service/page": set(),
     "inspect": BELOW_CODECS | {"engine"},
+    "service/url": {"base"},
     "service/source": {"base"},
     "service/http": {"base", "jpeg", "inspect", "service/page", "service/source", "service/url"},
     "apps/framewire": {"base", "jpeg", "plan", "color", "codec", "engine", "batch", "split",
-                       "topology", "transport", "transport/session", "frames", "inspect",
-                       "service/http"},
+                       "topology", "transport", "transport/session", "transport/wire", "frames",
+                       "inspect", "service/http", "service/url"},
 }
 
 # Third-party headers and the only folders that may name them; None: any folder.
@@ -59,8 +60,8 @@ OWNED_HEADERS = [
     (r"nlohmann/.*", {"batch", "inspect", "apps/framewire"}),
     (r"boost/.*", {"service/http"}),
     (r"toml\+\+/.*", {"service/http"}),
-    (r"xxhash\.h", {"base", "batch", "transport"}),
-    (r"openssl/.*", {"transport/wire"}),
+    (r"xxhash\.h", {"base", "batch", "transport", "service/http"}),
+    (r"openssl/.*", {"transport/wire", "service/url"}),
     (r"uc[pst]/.*", {"transport/ucx"}),
     (r"curl/.*", {"service/source"}),
     (r"cuda.*|cub/.*|nvml\.h|nvjpeg\.h", {"gpu", "codec/cuda", "codec/nvjpeg",

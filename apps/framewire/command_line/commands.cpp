@@ -197,6 +197,18 @@ constexpr OptionSpec kSinkFrames[] = {
     kQuiet};
 constexpr auto kSinkOwn = join(kSinkFrames, kConnection);
 
+#ifdef FRAMEWIRE_SERVICE
+constexpr OptionSpec kSignOwn[] = {
+    {"key", "HEX", "", "", "the server's key; other users of this machine can see it", "Signature"},
+    {"salt", "HEX", "", "", "the server's salt; other users of this machine can see it",
+     "Signature"},
+    {"key-file", "FILE", "", "",
+     "a file with the key in hexadecimal digits, readable by its owner only", "Signature"},
+    {"salt-file", "FILE", "", "", "a file with the salt, as the key's", "Signature"},
+    {"signature-size", "N", "", "32", "bytes that count, 1 to 32, as the server is told",
+     "Signature"}};
+#endif
+
 constexpr std::string_view kResizeDetails =
     "IN and OUT are files; - is standard input or standard output. OUT appears whole or not at "
     "all, "
@@ -291,50 +303,55 @@ constexpr std::string_view kServeDetails =
     "--max-connections), from the file that --config names (max-connections = 100), and are "
     "defaults otherwise: the first of these that says something counts.\n"
     "SIGTERM and SIGINT end in order: what is under way is answered first.";
+
+constexpr std::string_view kSignDetails =
+    "PATH is what follows the signature in a URL of the image service: options and source, such as "
+    "/rs:fit:300:200/plain/https://example.com/photo.jpg. Prints the whole path, with its "
+    "signature "
+    "in front, one a line. Needs a key and a salt.";
 #endif
 
 constexpr std::string_view kCompletionDetails =
     "For bash: source <(framewire completion bash). Installed packages bring the files already.";
 
-const auto& all_commands() {
-  static const std::array kCommands = {
-      Command{"resize", "IN OUT", "resize one JPEG", kResizeDetails, true, kResizeOwn, "", 2, 2,
-              run_resize},
-      Command{"batch", "IN… OUT_DIR", "resize a folder, a list or several files", kBatchDetails,
-              true, kBatchOwn, "", 1, 0, run_batch},
-      Command{"inspect", "FILE…", "show what a JPEG is made of", kInspectDetails, true, kInspectOwn,
-              "", 1, 0, run_inspect},
-      Command{"bench", "resize|jpeg2jpeg IN…", "measure images per second", kBenchDetails, true,
-              kBenchOwn, "resize|jpeg2jpeg", 2, 0, run_bench},
-      Command{"doctor", "", "tell whether GPUs and network cards can talk directly", kDoctorDetails,
-              false, kDoctorOwn, "", 0, 0, run_doctor},
-      Command{"perf", "latency|bw|bibw [HOST:PORT]", "measure messages between two processes",
-              kPerfDetails, false, kPerfOwn, "latency|bw|bibw", 1, 2, run_perf},
-      Command{"stream", "IN… HOST:PORT", "send pictures to a sink", kStreamDetails, true,
-              kStreamOwn, "", 1, 0, run_stream},
-      Command{"sink", "", "receive pictures from a stream", kSinkDetails, false, kSinkOwn, "", 0, 0,
-              run_sink},
-      Command{"split", "IN…", "resize each picture in stripes, on several workers", kSplitDetails,
-              true, kSplitOwn, "", 0, 0, run_split},
+const std::array kCommands = {
+    Command{"resize", "IN OUT", "resize one JPEG", kResizeDetails, true, kResizeOwn, "", 2, 2,
+            run_resize},
+    Command{"batch", "IN… OUT_DIR", "resize a folder, a list or several files", kBatchDetails, true,
+            kBatchOwn, "", 1, 0, run_batch},
+    Command{"inspect", "FILE…", "show what a JPEG is made of", kInspectDetails, true, kInspectOwn,
+            "", 1, 0, run_inspect},
+    Command{"bench", "resize|jpeg2jpeg IN…", "measure images per second", kBenchDetails, true,
+            kBenchOwn, "resize|jpeg2jpeg", 2, 0, run_bench},
+    Command{"doctor", "", "tell whether GPUs and network cards can talk directly", kDoctorDetails,
+            false, kDoctorOwn, "", 0, 0, run_doctor},
+    Command{"perf", "latency|bw|bibw [HOST:PORT]", "measure messages between two processes",
+            kPerfDetails, false, kPerfOwn, "latency|bw|bibw", 1, 2, run_perf},
+    Command{"stream", "IN… HOST:PORT", "send pictures to a sink", kStreamDetails, true, kStreamOwn,
+            "", 1, 0, run_stream},
+    Command{"sink", "", "receive pictures from a stream", kSinkDetails, false, kSinkOwn, "", 0, 0,
+            run_sink},
+    Command{"split", "IN…", "resize each picture in stripes, on several workers", kSplitDetails,
+            true, kSplitOwn, "", 0, 0, run_split},
 #ifdef FRAMEWIRE_SERVICE
-      Command{"serve", "", "answer HTTP requests with resized pictures", kServeDetails, true,
-              serve_own(), "", 0, 0, run_serve},
+    Command{"serve", "[FOLDER]", "answer HTTP requests with resized pictures", kServeDetails, true,
+            serve_own(), "", 0, 1, run_serve},
+    Command{"sign", "PATH…", "sign URLs of the image service", kSignDetails, false, kSignOwn, "", 1,
+            0, run_sign},
 #endif
-      Command{"completion",
-              "SHELL",
-              "print a completion script for bash, zsh or fish",
-              kCompletionDetails,
-              false,
-              {},
-              "bash|zsh|fish",
-              1,
-              1,
-              run_completion},
-      Command{"man", "", "print the manual page", "", false, {}, "", 0, 0, run_man},
-      Command{"version", "", "print the version", "", false, {}, "", 0, 0, run_version},
-  };
-  return kCommands;
-}
+    Command{"completion",
+            "SHELL",
+            "print a completion script for bash, zsh or fish",
+            kCompletionDetails,
+            false,
+            {},
+            "bash|zsh|fish",
+            1,
+            1,
+            run_completion},
+    Command{"man", "", "print the manual page", "", false, {}, "", 0, 0, run_man},
+    Command{"version", "", "print the version", "", false, {}, "", 0, 0, run_version},
+};
 
 }  // namespace
 
@@ -343,7 +360,7 @@ std::string Arguments::get(std::string_view name) const {
   return found == own.end() ? std::string{} : found->second;
 }
 
-std::span<const Command> commands() noexcept { return all_commands(); }
+std::span<const Command> commands() noexcept { return kCommands; }
 
 std::vector<OptionSpec> options_of(const Command& command) {
   std::vector<OptionSpec> all;
