@@ -6,6 +6,7 @@
 #include <service/http/actions.hpp>
 #include <service/http/connection.hpp>
 #include <service/http/multipart.hpp>
+#include <service/page/page.hpp>
 
 namespace framewire::service::http {
 namespace {
@@ -21,8 +22,9 @@ struct Route {
 constexpr Text kReading = "GET, HEAD, OPTIONS";
 constexpr Text kUpload = "POST, OPTIONS";
 constexpr Route kRoutes[] = {
-    {"/livez", Action::kLive, kReading},        {"/health", Action::kLive, kReading},
-    {"/readyz", Action::kReady, kReading},      {"/v1/resize", Action::kResize, kUpload},
+    {"/livez", Action::kLive, kReading},         {"/health", Action::kLive, kReading},
+    {"/readyz", Action::kReady, kReading},       {"/", Action::kPage, kReading},
+    {"/v1/options", Action::kOptions, kReading}, {"/v1/resize", Action::kResize, kUpload},
     {"/v1/inspect", Action::kInspect, kUpload},
 };
 
@@ -105,33 +107,106 @@ Response make_picture_answer(Exchange& exchange, Resized resized) {
   return response;
 }
 
-}  // namespace
+// Methods are case-sensitive; the lists of Allow are not.
+bool is_upper(Text method) {
+  return std::none_of(method.begin(), method.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+}
 
-std::optional<Response> route(Exchange& exchange) {
-  const Text path = exchange.target.path;
-  if (path.starts_with("/v1/")) exchange.error_form = ErrorForm::kJson;
+// Health is asked for with and without the prefix; nothing else is.
+Text without_prefix(Text path, Text prefix) {
+  if (prefix.empty() || path == "/livez" || path == "/readyz" || path == "/health") return path;
+  if (!path.starts_with(prefix)) return {};
+  const Text rest = path.substr(prefix.size());
+  return rest.starts_with('/') ? rest : Text();
+}
+
+Route find_route(Text path, const SharedState& shared) {
+  if (path == "*") return {path, Action::kLive, "GET, HEAD, POST, OPTIONS"};
   const auto found = std::find_if(std::begin(kRoutes), std::end(kRoutes),
                                   [&](const Route& known) { return known.path == path; });
-  if (found == std::end(kRoutes) && path != "*") {
+  if (found != std::end(kRoutes)) {
+    const bool off = found->action == Action::kPage && !shared.settings.page;
+    return off ? Route{path, Action::kNone, {}} : *found;
+  }
+  const bool reserved = path.empty() || path.starts_with("/v1/") || path == "/favicon.ico" ||
+                        path.starts_with("/.well-known/");
+  if (reserved || shared.images == nullptr) return {path, Action::kNone, {}};
+  return {path, Action::kImage, kReading};
+}
+
+// Takes as long for a wrong secret as for the right one of the same length.
+bool has_secret(const Head& head, Text secret) {
+  if (secret.empty()) return true;
+  constexpr Text kScheme = "Bearer ";
+  const Text value = head.get("authorization");
+  if (!value.starts_with(kScheme) || value.size() != kScheme.size() + secret.size()) return false;
+  unsigned different = 0;
+  for (std::size_t i = 0; i < secret.size(); ++i) {
+    different |= static_cast<unsigned char>(value[kScheme.size() + i] ^ secret[i]);
+  }
+  return different == 0;
+}
+
+std::string options_json() {
+  inspect::Json list = inspect::Json::array();
+  for (const OptionSpec& spec : client_options()) {
+    inspect::Json option = {{"name", spec.name},
+                            {"metavar", spec.metavar},
+                            {"default", spec.default_value},
+                            {"help", spec.help},
+                            {"group", spec.group}};
+    Text choices = spec.choices;
+    while (!choices.empty()) {
+      const auto bar = choices.find('|');
+      option["choices"].push_back(choices.substr(0, bar));
+      choices = bar == Text::npos ? Text() : choices.substr(bar + 1);
+    }
+    list.push_back(std::move(option));
+  }
+  return inspect::pretty({{"options", std::move(list)}});
+}
+
+Response page_response() {
+  Response response;
+  response.content_type = "text/html; charset=utf-8";
+  response.security_policy =
+      "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+      "img-src 'self' blob: data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+      "frame-ancestors 'none'";
+  response.add_field("Cache-Control", "no-cache");
+  response.text = page::index_html();
+  return response;
+}
+
+}  // namespace
+
+std::optional<Response> route(Exchange& exchange, const SharedState& shared) {
+  const Text path = without_prefix(exchange.target.path, shared.settings.url.path_prefix);
+  if (path.starts_with("/v1/")) exchange.error_form = ErrorForm::kJson;
+  const Route known = find_route(path, shared);
+  const Text method = exchange.head.method;
+  if (known.action == Action::kNone) {
     return refuse(exchange, Code::kNotFound, "not_found", "there is nothing of that name here");
   }
-  const Text allow = path == "*" ? Text("GET, HEAD, POST, OPTIONS") : found->allow;
-  const Text method = exchange.head.method;
   if (method == "OPTIONS") {
     Response response;
-    response.add_field("Allow", allow);
+    response.add_field("Allow", known.allow);
     return response;
   }
-  if (path == "*" || !list_has(allow, method) || equal_ignoring_case(method, "options")) {
+  if (!list_has(known.allow, method) || !is_upper(method)) {
     Response response = refuse(exchange, Code::kMethodNotAllowed, "method_not_allowed",
-                               fmt::format("accepted: {}", allow));
-    response.add_field("Allow", allow);
+                               fmt::format("accepted: {}", known.allow));
+    response.add_field("Allow", known.allow);
     return response;
   }
-  exchange.action = found->action;
+  exchange.action = known.action;
   const bool upload = exchange.action == Action::kResize || exchange.action == Action::kInspect;
   if (!upload && exchange.head.has_body()) {
     return refuse(exchange, Code::kBadRequest, "invalid_input", "such a request has no body");
+  }
+  const bool guarded = upload || exchange.action == Action::kImage;
+  if (guarded && !has_secret(exchange.head, shared.settings.secret)) {
+    return refuse(exchange, Code::kForbidden, "denied", "accepted: Authorization with the secret");
   }
   return std::nullopt;
 }
@@ -178,9 +253,14 @@ Response answer_at_once(const Exchange& exchange, const SharedState& shared) {
   if (exchange.action == Action::kReady && shared.draining.load()) {
     return refuse(exchange, Code::kUnavailable, "draining", "the server is ending");
   }
+  if (exchange.action == Action::kPage) return page_response();
   Response response;
   response.add_field("Cache-Control", "no-cache");
   response.text = "ok\n";
+  if (exchange.action == Action::kOptions) {
+    response.content_type = "application/json";
+    response.text = options_json();
+  }
   return response;
 }
 

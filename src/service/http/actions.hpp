@@ -10,11 +10,11 @@
 namespace framewire::service::http {
 
 /// Finds out what a request asks for, and sets `action` and `error_form`.
-/// @return an answer where there is nothing more to do: 404, 405 with Allow, OPTIONS
-[[nodiscard]] std::optional<Response> route(Exchange& exchange);
+/// @return an answer where there is nothing more to do: 404, 405 with Allow, OPTIONS, 403 without
+/// the secret
+[[nodiscard]] std::optional<Response> route(Exchange& exchange, const SharedState& shared);
 
 /// Looks at all that the head of a request with a body says: type, length, options.
-/// @param limits  of the server
 /// @return an answer where it is refused: 400, 411, 413, 415
 [[nodiscard]] std::optional<Response> check_upload(Exchange& exchange,
                                                    const ResizeOptions& defaults);

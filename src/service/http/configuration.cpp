@@ -37,6 +37,13 @@ std::string default_of(Text name) {
   return {};
 }
 
+bool is_secret(Text name) {
+  const auto rows = setting_rows();
+  return std::any_of(rows.begin(), rows.end(), [&](const SettingRow& row) {
+    return row.option.name == name && row.is_secret;
+  });
+}
+
 }  // namespace
 
 bool is_setting(Text name) {
@@ -80,8 +87,11 @@ std::string Configuration::to_string() const {
   for (const Text name : names()) {
     const auto found = given.find(name);
     const bool is_default = found == given.end();
-    out += fmt::format("{} = {}  # {}\n", name, is_default ? default_of(name) : found->second.value,
-                       is_default ? "default" : found->second.origin);
+    const std::string value = is_default        ? default_of(name)
+                              : is_secret(name) ? std::string("(secret)")
+                                                : found->second.value;
+    out +=
+        fmt::format("{} = {}  # {}\n", name, value, is_default ? "default" : found->second.origin);
   }
   return out;
 }

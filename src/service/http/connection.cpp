@@ -2,6 +2,7 @@
 #include <service/http/actions.hpp>
 #include <service/http/connection.hpp>
 #include <service/http/guarded.hpp>
+#include <service/http/images.hpp>
 #include <service/http/io_thread.hpp>
 #include <utility>
 
@@ -196,15 +197,27 @@ void Connection::begin_request(std::size_t head_bytes) {
   exchange.head = std::move(*head);
   exchange.target = split_target(exchange.head.target);
   if (const auto id = exchange.head.get("x-request-id"); is_request_id(id)) exchange.id = id;
-  if (auto refused = route(exchange)) {
+  if (auto refused = route(exchange, io_.shared())) {
     respond(std::move(*refused));
     return;
   }
   if (exchange.action == Action::kResize || exchange.action == Action::kInspect) {
     begin_body();
+  } else if (exchange.action == Action::kImage) {
+    begin_image();
   } else {
     respond(answer_at_once(exchange, io_.shared()));
   }
+}
+
+void Connection::begin_image() {
+  state_ = State::kWorking;
+  deadline_ = exchange_->received + Milliseconds(io_.shared().settings.request_timeout_ms);
+  if (auto answered = io_.shared().images->begin(exchange_, io_, client_)) {
+    respond(std::move(*answered));
+    return;
+  }
+  read_more();
 }
 
 }  // namespace framewire::service::http

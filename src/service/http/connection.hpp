@@ -62,6 +62,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void on_input_end(const boost::system::error_code& error);
   void look_for_head();
   void begin_request(std::size_t head_bytes);
+  void begin_image();
   void refuse_head(Code code, std::string_view message);
   // Bodies: connection_body.cpp.
   void begin_body();

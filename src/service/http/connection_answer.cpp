@@ -34,6 +34,10 @@ void Connection::respond(Response response) {
   const Envelope envelope{io_.date(), exchange.id, exchange.head.keep_alive,
                           exchange.head.minor_version};
   response_.close = response_.close || !exchange.head.keep_alive;
+  if (const std::string& origin = io_.shared().settings.allow_origin; !origin.empty()) {
+    response_.add_field("Access-Control-Allow-Origin", origin);
+    response_.add_field("Access-Control-Allow-Methods", "GET, OPTIONS");
+  }
   response_head_ = make_head(response_, envelope);
   auto body = response_.body();
   if (exchange.head.method == "HEAD" || response_.code == Code::kNotModified) body = {};

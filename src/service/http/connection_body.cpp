@@ -248,7 +248,9 @@ void Connection::on_body() {
       respond(refuse_admission(exchange.error_form, verdict));
       return;
     }
-    io_.submit(exchange_);
+    io_.submit(
+        {exchange.jpeg, exchange.options, exchange.stop.get_token(),
+         [kept = exchange_](Result<Resized> result) { answer_picture(*kept, std::move(result)); }});
   }
   // From now on a read waits for the client to vanish, or for its next request.
   read_more();

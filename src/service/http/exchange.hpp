@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <framewire/engine.hpp>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <service/http/admission.hpp>
@@ -11,6 +12,7 @@
 #include <service/http/head.hpp>
 #include <service/http/query.hpp>
 #include <service/http/response.hpp>
+#include <service/url/image_request.hpp>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -21,7 +23,16 @@ namespace framewire::service::http {
 class Connection;
 
 /// What a request is about.
-enum class Action : std::uint8_t { kNone, kLive, kReady, kResize, kInspect };
+enum class Action : std::uint8_t {
+  kNone,
+  kLive,
+  kReady,
+  kPage,
+  kOptions,
+  kResize,
+  kInspect,
+  kImage,  ///< a URL of imgproxy's grammar
+};
 
 /// A request's body, and the memory that it is read into.
 struct Body {
@@ -59,6 +70,11 @@ struct Exchange {
   Clock::time_point begun{};     ///< the head had come
   Clock::time_point received{};  ///< the body had come
   std::string codec;             ///< that did it, for the log
+
+  // Of URLs alone.
+  url::ImageRequest image;
+  using OnStop = std::stop_callback<std::function<void()>>;
+  std::unique_ptr<OnStop> on_stop;  ///< tells the computation that nobody waits here any more
 };
 
 }  // namespace framewire::service::http

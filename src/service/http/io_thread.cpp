@@ -8,7 +8,6 @@
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <cstring>
-#include <service/http/actions.hpp>
 #include <service/http/io_thread.hpp>
 
 namespace framewire::service::http {
@@ -253,8 +252,8 @@ std::string_view IoThread::date() {
   return date_;
 }
 
-void IoThread::submit(std::shared_ptr<Exchange> exchange) {
-  to_hand_in_.push_back(std::move(exchange));
+void IoThread::submit(Job job) {
+  to_hand_in_.push_back(std::move(job));
   if (handing_in_) return;
   // After the handlers that are ready now: what they bring goes to the engine together.
   asio::post(context_, [this] { hand_in(); });
@@ -263,21 +262,22 @@ void IoThread::submit(std::shared_ptr<Exchange> exchange) {
 
 void IoThread::hand_in() {
   handing_in_ = false;
-  std::vector<std::shared_ptr<Exchange>> group;
+  std::vector<Job> group;
   group.swap(to_hand_in_);
   std::vector<EngineRequest> requests;
   std::size_t taken = 0;
   const std::uint64_t first_tag = next_tag_;
+  next_tag_ += group.size();
   try {
     requests.reserve(group.size());
-    for (const auto& exchange : group) {
+    for (std::size_t i = 0; i < group.size(); ++i) {
       EngineRequest request;
-      request.jpeg = exchange->jpeg;
-      request.options = exchange->options;
-      request.stop = exchange->stop.get_token();
+      request.jpeg = group[i].jpeg;
+      request.options = group[i].options;
+      request.stop = group[i].stop;
       request.completions = completions_;
-      request.tag = next_tag_++;
-      handed_in_.emplace(request.tag, exchange);
+      request.tag = first_tag + i;
+      handed_in_.emplace(request.tag, group[i].done);
       requests.push_back(std::move(request));
     }
     taken = shared_.engine.try_submit(requests);
@@ -286,7 +286,7 @@ void IoThread::hand_in() {
   }
   for (std::size_t i = taken; i < group.size(); ++i) {
     handed_in_.erase(first_tag + i);
-    answer_busy(*group[i]);
+    group[i].done(fail(StatusCode::kBusy, "the engine has no room"));
   }
 }
 
@@ -315,9 +315,9 @@ void IoThread::take_answers() {
 void IoThread::answer(std::uint64_t tag, Result<Resized> result) noexcept {
   const auto found = handed_in_.find(tag);
   if (found == handed_in_.end()) return;
-  const std::shared_ptr<Exchange> exchange = std::move(found->second);
+  const auto done = std::move(found->second);
   handed_in_.erase(found);
-  answer_picture(*exchange, std::move(result));
+  done(std::move(result));
 }
 
 }  // namespace framewire::service::http

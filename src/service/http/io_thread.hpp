@@ -21,6 +21,15 @@
 
 namespace framewire::service::http {
 
+/// One picture for the engine.
+struct Job {
+  std::span<const std::uint8_t> jpeg;  ///< stays until the answer; `done` may keep it
+  ResizeOptions options;
+  std::stop_token stop;
+  /// Called once, on the thread that submitted, with what the engine says, or busy. Never throws.
+  std::function<void(Result<Resized>)> done;
+};
+
 /// Accepts, reads, hands requests to the engine in groups and takes its answers in groups: one
 /// eventfd wakes the thread for a batch of them.
 ///
@@ -50,8 +59,8 @@ class IoThread {
 
   [[nodiscard]] SharedState& shared() noexcept { return shared_; }
   [[nodiscard]] boost::asio::io_context& context() noexcept { return context_; }
-  /// Hands a request to the engine, with others of this turn.
-  void submit(std::shared_ptr<Exchange> exchange);
+  /// Hands a picture to the engine, with others of this turn.
+  void submit(Job job);
   void forget(const Connection& connection) noexcept;
   [[nodiscard]] std::string_view date();
   [[nodiscard]] std::string new_id() { return ids_.next(); }
@@ -91,8 +100,8 @@ class IoThread {
   Event answered_;
   std::shared_ptr<CompletionQueue> completions_;
   std::unordered_map<const Connection*, std::shared_ptr<Connection>> connections_;
-  std::vector<std::shared_ptr<Exchange>> to_hand_in_;
-  std::unordered_map<std::uint64_t, std::shared_ptr<Exchange>> handed_in_;
+  std::vector<Job> to_hand_in_;
+  std::unordered_map<std::uint64_t, std::function<void(Result<Resized>)>> handed_in_;
   std::uint64_t next_tag_ = 1;
   bool handing_in_ = false;
   bool waiting_for_answers_ = false;

@@ -54,8 +54,7 @@ bool is_servers(Text name) {
 
 std::string accepted_names() {
   std::string names;
-  for (const OptionSpec& spec : option_specs()) {
-    if (is_servers(spec.name)) continue;
+  for (const OptionSpec& spec : client_options()) {
     if (!names.empty()) names += ", ";
     names += spec.name;
   }
@@ -63,6 +62,14 @@ std::string accepted_names() {
 }
 
 }  // namespace
+
+std::vector<OptionSpec> client_options() {
+  std::vector<OptionSpec> all;
+  for (const OptionSpec& spec : option_specs()) {
+    if (!is_servers(spec.name)) all.push_back(spec);
+  }
+  return all;
+}
 
 Target split_target(Text target) noexcept {
   const auto mark = target.find('?');

@@ -29,4 +29,7 @@ using Parameters = std::vector<std::pair<std::string, std::string>>;
 /// @return invalid_input about the option, with what was found and what would be accepted
 [[nodiscard]] Result<void> set_options(ResizeOptions& options, const Parameters& parameters);
 
+/// The options that set_options() takes.
+[[nodiscard]] std::vector<OptionSpec> client_options();
+
 }  // namespace framewire::service::http

@@ -41,10 +41,8 @@ constexpr std::array<Text, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Ju
                                           "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
 // Pictures are opened on their own, too; nothing in them, or in an error, is to run there.
-constexpr Text kSecurityFields =
-    "Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
-    "sandbox\r\n"
-    "X-Content-Type-Options: nosniff\r\n";
+constexpr Text kSecurityPolicy =
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox";
 
 bool read_number(Text text, int& out) noexcept {
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), out);
@@ -152,10 +150,13 @@ std::string make_head(const Response& response, const Envelope& envelope) {
   Text connection = "";
   if (!keep) connection = "Connection: close\r\n";
   if (keep && envelope.minor_version == 0) connection = "Connection: keep-alive\r\n";
-  std::string head =
-      fmt::format("HTTP/1.1 {} {}\r\nServer: framewire\r\nDate: {}\r\nX-Request-ID: {}\r\n{}{}{}",
-                  static_cast<int>(response.code), reason_phrase(response.code), envelope.date,
-                  envelope.request_id, connection, kSecurityFields, response.fields);
+  std::string head = fmt::format(
+      "HTTP/1.1 {} {}\r\nServer: framewire\r\nDate: {}\r\nX-Request-ID: {}\r\n{}"
+      "Content-Security-Policy: {}\r\nX-Content-Type-Options: nosniff\r\n{}",
+      static_cast<int>(response.code), reason_phrase(response.code), envelope.date,
+      envelope.request_id, connection,
+      response.security_policy.empty() ? kSecurityPolicy : response.security_policy,
+      response.fields);
   // RFC 9110 8.6: a 304 tells no length, unless it is that of the 200 it stands for.
   if (response.code != Code::kNotModified) {
     fmt::format_to(std::back_inserter(head), "Content-Type: {}\r\nContent-Length: {}\r\n",

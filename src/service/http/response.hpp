@@ -44,6 +44,8 @@ enum class Code : std::uint16_t {
 struct Response {
   Code code = Code::kOk;
   std::string_view content_type = "text/plain; charset=utf-8";  ///< static storage
+  /// Of Content-Security-Policy; static storage; empty: nothing may run or be loaded.
+  std::string_view security_policy;
   std::string fields;  ///< further field lines, each with its end; see add_field()
   std::string text;
   std::span<const std::uint8_t> bytes;  ///< used where `keeper` is set

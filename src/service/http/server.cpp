@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <service/http/aside_threads.hpp>
+#include <service/http/images.hpp>
 #include <service/http/io_thread.hpp>
 #include <service/http/server.hpp>
 #include <system_error>
@@ -45,15 +46,19 @@ struct Server::Parts {
   Parts(const Settings& settings, Engine& engine, LogSink log)
       : shared(completed(settings), engine, std::move(log)) {}
   ~Parts() {
-    // Tasks aside post to the threads' contexts, which live until the last line.
+    // Tasks aside post to the threads' contexts, which live until `ios` ends.
     aside.reset();
     for (const auto& io : ios) io->stop();
     for (std::thread& thread : threads) thread.join();
-    // Answers of the engine's need no thread any more: its completions keep what they name.
+    // The engine reads inputs that requests keep, and originals are fetched for them.
+    shared.engine.drain();
+    if (images != nullptr) images->close();
+    ios.clear();
     for (const std::string& path : unix_paths) (void)::unlink(path.c_str());
   }
 
   SharedState shared;
+  std::unique_ptr<Images> images;
   std::vector<std::unique_ptr<IoThread>> ios;
   std::vector<std::thread> threads;
   std::vector<std::string> unix_paths;
@@ -63,12 +68,20 @@ struct Server::Parts {
 Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Server::~Server() = default;
 
-Result<std::unique_ptr<Server>> Server::start(const Settings& settings, Engine& engine,
-                                              LogSink log) {
+Result<std::unique_ptr<Server>> Server::start(const Settings& settings, Engine& engine, LogSink log,
+                                              const source::Network* network) {
   if (auto valid = validate(settings); !valid) return fail(valid.error());
   try {
     auto parts = std::make_unique<Parts>(settings, engine, std::move(log));
     std::vector<std::string> names;
+    if (settings.source.remote || !settings.source.root.empty()) {
+      auto images = Images::make(parts->shared.settings, engine, network);
+      if (!images) return fail(images.error());
+      parts->images = std::move(*images);
+      parts->shared.images = parts->images.get();
+    } else if (auto grammar = url::Grammar::make(settings.url); !grammar) {
+      return fail(grammar.error());  // a mistake there is told before it matters
+    }
     for (unsigned i = 0; i < thread_count(settings); ++i) {
       parts->ios.push_back(std::make_unique<IoThread>(parts->shared));
       if (auto made = parts->ios.back()->prepare(); !made) return fail(made.error());

@@ -11,6 +11,10 @@
 #include <string>
 #include <vector>
 
+namespace framewire::service::source {
+struct Network;
+}
+
 namespace framewire::service::http {
 
 /// What a server is doing now.
@@ -31,10 +35,12 @@ class Server {
   /// Opens all listeners, then answers.
   /// @param engine  outlives the server; made with engine_options()
   /// @param log     may be empty
+  /// @param network for tests: in the place of the system's; null otherwise
   /// @return invalid_input for settings that make no sense together; io_error about a listener;
   ///         busy where threads cannot be started
-  [[nodiscard]] static Result<std::unique_ptr<Server>> start(const Settings& settings,
-                                                             Engine& engine, LogSink log);
+  [[nodiscard]] static Result<std::unique_ptr<Server>> start(
+      const Settings& settings, Engine& engine, LogSink log,
+      const source::Network* network = nullptr);
   /// Closes every connection at once. To lose none call drain() before.
   ~Server();
   Server(const Server&) = delete;

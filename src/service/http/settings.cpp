@@ -40,6 +40,13 @@ bool parse_small_bytes(Text text, std::uint64_t& out) {
   return true;
 }
 
+bool parse_negated(Text text, bool& out) {
+  bool off = false;
+  if (!options::parse_flag(text, off)) return false;
+  out = !off;
+  return true;
+}
+
 bool parse_listen(S& settings, Text text) {
   std::vector<std::string> all;
   while (true) {
@@ -59,7 +66,51 @@ std::string number(Number value) {
   return fmt::format("{}", value);
 }
 
+constexpr Text kFlagAccepted = "true or false";
+constexpr Text kListAccepted = "texts joined by commas";
+constexpr Text kTextAccepted = "a text without control characters";
+constexpr std::size_t kMaxTextBytes = 64u << 10;
+
+bool is_text(Text text) {
+  return text.size() <= kMaxTextBytes && std::none_of(text.begin(), text.end(), [](char c) {
+           return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
+         });
+}
+bool parse_text(Text text, std::string& out) {
+  if (!is_text(text)) return false;
+  out = text;
+  return true;
+}
+bool parse_list(Text text, std::vector<std::string>& out) {
+  if (!is_text(text)) return false;
+  out = url::split_list(text, ",");
+  return true;
+}
+std::string print_list(const std::vector<std::string>& list) {
+  return fmt::format("{}", fmt::join(list, ","));
+}
+bool parse_milliseconds(Text text, std::chrono::milliseconds& out) {
+  std::uint64_t value = 0;
+  if (!parse_timeout(text, value)) return false;
+  out = std::chrono::milliseconds(value);
+  return true;
+}
+
 // clang-format off
+// A flag of its own name.
+#define FLAG_ROW(NAME, MEMBER, GROUP, HELP)                              \
+  {{NAME, "", "", "", HELP, GROUP}, kFlagAccepted,                       \
+   [](S& s, Text t) { return options::parse_flag(t, s.MEMBER); },        \
+   [](const S& s) { return options::print_flag(s.MEMBER); }}
+#define TEXT_ROW(NAME, METAVAR, MEMBER, GROUP, HELP)                     \
+  {{NAME, METAVAR, "", "", HELP, GROUP}, kTextAccepted,                  \
+   [](S& s, Text t) { return parse_text(t, s.MEMBER); },                 \
+   [](const S& s) { return s.MEMBER; }}
+#define LIST_ROW(NAME, MEMBER, GROUP, HELP)                              \
+  {{NAME, "LIST", "", "", HELP, GROUP}, kListAccepted,                   \
+   [](S& s, Text t) { return parse_list(t, s.MEMBER); },                 \
+   [](const S& s) { return print_list(s.MEMBER); }}
+
 constexpr SettingRow kRows[] = {
     {{"listen", "LIST", "", "", "where to wait for requests: ADDRESS:PORT, :PORT for this machine "
       "alone, or unix:PATH; several joined by commas", "Connections"},
@@ -129,11 +180,93 @@ constexpr SettingRow kRows[] = {
       "Work"}, kDelayAccepted,
      [](S& s, Text t) { return parse_timeout(t, s.drain_timeout_ms, 0); },
      [](const S& s) { return number(s.drain_timeout_ms); }},
+    TEXT_ROW("folder", "DIR", source.root, "Originals",
+             "serve originals below this folder; the command's argument says the same"),
+    FLAG_ROW("remote", source.remote, "Originals", "fetch originals of http and https URLs"),
+    LIST_ROW("allowed-sources", source.allowed_sources, "Originals",
+             "URLs of originals that may be fetched, by host and path; any, if not given"),
+    FLAG_ROW("allow-loopback", source.addresses.allow_loopback, "Originals",
+             "origins may be on this machine"),
+    FLAG_ROW("allow-link-local", source.addresses.allow_link_local, "Originals",
+             "origins may have link-local addresses"),
+    FLAG_ROW("allow-private", source.addresses.allow_private, "Originals",
+             "origins may have private addresses"),
+    {{"max-redirects", "N", "", "", "redirects of an origin that are followed", "Originals"},
+     "a whole number from 0 to 20",
+     [](S& s, Text t) { return options::parse_integer(t, 0u, 20u, s.source.max_redirects); },
+     [](const S& s) { return number(s.source.max_redirects); }},
+    {{"download-timeout", "MS", "", "", "for one original, redirects included", "Originals"},
+     kTimeoutAccepted,
+     [](S& s, Text t) { return parse_milliseconds(t, s.source.download_timeout); },
+     [](const S& s) { return number(s.source.download_timeout.count()); }},
+    TEXT_ROW("user-agent", "TEXT", source.user_agent, "Originals", "what origins are told"),
+    TEXT_ROW("origin-ca", "FILE", source.ca_file, "Originals",
+             "authorities that https origins are checked by, PEM; the system's, if not given"),
+    {{"keys", "LIST", "", "", "keys of signatures, hexadecimal; without keys any signature passes",
+      "URLs"}, kListAccepted,
+     [](S& s, Text t) { return parse_list(t, s.url.keys); },
+     [](const S& s) { return print_list(s.url.keys); }, true},
+    {{"salts", "LIST", "", "", "salts of signatures, one for each key", "URLs"}, kListAccepted,
+     [](S& s, Text t) { return parse_list(t, s.url.salts); },
+     [](const S& s) { return print_list(s.url.salts); }, true},
+    {{"signature-size", "N", "", "", "bytes of a signature that count", "URLs"},
+     "a whole number from 1 to 32",
+     [](S& s, Text t) { return options::parse_integer(t, 1, 32, s.url.signature_size); },
+     [](const S& s) { return number(s.url.signature_size); }},
+    {{"trusted-signatures", "LIST", "", "", "signatures that pass as they are", "URLs"},
+     kListAccepted,
+     [](S& s, Text t) { return parse_list(t, s.url.trusted_signatures); },
+     [](const S& s) { return print_list(s.url.trusted_signatures); }, true},
+    LIST_ROW("presets", url.presets, "URLs", "named options: name=option/option"),
+    FLAG_ROW("only-presets", url.only_presets, "URLs", "URLs name presets, and nothing else"),
+    LIST_ROW("allowed-options", url.allowed_processing_options, "URLs",
+             "options that URLs may use; all, if not given"),
+    FLAG_ROW("allow-security-options", url.allow_security_options, "URLs",
+             "URLs may change limits of originals"),
+    FLAG_ROW("client-hints", url.client_hints, "URLs", "heed DPR and Width of browsers"),
+    TEXT_ROW("arguments-separator", "TEXT", url.arguments_separator, "URLs",
+             "between an option and its arguments"),
+    TEXT_ROW("base-url", "URL", url.base_url, "URLs", "goes in front of sources"),
+    LIST_ROW("url-replacements", url.url_replacements, "URLs",
+             "pattern=replacement, done to sources in order"),
+    FLAG_ROW("base64-filenames", url.base64_url_includes_filename, "URLs",
+             "the last segment of an encoded source is a file name"),
+    TEXT_ROW("path-prefix", "PATH", url.path_prefix, "URLs", "goes in front of every path"),
+    {{"ttl", "S", "", "", "seconds for which answers may be cached; 0 is no-cache", "Answers"},
+     "a whole number of seconds from 0 to 3155760000",
+     [](S& s, Text t) {
+       return options::parse_integer<std::uint64_t>(t, 0, 3'155'760'000, s.ttl_s);
+     },
+     [](const S& s) { return number(s.ttl_s); }},
+    FLAG_ROW("cache-control-passthrough", cache_control_passthrough, "Answers",
+             "hand on the origin's Cache-Control"),
+    {{"no-etag", "", "", "", "send no ETag, and heed no If-None-Match", "Answers"}, kFlagAccepted,
+     [](S& s, Text t) { return parse_negated(t, s.etag); },
+     [](const S& s) { return options::print_flag(!s.etag); }},
+    {{"no-last-modified", "", "", "", "send no Last-Modified, and heed no If-Modified-Since",
+      "Answers"}, kFlagAccepted,
+     [](S& s, Text t) { return parse_negated(t, s.last_modified); },
+     [](const S& s) { return options::print_flag(!s.last_modified); }},
+    FLAG_ROW("canonical-link", canonical_link, "Answers", "name the source in a Link field"),
+    FLAG_ROW("debug-headers", debug_headers, "Answers", "tell sizes before and after"),
+    FLAG_ROW("allow-raw", allow_raw, "Answers", "URLs may ask for originals as they are"),
+    {{"no-page", "", "", "", "serve no page to try the service on", "Answers"}, kFlagAccepted,
+     [](S& s, Text t) { return parse_negated(t, s.page); },
+     [](const S& s) { return options::print_flag(!s.page); }},
+    TEXT_ROW("allow-origin", "ORIGIN", allow_origin, "Answers",
+             "value of Access-Control-Allow-Origin"),
+    {{"secret", "TEXT", "", "", "what Authorization: Bearer must bring for pictures", "Answers"},
+     kTextAccepted,
+     [](S& s, Text t) { return parse_text(t, s.secret); },
+     [](const S& s) { return s.secret; }, true},
     {{"log", "WHAT", "none|errors|requests", "", "lines of JSON on standard error: errors of the "
       "server's alone, or every request", "Output"}, "none, errors or requests",
      [](S& s, Text t) { return options::parse_word(t, kLogWords, s.log); },
      [](const S& s) { return options::print_word(s.log, kLogWords); }},
 };
+#undef FLAG_ROW
+#undef TEXT_ROW
+#undef LIST_ROW
 // clang-format on
 
 tl::unexpected<Status> refuse(Text about, std::string message) {
@@ -166,13 +299,17 @@ Result<void> set_setting(Settings& settings, Text name, Text value) {
   for (const SettingRow& row : kRows) {
     if (row.option.name != name) continue;
     if (row.parse(settings, value)) return {};
-    return refuse(name,
-                  fmt::format("found '{}'; accepted: {}", value.substr(0, 100), row.accepted));
+    const std::string found =
+        row.is_secret ? "something else" : fmt::format("'{}'", value.substr(0, 100));
+    return refuse(name, fmt::format("found {}; accepted: {}", found, row.accepted));
   }
   const auto specs = option_specs();
   const bool known = std::any_of(specs.begin(), specs.end(),
                                  [&](const OptionSpec& spec) { return spec.name == name; });
-  if (known) return set_option(settings.defaults, name, value);
+  if (known) {
+    if (name == "metadata") settings.metadata_given = true;
+    return set_option(settings.defaults, name, value);
+  }
   return refuse(name.substr(0, 100), "there is no such setting");
 }
 

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <framewire/options.hpp>
 #include <framewire/status.hpp>
+#include <service/source/settings.hpp>
+#include <service/url/settings.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,8 +42,25 @@ struct Settings {
 
   LogLevel log = LogLevel::kRequests;
 
+  source::Settings source;  ///< `allocate` and the bounds of bytes follow from the rest
+  url::Settings url;
+
+  std::uint64_t ttl_s = 31'536'000;        ///< of Cache-Control; 0: no-cache
+  bool cache_control_passthrough = false;  ///< the origin's Cache-Control and Expires count
+  bool etag = true;
+  bool last_modified = true;
+  bool canonical_link = false;  ///< Link to the source, rel="canonical"
+  bool debug_headers = false;   ///< sizes before and after
+  bool allow_raw = false;       ///< originals may be asked for as they are
+  bool page = true;             ///< the page to try the service on, at /
+  std::string allow_origin;     ///< of Access-Control-Allow-Origin; empty: none
+  std::string secret;           ///< of Authorization: Bearer; empty: none is asked for
+
   /// What a request that says nothing gets: defaults, limits, codec.
   ResizeOptions defaults;
+  /// Somebody has set defaults.metadata: URLs otherwise keep copyright and author, as imgproxy
+  /// does.
+  bool metadata_given = false;
 };
 
 /// One setting. Its name is a flag's (--max-header-bytes), an environment variable's
@@ -51,6 +70,7 @@ struct SettingRow {
   std::string_view accepted;  ///< for messages: "a number of bytes, …"
   bool (*parse)(Settings&, std::string_view);
   std::string (*print)(const Settings&);
+  bool is_secret = false;  ///< the value is never shown
 
   [[nodiscard]] std::string default_text() const { return print(Settings{}); }
 };

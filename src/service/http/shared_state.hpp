@@ -14,10 +14,12 @@ namespace framewire::service::http {
 /// Runs a task on a thread that may take long; called from any thread. False where it cannot.
 using RunAside = std::function<bool(std::function<void()>)>;
 
+class Images;
+
 struct SharedState {
-  SharedState(const Settings& from, Engine& images, LogSink sink)
+  SharedState(const Settings& from, Engine& pictures, LogSink sink)
       : settings(from),
-        engine(images),
+        engine(pictures),
         admission(
             {from.queue, from.bytes_under_way, from.pixels_under_way, from.client_share_percent}),
         log(std::move(sink)) {}
@@ -27,6 +29,7 @@ struct SharedState {
   Admission admission;
   Log log;
   RunAside run_aside;
+  Images* images = nullptr;  ///< null: no originals are served
   std::atomic<std::uint64_t> connections{0};
   std::atomic<bool> draining{false};
 };

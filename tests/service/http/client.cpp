@@ -141,17 +141,21 @@ bool TestClient::closed_within(std::chrono::milliseconds time) {
   return false;
 }
 
-TestServer::TestServer(const Settings& settings, EngineOptions options) {
+TestServer::TestServer(const Settings& settings, const source::Network* network) {
+  EngineOptions options;
   options.codec = CodecKind::kTurbo;
   options.queue = settings.queue + 1;
-  if (options.threads == 0) options.threads = 1;
+  options.threads = 1;
   auto engine = Engine::make(options);
   if (!engine) throw std::runtime_error(engine.error().to_string());
   engine_.emplace(std::move(*engine));
-  auto server = Server::start(settings, *engine_, [this](std::string_view lines) {
-    const std::lock_guard lock(mutex_);
-    log_ += lines;
-  });
+  auto server = Server::start(
+      settings, *engine_,
+      [this](std::string_view lines) {
+        const std::lock_guard lock(mutex_);
+        log_ += lines;
+      },
+      network);
   if (!server) throw std::runtime_error(server.error().to_string());
   server_ = std::move(*server);
 }

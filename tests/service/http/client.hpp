@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <service/http/server.hpp>
+#include <service/source/network.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,7 +66,7 @@ class TestClient {
 /// A server with an engine of host threads, on a port of its own; logs are kept.
 class TestServer {
  public:
-  explicit TestServer(const Settings& settings = {}, EngineOptions options = {});
+  explicit TestServer(const Settings& settings = {}, const source::Network* network = nullptr);
   ~TestServer();
 
   [[nodiscard]] std::string endpoint(std::size_t index = 0) const;

@@ -36,6 +36,7 @@ Result<http::Configuration> read_configuration(const Arguments& arguments) {
   for (const auto& [name, value] : arguments.given) {
     if (http::is_setting(name)) flags[name] = {value, "flag"};
   }
+  if (!arguments.paths.empty()) flags["folder"] = {arguments.paths[0], "argument"};
   return http::configure(*file, http::read_environment(environ), flags);
 }
 
@@ -97,6 +98,7 @@ int serve(const EndingSignals& signals, const http::Settings& settings, Engine& 
   for (const std::string& endpoint : (*server)->endpoints()) {
     say(fmt::format("listening on {}", endpoint));
   }
+  if (!settings.source.root.empty()) say(fmt::format("serving {}", settings.source.root));
   if (!engine.no_device_reason().empty()) say(fmt::format("no GPU: {}", engine.no_device_reason()));
   signals.wait();
   say("ending; what is under way is answered first");
