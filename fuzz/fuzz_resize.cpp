@@ -33,8 +33,8 @@ ResizeOptions make_options(const std::uint8_t* b) {
   o.height_px = b[1];
   o.resize = choose(b[2] & 15u, ResizeMode::kAuto);
   o.enlarge = (b[2] & 16) != 0;
-  o.crop_width_px = (b[2] & 32) != 0 ? 1 + b[1] : 0;
-  o.crop_height_px = (b[2] & 64) != 0 ? 1 + b[0] : 0;
+  o.crop_width = (b[2] & 32) != 0 ? (b[1] & 1) != 0 ? b[1] / 256.0 : 1 + b[1] : 0;
+  o.crop_height = (b[2] & 64) != 0 ? 1 + b[0] : 0;
   o.gravity.anchor = choose(b[3] & 15u, Gravity::Anchor::kFocus);
   o.gravity.focus_x = b[0] / 255.0;
   o.kernel = choose(b[3] >> 4, Kernel::kNearest);

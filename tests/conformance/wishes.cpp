@@ -44,8 +44,8 @@ const std::vector<Wish>& all_wishes() {
     }));
     all.push_back(wish("crop", sized(50, 0), [](Wish& w) {
       w.options.resize = ResizeMode::kFit;
-      w.options.crop_width_px = 77;
-      w.options.crop_height_px = 51;
+      w.options.crop_width = 77;
+      w.options.crop_height = 51;
     }));
     all.push_back(wish("padded", sized(101, 95), [](Wish& w) {
       w.options.resize = ResizeMode::kFit;

@@ -217,7 +217,7 @@ TEST(Options, ValidateChecksRangesOfValuesSetFromCode) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(refused_by([](auto& o) { o.quality = 0; }), "quality");
   EXPECT_EQ(refused_by([](auto& o) { o.width_px = -1; }), "size");
-  EXPECT_EQ(refused_by([](auto& o) { o.crop_height_px = -1; }), "crop");
+  EXPECT_EQ(refused_by([](auto& o) { o.crop_height = -1; }), "crop");
   EXPECT_EQ(refused_by([&](auto& o) { o.dpr = nan; }), "dpr");
   EXPECT_EQ(refused_by([](auto& o) { o.sharpen_sigma = -1; }), "sharpen");
   EXPECT_EQ(refused_by([](auto& o) { o.kernel = static_cast<Kernel>(9); }), "kernel");

@@ -133,8 +133,8 @@ TEST(Geometry, PartsAroundAFocusPointAreThoseOfFractions) {
         const std::string at =
             thousandth == 1000 ? "1" : "0." + std::to_string(1000 + thousandth).substr(1);
         ResizeOptions options = parse_options("max-output-side=65500 gravity=fp:" + at + ":" + at);
-        options.crop_width_px = part;
-        options.crop_height_px = 1;
+        options.crop_width = part;
+        options.crop_height = 1;
         const std::int64_t twice = 2 * std::int64_t{thousandth} * whole - 1000 * std::int64_t{part};
         // twice / 2000, halves up; what is below 0 is moved to 0 anyway.
         const std::int64_t exact =
@@ -336,8 +336,8 @@ class Requests {
     if (below(5) != 0) o.height_px = side();
     o.resize = static_cast<ResizeMode>(below(5));
     o.enlarge = below(2) == 0;
-    if (below(3) == 0) o.crop_width_px = side();
-    if (below(3) == 0) o.crop_height_px = side();
+    if (below(3) == 0) o.crop_width = side();
+    if (below(3) == 0) o.crop_height = side();
     o.gravity.anchor = static_cast<Gravity::Anchor>(below(10));
     o.gravity.focus_x = below(1001) / 1000.0;
     o.gravity.focus_y = below(1001) / 1000.0;
@@ -348,8 +348,8 @@ class Requests {
     o.limits.max_output_pixels = 1'000'000'000'000;
     d.want_width = want(o.width_px, o.dpr);
     d.want_height = want(o.height_px, o.dpr);
-    d.crop_width = o.crop_width_px == 0 ? d.width : std::min(o.crop_width_px, d.width);
-    d.crop_height = o.crop_height_px == 0 ? d.height : std::min(o.crop_height_px, d.height);
+    d.crop_width = o.crop_width == 0 ? d.width : std::min(o.crop_width, d.width);
+    d.crop_height = o.crop_height == 0 ? d.height : std::min(o.crop_height, d.height);
     return d;
   }
 

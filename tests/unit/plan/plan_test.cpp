@@ -253,8 +253,8 @@ TEST(PlanPlacement, PaddingStartsOnWholeChromaSamples) {
 TEST(PlanSource, IsTheUsedPartAsStored) {
   HeaderOnly input(ycbcr(400, 300, 1, 1));
   ResizeOptions options;
-  options.crop_width_px = 100;
-  options.crop_height_px = 50;
+  options.crop_width = 100;
+  options.crop_height = 50;
   options.gravity.anchor = Gravity::Anchor::kNoWe;
   const Rect expected[] = {{0, 0, 100, 50},     {300, 0, 100, 50}, {300, 250, 100, 50},
                            {0, 250, 100, 50},   {0, 0, 50, 100},   {0, 200, 50, 100},
