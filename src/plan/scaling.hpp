@@ -30,6 +30,7 @@ struct Scaling {
   double dpr = 1;  ///< after the cap
   Size target;     ///< the box times dpr and zoom
   Size scaled;     ///< the whole part
+  Size estimate;   ///< the same by another product: by an exact half the two can differ by a pixel
   Size cut;        ///< what is kept of it, as far as it is smaller
   Size aspect;     ///< what extend_aspect_ratio grows to; 0×0: it has nothing to add
 };
