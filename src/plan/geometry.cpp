@@ -14,8 +14,8 @@ std::int32_t to_int32(std::int64_t side) {
 /// @param asked  as ResizeOptions::crop_width
 std::int64_t crop_side(double asked, std::int64_t side) {
   if (!(asked > 0)) return side;
-  if (asked >= 1)
-    return asked < static_cast<double>(side) ? static_cast<std::int64_t>(asked) : side;
+  if (asked >= static_cast<double>(side)) return side;
+  if (asked >= 1) return static_cast<std::int64_t>(asked);
   return std::max<std::int64_t>(1, round_side(static_cast<double>(side) * asked));
 }
 
