@@ -40,8 +40,9 @@ ALLOWED = {
                           "transport/cuda", "transport/wire", "transport/shared", "transport/ucx"},
     "frames": {"base", "transport"},
     "split": BELOW_CODECS | {"codec/turbo", "engine", "transport"},
+    "service/url": {"base"},
     "apps/framewire": {"base", "jpeg", "plan", "color", "codec", "engine", "batch", "split",
-                       "topology", "transport", "transport/session", "frames"},
+                       "topology", "transport", "transport/session", "frames", "service/url"},
 }
 
 # Third-party headers and the only folders that may name them; None: any folder.
@@ -53,7 +54,7 @@ OWNED_HEADERS = [
     (r"CLI/.*|CLI11.*", {"apps/framewire"}),
     (r"nlohmann/.*", {"batch", "apps/framewire"}),
     (r"xxhash\.h", {"base", "batch", "transport"}),
-    (r"openssl/.*", {"transport/wire"}),
+    (r"openssl/.*", {"transport/wire", "service/url"}),
     (r"uc[pst]/.*", {"transport/ucx"}),
     (r"cuda.*|cub/.*|nvml\.h|nvjpeg\.h", {"gpu", "codec/cuda", "codec/nvjpeg",
                                                "transport/cuda"}),
