@@ -35,7 +35,8 @@ inline constexpr std::size_t kMaxFilenameBytes = 255;
 /// What decides about the answer's bytes besides the source, in one spelling: for cache keys and
 /// ETags. Requests whose options mean the same have the same text, whatever names, order, presets
 /// or number formats their URLs use; options that change nothing under any settings are left out.
-/// Printable unless the cachebuster is not; the length is bounded by that of the URL and presets.
+/// It reads as options of a URL again, with ':' as separator. Printable unless the cachebuster is
+/// not; the length is bounded by that of the URL and presets.
 [[nodiscard]] std::string canonical_text(const ImageRequest& request);
 
 /// The name of the answer's file without its extension: `filename`, else the last part of the
