@@ -42,7 +42,8 @@ ALLOWED = {
     "split": BELOW_CODECS | {"codec/turbo", "engine", "transport"},
     "service/url": {"base"},
     "apps/framewire": {"base", "jpeg", "plan", "color", "codec", "engine", "batch", "split",
-                       "topology", "transport", "transport/session", "frames", "service/url"},
+                       "topology", "transport", "transport/session", "transport/wire", "frames",
+                       "service/url"},
 }
 
 # Third-party headers and the only folders that may name them; None: any folder.

@@ -60,6 +60,7 @@ struct Command {
 [[nodiscard]] int run_split(const Arguments& arguments);
 [[nodiscard]] int run_stream(const Arguments& arguments);
 [[nodiscard]] int run_sink(const Arguments& arguments);
+[[nodiscard]] int run_sign(const Arguments& arguments);  // FRAMEWIRE_SERVICE
 [[nodiscard]] int run_completion(const Arguments& arguments);
 [[nodiscard]] int run_man(const Arguments& arguments);
 [[nodiscard]] int run_version(const Arguments& arguments);

@@ -194,6 +194,18 @@ constexpr OptionSpec kSinkFrames[] = {
     kQuiet};
 constexpr auto kSinkOwn = join(kSinkFrames, kConnection);
 
+#ifdef FRAMEWIRE_SERVICE
+constexpr OptionSpec kSignOwn[] = {
+    {"key", "HEX", "", "", "the server's key; other users of this machine can see it", "Signature"},
+    {"salt", "HEX", "", "", "the server's salt; other users of this machine can see it",
+     "Signature"},
+    {"key-file", "FILE", "", "",
+     "a file with the key in hexadecimal digits, readable by its owner only", "Signature"},
+    {"salt-file", "FILE", "", "", "a file with the salt, as the key's", "Signature"},
+    {"signature-size", "N", "", "32", "bytes that count, 1 to 32, as the server is told",
+     "Signature"}};
+#endif
+
 constexpr std::string_view kResizeDetails =
     "IN and OUT are files; - is standard input or standard output. OUT appears whole or not at "
     "all, "
@@ -261,6 +273,14 @@ constexpr std::string_view kSinkDetails =
     "is full. Latency is from the sender's clock to ours: it means something on one machine, or "
     "where clocks agree.";
 
+#ifdef FRAMEWIRE_SERVICE
+constexpr std::string_view kSignDetails =
+    "PATH is what follows the signature in a URL of the image service: options and source, such as "
+    "/rs:fit:300:200/plain/https://example.com/photo.jpg. Prints the whole path, with its "
+    "signature "
+    "in front, one a line. Needs a key and a salt.";
+#endif
+
 constexpr std::string_view kCompletionDetails =
     "For bash: source <(framewire completion bash). Installed packages bring the files already.";
 
@@ -283,6 +303,10 @@ constexpr std::array kCommands = {
             run_sink},
     Command{"split", "IN…", "resize each picture in stripes, on several workers", kSplitDetails,
             true, kSplitOwn, "", 0, 0, run_split},
+#ifdef FRAMEWIRE_SERVICE
+    Command{"sign", "PATH…", "sign URLs of the image service", kSignDetails, false, kSignOwn, "", 1,
+            0, run_sign},
+#endif
     Command{"completion",
             "SHELL",
             "print a completion script for bash, zsh or fish",

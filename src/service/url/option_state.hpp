@@ -92,6 +92,8 @@ Applied apply_option(State& state, std::string_view segment, bool trusted);
 
 /// Whether an option has this name, as URLs spell it.
 [[nodiscard]] bool is_option(std::string_view name);
+/// All names, as URLs spell them, sorted.
+[[nodiscard]] std::vector<std::string_view> option_names();
 
 // Values that several handlers read.
 inline constexpr std::string_view kWholeNumber = "a whole number from 0 to 2147483647";

@@ -154,6 +154,12 @@ Parsed<const Option*> admit(const State& state, std::string_view name, bool trus
 
 bool is_option(std::string_view name) { return find_option(name) != nullptr; }
 
+std::vector<std::string_view> option_names() {
+  std::vector<std::string_view> names;
+  for (const Option& option : kByName) names.push_back(option.name);
+  return names;
+}
+
 tl::unexpected<RequestError> refuse_argument(const State& state, std::string_view found,
                                              std::string_view accepted) {
   return refuse(RequestErrorKind::kInvalidArgument, state.option,

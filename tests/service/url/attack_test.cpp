@@ -199,7 +199,7 @@ bool answers(const Grammar& grammar, const std::string& options) {
   const std::string text = canonical_text(*parsed);
   const auto again = grammar.parse("/u/" + text + "/plain/a", {});
   EXPECT_TRUE(again) << options << " is " << text << ": " << again.error().message;
-  if (again) EXPECT_EQ(canonical_text(*again), text) << options;
+  EXPECT_EQ(again ? canonical_text(*again) : "", text) << options;
   return true;
 }
 

@@ -1,10 +1,14 @@
 // Settings, presets, replacements and the order of checks.
 #include <gtest/gtest.h>
+#include <cmath>
+#include <fstream>
+#include <service/url/option_state.hpp>
 #include <service/url/path.hpp>
 #include <service/url/signature.hpp>
 #include <service/url/source.hpp>
 #include <service/url/text.hpp>
 #include <service/url/values.hpp>
+#include <set>
 #include <tests/service/url/cases.hpp>
 
 namespace framewire::service::url::test {
@@ -149,6 +153,22 @@ TEST(UrlValues, ReadNumbersAsGoDoes) {
   for (const char* text : {"", "+", "-", "+-1", "-+1", "--1", "1.0", "0x1", " 1", "6"}) {
     EXPECT_EQ(read_integer(text, -5, 5), std::nullopt) << text;
   }
+}
+
+// The first cells of the table below "## Options" are the names, all of them and no others.
+TEST(UrlDocs, TellOfEveryOption) {
+  std::ifstream page(std::string(FRAMEWIRE_DOCS) + "/urls.md");
+  std::set<std::string> told;
+  bool inside = false;
+  for (std::string line; std::getline(page, line);) {
+    if (line.starts_with("## ")) inside = line == "## Options";
+    if (!inside || !line.starts_with("| `")) continue;
+    const auto parts = split(line.substr(0, line.find('|', 1)), "`");
+    for (std::size_t i = 1; i < parts.size(); i += 2) told.emplace(parts[i]);
+  }
+  std::set<std::string> known;
+  for (const auto name : option_names()) known.emplace(name);
+  EXPECT_EQ(told, known);
 }
 
 TEST(UrlSign, GivesWhatServersAccept) {
