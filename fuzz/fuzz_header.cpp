@@ -65,6 +65,7 @@ void check_heads(const JpegFile& file) {
       facts.width_px = 20;
       facts.height_px = 10;
       facts.orientation_applied = upright;
+      facts.transposed = upright;
       facts.is_srgb = upright;
       facts.icc = file.icc;
       facts.gain_map_bytes = file.gain_map ? 1000 : 0;
