@@ -11,6 +11,7 @@
 #include <jpeg/mpf.hpp>
 #include <jpeg/parser.hpp>
 #include <jpeg/writer.hpp>
+#include <tests/support/gain_map.hpp>
 
 namespace {
 
@@ -72,7 +73,7 @@ void check_heads(const JpegFile& file) {
       auto head = make_head(file, metadata, facts);
       require(head.has_value());
       check_head(*head);
-      if (file.gain_map) require(append_gain_map(*head, gain_map_bytes(file)).has_value());
+      if (file.gain_map) require(test::append_gain_map(*head, gain_map_bytes(file)).has_value());
     }
   }
 }
