@@ -6,6 +6,7 @@
 #include <framewire/export.hpp>
 #include <framewire/image.hpp>
 #include <framewire/status.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,16 +22,31 @@ enum class Sampling : std::uint8_t { kKeep, k444, k422, k420, k440, kGray };
 enum class Metadata : std::uint8_t { kStrip, kCopyright, kKeep };
 enum class ColorMode : std::uint8_t { kSrgb, kKeep };
 enum class GainMap : std::uint8_t { kKeep, kDrop };
+/// By how much the upright picture is turned, clockwise.
+enum class Rotation : std::uint8_t { kNone, k90, k180, k270 };
+/// Which way the picture is mirrored, after it was turned; kHorizontal exchanges left and right.
+enum class Flip : std::uint8_t { kNone, kHorizontal, kVertical, kBoth };
 
-/// Which part of the image survives a crop: an anchor, or a focus point in [0, 1]².
-///
-/// Coordinates, and ResizeOptions::dpr, count as the nearest billionth, and are exact from there
-/// on: 0.1 is a tenth.
+/// Which part of the image survives a crop, or where the image lies in a larger canvas: an anchor
+/// with an offset, or a focus point in [0, 1]².
 struct Gravity {
   enum class Anchor : std::uint8_t { kNo, kSo, kEa, kWe, kNoEa, kNoWe, kSoEa, kSoWe, kCe, kFocus };
   Anchor anchor = Anchor::kCe;
   double focus_x = 0.5;  ///< only for kFocus; 0 is the left edge, 1 the right
   double focus_y = 0.5;  ///< only for kFocus; 0 is the top edge, 1 the bottom
+  /// Not for kFocus. From the anchored edge inwards, from the centre to the right and down. From 1
+  /// on in magnitude a number of pixels, times dpr where it applies; below 1 a part of the side.
+  double offset_x = 0;
+  double offset_y = 0;
+};
+
+/// Pixels of background at each side of the picture, before dpr.
+struct Padding {
+  std::int32_t top_px = 0;
+  std::int32_t right_px = 0;
+  std::int32_t bottom_px = 0;
+  std::int32_t left_px = 0;
+  friend bool operator==(const Padding&, const Padding&) = default;
 };
 
 /// Checked before anything is allocated for the image.
@@ -52,10 +68,30 @@ struct ResizeOptions {
   std::int32_t height_px = 0;  ///< 0: follows from the width and the aspect ratio
   ResizeMode resize = ResizeMode::kFit;
   bool enlarge = false;
-  std::int32_t crop_width_px = 0;   ///< 0: the whole width; applied before resizing
-  std::int32_t crop_height_px = 0;  ///< 0: the whole height
+  std::int32_t min_width_px = 0;   ///< 0: none; a smaller picture grows, whatever `enlarge` says
+  std::int32_t min_height_px = 0;  ///< 0: none
+  /// 0: none. An output with a longer side is made smaller until it fits; Limits refuse it instead.
+  std::int32_t max_result_side_px = 0;
+  /// Applied before resizing, to the turned picture. 0: the whole side. Below 1: a part of the
+  /// side; from 1 on: pixels, whole numbers.
+  double crop_width = 0;
+  double crop_height = 0;
+  std::optional<Gravity> crop_gravity;  ///< where the crop lies; none: `gravity` says it
   Gravity gravity;
-  double dpr = 1.0;  ///< multiplies width_px and height_px
+  double zoom_x = 1.0;  ///< multiplies width_px, and the picture's width without one
+  double zoom_y = 1.0;
+  double dpr = 1.0;  ///< multiplies both sides, offsets and padding; see docs/geometry.md
+  Rotation rotate = Rotation::kNone;
+  Flip flip = Flip::kNone;
+  /// Adds background up to width × height; the gravity says where the picture lies in it.
+  std::optional<Gravity> extend;
+  /// Adds background at two sides, up to the shape of width × height.
+  std::optional<Gravity> extend_aspect_ratio;
+  Padding padding;
+  /// `background` was asked for. Alone, it adds background up to width × height as `extend` does,
+  /// placed by `gravity`; beside extend, extend_aspect_ratio or padding it is their colour only.
+  bool has_background = false;
+  std::array<std::uint8_t, 3> background{255, 255, 255};  ///< sRGB
   Kernel kernel = Kernel::kLanczos3;
   double sharpen_sigma = 0;  ///< unsharp mask on luma, in output pixels; 0 is off
   int quality = 80;          ///< 1 to 100, the IJG scale
@@ -70,8 +106,6 @@ struct ResizeOptions {
   Metadata metadata = Metadata::kStrip;
   bool auto_orient = true;
   ColorMode color = ColorMode::kSrgb;
-  bool has_background = false;               ///< pad to exactly width × height with `background`
-  std::array<std::uint8_t, 3> background{};  ///< sRGB
   GainMap gain_map = GainMap::kKeep;
   CodecKind codec = CodecKind::kAuto;
   bool strict = false;  ///< refuse input that decodes only with warnings
@@ -97,7 +131,8 @@ struct OptionSpec {
 [[nodiscard]] FRAMEWIRE_API Result<void> set_option(ResizeOptions& options, std::string_view name,
                                                     std::string_view value);
 
-/// Checks what one option alone cannot (a size out of limits, background without both sides).
+/// Checks values set from code against the grammar, and what one option alone cannot tell
+/// (background without both sides of size). The output's size is checked when it is known.
 /// @return invalid_input naming the option
 [[nodiscard]] FRAMEWIRE_API Result<void> validate(const ResizeOptions& options);
 

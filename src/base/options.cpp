@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 #include <algorithm>
-#include <base/decimal.hpp>
 #include <base/options_table.hpp>
 #include <deque>
 #include <framewire/options.hpp>
@@ -64,27 +63,6 @@ Result<void> check_ranges(const ResizeOptions& options) {
   return {};
 }
 
-Result<void> check_output_size(const ResizeOptions& options) {
-  const Limits& limits = options.limits;
-  const std::int64_t dpr = base::billionths(options.dpr);
-  const std::int64_t width = base::round_half_up(options.width_px * dpr, base::kBillion);
-  const std::int64_t height = base::round_half_up(options.height_px * dpr, base::kBillion);
-  const std::string times_dpr = options.dpr == 1.0 ? "" : fmt::format(" times dpr {}", options.dpr);
-  if (std::max(width, height) > limits.max_output_side_px) {
-    return refused("size",
-                   fmt::format("{}x{}{} has a side over max-output-side, {}", options.width_px,
-                               options.height_px, times_dpr, limits.max_output_side_px));
-  }
-  // Only padding makes the area certain; otherwise the picture may turn out smaller.
-  if (options.has_background &&
-      static_cast<std::uint64_t>(width * height) > limits.max_output_pixels) {
-    return refused(
-        "size", fmt::format("{}x{}{} has more pixels than max-output-pixels, {}", options.width_px,
-                            options.height_px, times_dpr, limits.max_output_pixels));
-  }
-  return {};
-}
-
 }  // namespace
 
 std::span<const OptionSpec> option_specs() noexcept {
@@ -110,10 +88,13 @@ Result<void> set_option(ResizeOptions& options, std::string_view name, std::stri
 
 Result<void> validate(const ResizeOptions& options) {
   if (auto ranges = check_ranges(options); !ranges) return ranges;
-  if (options.has_background && (options.width_px == 0 || options.height_px == 0)) {
+  const bool only_colours =
+      options.extend || options.extend_aspect_ratio || options.padding != Padding{};
+  if (options.has_background && !only_colours &&
+      (options.width_px == 0 || options.height_px == 0)) {
     return refused("background", "padding needs both sides of size; give size WxH");
   }
-  return check_output_size(options);
+  return {};
 }
 
 std::string to_string(const ResizeOptions& options) {

@@ -23,26 +23,32 @@ constexpr Text kColorWords[] = {"srgb", "keep"};
 constexpr Text kGainMapWords[] = {"keep", "drop"};
 constexpr Text kCodecWords[] = {"auto", "reference", "turbo", "cuda", "nvjpeg"};
 
-constexpr Text kSizeAccepted = "WxH, Wx, xH or W, sides 1 to 65500";
+constexpr Text kRotationWords[] = {"0", "90", "180", "270"};
+constexpr Text kFlipWords[] = {"none", "h", "v", "hv"};
+
+constexpr Text kSizeAccepted = "WxH, Wx, xH or W, sides 1 to 1000000";
+constexpr Text kCropAccepted =
+    "WxH, Wx, xH or W, sides 1 to 1000000, or below 1 a part of the side";
+constexpr Text kGravityAccepted =
+    "no, so, ea, we, noea, nowe, soea, sowe or ce, alone or with an offset as noea:X:Y; or fp:X:Y "
+    "from 0 to 1";
+constexpr Text kFactorAccepted = "a number from 0.0001 to 100000";
 constexpr Text kFlagAccepted = "true or false";
 constexpr Text kBytesAccepted = "a number of bytes, with k, M or G for powers of 1024";
 constexpr Text kPixelsAccepted = "a number of pixels from 1, with k, M or G for powers of 1000";
 
-bool parse_gravity(Gravity& gravity, Text text) {
-  const std::span<const Text> anchors(kGravityWords, std::size(kGravityWords) - 1);
-  if (parse_word(text, anchors, gravity.anchor)) return true;
-  if (text.substr(0, 3) != "fp:") return false;
-  text.remove_prefix(3);
-  const auto colon = text.find(':');
-  if (colon == Text::npos) return false;
-  gravity.anchor = Gravity::Anchor::kFocus;
-  return parse_real(text.substr(0, colon), 0, 1, gravity.focus_x) &&
-         parse_real(text.substr(colon + 1), 0, 1, gravity.focus_y);
+// "fp:X:Y" is a pattern, which parse_gravity() knows.
+constexpr std::span<const Text> kAnchors(kGravityWords, std::size(kGravityWords) - 1);
+
+bool parse_place(std::optional<Gravity>& place, Text text) {
+  Gravity gravity;
+  if (!parse_gravity(text, kAnchors, gravity)) return false;
+  place = gravity;
+  return true;
 }
 
-std::string print_gravity(const Gravity& gravity) {
-  if (gravity.anchor != Gravity::Anchor::kFocus) return print_word(gravity.anchor, kGravityWords);
-  return fmt::format("fp:{}:{}", print_real(gravity.focus_x), print_real(gravity.focus_y));
+std::string print_place(const std::optional<Gravity>& place) {
+  return place ? print_gravity(*place, kAnchors) : std::string();
 }
 
 // clang-format off
@@ -59,20 +65,56 @@ constexpr OptionRow kRows[] = {
      "allow outputs larger than the input", kOutput,
      [](Options& o, Text t) { return parse_flag(t, o.enlarge); },
      [](const Options& o) { return print_flag(o.enlarge); }},
-    {"crop", "WxH", {}, kSizeAccepted, "Size",
-     "part of the input to use, in its pixels, placed by --gravity", kOutput,
-     [](Options& o, Text t) { return parse_size(t, o.crop_width_px, o.crop_height_px); },
-     [](const Options& o) { return print_size(o.crop_width_px, o.crop_height_px); }},
-    {"gravity", "ANCHOR", kGravityWords, {}, "Size",
+    {"min-size", "WxH", {}, kSizeAccepted, "Size",
+     "let a smaller picture grow to these sides, and cut it to --size", kOutput,
+     [](Options& o, Text t) { return parse_size(t, o.min_width_px, o.min_height_px); },
+     [](const Options& o) { return print_size(o.min_width_px, o.min_height_px); }},
+    {"max-result-side", "PX", {}, "a whole number from 0 to 1000000", "Size",
+     "make outputs with a longer side smaller; 0 is no bound", kOutput,
+     [](Options& o, Text t) { return parse_integer(t, 0, kMaxAskedSide, o.max_result_side_px); },
+     [](const Options& o) { return fmt::format("{}", o.max_result_side_px); }},
+    {"crop", "WxH", {}, kCropAccepted, "Size",
+     "part of the input to use, in its pixels or below 1 as a part of its side", kOutput,
+     [](Options& o, Text t) { return parse_crop(t, o.crop_width, o.crop_height); },
+     [](const Options& o) { return print_crop(o.crop_width, o.crop_height); }},
+    {"crop-gravity", "ANCHOR", kGravityWords, kGravityAccepted, "Size",
+     "where --crop lies; without it --gravity says so", kOutput,
+     [](Options& o, Text t) { return parse_place(o.crop_gravity, t); },
+     [](const Options& o) { return print_place(o.crop_gravity); }},
+    {"gravity", "ANCHOR", kGravityWords, kGravityAccepted, "Size",
      "part that survives a crop: a compass point, the centre, or fp:X:Y from 0 to 1", kOutput,
-     [](Options& o, Text t) { return parse_gravity(o.gravity, t); },
-     [](const Options& o) { return print_gravity(o.gravity); }},
-    {"dpr", "FACTOR", {}, "a number from 0.1 to 10", "Size",
-     "multiplies both sides of --size", kOutput,
-     [](Options& o, Text t) { return parse_real(t, 0.1, 10, o.dpr); },
+     [](Options& o, Text t) { return parse_gravity(t, kAnchors, o.gravity); },
+     [](const Options& o) { return print_gravity(o.gravity, kAnchors); }},
+    {"zoom", "X[xY]", {}, "X or XxY, numbers from 0.0001 to 100000", "Size",
+     "multiplies the sides of --size, or of the picture without it", kOutput,
+     [](Options& o, Text t) { return parse_zoom(t, o.zoom_x, o.zoom_y); },
+     [](const Options& o) { return print_zoom(o.zoom_x, o.zoom_y); }},
+    {"dpr", "FACTOR", {}, kFactorAccepted, "Size",
+     "multiplies --size, offsets and --padding, as far as the input has the pixels", kOutput,
+     [](Options& o, Text t) { return parse_real(t, kMinFactor, kMaxFactor, o.dpr); },
      [](const Options& o) { return print_real(o.dpr); }},
+    {"rotate", "DEGREES", kRotationWords, {}, "Size",
+     "turn the upright picture clockwise", kOutput,
+     [](Options& o, Text t) { return parse_word(t, kRotationWords, o.rotate); },
+     [](const Options& o) { return print_word(o.rotate, kRotationWords); }},
+    {"flip", "AXES", kFlipWords, {}, "Size",
+     "mirror the turned picture: left and right (h), top and bottom (v)", kOutput,
+     [](Options& o, Text t) { return parse_word(t, kFlipWords, o.flip); },
+     [](const Options& o) { return print_word(o.flip, kFlipWords); }},
+    {"extend", "ANCHOR", kGravityWords, kGravityAccepted, "Size",
+     "add background up to --size, with the picture at this place", kOutput,
+     [](Options& o, Text t) { return parse_place(o.extend, t); },
+     [](const Options& o) { return print_place(o.extend); }},
+    {"extend-aspect-ratio", "ANCHOR", kGravityWords, kGravityAccepted, "Size",
+     "add background up to the shape of --size, with the picture at this place", kOutput,
+     [](Options& o, Text t) { return parse_place(o.extend_aspect_ratio, t); },
+     [](const Options& o) { return print_place(o.extend_aspect_ratio); }},
+    {"padding", "T[,R[,B[,L]]]", {}, "one to four whole numbers from 0 to 1000000, by commas", "Size",
+     "add background at top, right, bottom and left", kOutput,
+     [](Options& o, Text t) { return parse_padding(t, o.padding); },
+     [](const Options& o) { return print_padding(o.padding); }},
     {"background", "RRGGBB", {}, "six hexadecimal digits, RRGGBB", "Size",
-     "pad to exactly --size with this colour", kOutput,
+     "colour of what is added; alone: pad to exactly --size with it, placed by --gravity", kOutput,
      [](Options& o, Text t) { return o.has_background = parse_rgb(t, o.background); },
      [](const Options& o) { return o.has_background ? print_rgb(o.background) : ""; }},
     {"kernel", "NAME", kKernelWords, {}, "Picture",

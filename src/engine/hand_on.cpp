@@ -23,7 +23,9 @@ bool asks_nothing_of_the_encoder(const ResizeOptions& options) {
 
 bool shows_all_as_it_is(const plan::Plan& plan, const jpeg::FrameHeader& frame) {
   const plan::Rect whole{0, 0, frame.width_px, frame.height_px};
-  return plan.source == whole && plan.placement == whole && plan.orientation == 1 &&
+  const plan::SourceRect all{0, 0, static_cast<double>(whole.width),
+                             static_cast<double>(whole.height)};
+  return plan.source == all && plan.placement == whole && plan.orientation == 1 &&
          plan.resized_width_px == whole.width && plan.resized_height_px == whole.height &&
          plan.encode.width_px == whole.width && plan.encode.height_px == whole.height &&
          plan.color_path == plan::ColorPath::kPlanar &&

@@ -10,6 +10,7 @@
 #include <jpeg/head_parser.hpp>
 #include <jpeg/markers.hpp>
 #include <optional>
+#include <transform/orient.hpp>
 
 namespace framewire::engine {
 namespace {
@@ -106,7 +107,8 @@ Result<std::vector<std::uint8_t>> make_gain_map(const Request& request, const co
 jpeg::Places places(const Request& request) {
   const plan::Plan& plan = request.plan;
   const jpeg::FrameHeader& frame = request.file.frame;
-  const bool whole = plan.source == plan::Rect{0, 0, frame.width_px, frame.height_px};
+  const bool whole = plan.source == plan::SourceRect{0, 0, static_cast<double>(frame.width_px),
+                                                     static_cast<double>(frame.height_px)};
   if (!whole || plan.orientation != 1 || plan::is_padded(plan)) return jpeg::Places::kMoved;
   const bool same =
       plan.resized_width_px == frame.width_px && plan.resized_height_px == frame.height_px;
@@ -119,6 +121,7 @@ jpeg::HeadFacts head_facts(const Request& request) {
   facts.width_px = plan.encode.width_px;
   facts.height_px = plan.encode.height_px;
   facts.orientation_applied = request.options->auto_orient;
+  facts.transposed = transform::swaps_axes(plan.orientation);
   facts.places = places(request);
   facts.cmyk = plan.encode.model == plan::OutputModel::kCmyk;
   const bool srgb = request.options->color == ColorMode::kSrgb;

@@ -159,8 +159,7 @@ std::string quoted(std::string_view word) {
 Result<Bytes> make_head(const JpegFile& file, Metadata metadata, const HeadFacts& facts) {
   Bytes out;
   write_marker(out, marker::kSoi);
-  const bool transposed = facts.orientation_applied && file.orientation > 4;
-  if (!facts.cmyk) write_jfif(out, file.jfif, transposed);
+  if (!facts.cmyk) write_jfif(out, file.jfif, facts.transposed);
   write_exif(out, file, metadata, facts);
   write_xmp(out, xmp_packet(file, metadata, facts));
   if (auto ok = write_profile(out, facts.icc); !ok) return fail(ok.error());

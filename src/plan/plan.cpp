@@ -5,6 +5,7 @@
 #include <jpeg/parser.hpp>
 #include <plan/plan.hpp>
 #include <transform/color.hpp>
+#include <transform/orient.hpp>
 
 namespace framewire::plan {
 namespace {
@@ -32,12 +33,27 @@ Axes axes_of(int orientation) {
 }
 
 /// A rectangle of the displayed picture, in stored coordinates.
-Rect to_stored(const Rect& shown, const Axes& axes, const FrameHeader& frame) {
-  Rect r = shown;
+SourceRect to_stored(const SourceRect& shown, const Axes& axes, const FrameHeader& frame) {
+  SourceRect r = shown;
   if (axes.swapped) r = {shown.y, shown.x, shown.height, shown.width};
   if (axes.flip_x) r.x = frame.width_px - r.x - r.width;
   if (axes.flip_y) r.y = frame.height_px - r.y - r.height;
   return r;
+}
+
+/// The file's orientation, if it counts, then the turn and the flip that were asked for.
+int orientation_of(const jpeg::JpegFile& file, const ResizeOptions& options) {
+  int orientation = options.auto_orient ? file.orientation : 1;
+  for (int turns = static_cast<int>(options.rotate); turns > 0; --turns) {
+    orientation = transform::turned_clockwise(orientation);
+  }
+  if (options.flip == Flip::kHorizontal || options.flip == Flip::kBoth) {
+    orientation = transform::mirrored(orientation);
+  }
+  if (options.flip == Flip::kVertical || options.flip == Flip::kBoth) {
+    orientation = transform::turned_over(orientation);
+  }
+  return orientation;
 }
 
 /// The input's own chroma step as displayed, where an encoder can write it.
@@ -95,15 +111,6 @@ EncodePlan make_encode_plan(const Geometry& geometry, OutputModel model, ChromaS
   encode.max_bytes = options.max_bytes;
   return encode;
 }
-
-/// The part of the stored picture that is used; fractional for a gain map, which follows its
-/// primary.
-struct SourceRect {
-  double x = 0;
-  double y = 0;
-  double width = 0;
-  double height = 0;
-};
 
 /// One axis of one plane at full decode scale. `factor` is the output sample's width in output
 /// pixels, `density` the component's samples per full-size pixel.
@@ -200,7 +207,7 @@ Result<Plan> make_plan(const jpeg::JpegFile& file, const ResizeOptions& options,
   if (auto ok = jpeg::check_supported(file); !ok) return fail(ok.error());
   const FrameHeader& frame = file.frame;
   Plan plan;
-  plan.orientation = options.auto_orient ? file.orientation : 1;
+  plan.orientation = orientation_of(file, options);
   const Axes axes = axes_of(plan.orientation);
   auto geometry = make_geometry(axes.swapped ? frame.height_px : frame.width_px,
                                 axes.swapped ? frame.width_px : frame.height_px, options);
@@ -225,10 +232,7 @@ Result<Plan> make_plan(const jpeg::JpegFile& file, const ResizeOptions& options,
   const bool planar_model =
       file.color_model == ColorModel::kGray || file.color_model == ColorModel::kYcbcr;
   plan.color_path = planar_model && !plan.convert_icc ? ColorPath::kPlanar : ColorPath::kConvert;
-  const SourceRect source{static_cast<double>(plan.source.x), static_cast<double>(plan.source.y),
-                          static_cast<double>(plan.source.width),
-                          static_cast<double>(plan.source.height)};
-  map_planes(plan, source, file, step, axes, capabilities);
+  map_planes(plan, plan.source, file, step, axes, capabilities);
   return plan;
 }
 
@@ -263,11 +267,8 @@ Result<Plan> make_gain_map_plan(const jpeg::JpegFile& gain_map, const Plan& prim
   };
   plan.resized_width_px = shrink(primary.resized_width_px, std::min(1.0, scale_x));
   plan.resized_height_px = shrink(primary.resized_height_px, std::min(1.0, scale_y));
-  const SourceRect source{primary.source.x * scale_x, primary.source.y * scale_y,
-                          primary.source.width * scale_x, primary.source.height * scale_y};
-  plan.source = {static_cast<std::int32_t>(source.x), static_cast<std::int32_t>(source.y),
-                 static_cast<std::int32_t>(std::ceil(source.width)),
-                 static_cast<std::int32_t>(std::ceil(source.height))};
+  plan.source = {primary.source.x * scale_x, primary.source.y * scale_y,
+                 primary.source.width * scale_x, primary.source.height * scale_y};
   const Axes axes = axes_of(plan.orientation);
   Geometry geometry;
   geometry.canvas_width_px = axes.swapped ? plan.resized_height_px : plan.resized_width_px;
@@ -279,7 +280,7 @@ Result<Plan> make_gain_map_plan(const jpeg::JpegFile& gain_map, const Plan& prim
       make_encode_plan(geometry, gray ? OutputModel::kGray : OutputModel::kYcbcr, step, options);
   plan.encode.max_bytes = 0;
   plan.placement = {0, 0, geometry.canvas_width_px, geometry.canvas_height_px};
-  map_planes(plan, source, gain_map, step, axes, capabilities);
+  map_planes(plan, plan.source, gain_map, step, axes, capabilities);
   return plan;
 }
 

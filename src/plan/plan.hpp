@@ -21,6 +21,15 @@ struct Rect {
   friend bool operator==(const Rect&, const Rect&) = default;
 };
 
+/// A part of a picture in its pixels, at any place between them.
+struct SourceRect {
+  double x = 0;
+  double y = 0;
+  double width = 0;
+  double height = 0;
+  friend bool operator==(const SourceRect&, const SourceRect&) = default;
+};
+
 /// One axis of one plane's resampling. Sample k of the input plane covers [k, k + 1); output sample
 /// j has its centre at origin + (j + ½) × step, in input samples. Samples outside [0, in_size) take
 /// the edge sample's value.
@@ -63,8 +72,9 @@ struct EncodePlan {
 };
 
 struct Plan {
-  Rect source;                        ///< the part used, in stored (not oriented) full-size pixels
-  int orientation = 1;                ///< applied after resampling, 1 to 8
+  SourceRect source;  ///< the part used, in stored (not oriented) full-size pixels
+  /// Applied after resampling, 1 to 8: the file's, then the turn and the flip that were asked for.
+  int orientation = 1;
   std::int32_t resized_width_px = 0;  ///< of the resampled picture, before orientation
   std::int32_t resized_height_px = 0;
   Scales scales = kFullScale;  ///< of each input component
@@ -98,19 +108,27 @@ struct Capabilities {
 };
 
 /// The output geometry alone, for callers without a file (HTTP, tests): see docs/geometry.md.
-/// @param width_px, height_px  oriented size of the source image
 struct Geometry {
-  Rect source;                        ///< oriented coordinates
+  Rect crop;                         ///< what crop leaves, in oriented pixels
+  std::int32_t scaled_width_px = 0;  ///< what the crop is scaled to, before the cut to the target
+  std::int32_t scaled_height_px = 0;
+  std::int32_t window_x_px = 0;  ///< of the picture in what was scaled
+  std::int32_t window_y_px = 0;
+  SourceRect source;                  ///< what the picture shows, oriented pixels
   std::int32_t picture_width_px = 0;  ///< what `source` is resampled to
   std::int32_t picture_height_px = 0;
   std::int32_t canvas_width_px = 0;  ///< the output's size; larger than the picture only if padded
   std::int32_t canvas_height_px = 0;
   std::int32_t offset_x_px = 0;  ///< of the picture in the canvas
   std::int32_t offset_y_px = 0;
+  double dpr = 1;  ///< what was asked for, as far as the source has the pixels
 };
 
-/// Applies size, mode, enlarge, crop, gravity, dpr and background.
-/// @return too_large where the output breaks a limit; invalid_input where a crop leaves no pixel
+/// Applies what the options say of crop, size, places and padding. Rotation and flip are the
+/// caller's: the source is what they leave. No value of the options overflows or traps, also where
+/// validate() would refuse it.
+/// @param width_px, height_px  of the source image, upright and turned as asked
+/// @return too_large where the output breaks a limit; invalid_input for an image without pixels
 [[nodiscard]] Result<Geometry> make_geometry(std::int32_t width_px, std::int32_t height_px,
                                              const ResizeOptions& options);
 

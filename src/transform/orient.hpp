@@ -45,4 +45,21 @@ FW_HD constexpr Position stored_position(int orientation, Position shown, std::i
   }
 }
 
+/// The orientation that shows a picture of `orientation` turned by 90° clockwise.
+constexpr int turned_clockwise(int orientation) {
+  constexpr int kNext[] = {6, 7, 8, 5, 2, 3, 4, 1};
+  return kNext[orientation >= 1 && orientation <= 8 ? orientation - 1 : 0];
+}
+
+/// The one that shows it with left and right exchanged.
+constexpr int mirrored(int orientation) {
+  constexpr int kNext[] = {2, 1, 4, 3, 6, 5, 8, 7};
+  return kNext[orientation >= 1 && orientation <= 8 ? orientation - 1 : 0];
+}
+
+/// The one that shows it with top and bottom exchanged.
+constexpr int turned_over(int orientation) {
+  return mirrored(turned_clockwise(turned_clockwise(orientation)));
+}
+
 }  // namespace framewire::transform

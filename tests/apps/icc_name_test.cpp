@@ -1,12 +1,14 @@
 // Names of colour profiles, which writers end in several ways.
 #include <gtest/gtest.h>
-#include <commands/inspect/icc_name.hpp>
+#include <inspect/icc_name.hpp>
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
 namespace framewire::app {
 namespace {
+
+using inspect::icc_name;
 
 using Bytes = std::vector<std::uint8_t>;
 

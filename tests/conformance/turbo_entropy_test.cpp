@@ -187,7 +187,7 @@ TEST(TurboEntropyTranscode, DamageBelowTheCropCountsAsWithLibjpeg) {
     const auto file = parse_or_die(bytes);
     ResizeOptions options;
     options.width_px = 60;
-    options.crop_height_px = 40;
+    options.crop_height = 40;
     options.gravity.anchor = Gravity::Anchor::kNo;
     const auto plan = plan::make_plan(file, options, plan::Capabilities{}, false);
     ASSERT_TRUE(plan);

@@ -26,6 +26,9 @@ struct Arguments {
   ResizeOptions options;                                ///< of commands that take them
   std::map<std::string, std::string, std::less<>> own;  ///< the command's own options, as given
 
+  /// Names of all options that the command line gives, with their texts; no defaults.
+  std::map<std::string, std::string, std::less<>> given;
+
   [[nodiscard]] bool has(std::string_view name) const { return own.find(name) != own.end(); }
   /// The option's text; its default, or "", where it was not given.
   [[nodiscard]] std::string get(std::string_view name) const;
@@ -57,9 +60,13 @@ struct Command {
 [[nodiscard]] int run_bench(const Arguments& arguments);
 [[nodiscard]] int run_doctor(const Arguments& arguments);
 [[nodiscard]] int run_perf(const Arguments& arguments);
+#ifdef FRAMEWIRE_SERVICE
+[[nodiscard]] int run_serve(const Arguments& arguments);
+#endif
 [[nodiscard]] int run_split(const Arguments& arguments);
 [[nodiscard]] int run_stream(const Arguments& arguments);
 [[nodiscard]] int run_sink(const Arguments& arguments);
+[[nodiscard]] int run_sign(const Arguments& arguments);  // FRAMEWIRE_SERVICE
 [[nodiscard]] int run_completion(const Arguments& arguments);
 [[nodiscard]] int run_man(const Arguments& arguments);
 [[nodiscard]] int run_version(const Arguments& arguments);

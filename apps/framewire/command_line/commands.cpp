@@ -3,6 +3,9 @@
 #include <command_line/command.hpp>
 #include <command_line/gpu_options.hpp>
 #include <iterator>
+#ifdef FRAMEWIRE_SERVICE
+#include <service/http/settings.hpp>
+#endif
 
 namespace framewire::app {
 namespace {
@@ -194,6 +197,18 @@ constexpr OptionSpec kSinkFrames[] = {
     kQuiet};
 constexpr auto kSinkOwn = join(kSinkFrames, kConnection);
 
+#ifdef FRAMEWIRE_SERVICE
+constexpr OptionSpec kSignOwn[] = {
+    {"key", "HEX", "", "", "the server's key; other users of this machine can see it", "Signature"},
+    {"salt", "HEX", "", "", "the server's salt; other users of this machine can see it",
+     "Signature"},
+    {"key-file", "FILE", "", "",
+     "a file with the key in hexadecimal digits, readable by its owner only", "Signature"},
+    {"salt-file", "FILE", "", "", "a file with the salt, as the key's", "Signature"},
+    {"signature-size", "N", "", "32", "bytes that count, 1 to 32, as the server is told",
+     "Signature"}};
+#endif
+
 constexpr std::string_view kResizeDetails =
     "IN and OUT are files; - is standard input or standard output. OUT appears whole or not at "
     "all, "
@@ -261,10 +276,45 @@ constexpr std::string_view kSinkDetails =
     "is full. Latency is from the sender's clock to ours: it means something on one machine, or "
     "where clocks agree.";
 
+#ifdef FRAMEWIRE_SERVICE
+constexpr OptionSpec kServeCommand[] = {
+    {"config", "FILE", "", "", "read settings from a TOML file", "Configuration"},
+    {"check", "", "", "", "print what holds, and where it comes from, and end", "Configuration"},
+    kDeviceOption,
+    kGpuMemoryOption};
+
+// The service's settings and what the command has besides. The former are a table of their own,
+// which a file and the environment set too.
+std::span<const OptionSpec> serve_own() {
+  static const std::vector<OptionSpec> all = [] {
+    const auto settings = service::http::setting_specs();
+    std::vector<OptionSpec> joined(settings.begin(), settings.end());
+    joined.insert(joined.end(), std::begin(kServeCommand), std::end(kServeCommand));
+    return joined;
+  }();
+  return all;
+}
+
+constexpr std::string_view kServeDetails =
+    "Answers POST /v1/resize?size=1024x&quality=80 with the picture resized, and POST /v1/inspect "
+    "with what framewire inspect --json prints; /livez and /readyz tell how it is. Options of "
+    "pictures given here are the defaults of requests, and limits bound every request.\n"
+    "Settings come from flags, from the environment (FRAMEWIRE_MAX_CONNECTIONS for "
+    "--max-connections), from the file that --config names (max-connections = 100), and are "
+    "defaults otherwise: the first of these that says something counts.\n"
+    "SIGTERM and SIGINT end in order: what is under way is answered first.";
+
+constexpr std::string_view kSignDetails =
+    "PATH is what follows the signature in a URL of the image service: options and source, such as "
+    "/rs:fit:300:200/plain/https://example.com/photo.jpg. Prints the whole path, with its "
+    "signature "
+    "in front, one a line. Needs a key and a salt.";
+#endif
+
 constexpr std::string_view kCompletionDetails =
     "For bash: source <(framewire completion bash). Installed packages bring the files already.";
 
-constexpr std::array kCommands = {
+const std::array kCommands = {
     Command{"resize", "IN OUT", "resize one JPEG", kResizeDetails, true, kResizeOwn, "", 2, 2,
             run_resize},
     Command{"batch", "IN… OUT_DIR", "resize a folder, a list or several files", kBatchDetails, true,
@@ -283,6 +333,12 @@ constexpr std::array kCommands = {
             run_sink},
     Command{"split", "IN…", "resize each picture in stripes, on several workers", kSplitDetails,
             true, kSplitOwn, "", 0, 0, run_split},
+#ifdef FRAMEWIRE_SERVICE
+    Command{"serve", "[FOLDER]", "answer HTTP requests with resized pictures", kServeDetails, true,
+            serve_own(), "", 0, 1, run_serve},
+    Command{"sign", "PATH…", "sign URLs of the image service", kSignDetails, false, kSignOwn, "", 1,
+            0, run_sign},
+#endif
     Command{"completion",
             "SHELL",
             "print a completion script for bash, zsh or fish",

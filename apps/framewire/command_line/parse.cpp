@@ -122,6 +122,7 @@ Parsed collect(Values& values) {
     const bool own = i >= first_own;
     if (!given && !(own && !spec.default_value.empty())) continue;
     const std::string value = given ? values.texts[i] : std::string(spec.default_value);
+    if (given) parsed.arguments.given.insert_or_assign(std::string(spec.name), value);
     if (auto taken = take(spec, own, value, parsed.arguments); !taken) {
       const Status& error = taken.error();
       parsed.exit =

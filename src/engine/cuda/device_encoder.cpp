@@ -65,8 +65,9 @@ plan::Plan make_plan(const DeviceEncodeItem& item) {
   const std::span<const DevicePlane> planes = item.planes;
   plan.resized_width_px = planes[0].width_px;
   plan.resized_height_px = planes[0].height_px;
-  plan.source = {0, 0, planes[0].width_px, planes[0].height_px};
-  plan.placement = plan.source;
+  plan.source = {0, 0, static_cast<double>(planes[0].width_px),
+                 static_cast<double>(planes[0].height_px)};
+  plan.placement = {0, 0, planes[0].width_px, planes[0].height_px};
   plan.kernel = Kernel::kNearest;
   plan.plane_count = static_cast<int>(planes.size());
   for (std::size_t i = 0; i < planes.size(); ++i) {

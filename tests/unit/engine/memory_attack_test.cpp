@@ -25,8 +25,8 @@ TEST(CacheAttack, ACropSizeAndQualityOfItsOwnForEveryRequest) {
   const std::size_t before = held_bytes();
   for (int i = 0; i < 3000; ++i) {
     ResizeOptions options;
-    options.crop_width_px = 20 + i % 100;
-    options.crop_height_px = 20 + i / 43;
+    options.crop_width = 20 + i % 100;
+    options.crop_height = 20 + i / 43;
     options.width_px = 1 + i % 83;
     options.quality = 1 + i % 100;
     options.gravity.anchor = Gravity::Anchor::kFocus;

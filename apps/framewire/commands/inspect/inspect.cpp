@@ -2,7 +2,8 @@
 #include <unistd.h>
 #include <batch/input_file.hpp>
 #include <command_line/command.hpp>
-#include <commands/inspect/model.hpp>
+#include <commands/inspect/text.hpp>
+#include <inspect/model.hpp>
 #include <report/console.hpp>
 
 namespace framewire::app {
@@ -32,7 +33,7 @@ int run_inspect(const Arguments& arguments) {
       models.push_back({{"file", path}, {"error", to_json(bytes.error())}});
       continue;
     }
-    Json model = inspect_bytes(path, *bytes, arguments.options);
+    Json model = inspect::inspect_bytes(path, *bytes, arguments.options);
     if (model.contains("error")) code = kSomeFailed;
     if (arguments.has("json")) {
       models.push_back(std::move(model));

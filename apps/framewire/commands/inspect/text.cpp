@@ -1,6 +1,6 @@
 // The inspection model as a listing for people.
 #include <fmt/format.h>
-#include <commands/inspect/model.hpp>
+#include <commands/inspect/text.hpp>
 #include <report/console.hpp>
 
 namespace framewire::app {

@@ -43,7 +43,7 @@ TEST(TurboCodec, StrictReadsPastThePartInUse) {
   const Bytes jpeg = cut(sample::make({200, 160, JCS_YCbCr, 2, 2, 90}, noisy));
   const auto file = parse(jpeg);
   ResizeOptions options;
-  options.crop_width_px = options.crop_height_px = 32;
+  options.crop_width = options.crop_height = 32;
   options.gravity.anchor = Gravity::Anchor::kNo;
   Context strict;
   strict.strict = true;

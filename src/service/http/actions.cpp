@@ -1,0 +1,313 @@
+#include <fmt/format.h>
+#include <algorithm>
+#include <inspect/json.hpp>
+#include <inspect/model.hpp>
+#include <iterator>
+#include <service/http/actions.hpp>
+#include <service/http/connection.hpp>
+#include <service/http/multipart.hpp>
+#include <service/page/page.hpp>
+
+namespace framewire::service::http {
+namespace {
+
+using Text = std::string_view;
+
+struct Route {
+  Text path;
+  Action action;
+  Text allow;  ///< methods, as the Allow field names them
+};
+
+constexpr Text kReading = "GET, HEAD, OPTIONS";
+constexpr Text kUpload = "POST, OPTIONS";
+constexpr Route kRoutes[] = {
+    {"/livez", Action::kLive, kReading},         {"/health", Action::kLive, kReading},
+    {"/readyz", Action::kReady, kReading},       {"/", Action::kPage, kReading},
+    {"/v1/options", Action::kOptions, kReading}, {"/v1/resize", Action::kResize, kUpload},
+    {"/v1/inspect", Action::kInspect, kUpload},
+};
+
+// What is around the file in a form.
+constexpr std::uint64_t kMaxFormOverheadBytes = 64u << 10;
+
+bool is_picture_type(Text type) {
+  // The last one is what curl --data-binary says when it is told nothing.
+  constexpr Text kTypes[] = {"",
+                             "image/jpeg",
+                             "image/jpg",
+                             "image/pjpeg",
+                             "application/octet-stream",
+                             "application/x-www-form-urlencoded"};
+  return std::any_of(std::begin(kTypes), std::end(kTypes),
+                     [&](Text known) { return equal_ignoring_case(type, known); });
+}
+
+Response refuse(const Exchange& exchange, Code code, Text word, Text message, Text about = {}) {
+  return error_response(exchange.error_form, code, word, message, about);
+}
+
+// A wrong option is the request's fault (400), a wrong picture is not (422).
+Response refuse_option(const Exchange& exchange, const Status& status) {
+  return refuse(exchange, Code::kBadRequest, to_string(status.code()), status.message(),
+                status.subject());
+}
+
+std::optional<Response> check_type(Exchange& exchange) {
+  if (const Text coding = exchange.head.get("content-encoding");
+      !coding.empty() && !equal_ignoring_case(coding, "identity")) {
+    return refuse(exchange, Code::kUnsupportedMediaType, "unsupported",
+                  "accepted: bodies without a content coding", "Content-Encoding");
+  }
+  const Text full = exchange.head.get("content-type");
+  const Text type = trim(full.substr(0, full.find(';')));
+  if (is_picture_type(type)) return std::nullopt;
+  const auto boundary = form_boundary(full);
+  if (!boundary) {
+    return refuse(exchange, Code::kUnsupportedMediaType, "unsupported",
+                  "accepted: image/jpeg, application/octet-stream and multipart/form-data",
+                  "Content-Type");
+  }
+  if (boundary->empty()) {
+    return refuse(exchange, Code::kBadRequest, "invalid_input", "found no boundary",
+                  "Content-Type");
+  }
+  exchange.boundary = *boundary;
+  return std::nullopt;
+}
+
+Response make_picture_answer(Exchange& exchange, Resized resized) {
+  Response response;
+  const Report& report = resized.report;
+  const auto now = Exchange::Clock::now();
+  const double total_ms =
+      std::chrono::duration<double, std::milli>(now - exchange.received).count();
+  const double work_ms = report.times.total_us / 1000;
+  response.content_type = "image/jpeg";
+  response.add_field("X-Framewire-Codec", to_string(report.codec));
+  response.add_field(
+      "Server-Timing",
+      fmt::format("queue;dur={:.3f}, parse;dur={:.3f}, decode;dur={:.3f}, encode;dur={:.3f}",
+                  std::max(0.0, total_ms - work_ms), report.times.parse_us / 1000,
+                  report.times.decode_resample_us / 1000, report.times.encode_us / 1000));
+  if (!report.warnings.empty()) {
+    std::string words;
+    for (const Warning& warning : report.warnings) {
+      const Text word = to_string(warning.kind);
+      if (words.find(word) != std::string::npos) continue;
+      if (!words.empty()) words += ", ";
+      words += word;
+    }
+    response.add_field("X-Framewire-Warnings", words);
+  }
+  exchange.codec = to_string(report.codec);
+  auto bytes = std::make_shared<std::vector<std::uint8_t>>(std::move(resized.bytes));
+  response.bytes = *bytes;
+  response.keeper = std::move(bytes);
+  return response;
+}
+
+// Methods are case-sensitive; the lists of Allow are not.
+bool is_upper(Text method) {
+  return std::none_of(method.begin(), method.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+}
+
+// Health is asked for with and without the prefix; nothing else is.
+Text without_prefix(Text path, Text prefix) {
+  if (prefix.empty() || path == "/livez" || path == "/readyz" || path == "/health") return path;
+  if (!path.starts_with(prefix)) return {};
+  const Text rest = path.substr(prefix.size());
+  return rest.starts_with('/') ? rest : Text();
+}
+
+Route find_route(Text path, const SharedState& shared) {
+  if (path == "*") return {path, Action::kLive, "GET, HEAD, POST, OPTIONS"};
+  const auto found = std::find_if(std::begin(kRoutes), std::end(kRoutes),
+                                  [&](const Route& known) { return known.path == path; });
+  if (found != std::end(kRoutes)) {
+    const bool off = found->action == Action::kPage && !shared.settings.page;
+    return off ? Route{path, Action::kNone, {}} : *found;
+  }
+  const bool reserved = path.empty() || path.starts_with("/v1/") || path == "/favicon.ico" ||
+                        path.starts_with("/.well-known/");
+  if (reserved || shared.images == nullptr) return {path, Action::kNone, {}};
+  return {path, Action::kImage, kReading};
+}
+
+// Takes as long for a wrong secret as for the right one of the same length.
+bool has_secret(const Head& head, Text secret) {
+  if (secret.empty()) return true;
+  constexpr Text kScheme = "Bearer ";
+  const Text value = head.get("authorization");
+  if (!value.starts_with(kScheme) || value.size() != kScheme.size() + secret.size()) return false;
+  unsigned different = 0;
+  for (std::size_t i = 0; i < secret.size(); ++i) {
+    different |= static_cast<unsigned char>(value[kScheme.size() + i] ^ secret[i]);
+  }
+  return different == 0;
+}
+
+std::string options_json() {
+  inspect::Json list = inspect::Json::array();
+  for (const OptionSpec& spec : client_options()) {
+    inspect::Json option = {{"name", spec.name},
+                            {"metavar", spec.metavar},
+                            {"default", spec.default_value},
+                            {"help", spec.help},
+                            {"group", spec.group}};
+    Text choices = spec.choices;
+    while (!choices.empty()) {
+      const auto bar = choices.find('|');
+      option["choices"].push_back(choices.substr(0, bar));
+      choices = bar == Text::npos ? Text() : choices.substr(bar + 1);
+    }
+    list.push_back(std::move(option));
+  }
+  return inspect::pretty({{"options", std::move(list)}});
+}
+
+Response page_response() {
+  Response response;
+  response.content_type = "text/html; charset=utf-8";
+  response.security_policy =
+      "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+      "img-src 'self' blob: data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+      "frame-ancestors 'none'";
+  response.add_field("Cache-Control", "no-cache");
+  response.text = page::index_html();
+  return response;
+}
+
+}  // namespace
+
+std::optional<Response> route(Exchange& exchange, const SharedState& shared) {
+  const Text path = without_prefix(exchange.target.path, shared.settings.url.path_prefix);
+  if (path.starts_with("/v1/")) exchange.error_form = ErrorForm::kJson;
+  const Route known = find_route(path, shared);
+  const Text method = exchange.head.method;
+  if (known.action == Action::kNone) {
+    return refuse(exchange, Code::kNotFound, "not_found", "there is nothing of that name here");
+  }
+  if (method == "OPTIONS") {
+    Response response;
+    response.add_field("Allow", known.allow);
+    return response;
+  }
+  if (!list_has(known.allow, method) || !is_upper(method)) {
+    Response response = refuse(exchange, Code::kMethodNotAllowed, "method_not_allowed",
+                               fmt::format("accepted: {}", known.allow));
+    response.add_field("Allow", known.allow);
+    return response;
+  }
+  exchange.action = known.action;
+  const bool upload = exchange.action == Action::kResize || exchange.action == Action::kInspect;
+  if (!upload && exchange.head.has_body()) {
+    return refuse(exchange, Code::kBadRequest, "invalid_input", "such a request has no body");
+  }
+  const bool guarded = upload || exchange.action == Action::kImage;
+  if (guarded && !has_secret(exchange.head, shared.settings.secret)) {
+    return refuse(exchange, Code::kForbidden, "denied", "accepted: Authorization with the secret");
+  }
+  return std::nullopt;
+}
+
+std::optional<Response> check_upload(Exchange& exchange, const ResizeOptions& defaults) {
+  const Head& head = exchange.head;
+  if (!head.chunked && !head.content_length) {
+    return refuse(exchange, Code::kLengthRequired, "length_required",
+                  "accepted: Content-Length, or Transfer-Encoding: chunked");
+  }
+  if (auto refused = check_type(exchange)) return refused;
+  const std::uint64_t bound =
+      defaults.limits.max_input_bytes + (exchange.boundary.empty() ? 0 : kMaxFormOverheadBytes);
+  if (head.content_length.value_or(0) > bound) {
+    return refuse(exchange, Code::kPayloadTooLarge, "too_large",
+                  fmt::format("found {} bytes; accepted: at most {}", *head.content_length, bound));
+  }
+  exchange.options = defaults;
+  const auto query = parse_query(exchange.target.query);
+  if (!query) return refuse_option(exchange, query.error());
+  if (auto set = set_options(exchange.options, *query); !set) {
+    return refuse_option(exchange, set.error());
+  }
+  return std::nullopt;
+}
+
+std::optional<Response> read_upload(Exchange& exchange) {
+  exchange.jpeg = exchange.body.bytes();
+  if (!exchange.boundary.empty()) {
+    auto form = parse_form(exchange.body.bytes(), exchange.boundary);
+    if (!form) return refuse_option(exchange, form.error());
+    if (auto set = set_options(exchange.options, form->fields); !set) {
+      return refuse_option(exchange, set.error());
+    }
+    exchange.jpeg = form->file;
+  }
+  if (exchange.jpeg.empty()) {
+    return refuse(exchange, Code::kUnprocessable, "invalid_input", "the body is empty");
+  }
+  return std::nullopt;
+}
+
+Response answer_at_once(const Exchange& exchange, const SharedState& shared) {
+  if (exchange.action == Action::kReady && shared.draining.load()) {
+    return refuse(exchange, Code::kUnavailable, "draining", "the server is ending");
+  }
+  if (exchange.action == Action::kPage) return page_response();
+  Response response;
+  response.add_field("Cache-Control", "no-cache");
+  response.text = "ok\n";
+  if (exchange.action == Action::kOptions) {
+    response.content_type = "application/json";
+    response.text = options_json();
+  }
+  return response;
+}
+
+Response inspect_picture(const Exchange& exchange) {
+  const inspect::Json model = inspect::inspect_bytes("body", exchange.jpeg, exchange.options);
+  Response response;
+  if (model.contains("error")) response.code = Code::kUnprocessable;
+  response.content_type = "application/json";
+  response.text = inspect::pretty(model);
+  return response;
+}
+
+Response refuse_admission(ErrorForm form, Admission::Verdict verdict) {
+  switch (verdict) {
+    case Admission::Verdict::kQueueFull:
+      return error_response(form, Code::kTooManyRequests, "busy",
+                            "too many requests are under way");
+    case Admission::Verdict::kClientShare:
+      return error_response(form, Code::kTooManyRequests, "busy",
+                            "others wait, and requests from this address have their share");
+    case Admission::Verdict::kOverBudget:
+    case Admission::Verdict::kAdmitted:
+      break;
+  }
+  return error_response(form, Code::kUnavailable, "busy", "too much is in memory now");
+}
+
+void answer_picture(Exchange& exchange, Result<Resized> result) noexcept {
+  const auto connection = exchange.connection.lock();
+  if (connection == nullptr || exchange.answered) return;
+  try {
+    connection->answer(exchange, result ? make_picture_answer(exchange, std::move(*result))
+                                        : error_response(exchange.error_form, result.error()));
+  } catch (...) {
+    connection->close();
+  }
+}
+
+void answer_busy(Exchange& exchange) noexcept {
+  const auto connection = exchange.connection.lock();
+  if (connection == nullptr || exchange.answered) return;
+  try {
+    connection->answer(exchange,
+                       refuse_admission(exchange.error_form, Admission::Verdict::kOverBudget));
+  } catch (...) {
+    connection->close();
+  }
+}
+
+}  // namespace framewire::service::http

@@ -1,0 +1,126 @@
+#include <service/http/admission.hpp>
+
+namespace framewire::service::http {
+namespace {
+
+// Long enough for a client that was refused to come back as Retry-After says.
+constexpr std::chrono::seconds kContention{2};
+
+}  // namespace
+
+Admission::Ticket& Admission::Ticket::operator=(Ticket&& other) noexcept {
+  if (this == &other) return *this;
+  give_back();
+  owner_ = std::exchange(other.owner_, nullptr);
+  client_ = other.client_;
+  requests_ = std::exchange(other.requests_, 0);
+  bytes_ = std::exchange(other.bytes_, 0);
+  pixels_ = std::exchange(other.pixels_, 0);
+  return *this;
+}
+
+void Admission::Ticket::give_back() noexcept {
+  Admission* owner = std::exchange(owner_, nullptr);
+  if (owner == nullptr) return;
+  const std::lock_guard lock(owner->mutex_);
+  const Held mine{requests_, bytes_, pixels_};
+  owner->all_ -= mine;
+  const auto held = owner->clients_.find(client_);
+  if (held == owner->clients_.end()) return;
+  held->second -= mine;
+  if (held->second == Held{}) owner->clients_.erase(held);
+}
+
+void Admission::answered(Ticket& ticket, std::uint64_t bytes) noexcept {
+  if (ticket.owner_ != this) return;
+  const std::lock_guard lock(mutex_);
+  const Held before{ticket.requests_, ticket.bytes_, ticket.pixels_};
+  const Held after{0, bytes, 0};
+  (all_ -= before) += after;
+  if (const auto held = clients_.find(ticket.client_); held != clients_.end()) {
+    (held->second -= before) += after;
+    if (held->second == Held{}) clients_.erase(held);
+  }
+  ticket.requests_ = 0;
+  ticket.bytes_ = bytes;
+  ticket.pixels_ = 0;
+}
+
+bool Admission::beyond_share(const Held& held) const noexcept {
+  // Divided first, so that no product overflows; a share is never less than one request.
+  const auto share = [&](std::uint64_t bound) {
+    return bound / 100 * bounds_.client_share_percent +
+           bound % 100 * bounds_.client_share_percent / 100;
+  };
+  return (held.requests > 1 && held.requests > share(bounds_.requests)) ||
+         held.bytes > share(bounds_.bytes) || held.pixels > share(bounds_.pixels);
+}
+
+// What all and the client would hold with the request. The first request of all is always within
+// the budget: a picture of more pixels than that has limits of its own to meet.
+Admission::Verdict Admission::judge(const Held& all, const Held& own, bool known,
+                                    Clock::time_point now) {
+  Verdict verdict = Verdict::kAdmitted;
+  if (all.requests > bounds_.requests)
+    verdict = Verdict::kQueueFull;
+  else if (all.requests > 1 && (all.bytes > bounds_.bytes || all.pixels > bounds_.pixels)) {
+    verdict = Verdict::kOverBudget;
+  }
+  const bool alone = all.requests == own.requests;
+  const bool greedy = known && beyond_share(own);
+  if (verdict != Verdict::kAdmitted) {
+    if (known && !alone && !greedy) contended_until_ = now + kContention;
+    return verdict;
+  }
+  if (greedy && own.requests > 1 && now < contended_until_) return Verdict::kClientShare;
+  return Verdict::kAdmitted;
+}
+
+Admission::Verdict Admission::admit(Client client, std::uint64_t bytes, std::uint64_t pixels,
+                                    Ticket& ticket, Clock::time_point now) {
+  const std::lock_guard lock(mutex_);
+  const bool known = client.key != 0;
+  const auto held = known ? clients_.find(client) : clients_.end();
+  const Held before = held == clients_.end() ? Held{} : held->second;
+  const Held own{before.requests + 1, before.bytes + bytes, before.pixels + pixels};
+  const Held all{all_.requests + 1, all_.bytes + bytes, all_.pixels + pixels};
+  const Verdict verdict = judge(all, own, known, now);
+  if (verdict != Verdict::kAdmitted) return verdict;
+  if (known) clients_.insert_or_assign(client, own);
+  all_ = all;
+  ticket.owner_ = this;
+  ticket.client_ = client;
+  ticket.requests_ = 1;
+  ticket.bytes_ = bytes;
+  ticket.pixels_ = pixels;
+  return verdict;
+}
+
+Admission::Verdict Admission::change(Ticket& ticket, std::uint64_t bytes, std::uint64_t pixels,
+                                     Clock::time_point now) {
+  const std::lock_guard lock(mutex_);
+  const auto held = clients_.find(ticket.client_);
+  const bool known = held != clients_.end();
+  const auto moved = [&](const Held& from) {
+    return Held{from.requests, from.bytes - ticket.bytes_ + bytes,
+                from.pixels - ticket.pixels_ + pixels};
+  };
+  const Held own = known ? moved(held->second) : Held{};
+  const Held all = moved(all_);
+  if (bytes > ticket.bytes_ || pixels > ticket.pixels_) {
+    const Verdict verdict = judge(all, own, known, now);
+    if (verdict != Verdict::kAdmitted) return verdict;
+  }
+  if (known) held->second = own;
+  all_ = all;
+  ticket.bytes_ = bytes;
+  ticket.pixels_ = pixels;
+  return Verdict::kAdmitted;
+}
+
+Admission::Usage Admission::usage() const {
+  const std::lock_guard lock(mutex_);
+  return {all_.requests, all_.bytes, all_.pixels, clients_.size()};
+}
+
+}  // namespace framewire::service::http

@@ -1,0 +1,120 @@
+// How much work may be under way at once, and how much of it one client's.
+#pragma once
+
+#include <chrono>
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+
+namespace framewire::service::http {
+
+/// Who sends: an IPv4 address, the first 64 bits of an IPv6 address, or nobody that can be told
+/// from others (unix sockets). One subscriber has all addresses of a /64.
+struct Client {
+  std::uint64_t key = 0;  ///< 0: unknown, who shares with nobody
+  friend bool operator==(const Client&, const Client&) = default;
+};
+
+/// Counts what is under way: requests, bytes of inputs, pixels of inputs.
+///
+/// One client may take everything, as long as nobody else is refused for it. Once somebody who
+/// holds less than their share has been refused, whoever holds more than theirs gets nothing new
+/// for two seconds. Thread safety: all members from any thread; a lock is held for well below a
+/// microsecond.
+class Admission {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  struct Bounds {
+    std::uint64_t requests = 256;
+    std::uint64_t bytes = 1ull << 30;
+    std::uint64_t pixels = 2'000'000'000;
+    std::uint64_t client_share_percent = 50;
+  };
+
+  enum class Verdict : std::uint8_t {
+    kAdmitted,
+    kQueueFull,    ///< too many requests
+    kOverBudget,   ///< too many bytes or pixels
+    kClientShare,  ///< others wait, and this client has its share
+  };
+
+  /// What one request holds; given back with it. Move-only.
+  class Ticket {
+   public:
+    Ticket() = default;
+    ~Ticket() { give_back(); }
+    Ticket(Ticket&& other) noexcept { *this = std::move(other); }
+    Ticket& operator=(Ticket&& other) noexcept;
+    [[nodiscard]] bool held() const noexcept { return owner_ != nullptr; }
+    void give_back() noexcept;
+
+   private:
+    friend class Admission;
+    Admission* owner_ = nullptr;
+    Client client_;
+    std::uint64_t requests_ = 0;
+    std::uint64_t bytes_ = 0;
+    std::uint64_t pixels_ = 0;
+  };
+
+  explicit Admission(const Bounds& bounds) : bounds_(bounds) {}
+  Admission(const Admission&) = delete;
+  Admission& operator=(const Admission&) = delete;
+
+  /// Takes room for one request. @param ticket  holds nothing; takes it, where it is admitted
+  [[nodiscard]] Verdict admit(Client client, std::uint64_t bytes, std::uint64_t pixels,
+                              Ticket& ticket, Clock::time_point now = Clock::now());
+  /// Changes what a request holds to what is known by now. What is smaller is always granted.
+  [[nodiscard]] Verdict change(Ticket& ticket, std::uint64_t bytes, std::uint64_t pixels,
+                               Clock::time_point now = Clock::now());
+
+  /// The work is done: the ticket keeps only the bytes of the answer, until those are sent.
+  void answered(Ticket& ticket, std::uint64_t bytes) noexcept;
+
+  struct Usage {
+    std::uint64_t requests = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t pixels = 0;
+    std::uint64_t clients = 0;  ///< that hold something
+  };
+  [[nodiscard]] Usage usage() const;
+
+ private:
+  struct Held {
+    std::uint64_t requests = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t pixels = 0;
+    friend bool operator==(const Held&, const Held&) = default;
+    Held& operator+=(const Held& other) noexcept {
+      requests += other.requests;
+      bytes += other.bytes;
+      pixels += other.pixels;
+      return *this;
+    }
+    Held& operator-=(const Held& other) noexcept {
+      requests -= other.requests;
+      bytes -= other.bytes;
+      pixels -= other.pixels;
+      return *this;
+    }
+  };
+  struct Hash {
+    std::size_t operator()(const Client& client) const noexcept {
+      return std::hash<std::uint64_t>{}(client.key * 0x9E3779B97F4A7C15u);
+    }
+  };
+  [[nodiscard]] Verdict judge(const Held& all, const Held& own, bool known, Clock::time_point now);
+  [[nodiscard]] bool beyond_share(const Held& held) const noexcept;
+
+  const Bounds bounds_;
+  mutable std::mutex mutex_;
+  Held all_;
+  std::unordered_map<Client, Held, Hash> clients_;  ///< those that hold something
+  Clock::time_point contended_until_{};
+};
+
+}  // namespace framewire::service::http

@@ -1,0 +1,48 @@
+// Settings from a file, the environment and flags, and which of them counts.
+#pragma once
+
+#include <framewire/status.hpp>
+#include <map>
+#include <optional>
+#include <service/http/settings.hpp>
+#include <string>
+#include <string_view>
+
+namespace framewire::service::http {
+
+/// One setting as somebody gave it.
+struct GivenSetting {
+  std::string value;
+  std::string origin;  ///< for people: "flag", "environment", "file serve.toml:12"
+};
+using GivenSettings = std::map<std::string, GivenSetting, std::less<>>;
+
+/// Reads a TOML file: keys are names of settings, on the first level; numbers, texts, true and
+/// false, and arrays of texts are values.
+/// @param text  at most 1 MiB
+/// @param name  of the file, for messages
+/// @return invalid_input with name and line: no TOML, an unknown key, a value of another kind
+[[nodiscard]] Result<GivenSettings> read_toml(std::string_view text, std::string_view name);
+
+/// Picks FRAMEWIRE_NAME of every setting out of an environment. Empty values are as unset.
+/// @param environment  as `environ`, ends with a null pointer
+[[nodiscard]] GivenSettings read_environment(const char* const* environment);
+
+struct Configuration {
+  Settings settings;
+  GivenSettings given;  ///< of each setting that somebody gave, what counts
+
+  /// A line "name = value  # origin" for every setting, in the order of the table.
+  [[nodiscard]] std::string to_string() const;
+};
+
+/// Flags before environment before file before defaults.
+/// @return invalid_input about a setting, with its origin in the message
+[[nodiscard]] Result<Configuration> configure(const GivenSettings& file,
+                                              const GivenSettings& environment,
+                                              const GivenSettings& flags);
+
+/// Whether a setting has that name.
+[[nodiscard]] bool is_setting(std::string_view name);
+
+}  // namespace framewire::service::http

@@ -1,0 +1,28 @@
+// ETags of answers: which original, which options, which version of the program.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace framewire::service::http {
+
+/// What an answer's ETag says besides the original: a hash of everything else that shapes bytes.
+struct EtagRecipe {
+  std::string text;  ///< printable, without quotes and dots at its end
+};
+
+/// The ETag of an answer, with its quotes; weak where the original's is. The original's tag stands
+/// in it, so that a later request can ask the origin whether that has changed.
+/// @param source_etag  of the original, with its quotes; empty or longer than 256 bytes: none
+/// @return empty where there is none
+[[nodiscard]] std::string make_etag(const EtagRecipe& recipe, std::string_view source_etag);
+
+/// The original's ETag in a tag of ours that If-None-Match lists, if the rest of it still holds.
+/// @param if_none_match  as sent: a list, or "*", which names nothing
+/// @return empty where no tag of the list was made by this recipe
+[[nodiscard]] std::string source_etag_of(const EtagRecipe& recipe, std::string_view if_none_match);
+
+/// RFC 9110 13.1.2: whether If-None-Match lists the tag, by weak comparison.
+[[nodiscard]] bool none_match_lists(std::string_view if_none_match, std::string_view etag);
+
+}  // namespace framewire::service::http

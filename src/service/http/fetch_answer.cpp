@@ -1,0 +1,53 @@
+#include <service/http/fetch_answer.hpp>
+
+namespace framewire::service::http {
+namespace {
+
+// 4xx are the origin's own, 5xx a bad gateway; whatever else it says, there is no original.
+Code code_of_origin(unsigned status) noexcept {
+  if (status >= 400 && status < 500) return static_cast<Code>(status);
+  if (status >= 500 && status < 600) return Code::kBadGateway;
+  return Code::kNotFound;
+}
+
+}  // namespace
+
+FetchAnswer fetch_answer(const source::FetchError& error) noexcept {
+  using Kind = source::FetchErrorKind;
+  const std::string_view word = source::to_string(error.kind);
+  switch (error.kind) {
+    case Kind::kNotFound:
+    case Kind::kSchemeNotAllowed:
+    case Kind::kSourceNotAllowed:
+    case Kind::kAddressNotAllowed:
+    case Kind::kBadUrl:
+    case Kind::kResolve:
+    case Kind::kConnect:
+    case Kind::kTls:
+    case Kind::kTooManyRedirects:
+    case Kind::kBadRedirect:
+      // One answer for all: what is on the inside is not to be told from outside.
+      return {Code::kNotFound, "not_found", "there is no such original"};
+    case Kind::kOriginStatus:
+      return {code_of_origin(error.origin_status), word, "the origin has no such original"};
+    case Kind::kBadAnswer:
+      return {Code::kBadGateway, word, "the origin's answer makes no sense"};
+    case Kind::kContentEncoding:
+      return {Code::kBadGateway, word, "the origin compressed its answer unasked"};
+    case Kind::kTruncated:
+      return {Code::kUnprocessable, word, "the original ended early"};
+    case Kind::kTooLarge:
+      return {Code::kUnprocessable, word, "the original is too large"};
+    case Kind::kTimeout:
+      return {Code::kGatewayTimeout, word, "the original did not come in time"};
+    case Kind::kCancelled:
+      return {Code::kUnavailable, word, "the request was given up"};
+    case Kind::kBusy:
+      return {Code::kUnavailable, word, "too many originals are being fetched"};
+    case Kind::kIo:
+      return {Code::kInternal, word, "the original could not be read"};
+  }
+  return {};
+}
+
+}  // namespace framewire::service::http

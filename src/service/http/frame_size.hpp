@@ -1,0 +1,14 @@
+// How many pixels a JPEG says it has: a hint for admission, found in its first markers.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace framewire::service::http {
+
+/// Width × height of the first frame header. Looks at no more than 4096 markers.
+/// @param jpeg  host; any bytes
+/// @return 0 where there is no frame header, or it has no height yet (DNL)
+[[nodiscard]] std::uint64_t count_frame_pixels(std::span<const std::uint8_t> jpeg) noexcept;
+
+}  // namespace framewire::service::http

@@ -1,0 +1,125 @@
+// The fields of answers to URLs.
+#include <fmt/format.h>
+#include <algorithm>
+#include <chrono>
+#include <service/http/images.hpp>
+
+namespace framewire::service::http {
+namespace {
+
+using Text = std::string_view;
+
+std::int64_t unix_now() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+// The URL's own expiry goes before the origin's word, and that before the server's.
+std::string cache_control(const Exchange& exchange, const ImageOutcome& outcome,
+                          const Settings& settings) {
+  const std::int64_t now = unix_now();
+  auto ttl = static_cast<std::int64_t>(settings.ttl_s);
+  const std::int64_t expires = exchange.image.expires.value_or(0);
+  if (expires > 0) {
+    ttl = std::min(ttl, std::max<std::int64_t>(expires - now, 0));
+  } else if (settings.cache_control_passthrough) {
+    if (!outcome.cache_control.empty()) return outcome.cache_control;
+    const std::int64_t until = parse_http_date(outcome.expires);
+    if (until > now) ttl = until - now;
+  }
+  if (ttl <= 0) return "no-cache";
+  return fmt::format("max-age={}, public", ttl);
+}
+
+// RFC 6266: a name of ASCII for all, and the real one for those who read filename*.
+std::string disposition(const url::ImageRequest& request, Text extension) {
+  const std::string name = url::answer_filename(request) + std::string(extension);
+  std::string plain;
+  std::string escaped;
+  bool is_ascii = true;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool letter =
+        (byte >= '0' && byte <= '9') || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z');
+    is_ascii = is_ascii && byte < 0x80;
+    if (byte >= 0x80)
+      plain += '_';
+    else if (c == '"' || c == '\\')
+      plain += fmt::format("%{:02X}", byte);
+    else
+      plain += c;
+    if (letter || Text("!#$&+-.^_`|~").find(c) != Text::npos)
+      escaped += c;
+    else
+      escaped += fmt::format("%{:02X}", byte);
+  }
+  const Text kind = request.return_attachment.value_or(false) ? "attachment" : "inline";
+  if (is_ascii) return fmt::format("{}; filename=\"{}\"", kind, plain);
+  return fmt::format("{}; filename=\"{}\"; filename*=UTF-8''{}", kind, plain, escaped);
+}
+
+void add_debug_fields(Response& response, const ImageOutcome& outcome) {
+  response.add_field("X-Origin-Content-Length", fmt::format("{}", outcome.source_bytes));
+  response.add_field("X-Origin-Width", fmt::format("{}", outcome.source_width_px));
+  response.add_field("X-Origin-Height", fmt::format("{}", outcome.source_height_px));
+  if (!outcome.report) return;
+  const Report& report = *outcome.report;
+  response.add_field("X-Result-Width", fmt::format("{}", report.output.width_px));
+  response.add_field("X-Result-Height", fmt::format("{}", report.output.height_px));
+}
+
+void add_caching_fields(Response& response, const Exchange& exchange, const ImageOutcome& outcome,
+                        const Settings& settings) {
+  response.add_field("Cache-Control", cache_control(exchange, outcome, settings));
+  if (!outcome.etag.empty()) response.add_field("ETag", outcome.etag);
+  if (!outcome.last_modified.empty()) response.add_field("Last-Modified", outcome.last_modified);
+  if (settings.url.client_hints) {
+    response.add_field("Vary", "Sec-Ch-Dpr, Dpr, Sec-Ch-Width, Width");
+  }
+}
+
+}  // namespace
+
+Response image_response(Exchange& exchange, const ImageOutcome& outcome, const Settings& settings) {
+  if (outcome.code != Code::kOk) {
+    Response response =
+        error_response(exchange.error_form, outcome.code, outcome.word, outcome.message);
+    if (!outcome.log_line.empty()) response.message = outcome.log_line;
+    return response;
+  }
+  Response response;
+  add_caching_fields(response, exchange, outcome, settings);
+  const bool matches =
+      settings.etag && none_match_lists(exchange.head.get("if-none-match"), outcome.etag);
+  if (outcome.not_modified || matches) {
+    response.code = Code::kNotModified;
+    return response;
+  }
+  response.content_type = outcome.is_jpeg ? "image/jpeg" : "application/octet-stream";
+  response.bytes = outcome.bytes;
+  response.keeper = outcome.keeper;
+  response.add_field("Content-Disposition",
+                     disposition(exchange.image, outcome.is_jpeg ? ".jpg" : ".bin"));
+  const std::string& url = exchange.image.source_url;
+  if (settings.canonical_link && (url.starts_with("http://") || url.starts_with("https://")) &&
+      url.find('>') == std::string::npos) {
+    response.add_field("Link", fmt::format("<{}>; rel=\"canonical\"", url));
+  }
+  if (outcome.report) {
+    const StageTimes& times = outcome.report->times;
+    exchange.codec = to_string(outcome.report->codec);
+    response.add_field("X-Framewire-Codec", exchange.codec);
+    response.add_field(
+        "Server-Timing",
+        fmt::format("fetch;dur={:.3f}, queue;dur={:.3f}, parse;dur={:.3f}, decode;dur={:.3f}, "
+                    "encode;dur={:.3f}",
+                    outcome.fetch_ms, std::max(0.0, outcome.work_ms - times.total_us / 1000),
+                    times.parse_us / 1000, times.decode_resample_us / 1000,
+                    times.encode_us / 1000));
+  }
+  if (settings.debug_headers) add_debug_fields(response, outcome);
+  return response;
+}
+
+}  // namespace framewire::service::http

@@ -1,0 +1,334 @@
+#include <fmt/format.h>
+#include <algorithm>
+#include <framewire/version.hpp>
+#include <jpeg/parser.hpp>
+#include <service/http/actions.hpp>
+#include <service/http/connection.hpp>
+#include <service/http/fetch_answer.hpp>
+#include <service/http/frame_size.hpp>
+#include <service/http/images.hpp>
+#include <service/url/resize_options.hpp>
+#include <utility>
+
+namespace framewire::service::http {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Text = std::string_view;
+
+double ms_since(Clock::time_point begun) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - begun).count();
+}
+
+std::optional<Text> hint(const Head& head, Text name) {
+  const Text value = head.get(name);
+  return value.empty() ? std::nullopt : std::optional(value);
+}
+
+url::ClientHints hints_of(const Head& head) {
+  return {hint(head, "sec-ch-dpr"), hint(head, "dpr"), hint(head, "sec-ch-width"),
+          hint(head, "width")};
+}
+
+Response refuse_url(ErrorForm form, const url::RequestError& error) {
+  using Kind = url::RequestErrorKind;
+  Code code = Code::kNotFound;
+  if (error.kind == Kind::kSignature || error.kind == Kind::kSecurityOption) {
+    code = Code::kForbidden;
+  }
+  if (error.kind == Kind::kUnsupported) code = Code::kUnprocessable;
+  if (error.kind == Kind::kNoMemory) code = Code::kUnavailable;
+  return error_response(form, code, url::to_string(error.kind), error.message, error.option);
+}
+
+source::Settings source_settings(const Settings& settings, Engine& engine) {
+  source::Settings made = settings.source;
+  const std::uint64_t bound = settings.defaults.limits.max_input_bytes;
+  made.max_bytes = static_cast<std::size_t>(bound);
+  made.max_bytes_under_way = static_cast<std::size_t>(settings.bytes_under_way);
+  made.allocate = [&engine](std::size_t bytes) { return engine.input_slice(bytes); };
+  return made;
+}
+
+bool is_jpeg(std::span<const std::uint8_t> bytes) {
+  return bytes.size() >= 3 && bytes[0] == 0xFF && bytes[1] == 0xD8 && bytes[2] == 0xFF;
+}
+
+}  // namespace
+
+Images::Images(const Settings& settings, url::Grammar grammar, source::Sources sources)
+    : settings_(settings), grammar_(std::move(grammar)), sources_(std::move(sources)) {}
+
+Result<std::unique_ptr<Images>> Images::make(const Settings& settings, Engine& engine,
+                                             const source::Network* network) {
+  auto grammar = url::Grammar::make(settings.url);
+  if (!grammar) return fail(grammar.error());
+  source::Settings from = source_settings(settings, engine);
+  auto sources = network != nullptr ? source::Sources::make(std::move(from), *network)
+                                    : source::Sources::make(std::move(from));
+  if (!sources) return fail(sources.error());
+  return std::unique_ptr<Images>(new Images(settings, std::move(*grammar), std::move(*sources)));
+}
+
+std::optional<Response> Images::interpret(Exchange& exchange, ImageComputation& wanted) {
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  auto request = grammar_.parse(exchange.head.target, now, hints_of(exchange.head));
+  if (!request) return refuse_url(exchange.error_form, request.error());
+  ResizeOptions defaults = settings_.defaults;
+  if (!settings_.metadata_given) {
+    defaults.metadata = url::service_defaults(defaults.limits).metadata;
+  }
+  const bool raw = request->raw.value_or(false);
+  if (raw && !settings_.allow_raw) {
+    return error_response(exchange.error_form, Code::kForbidden, "forbidden_option",
+                          "this server hands on no originals as they are", "raw");
+  }
+  if (!raw) {
+    auto options = url::to_resize_options(request->options, defaults);
+    if (!options) return refuse_url(exchange.error_form, options.error());
+    wanted.options = *options;
+  }
+  wanted.as_it_is = raw || url::skips_processing(request->options);
+  wanted.source_url = request->source_url;
+  wanted.recipe.text = fmt::format("{}-{}{}", output_hash(wanted.options), kVersion,
+                                   raw               ? "-raw"
+                                   : wanted.as_it_is ? "-skip"
+                                                     : "");
+  wanted.if_none_match =
+      settings_.etag ? source_etag_of(wanted.recipe, exchange.head.get("if-none-match")) : "";
+  exchange.image = std::move(*request);
+  return std::nullopt;
+}
+
+std::optional<Response> Images::begin(const std::shared_ptr<Exchange>& exchange, IoThread& io,
+                                      Client client) {
+  auto wanted = std::make_shared<ImageComputation>();
+  if (auto refused = interpret(*exchange, *wanted)) return refused;
+  const bool dated = settings_.last_modified && exchange->head.get("if-none-match").empty();
+  const Text since = dated ? exchange->head.get("if-modified-since") : Text();
+  // What shapes the bytes, and what is asked of the origin.
+  wanted->if_modified_since = since;
+  wanted->key =
+      fmt::format("{}\n{}\n{}\n{}\n{}", wanted->source_url, url::canonical_text(exchange->image),
+                  wanted->recipe.text, wanted->if_none_match, since);
+  wanted->io = &io;
+  wanted->begun = Clock::now();
+  if (join(wanted, exchange, io)) return std::nullopt;
+  const auto verdict = io.shared().admission.admit(client, 0, 0, wanted->ticket);
+  if (verdict != Admission::Verdict::kAdmitted) {
+    // Others may have joined meanwhile, from other threads.
+    const Response refused = refuse_admission(exchange->error_form, verdict);
+    fail_with(wanted, refused.code, "busy", refused.message);
+    return std::nullopt;
+  }
+  return fetch(wanted);
+}
+
+// @return whether an equal computation is under way already
+bool Images::join(const Computation& wanted, const std::shared_ptr<Exchange>& exchange,
+                  IoThread& io) {
+  Computation joined = wanted;
+  bool found = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto [place, is_new] = computations_.try_emplace(wanted->key, wanted);
+    found = !is_new;
+    joined = place->second;
+    joined->waiters.push_back({exchange, &io});
+    ++joined->interested;
+  }
+  exchange->on_stop = std::make_unique<Exchange::OnStop>(
+      exchange->stop.get_token(),
+      [this, weak = std::weak_ptr<ImageComputation>(joined)] { leave(weak); });
+  return found;
+}
+
+std::optional<Response> Images::fetch(const Computation& computation) {
+  source::FetchRequest request;
+  request.url = computation->source_url;
+  request.if_none_match = computation->if_none_match;
+  request.if_modified_since = computation->if_modified_since;
+  request.max_bytes = static_cast<std::size_t>(computation->options.limits.max_input_bytes);
+  request.stop = computation->stop.get_token();
+  const auto begun = sources_->fetch(
+      std::move(request), [this, computation](source::Fetched<source::Original> got) {
+        // On a thread of the sources'. Where no word can be passed on, the requests end with their
+        // time; later ones begin anew.
+        const auto passed = std::make_shared<source::Fetched<source::Original>>(std::move(got));
+        const bool posted = computation->io->post(
+            [this, computation, passed] { on_original(computation, std::move(*passed)); });
+        if (!posted) forget(*computation);
+      });
+  if (!begun) {
+    const FetchAnswer answer = fetch_answer(begun.error());
+    fail_with(computation, answer.code, answer.word, answer.message, begun.error().message);
+  }
+  return std::nullopt;
+}
+
+void Images::on_original(const Computation& computation,
+                         source::Fetched<source::Original> original) try {
+  ImageOutcome& outcome = computation->outcome;
+  computation->fetched = Clock::now();
+  outcome.fetch_ms = ms_since(computation->begun);
+  if (!original) {
+    const FetchAnswer answer = fetch_answer(original.error());
+    fail_with(computation, answer.code, answer.word, answer.message, original.error().message);
+    return;
+  }
+  computation->original = std::move(*original);
+  source::Original& got = computation->original;
+  const std::string& tag =
+      got.etag.empty() && got.not_modified ? computation->if_none_match : got.etag;
+  if (settings_.etag) outcome.etag = make_etag(computation->recipe, tag);
+  if (settings_.last_modified) outcome.last_modified = got.last_modified;
+  outcome.cache_control = got.cache_control;
+  outcome.expires = got.expires;
+  outcome.source_bytes = got.bytes.size();
+  // An origin may send the same original again although it was told which one there is.
+  const bool same = !computation->if_none_match.empty() && got.etag == computation->if_none_match;
+  if (got.not_modified || same) {
+    outcome.not_modified = true;
+    finish(computation);
+    return;
+  }
+  if (settings_.debug_headers) measure(*computation);
+  const std::uint64_t pixels = count_frame_pixels(got.bytes);
+  const auto verdict =
+      computation->io->shared().admission.change(computation->ticket, got.bytes.size(), pixels);
+  if (verdict != Admission::Verdict::kAdmitted) {
+    const Response refused = refuse_admission(ErrorForm::kText, verdict);
+    fail_with(computation, refused.code, "busy", refused.message);
+    return;
+  }
+  if (computation->as_it_is) {
+    hand_on(computation);
+    return;
+  }
+  if (got.bytes.empty()) {
+    fail_with(computation, Code::kUnprocessable, "invalid_input", "the original is empty");
+    return;
+  }
+  computation->io->submit({got.bytes, computation->options, computation->stop.get_token(),
+                           [this, computation](Result<Resized> result) {
+                             on_picture(computation, std::move(result));
+                           }});
+} catch (...) {
+  fail_with(computation, Code::kUnavailable, "busy", "memory ran out");
+}
+
+// The size as it is seen, for debug headers.
+void Images::measure(ImageComputation& computation) const {
+  const auto file = jpeg::parse(computation.original.bytes, computation.options.limits,
+                                jpeg::ParseDepth::kThroughFirst);
+  if (!file) return;
+  // Orientations 5 to 8 turn by a quarter (CIPA DC-008, 4.6.4).
+  const bool turned = file->orientation >= 5;
+  computation.outcome.source_width_px = turned ? file->frame.height_px : file->frame.width_px;
+  computation.outcome.source_height_px = turned ? file->frame.width_px : file->frame.height_px;
+}
+
+void Images::hand_on(const Computation& computation) {
+  const source::Original& original = computation->original;
+  ImageOutcome& outcome = computation->outcome;
+  outcome.is_jpeg = is_jpeg(original.bytes);
+  const bool raw = computation->recipe.text.ends_with("-raw");
+  const std::uint64_t pixels = count_frame_pixels(original.bytes);
+  const std::uint64_t bound = computation->options.limits.max_input_pixels;
+  if (!raw && (!outcome.is_jpeg || pixels > bound)) {
+    fail_with(computation, Code::kUnprocessable, outcome.is_jpeg ? "too_large" : "invalid_input",
+              outcome.is_jpeg ? fmt::format("found {} pixels; accepted: at most {}", pixels, bound)
+                              : "the original is no JPEG");
+    return;
+  }
+  outcome.bytes = original.bytes;
+  outcome.keeper = original.keeper;
+  finish(computation);
+}
+
+void Images::on_picture(const Computation& computation, Result<Resized> result) try {
+  ImageOutcome& outcome = computation->outcome;
+  outcome.work_ms = ms_since(computation->fetched);
+  // The original's memory is another's from now on.
+  computation->original.bytes = {};
+  computation->original.keeper.reset();
+  if (!result) {
+    const Response told = error_response(ErrorForm::kText, result.error());
+    fail_with(computation, told.code, to_string(result.error().code()), told.message);
+    return;
+  }
+  outcome.report = std::move(result->report);
+  auto bytes = std::make_shared<std::vector<std::uint8_t>>(std::move(result->bytes));
+  outcome.bytes = *bytes;
+  outcome.keeper = std::move(bytes);
+  finish(computation);
+} catch (...) {
+  fail_with(computation, Code::kUnavailable, "busy", "memory ran out");
+}
+
+void Images::fail_with(const Computation& computation, Code code, Text word, Text message,
+                       Text log_line) {
+  ImageOutcome& outcome = computation->outcome;
+  try {
+    outcome = {};
+    outcome.code = code;
+    outcome.word = word;
+    outcome.message = message;
+    outcome.log_line = log_line;
+  } catch (...) {  // a status without words is better than none
+    outcome.code = Code::kUnavailable;
+  }
+  finish(computation);
+}
+
+// From now on nothing changes: all who wait are answered, each on its own thread.
+void Images::finish(const Computation& computation) noexcept {
+  std::vector<ImageComputation::Waiter> waiters;
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(computation->finished, true)) return;
+    waiters.swap(computation->waiters);
+    const auto found = computations_.find(computation->key);
+    if (found != computations_.end() && found->second == computation) computations_.erase(found);
+  }
+  computation->io->shared().admission.answered(computation->ticket,
+                                               computation->outcome.bytes.size());
+  for (ImageComputation::Waiter& waiter : waiters) {
+    const auto deliver = [exchange = std::move(waiter.exchange), computation,
+                          &settings = settings_] {
+      const auto connection = exchange->connection.lock();
+      if (connection == nullptr || exchange->answered) return;
+      try {
+        connection->answer(*exchange, image_response(*exchange, computation->outcome, settings));
+      } catch (...) {
+        connection->close();
+      }
+    };
+    // Where no word can be passed on, the request ends with its time. Never answered from here:
+    // the thread's own requests may be in the middle of beginning this.
+    (void)waiter.io->post(deliver);
+  }
+}
+
+void Images::forget(const ImageComputation& computation) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto found = computations_.find(computation.key);
+  if (found != computations_.end() && found->second.get() == &computation) {
+    computations_.erase(found);
+  }
+}
+
+// One of those who wait has gone; with the last of them the work ends.
+void Images::leave(const std::weak_ptr<ImageComputation>& computation) noexcept {
+  const Computation left = computation.lock();
+  if (left == nullptr) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (left->finished || --left->interested != 0) return;
+    const auto found = computations_.find(left->key);
+    if (found != computations_.end() && found->second == left) computations_.erase(found);
+  }
+  left->stop.request_stop();
+}
+
+}  // namespace framewire::service::http

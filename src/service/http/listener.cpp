@@ -1,0 +1,122 @@
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <cerrno>
+#include <cstring>
+#include <service/http/listener.hpp>
+#include <system_error>
+
+namespace framewire::service::http {
+namespace {
+
+// As much as the system allows: net.core.somaxconn bounds it.
+constexpr int kBacklog = 4096;
+
+union Address {
+  sockaddr any;
+  sockaddr_in v4;
+  sockaddr_in6 v6;
+  sockaddr_un local;
+};
+
+tl::unexpected<Status> refuse(const std::string& name, const char* what, int error) {
+  return fail(Status(StatusCode::kIoError,
+                     fmt::format("cannot {}: {}", what, std::generic_category().message(error)))
+                  .about(name));
+}
+
+std::string name_of(const Endpoint& endpoint, std::uint16_t port) {
+  if (!endpoint.unix_path.empty()) return "unix:" + endpoint.unix_path;
+  const bool v6 = endpoint.address.find(':') != std::string::npos;
+  return v6 ? fmt::format("[{}]:{}", endpoint.address, port)
+            : fmt::format("{}:{}", endpoint.address, port);
+}
+
+socklen_t fill(Address& address, const Endpoint& endpoint) {
+  std::memset(&address, 0, sizeof address);
+  if (!endpoint.unix_path.empty()) {
+    address.local.sun_family = AF_UNIX;
+    endpoint.unix_path.copy(address.local.sun_path, sizeof address.local.sun_path - 1);
+    return sizeof address.local;
+  }
+  if (::inet_pton(AF_INET, endpoint.address.c_str(), &address.v4.sin_addr) == 1) {
+    address.v4.sin_family = AF_INET;
+    address.v4.sin_port = htons(endpoint.port);
+    return sizeof address.v4;
+  }
+  (void)::inet_pton(AF_INET6, endpoint.address.c_str(), &address.v6.sin6_addr);
+  address.v6.sin6_family = AF_INET6;
+  address.v6.sin6_port = htons(endpoint.port);
+  return sizeof address.v6;
+}
+
+// Deletes a socket's file that an earlier server has left. A file of another kind stays.
+void remove_stale(const Endpoint& endpoint, const Address& address, socklen_t length) {
+  struct stat facts {};
+  if (::lstat(endpoint.unix_path.c_str(), &facts) != 0 || !S_ISSOCK(facts.st_mode)) return;
+  const base::FileDescriptor probe(
+      ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!probe.valid()) return;
+  const bool refused = ::connect(probe.get(), &address.any, length) != 0 && errno == ECONNREFUSED;
+  if (refused) (void)::unlink(endpoint.unix_path.c_str());
+}
+
+Result<void> set_flag(int fd, int level, int option, const std::string& name) {
+  const int on = 1;
+  if (::setsockopt(fd, level, option, &on, sizeof on) == 0) return {};
+  return refuse(name, "set up the socket", errno);
+}
+
+Result<void> prepare_tcp(int fd, int family, const std::string& name) {
+  if (auto set = set_flag(fd, SOL_SOCKET, SO_REUSEADDR, name); !set) return set;
+  if (auto set = set_flag(fd, SOL_SOCKET, SO_REUSEPORT, name); !set) return set;
+  // [::] means IPv6 alone; who wants both names both.
+  if (family == AF_INET6) return set_flag(fd, IPPROTO_IPV6, IPV6_V6ONLY, name);
+  return {};
+}
+
+}  // namespace
+
+Result<ListeningSocket> open_listener(const Endpoint& endpoint) {
+  Address address;
+  const socklen_t length = fill(address, endpoint);
+  const int family = address.any.sa_family;
+  const std::string name = name_of(endpoint, endpoint.port);
+  ListeningSocket made{
+      base::FileDescriptor(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)),
+      family,
+      name,
+      {}};
+  if (!made.fd.valid()) return refuse(name, "make a socket", errno);
+  if (family == AF_UNIX) {
+    remove_stale(endpoint, address, length);
+  } else if (auto prepared = prepare_tcp(made.fd.get(), family, name); !prepared) {
+    return fail(prepared.error());
+  }
+  if (::bind(made.fd.get(), &address.any, length) != 0) return refuse(name, "listen", errno);
+  if (family == AF_UNIX) {
+    made.unix_path = endpoint.unix_path;
+    // Others than owner and group may not connect, however open the folder is.
+    (void)::chmod(endpoint.unix_path.c_str(), 0660);
+  }
+  if (::listen(made.fd.get(), kBacklog) != 0) return refuse(name, "listen", errno);
+  Address bound;
+  socklen_t size = sizeof bound;
+  if (family != AF_UNIX && ::getsockname(made.fd.get(), &bound.any, &size) == 0) {
+    // Both kinds have the port in the same place.
+    made.name = name_of(endpoint, ntohs(bound.v4.sin_port));
+  }
+  return made;
+}
+
+Result<ListeningSocket> duplicate(const ListeningSocket& socket) {
+  ListeningSocket copy{base::FileDescriptor(::fcntl(socket.fd.get(), F_DUPFD_CLOEXEC, 3)),
+                       socket.family, socket.name, socket.unix_path};
+  if (!copy.fd.valid()) return refuse(socket.name, "share the socket", errno);
+  return copy;
+}
+
+}  // namespace framewire::service::http

@@ -1,0 +1,29 @@
+// Sockets that wait for connections.
+#pragma once
+
+#include <sys/socket.h>
+#include <base/file_descriptor.hpp>
+#include <cstdint>
+#include <framewire/status.hpp>
+#include <service/http/endpoint.hpp>
+#include <string>
+
+namespace framewire::service::http {
+
+/// A socket that listens, with what it listens on.
+struct ListeningSocket {
+  base::FileDescriptor fd;
+  int family = 0;
+  std::string name;       ///< "127.0.0.1:8080", "[::1]:8080" or "unix:PATH", with the real port
+  std::string unix_path;  ///< to be deleted at the end; empty for TCP
+};
+
+/// Opens one. TCP sockets share their port with those of other threads (SO_REUSEPORT). A socket's
+/// file that nobody listens on is replaced; its permissions are 0660 less what the umask takes.
+/// @return io_error about the endpoint, with the system's reason
+[[nodiscard]] Result<ListeningSocket> open_listener(const Endpoint& endpoint);
+
+/// The same socket under a descriptor of its own. @return io_error
+[[nodiscard]] Result<ListeningSocket> duplicate(const ListeningSocket& socket);
+
+}  // namespace framewire::service::http

@@ -1,0 +1,146 @@
+#include <fmt/format.h>
+#include <algorithm>
+#include <service/http/head.hpp>
+#include <service/http/multipart.hpp>
+
+namespace framewire::service::http {
+namespace {
+
+using Text = std::string_view;
+
+constexpr std::size_t kMaxParts = 64;
+constexpr std::size_t kMaxPartHeadBytes = 4096;
+constexpr std::size_t kMaxFieldBytes = 256;
+constexpr std::size_t kMaxBoundaryBytes = 70;  // RFC 2046 5.1.1
+
+tl::unexpected<Status> refuse(std::string message) {
+  return fail(Status(StatusCode::kInvalidInput, std::move(message)).about("form"));
+}
+
+// The value of NAME=… among parameters that follow a first word; quotes are taken off.
+std::optional<std::string> parameter(Text value, Text name) {
+  auto at = value.find(';');
+  while (at != Text::npos) {
+    value = trim(value.substr(at + 1));
+    const auto equals = value.find('=');
+    if (equals == Text::npos) return std::nullopt;
+    const bool wanted = equal_ignoring_case(trim(value.substr(0, equals)), name);
+    value = value.substr(equals + 1);
+    std::string text;
+    if (!value.empty() && value.front() == '"') {
+      std::size_t i = 1;
+      for (; i < value.size() && value[i] != '"'; ++i) {
+        if (value[i] == '\\' && i + 1 < value.size()) ++i;
+        text.push_back(value[i]);
+      }
+      if (i >= value.size()) return std::nullopt;  // no closing quote
+      value = value.substr(i + 1);
+    } else {
+      text = trim(value.substr(0, value.find(';')));
+    }
+    if (wanted) return text;
+    at = value.find(';');
+  }
+  return std::nullopt;
+}
+
+struct Part {
+  std::string name;
+  bool is_file = false;
+};
+
+// The fields above a part's data.
+Result<Part> parse_part_head(Text head) {
+  Part part;
+  bool named = false;
+  while (!head.empty()) {
+    const auto end = head.find("\r\n");
+    const Text line = head.substr(0, end);
+    head = end == Text::npos ? Text{} : head.substr(end + 2);
+    const auto colon = line.find(':');
+    if (colon == Text::npos || !is_token(line.substr(0, colon))) {
+      return refuse("a part has a head that is none");
+    }
+    if (!equal_ignoring_case(line.substr(0, colon), "content-disposition")) continue;
+    const Text value = trim(line.substr(colon + 1));
+    const auto name = parameter(value, "name");
+    if (!equal_ignoring_case(trim(value.substr(0, value.find(';'))), "form-data") || !name) {
+      return refuse("a part is no form-data with a name");
+    }
+    part.name = *name;
+    part.is_file = parameter(value, "filename").has_value() || *name == "file" || *name == "image";
+    named = true;
+  }
+  if (!named) return refuse("a part has no Content-Disposition");
+  return part;
+}
+
+Result<void> take_part(const Part& part, Text data, Form& form) {
+  if (part.is_file) {
+    if (form.file.data() != nullptr) return refuse("found two files; accepted: one");
+    form.file = {reinterpret_cast<const std::uint8_t*>(data.data()), data.size()};
+    return {};
+  }
+  if (part.name.empty() || part.name.size() > kMaxFieldBytes || data.size() > kMaxFieldBytes) {
+    return refuse(fmt::format("a field is longer than {} bytes", kMaxFieldBytes));
+  }
+  const bool control = std::any_of(data.begin(), data.end(), [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
+  });
+  if (control) return refuse("a field has a control character");
+  const bool again = std::any_of(form.fields.begin(), form.fields.end(),
+                                 [&](const auto& other) { return other.first == part.name; });
+  if (again) return refuse("a field is given twice");
+  form.fields.emplace_back(part.name, std::string(data));
+  return {};
+}
+
+}  // namespace
+
+std::optional<std::string> form_boundary(Text content_type) {
+  if (!equal_ignoring_case(trim(content_type.substr(0, content_type.find(';'))),
+                           "multipart/form-data")) {
+    return std::nullopt;
+  }
+  constexpr Text kMarks = "'()+_,-./:=? ";
+  const std::string boundary = parameter(content_type, "boundary").value_or("");
+  const bool legal = std::all_of(boundary.begin(), boundary.end(), [&](char c) {
+    return is_token({&c, 1}) || kMarks.find(c) != Text::npos;
+  });
+  if (!legal || boundary.size() > kMaxBoundaryBytes || boundary.ends_with(' ')) return "";
+  return boundary;
+}
+
+Result<Form> parse_form(std::span<const std::uint8_t> body, Text boundary) {
+  Form form;
+  Text rest(reinterpret_cast<const char*>(body.data()), body.size());
+  const std::string delimiter = fmt::format("\r\n--{}", boundary);
+  // What comes before the first boundary is no part; usually there is nothing.
+  if (!rest.starts_with(Text(delimiter).substr(2))) {
+    return refuse("the body does not begin with its boundary");
+  }
+  rest.remove_prefix(delimiter.size() - 2);
+  for (std::size_t parts = 0;; ++parts) {
+    if (rest.starts_with("--")) break;
+    if (parts == kMaxParts) return refuse(fmt::format("found more than {} parts", kMaxParts));
+    if (!rest.starts_with("\r\n")) return refuse("a boundary is followed by something else");
+    rest.remove_prefix(2);
+    const auto head_end = rest.substr(0, kMaxPartHeadBytes).find("\r\n\r\n");
+    if (head_end == Text::npos) return refuse("a part's head does not end");
+    const auto part = parse_part_head(rest.substr(0, head_end));
+    if (!part) return fail(part.error());
+    rest.remove_prefix(head_end + 4);
+    const auto end = rest.find(delimiter);
+    if (end == Text::npos) return refuse("the form ends inside a part");
+    if (auto taken = take_part(*part, rest.substr(0, end), form); !taken) {
+      return fail(taken.error());
+    }
+    rest.remove_prefix(end + delimiter.size());
+  }
+  if (form.file.data() == nullptr) {
+    return refuse("found no file; accepted: a part with a file name, or called file or image");
+  }
+  return form;
+}
+
+}  // namespace framewire::service::http

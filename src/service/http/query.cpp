@@ -1,0 +1,121 @@
+#include <fmt/format.h>
+#include <algorithm>
+#include <optional>
+#include <service/http/query.hpp>
+
+namespace framewire::service::http {
+namespace {
+
+using Text = std::string_view;
+
+constexpr std::size_t kMaxParameters = 64;
+// What a message repeats of a client's text.
+constexpr std::size_t kMaxShownBytes = 64;
+
+std::string_view shown(Text text) { return text.substr(0, kMaxShownBytes); }
+
+tl::unexpected<Status> refuse(Text about, std::string message) {
+  return fail(Status(StatusCode::kInvalidInput, std::move(message)).about(std::string(about)));
+}
+
+std::optional<unsigned> hex_digit(char c) noexcept {
+  if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
+  if (c >= 'a' && c <= 'f') return static_cast<unsigned>(c - 'a') + 10;
+  if (c >= 'A' && c <= 'F') return static_cast<unsigned>(c - 'A') + 10;
+  return std::nullopt;
+}
+
+Result<std::string> decode(Text text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    char c = text[i] == '+' ? ' ' : text[i];
+    if (c == '%') {
+      const auto high = i + 2 < text.size() ? hex_digit(text[i + 1]) : std::nullopt;
+      const auto low = high ? hex_digit(text[i + 2]) : std::nullopt;
+      if (!low) return refuse("query", "found a % that is followed by no two hexadecimal digits");
+      c = static_cast<char>(*high * 16 + *low);
+      i += 2;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7F) return refuse("query", "found a control character");
+    out.push_back(c);
+  }
+  return out;
+}
+
+bool is_servers(Text name) {
+  if (name == "codec") return true;
+  const auto specs = option_specs();
+  return std::any_of(specs.begin(), specs.end(), [&](const OptionSpec& spec) {
+    return spec.name == name && spec.group == "Limits";
+  });
+}
+
+std::string accepted_names() {
+  std::string names;
+  for (const OptionSpec& spec : client_options()) {
+    if (!names.empty()) names += ", ";
+    names += spec.name;
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<OptionSpec> client_options() {
+  std::vector<OptionSpec> all;
+  for (const OptionSpec& spec : option_specs()) {
+    if (!is_servers(spec.name)) all.push_back(spec);
+  }
+  return all;
+}
+
+Target split_target(Text target) noexcept {
+  const auto mark = target.find('?');
+  if (mark == Text::npos) return {target, {}};
+  return {target.substr(0, mark), target.substr(mark + 1)};
+}
+
+Result<Parameters> parse_query(Text query) {
+  Parameters parameters;
+  while (!query.empty()) {
+    const auto end = query.find('&');
+    const Text entry = query.substr(0, end);
+    query = end == Text::npos ? Text{} : query.substr(end + 1);
+    if (entry.empty()) continue;
+    if (parameters.size() == kMaxParameters) {
+      return refuse("query", fmt::format("found more than {} parameters", kMaxParameters));
+    }
+    const auto equals = entry.find('=');
+    auto name = decode(entry.substr(0, equals));
+    if (!name) return fail(name.error());
+    auto value = decode(equals == Text::npos ? Text{} : entry.substr(equals + 1));
+    if (!value) return fail(value.error());
+    if (name->empty()) return refuse("query", "found a value without a name");
+    const bool again = std::any_of(parameters.begin(), parameters.end(),
+                                   [&](const auto& other) { return other.first == *name; });
+    // Which of the two counts is a matter on which caches and servers differ.
+    if (again) return refuse(shown(*name), "found twice; accepted: once");
+    parameters.emplace_back(std::move(*name), std::move(*value));
+  }
+  return parameters;
+}
+
+Result<void> set_options(ResizeOptions& options, const Parameters& parameters) {
+  for (const auto& [name, value] : parameters) {
+    const auto specs = option_specs();
+    const bool known = std::any_of(specs.begin(), specs.end(),
+                                   [&](const OptionSpec& spec) { return spec.name == name; });
+    if (!known) {
+      return refuse(shown(name),
+                    fmt::format("there is no such option; accepted: {}", accepted_names()));
+    }
+    if (is_servers(name)) return refuse(name, "is set by the server, not by requests");
+    if (value.size() > kMaxShownBytes) return refuse(name, "the value is too long");
+    if (auto set = set_option(options, name, value); !set) return set;
+  }
+  return validate(options);
+}
+
+}  // namespace framewire::service::http

@@ -1,0 +1,346 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <algorithm>
+#include <base/options_values.hpp>
+#include <service/http/endpoint.hpp>
+#include <service/http/settings.hpp>
+
+namespace framewire::service::http {
+namespace {
+
+using Text = std::string_view;
+using S = Settings;
+
+constexpr std::uint64_t kBytes = 1024;
+constexpr std::uint64_t kPixels = 1000;
+constexpr std::uint64_t kMaxTimeoutMs = 86'400'000;
+constexpr Text kLogWords[] = {"none", "errors", "requests"};
+
+constexpr Text kThreadsAccepted = "a whole number from 0 to 1024; 0 is chosen";
+constexpr Text kBytesAccepted = "a number of bytes, with k, M or G for powers of 1024";
+constexpr Text kPixelsAccepted = "a number of pixels from 1, with k, M or G for powers of 1000";
+constexpr Text kTimeoutAccepted = "a whole number of milliseconds from 1 to 86400000";
+constexpr Text kDelayAccepted = "a whole number of milliseconds from 0 to 86400000";
+constexpr Text kCountAccepted = "a whole number from 1 to 1000000";
+
+bool parse_count(Text text, std::uint64_t& out) {
+  return options::parse_integer<std::uint64_t>(text, 1, 1'000'000, out);
+}
+bool parse_timeout(Text text, std::uint64_t& out, std::uint64_t low = 1) {
+  return options::parse_integer<std::uint64_t>(text, low, kMaxTimeoutMs, out);
+}
+bool parse_threads(Text text, unsigned& out) {
+  return options::parse_integer(text, 0u, 1024u, out);
+}
+// A bound of bytes from 1 KiB to 1 GiB: small enough to hold for each connection.
+bool parse_small_bytes(Text text, std::uint64_t& out) {
+  std::uint64_t value = 0;
+  if (!options::parse_count(text, kBytes, 1024, value) || value > (1u << 30)) return false;
+  out = value;
+  return true;
+}
+
+bool parse_negated(Text text, bool& out) {
+  bool off = false;
+  if (!options::parse_flag(text, off)) return false;
+  out = !off;
+  return true;
+}
+
+bool parse_listen(S& settings, Text text) {
+  std::vector<std::string> all;
+  while (true) {
+    const auto comma = text.find(',');
+    const Text one = text.substr(0, comma);
+    if (!parse_endpoint(one)) return false;
+    all.emplace_back(one);
+    if (comma == Text::npos) break;
+    text.remove_prefix(comma + 1);
+  }
+  settings.listen = std::move(all);
+  return true;
+}
+
+template <typename Number>
+std::string number(Number value) {
+  return fmt::format("{}", value);
+}
+
+constexpr Text kFlagAccepted = "true or false";
+constexpr Text kListAccepted = "texts joined by commas";
+constexpr Text kTextAccepted = "a text without control characters";
+constexpr std::size_t kMaxTextBytes = 64u << 10;
+
+bool is_text(Text text) {
+  return text.size() <= kMaxTextBytes && std::none_of(text.begin(), text.end(), [](char c) {
+           return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
+         });
+}
+bool parse_text(Text text, std::string& out) {
+  if (!is_text(text)) return false;
+  out = text;
+  return true;
+}
+bool parse_list(Text text, std::vector<std::string>& out) {
+  if (!is_text(text)) return false;
+  out = url::split_list(text, ",");
+  return true;
+}
+std::string print_list(const std::vector<std::string>& list) {
+  return fmt::format("{}", fmt::join(list, ","));
+}
+bool parse_milliseconds(Text text, std::chrono::milliseconds& out) {
+  std::uint64_t value = 0;
+  if (!parse_timeout(text, value)) return false;
+  out = std::chrono::milliseconds(value);
+  return true;
+}
+
+// clang-format off
+// A flag of its own name.
+#define FLAG_ROW(NAME, MEMBER, GROUP, HELP)                              \
+  {{NAME, "", "", "", HELP, GROUP}, kFlagAccepted,                       \
+   [](S& s, Text t) { return options::parse_flag(t, s.MEMBER); },        \
+   [](const S& s) { return options::print_flag(s.MEMBER); }}
+#define TEXT_ROW(NAME, METAVAR, MEMBER, GROUP, HELP)                     \
+  {{NAME, METAVAR, "", "", HELP, GROUP}, kTextAccepted,                  \
+   [](S& s, Text t) { return parse_text(t, s.MEMBER); },                 \
+   [](const S& s) { return s.MEMBER; }}
+#define LIST_ROW(NAME, MEMBER, GROUP, HELP)                              \
+  {{NAME, "LIST", "", "", HELP, GROUP}, kListAccepted,                   \
+   [](S& s, Text t) { return parse_list(t, s.MEMBER); },                 \
+   [](const S& s) { return print_list(s.MEMBER); }}
+
+constexpr SettingRow kRows[] = {
+    {{"listen", "LIST", "", "", "where to wait for requests: ADDRESS:PORT, :PORT for this machine "
+      "alone, or unix:PATH; several joined by commas", "Connections"},
+     "ADDRESS:PORT, [IPV6]:PORT, :PORT, unix:PATH",
+     parse_listen, [](const S& s) { return fmt::format("{}", fmt::join(s.listen, ",")); }},
+    {{"threads", "N", "", "", "threads that read and write sockets; 0: one for every four cores",
+      "Connections"}, kThreadsAccepted,
+     [](S& s, Text t) { return parse_threads(t, s.threads); },
+     [](const S& s) { return number(s.threads); }},
+    {{"max-connections", "N", "", "", "connections at once; beyond, idle ones are closed, or the "
+      "new one is answered 503", "Connections"}, kCountAccepted,
+     [](S& s, Text t) { return parse_count(t, s.max_connections); },
+     [](const S& s) { return number(s.max_connections); }},
+    {{"max-header-bytes", "N", "", "", "a request's line and fields together", "Connections"},
+     kBytesAccepted,
+     [](S& s, Text t) { return parse_small_bytes(t, s.max_header_bytes); },
+     [](const S& s) { return options::print_count(s.max_header_bytes, kBytes); }},
+    {{"max-header-lines", "N", "", "", "fields of a request", "Connections"}, kCountAccepted,
+     [](S& s, Text t) { return parse_count(t, s.max_header_lines); },
+     [](const S& s) { return number(s.max_header_lines); }},
+    {{"max-target-bytes", "N", "", "", "path and query of a request", "Connections"},
+     kBytesAccepted,
+     [](S& s, Text t) { return parse_small_bytes(t, s.max_target_bytes); },
+     [](const S& s) { return options::print_count(s.max_target_bytes, kBytes); }},
+    {{"read-timeout", "MS", "", "", "for a request's head, and for its body beyond what 128 KB/s "
+      "would take", "Connections"}, kTimeoutAccepted,
+     [](S& s, Text t) { return parse_timeout(t, s.read_timeout_ms); },
+     [](const S& s) { return number(s.read_timeout_ms); }},
+    {{"write-timeout", "MS", "", "", "for an answer, beyond what 128 KB/s would take",
+      "Connections"}, kTimeoutAccepted,
+     [](S& s, Text t) { return parse_timeout(t, s.write_timeout_ms); },
+     [](const S& s) { return number(s.write_timeout_ms); }},
+    {{"keep-alive-timeout", "MS", "", "", "how long a connection may be idle", "Connections"},
+     kTimeoutAccepted,
+     [](S& s, Text t) { return parse_timeout(t, s.keep_alive_timeout_ms); },
+     [](const S& s) { return number(s.keep_alive_timeout_ms); }},
+    {{"queue", "N", "", "", "requests under way at once; beyond, 429", "Work"}, kCountAccepted,
+     [](S& s, Text t) { return parse_count(t, s.queue); },
+     [](const S& s) { return number(s.queue); }},
+    {{"bytes-under-way", "N", "", "", "bytes of inputs in memory at once; beyond, 503", "Work"},
+     kBytesAccepted,
+     [](S& s, Text t) { return options::parse_count(t, kBytes, 1024, s.bytes_under_way); },
+     [](const S& s) { return options::print_count(s.bytes_under_way, kBytes); }},
+    {{"pixels-under-way", "N", "", "", "pixels of inputs at once; beyond, 503", "Work"},
+     kPixelsAccepted,
+     [](S& s, Text t) { return options::parse_count(t, kPixels, 1, s.pixels_under_way); },
+     [](const S& s) { return options::print_count(s.pixels_under_way, kPixels); }},
+    {{"client-share", "PERCENT", "", "", "what one address may hold of connections, queue, bytes "
+      "and pixels while others are refused", "Work"}, "a whole number from 1 to 100",
+     [](S& s, Text t) {
+       return options::parse_integer<std::uint64_t>(t, 1, 100, s.client_share_percent);
+     },
+     [](const S& s) { return number(s.client_share_percent); }},
+    {{"request-timeout", "MS", "", "", "from a request's last byte to its answer; beyond, 503",
+      "Work"}, kTimeoutAccepted,
+     [](S& s, Text t) { return parse_timeout(t, s.request_timeout_ms); },
+     [](const S& s) { return number(s.request_timeout_ms); }},
+    {{"engine-threads", "N", "", "", "threads that decode and encode on the CPU; 0: one a core",
+      "Work"}, kThreadsAccepted,
+     [](S& s, Text t) { return parse_threads(t, s.engine_threads); },
+     [](const S& s) { return number(s.engine_threads); }},
+    {{"drain-delay", "MS", "", "", "on SIGTERM: how long /readyz fails before the listeners close",
+      "Work"}, kDelayAccepted,
+     [](S& s, Text t) { return parse_timeout(t, s.drain_delay_ms, 0); },
+     [](const S& s) { return number(s.drain_delay_ms); }},
+    {{"drain-timeout", "MS", "", "", "on SIGTERM: how long requests under way may take",
+      "Work"}, kDelayAccepted,
+     [](S& s, Text t) { return parse_timeout(t, s.drain_timeout_ms, 0); },
+     [](const S& s) { return number(s.drain_timeout_ms); }},
+    TEXT_ROW("folder", "DIR", source.root, "Originals",
+             "serve originals below this folder; the command's argument says the same"),
+    FLAG_ROW("remote", source.remote, "Originals", "fetch originals of http and https URLs"),
+    LIST_ROW("allowed-sources", source.allowed_sources, "Originals",
+             "URLs of originals that may be fetched, by host and path; any, if not given"),
+    FLAG_ROW("allow-loopback", source.addresses.allow_loopback, "Originals",
+             "origins may be on this machine"),
+    FLAG_ROW("allow-link-local", source.addresses.allow_link_local, "Originals",
+             "origins may have link-local addresses"),
+    FLAG_ROW("allow-private", source.addresses.allow_private, "Originals",
+             "origins may have private addresses"),
+    {{"max-redirects", "N", "", "", "redirects of an origin that are followed", "Originals"},
+     "a whole number from 0 to 20",
+     [](S& s, Text t) { return options::parse_integer(t, 0u, 20u, s.source.max_redirects); },
+     [](const S& s) { return number(s.source.max_redirects); }},
+    {{"download-timeout", "MS", "", "", "for one original, redirects included", "Originals"},
+     kTimeoutAccepted,
+     [](S& s, Text t) { return parse_milliseconds(t, s.source.download_timeout); },
+     [](const S& s) { return number(s.source.download_timeout.count()); }},
+    TEXT_ROW("user-agent", "TEXT", source.user_agent, "Originals", "what origins are told"),
+    TEXT_ROW("origin-ca", "FILE", source.ca_file, "Originals",
+             "authorities that https origins are checked by, PEM; the system's, if not given"),
+    {{"keys", "LIST", "", "", "keys of signatures, hexadecimal; without keys any signature passes",
+      "URLs"}, kListAccepted,
+     [](S& s, Text t) { return parse_list(t, s.url.keys); },
+     [](const S& s) { return print_list(s.url.keys); }, true},
+    {{"salts", "LIST", "", "", "salts of signatures, one for each key", "URLs"}, kListAccepted,
+     [](S& s, Text t) { return parse_list(t, s.url.salts); },
+     [](const S& s) { return print_list(s.url.salts); }, true},
+    {{"signature-size", "N", "", "", "bytes of a signature that count", "URLs"},
+     "a whole number from 1 to 32",
+     [](S& s, Text t) { return options::parse_integer(t, 1, 32, s.url.signature_size); },
+     [](const S& s) { return number(s.url.signature_size); }},
+    {{"trusted-signatures", "LIST", "", "", "signatures that pass as they are", "URLs"},
+     kListAccepted,
+     [](S& s, Text t) { return parse_list(t, s.url.trusted_signatures); },
+     [](const S& s) { return print_list(s.url.trusted_signatures); }, true},
+    LIST_ROW("presets", url.presets, "URLs", "named options: name=option/option"),
+    FLAG_ROW("only-presets", url.only_presets, "URLs", "URLs name presets, and nothing else"),
+    LIST_ROW("allowed-options", url.allowed_processing_options, "URLs",
+             "options that URLs may use; all, if not given"),
+    FLAG_ROW("allow-security-options", url.allow_security_options, "URLs",
+             "URLs may change limits of originals"),
+    FLAG_ROW("client-hints", url.client_hints, "URLs", "heed DPR and Width of browsers"),
+    TEXT_ROW("arguments-separator", "TEXT", url.arguments_separator, "URLs",
+             "between an option and its arguments"),
+    TEXT_ROW("base-url", "URL", url.base_url, "URLs", "goes in front of sources"),
+    LIST_ROW("url-replacements", url.url_replacements, "URLs",
+             "pattern=replacement, done to sources in order"),
+    FLAG_ROW("base64-filenames", url.base64_url_includes_filename, "URLs",
+             "the last segment of an encoded source is a file name"),
+    TEXT_ROW("path-prefix", "PATH", url.path_prefix, "URLs", "goes in front of every path"),
+    {{"ttl", "S", "", "", "seconds for which answers may be cached; 0 is no-cache", "Answers"},
+     "a whole number of seconds from 0 to 3155760000",
+     [](S& s, Text t) {
+       return options::parse_integer<std::uint64_t>(t, 0, 3'155'760'000, s.ttl_s);
+     },
+     [](const S& s) { return number(s.ttl_s); }},
+    FLAG_ROW("cache-control-passthrough", cache_control_passthrough, "Answers",
+             "hand on the origin's Cache-Control"),
+    {{"no-etag", "", "", "", "send no ETag, and heed no If-None-Match", "Answers"}, kFlagAccepted,
+     [](S& s, Text t) { return parse_negated(t, s.etag); },
+     [](const S& s) { return options::print_flag(!s.etag); }},
+    {{"no-last-modified", "", "", "", "send no Last-Modified, and heed no If-Modified-Since",
+      "Answers"}, kFlagAccepted,
+     [](S& s, Text t) { return parse_negated(t, s.last_modified); },
+     [](const S& s) { return options::print_flag(!s.last_modified); }},
+    FLAG_ROW("canonical-link", canonical_link, "Answers", "name the source in a Link field"),
+    FLAG_ROW("debug-headers", debug_headers, "Answers", "tell sizes before and after"),
+    FLAG_ROW("allow-raw", allow_raw, "Answers", "URLs may ask for originals as they are"),
+    {{"no-page", "", "", "", "serve no page to try the service on", "Answers"}, kFlagAccepted,
+     [](S& s, Text t) { return parse_negated(t, s.page); },
+     [](const S& s) { return options::print_flag(!s.page); }},
+    TEXT_ROW("allow-origin", "ORIGIN", allow_origin, "Answers",
+             "value of Access-Control-Allow-Origin"),
+    {{"secret", "TEXT", "", "", "what Authorization: Bearer must bring for pictures", "Answers"},
+     kTextAccepted,
+     [](S& s, Text t) { return parse_text(t, s.secret); },
+     [](const S& s) { return s.secret; }, true},
+    {{"log", "WHAT", "none|errors|requests", "", "lines of JSON on standard error: errors of the "
+      "server's alone, or every request", "Output"}, "none, errors or requests",
+     [](S& s, Text t) { return options::parse_word(t, kLogWords, s.log); },
+     [](const S& s) { return options::print_word(s.log, kLogWords); }},
+};
+#undef FLAG_ROW
+#undef TEXT_ROW
+#undef LIST_ROW
+// clang-format on
+
+tl::unexpected<Status> refuse(Text about, std::string message) {
+  return fail(Status(StatusCode::kInvalidInput, std::move(message)).about(std::string(about)));
+}
+
+}  // namespace
+
+std::span<const SettingRow> setting_rows() noexcept { return kRows; }
+
+std::span<const OptionSpec> setting_specs() {
+  // Help and the manual show defaults; the table has them as values.
+  static const std::vector<std::string> defaults = [] {
+    std::vector<std::string> texts;
+    for (const SettingRow& row : kRows) texts.push_back(row.default_text());
+    return texts;
+  }();
+  static const std::vector<OptionSpec> specs = [] {
+    std::vector<OptionSpec> all;
+    for (std::size_t i = 0; i < std::size(kRows); ++i) {
+      all.push_back(kRows[i].option);
+      all.back().default_value = defaults[i];
+    }
+    return all;
+  }();
+  return specs;
+}
+
+Result<void> set_setting(Settings& settings, Text name, Text value) {
+  for (const SettingRow& row : kRows) {
+    if (row.option.name != name) continue;
+    if (row.parse(settings, value)) return {};
+    const std::string found =
+        row.is_secret ? "something else" : fmt::format("'{}'", value.substr(0, 100));
+    return refuse(name, fmt::format("found {}; accepted: {}", found, row.accepted));
+  }
+  const auto specs = option_specs();
+  const bool known = std::any_of(specs.begin(), specs.end(),
+                                 [&](const OptionSpec& spec) { return spec.name == name; });
+  if (known) {
+    if (name == "metadata") settings.metadata_given = true;
+    return set_option(settings.defaults, name, value);
+  }
+  return refuse(name.substr(0, 100), "there is no such setting");
+}
+
+Result<void> validate(const Settings& settings) {
+  if (settings.max_target_bytes > settings.max_header_bytes) {
+    return refuse("max-target-bytes",
+                  fmt::format("found {}; accepted: at most max-header-bytes, {}",
+                              settings.max_target_bytes, settings.max_header_bytes));
+  }
+  if (settings.bytes_under_way < settings.defaults.limits.max_input_bytes) {
+    return refuse("bytes-under-way",
+                  fmt::format("found {}; accepted: at least max-input-bytes, {}",
+                              settings.bytes_under_way, settings.defaults.limits.max_input_bytes));
+  }
+  return framewire::validate(settings.defaults);
+}
+
+std::string settings_as_markdown() {
+  std::string out = "| option | values | default | what it does |\n|---|---|---|---|\n";
+  for (const SettingRow& row : kRows) {
+    std::string values(row.accepted);
+    if (!row.option.choices.empty()) {
+      values = fmt::format("`{}`", row.option.choices);
+      for (std::size_t at = 0; (at = values.find('|', at)) != std::string::npos; at += 4) {
+        values.replace(at, 1, "`, `");
+      }
+    }
+    out += fmt::format("| `--{}` | {} | {} | {} |\n", row.option.name, values, row.default_text(),
+                       row.option.help);
+  }
+  return out;
+}
+
+}  // namespace framewire::service::http

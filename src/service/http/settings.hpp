@@ -1,0 +1,96 @@
+// Everything that can be set about the service: one table of it, whatever the setting comes from.
+#pragma once
+
+#include <cstdint>
+#include <framewire/options.hpp>
+#include <framewire/status.hpp>
+#include <service/source/settings.hpp>
+#include <service/url/settings.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace framewire::service::http {
+
+/// What is written to the log.
+enum class LogLevel : std::uint8_t { kNone, kErrors, kRequests };
+
+/// How the service runs. Defaults are visible here and nowhere else.
+struct Settings {
+  std::vector<std::string> listen = {"127.0.0.1:8080"};
+  unsigned threads = 0;         ///< that read and write sockets; 0: chosen
+  unsigned engine_threads = 0;  ///< EngineOptions::threads
+  unsigned inspect_threads = 1;
+
+  std::uint64_t max_connections = 4096;
+  std::uint64_t max_header_bytes = 32u << 10;
+  std::uint64_t max_header_lines = 100;
+  std::uint64_t max_target_bytes = 16u << 10;
+
+  std::uint64_t queue = 256;                       ///< requests under way at once
+  std::uint64_t bytes_under_way = 1ull << 30;      ///< of their inputs
+  std::uint64_t pixels_under_way = 2'000'000'000;  ///< of their inputs
+  std::uint64_t client_share_percent = 50;         ///< of these three, where others are refused
+
+  std::uint64_t read_timeout_ms = 10'000;
+  std::uint64_t write_timeout_ms = 10'000;
+  std::uint64_t keep_alive_timeout_ms = 10'000;
+  std::uint64_t request_timeout_ms = 10'000;
+  std::uint64_t drain_delay_ms = 0;
+  std::uint64_t drain_timeout_ms = 20'000;
+
+  LogLevel log = LogLevel::kRequests;
+
+  source::Settings source;  ///< `allocate` and the bounds of bytes follow from the rest
+  url::Settings url;
+
+  std::uint64_t ttl_s = 31'536'000;        ///< of Cache-Control; 0: no-cache
+  bool cache_control_passthrough = false;  ///< the origin's Cache-Control and Expires count
+  bool etag = true;
+  bool last_modified = true;
+  bool canonical_link = false;  ///< Link to the source, rel="canonical"
+  bool debug_headers = false;   ///< sizes before and after
+  bool allow_raw = false;       ///< originals may be asked for as they are
+  bool page = true;             ///< the page to try the service on, at /
+  std::string allow_origin;     ///< of Access-Control-Allow-Origin; empty: none
+  std::string secret;           ///< of Authorization: Bearer; empty: none is asked for
+
+  /// What a request that says nothing gets: defaults, limits, codec.
+  ResizeOptions defaults;
+  /// Somebody has set defaults.metadata: URLs otherwise keep copyright and author, as imgproxy
+  /// does.
+  bool metadata_given = false;
+};
+
+/// One setting. Its name is a flag's (--max-header-bytes), an environment variable's
+/// (FRAMEWIRE_MAX_HEADER_BYTES) and a key's in the file (max-header-bytes = 32768).
+struct SettingRow {
+  OptionSpec option;          ///< option.default_value is empty: see default_text()
+  std::string_view accepted;  ///< for messages: "a number of bytes, …"
+  bool (*parse)(Settings&, std::string_view);
+  std::string (*print)(const Settings&);
+  bool is_secret = false;  ///< the value is never shown
+
+  [[nodiscard]] std::string default_text() const { return print(Settings{}); }
+};
+
+/// The service's own settings. Those of pictures (option_specs()) are settings too: they set
+/// Settings::defaults. Static storage.
+[[nodiscard]] std::span<const SettingRow> setting_rows() noexcept;
+/// The same as options of a command. Static storage.
+[[nodiscard]] std::span<const OptionSpec> setting_specs();
+
+/// Sets one setting by its name.
+/// @return invalid_input about the setting, with what was found and what would be accepted;
+///         unknown names, with the nearest that there is
+[[nodiscard]] Result<void> set_setting(Settings& settings, std::string_view name,
+                                       std::string_view value);
+
+/// Checks what one setting alone cannot. @return invalid_input about one of them
+[[nodiscard]] Result<void> validate(const Settings& settings);
+
+/// The table of the service's own settings, as docs/options.md shows it.
+[[nodiscard]] std::string settings_as_markdown();
+
+}  // namespace framewire::service::http

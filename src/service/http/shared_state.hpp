@@ -1,0 +1,37 @@
+// What all threads of one server share.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <framewire/engine.hpp>
+#include <functional>
+#include <service/http/admission.hpp>
+#include <service/http/log.hpp>
+#include <service/http/settings.hpp>
+
+namespace framewire::service::http {
+
+/// Runs a task on a thread that may take long; called from any thread. False where it cannot.
+using RunAside = std::function<bool(std::function<void()>)>;
+
+class Images;
+
+struct SharedState {
+  SharedState(const Settings& from, Engine& pictures, LogSink sink)
+      : settings(from),
+        engine(pictures),
+        admission(
+            {from.queue, from.bytes_under_way, from.pixels_under_way, from.client_share_percent}),
+        log(std::move(sink)) {}
+
+  const Settings settings;
+  Engine& engine;
+  Admission admission;
+  Log log;
+  RunAside run_aside;
+  Images* images = nullptr;  ///< null: no originals are served
+  std::atomic<std::uint64_t> connections{0};
+  std::atomic<bool> draining{false};
+};
+
+}  // namespace framewire::service::http

@@ -1,0 +1,41 @@
+// Texts of URLs taken apart, and their encodings.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace framewire::service::url {
+
+/// Between the separators; one part for a text without any. @param separator  not empty
+[[nodiscard]] std::vector<std::string_view> split(std::string_view text,
+                                                  std::string_view separator);
+/// Without blanks, tabs and ends of lines around it.
+[[nodiscard]] std::string_view trim(std::string_view text);
+
+/// Every `from` made `to`, left to right.
+[[nodiscard]] std::string replace_all(std::string_view text, std::string_view from,
+                                      std::string_view to);
+
+/// %XX to bytes, once; '+' stays. Nothing where an escape is broken.
+[[nodiscard]] std::optional<std::string> percent_decode(std::string_view text);
+
+/// RFC 4648, section 5, without padding; spare bits of the last character may be any.
+[[nodiscard]] std::optional<std::string> base64url_decode(std::string_view text);
+[[nodiscard]] std::string base64url_encode(std::span<const std::uint8_t> bytes);
+
+/// Pairs of hexadecimal digits.
+[[nodiscard]] std::optional<std::vector<std::uint8_t>> hex_decode(std::string_view text);
+
+/// The value of a hexadecimal digit, or -1.
+[[nodiscard]] constexpr int hex_digit(char c) noexcept {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+}  // namespace framewire::service::url

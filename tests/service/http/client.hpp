@@ -1,0 +1,100 @@
+// A client that sends what it is told, byte by byte if need be, and a server on loopback.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <framewire/engine.hpp>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <service/http/server.hpp>
+#include <service/source/network.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace framewire::service::http::test {
+
+using Bytes = std::vector<std::uint8_t>;
+
+/// An answer as it came.
+struct Answer {
+  int status = 0;
+  std::string status_line;
+  std::multimap<std::string, std::string> fields;  ///< names in lower case
+  std::string body;
+
+  [[nodiscard]] std::string field(const std::string& name) const {
+    const auto found = fields.find(name);
+    return found == fields.end() ? "" : found->second;
+  }
+};
+
+/// A blocking connection. Every wait ends after ten seconds.
+class TestClient {
+ public:
+  /// @param endpoint  as Server::endpoints() has it
+  explicit TestClient(const std::string& endpoint);
+  ~TestClient();
+  TestClient(const TestClient&) = delete;
+  TestClient& operator=(const TestClient&) = delete;
+
+  /// @return whether everything went out
+  bool send(std::string_view bytes);
+  /// Reads one answer. @param has_body  false after HEAD
+  [[nodiscard]] std::optional<Answer> receive(bool has_body = true);
+  /// send() and receive().
+  [[nodiscard]] std::optional<Answer> ask(std::string_view request, bool has_body = true);
+  /// Sends nothing more, but still reads.
+  void end_sending();
+  /// Closes so that the other end sees a reset.
+  void reset();
+  /// Whether the server closes within the time, whatever it sends before.
+  [[nodiscard]] bool closed_within(std::chrono::milliseconds time);
+  /// Bytes that came and receive() did not return.
+  [[nodiscard]] const std::string& rest() const { return buffer_; }
+  [[nodiscard]] bool connected() const { return fd_ >= 0; }
+
+ private:
+  bool read_some(int timeout_ms = 10'000);
+
+  int fd_ = -1;
+  std::string buffer_;
+};
+
+/// A server with an engine of host threads, on a port of its own; logs are kept.
+class TestServer {
+ public:
+  explicit TestServer(const Settings& settings = {}, const source::Network* network = nullptr);
+  ~TestServer();
+
+  [[nodiscard]] std::string endpoint(std::size_t index = 0) const;
+  [[nodiscard]] Server& server() { return *server_; }
+  [[nodiscard]] Engine& engine() { return *engine_; }
+  [[nodiscard]] std::string log();
+  /// Waits until nothing is under way. @return false after ten seconds
+  [[nodiscard]] bool idle();
+  void stop() { server_.reset(); }
+
+ private:
+  std::mutex mutex_;
+  std::string log_;
+  std::optional<Engine> engine_;
+  std::unique_ptr<Server> server_;
+};
+
+/// Settings that listen on a free port of loopback, with one thread.
+[[nodiscard]] Settings loopback();
+
+/// A photograph-like JPEG of libjpeg's.
+[[nodiscard]] Bytes make_jpeg(int width_px, int height_px);
+[[nodiscard]] std::string text_of(const Bytes& bytes);
+/// "POST TARGET HTTP/1.1" with a length, and the body.
+[[nodiscard]] std::string post(std::string_view target, std::string_view body,
+                               std::string_view fields = "");
+[[nodiscard]] std::string get(std::string_view target, std::string_view fields = "");
+/// Width × height of a JPEG, by libjpeg's full decode; "" where it fails.
+[[nodiscard]] std::string size_of(std::string_view jpeg);
+
+}  // namespace framewire::service::http::test

@@ -1,0 +1,289 @@
+// Pictures by URL: originals from a folder and from origins, conditions, sharing of equal work.
+#include <gtest/gtest.h>
+#include <atomic>
+#include <list>
+#include <service/http/etag.hpp>
+#include <set>
+#include <tests/service/http/image_server.hpp>
+#include <tests/service/support/temporary_folder.hpp>
+#include <thread>
+
+namespace framewire::service::http::test {
+namespace {
+
+using namespace std::chrono_literals;
+namespace scripted = service::test;
+
+const std::string kSmall = "/unsafe/w:100/plain/http://images.test/a.jpg";
+
+Settings with_folder(const scripted::TemporaryFolder& folder) {
+  Settings settings = loopback();
+  settings.source.root = folder.path().string();
+  return settings;
+}
+
+TEST(HttpImages, ServesAFolder) {
+  const scripted::TemporaryFolder folder;
+  folder.write("holiday/beach.jpg", text_of(make_jpeg(400, 300)));
+  TestServer server(with_folder(folder));
+  TestClient client(server.endpoint());
+  for (const char* source : {"plain/holiday/beach.jpg", "plain/local:///holiday/beach.jpg"}) {
+    const auto answer = client.ask(get(std::string("/unsafe/rs:fit:200:0/q:70/") + source));
+    ASSERT_TRUE(answer) << source;
+    EXPECT_EQ(answer->status, 200) << answer->body;
+    EXPECT_EQ(size_of(answer->body), "200x150");
+    EXPECT_EQ(answer->field("cache-control"), "max-age=31536000, public");
+    EXPECT_EQ(answer->field("content-disposition"), "inline; filename=\"beach.jpg\"");
+    EXPECT_NE(answer->field("server-timing").find("fetch;dur="), std::string::npos);
+    EXPECT_NE(answer->field("last-modified"), "");
+  }
+  EXPECT_EQ(client.ask(get("/unsafe/plain/holiday/none.jpg"))->status, 404);
+  EXPECT_EQ(client.ask(get("/unsafe/plain/http://images.test/a.jpg"))->status, 404)
+      << "origins are off";
+  EXPECT_TRUE(server.idle());
+}
+
+TEST(HttpImages, NotModifiedCostsNoDecoding) {
+  const scripted::TemporaryFolder folder;
+  const auto file = folder.write("a.jpg", text_of(make_jpeg(400, 300)));
+  std::this_thread::sleep_for(150ms);  // until its times of change say enough
+  TestServer server(with_folder(folder));
+  TestClient client(server.endpoint());
+  const auto first = client.ask(get("/unsafe/w:100/plain/a.jpg"));
+  ASSERT_TRUE(first);
+  const std::string etag = first->field("etag");
+  ASSERT_TRUE(etag.starts_with('"') && etag.ends_with('"')) << etag;
+  const auto images = server.engine().stats().host_images;
+  for (const std::string& condition : {"If-None-Match: " + etag, "If-None-Match: \"x\", W/" + etag,
+                                       "If-Modified-Since: " + first->field("last-modified")}) {
+    const auto again = client.ask(get("/unsafe/width:100/plain/a.jpg", condition + "\r\n"));
+    ASSERT_TRUE(again);
+    EXPECT_EQ(again->status, 304) << condition;
+    EXPECT_EQ(again->field("etag"), etag);
+    EXPECT_EQ(again->field("cache-control"), "max-age=31536000, public");
+    EXPECT_EQ(again->body, "");
+  }
+  EXPECT_EQ(server.engine().stats().host_images, images) << "something was decoded";
+  // Other options make another picture; another original, too.
+  EXPECT_EQ(client.ask(get("/unsafe/w:101/plain/a.jpg", "If-None-Match: " + etag + "\r\n"))->status,
+            200);
+  folder.write("a.jpg", text_of(make_jpeg(200, 300)));
+  std::this_thread::sleep_for(150ms);
+  const auto changed =
+      client.ask(get("/unsafe/w:100/plain/a.jpg", "If-None-Match: " + etag + "\r\n"));
+  EXPECT_EQ(changed->status, 200);
+  EXPECT_EQ(size_of(changed->body), "100x150");
+  EXPECT_NE(changed->field("etag"), etag);
+}
+
+TEST(HttpImages, RevalidatesWithTheOrigin) {
+  const std::string jpeg = text_of(make_jpeg(400, 300));
+  std::atomic<int> conditional = 0;
+  const ImageServer images(scripted::answering([&](const std::string& head) {
+    if (head.find("If-None-Match: \"abc\"") == std::string::npos) {
+      return scripted::ok(jpeg, "ETag: \"abc\"\r\n");
+    }
+    ++conditional;
+    return scripted::status(304, "ETag: \"abc\"\r\n");
+  }));
+  const auto first = images.ask(kSmall);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->status, 200) << first->body;
+  const std::string etag = first->field("etag");
+  EXPECT_EQ(images.ask(kSmall, "If-None-Match: " + etag + "\r\n")->status, 304);
+  EXPECT_EQ(conditional, 1);
+  // The origin's own ETag is none of ours: it names no options.
+  EXPECT_EQ(images.ask(kSmall, "If-None-Match: \"abc\"\r\n")->status, 200);
+  EXPECT_EQ(conditional, 1);
+}
+
+TEST(HttpImages, EqualRequestsShareOneComputation) {
+  const std::string jpeg = text_of(make_jpeg(400, 300));
+  std::atomic<int> fetches = 0;
+  std::atomic<bool> go = false;
+  Settings settings = loopback();
+  settings.threads = 3;
+  const ImageServer images(scripted::answering([&](const std::string&) {
+                             ++fetches;
+                             while (!go) std::this_thread::sleep_for(5ms);
+                             return scripted::ok(jpeg);
+                           }),
+                           settings);
+  std::list<TestClient> clients;
+  const char* spellings[] = {
+      "/unsafe/w:100/q:70/plain/http://images.test/a.jpg",
+      "/_/q:70/width:100/plain/http://images.test/a.jpg",
+      "/unsafe/rs:fit:100/quality:70/fn:other/plain/http://images.test/a.jpg"};
+  for (int i = 0; i < 12; ++i) {
+    clients.emplace_back(images.server->endpoint());
+    ASSERT_TRUE(clients.back().send(get(spellings[i % 2])));
+  }
+  for (int i = 0; i < 200 && images.server->server().state().connections < 12; ++i) {
+    std::this_thread::sleep_for(10ms);
+  }
+  std::this_thread::sleep_for(300ms);
+  EXPECT_EQ(images.server->server().state().requests, 1u);
+  go = true;
+  std::set<std::string> bodies;
+  for (TestClient& client : clients) {
+    const auto answer = client.receive();
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->status, 200);
+    bodies.insert(answer->body);
+  }
+  EXPECT_EQ(bodies.size(), 1u);
+  EXPECT_EQ(fetches, 1);
+  EXPECT_EQ(images.server->engine().stats().host_images, 1u);
+  EXPECT_TRUE(images.server->idle());
+  // Nothing is kept: the next request is a computation of its own.
+  EXPECT_EQ(images.ask(spellings[2])->field("content-disposition"),
+            "inline; filename=\"other.jpg\"");
+  EXPECT_EQ(fetches, 2);
+}
+
+TEST(HttpImages, SignaturesGoBeforeAllElse) {
+  Settings settings = loopback();
+  settings.url.keys = {"943b421c9eb07c830af81030552c86009268de4e532ba2ee2eab8247c6da0881"};
+  settings.url.salts = {"520f986b998545b4785e0defbc4f3c1203f22de2374a3d53cb7a7fe9fea309c5"};
+  const std::string jpeg = text_of(make_jpeg(40, 30));
+  const ImageServer images(
+      scripted::answering([&](const std::string&) { return scripted::ok(jpeg); }), settings);
+  EXPECT_EQ(images.ask(kSmall)->status, 403);
+  EXPECT_EQ(images.ask("/unsafe/nonsense:1/plain/http://images.test/a.jpg")->status, 403);
+  EXPECT_EQ(images.origin.connections(), 0);
+}
+
+TEST(HttpImages, NamesFilesSafely) {
+  const std::string jpeg = text_of(make_jpeg(40, 30));
+  const ImageServer images(
+      scripted::answering([&](const std::string&) { return scripted::ok(jpeg); }));
+  const auto answer = images.ask("/unsafe/att:1/plain/http://images.test/gr%C3%BC%C3%9Fe%22x.jpg");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 200) << answer->body;
+  const std::string field = answer->field("content-disposition");
+  EXPECT_TRUE(field.starts_with("attachment; filename=\"")) << field;
+  EXPECT_NE(field.find("filename*=UTF-8''gr%C3%BC%C3%9Fe%22x.jpg"), std::string::npos) << field;
+}
+
+TEST(HttpImages, HasAPageAndTellsItsOptions) {
+  TestServer server(loopback());
+  TestClient client(server.endpoint());
+  const auto page = client.ask(get("/"));
+  ASSERT_TRUE(page);
+  EXPECT_EQ(page->status, 200);
+  EXPECT_EQ(page->field("content-type"), "text/html; charset=utf-8");
+  EXPECT_NE(page->field("content-security-policy").find("frame-ancestors 'none'"),
+            std::string::npos);
+  const auto options = client.ask(get("/v1/options"));
+  ASSERT_TRUE(options);
+  EXPECT_NE(options->body.find("\"size\""), std::string::npos);
+  EXPECT_EQ(options->body.find("max-input-bytes"), std::string::npos);
+  Settings without = loopback();
+  without.page = false;
+  TestServer bare(without);
+  TestClient other(bare.endpoint());
+  EXPECT_EQ(other.ask(get("/"))->status, 404);
+}
+
+TEST(HttpImagesAttack, TheLastWaiterEndsTheWork) {
+  std::atomic<bool> ended = false;
+  const ImageServer images([&](scripted::Connection& connection) {
+    (void)connection.read_head();
+    (void)connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
+    for (int i = 0; i < 500 && connection.open(); ++i) {
+      if (!connection.send("x")) break;
+      std::this_thread::sleep_for(10ms);
+    }
+    ended = true;
+  });
+  {
+    TestClient one(images.server->endpoint());
+    TestClient two(images.server->endpoint());
+    ASSERT_TRUE(one.send(get(kSmall)));
+    ASSERT_TRUE(two.send(get(kSmall)));
+    std::this_thread::sleep_for(300ms);
+    one.reset();
+    std::this_thread::sleep_for(300ms);
+    EXPECT_FALSE(ended) << "somebody still waits";
+    EXPECT_EQ(images.server->server().state().requests, 1u);
+  }
+  for (int i = 0; i < 300 && !ended; ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_TRUE(ended);
+  EXPECT_TRUE(images.server->idle());
+  images.server->stop();
+  EXPECT_NE(images.server->log().find("\"status\":499"), std::string::npos);
+}
+
+TEST(HttpImagesAttack, SlowOriginsEndWithTheRequest) {
+  Settings settings = loopback();
+  settings.request_timeout_ms = 400;
+  const ImageServer images(
+      [](scripted::Connection& connection) {
+        (void)connection.read_head();
+        connection.stall(10'000);
+      },
+      settings);
+  const auto answer = images.ask(kSmall);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 503);
+  EXPECT_EQ(answer->field("cache-control"), "");
+  EXPECT_TRUE(images.server->idle());
+}
+
+TEST(HttpImagesAttack, StrangersLearnNothingOfTheInside) {
+  const scripted::TemporaryFolder folder;
+  folder.write("a.jpg", "x");
+  const ImageServer images(
+      scripted::answering([](const std::string&) { return scripted::ok("x"); }),
+      with_folder(folder));
+  std::set<std::string> bodies;
+  for (const char* source :
+       {"http://127.0.0.1/a.jpg", "http://10.0.0.1/a.jpg", "http://none.test/a.jpg",
+        "local:///none.jpg", "local:///../etc/passwd", "file:///etc/passwd", "ftp://a/b"}) {
+    const auto answer = images.ask(std::string("/unsafe/plain/") + source);
+    ASSERT_TRUE(answer) << source;
+    EXPECT_EQ(answer->status, 404) << source;
+    bodies.insert(answer->body);
+  }
+  EXPECT_EQ(bodies.size(), 1u) << "answers differ";
+}
+
+TEST(HttpImagesAttack, RawIsOffUnlessAllowed) {
+  const ImageServer images(
+      scripted::answering([](const std::string&) { return scripted::ok("<script>"); }));
+  EXPECT_EQ(images.ask("/unsafe/raw:1/plain/http://images.test/a")->status, 403);
+  Settings settings = loopback();
+  settings.allow_raw = true;
+  const ImageServer open(scripted::answering([](const std::string&) {
+                           return scripted::ok("<script>", "Content-Type: text/html\r\n");
+                         }),
+                         settings);
+  const auto answer = open.ask("/unsafe/raw:1/plain/http://images.test/a");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->body, "<script>");
+  EXPECT_EQ(answer->field("content-type"), "application/octet-stream");
+}
+
+TEST(HttpEtag, NamesSourceAndRecipe) {
+  const EtagRecipe recipe{"0123-1"};
+  const std::string tag = make_etag(recipe, "\"abc\"");
+  EXPECT_EQ(tag, "\"0123-1.ImFiYyI\"");
+  EXPECT_EQ(source_etag_of(recipe, tag), "\"abc\"");
+  EXPECT_EQ(source_etag_of(recipe, "\"x\" , W/" + tag), "\"abc\"");
+  EXPECT_EQ(source_etag_of({"0124-1"}, tag), "");
+  EXPECT_EQ(make_etag(recipe, "W/\"a\""), "W/\"0123-1.Vy8iYSI\"");
+  EXPECT_EQ(source_etag_of(recipe, "W/\"0123-1.Vy8iYSI\""), "W/\"a\"");
+  EXPECT_EQ(make_etag(recipe, ""), "");
+  EXPECT_EQ(make_etag(recipe, "\"" + std::string(300, 'a') + "\""), "");
+}
+
+TEST(HttpEtagAttack, OnlyOurOwnSpellingIsRead) {
+  const EtagRecipe recipe{"r"};
+  for (const char* tag : {"", "*", "r.ImFiYyI", "\"r.\"", "\"r.ImFiYyI=\"", "\"r.ImFiYyJ\"",
+                          "\"r.!!!!\"", "\"r.ImFiYyI", "\"r.A\"", "\"s.ImFiYyI\""}) {
+    EXPECT_EQ(source_etag_of(recipe, tag), "") << tag;
+  }
+}
+
+}  // namespace
+}  // namespace framewire::service::http::test

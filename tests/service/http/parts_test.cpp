@@ -1,0 +1,244 @@
+// Chunked bodies, queries, forms, dates, admission: each by itself.
+#include <gtest/gtest.h>
+#include <service/http/admission.hpp>
+#include <service/http/chunked.hpp>
+#include <service/http/frame_size.hpp>
+#include <service/http/multipart.hpp>
+#include <service/http/query.hpp>
+#include <service/http/response.hpp>
+#include <tests/service/http/client.hpp>
+
+namespace framewire::service::http {
+namespace {
+
+using namespace std::string_literals;
+
+// Feeds a text in pieces. @return the body and what is left; an error as "!message"
+std::pair<std::string, std::string> unchunk(const std::string& text, std::size_t piece) {
+  ChunkDecoder decoder;
+  std::string body;
+  std::string pending;
+  std::size_t given = 0;
+  while (true) {
+    const auto step = decoder.step(pending);
+    if (!step) return {"!" + step.error(), pending};
+    body += step->data;
+    pending.erase(0, step->consumed);
+    if (step->ended) return {body, pending + text.substr(given)};
+    if (step->consumed != 0) continue;
+    if (given == text.size()) return {"?" + body, pending};
+    pending += text.substr(given, piece);
+    given = std::min(given + piece, text.size());
+  }
+}
+
+TEST(HttpChunked, ReadsWhateverThePieces) {
+  const std::string text = "4\r\nabcd\r\n10;x=y\r\n0123456789abcdef\r\n0\r\nA: b\r\n\r\nrest";
+  for (std::size_t piece = 1; piece < text.size(); ++piece) {
+    const auto [body, rest] = unchunk(text, piece);
+    EXPECT_EQ(body, "abcd0123456789abcdef") << piece;
+    EXPECT_EQ(rest, "rest") << piece;
+  }
+}
+
+TEST(HttpChunkedAttack, WhatIsNoChunkIsRefused) {
+  for (const std::string& text :
+       {"4\nabcd\r\n0\r\n\r\n"s, "4 \r\nabcd\r\n"s, " 4\r\nabcd"s, "0x4\r\nabcd"s, "-4\r\nabcd"s,
+        "+4\r\nabcd"s, "\r\n"s, "g\r\n"s, "4\r\nabcde\r\n"s, "4\r\nabcd0\r\n"s, "4\r\nabcd\rx"s,
+        "fffffffffffffffff\r\n"s, "4;a\x01\r\n"s, "0\r\nno field\r\n\r\n"s, "0\r\nA : b\r\n\r\n"s,
+        "0\r\n" + std::string(300, 'a') + ": b\r\n\r\n", std::string(400, '0'),
+        "1;" + std::string(300, 'a') + "\r\n"}) {
+    EXPECT_EQ(unchunk(text, text.size()).first.front(), '!') << text;
+    EXPECT_EQ(unchunk(text, 1).first.front(), '!') << text;
+  }
+}
+
+TEST(HttpChunkedAttack, ExtensionsAndTrailersAreBounded) {
+  std::string extensions;
+  for (int i = 0; i < 100; ++i) extensions += "1;" + std::string(100, 'x') + "\r\na\r\n";
+  EXPECT_EQ(unchunk(extensions, 1000).first.front(), '!');
+  std::string trailers = "0\r\n";
+  for (int i = 0; i < 100; ++i) trailers += "A: " + std::string(100, 'x') + "\r\n";
+  EXPECT_EQ(unchunk(trailers + "\r\n", 1000).first.front(), '!');
+}
+
+TEST(HttpQuery, SetsOptionsByTheirOwnWords) {
+  const auto query = parse_query("size=640x&quality=70&progressive&gravity=fp%3A0.25%3a0.5");
+  ASSERT_TRUE(query);
+  ResizeOptions options;
+  ASSERT_TRUE(set_options(options, *query));
+  EXPECT_EQ(options.width_px, 640);
+  EXPECT_EQ(options.quality, 70);
+  EXPECT_TRUE(options.progressive);
+  EXPECT_EQ(options.gravity.focus_x, 0.25);
+}
+
+TEST(HttpQuery, NamesWhatIsWrong) {
+  ResizeOptions options;
+  const auto about = [&](std::string_view text) {
+    const auto query = parse_query(text);
+    if (!query) return query.error().subject();
+    const auto set = set_options(options, *query);
+    return set ? "" : set.error().subject();
+  };
+  EXPECT_EQ(about("quality=101"), "quality");
+  EXPECT_EQ(about("nonsense=1"), "nonsense");
+  EXPECT_EQ(about("background=ffffff"), "background");
+  EXPECT_EQ(about("size=1x&size=2x"), "size");
+}
+
+TEST(HttpQueryAttack, LimitsAndCodecAreNotTheClients) {
+  for (const char* name : {"codec", "max-input-bytes", "max-input-pixels", "max-scans",
+                           "max-scan-pixels", "max-output-side", "max-output-pixels", "deadline"}) {
+    ResizeOptions options;
+    const auto set = set_options(options, {{name, "1"}});
+    ASSERT_FALSE(set) << name;
+    EXPECT_EQ(set.error().subject(), name);
+  }
+}
+
+TEST(HttpQueryAttack, EscapesAndNumbersAreBounded) {
+  for (const char* text : {"a=%", "a=%4", "a=%zz", "a=%00", "a=%0d%0ab", "=1", "a=%7F"}) {
+    EXPECT_FALSE(parse_query(text)) << text;
+  }
+  std::string many;
+  for (int i = 0; i < 65; ++i) many += "a" + std::to_string(i) + "=1&";
+  EXPECT_FALSE(parse_query(many));
+}
+
+std::span<const std::uint8_t> bytes_of(std::string_view text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+TEST(HttpForm, HasOneFileAndFields) {
+  const std::string body =
+      "--b\r\nContent-Disposition: form-data; name=\"size\"\r\n\r\n10x\r\n"
+      "--b\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a\\\"b.jpg\"\r\n"
+      "Content-Type: image/jpeg\r\n\r\n\r\n--x\r\n\r\n--b--\r\n";
+  const auto form = parse_form(bytes_of(body), "b");
+  ASSERT_TRUE(form) << form.error().to_string();
+  EXPECT_EQ(std::string(form->file.begin(), form->file.end()), "\r\n--x\r\n");
+  ASSERT_EQ(form->fields.size(), 1u);
+  EXPECT_EQ(form->fields[0], std::pair("size"s, "10x"s));
+}
+
+TEST(HttpForm, NamesItsBoundary) {
+  EXPECT_EQ(form_boundary("multipart/form-data; boundary=ab"), "ab");
+  EXPECT_EQ(form_boundary("Multipart/Form-Data; charset=x; BOUNDARY=\"a b\""), "a b");
+  EXPECT_EQ(form_boundary("image/jpeg"), std::nullopt);
+  EXPECT_EQ(form_boundary("multipart/form-data"), "");
+  EXPECT_EQ(form_boundary("multipart/form-data; boundary=" + std::string(71, 'a')), "");
+  EXPECT_EQ(form_boundary("multipart/form-data; boundary=\"a\nb\""), "");
+}
+
+TEST(HttpFormAttack, EveryCutOfAFormIsRefused) {
+  const std::string body =
+      "--b\r\nContent-Disposition: form-data; name=\"file\"\r\n\r\nx\r\n"
+      "--b\r\nContent-Disposition: form-data; name=\"size\"\r\n\r\n10x\r\n--b--";
+  ASSERT_TRUE(parse_form(bytes_of(body), "b"));
+  for (std::size_t cut = 0; cut < body.size(); ++cut) {
+    EXPECT_FALSE(parse_form(bytes_of(std::string_view(body).substr(0, cut)), "b")) << cut;
+  }
+}
+
+TEST(HttpFormAttack, PartsAndFieldsAreBounded) {
+  const auto part = [](const std::string& name, const std::string& data) {
+    return "--b\r\nContent-Disposition: form-data; name=\"" + name + "\"\r\n\r\n" + data + "\r\n";
+  };
+  EXPECT_TRUE(parse_form(bytes_of(part("file", "x") + "--b--"), "b"));
+  EXPECT_FALSE(parse_form(bytes_of(part("file", "x") + part("image", "y") + "--b--"), "b"));
+  EXPECT_FALSE(parse_form(bytes_of(part("a", "x") + "--b--"), "b"));
+  EXPECT_FALSE(
+      parse_form(bytes_of(part("file", "x") + part("a", std::string(257, 'x')) + "--b--"), "b"));
+  EXPECT_FALSE(parse_form(bytes_of(part("file", "x") + part("a", "x\ny") + "--b--"), "b"));
+  EXPECT_FALSE(
+      parse_form(bytes_of(part("file", "x") + part("a", "1") + part("a", "2") + "--b--"), "b"));
+  std::string many = part("file", "x");
+  for (int i = 0; i < 64; ++i) many += part("a" + std::to_string(i), "1");
+  EXPECT_FALSE(parse_form(bytes_of(many + "--b--"), "b"));
+}
+
+TEST(HttpDates, ReadBackAsWritten) {
+  EXPECT_EQ(http_date(784111777), "Sun, 06 Nov 1994 08:49:37 GMT");
+  for (const std::int64_t time : {0LL, 784111777LL, 1764000000LL, 4102444800LL}) {
+    EXPECT_EQ(parse_http_date(http_date(time)), time);
+  }
+  for (const char* text : {"", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
+                           "Sun, 06 Nov 1994 08:49:37 UTC", "Sun, 06 Nov 1994 25:49:37 GMT",
+                           "Sun, -6 Nov 1994 08:49:37 GMT", "Sun, 06 Foo 1994 08:49:37 GMT"}) {
+    EXPECT_EQ(parse_http_date(text), -1) << text;
+  }
+}
+
+TEST(HttpResponseAttack, NoValueBeginsALine) {
+  Response response;
+  response.add_field("X", "a\r\nSet-Cookie: b\n\x7F");
+  EXPECT_EQ(response.fields, "X: a__Set-Cookie: b__\r\n");
+  EXPECT_EQ(json_escaped("a\"\\\n\xFF\xC3\xA4"), "a\\\"\\\\\\u000a\xEF\xBF\xBD\xC3\xA4");
+}
+
+TEST(HttpFrameSize, IsThatOfTheFirstFrame) {
+  const auto jpeg = test::make_jpeg(64, 48);
+  EXPECT_EQ(count_frame_pixels(jpeg), 64u * 48u);
+  EXPECT_EQ(count_frame_pixels({}), 0u);
+  for (std::size_t cut = 0; cut < jpeg.size(); ++cut) {
+    const auto pixels = count_frame_pixels(std::span(jpeg).first(cut));
+    EXPECT_TRUE(pixels == 0 || pixels == 64u * 48u) << cut;
+  }
+}
+
+using Verdict = Admission::Verdict;
+constexpr Client kAnn{1};
+constexpr Client kBob{2};
+
+TEST(HttpAdmission, BoundsRequestsBytesAndPixels) {
+  Admission admission({3, 1000, 500, 100});
+  Admission::Ticket a, b, c, d;
+  EXPECT_EQ(admission.admit(kAnn, 600, 100, a), Verdict::kAdmitted);
+  EXPECT_EQ(admission.admit(kBob, 600, 100, b), Verdict::kOverBudget);
+  EXPECT_EQ(admission.admit(kBob, 100, 500, b), Verdict::kOverBudget);
+  EXPECT_EQ(admission.admit(kBob, 100, 100, b), Verdict::kAdmitted);
+  EXPECT_EQ(admission.change(b, 500, 100), Verdict::kOverBudget);
+  EXPECT_EQ(admission.change(b, 400, 400), Verdict::kAdmitted);
+  EXPECT_EQ(admission.admit(kBob, 0, 0, c), Verdict::kAdmitted);
+  EXPECT_EQ(admission.admit(kBob, 0, 0, d), Verdict::kQueueFull);
+  admission.answered(b, 50);
+  EXPECT_EQ(admission.usage().bytes, 650u);
+  EXPECT_EQ(admission.usage().requests, 2u);
+  for (auto* ticket : {&a, &b, &c}) ticket->give_back();
+  const auto usage = admission.usage();
+  EXPECT_EQ(usage.requests + usage.bytes + usage.pixels + usage.clients, 0u);
+}
+
+TEST(HttpAdmissionAttack, NobodyTakesAllWhileOthersWait) {
+  Admission admission({10, 1000, 1000, 50});
+  const auto now = Admission::Clock::now();
+  std::vector<Admission::Ticket> anns(20);
+  int admitted = 0;
+  // Alone Ann may take everything.
+  for (auto& ticket : anns)
+    admitted += admission.admit(kAnn, 1, 1, ticket, now) == Verdict::kAdmitted;
+  EXPECT_EQ(admitted, 10);
+  Admission::Ticket bobs;
+  EXPECT_EQ(admission.admit(kBob, 1, 1, bobs, now), Verdict::kQueueFull);
+  // From now on what Ann gives back goes to others, until she has her share.
+  anns[0].give_back();
+  Admission::Ticket more;
+  EXPECT_EQ(admission.admit(kAnn, 1, 1, more, now), Verdict::kClientShare);
+  EXPECT_EQ(admission.admit(kBob, 1, 1, bobs, now), Verdict::kAdmitted);
+  for (int i = 1; i < 6; ++i) anns[static_cast<std::size_t>(i)].give_back();
+  EXPECT_EQ(admission.admit(kAnn, 1, 1, more, now), Verdict::kAdmitted);
+  Admission::Ticket sixth;
+  EXPECT_EQ(admission.admit(kAnn, 1, 1, sixth, now), Verdict::kClientShare);
+  EXPECT_EQ(admission.admit(kAnn, 1, 1, sixth, now + std::chrono::seconds(3)), Verdict::kAdmitted);
+}
+
+TEST(HttpAdmission, OneRequestBeyondTheBudgetIsAdmittedAlone) {
+  Admission admission({10, 1000, 1000, 50});
+  Admission::Ticket one, two;
+  EXPECT_EQ(admission.admit(kAnn, 5000, 5000, one), Verdict::kAdmitted);
+  EXPECT_EQ(admission.admit(kBob, 1, 1, two), Verdict::kOverBudget);
+}
+
+}  // namespace
+}  // namespace framewire::service::http

@@ -1,0 +1,287 @@
+// What clients that mean harm, or break down, do to the server.
+#include <gtest/gtest.h>
+#include <list>
+#include <tests/service/http/client.hpp>
+#include <thread>
+
+namespace framewire::service::http::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+Settings impatient() {
+  Settings settings = loopback();
+  settings.read_timeout_ms = 300;
+  settings.write_timeout_ms = 300;
+  settings.keep_alive_timeout_ms = 300;
+  return settings;
+}
+
+TEST(HttpServerAttack, SlowHeadsAreCutOff) {
+  TestServer server(impatient());
+  TestClient client(server.endpoint());
+  const auto begun = std::chrono::steady_clock::now();
+  ASSERT_TRUE(client.send("GET / HTTP/1.1\r\nHost: a\r\n"));
+  for (int i = 0; i < 50 && client.send("X"); ++i) std::this_thread::sleep_for(20ms);
+  const auto answer = client.receive();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 408);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, 3s);
+}
+
+TEST(HttpServerAttack, SlowBodiesAreCutOff) {
+  TestServer server(impatient());
+  for (const std::string framing : {"Content-Length: 5000", "Transfer-Encoding: chunked"}) {
+    TestClient client(server.endpoint());
+    ASSERT_TRUE(client.send("POST /v1/resize HTTP/1.1\r\nHost: a\r\n" + framing + "\r\n\r\n"));
+    const auto answer = client.receive();
+    ASSERT_TRUE(answer) << framing;
+    EXPECT_EQ(answer->status, 408) << framing;
+    EXPECT_TRUE(client.closed_within(5s)) << framing;
+  }
+  EXPECT_TRUE(server.idle());
+}
+
+TEST(HttpServerAttack, IdleConnectionsEnd) {
+  TestServer server(impatient());
+  TestClient silent(server.endpoint());
+  TestClient used(server.endpoint());
+  EXPECT_EQ(used.ask(get("/livez"))->status, 200);
+  EXPECT_TRUE(silent.closed_within(2s));
+  EXPECT_TRUE(used.closed_within(2s));
+}
+
+// Bodies that take long move out of the blocks that they share with others, and still arrive.
+TEST(HttpServerAttack, BodiesSurviveTheMoveOutOfEngineMemory) {
+  TestServer server(loopback());
+  const std::string jpeg = text_of(make_jpeg(800, 600));
+  const std::string request = post("/v1/resize?size=80x", jpeg);
+  TestClient client(server.endpoint());
+  const std::size_t piece = request.size() / 8 + 1;
+  for (std::size_t at = 0; at < request.size(); at += piece) {
+    ASSERT_TRUE(client.send(std::string_view(request).substr(at, piece)));
+    std::this_thread::sleep_for(150ms);
+  }
+  const auto answer = client.receive();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 200);
+  EXPECT_EQ(size_of(answer->body), "80x60");
+}
+
+TEST(HttpServerAttack, AnswersThatNobodyReadsEnd) {
+  Settings settings = impatient();
+  TestServer server(settings);
+  TestClient client(server.endpoint());
+  const std::string request = post("/v1/inspect", text_of(make_jpeg(64, 48)));
+  // Answers fill the sockets until the server can write no more.
+  for (int i = 0; i < 3000; ++i) {
+    if (!client.send(request)) break;
+    if (server.log().find("\"status\":499") != std::string::npos) break;
+  }
+  for (int i = 0; i < 100 && server.server().state().connections != 0; ++i) {
+    std::this_thread::sleep_for(50ms);
+  }
+  EXPECT_EQ(server.server().state().connections, 0u);
+  EXPECT_TRUE(server.idle());
+}
+
+TEST(HttpServerAttack, VanishingClientsLeaveNothing) {
+  TestServer server(loopback());
+  const std::string request = post("/v1/resize?size=900x", text_of(make_jpeg(1600, 1200)));
+  for (int i = 0; i < 30; ++i) {
+    TestClient client(server.endpoint());
+    const std::size_t cut =
+        i % 3 == 0 ? request.size() : request.size() * static_cast<unsigned>(i) / 30;
+    ASSERT_TRUE(client.send(std::string_view(request).substr(0, cut)));
+    if (i % 2 == 0) client.reset();
+  }
+  EXPECT_TRUE(server.idle());
+  TestClient client(server.endpoint());
+  EXPECT_EQ(client.ask(request)->status, 200);
+  server.stop();
+  EXPECT_NE(server.log().find("\"status\":499"), std::string::npos);
+}
+
+TEST(HttpServerAttack, EveryCutOfARequestEndsWell) {
+  TestServer server(loopback());
+  const std::string request = post("/v1/resize?size=8x", text_of(make_jpeg(16, 16)));
+  for (std::size_t cut = 1; cut < request.size(); cut += 7) {
+    TestClient client(server.endpoint());
+    ASSERT_TRUE(client.send(std::string_view(request).substr(0, cut)));
+    client.end_sending();
+    EXPECT_TRUE(client.closed_within(5s)) << cut;
+  }
+  EXPECT_TRUE(server.idle());
+}
+
+TEST(HttpServerAttack, ABodyThatEndsEarlyIsTold) {
+  TestServer server(loopback());
+  TestClient client(server.endpoint());
+  ASSERT_TRUE(client.send("POST /v1/resize HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc"));
+  client.end_sending();
+  const auto answer = client.receive();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 400);
+}
+
+TEST(HttpServerAttack, NothingIsSmuggledBehindARefusedRequest) {
+  TestServer server(loopback());
+  const std::string inner = get("/livez", "X-Request-ID: smuggled\r\n");
+  for (const std::string& request :
+       {"POST /v1/resize HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: "
+        "chunked\r\n\r\n0\r\n\r\n" +
+            inner,
+        "POST /v1/resize HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nContent-Length: 99\r\n\r\n" +
+            inner,
+        "GET /livez HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n" + inner,
+        "POST /v1/nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n" + inner,
+        "POST /v1/resize HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3 \r\n" + inner,
+        "GET /livez HTTP/1.1\r\nHost: a\r\nX: b\n\r\n" + inner}) {
+    TestClient client(server.endpoint());
+    const auto answer = client.ask(request);
+    ASSERT_TRUE(answer) << request;
+    EXPECT_GE(answer->status, 400) << request;
+    EXPECT_EQ(answer->field("connection"), "close") << request;
+    EXPECT_TRUE(client.closed_within(5s)) << request;
+    EXPECT_EQ(client.rest(), "") << "a second answer came: " << client.rest();
+  }
+  server.stop();
+  EXPECT_EQ(server.log().find("smuggled"), std::string::npos);
+}
+
+TEST(HttpServerAttack, HeaderFloodsAreBounded) {
+  Settings settings = loopback();
+  settings.max_header_bytes = 4096;
+  settings.max_target_bytes = 1024;
+  settings.max_header_lines = 10;
+  TestServer server(settings);
+  std::string many;
+  for (int i = 0; i < 11; ++i) many += "A: b\r\n";
+  const std::pair<std::string, int> cases[] = {
+      {get("/" + std::string(1024, 'a')), 414},
+      {get("/" + std::string(100'000, 'a')), 414},
+      {get("/livez", "X: " + std::string(5000, 'a') + "\r\n"), 431},
+      {get("/livez", "X: " + std::string(1'000'000, 'a') + "\r\n"), 431},
+      {get("/livez", many), 431}};
+  for (const auto& [request, status] : cases) {
+    TestClient client(server.endpoint());
+    const auto answer = client.ask(request);
+    ASSERT_TRUE(answer) << status;
+    EXPECT_EQ(answer->status, status);
+  }
+}
+
+TEST(HttpServerAttack, BudgetIsAskedBeforeTheBody) {
+  Settings settings = loopback();
+  settings.defaults.limits.max_input_bytes = 1 << 20;
+  settings.bytes_under_way = 1 << 20;
+  TestServer server(settings);
+  TestClient greedy(server.endpoint());
+  ASSERT_TRUE(
+      greedy.send("POST /v1/resize HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n"));
+  for (int i = 0; i < 500 && server.server().state().bytes == 0; ++i) {
+    std::this_thread::sleep_for(10ms);
+  }
+  TestClient other(server.endpoint());
+  const auto answer =
+      other.ask("POST /v1/resize HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n");
+  ASSERT_TRUE(answer) << "the answer comes without the body";
+  EXPECT_EQ(answer->status, 503);
+  EXPECT_EQ(answer->field("retry-after"), "1");
+  EXPECT_EQ(answer->field("connection"), "close");
+  greedy.reset();
+  EXPECT_TRUE(server.idle());
+  TestClient again(server.endpoint());
+  EXPECT_EQ(again.ask(post("/v1/resize?size=8x", text_of(make_jpeg(16, 16))))->status, 200);
+}
+
+TEST(HttpServerAttack, AFullQueueSays429) {
+  Settings settings = loopback();
+  settings.queue = 2;
+  TestServer server(settings);
+  std::list<TestClient> waiting;
+  for (int i = 0; i < 2; ++i) {
+    waiting.emplace_back(server.endpoint());
+    ASSERT_TRUE(
+        waiting.back().send("POST /v1/resize HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n"));
+  }
+  for (int i = 0; i < 500 && server.server().state().requests < 2; ++i) {
+    std::this_thread::sleep_for(10ms);
+  }
+  TestClient client(server.endpoint());
+  const auto answer =
+      client.ask("POST /v1/resize HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 429);
+  EXPECT_EQ(answer->field("retry-after"), "1");
+  EXPECT_EQ(TestClient(server.endpoint()).ask(get("/livez"))->status, 200);
+}
+
+TEST(HttpServerAttack, MoreConnectionsThanTheBound) {
+  Settings settings = loopback();
+  settings.max_connections = 8;
+  TestServer server(settings);
+  std::list<TestClient> idle;
+  for (int i = 0; i < 8; ++i) {
+    idle.emplace_back(server.endpoint());
+    ASSERT_EQ(idle.back().ask(get("/livez"))->status, 200);
+  }
+  // Idle connections make room, the oldest first.
+  TestClient client(server.endpoint());
+  EXPECT_EQ(client.ask(get("/livez"))->status, 200);
+  EXPECT_TRUE(idle.front().closed_within(2s));
+  EXPECT_LE(server.server().state().connections, 8u);
+}
+
+TEST(HttpServerAttack, BusyConnectionsAreNotClosedForOthers) {
+  Settings settings = loopback();
+  settings.max_connections = 4;
+  TestServer server(settings);
+  std::list<TestClient> busy;
+  for (int i = 0; i < 4; ++i) {
+    busy.emplace_back(server.endpoint());
+    ASSERT_TRUE(busy.back().send(
+        "POST /v1/resize?size=8x HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n"));
+  }
+  for (int i = 0; i < 500 && server.server().state().requests < 4; ++i) {
+    std::this_thread::sleep_for(10ms);
+  }
+  TestClient refused(server.endpoint());
+  const auto answer = refused.receive();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 503);
+  EXPECT_EQ(busy.front().ask("no JPEG..")->status, 422);
+}
+
+TEST(HttpServerAttack, AnswersAreReadBesideABodyThatIsNot) {
+  TestServer server(loopback());
+  TestClient client(server.endpoint());
+  const std::string body(8'000'000, 'x');
+  const auto answer = client.ask(post("/v1/resize?size=none", body));
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 400);
+  EXPECT_EQ(answer->field("connection"), "close");
+}
+
+TEST(HttpServerAttack, ChunkedBodiesAreBounded) {
+  Settings settings = loopback();
+  settings.defaults.limits.max_input_bytes = 100'000;
+  TestServer server(settings);
+  TestClient client(server.endpoint());
+  std::string request = "POST /v1/resize HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (int i = 0; i < 200; ++i) request += "400\r\n" + std::string(1024, 'x') + "\r\n";
+  const auto answer = client.ask(request);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 413);
+  EXPECT_TRUE(server.idle());
+}
+
+TEST(HttpServerAttack, EmptyLinesForeverAreNoRequest) {
+  TestServer server(impatient());
+  TestClient client(server.endpoint());
+  for (int i = 0; i < 200 && client.send("\r\n\r\n\r\n"); ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_TRUE(client.closed_within(2s));
+}
+
+}  // namespace
+}  // namespace framewire::service::http::test

@@ -1,0 +1,200 @@
+// What URLs ask of the library, and in which one spelling they are remembered.
+#include <gtest/gtest.h>
+#include <algorithm>
+#include <service/url/resize_options.hpp>
+#include <set>
+#include <tests/service/url/cases.hpp>
+
+namespace framewire::service::url::test {
+namespace {
+
+// The library's options, those left out that a service has anyway.
+std::string mapped(const std::string& options, const Settings& settings = {}) {
+  const auto parsed = parse_options(options, settings);
+  if (!parsed) return outcome(parsed) + " " + parsed.error().option;
+  auto made = to_resize_options(parsed->options, Limits{});
+  if (!made) return outcome(made) + " " + made.error().option;
+  EXPECT_TRUE(validate(*made)) << options << ": " << validate(*made).error().to_string();
+  if (made->metadata == Metadata::kCopyright) made->metadata = Metadata::kStrip;
+  return to_string(*made);
+}
+
+TEST(ResizeOptionsOfUrls, NameTheSameThings) {
+  const std::pair<const char*, const char*> table[] = {
+      {"mw:100/mh:50", "min-size=100x50"},
+      {"z:2", "zoom=2"},
+      {"z:2:0.5", "zoom=2x0.5"},
+      {"dpr:20", "dpr=20"},
+      {"w:70000", "size=70000x"},
+      {"c:0.5:0.25", "crop=0.5x0.25"},
+      {"c:10.9:0", "crop=10x"},
+      {"c:9e9:5", "crop=1000000x5"},
+      {"c:100:200:nowe:10:20", "crop=100x200 crop-gravity=nowe:10:20"},
+      {"c:100:200:fp:0.25:1", "crop=100x200 crop-gravity=fp:0.25:1"},
+      {"c:100:200:no/g:no", "crop=100x200 gravity=no"},
+      {"c:0:0:sm", ""},
+      {"g:no::5", "gravity=no:0:5"},
+      {"g:ce:10:10/g:no", "gravity=no:10:10"},
+      {"g:ce:0.25:-0.5", "gravity=ce:0.25:-0.5"},
+      {"ex:1", "extend=ce"},
+      {"ex:1:so:10:20", "extend=so:10:20"},
+      {"ex:1:fp:0.25:0.75", "extend=fp:0.25:0.75"},
+      {"ex:1/ex:0", ""},
+      {"exar:1:noea", "extend-aspect-ratio=noea"},
+      {"rs:fill:300:200:0:1:no", "size=300x200 resize=fill extend=no"},
+      {"pd:10:20:30", "padding=10,20,30,20"},
+      {"pd:0", ""},
+      {"bg:ff0000", ""},
+      {"pd:1/bg:ff0000", "padding=1 background=ff0000"},
+      {"ex:1/bg:1:2:3", "extend=ce background=010203"},
+      {"rot:450", "rotate=90"},
+      {"rot:720", ""},
+      {"fl:1", "flip=h"},
+      {"fl::1", "flip=v"},
+      {"fl:1:1", "flip=hv"},
+      {"q:0/fq:jpg:60", "quality=60"},
+      {"q:70/fq:jpg:60", "quality=70"},
+      {"sm:0", "metadata=keep"},
+      {"scp:0", "color=keep"},
+      {"ar:0", "no-auto-orient=true"},
+      {"ph:1/eth:1/maf:5", "security_option max_animation_frames"},
+      {"ph:1/eth:1/skp:jpg/raw:1", ""},
+  };
+  for (const auto& [url, library] : table) EXPECT_EQ(mapped(url), library) << url;
+}
+
+TEST(ResizeOptionsOfUrls, SayWhatIsNotDoneHere) {
+  const std::pair<const char*, const char*> table[] = {{"f:png", "format"},
+                                                       {"bl:0.1", "blur"},
+                                                       {"pix:2", "pixelate"},
+                                                       {"wm:0.5", "watermark"},
+                                                       {"t:10", "trim"},
+                                                       {"g:sm", "gravity"},
+                                                       {"c:1:1:sm", "crop"},
+                                                       {"sh:10.5", "sharpen"},
+                                                       {"w:1000001", "width"},
+                                                       {"h:1000001", "height"},
+                                                       {"mw:1000001", "min-width"},
+                                                       {"mh:1000001", "min-height"},
+                                                       {"z:1e-5", "zoom"},
+                                                       {"z:1:1e6", "zoom"},
+                                                       {"dpr:1e-5", "dpr"},
+                                                       {"dpr:1e300", "dpr"},
+                                                       {"pd:1000001", "padding"},
+                                                       {"g:no:1e7", "gravity"},
+                                                       {"ex:1:no:0:-1e7", "extend"}};
+  for (const auto& [url, option] : table) {
+    EXPECT_EQ(mapped(url), std::string("unsupported ") + option) << url;
+  }
+}
+
+TEST(ResizeOptionsOfUrls, TakeTheServersDefaultsWhereTheUrlIsSilent) {
+  ResizeOptions defaults = service_defaults();
+  defaults.quality = 70;
+  defaults.metadata = Metadata::kKeep;
+  defaults.auto_orient = false;
+  defaults.color = ColorMode::kKeep;
+  defaults.progressive = true;
+  const auto options = [&](const std::string& url) {
+    return to_string(*to_resize_options(parse_options(url)->options, defaults));
+  };
+  EXPECT_EQ(options("w:0"), to_string(defaults));
+  EXPECT_EQ(to_resize_options(parse_options("sm:1")->options, defaults)->metadata,
+            Metadata::kCopyright);
+  EXPECT_EQ(to_resize_options(parse_options("sm:1/kcr:0")->options, defaults)->metadata,
+            Metadata::kStrip);
+  EXPECT_EQ(to_resize_options(parse_options("q:30/ar:1/scp:1")->options, defaults)->quality, 30);
+  EXPECT_TRUE(to_resize_options(parse_options("ar:1")->options, defaults)->auto_orient);
+}
+
+TEST(ResizeOptionsOfUrls, ChangeLimitsOnlyWhereSettingsAllowIt) {
+  Settings settings;
+  settings.allow_security_options = true;
+  const auto parsed = parse_options("msr:0.5/msfs:1000/mrd:300", settings);
+  ASSERT_TRUE(parsed);
+  const auto options = to_resize_options(parsed->options, Limits{});
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->limits.max_input_pixels, 500'000u);
+  EXPECT_EQ(options->limits.max_input_bytes, 1000u);
+  EXPECT_EQ(options->max_result_side_px, 300);
+  const auto none = parse_options("msr:0/msfs:0/mrd:-1", settings);
+  ASSERT_TRUE(none);
+  const auto kept = to_resize_options(none->options, Limits{});
+  EXPECT_EQ(kept->limits.max_input_pixels, Limits{}.max_input_pixels);
+  EXPECT_EQ(kept->limits.max_input_bytes, Limits{}.max_input_bytes);
+  EXPECT_EQ(kept->max_result_side_px, 0);
+  EXPECT_EQ(outcome(parse_options("mrd:300")), "security_option");
+}
+
+std::string canonical(const std::string& options) {
+  const auto parsed = parse_options(options);
+  return parsed ? canonical_text(*parsed) : outcome(parsed);
+}
+
+TEST(CanonicalText, IsOneForAllSpellings) {
+  const std::vector<std::vector<std::string>> groups = {
+      {"w:100/h:50", "s:100:50", "rs:fit:100:50:0:0", "height:+50/width:0100", "h:50/w:7/w:100"},
+      {"dpr:1.5", "dpr:1.50", "dpr:15e-1", "dpr:0x1.8p0", "dpr:+1.5"},
+      {"q:60", "fq:jpg:60", "q:0/fq:jpeg:60", "fq:jpg:60:webp:10", "q:60/fq:jpg:20"},
+      {"pd:10", "pd:10:10:10:10", "padding:10:10"},
+      {"bg:fff/pd:1", "bg:ffffff/pd:1", "bg:255:255:255/pd:1", "bg:FFF/pd:1:1"},
+      {"c:10:10:no/g:no", "g:no/c:10:10", "c:10.9:10/g:no:0:0"},
+      {"rot:90", "rot:450"},
+      {"raw:1/w:100", "raw:t", "q:3/raw:true"},
+      {"el:1", "el:t", "enlarge:TRUE"},
+      {"sm:0", "sm:f/kcr:1", "sm:no/kcr:0"},
+      {"",       "w:0",   "el:0",   "ex:0:no", "g:ce",   "c:0:0:no", "rs:fit:0:0",
+       "bg:123", "z:1",   "dpr:1",  "rot:360", "fl:0:0", "sh:0",     "pix:1",
+       "wm:0",   "q:0",   "mb:0",   "f:jpg",   "ph:1",   "eth:1",    "cb:",
+       "fn:cat", "att:1", "exp:-5", "skp:png"},
+  };
+  std::vector<std::string> seen;
+  for (const auto& group : groups) {
+    const auto text = [](const std::string& options) {
+      return options.empty() ? canonical("cb:") : canonical(options);
+    };
+    for (const std::string& other : group) EXPECT_EQ(text(other), text(group[0])) << other;
+    seen.push_back(text(group[0]));
+  }
+  EXPECT_EQ(seen.back(), "");
+  std::sort(seen.begin(), seen.end());
+  EXPECT_EQ(std::unique(seen.begin(), seen.end()), seen.end());
+}
+
+TEST(CanonicalText, TellsApartWhatDiffers) {
+  const std::vector<std::string> options = {
+      "w:100",      "h:100",     "w:101",      "rt:fill",        "mw:1",       "mh:1",
+      "z:2:1",      "z:1:2",     "dpr:2",      "el:1",           "ex:1",       "ex:1:no",
+      "exar:1",     "g:no",      "g:ce:1:0",   "g:ce:0:1",       "g:fp:0.5:0", "c:1:0",
+      "c:0:1",      "c:0.5:0.5", "c:1:1:no",   "pd:1",           "pd:0:1",     "pd:1/bg:000",
+      "ar:0",       "ar:1",      "rot:90",     "rot:180",        "fl:1",       "fl:0:1",
+      "fl:1:1",     "t:1",       "t:1:fff",    "bl:1",           "sh:1",       "pix:2",
+      "wm:1",       "q:1",       "mb:1",       "f:png",          "sm:0",       "sm:1",
+      "sm:1/kcr:0", "kcr:0",     "scp:0",      "scp:1",          "skp:jpg",    "raw:1",
+      "cb:a",       "cb:b",      "w:10000000", "w:100/cb:q%3A1", "w:100/q:1"};
+  std::set<std::string> seen;
+  for (const std::string& one : options) {
+    EXPECT_TRUE(seen.insert(canonical(one)).second) << one << ": " << canonical(one);
+  }
+}
+
+TEST(AnswerFilename, ComesFromTheUrl) {
+  const auto name = [](const std::string& url) {
+    ImageRequest request;
+    request.source_url = url;
+    return answer_filename(request);
+  };
+  EXPECT_EQ(name("http://images.test/a/cat.jpg"), "cat");
+  EXPECT_EQ(name("http://images.test/cat.tar.jpg"), "cat.tar");
+  EXPECT_EQ(name("http://images.test/cat.jpg?v=1"), "cat");
+  EXPECT_EQ(name("http://images.test/"), "image");
+  EXPECT_EQ(name("http://images.test"), "image");
+  EXPECT_EQ(name("relative.jpg"), "relative");
+  const std::string cut = name("http://images.test/" + std::string(254, 'a') + "\xe7\x8c\xab.jpg");
+  EXPECT_EQ(cut, std::string(254, 'a')) << "no half of a character";
+  EXPECT_EQ(answer_filename(*parse_options("fn:Y2F0:1")), "cat");
+  EXPECT_EQ(answer_filename(*parse_options("fn:")), "photo");
+}
+
+}  // namespace
+}  // namespace framewire::service::url::test
