@@ -207,6 +207,7 @@ Fetched<void> OriginLoop::begin(Fetches::iterator fetch) {
 }
 
 Fetched<std::vector<IpAddress>> OriginLoop::permitted(const Lookup& lookup) const {
+  if (lookup.no_memory) return fail_fetch(FetchErrorKind::kBusy);
   if (lookup.addresses.empty()) {
     return fail_fetch(FetchErrorKind::kResolve, lookup.host + ": " + lookup.error);
   }

@@ -89,6 +89,8 @@ void Resolver::look_up(Lookup& lookup) const noexcept {
     } else {
       lookup.error = std::move(found.error());
     }
+  } catch (const std::bad_alloc&) {
+    lookup.no_memory = true;
   } catch (...) {
     lookup.addresses.clear();
     lookup.error = "failed";  // fits into the string itself

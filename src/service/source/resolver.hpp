@@ -20,7 +20,8 @@ struct Lookup {
 
   const std::string host;
   std::vector<IpAddress> addresses;
-  std::string error;  ///< why there are no addresses; empty where there are some
+  std::string error;       ///< why there are no addresses; empty where there are some
+  bool no_memory = false;  ///< memory ran out, which says nothing about the name
   std::atomic<bool> ready = false;
 };
 
