@@ -99,6 +99,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool reading_ = false;        ///< a read is under way
   bool input_ended_ = false;    ///< the client sends nothing more
   bool head_begun_ = false;     ///< the deadline is that of a head, not of an idle connection
+  bool served_ = false;         ///< a request has been answered
   bool relocating_ = false;     ///< the read under way was cancelled to change the body's memory
   Clock::time_point deadline_{};
   Clock::time_point body_deadline_{};

@@ -1,4 +1,6 @@
 // How a connection answers, and what comes after.
+#include <sys/ioctl.h>
+#include <algorithm>
 #include <array>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/write.hpp>
@@ -17,6 +19,8 @@ using Milliseconds = std::chrono::milliseconds;
 constexpr std::uint64_t kMinBytesPerSecond = 128u << 10;
 // How long a client may go on sending after its last answer.
 constexpr Milliseconds kLinger{2000};
+// How long a new connection's first request is waited for once the server is ending.
+constexpr Milliseconds kDrainGrace{1000};
 
 }  // namespace
 
@@ -59,6 +63,7 @@ void Connection::on_written(const boost::system::error_code& error) {
                response_.message);
   const bool ends = response_.close || input_ended_;
   exchange_.reset();
+  served_ = true;
   response_ = {};
   response_head_ = {};
   if (error) {
@@ -149,7 +154,15 @@ void Connection::tick(Clock::time_point now) {
 }
 
 void Connection::drain() {
-  if (state_ == State::kHead && !head_begun_ && input_.size() == 0) linger();
+  if (state_ != State::kHead || head_begun_ || input_.size() != 0) return;
+  int unread = 0;
+  const bool comes = ::ioctl(socket_.native_handle(), FIONREAD, &unread) == 0 && unread > 0;
+  if (served_ && !comes) {
+    linger();
+    return;
+  }
+  // A request may be on its way: of a new connection it is expected.
+  deadline_ = std::min(deadline_, Clock::now() + kDrainGrace);
 }
 
 void Connection::close() noexcept {

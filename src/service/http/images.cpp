@@ -172,7 +172,12 @@ void Images::on_original(const Computation& computation,
   computation->fetched = Clock::now();
   outcome.fetch_ms = ms_since(computation->begun);
   if (!original) {
-    const FetchAnswer answer = fetch_answer(original.error());
+    FetchAnswer answer = fetch_answer(original.error());
+    // Whoever asks for the original itself gets the origin's own word.
+    const bool raw = computation->recipe.text.ends_with("-raw");
+    if (raw && original.error().origin_status >= 500 && original.error().origin_status < 600) {
+      answer.code = static_cast<Code>(original.error().origin_status);
+    }
     fail_with(computation, answer.code, answer.word, answer.message, original.error().message);
     return;
   }

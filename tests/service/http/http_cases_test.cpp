@@ -24,6 +24,14 @@ const std::map<std::string, const char*> kElsewhere = {
     {"http-0074", "HttpImagesAttack.SlowOriginsEndWithTheRequest"},
     {"http-0112", "HttpServerAttack.AFullQueueSays429"}};
 
+// The members of an object that a case may have.
+std::vector<std::pair<std::string, std::string>> texts_of(const json& one, const char* name) {
+  std::vector<std::pair<std::string, std::string>> all;
+  if (!one.contains(name)) return all;
+  for (const auto& [key, value] : one[name].items()) all.emplace_back(key, value);
+  return all;
+}
+
 // The frame header of 9000 by 9000 pixels over data of fewer.
 Bytes with_frame_size(Bytes jpeg, int width, int height) {
   for (std::size_t i = 0; i + 9 < jpeg.size(); ++i) {
@@ -79,7 +87,7 @@ std::function<void(scripted::Connection&)> script_of(const json& input) {
   const std::string words = origin.value("body", "");
   const std::string body = words.empty() ? "" : body_of(words);
   std::string fields;
-  for (const auto& [name, value] : origin.value("headers", json::object()).items()) {
+  for (const auto& [name, value] : texts_of(origin, "headers")) {
     if (name == "Content-Length") continue;
     std::string text = value;
     if (name == "Content-Range" && text == "bytes 0-999/1000") {
@@ -150,22 +158,23 @@ void check(const json& one, const Answer& answer) {
                                  ? one["framewire"].get<std::string>()
                                  : "";
   const bool answered_better = better.starts_with(std::to_string(answer.status));
-  if (!answered_better) EXPECT_EQ(answer.status, expect["status"].get<int>()) << id << answer.body;
-  for (const auto& [name, value] : expect.value("headers", json::object()).items()) {
+  EXPECT_TRUE(answered_better || answer.status == expect["status"].get<int>())
+      << id << ": " << answer.status << " " << answer.body;
+  for (const auto& [name, value] : texts_of(expect, "headers")) {
     if (better.starts_with("its own")) {
       EXPECT_NE(answer.field(lower(name)), "") << id;
     } else {
       check_field(id, answer.field(lower(name)), value);
     }
   }
-  for (const auto& [name, value] : expect.value("header_matches", json::object()).items()) {
-    EXPECT_TRUE(std::regex_search(answer.field(lower(name)), std::regex(value.get<std::string>())))
-        << id;
+  for (const auto& [name, value] : texts_of(expect, "header_matches")) {
+    EXPECT_TRUE(std::regex_search(answer.field(lower(name)), std::regex(value))) << id;
   }
   for (const auto& name : expect.value("absent", json::array())) {
     EXPECT_EQ(answer.fields.count(lower(name)), 0u) << id << " " << name;
   }
-  if (expect.contains("body")) EXPECT_EQ(answer.body, text_of(make_jpeg(400, 300))) << id;
+  const bool as_it_is = expect.contains("body");
+  EXPECT_TRUE(!as_it_is || answer.body == text_of(make_jpeg(400, 300))) << id;
 }
 
 TEST(HttpCases, AreAnsweredAsExpected) {
@@ -186,8 +195,8 @@ TEST(HttpCases, AreAnsweredAsExpected) {
     const ImageServer images(script_of(input), settings_of(input.value("config", json::object()),
                                                            folder.path().string()));
     std::string fields;
-    for (const auto& [name, value] : input.value("headers", json::object()).items()) {
-      fields += name + ": " + value.get<std::string>() + "\r\n";
+    for (const auto& [name, value] : texts_of(input, "headers")) {
+      fields += name + ": " + value + "\r\n";
     }
     const std::string target = with_times(input["target"], false);
     const auto answer = images.ask(target, fields, input["method"]);
