@@ -89,6 +89,7 @@ def program():
         commands |= set(re.findall(r'\bCommand\{\s*"([a-z]+)"', text))
         options |= set(re.findall(r'(?<!Command)\{\s*"([a-z][a-z-]*)",\s*"[^"]*",', text))
         options |= set(re.findall(r'\bOptionSpec k\w+\{\s*"([a-z][a-z-]*)"', text))
+    options |= set(found(r'(?:^ *\{\{|_ROW\()"([a-z][a-z0-9-]*)",', "src/service/http/settings.cpp", re.M))
     if not commands or not options:
         raise Missing("apps/framewire: found no table of commands and their options")
     return commands, options

@@ -1,7 +1,7 @@
 // Names of colour profiles, which writers end in several ways.
 #include <gtest/gtest.h>
-#include <inspect/icc_name.hpp>
 #include <cstdint>
+#include <inspect/icc_name.hpp>
 #include <string_view>
 #include <vector>
 

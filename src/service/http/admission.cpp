@@ -61,9 +61,9 @@ bool Admission::beyond_share(const Held& held) const noexcept {
 Admission::Verdict Admission::judge(const Held& all, const Held& own, bool known,
                                     Clock::time_point now) {
   Verdict verdict = Verdict::kAdmitted;
-  if (all.requests > bounds_.requests)
+  if (all.requests > bounds_.requests) {
     verdict = Verdict::kQueueFull;
-  else if (all.requests > 1 && (all.bytes > bounds_.bytes || all.pixels > bounds_.pixels)) {
+  } else if (all.requests > 1 && (all.bytes > bounds_.bytes || all.pixels > bounds_.pixels)) {
     verdict = Verdict::kOverBudget;
   }
   const bool alone = all.requests == own.requests;

@@ -43,16 +43,18 @@ std::string disposition(const url::ImageRequest& request, Text extension) {
     const bool letter =
         (byte >= '0' && byte <= '9') || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'z');
     is_ascii = is_ascii && byte < 0x80;
-    if (byte >= 0x80)
+    if (byte >= 0x80) {
       plain += '_';
-    else if (c == '"' || c == '\\')
+    } else if (c == '"' || c == '\\') {
       plain += fmt::format("%{:02X}", byte);
-    else
+    } else {
       plain += c;
-    if (letter || Text("!#$&+-.^_`|~").find(c) != Text::npos)
+    }
+    if (letter || Text("!#$&+-.^_`|~").find(c) != Text::npos) {
       escaped += c;
-    else
+    } else {
       escaped += fmt::format("%{:02X}", byte);
+    }
   }
   const Text kind = request.return_attachment.value_or(false) ? "attachment" : "inline";
   if (is_ascii) return fmt::format("{}; filename=\"{}\"", kind, plain);

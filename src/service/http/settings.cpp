@@ -229,7 +229,7 @@ constexpr SettingRow kRows[] = {
     TEXT_ROW("base-url", "URL", url.base_url, "URLs", "goes in front of sources"),
     LIST_ROW("url-replacements", url.url_replacements, "URLs",
              "pattern=replacement, done to sources in order"),
-    FLAG_ROW("base64-filenames", url.base64_url_includes_filename, "URLs",
+    FLAG_ROW("encoded-filenames", url.base64_url_includes_filename, "URLs",
              "the last segment of an encoded source is a file name"),
     TEXT_ROW("path-prefix", "PATH", url.path_prefix, "URLs", "goes in front of every path"),
     {{"ttl", "S", "", "", "seconds for which answers may be cached; 0 is no-cache", "Answers"},

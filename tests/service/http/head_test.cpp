@@ -179,12 +179,13 @@ TEST(HttpBeastAttack, BeastReadsAlikeWhatIsAccepted) {
     for (auto change = random() % 3; change > 0; --change) {
       const std::size_t at = random() % text.size();
       const char c = kBytes[random() % kBytes.size()];
-      if (random() % 3 == 0)
+      if (random() % 3 == 0) {
         text.erase(at, 1);
-      else if (random() % 2 == 0)
+      } else if (random() % 2 == 0) {
         text.insert(at, 1, c);
-      else
+      } else {
         text[at] = c;
+      }
     }
     std::size_t seen = 0;
     const auto end = find_head_end(text, seen, {});

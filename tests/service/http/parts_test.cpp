@@ -216,8 +216,9 @@ TEST(HttpAdmissionAttack, NobodyTakesAllWhileOthersWait) {
   std::vector<Admission::Ticket> anns(20);
   int admitted = 0;
   // Alone Ann may take everything.
-  for (auto& ticket : anns)
+  for (auto& ticket : anns) {
     admitted += admission.admit(kAnn, 1, 1, ticket, now) == Verdict::kAdmitted;
+  }
   EXPECT_EQ(admitted, 10);
   Admission::Ticket bobs;
   EXPECT_EQ(admission.admit(kBob, 1, 1, bobs, now), Verdict::kQueueFull);

@@ -1,0 +1,126 @@
+// Settings from file, environment and flags; the table in the pages.
+#include <gtest/gtest.h>
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <service/http/configuration.hpp>
+#include <service/http/endpoint.hpp>
+
+namespace framewire::service::http {
+namespace {
+
+std::string error_of(const Result<GivenSettings>& given) {
+  return given ? "" : given.error().to_string();
+}
+
+TEST(HttpConfiguration, FlagsGoBeforeEnvironmentBeforeFileBeforeDefaults) {
+  const auto file = read_toml("queue = 1\nttl = 1\nthreads = 1\nquality = 51\n", "a.toml");
+  ASSERT_TRUE(file) << error_of(file);
+  const char* environment[] = {"FRAMEWIRE_QUEUE=2", "FRAMEWIRE_TTL=2",
+                               "FRAMEWIRE_THREADS=", "FRAMEWIRE_NONSENSE=1", nullptr};
+  const auto made = configure(*file, read_environment(environment), {{"queue", {"3", "flag"}}});
+  ASSERT_TRUE(made) << made.error().to_string();
+  EXPECT_EQ(made->settings.queue, 3u);
+  EXPECT_EQ(made->settings.ttl_s, 2u);
+  EXPECT_EQ(made->settings.threads, 1u) << "an empty variable is as unset";
+  EXPECT_EQ(made->settings.defaults.quality, 51);
+  EXPECT_EQ(made->settings.max_connections, Settings{}.max_connections);
+  const std::string text = made->to_string();
+  EXPECT_NE(text.find("queue = 3  # flag\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("ttl = 2  # environment, FRAMEWIRE_TTL\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("threads = 1  # file, a.toml:3\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("max-connections = 4096  # default\n"), std::string::npos) << text;
+}
+
+TEST(HttpConfiguration, FilesHaveEveryKindOfValue) {
+  const auto file = read_toml(
+      "listen = [\"127.0.0.1:1\", \"unix:/run/a\"]\nremote = true\nfolder = \"/srv\"\n"
+      "dpr = 1.5\nmax-header-bytes = \"64k\"\n",
+      "a.toml");
+  ASSERT_TRUE(file) << error_of(file);
+  const auto made = configure(*file, {}, {});
+  ASSERT_TRUE(made) << made.error().to_string();
+  EXPECT_EQ(made->settings.listen.size(), 2u);
+  EXPECT_TRUE(made->settings.source.remote);
+  EXPECT_EQ(made->settings.source.root, "/srv");
+  EXPECT_EQ(made->settings.defaults.dpr, 1.5);
+  EXPECT_EQ(made->settings.max_header_bytes, 65536u);
+}
+
+TEST(HttpConfiguration, MistakesAreNamedWithTheirLine) {
+  EXPECT_NE(error_of(read_toml("queue = 1\nqeue = 2\n", "a.toml")).find("a.toml:2"),
+            std::string::npos);
+  EXPECT_NE(error_of(read_toml("\n\n[server]\nqueue = 1\n", "a.toml")).find("a.toml:3"),
+            std::string::npos);
+  EXPECT_NE(error_of(read_toml("queue = \n", "a.toml")).find("a.toml:1"), std::string::npos);
+  EXPECT_NE(error_of(read_toml("queue = 1\nqueue = 2\n", "a.toml")).find("a.toml:2"),
+            std::string::npos);
+  EXPECT_NE(error_of(read_toml("listen = [1]\n", "a.toml")).find("a.toml:1"), std::string::npos);
+  const auto file = read_toml("\nqueue = 0\n", "a.toml");
+  ASSERT_TRUE(file);
+  const auto made = configure(*file, {}, {});
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().subject(), "queue");
+  EXPECT_NE(made.error().message().find("a.toml:2"), std::string::npos);
+}
+
+TEST(HttpConfiguration, SecretsAreNotShown) {
+  const auto made = configure({}, {}, {{"secret", {"hush", "flag"}}, {"keys", {"abcd", "flag"}}});
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->to_string().find("hush"), std::string::npos);
+  EXPECT_EQ(made->to_string().find("abcd"), std::string::npos);
+  const auto wrong = configure({}, {}, {{"secret", {"hu\nsh", "flag"}}});
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().to_string().find("sh\n"), std::string::npos);
+}
+
+TEST(HttpConfiguration, EverySettingReadsBackWhatItPrints) {
+  for (const SettingRow& row : setting_rows()) {
+    const std::string text = row.default_text();
+    Settings settings;
+    if (text.empty()) continue;  // of texts and lists: nothing
+    EXPECT_TRUE(row.parse(settings, text)) << row.option.name << " = " << text;
+    EXPECT_EQ(row.print(settings), text) << row.option.name;
+  }
+}
+
+TEST(HttpConfiguration, NamesAreThoseOfNoOtherSetting) {
+  std::vector<std::string_view> names;
+  for (const SettingRow& row : setting_rows()) names.push_back(row.option.name);
+  for (const OptionSpec& spec : option_specs()) names.push_back(spec.name);
+  std::sort(names.begin(), names.end());
+  EXPECT_EQ(std::adjacent_find(names.begin(), names.end()), names.end());
+}
+
+TEST(HttpConfiguration, BoundsThatContradictAreRefused) {
+  Settings settings;
+  settings.max_target_bytes = settings.max_header_bytes + 1;
+  EXPECT_FALSE(validate(settings));
+  settings = {};
+  settings.bytes_under_way = settings.defaults.limits.max_input_bytes - 1;
+  EXPECT_FALSE(validate(settings));
+  EXPECT_TRUE(validate(Settings{}));
+}
+
+TEST(HttpConfiguration, ThePageShowsTheTable) {
+  std::ifstream file(FRAMEWIRE_DOCS "/options.md");
+  const std::string page((std::istreambuf_iterator<char>(file)), {});
+  EXPECT_NE(page.find(settings_as_markdown()), std::string::npos)
+      << "docs/options.md is to have this table:\n"
+      << settings_as_markdown();
+}
+
+TEST(HttpEndpoint, HasAnAddressOrAPath) {
+  EXPECT_EQ(parse_endpoint(":80")->address, "127.0.0.1");
+  EXPECT_EQ(parse_endpoint("0.0.0.0:80")->port, 80);
+  EXPECT_EQ(parse_endpoint("[::1]:80")->address, "::1");
+  EXPECT_EQ(parse_endpoint("unix:/run/a")->unix_path, "/run/a");
+  for (const char* text : {"", "80", "a:80", "localhost:80", "1.2.3.4", "1.2.3.4:65536", "::1:80",
+                           "[1.2.3.4]:80", "[]:80", "unix:", "1.2.3.4:-1", "1.2.3.4:"}) {
+    EXPECT_FALSE(parse_endpoint(text)) << text;
+  }
+  EXPECT_FALSE(parse_endpoint("unix:/" + std::string(107, 'a')));
+}
+
+}  // namespace
+}  // namespace framewire::service::http
