@@ -28,6 +28,9 @@ ALLOWED = {
     "codec/nvjpeg": BELOW_CODECS | {"gpu"},
     "engine": BELOW_CODECS | {"gpu", "codec/reference", "codec/turbo", "codec/cuda", "codec/nvjpeg"},
     "batch": {"base", "engine"},
+    "ipc": {"base", "transport/shared"},
+    "client": {"base", "ipc", "transport/shared"},
+    "service/local": {"base", "ipc", "transport/shared"},
     "topology": {"base"},
     "transport": {"base"},
     "transport/loopback": {"base", "transport"},
@@ -47,7 +50,7 @@ ALLOWED = {
     "service/http": {"base", "jpeg", "inspect", "service/page", "service/source", "service/url"},
     "apps/framewire": {"base", "jpeg", "plan", "color", "codec", "engine", "batch", "split",
                        "topology", "transport", "transport/session", "transport/wire", "frames",
-                       "inspect", "service/http", "service/url"},
+                       "inspect", "service/http", "service/local", "service/url"},
 }
 
 # Third-party headers and the only folders that may name them; None: any folder.

@@ -7,6 +7,7 @@
 #include <framewire/batch/manifest.hpp>
 #include <framewire/batch/sink.hpp>
 #include <framewire/batch/source.hpp>
+#include <framewire/client.hpp>
 #include <framewire/engine.hpp>
 #include <framewire/export.hpp>
 #include <framewire/options.hpp>
@@ -95,6 +96,12 @@ struct RunOptions {
 /// @cost an input: two to three reads, one commit, one row; nothing in proportion to the batch
 ///       besides what the source holds
 [[nodiscard]] FRAMEWIRE_API Result<Summary> run(Source& source, Sink& sink, Engine& engine,
+                                                const Settings& settings,
+                                                const RunOptions& with = {});
+/// The same through another process' engine. `jobs` are as many as cores unless they are chosen;
+/// inputs are read into the memory that the client shares with its server, while there is room.
+/// Where the server is lost, every input that is left fails with peer_lost.
+[[nodiscard]] FRAMEWIRE_API Result<Summary> run(Source& source, Sink& sink, Client& client,
                                                 const Settings& settings,
                                                 const RunOptions& with = {});
 

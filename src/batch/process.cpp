@@ -75,7 +75,7 @@ class Pipeline::Group {
     auto memory = hooks_.input_memory(kGroupRoomBytes);
     if (!memory) return {};
     memory_ = std::move(*memory);
-    return memory_.bytes();
+    return memory_.bytes;
   }
 
   void write_results() {
@@ -92,7 +92,7 @@ class Pipeline::Group {
   Pipeline& pipeline_;
   const ProcessContext& context_;
   const Hooks& hooks_;
-  InputMemory memory_;
+  InputSlice memory_;
   std::vector<OneInput> inputs_;
   std::vector<OneInput*> readable_;
   PendingResults results_;

@@ -1,4 +1,5 @@
-// The public run(): what an engine can do, and the numbers that nobody has chosen.
+// The public run(): what an engine, here or in another process, can do, and the numbers that nobody
+// has chosen.
 #include <fmt/format.h>
 #include <algorithm>
 #include <batch/caught.hpp>
@@ -26,7 +27,9 @@ unsigned default_jobs(bool has_gpu) {
 }
 
 /// Hands in several images; one thread to wake, however many.
-PendingResults begin_all(Engine& engine, std::span<const std::span<const std::uint8_t>> jpegs,
+/// @param engine  an Engine or a Client
+template <typename Submitter>
+PendingResults begin_all(Submitter& engine, std::span<const std::span<const std::uint8_t>> jpegs,
                          const ResizeOptions& options) {
   struct Answers {
     explicit Answers(std::size_t count)
@@ -80,7 +83,25 @@ Hooks hooks_of(Engine& engine) {
                               const ResizeOptions& options) {
     return begin_all(engine, jpegs, options);
   };
-  hooks.input_memory = [&engine](std::size_t bytes) { return engine.input_memory(bytes); };
+  hooks.input_memory = [&engine](std::size_t bytes) -> Result<InputSlice> {
+    auto memory = engine.input_memory(bytes);
+    if (!memory) return fail(memory.error());
+    const auto keeper = std::make_shared<const InputMemory>(std::move(*memory));
+    return InputSlice{keeper->bytes(), keeper};
+  };
+  return hooks;
+}
+
+Hooks hooks_of(Client& client) {
+  Hooks hooks;
+  hooks.resize = [&client](std::span<const std::uint8_t> jpeg, const ResizeOptions& options) {
+    return client.resize(jpeg, options);
+  };
+  hooks.begin_all = [&client](std::span<const std::span<const std::uint8_t>> jpegs,
+                              const ResizeOptions& options) {
+    return begin_all(client, jpegs, options);
+  };
+  hooks.input_memory = [&client](std::size_t bytes) { return client.input_slice(bytes); };
   return hooks;
 }
 
@@ -93,6 +114,17 @@ Result<Summary> run(Source& source, Sink& sink, Engine& engine, const Settings& 
     if (chosen.jobs == 0) chosen.jobs = default_jobs(has_gpu);
     if (chosen.group == 0) chosen.group = has_gpu ? kGpuGroup : 1;
     return run(source, sink, hooks_of(engine), chosen, with);
+  });
+}
+
+Result<Summary> run(Source& source, Sink& sink, Client& client, const Settings& settings,
+                    const RunOptions& with) {
+  if (auto good = check(settings); !good) return fail(good.error());
+  return caught([&] {
+    Settings chosen = settings;
+    if (chosen.jobs == 0) chosen.jobs = default_jobs(false);
+    if (chosen.group == 0) chosen.group = kGpuGroup;
+    return run(source, sink, hooks_of(client), chosen, with);
   });
 }
 

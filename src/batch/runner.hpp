@@ -21,11 +21,13 @@ struct Hooks {
                                const ResizeOptions&)>
       begin_all;
   /// Memory that files are read into where it can be had, to be handed over together; may be empty.
-  std::function<Result<InputMemory>(std::size_t bytes)> input_memory;
+  std::function<Result<InputSlice>(std::size_t bytes)> input_memory;
 };
 
 /// What an engine gives. @param engine  lives as long as what is returned
 [[nodiscard]] Hooks hooks_of(Engine& engine);
+/// What another process' engine gives. @param client  lives as long as what is returned
+[[nodiscard]] Hooks hooks_of(Client& client);
 
 /// The public run(), with any hooks. @param settings  jobs and group are 1 or more
 [[nodiscard]] Result<Summary> run(Source& source, Sink& sink, const Hooks& hooks,

@@ -103,8 +103,8 @@ TEST_F(BatchGroups, FilesThatAreHandedOverTogetherLieInOneMemory) {
   ASSERT_TRUE(engine);
   std::vector<std::span<const std::uint8_t>> memories;
   hooks_.input_memory = [&](std::size_t bytes) {
-    auto memory = engine->input_memory(bytes);
-    if (memory) memories.push_back(memory->bytes());
+    auto memory = engine->input_slice(bytes);
+    if (memory) memories.push_back(memory->bytes);
     return memory;
   };
   const auto inside = [&](std::span<const std::uint8_t> jpeg) {
@@ -133,7 +133,7 @@ TEST_F(BatchGroups, FilesThatAreHandedOverTogetherLieInOneMemory) {
     EXPECT_EQ(test::read_file(folder_ / ("out/" + name(i))), expected) << i;
   }
   fs::remove_all(folder_ / "out");
-  hooks_.input_memory = [](std::size_t) -> Result<InputMemory> {
+  hooks_.input_memory = [](std::size_t) -> Result<InputSlice> {
     return fail(StatusCode::kBusy, "none left");
   };
   hooks_.begin_all = [](auto jpegs, const ResizeOptions&) {

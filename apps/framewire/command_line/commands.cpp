@@ -48,6 +48,8 @@ constexpr OptionSpec kBatchOwn[] = {
     {"on-error", "ACTION", "skip|fail", "skip", "go on after a failed input, or stop there",
      "Batch"},
     {"shard", "I/N", "", "1/1", "process the I-th of N parts, the same on every machine", "Batch"},
+    {"server", "PATH", "", "",
+     "use the engine of framewire serve --local PATH, another process of this machine", "Batch"},
     {"progress", "WHEN", "auto|always|never", "auto",
      "show a progress line on standard error; auto: on terminals", "Output"},
     kDeviceOption,
@@ -280,6 +282,13 @@ constexpr std::string_view kSinkDetails =
 constexpr OptionSpec kServeCommand[] = {
     {"config", "FILE", "", "", "read settings from a TOML file", "Configuration"},
     {"check", "", "", "", "print what holds, and where it comes from, and end", "Configuration"},
+    {"local", "PATH", "", "",
+     "also serve processes of this machine, at a socket there: framewire batch --server PATH",
+     "Local clients"},
+    {"local-mode", "MODE", "", "660", "permission bits of that socket: who may write may connect",
+     "Local clients"},
+    {"local-uids", "LIST", "", "", "numbers of the users that are served there; all, if not given",
+     "Local clients"},
     kDeviceOption,
     kGpuMemoryOption};
 

@@ -12,6 +12,7 @@
 #include <files/inputs.hpp>
 #include <filesystem>
 #include <framewire/batch.hpp>
+#include <framewire/client.hpp>
 #include <framewire/engine.hpp>
 #include <iterator>
 #include <memory>
@@ -35,6 +36,7 @@ struct BatchCommand {
   batch::OutputFolderOptions output;
   batch::Settings settings;
   EngineOptions gpu;
+  std::string server;  ///< socket of the process whose engine is used; empty: one of our own
 };
 
 Result<batch::Shard> parse_shard(const std::string& text) {
@@ -89,6 +91,27 @@ Result<void> check_in_place(const BatchCommand& command) {
   return misuse("OUT_DIR is IN itself; give another folder, or --in-place to replace the inputs");
 }
 
+/// The path of a server's socket, or nothing.
+Result<std::string> parse_server(const Arguments& arguments) {
+  if (!arguments.has("server")) return std::string();
+  std::string path = arguments.get("server");
+  if (path.empty()) return misuse("--server: found ''; accepted: the path of a server's socket");
+  // What has a port and no slash is a host's name.
+  if (path.find('/') == std::string::npos && path.find(':') != std::string::npos) {
+    return fail(Status(StatusCode::kUnsupported,
+                       fmt::format("--server: found '{}'; accepted: the path of a socket on this "
+                                   "machine; servers on other machines cannot be used yet",
+                                   path)));
+  }
+  for (const char* name : {"device", "gpu-memory"}) {
+    if (arguments.has(name)) {
+      return misuse(
+          fmt::format("--{}: with --server the engine is the server's; give one of them", name));
+    }
+  }
+  return path;
+}
+
 Result<BatchCommand> make_command(const Arguments& arguments) {
   BatchCommand command;
   command.settings.options = arguments.options;
@@ -103,6 +126,9 @@ Result<BatchCommand> make_command(const Arguments& arguments) {
   if (command.resume && command.manifest.empty()) {
     return misuse("--resume needs --manifest, which tells what is done");
   }
+  auto server = parse_server(arguments);
+  if (!server) return fail(server.error());
+  command.server = std::move(*server);
   auto gpu = make_engine_options(arguments);
   if (!gpu) return fail(gpu.error());
   command.gpu = std::move(*gpu);
@@ -182,6 +208,22 @@ batch::RunOptions run_options(ProgressLine& line, batch::Manifest* manifest, bat
   return with;
 }
 
+/// Through the engine that was asked for.
+Result<batch::Summary> run_over(BatchCommand& command, batch::Source& source, batch::Sink& sink,
+                                const batch::RunOptions& with) {
+  if (!command.server.empty()) {
+    auto client = Client::connect(command.server);
+    if (!client) return fail(client.error());
+    drain_on_signals(g_interrupted);
+    return batch::run(source, sink, *client, command.settings, with);
+  }
+  command.gpu.callers_thread = true;
+  auto engine = Engine::make(command.gpu);
+  if (!engine) return fail(engine.error());
+  drain_on_signals(g_interrupted);
+  return batch::run(source, sink, *engine, command.settings, with);
+}
+
 int finish(const Arguments& arguments, const BatchCommand& command, const batch::Summary& summary) {
   if (summary.stopped_by) say(printable("stopped: " + summary.stopped_by->to_string()));
   if (summary.interrupted) {
@@ -217,12 +259,8 @@ int run_batch(const Arguments& arguments) {
   if (line.shown() && command.inputs.list != "-") {
     if (auto copy = open_inputs(command.inputs, excluded)) ahead = std::move(*copy);
   }
-  command.gpu.callers_thread = true;
-  auto engine = Engine::make(command.gpu);
-  if (!engine) return refuse(engine.error());
-  drain_on_signals(g_interrupted);
-  const auto summary = batch::run(**source, **folder, *engine, command.settings,
-                                  run_options(line, manifest->get(), ahead.get()));
+  const auto summary =
+      run_over(command, **source, **folder, run_options(line, manifest->get(), ahead.get()));
   line.clear();
   if (!summary) return refuse(summary.error());
   return finish(arguments, command, *summary);

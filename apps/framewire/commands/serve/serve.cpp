@@ -6,7 +6,10 @@
 #include <batch/input_file.hpp>
 #include <command_line/command.hpp>
 #include <command_line/gpu_options.hpp>
+#include <commands/serve/local_clients.hpp>
 #include <framewire/engine.hpp>
+#include <future>
+#include <optional>
 #include <report/console.hpp>
 #include <service/http/configuration.hpp>
 #include <service/http/server.hpp>
@@ -92,9 +95,12 @@ class EndingSignals {
   sigset_t set_{};
 };
 
-int serve(const EndingSignals& signals, const http::Settings& settings, Engine& engine) {
+int serve(const EndingSignals& signals, const http::Settings& settings, Engine& engine,
+          const std::optional<LocalOptions>& local) {
   auto server = http::Server::start(settings, engine, [](std::string_view lines) { put(lines); });
   if (!server) return refuse(server.error());
+  auto clients = start_local(local, engine);
+  if (!clients) return refuse(clients.error());
   for (const std::string& endpoint : (*server)->endpoints()) {
     say(fmt::format("listening on {}", endpoint));
   }
@@ -102,10 +108,15 @@ int serve(const EndingSignals& signals, const http::Settings& settings, Engine& 
   if (!engine.no_device_reason().empty()) say(fmt::format("no GPU: {}", engine.no_device_reason()));
   signals.wait();
   say("ending; what is under way is answered first");
+  // Local clients are told first, and have as long as the others.
+  auto tell = std::async(std::launch::async,
+                         [&] { return drain_local(*clients, settings.drain_timeout_ms); });
   const bool drained = (*server)->drain([&] { return signals.again(); });
+  const bool all_drained = tell.get() && drained;
   server->reset();
+  clients->reset();
   engine.drain();
-  return drained ? kAllDone : kInterrupted;
+  return all_drained ? kAllDone : kInterrupted;
 }
 
 }  // namespace
@@ -116,6 +127,9 @@ int run_serve(const Arguments& arguments) {
   const http::Settings& settings = configuration->settings;
   auto options = engine_options(arguments, settings);
   if (!options) return report_usage("serve", options.error());
+  auto local = read_local(arguments);
+  if (!local) return report_usage("serve", local.error());
+  if (*local) options->queue += kLocalQueue;
   if (arguments.has("check")) {
     return print(configuration->to_string()) ? kAllDone : kEnvironment;
   }
@@ -123,7 +137,7 @@ int run_serve(const Arguments& arguments) {
   raise_descriptors(settings);
   auto engine = Engine::make(*options);
   if (!engine) return refuse(engine.error());
-  return serve(signals, settings, *engine);
+  return serve(signals, settings, *engine, *local);
 }
 
 }  // namespace framewire::app

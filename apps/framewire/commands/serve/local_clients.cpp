@@ -1,0 +1,105 @@
+#include <fmt/format.h>
+#include <algorithm>
+#include <command_line/misuse.hpp>
+#include <command_line/numbers.hpp>
+#include <commands/serve/local_clients.hpp>
+#include <files/file_mode.hpp>
+#include <report/console.hpp>
+#include <report/json.hpp>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace framewire::app {
+namespace {
+
+using service::local::LocalEvent;
+
+Result<mode_t> parse_socket_mode(const std::string& text) {
+  unsigned mode = 0;
+  const bool octal = !text.empty() && text.size() <= 4 &&
+                     std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '7'; });
+  if (octal) mode = static_cast<unsigned>(std::stoul(text, nullptr, 8));
+  if (octal && mode <= 0777) return static_cast<mode_t>(mode);
+  return misuse(fmt::format("--local-mode: found '{}'; accepted: 0 to 777, octal", text));
+}
+
+Result<std::vector<uid_t>> parse_uids(const std::string& text) {
+  std::vector<uid_t> uids;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const auto comma = rest.find(',');
+    uid_t uid = 0;
+    if (!parse_number(rest.substr(0, comma), uid)) {
+      return misuse(
+          fmt::format("--local-uids: found '{}'; accepted: numbers of users, by commas", text));
+    }
+    uids.push_back(uid);
+    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
+  }
+  return uids;
+}
+
+void log(const LocalEvent& event) {
+  Json line;
+  switch (event.kind) {
+    case LocalEvent::Kind::kConnected:
+      line["event"] = "local client connected";
+      break;
+    case LocalEvent::Kind::kRefused:
+      line["event"] = "local client refused";
+      break;
+    case LocalEvent::Kind::kEnded:
+      line["event"] = "local client ended";
+      break;
+  }
+  line["pid"] = event.pid;
+  line["uid"] = event.uid;
+  if (event.kind != LocalEvent::Kind::kConnected) line["reason"] = event.status.to_string();
+  put(line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace
+
+Result<std::optional<LocalOptions>> read_local(const Arguments& arguments) {
+  if (!arguments.has("local")) {
+    for (const char* name : {"local-mode", "local-uids"}) {
+      if (arguments.given.contains(name)) return misuse(fmt::format("--{} needs --local", name));
+    }
+    return std::nullopt;
+  }
+  LocalOptions options;
+  options.path = arguments.get("local");
+  if (options.path.empty()) return misuse("--local: found ''; accepted: a path for a socket");
+  const auto mode = parse_socket_mode(arguments.get("local-mode"));
+  if (!mode) return fail(mode.error());
+  options.mode = *mode;
+  auto uids = parse_uids(arguments.get("local-uids"));
+  if (!uids) return fail(uids.error());
+  options.uids = std::move(*uids);
+  return options;
+}
+
+Result<std::optional<LocalServer>> start_local(const std::optional<LocalOptions>& options,
+                                               Engine& engine) {
+  if (!options) return std::nullopt;
+  LocalOptions chosen = *options;
+  // On the CPU a few keep every core busy; more would only stand before requests over HTTP.
+  constexpr std::size_t kEachCore = 4;
+  chosen.under_way = engine.devices().empty()
+                         ? kEachCore * std::max(1u, std::thread::hardware_concurrency())
+                         : kLocalQueue;
+  chosen.under_way = std::min(chosen.under_way, kLocalQueue);
+  chosen.on_event = log;
+  auto server = LocalServer::start(engine, std::move(chosen));
+  if (!server) return fail(server.error());
+  say(fmt::format("serving local clients at {}", options->path));
+  return std::optional<LocalServer>(std::move(*server));
+}
+
+bool drain_local(std::optional<LocalServer>& server, std::uint64_t timeout_ms) {
+  return !server || server->drain(std::chrono::milliseconds(timeout_ms));
+}
+
+}  // namespace framewire::app

@@ -1,0 +1,30 @@
+// framewire serve --local: other processes of this machine, through memory that both map.
+#pragma once
+
+#include <command_line/command.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <framewire/engine.hpp>
+#include <framewire/status.hpp>
+#include <optional>
+#include <service/local/local_server.hpp>
+
+namespace framewire::app {
+
+using LocalOptions = service::local::LocalServerOptions;
+using LocalServer = service::local::LocalServer;
+
+/// Requests of local clients that may stand in the engine's queue, beside those over HTTP.
+inline constexpr std::size_t kLocalQueue = 1024;
+
+/// What the flags ask for; nothing without --local. @return a misuse()
+[[nodiscard]] Result<std::optional<LocalOptions>> read_local(const Arguments& arguments);
+
+/// Nothing where nothing was asked for. Logs who comes and goes as lines of JSON.
+[[nodiscard]] Result<std::optional<LocalServer>> start_local(
+    const std::optional<LocalOptions>& options, Engine& engine);
+
+/// @return whether all that was taken has been answered in time
+bool drain_local(std::optional<LocalServer>& server, std::uint64_t timeout_ms);
+
+}  // namespace framewire::app

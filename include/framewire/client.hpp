@@ -1,0 +1,114 @@
+// Another process' engine, used through memory that both map: `framewire serve --local`.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <framewire/engine.hpp>
+#include <framewire/export.hpp>
+#include <framewire/image.hpp>
+#include <framewire/options.hpp>
+#include <framewire/resizer.hpp>
+#include <framewire/status.hpp>
+#include <functional>
+#include <future>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace framewire {
+
+/// What a client asks a server for. The server gives what it is allowed to, and no more.
+struct ClientOptions {
+  std::uint32_t slots = 256;  ///< requests not yet answered before submit() waits
+  /// Memory for inputs, bytes: half of it for input_slice(), half for copies of inputs elsewhere.
+  std::uint64_t input_bytes = std::uint64_t{160} << 20;
+  std::uint64_t output_bytes = std::uint64_t{64} << 20;  ///< memory for outputs that are not taken
+  std::chrono::milliseconds timeout{5000};               ///< to connect and to be greeted
+};
+
+/// A stream in the memory that client and server share, not copied.
+struct ResizedView {
+  std::span<const std::uint8_t> bytes;  ///< a complete JPEG stream; valid as long as `keeper` lives
+  Report report;
+  /// Gives the memory back to the server when its last copy goes. May outlive the client. Who keeps
+  /// many makes the server wait: an output for which there is no room is not answered.
+  std::shared_ptr<const void> keeper;
+};
+
+/// An engine in another process of this machine, with the functions of Engine. Answers are those of
+/// that engine, field by field, save that texts of more than 1 KiB are cut.
+///
+/// Inputs and outputs lie in memory that both processes map. Inputs that lie elsewhere are copied
+/// into it when they are submitted; outputs are copied out of it to the request's sink, or to a
+/// vector. input_slice() and submit_view() spare those copies.
+///
+/// When the server ends, every unanswered request is answered once, with peer_lost, and so is what
+/// is submitted later. A client does not connect again; make another one.
+///
+/// Thread safety: all members may be called from any number of threads at once. Callbacks come from
+/// one thread of the client's, or from the one that submits where a request gets no further: be
+/// quick, never wait for the client.
+class FRAMEWIRE_API Client {
+ public:
+  using Callback = Engine::Callback;
+  using ViewCallback = std::function<void(Result<ResizedView>)>;
+
+  /// Connects to a server. Blocks until it has greeted.
+  /// @param path  of the server's socket, at most 107 bytes
+  /// @return io_error where nobody can be reached there; denied, busy, unsupported as the server
+  ///         says; invalid_input for options or memory that cannot be; deadline; peer_lost
+  [[nodiscard]] static Result<Client> connect(const std::string& path,
+                                              const ClientOptions& options = {});
+  /// Waits until everything that was submitted has been answered, then disconnects.
+  ~Client();
+  Client(Client&&) noexcept;
+  Client& operator=(Client&&) noexcept;
+
+  /// Memory for one input, in the memory shared with the server: what is submitted from it is not
+  /// copied here. Does not block. May outlive the client.
+  /// @return exactly `bytes`; busy where there is no room now; too_large for more than half of
+  ///         ClientOptions::input_bytes, as the server has granted them
+  [[nodiscard]] Result<InputSlice> input_slice(std::size_t bytes);
+
+  /// As Engine::submit(). Waits while as many requests as there are slots are unanswered, and where
+  /// the input has to be copied, for room.
+  /// @param jpeg  host; read before this returns where it is not of input_slice(), else it must
+  ///              stay until the answer. The answer is too_large for more bytes than half of the
+  ///              memory for inputs, or an output of more than the memory for outputs; else that of
+  ///              the server's engine, or peer_lost
+  void submit(std::span<const std::uint8_t> jpeg, const ResizeOptions& options, Callback done);
+  [[nodiscard]] std::future<Result<Resized>> submit(std::span<const std::uint8_t> jpeg,
+                                                    const ResizeOptions& options);
+  /// Hands in several images; the server is woken once for those that find room together.
+  void submit(std::span<EngineRequest> requests);
+  /// As submit(), with an answer that is not copied.
+  void submit_view(std::span<const std::uint8_t> jpeg, const ResizeOptions& options,
+                   ViewCallback done);
+  /// As Engine::try_submit(): hands in as many of several images, from the first on, as there are
+  /// slots and room for. Never waits for room.
+  [[nodiscard]] std::size_t try_submit(std::span<EngineRequest> requests,
+                                       std::function<void()> on_room = {});
+  /// @return busy where there is no room: `request` is unchanged
+  [[nodiscard]] Result<void> try_submit(EngineRequest& request, std::function<void()> on_room = {});
+  /// Hands in one image and waits for the answer.
+  [[nodiscard]] Result<Resized> resize(std::span<const std::uint8_t> jpeg,
+                                       const ResizeOptions& options);
+
+  /// Waits until everything that was submitted before has been answered.
+  void drain();
+
+  /// Why there is no server any more; nothing while there is one.
+  [[nodiscard]] std::optional<Status> lost() const;
+  /// Whether the server has said that it ends soon: it answers new requests with `busy`.
+  [[nodiscard]] bool draining() const noexcept;
+
+ private:
+  class FRAMEWIRE_LOCAL Impl;
+  explicit Client(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace framewire

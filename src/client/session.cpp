@@ -1,0 +1,247 @@
+// What those who submit do: slots, copies of inputs, the ring to the server.
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <algorithm>
+#include <client/session.hpp>
+#include <cstring>
+#include <ipc/wakeup.hpp>
+#include <new>
+#include <utility>
+
+namespace framewire::client {
+namespace {
+
+/// Pieces that slices may be in at a time, beside those of requests: bounds what the books cost.
+constexpr std::size_t kMaxSlices = 65'536;
+
+}  // namespace
+
+struct Session::KeptSlice {
+  KeptSlice(std::shared_ptr<Session> of, std::uint64_t at) : session(std::move(of)), offset(at) {}
+  ~KeptSlice() { session->release_slice(offset); }
+  KeptSlice(const KeptSlice&) = delete;
+  KeptSlice& operator=(const KeptSlice&) = delete;
+  std::shared_ptr<Session> session;
+  std::uint64_t offset;
+};
+
+Session::Session(ipc::SharedPages pages, transport::shared::LocalPeer peer)
+    : pages_(std::move(pages)),
+      peer_(std::move(peer)),
+      half_bytes_(pages_.layout().sizes.input_bytes / 2 / ipc::AreaAllocator::kUnitBytes *
+                  ipc::AreaAllocator::kUnitBytes),
+      slots_(pages_.layout().sizes.slots),
+      slices_(half_bytes_, kMaxSlices),
+      copies_(pages_.layout().sizes.input_bytes - half_bytes_, slots_.size()),
+      submissions_(pages_.submissions()),
+      completions_(pages_.completions()) {
+  for (auto slot = static_cast<std::uint32_t>(slots_.size()); slot-- > 0;) free_.push_back(slot);
+}
+
+Result<InputSlice> Session::input_slice(std::size_t bytes) {
+  if (bytes > slices_.bytes()) {
+    return fail(StatusCode::kTooLarge,
+                fmt::format("{} bytes are more than the {} that this client has for slices", bytes,
+                            slices_.bytes()));
+  }
+  const std::lock_guard lock(mutex_);
+  if (lost_) return fail(*lost_);
+  const auto offset = slices_.take(bytes);
+  if (!offset) {
+    return fail(StatusCode::kBusy, fmt::format("no room for {} bytes among the {} for slices",
+                                               bytes, slices_.bytes()));
+  }
+  try {
+    return InputSlice{pages_.input().subspan(*offset, bytes),
+                      std::make_shared<const KeptSlice>(shared_from_this(), *offset)};
+  } catch (...) {
+    slices_.give_back(*offset);
+    throw;
+  }
+}
+
+void Session::release_slice(std::uint64_t offset) noexcept {
+  const std::lock_guard lock(mutex_);
+  slices_.give_back(offset);
+}
+
+/// Why an order gets no further than here.
+std::optional<Status> Session::refusal(const Order& order) const {
+  if (order.options->fault) return order.options->fault;
+  if (!in_area(order.jpeg) && order.jpeg.size() > copies_.bytes()) {
+    return Status(StatusCode::kTooLarge,
+                  fmt::format("an input of {} bytes is more than the {} that this client has for "
+                              "copies of inputs",
+                              order.jpeg.size(), copies_.bytes()));
+  }
+  return std::nullopt;
+}
+
+bool Session::in_area(std::span<const std::uint8_t> bytes) const noexcept {
+  const auto area = reinterpret_cast<std::uintptr_t>(pages_.input().data());
+  const auto at = reinterpret_cast<std::uintptr_t>(bytes.data());
+  return at >= area && at - area <= pages_.input().size() &&
+         bytes.size() <= pages_.input().size() - (at - area);
+}
+
+std::size_t Session::submit(std::span<Order> orders, bool waits, std::function<void()> on_room) {
+  std::vector<std::uint32_t> slots;
+  slots.reserve(std::min(orders.size(), slots_.size()));
+  const std::size_t handed_in = reserve(orders, waits, on_room, slots);
+  for (const std::uint32_t slot : slots) prepare(slot);
+  push(slots);
+  return handed_in;
+}
+
+/// Takes slots, and room for copies. Orders that have no way to the server are answered at once.
+std::size_t Session::reserve(std::span<Order> orders, bool waits, std::function<void()>& on_room,
+                             std::vector<std::uint32_t>& slots) {
+  std::unique_lock lock(mutex_);
+  if (on_room) on_room_.reserve(on_room_.size() + 1);  // what throws, throws before a slot is taken
+  std::size_t done = 0;
+  while (done < orders.size()) {
+    Order& order = orders[done];
+    std::optional<Status> why = lost_ ? lost_ : refusal(order);
+    if (!why) {
+      const auto reserved = reserve_one(order, slots);
+      if (!reserved) {
+        why = reserved.error();
+      } else if (!*reserved) {
+        if (waits && done == 0) {
+          room_.wait(lock);
+          continue;
+        }
+        // In the same critical section as the look, so that no room comes unnoticed in between.
+        if (on_room) on_room_.push_back(std::move(on_room));
+        break;
+      }
+    }
+    if (why) {
+      lock.unlock();
+      answer(order, fail(std::move(*why)));
+      lock.lock();
+    }
+    ++done;
+  }
+  return done;
+}
+
+/// With the lock. @return whether there was room; busy where memory for the books ran out
+Result<bool> Session::reserve_one(Order& order, std::vector<std::uint32_t>& slots) try {
+  if (free_.empty()) return false;
+  std::optional<std::uint64_t> copy;
+  if (!in_area(order.jpeg)) {
+    copy = copies_.take(order.jpeg.size());
+    if (!copy) return false;
+  }
+  const std::uint32_t index = free_.back();
+  free_.pop_back();
+  Slot& slot = slots_[index];
+  slot.stage = Stage::kReserved;
+  slot.cancelled = false;
+  slot.copy = copy;
+  slot.order = std::move(order);
+  ++unanswered_;
+  slots.push_back(index);
+  return true;
+} catch (const std::bad_alloc&) {
+  return fail(StatusCode::kBusy, "memory ran out");
+}
+
+/// Without the lock: until it is pushed nobody else touches a reserved slot, save cancel().
+void Session::prepare(std::uint32_t index) {
+  Slot& slot = slots_[index];
+  const std::string& text = slot.order.options->text;
+  std::memcpy(pages_.options(index).data(), text.data(), text.size());
+  const auto jpeg = slot.order.jpeg;
+  if (slot.copy && !jpeg.empty()) {
+    std::memcpy(pages_.input().data() + half_bytes_ + *slot.copy, jpeg.data(), jpeg.size());
+  }
+  if (!slot.order.stop.stop_possible()) return;
+  try {
+    slot.on_stop = std::make_unique<OnStop>(slot.order.stop, Cancel{this, index, slot.generation});
+  } catch (const std::bad_alloc&) {
+    // The request goes on without a way to be cancelled.
+  }
+}
+
+void Session::push(const std::vector<std::uint32_t>& slots) {
+  if (slots.empty()) return;
+  std::optional<Status> lost;
+  {
+    const std::lock_guard lock(mutex_);
+    lost = lost_;
+    if (!lost) {
+      for (const std::uint32_t slot : slots) push_request(slot);
+      submissions_.publish();
+      ipc::wake(peer_.fd(), pages_.control().server_sleeps);
+    }
+  }
+  if (lost) fail_slots(slots, *lost);
+}
+
+/// With the lock. Seen after the next publish().
+void Session::push_request(std::uint32_t index) {
+  Slot& slot = slots_[index];
+  const auto jpeg = slot.order.jpeg;
+  ipc::Submission entry;
+  entry.command = static_cast<std::uint32_t>(ipc::Command::kRequest);
+  entry.slot = index;
+  entry.offset = slot.copy ? half_bytes_ + *slot.copy
+                           : static_cast<std::uint64_t>(jpeg.data() - pages_.input().data());
+  entry.bytes = jpeg.size();
+  entry.options_bytes = static_cast<std::uint32_t>(slot.order.options->text.size());
+  slot.stage = Stage::kSubmitted;
+  push_entry(entry);
+  if (slot.cancelled) push_command(ipc::Command::kCancel, index, 0);
+}
+
+void Session::push_command(ipc::Command command, std::uint32_t slot, std::uint64_t offset) {
+  ipc::Submission entry;
+  entry.command = static_cast<std::uint32_t>(command);
+  entry.slot = slot;
+  entry.offset = offset;
+  push_entry(entry);
+}
+
+/// An honest server always leaves room. The connection to another ends: receive() then answers all
+/// that was submitted.
+void Session::push_entry(const ipc::Submission& entry) {
+  if (!submissions_.push(entry)) (void)::shutdown(peer_.fd(), SHUT_RDWR);
+}
+
+void Session::cancel(std::uint32_t index, std::uint64_t generation) {
+  const std::lock_guard lock(mutex_);
+  Slot& slot = slots_[index];
+  if (slot.generation != generation || slot.cancelled) return;
+  slot.cancelled = true;
+  if (slot.stage != Stage::kSubmitted) return;
+  push_command(ipc::Command::kCancel, index, 0);
+  submissions_.publish();
+  ipc::wake(peer_.fd(), pages_.control().server_sleeps);
+}
+
+void Session::release_output(std::uint64_t offset) noexcept {
+  const std::lock_guard lock(mutex_);
+  push_command(ipc::Command::kRelease, 0, offset);
+  submissions_.publish();
+  ipc::wake(peer_.fd(), pages_.control().server_sleeps, ipc::kForReleases);
+}
+
+void Session::drain() {
+  std::unique_lock lock(mutex_);
+  idle_.wait(lock, [this] { return unanswered_ == 0; });
+}
+
+void Session::close() noexcept {
+  closing_ = true;
+  // The socket reads as ended from here on, which wakes receive().
+  (void)::shutdown(peer_.fd(), SHUT_RDWR);
+}
+
+std::optional<Status> Session::lost() const {
+  const std::lock_guard lock(mutex_);
+  return lost_;
+}
+
+}  // namespace framewire::client

@@ -1,0 +1,142 @@
+// A client's end of a connection to a server: memory, slots, the rings.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <client/options_texts.hpp>
+#include <condition_variable>
+#include <cstdint>
+#include <framewire/client.hpp>
+#include <framewire/completion_queue.hpp>
+#include <ipc/area_allocator.hpp>
+#include <ipc/shared_pages.hpp>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <transport/shared/local_peer.hpp>
+#include <vector>
+
+namespace framewire::client {
+
+/// A request on its way, with all that its answer needs.
+struct Order {
+  std::span<const std::uint8_t> jpeg;
+  std::shared_ptr<const OptionsText> options;
+  std::function<void(Result<Resized>)> done;
+  std::function<void(Result<ResizedView>)> view;  ///< instead of `done`
+  std::shared_ptr<CompletionQueue> completions;   ///< instead of both
+  std::list<Completion> completion;               ///< one element with `completions`
+  OutputSink sink;
+  std::stop_token stop;
+};
+
+/// Takes orders, and answers each once. Views and slices keep it alive beyond its client.
+/// Thread-safe, save receive(), which one thread calls.
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  /// @param peer  the server, which has greeted
+  Session(ipc::SharedPages pages, transport::shared::LocalPeer peer);
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// As Client::input_slice().
+  [[nodiscard]] Result<InputSlice> input_slice(std::size_t bytes);
+
+  /// Hands in as many orders, from the first on, as there is room for.
+  /// @param waits    for room for at least one
+  /// @param on_room  @see Client::try_submit()
+  /// @return how many were handed in, or answered already; they are moved from
+  std::size_t submit(std::span<Order> orders, bool waits, std::function<void()> on_room);
+  void drain();
+
+  /// Receives answers until close() was called or the server is gone; then all that is unanswered
+  /// has been answered with peer_lost.
+  void receive() noexcept;
+  /// Ends receive().
+  void close() noexcept;
+
+  [[nodiscard]] std::optional<Status> lost() const;
+  [[nodiscard]] bool draining() const noexcept {
+    return pages_.control().draining.load(std::memory_order_relaxed) != 0;
+  }
+  OptionsTexts& options() noexcept { return options_; }
+
+ private:
+  enum class Stage : std::uint8_t { kFree, kReserved, kSubmitted };
+  /// Asks the server to cancel.
+  struct Cancel {
+    Session* session;
+    std::uint32_t slot;
+    std::uint64_t generation;
+    void operator()() const { session->cancel(slot, generation); }
+  };
+  using OnStop = std::stop_callback<Cancel>;
+  struct Slot {
+    Stage stage = Stage::kFree;
+    bool cancelled = false;
+    std::uint64_t generation = 0;
+    Order order;
+    std::optional<std::uint64_t> copy;  ///< of the input, in the second half of the area
+    std::unique_ptr<OnStop> on_stop;
+  };
+  struct KeptView;
+  struct KeptSlice;
+  class Answers;
+
+  // Submitting.
+  [[nodiscard]] std::optional<Status> refusal(const Order& order) const;
+  std::size_t reserve(std::span<Order> orders, bool waits, std::function<void()>& on_room,
+                      std::vector<std::uint32_t>& slots);
+  [[nodiscard]] Result<bool> reserve_one(Order& order, std::vector<std::uint32_t>& slots);
+  void prepare(std::uint32_t slot);
+  void push(const std::vector<std::uint32_t>& slots);
+  void push_request(std::uint32_t slot);
+  void push_entry(const ipc::Submission& entry);
+  void push_command(ipc::Command command, std::uint32_t slot, std::uint64_t offset);
+  [[nodiscard]] bool in_area(std::span<const std::uint8_t> bytes) const noexcept;
+  void cancel(std::uint32_t slot, std::uint64_t generation);
+  void release_output(std::uint64_t offset) noexcept;
+  void release_slice(std::uint64_t offset) noexcept;
+
+  // Receiving.
+  [[nodiscard]] Result<bool> take_answers(Answers& answers);
+  [[nodiscard]] Result<void> take_answer(const ipc::Completion& entry, Answers& answers);
+  void answer_resized(Order order, Report report, std::span<const std::uint8_t> stream,
+                      Answers& answers);
+  [[nodiscard]] Result<Resized> read_failure(std::size_t bytes) const;
+  [[nodiscard]] Order free_slot(std::uint32_t slot) noexcept;
+  [[nodiscard]] Result<void> sleep();
+  void fail_all(const Status& why) noexcept;
+  void fail_slots(const std::vector<std::uint32_t>& slots, const Status& why) noexcept;
+  void fail_slot(std::uint32_t slot, const Status& why) noexcept;
+  void answered(std::size_t count) noexcept;
+
+  ipc::SharedPages pages_;
+  transport::shared::LocalPeer peer_;
+  const std::uint64_t half_bytes_;  ///< of the input area: slices before, copies behind
+  OptionsTexts options_;
+  std::atomic<bool> closing_{false};
+
+  mutable std::mutex mutex_;
+  std::condition_variable room_;
+  std::condition_variable idle_;
+  std::vector<Slot> slots_;
+  std::vector<std::uint32_t> free_;
+  ipc::AreaAllocator slices_;
+  ipc::AreaAllocator copies_;
+  ipc::RingWriter<ipc::Submission> submissions_;
+  std::size_t unanswered_ = 0;
+  std::vector<std::function<void()>> on_room_;
+  std::optional<Status> lost_;
+
+  // Of receive().
+  ipc::RingReader<ipc::Completion> completions_;
+  std::array<std::byte, ipc::kReportBytes> report_;
+};
+
+/// Answers an order that has no slot, or none any more.
+void answer(Order& order, Result<Resized> result) noexcept;
+
+}  // namespace framewire::client

@@ -1,0 +1,302 @@
+// What the client's thread does: takes answers from the ring and gives them to who asked.
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <algorithm>
+#include <client/session.hpp>
+#include <ipc/answer.hpp>
+#include <ipc/greeting.hpp>
+#include <ipc/wakeup.hpp>
+#include <new>
+#include <utility>
+
+namespace framewire::client {
+namespace {
+
+tl::unexpected<Status> lied(std::string what) {
+  return fail(StatusCode::kPeerLost, "the server's answer cannot be: " + std::move(what));
+}
+
+/// Without memory for more, at least the code.
+Status copy_of(const Status& status) noexcept {
+  try {
+    return status;
+  } catch (...) {
+    return {status.code(), std::string()};
+  }
+}
+
+Status memory_ran_out() noexcept { return {StatusCode::kBusy, std::string("no memory")}; }
+
+}  // namespace
+
+struct Session::KeptView {
+  KeptView(std::shared_ptr<Session> of, std::uint64_t at) : session(std::move(of)), offset(at) {}
+  ~KeptView() { session->release_output(offset); }
+  KeptView(const KeptView&) = delete;
+  KeptView& operator=(const KeptView&) = delete;
+  std::shared_ptr<Session> session;
+  std::uint64_t offset;
+};
+
+/// Gives answers on. Callbacks are called at once; completion queues, and those who wait for room,
+/// learn of up to kGroup answers together.
+class Session::Answers {
+ public:
+  explicit Answers(Session& session) : session_(session) {}
+  ~Answers() { flush(); }
+  Answers(const Answers&) = delete;
+  Answers& operator=(const Answers&) = delete;
+
+  void add(Order order, Result<Resized> result) noexcept {
+    if (order.completions != nullptr) {
+      if (queue_ != order.completions) put();
+      queue_ = std::move(order.completions);
+      order.completion.front().result = std::move(result);
+      completions_.splice(completions_.end(), order.completion);
+    } else {
+      answer(order, std::move(result));
+    }
+    count_one();
+  }
+  void add(Order order, ResizedView view) noexcept {
+    try {
+      order.view(std::move(view));
+    } catch (...) {
+      // What a caller's function throws is dropped: the client has others to serve.
+    }
+    order = {};
+    count_one();
+  }
+  void flush() noexcept {
+    put();
+    if (count_ != 0) session_.answered(std::exchange(count_, 0));
+  }
+
+ private:
+  static constexpr std::size_t kGroup = 32;
+  void put() noexcept {
+    if (queue_ == nullptr) return;
+    queue_->put(std::move(completions_));
+    completions_.clear();
+    queue_.reset();
+  }
+  void count_one() noexcept {
+    if (++count_ == kGroup) flush();
+  }
+
+  Session& session_;
+  std::shared_ptr<CompletionQueue> queue_;  ///< that `completions_` are for
+  std::list<Completion> completions_;
+  std::size_t count_ = 0;
+};
+
+void answer(Order& order, Result<Resized> result) noexcept {
+  try {
+    if (order.completions != nullptr) {
+      order.completion.front().result = std::move(result);
+      order.completions->put(std::move(order.completion));
+    } else if (order.view) {
+      // Only errors come here; a view is made where the stream lies.
+      order.view(fail(std::move(result.error())));
+    } else if (order.done) {
+      order.done(std::move(result));
+    }
+  } catch (...) {
+    // What a caller's function throws is dropped: the client has others to serve.
+  }
+  order = {};
+}
+
+void Session::receive() noexcept {
+  Status why(StatusCode::kPeerLost, "the connection to the server was closed");
+  try {
+    Result<void> going;
+    while (going && !closing_) {
+      Answers answers(*this);
+      const auto taken = take_answers(answers);
+      if (!taken) {
+        going = fail(taken.error());
+      } else if (!*taken) {
+        answers.flush();
+        going = sleep();
+      }
+    }
+    // What the server put there before it went is as good as ever.
+    for (bool more = !going; more;) {
+      Answers answers(*this);
+      const auto taken = take_answers(answers);
+      more = taken && *taken;
+    }
+    if (!going) why = going.error();
+  } catch (...) {
+    why = Status(StatusCode::kBusy, "memory ran out");
+  }
+  // A server that is believed no more is to know.
+  (void)::shutdown(peer_.fd(), SHUT_RDWR);
+  fail_all(why);
+}
+
+Result<bool> Session::take_answers(Answers& answers) {
+  constexpr std::size_t kGroup = 64;
+  const auto count = completions_.available();
+  if (!count) return lied("its index is out of bounds");
+  const std::size_t taken = std::min<std::size_t>(*count, kGroup);
+  for (std::size_t i = 0; i < taken; ++i) {
+    const ipc::Completion entry = completions_.take();
+    // Before the slot is used again: the server counts what is unread.
+    completions_.give_back();
+    if (auto good = take_answer(entry, answers); !good) return fail(good.error());
+  }
+  return taken != 0;
+}
+
+Result<void> Session::take_answer(const ipc::Completion& entry, Answers& answers) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (entry.slot >= slots_.size() || slots_[entry.slot].stage != Stage::kSubmitted) {
+      return lied(fmt::format("nothing was asked in slot {}", entry.slot));
+    }
+  }
+  const std::span<const std::uint8_t> area = pages_.output();
+  const bool resized = entry.outcome == static_cast<std::uint32_t>(ipc::Outcome::kResized);
+  if (entry.report_bytes > report_.size() || entry.offset > area.size() ||
+      entry.bytes > area.size() - entry.offset) {
+    return lied(fmt::format("{} bytes at {}, and {} of a report", entry.bytes, entry.offset,
+                            entry.report_bytes));
+  }
+  // Out of the slot's memory before somebody else has the slot.
+  ipc::copy_once(report_.data(), pages_.report(entry.slot).data(), entry.report_bytes);
+  const auto bytes = std::span<const std::byte>(report_).first(entry.report_bytes);
+  if (!resized) {
+    Order order = free_slot(entry.slot);
+    answers.add(std::move(order), read_failure(bytes.size()));
+    return {};
+  }
+  auto report = ipc::read_report(bytes);
+  Order order = free_slot(entry.slot);
+  if (!report) {
+    answers.add(std::move(order), fail(StatusCode::kInternal, "the server's report is damaged"));
+    release_output(entry.offset);
+    return {};
+  }
+  answer_resized(std::move(order), std::move(*report), area.subspan(entry.offset, entry.bytes),
+                 answers);
+  return {};
+}
+
+Result<Resized> Session::read_failure(std::size_t bytes) const {
+  auto status = ipc::read_error(std::span<const std::byte>(report_).first(bytes));
+  if (!status) return fail(StatusCode::kInternal, "the server's error is damaged");
+  return fail(std::move(*status));
+}
+
+void Session::answer_resized(Order order, Report report, std::span<const std::uint8_t> stream,
+                             Answers& answers) {
+  const auto offset = static_cast<std::uint64_t>(stream.data() - pages_.output().data());
+  if (order.view) {
+    auto keeper = std::make_shared<const KeptView>(shared_from_this(), offset);
+    return answers.add(std::move(order), ResizedView{stream, std::move(report), std::move(keeper)});
+  }
+  Result<Resized> result;
+  try {
+    if (order.sink.wanted()) {
+      auto room = order.sink.room(stream.size());
+      if (room) {
+        std::ranges::copy(stream, room->begin());
+        result->written = *room;
+      } else {
+        result = fail(std::move(room.error()));
+      }
+    } else {
+      result->bytes.assign(stream.begin(), stream.end());
+    }
+    if (result) result->report = std::move(report);
+  } catch (const std::bad_alloc&) {
+    result = fail(memory_ran_out());
+  }
+  // First the room, then the answer, which may lead to the next request.
+  release_output(offset);
+  answers.add(std::move(order), std::move(result));
+}
+
+Order Session::free_slot(std::uint32_t index) noexcept {
+  std::unique_ptr<OnStop> on_stop;  // let go without the lock: cancel() may be waiting for it
+  const std::lock_guard lock(mutex_);
+  Slot& slot = slots_[index];
+  Order order = std::move(slot.order);
+  on_stop = std::move(slot.on_stop);
+  if (slot.copy) copies_.give_back(*slot.copy);
+  slot.copy.reset();
+  slot.order = {};
+  slot.stage = Stage::kFree;
+  ++slot.generation;
+  free_.push_back(index);  // has had it before
+  return order;
+}
+
+/// @return why there is no server any more
+Result<void> Session::sleep() {
+  std::atomic<std::uint32_t>& sleeps = pages_.control().client_sleeps;
+  sleeps.store(ipc::kForNews, std::memory_order_seq_cst);
+  pollfd file{peer_.fd(), POLLIN, 0};
+  const auto available = completions_.available();
+  if (available && *available == 0) (void)::poll(&file, 1, -1);
+  sleeps.store(ipc::kAwake, std::memory_order_relaxed);
+  if (file.revents == 0) return {};
+  const ipc::News news = ipc::read_news(peer_.fd());
+  if (news.has_word) {
+    if (auto said = ipc::read_word(news.word); !said) {
+      return fail(StatusCode::kPeerLost, "the server has ended the connection: " +
+                                             std::string(to_string(said.error().code())) + ": " +
+                                             said.error().message());
+    }
+  }
+  if (news.gone) return fail(StatusCode::kPeerLost, "the server is gone");
+  return {};
+}
+
+void Session::answered(std::size_t count) noexcept {
+  std::vector<std::function<void()>> tell;
+  {
+    const std::lock_guard lock(mutex_);
+    unanswered_ -= count;
+    room_.notify_all();
+    if (unanswered_ == 0) idle_.notify_all();
+    if (free_.size() >= slots_.size() / 16 || unanswered_ == 0) tell.swap(on_room_);
+  }
+  for (const auto& on_room : tell) try {
+      on_room();
+    } catch (...) {
+      // What a caller's function throws is dropped: the client has others to serve.
+    }
+}
+
+void Session::fail_all(const Status& why) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    lost_ = copy_of(why);
+    // Who waits for room gets an answer instead.
+    room_.notify_all();
+  }
+  for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
+    const bool submitted = [&] {
+      const std::lock_guard lock(mutex_);
+      return slots_[slot].stage == Stage::kSubmitted;
+    }();
+    if (submitted) fail_slot(slot, why);
+  }
+  answered(0);
+}
+
+void Session::fail_slots(const std::vector<std::uint32_t>& slots, const Status& why) noexcept {
+  for (const std::uint32_t slot : slots) fail_slot(slot, why);
+}
+
+void Session::fail_slot(std::uint32_t slot, const Status& why) noexcept {
+  Order order = free_slot(slot);
+  answer(order, fail(copy_of(why)));
+  answered(1);
+}
+
+}  // namespace framewire::client

@@ -1,0 +1,43 @@
+// Entries of the two rings: what a client asks for, and what became of it.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace framewire::ipc {
+
+enum class Command : std::uint32_t {
+  kRequest = 1,  ///< resize the input at `offset`
+  kRelease = 2,  ///< the output at `offset` is not needed any more
+  kCancel = 3,   ///< the answer to the slot's request is not wanted any more
+};
+
+/// From the client. Which fields a command reads stands beside them; the others may hold anything.
+struct Submission {
+  std::uint32_t command = 0;
+  std::uint32_t slot = 0;           ///< request, cancel
+  std::uint64_t offset = 0;         ///< request: in the input area; release: in the output area
+  std::uint64_t bytes = 0;          ///< request
+  std::uint32_t options_bytes = 0;  ///< request: of the slot's text
+  std::uint32_t reserved = 0;
+};
+
+enum class Outcome : std::uint32_t {
+  kResized = 1,  ///< the slot's report is of a resize, its stream lies in the output area
+  kFailed = 2,   ///< the slot's report is an error
+};
+
+/// From the server.
+struct Completion {
+  std::uint32_t slot = 0;
+  std::uint32_t outcome = 0;
+  std::uint64_t offset = 0;  ///< of the stream, in the output area
+  std::uint64_t bytes = 0;
+  std::uint32_t report_bytes = 0;
+  std::uint32_t reserved = 0;
+};
+
+static_assert(sizeof(Submission) == 32 && sizeof(Completion) == 32);
+static_assert(std::is_trivially_copyable_v<Submission> && std::is_trivially_copyable_v<Completion>);
+
+}  // namespace framewire::ipc

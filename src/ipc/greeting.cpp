@@ -1,0 +1,47 @@
+#include <fmt/format.h>
+#include <algorithm>
+#include <ipc/greeting.hpp>
+
+namespace framewire::ipc {
+
+Result<void> check(const Hello& hello) {
+  if (hello.magic != Hello::kMagic) {
+    return fail(StatusCode::kInvalidInput, "what came first is no greeting of a Framewire client");
+  }
+  if (hello.version != kVersion) {
+    return fail(
+        StatusCode::kUnsupported,
+        fmt::format("the client speaks version {}, this server {}", hello.version, kVersion));
+  }
+  if (hello.slots == 0) {
+    return fail(StatusCode::kInvalidInput, "found 0 slots; accepted: 1 or more");
+  }
+  return {};
+}
+
+Word make_word(const Status& status) {
+  Word word;
+  word.code = number_of(status.code());
+  const std::string& text = status.message();
+  word.text_bytes = static_cast<std::uint32_t>(std::min(text.size(), word.text.size()));
+  std::copy_n(text.begin(), word.text_bytes, word.text.begin());
+  return word;
+}
+
+Result<void> read_word(const Word& word) {
+  if (word.code == 0) return {};
+  std::string text(word.text.data(), std::min<std::size_t>(word.text_bytes, word.text.size()));
+  std::ranges::replace_if(
+      text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  return fail(code_of(word.code), std::move(text));
+}
+
+std::uint32_t number_of(StatusCode code) { return static_cast<std::uint32_t>(code) + 1; }
+
+StatusCode code_of(std::uint32_t number) {
+  constexpr auto kLast = static_cast<std::uint32_t>(StatusCode::kCancelled);
+  if (number == 0 || number > kLast + 1) return StatusCode::kInternal;
+  return static_cast<StatusCode>(number - 1);
+}
+
+}  // namespace framewire::ipc

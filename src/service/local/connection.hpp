@@ -1,0 +1,119 @@
+// One local client of a server: its memory, its requests under way, its thread's work.
+#pragma once
+
+#include <atomic>
+#include <base/clock.hpp>
+#include <condition_variable>
+#include <cstdint>
+#include <framewire/engine.hpp>
+#include <ipc/area_allocator.hpp>
+#include <ipc/shared_pages.hpp>
+#include <memory>
+#include <mutex>
+#include <service/local/event.hpp>
+#include <service/local/fair_share.hpp>
+#include <service/local/options_cache.hpp>
+#include <stop_token>
+#include <transport/shared/local_peer.hpp>
+#include <vector>
+
+namespace framewire::service::local {
+
+/// Serves one client: takes what it submits, hands it to the engine in groups, and puts the answers
+/// into the memory that both map. Believes nothing that the client writes there.
+class Connection {
+ public:
+  /// @param engine  outlives this
+  /// @param memory  the pages' input area with its guard, registered with the engine
+  /// @param peer    the client, which has been greeted; its socket does not block
+  Connection(Engine& engine, FairShare& share, ipc::SharedPages pages, RegisteredMemory memory,
+             transport::shared::LocalPeer peer);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  /// Serves until the client leaves, lies, or stop() was called; then cancels what is queued and
+  /// waits until all that was handed to the engine has been answered. Called once.
+  /// @return peer_lost where the client left; cancelled after stop(); invalid_input, with what was
+  ///         found, where it lied; busy where memory for the books ran out
+  [[nodiscard]] Status run() noexcept;
+
+  /// From now on new requests are answered with `busy`; those taken before are done. Any thread.
+  void drain() noexcept;
+  /// Ends run(). Any thread.
+  void stop() noexcept;
+  /// Whether everything that was taken has been answered. Any thread.
+  [[nodiscard]] bool idle() const;
+
+ private:
+  struct Slot {
+    bool busy = false;               ///< its request is unanswered; guarded by mutex_
+    bool has_output = false;         ///< a piece of the output area is the request's
+    std::uint64_t offset = 0;        ///< of that piece
+    std::vector<std::uint8_t> kept;  ///< the stream, where the area had no room for it
+    bool is_kept = false;
+    std::uint64_t kept_bytes = 0;    ///< counted for it
+    std::uint32_t report_bytes = 0;  ///< of an answer that waits for room
+    std::stop_source stop;
+  };
+
+  [[nodiscard]] Result<void> serve();
+  [[nodiscard]] Result<bool> take_entries();
+  [[nodiscard]] Result<void> take(const ipc::Submission& entry);
+  [[nodiscard]] Result<void> take_request(const ipc::Submission& entry);
+  [[nodiscard]] Result<void> release(std::uint64_t offset);
+  [[nodiscard]] Result<void> cancel(std::uint32_t slot);
+  [[nodiscard]] Result<void> enter(std::uint32_t slot);
+  [[nodiscard]] Result<EngineRequest> make_request(const ipc::Submission& entry);
+  void queue(EngineRequest request);
+  void hand_in();
+  std::size_t hand_in(std::size_t count);
+  [[nodiscard]] std::size_t may_hand_in() const;
+  [[nodiscard]] std::size_t try_submit(std::span<EngineRequest> group);
+  void shorten_deadlines(std::size_t count);
+  void drop_expired();
+  void drop(std::size_t index, const Status& why);
+  void place_kept();
+  [[nodiscard]] bool sleep();
+  void finish() noexcept;
+
+  // From threads of the engine's, too.
+  [[nodiscard]] std::span<std::uint8_t> allocate(std::uint32_t slot, std::size_t bytes);
+  void answered(std::uint32_t slot, Result<Resized> result) noexcept;
+  void refuse(std::uint32_t slot, const Status& why) noexcept;
+  void put_answer(std::uint32_t slot, const Result<Resized>& result) noexcept;
+  void complete(std::uint32_t slot, ipc::Outcome outcome, std::uint64_t bytes) noexcept;
+
+  [[nodiscard]] std::size_t queued() const noexcept { return requests_.size() - first_; }
+
+  Engine& engine_;
+  std::shared_ptr<Event> event_ = std::make_shared<Event>();
+  FairShare::Member share_;
+  transport::shared::LocalPeer peer_;
+  ipc::SharedPages pages_;
+  RegisteredMemory registered_;  ///< let go before the pages are
+  ipc::RingReader<ipc::Submission> submissions_;
+  std::shared_ptr<std::atomic<bool>> awaits_room_ = std::make_shared<std::atomic<bool>>(false);
+  OptionsCache options_;
+  std::atomic<bool> draining_{false};
+  std::atomic<bool> stopping_{false};
+
+  // Requests that the engine has not been given yet, from first_ on; capacity for all slots.
+  std::vector<EngineRequest> requests_;
+  std::vector<base::Clock::time_point> arrivals_;
+  std::size_t first_ = 0;
+
+  mutable std::mutex mutex_;
+  std::condition_variable idle_;
+  std::vector<Slot> slots_;
+  ipc::RingWriter<ipc::Completion> completions_;
+  ipc::AreaAllocator outputs_;
+  std::size_t busy_ = 0;     ///< slots
+  std::size_t in_work_ = 0;  ///< requests that the engine has
+  std::uint64_t kept_bytes_ = 0;
+  /// About the largest stream of late; 64 KiB until there is one.
+  std::uint64_t expected_bytes_ = std::uint64_t{64} << 10;
+  std::vector<std::uint32_t> kept_;  ///< slots whose answers wait for room, oldest first
+  bool wants_answers_ = false;       ///< the thread is to be woken by each answer
+};
+
+}  // namespace framewire::service::local

@@ -1,0 +1,330 @@
+#include <fmt/format.h>
+#include <poll.h>
+#include <algorithm>
+#include <atomic>
+#include <base/thread_name.hpp>
+#include <condition_variable>
+#include <ipc/greeting.hpp>
+#include <mutex>
+#include <service/local/connection.hpp>
+#include <service/local/event.hpp>
+#include <service/local/local_server.hpp>
+#include <service/local/socket_file.hpp>
+#include <service/local/visitors.hpp>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace framewire::service::local {
+namespace {
+
+constexpr unsigned kMaxClients = 4096;
+
+/// What a client is given of what it asks for.
+ipc::Sizes granted(const ipc::Hello& hello, const LocalServerOptions& options) {
+  const auto area = [](std::uint64_t wanted, std::uint64_t most) {
+    const std::uint64_t bytes = std::clamp(wanted, ipc::kMinAreaBytes, most);
+    return (bytes + ipc::kPageBytes - 1) / ipc::kPageBytes * ipc::kPageBytes;
+  };
+  return {std::min(hello.slots, options.slots), area(hello.input_bytes, options.input_bytes),
+          area(hello.output_bytes, options.output_bytes)};
+}
+
+Result<void> check(const LocalServerOptions& options) {
+  const auto is_area = [](std::uint64_t bytes) {
+    return bytes >= ipc::kMinAreaBytes && bytes <= ipc::kMaxAreaBytes &&
+           bytes % ipc::kPageBytes == 0;
+  };
+  if (options.max_clients == 0 || options.max_clients > kMaxClients || options.slots == 0 ||
+      options.slots > ipc::kMaxSlots || !is_area(options.input_bytes) ||
+      !is_area(options.output_bytes) || options.greeting.count() <= 0) {
+    return fail(
+        StatusCode::kInvalidInput,
+        fmt::format("found {} clients, {} slots, {} bytes for inputs and {} for outputs; "
+                    "accepted: 1 to {} clients, 1 to {} slots, whole pages from {} to {} "
+                    "bytes, and some time to greet",
+                    options.max_clients, options.slots, options.input_bytes, options.output_bytes,
+                    kMaxClients, ipc::kMaxSlots, ipc::kMinAreaBytes, ipc::kMaxAreaBytes));
+  }
+  return {};
+}
+
+}  // namespace
+
+class LocalServer::Impl {
+ public:
+  Impl(Engine& engine, LocalServerOptions options, SocketFile socket)
+      : engine_(engine),
+        options_(std::move(options)),
+        socket_(std::move(socket)),
+        share_(options_.under_way),
+        visitors_(options_.greeting, [this](Visitor visitor, Result<ipc::Hello> hello) {
+          greeted(std::move(visitor), std::move(hello));
+        }) {}
+  ~Impl() {
+    stop();
+    if (listener_.joinable()) listener_.join();
+    reap(true);
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+
+  Result<void> start() {
+    if (!event_.valid()) return fail(StatusCode::kBusy, "no descriptor is left for an event");
+    try {
+      listener_ = std::thread([this] { listen(); });
+    } catch (const std::system_error& error) {
+      return fail(StatusCode::kBusy,
+                  fmt::format("cannot start the thread that listens: {}", error.code().message()));
+    }
+    return {};
+  }
+
+  bool drain(std::chrono::milliseconds deadline) {
+    const auto until = base::Clock::now() + deadline;
+    std::unique_lock lock(mutex_);
+    draining_ = true;
+    event_.notify();
+    for (const auto& client : clients_) {
+      if (client->connection) client->connection->drain();
+    }
+    const auto idle = [this] {
+      return !listening_ && std::ranges::all_of(clients_, [](const auto& client) {
+        return client->done || (client->connection && client->connection->idle());
+      });
+    };
+    // Looks now and then: answers tell nobody but their client.
+    constexpr auto kLook = std::chrono::milliseconds(1);
+    while (!idle()) {
+      if (base::Clock::now() >= until) return false;
+      changed_.wait_for(lock, kLook);
+    }
+    return true;
+  }
+
+  [[nodiscard]] LocalServerStats stats() const {
+    const std::lock_guard lock(mutex_);
+    return {static_cast<std::size_t>(
+                std::ranges::count_if(clients_, [](const auto& client) { return !client->done; })),
+            held_bytes_};
+  }
+
+ private:
+  struct Client {
+    std::thread thread;
+    std::unique_ptr<Connection> connection;  ///< from the greeting to the end
+    pid_t pid = 0;
+    uid_t uid = 0;
+    std::uint64_t bytes = 0;
+    bool done = false;
+  };
+
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    event_.notify();
+    for (const auto& client : clients_) {
+      if (client->connection) client->connection->stop();
+    }
+  }
+
+  void listen() {
+    base::name_thread("fw-local");
+    bool accepts = true;
+    while (!stopping_ && !draining_) {
+      reap(false);
+      try {
+        std::vector<pollfd> files{{event_.fd(), POLLIN, 0},
+                                  {accepts ? socket_.fd() : -1, POLLIN, 0}};
+        visitors_.add_to(files);
+        // Where descriptors ran out, others must end first.
+        constexpr int kPause_ms = 100;
+        (void)::poll(files.data(), files.size(), accepts ? visitors_.wait_ms() : kPause_ms);
+        event_.clear();
+        visitors_.look();
+        accepts = accepts ? visitors_.accept(socket_.fd()) : true;
+      } catch (const std::bad_alloc&) {
+        accepts = false;
+      }
+    }
+    visitors_.clear();
+    socket_.close();
+    const std::lock_guard lock(mutex_);
+    listening_ = false;
+    changed_.notify_all();
+  }
+
+  void greeted(Visitor visitor, Result<ipc::Hello> hello) {
+    auto client = std::make_unique<Client>();
+    client->pid = visitor.pid;
+    client->uid = visitor.uid;
+    auto entered = hello ? enter(*client, *hello) : fail(hello.error());
+    if (!entered) return send_away(visitor, entered.error());
+    Client& added = *client;
+    const std::lock_guard lock(mutex_);
+    try {
+      clients_.push_back(std::move(client));
+      added.thread = std::thread(
+          [this, &added, sizes = *entered, socket = std::move(visitor.socket)]() mutable {
+            serve(added, sizes, std::move(socket));
+          });
+    } catch (...) {
+      held_bytes_ -= added.bytes;
+      if (!clients_.empty() && clients_.back().get() == &added) clients_.pop_back();
+      // Where the thread's function has taken the socket it has been closed with it.
+      send_away(visitor, {StatusCode::kBusy, "no thread is left to serve another client"});
+    }
+  }
+
+  /// Reserves a place and its bytes.
+  Result<ipc::Sizes> enter(Client& client, const ipc::Hello& hello) {
+    const auto& uids = options_.uids;
+    if (!uids.empty() && std::ranges::find(uids, client.uid) == uids.end()) {
+      return fail(StatusCode::kDenied, fmt::format("user {} is not served here", client.uid));
+    }
+    const ipc::Sizes sizes = granted(hello, options_);
+    client.bytes = sizes.input_bytes + sizes.output_bytes;
+    const std::lock_guard lock(mutex_);
+    const auto served = std::ranges::count_if(clients_, [](const auto& c) { return !c->done; });
+    if (static_cast<std::size_t>(served) >= options_.max_clients) {
+      return fail(StatusCode::kBusy,
+                  fmt::format("{} clients are served, and no more", options_.max_clients));
+    }
+    if (client.bytes > options_.total_bytes - held_bytes_) {
+      return fail(StatusCode::kBusy,
+                  fmt::format("the server's clients hold {} of {} bytes; {} more are too many",
+                              held_bytes_, options_.total_bytes, client.bytes));
+    }
+    held_bytes_ += client.bytes;
+    return sizes;
+  }
+
+  void send_away(Visitor& visitor, const Status& why) {
+    tell({LocalEvent::Kind::kRefused, visitor.pid, visitor.uid, why});
+    const transport::shared::LocalPeer peer(std::move(visitor.socket));
+    const ipc::Word word = ipc::make_word(why);
+    (void)peer.send(std::as_bytes(std::span(&word, 1)));
+  }
+
+  /// A client's thread.
+  void serve(Client& client, const ipc::Sizes& sizes, base::FileDescriptor socket) noexcept {
+    base::name_thread("fw-local-client");
+    const Status end = [&]() -> Status {
+      try {
+        if (auto made = make_connection(client, sizes, std::move(socket)); !made) {
+          return made.error();
+        }
+        tell({LocalEvent::Kind::kConnected, client.pid, client.uid,
+              Status(StatusCode::kCancelled, {})});
+        return client.connection->run();
+      } catch (const std::bad_alloc&) {
+        return {StatusCode::kBusy, "memory ran out"};
+      } catch (...) {
+        return {StatusCode::kInternal, "an exception that nobody expected"};
+      }
+    }();
+    const bool was_served = client.connection != nullptr;
+    std::unique_ptr<Connection> over;
+    {
+      const std::lock_guard lock(mutex_);
+      over = std::move(client.connection);
+    }
+    over.reset();
+    tell({was_served ? LocalEvent::Kind::kEnded : LocalEvent::Kind::kRefused, client.pid,
+          client.uid, end});
+    const std::lock_guard lock(mutex_);
+    held_bytes_ -= client.bytes;
+    client.done = true;
+    changed_.notify_all();
+    event_.notify();
+  }
+
+  Result<void> make_connection(Client& client, const ipc::Sizes& sizes,
+                               base::FileDescriptor socket) {
+    transport::shared::LocalPeer peer(std::move(socket));
+    const auto refuse = [&](const Status& why) {
+      const ipc::Word word = ipc::make_word(why);
+      (void)peer.send(std::as_bytes(std::span(&word, 1)));
+      return fail(why);
+    };
+    auto pages = ipc::SharedPages::make(sizes);
+    if (!pages) return refuse(pages.error());
+    auto registered = engine_.register_memory(pages->input_with_guard());
+    if (!registered) return refuse(registered.error());
+    ipc::Word word;
+    word.slots = sizes.slots;
+    word.input_bytes = sizes.input_bytes;
+    word.output_bytes = sizes.output_bytes;
+    const int file = pages->fd();
+    const auto sent = peer.send(std::as_bytes(std::span(&word, 1)), {&file, 1});
+    if (!sent) return fail(sent.error());
+    pages->close_file();
+    auto connection = std::make_unique<Connection>(engine_, share_, std::move(*pages),
+                                                   std::move(*registered), std::move(peer));
+    const std::lock_guard lock(mutex_);
+    client.connection = std::move(connection);
+    if (stopping_) client.connection->stop();
+    if (draining_) client.connection->drain();
+    return {};
+  }
+
+  void tell(const LocalEvent& event) noexcept {
+    if (!options_.on_event) return;
+    const std::lock_guard lock(telling_);
+    try {
+      options_.on_event(event);
+    } catch (...) {
+      // What an owner's function throws is dropped: the server has others to serve.
+    }
+  }
+
+  /// Joins threads that have ended; with `all`, those that are about to.
+  void reap(bool all) {
+    std::vector<std::unique_ptr<Client>> over;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto keep =
+          std::stable_partition(clients_.begin(), clients_.end(),
+                                [all](const auto& client) { return !all && !client->done; });
+      std::move(keep, clients_.end(), std::back_inserter(over));
+      clients_.erase(keep, clients_.end());
+    }
+    for (const auto& client : over) {
+      if (client->thread.joinable()) client->thread.join();
+    }
+  }
+
+  Engine& engine_;
+  const LocalServerOptions options_;
+  SocketFile socket_;
+  FairShare share_;
+  Visitors visitors_;
+  Event event_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> draining_{false};
+  std::mutex telling_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool listening_ = true;
+  std::uint64_t held_bytes_ = 0;
+  std::vector<std::unique_ptr<Client>> clients_;
+  std::thread listener_;
+};
+
+LocalServer::LocalServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+LocalServer::~LocalServer() = default;
+LocalServer::LocalServer(LocalServer&&) noexcept = default;
+
+Result<LocalServer> LocalServer::start(Engine& engine, LocalServerOptions options) {
+  if (auto good = check(options); !good) return fail(good.error());
+  auto socket = SocketFile::listen(options.path, options.mode);
+  if (!socket) return fail(socket.error());
+  auto impl = std::make_unique<Impl>(engine, std::move(options), std::move(*socket));
+  if (auto started = impl->start(); !started) return fail(started.error());
+  return LocalServer(std::move(impl));
+}
+
+bool LocalServer::drain(std::chrono::milliseconds deadline) { return impl_->drain(deadline); }
+LocalServerStats LocalServer::stats() const { return impl_->stats(); }
+
+}  // namespace framewire::service::local

@@ -1,0 +1,82 @@
+// Serves other processes of this machine through memory that both map: `framewire serve --local`.
+#pragma once
+
+#include <sys/types.h>
+#include <chrono>
+#include <cstdint>
+#include <framewire/engine.hpp>
+#include <framewire/status.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace framewire::service::local {
+
+/// What a server tells its owner, for logs.
+struct LocalEvent {
+  enum class Kind : std::uint8_t {
+    kConnected,  ///< a client was greeted
+    kRefused,    ///< somebody was not; the status says why
+    kEnded,      ///< a client's connection: peer_lost where it left, invalid_input where it lied,
+                 ///< cancelled where the server ended
+  };
+  Kind kind = Kind::kConnected;
+  pid_t pid = 0;  ///< by the kernel's word, of who made the connection; 0 where not known
+  uid_t uid = 0;
+  Status status{StatusCode::kCancelled, {}};
+};
+
+struct LocalServerOptions {
+  std::string path;            ///< of the socket's file
+  mode_t mode = 0660;          ///< of that file: who may write to it may connect
+  std::vector<uid_t> uids;     ///< only these users are served; empty: whoever may connect
+  unsigned max_clients = 32;   ///< at a time; each costs a thread
+  std::uint32_t slots = 1024;  ///< requests of one client at a time
+  std::uint64_t input_bytes = std::uint64_t{512} << 20;   ///< memory for inputs of one client
+  std::uint64_t output_bytes = std::uint64_t{256} << 20;  ///< memory for its outputs
+  /// What all clients together may hold of both. Streams that have no room in a client's memory are
+  /// kept in ours for a while: as many bytes again as it has for outputs, at most.
+  std::uint64_t total_bytes = std::uint64_t{2} << 30;
+  /// Requests of all clients that the engine has at a time; 0: as many as it takes. Who shares the
+  /// engine with others says how many may stand in its queue before theirs.
+  std::size_t under_way = 0;
+  std::chrono::milliseconds greeting{1000};  ///< time that who has connected has to greet
+  /// Called by threads of the server's, one at a time: be quick, never call the server. What it
+  /// throws is ignored. May be empty.
+  std::function<void(const LocalEvent&)> on_event;
+};
+
+struct LocalServerStats {
+  std::size_t clients = 0;        ///< served now
+  std::uint64_t total_bytes = 0;  ///< that they hold
+};
+
+/// Accepts clients at a Unix socket; a thread for each hands its requests to the engine.
+///
+/// Thread safety: all members may be called from any number of threads at once.
+class LocalServer {
+ public:
+  /// @param engine  outlives the server
+  /// @return invalid_input for options out of bounds; busy where a server listens there already, or
+  ///         threads ran out; io_error
+  [[nodiscard]] static Result<LocalServer> start(Engine& engine, LocalServerOptions options);
+  /// Ends all connections: what is queued is cancelled, what is worked on is waited for.
+  ~LocalServer();
+  LocalServer(LocalServer&&) noexcept;
+  LocalServer& operator=(LocalServer&&) = delete;
+
+  /// Greets nobody any more, deletes the socket's file, answers new requests with `busy`, and waits
+  /// until all that was taken before has been answered.
+  /// @return whether that was so in time
+  bool drain(std::chrono::milliseconds deadline);
+
+  [[nodiscard]] LocalServerStats stats() const;
+
+ private:
+  class Impl;
+  explicit LocalServer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace framewire::service::local

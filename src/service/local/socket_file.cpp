@@ -1,0 +1,115 @@
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <service/local/socket_file.hpp>
+#include <system_error>
+#include <utility>
+
+namespace framewire::service::local {
+namespace {
+
+constexpr int kBacklog = 128;
+
+Status refused(const std::string& path, std::string_view what, int error) {
+  return Status(StatusCode::kIoError,
+                fmt::format("{}: {}", what, std::generic_category().message(error)))
+      .about(path);
+}
+
+std::optional<sockaddr_un> address_of(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  // An empty name, or one that begins with NUL, is no place in the file system.
+  if (path.empty() || path.size() >= sizeof address.sun_path ||
+      path.find('\0') != std::string::npos) {
+    return std::nullopt;
+  }
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return address;
+}
+
+const sockaddr* generic(const sockaddr_un& address) {
+  return reinterpret_cast<const sockaddr*>(&address);
+}
+
+/// Deletes what a server of ours has left that did not end in order.
+Result<void> delete_stale(const std::string& path, const sockaddr_un& address) {
+  struct stat facts {};
+  if (::lstat(path.c_str(), &facts) != 0) return {};
+  if (!S_ISSOCK(facts.st_mode) || facts.st_uid != ::geteuid()) {
+    return fail(
+        Status(StatusCode::kIoError,
+               "is there already and no socket of ours; accepted: a path with nothing there")
+            .about(path));
+  }
+  const base::FileDescriptor probe(
+      ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const bool answered =
+      probe.valid() && ::connect(probe.get(), generic(address), sizeof address) == 0;
+  if (answered || errno != ECONNREFUSED) {
+    return fail(Status(StatusCode::kBusy, "a server listens there already").about(path));
+  }
+  if (::unlink(path.c_str()) != 0) return fail(refused(path, "cannot delete an old socket", errno));
+  return {};
+}
+
+}  // namespace
+
+Result<SocketFile> SocketFile::listen(const std::string& path, mode_t mode) {
+  const auto address = address_of(path);
+  if (!address || (mode & ~mode_t{0777}) != 0) {
+    return fail(Status(StatusCode::kInvalidInput,
+                       fmt::format("found a path of {} bytes and mode {:o}; accepted: 1 to {} "
+                                   "bytes, mode 0 to 777",
+                                   path.size(), mode, sizeof(sockaddr_un::sun_path) - 1))
+                    .about(path));
+  }
+  if (auto free = delete_stale(path, *address); !free) return fail(free.error());
+  SocketFile made;
+  made.socket_ =
+      base::FileDescriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  // The file that bind() makes has the socket's own bits less the umask: never more than `mode`.
+  if (!made.socket_.valid() || ::fchmod(made.socket_.get(), mode) != 0) {
+    return fail(refused(path, "cannot make a socket", errno));
+  }
+  if (::bind(made.socket_.get(), generic(*address), sizeof *address) != 0) {
+    return fail(refused(path, "cannot bind", errno));
+  }
+  made.path_ = path;
+  struct stat facts {};
+  if (::lstat(path.c_str(), &facts) != 0 || !S_ISSOCK(facts.st_mode)) {
+    return fail(refused(path, "cannot find the socket", errno));
+  }
+  made.device_ = facts.st_dev;
+  made.file_ = facts.st_ino;
+  if (::chmod(path.c_str(), mode) != 0) return fail(refused(path, "cannot set its mode", errno));
+  if (::listen(made.socket_.get(), kBacklog) != 0) {
+    return fail(refused(path, "cannot listen", errno));
+  }
+  return made;
+}
+
+SocketFile::SocketFile(SocketFile&& other) noexcept
+    : socket_(std::move(other.socket_)),
+      path_(std::exchange(other.path_, {})),
+      device_(other.device_),
+      file_(other.file_) {}
+
+SocketFile::~SocketFile() { close(); }
+
+void SocketFile::close() noexcept {
+  socket_.reset();
+  if (path_.empty()) return;
+  struct stat facts {};
+  if (::lstat(path_.c_str(), &facts) == 0 && facts.st_dev == device_ && facts.st_ino == file_) {
+    ::unlink(path_.c_str());
+  }
+  path_.clear();
+}
+
+}  // namespace framewire::service::local

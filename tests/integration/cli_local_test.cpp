@@ -1,0 +1,139 @@
+// framewire batch --server, against framewire serve --local.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <chrono>
+#include <csignal>
+#include <framewire/client.hpp>
+#include <tests/integration/support.hpp>
+#include <thread>
+
+namespace framewire::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+class CliLocal : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (unsigned i = 0; i < 40; ++i) {
+      const std::string name = (i % 4 == 0 ? "deep/" : "") + std::to_string(100 + i) + ".jpg";
+      Bytes jpeg = make_jpeg(60 + static_cast<int>(i), 50, i);
+      if (i == 7) jpeg.resize(jpeg.size() - 20);
+      if (i == 9) jpeg.resize(2);
+      write_file(folder_ / ("in/" + name), jpeg);
+    }
+  }
+  [[nodiscard]] Words batch(const std::string& out, const Words& more = {}) const {
+    Words words = {"batch",  folder_ / "in", folder_ / out,
+                   "--size", "30x",          "--quiet",
+                   "--json", "--manifest",   folder_ / (out + ".jsonl")};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  [[nodiscard]] std::string socket() const { return folder_ / "socket"; }
+  [[nodiscard]] Words with_server() const { return {"--server", socket()}; }
+
+  /// Name, outcome, sizes, codec and warnings of each row, in the order of names.
+  [[nodiscard]] std::map<std::string, std::string> rows(const std::string& out) const {
+    std::map<std::string, std::string> all;
+    for (json& row : read_rows(folder_ / (out + ".jsonl"))) {
+      if (!row.contains("input")) continue;
+      row.erase("ms");
+      row.erase("output");
+      const std::string name = row["input"];
+      all[name] = row.dump();
+    }
+    return all;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(CliLocal, WithoutAServerNothingIsDone) {
+  const Ran ran = run_program(batch("out", with_server()));
+  EXPECT_EQ(ran.exit_code, 3) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("cannot connect"));
+}
+
+TEST_F(CliLocal, ServersThatCannotBeUsedAreNamed) {
+  const Ran far = run_program(batch("out", {"--server", "host:9000"}));
+  EXPECT_EQ(far.exit_code, 2) << far.err;
+  EXPECT_THAT(far.err, HasSubstr("accepted: the path of a socket"));
+  const Ran both = run_program(batch("out", {"--server", socket(), "--device", "0"}));
+  EXPECT_EQ(both.exit_code, 2) << both.err;
+  EXPECT_THAT(both.err, HasSubstr("--device"));
+}
+
+#ifdef FRAMEWIRE_SERVICE
+class CliLocalServer : public CliLocal {
+ protected:
+  void SetUp() override {
+    CliLocal::SetUp();
+    server_ = start_program({"serve", "--listen", "127.0.0.1:0", "--drain-delay", "0", "--local",
+                             socket(), "--local-mode", "600"});
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    ClientOptions little;
+    little.slots = 1;
+    little.input_bytes = little.output_bytes = 1;
+    while (!Client::connect(socket(), little) && std::chrono::steady_clock::now() < until) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }
+  void TearDown() override {
+    if (server_ <= 0) return;
+    ::kill(server_, SIGTERM);
+    EXPECT_EQ(wait_for(server_).exit_code, 0);
+    EXPECT_FALSE(fs::exists(socket()));
+  }
+  pid_t server_ = 0;
+};
+
+TEST_F(CliLocalServer, OutputsAndRowsAreThoseOfABatchAlone) {
+  const Ran alone = run_program(batch("alone"));
+  const Ran served = run_program(batch("served", with_server()));
+  EXPECT_EQ(alone.exit_code, 1) << alone.err;
+  EXPECT_EQ(served.exit_code, 1) << served.err;
+  EXPECT_EQ(read_tree(folder_ / "served"), read_tree(folder_ / "alone"));
+  EXPECT_EQ(read_tree(folder_ / "served").size(), 39u);
+  EXPECT_EQ(rows("served"), rows("alone"));
+  const json report = json::parse(served.out);
+  EXPECT_EQ(report["ok"], 39);
+  EXPECT_EQ(report["with_warnings"], 1);
+}
+
+TEST_F(CliLocalServer, ABatchWhoseServerIsKilledIsResumedByAnother) {
+  for (int i = 0; i < 40; ++i) {
+    write_file(folder_ / ("in/large" + std::to_string(i) + ".jpg"), make_jpeg(1600, 1200));
+  }
+  Words words = batch("out", with_server());
+  const pid_t batch_process = start_program(words);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  // Whole files alone: unfinished ones, which come and go, have names of their own.
+  const auto finished = [this] {
+    int count = 0;
+    std::error_code ignored;
+    for (const auto& file : fs::directory_iterator(folder_ / "out", ignored)) {
+      count += file.path().extension() == ".jpg" ? 1 : 0;
+    }
+    return count;
+  };
+  while (finished() < 10 && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  ::kill(server_, SIGKILL);
+  (void)wait_for(server_);
+  server_ = 0;
+  EXPECT_EQ(wait_for(batch_process).exit_code, 1);
+  CliLocalServer::SetUp();  // the dead server's socket is replaced
+  words.push_back("--resume");
+  const Ran resumed = run_program(words);
+  EXPECT_EQ(resumed.exit_code, 1) << resumed.err;  // the file that is no JPEG
+  EXPECT_EQ(read_tree(folder_ / "out").size(), 79u);
+}
+#endif
+
+}  // namespace
+}  // namespace framewire::test

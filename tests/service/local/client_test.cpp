@@ -1,0 +1,457 @@
+// Client and LocalServer: answers as from an engine in this process.
+#include <gmock/gmock.h>
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <framewire/completion_queue.hpp>
+#include <fstream>
+#include <future>
+#include <iterator>
+#include <latch>
+#include <limits>
+#include <tests/service/local/local_server_fixture.hpp>
+
+namespace framewire::service::local::test {
+namespace {
+
+using testing::HasSubstr;
+using LocalClient = LocalServerTest;
+
+/// Pictures of many kinds, and what is none.
+std::vector<Bytes> inputs() {
+  using sample::Spec;
+  const auto make = [](const Spec& spec) { return sample::make(spec, framewire::test::smooth); };
+  std::vector<Bytes> all{photo(), photo(1, 1), photo(640, 480), photo(17, 33)};
+  Spec spec{200, 150, JCS_YCbCr, 2, 2, 90};
+  spec.progressive = true;
+  all.push_back(make(spec));
+  all.push_back(make({120, 80, JCS_GRAYSCALE, 1, 1, 80}));
+  all.push_back(make({120, 80, JCS_YCCK, 1, 1, 80}));
+  all.push_back(make({120, 80, JCS_RGB, 1, 1, 80}));
+  Bytes cut = photo();
+  cut.resize(cut.size() / 2);
+  all.push_back(cut);
+  Bytes odd = photo();
+  odd[odd.size() / 2] ^= 0x55;
+  odd[odd.size() / 3] = 0xFF;
+  all.push_back(odd);
+  all.push_back({});
+  all.push_back({0xFF, 0xD8});
+  all.push_back(Bytes(1000, 'x'));
+  return all;
+}
+
+std::vector<Bytes> corpus() {
+  std::vector<Bytes> all;
+  const char* folder = std::getenv("FRAMEWIRE_CORPUS");
+  if (folder == nullptr) return all;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(folder)) {
+    if (file.path().extension() != ".jpg" || file.file_size() > (8u << 20)) continue;
+    std::ifstream in(file.path(), std::ios::binary);
+    all.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+  }
+  return all;
+}
+
+std::vector<ResizeOptions> wishes() {
+  std::vector<ResizeOptions> all(8);
+  all[1].width_px = 64;
+  all[2].width_px = all[2].height_px = 50;
+  all[2].resize = ResizeMode::kFill;
+  all[2].gravity = {Gravity::Anchor::kFocus, 0.1, 0.9};
+  all[2].sharpen_sigma = 0.7;
+  all[3].width_px = 40;
+  all[3].progressive = all[3].optimize_huffman = true;
+  all[3].max_bytes = 900;
+  all[4].strict = true;
+  all[5].width_px = -3;
+  all[6].dpr = std::numeric_limits<double>::quiet_NaN();
+  all[7].limits.max_input_pixels = 1000;
+  return all;
+}
+
+TEST_F(LocalClient, AnswersAreThoseOfAnEngine) {
+  start();
+  Client client = connect();
+  auto files = inputs();
+  for (Bytes& file : corpus()) files.push_back(std::move(file));
+  ClientOptions large = small_client();
+  large.input_bytes = std::uint64_t{32} << 20;
+  large.output_bytes = std::uint64_t{16} << 20;
+  Client roomy = connect(large);
+  for (const Bytes& file : files) {
+    for (const ResizeOptions& options : wishes()) {
+      SCOPED_TRACE(to_string(options) + " on " + std::to_string(file.size()) + " bytes");
+      Client& one = file.size() < (1u << 20) ? client : roomy;
+      expect_equal(one.resize(file, options), engine_->resize(file, options));
+      if (file.size() > (1u << 20)) break;  // one wish is enough where it takes long
+    }
+  }
+  EXPECT_FALSE(client.lost());
+}
+
+TEST_F(LocalClient, HundredsOfRequestsOfSeveralClientsAreAnsweredOnce) {
+  start();
+  const auto expected = engine_->resize(photo(), width(80)).value().bytes;
+  constexpr int kClients = 4;
+  constexpr int kEach = 400;
+  std::vector<std::thread> threads;
+  std::atomic<int> right{0};
+  for (int c = 0; c < kClients; ++c) {
+    threads.emplace_back([&] {
+      Client client = connect();
+      const Bytes file = photo();
+      std::vector<std::atomic<int>> answers(kEach);
+      for (int i = 0; i < kEach; i += 50) {
+        std::vector<EngineRequest> requests;
+        for (int k = i; k < i + 50; ++k) {
+          requests.push_back({file, width(80), [&, k](Result<Resized> result) {
+                                ++answers[static_cast<std::size_t>(k)];
+                                if (result && result->bytes == expected) ++right;
+                              }});
+        }
+        client.submit(requests);
+      }
+      client.drain();
+      for (const auto& count : answers) EXPECT_EQ(count, 1);
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(right, kClients * kEach);
+  EXPECT_TRUE(soon([&] { return server_->stats().total_bytes == 0; }));
+}
+
+TEST_F(LocalClient, SlicesSinksQueuesAndViewsHoldTheSameStream) {
+  start();
+  const auto expected = engine_->resize(photo(), width(80)).value().bytes;
+  Client client = connect();
+  auto slice = client.input_slice(photo().size()).value();
+  std::ranges::copy(photo(), slice.bytes.begin());
+
+  Bytes memory(expected.size() + 10);
+  std::promise<Result<Resized>> through_sink;
+  EngineRequest request{slice.bytes, width(80),
+                        [&](Result<Resized> made) { through_sink.set_value(std::move(made)); },
+                        OutputSink(memory)};
+  client.submit({&request, 1});
+  const auto sunk = through_sink.get_future().get();
+  ASSERT_TRUE(sunk);
+  EXPECT_EQ(sunk->written.data(), memory.data());
+  EXPECT_EQ(Bytes(sunk->written.begin(), sunk->written.end()), expected);
+
+  const auto queue = std::make_shared<CompletionQueue>();
+  std::vector<EngineRequest> requests(10);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    requests[i].jpeg = slice.bytes;
+    requests[i].options = width(80);
+    requests[i].completions = queue;
+    requests[i].tag = 100 + i;
+  }
+  client.submit(requests);
+  std::uint64_t tags = 0;
+  for (std::size_t count = 0; count < requests.size();) {
+    for (const Completion& done : queue->take(10, kPatience)) {
+      EXPECT_EQ(done.result.value().bytes, expected);
+      tags += done.tag;
+      ++count;
+    }
+  }
+  EXPECT_EQ(tags, 1045u);
+
+  std::promise<Result<ResizedView>> seen;
+  client.submit_view(slice.bytes, width(80),
+                     [&](Result<ResizedView> view) { seen.set_value(std::move(view)); });
+  std::optional<Client> gone(std::move(client));
+  const auto view = seen.get_future().get().value();
+  gone.reset();
+  EXPECT_EQ(Bytes(view.bytes.begin(), view.bytes.end()), expected);  // the keeper keeps it
+}
+
+TEST_F(LocalClient, ASinkThatIsTooSmallIsAnErrorAsOfAnEngine) {
+  start();
+  Client client = connect();
+  const auto through = [](auto& submitter, std::span<std::uint8_t> memory) {
+    std::promise<Result<Resized>> answer;
+    const Bytes file = photo();
+    EngineRequest request{file, width(80),
+                          [&](Result<Resized> made) { answer.set_value(std::move(made)); },
+                          OutputSink(memory)};
+    submitter.submit({&request, 1});
+    return answer.get_future().get();
+  };
+  Bytes memory(10);
+  expect_equal(through(client, memory), through(*engine_, memory));
+}
+
+// Views that are kept fill the output area: what has no room waits in the server, in order, and
+// nothing is lost.
+TEST_F(LocalClient, OutputsThatHaveNoRoomComeLater) {
+  start();
+  ClientOptions options = small_client();
+  options.output_bytes = 64 << 10;
+  options.slots = 32;
+  Client client = connect(options);
+  const Bytes file = photo(400, 300);
+  const auto expected = engine_->resize(file, {}).value().bytes;
+  ASSERT_GT(expected.size(), std::size_t{6} << 10);  // so that not all have room
+  std::mutex mutex;
+  std::vector<std::shared_ptr<const void>> kept;
+  std::atomic<int> answered{0};
+  std::atomic<int> right{0};
+  std::atomic<bool> keeps{true};
+  constexpr int kCount = 12;
+  for (int i = 0; i < kCount; ++i) {
+    client.submit_view(file, {}, [&](Result<ResizedView> view) {
+      if (view && Bytes(view->bytes.begin(), view->bytes.end()) == expected) ++right;
+      const std::lock_guard lock(mutex);
+      if (view && keeps) kept.push_back(std::move(view->keeper));
+      ++answered;
+    });
+  }
+  const auto fit = static_cast<int>((64 << 10) / ((expected.size() + 63) / 64 * 64));
+  ASSERT_TRUE(soon([&] { return answered >= fit; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_EQ(answered, fit);
+  keeps = false;
+  std::vector<std::shared_ptr<const void>> taken;
+  {
+    const std::lock_guard lock(mutex);
+    taken.swap(kept);
+  }
+  taken.clear();
+  client.drain();
+  EXPECT_EQ(answered, kCount);
+  EXPECT_EQ(right, kCount);
+  EXPECT_EQ(client.resize(file, {}).value().bytes, expected);
+}
+
+TEST_F(LocalClient, WhatNeverFitsIsTooLarge) {
+  start();
+  ClientOptions options = small_client();
+  options.input_bytes = 128 << 10;
+  options.output_bytes = 64 << 10;
+  Client client = connect(options);
+  const auto input = client.resize(Bytes(100 << 10), {});
+  ASSERT_FALSE(input);
+  EXPECT_EQ(input.error().code(), StatusCode::kTooLarge);
+  EXPECT_EQ(client.input_slice(100 << 10).error().code(), StatusCode::kTooLarge);
+  ResizeOptions large = width(2000);
+  large.enlarge = true;
+  large.quality = 100;
+  const auto output = client.resize(photo(), large);
+  ASSERT_FALSE(output);
+  EXPECT_EQ(output.error().code(), StatusCode::kTooLarge);
+  EXPECT_THAT(output.error().message(), HasSubstr("65536"));
+  EXPECT_TRUE(client.resize(photo(), width(30)));
+}
+
+TEST_F(LocalClient, SlicesEndWhereTheirHalfDoesAndComeBack) {
+  start();
+  Client client = connect();
+  std::vector<InputSlice> slices;
+  for (;;) {
+    auto slice = client.input_slice(1 << 20);
+    if (!slice) {
+      EXPECT_EQ(slice.error().code(), StatusCode::kBusy);
+      break;
+    }
+    slices.push_back(std::move(*slice));
+  }
+  EXPECT_EQ(slices.size(), 4u);
+  EXPECT_EQ(slices[0].bytes.data() + (1 << 20), slices[1].bytes.data());
+  // Copies have a half of their own: nobody who holds slices can be waited for in vain.
+  EXPECT_TRUE(client.resize(photo(), width(30)));
+  slices.clear();
+  EXPECT_TRUE(client.input_slice(4 << 20));
+}
+
+TEST_F(LocalClient, TrySubmitTellsOfRoom) {
+  start({}, host_engine(1));
+  ClientOptions options = small_client();
+  options.slots = 4;
+  Client client = connect(options);
+  const Bytes file = photo(800, 600);
+  std::atomic<int> answered{0};
+  std::atomic<int> told{0};
+  std::vector<EngineRequest> requests;
+  for (int i = 0; i < 10; ++i) {
+    requests.push_back(
+        {file, width(80), [&](Result<Resized> made) { answered += made ? 1 : 100; }});
+  }
+  const std::size_t taken = client.try_submit(requests, [&] { ++told; });
+  EXPECT_EQ(taken, 4u);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    EXPECT_EQ(requests[i].done == nullptr, i < taken) << i;
+  }
+  EXPECT_TRUE(soon([&] { return told == 1; }));
+  for (std::span<EngineRequest> rest = std::span(requests).subspan(taken); !rest.empty();) {
+    rest = rest.subspan(client.try_submit(rest));
+    std::this_thread::yield();
+  }
+  client.drain();
+  EXPECT_EQ(answered, 10);
+}
+
+TEST_F(LocalClient, ARequestThatIsCancelledInTheQueueSaysSo) {
+  EngineOptions slow = host_engine(1);
+  start({}, slow);
+  Client client = connect();
+  const Bytes original = photo(1600, 1200);
+  // Not copied, so that submit() need not wait for room.
+  const InputSlice slice = client.input_slice(original.size()).value();
+  std::ranges::copy(original, slice.bytes.begin());
+  const std::span<const std::uint8_t> file = slice.bytes;
+  std::stop_source stop;
+  std::atomic<int> cancelled{0};
+  std::atomic<int> answered{0};
+  std::vector<EngineRequest> requests;
+  for (int i = 0; i < 40; ++i) {
+    requests.push_back({file, width(80), [&](Result<Resized> made) {
+                          ++answered;
+                          if (!made && made.error().code() == StatusCode::kCancelled) ++cancelled;
+                        }});
+    requests.back().stop = stop.get_token();
+  }
+  client.submit(requests);
+  stop.request_stop();
+  client.drain();
+  EXPECT_EQ(answered, 40);
+  EXPECT_GT(cancelled, 20);
+  EngineRequest late{file, width(80), [&](Result<Resized> made) {
+                       ++answered;
+                       EXPECT_FALSE(made);
+                     }};
+  late.stop = stop.get_token();  // asked for before it was handed in
+  std::vector<EngineRequest> busy;
+  for (int i = 0; i < 20; ++i) busy.push_back({file, width(80), [](const Result<Resized>&) {}});
+  client.submit(busy);
+  client.submit({&late, 1});
+  client.drain();
+  EXPECT_EQ(answered, 41);
+}
+
+TEST_F(LocalClient, DeadlinesCountWhileRequestsWaitInTheServer) {
+  start({}, host_engine(1));
+  Client client = connect();
+  const Bytes file = photo(2000, 1500);
+  ResizeOptions options = width(80);
+  options.limits.deadline_ms = 30;
+  std::atomic<int> late{0};
+  std::vector<EngineRequest> requests;
+  for (int i = 0; i < 60; ++i) {
+    requests.push_back({file, options, [&](Result<Resized> made) {
+                          if (!made && made.error().code() == StatusCode::kDeadline) ++late;
+                        }});
+  }
+  client.submit(requests);
+  client.drain();
+  EXPECT_GT(late, 20);
+}
+
+TEST_F(LocalClient, ADrainingServerAnswersWhatItHasTakenAndNothingElse) {
+  start({}, host_engine(1));
+  Client client = connect();
+  const Bytes file = photo(800, 600);
+  std::atomic<int> done{0};
+  std::atomic<int> busy{0};
+  std::vector<EngineRequest> requests;
+  for (int i = 0; i < 30; ++i) {
+    requests.push_back({file, width(80), [&](Result<Resized> made) {
+                          if (made) ++done;
+                          if (!made && made.error().code() == StatusCode::kBusy) ++busy;
+                        }});
+  }
+  client.submit(requests);
+  ASSERT_TRUE(soon([&] { return done > 0; }));
+  EXPECT_TRUE(server_->drain(kPatience));
+  client.drain();
+  EXPECT_EQ(done, 30);
+  EXPECT_TRUE(client.draining());
+  const auto after = client.resize(file, width(80));
+  ASSERT_FALSE(after);
+  EXPECT_EQ(after.error().code(), StatusCode::kBusy);
+  EXPECT_THAT(after.error().message(), HasSubstr("draining"));
+  EXPECT_FALSE(std::filesystem::exists(folder_.socket()));
+  EXPECT_EQ(Client::connect(folder_.socket()).error().code(), StatusCode::kIoError);
+  server_.reset();
+  const auto lost = client.resize(file, width(80));
+  ASSERT_FALSE(lost);
+  EXPECT_EQ(lost.error().code(), StatusCode::kPeerLost);
+}
+
+// One client keeps the engine full; another's few requests do not wait behind all of them.
+// Both where the engine is full and where the server hands it no more.
+class LocalClientShares : public LocalServerTest, public testing::WithParamInterface<bool> {};
+INSTANTIATE_TEST_SUITE_P(Limit, LocalClientShares, testing::Bool(), [](const auto& limit) {
+  return limit.param ? "OfTheServer" : "OfTheEngine";
+});
+
+TEST_P(LocalClientShares, AGreedyClientLeavesOthersTheirs) {
+  LocalServerOptions options;
+  EngineOptions engine = host_engine(2);
+  if (GetParam()) {
+    options.under_way = 8;
+    engine.queue = 10'000;
+  }
+  start(options, engine);
+  Client greedy = connect();
+  Client modest = connect();
+  const Bytes large = photo(1200, 900);
+  std::atomic<bool> stop{false};
+  std::atomic<int> greedy_done{0};
+  std::thread flood([&] {
+    while (!stop) {
+      greedy.submit(large, width(60), [&](const Result<Resized>&) { ++greedy_done; });
+    }
+  });
+  ASSERT_TRUE(soon([&] { return greedy_done > 40; }));
+  const int before = greedy_done;
+  constexpr int kRounds = 10;
+  for (int i = 0; i < kRounds; ++i) {
+    std::latch all(4);
+    for (int k = 0; k < 4; ++k) {
+      modest.submit(large, width(60), [&](const Result<Resized>& made) {
+        EXPECT_TRUE(made);
+        all.count_down();
+      });
+    }
+    all.wait();
+  }
+  const int meanwhile = greedy_done - before;
+  stop = true;
+  flood.join();
+  // A queue without shares would have put some 60 of the other's before each round.
+  EXPECT_LT(meanwhile, kRounds * 40);
+}
+
+TEST_F(LocalClient, TheServerAnswersForMoreThanItsMemory) {
+  LocalServerOptions options;
+  options.max_clients = 2;
+  options.slots = 8;
+  options.total_bytes = std::uint64_t{20} << 20;
+  start(options);
+  Client first = connect();
+  const auto second = Client::connect(folder_.socket(), small_client());
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code(), StatusCode::kBusy);
+  EXPECT_THAT(second.error().message(), HasSubstr("too many"));
+  ClientOptions little = small_client();
+  little.input_bytes = little.output_bytes = 1;  // the least there is
+  Client third = connect(little);
+  EXPECT_EQ(third.input_slice(40 << 10).error().code(), StatusCode::kTooLarge);
+  const auto fourth = Client::connect(folder_.socket(), little);
+  ASSERT_FALSE(fourth);
+  EXPECT_THAT(fourth.error().message(), HasSubstr("2 clients"));
+  EXPECT_EQ(server_->stats().clients, 2u);
+}
+
+TEST(LocalClientAlone, APathWithoutAServerIsAnError) {
+  const SocketFolder folder;
+  EXPECT_EQ(Client::connect(folder.socket()).error().code(), StatusCode::kIoError);
+  EXPECT_EQ(Client::connect("").error().code(), StatusCode::kInvalidInput);
+  EXPECT_EQ(Client::connect(std::string(200, 'a')).error().code(), StatusCode::kInvalidInput);
+  EXPECT_EQ(Client::connect(std::string("a\0b", 3)).error().code(), StatusCode::kInvalidInput);
+}
+
+}  // namespace
+}  // namespace framewire::service::local::test

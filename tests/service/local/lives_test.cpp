@@ -1,0 +1,142 @@
+// Clients and servers that end in the middle of work, as processes of their own.
+//
+// Each process is forked while this one has no threads yet.
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <atomic>
+#include <csignal>
+#include <tests/service/local/local_server_fixture.hpp>
+
+namespace framewire::service::local::test {
+namespace {
+
+/// A child that is killed at the latest when this ends.
+class Child {
+ public:
+  template <typename Body>
+  explicit Child(Body body) {
+    const pid_t parent = ::getpid();
+    pid_ = ::fork();
+    if (pid_ != 0) return;
+    (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(1);
+    try {
+      body();
+    } catch (...) {
+      ::_exit(2);
+    }
+    ::_exit(0);
+  }
+  ~Child() { kill(); }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  void kill() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    int status = 0;
+    ::waitpid(pid_, &status, 0);
+    pid_ = 0;
+  }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+Result<Client> connect_soon(const std::string& path) {
+  Result<Client> client = fail(StatusCode::kInternal, "not tried");
+  soon([&] {
+    client = Client::connect(path, small_client());
+    return client.has_value();
+  });
+  return client;
+}
+
+using LocalLives = LocalServerTest;
+
+TEST_F(LocalLives, AClientThatIsKilledInTheMiddleCostsNobodyElse) {
+  const auto flood = [path = folder_.socket()] {
+    auto client = connect_soon(path);
+    if (!client) return;
+    const Bytes file = photo(1200, 900);
+    for (;;) client->submit(file, width(80), [](const Result<Resized>&) {});
+  };
+  Child first(flood);
+  Child second(flood);
+  start();
+  ASSERT_TRUE(
+      soon([&] { return server_->stats().clients == 2 && engine_->stats().host_images > 20; }));
+  Client honest = connect();
+  const auto expected = engine_->resize(photo(), width(60)).value().bytes;
+  first.kill();
+  EXPECT_EQ(honest.resize(photo(), width(60)).value().bytes, expected);
+  second.kill();
+  EXPECT_EQ(honest.resize(photo(), width(60)).value().bytes, expected);
+  EXPECT_TRUE(ended(StatusCode::kPeerLost));
+  EXPECT_TRUE(soon([&] { return server_->stats().clients == 1; }));
+  const auto only = small_client();
+  EXPECT_EQ(server_->stats().total_bytes, only.input_bytes + only.output_bytes);
+}
+
+TEST_F(LocalLives, AServerThatIsKilledAnswersEveryRequestOnce) {
+  Child server([path = folder_.socket()] {
+    Engine engine = Engine::make(host_engine()).value();
+    LocalServerOptions options;
+    options.path = path;
+    const auto started = LocalServer::start(engine, options);
+    for (;;) ::pause();
+  });
+  auto client = connect_soon(folder_.socket());
+  ASSERT_TRUE(client) << client.error().to_string();
+  const Bytes file = photo(1200, 900);
+  constexpr int kCount = 300;
+  std::vector<std::atomic<int>> answers(kCount);
+  std::atomic<int> resized{0};
+  std::atomic<int> lost{0};
+  std::atomic<bool> over{false};
+  std::thread submitter([&] {
+    for (std::size_t i = 0; i < answers.size(); ++i) {
+      client->submit(file, width(80), [&, i](const Result<Resized>& made) {
+        ++answers[i];
+        if (made) ++resized;
+        if (!made && made.error().code() == StatusCode::kPeerLost) ++lost;
+      });
+    }
+    over = true;
+  });
+  ASSERT_TRUE(soon([&] { return resized > 20; }));
+  server.kill();
+  submitter.join();  // who waited for room is answered, too
+  client->drain();
+  for (const auto& count : answers) EXPECT_EQ(count, 1);
+  EXPECT_EQ(resized + lost, kCount);
+  EXPECT_GT(lost, 0);
+  ASSERT_TRUE(client->lost());
+  EXPECT_EQ(client->lost()->code(), StatusCode::kPeerLost);
+  EXPECT_EQ(client->resize(file, {}).error().code(), StatusCode::kPeerLost);
+  EXPECT_FALSE(client->input_slice(100));
+  // The file that the dead server has left is replaced by the next one's.
+  start();
+  EXPECT_TRUE(connect().resize(photo(), width(40)));
+}
+
+TEST_F(LocalLives, AServerThatEndsInOrderSaysSo) {
+  start();
+  Client client = connect();
+  const Bytes file = photo(1200, 900);
+  std::atomic<int> answered{0};
+  for (int i = 0; i < 30; ++i) {
+    client.submit(file, width(80), [&](const Result<Resized>&) { ++answered; });
+  }
+  server_.reset();
+  client.drain();
+  EXPECT_EQ(answered, 30);
+  ASSERT_TRUE(client.lost());
+  EXPECT_EQ(client.lost()->code(), StatusCode::kPeerLost);
+  EXPECT_TRUE(ended(StatusCode::kCancelled));
+}
+
+}  // namespace
+}  // namespace framewire::service::local::test

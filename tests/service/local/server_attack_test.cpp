@@ -1,0 +1,157 @@
+// Servers that lie to a client.
+#include <gmock/gmock.h>
+#include <sys/mman.h>
+#include <tests/service/local/raw_client.hpp>
+
+namespace framewire::service::local::test {
+namespace {
+
+using testing::HasSubstr;
+
+/// Whoever listens at a path, and greets as it likes.
+class LocalHostileServerAttack : public testing::Test {
+ protected:
+  static constexpr ipc::Sizes kSizes{4, 128 << 10, 64 << 10};
+
+  LocalHostileServerAttack() {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, folder_.socket().data(), folder_.socket().size());
+    listening_ = base::FileDescriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    if (::bind(listening_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) !=
+            0 ||
+        ::listen(listening_.get(), 4) != 0) {
+      throw std::runtime_error("cannot listen");
+    }
+  }
+  /// Accepts a client, and answers its greeting with these.
+  void greet(const ipc::Word& word, std::span<const int> files) {
+    peer_.emplace(base::FileDescriptor(::accept(listening_.get(), nullptr, nullptr)));
+    ipc::Hello hello;
+    ASSERT_TRUE(peer_->receive(std::as_writable_bytes(std::span(&hello, 1)),
+                               base::Clock::now() + kPatience));
+    ASSERT_TRUE(peer_->send(std::as_bytes(std::span(&word, 1)), files));
+  }
+  [[nodiscard]] Status refusal(const ipc::Word& word, std::span<const int> files) {
+    std::thread server([&] { greet(word, files); });
+    ClientOptions options = small_client();
+    options.timeout = std::chrono::milliseconds(500);
+    auto client = Client::connect(folder_.socket(), options);
+    server.join();
+    return client ? Status(StatusCode::kInternal, "was believed") : client.error();
+  }
+  /// A client that believes us.
+  [[nodiscard]] Client connect() {
+    pages_.emplace(ipc::SharedPages::make(kSizes).value());
+    std::thread server([&] { greet(good_word(), std::array{pages_->fd()}); });
+    auto client = Client::connect(folder_.socket(), small_client());
+    server.join();
+    return std::move(client.value());
+  }
+  static ipc::Word good_word() {
+    ipc::Word word;
+    word.slots = kSizes.slots;
+    word.input_bytes = kSizes.input_bytes;
+    word.output_bytes = kSizes.output_bytes;
+    return word;
+  }
+  void complete(const ipc::Completion& entry) {
+    ipc::RingWriter<ipc::Completion> writer(pages_->completions());
+    ASSERT_TRUE(writer.push(entry));
+    writer.publish();
+    (void)::send(peer_->fd(), "w", 1, MSG_NOSIGNAL);
+  }
+  /// What becomes of a request that is answered so.
+  [[nodiscard]] Status answer_of(const ipc::Completion& entry) {
+    Client client = connect();
+    auto answer = client.submit(photo(), {});
+    EXPECT_TRUE(soon([&] { return pages_->control().submitted == 1; }));
+    complete(entry);
+    auto result = answer.get();
+    return result ? Status(StatusCode::kInternal, "was believed") : result.error();
+  }
+
+  SocketFolder folder_;
+  base::FileDescriptor listening_;
+  std::optional<transport::shared::LocalPeer> peer_;
+  std::optional<ipc::SharedPages> pages_;
+};
+
+TEST_F(LocalHostileServerAttack, MemoryThatCouldFailUsIsRefused) {
+  EXPECT_EQ(refusal(good_word(), {}).code(), StatusCode::kInvalidInput);
+  const auto pages = ipc::SharedPages::make(kSizes).value();
+  auto word = good_word();
+  word.input_bytes += ipc::kPageBytes;  // more than there is
+  EXPECT_EQ(refusal(word, std::array{pages.fd()}).code(), StatusCode::kInvalidInput);
+  word.input_bytes = UINT64_MAX;
+  EXPECT_EQ(refusal(word, std::array{pages.fd()}).code(), StatusCode::kInvalidInput);
+  word = good_word();
+  word.slots = UINT32_MAX;
+  EXPECT_EQ(refusal(word, std::array{pages.fd()}).code(), StatusCode::kInvalidInput);
+  const base::FileDescriptor unsealed(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(::ftruncate(unsealed.get(), static_cast<off_t>(pages.layout().total)), 0);
+  EXPECT_EQ(refusal(good_word(), std::array{unsealed.get()}).code(), StatusCode::kInvalidInput);
+  word = good_word();
+  word.version = 9;
+  EXPECT_EQ(refusal(word, std::array{pages.fd()}).code(), StatusCode::kUnsupported);
+}
+
+TEST_F(LocalHostileServerAttack, SilenceEndsWithTheTimeout) {
+  ClientOptions options = small_client();
+  options.timeout = std::chrono::milliseconds(50);
+  const auto client = Client::connect(folder_.socket(), options);
+  ASSERT_FALSE(client);
+  EXPECT_EQ(client.error().code(), StatusCode::kDeadline);
+}
+
+TEST_F(LocalHostileServerAttack, ARefusalIsShownAsText) {
+  const Status said = refusal(ipc::make_word({StatusCode::kDenied, "no\x1b[2J\nway"}), {});
+  EXPECT_EQ(said.code(), StatusCode::kDenied);
+  EXPECT_EQ(said.message(), "no?[2J?way");
+}
+
+TEST_F(LocalHostileServerAttack, AnswersThatCannotBeEndTheConnection) {
+  const auto resized = static_cast<std::uint32_t>(ipc::Outcome::kResized);
+  const ipc::Completion lies[] = {
+      {9, resized, 0, 10, 0, 0},          // a slot that is not there
+      {3, resized, 0, 10, 0, 0},          // nothing was asked in it
+      {0, resized, 64 << 10, 1, 0, 0},    // outside of the area
+      {0, resized, UINT64_MAX, 2, 0, 0},  // around the end of all numbers
+      {0, resized, 0, UINT64_MAX, 0, 0},
+      {0, resized, 0, 10, ipc::kReportBytes + 1, 0},  // more of a report than there is room for
+  };
+  for (const ipc::Completion& lie : lies) {
+    const Status said = answer_of(lie);
+    EXPECT_EQ(said.code(), StatusCode::kPeerLost) << said.to_string();
+    EXPECT_THAT(said.message(), HasSubstr("cannot be"));
+  }
+}
+
+TEST_F(LocalHostileServerAttack, DamagedReportsAreErrorsOfTheirRequest) {
+  for (const auto outcome : {ipc::Outcome::kResized, ipc::Outcome::kFailed}) {
+    const Status said = answer_of({0, static_cast<std::uint32_t>(outcome), 0, 10, 7, 0});
+    EXPECT_EQ(said.code(), StatusCode::kInternal);
+    EXPECT_THAT(said.message(), HasSubstr("damaged"));
+  }
+}
+
+TEST_F(LocalHostileServerAttack, AnIndexThatCannotBeEndsTheConnection) {
+  Client client = connect();
+  auto answer = client.submit(photo(), {});
+  pages_->control().completed = 1000;
+  (void)::send(peer_->fd(), "w", 1, MSG_NOSIGNAL);
+  const auto made = answer.get();
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code(), StatusCode::kPeerLost);
+}
+
+TEST_F(LocalHostileServerAttack, ARingWithoutRoomEndsTheConnection) {
+  Client client = connect();
+  pages_->control().taken = 3;  // of nothing: the ring seems to be full, or worse
+  const auto made = client.resize(photo(), {});
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code(), StatusCode::kPeerLost);
+}
+
+}  // namespace
+}  // namespace framewire::service::local::test
