@@ -17,6 +17,7 @@
 #include <jpeg/parser.hpp>
 #include <optional>
 #include <string_view>
+#include <transform/orient.hpp>
 
 // Needs size_t and FILE declared.
 #include <jpeglib.h>
@@ -91,6 +92,7 @@ std::vector<std::uint8_t> resize_with(const codec::Codec& codec, const InputFile
   facts.width_px = plan->encode.width_px;
   facts.height_px = plan->encode.height_px;
   facts.orientation_applied = true;
+  facts.transposed = framewire::transform::swaps_axes(plan->orientation);
   auto stream = jpeg::make_head(*file, framewire::Metadata::kStrip, facts);
   if (!stream) return say(stream.error());
   codec::Outcome outcome;

@@ -11,6 +11,7 @@
 #include <jpeg/mpf.hpp>
 #include <jpeg/parser.hpp>
 #include <jpeg/writer.hpp>
+#include <tests/support/gain_map.hpp>
 
 namespace {
 
@@ -65,13 +66,14 @@ void check_heads(const JpegFile& file) {
       facts.width_px = 20;
       facts.height_px = 10;
       facts.orientation_applied = upright;
+      facts.transposed = upright;
       facts.is_srgb = upright;
       facts.icc = file.icc;
       facts.gain_map_bytes = file.gain_map ? 1000 : 0;
       auto head = make_head(file, metadata, facts);
       require(head.has_value());
       check_head(*head);
-      if (file.gain_map) require(append_gain_map(*head, gain_map_bytes(file)).has_value());
+      if (file.gain_map) require(test::append_gain_map(*head, gain_map_bytes(file)).has_value());
     }
   }
 }

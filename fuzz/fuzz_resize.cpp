@@ -51,6 +51,14 @@ ResizeOptions make_options(const std::uint8_t* b) {
   o.quality = 1 + b[6] % 100;
   o.sharpen_sigma = (b[7] & 7) * 0.25;
   o.max_bytes = (b[7] & 8) != 0 ? 1500 : 0;
+  o.rotate = choose((b[7] >> 4) & 3u, Rotation::k270);
+  o.flip = choose(b[7] >> 6, Flip::kBoth);
+  // From bits that decide something else as well: any request can still come up.
+  o.gravity.offset_x = b[1] / 16.0 - 8;
+  if ((b[6] & 128) != 0) o.padding = {b[0] & 7, b[1] & 7, b[2] & 7, b[3] & 7};
+  if ((b[4] & 128) != 0) o.extend = o.gravity;
+  if ((b[5] & 2) != 0) o.extend_aspect_ratio = Gravity{};
+  if ((b[3] & 64) != 0) o.dpr = (1 + b[1]) / 64.0;
   // Small enough that the slow reference codec keeps the fuzzer fast.
   o.limits.max_input_pixels = 1 << 16;
   o.limits.max_scan_pixels = 1 << 20;

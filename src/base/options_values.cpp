@@ -15,8 +15,7 @@ bool parse_side(std::string_view text, std::int32_t& out) {
 
 bool parse_crop_side(std::string_view text, double& out) {
   out = 0;
-  return text.empty() || (parse_real(text, 0, kMaxAskedSide, out) && out > 0 &&
-                          (out < 1 || out == std::trunc(out)));
+  return text.empty() || (parse_real(text, 0, kMaxAskedSide, out) && out > 0);
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ template <std::integral T>
 /// Reads "WxH", "Wx", "xH" or "W", sides from 1 to kMaxAskedSide; a side left out becomes 0.
 [[nodiscard]] bool parse_size(std::string_view text, std::int32_t& width, std::int32_t& height);
 
-/// Reads as parse_size(), and sides above 0 and below 1.
+/// Reads as parse_size(), but any number above 0 as a side.
 [[nodiscard]] bool parse_crop(std::string_view text, double& width, double& height);
 
 /// Reads "X" for both, or "XxY", each from kMinFactor to kMaxFactor.

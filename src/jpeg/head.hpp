@@ -17,7 +17,7 @@ struct HeadFacts {
   std::int32_t width_px = 0;
   std::int32_t height_px = 0;
   bool orientation_applied = false;  ///< samples were turned upright: metadata says orientation 1
-  bool transposed = false;  ///< rows became columns: the two densities change places
+  bool transposed = false;           ///< rows became columns: the two densities change places
   Places places = Places::kSame;
   bool cmyk = false;     ///< four components: Adobe APP14 instead of JFIF
   bool is_srgb = false;  ///< samples were converted to sRGB: a copied EXIF says so too

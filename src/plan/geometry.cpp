@@ -14,8 +14,8 @@ std::int32_t to_int32(std::int64_t side) {
 /// @param asked  as ResizeOptions::crop_width
 std::int64_t crop_side(double asked, std::int64_t side) {
   if (!(asked > 0)) return side;
-  if (asked >= 1)
-    return asked < static_cast<double>(side) ? static_cast<std::int64_t>(asked) : side;
+  if (asked >= static_cast<double>(side)) return side;
+  if (asked >= 1) return static_cast<std::int64_t>(asked);
   return std::max<std::int64_t>(1, round_side(static_cast<double>(side) * asked));
 }
 
@@ -50,15 +50,15 @@ struct Extent {
   double size = 0;
 };
 
-/// What a window of the scaled part shows. Where all is shown, edges meet edges; otherwise the
-/// scale is the true one, not that of the rounded size, about the middle of the part.
+/// What a window of the scaled part shows. Its size is by the true scale, not by that of the
+/// rounded size, so that nothing is distorted; at an edge of the scaled part it lies at the crop's
+/// edge.
 Extent to_source(std::int32_t crop_start, std::int32_t crop_size, std::int64_t scaled, double scale,
                  std::int64_t start, std::int64_t size) {
   if (size >= scaled) return {static_cast<double>(crop_start), static_cast<double>(crop_size)};
   const double shown = std::min<double>(static_cast<double>(size) / scale, crop_size);
-  const double margin = (crop_size - static_cast<double>(scaled) / scale) / 2;
-  const double at = std::clamp(margin + static_cast<double>(start) / scale, 0.0, crop_size - shown);
-  return {crop_start + at, shown};
+  const auto room = static_cast<double>(scaled - size);
+  return {crop_start + (crop_size - shown) * static_cast<double>(start) / room, shown};
 }
 
 /// Cuts the scaled part to its target; fills in picture, window and source.

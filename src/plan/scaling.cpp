@@ -15,6 +15,11 @@ std::int64_t times(std::int64_t side, double factor) {
   return round_side(static_cast<double>(side) * factor);
 }
 
+/// The pixels that resampling by `scale` makes, as libvips counts them.
+std::int64_t shrunk(std::int64_t side, double scale) {
+  return std::max<std::int64_t>(1, round_side(static_cast<double>(side) / (1.0 / scale)));
+}
+
 /// The smaller side; `bound` 0 is none.
 std::int64_t bounded(std::int64_t side, std::int64_t bound) {
   return bound == 0 ? side : std::min(side, bound);
@@ -79,13 +84,13 @@ Size cut_of(const Scaling& s, const ResizeOptions& options) {
   if (options.resize != ResizeMode::kFillDown || options.enlarge) return s.target;
   const auto target_width = static_cast<double>(s.target.width);
   const auto target_height = static_cast<double>(s.target.height);
-  const double over_x = target_width / static_cast<double>(s.scaled.width);
-  const double over_y = target_height / static_cast<double>(s.scaled.height);
+  const double over_x = target_width / static_cast<double>(s.estimate.width);
+  const double over_y = target_height / static_cast<double>(s.estimate.height);
   if (over_x > over_y && over_x > 1) {
-    return {s.scaled.width, times(s.scaled.width, target_height / target_width)};
+    return {s.estimate.width, times(s.estimate.width, target_height / target_width)};
   }
   if (over_y > over_x && over_y > 1) {
-    return {times(s.scaled.height, target_width / target_height), s.scaled.height};
+    return {times(s.estimate.height, target_width / target_height), s.estimate.height};
   }
   return s.target;
 }
@@ -93,7 +98,8 @@ Size cut_of(const Scaling& s, const ResizeOptions& options) {
 /// The picture grown at two sides to the target's shape.
 Size aspect_of(const Scaling& s) {
   if (s.target.width == 0 || s.target.height == 0) return {};
-  const Size picture{bounded(s.scaled.width, s.cut.width), bounded(s.scaled.height, s.cut.height)};
+  const Size picture{bounded(s.estimate.width, s.cut.width),
+                     bounded(s.estimate.height, s.cut.height)};
   const auto target_width = static_cast<double>(s.target.width);
   const auto target_height = static_cast<double>(s.target.height);
   const double over_x = target_width / static_cast<double>(picture.width);
@@ -106,20 +112,38 @@ Size aspect_of(const Scaling& s) {
 void find_sizes(Scaling& s, Size part, const ResizeOptions& options) {
   s.target = {times(options.width_px, s.dpr * sane_factor(options.zoom_x)),
               times(options.height_px, s.dpr * sane_factor(options.zoom_y))};
-  s.scaled = {std::max<std::int64_t>(1, times(part.width, s.x)),
-              std::max<std::int64_t>(1, times(part.height, s.y))};
+  s.estimate = {std::max<std::int64_t>(1, times(part.width, s.x)),
+                std::max<std::int64_t>(1, times(part.height, s.y))};
+  s.scaled = {shrunk(part.width, s.x), shrunk(part.height, s.y)};
   s.cut = cut_of(s, options);
   s.aspect = options.extend_aspect_ratio ? aspect_of(s) : Size{};
 }
 
 /// The longest side of the output: picture, what is added to it, and padding.
 std::int64_t longest_side(const Scaling& s, const ResizeOptions& options) {
-  Size out{bounded(s.scaled.width, s.cut.width), bounded(s.scaled.height, s.cut.height)};
-  const Size& added = pads_to_box(options) ? s.target : s.aspect;
-  out = {std::max(out.width, added.width), std::max(out.height, added.height)};
+  Size out{bounded(s.estimate.width, s.cut.width), bounded(s.estimate.height, s.cut.height)};
+  const Size box = pads_to_box(options) ? s.target : Size{};
+  out = {std::max({out.width, box.width, s.aspect.width}),
+         std::max({out.height, box.height, s.aspect.height})};
   const Padding padding = scale_padding(options.padding, s.dpr);
   return std::max(out.width + padding.left_px + padding.right_px,
                   out.height + padding.top_px + padding.bottom_px);
+}
+
+/// Makes all smaller until the longest side of the output fits. One step would do, but for a short
+/// side that is rounded up, which fill-down takes its long side from.
+void fit_result(Scaling& s, Size part, const ResizeOptions& options) {
+  constexpr int kMaxSteps = 16;
+  for (int step = 0; step < kMaxSteps; ++step) {
+    const std::int64_t longest = longest_side(s, options);
+    if (longest <= options.max_result_side_px) return;
+    const double down =
+        static_cast<double>(options.max_result_side_px) / static_cast<double>(longest);
+    s.x = std::max(s.x * down, 1.0 / static_cast<double>(part.width));
+    s.y = std::max(s.y * down, 1.0 / static_cast<double>(part.height));
+    s.dpr *= down;
+    find_sizes(s, part, options);
+  }
 }
 
 }  // namespace
@@ -159,15 +183,7 @@ Scaling scale_part(Size part, const ResizeOptions& options) {
   s.x = 1.0 / std::min(shrink.x / s.dpr, width);
   s.y = 1.0 / std::min(shrink.y / s.dpr, height);
   find_sizes(s, part, options);
-  const std::int64_t longest = longest_side(s, options);
-  if (options.max_result_side_px > 0 && longest > options.max_result_side_px) {
-    const double down =
-        static_cast<double>(options.max_result_side_px) / static_cast<double>(longest);
-    s.x = std::max(s.x * down, 1.0 / width);
-    s.y = std::max(s.y * down, 1.0 / height);
-    s.dpr *= down;
-    find_sizes(s, part, options);
-  }
+  if (options.max_result_side_px > 0) fit_result(s, part, options);
   return s;
 }
 

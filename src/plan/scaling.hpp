@@ -29,9 +29,12 @@ struct Scaling {
   double y = 1;
   double dpr = 1;  ///< after the cap
   Size target;     ///< the box times dpr and zoom
-  Size scaled;     ///< the whole part
-  Size cut;        ///< what is kept of it, as far as it is smaller
-  Size aspect;     ///< what extend_aspect_ratio grows to; 0×0: it has nothing to add
+  Size scaled;     ///< the whole part, as libvips counts the pixels that it makes
+  /// The whole part, as imgproxy counts it beforehand: `cut` and `aspect` follow from it. At an
+  /// exact half it can differ from `scaled` by a pixel.
+  Size estimate;
+  Size cut;     ///< what is kept, as far as it is smaller than `scaled`
+  Size aspect;  ///< what extend_aspect_ratio grows to; 0×0: it has nothing to add
 };
 
 /// Whether background is added up to the whole box: by extend, or by background alone.

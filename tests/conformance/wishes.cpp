@@ -1,7 +1,57 @@
+#include <optional>
 #include <tests/conformance/wishes.hpp>
+#include <utility>
 
 namespace framewire::conformance {
 namespace {
+
+/// What adds background and what turns, alone and together, with odd widths at every side.
+void add_placed(std::vector<Wish>& all) {
+  ResizeOptions padded = sized(61, 35);
+  padded.padding = {3, 5, 8, 9};
+  padded.has_background = true;
+  padded.background = {200, 30, 90};
+  all.push_back({"padded_at_all_sides", padded});
+  for (const auto& [name, sampling] :
+       {std::pair{"keep", Sampling::kKeep}, std::pair{"444", Sampling::k444},
+        std::pair{"422", Sampling::k422}, std::pair{"440", Sampling::k440},
+        std::pair{"gray", Sampling::kGray}}) {
+    padded.sampling = sampling;
+    all.push_back({std::string("padded_at_all_sides_") + name, padded});
+  }
+  padded.sampling = Sampling::k420;
+  padded.rotate = Rotation::k90;
+  padded.flip = Flip::kHorizontal;
+  all.push_back({"padded_turned_and_flipped", padded, 6});
+
+  ResizeOptions extended = sized(101, 95);
+  extended.resize = ResizeMode::kFit;
+  extended.extend = Gravity{.anchor = Gravity::Anchor::kSoEa, .offset_x = 7, .offset_y = 3};
+  all.push_back({"extended", extended});
+  extended.extend_aspect_ratio = std::exchange(extended.extend, std::nullopt);
+  extended.padding = {0, 0, 0, 5};
+  all.push_back({"extended_to_the_shape", extended, 3});
+
+  for (const Rotation rotation : {Rotation::k90, Rotation::k180, Rotation::k270}) {
+    for (const Flip flip : {Flip::kNone, Flip::kHorizontal, Flip::kVertical}) {
+      ResizeOptions turned = sized(61, 35);
+      turned.rotate = rotation;
+      turned.flip = flip;
+      all.push_back({"turned_" + std::to_string(static_cast<int>(rotation)) + "_" +
+                         std::to_string(static_cast<int>(flip)),
+                     turned, 5});
+    }
+  }
+
+  // A window that begins between pixels.
+  ResizeOptions window = sized(47, 47);
+  window.resize = ResizeMode::kFill;
+  window.crop_width = 0.9;
+  window.gravity.offset_x = 3;
+  all.push_back({"window_between_pixels", window});
+  window.rotate = Rotation::k270;
+  all.push_back({"window_between_pixels_turned", window});
+}
 
 template <typename Change>
 Wish wish(std::string name, ResizeOptions options, Change change) {
@@ -63,6 +113,7 @@ const std::vector<Wish>& all_wishes() {
       all.push_back(wish("orientation_" + std::to_string(orientation), sized(61, 35),
                          [orientation](Wish& w) { w.orientation = orientation; }));
     }
+    add_placed(all);
     return all;
   }();
   return wishes;

@@ -52,6 +52,20 @@ std::vector<Wish> wishes() {
   all.back().options.color = ColorMode::kKeep;
   all.push_back({"kept_numbers_padded_turned", padded(91, 147), 3});
   all.back().options.color = ColorMode::kKeep;
+  ResizeOptions around = sized(61, 35);
+  around.padding = {3, 5, 8, 9};
+  all.push_back({"padded_at_all_sides", around});
+  around.rotate = Rotation::k90;
+  around.flip = Flip::kVertical;
+  all.push_back({"padded_turned_and_flipped", around, 2});
+  around.color = ColorMode::kKeep;
+  around.sampling = Sampling::k422;
+  all.push_back({"padded_kept_numbers", around});
+  ResizeOptions window = sized(47, 47);
+  window.resize = ResizeMode::kFill;
+  window.extend = Gravity{.anchor = Gravity::Anchor::kSoEa, .offset_x = 7, .offset_y = 3};
+  window.zoom_x = window.zoom_y = 1.3;
+  all.push_back({"window_between_pixels", window});
   for (int orientation = 2; orientation <= 8; ++orientation) {
     for (const Sampling sampling : {Sampling::k420, Sampling::k422}) {
       all.push_back({"orientation", sized(61, 35, sampling), orientation});

@@ -85,6 +85,7 @@ Response make_picture_answer(Exchange& exchange, Resized resized) {
   const double work_ms = report.times.total_us / 1000;
   response.content_type = "image/jpeg";
   response.add_field("X-Framewire-Codec", to_string(report.codec));
+  response.add_field("X-Framewire-Codec-Reason", report.codec_reason);
   response.add_field(
       "Server-Timing",
       fmt::format("queue;dur={:.3f}, parse;dur={:.3f}, decode;dur={:.3f}, encode;dur={:.3f}",

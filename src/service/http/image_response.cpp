@@ -112,6 +112,7 @@ Response image_response(Exchange& exchange, const ImageOutcome& outcome, const S
     const StageTimes& times = outcome.report->times;
     exchange.codec = to_string(outcome.report->codec);
     response.add_field("X-Framewire-Codec", exchange.codec);
+    response.add_field("X-Framewire-Codec-Reason", outcome.report->codec_reason);
     response.add_field(
         "Server-Timing",
         fmt::format("fetch;dur={:.3f}, queue;dur={:.3f}, parse;dur={:.3f}, decode;dur={:.3f}, "

@@ -34,6 +34,7 @@ OriginLoop::~OriginLoop() {
   ending_.store(true);
   if (multi_) wake();
   if (thread_.joinable()) thread_.join();
+  resolver_.stop();  // its threads wake the multi handle, which goes with this
 }
 
 bool OriginLoop::start() {
@@ -206,6 +207,7 @@ Fetched<void> OriginLoop::begin(Fetches::iterator fetch) {
 }
 
 Fetched<std::vector<IpAddress>> OriginLoop::permitted(const Lookup& lookup) const {
+  if (lookup.no_memory) return fail_fetch(FetchErrorKind::kBusy);
   if (lookup.addresses.empty()) {
     return fail_fetch(FetchErrorKind::kResolve, lookup.host + ": " + lookup.error);
   }

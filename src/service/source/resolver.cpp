@@ -46,7 +46,7 @@ tl::expected<std::vector<IpAddress>, std::string> system_resolve(const std::stri
 Resolver::Resolver(decltype(Network::resolve) resolve, std::function<void()> on_ready)
     : resolve_(std::move(resolve)), on_ready_(std::move(on_ready)) {}
 
-Resolver::~Resolver() {
+void Resolver::stop() noexcept {
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;
@@ -54,6 +54,7 @@ Resolver::~Resolver() {
   }
   wake_.notify_all();
   for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
 }
 
 bool Resolver::start(unsigned threads) {
@@ -88,6 +89,8 @@ void Resolver::look_up(Lookup& lookup) const noexcept {
     } else {
       lookup.error = std::move(found.error());
     }
+  } catch (const std::bad_alloc&) {
+    lookup.no_memory = true;
   } catch (...) {
     lookup.addresses.clear();
     lookup.error = "failed";  // fits into the string itself

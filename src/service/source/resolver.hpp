@@ -20,7 +20,8 @@ struct Lookup {
 
   const std::string host;
   std::vector<IpAddress> addresses;
-  std::string error;  ///< why there are no addresses; empty where there are some
+  std::string error;       ///< why there are no addresses; empty where there are some
+  bool no_memory = false;  ///< memory ran out, which says nothing about the name
   std::atomic<bool> ready = false;
 };
 
@@ -30,10 +31,12 @@ class Resolver {
   /// @param resolve   as Network::resolve, not empty
   /// @param on_ready  called on a thread of the resolver after each lookup; must not throw
   Resolver(decltype(Network::resolve) resolve, std::function<void()> on_ready);
-  /// Drops what waits; waits for the names that are being looked up.
-  ~Resolver();
+  ~Resolver() { stop(); }
   /// @return false where no thread could be started
   [[nodiscard]] bool start(unsigned threads);
+  /// Drops what waits; waits for the names that are being looked up. Afterwards on_ready is not
+  /// called any more.
+  void stop() noexcept;
 
   /// Looks a name up when a thread is free. Throws std::bad_alloc.
   void ask(std::shared_ptr<Lookup> lookup);

@@ -61,7 +61,7 @@ struct Settings {
   /// fetch() refuses one more as `busy`.
   std::size_t waiting = 1'024;
   unsigned file_threads = 4;
-  unsigned resolver_threads = 8;
+  unsigned resolver_threads = 16;  ///< names looked up at once
 
   Allocate allocate;  ///< empty: ordinary memory
 };

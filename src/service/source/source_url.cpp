@@ -176,8 +176,9 @@ Fetched<void> read_rest(std::string_view rest, SourceUrl& url) {
 }
 
 Fetched<SourceUrl> parse_http(Scheme scheme, std::string_view rest) {
-  if (!rest.starts_with("//"))
+  if (!rest.starts_with("//")) {
     return fail_fetch(FetchErrorKind::kBadUrl, "no // behind the scheme");
+  }
   rest.remove_prefix(2);
   if (rest.find('\\') != std::string_view::npos) {
     return fail_fetch(FetchErrorKind::kBadUrl, "a backslash, which some read as /");

@@ -35,8 +35,9 @@ Result<void> check(const Settings& settings) {
   const std::string& agent = settings.user_agent;
   const bool printable =
       std::all_of(agent.begin(), agent.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
-  if (!printable || agent.size() > 256)
+  if (!printable || agent.size() > 256) {
     return wrong("user_agent", "up to 256 printable characters");
+  }
   return {};
 }
 
@@ -62,8 +63,9 @@ class Sources::Impl {
       auto root = FileRoot::open(settings_.root);
       if (!root) return fail(root.error());
       files_ = std::make_unique<FilePool>(settings_, budget_, std::move(*root));
-      if (!files_->start(settings_.file_threads))
+      if (!files_->start(settings_.file_threads)) {
         return fail(StatusCode::kBusy, "no thread started");
+      }
     }
     if (!loop_.start()) return fail(StatusCode::kBusy, "no thread started");
     return {};

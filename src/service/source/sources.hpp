@@ -87,7 +87,9 @@ struct FetchRequest {
   std::string if_modified_since;
   std::size_t max_bytes = 0;             ///< lowers Settings::max_bytes; 0: as the settings say
   std::chrono::milliseconds timeout{0};  ///< lowers download_timeout; 0: as the settings say
-  std::stop_token stop;                  ///< gives the fetch up; it is answered kCancelled
+  /// Gives the fetch up; it is answered kCancelled: at once if it is an origin's, else between two
+  /// reads of the file, or when its turn comes.
+  std::stop_token stop;
 };
 
 /// Called once, on a thread of the module: be quick, never wait for a fetch. What it throws is

@@ -32,6 +32,7 @@ class Text {
 };
 
 std::string print(const GravityOptions& gravity) {
+  if (gravity.type == GravityType::kSm) return std::string(word(GravityType::kSm));
   return fmt::format("{}:{}:{}", word(gravity.type.value_or(GravityType::kCe)),
                      gravity.x_offset.value_or(0), gravity.y_offset.value_or(0));
 }

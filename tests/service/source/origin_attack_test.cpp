@@ -19,71 +19,9 @@ using test::remote;
 
 constexpr const char* kUrl = "http://images.test/a.jpg";
 
-// One answer, byte for byte, and the end of the connection.
-std::function<void(Connection&)> once(std::string bytes) {
-  return [bytes = std::move(bytes)](Connection& connection) {
-    if (!connection.read_head().empty()) connection.send(bytes);
-  };
-}
-
 FetchErrorKind kind(const Fetched<Original>& original) {
   EXPECT_FALSE(original) << "fetched " << (original ? original->bytes.size() : 0) << " bytes";
   return original ? FetchErrorKind::kIo : original.error().kind;
-}
-
-struct Answer {
-  const char* what;
-  std::string bytes;
-  FetchErrorKind kind;
-};
-
-TEST(OriginAttack, AnswersThatAreNone) {
-  using enum FetchErrorKind;
-  const std::string line = "HTTP/1.1 200 OK\r\n";
-  const std::string length = "Content-Length: 5\r\n";
-  const Answer kAnswers[] = {
-      {"nothing", "", kConnect},
-      {"half a status line", "HTTP/1.1 20", kConnect},
-      {"HTTP/0.9", "bytes", kBadAnswer},
-      {"random bytes", std::string("\0\1\2\3\r\n\r\n", 8), kBadAnswer},
-      {"a page of HTML", "<html><body>hello</body></html>\r\n\r\n", kBadAnswer},
-      {"shorter than said", line + "Content-Length: 100\r\n\r\nbytes", kTruncated},
-      {"chunks without an end", line + "Transfer-Encoding: chunked\r\n\r\n5\r\nbytes\r\n",
-       kTruncated},
-      {"a chunk cut off", line + "Transfer-Encoding: chunked\r\n\r\n50\r\nbytes", kTruncated},
-      {"chunks of no size", line + "Transfer-Encoding: chunked\r\n\r\nzz\r\nbytes\r\n", kTruncated},
-      {"a head cut off", line + "Content-Le", kBadAnswer},
-      {"two lengths", line + length + "Content-Length: 6\r\n\r\nbytes!", kBadAnswer},
-      {"a length and chunks",
-       line + length + "Transfer-Encoding: chunked\r\n\r\n5\r\nbytes\r\n0\r\n\r\n", kBadAnswer},
-      {"chunks and a length", line + "Transfer-Encoding: chunked\r\n" + length + "\r\nbytes",
-       kBadAnswer},
-      {"a negative length", line + "Content-Length: -5\r\n\r\nbytes", kBadAnswer},
-      {"a length of no number", line + "Content-Length: 5, 5\r\n\r\nbytes", kBadAnswer},
-      {"a length beyond all numbers", line + "Content-Length: 99999999999999999999999\r\n\r\nbytes",
-       kBadAnswer},
-      {"a folded line", line + "X-A: 1\r\n b\r\n" + length + "\r\nbytes", kBadAnswer},
-      {"a space in a name", line + "Content-Length : 5\r\n\r\nbytes", kBadAnswer},
-      {"gzip", line + "Content-Encoding: gzip\r\n" + length + "\r\nbytes", kContentEncoding},
-      {"gzip behind identity",
-       line + "Content-Encoding: identity\r\nContent-Encoding: br\r\n" + length + "\r\nbytes",
-       kContentEncoding},
-      {"a redirect to nowhere", "HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\r\n", kBadRedirect},
-      {"a redirect to two places",
-       "HTTP/1.1 302 Found\r\nLocation: /a\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n",
-       kBadRedirect},
-      {"a redirect with a password",
-       "HTTP/1.1 302 Found\r\nLocation: http://a:b@images.test/\r\nContent-Length: 0\r\n\r\n",
-       kBadRedirect},
-  };
-  for (const Answer& answer : kAnswers) {
-    Origin origin(once(answer.bytes));
-    const auto original = origin.fetch(kUrl);
-    ASSERT_FALSE(original) << answer.what;
-    EXPECT_EQ(original.error().kind, answer.kind)
-        << answer.what << ": " << to_string(original.error().kind) << ' '
-        << original.error().message;
-  }
 }
 
 TEST(OriginAttack, AResetInTheBodyIsTruncated) {
@@ -93,56 +31,6 @@ TEST(OriginAttack, AResetInTheBodyIsTruncated) {
     connection.reset();
   });
   EXPECT_EQ(kind(origin.fetch(kUrl)), FetchErrorKind::kTruncated);
-}
-
-// Answers that go on for ever: each must end by a bound in bytes, long before the time is over.
-TEST(OriginAttack, EndlessAnswersEndByTheirBounds) {
-  using enum FetchErrorKind;
-  const std::string line = "HTTP/1.1 200 OK\r\n";
-  const struct {
-    const char* what;
-    std::string begin;
-    std::string repeat;
-    FetchErrorKind kind;
-  } kAnswers[] = {
-      {"header lines", line, "X-Header: value\r\n", kBadAnswer},
-      {"long header lines", line, "X-Header: " + std::string(20'000, 'x') + "\r\n", kBadAnswer},
-      {"one header line", line + "X-Header: ", std::string(10'000, 'x'), kBadAnswer},
-      {"one status line", "HTTP/1.1 200 ", std::string(10'000, 'x'), kBadAnswer},
-      {"interim answers", "", "HTTP/1.1 100 Continue\r\n\r\n", kBadAnswer},
-      {"early hints", "", "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", kBadAnswer},
-      {"trailers", line + "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n", "X-Trailer: 1\r\n",
-       kBadAnswer},
-      {"chunks", line + "Transfer-Encoding: chunked\r\n\r\n",
-       "8000\r\n" + std::string(0x8000, 'x') + "\r\n", kTooLarge},
-      {"chunks of a byte", line + "Transfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n", kTooLarge},
-      // Read past by libcurl, without memory: bytes that are no body are too slow a body.
-      // Read past by libcurl, without memory: bytes that are no body are too slow a body.
-      {"a chunk's extensions", line + "Transfer-Encoding: chunked\r\n\r\n1;",
-       std::string(9'000, 'x'), kTimeout},
-      {"a body without a length", line + "Connection: close\r\n\r\n", std::string(50'000, 'x'),
-       kTooLarge},
-      {"the body of an error", "HTTP/1.1 404 Not Found\r\n\r\n", std::string(50'000, 'x'),
-       kOriginStatus},
-      {"the body of a redirect", "HTTP/1.1 302 Found\r\nLocation: local:///a\r\n\r\n",
-       std::string(50'000, 'x'), kSchemeNotAllowed},
-  };
-  for (const auto& answer : kAnswers) {
-    Settings settings = remote();
-    settings.download_timeout = milliseconds(30'000);
-    settings.max_bytes = 200'000;
-    Origin origin(
-        [&](Connection& connection) {
-          if (connection.read_head().empty() || !connection.send(answer.begin)) return;
-          while (connection.open() && connection.send(answer.repeat)) continue;
-        },
-        settings);
-    const auto original = origin.fetch(kUrl);
-    ASSERT_FALSE(original) << answer.what;
-    EXPECT_EQ(original.error().kind, answer.kind)
-        << answer.what << ": " << to_string(original.error().kind) << ' '
-        << original.error().message;
-  }
 }
 
 TEST(OriginAttack, ALengthOverTheBoundIsRefusedBeforeMemoryIsTaken) {
@@ -500,7 +388,7 @@ TEST(OriginAttack, LengthsThatAreOnlyAnnouncedStayInTheBudget) {
   Settings settings = remote();
   settings.max_bytes = 1'000'000;
   settings.max_bytes_under_way = 3'000'000;
-  settings.download_timeout = milliseconds(400);
+  settings.download_timeout = milliseconds(1'500);
   std::atomic<std::size_t> held = 0;
   settings.allocate = [&](std::size_t bytes) -> Result<InputSlice> {
     held += bytes;

@@ -187,6 +187,17 @@ TEST(Origin, FilesAndOriginsSideBySide) {
   EXPECT_EQ(origin.fetch("photos/b.jpg").error().kind, FetchErrorKind::kNotFound);
 }
 
+TEST(Origin, AddressesInPlaceOfNames) {
+  Origin origin(answering([](const std::string& head) {
+    const std::size_t host = head.find("Host: ") + 6;
+    return ok(head.substr(host, head.find('\r', host) - host));
+  }));
+  EXPECT_EQ(test::text(origin.fetch("http://93.184.215.14:81/a").value()), "93.184.215.14:81");
+  EXPECT_EQ(test::text(origin.fetch("http://[2606:4700::1111]/a").value()), "[2606:4700::1111]");
+  EXPECT_EQ(origin.network.lookups(), 0U);
+  EXPECT_EQ(to_string(origin.network.dialled().back()), "2606:4700::1111");
+}
+
 TEST(Origin, ManyFetchesFromManyThreads) {
   Settings settings = remote();
   settings.connections_per_origin = 4;

@@ -9,10 +9,6 @@ namespace {
 
 class OriginTls : public ::testing::Test {
  protected:
-  // What OpenSSL writes to a connection that the other end has closed.
-  void SetUp() override { old_ = std::signal(SIGPIPE, SIG_IGN); }
-  void TearDown() override { (void)std::signal(SIGPIPE, old_); }
-
   [[nodiscard]] Settings trusting(const test::Certificate& authority) const {
     Settings settings = test::remote();
     settings.ca_file = folder_.write("ca.pem", authority.pem()).string();
@@ -20,7 +16,6 @@ class OriginTls : public ::testing::Test {
   }
 
   test::TemporaryFolder folder_;
-  void (*old_)(int) = nullptr;
 };
 class OriginTlsAttack : public OriginTls {};
 
@@ -61,6 +56,21 @@ TEST_F(OriginTlsAttack, ABodyThatEndsEarlyIsTruncated) {
   test::Origin origin(certificate.answering("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nbytes"),
                       trusting(certificate));
   EXPECT_EQ(origin.fetch("https://images.test/a").error().kind, FetchErrorKind::kTruncated);
+}
+
+// Writing to a connection that is gone must not end the process by SIGPIPE.
+TEST_F(OriginTlsAttack, AnOriginThatHangsUpInTheHandshakeEndsNothing) {
+  const auto old = std::signal(SIGPIPE, SIG_DFL);
+  const test::Certificate certificate("images.test");
+  test::Origin origin(certificate.hanging_up(), trusting(certificate));
+  for (int i = 0; i < 20; ++i) {
+    const auto original = origin.fetch("https://images.test/a");
+    ASSERT_FALSE(original);
+    EXPECT_TRUE(original.error().kind == FetchErrorKind::kTls ||
+                original.error().kind == FetchErrorKind::kConnect)
+        << to_string(original.error().kind);
+  }
+  (void)std::signal(SIGPIPE, old);
 }
 
 }  // namespace

@@ -1,11 +1,24 @@
+#include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <poll.h>
+#include <csignal>
 #include <stdexcept>
 #include <tests/service/support/tls_script.hpp>
 
 namespace framewire::service::test {
+namespace {
+
+// For the script's thread: OpenSSL's own sockets write without MSG_NOSIGNAL.
+void block_sigpipe() {
+  sigset_t pipe{};
+  sigaddset(&pipe, SIGPIPE);
+  (void)::pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
+}
+
+}  // namespace
 
 struct Certificate::Parts {
   EVP_PKEY* key = EVP_EC_gen("P-256");
@@ -58,6 +71,7 @@ std::string Certificate::pem() const {
 
 std::function<void(Connection&)> Certificate::answering(std::string answer) const {
   return [this, answer = std::move(answer)](Connection& connection) {
+    block_sigpipe();
     const std::unique_ptr<SSL, void (*)(SSL*)> ssl(SSL_new(parts_->context), SSL_free);
     SSL_set_fd(ssl.get(), connection.fd());
     char head[4'096];
@@ -65,6 +79,19 @@ std::function<void(Connection&)> Certificate::answering(std::string answer) cons
       SSL_write(ssl.get(), answer.data(), static_cast<int>(answer.size()));
       SSL_shutdown(ssl.get());
     }
+    ERR_clear_error();
+  };
+}
+
+std::function<void(Connection&)> Certificate::hanging_up() const {
+  return [this](Connection& connection) {
+    block_sigpipe();
+    const std::unique_ptr<SSL, void (*)(SSL*)> ssl(SSL_new(parts_->context), SSL_free);
+    SSL_set_fd(ssl.get(), connection.fd());
+    pollfd hello{connection.fd(), POLLIN, 0};
+    (void)::poll(&hello, 1, 5'000);
+    (void)::fcntl(connection.fd(), F_SETFL, O_NONBLOCK);
+    (void)SSL_accept(ssl.get());
     ERR_clear_error();
   };
 }

@@ -21,6 +21,8 @@ class Certificate {
   [[nodiscard]] std::string pem() const;
   /// A script that shakes hands, reads one request, answers it, and closes in order.
   [[nodiscard]] std::function<void(Connection&)> answering(std::string answer) const;
+  /// A script that says its part of the handshake, and hangs up without waiting for the client's.
+  [[nodiscard]] std::function<void(Connection&)> hanging_up() const;
 
  private:
   struct Parts;

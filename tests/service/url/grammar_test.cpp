@@ -163,7 +163,8 @@ TEST(UrlDocs, TellOfEveryOption) {
   for (std::string line; std::getline(page, line);) {
     if (line.starts_with("## ")) inside = line == "## Options";
     if (!inside || !line.starts_with("| `")) continue;
-    const auto parts = split(line.substr(0, line.find('|', 1)), "`");
+    const std::string cell = line.substr(0, line.find('|', 1));
+    const auto parts = split(cell, "`");
     for (std::size_t i = 1; i < parts.size(); i += 2) told.emplace(parts[i]);
   }
   std::set<std::string> known;

@@ -75,6 +75,67 @@ TEST(ResizerOrientation, StaysWhereItIsNotApplied) {
   }
 }
 
+/// File upright, then turned, then flipped: orientation 6 and 90° are 180°, with a mirror 4.
+TEST(ResizerOrientation, IsFollowedByTurnFlipAndPadding) {
+  ResizeOptions options;
+  options.width_px = 100;
+  options.rotate = Rotation::k90;
+  options.flip = Flip::kHorizontal;
+  options.padding = {10, 20, 30, 40};
+  options.metadata = Metadata::kKeep;
+  const Resized out = resize_or_die(with_exif(photo(), 6), options);
+  EXPECT_EQ(out.report.output.width_px, 160);
+  EXPECT_EQ(out.report.output.height_px, 115);
+  EXPECT_EQ(parse_or_die(out.bytes).orientation, 1);
+  const auto luma = sample::decode(out.bytes).planes[0];
+  for (int y = 5; y < 70; y += 7) {
+    for (int x = 5; x < 95; x += 7) {
+      ASSERT_NEAR(luma.at(40 + x, 10 + y), smooth(0, 2 * x + 1, 150 - 2 * y - 1), 8);
+    }
+  }
+  for (const auto& [x, y] :
+       {std::pair{5, 50}, std::pair{155, 50}, std::pair{80, 3}, std::pair{80, 112}}) {
+    EXPECT_NEAR(luma.at(x, y), 255, 2) << x << ',' << y;
+  }
+}
+
+TEST(ResizerOrientation, TurnsWhatIsStoredWhereItIsNotApplied) {
+  ResizeOptions options;
+  options.auto_orient = false;
+  options.width_px = 75;
+  options.rotate = Rotation::k90;
+  const Resized out = resize_or_die(with_exif(photo(), 6), options);
+  EXPECT_EQ(out.report.output.width_px, 75);
+  EXPECT_EQ(out.report.output.height_px, 100);
+  EXPECT_EQ(parse_or_die(out.bytes).orientation, 6);
+}
+
+TEST(ResizerMetadata, DensitiesChangePlacesWithTheAxes) {
+  const Bytes plain = photo();
+  ASSERT_EQ(plain[3], jpeg::marker::kApp0);
+  const auto densities = [&](int orientation, Rotation rotate, bool upright) {
+    Bytes wide = plain;
+    const std::uint8_t units[] = {1, 0, 72, 0, 96};  // JFIF: dots per inch, then X and Y
+    std::copy(std::begin(units), std::end(units), wide.begin() + 13);
+    ResizeOptions options;
+    options.auto_orient = upright;
+    options.rotate = rotate;
+    options.width_px = 50;
+    const auto file = parse_or_die(resize_or_die(with_exif(wide, orientation), options).bytes);
+    return file.jfif ? std::pair<int, int>(file.jfif->x_density, file.jfif->y_density)
+                     : std::pair<int, int>();
+  };
+  const std::pair<int, int> kept(72, 96);
+  const std::pair<int, int> exchanged(96, 72);
+  EXPECT_EQ(densities(1, Rotation::kNone, true), kept);
+  EXPECT_EQ(densities(6, Rotation::kNone, true), exchanged);
+  EXPECT_EQ(densities(6, Rotation::kNone, false), kept);
+  EXPECT_EQ(densities(1, Rotation::k270, true), exchanged);
+  EXPECT_EQ(densities(6, Rotation::k270, true), kept);
+  EXPECT_EQ(densities(6, Rotation::k90, false), exchanged);
+  EXPECT_EQ(densities(1, Rotation::k180, true), kept);
+}
+
 TEST(ResizerMetadata, StripCopyrightKeep) {
   const Bytes jpeg = with_exif(photo(), 1);
   const auto summary = [&](Metadata metadata) {
@@ -133,6 +194,9 @@ TEST(ResizerMetadata, RegionsLeaveWithWhatIsCroppedTurnedOrPadded) {
                     o.has_background = true;
                   }),
             "");
+  EXPECT_EQ(found(1, [](ResizeOptions& o) { o.flip = Flip::kHorizontal; }), "");
+  EXPECT_EQ(found(1, [](ResizeOptions& o) { o.rotate = Rotation::k180; }), "");
+  EXPECT_EQ(found(1, [](ResizeOptions& o) { o.padding.left_px = 1; }), "");
 }
 
 // --- colour ---------------------------------------------------------------------------------
@@ -236,6 +300,25 @@ TEST(ResizerGainMap, IsKeptAndResizedAndFoundAgain) {
   }
 }
 
+TEST(ResizerGainMap, IsTurnedWithItsPrimary) {
+  ResizeOptions options;
+  options.width_px = 80;
+  options.rotate = Rotation::k90;
+  const Resized out = resize_or_die(ultra_hdr(), options);
+  EXPECT_TRUE(out.report.gain_map_kept);
+  const auto file = parse_or_die(out.bytes);
+  ASSERT_TRUE(file.gain_map);
+  const Decoded decoded = sample::decode(jpeg::gain_map_bytes(file));
+  ASSERT_EQ(decoded.width_px, 20);
+  ASSERT_EQ(decoded.height_px, 25);
+  for (int y = 3; y < 22; ++y) {
+    for (int x = 3; x < 17; ++x) {
+      // Stored at (2y, 40 − 2x).
+      ASSERT_NEAR(decoded.planes[0].at(x, y), 40 + 2 * (2 * y + 1) - (40 - 2 * x - 1) / 2.0, 4);
+    }
+  }
+}
+
 TEST(ResizerGainMap, CountsTowardsMaxBytes) {
   ResizeOptions options;
   options.width_px = 150;
@@ -269,6 +352,9 @@ TEST(ResizerGainMap, ThatCannotBeCarriedIsDropped) {
   options.has_background = true;
   EXPECT_THAT(kinds(resize_or_die(ultra_hdr(), options).report), ElementsAre("gain_map_dropped"))
       << "a choice of the request is no fault of the file";
+  ResizeOptions padded;
+  padded.padding.top_px = 8;
+  EXPECT_THAT(kinds(resize_or_die(ultra_hdr(), padded).report), ElementsAre("gain_map_dropped"));
 }
 
 TEST(ResizerGainMap, ItsFaultsAreReported) {

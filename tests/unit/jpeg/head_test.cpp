@@ -170,9 +170,12 @@ TEST(JpegHead, StripLeavesWhatShowsThePicture) {
   const Bytes source = rich_file();
   const auto file = parse(source, {});
   const Bytes icc(5000, 3);
-  const auto head =
-      make_head(*file, Metadata::kStrip,
-                {.width_px = 16, .height_px = 32, .orientation_applied = true, .icc = icc});
+  const auto head = make_head(*file, Metadata::kStrip,
+                              {.width_px = 16,
+                               .height_px = 32,
+                               .orientation_applied = true,
+                               .transposed = true,
+                               .icc = icc});
   ASSERT_TRUE(head);
   const Bytes bytes = with_body(*head);
   const auto output = parse(bytes, {});

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <tests/unit/plan/inputs.hpp>
 #include <transform/orient.hpp>
@@ -82,7 +83,9 @@ std::vector<ResizeOptions> interesting_options() {
   std::vector<ResizeOptions> all;
   for (const char* words : {"", "size=37x41", "size=33x47 resize=force", "size=200x7 resize=force",
                             "size=31x31 resize=fill gravity=noea", "crop=101x77 gravity=fp:0.3:0.9",
-                            "size=701x503 resize=force enlarge", "crop=97x53 size=21x13"}) {
+                            "size=701x503 resize=force enlarge", "crop=97x53 size=21x13",
+                            "rotate=90 size=37x41", "rotate=180 flip=v crop=0.3x0.6",
+                            "rotate=270 flip=h size=31x53 resize=fill gravity=soea:3:0.1"}) {
     ResizeOptions options;
     std::string text = words;
     for (std::size_t at = 0; at < text.size();) {
@@ -111,7 +114,8 @@ TEST(PlanAxes, CentresLandWhereTheGeometryPutsThem) {
           options.sampling = sampling;
           SCOPED_TRACE(std::to_string(h) + "x" + std::to_string(v) + " orientation " +
                        std::to_string(orientation) + " " + to_string(options));
-          const bool swapped = orientation >= 5;
+          const bool turned = static_cast<int>(options.rotate) % 2 == 1;
+          const bool swapped = (orientation >= 5) != turned;
           const auto g = make_geometry(swapped ? 263 : 417, swapped ? 417 : 263, options);
           ASSERT_TRUE(g);
           for (const bool icc : {false, true}) {
@@ -237,8 +241,8 @@ TEST(PlanEncode, PassesTheRestThrough) {
 TEST(PlanPlacement, PaddingStartsOnWholeChromaSamples) {
   const HeaderOnly input(ycbcr(30, 20, 2, 2));
   ResizeOptions options;
-  options.width_px = 45;
-  options.height_px = 51;
+  options.width_px = 43;
+  options.height_px = 49;
   options.has_background = true;
   EXPECT_EQ(plan_or_die(input.file, options).placement,
             (Rect{6, 14, 30, 20}));  // 7, 15 down to even
@@ -256,13 +260,106 @@ TEST(PlanSource, IsTheUsedPartAsStored) {
   options.crop_width = 100;
   options.crop_height = 50;
   options.gravity.anchor = Gravity::Anchor::kNoWe;
-  const Rect expected[] = {{0, 0, 100, 50},     {300, 0, 100, 50}, {300, 250, 100, 50},
-                           {0, 250, 100, 50},   {0, 0, 50, 100},   {0, 200, 50, 100},
-                           {350, 200, 50, 100}, {350, 0, 50, 100}};
+  const SourceRect expected[] = {{0, 0, 100, 50},     {300, 0, 100, 50}, {300, 250, 100, 50},
+                                 {0, 250, 100, 50},   {0, 0, 50, 100},   {0, 200, 50, 100},
+                                 {350, 200, 50, 100}, {350, 0, 50, 100}};
   for (int orientation = 1; orientation <= 8; ++orientation) {
     input.file.orientation = orientation;
     EXPECT_EQ(plan_or_die(input.file, options).source, expected[orientation - 1]) << orientation;
   }
+}
+
+/// Samples of a picture, row by row.
+struct Grid {
+  int width = 0;
+  int height = 0;
+  std::vector<int> samples;
+  [[nodiscard]] int at(int x, int y) const {
+    return samples[static_cast<std::size_t>(y * width + x)];
+  }
+  friend bool operator==(const Grid&, const Grid&) = default;
+};
+
+/// A picture of the given size whose sample at (x, y) is from(x, y).
+Grid draw(int width, int height, const std::function<int(int, int)>& from) {
+  Grid g{width, height, {}};
+  for (int y = 0; y < height; ++y) {
+    for (int x = 0; x < width; ++x) g.samples.push_back(from(x, y));
+  }
+  return g;
+}
+
+Grid shown(const Grid& in, int orientation) {
+  const bool swapped = transform::swaps_axes(orientation);
+  return draw(swapped ? in.height : in.width, swapped ? in.width : in.height, [&](int x, int y) {
+    const auto at = transform::stored_position(orientation, {x, y}, in.width, in.height);
+    return in.at(at.x, at.y);
+  });
+}
+
+/// What a user asked for, done to the upright picture one after the other.
+Grid changed(Grid g, const ResizeOptions& options) {
+  for (int turns = static_cast<int>(options.rotate); turns > 0; --turns) {
+    const Grid in = g;  // clockwise: the left column, read upwards, becomes the first row
+    g = draw(in.height, in.width, [&](int x, int y) { return in.at(y, in.height - 1 - x); });
+  }
+  const Grid in = g;
+  const bool h = options.flip == Flip::kHorizontal || options.flip == Flip::kBoth;
+  const bool v = options.flip == Flip::kVertical || options.flip == Flip::kBoth;
+  return draw(in.width, in.height, [&](int x, int y) {
+    return in.at(h ? in.width - 1 - x : x, v ? in.height - 1 - y : y);
+  });
+}
+
+TEST(PlanOrientation, TurnsAndFlipsFollowTheFilesOwn) {
+  const Grid stored{3, 2, {1, 2, 3, 4, 5, 6}};
+  HeaderOnly input(ycbcr(3, 2, 1, 1));
+  for (int orientation = 1; orientation <= 8; ++orientation) {
+    input.file.orientation = orientation;
+    for (int turn = 0; turn < 4; ++turn) {
+      for (int flip = 0; flip < 4; ++flip) {
+        for (const bool upright : {false, true}) {
+          ResizeOptions options;
+          options.rotate = static_cast<Rotation>(turn);
+          options.flip = static_cast<Flip>(flip);
+          options.auto_orient = upright;
+          SCOPED_TRACE(std::to_string(orientation) + " " + to_string(options));
+          const Plan plan = plan_or_die(input.file, options);
+          const Grid expected = changed(upright ? shown(stored, orientation) : stored, options);
+          EXPECT_EQ(shown(stored, plan.orientation), expected);
+          EXPECT_EQ(plan.encode.width_px, expected.width);
+          EXPECT_EQ(plan.encode.height_px, expected.height);
+        }
+      }
+    }
+  }
+}
+
+TEST(PlanSource, IsThePartOfTheTurnedPicture) {
+  HeaderOnly input(ycbcr(400, 300, 1, 1));
+  ResizeOptions options;
+  options.crop_width = 100;
+  options.crop_height = 50;
+  options.gravity.anchor = Gravity::Anchor::kNoWe;
+  options.rotate = Rotation::k90;  // the upper left corner was the lower left one
+  EXPECT_EQ(plan_or_die(input.file, options).source, (SourceRect{0, 200, 50, 100}));
+  options.flip = Flip::kHorizontal;
+  EXPECT_EQ(plan_or_die(input.file, options).source, (SourceRect{0, 0, 50, 100}));
+}
+
+TEST(PlanPlacement, PaddingOnAllSides) {
+  const HeaderOnly input(ycbcr(30, 20, 2, 2));
+  ResizeOptions options;
+  options.padding = {3, 5, 7, 9};
+  options.sampling = Sampling::k444;
+  EXPECT_EQ(plan_or_die(input.file, options).placement, (Rect{9, 3, 30, 20}));
+  options.sampling = Sampling::k420;
+  const Plan plan = plan_or_die(input.file, options);
+  EXPECT_EQ(plan.placement, (Rect{8, 2, 30, 20}));
+  EXPECT_EQ(plan.encode.width_px, 44);
+  EXPECT_EQ(plan.encode.height_px, 30);
+  EXPECT_TRUE(is_padded(plan));
+  EXPECT_EQ(plan.background, (std::array<std::uint8_t, 3>{255, 255, 255})) << "white, unless asked";
 }
 
 TEST(PlanGainMap, FollowsItsPrimary) {

@@ -1,0 +1,239 @@
+#!/usr/bin/env python3
+"""Drives the service's page in a real browser: usage: page_test.py FRAMEWIRE PICTURE.JPG WORK_DIR
+
+Needs Debian's chromium, chromium-driver and python3-selenium; without them it says SKIPPED and ends
+with 77. Leaves a screenshot of each step in WORK_DIR.
+"""
+
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+SKIPPED = 77
+
+try:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.ui import WebDriverWait
+except ImportError:
+    print("SKIPPED: there is no python3-selenium")
+    sys.exit(SKIPPED)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def start_browser():
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium") or ""
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage",
+                     "--disable-background-networking", "--window-size=1280,900"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    return webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
+
+
+class Page:
+    """The page in a browser, and what a person does on it."""
+
+    def __init__(self, browser, url, work):
+        self.browser, self.url, self.work, self.shots = browser, url, work, 0
+
+    def __getitem__(self, name):
+        return self.browser.find_element(By.ID, name)
+
+    def wait(self, condition, what):
+        WebDriverWait(self.browser, 20).until(lambda _: condition(), what)
+
+    def shot(self, name):
+        self.shots += 1
+        self.browser.save_screenshot(str(self.work / f"{self.shots}-{name}.png"))
+
+    def open(self):
+        self.browser.get(self.url)
+        self.wait(lambda: self.browser.find_elements(By.ID, "option-size"), "no options")
+
+    def after(self):
+        """Width and height of the result."""
+        return tuple(self.browser.execute_script(
+            "const i = document.getElementById('after'); return [i.naturalWidth, i.naturalHeight]"))
+
+    def fact(self, name):
+        return self.browser.execute_script(
+            "return [...document.querySelectorAll('#facts dt')].find(e => e.textContent ==="
+            " arguments[0])?.nextSibling.textContent || ''", name)
+
+    def set(self, option, text):
+        field = self[f"option-{option}"]
+        field.clear()
+        field.send_keys(text, Keys.TAB)
+
+
+def check(ok, what):
+    if not ok:
+        raise AssertionError(what)
+
+
+def try_drop(page, picture):
+    """A file that is dropped is resized at once, as it is without options."""
+    page.browser.execute_script("""
+        const bytes = Uint8Array.from(atob(arguments[0]), c => c.charCodeAt(0));
+        const data = new DataTransfer();
+        data.items.add(new File([bytes], 'dropped.jpg', { type: 'image/jpeg' }));
+        dispatchEvent(new DragEvent('drop', { dataTransfer: data, cancelable: true }));""",
+        __import__("base64").b64encode(picture.read_bytes()).decode())
+    page.wait(lambda: page["result"].is_displayed(), "nothing came of a drop")
+    check("dropped.jpg" in page["chosen"].text, "the dropped file is not named")
+    page.shot("dropped")
+
+
+def try_change(page, picture):
+    """Options change the picture, its facts and the command to copy."""
+    page["file"].send_keys(str(picture))
+    whole = page.after()
+    page.set("size", "160x")
+    page.wait(lambda: page.after()[0] == 160, f"the size stays {page.after()}")
+    check(whole[0] > 160, f"the original is as small: {whole}")
+    check("160×" in page.fact("after"), f"after: {page.fact('after')}")
+    check("turbo: " in page.fact("codec"), f"neither codec nor reason: {page.fact('codec')}")
+    check("size=160x" in page["curl"].text, page["curl"].text)
+    check(page.browser.find_elements(By.CSS_SELECTOR, "#legend li"), "no time by stage")
+    page.shot("resized")
+    command = page["curl"].text.replace(picture.name, str(picture)).replace(
+        "-o small.jpg", f"-sS -o '{page.work}/curl.jpg'")
+    subprocess.run(command, shell=True, check=True)
+    check((page.work / "curl.jpg").read_bytes()[:2] == b"\xff\xd8", f"not a JPEG: {command}")
+
+
+def try_compare(page):
+    """The slider shows more or less of the original, by keys too."""
+    def shown():
+        return page.browser.execute_script("return document.getElementById('before').style.clipPath")
+    middle = shown()
+    page["slider"].send_keys(Keys.END)
+    check(shown() != middle and "0%" in shown(), f"the slider does nothing: {shown()}")
+    page["slider"].send_keys(Keys.HOME)
+    check("100%" in shown(), f"the slider does nothing: {shown()}")
+
+
+def try_error(page):
+    """A mistake is told beside the picture, marked at its field, and mended."""
+    page.set("size", "huge")
+    page.wait(lambda: page["error"].is_displayed(), "no error is shown")
+    check("huge" in page["error"].text and "accepted" in page["error"].text, page["error"].text)
+    check(page["option-size"].get_attribute("aria-invalid") == "true", "the field is not marked")
+    page.shot("error")
+    page.set("size", "120x")
+    page.wait(lambda: page.after()[0] == 120, "the mended option does nothing")
+    check(not page["error"].is_displayed(), "the error stays")
+    check(page["option-size"].get_attribute("aria-invalid") is None, "the mark stays")
+
+
+def try_path(page, name):
+    """A picture of the served folder has a URL, which gives the same picture."""
+    page["path"].send_keys(name, Keys.ENTER)
+    page.wait(lambda: page["url-line"].is_displayed(), "no URL is shown")
+    url = page["url"].text
+    check("/plain/" in url and "s:120:0" in url, url)
+    with urllib.request.urlopen(url) as answer:
+        check(answer.headers["Content-Type"] == "image/jpeg", url)
+    page.shot("by-url")
+
+
+def try_phone(page):
+    """On a narrow screen nothing is wider than the screen."""
+    page.browser.set_window_size(390, 844)
+    wide = page.browser.execute_script(
+        "return document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    check(wide <= 0, f"{wide} pixels too wide")
+    page.shot("phone")
+    page.browser.set_window_size(1280, 900)
+
+
+def try_keyboard(page, picture):
+    """By the keyboard alone: every control is reached, in the order of the page, and works."""
+    page.open()
+    page["file"].send_keys(str(picture))  # the dialog of the system is not the page's
+    page.wait(lambda: page["result"].is_displayed(), "no result")
+    reached = []
+    page.browser.execute_script("document.activeElement.blur(); window.scrollTo(0, 0)")
+    for _ in range(60):
+        page.browser.switch_to.active_element.send_keys(Keys.TAB)
+        name = page.browser.execute_script("return document.activeElement.id || "
+                                           "document.activeElement.textContent.trim()")
+        if name in reached:
+            break
+        reached.append(name)
+    for wanted in ("tab-try", "pick", "path", "option-size", "go", "slider", "curl"):
+        check(wanted in reached, f"{wanted} is not reached by Tab; reached: {reached}")
+    page["tab-try"].send_keys(Keys.ARROW_RIGHT)
+    page.wait(lambda: page["status"].is_displayed(), "the arrow key does not change the page")
+    page.shot("status")
+    page["tab-status"].send_keys(Keys.ARROW_LEFT)
+    page.wait(lambda: page["try"].is_displayed(), "the arrow key does not change the page back")
+
+
+def check_log(browser):
+    """Nothing but the refused request may have been complained of, and nothing from elsewhere."""
+    bad = [line for line in browser.get_log("browser")
+           if "size=huge" not in line["message"] and "/metrics" not in line["message"]]
+    check(not bad, f"the browser complains: {bad}")
+    names = browser.execute_script(
+        "return performance.getEntriesByType('resource').map(e => e.name)")
+    outside = [name for name in names if not name.startswith(("http://127.0.0.1:", "blob:", "data:"))]
+    check(not outside, f"loaded from elsewhere: {outside}")
+
+
+def main():
+    if not (shutil.which("chromium") and shutil.which("chromedriver")):
+        print("SKIPPED: there is no chromium with its driver")
+        return SKIPPED
+    program, picture, work = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
+    shutil.rmtree(work, ignore_errors=True)
+    (work / "photos/trip").mkdir(parents=True)
+    shutil.copy(picture, work / "photos/trip/night on the bay.jpg")
+    port = free_port()
+    with open(work / "serve.log", "wb") as log:
+        server = subprocess.Popen([program, "serve", work / "photos", "--listen", f"127.0.0.1:{port}"],
+                                  stdout=log, stderr=log)
+    os.environ["HOME"] = str(work)
+    browser = start_browser()
+    try:
+        page = Page(browser, f"http://127.0.0.1:{port}/", work)
+        for _ in range(100):
+            try:
+                urllib.request.urlopen(page.url + "readyz").close()
+                break
+            except OSError:
+                time.sleep(0.05)
+        page.open()
+        page.shot("opened")
+        try_drop(page, picture)
+        try_change(page, picture)
+        try_compare(page)
+        try_error(page)
+        try_path(page, "trip/night on the bay.jpg")
+        try_phone(page)
+        try_keyboard(page, picture)
+        check_log(browser)
+    finally:
+        browser.quit()
+        server.terminate()
+        server.wait(20)
+    check(server.returncode == 0, f"the server ended with {server.returncode}")
+    print("the page works")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

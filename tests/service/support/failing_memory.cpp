@@ -1,0 +1,50 @@
+#include <pthread.h>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <tests/service/support/failing_memory.hpp>
+
+namespace framewire::service::test {
+namespace {
+
+std::atomic<long> left = 0;  // allocations until one fails; 0: none does, or it has come
+thread_local bool counted = false;
+
+bool is_counted() noexcept {
+  if (counted) return true;
+  char name[16] = {};
+  return ::pthread_getname_np(::pthread_self(), name, sizeof name) == 0 &&
+         std::strncmp(name, "fw-", 3) == 0;
+}
+
+bool fails_now() noexcept {
+  if (left.load(std::memory_order_relaxed) <= 0 || !is_counted()) return false;
+  return left.fetch_sub(1) == 1;
+}
+
+}  // namespace
+
+FailingMemory::FailingMemory(long n) {
+  counted = true;
+  left = n;
+}
+
+FailingMemory::~FailingMemory() {
+  left = 0;
+  counted = false;
+}
+
+bool FailingMemory::failed() const { return left.load() <= 0; }
+
+}  // namespace framewire::service::test
+
+// The array and nothrow forms call this one.
+void* operator new(std::size_t size) {
+  if (framewire::service::test::fails_now()) throw std::bad_alloc();
+  void* const memory = std::malloc(size != 0 ? size : 1);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
