@@ -129,7 +129,11 @@ void IoThread::accept(std::size_t index) {
 
 void IoThread::on_accept(std::size_t index, const boost::system::error_code& error, Socket socket) {
   listeners_[index].accepting = false;
-  if (!listeners_[index].acceptor.is_open()) return;
+  if (!listeners_[index].acceptor.is_open()) {
+    // Accepted just before the listener was closed: a client that counts on an answer.
+    if (!error) adopt(std::move(socket));
+    return;
+  }
   const bool none_left = error == boost::system::errc::too_many_files_open ||
                          error == boost::system::errc::too_many_files_open_in_system ||
                          error == boost::system::errc::no_buffer_space ||
@@ -214,6 +218,8 @@ void IoThread::drain() {
   std::vector<std::shared_ptr<Connection>> all;
   for (const auto& [key, connection] : connections_) all.push_back(connection);
   for (const auto& connection : all) connection->drain();
+  // Behind the handlers that are ready, of connections accepted meanwhile among them.
+  if (!post([this] { shared_.drained_threads.fetch_add(1); })) shared_.drained_threads.fetch_add(1);
 }
 
 void IoThread::post_close_all() {

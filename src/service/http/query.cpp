@@ -103,7 +103,9 @@ Result<Parameters> parse_query(Text query) {
 }
 
 Result<void> set_options(ResizeOptions& options, const Parameters& parameters) {
-  for (const auto& [name, value] : parameters) {
+  for (const auto& parameter : parameters) {
+    const std::string& name = parameter.first;
+    const std::string& value = parameter.second;
     const auto specs = option_specs();
     const bool known = std::any_of(specs.begin(), specs.end(),
                                    [&](const OptionSpec& spec) { return spec.name == name; });

@@ -145,8 +145,10 @@ bool Server::drain(const std::function<bool()>& hurry) {
   parts_->shared.draining = true;
   (void)wait_until(Clock::now() + Milliseconds(settings.drain_delay_ms), [] { return false; });
   for (const auto& io : parts_->ios) io->post_drain();
-  const bool ended = wait_until(Clock::now() + Milliseconds(settings.drain_timeout_ms),
-                                [&] { return parts_->shared.connections.load() == 0; });
+  const bool ended = wait_until(Clock::now() + Milliseconds(settings.drain_timeout_ms), [&] {
+    return parts_->shared.drained_threads >= parts_->ios.size() &&
+           parts_->shared.connections.load() == 0;
+  });
   if (!ended) {
     for (const auto& io : parts_->ios) io->post_close_all();
   }

@@ -32,6 +32,7 @@ struct SharedState {
   Images* images = nullptr;  ///< null: no originals are served
   std::atomic<std::uint64_t> connections{0};
   std::atomic<bool> draining{false};
+  std::atomic<unsigned> drained_threads{0};  ///< whose listeners are closed
 };
 
 }  // namespace framewire::service::http

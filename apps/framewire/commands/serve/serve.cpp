@@ -123,7 +123,10 @@ int serve(const EndingSignals& signals, const http::Settings& settings, Engine& 
 
 int run_serve(const Arguments& arguments) {
   auto configuration = read_configuration(arguments);
-  if (!configuration) return report_usage("serve", configuration.error());
+  if (!configuration) {
+    const Status& error = configuration.error();
+    return report_usage("serve", fmt::format("{}: {}", error.subject(), error.message()));
+  }
   const http::Settings& settings = configuration->settings;
   auto options = engine_options(arguments, settings);
   if (!options) return report_usage("serve", options.error());
