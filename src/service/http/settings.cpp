@@ -158,8 +158,8 @@ constexpr SettingRow kRows[] = {
      kPixelsAccepted,
      [](S& s, Text t) { return options::parse_count(t, kPixels, 1, s.pixels_under_way); },
      [](const S& s) { return options::print_count(s.pixels_under_way, kPixels); }},
-    {{"client-share", "PERCENT", "", "", "what one address may hold of connections, queue, bytes "
-      "and pixels while others are refused", "Work"}, "a whole number from 1 to 100",
+    {{"client-share", "PERCENT", "", "", "what one address may hold of queue, bytes and "
+      "pixels while others are refused", "Work"}, "a whole number from 1 to 100",
      [](S& s, Text t) {
        return options::parse_integer<std::uint64_t>(t, 1, 100, s.client_share_percent);
      },
