@@ -29,14 +29,16 @@ Status memory_ran_out() { return {StatusCode::kBusy, "memory ran out"}; }
 
 }  // namespace
 
-Connection::Connection(Engine& engine, FairShare& share, ipc::SharedPages pages,
-                       RegisteredMemory memory, transport::shared::LocalPeer peer)
+Connection::Connection(Engine& engine, FairShare& share, const Limits& limits,
+                       ipc::SharedPages pages, RegisteredMemory memory,
+                       transport::shared::LocalPeer peer)
     : engine_(engine),
       share_(share, *event_),
       peer_(std::move(peer)),
       pages_(std::move(pages)),
       registered_(std::move(memory)),
       submissions_(pages_.submissions()),
+      options_(limits),
       slots_(pages_.layout().sizes.slots),
       completions_(pages_.completions()),
       outputs_(pages_.layout().sizes.output_bytes, slots_.size()) {

@@ -25,9 +25,10 @@ class Connection {
  public:
   /// @param engine  outlives this
   /// @param memory  the pages' input area with its guard, registered with the engine
+  /// @param limits  that its requests may lower, and not raise
   /// @param peer    the client, which has been greeted; its socket does not block
-  Connection(Engine& engine, FairShare& share, ipc::SharedPages pages, RegisteredMemory memory,
-             transport::shared::LocalPeer peer);
+  Connection(Engine& engine, FairShare& share, const Limits& limits, ipc::SharedPages pages,
+             RegisteredMemory memory, transport::shared::LocalPeer peer);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 

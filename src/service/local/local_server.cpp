@@ -259,8 +259,9 @@ class LocalServer::Impl {
     const auto sent = peer.send(std::as_bytes(std::span(&word, 1)), {&file, 1});
     if (!sent) return fail(sent.error());
     pages->close_file();
-    auto connection = std::make_unique<Connection>(engine_, share_, std::move(*pages),
-                                                   std::move(*registered), std::move(peer));
+    auto connection =
+        std::make_unique<Connection>(engine_, share_, options_.limits, std::move(*pages),
+                                     std::move(*registered), std::move(peer));
     const std::lock_guard lock(mutex_);
     client.connection = std::move(connection);
     if (stopping_) client.connection->stop();

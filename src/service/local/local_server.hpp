@@ -28,11 +28,12 @@ struct LocalEvent {
 };
 
 struct LocalServerOptions {
-  std::string path;            ///< of the socket's file
-  mode_t mode = 0660;          ///< of that file: who may write to it may connect
-  std::vector<uid_t> uids;     ///< only these users are served; empty: whoever may connect
-  unsigned max_clients = 32;   ///< at a time; each costs a thread
-  std::uint32_t slots = 1024;  ///< requests of one client at a time
+  std::string path;           ///< of the socket's file
+  mode_t mode = 0660;         ///< of that file: who may write to it may connect
+  std::vector<uid_t> uids;    ///< only these users are served; empty: whoever may connect
+  Limits limits;              ///< of every request; a client may ask for lower ones, not for higher
+  unsigned max_clients = 32;  ///< at a time; each costs a thread
+  std::uint32_t slots = 1024;                             ///< requests of one client at a time
   std::uint64_t input_bytes = std::uint64_t{512} << 20;   ///< memory for inputs of one client
   std::uint64_t output_bytes = std::uint64_t{256} << 20;  ///< memory for its outputs
   /// What all clients together may hold of both. Streams that have no room in a client's memory are

@@ -14,6 +14,9 @@ class OptionsCache {
  public:
   static constexpr std::size_t kMaxEntries = 32;
 
+  /// @param limits  a client's own count where they are lower
+  explicit OptionsCache(const Limits& limits) : limits_(limits) {}
+
   /// @return valid until the next call; invalid_input for a text that is no canonical options.
   ///         Throws std::bad_alloc
   [[nodiscard]] Result<const ResizeOptions*> find(std::string_view text);
@@ -24,6 +27,7 @@ class OptionsCache {
     std::string text;
     ResizeOptions options;
   };
+  const Limits limits_;
   std::list<Entry> entries_;  ///< the one that came last first
 };
 

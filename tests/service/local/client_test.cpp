@@ -245,6 +245,27 @@ TEST_F(LocalClient, WhatNeverFitsIsTooLarge) {
   EXPECT_TRUE(client.resize(photo(), width(30)));
 }
 
+/// A client may lower the server's limits, and raises none of them.
+TEST_F(LocalClient, LimitsAreTheServers) {
+  LocalServerOptions options;
+  options.limits.max_input_pixels = 10'000;
+  options.limits.deadline_ms = 5'000;
+  start(std::move(options));
+  Client client = connect();
+  ResizeOptions wanted = width(60);
+  wanted.limits.max_input_pixels = 1'000'000'000;
+  wanted.limits.deadline_ms = 0;
+  const auto large = client.resize(photo(), wanted);
+  ASSERT_FALSE(large);
+  EXPECT_EQ(large.error().code(), StatusCode::kTooLarge);
+  EXPECT_THAT(large.error().message(), HasSubstr("10000"));
+  EXPECT_TRUE(client.resize(photo(90, 80), wanted));
+  wanted.limits.max_input_pixels = 1'000;
+  const auto lowered = client.resize(photo(90, 80), wanted);
+  ASSERT_FALSE(lowered);
+  EXPECT_EQ(lowered.error().code(), StatusCode::kTooLarge);
+}
+
 TEST_F(LocalClient, SlicesEndWhereTheirHalfDoesAndComeBack) {
   start();
   Client client = connect();

@@ -82,9 +82,10 @@ Result<std::optional<LocalOptions>> read_local(const Arguments& arguments) {
 }
 
 Result<std::optional<LocalServer>> start_local(const std::optional<LocalOptions>& options,
-                                               Engine& engine) {
+                                               const Limits& limits, Engine& engine) {
   if (!options) return std::nullopt;
   LocalOptions chosen = *options;
+  chosen.limits = limits;
   // On the CPU a few keep every core busy; more would only stand before requests over HTTP.
   constexpr std::size_t kEachCore = 4;
   chosen.under_way = engine.devices().empty()

@@ -21,8 +21,9 @@ inline constexpr std::size_t kLocalQueue = 1024;
 [[nodiscard]] Result<std::optional<LocalOptions>> read_local(const Arguments& arguments);
 
 /// Nothing where nothing was asked for. Logs who comes and goes as lines of JSON.
+/// @param limits  that clients cannot raise
 [[nodiscard]] Result<std::optional<LocalServer>> start_local(
-    const std::optional<LocalOptions>& options, Engine& engine);
+    const std::optional<LocalOptions>& options, const Limits& limits, Engine& engine);
 
 /// @return whether all that was taken has been answered in time
 bool drain_local(std::optional<LocalServer>& server, std::uint64_t timeout_ms);

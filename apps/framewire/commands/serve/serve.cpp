@@ -99,7 +99,7 @@ int serve(const EndingSignals& signals, const http::Settings& settings, Engine& 
           const std::optional<LocalOptions>& local) {
   auto server = http::Server::start(settings, engine, [](std::string_view lines) { put(lines); });
   if (!server) return refuse(server.error());
-  auto clients = start_local(local, engine);
+  auto clients = start_local(local, settings.defaults.limits, engine);
   if (!clients) return refuse(clients.error());
   for (const std::string& endpoint : (*server)->endpoints()) {
     say(fmt::format("listening on {}", endpoint));
