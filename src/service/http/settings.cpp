@@ -61,6 +61,30 @@ bool parse_listen(S& settings, Text text) {
   return true;
 }
 
+constexpr std::size_t kMaxTextBytes = 64u << 10;
+
+bool is_text(Text text) {
+  return text.size() <= kMaxTextBytes && std::none_of(text.begin(), text.end(), [](char c) {
+           return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
+         });
+}
+
+// As parse_listen, with words.
+bool parse_metrics(S& settings, Text text) {
+  if (text == "none" || text.empty()) {
+    settings.metrics = url::split_list(text, ",");
+    return true;
+  }
+  if (!is_text(text)) return false;
+  const std::vector<std::string> all = url::split_list(text, ",");
+  const bool valid = std::all_of(all.begin(), all.end(), [](const std::string& one) {
+    return one == "main" || parse_endpoint(one);
+  });
+  if (!valid) return false;
+  settings.metrics = all;
+  return true;
+}
+
 template <typename Number>
 std::string number(Number value) {
   return fmt::format("{}", value);
@@ -69,13 +93,6 @@ std::string number(Number value) {
 constexpr Text kFlagAccepted = "true or false";
 constexpr Text kListAccepted = "texts joined by commas";
 constexpr Text kTextAccepted = "a text without control characters";
-constexpr std::size_t kMaxTextBytes = 64u << 10;
-
-bool is_text(Text text) {
-  return text.size() <= kMaxTextBytes && std::none_of(text.begin(), text.end(), [](char c) {
-           return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
-         });
-}
 bool parse_text(Text text, std::string& out) {
   if (!is_text(text)) return false;
   out = text;
@@ -259,6 +276,11 @@ constexpr SettingRow kRows[] = {
      kTextAccepted,
      [](S& s, Text t) { return parse_text(t, s.secret); },
      [](const S& s) { return s.secret; }, true},
+    {{"metrics", "LIST", "", "", "where Prometheus finds /metrics: addresses of its own, as for "
+      "listen; main: at those of listen, for everybody; none. Not given: at those of listen, for "
+      "this machine alone", "Output"},
+     "main, none, ADDRESS:PORT, [IPV6]:PORT, :PORT, unix:PATH", parse_metrics,
+     [](const S& s) { return print_list(s.metrics); }},
     {{"log", "WHAT", "none|errors|requests", "", "lines of JSON on standard error: errors of the "
       "server's alone, or every request", "Output"}, "none, errors or requests",
      [](S& s, Text t) { return options::parse_word(t, kLogWords, s.log); },
