@@ -63,11 +63,12 @@ struct Server::Parts {
   Parts(const Settings& settings, Engine& engine, LogSink log)
       : shared(completed(settings), engine, std::move(log)) {}
   ~Parts() {
-    // Tasks aside post to the threads' contexts, which live until `ios` ends.
-    aside.reset();
-    scraping.reset();
+    // The threads hand tasks aside, and so end first; tasks post to the threads' contexts, which
+    // live until `ios` ends.
     for (const auto& io : ios) io->stop();
     for (std::thread& thread : threads) thread.join();
+    aside.reset();
+    scraping.reset();
     // The engine reads inputs that requests keep, and originals are fetched for them.
     shared.engine.drain();
     if (images != nullptr) images->close();

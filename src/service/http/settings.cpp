@@ -295,6 +295,14 @@ tl::unexpected<Status> refuse(Text about, std::string message) {
   return fail(Status(StatusCode::kInvalidInput, std::move(message)).about(std::string(about)));
 }
 
+// Port 0 is another port each time.
+bool same_place(Text left, Text right) {
+  const auto a = parse_endpoint(left);
+  const auto b = parse_endpoint(right);
+  if (!a || !b || a->unix_path != b->unix_path) return false;
+  return !a->unix_path.empty() || (a->address == b->address && a->port == b->port && a->port != 0);
+}
+
 }  // namespace
 
 std::span<const SettingRow> setting_rows() noexcept { return kRows; }
@@ -345,6 +353,17 @@ Result<void> validate(const Settings& settings) {
     return refuse("bytes-under-way",
                   fmt::format("found {}; accepted: at least max-input-bytes, {}",
                               settings.bytes_under_way, settings.defaults.limits.max_input_bytes));
+  }
+  for (const std::string& one : settings.metrics) {
+    // The system would give either listener some of the connections.
+    const bool shared =
+        std::any_of(settings.listen.begin(), settings.listen.end(),
+                    [&](const std::string& other) { return same_place(one, other); });
+    if (shared) {
+      return refuse("metrics", fmt::format("found {}, where requests are listened for; accepted: "
+                                           "another address, or main",
+                                           one));
+    }
   }
   return framewire::validate(settings.defaults);
 }

@@ -337,6 +337,47 @@ TEST(HttpMetricsAttack, TheirOwnListenerAnswersNothingElse) {
   EXPECT_EQ(now.at("requests_total"), 0) << "what asks for figures is none of them";
 }
 
+TEST(HttpMetricsAttack, FiguresAreThereWhenConnectionsAreNot) {
+  Settings settings = loopback();
+  settings.metrics = {"127.0.0.1:0"};
+  settings.max_connections = 2;
+  TestServer server(settings);
+  std::list<TestClient> busy;
+  for (int i = 0; i < 2; ++i) {
+    busy.emplace_back(server.endpoint());
+    ASSERT_TRUE(
+        busy.back().send("POST /v1/resize HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n"));
+  }
+  for (int i = 0; i < 500 && server.server().state().requests < 2; ++i) {
+    std::this_thread::sleep_for(10ms);
+  }
+  EXPECT_EQ(status_of(server.endpoint(), ""), 503);
+  const Figures now = parse(scrape_text(server.endpoint(1)));
+  EXPECT_EQ(now.at("rejected_total{reason=\"connections\"}"), 1);
+  EXPECT_EQ(now.at("requests_in_progress"), 2);
+}
+
+TEST(HttpMetricsAttack, AServerEndsWhileItIsScraped) {
+  for (int round = 0; round < 20; ++round) {
+    Settings settings = loopback();
+    settings.threads = 2;
+    auto server = std::make_unique<TestServer>(settings);
+    const std::string at = server->endpoint();
+    std::atomic<int> scrapes{0};
+    std::vector<std::thread> scrapers;
+    for (int i = 0; i < 2; ++i) {
+      scrapers.emplace_back([&] {
+        TestClient client(at);
+        while (client.connected() && client.send(kLocalHost) && client.receive()) ++scrapes;
+      });
+    }
+    for (int i = 0; i < 500 && scrapes < 4; ++i) std::this_thread::sleep_for(1ms);
+    server->stop();
+    for (std::thread& scraper : scrapers) scraper.join();
+    EXPECT_GE(scrapes, 4);
+  }
+}
+
 TEST(HttpMetricsAttack, NothingOfAStrangersBecomesALabel) {
   TestServer server(loopback());
   for (const char* path : {"/nothing", "/unsafe/w:1/plain/evil\"}", "/v1/evil"}) {
