@@ -203,8 +203,6 @@ def try_status(page):
     check(before.get("200", 0) > 3 and before.get("400") == 1, f"statuses: {before}")
     check(int(tile("requests a second")[2].split()[0]) >= sum(before.values()), "requests are missing")
     check(tile("pixels decoded")[1].endswith(" M"), f"{tile('pixels decoded')}")
-    check("ms" in tile("median")[1] or " s" in tile("median")[1] or tile("median")[1] == "–",
-          f"{tile('median')}")
     for _ in range(5):
         urllib.request.urlopen(page.url + "v1/options").close()
     page.wait(lambda: answers().get("200", 0) >= before["200"] + 5, "the table stays as it was")
@@ -213,6 +211,7 @@ def try_status(page):
         urllib.request.urlopen(page.url + "v1/options").close()
         return float(tile("requests a second")[1])
     page.wait(lambda: rate_after_a_request() > 0, "no request a second")
+    page.wait(lambda: tile("median")[1].startswith(("≤", "slower")), "no median")
     page.shot("figures")
 
 
