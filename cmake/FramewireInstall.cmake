@@ -45,5 +45,9 @@ endif()
 configure_file("${CMAKE_CURRENT_LIST_DIR}/framewire.pc.in" "${PROJECT_BINARY_DIR}/framewire.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/framewire.pc"
   DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig" COMPONENT development)
+if(FRAMEWIRE_SERVICE)
+  install(FILES "${PROJECT_SOURCE_DIR}/packaging/grafana/framewire.json"
+    DESTINATION "${CMAKE_INSTALL_DATADIR}/framewire/grafana" COMPONENT program)
+endif()
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE"
   DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT license)

@@ -63,6 +63,7 @@ OWNED_HEADERS = [
     (r"nlohmann/.*", {"batch", "inspect", "apps/framewire"}),
     (r"boost/.*", {"service/http"}),
     (r"toml\+\+/.*", {"service/http"}),
+    (r"prometheus/.*", {"service/http"}),
     (r"xxhash\.h", {"base", "batch", "transport", "service/http"}),
     (r"openssl/.*", {"transport/wire", "service/url"}),
     (r"uc[pst]/.*", {"transport/ucx"}),

@@ -183,10 +183,42 @@ def try_keyboard(page, picture):
     page.wait(lambda: page["try"].is_displayed(), "the arrow key does not change the page back")
 
 
+def try_status(page):
+    """The status view has figures of what happened, which go on."""
+    def tile(name):
+        return page.browser.execute_script(
+            "const tile = [...document.querySelectorAll('#tiles .tile')].find(e =>"
+            " e.firstChild.textContent === arguments[0]);"
+            " return tile ? [...tile.children].map(e => e.textContent) : ['', '', '']", name)
+
+    def answers():
+        rows = page.browser.execute_script(
+            "return [...document.querySelectorAll('#codes tr')].slice(1).map(row =>"
+            " [...row.children].map(cell => cell.textContent))")
+        return {status: int(count) for status, count in rows}
+    page["tab-status"].click()
+    page.wait(lambda: "in all" in tile("requests a second")[2], "no figures")
+    check(not page["no-metrics"].is_displayed(), page["no-metrics"].text)
+    before = answers()
+    check(before.get("200", 0) > 3 and before.get("400") == 1, f"statuses: {before}")
+    check(int(tile("requests a second")[2].split()[0]) >= sum(before.values()), "requests are missing")
+    check(tile("pixels decoded")[1].endswith(" M"), f"{tile('pixels decoded')}")
+    for _ in range(5):
+        urllib.request.urlopen(page.url + "v1/options").close()
+    page.wait(lambda: answers().get("200", 0) >= before["200"] + 5, "the table stays as it was")
+
+    def rate_after_a_request():
+        urllib.request.urlopen(page.url + "v1/options").close()
+        return float(tile("requests a second")[1])
+    page.wait(lambda: rate_after_a_request() > 0, "no request a second")
+    page.wait(lambda: tile("median")[1].startswith(("≤", "slower")), "no median")
+    page.shot("figures")
+
+
 def check_log(browser):
     """Nothing but the refused request may have been complained of, and nothing from elsewhere."""
     bad = [line for line in browser.get_log("browser")
-           if "size=huge" not in line["message"] and "/metrics" not in line["message"]]
+           if "size=huge" not in line["message"]]
     check(not bad, f"the browser complains: {bad}")
     names = browser.execute_script(
         "return performance.getEntriesByType('resource').map(e => e.name)")
@@ -225,6 +257,7 @@ def main():
         try_path(page, "trip/night on the bay.jpg")
         try_phone(page)
         try_keyboard(page, picture)
+        try_status(page)
         check_log(browser)
     finally:
         browser.quit()

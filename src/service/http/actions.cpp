@@ -25,7 +25,7 @@ constexpr Route kRoutes[] = {
     {"/livez", Action::kLive, kReading},         {"/health", Action::kLive, kReading},
     {"/readyz", Action::kReady, kReading},       {"/", Action::kPage, kReading},
     {"/v1/options", Action::kOptions, kReading}, {"/v1/resize", Action::kResize, kUpload},
-    {"/v1/inspect", Action::kInspect, kUpload},
+    {"/v1/inspect", Action::kInspect, kUpload},  {"/metrics", Action::kMetrics, kReading},
 };
 
 // What is around the file in a form.
@@ -113,9 +113,12 @@ bool is_upper(Text method) {
   return std::none_of(method.begin(), method.end(), [](char c) { return c >= 'a' && c <= 'z'; });
 }
 
-// Health is asked for with and without the prefix; nothing else is.
+// Health and metrics are asked for with and without the prefix; nothing else is.
 Text without_prefix(Text path, Text prefix) {
-  if (prefix.empty() || path == "/livez" || path == "/readyz" || path == "/health") return path;
+  if (prefix.empty() || path == "/livez" || path == "/readyz" || path == "/health" ||
+      path == "/metrics") {
+    return path;
+  }
   if (!path.starts_with(prefix)) return {};
   const Text rest = path.substr(prefix.size());
   return rest.starts_with('/') ? rest : Text();
@@ -133,6 +136,26 @@ Route find_route(Text path, const SharedState& shared) {
                         path.starts_with("/.well-known/");
   if (reserved || shared.images == nullptr) return {path, Action::kNone, {}};
   return {path, Action::kImage, kReading};
+}
+
+// A browser on this machine sends whatever name a page elsewhere has given to 127.0.0.1.
+bool names_loopback(Text host) {
+  const auto colon = host.rfind(':');
+  const bool has_port = colon != Text::npos && host.find(']', colon) == Text::npos;
+  const Text name = has_port ? host.substr(0, colon) : host;
+  return name.empty() || equal_ignoring_case(name, "localhost") || name == "[::1]" ||
+         (name.starts_with("127.") && name.find_first_not_of("0123456789.") == Text::npos);
+}
+
+bool may_read_metrics(const Exchange& exchange, const SharedState& shared) {
+  if (exchange.metrics_listener) return true;
+  const auto& places = shared.settings.metrics;
+  if (!places.empty()) return std::find(places.begin(), places.end(), "main") != places.end();
+  // A proxy on this machine asks for others; most say so.
+  constexpr Text kForwarded[] = {"forwarded", "via", "x-forwarded-for", "x-real-ip"};
+  const bool forwarded = std::any_of(std::begin(kForwarded), std::end(kForwarded),
+                                     [&](Text name) { return !exchange.head.get(name).empty(); });
+  return exchange.local_peer && !forwarded && names_loopback(exchange.head.get("host"));
 }
 
 // Takes as long for a wrong secret as for the right one of the same length.
@@ -184,7 +207,11 @@ Response page_response() {
 std::optional<Response> route(Exchange& exchange, const SharedState& shared) {
   const Text path = without_prefix(exchange.target.path, shared.settings.url.path_prefix);
   if (path.starts_with("/v1/")) exchange.error_form = ErrorForm::kJson;
-  const Route known = find_route(path, shared);
+  Route known = find_route(path, shared);
+  const bool is_metrics = known.action == Action::kMetrics;
+  if (is_metrics ? !may_read_metrics(exchange, shared) : exchange.metrics_listener) {
+    known.action = Action::kNone;
+  }
   const Text method = exchange.head.method;
   if (known.action == Action::kNone) {
     return refuse(exchange, Code::kNotFound, "not_found", "there is nothing of that name here");

@@ -76,6 +76,13 @@ Admission::Verdict Admission::judge(const Held& all, const Held& own, bool known
   return Verdict::kAdmitted;
 }
 
+Admission::Verdict Admission::judge_and_count(const Held& all, const Held& own, bool known,
+                                              Clock::time_point now) {
+  const Verdict verdict = judge(all, own, known, now);
+  ++verdicts_[static_cast<std::size_t>(verdict)];
+  return verdict;
+}
+
 Admission::Verdict Admission::admit(Client client, std::uint64_t bytes, std::uint64_t pixels,
                                     Ticket& ticket, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
@@ -84,7 +91,7 @@ Admission::Verdict Admission::admit(Client client, std::uint64_t bytes, std::uin
   const Held before = held == clients_.end() ? Held{} : held->second;
   const Held own{before.requests + 1, before.bytes + bytes, before.pixels + pixels};
   const Held all{all_.requests + 1, all_.bytes + bytes, all_.pixels + pixels};
-  const Verdict verdict = judge(all, own, known, now);
+  const Verdict verdict = judge_and_count(all, own, known, now);
   if (verdict != Verdict::kAdmitted) return verdict;
   if (known) clients_.insert_or_assign(client, own);
   all_ = all;
@@ -108,7 +115,7 @@ Admission::Verdict Admission::change(Ticket& ticket, std::uint64_t bytes, std::u
   const Held own = known ? moved(held->second) : Held{};
   const Held all = moved(all_);
   if (bytes > ticket.bytes_ || pixels > ticket.pixels_) {
-    const Verdict verdict = judge(all, own, known, now);
+    const Verdict verdict = judge_and_count(all, own, known, now);
     if (verdict != Verdict::kAdmitted) return verdict;
   }
   if (known) held->second = own;
@@ -120,7 +127,16 @@ Admission::Verdict Admission::change(Ticket& ticket, std::uint64_t bytes, std::u
 
 Admission::Usage Admission::usage() const {
   const std::lock_guard lock(mutex_);
-  return {all_.requests, all_.bytes, all_.pixels, clients_.size()};
+  const auto count = [this](Verdict verdict) {
+    return verdicts_[static_cast<std::size_t>(verdict)];
+  };
+  return {all_.requests,
+          all_.bytes,
+          all_.pixels,
+          clients_.size(),
+          count(Verdict::kQueueFull),
+          count(Verdict::kOverBudget),
+          count(Verdict::kClientShare)};
 }
 
 }  // namespace framewire::service::http

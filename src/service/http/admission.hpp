@@ -1,6 +1,7 @@
 // How much work may be under way at once, and how much of it one client's.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <compare>
 #include <cstdint>
@@ -80,6 +81,10 @@ class Admission {
     std::uint64_t bytes = 0;
     std::uint64_t pixels = 0;
     std::uint64_t clients = 0;  ///< that hold something
+    // Verdicts other than kAdmitted, since the beginning.
+    std::uint64_t queue_full = 0;
+    std::uint64_t over_budget = 0;
+    std::uint64_t client_share = 0;
   };
   [[nodiscard]] Usage usage() const;
 
@@ -107,6 +112,8 @@ class Admission {
       return std::hash<std::uint64_t>{}(client.key * 0x9E3779B97F4A7C15u);
     }
   };
+  [[nodiscard]] Verdict judge_and_count(const Held& all, const Held& own, bool known,
+                                        Clock::time_point now);
   [[nodiscard]] Verdict judge(const Held& all, const Held& own, bool known, Clock::time_point now);
   [[nodiscard]] bool beyond_share(const Held& held) const noexcept;
 
@@ -115,6 +122,7 @@ class Admission {
   Held all_;
   std::unordered_map<Client, Held, Hash> clients_;  ///< those that hold something
   Clock::time_point contended_until_{};
+  std::array<std::uint64_t, 4> verdicts_{};  ///< by Verdict; those of judge()
 };
 
 }  // namespace framewire::service::http

@@ -48,12 +48,16 @@ Code code_of(HeadFault fault) {
 
 }  // namespace
 
-Connection::Connection(IoThread& io, Socket socket, Client client, std::string client_name)
-    : io_(io), socket_(std::move(socket)), client_(client), client_name_(std::move(client_name)) {
+Connection::Connection(IoThread& io, Socket socket, Peer peer)
+    : io_(io), socket_(std::move(socket)), peer_(std::move(peer)) {
   io_.shared().connections.fetch_add(1);
+  if (peer_.metrics_listener) io_.shared().metrics_connections.fetch_add(1);
 }
 
-Connection::~Connection() { io_.shared().connections.fetch_sub(1); }
+Connection::~Connection() {
+  if (peer_.metrics_listener) io_.shared().metrics_connections.fetch_sub(1);
+  io_.shared().connections.fetch_sub(1);
+}
 
 void Connection::start() {
   // A new connection is expected to send, not to be idle.
@@ -174,6 +178,7 @@ void Connection::refuse_head(Code code, std::string_view message) {
     exchange_->begun = exchange_->received = Clock::now();
   }
   head_begun_ = false;
+  count_request();
   Response response = error_response(ErrorForm::kText, code, "invalid_input", message);
   // Where one message ends and the next begins is no longer known.
   response.close = true;
@@ -197,7 +202,11 @@ void Connection::begin_request(std::size_t head_bytes) {
   exchange.head = std::move(*head);
   exchange.target = split_target(exchange.head.target);
   if (const auto id = exchange.head.get("x-request-id"); is_request_id(id)) exchange.id = id;
-  if (auto refused = route(exchange, io_.shared())) {
+  exchange.local_peer = peer_.is_local;
+  exchange.metrics_listener = peer_.metrics_listener;
+  auto refused = route(exchange, io_.shared());
+  count_request();
+  if (refused) {
     respond(std::move(*refused));
     return;
   }
@@ -205,6 +214,8 @@ void Connection::begin_request(std::size_t head_bytes) {
     begin_body();
   } else if (exchange.action == Action::kImage) {
     begin_image();
+  } else if (exchange.action == Action::kMetrics) {
+    begin_scrape();
   } else {
     respond(answer_at_once(exchange, io_.shared()));
   }
@@ -213,11 +224,40 @@ void Connection::begin_request(std::size_t head_bytes) {
 void Connection::begin_image() {
   state_ = State::kWorking;
   deadline_ = exchange_->received + Milliseconds(io_.shared().settings.request_timeout_ms);
-  if (auto answered = io_.shared().images->begin(exchange_, io_, client_)) {
+  if (auto answered = io_.shared().images->begin(exchange_, io_, peer_.client)) {
     respond(std::move(*answered));
     return;
   }
   read_more();
+}
+
+// Figures are put together on a thread of their own; this one goes on with its sockets.
+void Connection::begin_scrape() {
+  state_ = State::kWorking;
+  deadline_ = exchange_->received + Milliseconds(io_.shared().settings.request_timeout_ms);
+  const bool taken = io_.shared().run_scrape([exchange = exchange_, &io = io_] {
+    const auto response = std::make_shared<Response>();
+    response->content_type = "text/plain; version=0.0.4; charset=utf-8";
+    response->add_field("Cache-Control", "no-cache");
+    response->text = metrics_text(io.shared());
+    (void)io.post([exchange, response] {
+      if (const auto connection = exchange->connection.lock()) {
+        connection->answer(*exchange, std::move(*response));
+      }
+    });
+  });
+  if (!taken) throw std::bad_alloc();
+  read_more();
+}
+
+// What asks how the service is would drown what it is for.
+void Connection::count_request() noexcept {
+  Exchange& exchange = *exchange_;
+  const bool probe = exchange.action == Action::kLive || exchange.action == Action::kReady ||
+                     exchange.action == Action::kMetrics;
+  if (exchange.counted || probe || peer_.metrics_listener) return;
+  exchange.counted = true;
+  io_.shared().metrics.requests_begun.add();
 }
 
 }  // namespace framewire::service::http

@@ -16,6 +16,14 @@ namespace framewire::service::http {
 
 class IoThread;
 
+/// The other end of a connection.
+struct Peer {
+  Client client;
+  std::string name;               ///< for the log
+  bool is_local = false;          ///< loopback, or a unix socket
+  bool metrics_listener = false;  ///< came to the listener for metrics, and may do nothing else
+};
+
 using Socket = boost::asio::basic_stream_socket<boost::asio::generic::stream_protocol,
                                                 boost::asio::io_context::executor_type>;
 
@@ -28,7 +36,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
  public:
   using Clock = std::chrono::steady_clock;
 
-  Connection(IoThread& io, Socket socket, Client client, std::string client_name);
+  Connection(IoThread& io, Socket socket, Peer peer);
   ~Connection();
 
   void start();
@@ -43,6 +51,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   /// Whether it could be closed without a loss: no request has come whole.
   [[nodiscard]] bool between_requests() const noexcept { return state_ == State::kHead; }
+  [[nodiscard]] bool metrics_listener() const noexcept { return peer_.metrics_listener; }
   [[nodiscard]] Clock::time_point deadline() const noexcept { return deadline_; }
 
  private:
@@ -63,6 +72,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void look_for_head();
   void begin_request(std::size_t head_bytes);
   void begin_image();
+  void begin_scrape();
+  void count_request() noexcept;
   void refuse_head(Code code, std::string_view message);
   // Bodies: connection_body.cpp.
   void begin_body();
@@ -82,6 +93,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void next_request();
   void linger();
   void give_up_request(Code logged);
+  void end_request(Code code) noexcept;
   void log_exchange(Code code, std::uint64_t bytes_out, std::string_view message);
 
   /// A handler that holds this connection, and answers what it throws.
@@ -91,8 +103,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   IoThread& io_;
   Socket socket_;
-  const Client client_;
-  const std::string client_name_;
+  const Peer peer_;
   State state_ = State::kHead;
   InputBuffer input_;
   std::size_t seen_bytes_ = 0;  ///< of the input, in search of a head's end

@@ -8,6 +8,7 @@
 #include <service/http/connection.hpp>
 #include <service/http/guarded.hpp>
 #include <service/http/io_thread.hpp>
+#include <utility>
 
 namespace framewire::service::http {
 namespace {
@@ -32,13 +33,16 @@ void Connection::answer(Exchange& exchange, Response response) {
 void Connection::respond(Response response) {
   Exchange& exchange = *exchange_;
   exchange.answered = true;
+  exchange.responded = Clock::now();
   const bool body_unread = state_ != State::kWorking && exchange.head.has_body();
   response.close = response.close || body_unread || input_ended_ || io_.shared().draining.load();
   response_ = std::move(response);
   const Envelope envelope{io_.date(), exchange.id, exchange.head.keep_alive,
                           exchange.head.minor_version};
   response_.close = response_.close || !exchange.head.keep_alive;
-  if (const std::string& origin = io_.shared().settings.allow_origin; !origin.empty()) {
+  // Figures are not for pages from elsewhere.
+  const std::string& origin = io_.shared().settings.allow_origin;
+  if (!origin.empty() && exchange.action != Action::kMetrics) {
     response_.add_field("Access-Control-Allow-Origin", origin);
     response_.add_field("Access-Control-Allow-Methods", "GET, OPTIONS");
   }
@@ -168,6 +172,7 @@ void Connection::drain() {
 void Connection::close() noexcept {
   if (state_ == State::kClosed) return;
   state_ = State::kClosed;
+  end_request(Code::kClientGone);
   if (exchange_ != nullptr) {
     exchange_->answered = true;
     exchange_->stop.request_stop();
@@ -177,14 +182,29 @@ void Connection::close() noexcept {
   io_.forget(*this);
 }
 
+// Once a request, however it ends.
+void Connection::end_request(Code code) noexcept {
+  if (exchange_ == nullptr || !exchange_->counted || std::exchange(exchange_->ended, true)) return;
+  const auto now = Clock::now();
+  const auto seconds = [&](Clock::time_point since) {
+    return std::chrono::duration<double>(now - since).count();
+  };
+  Metrics& metrics = io_.shared().metrics;
+  const bool whole = exchange_->answered && code == response_.code;
+  if (whole) metrics.spent(Span::kSend, seconds(exchange_->responded));
+  metrics.request_ended(code, whole ? response_.error : ErrorType::kNone,
+                        seconds(exchange_->begun));
+}
+
 void Connection::log_exchange(Code code, std::uint64_t bytes_out, std::string_view message) {
+  end_request(code);
   SharedState& shared = io_.shared();
   const Exchange& exchange = *exchange_;
   if (shared.settings.log == LogLevel::kNone) return;
   if (shared.settings.log == LogLevel::kErrors && static_cast<int>(code) < 500) return;
   RequestLine line;
   line.request_id = exchange.id;
-  line.client = client_name_;
+  line.client = peer_.name;
   line.method = exchange.head.method;
   line.target = exchange.head.target;
   line.status = static_cast<int>(code);

@@ -61,7 +61,7 @@ bool Connection::reserve_body() {
   const std::size_t bytes =
       chunked ? kFirstChunkedBytes : static_cast<std::size_t>(*exchange.head.content_length);
   const auto verdict =
-      shared.admission.admit(client_, bytes, bytes * kPixelsPerByte, exchange.ticket);
+      shared.admission.admit(peer_.client, bytes, bytes * kPixelsPerByte, exchange.ticket);
   if (verdict != Admission::Verdict::kAdmitted) {
     respond(refuse_admission(exchange.error_form, verdict));
     return false;

@@ -31,6 +31,7 @@ enum class Action : std::uint8_t {
   kOptions,
   kResize,
   kInspect,
+  kMetrics,
   kImage,  ///< a URL of imgproxy's grammar
 };
 
@@ -65,11 +66,16 @@ struct Exchange {
   Admission::Ticket ticket;
   std::stop_source stop{};
   std::weak_ptr<Connection> connection;
-  bool answered = false;  ///< an answer has been given: what still comes is dropped
+  bool answered = false;          ///< an answer has been given: what still comes is dropped
+  bool counted = false;           ///< metrics know of it
+  bool ended = false;             ///< metrics know how it ended
+  bool local_peer = false;        ///< the client is on this machine
+  bool metrics_listener = false;  ///< it came to the listener for metrics
 
-  Clock::time_point begun{};     ///< the head had come
-  Clock::time_point received{};  ///< the body had come
-  std::string codec;             ///< that did it, for the log
+  Clock::time_point begun{};      ///< the head had come
+  Clock::time_point received{};   ///< the body had come
+  Clock::time_point responded{};  ///< the answer was there
+  std::string codec;              ///< that did it, for the log
 
   // Of URLs alone.
   url::ImageRequest image;

@@ -113,7 +113,10 @@ std::optional<Response> Images::begin(const std::shared_ptr<Exchange>& exchange,
                   wanted->recipe.text, wanted->if_none_match, since);
   wanted->io = &io;
   wanted->begun = Clock::now();
-  if (join(wanted, exchange, io)) return std::nullopt;
+  if (join(wanted, exchange, io)) {
+    io.shared().metrics.coalesced.add();
+    return std::nullopt;
+  }
   const auto verdict = io.shared().admission.admit(client, 0, 0, wanted->ticket);
   if (verdict != Admission::Verdict::kAdmitted) {
     // Others may have joined meanwhile, from other threads.
@@ -171,6 +174,7 @@ void Images::on_original(const Computation& computation,
   ImageOutcome& outcome = computation->outcome;
   computation->fetched = Clock::now();
   outcome.fetch_ms = ms_since(computation->begun);
+  computation->io->shared().metrics.spent(Span::kFetch, outcome.fetch_ms / 1000);
   if (!original) {
     FetchAnswer answer = fetch_answer(original.error());
     // Whoever asks for the original itself gets the origin's own word.

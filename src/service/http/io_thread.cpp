@@ -25,10 +25,13 @@ constexpr std::string_view kTooManyConnections =
     "Retry-After: 1\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 21\r\n\r\n"
     "too many connections\n";
 
-struct Peer {
-  Client client;
-  std::string name;
-};
+// Whoever scrapes needs one or two. They do not count among those that clients share.
+constexpr std::uint64_t kMaxMetricsConnections = 16;
+
+bool is_loopback(const in6_addr& address) {
+  const bool mapped = IN6_IS_ADDR_V4MAPPED(&address) != 0;
+  return IN6_IS_ADDR_LOOPBACK(&address) != 0 || (mapped && address.s6_addr[12] == 127);
+}
 
 std::uint64_t first_eight(const unsigned char* bytes) {
   std::uint64_t value = 0;
@@ -46,16 +49,19 @@ Peer peer_of(int fd) {
     std::memcpy(&address, &storage, sizeof address);
     (void)::inet_ntop(AF_INET, &address.sin_addr, text, sizeof text);
     // Apart from all prefixes of IPv6 in use: 0000::/32 is reserved.
-    return {{std::uint64_t{1} << 32 | ntohl(address.sin_addr.s_addr)}, text};
+    const std::uint32_t number = ntohl(address.sin_addr.s_addr);
+    return {{std::uint64_t{1} << 32 | number}, text, number >> 24 == 127};
   }
   if (storage.ss_family == AF_INET6) {
     sockaddr_in6 address{};
     std::memcpy(&address, &storage, sizeof address);
     (void)::inet_ntop(AF_INET6, &address.sin6_addr, text, sizeof text);
     // ::1 and its like begin with zeros, which stand for nobody.
-    return {{std::max<std::uint64_t>(first_eight(address.sin6_addr.s6_addr), 1)}, text};
+    return {{std::max<std::uint64_t>(first_eight(address.sin6_addr.s6_addr), 1)},
+            text,
+            is_loopback(address.sin6_addr)};
   }
-  return {{}, "unix"};
+  return {{}, "unix", storage.ss_family == AF_UNIX};
 }
 
 }  // namespace
@@ -82,7 +88,7 @@ Result<void> IoThread::prepare() {
   return {};
 }
 
-Result<void> IoThread::listen(ListeningSocket listener) {
+Result<void> IoThread::listen(ListeningSocket listener, bool metrics) {
   boost::system::error_code error;
   Acceptor acceptor(context_);
   acceptor.assign(stream_protocol(listener.family, listener.family == AF_UNIX ? 0 : IPPROTO_TCP),
@@ -91,7 +97,7 @@ Result<void> IoThread::listen(ListeningSocket listener) {
     return fail(Status(StatusCode::kIoError, error.message()).about(listener.name));
   }
   (void)listener.fd.release();
-  listeners_.push_back({std::move(acceptor), false});
+  listeners_.push_back({std::move(acceptor), metrics});
   return {};
 }
 
@@ -131,7 +137,7 @@ void IoThread::on_accept(std::size_t index, const boost::system::error_code& err
   listeners_[index].accepting = false;
   if (!listeners_[index].acceptor.is_open()) {
     // Accepted just before the listener was closed: a client that counts on an answer.
-    if (!error) adopt(std::move(socket));
+    if (!error) adopt(std::move(socket), listeners_[index].metrics);
     return;
   }
   const bool none_left = error == boost::system::errc::too_many_files_open ||
@@ -140,24 +146,29 @@ void IoThread::on_accept(std::size_t index, const boost::system::error_code& err
                          error == boost::system::errc::not_enough_memory;
   // Where descriptors have run out, accepting again at once would only spin: the next tick does.
   if (none_left) {
-    (void)make_room();
+    (void)make_room(false);
     return;
   }
   // The next one first: adopt() may throw.
   accept(index);
-  if (!error) adopt(std::move(socket));
+  if (!error) adopt(std::move(socket), listeners_[index].metrics);
 }
 
-void IoThread::adopt(Socket socket) {
-  if (shared_.connections.load() >= shared_.settings.max_connections && !make_room()) {
+void IoThread::adopt(Socket socket, bool metrics) {
+  const std::uint64_t for_metrics = shared_.metrics_connections.load();
+  const bool full =
+      metrics ? for_metrics >= kMaxMetricsConnections
+              : shared_.connections.load() >= shared_.settings.max_connections + for_metrics;
+  if (full && !make_room(metrics)) {
+    if (!metrics) shared_.metrics.refused_connections.add();
     refuse(std::move(socket));
     return;
   }
   const int on = 1;
   (void)::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   Peer peer = peer_of(socket.native_handle());
-  auto connection =
-      std::make_shared<Connection>(*this, std::move(socket), peer.client, std::move(peer.name));
+  peer.metrics_listener = metrics;
+  auto connection = std::make_shared<Connection>(*this, std::move(socket), std::move(peer));
   connections_.emplace(connection.get(), connection);
   connection->start();
 }
@@ -174,11 +185,12 @@ void IoThread::refuse(Socket socket) noexcept {
 
 // Closes the connection that has waited longest without a whole request. Connections of other
 // threads are theirs to close: each thread has about as many.
-bool IoThread::make_room() {
+bool IoThread::make_room(bool metrics) {
   Connection* oldest = nullptr;
   for (const auto& [key, connection] : connections_) {
     const bool earlier = oldest == nullptr || connection->deadline() < oldest->deadline();
-    if (connection->between_requests() && earlier) oldest = connection.get();
+    const bool same = connection->metrics_listener() == metrics;
+    if (same && connection->between_requests() && earlier) oldest = connection.get();
   }
   if (oldest == nullptr) return false;
   oldest->close();
@@ -193,15 +205,15 @@ void IoThread::post_drain() {
 
 // Connections that the system has accepted, and this thread not yet, would be reset with their
 // listener.
-void IoThread::accept_what_waits(Acceptor& acceptor) {
+void IoThread::accept_what_waits(Listener& listener) {
   boost::system::error_code error;
-  acceptor.non_blocking(true, error);
+  listener.acceptor.non_blocking(true, error);
   while (!error) {
     Socket socket(context_);
-    acceptor.accept(socket, error);
+    listener.acceptor.accept(socket, error);
     if (error) return;
     try {
-      adopt(std::move(socket));
+      adopt(std::move(socket), listener.metrics);
     } catch (const std::bad_alloc&) {
       return;  // nobody could be told
     }
@@ -212,7 +224,7 @@ void IoThread::drain() {
   boost::system::error_code ignored;
   for (Listener& listener : listeners_) {
     listener.acceptor.cancel(ignored);
-    accept_what_waits(listener.acceptor);
+    accept_what_waits(listener);
     listener.acceptor.close(ignored);
   }
   std::vector<std::shared_ptr<Connection>> all;
@@ -274,6 +286,7 @@ void IoThread::hand_in() {
   std::size_t taken = 0;
   const std::uint64_t first_tag = next_tag_;
   next_tag_ += group.size();
+  const auto now = std::chrono::steady_clock::now();
   try {
     requests.reserve(group.size());
     for (std::size_t i = 0; i < group.size(); ++i) {
@@ -283,13 +296,14 @@ void IoThread::hand_in() {
       request.stop = group[i].stop;
       request.completions = completions_;
       request.tag = first_tag + i;
-      handed_in_.emplace(request.tag, group[i].done);
+      handed_in_.emplace(request.tag, HandedIn{group[i].done, request.options.codec, now});
       requests.push_back(std::move(request));
     }
     taken = shared_.engine.try_submit(requests);
   } catch (const std::bad_alloc&) {
     taken = 0;  // none was handed in
   }
+  shared_.metrics.images_begun.add(taken);
   for (std::size_t i = taken; i < group.size(); ++i) {
     handed_in_.erase(first_tag + i);
     group[i].done(fail(StatusCode::kBusy, "the engine has no room"));
@@ -321,9 +335,16 @@ void IoThread::take_answers() {
 void IoThread::answer(std::uint64_t tag, Result<Resized> result) noexcept {
   const auto found = handed_in_.find(tag);
   if (found == handed_in_.end()) return;
-  const auto done = std::move(found->second);
+  const HandedIn picture = std::move(found->second);
   handed_in_.erase(found);
-  done(std::move(result));
+  shared_.metrics.images_ended.add();
+  if (result) {
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - picture.begun;
+    const CodecKind asked =
+        picture.codec == CodecKind::kAuto ? shared_.settings.defaults.codec : picture.codec;
+    shared_.metrics.picture_made(asked, shared_.has_device, result->report, elapsed.count());
+  }
+  picture.done(std::move(result));
 }
 
 }  // namespace framewire::service::http

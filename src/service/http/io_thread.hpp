@@ -47,7 +47,8 @@ class IoThread {
   [[nodiscard]] Result<void> prepare();
   /// Accepts from this socket, too. Before run() only.
   /// @param listener  its own descriptor, which is taken over
-  [[nodiscard]] Result<void> listen(ListeningSocket listener);
+  /// @param metrics   for metrics, and nothing else
+  [[nodiscard]] Result<void> listen(ListeningSocket listener, bool metrics = false);
   /// Works until stop(). Never throws.
   void run() noexcept;
 
@@ -76,10 +77,9 @@ class IoThread {
 
   void accept(std::size_t index);
   void on_accept(std::size_t index, const boost::system::error_code& error, Socket socket);
-  void adopt(Socket socket);
+  void adopt(Socket socket, bool metrics);
   void refuse(Socket socket) noexcept;
-  bool make_room();
-  void accept_what_waits(Acceptor& acceptor);
+  bool make_room(bool metrics);
   void drain();
   void tick();
   void wait_for_answers();
@@ -89,8 +89,16 @@ class IoThread {
 
   struct Listener {
     Acceptor acceptor;
+    bool metrics = false;
     bool accepting = false;
   };
+  /// A picture that the engine has.
+  struct HandedIn {
+    std::function<void(Result<Resized>)> done;
+    CodecKind codec = CodecKind::kAuto;  ///< that its options name
+    std::chrono::steady_clock::time_point begun{};
+  };
+  void accept_what_waits(Listener& listener);
 
   SharedState& shared_;
   boost::asio::io_context context_{1};
@@ -101,7 +109,7 @@ class IoThread {
   std::shared_ptr<CompletionQueue> completions_;
   std::unordered_map<const Connection*, std::shared_ptr<Connection>> connections_;
   std::vector<Job> to_hand_in_;
-  std::unordered_map<std::uint64_t, std::function<void(Result<Resized>)>> handed_in_;
+  std::unordered_map<std::uint64_t, HandedIn> handed_in_;
   std::uint64_t next_tag_ = 1;
   bool handing_in_ = false;
   bool waiting_for_answers_ = false;

@@ -51,6 +51,42 @@ bool read_number(Text text, int& out) noexcept {
 
 }  // namespace
 
+Text to_string(ErrorType type) noexcept {
+  constexpr Text kNames[] = {"none",  "request",     "security",   "not_found", "timeout",
+                             "queue", "downloading", "processing", "internal",  "client_gone"};
+  static_assert(std::size(kNames) == static_cast<std::size_t>(ErrorType::kCount));
+  return type < ErrorType::kCount ? kNames[static_cast<std::size_t>(type)] : "none";
+}
+
+ErrorType error_type(Code code, Text word) noexcept {
+  const auto number = static_cast<unsigned>(code);
+  if (number < 400) return ErrorType::kNone;
+  if (word == to_string(StatusCode::kDeadline) || word == "timeout") return ErrorType::kTimeout;
+  if (word == "origin_status") return ErrorType::kDownloading;
+  switch (code) {
+    case Code::kForbidden:
+      return ErrorType::kSecurity;
+    case Code::kNotFound:
+      return ErrorType::kNotFound;
+    case Code::kRequestTimeout:
+    case Code::kGatewayTimeout:
+      return ErrorType::kTimeout;
+    case Code::kUnprocessable:
+      return ErrorType::kProcessing;
+    case Code::kTooManyRequests:
+    case Code::kUnavailable:
+      return ErrorType::kQueue;
+    case Code::kClientGone:
+      return ErrorType::kClientGone;
+    case Code::kBadGateway:
+      return ErrorType::kDownloading;
+    case Code::kInternal:
+      return ErrorType::kInternal;
+    default:
+      return ErrorType::kRequest;
+  }
+}
+
 Text reason_phrase(Code code) noexcept {
   for (const auto& [known, phrase] : kReasons) {
     if (known == code) return phrase;
@@ -100,6 +136,7 @@ std::string json_escaped(Text text) {
 Response error_response(ErrorForm form, Code code, Text word, Text message, Text about) {
   Response response;
   response.code = code;
+  response.error = error_type(code, word);
   response.message = about.empty() ? std::string(message) : fmt::format("{}: {}", about, message);
   if (form == ErrorForm::kJson) {
     response.content_type = "application/json";

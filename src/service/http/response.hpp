@@ -37,6 +37,25 @@ enum class Code : std::uint16_t {
   kVersionNotSupported = 505,
 };
 
+/// Kinds of errors, for metrics.
+enum class ErrorType : std::uint8_t {
+  kNone,
+  kRequest,      ///< no HTTP, a wrong option, a body of another kind
+  kSecurity,     ///< signature, secret, or what settings do not allow
+  kNotFound,     ///< no such path, option or original
+  kTimeout,      ///< the client's, the origin's or our own time ran out
+  kQueue,        ///< turned away: too much is under way, or the server is ending
+  kDownloading,  ///< the origin fails
+  kProcessing,   ///< the picture is damaged, too large or unsupported
+  kInternal,     ///< ours
+  kClientGone,
+  kCount
+};
+/// "request", "security", …
+[[nodiscard]] std::string_view to_string(ErrorType type) noexcept;
+/// The kind of an answer. @param word  as of error_response(); may be empty
+[[nodiscard]] ErrorType error_type(Code code, std::string_view word) noexcept;
+
 /// "Not Found"; "Unknown" for a number that is none of the above.
 [[nodiscard]] std::string_view reason_phrase(Code code) noexcept;
 
@@ -52,6 +71,7 @@ struct Response {
   std::shared_ptr<const void> keeper;
   bool close = false;   ///< the connection ends with this answer
   std::string message;  ///< of an error, for the log
+  ErrorType error = ErrorType::kNone;
 
   [[nodiscard]] std::span<const std::uint8_t> body() const noexcept;
   /// Appends "name: value". Control characters of the value become "_": nothing that came from a

@@ -31,6 +31,23 @@ Settings completed(Settings settings) {
   return settings;
 }
 
+// One thread is enough for those.
+Result<void> listen_for_metrics(const Settings& settings, IoThread& io,
+                                std::vector<std::string>& names,
+                                std::vector<std::string>& unix_paths) {
+  for (const std::string& text : settings.metrics) {
+    if (text == "main" || text == "none") continue;
+    const auto endpoint = parse_endpoint(text);
+    if (!endpoint) return fail(Status(StatusCode::kInvalidInput, "no address").about(text));
+    auto socket = open_listener(*endpoint);
+    if (!socket) return fail(socket.error());
+    names.push_back(socket->name);
+    if (socket->family == AF_UNIX) unix_paths.push_back(socket->unix_path);
+    if (auto listening = io.listen(std::move(*socket), true); !listening) return listening;
+  }
+  return {};
+}
+
 }  // namespace
 
 EngineOptions engine_options(const Settings& settings) {
@@ -46,10 +63,12 @@ struct Server::Parts {
   Parts(const Settings& settings, Engine& engine, LogSink log)
       : shared(completed(settings), engine, std::move(log)) {}
   ~Parts() {
-    // Tasks aside post to the threads' contexts, which live until `ios` ends.
-    aside.reset();
+    // The threads hand tasks aside, and so end first; tasks post to the threads' contexts, which
+    // live until `ios` ends.
     for (const auto& io : ios) io->stop();
     for (std::thread& thread : threads) thread.join();
+    aside.reset();
+    scraping.reset();
     // The engine reads inputs that requests keep, and originals are fetched for them.
     shared.engine.drain();
     if (images != nullptr) images->close();
@@ -63,6 +82,7 @@ struct Server::Parts {
   std::vector<std::thread> threads;
   std::vector<std::string> unix_paths;
   std::unique_ptr<AsideThreads> aside;
+  std::unique_ptr<AsideThreads> scraping;
 };
 
 Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -111,6 +131,15 @@ Result<std::unique_ptr<Server>> Server::start(const Settings& settings, Engine& 
         }
       }
     }
+    if (auto listening =
+            listen_for_metrics(settings, *parts->ios.front(), names, parts->unix_paths);
+        !listening) {
+      return fail(listening.error());
+    }
+    parts->scraping = std::make_unique<AsideThreads>(1);
+    parts->shared.run_scrape = [scraping = parts->scraping.get()](std::function<void()> task) {
+      return scraping->run(std::move(task));
+    };
     parts->aside = std::make_unique<AsideThreads>(settings.inspect_threads);
     parts->shared.run_aside = [aside = parts->aside.get()](std::function<void()> task) {
       return aside->run(std::move(task));

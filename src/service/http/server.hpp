@@ -46,7 +46,8 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  /// Where it listens: "127.0.0.1:8080", "unix:PATH", with real ports.
+  /// Where it listens: "127.0.0.1:8080", "unix:PATH", with real ports;
+  /// listeners for metrics come last.
   [[nodiscard]] const std::vector<std::string>& endpoints() const noexcept { return endpoints_; }
   [[nodiscard]] ServerState state() const;
 

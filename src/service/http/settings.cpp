@@ -61,6 +61,30 @@ bool parse_listen(S& settings, Text text) {
   return true;
 }
 
+constexpr std::size_t kMaxTextBytes = 64u << 10;
+
+bool is_text(Text text) {
+  return text.size() <= kMaxTextBytes && std::none_of(text.begin(), text.end(), [](char c) {
+           return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
+         });
+}
+
+// As parse_listen, with words.
+bool parse_metrics(S& settings, Text text) {
+  if (text == "none" || text.empty()) {
+    settings.metrics = url::split_list(text, ",");
+    return true;
+  }
+  if (!is_text(text)) return false;
+  const std::vector<std::string> all = url::split_list(text, ",");
+  const bool valid = std::all_of(all.begin(), all.end(), [](const std::string& one) {
+    return one == "main" || parse_endpoint(one);
+  });
+  if (!valid) return false;
+  settings.metrics = all;
+  return true;
+}
+
 template <typename Number>
 std::string number(Number value) {
   return fmt::format("{}", value);
@@ -69,13 +93,6 @@ std::string number(Number value) {
 constexpr Text kFlagAccepted = "true or false";
 constexpr Text kListAccepted = "texts joined by commas";
 constexpr Text kTextAccepted = "a text without control characters";
-constexpr std::size_t kMaxTextBytes = 64u << 10;
-
-bool is_text(Text text) {
-  return text.size() <= kMaxTextBytes && std::none_of(text.begin(), text.end(), [](char c) {
-           return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
-         });
-}
 bool parse_text(Text text, std::string& out) {
   if (!is_text(text)) return false;
   out = text;
@@ -259,6 +276,11 @@ constexpr SettingRow kRows[] = {
      kTextAccepted,
      [](S& s, Text t) { return parse_text(t, s.secret); },
      [](const S& s) { return s.secret; }, true},
+    {{"metrics", "LIST", "", "", "where Prometheus finds /metrics: addresses of its own, as for "
+      "listen; main: at those of listen, for everybody; none. Not given: at those of listen, for "
+      "this machine alone", "Output"},
+     "main, none, ADDRESS:PORT, [IPV6]:PORT, :PORT, unix:PATH", parse_metrics,
+     [](const S& s) { return print_list(s.metrics); }},
     {{"log", "WHAT", "none|errors|requests", "", "lines of JSON on standard error: errors of the "
       "server's alone, or every request", "Output"}, "none, errors or requests",
      [](S& s, Text t) { return options::parse_word(t, kLogWords, s.log); },
@@ -271,6 +293,14 @@ constexpr SettingRow kRows[] = {
 
 tl::unexpected<Status> refuse(Text about, std::string message) {
   return fail(Status(StatusCode::kInvalidInput, std::move(message)).about(std::string(about)));
+}
+
+// Port 0 is another port each time.
+bool same_place(Text left, Text right) {
+  const auto a = parse_endpoint(left);
+  const auto b = parse_endpoint(right);
+  if (!a || !b || a->unix_path != b->unix_path) return false;
+  return !a->unix_path.empty() || (a->address == b->address && a->port == b->port && a->port != 0);
 }
 
 }  // namespace
@@ -323,6 +353,17 @@ Result<void> validate(const Settings& settings) {
     return refuse("bytes-under-way",
                   fmt::format("found {}; accepted: at least max-input-bytes, {}",
                               settings.bytes_under_way, settings.defaults.limits.max_input_bytes));
+  }
+  for (const std::string& one : settings.metrics) {
+    // The system would give either listener some of the connections.
+    const bool shared =
+        std::any_of(settings.listen.begin(), settings.listen.end(),
+                    [&](const std::string& other) { return same_place(one, other); });
+    if (shared) {
+      return refuse("metrics", fmt::format("found {}, where requests are listened for; accepted: "
+                                           "another address, or main",
+                                           one));
+    }
   }
   return framewire::validate(settings.defaults);
 }

@@ -40,6 +40,10 @@ struct Settings {
   std::uint64_t drain_delay_ms = 0;
   std::uint64_t drain_timeout_ms = 20'000;
 
+  /// Where metrics are read: addresses, "main" for the listeners above, "none". Empty: at the
+  /// listeners above, by clients on this machine.
+  std::vector<std::string> metrics;
+
   LogLevel log = LogLevel::kRequests;
 
   source::Settings source;  ///< `allocate` and the bounds of bytes follow from the rest

@@ -7,6 +7,7 @@
 #include <functional>
 #include <service/http/admission.hpp>
 #include <service/http/log.hpp>
+#include <service/http/metrics.hpp>
 #include <service/http/settings.hpp>
 
 namespace framewire::service::http {
@@ -22,15 +23,20 @@ struct SharedState {
         engine(pictures),
         admission(
             {from.queue, from.bytes_under_way, from.pixels_under_way, from.client_share_percent}),
-        log(std::move(sink)) {}
+        log(std::move(sink)),
+        has_device(!pictures.devices().empty()) {}
 
   const Settings settings;
   Engine& engine;
   Admission admission;
   Log log;
+  Metrics metrics;
+  bool has_device = false;  ///< the engine's
   RunAside run_aside;
-  Images* images = nullptr;  ///< null: no originals are served
-  std::atomic<std::uint64_t> connections{0};
+  RunAside run_scrape;  ///< as run_aside, for metrics alone: pictures to inspect do not delay them
+  Images* images = nullptr;                           ///< null: no originals are served
+  std::atomic<std::uint64_t> connections{0};          ///< all
+  std::atomic<std::uint64_t> metrics_connections{0};  ///< those of the listener for metrics
   std::atomic<bool> draining{false};
   std::atomic<unsigned> drained_threads{0};  ///< whose listeners are closed
 };

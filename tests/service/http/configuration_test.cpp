@@ -100,6 +100,25 @@ TEST(HttpConfiguration, BoundsThatContradictAreRefused) {
   settings.bytes_under_way = settings.defaults.limits.max_input_bytes - 1;
   EXPECT_FALSE(validate(settings));
   EXPECT_TRUE(validate(Settings{}));
+  // Two listeners of one address would each get some of the connections.
+  for (const char* place : {"127.0.0.1:8080", ":8080", "unix:/run/a"}) {
+    settings = {};
+    settings.listen = {"127.0.0.1:8080", "unix:/run/a"};
+    settings.metrics = {":9090", place};
+    EXPECT_FALSE(validate(settings)) << place;
+  }
+  settings.listen = settings.metrics = {":0"};
+  EXPECT_TRUE(validate(settings)) << "two ports of the system's choice";
+}
+
+TEST(HttpConfiguration, MetricsHaveAPlaceOrAWord) {
+  Settings settings;
+  for (const char* good : {"", "none", "main", ":9090", "main,:9090", "unix:/run/m,0.0.0.0:1"}) {
+    EXPECT_TRUE(set_setting(settings, "metrics", good)) << good;
+  }
+  for (const char* bad : {"all", "none,main", "none,:9090", "localhost:9090", "main,9090"}) {
+    EXPECT_FALSE(set_setting(settings, "metrics", bad)) << bad;
+  }
 }
 
 TEST(HttpConfiguration, ThePageShowsTheTable) {

@@ -1,0 +1,254 @@
+// How figures are told: one table of names, and Prometheus' text format.
+#include <fmt/format.h>
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+#include <unistd.h>
+#include <algorithm>
+#include <framewire/version.hpp>
+#include <fstream>
+#include <limits>
+#include <new>
+#include <service/http/metrics.hpp>
+#include <service/http/shared_state.hpp>
+#include <sstream>
+#include <thread>
+#include <vector>
+
+namespace framewire::service::http {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+using Text = std::string_view;
+
+constexpr Text kSpanNames[] = {"queue", "fetch", "decode", "encode", "send"};
+static_assert(std::size(kSpanNames) == enum_index(Span::kCount));
+constexpr Text kReasonNames[] = {"gpu_memory", "colour", "scans", "unsupported", "other"};
+static_assert(std::size(kReasonNames) == enum_index(FallbackReason::kCount));
+constexpr Text kFromNames[] = {"cuda", "nvjpeg"};
+constexpr Text kToNames[] = {"turbo", "reference"};
+
+/// What is read once for all metrics of a scrape.
+struct Scrape {
+  const SharedState& shared;
+  const Metrics& metrics;
+  Admission::Usage usage;
+  EngineStats engine;
+  std::uint64_t images = 0;  ///< with the engine now
+  unsigned workers = 0;
+};
+
+struct Label {
+  Text name;
+  Text value;
+};
+using Labels = std::initializer_list<Label>;
+
+/// Collects the values of one metric.
+class Values {
+ public:
+  explicit Values(MetricFamily& family) : family_(family) {}
+
+  template <typename Number>
+  void add(Number value, Labels labels = {}) {
+    ClientMetric& metric = begin(labels);
+    metric.counter.value = metric.gauge.value = static_cast<double>(value);
+  }
+  void add(const DurationHistogram& from, Labels labels = {}) {
+    ClientMetric::Histogram& told = begin(labels).histogram;
+    // The sum first: what is counted meanwhile may miss in it, never in the buckets.
+    told.sample_sum = from.sum_s();
+    for (std::size_t i = 0; i <= DurationHistogram::kBounds.size(); ++i) {
+      told.sample_count += from.bucket(i);
+      const bool last = i == DurationHistogram::kBounds.size();
+      told.bucket.push_back({told.sample_count, last ? std::numeric_limits<double>::infinity()
+                                                     : DurationHistogram::kBounds[i]});
+    }
+  }
+  void add_summary(std::uint64_t count, std::uint64_t sum) {
+    ClientMetric::Summary& told = begin({}).summary;
+    told.sample_count = count;
+    told.sample_sum = static_cast<double>(sum);
+  }
+
+ private:
+  ClientMetric& begin(Labels labels) {
+    ClientMetric& metric = family_.metric.emplace_back();
+    for (const Label& label : labels) {
+      metric.label.push_back({std::string(label.name), std::string(label.value)});
+    }
+    return metric;
+  }
+
+  MetricFamily& family_;
+};
+
+double resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  double pages = 0;
+  double resident_pages = 0;
+  file >> pages >> resident_pages;
+  return file ? resident_pages * static_cast<double>(::sysconf(_SC_PAGESIZE)) : 0;
+}
+
+// Status codes that were never sent are left out: what remains is what a person wants to see.
+void add_statuses(const Scrape& from, Values& to) {
+  for (std::size_t i = 0; i < from.metrics.statuses.size(); ++i) {
+    const std::uint64_t count = from.metrics.statuses[i].value();
+    if (count == 0) continue;
+    const std::string name = i < Metrics::kCodes.size()
+                                 ? fmt::format("{}", static_cast<unsigned>(Metrics::kCodes[i]))
+                                 : "other";
+    to.add(count, {{"status", name}});
+  }
+}
+
+void add_errors(const Scrape& from, Values& to) {
+  for (std::size_t i = 1; i < from.metrics.errors.size(); ++i) {
+    to.add(from.metrics.errors[i].value(), {{"type", to_string(static_cast<ErrorType>(i))}});
+  }
+}
+
+void add_rejected(const Scrape& from, Values& to) {
+  to.add(from.usage.queue_full, {{"reason", "queue_full"}});
+  to.add(from.usage.over_budget, {{"reason", "over_budget"}});
+  to.add(from.usage.client_share, {{"reason", "client_share"}});
+  to.add(from.metrics.refused_connections.value(), {{"reason", "connections"}});
+}
+
+void add_fallbacks(const Scrape& from, Values& to) {
+  for (std::size_t f = 0; f < std::size(kFromNames); ++f) {
+    for (std::size_t t = 0; t < std::size(kToNames); ++t) {
+      for (std::size_t r = 0; r < std::size(kReasonNames); ++r) {
+        const std::uint64_t count = from.metrics.fallbacks[f][t][r].value();
+        if (count == 0) continue;
+        to.add(count, {{"from", kFromNames[f]}, {"to", kToNames[t]}, {"reason", kReasonNames[r]}});
+      }
+    }
+  }
+}
+
+void add_spans(const Scrape& from, Values& to) {
+  for (std::size_t i = 0; i < std::size(kSpanNames); ++i) {
+    to.add(from.metrics.spans[i], {{"span", kSpanNames[i]}});
+  }
+}
+
+struct Row {
+  MetricDescription description;
+  void (*collect)(const Scrape&, Values&);
+};
+
+// clang-format off
+constexpr Row kRows[] = {
+    {{"framewire_requests_total", "counter", "",
+      "Requests whose head has come. Health, readiness and metrics are not counted, here or below"},
+     [](const Scrape& s, Values& v) { v.add(s.metrics.requests_begun.value()); }},
+    {{"framewire_status_codes_total", "counter", "status",
+      "Answers by status; 499 where the client had gone"}, add_statuses},
+    {{"framewire_errors_total", "counter", "type",
+      "Answers from 400 on: request, security, not_found, timeout, queue, downloading, processing, "
+      "internal, client_gone"}, add_errors},
+    {{"framewire_rejected_total", "counter", "reason",
+      "What was turned away: queue_full, over_budget, client_share, connections"}, add_rejected},
+    {{"framewire_request_duration_seconds", "histogram", "",
+      "From a request's head to the end of its answer"},
+     [](const Scrape& s, Values& v) { v.add(s.metrics.durations); }},
+    {{"framewire_request_span_duration_seconds", "histogram", "span",
+      "Parts of it: queue, fetch, decode, encode, send"}, add_spans},
+    {{"framewire_requests_in_progress", "gauge", "",
+      "Requests whose answer has not gone out whole"},
+     [](const Scrape& s, Values& v) {
+       // Ended first: what ends in between would be missing twice.
+       const std::uint64_t ended = s.metrics.requests_ended.value();
+       const std::uint64_t begun = s.metrics.requests_begun.value();
+       v.add(begun - std::min(ended, begun));
+     }},
+    {{"framewire_images_in_progress", "gauge", "", "Pictures that the engine has been given"},
+     [](const Scrape& s, Values& v) { v.add(s.images); }},
+    {{"framewire_queue_depth", "gauge", "", "Requests that were admitted, as --queue bounds them"},
+     [](const Scrape& s, Values& v) { v.add(s.usage.requests); }},
+    {{"framewire_bytes_under_way", "gauge", "",
+      "Bytes of their inputs and answers, as --bytes-under-way bounds them"},
+     [](const Scrape& s, Values& v) { v.add(s.usage.bytes); }},
+    {{"framewire_connections", "gauge", "", "Open connections"},
+     [](const Scrape& s, Values& v) { v.add(s.shared.connections.load()); }},
+    {{"framewire_decoded_pixels_total", "counter", "", "Pixels of originals that became pictures"},
+     [](const Scrape& s, Values& v) { v.add(s.metrics.decoded_pixels.value()); }},
+    {{"framewire_coalesced_total", "counter", "",
+      "Requests that shared the computation of an equal one"},
+     [](const Scrape& s, Values& v) { v.add(s.metrics.coalesced.value()); }},
+    {{"framewire_fallback_total", "counter", "from, to, reason",
+      "Pictures that a GPU's codec left to the CPU: gpu_memory, colour, scans, unsupported, other"},
+     add_fallbacks},
+    {{"framewire_gpu_batch_size", "summary", "",
+      "Pictures that GPUs finished (_sum) and batches (_count) of the whole engine"},
+     [](const Scrape& s, Values& v) { v.add_summary(s.engine.batches, s.engine.gpu_images); }},
+    {{"framewire_device_memory_bytes", "gauge", "", "Held on all GPUs; 0 without one"},
+     [](const Scrape& s, Values& v) { v.add(s.engine.device_bytes); }},
+    {{"framewire_process_resident_memory_bytes", "gauge", "", "Memory of the process"},
+     [](const Scrape&, Values& v) { v.add(resident_bytes()); }},
+    {{"framewire_workers", "gauge", "", "Threads that decode and encode on the CPU"},
+     [](const Scrape& s, Values& v) { v.add(s.workers); }},
+    {{"framewire_workers_utilization", "gauge", "",
+      "Percent of these that have a picture; with a GPU as if it did none"},
+     [](const Scrape& s, Values& v) {
+       v.add(std::min(100.0, 100.0 * static_cast<double>(s.images) / s.workers));
+     }},
+    {{"framewire_build_info", "gauge", "version", "Always 1"},
+     [](const Scrape&, Values& v) { v.add(1, {{"version", kVersion}}); }},
+};
+// clang-format on
+
+MetricType type_of(Text name) {
+  if (name == "counter") return MetricType::Counter;
+  if (name == "histogram") return MetricType::Histogram;
+  if (name == "summary") return MetricType::Summary;
+  return MetricType::Gauge;
+}
+
+}  // namespace
+
+std::span<const MetricDescription> metric_descriptions() {
+  static const auto descriptions = [] {
+    std::vector<MetricDescription> all;
+    for (const Row& row : kRows) all.push_back(row.description);
+    return all;
+  }();
+  return descriptions;
+}
+
+std::string metrics_as_markdown() {
+  std::string text = "| metric | type | labels | what it tells |\n|---|---|---|---|\n";
+  for (const MetricDescription& row : metric_descriptions()) {
+    text += fmt::format("| `{}` | {} | {} | {} |\n", row.name, row.type, row.labels, row.help);
+  }
+  return text;
+}
+
+std::string metrics_text(const SharedState& shared) {
+  const Metrics& metrics = shared.metrics;
+  Scrape scrape{shared, metrics, shared.admission.usage(), shared.engine.stats()};
+  const std::uint64_t ended = metrics.images_ended.value();
+  const std::uint64_t begun = metrics.images_begun.value();
+  scrape.images = begun - std::min(ended, begun);
+  const unsigned threads = shared.settings.engine_threads;
+  scrape.workers = std::max(1u, threads != 0 ? threads : std::thread::hardware_concurrency());
+  std::vector<MetricFamily> families;
+  for (const Row& row : kRows) {
+    MetricFamily& family = families.emplace_back();
+    family.name = row.description.name;
+    family.help = row.description.help;
+    family.type = type_of(row.description.type);
+    Values values(family);
+    row.collect(scrape, values);
+  }
+  std::ostringstream out;
+  prometheus::TextSerializer().Serialize(out, families);
+  // A stream does not throw where memory runs out: it only goes bad, with half of the text.
+  if (!out.good()) throw std::bad_alloc();
+  return std::move(out).str();
+}
+
+}  // namespace framewire::service::http
