@@ -71,10 +71,10 @@ void cut(const Scaling& s, const Gravity& gravity, Geometry& geometry) {
       find_position(s.scaled.width, s.scaled.height, picture.width, picture.height, gravity, s.dpr);
   geometry.picture_width_px = to_int32(picture.width);
   geometry.picture_height_px = to_int32(picture.height);
-  geometry.scaled_width_px = to_int32(s.scaled.width);
-  geometry.scaled_height_px = to_int32(s.scaled.height);
-  geometry.window_x_px = to_int32(at.x);
-  geometry.window_y_px = to_int32(at.y);
+  geometry.scaled_width_px = s.scaled.width;
+  geometry.scaled_height_px = s.scaled.height;
+  geometry.window_x_px = at.x;
+  geometry.window_y_px = at.y;
   const Rect& crop = geometry.crop;
   const Extent x = to_source(crop.x, crop.width, s.scaled.width, s.x, at.x, picture.width);
   const Extent y = to_source(crop.y, crop.height, s.scaled.height, s.y, at.y, picture.height);

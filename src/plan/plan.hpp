@@ -110,10 +110,10 @@ struct Capabilities {
 /// The output geometry alone, for callers without a file (HTTP, tests): see docs/geometry.md.
 struct Geometry {
   Rect crop;                         ///< what crop leaves, in oriented pixels
-  std::int32_t scaled_width_px = 0;  ///< what the crop is scaled to, before the cut to the target
-  std::int32_t scaled_height_px = 0;
-  std::int32_t window_x_px = 0;  ///< of the picture in what was scaled
-  std::int32_t window_y_px = 0;
+  std::int64_t scaled_width_px = 0;  ///< what the crop is scaled to, before the cut to the target
+  std::int64_t scaled_height_px = 0;
+  std::int64_t window_x_px = 0;  ///< of the picture in what was scaled
+  std::int64_t window_y_px = 0;
   SourceRect source;                  ///< what the picture shows, oriented pixels
   std::int32_t picture_width_px = 0;  ///< what `source` is resampled to
   std::int32_t picture_height_px = 0;

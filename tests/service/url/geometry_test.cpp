@@ -39,7 +39,7 @@ std::string size_name(std::int32_t width, std::int32_t height) {
 
 std::string size_name(const json& size) { return size_name(size.at("width"), size.at("height")); }
 
-using Numbers = std::vector<std::int32_t>;
+using Numbers = std::vector<std::int64_t>;
 
 /// Rectangles of one step, as the case has them.
 Numbers found(const std::string& step, const plan::Geometry& g) {

@@ -136,7 +136,8 @@ void expect_shape(const Draw& d, const Geometry& g) {
   const double crop_height = g.crop.height;
   // A side that would be less than a pixel is one.
   if (std::min(g.scaled_width_px, g.scaled_height_px) > 1) {
-    EXPECT_TRUE(same_shape(g.scaled_width_px, g.scaled_height_px, crop_width, crop_height));
+    EXPECT_TRUE(same_shape(static_cast<double>(g.scaled_width_px),
+                           static_cast<double>(g.scaled_height_px), crop_width, crop_height));
   }
   if (std::min(g.picture_width_px, g.picture_height_px) > 1) {
     EXPECT_TRUE(
