@@ -353,7 +353,10 @@ TEST_F(LocalClient, ARequestThatIsCancelledInTheQueueSaysSo) {
 
 TEST_F(LocalClient, DeadlinesCountWhileRequestsWaitInTheServer) {
   start({}, host_engine(1));
-  Client client = connect();
+  // Room for all of them: those that wait for room here have no deadline yet.
+  ClientOptions roomy = small_client();
+  roomy.input_bytes = std::uint64_t{256} << 20;
+  Client client = connect(roomy);
   const Bytes file = photo(2000, 1500);
   ResizeOptions options = width(80);
   options.limits.deadline_ms = 30;
