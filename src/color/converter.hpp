@@ -1,7 +1,7 @@
 // Per-pixel colour: from a file's own components to what the encoder writes.
 #pragma once
 
-#include <color/pixel_table.hpp>
+#include <color/profile_conversion.hpp>
 #include <cstdint>
 #include <framewire/options.hpp>
 #include <framewire/status.hpp>
@@ -9,31 +9,27 @@
 #include <memory>
 #include <plan/plan.hpp>
 #include <span>
-#include <vector>
 
 namespace framewire::color {
 
-/// What the file's ICC profile is good for.
-enum class ProfileUse : std::uint8_t {
-  kNone,         ///< no profile
-  kIsSrgb,       ///< sRGB by its numbers (primaries and curves), whatever its name
-  kConvertible,  ///< usable and not sRGB
-  kUnusable,     ///< damaged, or for another number of channels: ignored with a warning
-};
+/// Reads the profile anew each time; engines keep ProfileConversions instead.
 [[nodiscard]] ProfileUse classify_profile(const jpeg::JpegFile& file);
 
-/// Converts rows of full-resolution samples. Immutable after make(); safe on many threads at once.
+/// Converts rows of full-resolution samples. Immutable; safe on many threads at once. Costs nothing
+/// to make where the profile's conversion is there already.
 class Converter {
  public:
   /// Four-component files without a profile take the plain formula R = (1 − C)(1 − K).
-  /// @param model  what the encoder writes; kCmyk only from a 4-component file (no ICC then)
+  /// @param model       what the encoder writes; kCmyk only from a 4-component file (no ICC then)
+  /// @param conversion  runs the file's profile to sRGB, and is for as many channels as the file
+  ///                    has; null: none is run
+  Converter(const jpeg::JpegFile& file, plan::OutputModel model,
+            std::shared_ptr<const ProfileConversion> conversion = nullptr) noexcept;
+  /// The same for a file by itself: reads its profile and prepares the host's side.
   /// @param use_icc  run the file's profile to sRGB (perceptual intent, black point compensation)
   /// @return invalid_input where the profile cannot be opened
   [[nodiscard]] static Result<Converter> make(const jpeg::JpegFile& file, plan::OutputModel model,
                                               bool use_icc);
-  Converter(Converter&&) noexcept;
-  Converter& operator=(Converter&&) noexcept;
-  ~Converter();
 
   [[nodiscard]] int input_components() const noexcept;
   [[nodiscard]] int output_components() const noexcept;
@@ -45,19 +41,22 @@ class Converter {
   void convert_row(std::span<const std::uint8_t* const> in, std::span<std::uint8_t* const> out,
                    std::int32_t width_px) const;
 
-  /// The profile as a table, for those who convert without this object. Made at the first call,
-  /// by whichever thread comes first; others wait for it. Lives as long as the converter.
+  /// The profile as a table, for those who convert without this object: ProfileConversion::table().
   /// @return null without a profile, or where LittleCMS makes no transform to sample
-  /// @cost of the first call as make_pixel_table()
   [[nodiscard]] const PixelTable* table() const;
 
-  /// Bound on the memory that the converter holds, its table included, whether made yet or not.
-  [[nodiscard]] std::size_t max_bytes() const noexcept;
-
  private:
-  struct State;
-  explicit Converter(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  void load(std::span<const std::uint8_t* const> in, std::int32_t at, std::int32_t count,
+            std::uint8_t* pixels) const;
+  void to_device_rgb(std::int32_t count, const std::uint8_t* pixels, std::uint8_t* rgb) const;
+  void store(const std::uint8_t* rgb, std::span<std::uint8_t* const> out, std::int32_t at,
+             std::int32_t count) const;
+
+  jpeg::ColorModel input_;
+  plan::OutputModel output_;
+  bool stored_inverted_;  ///< Adobe's convention: 0 is full ink
+  int device_components_;
+  std::shared_ptr<const ProfileConversion> conversion_;
 };
 
 }  // namespace framewire::color

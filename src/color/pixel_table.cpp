@@ -7,7 +7,9 @@
 namespace framewire::color {
 namespace {
 
-constexpr cmsUInt32Number kFlags = cmsFLAGS_BLACKPOINTCOMPENSATION | cmsFLAGS_NOCACHE;
+/// What is sampled once at every node need not be resampled by LittleCMS first, as it would.
+constexpr cmsUInt32Number kFlags =
+    cmsFLAGS_BLACKPOINTCOMPENSATION | cmsFLAGS_NOCACHE | cmsFLAGS_NOOPTIMIZE;
 
 Transform to_srgb(const Profile& from, cmsUInt32Number in, const Profile& to, cmsUInt32Number out) {
   if (!from || !to) return nullptr;
@@ -106,33 +108,55 @@ std::vector<std::uint16_t> sample_lattice(void* transform, int axes, int nodes) 
   return out;
 }
 
+/// Makes the device's white the output's, as LittleCMS does when it resamples: what is nearly white
+/// on paper shall have no tint.
+void fix_white(std::vector<std::uint16_t>& nodes, std::size_t white) {
+  constexpr int kTooDifferent = 0xF000;
+  std::uint16_t* const node = &nodes[white * 4];
+  for (int k = 0; k < 3; ++k) {
+    if (0xFFFF - node[k] > kTooDifferent) return;
+  }
+  std::fill_n(node, 3, std::uint16_t{0xFFFF});
+}
+
+Result<PixelTable> cannot() {
+  return fail(StatusCode::kInvalidInput,
+              "the ICC profile cannot be turned into a transform to sRGB");
+}
+
+Result<PixelTable> make_curve(std::span<const std::uint8_t> reduced) {
+  const Transform transform = make_transform(reduced, 1);
+  if (!transform) return cannot();
+  std::vector<std::uint8_t> in(256), out(256);
+  for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<std::uint8_t>(i);
+  cmsDoTransform(transform.get(), in.data(), out.data(), 256);
+  PixelTable table{TableKind::kCurve, {}};
+  store(out, table);
+  return table;
+}
+
 }  // namespace
 
-Result<PixelTable> make_pixel_table(std::span<const std::uint8_t> icc, jpeg::ColorModel model) {
-  const Profile profile = open_profile(icc);
+Result<PixelTable> make_pixel_table(std::span<const std::uint8_t> reduced, int channels) {
+  if (channels == 1) return make_curve(reduced);
+  const Profile profile = open_reduced_profile(reduced);
   PixelTable table;
-  Transform transform;
-  if (model == jpeg::ColorModel::kGray) {
-    transform = to_srgb(profile, TYPE_GRAY_8, make_srgb_gray(), TYPE_GRAY_8);
-    std::vector<std::uint8_t> in(256), out(256);
-    for (std::size_t i = 0; i < in.size(); ++i) in[i] = static_cast<std::uint8_t>(i);
-    if (transform) cmsDoTransform(transform.get(), in.data(), out.data(), 256);
-    table.kind = TableKind::kCurve;
-    store(out, table);
-  } else if (model == jpeg::ColorModel::kCmyk || model == jpeg::ColorModel::kYcck) {
-    transform = to_srgb(profile, TYPE_CMYK_16, make_srgb(), TYPE_RGB_16);
+  if (channels == 4) {
+    const Transform transform = to_srgb(profile, TYPE_CMYK_16, make_srgb(), TYPE_RGB_16);
+    if (!transform) return cannot();
+    auto nodes = sample_lattice(transform.get(), 4, kCmykNodes);
+    fix_white(nodes, 0);  // without ink
     table.kind = TableKind::kLattice4;
-    if (transform) store(sample_lattice(transform.get(), 4, kCmykNodes), table);
-  } else {
-    if (profile && make_additive(profile, table)) return table;
-    transform = to_srgb(profile, TYPE_RGB_16, make_srgb(), TYPE_RGB_16);
-    table.kind = TableKind::kLattice3;
-    if (transform) store(sample_lattice(transform.get(), 3, kRgbNodes), table);
+    store(nodes, table);
+    return table;
   }
-  if (!transform) {
-    return fail(StatusCode::kInvalidInput,
-                "the ICC profile cannot be turned into a transform to sRGB");
-  }
+  if (profile && make_additive(profile, table)) return table;
+  const Transform transform = to_srgb(profile, TYPE_RGB_16, make_srgb(), TYPE_RGB_16);
+  if (!transform) return cannot();
+  auto nodes = sample_lattice(transform.get(), 3, kRgbNodes);
+  fix_white(nodes, nodes.size() / 4 - 1);  // all light
+  table.kind = TableKind::kLattice3;
+  store(nodes, table);
   return table;
 }
 

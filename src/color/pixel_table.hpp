@@ -4,7 +4,6 @@
 #include <color/table_lookup.hpp>
 #include <cstdint>
 #include <framewire/status.hpp>
-#include <jpeg/types.hpp>
 #include <span>
 #include <vector>
 
@@ -15,14 +14,15 @@ struct PixelTable {
   std::vector<std::uint8_t> bytes;  ///< as look_up() reads it; wants 16-byte alignment
 };
 
-/// Samples the transform that Converter runs: perceptual intent, black point compensation.
-/// @param icc    a profile that classify_profile() finds convertible
-/// @param model  of the file
+/// Makes the table of a profile with LittleCMS, at perceptual intent and with black point
+/// compensation; shaper.hpp does without it for simple profiles.
+/// @param reduced   what reduce_profile() leaves of a profile; one that is for this many channels
+/// @param channels  of the device values: 1, 3 or 4
 /// @return invalid_input where LittleCMS makes no transform of it
-/// @accuracy against Converter: gray equal, curves and matrix within 1, tables within 2 a channel;
-///           tests/unit/color/pixel_table_test.cpp
-/// @cost some 100 µs for curves and matrix, tens of ms for tables, which take up to 0.7 MB
-[[nodiscard]] Result<PixelTable> make_pixel_table(std::span<const std::uint8_t> icc,
-                                                  jpeg::ColorModel model);
+/// @accuracy against make_transform(): gray equal, curves and matrix within 1, tables within 2 a
+///           channel; tests/unit/color/pixel_table_test.cpp
+/// @cost 2 ms for curves and matrix, tens of ms for tables, which take up to 0.7 MB
+[[nodiscard]] Result<PixelTable> make_pixel_table(std::span<const std::uint8_t> reduced,
+                                                  int channels);
 
 }  // namespace framewire::color

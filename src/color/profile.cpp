@@ -6,9 +6,25 @@ namespace framewire::color {
 
 Profile open_profile(std::span<const std::uint8_t> icc) {
   const auto reduced = reduce_profile(icc);
-  if (!reduced) return nullptr;
+  return reduced ? open_reduced_profile(*reduced) : nullptr;
+}
+
+Profile open_reduced_profile(std::span<const std::uint8_t> reduced) {
   return Profile(
-      cmsOpenProfileFromMem(reduced->data(), static_cast<cmsUInt32Number>(reduced->size())));
+      cmsOpenProfileFromMem(reduced.data(), static_cast<cmsUInt32Number>(reduced.size())));
+}
+
+Transform make_transform(std::span<const std::uint8_t> reduced, int channels) {
+  const Profile profile = open_reduced_profile(reduced);
+  const bool gray = channels == 1;
+  const Profile srgb = gray ? make_srgb_gray() : make_srgb();
+  if (!profile || !srgb) return nullptr;
+  const cmsUInt32Number in = gray ? TYPE_GRAY_8 : channels == 4 ? TYPE_CMYK_8 : TYPE_RGB_8;
+  // One curve for gray is a poor approximation at the 33 nodes to which LittleCMS would reduce it.
+  const cmsUInt32Number flags = gray ? cmsFLAGS_NOOPTIMIZE : 0u;
+  return Transform(cmsCreateTransform(profile.get(), in, srgb.get(),
+                                      gray ? TYPE_GRAY_8 : TYPE_RGB_8, INTENT_PERCEPTUAL,
+                                      flags | cmsFLAGS_BLACKPOINTCOMPENSATION | cmsFLAGS_NOCACHE));
 }
 
 Profile make_srgb() { return Profile(cmsCreate_sRGBProfile()); }

@@ -13,10 +13,8 @@ using jpeg::ByteSpan;
 using jpeg::read_u16;
 using jpeg::read_u32;
 
-constexpr std::size_t kHeaderBytes = 128;
-constexpr std::size_t kTableOffset = kHeaderBytes + 4;
+constexpr std::size_t kTableOffset = kProfileHeaderBytes + 4;
 constexpr std::size_t kEntryBytes = 12;
-constexpr std::size_t kColorSpaceOffset = 16;
 constexpr std::uint64_t kOutputs = 3;  // XYZ or Lab
 
 constexpr std::uint32_t signature(const char (&text)[5]) {
@@ -209,17 +207,17 @@ std::size_t channels_of(std::uint32_t space) {
 
 /// The kept tags; of tags with the same signature, the first.
 Result<std::vector<Tag>> find_tags(ByteSpan icc) {
-  const std::uint32_t count = read_u32(icc, kHeaderBytes);
+  const std::uint32_t count = read_u32(icc, kProfileHeaderBytes);
   if (count > kMaxProfileTags) {
     return fail(Status(StatusCode::kTooLarge, fmt::format("an ICC profile of {} tags; at most {} "
                                                           "are read",
                                                           count, kMaxProfileTags))
-                    .at(kHeaderBytes));
+                    .at(kProfileHeaderBytes));
   }
   const std::size_t data_offset = kTableOffset + std::size_t{count} * kEntryBytes;
   if (data_offset > icc.size()) {
     return fail(Status(StatusCode::kInvalidInput, "the ICC profile ends inside its tag table")
-                    .at(kHeaderBytes));
+                    .at(kProfileHeaderBytes));
   }
   std::vector<Tag> tags;
   for (std::size_t at = kTableOffset; at < data_offset; at += kEntryBytes) {
@@ -243,16 +241,51 @@ Result<std::vector<Tag>> find_tags(ByteSpan icc) {
   return tags;
 }
 
+/// The bytes of a tag that count: a curve or colour ends with its last number, and the four bytes
+/// behind a type's name are reserved.
+std::vector<std::uint8_t> canonical_bytes(ByteSpan icc, const Tag& tag) {
+  constexpr std::size_t kColorantBytes = 20;
+  constexpr std::ptrdiff_t kReserved = 4;
+  const ByteSpan data = icc.subspan(tag.offset, tag.bytes);
+  if (tag.content == Content::kTable) return {data.begin(), data.end()};
+  std::size_t bytes = kColorantBytes;
+  if (tag.content == Content::kCurve) {
+    if (const auto counted = check_curve(tag, data)) bytes = *counted;
+  }
+  std::vector<std::uint8_t> kept(data.begin(), data.begin() + static_cast<std::ptrdiff_t>(bytes));
+  std::fill_n(kept.begin() + kReserved, 4, std::uint8_t{0});
+  return kept;
+}
+
+/// The header's fields that LittleCMS goes by: version, class, colour space, connection space, and
+/// the signature that every profile has (ICC.1, 7.2).
+std::vector<std::uint8_t> canonical_header(ByteSpan icc) {
+  constexpr std::ptrdiff_t kVersion = 8, kBehindSpaces = 24, kMagic = 36, kBehindMagic = 40;
+  std::vector<std::uint8_t> header(kProfileHeaderBytes);
+  std::copy(icc.begin() + kVersion, icc.begin() + kBehindSpaces, header.begin() + kVersion);
+  std::copy(icc.begin() + kMagic, icc.begin() + kBehindMagic, header.begin() + kMagic);
+  return header;
+}
+
 std::vector<std::uint8_t> write_profile(ByteSpan icc, std::vector<Tag>& tags) {
-  std::vector<std::uint8_t> out(icc.begin(), icc.begin() + kHeaderBytes);
+  std::sort(tags.begin(), tags.end(), [](const Tag& a, const Tag& b) { return a.name < b.name; });
+  std::vector<std::uint8_t> out = canonical_header(icc);
+  std::size_t most = kTableOffset + tags.size() * kEntryBytes;
+  for (const Tag& tag : tags) most += tag.bytes + 3;
+  out.reserve(most);
   out.resize(kTableOffset + tags.size() * kEntryBytes);
   for (std::size_t i = 0; i < tags.size(); ++i) {
-    const auto shared = std::find_if(tags.begin(), tags.begin() + static_cast<std::ptrdiff_t>(i),
-                                     [&](const Tag& o) { return o.same_range(tags[i]); });
-    tags[i].moved_to =
-        shared != tags.begin() + static_cast<std::ptrdiff_t>(i) ? shared->moved_to : out.size();
-    if (tags[i].moved_to != out.size()) continue;
-    jpeg::append_bytes(out, icc.subspan(tags[i].offset, tags[i].bytes));
+    const std::vector<std::uint8_t> data = canonical_bytes(icc, tags[i]);
+    tags[i].bytes = data.size();
+    const auto end = tags.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto shared = std::find_if(tags.begin(), end, [&](const Tag& other) {
+      return other.bytes == data.size() &&
+             std::equal(data.begin(), data.end(),
+                        out.begin() + static_cast<std::ptrdiff_t>(other.moved_to));
+    });
+    tags[i].moved_to = shared != end ? shared->moved_to : out.size();
+    if (shared != end) continue;
+    jpeg::append_bytes(out, data);
     out.resize((out.size() + 3) / 4 * 4);
   }
   std::vector<std::uint8_t> numbers;
@@ -262,7 +295,7 @@ std::vector<std::uint8_t> write_profile(ByteSpan icc, std::vector<Tag>& tags) {
     jpeg::append_u32(numbers, static_cast<std::uint32_t>(tag.moved_to));
     jpeg::append_u32(numbers, static_cast<std::uint32_t>(tag.bytes));
   }
-  std::copy(numbers.begin(), numbers.end(), out.begin() + kHeaderBytes);
+  std::copy(numbers.begin(), numbers.end(), out.begin() + kProfileHeaderBytes);
   numbers.clear();
   jpeg::append_u32(numbers, static_cast<std::uint32_t>(out.size()));
   std::copy(numbers.begin(), numbers.end(), out.begin());
@@ -280,12 +313,12 @@ Result<std::vector<std::uint8_t>> reduce_profile(std::span<const std::uint8_t> i
   if (icc.size() < kTableOffset) {
     return fail(StatusCode::kInvalidInput, "an ICC profile shorter than its header");
   }
-  const std::size_t inputs = channels_of(read_u32(icc, kColorSpaceOffset));
+  const std::size_t inputs = channels_of(read_u32(icc, kProfileSpaceOffset));
   if (inputs == 0) {
     return fail(Status(StatusCode::kInvalidInput,
                        "the ICC profile is for neither gray, RGB nor "
                        "CMYK")
-                    .at(kColorSpaceOffset));
+                    .at(kProfileSpaceOffset));
   }
   auto tags = find_tags(icc);
   if (!tags) return fail(tags.error());

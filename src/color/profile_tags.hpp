@@ -12,6 +12,9 @@
 
 namespace framewire::color {
 
+/// A profile's header, and where it has the signature of its colour space (ICC.1, 7.2).
+inline constexpr std::size_t kProfileHeaderBytes = 128;
+inline constexpr std::size_t kProfileSpaceOffset = 16;
 /// Larger profiles are refused. Those of presses with all their tables take up to 3 MB.
 inline constexpr std::size_t kMaxProfileBytes = 4u << 20;
 /// LittleCMS reads no more tags than this either (its MAX_TABLE_TAG).
@@ -21,8 +24,10 @@ inline constexpr std::uint32_t kMaxCurveEntries = 0x7FFF;
 /// Nodes × outputs of a lookup table: enough for 24 nodes an axis of CMYK, or 69 of RGB.
 inline constexpr std::uint64_t kMaxTableEntries = 1'000'000;
 
-/// A copy of a gray, RGB or CMYK profile with its header and these tags alone: AToB0, AToB1, the
-/// tone curves and the colorants.
+/// A canonical copy of a gray, RGB or CMYK profile: of its header version, class and colour spaces,
+/// and these tags alone, in one order: AToB0, AToB1, the tone curves and the colorants. Profiles
+/// that differ in nothing but dates, names, texts, ids and paddings have the same copy. LittleCMS
+/// sees only such copies, so that equal copies always convert alike.
 ///
 /// Everything else is dropped: descriptions, output directions, and the multi-process elements of
 /// DToB0 to DToB3, which LittleCMS would prefer to AToB0 and which may name any number of elements

@@ -11,7 +11,8 @@ namespace framewire::color {
 enum class TableKind : std::uint32_t {
   kNone,      ///< no profile: numbers stay
   kCurve,     ///< gray: [256] uint8
-  kAdditive,  ///< RGB by curves and a matrix: [3 channels][256] of 4 floats, linear sRGB light
+  kShaper,    ///< RGB by curves and a matrix: a ShaperTable
+  kAdditive,  ///< the same with a black that is not 0: [3 channels][256] of 4 floats, linear light
   kLattice3,  ///< RGB by a table: [n][n][n] of 4 uint16, n = kRgbNodes
   kLattice4,  ///< CMYK: [n][n][n][n] of 4 uint16, n = kCmykNodes
 };
@@ -20,6 +21,28 @@ enum class TableKind : std::uint32_t {
 /// nodes are ours.
 inline constexpr int kRgbNodes = 33;
 inline constexpr int kCmykNodes = 17;
+
+/// Curves and a matrix in 1.14 fixed point; no sum of products leaves 32 bits.
+struct ShaperTable {
+  std::int32_t matrix[9];      ///< row by row, from a profile's light to linear sRGB
+  std::int32_t unused;         ///< the curves begin at a multiple of 8
+  std::int16_t light[3][256];  ///< of each channel's samples
+};
+/// Samples of srgb_samples(): of light from 0 to 1 in steps of 1/16,384.
+inline constexpr int kSrgbSamples = 16385;
+
+/// @param in   [3] @param out  [3]
+FW_HD inline void shape(const ShaperTable& table, const std::uint8_t* samples, const int* in,
+                        int* out) {
+  const std::int32_t r = table.light[0][in[0]];
+  const std::int32_t g = table.light[1][in[1]];
+  const std::int32_t b = table.light[2][in[2]];
+  for (int k = 0; k < 3; ++k) {
+    const std::int32_t* row = table.matrix + 3 * k;
+    const std::int32_t light = (row[0] * r + row[1] * g + row[2] * b + 0x2000) >> 14;
+    out[k] = samples[light < 0 ? 0 : light > kSrgbSamples - 1 ? kSrgbSamples - 1 : light];
+  }
+}
 
 /// Nearest, ties to even (as SIMD conversions round), clamped to a sample.
 FW_HD inline int round_sample(float value) {
@@ -84,11 +107,16 @@ FW_HD inline void interpolate_4(const std::uint16_t* nodes, int count, const int
 }
 
 /// Device sample values (gray, RGB, or CMYK with 255 for full ink) to sRGB, or gray to gray.
+/// @param samples  for kShaper: srgb_samples() (shaper.hpp)
 /// @param in  [1], [3] or [4] by kind; @param out  [1] or [3]
-FW_HD inline void look_up(TableKind kind, const void* table, const int* in, int* out) {
+FW_HD inline void look_up(TableKind kind, const void* table, const std::uint8_t* samples,
+                          const int* in, int* out) {
   if (kind == TableKind::kCurve) {
     out[0] = static_cast<const std::uint8_t*>(table)[in[0]];
     return;
+  }
+  if (kind == TableKind::kShaper) {
+    return shape(*static_cast<const ShaperTable*>(table), samples, in, out);
   }
   float values[3];
   if (kind == TableKind::kAdditive) {
