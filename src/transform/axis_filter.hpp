@@ -3,18 +3,10 @@
 
 #include <cstdint>
 #include <framewire/options.hpp>
+#include <transform/axis_taps.hpp>
 #include <vector>
 
 namespace framewire::transform {
-
-/// Where output samples lie among input samples; see plan::AxisMap, of which this is the
-/// arithmetic part.
-struct AxisGeometry {
-  std::int32_t in_size = 0;
-  std::int32_t out_size = 0;
-  double origin = 0;
-  double step = 1;
-};
 
 /// Taps of every output sample of one axis; weights of one output sample sum to 1.
 struct AxisFilter {

@@ -111,6 +111,17 @@ TEST(AxisFilter, MirroredGeometryHasMirroredTaps) {
   }
 }
 
+TEST(Kernels, Lanczos3IsTheProductOfTwoSines) {
+  const auto sinc = [](double x) {
+    const double t = 3.14159265358979323846 * x;
+    return x == 0 ? 1.0 : std::sin(t) / t;
+  };
+  for (int i = 0; i < 30'000; ++i) {
+    const double x = i * 1e-4;
+    ASSERT_NEAR(lanczos3(x), sinc(x) * sinc(x / 3), 1e-15) << x;
+  }
+}
+
 TEST(Kernels, AreContinuousAndInterpolating) {
   for (const Kernel kernel : {Kernel::kLanczos3, Kernel::kBicubic, Kernel::kBilinear}) {
     EXPECT_NEAR(kernel_value(kernel, 0.0), 1.0, 1e-15);

@@ -4,6 +4,7 @@
 
 #include <vector_types.h>
 #include <codec/cuda/given_up.hpp>
+#include <codec/cuda/picture/filter_shape.hpp>
 #include <codec/cuda/picture/pixel_conversion.hpp>
 #include <codec/cuda/samples.hpp>
 #include <codec/cuda/tile.hpp>
@@ -11,17 +12,21 @@
 
 namespace framewire::codec::cuda {
 
-/// A packed filter (filter_pack.hpp) along rows.
+/// A filter along rows. Runs of samples are rounded out to aligned groups of 4; weights are in
+/// 1/16384, and those of an output sample sum to 1 exactly.
 struct AcrossDesc {
-  const std::uint32_t* first = nullptr;  ///< [out]
-  const uint2* weights = nullptr;        ///< [out][run] 4 high, 4 low bytes
-  std::uint32_t run = 0;                 ///< words of 4 samples
+  std::uint32_t* first = nullptr;  ///< [out] a multiple of 4
+  uint2* weights = nullptr;        ///< [out][run] 4 signed high bytes, 4 low bytes
+  std::uint32_t run = 0;           ///< words of 4 samples
+  transform::AxisTaps taps;
 };
-/// A packed filter along columns.
+/// A filter along columns, for kRowGroup output samples together: for each source sample of their
+/// common run, its weights in all of them. Weights are scaled by 1/16384 to undo the scale of the
+/// other pass.
 struct DownDesc {
-  const std::uint32_t* first = nullptr;  ///< [groups] first source sample
-  const float4* weights = nullptr;       ///< [groups][run]
-  std::uint32_t run = 0;                 ///< samples
+  std::uint32_t* first = nullptr;  ///< [groups] first source sample
+  float4* weights = nullptr;       ///< [groups][rows.span]
+  DownRows rows;
 };
 
 /// One plane to be resampled.
@@ -47,7 +52,8 @@ struct ConvertDesc {
   SampleView in[4];   ///< all of one size
   SampleView out[4];  ///< the first of that size, the others ⌈size / step⌉
   PixelConversion how;
-  const void* table = nullptr;  ///< a PixelTable; null: no profile
+  const void* table = nullptr;            ///< a PixelTable; null: no profile
+  const std::uint8_t* samples = nullptr;  ///< color::srgb_samples(), for tables that want them
   std::uint32_t in_count = 0;
   std::uint32_t out_count = 0;
   std::uint32_t step_x = 1;  ///< pixels that a sample of out[1…] covers

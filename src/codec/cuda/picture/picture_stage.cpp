@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <base/checked.hpp>
 #include <cmath>
+#include <codec/cuda/picture/filter_weights.hpp>
 #include <codec/cuda/picture/picture_stage.hpp>
 #include <codec/cuda/picture/post_process.hpp>
 #include <codec/cuda/picture/resample.hpp>
 #include <codec/cuda/picture/resample_long.hpp>
 #include <color/converter.hpp>
+#include <color/shaper.hpp>
 #include <transform/color.hpp>
 #include <transform/orient.hpp>
 #include <transform/sharpen.hpp>
@@ -17,16 +19,9 @@ namespace {
 
 constexpr auto kSquare = static_cast<std::uint32_t>(kPostProcessTile);
 
-/// Largest number of source rows that a tile of `height` rows of a plane needs.
-std::uint32_t rows_of_tiles(const DownFilter& filter, std::uint32_t height) {
-  std::uint32_t most = 1;
-  const std::uint32_t groups = height / kRowGroup;
-  const auto count = static_cast<std::uint32_t>(filter.first.size());
-  for (std::uint32_t g = 0; g < count; g += groups) {
-    const std::uint32_t last = std::min(g + groups, count) - 1;
-    most = std::max(most, filter.first[last] + filter.span - filter.first[g]);
-  }
-  return most;
+template <typename T>
+gpu::Slice<T> add_scratch(gpu::Arena& arena, std::uint64_t count) {
+  return arena.add<T>(gpu::Part::kScratch, count, gpu::kVectorAlignment);
 }
 
 /// Adds square tiles that cover a plane. @return how many lie side by side
@@ -68,11 +63,11 @@ ConvertDesc describe_conversion(const jpeg::JpegFile& file, const plan::Plan& pl
 }  // namespace
 
 AcrossDesc AcrossPlan::resolve(const gpu::Memory& device) const {
-  return {device.at(first), device.at(weights), desc.run};
+  return {device.at(first), device.at(weights), desc.run, desc.taps};
 }
 
 DownDesc DownPlan::resolve(const gpu::Memory& device) const {
-  return {device.at(first), device.at(weights), desc.run};
+  return {device.at(first), device.at(weights), desc.rows};
 }
 
 ResampleDesc ResamplePlan::resolve(const gpu::Memory& device) const {
@@ -90,6 +85,7 @@ ConvertDesc ConvertPlan::resolve(const gpu::Memory& device) const {
     convert.out[c] = out[c].resolve(device);
   }
   convert.table = device.at_or_null(table);
+  convert.samples = device.at_or_null(samples);
   return convert;
 }
 
@@ -110,8 +106,9 @@ PlaceDesc PlacePlan::resolve(const gpu::Memory& device) const {
 
 void PictureStage::clear() {
   for_each_list(*this, [](auto& list) { list.clear(); });
-  across_cache_.begin_batch();
-  down_cache_.begin_batch();
+  across_index_.clear();
+  down_index_.clear();
+  gaussians_.clear();
   max_rows_ = 1;
   max_radius_ = 0;
 }
@@ -125,7 +122,7 @@ PictureSamples PictureStage::add(const Item& item, std::uint32_t image,
   const plan::Plan& plan = *item.plan;
   PictureSamples now{};
   for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(plan.plane_count); ++i) {
-    now[i] = resample(item, i, sources[i], arena, bytes);
+    now[i] = resample(item, i, sources[i], arena);
   }
   if (plan.color_path == plan::ColorPath::kConvert) convert(item, now, arena, bytes);
   if (plan.sharpen_sigma > 0 && plan.encode.model != plan::OutputModel::kCmyk) {
@@ -141,11 +138,9 @@ PictureSamples PictureStage::add(const Item& item, std::uint32_t image,
 }
 
 Samples PictureStage::resample(const Item& item, std::uint32_t index, const Samples& source,
-                               gpu::Arena& arena, StagedBytes& bytes) {
+                               gpu::Arena& arena) {
   const plan::PlanePlan& plane = item.plan->planes[index];
   const RowPart part = item.parts.empty() ? RowPart{} : item.parts[index];
-  const auto& x_filter = across(item.plan->kernel, plane.x, arena, bytes);
-  const auto& y_filter = down(item.plan->kernel, plane.y, part, arena, bytes);
   ResamplePlan made;
   made.source = source;
   made.target = make_plane(
@@ -157,15 +152,14 @@ Samples PictureStage::resample(const Item& item, std::uint32_t index, const Samp
   made.desc.target_pitch_bytes = made.target.pitch_bytes;
   made.desc.width_px = made.target.width_px;
   made.desc.height_px = made.target.height_px;
-  made.desc.across = x_filter.index;
-  made.desc.down = y_filter.index;
-  add_resample_tiles(made, y_filter.filter, arena);
+  made.desc.across = across(item.plan->kernel, plane.x, arena);
+  made.desc.down = down(item.plan->kernel, plane.y, part, arena);
+  add_resample_tiles(made, down_[made.desc.down].desc.rows, arena);
   resamples_.add(made);
   return made.target;
 }
 
-void PictureStage::add_resample_tiles(ResamplePlan& made, const DownFilter& down,
-                                      gpu::Arena& arena) {
+void PictureStage::add_resample_tiles(ResamplePlan& made, const DownRows& down, gpu::Arena& arena) {
   ResampleDesc& desc = made.desc;
   const std::uint32_t owner = resamples_.size();
   desc.tile_columns = base::ceil_div(desc.width_px, static_cast<std::uint32_t>(kTileWidth));
@@ -200,6 +194,9 @@ void PictureStage::convert(const Item& item, PictureSamples& now, gpu::Arena& ar
     const color::PixelTable* table = item.converter->table();
     desc.how.table_kind = table->kind;
     made.table = bytes.add_once(arena, table->bytes);
+    if (table->kind == color::TableKind::kShaper) {
+      made.samples = bytes.add_once(arena, color::srgb_samples());
+    }
   }
   made.in = now;
   for (std::uint32_t c = 0; c < desc.out_count; ++c) {
@@ -257,33 +254,33 @@ Samples PictureStage::place(const plan::Plan& plan, std::size_t component, const
   return made.target;
 }
 
-FilterCache<AcrossFilter>::Entry& PictureStage::across(Kernel kernel, const plan::AxisMap& axis,
-                                                       gpu::Arena& arena, StagedBytes& bytes) {
-  const auto [entry, fresh] = across_cache_.get(kernel, axis);
-  if (fresh) {
-    entry->index = across_.size();
-    AcrossPlan made;
-    made.desc.run = entry->filter.words;
-    made.first = bytes.add_array<std::uint32_t>(arena, entry->filter.first);
-    made.weights = bytes.add_array<uint2>(arena, entry->filter.weights);
-    across_.add(made);
-  }
-  return *entry;
+std::uint32_t PictureStage::across(Kernel kernel, const plan::AxisMap& axis, gpu::Arena& arena) {
+  const std::uint32_t index = across_index_.find_or_add(kernel, axis, {}, across_.size());
+  if (index != across_.size()) return index;
+  const auto outputs = static_cast<std::uint32_t>(axis.out_size);
+  AcrossPlan made;
+  made.desc.taps = axis_taps(kernel, axis);
+  made.desc.run = across_words(made.desc.taps);
+  made.first = add_scratch<std::uint32_t>(arena, outputs);
+  made.weights = add_scratch<uint2>(arena, std::uint64_t{outputs} * made.desc.run);
+  across_.add(made);
+  across_weight_tiles_.add_parts(index, base::ceil_div(outputs, std::uint32_t{kWeightThreads}));
+  return index;
 }
 
-FilterCache<DownFilter>::Entry& PictureStage::down(Kernel kernel, const plan::AxisMap& axis,
-                                                   const RowPart& part, gpu::Arena& arena,
-                                                   StagedBytes& bytes) {
-  const auto [entry, fresh] = down_cache_.get(kernel, axis, part);
-  if (fresh) {
-    entry->index = down_.size();
-    DownPlan made;
-    made.desc.run = entry->filter.span;
-    made.first = bytes.add_array<std::uint32_t>(arena, entry->filter.first);
-    made.weights = bytes.add_array<float4>(arena, entry->filter.weights);
-    down_.add(made);
-  }
-  return *entry;
+std::uint32_t PictureStage::down(Kernel kernel, const plan::AxisMap& axis, const RowPart& part,
+                                 gpu::Arena& arena) {
+  const std::uint32_t index = down_index_.find_or_add(kernel, axis, part, down_.size());
+  if (index != down_.size()) return index;
+  DownPlan made;
+  DownRows& rows = made.desc.rows;
+  rows = make_down_rows(kernel, axis, part);
+  made.first = add_scratch<std::uint32_t>(arena, rows.groups());
+  made.weights = add_scratch<float4>(arena, std::uint64_t{rows.groups()} * rows.span);
+  down_.add(made);
+  down_weight_tiles_.add_parts(
+      index, base::ceil_div(rows.groups() * kRowGroup, std::uint32_t{kWeightThreads}));
+  return index;
 }
 
 std::uint64_t PictureStage::list_bytes() const {
@@ -310,6 +307,8 @@ void PictureStage::enqueue(const StageRun& run) const {
                          sharpens_.at(memory),
                          places_.at(memory),
                          run.status};
+  launch_filter_weights(view, across_weight_tiles_.at(memory), across_weight_tiles_.size(),
+                        down_weight_tiles_.at(memory), down_weight_tiles_.size(), stream);
   launch_resample(view, resample_tiles_.at(memory), resample_tiles_.size(), max_rows_, stream);
   launch_resample_long(view, long_across_tiles_.at(memory), long_across_tiles_.size(),
                        long_down_tiles_.at(memory), long_down_tiles_.size(), stream);

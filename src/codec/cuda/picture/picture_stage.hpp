@@ -5,7 +5,7 @@
 #include <array>
 #include <codec/cuda/item.hpp>
 #include <codec/cuda/picture/descriptors.hpp>
-#include <codec/cuda/picture/filter_cache.hpp>
+#include <codec/cuda/picture/filter_index.hpp>
 #include <codec/cuda/samples.hpp>
 #include <codec/cuda/stage_run.hpp>
 #include <codec/cuda/staged_bytes.hpp>
@@ -25,14 +25,14 @@ using PictureSamples = std::array<Samples, jpeg::kMaxComponents>;
 // Each is a descriptor without addresses, with slices for what it will point to.
 struct AcrossPlan {
   AcrossDesc desc;
-  gpu::Slice<const std::uint32_t> first;
-  gpu::Slice<const uint2> weights;
+  gpu::Slice<std::uint32_t> first;
+  gpu::Slice<uint2> weights;
   [[nodiscard]] AcrossDesc resolve(const gpu::Memory& device) const;
 };
 struct DownPlan {
   DownDesc desc;
-  gpu::Slice<const std::uint32_t> first;
-  gpu::Slice<const float4> weights;
+  gpu::Slice<std::uint32_t> first;
+  gpu::Slice<float4> weights;
   [[nodiscard]] DownDesc resolve(const gpu::Memory& device) const;
 };
 struct ResamplePlan {
@@ -45,6 +45,7 @@ struct ConvertPlan {
   ConvertDesc desc;
   PictureSamples in, out;
   gpu::Slice<std::uint8_t> table;
+  gpu::Slice<std::uint8_t> samples;
   [[nodiscard]] ConvertDesc resolve(const gpu::Memory& device) const;
 };
 struct SharpenPlan {
@@ -73,34 +74,29 @@ class PictureStage {
 
   /// Bound on the bytes that lay_out() will add to an arena.
   [[nodiscard]] std::uint64_t list_bytes() const;
-  /// Bytes of all packed filters that are kept. After clear() at most kMaxFilterBytes for rows and
-  /// as many for columns.
-  [[nodiscard]] std::uint64_t filter_cache_bytes() const noexcept {
-    return across_cache_.bytes() + down_cache_.bytes();
-  }
 
   void enqueue(const StageRun& run) const;
 
  private:
-  Samples resample(const Item& item, std::uint32_t index, const Samples& source, gpu::Arena& arena,
-                   StagedBytes& bytes);
-  void add_resample_tiles(ResamplePlan& made, const DownFilter& down, gpu::Arena& arena);
+  Samples resample(const Item& item, std::uint32_t index, const Samples& source, gpu::Arena& arena);
+  void add_resample_tiles(ResamplePlan& made, const DownRows& down, gpu::Arena& arena);
   void convert(const Item& item, PictureSamples& now, gpu::Arena& arena, StagedBytes& bytes);
   void sharpen(const plan::Plan& plan, Samples& luma, gpu::Arena& arena, StagedBytes& bytes);
   Samples place(const plan::Plan& plan, std::size_t component, const Samples& source,
                 gpu::Arena& arena);
-  FilterCache<AcrossFilter>::Entry& across(Kernel kernel, const plan::AxisMap& axis,
-                                           gpu::Arena& arena, StagedBytes& bytes);
-  FilterCache<DownFilter>::Entry& down(Kernel kernel, const plan::AxisMap& axis,
-                                       const RowPart& part, gpu::Arena& arena, StagedBytes& bytes);
+  /// Each finds a filter of the batch, or adds it. @return its index
+  std::uint32_t across(Kernel kernel, const plan::AxisMap& axis, gpu::Arena& arena);
+  std::uint32_t down(Kernel kernel, const plan::AxisMap& axis, const RowPart& part,
+                     gpu::Arena& arena);
 
   /// Calls `call` with every list, so that none is forgotten.
   template <typename Self, typename Call>
   static void for_each_list(Self& self, Call call) {
     const auto each = [&](auto&... list) { (call(list), ...); };
     each(self.across_, self.down_, self.resamples_, self.converts_, self.sharpens_, self.places_,
-         self.resample_tiles_, self.long_across_tiles_, self.long_down_tiles_, self.convert_tiles_,
-         self.sharpen_tiles_, self.place_tiles_);
+         self.across_weight_tiles_, self.down_weight_tiles_, self.resample_tiles_,
+         self.long_across_tiles_, self.long_down_tiles_, self.convert_tiles_, self.sharpen_tiles_,
+         self.place_tiles_);
   }
 
   std::uint32_t image_ = 0;  ///< being added
@@ -110,17 +106,19 @@ class PictureStage {
   gpu::UploadList<ConvertPlan> converts_;
   gpu::UploadList<SharpenPlan> sharpens_;
   gpu::UploadList<PlacePlan> places_;
+  TileList across_weight_tiles_;
+  TileList down_weight_tiles_;
   TileList resample_tiles_;
   TileList long_across_tiles_;  ///< of planes that resample_long takes
   TileList long_down_tiles_;
   TileList convert_tiles_;
   TileList sharpen_tiles_;
   TileList place_tiles_;
-  std::uint32_t max_rows_ = 1;    ///< source rows that a tile needs
-  std::uint32_t max_radius_ = 0;  ///< of a blur
-  FilterCache<AcrossFilter> across_cache_;
-  FilterCache<DownFilter> down_cache_;
-  std::map<double, std::vector<float>> gaussians_;  ///< by sigma
+  std::uint32_t max_rows_ = 1;                      ///< source rows that a tile needs
+  std::uint32_t max_radius_ = 0;                    ///< of a blur
+  FilterIndex across_index_;                        ///< into across_
+  FilterIndex down_index_;                          ///< into down_
+  std::map<double, std::vector<float>> gaussians_;  ///< of the batch, by sigma
 };
 
 /// Size of a component of the output, without the samples that fill up its MCUs.

@@ -61,9 +61,10 @@ FW_HD inline void to_device_values(const PixelConversion& how, const int* in, in
 
 /// @param in   [4]; components that the file lacks are ignored
 /// @param out  [4]: gray; Y, Cb, Cr; or inverted CMYK
-/// @param table  a PixelTable; null without a profile
-FW_HD inline void convert_pixel(const PixelConversion& how, const void* table, const int* in,
-                                int* out) {
+/// @param table    a PixelTable; null without a profile
+/// @param samples  of light, for tables that want them (look_up())
+FW_HD inline void convert_pixel(const PixelConversion& how, const void* table,
+                                const std::uint8_t* samples, const int* in, int* out) {
   int values[4];
   int rgb[3];
   to_device_values(how, in, values);
@@ -72,7 +73,7 @@ FW_HD inline void convert_pixel(const PixelConversion& how, const void* table, c
     return;
   }
   if (how.table_kind != color::TableKind::kNone) {
-    color::look_up(how.table_kind, table, values, rgb);
+    color::look_up(how.table_kind, table, samples, values, rgb);
   } else if (how.input == PixelModel::kCmyk || how.input == PixelModel::kYcck) {
     for (int c = 0; c < 3; ++c) rgb[c] = ((255 - values[c]) * (255 - values[3]) + 127) / 255;
   } else {

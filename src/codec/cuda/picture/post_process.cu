@@ -36,7 +36,7 @@ __device__ void convert_cell(const ConvertDesc& desc, std::uint32_t cell_x, std:
       for (std::uint32_t c = 0; c < 4; ++c) {
         if (c < desc.in_count) in[c] = *sample_at(desc.in[c], x, y);
       }
-      convert_pixel(desc.how, desc.table, in, out);
+      convert_pixel(desc.how, desc.table, desc.samples, in, out);
       *sample_at(desc.out[0], x, y) = static_cast<std::uint8_t>(out[0]);
 #pragma unroll
       for (std::uint32_t c = 1; c < 4; ++c) sums[c] += out[c];

@@ -63,7 +63,7 @@ __device__ TilePlace place_tile(const ResampleDesc& plane, const DownDesc& down,
   place.height = min(plane.tile_height, plane.height_px - place.y);
   place.first_row = down.first[place.y / kRowGroup];
   const std::uint32_t last = (place.y + place.height - 1) / kRowGroup;
-  place.row_count = down.first[last] + down.run - place.first_row;
+  place.row_count = down.first[last] + down.rows.span - place.first_row;
   return place;
 }
 
@@ -110,11 +110,11 @@ __device__ void filter_tile_down(const ResampleDesc& plane, const DownDesc& down
        g += kResampleThreads / kPairs) {
     const std::uint32_t row = down.first[first_group + g] - place.first_row;
     const auto* column = reinterpret_cast<const float2*>(rows + row * kTileWidth + local_x);
-    const float4* w = weights + g * down.run;
+    const float4* w = weights + g * down.rows.span;
     float left[4] = {0.5f, 0.5f, 0.5f, 0.5f};
     float right[4] = {0.5f, 0.5f, 0.5f, 0.5f};
 #pragma unroll 2
-    for (std::uint32_t k = 0; k < down.run; ++k) {
+    for (std::uint32_t k = 0; k < down.rows.span; ++k) {
       const float2 sample = column[k * kPairs];
       const float4 weight = w[k];
       left[0] = fmaf(weight.x, sample.x, left[0]), right[0] = fmaf(weight.x, sample.y, right[0]);
@@ -145,8 +145,9 @@ __global__ void __launch_bounds__(kResampleThreads)
   const TilePlace place = place_tile(plane, down, tile.part);
   float4* weights = shared + max_rows * kTileWidth / 4;
   const std::uint32_t groups = (place.height + kRowGroup - 1) / kRowGroup;
-  const float4* from = down.weights + static_cast<std::uint64_t>(place.y / kRowGroup) * down.run;
-  for (std::uint32_t i = threadIdx.x; i < groups * down.run; i += kResampleThreads) {
+  const float4* from =
+      down.weights + static_cast<std::uint64_t>(place.y / kRowGroup) * down.rows.span;
+  for (std::uint32_t i = threadIdx.x; i < groups * down.rows.span; i += kResampleThreads) {
     weights[i] = from[i];
   }
   auto* rows = reinterpret_cast<float*>(shared);

@@ -45,10 +45,10 @@ __global__ void __launch_bounds__(kLongThreads) down_kernel(PictureView batch, c
   if (group * kRowGroup >= plane.height_px) return;
   const DownDesc& filter = batch.down[plane.down];
   const std::uint32_t first = filter.first[group];
-  const auto* weights = filter.weights + static_cast<std::uint64_t>(group) * filter.run;
+  const auto* weights = filter.weights + static_cast<std::uint64_t>(group) * filter.rows.span;
   const auto* column = plane.rows + static_cast<std::uint64_t>(first) * plane.width_px + x;
   float sums[kRowGroup] = {0.5f, 0.5f, 0.5f, 0.5f};
-  for (std::uint32_t k = 0; k < filter.run; ++k) {
+  for (std::uint32_t k = 0; k < filter.rows.span; ++k) {
     const float sample = column[static_cast<std::uint64_t>(k) * plane.width_px];
     const float4 weight = weights[k];
     sums[0] = fmaf(weight.x, sample, sums[0]);

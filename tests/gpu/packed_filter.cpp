@@ -1,13 +1,16 @@
 #include <codec/cuda/tuning.h>
 #include <algorithm>
 #include <cmath>
-#include <codec/cuda/picture/filter_pack.hpp>
+#include <tests/gpu/packed_filter.hpp>
 #include <transform/axis_filter.hpp>
 
-namespace framewire::codec::cuda {
+namespace framewire::gpu_tests {
 namespace {
 
-constexpr double kOne = 16384.0;  // 1 in the fixed point of AcrossFilter
+using codec::cuda::kRowGroup;
+using codec::cuda::RowPart;
+
+constexpr double kOne = 16384.0;  // 1 in the fixed point of PackedAcross
 
 transform::AxisFilter make_filter(Kernel kernel, const plan::AxisMap& axis) {
   return transform::make_axis_filter(kernel, {axis.in_size, axis.out_size, axis.origin, axis.step});
@@ -45,9 +48,9 @@ void round_weights(const double* weights, std::int32_t count, std::vector<std::i
 
 }  // namespace
 
-AcrossFilter pack_across(Kernel kernel, const plan::AxisMap& axis) {
+PackedAcross pack_across(Kernel kernel, const plan::AxisMap& axis) {
   const transform::AxisFilter filter = make_filter(kernel, axis);
-  AcrossFilter packed;
+  PackedAcross packed;
   const auto out_size = static_cast<std::size_t>(axis.out_size);
   for (std::size_t i = 0; i < out_size; ++i) {
     const std::int32_t reach = filter.first[i] % 4 + filter.count[i];
@@ -76,7 +79,7 @@ AcrossFilter pack_across(Kernel kernel, const plan::AxisMap& axis) {
   return packed;
 }
 
-DownFilter pack_down(Kernel kernel, const plan::AxisMap& axis, const RowPart& part) {
+PackedDown pack_down(Kernel kernel, const plan::AxisMap& axis, const RowPart& part) {
   transform::AxisFilter filter = make_filter(kernel, axis);
   if (part.out_count != 0) filter = part_of(filter, part);
   const std::int32_t in_size = part.out_count != 0 ? part.in_count : axis.in_size;
@@ -91,7 +94,7 @@ DownFilter pack_down(Kernel kernel, const plan::AxisMap& axis, const RowPart& pa
     const std::size_t last = last_of(g);
     span = std::max(span, filter.first[last] + filter.count[last] - filter.first[g * kRowGroup]);
   }
-  DownFilter packed;
+  PackedDown packed;
   packed.span = static_cast<std::uint32_t>(span);
   packed.weights.assign(groups * static_cast<std::size_t>(span) * kRowGroup, 0.f);
   for (std::size_t g = 0; g < groups; ++g) {
@@ -108,4 +111,4 @@ DownFilter pack_down(Kernel kernel, const plan::AxisMap& axis, const RowPart& pa
   return packed;
 }
 
-}  // namespace framewire::codec::cuda
+}  // namespace framewire::gpu_tests
