@@ -131,6 +131,10 @@ std::string compare_coefficients(const codec::cuda::Transcoder& transcoder, std:
     (void)cudaMemcpy(row_pairs.data(), plane.row_pairs, blocks, cudaMemcpyDeviceToHost);
   }
   (void)cudaMemcpy(dc.data(), plane.dc, dc.size() * 2, cudaMemcpyDeviceToHost);
+  const std::size_t edge_mcus =
+      plane.right_edge * mcu_rows + plane.bottom_edge * std::size_t{plane.mcu_columns};
+  std::vector<std::int16_t> edges(n == 8 ? 0 : edge_mcus * plane.blocks_per_mcu * 64);
+  (void)cudaMemcpy(edges.data(), plane.edges, edges.size() * 2, cudaMemcpyDeviceToHost);
   for (std::uint32_t y = 0; y < plane.height_blocks; ++y) {
     for (std::uint32_t x = 0; x < plane.width_blocks; ++x) {
       const std::size_t block =
@@ -139,9 +143,19 @@ std::string compare_coefficients(const codec::cuda::Transcoder& transcoder, std:
           plane.phase + y % plane.v * plane.h + x % plane.h;
       const std::int16_t* want =
           &expected.blocks[(static_cast<std::size_t>(y) * plane.width_blocks + x) * 64];
+      // Blocks that the picture fills in part are read from where they are kept whole.
+      const bool whole = n != 8 && ((x + 1 == plane.width_blocks && plane.valid_x != 8) ||
+                                    (y + 1 == plane.height_blocks && plane.valid_y != 8));
+      const std::size_t edge =
+          whole ? codec::cuda::edge_slot(plane.right_edge, plane.mcu_columns,
+                                         static_cast<std::uint32_t>(mcu_rows), plane.blocks_per_mcu,
+                                         x / plane.h, y / plane.v,
+                                         static_cast<std::uint32_t>(block % plane.blocks_per_mcu))
+                : 0;
       for (std::uint32_t k = 0; k < n * n; ++k) {
         const bool stored = (row_pairs[block] >> (k / n / 2) & 1) != 0;
         const std::int16_t got = k == 0   ? dc[block]
+                                 : whole  ? edges[edge * 64 + k / n * 8 + k % n]
                                  : stored ? corners[block * n * n + k]
                                           : std::int16_t{0};
         if (got != want[k / n * 8 + k % n]) {

@@ -7,6 +7,7 @@
 //                                        planning, gathering and both copies are inside the timing
 // Options before the mode: --size WxH, --decode (planes in device memory, no output; with
 // --scale 8|4|2|1), --quality N,
+// --host-entropy (progressive files: the calling thread reads their coefficients),
 // --write FOLDER (outputs of check), --tune KEY=VALUE (codec/cuda/tuning.hpp), also several times.
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
@@ -17,6 +18,7 @@
 #include <codec/cuda/encode/output_header.hpp>
 #include <codec/cuda/transcoder.hpp>
 #include <codec/reference/reference_codec.hpp>
+#include <codec/turbo/coefficient_reader.hpp>
 #include <codec/turbo/turbo_codec.hpp>
 #include <color/converter.hpp>
 #include <cstdio>
@@ -38,6 +40,7 @@ struct Settings {
   ResizeOptions resize;
   codec::cuda::Tuning tuning;
   bool decode_only = false;
+  bool host_entropy = false;
   int scale = 8;         ///< of decode_only, over 8
   std::string write_to;  ///< folder for the outputs of check; empty: none
   jpeg::ParseDepth depth = jpeg::ParseDepth::kThroughFirst;
@@ -58,9 +61,16 @@ class Batch {
     auto file = jpeg::parse(bytes, settings.resize.limits, settings.depth);
     if (!file) return fail(file.error());
     if (auto ok = jpeg::check_supported(*file); !ok) return ok;
-    Entry entry{std::make_unique<jpeg::JpegFile>(std::move(*file)), nullptr, nullptr};
+    Entry entry{std::make_unique<jpeg::JpegFile>(std::move(*file)), nullptr, nullptr, nullptr};
     Item item;
     item.file = entry.file.get();
+    if (settings.host_entropy && entry.file->frame.process == jpeg::Process::kProgressive) {
+      codec::Outcome outcome;
+      auto read = codec::read_coefficients(*entry.file, {}, outcome);
+      if (!read) return fail(read.error());
+      entry.coefficients = std::make_unique<codec::Coefficients>(std::move(*read));
+      item.coefficients = entry.coefficients.get();
+    }
     item.scales.fill(settings.scale);
     if (!settings.decode_only) {
       const bool icc = settings.depth == jpeg::ParseDepth::kWhole &&
@@ -91,6 +101,7 @@ class Batch {
     std::unique_ptr<jpeg::JpegFile> file;
     std::unique_ptr<plan::Plan> plan;
     std::unique_ptr<color::Converter> converter;
+    std::unique_ptr<codec::Coefficients> coefficients;
   };
   struct Header {
     plan::EncodePlan encode;
@@ -399,6 +410,8 @@ int run(std::vector<std::string> args) {
   while (!args.empty() && args[0].starts_with("--")) {
     if (args[0] == "--decode") {
       settings.decode_only = true;
+    } else if (args[0] == "--host-entropy") {
+      settings.host_entropy = true;
     } else if (args[0] == "--scale") {
       settings.scale = std::stoi(args.at(1));
       args.erase(args.begin());

@@ -1,6 +1,7 @@
 // The interface of codecs that take whole batches: one launch, one synchronisation, many images.
 #pragma once
 
+#include <base/cache_use.hpp>
 #include <codec/coefficients.hpp>
 #include <cstdint>
 #include <framewire/image.hpp>
@@ -44,6 +45,16 @@ struct BatchMemory {
   std::uint64_t pinned_bytes = 0;
 };
 
+/// When a codec decodes the scans of progressive files itself: in batches of many, since the scans
+/// of one component follow one another and a device is slow at a single one.
+struct ProgressiveBatches {
+  /// How many images must wait. While fewer do, host threads answer them sooner. 0: host threads
+  /// decode all of them.
+  std::size_t min_images = 0;
+  std::size_t good_images = 0;  ///< from this number on, no more are awaited
+  std::uint64_t max_bytes = 0;  ///< of compressed input in one batch
+};
+
 /// One batch in flight at a time. Not thread-safe; each object belongs to one thread.
 class BatchCodec {
  public:
@@ -55,10 +66,12 @@ class BatchCodec {
   [[nodiscard]] virtual CodecKind kind() const noexcept = 0;
   [[nodiscard]] virtual plan::Capabilities capabilities() const noexcept = 0;
 
+  /// @param item  without a plan: only its file is judged, where progressive() takes any
   /// @return unsupported, with the reason, for an image that the CPU must take from the start
   [[nodiscard]] virtual Result<void> check(const BatchItem& item) = 0;
-  /// Bound on the device memory that an item adds to a batch. @param position  index in the batch
-  [[nodiscard]] virtual std::uint64_t device_bytes(const BatchItem& item, std::size_t position) = 0;
+  [[nodiscard]] virtual ProgressiveBatches progressive() const noexcept { return {}; }
+  /// Bound on the memory that an item adds to a batch. @param position  index in the batch
+  [[nodiscard]] virtual BatchMemory need(const BatchItem& item, std::size_t position) = 0;
 
   /// @param items  at least one, each accepted by check()
   /// @return busy where memory ran out, device_lost; then no outcome is valid
@@ -69,6 +82,8 @@ class BatchCodec {
 
   /// Memory that the codec holds now.
   [[nodiscard]] virtual BatchMemory memory() const = 0;
+  /// Its cache of headers of outputs.
+  [[nodiscard]] virtual base::CacheUse headers() const = 0;
   /// Times of the last batch by stage; empty where they were not measured.
   [[nodiscard]] virtual std::vector<StageTotal> stages() const = 0;
 };

@@ -1,6 +1,7 @@
 // The interface that every codec implements. Implementations never include one another.
 #pragma once
 
+#include <base/cache_use.hpp>
 #include <base/clock.hpp>
 #include <cstdint>
 #include <framewire/image.hpp>
@@ -60,6 +61,8 @@ class Codec {
 
   [[nodiscard]] virtual CodecKind kind() const noexcept = 0;
   [[nodiscard]] virtual plan::Capabilities capabilities() const noexcept = 0;
+  /// Its cache of resampling filters; all zeros where it has none.
+  [[nodiscard]] virtual base::CacheUse filters() const { return {}; }
 
   /// Decodes every component at its own sampling, scaled by scales[component] / 8.
   ///

@@ -1,4 +1,5 @@
 #include <gpu/copy_list.hpp>
+#include <gpu/experiments.hpp>
 
 namespace framewire::gpu {
 
@@ -15,7 +16,7 @@ void CopyList::add(void* to, const void* from, std::size_t bytes) {
 }
 
 void CopyList::enqueue(cudaStream_t stream) {
-  if (to_.size() > 1 && enqueue_together(stream)) return;
+  if (to_.size() > 1 && !experiments().single_copies && enqueue_together(stream)) return;
   for (std::size_t i = 0; i < to_.size(); ++i) {
     (void)cudaMemcpyAsync(to_[i], from_[i], bytes_[i], cudaMemcpyHostToDevice, stream);
   }

@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <chrono>
+#include <gpu/experiments.hpp>
 #include <gpu/graph_launcher.hpp>
 
 namespace framewire::gpu {
 
 bool GraphLauncher::launch(const Stream& stream, const std::function<void()>& enqueue) {
+  if (experiments().no_graphs) return false;
   if (failures_ == kMaxFailures || cudaPeekAtLastError() != cudaSuccess) return false;
   // Recording is for nothing where no graph can come of it.
   if (instantiated_ == 0 && !can_pay()) return earn();

@@ -1,4 +1,5 @@
 #include <gpu/error.hpp>
+#include <gpu/experiments.hpp>
 #include <gpu/stream.hpp>
 
 namespace framewire::gpu {
@@ -48,6 +49,7 @@ Result<Event> Event::make_with(unsigned flags) {
 Result<Event> Event::make() { return make_with(cudaEventDefault); }
 Result<Event> Event::make_untimed() { return make_with(cudaEventDisableTiming); }
 Result<Event> Event::make_blocking() {
+  if (experiments().spin) return make_untimed();
   return make_with(cudaEventDisableTiming | cudaEventBlockingSync);
 }
 

@@ -5,6 +5,7 @@
 #include <tests/gpu/jobs.hpp>
 #include <tests/support/sample_jpeg.hpp>
 #include <tests/support/sample_profiles.hpp>
+#include <tests/support/simple_profiles.hpp>
 
 namespace framewire::gpu_tests {
 namespace {
@@ -186,6 +187,7 @@ TEST_F(GpuPicture, ProfilesAreTheReferences) {
   add("420", rgb_profile(kDisplayP3));
   add("444", rgb_profile(kAdobeRgb));
   add("rgb", rgb_profile(kAdobeRgb));
+  add("420", matrix_profile(kP3Colorants, curve_of({900, 65535})).bytes());  // its black is light
   add("420", wavy_rgb_profile());
   add("gray", gray_profile(1.8));
   add("cmyk", cmyk_profile());

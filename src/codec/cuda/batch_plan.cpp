@@ -1,3 +1,4 @@
+#include <base/checked.hpp>
 #include <codec/cuda/batch_plan.hpp>
 
 namespace framewire::codec::cuda {
@@ -45,9 +46,18 @@ std::uint32_t BatchPlan::add(const Item& item) {
 }
 
 std::uint64_t BatchPlan::bytes_alone(bool among_few) const {
-  return arena_.total_bytes() + images_ * sizeof(std::uint32_t) + gpu::kAlignment +
-         decode_.list_bytes() + picture_.list_bytes() + encode_.list_bytes() +
+  return arena_.total_bytes() + images_ * sizeof(std::uint32_t) + gpu::kAlignment + list_bytes() +
          decode_.shared_growth_bytes(among_few);
+}
+
+std::uint64_t BatchPlan::pinned_bytes_alone() const {
+  return arena_.bytes(gpu::Part::kUploaded) + arena_.bytes(gpu::Part::kFetched) + list_bytes() +
+         records_bytes() + encode_.output_bytes() + images_ * sizeof(std::uint32_t);
+}
+
+std::uint64_t BatchPlan::records_bytes() const {
+  const std::uint64_t bytes = encode_.stream_count() * sizeof(OutputRecord);
+  return base::ceil_div(bytes, gpu::kAlignment) * gpu::kAlignment;
 }
 
 void BatchPlan::lay_out() {

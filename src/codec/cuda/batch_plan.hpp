@@ -19,7 +19,7 @@ class BatchPlan {
  public:
   explicit BatchPlan(const Tuning& tuning = {})
       : tuning_(tuning), decode_(tuning), encode_(tuning) {}
-  /// Forgets the batch. Vectors keep their capacity, and FilterCache its newest filters.
+  /// Forgets the batch. Vectors keep their capacity.
   void clear(const EntropyLayout& layout);
   /// Prepares for batches of the largest kind.
   void clear() { clear(choose_layout(tuning_, UINT64_MAX, 0)); }
@@ -36,6 +36,11 @@ class BatchPlan {
   /// can need more beside other items. Sums that add() keeps; call it before lay_out().
   /// @param among_few  as in DecodeStage::shared_growth_bytes()
   [[nodiscard]] std::uint64_t bytes_alone(bool among_few) const;
+  /// The same for pinned memory: what is uploaded, files that lie in pinned memory already
+  /// included, and what comes back.
+  [[nodiscard]] std::uint64_t pinned_bytes_alone() const;
+  /// Pinned memory for the records of the batch's streams, in front of the streams themselves.
+  [[nodiscard]] std::uint64_t records_bytes() const;
 
   [[nodiscard]] std::uint32_t image_count() const noexcept { return images_; }
   [[nodiscard]] const gpu::Arena& arena() const noexcept { return arena_; }
@@ -58,6 +63,10 @@ class BatchPlan {
   [[nodiscard]] std::uint32_t first_decoded(std::size_t image) const { return decoded_[image]; }
 
  private:
+  [[nodiscard]] std::uint64_t list_bytes() const {
+    return decode_.list_bytes() + picture_.list_bytes() + encode_.list_bytes();
+  }
+
   Tuning tuning_;
   gpu::Arena arena_;
   StagedBytes bytes_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <base/checked.hpp>
+#include <codec/cuda/decode/progressive_script.hpp>
 #include <codec/cuda/item.hpp>
 #include <color/converter.hpp>
 
@@ -112,11 +113,13 @@ Result<void> check_headers(const jpeg::JpegFile& file) {
 /// What our own entropy decoder takes.
 Result<void> check_file(const jpeg::JpegFile& file) {
   const jpeg::FrameHeader& frame = file.frame;
-  const bool sequential =
-      frame.process == jpeg::Process::kBaseline || frame.process == jpeg::Process::kExtended;
-  if (!sequential) return unsupported("progressive files without their coefficients");
   if (frame.arithmetic) return unsupported("arithmetic coding without the coefficients");
   if (auto ok = check_headers(file); !ok) return ok;
+  if (frame.process == jpeg::Process::kProgressive) {
+    const std::string fault = find_progressive_fault(file);
+    if (!fault.empty()) return unsupported("progressive files " + fault);
+    return {};
+  }
   return check_scans(file);
 }
 

@@ -30,13 +30,20 @@ class CudaBatchCodec : public BatchCodec {
     return cuda::check_item(make_item(item));
   }
 
-  [[nodiscard]] std::uint64_t device_bytes(const BatchItem& item, std::size_t position) override {
+  [[nodiscard]] ProgressiveBatches progressive() const noexcept override {
+    const cuda::Tuning& tuning = transcoder_.tuning();
+    return {tuning.progressive_images, tuning.progressive_batch, tuning.progressive_batch_bytes};
+  }
+
+  [[nodiscard]] BatchMemory need(const BatchItem& item, std::size_t position) override {
     constexpr std::uint64_t kTablesBytes = 1024;  // of the header, besides its head
-    return sizer_.device_bytes(make_item(item), position) + item.head.size() + kTablesBytes;
+    BatchMemory need = sizer_.need(make_item(item), position);
+    need.device_bytes += item.head.size() + kTablesBytes;
+    need.pinned_bytes += 2 * (item.head.size() + kTablesBytes);  // up and, with its stream, back
+    return need;
   }
 
   [[nodiscard]] Result<void> enqueue(std::span<const BatchItem> items) override {
-    headers_.trim();
     items_.clear();
     qualities_.clear();
     for (const BatchItem& from : items) {
@@ -45,7 +52,9 @@ class CudaBatchCodec : public BatchCodec {
       items_.push_back(item);
       qualities_.push_back(from.plan->encode.quality);
     }
-    return transcoder_.enqueue(items_);
+    auto enqueued = transcoder_.enqueue(items_);
+    headers_.trim();  // they have been copied
+    return enqueued;
   }
 
   [[nodiscard]] Result<void> wait() override { return transcoder_.wait(); }
@@ -61,6 +70,7 @@ class CudaBatchCodec : public BatchCodec {
   [[nodiscard]] BatchMemory memory() const override {
     return {transcoder_.device_bytes(), transcoder_.pinned_bytes()};
   }
+  [[nodiscard]] base::CacheUse headers() const override { return headers_.use(); }
 
   [[nodiscard]] std::vector<StageTotal> stages() const override {
     std::vector<StageTotal> totals;
@@ -83,11 +93,13 @@ class CudaBatchCodec : public BatchCodec {
 
 Result<std::unique_ptr<BatchCodec>> make_cuda_batch_codec(bool timed,
                                                           std::uint64_t max_device_bytes,
-                                                          std::shared_ptr<cuda::EntropyLoad> load) {
+                                                          std::shared_ptr<cuda::EntropyLoad> load,
+                                                          std::uint64_t warm_device_bytes) {
   auto transcoder = cuda::Transcoder::make(timed);
   if (!transcoder) return fail(transcoder.error());
   transcoder->set_max_device_bytes(max_device_bytes);
   transcoder->set_load(std::move(load));
+  if (auto ok = transcoder->reserve_ahead(warm_device_bytes); !ok) return fail(ok.error());
   return std::make_unique<CudaBatchCodec>(std::move(*transcoder));
 }
 

@@ -3,7 +3,7 @@
 
 #include <codec/batch_codec.hpp>
 #include <codec/coefficients.hpp>
-#include <codec/cuda/picture/filter_pack.hpp>
+#include <codec/cuda/picture/filter_shape.hpp>
 #include <cstdint>
 #include <framewire/device_plane.hpp>
 #include <framewire/status.hpp>

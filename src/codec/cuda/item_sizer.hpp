@@ -1,6 +1,7 @@
-// How much device memory an item adds to a batch.
+// How much memory an item adds to a batch.
 #pragma once
 
+#include <codec/batch_codec.hpp>
 #include <codec/cuda/batch_plan.hpp>
 #include <cstdint>
 
@@ -11,12 +12,12 @@ namespace framewire::codec::cuda {
 class ItemSizer {
  public:
   explicit ItemSizer(const Tuning& tuning = {}) : tuning_(tuning) {}
-  /// Bound on what an accepted item adds to Arena::total_bytes(). A batch never takes more than the
-  /// sum over its items (tests/gpu/item_sizer_test.cpp).
+  /// Bound on what an accepted item adds to Arena::total_bytes(), and to the pinned memory beside
+  /// it. A batch never takes more than the sum over its items (tests/gpu/item_sizer_test.cpp).
   /// @param position  index in the batch: the first few are sized as a small batch, with shorter
   ///                  subsequences
   /// @cost that of planning the item, some µs
-  [[nodiscard]] std::uint64_t device_bytes(const Item& item, std::size_t position);
+  [[nodiscard]] BatchMemory need(const Item& item, std::size_t position);
 
  private:
   Tuning tuning_;

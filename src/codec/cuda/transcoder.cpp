@@ -60,9 +60,18 @@ Result<void> Transcoder::enqueue(std::span<const Item> items) {
   return run();
 }
 
+Result<void> Transcoder::reserve_ahead(std::uint64_t device_bytes) {
+  constexpr std::uint64_t kMaxPinnedBytes = 64u << 20;  // more than any batch of photographs takes
+  if (device_bytes == 0) return {};
+  const std::uint64_t pinned_bytes = std::min(device_bytes / 8, kMaxPinnedBytes);
+  if (auto ok = device_.reserve(MemoryKind::kDevice, device_bytes); !ok) return ok;
+  if (auto ok = staging_.reserve(MemoryKind::kPinned, pinned_bytes); !ok) return ok;
+  return output_.reserve(MemoryKind::kPinnedMapped, pinned_bytes);
+}
+
 Result<void> Transcoder::reserve() {
   const gpu::Arena& arena = plan_.arena();
-  records_bytes_ = (plan_.encode().stream_count() * sizeof(OutputRecord) + 255) / 256 * 256;
+  records_bytes_ = plan_.records_bytes();
   if (auto ok = grow(staging_, MemoryKind::kPinned, arena.bytes(Part::kUploaded)); !ok) return ok;
   if (auto ok = grow(device_, MemoryKind::kDevice, arena.total_bytes(), max_device_bytes_); !ok) {
     return ok;

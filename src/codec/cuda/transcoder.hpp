@@ -59,6 +59,7 @@ class Transcoder {
   /// behind such reading. Does not block. @return device_lost
   [[nodiscard]] Result<void> make_wait(cudaStream_t stream);
 
+  [[nodiscard]] const Tuning& tuning() const noexcept { return tuning_; }
   /// Where batches are enqueued.
   [[nodiscard]] const gpu::Stream& stream() const noexcept { return stream_; }
   /// What became of an image; call it after wait().
@@ -78,6 +79,10 @@ class Transcoder {
   [[nodiscard]] std::size_t pinned_bytes() const noexcept {
     return staging_.bytes() + output_.bytes() + host_status_.bytes();
   }
+  /// Allocates device memory for batches to come, and an eighth of it of each pinned buffer, which
+  /// is what photographs take: 1920×1080 → 480×270 an eighth up and a twentieth back.
+  /// @return busy where memory ran out, device_lost
+  [[nodiscard]] Result<void> reserve_ahead(std::uint64_t device_bytes);
   /// Bound on the device memory that is allocated ahead of need.
   void set_max_device_bytes(std::uint64_t bytes) noexcept { max_device_bytes_ = bytes; }
   /// What else this device has to decode; without it each batch is planned as if it were alone.

@@ -41,6 +41,10 @@ constexpr std::array kKeys = {
     Key{"chain_rounds", &Tuning::chain_rounds, 1, 1000},
     Key{"chain_length", &Tuning::chain_length, 0, 1000},
     Key{"many_scans", &Tuning::many_scans, 0, kMaxValue},
+    Key{"progressive_images", &Tuning::progressive_images, 0, kMaxValue},
+    Key{"progressive_batch", &Tuning::progressive_batch, 0, kMaxValue},
+    Key{"progressive_batch_bytes", &Tuning::progressive_batch_bytes, 1, kMaxValue},
+    Key{"chain_lanes", &Tuning::chain_lanes, 1, 32},
     Key{"graph_credit_us", &Tuning::graph_credit_us, 0, kMaxValue},
 };
 

@@ -57,6 +57,14 @@ inline constexpr int kWriteBlocks = FW_WRITE_BLOCKS;
 /// The same for the kernel that keeps whole dct_blocks.
 inline constexpr int kFullWriteBlocks = FW_FULL_WRITE_BLOCKS;
 
+/// What one component of a progressive file may have for the device to decode it: bytes of its
+/// longest first scan, or of all its refinements, and blocks that these pass, each counted once a
+/// scan. A lane decodes them one after the other: at a guess of 0.3 µs a symbol this is a second.
+inline constexpr std::uint32_t kMaxChainBytes = 2 << 20;
+inline constexpr std::uint32_t kMaxChainBlocks = 4 << 20;
+/// Scans of such a file. Usual scripts have ten to twenty.
+inline constexpr std::size_t kMaxProgressiveScans = 32;
+
 /// Threads of kernels in which one thread block walks through one image.
 inline constexpr int kImageThreads = 512;
 /// Entropy-coded bytes in which one thread block looks for restart markers.
@@ -71,6 +79,9 @@ inline constexpr int kRowGroup = 4;
 inline constexpr int kResampleThreads = 256;
 /// Source rows that one tile may need. This bounds shared memory, and so the filter's support.
 inline constexpr int kTileSourceRows = 160;
+/// Threads of a block of the kernel that makes filter weights, an output sample each; a multiple of
+/// kRowGroup.
+inline constexpr int kWeightThreads = 128;
 /// Threads, and side of the square tile, of the stages between resampling and encoding.
 inline constexpr int kPostProcessThreads = 256;
 inline constexpr int kPostProcessTile = 32;

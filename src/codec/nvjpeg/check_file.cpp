@@ -8,7 +8,7 @@
 namespace framewire::codec::nvjpeg {
 namespace {
 
-tl::unexpected<Status> unsupported(std::string what) {
+tl::unexpected<Status> not_decoded(std::string what) {
   return fail(StatusCode::kUnsupported, "nvJPEG does not take " + std::move(what));
 }
 
@@ -38,19 +38,19 @@ bool has_short_segment(const jpeg::JpegFile& file, const jpeg::Scan& scan) {
 Result<void> check_known_faults(const jpeg::JpegFile& file, Backend backend) {
   const jpeg::FrameHeader& frame = file.frame;
   if (frame.component_count == 1 && (frame.h_max != 1 || frame.v_max != 1)) {
-    return unsupported("one component with sampling factors above 1");
+    return not_decoded("one component with sampling factors above 1");
   }
   if (backend == Backend::kHardware) {
     for (std::size_t c = 0; c < static_cast<std::size_t>(frame.component_count); ++c) {
       if (file.quant_tables[static_cast<std::size_t>(file.component_quant[c])].sixteen_bit) {
-        return unsupported("16-bit quantisers in its hardware decoder");
+        return not_decoded("16-bit quantisers in its hardware decoder");
       }
     }
     return {};
   }
   for (const jpeg::Scan& scan : file.scans) {
     if (scan.restart_interval_mcus != 0 && has_short_segment(file, scan)) {
-      return unsupported("restart markers less than 5 bytes apart");
+      return not_decoded("restart markers less than 5 bytes apart");
     }
   }
   return {};
@@ -60,23 +60,23 @@ Result<void> check_known_faults(const jpeg::JpegFile& file, Backend backend) {
 Result<void> check_structure(const jpeg::JpegFile& file) {
   const jpeg::FrameHeader& frame = file.frame;
   if (frame.arithmetic || frame.hierarchical || frame.process == jpeg::Process::kLossless) {
-    return unsupported(jpeg::process_name(frame) + " coding");
+    return not_decoded(jpeg::process_name(frame) + " coding");
   }
-  if (frame.precision_bits != 8) return unsupported(fmt::format("{} bits", frame.precision_bits));
+  if (frame.precision_bits != 8) return not_decoded(fmt::format("{} bits", frame.precision_bits));
   if (frame.component_count != 1 && frame.component_count != 3) {
-    return unsupported(fmt::format("{} components", frame.component_count));
+    return not_decoded(fmt::format("{} components", frame.component_count));
   }
-  if (file.scans.empty()) return unsupported("a file without scans");
-  if (file.truncated) return unsupported("a file that ends before EOI");
-  if (frame.height_from_dnl) return unsupported("a height that follows the scan");
+  if (file.scans.empty()) return not_decoded("a file without scans");
+  if (file.truncated) return not_decoded("a file that ends before EOI");
+  if (frame.height_from_dnl) return not_decoded("a height that follows the scan");
   for (std::size_t c = 0; c < static_cast<std::size_t>(frame.component_count); ++c) {
-    if (file.component_quant[c] < 0) return unsupported("a component without quantiser");
+    if (file.component_quant[c] < 0) return not_decoded("a component without quantiser");
   }
   for (const jpeg::Scan& scan : file.scans) {
     for (std::size_t i = 0; i < static_cast<std::size_t>(scan.component_count); ++i) {
       if ((scan.dc_table[i] < 0 && scan.spectral_start == 0) ||
           (scan.ac_table[i] < 0 && scan.spectral_end > 0)) {
-        return unsupported("a file that defines no Huffman tables");
+        return not_decoded("a file that defines no Huffman tables");
       }
     }
   }
@@ -90,7 +90,7 @@ Result<void> NvjpegDecoder::check(const jpeg::JpegFile& file) {
   if (auto ok = check_known_faults(file, backend_); !ok) return ok;
   auto taken = check_by_nvjpeg(file);
   if (taken) return {};
-  return unsupported(fmt::format("this file: {}", taken.error().message()));
+  return not_decoded(fmt::format("this file: {}", taken.error().message()));
 }
 
 Result<void> NvjpegDecoder::check_by_nvjpeg(const jpeg::JpegFile& file) {
@@ -108,7 +108,7 @@ Result<void> NvjpegDecoder::check_by_nvjpeg(const jpeg::JpegFile& file) {
     return ok;
   }
   if (refused != 0) {
-    return unsupported(fmt::format("{} {} in its {} decoder", jpeg::process_name(file.frame),
+    return not_decoded(fmt::format("{} {} in its {} decoder", jpeg::process_name(file.frame),
                                    jpeg::sampling_name(file.frame), to_string(backend_)));
   }
   // Our own reading of the header sizes the planes, so nvJPEG must read the same sizes.
@@ -119,7 +119,7 @@ Result<void> NvjpegDecoder::check_by_nvjpeg(const jpeg::JpegFile& file) {
     const nvjpegStatus_t found = nvjpegJpegStreamGetComponentDimensions(parsed, c, &width, &height);
     if (found != NVJPEG_STATUS_SUCCESS || width != static_cast<unsigned>(component.width_px) ||
         height != static_cast<unsigned>(component.height_px)) {
-      return unsupported(fmt::format("component {} of {}×{}, which it reads as {}×{}", c,
+      return not_decoded(fmt::format("component {} of {}×{}, which it reads as {}×{}", c,
                                      component.width_px, component.height_px, width, height));
     }
   }

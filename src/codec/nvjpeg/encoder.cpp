@@ -30,7 +30,7 @@ nvjpegChromaSubsampling_t sampling_of(const plan::EncodePlan& plan) {
   }
 }
 
-tl::unexpected<Status> unsupported(std::string what) {
+tl::unexpected<Status> not_encoded(std::string what) {
   return fail(StatusCode::kUnsupported, "nvJPEG's encoder does not write " + std::move(what));
 }
 
@@ -47,15 +47,15 @@ Result<NvjpegEncoder> NvjpegEncoder::make() {
 }
 
 Result<void> NvjpegEncoder::check(const plan::EncodePlan& plan) {
-  if (plan.model == plan::OutputModel::kCmyk) return unsupported("CMYK");
+  if (plan.model == plan::OutputModel::kCmyk) return not_encoded("CMYK");
   if (sampling_of(plan) == NVJPEG_CSS_UNKNOWN) {
-    return unsupported(fmt::format("{} components with luma at {}×{}", plan.component_count,
+    return not_encoded(fmt::format("{} components with luma at {}×{}", plan.component_count,
                                    plan.h[0], plan.v[0]));
   }
   // nvJPEG 13.3 has a setter for restart markers, but then its encoder of planes refuses, and the
   // one of RGB ignores it.
-  if (plan.restart_interval_mcus != 0) return unsupported("restart markers");
-  if (plan.max_bytes != 0) return unsupported("to a number of bytes");
+  if (plan.restart_interval_mcus != 0) return not_encoded("restart markers");
+  if (plan.max_bytes != 0) return not_encoded("to a number of bytes");
   return {};
 }
 

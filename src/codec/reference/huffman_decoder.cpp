@@ -53,7 +53,7 @@ class HuffmanCode {
 
 /// The coefficient at zig-zag index k. In damaged data a run may lead beyond the block; that counts
 /// as its last coefficient.
-std::int16_t& coefficient(Block& block, int k) {
+std::int16_t& coefficient_within(Block& block, int k) {
   return block[jpeg::kNaturalOrder[static_cast<std::size_t>(std::min(k, jpeg::kBlockSize - 1))]];
 }
 
@@ -122,7 +122,7 @@ class HuffmanDecoder final : public ScanDecoder {
       const int size = symbol & 15;
       if (size == 0 && run != kZeroRun) return;
       k += run;
-      if (size != 0) coefficient(block, k) = static_cast<std::int16_t>(next_value(size));
+      if (size != 0) coefficient_within(block, k) = static_cast<std::int16_t>(next_value(size));
     }
   }
 
@@ -146,7 +146,7 @@ class HuffmanDecoder final : public ScanDecoder {
         return;
       }
       k += run;
-      if (size != 0) coefficient(block, k) = shifted(next_value(size));
+      if (size != 0) coefficient_within(block, k) = shifted(next_value(size));
     }
   }
 
@@ -170,18 +170,18 @@ class HuffmanDecoder final : public ScanDecoder {
         break;
       }
       for (; k <= scan_.spectral_end; ++k) {  // passes `run` zeros, refining what lies between
-        std::int16_t& value = coefficient(block, k);
+        std::int16_t& value = coefficient_within(block, k);
         if (value != 0) {
           refine(value);
         } else if (--run < 0) {
           break;
         }
       }
-      if (added != 0) coefficient(block, k) = static_cast<std::int16_t>(added);
+      if (added != 0) coefficient_within(block, k) = static_cast<std::int16_t>(added);
     }
     if (end_of_band_run_ == 0) return;
     for (; k <= scan_.spectral_end; ++k) {
-      if (std::int16_t& value = coefficient(block, k); value != 0) refine(value);
+      if (std::int16_t& value = coefficient_within(block, k); value != 0) refine(value);
     }
     --end_of_band_run_;
   }

@@ -8,11 +8,6 @@
 namespace framewire::codec::turbo {
 namespace {
 
-bool same(const plan::AxisMap& a, const plan::AxisMap& b) {
-  return a.in_size == b.in_size && a.out_size == b.out_size && a.origin == b.origin &&
-         a.step == b.step;
-}
-
 /// Rounds one run to fixed point. The sums up to each tap are rounded, not the taps: what one tap
 /// loses its neighbour gets, so that the run adds up, and smooth pictures hardly change.
 /// Tried and rejected: giving the whole loss to the heaviest tap; the mean of 250 samples was then
@@ -64,25 +59,43 @@ FixedFilter part_of(const FixedFilter& whole, std::int32_t out_first, std::int32
   return part;
 }
 
+std::uint64_t FixedFilterCache::bytes_of(const FixedFilter& filter) {
+  return sizeof(Entry) + sizeof(FixedFilter) +
+         (filter.first.size() + filter.count.size()) * sizeof(std::int32_t) +
+         filter.weights.size() * sizeof(std::int16_t);
+}
+
+base::CacheUse FixedFilterCache::use() const {
+  const std::lock_guard lock(mutex_);
+  return use_;
+}
+
 std::shared_ptr<const FixedFilter> FixedFilterCache::get(Kernel kernel, const plan::AxisMap& axis) {
   {
     const std::lock_guard lock(mutex_);
-    for (Entry& entry : entries_) {
-      if (entry.kernel == kernel && same(entry.axis, axis)) {
-        entry.last_use = ++clock_;
-        return entry.filter;
-      }
+    const auto found = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+      return entry.kernel == kernel && entry.axis == axis;
+    });
+    if (found != entries_.end()) {
+      ++use_.hits;
+      std::rotate(found, found + 1, entries_.end());
+      return entries_.back().filter;
     }
+    ++use_.misses;
   }
   auto filter = std::make_shared<const FixedFilter>(make_fixed_filter(kernel, axis));
-  if (filter->weights.size() > kLargestKept) return filter;
+  const std::uint64_t bytes = bytes_of(*filter);
+  if (bytes > kLargestKeptBytes) return filter;
   const std::lock_guard lock(mutex_);
-  if (entries_.size() == kCapacity) {
-    entries_.erase(
-        std::min_element(entries_.begin(), entries_.end(),
-                         [](const Entry& a, const Entry& b) { return a.last_use < b.last_use; }));
+  const auto has_no_room = [&] {
+    return entries_.size() >= kMaxFilters || use_.bytes + bytes > kMaxBytes;
+  };
+  while (!entries_.empty() && has_no_room()) {
+    use_.bytes -= bytes_of(*entries_.front().filter);
+    entries_.erase(entries_.begin());
   }
-  entries_.push_back({kernel, axis, ++clock_, filter});
+  entries_.push_back({kernel, axis, filter});
+  use_.bytes += bytes;
   return filter;
 }
 

@@ -1,6 +1,7 @@
 // Filter taps in 16-bit fixed point, laid out for the SIMD passes, and a cache of them.
 #pragma once
 
+#include <base/cache_use.hpp>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -36,24 +37,28 @@ struct FixedFilter {
                                   std::int32_t in_count);
 
 /// Recently used filters, since making Lanczos taps costs as much as a small image and batches ask
-/// for few sizes. Thread-safe.
+/// for few sizes. Forgets those used longest ago. Thread-safe.
 class FixedFilterCache {
  public:
+  static constexpr std::size_t kMaxFilters = 64;  ///< each get() looks at all of them
+  static constexpr std::uint64_t kMaxBytes = 8u << 20;
+
   [[nodiscard]] std::shared_ptr<const FixedFilter> get(Kernel kernel, const plan::AxisMap& axis);
+  [[nodiscard]] base::CacheUse use() const;
 
  private:
   struct Entry {
     Kernel kernel;
     plan::AxisMap axis;
-    std::uint64_t last_use;
     std::shared_ptr<const FixedFilter> filter;
   };
-  static constexpr std::size_t kCapacity = 64;          ///< filters; with kLargestKept 8 MiB
-  static constexpr std::size_t kLargestKept = 1 << 16;  ///< taps; larger filters are not kept
+  /// Larger filters are not kept: one of them would push out all others.
+  static constexpr std::uint64_t kLargestKeptBytes = kMaxBytes / 16;
+  static std::uint64_t bytes_of(const FixedFilter& filter);
 
-  std::mutex mutex_;
-  std::uint64_t clock_ = 0;
-  std::vector<Entry> entries_;
+  mutable std::mutex mutex_;
+  std::vector<Entry> entries_;  ///< least recently used first
+  base::CacheUse use_{0, kMaxBytes, 0, 0};
 };
 
 }  // namespace framewire::codec::turbo

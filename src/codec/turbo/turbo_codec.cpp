@@ -33,6 +33,7 @@ class TurboCodec final : public Codec {
 
   CodecKind kind() const noexcept override { return CodecKind::kTurbo; }
   plan::Capabilities capabilities() const noexcept override { return {}; }
+  base::CacheUse filters() const override { return filters_.use(); }
 
   Result<Planes> decode(const jpeg::JpegFile& file, const plan::Scales& scales,
                         const Context& context, Outcome& outcome) const override try {

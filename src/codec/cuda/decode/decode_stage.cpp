@@ -6,6 +6,7 @@
 #include <codec/cuda/decode/coefficients.hpp>
 #include <codec/cuda/decode/decode_stage.hpp>
 #include <codec/cuda/decode/inverse_dct.hpp>
+#include <codec/cuda/decode/progressive_script.hpp>
 #include <codec/cuda/decode/synchronise.hpp>
 #include <codec/cuda/decode/unstuff.hpp>
 #include <transform/dct.hpp>
@@ -60,6 +61,7 @@ DecodeStage::DecodeStage(const Tuning& tuning) : tuning_(tuning) {
 void DecodeStage::clear(const EntropyLayout& layout, gpu::Arena& arena, StagedBytes& bytes) {
   layout_ = layout;
   for_each_list(*this, [](auto& list) { list.clear(); });
+  progressive_.clear();
   uploads_.clear();
   fetches_.clear();
   fetched_to_ = nullptr;
@@ -75,9 +77,7 @@ std::uint32_t DecodeStage::add(const Item& item, std::uint32_t image, gpu::Arena
   const std::uint32_t first = planes_.size();
   std::array<DecodedPlane, 4> planes_of{};
   for (DecodedPlane& plane : planes_of) plane.desc.image = image;
-  if (item.coefficients == nullptr) {
-    for (const jpeg::Scan& scan : item.file->scans) add_scan(item, scan, arena, bytes, planes_of);
-  }
+  if (item.coefficients == nullptr) add_scans(item, arena, bytes, planes_of);
   const int count =
       item.plan != nullptr ? item.plan->plane_count : item.file->frame.component_count;
   for (int i = 0; i < count; ++i) {
@@ -86,6 +86,27 @@ std::uint32_t DecodeStage::add(const Item& item, std::uint32_t image, gpu::Arena
     add_plane(item, component, arena, planes_of[component]);
   }
   return first;
+}
+
+void DecodeStage::add_scans(const Item& item, gpu::Arena& arena, StagedBytes& bytes,
+                            std::array<DecodedPlane, 4>& planes_of) {
+  if (item.file->frame.process != jpeg::Process::kProgressive) {
+    for (const jpeg::Scan& scan : item.file->scans) add_scan(item, scan, arena, bytes, planes_of);
+    return;
+  }
+  scan_data_.clear();
+  for (const jpeg::Scan& scan : item.file->scans) {
+    if (is_first_dc(scan)) {
+      add_scan(item, scan, arena, bytes, planes_of);
+      scan_data_.emplace_back();
+      for (std::size_t i = 0; i < static_cast<std::size_t>(scan.component_count); ++i) {
+        first_low_bits_[scan.component[i]] = scan.approx_low;
+      }
+    } else {
+      scan_data_.push_back(add_data(item, scan, arena, bytes));
+    }
+  }
+  add_progressive(item, arena, planes_of);
 }
 
 void DecodeStage::add_plane(const Item& item, std::size_t component, gpu::Arena& arena,
@@ -187,6 +208,7 @@ std::uint64_t DecodeStage::list_bytes() const {
   constexpr std::uint64_t kArrays = 12;  // at least as many as lay_out() aligns
   std::uint64_t bytes = kArrays * gpu::kAlignment;
   for_each_list(*this, [&](const auto& list) { bytes += list.bytes(); });
+  bytes += progressive_.list_bytes();
   const std::uint64_t each =
       head_bytes() + column_words(layout_.subsequence_bytes) * 4 + kStateBytes;
   const std::uint64_t candidate_tiles = layout_.enumerates != 0 ? subsequences_ / kSpanThreads : 0;
@@ -197,6 +219,7 @@ std::uint64_t DecodeStage::list_bytes() const {
 
 void DecodeStage::lay_out(gpu::Arena& arena) {
   for_each_list(*this, [&](auto& list) { list.lay_out(arena); });
+  progressive_.lay_out(arena);
   const auto words = [&](std::uint64_t count) {
     return arena.add<std::uint32_t>(Part::kScratch, count);
   };
@@ -216,6 +239,7 @@ void DecodeStage::lay_out(gpu::Arena& arena) {
 
 void DecodeStage::write(const gpu::Memory& host, const gpu::Memory& device) const {
   for_each_list(*this, [&](const auto& list) { list.write(host, device); });
+  progressive_.write(host, device);
   for (const CoefficientUpload& upload : uploads_) write_upload(upload, host);
 }
 
@@ -254,6 +278,7 @@ void DecodeStage::begin(const StageRun& run) {
 void DecodeStage::enqueue(const StageRun& run) const {
   const DecodeView batch = view(run);
   if (!scans_.empty()) enqueue_entropy(batch, run);
+  if (!progressive_.empty()) progressive_.enqueue(run, tuning_);
   enqueue_inverse(batch, run);
 }
 

@@ -6,6 +6,7 @@
 #include <codec/cuda/decode/coefficient_upload.hpp>
 #include <codec/cuda/decode/descriptors.hpp>
 #include <codec/cuda/decode/entry.hpp>
+#include <codec/cuda/decode/progressive_plan.hpp>
 #include <codec/cuda/item.hpp>
 #include <codec/cuda/samples.hpp>
 #include <codec/cuda/stage_run.hpp>
@@ -91,6 +92,11 @@ class DecodeStage {
                 std::array<DecodedPlane, 4>& planes_of);
   void place_scan(const Item& item, const jpeg::Scan& scan, gpu::Arena& arena, StagedBytes& bytes,
                   ScanPlan& made);
+  [[nodiscard]] gpu::Slice<std::uint8_t> add_data(const Item& item, const jpeg::Scan& scan,
+                                                  gpu::Arena& arena, StagedBytes& bytes);
+  void add_scans(const Item& item, gpu::Arena& arena, StagedBytes& bytes,
+                 std::array<DecodedPlane, 4>& planes_of);
+  void add_progressive(const Item& item, gpu::Arena& arena, std::array<DecodedPlane, 4>& planes_of);
   void add_edges(const Item& item, const jpeg::Scan& scan, gpu::Arena& arena, ScanPlan& made);
   void add_subsequences(ScanPlan& made);
   std::uint32_t table_pair(const jpeg::JpegFile& file, const jpeg::Scan& scan, int position);
@@ -122,6 +128,10 @@ class DecodeStage {
   std::array<TileList, 2> write_tiles_;       ///< of scans with full blocks, with reduced corners
   std::array<TileList, 4> plane_tiles_;       ///< for corners 1, 2, 4, 8
   TileList edge_tiles_;
+  ProgressivePlan progressive_;
+  // Of the progressive file that add() is at.
+  std::vector<gpu::Slice<std::uint8_t>> scan_data_;  ///< [scans], of all but the first DC scans
+  std::array<std::uint32_t, 4> first_low_bits_{};    ///< Al of each component's first DC scan
   std::vector<CoefficientUpload> uploads_;
   std::vector<Fetch> fetches_;
   const std::uint8_t* fetched_to_ = nullptr;  ///< where the last file ends that is fetched

@@ -74,6 +74,9 @@ FW_HD inline Symbol find_symbol(const CanonicalCode& code, std::uint32_t window1
   return {};
 }
 
+/// Added to the values of a DC code behind which the block ends, as in progressive files.
+inline constexpr std::uint32_t kDcAlone = 0x80;
+
 /// An entry's half for one symbol, with the size SSSS apart.
 struct FirstHalf {
   std::uint32_t half = 0;
@@ -83,8 +86,10 @@ struct FirstHalf {
 FW_HD inline FirstHalf describe(const Symbol& symbol, bool dc) {
   const std::uint32_t size = symbol.value & 15;
   const std::uint32_t run = symbol.value >> 4;
-  if (symbol.code_bits == 0 || (dc && run != 0)) return {16 | kInvalidPassed << 5, 0};
+  const bool dc_alone = dc && run == kDcAlone >> 4;
+  if (symbol.code_bits == 0 || (dc && run != 0 && !dc_alone)) return {16 | kInvalidPassed << 5, 0};
   const std::uint32_t bits = static_cast<std::uint32_t>(symbol.code_bits) + size;
+  if (dc_alone) return {bits | 1u << 5 | kEndsBlock, size};
   if (!dc && size == 0 && run != 15) return {bits | 1u << 5 | kEndsBlock, 0};
   return {bits | (run + 1) << 5, size};
 }

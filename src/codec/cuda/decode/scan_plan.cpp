@@ -1,29 +1,15 @@
 #include <codec/cuda/tuning.h>
 #include <algorithm>
 #include <base/checked.hpp>
+#include <codec/cuda/decode/canonical_code.hpp>
 #include <codec/cuda/decode/decode_stage.hpp>
+#include <codec/cuda/decode/progressive_script.hpp>
 #include <jpeg/huffman.hpp>
 
 namespace framewire::codec::cuda {
 namespace {
 
 using gpu::Part;
-
-CanonicalCode make_canonical(const jpeg::HuffmanTable& table) {
-  CanonicalCode code{};
-  std::uint32_t next = 0;
-  std::int32_t index = 0;
-  for (int length = 1; length <= 16; ++length) {
-    const auto slot = static_cast<std::size_t>(length);
-    code.offset[slot] = index - static_cast<std::int32_t>(next);
-    next += table.counts[slot - 1];
-    index += table.counts[slot - 1];
-    code.limit[slot] = next << (16 - length);
-    next <<= 1;
-  }
-  std::copy(table.values.begin(), table.values.end(), code.values);
-  return code;
-}
 
 const jpeg::HuffmanTable& table_of(const jpeg::JpegFile& file, const jpeg::Scan& scan,
                                    std::size_t position, jpeg::TableClass table_class) {
@@ -46,6 +32,16 @@ std::uint32_t shortest_period(std::uint32_t slots, std::uint32_t blocks) {
     if (repeats) return period;
   }
   return blocks;
+}
+
+/// Whether no AC follows DC in the scans that DecodeStage::add_scan() gets.
+bool sends_dc_alone(const jpeg::JpegFile& file) {
+  return file.frame.process == jpeg::Process::kProgressive;
+}
+
+jpeg::HuffmanTable mark_dc_alone(jpeg::HuffmanTable table) {
+  for (std::uint8_t& value : table.values) value |= kDcAlone;
+  return table;
 }
 
 }  // namespace
@@ -119,6 +115,8 @@ void DecodeStage::add_scan(const Item& item, const jpeg::Scan& scan, gpu::Arena&
   desc.total_blocks = mcus * phase;
   desc.mcu_columns = planes_of[scan.component[0]].desc.mcu_columns;
   desc.mcu_rows = mcus / desc.mcu_columns;
+  // DC is kept in any case.
+  if (sends_dc_alone(file)) desc.corner = 1;
   place_scan(item, scan, arena, bytes, made);
   for (std::size_t i = 0; i < count; ++i) {
     DecodedPlane& plane = planes_of[scan.component[i]];
@@ -152,7 +150,8 @@ void DecodeStage::place_scan(const Item& item, const jpeg::Scan& scan, gpu::Aren
   made.dc_sums = arena.add<DcSum>(Part::kScratch, dc_tiles, gpu::kVectorAlignment);
   max_dc_tiles_ = std::max(max_dc_tiles_, dc_tiles);
   made.coefficients = arena.add<std::int16_t>(
-      Part::kScratch, std::uint64_t{desc.total_blocks} * desc.corner * desc.corner);
+      Part::kScratch,
+      sends_dc_alone(file) ? 0 : std::uint64_t{desc.total_blocks} * desc.corner * desc.corner);
   if (desc.corner == 8) {
     made.row_pairs =
         arena.add<std::uint8_t>(Part::kScratch, desc.total_blocks, gpu::kVectorAlignment);
@@ -160,9 +159,8 @@ void DecodeStage::place_scan(const Item& item, const jpeg::Scan& scan, gpu::Aren
   desc.data_bytes = static_cast<std::uint32_t>(scan.entropy_bytes);
   const std::size_t data_end = scan.entropy_offset + scan.entropy_bytes;
   desc.marker_follows = data_end + 2 <= file.end_offset && file.bytes[data_end] == 0xFF ? 1 : 0;
-  const auto data = file.bytes.subspan(scan.entropy_offset, scan.entropy_bytes);
-  made.data = item.pinned ? fetch(arena, data) : bytes.add(arena, data, kScanGuardBytes);
-  add_edges(item, scan, arena, made);
+  made.data = add_data(item, scan, arena, bytes);
+  if (!sends_dc_alone(file)) add_edges(item, scan, arena, made);
   if (desc.has_restarts == 0) return;
   any_restarts_ = true;
   made.segment_start =
@@ -208,8 +206,11 @@ void DecodeStage::add_subsequences(ScanPlan& made) {
 std::uint32_t DecodeStage::table_pair(const jpeg::JpegFile& file, const jpeg::Scan& scan,
                                       int position) {
   const auto at = static_cast<std::size_t>(position);
-  const jpeg::HuffmanTable& dc = table_of(file, scan, at, jpeg::TableClass::kDc);
-  const jpeg::HuffmanTable& ac = table_of(file, scan, at, jpeg::TableClass::kAc);
+  const bool alone = sends_dc_alone(file);
+  const jpeg::HuffmanTable none;
+  const jpeg::HuffmanTable& coded = table_of(file, scan, at, jpeg::TableClass::kDc);
+  const jpeg::HuffmanTable dc = alone ? mark_dc_alone(coded) : coded;
+  const jpeg::HuffmanTable& ac = alone ? none : table_of(file, scan, at, jpeg::TableClass::kAc);
   std::string key;
   for (const jpeg::HuffmanTable* table : {&dc, &ac}) {
     key.append(reinterpret_cast<const char*>(table->counts.data()), table->counts.size());
@@ -223,6 +224,49 @@ std::uint32_t DecodeStage::table_pair(const jpeg::JpegFile& file, const jpeg::Sc
     canonical_.add(make_canonical(ac));
   }
   return found->second;
+}
+
+gpu::Slice<std::uint8_t> DecodeStage::add_data(const Item& item, const jpeg::Scan& scan,
+                                               gpu::Arena& arena, StagedBytes& bytes) {
+  const auto data = item.file->bytes.subspan(scan.entropy_offset, scan.entropy_bytes);
+  return item.pinned ? fetch(arena, data) : bytes.add(arena, data, kScanGuardBytes);
+}
+
+/// Plans the other scans of a progressive file, behind add_scan() of those that send DC first.
+/// Leaves planes like those of scans of one component each.
+void DecodeStage::add_progressive(const Item& item, gpu::Arena& arena,
+                                  std::array<DecodedPlane, 4>& planes_of) {
+  const jpeg::FrameHeader& frame = item.file->frame;
+  const std::uint32_t image = planes_of[0].desc.image;
+  std::uint32_t first_plane = 0;
+  for (std::size_t c = 0; c < static_cast<std::size_t>(frame.component_count); ++c) {
+    DecodedPlane& plane = planes_of[c];
+    PlaneDesc& desc = plane.desc;
+    ProgressivePlanePlan made;
+    made.dc_sums = plane.dc;
+    made.desc.image = image;
+    made.desc.dc_low_bit = first_low_bits_[c];
+    made.desc.h = desc.h;
+    made.desc.v = desc.v;
+    made.desc.phase = desc.phase;
+    made.desc.blocks_per_mcu = desc.blocks_per_mcu;
+    made.desc.mcu_columns = desc.mcu_columns;
+    const std::uint32_t index =
+        progressive_.add_plane(frame.components[c], desc.corner, made, arena);
+    if (c == 0) first_plane = index;
+    const ProgressivePlanePlan& planned = progressive_.plane(index);
+    plane.coefficients = planned.levels;
+    plane.dc = planned.dc;
+    plane.edges = planned.edges();
+    desc.stored_corner = desc.corner;
+    desc.h = desc.v = desc.blocks_per_mcu = 1;
+    desc.phase = 0;
+    desc.mcu_columns = planned.desc.width_blocks;
+    desc.mcu_rows = planned.desc.height_blocks;
+    desc.right_edge = planned.desc.right_edge;
+    desc.bottom_edge = planned.desc.bottom_edge;
+  }
+  progressive_.add_scans(*item.file, image, first_plane, scan_data_, arena);
 }
 
 /// Plans the copy of a pinned scan. Scans that lie near one another in host memory share one copy

@@ -1,11 +1,9 @@
 #include <codec/cuda/encode/header_cache.hpp>
 #include <codec/cuda/encode/output_header.hpp>
+#include <utility>
 
 namespace framewire::codec::cuda {
 namespace {
-
-/// Some thousand headers; a batch has up to 512 images.
-constexpr std::size_t kMaxBytes = 4u << 20;
 
 template <typename T>
 void append(std::string& key, const T& value) {
@@ -27,19 +25,36 @@ std::span<const std::uint8_t> HeaderCache::get(std::span<const std::uint8_t> hea
   append(key_, encode.optimize_huffman);
   append(key_, encode.restart_interval_mcus);
   key_.append(reinterpret_cast<const char*>(head.data()), head.size());
-  const auto [found, added] = headers_.try_emplace(key_);
-  if (added) {
-    found->second.assign(head.begin(), head.end());
-    append_output_header(encode, found->second);
-    bytes_ += found->second.size() + key_.size();
+  if (const auto found = found_.find(key_); found != found_.end()) {
+    ++use_.hits;
+    entries_.splice(entries_.begin(), entries_, found->second);
+    return entries_.front().header;
   }
-  return found->second;
+  Entry made{key_, {head.begin(), head.end()}};
+  append_output_header(encode, made.header);
+  entries_.push_front(std::move(made));
+  try {
+    found_.emplace(entries_.front().key, entries_.begin());
+  } catch (...) {
+    entries_.pop_front();
+    throw;
+  }
+  ++use_.misses;
+  use_.bytes += bytes_of(entries_.front());
+  return entries_.front().header;
 }
 
 void HeaderCache::trim() {
-  if (bytes_ <= kMaxBytes) return;
-  headers_.clear();
-  bytes_ = 0;
+  while (use_.bytes > kMaxBytes) {
+    use_.bytes -= bytes_of(entries_.back());
+    found_.erase(entries_.back().key);
+    entries_.pop_back();
+  }
+}
+
+std::uint64_t HeaderCache::bytes_of(const Entry& entry) {
+  constexpr std::uint64_t kNodeBytes = 128;  // of list and map
+  return entry.key.capacity() + entry.header.capacity() + kNodeBytes;
 }
 
 }  // namespace framewire::codec::cuda

@@ -1,0 +1,114 @@
+// Descriptors that the kernels for progressive scans read: plain structs, filled on the host.
+#pragma once
+
+#include <base/host_device.hpp>
+#include <codec/cuda/decode/entry.hpp>
+#include <cstdint>
+
+namespace framewire::codec::cuda {
+
+/// Bits that index AcLookup::entries.
+inline constexpr int kAcLookupBits = 9;
+
+/// The code of one AC scan. An entry is symbol << 8 | length; 0: a longer code, or none.
+struct AcLookup {
+  std::uint16_t entries[1 << kAcLookupBits];
+  CanonicalCode code;
+};
+
+FW_HD inline std::uint16_t build_ac_entry(const CanonicalCode& code, std::uint32_t index) {
+  const Symbol symbol = find_symbol(code, index << (16 - kAcLookupBits));
+  if (symbol.code_bits == 0 || symbol.code_bits > kAcLookupBits) return 0;
+  return static_cast<std::uint16_t>(symbol.value << 8 | static_cast<unsigned>(symbol.code_bits));
+}
+
+/// One component of a progressive file, its blocks row by row without those that fill up MCUs.
+///
+/// Levels are kept as sign and magnitude while scans add to them, so that a correction is one bit
+/// to be set, whatever the sign; assemble_kernel turns them into two's complement. Blocks at an
+/// edge that is kept whole (docs/decisions/0002) lie behind the corners, in the order of
+/// edge_slot(); their corners stay zero, since nobody reads them.
+struct ProgressivePlane {
+  unsigned long long* history = nullptr;  ///< [blocks] bit k: the k-th coefficient sent is not zero
+  std::int16_t* levels = nullptr;         ///< [blocks][N×N], then [edge blocks][64]; zeroed before
+  std::uint32_t level_count = 0;          ///< of both together, and one more where that is odd
+  std::uint32_t edges_at = 0;             ///< index of the first edge block's first level
+  std::uint32_t image = 0;
+  std::uint32_t width_blocks = 0;
+  std::uint32_t height_blocks = 0;
+  std::uint32_t corner_shift = 3;  ///< binary logarithm of N
+  std::uint32_t right_edge = 0;    ///< whether the last column's blocks are kept whole
+  std::uint32_t bottom_edge = 0;
+  std::uint64_t corner_mask = 0;  ///< bit k: the k-th coefficient sent lies in the corner
+  // DC, which the first scan leaves in that scan's order: see scan_block() in inverse_dct.cu.
+  const std::int16_t* dc_sums = nullptr;
+  std::int16_t* dc = nullptr;  ///< [blocks]
+  std::uint32_t dc_low_bit = 0;
+  std::uint32_t h = 1;
+  std::uint32_t v = 1;
+  std::uint32_t phase = 0;
+  std::uint32_t blocks_per_mcu = 1;
+  std::uint32_t mcu_columns = 0;
+};
+
+/// One AC scan.
+struct AcScanDesc {
+  const std::uint8_t* data = nullptr;  ///< of any alignment
+  std::uint32_t data_bytes = 0;        ///< up to the marker behind the scan
+  std::uint32_t plane = 0;
+  std::uint32_t first = 1;           ///< Ss
+  std::uint32_t last = 63;           ///< Se
+  std::uint32_t low_bit = 0;         ///< Al
+  std::uint32_t segment_blocks = 0;  ///< between restart markers; all blocks without any
+  AcLookup* table = nullptr;
+};
+
+/// What a refinement sends for one block.
+struct RefinementRecord {
+  unsigned long long found = 0;        ///< bit k: the k-th coefficient sent is not zero any more
+  unsigned long long negative = 0;     ///< those of `found` that are
+  unsigned long long corrections = 0;  ///< a bit for each coefficient of the band that was not zero
+                                       ///< before, in the order sent; the last one lowest
+};
+
+/// AC scans of one plane that must be decoded one after the other.
+struct AcChain {
+  std::uint32_t first_scan = 0;
+  std::uint32_t scan_count = 0;
+  RefinementRecord* records = nullptr;  ///< [scan_count][blocks]; null for first scans
+};
+
+/// A scan that sends one more bit of DC values.
+struct DcRefinementDesc {
+  const std::uint8_t* data = nullptr;
+  std::uint32_t data_bytes = 0;
+  std::uint32_t low_bit = 0;  ///< Al
+  std::uint32_t total_blocks = 0;
+  std::uint32_t segment_blocks = 0;
+  std::uint32_t blocks_per_mcu = 1;
+  std::uint32_t mcu_columns = 0;
+  std::uint32_t component_count = 0;
+  std::uint32_t planes[4] = {};     ///< of each component of the scan
+  std::uint32_t h[4] = {};          ///< blocks of an MCU across
+  std::uint32_t phase_end[4] = {};  ///< one past the component's last block of an MCU
+};
+
+/// One progressive image: its planes and its scans of DC refinement, in their order.
+struct ProgressiveImage {
+  std::uint32_t image = 0;
+  std::uint32_t first_plane = 0;
+  std::uint32_t plane_count = 0;
+  std::uint32_t first_refinement = 0;
+  std::uint32_t refinement_count = 0;
+};
+
+/// Arguments of the kernels for progressive scans; passed by value.
+struct ProgressiveView {
+  const ProgressivePlane* planes = nullptr;
+  const AcScanDesc* scans = nullptr;
+  const DcRefinementDesc* refinements = nullptr;
+  const ProgressiveImage* images = nullptr;
+  std::uint32_t* status = nullptr;  ///< [images of the batch]
+};
+
+}  // namespace framewire::codec::cuda

@@ -1,0 +1,110 @@
+// What is planned for progressive files, besides the scans that send DC first.
+#pragma once
+
+#include <array>
+#include <codec/cuda/decode/progressive.hpp>
+#include <codec/cuda/item.hpp>
+#include <codec/cuda/stage_run.hpp>
+#include <codec/cuda/tile_list.hpp>
+#include <codec/cuda/tuning.hpp>
+#include <cstdint>
+#include <gpu/arena.hpp>
+#include <gpu/upload_list.hpp>
+#include <span>
+#include <vector>
+
+namespace framewire::codec::cuda {
+
+/// An AC scan as it is planned.
+struct AcScanPlan {
+  AcScanDesc desc;  ///< without addresses
+  gpu::Slice<std::uint8_t> data;
+  gpu::Slice<AcLookup> table;
+
+  [[nodiscard]] AcScanDesc resolve(const gpu::Memory& device) const;
+};
+
+struct AcChainPlan {
+  AcChain desc;  ///< without addresses
+  gpu::Slice<RefinementRecord> records;
+
+  [[nodiscard]] AcChain resolve(const gpu::Memory& device) const;
+};
+
+struct DcRefinementPlan {
+  DcRefinementDesc desc;  ///< without addresses
+  gpu::Slice<std::uint8_t> data;
+
+  [[nodiscard]] DcRefinementDesc resolve(const gpu::Memory& device) const;
+};
+
+struct ProgressivePlanePlan {
+  ProgressivePlane desc;  ///< without addresses
+  gpu::Slice<unsigned long long> history;
+  gpu::Slice<std::int16_t> levels, dc_sums, dc;
+
+  /// The part of `levels` that holds whole edge blocks.
+  [[nodiscard]] gpu::Slice<std::int16_t> edges() const;
+  [[nodiscard]] ProgressivePlane resolve(const gpu::Memory& device) const;
+};
+
+/// Used like the stage that owns it: clear(), add() for each image, lay_out(), write(), enqueue().
+class ProgressivePlan {
+ public:
+  void clear();
+  /// Plans a component. Blocks lie row by row, whatever scans they come from.
+  /// @param first_dc  the component in the scan that sends its DC first: the members of
+  ///                  ProgressivePlanePlan that say so are set
+  /// @param corner    N
+  /// @return index of the plane
+  std::uint32_t add_plane(const jpeg::Component& component, std::uint32_t corner,
+                          const ProgressivePlanePlan& first_dc, gpu::Arena& arena);
+  [[nodiscard]] const ProgressivePlanePlan& plane(std::uint32_t index) const {
+    return planes_[index];
+  }
+  /// Plans the scans of an image whose components' planes have been added, the first one at
+  /// `first_plane`.
+  /// @param data  of each scan of the file
+  void add_scans(const jpeg::JpegFile& file, std::uint32_t image, std::uint32_t first_plane,
+                 std::span<const gpu::Slice<std::uint8_t>> data, gpu::Arena& arena);
+
+  [[nodiscard]] bool empty() const noexcept { return images_.empty(); }
+  /// Bound on the bytes that lay_out() will add to an arena.
+  [[nodiscard]] std::uint64_t list_bytes() const;
+  void lay_out(gpu::Arena& arena);
+  void write(const gpu::Memory& host, const gpu::Memory& device) const;
+  /// Behind the scans that send DC first.
+  void enqueue(const StageRun& run, const Tuning& tuning) const;
+
+ private:
+  /// A chain before it is known which chains share a warp.
+  struct Chain {
+    AcChainPlan scans;
+    std::uint64_t bytes = 0;
+    std::uint32_t blocks = 0;
+  };
+  void add_ac_scan(const jpeg::JpegFile& file, const jpeg::Scan& scan, std::uint32_t plane,
+                   const gpu::Slice<std::uint8_t>& data, gpu::Arena& arena);
+  void add_refinement(const jpeg::JpegFile& file, const jpeg::Scan& scan, std::uint32_t first_plane,
+                      const gpu::Slice<std::uint8_t>& data);
+
+  template <typename Self, typename Call>
+  static void for_each_list(Self& self, Call call) {
+    const auto each = [&](auto&... list) { (call(list), ...); };
+    each(self.planes_, self.scans_, self.codes_, self.refinements_, self.images_, self.level_tiles_,
+         self.refined_tiles_, self.chains_[0], self.chains_[1]);
+  }
+
+  gpu::UploadList<ProgressivePlanePlan> planes_;
+  gpu::UploadList<AcScanPlan> scans_;
+  gpu::UploadList<CanonicalCode> codes_;  ///< [AC scans]
+  gpu::UploadList<DcRefinementPlan> refinements_;
+  gpu::UploadList<ProgressiveImage> images_;
+  TileList level_tiles_;
+  TileList refined_tiles_;  ///< of chains_[1]
+  // Chains of first scans, and of refinements.
+  std::array<std::vector<Chain>, 2> unsorted_;
+  std::array<gpu::UploadList<AcChainPlan>, 2> chains_;  ///< the longest first
+};
+
+}  // namespace framewire::codec::cuda
