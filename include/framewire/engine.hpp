@@ -29,11 +29,16 @@ struct EngineOptions {
   std::vector<int> devices;            ///< CUDA ordinals; empty: all
   std::uint64_t gpu_memory_bytes = 0;  ///< bound on each device's memory; 0: three quarters of what
                                        ///< is free when the engine is made
-  unsigned streams = 0;                ///< batches in work at once on each device; 0: chosen
-  unsigned max_batch = 0;              ///< images of one batch at most; 0: chosen
-  std::uint32_t batch_wait_us = 200;   ///< how long an image may wait for others to join its batch,
-                                       ///< if the device has other work meanwhile
-  unsigned threads = 0;                ///< host threads for what is done on the CPU; 0: one a core
+  /// Memory that is taken on each device when the engine is made, instead of when batches first
+  /// need it, which makes other batches wait; and an eighth of it for copies to the device and from
+  /// it, each. At most gpu_memory_bytes; only of codec cuda. What batches need beyond it is taken
+  /// as ever.
+  std::uint64_t warm_bytes = 0;
+  unsigned streams = 0;               ///< batches in work at once on each device; 0: chosen
+  unsigned max_batch = 0;             ///< images of one batch at most; 0: chosen
+  std::uint32_t batch_wait_us = 200;  ///< how long an image may wait for others to join its batch,
+                                      ///< if the device has other work meanwhile
+  unsigned threads = 0;               ///< host threads for what is done on the CPU; 0: one a core
   std::size_t queue = 0;  ///< requests not yet answered before submit() waits and try_submit() says
                           ///< busy; 0: chosen
   /// True: the engine gets few images. Starting a GPU takes longer than thousands of images on the
@@ -45,6 +50,28 @@ struct EngineOptions {
   /// requests is too many unless `queue` says so.
   bool callers_thread = false;
   bool timed = false;  ///< measure stages on the device, for EngineStats::stages
+  /// Bound on the host memory of profiles that are kept ready to convert; 0: 64 MiB. A profile of
+  /// curves and a matrix takes some 4 KB, one for print about 1 MB.
+  std::uint64_t profile_bytes = 0;
+};
+
+/// The ICC profiles that an engine keeps ready, and how often inputs had one of them. Profiles that
+/// differ in dates, names and texts alone are one profile.
+struct ProfileStats {
+  std::uint64_t kept = 0;      ///< profiles
+  std::uint64_t bytes = 0;     ///< that they take on the host
+  std::uint64_t hits = 0;      ///< inputs whose profile was kept
+  std::uint64_t misses = 0;    ///< inputs whose profile had to be read
+  std::uint64_t prepared = 0;  ///< conversions by LittleCMS that were made, in up to tens of ms
+};
+
+/// One kind of memory that an engine keeps for requests to come.
+struct KeptMemory {
+  std::string_view name;          ///< as in docs/engine.md; never dangles
+  std::uint64_t bytes = 0;        ///< now, over all devices and threads
+  std::uint64_t bound_bytes = 0;  ///< that `bytes` does not exceed
+  std::uint64_t hits = 0;    ///< times that a request found what it needed; 0 where not counted
+  std::uint64_t misses = 0;  ///< times that it had to be made
 };
 
 /// What an engine has done since it was made.
@@ -58,6 +85,9 @@ struct EngineStats {
   std::uint64_t pinned_bytes = 0;  ///< host memory held for copies now
   /// Sums over all images; batches of several streams overlap. Empty unless EngineOptions::timed.
   std::vector<StageTotal> stages;
+  ProfileStats profiles;
+  /// Caches and pools, in the order of docs/engine.md; those of devices only where there are any.
+  std::vector<KeptMemory> kept;
 };
 
 /// One device of an engine.

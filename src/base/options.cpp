@@ -113,7 +113,10 @@ std::string output_hash(const ResizeOptions& options) {
   std::string text;
   for (const OptionRow& row : options::table()) {
     if (row.affects == options::Affects::kOutput) {
-      text += fmt::format("{}={}\n", row.name, row.print(options));
+      text += row.name;
+      text += '=';
+      text += row.print(options);
+      text += '\n';
     }
   }
   return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));

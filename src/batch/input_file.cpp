@@ -9,7 +9,7 @@
 namespace framewire::batch {
 namespace {
 
-constexpr std::uint64_t kPiece = 1 << 20;
+constexpr std::uint64_t kMaxGrowthBytes = 1 << 20;
 
 ssize_t read_retrying(int fd, std::uint8_t* into, std::size_t bytes) {
   ssize_t got = 0;
@@ -26,7 +26,9 @@ Result<std::vector<std::uint8_t>> read_to_end(int fd, const std::string& name,
   std::vector<std::uint8_t> bytes(std::max<std::uint64_t>(expected + 1, 4096));
   std::size_t filled = 0;
   for (;;) {
-    if (filled == bytes.size()) bytes.resize(filled + std::min<std::uint64_t>(filled, kPiece));
+    if (filled == bytes.size()) {
+      bytes.resize(filled + std::min<std::uint64_t>(filled, kMaxGrowthBytes));
+    }
     const ssize_t got = read_retrying(fd, bytes.data() + filled, bytes.size() - filled);
     if (got < 0) return fail(io_error(name, "read", errno));
     filled += static_cast<std::size_t>(got);

@@ -4,6 +4,7 @@
 namespace framewire::engine {
 
 void Answers::add(WorkPtr work, Result<Resized> result) noexcept {
+  work->flow = nullptr;
   if (!result) ++failures_;
   if (work->completions != nullptr) {
     if (queue_ != work->completions) flush();

@@ -25,6 +25,8 @@ class CodecRouter {
 
   /// @return unsupported for codecs that need a GPU
   [[nodiscard]] Result<Route> choose(CodecKind asked) const;
+  /// The CPU codec's cache of resampling filters.
+  [[nodiscard]] base::CacheUse filters() const { return turbo_->filters(); }
 
  private:
   std::unique_ptr<codec::Codec> turbo_;

@@ -22,6 +22,8 @@ struct DeviceLanes {
   unsigned lanes = 1;
   std::size_t most_images = 512;          ///< in one batch
   std::uint64_t lane_bytes = UINT64_MAX;  ///< bound on the device memory of one lane's batch
+  /// Bound on the pinned memory of one lane's batch; what it holds can be a quarter more.
+  std::uint64_t lane_pinned_bytes = 256u << 20;
   HostAllocator allocate_input;  ///< memory that this device copies from; empty: any is the same
   HostPinner pin_input;          ///< makes a caller's memory such; empty likewise
   bool reads_scans_only = true;  ///< of an input's bytes; false: the codec parses it itself

@@ -8,8 +8,8 @@
 
 namespace framewire::engine {
 
-/// Whether a host thread decodes the entropy bytes: the device's kernels take Huffman-coded
-/// sequential scans only.
+/// Whether a host thread decodes the entropy bytes: the device's kernels take no arithmetic coding,
+/// and progressive files only where many wait (Lane::take_progressive()).
 [[nodiscard]] constexpr bool entropy_on_host(const jpeg::FrameHeader& frame) noexcept {
   return frame.process == jpeg::Process::kProgressive || frame.arithmetic;
 }

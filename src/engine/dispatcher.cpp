@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 #include <sys/prctl.h>
 #include <algorithm>
+#include <array>
 #include <base/thread_name.hpp>
+#include <cstdio>
 #include <engine/dispatcher.hpp>
 #include <engine/fallback.hpp>
 #include <exception>
@@ -15,6 +17,9 @@ namespace {
 constexpr std::size_t kRequestsPerLane = 256;
 constexpr std::size_t kRequestsPerThread = 4;
 
+/// Threads that prepare profiles' conversions, of as many host threads.
+constexpr unsigned kHostThreadsPerConversionThread = 8;
+
 unsigned host_threads(const EngineOptions& options) {
   return options.threads != 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
 }
@@ -27,12 +32,20 @@ std::size_t capacity_of(const EngineOptions& options, const std::vector<DeviceLa
   return capacity;
 }
 
+Result<std::unique_ptr<codec::BatchCodec>> make_codec(const DeviceLanes& lanes) try {
+  return lanes.make_codec();
+} catch (const std::bad_alloc&) {
+  return fail(StatusCode::kBusy, kNoMemory);
+}
+
 }  // namespace
 
 Dispatcher::Dispatcher(const EngineOptions& options, std::vector<DeviceLanes> devices)
     : options_(options),
       on_callers_thread_(options.callers_thread && devices.empty()),
-      flow_(capacity_of(options, devices)) {
+      flow_(capacity_of(options, devices)),
+      converters_(options.profile_bytes != 0 ? options.profile_bytes
+                                             : ConverterCache::kDefaultBytes) {
   for (DeviceLanes& lanes : devices) {
     devices_.push_back(std::make_unique<LaneDevice>());
     devices_.back()->lanes = std::move(lanes);
@@ -47,20 +60,23 @@ Dispatcher::Dispatcher(const EngineOptions& options, std::vector<DeviceLanes> de
 
 Result<std::unique_ptr<Dispatcher>> Dispatcher::make(const EngineOptions& options,
                                                      std::vector<DeviceLanes> devices) {
-  std::unique_ptr<Dispatcher> made(new Dispatcher(options, std::move(devices)));
   try {
+    std::unique_ptr<Dispatcher> made(new Dispatcher(options, std::move(devices)));
     if (auto started = made->start(); !started) return fail(started.error());
+    return made;
   } catch (const std::system_error& error) {
     return fail(StatusCode::kBusy,
                 fmt::format("cannot start the engine's threads: {}", error.code().message()));
+  } catch (const std::bad_alloc&) {
+    return fail(StatusCode::kBusy, kNoMemory);
   }
-  return made;
 }
 
 Dispatcher::~Dispatcher() {
   drain();
   flow_.device_queue().close();
   flow_.host_queue().close();
+  flow_.conversions().close();
   for (std::thread& thread : threads_) thread.join();
   flow_.watch().stop();
 }
@@ -71,6 +87,12 @@ Result<void> Dispatcher::start() {
   for (unsigned i = 0; i < host_threads(options_); ++i) {
     threads_.emplace_back([this] { host_main(); });
   }
+  const unsigned converting =
+      std::max(1u, host_threads(options_) / kHostThreadsPerConversionThread);
+  flow_.conversions().expect_threads(converting);
+  for (unsigned i = 0; i < converting; ++i) {
+    threads_.emplace_back([this] { conversion_main(); });
+  }
   return start_lanes();
 }
 
@@ -78,7 +100,8 @@ Result<void> Dispatcher::start() {
 Result<void> Dispatcher::start_lanes() {
   std::vector<std::promise<Result<void>>> ready(lanes_);
   std::size_t next = 0;
-  Result<void> result;
+  bool lacks_memory = false;
+  std::error_code refused;
   try {
     for (const auto& device : devices_) {
       for (unsigned i = 0; i < device->lanes.lanes; ++i, ++next) {
@@ -87,22 +110,33 @@ Result<void> Dispatcher::start_lanes() {
       }
     }
   } catch (const std::system_error& error) {
-    result = fail(StatusCode::kBusy,
-                  fmt::format("cannot start {} lanes: {}", lanes_, error.code().message()));
+    refused = error.code();
+  } catch (const std::bad_alloc&) {
+    lacks_memory = true;
   }
+  // Lanes that have been started refer to `ready`: until all have answered nothing may throw.
+  Result<void> result;
   for (std::size_t i = 0; i < next; ++i) {
-    if (auto one = ready[i].get_future().get(); !one && result) result = fail(one.error());
+    auto one = ready[i].get_future().get();
+    if (!one && result) result = fail(std::move(one.error()));
+  }
+  if (lacks_memory) return fail(StatusCode::kBusy, kNoMemory);
+  if (refused) {
+    return fail(StatusCode::kBusy,
+                fmt::format("cannot start {} lanes: {}", lanes_, refused.message()));
   }
   return result;
 }
 
 void Dispatcher::lane_main(LaneDevice& device, std::promise<Result<void>>& ready) {
-  base::name_thread(fmt::format("fw-gpu{}", device.lanes.ordinal).c_str());
+  std::array<char, 16> name{};
+  (void)std::snprintf(name.data(), name.size(), "fw-gpu%d", device.lanes.ordinal);
+  base::name_thread(name.data());
   // By default the kernel delays timers by up to 50 µs, and lanes wait 200 µs for a batch.
   constexpr unsigned long kTimerSlack_ns = 1000;
   (void)::prctl(PR_SET_TIMERSLACK, kTimerSlack_ns, 0, 0, 0);
-  auto codec = device.lanes.make_codec();
-  if (!codec) return ready.set_value(fail(codec.error()));
+  auto codec = make_codec(device.lanes);
+  if (!codec) return ready.set_value(fail(std::move(codec.error())));
   ready.set_value({});
   Lane({options_, *preparation_, flow_, device, lanes_}, **codec).run();
   if (device.lost) lane_lost();
@@ -110,30 +144,52 @@ void Dispatcher::lane_main(LaneDevice& device, std::promise<Result<void>>& ready
 
 void Dispatcher::host_main() {
   base::name_thread("fw-host");
-  std::vector<WorkPtr> taken;
+  WorkList taken;
   for (std::size_t done = 0; flow_.host_queue().take({}, done, taken); done = 1) {
-    WorkPtr work = std::move(taken.front());
-    taken.clear();
+    WorkPtr work = taken.pop_front();
     if (work->state != WorkState::kHostFirst) {
       run_on_host(std::move(work));
-    } else if (auto ok = preparation_->prepare_on_host(*work); !ok) {
-      flow_.answer(std::move(work), fail(ok.error()));
+    } else if (auto planned = preparation_->prepare_on_host(*work); !planned) {
+      flow_.answer(std::move(work), fail(std::move(planned.error())));
+    } else if (*planned == Planned::kAwaitsConversion) {
+      flow_.await_conversion(std::move(work), color::Side::kDevice);
     } else {
       flow_.back_to_devices(std::move(work));
     }
   }
 }
 
-void Dispatcher::run_on_host(WorkPtr work) {
-  if (work->stop.stop_requested()) {
-    return flow_.answer(std::move(work), fail(*why_over(*work, base::Clock::now())));
+void Dispatcher::conversion_main() {
+  base::name_thread("fw-profile");
+  while (WorkPtr work = flow_.conversions().take()) {
+    const ConverterCache::Conversion conversion = work->request.conversion;
+    WorkList ready;
+    try {
+      // The request itself finds out where this has failed, and goes on without its profile.
+      (void)converters_.prepare(conversion, work->side);
+      ready.push_back(std::move(work));
+    } catch (const std::bad_alloc&) {
+      work.reset();  // answered: see DropWork
+    }
+    WorkList others = flow_.conversions().finish(conversion.get());
+    while (!others.empty()) ready.push_back(others.pop_front());
+    flow_.go_on_with_conversion(std::move(ready));
   }
-  Result<Resized> result = resize_on_host(*work);
-  if (result) ++flow_.counters().host_images;
-  flow_.answer(std::move(work), std::move(result));
 }
 
-Result<Resized> Dispatcher::resize_on_host(Work& work) try {
+void Dispatcher::run_on_host(WorkPtr work) noexcept {
+  if (work->stop.stop_requested()) {
+    Status why = why_over(*work);
+    return flow_.answer(std::move(work), fail(std::move(why)));
+  }
+  Result<std::optional<Resized>> result = resize_on_host(*work);
+  if (!result) return flow_.answer(std::move(work), fail(std::move(result.error())));
+  if (!*result) return flow_.await_conversion(std::move(work), color::Side::kHost);
+  ++flow_.counters().host_images;
+  flow_.answer(std::move(work), std::move(**result));
+}
+
+Result<std::optional<Resized>> Dispatcher::resize_on_host(Work& work) try {
   const CodecKind asked = work.options.codec;
   const bool fallback = work.state == WorkState::kFallback;
   copy_changing_bytes(work);
@@ -150,17 +206,35 @@ Result<Resized> Dispatcher::resize_on_host(Work& work) try {
                                     jpeg::ParseDepth::kWhole, request);
   if (!parsed) return fail(parsed.error());
   const std::string& reason = fallback ? work.reason : route->reason;
-  return run_request(request, *route->codec, reason, converters_, work.sink);
+  // Known from earlier, where this request has waited for it or comes from a device.
+  request.conversion = std::move(work.request.conversion);
+  const plan::Capabilities capable = route->codec->capabilities();
+  if (on_callers_thread_) {
+    if (auto ok = plan_request(request, capable, converters_); !ok) return fail(ok.error());
+  } else {
+    const auto planned = try_plan_request(request, capable, converters_, color::Side::kHost);
+    if (!planned) return fail(planned.error());
+    if (*planned == Planned::kAwaitsConversion) {
+      work.request.conversion = std::move(request.conversion);
+      return std::nullopt;
+    }
+  }
+  auto resized = run_planned(request, *route->codec, reason, work.sink);
+  if (!resized) return fail(resized.error());
+  return std::move(*resized);
 } catch (const std::bad_alloc&) {
-  return fail(StatusCode::kBusy, "memory ran out");
+  return fail(StatusCode::kBusy, kNoMemory);
 }
 
 void Dispatcher::lane_lost() {
   if (++lost_lanes_ < lanes_) return;
-  std::vector<WorkPtr> taken;
+  WorkList taken;
   for (std::size_t done = 0; flow_.device_queue().take({}, done, taken); done = 1) {
-    without_device(std::move(taken.front()));
-    taken.clear();
+    try {
+      without_device(taken.pop_front());
+    } catch (const std::bad_alloc&) {
+      // The request has been answered: see DropWork.
+    }
   }
 }
 
@@ -177,12 +251,39 @@ void Dispatcher::drain() { flow_.admission().drain(); }
 EngineStats Dispatcher::stats() const {
   EngineStats stats;
   flow_.counters().read(stats);
+  stats.profiles = converters_.stats();
   for (const auto& device : devices_) {
     stats.device_bytes += device->device_bytes;
     stats.pinned_bytes += device->pinned_bytes;
   }
+  stats.kept = kept_memory(stats);
   stats.pinned_bytes += inputs_->pinned_bytes();
   return stats;
+}
+
+/// @param stats  device_bytes and pinned_bytes are those of lanes
+std::vector<KeptMemory> Dispatcher::kept_memory(const EngineStats& stats) const {
+  std::vector<KeptMemory> kept;
+  const auto add = [&](std::string_view name, const base::CacheUse& use) {
+    kept.push_back({name, use.bytes, use.bound_bytes, use.hits, use.misses});
+  };
+  add("profiles", converters_.use());
+  add("filters", router_.filters());
+  add("inputs", inputs_->use());
+  if (devices_.empty()) return kept;
+  base::CacheUse headers;
+  base::CacheUse device_buffers{stats.device_bytes, 0, 0, 0};
+  base::CacheUse pinned_buffers{stats.pinned_bytes, 0, 0, 0};
+  for (const auto& device : devices_) {
+    const DeviceLanes& lanes = device->lanes;
+    headers += device->headers();
+    device_buffers.bound_bytes += lanes.lane_bytes * lanes.lanes;
+    pinned_buffers.bound_bytes += lanes.lane_pinned_bytes / 4 * 5 * lanes.lanes;
+  }
+  add("headers", headers);
+  add("device buffers", device_buffers);
+  add("pinned buffers", pinned_buffers);
+  return kept;
 }
 
 std::vector<EngineDevice> Dispatcher::devices() const {

@@ -3,8 +3,10 @@
 // A request waits in the device queue (or in the host queue where no device is meant to do it). A
 // lane takes several, parses and plans them, and runs them as one batch; what it finds to be for
 // the CPU moves to the host queue. Files whose entropy decoding a device cannot do, and those with
-// a gain map, pass through a host thread first and come back. Nothing but submit() ever waits for
-// room, so the queues cannot lock each other. WorkState has the states of a request in this.
+// a gain map, pass through a host thread first and come back. Those whose profile is converted by a
+// table that nobody has made yet wait for one of a few threads that make such tables. Nothing but
+// submit() ever waits for room, so the queues cannot lock each other. WorkState has the states of a
+// request in this.
 #pragma once
 
 #include <array>
@@ -53,17 +55,29 @@ class Dispatcher {
   [[nodiscard]] Result<void> start_lanes();
   void lane_main(LaneDevice& device, std::promise<Result<void>>& ready);
   void host_main();
+  void conversion_main();
 
-  void run_on_host(WorkPtr work);
-  [[nodiscard]] Result<Resized> resize_on_host(Work& work);
+  [[nodiscard]] std::vector<KeptMemory> kept_memory(const EngineStats& stats) const;
+  void run_on_host(WorkPtr work) noexcept;
+  /// @return nothing where the request has to wait for its conversion
+  [[nodiscard]] Result<std::optional<Resized>> resize_on_host(Work& work);
   /// Ends a lane of a lost device. The last of all lanes sees to requests that are queued, now and
   /// later.
   void lane_lost();
   /// Answers a request for a device, or moves it to the host, when all devices are lost.
   void without_device(WorkPtr work);
 
+  /// New requests by who sees to them. Until admit() nobody counts them.
+  struct Routes {
+    WorkList devices;
+    WorkList host;
+    WorkList refused;  ///< Work::reason says why
+  };
   [[nodiscard]] WorkPtr make_work(EngineRequest& request);
-  void admit(std::vector<WorkPtr> works);
+  /// All of submit() that can throw.
+  [[nodiscard]] Routes route(std::span<EngineRequest> requests);
+  /// Hands on requests that are counted by now. Cannot fail: from here on each is answered.
+  void admit(Routes routes) noexcept;
 
   const EngineOptions options_;
   const bool on_callers_thread_;  ///< no threads, no queues: submit() does the work

@@ -2,18 +2,16 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <engine/dispatcher.hpp>
-#include <new>
+#include <utility>
 
 namespace framewire::engine {
 
 void Dispatcher::submit(std::span<EngineRequest> requests) {
   while (!requests.empty()) {
     const std::size_t count = std::min(requests.size(), flow_.admission().capacity());
-    std::vector<WorkPtr> works;
-    works.reserve(count);
-    for (EngineRequest& request : requests.first(count)) works.push_back(make_work(request));
+    Routes routes = route(requests.first(count));
     flow_.admission().enter(count);  // where memory ran out before, nobody waits for an answer
-    admit(std::move(works));
+    admit(std::move(routes));
     requests = requests.subspan(count);
   }
 }
@@ -21,15 +19,14 @@ void Dispatcher::submit(std::span<EngineRequest> requests) {
 std::size_t Dispatcher::try_submit(std::span<EngineRequest> requests,
                                    std::function<void()> on_room) {
   const std::size_t count = flow_.admission().try_enter(requests.size(), std::move(on_room));
-  std::vector<WorkPtr> works;
+  Routes routes;
   try {
-    works.reserve(count);
-    for (EngineRequest& request : requests.first(count)) works.push_back(make_work(request));
+    routes = route(requests.first(count));
   } catch (...) {
     flow_.admission().leave(count);
     throw;
   }
-  admit(std::move(works));
+  admit(std::move(routes));
   return count;
 }
 
@@ -50,38 +47,48 @@ WorkPtr Dispatcher::make_work(EngineRequest& request) {
   return work;
 }
 
-void Dispatcher::admit(std::vector<WorkPtr> works) {
-  std::vector<WorkPtr> for_device;
-  std::vector<WorkPtr> for_host;
-  for_device.reserve(works.size());
-  for_host.reserve(works.size());
-  const auto now = base::Clock::now();
-  for (WorkPtr& work : works) {
-    work->arrived = now;
-    if (const std::uint32_t ms = work->options.limits.deadline_ms; ms != 0) {
-      work->deadline = now + std::chrono::milliseconds(ms);
-    }
-    work->traits = inputs_->find(work->bytes);
+Dispatcher::Routes Dispatcher::route(std::span<EngineRequest> requests) {
+  Routes routes;
+  for (EngineRequest& request : requests) {
+    WorkPtr work = make_work(request);
     const CodecKind asked = work->options.codec;
     const bool automatic = asked == CodecKind::kAuto;
     if (runs_on_host(asked) || (automatic && devices_.empty())) {
-      for_host.push_back(std::move(work));
+      routes.host.push_back(std::move(work));
     } else if (automatic || (!devices_.empty() && asked == devices_.front()->lanes.kind)) {
-      for_device.push_back(std::move(work));
+      routes.devices.push_back(std::move(work));
     } else {
-      flow_.answer(
-          std::move(work),
-          fail(Status(StatusCode::kUnsupported,
-                      fmt::format("this engine has no {}; one made for it would", to_string(asked)))
-                   .about("codec")));
+      work->reason = fmt::format("this engine has no {}; one made for it would", to_string(asked));
+      routes.refused.push_back(std::move(work));
     }
   }
+  return routes;
+}
+
+void Dispatcher::admit(Routes routes) noexcept {
+  const auto now = base::Clock::now();
+  for (WorkList* list : {&routes.devices, &routes.host, &routes.refused}) {
+    for (Work* work = list->empty() ? nullptr : &list->front(); work != nullptr;
+         work = work->next.get()) {
+      work->flow = &flow_;
+      work->arrived = now;
+      if (const std::uint32_t ms = work->options.limits.deadline_ms; ms != 0) {
+        work->deadline = now + std::chrono::milliseconds(ms);
+      }
+      work->traits = inputs_->find(work->bytes);
+    }
+  }
+  while (!routes.refused.empty()) {
+    WorkPtr work = routes.refused.pop_front();
+    Status why = Status(StatusCode::kUnsupported, std::move(work->reason)).about("codec");
+    flow_.answer(std::move(work), fail(std::move(why)));
+  }
   if (on_callers_thread_) {
-    for (WorkPtr& work : for_host) run_on_host(std::move(work));
+    while (!routes.host.empty()) run_on_host(routes.host.pop_front());
     return;
   }
-  flow_.to_host(std::move(for_host));
-  flow_.to_devices(std::move(for_device));
+  flow_.to_host(std::move(routes.host));
+  flow_.to_devices(std::move(routes.devices));
 }
 
 bool Dispatcher::is_quiet() const noexcept {

@@ -4,6 +4,7 @@
 #include <engine/input_pool.hpp>
 #include <framewire/engine.hpp>
 #include <latch>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -110,7 +111,7 @@ Engine::~Engine() = default;
 Engine::Engine(Engine&&) noexcept = default;
 Engine& Engine::operator=(Engine&&) noexcept = default;
 
-Result<Engine> Engine::make(const EngineOptions& options) {
+Result<Engine> Engine::make(const EngineOptions& options) try {
   auto impl = std::make_unique<Impl>();
   std::vector<engine::DeviceLanes> devices;
   const bool may_choose = options.codec == CodecKind::kAuto && options.devices.empty();
@@ -135,6 +136,8 @@ Result<Engine> Engine::make(const EngineOptions& options) {
   impl->slices = std::make_unique<engine::InputPool>(
       [store = impl->dispatcher->inputs()](std::size_t bytes) { return take_block(store, bytes); });
   return Engine(std::move(impl));
+} catch (const std::bad_alloc&) {
+  return fail(StatusCode::kBusy, engine::kNoMemory);
 }
 
 Result<InputMemory> Engine::input_memory(std::size_t bytes) {

@@ -11,8 +11,6 @@ namespace {
 
 /// Sizes of blocks are multiples of this, so that a block that comes back suits many inputs.
 constexpr std::size_t kStepBytes = 64 << 10;
-/// Bytes of blocks that are kept for later; a block that would exceed them is freed.
-constexpr std::size_t kMaxKeptBytes = 256u << 20;
 
 }  // namespace
 
@@ -27,10 +25,12 @@ Result<InputStore::Block> InputStore::take(std::size_t bytes) {
     const auto found = kept_.lower_bound(wanted);
     if (found != kept_.end() && found->first <= wanted * 2) {
       Block block{std::move(found->second), found->first};
-      kept_bytes_ -= block.bytes;
+      use_.bytes -= block.bytes;
+      ++use_.hits;
       kept_.erase(found);
       return block;
     }
+    ++use_.misses;
   }
   return allocate(wanted);
 }
@@ -53,9 +53,9 @@ Result<InputStore::Block> InputStore::allocate(std::size_t bytes) try {
 void InputStore::give_back(Block block) noexcept {
   try {
     const std::lock_guard lock(mutex_);
-    if (kept_bytes_ + block.bytes <= kMaxKeptBytes) {
+    if (use_.bytes + block.bytes <= kMaxKeptBytes) {
       kept_.emplace(block.bytes, std::move(block.memory));
-      kept_bytes_ += block.bytes;
+      use_.bytes += block.bytes;
       return;
     }
   } catch (const std::bad_alloc&) {
@@ -126,6 +126,11 @@ InputStore::Traits InputStore::find(std::span<const std::uint8_t> bytes) const {
   // Every block has a guard behind it. In registered memory the bytes of the guard must be there.
   const auto behind = static_cast<std::size_t>(inside ? end - bytes.data() - bytes.size() : 0);
   return {range.pin != nullptr && behind >= codec::kPinnedGuardBytes, true};
+}
+
+base::CacheUse InputStore::use() const {
+  const std::lock_guard lock(mutex_);
+  return use_;
 }
 
 std::uint64_t InputStore::pinned_bytes() const {

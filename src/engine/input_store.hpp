@@ -1,6 +1,7 @@
 // Host memory that inputs are read into and devices copy from.
 #pragma once
 
+#include <base/cache_use.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <framewire/status.hpp>
@@ -54,6 +55,8 @@ class InputStore {
   [[nodiscard]] Traits find(std::span<const std::uint8_t> bytes) const;
   /// Bytes of pinned memory, in use or not, registered memory included.
   [[nodiscard]] std::uint64_t pinned_bytes() const;
+  /// Of blocks that are kept for later.
+  [[nodiscard]] base::CacheUse use() const;
 
  private:
   struct Range {
@@ -71,9 +74,12 @@ class InputStore {
 
   const HostAllocator allocate_;
   const HostPinner pin_;
-  std::mutex mutex_;
+  /// A block that would exceed this is freed when it comes back.
+  static constexpr std::uint64_t kMaxKeptBytes = 256u << 20;
+
+  mutable std::mutex mutex_;
   std::multimap<std::size_t, HostMemory> kept_;  ///< not in use, by size
-  std::size_t kept_bytes_ = 0;
+  base::CacheUse use_{0, kMaxKeptBytes, 0, 0};
 
   mutable std::shared_mutex ranges_mutex_;
   Ranges ranges_;  ///< pinned blocks, in use or not, and what is registered

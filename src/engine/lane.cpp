@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <algorithm>
 #include <engine/device_verdict.hpp>
 #include <engine/lane.hpp>
 #include <exception>
@@ -24,14 +25,36 @@ codec::BatchItem item_of(const Work& work) {
           work.traits.pinned};
 }
 
+std::string why_too_large(const codec::BatchMemory& need, const DeviceLanes& bound) {
+  const auto describe = [](std::uint64_t bytes, std::string_view of, std::uint64_t most) {
+    return fmt::format("it needs {} MB of {} memory; a batch may take {} MB", bytes >> 20, of,
+                       most >> 20);
+  };
+  return need.device_bytes > bound.lane_bytes
+             ? describe(need.device_bytes, "GPU", bound.lane_bytes)
+             : describe(need.pinned_bytes, "pinned", bound.lane_pinned_bytes);
+}
+
 }  // namespace
+
+void LaneDevice::update_headers(base::CacheUse& was, const base::CacheUse& now) {
+  const std::lock_guard lock(mutex_);
+  headers_ -= was;
+  headers_ += now;
+  was = now;
+}
+
+base::CacheUse LaneDevice::headers() const {
+  const std::lock_guard lock(mutex_);
+  return headers_;
+}
 
 void Lane::run() {
   const WorkQueue::Bounds bounds{
       options_.max_batch != 0 ? options_.max_batch : device_.lanes.most_images, kMinShare,
       kBatchInputBytes, options_.batch_wait_us, all_lanes_};
   WorkQueue& queue = flow_.device_queue();
-  std::vector<WorkPtr> taken;
+  WorkList taken;
   std::size_t done = 0;
   while (!device_.lost) {
     if (!queue.take(bounds, done, taken)) return;
@@ -41,22 +64,33 @@ void Lane::run() {
       queue.put_back(std::move(taken));
       break;
     }
-    sort_out(taken);
-    taken.clear();
-    if (!batch_.empty()) run_batch();
+    // Requests that are left where memory runs out are answered: see DropWork.
+    try {
+      sort_out(taken);
+      if (!batch_.empty()) run_batch();
+      if (device_.lost) continue;
+      take_progressive(taken);
+      if (taken.empty()) continue;
+      sort_out(taken);
+      if (!batch_.empty()) run_batch();
+    } catch (const std::bad_alloc&) {
+      taken = WorkList();
+      batch_.clear();
+    }
   }
-  device_.device_bytes -= memory_.device_bytes;
-  device_.pinned_bytes -= memory_.pinned_bytes;
+  count_memory({});
+  device_.update_headers(headers_, {});
   if (done != 0) queue.leave(done);
 }
 
 /// Answers and moves what cannot be in a batch; the rest becomes this lane's batch.
-void Lane::sort_out(std::vector<WorkPtr>& taken) {
+void Lane::sort_out(WorkList& taken) {
   batch_.clear();
   items_.clear();
-  batch_bytes_ = 0;
-  std::vector<WorkPtr> left_over;
-  for (WorkPtr& work : taken) {
+  batch_need_ = {};
+  WorkList left_over;
+  while (!taken.empty()) {
+    WorkPtr work = taken.pop_front();
     if (!left_over.empty()) {
       left_over.push_back(std::move(work));
       continue;
@@ -72,6 +106,11 @@ void Lane::sort_out(std::vector<WorkPtr>& taken) {
       case Verdict::Kind::kHostFirst:
         flow_.host_first(std::move(work));
         break;
+      case Verdict::Kind::kAwaitsConversion:
+        // A progressive file then comes as if for the first time, and goes to the host threads.
+        work->device_could_decode = false;
+        flow_.await_conversion(std::move(work), color::Side::kDevice);
+        break;
       case Verdict::Kind::kError:
         flow_.answer(std::move(work), fail(std::move(*verdict.error)));
         break;
@@ -80,23 +119,62 @@ void Lane::sort_out(std::vector<WorkPtr>& taken) {
   if (!left_over.empty()) flow_.device_queue().put_back(std::move(left_over));
 }
 
-void Lane::add(WorkPtr work, std::vector<WorkPtr>& left_over) {
-  const codec::BatchItem item = item_of(*work);
-  const std::uint64_t bytes = codec_.device_bytes(item, items_.size());
-  const std::uint64_t most = device_.lanes.lane_bytes;
-  if (bytes > most) {
-    flow_.fall_back(std::move(work), fmt::format("it needs {} MB of GPU memory; a batch may take "
-                                                 "{} MB",
-                                                 bytes >> 20, most >> 20));
-    return;
+/// Takes over from the host threads where more progressive files wait for them than a device needs
+/// to be the faster way. They make a batch of their own: others would wait for them.
+void Lane::take_progressive(WorkList& taken) {
+  const codec::ProgressiveBatches batches = codec_.progressive();
+  if (batches.min_images == 0) return;
+  const std::size_t enough = flow_.device_queue().empty()
+                                 ? batches.min_images
+                                 : std::max(batches.min_images, batches.good_images);
+  const std::size_t most = options_.max_batch != 0 ? options_.max_batch : device_.lanes.most_images;
+  flow_.host_queue().take_for_device(std::min(enough, most), most, batches.max_bytes, taken);
+  WorkList ready;
+  while (!taken.empty()) {
+    taken.front().go_to(WorkState::kForDevice);
+    ready.push_back(taken.pop_front());
   }
-  if (batch_bytes_ + bytes > most) {
+  taken = std::move(ready);
+}
+
+void Lane::add(WorkPtr work, WorkList& left_over) {
+  const codec::BatchItem item = item_of(*work);
+  const codec::BatchMemory need = codec_.need(item, items_.size());
+  const DeviceLanes& bound = device_.lanes;
+  if (need.device_bytes > bound.lane_bytes || need.pinned_bytes > bound.lane_pinned_bytes) {
+    return give_up(std::move(work), why_too_large(need, bound));
+  }
+  if (batch_need_.device_bytes + need.device_bytes > bound.lane_bytes ||
+      batch_need_.pinned_bytes + need.pinned_bytes > bound.lane_pinned_bytes) {
     left_over.push_back(std::move(work));
     return;
   }
-  batch_bytes_ += bytes;
+  batch_need_.device_bytes += need.device_bytes;
+  batch_need_.pinned_bytes += need.pinned_bytes;
   items_.push_back(item);
-  batch_.push_back(std::move(work));
+  try {
+    batch_.push_back(std::move(work));
+  } catch (...) {
+    items_.pop_back();
+    throw;
+  }
+}
+
+void Lane::count_memory(const codec::BatchMemory& memory) {
+  device_.device_bytes += memory.device_bytes - memory_.device_bytes;
+  device_.pinned_bytes += memory.pinned_bytes - memory_.pinned_bytes;
+  memory_ = memory;
+}
+
+/// Hands on what this lane's device does not finish. Where it has read all scans of a file that a
+/// host thread would have read, had fewer waited, that thread goes on as if nobody had tried: load
+/// must not show in an answer.
+void Lane::give_up(WorkPtr work, std::string reason) {
+  if (!work->device_could_decode || work->coefficients) {
+    return flow_.fall_back(std::move(work), std::move(reason));
+  }
+  work->device_could_decode = false;
+  flow_.host_first(std::move(work));
 }
 
 Lane::Verdict Lane::prepare(Work& work) try {
@@ -121,26 +199,39 @@ Lane::Verdict Lane::examine(Work& work) {
   if (work.request.context.deadline.passed()) {
     return error(Status(StatusCode::kDeadline, "its time was over before a GPU was free"));
   }
-  if (work.stop.stop_requested()) return error(*why_over(work, base::Clock::now()));
+  if (work.stop.stop_requested()) return error(why_over(work));
   if (work.prepared != Prepared::kAll) {
     const jpeg::JpegFile& file = work.request.file;
     if (auto ok = jpeg::check_supported(file); !ok) return error(ok.error());
-    if (entropy_on_host(file.frame) || file.gain_map) return {Verdict::Kind::kHostFirst, {}, {}};
-    if (auto ok = preparation_.plan(work); !ok) return error(ok.error());
+    if ((entropy_on_host(file.frame) && !work.device_could_decode) || file.gain_map) {
+      work.device_could_decode = could_decode(work);
+      return {Verdict::Kind::kHostFirst, {}, {}};
+    }
+    const auto planned = preparation_.plan(work);
+    if (!planned) return error(planned.error());
+    if (*planned == Planned::kAwaitsConversion) return {Verdict::Kind::kAwaitsConversion, {}, {}};
   }
   auto taken = codec_.check(item_of(work));
   if (!taken) return {Verdict::Kind::kHost, taken.error().message(), {}};
   return {};
 }
 
+/// Whether this lane's codec can read all scans of a file that a host thread shall read first.
+bool Lane::could_decode(const Work& work) {
+  if (codec_.progressive().min_images == 0 || work.request.file.gain_map || work.traits.changes) {
+    return false;
+  }
+  codec::BatchItem item;
+  item.file = &work.request.file;
+  return codec_.check(item).has_value();
+}
+
 void Lane::run_batch() {
   const auto start = base::Clock::now();
   auto done = codec_.enqueue(items_);
   if (done) done = codec_.wait();
-  const codec::BatchMemory memory = codec_.memory();
-  device_.device_bytes += memory.device_bytes - memory_.device_bytes;
-  device_.pinned_bytes += memory.pinned_bytes - memory_.pinned_bytes;
-  memory_ = memory;
+  count_memory(codec_.memory());
+  device_.update_headers(headers_, codec_.headers());
   if (!done) {
     const Status status = done.error();
     if (status.code() == StatusCode::kDeviceLost) return lose_device(status);
@@ -159,7 +250,7 @@ void Lane::run_batch() {
 
 void Lane::answer(WorkPtr work, const codec::BatchOutcome& outcome, double batch_us,
                   Answers& answers) try {
-  if (!outcome.done) return flow_.fall_back(std::move(work), outcome.reason);
+  if (!outcome.done) return give_up(std::move(work), outcome.reason);
   Request& request = work->request;
   Report& report = request.report;
   report.codec = codec_.kind();

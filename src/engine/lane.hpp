@@ -8,6 +8,7 @@
 #include <engine/preparation.hpp>
 #include <engine/work_flow.hpp>
 #include <framewire/engine.hpp>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +21,15 @@ struct LaneDevice {
   std::atomic<bool> lost{false};
   std::atomic<std::uint64_t> device_bytes{0};
   std::atomic<std::uint64_t> pinned_bytes{0};
+
+  /// Sets a lane's part of headers(). @param was  its part until now; becomes `now`
+  void update_headers(base::CacheUse& was, const base::CacheUse& now);
+  /// Caches of headers of all lanes.
+  [[nodiscard]] base::CacheUse headers() const;
+
+ private:
+  mutable std::mutex mutex_;
+  base::CacheUse headers_;
 };
 
 /// What a lane has of its engine. All of it outlives the lane.
@@ -47,7 +57,7 @@ class Lane {
  private:
   /// Where a request goes: into this lane's batch, or elsewhere and why.
   struct Verdict {
-    enum class Kind : std::uint8_t { kReady, kHost, kHostFirst, kError };
+    enum class Kind : std::uint8_t { kReady, kHost, kHostFirst, kAwaitsConversion, kError };
     Kind kind = Kind::kReady;
     std::string reason;           ///< of kHost
     std::optional<Status> error;  ///< of kError
@@ -55,9 +65,14 @@ class Lane {
 
   [[nodiscard]] Verdict prepare(Work& work);
   [[nodiscard]] Verdict examine(Work& work);
-  void sort_out(std::vector<WorkPtr>& taken);
-  void add(WorkPtr work, std::vector<WorkPtr>& left_over);
+  [[nodiscard]] bool could_decode(const Work& work);
+  void sort_out(WorkList& taken);
+  void take_progressive(WorkList& taken);
+  void add(WorkPtr work, WorkList& left_over);
+  void give_up(WorkPtr work, std::string reason);
   void run_batch();
+  /// Counts in `device_` what `codec_` holds now.
+  void count_memory(const codec::BatchMemory& memory);
   void answer(WorkPtr work, const codec::BatchOutcome& outcome, double batch_us, Answers& answers);
   void lose_device(const Status& status);
 
@@ -69,8 +84,9 @@ class Lane {
   codec::BatchCodec& codec_;
   std::vector<WorkPtr> batch_;
   std::vector<codec::BatchItem> items_;
-  std::uint64_t batch_bytes_ = 0;  ///< device memory that `batch_` needs
+  codec::BatchMemory batch_need_;  ///< of `batch_`
   codec::BatchMemory memory_;      ///< of `codec_`, as counted in `device_`
+  base::CacheUse headers_;         ///< likewise
 };
 
 }  // namespace framewire::engine

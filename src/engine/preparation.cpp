@@ -32,10 +32,10 @@ Result<bool> Preparation::parse_head(Work& work) const {
   return parsed;
 }
 
-Result<void> Preparation::plan(Work& work) const {
-  if (auto ok = plan_request(work.request, device_.capabilities, converters_); !ok) {
-    return fail(ok.error());
-  }
+Result<Planned> Preparation::plan(Work& work) const {
+  const auto planned =
+      try_plan_request(work.request, device_.capabilities, converters_, color::Side::kDevice);
+  if (!planned || *planned == Planned::kAwaitsConversion) return planned;
   auto turbo = router_.choose(CodecKind::kTurbo);
   if (!turbo) return fail(turbo.error());
   if (auto ok = resize_gain_map(work.request, *turbo->codec); !ok) return fail(ok.error());
@@ -43,23 +43,26 @@ Result<void> Preparation::plan(Work& work) const {
   if (!head) return fail(head.error());
   work.head = std::move(*head);
   work.prepared = Prepared::kAll;
-  return {};
+  return Planned::kAll;
 }
 
-Result<void> Preparation::prepare_on_host(Work& work) const try {
+Result<Planned> Preparation::prepare_on_host(Work& work) const try {
   copy_changing_bytes(work);
   if (work.prepared == Prepared::kNothing) {
-    if (auto ok = parse(work); !ok) return ok;
-    if (auto ok = jpeg::check_supported(work.request.file); !ok) return ok;
+    if (auto ok = parse(work); !ok) return fail(ok.error());
+    if (auto ok = jpeg::check_supported(work.request.file); !ok) return fail(ok.error());
   }
-  if (auto ok = plan(work); !ok) return ok;
-  if (!entropy_on_host(work.request.file.frame)) return {};
+  if (work.prepared != Prepared::kAll) {
+    const auto planned = plan(work);
+    if (!planned || *planned == Planned::kAwaitsConversion) return planned;
+  }
+  if (!entropy_on_host(work.request.file.frame)) return Planned::kAll;
   codec::Outcome outcome;
   auto read = read_on_host(work.request, outcome);
   if (!read) return fail(read.error());
   add_warnings(work.request.report, outcome.warnings);
   work.coefficients = std::move(*read);
-  return {};
+  return Planned::kAll;
 } catch (const std::bad_alloc&) {
   return fail(StatusCode::kBusy, "memory ran out");
 }

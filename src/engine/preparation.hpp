@@ -23,9 +23,11 @@ class Preparation {
   /// not enough, or the devices' codec reads more than scans: then a host thread has to come first
   [[nodiscard]] Result<bool> parse_head(Work& work) const;
   /// Plans for the devices' codec, resizes a gain map, writes the output's head.
-  [[nodiscard]] Result<void> plan(Work& work) const;
+  /// @return as try_plan_request()
+  [[nodiscard]] Result<Planned> plan(Work& work) const;
   /// Does all of this on a host thread, and the entropy decoding that a device does not do.
-  [[nodiscard]] Result<void> prepare_on_host(Work& work) const;
+  /// @return as plan()
+  [[nodiscard]] Result<Planned> prepare_on_host(Work& work) const;
 
  private:
   const DeviceLanes& device_;

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <color/assumed_profile.hpp>
-#include <color/profile_tags.hpp>
 #include <engine/hand_on.hpp>
 #include <engine/request.hpp>
 #include <iterator>
@@ -142,21 +141,43 @@ Result<void> make_plan(Request& request, const plan::Capabilities& capable) {
   return {};
 }
 
-/// A profile can look sound and still make no transform: then the file counts as having none.
-Result<void> find_converter(Request& request, const plan::Capabilities& capable,
-                            ConverterCache& converters) {
-  request.context.converter = nullptr;
-  if (request.plan.color_path != plan::ColorPath::kConvert) return {};
-  auto found = converters.get(request.file, request.plan.encode.model, request.plan.convert_icc);
-  if (!found) {
-    if (!request.plan.convert_icc) return fail(found.error());
-    if (auto ok = ignore_profile(request, found.error().message()); !ok) return ok;
-    if (auto ok = make_plan(request, capable); !ok) return ok;
-    return find_converter(request, capable, converters);
+constexpr const char* kUnusableProfile = "the ICC profile is damaged or for other components";
+
+/// Finds out what the file's profile is good for; an unusable one is ignored.
+Result<void> find_profile(Request& request, ConverterCache& converters) {
+  request.profile = color::ProfileUse::kNone;
+  if (request.file.icc.empty()) return {};
+  const int channels = color::device_channels(request.file.color_model);
+  // A request that comes back once its conversion is prepared has it already.
+  if (request.conversion == nullptr || request.conversion->channels() != channels) {
+    auto found = converters.find(request.file);
+    if (!found) return ignore_profile(request, found.error().message());
+    request.conversion = std::move(*found);
   }
-  request.converter = std::move(*found);
+  request.profile = request.conversion->use();
+  if (request.profile != color::ProfileUse::kUnusable) return {};
+  return ignore_profile(request, kUnusableProfile);
+}
+
+/// A profile can look sound and still make no transform: then the file counts as having none.
+Result<Planned> find_converter(Request& request, const plan::Capabilities& capable,
+                               color::Side side) {
+  request.context.converter = nullptr;
+  if (request.plan.color_path != plan::ColorPath::kConvert) return Planned::kAll;
+  ConverterCache::Conversion conversion;
+  if (request.plan.convert_icc) {
+    conversion = request.conversion;
+    if (!conversion->ready(side)) return Planned::kAwaitsConversion;
+    if (auto ready = conversion->prepare(side); !ready) {
+      if (auto ok = ignore_profile(request, ready.error().message()); !ok) return fail(ok.error());
+      if (auto ok = make_plan(request, capable); !ok) return fail(ok.error());
+      return find_converter(request, capable, side);
+    }
+  }
+  request.converter = std::make_shared<const color::Converter>(
+      request.file, request.plan.encode.model, std::move(conversion));
   request.context.converter = request.converter.get();
-  return {};
+  return Planned::kAll;
 }
 
 /// Writes a stream where it goes: to the sink, or into a vector of its own.
@@ -257,22 +278,29 @@ Result<bool> parse_request_head(std::span<const std::uint8_t> bytes, const Resiz
   return true;
 }
 
-Result<void> plan_request(Request& request, const plan::Capabilities& capable,
-                          ConverterCache& converters) {
+Result<Planned> try_plan_request(Request& request, const plan::Capabilities& capable,
+                                 ConverterCache& converters, color::Side side) {
   if (request.options->strict) {
-    if (auto ok = refuse_warnings(request.file); !ok) return ok;
+    if (auto ok = refuse_warnings(request.file); !ok) return fail(ok.error());
   }
-  request.profile = color::classify_profile(request.file);
-  if (request.profile == color::ProfileUse::kUnusable) {
-    const auto reduced = color::reduce_profile(request.file.icc);
-    auto ok = ignore_profile(request, reduced ? "the ICC profile is damaged or for other components"
-                                              : reduced.error().message());
-    if (!ok) return ok;
-  }
-  if (auto ok = make_plan(request, capable); !ok) return ok;
-  if (auto ok = find_converter(request, capable, converters); !ok) return ok;
+  if (auto ok = find_profile(request, converters); !ok) return fail(ok.error());
+  if (auto ok = make_plan(request, capable); !ok) return fail(ok.error());
+  const auto found = find_converter(request, capable, side);
+  if (!found || *found == Planned::kAwaitsConversion) return found;
   request.report.decode_scale = request.plan.scales[0];
   request.report.color_converted = request.plan.color_path == plan::ColorPath::kConvert;
+  return Planned::kAll;
+}
+
+Result<void> plan_request(Request& request, const plan::Capabilities& capable,
+                          ConverterCache& converters, color::Side side) {
+  auto planned = try_plan_request(request, capable, converters, side);
+  if (planned && *planned == Planned::kAwaitsConversion) {
+    // Why it failed is found again, and dealt with, by the second call.
+    (void)converters.prepare(request.conversion, side);
+    planned = try_plan_request(request, capable, converters, side);
+  }
+  if (!planned) return fail(planned.error());
   return {};
 }
 
@@ -322,14 +350,20 @@ Result<Resized> complete_copy(Request& request, std::span<const std::uint8_t> st
                               const OutputSink& sink) {
   return complete(request, stream, nullptr, sink);
 }
+
 Result<Resized> run_request(Request& request, const codec::Codec& codec, std::string_view reason,
                             ConverterCache& converters, const OutputSink& sink) {
-  Report& report = request.report;
-  report.codec = codec.kind();
-  report.codec_reason = reason;
   if (auto ok = plan_request(request, codec.capabilities(), converters); !ok) {
     return fail(ok.error());
   }
+  return run_planned(request, codec, reason, sink);
+}
+
+Result<Resized> run_planned(Request& request, const codec::Codec& codec, std::string_view reason,
+                            const OutputSink& sink) {
+  Report& report = request.report;
+  report.codec = codec.kind();
+  report.codec_reason = reason;
   if (auto ok = resize_gain_map(request, codec); !ok) return fail(ok.error());
   auto stream = make_head(request);
   if (!stream) return fail(stream.error());

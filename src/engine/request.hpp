@@ -27,6 +27,7 @@ struct Request {
   jpeg::ParseDepth depth = jpeg::ParseDepth::kWhole;  ///< of `file`
   plan::Plan plan;
   color::ProfileUse profile = color::ProfileUse::kNone;
+  ConverterCache::Conversion conversion;  ///< of the file's profile, where it has one
   codec::Context context;
   std::shared_ptr<const color::Converter> converter;  ///< what context points at
   std::vector<std::uint8_t> gain_map;
@@ -53,8 +54,19 @@ struct Request {
                                               std::vector<std::uint8_t>& head, Request& request);
 
 /// Decides everything that is decided before pixels are touched, for a codec that can `capable`.
+/// Prepares the profile's conversion where that has to be done, which may take tens of ms.
 [[nodiscard]] Result<void> plan_request(Request& request, const plan::Capabilities& capable,
-                                        ConverterCache& converters);
+                                        ConverterCache& converters,
+                                        color::Side side = color::Side::kHost);
+
+enum class Planned : std::uint8_t {
+  kAll,
+  kAwaitsConversion,  ///< once Request::conversion is prepared, to be called again
+};
+/// As plan_request(), but leaves the preparing to others.
+/// @param side  of which the conversion is to be ready
+[[nodiscard]] Result<Planned> try_plan_request(Request& request, const plan::Capabilities& capable,
+                                               ConverterCache& converters, color::Side side);
 
 /// Adds a codec's warnings, but for kinds that the parser has given: both saw the same fault.
 void add_warnings(Report& report, const std::vector<Warning>& warnings);
@@ -77,8 +89,11 @@ void add_warnings(Report& report, const std::vector<Warning>& warnings);
 [[nodiscard]] Result<Resized> complete_copy(Request& request, std::span<const std::uint8_t> stream,
                                             const OutputSink& sink);
 
-/// All of the above behind parse_request(), on the calling thread.
+/// What follows plan_request(), on the calling thread. @param codec  that it was planned for
 /// @param reason  for the report: why this codec
+[[nodiscard]] Result<Resized> run_planned(Request& request, const codec::Codec& codec,
+                                          std::string_view reason, const OutputSink& sink = {});
+/// The same with plan_request() before it.
 [[nodiscard]] Result<Resized> run_request(Request& request, const codec::Codec& codec,
                                           std::string_view reason, ConverterCache& converters,
                                           const OutputSink& sink = {});

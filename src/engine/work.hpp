@@ -11,6 +11,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <stop_token>
@@ -19,20 +20,30 @@
 
 namespace framewire::engine {
 
+/// Short enough for a std::string to hold without an allocation.
+inline constexpr const char* kNoMemory = "memory ran out";
+
 /// Who sees to a request next.
 enum class WorkState : std::uint8_t {
-  kNew,        ///< nobody yet: the codec that was asked for decides
-  kForDevice,  ///< a lane, which may have planned it already and had no memory left for it
-  kHostFirst,  ///< a host thread, which prepares it for a device
-  kForHost,    ///< a host thread, which answers it: no device was asked for
-  kFallback,   ///< the same, since the device that was asked for does not take it
+  kNew,            ///< nobody yet: the codec that was asked for decides
+  kForDevice,      ///< a lane, which may have planned it already and had no memory left for it
+  kHostFirst,      ///< a host thread, which prepares it for a device
+  kForHost,        ///< a host thread, which answers it: no device was asked for
+  kFallback,       ///< the same, since the device that was asked for does not take it
+  kForConversion,  ///< a thread that prepares its profile's conversion; then again who had it
+                   ///< before
 };
 
 /// Whether a request may go from one state to the other. Those for the host end in their answer.
 [[nodiscard]] constexpr bool may_follow(WorkState from, WorkState to) noexcept {
+  if (to == WorkState::kForConversion) {
+    return from != WorkState::kNew && from != WorkState::kForConversion;
+  }
   switch (from) {
     case WorkState::kNew:
       return to == WorkState::kForDevice || to == WorkState::kForHost;
+    case WorkState::kForConversion:
+      return to != WorkState::kNew;
     case WorkState::kForDevice:
       return to == WorkState::kHostFirst || to == WorkState::kFallback;
     case WorkState::kHostFirst:
@@ -51,6 +62,19 @@ enum class Prepared : std::uint8_t {
   kAll,   ///< it is planned, and Work::head is written: ready for a device
 };
 
+struct Work;
+class WorkFlow;
+
+/// Frees a request. One that was admitted and that nobody has answered, because what held it was
+/// left by std::bad_alloc, is answered with busy: nobody waits for ever for it.
+struct DropWork {
+  DropWork() noexcept = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): what std::make_unique() returns is a WorkPtr
+  DropWork(std::default_delete<Work> /*other*/) noexcept {}
+  void operator()(Work* work) const noexcept;
+};
+using WorkPtr = std::unique_ptr<Work, DropWork>;
+
 struct Work {
   std::span<const std::uint8_t> bytes;
   InputStore::Traits traits;  ///< of `bytes`; ordinary once they are the copy's
@@ -63,8 +87,15 @@ struct Work {
   base::Clock::time_point arrived;
   base::Clock::time_point deadline = base::Clock::time_point::max();
 
-  WorkState state = WorkState::kNew;  ///< go_to() changes it
+  WorkPtr next;              ///< in a WorkList
+  WorkFlow* flow = nullptr;  ///< that counts this as unanswered; null before and after that
+
+  WorkState state = WorkState::kNew;         ///< go_to() changes it
+  WorkState state_before = WorkState::kNew;  ///< of kForConversion: where the request goes back to
+  color::Side side = color::Side::kHost;     ///< of which its conversion is awaited
   Prepared prepared = Prepared::kNothing;
+  /// Of kHostFirst: a device can do what a host thread shall do first, in a batch of many.
+  bool device_could_decode = false;
   std::string reason;                               ///< of a fallback: why not the device
   Request request;                                  ///< points into this; a Work never moves
   std::vector<std::uint8_t> head;                   ///< of the output
@@ -73,21 +104,25 @@ struct Work {
   /// Tells the engine's QueueWatch of a cancellation; last, so that it ends first.
   std::optional<std::stop_callback<std::function<void()>>> on_stop;
 
-  void go_to(WorkState next) noexcept {
-    assert(may_follow(state, next));
-    state = next;
+  void go_to(WorkState later) noexcept {
+    assert(may_follow(state, later));
+    state = later;
   }
 };
 
-/// Why a request that nobody works on yet need not be worked on any more; nothing where it must.
-[[nodiscard]] inline std::optional<Status> why_over(const Work& work, base::Clock::time_point now) {
+/// Whether a request that nobody works on yet need not be worked on any more.
+[[nodiscard]] inline bool is_over(const Work& work, base::Clock::time_point now) noexcept {
+  return work.stop.stop_requested() || work.deadline <= now;
+}
+
+/// Why is_over() holds. Where memory has run out for that, a shorter message says so.
+[[nodiscard]] inline Status why_over(const Work& work) noexcept try {
   if (work.stop.stop_requested()) {
-    return Status(StatusCode::kCancelled, "cancelled before work on it had begun");
+    return {StatusCode::kCancelled, "cancelled before work on it had begun"};
   }
-  if (work.deadline <= now) {
-    return Status(StatusCode::kDeadline, "its time was over before work on it had begun");
-  }
-  return std::nullopt;
+  return {StatusCode::kDeadline, "its time was over before work on it had begun"};
+} catch (const std::bad_alloc&) {
+  return {StatusCode::kBusy, kNoMemory};
 }
 
 /// Replaces bytes that may change by a copy, which nobody writes to. Host threads read the copy.
@@ -99,7 +134,5 @@ inline void copy_changing_bytes(Work& work) {
   work.traits = {};
   work.prepared = Prepared::kNothing;
 }
-
-using WorkPtr = std::unique_ptr<Work>;
 
 }  // namespace framewire::engine

@@ -4,17 +4,19 @@
 #include <cstddef>
 #include <engine/admission.hpp>
 #include <engine/answers.hpp>
+#include <engine/conversion_queue.hpp>
 #include <engine/counters.hpp>
 #include <engine/queue_watch.hpp>
 #include <engine/work.hpp>
+#include <engine/work_list.hpp>
 #include <engine/work_queue.hpp>
 #include <string>
-#include <vector>
 
 namespace framewire::engine {
 
-/// Two queues, of lanes and of host threads, and the account of answers. All that the threads of an
-/// engine share; each change of a Work's state is one call here. Thread-safe.
+/// Queues of lanes, of host threads and of those who prepare profiles, and the account of answers.
+/// All that the threads of an engine share; each change of a Work's state is one call here.
+/// Thread-safe.
 class WorkFlow {
  public:
   /// @param capacity  of the admission
@@ -25,27 +27,32 @@ class WorkFlow {
   [[nodiscard]] QueueWatch& watch() noexcept { return watch_; }
   [[nodiscard]] WorkQueue& device_queue() noexcept { return device_queue_; }
   [[nodiscard]] WorkQueue& host_queue() noexcept { return host_queue_; }
+  [[nodiscard]] ConversionQueue& conversions() noexcept { return conversions_; }
   [[nodiscard]] Counters& counters() noexcept { return counters_; }
   [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
 
   /// New requests, in the order in which they came.
-  void to_devices(std::vector<WorkPtr> works);
-  void to_host(std::vector<WorkPtr> works);
+  void to_devices(WorkList works) noexcept;
+  void to_host(WorkList works) noexcept;
   /// From a lane: to a host thread, which prepares the request for a device.
-  void host_first(WorkPtr work);
+  void host_first(WorkPtr work) noexcept;
   /// From that host thread: back to the lanes.
-  void back_to_devices(WorkPtr work);
+  void back_to_devices(WorkPtr work) noexcept;
   /// From a lane: to a host thread, for good.
-  void fall_back(WorkPtr work, std::string reason);
+  void fall_back(WorkPtr work, std::string reason) noexcept;
+  /// From a lane or a host thread: until Request::conversion is ready on that side.
+  void await_conversion(WorkPtr work, color::Side side) noexcept;
+  /// Back to where they came from.
+  void go_on_with_conversion(WorkList works) noexcept;
 
-  void answer(WorkPtr work, Result<Resized> result) {
+  void answer(WorkPtr work, Result<Resized> result) noexcept {
     answers().add(std::move(work), std::move(result));
   }
   /// For several answers of one thread.
-  [[nodiscard]] Answers answers() { return Answers(admission_, counters_.failures); }
+  [[nodiscard]] Answers answers() noexcept { return Answers(admission_, counters_.failures); }
 
   /// Answers what is cancelled or late in the queues. @return the earliest deadline there
-  [[nodiscard]] QueueWatch::TimePoint sweep();
+  [[nodiscard]] QueueWatch::TimePoint sweep() noexcept;
 
  private:
   Admission admission_;
@@ -53,6 +60,7 @@ class WorkFlow {
   Counters counters_;
   WorkQueue device_queue_{watch_};
   WorkQueue host_queue_{watch_};
+  ConversionQueue conversions_{watch_};
 };
 
 }  // namespace framewire::engine

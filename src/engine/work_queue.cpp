@@ -11,9 +11,10 @@ constexpr std::chrono::microseconds kSpin{100};
 
 /// Wakes nobody in vain: being woken costs some 50 µs, and waking the caller some microseconds. Who
 /// is looking needs no waking, and one who was woken, or gathers, comes for a whole share.
-void WorkQueue::append(WorkPtr work) {
+void WorkQueue::append(WorkPtr work) noexcept {
   tell_watch(*work);
   bytes_ += work->bytes.size();
+  for_device_ += work->device_could_decode ? 1 : 0;
   items_.push_back(std::move(work));
   count_ = items_.size();
   const std::size_t min_share = bounds_.min_share;
@@ -26,48 +27,80 @@ void WorkQueue::append(WorkPtr work) {
   }
 }
 
+void WorkQueue::count_out(const Work& work) noexcept {
+  bytes_ -= work.bytes.size();
+  for_device_ -= work.device_could_decode ? 1 : 0;
+}
+
 /// Under the lock: a request that is cancelled before it is here is seen here, one that is
 /// cancelled later is found here.
-void WorkQueue::tell_watch(const Work& work) {
+void WorkQueue::tell_watch(const Work& work) noexcept {
   watch_.expect(work.deadline);
   if (work.stop.stop_requested()) watch_.look_now();
 }
 
-void WorkQueue::push(WorkPtr work) {
+void WorkQueue::push(WorkPtr work) noexcept {
   const std::lock_guard lock(mutex_);
   append(std::move(work));
 }
 
-void WorkQueue::push(std::vector<WorkPtr> works) {
+void WorkQueue::push(WorkList works) noexcept {
   const std::lock_guard lock(mutex_);
-  for (WorkPtr& work : works) append(std::move(work));
+  while (!works.empty()) append(works.pop_front());
 }
 
-void WorkQueue::put_back(std::vector<WorkPtr> works) {
+void WorkQueue::put_back(WorkList works) noexcept {
   const std::lock_guard lock(mutex_);
-  for (auto work = works.rbegin(); work != works.rend(); ++work) {
-    tell_watch(**work);
-    bytes_ += (*work)->bytes.size();
-    items_.push_front(std::move(*work));
+  WorkList front;
+  while (!works.empty()) {
+    tell_watch(works.front());
+    bytes_ += works.front().bytes.size();
+    for_device_ += works.front().device_could_decode ? 1 : 0;
+    front.push_back(works.pop_front());
   }
+  items_.prepend(std::move(front));
   count_ = items_.size();
   wake_all();
 }
 
-QueueWatch::TimePoint WorkQueue::remove_over(std::vector<WorkPtr>& over) {
+void WorkQueue::take_for_device(std::size_t min_requests, std::size_t max_requests,
+                                std::uint64_t max_bytes, WorkList& out) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (for_device_ < min_requests) return;
+  WorkList kept;
+  std::uint64_t bytes = 0;
+  bool full = false;
+  while (!items_.empty()) {
+    WorkPtr work = items_.pop_front();
+    full = full || out.size() >= max_requests || bytes + work->bytes.size() > max_bytes;
+    if (full || !work->device_could_decode) {
+      kept.push_back(std::move(work));
+      continue;
+    }
+    bytes += work->bytes.size();
+    count_out(*work);
+    out.push_back(std::move(work));
+  }
+  items_ = std::move(kept);
+  count_ = items_.size();
+}
+
+QueueWatch::TimePoint WorkQueue::remove_over(WorkList& over) noexcept {
   auto earliest = QueueWatch::TimePoint::max();
   const auto now = base::Clock::now();
   const std::lock_guard lock(mutex_);
-  over.reserve(over.size() + items_.size());
-  for (WorkPtr& work : items_) {
-    if (why_over(*work, now)) {
-      bytes_ -= work->bytes.size();
+  WorkList kept;
+  while (!items_.empty()) {
+    WorkPtr work = items_.pop_front();
+    if (is_over(*work, now)) {
+      count_out(*work);
       over.push_back(std::move(work));
     } else {
       earliest = std::min(earliest, work->deadline);
+      kept.push_back(std::move(work));
     }
   }
-  std::erase(items_, nullptr);
+  items_ = std::move(kept);
   count_ = items_.size();
   return earliest;
 }
@@ -86,7 +119,7 @@ void WorkQueue::wake_all() {
 }
 
 void WorkQueue::wait_for_more(std::unique_lock<std::mutex>& lock, const Bounds& bounds) {
-  const auto until = items_.front()->arrived + std::chrono::microseconds(bounds.wait_us);
+  const auto until = items_.front().arrived + std::chrono::microseconds(bounds.wait_us);
   const auto enough = [&] {
     return closed_ || items_.empty() || busy_ == 0 || items_.size() >= share() ||
            bytes_ >= bounds.max_bytes;
@@ -110,7 +143,7 @@ void WorkQueue::look(std::unique_lock<std::mutex>& lock) {
   --looking_;
 }
 
-bool WorkQueue::take(const Bounds& bounds, std::size_t done, std::vector<WorkPtr>& out) {
+bool WorkQueue::take(const Bounds& bounds, std::size_t done, WorkList& out) {
   std::unique_lock lock(mutex_);
   bounds_ = bounds;
   bounds_.min_share = std::min(bounds.min_share, bounds.max_requests);
@@ -132,11 +165,10 @@ bool WorkQueue::take(const Bounds& bounds, std::size_t done, std::vector<WorkPtr
   const std::size_t count = std::min(bounds.max_requests, part);
   std::uint64_t bytes = 0;
   while (!items_.empty() && out.size() < count) {
-    bytes += items_.front()->bytes.size();
+    bytes += items_.front().bytes.size();
     if (!out.empty() && bytes > bounds.max_bytes) break;
-    bytes_ -= items_.front()->bytes.size();
-    out.push_back(std::move(items_.front()));
-    items_.pop_front();
+    count_out(items_.front());
+    out.push_back(items_.pop_front());
   }
   count_ = items_.size();
   ++busy_;

@@ -5,24 +5,23 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <engine/queue_watch.hpp>
-#include <engine/work.hpp>
+#include <engine/work_list.hpp>
 #include <mutex>
-#include <vector>
 
 namespace framewire::engine {
 
-/// First in, first out; what bounds it is the engine's count of unanswered requests. Thread-safe.
+/// First in, first out; what bounds it is the engine's count of unanswered requests. Never
+/// allocates. Thread-safe.
 class WorkQueue {
  public:
   /// @param watch  told of what is queued
   explicit WorkQueue(QueueWatch& watch) : watch_(watch) {}
 
-  void push(WorkPtr work);
-  void push(std::vector<WorkPtr> works);
+  void push(WorkPtr work) noexcept;
+  void push(WorkList works) noexcept;
   /// Hands back what did not fit into a batch, to be taken next, in its order.
-  void put_back(std::vector<WorkPtr> works);
+  void put_back(WorkList works) noexcept;
 
   struct Bounds {
     std::size_t max_requests = 1;
@@ -38,11 +37,19 @@ class WorkQueue {
   /// would leave the device idle, waiting for less would give it more, smaller batches.
   /// @param done  how many requests this caller took last, and has finished; 0 for its first call
   /// @return false once closed and empty
-  bool take(const Bounds& bounds, std::size_t done, std::vector<WorkPtr>& out);
+  bool take(const Bounds& bounds, std::size_t done, WorkList& out);
 
-  /// Moves requests that are over (why_over()) into `over`.
+  /// Takes the oldest requests that a device could decode (Work::device_could_decode), if there are
+  /// at least `min_requests` of them. Never waits.
+  /// @param min_requests  at least 1
+  void take_for_device(std::size_t min_requests, std::size_t max_requests, std::uint64_t max_bytes,
+                       WorkList& out) noexcept;
+  /// Whether nothing is queued now.
+  [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+
+  /// Moves requests that are over (is_over()) into `over`.
   /// @return the earliest deadline of those that stay; TimePoint::max() for none
-  [[nodiscard]] QueueWatch::TimePoint remove_over(std::vector<WorkPtr>& over);
+  [[nodiscard]] QueueWatch::TimePoint remove_over(WorkList& over) noexcept;
 
   /// For a caller of take() that will not call again. @param done  as of take(); not 0
   void leave(std::size_t done);
@@ -50,8 +57,9 @@ class WorkQueue {
   void close();
 
  private:
-  void append(WorkPtr work);
-  void tell_watch(const Work& work);
+  void append(WorkPtr work) noexcept;
+  void count_out(const Work& work) noexcept;
+  void tell_watch(const Work& work) noexcept;
   [[nodiscard]] std::size_t share() const;
   void wake_all();
   void look(std::unique_lock<std::mutex>& lock);
@@ -61,9 +69,10 @@ class WorkQueue {
   QueueWatch& watch_;
   std::condition_variable filled_;  ///< for callers without a request
   std::condition_variable enough_;  ///< for those who wait for more to come
-  std::deque<WorkPtr> items_;
+  WorkList items_;
   std::atomic<std::size_t> count_{0};  ///< of items_, for a look without the lock
   std::uint64_t bytes_ = 0;            ///< of all items
+  std::size_t for_device_ = 0;         ///< items that a device could decode
   std::size_t busy_ = 0;               ///< callers of take() that are at work
   std::size_t waiting_ = 0;
   std::size_t gathering_ = 0;  ///< of those, who have a request and wait for more

@@ -38,6 +38,7 @@ struct AxisMap {
   std::int32_t out_size = 0;
   double origin = 0;
   double step = 1;
+  friend bool operator==(const AxisMap&, const AxisMap&) = default;
 };
 
 /// One output plane before orientation, and the input component that it comes from.

@@ -131,7 +131,9 @@ Result<void> Splitter::prepare(Picture& picture) try {
       !ok) {
     return ok;
   }
-  if (auto ok = engine::plan_request(request, turbo_.codec().capabilities(), converters_); !ok) {
+  const auto side = on_gpu_ ? color::Side::kDevice : color::Side::kHost;
+  if (auto ok = engine::plan_request(request, turbo_.codec().capabilities(), converters_, side);
+      !ok) {
     return ok;
   }
   if (form_ == Form::kJpeg) {

@@ -31,6 +31,8 @@ struct Spec {
   bool separate_scans = false;
   int restart_mcus = 0;
   bool adobe = true;  ///< mark four components as Adobe does
+  /// Scans instead of all others, progressive or not; must outlive the call.
+  std::span<const jpeg_scan_info> script{};
 };
 
 /// A sample of one component, from its centre in full-size pixels.
@@ -105,6 +107,10 @@ inline void configure(jpeg_compress_struct& info, const Spec& spec, jpeg_scan_in
     for (int i = 0; i < info.num_components; ++i) scans[i] = {1, {i}, 0, 63, 0, 0};
     info.scan_info = scans;
     info.num_scans = info.num_components;
+  }
+  if (!spec.script.empty()) {
+    info.scan_info = spec.script.data();
+    info.num_scans = static_cast<int>(spec.script.size());
   }
 }
 

@@ -4,6 +4,7 @@
 #include <engine/cuda/image_place.hpp>
 #include <engine/cuda/image_pool.hpp>
 #include <engine/device_shape.hpp>
+#include <engine/device_verdict.hpp>
 #include <framewire/device.hpp>
 #include <gpu/device.hpp>
 #include <gpu/on_device.hpp>
@@ -70,7 +71,8 @@ Result<void> DeviceDecoder::Impl::prepare(Entry& entry, const DeviceDecodeItem& 
   if (!file) return fail(file.error());
   entry.file = std::move(*file);
   if (auto ok = jpeg::check_supported(entry.file); !ok) return ok;
-  if (!codec::cuda::check_item(item_of(entry))) {
+  // Of progressive files the device would be slow at a few, and a call has few.
+  if (engine::entropy_on_host(entry.file.frame) || !codec::cuda::check_item(item_of(entry))) {
     if (auto ok = read_on_host(entry); !ok) return ok;
   }
   return place(entry, wanted.planes);

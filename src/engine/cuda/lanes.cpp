@@ -129,6 +129,7 @@ Result<DeviceLanes> lanes_on(const gpu::DeviceFacts& facts, const EngineOptions&
     lanes.pin_input = [ordinal](std::span<std::uint8_t> range) { return pin(ordinal, range); };
   }
   const std::uint64_t bound = lanes.lane_bytes;
+  const std::uint64_t warm = std::min(options.warm_bytes, memory) / lanes.lanes;
   const bool timed = options.timed;
   const auto load = std::make_shared<codec::cuda::EntropyLoad>();
   lanes.make_codec = [=]() -> Result<std::unique_ptr<codec::BatchCodec>> {
@@ -136,7 +137,7 @@ Result<DeviceLanes> lanes_on(const gpu::DeviceFacts& facts, const EngineOptions&
 #ifdef FRAMEWIRE_HAS_NVJPEG
     if (nvjpeg) return make_nvjpeg_batch_codec(bound);
 #endif
-    return codec::make_cuda_batch_codec(timed, bound, load);
+    return codec::make_cuda_batch_codec(timed, bound, load, warm);
   };
   return lanes;
 }

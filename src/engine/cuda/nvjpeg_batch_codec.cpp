@@ -45,15 +45,17 @@ class NvjpegBatchCodec : public codec::BatchCodec {
   }
 
   /// Planes are counted twice: nvJPEG's, and those that the CUDA codec would have decoded itself.
-  [[nodiscard]] std::uint64_t device_bytes(const BatchItem& item, std::size_t position) override {
-    std::uint64_t bytes = sizer_.device_bytes(make_item(item), position) + item.head.size() + 1024;
+  [[nodiscard]] codec::BatchMemory need(const BatchItem& item, std::size_t position) override {
+    codec::BatchMemory need = sizer_.need(make_item(item), position);
+    need.device_bytes += item.head.size() + 1024;
+    need.pinned_bytes += 2 * (item.head.size() + 1024);
     const jpeg::FrameHeader& frame = item.file->frame;
     for (std::size_t c = 0; c < static_cast<std::size_t>(frame.component_count); ++c) {
-      bytes += std::uint64_t{64} *
-               static_cast<std::uint64_t>(frame.components[c].padded_width_blocks + 2) *
-               static_cast<std::uint64_t>(frame.components[c].padded_height_blocks);
+      need.device_bytes += std::uint64_t{64} *
+                           static_cast<std::uint64_t>(frame.components[c].padded_width_blocks + 2) *
+                           static_cast<std::uint64_t>(frame.components[c].padded_height_blocks);
     }
-    return bytes;
+    return need;
   }
 
   [[nodiscard]] Result<void> enqueue(std::span<const BatchItem> items) override;
@@ -63,6 +65,7 @@ class NvjpegBatchCodec : public codec::BatchCodec {
   [[nodiscard]] codec::BatchMemory memory() const override {
     return {transcoder_.device_bytes() + decoder_.device_bytes(), transcoder_.pinned_bytes()};
   }
+  [[nodiscard]] base::CacheUse headers() const override { return headers_.use(); }
   [[nodiscard]] std::vector<StageTotal> stages() const override { return {}; }
 
  private:
@@ -103,7 +106,6 @@ Result<void> NvjpegBatchCodec::decode(std::span<const BatchItem> items) {
 }
 
 Result<void> NvjpegBatchCodec::resample(std::span<const BatchItem> items) {
-  headers_.trim();
   encode_of_.assign(items.size(), kOurs);
   heads_.clear();
   qualities_.clear();
@@ -124,7 +126,9 @@ Result<void> NvjpegBatchCodec::resample(std::span<const BatchItem> items) {
     qualities_.push_back(encode.quality);
     batch.push_back(item);
   }
-  if (auto ok = transcoder_.enqueue(batch); !ok) return ok;
+  auto enqueued = transcoder_.enqueue(batch);
+  headers_.trim();  // they have been copied
+  if (!enqueued) return enqueued;
   return transcoder_.make_wait(stream_.get());
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <color/assumed_profile.hpp>
 #include <color/converter.hpp>
+#include <color/shaper.hpp>
 #include <jpeg/exif.hpp>
 #include <jpeg/icc.hpp>
 #include <jpeg/markers.hpp>
@@ -178,7 +179,8 @@ TEST(AdobeRgbByExif, NumbersAreThePublishedOnes) {
         host = std::max(host, std::fabs(luma - out[0]));
         const int numbers[3] = {r, g, b};
         int looked_up[3];
-        color::look_up(table->kind, table->bytes.data(), numbers, looked_up);
+        color::look_up(table->kind, table->bytes.data(), color::srgb_samples().data(), numbers,
+                       looked_up);
         for (std::size_t c = 0; c < 3; ++c) {
           device = std::max(device, std::fabs(exact[c] - looked_up[c]));
         }

@@ -34,10 +34,15 @@ struct Script {
   std::atomic<bool> give_up{false};          ///< every image is for the CPU, found on the device
   std::atomic<bool> refuse{false};           ///< check() takes nothing
   std::atomic<std::uint64_t> item_bytes{1};  ///< device memory of each item
+  std::atomic<std::uint64_t> item_pinned_bytes{1};
   std::chrono::microseconds batch_time{0};
   std::atomic<int> batches{0};
   std::atomic<std::size_t> largest{0};
   std::atomic<int> pinned{0};  ///< items that lay in memory of the engine's
+  /// How many progressive files must wait for their scans to be decoded here; 0: they never are.
+  std::atomic<std::size_t> progressive_images{0};
+  std::atomic<int> progressive_scans{0};  ///< items whose scans were decoded here
+  std::atomic<int> with_coefficients{0};  ///< items that came with their coefficients
 };
 
 class FakeBatchCodec : public codec::BatchCodec {
@@ -49,8 +54,11 @@ class FakeBatchCodec : public codec::BatchCodec {
     if (script_.refuse) return fail(StatusCode::kUnsupported, "not of this kind");
     return {};
   }
-  [[nodiscard]] std::uint64_t device_bytes(const BatchItem&, std::size_t) override {
-    return script_.item_bytes;
+  [[nodiscard]] codec::ProgressiveBatches progressive() const noexcept override {
+    return {script_.progressive_images, script_.progressive_images, UINT64_MAX};
+  }
+  [[nodiscard]] codec::BatchMemory need(const BatchItem&, std::size_t) override {
+    return {script_.item_bytes, script_.item_pinned_bytes};
   }
   [[nodiscard]] Result<void> enqueue(std::span<const BatchItem> items) override {
     const int number = script_.batches++;
@@ -64,6 +72,9 @@ class FakeBatchCodec : public codec::BatchCodec {
     outputs_.clear();
     for (const BatchItem& item : items) {
       script_.pinned += item.pinned ? 1 : 0;
+      const bool progressive = item.file->frame.process == jpeg::Process::kProgressive;
+      script_.with_coefficients += item.coefficients != nullptr ? 1 : 0;
+      script_.progressive_scans += progressive && item.coefficients == nullptr ? 1 : 0;
       Bytes out(item.head.begin(), item.head.end());
       codec::Outcome outcome;
       codec::Context context;
@@ -93,6 +104,7 @@ class FakeBatchCodec : public codec::BatchCodec {
     return {true, {}, quality_, outputs_[index]};
   }
   [[nodiscard]] codec::BatchMemory memory() const override { return {1000, 500}; }
+  [[nodiscard]] base::CacheUse headers() const override { return {10, 20, 3, 4}; }
   [[nodiscard]] std::vector<StageTotal> stages() const override { return {{"all", 5.0}}; }
 
  private:

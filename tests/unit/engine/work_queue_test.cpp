@@ -19,17 +19,18 @@ class WorkQueues : public testing::Test {
   ~WorkQueues() override { queue_.close(); }
 
   void push(std::size_t count) {
-    std::vector<WorkPtr> works;
+    WorkList works;
     for (std::size_t i = 0; i < count; ++i) {
-      works.push_back(std::make_unique<Work>());
-      works.back()->arrived = base::Clock::now();
-      works.back()->bytes = bytes_;
+      WorkPtr work = std::make_unique<Work>();
+      work->arrived = base::Clock::now();
+      work->bytes = bytes_;
+      works.push_back(std::move(work));
     }
     queue_.push(std::move(works));
   }
   /// Takes as a lane does. @return how many
   std::size_t take(std::size_t done = 0) {
-    std::vector<WorkPtr> out;
+    WorkList out;
     return queue_.take(bounds_, done, out) ? out.size() : 0;
   }
   std::future<std::size_t> taken(std::size_t done = 0) {

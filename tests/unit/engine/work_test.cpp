@@ -12,13 +12,16 @@ namespace {
 using State = WorkState;
 
 TEST(WorkState, FollowsOnlyWhatMayComeBefore) {
-  const std::vector<std::pair<State, State>> allowed = {{State::kNew, State::kForDevice},
-                                                        {State::kNew, State::kForHost},
-                                                        {State::kForDevice, State::kHostFirst},
-                                                        {State::kForDevice, State::kFallback},
-                                                        {State::kHostFirst, State::kForDevice}};
-  constexpr std::array kAll = {State::kNew, State::kForDevice, State::kHostFirst, State::kForHost,
-                               State::kFallback};
+  const std::vector<std::pair<State, State>> allowed = {
+      {State::kNew, State::kForDevice},           {State::kNew, State::kForHost},
+      {State::kForDevice, State::kHostFirst},     {State::kForDevice, State::kFallback},
+      {State::kHostFirst, State::kForDevice},     {State::kForDevice, State::kForConversion},
+      {State::kHostFirst, State::kForConversion}, {State::kForHost, State::kForConversion},
+      {State::kFallback, State::kForConversion},  {State::kForConversion, State::kForDevice},
+      {State::kForConversion, State::kHostFirst}, {State::kForConversion, State::kForHost},
+      {State::kForConversion, State::kFallback}};
+  constexpr std::array kAll = {State::kNew,     State::kForDevice, State::kHostFirst,
+                               State::kForHost, State::kFallback,  State::kForConversion};
   for (const State from : kAll) {
     for (const State to : kAll) {
       EXPECT_EQ(may_follow(from, to),

@@ -1,0 +1,156 @@
+// Who decodes the scans of progressive files: host threads while few wait for them, lanes
+// otherwise.
+#include <gtest/gtest.h>
+#include <chrono>
+#include <future>
+#include <tests/unit/engine/fake_lanes.hpp>
+#include <vector>
+
+namespace framewire::engine {
+namespace {
+
+using namespace fake;
+
+constexpr int kImages = 20;
+
+/// Requests borrow their bytes.
+const Bytes& progressive() {
+  static const Bytes made = progressive_photo();
+  return made;
+}
+
+class ProgressiveLanes : public testing::Test {
+ protected:
+  void TearDown() override {
+    if (engine_ != nullptr) release();
+  }
+  void start(std::size_t progressive_images, unsigned lanes = 1) {
+    script_.progressive_images = progressive_images;
+    EngineOptions options;
+    options.threads = 1;
+    engine_ = make(devices_of({&script_}, lanes), options);
+  }
+  /// Keeps the engine's only host thread from working until release().
+  void occupy_host() {
+    std::promise<void> occupied;
+    submit(*engine_, photos()[0], width(16, CodecKind::kTurbo),
+           [&, free = free_.get_future().share()](const Result<Resized>&) {
+             occupied.set_value();
+             free.wait();
+           });
+    occupied.get_future().wait();
+  }
+  void release() {
+    if (!std::exchange(released_, true)) free_.set_value();
+    engine_->drain();
+  }
+  /// Submits them together. @return one answer each
+  std::vector<std::future<Result<Resized>>> submit_all(const Bytes& jpeg, int count) {
+    std::vector<std::future<Result<Resized>>> answers;
+    std::vector<EngineRequest> requests;
+    for (int i = 0; i < count; ++i) {
+      auto promise = std::make_shared<std::promise<Result<Resized>>>();
+      answers.push_back(promise->get_future());
+      requests.push_back({jpeg, width(32), [promise](Result<Resized> made) {
+                            promise->set_value(std::move(made));
+                          }});
+    }
+    engine_->submit(requests);
+    return answers;
+  }
+
+  Script script_;
+  std::promise<void> free_;
+  bool released_ = false;
+  std::unique_ptr<Dispatcher> engine_;
+};
+
+/// Whether all answers come; those that have come must be sound.
+bool all_answered(std::vector<std::future<Result<Resized>>>& answers, std::chrono::seconds within) {
+  const auto until = std::chrono::steady_clock::now() + within;
+  for (auto& answer : answers) {
+    if (answer.wait_until(until) != std::future_status::ready) return false;
+    const auto made = answer.get();
+    EXPECT_TRUE(made) << made.error().to_string();
+  }
+  return true;
+}
+
+constexpr std::chrono::seconds kLong{120};
+
+TEST_F(ProgressiveLanes, ManyThatWaitMakeABatchOfTheirOwn) {
+  start(kImages);
+  occupy_host();
+  auto answers = submit_all(progressive(), kImages);
+  EXPECT_TRUE(all_answered(answers, kLong)) << "though no host thread is free";
+  EXPECT_EQ(script_.progressive_scans, kImages);
+  EXPECT_EQ(script_.with_coefficients, 0);
+  EXPECT_EQ(script_.largest, static_cast<std::size_t>(kImages));
+}
+
+TEST_F(ProgressiveLanes, FewAreLeftToHostThreads) {
+  start(kImages);
+  occupy_host();
+  auto answers = submit_all(progressive(), kImages - 1);
+  auto others = submit_all(photos()[0], 3);
+  EXPECT_TRUE(all_answered(others, kLong)) << "they wait for nobody";
+  EXPECT_EQ(answers[0].wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  release();
+  EXPECT_TRUE(all_answered(answers, kLong));
+  EXPECT_EQ(script_.progressive_scans, 0);
+  EXPECT_EQ(script_.with_coefficients, kImages - 1);
+}
+
+TEST_F(ProgressiveLanes, ACodecThatReadsNoneGetsCoefficients) {
+  start(0);
+  auto answers = submit_all(progressive(), kImages);
+  EXPECT_TRUE(all_answered(answers, kLong));
+  EXPECT_EQ(script_.progressive_scans, 0);
+  EXPECT_EQ(script_.with_coefficients, kImages);
+}
+
+/// As if few had waited: with coefficients from a host thread, which no lane takes over again.
+TEST_F(ProgressiveLanes, WhatADeviceGivesUpGoesTheWayOfTheFew) {
+  start(kImages);
+  script_.give_up = true;
+  occupy_host();
+  auto answers = submit_all(progressive(), kImages);
+  auto others = submit_all(photos()[0], kImages);
+  const auto until = std::chrono::steady_clock::now() + kLong;
+  while (script_.progressive_scans < kImages && std::chrono::steady_clock::now() < until) {
+    std::this_thread::yield();
+  }
+  release();
+  EXPECT_TRUE(all_answered(answers, kLong));
+  EXPECT_TRUE(all_answered(others, kLong));
+  EXPECT_EQ(script_.progressive_scans, kImages);
+  EXPECT_EQ(script_.with_coefficients, kImages);
+  EXPECT_EQ(engine_->stats().fallbacks, static_cast<std::uint64_t>(2 * kImages));
+}
+
+TEST_F(ProgressiveLanes, WhoeverDecodesThePictureIsTheSame) {
+  start(kImages);
+  const auto alone = one(*engine_, progressive(), width(32));
+  ASSERT_TRUE(alone);
+  occupy_host();
+  for (auto& answer : submit_all(progressive(), kImages)) {
+    const auto made = answer.get();
+    ASSERT_TRUE(made);
+    EXPECT_EQ(made->bytes, alone->bytes);
+    EXPECT_EQ(made->report.codec, CodecKind::kCuda);
+  }
+}
+
+TEST_F(ProgressiveLanes, ALostDeviceAnswersThemToo) {
+  start(kImages);
+  script_.lose_at = 0;
+  occupy_host();
+  for (auto& answer : submit_all(progressive(), kImages)) {
+    const auto made = answer.get();
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().code(), StatusCode::kDeviceLost);
+  }
+}
+
+}  // namespace
+}  // namespace framewire::engine
