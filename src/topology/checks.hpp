@@ -1,6 +1,7 @@
 // The probes, in groups; each function appends to the list.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <topology/diagnosis.hpp>
 #include <vector>
@@ -8,6 +9,10 @@
 namespace framewire::topology {
 
 using Probes = std::vector<Probe>;
+
+inline constexpr std::uint64_t kMiB = 1 << 20;
+/// version_of() the first Linux that registers GPU memory by dma-buf, 5.12.
+inline constexpr int kDmabufKernel = 5012;
 
 /// Appends a probe and returns it, to be filled in before the next is appended.
 inline Probe& add(Probes& probes, std::string id, std::string title, std::string subject = "") {

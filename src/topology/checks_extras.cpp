@@ -1,11 +1,14 @@
 #include <fmt/format.h>
 #include <algorithm>
+#include <string_view>
 #include <topology/checks.hpp>
+#include <topology/mps_program.hpp>
 
 namespace framewire::topology {
 namespace {
 
-constexpr int kMinMpsCapability = 35;           // compute capability 3.5
+constexpr int kMinMpsCapability = 35;  // compute capability 3.5
+constexpr int kVolta = 70;
 constexpr std::uint64_t kCudaMemory = 1u << 1;  // UCS_MEMORY_TYPE_CUDA
 
 void not_asked(Probe& probe) {
@@ -73,28 +76,59 @@ bool is_jetson(const HostFacts& facts) {
   });
 }
 
+// What a GPU's compute mode means for MPS. It is told, never set.
+std::string_view meaning_of_mode(int mode) {
+  switch (mode) {
+    case 0:
+      return "DEFAULT: MPS works; processes may also run beside its server";
+    case 2:
+      return "PROHIBITED: no process can use this GPU";
+    case 3:
+      return "EXCLUSIVE_PROCESS: nothing runs beside the MPS server, as NVIDIA recommends";
+    default:
+      return "EXCLUSIVE_THREAD: of old drivers";
+  }
+}
+
+void cite_gpu(const Gpu& gpu, Probe& probe) {
+  const NvmlGpu& nvml = *gpu.nvml;
+  probe.evidence.push_back(fmt::format(
+      "{}: compute capability {}.{}, {}", gpu.label(), nvml.capability / 10, nvml.capability % 10,
+      nvml.compute_mode ? fmt::format("compute mode {} ({})", *nvml.compute_mode,
+                                      meaning_of_mode(*nvml.compute_mode))
+                        : "compute mode not known"));
+  if (nvml.capability < kVolta) return;
+  // Source: NVIDIA's guide to MPS, "Limitations"; the larger number with recent drivers.
+  probe.evidence.push_back(
+      fmt::format("{}: at most 48 client contexts at a time, 60 with recent drivers", gpu.label()));
+}
+
 void check_mps(const HostFacts& facts, Probes& probes) {
   Probe& probe = add(probes, "mps", "Multi-Process Service");
   const MpsFacts& mps = facts.mps;
-  probe.evidence = {fmt::format("{}: {}", mps.pipe_directory,
+  probe.evidence = {mps.program.empty()
+                        ? fmt::format("{}: not in any folder where drivers put it", kMpsProgram)
+                        : mps.program,
+                    fmt::format("{}: {}", mps.pipe_directory,
                                 mps.running        ? "a control daemon is running"
                                 : mps.control_pipe ? "left behind by a daemon that is gone"
                                                    : "no daemon")};
   probe.verdict = Verdict::kNotApplicable;
   for (const Gpu& gpu : facts.gpus) {
     if (!gpu.nvml) continue;
+    cite_gpu(gpu, probe);
     const bool able = gpu.nvml->capability >= kMinMpsCapability;
-    probe.evidence.push_back(fmt::format(
-        "{}: compute capability {}.{}, compute mode {}", gpu.label(), gpu.nvml->capability / 10,
-        gpu.nvml->capability % 10, gpu.nvml->compute_mode.value_or(0)));
     if (!able && mps.running) probe.verdict = Verdict::kWarning;
   }
   if (is_jetson(facts)) probe.evidence.push_back("integrated GPU, as of Jetson boards");
   if (facts.gpus.empty()) return;
   if (!mps.running) {
     probe.remedy =
-        "start nvidia-cuda-mps-control -d as the user of the workers if several processes "
-        "share a GPU";
+        mps.program.empty()
+            ? "only if several processes share a GPU: install nvidia-cuda-mps-control, which comes "
+              "with the driver (Debian: nvidia-cuda-mps), or mount it into the container"
+            : "only if several processes share a GPU: framewire serve --mps on starts a daemon of "
+              "its own; or start nvidia-cuda-mps-control -d as the user of the workers";
     return;
   }
   if (probe.verdict != Verdict::kWarning) probe.verdict = Verdict::kOk;

@@ -4,7 +4,6 @@
 namespace framewire::topology {
 namespace {
 
-constexpr std::uint64_t kMiB = 1 << 20;
 // Twice the 256 MiB that boards have where large windows are off in the firmware.
 constexpr std::uint64_t kSmallBar1 = 512 * kMiB;
 constexpr int kPeermemDriver = 470;  // the first that brings nvidia_peermem
@@ -46,7 +45,7 @@ void check_nvml(const HostFacts& facts, Probes& probes) {
   }
 }
 
-void check_presence(const HostFacts& facts, Probes& probes) {
+void check_gpu_presence(const HostFacts& facts, Probes& probes) {
   Probe& probe = add(probes, "gpu", "NVIDIA GPU");
   probe.required = true;
   for (const Gpu& gpu : facts.gpus) {
@@ -150,7 +149,7 @@ void check_attributes(const HostFacts& facts, const Gpu& gpu, Probes& probes) {
 }  // namespace
 
 void check_gpus(const HostFacts& facts, Probes& probes) {
-  check_presence(facts, probes);
+  check_gpu_presence(facts, probes);
   check_driver(facts, probes);
   check_nvml(facts, probes);
   for (const Gpu& gpu : facts.gpus) {

@@ -5,8 +5,6 @@
 namespace framewire::topology {
 namespace {
 
-constexpr int kDmabufKernel = 5012;  // version_of() Linux 5.12
-constexpr std::uint64_t kMiB = 1 << 20;
 constexpr std::uint64_t kGiB = 1 << 30;
 // Enough for RDMA queues and bounce buffers of some peers. Frames in GPU memory do not count
 // against this limit.

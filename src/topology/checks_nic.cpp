@@ -9,7 +9,7 @@ bool any_rdma(const HostFacts& facts) {
   return std::any_of(facts.nics.begin(), facts.nics.end(), [](const Nic& nic) { return nic.rdma; });
 }
 
-void check_presence(const HostFacts& facts, Probes& probes) {
+void check_nic_presence(const HostFacts& facts, Probes& probes) {
   Probe& probe = add(probes, "nic", "RDMA network card");
   probe.required = true;
   std::string others;
@@ -135,7 +135,7 @@ void check_verbs(const HostFacts& facts, Probes& probes) {
 }  // namespace
 
 void check_nics(const HostFacts& facts, Probes& probes) {
-  check_presence(facts, probes);
+  check_nic_presence(facts, probes);
   check_access(facts, probes);
   check_verbs(facts, probes);
   for (const Nic& nic : facts.nics) {

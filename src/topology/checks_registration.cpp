@@ -4,8 +4,7 @@
 namespace framewire::topology {
 namespace {
 
-constexpr int kDmabufKernel = 5012;  // version_of() Linux 5.12
-constexpr int kOpenDriver = 515;     // the first with open kernel modules that export dma-bufs
+constexpr int kOpenDriver = 515;  // the first with open kernel modules that export dma-bufs
 
 void check_peer_memory(const HostFacts& facts, Probes& probes) {
   Probe& probe = add(probes, "peer_memory_module", "Peer-memory module");

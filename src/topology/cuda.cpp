@@ -8,7 +8,7 @@
 namespace framewire::topology {
 namespace {
 
-constexpr int kSuccess = 0;
+constexpr int kCudaSuccess = 0;
 // CUdevice_attribute.
 constexpr int kIntegrated = 18;
 constexpr int kGpudirectWithVmm = 110;
@@ -21,7 +21,7 @@ constexpr int kDmabufFd = 1;
 // Of device memory: one large page.
 constexpr std::size_t kTrialBytes = 2 << 20;
 
-using Context = struct CudaContext*;
+using CudaContextHandle = struct CudaContext*;
 using Pointer = unsigned long long;
 
 struct Cuda {
@@ -33,10 +33,10 @@ struct Cuda {
         attribute(library.find<int(int*, int, int)>("cuDeviceGetAttribute")),
         error(library.find<int(int, const char**)>("cuGetErrorString")),
         can_access(library.find<int(int*, int, int)>("cuDeviceCanAccessPeer")),
-        retain(library.find<int(Context*, int)>("cuDevicePrimaryCtxRetain")),
+        retain(library.find<int(CudaContextHandle*, int)>("cuDevicePrimaryCtxRetain")),
         release(library.find<int(int)>("cuDevicePrimaryCtxRelease_v2")),
-        push(library.find<int(Context)>("cuCtxPushCurrent_v2")),
-        pop(library.find<int(Context*)>("cuCtxPopCurrent_v2")),
+        push(library.find<int(CudaContextHandle)>("cuCtxPushCurrent_v2")),
+        pop(library.find<int(CudaContextHandle*)>("cuCtxPopCurrent_v2")),
         allocate(library.find<int(Pointer*, std::size_t)>("cuMemAlloc_v2")),
         free(library.find<int(Pointer)>("cuMemFree_v2")),
         export_range(library.find<int(void*, Pointer, std::size_t, int, unsigned long long)>(
@@ -48,7 +48,7 @@ struct Cuda {
   }
   [[nodiscard]] std::string explain(int code) const {
     const char* text = nullptr;
-    if (error != nullptr && error(code, &text) == kSuccess && text != nullptr) return text;
+    if (error != nullptr && error(code, &text) == kCudaSuccess && text != nullptr) return text;
     return fmt::format("error {}", code);
   }
 
@@ -59,10 +59,10 @@ struct Cuda {
   int (*attribute)(int*, int, int);
   int (*error)(int, const char**);
   int (*can_access)(int*, int, int);
-  int (*retain)(Context*, int);
+  int (*retain)(CudaContextHandle*, int);
   int (*release)(int);
-  int (*push)(Context);
-  int (*pop)(Context*);
+  int (*push)(CudaContextHandle);
+  int (*pop)(CudaContextHandle*);
   int (*allocate)(Pointer*, std::size_t);
   int (*free)(Pointer);
   int (*export_range)(void*, Pointer, std::size_t, int, unsigned long long);
@@ -71,7 +71,7 @@ struct Cuda {
 // "0000:3B:00.0" as sysfs writes it.
 std::string address_of(const Cuda& cuda, int device) {
   char text[32] = {};
-  if (cuda.bus_id(text, sizeof text, device) != kSuccess) return "";
+  if (cuda.bus_id(text, sizeof text, device) != kCudaSuccess) return "";
   std::string address(text);
   for (char& c : address) c = c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
   return address;
@@ -81,17 +81,18 @@ std::string address_of(const Cuda& cuda, int device) {
 // current.
 void export_memory(const Cuda& cuda, CudaGpu& gpu) {
   Pointer memory = 0;
-  if (const int code = cuda.allocate(&memory, kTrialBytes); code != kSuccess) {
+  if (const int code = cuda.allocate(&memory, kTrialBytes); code != kCudaSuccess) {
     gpu.dmabuf_evidence = fmt::format("cuMemAlloc of 2 MiB: {}", cuda.explain(code));
     return;
   }
   int fd = -1;
   const int code = cuda.export_range(&fd, memory, kTrialBytes, kDmabufFd, 0);
-  base::FileDescriptor exported(code == kSuccess ? fd : -1);
-  gpu.dmabuf_exported = code == kSuccess;
+  base::FileDescriptor exported(code == kCudaSuccess ? fd : -1);
+  gpu.dmabuf_exported = code == kCudaSuccess;
   gpu.dmabuf_evidence =
-      code == kSuccess ? "cuMemGetHandleForAddressRange gave a dma-buf for 2 MiB of device memory"
-                       : fmt::format("cuMemGetHandleForAddressRange: {}", cuda.explain(code));
+      code == kCudaSuccess
+          ? "cuMemGetHandleForAddressRange gave a dma-buf for 2 MiB of device memory"
+          : fmt::format("cuMemGetHandleForAddressRange: {}", cuda.explain(code));
   exported.reset();  // closed before the memory that it stands for is freed
   (void)cuda.free(memory);
 }
@@ -103,12 +104,12 @@ void try_export(const Cuda& cuda, int device, CudaGpu& gpu) {
     gpu.dmabuf_exported = false;
     return;
   }
-  Context context = nullptr;
-  if (const int code = cuda.retain(&context, device); code != kSuccess) {
+  CudaContextHandle context = nullptr;
+  if (const int code = cuda.retain(&context, device); code != kCudaSuccess) {
     gpu.dmabuf_evidence = fmt::format("cuDevicePrimaryCtxRetain: {}", cuda.explain(code));
     return;
   }
-  if (cuda.push(context) == kSuccess) {
+  if (cuda.push(context) == kCudaSuccess) {
     export_memory(cuda, gpu);
     (void)cuda.pop(&context);
   }
@@ -118,7 +119,7 @@ void try_export(const Cuda& cuda, int device, CudaGpu& gpu) {
 CudaGpu read_gpu(const Cuda& cuda, int device) {
   const auto ask = [&](int attribute) -> std::optional<int> {
     int value = 0;
-    if (cuda.attribute(&value, attribute, device) != kSuccess) return std::nullopt;
+    if (cuda.attribute(&value, attribute, device) != kCudaSuccess) return std::nullopt;
     return value;
   };
   const auto yes = [&](int attribute) -> std::optional<bool> {
@@ -143,7 +144,7 @@ void read_all(const Cuda& cuda, CudaFacts& facts) {
   std::vector<int> devices;
   for (int i = 0; i < count; ++i) {
     int device = 0;
-    if (cuda.device(&device, i) != kSuccess) continue;
+    if (cuda.device(&device, i) != kCudaSuccess) continue;
     devices.push_back(device);
     facts.gpus.push_back(read_gpu(cuda, device));
   }
@@ -151,8 +152,8 @@ void read_all(const Cuda& cuda, CudaFacts& facts) {
     auto& row = facts.can_access.emplace_back();
     for (const int to : devices) {
       int can = 0;
-      const bool answered =
-          from != to && cuda.can_access != nullptr && cuda.can_access(&can, from, to) == kSuccess;
+      const bool answered = from != to && cuda.can_access != nullptr &&
+                            cuda.can_access(&can, from, to) == kCudaSuccess;
       row.push_back(answered ? std::optional(can != 0) : std::nullopt);
     }
   }
@@ -171,7 +172,7 @@ CudaFacts ask_cuda() {
     facts.library.evidence = library.error();
     return facts;
   }
-  if (const int code = cuda.init(0); code != kSuccess) {
+  if (const int code = cuda.init(0); code != kCudaSuccess) {
     facts.library.evidence = fmt::format("cuInit: {}", cuda.explain(code));
     return facts;
   }

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <topology/devices.hpp>
 #include <topology/host_facts.hpp>
+#include <topology/mps_program.hpp>
 
 namespace framewire::topology {
 namespace {
@@ -62,6 +63,10 @@ std::map<int, int> read_sockets(const HostFiles& files) {
 
 MpsFacts read_mps(const HostFiles& files) {
   MpsFacts mps;
+  for (const std::string_view folder : kMpsFolders) {
+    const std::string file = fmt::format("{}/{}", folder, kMpsProgram);
+    if (mps.program.empty() && files.exists(file)) mps.program = file;
+  }
   const char* named = files.live() ? std::getenv("CUDA_MPS_PIPE_DIRECTORY") : nullptr;
   mps.pipe_directory = named != nullptr && *named != '\0' ? named : "/tmp/nvidia-mps";
   mps.control_pipe = files.exists(mps.pipe_directory + "/control");

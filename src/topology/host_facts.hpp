@@ -50,6 +50,7 @@ struct Nic {
 
 /// MPS of this host, seen from its pipe folder.
 struct MpsFacts {
+  std::string program;  ///< nvidia-cuda-mps-control; "" where no usual folder has it
   std::string pipe_directory;
   bool control_pipe = false;
   bool running = false;  ///< the process that the folder names lives

@@ -8,8 +8,8 @@
 namespace framewire::topology {
 namespace {
 
-using Device = struct NvmlDevice*;
-constexpr int kSuccess = 0;
+using NvmlDeviceHandle = struct NvmlDevice*;
+constexpr int kNvmlSuccess = 0;
 constexpr unsigned kMaxLinks = 18;  // NVML_NVLINK_MAX_LINKS
 enum P2pIndex : int { kRead = 0, kWrite = 1, kNvlink = 2 };
 
@@ -29,20 +29,22 @@ struct Nvml {
   explicit Nvml(Library& library)
       : init(library.find<int()>("nvmlInit_v2")),
         count(library.find<int(unsigned*)>("nvmlDeviceGetCount_v2")),
-        handle(library.find<int(unsigned, Device*)>("nvmlDeviceGetHandleByIndex_v2")),
-        pci(library.find<int(Device, PciInfo*)>("nvmlDeviceGetPciInfo_v3")),
+        handle(library.find<int(unsigned, NvmlDeviceHandle*)>("nvmlDeviceGetHandleByIndex_v2")),
+        pci(library.find<int(NvmlDeviceHandle, PciInfo*)>("nvmlDeviceGetPciInfo_v3")),
         shutdown(library.find<int()>("nvmlShutdown")),
         error(library.find<const char*(int)>("nvmlErrorString")),
         driver(library.find<int(char*, unsigned)>("nvmlSystemGetDriverVersion")),
-        name(library.find<int(Device, char*, unsigned)>("nvmlDeviceGetName")),
-        uuid(library.find<int(Device, char*, unsigned)>("nvmlDeviceGetUUID")),
-        bar1(library.find<int(Device, Memory*)>("nvmlDeviceGetBAR1MemoryInfo")),
-        memory(library.find<int(Device, Memory*)>("nvmlDeviceGetMemoryInfo")),
-        mig(library.find<int(Device, unsigned*, unsigned*)>("nvmlDeviceGetMigMode")),
-        mode(library.find<int(Device, int*)>("nvmlDeviceGetComputeMode")),
-        capability(library.find<int(Device, int*, int*)>("nvmlDeviceGetCudaComputeCapability")),
-        link(library.find<int(Device, unsigned, int*)>("nvmlDeviceGetNvLinkState")),
-        p2p(library.find<int(Device, Device, int, int*)>("nvmlDeviceGetP2PStatus")) {}
+        name(library.find<int(NvmlDeviceHandle, char*, unsigned)>("nvmlDeviceGetName")),
+        uuid(library.find<int(NvmlDeviceHandle, char*, unsigned)>("nvmlDeviceGetUUID")),
+        bar1(library.find<int(NvmlDeviceHandle, Memory*)>("nvmlDeviceGetBAR1MemoryInfo")),
+        memory(library.find<int(NvmlDeviceHandle, Memory*)>("nvmlDeviceGetMemoryInfo")),
+        mig(library.find<int(NvmlDeviceHandle, unsigned*, unsigned*)>("nvmlDeviceGetMigMode")),
+        mode(library.find<int(NvmlDeviceHandle, int*)>("nvmlDeviceGetComputeMode")),
+        capability(
+            library.find<int(NvmlDeviceHandle, int*, int*)>("nvmlDeviceGetCudaComputeCapability")),
+        link(library.find<int(NvmlDeviceHandle, unsigned, int*)>("nvmlDeviceGetNvLinkState")),
+        p2p(library.find<int(NvmlDeviceHandle, NvmlDeviceHandle, int, int*)>(
+            "nvmlDeviceGetP2PStatus")) {}
 
   [[nodiscard]] bool complete() const { return init && count && handle && pci && shutdown; }
   [[nodiscard]] std::string explain(int code) const {
@@ -51,34 +53,34 @@ struct Nvml {
 
   int (*init)();
   int (*count)(unsigned*);
-  int (*handle)(unsigned, Device*);
-  int (*pci)(Device, PciInfo*);
+  int (*handle)(unsigned, NvmlDeviceHandle*);
+  int (*pci)(NvmlDeviceHandle, PciInfo*);
   int (*shutdown)();
   const char* (*error)(int);
   int (*driver)(char*, unsigned);
-  int (*name)(Device, char*, unsigned);
-  int (*uuid)(Device, char*, unsigned);
-  int (*bar1)(Device, Memory*);
-  int (*memory)(Device, Memory*);
-  int (*mig)(Device, unsigned*, unsigned*);
-  int (*mode)(Device, int*);
-  int (*capability)(Device, int*, int*);
-  int (*link)(Device, unsigned, int*);
-  int (*p2p)(Device, Device, int, int*);
+  int (*name)(NvmlDeviceHandle, char*, unsigned);
+  int (*uuid)(NvmlDeviceHandle, char*, unsigned);
+  int (*bar1)(NvmlDeviceHandle, Memory*);
+  int (*memory)(NvmlDeviceHandle, Memory*);
+  int (*mig)(NvmlDeviceHandle, unsigned*, unsigned*);
+  int (*mode)(NvmlDeviceHandle, int*);
+  int (*capability)(NvmlDeviceHandle, int*, int*);
+  int (*link)(NvmlDeviceHandle, unsigned, int*);
+  int (*p2p)(NvmlDeviceHandle, NvmlDeviceHandle, int, int*);
 };
 
 template <typename Function, typename... Arguments>
 bool succeeds(Function* function, Arguments... arguments) {
-  return function != nullptr && function(arguments...) == kSuccess;
+  return function != nullptr && function(arguments...) == kNvmlSuccess;
 }
 
 template <typename Function>
-std::string text_of(Function* function, Device device) {
+std::string text_of(Function* function, NvmlDeviceHandle device) {
   char text[96] = {};
   return succeeds(function, device, text, 95u) ? text : "";
 }
 
-NvmlGpu read_gpu(const Nvml& nvml, Device device) {
+NvmlGpu read_gpu(const Nvml& nvml, NvmlDeviceHandle device) {
   NvmlGpu gpu;
   PciInfo pci{};
   if (succeeds(nvml.pci, device, &pci)) {
@@ -103,7 +105,7 @@ NvmlGpu read_gpu(const Nvml& nvml, Device device) {
   return gpu;
 }
 
-NvmlPeer read_peer(const Nvml& nvml, Device from, Device to) {
+NvmlPeer read_peer(const Nvml& nvml, NvmlDeviceHandle from, NvmlDeviceHandle to) {
   const auto ask = [&](P2pIndex index) -> std::optional<bool> {
     int status = 0;
     if (!succeeds(nvml.p2p, from, to, static_cast<int>(index), &status)) return std::nullopt;
@@ -117,17 +119,17 @@ void read_all(const Nvml& nvml, NvmlFacts& facts) {
   if (succeeds(nvml.driver, version, 95u)) facts.driver_version = version;
   unsigned count = 0;
   (void)succeeds(nvml.count, &count);
-  std::vector<Device> devices;
+  std::vector<NvmlDeviceHandle> devices;
   for (unsigned i = 0; i < count; ++i) {
-    Device device = nullptr;
+    NvmlDeviceHandle device = nullptr;
     // A GPU that this user may not see has no handle.
     if (!succeeds(nvml.handle, i, &device)) continue;
     devices.push_back(device);
     facts.gpus.push_back(read_gpu(nvml, device));
   }
-  for (const Device from : devices) {
+  for (const NvmlDeviceHandle from : devices) {
     auto& row = facts.peers.emplace_back();
-    for (const Device to : devices) {
+    for (const NvmlDeviceHandle to : devices) {
       row.push_back(from == to ? NvmlPeer{} : read_peer(nvml, from, to));
     }
   }
@@ -147,7 +149,7 @@ NvmlFacts ask_nvml() {
     facts.library.evidence = library.error();
     return facts;
   }
-  if (const int code = nvml.init(); code != kSuccess) {
+  if (const int code = nvml.init(); code != kNvmlSuccess) {
     facts.library.evidence = fmt::format("nvmlInit: {}", nvml.explain(code));
     return facts;
   }

@@ -11,7 +11,7 @@
 namespace framewire::topology {
 namespace {
 
-using Context = struct UcpContext*;
+using UcpContextHandle = struct UcpContext*;
 using Config = struct UcpConfig*;
 
 // Only the first fields; UCX reads what field_mask names and later versions add at the end.
@@ -34,11 +34,11 @@ struct Ucp {
       : version(library.find<void(unsigned*, unsigned*, unsigned*)>("ucp_get_version")),
         read_config(library.find<int(const char*, const char*, Config*)>("ucp_config_read")),
         release_config(library.find<void(Config)>("ucp_config_release")),
-        init(library.find<int(unsigned, unsigned, const Parameters*, Config, Context*)>(
+        init(library.find<int(unsigned, unsigned, const Parameters*, Config, UcpContextHandle*)>(
             "ucp_init_version")),
-        cleanup(library.find<void(Context)>("ucp_cleanup")),
-        query(library.find<int(Context, Attributes*)>("ucp_context_query")),
-        print(library.find<void(Context, std::FILE*)>("ucp_context_print_info")) {}
+        cleanup(library.find<void(UcpContextHandle)>("ucp_cleanup")),
+        query(library.find<int(UcpContextHandle, Attributes*)>("ucp_context_query")),
+        print(library.find<void(UcpContextHandle, std::FILE*)>("ucp_context_print_info")) {}
 
   [[nodiscard]] bool complete() const {
     return version && read_config && release_config && init && cleanup && query && print;
@@ -47,14 +47,14 @@ struct Ucp {
   void (*version)(unsigned*, unsigned*, unsigned*);
   int (*read_config)(const char*, const char*, Config*);
   void (*release_config)(Config);
-  int (*init)(unsigned, unsigned, const Parameters*, Config, Context*);
-  void (*cleanup)(Context);
-  int (*query)(Context, Attributes*);
-  void (*print)(Context, std::FILE*);
+  int (*init)(unsigned, unsigned, const Parameters*, Config, UcpContextHandle*);
+  void (*cleanup)(UcpContextHandle);
+  int (*query)(UcpContextHandle, Attributes*);
+  void (*print)(UcpContextHandle, std::FILE*);
 };
 
 // The context's description has a line "# resource 3 : md 2 dev 1 flags -- tcp/eth0" for each.
-std::vector<std::string> transports_of(const Ucp& ucp, Context context) {
+std::vector<std::string> transports_of(const Ucp& ucp, UcpContextHandle context) {
   std::vector<std::string> found;
   char* text = nullptr;
   std::size_t length = 0;
@@ -83,7 +83,7 @@ void ask_context(const Ucp& ucp, unsigned major, unsigned minor, UcxFacts& facts
     return;
   }
   const Parameters parameters;
-  Context context = nullptr;
+  UcpContextHandle context = nullptr;
   const int code = ucp.init(major, minor, &parameters, config, &context);
   ucp.release_config(config);
   if (code != 0) {

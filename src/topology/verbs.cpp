@@ -10,18 +10,18 @@
 namespace framewire::topology {
 namespace {
 
-using Device = struct IbvDevice*;
-using Context = struct IbvContext*;
+using IbvDeviceHandle = struct IbvDevice*;
+using IbvContextHandle = struct IbvContext*;
 using Domain = struct IbvDomain*;
 
 struct Verbs {
   explicit Verbs(Library& library)
-      : list(library.find<Device*(int*)>("ibv_get_device_list")),
-        free_list(library.find<void(Device*)>("ibv_free_device_list")),
-        name(library.find<const char*(Device)>("ibv_get_device_name")),
-        open(library.find<Context(Device)>("ibv_open_device")),
-        close(library.find<int(Context)>("ibv_close_device")),
-        allocate(library.find<Domain(Context)>("ibv_alloc_pd")),
+      : list(library.find<IbvDeviceHandle*(int*)>("ibv_get_device_list")),
+        free_list(library.find<void(IbvDeviceHandle*)>("ibv_free_device_list")),
+        name(library.find<const char*(IbvDeviceHandle)>("ibv_get_device_name")),
+        open(library.find<IbvContextHandle(IbvDeviceHandle)>("ibv_open_device")),
+        close(library.find<int(IbvContextHandle)>("ibv_close_device")),
+        allocate(library.find<Domain(IbvContextHandle)>("ibv_alloc_pd")),
         free(library.find<int(Domain)>("ibv_dealloc_pd")),
         register_dmabuf(
             library.find<void*(Domain, std::uint64_t, std::size_t, std::uint64_t, int, int)>(
@@ -31,12 +31,12 @@ struct Verbs {
     return list && free_list && name && open && close && allocate && free;
   }
 
-  Device* (*list)(int*);
-  void (*free_list)(Device*);
-  const char* (*name)(Device);
-  Context (*open)(Device);
-  int (*close)(Context);
-  Domain (*allocate)(Context);
+  IbvDeviceHandle* (*list)(int*);
+  void (*free_list)(IbvDeviceHandle*);
+  const char* (*name)(IbvDeviceHandle);
+  IbvContextHandle (*open)(IbvDeviceHandle);
+  int (*close)(IbvContextHandle);
+  Domain (*allocate)(IbvContextHandle);
   int (*free)(Domain);
   void* (*register_dmabuf)(Domain, std::uint64_t, std::size_t, std::uint64_t, int, int);
 };
@@ -57,11 +57,11 @@ void try_dmabuf(const Verbs& verbs, Domain domain, VerbsDevice& device) {
   if (code == EOPNOTSUPP || code == EPROTONOSUPPORT) device.dmabuf = false;
 }
 
-VerbsDevice read_device(Library& library, const Verbs& verbs, Device handle) {
+VerbsDevice read_device(Library& library, const Verbs& verbs, IbvDeviceHandle handle) {
   VerbsDevice device;
   device.name = verbs.name(handle);
   errno = 0;
-  const Context context = verbs.open(handle);
+  const IbvContextHandle context = verbs.open(handle);
   if (context == nullptr) {
     device.evidence = fmt::format("ibv_open_device: {}", std::strerror(errno));
     return device;
@@ -93,7 +93,7 @@ VerbsFacts ask_verbs() {
   }
   int count = 0;
   errno = 0;
-  Device* const list = verbs.list(&count);
+  IbvDeviceHandle* const list = verbs.list(&count);
   if (list == nullptr) {
     facts.library.evidence = fmt::format("ibv_get_device_list: {}", std::strerror(errno));
     return facts;

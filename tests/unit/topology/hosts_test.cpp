@@ -356,6 +356,30 @@ TEST(TopologyHosts, PathsOfOddHosts) {
   EXPECT_EQ(pair(diagnosis_of(with_mig), "gpu0", "gpu1").path, Path::kStaged);
 }
 
+TEST(TopologyHosts, MpsIsExplained) {
+  RecordedHost host;
+  const auto evidence_of = [](const HostFacts& facts) {
+    std::string all;
+    const Diagnosis diagnosis = diagnose(facts);
+    for (const std::string& line : probe(diagnosis, "mps").evidence) all += line + "\n";
+    return all;
+  };
+  EXPECT_NE(evidence_of(facts_of(host)).find("not in any folder"), std::string::npos);
+  host.write("usr/local/nvidia/bin/nvidia-cuda-mps-control", "");
+  HostFacts facts = facts_of(host);
+  EXPECT_EQ(facts.mps.program, "/usr/local/nvidia/bin/nvidia-cuda-mps-control");
+  for (const auto& [mode, word] :
+       {std::pair(0, "DEFAULT"), std::pair(3, "EXCLUSIVE_PROCESS"), std::pair(2, "PROHIBITED")}) {
+    NvmlGpu nvml;
+    nvml.capability = 90;
+    nvml.compute_mode = mode;
+    facts.gpus.at(0).nvml = nvml;
+    const std::string evidence = evidence_of(facts);
+    EXPECT_NE(evidence.find(word), std::string::npos) << evidence;
+    EXPECT_NE(evidence.find("at most 48 client contexts"), std::string::npos) << evidence;
+  }
+}
+
 TEST(TopologyHosts, MpsOfAnotherUser) {
   RecordedHost host;
   EXPECT_EQ(probe(diagnosis_of(host), "mps").verdict, Verdict::kNotApplicable);

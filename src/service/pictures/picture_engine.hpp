@@ -1,0 +1,67 @@
+// What the HTTP server needs of an engine, be it in this process or in others.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <framewire/engine.hpp>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace framewire::service {
+
+/// What has become of processes that decode.
+struct WorkerFigures {
+  std::uint64_t alive = 0;             ///< that take requests now
+  std::uint64_t crashed = 0;           ///< ended by a signal or an exit code of their own
+  std::uint64_t killed = 0;            ///< by SIGKILL from outside
+  std::uint64_t hung = 0;              ///< killed by us, since they answered nothing any more
+  std::uint64_t failed_starts = 0;     ///< that never took a request
+  std::uint64_t retries = 0;           ///< requests handed in again after a death
+  std::uint64_t quarantined = 0;       ///< inputs that are refused now
+  std::uint64_t refused_requests = 0;  ///< with such an input
+};
+
+/// Makes pictures. Thread safety: all members from any number of threads at once.
+class PictureEngine {
+ public:
+  PictureEngine() = default;
+  virtual ~PictureEngine() = default;
+  PictureEngine(const PictureEngine&) = delete;
+  PictureEngine& operator=(const PictureEngine&) = delete;
+
+  /// As Engine::input_slice().
+  [[nodiscard]] virtual Result<InputSlice> input_slice(std::size_t bytes) = 0;
+  /// As Engine::try_submit(), for requests with `completions` and without `sink`.
+  [[nodiscard]] virtual std::size_t try_submit(std::span<EngineRequest> requests) = 0;
+  /// As Engine::drain().
+  virtual void drain() = 0;
+  [[nodiscard]] virtual EngineStats stats() const = 0;
+  [[nodiscard]] virtual std::vector<EngineDevice> devices() const = 0;
+  /// Whether requests are likely to be answered.
+  [[nodiscard]] virtual bool ready() const = 0;
+  /// Nothing where the engine is in this process.
+  [[nodiscard]] virtual std::optional<WorkerFigures> workers() const = 0;
+};
+
+/// The engine of this process.
+class OwnEngine final : public PictureEngine {
+ public:
+  /// @param engine  outlives this
+  explicit OwnEngine(Engine& engine) : engine_(engine) {}
+
+  Result<InputSlice> input_slice(std::size_t bytes) override { return engine_.input_slice(bytes); }
+  std::size_t try_submit(std::span<EngineRequest> requests) override {
+    return engine_.try_submit(requests);
+  }
+  void drain() override { engine_.drain(); }
+  EngineStats stats() const override { return engine_.stats(); }
+  std::vector<EngineDevice> devices() const override { return engine_.devices(); }
+  bool ready() const override { return true; }
+  std::optional<WorkerFigures> workers() const override { return std::nullopt; }
+
+ private:
+  Engine& engine_;
+};
+
+}  // namespace framewire::service

@@ -1,0 +1,176 @@
+// All that a pool of workers consists of. Requests go from list to list: a node each, made when the
+// request comes, so that nothing on their way can run out of memory.
+#pragma once
+
+#include <atomic>
+#include <client/session.hpp>
+#include <condition_variable>
+#include <future>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <service/local/event.hpp>
+#include <service/workers/handshake.hpp>
+#include <service/workers/process.hpp>
+#include <service/workers/quarantine.hpp>
+#include <service/workers/worker_pool.hpp>
+#include <thread>
+
+namespace framewire::service::workers {
+
+using Clock = base::Clock;
+
+/// A request.
+struct PoolJob {
+  std::span<const std::uint8_t> jpeg;
+  std::shared_ptr<const client::OptionsText> options;
+  std::stop_token stop;
+  std::shared_ptr<CompletionQueue> completions;
+  std::list<Completion> completion;
+  std::chrono::milliseconds allowed{};  ///< its own deadline
+  Clock::time_point expires;            ///< where it has not been handed in by then
+  Clock::time_point overdue;            ///< where a worker has not answered by then
+  unsigned crashes = 0;                 ///< of workers that had it in hand
+  unsigned kills = 0;                   ///< likewise, by SIGKILL from outside
+  unsigned lone_kills = 0;              ///< of these, with nothing else in hand
+  bool is_suspect = false;              ///< it is handed in alone
+  std::list<std::shared_ptr<PoolJob>>::iterator place;
+};
+using JobPtr = std::shared_ptr<PoolJob>;
+using Jobs = std::list<JobPtr>;
+
+/// A worker process. What follows from `in_hand` on is under the pool's lock; the rest belongs to
+/// the thread that supervises.
+struct Worker {
+  explicit Worker(Process made) : process(std::move(made)) {}
+  ~Worker() {
+    if (receiver.joinable()) receiver.join();
+  }
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  Process process;
+  std::optional<transport::shared::LocalPeer> socket;  ///< until it is ready
+  std::shared_ptr<client::Session> session;            ///< from then on
+  std::thread receiver;
+  Clock::time_point since;   ///< when it was started; when it became ready; when it was closed
+  Clock::time_point probed;  ///< when it was last asked for a sign of life
+  bool silent = false;       ///< it has owed one since then
+  bool hung = false;         ///< and was killed for that
+  bool closed = false;       ///< it was told to end
+  bool ended_idle = false;   ///< it ended by itself, with nothing in hand
+
+  Jobs in_hand;
+  Jobs lost;                  ///< that it has not answered and will not
+  bool full = false;          ///< no room for another input before the next answer
+  bool gone = false;          ///< it takes nothing any more
+  bool over = false;          ///< what was lost has been dealt with
+  std::uint64_t answers = 0;  ///< given so far
+};
+using WorkerPtr = std::shared_ptr<Worker>;
+
+class WorkerPool::State {
+ public:
+  explicit State(WorkerPoolOptions options);
+  ~State();
+
+  /// Starts the thread that supervises, which starts the workers.
+  [[nodiscard]] Result<void> start();
+
+  [[nodiscard]] Result<InputSlice> input_slice(std::size_t bytes);
+  [[nodiscard]] std::size_t try_submit(std::span<EngineRequest> requests);
+  void drain();
+  [[nodiscard]] EngineStats stats() const;
+  [[nodiscard]] std::vector<EngineDevice> devices() const;
+  [[nodiscard]] bool ready() const;
+  [[nodiscard]] WorkerFigures figures() const;
+  void restart_workers();
+  void clear_quarantine();
+
+ private:
+  /// The place of one of the workers.
+  struct Seat {
+    unsigned index = 0;
+    WorkerPtr current;         ///< takes requests
+    WorkerPtr coming;          ///< will, once it is ready
+    Clock::time_point due;     ///< when to start one, where there is none
+    unsigned failures = 0;     ///< one after the other
+    bool is_to_renew = false;  ///< by restart_workers()
+  };
+  struct Batch {
+    WorkerPtr worker;
+    std::vector<JobPtr> jobs;
+    std::uint64_t answers = 0;  ///< that the worker had given
+  };
+  enum class Cause : std::uint8_t { kCrash, kHung, kKilled };
+
+  // Requests: pool_requests.cpp.
+  [[nodiscard]] JobPtr make_job(EngineRequest& request);
+  void pump() noexcept;
+  [[nodiscard]] std::vector<Batch> assign();
+  void assign_suspect(std::vector<Batch>& batches);
+  [[nodiscard]] Worker* least_loaded() const noexcept;
+  [[nodiscard]] WorkerPtr choose(const PoolJob& job) const;
+  void give(const WorkerPtr& worker, Jobs& from, Jobs::iterator job, std::vector<Batch>& batches);
+  bool hand_in(const Batch& batch) noexcept;
+  void answered(Worker& worker, PoolJob& job, Result<Resized> result) noexcept;
+  void on_loss(Worker& worker, PoolJob& job) noexcept;
+  void deliver(PoolJob& job, Result<Resized> result) noexcept;
+  void deliver_all(Jobs& jobs, StatusCode code, std::string_view message) noexcept;
+  void sweep(Clock::time_point now) noexcept;
+
+  // Processes: supervisor.cpp.
+  void supervise() noexcept;
+  void look_after(Clock::time_point now);
+  void wait();
+  void look_after_seat(Seat& seat, Clock::time_point now);
+  void start_worker(Seat& seat);
+  void look_for_answer(Seat& seat, Clock::time_point now);
+  [[nodiscard]] Result<void> welcome(Worker& worker);
+  void seat_worker(Seat& seat);
+  void start_failed(Seat& seat, const std::string& why);
+  void watch(Worker& worker, Clock::time_point now);
+  [[nodiscard]] bool has_ended(Worker& worker, bool expected);
+  void retire(Clock::time_point now);
+  void remove_serving(const Worker& worker) noexcept;
+  void end_all() noexcept;
+  void tell(std::string what, std::string why, int pid) noexcept;
+
+  // After a death: verdicts.cpp.
+  void judge(Jobs lost, Cause cause);
+  [[nodiscard]] bool is_guilty(PoolJob& job, Cause cause, bool alone);
+  void convict(Jobs& lost, Jobs::iterator guilty);
+
+  const WorkerPoolOptions options_;
+  const unsigned threads_;  ///< of each worker, on the CPU
+  const ipc::Sizes sizes_;  ///< of the memory that is shared with each
+  client::OptionsTexts texts_;
+  Quarantine quarantine_;
+  local::Event event_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> restart_wanted_{false};
+  std::atomic<std::uint64_t> crashed_{0}, killed_{0}, hung_{0}, failed_starts_{0}, retries_{0},
+      refused_{0}, host_images_{0}, gpu_images_{0}, failures_{0};
+
+  mutable std::mutex mutex_;
+  std::condition_variable idle_;
+  std::vector<WorkerPtr> serving_;
+  std::vector<EngineDevice> devices_;
+  std::size_t window_ = 0;  ///< requests that a worker has in hand
+  Jobs queue_;              ///< not handed in yet
+  Jobs suspects_;           ///< to be handed in alone
+  WorkerPtr isolated_;      ///< which takes suspects, and nothing else
+  std::size_t unanswered_ = 0;
+  bool failing_ = false;  ///< no worker runs, and the last ones could not be started
+  std::uint64_t next_ = 0;
+
+  // Of the thread that supervises.
+  std::vector<Seat> seats_;
+  std::vector<WorkerPtr> retiring_;
+  std::optional<Status> first_failure_;
+  std::promise<Result<void>> begun_;
+  bool has_begun_ = false;
+  std::thread supervisor_;
+};
+
+}  // namespace framewire::service::workers

@@ -1,0 +1,350 @@
+// The thread that starts workers, notices how they fare, and starts others.
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+#include <algorithm>
+#include <base/thread_name.hpp>
+#include <new>
+#include <service/workers/pool_state.hpp>
+#include <system_error>
+#include <utility>
+
+namespace framewire::service::workers {
+namespace {
+
+using Milliseconds = std::chrono::milliseconds;
+
+constexpr Milliseconds kTick{100};
+constexpr Milliseconds kFirstPause{100};  // after a start that failed; doubles
+constexpr unsigned kMaxDoublings = 7;     // to 13 s
+/// A worker that ends by itself so soon, with nothing in hand, counts as one that did not start.
+constexpr Milliseconds kShortLife{1000};
+/// How long a worker that was told to end may take.
+constexpr Milliseconds kEndTime{5000};
+
+Milliseconds pause_after(unsigned failures) {
+  return kFirstPause * (1u << std::min(failures - 1, kMaxDoublings));
+}
+
+}  // namespace
+
+void WorkerPool::State::tell(std::string what, std::string why, int pid) noexcept {
+  if (!options_.on_event) return;
+  try {
+    options_.on_event({std::move(what), std::move(why), pid});
+  } catch (...) {
+    // What an owner's function throws is dropped: the pool has others to serve.
+  }
+}
+
+Result<void> WorkerPool::State::start() {
+  if (!event_.valid()) return fail(StatusCode::kBusy, "no descriptor is left for an event");
+  auto begun = begun_.get_future();
+  supervisor_ = std::thread([this] { supervise(); });
+  return begun.get();
+}
+
+WorkerPool::State::~State() {
+  stopping_ = true;
+  event_.notify();
+  if (supervisor_.joinable()) supervisor_.join();
+}
+
+void WorkerPool::State::restart_workers() {
+  restart_wanted_ = true;
+  event_.notify();
+}
+
+void WorkerPool::State::supervise() noexcept {
+  base::name_thread("fw-workers");
+  while (!stopping_) {
+    // What throws is memory that ran out: whatever was not done is due at the next look.
+    try {
+      look_after(Clock::now());
+      wait();
+    } catch (...) {
+      tell("workers not looked after", "memory ran out", 0);
+      std::this_thread::sleep_for(kTick);
+    }
+  }
+  end_all();
+}
+
+void WorkerPool::State::look_after(Clock::time_point now) {
+  if (restart_wanted_.exchange(false)) {
+    for (Seat& seat : seats_) seat.is_to_renew = seat.current != nullptr;
+  }
+  for (Seat& seat : seats_) look_after_seat(seat, now);
+  retire(now);
+  const bool all_failed = std::ranges::all_of(
+      seats_, [](const Seat& seat) { return seat.current == nullptr && seat.failures != 0; });
+  {
+    const std::lock_guard lock(mutex_);
+    failing_ = all_failed;
+  }
+  if (!has_begun_) {
+    const bool one_runs =
+        std::ranges::any_of(seats_, [](const Seat& seat) { return seat.current != nullptr; });
+    if (one_runs || all_failed) {
+      has_begun_ = true;
+      begun_.set_value(one_runs ? Result<void>() : fail(*first_failure_));
+    }
+  }
+  sweep(now);
+  pump();
+}
+
+void WorkerPool::State::wait() {
+  std::vector<pollfd> files{{event_.fd(), POLLIN, 0}};
+  const auto add = [&](const WorkerPtr& worker) {
+    if (worker == nullptr) return;
+    files.push_back({worker->process.pidfd(), POLLIN, 0});
+    if (worker->socket) files.push_back({worker->socket->fd(), POLLIN, 0});
+  };
+  for (const Seat& seat : seats_) {
+    add(seat.current);
+    add(seat.coming);
+  }
+  for (const WorkerPtr& worker : retiring_) add(worker);
+  (void)::poll(files.data(), files.size(), static_cast<int>(kTick.count()));
+  event_.clear();
+}
+
+void WorkerPool::State::look_after_seat(Seat& seat, Clock::time_point now) {
+  if (seat.current != nullptr) {
+    watch(*seat.current, now);
+    const bool was_short = now - seat.current->since < kShortLife;
+    if (has_ended(*seat.current, false)) {
+      const bool did_nothing = seat.current->ended_idle && was_short;
+      seat.current.reset();
+      seat.is_to_renew = false;
+      seat.due = now;
+      if (did_nothing) seat.due += pause_after(++seat.failures);
+    } else if (!was_short) {
+      seat.failures = 0;
+    }
+  }
+  if (seat.coming != nullptr) look_for_answer(seat, now);
+  const bool others_come = std::ranges::any_of(
+      seats_, [](const Seat& other) { return other.is_to_renew && other.coming != nullptr; });
+  const bool renews = seat.is_to_renew && !others_come && retiring_.empty();
+  const bool lacks = seat.current == nullptr && seat.due <= now;
+  if (seat.coming == nullptr && (renews || lacks)) start_worker(seat);
+}
+
+void WorkerPool::State::start_worker(Seat& seat) {
+  auto process = Process::start(options_.command);
+  if (!process) return start_failed(seat, process.error().to_string());
+  auto worker = std::make_shared<Worker>(std::move(*process));
+  worker->socket.emplace(worker->process.take_socket());
+  worker->since = Clock::now();
+  StartOrder order;
+  order.service = ::getpid();
+  order.codec = static_cast<std::uint32_t>(options_.engine.codec);
+  order.threads = static_cast<std::uint32_t>(threads_);
+  order.slots = sizes_.slots;
+  order.queue = sizes_.slots;
+  order.input_bytes = sizes_.input_bytes;
+  order.output_bytes = sizes_.output_bytes;
+  order.gpu_memory_bytes = options_.engine.gpu_memory_bytes;
+  order.warm_bytes = options_.engine.warm_bytes;
+  order.memory_bytes = options_.memory_bytes;
+  order.sandbox = options_.sandbox ? 1 : 0;
+  // Devices are dealt: each worker has one, or where there are more of them than workers, several.
+  const std::vector<int>& devices = options_.engine.devices;
+  const std::size_t workers = seats_.size();
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const bool is_its =
+        devices.size() >= workers ? i % workers == seat.index : i == seat.index % devices.size();
+    if (is_its) order.devices[order.device_count++] = devices[i];
+  }
+  if (auto sent = worker->socket->send(bytes_of(order)); !sent) {
+    return start_failed(seat, sent.error().to_string());
+  }
+  seat.coming = std::move(worker);
+}
+
+void WorkerPool::State::look_for_answer(Seat& seat, Clock::time_point now) {
+  Worker& worker = *seat.coming;
+  // What it has said counts before that it has ended.
+  if (auto welcomed = welcome(worker); !welcomed) {
+    return start_failed(seat, welcomed.error().to_string());
+  }
+  if (worker.session != nullptr) return seat_worker(seat);
+  if (const auto end = worker.process.collect()) return start_failed(seat, end->to_string());
+  if (now - worker.since > options_.start_time) {
+    start_failed(seat, fmt::format("not ready after {} ms", options_.start_time.count()));
+  }
+}
+
+/// Looks for the worker's answer. @return why it cannot work
+Result<void> WorkerPool::State::welcome(Worker& worker) {
+  if (!worker.socket) return {};
+  StartAnswer answer;
+  auto message = worker.socket->receive_now(writable_bytes_of(answer));
+  if (!message && message.error().code() == StatusCode::kPeerLost) {
+    worker.socket.reset();  // how it has ended is known in a moment
+    return {};
+  }
+  if (!message) return fail(message.error());
+  if (!*message) return {};
+  if (auto accepted = ipc::read_word(answer.word); !accepted) return fail(accepted.error());
+  if (!(*message)->files[0].valid() || answer.device_count > kMaxDevices) {
+    return fail(StatusCode::kInternal, "it has handed over no memory");
+  }
+  auto pages = ipc::SharedPages::open((*message)->files[0], sizes_);
+  if (!pages) return fail(pages.error());
+  auto session = std::make_shared<client::Session>(std::move(*pages), std::move(*worker.socket));
+  worker.socket.reset();
+  worker.receiver = std::thread([session] {
+    base::name_thread("fw-worker-recv");
+    session->receive();
+  });
+  worker.session = std::move(session);
+  const std::lock_guard lock(mutex_);
+  if (answer.device_count != 0) window_ = sizes_.slots / 2;
+  for (std::uint32_t i = 0; i < answer.device_count; ++i) {
+    const int ordinal = answer.devices[i];
+    const bool known = std::ranges::any_of(
+        devices_, [&](const EngineDevice& device) { return device.ordinal == ordinal; });
+    if (!known) devices_.push_back({ordinal, {}, false});
+  }
+  return {};
+}
+
+/// Gives a worker that is ready its place; who had it gets no more.
+void WorkerPool::State::seat_worker(Seat& seat) {
+  seat.coming->since = seat.coming->probed = Clock::now();
+  if (seat.current != nullptr) retiring_.push_back(seat.current);
+  {
+    const std::lock_guard lock(mutex_);
+    serving_.push_back(seat.coming);
+  }
+  if (seat.current != nullptr) remove_serving(*seat.current);
+  seat.current = std::move(seat.coming);
+  seat.is_to_renew = false;
+  tell("worker started", {}, seat.current->process.pid());
+}
+
+void WorkerPool::State::remove_serving(const Worker& worker) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (isolated_.get() == &worker) isolated_.reset();
+  std::erase_if(serving_, [&](const WorkerPtr& one) { return one.get() == &worker; });
+}
+
+void WorkerPool::State::start_failed(Seat& seat, const std::string& why) {
+  const int pid = seat.coming == nullptr ? 0 : seat.coming->process.pid();
+  seat.coming.reset();  // which ends it
+  ++failed_starts_;
+  seat.due = Clock::now() + pause_after(++seat.failures);
+  for (Seat& other : seats_) other.is_to_renew = false;
+  if (!first_failure_) first_failure_ = Status(StatusCode::kInternal, "no worker starts: " + why);
+  tell("worker not started", why, pid);
+}
+
+/// Kills a worker that has something to do and does nothing, or is believed no more.
+void WorkerPool::State::watch(Worker& worker, Clock::time_point now) {
+  if (worker.hung) return;
+  bool has_work = false;
+  bool is_overdue = false;
+  {
+    const std::lock_guard lock(mutex_);
+    has_work = !worker.in_hand.empty();
+    is_overdue = std::ranges::any_of(worker.in_hand,
+                                     [now](const JobPtr& job) { return job->overdue <= now; });
+  }
+  if (!has_work) worker.silent = false;
+  if (has_work && (!worker.silent || now - worker.probed >= kTick)) {
+    const bool has_read = worker.session->probe();
+    if (has_read || !worker.silent) worker.probed = now;
+    worker.silent = !has_read;
+  }
+  const bool is_silent = worker.silent && now - worker.probed >= options_.hang_time;
+  if (is_overdue || is_silent) {
+    worker.hung = true;
+    tell("worker killed", is_silent ? "it reads nothing" : "it does not end a request",
+         worker.process.pid());
+    worker.process.kill();
+  } else if (worker.session->lost() && !worker.closed) {
+    worker.process.kill();  // if it has not ended already
+  }
+}
+
+/// @return whether the worker is no more; what it had in hand has found its way then
+bool WorkerPool::State::has_ended(Worker& worker, bool expected) {
+  const int pid = worker.process.pid();
+  const auto end = worker.process.collect();
+  if (!end) return false;
+  remove_serving(worker);
+  // The socket has closed with the process: this ends once all answers have been taken.
+  worker.receiver.join();
+  Jobs lost;
+  {
+    const std::lock_guard lock(mutex_);
+    worker.over = true;
+    lost.splice(lost.end(), worker.lost);
+  }
+  if (expected && lost.empty()) return true;
+  const bool killed = end->signal == SIGKILL && !worker.hung;
+  // Whoever kills a worker that idles says nothing about the next one.
+  worker.ended_idle = lost.empty() && !killed;
+  const Cause cause = worker.hung ? Cause::kHung : killed ? Cause::kKilled : Cause::kCrash;
+  ++(cause == Cause::kHung ? hung_ : cause == Cause::kKilled ? killed_ : crashed_);
+  tell("worker ended", fmt::format("{}, with {} requests in hand", end->to_string(), lost.size()),
+       pid);
+  judge(std::move(lost), cause);
+  return true;
+}
+
+/// Ends workers that have been replaced, once they have answered what they have.
+void WorkerPool::State::retire(Clock::time_point now) {
+  for (const WorkerPtr& worker : retiring_) {
+    watch(*worker, now);
+    const bool is_done = [&] {
+      const std::lock_guard lock(mutex_);
+      return worker->in_hand.empty() && worker->lost.empty();
+    }();
+    if (is_done && !worker->closed) {
+      worker->closed = true;
+      worker->since = now;
+      worker->session->close();
+    }
+    if (worker->closed && now - worker->since > kEndTime) worker->process.kill();
+  }
+  std::erase_if(retiring_,
+                [this](const WorkerPtr& worker) { return has_ended(*worker, worker->closed); });
+}
+
+void WorkerPool::State::end_all() noexcept {
+  if (!has_begun_) begun_.set_value(fail(StatusCode::kCancelled, "the pool ends"));
+  for (Seat& seat : seats_) {
+    if (seat.current != nullptr) retiring_.push_back(std::move(seat.current));
+    seat.coming.reset();
+  }
+  Jobs left;
+  {
+    const std::lock_guard lock(mutex_);
+    serving_.clear();
+    isolated_.reset();
+    left.splice(left.end(), queue_);
+    left.splice(left.end(), suspects_);
+  }
+  for (const WorkerPtr& worker : retiring_) worker->session->close();
+  const auto until = Clock::now() + kEndTime;
+  for (const WorkerPtr& worker : retiring_) {
+    worker->receiver.join();
+    {
+      const std::lock_guard lock(mutex_);
+      worker->over = true;
+      left.splice(left.end(), worker->lost);
+    }
+    pollfd file{worker->process.pidfd(), POLLIN, 0};
+    const auto wait = std::chrono::ceil<Milliseconds>(until - Clock::now());
+    (void)::poll(&file, 1, static_cast<int>(std::max<std::int64_t>(wait.count(), 0)));
+  }
+  retiring_.clear();  // which kills who has not ended
+  deliver_all(left, StatusCode::kBusy, "the service ends");
+}
+
+}  // namespace framewire::service::workers

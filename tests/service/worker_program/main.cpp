@@ -1,0 +1,81 @@
+// A worker process that does harm when a file says so: the text "fw-fault:WORD" at its end.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <array>
+#include <cstring>
+#include <framewire/engine.hpp>
+#include <new>
+#include <service/workers/handshake.hpp>
+#include <service/workers/worker.hpp>
+#include <string_view>
+#include <vector>
+
+// NOLINTBEGIN: names of the linker's
+std::size_t
+submit_really(framewire::Engine*, std::span<framewire::EngineRequest>, std::function<void()>) asm(
+    "__real__ZN9framewire6Engine10try_submitESt4spa"
+    "nINS_13EngineRequestELm18446744073709551615EESt"
+    "8functionIFvvEE");
+std::size_t
+submit_with_faults(framewire::Engine*, std::span<framewire::EngineRequest>, std::function<void()>) asm(
+    "__wrap__ZN9framewire6Engine10try_submitES"
+    "t4spanINS_13EngineRequestELm1844674407370"
+    "9551615EESt8functionIFvvEE");
+// NOLINTEND
+
+namespace {
+
+/// What ends a process; some of it only one that is in its sandbox, "open" only one that is not.
+void attack(std::string_view what) {
+  if (what == "crash") (void)::raise(SIGSEGV);
+  if (what == "exit") ::_exit(7);
+  if (what == "hang") {
+    while (true) ::usleep(1000);
+  }
+  if (what == "stop") (void)::raise(SIGSTOP);
+  if (what == "open" && ::open("/etc/passwd", O_RDONLY) >= 0) ::_exit(8);
+  if (what == "socket") (void)::socket(AF_INET, SOCK_STREAM, 0);
+  if (what == "exec") {
+    std::array<char*, 2> none{const_cast<char*>("true"), nullptr};
+    (void)::execv("/bin/true", none.data());
+  }
+  if (what == "fork") (void)::fork();
+  if (what == "ptrace") (void)::ptrace(PTRACE_ATTACH, ::getppid(), nullptr, nullptr);
+  if (what == "kill") (void)::kill(::getppid(), 0);
+  if (what == "code") {
+    (void)::mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+                 0);
+  }
+  if (what == "sleep") ::usleep(100'000);
+  if (what == "memory") {
+    // A gigabyte: where it is to be had, the process has no bound.
+    const std::vector<char> much(std::size_t{1} << 30);
+    if (much.back() == 0) ::_exit(9);
+  }
+}
+
+void look_for_faults(std::span<const std::uint8_t> jpeg) {
+  const std::string_view text(reinterpret_cast<const char*>(jpeg.data()), jpeg.size());
+  constexpr std::string_view kMark = "fw-fault:";
+  const auto at = text.rfind(kMark);
+  if (at != std::string_view::npos) attack(text.substr(at + kMark.size()));
+}
+
+}  // namespace
+
+std::size_t submit_with_faults(framewire::Engine* engine,
+                               std::span<framewire::EngineRequest> requests,
+                               std::function<void()> on_room) {
+  for (const framewire::EngineRequest& request : requests) look_for_faults(request.jpeg);
+  return submit_really(engine, requests, std::move(on_room));
+}
+
+int main(int count, char** words) {
+  if (count == 2 && std::string_view(words[1]) == "never-ready") return 5;
+  (void)framewire::service::workers::run_worker(framewire::service::workers::kWorkerDescriptor);
+  return 0;
+}
