@@ -117,7 +117,7 @@ void serve(Input input) {
   client.control().submitted = write(client, input);
   auto memory = engine.register_memory(pages.input_with_guard()).value();
   FairShare share;
-  Connection connection(engine, share, Limits{}, std::move(pages), std::move(memory),
+  Connection connection(engine, share, 0, Limits{}, std::move(pages), std::move(memory),
                         transport::shared::LocalPeer(base::FileDescriptor(ends[0])));
   ::close(ends[1]);  // gone once all has been taken
   const Status end = connection.run();

@@ -1,4 +1,5 @@
-// Another process' engine, used through memory that both map: `framewire serve --local`.
+// Another process' engine: of the same machine, through memory that both map (`framewire serve
+// --local`), or of another host (`framewire serve --remote-clients`).
 #pragma once
 
 #include <chrono>
@@ -10,6 +11,7 @@
 #include <framewire/options.hpp>
 #include <framewire/resizer.hpp>
 #include <framewire/status.hpp>
+#include <framewire/transport.hpp>
 #include <functional>
 #include <future>
 #include <memory>
@@ -20,6 +22,10 @@
 
 namespace framewire {
 
+namespace client {
+class ServerSession;
+}
+
 /// What a client asks a server for. The server gives what it is allowed to, and no more.
 struct ClientOptions {
   std::uint32_t slots = 256;  ///< requests not yet answered before submit() waits
@@ -27,6 +33,10 @@ struct ClientOptions {
   std::uint64_t input_bytes = std::uint64_t{160} << 20;
   std::uint64_t output_bytes = std::uint64_t{64} << 20;  ///< memory for outputs that are not taken
   std::chrono::milliseconds timeout{5000};               ///< to connect and to be greeted
+  /// Of a server on another host: how often a connection that is lost is made anew, within
+  /// `timeout` each time. Requests that have no answer are then sent again, so that one may be done
+  /// twice, and is answered once. Their inputs are kept until the answer.
+  std::uint32_t retries = 0;
 };
 
 /// A stream in the memory that client and server share, not copied.
@@ -38,15 +48,17 @@ struct ResizedView {
   std::shared_ptr<const void> keeper;
 };
 
-/// An engine in another process of this machine, with the functions of Engine. Answers are those of
-/// that engine, field by field, save that texts of more than 1 KiB are cut.
+/// An engine in another process, with the functions of Engine. Answers are those of that engine,
+/// field by field, save that texts of more than 1 KiB are cut.
 ///
-/// Inputs and outputs lie in memory that both processes map. Inputs that lie elsewhere are copied
-/// into it when they are submitted; outputs are copied out of it to the request's sink, or to a
-/// vector. input_slice() and submit_view() spare those copies.
+/// On the same machine inputs and outputs lie in memory that both processes map. Inputs that lie
+/// elsewhere are copied into it when they are submitted; outputs are copied out of it to the
+/// request's sink, or to a vector. input_slice() and submit_view() spare those copies. To another
+/// host inputs are copied into messages; a view is the memory that a message came in.
 ///
 /// When the server ends, every unanswered request is answered once, with peer_lost, and so is what
-/// is submitted later. A client does not connect again; make another one.
+/// is submitted later. A client does not connect again, unless ClientOptions::retries says so; make
+/// another one.
 ///
 /// Thread safety: all members may be called from any number of threads at once. Callbacks come from
 /// one thread of the client's, or from the one that submits where a request gets no further: be
@@ -62,13 +74,25 @@ class FRAMEWIRE_API Client {
   ///         says; invalid_input for options or memory that cannot be; deadline; peer_lost
   [[nodiscard]] static Result<Client> connect(const std::string& path,
                                               const ClientOptions& options = {});
+  /// Connects to a server on another host. Blocks until it has greeted.
+  /// @param address  "HOST:PORT"; no host means 127.0.0.1
+  /// @param session  who we are, and the link: stream unless ucx-rdma is named. `capacity` and
+  ///                 `timeout_ms` follow from the options
+  /// @param options  at most 512 slots are given. `input_bytes` bounds the inputs that are
+  ///                 unanswered, `output_bytes` one output, and those that arrive at a time
+  /// @return errors of transport::connect(); busy where the server has no place; unsupported for
+  ///         one of another version; invalid_input for options that cannot be
+  [[nodiscard]] static Result<Client> connect(const std::string& address,
+                                              const transport::SessionOptions& session,
+                                              const ClientOptions& options = {});
   /// Waits until everything that was submitted has been answered, then disconnects.
   ~Client();
   Client(Client&&) noexcept;
   Client& operator=(Client&&) noexcept;
 
-  /// Memory for one input, in the memory shared with the server: what is submitted from it is not
-  /// copied here. Does not block. May outlive the client.
+  /// Memory for one input. In the memory shared with a server on this machine: what is submitted
+  /// from it is not copied. For another host, ordinary memory, as large as an input may be. Does
+  /// not block. May outlive the client.
   /// @return exactly `bytes`; busy where there is no room now; too_large for more than half of
   ///         ClientOptions::input_bytes, as the server has granted them
   [[nodiscard]] Result<InputSlice> input_slice(std::size_t bytes);
@@ -108,6 +132,8 @@ class FRAMEWIRE_API Client {
  private:
   class FRAMEWIRE_LOCAL Impl;
   explicit Client(std::unique_ptr<Impl> impl);
+  FRAMEWIRE_LOCAL [[nodiscard]] static Result<Client> begin(
+      std::shared_ptr<client::ServerSession> session);
   std::unique_ptr<Impl> impl_;
 };
 

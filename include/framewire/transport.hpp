@@ -129,6 +129,10 @@ class FRAMEWIRE_API Channel {
   bool progress();
   /// Sleeps until something may have come, at most that long.
   void idle(int timeout_ms);
+  /// As idle(), and not longer than until a descriptor can be read: an eventfd, say, by which other
+  /// threads wake the one that has the channel. Links without a socket look at it every
+  /// millisecond.
+  void idle(int timeout_ms, int wake_fd);
   /// Sends what waits and says farewell to the peer, then ends the connection by force. Whatever is
   /// not done ends in peer_lost.
   void close();

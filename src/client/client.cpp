@@ -5,6 +5,7 @@
 #include <base/file_descriptor.hpp>
 #include <base/thread_name.hpp>
 #include <cerrno>
+#include <client/remote_session.hpp>
 #include <client/session.hpp>
 #include <cstring>
 #include <framewire/client.hpp>
@@ -88,7 +89,7 @@ Result<ipc::SharedPages> greet(const LocalPeer& peer, const ClientOptions& optio
 
 class Client::Impl {
  public:
-  explicit Impl(std::shared_ptr<client::Session> made)
+  explicit Impl(std::shared_ptr<client::ServerSession> made)
       : session(std::move(made)), thread_([of = session] {
           base::name_thread("fw-client");
           of->receive();
@@ -122,7 +123,7 @@ class Client::Impl {
     while (!orders.empty()) orders = orders.subspan(session->submit(orders, true, {}));
   }
 
-  const std::shared_ptr<client::Session> session;
+  const std::shared_ptr<client::ServerSession> session;
 
  private:
   std::thread thread_;
@@ -139,7 +140,17 @@ Result<Client> Client::connect(const std::string& path, const ClientOptions& opt
   if (!peer) return fail(peer.error());
   auto pages = greet(*peer, options, deadline);
   if (!pages) return fail(pages.error());
-  auto session = std::make_shared<client::Session>(std::move(*pages), std::move(*peer));
+  return begin(std::make_shared<client::Session>(std::move(*pages), std::move(*peer)));
+}
+
+Result<Client> Client::connect(const std::string& address, const transport::SessionOptions& session,
+                               const ClientOptions& options) {
+  auto made = client::RemoteSession::connect({address, session, options});
+  if (!made) return fail(made.error());
+  return begin(std::move(*made));
+}
+
+Result<Client> Client::begin(std::shared_ptr<client::ServerSession> session) {
   try {
     return Client(std::make_unique<Impl>(std::move(session)));
   } catch (const std::system_error& error) {

@@ -221,6 +221,19 @@ void Session::cancel(std::uint32_t index, std::uint64_t generation) {
   ipc::wake(peer_.fd(), pages_.control().server_sleeps);
 }
 
+// A slot without a request can be cancelled: the server reads that and does nothing.
+bool Session::probe() {
+  const std::lock_guard lock(mutex_);
+  if (lost_) return true;
+  const bool has_read = submissions_.unread() == 0;
+  if (has_read && !free_.empty()) {
+    push_command(ipc::Command::kCancel, free_.back(), 0);
+    submissions_.publish();
+  }
+  ipc::wake(peer_.fd(), pages_.control().server_sleeps);
+  return has_read;
+}
+
 void Session::release_output(std::uint64_t offset) noexcept {
   const std::lock_guard lock(mutex_);
   push_command(ipc::Command::kRelease, 0, offset);

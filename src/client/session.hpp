@@ -3,14 +3,12 @@
 
 #include <array>
 #include <atomic>
-#include <client/options_texts.hpp>
+#include <client/server_session.hpp>
 #include <condition_variable>
 #include <cstdint>
 #include <framewire/client.hpp>
-#include <framewire/completion_queue.hpp>
 #include <ipc/area_allocator.hpp>
 #include <ipc/shared_pages.hpp>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -20,48 +18,30 @@
 
 namespace framewire::client {
 
-/// A request on its way, with all that its answer needs.
-struct Order {
-  std::span<const std::uint8_t> jpeg;
-  std::shared_ptr<const OptionsText> options;
-  std::function<void(Result<Resized>)> done;
-  std::function<void(Result<ResizedView>)> view;  ///< instead of `done`
-  std::shared_ptr<CompletionQueue> completions;   ///< instead of both
-  std::list<Completion> completion;               ///< one element with `completions`
-  OutputSink sink;
-  std::stop_token stop;
-};
-
-/// Takes orders, and answers each once. Views and slices keep it alive beyond its client.
-/// Thread-safe, save receive(), which one thread calls.
-class Session : public std::enable_shared_from_this<Session> {
+/// A session over shared memory. Views and slices keep it alive beyond its client.
+class Session final : public ServerSession, public std::enable_shared_from_this<Session> {
  public:
   /// @param peer  the server, which has greeted
   Session(ipc::SharedPages pages, transport::shared::LocalPeer peer);
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// As Client::input_slice().
-  [[nodiscard]] Result<InputSlice> input_slice(std::size_t bytes);
+  [[nodiscard]] Result<InputSlice> input_slice(std::size_t bytes) override;
+  std::size_t submit(std::span<Order> orders, bool waits, std::function<void()> on_room) override;
+  void drain() override;
+  /// Whether bytes lie in the memory that is shared, so that they are not copied.
+  [[nodiscard]] bool in_area(std::span<const std::uint8_t> bytes) const noexcept;
+  /// Asks the server for a sign of life, which costs it nothing.
+  /// @return whether it has read all that was written before
+  [[nodiscard]] bool probe();
 
-  /// Hands in as many orders, from the first on, as there is room for.
-  /// @param waits    for room for at least one
-  /// @param on_room  @see Client::try_submit()
-  /// @return how many were handed in, or answered already; they are moved from
-  std::size_t submit(std::span<Order> orders, bool waits, std::function<void()> on_room);
-  void drain();
+  void receive() noexcept override;
+  void close() noexcept override;
 
-  /// Receives answers until close() was called or the server is gone; then all that is unanswered
-  /// has been answered with peer_lost.
-  void receive() noexcept;
-  /// Ends receive().
-  void close() noexcept;
-
-  [[nodiscard]] std::optional<Status> lost() const;
-  [[nodiscard]] bool draining() const noexcept {
+  [[nodiscard]] std::optional<Status> lost() const override;
+  [[nodiscard]] bool draining() const noexcept override {
     return pages_.control().draining.load(std::memory_order_relaxed) != 0;
   }
-  OptionsTexts& options() noexcept { return options_; }
 
  private:
   enum class Stage : std::uint8_t { kFree, kReserved, kSubmitted };
@@ -95,7 +75,6 @@ class Session : public std::enable_shared_from_this<Session> {
   void push_request(std::uint32_t slot);
   void push_entry(const ipc::Submission& entry);
   void push_command(ipc::Command command, std::uint32_t slot, std::uint64_t offset);
-  [[nodiscard]] bool in_area(std::span<const std::uint8_t> bytes) const noexcept;
   void cancel(std::uint32_t slot, std::uint64_t generation);
   void release_output(std::uint64_t offset) noexcept;
   void release_slice(std::uint64_t offset) noexcept;
@@ -116,7 +95,6 @@ class Session : public std::enable_shared_from_this<Session> {
   ipc::SharedPages pages_;
   transport::shared::LocalPeer peer_;
   const std::uint64_t half_bytes_;  ///< of the input area: slices before, copies behind
-  OptionsTexts options_;
   std::atomic<bool> closing_{false};
 
   mutable std::mutex mutex_;
@@ -135,8 +113,5 @@ class Session : public std::enable_shared_from_this<Session> {
   ipc::RingReader<ipc::Completion> completions_;
   std::array<std::byte, ipc::kReportBytes> report_;
 };
-
-/// Answers an order that has no slot, or none any more.
-void answer(Order& order, Result<Resized> result) noexcept;
 
 }  // namespace framewire::client

@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <algorithm>
+#include <client/lied.hpp>
 #include <client/session.hpp>
 #include <ipc/answer.hpp>
 #include <ipc/greeting.hpp>
@@ -11,25 +12,6 @@
 #include <utility>
 
 namespace framewire::client {
-namespace {
-
-tl::unexpected<Status> lied(std::string what) {
-  return fail(StatusCode::kPeerLost, "the server's answer cannot be: " + std::move(what));
-}
-
-/// Without memory for more, at least the code.
-Status copy_of(const Status& status) noexcept {
-  try {
-    return status;
-  } catch (...) {
-    return {status.code(), std::string()};
-  }
-}
-
-Status memory_ran_out() noexcept { return {StatusCode::kBusy, std::string("no memory")}; }
-
-}  // namespace
-
 struct Session::KeptView {
   KeptView(std::shared_ptr<Session> of, std::uint64_t at) : session(std::move(of)), offset(at) {}
   ~KeptView() { session->release_output(offset); }
@@ -90,23 +72,6 @@ class Session::Answers {
   std::list<Completion> completions_;
   std::size_t count_ = 0;
 };
-
-void answer(Order& order, Result<Resized> result) noexcept {
-  try {
-    if (order.completions != nullptr) {
-      order.completion.front().result = std::move(result);
-      order.completions->put(std::move(order.completion));
-    } else if (order.view) {
-      // Only errors come here; a view is made where the stream lies.
-      order.view(fail(std::move(result.error())));
-    } else if (order.done) {
-      order.done(std::move(result));
-    }
-  } catch (...) {
-    // What a caller's function throws is dropped: the client has others to serve.
-  }
-  order = {};
-}
 
 void Session::receive() noexcept {
   Status why(StatusCode::kPeerLost, "the connection to the server was closed");
@@ -198,23 +163,7 @@ void Session::answer_resized(Order order, Report report, std::span<const std::ui
     auto keeper = std::make_shared<const KeptView>(shared_from_this(), offset);
     return answers.add(std::move(order), ResizedView{stream, std::move(report), std::move(keeper)});
   }
-  Result<Resized> result;
-  try {
-    if (order.sink.wanted()) {
-      auto room = order.sink.room(stream.size());
-      if (room) {
-        std::ranges::copy(stream, room->begin());
-        result->written = *room;
-      } else {
-        result = fail(std::move(room.error()));
-      }
-    } else {
-      result->bytes.assign(stream.begin(), stream.end());
-    }
-    if (result) result->report = std::move(report);
-  } catch (const std::bad_alloc&) {
-    result = fail(memory_ran_out());
-  }
+  auto result = copy_out(order, std::move(report), stream);
   // First the room, then the answer, which may lead to the next request.
   release_output(offset);
   answers.add(std::move(order), std::move(result));

@@ -274,6 +274,12 @@ void Channel::idle(int timeout_ms) {
   check_deadlines();
 }
 
+void Channel::idle(int timeout_ms, int wake_fd) {
+  if (!lost_) flush_records();
+  link_->wait_or_wake(unserved_.empty() ? timeout_ms : 0, wake_fd);
+  check_deadlines();
+}
+
 // A look at the clock costs as much as what a packet needs it for: those that come in together
 // share one.
 Clock::time_point Channel::now() noexcept {

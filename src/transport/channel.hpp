@@ -46,6 +46,7 @@ class Channel final : public LinkSink {
 
   bool progress();
   void idle(int timeout_ms);
+  void idle(int timeout_ms, int wake_fd);
   void close();
 
   [[nodiscard]] const std::optional<Status>& lost() const noexcept { return lost_; }

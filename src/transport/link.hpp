@@ -99,6 +99,9 @@ class Link {
   virtual bool progress() = 0;
   /// Sleeps until progress() may have something to do, or for that long.
   virtual void wait(int timeout_ms) = 0;
+  /// As wait(), and not longer than until `wake_fd` can be read. Links that have nothing to poll
+  /// look at it every millisecond.
+  virtual void wait_or_wake(int timeout_ms, int wake_fd);
   /// Ends the connection by force. Later calls of progress() report the operations still open as
   /// not ok, each as soon as its memory is no longer touched.
   virtual void close() = 0;

@@ -46,6 +46,8 @@ bool Channel::progress() { return core_->progress(); }
 
 void Channel::idle(int timeout_ms) { core_->idle(timeout_ms); }
 
+void Channel::idle(int timeout_ms, int wake_fd) { core_->idle(timeout_ms, wake_fd); }
+
 void Channel::close() { core_->close(); }
 
 const std::optional<Status>& Channel::lost() const noexcept { return core_->lost(); }

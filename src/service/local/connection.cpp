@@ -29,11 +29,11 @@ Status memory_ran_out() { return {StatusCode::kBusy, "memory ran out"}; }
 
 }  // namespace
 
-Connection::Connection(Engine& engine, FairShare& share, const Limits& limits,
+Connection::Connection(Engine& engine, FairShare& share, FairShare::User user, const Limits& limits,
                        ipc::SharedPages pages, RegisteredMemory memory,
                        transport::shared::LocalPeer peer)
     : engine_(engine),
-      share_(share, *event_),
+      share_(share, user, *event_),
       peer_(std::move(peer)),
       pages_(std::move(pages)),
       registered_(std::move(memory)),

@@ -24,11 +24,12 @@ namespace framewire::service::local {
 class Connection {
  public:
   /// @param engine  outlives this
+  /// @param user    who shares with other connections of the same user what the engine takes
   /// @param memory  the pages' input area with its guard, registered with the engine
   /// @param limits  that its requests may lower, and not raise
   /// @param peer    the client, which has been greeted; its socket does not block
-  Connection(Engine& engine, FairShare& share, const Limits& limits, ipc::SharedPages pages,
-             RegisteredMemory memory, transport::shared::LocalPeer peer);
+  Connection(Engine& engine, FairShare& share, FairShare::User user, const Limits& limits,
+             ipc::SharedPages pages, RegisteredMemory memory, transport::shared::LocalPeer peer);
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 

@@ -36,15 +36,17 @@ Result<void> check(const LocalServerOptions& options) {
            bytes % ipc::kPageBytes == 0;
   };
   if (options.max_clients == 0 || options.max_clients > kMaxClients || options.slots == 0 ||
-      options.slots > ipc::kMaxSlots || !is_area(options.input_bytes) ||
+      options.slots > ipc::kMaxSlots || options.user_share_percent == 0 ||
+      options.user_share_percent > 100 || !is_area(options.input_bytes) ||
       !is_area(options.output_bytes) || options.greeting.count() <= 0) {
     return fail(
         StatusCode::kInvalidInput,
-        fmt::format("found {} clients, {} slots, {} bytes for inputs and {} for outputs; "
-                    "accepted: 1 to {} clients, 1 to {} slots, whole pages from {} to {} "
-                    "bytes, and some time to greet",
-                    options.max_clients, options.slots, options.input_bytes, options.output_bytes,
-                    kMaxClients, ipc::kMaxSlots, ipc::kMinAreaBytes, ipc::kMaxAreaBytes));
+        fmt::format("found {} clients, {} slots, {} percent for a user, {} bytes for inputs and {} "
+                    "for outputs; accepted: 1 to {} clients, 1 to {} slots, 1 to 100 percent, "
+                    "whole pages from {} to {} bytes, and some time to greet",
+                    options.max_clients, options.slots, options.user_share_percent,
+                    options.input_bytes, options.output_bytes, kMaxClients, ipc::kMaxSlots,
+                    ipc::kMinAreaBytes, ipc::kMaxAreaBytes));
   }
   return {};
 }
@@ -185,6 +187,7 @@ class LocalServer::Impl {
     const ipc::Sizes sizes = granted(hello, options_);
     client.bytes = sizes.input_bytes + sizes.output_bytes;
     const std::lock_guard lock(mutex_);
+    if (auto within = check_share(client); !within) return fail(within.error());
     const auto served = std::ranges::count_if(clients_, [](const auto& c) { return !c->done; });
     if (static_cast<std::size_t>(served) >= options_.max_clients) {
       return fail(StatusCode::kBusy,
@@ -197,6 +200,27 @@ class LocalServer::Impl {
     }
     held_bytes_ += client.bytes;
     return sizes;
+  }
+
+  /// With the lock. Connections stay as long as their clients like, so that a bound which only held
+  /// while others wait could not be kept.
+  Result<void> check_share(const Client& client) const {
+    const std::uint64_t percent = options_.user_share_percent;
+    if (percent == 100) return {};
+    std::uint64_t served = 0;
+    std::uint64_t bytes = 0;
+    for (const auto& other : clients_) {
+      if (other->done || other->uid != client.uid) continue;
+      ++served;
+      bytes += other->bytes;
+    }
+    const std::uint64_t most = std::max<std::uint64_t>(1, options_.max_clients * percent / 100);
+    const std::uint64_t most_bytes = options_.total_bytes / 100 * percent;
+    if (served < most && (served == 0 || bytes + client.bytes <= most_bytes)) return {};
+    return fail(StatusCode::kBusy,
+                fmt::format("user {} has {} of at most {} connections for one user, and {} of {} "
+                            "bytes; {} more are too many",
+                            client.uid, served, most, bytes, most_bytes, client.bytes));
   }
 
   void send_away(Visitor& visitor, const Status& why) {
@@ -260,8 +284,8 @@ class LocalServer::Impl {
     if (!sent) return fail(sent.error());
     pages->close_file();
     auto connection =
-        std::make_unique<Connection>(engine_, share_, options_.limits, std::move(*pages),
-                                     std::move(*registered), std::move(peer));
+        std::make_unique<Connection>(engine_, share_, client.uid, options_.limits,
+                                     std::move(*pages), std::move(*registered), std::move(peer));
     const std::lock_guard lock(mutex_);
     client.connection = std::move(connection);
     if (stopping_) client.connection->stop();
@@ -317,8 +341,10 @@ LocalServer::~LocalServer() = default;
 LocalServer::LocalServer(LocalServer&&) noexcept = default;
 
 Result<LocalServer> LocalServer::start(Engine& engine, LocalServerOptions options) {
+  base::FileDescriptor given(std::exchange(options.listener_fd, -1));
   if (auto good = check(options); !good) return fail(good.error());
-  auto socket = SocketFile::listen(options.path, options.mode);
+  auto socket = given.valid() ? SocketFile::adopt(std::move(given))
+                              : SocketFile::listen(options.path, options.mode);
   if (!socket) return fail(socket.error());
   auto impl = std::make_unique<Impl>(engine, std::move(options), std::move(*socket));
   if (auto started = impl->start(); !started) return fail(started.error());

@@ -28,17 +28,22 @@ struct LocalEvent {
 };
 
 struct LocalServerOptions {
-  std::string path;           ///< of the socket's file
+  std::string path;  ///< of the socket's file
+  /// A socket that listens already, in the place of one at `path`; start()
+  /// takes it over, also where it fails. −1: none.
+  int listener_fd = -1;
   mode_t mode = 0660;         ///< of that file: who may write to it may connect
   std::vector<uid_t> uids;    ///< only these users are served; empty: whoever may connect
   Limits limits;              ///< of every request; a client may ask for lower ones, not for higher
-  unsigned max_clients = 32;  ///< at a time; each costs a thread
+  unsigned max_clients = 64;  ///< at a time; each costs a thread
+  /// Of connections and their memory, at most so much is one user's. 100: there is no such bound.
+  std::uint64_t user_share_percent = 50;
   std::uint32_t slots = 1024;                             ///< requests of one client at a time
   std::uint64_t input_bytes = std::uint64_t{512} << 20;   ///< memory for inputs of one client
   std::uint64_t output_bytes = std::uint64_t{256} << 20;  ///< memory for its outputs
   /// What all clients together may hold of both. Streams that have no room in a client's memory are
   /// kept in ours for a while: as many bytes again as it has for outputs, at most.
-  std::uint64_t total_bytes = std::uint64_t{2} << 30;
+  std::uint64_t total_bytes = std::uint64_t{4} << 30;
   /// Requests of all clients that the engine has at a time; 0: as many as it takes. Who shares the
   /// engine with others says how many may stand in its queue before theirs.
   std::size_t under_way = 0;
@@ -59,7 +64,8 @@ struct LocalServerStats {
 class LocalServer {
  public:
   /// @param engine  outlives the server
-  /// @return invalid_input for options out of bounds; busy where a server listens there already, or
+  /// @return invalid_input for options out of bounds or a listener that is none; busy where a
+  /// server listens there already, or
   ///         threads ran out; io_error
   [[nodiscard]] static Result<LocalServer> start(Engine& engine, LocalServerOptions options);
   /// Ends all connections: what is queued is cancelled, what is worked on is waited for.

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -91,6 +92,27 @@ Result<SocketFile> SocketFile::listen(const std::string& path, mode_t mode) {
   if (::listen(made.socket_.get(), kBacklog) != 0) {
     return fail(refused(path, "cannot listen", errno));
   }
+  return made;
+}
+
+Result<SocketFile> SocketFile::adopt(base::FileDescriptor fd) {
+  const auto option = [&](int name) {
+    int value = -1;
+    socklen_t size = sizeof value;
+    return ::getsockopt(fd.get(), SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
+  };
+  if (option(SO_DOMAIN) != AF_UNIX || option(SO_TYPE) != SOCK_SEQPACKET ||
+      option(SO_ACCEPTCONN) != 1) {
+    return fail(StatusCode::kInvalidInput,
+                "found something else; accepted: a listening Unix socket of sequential packets");
+  }
+  const int flags = ::fcntl(fd.get(), F_GETFL);
+  if (flags < 0 || ::fcntl(fd.get(), F_SETFL, flags | O_NONBLOCK) != 0 ||
+      ::fcntl(fd.get(), F_SETFD, FD_CLOEXEC) != 0) {
+    return fail(refused("a socket", "cannot set it up", errno));
+  }
+  SocketFile made;
+  made.socket_ = std::move(fd);
   return made;
 }
 

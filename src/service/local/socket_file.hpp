@@ -8,8 +8,8 @@
 
 namespace framewire::service::local {
 
-/// Owns a listening SOCK_SEQPACKET socket and its file, which it deletes, unless somebody else has
-/// put another one there.
+/// Owns a listening SOCK_SEQPACKET socket and its file, which it deletes, unless it was
+/// adopted or somebody else has put another one there.
 class SocketFile {
  public:
   /// @param path  of at most 107 bytes. A socket there on which nobody listens, of our user's, is
@@ -18,6 +18,10 @@ class SocketFile {
   /// @return invalid_input for a path or mode that cannot be; busy where a server listens there
   ///         already; io_error
   [[nodiscard]] static Result<SocketFile> listen(const std::string& path, mode_t mode);
+  /// A socket that whoever started the program opened. Its file stays.
+  /// @param fd  taken over
+  /// @return invalid_input where it is no listening SOCK_SEQPACKET socket of Unix
+  [[nodiscard]] static Result<SocketFile> adopt(base::FileDescriptor fd);
   ~SocketFile();
   SocketFile(SocketFile&& other) noexcept;
   SocketFile& operator=(SocketFile&&) = delete;

@@ -81,6 +81,11 @@ class DeviceLink final : public Link, private LinkSink {
     inner_->wait(asking ? 0 : timeout_ms);
   }
 
+  void wait_or_wake(int timeout_ms, int wake_fd) override {
+    const bool asking = sender_.busy() || receiver_.busy();
+    inner_->wait_or_wake(asking ? 0 : timeout_ms, wake_fd);
+  }
+
   void close() override {
     if (std::exchange(closed_, true)) return;
     sender_.close();

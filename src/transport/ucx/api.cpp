@@ -50,7 +50,7 @@ void quieten(const Api& api) {
   if (ours) api.set_global("LOG_LEVEL", "fatal");
 }
 
-Result<Api> load() {
+Result<Api> load_api() {
   void* ucp = dlopen("libucp.so.0", RTLD_NOW | RTLD_LOCAL);
   void* ucs = dlopen("libucs.so.0", RTLD_NOW | RTLD_LOCAL);
   if (ucp == nullptr || ucs == nullptr) {
@@ -74,7 +74,7 @@ Result<Api> load() {
 }  // namespace
 
 const Result<Api>& Api::get() {
-  static const Result<Api> api = load();
+  static const Result<Api> api = load_api();
   return api;
 }
 

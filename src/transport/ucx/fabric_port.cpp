@@ -15,7 +15,7 @@ namespace {
 // Blob: key (16), the number to show when dialling (8), whether our card reads and writes device
 // memory (1), where to dial (listening side only).
 constexpr std::size_t kDirectAt = sizeof(MacKey) + sizeof(std::uint64_t);
-constexpr std::size_t kHeadBytes = kDirectAt + 1;
+constexpr std::size_t kFabricHeadBytes = kDirectAt + 1;
 
 class FabricPort final : public Port {
  public:
@@ -77,7 +77,7 @@ Result<void> FabricPort::listen() {
 }
 
 std::vector<std::byte> FabricPort::blob() const {
-  std::vector<std::byte> blob(kHeadBytes);
+  std::vector<std::byte> blob(kFabricHeadBytes);
   std::copy(key_.begin(), key_.end(), blob.begin());
   store(blob.data() + sizeof(MacKey), number_);
   blob[kDirectAt] = static_cast<std::byte>(direct_.devices != nullptr);
@@ -91,7 +91,7 @@ std::vector<std::byte> FabricPort::blob() const {
 Result<std::unique_ptr<Link>> FabricPort::join(std::span<const std::byte> peer_blob,
                                                std::unique_ptr<Lifeline> lifeline,
                                                base::Clock::time_point deadline) {
-  if (peer_blob.size() < kHeadBytes) {
+  if (peer_blob.size() < kFabricHeadBytes) {
     return fail(StatusCode::kInvalidInput,
                 fmt::format("a greeting of {} bytes for RDMA", peer_blob.size()));
   }
@@ -107,7 +107,7 @@ Result<std::unique_ptr<Link>> FabricPort::join(std::span<const std::byte> peer_b
     peer.field_mask = UCP_EP_PARAM_FIELD_CONN_REQUEST;
     peer.conn_request = std::exchange(accepted_, nullptr);
   } else {
-    auto where = decode_address(peer_blob.subspan(kHeadBytes));
+    auto where = decode_address(peer_blob.subspan(kFabricHeadBytes));
     if (!where) return fail(where.error());
     address = *where;
     peer.field_mask = UCP_EP_PARAM_FIELD_SOCK_ADDR | UCP_EP_PARAM_FIELD_FLAGS;

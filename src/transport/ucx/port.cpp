@@ -12,7 +12,7 @@ namespace framewire::transport::ucx {
 namespace {
 
 // Blob: key (16), whether device memory is read and written here (1), the worker's address.
-constexpr std::size_t kHeadBytes = sizeof(MacKey) + 1;
+constexpr std::size_t kPortHeadBytes = sizeof(MacKey) + 1;
 
 // Lanes whose workers are reached by UCX's own addresses.
 class WorkerPort final : public Port {
@@ -37,14 +37,14 @@ class WorkerPort final : public Port {
                                      base::Clock::time_point deadline) override {
     Keys keys;
     keys.incoming = key_;
-    if (peer_blob.size() <= kHeadBytes) {
+    if (peer_blob.size() <= kPortHeadBytes) {
       return fail(StatusCode::kInvalidInput,
                   fmt::format("a UCX address of {} bytes", peer_blob.size()));
     }
     std::copy_n(peer_blob.begin(), keys.outgoing.size(), keys.outgoing.begin());
     // UCX trusts that an address is whole; the peer that gave it has been authenticated.
     const std::vector<std::byte> address(
-        peer_blob.begin() + static_cast<std::ptrdiff_t>(kHeadBytes), peer_blob.end());
+        peer_blob.begin() + static_cast<std::ptrdiff_t>(kPortHeadBytes), peer_blob.end());
     direct_.peer = peer_blob[sizeof(MacKey)] != std::byte{0};
     auto link = std::make_unique<UcxLink>(std::move(handles_), keys, std::move(lifeline), "ucx tcp",
                                           std::move(direct_));

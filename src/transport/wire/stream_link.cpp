@@ -132,10 +132,14 @@ class StreamLink final : public Link {
     return read_some() || wrote;
   }
 
-  void wait(int timeout_ms) override {
+  // A negative descriptor is none.
+  void wait(int timeout_ms) override { wait_or_wake(timeout_ms, -1); }
+
+  void wait_or_wake(int timeout_ms, int wake_fd) override {
     if (!stream_ || stream_->buffered()) return;
-    pollfd item{stream_->fd(), static_cast<short>(outbox_.empty() ? POLLIN : POLLIN | POLLOUT), 0};
-    ::poll(&item, 1, timeout_ms);
+    const auto events = static_cast<short>(outbox_.empty() ? POLLIN : POLLIN | POLLOUT);
+    std::array<pollfd, 2> items{{{stream_->fd(), events, 0}, {wake_fd, POLLIN, 0}}};
+    ::poll(items.data(), items.size(), timeout_ms);
   }
 
   void close() override {

@@ -20,21 +20,22 @@ using base::Clock;
 
 constexpr std::size_t kMaxPemBytes = std::size_t{1} << 16;
 
-struct Free {
+// A library asks nobody for a password.
+int no_password(char*, int, int, void*) { return -1; }
+
+}  // namespace
+
+// Of OpenSSL's objects. Named, since classes that others see have members of it.
+struct TlsFree {
   void operator()(SSL_CTX* context) const noexcept { SSL_CTX_free(context); }
   void operator()(X509* certificate) const noexcept { X509_free(certificate); }
   void operator()(BIO* bio) const noexcept { BIO_free(bio); }
   void operator()(EVP_PKEY* key) const noexcept { EVP_PKEY_free(key); }
 };
 
-// A library asks nobody for a password.
-int no_password(char*, int, int, void*) { return -1; }
-
-}  // namespace
-
 class TlsContext::Impl {
  public:
-  std::unique_ptr<SSL_CTX, Free> context;
+  std::unique_ptr<SSL_CTX, TlsFree> context;
   Security security;
   std::vector<PskEntry> keys;
   // What a name that is not known here is checked against: nobody has it, and so the answer is that
@@ -129,8 +130,9 @@ Result<void> check(const Security& security) {
 Result<void> TlsContext::Impl::use_private_key() {
   auto pem = read_secret(security.key, "the private key", kMaxPemBytes);
   if (!pem) return fail(pem.error());
-  const std::unique_ptr<BIO, Free> bio(BIO_new_mem_buf(pem->data(), static_cast<int>(pem->size())));
-  const std::unique_ptr<EVP_PKEY, Free> key(
+  const std::unique_ptr<BIO, TlsFree> bio(
+      BIO_new_mem_buf(pem->data(), static_cast<int>(pem->size())));
+  const std::unique_ptr<EVP_PKEY, TlsFree> key(
       bio ? PEM_read_bio_PrivateKey(bio.get(), nullptr, no_password, nullptr) : nullptr);
   if (key == nullptr || SSL_CTX_use_PrivateKey(context.get(), key.get()) != 1 ||
       SSL_CTX_check_private_key(context.get()) != 1) {
@@ -299,7 +301,7 @@ Result<std::string> TlsHandshake::Impl::name_of_peer() const {
     }
     return key_name;
   }
-  const std::unique_ptr<X509, Free> certificate(SSL_get1_peer_certificate(ssl.get()));
+  const std::unique_ptr<X509, TlsFree> certificate(SSL_get1_peer_certificate(ssl.get()));
   if (certificate == nullptr || SSL_get_verify_result(ssl.get()) != X509_V_OK) {
     return fail(StatusCode::kDenied, "the peer showed no certificate of the authority's");
   }

@@ -9,66 +9,15 @@
 #include <iterator>
 #include <latch>
 #include <limits>
+#include <service/local/fair_share.hpp>
 #include <tests/service/local/local_server_fixture.hpp>
+#include <tests/service/local/pictures_and_wishes.hpp>
 
 namespace framewire::service::local::test {
 namespace {
 
 using testing::HasSubstr;
 using LocalClient = LocalServerTest;
-
-/// Pictures of many kinds, and what is none.
-std::vector<Bytes> inputs() {
-  using sample::Spec;
-  const auto make = [](const Spec& spec) { return sample::make(spec, framewire::test::smooth); };
-  std::vector<Bytes> all{photo(), photo(1, 1), photo(640, 480), photo(17, 33)};
-  Spec spec{200, 150, JCS_YCbCr, 2, 2, 90};
-  spec.progressive = true;
-  all.push_back(make(spec));
-  all.push_back(make({120, 80, JCS_GRAYSCALE, 1, 1, 80}));
-  all.push_back(make({120, 80, JCS_YCCK, 1, 1, 80}));
-  all.push_back(make({120, 80, JCS_RGB, 1, 1, 80}));
-  Bytes cut = photo();
-  cut.resize(cut.size() / 2);
-  all.push_back(cut);
-  Bytes odd = photo();
-  odd[odd.size() / 2] ^= 0x55;
-  odd[odd.size() / 3] = 0xFF;
-  all.push_back(odd);
-  all.push_back({});
-  all.push_back({0xFF, 0xD8});
-  all.push_back(Bytes(1000, 'x'));
-  return all;
-}
-
-std::vector<Bytes> corpus() {
-  std::vector<Bytes> all;
-  const char* folder = std::getenv("FRAMEWIRE_CORPUS");
-  if (folder == nullptr) return all;
-  for (const auto& file : std::filesystem::recursive_directory_iterator(folder)) {
-    if (file.path().extension() != ".jpg" || file.file_size() > (8u << 20)) continue;
-    std::ifstream in(file.path(), std::ios::binary);
-    all.emplace_back(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
-  }
-  return all;
-}
-
-std::vector<ResizeOptions> wishes() {
-  std::vector<ResizeOptions> all(8);
-  all[1].width_px = 64;
-  all[2].width_px = all[2].height_px = 50;
-  all[2].resize = ResizeMode::kFill;
-  all[2].gravity = {Gravity::Anchor::kFocus, 0.1, 0.9};
-  all[2].sharpen_sigma = 0.7;
-  all[3].width_px = 40;
-  all[3].progressive = all[3].optimize_huffman = true;
-  all[3].max_bytes = 900;
-  all[4].strict = true;
-  all[5].width_px = -3;
-  all[6].dpr = std::numeric_limits<double>::quiet_NaN();
-  all[7].limits.max_input_pixels = 1000;
-  return all;
-}
 
 TEST_F(LocalClient, AnswersAreThoseOfAnEngine) {
   start();
@@ -453,6 +402,7 @@ TEST_F(LocalClient, TheServerAnswersForMoreThanItsMemory) {
   options.max_clients = 2;
   options.slots = 8;
   options.total_bytes = std::uint64_t{20} << 20;
+  options.user_share_percent = 100;
   start(options);
   Client first = connect();
   const auto second = Client::connect(folder_.socket(), small_client());
@@ -467,6 +417,55 @@ TEST_F(LocalClient, TheServerAnswersForMoreThanItsMemory) {
   ASSERT_FALSE(fourth);
   EXPECT_THAT(fourth.error().message(), HasSubstr("2 clients"));
   EXPECT_EQ(server_->stats().clients, 2u);
+}
+
+TEST_F(LocalClient, OneUsersConnectionsAndMemoryAreBounded) {
+  LocalServerOptions options;
+  options.max_clients = 4;
+  options.total_bytes = std::uint64_t{40} << 20;  // half of it holds one such client
+  start(options);
+  std::optional<Client> first = connect();
+  const auto second = Client::connect(folder_.socket(), small_client());
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code(), StatusCode::kBusy);
+  EXPECT_THAT(second.error().message(), HasSubstr("for one user"));
+  ClientOptions little = small_client();
+  little.input_bytes = little.output_bytes = 1;  // the least there is
+  const Client third = connect(little);
+  const auto fourth = Client::connect(folder_.socket(), little);
+  ASSERT_FALSE(fourth);
+  EXPECT_THAT(fourth.error().message(), HasSubstr("2 of at most 2 connections"));
+  first.reset();
+  ASSERT_TRUE(soon([&] { return server_->stats().clients == 1; }));
+  EXPECT_TRUE(connect().resize(photo(), width(20)));
+}
+
+TEST(LocalFairShare, IsSplitAmongUsersFirstAndThenAmongTheirConnections) {
+  FairShare share(12);
+  Event event;
+  FairShare::Member one(share, 1, event);
+  FairShare::Member two(share, 1, event);
+  FairShare::Member three(share, 1, event);
+  FairShare::Member other(share, 2, event);
+  EXPECT_EQ(one.allowance(), 12u);
+  one.entered(8);
+  EXPECT_EQ(two.allowance(), 4u) << "nobody waits";
+  other.set_waiting(true);
+  EXPECT_EQ(one.allowance(), 0u) << "eight are more than a user's half";
+  EXPECT_EQ(two.allowance(), 0u) << "a connection more makes no share larger";
+  EXPECT_EQ(other.allowance(), 4u);
+  for (int i = 0; i < 4; ++i) one.left();
+  EXPECT_EQ(two.allowance(), 2u);
+  EXPECT_EQ(other.allowance(), 8u) << "nobody but it waits";
+  two.set_waiting(true);
+  three.set_waiting(true);
+  EXPECT_EQ(other.allowance(), 6u);
+  EXPECT_EQ(one.allowance(), 0u) << "two are a third of the half";
+  EXPECT_EQ(two.allowance(), 2u);
+  two.set_waiting(false);
+  three.set_waiting(false);
+  other.set_waiting(false);
+  EXPECT_EQ(two.allowance(), 8u);
 }
 
 TEST(LocalClientAlone, APathWithoutAServerIsAnError) {

@@ -1,0 +1,87 @@
+// A client's channel to a server on another host: messages out, messages in.
+#pragma once
+
+#include <base/clock.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <framewire/client.hpp>
+#include <framewire/transport.hpp>
+#include <ipc/message.hpp>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace framewire::client {
+
+/// Where a server is, and what a client asks of it.
+struct RemotePlace {
+  std::string address;
+  transport::SessionOptions session;
+  ClientOptions options;
+};
+
+/// A greeted connection. One thread at a time. Its memory goes with it, after the channel.
+class RemoteConnection {
+ public:
+  /// A message that the server has sent, with what keeps it.
+  struct Received {
+    ipc::Message message;
+    std::shared_ptr<const void> keeper;
+  };
+  /// Names a request, on its way to the server.
+  struct Request {
+    std::uint32_t slot = 0;
+    std::uint64_t number = 0;
+  };
+
+  /// Connects and greets. @return errors of transport::connect(); what the server says; peer_lost,
+  ///         deadline
+  [[nodiscard]] static Result<std::unique_ptr<RemoteConnection>> open(
+      const RemotePlace& place, base::Clock::time_point deadline);
+
+  [[nodiscard]] std::uint32_t slots() const noexcept { return welcome_.slots; }
+  [[nodiscard]] std::uint64_t input_bytes() const noexcept { return welcome_.input_bytes; }
+
+  /// Offers a message. @param request  that it brings; nothing for others
+  [[nodiscard]] Result<void> send(std::shared_ptr<const ipc::OutgoingMessage> message,
+                                  std::optional<Request> request);
+  /// Takes an offer back. @return false where the server has begun to fetch it
+  [[nodiscard]] bool take_back(std::uint64_t number);
+  /// Moves what can be moved. @return whether anything was; why there is no connection any more
+  [[nodiscard]] Result<bool> progress();
+  /// The next message that is here as a whole. @return peer_lost for what is no message
+  [[nodiscard]] Result<std::optional<Received>> receive();
+  /// Sleeps until something has come, `wake_fd` can be read, or half a second has passed.
+  void idle(int wake_fd);
+
+ private:
+  struct Sent {
+    transport::Transfer transfer;
+    std::shared_ptr<const ipc::OutgoingMessage> message;
+    std::optional<Request> request;
+  };
+  struct Fetch {
+    transport::Transfer transfer;
+    std::shared_ptr<std::uint8_t[]> memory;
+    std::size_t bytes = 0;
+  };
+
+  RemoteConnection(const ClientOptions& options, transport::Channel channel);
+  [[nodiscard]] Result<void> greet(base::Clock::time_point deadline);
+  [[nodiscard]] Result<bool> drop_sent();
+  [[nodiscard]] Result<bool> fetch();
+
+  const std::uint64_t output_bytes_;
+  const std::uint32_t wanted_slots_;
+  ipc::MessageHead welcome_;
+  std::list<Sent> sent_;
+  std::uint64_t sent_bytes_ = 0;
+  std::list<Fetch> fetches_;
+  std::uint64_t fetching_bytes_ = 0;
+  std::optional<transport::Lease> lease_;  ///< for which there is no room yet
+  /// Goes first: what it may still touch lies in the members above.
+  transport::Channel channel_;
+};
+
+}  // namespace framewire::client

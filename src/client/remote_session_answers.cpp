@@ -1,0 +1,286 @@
+// What the client's thread does: sends what is queued, gives answers to who asked, connects again.
+#include <fmt/format.h>
+#include <poll.h>
+#include <algorithm>
+#include <chrono>
+#include <client/lied.hpp>
+#include <client/remote_session.hpp>
+#include <ipc/answer.hpp>
+#include <new>
+#include <utility>
+
+namespace framewire::client {
+namespace {
+
+/// Whether it may help to connect once more.
+bool may_pass(StatusCode code) noexcept {
+  return code != StatusCode::kDenied && code != StatusCode::kUnsupported &&
+         code != StatusCode::kInvalidInput;
+}
+
+}  // namespace
+
+void RemoteSession::receive() noexcept {
+  Status why(StatusCode::kPeerLost, "the connection to the server was closed");
+  try {
+    while (!closing_) {
+      const auto served = serve();
+      if (served) break;
+      why = served.error();
+      if (!connect_again(why)) break;
+    }
+  } catch (...) {
+    why = Status(StatusCode::kBusy, "no memory");
+  }
+  connection_.reset();
+  fail_all(why);
+}
+
+Result<void> RemoteSession::serve() {
+  while (!closing_) {
+    auto moved = connection_->progress();
+    if (!moved) {
+      // What the server said before it went is as good as ever.
+      if (auto said = take_messages(); !said) return fail(said.error());
+      return fail(moved.error());
+    }
+    using Step = Result<bool> (RemoteSession::*)();
+    for (const Step step : {&RemoteSession::send_queued, &RemoteSession::send_cancels,
+                            &RemoteSession::take_messages}) {
+      const auto did = (this->*step)();
+      if (!did) return fail(did.error());
+      *moved = *did || *moved;
+    }
+    if (*moved) continue;
+    connection_->idle(event_.fd());
+    event_.clear();
+  }
+  return {};
+}
+
+Result<bool> RemoteSession::send_queued() {
+  sending_.clear();
+  {
+    const std::lock_guard lock(mutex_);
+    sending_.swap(queued_);
+  }
+  for (const std::uint32_t index : sending_) {
+    Slot& slot = slots_[index];
+    const bool cancelled = [&] {
+      const std::lock_guard lock(mutex_);
+      if (!slot.cancelled) slot.stage = Stage::kOffered;
+      return slot.cancelled;
+    }();
+    if (cancelled) {
+      fail_slot(index, {StatusCode::kCancelled, "cancelled while it was queued"});
+      continue;
+    }
+    auto message = retries_left_ != 0 ? slot.message : std::move(slot.message);
+    auto sent = connection_->send(std::move(message), {{index, slot.number}});
+    if (!sent) return fail(StatusCode::kPeerLost, sent.error().message());
+  }
+  return !sending_.empty();
+}
+
+Result<bool> RemoteSession::send_cancels() {
+  std::vector<RemoteConnection::Request> cancels;
+  {
+    const std::lock_guard lock(mutex_);
+    if (cancels_.empty()) return false;
+    cancels.reserve(cancels_.capacity());
+    cancels.swap(cancels_);
+  }
+  for (const auto& request : cancels) {
+    if (!is_unanswered(request.slot, request.number)) continue;
+    if (connection_->take_back(request.number)) {
+      fail_slot(request.slot, {StatusCode::kCancelled, "cancelled while it was queued"});
+      continue;
+    }
+    ipc::MessageHead head;
+    head.type = ipc::MessageType::kCancel;
+    head.slot = request.slot;
+    head.number = request.number;
+    auto message = std::make_shared<ipc::OutgoingMessage>(ipc::make_message(head, {}, {}));
+    auto sent = connection_->send(std::move(message), std::nullopt);
+    // Without a way to be cancelled the request goes on.
+    if (!sent && sent.error().code() != StatusCode::kBusy) {
+      return fail(StatusCode::kPeerLost, sent.error().message());
+    }
+  }
+  return true;
+}
+
+Result<bool> RemoteSession::take_messages() {
+  bool moved = false;
+  while (true) {
+    auto received = connection_->receive();
+    if (!received) return fail(received.error());
+    if (!*received) return moved;
+    moved = true;
+    if (auto good = take_message(std::move(**received)); !good) return fail(good.error());
+  }
+}
+
+Result<void> RemoteSession::take_message(RemoteConnection::Received received) {
+  switch (received.message.head.type) {
+    case ipc::MessageType::kResized:
+    case ipc::MessageType::kFailed:
+      return take_answer(std::move(received));
+    case ipc::MessageType::kDraining:
+      draining_ = true;
+      return {};
+    case ipc::MessageType::kEnd: {
+      const auto said = ipc::read_error(received.message.text);
+      return fail(StatusCode::kPeerLost,
+                  "the server has ended the connection" +
+                      (said ? ": " + std::string(to_string(said->code())) + ": " + said->message()
+                            : std::string()));
+    }
+    default:
+      return lied("a message that only clients send");
+  }
+}
+
+bool RemoteSession::is_unanswered(std::uint32_t slot, std::uint64_t number) const {
+  const std::lock_guard lock(mutex_);
+  return slot < slots_.size() && slots_[slot].stage == Stage::kOffered &&
+         slots_[slot].number == number;
+}
+
+Result<void> RemoteSession::take_answer(RemoteConnection::Received received) {
+  const ipc::Message& message = received.message;
+  const std::uint32_t index = message.head.slot;
+  if (!is_unanswered(index, message.head.number)) {
+    return lied(fmt::format("nothing was asked in slot {}, or something else", index));
+  }
+  if (message.head.type == ipc::MessageType::kFailed) {
+    auto status = ipc::read_error(message.text);
+    fail_slot(index, status ? std::move(*status)
+                            : Status(StatusCode::kInternal, "the server's error is damaged"));
+    return {};
+  }
+  auto report = ipc::read_report(message.text);
+  if (!report) {
+    fail_slot(index, {StatusCode::kInternal, "the server's report is damaged"});
+    return {};
+  }
+  Order order = free_slot(index);
+  if (order.view) {
+    try {
+      order.view(ResizedView{message.body, std::move(*report), std::move(received.keeper)});
+    } catch (...) {
+      // What a caller's function throws is dropped: the client has others to serve.
+    }
+  } else {
+    auto result = copy_out(order, std::move(*report), message.body);
+    answer(order, std::move(result));
+  }
+  answered();
+  return {};
+}
+
+/// @param why  why the connection is lost; in the end, why there is none
+bool RemoteSession::connect_again(Status& why) {
+  constexpr int kPause_ms = 50;
+  if (closing_ || retries_left_ == 0 || !may_pass(why.code())) return false;
+  --retries_left_;
+  connection_.reset();
+  draining_ = false;
+  const auto deadline = base::Clock::now() + place_.options.timeout;
+  while (!closing_) {
+    auto made = RemoteConnection::open(place_, deadline);
+    if (made && (*made)->slots() >= slots_.size() && (*made)->input_bytes() >= max_input_bytes_) {
+      connection_ = std::move(*made);
+      queue_again();
+      return true;
+    }
+    if (made) {
+      why = Status(StatusCode::kPeerLost, "the server gives less than it did before");
+      return false;
+    }
+    if (!may_pass(made.error().code()) || base::Clock::now() >= deadline) return false;
+    // The server may be about to start.
+    pollfd item{event_.fd(), POLLIN, 0};
+    (void)::poll(&item, 1, kPause_ms);
+    event_.clear();
+  }
+  return false;
+}
+
+/// All that was offered and not answered, in the order in which it was submitted.
+void RemoteSession::queue_again() {
+  const std::lock_guard lock(mutex_);
+  cancels_.clear();
+  queued_.clear();
+  for (std::uint32_t index = 0; index < slots_.size(); ++index) {
+    Slot& slot = slots_[index];
+    if (slot.stage == Stage::kOffered) slot.stage = Stage::kQueued;
+    if (slot.stage == Stage::kQueued) queued_.push_back(index);
+  }
+  std::ranges::sort(queued_, {}, [this](std::uint32_t index) { return slots_[index].number; });
+}
+
+Order RemoteSession::free_slot(std::uint32_t index) noexcept {
+  std::unique_ptr<OnStop> on_stop;  // let go without the lock: cancel() may be waiting for it
+  std::shared_ptr<const ipc::OutgoingMessage> message;  // and so is what takes long
+  const std::lock_guard lock(mutex_);
+  Slot& slot = slots_[index];
+  Order order = std::move(slot.order);
+  on_stop = std::move(slot.on_stop);
+  message = std::move(slot.message);
+  slot.order = {};
+  slot.stage = Stage::kFree;
+  input_bytes_ -= std::exchange(slot.input_bytes, 0);
+  free_.push_back(index);  // has had it before
+  return order;
+}
+
+void RemoteSession::answered() noexcept {
+  std::vector<std::function<void()>> tell;
+  {
+    const std::lock_guard lock(mutex_);
+    --unanswered_;
+    room_.notify_all();
+    if (unanswered_ == 0) idle_.notify_all();
+    if (free_.size() >= slots_.size() / 16 || unanswered_ == 0) tell.swap(on_room_);
+  }
+  for (const auto& on_room : tell) try {
+      on_room();
+    } catch (...) {
+      // What a caller's function throws is dropped: the client has others to serve.
+    }
+}
+
+void RemoteSession::fail_slot(std::uint32_t slot, const Status& why) noexcept {
+  Order order = free_slot(slot);
+  answer(order, fail(copy_of(why)));
+  answered();
+}
+
+void RemoteSession::fail_all(const Status& why) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    lost_ = copy_of(why);
+    // Who waits for room gets an answer instead.
+    room_.notify_all();
+  }
+  for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
+    const bool is_ours = [&] {
+      const std::lock_guard lock(mutex_);
+      return slots_[slot].stage == Stage::kQueued || slots_[slot].stage == Stage::kOffered;
+    }();
+    if (is_ours) fail_slot(slot, why);
+  }
+  std::vector<std::function<void()>> tell;
+  {
+    const std::lock_guard lock(mutex_);
+    tell.swap(on_room_);
+  }
+  for (const auto& on_room : tell) try {
+      on_room();
+    } catch (...) {
+      // As above.
+    }
+}
+
+}  // namespace framewire::client

@@ -1,0 +1,324 @@
+// Client and RemoteServer: answers as from an engine in this process.
+#include <atomic>
+#include <framewire/completion_queue.hpp>
+#include <future>
+#include <latch>
+#include <tests/service/local/pictures_and_wishes.hpp>
+#include <tests/service/remote/remote_server_fixture.hpp>
+#include <thread>
+
+namespace framewire::service::remote::test {
+namespace {
+
+using testing::HasSubstr;
+using RemoteClient = RemoteServerTest;
+
+TEST_F(RemoteClient, AnswersAreThoseOfAnEngine) {
+  start();
+  ClientOptions large = small_client();
+  large.input_bytes = std::uint64_t{32} << 20;
+  large.output_bytes = std::uint64_t{16} << 20;
+  Client client = connect(large);
+  auto files = local::test::inputs();
+  for (Bytes& file : local::test::corpus()) files.push_back(std::move(file));
+  for (const Bytes& file : files) {
+    for (const ResizeOptions& options : local::test::wishes()) {
+      SCOPED_TRACE(to_string(options) + " on " + std::to_string(file.size()) + " bytes");
+      expect_equal(client.resize(file, options), engine_->resize(file, options));
+      if (file.size() > (1u << 20)) break;  // one wish is enough where it takes long
+    }
+  }
+  EXPECT_FALSE(client.lost());
+}
+
+TEST_F(RemoteClient, HundredsOfRequestsOfSeveralClientsAreAnsweredOnce) {
+  start();
+  const auto expected = engine_->resize(photo(), width(80)).value().bytes;
+  constexpr int kClients = 4;
+  constexpr int kEach = 300;
+  std::vector<std::thread> threads;
+  std::atomic<int> right{0};
+  for (int c = 0; c < kClients; ++c) {
+    threads.emplace_back([&, c] {
+      Client client = connect(small_client(), c % 2 == 0 ? "ann" : "bob");
+      const Bytes file = photo();
+      std::vector<std::atomic<int>> answers(kEach);
+      for (int i = 0; i < kEach; i += 50) {
+        std::vector<EngineRequest> requests;
+        for (int k = i; k < i + 50; ++k) {
+          requests.push_back({file, width(80), [&, k](Result<Resized> result) {
+                                ++answers[static_cast<std::size_t>(k)];
+                                if (result && result->bytes == expected) ++right;
+                              }});
+        }
+        client.submit(requests);
+      }
+      client.drain();
+      for (const auto& one : answers) EXPECT_EQ(one, 1);
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(right, kClients * kEach);
+  EXPECT_TRUE(soon([&] { return server_->stats().clients == 0; }));
+  EXPECT_EQ(admission_->usage().requests, 0u);
+  EXPECT_EQ(admission_->usage().bytes, 0u);
+}
+
+TEST_F(RemoteClient, SlicesSinksQueuesAndViewsHoldTheSameStream) {
+  start();
+  const auto expected = engine_->resize(photo(), width(80)).value().bytes;
+  std::optional<ResizedView> kept;
+  {
+    Client client = connect();
+    auto slice = client.input_slice(photo().size()).value();
+    std::ranges::copy(photo(), slice.bytes.begin());
+
+    Bytes memory(expected.size() + 10);
+    std::promise<Result<Resized>> through_sink;
+    EngineRequest request{slice.bytes, width(80),
+                          [&](Result<Resized> made) { through_sink.set_value(std::move(made)); },
+                          OutputSink(memory)};
+    client.submit({&request, 1});
+    const auto sunk = through_sink.get_future().get();
+    ASSERT_TRUE(sunk);
+    EXPECT_EQ(sunk->written.data(), memory.data());
+    EXPECT_EQ(Bytes(sunk->written.begin(), sunk->written.end()), expected);
+
+    std::promise<Result<Resized>> too_small;
+    Bytes little(10);
+    EngineRequest second{slice.bytes, width(80),
+                         [&](Result<Resized> made) { too_small.set_value(std::move(made)); },
+                         OutputSink(little)};
+    client.submit({&second, 1});
+    EXPECT_EQ(too_small.get_future().get().error().code(), StatusCode::kTooLarge);
+
+    auto queue = std::make_shared<CompletionQueue>();
+    EngineRequest third;
+    third.jpeg = slice.bytes;
+    third.options = width(80);
+    third.completions = queue;
+    third.tag = 77;
+    client.submit({&third, 1});
+    const auto taken = queue->take(1, std::chrono::seconds(20));
+    ASSERT_EQ(taken.size(), 1u);
+    EXPECT_EQ(taken[0].tag, 77u);
+    EXPECT_EQ(taken[0].result.value().bytes, expected);
+
+    std::promise<Result<ResizedView>> view;
+    client.submit_view(slice.bytes, width(80),
+                       [&](Result<ResizedView> made) { view.set_value(std::move(made)); });
+    kept = view.get_future().get().value();
+  }
+  // Whoever keeps a view keeps its memory, client or not.
+  EXPECT_EQ(Bytes(kept->bytes.begin(), kept->bytes.end()), expected);
+}
+
+TEST_F(RemoteClient, WhatIsLargerThanBothAllowIsRefusedByOne) {
+  RemoteServerOptions options;
+  options.limits.max_input_bytes = 20'000;
+  start(options);
+  ClientOptions little = small_client();
+  little.output_bytes = 500;
+  Client client = connect(little);
+  const Bytes large(20'001, 0xFF);
+  EXPECT_EQ(client.resize(large, width(80)).error().code(), StatusCode::kTooLarge);
+  EXPECT_EQ(client.input_slice(20'001).error().code(), StatusCode::kTooLarge);
+  const auto made = client.resize(photo(), {});
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code(), StatusCode::kTooLarge);
+  EXPECT_THAT(made.error().message(), HasSubstr("500"));
+  EXPECT_FALSE(client.lost());
+}
+
+TEST_F(RemoteClient, LimitsAreTheServers) {
+  RemoteServerOptions options;
+  options.limits.max_input_pixels = 1000;
+  start(options);
+  Client client = connect();
+  ResizeOptions wanted = width(20);
+  wanted.limits.max_input_pixels = 1'000'000'000;
+  EXPECT_EQ(client.resize(photo(), wanted).error().code(), StatusCode::kTooLarge);
+}
+
+TEST_F(RemoteClient, TrySubmitTakesWhatThereAreSlotsFor) {
+  start();
+  ClientOptions few = small_client();
+  few.slots = 2;
+  Client client = connect(few);
+  const Bytes file = photo(1200, 900);
+  std::latch answered(2);
+  std::vector<EngineRequest> requests;
+  for (int i = 0; i < 3; ++i) {
+    requests.push_back({file, width(80), [&](Result<Resized> made) {
+                          EXPECT_TRUE(made);
+                          answered.count_down();
+                        }});
+  }
+  std::latch room(1);
+  ASSERT_EQ(client.try_submit(requests, [&] { room.count_down(); }), 2u);
+  EXPECT_TRUE(requests[2].done);
+  room.wait();
+  answered.wait();
+}
+
+TEST_F(RemoteClient, WhatIsStoppedWhileItWaitsIsCancelled) {
+  RemoteServerOptions options;
+  options.under_way = 1;
+  start(options);
+  Client client = connect();
+  const Bytes slow = photo(2400, 1800);
+  std::stop_source stop;
+  std::atomic<int> done{0};
+  std::atomic<int> cancelled{0};
+  std::vector<EngineRequest> requests;
+  constexpr int kAll = 40;
+  for (int i = 0; i < kAll; ++i) {
+    EngineRequest request;
+    request.jpeg = slow;
+    request.options = width(80);
+    request.done = [&](Result<Resized> made) {
+      if (made) ++done;
+      if (!made && made.error().code() == StatusCode::kCancelled) ++cancelled;
+    };
+    request.stop = stop.get_token();
+    requests.push_back(std::move(request));
+  }
+  client.submit(requests);
+  ASSERT_TRUE(soon([&] { return done != 0; }));
+  stop.request_stop();
+  client.drain();
+  EXPECT_EQ(done + cancelled, kAll);
+  EXPECT_GT(cancelled, 0);
+  // The connection is as good as before.
+  EXPECT_TRUE(client.resize(photo(), width(20)));
+}
+
+// One request of room, one byte, one pixel: whoever waits gets through in the end.
+TEST_F(RemoteClient, AdmissionHoldsRequestsBackAndLosesNone) {
+  http::Admission::Bounds bounds;
+  bounds.requests = 2;
+  bounds.bytes = 1;
+  bounds.pixels = 1;
+  start({}, 0, bounds);
+  const auto expected = engine_->resize(photo(), width(40)).value().bytes;
+  Client one = connect(small_client(), "ann");
+  Client other = connect(small_client(), "bob");
+  std::atomic<int> right{0};
+  const auto submit = [&](Client& client) {
+    for (int i = 0; i < 20; ++i) {
+      client.submit(photo(), width(40), [&](Result<Resized> made) {
+        if (made && made->bytes == expected) ++right;
+      });
+    }
+  };
+  submit(one);
+  submit(other);
+  one.drain();
+  other.drain();
+  EXPECT_EQ(right, 40);
+  EXPECT_EQ(admission_->usage().queue_full + admission_->usage().over_budget, 0u)
+      << "nobody was turned away";
+}
+
+TEST_F(RemoteClient, ADrainingServerAnswersWhatItHasAndTakesNothingNew) {
+  RemoteServerOptions options;
+  options.under_way = 1;
+  start(options);
+  Client client = connect();
+  const Bytes slow = photo(1200, 900);
+  std::atomic<int> good{0};
+  std::atomic<int> busy{0};
+  for (int i = 0; i < 10; ++i) {
+    client.submit(slow, width(80), [&](Result<Resized> made) {
+      if (made) ++good;
+      if (!made && made.error().code() == StatusCode::kBusy) ++busy;
+    });
+  }
+  ASSERT_TRUE(soon([&] { return good != 0; }));
+  EXPECT_TRUE(server_->drain(kPatience));
+  client.drain();
+  EXPECT_EQ(good + busy, 10);
+  EXPECT_TRUE(soon([&] { return client.draining(); }));
+  EXPECT_EQ(client.resize(photo(), width(20)).error().code(), StatusCode::kBusy);
+  EXPECT_FALSE(Client::connect(address(), session(), small_client()));
+}
+
+TEST_F(RemoteClient, AServerThatEndsAnswersEverythingOnce) {
+  RemoteServerOptions options;
+  options.under_way = 1;
+  start(options);
+  Client client = connect();
+  const Bytes slow = photo(1200, 900);
+  std::atomic<int> answers{0};
+  std::atomic<int> lost{0};
+  for (int i = 0; i < 20; ++i) {
+    client.submit(slow, width(80), [&](Result<Resized> made) {
+      ++answers;
+      if (!made && made.error().code() == StatusCode::kPeerLost) ++lost;
+    });
+  }
+  server_.reset();
+  client.drain();
+  EXPECT_EQ(answers, 20);
+  EXPECT_GT(lost, 0);
+  ASSERT_TRUE(client.lost());
+  EXPECT_EQ(client.resize(slow, width(20)).error().code(), StatusCode::kPeerLost);
+}
+
+TEST_F(RemoteClient, WhatHasNoAnswerIsSentAgainToTheNextServer) {
+  start();
+  const std::uint16_t port = server_->port();
+  const Bytes file = photo(1200, 900);
+  const auto expected = engine_->resize(file, width(80)).value().bytes;
+  ClientOptions options = small_client();
+  options.retries = 1;
+  Client client = connect(options);
+  std::atomic<int> right{0};
+  std::atomic<int> answers{0};
+  for (int i = 0; i < 60; ++i) {
+    client.submit(file, width(80), [&](Result<Resized> made) {
+      ++answers;
+      if (made && made->bytes == expected) ++right;
+    });
+  }
+  ASSERT_TRUE(soon([&] { return answers > 2; }));
+  server_.reset();
+  start({}, port);
+  client.drain();
+  EXPECT_EQ(answers, 60);
+  EXPECT_EQ(right, 60);
+  EXPECT_FALSE(client.lost());
+  // Once, and no more often.
+  server_.reset();
+  start({}, port);
+  EXPECT_EQ(client.resize(file, width(80)).error().code(), StatusCode::kPeerLost);
+}
+
+TEST_F(RemoteClient, WhoCannotBeReachedIsAnError) {
+  start();
+  const std::string where = address();
+  server_.reset();
+  ClientOptions options = small_client();
+  options.timeout = std::chrono::milliseconds(500);
+  EXPECT_EQ(Client::connect(where, session(), options).error().code(), StatusCode::kPeerLost);
+  EXPECT_EQ(Client::connect("nonsense", session(), options).error().code(),
+            StatusCode::kInvalidInput);
+  options.slots = 0;
+  EXPECT_EQ(Client::connect(where, session(), options).error().code(), StatusCode::kInvalidInput);
+}
+
+TEST_F(RemoteClient, ConnectionsOfOneNameAreBounded) {
+  RemoteServerOptions options;
+  options.max_clients = 4;
+  start(options);
+  std::vector<Client> anns;
+  for (int i = 0; i < 2; ++i) anns.push_back(connect(small_client(), "ann"));
+  const auto third = Client::connect(address(), session("keys", "ann"), small_client());
+  ASSERT_FALSE(third);
+  EXPECT_EQ(third.error().code(), StatusCode::kBusy);
+  EXPECT_THAT(third.error().message(), HasSubstr("'ann'"));
+  EXPECT_TRUE(connect(small_client(), "bob").resize(photo(), width(20)));
+}
+
+}  // namespace
+}  // namespace framewire::service::remote::test
