@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <algorithm>
-#include <inspect/json.hpp>
 #include <inspect/model.hpp>
 #include <iterator>
 #include <service/http/actions.hpp>
@@ -124,17 +123,17 @@ Text without_prefix(Text path, Text prefix) {
   return rest.starts_with('/') ? rest : Text();
 }
 
-Route find_route(Text path, const SharedState& shared) {
+Route find_route(Text path, const Snapshot& snapshot) {
   if (path == "*") return {path, Action::kLive, "GET, HEAD, POST, OPTIONS"};
   const auto found = std::find_if(std::begin(kRoutes), std::end(kRoutes),
                                   [&](const Route& known) { return known.path == path; });
   if (found != std::end(kRoutes)) {
-    const bool off = found->action == Action::kPage && !shared.settings.page;
+    const bool off = found->action == Action::kPage && !snapshot.settings.page;
     return off ? Route{path, Action::kNone, {}} : *found;
   }
   const bool reserved = path.empty() || path.starts_with("/v1/") || path == "/favicon.ico" ||
                         path.starts_with("/.well-known/");
-  if (reserved || shared.images == nullptr) return {path, Action::kNone, {}};
+  if (reserved || snapshot.sources == nullptr) return {path, Action::kNone, {}};
   return {path, Action::kImage, kReading};
 }
 
@@ -172,13 +171,11 @@ bool has_secret(const Head& head, Text secret) {
 }
 
 std::string options_json() {
-  inspect::Json list = inspect::Json::array();
+  inspect::Value list = inspect::Value::array();
   for (const OptionSpec& spec : client_options()) {
-    inspect::Json option = {{"name", spec.name},
-                            {"metavar", spec.metavar},
-                            {"default", spec.default_value},
-                            {"help", spec.help},
-                            {"group", spec.group}};
+    inspect::Value option =
+        inspect::Value::object("name", spec.name, "metavar", spec.metavar, "default",
+                               spec.default_value, "help", spec.help, "group", spec.group);
     Text choices = spec.choices;
     while (!choices.empty()) {
       const auto bar = choices.find('|');
@@ -187,7 +184,7 @@ std::string options_json() {
     }
     list.push_back(std::move(option));
   }
-  return inspect::pretty({{"options", std::move(list)}});
+  return inspect::pretty(inspect::Value::object("options", std::move(list)));
 }
 
 Response page_response() {
@@ -205,9 +202,10 @@ Response page_response() {
 }  // namespace
 
 std::optional<Response> route(Exchange& exchange, const SharedState& shared) {
-  const Text path = without_prefix(exchange.target.path, shared.settings.url.path_prefix);
+  const Snapshot& snapshot = *exchange.snapshot;
+  const Text path = without_prefix(exchange.target.path, snapshot.settings.url.path_prefix);
   if (path.starts_with("/v1/")) exchange.error_form = ErrorForm::kJson;
-  Route known = find_route(path, shared);
+  Route known = find_route(path, snapshot);
   const bool is_metrics = known.action == Action::kMetrics;
   if (is_metrics ? !may_read_metrics(exchange, shared) : exchange.metrics_listener) {
     known.action = Action::kNone;
@@ -233,7 +231,7 @@ std::optional<Response> route(Exchange& exchange, const SharedState& shared) {
     return refuse(exchange, Code::kBadRequest, "invalid_input", "such a request has no body");
   }
   const bool guarded = upload || exchange.action == Action::kImage;
-  if (guarded && !has_secret(exchange.head, shared.settings.secret)) {
+  if (guarded && !has_secret(exchange.head, snapshot.settings.secret)) {
     return refuse(exchange, Code::kForbidden, "denied", "accepted: Authorization with the secret");
   }
   return std::nullopt;
@@ -281,6 +279,9 @@ Response answer_at_once(const Exchange& exchange, const SharedState& shared) {
   if (exchange.action == Action::kReady && shared.draining.load()) {
     return refuse(exchange, Code::kUnavailable, "draining", "the server is ending");
   }
+  if (exchange.action == Action::kReady && !shared.engine.ready()) {
+    return refuse(exchange, Code::kUnavailable, "busy", "no worker process runs");
+  }
   if (exchange.action == Action::kPage) return page_response();
   Response response;
   response.add_field("Cache-Control", "no-cache");
@@ -293,9 +294,14 @@ Response answer_at_once(const Exchange& exchange, const SharedState& shared) {
 }
 
 Response inspect_picture(const Exchange& exchange) {
-  const inspect::Json model = inspect::inspect_bytes("body", exchange.jpeg, exchange.options);
+  const inspect::Value model = inspect::inspect_bytes("body", exchange.jpeg, exchange.options);
   Response response;
-  if (model.contains("error")) response.code = Code::kUnprocessable;
+  if (const inspect::Value* const error = model.find("error")) {
+    // The model is the answer also for what cannot be read, unless that is not the file's fault.
+    const inspect::Value* const kind = error->find("class");
+    const bool busy = kind != nullptr && kind->string() != nullptr && *kind->string() == "busy";
+    response.code = busy ? Code::kUnavailable : Code::kUnprocessable;
+  }
   response.content_type = "application/json";
   response.text = inspect::pretty(model);
   return response;
@@ -317,24 +323,26 @@ Response refuse_admission(ErrorForm form, Admission::Verdict verdict) {
 }
 
 void answer_picture(Exchange& exchange, Result<Resized> result) noexcept {
+  exchange.body_in_use = false;
   const auto connection = exchange.connection.lock();
   if (connection == nullptr || exchange.answered) return;
   try {
     connection->answer(exchange, result ? make_picture_answer(exchange, std::move(*result))
                                         : error_response(exchange.error_form, result.error()));
   } catch (...) {
-    connection->close();
+    connection->fail(exchange);
   }
 }
 
 void answer_busy(Exchange& exchange) noexcept {
+  exchange.body_in_use = false;
   const auto connection = exchange.connection.lock();
   if (connection == nullptr || exchange.answered) return;
   try {
     connection->answer(exchange,
                        refuse_admission(exchange.error_form, Admission::Verdict::kOverBudget));
   } catch (...) {
-    connection->close();
+    connection->fail(exchange);
   }
 }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <service/http/admission.hpp>
 
 namespace framewire::service::http {
@@ -76,9 +77,7 @@ Admission::Verdict Admission::judge(const Held& all, const Held& own, bool known
   return Verdict::kAdmitted;
 }
 
-Admission::Verdict Admission::judge_and_count(const Held& all, const Held& own, bool known,
-                                              Clock::time_point now) {
-  const Verdict verdict = judge(all, own, known, now);
+Admission::Verdict Admission::count(Verdict verdict) noexcept {
   ++verdicts_[static_cast<std::size_t>(verdict)];
   return verdict;
 }
@@ -86,26 +85,54 @@ Admission::Verdict Admission::judge_and_count(const Held& all, const Held& own, 
 Admission::Verdict Admission::admit(Client client, std::uint64_t bytes, std::uint64_t pixels,
                                     Ticket& ticket, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
+  return count(take(client, {1, bytes, pixels}, ticket, now));
+}
+
+Admission::Verdict Admission::admit_or_wait(Client client, std::uint64_t bytes,
+                                            std::uint64_t pixels, Ticket& ticket,
+                                            Clock::time_point now) {
+  const std::lock_guard lock(mutex_);
+  return take(client, {1, bytes, pixels}, ticket, now);
+}
+
+// With the lock.
+Admission::Verdict Admission::take(Client client, const Held& wanted, Ticket& ticket,
+                                   Clock::time_point now) {
   const bool known = client.key != 0;
   const auto held = known ? clients_.find(client) : clients_.end();
-  const Held before = held == clients_.end() ? Held{} : held->second;
-  const Held own{before.requests + 1, before.bytes + bytes, before.pixels + pixels};
-  const Held all{all_.requests + 1, all_.bytes + bytes, all_.pixels + pixels};
-  const Verdict verdict = judge_and_count(all, own, known, now);
+  Held own = held == clients_.end() ? Held{} : held->second;
+  own += wanted;
+  Held all = all_;
+  all += wanted;
+  const Verdict verdict = judge(all, own, known, now);
   if (verdict != Verdict::kAdmitted) return verdict;
   if (known) clients_.insert_or_assign(client, own);
   all_ = all;
   ticket.owner_ = this;
   ticket.client_ = client;
-  ticket.requests_ = 1;
-  ticket.bytes_ = bytes;
-  ticket.pixels_ = pixels;
+  ticket.requests_ = wanted.requests;
+  ticket.bytes_ = wanted.bytes;
+  ticket.pixels_ = wanted.pixels;
   return verdict;
 }
 
 Admission::Verdict Admission::change(Ticket& ticket, std::uint64_t bytes, std::uint64_t pixels,
                                      Clock::time_point now) {
   const std::lock_guard lock(mutex_);
+  const bool more = bytes > ticket.bytes_ || pixels > ticket.pixels_;
+  const Verdict verdict = retake(ticket, bytes, pixels, now);
+  return more ? count(verdict) : verdict;
+}
+
+Admission::Verdict Admission::change_or_wait(Ticket& ticket, std::uint64_t bytes,
+                                             std::uint64_t pixels, Clock::time_point now) {
+  const std::lock_guard lock(mutex_);
+  return retake(ticket, bytes, std::min(pixels, bounds_.pixels), now);
+}
+
+// With the lock.
+Admission::Verdict Admission::retake(Ticket& ticket, std::uint64_t bytes, std::uint64_t pixels,
+                                     Clock::time_point now) {
   const auto held = clients_.find(ticket.client_);
   const bool known = held != clients_.end();
   const auto moved = [&](const Held& from) {
@@ -115,7 +142,7 @@ Admission::Verdict Admission::change(Ticket& ticket, std::uint64_t bytes, std::u
   const Held own = known ? moved(held->second) : Held{};
   const Held all = moved(all_);
   if (bytes > ticket.bytes_ || pixels > ticket.pixels_) {
-    const Verdict verdict = judge_and_count(all, own, known, now);
+    const Verdict verdict = judge(all, own, known, now);
     if (verdict != Verdict::kAdmitted) return verdict;
   }
   if (known) held->second = own;

@@ -69,9 +69,17 @@ class Admission {
   /// Takes room for one request. @param ticket  holds nothing; takes it, where it is admitted
   [[nodiscard]] Verdict admit(Client client, std::uint64_t bytes, std::uint64_t pixels,
                               Ticket& ticket, Clock::time_point now = Clock::now());
+  /// As admit(), by somebody who waits where there is no room, and asks again: a refusal is no
+  /// request turned away, and not counted as one.
+  [[nodiscard]] Verdict admit_or_wait(Client client, std::uint64_t bytes, std::uint64_t pixels,
+                                      Ticket& ticket, Clock::time_point now = Clock::now());
   /// Changes what a request holds to what is known by now. What is smaller is always granted.
   [[nodiscard]] Verdict change(Ticket& ticket, std::uint64_t bytes, std::uint64_t pixels,
                                Clock::time_point now = Clock::now());
+  /// As change(), and as admit_or_wait() is to admit(). Pixels beyond the whole budget count as the
+  /// budget: among many who wait none would ever be alone.
+  [[nodiscard]] Verdict change_or_wait(Ticket& ticket, std::uint64_t bytes, std::uint64_t pixels,
+                                       Clock::time_point now = Clock::now());
 
   /// The work is done: the ticket keeps only the bytes of the answer, until those are sent.
   void answered(Ticket& ticket, std::uint64_t bytes) noexcept;
@@ -112,8 +120,11 @@ class Admission {
       return std::hash<std::uint64_t>{}(client.key * 0x9E3779B97F4A7C15u);
     }
   };
-  [[nodiscard]] Verdict judge_and_count(const Held& all, const Held& own, bool known,
-                                        Clock::time_point now);
+  [[nodiscard]] Verdict take(Client client, const Held& wanted, Ticket& ticket,
+                             Clock::time_point now);
+  [[nodiscard]] Verdict retake(Ticket& ticket, std::uint64_t bytes, std::uint64_t pixels,
+                               Clock::time_point now);
+  Verdict count(Verdict verdict) noexcept;
   [[nodiscard]] Verdict judge(const Held& all, const Held& own, bool known, Clock::time_point now);
   [[nodiscard]] bool beyond_share(const Held& held) const noexcept;
 

@@ -7,8 +7,13 @@
 namespace framewire::service::http {
 
 std::optional<Endpoint> parse_endpoint(std::string_view text) {
+  constexpr std::string_view kTls = "tls:";
   constexpr std::string_view kUnix = "unix:";
   Endpoint endpoint;
+  if (text.starts_with(kTls)) {
+    endpoint.tls = true;
+    text.remove_prefix(kTls.size());
+  }
   if (text.starts_with(kUnix)) {
     endpoint.unix_path = text.substr(kUnix.size());
     const bool fits = !endpoint.unix_path.empty() &&

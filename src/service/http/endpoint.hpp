@@ -13,9 +13,11 @@ struct Endpoint {
   std::string unix_path;  ///< empty for TCP
   std::string address;    ///< numeric, without brackets
   std::uint16_t port = 0;
+  bool tls = false;  ///< TLS is spoken there
 };
 
-/// Reads ADDRESS:PORT, [IPV6]:PORT, :PORT (127.0.0.1) and unix:PATH. Names are not looked up.
+/// Reads ADDRESS:PORT, [IPV6]:PORT, :PORT (127.0.0.1) and unix:PATH, and each of them with "tls:"
+/// in front. Names are not looked up.
 /// @return nothing for anything else; a path of a socket has at most 107 bytes
 [[nodiscard]] std::optional<Endpoint> parse_endpoint(std::string_view text);
 

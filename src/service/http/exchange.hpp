@@ -12,6 +12,7 @@
 #include <service/http/head.hpp>
 #include <service/http/query.hpp>
 #include <service/http/response.hpp>
+#include <service/http/snapshot.hpp>
 #include <service/url/image_request.hpp>
 #include <span>
 #include <stop_token>
@@ -53,6 +54,7 @@ struct Body {
 struct Exchange {
   using Clock = std::chrono::steady_clock;
 
+  SnapshotRef snapshot;   ///< the settings that hold for it
   std::string head_text;  ///< what `head` and `target` point into
   Head head;
   Target target;
@@ -66,6 +68,9 @@ struct Exchange {
   Admission::Ticket ticket;
   std::stop_source stop{};
   std::weak_ptr<Connection> connection;
+  std::int32_t stream_id = 0;  ///< of the connection's, in HTTP/2
+  /// Somebody reads the body: its memory counts until the exchange ends, whatever is answered.
+  bool body_in_use = false;
   bool answered = false;          ///< an answer has been given: what still comes is dropped
   bool counted = false;           ///< metrics know of it
   bool ended = false;             ///< metrics know how it ended

@@ -32,4 +32,10 @@ std::uint64_t count_frame_pixels(std::span<const std::uint8_t> jpeg) noexcept {
   return 0;
 }
 
+std::uint64_t count_pixels_to_decode(std::span<const std::uint8_t> jpeg,
+                                     std::uint64_t limit) noexcept {
+  const std::uint64_t pixels = count_frame_pixels(jpeg);
+  return pixels > limit ? 0 : pixels;
+}
+
 }  // namespace framewire::service::http

@@ -11,4 +11,9 @@ namespace framewire::service::http {
 /// @return 0 where there is no frame header, or it has no height yet (DNL)
 [[nodiscard]] std::uint64_t count_frame_pixels(std::span<const std::uint8_t> jpeg) noexcept;
 
+/// The same, as far as they will be decoded: 0 where there are more than `limit`, since such a file
+/// is refused by its frame header. So a few bytes that claim much take nothing of the budget.
+[[nodiscard]] std::uint64_t count_pixels_to_decode(std::span<const std::uint8_t> jpeg,
+                                                   std::uint64_t limit) noexcept;
+
 }  // namespace framewire::service::http

@@ -19,11 +19,12 @@ std::int64_t unix_now() {
 std::string cache_control(const Exchange& exchange, const ImageOutcome& outcome,
                           const Settings& settings) {
   const std::int64_t now = unix_now();
-  auto ttl = static_cast<std::int64_t>(settings.ttl_s);
+  auto ttl =
+      static_cast<std::int64_t>(outcome.is_fallback ? settings.fallback_ttl_s : settings.ttl_s);
   const std::int64_t expires = exchange.image.expires.value_or(0);
   if (expires > 0) {
     ttl = std::min(ttl, std::max<std::int64_t>(expires - now, 0));
-  } else if (settings.cache_control_passthrough) {
+  } else if (settings.cache_control_passthrough && !outcome.is_fallback) {
     if (!outcome.cache_control.empty()) return outcome.cache_control;
     const std::int64_t until = parse_http_date(outcome.expires);
     if (until > now) ttl = until - now;
@@ -91,6 +92,11 @@ Response image_response(Exchange& exchange, const ImageOutcome& outcome, const S
     return response;
   }
   Response response;
+  if (outcome.is_fallback) {
+    response.code = outcome.fallback_code;
+    response.message = outcome.log_line;
+    response.add_field("Fallback-Image", "1");
+  }
   add_caching_fields(response, exchange, outcome, settings);
   const bool matches =
       settings.etag && none_match_lists(exchange.head.get("if-none-match"), outcome.etag);
@@ -101,6 +107,7 @@ Response image_response(Exchange& exchange, const ImageOutcome& outcome, const S
   response.content_type = outcome.is_jpeg ? "image/jpeg" : "application/octet-stream";
   response.bytes = outcome.bytes;
   response.keeper = outcome.keeper;
+  if (!outcome.cache_status.empty()) response.add_field("Cache-Status", outcome.cache_status);
   response.add_field("Content-Disposition",
                      disposition(exchange.image, outcome.is_jpeg ? ".jpg" : ".bin"));
   const std::string& url = exchange.image.source_url;

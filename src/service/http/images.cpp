@@ -6,6 +6,7 @@
 #include <service/http/connection.hpp>
 #include <service/http/fetch_answer.hpp>
 #include <service/http/frame_size.hpp>
+#include <service/http/grammar_settings.hpp>
 #include <service/http/images.hpp>
 #include <service/url/resize_options.hpp>
 #include <utility>
@@ -41,13 +42,13 @@ Response refuse_url(ErrorForm form, const url::RequestError& error) {
   return error_response(form, code, url::to_string(error.kind), error.message, error.option);
 }
 
-source::Settings source_settings(const Settings& settings, Engine& engine) {
-  source::Settings made = settings.source;
-  const std::uint64_t bound = settings.defaults.limits.max_input_bytes;
-  made.max_bytes = static_cast<std::size_t>(bound);
-  made.max_bytes_under_way = static_cast<std::size_t>(settings.bytes_under_way);
-  made.allocate = [&engine](std::size_t bytes) { return engine.input_slice(bytes); };
-  return made;
+EtagRecipe recipe_of(const ImageComputation& wanted, const Settings& settings, bool raw) {
+  const std::string& buster = settings.etag_buster;
+  return {fmt::format("{}{}{}-{}{}", buster, buster.empty() ? "" : "/", output_hash(wanted.options),
+                      kVersion,
+                      raw               ? "-raw"
+                      : wanted.as_it_is ? "-skip"
+                                        : "")};
 }
 
 bool is_jpeg(std::span<const std::uint8_t> bytes) {
@@ -56,30 +57,18 @@ bool is_jpeg(std::span<const std::uint8_t> bytes) {
 
 }  // namespace
 
-Images::Images(const Settings& settings, url::Grammar grammar, source::Sources sources)
-    : settings_(settings), grammar_(std::move(grammar)), sources_(std::move(sources)) {}
-
-Result<std::unique_ptr<Images>> Images::make(const Settings& settings, Engine& engine,
-                                             const source::Network* network) {
-  auto grammar = url::Grammar::make(settings.url);
-  if (!grammar) return fail(grammar.error());
-  source::Settings from = source_settings(settings, engine);
-  auto sources = network != nullptr ? source::Sources::make(std::move(from), *network)
-                                    : source::Sources::make(std::move(from));
-  if (!sources) return fail(sources.error());
-  return std::unique_ptr<Images>(new Images(settings, std::move(*grammar), std::move(*sources)));
-}
-
 std::optional<Response> Images::interpret(Exchange& exchange, ImageComputation& wanted) {
   const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-  auto request = grammar_.parse(exchange.head.target, now, hints_of(exchange.head));
+  const Settings& settings = exchange.snapshot->settings;
+  auto request =
+      exchange.snapshot->grammar.parse(exchange.head.target, now, hints_of(exchange.head));
   if (!request) return refuse_url(exchange.error_form, request.error());
-  ResizeOptions defaults = settings_.defaults;
-  if (!settings_.metadata_given) {
+  ResizeOptions defaults = settings.defaults;
+  if (!settings.metadata_given) {
     defaults.metadata = url::service_defaults(defaults.limits).metadata;
   }
   const bool raw = request->raw.value_or(false);
-  if (raw && !settings_.allow_raw) {
+  if (raw && !settings.allow_raw) {
     return error_response(exchange.error_form, Code::kForbidden, "forbidden_option",
                           "this server hands on no originals as they are", "raw");
   }
@@ -90,12 +79,11 @@ std::optional<Response> Images::interpret(Exchange& exchange, ImageComputation& 
   }
   wanted.as_it_is = raw || url::skips_processing(request->options);
   wanted.source_url = request->source_url;
-  wanted.recipe.text = fmt::format("{}-{}{}", output_hash(wanted.options), kVersion,
-                                   raw               ? "-raw"
-                                   : wanted.as_it_is ? "-skip"
-                                                     : "");
-  wanted.if_none_match =
-      settings_.etag ? source_etag_of(wanted.recipe, exchange.head.get("if-none-match")) : "";
+  // The recipe is costly, and few that are refused need it.
+  if (settings.etag && !exchange.head.get("if-none-match").empty()) {
+    wanted.recipe = recipe_of(wanted, settings, raw);
+    wanted.if_none_match = source_etag_of(wanted.recipe, exchange.head.get("if-none-match"));
+  }
   exchange.image = std::move(*request);
   return std::nullopt;
 }
@@ -104,73 +92,108 @@ std::optional<Response> Images::begin(const std::shared_ptr<Exchange>& exchange,
                                       Client client) {
   auto wanted = std::make_shared<ImageComputation>();
   if (auto refused = interpret(*exchange, *wanted)) return refused;
-  const bool dated = settings_.last_modified && exchange->head.get("if-none-match").empty();
+  wanted->snapshot = exchange->snapshot;
+  const bool dated =
+      exchange->snapshot->settings.last_modified && exchange->head.get("if-none-match").empty();
   const Text since = dated ? exchange->head.get("if-modified-since") : Text();
-  // What shapes the bytes, and what is asked of the origin.
+  // What shapes the bytes, what is asked of the origin, and what may be asked.
   wanted->if_modified_since = since;
-  wanted->key =
-      fmt::format("{}\n{}\n{}\n{}\n{}", wanted->source_url, url::canonical_text(exchange->image),
-                  wanted->recipe.text, wanted->if_none_match, since);
+  wanted->canonical = url::canonical_text(exchange->image);
+  wanted->key = fmt::format("{}\n{}\n{}\n{}\n{}", wanted->snapshot->generation, wanted->source_url,
+                            wanted->canonical, wanted->if_none_match, since);
   wanted->io = &io;
   wanted->begun = Clock::now();
-  if (join(wanted, exchange, io)) {
+  const auto verdict = join(wanted, exchange, io, client);
+  if (!verdict) {
     io.shared().metrics.coalesced.add();
     return std::nullopt;
   }
-  const auto verdict = io.shared().admission.admit(client, 0, 0, wanted->ticket);
-  if (verdict != Admission::Verdict::kAdmitted) {
-    // Others may have joined meanwhile, from other threads.
-    const Response refused = refuse_admission(exchange->error_form, verdict);
-    fail_with(wanted, refused.code, "busy", refused.message);
-    return std::nullopt;
+  if (*verdict != Admission::Verdict::kAdmitted) {
+    return refuse_admission(exchange->error_form, *verdict);
   }
-  return fetch(wanted);
+  try {
+    if (wanted->recipe.text.empty()) {
+      wanted->recipe =
+          recipe_of(*wanted, wanted->snapshot->settings, exchange->image.raw.value_or(false));
+    }
+    look_up(wanted);
+  } catch (...) {
+    fail_with(wanted, Code::kUnavailable, "busy", "memory ran out");
+  }
+  return std::nullopt;
 }
 
-// @return whether an equal computation is under way already
-bool Images::join(const Computation& wanted, const std::shared_ptr<Exchange>& exchange,
-                  IoThread& io) {
+// Joins an equal computation, or makes this one known if it is admitted: one that is refused is
+// never joined.
+// @return what admission says of a new one; nothing where an equal one is under way already
+std::optional<Admission::Verdict> Images::join(const Computation& wanted,
+                                               const std::shared_ptr<Exchange>& exchange,
+                                               IoThread& io, Client client) {
   Computation joined = wanted;
-  bool found = false;
+  std::optional<Admission::Verdict> verdict;
   {
+    wanted->waiters.reserve(1);  // what is in the map has somebody who waits, come what may
     const std::lock_guard lock(mutex_);
-    const auto [place, is_new] = computations_.try_emplace(wanted->key, wanted);
-    found = !is_new;
-    joined = place->second;
+    if (const auto found = computations_.find(wanted->key); found != computations_.end()) {
+      joined = found->second;
+    } else {
+      verdict = io.shared().admission.admit(client, 0, 0, wanted->ticket);
+      if (*verdict != Admission::Verdict::kAdmitted) return verdict;
+      computations_.emplace(wanted->key, wanted);
+    }
     joined->waiters.push_back({exchange, &io});
     ++joined->interested;
   }
-  exchange->on_stop = std::make_unique<Exchange::OnStop>(
-      exchange->stop.get_token(),
-      [this, weak = std::weak_ptr<ImageComputation>(joined)] { leave(weak); });
-  return found;
+  try {
+    exchange->on_stop = std::make_unique<Exchange::OnStop>(
+        exchange->stop.get_token(),
+        [this, weak = std::weak_ptr<ImageComputation>(joined)] { leave(weak); });
+  } catch (...) {
+    // Nobody else begins what this request was to begin; it itself is answered by what catches
+    // this.
+    if (verdict) fail_with(joined, Code::kUnavailable, "busy", "memory ran out");
+    if (!verdict) leave(joined);
+    throw;
+  }
+  return verdict;
 }
 
-std::optional<Response> Images::fetch(const Computation& computation) {
+void Images::fetch(const Computation& computation) {
   source::FetchRequest request;
   request.url = computation->source_url;
-  request.if_none_match = computation->if_none_match;
-  request.if_modified_since = computation->if_modified_since;
+  const bool ours = computation->revalidates;
+  request.if_none_match = ours ? computation->record->etag : computation->if_none_match;
+  request.if_modified_since =
+      ours ? computation->record->last_modified : computation->if_modified_since;
+  if (computation->snapshot->cache != nullptr && !computation->as_it_is) {
+    request.suffices = [this, computation](const source::Original& file) {
+      return suffices(*computation, file);
+    };
+  }
   request.max_bytes = static_cast<std::size_t>(computation->options.limits.max_input_bytes);
   request.stop = computation->stop.get_token();
-  const auto begun = sources_->fetch(
+  const auto begun = computation->snapshot->sources->fetch(
       std::move(request), [this, computation](source::Fetched<source::Original> got) {
         // On a thread of the sources'. Where no word can be passed on, the requests end with their
         // time; later ones begin anew.
-        const auto passed = std::make_shared<source::Fetched<source::Original>>(std::move(got));
-        const bool posted = computation->io->post(
-            [this, computation, passed] { on_original(computation, std::move(*passed)); });
-        if (!posted) forget(*computation);
+        try {
+          const auto passed = std::make_shared<source::Fetched<source::Original>>(std::move(got));
+          const bool posted = computation->io->post(
+              [this, computation, passed] { on_original(computation, std::move(*passed)); });
+          if (!posted) forget(*computation);
+        } catch (...) {
+          forget(*computation);
+        }
       });
   if (!begun) {
     const FetchAnswer answer = fetch_answer(begun.error());
     fail_with(computation, answer.code, answer.word, answer.message, begun.error().message);
   }
-  return std::nullopt;
 }
 
 void Images::on_original(const Computation& computation,
                          source::Fetched<source::Original> original) try {
+  const Settings& settings = computation->snapshot->settings;
   ImageOutcome& outcome = computation->outcome;
   computation->fetched = Clock::now();
   outcome.fetch_ms = ms_since(computation->begun);
@@ -182,15 +205,20 @@ void Images::on_original(const Computation& computation,
     if (raw && original.error().origin_status >= 500 && original.error().origin_status < 600) {
       answer.code = static_cast<Code>(original.error().origin_status);
     }
+    if (may_fall_back(original.error().kind) &&
+        fall_back(computation, answer.code, original.error().message)) {
+      return;
+    }
     fail_with(computation, answer.code, answer.word, answer.message, original.error().message);
     return;
   }
   computation->original = std::move(*original);
   source::Original& got = computation->original;
+  if (answer_from_cache(computation)) return;
   const std::string& tag =
       got.etag.empty() && got.not_modified ? computation->if_none_match : got.etag;
-  if (settings_.etag) outcome.etag = make_etag(computation->recipe, tag);
-  if (settings_.last_modified) outcome.last_modified = got.last_modified;
+  if (settings.etag) outcome.etag = make_etag(computation->recipe, tag);
+  if (settings.last_modified) outcome.last_modified = got.last_modified;
   outcome.cache_control = got.cache_control;
   outcome.expires = got.expires;
   outcome.source_bytes = got.bytes.size();
@@ -201,8 +229,9 @@ void Images::on_original(const Computation& computation,
     finish(computation);
     return;
   }
-  if (settings_.debug_headers) measure(*computation);
-  const std::uint64_t pixels = count_frame_pixels(got.bytes);
+  if (settings.debug_headers) measure(*computation);
+  const std::uint64_t pixels =
+      count_pixels_to_decode(got.bytes, computation->options.limits.max_input_pixels);
   const auto verdict =
       computation->io->shared().admission.change(computation->ticket, got.bytes.size(), pixels);
   if (verdict != Admission::Verdict::kAdmitted) {
@@ -215,6 +244,7 @@ void Images::on_original(const Computation& computation,
     return;
   }
   if (got.bytes.empty()) {
+    if (fall_back(computation, Code::kUnprocessable, "the original is empty")) return;
     fail_with(computation, Code::kUnprocessable, "invalid_input", "the original is empty");
     return;
   }
@@ -227,7 +257,7 @@ void Images::on_original(const Computation& computation,
 }
 
 // The size as it is seen, for debug headers.
-void Images::measure(ImageComputation& computation) const {
+void Images::measure(ImageComputation& computation) {
   const auto file = jpeg::parse(computation.original.bytes, computation.options.limits,
                                 jpeg::ParseDepth::kThroughFirst);
   if (!file) return;
@@ -263,6 +293,9 @@ void Images::on_picture(const Computation& computation, Result<Resized> result) 
   computation->original.keeper.reset();
   if (!result) {
     const Response told = error_response(ErrorForm::kText, result.error());
+    if (may_fall_back(result.error().code()) && fall_back(computation, told.code, told.message)) {
+      return;
+    }
     fail_with(computation, told.code, to_string(result.error().code()), told.message);
     return;
   }
@@ -270,6 +303,12 @@ void Images::on_picture(const Computation& computation, Result<Resized> result) 
   auto bytes = std::make_shared<std::vector<std::uint8_t>>(std::move(result->bytes));
   outcome.bytes = *bytes;
   outcome.keeper = std::move(bytes);
+  if (computation->falls_back) {
+    outcome.etag.clear();
+    outcome.last_modified.clear();
+  } else {
+    keep_answer(*computation);
+  }
   finish(computation);
 } catch (...) {
   fail_with(computation, Code::kUnavailable, "busy", "memory ran out");
@@ -303,19 +342,25 @@ void Images::finish(const Computation& computation) noexcept {
   computation->io->shared().admission.answered(computation->ticket,
                                                computation->outcome.bytes.size());
   for (ImageComputation::Waiter& waiter : waiters) {
-    const auto deliver = [exchange = std::move(waiter.exchange), computation,
-                          &settings = settings_] {
+    const auto deliver = [exchange = std::move(waiter.exchange), computation] {
       const auto connection = exchange->connection.lock();
       if (connection == nullptr || exchange->answered) return;
       try {
-        connection->answer(*exchange, image_response(*exchange, computation->outcome, settings));
+        Response response =
+            image_response(*exchange, computation->outcome, computation->snapshot->settings);
+        // Its bytes count as long as one of those who waited has not been sent them.
+        if (response.keeper != nullptr) response.keeper = computation;
+        connection->answer(*exchange, std::move(response));
       } catch (...) {
-        connection->close();
+        connection->fail(*exchange);
       }
     };
     // Where no word can be passed on, the request ends with its time. Never answered from here:
     // the thread's own requests may be in the middle of beginning this.
-    (void)waiter.io->post(deliver);
+    try {
+      (void)waiter.io->post(deliver);
+    } catch (...) {
+    }
   }
 }
 

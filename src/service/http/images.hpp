@@ -6,13 +6,13 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <service/http/answer_cache.hpp>
 #include <service/http/etag.hpp>
 #include <service/http/exchange.hpp>
 #include <service/http/io_thread.hpp>
 #include <service/http/response.hpp>
-#include <service/source/network.hpp>
+#include <service/http/snapshot.hpp>
 #include <service/source/sources.hpp>
-#include <service/url/grammar.hpp>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -27,6 +27,9 @@ struct ImageOutcome {
   std::string message;   ///< for the client
   std::string log_line;  ///< for the log alone: may name addresses and files
 
+  /// Where the fallback was made in an original's place: its status, and why, for the log.
+  Code fallback_code = Code::kOk;
+  bool is_fallback = false;
   bool not_modified = false;
   std::span<const std::uint8_t> bytes;
   std::shared_ptr<const void> keeper;
@@ -39,6 +42,7 @@ struct ImageOutcome {
   std::uint64_t source_bytes = 0;
   std::int32_t source_width_px = 0;   ///< upright; only where debug headers are wanted
   std::int32_t source_height_px = 0;  ///< upright
+  std::string_view cache_status;      ///< of Cache-Status (RFC 9211); static storage; may be empty
   double fetch_ms = 0;
   double work_ms = 0;  ///< in the engine, waiting included
 };
@@ -51,6 +55,7 @@ struct ImageComputation {
     IoThread* io = nullptr;
   };
 
+  SnapshotRef snapshot;  ///< that it began under
   std::string key;
   std::string source_url;
   ResizeOptions options;
@@ -66,6 +71,14 @@ struct ImageComputation {
   source::Original original;
   ImageOutcome outcome;  ///< while it is being made
 
+  // Of the cache; nothing is known where there is none.
+  std::string canonical;               ///< the options, in one spelling
+  std::optional<SourceRecord> record;  ///< of the original, as it was known last
+  std::optional<ImageOutcome> cached;  ///< the answer from that original
+  bool falls_back = false;             ///< the fallback is made, the original having failed
+  bool remote = false;                 ///< the source is an origin's
+  bool revalidates = false;            ///< the origin is asked whether `record` still holds
+
   std::vector<Waiter> waiters;
   std::size_t interested = 0;  ///< waiters that have not gone
   bool finished = false;
@@ -74,16 +87,9 @@ struct ImageComputation {
 /// Thread safety: begin() from any I/O thread.
 class Images {
  public:
-  /// @param network  for tests; null: the system's
-  /// @return invalid_input for settings of URLs or sources that make no sense
-  [[nodiscard]] static Result<std::unique_ptr<Images>> make(const Settings& settings,
-                                                            Engine& engine,
-                                                            const source::Network* network);
-  /// Gives up all fetches; begin() may not be called any more. Computations may still end.
-  void close() { sources_.reset(); }
-
   /// Reads the URL and begins, or joins, the computation.
-  /// @param io  the caller's thread
+  /// @param exchange  its snapshot has sources
+  /// @param io        the caller's thread
   /// @return an answer where there is nothing to wait for
   [[nodiscard]] std::optional<Response> begin(const std::shared_ptr<Exchange>& exchange,
                                               IoThread& io, Client client);
@@ -91,26 +97,33 @@ class Images {
  private:
   using Computation = std::shared_ptr<ImageComputation>;
 
-  Images(const Settings& settings, url::Grammar grammar, source::Sources sources);
-  [[nodiscard]] std::optional<Response> interpret(Exchange& exchange, ImageComputation& wanted);
-  [[nodiscard]] bool join(const Computation& wanted, const std::shared_ptr<Exchange>& exchange,
-                          IoThread& io);
-  [[nodiscard]] std::optional<Response> fetch(const Computation& computation);
+  [[nodiscard]] static std::optional<Response> interpret(Exchange& exchange,
+                                                         ImageComputation& wanted);
+  [[nodiscard]] std::optional<Admission::Verdict> join(const Computation& wanted,
+                                                       const std::shared_ptr<Exchange>& exchange,
+                                                       IoThread& io, Client client);
+  void fetch(const Computation& computation);
   void on_original(const Computation& computation, source::Fetched<source::Original> original);
-  void measure(ImageComputation& computation) const;
+  static void measure(ImageComputation& computation);
   void hand_on(const Computation& computation);
   void on_picture(const Computation& computation, Result<Resized> result);
+  [[nodiscard]] bool fall_back(const Computation& computation, Code code, std::string_view why);
+  // With the cache: images_cache.cpp.
+  void look_up(const Computation& computation);
+  void read_cache(ImageComputation& computation) noexcept;
+  void on_looked_up(const Computation& computation);
+  [[nodiscard]] bool suffices(ImageComputation& computation, const source::Original& file) noexcept;
+  [[nodiscard]] bool answer_from_cache(const Computation& computation);
+  void take_cached(ImageComputation& computation, std::string_view status);
+  void keep_answer(ImageComputation& computation) noexcept;
   void fail_with(const Computation& computation, Code code, std::string_view word,
                  std::string_view message, std::string_view log_line = {});
   void finish(const Computation& computation) noexcept;
   void leave(const std::weak_ptr<ImageComputation>& computation) noexcept;
   void forget(const ImageComputation& computation) noexcept;
 
-  const Settings& settings_;
-  url::Grammar grammar_;
   std::mutex mutex_;
   std::unordered_map<std::string, Computation> computations_;  ///< not finished, by key
-  std::optional<source::Sources> sources_;                     ///< last: its end calls back
 };
 
 /// The answer to one of those who waited.

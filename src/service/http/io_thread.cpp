@@ -1,5 +1,6 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/eventfd.h>
@@ -8,6 +9,7 @@
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <cstring>
+#include <service/http/http1_connection.hpp>
 #include <service/http/io_thread.hpp>
 
 namespace framewire::service::http {
@@ -19,6 +21,9 @@ using asio::generic::stream_protocol;
 // How often deadlines are looked at, and so how exact they are.
 constexpr std::chrono::milliseconds kTick{100};
 constexpr std::size_t kAnswersAtOnce = 64;
+// Requests that are turned away in one tick and have a line in the log each. A line costs as much
+// as the rest of such an answer, and there are most of them where there is least time.
+constexpr unsigned kLoggedRefusals = 10;
 
 constexpr std::string_view kTooManyConnections =
     "HTTP/1.1 503 Service Unavailable\r\nServer: framewire\r\nConnection: close\r\n"
@@ -66,8 +71,9 @@ Peer peer_of(int fd) {
 
 }  // namespace
 
-IoThread::IoThread(SharedState& shared)
+IoThread::IoThread(SharedState& shared, SnapshotRef snapshot)
     : shared_(shared),
+      snapshot_(std::move(snapshot)),
       work_(asio::make_work_guard(context_)),
       timer_(context_),
       answered_(context_) {}
@@ -97,7 +103,7 @@ Result<void> IoThread::listen(ListeningSocket listener, bool metrics) {
     return fail(Status(StatusCode::kIoError, error.message()).about(listener.name));
   }
   (void)listener.fd.release();
-  listeners_.push_back({std::move(acceptor), metrics});
+  listeners_.push_back({std::move(acceptor), metrics, listener.tls, listener.inherited});
   return {};
 }
 
@@ -111,8 +117,25 @@ void IoThread::run() noexcept {
       context_.run();
     } catch (...) {
       shared_.log.say("error", "a handler ran out of memory");
+      accept_anew();
     }
   }
+  tell_unlogged();
+}
+
+bool IoThread::logs_refusal() noexcept {
+  if (++refusals_ <= kLoggedRefusals) return true;
+  ++unlogged_;
+  return false;
+}
+
+void IoThread::tell_unlogged() noexcept try {
+  refusals_ = 0;
+  if (unlogged_ == 0) return;
+  shared_.log.say("warning",
+                  fmt::format("{} requests that were turned away have no line", unlogged_));
+  unlogged_ = 0;
+} catch (...) {  // memory ran out: told with the next ones
 }
 
 bool IoThread::post(std::function<void()> task) {
@@ -124,20 +147,53 @@ bool IoThread::post(std::function<void()> task) {
   }
 }
 
+void IoThread::give_snapshot(SnapshotRef snapshot) noexcept {
+  const std::lock_guard lock(next_snapshot_mutex_);
+  next_snapshot_.swap(snapshot);
+  has_next_snapshot_.store(true, std::memory_order_release);
+}
+
+const SnapshotRef& IoThread::take_snapshot() noexcept {
+  if (has_next_snapshot_.load(std::memory_order_acquire)) {
+    const std::lock_guard lock(next_snapshot_mutex_);
+    has_next_snapshot_.store(false, std::memory_order_relaxed);
+    snapshot_ = std::move(next_snapshot_);
+  }
+  return snapshot_;
+}
+
+// What was thrown may have come from taking a socket, before its handler was called: then nobody
+// accepts any more. The next tick begins anew.
+void IoThread::accept_anew() noexcept {
+  for (Listener& listener : listeners_) {
+    boost::system::error_code ignored;
+    if (!listener.accepting || !listener.acceptor.is_open()) continue;
+    ++listener.round;
+    listener.accepting = false;
+    listener.acceptor.cancel(ignored);
+  }
+}
+
 void IoThread::accept(std::size_t index) {
   if (listeners_[index].accepting) return;
   listeners_[index].acceptor.async_accept(
-      [this, index](const boost::system::error_code& error, Socket socket) {
-        on_accept(index, error, std::move(socket));
+      [this, index, round = listeners_[index].round](const boost::system::error_code& error,
+                                                     Socket socket) {
+        on_accept(index, round, error, std::move(socket));
       });
   listeners_[index].accepting = true;
 }
 
-void IoThread::on_accept(std::size_t index, const boost::system::error_code& error, Socket socket) {
+void IoThread::on_accept(std::size_t index, std::uint64_t round,
+                         const boost::system::error_code& error, Socket socket) {
+  if (round != listeners_[index].round) {
+    if (!error) adopt(std::move(socket), listeners_[index]);
+    return;
+  }
   listeners_[index].accepting = false;
   if (!listeners_[index].acceptor.is_open()) {
     // Accepted just before the listener was closed: a client that counts on an answer.
-    if (!error) adopt(std::move(socket), listeners_[index].metrics);
+    if (!error) adopt(std::move(socket), listeners_[index]);
     return;
   }
   const bool none_left = error == boost::system::errc::too_many_files_open ||
@@ -146,31 +202,62 @@ void IoThread::on_accept(std::size_t index, const boost::system::error_code& err
                          error == boost::system::errc::not_enough_memory;
   // Where descriptors have run out, accepting again at once would only spin: the next tick does.
   if (none_left) {
-    (void)make_room(false);
+    (void)make_room(false, {});
     return;
   }
   // The next one first: adopt() may throw.
   accept(index);
-  if (!error) adopt(std::move(socket), listeners_[index].metrics);
+  if (!error) adopt(std::move(socket), listeners_[index]);
 }
 
-void IoThread::adopt(Socket socket, bool metrics) {
-  const std::uint64_t for_metrics = shared_.metrics_connections.load();
-  const bool full =
-      metrics ? for_metrics >= kMaxMetricsConnections
-              : shared_.connections.load() >= shared_.settings.max_connections + for_metrics;
-  if (full && !make_room(metrics)) {
-    if (!metrics) shared_.metrics.refused_connections.add();
-    refuse(std::move(socket));
-    return;
-  }
-  const int on = 1;
-  (void)::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+void IoThread::adopt(Socket socket, const Listener& listener) {
+  const bool metrics = listener.metrics;
   Peer peer = peer_of(socket.native_handle());
   peer.metrics_listener = metrics;
-  auto connection = std::make_shared<Connection>(*this, std::move(socket), std::move(peer));
+  const std::uint64_t for_metrics = shared_.metrics_connections.load();
+  const bool full = metrics
+                        ? for_metrics >= kMaxMetricsConnections
+                        : shared_.connections.load() >= settings().max_connections + for_metrics;
+  if (full && !make_room(metrics, peer.client)) {
+    if (!metrics) shared_.metrics.refused_connections.add();
+    // Under TLS an answer would cost what there is too much of.
+    if (!listener.tls) refuse(std::move(socket));
+    return;
+  }
+  std::unique_ptr<TlsSession> tls;
+  if (listener.tls && (tls = begin_tls(socket.native_handle())) == nullptr) return;
+  const int on = 1;
+  (void)::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  auto connection = std::make_shared<Http1Connection>(
+      *this, Stream(std::move(socket), std::move(tls)), std::move(peer));
   connections_.emplace(connection.get(), connection);
   connection->start();
+}
+
+// @return null where there is no room for another handshake, or no memory
+std::unique_ptr<TlsSession> IoThread::begin_tls(int fd) {
+  const bool full = shared_.handshakes.load() >= shared_.settings.max_handshakes;
+  if (full && !make_room_for_handshake()) return nullptr;
+  const auto context = shared_.tls.get();
+  return context == nullptr ? nullptr : TlsSession::make(*context, fd);
+}
+
+// Handshakes of other threads are theirs to close, as with connections.
+bool IoThread::make_room_for_handshake() {
+  Connection* const giving_way = handshakes_.giving_way();
+  shared_.metrics.handshakes_displaced.add();
+  if (giving_way == nullptr) return false;
+  giving_way->close();
+  return true;
+}
+
+void IoThread::handshake_begins(Connection& connection, Client client) {
+  handshakes_.add(&connection, client);
+  shared_.handshakes.fetch_add(1);
+}
+
+void IoThread::handshake_ends(const Connection& connection) noexcept {
+  if (handshakes_.remove(&connection)) shared_.handshakes.fetch_sub(1);
 }
 
 // Of a socket that has just been accepted, so that the answer finds room without waiting.
@@ -183,21 +270,44 @@ void IoThread::refuse(Socket socket) noexcept {
   (void)::shutdown(socket.native_handle(), SHUT_WR);
 }
 
-// Closes the connection that has waited longest without a whole request. Connections of other
+// Whether the address has as many connections as it may while others want some.
+bool IoThread::beyond_share(Client client) const noexcept {
+  const std::uint64_t percent = shared_.settings.client_share_percent;
+  const std::uint64_t share = settings().max_connections * percent / 100;
+  return percent < 100 && shared_.addresses.of(client) >= share;
+}
+
+// Closes the connection that has waited longest without a whole request: one of the newcomer's own
+// address if that has its share, else one of an address that has, else any. Connections of other
 // threads are theirs to close: each thread has about as many.
-bool IoThread::make_room(bool metrics) {
+bool IoThread::make_room(bool metrics, Client newcomer) {
+  const bool own_alone = !metrics && beyond_share(newcomer);
   Connection* oldest = nullptr;
+  bool oldest_is_greedy = false;
   for (const auto& [key, connection] : connections_) {
+    if (connection->metrics_listener() != metrics || !connection->between_requests()) continue;
+    if (own_alone && connection->client() != newcomer) continue;
+    const bool greedy = !metrics && beyond_share(connection->client());
     const bool earlier = oldest == nullptr || connection->deadline() < oldest->deadline();
-    const bool same = connection->metrics_listener() == metrics;
-    if (same && connection->between_requests() && earlier) oldest = connection.get();
+    if (oldest == nullptr || (greedy == oldest_is_greedy ? earlier : greedy)) {
+      oldest = connection.get();
+      oldest_is_greedy = greedy;
+    }
   }
   if (oldest == nullptr) return false;
   oldest->close();
   return true;
 }
 
-void IoThread::forget(const Connection& connection) noexcept { connections_.erase(&connection); }
+void IoThread::forget(const Connection& connection) noexcept {
+  handshake_ends(connection);
+  connections_.erase(&connection);
+}
+
+void IoThread::replace(const Connection& before, const std::shared_ptr<Connection>& after) {
+  connections_.emplace(after.get(), after);
+  forget(before);
+}
 
 void IoThread::post_drain() {
   (void)post([this] { drain(); });
@@ -213,7 +323,7 @@ void IoThread::accept_what_waits(Listener& listener) {
     listener.acceptor.accept(socket, error);
     if (error) return;
     try {
-      adopt(std::move(socket), listener.metrics);
+      adopt(std::move(socket), listener);
     } catch (const std::bad_alloc&) {
       return;  // nobody could be told
     }
@@ -224,7 +334,8 @@ void IoThread::drain() {
   boost::system::error_code ignored;
   for (Listener& listener : listeners_) {
     listener.acceptor.cancel(ignored);
-    accept_what_waits(listener);
+    // Whoever handed it over keeps it open, and starts another server for those.
+    if (!listener.inherited) accept_what_waits(listener);
     listener.acceptor.close(ignored);
   }
   std::vector<std::shared_ptr<Connection>> all;
@@ -254,6 +365,9 @@ void IoThread::tick() {
   wait_for_answers();
   if (completions_->size() != 0) take_answers();
   const auto now = Connection::Clock::now();
+  (void)take_snapshot();
+  last_tick_ns_.store(now.time_since_epoch().count());
+  tell_unlogged();
   std::vector<std::shared_ptr<Connection>> late;
   for (const auto& [key, connection] : connections_) {
     if (connection->deadline() <= now) late.push_back(connection);

@@ -1,6 +1,7 @@
 // One thread that reads and writes sockets, with the connections that live on it.
 #pragma once
 
+#include <atomic>
 #include <boost/asio/basic_socket_acceptor.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/generic/stream_protocol.hpp>
@@ -11,10 +12,14 @@
 #include <framewire/completion_queue.hpp>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <service/http/connection.hpp>
+#include <service/http/handshakes.hpp>
 #include <service/http/listener.hpp>
 #include <service/http/random_ids.hpp>
 #include <service/http/shared_state.hpp>
+#include <service/http/snapshot.hpp>
+#include <service/http/stream.hpp>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -37,8 +42,9 @@ struct Job {
 /// connections of this thread.
 class IoThread {
  public:
-  /// @param shared  outlives this
-  explicit IoThread(SharedState& shared);
+  /// @param shared    outlives this
+  /// @param snapshot  the settings until others come; with a count of its own
+  IoThread(SharedState& shared, SnapshotRef snapshot);
   ~IoThread();
   IoThread(const IoThread&) = delete;
   IoThread& operator=(const IoThread&) = delete;
@@ -55,16 +61,34 @@ class IoThread {
   void post_drain();
   void post_close_all();
   void stop() noexcept { context_.stop(); }
+  /// From now on these settings hold for requests that begin here. From any thread.
+  /// @param snapshot  with a count of its own (with_own_count())
+  void give_snapshot(SnapshotRef snapshot) noexcept;
+  /// When run() last looked at its connections' deadlines, as a steady clock's nanoseconds: it does
+  /// so every 100 ms, unless a handler is stuck. Zero before run(). From any thread.
+  [[nodiscard]] std::int64_t last_tick_ns() const noexcept { return last_tick_ns_.load(); }
   /// Runs on this thread. False where memory ran out.
   bool post(std::function<void()> task);
 
   [[nodiscard]] SharedState& shared() noexcept { return shared_; }
+  /// Takes over what give_snapshot() brought: at the beginning of a request, and in each tick.
+  const SnapshotRef& take_snapshot() noexcept;
+  [[nodiscard]] const SnapshotRef& snapshot() const noexcept { return snapshot_; }
+  [[nodiscard]] const Settings& settings() const noexcept { return snapshot_->settings; }
   [[nodiscard]] boost::asio::io_context& context() noexcept { return context_; }
   /// Hands a picture to the engine, with others of this turn.
   void submit(Job job);
   void forget(const Connection& connection) noexcept;
+  /// Another has taken the connection's place. Throws std::bad_alloc, and nothing has changed then.
+  void replace(const Connection& before, const std::shared_ptr<Connection>& after);
+  /// A handshake that begins or ends, however it does; forget() is an end, too.
+  void handshake_begins(Connection& connection, Client client);
+  void handshake_ends(const Connection& connection) noexcept;
   [[nodiscard]] std::string_view date();
   [[nodiscard]] std::string new_id() { return ids_.next(); }
+  /// Whether a request that is turned away gets a line in the log: the first ones of each tenth of
+  /// a second. The others are counted, and told of in one line.
+  [[nodiscard]] bool logs_refusal() noexcept;
 
  private:
   using Acceptor = boost::asio::basic_socket_acceptor<boost::asio::generic::stream_protocol,
@@ -76,12 +100,19 @@ class IoThread {
   using Event = boost::asio::posix::basic_stream_descriptor<boost::asio::io_context::executor_type>;
 
   void accept(std::size_t index);
-  void on_accept(std::size_t index, const boost::system::error_code& error, Socket socket);
-  void adopt(Socket socket, bool metrics);
+  void on_accept(std::size_t index, std::uint64_t round, const boost::system::error_code& error,
+                 Socket socket);
+  struct Listener;
+  void adopt(Socket socket, const Listener& listener);
+  [[nodiscard]] std::unique_ptr<TlsSession> begin_tls(int fd);
+  bool make_room_for_handshake();
   void refuse(Socket socket) noexcept;
-  bool make_room(bool metrics);
+  bool make_room(bool metrics, Client newcomer);
+  [[nodiscard]] bool beyond_share(Client client) const noexcept;
   void drain();
+  void accept_anew() noexcept;
   void tick();
+  void tell_unlogged() noexcept;
   void wait_for_answers();
   void take_answers();
   void hand_in();
@@ -90,7 +121,10 @@ class IoThread {
   struct Listener {
     Acceptor acceptor;
     bool metrics = false;
+    bool tls = false;
+    bool inherited = false;
     bool accepting = false;
+    std::uint64_t round = 0;  ///< of accepting; what belongs to an earlier one begins no other
   };
   /// A picture that the engine has.
   struct HandedIn {
@@ -101,6 +135,11 @@ class IoThread {
   void accept_what_waits(Listener& listener);
 
   SharedState& shared_;
+  SnapshotRef snapshot_;
+  std::atomic<bool> has_next_snapshot_{false};
+  std::mutex next_snapshot_mutex_;
+  SnapshotRef next_snapshot_;
+  std::atomic<std::int64_t> last_tick_ns_{0};
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   std::vector<Listener> listeners_;
@@ -108,6 +147,7 @@ class IoThread {
   Event answered_;
   std::shared_ptr<CompletionQueue> completions_;
   std::unordered_map<const Connection*, std::shared_ptr<Connection>> connections_;
+  Handshakes handshakes_;
   std::vector<Job> to_hand_in_;
   std::unordered_map<std::uint64_t, HandedIn> handed_in_;
   std::uint64_t next_tag_ = 1;
@@ -116,6 +156,8 @@ class IoThread {
   RandomIds ids_;
   std::string date_;
   std::int64_t date_second_ = -1;
+  unsigned refusals_ = 0;       ///< since the last tick
+  std::uint64_t unlogged_ = 0;  ///< of these, without a line
 };
 
 }  // namespace framewire::service::http

@@ -4,7 +4,9 @@
 #include <netinet/in.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <service/http/listener.hpp>
 #include <system_error>
@@ -29,10 +31,11 @@ tl::unexpected<Status> refuse(const std::string& name, const char* what, int err
 }
 
 std::string name_of(const Endpoint& endpoint, std::uint16_t port) {
-  if (!endpoint.unix_path.empty()) return "unix:" + endpoint.unix_path;
+  const char* const tls = endpoint.tls ? "tls:" : "";
+  if (!endpoint.unix_path.empty()) return fmt::format("{}unix:{}", tls, endpoint.unix_path);
   const bool v6 = endpoint.address.find(':') != std::string::npos;
-  return v6 ? fmt::format("[{}]:{}", endpoint.address, port)
-            : fmt::format("{}:{}", endpoint.address, port);
+  return v6 ? fmt::format("{}[{}]:{}", tls, endpoint.address, port)
+            : fmt::format("{}{}:{}", tls, endpoint.address, port);
 }
 
 socklen_t fill(Address& address, const Endpoint& endpoint) {
@@ -51,6 +54,30 @@ socklen_t fill(Address& address, const Endpoint& endpoint) {
   address.v6.sin6_family = AF_INET6;
   address.v6.sin6_port = htons(endpoint.port);
   return sizeof address.v6;
+}
+
+// What a socket is bound to, as name_of() writes it.
+std::string name_of_socket(int fd) {
+  Address bound;
+  std::memset(&bound, 0, sizeof bound);
+  socklen_t size = sizeof bound;
+  if (::getsockname(fd, &bound.any, &size) != 0) return "a socket";
+  if (bound.any.sa_family == AF_UNIX) {
+    constexpr std::size_t kBefore = offsetof(sockaddr_un, sun_path);
+    std::string_view path(bound.local.sun_path,
+                          std::min<std::size_t>(size, sizeof bound) - kBefore);
+    const bool abstract = path.starts_with('\0');
+    if (abstract) path.remove_prefix(1);
+    return fmt::format("unix:{}{}", abstract ? "@" : "", path.substr(0, path.find('\0')));
+  }
+  Endpoint endpoint;
+  char text[INET6_ADDRSTRLEN] = "";
+  const bool v6 = bound.any.sa_family == AF_INET6;
+  const void* const address =
+      v6 ? static_cast<const void*>(&bound.v6.sin6_addr) : &bound.v4.sin_addr;
+  (void)::inet_ntop(bound.any.sa_family, address, text, sizeof text);
+  endpoint.address = text;
+  return name_of(endpoint, ntohs(bound.v4.sin_port));
 }
 
 // Deletes a socket's file that an earlier server has left. A file of another kind stays.
@@ -89,7 +116,9 @@ Result<ListeningSocket> open_listener(const Endpoint& endpoint) {
       base::FileDescriptor(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)),
       family,
       name,
-      {}};
+      {},
+      endpoint.tls,
+      false};
   if (!made.fd.valid()) return refuse(name, "make a socket", errno);
   if (family == AF_UNIX) {
     remove_stale(endpoint, address, length);
@@ -112,9 +141,35 @@ Result<ListeningSocket> open_listener(const Endpoint& endpoint) {
   return made;
 }
 
+Result<ListeningSocket> adopt_listener(base::FileDescriptor fd, const std::string& what) {
+  const auto option = [&](int name) {
+    int value = -1;
+    socklen_t size = sizeof value;
+    return ::getsockopt(fd.get(), SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
+  };
+  const int family = option(SO_DOMAIN);
+  const bool known = family == AF_INET || family == AF_INET6 || family == AF_UNIX;
+  if (!known || option(SO_TYPE) != SOCK_STREAM || option(SO_ACCEPTCONN) != 1) {
+    return fail(Status(StatusCode::kInvalidInput,
+                       "found something else; accepted: a listening stream socket")
+                    .about(what));
+  }
+  const int flags = ::fcntl(fd.get(), F_GETFL);
+  if (flags < 0 || ::fcntl(fd.get(), F_SETFL, flags | O_NONBLOCK) != 0 ||
+      ::fcntl(fd.get(), F_SETFD, FD_CLOEXEC) != 0) {
+    return refuse(what, "set up the socket", errno);
+  }
+  std::string name = name_of_socket(fd.get());
+  return ListeningSocket{std::move(fd), family, std::move(name), {}, false, true};
+}
+
 Result<ListeningSocket> duplicate(const ListeningSocket& socket) {
   ListeningSocket copy{base::FileDescriptor(::fcntl(socket.fd.get(), F_DUPFD_CLOEXEC, 3)),
-                       socket.family, socket.name, socket.unix_path};
+                       socket.family,
+                       socket.name,
+                       socket.unix_path,
+                       socket.tls,
+                       socket.inherited};
   if (!copy.fd.valid()) return refuse(socket.name, "share the socket", errno);
   return copy;
 }

@@ -7,6 +7,7 @@
 #include <framewire/status.hpp>
 #include <service/http/endpoint.hpp>
 #include <string>
+#include <string_view>
 
 namespace framewire::service::http {
 
@@ -14,14 +15,25 @@ namespace framewire::service::http {
 struct ListeningSocket {
   base::FileDescriptor fd;
   int family = 0;
-  std::string name;       ///< "127.0.0.1:8080", "[::1]:8080" or "unix:PATH", with the real port
+  std::string name;       ///< "127.0.0.1:8080", "[::1]:8080" or "unix:PATH", with the real port;
+                          ///< with "tls:" in front where TLS is spoken
   std::string unix_path;  ///< to be deleted at the end; empty for TCP
+  bool tls = false;
+  bool inherited = false;  ///< handed over by whoever started the program, who keeps it open
 };
 
 /// Opens one. TCP sockets share their port with those of other threads (SO_REUSEPORT). A socket's
 /// file that nobody listens on is replaced; its permissions are 0660 less what the umask takes.
 /// @return io_error about the endpoint, with the system's reason
 [[nodiscard]] Result<ListeningSocket> open_listener(const Endpoint& endpoint);
+
+/// A socket that whoever started the program opened: it is checked and named, never deleted. A TCP
+/// socket is shared by all threads.
+/// @param fd    taken over
+/// @param what  names it in errors
+/// @return invalid_input where it is no listening stream socket of IPv4, IPv6 or Unix
+[[nodiscard]] Result<ListeningSocket> adopt_listener(base::FileDescriptor fd,
+                                                     const std::string& what);
 
 /// The same socket under a descriptor of its own. @return io_error
 [[nodiscard]] Result<ListeningSocket> duplicate(const ListeningSocket& socket);

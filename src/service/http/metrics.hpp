@@ -100,8 +100,17 @@ class Metrics {
   std::array<Counter, kCodes.size() + 1> statuses;  ///< in the order of kCodes; the last: others
   std::array<Counter, enum_index(ErrorType::kCount)> errors;
   Counter refused_connections;
+  Counter handshakes_full;
+  Counter handshakes_resumed;
+  Counter handshakes_failed;
+  Counter handshakes_displaced;
+  Counter http2_requests;
+  Counter http2_floods;
   Counter decoded_pixels;
   Counter coalesced;
+  Counter fallback_images;
+  Counter cache_hits;
+  Counter cache_misses;
   Counter images_begun;
   Counter images_ended;
   /// [from: cuda, nvjpeg][to: turbo, reference][reason]

@@ -35,8 +35,10 @@ struct Scrape {
   const Metrics& metrics;
   Admission::Usage usage;
   EngineStats engine;
+  cache::Stats cache{};
   std::uint64_t images = 0;  ///< with the engine now
   unsigned workers = 0;
+  WorkerFigures processes{};
 };
 
 struct Label {
@@ -135,6 +137,38 @@ void add_spans(const Scrape& from, Values& to) {
   }
 }
 
+void add_deaths(const Scrape& from, Values& to) {
+  to.add(from.processes.crashed, {{"cause", "crash"}});
+  to.add(from.processes.killed, {{"cause", "killed"}});
+  to.add(from.processes.hung, {{"cause", "hung"}});
+  to.add(from.processes.failed_starts, {{"cause", "start"}});
+}
+
+void add_handshakes(const Scrape& from, Values& to) {
+  to.add(from.metrics.handshakes_full.value(), {{"result", "full"}});
+  to.add(from.metrics.handshakes_resumed.value(), {{"result", "resumed"}});
+  to.add(from.metrics.handshakes_failed.value(), {{"result", "failed"}});
+  to.add(from.metrics.handshakes_displaced.value(), {{"result", "displaced"}});
+}
+
+void add_cache_requests(const Scrape& from, Values& to) {
+  to.add(from.metrics.cache_hits.value(), {{"result", "hit"}});
+  to.add(from.metrics.cache_misses.value(), {{"result", "miss"}});
+}
+
+void add_cache_errors(const Scrape& from, Values& to) {
+  to.add(from.cache.damaged, {{"type", "damaged"}});
+  to.add(from.cache.write_errors, {{"type", "write"}});
+  to.add(from.cache.dropped, {{"type", "dropped"}});
+}
+
+template <std::uint64_t KeptMemory::*kMember>
+void add_kept(const Scrape& from, Values& to) {
+  for (const KeptMemory& memory : from.engine.kept) {
+    to.add(memory.*kMember, {{"kind", memory.name}});
+  }
+}
+
 struct Row {
   MetricDescription description;
   void (*collect)(const Scrape&, Values&);
@@ -174,11 +208,36 @@ constexpr Row kRows[] = {
      [](const Scrape& s, Values& v) { v.add(s.usage.bytes); }},
     {{"framewire_connections", "gauge", "", "Open connections"},
      [](const Scrape& s, Values& v) { v.add(s.shared.connections.load()); }},
+    {{"framewire_http2_requests_total", "counter", "", "Requests that came by HTTP/2"},
+     [](const Scrape& from, Values& to) { to.add(from.metrics.http2_requests.value()); }},
+    {{"framewire_http2_floods_total", "counter", "",
+      "Connections of HTTP/2 that were ended for what brings no request nearer"},
+     [](const Scrape& from, Values& to) { to.add(from.metrics.http2_floods.value()); }},
+    {{"framewire_tls_handshakes_total", "counter", "result",
+      "TLS handshakes: full, resumed from a ticket, failed, displaced by others beyond "
+      "--max-handshakes"}, add_handshakes},
     {{"framewire_decoded_pixels_total", "counter", "", "Pixels of originals that became pictures"},
      [](const Scrape& s, Values& v) { v.add(s.metrics.decoded_pixels.value()); }},
     {{"framewire_coalesced_total", "counter", "",
       "Requests that shared the computation of an equal one"},
      [](const Scrape& s, Values& v) { v.add(s.metrics.coalesced.value()); }},
+    {{"framewire_fallback_images_total", "counter", "",
+      "Originals that could not be had or decoded, and were answered with --fallback-image"},
+     [](const Scrape& s, Values& v) { v.add(s.metrics.fallback_images.value()); }},
+    {{"framewire_cache_requests_total", "counter", "result",
+      "Pictures that the cache on disk had, as far as its settings let it look: hit, miss"},
+     add_cache_requests},
+    {{"framewire_cache_bytes", "gauge", "", "Bytes of its files, as --cache-size bounds them"},
+     [](const Scrape& s, Values& v) { v.add(s.cache.bytes); }},
+    {{"framewire_cache_entries", "gauge", "", "Their number"},
+     [](const Scrape& s, Values& v) { v.add(s.cache.entries); }},
+    {{"framewire_cache_written_total", "counter", "", "Files written"},
+     [](const Scrape& s, Values& v) { v.add(s.cache.written); }},
+    {{"framewire_cache_evictions_total", "counter", "", "Files removed to make room"},
+     [](const Scrape& s, Values& v) { v.add(s.cache.evicted); }},
+    {{"framewire_cache_errors_total", "counter", "type",
+      "What the cache could not do: damaged files that it removed, writes that failed, results "
+      "that it dropped unwritten: damaged, write, dropped"}, add_cache_errors},
     {{"framewire_fallback_total", "counter", "from, to, reason",
       "Pictures that a GPU's codec left to the CPU: gpu_memory, colour, scans, unsupported, other"},
      add_fallbacks},
@@ -187,15 +246,40 @@ constexpr Row kRows[] = {
      [](const Scrape& s, Values& v) { v.add_summary(s.engine.batches, s.engine.gpu_images); }},
     {{"framewire_device_memory_bytes", "gauge", "", "Held on all GPUs; 0 without one"},
      [](const Scrape& s, Values& v) { v.add(s.engine.device_bytes); }},
+    {{"framewire_pinned_memory_bytes", "gauge", "",
+      "Host memory that GPUs copy from and to; 0 without one"},
+     [](const Scrape& s, Values& v) { v.add(s.engine.pinned_bytes); }},
+    {{"framewire_kept_memory_bytes", "gauge", "kind",
+      "What the engine keeps for requests to come: profiles, filters, inputs and, with a GPU, "
+      "headers, device buffers, pinned buffers. None with --workers"},
+     add_kept<&KeptMemory::bytes>},
+    {{"framewire_kept_memory_bound_bytes", "gauge", "kind", "What each may hold at most"},
+     add_kept<&KeptMemory::bound_bytes>},
+    {{"framewire_kept_memory_hits_total", "counter", "kind",
+      "Times that a picture found there what it needed"}, add_kept<&KeptMemory::hits>},
+    {{"framewire_kept_memory_misses_total", "counter", "kind",
+      "Times that it had to be made"}, add_kept<&KeptMemory::misses>},
     {{"framewire_process_resident_memory_bytes", "gauge", "", "Memory of the process"},
      [](const Scrape&, Values& v) { v.add(resident_bytes()); }},
-    {{"framewire_workers", "gauge", "", "Threads that decode and encode on the CPU"},
+    {{"framewire_workers", "gauge", "", "Threads that decode and encode on the CPU, of all processes"},
      [](const Scrape& s, Values& v) { v.add(s.workers); }},
     {{"framewire_workers_utilization", "gauge", "",
       "Percent of these that have a picture; with a GPU as if it did none"},
      [](const Scrape& s, Values& v) {
        v.add(std::min(100.0, 100.0 * static_cast<double>(s.images) / s.workers));
      }},
+    {{"framewire_worker_processes", "gauge", "",
+      "Processes that decode, with --workers; 0 without"},
+     [](const Scrape& s, Values& v) { v.add(s.processes.alive); }},
+    {{"framewire_worker_deaths_total", "counter", "cause",
+      "Of these: crash, killed (by somebody else), hung, start"}, add_deaths},
+    {{"framewire_worker_retries_total", "counter", "",
+      "Requests handed to another worker after one had died"},
+     [](const Scrape& s, Values& v) { v.add(s.processes.retries); }},
+    {{"framewire_quarantined_inputs", "gauge", "", "Inputs that are refused, as they ended workers"},
+     [](const Scrape& s, Values& v) { v.add(s.processes.quarantined); }},
+    {{"framewire_quarantined_requests_total", "counter", "", "Requests refused for that"},
+     [](const Scrape& s, Values& v) { v.add(s.processes.refused_requests); }},
     {{"framewire_build_info", "gauge", "version", "Always 1"},
      [](const Scrape&, Values& v) { v.add(1, {{"version", kVersion}}); }},
 };
@@ -230,11 +314,13 @@ std::string metrics_as_markdown() {
 std::string metrics_text(const SharedState& shared) {
   const Metrics& metrics = shared.metrics;
   Scrape scrape{shared, metrics, shared.admission.usage(), shared.engine.stats()};
+  if (shared.cache_stats) scrape.cache = shared.cache_stats();
   const std::uint64_t ended = metrics.images_ended.value();
   const std::uint64_t begun = metrics.images_begun.value();
   scrape.images = begun - std::min(ended, begun);
   const unsigned threads = shared.settings.engine_threads;
   scrape.workers = std::max(1u, threads != 0 ? threads : std::thread::hardware_concurrency());
+  scrape.processes = shared.engine.workers().value_or(WorkerFigures{});
   std::vector<MetricFamily> families;
   for (const Row& row : kRows) {
     MetricFamily& family = families.emplace_back();

@@ -187,17 +187,23 @@ std::string make_head(const Response& response, const Envelope& envelope) {
   Text connection = "";
   if (!keep) connection = "Connection: close\r\n";
   if (keep && envelope.minor_version == 0) connection = "Connection: keep-alive\r\n";
-  std::string head = fmt::format(
-      "HTTP/1.1 {} {}\r\nServer: framewire\r\nDate: {}\r\nX-Request-ID: {}\r\n{}"
-      "Content-Security-Policy: {}\r\nX-Content-Type-Options: nosniff\r\n{}",
-      static_cast<int>(response.code), reason_phrase(response.code), envelope.date,
-      envelope.request_id, connection,
-      response.security_policy.empty() ? kSecurityPolicy : response.security_policy,
-      response.fields);
+  const Text policy = response.security_policy.empty() ? kSecurityPolicy : response.security_policy;
+  const Text reason = reason_phrase(response.code);
+  const fmt::format_int code(static_cast<unsigned>(response.code));
+  const fmt::format_int length(response.body().size());
+  constexpr std::size_t kFixedBytes = 256;  // above what is not counted here
+  std::string head;
+  head.reserve(kFixedBytes + policy.size() + response.fields.size() + reason.size() +
+               envelope.request_id.size() + response.content_type.size());
+  const auto add = [&head](auto... parts) { (head.append(parts), ...); };
+  add(Text("HTTP/1.1 "), Text(code.data(), code.size()), Text(" "), reason,
+      Text("\r\nServer: framewire\r\nDate: "), envelope.date, Text("\r\nX-Request-ID: "),
+      envelope.request_id, Text("\r\n"), connection, Text("Content-Security-Policy: "), policy,
+      Text("\r\nX-Content-Type-Options: nosniff\r\n"), Text(response.fields));
   // RFC 9110 8.6: a 304 tells no length, unless it is that of the 200 it stands for.
   if (response.code != Code::kNotModified) {
-    fmt::format_to(std::back_inserter(head), "Content-Type: {}\r\nContent-Length: {}\r\n",
-                   response.content_type, response.body().size());
+    add(Text("Content-Type: "), response.content_type, Text("\r\nContent-Length: "),
+        Text(length.data(), length.size()), Text("\r\n"));
   }
   head += "\r\n";
   return head;

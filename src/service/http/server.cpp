@@ -2,10 +2,13 @@
 #include <unistd.h>
 #include <algorithm>
 #include <memory>
+#include <new>
 #include <service/http/aside_threads.hpp>
+#include <service/http/grammar_settings.hpp>
 #include <service/http/images.hpp>
 #include <service/http/io_thread.hpp>
 #include <service/http/server.hpp>
+#include <service/http/snapshot.hpp>
 #include <system_error>
 #include <thread>
 
@@ -31,10 +34,64 @@ Settings completed(Settings settings) {
   return settings;
 }
 
+// @return null where no listener speaks TLS
+Result<std::shared_ptr<const TlsContext>> load_tls(const Settings& settings, Log& log) {
+  if (settings.tls_cert.empty()) return nullptr;
+  auto loaded = TlsContext::load(settings);
+  if (!loaded) return loaded;
+  for (const std::string& warning : (*loaded)->warnings()) log.say("warning", warning);
+  return loaded;
+}
+
+std::vector<std::string> own_listeners(const Settings& settings,
+                                       const InheritedListeners& inherited) {
+  return inherited.requests.empty() ? settings.listen : std::vector<std::string>();
+}
+
+// Sockets that are handed over speak no TLS: in the place of an address with tls: they would have
+// everything said in the clear.
+Result<void> check_inherited(const Settings& settings, const InheritedListeners& inherited) {
+  const auto refuse_tls = [](const char* about, const std::vector<std::string>& addresses,
+                             const std::vector<ListeningSocket>& instead) -> Result<void> {
+    for (const std::string& text : addresses) {
+      const auto endpoint = parse_endpoint(text);
+      if (instead.empty() || !endpoint || !endpoint->tls) continue;
+      return fail(Status(StatusCode::kInvalidInput,
+                         fmt::format("found {}, but {} is handed over in its place, which speaks "
+                                     "no TLS; accepted: one of the two",
+                                     text.substr(0, 100), instead.front().name))
+                      .about(about));
+    }
+    return {};
+  };
+  if (auto good = refuse_tls("listen", settings.listen, inherited.requests); !good) return good;
+  return refuse_tls("metrics", settings.metrics, inherited.metrics);
+}
+
+// One socket for all threads: the system wakes one of those that wait.
+Result<void> share_among(const std::vector<ListeningSocket>& sockets,
+                         const std::vector<std::unique_ptr<IoThread>>& ios,
+                         std::vector<std::string>& names) {
+  for (const ListeningSocket& socket : sockets) {
+    names.push_back(socket.name);
+    for (const auto& io : ios) {
+      auto copy = duplicate(socket);
+      if (!copy) return fail(copy.error());
+      if (auto listening = io->listen(std::move(*copy)); !listening) return listening;
+    }
+  }
+  return {};
+}
+
 // One thread is enough for those.
-Result<void> listen_for_metrics(const Settings& settings, IoThread& io,
-                                std::vector<std::string>& names,
+Result<void> listen_for_metrics(const Settings& settings, InheritedListeners& inherited,
+                                IoThread& io, std::vector<std::string>& names,
                                 std::vector<std::string>& unix_paths) {
+  for (ListeningSocket& socket : inherited.metrics) {
+    names.push_back(socket.name);
+    if (auto listening = io.listen(std::move(socket), true); !listening) return listening;
+  }
+  if (!inherited.metrics.empty()) return {};
   for (const std::string& text : settings.metrics) {
     if (text == "main" || text == "none") continue;
     const auto endpoint = parse_endpoint(text);
@@ -59,9 +116,21 @@ EngineOptions engine_options(const Settings& settings) {
   return options;
 }
 
+Result<std::vector<std::string>> check_files(const Settings& settings) {
+  if (settings.tls_cert.empty()) return std::vector<std::string>{};
+  const auto loaded = TlsContext::load(settings);
+  if (!loaded) return fail(loaded.error());
+  return (*loaded)->warnings();
+}
+
 struct Server::Parts {
-  Parts(const Settings& settings, Engine& engine, LogSink log)
-      : shared(completed(settings), engine, std::move(log)) {}
+  Parts(const Settings& settings, PictureEngine& engine, std::unique_ptr<PictureEngine> kept,
+        LogSink log, const source::Network* network)
+      : own(std::move(kept)),
+        shared(completed(settings), engine, std::move(log)),
+        snapshots(engine, network) {
+    shared.images = &images;
+  }
   ~Parts() {
     // The threads hand tasks aside, and so end first; tasks post to the threads' contexts, which
     // live until `ios` ends.
@@ -71,13 +140,17 @@ struct Server::Parts {
     scraping.reset();
     // The engine reads inputs that requests keep, and originals are fetched for them.
     shared.engine.drain();
-    if (images != nullptr) images->close();
+    snapshots.close();
+    disk.reset();
     ios.clear();
     for (const std::string& path : unix_paths) (void)::unlink(path.c_str());
   }
 
+  std::unique_ptr<PictureEngine> own;  ///< over an engine of this process; else null
   SharedState shared;
-  std::unique_ptr<Images> images;
+  std::unique_ptr<cache::DiskCache> disk;  ///< null: there is no cache
+  Snapshots snapshots;
+  Images images;
   std::vector<std::unique_ptr<IoThread>> ios;
   std::vector<std::thread> threads;
   std::vector<std::string> unix_paths;
@@ -89,24 +162,52 @@ Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Server::~Server() = default;
 
 Result<std::unique_ptr<Server>> Server::start(const Settings& settings, Engine& engine, LogSink log,
-                                              const source::Network* network) {
+                                              const source::Network* network,
+                                              InheritedListeners inherited) {
+  std::unique_ptr<PictureEngine> own(new (std::nothrow) OwnEngine(engine));
+  if (own == nullptr) return fail(StatusCode::kBusy, "memory ran out");
+  PictureEngine& pictures = *own;
+  return start(settings, pictures, std::move(own), std::move(log), network, std::move(inherited));
+}
+
+Result<std::unique_ptr<Server>> Server::start(const Settings& settings, PictureEngine& engine,
+                                              LogSink log, const source::Network* network,
+                                              InheritedListeners inherited) {
+  return start(settings, engine, nullptr, std::move(log), network, std::move(inherited));
+}
+
+Result<std::unique_ptr<Server>> Server::start(const Settings& settings, PictureEngine& engine,
+                                              std::unique_ptr<PictureEngine> own, LogSink log,
+                                              const source::Network* network,
+                                              InheritedListeners inherited) {
   if (auto valid = validate(settings); !valid) return fail(valid.error());
+  if (auto good = check_inherited(settings, inherited); !good) return fail(good.error());
   try {
-    auto parts = std::make_unique<Parts>(settings, engine, std::move(log));
+    auto parts = std::make_unique<Parts>(settings, engine, std::move(own), std::move(log), network);
+    auto tls = load_tls(settings, parts->shared.log);
+    if (!tls) return fail(tls.error());
+    parts->shared.tls.set(std::move(*tls));
     std::vector<std::string> names;
-    if (settings.source.remote || !settings.source.root.empty()) {
-      auto images = Images::make(parts->shared.settings, engine, network);
-      if (!images) return fail(images.error());
-      parts->images = std::move(*images);
-      parts->shared.images = parts->images.get();
-    } else if (auto grammar = url::Grammar::make(settings.url); !grammar) {
-      return fail(grammar.error());  // a mistake there is told before it matters
+    if (!settings.cache_dir.empty()) {
+      auto disk = cache::DiskCache::open(
+          cache_settings(settings),
+          [&log = parts->shared.log](std::string_view line) { log.say("warning", line); });
+      if (!disk) return fail(disk.error());
+      parts->disk = std::move(*disk);
+      parts->snapshots.use_cache(parts->disk.get());
+      parts->shared.cache_stats = [from = parts->disk.get()] { return from->stats(); };
     }
+    auto snapshot = parts->snapshots.make(parts->shared.settings);
+    if (!snapshot) return fail(snapshot.error());
+    parts->snapshots.publish(*snapshot);
     for (unsigned i = 0; i < thread_count(settings); ++i) {
-      parts->ios.push_back(std::make_unique<IoThread>(parts->shared));
+      parts->ios.push_back(std::make_unique<IoThread>(parts->shared, with_own_count(*snapshot)));
       if (auto made = parts->ios.back()->prepare(); !made) return fail(made.error());
     }
-    for (const std::string& text : settings.listen) {
+    if (auto shared = share_among(inherited.requests, parts->ios, names); !shared) {
+      return fail(shared.error());
+    }
+    for (const std::string& text : own_listeners(settings, inherited)) {
       auto endpoint = parse_endpoint(text);
       if (!endpoint) {
         return fail(Status(StatusCode::kInvalidInput, "no address").about(text));
@@ -132,7 +233,7 @@ Result<std::unique_ptr<Server>> Server::start(const Settings& settings, Engine& 
       }
     }
     if (auto listening =
-            listen_for_metrics(settings, *parts->ios.front(), names, parts->unix_paths);
+            listen_for_metrics(settings, inherited, *parts->ios.front(), names, parts->unix_paths);
         !listening) {
       return fail(listening.error());
     }
@@ -162,9 +263,49 @@ ServerState Server::state() const {
   return {parts_->shared.connections.load(), usage.requests, usage.bytes, usage.pixels};
 }
 
+Admission& Server::admission() noexcept { return parts_->shared.admission; }
+
+Result<SettingsChange> Server::reload(const Settings& wanted) {
+  try {
+    const SnapshotRef before = parts_->snapshots.current();
+    SettingsChange change = merge_live(before->settings, completed(wanted));
+    if (auto valid = validate(change.settings); !valid) return fail(valid.error());
+    auto snapshot = parts_->snapshots.make(change.settings);
+    if (!snapshot) return fail(snapshot.error());
+    std::vector<SnapshotRef> references;
+    for (std::size_t i = 0; i < parts_->ios.size(); ++i) {
+      references.push_back(with_own_count(*snapshot));
+    }
+    auto tls = load_tls(change.settings, parts_->shared.log);
+    if (!tls) return fail(tls.error());
+    parts_->snapshots.publish(*snapshot);
+    // Nothing fails from here on: all threads have the same settings.
+    parts_->shared.tls.set(std::move(*tls));
+    for (std::size_t i = 0; i < parts_->ios.size(); ++i) {
+      parts_->ios[i]->give_snapshot(std::move(references[i]));
+    }
+    return change;
+  } catch (const std::bad_alloc&) {
+    return fail(StatusCode::kBusy, "memory ran out");
+  }
+}
+
+bool Server::end_earlier_settings() noexcept { return parts_->snapshots.reap(); }
+
+std::chrono::milliseconds Server::slowest_thread() const {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  std::chrono::nanoseconds slowest{0};
+  for (const auto& io : parts_->ios) {
+    const std::chrono::nanoseconds ticked(io->last_tick_ns());
+    if (ticked.count() != 0) slowest = std::max(slowest, now - ticked);
+  }
+  return std::chrono::duration_cast<Milliseconds>(slowest);
+}
+
 bool Server::drain(const std::function<bool()>& hurry) {
   using Clock = std::chrono::steady_clock;
-  const Settings& settings = parts_->shared.settings;
+  const SnapshotRef snapshot = parts_->snapshots.current();
+  const Settings& settings = snapshot->settings;
   const auto wait_until = [&](Clock::time_point end, const auto& done) {
     while (Clock::now() < end && !done() && !(hurry && hurry())) {
       std::this_thread::sleep_for(kDrainPoll);

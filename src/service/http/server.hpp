@@ -6,8 +6,12 @@
 #include <framewire/status.hpp>
 #include <functional>
 #include <memory>
+#include <service/http/admission.hpp>
+#include <service/http/listener.hpp>
+#include <service/http/live_settings.hpp>
 #include <service/http/log.hpp>
 #include <service/http/settings.hpp>
+#include <service/pictures/picture_engine.hpp>
 #include <string>
 #include <vector>
 
@@ -25,22 +29,40 @@ struct ServerState {
   std::uint64_t pixels = 0;
 };
 
+/// Sockets that whoever started the program has opened (adopt_listener()). Where there are some,
+/// Settings::listen, or the addresses of Settings::metrics, are not opened.
+struct InheritedListeners {
+  std::vector<ListeningSocket> requests;
+  std::vector<ListeningSocket> metrics;
+};
+
 /// How the engine has to be made for these settings.
 [[nodiscard]] EngineOptions engine_options(const Settings& settings);
 
-/// Answers HTTP/1.1 on its threads from start() to its end. Thread safety: all members from any
-/// thread, one at a time.
+/// Checks what settings alone do not tell: the files of tls_cert and tls_key, where they are given.
+/// @return sentences about what is odd but works (an expired certificate); errors of
+///         TlsContext::load()
+[[nodiscard]] Result<std::vector<std::string>> check_files(const Settings& settings);
+
+/// Answers HTTP/1.1, and HTTP/2 over TLS, on its threads from start() to its end. Thread safety:
+/// all members from any thread, one at a time.
 class Server {
  public:
   /// Opens all listeners, then answers.
   /// @param engine  outlives the server; made with engine_options()
   /// @param log     may be empty
   /// @param network for tests: in the place of the system's; null otherwise
+  /// @param inherited  sockets in the place of those that the settings name
   /// @return invalid_input for settings that make no sense together; io_error about a listener;
+  ///         errors of TlsContext::load(), where a listener speaks TLS;
   ///         busy where threads cannot be started
   [[nodiscard]] static Result<std::unique_ptr<Server>> start(
       const Settings& settings, Engine& engine, LogSink log,
-      const source::Network* network = nullptr);
+      const source::Network* network = nullptr, InheritedListeners inherited = {});
+  /// The same over an engine that may be in other processes.
+  [[nodiscard]] static Result<std::unique_ptr<Server>> start(
+      const Settings& settings, PictureEngine& engine, LogSink log,
+      const source::Network* network = nullptr, InheritedListeners inherited = {});
   /// Closes every connection at once. To lose none call drain() before.
   ~Server();
   Server(const Server&) = delete;
@@ -50,6 +72,27 @@ class Server {
   /// listeners for metrics come last.
   [[nodiscard]] const std::vector<std::string>& endpoints() const noexcept { return endpoints_; }
   [[nodiscard]] ServerState state() const;
+  /// What bounds the work under way, for others who hand work to the same engine. Lives as long as
+  /// the server.
+  [[nodiscard]] Admission& admission() noexcept;
+
+  /// Takes over new settings while requests go on. A request keeps the settings with which it
+  /// began. Certificate and key are read again, changed or not: new handshakes show what was read,
+  /// connections that there are go on with what they have. On error nothing has changed. Reads
+  /// files, and so blocks.
+  /// @param wanted  all settings, as start() would be given them
+  /// @return what was taken over, and what needs a restart; errors of start() about settings
+  ///         and files; busy
+  ///         where requests of too many earlier settings are still under way, or memory ran out
+  [[nodiscard]] Result<SettingsChange> reload(const Settings& wanted);
+
+  /// Ends what earlier settings left, once no request needs it; may take some seconds.
+  /// @return whether something is left
+  bool end_earlier_settings() noexcept;
+
+  /// How long the slowest thread of sockets has not looked at its connections: about 100 ms at most
+  /// where all is well. Zero while threads are just starting.
+  [[nodiscard]] std::chrono::milliseconds slowest_thread() const;
 
   /// Ends in order: /readyz fails; after Settings::drain_delay_ms the listeners close; requests
   /// under way are answered, each with Connection: close; idle connections close. Blocks until no
@@ -59,6 +102,9 @@ class Server {
 
  private:
   struct Parts;
+  [[nodiscard]] static Result<std::unique_ptr<Server>> start(
+      const Settings& settings, PictureEngine& engine, std::unique_ptr<PictureEngine> own,
+      LogSink log, const source::Network* network, InheritedListeners inherited);
   explicit Server(std::unique_ptr<Parts> parts);
   std::unique_ptr<Parts> parts_;
   std::vector<std::string> endpoints_;

@@ -15,12 +15,15 @@ constexpr std::uint64_t kBytes = 1024;
 constexpr std::uint64_t kPixels = 1000;
 constexpr std::uint64_t kMaxTimeoutMs = 86'400'000;
 constexpr Text kLogWords[] = {"none", "errors", "requests"};
+constexpr Text kTlsVersionWords[] = {"1.2", "1.3"};
+constexpr Text kSwitchWords[] = {"off", "on"};
 
 constexpr Text kThreadsAccepted = "a whole number from 0 to 1024; 0 is chosen";
 constexpr Text kBytesAccepted = "a number of bytes, with k, M or G for powers of 1024";
 constexpr Text kPixelsAccepted = "a number of pixels from 1, with k, M or G for powers of 1000";
 constexpr Text kTimeoutAccepted = "a whole number of milliseconds from 1 to 86400000";
 constexpr Text kDelayAccepted = "a whole number of milliseconds from 0 to 86400000";
+constexpr Text kSecondsAccepted = "a whole number of seconds from 0 to 3155760000";
 constexpr Text kCountAccepted = "a whole number from 1 to 1000000";
 
 bool parse_count(Text text, std::uint64_t& out) {
@@ -28,6 +31,23 @@ bool parse_count(Text text, std::uint64_t& out) {
 }
 bool parse_timeout(Text text, std::uint64_t& out, std::uint64_t low = 1) {
   return options::parse_integer<std::uint64_t>(text, low, kMaxTimeoutMs, out);
+}
+bool parse_seconds(Text text, std::uint64_t& out) {
+  return options::parse_integer<std::uint64_t>(text, 0, 3'155'760'000, out);
+}
+// It stands in ETags, and in lists of them.
+bool parse_buster(Text text, std::string& out) {
+  constexpr Text kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+  if (text.size() > 64 || text.find_first_not_of(kLetters) != Text::npos) return false;
+  out = text;
+  return true;
+}
+bool parse_fallback_status(Text text, std::uint64_t& out) {
+  std::uint64_t value = 0;
+  if (!options::parse_integer<std::uint64_t>(text, 0, 599, value)) return false;
+  if (value != 0 && value != 200 && value < 400) return false;
+  out = value;
+  return true;
 }
 bool parse_threads(Text text, unsigned& out) {
   return options::parse_integer(text, 0u, 1024u, out);
@@ -130,8 +150,9 @@ bool parse_milliseconds(Text text, std::chrono::milliseconds& out) {
 
 constexpr SettingRow kRows[] = {
     {{"listen", "LIST", "", "", "where to wait for requests: ADDRESS:PORT, :PORT for this machine "
-      "alone, or unix:PATH; several joined by commas", "Connections"},
-     "ADDRESS:PORT, [IPV6]:PORT, :PORT, unix:PATH",
+      "alone, or unix:PATH, each with tls: in front where TLS is spoken; several joined by commas",
+      "Connections"},
+     "ADDRESS:PORT, [IPV6]:PORT, :PORT, unix:PATH, tls: and one of these",
      parse_listen, [](const S& s) { return fmt::format("{}", fmt::join(s.listen, ",")); }},
     {{"threads", "N", "", "", "threads that read and write sockets; 0: one for every four cores",
       "Connections"}, kThreadsAccepted,
@@ -164,6 +185,22 @@ constexpr SettingRow kRows[] = {
      kTimeoutAccepted,
      [](S& s, Text t) { return parse_timeout(t, s.keep_alive_timeout_ms); },
      [](const S& s) { return number(s.keep_alive_timeout_ms); }},
+    TEXT_ROW("tls-cert", "FILE", tls_cert, "Connections",
+             "certificate of tls: addresses, PEM, with its chain behind it"),
+    TEXT_ROW("tls-key", "FILE", tls_key, "Connections",
+             "its private key, PEM without a password; for the service's user alone (chmod 600)"),
+    {{"tls-min-version", "VERSION", "1.2|1.3", "", "the oldest TLS that is spoken", "Connections"},
+     "1.2 or 1.3",
+     [](S& s, Text t) { return options::parse_word(t, kTlsVersionWords, s.tls_min_version); },
+     [](const S& s) { return options::print_word(s.tls_min_version, kTlsVersionWords); }},
+    {{"http2", "on|off", "on|off", "", "whether tls: addresses speak HTTP/2 with clients that offer it",
+      "Connections"}, "on or off",
+     [](S& s, Text t) { return options::parse_word(t, kSwitchWords, s.http2); },
+     [](const S& s) { return options::print_word(s.http2, kSwitchWords); }},
+    {{"max-handshakes", "N", "", "", "TLS handshakes under way at once; beyond, the oldest of the "
+      "address that has most of them is closed", "Connections"}, kCountAccepted,
+     [](S& s, Text t) { return parse_count(t, s.max_handshakes); },
+     [](const S& s) { return number(s.max_handshakes); }},
     {{"queue", "N", "", "", "requests under way at once; beyond, 429", "Work"}, kCountAccepted,
      [](S& s, Text t) { return parse_count(t, s.queue); },
      [](const S& s) { return number(s.queue); }},
@@ -175,8 +212,8 @@ constexpr SettingRow kRows[] = {
      kPixelsAccepted,
      [](S& s, Text t) { return options::parse_count(t, kPixels, 1, s.pixels_under_way); },
      [](const S& s) { return options::print_count(s.pixels_under_way, kPixels); }},
-    {{"client-share", "PERCENT", "", "", "what one address may hold of queue, bytes and "
-      "pixels while others are refused", "Work"}, "a whole number from 1 to 100",
+    {{"client-share", "PERCENT", "", "", "what one address may hold of queue, bytes, "
+      "pixels and connections while others are refused", "Work"}, "a whole number from 1 to 100",
      [](S& s, Text t) {
        return options::parse_integer<std::uint64_t>(t, 1, 100, s.client_share_percent);
      },
@@ -189,6 +226,23 @@ constexpr SettingRow kRows[] = {
       "Work"}, kThreadsAccepted,
      [](S& s, Text t) { return parse_threads(t, s.engine_threads); },
      [](const S& s) { return number(s.engine_threads); }},
+    {{"workers", "N", "", "", "processes that decode; a file that ends one costs no other request; 0: "
+      "none, the service decodes itself", "Workers"},
+     "a whole number from 0 to 1024",
+     [](S& s, Text t) { return parse_threads(t, s.workers); },
+     [](const S& s) { return number(s.workers); }},
+    {{"worker-memory", "N", "", "", "bytes that each of them may allocate; 0: no bound. Not for GPUs",
+      "Workers"}, kBytesAccepted,
+     [](S& s, Text t) {
+       if (t != "0") return options::parse_count(t, kBytes, 1024, s.worker_memory);
+       s.worker_memory = 0;
+       return true;
+     },
+     [](const S& s) { return options::print_count(s.worker_memory, kBytes); }},
+    {{"no-worker-sandbox", "", "", "", "start workers where the system has no seccomp filters",
+      "Workers"}, kFlagAccepted,
+     [](S& s, Text t) { return parse_negated(t, s.worker_sandbox); },
+     [](const S& s) { return options::print_flag(!s.worker_sandbox); }},
     {{"drain-delay", "MS", "", "", "on SIGTERM: how long /readyz fails before the listeners close",
       "Work"}, kDelayAccepted,
      [](S& s, Text t) { return parse_timeout(t, s.drain_delay_ms, 0); },
@@ -235,6 +289,8 @@ constexpr SettingRow kRows[] = {
      [](S& s, Text t) { return parse_list(t, s.url.trusted_signatures); },
      [](const S& s) { return print_list(s.url.trusted_signatures); }, true},
     LIST_ROW("presets", url.presets, "URLs", "named options: name=option/option"),
+    TEXT_ROW("presets-file", "FILE", presets_file, "URLs",
+             "further presets, one a line; # begins a line of comment"),
     FLAG_ROW("only-presets", url.only_presets, "URLs", "URLs name presets, and nothing else"),
     LIST_ROW("allowed-options", url.allowed_processing_options, "URLs",
              "options that URLs may use; all, if not given"),
@@ -249,21 +305,52 @@ constexpr SettingRow kRows[] = {
     FLAG_ROW("encoded-filenames", url.base64_url_includes_filename, "URLs",
              "the last segment of an encoded source is a file name"),
     TEXT_ROW("path-prefix", "PATH", url.path_prefix, "URLs", "goes in front of every path"),
-    {{"ttl", "S", "", "", "seconds for which answers may be cached; 0 is no-cache", "Answers"},
-     "a whole number of seconds from 0 to 3155760000",
+    TEXT_ROW("cache-dir", "DIR", cache_dir, "Cache",
+             "keep results of URLs in this folder; none are kept, if not given"),
+    {{"cache-size", "BYTES", "", "", "of the files in that folder", "Cache"}, kBytesAccepted,
+     [](S& s, Text t) { return options::parse_count(t, kBytes, 1u << 20, s.cache_bytes); },
+     [](const S& s) { return options::print_count(s.cache_bytes, kBytes); }},
+    {{"cache-entries", "N", "", "", "results in that folder; about 120 bytes of memory each",
+      "Cache"}, "a whole number from 1 to 100000000",
      [](S& s, Text t) {
-       return options::parse_integer<std::uint64_t>(t, 0, 3'155'760'000, s.ttl_s);
+       return options::parse_integer<std::uint64_t>(t, 1, 100'000'000, s.cache_entries);
      },
+     [](const S& s) { return number(s.cache_entries); }},
+    {{"cache-age", "S", "", "", "results older than this many seconds are made again, whatever an "
+      "origin says", "Cache"}, kSecondsAccepted,
+     [](S& s, Text t) { return parse_seconds(t, s.cache_age_s); },
+     [](const S& s) { return number(s.cache_age_s); }},
+    {{"cache-fresh", "S", "", "", "seconds for which an original counts as unchanged whose origin "
+      "does not say; 0: the origin is asked each time", "Cache"}, kSecondsAccepted,
+     [](S& s, Text t) { return parse_seconds(t, s.cache_fresh_s); },
+     [](const S& s) { return number(s.cache_fresh_s); }},
+    {{"ttl", "S", "", "", "seconds for which answers may be cached; 0 is no-cache", "Answers"},
+     kSecondsAccepted,
+     [](S& s, Text t) { return parse_seconds(t, s.ttl_s); },
      [](const S& s) { return number(s.ttl_s); }},
     FLAG_ROW("cache-control-passthrough", cache_control_passthrough, "Answers",
              "hand on the origin's Cache-Control"),
     {{"no-etag", "", "", "", "send no ETag, and heed no If-None-Match", "Answers"}, kFlagAccepted,
      [](S& s, Text t) { return parse_negated(t, s.etag); },
      [](const S& s) { return options::print_flag(!s.etag); }},
+    {{"etag-buster", "TEXT", "", "", "goes into every ETag: another text makes whatever others keep "
+      "outdated, cached results included", "Answers"},
+     "up to 64 letters, digits, - and _",
+     [](S& s, Text t) { return parse_buster(t, s.etag_buster); },
+     [](const S& s) { return s.etag_buster; }},
     {{"no-last-modified", "", "", "", "send no Last-Modified, and heed no If-Modified-Since",
       "Answers"}, kFlagAccepted,
      [](S& s, Text t) { return parse_negated(t, s.last_modified); },
      [](const S& s) { return options::print_flag(!s.last_modified); }},
+    TEXT_ROW("fallback-image", "FILE", fallback_image, "Answers",
+             "a JPEG, made as asked for, in the place of originals that cannot be had or decoded"),
+    {{"fallback-status", "N", "", "", "status of that answer; 0: the error's own", "Answers"},
+     "0, 200, or 400 to 599",
+     [](S& s, Text t) { return parse_fallback_status(t, s.fallback_status); },
+     [](const S& s) { return number(s.fallback_status); }},
+    {{"fallback-ttl", "S", "", "", "as ttl, for that answer", "Answers"}, kSecondsAccepted,
+     [](S& s, Text t) { return parse_seconds(t, s.fallback_ttl_s); },
+     [](const S& s) { return number(s.fallback_ttl_s); }},
     FLAG_ROW("canonical-link", canonical_link, "Answers", "name the source in a Link field"),
     FLAG_ROW("debug-headers", debug_headers, "Answers", "tell sizes before and after"),
     FLAG_ROW("allow-raw", allow_raw, "Answers", "URLs may ask for originals as they are"),
@@ -279,7 +366,7 @@ constexpr SettingRow kRows[] = {
     {{"metrics", "LIST", "", "", "where Prometheus finds /metrics: addresses of its own, as for "
       "listen; main: at those of listen, for everybody; none. Not given: at those of listen, for "
       "this machine alone", "Output"},
-     "main, none, ADDRESS:PORT, [IPV6]:PORT, :PORT, unix:PATH", parse_metrics,
+     "main, none, ADDRESS:PORT, [IPV6]:PORT, :PORT, unix:PATH, tls: and an address", parse_metrics,
      [](const S& s) { return print_list(s.metrics); }},
     {{"log", "WHAT", "none|errors|requests", "", "lines of JSON on standard error: errors of the "
       "server's alone, or every request", "Output"}, "none, errors or requests",
@@ -293,14 +380,6 @@ constexpr SettingRow kRows[] = {
 
 tl::unexpected<Status> refuse(Text about, std::string message) {
   return fail(Status(StatusCode::kInvalidInput, std::move(message)).about(std::string(about)));
-}
-
-// Port 0 is another port each time.
-bool same_place(Text left, Text right) {
-  const auto a = parse_endpoint(left);
-  const auto b = parse_endpoint(right);
-  if (!a || !b || a->unix_path != b->unix_path) return false;
-  return !a->unix_path.empty() || (a->address == b->address && a->port == b->port && a->port != 0);
 }
 
 }  // namespace
@@ -341,31 +420,6 @@ Result<void> set_setting(Settings& settings, Text name, Text value) {
     return set_option(settings.defaults, name, value);
   }
   return refuse(name.substr(0, 100), "there is no such setting");
-}
-
-Result<void> validate(const Settings& settings) {
-  if (settings.max_target_bytes > settings.max_header_bytes) {
-    return refuse("max-target-bytes",
-                  fmt::format("found {}; accepted: at most max-header-bytes, {}",
-                              settings.max_target_bytes, settings.max_header_bytes));
-  }
-  if (settings.bytes_under_way < settings.defaults.limits.max_input_bytes) {
-    return refuse("bytes-under-way",
-                  fmt::format("found {}; accepted: at least max-input-bytes, {}",
-                              settings.bytes_under_way, settings.defaults.limits.max_input_bytes));
-  }
-  for (const std::string& one : settings.metrics) {
-    // The system would give either listener some of the connections.
-    const bool shared =
-        std::any_of(settings.listen.begin(), settings.listen.end(),
-                    [&](const std::string& other) { return same_place(one, other); });
-    if (shared) {
-      return refuse("metrics", fmt::format("found {}, where requests are listened for; accepted: "
-                                           "another address, or main",
-                                           one));
-    }
-  }
-  return framewire::validate(settings.defaults);
 }
 
 std::string settings_as_markdown() {

@@ -16,6 +16,9 @@ namespace framewire::service::http {
 /// What is written to the log.
 enum class LogLevel : std::uint8_t { kNone, kErrors, kRequests };
 
+/// The oldest TLS that is spoken.
+enum class TlsVersion : std::uint8_t { k12, k13 };
+
 /// How the service runs. Defaults are visible here and nowhere else.
 struct Settings {
   std::vector<std::string> listen = {"127.0.0.1:8080"};
@@ -23,10 +26,20 @@ struct Settings {
   unsigned engine_threads = 0;  ///< EngineOptions::threads
   unsigned inspect_threads = 1;
 
+  unsigned workers = 0;             ///< processes that decode; 0: this one does
+  std::uint64_t worker_memory = 0;  ///< bytes of each of these, 0: no bound
+  bool worker_sandbox = true;       ///< of those without a GPU
+
   std::uint64_t max_connections = 4096;
   std::uint64_t max_header_bytes = 32u << 10;
   std::uint64_t max_header_lines = 100;
   std::uint64_t max_target_bytes = 16u << 10;
+
+  std::string tls_cert;  ///< of `tls:` addresses: a chain in PEM, the service's own first
+  std::string tls_key;   ///< its private key in PEM
+  TlsVersion tls_min_version = TlsVersion::k12;
+  std::uint64_t max_handshakes = 256;  ///< of TLS, under way at once
+  bool http2 = true;                   ///< spoken with clients that offer it when they shake hands
 
   std::uint64_t queue = 256;                       ///< requests under way at once
   std::uint64_t bytes_under_way = 1ull << 30;      ///< of their inputs
@@ -48,6 +61,19 @@ struct Settings {
 
   source::Settings source;  ///< `allocate` and the bounds of bytes follow from the rest
   url::Settings url;
+
+  std::string presets_file;  ///< further presets, one a line; empty: none
+  std::string etag_buster;   ///< another one makes every ETag, and every cached result, another
+
+  std::string fallback_image;           ///< a JPEG for originals that cannot be had; empty: none
+  std::uint64_t fallback_status = 200;  ///< it is answered with; 0: the error's own
+  std::uint64_t fallback_ttl_s = 60;    ///< of its Cache-Control; 0: no-cache
+
+  std::string cache_dir;                       ///< of the cache of results; empty: there is none
+  std::uint64_t cache_bytes = 1ull << 30;      ///< of its files
+  std::uint64_t cache_entries = 1'000'000;     ///< their number
+  std::uint64_t cache_age_s = 30 * 24 * 3600;  ///< what is older is made again
+  std::uint64_t cache_fresh_s = 0;             ///< for origins that do not say how long
 
   std::uint64_t ttl_s = 31'536'000;        ///< of Cache-Control; 0: no-cache
   bool cache_control_passthrough = false;  ///< the origin's Cache-Control and Expires count

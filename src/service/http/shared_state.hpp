@@ -3,12 +3,15 @@
 
 #include <atomic>
 #include <cstdint>
-#include <framewire/engine.hpp>
 #include <functional>
+#include <service/cache/disk_cache.hpp>
+#include <service/http/address_counts.hpp>
 #include <service/http/admission.hpp>
 #include <service/http/log.hpp>
 #include <service/http/metrics.hpp>
 #include <service/http/settings.hpp>
+#include <service/http/tls_context.hpp>
+#include <service/pictures/picture_engine.hpp>
 
 namespace framewire::service::http {
 
@@ -18,7 +21,7 @@ using RunAside = std::function<bool(std::function<void()>)>;
 class Images;
 
 struct SharedState {
-  SharedState(const Settings& from, Engine& pictures, LogSink sink)
+  SharedState(const Settings& from, PictureEngine& pictures, LogSink sink)
       : settings(from),
         engine(pictures),
         admission(
@@ -26,17 +29,21 @@ struct SharedState {
         log(std::move(sink)),
         has_device(!pictures.devices().empty()) {}
 
-  const Settings settings;
-  Engine& engine;
+  const Settings settings;  ///< as the server was started; requests read Exchange::snapshot
+  PictureEngine& engine;
   Admission admission;
   Log log;
   Metrics metrics;
+  TlsSlot tls;              ///< empty where no listener speaks TLS
   bool has_device = false;  ///< the engine's
   RunAside run_aside;
   RunAside run_scrape;  ///< as run_aside, for metrics alone: pictures to inspect do not delay them
-  Images* images = nullptr;                           ///< null: no originals are served
+  std::function<cache::Stats()> cache_stats;  ///< empty: there is no cache
+  Images* images = nullptr;
   std::atomic<std::uint64_t> connections{0};          ///< all
+  AddressCounts addresses;                            ///< of the connections but those for metrics
   std::atomic<std::uint64_t> metrics_connections{0};  ///< those of the listener for metrics
+  std::atomic<std::uint64_t> handshakes{0};           ///< of TLS, under way
   std::atomic<bool> draining{false};
   std::atomic<unsigned> drained_threads{0};  ///< whose listeners are closed
 };

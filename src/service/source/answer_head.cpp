@@ -100,6 +100,8 @@ bool AnswerHead::field(std::string_view name, std::string_view value) {
   if (is(name, "content-type")) content_type_ = value;
   if (is(name, "cache-control")) cache_control_ = value;
   if (is(name, "expires")) expires_ = value;
+  if (is(name, "age")) age_ = value;
+  if (is(name, "vary")) vary_ = value;
   if (is(name, "content-range")) content_range_ = value;
   return true;
 }
@@ -145,6 +147,8 @@ void AnswerHead::describe(Original& original) const {
   original.content_type = content_type_;
   original.cache_control = cache_control_;
   original.expires = expires_;
+  original.age = age_;
+  original.vary = vary_;
 }
 
 }  // namespace framewire::service::source

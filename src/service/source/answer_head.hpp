@@ -34,7 +34,7 @@ class AnswerHead {
   [[nodiscard]] unsigned status() const noexcept { return status_; }
   /// Of the body that follows, if the answer says so.
   [[nodiscard]] std::optional<std::uint64_t> length() const noexcept { return length_; }
-  /// Fills etag, last_modified, content_type, cache_control and expires.
+  /// Fills etag, last_modified, content_type, cache_control, expires, age and vary.
   void describe(Original& original) const;
   /// Where a redirect leads; nothing where the answer has no Location, or several.
   [[nodiscard]] const std::optional<std::string>& location() const noexcept { return location_; }
@@ -60,6 +60,8 @@ class AnswerHead {
   std::string content_type_;
   std::string cache_control_;
   std::string expires_;
+  std::string age_;
+  std::string vary_;
 };
 
 }  // namespace framewire::service::source

@@ -109,6 +109,10 @@ Fetched<Original> read_file(const FileRoot& root, std::string_view path,
       original.not_modified = true;
       return original;
     }
+    if (request.suffices && request.suffices(original)) {
+      original.not_read = true;
+      return original;
+    }
     body.reset();
     if (const auto fault = body.expect(static_cast<std::uint64_t>(before.st_size))) {
       return fail_fetch(*fault, fmt::format("{} bytes", before.st_size));

@@ -142,6 +142,7 @@ Sources::Sources(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {
 Sources::~Sources() = default;
 Sources::Sources(Sources&&) noexcept = default;
 Sources& Sources::operator=(Sources&&) noexcept = default;
+void Sources::close() noexcept { impl_.reset(); }
 
 Fetched<void> Sources::fetch(FetchRequest request, Done done) {
   return impl_->fetch(std::move(request), std::move(done));

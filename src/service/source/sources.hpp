@@ -62,6 +62,7 @@ struct Original {
   std::span<const std::uint8_t> bytes;
   std::shared_ptr<const void> keeper;  ///< the bytes stay as long as this does
   bool not_modified = false;           ///< a condition of the request held
+  bool not_read = false;               ///< FetchRequest::suffices said so; there are no bytes
 
   /// Of a file: strong, made of inode, size, and times of change in ns; empty for a file that
   /// changed in the last 100 ms, whose next change might not show in them. Of an origin: as it
@@ -71,6 +72,8 @@ struct Original {
   std::string content_type;   ///< an origin's word; of a file "image/jpeg" if it begins as one
   std::string cache_control;  ///< an origin's alone
   std::string expires;        ///< an origin's alone
+  std::string age;            ///< an origin's alone: seconds for which a cache there has had it
+  std::string vary;           ///< an origin's alone
   std::string url;            ///< what was fetched in the end, behind all redirects, normalised
   unsigned redirects = 0;
 };
@@ -87,6 +90,10 @@ struct FetchRequest {
   std::string if_modified_since;
   std::size_t max_bytes = 0;             ///< lowers Settings::max_bytes; 0: as the settings say
   std::chrono::milliseconds timeout{0};  ///< lowers download_timeout; 0: as the settings say
+  /// Of files alone: called on a thread of the module's once the file is found and described, and
+  /// before it is read. True: the caller has what it needs of this very file, which is not read.
+  /// May block as long as reading the file might; what it throws is answered kBusy. May be empty.
+  std::function<bool(const Original&)> suffices;
   /// Gives the fetch up; it is answered kCancelled: at once if it is an origin's, else between two
   /// reads of the file, or when its turn comes.
   std::stop_token stop;
@@ -113,6 +120,8 @@ class Sources {
   ~Sources();
   Sources(Sources&&) noexcept;
   Sources& operator=(Sources&&) noexcept;
+  /// Does now what the end does. Only the end may follow.
+  void close() noexcept;
 
   /// Begins to fetch an original. Never blocks, and never calls `done` before it returns on the
   /// calling thread.

@@ -23,11 +23,6 @@ bool is_filename(std::string_view text) {
 
 }  // namespace
 
-Applied apply_raw(State& state, Arguments arguments) {
-  set_flag(arguments, state.request.raw);
-  return {};
-}
-
 Applied apply_cachebuster(State& state, Arguments arguments) {
   state.request.cachebuster = std::string(arguments[0]);
   return {};
@@ -59,15 +54,6 @@ Applied apply_filename(State& state, Arguments arguments) {
   return {};
 }
 
-Applied apply_return_attachment(State& state, Arguments arguments) {
-  set_flag(arguments, state.request.return_attachment);
-  return {};
-}
-
-Applied apply_max_src_resolution(State& state, Arguments arguments) {
-  return set_sigma(state, arguments, state.request.options.max_src_resolution);
-}
-
 Applied apply_max_src_file_size(State& state, Arguments arguments) {
   const auto bytes = read_integer(arguments[0], kMin, kMax);
   if (!bytes) return refuse_argument(state, arguments[0], "a whole number of bytes");
@@ -80,10 +66,6 @@ Applied apply_max_animation_frames(State& state, Arguments arguments) {
   if (!frames) return refuse_argument(state, arguments[0], "a whole number from 1 on");
   state.request.options.max_animation_frames = static_cast<std::int32_t>(*frames);
   return {};
-}
-
-Applied apply_max_animation_frame_resolution(State& state, Arguments arguments) {
-  return set_sigma(state, arguments, state.request.options.max_animation_frame_resolution);
 }
 
 Applied apply_max_result_dimension(State& state, Arguments arguments) {

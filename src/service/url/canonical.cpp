@@ -59,8 +59,10 @@ void add_place(const ImageOptions& options, Text& text) {
   if (options.extend_aspect_ratio.enabled.value_or(false)) {
     text.add("exar", 1, print(options.extend_aspect_ratio.gravity));
   }
-  if (const std::string gravity = print(options.gravity); gravity != print({})) {
-    text.add("g", gravity);
+  if (options.gravity != GravityOptions{}) {
+    if (const std::string gravity = print(options.gravity); gravity != print({})) {
+      text.add("g", gravity);
+    }
   }
   const double crop_width = whole_from_one(options.crop.width.value_or(0));
   const double crop_height = whole_from_one(options.crop.height.value_or(0));

@@ -58,31 +58,6 @@ Applied apply_format(State& state, Arguments arguments) {
   return {};
 }
 
-Applied apply_strip_metadata(State& state, Arguments arguments) {
-  set_flag(arguments, state.request.options.strip_metadata);
-  return {};
-}
-
-Applied apply_keep_copyright(State& state, Arguments arguments) {
-  set_flag(arguments, state.request.options.keep_copyright);
-  return {};
-}
-
-Applied apply_strip_color_profile(State& state, Arguments arguments) {
-  set_flag(arguments, state.request.options.strip_color_profile);
-  return {};
-}
-
-Applied apply_preserve_hdr(State& state, Arguments arguments) {
-  set_flag(arguments, state.request.options.preserve_hdr);
-  return {};
-}
-
-Applied apply_enforce_thumbnail(State& state, Arguments arguments) {
-  set_flag(arguments, state.request.options.enforce_thumbnail);
-  return {};
-}
-
 // Adds to what presets and earlier options have named. Kept sorted and without repetition, so that
 // the list is as short as there are formats.
 Applied apply_skip_processing(State& state, Arguments arguments) {

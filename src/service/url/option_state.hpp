@@ -38,50 +38,32 @@ using Handler = Applied (*)(State&, Arguments);
 Applied apply_resize(State&, Arguments);
 Applied apply_size(State&, Arguments);
 Applied apply_resizing_type(State&, Arguments);
-Applied apply_width(State&, Arguments);
-Applied apply_height(State&, Arguments);
-Applied apply_min_width(State&, Arguments);
-Applied apply_min_height(State&, Arguments);
 Applied apply_zoom(State&, Arguments);
 Applied apply_dpr(State&, Arguments);
-Applied apply_enlarge(State&, Arguments);
 // place_options.cpp
 Applied apply_extend(State&, Arguments);
 Applied apply_extend_aspect_ratio(State&, Arguments);
 Applied apply_gravity(State&, Arguments);
 Applied apply_crop(State&, Arguments);
 Applied apply_padding(State&, Arguments);
-Applied apply_auto_rotate(State&, Arguments);
 Applied apply_rotate(State&, Arguments);
 Applied apply_flip(State&, Arguments);
 // picture_options.cpp
 Applied apply_trim(State&, Arguments);
 Applied apply_background(State&, Arguments);
-Applied apply_blur(State&, Arguments);
-Applied apply_sharpen(State&, Arguments);
-Applied apply_pixelate(State&, Arguments);
 Applied apply_watermark(State&, Arguments);
 // encoding_options.cpp
 Applied apply_quality(State&, Arguments);
 Applied apply_format_quality(State&, Arguments);
 Applied apply_max_bytes(State&, Arguments);
 Applied apply_format(State&, Arguments);
-Applied apply_strip_metadata(State&, Arguments);
-Applied apply_keep_copyright(State&, Arguments);
-Applied apply_strip_color_profile(State&, Arguments);
-Applied apply_preserve_hdr(State&, Arguments);
-Applied apply_enforce_thumbnail(State&, Arguments);
 Applied apply_skip_processing(State&, Arguments);
 // answer_options.cpp
-Applied apply_raw(State&, Arguments);
 Applied apply_cachebuster(State&, Arguments);
 Applied apply_expires(State&, Arguments);
 Applied apply_filename(State&, Arguments);
-Applied apply_return_attachment(State&, Arguments);
-Applied apply_max_src_resolution(State&, Arguments);
 Applied apply_max_src_file_size(State&, Arguments);
 Applied apply_max_animation_frames(State&, Arguments);
-Applied apply_max_animation_frame_resolution(State&, Arguments);
 Applied apply_max_result_dimension(State&, Arguments);
 // presets.cpp
 Applied apply_presets(State&, Arguments names);
@@ -104,5 +86,28 @@ void set_flag(Arguments, std::optional<bool>& out);
 /// type, x and y of a gravity; each offset may be empty.
 /// @param smart  whether "sm" is accepted
 Applied set_gravity(State&, Arguments, bool smart, GravityOptions& out);
+
+// Handlers of options that are one member of ImageOptions or ImageRequest.
+template <typename T>
+T& member_of(State& state, T ImageOptions::*member) {
+  return state.request.options.*member;
+}
+template <typename T>
+T& member_of(State& state, T ImageRequest::*member) {
+  return state.request.*member;
+}
+template <auto kMember>
+Applied apply_whole(State& state, Arguments arguments) {
+  return set_whole(state, arguments, member_of(state, kMember));
+}
+template <auto kMember>
+Applied apply_sigma(State& state, Arguments arguments) {
+  return set_sigma(state, arguments, member_of(state, kMember));
+}
+template <auto kMember>
+Applied apply_flag(State& state, Arguments arguments) {
+  set_flag(arguments, member_of(state, kMember));
+  return {};
+}
 
 }  // namespace framewire::service::url

@@ -13,120 +13,93 @@ namespace {
 constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
 
 struct Option {
-  std::string_view name;  ///< as URLs spell it
-  std::string_view long_name;
-  std::size_t most_arguments;
+  std::string_view names;  ///< as URLs spell it, with spaces between; the long one comes first
+  std::size_t max_arguments;
   Handler apply;
   bool security = false;  ///< only where the settings allow such options
+
+  [[nodiscard]] constexpr std::string_view long_name() const {
+    return names.substr(0, names.find(' '));
+  }
 };
 
 constexpr Option kOptions[] = {
-    {"resize", "resize", 8, apply_resize},
-    {"rs", "resize", 8, apply_resize},
-    {"size", "size", 7, apply_size},
-    {"s", "size", 7, apply_size},
-    {"resizing_type", "resizing_type", 1, apply_resizing_type},
-    {"rt", "resizing_type", 1, apply_resizing_type},
-    {"width", "width", 1, apply_width},
-    {"w", "width", 1, apply_width},
-    {"height", "height", 1, apply_height},
-    {"h", "height", 1, apply_height},
-    {"min-width", "min-width", 1, apply_min_width},
-    {"mw", "min-width", 1, apply_min_width},
-    {"min-height", "min-height", 1, apply_min_height},
-    {"mh", "min-height", 1, apply_min_height},
-    {"zoom", "zoom", 2, apply_zoom},
-    {"z", "zoom", 2, apply_zoom},
-    {"dpr", "dpr", 1, apply_dpr},
-    {"enlarge", "enlarge", 1, apply_enlarge},
-    {"el", "enlarge", 1, apply_enlarge},
-    {"extend", "extend", 4, apply_extend},
-    {"ex", "extend", 4, apply_extend},
-    {"extend_aspect_ratio", "extend_aspect_ratio", 4, apply_extend_aspect_ratio},
-    {"extend_ar", "extend_aspect_ratio", 4, apply_extend_aspect_ratio},
-    {"exar", "extend_aspect_ratio", 4, apply_extend_aspect_ratio},
-    {"gravity", "gravity", 3, apply_gravity},
-    {"g", "gravity", 3, apply_gravity},
-    {"crop", "crop", 5, apply_crop},
-    {"c", "crop", 5, apply_crop},
-    {"padding", "padding", 4, apply_padding},
-    {"pd", "padding", 4, apply_padding},
-    {"auto_rotate", "auto_rotate", 1, apply_auto_rotate},
-    {"ar", "auto_rotate", 1, apply_auto_rotate},
-    {"rotate", "rotate", 1, apply_rotate},
-    {"rot", "rotate", 1, apply_rotate},
-    {"flip", "flip", 2, apply_flip},
-    {"fl", "flip", 2, apply_flip},
-    {"trim", "trim", 4, apply_trim},
-    {"t", "trim", 4, apply_trim},
-    {"background", "background", 3, apply_background},
-    {"bg", "background", 3, apply_background},
-    {"blur", "blur", 1, apply_blur},
-    {"bl", "blur", 1, apply_blur},
-    {"sharpen", "sharpen", 1, apply_sharpen},
-    {"sh", "sharpen", 1, apply_sharpen},
-    {"pixelate", "pixelate", 1, apply_pixelate},
-    {"pix", "pixelate", 1, apply_pixelate},
-    {"watermark", "watermark", 7, apply_watermark},
-    {"wm", "watermark", 7, apply_watermark},
-    {"quality", "quality", 1, apply_quality},
-    {"q", "quality", 1, apply_quality},
-    {"format_quality", "format_quality", kAny, apply_format_quality},
-    {"fq", "format_quality", kAny, apply_format_quality},
-    {"max_bytes", "max_bytes", 1, apply_max_bytes},
-    {"mb", "max_bytes", 1, apply_max_bytes},
-    {"format", "format", 1, apply_format},
-    {"f", "format", 1, apply_format},
-    {"ext", "format", 1, apply_format},
-    {"strip_metadata", "strip_metadata", 1, apply_strip_metadata},
-    {"sm", "strip_metadata", 1, apply_strip_metadata},
-    {"keep_copyright", "keep_copyright", 1, apply_keep_copyright},
-    {"kcr", "keep_copyright", 1, apply_keep_copyright},
-    {"strip_color_profile", "strip_color_profile", 1, apply_strip_color_profile},
-    {"scp", "strip_color_profile", 1, apply_strip_color_profile},
-    {"preserve_hdr", "preserve_hdr", 1, apply_preserve_hdr},
-    {"ph", "preserve_hdr", 1, apply_preserve_hdr},
-    {"enforce_thumbnail", "enforce_thumbnail", 1, apply_enforce_thumbnail},
-    {"eth", "enforce_thumbnail", 1, apply_enforce_thumbnail},
-    {"skip_processing", "skip_processing", kAny, apply_skip_processing},
-    {"skp", "skip_processing", kAny, apply_skip_processing},
-    {"raw", "raw", 1, apply_raw},
-    {"cachebuster", "cachebuster", 1, apply_cachebuster},
-    {"cb", "cachebuster", 1, apply_cachebuster},
-    {"expires", "expires", 1, apply_expires},
-    {"exp", "expires", 1, apply_expires},
-    {"filename", "filename", 2, apply_filename},
-    {"fn", "filename", 2, apply_filename},
-    {"return_attachment", "return_attachment", 1, apply_return_attachment},
-    {"att", "return_attachment", 1, apply_return_attachment},
-    {"preset", "preset", kAny, apply_presets},
-    {"pr", "preset", kAny, apply_presets},
-    {"max_src_resolution", "max_src_resolution", 1, apply_max_src_resolution, true},
-    {"msr", "max_src_resolution", 1, apply_max_src_resolution, true},
-    {"max_src_file_size", "max_src_file_size", 1, apply_max_src_file_size, true},
-    {"msfs", "max_src_file_size", 1, apply_max_src_file_size, true},
-    {"max_animation_frames", "max_animation_frames", 1, apply_max_animation_frames, true},
-    {"maf", "max_animation_frames", 1, apply_max_animation_frames, true},
-    {"max_animation_frame_resolution", "max_animation_frame_resolution", 1,
-     apply_max_animation_frame_resolution, true},
-    {"mafr", "max_animation_frame_resolution", 1, apply_max_animation_frame_resolution, true},
-    {"max_result_dimension", "max_result_dimension", 1, apply_max_result_dimension, true},
-    {"mrd", "max_result_dimension", 1, apply_max_result_dimension, true},
+    {"resize rs", 8, apply_resize},
+    {"size s", 7, apply_size},
+    {"resizing_type rt", 1, apply_resizing_type},
+    {"width w", 1, apply_whole<&ImageOptions::width>},
+    {"height h", 1, apply_whole<&ImageOptions::height>},
+    {"min-width mw", 1, apply_whole<&ImageOptions::min_width>},
+    {"min-height mh", 1, apply_whole<&ImageOptions::min_height>},
+    {"zoom z", 2, apply_zoom},
+    {"dpr", 1, apply_dpr},
+    {"enlarge el", 1, apply_flag<&ImageOptions::enlarge>},
+    {"extend ex", 4, apply_extend},
+    {"extend_aspect_ratio extend_ar exar", 4, apply_extend_aspect_ratio},
+    {"gravity g", 3, apply_gravity},
+    {"crop c", 5, apply_crop},
+    {"padding pd", 4, apply_padding},
+    {"auto_rotate ar", 1, apply_flag<&ImageOptions::auto_rotate>},
+    {"rotate rot", 1, apply_rotate},
+    {"flip fl", 2, apply_flip},
+    {"trim t", 4, apply_trim},
+    {"background bg", 3, apply_background},
+    {"blur bl", 1, apply_sigma<&ImageOptions::blur>},
+    {"sharpen sh", 1, apply_sigma<&ImageOptions::sharpen>},
+    {"pixelate pix", 1, apply_whole<&ImageOptions::pixelate>},
+    {"watermark wm", 7, apply_watermark},
+    {"quality q", 1, apply_quality},
+    {"format_quality fq", kAny, apply_format_quality},
+    {"max_bytes mb", 1, apply_max_bytes},
+    {"format f ext", 1, apply_format},
+    {"strip_metadata sm", 1, apply_flag<&ImageOptions::strip_metadata>},
+    {"keep_copyright kcr", 1, apply_flag<&ImageOptions::keep_copyright>},
+    {"strip_color_profile scp", 1, apply_flag<&ImageOptions::strip_color_profile>},
+    {"preserve_hdr ph", 1, apply_flag<&ImageOptions::preserve_hdr>},
+    {"enforce_thumbnail eth", 1, apply_flag<&ImageOptions::enforce_thumbnail>},
+    {"skip_processing skp", kAny, apply_skip_processing},
+    {"raw", 1, apply_flag<&ImageRequest::raw>},
+    {"cachebuster cb", 1, apply_cachebuster},
+    {"expires exp", 1, apply_expires},
+    {"filename fn", 2, apply_filename},
+    {"return_attachment att", 1, apply_flag<&ImageRequest::return_attachment>},
+    {"preset pr", kAny, apply_presets},
+    {"max_src_resolution msr", 1, apply_sigma<&ImageOptions::max_src_resolution>, true},
+    {"max_src_file_size msfs", 1, apply_max_src_file_size, true},
+    {"max_animation_frames maf", 1, apply_max_animation_frames, true},
+    {"max_animation_frame_resolution mafr", 1,
+     apply_sigma<&ImageOptions::max_animation_frame_resolution>, true},
+    {"max_result_dimension mrd", 1, apply_max_result_dimension, true},
 };
 
+struct Name {
+  std::string_view text;
+  const Option* option = nullptr;
+};
+
+constexpr std::size_t kNames = [] {
+  std::size_t names = 0;
+  for (const Option& option : kOptions) names += 1 + std::ranges::count(option.names, ' ');
+  return names;
+}();
+
 constexpr auto kByName = [] {
-  std::array<Option, std::size(kOptions)> sorted{};
-  std::copy(std::begin(kOptions), std::end(kOptions), sorted.begin());
-  std::sort(sorted.begin(), sorted.end(),
-            [](const Option& a, const Option& b) { return a.name < b.name; });
+  std::array<Name, kNames> sorted{};
+  auto next = sorted.begin();
+  for (const Option& option : kOptions) {
+    for (std::string_view rest = option.names; !rest.empty();) {
+      const std::size_t end = std::min(rest.find(' '), rest.size());
+      *next++ = {rest.substr(0, end), &option};
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+  std::ranges::sort(sorted, {}, &Name::text);
   return sorted;
 }();
 
 const Option* find_option(std::string_view name) {
-  const auto found = std::lower_bound(
-      kByName.begin(), kByName.end(), name,
-      [](const Option& option, std::string_view key) { return option.name < key; });
-  return found != kByName.end() && found->name == name ? &*found : nullptr;
+  const auto found = std::ranges::lower_bound(kByName, name, {}, &Name::text);
+  return found != kByName.end() && found->text == name ? found->option : nullptr;
 }
 
 // Whether the settings take this option; `name` as written.
@@ -143,9 +116,9 @@ Parsed<const Option*> admit(const State& state, std::string_view name, bool trus
                   fmt::format("there is no option {}", quoted(name)));
   }
   if (option->security && !state.settings.allow_security_options) {
-    return refuse(
-        RequestErrorKind::kSecurityOption, option->long_name,
-        fmt::format("{}: this server takes no options that change its limits", option->long_name));
+    return refuse(RequestErrorKind::kSecurityOption, option->long_name(),
+                  fmt::format("{}: this server takes no options that change its limits",
+                              option->long_name()));
   }
   return option;
 }
@@ -156,7 +129,7 @@ bool is_option(std::string_view name) { return find_option(name) != nullptr; }
 
 std::vector<std::string_view> option_names() {
   std::vector<std::string_view> names;
-  for (const Option& option : kByName) names.push_back(option.name);
+  for (const Name& name : kByName) names.push_back(name.text);
   return names;
 }
 
@@ -188,11 +161,11 @@ Applied apply_option(State& state, std::string_view segment, bool trusted) {
   const auto option = admit(state, segment.substr(0, end), trusted);
   if (!option) return tl::unexpected<RequestError>(option.error());
   const auto arguments = split(segment.substr(end + separator.size()), separator);
-  const std::string_view outer = std::exchange(state.option, (*option)->long_name);
-  if (arguments.size() > (*option)->most_arguments) {
+  const std::string_view outer = std::exchange(state.option, (*option)->long_name());
+  if (arguments.size() > (*option)->max_arguments) {
     return refuse(RequestErrorKind::kInvalidArgument, state.option,
                   fmt::format("{}: found {} arguments; accepted: at most {}", state.option,
-                              arguments.size(), (*option)->most_arguments));
+                              arguments.size(), (*option)->max_arguments));
   }
   auto applied = (*option)->apply(state, arguments);
   state.option = outer;

@@ -65,18 +65,6 @@ Applied apply_background(State& state, Arguments arguments) {
   return {};
 }
 
-Applied apply_blur(State& state, Arguments arguments) {
-  return set_sigma(state, arguments, state.request.options.blur);
-}
-
-Applied apply_sharpen(State& state, Arguments arguments) {
-  return set_sigma(state, arguments, state.request.options.sharpen);
-}
-
-Applied apply_pixelate(State& state, Arguments arguments) {
-  return set_whole(state, arguments, state.request.options.pixelate);
-}
-
 // opacity : position : x : y : scale. The open version ignores what follows the scale.
 Applied apply_watermark(State& state, Arguments arguments) {
   WatermarkOptions& mark = state.request.options.watermark;

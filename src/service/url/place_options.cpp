@@ -94,11 +94,6 @@ Applied apply_padding(State& state, Arguments arguments) {
   return {};
 }
 
-Applied apply_auto_rotate(State& state, Arguments arguments) {
-  set_flag(arguments, state.request.options.auto_rotate);
-  return {};
-}
-
 Applied apply_rotate(State& state, Arguments arguments) {
   std::optional<std::int32_t> degrees;
   if (!set_whole(state, arguments, degrees) || *degrees % 90 != 0) {

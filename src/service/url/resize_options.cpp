@@ -139,8 +139,14 @@ Parsed<void> set_crop(const ImageOptions& from, ResizeOptions& to) {
   to.crop_height = side(from.crop.height);
   to.crop_gravity.reset();
   const bool crops = to.crop_width > 0 || to.crop_height > 0;
-  if (!crops || !has_crop_gravity(from)) return {};
-  const auto gravity = to_gravity("crop", from.crop.gravity);
+  const bool own = has_crop_gravity(from);
+  // imgproxy reads one focus point twice, in the whole picture and in what the crop left; without a
+  // gravity of the crop's own the library would find the same place in both.
+  const ResizingType type = from.resizing_type.value_or(ResizingType::kFit);
+  const bool cuts = type != ResizingType::kFit && type != ResizingType::kForce;
+  const bool twice = !own && cuts && from.gravity.type == GravityType::kFp;
+  if (!crops || (!own && !twice)) return {};
+  const auto gravity = to_gravity("crop", own ? from.crop.gravity : from.gravity);
   if (!gravity) return tl::unexpected<RequestError>(gravity.error());
   to.crop_gravity = *gravity;
   return {};

@@ -11,10 +11,4 @@ std::vector<std::string> split_list(std::string_view text, std::string_view sepa
   return parts;
 }
 
-std::vector<std::string> read_preset_lines(std::string_view text) {
-  std::vector<std::string> presets = split_list(text, "\n");
-  std::erase_if(presets, [](const std::string& line) { return line.front() == '#'; });
-  return presets;
-}
-
 }  // namespace framewire::service::url

@@ -35,7 +35,4 @@ struct Settings {
 [[nodiscard]] std::vector<std::string> split_list(std::string_view text,
                                                   std::string_view separator);
 
-/// The presets of a file: one a line, '#' begins a line of comment.
-[[nodiscard]] std::vector<std::string> read_preset_lines(std::string_view text);
-
 }  // namespace framewire::service::url

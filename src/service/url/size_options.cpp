@@ -21,7 +21,9 @@ Applied apply_resize(State& state, Arguments arguments) {
 }
 
 Applied apply_size(State& state, Arguments arguments) {
-  constexpr Handler kParts[] = {apply_width, apply_height, apply_enlarge};
+  constexpr Handler kParts[] = {apply_whole<&ImageOptions::width>,
+                                apply_whole<&ImageOptions::height>,
+                                apply_flag<&ImageOptions::enlarge>};
   for (std::size_t i = 0; i < std::size(kParts) && i < arguments.size(); ++i) {
     if (arguments[i].empty()) continue;
     if (auto set = kParts[i](state, arguments.subspan(i, 1)); !set) return set;
@@ -35,22 +37,6 @@ Applied apply_resizing_type(State& state, Arguments arguments) {
   if (!type) return refuse_argument(state, arguments[0], "fit, fill, fill-down, force, auto");
   state.request.options.resizing_type = type;
   return {};
-}
-
-Applied apply_width(State& state, Arguments arguments) {
-  return set_whole(state, arguments, state.request.options.width);
-}
-
-Applied apply_height(State& state, Arguments arguments) {
-  return set_whole(state, arguments, state.request.options.height);
-}
-
-Applied apply_min_width(State& state, Arguments arguments) {
-  return set_whole(state, arguments, state.request.options.min_width);
-}
-
-Applied apply_min_height(State& state, Arguments arguments) {
-  return set_whole(state, arguments, state.request.options.min_height);
 }
 
 Applied apply_zoom(State& state, Arguments arguments) {
@@ -67,11 +53,6 @@ Applied apply_dpr(State& state, Arguments arguments) {
   const auto value = read_factor(state, arguments[0]);
   if (!value) return tl::unexpected<RequestError>(value.error());
   state.request.options.dpr = *value;
-  return {};
-}
-
-Applied apply_enlarge(State& state, Arguments arguments) {
-  set_flag(arguments, state.request.options.enlarge);
   return {};
 }
 

@@ -65,10 +65,18 @@ Answer parse_answer(const std::string& head) {
 
 }  // namespace
 
-TestClient::TestClient(const std::string& endpoint)
-    : fd_(connect_to(parse_endpoint(endpoint).value_or(Endpoint{}))) {}
+TestClient::TestClient(const std::string& endpoint, const ClientTlsOptions& options) {
+  const Endpoint parsed = parse_endpoint(endpoint).value_or(Endpoint{});
+  fd_ = connect_to(parsed);
+  if (!parsed.tls || fd_ < 0) return;
+  const timeval ten_seconds{10, 0};
+  (void)::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &ten_seconds, sizeof ten_seconds);
+  (void)::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &ten_seconds, sizeof ten_seconds);
+  tls_ = std::make_unique<ClientTls>(fd_, options);
+}
 
 TestClient::~TestClient() {
+  tls_.reset();
   if (fd_ >= 0) ::close(fd_);
 }
 
@@ -76,7 +84,9 @@ bool TestClient::send(std::string_view bytes) {
   while (!bytes.empty()) {
     pollfd ready{fd_, POLLOUT, 0};
     if (::poll(&ready, 1, 10'000) != 1) return false;
-    const auto sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    const auto sent = tls_ != nullptr
+                          ? tls_->write(bytes)
+                          : ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EAGAIN) continue;
     if (sent <= 0) return false;
     bytes.remove_prefix(static_cast<std::size_t>(sent));
@@ -86,12 +96,18 @@ bool TestClient::send(std::string_view bytes) {
 
 bool TestClient::read_some(int timeout_ms) {
   pollfd ready{fd_, POLLIN, 0};
-  if (::poll(&ready, 1, timeout_ms) != 1) return false;
+  const bool pending = tls_ != nullptr && tls_->has_pending();
+  if (!pending && ::poll(&ready, 1, timeout_ms) != 1) return false;
+  return receive_into_buffer() > 0;
+}
+
+long TestClient::receive_into_buffer() {
   char bytes[65536];
-  const auto got = ::recv(fd_, bytes, sizeof bytes, 0);
-  if (got <= 0) return false;
-  buffer_.append(bytes, static_cast<std::size_t>(got));
-  return true;
+  const auto got =
+      tls_ != nullptr ? tls_->read(bytes, sizeof bytes) : ::recv(fd_, bytes, sizeof bytes, 0);
+  if (got > 0) buffer_.append(bytes, static_cast<std::size_t>(got));
+  ended_in_order_ = got == 0;
+  return got;
 }
 
 std::optional<Answer> TestClient::receive(bool has_body) {
@@ -119,7 +135,10 @@ std::optional<Answer> TestClient::ask(std::string_view request, bool has_body) {
   return receive(has_body);
 }
 
-void TestClient::end_sending() { (void)::shutdown(fd_, SHUT_WR); }
+void TestClient::end_sending(bool notify) {
+  if (tls_ != nullptr && notify) tls_->close_notify();
+  (void)::shutdown(fd_, SHUT_WR);
+}
 
 void TestClient::reset() {
   const linger now{1, 0};
@@ -133,10 +152,7 @@ bool TestClient::closed_within(std::chrono::milliseconds time) {
   while (std::chrono::steady_clock::now() < end) {
     pollfd ready{fd_, POLLIN, 0};
     if (::poll(&ready, 1, 20) != 1) continue;
-    char bytes[65536];
-    const auto got = ::recv(fd_, bytes, sizeof bytes, 0);
-    if (got <= 0) return true;
-    buffer_.append(bytes, static_cast<std::size_t>(got));
+    if (receive_into_buffer() <= 0) return true;
   }
   return false;
 }
@@ -178,11 +194,45 @@ bool TestServer::idle() {
   return false;
 }
 
+std::list<TestClient> hold_requests(TestServer& server, std::size_t count) {
+  std::list<TestClient> clients;
+  while (clients.size() < count) {
+    TestClient& client = clients.emplace_back(server.endpoint());
+    if (!client.send("POST /v1/resize?size=8x HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n")) {
+      clients.pop_back();
+      return clients;
+    }
+  }
+  for (int i = 0; i < 1000; ++i) {
+    if (server.server().state().requests >= count) return clients;
+    std::this_thread::sleep_for(10ms);
+  }
+  clients.clear();
+  return clients;
+}
+
 Settings loopback() {
   Settings settings;
   settings.listen = {"127.0.0.1:0"};
   settings.threads = 1;
   return settings;
+}
+
+Settings impatient(std::uint64_t timeout_ms) {
+  Settings settings = loopback();
+  settings.read_timeout_ms = timeout_ms;
+  settings.write_timeout_ms = timeout_ms;
+  settings.keep_alive_timeout_ms = timeout_ms;
+  return settings;
+}
+
+bool within_ten_seconds(const std::function<bool()>& condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return true;
 }
 
 Bytes make_jpeg(int width_px, int height_px) {

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstdint>
 #include <framewire/engine.hpp>
+#include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -12,6 +14,7 @@
 #include <service/source/network.hpp>
 #include <string>
 #include <string_view>
+#include <tests/service/http/client_tls.hpp>
 #include <vector>
 
 namespace framewire::service::http::test {
@@ -34,8 +37,8 @@ struct Answer {
 /// A blocking connection. Every wait ends after ten seconds.
 class TestClient {
  public:
-  /// @param endpoint  as Server::endpoints() has it
-  explicit TestClient(const std::string& endpoint);
+  /// @param endpoint  as Server::endpoints() has it; with tls: in front it speaks TLS
+  explicit TestClient(const std::string& endpoint, const ClientTlsOptions& options = {});
   ~TestClient();
   TestClient(const TestClient&) = delete;
   TestClient& operator=(const TestClient&) = delete;
@@ -46,20 +49,29 @@ class TestClient {
   [[nodiscard]] std::optional<Answer> receive(bool has_body = true);
   /// send() and receive().
   [[nodiscard]] std::optional<Answer> ask(std::string_view request, bool has_body = true);
-  /// Sends nothing more, but still reads.
-  void end_sending();
+  /// Sends nothing more, but still reads. @param notify  under TLS: says so before (close_notify)
+  void end_sending(bool notify = true);
   /// Closes so that the other end sees a reset.
   void reset();
   /// Whether the server closes within the time, whatever it sends before.
   [[nodiscard]] bool closed_within(std::chrono::milliseconds time);
   /// Bytes that came and receive() did not return.
   [[nodiscard]] const std::string& rest() const { return buffer_; }
-  [[nodiscard]] bool connected() const { return fd_ >= 0; }
+  [[nodiscard]] bool connected() const {
+    return fd_ >= 0 && (tls_ == nullptr || tls_->connected());
+  }
+  /// Null for a plain connection.
+  [[nodiscard]] ClientTls* tls() { return tls_.get(); }
+  /// Whether the server's last word was an end in order; after closed_within().
+  [[nodiscard]] bool ended_in_order() const { return ended_in_order_; }
 
  private:
   bool read_some(int timeout_ms = 10'000);
+  long receive_into_buffer();
 
   int fd_ = -1;
+  std::unique_ptr<ClientTls> tls_;
+  bool ended_in_order_ = false;
   std::string buffer_;
 };
 
@@ -84,8 +96,17 @@ class TestServer {
   std::unique_ptr<Server> server_;
 };
 
+/// Clients with a request under way each: its head has come, its nine bytes of body have not.
+/// @return fewer than `count` where that takes more than ten seconds
+[[nodiscard]] std::list<TestClient> hold_requests(TestServer& server, std::size_t count);
+
 /// Settings that listen on a free port of loopback, with one thread.
 [[nodiscard]] Settings loopback();
+/// The same, with so little time for clients to send, to read, and to send the next request.
+[[nodiscard]] Settings impatient(std::uint64_t timeout_ms = 300);
+
+/// Looks again and again. @return false where it has not come to hold in ten seconds
+[[nodiscard]] bool within_ten_seconds(const std::function<bool()>& condition);
 
 /// A photograph-like JPEG of libjpeg's.
 [[nodiscard]] Bytes make_jpeg(int width_px, int height_px);

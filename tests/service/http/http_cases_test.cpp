@@ -16,8 +16,8 @@ namespace scripted = service::test;
 
 // Answered otherwise here, or tested elsewhere because a state is needed that no request makes.
 const std::map<std::string, const char*> kElsewhere = {
-    {"http-0022", "no ETag buster: the ETag names the options and the version already"},
-    {"http-0039", "no ETag buster"},
+    {"http-0022", "ETags are our own: HttpImages.TheEtagBusterMakesEveryEtagAnother"},
+    {"http-0039", "the same"},
     {"http-0072", "ETags are our own: HttpImages.RevalidatesWithTheOrigin"},
     {"http-0027", "what was compressed unasked is refused"},
     {"http-0059", "HttpImagesAttack.TheLastWaiterEndsTheWork"},

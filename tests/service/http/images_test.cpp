@@ -43,6 +43,57 @@ TEST(HttpImages, ServesAFolder) {
   EXPECT_TRUE(server.idle());
 }
 
+TEST(HttpImages, TheEtagBusterMakesEveryEtagAnother) {
+  const auto script = scripted::answering([](const std::string& head) -> std::string {
+    if (head.find("If-None-Match: \"abc\"") != std::string::npos) {
+      return "HTTP/1.1 304 Not Modified\r\nETag: \"abc\"\r\n\r\n";
+    }
+    const std::string body = text_of(make_jpeg(400, 300));
+    return "HTTP/1.1 200 OK\r\nETag: \"abc\"\r\nContent-Length: " + std::to_string(body.size()) +
+           "\r\n\r\n" + body;
+  });
+  const ImageServer plain(script);
+  Settings settings = loopback();
+  settings.etag_buster = "second";
+  const ImageServer busted(script, settings);
+  const std::string before = plain.ask(kSmall)->field("etag");
+  const std::string after = busted.ask(kSmall)->field("etag");
+  EXPECT_NE(before, after);
+  EXPECT_TRUE(after.starts_with("\"second/")) << after;
+  EXPECT_EQ(busted.ask(kSmall, "If-None-Match: " + before + "\r\n")->status, 200);
+  EXPECT_EQ(busted.ask(kSmall, "If-None-Match: " + after + "\r\n")->status, 304);
+  EXPECT_EQ(busted.ask("/unsafe/raw:1/plain/http://images.test/a.jpg")->status, 403);
+}
+
+TEST(HttpImages, PresetsComeFromAFile) {
+  const scripted::TemporaryFolder folder;
+  folder.write("a.jpg", text_of(make_jpeg(400, 300)));
+  Settings settings = with_folder(folder);
+  settings.url.presets = {"small=w:50"};
+  const std::string good = "# sizes\n\n thumb = w:100 \r\nboth=pr:small:thumb/h:20\n";
+  settings.presets_file = folder.write("presets", good).string();
+  TestServer server(settings);
+  TestClient client(server.endpoint());
+  EXPECT_EQ(size_of(client.ask(get("/unsafe/pr:thumb/plain/a.jpg"))->body), "100x75");
+  EXPECT_EQ(size_of(client.ask(get("/unsafe/pr:small/plain/a.jpg"))->body), "50x38");
+  const std::pair<const char*, int> bad[] = {{"a=w:1\nnonsense\n", 2},
+                                             {"a=w:1\n\na=w:2\n", 3},
+                                             {"#\na=w:1\nb=w:none\n", 3},
+                                             {"small=w:1", 1},
+                                             {"a=nothing:1", 1}};
+  for (const auto& [text, line] : bad) {
+    settings.presets_file = folder.write("bad", text).string();
+    const auto started = Server::start(settings, server.engine(), {});
+    ASSERT_FALSE(started) << text;
+    EXPECT_EQ(started.error().subject(), settings.presets_file + ":" + std::to_string(line))
+        << text;
+  }
+  settings.presets_file = folder.write("bad", std::string((1u << 20) + 1, '#')).string();
+  EXPECT_EQ(Server::start(settings, server.engine(), {}).error().code(), StatusCode::kTooLarge);
+  settings.presets_file = "/no/such/file";
+  EXPECT_EQ(Server::start(settings, server.engine(), {}).error().code(), StatusCode::kIoError);
+}
+
 TEST(HttpImages, NotModifiedCostsNoDecoding) {
   const scripted::TemporaryFolder folder;
   const auto file = folder.write("a.jpg", text_of(make_jpeg(400, 300)));

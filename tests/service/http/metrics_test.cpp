@@ -37,9 +37,9 @@ struct Figures {
 };
 
 Figures parse(const std::string& text) {
-  static const std::regex comment(R"(# (HELP|TYPE) ([a-z_]+) (.+))");
+  static const std::regex comment(R"(# (HELP|TYPE) ([a-z0-9_]+) (.+))");
   static const std::regex sample(
-      R"(([a-z_]+(?:\{[a-z_]+="[^"\\\n]*"(?:,[a-z_]+="[^"\\\n]*")*\})?) ([-+0-9.eE]+|\+Inf|NaN))");
+      R"(([a-z0-9_]+(?:\{[a-z_]+="[^"\\\n]*"(?:,[a-z_]+="[^"\\\n]*")*\})?) ([-+0-9.eE]+|\+Inf|NaN))");
   Figures figures;
   std::istringstream lines(text);
   std::smatch match;
@@ -121,15 +121,8 @@ TEST(HttpMetrics, CountWhatIsTurnedAway) {
   Settings settings = loopback();
   settings.queue = 2;
   TestServer server(settings);
-  std::list<TestClient> waiting;
-  for (int i = 0; i < 2; ++i) {
-    waiting.emplace_back(server.endpoint());
-    ASSERT_TRUE(
-        waiting.back().send("POST /v1/resize HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n"));
-  }
-  for (int i = 0; i < 500 && server.server().state().requests < 2; ++i) {
-    std::this_thread::sleep_for(10ms);
-  }
+  std::list<TestClient> waiting = hold_requests(server, 2);
+  ASSERT_EQ(waiting.size(), 2u);
   EXPECT_EQ(status_of(server.endpoint(), post("/v1/resize", "123456789")), 429);
   Figures now = parse(scrape_text(server.endpoint()));
   EXPECT_EQ(now.at("requests_in_progress"), 2);
@@ -342,15 +335,8 @@ TEST(HttpMetricsAttack, FiguresAreThereWhenConnectionsAreNot) {
   settings.metrics = {"127.0.0.1:0"};
   settings.max_connections = 2;
   TestServer server(settings);
-  std::list<TestClient> busy;
-  for (int i = 0; i < 2; ++i) {
-    busy.emplace_back(server.endpoint());
-    ASSERT_TRUE(
-        busy.back().send("POST /v1/resize HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n"));
-  }
-  for (int i = 0; i < 500 && server.server().state().requests < 2; ++i) {
-    std::this_thread::sleep_for(10ms);
-  }
+  std::list<TestClient> busy = hold_requests(server, 2);
+  ASSERT_EQ(busy.size(), 2u);
   EXPECT_EQ(status_of(server.endpoint(), ""), 503);
   const Figures now = parse(scrape_text(server.endpoint(1)));
   EXPECT_EQ(now.at("rejected_total{reason=\"connections\"}"), 1);

@@ -1,6 +1,12 @@
 // What clients that mean harm, or break down, do to the server.
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 #include <list>
+#include <service/http/endpoint.hpp>
 #include <tests/service/http/client.hpp>
 #include <thread>
 
@@ -8,14 +14,6 @@ namespace framewire::service::http::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-Settings impatient() {
-  Settings settings = loopback();
-  settings.read_timeout_ms = 300;
-  settings.write_timeout_ms = 300;
-  settings.keep_alive_timeout_ms = 300;
-  return settings;
-}
 
 TEST(HttpServerAttack, SlowHeadsAreCutOff) {
   TestServer server(impatient());
@@ -199,15 +197,8 @@ TEST(HttpServerAttack, AFullQueueSays429) {
   Settings settings = loopback();
   settings.queue = 2;
   TestServer server(settings);
-  std::list<TestClient> waiting;
-  for (int i = 0; i < 2; ++i) {
-    waiting.emplace_back(server.endpoint());
-    ASSERT_TRUE(
-        waiting.back().send("POST /v1/resize HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n"));
-  }
-  for (int i = 0; i < 500 && server.server().state().requests < 2; ++i) {
-    std::this_thread::sleep_for(10ms);
-  }
+  std::list<TestClient> waiting = hold_requests(server, 2);
+  ASSERT_EQ(waiting.size(), 2u);
   TestClient client(server.endpoint());
   const auto answer =
       client.ask("POST /v1/resize HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n");
@@ -215,6 +206,21 @@ TEST(HttpServerAttack, AFullQueueSays429) {
   EXPECT_EQ(answer->status, 429);
   EXPECT_EQ(answer->field("retry-after"), "1");
   EXPECT_EQ(TestClient(server.endpoint()).ask(get("/livez"))->status, 200);
+}
+
+TEST(HttpServerAttack, PixelsThatAreOnlyClaimedTakeNoneOfTheBudget) {
+  Settings settings = loopback();
+  settings.pixels_under_way = 1'000'000;
+  settings.defaults.limits.max_input_pixels = 500'000;
+  TestServer server(settings);
+  std::string jpeg = text_of(make_jpeg(16, 16));
+  const auto frame = jpeg.find("\xFF\xC0");
+  ASSERT_NE(frame, std::string::npos);
+  jpeg.replace(frame + 5, 4, "\xFF\xFF\xFF\xFF");  // Y and X
+  TestClient client(server.endpoint());
+  const auto answer = client.ask(post("/v1/resize?size=8x", jpeg));
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 422) << answer->body;
 }
 
 TEST(HttpServerAttack, MoreConnectionsThanTheBound) {
@@ -233,19 +239,64 @@ TEST(HttpServerAttack, MoreConnectionsThanTheBound) {
   EXPECT_LE(server.server().state().connections, 8u);
 }
 
+// A connection from another address of this machine's.
+class OtherAddress {
+ public:
+  explicit OtherAddress(const std::string& endpoint) : fd_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in own{};
+    own.sin_family = AF_INET;
+    own.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+    sockaddr_in to = own;
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    to.sin_port = htons(parse_endpoint(endpoint)->port);
+    connected_ = ::bind(fd_, reinterpret_cast<const sockaddr*>(&own), sizeof own) == 0 &&
+                 ::connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0;
+  }
+  ~OtherAddress() { ::close(fd_); }
+  OtherAddress(const OtherAddress&) = delete;
+  OtherAddress& operator=(const OtherAddress&) = delete;
+
+  [[nodiscard]] bool answers() const {
+    const std::string request = get("/livez");
+    if (!connected_ || ::send(fd_, request.data(), request.size(), MSG_NOSIGNAL) < 0) return false;
+    char bytes[4096];
+    pollfd ready{fd_, POLLIN, 0};
+    if (::poll(&ready, 1, 10'000) != 1) return false;
+    const auto got = ::recv(fd_, bytes, sizeof bytes, 0);
+    return got > 0 &&
+           std::string_view(bytes, static_cast<std::size_t>(got)).starts_with("HTTP/1.1 200");
+  }
+
+ private:
+  int fd_;
+  bool connected_ = false;
+};
+
+TEST(HttpServerAttack, OneAddressDisplacesItsOwnConnections) {
+  Settings settings = loopback();
+  settings.max_connections = 4;
+  TestServer server(settings);
+  const OtherAddress other(server.endpoint());
+  ASSERT_TRUE(other.answers());
+  // The other's connection has waited longest when the many come.
+  std::list<TestClient> many;
+  for (int i = 0; i < 12; ++i) {
+    many.emplace_back(server.endpoint());
+    ASSERT_EQ(many.back().ask(get("/livez"))->status, 200) << i;
+  }
+  EXPECT_TRUE(other.answers()) << "its connection was closed for another address' sake";
+  // Somebody new takes the place of one of the many.
+  const OtherAddress second(server.endpoint());
+  EXPECT_TRUE(second.answers());
+  EXPECT_TRUE(other.answers());
+}
+
 TEST(HttpServerAttack, BusyConnectionsAreNotClosedForOthers) {
   Settings settings = loopback();
   settings.max_connections = 4;
   TestServer server(settings);
-  std::list<TestClient> busy;
-  for (int i = 0; i < 4; ++i) {
-    busy.emplace_back(server.endpoint());
-    ASSERT_TRUE(busy.back().send(
-        "POST /v1/resize?size=8x HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n"));
-  }
-  for (int i = 0; i < 500 && server.server().state().requests < 4; ++i) {
-    std::this_thread::sleep_for(10ms);
-  }
+  std::list<TestClient> busy = hold_requests(server, 4);
+  ASSERT_EQ(busy.size(), 4u);
   TestClient refused(server.endpoint());
   const auto answer = refused.receive();
   ASSERT_TRUE(answer);

@@ -59,14 +59,30 @@ Certificate::Certificate(const std::string& name, bool expired)
 
 Certificate::~Certificate() = default;
 
-std::string Certificate::pem() const {
-  BIO* const memory = BIO_new(BIO_s_mem());
-  PEM_write_bio_X509(memory, parts_->certificate);
+namespace {
+
+std::string take_text(BIO* memory) {
   char* data = nullptr;
   const long size = BIO_get_mem_data(memory, &data);
   std::string text(data, static_cast<std::size_t>(size));
   BIO_free(memory);
   return text;
+}
+
+}  // namespace
+
+std::string Certificate::pem() const {
+  BIO* const memory = BIO_new(BIO_s_mem());
+  PEM_write_bio_X509(memory, parts_->certificate);
+  return take_text(memory);
+}
+
+std::string Certificate::key_pem(const std::string& password) const {
+  BIO* const memory = BIO_new(BIO_s_mem());
+  PEM_write_bio_PKCS8PrivateKey(memory, parts_->key, password.empty() ? nullptr : EVP_aes_128_cbc(),
+                                password.data(), static_cast<int>(password.size()), nullptr,
+                                nullptr);
+  return take_text(memory);
 }
 
 std::function<void(Connection&)> Certificate::answering(std::string answer) const {

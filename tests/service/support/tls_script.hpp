@@ -19,6 +19,8 @@ class Certificate {
   Certificate& operator=(const Certificate&) = delete;
 
   [[nodiscard]] std::string pem() const;
+  /// Its private key. @param password  empty: without
+  [[nodiscard]] std::string key_pem(const std::string& password = "") const;
   /// A script that shakes hands, reads one request, answers it, and closes in order.
   [[nodiscard]] std::function<void(Connection&)> answering(std::string answer) const;
   /// A script that says its part of the handshake, and hangs up without waiting for the client's.

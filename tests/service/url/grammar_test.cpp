@@ -64,10 +64,8 @@ TEST(UrlSettings, NeverRepeatSecrets) {
   EXPECT_EQ(grammar.error().to_string().find("deadbeef"), std::string::npos);
 }
 
-TEST(UrlSettings, ListsAndFilesOfPresets) {
+TEST(UrlSettings, ListsHaveNoBlanksAndNothingEmpty) {
   EXPECT_EQ(split_list(" a=w:1 ,, b=h:1,", ","), (std::vector<std::string>{"a=w:1", "b=h:1"}));
-  EXPECT_EQ(read_preset_lines("# all\n a=w:1\r\n\n  # more\nb=h:1"),
-            (std::vector<std::string>{"a=w:1", "b=h:1"}));
 }
 
 TEST(UrlGrammar, ChecksTheSignatureFirst) {

@@ -1,0 +1,51 @@
+#include <fmt/format.h>
+#include <openssl/evp.h>
+#include <algorithm>
+#include <service/cache/key.hpp>
+
+namespace framewire::service::cache {
+
+std::optional<Key> make_key(std::span<const std::string_view> texts) {
+  std::string all;
+  for (const std::string_view text : texts) {
+    all += fmt::format("{}:", text.size());
+    all += text;
+  }
+  Key key{};
+  unsigned length = 0;
+  const bool made =
+      EVP_Digest(all.data(), all.size(), key.data(), &length, EVP_sha256(), nullptr) == 1;
+  if (!made || length != key.size()) return std::nullopt;
+  return key;
+}
+
+Name name_of(const Key& key) noexcept {
+  Name name{};
+  std::copy_n(key.begin(), name.size(), name.begin());
+  return name;
+}
+
+std::string to_text(const Name& name) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const std::uint8_t byte : name) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
+}
+
+std::optional<Name> parse_name(std::string_view text) noexcept {
+  Name name{};
+  if (text.size() != 2 * name.size()) return std::nullopt;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    const bool letter = c >= 'a' && c <= 'f';
+    if (!letter && (c < '0' || c > '9')) return std::nullopt;
+    const auto digit = static_cast<std::uint8_t>(letter ? c - 'a' + 10 : c - '0');
+    name[i / 2] = static_cast<std::uint8_t>(name[i / 2] << 4 | digit);
+  }
+  return name;
+}
+
+}  // namespace framewire::service::cache

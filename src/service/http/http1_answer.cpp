@@ -1,0 +1,98 @@
+// How a connection of HTTP/1.1 answers, and what comes after.
+#include <algorithm>
+#include <service/http/guarded.hpp>
+#include <service/http/http1_connection.hpp>
+#include <service/http/io_thread.hpp>
+#include <utility>
+
+namespace framewire::service::http {
+namespace {
+
+using Milliseconds = std::chrono::milliseconds;
+
+// How long a client may go on sending after its last answer.
+constexpr Milliseconds kLinger{2000};
+// How long a new connection's first request is waited for once the server is ending.
+constexpr Milliseconds kDrainGrace{1000};
+
+}  // namespace
+
+void Http1Connection::answer(Exchange& exchange, Response response) {
+  if (exchange.answered || !is_working() || &exchange != &request_->exchange()) return;
+  request_->respond(std::move(response));
+}
+
+void Http1Connection::fail(Exchange& /*exchange*/) noexcept { close(); }
+
+void Http1Connection::send_answer() {
+  Response& response = request_->response();
+  const Exchange& exchange = request_->exchange();
+  response.close = response.close || input_ended_ || !exchange.head.keep_alive;
+  response_head_ = make_head(
+      response, {io_.date(), exchange.id, exchange.head.keep_alive, exchange.head.minor_version});
+  const auto body = request_->body_to_send();
+  state_ = State::kWriting;
+  stream_.async_write(
+      response_head_, {reinterpret_cast<const char*>(body.data()), body.size()},
+      guarded([this](const boost::system::error_code& error, std::size_t) { on_written(error); }));
+}
+
+void Http1Connection::on_written(const boost::system::error_code& error) {
+  if (state_ == State::kClosed) return;
+  const Response& response = request_->response();
+  const auto body_bytes = response.body().size();
+  request_->log(error ? Code::kClientGone : response.code, error ? 0 : body_bytes,
+                response.message);
+  const bool ends = response.close || input_ended_;
+  state_ = State::kHead;
+  request_.reset();
+  served_ = true;
+  response_head_ = {};
+  if (error) {
+    close();
+  } else if (ends) {
+    linger();
+  } else {
+    next_request();
+  }
+}
+
+void Http1Connection::next_request() {
+  deadline_ = Clock::now() + Milliseconds(io_.settings().keep_alive_timeout_ms);
+  if (io_.shared().draining.load() && input_.size() == 0) {
+    linger();
+    return;
+  }
+  if (input_.size() != 0) {
+    look_for_head();
+  } else {
+    read_more();
+  }
+}
+
+void Http1Connection::linger() {
+  if (input_ended_) {
+    close();
+    return;
+  }
+  if (!stream_.end_sending()) {
+    close();
+    return;
+  }
+  state_ = State::kLingering;
+  deadline_ = Clock::now() + kLinger;
+  input_.clear();
+  read_more();
+}
+
+void Http1Connection::drain() {
+  if (!between_requests() || head_begun_ || input_.size() != 0) return;
+  if (served_ && !stream_.has_unread()) {
+    linger();
+    return;
+  }
+  // A request may be on its way: of a new connection it is expected.
+  deadline_ = std::min(deadline_, Clock::now() + kDrainGrace);
+}
+
+}  // namespace framewire::service::http

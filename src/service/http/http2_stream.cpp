@@ -1,0 +1,244 @@
+#include <nghttp2/nghttp2.h>
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <service/http/http2_connection.hpp>
+#include <service/http/http2_stream.hpp>
+#include <service/http/io_thread.hpp>
+#include <vector>
+
+namespace framewire::service::http {
+namespace {
+
+using Milliseconds = std::chrono::milliseconds;
+
+// Whoever reads more slowly than this for long is cut off.
+constexpr std::uint64_t kMinBytesPerSecond = 128u << 10;
+// Windows have 31 bits. Bodies that are longer get the rest as they come.
+constexpr std::uint64_t kMaxWindowBytes = 1u << 30;
+constexpr std::uint64_t kMinGrantBytes = 1u << 20;
+
+nghttp2_nv field_of(std::string_view name, std::string_view value, bool changes) {
+  // nghttp2 copies both, and writes to neither.
+  const auto bytes = [](std::string_view text) {
+    return const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(text.data()));
+  };
+  const auto flags =
+      static_cast<std::uint8_t>(changes ? NGHTTP2_NV_FLAG_NO_INDEX : NGHTTP2_NV_FLAG_NONE);
+  return {bytes(name), bytes(value), name.size(), value.size(), flags};
+}
+
+// Of a call that fails for want of memory, or since the stream has ended meanwhile.
+void check(int result) {
+  if (result == NGHTTP2_ERR_NOMEM) throw std::bad_alloc();
+}
+
+// Frames are written by Http2Connection::send_data(): nothing is copied here.
+ssize_t read_answer(nghttp2_session*, std::int32_t, std::uint8_t*, std::size_t length,
+                    std::uint32_t* flags, nghttp2_data_source* source, void*) {
+  const auto unsent = static_cast<const Http2Stream*>(source->ptr)->unsent();
+  const std::size_t bytes = std::min(length, unsent.size());
+  *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
+  if (bytes == unsent.size()) *flags |= NGHTTP2_DATA_FLAG_EOF;
+  return static_cast<ssize_t>(bytes);
+}
+
+}  // namespace
+
+Http2Stream::Http2Stream(Http2Connection& connection, std::int32_t id)
+    : connection_(connection), id_(id), head_(head_bounds(connection.io().settings())) {}
+
+template <typename Function>
+void Http2Stream::guarded(Function function) noexcept {
+  try {
+    function();
+    return;
+  } catch (...) {  // memory ran out
+  }
+  try {
+    if (request_ && !submitted_) {
+      request_->respond_busy();
+      return;
+    }
+  } catch (...) {  // not even for an answer
+  }
+  reset(NGHTTP2_INTERNAL_ERROR);
+}
+
+void Http2Stream::add_field(std::string_view name, std::string_view value) {
+  if (head_) head_->add(name, value);
+}
+
+void Http2Stream::begin(bool ended) noexcept {
+  body_ended_ = ended;
+  guarded([&] {
+    auto text = head_->text(ended);
+    head_.reset();
+    request_.emplace(connection_.io(), connection_.peer(), static_cast<Carrier&>(*this),
+                     connection_.weak_from_this());
+    request_->shared_exchange()->stream_id = id_;
+    connection_.io().shared().metrics.http2_requests.add();
+    if (!text) {
+      request_->refuse(text.error());
+    } else {
+      const bool has_room = connection_.take_head(text->size());
+      if (has_room) head_bytes_ = text->size();
+      request_->begin(std::move(*text), has_room);
+    }
+    if (ended && in_state(Request::State::kBody)) request_->end_body();
+  });
+}
+
+void Http2Stream::expect_body() {
+  continue_client();
+  grant_window();
+}
+
+void Http2Stream::continue_client() {
+  if (!request_->exchange().head.expects_continue) return;
+  const nghttp2_nv status = field_of(":status", "100", false);
+  check(nghttp2_submit_headers(connection_.session(), NGHTTP2_FLAG_NONE, id_, nullptr, &status, 1,
+                               nullptr));
+}
+
+// The window is what memory has been taken for. Of a body without a length one byte more: that one
+// tells that there is more.
+void Http2Stream::grant_window() {
+  const Body& body = request_->body();
+  const std::uint64_t wanted = body.room.size() + (request_->exchange().head.chunked ? 1 : 0);
+  if (body_ended_ || granted_bytes_ >= wanted) return;
+  const std::uint64_t open =
+      granted_bytes_ - std::min<std::uint64_t>(granted_bytes_, body.filled_bytes);
+  const std::uint64_t grant = std::min(wanted - granted_bytes_, kMaxWindowBytes - open);
+  if (grant < wanted - granted_bytes_ && grant < kMinGrantBytes) return;
+  check(nghttp2_submit_window_update(connection_.session(), NGHTTP2_FLAG_NONE, id_,
+                                     static_cast<std::int32_t>(grant)));
+  granted_bytes_ += grant;
+}
+
+void Http2Stream::take_body(std::string_view bytes) noexcept {
+  if (!in_state(Request::State::kBody)) return;  // answered already
+  guarded([&] {
+    if (request_->exchange().head.chunked) {
+      if (!request_->append(bytes)) return;
+    } else {
+      Body& body = request_->body();
+      if (bytes.size() > body.room.size() - body.filled_bytes) {
+        request_->refuse_body("the body is longer than its Content-Length");
+        return;
+      }
+      std::memcpy(body.room.data() + body.filled_bytes, bytes.data(), bytes.size());
+      body.filled_bytes += bytes.size();
+    }
+    grant_window();
+  });
+}
+
+void Http2Stream::take_padding(std::size_t bytes) noexcept {
+  if (!in_state(Request::State::kBody)) return;
+  guarded([&] {
+    check(nghttp2_submit_window_update(connection_.session(), NGHTTP2_FLAG_NONE, id_,
+                                       static_cast<std::int32_t>(bytes)));
+  });
+}
+
+void Http2Stream::end_body() noexcept {
+  body_ended_ = true;
+  if (!in_state(Request::State::kBody)) return;
+  guarded([&] {
+    const Body& body = request_->body();
+    if (!request_->exchange().head.chunked && body.filled_bytes != body.room.size()) {
+      request_->refuse_body("the body ended early");
+    } else {
+      request_->end_body();
+    }
+  });
+}
+
+void Http2Stream::answer(Exchange& exchange, Response response) noexcept {
+  if (exchange.answered || !in_state(Request::State::kWorking) ||
+      &exchange != &request_->exchange()) {
+    return;
+  }
+  guarded([&] { request_->respond(std::move(response)); });
+}
+
+void Http2Stream::send_answer() {
+  if (submitted_) return;
+  const Exchange& exchange = request_->exchange();
+  const Http2AnswerHead head(
+      make_head(request_->response(), {connection_.io().date(), exchange.id}));
+  std::vector<nghttp2_nv> fields;
+  fields.reserve(head.lines().size());
+  for (const auto& line : head.lines()) {
+    fields.push_back(field_of(line.name, line.value, line.changes));
+  }
+  const auto body = request_->body_to_send();
+  nghttp2_data_provider provider{};
+  provider.source.ptr = this;
+  provider.read_callback = read_answer;
+  check(nghttp2_submit_response(connection_.session(), id_, fields.data(), fields.size(),
+                                body.empty() ? nullptr : &provider));
+  submitted_ = true;
+  unsent_ = body;
+  // All that goes out before it may take its time, too.
+  const std::uint64_t waiting = connection_.add_unsent(body.size());
+  answer_deadline_ = Clock::now() + Milliseconds(connection_.io().settings().write_timeout_ms +
+                                                 waiting * 1000 / kMinBytesPerSecond);
+}
+
+void Http2Stream::sent(std::size_t bytes) noexcept {
+  unsent_ = unsent_.subspan(bytes);
+  connection_.take_unsent(bytes);
+}
+
+void Http2Stream::sent_whole() noexcept {
+  sent_whole_ = true;
+  // RFC 9113 8.1: what is left of the body is of no interest.
+  if (!body_ended_) reset(NGHTTP2_NO_ERROR);
+}
+
+void Http2Stream::reset(std::uint32_t error_code) noexcept {
+  const int result =
+      nghttp2_submit_rst_stream(connection_.session(), NGHTTP2_FLAG_NONE, id_, error_code);
+  if (result == NGHTTP2_ERR_NOMEM) connection_.close();
+}
+
+void Http2Stream::tick(Clock::time_point now) noexcept {
+  if (!request_ || now < deadline()) return;
+  if (!submitted_) {
+    guarded([&] { request_->tick(now); });
+  } else if (!sent_whole_) {
+    answer_deadline_ = Clock::time_point::max();
+    was_unread_ = true;
+    reset(NGHTTP2_CANCEL);
+  }
+}
+
+Http2Stream::Clock::time_point Http2Stream::deadline() const noexcept {
+  if (!request_ || sent_whole_) return Clock::time_point::max();
+  return submitted_ ? answer_deadline_ : request_->deadline();
+}
+
+void Http2Stream::give_up() noexcept {
+  if (!request_) return;
+  try {
+    request_->give_up(Code::kClientGone, was_unread_ ? "the answer was not read" : "");
+  } catch (...) {  // a line of the log less
+  }
+}
+
+void Http2Stream::abandon() noexcept {
+  if (request_) request_->abandon();
+}
+
+void Http2Stream::log_answer(bool failed) noexcept {
+  const Response& response = request_->response();
+  try {
+    request_->log(failed ? Code::kClientGone : response.code, failed ? 0 : response.body().size(),
+                  response.message);
+  } catch (...) {  // a line of the log less
+  }
+}
+
+}  // namespace framewire::service::http

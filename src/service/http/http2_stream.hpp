@@ -1,0 +1,92 @@
+// One stream of HTTP/2: a request and its answer.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <service/http/http2_head.hpp>
+#include <service/http/request.hpp>
+#include <span>
+#include <string_view>
+
+namespace framewire::service::http {
+
+class Http2Connection;
+
+/// Belongs to its connection, whose thread calls all members. What a request throws ends in an
+/// answer, or in the end of this stream.
+class Http2Stream final : private Carrier {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  Http2Stream(Http2Connection& connection, std::int32_t id);
+  Http2Stream(const Http2Stream&) = delete;
+  Http2Stream& operator=(const Http2Stream&) = delete;
+
+  /// A field of the head. Throws std::bad_alloc.
+  void add_field(std::string_view name, std::string_view value);
+  /// The head has come whole. @param ended  whether there is no body
+  void begin(bool ended) noexcept;
+  /// Bytes of the body.
+  void take_body(std::string_view bytes) noexcept;
+  /// Padding, which has used up as much of the window as bytes of the body would have.
+  void take_padding(std::size_t bytes) noexcept;
+  void end_body() noexcept;
+
+  void answer(Exchange& exchange, Response response) noexcept;
+  void tick(Clock::time_point now) noexcept;
+  [[nodiscard]] Clock::time_point deadline() const noexcept;
+  /// There is no answer: the client is told so.
+  void reset(std::uint32_t error_code) noexcept;
+  /// The client is gone, or hears no answer.
+  void give_up() noexcept;
+  void abandon() noexcept;
+
+  // While the answer is sent.
+  /// What has not been handed to the connection yet.
+  [[nodiscard]] std::span<const std::uint8_t> unsent() const noexcept { return unsent_; }
+  void sent(std::size_t bytes) noexcept;
+  /// Keeps unsent()'s memory where it stays in one place; null where only this stream does.
+  [[nodiscard]] const std::shared_ptr<const void>& keeper() noexcept {
+    return request_->response().keeper;
+  }
+  /// The answer's last frame is on its way.
+  void sent_whole() noexcept;
+  [[nodiscard]] bool is_sent_whole() const noexcept { return sent_whole_; }
+  /// The client has it, as far as the socket tells.
+  void log_answer(bool failed) noexcept;
+
+  [[nodiscard]] std::size_t head_bytes() const noexcept { return head_bytes_; }
+
+  std::list<Http2Stream>::iterator place;  ///< the connection's, in its list
+
+ private:
+  template <typename Function>
+  void guarded(Function function) noexcept;
+  void expect_body() override;
+  void expect_move() override { request_->move_body(); }
+  void expect_answer() override {}
+  void send_answer() override;
+  void grant_window();
+  void continue_client();
+  [[nodiscard]] bool in_state(Request::State state) const noexcept {
+    return request_ && request_->state() == state;
+  }
+
+  Http2Connection& connection_;
+  const std::int32_t id_;
+  std::optional<Http2Head> head_;  ///< until it has come whole
+  std::optional<Request> request_;
+  std::size_t head_bytes_ = 0;
+  std::uint64_t granted_bytes_ = 0;  ///< how much of the body the client may send
+  bool body_ended_ = false;
+  bool submitted_ = false;  ///< nghttp2 has the answer
+  bool sent_whole_ = false;
+  bool was_unread_ = false;  ///< for so long that it was given up
+  std::span<const std::uint8_t> unsent_;
+  Clock::time_point answer_deadline_{};
+};
+
+}  // namespace framewire::service::http

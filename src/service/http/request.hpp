@@ -1,0 +1,125 @@
+// One request under way, whatever it came by: routed, admitted, its body taken in, answered, told
+// of.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <service/http/connection.hpp>
+#include <service/http/exchange.hpp>
+#include <service/http/head.hpp>
+#include <service/http/response.hpp>
+#include <string>
+#include <string_view>
+
+namespace framewire::service::http {
+
+/// What brings a request and takes its answer away: a connection of HTTP/1.1, a stream of HTTP/2.
+/// A Request calls these from within its own members, on the connection's thread.
+class Carrier {
+ public:
+  /// The request is admitted and its body has room: the client may send it.
+  virtual void expect_body() = 0;
+  /// The body is to move to other memory, by Request::move_body(), as soon as nothing is being read
+  /// into where it is.
+  virtual void expect_move() = 0;
+  /// Somebody works on the request. Whether the client vanishes is to be watched.
+  virtual void expect_answer() = 0;
+  /// Sends Request::response(), later: the request is still there afterwards. May throw as long as
+  /// nothing of it has gone out; respond() may then be called again.
+  virtual void send_answer() = 0;
+
+ protected:
+  ~Carrier() = default;
+};
+
+/// The bounds of heads that settings say.
+[[nodiscard]] HeadBounds head_bounds(const Settings& settings);
+
+/// Belongs to its carrier, whose thread calls all members. What works on the request holds its
+/// Exchange alone, and gives the answer to Connection::answer().
+class Request {
+ public:
+  using Clock = Exchange::Clock;
+
+  enum class State : std::uint8_t {
+    kHead,      ///< has just been made
+    kBody,      ///< its body is coming
+    kWorking,   ///< somebody works on it
+    kAnswered,  ///< its answer is there: what remains is the carrier's
+  };
+
+  /// @param io          outlives this, as carrier and peer do
+  /// @param connection  that is told of the answer
+  Request(IoThread& io, const Peer& peer, Carrier& carrier, std::weak_ptr<Connection> connection);
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+
+  /// Reads the head, and begins what it asks for, or answers what it finds wrong.
+  /// @param head_text  exactly one head in HTTP/1.1's form, as find_head_end() found it
+  /// @param has_room   otherwise it is answered 429
+  void begin(std::string head_text, bool has_room = true);
+  /// Answers what is no request: there is only that to tell of.
+  void refuse(Code code, std::string_view message);
+  /// As above, with the status of a head's fault.
+  void refuse(const HeadError& error);
+
+  // Bodies, in kBody: request_body.cpp.
+  [[nodiscard]] Body& body() noexcept { return exchange_->body; }
+  /// Copies bytes of a body whose length was not told behind those that have come, into as much
+  /// memory as they need. @return false where the request has been answered: 413, 429, 503
+  [[nodiscard]] bool append(std::string_view bytes);
+  /// The body has come whole.
+  void end_body();
+  /// The body ended, or went wrong, before it was whole.
+  void refuse_body(std::string_view message);
+  /// Moves the body into memory of its own. @see Carrier::expect_move()
+  void move_body();
+
+  /// Gives the answer. @see Carrier::send_answer()
+  void respond(Response response);
+  /// Answers 503: memory ran out.
+  void respond_busy();
+  /// Looks at the time of a body or of the work. @see deadline()
+  void tick(Clock::time_point now);
+  /// The client is gone: nobody waits for an answer any more. Logs that.
+  void give_up(Code logged, std::string_view message = {});
+  /// What it came by is closed. Logs nothing.
+  void abandon() noexcept;
+  /// Writes the line of the log. @param bytes_out  of the answer's body
+  void log(Code code, std::uint64_t bytes_out, std::string_view message);
+
+  [[nodiscard]] State state() const noexcept { return state_; }
+  [[nodiscard]] const Exchange& exchange() const noexcept { return *exchange_; }
+  [[nodiscard]] const std::shared_ptr<Exchange>& shared_exchange() const noexcept {
+    return exchange_;
+  }
+  [[nodiscard]] Response& response() noexcept { return response_; }
+  /// What is sent of the answer's body: nothing after HEAD and with 304.
+  [[nodiscard]] std::span<const std::uint8_t> body_to_send() const noexcept;
+  /// Of a body and of the work; in kAnswered, of the client's reading of the answer.
+  [[nodiscard]] Clock::time_point deadline() const noexcept { return deadline_; }
+
+ private:
+  void begin_image();
+  void begin_scrape();
+  void count() noexcept;
+  void end(Code code) noexcept;
+  void begin_body();
+  [[nodiscard]] bool reserve_body();
+  [[nodiscard]] bool grow_body(std::size_t bytes);
+  [[nodiscard]] bool inspect_body();
+  [[nodiscard]] bool resize_body();
+
+  IoThread& io_;
+  const Peer& peer_;
+  Carrier& carrier_;
+  State state_ = State::kHead;
+  Clock::time_point deadline_{};
+  Clock::time_point body_deadline_{};
+  std::shared_ptr<Exchange> exchange_;
+  Response response_;
+};
+
+}  // namespace framewire::service::http

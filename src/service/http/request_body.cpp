@@ -1,0 +1,186 @@
+// How a request's body comes in: straight into memory that the engine reads from.
+#include <fmt/format.h>
+#include <cstring>
+#include <service/http/actions.hpp>
+#include <service/http/frame_size.hpp>
+#include <service/http/io_thread.hpp>
+#include <service/http/request.hpp>
+
+namespace framewire::service::http {
+namespace {
+
+using Milliseconds = std::chrono::milliseconds;
+
+// Whoever sends more slowly than this for long is cut off.
+constexpr std::uint64_t kMinBytesPerSecond = 128u << 10;
+// Engine memory comes in blocks that many bodies share, and one slow body keeps a whole block.
+// What has not come by then goes on in memory of its own.
+constexpr Milliseconds kEngineMemoryTime{500};
+constexpr std::size_t kFirstChunkedBytes = 64u << 10;
+// Four pixels a byte are common for photographs; the frame header tells the truth later.
+constexpr std::uint64_t kPixelsPerByte = 4;
+
+// Memory of the request's own.
+void take_memory(Body& body, std::size_t bytes) {
+  const std::shared_ptr<std::uint8_t[]> memory(new std::uint8_t[bytes]);
+  if (body.filled_bytes != 0) std::memcpy(memory.get(), body.room.data(), body.filled_bytes);
+  body.room = {memory.get(), bytes};
+  body.keeper = memory;
+  body.engine_memory = false;
+}
+
+}  // namespace
+
+void Request::begin_body() {
+  const Settings& settings = exchange_->snapshot->settings;
+  if (auto refused = check_upload(*exchange_, settings.defaults)) {
+    respond(std::move(*refused));
+    return;
+  }
+  if (!reserve_body()) return;
+  state_ = State::kBody;
+  const std::uint64_t length = exchange_->head.content_length.value_or(0);
+  const auto now = Clock::now();
+  body_deadline_ =
+      now + Milliseconds(settings.read_timeout_ms + length * 1000 / kMinBytesPerSecond);
+  deadline_ = exchange_->body.engine_memory ? std::min(body_deadline_, now + kEngineMemoryTime)
+                                            : body_deadline_;
+  carrier_.expect_body();
+}
+
+// Admits the request and takes memory for its body. @return false where it has been answered
+bool Request::reserve_body() {
+  Exchange& exchange = *exchange_;
+  SharedState& shared = io_.shared();
+  const bool chunked = exchange.head.chunked;
+  const std::size_t bytes =
+      chunked ? kFirstChunkedBytes : static_cast<std::size_t>(*exchange.head.content_length);
+  const auto verdict =
+      shared.admission.admit(peer_.client, bytes, bytes * kPixelsPerByte, exchange.ticket);
+  if (verdict != Admission::Verdict::kAdmitted) {
+    respond(refuse_admission(exchange.error_form, verdict));
+    return false;
+  }
+  if (chunked || bytes == 0) {
+    take_memory(exchange.body, std::max<std::size_t>(bytes, 1));
+    exchange.body.room = exchange.body.room.first(bytes);
+    return true;
+  }
+  auto slice = shared.engine.input_slice(bytes);
+  if (!slice) {
+    respond(error_response(exchange.error_form, slice.error()));
+    return false;
+  }
+  exchange.body.room = slice->bytes;
+  exchange.body.keeper = std::move(slice->keeper);
+  exchange.body.engine_memory = true;
+  return true;
+}
+
+void Request::move_body() { take_memory(exchange_->body, exchange_->body.room.size()); }
+
+bool Request::append(std::string_view bytes) {
+  if (bytes.empty()) return true;
+  if (!grow_body(bytes.size())) return false;
+  Body& body = exchange_->body;
+  std::memcpy(body.room.data() + body.filled_bytes, bytes.data(), bytes.size());
+  body.filled_bytes += bytes.size();
+  return true;
+}
+
+// Makes room for more of a body without a length. @return false where it has been answered
+bool Request::grow_body(std::size_t bytes) {
+  Exchange& exchange = *exchange_;
+  Body& body = exchange.body;
+  const std::size_t needed = body.filled_bytes + bytes;
+  const std::uint64_t bound = exchange.options.limits.max_input_bytes;
+  if (needed > bound) {
+    Response response =
+        error_response(exchange.error_form, Code::kPayloadTooLarge, "too_large",
+                       fmt::format("found more than {} bytes; accepted: at most that", bound));
+    response.close = true;
+    respond(std::move(response));
+    return false;
+  }
+  if (needed <= body.room.size()) return true;
+  const auto larger = static_cast<std::size_t>(
+      std::min<std::uint64_t>(bound, std::max(needed, body.room.size() * 2)));
+  const auto verdict =
+      io_.shared().admission.change(exchange.ticket, larger, larger * kPixelsPerByte);
+  if (verdict != Admission::Verdict::kAdmitted) {
+    Response response = refuse_admission(exchange.error_form, verdict);
+    response.close = true;
+    respond(std::move(response));
+    return false;
+  }
+  take_memory(body, larger);
+  // More has come than was known of; so more time is due.
+  body_deadline_ = exchange.begun + Milliseconds(io_.settings().read_timeout_ms +
+                                                 needed * 1000 / kMinBytesPerSecond);
+  deadline_ = body_deadline_;
+  return true;
+}
+
+void Request::refuse_body(std::string_view message) {
+  Response response =
+      error_response(exchange_->error_form, Code::kBadRequest, "invalid_input", message);
+  response.close = true;
+  respond(std::move(response));
+}
+
+void Request::end_body() {
+  Exchange& exchange = *exchange_;
+  exchange.received = Clock::now();
+  state_ = State::kWorking;
+  deadline_ = exchange.received + Milliseconds(io_.settings().request_timeout_ms);
+  if (auto refused = read_upload(exchange)) {
+    respond(std::move(*refused));
+    return;
+  }
+  exchange.body_in_use = true;
+  if (exchange.action == Action::kInspect ? inspect_body() : resize_body()) {
+    carrier_.expect_answer();
+  }
+}
+
+// @return false where it has been answered
+bool Request::inspect_body() {
+  const bool taken = io_.shared().run_aside([exchange = exchange_, &io = io_] {
+    Response response;
+    try {
+      response = inspect_picture(*exchange);
+    } catch (const std::bad_alloc&) {  // what it took has been freed
+      response = error_response(exchange->error_form, Code::kUnavailable, "busy", "memory ran out");
+    }
+    const auto shared = std::make_shared<Response>(std::move(response));
+    (void)io.post([exchange, shared] {
+      exchange->body_in_use = false;
+      if (const auto connection = exchange->connection.lock()) {
+        connection->answer(*exchange, std::move(*shared));
+      }
+    });
+  });
+  if (taken) return true;
+  exchange_->body_in_use = false;
+  throw std::bad_alloc();
+}
+
+// @return false where it has been answered
+bool Request::resize_body() {
+  Exchange& exchange = *exchange_;
+  const std::uint64_t pixels =
+      count_pixels_to_decode(exchange.jpeg, exchange.options.limits.max_input_pixels);
+  const auto verdict =
+      io_.shared().admission.change(exchange.ticket, exchange.body.room.size(), pixels);
+  if (verdict != Admission::Verdict::kAdmitted) {
+    exchange.body_in_use = false;
+    respond(refuse_admission(exchange.error_form, verdict));
+    return false;
+  }
+  io_.submit(
+      {exchange.jpeg, exchange.options, exchange.stop.get_token(),
+       [kept = exchange_](Result<Resized> result) { answer_picture(*kept, std::move(result)); }});
+  return true;
+}
+
+}  // namespace framewire::service::http

@@ -1,0 +1,83 @@
+// Which settings make sense together.
+#include <fmt/format.h>
+#include <algorithm>
+#include <service/http/endpoint.hpp>
+#include <service/http/settings.hpp>
+
+namespace framewire::service::http {
+namespace {
+
+using Text = std::string_view;
+
+tl::unexpected<Status> refuse(Text about, std::string message) {
+  return fail(Status(StatusCode::kInvalidInput, std::move(message)).about(std::string(about)));
+}
+
+// Port 0 is another port each time.
+bool same_place(Text left, Text right) {
+  const auto a = parse_endpoint(left);
+  const auto b = parse_endpoint(right);
+  if (!a || !b || a->unix_path != b->unix_path) return false;
+  return !a->unix_path.empty() || (a->address == b->address && a->port == b->port && a->port != 0);
+}
+
+// Who gives a certificate, or an address that needs one, counts on what he sends being secret.
+Result<void> validate_tls(const Settings& settings) {
+  const auto speaks_tls = [](const std::string& text) {
+    const auto endpoint = parse_endpoint(text);
+    return endpoint && endpoint->tls;
+  };
+  const bool wanted = std::ranges::any_of(settings.listen, speaks_tls) ||
+                      std::ranges::any_of(settings.metrics, speaks_tls);
+  const bool cert = !settings.tls_cert.empty();
+  const bool key = !settings.tls_key.empty();
+  if (wanted && !(cert && key)) {
+    return refuse(cert ? "tls-key" : "tls-cert",
+                  "not given, and an address that is listened on begins with tls:");
+  }
+  if (!wanted && (cert || key)) {
+    return refuse(cert ? "tls-cert" : "tls-key",
+                  "given, but no address of listen begins with tls:, and so nobody speaks TLS");
+  }
+  for (const std::string& one : settings.listen) {
+    if (!speaks_tls(one)) continue;
+    const bool shared = std::ranges::any_of(settings.listen, [&](const std::string& other) {
+      return !speaks_tls(other) && same_place(one, other);
+    });
+    if (shared) {
+      return refuse("listen", fmt::format("found {} with and without TLS; accepted: one of them",
+                                          one.substr(0, 100)));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> validate(const Settings& settings) {
+  if (settings.max_target_bytes > settings.max_header_bytes) {
+    return refuse("max-target-bytes",
+                  fmt::format("found {}; accepted: at most max-header-bytes, {}",
+                              settings.max_target_bytes, settings.max_header_bytes));
+  }
+  if (settings.bytes_under_way < settings.defaults.limits.max_input_bytes) {
+    return refuse("bytes-under-way",
+                  fmt::format("found {}; accepted: at least max-input-bytes, {}",
+                              settings.bytes_under_way, settings.defaults.limits.max_input_bytes));
+  }
+  for (const std::string& one : settings.metrics) {
+    // The system would give either listener some of the connections.
+    const bool shared =
+        std::any_of(settings.listen.begin(), settings.listen.end(),
+                    [&](const std::string& other) { return same_place(one, other); });
+    if (shared) {
+      return refuse("metrics", fmt::format("found {}, where requests are listened for; accepted: "
+                                           "another address, or main",
+                                           one));
+    }
+  }
+  if (auto valid = validate_tls(settings); !valid) return valid;
+  return framewire::validate(settings.defaults);
+}
+
+}  // namespace framewire::service::http
