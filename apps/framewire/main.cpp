@@ -8,6 +8,7 @@
 #include <new>
 #include <report/console.hpp>
 #include <string>
+#include <string_view>
 
 namespace app = framewire::app;
 
@@ -35,6 +36,9 @@ int main(int count, char** words) {
   std::signal(SIGPIPE, SIG_IGN);
   // So is a file that grows beyond what the user's limits allow.
   std::signal(SIGXFSZ, SIG_IGN);
+#ifdef FRAMEWIRE_SERVICE
+  if (count == 2 && std::string_view(words[1]) == "serve-worker") return app::run_serve_worker();
+#endif
   app::delete_unfinished_on_signals();
   const bool json = app::asks_for_json(count, words);
   try {

@@ -59,9 +59,9 @@ TEST_F(CliLocal, WithoutAServerNothingIsDone) {
 }
 
 TEST_F(CliLocal, ServersThatCannotBeUsedAreNamed) {
-  const Ran far = run_program(batch("out", {"--server", "host:9000"}));
-  EXPECT_EQ(far.exit_code, 2) << far.err;
-  EXPECT_THAT(far.err, HasSubstr("accepted: the path of a socket"));
+  const Ran none = run_program(batch("out", {"--server", ""}));
+  EXPECT_EQ(none.exit_code, 2) << none.err;
+  EXPECT_THAT(none.err, HasSubstr("accepted: the path of a server's socket"));
   const Ran both = run_program(batch("out", {"--server", socket(), "--device", "0"}));
   EXPECT_EQ(both.exit_code, 2) << both.err;
   EXPECT_THAT(both.err, HasSubstr("--device"));

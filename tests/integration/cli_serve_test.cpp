@@ -1,11 +1,16 @@
 // framewire serve as users meet it: settings, their mistakes, and its end.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <tests/integration/support.hpp>
 #include <thread>
+#include <vector>
 
 #ifdef FRAMEWIRE_SERVICE
 
@@ -16,6 +21,66 @@ using namespace std::chrono_literals;
 
 bool contains(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
+}
+
+std::size_t count(const std::string& text, std::string_view part) {
+  std::size_t found = 0;
+  for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+/// Connects to a server that has just been started. @return below 0 where it does not listen
+int connect_to(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  for (int i = 0; i < 500; ++i) {
+    if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return fd;
+    std::this_thread::sleep_for(20ms);
+  }
+  ::close(fd);
+  return -1;
+}
+
+/// What the server sends until it closes.
+std::string ask(const std::string& path, const std::string& target) {
+  const int fd = connect_to(path);
+  const std::string request = "GET " + target + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+  std::string answer;
+  if (::send(fd, request.data(), request.size(), MSG_NOSIGNAL) > 0) {
+    char part[4096];
+    for (ssize_t got = 0; (got = ::recv(fd, part, sizeof part, 0)) > 0;) {
+      answer.append(part, static_cast<std::size_t>(got));
+    }
+  }
+  ::close(fd);
+  return answer;
+}
+
+std::string body_of(const std::string& answer) {
+  const auto end = answer.find("\r\n\r\n");
+  return end == std::string::npos ? "" : answer.substr(end + 4);
+}
+
+/// Processes that this one has started, by /proc.
+std::vector<pid_t> children_of(pid_t parent) {
+  std::vector<pid_t> children;
+  const std::string tasks = "/proc/" + std::to_string(parent) + "/task";
+  for (const auto& task : std::filesystem::directory_iterator(tasks)) {
+    std::ifstream list(task.path() / "children");
+    for (pid_t child = 0; list >> child;) children.push_back(child);
+  }
+  return children;
+}
+
+std::vector<std::string> with_workers(int count, const std::vector<std::string>& more) {
+  std::vector<std::string> command = {"serve", "--workers", std::to_string(count)};
+  command.insert(command.end(), more.begin(), more.end());
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  command.emplace_back("--no-worker-sandbox");  // a sanitizer needs calls that it refuses
+#endif
+  return command;
 }
 
 TEST(CliServe, ChecksWhatHolds) {
@@ -49,16 +114,8 @@ TEST(CliServe, EndsInOrder) {
   const TemporaryFolder folder;
   const std::string path = folder / "socket";
   const pid_t server = start_program({"serve", "--listen", "unix:" + path});
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  path.copy(address.sun_path, sizeof address.sun_path - 1);
-  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  int connected = -1;
-  for (int i = 0; i < 500 && connected != 0; ++i) {
-    connected = ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
-    if (connected != 0) std::this_thread::sleep_for(20ms);
-  }
-  ASSERT_EQ(connected, 0);
+  const int fd = connect_to(path);
+  ASSERT_GE(fd, 0);
   const std::string request = "GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n";
   ASSERT_EQ(::send(fd, request.data(), request.size(), 0), static_cast<ssize_t>(request.size()));
   char answer[1024] = "";
@@ -69,6 +126,119 @@ TEST(CliServe, EndsInOrder) {
   EXPECT_EQ(ended.exit_code, 0);
   EXPECT_NE(::access(path.c_str(), F_OK), 0) << "the socket's file is left";
   ::close(fd);
+}
+
+TEST(CliServe, WorkersAreReplacedWhereOneIsKilledAndOnSighup) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "socket";
+  write_file(folder.path() / "a.jpg", make_jpeg(64, 48));
+  const auto target = [](int width) {
+    return "/unsafe/w:" + std::to_string(width) + "/plain/a.jpg";
+  };
+  const pid_t server = start_program(
+      with_workers(1, {"--listen", "unix:" + path, "--log", "errors", folder.path().string()}));
+  const std::string first = body_of(ask(path, target(16)));
+  EXPECT_TRUE(first.starts_with("\xFF\xD8\xFF"));
+  // Whoever has gone has another in its place, and answers stay the same.
+  for (const bool killed : {true, false}) {
+    const std::vector<pid_t> before = children_of(server);
+    ASSERT_EQ(before.size(), 1u);
+    ASSERT_EQ(killed ? ::kill(before[0], SIGKILL) : ::kill(server, SIGHUP), 0);
+    std::vector<pid_t> now = before;
+    for (int i = 0; i < 1500 && (now.size() != 1 || now == before); ++i) {
+      EXPECT_EQ(body_of(ask(path, target(16))), first);
+      std::this_thread::sleep_for(20ms);
+      now = children_of(server);
+    }
+    EXPECT_EQ(now.size(), 1u);
+    EXPECT_NE(now, before);
+  }
+  ASSERT_EQ(::kill(server, SIGTERM), 0);
+  EXPECT_EQ(wait_for(server).exit_code, 0);
+}
+
+// Who kills every worker that has a file alone in hand makes it one that is refused.
+TEST(CliServe, SighupClearsTheQuarantine) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "socket";
+  const std::string log = folder / "log";
+  write_file(folder.path() / "a.jpg", make_jpeg(3000, 2000));
+  const std::string target = "/unsafe/w:2000/plain/a.jpg";
+  // The reference codec takes long enough that a worker is found at work.
+  const pid_t server =
+      start_program(with_workers(1, {"--listen", "unix:" + path, "--log", "errors", "--codec",
+                                     "reference", folder.path().string()}),
+                    {}, log);
+  ::close(connect_to(path));
+  std::atomic<bool> answered = false;
+  std::string refused;
+  std::thread client([&] {
+    refused = ask(path, target);
+    answered = true;
+  });
+  std::size_t started = 0;
+  for (int i = 0; i < 6000 && !answered; ++i) {
+    const std::string told = read_text(log);
+    const auto events = count(told, R"({"event":"worker started")");
+    const std::vector<pid_t> workers = children_of(server);
+    if (events > started && workers.size() == 1) {
+      started = events;
+      ::kill(workers[0], SIGKILL);
+    }
+    std::this_thread::sleep_for(10ms);
+  }
+  client.join();
+  EXPECT_TRUE(refused.starts_with("HTTP/1.1 422 ")) << refused;
+  EXPECT_TRUE(contains(refused, "quarantined")) << refused;
+  ASSERT_EQ(::kill(server, SIGHUP), 0);
+  for (int i = 0; i < 6000 && !contains(read_text(log), "quarantine cleared"); ++i) {
+    std::this_thread::sleep_for(10ms);
+  }
+  EXPECT_TRUE(contains(read_text(log), R"({"event":"quarantine cleared")"));
+  EXPECT_TRUE(body_of(ask(path, target)).starts_with("\xFF\xD8\xFF"));
+  ASSERT_EQ(::kill(server, SIGTERM), 0);
+  EXPECT_EQ(wait_for(server).exit_code, 0);
+}
+
+/// How many descriptors a process may have, by /proc.
+unsigned long soft_limit_of(pid_t process) {
+  std::ifstream list("/proc/" + std::to_string(process) + "/limits");
+  for (std::string line; std::getline(list, line);) {
+    if (line.starts_with("Max open files")) return std::stoul(line.substr(14));
+  }
+  return 0;
+}
+
+TEST(CliServe, DescriptorsAreAskedForAsConnectionsAndWorkersNeedThem) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "socket";
+  const auto command =
+      with_workers(3, {"--listen", "unix:" + path, "--queue", "20", "--max-connections", "300"});
+  // A connection each, a request's file each, and of each worker socket, process and memory, twice
+  // while it is replaced.
+  constexpr unsigned long kOthers = 64 + 20 + 3 * 6;
+  struct Case {
+    rlim_t soft, hard;
+    unsigned long granted;
+    std::string warning;
+  };
+  for (const Case& one : {Case{80, 4096, 300 + kOthers, ""}, Case{2048, 4096, 2048, ""},
+                          Case{80, 202, 202, "warning: at most 100 connections"}}) {
+    const std::string log = folder / "log";
+    const auto limit = [&] {
+      const rlimit both{one.soft, one.hard};
+      if (::setrlimit(RLIMIT_NOFILE, &both) != 0) ::_exit(126);
+    };
+    const pid_t server = start_program(command, limit, log);
+    ::close(connect_to(path));
+    EXPECT_EQ(soft_limit_of(server), one.granted);
+    ASSERT_EQ(::kill(server, SIGTERM), 0);
+    EXPECT_EQ(wait_for(server).exit_code, 0);
+    const std::string told = read_text(log);
+    EXPECT_EQ(contains(told, "warning: at most"), !one.warning.empty()) << told;
+    EXPECT_TRUE(contains(told, one.warning)) << told;
+    fs::remove(log);
+  }
 }
 
 }  // namespace

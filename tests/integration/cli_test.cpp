@@ -165,6 +165,10 @@ const std::vector<Refusal>& refusals() {
       {"bench of the unknown", {"bench", "encode", "{in}"}, 2, "found 'encode'"},
       {"bench codec", {"bench", "resize", "{in}", "--codec", "turbo,x"}, 2, "--codec: found 'x'"},
       {"bench memory", {"bench", "jpeg2jpeg", "{in}", "--memory", "x"}, 2, "--memory: found 'x'"},
+      {"bench vary", {"bench", "jpeg2jpeg", "{in}", "--vary", "size,x"}, 2, "found 'size,x'"},
+      {"bench vary size", {"bench", "jpeg2jpeg", "{in}", "--vary", "size"}, 2, "found no --size"},
+      {"bench rate", {"bench", "jpeg2jpeg", "{in}", "--rate", "0"}, 2, "--rate: found '0'"},
+      {"bench seed", {"bench", "jpeg2jpeg", "{in}", "--seed", "-1"}, 2, "--seed: found '-1'"},
       {"bench jobs", {"bench", "resize", "{in}", "--jobs", "1,"}, 2, "--jobs"},
       {"inspect nothing", {"inspect", "{folder}/none.jpg"}, 1, "No such file"},
   };
@@ -356,6 +360,43 @@ TEST_F(Cli, BenchFeedsAnEngineFromItsOwnMemoryOrTheCallers) {
     EXPECT_EQ(row["batch"], 3);
     EXPECT_GT(row["batch_latency_ms"]["p50"], 0);
   }
+}
+
+TEST_F(Cli, BenchVariesRequestsSendsThemByTheClockAndShowsMemory) {
+  const Words words = {"bench",     "jpeg2jpeg", in_,
+                       "--size",    "32",        "--codec",
+                       "turbo",     "--vary",    "size,crop,quality",
+                       "--rate",    "100",       "--memory-over-time",
+                       "--seconds", "0.4",       "--repeat",
+                       "1"};
+  Words as_json = words;
+  as_json.emplace_back("--json");
+  const Ran ran = run_program(as_json);
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const json result = json::parse(ran.out);
+  EXPECT_EQ(result["vary"], "size,crop,quality");
+  EXPECT_EQ(result["seed"], 1);
+  const json& row = result["rows"][0];
+  EXPECT_GT(row["varied"]["images_per_second"], 0);
+  EXPECT_GT(row["varied"]["megapixels_out_per_second"], 0);
+  EXPECT_EQ(row["varied"]["failures"], 0);
+  const json& open = row["open_loop"];
+  EXPECT_EQ(open["failures"], 0);
+  EXPECT_GT(open["due"], 10);
+  EXPECT_LT(open["due"], 90);
+  EXPECT_EQ(open["due"].get<int>(),
+            open["first"]["answers"].get<int>() + open["later"]["answers"].get<int>());
+  EXPECT_GT(open["later"]["p50"], 0);
+  EXPECT_LE(open["later"]["p99"], open["later"]["p99.9"]);
+  EXPECT_LE(open["later"]["p99.9"], open["later"]["max"]);
+  ASSERT_FALSE(row["memory_over_time"].empty());
+  EXPECT_GT(row["memory_over_time"][0]["resident"], 1'000'000);
+  EXPECT_EQ(json::parse(run_program(as_json).out)["rows"][0]["open_loop"]["due"], open["due"])
+      << "the seed decides";
+  const Ran table = run_program(words);
+  EXPECT_TRUE(contains(table.out, "varied: ")) << table.out;
+  EXPECT_TRUE(contains(table.out, "p99.9")) << table.out;
+  EXPECT_TRUE(contains(table.out, "resident")) << table.out;
 }
 
 // Help, completion and manual: every option of the grammar is in each.

@@ -174,12 +174,15 @@ Ran run_program(const std::vector<std::string>& arguments, const Bytes& input,
   return ran;
 }
 
-pid_t start_program(const std::vector<std::string>& arguments) {
+pid_t start_program(const std::vector<std::string>& arguments, const std::function<void()>& prepare,
+                    const std::string& errors) {
   const auto words = c_strings(arguments);
   const pid_t child = ::fork();
   if (child == 0) {
+    if (prepare) prepare();
     const int null = ::open("/dev/null", O_RDWR);
-    become_program(words, null, null, null);
+    const int err = errors.empty() ? null : ::open(errors.c_str(), O_WRONLY | O_CREAT, 0600);
+    become_program(words, null, null, err);
   }
   return child;
 }

@@ -69,7 +69,11 @@ struct Ran {
                               const std::function<void()>& prepare = {});
 
 /// Starts it with its output thrown away; the caller waits for it.
-[[nodiscard]] pid_t start_program(const std::vector<std::string>& arguments);
+/// @param prepare  runs in the new process first
+/// @param errors   a file for its standard error; empty: thrown away, too
+[[nodiscard]] pid_t start_program(const std::vector<std::string>& arguments,
+                                  const std::function<void()>& prepare = {},
+                                  const std::string& errors = {});
 [[nodiscard]] Ran wait_for(pid_t process);
 
 }  // namespace framewire::test

@@ -47,6 +47,13 @@ struct Command {
   int (*run)(const Arguments&) = nullptr;
 };
 
+/// The first argument of bench.
+#ifdef FRAMEWIRE_SERVICE
+inline constexpr std::string_view kBenchWords = "resize|jpeg2jpeg|serve";
+#else
+inline constexpr std::string_view kBenchWords = "resize|jpeg2jpeg";
+#endif
+
 /// Every command, in the order in which to show them. Static storage.
 [[nodiscard]] std::span<const Command> commands() noexcept;
 
@@ -62,6 +69,8 @@ struct Command {
 [[nodiscard]] int run_perf(const Arguments& arguments);
 #ifdef FRAMEWIRE_SERVICE
 [[nodiscard]] int run_serve(const Arguments& arguments);
+/// What `serve --workers` starts: the program with the one word "serve-worker". Not for users.
+[[nodiscard]] int run_serve_worker();
 #endif
 [[nodiscard]] int run_split(const Arguments& arguments);
 [[nodiscard]] int run_stream(const Arguments& arguments);

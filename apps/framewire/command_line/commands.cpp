@@ -48,8 +48,23 @@ constexpr OptionSpec kBatchOwn[] = {
     {"on-error", "ACTION", "skip|fail", "skip", "go on after a failed input, or stop there",
      "Batch"},
     {"shard", "I/N", "", "1/1", "process the I-th of N parts, the same on every machine", "Batch"},
-    {"server", "PATH", "", "",
-     "use the engine of framewire serve --local PATH, another process of this machine", "Batch"},
+    {"server", "WHERE", "", "",
+     "use another process' engine: PATH, the socket of framewire serve --local on this machine, or "
+     "HOST:PORT, the address of framewire serve --remote-clients",
+     "Batch"},
+    {"psk", "FILE", "", "",
+     "with --server HOST:PORT: pre-shared keys, lines NAME HEX, readable by their owner only",
+     "Connection"},
+    {"psk-name", "NAME", "", "", "which of the keys is ours; the first, if not given",
+     "Connection"},
+    {"link", "LINK", "stream|ucx-rdma", "stream",
+     "with --server HOST:PORT: what carries the data; ucx-rdma only where the server names it, too",
+     "Connection"},
+    {"interface", "NAME", "", "", "RDMA device and port of ucx-rdma, mlx5_0:1", "Connection"},
+    {"retries", "N", "", "1",
+     "with --server HOST:PORT: how often to connect again where the connection is lost, and send "
+     "again what has no answer; 0 to 1000",
+     "Connection"},
     {"progress", "WHEN", "auto|always|never", "auto",
      "show a progress line on standard error; auto: on terminals", "Output"},
     kDeviceOption,
@@ -63,7 +78,8 @@ constexpr OptionSpec kBatchOwn[] = {
 constexpr OptionSpec kInspectOwn[] = {kJson};
 
 constexpr OptionSpec kBenchOwn[] = {
-    {"codec", "LIST", "", "turbo", "codecs to measure, joined by commas", "Measuring"},
+    {"codec", "LIST", "", "turbo",
+     "codecs to measure, joined by commas; serve: one, auto if not given", "Measuring"},
     {"jobs", "LIST", "", "1", "resize: numbers of threads to measure, joined by commas",
      "Measuring"},
     {"batch", "N", "", "", "jpeg2jpeg: images of one batch at most", "Measuring"},
@@ -72,15 +88,62 @@ constexpr OptionSpec kBenchOwn[] = {
      "jpeg2jpeg: where inputs lie: in memory of the program's own, or of the engine's, from which "
      "GPUs copy",
      "Measuring"},
+    {"profiles", "N|FILES", "", "",
+     "jpeg2jpeg: give inputs so many made-up ICC profiles by turns, or those of files joined by "
+     "commas",
+     "Measuring"},
     {"under-way", "LIST", "", "",
      "jpeg2jpeg: also measure one thread with so many requests unanswered at once, numbers joined "
      "by commas",
      "Measuring"},
-    {"threads", "N", "", "", "jpeg2jpeg: host threads; as many as cores if not given", "Measuring"},
+    {"vary", "LIST", "", "",
+     "jpeg2jpeg: also measure requests with a size, crop or quality of their own each: size or "
+     "width, crop, quality, joined by commas",
+     "Measuring"},
+    {"rate", "N", "", "",
+     "jpeg2jpeg: also measure latencies of a new engine that is sent so many requests a second, at "
+     "random moments, answered or not",
+     "Measuring"},
+    {"seed", "N", "", "1", "jpeg2jpeg: what decides --vary and the moments of --rate", "Measuring"},
+    {"memory-over-time", "", "", "",
+     "jpeg2jpeg: also show memory each second while throughput is measured", "Measuring"},
+    {"threads", "N", "", "",
+     "jpeg2jpeg, serve: host threads of an engine; as many as cores if not given", "Measuring"},
+#ifdef FRAMEWIRE_SERVICE
+    {"servers", "LIST", "", "1", "serve: numbers of servers, joined by commas", "Servers"},
+    {"clients", "LIST", "", "1,2", "serve: numbers of clients of each server, joined by commas",
+     "Servers"},
+    {"engines", "LIST", "", "separate,shared",
+     "serve: separate: an engine in each server; shared: one server for all clients", "Servers"},
+    {"mps", "LIST", "", "off",
+     "serve: off, on: separate engines without and with NVIDIA's Multi-Process Service, which is "
+     "started and ended",
+     "Servers"},
+    {"mps-program", "FILE", "", "", "serve: nvidia-cuda-mps-control; looked for, if not given",
+     "Servers"},
+    {"mps-threads", "PERCENT", "", "",
+     "serve: of the GPU's threads that each server may use under MPS, 1 to 100", "Servers"},
+    {"files", "WHEN", "each|once", "each",
+     "serve: each: clients read and write a file for each image; once: inputs are read before, "
+     "outputs stay in memory",
+     "Servers"},
+    {"window", "N", "", "256", "serve: requests of each client unanswered at once, 1 to 1024",
+     "Servers"},
+    {"client-threads", "N", "", "2", "serve: threads of each client that load and store",
+     "Servers"},
+    {"input-restart", "MCUS", "", "",
+     "serve: first encode inputs anew, quality 90, 4:2:0, with this restart interval", "Servers"},
+    {"input-size", "WxH", "", "", "serve: and in this size", "Servers"},
+    {"work", "DIR", "", "",
+     "serve: make a folder for inputs, outputs and sockets here; if not given, where temporary "
+     "files go",
+     "Servers"},
+#endif
     {"seconds", "S", "", "2", "length of one measurement, 0.01 to 3600", "Measuring"},
     {"repeat", "N", "", "5", "measurements of each row, 1 to 1000; the median counts", "Measuring"},
     kDeviceOption,
     kGpuMemoryOption,
+    kWarmOption,
     kJson};
 
 constexpr OptionSpec kDoctorOwn[] = {
@@ -244,7 +307,20 @@ constexpr std::string_view kBenchDetails =
     "in the measurement. IN are files or folders.\n"
     "resize: the library call on N threads, one image each. jpeg2jpeg: an engine that is handed "
     "images without waiting, as a server would; then the time of a lone image, of a batch, and of "
-    "each stage.";
+    "each stage."
+#ifdef FRAMEWIRE_SERVICE
+    "\nserve: so many server processes (framewire serve --local) with so many client processes "
+    "each, for every combination; each client loads files, sends them and stores what comes back. "
+    "All begin at one moment, warm up, and are counted in windows of --seconds. Outputs are then "
+    "compared, byte by byte, with those of an engine in a process of its own."
+#endif
+    ;
+
+#ifdef FRAMEWIRE_SERVICE
+constexpr std::string_view kBenchArguments = "resize|jpeg2jpeg|serve IN…";
+#else
+constexpr std::string_view kBenchArguments = "resize|jpeg2jpeg IN…";
+#endif
 
 constexpr std::string_view kDoctorDetails =
     "Tells what this host can do for frames that travel between GPUs and network cards: what was "
@@ -282,6 +358,9 @@ constexpr std::string_view kSinkDetails =
 constexpr OptionSpec kServeCommand[] = {
     {"config", "FILE", "", "", "read settings from a TOML file", "Configuration"},
     {"check", "", "", "", "print what holds, and where it comes from, and end", "Configuration"},
+    {"health", "", "", "",
+     "ask the service of these settings, at its first address, whether it is ready, and end",
+     "Configuration"},
     {"local", "PATH", "", "",
      "also serve processes of this machine, at a socket there: framewire batch --server PATH",
      "Local clients"},
@@ -289,8 +368,30 @@ constexpr OptionSpec kServeCommand[] = {
      "Local clients"},
     {"local-uids", "LIST", "", "", "numbers of the users that are served there; all, if not given",
      "Local clients"},
+    {"remote-clients", "ADDRESS", "", "",
+     "also serve clients on other hosts, at this address, HOST:PORT: framewire batch --server; "
+     ":PORT is this machine alone",
+     "Remote clients"},
+    {"remote-psk", "FILE", "", "",
+     "their pre-shared keys, lines NAME HEX, readable by their owner only", "Remote clients"},
+    {"remote-allow", "LIST", "", "",
+     "names of the keys that are served, joined by commas; all, if not given", "Remote clients"},
+    {"remote-link", "NAME", "stream|ucx-rdma", "stream",
+     "what carries their data: TLS, or RDMA in clear, where they name it, too", "Remote clients"},
+    {"remote-interface", "NAME", "", "", "RDMA device and port of ucx-rdma, mlx5_0:1",
+     "Remote clients"},
+    {"mps", "HOW", "off|on|attach", "off",
+     "share the GPU with other processes through NVIDIA's Multi-Process Service; on: start its "
+     "daemon, and end it; attach: use the one of CUDA_MPS_PIPE_DIRECTORY",
+     "GPU"},
+    {"mps-program", "FILE", "", "", "nvidia-cuda-mps-control; looked for, if not given", "GPU"},
+    {"mps-threads", "PERCENT", "", "", "of the GPU's threads that this process may use, 1 to 100",
+     "GPU"},
+    {"mps-memory", "BYTES", "", "",
+     "bound on all memory that CUDA takes on each GPU of --device, with K, M or G", "GPU"},
     kDeviceOption,
-    kGpuMemoryOption};
+    kGpuMemoryOption,
+    kWarmOption};
 
 // The service's settings and what the command has besides. The former are a table of their own,
 // which a file and the environment set too.
@@ -330,8 +431,8 @@ const std::array kCommands = {
             kBatchOwn, "", 1, 0, run_batch},
     Command{"inspect", "FILE…", "show what a JPEG is made of", kInspectDetails, true, kInspectOwn,
             "", 1, 0, run_inspect},
-    Command{"bench", "resize|jpeg2jpeg IN…", "measure images per second", kBenchDetails, true,
-            kBenchOwn, "resize|jpeg2jpeg", 2, 0, run_bench},
+    Command{"bench", kBenchArguments, "measure images per second", kBenchDetails, true, kBenchOwn,
+            kBenchWords, 2, 0, run_bench},
     Command{"doctor", "", "tell whether GPUs and network cards can talk directly", kDoctorDetails,
             false, kDoctorOwn, "", 0, 0, run_doctor},
     Command{"perf", "latency|bw|bibw [HOST:PORT]", "measure messages between two processes",

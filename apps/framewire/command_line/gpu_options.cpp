@@ -27,8 +27,9 @@ Result<std::vector<int>> parse_devices(const std::string& text) {
   }
 }
 
-// @return bytes; 0 for no text
-Result<std::uint64_t> parse_memory(const std::string& text) {
+}  // namespace
+
+Result<std::uint64_t> parse_memory(std::string_view option, const std::string& text) {
   std::uint64_t bytes = 0;
   if (text.empty()) return bytes;
   constexpr std::string_view kSuffixes = "KMG";
@@ -42,18 +43,16 @@ Result<std::uint64_t> parse_memory(const std::string& text) {
                     bytes <= std::numeric_limits<std::uint64_t>::max() >> shift;
   if (!fits) {
     return misuse(
-        fmt::format("--gpu-memory: found '{}'; accepted: bytes, or a number with K, M or G", text));
+        fmt::format("--{}: found '{}'; accepted: bytes, or a number with K, M or G", option, text));
   }
   return bytes << shift;
 }
-
-}  // namespace
 
 Result<EngineOptions> make_engine_options(const Arguments& arguments) {
   EngineOptions options;
   options.codec = arguments.options.codec;
   const bool on_cpu = engine::runs_on_host(options.codec);
-  for (const char* name : {"device", "gpu-memory"}) {
+  for (const char* name : {"device", "gpu-memory", "warm"}) {
     if (on_cpu && arguments.has(name)) {
       return misuse(fmt::format("--{}: --codec {} uses no GPU; accepted with auto, cuda and nvjpeg",
                                 name, to_string(options.codec)));
@@ -62,9 +61,12 @@ Result<EngineOptions> make_engine_options(const Arguments& arguments) {
   auto devices = parse_devices(arguments.get("device"));
   if (!devices) return fail(devices.error());
   options.devices = std::move(*devices);
-  const auto memory = parse_memory(arguments.get("gpu-memory"));
+  const auto memory = parse_memory("gpu-memory", arguments.get("gpu-memory"));
   if (!memory) return fail(memory.error());
   options.gpu_memory_bytes = *memory;
+  const auto warm = parse_memory("warm", arguments.get("warm"));
+  if (!warm) return fail(warm.error());
+  options.warm_bytes = *warm;
   return options;
 }
 

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <command_line/command.hpp>
+#include <cstdint>
 #include <framewire/engine.hpp>
+#include <string>
+#include <string_view>
 
 namespace framewire::app {
 
@@ -15,8 +18,20 @@ inline constexpr OptionSpec kGpuMemoryOption{
     "",
     "bound on each GPU's memory, with K, M or G; three quarters of what is free if not given",
     "GPU"};
+inline constexpr OptionSpec kWarmOption{
+    "warm",
+    "BYTES",
+    "",
+    "",
+    "memory to take on each GPU at the start instead of when batches need it, with K, M or G",
+    "GPU"};
 
-/// The engine that --codec, --device and --gpu-memory ask for. @return misuse()
+/// Bytes, or a number with K, M or G. @param option  for the message
+/// @return 0 for no text; misuse()
+[[nodiscard]] Result<std::uint64_t> parse_memory(std::string_view option, const std::string& text);
+
+/// The engine that --codec, --device, --gpu-memory and, where a command has it, --warm ask for.
+/// @return misuse()
 [[nodiscard]] Result<EngineOptions> make_engine_options(const Arguments& arguments);
 
 }  // namespace framewire::app

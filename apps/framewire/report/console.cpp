@@ -76,7 +76,7 @@ int close_json(bool json, int code) {
   if (!json || code == kAllDone || g_printed || !g_first_error) return code;
   Json error = to_json(*g_first_error);
   error["subject"] = g_first_error->subject();
-  (void)print(pretty({{"error", std::move(error)}}));
+  (void)print(pretty(Json({{"error", std::move(error)}})));
   return code;
 }
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <atomic>
 #include <command_line/command.hpp>
-#include <command_line/gpu_options.hpp>
 #include <command_line/interruption.hpp>
 #include <command_line/misuse.hpp>
 #include <command_line/numbers.hpp>
+#include <commands/batch/engine_choice.hpp>
 #include <commands/batch/progress_line.hpp>
 #include <files/file_mode.hpp>
 #include <files/inputs.hpp>
@@ -35,8 +35,7 @@ struct BatchCommand {
   std::string output_folder;
   batch::OutputFolderOptions output;
   batch::Settings settings;
-  EngineOptions gpu;
-  std::string server;  ///< socket of the process whose engine is used; empty: one of our own
+  EngineChoice engine;
 };
 
 Result<batch::Shard> parse_shard(const std::string& text) {
@@ -91,27 +90,6 @@ Result<void> check_in_place(const BatchCommand& command) {
   return misuse("OUT_DIR is IN itself; give another folder, or --in-place to replace the inputs");
 }
 
-/// The path of a server's socket, or nothing.
-Result<std::string> parse_server(const Arguments& arguments) {
-  if (!arguments.has("server")) return std::string();
-  std::string path = arguments.get("server");
-  if (path.empty()) return misuse("--server: found ''; accepted: the path of a server's socket");
-  // What has a port and no slash is a host's name.
-  if (path.find('/') == std::string::npos && path.find(':') != std::string::npos) {
-    return fail(Status(StatusCode::kUnsupported,
-                       fmt::format("--server: found '{}'; accepted: the path of a socket on this "
-                                   "machine; servers on other machines cannot be used yet",
-                                   path)));
-  }
-  for (const char* name : {"device", "gpu-memory"}) {
-    if (arguments.has(name)) {
-      return misuse(
-          fmt::format("--{}: with --server the engine is the server's; give one of them", name));
-    }
-  }
-  return path;
-}
-
 Result<BatchCommand> make_command(const Arguments& arguments) {
   BatchCommand command;
   command.settings.options = arguments.options;
@@ -126,12 +104,9 @@ Result<BatchCommand> make_command(const Arguments& arguments) {
   if (command.resume && command.manifest.empty()) {
     return misuse("--resume needs --manifest, which tells what is done");
   }
-  auto server = parse_server(arguments);
-  if (!server) return fail(server.error());
-  command.server = std::move(*server);
-  auto gpu = make_engine_options(arguments);
-  if (!gpu) return fail(gpu.error());
-  command.gpu = std::move(*gpu);
+  auto engine = choose_engine(arguments);
+  if (!engine) return fail(engine.error());
+  command.engine = std::move(*engine);
   const auto jobs = parse_jobs(arguments);
   if (!jobs) return fail(jobs.error());
   command.settings.jobs = *jobs;
@@ -211,14 +186,13 @@ batch::RunOptions run_options(ProgressLine& line, batch::Manifest* manifest, bat
 /// Through the engine that was asked for.
 Result<batch::Summary> run_over(BatchCommand& command, batch::Source& source, batch::Sink& sink,
                                 const batch::RunOptions& with) {
-  if (!command.server.empty()) {
-    auto client = Client::connect(command.server);
+  if (command.engine.is_another()) {
+    auto client = connect(command.engine);
     if (!client) return fail(client.error());
     drain_on_signals(g_interrupted);
     return batch::run(source, sink, *client, command.settings, with);
   }
-  command.gpu.callers_thread = true;
-  auto engine = Engine::make(command.gpu);
+  auto engine = Engine::make(command.engine.own);
   if (!engine) return fail(engine.error());
   drain_on_signals(g_interrupted);
   return batch::run(source, sink, *engine, command.settings, with);

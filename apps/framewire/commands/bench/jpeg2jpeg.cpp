@@ -7,27 +7,33 @@
 #include <command_line/gpu_options.hpp>
 #include <command_line/misuse.hpp>
 #include <commands/bench/common.hpp>
+#include <commands/bench/memory_over_time.hpp>
+#include <commands/bench/open_loop.hpp>
+#include <commands/bench/profiles.hpp>
 #include <commands/bench/under_way.hpp>
-#include <condition_variable>
+#include <commands/bench/workload.hpp>
 #include <framewire/engine.hpp>
-#include <fstream>
-#include <mutex>
+#include <optional>
 #include <report/console.hpp>
 #include <thread>
 
 namespace framewire::app {
 namespace {
 
-constexpr std::string_view kTimed =
+constexpr std::string_view kTimedJpeg2jpeg =
     "host bytes to host bytes: parse, plan, gather (unless memory is the engine's), copy in, "
     "decode, resample, encode, copy out, "
     "memory for the output; not reading files, not verifying, not starting the engine";
 
-struct Plan : BenchPlan {
+struct Jpeg2jpegPlan : BenchPlan {
   EngineOptions engine;
   std::size_t batch = 128;  ///< images of the batch whose latency is measured
   bool engine_memory = false;
   std::vector<std::size_t> under_way;  ///< requests of one thread at once, each measured
+  std::vector<std::vector<std::uint8_t>> profiles;  ///< that inputs get; none: what they have
+  Variation variation;
+  OpenLoopPlan open_loop;
+  bool memory_over_time = false;
 };
 
 /// Takes a number where it is given.
@@ -55,8 +61,8 @@ Result<EngineOptions> make_bench_engine(const Arguments& arguments) {
 }
 
 // @return misuse()
-Result<Plan> make_plan(const Arguments& arguments) {
-  Plan plan;
+Result<Jpeg2jpegPlan> make_jpeg2jpeg_plan(const Arguments& arguments) {
+  Jpeg2jpegPlan plan;
   auto engine = make_bench_engine(arguments);
   if (!engine) return fail(engine.error());
   plan.engine = std::move(*engine);
@@ -65,9 +71,19 @@ Result<Plan> make_plan(const Arguments& arguments) {
   if (!under_way) return fail(under_way.error());
   plan.under_way = std::move(*under_way);
   plan.engine_memory = arguments.get("memory") == "engine";
+  auto profiles = make_bench_profiles(arguments.get("profiles"));
+  if (!profiles) return fail(profiles.error());
+  plan.profiles = std::move(*profiles);
   auto common = make_bench_plan(arguments);
   if (!common) return fail(common.error());
   static_cast<BenchPlan&>(plan) = std::move(*common);
+  auto variation = parse_variation(arguments);
+  if (!variation) return fail(variation.error());
+  plan.variation = *variation;
+  auto open_loop = parse_open_loop(arguments, plan.seconds, plan.variation.seed);
+  if (!open_loop) return fail(open_loop.error());
+  plan.open_loop = *open_loop;
+  plan.memory_over_time = arguments.has("memory-over-time");
   return plan;
 }
 
@@ -79,7 +95,8 @@ struct Files {
   Inputs inputs;
 };
 
-Result<Files> place(Engine& engine, const std::vector<const BenchInput*>& from, const Plan& plan) {
+Result<Files> place(Engine& engine, const std::vector<const BenchInput*>& from,
+                    const Jpeg2jpegPlan& plan) {
   Files files;
   for (const BenchInput* input : from) files.inputs.emplace_back(input->bytes);
   if (!plan.engine_memory) return files;
@@ -101,6 +118,7 @@ Result<Files> place(Engine& engine, const std::vector<const BenchInput*>& from, 
 struct Throughput {
   double images_per_second = 0;
   double gigabytes_in_per_second = 0;
+  double megapixels_out_per_second = 0;
   double bytes_out = 0;  ///< mean of an image
   double parse_us = 0;   ///< mean of an image
   std::uint64_t failures = 0;
@@ -108,33 +126,34 @@ struct Throughput {
 
 /// Hands in images for `seconds` without waiting for answers, from as many threads as a server
 /// would need; counts the answers that come between the first and the last moment.
-Throughput measure_throughput(Engine& engine, const Inputs& inputs, const ResizeOptions& options,
-                              double seconds) {
+Throughput measure_throughput(Engine& engine, const Workload& workload, double seconds) {
   constexpr unsigned kSubmitters = 2;
   std::atomic<std::uint64_t> images{0};
   std::atomic<std::uint64_t> bytes_in{0};
   std::atomic<std::uint64_t> bytes_out{0};
+  std::atomic<std::uint64_t> pixels_out{0};
   std::atomic<std::uint64_t> parse_ns{0};
   std::atomic<std::uint64_t> failures{0};
   std::atomic<bool> stop{false};
-  const auto submit = [&](std::size_t first) {
-    for (std::size_t i = first; !stop; ++i) {
-      engine.submit(inputs[i % inputs.size()], options, [&](const Result<Resized>& result) {
+  const auto submit = [&](std::uint64_t first) {
+    for (std::uint64_t i = first; !stop; i += kSubmitters) {
+      engine.submit(workload.input(i), workload.options(i), [&](const Result<Resized>& result) {
         if (!result) {
           ++failures;
           return;
         }
         bytes_in += result->report.input.bytes;
         bytes_out += result->bytes.size();
+        const ImageSummary& output = result->report.output;
+        pixels_out += static_cast<std::uint64_t>(output.width_px) *
+                      static_cast<std::uint64_t>(output.height_px);
         parse_ns += static_cast<std::uint64_t>(result->report.times.parse_us * 1000);
         ++images;
       });
     }
   };
   std::vector<std::thread> threads;
-  for (unsigned t = 0; t < kSubmitters; ++t) {
-    threads.emplace_back(submit, t * inputs.size() / kSubmitters);
-  }
+  for (unsigned t = 0; t < kSubmitters; ++t) threads.emplace_back(submit, t);
   // The queue fills first; what is counted is the steady state.
   std::this_thread::sleep_for(std::chrono::duration<double>(std::min(0.25, seconds / 4)));
   const std::uint64_t before = images;
@@ -148,8 +167,12 @@ Throughput measure_throughput(Engine& engine, const Inputs& inputs, const Resize
   for (std::thread& thread : threads) thread.join();
   engine.drain();
   const auto all = static_cast<double>(std::max<std::uint64_t>(1, images));
-  return {static_cast<double>(done) / took, static_cast<double>(bytes_done) / 1e9 / took,
-          static_cast<double>(bytes_out) / all, static_cast<double>(parse_ns) / 1000 / all,
+  const double rate = static_cast<double>(done) / took;
+  return {rate,
+          static_cast<double>(bytes_done) / 1e9 / took,
+          static_cast<double>(pixels_out) / all * rate / 1e6,
+          static_cast<double>(bytes_out) / all,
+          static_cast<double>(parse_ns) / 1000 / all,
           failures};
 }
 
@@ -175,16 +198,8 @@ std::vector<double> measure_latency(Engine& engine, const Inputs& inputs,
   return times;
 }
 
-std::uint64_t resident_bytes() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("VmRSS:")) return std::stoull(line.substr(6)) * 1024;
-  }
-  return 0;
-}
-
 /// Times of the stages in an engine of its own, as measuring them costs throughput.
-Json measure_stages(const Plan& plan, const std::vector<const BenchInput*>& from,
+Json measure_stages(const Jpeg2jpegPlan& plan, const std::vector<const BenchInput*>& from,
                     const ResizeOptions& options) {
   EngineOptions timed = plan.engine;
   timed.codec = options.codec;
@@ -222,14 +237,26 @@ Json rates_json(const std::vector<Throughput>& runs) {
           {"images_per_second_min", *least},
           {"images_per_second_max", *most},
           {"gigabytes_in_per_second", median(values(&Throughput::gigabytes_in_per_second))},
+          {"megapixels_out_per_second", median(values(&Throughput::megapixels_out_per_second))},
           {"bytes_out", median(values(&Throughput::bytes_out))},
           {"parse_us", median(values(&Throughput::parse_us))},
           {"failures", failures}};
 }
 
+/// Latencies at a rate, of an engine of its own.
+Result<Json> bench_open_loop(const Jpeg2jpegPlan& plan, const EngineOptions& wanted,
+                             const std::vector<const BenchInput*>& from,
+                             const ResizeOptions& options) {
+  auto engine = Engine::make(wanted);
+  if (!engine) return fail(engine.error());
+  const auto files = place(*engine, from, plan);
+  if (!files) return fail(files.error());
+  return measure_open_loop(*engine, {files->inputs, options, plan.variation}, plan.open_loop);
+}
+
 /// The row of one codec. @return an error where it cannot be had here
-Result<void> bench_codec(const std::string& codec, const std::vector<BenchInput>& inputs,
-                         ResizeOptions options, const Plan& plan, Json& result) {
+Result<void> bench_jpeg2jpeg_codec(const std::string& codec, const std::vector<BenchInput>& inputs,
+                                   ResizeOptions options, const Jpeg2jpegPlan& plan, Json& result) {
   if (auto set = set_option(options, "codec", codec); !set) return set;
   EngineOptions wanted = plan.engine;
   wanted.codec = options.codec;
@@ -244,13 +271,20 @@ Result<void> bench_codec(const std::string& codec, const std::vector<BenchInput>
   if (!files) return fail(files.error());
   const Inputs& usable = files->inputs;
   const EngineStats first = engine->stats();
+  std::optional<MemoryOverTime> memory;
+  if (plan.memory_over_time) memory.emplace(*engine);
   std::vector<Throughput> runs;
+  std::vector<Throughput> varied;
   for (unsigned i = 0; i < plan.repeat; ++i) {
-    runs.push_back(measure_throughput(*engine, usable, options, plan.seconds));
+    runs.push_back(measure_throughput(*engine, {usable, options}, plan.seconds));
+    if (!plan.variation.any()) continue;
+    varied.push_back(measure_throughput(*engine, {usable, options, plan.variation}, plan.seconds));
   }
   const EngineStats stats = engine->stats();
   Json row = {{"codec", codec}};
   row.update(rates_json(runs));
+  if (!varied.empty()) row["varied"] = rates_json(varied);
+  if (memory) row["memory_over_time"] = memory->finish();
   row["latency_ms"] = percentiles(measure_latency(*engine, usable, options, 1, plan.seconds));
   row["batch"] = plan.batch;
   row["batch_latency_ms"] =
@@ -263,6 +297,7 @@ Result<void> bench_codec(const std::string& codec, const std::vector<BenchInput>
                                     static_cast<double>(stats.batches - first.batches);
   row["gpu_bytes"] = stats.device_bytes;
   row["pinned_bytes"] = stats.pinned_bytes;
+  row["profiles"] = profiles_json(stats.profiles, first.profiles);
   row["resident_bytes"] = resident_bytes();
   row["start_ms"] = start_ms;
   row["devices"] = Json::array();
@@ -272,6 +307,11 @@ Result<void> bench_codec(const std::string& codec, const std::vector<BenchInput>
   files->memory = {};
   engine = fail(StatusCode::kInternal, "over");  // gives its memory back before the next begins
   row["stages_us"] = measure_stages(plan, found, options);
+  if (plan.open_loop.rate > 0) {
+    auto open_loop = bench_open_loop(plan, wanted, found, options);
+    if (!open_loop) return fail(open_loop.error());
+    row["open_loop"] = std::move(*open_loop);
+  }
   result["rows"].push_back(std::move(row));
   return {};
 }
@@ -286,6 +326,18 @@ std::string stages_line(const Json& row) {
                      row["codec"].get<std::string>(), row["parse_us"].get<double>(), line);
 }
 
+std::string varied_line(const Json& row) {
+  if (!row.contains("varied")) return {};
+  const auto rate = [](const Json& of) {
+    return fmt::format(
+        "{:.0f} images/s ({:.0f} - {:.0f}), {:.0f} megapixels/s out",
+        of["images_per_second"].get<double>(), of["images_per_second_min"].get<double>(),
+        of["images_per_second_max"].get<double>(), of["megapixels_out_per_second"].get<double>());
+  };
+  return fmt::format("{:<10} alike: {}; varied: {}\n", row["codec"].get<std::string>(), rate(row),
+                     rate(row["varied"]));
+}
+
 std::string device_names(const Json& result) {
   std::string text;
   for (const Json& row : result["rows"]) {
@@ -298,7 +350,7 @@ std::string device_names(const Json& result) {
   return text;
 }
 
-std::string table(const Json& result) {
+std::string jpeg2jpeg_table(const Json& result) {
   const auto mb = [](const Json& bytes) { return bytes.get<std::uint64_t>() >> 20; };
   std::string text = heading(result, device_names(result));
   if (result["memory"] == "engine") text += "inputs in the engine's memory\n";
@@ -321,7 +373,14 @@ std::string table(const Json& result) {
   }
   for (const Json& row : result["rows"]) text += stages_line(row);
   for (const Json& row : result["rows"]) {
-    text += under_way_lines(row["codec"].get<std::string>(), row["under_way"]);
+    const auto codec = row["codec"].get<std::string>();
+    text += profiles_line(codec, row["profiles"]);
+  }
+  for (const Json& row : result["rows"]) {
+    const auto codec = row["codec"].get<std::string>();
+    text += under_way_lines(codec, row["under_way"]) + varied_line(row) +
+            open_loop_lines(codec, row.value("open_loop", Json())) +
+            memory_lines(codec, row.value("memory_over_time", Json::array()));
   }
   return text;
 }
@@ -329,25 +388,32 @@ std::string table(const Json& result) {
 }  // namespace
 
 int run_bench_jpeg2jpeg(const Arguments& arguments) {
-  const auto made = make_plan(arguments);
+  const auto made = make_jpeg2jpeg_plan(arguments);
   if (!made) return report_usage("bench", made.error());
-  const Plan& plan = *made;
-  const auto inputs = load_all(arguments);
+  const Jpeg2jpegPlan& plan = *made;
+  auto inputs = load_all(arguments);
+  if (inputs) {
+    if (auto ok = give_profiles(plan.profiles, *inputs); !ok) inputs = fail(ok.error());
+  }
   if (!inputs) {
     report(inputs.error());
     return kSomeFailed;
   }
   if (inputs->empty()) return report_usage("bench", "found no JPEG in IN");
-  Json result = begin_result(arguments, *inputs, plan, kTimed);
+  Json result = begin_result(arguments, *inputs, plan, kTimedJpeg2jpeg);
   result["memory"] = plan.engine_memory ? "engine" : "own";
+  if (plan.variation.any()) {
+    result["vary"] = arguments.get("vary");
+    result["seed"] = plan.variation.seed;
+  }
   result["unavailable"] = Json::array();
   for (const std::string& codec : plan.codecs) {
-    if (auto done = bench_codec(codec, *inputs, arguments.options, plan, result); !done) {
+    if (auto done = bench_jpeg2jpeg_codec(codec, *inputs, arguments.options, plan, result); !done) {
       say(printable(fmt::format("{}: {}", codec, done.error().to_string())));
       result["unavailable"].push_back({{"codec", codec}, {"error", to_json(done.error())}});
     }
   }
-  if (!print(arguments.has("json") ? pretty(result) : table(result))) return kEnvironment;
+  if (!print(arguments.has("json") ? pretty(result) : jpeg2jpeg_table(result))) return kEnvironment;
   if (!result["unavailable"].empty()) return kEnvironment;
   return result["failed"].empty() ? kAllDone : kSomeFailed;
 }

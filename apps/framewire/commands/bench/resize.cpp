@@ -9,16 +9,16 @@
 namespace framewire::app {
 namespace {
 
-constexpr std::string_view kTimed =
+constexpr std::string_view kTimedResize =
     "parse, decode, resample, encode, in memory; not reading files, not verifying";
 
-struct Plan : BenchPlan {
+struct ResizePlan : BenchPlan {
   std::vector<unsigned> jobs;
 };
 
 // @return misuse()
-Result<Plan> make_plan(const Arguments& arguments) {
-  Plan plan;
+Result<ResizePlan> make_resize_plan(const Arguments& arguments) {
+  ResizePlan plan;
   for (const std::string& text : split_at_commas(arguments.get("jobs"))) {
     unsigned jobs = 0;
     if (!parse_number(text, 1u, 1024u, jobs)) {
@@ -41,7 +41,7 @@ struct Rates {
 };
 
 Rates repeat(const Resizer& resizer, const std::vector<const BenchInput*>& inputs,
-             const ResizeOptions& options, unsigned jobs, const Plan& plan) {
+             const ResizeOptions& options, unsigned jobs, const ResizePlan& plan) {
   Rates rates;
   for (unsigned i = 0; i < plan.repeat; ++i) {
     const BenchRun run = measure(resizer, inputs, options, jobs, plan.seconds);
@@ -68,7 +68,7 @@ Json row_json(const std::string& codec, unsigned jobs, const Rates& rates) {
           {"failures", rates.failures}};
 }
 
-std::string table(const Json& result) {
+std::string resize_table(const Json& result) {
   std::string text = heading(result);
   text += fmt::format("{:<10} {:>4} {:>10} {:>19} {:>9} {:>9} {:>9} {:>9} {:>9}\n", "codec", "jobs",
                       "images/s", "min - max", "MB/s in", "p50 ms", "p90 ms", "p99 ms", "max ms");
@@ -88,8 +88,8 @@ std::string table(const Json& result) {
 }
 
 // The rows of one codec, and the inputs that it cannot do, which are left out of them.
-void bench_codec(const std::string& codec, const std::vector<BenchInput>& inputs,
-                 ResizeOptions options, const Plan& plan, Json& result) {
+void bench_resize_codec(const std::string& codec, const std::vector<BenchInput>& inputs,
+                        ResizeOptions options, const ResizePlan& plan, Json& result) {
   (void)set_option(options, "codec", codec);  // checked by make_bench_plan()
   const Resizer resizer;
   const auto resize = [&](const BenchInput& input) { return resizer.resize(input.bytes, options); };
@@ -104,20 +104,20 @@ void bench_codec(const std::string& codec, const std::vector<BenchInput>& inputs
 }  // namespace
 
 int run_bench_resize(const Arguments& arguments) {
-  const auto made = make_plan(arguments);
+  const auto made = make_resize_plan(arguments);
   if (!made) return report_usage("bench", made.error());
-  const Plan& plan = *made;
+  const ResizePlan& plan = *made;
   const auto inputs = load_all(arguments);
   if (!inputs) {
     report(inputs.error());
     return kSomeFailed;
   }
   if (inputs->empty()) return report_usage("bench", "found no JPEG in IN");
-  Json result = begin_result(arguments, *inputs, plan, kTimed);
+  Json result = begin_result(arguments, *inputs, plan, kTimedResize);
   for (const std::string& codec : plan.codecs) {
-    bench_codec(codec, *inputs, arguments.options, plan, result);
+    bench_resize_codec(codec, *inputs, arguments.options, plan, result);
   }
-  const bool printed = print(arguments.has("json") ? pretty(result) : table(result));
+  const bool printed = print(arguments.has("json") ? pretty(result) : resize_table(result));
   if (!printed) return kEnvironment;
   return result["failed"].empty() ? kAllDone : kSomeFailed;
 }

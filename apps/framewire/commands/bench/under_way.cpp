@@ -12,7 +12,7 @@
 namespace framewire::app {
 namespace {
 
-using Inputs = std::span<const std::span<const std::uint8_t>>;
+using InputSpan = std::span<const std::span<const std::uint8_t>>;
 constexpr std::size_t kMaxUnderWay = 65'536;
 
 /// Images a second of what `step` hands in and counts, once a quarter of the time has passed.
@@ -26,7 +26,7 @@ double rate(double seconds, const Step& step, const Count& count) {
   return static_cast<double>(count() - before) / (base::elapsed_us(start) / 1e6);
 }
 
-double one_by_one(Engine& engine, Inputs inputs, const ResizeOptions& options, std::size_t many,
+double one_by_one(Engine& engine, InputSpan inputs, const ResizeOptions& options, std::size_t many,
                   double seconds) {
   std::counting_semaphore<kMaxUnderWay> room(static_cast<std::ptrdiff_t>(many));
   std::atomic<std::uint64_t> images{0};
@@ -43,7 +43,7 @@ double one_by_one(Engine& engine, Inputs inputs, const ResizeOptions& options, s
   return found;
 }
 
-double in_groups(Engine& engine, Inputs inputs, const ResizeOptions& options, std::size_t many,
+double in_groups(Engine& engine, InputSpan inputs, const ResizeOptions& options, std::size_t many,
                  double seconds) {
   const auto queue = std::make_shared<CompletionQueue>();
   std::uint64_t images = 0;
@@ -84,7 +84,7 @@ Result<std::vector<std::size_t>> parse_under_way(const std::string& text) {
   return numbers;
 }
 
-Json measure_under_way(Engine& engine, Inputs inputs, const ResizeOptions& options,
+Json measure_under_way(Engine& engine, InputSpan inputs, const ResizeOptions& options,
                        const std::vector<std::size_t>& under_way, double seconds) {
   Json rows = Json::array();
   for (const std::size_t many : under_way) {

@@ -37,6 +37,17 @@ Json place_json(const HostFacts& facts, const std::string& address) {
           {"link_width", device.link.width}};
 }
 
+std::string_view mode_word(int mode) {
+  constexpr std::string_view kWords[] = {"default", "exclusive_thread", "prohibited",
+                                         "exclusive_process"};
+  return mode >= 0 && mode < 4 ? kWords[mode] : "unknown";
+}
+
+Json compute_mode_json(const Gpu& gpu) {
+  if (!gpu.nvml || !gpu.nvml->compute_mode) return nullptr;
+  return mode_word(*gpu.nvml->compute_mode);
+}
+
 Json gpu_json(const HostFacts& facts, const Gpu& gpu) {
   return {{"id", gpu.label()},
           {"index", gpu.index},
@@ -46,7 +57,15 @@ Json gpu_json(const HostFacts& facts, const Gpu& gpu) {
           {"place", place_json(facts, gpu.address)},
           {"bar1_bytes", known(gpu.bar1_bytes)},
           {"memory_bytes", known(gpu.memory_bytes)},
-          {"mig", known(gpu.mig)}};
+          {"mig", known(gpu.mig)},
+          {"compute_mode", compute_mode_json(gpu)}};
+}
+
+Json mps_json(const MpsFacts& mps) {
+  return {{"program", known(mps.program)},
+          {"pipe_directory", mps.pipe_directory},
+          {"running", mps.running},
+          {"owner", known(mps.owner)}};
 }
 
 Json nic_json(const HostFacts& facts, const Nic& nic) {
@@ -102,6 +121,7 @@ Json to_json(const Diagnosis& diagnosis) {
           {"gpudirect_rdma", topology::to_string(diagnosis.gpudirect_rdma)},
           {"conclusion", diagnosis.conclusion},
           {"host", host_json(facts)},
+          {"mps", mps_json(facts.mps)},
           {"gpus", std::move(gpus)},
           {"nics", std::move(nics)},
           {"probes", std::move(probes)},

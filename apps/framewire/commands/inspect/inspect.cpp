@@ -33,7 +33,7 @@ int run_inspect(const Arguments& arguments) {
       models.push_back({{"file", path}, {"error", to_json(bytes.error())}});
       continue;
     }
-    Json model = inspect::inspect_bytes(path, *bytes, arguments.options);
+    Json model = to_json(inspect::inspect_bytes(path, *bytes, arguments.options));
     if (model.contains("error")) code = kSomeFailed;
     if (arguments.has("json")) {
       models.push_back(std::move(model));

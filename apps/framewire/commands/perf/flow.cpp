@@ -16,7 +16,6 @@ using transport::Channel;
 using transport::Direction;
 using transport::Transfer;
 
-constexpr std::uint64_t kLargest = std::uint64_t{1} << 30;
 // Measured: with 8 MiB, which no core's own cache holds, messages of 256 KiB took ten times as
 // long.
 constexpr std::uint64_t kSlotsTogether = std::uint64_t{1} << 20;
@@ -182,7 +181,7 @@ Result<PerfRow> decode_perf_row(std::span<const std::byte> bytes) {
   std::memcpy(&row.rounds, &bytes[16], 4);
   std::memcpy(&row.skipped, &bytes[20], 4);
   const bool good = test <= 2 && row.window >= 1 && row.window <= 256 && row.size_bytes >= 1 &&
-                    row.size_bytes <= kLargest && row.rounds <= 1'000'000 &&
+                    row.size_bytes <= kMaxMessageBytes && row.rounds <= 1'000'000 &&
                     row.skipped <= 1'000'000;
   if (!good) return fail(StatusCode::kInvalidInput, "an announcement out of range");
   return row;

@@ -13,12 +13,14 @@ namespace framewire::app {
 
 enum class PerfTest : std::uint8_t { kLatency, kBandwidth, kBothWays };
 
+inline constexpr std::uint64_t kMaxMessageBytes = std::uint64_t{1} << 30;
+
 /// One row of a measurement, as the client tells the server.
 struct PerfRow {
   PerfTest test = PerfTest::kLatency;
   bool verify = false;           ///< checksum every message
   bool pauses = true;            ///< each window waits until all of the one before are confirmed
-  std::uint64_t size_bytes = 0;  ///< of a message, 1 to 1 GiB
+  std::uint64_t size_bytes = 0;  ///< of a message, 1 to kMaxMessageBytes
   std::uint32_t rounds = 0;      ///< timed; a round is a message there and back, or a window
   std::uint32_t skipped = 0;     ///< before, not timed
   std::uint32_t window = 1;      ///< messages of a round; 1 for latency

@@ -19,7 +19,6 @@ namespace {
 using transport::Channel;
 using transport::SessionOptions;
 
-constexpr std::uint64_t kLargest = std::uint64_t{1} << 30;
 constexpr std::uint64_t kMaxIterations = 900'000;
 
 struct Sizes {
@@ -34,7 +33,7 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
   const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
   const unsigned shift = unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : 0;
   if (error != std::errc{} || (shift == 0 && !unit.empty()) || number == 0 ||
-      number > kLargest >> shift) {
+      number > kMaxMessageBytes >> shift) {
     return std::nullopt;
   }
   return number << shift;

@@ -82,10 +82,12 @@ Result<std::optional<LocalOptions>> read_local(const Arguments& arguments) {
 }
 
 Result<std::optional<LocalServer>> start_local(const std::optional<LocalOptions>& options,
-                                               const Limits& limits, Engine& engine) {
+                                               const service::http::Settings& settings,
+                                               Engine& engine) {
   if (!options) return std::nullopt;
   LocalOptions chosen = *options;
-  chosen.limits = limits;
+  chosen.limits = settings.defaults.limits;
+  chosen.user_share_percent = settings.client_share_percent;
   // On the CPU a few keep every core busy; more would only stand before requests over HTTP.
   constexpr std::size_t kEachCore = 4;
   chosen.under_way = engine.devices().empty()
@@ -95,7 +97,9 @@ Result<std::optional<LocalServer>> start_local(const std::optional<LocalOptions>
   chosen.on_event = log;
   auto server = LocalServer::start(engine, std::move(chosen));
   if (!server) return fail(server.error());
-  say(fmt::format("serving local clients at {}", options->path));
+  say(options->listener_fd < 0
+          ? fmt::format("serving local clients at {}", options->path)
+          : std::string("serving local clients at the socket that was handed over"));
   return std::optional<LocalServer>(std::move(*server));
 }
 

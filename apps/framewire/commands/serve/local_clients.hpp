@@ -7,6 +7,7 @@
 #include <framewire/engine.hpp>
 #include <framewire/status.hpp>
 #include <optional>
+#include <service/http/settings.hpp>
 #include <service/local/local_server.hpp>
 
 namespace framewire::app {
@@ -21,9 +22,10 @@ inline constexpr std::size_t kLocalQueue = 1024;
 [[nodiscard]] Result<std::optional<LocalOptions>> read_local(const Arguments& arguments);
 
 /// Nothing where nothing was asked for. Logs who comes and goes as lines of JSON.
-/// @param limits  that clients cannot raise
+/// @param settings  whose limits clients cannot raise, and whose client-share is each user's
 [[nodiscard]] Result<std::optional<LocalServer>> start_local(
-    const std::optional<LocalOptions>& options, const Limits& limits, Engine& engine);
+    const std::optional<LocalOptions>& options, const service::http::Settings& settings,
+    Engine& engine);
 
 /// @return whether all that was taken has been answered in time
 bool drain_local(std::optional<LocalServer>& server, std::uint64_t timeout_ms);

@@ -1,17 +1,25 @@
 // framewire serve
 #include <fmt/format.h>
-#include <signal.h>
+#include <fmt/ranges.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <batch/input_file.hpp>
 #include <command_line/command.hpp>
 #include <command_line/gpu_options.hpp>
+#include <commands/serve/health.hpp>
 #include <commands/serve/local_clients.hpp>
+#include <commands/serve/mps.hpp>
+#include <commands/serve/remote_clients.hpp>
+#include <commands/serve/running.hpp>
+#include <commands/serve/service_manager.hpp>
+#include <commands/serve/signals.hpp>
+#include <commands/serve/worker_processes.hpp>
 #include <framewire/engine.hpp>
 #include <future>
 #include <optional>
 #include <report/console.hpp>
 #include <service/http/configuration.hpp>
+#include <service/http/grammar_settings.hpp>
 #include <service/http/server.hpp>
 
 namespace framewire::app {
@@ -22,6 +30,10 @@ namespace http = service::http;
 constexpr std::uint64_t kMaxConfigBytes = 1u << 20;
 // Files, the engine's descriptors, listeners.
 constexpr std::uint64_t kOtherDescriptors = 64;
+// A worker's socket, process and memory; one more of each while it is replaced.
+constexpr std::uint64_t kWorkerDescriptors = 6;
+// What the end takes beyond draining: fetches that are given up, memory of GPUs.
+constexpr std::chrono::milliseconds kEndingTime{10'000};
 
 Result<http::GivenSettings> read_config(const std::string& path) {
   if (path.empty()) return http::GivenSettings{};
@@ -51,71 +63,93 @@ Result<EngineOptions> engine_options(const Arguments& arguments, const http::Set
   EngineOptions options = http::engine_options(settings);
   options.devices = gpu->devices;
   options.gpu_memory_bytes = gpu->gpu_memory_bytes;
+  options.warm_bytes = gpu->warm_bytes;
   return options;
 }
 
-// One descriptor a connection: as many as the administrator allows.
+// One descriptor a connection, one a request for its file or origin: as many as the administrator
+// allows.
 void raise_descriptors(const http::Settings& settings) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  const std::uint64_t wanted = settings.max_connections + kOtherDescriptors;
+  const std::uint64_t others =
+      kOtherDescriptors + settings.queue + settings.workers * kWorkerDescriptors;
+  const std::uint64_t wanted = settings.max_connections + others;
   if (limit.rlim_cur < wanted) {
     limit.rlim_cur = std::min<rlim_t>(wanted, limit.rlim_max);
     (void)::setrlimit(RLIMIT_NOFILE, &limit);
   }
   if (limit.rlim_cur < wanted) {
     say(fmt::format("warning: at most {} connections: the system allows {} open files",
-                    limit.rlim_cur - std::min<rlim_t>(limit.rlim_cur, kOtherDescriptors),
-                    limit.rlim_cur));
+                    limit.rlim_cur - std::min<rlim_t>(limit.rlim_cur, others), limit.rlim_cur));
   }
 }
 
-/// SIGTERM and SIGINT, held back in every thread and taken here.
-class EndingSignals {
- public:
-  /// Before any thread is started.
-  EndingSignals() {
-    sigemptyset(&set_);
-    sigaddset(&set_, SIGTERM);
-    sigaddset(&set_, SIGINT);
-    (void)::pthread_sigmask(SIG_BLOCK, &set_, nullptr);
-  }
-  void wait() const {
-    int number = 0;
-    while (::sigwait(&set_, &number) != 0) {
-    }
-  }
-  /// Whether another one has come.
-  [[nodiscard]] bool again() const {
-    const timespec now{};
-    return ::sigtimedwait(&set_, nullptr, &now) > 0;
-  }
-
- private:
-  sigset_t set_{};
+/// The engine of this process, or the processes that do its work.
+struct Engines {
+  std::optional<Engine> own;
+  std::unique_ptr<WorkerPool> workers;
 };
 
-int serve(const EndingSignals& signals, const http::Settings& settings, Engine& engine,
-          const std::optional<LocalOptions>& local) {
-  auto server = http::Server::start(settings, engine, [](std::string_view lines) { put(lines); });
+Result<Engines> make_engines(const http::Settings& settings, const EngineOptions& options) {
+  Engines engines;
+  auto workers = start_workers(settings, options);
+  if (!workers) return fail(workers.error());
+  engines.workers = std::move(*workers);
+  if (engines.workers != nullptr) return engines;
+  auto engine = Engine::make(options);
+  if (!engine) return fail(engine.error());
+  engines.own.emplace(std::move(*engine));
+  return engines;
+}
+
+int serve(const ServeSignals& signals, ServiceManager& manager, const http::Settings& settings,
+          Engines& engines, const std::optional<LocalOptions>& local,
+          const std::optional<RemoteOptions>& remote, const ReadSettings& read) {
+  const auto log = [](std::string_view lines) { put(lines); };
+  auto server = engines.own ? http::Server::start(settings, *engines.own, log, nullptr,
+                                                  std::move(manager.listeners))
+                            : http::Server::start(settings, *engines.workers, log, nullptr,
+                                                  std::move(manager.listeners));
   if (!server) return refuse(server.error());
-  auto clients = start_local(local, settings.defaults.limits, engine);
+  auto clients = engines.own ? start_local(local, settings, *engines.own)
+                             : Result<std::optional<LocalServer>>(std::nullopt);
   if (!clients) return refuse(clients.error());
+  std::optional<service::OwnEngine> own;
+  if (engines.own) own.emplace(*engines.own);
+  auto remotes = own ? start_remote(remote, settings, *own, **server)
+                     : start_remote(remote, settings, *engines.workers, **server);
+  if (!remotes) return refuse(remotes.error());
   for (const std::string& endpoint : (*server)->endpoints()) {
     say(fmt::format("listening on {}", endpoint));
   }
   if (!settings.source.root.empty()) say(fmt::format("serving {}", settings.source.root));
-  if (!engine.no_device_reason().empty()) say(fmt::format("no GPU: {}", engine.no_device_reason()));
-  signals.wait();
-  say("ending; what is under way is answered first");
+  if (engines.own && !engines.own->no_device_reason().empty()) {
+    say(fmt::format("no GPU: {}", engines.own->no_device_reason()));
+  }
+  const service::systemd::Notifier& notifier = manager.notifier;
+  notifier.ready(fmt::format("listening on {}", fmt::join((*server)->endpoints(), ", ")));
+  run_until_end(signals, **server, notifier, read, [&engines] {
+    if (engines.workers == nullptr) return;
+    engines.workers->clear_quarantine();
+    engines.workers->restart_workers();
+  });
+  constexpr std::string_view kEnding = "ending; what is under way is answered first";
+  say(kEnding);
+  notifier.stopping(kEnding, kEndingTime + std::chrono::milliseconds(settings.drain_delay_ms +
+                                                                     settings.drain_timeout_ms));
   // Local clients are told first, and have as long as the others.
   auto tell = std::async(std::launch::async,
                          [&] { return drain_local(*clients, settings.drain_timeout_ms); });
-  const bool drained = (*server)->drain([&] { return signals.again(); });
-  const bool all_drained = tell.get() && drained;
+  auto tell_far = std::async(std::launch::async,
+                             [&] { return drain_remote(*remotes, settings.drain_timeout_ms); });
+  const bool drained = (*server)->drain([&] { return signals.ending_again(); });
+  const bool near_drained = tell.get();
+  const bool all_drained = tell_far.get() && near_drained && drained;
+  remotes->reset();  // before the server, whose admission it uses
   server->reset();
   clients->reset();
-  engine.drain();
+  if (engines.own) engines.own->drain();
   return all_drained ? kAllDone : kInterrupted;
 }
 
@@ -132,15 +166,49 @@ int run_serve(const Arguments& arguments) {
   if (!options) return report_usage("serve", options.error());
   auto local = read_local(arguments);
   if (!local) return report_usage("serve", local.error());
-  if (*local) options->queue += kLocalQueue;
+  auto remote = read_remote(arguments);
+  if (!remote) return report_usage("serve", remote.error());
+  auto mps = read_mps(arguments, *options);
+  if (!mps) return report_usage("serve", mps.error());
+  if (auto grammar = http::make_grammar(settings); !grammar) {
+    const Status& error = grammar.error();
+    return report_usage("serve", fmt::format("{}: {}", error.subject(), error.message()));
+  }
   if (arguments.has("check")) {
+    const auto warnings = http::check_files(settings);
+    if (!warnings) return refuse(warnings.error());
+    for (const std::string& warning : *warnings) say("warning: " + warning);
     return print(configuration->to_string()) ? kAllDone : kEnvironment;
   }
-  const EndingSignals signals;
+  if (arguments.has("health")) {
+    const auto healthy = check_health(settings);
+    return healthy ? kAllDone : report(healthy.error());
+  }
+  const ServeSignals signals;
+  auto manager = find_service_manager();
+  if (!manager) return refuse(manager.error());
+  if (manager->local.valid()) {
+    if (!*local) local->emplace();
+    (*local)->listener_fd = manager->local.release();
+  }
+  if (*local && settings.workers != 0) {
+    return report_usage("serve",
+                        "--local: local clients need an engine in the service itself; "
+                        "accepted without --workers");
+  }
+  if (*local) options->queue += kLocalQueue;
   raise_descriptors(settings);
-  auto engine = Engine::make(*options);
-  if (!engine) return refuse(engine.error());
-  return serve(signals, settings, *engine, *local);
+  const auto daemon = start_mps(*mps, *options);  // ends after the engine
+  if (!daemon) return refuse(daemon.error());
+  auto engines = make_engines(settings, *options);
+  if (!engines) return refuse(engines.error());
+  return serve(signals, *manager, settings, *engines, *local, *remote,
+               [&arguments]() -> Result<http::Settings> {
+                 auto read = read_configuration(arguments);
+                 if (!read) return fail(read.error());
+                 raise_descriptors(read->settings);
+                 return std::move(read->settings);
+               });
 }
 
 }  // namespace framewire::app

@@ -66,7 +66,7 @@ Result<void> DeviceFrames::prepare(Job& job, const ResizeOptions& options) try {
   Request& request = job.request;
   auto good = engine::parse_request(job.jpeg, options, base::Clock::now(), jpeg::ParseDepth::kWhole,
                                     request);
-  if (good && resize_) good = engine::plan_request(request, {}, converters_);
+  if (good && resize_) good = engine::plan_request(request, {}, converters_, color::Side::kDevice);
   if (good) good = check_model(request, resize_);
   if (!good) return good;
   const jpeg::FrameHeader& whole = request.file.frame;

@@ -1,0 +1,92 @@
+#include <fmt/format.h>
+#include <algorithm>
+#include <command_line/lists.hpp>
+#include <command_line/misuse.hpp>
+#include <commands/serve/local_clients.hpp>
+#include <commands/serve/remote_clients.hpp>
+#include <report/console.hpp>
+#include <report/json.hpp>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace framewire::app {
+namespace {
+
+using service::remote::RemoteEvent;
+
+void log(const RemoteEvent& event) {
+  Json line;
+  switch (event.kind) {
+    case RemoteEvent::Kind::kConnected:
+      line["event"] = "remote client connected";
+      break;
+    case RemoteEvent::Kind::kRefused:
+      line["event"] = "remote client refused";
+      break;
+    case RemoteEvent::Kind::kEnded:
+      line["event"] = "remote client ended";
+      break;
+  }
+  if (!event.peer.empty()) line["name"] = event.peer;
+  if (event.kind != RemoteEvent::Kind::kConnected) line["reason"] = event.status.to_string();
+  put(line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+/// The address with the port that it has got, where it asked for port 0.
+std::string with_port(const std::string& address, std::uint16_t port) {
+  const std::string host = address.substr(0, address.rfind(':'));
+  return fmt::format("{}:{}", host.empty() ? "127.0.0.1" : host, port);
+}
+
+}  // namespace
+
+Result<std::optional<RemoteOptions>> read_remote(const Arguments& arguments) {
+  if (!arguments.has("remote-clients")) {
+    for (const char* name : {"remote-psk", "remote-allow", "remote-link", "remote-interface"}) {
+      if (!arguments.given.contains(name)) continue;
+      return misuse(fmt::format("--{} needs --remote-clients", name));
+    }
+    return std::nullopt;
+  }
+  RemoteOptions options;
+  options.address = arguments.get("remote-clients");
+  if (options.address.empty()) return misuse("--remote-clients: found ''; accepted: HOST:PORT");
+  options.security.psk_file = arguments.get("remote-psk");
+  if (options.security.psk_file.empty()) {
+    return misuse("--remote-clients: clients prove who they are; accepted: --remote-psk FILE");
+  }
+  if (const std::string allowed = arguments.get("remote-allow"); !allowed.empty()) {
+    options.security.allowed = split_at_commas(allowed);
+  }
+  options.link = arguments.get("remote-link");
+  options.ucx_device = arguments.get("remote-interface");
+  return options;
+}
+
+Result<std::optional<RemoteServer>> start_remote(const std::optional<RemoteOptions>& options,
+                                                 const service::http::Settings& settings,
+                                                 service::PictureEngine& engine,
+                                                 service::http::Server& server) {
+  if (!options) return std::nullopt;
+  RemoteOptions chosen = *options;
+  chosen.limits = settings.defaults.limits;
+  chosen.client_share_percent = settings.client_share_percent;
+  // As for local clients: on the CPU a few keep every core busy.
+  constexpr std::size_t kEachCore = 4;
+  chosen.under_way = engine.devices().empty()
+                         ? kEachCore * std::max(1u, std::thread::hardware_concurrency())
+                         : kLocalQueue;
+  chosen.under_way = std::min(chosen.under_way, kLocalQueue);
+  chosen.on_event = log;
+  auto started = RemoteServer::start(engine, server.admission(), std::move(chosen));
+  if (!started) return fail(started.error());
+  say(fmt::format("serving remote clients at {}", with_port(options->address, started->port())));
+  return std::optional<RemoteServer>(std::move(*started));
+}
+
+bool drain_remote(std::optional<RemoteServer>& server, std::uint64_t timeout_ms) {
+  return !server || server->drain(std::chrono::milliseconds(timeout_ms));
+}
+
+}  // namespace framewire::app

@@ -1,0 +1,31 @@
+// framewire serve --remote-clients: other hosts use the service's engine.
+#pragma once
+
+#include <command_line/command.hpp>
+#include <cstdint>
+#include <framewire/status.hpp>
+#include <optional>
+#include <service/http/server.hpp>
+#include <service/http/settings.hpp>
+#include <service/pictures/picture_engine.hpp>
+#include <service/remote/remote_server.hpp>
+
+namespace framewire::app {
+
+using RemoteOptions = service::remote::RemoteServerOptions;
+using service::remote::RemoteServer;
+
+/// What the command line says about clients on other hosts; nothing where there are none. @return
+/// misuse()
+[[nodiscard]] Result<std::optional<RemoteOptions>> read_remote(const Arguments& arguments);
+
+/// Starts to serve them, logging who comes and goes.
+/// @param engine  what the HTTP server uses, too @param server  whose admission counts
+[[nodiscard]] Result<std::optional<RemoteServer>> start_remote(
+    const std::optional<RemoteOptions>& options, const service::http::Settings& settings,
+    service::PictureEngine& engine, service::http::Server& server);
+
+/// @return whether everything that was taken has been answered in time
+[[nodiscard]] bool drain_remote(std::optional<RemoteServer>& server, std::uint64_t timeout_ms);
+
+}  // namespace framewire::app

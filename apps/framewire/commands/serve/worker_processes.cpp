@@ -1,0 +1,43 @@
+#include <command_line/command.hpp>
+#include <commands/serve/worker_processes.hpp>
+#include <report/console.hpp>
+#include <report/json.hpp>
+#include <service/workers/handshake.hpp>
+#include <service/workers/worker.hpp>
+
+namespace framewire::app {
+namespace {
+
+using service::workers::WorkerEvent;
+using service::workers::WorkerPoolOptions;
+
+void log(const WorkerEvent& event) {
+  Json line;
+  line["event"] = event.what;
+  if (event.pid != 0) line["pid"] = event.pid;
+  if (!event.why.empty()) line["reason"] = event.why;
+  put(line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<WorkerPool>> start_workers(const service::http::Settings& settings,
+                                                  const EngineOptions& engine) {
+  if (settings.workers == 0) return nullptr;
+  WorkerPoolOptions options;
+  options.workers = settings.workers;
+  options.engine = engine;
+  options.max_input_bytes = settings.defaults.limits.max_input_bytes;
+  options.memory_bytes = settings.worker_memory;
+  options.sandbox = settings.worker_sandbox;
+  options.on_event = log;
+  return WorkerPool::make(std::move(options));
+}
+
+int run_serve_worker() {
+  // How it ended is told by the service, which notices it.
+  const Status end = service::workers::run_worker(service::workers::kWorkerDescriptor);
+  return end.code() == StatusCode::kPeerLost ? kAllDone : kEnvironment;
+}
+
+}  // namespace framewire::app
