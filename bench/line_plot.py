@@ -73,3 +73,50 @@ def draw(lines, title, x_label, x_ticks=1, x_name=lambda value: f"{value:g}"):
         out.append(f'<text x="{x.at(line.points[-1][0]) + 10:.1f}" y="{heights[index] + 4:.1f}" '
                    f'fill="{line.color}" font-weight="bold">{escape(line.label)}</text>')
     return "\n".join(out + ["</svg>", ""])
+
+
+class TimeAxis:
+    """A linear axis from zero, in seconds, with about six ticks."""
+
+    def __init__(self, values, start, end):
+        self.high, self.start, self.end = max(max(values), 1e-9), start, end
+
+    def at(self, value):
+        return self.start + value / self.high * (self.end - self.start)
+
+    def ticks(self):
+        """At the smallest of 1, 2, 5, 10, 20, … and their like in minutes that gives few."""
+        steps = [unit * n for unit in (1, 60, 3600) for n in (1, 2, 5, 10, 20, 30)]
+        step = next((s for s in steps if self.high / s <= 7), 3600 * 24)
+        return [k * step for k in range(int(self.high / step) + 1)]
+
+    def name(self, value):
+        return f"{value:g} s" if self.high < 180 else f"{value / 60:g} min"
+
+
+def draw_over_time(lines, title):
+    """Lines over seconds; a logarithmic axis upwards, for figures of different kinds.
+    @param lines  at least one with a point above zero; points at zero and nan are left out"""
+    for line in lines:
+        line.points = [(a, b) for a, b in line.points if b > 0]
+    lines = [line for line in lines if line.points]
+    x = TimeAxis([p[0] for line in lines for p in line.points], LEFT, WIDTH - RIGHT)
+    y = Axis([p[1] for line in lines for p in line.points], 10, HEIGHT - BOTTOM, TOP)
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
+           'font-family="sans-serif" font-size="12">',
+           f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
+           f'<text x="{LEFT}" y="24" font-size="14" fill="#222222">{escape(title)}</text>']
+    for tick in y.ticks():
+        out.append(f'<path d="M{LEFT} {y.at(tick):.1f}H{WIDTH - RIGHT}" stroke="#dddddd"/>'
+                   f'<text x="{LEFT - 8}" y="{y.at(tick) + 4:.1f}" text-anchor="end" '
+                   f'fill="#444444">{tick:,}</text>')
+    for tick in x.ticks():
+        out.append(f'<text x="{x.at(tick):.1f}" y="{HEIGHT - BOTTOM + 20}" text-anchor="middle" '
+                   f'fill="#444444">{x.name(tick)}</text>')
+    heights = label_heights([y.at(line.points[-1][1]) for line in lines])
+    for index, line in enumerate(lines):
+        path = "L".join(f"{x.at(a):.1f} {y.at(b):.1f}" for a, b in line.points)
+        out.append(f'<path d="M{path}" fill="none" stroke="{line.color}" stroke-width="1.5"/>'
+                   f'<text x="{x.at(line.points[-1][0]) + 10:.1f}" y="{heights[index] + 4:.1f}" '
+                   f'fill="{line.color}" font-weight="bold">{escape(line.label)}</text>')
+    return "\n".join(out + ["</svg>", ""])
