@@ -1,4 +1,5 @@
 #include <inspect/json.hpp>
+#include <type_traits>
 
 namespace framewire::inspect {
 
@@ -36,6 +37,23 @@ Json to_json(const Report& report) {
             {"encode", times.encode_us},
             {"total", times.total_us}}},
           {"warnings", to_json(report.warnings)}};
+}
+
+Json to_json(const Value& value) {
+  return value.visit([](const auto& held) -> Json {
+    using Held = std::remove_cvref_t<decltype(held)>;
+    if constexpr (std::is_same_v<Held, Value::Array>) {
+      Json list = Json::array();
+      for (const Value& item : held) list.push_back(to_json(item));
+      return list;
+    } else if constexpr (std::is_same_v<Held, Value::Object>) {
+      Json object = Json::object();
+      for (const Value::Member& member : held) object[member.key] = to_json(member.value);
+      return object;
+    } else {
+      return held;
+    }
+  });
 }
 
 std::string text_of(const Json& json, int indent) {

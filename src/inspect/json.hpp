@@ -3,6 +3,7 @@
 
 #include <framewire/image.hpp>
 #include <framewire/status.hpp>
+#include <inspect/value.hpp>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@ using Json = nlohmann::ordered_json;
 /// {class, message, offset}
 [[nodiscard]] Json to_json(const Status& status);
 [[nodiscard]] Json to_json(const Report& report);
+[[nodiscard]] Json to_json(const Value& value);
 
 /// JSON as text. To be used instead of Json::dump(), which throws at bytes that are not UTF-8: here
 /// such bytes, of a peer or of a file's name, become U+FFFD.

@@ -17,6 +17,22 @@
 namespace framewire::inspect {
 namespace {
 
+Value value_of(const Status& status) {
+  Value value = Value::object("class", to_string(status.code()), "message", status.message());
+  if (status.offset()) value["offset"] = *status.offset();
+  return value;
+}
+
+Value value_of(const std::vector<Warning>& warnings) {
+  Value list = Value::array();
+  for (const Warning& warning : warnings) {
+    Value entry = Value::object("kind", to_string(warning.kind), "message", warning.message);
+    if (warning.offset) entry["offset"] = *warning.offset;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
 // Looking costs only the headers, so nothing is too large to be looked at.
 Limits no_limits() {
   Limits limits;
@@ -28,77 +44,65 @@ Limits no_limits() {
   return limits;
 }
 
-Json markers_json(const jpeg::JpegFile& file) {
-  Json list = Json::array();
+Value markers_json(const jpeg::JpegFile& file) {
+  Value list = Value::array();
   for (const jpeg::MarkerEntry& entry : file.markers) {
-    list.push_back({{"offset", entry.offset},
-                    {"bytes", entry.bytes},
-                    {"marker", jpeg::marker_name(entry.marker)},
-                    {"code", fmt::format("ff{:02x}", entry.marker)},
-                    {"meaning", marker_meaning(file, entry)}});
+    list.push_back(Value::object(
+        "offset", entry.offset, "bytes", entry.bytes, "marker", jpeg::marker_name(entry.marker),
+        "code", fmt::format("ff{:02x}", entry.marker), "meaning", marker_meaning(file, entry)));
   }
   return list;
 }
 
-Json frame_json(const jpeg::JpegFile& file) {
+Value frame_json(const jpeg::JpegFile& file) {
   const jpeg::FrameHeader& frame = file.frame;
-  Json components = Json::array();
+  Value components = Value::array();
   for (int i = 0; i < frame.component_count; ++i) {
     const jpeg::Component& component = frame.components[static_cast<std::size_t>(i)];
-    components.push_back({{"id", component.id},
-                          {"sampling", fmt::format("{}x{}", component.h, component.v)},
-                          {"quant_table", component.quant_index},
-                          {"w", component.width_px},
-                          {"h", component.height_px}});
+    components.push_back(Value::object(
+        "id", component.id, "sampling", fmt::format("{}x{}", component.h, component.v),
+        "quant_table", component.quant_index, "w", component.width_px, "h", component.height_px));
   }
-  return {{"offset", frame.offset},
-          {"process", jpeg::process_name(frame)},
-          {"w", frame.width_px},
-          {"h", frame.height_px},
-          {"precision_bits", frame.precision_bits},
-          {"sampling", jpeg::sampling_name(frame)},
-          {"color_model", jpeg::color_model_name(file.color_model)},
-          {"mcu_columns", frame.mcu_columns},
-          {"mcu_rows", frame.mcu_rows},
-          {"components", std::move(components)}};
+  return Value::object("offset", frame.offset, "process", jpeg::process_name(frame), "w",
+                       frame.width_px, "h", frame.height_px, "precision_bits", frame.precision_bits,
+                       "sampling", jpeg::sampling_name(frame), "color_model",
+                       jpeg::color_model_name(file.color_model), "mcu_columns", frame.mcu_columns,
+                       "mcu_rows", frame.mcu_rows, "components", std::move(components));
 }
 
-Json scans_json(const jpeg::JpegFile& file) {
-  Json list = Json::array();
+Value scans_json(const jpeg::JpegFile& file) {
+  Value list = Value::array();
   for (const jpeg::Scan& scan : file.scans) {
-    Json components = Json::array();
+    Value components = Value::array();
     for (int i = 0; i < scan.component_count; ++i) {
       const std::size_t index = scan.component[static_cast<std::size_t>(i)];
       components.push_back(file.frame.components[index].id);
     }
-    list.push_back({{"offset", scan.offset},
-                    {"components", std::move(components)},
-                    {"spectral_start", scan.spectral_start},
-                    {"spectral_end", scan.spectral_end},
-                    {"approx_high", scan.approx_high},
-                    {"approx_low", scan.approx_low},
-                    {"restart_interval_mcus", scan.restart_interval_mcus},
-                    {"entropy_offset", scan.entropy_offset},
-                    {"entropy_bytes", scan.entropy_bytes}});
+    list.push_back(Value::object(
+        "offset", scan.offset, "components", std::move(components), "spectral_start",
+        scan.spectral_start, "spectral_end", scan.spectral_end, "approx_high", scan.approx_high,
+        "approx_low", scan.approx_low, "restart_interval_mcus", scan.restart_interval_mcus,
+        "entropy_offset", scan.entropy_offset, "entropy_bytes", scan.entropy_bytes));
   }
   return list;
 }
 
-Json tables_json(const jpeg::JpegFile& file) {
-  Json quant = Json::array();
+Value tables_json(const jpeg::JpegFile& file) {
+  Value quant = Value::array();
   for (int i = 0; i < file.frame.component_count; ++i) {
     const int index = file.component_quant[static_cast<std::size_t>(i)];
     if (index < 0) continue;
     const jpeg::QuantTable& table = file.quant_tables[static_cast<std::size_t>(index)];
-    quant.push_back({{"component", file.frame.components[static_cast<std::size_t>(i)].id},
-                     {"bits", table.sixteen_bit ? 16 : 8},
-                     {"values", table.values}});
+    quant.push_back(
+        Value::object("component", file.frame.components[static_cast<std::size_t>(i)].id, "bits",
+                      table.sixteen_bit ? 16 : 8, "values", Value::array_of(table.values)));
   }
-  Json huffman = Json::array();
+  Value huffman = Value::array();
   for (const jpeg::HuffmanTable& table : file.huffman_tables) {
-    huffman.push_back({{"codes", table.value_count}, {"codes_of_length", table.counts}});
+    huffman.push_back(Value::object("codes", table.value_count, "codes_of_length",
+                                    Value::array_of(table.counts)));
   }
-  return {{"quantisation", std::move(quant)}, {"huffman", std::move(huffman)}};
+  return Value::object("quantisation", std::move(quant), "huffman", std::move(huffman));
 }
 
 std::string_view profile_use(color::ProfileUse use) {
@@ -115,25 +119,21 @@ std::string_view profile_use(color::ProfileUse use) {
   return "unusable";
 }
 
-Json metadata_json(const jpeg::JpegFile& file, color::ProfileUse use) {
-  Json json = {{"orientation", file.orientation},
-               {"exif_bytes", file.exif.size()},
-               {"xmp_bytes", file.xmp.size()},
-               {"jfif", nullptr},
-               {"adobe_transform", nullptr},
-               {"icc", nullptr},
-               {"gain_map", nullptr}};
+Value metadata_json(const jpeg::JpegFile& file, color::ProfileUse use) {
+  Value json = Value::object("orientation", file.orientation, "exif_bytes", file.exif.size(),
+                             "xmp_bytes", file.xmp.size(), "jfif", nullptr, "adobe_transform",
+                             nullptr, "icc", nullptr, "gain_map", nullptr);
   if (file.jfif) {
     json["jfif"] = fmt::format("{}.{:02}", file.jfif->version_major, file.jfif->version_minor);
   }
   if (file.adobe_transform) json["adobe_transform"] = *file.adobe_transform;
   if (!file.icc.empty()) {
-    json["icc"] = {
-        {"bytes", file.icc.size()}, {"name", icc_name(file.icc)}, {"use", profile_use(use)}};
+    json["icc"] = Value::object("bytes", file.icc.size(), "name", icc_name(file.icc), "use",
+                                profile_use(use));
   }
   if (file.gain_map) {
     const jpeg::MpfImage& image = file.mpf[*file.gain_map];
-    json["gain_map"] = {{"offset", image.offset}, {"bytes", image.bytes}};
+    json["gain_map"] = Value::object("offset", image.offset, "bytes", image.bytes);
   }
   json["images"] = file.mpf.size();
   json["trailing_bytes"] = file.bytes.size() - std::min(file.end_offset, file.bytes.size());
@@ -141,16 +141,14 @@ Json metadata_json(const jpeg::JpegFile& file, color::ProfileUse use) {
   return json;
 }
 
-Json plan_json(const plan::Plan& plan, int components) {
-  Json scales = Json::array();
+Value plan_json(const plan::Plan& plan, int components) {
+  Value scales = Value::array();
   for (int i = 0; i < components; ++i) {
     scales.push_back(fmt::format("{}/8", plan.scales[static_cast<std::size_t>(i)]));
   }
   const bool planar = plan.color_path == plan::ColorPath::kPlanar;
-  return {{"w", plan.encode.width_px},
-          {"h", plan.encode.height_px},
-          {"decode_scales", std::move(scales)},
-          {"color_path", planar ? "planar" : "per pixel"}};
+  return Value::object("w", plan.encode.width_px, "h", plan.encode.height_px, "decode_scales",
+                       std::move(scales), "color_path", planar ? "planar" : "per pixel");
 }
 
 // What a codec that can `capable` would make of the file.
@@ -169,19 +167,18 @@ Intent intend(std::span<const std::uint8_t> bytes, const ResizeOptions& options,
   return {std::move(file), std::move(plan)};
 }
 
-Json refused(CodecKind kind, const Status& why) {
-  return {{"codec", to_string(kind)}, {"supported", false}, {"error", to_json(why)}};
+Value refused(CodecKind kind, const Status& why) {
+  return Value::object("codec", to_string(kind), "supported", false, "error", value_of(why));
 }
 
-Json accepted(CodecKind kind, const Intent& intent) {
-  return {{"codec", to_string(kind)},
-          {"supported", true},
-          {"output", plan_json(*intent.plan, intent.file->frame.component_count)}};
+Value accepted(CodecKind kind, const Intent& intent) {
+  return Value::object("codec", to_string(kind), "supported", true, "output",
+                       plan_json(*intent.plan, intent.file->frame.component_count));
 }
 
-Json host_json(CodecKind kind, const engine::CodecRouter& router,
-               std::span<const std::uint8_t> bytes, const ResizeOptions& options,
-               bool convertible) {
+Value host_json(CodecKind kind, const engine::CodecRouter& router,
+                std::span<const std::uint8_t> bytes, const ResizeOptions& options,
+                bool convertible) {
   const auto route = router.choose(kind);
   if (!route) return refused(kind, route.error());
   const Intent intent = intend(bytes, options, route->codec->capabilities(), convertible);
@@ -189,8 +186,8 @@ Json host_json(CodecKind kind, const engine::CodecRouter& router,
 }
 
 // Known without a GPU, as long as the build has the codec.
-Json cuda_json(std::span<const std::uint8_t> bytes, const ResizeOptions& options,
-               bool convertible) {
+Value cuda_json(std::span<const std::uint8_t> bytes, const ResizeOptions& options,
+                bool convertible) {
   const Intent intent = intend(bytes, options, {}, convertible);
   if (!intent.plan) return refused(CodecKind::kCuda, intent.plan.error());
   std::optional<color::Converter> converter;
@@ -201,19 +198,19 @@ Json cuda_json(std::span<const std::uint8_t> bytes, const ResizeOptions& options
   const auto taken =
       engine::check_for_cuda(*intent.file, *intent.plan, converter ? &*converter : nullptr);
   if (!taken) return refused(CodecKind::kCuda, taken.error());
-  Json json = accepted(CodecKind::kCuda, intent);
+  Value json = accepted(CodecKind::kCuda, intent);
   json["entropy_decoding"] = engine::entropy_on_host(intent.file->frame) ? "host" : "device";
   return json;
 }
 
 }  // namespace
 
-Json inspect_bytes(const std::string& file, std::span<const std::uint8_t> bytes,
-                   const ResizeOptions& options) {
-  Json model = {{"file", file}, {"bytes", bytes.size()}};
+Value inspect_bytes(const std::string& file, std::span<const std::uint8_t> bytes,
+                    const ResizeOptions& options) {
+  Value model = Value::object("file", file, "bytes", bytes.size());
   auto parsed = jpeg::parse(bytes, no_limits());
   if (!parsed) {
-    model["error"] = to_json(parsed.error());
+    model["error"] = value_of(parsed.error());
     return model;
   }
   const std::string_view assumed = color::assume_profile(*parsed);
@@ -224,13 +221,12 @@ Json inspect_bytes(const std::string& file, std::span<const std::uint8_t> bytes,
   model["tables"] = tables_json(*parsed);
   model["metadata"] = metadata_json(*parsed, use);
   if (!assumed.empty()) {
-    model["metadata"]["icc"] = {{"bytes", 0},
-                                {"name", fmt::format("none; EXIF says {}", assumed)},
-                                {"use", profile_use(use)}};
+    model["metadata"]["icc"] = Value::object(
+        "bytes", 0, "name", fmt::format("none; EXIF says {}", assumed), "use", profile_use(use));
   }
-  model["warnings"] = to_json(parsed->warnings);
+  model["warnings"] = value_of(parsed->warnings);
   const bool convertible = use == color::ProfileUse::kConvertible;
-  model["codecs"] = Json::array();
+  model["codecs"] = Value::array();
   const engine::CodecRouter router;
   for (const CodecKind kind : {CodecKind::kTurbo, CodecKind::kReference}) {
     model["codecs"].push_back(host_json(kind, router, bytes, options, convertible));

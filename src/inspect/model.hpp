@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <framewire/options.hpp>
-#include <inspect/json.hpp>
+#include <inspect/value.hpp>
 #include <span>
 #include <string>
 
@@ -13,7 +13,7 @@ namespace framewire::inspect {
 /// @return keys file, bytes and, where the headers can be read, markers, frame, scans,
 /// quant_tables,
 ///         huffman_tables, metadata, warnings and codecs; otherwise error
-[[nodiscard]] Json inspect_bytes(const std::string& file, std::span<const std::uint8_t> bytes,
-                                 const ResizeOptions& options);
+[[nodiscard]] Value inspect_bytes(const std::string& file, std::span<const std::uint8_t> bytes,
+                                  const ResizeOptions& options);
 
 }  // namespace framewire::inspect

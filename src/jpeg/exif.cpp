@@ -1,17 +1,11 @@
 #include <algorithm>
 #include <jpeg/exif.hpp>
+#include <jpeg/exif_tags.hpp>
 #include <jpeg/tiff.hpp>
 
 namespace framewire::jpeg {
 namespace {
 
-constexpr std::uint16_t kOrientation = 0x0112;
-constexpr std::uint16_t kArtist = 0x013B;
-constexpr std::uint16_t kCopyright = 0x8298;
-constexpr std::uint16_t kExifDirectory = 0x8769;
-constexpr std::uint16_t kInteroperabilityDirectory = 0xA005;
-constexpr std::uint16_t kColorSpace = 0xA001;
-constexpr std::uint16_t kInteroperabilityIndex = 0x0001;
 constexpr std::uint32_t kUncalibrated = 0xFFFF;
 constexpr std::string_view kDcfOptional = "R03";
 constexpr std::size_t kMaxBlockBytes = 65533 - 6;  // a segment's payload less kExifId
@@ -33,12 +27,13 @@ std::optional<TiffDirectory> directory_behind(const TiffView& view, const TiffDi
 
 /// CIPA DC-008, 4.6.5.A and DCF 2.0 (CIPA DC-009), 3.4: three directories, none of them twice.
 bool says_adobe_rgb(const TiffView& view, const TiffDirectory& first) {
-  const auto exif = directory_behind(view, first, kExifDirectory);
+  const auto exif = directory_behind(view, first, exif_tag::kExifDirectory);
   if (!exif) return false;
-  const TiffEntry* space = exif->find(kColorSpace);
+  const TiffEntry* space = exif->find(exif_tag::kColorSpace);
   if (space == nullptr || view.number(*space) != kUncalibrated) return false;
-  const auto interoperability = directory_behind(view, *exif, kInteroperabilityDirectory);
-  return interoperability && ascii(view, *interoperability, kInteroperabilityIndex) == kDcfOptional;
+  const auto interoperability = directory_behind(view, *exif, exif_tag::kInteropDirectory);
+  return interoperability &&
+         ascii(view, *interoperability, exif_tag::kInteropIndex) == kDcfOptional;
 }
 
 /// One ASCII entry; the text goes to `data`, which starts at `data_offset`, unless it fits inline.
@@ -66,12 +61,12 @@ std::optional<ExifSummary> read_exif(ByteSpan block) {
   const auto directory = view->directory(view->first_directory_offset());
   if (!directory) return std::nullopt;
   ExifSummary summary;
-  if (const TiffEntry* entry = directory->find(kOrientation)) {
+  if (const TiffEntry* entry = directory->find(exif_tag::kOrientation)) {
     const std::uint32_t value = view->number(*entry).value_or(1);
     if (value >= 1 && value <= 8) summary.orientation = static_cast<int>(value);
   }
-  summary.artist = ascii(*view, *directory, kArtist);
-  summary.copyright = ascii(*view, *directory, kCopyright);
+  summary.artist = ascii(*view, *directory, exif_tag::kArtist);
+  summary.copyright = ascii(*view, *directory, exif_tag::kCopyright);
   summary.adobe_rgb = says_adobe_rgb(*view, *directory);
   return summary;
 }
@@ -89,15 +84,17 @@ Bytes make_exif(const ExifSummary& summary) {
   const std::size_t data_offset = block.size() + entries * 12 + 4;
   Bytes data;
   if (turned) {
-    append_u16(block, kOrientation);
+    append_u16(block, exif_tag::kOrientation);
     append_u16(block, static_cast<std::uint16_t>(TiffType::kShort));
     append_u32(block, 1);
     append_u16(block, static_cast<std::uint32_t>(summary.orientation));
     append_u16(block, 0);
   }
-  if (!summary.artist.empty()) append_ascii(block, data, data_offset, kArtist, summary.artist);
+  if (!summary.artist.empty()) {
+    append_ascii(block, data, data_offset, exif_tag::kArtist, summary.artist);
+  }
   if (!summary.copyright.empty()) {
-    append_ascii(block, data, data_offset, kCopyright, summary.copyright);
+    append_ascii(block, data, data_offset, exif_tag::kCopyright, summary.copyright);
   }
   append_u32(block, 0);
   append_bytes(block, data);

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <jpeg/embedded.hpp>
 #include <jpeg/exif.hpp>
+#include <jpeg/exif_tags.hpp>
 #include <jpeg/maker_note.hpp>
 #include <jpeg/tiff.hpp>
 #include <jpeg/tiff_edit.hpp>
@@ -11,32 +12,13 @@
 namespace framewire::jpeg {
 namespace {
 
-constexpr std::uint16_t kImageWidth = 0x0100;
-constexpr std::uint16_t kImageLength = 0x0101;
-constexpr std::uint16_t kMake = 0x010F;
-constexpr std::uint16_t kOrientation = 0x0112;
-constexpr std::uint16_t kSubDirectories = 0x014A;
-constexpr std::uint16_t kThumbnailData = 0x501B;
-constexpr std::uint16_t kXmp = 0x02BC;
-constexpr std::uint16_t kPhotoshop = 0x8649;
-constexpr std::uint16_t kExifDirectory = 0x8769;
-constexpr std::uint16_t kGpsDirectory = 0x8825;
-constexpr std::uint16_t kSubjectArea = 0x9214;
-constexpr std::uint16_t kMakerNote = 0x927C;
-constexpr std::uint16_t kColorSpace = 0xA001;
-constexpr std::uint16_t kPixelXDimension = 0xA002;
-constexpr std::uint16_t kPixelYDimension = 0xA003;
-constexpr std::uint16_t kInteropDirectory = 0xA005;
-constexpr std::uint16_t kSubjectLocation = 0xA214;
-constexpr std::uint16_t kInteropIndex = 0x0001;
-constexpr std::uint16_t kRelatedWidth = 0x1001;
-constexpr std::uint16_t kRelatedLength = 0x1002;
 constexpr std::uint16_t kSrgb = 1;
 constexpr int kMaxThumbnails = 8;  // directories behind the first, and sub-directories
 
 /// Entries that are taken out: pictures, sub-directories of pictures, and metadata (XMP, Photoshop)
 /// of which the output has a corrected copy in a segment of its own.
-constexpr std::array kLeftOut = {kSubDirectories, kThumbnailData, kXmp, kPhotoshop};
+constexpr std::array kRemovedTags = {exif_tag::kSubDirectories, exif_tag::kThumbnailData,
+                                     exif_tag::kXmp, exif_tag::kPhotoshop};
 
 class ExifRewriter {
  public:
@@ -47,16 +29,16 @@ class ExifRewriter {
     const std::uint32_t main_offset = view_.first_directory_offset();
     structure_.push_back({0, 8});
     keep(main, main_offset);
-    if (changes_.upright) set_number(main, kOrientation, 1);
-    set_size(main, kImageWidth, kImageLength);
-    child(main, kGpsDirectory);
-    const auto exif = child(main, kExifDirectory);
+    if (changes_.upright) set_number(main, exif_tag::kOrientation, 1);
+    set_size(main, exif_tag::kImageWidth, exif_tag::kImageLength);
+    child(main, exif_tag::kGpsDirectory);
+    const auto exif = child(main, exif_tag::kExifDirectory);
     if (exif) {
-      exif_place_ = {*view_.number(*main.find(kExifDirectory)), 0, little_endian()};
-      set_size(*exif, kPixelXDimension, kPixelYDimension);
-      if (changes_.is_srgb) set_number(*exif, kColorSpace, kSrgb);
-      if (const auto interop = child(*exif, kInteropDirectory)) {
-        set_size(*interop, kRelatedWidth, kRelatedLength);
+      exif_place_ = {*view_.number(*main.find(exif_tag::kExifDirectory)), 0, little_endian()};
+      set_size(*exif, exif_tag::kPixelXDimension, exif_tag::kPixelYDimension);
+      if (changes_.is_srgb) set_number(*exif, exif_tag::kColorSpace, kSrgb);
+      if (const auto interop = child(*exif, exif_tag::kInteropDirectory)) {
+        set_size(*interop, exif_tag::kRelatedWidth, exif_tag::kRelatedLength);
         if (changes_.is_srgb) set_srgb_index(*interop);
       }
     }
@@ -64,11 +46,13 @@ class ExifRewriter {
     drop_values(main);
     if (exif) drop_maker_note_pictures(main, *exif);
     erase(pictures_, values_);
-    for (const auto tag : kLeftOut) remove_entry(block_, {main_offset, 0, little_endian()}, tag);
+    for (const auto tag : kRemovedTags) {
+      remove_entry(block_, {main_offset, 0, little_endian()}, tag);
+    }
     erase_streams();
     cut();
     if (changes_.places != Places::kSame && exif) {
-      for (const auto tag : {kSubjectArea, kSubjectLocation}) {
+      for (const auto tag : {exif_tag::kSubjectArea, exif_tag::kSubjectLocation}) {
         remove_entry(block_, exif_place_, tag);
       }
     }
@@ -98,7 +82,7 @@ class ExifRewriter {
 
   /// Sets the interoperability index to R98 (sRGB) where it was R03 (Adobe RGB); DCF 2.0.
   void set_srgb_index(const TiffDirectory& interop) {
-    const TiffEntry* entry = interop.find(kInteropIndex);
+    const TiffEntry* entry = interop.find(exif_tag::kInteropIndex);
     if (entry == nullptr || entry->value_bytes != 4) return;
     constexpr std::string_view kR98 = "R98";
     std::copy(kR98.begin(), kR98.end(),
@@ -112,9 +96,11 @@ class ExifRewriter {
     values_.push_back(structure_.back());
     for (const auto& entry : directory.entries) {
       const ByteRange value{entry.value_offset, entry.value_offset + entry.value_bytes};
-      if (std::find(kLeftOut.begin(), kLeftOut.end(), entry.tag) != kLeftOut.end()) continue;
-      kept_end_ = std::max(kept_end_, entry.tag == kMakerNote ? value.begin : value.end);
-      if (entry.tag != kMakerNote) values_.push_back(value);
+      if (std::find(kRemovedTags.begin(), kRemovedTags.end(), entry.tag) != kRemovedTags.end()) {
+        continue;
+      }
+      kept_end_ = std::max(kept_end_, entry.tag == exif_tag::kMakerNote ? value.begin : value.end);
+      if (entry.tag != exif_tag::kMakerNote) values_.push_back(value);
     }
     kept_end_ = std::max(kept_end_, directory.end_offset);
   }
@@ -156,11 +142,11 @@ class ExifRewriter {
   }
 
   void drop_values(const TiffDirectory& main) {
-    for (const auto tag : kLeftOut) {
+    for (const auto tag : kRemovedTags) {
       const TiffEntry* entry = main.find(tag);
       if (entry == nullptr) continue;
       pictures_.push_back({entry->value_offset, entry->value_offset + entry->value_bytes});
-      for (std::uint32_t i = 0; tag == kSubDirectories && i < kMaxThumbnails; ++i) {
+      for (std::uint32_t i = 0; tag == exif_tag::kSubDirectories && i < kMaxThumbnails; ++i) {
         const std::uint32_t offset = view_.number(*entry, i).value_or(0);
         if (const auto directory = view_.directory(offset)) drop_directory(offset, *directory);
       }
@@ -168,10 +154,10 @@ class ExifRewriter {
   }
 
   void drop_maker_note_pictures(const TiffDirectory& main, const TiffDirectory& exif) {
-    const TiffEntry* entry = exif.find(kMakerNote);
+    const TiffEntry* entry = exif.find(exif_tag::kMakerNote);
     if (entry == nullptr) return;
     maker_note_ = *entry;
-    const TiffEntry* make = main.find(kMake);
+    const TiffEntry* make = main.find(exif_tag::kMake);
     const ByteSpan name =
         make == nullptr ? ByteSpan() : view_.block().subspan(make->value_offset, make->value_bytes);
     const auto found = find_maker_note_pictures(
@@ -232,7 +218,7 @@ class ExifRewriter {
     if (ranges.empty() || ranges.back().end != block_.size()) return;
     const std::size_t end = std::max(ranges.back().begin, kept_end_);
     if (maker_note_ && maker_note_->value_offset + maker_note_->value_bytes > end) {
-      const auto at = entry_position(block_, exif_place_, kMakerNote);
+      const auto at = entry_position(block_, exif_place_, exif_tag::kMakerNote);
       if (!at || end <= maker_note_->value_offset + 4 ||
           maker_note_->value_bytes != maker_note_->count) {
         return;

@@ -19,7 +19,7 @@ constexpr std::uint16_t kProfile = 1039;
 /// deadline.
 constexpr int kMaxParts = 10'000;
 /// Resources that are left out of an output: thumbnails of two versions, EXIF twice, XMP.
-constexpr std::array<std::uint16_t, 5> kLeftOut = {1033, 1036, 1058, 1059, 1060};
+constexpr std::array<std::uint16_t, 5> kRemovedResources = {1033, 1036, 1058, 1059, 1060};
 
 /// One image resource block: type, number, padded name, length, padded data.
 struct Resource {
@@ -164,7 +164,8 @@ Bytes ImageResources::without_pictures(bool keeps_profile) const {
           same_iptc = false;
           if (!datasets.empty()) append_resource(out, kIptcResource, datasets);
         }
-      } else if (std::find(kLeftOut.begin(), kLeftOut.end(), resource.number) == kLeftOut.end() &&
+      } else if (std::find(kRemovedResources.begin(), kRemovedResources.end(), resource.number) ==
+                     kRemovedResources.end() &&
                  (keeps_profile || resource.number != kProfile) && !holds_picture(resource.data)) {
         append_bytes(out, resource.whole);
       }

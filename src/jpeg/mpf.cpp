@@ -9,7 +9,7 @@ namespace {
 constexpr std::uint16_t kVersionTag = 0xB000;
 constexpr std::uint16_t kImageCountTag = 0xB001;
 constexpr std::uint16_t kEntriesTag = 0xB002;
-constexpr std::size_t kEntryBytes = 16;
+constexpr std::size_t kMpEntryBytes = 16;
 constexpr std::uint32_t kPrimaryAttributes = 0x00030000;  // baseline MP primary image
 
 bool is_jpeg_at(ByteSpan file, std::size_t offset, std::size_t bytes) {
@@ -55,18 +55,18 @@ MpfIndex read_mpf(ByteSpan payload, std::size_t payload_offset, ByteSpan file) {
   const auto directory =
       view ? view->directory(view->first_directory_offset()) : std::optional<TiffDirectory>();
   const TiffEntry* entries = directory ? directory->find(kEntriesTag) : nullptr;
-  if (entries == nullptr || entries->value_bytes < kEntryBytes) {
+  if (entries == nullptr || entries->value_bytes < kMpEntryBytes) {
     index.problem = "an MP index without entries";
     return index;
   }
   const std::size_t tiff_offset = payload_offset + kMpfId.size();
-  const std::size_t listed = entries->value_bytes / kEntryBytes;
+  const std::size_t listed = entries->value_bytes / kMpEntryBytes;
   if (listed > kMaxMpfImages) {
     index.problem =
         fmt::format("an MP index of {} images; the first {} are read", listed, kMaxMpfImages);
   }
   for (std::size_t i = 0; i < std::min(listed, kMaxMpfImages); ++i) {
-    auto image = read_image(*view, entries->value_offset + i * kEntryBytes, tiff_offset);
+    auto image = read_image(*view, entries->value_offset + i * kMpEntryBytes, tiff_offset);
     if (i == 0) image.bytes = std::min(image.bytes, file.size());
     const bool there = is_jpeg_at(file, image.offset, image.bytes);
     if (there && (i == 0 || lies_apart(image, payload_offset, index.images))) {
@@ -92,7 +92,7 @@ Bytes make_mpf(std::size_t payload_offset, std::size_t primary_bytes, std::size_
   append_u16(out, 3);
   append_entry(out, kVersionTag, TiffType::kUndefined, 4, 0x30313030);  // "0100"
   append_entry(out, kImageCountTag, TiffType::kLong, 1, 2);
-  append_entry(out, kEntriesTag, TiffType::kUndefined, 2 * kEntryBytes, kEntriesOffset);
+  append_entry(out, kEntriesTag, TiffType::kUndefined, 2 * kMpEntryBytes, kEntriesOffset);
   append_u32(out, 0);
   append_u32(out, kPrimaryAttributes);
   append_u32(out, static_cast<std::uint32_t>(primary_bytes));

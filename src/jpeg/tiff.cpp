@@ -4,8 +4,6 @@
 namespace framewire::jpeg {
 namespace {
 
-constexpr std::size_t kEntryBytes = 12;
-
 std::size_t type_bytes(std::uint16_t type) noexcept {
   switch (type) {
     case 1:
@@ -67,11 +65,11 @@ std::optional<TiffDirectory> TiffView::directory(std::size_t offset,
   }
   TiffDirectory result;
   const std::size_t declared = u16(offset);
-  const std::size_t there = (block_.size() - offset - 2) / kEntryBytes;
+  const std::size_t there = (block_.size() - offset - 2) / kTiffEntryBytes;
   const std::size_t count = std::min(declared, there);
   result.damaged = count < declared;
   for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t at = offset + 2 + i * kEntryBytes;
+    const std::size_t at = offset + 2 + i * kTiffEntryBytes;
     TiffEntry entry{u16(at), u16(at + 2), u32(at + 4), at + 8, 0};
     const std::uint64_t bytes = std::uint64_t{type_bytes(entry.type)} * entry.count;
     if (bytes > 4) entry.value_offset = u32(at + 8);
@@ -82,7 +80,7 @@ std::optional<TiffDirectory> TiffView::directory(std::size_t offset,
     entry.value_bytes = static_cast<std::size_t>(bytes);
     result.entries.push_back(entry);
   }
-  result.end_offset = offset + 2 + count * kEntryBytes;
+  result.end_offset = offset + 2 + count * kTiffEntryBytes;
   if (!result.damaged || count == declared) {
     if (block_.size() - result.end_offset >= 4) {
       result.next_field_offset = result.end_offset;

@@ -20,7 +20,10 @@ enum class TiffType : std::uint16_t {
   kIfd = 13  ///< a LONG that is a directory's offset
 };
 
-/// One 12-byte directory entry, whose value is known to lie inside the block.
+/// A directory entry.
+inline constexpr std::size_t kTiffEntryBytes = 12;
+
+/// One directory entry, whose value is known to lie inside the block.
 struct TiffEntry {
   std::uint16_t tag = 0;
   std::uint16_t type = 0;

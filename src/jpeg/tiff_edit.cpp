@@ -5,7 +5,6 @@
 namespace framewire::jpeg {
 namespace {
 
-constexpr std::size_t kEntryBytes = 12;
 constexpr std::uint16_t kStripOffsets = 0x0111;
 constexpr std::uint16_t kStripBytes = 0x0117;
 constexpr std::uint16_t kPictureOffset = 0x0201;
@@ -15,7 +14,7 @@ constexpr std::uint16_t kPictureBytes = 0x0202;
 std::size_t entry_count(ByteSpan block, const TiffPlace& place) {
   if (place.at > block.size() || block.size() - place.at < 2) return 0;
   return std::min<std::size_t>(TiffView(block, place.little_endian).u16(place.at),
-                               (block.size() - place.at - 2) / kEntryBytes);
+                               (block.size() - place.at - 2) / kTiffEntryBytes);
 }
 
 }  // namespace
@@ -31,7 +30,7 @@ std::optional<std::size_t> entry_position(ByteSpan block, const TiffPlace& place
                                           std::uint16_t tag) {
   const TiffView view(block, place.little_endian);
   for (std::size_t i = 0; i < entry_count(block, place); ++i) {
-    const std::size_t at = place.at + 2 + i * kEntryBytes;
+    const std::size_t at = place.at + 2 + i * kTiffEntryBytes;
     if (view.u16(at) == tag) return at;
   }
   return std::nullopt;
@@ -41,14 +40,14 @@ void remove_entry(Bytes& block, const TiffPlace& place, std::uint16_t tag) {
   const auto at = entry_position(block, place, tag);
   if (!at) return;
   const std::size_t count = entry_count(block, place);
-  const std::size_t end = place.at + 2 + count * kEntryBytes;
+  const std::size_t end = place.at + 2 + count * kTiffEntryBytes;
   const std::size_t link_end = std::min(end + 4, block.size());
   const auto position = [&](std::size_t offset) {
     return block.begin() + static_cast<std::ptrdiff_t>(offset);
   };
-  std::copy(position(*at + kEntryBytes), position(link_end), position(*at));
+  std::copy(position(*at + kTiffEntryBytes), position(link_end), position(*at));
   // The offset stays where it was too: in some maker notes these four bytes are something else.
-  std::fill(position(link_end - kEntryBytes), position(end), std::uint8_t{0});
+  std::fill(position(link_end - kTiffEntryBytes), position(end), std::uint8_t{0});
   put_number(block, place.little_endian, place.at, static_cast<std::uint32_t>(count - 1), 2);
 }
 

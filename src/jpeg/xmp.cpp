@@ -26,7 +26,7 @@ struct Family {
 };
 
 /// Pictures, other views of the scene, and what announces bytes outside the packet.
-constexpr std::array kLeftOut = {
+constexpr std::array kRemovedProperties = {
     Family{kXap, "Thumbnails"},
     Family{"http://ns.adobe.com/xap/1.0/g/img/", ""},
     Family{"http://ns.adobe.com/xmp/note/", "HasExtendedXMP"},
@@ -102,7 +102,7 @@ class XmpRewriter {
     }
     if (changes_.places == Places::kMoved && belongs(name, kInFractions)) return true;
     if (changes_.places != Places::kSame && belongs(name, kInPixels)) return true;
-    return belongs(name, kLeftOut);
+    return belongs(name, kRemovedProperties);
   }
 
   /// Whether a node is left out with all that is in it.
