@@ -39,6 +39,21 @@ foreach(name component IN ZIP_LISTS names components)
   endif()
 endforeach()
 
+# The service's units, user and settings: only here, since the units name the places of packages.
+if(FRAMEWIRE_SERVICE)
+  set(systemd "${PROJECT_SOURCE_DIR}/packaging/systemd")
+  install(FILES "${systemd}/framewire.service" "${systemd}/framewire.socket"
+    DESTINATION /lib/systemd/system COMPONENT program)
+  install(FILES "${systemd}/framewire.sysusers" DESTINATION /usr/lib/sysusers.d
+    RENAME framewire.conf COMPONENT program)
+  install(FILES "${systemd}/framewire.toml" DESTINATION /etc/framewire COMPONENT program)
+  file(WRITE "${folder}/conffiles" "/etc/framewire/framewire.toml\n")
+  set(scripts "${CMAKE_CURRENT_LIST_DIR}/debian")
+  set(CPACK_DEBIAN_PROGRAM_PACKAGE_CONTROL_EXTRA "${folder}/conffiles;${scripts}/postinst;${scripts}/prerm;${scripts}/postrm")
+  set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS
+    "init-system-helpers (>= 1.54), systemd | systemd-standalone-sysusers | systemd-sysusers")
+endif()
+
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME framewire)
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # each description below begins with one

@@ -23,7 +23,8 @@ PLANNED = ("bindings/python",)
 # Other projects' files, options and names.
 FOREIGN_FILES = {"tcp_ep.c", "ucp_rkey.c", "jpegint.h"}
 FOREIGN_OPTIONS = {"help", "version", "install", "preset", "cflags", "libs", "tool",
-                   "toggle-collect", "gtest_filter", "data-binary"}
+                   "toggle-collect", "gtest_filter", "data-binary", "cap-drop", "ipc", "now",
+                   "read-only", "rm", "security-opt", "user"}
 FOREIGN_NAMES = re.compile(r"(std|tl)::|(CamelCase|kName)$")
 SECTIONS = ("**Status.** ", "**Context.** ", "**Choice.** ", "**Look again** ")
 
@@ -62,7 +63,7 @@ def check_errors(pages):
 def check_options(pages):
     page = pages["docs/options.md"]
     general, _, single = page.text.partition("## Options of single commands")
-    row = r"^\| `--([a-z-]+)` \| ([^|]*) \|"
+    row = r"^\| `--([a-z0-9-]+)` \| ([^|]*) \|"
     rows = re.findall(row, general, re.M)
     grammar = facts.resize_options()
     faults = differ(page.path, "option", [name for name, _ in rows], grammar)
@@ -73,7 +74,7 @@ def check_options(pages):
     commands, own = facts.program()
     known = set(grammar) | own | FOREIGN_OPTIONS | facts.words_of_code()[1]
     faults += [f"{page.path}: does not tell of --{name}, an option of some command"
-               for name in sorted(own - set(re.findall(r"`--([a-z-]+)`", single)))]
+               for name in sorted(own - set(re.findall(r"`--([a-z0-9-]+)`", single)))]
     run = set()
     for page in pages.values():
         options = set(re.findall(r"(?<![\w-])--([a-z][a-z0-9_-]*)", page.text))
