@@ -1,14 +1,15 @@
-// Idea: one lane decodes one chain of AC scans from its first bit to its last. A first scan is a
-// chain by itself. The refinements of one component are one chain, since each needs the history
-// that the one before has left. A batch holds thousands of chains, and these fill a device where a
-// single one would leave it idle for tens of milliseconds.
+// Idea: one lane follows the codes of one AC scan from its first bit to its last, and notes where
+// each block begins; behind it a thread a block decodes all of them at once. A batch holds
+// thousands of scans, and these fill a device where a single one would leave it idle for tens of
+// milliseconds.
 //
-// A chain of refinements only records what is sent for each block, in three masks; what becomes of
-// the levels is done for all blocks at once behind it. Nothing on a chain's path waits for memory
-// that it writes: history is read a block ahead.
+// A refinement needs the history that the one before has left, but only that of its next block: the
+// refinements of one component are lanes of one warp that follow one another, and take as long as
+// the longest of them.
 //
-// Lanes of a warp that are at different symbols wait for each other, but take the device's
-// instructions together: Tuning::chain_lanes says how many chains a warp has.
+// Nothing on a chain's path waits for memory far away: tables lie in shared memory, words and
+// histories are loaded ahead. Lanes of a warp that are at different symbols wait for each other,
+// but take the device's instructions together: Tuning::chain_lanes says how many there are.
 #include <codec/cuda/decode/ac_scan.hpp>
 #include <codec/cuda/decode/progressive.hpp>
 #include <codec/cuda/given_up.hpp>
@@ -19,15 +20,16 @@ namespace framewire::codec::cuda {
 namespace {
 
 constexpr int kTableThreads = 128;
-constexpr int kChainThreads = 128;
 constexpr std::uint32_t kWarp = 32;
+constexpr std::uint32_t kLookupEntries = 1u << kAcLookupBits;
+constexpr std::uint32_t kAllKnown = 0xFFFFFFFFu;
 
 __global__ void __launch_bounds__(kTableThreads)
     build_ac_tables_kernel(ProgressiveView view, const CanonicalCode* codes) {
   gpu::grid_dependency_sync();
   const CanonicalCode& code = codes[blockIdx.x];
   AcLookup& table = *view.scans[blockIdx.x].table;
-  for (std::uint32_t i = threadIdx.x; i < 1u << kAcLookupBits; i += kTableThreads) {
+  for (std::uint32_t i = threadIdx.x; i < kLookupEntries; i += kTableThreads) {
     table.entries[i] = build_ac_entry(code, i);
   }
   const auto* from = reinterpret_cast<const std::uint32_t*>(&code);
@@ -35,73 +37,96 @@ __global__ void __launch_bounds__(kTableThreads)
   for (std::uint32_t i = threadIdx.x; i < sizeof code / 4; i += kTableThreads) to[i] = from[i];
 }
 
-/// Levels and history in device memory.
-struct DeviceSink {
-  std::int16_t* levels;
-  unsigned long long* masks;
-  RefinementRecord* records;
+/// The lanes of a warp that follow chains. Left to itself a lane that went another way through one
+/// symbol may never meet the others again, and the warp then works for one lane at a time.
+class ChainLanes {
+ public:
+  /// @param mask  the lanes; all of them call this
+  __device__ explicit ChainLanes(std::uint32_t mask) : mask_(mask) {}
+  /// Waits for the lanes that have not left, and sees what they have written. One that does not go
+  /// on leaves. @return goes_on
+  __device__ bool meet(bool goes_on) {
+    mask_ = __ballot_sync(mask_, goes_on ? 1 : 0);
+    if (goes_on) __syncwarp(mask_);
+    return goes_on;
+  }
 
-  __device__ void set(std::uint32_t index, std::uint32_t level) const {
-    levels[index] = static_cast<std::int16_t>(level);
-  }
-  /// The block is the calling thread's alone.
-  __device__ void correct(std::uint32_t index, std::uint32_t bit) const {
-    levels[index] = static_cast<std::int16_t>(static_cast<std::uint32_t>(levels[index]) | bit);
-  }
-  /// Scans of other bands add to the same masks meanwhile.
-  __device__ void add(std::uint32_t block, std::uint64_t mask) const {
-    atomicOr(masks + block, static_cast<unsigned long long>(mask));
-  }
-  __device__ std::uint64_t history(std::uint32_t block) const { return masks[block]; }
-  __device__ void store(std::uint32_t block, std::uint64_t mask) const { masks[block] = mask; }
-  __device__ void record(std::uint32_t index, const RefinementRecord& what) const {
-    records[index] = what;
-  }
+ private:
+  std::uint32_t mask_;
 };
 
-/// The lanes for which `yes` holds; all lanes of the warp call this.
-__device__ std::uint32_t warp_ballot([[maybe_unused]] bool yes) {
-#if defined(__CUDA_ARCH__)
-  return __ballot_sync(0xFFFFFFFFu, yes ? 1 : 0);
-#else
-  return 0;  // emulated lanes run one after the other
-#endif
+/// How far the refinements of a warp have come.
+class Histories {
+ public:
+  /// @param known  shared, [lanes]: of how many blocks the history behind this lane's scan is known
+  __device__ Histories(volatile std::uint32_t* known, std::uint32_t lane, bool follows)
+      : own_(known + lane), before_(follows ? own_ - 1 : nullptr) {}
+
+  __device__ std::uint32_t known() const {
+    if (before_ == nullptr) return kAllKnown;
+    return *before_;
+  }
+  __device__ void tell(std::uint32_t blocks) const { *own_ = blocks; }
+
+ private:
+  volatile std::uint32_t* own_;
+  volatile std::uint32_t* before_;
+};
+
+/// What the lanes of a warp share.
+struct ChainWarp {
+  std::uint32_t nth_bits[256];
+  std::uint32_t known[kWarp];
+};
+
+template <bool kRefines>
+__global__ void __launch_bounds__(kWarp)
+    ac_chains_kernel(ProgressiveView view, const AcLane* lanes, const AcWarp* warps) {
+  gpu::grid_dependency_sync();
+  __shared__ ChainWarp shared;
+  auto* const lookups = gpu::dynamic_shared<uint4>();
+  const AcWarp warp = warps[blockIdx.x];
+  constexpr std::uint32_t kVectors = kLookupEntries * sizeof(std::uint16_t) / sizeof(uint4);
+  for (std::uint32_t i = threadIdx.x; i < warp.lane_count * kVectors; i += kWarp) {
+    const AcScanDesc& scan = view.scans[lanes[warp.first_lane + i / kVectors].scan];
+    lookups[i] = reinterpret_cast<const uint4*>(scan.table->entries)[i % kVectors];
+  }
+  if constexpr (kRefines) {
+    for (std::uint32_t i = threadIdx.x; i < 256; i += kWarp) shared.nth_bits[i] = NthBits::row(i);
+  }
+  shared.known[threadIdx.x] = 0;
+  __syncthreads();
+  const bool has_scan = threadIdx.x < warp.lane_count;
+  const AcLane lane = has_scan ? lanes[warp.first_lane + threadIdx.x] : AcLane{};
+  const AcScanDesc scan = has_scan ? view.scans[lane.scan] : AcScanDesc{};
+  const ProgressivePlane* plane = has_scan ? &view.planes[scan.plane] : nullptr;
+  const bool decodes = has_scan && !given_up(view, plane->image);
+  ChainLanes together(__ballot_sync(0xFFFFFFFFu, decodes ? 1 : 0));
+  if (!decodes) return;
+  const std::uint32_t blocks = plane->width_blocks * plane->height_blocks;
+  const auto* entries =
+      reinterpret_cast<const std::uint16_t*>(lookups) + threadIdx.x * kLookupEntries;
+  std::uint32_t faults = 0;
+  if constexpr (kRefines) {
+    const Histories histories(shared.known, threadIdx.x, lane.follows != 0);
+    RefinementChain<Histories> chain(scan, blocks, entries, NthBits(shared.nth_bits), histories);
+    while (together.meet(chain.goes_on())) {
+      chain.turn();
+      // Nobody may wait for a lane that has left.
+      if (chain.faults() != 0) histories.tell(kAllKnown);
+    }
+    faults = chain.faults();
+  } else {
+    FirstAcChain chain(scan, blocks, entries);
+    while (together.meet(chain.goes_on())) chain.turn();
+    faults = chain.faults();
+  }
+  if (faults != 0) atomicOr(&view.status[plane->image], faults);
 }
 
 template <bool kRefines>
-__global__ void __launch_bounds__(kChainThreads)
-    ac_chains_kernel(ProgressiveView view, const AcChain* chains, std::uint32_t chain_count,
-                     std::uint32_t lanes) {
-  gpu::grid_dependency_sync();
-  __shared__ std::uint8_t order[64];
-  if (threadIdx.x < 64) {
-    order[threadIdx.x] = static_cast<std::uint8_t>(natural_position(threadIdx.x));
-  }
-  __syncthreads();
-  const std::uint32_t warp = (blockIdx.x * kChainThreads + threadIdx.x) / kWarp;
-  const std::uint32_t lane = threadIdx.x % kWarp;
-  const std::uint32_t index = warp * lanes + lane;
-  const bool has_chain = lane < lanes && index < chain_count;
-  const AcChain chain = has_chain ? chains[index] : AcChain{};
-  const ProgressivePlane plane =
-      has_chain ? view.planes[view.scans[chain.first_scan].plane] : ProgressivePlane{};
-  const bool decodes = has_chain && !given_up(view, plane.image);
-  ChainLanes together(warp_ballot(decodes));
-  if (!decodes) return;
-  const AcScanDesc* scans = view.scans + chain.first_scan;
-  DeviceSink sink{plane.levels, plane.history, chain.records};
-  std::uint32_t faults = 0;
-  if constexpr (kRefines) {
-    const std::uint32_t blocks = plane.width_blocks * plane.height_blocks;
-    faults = refine_ac(scans, chain.scan_count, blocks, sink, together);
-  } else {
-    faults = decode_first_ac(*scans, plane, order, sink, together);
-  }
-  if (faults != 0) atomicOr(&view.status[plane.image], faults);
-}
-
-__global__ void __launch_bounds__(kRefinedBlocksPerTile)
-    apply_refinements_kernel(ProgressiveView view, const AcChain* chains, const Tile* tiles) {
+__global__ void __launch_bounds__(kAcBlocksPerTile)
+    ac_blocks_kernel(ProgressiveView view, const AcPlaneScans* planes, const Tile* tiles) {
   gpu::grid_dependency_sync();
   __shared__ std::uint8_t order[64];
   if (threadIdx.x < 64) {
@@ -109,17 +134,27 @@ __global__ void __launch_bounds__(kRefinedBlocksPerTile)
   }
   __syncthreads();
   const Tile tile = tiles[blockIdx.x];
-  const AcChain chain = chains[tile.owner];
-  const AcScanDesc* scans = view.scans + chain.first_scan;
-  const ProgressivePlane plane = view.planes[scans->plane];
-  const std::uint32_t blocks = plane.width_blocks * plane.height_blocks;
-  const std::uint32_t block = tile.part * kRefinedBlocksPerTile + threadIdx.x;
-  if (block >= blocks || given_up(view, plane.image)) return;
-  BlockLevels place(plane);
-  place.jump_to(block);
-  DeviceSink sink{plane.levels, plane.history, chain.records};
-  apply_refinements(scans, chain.scan_count, plane.history[block], chain.records + block, blocks,
-                    place, order, sink);
+  const AcPlaneScans of = planes[tile.owner];
+  const ProgressivePlane plane = view.planes[of.plane];
+  const std::uint32_t block = tile.part * kAcBlocksPerTile + threadIdx.x;
+  if (block >= plane.width_blocks * plane.height_blocks || given_up(view, plane.image)) return;
+  const BlockLevels place(plane, block);
+  if constexpr (kRefines) {
+    const AcScanDesc* scans = view.scans + of.first_scan + of.first_count;
+    std::uint64_t history = plane.history[block];
+    for (std::uint32_t i = 0; i < of.refinement_count; ++i) {
+      refine_block(scans[i], block, place, order, plane.levels, history);
+    }
+  } else {
+    const AcScanDesc* scans = view.scans + of.first_scan;
+    std::uint64_t found = 0;
+    std::uint32_t faults = 0;
+    for (std::uint32_t i = 0; i < of.first_count; ++i) {
+      faults |= decode_first_block(scans[i], block, place, order, plane.levels, found);
+    }
+    plane.history[block] = found;
+    if (faults != 0) atomicOr(&view.status[plane.image], faults);
+  }
 }
 
 }  // namespace
@@ -130,20 +165,20 @@ void launch_build_ac_tables(const ProgressiveView& view, const CanonicalCode* co
   gpu::launch(build_ac_tables_kernel, scan_count, kTableThreads, 0, stream, view, codes);
 }
 
-void launch_ac_chains(const ProgressiveView& view, const AcChain* chains, std::uint32_t chain_count,
-                      bool refines, std::uint32_t lanes, cudaStream_t stream) {
-  if (chain_count == 0) return;
-  const std::uint32_t per_block = lanes * (kChainThreads / kWarp);
-  const std::uint32_t blocks = (chain_count + per_block - 1) / per_block;
+void launch_ac_chains(const ProgressiveView& view, const AcLane* lanes, const AcWarp* warps,
+                      std::uint32_t warp_count, std::uint32_t most_lanes, bool refines,
+                      cudaStream_t stream) {
+  if (warp_count == 0) return;
   const auto kernel = refines ? ac_chains_kernel<true> : ac_chains_kernel<false>;
-  gpu::launch(kernel, blocks, kChainThreads, 0, stream, view, chains, chain_count, lanes);
+  gpu::launch(kernel, warp_count, kWarp, most_lanes * kLookupEntries * sizeof(std::uint16_t),
+              stream, view, lanes, warps);
 }
 
-void launch_apply_refinements(const ProgressiveView& view, const AcChain* chains, const Tile* tiles,
-                              std::uint32_t tile_count, cudaStream_t stream) {
+void launch_ac_blocks(const ProgressiveView& view, const AcPlaneScans* planes, const Tile* tiles,
+                      std::uint32_t tile_count, bool refines, cudaStream_t stream) {
   if (tile_count == 0) return;
-  gpu::launch(apply_refinements_kernel, tile_count, kRefinedBlocksPerTile, 0, stream, view, chains,
-              tiles);
+  const auto kernel = refines ? ac_blocks_kernel<true> : ac_blocks_kernel<false>;
+  gpu::launch(kernel, tile_count, kAcBlocksPerTile, 0, stream, view, planes, tiles);
 }
 
 }  // namespace framewire::codec::cuda

@@ -29,7 +29,7 @@ FW_HD inline std::uint16_t build_ac_entry(const CanonicalCode& code, std::uint32
 /// edge that is kept whole (docs/decisions/0002) lie behind the corners, in the order of
 /// edge_slot(); their corners stay zero, since nobody reads them.
 struct ProgressivePlane {
-  unsigned long long* history = nullptr;  ///< [blocks] bit k: the k-th coefficient sent is not zero
+  unsigned long long* history = nullptr;  ///< [blocks] behind the first scans
   std::int16_t* levels = nullptr;         ///< [blocks][N×N], then [edge blocks][64]; zeroed before
   std::uint32_t level_count = 0;          ///< of both together, and one more where that is odd
   std::uint32_t edges_at = 0;             ///< index of the first edge block's first level
@@ -51,6 +51,11 @@ struct ProgressivePlane {
   std::uint32_t mcu_columns = 0;
 };
 
+/// What a scan's data has for one block: AcScanDesc::starts. Nothing: 0.
+inline constexpr std::uint32_t kBlockCoded = 1u << 31;  ///< codes begin at the bit in kBlockStart
+inline constexpr std::uint32_t kBlockInRun = 1u << 30;  ///< correction bits do, and no codes
+inline constexpr std::uint32_t kBlockStart = kBlockInRun - 1;
+
 /// One AC scan.
 struct AcScanDesc {
   const std::uint8_t* data = nullptr;  ///< of any alignment
@@ -60,22 +65,36 @@ struct AcScanDesc {
   std::uint32_t last = 63;           ///< Se
   std::uint32_t low_bit = 0;         ///< Al
   std::uint32_t segment_blocks = 0;  ///< between restart markers; all blocks without any
+  std::uint32_t segment_count = 1;
+  std::uint32_t word_count = 0;
   AcLookup* table = nullptr;
+  std::uint32_t* words = nullptr;         ///< [word_count] `data`, big-endian, without stuffing and
+                                          ///< markers; zeros behind it, at least one word of them
+  std::uint32_t* segment_ends = nullptr;  ///< [segment_count] in bytes of `words`
+  std::uint32_t* starts = nullptr;        ///< [blocks] zeroed before
+  // Histories of the plane's blocks: for each the bits k of coefficients that are not zero.
+  const unsigned long long* before = nullptr;  ///< [blocks] of refinements
+  unsigned long long* after = nullptr;         ///< [blocks] null where no refinement follows
 };
 
-/// What a refinement sends for one block.
-struct RefinementRecord {
-  unsigned long long found = 0;        ///< bit k: the k-th coefficient sent is not zero any more
-  unsigned long long negative = 0;     ///< those of `found` that are
-  unsigned long long corrections = 0;  ///< a bit for each coefficient of the band that was not zero
-                                       ///< before, in the order sent; the last one lowest
+/// A lane that decodes one AC scan.
+struct AcLane {
+  std::uint32_t scan = 0;
+  std::uint32_t follows = 0;  ///< whether it refines what the lane before it refines
 };
 
-/// AC scans of one plane that must be decoded one after the other.
-struct AcChain {
+/// Lanes that share a warp.
+struct AcWarp {
+  std::uint32_t first_lane = 0;
+  std::uint32_t lane_count = 0;
+};
+
+/// The AC scans of a plane: first ones, then refinements, in the file's order.
+struct AcPlaneScans {
+  std::uint32_t plane = 0;
   std::uint32_t first_scan = 0;
-  std::uint32_t scan_count = 0;
-  RefinementRecord* records = nullptr;  ///< [scan_count][blocks]; null for first scans
+  std::uint32_t first_count = 0;
+  std::uint32_t refinement_count = 0;
 };
 
 /// A scan that sends one more bit of DC values.

@@ -52,7 +52,7 @@ PlaneDesc DecodedPlane::resolve(const gpu::Memory& device) const {
   return plane;
 }
 
-DecodeStage::DecodeStage(const Tuning& tuning) : tuning_(tuning) {
+DecodeStage::DecodeStage(const Tuning& tuning) : tuning_(tuning), progressive_(tuning) {
   append_basis<1>(edge_bases_);
   append_basis<2>(edge_bases_);
   append_basis<4>(edge_bases_);
@@ -278,7 +278,7 @@ void DecodeStage::begin(const StageRun& run) {
 void DecodeStage::enqueue(const StageRun& run) const {
   const DecodeView batch = view(run);
   if (!scans_.empty()) enqueue_entropy(batch, run);
-  if (!progressive_.empty()) progressive_.enqueue(run, tuning_);
+  if (!progressive_.empty()) progressive_.enqueue(run);
   enqueue_inverse(batch, run);
 }
 

@@ -14,19 +14,27 @@ namespace framewire::codec::cuda {
 void launch_build_ac_tables(const ProgressiveView& view, const CanonicalCode* codes,
                             std::uint32_t scan_count, cudaStream_t stream);
 
-/// Decodes chains of first scans, or reads those of refinements, a lane each. Those of refinements
-/// come behind all first scans, whose bands do not overlap.
-/// @param lanes  chains a warp, 1 to 32
-void launch_ac_chains(const ProgressiveView& view, const AcChain* chains, std::uint32_t chain_count,
-                      bool refines, std::uint32_t lanes, cudaStream_t stream);
+/// Removes what is not bits from the data of every AC scan.
+void launch_ac_words(const ProgressiveView& view, std::uint32_t scan_count, cudaStream_t stream);
 
-/// Blocks of one tile of launch_apply_refinements(), one thread each.
-inline constexpr std::uint32_t kRefinedBlocksPerTile = 256;
+/// Finds where each block begins in first scans, or in refinements, a lane each. Refinements come
+/// behind launch_ac_blocks() of the first scans, whose bands do not overlap.
+/// @param lanes       device
+/// @param warps       device, [warp_count]
+/// @param most_lanes  of one warp, at most 32
+void launch_ac_chains(const ProgressiveView& view, const AcLane* lanes, const AcWarp* warps,
+                      std::uint32_t warp_count, std::uint32_t most_lanes, bool refines,
+                      cudaStream_t stream);
 
-/// Does to the levels what chains of refinements have recorded.
-/// @param tiles  device; part = index of kRefinedBlocksPerTile blocks of chain `owner`
-void launch_apply_refinements(const ProgressiveView& view, const AcChain* chains, const Tile* tiles,
-                              std::uint32_t tile_count, cudaStream_t stream);
+/// Blocks of one tile of launch_ac_blocks(), one thread each.
+inline constexpr std::uint32_t kAcBlocksPerTile = 256;
+
+/// Decodes what first scans, or refinements, send for each block, once launch_ac_chains() has found
+/// where that begins.
+/// @param planes  device
+/// @param tiles   device; part = index of kAcBlocksPerTile blocks of planes[owner]
+void launch_ac_blocks(const ProgressiveView& view, const AcPlaneScans* planes, const Tile* tiles,
+                      std::uint32_t tile_count, bool refines, cudaStream_t stream);
 
 /// Puts the sums of DC differences into the planes' order, and refines them.
 void launch_progressive_dc(const ProgressiveView& view, std::uint32_t image_count,

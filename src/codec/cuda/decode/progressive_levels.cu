@@ -3,49 +3,13 @@
 // counts the bytes that are not stuffing, and each thread then knows whose bits its own bytes are.
 #include <codec/cuda/tuning.h>
 #include <codec/cuda/decode/progressive.hpp>
+#include <codec/cuda/decode/scan_bytes.hpp>
 #include <codec/cuda/given_up.hpp>
 #include <codec/cuda/status_bits.hpp>
-#include <cub/block/block_scan.cuh>
 #include <gpu/launch.hpp>
 
 namespace framewire::codec::cuda {
 namespace {
-
-/// Raw bytes that one thread looks at, one after the other.
-constexpr std::uint32_t kThreadBytes = 8;
-
-/// Bytes of bits, and restart markers, before a place in the data.
-struct BitCount {
-  std::uint32_t bytes;
-  std::uint32_t markers;
-};
-struct AddCounts {
-  __device__ BitCount operator()(const BitCount& a, const BitCount& b) const {
-    return {a.bytes + b.bytes, a.markers + b.markers};
-  }
-};
-using CountScan = cub::BlockScan<BitCount, kImageThreads, cub::BLOCK_SCAN_WARP_SCANS>;
-
-enum class ByteKind : std::uint8_t { kBits, kMarker, kNothing };
-
-/// What the byte at `at` is. The second byte of a marker, and of stuffing, is nothing.
-__device__ ByteKind kind_of(const DcRefinementDesc& scan, std::uint32_t at) {
-  if (scan.data[at] == 0xFF) {
-    const bool stuffed = at + 1 < scan.data_bytes && scan.data[at + 1] == 0;
-    return stuffed ? ByteKind::kBits : ByteKind::kMarker;
-  }
-  return at != 0 && scan.data[at - 1] == 0xFF ? ByteKind::kNothing : ByteKind::kBits;
-}
-
-__device__ BitCount count_bytes_of(const DcRefinementDesc& scan, std::uint32_t at) {
-  BitCount count{0, 0};
-  for (std::uint32_t i = at; i < at + kThreadBytes && i < scan.data_bytes; ++i) {
-    const ByteKind kind = kind_of(scan, i);
-    if (kind == ByteKind::kBits) ++count.bytes;
-    if (kind == ByteKind::kMarker) ++count.markers;
-  }
-  return count;
-}
 
 /// Adds a bit to the block that is the scan's `block`-th; to none where that fills up an MCU.
 __device__ void add_bit(const ProgressivePlane* planes, const DcRefinementDesc& scan,
@@ -70,15 +34,14 @@ __device__ void add_bit(const ProgressivePlane* planes, const DcRefinementDesc& 
 
 /// Spreads the bits of one thread's bytes. @return StatusBit
 __device__ std::uint32_t refine_from(const ProgressivePlane* planes, const DcRefinementDesc& scan,
-                                     std::uint32_t at, BitCount before) {
+                                     std::uint32_t at, ByteCount before) {
   const std::uint32_t segment_bytes = (scan.segment_blocks + 7) / 8;
   std::uint32_t faults = 0;
   for (std::uint32_t i = at; i < at + kThreadBytes && i < scan.data_bytes; ++i) {
-    const ByteKind kind = kind_of(scan, i);
+    const ByteKind kind = kind_of(scan.data, scan.data_bytes, i);
     if (kind == ByteKind::kNothing) continue;
     if (kind == ByteKind::kMarker) {
-      const bool in_order =
-          i + 1 < scan.data_bytes && scan.data[i + 1] == 0xD0 + before.markers % 8;
+      const bool in_order = is_restart(scan.data, scan.data_bytes, i, before.markers);
       if (!in_order || before.bytes != (before.markers + 1) * segment_bytes) faults |= kExtraneous;
       ++before.markers;
       continue;
@@ -109,14 +72,14 @@ __device__ std::uint32_t expected_bytes(const DcRefinementDesc& scan) {
 
 __device__ std::uint32_t refine_dc(const ProgressivePlane* planes, const DcRefinementDesc& scan,
                                    typename CountScan::TempStorage& storage) {
-  BitCount before{0, 0};
+  ByteCount before;
   std::uint32_t faults = 0;
   for (std::uint32_t tile = 0; tile < scan.data_bytes; tile += kImageThreads * kThreadBytes) {
     const std::uint32_t at = tile + threadIdx.x * kThreadBytes;
-    BitCount sum{};
-    BitCount total{};
-    CountScan(storage).ExclusiveScan(count_bytes_of(scan, at), sum, BitCount{0, 0}, AddCounts(),
-                                     total);
+    ByteCount sum{};
+    ByteCount total{};
+    CountScan(storage).ExclusiveScan(count_bytes(scan.data, scan.data_bytes, at), sum, ByteCount{},
+                                     AddCounts(), total);
     faults |= refine_from(planes, scan, at, AddCounts()(before, sum));
     before = AddCounts()(before, total);
     __syncthreads();

@@ -24,10 +24,6 @@ std::uint32_t corner_shift(std::uint32_t corner) {
   return corner == 8 ? 3 : corner == 4 ? 2 : corner == 2 ? 1 : 0;
 }
 
-std::uint32_t tiles_of(std::uint32_t blocks) {
-  return base::ceil_div(blocks, kRefinedBlocksPerTile);
-}
-
 /// Blocks, or MCUs, between restart markers; `all` of them where there are no markers.
 std::uint32_t interval_of(const jpeg::Scan& scan, std::uint32_t all) {
   const auto interval = static_cast<std::uint32_t>(scan.restart_interval_mcus);
@@ -40,13 +36,12 @@ AcScanDesc AcScanPlan::resolve(const gpu::Memory& device) const {
   AcScanDesc scan = desc;
   scan.data = device.at(data);
   scan.table = device.at(table);
+  scan.words = device.at(words);
+  scan.segment_ends = device.at(segment_ends);
+  scan.starts = device.at(starts);
+  scan.before = device.at_or_null(before);
+  scan.after = device.at_or_null(after);
   return scan;
-}
-
-AcChain AcChainPlan::resolve(const gpu::Memory& device) const {
-  AcChain chain = desc;
-  chain.records = device.at_or_null(records);
-  return chain;
 }
 
 DcRefinementDesc DcRefinementPlan::resolve(const gpu::Memory& device) const {
@@ -71,7 +66,10 @@ ProgressivePlane ProgressivePlanePlan::resolve(const gpu::Memory& device) const 
 
 void ProgressivePlan::clear() {
   for_each_list(*this, [](auto& list) { list.clear(); });
-  for (auto& chains : unsorted_) chains.clear();
+  for (Chains* chains : {&first_, &refining_}) {
+    chains->groups.clear();
+    chains->most_lanes = 0;
+  }
 }
 
 std::uint32_t ProgressivePlan::add_plane(const jpeg::Component& component, std::uint32_t corner,
@@ -90,7 +88,7 @@ std::uint32_t ProgressivePlan::add_plane(const jpeg::Component& component, std::
   desc.edges_at = blocks * corner * corner;
   const std::uint32_t levels = desc.edges_at + edge_blocks * 64;
   desc.level_count = levels + levels % 2;
-  plane.history = arena.add<unsigned long long>(Part::kZeroed, blocks);
+  plane.history = arena.add<unsigned long long>(Part::kScratch, blocks);
   plane.levels = arena.add<std::int16_t>(Part::kZeroed, desc.level_count);
   plane.dc = arena.add<std::int16_t>(Part::kScratch, blocks);
   level_tiles_.add_parts(planes_.size(), base::ceil_div(desc.level_count, kLevelsPerTile));
@@ -105,50 +103,82 @@ void ProgressivePlan::add_scans(const jpeg::JpegFile& file, std::uint32_t image,
   ProgressiveImage added{image, first_plane, components, refinements_.size(), 0};
   for (std::size_t i = 0; i < file.scans.size(); ++i) {
     const jpeg::Scan& scan = file.scans[i];
-    if (scan.spectral_start == 0 && !is_first_dc(scan)) {
-      add_refinement(file, scan, first_plane, data[i]);
-      ++added.refinement_count;
-    } else if (scan.spectral_start != 0 && scan.approx_high == 0) {
-      unsorted_[0].push_back({{{scans_.size(), 1, nullptr}, {}}, scan.entropy_bytes, 0});
-      add_ac_scan(file, scan, first_plane + scan.component[0], data[i], arena);
-    }
+    if (scan.spectral_start != 0 || is_first_dc(scan)) continue;
+    add_refinement(file, scan, first_plane, data[i]);
+    ++added.refinement_count;
   }
   images_.add(added);
   for (std::uint32_t c = 0; c < components; ++c) {
-    Chain chain;
-    AcChain& desc = chain.scans.desc;
-    desc.first_scan = scans_.size();
-    for (std::size_t i = 0; i < file.scans.size(); ++i) {
-      const jpeg::Scan& scan = file.scans[i];
-      if (scan.spectral_start == 0 || scan.approx_high == 0 || scan.component[0] != c) continue;
-      add_ac_scan(file, scan, first_plane + c, data[i], arena);
-      ++desc.scan_count;
-      chain.bytes += scan.entropy_bytes;
-    }
-    if (desc.scan_count == 0) continue;
-    const ProgressivePlane& plane = planes_[first_plane + c].desc;
-    chain.blocks = plane.width_blocks * plane.height_blocks;
-    chain.scans.records =
-        arena.add<RefinementRecord>(Part::kScratch, std::size_t{desc.scan_count} * chain.blocks);
-    unsorted_[1].push_back(chain);
+    add_ac_scans(file, c, first_plane + c, data, arena);
   }
 }
 
-void ProgressivePlan::add_ac_scan(const jpeg::JpegFile& file, const jpeg::Scan& scan,
-                                  std::uint32_t plane, const gpu::Slice<std::uint8_t>& data,
-                                  gpu::Arena& arena) {
+/// First scans are groups by themselves; the refinements of a component are one.
+void ProgressivePlan::add_ac_scans(const jpeg::JpegFile& file, std::uint32_t component,
+                                   std::uint32_t plane,
+                                   std::span<const gpu::Slice<std::uint8_t>> data,
+                                   gpu::Arena& arena) {
   const ProgressivePlane& of = planes_[plane].desc;
+  const std::uint32_t blocks = of.width_blocks * of.height_blocks;
+  const std::uint32_t tiles = base::ceil_div(blocks, kAcBlocksPerTile);
+  std::vector<std::size_t> first;
+  std::vector<std::size_t> refining;
+  for (std::size_t i = 0; i < file.scans.size(); ++i) {
+    const jpeg::Scan& scan = file.scans[i];
+    if (scan.spectral_start == 0 || scan.component[0] != component) continue;
+    (scan.approx_high == 0 ? first : refining).push_back(i);
+  }
+  ac_planes_.add({plane, scans_.size(), static_cast<std::uint32_t>(first.size()),
+                  static_cast<std::uint32_t>(refining.size())});
+  first_tiles_.add_parts(ac_planes_.size() - 1, tiles);
+  for (const std::size_t i : first) {
+    first_.groups.push_back({scans_.size(), 1, file.scans[i].entropy_bytes});
+    add_ac_scan(file, i, plan_ac_scan(file.scans[i], plane, data[i], arena));
+  }
+  if (refining.empty()) return;
+  refined_tiles_.add_parts(ac_planes_.size() - 1, tiles);
+  Group group{scans_.size(), static_cast<std::uint32_t>(refining.size()), 0};
+  gpu::Slice<unsigned long long> history = planes_[plane].history;
+  for (const std::size_t i : refining) {
+    AcScanPlan made = plan_ac_scan(file.scans[i], plane, data[i], arena);
+    made.before = history;
+    if (i != refining.back()) {
+      made.after = history = arena.add<unsigned long long>(Part::kScratch, blocks);
+    }
+    add_ac_scan(file, i, made);
+    group.bytes = std::max<std::uint64_t>(group.bytes, file.scans[i].entropy_bytes);
+  }
+  refining_.groups.push_back(group);
+}
+
+void ProgressivePlan::add_ac_scan(const jpeg::JpegFile& file, std::size_t index,
+                                  const AcScanPlan& plan) {
+  const auto table = static_cast<std::size_t>(file.scans[index].ac_table[0]);
+  scans_.add(plan);
+  codes_.add(make_canonical(file.huffman_tables[table]));
+}
+
+AcScanPlan ProgressivePlan::plan_ac_scan(const jpeg::Scan& scan, std::uint32_t plane,
+                                         const gpu::Slice<std::uint8_t>& data,
+                                         gpu::Arena& arena) const {
+  const ProgressivePlane& of = planes_[plane].desc;
+  const std::uint32_t blocks = of.width_blocks * of.height_blocks;
   AcScanPlan made;
+  AcScanDesc& desc = made.desc;
+  desc.data_bytes = static_cast<std::uint32_t>(scan.entropy_bytes);
+  desc.plane = plane;
+  desc.first = scan.spectral_start;
+  desc.last = scan.spectral_end;
+  desc.low_bit = scan.approx_low;
+  desc.segment_blocks = interval_of(scan, blocks);
+  desc.segment_count = base::ceil_div(blocks, desc.segment_blocks);
+  desc.word_count = desc.data_bytes / 4 + 2;
   made.data = data;
   made.table = arena.add<AcLookup>(Part::kScratch, 1, gpu::kVectorAlignment);
-  made.desc.data_bytes = static_cast<std::uint32_t>(scan.entropy_bytes);
-  made.desc.plane = plane;
-  made.desc.first = scan.spectral_start;
-  made.desc.last = scan.spectral_end;
-  made.desc.low_bit = scan.approx_low;
-  made.desc.segment_blocks = interval_of(scan, of.width_blocks * of.height_blocks);
-  scans_.add(made);
-  codes_.add(make_canonical(file.huffman_tables[static_cast<std::size_t>(scan.ac_table[0])]));
+  made.words = arena.add<std::uint32_t>(Part::kScratch, desc.word_count);
+  made.segment_ends = arena.add<std::uint32_t>(Part::kScratch, desc.segment_count);
+  made.starts = arena.add<std::uint32_t>(Part::kZeroed, blocks);
+  return made;
 }
 
 void ProgressivePlan::add_refinement(const jpeg::JpegFile& file, const jpeg::Scan& scan,
@@ -185,23 +215,33 @@ std::uint64_t ProgressivePlan::list_bytes() const {
   if (empty()) return 0;
   std::uint64_t bytes = 0;
   for_each_list(*this, [&](const auto& list) { bytes += list.bytes(); });
-  for (const auto& chains : unsorted_) {
-    bytes += chains.size() * sizeof(AcChain);
-    for (const Chain& chain : chains) bytes += tiles_of(chain.blocks) * sizeof(Tile);
+  // A lane each, and at most a warp each: those lists are still empty.
+  return bytes + scans_.size() * (sizeof(AcLane) + sizeof(AcWarp));
+}
+
+/// Lanes of a warp should end together, and the longest scans should not begin last.
+void ProgressivePlan::fill_warps(Chains& chains) const {
+  std::ranges::stable_sort(chains.groups, std::ranges::greater(), &Group::bytes);
+  AcWarp warp;
+  const auto end_warp = [&] {
+    if (warp.lane_count != 0) chains.warps.add(warp);
+    chains.most_lanes = std::max(chains.most_lanes, warp.lane_count);
+    warp = {chains.lanes.size(), 0};
+  };
+  for (const Group& group : chains.groups) {
+    if (warp.lane_count + group.scan_count > chain_lanes_) end_warp();
+    for (std::uint32_t i = 0; i < group.scan_count; ++i) {
+      chains.lanes.add({group.first_scan + i, i == 0 ? 0u : 1u});
+    }
+    warp.lane_count += group.scan_count;
   }
-  return bytes;
+  end_warp();
 }
 
 void ProgressivePlan::lay_out(gpu::Arena& arena) {
   if (empty()) return;
-  for (std::size_t i = 0; i < chains_.size(); ++i) {
-    // Lanes of a warp should end together, and the longest chains should not begin last.
-    std::ranges::stable_sort(unsorted_[i], std::ranges::greater(), &Chain::bytes);
-    for (const Chain& chain : unsorted_[i]) {
-      refined_tiles_.add_parts(chains_[i].size(), tiles_of(chain.blocks));
-      chains_[i].add(chain.scans);
-    }
-  }
+  fill_warps(first_);
+  fill_warps(refining_);
   for_each_list(*this, [&](auto& list) { list.lay_out(arena); });
 }
 
@@ -210,20 +250,21 @@ void ProgressivePlan::write(const gpu::Memory& host, const gpu::Memory& device) 
   for_each_list(*this, [&](const auto& list) { list.write(host, device); });
 }
 
-void ProgressivePlan::enqueue(const StageRun& run, const Tuning& tuning) const {
+void ProgressivePlan::enqueue(const StageRun& run) const {
   const gpu::Memory& memory = run.memory;
   const cudaStream_t stream = run.stream.get();
   const ProgressiveView view{planes_.at(memory), scans_.at(memory), refinements_.at(memory),
                              images_.at(memory), run.status};
   launch_build_ac_tables(view, codes_.at(memory), codes_.size(), stream);
-  launch_ac_chains(view, chains_[0].at(memory), chains_[0].size(), false, tuning.chain_lanes,
-                   stream);
-  run.timeline.end(Stage::kFirstAc, run.stream);
-  launch_ac_chains(view, chains_[1].at(memory), chains_[1].size(), true, tuning.chain_lanes,
-                   stream);
-  launch_apply_refinements(view, chains_[1].at(memory), refined_tiles_.at(memory),
-                           refined_tiles_.size(), stream);
-  run.timeline.end(Stage::kRefineAc, run.stream);
+  launch_ac_words(view, scans_.size(), stream);
+  for (const bool refines : {false, true}) {
+    const Chains& chains = refines ? refining_ : first_;
+    const TileList& tiles = refines ? refined_tiles_ : first_tiles_;
+    launch_ac_chains(view, chains.lanes.at(memory), chains.warps.at(memory), chains.warps.size(),
+                     chains.most_lanes, refines, stream);
+    launch_ac_blocks(view, ac_planes_.at(memory), tiles.at(memory), tiles.size(), refines, stream);
+    run.timeline.end(refines ? Stage::kRefineAc : Stage::kFirstAc, run.stream);
+  }
   launch_progressive_dc(view, images_.size(), stream);
   launch_assemble_levels(view, level_tiles_.at(memory), level_tiles_.size(), stream);
   run.timeline.end(Stage::kAssemble, run.stream);

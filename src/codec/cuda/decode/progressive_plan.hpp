@@ -1,7 +1,6 @@
 // What is planned for progressive files, besides the scans that send DC first.
 #pragma once
 
-#include <array>
 #include <codec/cuda/decode/progressive.hpp>
 #include <codec/cuda/item.hpp>
 #include <codec/cuda/stage_run.hpp>
@@ -20,15 +19,10 @@ struct AcScanPlan {
   AcScanDesc desc;  ///< without addresses
   gpu::Slice<std::uint8_t> data;
   gpu::Slice<AcLookup> table;
+  gpu::Slice<std::uint32_t> words, segment_ends, starts;
+  gpu::Slice<unsigned long long> before, after;
 
   [[nodiscard]] AcScanDesc resolve(const gpu::Memory& device) const;
-};
-
-struct AcChainPlan {
-  AcChain desc;  ///< without addresses
-  gpu::Slice<RefinementRecord> records;
-
-  [[nodiscard]] AcChain resolve(const gpu::Memory& device) const;
 };
 
 struct DcRefinementPlan {
@@ -51,6 +45,8 @@ struct ProgressivePlanePlan {
 /// Used like the stage that owns it: clear(), add() for each image, lay_out(), write(), enqueue().
 class ProgressivePlan {
  public:
+  explicit ProgressivePlan(const Tuning& tuning) : chain_lanes_(tuning.chain_lanes) {}
+
   void clear();
   /// Plans a component. Blocks lie row by row, whatever scans they come from.
   /// @param first_dc  the component in the scan that sends its DC first: the members of
@@ -74,37 +70,51 @@ class ProgressivePlan {
   void lay_out(gpu::Arena& arena);
   void write(const gpu::Memory& host, const gpu::Memory& device) const;
   /// Behind the scans that send DC first.
-  void enqueue(const StageRun& run, const Tuning& tuning) const;
+  void enqueue(const StageRun& run) const;
 
  private:
-  /// A chain before it is known which chains share a warp.
-  struct Chain {
-    AcChainPlan scans;
-    std::uint64_t bytes = 0;
-    std::uint32_t blocks = 0;
+  /// Scans that one warp must hold: each refines what the one before it leaves.
+  struct Group {
+    std::uint32_t first_scan = 0;
+    std::uint32_t scan_count = 0;
+    std::uint64_t bytes = 0;  ///< of the longest
   };
-  void add_ac_scan(const jpeg::JpegFile& file, const jpeg::Scan& scan, std::uint32_t plane,
-                   const gpu::Slice<std::uint8_t>& data, gpu::Arena& arena);
+  /// First scans, or refinements.
+  struct Chains {
+    std::vector<Group> groups;
+    gpu::UploadList<AcLane> lanes;
+    gpu::UploadList<AcWarp> warps;  ///< those with the longest scans first
+    std::uint32_t most_lanes = 0;   ///< of a warp
+  };
+  void add_ac_scans(const jpeg::JpegFile& file, std::uint32_t component, std::uint32_t plane,
+                    std::span<const gpu::Slice<std::uint8_t>> data, gpu::Arena& arena);
+  [[nodiscard]] AcScanPlan plan_ac_scan(const jpeg::Scan& scan, std::uint32_t plane,
+                                        const gpu::Slice<std::uint8_t>& data,
+                                        gpu::Arena& arena) const;
+  void add_ac_scan(const jpeg::JpegFile& file, std::size_t index, const AcScanPlan& plan);
   void add_refinement(const jpeg::JpegFile& file, const jpeg::Scan& scan, std::uint32_t first_plane,
                       const gpu::Slice<std::uint8_t>& data);
+  void fill_warps(Chains& chains) const;
 
   template <typename Self, typename Call>
   static void for_each_list(Self& self, Call call) {
     const auto each = [&](auto&... list) { (call(list), ...); };
-    each(self.planes_, self.scans_, self.codes_, self.refinements_, self.images_, self.level_tiles_,
-         self.refined_tiles_, self.chains_[0], self.chains_[1]);
+    each(self.planes_, self.scans_, self.ac_planes_, self.codes_, self.refinements_, self.images_,
+         self.level_tiles_, self.first_tiles_, self.refined_tiles_, self.first_.lanes,
+         self.first_.warps, self.refining_.lanes, self.refining_.warps);
   }
 
+  std::uint32_t chain_lanes_;
   gpu::UploadList<ProgressivePlanePlan> planes_;
   gpu::UploadList<AcScanPlan> scans_;
+  gpu::UploadList<AcPlaneScans> ac_planes_;
   gpu::UploadList<CanonicalCode> codes_;  ///< [AC scans]
   gpu::UploadList<DcRefinementPlan> refinements_;
   gpu::UploadList<ProgressiveImage> images_;
   TileList level_tiles_;
-  TileList refined_tiles_;  ///< of chains_[1]
-  // Chains of first scans, and of refinements.
-  std::array<std::vector<Chain>, 2> unsorted_;
-  std::array<gpu::UploadList<AcChainPlan>, 2> chains_;  ///< the longest first
+  TileList first_tiles_;    ///< of ac_planes_
+  TileList refined_tiles_;  ///< of those that have refinements
+  Chains first_, refining_;
 };
 
 }  // namespace framewire::codec::cuda
