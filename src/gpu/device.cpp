@@ -1,9 +1,16 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
+#include <cstdlib>
 #include <gpu/device.hpp>
 #include <gpu/error.hpp>
 
 namespace framewire::gpu {
+
+void ask_for_hardware_queues() {
+  // There is no function for it. Once, so that engines made at the same time do not write twice.
+  static const int asked = ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+  (void)asked;
+}
 
 Result<std::vector<DeviceFacts>> list_devices() {
   int count = 0;

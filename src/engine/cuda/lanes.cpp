@@ -152,6 +152,7 @@ Result<std::vector<DeviceLanes>> find_devices(const EngineOptions& options) {
                     .about("codec"));
   }
 #endif
+  gpu::ask_for_hardware_queues();
   const auto all = gpu::list_devices();
   if (!all) return fail(all.error());
   const auto chosen = choose(*all, options.devices);

@@ -1,6 +1,7 @@
 // What strangers send over HTTP/2 that HTTP/1.1 has no way for.
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
+#include <chrono>
 #include <functional>
 #include <tests/service/http/http2_attack.hpp>
 #include <tests/service/support/temporary_folder.hpp>
@@ -279,7 +280,7 @@ TEST(HttpHttp2Attack, GarbageCloses) {
     ASSERT_TRUE(client.connected());
     (void)client.send(bytes);
     client.end_sending(false);
-    EXPECT_TRUE(client.closed_within(8s));
+    EXPECT_TRUE(client.closed_within(std::chrono::seconds(8)));
     EXPECT_EQ(client.rest().find("HTTP/1"), std::string::npos);
   }
   expect_still_serving(server);
