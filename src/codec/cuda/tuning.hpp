@@ -48,17 +48,16 @@ struct Tuning {
   std::uint32_t many_scans = 64;
   /// Engines: how many progressive images must wait for host threads before a device decodes them,
   /// how many make a good batch, and their bytes in one batch. 0 images: host threads decode all.
-  /// Measured (H200): 16 cores decode 1,000 images of 1920×1080 a second, and a batch takes 0.2 s,
+  /// Measured (H200): 16 cores decode 1,000 images of 1920×1080 a second, and a batch takes 0.1 s,
   /// of one image of 0.4 MB as of 512.
-  std::uint32_t progressive_images = 192;
-  std::uint32_t progressive_batch = 256;
+  std::uint32_t progressive_images = 96;
+  std::uint32_t progressive_batch = 128;
   std::uint32_t progressive_batch_bytes = 192 << 20;
   /// Chains of AC scans that share a warp, 1 to 32: more of them wait for one another, fewer take
-  /// more of the device's instructions. Measured (H200, 1920×1080 → 480×270, images/s, in four
-  /// streams with batches of 2,048; sixteen of 512):
-  ///   1   8,900;  9,600        4  15,000; 13,000        8  15,700; 13,700
-  ///   16 16,400; 11,900       32  13,700;  9,600
-  std::uint32_t chain_lanes = 8;
+  /// more of the device's instructions. Measured (H200, 1920×1080 → 480×270, images/s, in 16
+  /// streams with batches of 512; 32 of 128):
+  ///   8  28,700; 23,600        16  32,800; 26,000        32  32,800; 25,400
+  std::uint32_t chain_lanes = 16;
   /// Microseconds that may be spent on instantiating graphs before launches without one have earned
   /// them (gpu/graph_launcher.hpp).
   std::uint32_t graph_credit_us = 0;

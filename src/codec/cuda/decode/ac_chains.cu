@@ -7,10 +7,13 @@
 // refinements of one component are lanes of one warp that follow one another, and take as long as
 // the longest of them.
 //
-// Nothing on a chain's path waits for memory far away: tables lie in shared memory, words and
-// histories are loaded ahead. Lanes of a warp that are at different symbols wait for each other,
-// but take the device's instructions together: Tuning::chain_lanes says how many there are.
-#include <codec/cuda/decode/ac_scan.hpp>
+// Lanes of a warp that are at different codes wait for each other, but take the device's
+// instructions together: Tuning::chain_lanes says how many there are.
+//
+// Measured (H200, 1920×1080 of 0.12 to 0.4 MB, a batch of 512; refinements, ms): 144 where a chain
+// read tables and words from device memory, 115 with all it reads in shared memory, 81 with its
+// ways through one code merged into one and addresses kept in registers.
+#include <codec/cuda/decode/ac_chain.hpp>
 #include <codec/cuda/decode/progressive.hpp>
 #include <codec/cuda/given_up.hpp>
 #include <codec/cuda/zigzag.hpp>
@@ -23,6 +26,8 @@ constexpr int kTableThreads = 128;
 constexpr std::uint32_t kWarp = 32;
 constexpr std::uint32_t kLookupEntries = 1u << kAcLookupBits;
 constexpr std::uint32_t kAllKnown = 0xFFFFFFFFu;
+/// Codes, or blocks of runs, between two visits of the feed.
+constexpr int kTurnsPerFeed = 8;
 
 __global__ void __launch_bounds__(kTableThreads)
     build_ac_tables_kernel(ProgressiveView view, const CanonicalCode* codes) {
@@ -37,91 +42,82 @@ __global__ void __launch_bounds__(kTableThreads)
   for (std::uint32_t i = threadIdx.x; i < sizeof code / 4; i += kTableThreads) to[i] = from[i];
 }
 
-/// The lanes of a warp that follow chains. Left to itself a lane that went another way through one
-/// symbol may never meet the others again, and the warp then works for one lane at a time.
-class ChainLanes {
- public:
-  /// @param mask  the lanes; all of them call this
-  __device__ explicit ChainLanes(std::uint32_t mask) : mask_(mask) {}
-  /// Waits for the lanes that have not left, and sees what they have written. One that does not go
-  /// on leaves. @return goes_on
-  __device__ bool meet(bool goes_on) {
-    mask_ = __ballot_sync(mask_, goes_on ? 1 : 0);
-    if (goes_on) __syncwarp(mask_);
-    return goes_on;
+__device__ std::uint32_t blocks_of(const ProgressiveView& view, const AcScanDesc& scan) {
+  const ProgressivePlane& plane = view.planes[scan.plane];
+  return plane.width_blocks * plane.height_blocks;
+}
+
+/// The lanes' codes, and nothing else yet.
+__device__ void fill_stores(const ProgressiveView& view, const AcLane* lanes, const AcWarp& warp,
+                            bool refines, ChainStore* stores) {
+  for (std::uint32_t i = threadIdx.x; i < warp.lane_count * kLookupEntries; i += kWarp) {
+    const std::uint32_t lane = i / kLookupEntries;
+    const AcLookup& table = *view.scans[lanes[warp.first_lane + lane].scan].table;
+    const std::uint32_t entry = table.entries[i % kLookupEntries];
+    stores[lane].codes[i % kLookupEntries] = static_cast<std::uint16_t>(
+        chain_code::make({entry >> 8, static_cast<int>(entry & 0xFF)}, refines));
   }
+  if (threadIdx.x >= warp.lane_count) return;
+  ChainStore& store = stores[threadIdx.x];
+  store.bit = store.block = store.known = store.words_in = store.histories_in = 0;
+}
 
- private:
-  std::uint32_t mask_;
-};
-
-/// How far the refinements of a warp have come.
-class Histories {
- public:
-  /// @param known  shared, [lanes]: of how many blocks the history behind this lane's scan is known
-  __device__ Histories(volatile std::uint32_t* known, std::uint32_t lane, bool follows)
-      : own_(known + lane), before_(follows ? own_ - 1 : nullptr) {}
-
-  __device__ std::uint32_t known() const {
-    if (before_ == nullptr) return kAllKnown;
-    return *before_;
+/// @param follow  makes the chain of a scan: (scan, blocks, store)
+template <typename Follow>
+__device__ void follow_chains(const ProgressiveView& view, const AcLane* lanes, const AcWarp& warp,
+                              ChainStore* stores, const Follow& follow) {
+  // Lanes without a scan stand beside the first one's, and only help to feed.
+  const bool has_scan = threadIdx.x < warp.lane_count;
+  const std::uint32_t own = has_scan ? threadIdx.x : 0;
+  const AcScanDesc scan = view.scans[lanes[warp.first_lane + own].scan];
+  const std::uint32_t image = view.planes[scan.plane].image;
+  const bool decodes = has_scan && !given_up(view, image);
+  const std::uint32_t share = min(ChainFeed::kMaxShare, kWarp / warp.lane_count);
+  const bool feeds = threadIdx.x / share < warp.lane_count;
+  const std::uint32_t fed = feeds ? threadIdx.x / share : 0;
+  const AcLane fed_lane = lanes[warp.first_lane + fed];
+  const AcScanDesc& fed_scan = view.scans[fed_lane.scan];
+  ChainFeed feed(fed_scan, blocks_of(view, fed_scan), stores[fed],
+                 fed_lane.follows != 0 ? &stores[fed - 1] : nullptr, threadIdx.x % share, share);
+  auto chain = follow(scan, blocks_of(view, scan), stores[own]);
+  if (has_scan && !decodes) stores[own].known = kAllKnown;
+  while (__ballot_sync(0xFFFFFFFFu, decodes && chain.goes_on() ? 1 : 0) != 0) {
+    if (feeds) feed.store();
+    if (feeds) feed.load();
+    __syncwarp();
+    if (decodes) {
+      chain.begin_turns();
+#pragma unroll 2
+      for (int i = 0; i < kTurnsPerFeed; ++i) chain.turn();
+      chain.end_turns();
+    }
+    __syncwarp();
   }
-  __device__ void tell(std::uint32_t blocks) const { *own_ = blocks; }
-
- private:
-  volatile std::uint32_t* own_;
-  volatile std::uint32_t* before_;
-};
-
-/// What the lanes of a warp share.
-struct ChainWarp {
-  std::uint32_t nth_bits[256];
-  std::uint32_t known[kWarp];
-};
+  if (decodes && chain.faults() != 0) atomicOr(&view.status[image], chain.faults());
+}
 
 template <bool kRefines>
 __global__ void __launch_bounds__(kWarp)
     ac_chains_kernel(ProgressiveView view, const AcLane* lanes, const AcWarp* warps) {
   gpu::grid_dependency_sync();
-  __shared__ ChainWarp shared;
-  auto* const lookups = gpu::dynamic_shared<uint4>();
+  auto* const stores = gpu::dynamic_shared<ChainStore>();
   const AcWarp warp = warps[blockIdx.x];
-  constexpr std::uint32_t kVectors = kLookupEntries * sizeof(std::uint16_t) / sizeof(uint4);
-  for (std::uint32_t i = threadIdx.x; i < warp.lane_count * kVectors; i += kWarp) {
-    const AcScanDesc& scan = view.scans[lanes[warp.first_lane + i / kVectors].scan];
-    lookups[i] = reinterpret_cast<const uint4*>(scan.table->entries)[i % kVectors];
-  }
+  fill_stores(view, lanes, warp, kRefines, stores);
   if constexpr (kRefines) {
-    for (std::uint32_t i = threadIdx.x; i < 256; i += kWarp) shared.nth_bits[i] = NthBits::row(i);
-  }
-  shared.known[threadIdx.x] = 0;
-  __syncthreads();
-  const bool has_scan = threadIdx.x < warp.lane_count;
-  const AcLane lane = has_scan ? lanes[warp.first_lane + threadIdx.x] : AcLane{};
-  const AcScanDesc scan = has_scan ? view.scans[lane.scan] : AcScanDesc{};
-  const ProgressivePlane* plane = has_scan ? &view.planes[scan.plane] : nullptr;
-  const bool decodes = has_scan && !given_up(view, plane->image);
-  ChainLanes together(__ballot_sync(0xFFFFFFFFu, decodes ? 1 : 0));
-  if (!decodes) return;
-  const std::uint32_t blocks = plane->width_blocks * plane->height_blocks;
-  const auto* entries =
-      reinterpret_cast<const std::uint16_t*>(lookups) + threadIdx.x * kLookupEntries;
-  std::uint32_t faults = 0;
-  if constexpr (kRefines) {
-    const Histories histories(shared.known, threadIdx.x, lane.follows != 0);
-    RefinementChain<Histories> chain(scan, blocks, entries, NthBits(shared.nth_bits), histories);
-    while (together.meet(chain.goes_on())) {
-      chain.turn();
-      // Nobody may wait for a lane that has left.
-      if (chain.faults() != 0) histories.tell(kAllKnown);
-    }
-    faults = chain.faults();
+    __shared__ std::uint32_t nth_rows[256];
+    for (std::uint32_t i = threadIdx.x; i < 256; i += kWarp) nth_rows[i] = nth_bit::make_row(i);
+    __syncwarp();
+    follow_chains(view, lanes, warp, stores,
+                  [&](const AcScanDesc& scan, std::uint32_t blocks, ChainStore& store) {
+                    return RefinementChain(scan, blocks, store, nth_rows);
+                  });
   } else {
-    FirstAcChain chain(scan, blocks, entries);
-    while (together.meet(chain.goes_on())) chain.turn();
-    faults = chain.faults();
+    __syncwarp();
+    follow_chains(view, lanes, warp, stores,
+                  [](const AcScanDesc& scan, std::uint32_t blocks, ChainStore& store) {
+                    return FirstAcChain(scan, blocks, store);
+                  });
   }
-  if (faults != 0) atomicOr(&view.status[plane->image], faults);
 }
 
 template <bool kRefines>
@@ -170,8 +166,8 @@ void launch_ac_chains(const ProgressiveView& view, const AcLane* lanes, const Ac
                       cudaStream_t stream) {
   if (warp_count == 0) return;
   const auto kernel = refines ? ac_chains_kernel<true> : ac_chains_kernel<false>;
-  gpu::launch(kernel, warp_count, kWarp, most_lanes * kLookupEntries * sizeof(std::uint16_t),
-              stream, view, lanes, warps);
+  gpu::launch(kernel, warp_count, kWarp, most_lanes * sizeof(ChainStore), stream, view, lanes,
+              warps);
 }
 
 void launch_ac_blocks(const ProgressiveView& view, const AcPlaneScans* planes, const Tile* tiles,

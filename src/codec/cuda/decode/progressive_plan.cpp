@@ -172,7 +172,8 @@ AcScanPlan ProgressivePlan::plan_ac_scan(const jpeg::Scan& scan, std::uint32_t p
   desc.low_bit = scan.approx_low;
   desc.segment_blocks = interval_of(scan, blocks);
   desc.segment_count = base::ceil_div(blocks, desc.segment_blocks);
-  desc.word_count = desc.data_bytes / 4 + 2;
+  // Read four at a time.
+  desc.word_count = base::ceil_div(desc.data_bytes + 8, 16u) * 4;
   made.data = data;
   made.table = arena.add<AcLookup>(Part::kScratch, 1, gpu::kVectorAlignment);
   made.words = arena.add<std::uint32_t>(Part::kScratch, desc.word_count);
