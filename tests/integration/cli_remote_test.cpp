@@ -100,16 +100,16 @@ TEST_F(CliRemote, AServerAsksForKeys) {
   EXPECT_THAT(alone.err, HasSubstr("needs --remote-clients"));
 }
 
-class CliRemoteServer : public CliRemote, public ::testing::WithParamInterface<const char*> {
+class CliRemoteServer : public CliRemote, public ::testing::WithParamInterface<int> {
  protected:
   void SetUp() override {
     CliRemote::SetUp();
     start();
   }
   void start() {
-    server_ =
-        start_program({"serve", "--listen", "127.0.0.1:0", "--drain-delay", "0", "--remote-clients",
-                       address_, "--remote-psk", folder_ / "keys", "--workers", GetParam()});
+    server_ = start_program(serve_with_workers(
+        GetParam(), {"--listen", "127.0.0.1:0", "--drain-delay", "0", "--remote-clients", address_,
+                     "--remote-psk", folder_ / "keys"}));
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     transport::SessionOptions session;
     session.security.psk_file = folder_ / "keys";
@@ -284,8 +284,8 @@ TEST_F(CliRemoteHosts, ACableThatIsPulledAndPutBackCostsNoOutput) {
   EXPECT_EQ(read_tree(folder_ / "out"), read_tree(folder_ / "alone"));
 }
 
-INSTANTIATE_TEST_SUITE_P(InOneProcess, CliRemoteServer, ::testing::Values("0"));
-INSTANTIATE_TEST_SUITE_P(WithWorkers, CliRemoteServer, ::testing::Values("2"));
+INSTANTIATE_TEST_SUITE_P(InOneProcess, CliRemoteServer, ::testing::Values(0));
+INSTANTIATE_TEST_SUITE_P(WithWorkers, CliRemoteServer, ::testing::Values(2));
 #endif
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <tests/integration/support.hpp>
+#include <tests/support/slower.hpp>
 #include <thread>
 #include <vector>
 
@@ -74,15 +75,6 @@ std::vector<pid_t> children_of(pid_t parent) {
   return children;
 }
 
-std::vector<std::string> with_workers(int count, const std::vector<std::string>& more) {
-  std::vector<std::string> command = {"serve", "--workers", std::to_string(count)};
-  command.insert(command.end(), more.begin(), more.end());
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  command.emplace_back("--no-worker-sandbox");  // a sanitizer needs calls that it refuses
-#endif
-  return command;
-}
-
 TEST(CliServe, ChecksWhatHolds) {
   const TemporaryFolder folder;
   write_text(folder.path() / "a.toml", "queue = 7\nsecret = \"hush\"\n");
@@ -135,8 +127,8 @@ TEST(CliServe, WorkersAreReplacedWhereOneIsKilledAndOnSighup) {
   const auto target = [](int width) {
     return "/unsafe/w:" + std::to_string(width) + "/plain/a.jpg";
   };
-  const pid_t server = start_program(
-      with_workers(1, {"--listen", "unix:" + path, "--log", "errors", folder.path().string()}));
+  const pid_t server = start_program(serve_with_workers(
+      1, {"--listen", "unix:" + path, "--log", "errors", folder.path().string()}));
   const std::string first = body_of(ask(path, target(16)));
   EXPECT_TRUE(first.starts_with("\xFF\xD8\xFF"));
   // Whoever has gone has another in its place, and answers stay the same.
@@ -162,12 +154,13 @@ TEST(CliServe, SighupClearsTheQuarantine) {
   const TemporaryFolder folder;
   const std::string path = folder / "socket";
   const std::string log = folder / "log";
-  write_file(folder.path() / "a.jpg", make_jpeg(3000, 2000));
-  const std::string target = "/unsafe/w:2000/plain/a.jpg";
+  constexpr int kWidth = kSlower == 1 ? 3000 : 900;
+  write_file(folder.path() / "a.jpg", make_jpeg(kWidth, 2 * kWidth / 3));
+  const std::string target = "/unsafe/w:" + std::to_string(2 * kWidth / 3) + "/plain/a.jpg";
   // The reference codec takes long enough that a worker is found at work.
   const pid_t server =
-      start_program(with_workers(1, {"--listen", "unix:" + path, "--log", "errors", "--codec",
-                                     "reference", folder.path().string()}),
+      start_program(serve_with_workers(1, {"--listen", "unix:" + path, "--log", "errors", "--codec",
+                                           "reference", folder.path().string()}),
                     {}, log);
   ::close(connect_to(path));
   std::atomic<bool> answered = false;
@@ -212,8 +205,8 @@ unsigned long soft_limit_of(pid_t process) {
 TEST(CliServe, DescriptorsAreAskedForAsConnectionsAndWorkersNeedThem) {
   const TemporaryFolder folder;
   const std::string path = folder / "socket";
-  const auto command =
-      with_workers(3, {"--listen", "unix:" + path, "--queue", "20", "--max-connections", "300"});
+  const auto command = serve_with_workers(
+      3, {"--listen", "unix:" + path, "--queue", "20", "--max-connections", "300"});
   // A connection each, a request's file each, and of each worker socket, process and memory, twice
   // while it is replaced.
   constexpr unsigned long kOthers = 64 + 20 + 3 * 6;

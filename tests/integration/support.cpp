@@ -153,6 +153,15 @@ std::vector<nlohmann::json> read_rows(const fs::path& manifest) {
   return rows;
 }
 
+std::vector<std::string> serve_with_workers(int count, const std::vector<std::string>& more) {
+  std::vector<std::string> command = {"serve", "--workers", std::to_string(count)};
+  command.insert(command.end(), more.begin(), more.end());
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  command.emplace_back("--no-worker-sandbox");  // a sanitizer needs calls that it refuses
+#endif
+  return command;
+}
+
 Ran run_program(const std::vector<std::string>& arguments, const Bytes& input,
                 const std::function<void()>& prepare) {
   const TemporaryFolder folder;

@@ -55,6 +55,10 @@ void write_text(const fs::path& path, std::string_view text);
 /// The rows of a manifest; fails the test at a line that is no JSON object.
 [[nodiscard]] std::vector<nlohmann::json> read_rows(const fs::path& manifest);
 
+/// The words that start a service with worker processes.
+[[nodiscard]] std::vector<std::string> serve_with_workers(int count,
+                                                          const std::vector<std::string>& more);
+
 /// A program that has ended.
 struct Ran {
   int exit_code = -1;  ///< −1: ended by a signal

@@ -93,8 +93,9 @@ TEST(CacheAttack, WhatAConverterHoldsIsCounted) {
       ASSERT_TRUE(conversion->prepare(side));
       EXPECT_LE(held_bytes() - before, conversion->bytes() + kAllocations);
     }
+    // A sanitizer's allocator tells nothing.
+    if (held_bytes() == 0) continue;
     EXPECT_GE(2 * (held_bytes() - before) + kAllocations, conversion->bytes());
-    std::printf("%zu of %zu bytes\n", held_bytes() - before, conversion->bytes());
   }
 }
 
