@@ -65,7 +65,8 @@ struct ChainStore {
   std::uint16_t codes[1 << kAcLookupBits];  ///< chain_code
   std::uint32_t words[kWords + 4];  ///< of AcScanDesc::words; the first one again at the end
   unsigned long long histories[kHistories];
-  // How far the chain and its supply have come. The feed reads the first three between turns.
+  // How far the chain and its supply have come. The feed reads the first three between groups of
+  // steps.
   std::uint32_t bit;
   std::uint32_t block;
   std::uint32_t known;         ///< blocks whose history behind this scan is known
@@ -150,10 +151,10 @@ class FirstAcChain : public AcChain {
  public:
   using AcChain::AcChain;
 
-  /// Before some turns: sees what the feed has stored.
-  FW_HD void begin_turns() { look(); }
+  /// Before some steps: sees what the feed has stored.
+  FW_HD void begin_steps() { look(); }
   /// Takes one code, if its bits are there.
-  FW_HD void turn() {
+  FW_HD void step() {
     if (!has_window() || !goes_on()) return;
     const std::uint32_t bits = window();
     std::uint32_t taken = short_code(bits);
@@ -166,8 +167,8 @@ class FirstAcChain : public AcChain {
     if (taken == 0 || k_ > scan_.last + 1 || run > left_) faults_ |= kBadCode;
     if ((ends || k_ > scan_.last) && faults_ == 0) pass(run);
   }
-  /// Behind some turns: tells the feed how far they came.
-  FW_HD void end_turns() const {
+  /// Behind some steps: tells the feed how far they came.
+  FW_HD void end_steps() const {
     store_.bit = bit_;
     store_.block = block_;
   }
@@ -183,13 +184,13 @@ class RefinementChain : public AcChain {
         histories_(store.histories),
         band_(band_mask(scan.first, scan.last)) {}
 
-  FW_HD void begin_turns() {
+  FW_HD void begin_steps() {
     look();
     histories_in_ = store_.histories_in;
   }
   /// Takes one code, or one block of a run, if bits and history are there. Everything is computed
   /// for both, as ways that part and meet again take longer than what they leave out.
-  FW_HD void turn() {
+  FW_HD void step() {
     if (!has_window() || block_ >= histories_in_ || faults_ != 0) return;
     const std::uint64_t history = histories_[block_ % ChainStore::kHistories];
     const std::uint32_t bits = window();
@@ -220,7 +221,7 @@ class RefinementChain : public AcChain {
     run_ = run;
     if ((ends || k_ > scan_.last) && faults_ == 0) end_block();
   }
-  FW_HD void end_turns() const {
+  FW_HD void end_steps() const {
     store_.bit = bit_;
     store_.block = block_;
     // Nobody may wait for a chain that has ended.

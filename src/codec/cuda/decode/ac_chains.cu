@@ -27,7 +27,7 @@ constexpr std::uint32_t kWarp = 32;
 constexpr std::uint32_t kLookupEntries = 1u << kAcLookupBits;
 constexpr std::uint32_t kAllKnown = 0xFFFFFFFFu;
 /// Codes, or blocks of runs, between two visits of the feed.
-constexpr int kTurnsPerFeed = 8;
+constexpr int kStepsPerFeed = 8;
 
 __global__ void __launch_bounds__(kTableThreads)
     build_ac_tables_kernel(ProgressiveView view, const CanonicalCode* codes) {
@@ -86,10 +86,10 @@ __device__ void follow_chains(const ProgressiveView& view, const AcLane* lanes, 
     if (feeds) feed.load();
     __syncwarp();
     if (decodes) {
-      chain.begin_turns();
+      chain.begin_steps();
 #pragma unroll 2
-      for (int i = 0; i < kTurnsPerFeed; ++i) chain.turn();
-      chain.end_turns();
+      for (int i = 0; i < kStepsPerFeed; ++i) chain.step();
+      chain.end_steps();
     }
     __syncwarp();
   }
