@@ -1,7 +1,4 @@
-// Bits of one scan in order, read from words that hold no stuffing.
-//
-// Chains of symbols that nothing can decode in parallel read through this, so what counts is how
-// long one lane waits: a word is loaded one ahead of its use.
+// Bits of one scan from anywhere in it, read from words that hold no stuffing.
 #pragma once
 
 #include <base/host_device.hpp>
@@ -16,18 +13,11 @@ class WordBits {
 
   /// @param words  big-endian; the last one holds zeros, and is read again behind the end
   FW_HD WordBits(const std::uint32_t* words, std::uint32_t word_count, std::uint32_t bit)
-      : words_(words), last_(word_count - 1) {
-    seek(bit);
-  }
-
-  FW_HD void seek(std::uint32_t bit) {
-    used_ = bit / 32;
-    window_ = 0;
-    count_ = 0;
-    ahead_ = load();
+      : words_(words), last_(word_count - 1), used_(bit / 32), ahead_(load()) {
     refill();
     drop(static_cast<int>(bit % 32));
   }
+
   /// Makes at least kRefilled bits available.
   FW_HD void refill() {
     if (count_ >= kRefilled) return;
@@ -42,16 +32,6 @@ class WordBits {
   FW_HD void drop(int bits) {
     window_ <<= bits;
     count_ -= bits;
-  }
-  /// Drops any number of bits.
-  FW_HD void skip(int bits) {
-    while (bits > count_) {
-      bits -= count_;
-      window_ = 0;
-      count_ = 0;
-      refill();
-    }
-    drop(bits);
   }
   /// The next `bits` bits, 0 to 63, right-aligned.
   FW_HD std::uint64_t take(int bits) {
@@ -68,8 +48,6 @@ class WordBits {
     drop(bits);
     return taken;
   }
-  /// Index of the next bit.
-  FW_HD std::uint32_t position() const { return used_ * 32 - static_cast<std::uint32_t>(count_); }
 
  private:
   FW_HD std::uint32_t load() const { return words_[used_ < last_ ? used_ : last_]; }
@@ -77,8 +55,8 @@ class WordBits {
   const std::uint32_t* words_;
   std::uint32_t last_;        ///< index of the last word
   std::uint64_t window_ = 0;  ///< unread bits at the top
-  std::uint32_t used_ = 0;    ///< words in the window, and before it
-  std::uint32_t ahead_ = 0;   ///< the next one
+  std::uint32_t used_;        ///< words in the window, and before it
+  std::uint32_t ahead_;       ///< the next one
   int count_ = 0;             ///< unread bits
 };
 
