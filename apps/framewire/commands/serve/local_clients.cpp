@@ -2,19 +2,16 @@
 #include <algorithm>
 #include <command_line/misuse.hpp>
 #include <command_line/numbers.hpp>
+#include <commands/serve/clients.hpp>
 #include <commands/serve/local_clients.hpp>
 #include <files/file_mode.hpp>
 #include <report/console.hpp>
-#include <report/json.hpp>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
 namespace framewire::app {
 namespace {
-
-using service::local::LocalEvent;
 
 Result<mode_t> parse_socket_mode(const std::string& text) {
   unsigned mode = 0;
@@ -41,23 +38,11 @@ Result<std::vector<uid_t>> parse_uids(const std::string& text) {
   return uids;
 }
 
-void log(const LocalEvent& event) {
-  Json line;
-  switch (event.kind) {
-    case LocalEvent::Kind::kConnected:
-      line["event"] = "local client connected";
-      break;
-    case LocalEvent::Kind::kRefused:
-      line["event"] = "local client refused";
-      break;
-    case LocalEvent::Kind::kEnded:
-      line["event"] = "local client ended";
-      break;
-  }
-  line["pid"] = event.pid;
-  line["uid"] = event.uid;
-  if (event.kind != LocalEvent::Kind::kConnected) line["reason"] = event.status.to_string();
-  put(line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+void log(const service::local::LocalEvent& event) {
+  log_client(event, "local", [&](Json& line) {
+    line["pid"] = event.pid;
+    line["uid"] = event.uid;
+  });
 }
 
 }  // namespace
@@ -88,12 +73,7 @@ Result<std::optional<LocalServer>> start_local(const std::optional<LocalOptions>
   LocalOptions chosen = *options;
   chosen.limits = settings.defaults.limits;
   chosen.user_share_percent = settings.client_share_percent;
-  // On the CPU a few keep every core busy; more would only stand before requests over HTTP.
-  constexpr std::size_t kEachCore = 4;
-  chosen.under_way = engine.devices().empty()
-                         ? kEachCore * std::max(1u, std::thread::hardware_concurrency())
-                         : kLocalQueue;
-  chosen.under_way = std::min(chosen.under_way, kLocalQueue);
+  chosen.under_way = client_requests_under_way(!engine.devices().empty());
   chosen.on_event = log;
   auto server = LocalServer::start(engine, std::move(chosen));
   if (!server) return fail(server.error());

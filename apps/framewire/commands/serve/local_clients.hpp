@@ -2,7 +2,6 @@
 #pragma once
 
 #include <command_line/command.hpp>
-#include <cstddef>
 #include <cstdint>
 #include <framewire/engine.hpp>
 #include <framewire/status.hpp>
@@ -14,9 +13,6 @@ namespace framewire::app {
 
 using LocalOptions = service::local::LocalServerOptions;
 using LocalServer = service::local::LocalServer;
-
-/// Requests of local clients that may stand in the engine's queue, beside those over HTTP.
-inline constexpr std::size_t kLocalQueue = 1024;
 
 /// What the flags ask for; nothing without --local. @return a misuse()
 [[nodiscard]] Result<std::optional<LocalOptions>> read_local(const Arguments& arguments);

@@ -1,36 +1,19 @@
 #include <fmt/format.h>
-#include <algorithm>
 #include <command_line/lists.hpp>
 #include <command_line/misuse.hpp>
-#include <commands/serve/local_clients.hpp>
+#include <commands/serve/clients.hpp>
 #include <commands/serve/remote_clients.hpp>
 #include <report/console.hpp>
-#include <report/json.hpp>
 #include <string>
-#include <thread>
 #include <utility>
 
 namespace framewire::app {
 namespace {
 
-using service::remote::RemoteEvent;
-
-void log(const RemoteEvent& event) {
-  Json line;
-  switch (event.kind) {
-    case RemoteEvent::Kind::kConnected:
-      line["event"] = "remote client connected";
-      break;
-    case RemoteEvent::Kind::kRefused:
-      line["event"] = "remote client refused";
-      break;
-    case RemoteEvent::Kind::kEnded:
-      line["event"] = "remote client ended";
-      break;
-  }
-  if (!event.peer.empty()) line["name"] = event.peer;
-  if (event.kind != RemoteEvent::Kind::kConnected) line["reason"] = event.status.to_string();
-  put(line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+void log(const service::remote::RemoteEvent& event) {
+  log_client(event, "remote", [&](Json& line) {
+    if (!event.peer.empty()) line["name"] = event.peer;
+  });
 }
 
 /// The address with the port that it has got, where it asked for port 0.
@@ -72,12 +55,7 @@ Result<std::optional<RemoteServer>> start_remote(const std::optional<RemoteOptio
   RemoteOptions chosen = *options;
   chosen.limits = settings.defaults.limits;
   chosen.client_share_percent = settings.client_share_percent;
-  // As for local clients: on the CPU a few keep every core busy.
-  constexpr std::size_t kEachCore = 4;
-  chosen.under_way = engine.devices().empty()
-                         ? kEachCore * std::max(1u, std::thread::hardware_concurrency())
-                         : kLocalQueue;
-  chosen.under_way = std::min(chosen.under_way, kLocalQueue);
+  chosen.under_way = client_requests_under_way(!engine.devices().empty());
   chosen.on_event = log;
   auto started = RemoteServer::start(engine, server.admission(), std::move(chosen));
   if (!started) return fail(started.error());

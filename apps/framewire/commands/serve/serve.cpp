@@ -6,6 +6,7 @@
 #include <batch/input_file.hpp>
 #include <command_line/command.hpp>
 #include <command_line/gpu_options.hpp>
+#include <commands/serve/clients.hpp>
 #include <commands/serve/health.hpp>
 #include <commands/serve/local_clients.hpp>
 #include <commands/serve/mps.hpp>
@@ -196,7 +197,7 @@ int run_serve(const Arguments& arguments) {
                         "--local: local clients need an engine in the service itself; "
                         "accepted without --workers");
   }
-  if (*local) options->queue += kLocalQueue;
+  if (*local) options->queue += kClientQueue;
   raise_descriptors(settings);
   const auto daemon = start_mps(*mps, *options);  // ends after the engine
   if (!daemon) return refuse(daemon.error());
