@@ -5,7 +5,7 @@
 #include <chrono>
 #include <csignal>
 #include <framewire/client.hpp>
-#include <tests/integration/support.hpp>
+#include <tests/integration/batch_fixture.hpp>
 #include <thread>
 
 namespace framewire::test {
@@ -13,43 +13,11 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
-using Words = std::vector<std::string>;
 
-class CliLocal : public ::testing::Test {
+class CliLocal : public BatchTest {
  protected:
-  void SetUp() override {
-    for (unsigned i = 0; i < 40; ++i) {
-      const std::string name = (i % 4 == 0 ? "deep/" : "") + std::to_string(100 + i) + ".jpg";
-      Bytes jpeg = make_jpeg(60 + static_cast<int>(i), 50, i);
-      if (i == 7) jpeg.resize(jpeg.size() - 20);
-      if (i == 9) jpeg.resize(2);
-      write_file(folder_ / ("in/" + name), jpeg);
-    }
-  }
-  [[nodiscard]] Words batch(const std::string& out, const Words& more = {}) const {
-    Words words = {"batch",  folder_ / "in", folder_ / out,
-                   "--size", "30x",          "--quiet",
-                   "--json", "--manifest",   folder_ / (out + ".jsonl")};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
-  }
   [[nodiscard]] std::string socket() const { return folder_ / "socket"; }
   [[nodiscard]] Words with_server() const { return {"--server", socket()}; }
-
-  /// Name, outcome, sizes, codec and warnings of each row, in the order of names.
-  [[nodiscard]] std::map<std::string, std::string> rows(const std::string& out) const {
-    std::map<std::string, std::string> all;
-    for (json& row : read_rows(folder_ / (out + ".jsonl"))) {
-      if (!row.contains("input")) continue;
-      row.erase("ms");
-      row.erase("output");
-      const std::string name = row["input"];
-      all[name] = row.dump();
-    }
-    return all;
-  }
-
-  TemporaryFolder folder_;
 };
 
 TEST_F(CliLocal, WithoutAServerNothingIsDone) {

@@ -12,8 +12,8 @@
 #include <framewire/client.hpp>
 #include <fstream>
 #include <functional>
+#include <tests/integration/batch_fixture.hpp>
 #include <tests/integration/stream_ends.hpp>
-#include <tests/integration/support.hpp>
 #include <thread>
 
 namespace framewire::test {
@@ -22,16 +22,10 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-class CliRemote : public ::testing::Test {
+class CliRemote : public BatchTest {
  protected:
   void SetUp() override {
-    for (unsigned i = 0; i < 40; ++i) {
-      const std::string name = (i % 4 == 0 ? "deep/" : "") + std::to_string(100 + i) + ".jpg";
-      Bytes jpeg = make_jpeg(60 + static_cast<int>(i), 50, i);
-      if (i == 7) jpeg.resize(jpeg.size() - 20);
-      if (i == 9) jpeg.resize(2);
-      write_file(folder_ / ("in/" + name), jpeg);
-    }
+    BatchTest::SetUp();
     write_keys("keys", "studio 00112233445566778899aabbccddeeff\n");
     write_keys("wrong", "studio ffffffffffffffffffffffffffffffff\n");
   }
@@ -39,30 +33,10 @@ class CliRemote : public ::testing::Test {
     write_file(folder_ / name, Bytes(text.begin(), text.end()));
     ::chmod((folder_ / name).c_str(), 0600);
   }
-  [[nodiscard]] Words batch(const std::string& out, const Words& more = {}) const {
-    Words words = {"batch",  folder_ / "in", folder_ / out,
-                   "--size", "30x",          "--quiet",
-                   "--json", "--manifest",   folder_ / (out + ".jsonl")};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
-  }
   [[nodiscard]] Words with_server(const std::string& keys = "keys") const {
     return {"--server", address_, "--psk", folder_ / keys};
   }
-  /// Name, outcome, sizes, codec and warnings of each row, in the order of names.
-  [[nodiscard]] std::map<std::string, std::string> rows(const std::string& out) const {
-    std::map<std::string, std::string> all;
-    for (json& row : read_rows(folder_ / (out + ".jsonl"))) {
-      if (!row.contains("input")) continue;
-      row.erase("ms");
-      row.erase("output");
-      const std::string name = row["input"];
-      all[name] = row.dump();
-    }
-    return all;
-  }
 
-  TemporaryFolder folder_;
   const std::string address_ = free_port();
 };
 
