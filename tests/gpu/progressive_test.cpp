@@ -342,6 +342,35 @@ TEST_P(ProgressiveAttack, DamageIsGivenUpAndHarmsNoNeighbour) {
 INSTANTIATE_TEST_SUITE_P(All, ProgressiveAttack, testing::Values(0, 3),
                          [](const auto& cell) { return "restart" + std::to_string(cell.param); });
 
+/// A picture of one block, in whose last refinement 0 means a coefficient of two bits and 10 the
+/// end of the block, and whose data is so many zeros.
+Bytes with_two_bits(std::size_t data_bytes) {
+  sample::Spec spec{8, 8, JCS_GRAYSCALE, 1, 1};
+  spec.progressive = true;
+  const Bytes file = draw(spec);
+  const jpeg::Scan last = value_of(jpeg::parse(file, {})).scans.back();
+  EXPECT_EQ(last.approx_high, 1);
+  std::size_t table = last.offset;
+  while (file[table] != 0xFF || file[table + 1] != 0xC4) --table;
+  Bytes codes{0xFF, 0xC4, 0, 21, file[table + 4], 1, 1};
+  codes.resize(21);
+  codes.insert(codes.end(), {0x02, 0x00});
+  const Bytes made = replace(file, last.entropy_offset, last.entropy_bytes, Bytes(data_bytes));
+  return replace(made, table, 2u + file[table + 2] * 256u + file[table + 3], codes);
+}
+
+/// A refinement sends one bit; its code for two must not be taken for another one.
+TEST_F(Progressive, RefinementsOfTwoBitsAreGivenUp) {
+  Transcoder transcoder = value_of(Transcoder::make());
+  for (std::size_t bytes = 1; bytes <= 12; ++bytes) {
+    const OwnedItem bad(with_two_bits(bytes), 8);
+    ASSERT_TRUE(codec::cuda::check_item(bad.item));
+    ASSERT_TRUE(transcoder.enqueue({&bad.item, 1}));
+    ASSERT_TRUE(transcoder.wait());
+    EXPECT_NE(describe(transcoder.result(0).status), "") << bytes;
+  }
+}
+
 /// Why a script is not for the device; empty where it is.
 std::string fault_of(const Script& script) {
   sample::Spec spec{16, 16, JCS_YCbCr, 1, 1};

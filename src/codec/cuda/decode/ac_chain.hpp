@@ -307,7 +307,8 @@ class ChainFeed {
     }
     new_histories_ = 0;
     if (histories_ == nullptr) return;
-    const std::uint32_t known = before_ != nullptr ? before_->known : blocks_;
+    // One that has been given up says that all is known.
+    const std::uint32_t known = before_ != nullptr ? smaller(before_->known, blocks_) : blocks_;
     const std::uint32_t end = smaller(known, store_.block + ChainStore::kHistories);
     if (end <= histories_in_) return;
     new_histories_ = smaller(end - histories_in_, 2 * share_);

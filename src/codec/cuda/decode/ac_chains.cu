@@ -81,6 +81,7 @@ __device__ void follow_chains(const ProgressiveView& view, const AcLane* lanes, 
                  fed_lane.follows != 0 ? &stores[fed - 1] : nullptr, threadIdx.x % share, share);
   auto chain = follow(scan, blocks_of(view, scan), stores[own]);
   if (has_scan && !decodes) stores[own].known = kAllKnown;
+  __syncwarp();
   while (__ballot_sync(0xFFFFFFFFu, decodes && chain.goes_on() ? 1 : 0) != 0) {
     if (feeds) feed.store();
     if (feeds) feed.load();

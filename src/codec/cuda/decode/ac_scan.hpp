@@ -48,8 +48,10 @@ struct AcCode {
   FW_HD bool ends_blocks() const { return size() == 0 && zeros() != 15; }
 };
 
-/// A code that is longer than the lookup table's index.
+/// A code that is longer than the lookup table's index; none where a shorter one begins the bits,
+/// which a table may have refused.
 FW_HD inline AcCode walk_ac_code(const CanonicalCode& code, std::uint32_t window16) {
+  if (window16 < code.limit[kAcLookupBits]) return {};
   for (int length = kAcLookupBits + 1; length <= 16; ++length) {
     if (window16 >= code.limit[length]) continue;
     const std::int32_t at =

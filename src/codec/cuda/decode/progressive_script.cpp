@@ -62,7 +62,8 @@ std::string find_long_chain(const jpeg::JpegFile& file,
   for (std::size_t c = 0; c < static_cast<std::size_t>(file.frame.component_count); ++c) {
     const jpeg::Component& component = file.frame.components[c];
     const std::uint64_t bytes = std::max(costs[c].longest_first_bytes, costs[c].refinement_bytes);
-    const std::uint64_t blocks = costs[c].refinements *
+    // Each scan passes all of them; those of first scans are bounded for the levels' sake.
+    const std::uint64_t blocks = std::max<std::uint64_t>(1, costs[c].refinements) *
                                  static_cast<std::uint64_t>(component.width_blocks) *
                                  static_cast<std::uint64_t>(component.height_blocks);
     if (bytes > kMaxChainBytes) {
@@ -70,7 +71,7 @@ std::string find_long_chain(const jpeg::JpegFile& file,
                          kMaxChainBytes);
     }
     if (blocks > kMaxChainBlocks) {
-      return fmt::format("with {} blocks to be refined one after the other; at most {}", blocks,
+      return fmt::format("with {} blocks to be decoded one after the other; at most {}", blocks,
                          kMaxChainBlocks);
     }
   }
