@@ -362,6 +362,22 @@ TEST_F(Cli, BenchFeedsAnEngineFromItsOwnMemoryOrTheCallers) {
   }
 }
 
+TEST_F(Cli, BenchTellsLatenciesOfSequentialInputsApart) {
+  const std::string progressive = folder_ / "progressive.jpg";
+  ASSERT_EQ(run_program({"resize", in_, progressive, "--progressive", "--always-encode"}).exit_code,
+            0);
+  const Ran ran =
+      run_program({"bench", "jpeg2jpeg", in_, progressive, "--size", "32", "--codec", "turbo",
+                   "--rate", "100", "--seconds", "0.4", "--repeat", "1", "--json"});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const json open = json::parse(ran.out)["rows"][0]["open_loop"];
+  const int all = open["later"]["answers"];
+  const int sequential = open["later_sequential"]["answers"];
+  EXPECT_GT(sequential, 0);
+  EXPECT_LT(sequential, all);
+  EXPECT_LE(open["later_sequential"]["max"], open["later"]["max"]);
+}
+
 TEST_F(Cli, BenchVariesRequestsSendsThemByTheClockAndShowsMemory) {
   const Words words = {"bench",     "jpeg2jpeg", in_,
                        "--size",    "32",        "--codec",
@@ -389,6 +405,7 @@ TEST_F(Cli, BenchVariesRequestsSendsThemByTheClockAndShowsMemory) {
   EXPECT_GT(open["later"]["p50"], 0);
   EXPECT_LE(open["later"]["p99"], open["later"]["p99.9"]);
   EXPECT_LE(open["later"]["p99.9"], open["later"]["max"]);
+  EXPECT_FALSE(open.contains("later_sequential")) << "all inputs are alike";
   ASSERT_FALSE(row["memory_over_time"].empty());
   EXPECT_GT(row["memory_over_time"][0]["resident"], 1'000'000);
   EXPECT_EQ(json::parse(run_program(as_json).out)["rows"][0]["open_loop"]["due"], open["due"])

@@ -7,7 +7,9 @@
 #include <command_line/numbers.hpp>
 #include <commands/bench/measure.hpp>
 #include <commands/bench/open_loop.hpp>
+#include <jpeg/parser.hpp>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace framewire::app {
@@ -29,11 +31,27 @@ std::vector<double> arrivals(const OpenLoopPlan& plan) {
   }
 }
 
+bool is_progressive(std::span<const std::uint8_t> bytes) {
+  const auto file = jpeg::parse(bytes, {}, jpeg::ParseDepth::kThroughFirst);
+  return file && file->frame.process == jpeg::Process::kProgressive;
+}
+
+/// Which inputs are not progressive; nothing where all are of one kind.
+std::vector<bool> find_sequential(Workload::Inputs inputs) {
+  std::vector<bool> sequential;
+  for (const auto& input : inputs) sequential.push_back(!is_progressive(input));
+  const auto found = std::count(sequential.begin(), sequential.end(), true);
+  if (found == 0 || static_cast<std::size_t>(found) == inputs.size()) return {};
+  return sequential;
+}
+
+/// @param counts  of which inputs, by turns; empty: of all
 Json latencies(const std::vector<double>& due, const std::vector<float>& took_ms, double from,
-               double until) {
+               double until, const std::vector<bool>& counts = {}) {
   std::vector<double> sorted;
   for (std::size_t i = 0; i < due.size(); ++i) {
-    if (due[i] >= from && due[i] < until && took_ms[i] >= 0) sorted.push_back(took_ms[i]);
+    if (due[i] < from || due[i] >= until || took_ms[i] < 0) continue;
+    if (counts.empty() || counts[i % counts.size()]) sorted.push_back(took_ms[i]);
   }
   std::sort(sorted.begin(), sorted.end());
   return {{"seconds", until - from},
@@ -87,6 +105,9 @@ Json measure_open_loop(Engine& engine, const Workload& workload, const OpenLoopP
                    {"sent_late_ms", sent_late_ms},
                    {"first", latencies(due, took_ms, 0, first)},
                    {"later", latencies(due, took_ms, first, plan.seconds)}};
+  if (const auto sequential = find_sequential(workload.inputs()); !sequential.empty()) {
+    measured["later_sequential"] = latencies(due, took_ms, first, plan.seconds, sequential);
+  }
   measured["failures"] = due.size() - measured["first"]["answers"].get<std::size_t>() -
                          measured["later"]["answers"].get<std::size_t>();
   return measured;
@@ -95,12 +116,14 @@ Json measure_open_loop(Engine& engine, const Workload& workload, const OpenLoopP
 std::string open_loop_lines(std::string_view codec, const Json& measured) {
   if (measured.is_null()) return {};
   std::string lines;
-  for (const char* part : {"first", "later"}) {
+  for (const auto& [part, name] : {std::pair{"first", "first"}, std::pair{"later", "later"},
+                                   std::pair{"later_sequential", "not progressive, later"}}) {
+    if (!measured.contains(part)) continue;
     const Json& of = measured[part];
     lines += fmt::format(
         "{:<10} at {:.0f}/s, {} {:g} s: p50 {:.2f}, p90 {:.2f}, p99 {:.2f}, p99.9 {:.2f}, max "
         "{:.2f} ms\n",
-        codec, measured["rate"].get<double>(), part, of["seconds"].get<double>(),
+        codec, measured["rate"].get<double>(), name, of["seconds"].get<double>(),
         of["p50"].get<double>(), of["p90"].get<double>(), of["p99"].get<double>(),
         of["p99.9"].get<double>(), of["max"].get<double>());
   }

@@ -24,12 +24,13 @@ struct OpenLoopPlan {
 /// that the engine could not take yet has waited all the same.
 /// @param engine  new, so that "first" shows what an engine's start costs
 /// @return milliseconds of requests due in the first two seconds, or the first half of a shorter
-///         run ("first"), and of the others ("later"), failures among neither; how late the
-///         sender itself was at most ("sent_late_ms"), waiting for the engine to take requests
-///         included
+///         run ("first"), and of the others ("later"), failures among neither; of the latter those
+///         whose input is not progressive ("later_sequential"), where there are inputs of both
+///         kinds; how late the sender itself was at most ("sent_late_ms"), waiting for the engine
+///         to take requests included
 [[nodiscard]] Json measure_open_loop(Engine& engine, const Workload& workload,
                                      const OpenLoopPlan& plan);
-/// Two lines. @param measured  as measured
+/// A line each. @param measured  as measured
 [[nodiscard]] std::string open_loop_lines(std::string_view codec, const Json& measured);
 
 }  // namespace framewire::app

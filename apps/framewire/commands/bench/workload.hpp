@@ -56,6 +56,7 @@ class Workload {
   [[nodiscard]] std::span<const std::uint8_t> input(std::uint64_t index) const {
     return inputs_[index % inputs_.size()];
   }
+  [[nodiscard]] Inputs inputs() const noexcept { return inputs_; }
   [[nodiscard]] ResizeOptions options(std::uint64_t index) const;
 
  private:
