@@ -65,13 +65,12 @@ struct ChainStore {
   std::uint16_t codes[1 << kAcLookupBits];  ///< chain_code
   std::uint32_t words[kWords + 4];  ///< of AcScanDesc::words; the first one again at the end
   unsigned long long histories[kHistories];
-  // How far the chain and its supply have come. The feed reads the first three between groups of
-  // steps.
+  // Progress of the chain, which the feed reads between groups of steps, and of the feed.
   std::uint32_t bit;
   std::uint32_t block;
   std::uint32_t known;         ///< blocks whose history behind this scan is known
-  std::uint32_t words_in;      ///< words that are there, or have been
-  std::uint32_t histories_in;  ///< likewise
+  std::uint32_t words_in;      ///< words that the feed has stored, from the scan's first one on
+  std::uint32_t histories_in;  ///< histories that it has stored, likewise
 };
 
 /// What chains of both kinds share.
@@ -188,8 +187,8 @@ class RefinementChain : public AcChain {
     look();
     histories_in_ = store_.histories_in;
   }
-  /// Takes one code, or one block of a run, if bits and history are there. Everything is computed
-  /// for both, as ways that part and meet again take longer than what they leave out.
+  /// Takes one code, or one block of a run, if bits and history are there. Computes everything for
+  /// either case and then selects: a branch takes longer than the instructions that it saves.
   FW_HD void step() {
     if (!has_window() || block_ >= histories_in_ || faults_ != 0) return;
     const std::uint64_t history = histories_[block_ % ChainStore::kHistories];
@@ -203,10 +202,10 @@ class RefinementChain : public AcChain {
     if (begins && (!in_run || (history & band_) != 0)) {
       scan_.starts[block_] = (in_run ? kBlockInRun : kBlockCoded) | bit_;
     }
-    // Of a code that ends the block: the corrections of what is left of it.
+    // A code that ends the block is followed by the corrections of what is left of it.
     const std::uint32_t rest = scan_.last + 1 - k_ - static_cast<std::uint32_t>(count_bits(free));
     const std::uint32_t run = in_run ? run_ : ends ? chain_code::run(taken, bits) : 0;
-    // Of others: the coefficients up to the one that it is about.
+    // Any other code passes the coefficients up to the one that it is about.
     const std::uint32_t zeros = chain_code::zeros(taken);
     std::uint32_t place = nth_bit::find(nth_rows_[free & 0xFF], zeros);
     std::uint32_t passed = 0;
@@ -307,8 +306,7 @@ class ChainFeed {
     }
     new_histories_ = 0;
     if (histories_ == nullptr) return;
-    // One that has been given up says that all is known.
-    const std::uint32_t known = before_ != nullptr ? smaller(before_->known, blocks_) : blocks_;
+    const std::uint32_t known = before_ != nullptr ? before_->known : blocks_;
     const std::uint32_t end = smaller(known, store_.block + ChainStore::kHistories);
     if (end <= histories_in_) return;
     new_histories_ = smaller(end - histories_in_, 2 * share_);

@@ -8,7 +8,7 @@
 // the longest of them.
 //
 // Lanes of a warp that are at different codes wait for each other, but take the device's
-// instructions together: Tuning::chain_lanes says how many there are.
+// instructions together: Tuning::chain_lanes says how many chains share a warp.
 //
 // Measured (H200, 1920×1080 of 0.12 to 0.4 MB, a batch of 512; refinements, ms): 144 where a chain
 // read tables and words from device memory, 115 with all it reads in shared memory, 81 with its
@@ -25,7 +25,6 @@ namespace {
 constexpr int kTableThreads = 128;
 constexpr std::uint32_t kWarp = 32;
 constexpr std::uint32_t kLookupEntries = 1u << kAcLookupBits;
-constexpr std::uint32_t kAllKnown = 0xFFFFFFFFu;
 /// Codes, or blocks of runs, between two visits of the feed.
 constexpr int kStepsPerFeed = 8;
 
@@ -47,7 +46,7 @@ __device__ std::uint32_t blocks_of(const ProgressiveView& view, const AcScanDesc
   return plane.width_blocks * plane.height_blocks;
 }
 
-/// The lanes' codes, and nothing else yet.
+/// Copies the codes of all lanes. The rings are empty.
 __device__ void fill_stores(const ProgressiveView& view, const AcLane* lanes, const AcWarp& warp,
                             bool refines, ChainStore* stores) {
   for (std::uint32_t i = threadIdx.x; i < warp.lane_count * kLookupEntries; i += kWarp) {
@@ -80,7 +79,8 @@ __device__ void follow_chains(const ProgressiveView& view, const AcLane* lanes, 
   ChainFeed feed(fed_scan, blocks_of(view, fed_scan), stores[fed],
                  fed_lane.follows != 0 ? &stores[fed - 1] : nullptr, threadIdx.x % share, share);
   auto chain = follow(scan, blocks_of(view, scan), stores[own]);
-  if (has_scan && !decodes) stores[own].known = kAllKnown;
+  // No chain may wait for one that nobody follows.
+  if (has_scan && !decodes) stores[own].known = blocks_of(view, scan);
   __syncwarp();
   while (__ballot_sync(0xFFFFFFFFu, decodes && chain.goes_on() ? 1 : 0) != 0) {
     if (feeds) feed.store();
