@@ -120,7 +120,6 @@ TEST_P(Encode, LibjpegReadsTheCoefficientsThatWereMeant) {
       plan.restart_interval_mcus = restart;
       SCOPED_TRACE(testing::Message() << plan.width_px << "x" << plan.height_px << " q"
                                       << plan.quality << " restart " << restart);
-      if (getenv("FW_SHARE")) printf("Q %d\n", plan.quality);
       check(plan);
     }
   }

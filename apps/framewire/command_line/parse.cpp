@@ -156,6 +156,12 @@ std::string explain(const CLI::ParseError& error, std::span<const Values> all, i
     if (dashed != (chosen != nullptr)) continue;
     if (dashed) word = word.substr(2, word.find('=') - 2);
     if (word == "help" || std::find(known.begin(), known.end(), word) != known.end()) continue;
+#ifndef FRAMEWIRE_SERVICE
+    if (!dashed && (word == "serve" || word == "sign")) {
+      return fmt::format("this build has no {}: it was configured with FRAMEWIRE_SERVICE=OFF",
+                         word);
+    }
+#endif
     const std::string_view dashes = dashed ? "--" : "";
     const std::string_view meant = nearest(word, known);
     const std::string what = chosen == nullptr ? "command" : "option";
