@@ -12,7 +12,8 @@ using Milliseconds = std::chrono::milliseconds;
 
 // How long a client may go on sending after its last answer.
 constexpr Milliseconds kLinger{2000};
-// How long a new connection's first request is waited for once the server is ending.
+// How long a request is waited for once the server is ending. A client may have sent one just
+// before it hears of the end, and could not tell whether that has been worked on.
 constexpr Milliseconds kDrainGrace{1000};
 
 }  // namespace
@@ -46,7 +47,6 @@ void Http1Connection::on_written(const boost::system::error_code& error) {
   const bool ends = response.close || input_ended_;
   state_ = State::kHead;
   request_.reset();
-  served_ = true;
   response_head_ = {};
   if (error) {
     close();
@@ -59,15 +59,13 @@ void Http1Connection::on_written(const boost::system::error_code& error) {
 
 void Http1Connection::next_request() {
   deadline_ = Clock::now() + Milliseconds(io_.settings().keep_alive_timeout_ms);
-  if (io_.shared().draining.load() && input_.size() == 0) {
-    linger();
-    return;
-  }
   if (input_.size() != 0) {
     look_for_head();
-  } else {
-    read_more();
+    return;
   }
+  // The server began to end after the answer's head had promised to go on.
+  if (io_.shared().draining.load()) drain();
+  read_more();
 }
 
 void Http1Connection::linger() {
@@ -87,11 +85,6 @@ void Http1Connection::linger() {
 
 void Http1Connection::drain() {
   if (!between_requests() || head_begun_ || input_.size() != 0) return;
-  if (served_ && !stream_.has_unread()) {
-    linger();
-    return;
-  }
-  // A request may be on its way: of a new connection it is expected.
   deadline_ = std::min(deadline_, Clock::now() + kDrainGrace);
 }
 

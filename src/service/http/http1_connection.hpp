@@ -83,7 +83,6 @@ class Http1Connection final : public Connection, private Carrier {
   bool reading_ = false;          ///< a read is under way
   bool input_ended_ = false;      ///< the client sends nothing more
   bool head_begun_ = false;       ///< the deadline is that of a head, not of an idle connection
-  bool served_ = false;           ///< a request has been answered
   bool relocating_ = false;       ///< the read under way was cancelled to change the body's memory
   Clock::time_point deadline_{};  ///< while no request is under way
   std::optional<Request> request_;
