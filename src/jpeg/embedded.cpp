@@ -50,9 +50,12 @@ bool contains(ByteSpan bytes, std::string_view what) {
   return as_text(bytes).find(what) != std::string_view::npos;
 }
 
-bool is_base64(char c) {
+bool is_line_end(char c) { return c == '\n' || c == '\r'; }
+
+/// Whether base64 in lines may contain it.
+bool is_base64_text(char c) {
   return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' ||
-         c == '/';
+         c == '/' || is_line_end(c);
 }
 
 }  // namespace
@@ -82,11 +85,20 @@ bool holds_base64_picture(std::string_view text) {
   constexpr std::array<std::string_view, 7> kBeginnings = {
       "/9j/", "iVBORw0KGg", "UklGR", "R0lGOD", "AAAAGGZ0eX", "AAAAHGZ0eX", "AAAAIGZ0eX"};
   constexpr std::size_t kMinRun = 64;  // a word may begin like a picture; a picture is longer
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (!is_base64(text[at])) continue;
-    const std::size_t begin = at;
-    while (at < text.size() && (is_base64(text[at]) || text[at] == '\n' || text[at] == '\r')) ++at;
-    const std::string_view run = text.substr(begin, at - begin);
+  // Of a run that is long enough every kMinRun-th character is seen, and hardly another is read.
+  for (std::size_t from = 0; text.size() - from >= kMinRun;) {
+    const std::size_t probe = from + kMinRun - 1;
+    if (!is_base64_text(text[probe])) {
+      from = probe + 1;
+      continue;
+    }
+    std::size_t begin = probe;
+    while (begin > from && is_base64_text(text[begin - 1])) --begin;
+    std::size_t end = probe + 1;
+    while (end < text.size() && is_base64_text(text[end])) ++end;
+    from = end;
+    while (begin < end && is_line_end(text[begin])) ++begin;
+    const std::string_view run = text.substr(begin, end - begin);
     if (run.size() < kMinRun) continue;
     if (std::any_of(kBeginnings.begin(), kBeginnings.end(),
                     [&](std::string_view b) { return run.substr(0, b.size()) == b; })) {

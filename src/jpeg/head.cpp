@@ -107,6 +107,11 @@ void copy_iso_gain_map(Bytes& out, const JpegFile& file) {
 }
 
 void copy_comments(Bytes& out, const JpegFile& file) {
+  std::size_t bytes = 0;
+  for (const auto& segment : file.segments) {
+    if (segment.marker == marker::kCom) bytes += segment.payload.size();
+  }
+  out.reserve(out.size() + bytes);
   for (const auto& segment : file.segments) {
     if (segment.marker == marker::kCom && !holds_picture(segment.payload) &&
         !holds_base64_picture(as_text(segment.payload))) {
