@@ -12,7 +12,7 @@
 
 namespace framewire::batch {
 
-/// Made once a batch; read by all workers. Whatever it points to lives as long as they do.
+/// Context of one batch, read by all its threads; what it points to outlives them.
 struct ProcessContext {
   const Source* source = nullptr;
   Sink* sink = nullptr;

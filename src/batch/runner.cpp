@@ -101,8 +101,8 @@ class Run {
     } catch (const std::system_error& error) {
       stop_ = true;
       queue_.abandon();
-      return fail(StatusCode::kBusy, fmt::format("cannot start {} worker threads: {}",
-                                                 settings_.jobs, error.code().message()));
+      return fail(StatusCode::kBusy, fmt::format("cannot start {} threads: {}", settings_.jobs,
+                                                 error.code().message()));
     }
     return {};
   }

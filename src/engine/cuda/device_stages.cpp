@@ -103,7 +103,7 @@ class DeviceStages::Impl {
   gpu::Buffer d_copies_;
   gpu::Buffer h_samples_;
   std::vector<Left> left_;
-  // Of one call; items point into what follows them, which does not move.
+  // Storage for one call. `items_` holds pointers into the deques below, whose elements never move.
   std::vector<Item> items_;
   std::deque<plan::Plan> plans_;
   std::deque<std::vector<DevicePlane>> planes_;
@@ -118,7 +118,7 @@ void DeviceStages::Impl::begin() {
   parts_.clear();
 }
 
-// One picture more; in the batch only if the codec takes it.
+// Plans one more picture: enters `left_` always, and the batch only if check_item() accepts it.
 void DeviceStages::Impl::add(const Item& item) {
   Left& left = left_.emplace_back();
   left.result = codec::cuda::check_item(item);
@@ -144,7 +144,7 @@ Result<void> DeviceStages::Impl::run() {
   return {};
 }
 
-// Of each picture as many of the output's planes.
+// Keeps as many output planes of each picture as `counts` says.
 void DeviceStages::Impl::keep_output(std::span<const int> counts) {
   for (std::size_t i = 0; i < left_.size(); ++i) {
     if (!left_[i].result) continue;

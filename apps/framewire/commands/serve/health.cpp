@@ -114,7 +114,7 @@ Result<void> check_health(const service::http::Settings& settings) {
   }
   if (answer == kGood) return {};
   return fail(
-      Status(StatusCode::kBusy, fmt::format("found '{}'; accepted: 200", answer)).about(text));
+      Status(StatusCode::kIoError, fmt::format("found '{}'; accepted: 200", answer)).about(text));
 }
 
 }  // namespace framewire::app
