@@ -1,6 +1,7 @@
 // TensorDecoder against the twin: every layout and coding, crops, kernels, types, orientations.
 #include <gtest/gtest.h>
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -15,18 +16,22 @@
 #include <tests/conformance/cases.hpp>
 #include <tests/conformance/codecs.hpp>
 #include <tests/conformance/tensor_twin.hpp>
+#include <tests/support/sample_jpeg.hpp>
 
 namespace framewire::conformance {
 namespace {
 
-/// Single precision may round a sample that lies between two levels to the other side; where colours
-/// are converted in double, as the twin does for files that libjpeg refuses, source pixels may, too.
-constexpr double kExactBound = 1.001;
-/// Share of the samples for which that may happen.
-constexpr double kExactShare = 0.004;
-/// Filtered planes differ by float against double and by 1 in reduced decodes; blue has 1.772 times
-/// what its plane has.
-constexpr double kFastBound = 3.001;
+/// The nearest level, but for what single precision loses.
+constexpr double kExactBound = 0.502;
+/// Where the twin converts colours in double and the decoder as libjpeg does, source samples may
+/// differ by 1, and cubic kernels weigh them with up to 1.4.
+constexpr double kConvertedBound = 1.9;
+/// Planes differ by 1 in reduced decodes; blue has that of luma and 1.772 times that of chroma.
+constexpr double kFastBound = 3.3;
+
+/// Of kFast against kExact, in levels, where a picture is smooth.
+constexpr double kSmoothBound = 6;
+constexpr double kSmoothMean = 0.8;
 
 TensorOptions options_of(int width, int height) {
   TensorOptions options;
@@ -49,6 +54,18 @@ TwinImage decode(const TensorOptions& options, const TensorItem& item) {
   return read_back(batch.data(), options);
 }
 
+/// Whether libjpeg does not convert the file's colours to the options', so that the twin does.
+bool converted_apart(const std::vector<std::uint8_t>& jpeg, const TensorOptions& options) {
+  const auto file = parse_or_die(jpeg);
+  for (int c = 0; c < file.frame.component_count; ++c) {
+    const auto& component = file.frame.components[static_cast<std::size_t>(c)];
+    if (file.frame.h_max % component.h != 0 || file.frame.v_max % component.v != 0) return true;
+  }
+  const bool rgb = file.color_model == jpeg::ColorModel::kRgb || file.frame.component_count == 4;
+  return (rgb && options.color == TensorColor::kYcbcr) ||
+         (file.frame.component_count == 4 && options.color == TensorColor::kGray);
+}
+
 void expect_exact(const std::vector<std::uint8_t>& jpeg, const std::optional<CropBox>& crop,
                   bool flip, const TensorOptions& options) {
   const TensorItem item{jpeg, crop, flip};
@@ -56,8 +73,7 @@ void expect_exact(const std::vector<std::uint8_t>& jpeg, const std::optional<Cro
   ASSERT_TRUE(picture);
   const TwinImage expected = twin_resize(*picture, item, options);
   const TwinDistance d = distance(decode(options, item), expected);
-  EXPECT_LE(d.largest, kExactBound);
-  EXPECT_LE(d.differing, kExactShare + 2.0 / static_cast<double>(expected.samples.size()));
+  EXPECT_LE(d.largest, converted_apart(jpeg, options) ? kConvertedBound : kExactBound);
 }
 
 CropBox random_box(std::mt19937& random, int width, int height) {
@@ -79,7 +95,7 @@ TEST_P(TensorMatrix, RandomCropsOfEveryCodingAreTheTwins) {
   const Kernel kernels[] = {Kernel::kBilinear, Kernel::kBicubic, Kernel::kLanczos3, Kernel::kArea};
   int turn = 0;
   for (const Coding& coding : all_codings()) {
-    for (const auto [width, height] : {std::pair{1, 1}, {5, 3}, {17, 16}, {61, 45}, {130, 97}}) {
+    for (const auto& [width, height] : {std::pair{1, 1}, {5, 3}, {17, 16}, {61, 45}, {130, 97}}) {
       Case c{GetParam(), coding, width, height, 85, turn % 3 == 2 ? 3 : 0, 5};
       const auto jpeg = make_jpeg(c);
       for (int i = 0; i < 3; ++i, ++turn) {
@@ -143,7 +159,7 @@ TEST(Tensor, EveryTypeHoldsTheNormalisedSample) {
     options.type = type;
     options.mean = {0.485f, 0.456f, 0.406f};
     options.stddev = {0.229f, 0.224f, 0.225f};
-    const TwinDistance d = distance(decode(options, item), samples);
+    const TwinDistance d = distance(decode(options, item), samples);  // of whole levels
     EXPECT_LE(d.largest, bound) << static_cast<int>(type);
     EXPECT_GT(d.largest, 0) << static_cast<int>(type);
   }
@@ -205,7 +221,7 @@ TEST(Tensor, ExifTurnsThePictureBeforeTheCrop) {
   }
 }
 
-TEST(Tensor, FastIsItsTwinAndStaysNearExact) {
+TEST(Tensor, FastIsItsTwin) {
   std::mt19937 random(23);
   for (const char* sampling : {"420", "422", "440", "444", "411", "gray"}) {
     const auto jpeg = photograph(sampling, 333, 251);
@@ -223,10 +239,40 @@ TEST(Tensor, FastIsItsTwinAndStaysNearExact) {
       const TwinDistance twin = distance(fast, twin_fast(jpeg, item, options));
       EXPECT_LE(twin.largest, kFastBound);
       EXPECT_LE(twin.mean, 0.3);
-      const auto picture = twin_picture(jpeg, options);
-      ASSERT_TRUE(picture);
-      // The picture is smooth but for one edge and noise; mean over all kernels and crops.
-      EXPECT_LE(distance(fast, twin_resize(*picture, item, options)).mean, 6.0);
+    }
+  }
+}
+
+/// Waves, with little that is as fine as a chroma sample and nothing that is cut off at 0 or 255.
+std::vector<std::uint8_t> waves(int h, int v) {
+  sample::Spec spec;
+  spec.width_px = 333;
+  spec.height_px = 251;
+  spec.h = h;
+  spec.v = v;
+  spec.quality = 95;
+  return sample::make(spec, [](int component, double x, double y) {
+    return 128 + (component == 0 ? 50 : 30) * std::sin(x / (11.0 + component)) *
+                     std::cos(y / (17.0 - component));
+  });
+}
+
+// docs/tensors.md states these bounds for smooth pictures, and says what edges cost.
+TEST(Tensor, FastIsNearExactOnSmoothPictures) {
+  std::mt19937 random(29);
+  for (const auto& [h, v] : {std::pair{1, 1}, {2, 1}, {2, 2}, {1, 2}}) {
+    const auto jpeg = waves(h, v);
+    for (int i = 0; i < 12; ++i) {
+      TensorOptions options = options_of(20 + static_cast<int>(random() % 120),
+                                         20 + static_cast<int>(random() % 120));
+      TensorItem item{jpeg, std::nullopt, false};
+      if (i > 3) item.crop = CropBox{i * 9, i * 5, 200, 150};
+      const TwinImage exact = decode(options, item);
+      options.fidelity = TensorFidelity::kFast;
+      const TwinDistance d = distance(decode(options, item), exact);
+      SCOPED_TRACE(testing::Message() << h << "x" << v << " " << i);
+      EXPECT_LE(d.largest, kSmoothBound);
+      EXPECT_LE(d.mean, kSmoothMean);
     }
   }
 }

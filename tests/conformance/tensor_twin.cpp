@@ -35,18 +35,20 @@ void cmyk_to_rgb(TwinImage& image) {
   image.samples.resize(static_cast<std::size_t>(3) * image.width * image.height);
 }
 
-void convert_each(TwinImage& image, const auto& pixel) {
+void convert_each(TwinImage& image, bool round, const auto& pixel) {
   for (int y = 0; y < image.height; ++y) {
     for (int x = 0; x < image.width; ++x) {
       double p[3] = {image.at(0, y, x), image.at(1, y, x), image.at(2, y, x)};
       pixel(p);
-      for (int c = 0; c < 3; ++c) image.at(c, y, x) = to_sample(p[c]);
+      for (int c = 0; c < 3; ++c) {
+        image.at(c, y, x) = round ? to_sample(p[c]) : std::clamp(p[c], 0.0, 255.0);
+      }
     }
   }
 }
 
 void rgb_to_ycbcr(TwinImage& image) {
-  convert_each(image, [](double* p) {
+  convert_each(image, true, [](double* p) {
     const double y = 0.299 * p[0] + 0.587 * p[1] + 0.114 * p[2];
     const double cb = (p[2] - y) / 1.772 + 128;
     const double cr = (p[0] - y) / 1.402 + 128;
@@ -54,8 +56,8 @@ void rgb_to_ycbcr(TwinImage& image) {
   });
 }
 
-void ycbcr_to_rgb(TwinImage& image) {
-  convert_each(image, [](double* p) {
+void ycbcr_to_rgb(TwinImage& image, bool round) {
+  convert_each(image, round, [](double* p) {
     const double cb = p[1] - 128;
     const double cr = p[2] - 128;
     const double y = p[0];
@@ -266,7 +268,7 @@ std::optional<TwinImage> twin_picture(std::span<const std::uint8_t> jpeg,
   } else {
     image = nearest_picture(jpeg, file);
     if (!image) return std::nullopt;
-    if (!ycbcr && !gray) ycbcr_to_rgb(*image);
+    if (!ycbcr && !gray) ycbcr_to_rgb(*image, true);
     if (gray) image->channels = 1;
   }
   if (ycbcr && (four || rgb)) rgb_to_ycbcr(*image);
@@ -300,7 +302,7 @@ TwinImage twin_resize(const TwinImage& picture, const TensorItem& item,
                   static_cast<double>(crop.width_px) / options.width_px,
                   static_cast<double>(crop.height_px) / options.height_px};
   TwinImage out = resize_part(picture, part, options, options.width_px, options.height_px);
-  for (double& sample : out.samples) sample = to_sample(sample);
+  for (double& sample : out.samples) sample = std::clamp(sample, 0.0, 255.0);
   return item.flip ? flipped(std::move(out)) : out;
 }
 
@@ -354,9 +356,9 @@ TwinImage twin_fast(std::span<const std::uint8_t> jpeg, const TensorItem& item,
   out.channels = channels;
   out.samples.resize(static_cast<std::size_t>(channels) * out.width * out.height);
   if (channels == 3 && options.color == TensorColor::kRgb) {
-    ycbcr_to_rgb(out);
+    ycbcr_to_rgb(out, false);
   } else {
-    for (double& sample : out.samples) sample = to_sample(sample);
+    for (double& sample : out.samples) sample = std::clamp(sample, 0.0, 255.0);
   }
   return item.flip ? flipped(std::move(out)) : out;
 }
@@ -384,15 +386,13 @@ TwinImage read_back(const void* image, const TensorOptions& options) {
 
 TwinDistance distance(const TwinImage& a, const TwinImage& b) {
   TwinDistance found;
-  if (a.samples.size() != b.samples.size()) return {1e9, 1e9, 1};
+  if (a.samples.size() != b.samples.size()) return {1e9, 1e9};
   for (std::size_t i = 0; i < a.samples.size(); ++i) {
     const double d = std::fabs(a.samples[i] - b.samples[i]);
     found.largest = std::max(found.largest, d);
     found.mean += d;
-    found.differing += d > 0.5 ? 1 : 0;
   }
   found.mean /= static_cast<double>(a.samples.size());
-  found.differing /= static_cast<double>(a.samples.size());
   return found;
 }
 

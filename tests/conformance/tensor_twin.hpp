@@ -30,12 +30,13 @@ struct TwinImage {
 [[nodiscard]] std::optional<TwinImage> twin_picture(std::span<const std::uint8_t> jpeg,
                                                     const TensorOptions& options);
 
-/// Crop, resize, round to 8 bits, flip: what Pillow or, without antialias, torch would do.
+/// Crop, resize, clamp, flip: what Pillow or, without antialias, torch would do. Not rounded to whole
+/// levels, since at a half either neighbour is right.
 [[nodiscard]] TwinImage twin_resize(const TwinImage& picture, const TensorItem& item,
                                     const TensorOptions& options);
 
 /// The planes of the file filtered at their own sampling and scale, converted once; YCbCr and gray
-/// files only. Crops count in the picture as stored.
+/// files only, not rounded. Crops count in the picture as stored.
 [[nodiscard]] TwinImage twin_fast(std::span<const std::uint8_t> jpeg, const TensorItem& item,
                                   const TensorOptions& options);
 
@@ -43,7 +44,6 @@ struct TwinImage {
 struct TwinDistance {
   double largest = 0;  ///< levels of 8 bits
   double mean = 0;
-  double differing = 0;  ///< part of the samples that are not equal
 };
 
 /// Reads one image of a batch back as samples: undoes layout, type and normalisation.

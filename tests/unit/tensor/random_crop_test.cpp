@@ -153,8 +153,11 @@ TEST(RandomCrop, DependsOnSeedEpochAndSampleAlone) {
     return std::tuple(box.left_px, box.top_px, box.width_px, box.height_px);
   };
   // Fixed for ever: a training that goes on with a newer version sees the same crops.
-  const CropBox pinned = random_resized_crop(640, 480, {1, 2, 3}).value();
-  EXPECT_EQ(draw(1, 2, 3), std::tuple(pinned.left_px, pinned.top_px, pinned.width_px, pinned.height_px));
+  EXPECT_EQ(draw(1, 2, 3), std::tuple(151, 194, 232, 254));
+  EXPECT_EQ(draw(0, 0, 0), std::tuple(138, 109, 413, 332));
+  EXPECT_EQ(draw(~0ull, ~0u, ~0ull), std::tuple(25, 0, 601, 479));
+  EXPECT_TRUE(random_flip({1, 2, 3}));
+  EXPECT_FALSE(random_flip({0, 0, 0}));
   std::set<std::tuple<int, int, int, int>> different;
   different.insert(draw(1, 2, 3));
   different.insert(draw(2, 2, 3));
