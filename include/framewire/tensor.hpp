@@ -21,9 +21,11 @@ enum class TensorType : std::uint8_t { kUint8, kFloat16, kBfloat16, kFloat32 };
 enum class TensorLayout : std::uint8_t { kNchw, kNhwc };
 /// Channels, in their order. Gray is one channel, all others are three.
 enum class TensorColor : std::uint8_t { kRgb, kBgr, kGray, kYcbcr };
-/// kExact gives what Pillow's decode, crop and resize give, within 2 levels (bilinear) or 5
-/// (bicubic). kFast filters the planes of the file at their own sampling, decodes at 1/2, 1/4 or 1/8
-/// where the crop is shrunk by as much, and converts colours once at the end; see docs/tensors.md.
+/// kExact is torchvision's CPU decode, crop and float resize within 1 level, and Pillow's within 2
+/// for kBilinear; kernels that overshoot differ by more where Pillow clips between its two passes
+/// (tests/conformance/tensor_test.cpp, docs/tensors.md). kFast filters the planes of the file at
+/// their own sampling, decodes at 1/2, 1/4 or 1/8 where the crop is shrunk by as much, and converts
+/// colours once at the end; see docs/tensors.md.
 enum class TensorFidelity : std::uint8_t { kExact, kFast };
 
 /// A part of a picture, in pixels; wholly inside of it, and not empty.
@@ -56,14 +58,15 @@ struct TensorOptions {
   bool exif = false;
   /// Of each image; deadline_ms counts from when its turn comes.
   Limits limits;
-  /// Threads that work on a batch, the caller's among them, 1 to 1024; 0: as many as the process may
-  /// use. They start with the first batch of more than one image.
+  /// Threads that work on a batch, the caller's among them, 1 to 1024; 0: as many as the process
+  /// may use. They start with the first batch of more than one image.
   unsigned threads = 0;
 };
 
 /// One image of a batch.
 struct TensorItem {
-  /// Host; read during decode() only. May change meanwhile: pixels are then anybody's, nothing else.
+  /// Host; read during decode() only. May change meanwhile: pixels are then anybody's, nothing
+  /// else.
   std::span<const std::uint8_t> jpeg;
   /// In the picture as stored, or in the upright picture with TensorOptions::exif; none: all of it.
   /// Pixels outside of it do not count, as if the picture had been cut before it was resized.
@@ -73,8 +76,8 @@ struct TensorItem {
 
 /// Where a batch goes: host memory of the caller's.
 struct HostTensorView {
-  /// Rows of elements, contiguous: [N][C][height_px][width_px] or [N][height_px][width_px][C], at an
-  /// address that is a multiple of the element's size. May be null where N is 0.
+  /// Rows of elements, contiguous: [N][C][height_px][width_px] or [N][height_px][width_px][C], at
+  /// an address that is a multiple of the element's size. May be null where N is 0.
   void* data = nullptr;
   std::uint64_t bytes = 0;  ///< from `data` on; N × image_bytes() are written, none behind them
   /// [N] 1 where the image is there, 0 where its elements are zeros; null: not wanted.
@@ -83,10 +86,10 @@ struct HostTensorView {
 
 /// What was decoded.
 struct TensorImage {
-  std::int32_t width_px = 0;   ///< of the picture, upright with TensorOptions::exif
+  std::int32_t width_px = 0;  ///< of the picture, upright with TensorOptions::exif
   std::int32_t height_px = 0;
-  CropBox crop;                ///< what was taken of it
-  int orientation = 1;         ///< EXIF, 1 to 8, applied or not
+  CropBox crop;                   ///< what was taken of it
+  int orientation = 1;            ///< EXIF, 1 to 8, applied or not
   std::vector<Warning> warnings;  ///< where the file is damaged
 };
 
@@ -107,9 +110,9 @@ struct PictureSize {
 /// Decodes batches of JPEGs into tensors.
 ///
 /// What is decoded, and how: baseline, extended and progressive files, Huffman or arithmetic, of 8
-/// bits; gray is repeated to three channels; CMYK and YCCK become RGB as in Pillow; ICC profiles are
-/// left alone, since tensors want the file's own numbers. Of damaged files what can be decoded is, with
-/// warnings; what is missing is mid-grey.
+/// bits; gray is repeated to three channels; CMYK and YCCK become RGB as in Pillow; ICC profiles
+/// are left alone, since tensors want the file's own numbers. Of damaged files what can be decoded
+/// is, with warnings; what is missing is mid-grey.
 ///
 /// Thread safety: one call at a time on one object; several objects overlap. A process forked after
 /// the first batch of several images must make an object of its own.
@@ -133,7 +136,8 @@ class FRAMEWIRE_API TensorDecoder {
   /// Decodes a batch, spread over the threads, and returns when it is done. Images that fail become
   /// zeros, and do not concern others: image() tells why.
   /// @param items  any number, also none
-  /// @return invalid_input for data that is null or not aligned to its elements; too_large for fewer
+  /// @return invalid_input for data that is null or not aligned to its elements; too_large for
+  /// fewer
   ///         bytes than N × image_bytes(), saying how many; busy where threads or memory ran out.
   ///         Then nothing was written, and image() knows of no image
   /// @cost per image a copy of the file, entropy decoding down to the crop's last row, and work in
@@ -141,9 +145,9 @@ class FRAMEWIRE_API TensorDecoder {
   [[nodiscard]] Result<void> decode(std::span<const TensorItem> items, const HostTensorView& out);
 
   /// Of the last batch: what was decoded, or why an image was not. Valid until the next decode().
-  /// Errors: invalid_input for no JPEG, for a crop that is not inside of the picture, and for an index
-  /// beyond the batch; unsupported for 12-bit, lossless and hierarchical files; too_large for a limit;
-  /// deadline; busy where memory ran out. Messages begin with the image's index.
+  /// Errors: invalid_input for no JPEG, for a crop that is not inside of the picture, and for an
+  /// index beyond the batch; unsupported for 12-bit, lossless and hierarchical files; too_large for
+  /// a limit; deadline; busy where memory ran out. Messages begin with the image's index.
   [[nodiscard]] const Result<TensorImage>& image(std::size_t index) const;
 
  private:

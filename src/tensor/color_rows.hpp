@@ -1,9 +1,9 @@
-// Colour conversion of planar rows, in libjpeg's 16.16 fixed point: the very numbers that Pillow and
-// torchvision get on the CPU.
+// Colour conversion of planar rows, in libjpeg's 16.16 fixed point: the very numbers that Pillow
+// and torchvision get on the CPU.
 //
 // Source: libjpeg-turbo's jdcolor.c (ycc_rgb_convert, rgb_gray_convert, ycck_cmyk_convert) and
-// jccolor.c (rgb_ycc_convert); Pillow's Convert.c (cmyk2rgb). Vectorised where YCbCr becomes RGB; the
-// instruction set is chosen at run time.
+// jccolor.c (rgb_ycc_convert); Pillow's Convert.c (cmyk2rgb). Vectorised where YCbCr becomes RGB;
+// the instruction set is chosen at run time.
 #pragma once
 
 #include <array>

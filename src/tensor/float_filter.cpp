@@ -23,10 +23,9 @@ void FloatFilter::make(Kernel kernel, const transform::AxisGeometry& geometry, b
   weights_.assign(padded * static_cast<std::size_t>(stride_), 0.0f);
   for (std::int32_t j = 0; j < out_size_; ++j) {
     float* row = weights_.data() + static_cast<std::size_t>(j) * static_cast<std::size_t>(stride_);
-    transform::for_each_crop_tap(taps, transform::tap_run(taps.taps, j),
-                                 [&](std::int32_t index, double weight) {
-                                   row[index] = static_cast<float>(weight);
-                                 });
+    transform::for_each_crop_tap(
+        taps, transform::tap_run(taps.taps, j),
+        [&](std::int32_t index, double weight) { row[index] = static_cast<float>(weight); });
   }
 }
 

@@ -27,7 +27,9 @@ class FloatFilter {
   /// [out_size, padded] first input sample; never falls.
   [[nodiscard]] const std::int32_t* first() const noexcept { return first_.data(); }
   /// Input samples of output sample `j`, at least 1.
-  [[nodiscard]] std::int32_t count(std::int32_t j) const { return count_[static_cast<std::size_t>(j)]; }
+  [[nodiscard]] std::int32_t count(std::int32_t j) const {
+    return count_[static_cast<std::size_t>(j)];
+  }
   /// [out_size, padded][stride]
   [[nodiscard]] const float* weights(std::int32_t j = 0) const {
     return weights_.data() + static_cast<std::size_t>(j) * static_cast<std::size_t>(stride_);

@@ -10,8 +10,8 @@
 namespace framewire::tensor {
 
 /// Upsamples a component as libjpeg-turbo does: by a triangle where it is sampled half as densely
-/// along x, along y or both, otherwise by repeating samples. Factors that do not divide one another,
-/// which libjpeg refuses, take the sample under the pixel's centre.
+/// along x, along y or both, otherwise by repeating samples. Factors that do not divide one
+/// another, which libjpeg refuses, take the sample under the pixel's centre.
 class FullRows {
  public:
   /// @param region  of the component: crop and neighbours

@@ -28,11 +28,12 @@ Result<CropBox> check_crop(const std::optional<CropBox>& crop, const PictureSize
       lies_in(crop->top_px, crop->height_px, shown.height_px)) {
     return *crop;
   }
-  return fail(StatusCode::kInvalidInput,
-              fmt::format("a crop of {}×{} pixels at ({}, {}); accepted: 1×1 or more, inside of the "
-                          "picture's {}×{}",
-                          crop->width_px, crop->height_px, crop->left_px, crop->top_px,
-                          shown.width_px, shown.height_px));
+  return fail(
+      StatusCode::kInvalidInput,
+      fmt::format("a crop of {}×{} pixels at ({}, {}); accepted: 1×1 or more, inside of the "
+                  "picture's {}×{}",
+                  crop->width_px, crop->height_px, crop->left_px, crop->top_px, shown.width_px,
+                  shown.height_px));
 }
 
 void choose_conversion(jpeg::ColorModel model, TensorColor color, ImageGeometry& out) {
@@ -138,9 +139,9 @@ Result<ImageGeometry> plan_image(const jpeg::JpegFile& file, const std::optional
   choose_conversion(file.color_model, options.color, image);
   image.component_count = frame.component_count;
   // What is not linear, or wanted in another model, is converted where the file has its samples.
-  image.exact = options.fidelity == TensorFidelity::kExact ||
-                (image.conversion != Conversion::kNone &&
-                 image.conversion != Conversion::kYcbcrToRgb);
+  image.exact =
+      options.fidelity == TensorFidelity::kExact ||
+      (image.conversion != Conversion::kNone && image.conversion != Conversion::kYcbcrToRgb);
   const bool luma_only = image.channels == 1 && image.conversion == Conversion::kNone;
   for (std::size_t i = 0; i < static_cast<std::size_t>(frame.component_count); ++i) {
     if (luma_only && i > 0) break;

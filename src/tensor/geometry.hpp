@@ -12,7 +12,7 @@ namespace framewire::tensor {
 
 /// What a file's components become.
 enum class Conversion : std::uint8_t {
-  kNone,        ///< components are the channels
+  kNone,  ///< components are the channels
   kYcbcrToRgb,
   kRgbToYcbcr,
   kRgbToGray,
@@ -24,15 +24,15 @@ enum class Conversion : std::uint8_t {
 struct ComponentGeometry {
   codec::SampleRegion region;  ///< empty: not wanted
   int scale = 8;
-  transform::AxisGeometry x;   ///< of the region's samples to the output's, not yet turned
+  transform::AxisGeometry x;  ///< of the region's samples to the output's, not yet turned
   transform::AxisGeometry y;
 };
 
 struct ImageGeometry {
-  PictureSize shown;  ///< upright, where EXIF applies
-  CropBox crop;       ///< in `shown`
-  CropBox stored;     ///< the same in the picture as stored
-  int orientation = 1;  ///< applied when the tensor is written
+  PictureSize shown;          ///< upright, where EXIF applies
+  CropBox crop;               ///< in `shown`
+  CropBox stored;             ///< the same in the picture as stored
+  int orientation = 1;        ///< applied when the tensor is written
   std::int32_t width_px = 0;  ///< of the resized crop, not yet turned
   std::int32_t height_px = 0;
   bool exact = true;  ///< planes are upsampled and converted before they are filtered

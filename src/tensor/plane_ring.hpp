@@ -8,7 +8,8 @@
 
 namespace framewire::tensor {
 
-/// Holds the region's columns of two MCU rows: as many as it takes until the row after them is there.
+/// Holds the region's columns of two MCU rows: as many as it takes until the row after them is
+/// there.
 class PlaneRing {
  public:
   /// @param band_rows  rows of the component in an MCU row

@@ -87,8 +87,7 @@ void round_row(const float* in, std::size_t count, std::uint8_t* out) {
   const Floats d;
   for (std::size_t x = 0; x < count; x += hn::Lanes(d)) {
     // Clamped as floats, because converting what exceeds int32 differs between targets.
-    const auto value =
-        hn::Min(hn::Max(hn::LoadU(d, in + x), hn::Zero(d)), hn::Set(d, 255.0f));
+    const auto value = hn::Min(hn::Max(hn::LoadU(d, in + x), hn::Zero(d)), hn::Set(d, 255.0f));
     hn::StoreU(hn::DemoteTo(Bytes(), hn::NearestInt(value)), Bytes(), out + x);
   }
 }

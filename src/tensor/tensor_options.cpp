@@ -15,20 +15,23 @@ tl::unexpected<Status> refuse(StatusCode code, const char* option, std::string m
 
 Result<void> check_size(const TensorOptions& o) {
   if (o.width_px < 1 || o.height_px < 1) {
-    return refuse(StatusCode::kInvalidInput, "size",
-                  fmt::format("found {}×{}; accepted: sides of 1 pixel or more", o.width_px,
-                              o.height_px));
+    return refuse(
+        StatusCode::kInvalidInput, "size",
+        fmt::format("found {}×{}; accepted: sides of 1 pixel or more", o.width_px, o.height_px));
   }
   if (std::max(o.width_px, o.height_px) > o.limits.max_output_side_px) {
-    return refuse(StatusCode::kTooLarge, "size",
-                  fmt::format("found {}×{}; accepted: sides up to {}, which max_output_side_px sets",
-                              o.width_px, o.height_px, o.limits.max_output_side_px));
+    return refuse(
+        StatusCode::kTooLarge, "size",
+        fmt::format("found {}×{}; accepted: sides up to {}, which max_output_side_px sets",
+                    o.width_px, o.height_px, o.limits.max_output_side_px));
   }
-  const auto pixels = static_cast<std::uint64_t>(o.width_px) * static_cast<std::uint64_t>(o.height_px);
+  const auto pixels =
+      static_cast<std::uint64_t>(o.width_px) * static_cast<std::uint64_t>(o.height_px);
   if (pixels > o.limits.max_output_pixels) {
-    return refuse(StatusCode::kTooLarge, "size",
-                  fmt::format("found {}×{}; accepted: up to {} pixels, which max_output_pixels sets",
-                              o.width_px, o.height_px, o.limits.max_output_pixels));
+    return refuse(
+        StatusCode::kTooLarge, "size",
+        fmt::format("found {}×{}; accepted: up to {} pixels, which max_output_pixels sets",
+                    o.width_px, o.height_px, o.limits.max_output_pixels));
   }
   return {};
 }

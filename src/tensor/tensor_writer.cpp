@@ -37,7 +37,8 @@ void write_row(const std::uint8_t* from, std::ptrdiff_t step, const T* table, T*
   for (std::int32_t x = 0; x < count; ++x, from += step, to += stride) *to = table[*from];
 }
 
-/// Which channel of the picture an output channel shows; −1: the middle of the range, chroma of gray.
+/// Which channel of the picture an output channel shows; −1: the middle of the range, chroma of
+/// gray.
 int source_channel(TensorColor color, int channel, int available) {
   if (available == 1) return color == TensorColor::kYcbcr && channel > 0 ? -1 : 0;
   return color == TensorColor::kBgr ? 2 - channel : channel;
@@ -109,8 +110,8 @@ void TensorWriter::write_as(const PictureView& picture, bool flip, T* out,
       if (source < 0) {
         write_row(&middle, 0, table, to, stride, width_px_);
       } else {
-        const std::uint8_t* from = picture.channels[static_cast<std::size_t>(source)] + walk.begin +
-                                   y * walk.step_y;
+        const std::uint8_t* from =
+            picture.channels[static_cast<std::size_t>(source)] + walk.begin + y * walk.step_y;
         write_row(from, walk.step_x, table, to, stride, width_px_);
       }
     }

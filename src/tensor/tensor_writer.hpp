@@ -35,15 +35,14 @@ class TensorWriter {
 
  private:
   template <typename T>
-  void write_as(const PictureView& picture, bool flip, T* out,
-                const std::vector<T>& tables) const;
+  void write_as(const PictureView& picture, bool flip, T* out, const std::vector<T>& tables) const;
 
   std::int32_t width_px_;
   std::int32_t height_px_;
   TensorType type_;
   TensorLayout layout_;
   TensorColor color_;
-  std::vector<std::uint8_t> bytes_;    ///< [channels][256], of the type in use
+  std::vector<std::uint8_t> bytes_;  ///< [channels][256], of the type in use
   std::vector<std::uint16_t> halves_;
   std::vector<float> floats_;
 };

@@ -1,7 +1,7 @@
 // Chroma rows at the size of luma, as libjpeg-turbo makes them ("fancy", a triangle), bit for bit.
 //
-// Source: libjpeg-turbo's jdsample.c: h2v1_fancy_upsample, h2v2_fancy_upsample, h1v2_fancy_upsample,
-// int_upsample. Vectorised; the instruction set is chosen at run time.
+// Source: libjpeg-turbo's jdsample.c: h2v1_fancy_upsample, h2v2_fancy_upsample,
+// h1v2_fancy_upsample, int_upsample. Vectorised; the instruction set is chosen at run time.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@ namespace framewire::tensor {
 inline constexpr std::size_t kUpsamplePadding = 128;
 
 /// Twice as wide: (3 · near + far + 1) >> 2 to the left of a sample's centre, + 2 to the right.
-/// @param in   host, [−1, count] uint8: one sample before, one behind; at a plane's edge its repetition
+/// @param in   host, [−1, count] uint8: one sample before, one behind; at a plane's edge its
+/// repetition
 /// @param out  host, [2 · count] uint8
 void upsample_2x1(const std::uint8_t* in, std::size_t count, std::uint8_t* out);
 

@@ -18,7 +18,8 @@ class WorkerPool {
   /// Called with the thread's number, 0 for the caller's, and the item's. Must not throw.
   using Task = std::function<void(std::size_t thread, std::size_t item)>;
 
-  /// @param threads  the caller's among them, at least 1; started by the first run() that needs them
+  /// @param threads  the caller's among them, at least 1; started by the first run() that needs
+  /// them
   explicit WorkerPool(std::size_t threads) : threads_wanted_(threads) {}
   /// Ends the threads, and waits for them.
   ~WorkerPool();

@@ -131,7 +131,8 @@ class FastSink final : public codec::RegionSink {
 
   void begin() override {
     for (int i = 0; i < image_.channels; ++i) {
-      work_.resamplers[index(i)].begin(work_.filters[index(2 * i)], work_.filters[index(2 * i + 1)]);
+      work_.resamplers[index(i)].begin(work_.filters[index(2 * i)],
+                                       work_.filters[index(2 * i + 1)]);
     }
   }
 
@@ -204,8 +205,8 @@ Result<void> make_picture(const jpeg::JpegFile& file, const ImageGeometry& image
     scales[index(i)] = image.components[index(i)].scale;
     regions[index(i)] = image.components[index(i)].region;
   }
-  const auto wanted = std::span<const codec::SampleRegion>(regions).first(
-      index(image.component_count));
+  const auto wanted =
+      std::span<const codec::SampleRegion>(regions).first(index(image.component_count));
   bool done = false;
   if (image.exact) {
     ExactSink sink(file, image, options, workspace);

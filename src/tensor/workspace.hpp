@@ -1,5 +1,5 @@
-// What one thread needs to make one image of a batch; reused, so that memory is allocated by the first
-// images only.
+// What one thread needs to make one image of a batch; reused, so that memory is allocated by the
+// first images only.
 #pragma once
 
 #include <array>
@@ -33,8 +33,7 @@ struct Workspace {
 /// Decodes the crop and resizes it into `workspace.picture`.
 /// @return as codec::decode_regions()
 [[nodiscard]] Result<void> make_picture(const jpeg::JpegFile& file, const ImageGeometry& image,
-                                        const TensorOptions& options,
-                                        const codec::Context& context, Workspace& workspace,
-                                        codec::Outcome& outcome);
+                                        const TensorOptions& options, const codec::Context& context,
+                                        Workspace& workspace, codec::Outcome& outcome);
 
 }  // namespace framewire::tensor

@@ -150,8 +150,10 @@ std::optional<LibjpegPixels> libjpeg_pixels(std::span<const std::uint8_t> bytes,
     info.do_fancy_upsampling = TRUE;
     info.do_block_smoothing = FALSE;
     jpeg_start_decompress(&info);
-    LibjpegPixels out{static_cast<int>(info.output_width), static_cast<int>(info.output_height),
-                      info.output_components, {}};
+    LibjpegPixels out{static_cast<int>(info.output_width),
+                      static_cast<int>(info.output_height),
+                      info.output_components,
+                      {}};
     const std::size_t pitch = static_cast<std::size_t>(out.width_px) * out.channels;
     out.samples.resize(pitch * static_cast<std::size_t>(out.height_px));
     while (info.output_scanline < info.output_height) {

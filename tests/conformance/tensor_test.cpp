@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <framewire/random_crop.hpp>
 #include <framewire/tensor.hpp>
+#include <fstream>
 #include <iterator>
 #include <jpeg/exif.hpp>
 #include <jpeg/markers.hpp>
@@ -101,8 +101,8 @@ TEST_P(TensorMatrix, RandomCropsOfEveryCodingAreTheTwins) {
       for (int i = 0; i < 3; ++i, ++turn) {
         std::optional<CropBox> crop;
         if (i > 0) crop = random_box(random, width, height);
-        TensorOptions options = options_of(1 + static_cast<int>(random() % 48),
-                                           1 + static_cast<int>(random() % 48));
+        TensorOptions options =
+            options_of(1 + static_cast<int>(random() % 48), 1 + static_cast<int>(random() % 48));
         options.kernel = kernels[turn % 4];
         options.antialias = turn % 4 >= 2 || turn % 5 != 0;
         options.type = static_cast<TensorType>(turn % 4 == 1 ? 0 : 3);
@@ -226,8 +226,8 @@ TEST(Tensor, FastIsItsTwin) {
   for (const char* sampling : {"420", "422", "440", "444", "411", "gray"}) {
     const auto jpeg = photograph(sampling, 333, 251);
     for (int i = 0; i < 12; ++i) {
-      TensorOptions options = options_of(8 + static_cast<int>(random() % 60),
-                                         8 + static_cast<int>(random() % 60));
+      TensorOptions options =
+          options_of(8 + static_cast<int>(random() % 60), 8 + static_cast<int>(random() % 60));
       options.fidelity = TensorFidelity::kFast;
       options.kernel = i % 2 == 0 ? Kernel::kBilinear : Kernel::kBicubic;
       options.antialias = i % 6 != 5;
@@ -263,8 +263,8 @@ TEST(Tensor, FastIsNearExactOnSmoothPictures) {
   for (const auto& [h, v] : {std::pair{1, 1}, {2, 1}, {2, 2}, {1, 2}}) {
     const auto jpeg = waves(h, v);
     for (int i = 0; i < 12; ++i) {
-      TensorOptions options = options_of(20 + static_cast<int>(random() % 120),
-                                         20 + static_cast<int>(random() % 120));
+      TensorOptions options =
+          options_of(20 + static_cast<int>(random() % 120), 20 + static_cast<int>(random() % 120));
       TensorItem item{jpeg, std::nullopt, false};
       if (i > 3) item.crop = CropBox{i * 9, i * 5, 200, 150};
       const TwinImage exact = decode(options, item);
@@ -296,8 +296,8 @@ TEST(Tensor, CorpusFilesAreTheTwins) {
   int compared = 0;
   std::uint64_t number = 0;
   std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(
-           std::filesystem::path(root) / "features")) {
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(std::filesystem::path(root) / "features")) {
     if (entry.is_regular_file() && entry.file_size() < 200'000) files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());

@@ -178,8 +178,7 @@ TwinImage resize_part(const TwinImage& picture, const Part& part, const TensorOp
                       int out_width, int out_height) {
   TwinImage rows = blank(picture.channels, part.width, out_height);
   for (int j = 0; j < out_height; ++j) {
-    const Weights w =
-        weights_of(options, part.height, out_height, j, part.origin_y, part.step_y);
+    const Weights w = weights_of(options, part.height, out_height, j, part.origin_y, part.step_y);
     for (int c = 0; c < picture.channels; ++c) {
       for (int k = 0; k < part.height; ++k) {
         if (w[static_cast<std::size_t>(k)] == 0) continue;
@@ -219,8 +218,8 @@ TwinImage flipped(TwinImage image) {
 double from_float16(std::uint16_t bits) {
   const int exponent = bits >> 10 & 31;
   const int fraction = bits & 1023;
-  const double magnitude = exponent == 0 ? std::ldexp(fraction, -24)
-                                         : std::ldexp(1024 + fraction, exponent - 25);
+  const double magnitude =
+      exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
   return (bits & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
@@ -260,7 +259,8 @@ std::optional<TwinImage> twin_picture(std::span<const std::uint8_t> jpeg,
       for (int x = 0; x < image->width; ++x) {
         for (int c = 0; c < image->channels; ++c) {
           image->at(c, y, x) =
-              pixels->samples[(static_cast<std::size_t>(y) * image->width + x) * image->channels + c];
+              pixels
+                  ->samples[(static_cast<std::size_t>(y) * image->width + x) * image->channels + c];
         }
       }
     }
@@ -348,8 +348,7 @@ TwinImage twin_fast(std::span<const std::uint8_t> jpeg, const TensorItem& item,
     part.origin_y = top - part.top;
     part.step_x = (right - left) / options.width_px;
     part.step_y = (bottom - top) / options.height_px;
-    const TwinImage made =
-        resize_part(one, part, options, options.width_px, options.height_px);
+    const TwinImage made = resize_part(one, part, options, options.width_px, options.height_px);
     std::copy(made.samples.begin(), made.samples.end(),
               out.samples.begin() + static_cast<std::ptrdiff_t>(made.samples.size()) * c);
   }

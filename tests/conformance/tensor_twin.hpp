@@ -1,5 +1,5 @@
-// What an image of a batch should be, in obvious code and double precision, from libjpeg-turbo's own
-// decode: the judge of framewire::TensorDecoder.
+// What an image of a batch should be, in obvious code and double precision, from libjpeg-turbo's
+// own decode: the judge of framewire::TensorDecoder.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct TwinImage {
 [[nodiscard]] std::optional<TwinImage> twin_picture(std::span<const std::uint8_t> jpeg,
                                                     const TensorOptions& options);
 
-/// Crop, resize, clamp, flip: what Pillow or, without antialias, torch would do. Not rounded to whole
-/// levels, since at a half either neighbour is right.
+/// Crop, resize, clamp, flip: what Pillow or, without antialias, torch would do. Not rounded to
+/// whole levels, since at a half either neighbour is right.
 [[nodiscard]] TwinImage twin_resize(const TwinImage& picture, const TensorItem& item,
                                     const TensorOptions& options);
 

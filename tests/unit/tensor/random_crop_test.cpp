@@ -1,4 +1,5 @@
-// Random crops: the generator by its published vectors, the distribution by torchvision's algorithm.
+// Random crops: the generator by its published vectors, the distribution by torchvision's
+// algorithm.
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <cmath>
@@ -135,7 +136,7 @@ TEST(RandomCrop, HasTorchvisionsDistribution) {
   compare(375, 500, 100'000);
   compare(1000, 50, 100'000);  // mostly the fallback
   compare(40, 300, 100'000);
-  compare(3, 2, 100'000);      // rounding decides
+  compare(3, 2, 100'000);  // rounding decides
 }
 
 TEST(RandomCrop, ExtremeShapesFallBackToTheMiddle) {
@@ -201,8 +202,8 @@ TEST(RandomCrop, RefusesWhatMakesNoSense) {
 }
 
 TEST(CenterCrop, RoundsHalvesToTheEvenNumber) {
-  EXPECT_EQ(center_crop(10, 10, 5, 5).value(), (CropBox{2, 2, 5, 5}));    // 2.5 → 2
-  EXPECT_EQ(center_crop(12, 13, 5, 5).value(), (CropBox{4, 4, 5, 5}));    // 3.5 → 4
+  EXPECT_EQ(center_crop(10, 10, 5, 5).value(), (CropBox{2, 2, 5, 5}));               // 2.5 → 2
+  EXPECT_EQ(center_crop(12, 13, 5, 5).value(), (CropBox{4, 4, 5, 5}));               // 3.5 → 4
   EXPECT_EQ(center_crop(500, 375, 224, 224).value(), (CropBox{138, 76, 224, 224}));  // 75.5 → 76
   EXPECT_FALSE(center_crop(10, 10, 11, 5));
   EXPECT_FALSE(center_crop(10, 10, 0, 5));

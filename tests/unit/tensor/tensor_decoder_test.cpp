@@ -36,8 +36,8 @@ TEST(TensorDecoder, BadImagesBecomeZerosAndOthersGoOn) {
   const Bytes garbage(500, 0x11);
   const Bytes cut(good.begin(), good.begin() + 100);  // ends before the scan
   TensorItem outside{good, CropBox{30, 0, 11, 5}, false};
-  const TensorItem items[] = {{good, {}, false}, {garbage, {}, false}, {cut, {}, false}, outside,
-                              {{}, {}, false},   {good, {}, true}};
+  const TensorItem items[] = {{good, {}, false}, {garbage, {}, false}, {cut, {}, false},
+                              outside,           {{}, {}, false},      {good, {}, true}};
   auto decoder = TensorDecoder::make(options_of(8, 6)).value();
   Bytes batch(6 * decoder.image_bytes() + 16, 0xEE);
   std::uint8_t ok[6] = {9, 9, 9, 9, 9, 9};
@@ -176,13 +176,11 @@ TEST(TensorDecoder, TruncatedFilesDecodeWithWarningsAndGreyBelow) {
     ASSERT_TRUE(decoder.decode({&item, 1}, {batch.data(), batch.size(), nullptr}));
     ASSERT_TRUE(decoder.image(0)) << decoder.image(0).error().to_string();
     const auto& warnings = decoder.image(0)->warnings;
-    EXPECT_TRUE(std::any_of(warnings.begin(), warnings.end(), [](const Warning& w) {
-      return w.kind == WarningKind::kTruncated;
-    }));
+    EXPECT_TRUE(std::any_of(warnings.begin(), warnings.end(),
+                            [](const Warning& w) { return w.kind == WarningKind::kTruncated; }));
     if (progressive) continue;  // its scans fill the whole picture, ever finer
-    const bool gray_below = std::all_of(batch.end() - 64 * 16, batch.end(), [&](std::uint8_t b) {
-      return b == batch.back();
-    });
+    const bool gray_below = std::all_of(batch.end() - 64 * 16, batch.end(),
+                                        [&](std::uint8_t b) { return b == batch.back(); });
     EXPECT_TRUE(gray_below);
   }
 }

@@ -67,12 +67,13 @@ Result<NpyFile> NpyFile::open(const std::string& path, const TensorOptions& opti
   const bool exists =
       ::fstatat(place->folder.get(), place->name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0;
   if (place->magic || (exists && !S_ISREG(facts.st_mode))) {
-    return fail(Status(StatusCode::kIoError, "is no regular file, which an array must be")
-                    .about(path));
+    return fail(
+        Status(StatusCode::kIoError, "is no regular file, which an array must be").about(path));
   }
   auto file = batch::TemporaryFile::make(place->folder.get());
   if (!file.valid()) return fail(batch::io_error(path, "create", errno));
-  if (const int error = batch::write_all(file.get(), bytes_of(header(options.type, 0, ""))); error != 0) {
+  if (const int error = batch::write_all(file.get(), bytes_of(header(options.type, 0, "")));
+      error != 0) {
     return fail(batch::io_error(path, "write", error));
   }
   return NpyFile(path, std::move(*place), std::move(file), options);
@@ -120,7 +121,8 @@ Result<void> NpyFile::close(const batch::Permissions* source) {
 
 std::string rows_path(const std::string& path) {
   constexpr std::string_view kEnding = ".npy";
-  const std::string stem = path.ends_with(kEnding) ? path.substr(0, path.size() - kEnding.size()) : path;
+  const std::string stem =
+      path.ends_with(kEnding) ? path.substr(0, path.size() - kEnding.size()) : path;
   return stem + ".jsonl";
 }
 

@@ -11,7 +11,8 @@ namespace {
 constexpr OptionSpec kTensorOwn[] = {
     {"size", "WxH", "", "224x224", "width and height of every image of the batch", "Picture"},
     {"crop", "CROP", "", "none",
-     "what is resized: none, the whole picture; center, the largest part in the middle that has the "
+     "what is resized: none, the whole picture; center, the largest part in the middle that has "
+     "the "
      "shape of --size; random, torchvision's RandomResizedCrop; or LEFT,TOP,WIDTH,HEIGHT in pixels",
      "Picture"},
     {"flip", "WHICH", "none|random|always", "none", "exchange left and right", "Picture"},
@@ -38,7 +39,8 @@ constexpr OptionSpec kTensorOwn[] = {
     {"files-from", "LIST", "", "", "read input names from a file, one a line; - is standard input",
      "Tensor"},
     {"out", "FILE", "", "",
-     "write all images as one NumPy array (.npy), and what each row is as lines of JSON, to the same "
+     "write all images as one NumPy array (.npy), and what each row is as lines of JSON, to the "
+     "same "
      "name with .jsonl",
      "Output"},
     {"bench", "", "", "", "decode all inputs from memory, again and again, and say how fast",
@@ -50,7 +52,8 @@ constexpr OptionSpec kTensorOwn[] = {
 constexpr std::string_view kTensorDetails =
     "Decodes, crops, resizes and normalises pictures as training frameworks do: what a DataLoader "
     "would hand to a model, made in one call. Images that cannot be decoded become zeros. IN is a "
-    "folder, several files, or @LIST; samples are numbered in that order, and a sample's random crop "
+    "folder, several files, or @LIST; samples are numbered in that order, and a sample's random "
+    "crop "
     "depends on --seed, --epoch and its number alone.";
 
 template <typename Enum>
@@ -131,7 +134,8 @@ Result<void> take_number(const Arguments& arguments, std::string_view name, Numb
 Result<void> take_numbers(const Arguments& arguments, TensorPlan& plan) {
   using Numbers32 = std::numeric_limits<std::uint32_t>;
   using Numbers64 = std::numeric_limits<std::uint64_t>;
-  if (auto ok = take_number(arguments, "seed", Numbers64::min(), Numbers64::max(), plan.seed); !ok) {
+  if (auto ok = take_number(arguments, "seed", Numbers64::min(), Numbers64::max(), plan.seed);
+      !ok) {
     return ok;
   }
   if (auto ok = take_number(arguments, "epoch", Numbers32::min(), Numbers32::max(), plan.epoch);

@@ -65,8 +65,8 @@ std::vector<TensorItem> make_items(const std::vector<Sample>& samples, const Ten
     TensorItem item;
     item.jpeg = sample.bytes;
     item.crop = choose_crop(sample, plan, key);
-    item.flip = plan.flip == FlipChoice::kAlways ||
-                (plan.flip == FlipChoice::kRandom && random_flip(key));
+    item.flip =
+        plan.flip == FlipChoice::kAlways || (plan.flip == FlipChoice::kRandom && random_flip(key));
     items.push_back(item);
   }
   return items;

@@ -15,7 +15,7 @@ struct Sample {
   std::uint64_t number = 0;
   std::vector<std::uint8_t> bytes;
   std::optional<batch::Permissions> permissions;
-  std::optional<Status> error;  ///< it could not be read; bytes are then empty
+  std::optional<Status> error;      ///< it could not be read; bytes are then empty
   std::optional<PictureSize> size;  ///< where a crop depends on it and the header could be read
 };
 

@@ -81,7 +81,8 @@ class TensorRun {
                            samples->begin() + static_cast<std::ptrdiff_t>(end));
     }
     const auto start = base::Clock::now();
-    // Whole rounds: otherwise a run would favour the inputs that come first. The first is not counted.
+    // Whole rounds: otherwise a run would favour the inputs that come first. The first is not
+    // counted.
     for (std::uint32_t epoch = plan_.epoch, round = 0;; ++epoch, ++round) {
       for (const auto& batch : batches) {
         const auto items = make_items(batch, plan_, epoch);
