@@ -22,8 +22,8 @@ constexpr std::size_t kMaxKeptFileBytes = 8u << 20;
 
 Result<TensorImage> fail_image(std::size_t index, const Status& status) {
   Status named(status.code(), fmt::format("image {}: {}", index, status.message()));
-  if (status.offset()) named = std::move(named).at(*status.offset());
-  if (!status.subject().empty()) named = std::move(named).about(status.subject());
+  if (status.offset()) (void)std::move(named).at(*status.offset());  // both change it in place
+  if (!status.subject().empty()) (void)std::move(named).about(status.subject());
   return fail(std::move(named));
 }
 

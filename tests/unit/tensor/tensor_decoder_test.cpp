@@ -53,7 +53,11 @@ TEST(TensorDecoder, BadImagesBecomeZerosAndOthersGoOn) {
     EXPECT_EQ(is_zero(i), !expected[i]) << i;
   }
   EXPECT_TRUE(std::all_of(batch.end() - 16, batch.end(), [](std::uint8_t b) { return b == 0xEE; }));
-  EXPECT_EQ(decoder.image(1).error().code(), StatusCode::kInvalidInput);
+  const Status& no_jpeg = decoder.image(1).error();
+  EXPECT_EQ(no_jpeg.code(), StatusCode::kInvalidInput);
+  EXPECT_EQ(no_jpeg.message().rfind("image 1: ", 0), 0u) << no_jpeg.to_string();
+  EXPECT_GT(no_jpeg.message().size(), 15u);
+  EXPECT_EQ(no_jpeg.offset(), 0u);
   const Status& crop = decoder.image(3).error();
   EXPECT_EQ(crop.code(), StatusCode::kInvalidInput);
   EXPECT_NE(crop.message().find("image 3"), std::string::npos) << crop.message();
