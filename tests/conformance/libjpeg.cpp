@@ -138,4 +138,32 @@ std::optional<codec::Planes> libjpeg_planes(std::span<const std::uint8_t> bytes)
   }
 }
 
+std::optional<LibjpegPixels> libjpeg_pixels(std::span<const std::uint8_t> bytes,
+                                            LibjpegColor color) {
+  constexpr J_COLOR_SPACE kSpaces[] = {JCS_GRAYSCALE, JCS_RGB, JCS_YCbCr, JCS_CMYK};
+  try {
+    Decompressor decompressor(bytes);
+    jpeg_decompress_struct& info = decompressor.info;
+    jpeg_read_header(&info, TRUE);
+    info.out_color_space = kSpaces[static_cast<std::size_t>(color)];
+    info.dct_method = JDCT_ISLOW;
+    info.do_fancy_upsampling = TRUE;
+    info.do_block_smoothing = FALSE;
+    jpeg_start_decompress(&info);
+    LibjpegPixels out{static_cast<int>(info.output_width),
+                      static_cast<int>(info.output_height),
+                      info.output_components,
+                      {}};
+    const std::size_t pitch = static_cast<std::size_t>(out.width_px) * out.channels;
+    out.samples.resize(pitch * static_cast<std::size_t>(out.height_px));
+    while (info.output_scanline < info.output_height) {
+      JSAMPROW row = out.samples.data() + pitch * info.output_scanline;
+      jpeg_read_scanlines(&info, &row, 1);
+    }
+    return out;
+  } catch (const Refused&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace framewire::conformance

@@ -32,4 +32,19 @@ struct LibjpegCoefficients {
 /// @return nothing where libjpeg refuses the stream
 [[nodiscard]] std::optional<codec::Planes> libjpeg_planes(std::span<const std::uint8_t> bytes);
 
+/// What libjpeg converts to.
+enum class LibjpegColor : std::uint8_t { kGray, kRgb, kYcbcr, kCmyk };
+
+struct LibjpegPixels {
+  int width_px = 0;
+  int height_px = 0;
+  int channels = 0;
+  std::vector<std::uint8_t> samples;  ///< [height][width][channels]
+};
+
+/// Whole pixels as most programs get them: accurate transform, "fancy" upsampling, no smoothing.
+/// @return nothing where libjpeg refuses the stream or the conversion
+[[nodiscard]] std::optional<LibjpegPixels> libjpeg_pixels(std::span<const std::uint8_t> bytes,
+                                                          LibjpegColor color);
+
 }  // namespace framewire::conformance

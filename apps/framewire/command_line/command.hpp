@@ -73,6 +73,7 @@ inline constexpr std::string_view kBenchWords = "resize|jpeg2jpeg";
 [[nodiscard]] int run_serve_worker();
 #endif
 [[nodiscard]] int run_split(const Arguments& arguments);
+[[nodiscard]] int run_tensor(const Arguments& arguments);
 [[nodiscard]] int run_stream(const Arguments& arguments);
 [[nodiscard]] int run_sink(const Arguments& arguments);
 [[nodiscard]] int run_sign(const Arguments& arguments);  // FRAMEWIRE_SERVICE

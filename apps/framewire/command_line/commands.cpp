@@ -2,6 +2,7 @@
 #include <array>
 #include <command_line/command.hpp>
 #include <command_line/gpu_options.hpp>
+#include <commands/tensor/options.hpp>
 #include <iterator>
 #ifdef FRAMEWIRE_SERVICE
 #include <service/http/settings.hpp>
@@ -443,6 +444,8 @@ const std::array kCommands = {
             run_sink},
     Command{"split", "IN…", "resize each picture in stripes, on several workers", kSplitDetails,
             true, kSplitOwn, "", 0, 0, run_split},
+    Command{"tensor", "IN…", "make a normalised training batch of pictures", tensor_details(),
+            false, tensor_options(), "", 0, 0, run_tensor},
 #ifdef FRAMEWIRE_SERVICE
     Command{"serve", "[FOLDER]", "answer HTTP requests with resized pictures", kServeDetails, true,
             serve_own(), "", 0, 1, run_serve},

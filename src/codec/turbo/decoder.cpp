@@ -134,9 +134,15 @@ void Decoder::prepare_component(int index, int scale, bool wanted) {
 
 void Decoder::install_transforms() {
   for (int i = 0; i < cinfo_.num_components; ++i) {
-    const ComponentState& c = components_[static_cast<std::size_t>(i)];
+    ComponentState& c = components_[static_cast<std::size_t>(i)];
+    c.full_transform = cinfo_.idct->inverse_DCT[i];
     if (!c.wanted || c.scale != 8) cinfo_.idct->inverse_DCT[i] = &on_block;
   }
+}
+
+void Decoder::restrict_to(int component, const BlockRegion& region) {
+  components_[static_cast<std::size_t>(component)].region = region;
+  cinfo_.idct->inverse_DCT[component] = &on_block;
 }
 
 void Decoder::on_block(j_decompress_ptr cinfo, jpeg_component_info* component, JCOEFPTR block,
@@ -153,6 +159,12 @@ void Decoder::on_block(j_decompress_ptr cinfo, jpeg_component_info* component, J
   const auto block_column = static_cast<std::int32_t>(column) / c.scale;
   const auto row_in_band = static_cast<std::int32_t>(rows - c.rows.data());
   const std::int32_t block_row = (self.band_ * c.rows_per_band + row_in_band) / c.scale;
+  const BlockRegion& region = c.region;
+  if (block_row < region.first_row || block_row >= region.end_row ||
+      block_column < region.first_column || block_column >= region.end_column) {
+    return;
+  }
+  if (c.scale == 8) return c.full_transform(cinfo, component, block, rows, column);
   const int columns = block_column == c.last_block_column ? c.last_block_columns : 8;
   const int valid_rows = block_row == c.last_block_row ? c.last_block_rows : 8;
   if (columns < 8 || valid_rows < 8) {
@@ -221,8 +233,14 @@ void Decoder::blocks(int component, int row, std::int32_t column, const Coeffici
                      int count) {
   const ComponentState& c = components_[static_cast<std::size_t>(component)];
   if (!c.wanted) return;
+  const std::int32_t block_row = band_ * (c.rows_per_band / c.scale) + row;
+  if (block_row < c.region.first_row || block_row >= c.region.end_row) return;
+  const std::int32_t left_out = std::clamp(c.region.first_column - column, 0, count);
+  column += left_out;
+  blocks += left_out;
+  count = std::min(count - left_out, std::max(0, c.region.end_column - column));
   jpeg_component_info* info = cinfo_.comp_info + component;
-  const inverse_DCT_method_ptr transform = cinfo_.idct->inverse_DCT[component];
+  const inverse_DCT_method_ptr transform = c.scale == 8 ? c.full_transform : &on_block;
   JSAMPARRAY rows = row_arrays_[static_cast<std::size_t>(component)] + row * c.scale;
   const auto at = [&](int i) { return static_cast<JDIMENSION>((column + i) * c.scale); };
   int done = 0;

@@ -7,6 +7,7 @@
 #include <codec/turbo/libjpeg.hpp>
 #include <codec/turbo/memory_source.hpp>
 #include <codec/turbo/scaled_idct.hpp>
+#include <limits>
 #include <memory>
 #include <span>
 
@@ -17,6 +18,14 @@ struct RowBand {
   std::int32_t first_row = 0;
   std::int32_t row_count = 0;
   std::span<std::uint8_t* const> rows;  ///< [row_count] of [plane width + padding] uint8
+};
+
+/// Blocks of a component that are transformed: columns and rows of dct_blocks, ends excluded.
+struct BlockRegion {
+  std::int32_t first_column = 0;
+  std::int32_t end_column = std::numeric_limits<std::int32_t>::max();
+  std::int32_t first_row = 0;
+  std::int32_t end_row = std::numeric_limits<std::int32_t>::max();
 };
 
 /// One pass over one JPEG, in bands of one MCU row. Our own entropy decoder, and libjpeg for files
@@ -36,6 +45,9 @@ class Decoder final : private BlockSink {
   ~Decoder() override;
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
+
+  /// Call it before the first read(): samples of blocks outside of the region are not written.
+  void restrict_to(int component, const BlockRegion& region);
 
   /// Decodes the next band of all wanted components.
   /// @return false after the last band
@@ -68,6 +80,8 @@ class Decoder final : private BlockSink {
     int last_block_rows = 8;
     ScaledDequantiser dequantiser;
     bool has_quantiser = false;
+    BlockRegion region;
+    inverse_DCT_method_ptr full_transform = nullptr;  ///< libjpeg's own, for scale 8
     std::vector<std::uint8_t> storage;
     std::vector<std::uint8_t*> rows;
   };

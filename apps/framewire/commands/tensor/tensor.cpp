@@ -1,0 +1,246 @@
+// framewire tensor IN…
+#include <fmt/format.h>
+#include <time.h>
+#include <base/clock.hpp>
+#include <batch/atomic_file.hpp>
+#include <batch/input_error.hpp>
+#include <command_line/interruption.hpp>
+#include <commands/tensor/npy_file.hpp>
+#include <commands/tensor/samples.hpp>
+#include <report/console.hpp>
+#include <report/json.hpp>
+
+namespace framewire::app {
+namespace {
+
+/// Seconds of all threads of this process.
+double cpu_seconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+struct Counts {
+  std::uint64_t images = 0;
+  std::uint64_t failures = 0;
+  std::uint64_t bytes_in = 0;
+  std::uint64_t bytes_out = 0;
+  double seconds = 0;      ///< inside decode()
+  double cpu_seconds = 0;  ///< likewise, of all threads
+};
+
+/// What one row of the batch is, as a line of JSON.
+Json row_json(const Sample& sample, const TensorItem& item, const Result<TensorImage>& image) {
+  Json row = {{"row", sample.number}, {"input", sample.path}, {"ok", image.has_value()}};
+  if (!image) {
+    row["error"] = to_json(sample.error ? *sample.error : image.error());
+    return row;
+  }
+  const CropBox& crop = image->crop;
+  row["width"] = image->width_px;
+  row["height"] = image->height_px;
+  row["crop"] = {crop.left_px, crop.top_px, crop.width_px, crop.height_px};
+  row["flip"] = item.flip;
+  row["orientation"] = image->orientation;
+  row["warnings"] = to_json(image->warnings);
+  return row;
+}
+
+class TensorRun {
+ public:
+  TensorRun(const TensorPlan& plan, TensorDecoder& decoder, batch::Source& source, bool quiet)
+      : plan_(plan), decoder_(decoder), source_(source), quiet_(quiet) {}
+
+  /// Once over the inputs. @param file  null: nothing is written
+  [[nodiscard]] Result<void> over_inputs(NpyFile* file) {
+    for (std::uint64_t number = 0;;) {
+      const auto samples = read_samples(source_, plan_, plan_.batch, number);
+      if (!samples) return fail(samples.error());
+      if (samples->empty()) return {};
+      const auto items = make_items(*samples, plan_, plan_.epoch);
+      if (auto done = decode(*samples, items); !done) return done;
+      if (auto told = tell(*samples, items, file != nullptr); !told) return told;
+      if (file != nullptr) {
+        auto written = file->append(
+            std::span(batch_).first(samples->size() * decoder_.image_bytes()), samples->size());
+        if (!written) return written;
+      }
+      number += samples->size();
+    }
+  }
+
+  /// Again and again from memory, each time as another epoch.
+  [[nodiscard]] Result<void> bench() {
+    const auto samples = read_samples(source_, plan_, std::numeric_limits<std::size_t>::max(), 0);
+    if (!samples) return fail(samples.error());
+    if (samples->empty()) return {};
+    std::vector<std::vector<Sample>> batches;
+    for (std::size_t i = 0; i < samples->size(); i += plan_.batch) {
+      const std::size_t end = std::min(samples->size(), i + plan_.batch);
+      batches.emplace_back(samples->begin() + static_cast<std::ptrdiff_t>(i),
+                           samples->begin() + static_cast<std::ptrdiff_t>(end));
+    }
+    const auto start = base::Clock::now();
+    // Whole rounds: otherwise a run would favour the inputs that come first. The first is not
+    // counted.
+    for (std::uint32_t epoch = plan_.epoch, round = 0;; ++epoch, ++round) {
+      for (const auto& batch : batches) {
+        const auto items = make_items(batch, plan_, epoch);
+        if (auto done = decode(batch, items); !done) return done;
+        if (round > 0) continue;
+        if (auto told = tell(batch, items, false); !told) return told;
+      }
+      if (round == 0) {
+        // What fails is told of once, and counts in no figure of speed.
+        const std::uint64_t failures = counts_.failures;
+        counts_ = {};
+        counts_.failures = failures;
+      }
+      if (round > 0 && base::elapsed_us(start) >= plan_.seconds * 1e6) return {};
+    }
+  }
+
+  [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
+  [[nodiscard]] const std::string& rows() const noexcept { return rows_; }
+  [[nodiscard]] const std::optional<batch::Permissions>& permissions() const noexcept {
+    return permissions_;
+  }
+
+ private:
+  Result<void> decode(const std::vector<Sample>& samples, const std::vector<TensorItem>& items) {
+    const std::uint64_t bytes = items.size() * decoder_.image_bytes();
+    if (batch_.size() < bytes) batch_.resize(bytes);
+    const auto start = base::Clock::now();
+    const double cpu_start = cpu_seconds();
+    auto done = decoder_.decode(items, {batch_.data(), bytes, nullptr});
+    counts_.cpu_seconds += cpu_seconds() - cpu_start;
+    counts_.seconds += base::elapsed_us(start) / 1e6;
+    if (!done) return done;
+    counts_.images += items.size();
+    counts_.bytes_out += bytes;
+    for (const Sample& sample : samples) counts_.bytes_in += sample.bytes.size();
+    return {};
+  }
+
+  Result<void> tell(const std::vector<Sample>& samples, const std::vector<TensorItem>& items,
+                    bool keep_rows) {
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      const Sample& sample = samples[i];
+      const auto& image = decoder_.image(i);
+      if (sample.permissions) narrow(permissions_, *sample.permissions);
+      if (keep_rows) rows_ += one_line(row_json(sample, items[i], image));
+      if (!image) {
+        ++counts_.failures;
+        (void)report(batch::about_file(sample.error ? *sample.error : image.error(), sample.path));
+        continue;
+      }
+      for (const Warning& warning : image->warnings) {
+        if (!quiet_) {
+          say(printable(fmt::format("warning: {}: {}: {}", sample.path, to_string(warning.kind),
+                                    warning.message)));
+        }
+      }
+    }
+    return {};
+  }
+
+  const TensorPlan& plan_;
+  TensorDecoder& decoder_;
+  batch::Source& source_;
+  bool quiet_;
+  std::vector<std::uint8_t> batch_;
+  std::string rows_;
+  std::optional<batch::Permissions> permissions_;
+  Counts counts_;
+};
+
+Json summary_json(const Arguments& arguments, const TensorPlan& plan, const TensorDecoder& decoder,
+                  const Counts& counts) {
+  const auto rate = [](double amount, double seconds) {
+    return seconds > 0 ? amount / seconds : 0.0;
+  };
+  const auto images = static_cast<double>(counts.images);
+  const auto megabytes_in = static_cast<double>(counts.bytes_in) / 1e6;
+  Json json = {{"images", counts.images},
+               {"failures", counts.failures},
+               {"bytes_in", counts.bytes_in},
+               {"bytes_out", counts.bytes_out},
+               {"threads", decoder.options().threads},
+               {"batch", plan.batch},
+               {"seconds", counts.seconds},
+               {"cpu_seconds", counts.cpu_seconds},
+               {"images_per_second", rate(images, counts.seconds)},
+               {"images_per_cpu_second", rate(images, counts.cpu_seconds)},
+               {"megabytes_in_per_second", rate(megabytes_in, counts.seconds)}};
+  for (const char* name : {"size", "crop", "flip", "interpolation", "fidelity", "dtype", "layout",
+                           "channels", "seed", "epoch"}) {
+    json["options"][name] = arguments.get(name);
+  }
+  if (!plan.out.empty()) json["out"] = plan.out;
+  return json;
+}
+
+std::string summary_text(const Counts& counts, const TensorDecoder& decoder) {
+  const double seconds = std::max(counts.seconds, 1e-9);
+  const double cpu = std::max(counts.cpu_seconds, 1e-9);
+  return fmt::format(
+      "{} images, {} failed: {:.0f} images/s, {:.1f} MB/s in, on {} threads; {:.0f} images per "
+      "second of CPU time\n",
+      counts.images, counts.failures, static_cast<double>(counts.images) / seconds,
+      static_cast<double>(counts.bytes_in) / 1e6 / seconds, decoder.options().threads,
+      static_cast<double>(counts.images) / cpu);
+}
+
+Result<void> write_rows(const TensorPlan& plan, const TensorRun& run) {
+  batch::WriteOptions options;
+  if (run.permissions()) options.source = &*run.permissions();
+  const std::string& text = run.rows();
+  auto written = batch::write_atomically(
+      rows_path(plan.out), {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()},
+      options);
+  if (!written) return fail(written.error().status);
+  return {};
+}
+
+/// @return the first error that ends the run
+Result<void> make_batches(const TensorPlan& plan, TensorRun& run) {
+  if (plan.seconds > 0) return run.bench();
+  if (plan.out.empty()) return run.over_inputs(nullptr);
+  auto file = NpyFile::open(plan.out, plan.options);
+  if (!file) return fail(file.error());
+  if (auto done = run.over_inputs(&*file); !done) return done;
+  const auto* source = run.permissions() ? &*run.permissions() : nullptr;
+  // The rows first: whoever sees the array finds them beside it.
+  if (auto written = write_rows(plan, run); !written) return written;
+  return file->close(source);
+}
+
+}  // namespace
+
+int run_tensor(const Arguments& arguments) {
+  const auto plan = make_tensor_plan(arguments);
+  if (!plan) return report_usage("tensor", plan.error());
+  auto decoder = TensorDecoder::make(plan->options);
+  if (!decoder) {
+    return decoder.error().code() == StatusCode::kBusy ? refuse(decoder.error())
+                                                       : report_usage("tensor", decoder.error());
+  }
+  delete_unfinished_on_signals();
+  const auto source = open_inputs(plan->inputs, {});
+  if (!source) return refuse(source.error());
+  TensorRun run(*plan, *decoder, **source, arguments.has("quiet"));
+  if (auto done = make_batches(*plan, run); !done) return report(done.error());
+  const Counts& counts = run.counts();
+  if (counts.images == 0 && counts.failures == 0) {
+    return report_usage("tensor", "found no JPEG in IN");
+  }
+  const bool json = arguments.has("json");
+  if (json || !arguments.has("quiet")) {
+    const bool printed = json ? print(pretty(summary_json(arguments, *plan, *decoder, counts)))
+                              : print(summary_text(counts, *decoder));
+    if (!printed) return kEnvironment;
+  }
+  return counts.failures > 0 ? kSomeFailed : kAllDone;
+}
+
+}  // namespace framewire::app

@@ -1,0 +1,78 @@
+#include <base/thread_name.hpp>
+#include <new>
+#include <system_error>
+#include <tensor/worker_pool.hpp>
+
+namespace framewire::tensor {
+
+WorkerPool::~WorkerPool() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  begin_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+Result<void> WorkerPool::start() try {
+  threads_.reserve(threads_wanted_ - 1);
+  while (threads_.size() + 1 < threads_wanted_) {
+    const std::size_t number = threads_.size() + 1;
+    threads_.emplace_back([this, number] { work(number); });
+  }
+  return {};
+} catch (const std::system_error& error) {
+  return fail(StatusCode::kBusy, std::string("no thread could be started: ") + error.what());
+} catch (const std::bad_alloc&) {
+  return fail(StatusCode::kBusy, "no memory for threads");
+}
+
+void WorkerPool::take_items(std::size_t thread, std::size_t items, const Task& task) {
+  for (;;) {
+    const std::size_t item = next_.fetch_add(1, std::memory_order_relaxed);
+    if (item >= items) return;
+    task(thread, item);
+  }
+}
+
+void WorkerPool::work(std::size_t thread) {
+  base::name_thread("fw-tensor");
+  std::uint64_t seen = 0;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    begin_.wait(lock, [&] { return stopping_ || batch_ != seen; });
+    if (stopping_) return;
+    seen = batch_;
+    const std::size_t items = items_;
+    const Task& task = *task_;
+    lock.unlock();
+    take_items(thread, items, task);
+    lock.lock();
+    if (--at_work_ == 0) end_.notify_one();
+  }
+}
+
+Result<void> WorkerPool::run(std::size_t items, const Task& task) {
+  if (items > 1) {
+    if (auto started = start(); !started) return started;
+  }
+  next_.store(0, std::memory_order_relaxed);
+  if (items <= 1 || threads_.empty()) {
+    take_items(0, items, task);
+    return {};
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    ++batch_;
+    items_ = items;
+    task_ = &task;
+    at_work_ = threads_.size();
+  }
+  begin_.notify_all();
+  take_items(0, items, task);
+  std::unique_lock lock(mutex_);
+  end_.wait(lock, [&] { return at_work_ == 0; });
+  return {};
+}
+
+}  // namespace framewire::tensor

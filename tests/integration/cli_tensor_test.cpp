@@ -1,0 +1,132 @@
+// framewire tensor as a process.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <cstring>
+#include <framewire/random_crop.hpp>
+#include <framewire/tensor.hpp>
+#include <nlohmann/json.hpp>
+#include <tests/integration/support.hpp>
+
+namespace framewire::test {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+class CliTensor : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (unsigned i = 0; i < 5; ++i) {
+      write_file(folder_ / ("in/" + std::to_string(i) + ".jpg"),
+                 make_jpeg(60 + 10 * static_cast<int>(i), 50, i));
+    }
+  }
+  const TemporaryFolder folder_;
+};
+
+TEST_F(CliTensor, WritesWhatTheLibraryDecodesAndSaysWhatEachRowIs) {
+  write_text(folder_ / "in/2.jpg", "no JPEG");
+  const Ran ran = run_program(
+      {"tensor",          folder_ / "in", "--size", "20x12",       "--crop",  "random",  "--flip",
+       "random",          "--seed",       "7",      "--epoch",     "3",       "--dtype", "float16",
+       "--mean",          "0.5",          "--std",  "0.2,0.3,0.4", "--batch", "2",       "--out",
+       folder_ / "b.npy", "--json"});
+  EXPECT_EQ(ran.exit_code, 1) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("2.jpg"));
+  const json report = json::parse(ran.out);
+  EXPECT_EQ(report["images"], 5);
+  EXPECT_EQ(report["failures"], 1);
+  const std::string file = read_text(folder_ / "b.npy");
+  EXPECT_EQ(file.substr(0, 8), std::string("\x93NUMPY\x01\x00", 8));
+  EXPECT_THAT(file.substr(0, 128),
+              HasSubstr("{'descr': '<f2', 'fortran_order': False, 'shape': (5, 3, 12, 20), }"));
+  const std::size_t image_bytes = 2 * 3 * 12 * 20;
+  ASSERT_EQ(file.size(), 128 + 5 * image_bytes);
+  const auto rows = read_rows(folder_ / "b.jsonl");
+  ASSERT_EQ(rows.size(), 5U);
+  TensorOptions options;
+  options.width_px = 20;
+  options.height_px = 12;
+  options.type = TensorType::kFloat16;
+  options.mean = {0.5f, 0.5f, 0.5f};
+  options.stddev = {0.2f, 0.3f, 0.4f};
+  auto decoder = TensorDecoder::make(options).value();
+  for (unsigned i = 0; i < 5; ++i) {
+    SCOPED_TRACE(i);
+    EXPECT_EQ(rows[i]["row"], i);
+    EXPECT_EQ(rows[i]["ok"], i != 2);
+    const std::string made = file.substr(128 + i * image_bytes, image_bytes);
+    if (i == 2) {
+      EXPECT_EQ(made, std::string(image_bytes, '\0'));
+      EXPECT_EQ(rows[i]["error"]["class"], "invalid_input");
+      continue;
+    }
+    const Bytes jpeg = make_jpeg(60 + 10 * static_cast<int>(i), 50, i);
+    const SampleKey key{7, 3, i};
+    const CropBox box = random_resized_crop(60 + 10 * static_cast<int>(i), 50, key).value();
+    EXPECT_EQ(rows[i]["crop"], json({box.left_px, box.top_px, box.width_px, box.height_px}));
+    EXPECT_EQ(rows[i]["flip"], random_flip(key));
+    const TensorItem item{jpeg, box, random_flip(key)};
+    std::string expected(image_bytes, 'x');
+    ASSERT_TRUE(decoder.decode({&item, 1}, {expected.data(), expected.size(), nullptr}));
+    EXPECT_TRUE(made == expected);
+  }
+}
+
+TEST_F(CliTensor, BenchSaysHowFast) {
+  const Ran ran = run_program({"tensor", folder_ / "in", "--crop", "center", "--bench", "--seconds",
+                               "0.05", "--jobs", "2", "--batch", "2", "--json"});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const json report = json::parse(ran.out);
+  EXPECT_EQ(report["threads"], 2);
+  EXPECT_GE(report["images"], 5);
+  EXPECT_GT(report["images_per_second"], 0);
+  EXPECT_GT(report["images_per_cpu_second"], 0);
+}
+
+TEST_F(CliTensor, ArrayIsNoWiderThanAnyInput) {
+  fs::permissions(folder_ / "in/1.jpg", fs::perms::owner_read | fs::perms::owner_write);
+  const Ran ran = run_program({"tensor", folder_ / "in", "--size", "4x4", "--dtype", "bfloat16",
+                               "--layout", "NHWC", "--out", folder_ / "b.npy", "--quiet"});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(ran.out, "");
+  for (const char* name : {"b.npy", "b.jsonl"}) {
+    EXPECT_EQ(
+        fs::status(folder_ / name).permissions() & (fs::perms::group_all | fs::perms::others_all),
+        fs::perms::none)
+        << name;
+  }
+  EXPECT_THAT(read_text(folder_ / "b.npy").substr(0, 128),
+              HasSubstr("'descr': '|V2', 'fortran_order': False, 'shape': (5, 4, 4, 3)"));
+}
+
+TEST_F(CliTensor, UsageErrorsSayWhatIsAccepted) {
+  const auto refused = [&](std::vector<std::string> more, const char* said) {
+    more.insert(more.begin(), {"tensor", folder_ / "in"});
+    const Ran ran = run_program(more);
+    EXPECT_EQ(ran.exit_code, 2) << said;
+    EXPECT_THAT(ran.err, HasSubstr(said));
+  };
+  EXPECT_EQ(run_program({"tensor"}).exit_code, 2);
+  refused({"--size", "0x5"}, "--size");
+  refused({"--size", "224"}, "WIDTHxHEIGHT");
+  refused({"--crop", "1,2,3"}, "LEFT,TOP,WIDTH,HEIGHT");
+  refused({"--crop", "middle"}, "none, center, random");
+  refused({"--mean", "1,2"}, "a number, or 3");
+  refused({"--std", "0"}, "other than 0");
+  refused({"--dtype", "uint8", "--mean", "0.5"}, "uint8");
+  refused({"--dtype", "int4"}, "uint8|float16");
+  refused({"--interpolation", "area", "--no-antialias"}, "bilinear and bicubic");
+  refused({"--seed", "-1"}, "--seed");
+  refused({"--batch", "0"}, "1 to 65536");
+  refused({"--bench", "--out", folder_ / "b.npy"}, "either");
+  refused({"--size", "99999x1"}, "16384");
+  const Ran nowhere = run_program({"tensor", folder_ / "in", "--out", folder_ / "none/b.npy"});
+  EXPECT_EQ(nowhere.exit_code, 3) << nowhere.err;
+  const Ran outside = run_program({"tensor", folder_ / "in", "--crop", "0,0,65,50"});
+  EXPECT_EQ(outside.exit_code, 1);
+  EXPECT_THAT(outside.err, HasSubstr("60×50"));
+}
+
+}  // namespace
+}  // namespace framewire::test
