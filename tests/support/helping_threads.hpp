@@ -1,6 +1,7 @@
 // Threads of a test's that help with an image, as an engine's host threads do.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <codec/helpers.hpp>
 #include <condition_variable>
