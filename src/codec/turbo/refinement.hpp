@@ -4,7 +4,7 @@
 // which coefficients of its block are non-zero already. With that history as a mask, the end of a
 // run of r zeros is a select in the mask's complement, and the correction bits passed are read at
 // once and deposited into the mask. Values change after the block's last symbol. Measured in
-// docs/decisions/0005-own-entropy-decoder.md.
+// docs/decisions/0032-a-lone-progressive-file-on-several-threads.md.
 #pragma once
 
 #include <codec/turbo/block_decoding.hpp>
