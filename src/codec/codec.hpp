@@ -3,6 +3,7 @@
 
 #include <base/cache_use.hpp>
 #include <base/clock.hpp>
+#include <codec/helpers.hpp>
 #include <cstdint>
 #include <framewire/image.hpp>
 #include <framewire/status.hpp>
@@ -35,6 +36,8 @@ struct Context {
   std::uint32_t max_scans = 100;
   /// Per-pixel conversion of the kConvert path; null on the planar path. Not owned.
   const color::Converter* converter = nullptr;
+  /// Threads that may help with a large progressive file; null: the calling one alone. Not owned.
+  Helpers* helpers = nullptr;
 };
 
 /// What one call tells besides its bytes.
@@ -45,7 +48,8 @@ struct Outcome {
   std::vector<Warning> warnings;
 };
 
-/// Decodes, transforms and encodes single images on the calling thread.
+/// Decodes, transforms and encodes single images on the calling thread; Context::helpers may take
+/// parts of it.
 ///
 /// Thread safety: const functions may run on many threads at once.
 /// Undecoded regions (truncation, missing scans) are mid-grey: coefficients that no scan delivered

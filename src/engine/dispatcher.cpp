@@ -24,6 +24,11 @@ unsigned host_threads(const EngineOptions& options) {
   return options.threads != 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
 }
 
+/// Host threads that can run at a time.
+std::size_t threads_that_run(const EngineOptions& options) {
+  return std::min(host_threads(options), std::max(1u, std::thread::hardware_concurrency()));
+}
+
 std::size_t capacity_of(const EngineOptions& options, const std::vector<DeviceLanes>& devices) {
   if (options.queue != 0) return options.queue;
   if (options.callers_thread && devices.empty()) return SIZE_MAX;
@@ -44,6 +49,7 @@ Dispatcher::Dispatcher(const EngineOptions& options, std::vector<DeviceLanes> de
     : options_(options),
       on_callers_thread_(options.callers_thread && devices.empty()),
       flow_(capacity_of(options, devices)),
+      helpers_(flow_.host_queue(), flow_.admission(), threads_that_run(options)),
       converters_(options.profile_bytes != 0 ? options.profile_bytes
                                              : ConverterCache::kDefaultBytes) {
   for (DeviceLanes& lanes : devices) {
@@ -51,7 +57,9 @@ Dispatcher::Dispatcher(const EngineOptions& options, std::vector<DeviceLanes> de
     devices_.back()->lanes = std::move(lanes);
     lanes_ += devices_.back()->lanes.lanes;
   }
-  if (!devices_.empty()) preparation_.emplace(devices_.front()->lanes, router_, converters_);
+  if (!devices_.empty()) {
+    preparation_.emplace(devices_.front()->lanes, router_, converters_, helpers_);
+  }
   // Memory that is pinned for one device is pinned for all.
   inputs_ = devices_.empty() ? std::make_shared<InputStore>(HostAllocator())
                              : std::make_shared<InputStore>(devices_.front()->lanes.allocate_input,
@@ -219,6 +227,7 @@ Result<std::optional<Resized>> Dispatcher::resize_on_host(Work& work) try {
       return std::nullopt;
     }
   }
+  if (!on_callers_thread_) request.context.helpers = &helpers_;
   auto resized = run_planned(request, *route->codec, reason, work.sink);
   if (!resized) return fail(resized.error());
   return std::move(*resized);

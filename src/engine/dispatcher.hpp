@@ -14,6 +14,7 @@
 #include <engine/codec_router.hpp>
 #include <engine/converter_cache.hpp>
 #include <engine/device_lanes.hpp>
+#include <engine/host_helpers.hpp>
 #include <engine/input_store.hpp>
 #include <engine/lane.hpp>
 #include <engine/preparation.hpp>
@@ -82,6 +83,7 @@ class Dispatcher {
   const EngineOptions options_;
   const bool on_callers_thread_;  ///< no threads, no queues: submit() does the work
   WorkFlow flow_;
+  HostHelpers helpers_;
   CodecRouter router_;
   ConverterCache converters_;
   std::vector<std::unique_ptr<LaneDevice>> devices_;

@@ -58,6 +58,7 @@ Result<Planned> Preparation::prepare_on_host(Work& work) const try {
   }
   if (!entropy_on_host(work.request.file.frame)) return Planned::kAll;
   codec::Outcome outcome;
+  work.request.context.helpers = &helpers_;
   auto read = read_on_host(work.request, outcome);
   if (!read) return fail(read.error());
   add_warnings(work.request.report, outcome.warnings);

@@ -13,9 +13,11 @@ namespace framewire::engine {
 /// first. Safe on many threads.
 class Preparation {
  public:
-  /// @param device  any of them; outlives this, as the others do
-  Preparation(const DeviceLanes& device, const CodecRouter& router, ConverterCache& converters)
-      : device_(device), router_(router), converters_(converters) {}
+  /// @param device   any of them; outlives this, as the others do
+  /// @param helpers  of prepare_on_host()
+  Preparation(const DeviceLanes& device, const CodecRouter& router, ConverterCache& converters,
+              codec::Helpers& helpers)
+      : device_(device), router_(router), converters_(converters), helpers_(helpers) {}
 
   /// Parses bytes that do not change. @return as parse_request()
   [[nodiscard]] Result<void> parse(Work& work) const;
@@ -33,6 +35,7 @@ class Preparation {
   const DeviceLanes& device_;
   const CodecRouter& router_;
   ConverterCache& converters_;
+  codec::Helpers& helpers_;
 };
 
 }  // namespace framewire::engine

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <engine/work_queue.hpp>
 #include <thread>
+#include <utility>
 
 namespace framewire::engine {
 namespace {
@@ -136,7 +137,8 @@ void WorkQueue::look(std::unique_lock<std::mutex>& lock) {
   ++looking_;
   lock.unlock();
   const auto until = std::chrono::steady_clock::now() + kSpin;
-  while (count_.load(std::memory_order_relaxed) == 0 && std::chrono::steady_clock::now() < until) {
+  while (count_.load(std::memory_order_relaxed) == 0 &&
+         places_.load(std::memory_order_relaxed) == 0 && std::chrono::steady_clock::now() < until) {
     std::this_thread::yield();
   }
   lock.lock();
@@ -154,8 +156,12 @@ bool WorkQueue::take(const Bounds& bounds, std::size_t done, WorkList& out) {
   }
   for (;;) {
     ++waiting_;
-    filled_.wait(lock, [&] { return closed_ || !items_.empty(); });
+    filled_.wait(lock, [&] { return closed_ || !items_.empty() || find_invitation() != nullptr; });
     --waiting_;
+    if (Invitation* found = items_.empty() ? find_invitation() : nullptr) {
+      help(lock, *found);
+      continue;
+    }
     if (!items_.empty() && bounds.wait_us > 0) wait_for_more(lock, bounds);
     if (!items_.empty()) break;
     if (closed_) return false;
@@ -175,6 +181,47 @@ bool WorkQueue::take(const Bounds& bounds, std::size_t done, WorkList& out) {
   at_work_ += out.size();
   if (!items_.empty() && waiting_ > gathering_) filled_.notify_one();
   return true;
+}
+
+std::size_t WorkQueue::idle() noexcept {
+  const std::lock_guard lock(mutex_);
+  return waiting_ - gathering_ + looking_;
+}
+
+WorkQueue::Invitation* WorkQueue::find_invitation() noexcept {
+  const auto found =
+      std::ranges::find_if(invitations_, [](const Invitation& i) { return i.places > 0; });
+  return found == invitations_.end() ? nullptr : &*found;
+}
+
+void WorkQueue::invite(codec::SharedWork& work, std::size_t most) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto free =
+      std::ranges::find_if(invitations_, [](const Invitation& i) { return i.work == nullptr; });
+  if (free == invitations_.end()) return;
+  *free = {&work, most, 0};
+  places_ += most;
+  for (std::size_t i = 0; i < most; ++i) filled_.notify_one();
+}
+
+void WorkQueue::help(std::unique_lock<std::mutex>& lock, Invitation& invitation) noexcept {
+  --invitation.places;
+  --places_;
+  ++invitation.inside;
+  lock.unlock();
+  invitation.work->help();
+  lock.lock();
+  if (--invitation.inside == 0) helped_.notify_all();
+}
+
+void WorkQueue::dismiss(codec::SharedWork& work) noexcept {
+  std::unique_lock lock(mutex_);
+  const auto found =
+      std::ranges::find_if(invitations_, [&](const Invitation& i) { return i.work == &work; });
+  if (found == invitations_.end()) return;
+  places_ -= std::exchange(found->places, 0);
+  helped_.wait(lock, [&] { return found->inside == 0; });
+  *found = {};
 }
 
 void WorkQueue::leave(std::size_t done) {

@@ -1,7 +1,9 @@
 // Requests that wait for a lane or a host thread.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <codec/helpers.hpp>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -47,6 +49,14 @@ class WorkQueue {
   /// Whether nothing is queued now.
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
 
+  /// Callers of take() that have no request now.
+  [[nodiscard]] std::size_t idle() noexcept;
+  /// Lets up to `most` of them help with `work` while nothing is queued. Nobody is invited where
+  /// as many invitations are open as there may be.
+  void invite(codec::SharedWork& work, std::size_t most) noexcept;
+  /// Waits until none of them helps with `work`, and none will. Does nothing without an invitation.
+  void dismiss(codec::SharedWork& work) noexcept;
+
   /// Moves requests that are over (is_over()) into `over`.
   /// @return the earliest deadline of those that stay; TimePoint::max() for none
   [[nodiscard]] QueueWatch::TimePoint remove_over(WorkList& over) noexcept;
@@ -63,6 +73,13 @@ class WorkQueue {
   [[nodiscard]] std::size_t share() const;
   void wake_all();
   void look(std::unique_lock<std::mutex>& lock);
+  struct Invitation {
+    codec::SharedWork* work = nullptr;  ///< null: free
+    std::size_t places = 0;             ///< for helpers still to come
+    std::size_t inside = 0;             ///< helpers
+  };
+  [[nodiscard]] Invitation* find_invitation() noexcept;
+  void help(std::unique_lock<std::mutex>& lock, Invitation& invitation) noexcept;
   void wait_for_more(std::unique_lock<std::mutex>& lock, const Bounds& bounds);
 
   std::mutex mutex_;
@@ -79,6 +96,9 @@ class WorkQueue {
   std::size_t at_work_ = 0;    ///< requests that callers have taken and not finished
   Bounds bounds_;              ///< as callers of take() said last; all say the same
   std::size_t looking_ = 0;    ///< callers of take() that will see what comes without being woken
+  std::array<Invitation, 8> invitations_;
+  std::atomic<std::size_t> places_{0};  ///< of all invitations, for a look without the lock
+  std::condition_variable helped_;      ///< for dismiss()
   bool closed_ = false;
 };
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <bit>
 #include <codec/turbo/block_decoding.hpp>
 #include <codec/turbo/symbol_reading.hpp>
 
@@ -11,11 +10,6 @@ namespace {
 constexpr int kLastPair = 62 - kZeroRun;
 
 enum class SymbolOutcome : std::uint8_t { kGoOn, kEnd, kBad };
-
-/// Bits `first` to `last` of a mask over the coefficients in the order sent.
-std::uint64_t band_mask(int first, int last) {
-  return (~std::uint64_t{0} << first) & (~std::uint64_t{0} >> (63 - last));
-}
 
 /// One symbol of a sequential block, whose last coefficient was the k-th.
 [[gnu::always_inline]] inline SymbolOutcome read_one(EntropyBits& bits, const AcTable& table,
@@ -64,11 +58,6 @@ std::uint64_t band_mask(int first, int last) {
   return k == 63;
 }
 
-/// The length of an end-of-band run of class EOBn (T.81 G.1.2.2).
-[[gnu::always_inline]] inline std::int32_t take_run(EntropyBits& bits, int n) {
-  return (1 << n) + (n == 0 ? 0 : static_cast<std::int32_t>(bits.take(n)));
-}
-
 /// Reads one block's band. An end of band sets scan.end_of_band_run, this block included.
 [[gnu::always_inline]] inline bool read_ac_band(EntropyBits& bits, const AcTable& table,
                                                 AcScan& scan, CoefficientBlock& block,
@@ -96,70 +85,9 @@ std::uint64_t band_mask(int first, int last) {
       value = take_value(bits, symbol.size) * (1 << table.low_bit);
     }
     block.at[kNaturalOrderPadded[static_cast<std::size_t>(k)]] = static_cast<std::int16_t>(value);
-    nonzero |= std::uint64_t{1} << (k & 63);
+    nonzero |= mask_bit(k & 63);
   } while (k < scan.last);
   return k == scan.last;
-}
-
-/// Reads a correction bit for each coefficient in `which`, in the order sent (T.81 G.1.2.3).
-[[gnu::always_inline]] inline void correct(EntropyBits& bits, int low_bit, std::uint64_t which,
-                                           CoefficientBlock& block) {
-  for (; which != 0; which &= which - 1) {
-    bits.need(1);
-    const std::int32_t bit = static_cast<std::int32_t>(bits.take(1)) << low_bit;
-    std::int16_t& value =
-        block.at[jpeg::kNaturalOrder[static_cast<std::size_t>(std::countr_zero(which))]];
-    if ((value & bit) != 0) continue;  // sent before, by a script that repeats itself
-    value = static_cast<std::int16_t>(value < 0 ? value - bit : value + bit);
-  }
-}
-
-/// Moves `k` past `zeros_to_pass` coefficients that were zero and to the next such, correcting the
-/// others on the way. @return false where the band has no such place
-[[gnu::always_inline]] inline bool pass_zeros(EntropyBits& bits, const AcScan& scan,
-                                              int zeros_to_pass, std::uint64_t history, int& k,
-                                              CoefficientBlock& block) {
-  if (k > scan.last) return false;
-  const std::uint64_t rest = band_mask(k, scan.last);
-  std::uint64_t zeros = ~history & rest;
-  for (; zeros_to_pass > 0; --zeros_to_pass) zeros &= zeros - 1;
-  if (zeros == 0) return false;
-  k = std::countr_zero(zeros);
-  const std::uint64_t before = (std::uint64_t{1} << k) - 1;
-  correct(bits, scan.table->low_bit, history & rest & before, block);
-  return true;
-}
-
-/// Reads the new coefficients of one block's band. @return false where the file is not clean
-[[gnu::always_inline]] inline bool refine_band(EntropyBits& bits, AcScan& scan, int& k,
-                                               CoefficientBlock& block, std::uint64_t& nonzero) {
-  const AcTable& table = *scan.table;
-  const std::uint64_t history = nonzero;
-  while (k <= scan.last) {
-    bits.need(kMaxAcBits);
-    const SymbolEntry entry = table.lookup[bits.peek(kLookupBits)];
-    std::int32_t value = entry.value();
-    int advance = entry.advance();
-    if (value != 0) [[likely]] {
-      bits.drop(entry.length());
-    } else {
-      const AcSymbol symbol = read_ac_symbol(bits, table, entry);
-      if (symbol.size < 0) return false;
-      advance = symbol.advance;
-      if (symbol.size == 0 && advance != kZeroRun) {
-        scan.end_of_band_run = take_run(bits, advance - 1);
-        return true;
-      }
-      value = take_value(bits, symbol.size) * (1 << table.low_bit);
-    }
-    if (!pass_zeros(bits, scan, advance - 1, history, k, block)) return false;
-    if (value != 0) {
-      block.at[jpeg::kNaturalOrder[static_cast<std::size_t>(k)]] = static_cast<std::int16_t>(value);
-      nonzero |= std::uint64_t{1} << k;
-    }
-    ++k;
-  }
-  return true;
 }
 
 }  // namespace
@@ -218,25 +146,6 @@ bool decode_ac_first(EntropyBits& stream, AcScan& scan, const AcRun& run) {
     const int skipped = std::min(scan.end_of_band_run, run.count - i);
     scan.end_of_band_run -= skipped;
     i += skipped;
-  }
-  stream = bits;
-  return true;
-}
-
-bool decode_ac_refinement(EntropyBits& stream, AcScan& scan, const AcRun& run) {
-  EntropyBits bits = stream;
-  for (int i = 0; i < run.count; ++i) {
-    std::uint64_t& nonzero = run.nonzero[i];
-    const std::uint64_t history = nonzero;
-    int k = scan.first;
-    if (scan.end_of_band_run == 0 && !refine_band(bits, scan, k, run.blocks[i], nonzero)) {
-      return false;
-    }
-    if (scan.end_of_band_run == 0) continue;
-    if (k <= scan.last) {
-      correct(bits, scan.table->low_bit, history & band_mask(k, scan.last), run.blocks[i]);
-    }
-    --scan.end_of_band_run;
   }
   stream = bits;
   return true;

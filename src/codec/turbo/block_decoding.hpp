@@ -7,6 +7,7 @@
 #pragma once
 
 #include <codec/turbo/coefficient_block.hpp>
+#include <codec/turbo/coefficient_mask.hpp>
 #include <codec/turbo/entropy_bits.hpp>
 #include <codec/turbo/symbol_tables.hpp>
 #include <span>
@@ -34,7 +35,7 @@ struct AcScan {
 /// Coefficients of one component's blocks, with what earlier scans left there.
 struct AcRun {
   CoefficientBlock* blocks = nullptr;  ///< [count]
-  std::uint64_t* nonzero = nullptr;    ///< [count]: bit k is set where the k-th coefficient sent is
+  std::uint64_t* nonzero = nullptr;  ///< [count]: mask_bit(k) is set where the k-th coefficient is
   int count = 0;
 };
 
@@ -49,8 +50,7 @@ struct AcRun {
 void decode_dc_refinement(EntropyBits& stream, std::span<const RunBlock> mcu, int mcu_count,
                           int low_bit);
 
-/// Decodes a band of AC coefficients: first scan; decode_ac_refinement() reads one more bit.
+/// Decodes a band of AC coefficients: first scan. What follows is in refinement.hpp.
 [[nodiscard]] bool decode_ac_first(EntropyBits& stream, AcScan& scan, const AcRun& run);
-[[nodiscard]] bool decode_ac_refinement(EntropyBits& stream, AcScan& scan, const AcRun& run);
 
 }  // namespace framewire::codec::turbo

@@ -42,8 +42,8 @@ class CoefficientBand {
     Grid& grid = grids_[component];
     return grid.blocks.data() + static_cast<std::size_t>(row) * grid.columns;
   }
-  /// Bit k of a block's mask: the k-th coefficient sent is not zero. Only progressive scans keep
-  /// it.
+  /// mask_bit(k) of a block's mask: the k-th coefficient sent is not zero. Only progressive scans
+  /// keep it.
   [[nodiscard]] std::uint64_t* nonzero(std::size_t component, int row) {
     Grid& grid = grids_[component];
     return grid.nonzero.data() + static_cast<std::size_t>(row) * grid.columns;

@@ -133,7 +133,7 @@ class LibjpegReader {
 
 /// @return false where the data is not clean
 Result<bool> read_own(const jpeg::JpegFile& file, const Context& context, Coefficients& into) {
-  OwnEntropySource source(file);
+  OwnEntropySource source(file, context.helpers);
   Collector collector(file.frame, into);
   for (std::int32_t band = 0; band < file.frame.mcu_rows; ++band) {
     if (context.deadline.passed()) {

@@ -57,7 +57,7 @@ bool Decoder::start(const plan::Scales& scales, std::span<const int> wanted,
                     EntropyDecoder entropy) {
   if (entropy == EntropyDecoder::kOwn && file_.scans.size() <= context_.max_scans &&
       OwnEntropySource::accepts(file_)) {
-    own_ = std::make_unique<OwnEntropySource>(file_);
+    own_ = std::make_unique<OwnEntropySource>(file_, context_.helpers);
     if (file_.frame.process == jpeg::Process::kProgressive) header_ = sequential_header(file_);
   }
   const bool opened = errors_.guarded([&] {

@@ -47,11 +47,18 @@ class EntropyBits {
     return static_cast<std::uint32_t>(window_ >> (64 - bits));
   }
   void drop(int bits) {
-    window_ <<= bits;
+    window_ <<= bits & 63;
     count_ -= bits;
   }
   [[nodiscard]] std::uint32_t take(int bits) {
     const std::uint32_t value = peek(bits);
+    drop(bits);
+    return value;
+  }
+
+  /// As take(), of 0 to 63 bits.
+  [[nodiscard]] std::uint64_t take_many(int bits) {
+    const std::uint64_t value = (window_ >> 1) >> (63 - bits);
     drop(bits);
     return value;
   }

@@ -63,27 +63,23 @@ bool OwnEntropySource::accepts(const jpeg::JpegFile& file) {
   return file.scans.size() == 1 && file.scans[0].component_count == frame.component_count;
 }
 
-OwnEntropySource::OwnEntropySource(const jpeg::JpegFile& file)
+OwnEntropySource::OwnEntropySource(const jpeg::JpegFile& file, Helpers* helpers)
     : frame_(file.frame),
       progressive_(frame_.process == jpeg::Process::kProgressive),
-      part_mcus_(part_mcus(frame_)),
-      band_(frame_, part_mcus_) {
+      part_mcus_(part_mcus(frame_)) {
   cursors_.reserve(file.scans.size());
   for (const jpeg::Scan& scan : file.scans) cursors_.emplace_back(file, scan);
+  if (helpers != nullptr && ScanPipeline::pays_for(file) && helpers->idle() > 0) {
+    pipeline_.emplace(file, cursors_, *helpers);
+  } else {
+    band_.emplace(frame_, part_mcus_);
+  }
 }
 
 bool OwnEntropySource::read(BlockSink* sink) {
-  const bool clean = progressive_ ? read_all_scans() : read_in_parts(sink);
-  if (clean && progressive_) {
-    if (sink != nullptr) {
-      for (std::size_t i = 0; i < static_cast<std::size_t>(frame_.component_count); ++i) {
-        for (int y = 0; y < frame_.components[i].v; ++y) {
-          give(*sink, i, y, 0, frame_.components[i].width_blocks);
-        }
-      }
-    }
-    band_.clear();
-  }
+  const bool clean = !progressive_ ? read_in_parts(sink)
+                     : pipeline_   ? read_together(sink)
+                                   : read_all_scans(sink);
   ++next_row_;
   return clean;
 }
@@ -93,14 +89,22 @@ bool OwnEntropySource::is_complete() const {
                              [](const ScanCursor& cursor) { return cursor.is_complete(); });
 }
 
-bool OwnEntropySource::read_all_scans() {
+bool OwnEntropySource::read_together(BlockSink* sink) {
+  CoefficientBand* band = pipeline_->read();
+  if (band != nullptr && sink != nullptr) give_row(*sink, *band);
+  return band != nullptr;
+}
+
+bool OwnEntropySource::read_all_scans(BlockSink* sink) {
   for (ScanCursor& cursor : cursors_) {
     const int rows = cursor.rows_in_band(next_row_);
     for (int row = 0; row < rows; ++row) {
-      if (!cursor.read(band_, row, cursor.mcus_in_row())) return false;
+      if (!cursor.read(*band_, row, cursor.mcus_in_row())) return false;
     }
     if (next_row_ + 1 == frame_.mcu_rows && !cursor.is_complete()) return false;
   }
+  if (sink != nullptr) give_row(*sink, *band_);
+  band_->clear();
   return true;
 }
 
@@ -111,30 +115,39 @@ bool OwnEntropySource::read_in_parts(BlockSink* sink) {
   for (int row = 0; row < rows; ++row) {
     for (std::int32_t mcu = 0; mcu < cursor.mcus_in_row(); mcu += part_mcus_) {
       const std::int32_t count = std::min(part_mcus_, cursor.mcus_in_row() - mcu);
-      if (!cursor.read(band_, row, count)) return false;
+      if (!cursor.read(*band_, row, count)) return false;
       if (sink != nullptr) give_part(*sink, row, mcu, count);
-      band_.clear();
+      band_->clear();
     }
   }
   return true;
 }
 
-void OwnEntropySource::give_part(BlockSink& sink, int row, std::int32_t mcu, std::int32_t count) {
-  if (cursors_.front().single()) return give(sink, 0, row, mcu, count);
+void OwnEntropySource::give_row(BlockSink& sink, CoefficientBand& band) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(frame_.component_count); ++i) {
     const jpeg::Component& component = frame_.components[i];
-    for (int y = 0; y < component.v; ++y) give(sink, i, y, mcu * component.h, count * component.h);
+    for (int y = 0; y < component.v; ++y) give(sink, band, i, y, 0, component.width_blocks);
+  }
+}
+
+void OwnEntropySource::give_part(BlockSink& sink, int row, std::int32_t mcu, std::int32_t count) {
+  if (cursors_.front().single()) return give(sink, *band_, 0, row, mcu, count);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(frame_.component_count); ++i) {
+    const jpeg::Component& component = frame_.components[i];
+    for (int y = 0; y < component.v; ++y) {
+      give(sink, *band_, i, y, mcu * component.h, count * component.h);
+    }
   }
 }
 
 /// Passes on `count` blocks of a row of the band, which begins at `column` of the component.
-void OwnEntropySource::give(BlockSink& sink, std::size_t component, int row, std::int32_t column,
-                            std::int32_t count) {
+void OwnEntropySource::give(BlockSink& sink, CoefficientBand& band, std::size_t component, int row,
+                            std::int32_t column, std::int32_t count) {
   const jpeg::Component& geometry = frame_.components[component];
   if (next_row_ * geometry.v + row >= geometry.height_blocks) return;
   count = std::min(count, geometry.width_blocks - column);  // the rest pads the last MCU
   if (count > 0) {
-    sink.blocks(static_cast<int>(component), row, column, band_.row(component, row), count);
+    sink.blocks(static_cast<int>(component), row, column, band.row(component, row), count);
   }
 }
 

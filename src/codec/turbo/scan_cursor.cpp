@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <codec/turbo/refinement.hpp>
 #include <codec/turbo/scan_cursor.hpp>
 
 namespace framewire::codec::turbo {

@@ -59,6 +59,11 @@ struct AcSymbol {
   return {size, (found.symbol >> 4) + 1};
 }
 
+/// The length of an end-of-band run of class EOBn (T.81 G.1.2.2).
+[[gnu::always_inline]] inline std::int32_t take_run(EntropyBits& bits, int n) {
+  return (1 << n) + (n == 0 ? 0 : static_cast<std::int32_t>(bits.take(n)));
+}
+
 /// Reads a DC difference and adds it to `prediction`. @return false for a bad code or size
 [[gnu::always_inline]] inline bool read_dc(EntropyBits& bits, const DcTable& table,
                                            std::int32_t& prediction) {

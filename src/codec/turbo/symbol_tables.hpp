@@ -15,24 +15,25 @@ inline constexpr int kLookupBits = 10;     ///< measured against 9 and 11 in dec
 inline constexpr int kZeroRun = 16;        ///< advance of the symbol for sixteen zeros (ZRL)
 inline constexpr int kMaxDcCategory = 11;  ///< of 8-bit samples (T.81 table F.1)
 
-/// What the next bits mean, packed: value in the high half, then size, advance and length.
+/// What the next bits mean, packed: value in the high half, then size, advance and length. The
+/// fields below have six bits each, as many as a processor takes of a shift's count.
 class SymbolEntry {
  public:
   constexpr SymbolEntry() = default;
   constexpr SymbolEntry(std::int32_t value, int size, int advance, int length)
-      : bits_(static_cast<std::uint32_t>(value) << 16 | static_cast<std::uint32_t>(size) << 10 |
-              static_cast<std::uint32_t>(advance) << 5 | static_cast<std::uint32_t>(length)) {}
+      : bits_(static_cast<std::uint32_t>(value) << 16 | static_cast<std::uint32_t>(size) << 12 |
+              static_cast<std::uint32_t>(advance) << 6 | static_cast<std::uint32_t>(length)) {}
 
   /// The coefficient, additional bits included; 0: there is none, or it did not fit.
   [[nodiscard]] constexpr std::int32_t value() const {
     return static_cast<std::int32_t>(bits_) >> 16;
   }
   /// SSSS where value() is 0: additional bits still to be read.
-  [[nodiscard]] constexpr int size() const { return static_cast<int>(bits_ >> 10 & 15); }
+  [[nodiscard]] constexpr int size() const { return static_cast<int>(bits_ >> 12 & 15); }
   /// RRRR + 1: from the coefficient before to this one.
-  [[nodiscard]] constexpr int advance() const { return static_cast<int>(bits_ >> 5 & 31); }
+  [[nodiscard]] constexpr int advance() const { return static_cast<int>(bits_ >> 6 & 63); }
   /// Bits that the entry covers; 0: the code is longer than the look-up, or invalid.
-  [[nodiscard]] constexpr int length() const { return static_cast<int>(bits_ & 31); }
+  [[nodiscard]] constexpr int length() const { return static_cast<int>(bits_ & 63); }
 
  private:
   std::uint32_t bits_ = 0;

@@ -1,6 +1,7 @@
 // The public Engine where no GPU is used.
 #include <gtest/gtest.h>
 #include <algorithm>
+#include <cmath>
 #include <framewire/engine.hpp>
 #include <tests/unit/engine/resized.hpp>
 #include <thread>
@@ -150,6 +151,33 @@ TEST(Engine, SlicesForInputsLieSideBySideAndOutliveIt) {
     kept = *second;
   }
   kept.bytes.back() = 1;
+}
+
+/// One at a time, so that idle host threads help; then many, so that they do not.
+TEST(Engine, ProgressiveFilesHaveTheSameBytesWhoeverHelps) {
+  sample::Spec spec{900, 700, JCS_YCbCr, 2, 2, 95};
+  spec.progressive = true;
+  const Bytes jpeg = sample::make(spec, [](int c, double x, double y) {
+    return 128 + 90 * std::sin(x * y / 7 + c) + 30 * std::cos(x * 1.7 - y);
+  });
+  EngineOptions options;
+  options.codec = CodecKind::kTurbo;
+  options.threads = 4;
+  auto engine = Engine::make(options);
+  ASSERT_TRUE(engine);
+  const Bytes expected = test::resize_or_die(jpeg, width(300)).bytes;
+  for (int i = 0; i < 20; ++i) {
+    const auto made = engine->resize(jpeg, width(300));
+    ASSERT_TRUE(made);
+    ASSERT_EQ(made->bytes, expected);
+  }
+  std::vector<std::future<Result<Resized>>> many;
+  for (int i = 0; i < 24; ++i) many.push_back(engine->submit(jpeg, width(300)));
+  for (auto& one : many) {
+    const auto made = one.get();
+    ASSERT_TRUE(made);
+    ASSERT_EQ(made->bytes, expected);
+  }
 }
 
 }  // namespace

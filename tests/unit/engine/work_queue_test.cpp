@@ -128,5 +128,51 @@ TEST_F(WorkQueues, ClosedItHandsOutTheRest) {
   EXPECT_EQ(take(2), 0U);
 }
 
+/// Work that keeps its helpers until it is over, or they are wanted.
+class EndlessWork final : public codec::SharedWork {
+ public:
+  explicit EndlessWork(const WorkQueue& queue) : queue_(queue) {}
+  void help() noexcept override {
+    ++inside;
+    while (!over && queue_.empty()) std::this_thread::yield();
+    --inside;
+  }
+  std::atomic<int> inside{0};
+  std::atomic<bool> over{false};
+
+ private:
+  const WorkQueue& queue_;
+};
+
+TEST_F(WorkQueues, WhoWaitsHelpsAndGoesWhenARequestComes) {
+  EndlessWork work(queue_);
+  bounds_.wait_us = 0;
+  auto lane = taken();
+  while (queue_.idle() < 1) std::this_thread::yield();
+  queue_.invite(work, 1);
+  while (work.inside < 1) std::this_thread::yield();
+  expect_waiting(lane);
+  EXPECT_EQ(queue_.idle(), 0U);
+  push(3);
+  EXPECT_EQ(lane.get(), 3U);
+  queue_.dismiss(work);
+  EXPECT_EQ(work.inside, 0);
+}
+
+TEST_F(WorkQueues, NobodyIsInsideAfterDismiss) {
+  EndlessWork work(queue_);
+  bounds_.wait_us = 0;
+  auto lane = taken();
+  while (queue_.idle() < 1) std::this_thread::yield();
+  queue_.invite(work, 3);
+  while (work.inside < 1) std::this_thread::yield();
+  work.over = true;
+  queue_.dismiss(work);
+  EXPECT_EQ(work.inside, 0);
+  expect_waiting(lane);
+  push(1);
+  EXPECT_EQ(lane.get(), 1U);
+}
+
 }  // namespace
 }  // namespace framewire::engine
