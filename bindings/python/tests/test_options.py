@@ -32,7 +32,7 @@ def test_every_option_of_the_grammar_is_a_typed_keyword():
         ({"dpr": decimal.Decimal("1.5")}, "dpr=1.5"),
         ({"gravity": ("noea", 10, 20)}, "gravity=noea:10:20"),
         ({"background": (1, 2, 255), "size": "3x3"}, "size=3x3 background=0102ff"),
-        ({"padding": 5}, "padding=5,5,5,5"),
+        ({"padding": 5}, "padding=5"),
         ({"strict": False, "progressive": True}, "progressive=true"),
         ({"quality": True}, None),
         ({"quality": 80.5}, None),
