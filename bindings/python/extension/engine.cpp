@@ -130,7 +130,8 @@ void bind_engine(nb::module_& module) {
           "check", [](EngineHandle& self) { (void)self.use(); },
           "Raises EngineClosed if the engine is closed, or another process' before fork().")
       .def("forked", &EngineHandle::forked)
-      .def("resize", &resize, nb::arg("jpeg"), nb::arg("options"), nb::rv_policy::take_ownership)
+      .def("resize", &resize, nb::arg("jpeg").none(), nb::arg("options"),
+           nb::rv_policy::take_ownership)
       .def("stats", &stats)
       .def("devices", &devices)
       .def("no_device_reason",

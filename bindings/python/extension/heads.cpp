@@ -96,8 +96,8 @@ nb::object inspect_jpeg(nb::handle jpeg, const Options& options, const std::stri
 }  // namespace
 
 void bind_heads(nb::module_& module) {
-  module.def("size_of", &size_of, nb::arg("jpeg"), nb::arg("upright"));
-  module.def("inspect", &inspect_jpeg, nb::arg("jpeg"), nb::arg("options"), nb::arg("name"));
+  module.def("size_of", &size_of, nb::arg("jpeg").none(), nb::arg("upright"));
+  module.def("inspect", &inspect_jpeg, nb::arg("jpeg").none(), nb::arg("options"), nb::arg("name"));
 }
 
 }  // namespace framewire::python

@@ -1,11 +1,19 @@
-#include <nanobind/stl/string_view.h>
 #include <extension/errors.hpp>
 #include <extension/options.hpp>
+#include <string_view>
 
 namespace framewire::python {
 namespace nb = nanobind;
 
 namespace {
+
+// Raises UnicodeEncodeError for what is no Unicode, as half of a surrogate pair.
+std::string_view utf8(nb::handle text) {
+  Py_ssize_t bytes = 0;
+  const char* data = PyUnicode_AsUTF8AndSize(text.ptr(), &bytes);
+  if (data == nullptr) throw nb::python_error();
+  return {data, static_cast<std::size_t>(bytes)};
+}
 
 // Names and values come as the grammar writes them; framewire._options has turned Python's values
 // into text and knows the names.
@@ -13,9 +21,10 @@ Options parse(nb::sequence settings, const Options* base) {
   Options options;
   if (base != nullptr) options = *base;
   for (const nb::handle setting : settings) {
-    const auto name = nb::cast<std::string_view>(setting[0]);
-    const auto value = nb::cast<std::string_view>(setting[1]);
-    if (const auto set = set_option(options.value, name, value); !set) raise(set.error());
+    const nb::object name = setting[0];
+    const nb::object value = setting[1];
+    const auto set = set_option(options.value, utf8(name), utf8(value));
+    if (!set) raise(set.error());
   }
   if (const auto valid = validate(options.value); !valid) raise(valid.error());
   return options;

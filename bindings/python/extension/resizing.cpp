@@ -52,8 +52,8 @@ Answer* resize_with_report(nb::handle jpeg, const Options& options) {
 void bind_resizing(nb::module_& module) {
   static const int registered = pthread_atfork(nullptr, nullptr, &forget_resizer);
   if (registered != 0) throw std::bad_alloc();
-  module.def("resize", &resize, nb::arg("jpeg"), nb::arg("options"));
-  module.def("resize_with_report", &resize_with_report, nb::arg("jpeg"), nb::arg("options"),
+  module.def("resize", &resize, nb::arg("jpeg").none(), nb::arg("options"));
+  module.def("resize_with_report", &resize_with_report, nb::arg("jpeg").none(), nb::arg("options"),
              nb::rv_policy::take_ownership);
 }
 

@@ -40,7 +40,7 @@ def test_the_picture_is_what_pillow_makes_of_it(photo):
     ours = decode(framewire.resize(photo, size="160x", quality=95, sampling=444))
     theirs = decode(photo).resize((160, 90), Image.Resampling.LANCZOS)
     difference = ImageStat.Stat(ImageChops.difference(ours, theirs))
-    assert max(difference.mean) < 1.5
+    assert max(difference.mean) < 2.5
     # A test that could not tell pictures apart would pass for any.
     other = decode(make_jpeg(640, 360, seed=9)).resize((160, 90))
     assert max(ImageStat.Stat(ImageChops.difference(ours, other)).mean) > 20

@@ -133,7 +133,7 @@ def _accepted(name: str) -> str:
     return option.metavar + (", or a tuple" if name in _TUPLES else "")
 
 
-def _setting(keyword: str, value: object) -> Tuple[str, str]:
+def _setting(keyword: str, value: object) -> Tuple[str, Optional[str]]:
     negated = _NEGATED.get(keyword)
     name = negated or _NAMES.get(keyword)
     if name is None:
@@ -141,6 +141,8 @@ def _setting(keyword: str, value: object) -> Tuple[str, str]:
         near = difflib.get_close_matches(keyword.lower().replace("-", "_"), known, 1)
         hint = f"did you mean {near[0]}?" if near else "framewire.options() lists all"
         raise UnknownOption(f"unknown option; {hint}", subject=keyword)
+    if value is None:
+        return name, None
     text = _text(name, value)
     if text is None or (negated and text not in ("true", "false")):
         accepted = "True or False" if negated else _accepted(name)
@@ -155,7 +157,8 @@ def _settings(keywords: Mapping[str, object]) -> List[Tuple[str, str]]:
         raise InvalidInput(
             "found beside no_auto_orient; accepted: one of the two", subject="auto_orient"
         )
-    return [_setting(keyword, value) for keyword, value in keywords.items() if value is not None]
+    settings = [_setting(keyword, value) for keyword, value in keywords.items()]
+    return [(name, text) for name, text in settings if text is not None]
 
 
 @functools.lru_cache(maxsize=256)
