@@ -39,7 +39,7 @@ def photos():
 
 @pytest.fixture(scope="session")
 def slow_photo():
-    """Takes some hundred milliseconds: long enough to find others queued behind it."""
+    """Takes some hundred milliseconds at 4000 pixels wide: long enough to find others queued behind it."""
     return make_jpeg(6000, 4000, progressive=True)
 
 

@@ -135,8 +135,8 @@ def test_a_full_queue_is_waited_for_not_refused(photos):
 
 
 def test_cancelling_a_future_cancels_what_is_queued(slow_photo, photo):
-    with framewire.Engine(codec="turbo", threads=1) as engine:
-        slow = engine.submit(slow_photo, size="64x")
+    with framewire.Engine(codec="turbo", threads=1, queue=64) as engine:
+        slow = engine.submit(slow_photo, size="4000x")
         queued = [engine.submit(photo, size="64x") for _ in range(20)]
         assert all(future.cancel() for future in queued)
         assert slow.result().jpeg
