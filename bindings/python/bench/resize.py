@@ -56,7 +56,7 @@ def peer_pyvips():
     pyvips.cache_set_max(0)
     return lambda jpeg: pyvips.Image.thumbnail_buffer(
         jpeg, WIDTH, height=HEIGHT, size="force"
-    ).jpegsave_buffer(Q=QUALITY, subsample_mode="on", keep="none")
+    ).jpegsave_buffer(Q=QUALITY, subsample_mode="on", strip=True)
 
 
 def peer_simplejpeg():
