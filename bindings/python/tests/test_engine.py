@@ -336,7 +336,9 @@ stop = True
     ],
 )
 def test_ctrl_c_ends_a_wait(wait):
+    # Whoever runs tests in the background may ignore the signal, and children inherit that.
     script = PREPARE + f"""
+import signal; signal.signal(signal.SIGINT, signal.default_int_handler)
 engine = framewire.Engine(codec="turbo", threads=1, queue=8)
 slow = [engine.submit(large) for _ in range(4)]
 print("waiting", flush=True)
