@@ -19,7 +19,7 @@ ROOT = facts.ROOT
 ARCHITECTURE = "docs/architecture.md"
 PICTURE = "docs/architecture.svg"
 # Named because they are to come; a fault once they are there.
-PLANNED = ("bindings/python",)
+PLANNED = ()
 # Other projects' files, options and names.
 FOREIGN_FILES = {"tcp_ep.c", "ucp_rkey.c", "jpegint.h"}
 FOREIGN_OPTIONS = {"help", "version", "install", "preset", "cflags", "libs", "tool",

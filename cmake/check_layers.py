@@ -46,6 +46,7 @@ ALLOWED = {
     "tensor": BELOW_CODECS | {"codec/turbo"},
     "service/page": set(),
     "inspect": BELOW_CODECS | {"engine"},
+    "bindings/python": {"base", "jpeg", "inspect"},
     "service/url": {"base"},
     "service/source": {"base"},
     "service/systemd": {"base"},
@@ -130,11 +131,13 @@ def check_include(folder, name, where, errors):
 
 def written_as(path, name):
     """How an include of `name` is to be written in a file, or "" where that cannot be told."""
-    for base in (path.parent, ROOT / "src", ROOT / "apps" / "framewire", ROOT / "tests", ROOT):
+    for base in (path.parent, ROOT / "src", ROOT / "apps" / "framewire", ROOT / "tests",
+                 ROOT / "bindings" / "python", ROOT):
         file = (base / name).resolve()
         if not file.is_file() or not file.is_relative_to(ROOT):
             continue
-        for root in (ROOT / "src", ROOT / "apps" / "framewire", ROOT / "include", ROOT):
+        for root in (ROOT / "src", ROOT / "apps" / "framewire", ROOT / "include",
+                     ROOT / "bindings" / "python", ROOT):
             if file.is_relative_to(root):
                 return str(file.relative_to(root))
     return ""
@@ -224,10 +227,14 @@ def main():
             files += 1
             check_file(path, "apps/framewire", errors)
             check_batch(path, errors)
+        for path in sorted((ROOT / "bindings" / "python" / "extension").rglob(f"*.{suffix}")):
+            files += 1
+            check_file(path, "bindings/python", errors)
     for path in sorted((ROOT / "include").rglob("*.hpp")):
         files += 1
         check_public(path, errors)
-    for folder in ("src", "apps", "include", "tests", "fuzz", "bench", "examples"):
+    for folder in ("src", "apps", "include", "tests", "fuzz", "bench", "examples",
+                   "bindings/python/extension"):
         for suffix in ("hpp", "cpp", "h", "cu", "cuh"):
             for path in sorted((ROOT / folder).rglob(f"*.{suffix}")):
                 # The emulation's stand for CUDA's own headers, which name one another alone.

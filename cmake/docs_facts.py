@@ -104,15 +104,16 @@ def links():
 
 
 def words_of_code():
-    """The identifiers of each source, and every --option that what lies in bench/ takes."""
+    """The identifiers of each source, and every --option that what lies in a bench/ takes."""
     identifiers, options = [], set()
-    for folder in ("include", "src", "apps", "tests", "bench", "fuzz", "examples", "cmake"):
+    for folder in ("include", "src", "apps", "tests", "bench", "fuzz", "examples", "cmake",
+                   "bindings"):
         for path in (ROOT / folder).rglob("*"):
             if not path.is_file() or path.suffix not in SOURCES + (".py", ".sh", ".txt", ".cmake"):
                 continue
             text = path.read_text(encoding="utf-8")
             identifiers.append(set(re.findall(r"[A-Za-z_]\w+", text)))
-            if folder == "bench":
+            if folder == "bench" or "bench" in path.parts:
                 options |= set(re.findall(r"(?<![\w-])--([a-z][a-z0-9-]*)", text))
     return identifiers, options
 

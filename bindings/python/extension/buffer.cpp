@@ -1,0 +1,26 @@
+#include <extension/buffer.hpp>
+#include <extension/errors.hpp>
+
+namespace framewire::python {
+
+InputBuffer::InputBuffer(nanobind::handle object) {
+  if (PyObject_CheckBuffer(object.ptr()) == 0) {
+    PyErr_Format(PyExc_TypeError,
+                 "jpeg: found %R; accepted: an object with the buffer protocol, such as bytes, "
+                 "bytearray, memoryview, mmap or a NumPy array of uint8",
+                 reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())));
+    throw nanobind::python_error();
+  }
+  if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_SIMPLE) == 0) return;
+  // Exporters disagree on what they raise here (BufferError, ValueError), so the cause is replaced.
+  // A memoryview that was released raises ValueError too, and is told apart by asking again.
+  PyErr_Clear();
+  if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_FULL_RO) != 0) throw nanobind::python_error();
+  PyBuffer_Release(&view_);
+  raise(Status(StatusCode::kInvalidInput,
+               "found bytes that are not contiguous in memory; accepted: a contiguous buffer, such "
+               "as bytes(view) or numpy.ascontiguousarray(array)")
+            .about("jpeg"));
+}
+
+}  // namespace framewire::python

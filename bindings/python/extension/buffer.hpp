@@ -1,0 +1,31 @@
+// Bytes of a Python object, read where they lie.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <cstdint>
+#include <span>
+
+namespace framewire::python {
+
+/// Borrows the bytes of any object with the buffer protocol. Keeps the object alive, and from
+/// changing its size, as long as this lives. Neither copies nor moves: exporters may point into the
+/// view. Made and destroyed by a thread that holds the GIL.
+class InputBuffer {
+ public:
+  /// Throws TypeError for an object without the protocol, and InvalidInput for bytes that are not
+  /// contiguous in memory.
+  explicit InputBuffer(nanobind::handle object);
+  ~InputBuffer() { PyBuffer_Release(&view_); }
+  InputBuffer(const InputBuffer&) = delete;
+  InputBuffer& operator=(const InputBuffer&) = delete;
+
+  /// Host, read only.
+  [[nodiscard]] std::span<const std::uint8_t> bytes() const noexcept {
+    return {static_cast<const std::uint8_t*>(view_.buf), static_cast<std::size_t>(view_.len)};
+  }
+
+ private:
+  Py_buffer view_{};
+};
+
+}  // namespace framewire::python

@@ -1,0 +1,36 @@
+#include <extension/errors.hpp>
+
+namespace framewire::python {
+namespace nb = nanobind;
+
+namespace {
+
+[[noreturn]] void raise_object(const nb::object& exception) {
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
+  throw nb::python_error();
+}
+
+nb::object errors() { return nb::module_::import_("framewire._errors"); }
+
+}  // namespace
+
+nb::str text(std::string_view utf8) {
+  PyObject* made =
+      PyUnicode_DecodeUTF8(utf8.data(), static_cast<Py_ssize_t>(utf8.size()), "replace");
+  if (made == nullptr) throw nb::python_error();
+  return nb::steal<nb::str>(made);
+}
+
+nb::object exception_of(const Status& status) {
+  const nb::object offset = status.offset() ? nb::int_(*status.offset()) : nb::object(nb::none());
+  return errors().attr("from_status")(text(to_string(status.code())), text(status.message()),
+                                      offset, text(status.subject()));
+}
+
+void raise(const Status& status) { raise_object(exception_of(status)); }
+
+void raise_closed(std::string_view message) {
+  raise_object(errors().attr("EngineClosed")(text(message)));
+}
+
+}  // namespace framewire::python

@@ -1,0 +1,75 @@
+"""JPEG to JPEG at the speed of the hardware.
+
+>>> import framewire
+>>> framewire.resize(b"no picture", size="480x")
+Traceback (most recent call last):
+...
+framewire.InvalidInput: no JPEG: it does not start with FF D8 (at byte 0)
+
+One JPEG on the calling thread: resize(), resize_with_report(). Many, on GPUs or host threads:
+Engine. What headers say: sizes(), inspect(). The words of the options: options(). Every error is an
+Error, of one class for each status code.
+"""
+
+from ._engine import Engine
+from ._errors import (
+    Busy,
+    Cancelled,
+    DeadlineExceeded,
+    Denied,
+    DeviceLost,
+    EngineClosed,
+    Error,
+    Internal,
+    InvalidInput,
+    IoError,
+    PeerLost,
+    TooLarge,
+    UnknownOption,
+    Unsupported,
+)
+from ._framewire import Resized, __version__
+from ._functions import inspect, resize, resize_with_report, sizes
+from ._keywords import ResizeOptions
+from ._options import Option, options
+from ._report import Device, Image, KeptMemory, Note, Profiles, Report, Stage, Stats, Times
+
+__all__ = [
+    "Busy",
+    "Cancelled",
+    "DeadlineExceeded",
+    "Denied",
+    "Device",
+    "DeviceLost",
+    "Engine",
+    "EngineClosed",
+    "Error",
+    "Image",
+    "Internal",
+    "InvalidInput",
+    "IoError",
+    "KeptMemory",
+    "Note",
+    "Option",
+    "PeerLost",
+    "Profiles",
+    "Report",
+    "ResizeOptions",
+    "Resized",
+    "Stage",
+    "Stats",
+    "Times",
+    "TooLarge",
+    "UnknownOption",
+    "Unsupported",
+    "__version__",
+    "inspect",
+    "options",
+    "resize",
+    "resize_with_report",
+    "sizes",
+]
+for _name in __all__:
+    if isinstance(globals()[_name], type):
+        globals()[_name].__module__ = "framewire"
+del _name

@@ -1,0 +1,233 @@
+"""Futures and asyncio over an engine: one thread takes answers in groups and gives them out."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+import weakref
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Dict, List, Optional, Tuple, Union
+
+from . import _framewire
+from ._errors import Cancelled, EngineClosed, Error
+from ._framewire import Resized
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+_MAX_ANSWERS = 4096  # taken at once; bounds how long one group holds the GIL
+_MAX_HANDED_IN = 256  # of those that wait for room, at once; what is refused costs as much
+
+
+class _EngineFuture(Future[Resized]):
+    """A Future whose cancel() cancels the request in the engine too."""
+
+    def __init__(self, queue: _framewire.RequestQueue, tag: int) -> None:
+        super().__init__()
+        self._queue = queue
+        self._tag = tag
+
+    def cancel(self) -> bool:
+        if not super().cancel():
+            return False
+        self._queue.cancel(self._tag)
+        return True
+
+
+class _Call:
+    """A coroutine that waits for an answer."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[Resized] = self.loop.create_future()
+
+
+_Group = List[Tuple["asyncio.Future[Resized]", Union[Resized, Error]]]
+
+
+def _answer_calls(group: _Group) -> None:
+    for future, answer in group:
+        if future.done():  # cancelled meanwhile
+            continue
+        if isinstance(answer, Error):
+            future.set_exception(answer)
+        else:
+            future.set_result(answer)
+
+
+class Dispatcher:
+    """Requests of one engine that are answered by Future or coroutine.
+
+    Its thread is started with the first request, and ends when finish() was called and all is
+    answered. It holds the dispatcher, never the Engine, so that an Engine can be collected.
+    """
+
+    living: weakref.WeakSet[Dispatcher] = weakref.WeakSet()
+
+    def __init__(self, engine: _framewire.Engine) -> None:
+        self._engine = engine
+        self._queue = _framewire.RequestQueue(engine, indexed=False)
+        self._lock = threading.RLock()  # of what follows; a collection under it may call finish()
+        self._calls: Dict[int, Union[_EngineFuture, _Call]] = {}
+        # Requests of coroutines that the engine had no room for, oldest first.
+        self._waiting: Dict[int, Tuple[memoryview, _framewire.Options]] = {}
+        self._tags = itertools.count()
+        self._finishing = False
+        self._thread: Optional[threading.Thread] = None
+
+    def submit(self, jpeg: Buffer, options: _framewire.Options) -> Future[Resized]:
+        """Hands in a request; waits, without the GIL, while the engine has no room."""
+        tag = next(self._tags)
+        future = _EngineFuture(self._queue, tag)
+        room: Optional[_framewire.RequestQueue] = None
+        self._add(tag, future)
+        try:
+            while self._queue.submit([tag], [jpeg], options, room) == 0:
+                if room is None:
+                    room = _framewire.RequestQueue(self._engine, indexed=False)
+                    continue
+                room.take(1)
+                self._check_open()
+        except BaseException:
+            self._remove(tag)
+            raise
+        return future
+
+    def call(self, jpeg: Buffer, options: _framewire.Options) -> Tuple[int, asyncio.Future[Resized]]:
+        """Hands in a request of a coroutine, or has it wait its turn; never blocks."""
+        tag = next(self._tags)
+        call = _Call()
+        self._add(tag, call)
+        try:
+            with self._lock:
+                queued = bool(self._waiting)
+            if queued or self._queue.submit([tag], [jpeg], options, self._queue) == 0:
+                view = memoryview(jpeg)
+                with self._lock:
+                    self._waiting[tag] = (view, options)
+                # The thread may have been told of room before there was anything in the queue.
+                self._queue.wake()
+        except BaseException:
+            self._remove(tag)
+            raise
+        return tag, call.future
+
+    def cancel(self, tag: int) -> None:
+        """Cancels a request of a coroutine that nobody waits for any more."""
+        with self._lock:
+            if self._waiting.pop(tag, None) is not None:
+                self._calls.pop(tag, None)
+        self._queue.cancel(tag)
+        self._queue.wake()  # should that have been the last call
+
+    def cancel_all(self) -> None:
+        """Cancels every request that is still queued."""
+        with self._lock:
+            calls = list(self._calls.items())
+            waiting = list(self._waiting)
+            self._waiting.clear()
+        self._give_out([(tag, Cancelled("the engine was closed")) for tag in waiting])
+        for tag, call in calls:
+            if isinstance(call, _EngineFuture):
+                call.cancel()
+            else:
+                self._queue.cancel(tag)
+
+    def finish(self) -> None:
+        """Takes no more requests; those there are will be answered. Does not wait."""
+        if self._engine.forked():
+            return
+        with self._lock:
+            self._finishing = True
+        self._queue.wake()
+
+    def join(self) -> None:
+        """Waits for the thread's end; returns at once on that very thread."""
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+
+    def _add(self, tag: int, call: Union[_EngineFuture, _Call]) -> None:
+        self._engine.check()
+        with self._lock:
+            if self._finishing:
+                raise EngineClosed("the engine is closed; make another one")
+            self._calls[tag] = call
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._run, name="framewire-answers", daemon=True
+                )
+                Dispatcher.living.add(self)
+                self._thread.start()
+
+    def _remove(self, tag: int) -> None:
+        with self._lock:
+            self._calls.pop(tag, None)
+        self._queue.wake()
+
+    def _check_open(self) -> None:
+        with self._lock:
+            if self._finishing:
+                raise EngineClosed("the engine is closed; make another one")
+
+    def _run(self) -> None:
+        while True:
+            try:
+                answers = self._queue.take(_MAX_ANSWERS, None, interruptible=False)
+                self._give_out(answers)
+                del answers  # else the last answers would live until the next come
+                self._hand_in_waiting()
+            except MemoryError:
+                continue  # no answer is lost, and somebody waits for each
+            with self._lock:
+                if self._finishing and not self._calls:
+                    return
+
+    def _give_out(self, answers: List[Tuple[int, Union[Resized, Error]]]) -> None:
+        groups: Dict[asyncio.AbstractEventLoop, _Group] = {}
+        for tag, answer in answers:
+            with self._lock:
+                call = self._calls.pop(tag, None)
+            if isinstance(call, _Call):
+                groups.setdefault(call.loop, []).append((call.future, answer))
+            elif call is None or not call.set_running_or_notify_cancel():
+                pass  # nobody waits any more
+            elif isinstance(answer, Error):
+                call.set_exception(answer)
+            else:
+                call.set_result(answer)
+        for loop, group in groups.items():
+            try:
+                loop.call_soon_threadsafe(_answer_calls, group)
+            except RuntimeError:
+                pass  # the loop was closed, with all that waited in it
+
+    def _hand_in_waiting(self) -> None:
+        while True:
+            with self._lock:
+                waiting = list(itertools.islice(self._waiting.items(), _MAX_HANDED_IN))
+            if not waiting:
+                return
+            tags = [tag for tag, _ in waiting]
+            jpegs = [jpeg for _, (jpeg, _) in waiting]
+            options = [one for _, (_, one) in waiting]
+            try:
+                taken = self._queue.submit(tags, jpegs, options, self._queue)
+            except Error as error:  # the engine was closed meanwhile
+                taken = len(tags)
+                self._give_out([(tag, error) for tag in tags])
+            with self._lock:
+                for tag in tags[:taken]:
+                    self._waiting.pop(tag, None)
+            if taken < len(tags):
+                return
+
+
+def end_all() -> None:
+    """Answers what is under way in every dispatcher, and ends its thread: at the process' exit."""
+    for dispatcher in list(Dispatcher.living):
+        if not dispatcher._engine.forked():
+            dispatcher.cancel_all()
+            dispatcher.finish()
+            dispatcher.join()

@@ -1,0 +1,426 @@
+"""Many JPEGs at once: GPUs where there are any, host threads if not."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import time
+import weakref
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Tuple,
+    Union,
+    overload,
+)
+
+from . import _framewire
+from ._dispatcher import Dispatcher, end_all
+from ._errors import Error, InvalidInput
+from ._framewire import Resized
+from ._options import parse
+from ._report import Device, Stats, make_stats
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+    from types import TracebackType
+    from typing import Type
+
+    from typing_extensions import Buffer, Literal, Self, Unpack
+
+    from ._keywords import ResizeOptions
+
+_SUFFIXES = {"k": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+# Items of a map that are handed in together, so that they can share a batch.
+_MAX_GROUP = 32
+# A source that is slower than this is not waited for while others could already be worked on.
+_GROUP_WAIT_S = 0.001
+
+
+def _whole(name: str, value: Optional[int], high: int) -> int:
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= high:
+        raise InvalidInput(
+            f"found {value!r}; accepted: a whole number from 0 to {high}, or None", subject=name
+        )
+    return value
+
+
+def _memory(name: str, value: Union[int, str, None]) -> int:
+    if isinstance(value, str):
+        digits = value.rstrip("kMG")
+        suffix = value[len(digits) :]
+        if not digits.isdecimal() or len(suffix) > 1:
+            raise InvalidInput(
+                f"found {value!r}; accepted: a number of bytes, with k, M or G for powers of 1024",
+                subject=name,
+            )
+        value = int(digits) * _SUFFIXES.get(suffix, 1)
+    return _whole(name, value, 1 << 50)
+
+
+def _ordinals(devices: Union[int, Iterable[int], None]) -> List[int]:
+    if devices is None:
+        return []
+    ordinals = [devices] if isinstance(devices, int) else list(devices)
+    if not ordinals:
+        raise InvalidInput(
+            "found no device; accepted: ordinals of GPUs, or None for all", subject="devices"
+        )
+    return [_whole("devices", ordinal, (1 << 31) - 1) for ordinal in ordinals]
+
+
+class Engine:
+    """Resizes many JPEGs at once, from any thread, on all GPUs or on host threads.
+
+    >>> import framewire, io
+    >>> with framewire.Engine(codec="turbo") as engine:
+    ...     for result in engine.map([], size="256x256", resize="fill"):
+    ...         print(len(result.jpeg))
+
+    Which codec does an image depends on the image and its options alone, so that the same input
+    gives the same bytes, whatever else runs. Every answer is a Resized: its stream, and the report
+    of what was done. Thread-safe. An engine belongs to the process that made it: in a child after
+    fork() every call raises EngineClosed.
+
+    Args:
+        codec: "auto": the GPUs, if this build and this machine have any, and host threads for what
+            they do not take. "cuda", "nvjpeg": the same, but having no GPU is an error. "turbo",
+            "reference": host threads alone.
+        devices: CUDA ordinals; None: all.
+        gpu_memory: bound on each GPU's memory in bytes, or as "8G"; None: three quarters of what is
+            free.
+        warm: memory taken on each GPU at once instead of when batches first need it; bytes, or
+            "4G".
+        streams: batches in work at once on each GPU; None: chosen.
+        max_batch: images of one batch at most; None: chosen.
+        batch_wait_us: microseconds that an image may wait for others to join its batch, if the GPU
+            has other work meanwhile.
+        threads: host threads for what is done on the CPU; None: one a core.
+        queue: requests not yet answered before submit() waits; None: chosen.
+        few_images: the engine gets few images: "auto" then uses a GPU only where `devices` names
+            one, since starting one takes longer than thousands of images on the CPU.
+        timed: measure stages on the GPUs, for stats().
+        profile_memory: bound on the memory of ICC profiles that are kept ready; None: 64 MiB.
+
+    Raises:
+        Unsupported: where the codec is not part of this build, or no GPU can run it.
+        InvalidInput: for a device that does not exist, and for a wrong value.
+        Busy: where memory or threads ran out.
+    """
+
+    def __init__(
+        self,
+        codec: Literal["auto", "turbo", "reference", "cuda", "nvjpeg"] = "auto",
+        *,
+        devices: Union[int, Iterable[int], None] = None,
+        gpu_memory: Union[int, str, None] = None,
+        warm: Union[int, str, None] = None,
+        streams: Optional[int] = None,
+        max_batch: Optional[int] = None,
+        batch_wait_us: int = 200,
+        threads: Optional[int] = None,
+        queue: Optional[int] = None,
+        few_images: bool = False,
+        timed: bool = False,
+        profile_memory: Union[int, str, None] = None,
+    ) -> None:
+        self._native = _framewire.Engine(
+            codec=codec,
+            devices=_ordinals(devices),
+            gpu_memory=_memory("gpu_memory", gpu_memory),
+            warm=_memory("warm", warm),
+            streams=_whole("streams", streams, 1024),
+            max_batch=_whole("max_batch", max_batch, 1 << 20),
+            batch_wait_us=_whole("batch_wait_us", batch_wait_us, 60_000_000),
+            threads=_whole("threads", threads, 4096),
+            queue=_whole("queue", queue, 1 << 30),
+            few_images=bool(few_images),
+            timed=bool(timed),
+            profile_memory=_memory("profile_memory", profile_memory),
+        )
+        self._dispatcher = Dispatcher(self._native)
+        # An engine that nobody closes, nor refers to, still answers what was submitted.
+        self._finalizer = weakref.finalize(self, self._dispatcher.finish)
+        # Threads of the CPU take few at a time; a GPU is quickest with a thousand under way.
+        threads_there = threads or os.cpu_count() or 1
+        self._window = 1024 if self._native.devices() else max(16, 4 * threads_there)
+        _engines.add(self)
+
+    def resize(self, jpeg: Buffer, **options: Unpack[ResizeOptions]) -> Resized:
+        """Hands in one JPEG and waits for the answer, without the GIL. Ctrl-C ends the wait.
+
+        Args:
+            jpeg: as for framewire.resize(). Kept until the answer; must not change before.
+            **options: as for framewire.resize(). `codec` may name the engine's own kind, "turbo"
+                or "reference".
+
+        Raises:
+            as framewire.resize(); DeviceLost where a GPU failed; EngineClosed.
+        """
+        return self._native.resize(jpeg, parse(options))
+
+    def submit(self, jpeg: Buffer, **options: Unpack[ResizeOptions]) -> Future[Resized]:
+        """Hands in one JPEG; the Future has the answer, or raises what resize() raises.
+
+        Waits, without the GIL, while `queue` requests are unanswered. Future.cancel() cancels the
+        request: one that is still queued is not worked on. Callbacks of the Future run on a thread
+        of this engine's: be quick in them.
+        """
+        return self._dispatcher.submit(jpeg, parse(options))
+
+    async def aresize(self, jpeg: Buffer, **options: Unpack[ResizeOptions]) -> Resized:
+        """As resize(), for coroutines: neither blocks the loop nor takes a thread of it.
+
+        Where `queue` requests are unanswered, the request waits its turn. Cancelling the task
+        cancels the request. A loop is woken once for each group of answers.
+        """
+        tag, future = self._dispatcher.call(jpeg, parse(options))
+        try:
+            return await future
+        except asyncio.CancelledError:
+            self._dispatcher.cancel(tag)
+            raise
+
+    @overload
+    def map(
+        self,
+        jpegs: Iterable[Union[Buffer, Tuple[Buffer, Mapping[str, Any]]]],
+        *,
+        window: Optional[int] = ...,
+        ordered: bool = ...,
+        on_error: Literal["raise"] = ...,
+        **options: Unpack[ResizeOptions],
+    ) -> Iterator[Resized]: ...
+    @overload
+    def map(
+        self,
+        jpegs: Iterable[Union[Buffer, Tuple[Buffer, Mapping[str, Any]]]],
+        *,
+        window: Optional[int] = ...,
+        ordered: bool = ...,
+        on_error: Literal["return"],
+        **options: Unpack[ResizeOptions],
+    ) -> Iterator[Union[Resized, Error]]: ...
+    def map(
+        self,
+        jpegs: Iterable[Union[Buffer, Tuple[Buffer, Mapping[str, Any]]]],
+        *,
+        window: Optional[int] = None,
+        ordered: bool = True,
+        on_error: Literal["raise", "return"] = "raise",
+        **options: Unpack[ResizeOptions],
+    ) -> Iterator[Any]:
+        """Resizes what an iterable yields; an iterator over the answers.
+
+        The iterable is read as answers are taken, never more than `window` items ahead, so that it
+        may be endless. Each item is a JPEG, as for resize(), or a tuple of a JPEG and a dict with
+        options of its own, which go before `options`.
+
+        Args:
+            jpegs: the inputs.
+            window: inputs that were read and whose answers were not taken, at most; None: 1024 with
+                GPUs, otherwise four a thread and at least 16.
+            ordered: True: answers come in the order of the inputs. False: as they are done;
+                Resized.index says which input it was.
+            on_error: "raise": the first input that fails raises its Error, whose `index` says which
+                input it was, and ends the iteration. "return": the Error is yielded instead.
+            **options: of all inputs, as for framewire.resize().
+
+        Closing the iterator, or leaving it to the garbage collector, cancels what is queued and
+        waits for what is being worked on.
+        """
+        self._native.check()
+        if on_error not in ("raise", "return"):
+            raise ValueError(f"on_error: found {on_error!r}; accepted: 'raise', 'return'")
+        if window is not None and (not isinstance(window, int) or window < 1):
+            raise ValueError(f"window: found {window!r}; accepted: a whole number from 1")
+        run = _Map(self, jpegs, window or self._window, parse(options))
+        return run.answers(ordered, on_error == "raise")
+
+    def stats(self) -> Stats:
+        """What the engine has done since it was made, and the memory that it keeps."""
+        return make_stats(self._native.stats())
+
+    def devices(self) -> Tuple[Device, ...]:
+        """The GPUs of the engine; empty on host threads."""
+        return tuple(Device(*device) for device in self._native.devices())
+
+    @property
+    def no_device_reason(self) -> str:
+        """Why there is no GPU, in one line; empty where there is one."""
+        return self._native.no_device_reason()
+
+    def close(self, *, cancel: bool = False) -> None:
+        """Waits until everything that was submitted is answered, then ends the engine.
+
+        Args:
+            cancel: cancel first what is still queued; it is answered with Cancelled, a Future by
+                its own cancellation.
+
+        Later calls raise EngineClosed; close() itself may be called again, and does nothing in a
+        child after fork(). In a callback of a Future, coroutines that still wait for room get
+        EngineClosed.
+        """
+        if self._native.forked():
+            return
+        if cancel:
+            self._dispatcher.cancel_all()
+        self._dispatcher.finish()
+        self._dispatcher.join()
+        self._native.close()
+
+    def __enter__(self) -> Self:
+        self._native.check()
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        self.close(cancel=error is not None)
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self,
+        kind: Optional[Type[BaseException]],
+        error: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        cancel = error is not None
+        await asyncio.get_running_loop().run_in_executor(None, lambda: self.close(cancel=cancel))
+
+
+class _Map:
+    """One call of Engine.map()."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        jpegs: Iterable[Union[Buffer, Tuple[Buffer, Mapping[str, Any]]]],
+        window: int,
+        options: _framewire.Options,
+    ) -> None:
+        self._engine = engine  # kept, so that it is not collected under way
+        self._source = iter(jpegs)
+        self._window = window
+        self._options = options
+        self._queue = _framewire.RequestQueue(engine._native, indexed=True)
+        self._exhausted = False
+        self._read = 0  # items that the source has given
+        self._given = 0  # answers that were yielded
+        self._under_way = 0
+        # Read, and not yet handed in: numbers, streams, options.
+        self._tags: List[int] = []
+        self._jpegs: List[Buffer] = []
+        self._own: List[_framewire.Options] = []
+        self._ready: Dict[int, Union[Resized, Error]] = {}
+
+    def answers(self, ordered: bool, raises: bool) -> Iterator[Union[Resized, Error]]:
+        try:
+            while True:
+                self._read_some()
+                self._hand_in()
+                if not self._under_way and not self._ready and self._exhausted and not self._tags:
+                    return
+                self._take(ordered)
+                while self._ready:
+                    index = self._given if ordered else next(iter(self._ready))
+                    answer = self._ready.pop(index, None)
+                    if answer is None:
+                        break
+                    self._given += 1
+                    if raises and isinstance(answer, Error):
+                        raise answer
+                    yield answer
+                    del answer  # else it would live until the next one is done
+        finally:
+            self._queue.close()
+
+    def _read_some(self) -> None:
+        """Reads up to a group of items, as long as the window and the source's speed allow."""
+        most = min(_MAX_GROUP, max(1, self._window // 4))
+        began = time.perf_counter()
+        while (
+            not self._exhausted
+            and self._read - self._given < self._window
+            and len(self._tags) < most
+        ):
+            try:
+                item = next(self._source)
+            except StopIteration:
+                self._exhausted = True
+                return
+            index = self._read
+            self._read += 1
+            options = self._options
+            if isinstance(item, tuple):
+                jpeg, own = item
+                try:
+                    options = parse(own, self._options)
+                except InvalidInput as error:
+                    error.index = index
+                    self._ready[index] = error
+                    continue
+            else:
+                jpeg = item
+            self._tags.append(index)
+            self._jpegs.append(jpeg)
+            self._own.append(options)
+            if time.perf_counter() - began > _GROUP_WAIT_S:
+                return
+
+    def _hand_in(self) -> None:
+        if not self._tags:
+            return
+        try:
+            taken = self._queue.submit(self._tags, self._jpegs, self._own, self._queue)
+        except InvalidInput:  # one of them lies in memory that cannot be read
+            taken = self._hand_in_first()
+        else:
+            self._under_way += taken
+        del self._tags[:taken], self._jpegs[:taken], self._own[:taken]
+
+    def _hand_in_first(self) -> int:
+        try:
+            taken = self._queue.submit(self._tags[:1], self._jpegs[:1], self._own[0], self._queue)
+        except InvalidInput as error:
+            error.index = self._tags[0]
+            self._ready[error.index] = error
+            return 1
+        self._under_way += taken
+        return taken
+
+    def _take(self, ordered: bool) -> None:
+        """Takes the answers that are there; waits for some only where nothing else can be done."""
+        full = self._exhausted or self._read - self._given >= self._window or bool(self._tags)
+        servable = self._given in self._ready if ordered else bool(self._ready)
+        wait = full and not servable and (self._under_way > 0 or bool(self._tags))
+        answers = self._queue.take(self._window, None if wait else 0.0)
+        self._under_way -= len(answers)
+        self._ready.update(answers)
+
+
+_engines: weakref.WeakSet[Engine] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    # Threads of the engines must not outlive the interpreter, nor CUDA the process' end.
+    end_all()
+    for engine in list(_engines):
+        engine.close(cancel=True)
+
+
+atexit.register(_close_all)

@@ -1,0 +1,91 @@
+"""What users write passes mypy --strict; what is wrong does not; and examples of the pages run."""
+
+import doctest
+import importlib.metadata
+import pathlib
+import re
+
+import framewire
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+README = HERE.parent / "README.md"
+
+GOOD = """
+import asyncio
+import mmap
+from typing import List, Tuple
+import framewire
+
+def use(jpeg: bytes, mapped: mmap.mmap) -> None:
+    small: bytes = framewire.resize(jpeg, size="480x", quality=80, resize="fill")
+    small = framewire.resize(mapped, size=(480, None), gravity=("fp", 0.5, 0.3), deadline=None)
+    result: framewire.Resized = framewire.resize_with_report(bytearray(small))
+    width: int = result.report.output.width
+    kinds: List[str] = [note.kind for note in result.report.warnings]
+    view = memoryview(result)
+    size: Tuple[int, int] = framewire.sizes([jpeg, view])[0]
+    with framewire.Engine("turbo", threads=2) as engine:
+        for answer in engine.map([jpeg, (jpeg, {"size": "3x"})], size="480x"):
+            small = answer.jpeg
+        for either in engine.map([jpeg], on_error="return"):
+            if isinstance(either, framewire.Error):
+                print(either.code, either.message, either.offset, either.index)
+            else:
+                small = bytes(either)
+        small = engine.submit(jpeg, size="480x").result().jpeg
+        images: int = engine.stats().host_images
+
+async def wait(engine: framewire.Engine, jpeg: bytes) -> bytes:
+    return (await engine.aresize(jpeg, size="480x")).jpeg
+"""
+WRONG = [
+    'framewire.resize("photo.jpg")',
+    'framewire.resize(b"", sise="3x")',
+    'framewire.resize(b"", resize="shrink")',
+    'framewire.resize(b"", quality="best")',
+    'framewire.Engine("quick")',
+    'framewire.Engine().map([b""], on_error="skip")',
+    'framewire.resize(b"").report',
+]
+
+
+@pytest.fixture(scope="module")
+def mypy_api():
+    return pytest.importorskip("mypy.api")
+
+
+def test_types_pass_strict_checking(mypy_api, tmp_path):
+    (tmp_path / "good.py").write_text(GOOD)
+    (tmp_path / "wrong.py").write_text("import framewire\n" + "\n".join(WRONG) + "\n")
+    cache = f"--cache-dir={tmp_path / 'cache'}"
+    out, _, code = mypy_api.run(["--strict", cache, str(tmp_path / "good.py")])
+    assert code == 0, out
+    out, _, code = mypy_api.run(["--strict", cache, str(tmp_path / "wrong.py")])
+    lines = {int(line) for line in re.findall(r"wrong\.py:(\d+): error", out)}
+    assert lines == set(range(2, 2 + len(WRONG))), out
+
+
+def test_the_package_itself_passes(mypy_api, tmp_path):
+    out, _, code = mypy_api.run(["--strict", f"--cache-dir={tmp_path}", "-p", "framewire"])
+    assert code == 0, out
+
+
+def test_examples_run(photo, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "photo.jpg").write_bytes(photo)
+    tried = doctest.testfile(str(README), module_relative=False, optionflags=doctest.ELLIPSIS)
+    assert tried.attempted >= 10 and tried.failed == 0
+    tried = doctest.testmod(framewire)
+    assert tried.attempted > 3 and tried.failed == 0
+
+
+def test_versions_agree():
+    assert framewire.__version__ == importlib.metadata.version("framewire")
+
+
+def test_everything_public_is_documented():
+    for name in framewire.__all__:
+        assert name == "__version__" or getattr(framewire, name).__doc__, name
+    for name, member in vars(framewire.Engine).items():
+        assert name.startswith("_") or member.__doc__, name
