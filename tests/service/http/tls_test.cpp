@@ -135,14 +135,22 @@ TEST(HttpTls, Drains) {
   Settings settings = loopback();
   settings.drain_timeout_ms = 5'000;
   TlsServer server(settings);
-  auto idle = std::make_unique<TestClient>(server.endpoint());
-  EXPECT_EQ(idle->ask(get("/livez"))->status, 200);
+  TestClient idle(server.endpoint());
+  TestClient late(server.endpoint());
+  for (TestClient* client : {&idle, &late}) EXPECT_EQ(client->ask(get("/livez"))->status, 200);
   TestClient fresh(server.endpoint());
   std::thread asking([&] {
-    EXPECT_TRUE(idle->closed_within(5s));
-    EXPECT_TRUE(idle->ended_in_order());
-    idle.reset();
-    EXPECT_EQ(fresh.ask(get("/livez"))->status, 200) << "one that had only shaken hands";
+    while (TestClient(server.endpoint()).connected()) std::this_thread::sleep_for(5ms);
+    for (TestClient* client : {&fresh, &late}) {
+      const auto answer = client->ask(get("/livez"));
+      ASSERT_TRUE(answer) << (client == &fresh ? "one that had only shaken hands"
+                                               : "one whose request was on its way");
+      EXPECT_EQ(answer->status, 200);
+      EXPECT_EQ(answer->field("connection"), "close");
+      EXPECT_TRUE(client->closed_within(5s));
+    }
+    EXPECT_TRUE(idle.closed_within(5s));
+    EXPECT_TRUE(idle.ended_in_order());
   });
   EXPECT_TRUE(server.server.server().drain());
   asking.join();
