@@ -84,7 +84,7 @@ TEST_F(CliServeConnections, TenThousandIdleOnesAreHeldInLittleMemory) {
   constexpr std::size_t kIdle = 10'000;
   constexpr std::uint64_t kBytesEach = 64u << 10;
   if (!allow_files(kIdle + 300)) GTEST_SKIP() << "a process may not open 10,300 files here";
-  start(0, {"--max-connections", "10100"});
+  start(0, {"--max-connections", "10100", "--keep-alive-timeout", "600000"});
   Sockets idle;
   std::uint64_t before = 0;
   while (idle.size() < kIdle) {
