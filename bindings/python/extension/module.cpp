@@ -10,6 +10,7 @@
 #include <extension/resizing.hpp>
 #include <extension/tensor.hpp>
 #include <extension/tensor_decoder.hpp>
+#include <extension/without_gil.hpp>
 #include <framewire/version.hpp>
 
 NB_MODULE(_framewire, module) {
@@ -18,6 +19,7 @@ NB_MODULE(_framewire, module) {
   // ends.
   nanobind::set_leak_warnings(false);
   module.attr("__version__") = framewire::kVersion;
+  prepare_exit();
   bind_options(module);
   bind_resized(module);
   bind_resizing(module);

@@ -10,6 +10,7 @@
 #include <extension/output_tensor.hpp>
 #include <extension/tensor.hpp>
 #include <extension/tensor_decoder.hpp>
+#include <extension/without_gil.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,8 +30,8 @@ Shape shape_of(const TensorOptions& options, int channels, std::size_t count) {
 
 std::optional<CropBox> to_box(nb::handle object, std::size_t index) {
   if (object.is_none()) return std::nullopt;
-  const nb::list sides = to_list(
-      object, "crops", "one for each image, (left, top, width, height) in pixels or None");
+  const nb::list sides =
+      to_list(object, "crops", "one for each image, (left, top, width, height) in pixels or None");
   const std::size_t count = nb::len(sides);
   std::optional<std::int32_t> numbers[4];
   for (std::size_t i = 0; i < count && i < 4; ++i) numbers[i] = to_int32(sides[i]);
@@ -121,7 +122,7 @@ DecoderHandle::~DecoderHandle() {
     (void)decoder_.release();  // its destructor would wait for threads of another process
     return;
   }
-  const nb::gil_scoped_release released;
+  const WithoutGil released;
   decoder_.reset();
 }
 
@@ -132,9 +133,10 @@ nb::tuple DecoderHandle::decode(nb::handle jpegs, nb::handle crops, nb::handle f
         "the decoder belongs to the parent of this process, and none of its threads is here; make "
         "a decoder in each process, after fork()");
   }
-  const nb::list files = to_list(
-      jpegs, "jpegs", "a list of JPEG streams, each bytes or another object with its buffer; for "
-      "one image [jpeg]");
+  const nb::list files =
+      to_list(jpegs, "jpegs",
+              "a list of JPEG streams, each bytes or another object with its buffer; for "
+              "one image [jpeg]");
   const std::size_t count = nb::len(files);
   std::deque<InputBuffer> inputs;  // which do not move
   std::vector<TensorItem> items(count);
@@ -143,8 +145,8 @@ nb::tuple DecoderHandle::decode(nb::handle jpegs, nb::handle crops, nb::handle f
     items[i].jpeg = inputs.back().bytes();
   }
   if (!crops.is_none()) {
-    const nb::list boxes = to_list(
-        crops, "crops", "one for each image, (left, top, width, height) in pixels or None");
+    const nb::list boxes =
+        to_list(crops, "crops", "one for each image, (left, top, width, height) in pixels or None");
     check_count(boxes, count, "crops");
     for (std::size_t i = 0; i < count; ++i) items[i].crop = to_box(nb::object(boxes[i]), i);
   }
@@ -166,7 +168,7 @@ nb::tuple DecoderHandle::decode(nb::handle jpegs, nb::handle crops, nb::handle f
   Result<void> done;
   std::vector<Result<TensorImage>> images;
   {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     const std::lock_guard lock(mutex_);
     done = decoder_->decode(items, {data, bytes_of(element_of(options_.type), shape), nullptr});
     if (done) {
@@ -182,8 +184,8 @@ nb::tuple DecoderHandle::decode(nb::handle jpegs, nb::handle crops, nb::handle f
     errors.append(images[i] ? nb::object(nb::none()) : error_of(images[i].error(), i));
     made.append(images[i] ? nb::object(fields_of(*images[i])) : nb::object(nb::none()));
   }
-  const nb::object tensor = own ? nb::cast(own.release(), nb::rv_policy::take_ownership)
-                                : nb::borrow(out);
+  const nb::object tensor =
+      own ? nb::cast(own.release(), nb::rv_policy::take_ownership) : nb::borrow(out);
   return nb::make_tuple(tensor, errors, made);
 }
 
