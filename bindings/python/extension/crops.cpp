@@ -9,7 +9,8 @@ namespace nb = nanobind;
 
 namespace {
 
-constexpr const char* kSizes = "one (width, height) for each image, as framewire.sizes() gives them";
+constexpr const char* kSizes =
+    "one (width, height) for each image, as framewire.sizes() gives them";
 constexpr const char* kSampleIds = "the number of each image in the data set";
 
 PictureSize size_at(const nb::object& object, std::size_t index) {

@@ -15,7 +15,8 @@ std::string accepted(const Element& element, const Shape& shape) {
 }
 
 [[noreturn]] void refuse(const std::string& found, const Element& element, const Shape& shape) {
-  raise(Status(StatusCode::kInvalidInput, "found " + found + accepted(element, shape)).about("out"));
+  raise(
+      Status(StatusCode::kInvalidInput, "found " + found + accepted(element, shape)).about("out"));
 }
 
 // "float64" for "d" and its kin; what has no short name is shown as it is.
@@ -105,8 +106,8 @@ bool OutputTensor::take_buffer(nb::handle object) {
 
 void OutputTensor::check_buffer(const Element& element, const Shape& shape) {
   const std::vector<std::int64_t> sides(view_.shape, view_.shape + view_.ndim);
-  const std::string type = name_of_format(view_.format == nullptr ? "B" : view_.format,
-                                          view_.itemsize);
+  const std::string type =
+      name_of_format(view_.format == nullptr ? "B" : view_.format, view_.itemsize);
   if (type != element.name || !std::equal(sides.begin(), sides.end(), shape.begin(), shape.end())) {
     refuse(type + ' ' + shape_text(sides.data(), view_.ndim), element, shape);
   }
@@ -133,8 +134,7 @@ void OutputTensor::take_dlpack(nb::handle object) {
         PyCapsule_GetPointer(capsule.ptr(), dlpack::kVersioned));
     used = dlpack::kVersionedUsed;
   } else if (PyCapsule_IsValid(capsule.ptr(), dlpack::kOld) != 0) {
-    old_ =
-        static_cast<dlpack::ManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), dlpack::kOld));
+    old_ = static_cast<dlpack::ManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), dlpack::kOld));
     used = dlpack::kOldUsed;
   } else {
     throw nb::type_error("out: __dlpack__() returned no capsule of DLPack");

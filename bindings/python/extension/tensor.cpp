@@ -19,7 +19,8 @@ namespace {
 constexpr std::size_t kAlignment = 256;
 
 std::shared_ptr<void> allocate(std::size_t bytes) {
-  const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + kAlignment - 1) & ~(kAlignment - 1);
+  const std::size_t rounded =
+      (std::max<std::size_t>(bytes, 1) + kAlignment - 1) & ~(kAlignment - 1);
   if (rounded < bytes) throw std::bad_alloc();
   void* memory = std::aligned_alloc(kAlignment, rounded);
   if (memory == nullptr) throw std::bad_alloc();
@@ -184,7 +185,9 @@ void bind_tensor(nb::module_& module) {
       .def_prop_ro("nbytes", &HostTensor::bytes, "int: bytes of all elements.")
       .def(
           "numpy",
-          [](nb::handle_t<HostTensor> self) { return to_numpy(self, nb::none(), nb::bool_(false)); },
+          [](nb::handle_t<HostTensor> self) {
+            return to_numpy(self, nb::none(), nb::bool_(false));
+          },
           "A NumPy array of the same memory. Raises BufferError for bfloat16.")
       .def("__array__", &to_numpy, nb::arg("dtype").none() = nb::none(),
            nb::arg("copy").none() = nb::none())

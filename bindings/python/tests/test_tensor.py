@@ -79,7 +79,8 @@ def test_layouts_and_channels(jpegs, pixels):
     luma = make(dtype="uint8", channels="YCbCr").decode(jpegs, CROPS).tensor.numpy()[:, 0]
     assert (gray.numpy()[:, 0] == luma).all()
     for row, jpeg, box in zip(luma, jpegs, CROPS):
-        assert farthest(row, np.asarray(Image.fromarray(pillow(jpeg, box, (64, 48)).astype("uint8")).convert("L"))) <= 3
+        wanted = Image.fromarray(pillow(jpeg, box, (64, 48)).astype("uint8")).convert("L")
+        assert farthest(row, wanted) <= 3
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
@@ -125,7 +126,8 @@ def test_exif(orientation):
 
 def test_crops_come_in_many_forms(jpegs, pixels):
     decoder = make(dtype="uint8", layout="NHWC")
-    for given in (tuple(CROPS), [list(box) for box in CROPS], np.array(CROPS), np.array(CROPS, "uint16"), iter(CROPS)):
+    lists, array = [list(box) for box in CROPS], np.array(CROPS)
+    for given in (tuple(CROPS), lists, array, array.astype("uint16"), iter(CROPS)):
         assert (decoder.decode(jpegs, given).tensor.numpy() == pixels).all()
     mixed = decoder.decode(iter(jpegs[:2]), [None, CROPS[1]])
     assert (mixed.tensor.numpy()[1] == pixels[1]).all()
@@ -187,7 +189,8 @@ def test_out_takes_what_fits(jpegs, pixels):
     plain = np.empty(shape, np.uint8)
     memory = bytearray(pixels.size)
     rows = np.empty((9, *shape[1:]), np.uint8)[2:7]
-    for out in (plain, memoryview(memory).cast("B", shape), rows, own, DlpackOnly(own), DlpackOnly(plain), OldExporter(own)):
+    view = memoryview(memory).cast("B", shape)
+    for out in (plain, view, rows, own, DlpackOnly(own), DlpackOnly(plain), OldExporter(own)):
         batch = decoder.decode(jpegs, CROPS, out=out)
         assert batch.tensor is out
         array = out if isinstance(out, np.ndarray) else np.asarray(getattr(out, "tensor", out))
@@ -417,13 +420,16 @@ def test_torch_shares_the_memory(jpegs):
         shared = torch.from_dlpack(batch.tensor)
         assert shared.dtype == getattr(torch, dtype) and tuple(shared.shape) == batch.tensor.shape
         out = torch.zeros(batch.tensor.shape, dtype=shared.dtype)
-        assert decoder.decode(jpegs, torch.tensor(CROPS), torch.zeros(5, dtype=bool), out=out).tensor is out
+        crops, flips = torch.tensor(CROPS), torch.zeros(5, dtype=bool)
+        assert decoder.decode(jpegs, crops, flips, out=out).tensor is out
         assert torch.equal(out, shared)
         with pytest.raises(framewire.InvalidInput, match="C-contiguous"):
             decoder.decode(jpegs, out=out.transpose(0, 1).contiguous().transpose(0, 1))
-    # An image of one row and column is contiguous whatever its strides say.
-    out = torch.zeros(5, 3, 1, 1, memory_format=torch.contiguous_format)
-    make((1, 1)).decode(jpegs, out=out.to(memory_format=torch.channels_last).contiguous())
+    last = torch.zeros(5, 3, 48, 64).to(memory_format=torch.channels_last)
+    make(layout="NHWC").decode(jpegs, CROPS, out=last.permute(0, 2, 3, 1))
+    assert torch.equal(last, torch.from_dlpack(make().decode(jpegs, CROPS).tensor))
+    # Strides of sides of 1 say nothing.
+    make((1, 1)).decode(jpegs, out=torch.zeros(5, 3, 1, 1).to(memory_format=torch.channels_last))
     assert make().decode([], out=torch.zeros(0, 3, 48, 64)).ok == []
 
 
@@ -447,8 +453,8 @@ def test_crops_are_reproducible_and_in_the_picture(jpegs):
     assert framewire.random_flips(42, 3, range(16)) == [bool(int(bit)) for bit in RECORDED_FLIPS]
 
 
-RECORDED_CROP = None
-RECORDED_FLIPS = ""
+RECORDED_CROP = (25, 0, 601, 479)
+RECORDED_FLIPS = "0010100100001110"
 
 
 def test_crops_equal_the_programs(program, jpegs, tmp_path):
@@ -479,8 +485,10 @@ def test_flips_and_centers():
     assert framewire.random_flips(1, 0, [5, 9]) == [flips[5], flips[9]]
     assert not any(framewire.random_flips(1, 0, range(99), p=0))
     assert all(framewire.random_flips(1, 0, range(99), p=1))
-    assert framewire.center_crops([(640, 480), (225, 225)], "224x224") == [(208, 128, 224, 224), (0, 0, 224, 224)]
-    assert framewire.center_crops_to_shape([(640, 480), (480, 640)], (1, 1)) == [(80, 0, 480, 480), (0, 80, 480, 480)]
+    sizes = [(640, 480), (225, 500)]
+    assert framewire.center_crops(sizes, "224x224") == [(208, 128, 224, 224), (0, 138, 224, 224)]
+    shaped = framewire.center_crops_to_shape(sizes, (1, 1))
+    assert shaped == [(80, 0, 480, 480), (0, 138, 225, 225)]
     with pytest.raises(framewire.InvalidInput) as caught:
         framewire.center_crops([(640, 480), (100, 480)], (224, 224))
     assert caught.value.index == 1
@@ -623,7 +631,8 @@ import numpy, resource
 def some(count):
     for i in range(count):
         batch = decoder.decode([*jpegs, b"bad"], [(0, 0, 64, 64)] * 7, [True] * 7)
-        view = numpy.from_dlpack(batch.tensor); batch.tensor.__dlpack__(); batch.tensor.__dlpack__(max_version=(1, 0))
+        view = numpy.from_dlpack(batch.tensor)
+        batch.tensor.__dlpack__(); batch.tensor.__dlpack__(max_version=(1, 0))
         decoder.decode([*jpegs, b"bad"], out=view)
         framewire.random_resized_crops([(64, 64)] * 50, i, 0, range(50))
         for wrong in ({"out": view[0]}, {"crops": [1]}, {"flips": [1]}):
