@@ -130,7 +130,7 @@ class UnknownOption(Error, TypeError):
 
 
 class EngineClosed(Error, RuntimeError):
-    """A call of an engine that was closed, or of one, or a TensorDecoder, of a parent of this process.
+    """A call of a closed engine, or of an engine or TensorDecoder that a parent process made.
 
     Not an InvalidInput, for the same reason as UnknownOption.
     """
