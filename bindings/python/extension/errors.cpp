@@ -29,6 +29,12 @@ nb::object exception_of(const Status& status) {
 
 void raise(const Status& status) { raise_object(exception_of(status)); }
 
+void raise_at(const Status& status, std::size_t index) {
+  const nb::object exception = exception_of(status);
+  exception.attr("index") = index;
+  raise_object(exception);
+}
+
 void raise_closed(std::string_view message) {
   raise_object(errors().attr("EngineClosed")(text(message)));
 }

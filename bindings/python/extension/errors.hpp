@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <cstddef>
 #include <framewire/status.hpp>
 #include <string_view>
 
@@ -15,6 +16,9 @@ namespace framewire::python {
 
 /// Raises the exception of a status.
 [[noreturn]] void raise(const Status& status);
+
+/// Raises the exception of a status, with the index of the input that it is about.
+[[noreturn]] void raise_at(const Status& status, std::size_t index);
 
 /// Raises EngineClosed.
 [[noreturn]] void raise_closed(std::string_view message);

@@ -4,6 +4,7 @@
 #include <extension/errors.hpp>
 #include <extension/heads.hpp>
 #include <extension/options.hpp>
+#include <extension/without_gil.hpp>
 #include <inspect/model.hpp>
 #include <jpeg/head_parser.hpp>
 #include <jpeg/parser.hpp>
@@ -56,7 +57,7 @@ Result<Size> read_size(std::span<const std::uint8_t> bytes, bool upright) {
 nb::tuple size_of(nb::handle jpeg, bool upright) {
   const InputBuffer input(jpeg);
   const auto size = [&] {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     return read_size(input.bytes(), upright);
   }();
   if (!size) raise(size.error());
@@ -87,7 +88,7 @@ nb::object to_python(const Value& value) {
 nb::object inspect_jpeg(nb::handle jpeg, const Options& options, const std::string& name) {
   const InputBuffer input(jpeg);
   const Value model = [&] {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     return inspect::inspect_bytes(name, input.bytes(), options.value);
   }();
   return to_python(model);

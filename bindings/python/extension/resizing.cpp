@@ -5,6 +5,7 @@
 #include <extension/options.hpp>
 #include <extension/resized.hpp>
 #include <extension/resizing.hpp>
+#include <extension/without_gil.hpp>
 #include <framewire/resizer.hpp>
 
 namespace framewire::python {
@@ -31,7 +32,7 @@ const Resizer& resizer() {
 Resized run(nb::handle jpeg, const Options& options) {
   const InputBuffer input(jpeg);
   auto resized = [&] {
-    const nb::gil_scoped_release released;
+    const WithoutGil released;
     return resizer().resize(input.bytes(), options.value);
   }();
   if (!resized) raise(resized.error());

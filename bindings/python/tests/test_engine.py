@@ -281,7 +281,7 @@ futures = [engine.submit(large, size="32x") for _ in range(4)]
 answers = engine.map([small] * 50, size="32x", window=4); next(answers)
 pid = os.fork()
 if pid == 0:
-    for call in (lambda: engine.resize(small), lambda: engine.submit(small), lambda: next(answers),
+    for call in (lambda: engine.resize(small), lambda: engine.submit(small), lambda: list(answers),
                  lambda: engine.map([small]), engine.stats, engine.devices):
         try: call()
         except framewire.EngineClosed as error: assert "fork" in str(error), error

@@ -3,6 +3,7 @@ import gc
 import mmap
 import os
 import subprocess
+import sys
 import threading
 
 import framewire
@@ -214,3 +215,18 @@ def test_ten_thousand_resizes_leave_memory_as_it_was():
     before = resident_kib()
     run(5000)
     assert resident_kib() - before < 2048
+
+
+def test_daemon_threads_do_not_abort_the_exit():
+    script = """
+import framewire, io, threading
+from PIL import Image
+out = io.BytesIO(); Image.effect_noise((320, 240), 90).save(out, "JPEG"); jpeg = out.getvalue()
+def work():
+    while True: framewire.resize(jpeg, size="64x"); framewire.sizes([jpeg])
+for _ in range(3): threading.Thread(target=work, daemon=True).start()
+framewire.resize(jpeg, size="64x")
+"""
+    for _ in range(5):
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stderr) == (0, "")

@@ -36,6 +36,21 @@ def use(jpeg: bytes, mapped: mmap.mmap) -> None:
         small = engine.submit(jpeg, size="480x").result().jpeg
         images: int = engine.stats().host_images
 
+def train(jpegs: List[bytes], memory: memoryview) -> None:
+    decoder = framewire.TensorDecoder(size=(224, 160), dtype="float16", mean=(0.5, 0.4, 0.3), std=0.2)
+    sizes = framewire.sizes(jpegs, upright=decoder.exif, on_error="return")
+    crops = framewire.random_resized_crops(sizes, seed=1, epoch=2, sample_ids=range(len(jpegs)))
+    flips: List[bool] = framewire.random_flips(1, 2, range(len(jpegs)))
+    batch = decoder.decode(jpegs, crops, flips)
+    shape: Tuple[int, int, int, int] = batch.tensor.shape
+    for image, error in zip(batch.images, batch.errors):
+        if image is not None:
+            left: int = image.crop[0]
+        elif error is not None:
+            print(error.code)
+    kinds: List[str] = [note.kind for note in batch.warnings(0)]
+    held: memoryview = decoder.decode(jpegs, framewire.center_crops(sizes, "9x9"), out=memory).tensor
+
 async def wait(engine: framewire.Engine, jpeg: bytes) -> bytes:
     return (await engine.aresize(jpeg, size="480x")).jpeg
 """
@@ -47,6 +62,10 @@ WRONG = [
     'framewire.Engine("quick")',
     'framewire.Engine().map([b""], on_error="skip")',
     'framewire.resize(b"").report',
+    'framewire.TensorDecoder(dtype="float64")',
+    'framewire.TensorDecoder().decode(["photo.jpg"])',
+    'framewire.TensorDecoder().decode([]).tensors',
+    'framewire.random_flips(1)',
 ]
 
 
@@ -71,13 +90,16 @@ def test_the_package_itself_passes(mypy_api, tmp_path):
     assert code == 0, out
 
 
-def test_examples_run(photo, tmp_path, monkeypatch):
+def test_examples_run(photo, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "photo.jpg").write_bytes(photo)
     tried = doctest.testfile(str(README), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert tried.attempted >= 10 and tried.failed == 0
     tried = doctest.testmod(framewire)
     assert tried.attempted > 3 and tried.failed == 0
+    for public in ("TensorDecoder", "random_resized_crops", "center_crops", "center_crops_to_shape"):
+        doctest.run_docstring_examples(getattr(framewire, public), {}, name=public)
+        assert not capsys.readouterr().out, public
 
 
 def test_versions_agree():
@@ -87,5 +109,6 @@ def test_versions_agree():
 def test_everything_public_is_documented():
     for name in framewire.__all__:
         assert name == "__version__" or getattr(framewire, name).__doc__, name
-    for name, member in vars(framewire.Engine).items():
-        assert name.startswith("_") or member.__doc__, name
+    for kind in (framewire.Engine, framewire.TensorDecoder, framewire.Tensor, framewire.Batch):
+        for name, member in vars(kind).items():
+            assert name.startswith("_") or name in getattr(kind, "__slots__", ()) or member.__doc__, name

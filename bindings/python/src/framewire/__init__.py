@@ -7,8 +7,9 @@ Traceback (most recent call last):
 framewire.InvalidInput: no JPEG: it does not start with FF D8 (at byte 0)
 
 One JPEG on the calling thread: resize(), resize_with_report(). Many, on GPUs or host threads:
-Engine. What headers say: sizes(), inspect(). The words of the options: options(). Every error is an
-Error, of one class for each status code.
+Engine. Training batches: TensorDecoder, with random_resized_crops() and its kin. What headers say:
+sizes(), inspect(). The words of the options: options(). Every error is an Error, of one class for
+each status code.
 """
 
 from ._engine import Engine
@@ -28,13 +29,23 @@ from ._errors import (
     UnknownOption,
     Unsupported,
 )
-from ._framewire import Resized, __version__
+from ._framewire import Resized, Tensor, __version__
 from ._functions import inspect, resize, resize_with_report, sizes
 from ._keywords import ResizeOptions
 from ._options import Option, options
 from ._report import Device, Image, KeptMemory, Note, Profiles, Report, Stage, Stats, Times
+from ._tensor import (
+    Batch,
+    TensorDecoder,
+    TensorImage,
+    center_crops,
+    center_crops_to_shape,
+    random_flips,
+    random_resized_crops,
+)
 
 __all__ = [
+    "Batch",
     "Busy",
     "Cancelled",
     "DeadlineExceeded",
@@ -58,13 +69,20 @@ __all__ = [
     "Resized",
     "Stage",
     "Stats",
+    "Tensor",
+    "TensorDecoder",
+    "TensorImage",
     "Times",
     "TooLarge",
     "UnknownOption",
     "Unsupported",
     "__version__",
+    "center_crops",
+    "center_crops_to_shape",
     "inspect",
     "options",
+    "random_flips",
+    "random_resized_crops",
     "resize",
     "resize_with_report",
     "sizes",

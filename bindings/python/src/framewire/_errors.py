@@ -15,7 +15,8 @@ class Error(Exception):
         message: what was found and what would be accepted; one line.
         offset: the byte of the input where the fault is, or None.
         subject: the option, argument or marker that the error is about; may be empty.
-        index: the position of the input in the iterable of Engine.map() or sizes(), or None.
+        index: the position of the input among those of Engine.map(), sizes(), TensorDecoder.decode()
+            or crops, or None.
     """
 
     code: ClassVar[str] = "internal"
@@ -129,7 +130,7 @@ class UnknownOption(Error, TypeError):
 
 
 class EngineClosed(Error, RuntimeError):
-    """A call of an engine that was closed, or that belongs to the parent of this process.
+    """A call of a closed engine, or of an engine or TensorDecoder that a parent process made.
 
     Not an InvalidInput, for the same reason as UnknownOption.
     """

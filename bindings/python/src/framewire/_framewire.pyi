@@ -1,4 +1,4 @@
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
 
 from typing_extensions import Buffer
 
@@ -72,9 +72,83 @@ class RequestQueue:
     def cancel_all(self) -> None: ...
     def close(self) -> None: ...
 
+class Tensor:
+    """A batch in host memory: C-contiguous, writable, its shape (N, channels, height, width) or
+    (N, height, width, channels).
+
+    torch.from_dlpack(tensor), numpy.asarray(tensor) and memoryview(tensor) share its memory,
+    and keep it alive: it outlives the Batch and the TensorDecoder. bfloat16, which NumPy and
+    the buffer protocol lack, goes by DLPack alone.
+    """
+
+    @property
+    def shape(self) -> Tuple[int, int, int, int]:
+        """(N, channels, height, width), or the layout's order."""
+    @property
+    def dtype(self) -> str:
+        """str: "uint8", "float16", "bfloat16" or "float32"."""
+    @property
+    def nbytes(self) -> int:
+        """int: bytes of all elements."""
+    def numpy(self) -> Any:
+        """A NumPy array of the same memory. Raises BufferError for bfloat16."""
+    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Any: ...
+    def __dlpack__(
+        self,
+        *,
+        stream: None = None,
+        max_version: Optional[Tuple[int, int]] = None,
+        dl_device: Optional[Tuple[int, int]] = None,
+        copy: Optional[bool] = None,
+    ) -> Any: ...
+    def __dlpack_device__(self) -> Tuple[int, int]: ...
+    def __len__(self) -> int: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+_Box = Tuple[int, int, int, int]
+_RawImage = Tuple[int, int, _Box, int, List[Tuple[str, str, Optional[int]]]]
+
+class TensorDecoder:
+    def __init__(
+        self,
+        *,
+        width: int,
+        height: int,
+        type: int,
+        layout: int,
+        color: int,
+        kernel: str,
+        mean: List[float],
+        std: List[float],
+        antialias: bool,
+        fast: bool,
+        exif: bool,
+        threads: int,
+        limits: Options,
+    ) -> None: ...
+    def decode(
+        self, jpegs: Iterable[Buffer], crops: Any, flips: Any, out: Any
+    ) -> Tuple[Any, List[Optional[Error]], List[Optional[_RawImage]]]: ...
+    def threads(self) -> int: ...
+
 def parse_options(settings: List[Tuple[str, str]], base: Optional[Options] = None) -> Options: ...
 def option_specs() -> List[Tuple[str, str, str, str, str, str]]: ...
 def resize(jpeg: Buffer, options: Options) -> bytes: ...
 def resize_with_report(jpeg: Buffer, options: Options) -> Resized: ...
 def size_of(jpeg: Buffer, upright: bool) -> Tuple[int, int]: ...
 def inspect(jpeg: Buffer, options: Options, name: str) -> Dict[str, Any]: ...
+def random_resized_crops(
+    sizes: Iterable[object],
+    seed: int,
+    epoch: int,
+    sample_ids: Iterable[int],
+    min_area: float,
+    max_area: float,
+    min_ratio: float,
+    max_ratio: float,
+) -> List[Optional[_Box]]: ...
+def random_flips(seed: int, epoch: int, sample_ids: Iterable[int], p: float) -> List[bool]: ...
+def center_crops(sizes: Iterable[object], width: int, height: int) -> List[Optional[_Box]]: ...
+def center_crops_to_shape(
+    sizes: Iterable[object], width: int, height: int
+) -> List[Optional[_Box]]: ...
