@@ -69,6 +69,15 @@ function(framewire_module name)
     target_link_libraries(fw_${name} INTERFACE tl::expected ${ARG_DEPENDS})
     return()
   endif()
+  # Highway compiles such a file once for each instruction set, by including it again.
+  foreach(source IN LISTS sources)
+    if(source MATCHES "\\.cpp$" AND EXISTS "${source}")
+      file(STRINGS "${source}" again REGEX "hwy/foreach_target\\.h" LIMIT_COUNT 1)
+      if(again)
+        set_source_files_properties("${source}" PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+      endif()
+    endif()
+  endforeach()
   add_library(fw_${name} STATIC ${sources})
   # Hidden: what is not FRAMEWIRE_API. Static libraries that a test links are not concerned.
   set_target_properties(fw_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON

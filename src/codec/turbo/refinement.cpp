@@ -145,17 +145,16 @@ struct DepositMasks {
 
 }  // namespace
 
-[[gnu::target("bmi,bmi2,lzcnt,popcnt")]] bool decode_ac_refinement_bmi2(EntropyBits& stream,
-                                                                        AcScan& scan,
-                                                                        const AcRun& run) {
+[[gnu::target("bmi,bmi2,popcnt")]] bool decode_ac_refinement_bmi2(EntropyBits& stream, AcScan& scan,
+                                                                  const AcRun& run) {
   return refine<DepositMasks>(stream, scan, run);
 }
 
 bool has_fast_deposit() {
   __builtin_cpu_init();
   return __builtin_cpu_supports("bmi") != 0 && __builtin_cpu_supports("bmi2") != 0 &&
-         __builtin_cpu_supports("lzcnt") != 0 && __builtin_cpu_supports("popcnt") != 0 &&
-         __builtin_cpu_is("znver1") == 0 && __builtin_cpu_is("znver2") == 0;
+         __builtin_cpu_supports("popcnt") != 0 && __builtin_cpu_is("znver1") == 0 &&
+         __builtin_cpu_is("znver2") == 0;
 }
 
 bool decode_ac_refinement(EntropyBits& stream, AcScan& scan, const AcRun& run) {
