@@ -146,6 +146,12 @@ def try_path(page, name):
     check("/plain/" in url and "s:120:0" in url, url)
     with urllib.request.urlopen(url) as answer:
         check(answer.headers["Content-Type"] == "image/jpeg", url)
+    # An option whose group is folded up, and whose value is a place.
+    page.browser.execute_script("arguments[0].value = 'so'", page["option-extend"])
+    page["path"].send_keys(Keys.ENTER)
+    page.wait(lambda: "ex:1:so" in page["url"].text, "the URL does not say where to extend")
+    urllib.request.urlopen(page["url"].text).close()
+    page.browser.execute_script("arguments[0].value = ''", page["option-extend"])
     page.shot("by-url")
 
 
