@@ -1,0 +1,190 @@
+import pickle
+
+import framewire
+import numpy as np
+import pytest
+from conftest import CROPS, MEAN, elements_of, tensor_decoder
+
+
+class OldExporter:
+    """A tensor of a library from before DLPack 1.0."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __dlpack__(self, stream=None):
+        return self.tensor.__dlpack__()
+
+    def __dlpack_device__(self):
+        return self.tensor.__dlpack_device__()
+
+
+class DlpackOnly(OldExporter):
+    def __dlpack__(self, **arguments):
+        return self.tensor.__dlpack__(**arguments)
+
+
+def test_out_takes_what_fits(jpegs, pixels):
+    decoder = tensor_decoder(dtype="uint8", layout="NHWC")
+    shape = pixels.shape
+    own = decoder.decode(jpegs).tensor
+    plain = np.empty(shape, np.uint8)
+    memory = bytearray(pixels.size)
+    rows = np.empty((9, *shape[1:]), np.uint8)[2:7]
+    view = memoryview(memory).cast("B", shape)
+    for out in (plain, view, rows, own, DlpackOnly(own), DlpackOnly(plain), OldExporter(own)):
+        batch = decoder.decode(jpegs, CROPS, out=out)
+        assert batch.tensor is out
+        array = out if isinstance(out, np.ndarray) else np.asarray(getattr(out, "tensor", out))
+        assert (array == pixels).all()
+        array[:] = 0
+    for dtype in ("float16", "float32"):
+        out = np.empty(shape, dtype)
+        tensor_decoder(dtype=dtype, layout="NHWC").decode(jpegs, CROPS, out=out)
+        assert np.allclose(out * 255, pixels, atol=0.2)
+    other = tensor_decoder(dtype="bfloat16")
+    first = other.decode(jpegs, CROPS).tensor
+    wanted = elements_of(first).copy()
+    elements_of(first)[:] = 0
+    other.decode(jpegs, CROPS, out=first)
+    assert (elements_of(first) == wanted).all()
+
+
+def test_wrong_outs_are_named(jpegs):
+    decoder = tensor_decoder()
+    shape = (5, 3, 48, 64)
+    read_only = np.zeros(shape, "f")
+    read_only.flags.writeable = False
+    gaps = np.zeros((5, 3, 48, 128), "f")[..., ::2]
+    wrong = [
+        (np.zeros(shape), "found float64 (5, 3, 48, 64)"),
+        (np.zeros(shape, "e"), "found float16"),
+        (np.zeros(shape, ">f4"), "found elements of format '>f'"),
+        (np.zeros(shape, "i4"), "found int32"),
+        (np.zeros((4, 3, 48, 64), "f"), "found float32 (4, 3, 48, 64)"),
+        (np.zeros(5 * 3 * 48 * 64, "f"), "found float32 (46080,)"),
+        (np.zeros((5, 3, 64, 48), "f").transpose(0, 1, 3, 2), "not C-contiguous"),
+        (gaps, "not C-contiguous"),
+        (read_only, "read-only"),
+        (bytes(5 * 3 * 48 * 64 * 4), "found uint8 (184320,)"),
+        (tensor_decoder(dtype="float16").decode(jpegs).tensor, "found float16"),
+        (DlpackOnly(tensor_decoder(dtype="bfloat16").decode(jpegs).tensor), "found bfloat16"),
+        (DlpackOnly(tensor_decoder(layout="NHWC").decode(jpegs).tensor), "found float32 (5, 48, 64, 3)"),
+        (DlpackOnly(gaps), "not C-contiguous"),
+    ]
+    for out, found in wrong:
+        with pytest.raises(framewire.InvalidInput) as caught:
+            decoder.decode(jpegs, out=out)
+        assert found in str(caught.value) and "of float32 (5, 3, 48, 64)" in str(caught.value)
+        assert caught.value.subject == "out"
+
+    class OnDevice(DlpackOnly):
+        def __dlpack_device__(self):
+            return 2, 0
+
+    with pytest.raises(framewire.InvalidInput, match="of a device"):
+        decoder.decode(jpegs, out=OnDevice(read_only))
+    for out in (7, "text", [0.0]):
+        with pytest.raises(TypeError, match="^out: found .* accepted: "):
+            decoder.decode(jpegs, out=out)
+    with pytest.raises(framewire.InvalidInput, match="bfloat16"):
+        tensor_decoder(dtype="bfloat16").decode(jpegs, out=np.zeros(shape, "u2"))
+    # A read-only array that comes by DLPack says so by a flag, or refuses by itself.
+    with pytest.raises((framewire.InvalidInput, BufferError)):
+        decoder.decode(jpegs, out=DlpackOnly(read_only))
+
+
+def test_wrong_inputs_are_named(jpegs):
+    decoder = tensor_decoder()
+    for given in (jpegs[0], "photo.jpg", bytearray(3), memoryview(b"123"), 7):
+        with pytest.raises(TypeError, match="^jpegs: .*accepted: a list"):
+            decoder.decode(given)
+    with pytest.raises(TypeError, match="buffer protocol"):
+        decoder.decode([jpegs[0], None])
+    with pytest.raises(framewire.InvalidInput, match="contiguous") as caught:
+        decoder.decode([jpegs[0], memoryview(jpegs[1])[::2]])
+    assert caught.value.index == 1
+    for crops in ([(0, 0, 9, 9)] * 4, [(0, 0, 9, 9)] * 6, []):
+        with pytest.raises(framewire.InvalidInput, match="one for each of 5") as caught:
+            decoder.decode(jpegs, crops)
+        assert caught.value.subject == "crops"
+    for box in ((0, 0, 9), (0, 0, 9, 9, 9), (0, 0, 9.5, 9), (0, 0, "9", 9), (0, 0, 1 << 31, 9)):
+        with pytest.raises(framewire.InvalidInput, match="left, top, width, height") as caught:
+            decoder.decode(jpegs, [None, box, None, None, None])
+        assert caught.value.index == 1
+    for crops in (7, "crops", [7] * 5):
+        with pytest.raises(TypeError, match="^crops: "):
+            decoder.decode(jpegs, crops)
+    with pytest.raises(framewire.InvalidInput, match="one for each of 5"):
+        decoder.decode(jpegs, flips=[True])
+    with pytest.raises(TypeError, match="^flips: "):
+        decoder.decode(jpegs, flips=True)
+    with pytest.raises(RuntimeError, match="source"):
+        decoder.decode(failing_source())
+    assert decoder.decode(jpegs).ok == [True] * 5  # none of them has broken it
+
+
+def failing_source():
+    yield b""
+    raise RuntimeError("source")
+
+
+@pytest.mark.parametrize(
+    "subject, options, kind",
+    [
+        ("size", {"size": 224}, framewire.InvalidInput),
+        ("size", {"size": (224, None)}, framewire.InvalidInput),
+        ("size", {"size": "224x"}, framewire.InvalidInput),
+        ("size", {"size": (0, 9)}, framewire.InvalidInput),
+        ("size", {"size": (1 << 40, 9)}, framewire.InvalidInput),
+        ("size", {"size": (100, 9), "max_output_side": 99}, framewire.TooLarge),
+        ("size", {"size": (100, 9), "max_output_pixels": 899}, framewire.TooLarge),
+        ("device", {"device": "cuda"}, framewire.Unsupported),
+        ("device", {"device": "cuda:1"}, framewire.Unsupported),
+        ("device", {"device": 0}, framewire.Unsupported),
+        ("device", {"device": "tpu"}, framewire.InvalidInput),
+        ("dtype", {"dtype": "float64"}, framewire.InvalidInput),
+        ("dtype", {"dtype": "uint8", "mean": 0.5}, framewire.InvalidInput),
+        ("layout", {"layout": "CHWN"}, framewire.InvalidInput),
+        ("channels", {"channels": 3}, framewire.InvalidInput),
+        ("mean", {"mean": (1, 2)}, framewire.InvalidInput),
+        ("mean", {"mean": "much"}, framewire.InvalidInput),
+        ("mean", {"channels": "gray", "mean": MEAN}, framewire.InvalidInput),
+        ("mean", {"mean": float("nan")}, framewire.InvalidInput),
+        ("std", {"std": (1, 0, 1)}, framewire.InvalidInput),
+        ("interpolation", {"interpolation": "nearest"}, framewire.InvalidInput),
+        ("antialias", {"interpolation": "area", "antialias": False}, framewire.InvalidInput),
+        ("fidelity", {"fidelity": "best"}, framewire.InvalidInput),
+        ("on_error", {"on_error": "skip"}, framewire.InvalidInput),
+        ("threads", {"threads": 0}, framewire.InvalidInput),
+        ("threads", {"threads": 1025}, framewire.InvalidInput),
+        ("threads", {"threads": True}, framewire.InvalidInput),
+        ("max_scans", {"max_scans": "many"}, framewire.InvalidInput),
+    ],
+)
+def test_wrong_options_are_named(subject, options, kind):
+    with pytest.raises(framewire.Error) as caught:
+        framewire.TensorDecoder(**options)
+    assert type(caught.value) is kind and caught.value.subject == subject
+
+
+def test_options_have_defaults_and_other_spellings(jpegs):
+    decoder = framewire.TensorDecoder()
+    tensor = decoder.decode(jpegs).tensor
+    assert (tensor.shape, tensor.dtype, len(tensor)) == ((5, 3, 224, 224), "float32", 5)
+    assert decoder.threads >= 1 and decoder.exif is False and tensor_decoder(threads=3).threads == 3
+    assert tensor_decoder("64x48", channels="ycbcr", dtype="UINT8").decode(jpegs).tensor.shape == (5, 3, 48, 64)
+    with pytest.raises(TypeError):
+        framewire.TensorDecoder(sise=3)
+    with pytest.raises(TypeError):
+        pickle.dumps(decoder)
+
+
+def test_no_images():
+    for dtype in ("uint8", "float16", "bfloat16", "float32"):
+        batch = tensor_decoder(dtype=dtype).decode([], [], [])
+        assert batch.tensor.shape == (0, 3, 48, 64) and batch.ok == batch.errors == batch.images == []
+    batch = tensor_decoder().decode(iter(()), out=np.empty((0, 3, 48, 64), "f"))
+    assert len(batch.tensor) == 0
+    assert tensor_decoder().decode([]).tensor.numpy().shape == (0, 3, 48, 64)
+    assert np.from_dlpack(tensor_decoder().decode([]).tensor).shape == (0, 3, 48, 64)

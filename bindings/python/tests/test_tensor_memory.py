@@ -1,0 +1,191 @@
+import gc
+import subprocess
+import sys
+import threading
+
+import framewire
+import numpy as np
+import pytest
+from conftest import CROPS, make_jpeg, tensor_decoder
+
+
+def test_the_tensor_outlives_batch_and_decoder(jpegs, pixels):
+    def views():
+        tensor = tensor_decoder(dtype="uint8", layout="NHWC").decode(jpegs, CROPS).tensor
+        return [tensor.numpy(), np.asarray(tensor), np.asarray(memoryview(tensor)), np.from_dlpack(tensor)]
+
+    for view in views():
+        gc.collect()
+        assert (view == pixels).all()
+    array, *_ = views()
+    tensor = tensor_decoder(dtype="uint8", layout="NHWC").decode(jpegs, CROPS).tensor
+    tensor.numpy()[0] = 9  # one memory
+    assert (np.from_dlpack(tensor)[0] == 9).all() and (np.asarray(tensor)[0] == 9).all()
+    copy = np.array(tensor, copy=True)
+    copy[:] = 1
+    assert (tensor.numpy()[0] == 9).all()
+    assert np.asarray(tensor, np.float64).dtype == np.float64
+
+
+def test_capsules(jpegs):
+    tensor = tensor_decoder().decode(jpegs).tensor
+    assert tensor.__dlpack_device__() == (1, 0)
+    names = [repr(tensor.__dlpack__(**given)).split('"')[1] for given in (
+        {}, {"max_version": None}, {"max_version": (0, 8)}, {"max_version": (1, 0)},
+        {"max_version": (1, 2), "dl_device": (1, 0), "copy": False},
+    )]
+    assert names == ["dltensor"] * 3 + ["dltensor_versioned"] * 2
+    with pytest.raises(BufferError, match="stream"):
+        tensor.__dlpack__(stream=1)
+    with pytest.raises(BufferError, match="dl_device"):
+        tensor.__dlpack__(dl_device=(2, 0))
+    copied = np.from_dlpack(tensor, copy=True)
+    copied[:] = 5
+    assert not (tensor.numpy() == 5).all()
+    view = memoryview(tensor)
+    assert (view.format, view.shape, view.readonly, view.c_contiguous) == ("f", (5, 3, 48, 64), False, True)
+    assert "float32 (5, 3, 48, 64)" in repr(tensor)
+    half = tensor_decoder(dtype="bfloat16").decode(jpegs).tensor
+    for read in (memoryview, lambda tensor: tensor.numpy(), np.asarray):
+        with pytest.raises(BufferError, match="bfloat16"):
+            read(half)
+
+
+def test_torch_shares_the_memory(jpegs):
+    torch = pytest.importorskip("torch")
+    for dtype in ("uint8", "float16", "bfloat16", "float32"):
+        decoder = tensor_decoder(dtype=dtype)
+        batch = decoder.decode(jpegs, CROPS)
+        shared = torch.from_dlpack(batch.tensor)
+        assert shared.dtype == getattr(torch, dtype) and tuple(shared.shape) == batch.tensor.shape
+        out = torch.zeros(batch.tensor.shape, dtype=shared.dtype)
+        crops, flips = torch.tensor(CROPS), torch.zeros(5, dtype=bool)
+        assert decoder.decode(jpegs, crops, flips, out=out).tensor is out
+        assert torch.equal(out, shared)
+        with pytest.raises(framewire.InvalidInput, match="C-contiguous"):
+            decoder.decode(jpegs, out=out.transpose(0, 1).contiguous().transpose(0, 1))
+    last = torch.zeros(5, 3, 48, 64).to(memory_format=torch.channels_last)
+    tensor_decoder(layout="NHWC").decode(jpegs, CROPS, out=last.permute(0, 2, 3, 1))
+    assert torch.equal(last, torch.from_dlpack(tensor_decoder().decode(jpegs, CROPS).tensor))
+    # Strides of sides of 1 say nothing.
+    tensor_decoder((1, 1)).decode(jpegs, out=torch.zeros(5, 3, 1, 1).to(memory_format=torch.channels_last))
+    assert tensor_decoder().decode([], out=torch.zeros(0, 3, 48, 64)).ok == []
+
+
+def test_threads_share_a_decoder(jpegs, pixels):
+    decoder = tensor_decoder(dtype="uint8", layout="NHWC")
+    wrong = []
+
+    def work(at):
+        for _ in range(20):
+            count = 1 + at % len(jpegs)
+            batch = decoder.decode([*jpegs[:count], b"bad"], [*CROPS[:count], None])
+            if batch.ok != [True] * count + [False] or (batch.tensor.numpy()[:count] != pixels[:count]).any():
+                wrong.append(at)
+
+    threads = [threading.Thread(target=work, args=(at,)) for at in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_the_gil_is_released():
+    decoder = tensor_decoder((224, 224), threads=1)
+    large = [make_jpeg(3000, 2000)] * 6
+    done = threading.Event()
+    thread = threading.Thread(target=lambda: (decoder.decode(large), done.set()))
+    thread.start()
+    steps = 0
+    while not done.is_set():
+        done.wait(0.001)
+        steps += 1
+    thread.join()
+    assert steps > 20
+
+
+def test_inputs_are_held_and_let_go(jpegs):
+    held = bytearray(jpegs[0])
+    decoder = tensor_decoder()
+    decoder.decode([held])
+    held.append(0)  # no buffer is left
+    with pytest.raises(framewire.InvalidInput):
+        decoder.decode([held], [(1, 2, 3)])
+    held.append(0)
+    out = bytearray(3 * 48 * 64 * 4)
+    decoder.decode([held], out=memoryview(out).cast("B").cast("f", (1, 3, 48, 64)))
+    with pytest.raises(framewire.InvalidInput):
+        decoder.decode([held], out=memoryview(out).cast("B").cast("f", (1, 3, 64, 48)))
+    gc.collect()
+    out.append(0)
+
+
+def run(script):
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+
+
+PREPARE = """
+import framewire, gc, io, os, sys
+from PIL import Image
+out = io.BytesIO(); Image.effect_noise((320, 240), 90).save(out, "JPEG"); jpegs = [out.getvalue()] * 6
+decoder = framewire.TensorDecoder((64, 48), dtype="uint8", threads=3)
+"""
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_fork_is_detected(begun):
+    done = run(PREPARE + f"""
+tensor = decoder.decode(jpegs if {begun} else []).tensor
+pid = os.fork()
+if pid == 0:
+    try: decoder.decode(jpegs)
+    except framewire.EngineClosed as error: assert "fork" in str(error), error
+    else: os._exit(3)
+    own = framewire.TensorDecoder((64, 48), dtype="uint8", threads=3).decode(jpegs).tensor
+    if {begun} and bytes(own) != bytes(tensor): os._exit(4)
+    del decoder, tensor
+    gc.collect()
+    sys.exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+assert all(decoder.decode(jpegs).ok)
+print("parent goes on")
+""")
+    assert (done.returncode, done.stdout) == (0, "parent goes on\n"), done.stderr
+
+
+def test_a_decoder_left_over_does_not_hold_up_the_exit():
+    done = run(PREPARE + """
+import threading
+threading.Thread(target=lambda: [decoder.decode(jpegs) for _ in range(10**6)], daemon=True).start()
+decoder.decode(jpegs)
+""")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_no_memory_and_no_thread_is_left_behind():
+    done = run(PREPARE + """
+import numpy, resource
+def some(count):
+    for i in range(count):
+        batch = decoder.decode([*jpegs, b"bad"], [(0, 0, 64, 64)] * 7, [True] * 7)
+        view = numpy.from_dlpack(batch.tensor)
+        batch.tensor.__dlpack__(); batch.tensor.__dlpack__(max_version=(1, 0))
+        decoder.decode([*jpegs, b"bad"], out=view)
+        framewire.random_resized_crops([(64, 64)] * 50, i, 0, range(50))
+        for wrong in ({"out": view[0]}, {"crops": [1]}, {"flips": [1]}):
+            try: decoder.decode([*jpegs, b"bad"], **wrong)
+            except Exception: pass
+def resident(): return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()
+def threads(): return len(os.listdir("/proc/self/task"))
+some(100)
+before = resident()
+some(900)
+after = resident()
+alive = threads()
+for _ in range(20): framewire.TensorDecoder((9, 9), threads=4).decode(jpegs)
+assert threads() == alive, threads()
+print((after - before) >> 10)
+assert after - before < 4 << 20
+""")
+    assert done.returncode == 0, done.stdout + done.stderr
