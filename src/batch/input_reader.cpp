@@ -6,7 +6,7 @@
 namespace framewire::batch {
 namespace {
 
-constexpr std::size_t kMaxGrowthBytes = 1 << 20;
+constexpr std::size_t kMaxBufferGrowth = 1 << 20;
 constexpr std::size_t kMinBuffer = 4096;
 
 }  // namespace
@@ -54,7 +54,7 @@ Result<std::span<const std::uint8_t>> InputReader::read(std::span<std::uint8_t> 
     if (!ended) return fail(ended.error());
     if (*ended) return room.first(filled_);
     // There is more than was expected, or than anybody knew.
-    buffer.resize(std::max(filled_ + std::min(filled_, kMaxGrowthBytes), kMinBuffer));
+    buffer.resize(std::max(filled_ + std::min(filled_, kMaxBufferGrowth), kMinBuffer));
     std::ranges::copy(room, buffer.begin());
   } else {
     buffer.resize(std::max<std::size_t>(expected + 1, kMinBuffer));
@@ -64,7 +64,7 @@ Result<std::span<const std::uint8_t>> InputReader::read(std::span<std::uint8_t> 
     const auto ended = fill(buffer);
     if (!ended) return fail(ended.error());
     if (*ended) return std::span(buffer).first(filled_);
-    buffer.resize(filled_ + std::min(filled_, kMaxGrowthBytes));
+    buffer.resize(filled_ + std::min(filled_, kMaxBufferGrowth));
   }
 }
 

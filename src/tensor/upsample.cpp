@@ -40,8 +40,11 @@ void upsample_2x1(const std::uint8_t* in, std::size_t count, std::uint8_t* out) 
 void upsample_2x2(const std::uint8_t* near, const std::uint8_t* far, std::size_t count,
                   std::uint8_t* out) {
   const Words d;
-  const auto column = [&](std::size_t x) { return hn::Add(thrice(load(near + x)), load(far + x)); };
-  for (std::size_t x = 0; x < count; x += hn::Lanes(d)) {
+  const auto column = [&](std::ptrdiff_t x) {
+    return hn::Add(thrice(load(near + x)), load(far + x));
+  };
+  const auto end = static_cast<std::ptrdiff_t>(count);
+  for (std::ptrdiff_t x = 0; x < end; x += static_cast<std::ptrdiff_t>(hn::Lanes(d))) {
     const auto here = thrice(column(x));
     const auto even = hn::Add(hn::Add(here, column(x - 1)), hn::Set(d, 8));
     const auto odd = hn::Add(hn::Add(here, column(x + 1)), hn::Set(d, 7));

@@ -3,18 +3,13 @@
 #include <service/http/guarded.hpp>
 #include <service/http/http1_connection.hpp>
 #include <service/http/io_thread.hpp>
+#include <service/http/pace.hpp>
 #include <utility>
 
 namespace framewire::service::http {
 namespace {
 
 using Milliseconds = std::chrono::milliseconds;
-
-// How long a client may go on sending after its last answer.
-constexpr Milliseconds kLinger{2000};
-// How long a request is waited for once the server is ending. A client may have sent one just
-// before it hears of the end, and could not tell whether that has been worked on.
-constexpr Milliseconds kDrainGrace{1000};
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <service/http/guarded.hpp>
 #include <service/http/http2_connection.hpp>
 #include <service/http/io_thread.hpp>
+#include <service/http/pace.hpp>
 #include <utility>
 
 namespace framewire::service::http {
@@ -19,10 +20,6 @@ constexpr std::size_t kMaxInputBytes = 16u << 10;
 constexpr std::size_t kFloodFactor = 4;
 // RFC 9113 6.5.2: what a field counts besides its bytes.
 constexpr std::size_t kFieldBytes = 32;
-// How long a client may go on sending once it has been told that this connection ends.
-constexpr Milliseconds kLinger{2000};
-// How long requests that are on their way are waited for once the server is ending.
-constexpr Milliseconds kDrainGrace{1000};
 
 }  // namespace
 

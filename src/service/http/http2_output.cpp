@@ -3,6 +3,7 @@
 #include <service/http/guarded.hpp>
 #include <service/http/http2_connection.hpp>
 #include <service/http/io_thread.hpp>
+#include <service/http/pace.hpp>
 #include <utility>
 
 namespace framewire::service::http {
@@ -10,7 +11,6 @@ namespace {
 
 using Milliseconds = std::chrono::milliseconds;
 
-constexpr std::uint64_t kMinBytesPerSecond = 128u << 10;
 constexpr std::size_t kRecordBytes = 16u << 10;
 // Frames that are written in one turn of the thread.
 constexpr std::size_t kTurnBytes = 64u << 10;

@@ -5,6 +5,7 @@
 #include <service/http/http2_connection.hpp>
 #include <service/http/http2_stream.hpp>
 #include <service/http/io_thread.hpp>
+#include <service/http/pace.hpp>
 #include <vector>
 
 namespace framewire::service::http {
@@ -12,8 +13,6 @@ namespace {
 
 using Milliseconds = std::chrono::milliseconds;
 
-// Whoever reads more slowly than this for long is cut off.
-constexpr std::uint64_t kMinBytesPerSecond = 128u << 10;
 // Windows have 31 bits. Bodies that are longer get the rest as they come.
 constexpr std::uint64_t kMaxWindowBytes = 1u << 30;
 constexpr std::uint64_t kMinGrantBytes = 1u << 20;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <optional>
+#include <service/http/bad_value.hpp>
 #include <service/http/query.hpp>
 
 namespace framewire::service::http {
@@ -13,10 +14,6 @@ constexpr std::size_t kMaxParameters = 64;
 constexpr std::size_t kMaxShownBytes = 64;
 
 std::string_view shown(Text text) { return text.substr(0, kMaxShownBytes); }
-
-tl::unexpected<Status> refuse(Text about, std::string message) {
-  return fail(Status(StatusCode::kInvalidInput, std::move(message)).about(std::string(about)));
-}
 
 std::optional<unsigned> hex_digit(char c) noexcept {
   if (c >= '0' && c <= '9') return static_cast<unsigned>(c - '0');
@@ -33,12 +30,13 @@ Result<std::string> decode(Text text) {
     if (c == '%') {
       const auto high = i + 2 < text.size() ? hex_digit(text[i + 1]) : std::nullopt;
       const auto low = high ? hex_digit(text[i + 2]) : std::nullopt;
-      if (!low) return refuse("query", "found a % that is followed by no two hexadecimal digits");
+      if (!low)
+        return bad_value("query", "found a % that is followed by no two hexadecimal digits");
       c = static_cast<char>(*high * 16 + *low);
       i += 2;
     }
     const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7F) return refuse("query", "found a control character");
+    if (byte < 0x20 || byte == 0x7F) return bad_value("query", "found a control character");
     out.push_back(c);
   }
   return out;
@@ -85,18 +83,18 @@ Result<Parameters> parse_query(Text query) {
     query = end == Text::npos ? Text{} : query.substr(end + 1);
     if (entry.empty()) continue;
     if (parameters.size() == kMaxParameters) {
-      return refuse("query", fmt::format("found more than {} parameters", kMaxParameters));
+      return bad_value("query", fmt::format("found more than {} parameters", kMaxParameters));
     }
     const auto equals = entry.find('=');
     auto name = decode(entry.substr(0, equals));
     if (!name) return fail(name.error());
     auto value = decode(equals == Text::npos ? Text{} : entry.substr(equals + 1));
     if (!value) return fail(value.error());
-    if (name->empty()) return refuse("query", "found a value without a name");
+    if (name->empty()) return bad_value("query", "found a value without a name");
     const bool again = std::any_of(parameters.begin(), parameters.end(),
                                    [&](const auto& other) { return other.first == *name; });
     // Which of the two counts is a matter on which caches and servers differ.
-    if (again) return refuse(shown(*name), "found twice; accepted: once");
+    if (again) return bad_value(shown(*name), "found twice; accepted: once");
     parameters.emplace_back(std::move(*name), std::move(*value));
   }
   return parameters;
@@ -110,11 +108,11 @@ Result<void> set_options(ResizeOptions& options, const Parameters& parameters) {
     const bool known = std::any_of(specs.begin(), specs.end(),
                                    [&](const OptionSpec& spec) { return spec.name == name; });
     if (!known) {
-      return refuse(shown(name),
-                    fmt::format("there is no such option; accepted: {}", accepted_names()));
+      return bad_value(shown(name),
+                       fmt::format("there is no such option; accepted: {}", accepted_names()));
     }
-    if (is_servers(name)) return refuse(name, "is set by the server, not by requests");
-    if (value.size() > kMaxShownBytes) return refuse(name, "the value is too long");
+    if (is_servers(name)) return bad_value(name, "is set by the server, not by requests");
+    if (value.size() > kMaxShownBytes) return bad_value(name, "the value is too long");
     if (auto set = set_option(options, name, value); !set) return set;
   }
   return validate(options);

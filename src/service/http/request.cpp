@@ -1,6 +1,7 @@
 #include <service/http/actions.hpp>
 #include <service/http/images.hpp>
 #include <service/http/io_thread.hpp>
+#include <service/http/pace.hpp>
 #include <service/http/request.hpp>
 #include <utility>
 
@@ -9,8 +10,6 @@ namespace {
 
 using Milliseconds = std::chrono::milliseconds;
 
-// Whoever reads more slowly than this for long is cut off.
-constexpr std::uint64_t kMinBytesPerSecond = 128u << 10;
 constexpr std::size_t kMaxIdBytes = 64;
 
 bool is_request_id(std::string_view text) {

@@ -4,6 +4,7 @@
 #include <service/http/actions.hpp>
 #include <service/http/frame_size.hpp>
 #include <service/http/io_thread.hpp>
+#include <service/http/pace.hpp>
 #include <service/http/request.hpp>
 
 namespace framewire::service::http {
@@ -11,8 +12,6 @@ namespace {
 
 using Milliseconds = std::chrono::milliseconds;
 
-// Whoever sends more slowly than this for long is cut off.
-constexpr std::uint64_t kMinBytesPerSecond = 128u << 10;
 // Engine memory comes in blocks that many bodies share, and one slow body keeps a whole block.
 // What has not come by then goes on in memory of its own.
 constexpr Milliseconds kEngineMemoryTime{500};

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 #include <algorithm>
 #include <base/options_values.hpp>
+#include <service/http/bad_value.hpp>
 #include <service/http/endpoint.hpp>
 #include <service/http/settings.hpp>
 
@@ -378,10 +379,6 @@ constexpr SettingRow kRows[] = {
 #undef LIST_ROW
 // clang-format on
 
-tl::unexpected<Status> refuse(Text about, std::string message) {
-  return fail(Status(StatusCode::kInvalidInput, std::move(message)).about(std::string(about)));
-}
-
 }  // namespace
 
 std::span<const SettingRow> setting_rows() noexcept { return kRows; }
@@ -410,7 +407,7 @@ Result<void> set_setting(Settings& settings, Text name, Text value) {
     if (row.parse(settings, value)) return {};
     const std::string found =
         row.is_secret ? "something else" : fmt::format("'{}'", value.substr(0, 100));
-    return refuse(name, fmt::format("found {}; accepted: {}", found, row.accepted));
+    return bad_value(name, fmt::format("found {}; accepted: {}", found, row.accepted));
   }
   const auto specs = option_specs();
   const bool known = std::any_of(specs.begin(), specs.end(),
@@ -419,7 +416,7 @@ Result<void> set_setting(Settings& settings, Text name, Text value) {
     if (name == "metadata") settings.metadata_given = true;
     return set_option(settings.defaults, name, value);
   }
-  return refuse(name.substr(0, 100), "there is no such setting");
+  return bad_value(name.substr(0, 100), "there is no such setting");
 }
 
 std::string settings_as_markdown() {

@@ -1,6 +1,7 @@
 // Which settings make sense together.
 #include <fmt/format.h>
 #include <algorithm>
+#include <service/http/bad_value.hpp>
 #include <service/http/endpoint.hpp>
 #include <service/http/settings.hpp>
 
@@ -8,10 +9,6 @@ namespace framewire::service::http {
 namespace {
 
 using Text = std::string_view;
-
-tl::unexpected<Status> refuse(Text about, std::string message) {
-  return fail(Status(StatusCode::kInvalidInput, std::move(message)).about(std::string(about)));
-}
 
 // Port 0 is another port each time.
 bool same_place(Text left, Text right) {
@@ -32,12 +29,12 @@ Result<void> validate_tls(const Settings& settings) {
   const bool cert = !settings.tls_cert.empty();
   const bool key = !settings.tls_key.empty();
   if (wanted && !(cert && key)) {
-    return refuse(cert ? "tls-key" : "tls-cert",
-                  "not given, and an address that is listened on begins with tls:");
+    return bad_value(cert ? "tls-key" : "tls-cert",
+                     "not given, and an address that is listened on begins with tls:");
   }
   if (!wanted && (cert || key)) {
-    return refuse(cert ? "tls-cert" : "tls-key",
-                  "given, but no address of listen begins with tls:, and so nobody speaks TLS");
+    return bad_value(cert ? "tls-cert" : "tls-key",
+                     "given, but no address of listen begins with tls:, and so nobody speaks TLS");
   }
   for (const std::string& one : settings.listen) {
     if (!speaks_tls(one)) continue;
@@ -45,8 +42,8 @@ Result<void> validate_tls(const Settings& settings) {
       return !speaks_tls(other) && same_place(one, other);
     });
     if (shared) {
-      return refuse("listen", fmt::format("found {} with and without TLS; accepted: one of them",
-                                          one.substr(0, 100)));
+      return bad_value("listen", fmt::format("found {} with and without TLS; accepted: one of them",
+                                             one.substr(0, 100)));
     }
   }
   return {};
@@ -56,14 +53,15 @@ Result<void> validate_tls(const Settings& settings) {
 
 Result<void> validate(const Settings& settings) {
   if (settings.max_target_bytes > settings.max_header_bytes) {
-    return refuse("max-target-bytes",
-                  fmt::format("found {}; accepted: at most max-header-bytes, {}",
-                              settings.max_target_bytes, settings.max_header_bytes));
+    return bad_value("max-target-bytes",
+                     fmt::format("found {}; accepted: at most max-header-bytes, {}",
+                                 settings.max_target_bytes, settings.max_header_bytes));
   }
   if (settings.bytes_under_way < settings.defaults.limits.max_input_bytes) {
-    return refuse("bytes-under-way",
-                  fmt::format("found {}; accepted: at least max-input-bytes, {}",
-                              settings.bytes_under_way, settings.defaults.limits.max_input_bytes));
+    return bad_value(
+        "bytes-under-way",
+        fmt::format("found {}; accepted: at least max-input-bytes, {}", settings.bytes_under_way,
+                    settings.defaults.limits.max_input_bytes));
   }
   for (const std::string& one : settings.metrics) {
     // The system would give either listener some of the connections.
@@ -71,9 +69,10 @@ Result<void> validate(const Settings& settings) {
         std::any_of(settings.listen.begin(), settings.listen.end(),
                     [&](const std::string& other) { return same_place(one, other); });
     if (shared) {
-      return refuse("metrics", fmt::format("found {}, where requests are listened for; accepted: "
-                                           "another address, or main",
-                                           one));
+      return bad_value("metrics",
+                       fmt::format("found {}, where requests are listened for; accepted: "
+                                   "another address, or main",
+                                   one));
     }
   }
   if (auto valid = validate_tls(settings); !valid) return valid;

@@ -183,10 +183,9 @@ void Connection::finish() noexcept {
   for (Slot& slot : slots_) {
     if (slot.busy) slot.stop.request_stop();
   }
-  constexpr std::size_t kGroup = 64;
   while (in_engine_ != 0) {
     try {
-      const auto answers = completions_->take(kGroup, milliseconds(100));
+      const auto answers = completions_->take(kGroupSize, milliseconds(100));
       in_engine_ -= answers.size();
       for (std::size_t i = 0; i < answers.size(); ++i) share_.left();
     } catch (const std::bad_alloc&) {

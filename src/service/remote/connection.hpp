@@ -24,6 +24,9 @@
 
 namespace framewire::service::remote {
 
+/// Requests that are handed to the engine together, and answers that are taken from it together.
+inline constexpr std::size_t kGroupSize = 64;
+
 /// What all connections of a server share; outlives them.
 struct Common {
   PictureEngine& engine;

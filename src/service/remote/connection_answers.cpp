@@ -10,13 +10,12 @@
 namespace framewire::service::remote {
 namespace {
 
-constexpr std::size_t kGroup = 64;
 constexpr std::uint64_t kMinExpectedBytes = 1024;
 
 }  // namespace
 
 Result<bool> Connection::take_answers() {
-  auto answers = completions_->take(kGroup, std::chrono::microseconds(0));
+  auto answers = completions_->take(kGroupSize, std::chrono::microseconds(0));
   // Counted first: whatever is thrown below, the engine has let go of all of these.
   in_engine_ -= answers.size();
   for (std::size_t i = 0; i < answers.size(); ++i) share_.left();

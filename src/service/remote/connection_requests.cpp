@@ -23,8 +23,6 @@ constexpr std::uint64_t kWindowBytes = std::uint64_t{16} << 20;
 constexpr std::size_t kMinAhead = 64;
 /// Messages without a body that are fetched at a time.
 constexpr std::size_t kMaxSmall = 32;
-/// Requests handed to the engine together.
-constexpr std::size_t kGroup = 64;
 
 tl::unexpected<Status> lied(std::string what) {
   return fail(StatusCode::kInvalidInput, std::move(what));
@@ -250,7 +248,7 @@ std::optional<Status> Connection::why_dropped(const Slot& slot) const {
 /// How many more requests the engine may be given now.
 std::size_t Connection::may_hand_in() {
   if (waiting_.empty()) share_.set_waiting(false);
-  const std::size_t most = std::min(kGroup, waiting_.size());
+  const std::size_t most = std::min(kGroupSize, waiting_.size());
   std::size_t allowed = std::min(most, share_.allowance());
   if (allowed == 0 && most != 0) {
     share_.set_waiting(true);

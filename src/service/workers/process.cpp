@@ -19,7 +19,7 @@
 namespace framewire::service::workers {
 namespace {
 
-tl::unexpected<Status> refused(const char* what, int error) {
+tl::unexpected<Status> cannot_start(const char* what, int error) {
   const bool scarce = error == EMFILE || error == ENFILE || error == EAGAIN || error == ENOMEM;
   return fail(scarce ? StatusCode::kBusy : StatusCode::kIoError,
               fmt::format("{}: {}", what, std::generic_category().message(error)));
@@ -83,7 +83,7 @@ std::string ProcessEnd::to_string() const {
 Result<Process> Process::start(const std::vector<std::string>& command) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
-    return refused("cannot make a socket for a worker process", errno);
+    return cannot_start("cannot make a socket for a worker process", errno);
   }
   Process process;
   process.socket_ = base::FileDescriptor(ends[0]);
@@ -93,16 +93,16 @@ Result<Process> Process::start(const std::vector<std::string>& command) {
   words.push_back(nullptr);
   const std::vector<char*> variables = environment();
   Actions actions;
-  if (!actions.set_files(child_end.get())) return refused("cannot start a process", ENOMEM);
+  if (!actions.set_files(child_end.get())) return cannot_start("cannot start a process", ENOMEM);
   if (const int error = ::posix_spawn(&process.pid_, words[0], actions.files(),
                                       actions.attributes(), words.data(), variables.data());
       error != 0) {
     process.pid_ = -1;
-    return refused("cannot start a worker process", error);
+    return cannot_start("cannot start a worker process", error);
   }
   process.pidfd_ = base::FileDescriptor(
       static_cast<int>(::syscall(SYS_pidfd_open, process.pid_, 0u)));  // closed on exec
-  if (!process.pidfd_.valid()) return refused("cannot watch a worker process", errno);
+  if (!process.pidfd_.valid()) return cannot_start("cannot watch a worker process", errno);
   return process;
 }
 

@@ -15,7 +15,7 @@
 namespace framewire::service::workers {
 namespace {
 
-tl::unexpected<Status> refused(const char* what, int error) {
+tl::unexpected<Status> cannot_confine(const char* what, int error) {
   return fail(StatusCode::kIoError,
               fmt::format("{}: {}", what, std::generic_category().message(error)));
 }
@@ -88,7 +88,7 @@ Result<void> tie_to_service(pid_t service) {
   const rlimit none{0, 0};
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::prctl(PR_SET_DUMPABLE, 0) != 0 ||
       ::setrlimit(RLIMIT_CORE, &none) != 0) {
-    return refused("cannot prepare a worker process", errno);
+    return cannot_confine("cannot prepare a worker process", errno);
   }
   // It may have ended before it was tied to.
   if (::getppid() != service) return fail(StatusCode::kPeerLost, "the service has ended");
@@ -98,7 +98,7 @@ Result<void> tie_to_service(pid_t service) {
 Result<void> limit_memory(std::uint64_t bytes) {
   if (bytes == 0) return {};
   const rlimit limit{bytes, bytes};
-  if (::setrlimit(RLIMIT_DATA, &limit) != 0) return refused("cannot bound memory", errno);
+  if (::setrlimit(RLIMIT_DATA, &limit) != 0) return cannot_confine("cannot bound memory", errno);
   return {};
 }
 

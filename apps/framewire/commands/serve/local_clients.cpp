@@ -38,7 +38,7 @@ Result<std::vector<uid_t>> parse_uids(const std::string& text) {
   return uids;
 }
 
-void log(const service::local::LocalEvent& event) {
+void log_local(const service::local::LocalEvent& event) {
   log_client(event, "local", [&](Json& line) {
     line["pid"] = event.pid;
     line["uid"] = event.uid;
@@ -74,7 +74,7 @@ Result<std::optional<LocalServer>> start_local(const std::optional<LocalOptions>
   chosen.limits = settings.defaults.limits;
   chosen.user_share_percent = settings.client_share_percent;
   chosen.under_way = client_requests_under_way(!engine.devices().empty());
-  chosen.on_event = log;
+  chosen.on_event = log_local;
   auto server = LocalServer::start(engine, std::move(chosen));
   if (!server) return fail(server.error());
   say(options->listener_fd < 0

@@ -10,7 +10,7 @@
 namespace framewire::app {
 namespace {
 
-void log(const service::remote::RemoteEvent& event) {
+void log_remote(const service::remote::RemoteEvent& event) {
   log_client(event, "remote", [&](Json& line) {
     if (!event.peer.empty()) line["name"] = event.peer;
   });
@@ -56,7 +56,7 @@ Result<std::optional<RemoteServer>> start_remote(const std::optional<RemoteOptio
   chosen.limits = settings.defaults.limits;
   chosen.client_share_percent = settings.client_share_percent;
   chosen.under_way = client_requests_under_way(!engine.devices().empty());
-  chosen.on_event = log;
+  chosen.on_event = log_remote;
   auto started = RemoteServer::start(engine, server.admission(), std::move(chosen));
   if (!started) return fail(started.error());
   say(fmt::format("serving remote clients at {}", with_port(options->address, started->port())));

@@ -11,7 +11,7 @@ namespace {
 using service::workers::WorkerEvent;
 using service::workers::WorkerPoolOptions;
 
-void log(const WorkerEvent& event) {
+void log_worker(const WorkerEvent& event) {
   Json line;
   line["event"] = event.what;
   if (event.pid != 0) line["pid"] = event.pid;
@@ -30,7 +30,7 @@ Result<std::unique_ptr<WorkerPool>> start_workers(const service::http::Settings&
   options.max_input_bytes = settings.defaults.limits.max_input_bytes;
   options.memory_bytes = settings.worker_memory;
   options.sandbox = settings.worker_sandbox;
-  options.on_event = log;
+  options.on_event = log_worker;
   return WorkerPool::make(std::move(options));
 }
 
