@@ -30,8 +30,9 @@ Result<std::string> decode(Text text) {
     if (c == '%') {
       const auto high = i + 2 < text.size() ? hex_digit(text[i + 1]) : std::nullopt;
       const auto low = high ? hex_digit(text[i + 2]) : std::nullopt;
-      if (!low)
+      if (!low) {
         return bad_value("query", "found a % that is followed by no two hexadecimal digits");
+      }
       c = static_cast<char>(*high * 16 + *low);
       i += 2;
     }
