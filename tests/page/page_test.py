@@ -43,6 +43,25 @@ def start_browser():
     return webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
 
 
+def start_server(program, work, port, *options):
+    with open(work / "serve.log", "ab") as log:
+        server = subprocess.Popen(
+            [program, "serve", work / "photos", "--listen", f"127.0.0.1:{port}", *options],
+            stdout=log, stderr=log)
+    for _ in range(100):
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz").close()
+            break
+        except OSError:
+            time.sleep(0.05)
+    return server
+
+
+def stop(server):
+    server.terminate()
+    check(server.wait(20) == 0, f"the server ended with {server.returncode}")
+
+
 class Page:
     """The page in a browser, and what a person does on it."""
 
@@ -153,6 +172,57 @@ def try_path(page, name):
     urllib.request.urlopen(page["url"].text).close()
     page.browser.execute_script("arguments[0].value = ''", page["option-extend"])
     page.shot("by-url")
+    # Options that a URL says in other words, each with what the picture becomes.
+    original = page.browser.execute_script("const i = document.getElementById('after');"
+                                           " return i.naturalWidth / i.naturalHeight")
+    for options, said, size in (
+            ({"size": "100x", "min-size": "x90"}, "mw:0/mh:90", (100, 90)),
+            ({"size": "120x120", "background": "204060"}, "bg:204060/ex:1:ce", (120, 120)),
+            ({"size": "64x", "crop": "200x100", "crop-gravity": "noea"}, "c:200:100:noea", (64, 32)),
+            ({"size": "240x", "max-bytes": "4k"}, "mb:4096", (240, round(240 / original)))):
+        for option, value in options.items():
+            page.browser.execute_script("arguments[0].value = arguments[1]", page[f"option-{option}"],
+                                        value)
+        page["path"].send_keys(Keys.ENTER)
+        page.wait(lambda: said in page["url"].text and page.after() == size,
+                  f"{options}: {page['url'].text} gives {page.after()}; {page['error'].text}")
+        for option in options:
+            page.browser.execute_script("arguments[0].value = ''", page[f"option-{option}"])
+    # What no URL says is told.
+    page.browser.execute_script("arguments[0].value = 'area'", page["option-kernel"])
+    page["path"].send_keys(Keys.ENTER)
+    page.wait(lambda: "No URL says kernel" in page["error"].text, page["error"].text)
+    page["reset"].send_keys(Keys.SPACE)
+    page.wait(lambda: page["option-kernel"].get_attribute("value") != "area", "nothing is reset")
+    page["path"].send_keys(Keys.ENTER)
+    page.wait(lambda: not page["error"].is_displayed(), "the error stays")
+
+
+def try_copy(page):
+    """What is copied is what is shown, by a click and by the keyboard."""
+    page.browser.execute_cdp_cmd("Browser.grantPermissions", {
+        "origin": page.url, "permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]})
+    for name, keys in (("url", Keys.ENTER), ("curl", Keys.SPACE)):
+        button = page.browser.find_element(By.CSS_SELECTOR, f"[data-copy={name}]")
+        button.send_keys(keys)
+        page.wait(lambda: button.text == "Copied", f"{name} is not copied")
+        copied = page.browser.execute_async_script(
+            "navigator.clipboard.readText().then(arguments[0], e => arguments[0](String(e)))")
+        check(copied == page[name].text, f"copied {copied}, shown {page[name].text}")
+
+
+def try_prefix(page, name):
+    """All of it also below a path of its own, with a slash at its end or without."""
+    for url in (page.url, page.url.rstrip("/")):
+        page.browser.get(url)
+        page.wait(lambda: page.browser.find_elements(By.ID, "option-size"), "no options")
+        page.wait(lambda: page["health"].text == "ready", page["health"].text)
+        page.set("size", "90x")
+        page["path"].send_keys(name, Keys.ENTER)
+        page.wait(lambda: page.after()[0] == 90, f"no picture: {page['error'].text}")
+        check(page["url"].text.startswith(page.url + "unsafe/"), page["url"].text)
+        page["tab-status"].click()
+        page.wait(lambda: page.browser.find_elements(By.CSS_SELECTOR, "#codes td"), "no figures")
 
 
 def try_phone(page):
@@ -240,19 +310,11 @@ def main():
     (work / "photos/trip").mkdir(parents=True)
     shutil.copy(picture, work / "photos/trip/night on the bay.jpg")
     port = free_port()
-    with open(work / "serve.log", "wb") as log:
-        server = subprocess.Popen([program, "serve", work / "photos", "--listen", f"127.0.0.1:{port}"],
-                                  stdout=log, stderr=log)
+    server = start_server(program, work, port)
     os.environ["HOME"] = str(work)
     browser = start_browser()
     try:
         page = Page(browser, f"http://127.0.0.1:{port}/", work)
-        for _ in range(100):
-            try:
-                urllib.request.urlopen(page.url + "readyz").close()
-                break
-            except OSError:
-                time.sleep(0.05)
         page.open()
         page.shot("opened")
         try_drop(page, picture)
@@ -260,15 +322,17 @@ def main():
         try_compare(page)
         try_error(page)
         try_path(page, "trip/night on the bay.jpg")
+        try_copy(page)
         try_phone(page)
         try_keyboard(page, picture)
         try_status(page)
         check_log(browser)
+        stop(server)
+        server = start_server(program, work, port, "--path-prefix", "/img/eu")
+        try_prefix(Page(browser, f"http://127.0.0.1:{port}/img/eu/", work), "trip/night on the bay.jpg")
     finally:
         browser.quit()
-        server.terminate()
-        server.wait(20)
-    check(server.returncode == 0, f"the server ended with {server.returncode}")
+        stop(server)
     print("the page works")
     return 0
 
