@@ -5,6 +5,7 @@
 #include <service/http/actions.hpp>
 #include <service/http/connection.hpp>
 #include <service/http/multipart.hpp>
+#include <service/http/report_fields.hpp>
 #include <service/page/page.hpp>
 
 namespace framewire::service::http {
@@ -83,23 +84,12 @@ Response make_picture_answer(Exchange& exchange, Resized resized) {
       std::chrono::duration<double, std::milli>(now - exchange.received).count();
   const double work_ms = report.times.total_us / 1000;
   response.content_type = "image/jpeg";
-  response.add_field("X-Framewire-Codec", to_string(report.codec));
-  response.add_field("X-Framewire-Codec-Reason", report.codec_reason);
+  add_report_fields(response, report);
   response.add_field(
       "Server-Timing",
       fmt::format("queue;dur={:.3f}, parse;dur={:.3f}, decode;dur={:.3f}, encode;dur={:.3f}",
                   std::max(0.0, total_ms - work_ms), report.times.parse_us / 1000,
                   report.times.decode_resample_us / 1000, report.times.encode_us / 1000));
-  if (!report.warnings.empty()) {
-    std::string words;
-    for (const Warning& warning : report.warnings) {
-      const Text word = to_string(warning.kind);
-      if (words.find(word) != std::string::npos) continue;
-      if (!words.empty()) words += ", ";
-      words += word;
-    }
-    response.add_field("X-Framewire-Warnings", words);
-  }
   exchange.codec = to_string(report.codec);
   auto bytes = std::make_shared<std::vector<std::uint8_t>>(std::move(resized.bytes));
   response.bytes = *bytes;
@@ -120,6 +110,7 @@ Text without_prefix(Text path, Text prefix) {
   }
   if (!path.starts_with(prefix)) return {};
   const Text rest = path.substr(prefix.size());
+  if (rest.empty()) return "/";
   return rest.starts_with('/') ? rest : Text();
 }
 

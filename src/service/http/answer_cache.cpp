@@ -4,6 +4,7 @@
 #include <service/http/answer_cache.hpp>
 #include <service/http/freshness.hpp>
 #include <service/http/images.hpp>
+#include <service/http/report_fields.hpp>
 
 namespace framewire::service::http {
 namespace {
@@ -71,6 +72,7 @@ std::string describe_answer(const ImageOutcome& outcome) {
   fields.put(outcome.source_bytes);
   fields.put(static_cast<std::uint64_t>(outcome.source_width_px));
   fields.put(static_cast<std::uint64_t>(outcome.source_height_px));
+  fields.put(warning_bits(report.warnings));
   return std::move(fields).take();
 }
 
@@ -83,13 +85,15 @@ bool read_answer(std::span<const std::uint8_t> bytes, ImageOutcome& outcome) {
   outcome.source_bytes = fields.number();
   const std::uint64_t source_width = fields.number();
   const std::uint64_t source_height = fields.number();
-  if (!fields.ended() || codec > kMaxCodec || !is_side(width) || !is_side(height) ||
-      !is_side(source_width) || !is_side(source_height)) {
+  const std::uint64_t warnings = fields.number();
+  if (!fields.ended() || !are_warning_bits(warnings) || codec > kMaxCodec || !is_side(width) ||
+      !is_side(height) || !is_side(source_width) || !is_side(source_height)) {
     return false;
   }
   Report& report = outcome.report.emplace();
   report.codec = static_cast<CodecKind>(codec);
   report.codec_reason = reason;
+  report.warnings = warnings_of_bits(warnings);
   report.output.width_px = static_cast<std::int32_t>(width);
   report.output.height_px = static_cast<std::int32_t>(height);
   outcome.source_width_px = static_cast<std::int32_t>(source_width);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <service/http/images.hpp>
+#include <service/http/report_fields.hpp>
 
 namespace framewire::service::http {
 namespace {
@@ -118,8 +119,7 @@ Response image_response(Exchange& exchange, const ImageOutcome& outcome, const S
   if (outcome.report) {
     const StageTimes& times = outcome.report->times;
     exchange.codec = to_string(outcome.report->codec);
-    response.add_field("X-Framewire-Codec", exchange.codec);
-    response.add_field("X-Framewire-Codec-Reason", outcome.report->codec_reason);
+    add_report_fields(response, *outcome.report);
     response.add_field(
         "Server-Timing",
         fmt::format("fetch;dur={:.3f}, queue;dur={:.3f}, parse;dur={:.3f}, decode;dur={:.3f}, "

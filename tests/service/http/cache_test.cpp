@@ -308,6 +308,24 @@ TEST(HttpCacheAttack, ARedirectThatChangesIsNoticed) {
   EXPECT_EQ(size_of(images.ask(kSmall)->body), "100x100");
 }
 
+TEST(HttpCache, WarningsAreRemembered) {
+  const scripted::TemporaryFolder folder;
+  auto half = make_jpeg(400, 300);
+  half.resize(half.size() / 2);
+  (void)old_file(folder, "half.jpg", half);
+  TestServer server(with_cache(folder));
+  TestClient client(server.endpoint());
+  const std::string target = "/unsafe/w:100/plain/half.jpg";
+  const auto first = client.ask(get(target));
+  EXPECT_EQ(first->status, 200);
+  EXPECT_EQ(first->field("cache-status"), kMiss);
+  EXPECT_EQ(first->field("x-framewire-warnings"), "truncated");
+  ASSERT_TRUE(written(server, 1));
+  const auto again = client.ask(get(target));
+  EXPECT_EQ(again->field("cache-status"), kHit);
+  EXPECT_EQ(again->field("x-framewire-warnings"), "truncated");
+}
+
 TEST(HttpCacheAttack, DamagedEntriesAreComputedAgain) {
   const scripted::TemporaryFolder folder;
   (void)old_file(folder, "a.jpg", make_jpeg(400, 300));

@@ -43,6 +43,27 @@ TEST(HttpImages, ServesAFolder) {
   EXPECT_TRUE(server.idle());
 }
 
+// A picture is sent whole: a part of it is no use to anybody, and may come from another
+// computation.
+TEST(HttpImages, RangesAreNotServed) {
+  const scripted::TemporaryFolder folder;
+  folder.write("a.jpg", text_of(make_jpeg(400, 300)));
+  TestServer server(with_folder(folder));
+  TestClient client(server.endpoint());
+  const std::string target = "/unsafe/w:200/plain/a.jpg";
+  const auto whole = client.ask(get(target));
+  for (const char* range : {"bytes=0-99", "bytes=100-", "bytes=-1", "bytes=0-0,5-9", "lines=1-2"}) {
+    const auto answer =
+        client.ask("GET " + target + " HTTP/1.1\r\nHost: localhost\r\nRange: " + range +
+                   "\r\nIf-Range: " + whole->field("etag") + "\r\n\r\n");
+    ASSERT_TRUE(answer) << range;
+    EXPECT_EQ(answer->status, 200) << range;
+    EXPECT_EQ(answer->body, whole->body) << range;
+    EXPECT_EQ(answer->field("content-range"), "") << range;
+    EXPECT_NE(answer->field("accept-ranges"), "bytes") << range;
+  }
+}
+
 TEST(HttpImages, TheEtagBusterMakesEveryEtagAnother) {
   const auto script = scripted::answering([](const std::string& head) -> std::string {
     if (head.find("If-None-Match: \"abc\"") != std::string::npos) {
