@@ -172,7 +172,7 @@ TEST(CliServe, SighupClearsTheQuarantine) {
   std::size_t started = 0;
   for (int i = 0; i < 6000 && !answered; ++i) {
     const std::string told = read_text(log);
-    const auto events = count(told, R"({"event":"worker started")");
+    const auto events = count(told, R"("level":"info","event":"worker started")");
     const std::vector<pid_t> workers = children_of(server);
     if (events > started && workers.size() == 1) {
       started = events;
@@ -187,7 +187,9 @@ TEST(CliServe, SighupClearsTheQuarantine) {
   for (int i = 0; i < 6000 && !contains(read_text(log), "quarantine cleared"); ++i) {
     std::this_thread::sleep_for(10ms);
   }
-  EXPECT_TRUE(contains(read_text(log), R"({"event":"quarantine cleared")"));
+  EXPECT_TRUE(contains(read_text(log), R"("event":"quarantine cleared")"));
+  EXPECT_TRUE(contains(read_text(log), R"("level":"warning","event":"input quarantined")"));
+  EXPECT_TRUE(contains(read_text(log), " bytes, SHA-256 "));
   EXPECT_TRUE(body_of(ask(path, target)).starts_with("\xFF\xD8\xFF"));
   ASSERT_EQ(::kill(server, SIGTERM), 0);
   EXPECT_EQ(wait_for(server).exit_code, 0);

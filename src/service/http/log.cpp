@@ -31,6 +31,8 @@ std::string timestamp(std::int64_t unix_ms) {
 
 }  // namespace
 
+std::string log_time() { return timestamp(now_ms()); }
+
 std::string to_json(const RequestLine& line, std::int64_t unix_ms) {
   std::string out = fmt::format(
       R"({{"time":"{}","level":"{}","id":"{}","client":"{}","method":"{}","target":"{}",)"
@@ -72,8 +74,8 @@ void Log::write(const RequestLine& line) noexcept {
 void Log::say(std::string_view level, std::string_view message) noexcept {
   if (!sink_) return;
   try {
-    add(fmt::format("{{\"time\":\"{}\",\"level\":\"{}\",\"message\":\"{}\"}}\n",
-                    timestamp(now_ms()), level, json_escaped(message)));
+    add(fmt::format("{{\"time\":\"{}\",\"level\":\"{}\",\"message\":\"{}\"}}\n", log_time(), level,
+                    json_escaped(message)));
   } catch (...) {
     const std::lock_guard lock(mutex_);
     ++dropped_;
@@ -112,7 +114,7 @@ void Log::run() {
       if (dropped != 0) {
         lines += fmt::format(
             "{{\"time\":\"{}\",\"level\":\"warning\",\"message\":\"{} lines were dropped\"}}\n",
-            timestamp(now_ms()), dropped);
+            log_time(), dropped);
       }
       if (!lines.empty()) sink_(lines);
     } catch (...) {  // a sink that throws has lost these lines; the next ones may fare better

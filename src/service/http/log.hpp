@@ -30,6 +30,9 @@ struct RequestLine {
 
 [[nodiscard]] std::string to_json(const RequestLine& line, std::int64_t unix_ms);
 
+/// The time as all lines have it: "2026-01-31T12:34:56.789Z".
+[[nodiscard]] std::string log_time();
+
 /// Collects lines and writes them. Where the sink is slower than lines come, up to a megabyte
 /// waits; further lines are dropped and counted, and the count is told in a line of its own.
 /// Thread safety: write() from any thread; takes a lock.

@@ -135,6 +135,9 @@ class WorkerPool::State {
   void remove_serving(const Worker& worker) noexcept;
   void end_all() noexcept;
   void tell(std::string what, std::string why, int pid) noexcept;
+  /// What somebody may have to look after.
+  void warn(std::string what, std::string why, int pid) noexcept;
+  void emit(WorkerEvent event) noexcept;
 
   // After a death: verdicts.cpp.
   void judge(Jobs lost, Cause cause);

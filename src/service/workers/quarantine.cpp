@@ -1,3 +1,4 @@
+#include <fmt/ranges.h>
 #include <openssl/evp.h>
 #include <algorithm>
 #include <new>
@@ -12,6 +13,10 @@ Quarantine::Digest Quarantine::digest_of(Input input) {
     throw std::bad_alloc();
   }
   return digest;
+}
+
+std::string Quarantine::name_of(Input input) {
+  return fmt::format("{} bytes, SHA-256 {:02x}", input.size(), fmt::join(digest_of(input), ""));
 }
 
 bool Quarantine::contains(Input input, Clock::time_point now) {

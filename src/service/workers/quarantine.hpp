@@ -9,6 +9,7 @@
 #include <list>
 #include <mutex>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace framewire::service::workers {
@@ -35,6 +36,8 @@ class Quarantine {
   unsigned accuse(Input input, Clock::time_point now = Clock::now());
   /// From now on the input is refused. Drops what throws: the next death brings it back.
   void add(Input input, Clock::time_point now = Clock::now()) noexcept;
+  /// What a log calls an input: "112345 bytes, SHA-256 0a1b…". Throws std::bad_alloc.
+  [[nodiscard]] static std::string name_of(Input input);
   /// Forgets all inputs, refused or merely accused. @return how many were refused until now
   std::size_t clear(Clock::time_point now = Clock::now()) noexcept;
   /// Inputs that are refused.

@@ -30,9 +30,17 @@ Milliseconds pause_after(unsigned failures) {
 }  // namespace
 
 void WorkerPool::State::tell(std::string what, std::string why, int pid) noexcept {
+  emit({std::move(what), std::move(why), pid, /*is_failure=*/false});
+}
+
+void WorkerPool::State::warn(std::string what, std::string why, int pid) noexcept {
+  emit({std::move(what), std::move(why), pid, /*is_failure=*/true});
+}
+
+void WorkerPool::State::emit(WorkerEvent event) noexcept {
   if (!options_.on_event) return;
   try {
-    options_.on_event({std::move(what), std::move(why), pid});
+    options_.on_event(event);
   } catch (...) {
     // What an owner's function throws is dropped: the pool has others to serve.
   }
@@ -64,7 +72,7 @@ void WorkerPool::State::supervise() noexcept {
       look_after(Clock::now());
       wait();
     } catch (...) {
-      tell("workers not looked after", "memory ran out", 0);
+      warn("workers not looked after", "memory ran out", 0);
       std::this_thread::sleep_for(kTick);
     }
   }
@@ -240,7 +248,7 @@ void WorkerPool::State::start_failed(Seat& seat, const std::string& why) {
   seat.due = Clock::now() + pause_after(++seat.failures);
   for (Seat& other : seats_) other.is_to_renew = false;
   if (!first_failure_) first_failure_ = Status(StatusCode::kInternal, "no worker starts: " + why);
-  tell("worker not started", why, pid);
+  warn("worker not started", why, pid);
 }
 
 /// Kills a worker that has something to do and does nothing, or is believed no more.
@@ -263,7 +271,7 @@ void WorkerPool::State::watch(Worker& worker, Clock::time_point now) {
   const bool is_silent = worker.silent && now - worker.probed >= options_.hang_time;
   if (is_overdue || is_silent) {
     worker.hung = true;
-    tell("worker killed", is_silent ? "it reads nothing" : "it does not end a request",
+    warn("worker killed", is_silent ? "it reads nothing" : "it does not end a request",
          worker.process.pid());
     worker.process.kill();
   } else if (worker.session->lost() && !worker.closed) {
@@ -291,7 +299,7 @@ bool WorkerPool::State::has_ended(Worker& worker, bool expected) {
   worker.ended_idle = lost.empty() && !killed;
   const Cause cause = worker.hung ? Cause::kHung : killed ? Cause::kKilled : Cause::kCrash;
   ++(cause == Cause::kHung ? hung_ : cause == Cause::kKilled ? killed_ : crashed_);
-  tell("worker ended", fmt::format("{}, with {} requests in hand", end->to_string(), lost.size()),
+  warn("worker ended", fmt::format("{}, with {} requests in hand", end->to_string(), lost.size()),
        pid);
   judge(std::move(lost), cause);
   return true;

@@ -74,7 +74,12 @@ void WorkerPool::State::convict(Jobs& lost, Jobs::iterator guilty) {
     }
   }
   refused_ += all.size();
-  tell("input quarantined", "decoding it ended two workers", 0);
+  std::string name = "an input";
+  try {
+    name = Quarantine::name_of(jpeg);
+  } catch (const std::bad_alloc&) {  // then the log does without
+  }
+  warn("input quarantined", "two workers ended while decoding " + name, 0);
   deliver_all(all, StatusCode::kInvalidInput, kQuarantined);
 }
 

@@ -14,9 +14,10 @@ namespace framewire::service::workers {
 
 /// What a pool tells its owner, for logs.
 struct WorkerEvent {
-  std::string what;  ///< "worker started", "worker ended", "input quarantined", …
-  std::string why;   ///< may be empty
-  int pid = 0;       ///< 0 where no process is concerned
+  std::string what;         ///< "worker started", "worker ended", "input quarantined", …
+  std::string why;          ///< may be empty
+  int pid = 0;              ///< 0 where no process is concerned
+  bool is_failure = false;  ///< somebody may have to look after it
 };
 
 struct WorkerPoolOptions {

@@ -16,6 +16,12 @@ inline constexpr std::size_t kClientQueue = 1024;
 /// before requests over HTTP.
 [[nodiscard]] std::size_t client_requests_under_way(bool has_devices);
 
+/// The beginning of a log line about what happened.
+/// @param level  "info" or "warning"
+[[nodiscard]] Json event_line(std::string_view level, std::string_view what);
+/// Writes such a line.
+void log_event(const Json& line);
+
 /// Logs who comes and goes as a line of JSON.
 /// @param event     of a LocalServer or a RemoteServer
 /// @param kind      "local" or "remote"
@@ -25,11 +31,11 @@ void log_client(const Event& event, std::string_view kind, const Describe& descr
   const std::string_view what = event.kind == Event::Kind::kConnected ? "connected"
                                 : event.kind == Event::Kind::kRefused ? "refused"
                                                                       : "ended";
-  Json line;
-  line["event"] = std::string(kind).append(" client ").append(what);
+  Json line = event_line(event.kind == Event::Kind::kRefused ? "warning" : "info",
+                         std::string(kind).append(" client ").append(what));
   describe(line);
   if (event.kind != Event::Kind::kConnected) line["reason"] = event.status.to_string();
-  put(line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  log_event(line);
 }
 
 }  // namespace framewire::app

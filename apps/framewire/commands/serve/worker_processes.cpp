@@ -1,7 +1,6 @@
 #include <command_line/command.hpp>
+#include <commands/serve/clients.hpp>
 #include <commands/serve/worker_processes.hpp>
-#include <report/console.hpp>
-#include <report/json.hpp>
 #include <service/workers/handshake.hpp>
 #include <service/workers/worker.hpp>
 
@@ -12,11 +11,10 @@ using service::workers::WorkerEvent;
 using service::workers::WorkerPoolOptions;
 
 void log_worker(const WorkerEvent& event) {
-  Json line;
-  line["event"] = event.what;
+  Json line = event_line(event.is_failure ? "warning" : "info", event.what);
   if (event.pid != 0) line["pid"] = event.pid;
   if (!event.why.empty()) line["reason"] = event.why;
-  put(line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  log_event(line);
 }
 
 }  // namespace
