@@ -33,7 +33,8 @@ FetchAnswer fetch_answer(const source::FetchError& error) noexcept {
     case Kind::kBadAnswer:
       return {Code::kBadGateway, word, "the origin's answer makes no sense"};
     case Kind::kContentEncoding:
-      return {Code::kBadGateway, word, "the origin compressed its answer unasked"};
+      return {Code::kBadGateway, word,
+              "the origin compressed its answer; accepted: gzip, or not at all"};
     case Kind::kTruncated:
       return {Code::kUnprocessable, word, "the original ended early"};
     case Kind::kTooLarge:

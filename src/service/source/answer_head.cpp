@@ -86,7 +86,9 @@ bool AnswerHead::field(std::string_view name, std::string_view value) {
     return !length_;
   }
   if (is(name, "content-encoding")) {
-    encoded_ = encoded_ || !(value.empty() || is(value, "identity"));
+    const bool gzip = is(value, "gzip") || is(value, "x-gzip");
+    encoded_ = encoded_ || (gzip ? gzip_ : !(value.empty() || is(value, "identity")));
+    gzip_ = gzip_ || gzip;
     return true;
   }
   if (is(name, "location")) {
@@ -136,7 +138,7 @@ Fetched<AnswerHead::Meaning> AnswerHead::judge(bool conditional) const {
                                       fmt::format("the origin answered {}", status_), status_));
   }
   if (encoded_) {
-    return fail_fetch(FetchErrorKind::kContentEncoding, "compressed, which was not asked for");
+    return fail_fetch(FetchErrorKind::kContentEncoding, "compressed in another way than gzip");
   }
   return Meaning::kBody;
 }

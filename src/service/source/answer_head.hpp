@@ -34,6 +34,8 @@ class AnswerHead {
   [[nodiscard]] unsigned status() const noexcept { return status_; }
   /// Of the body that follows, if the answer says so.
   [[nodiscard]] std::optional<std::uint64_t> length() const noexcept { return length_; }
+  /// The body is compressed once, as gzip: length() is not that of the original.
+  [[nodiscard]] bool is_gzip() const noexcept { return gzip_; }
   /// Fills etag, last_modified, content_type, cache_control, expires, age and vary.
   void describe(Original& original) const;
   /// Where a redirect leads; nothing where the answer has no Location, or several.
@@ -52,7 +54,8 @@ class AnswerHead {
   std::optional<std::uint64_t> length_;
   std::optional<std::string> location_;
   bool several_locations_ = false;
-  bool encoded_ = false;  ///< with any Content-Encoding but identity
+  bool gzip_ = false;
+  bool encoded_ = false;  ///< with a Content-Encoding besides identity and one gzip
   bool chunked_ = false;
   std::string content_range_;
   std::string etag_;

@@ -32,7 +32,7 @@ enum class FetchErrorKind : std::uint8_t {
   kBadRedirect,        ///< a redirect without a Location that can be read
   kOriginStatus,     ///< the origin answered neither 200, a whole 206, nor a 304 that was asked for
   kBadAnswer,        ///< not HTTP, more header than is read, or contradicting lengths
-  kContentEncoding,  ///< compressed, which was not asked for
+  kContentEncoding,  ///< compressed in another way than gzip
   kTruncated,        ///< the connection ended before the body did
   kTooLarge,         ///< more than max_bytes, by its length or while it came
   kTimeout,          ///< one of the settings' times, or the request's, ran out

@@ -120,7 +120,9 @@ bool Transfer::set_options(const SourceUrl& url, std::chrono::milliseconds dial)
                        set(CURLOPT_USERAGENT, settings_.user_agent.c_str()) &&
                        set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1)) &&
                        set(CURLOPT_HTTP09_ALLOWED, 0L) && set(CURLOPT_FOLLOWLOCATION, 0L) &&
-                       set(CURLOPT_HTTP_CONTENT_DECODING, 0L) && set(CURLOPT_SHARE, names_.get());
+                       set(CURLOPT_SHARE, names_.get());
+  // Has libcurl unpack what an origin compressed, though set_headers() asks it not to.
+  const bool coding = set(CURLOPT_ACCEPT_ENCODING, "gzip");
   // libcurl reads proxies from the environment unless told that there is none.
   const bool confined = set(CURLOPT_PROTOCOLS_STR, https ? "https" : "http") &&
                         set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https") && set(CURLOPT_PROXY, "") &&
@@ -139,7 +141,7 @@ bool Transfer::set_options(const SourceUrl& url, std::chrono::milliseconds dial)
       set(CURLOPT_HEADERFUNCTION, &Transfer::on_header) && set(CURLOPT_HEADERDATA, this) &&
       set(CURLOPT_WRITEFUNCTION, &Transfer::on_body) && set(CURLOPT_WRITEDATA, this) &&
       set(CURLOPT_OPENSOCKETFUNCTION, &Transfer::on_socket) && set(CURLOPT_OPENSOCKETDATA, this);
-  return request && confined && tls && bounds && callbacks;
+  return request && coding && confined && tls && bounds && callbacks;
 }
 
 Fetched<void> Transfer::prepare(const SourceUrl& url, std::span<const IpAddress> addresses,
@@ -188,7 +190,7 @@ bool Transfer::header(std::string_view line) {
     // Not waited for unless it is short.
     return head_.status() == 304 || (head_.length() && *head_.length() <= kMaxDiscardedBytes);
   }
-  if (!head_.length()) return true;
+  if (!head_.length() || head_.is_gzip()) return true;
   if (const Body::Fault fault = body_.expect(*head_.length())) {
     fault_ = fetch_error(*fault, fmt::format("{} bytes", *head_.length()));
     return false;

@@ -1,6 +1,7 @@
 // Answers of origins that are none, contradict themselves, or never end.
 #include <gtest/gtest.h>
 #include <chrono>
+#include <tests/service/support/gzip.hpp>
 #include <tests/service/support/origin.hpp>
 
 namespace framewire::service::source {
@@ -53,8 +54,14 @@ TEST(OriginAttack, AnswersThatAreNone) {
        kBadAnswer},
       {"a folded line", line + "X-A: 1\r\n b\r\n" + length + "\r\nbytes", kBadAnswer},
       {"a space in a name", line + "Content-Length : 5\r\n\r\nbytes", kBadAnswer},
-      {"gzip", line + "Content-Encoding: gzip\r\n" + length + "\r\nbytes", kContentEncoding},
-      {"gzip behind identity",
+      {"no gzip", line + "Content-Encoding: gzip\r\n" + length + "\r\nbytes", kBadAnswer},
+      {"deflate", line + "Content-Encoding: deflate\r\n" + length + "\r\nbytes", kContentEncoding},
+      {"gzip of gzip", line + "Content-Encoding: gzip, gzip\r\n" + length + "\r\nbytes",
+       kContentEncoding},
+      {"gzip twice",
+       line + "Content-Encoding: gzip\r\nContent-Encoding: gzip\r\n" + length + "\r\nbytes",
+       kContentEncoding},
+      {"brotli behind identity",
        line + "Content-Encoding: identity\r\nContent-Encoding: br\r\n" + length + "\r\nbytes",
        kContentEncoding},
       {"a redirect to nowhere", "HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\r\n", kBadRedirect},
@@ -73,6 +80,30 @@ TEST(OriginAttack, AnswersThatAreNone) {
         << answer.what << ": " << to_string(original.error().kind) << ' '
         << original.error().message;
   }
+}
+
+// Few bytes that become many end by the bound of what they become.
+TEST(OriginAttack, WhatIsUnpackedHasTheBoundOfAnOriginal) {
+  const std::string packed = test::gzip_bomb();
+  const std::string bytes = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: " +
+                            std::to_string(packed.size()) + "\r\n\r\n" + packed;
+  source::Settings settings = remote();
+  settings.max_bytes = 299'999;
+  Origin less(once(bytes), settings);
+  const auto refused = less.fetch(kUrl);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, FetchErrorKind::kTooLarge) << refused.error().message;
+  settings.max_bytes = 300'000;
+  Origin enough(once(bytes), settings);
+  const auto taken = enough.fetch(kUrl);
+  ASSERT_TRUE(taken) << taken.error().message;
+  EXPECT_EQ(taken->bytes.size(), 300'000u);
+  // Cut off in the middle, with a length that fits.
+  const std::string half = packed.substr(0, packed.size() / 2);
+  Origin short_one(once("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: " +
+                        std::to_string(half.size()) + "\r\n\r\n" + half));
+  const auto cut = short_one.fetch(kUrl);
+  if (!cut) EXPECT_EQ(cut.error().kind, FetchErrorKind::kBadAnswer) << cut.error().message;
 }
 
 // Answers that go on for ever: each must end by a bound in bytes, long before the time is over.

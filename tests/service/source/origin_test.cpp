@@ -1,5 +1,6 @@
 // Origins that do what they should, over loopback.
 #include <gtest/gtest.h>
+#include <tests/service/support/gzip.hpp>
 #include <tests/service/support/origin.hpp>
 #include <tests/service/support/temporary_folder.hpp>
 
@@ -34,6 +35,20 @@ TEST(Origin, BytesAndWhatTheOriginSaysOfThem) {
   EXPECT_NE(seen.find("\r\nAccept-Encoding: identity\r\n"), std::string::npos) << seen;
   for (const char* never : {"Cookie", "Authorization", "Referer", "Proxy", "If-"}) {
     EXPECT_EQ(seen.find(never), std::string::npos) << seen;
+  }
+}
+
+TEST(Origin, GzipThatNobodyAskedForIsUnpacked) {
+  std::string body;
+  for (int i = 0; i < 50'000; ++i) body += std::to_string(i);
+  const std::string packed = test::gzip_stored(body);
+  for (const char* coding : {"gzip", "x-gzip", "GZIP"}) {
+    Origin origin(answering([&](const std::string&) {
+      return ok(packed, std::string("Content-Encoding: ") + coding + "\r\n");
+    }));
+    const auto original = origin.fetch("http://images.test/a.jpg");
+    ASSERT_TRUE(original) << coding << ": " << original.error().message;
+    EXPECT_EQ(test::text(*original), body) << coding;
   }
 }
 
