@@ -68,10 +68,10 @@ TEST_F(CliRemote, WhatDoesNotGoTogetherIsNamed) {
 TEST_F(CliRemote, AServerAsksForKeys) {
   const Ran open = run_program({"serve", "--remote-clients", address_});
   EXPECT_EQ(open.exit_code, 2) << open.err;
-  EXPECT_THAT(open.err, HasSubstr("accepted: --remote-psk FILE"));
+  EXPECT_THAT(open.err, HasSubstr("accepted: with remote-psk"));
   const Ran alone = run_program({"serve", "--remote-psk", folder_ / "keys"});
   EXPECT_EQ(alone.exit_code, 2) << alone.err;
-  EXPECT_THAT(alone.err, HasSubstr("needs --remote-clients"));
+  EXPECT_THAT(alone.err, HasSubstr("remote-psk: needs remote-clients"));
 }
 
 class CliRemoteServer : public CliRemote, public ::testing::WithParamInterface<int> {

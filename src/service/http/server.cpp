@@ -111,6 +111,9 @@ EngineOptions engine_options(const Settings& settings) {
   EngineOptions options;
   options.codec = settings.defaults.codec;
   options.threads = settings.engine_threads;
+  options.devices = settings.devices;
+  options.gpu_memory_bytes = settings.gpu_memory_bytes;
+  options.warm_bytes = settings.warm_bytes;
   // Admission counts, so that the engine is never the one that is full.
   options.queue = settings.queue + 1;
   return options;

@@ -4,6 +4,7 @@
 #include <base/options_values.hpp>
 #include <service/http/bad_value.hpp>
 #include <service/http/endpoint.hpp>
+#include <service/http/setting_values.hpp>
 #include <service/http/settings.hpp>
 
 namespace framewire::service::http {
@@ -18,9 +19,12 @@ constexpr std::uint64_t kMaxTimeoutMs = 86'400'000;
 constexpr Text kLogWords[] = {"none", "errors", "requests"};
 constexpr Text kTlsVersionWords[] = {"1.2", "1.3"};
 constexpr Text kSwitchWords[] = {"off", "on"};
+constexpr Text kMpsWords[] = {"off", "on", "attach"};
+constexpr Text kLinks[] = {"stream", "ucx-rdma"};
 
 constexpr Text kThreadsAccepted = "a whole number from 0 to 1024; 0 is chosen";
 constexpr Text kBytesAccepted = "a number of bytes, with k, M or G for powers of 1024";
+constexpr Text kBytesOrNoneAccepted = "0, or a number of bytes, with k, M or G for powers of 1024";
 constexpr Text kPixelsAccepted = "a number of pixels from 1, with k, M or G for powers of 1000";
 constexpr Text kTimeoutAccepted = "a whole number of milliseconds from 1 to 86400000";
 constexpr Text kDelayAccepted = "a whole number of milliseconds from 0 to 86400000";
@@ -36,20 +40,6 @@ bool parse_timeout(Text text, std::uint64_t& out, std::uint64_t low = 1) {
 bool parse_seconds(Text text, std::uint64_t& out) {
   return options::parse_integer<std::uint64_t>(text, 0, 3'155'760'000, out);
 }
-// It stands in ETags, and in lists of them.
-bool parse_buster(Text text, std::string& out) {
-  constexpr Text kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-  if (text.size() > 64 || text.find_first_not_of(kLetters) != Text::npos) return false;
-  out = text;
-  return true;
-}
-bool parse_fallback_status(Text text, std::uint64_t& out) {
-  std::uint64_t value = 0;
-  if (!options::parse_integer<std::uint64_t>(text, 0, 599, value)) return false;
-  if (value != 0 && value != 200 && value < 400) return false;
-  out = value;
-  return true;
-}
 bool parse_threads(Text text, unsigned& out) {
   return options::parse_integer(text, 0u, 1024u, out);
 }
@@ -58,6 +48,19 @@ bool parse_small_bytes(Text text, std::uint64_t& out) {
   std::uint64_t value = 0;
   if (!options::parse_count(text, kBytes, 1024, value) || value > (1u << 30)) return false;
   out = value;
+  return true;
+}
+
+// 0 is said by itself alone: parse_count() begins at 1.
+bool parse_bytes_or_none(Text text, std::uint64_t& out) {
+  if (text != "0") return options::parse_count(text, kBytes, 1024, out);
+  out = 0;
+  return true;
+}
+
+bool parse_link(Text text, std::string& out) {
+  if (std::find(std::begin(kLinks), std::end(kLinks), text) == std::end(kLinks)) return false;
+  out = text;
   return true;
 }
 
@@ -233,17 +236,63 @@ constexpr SettingRow kRows[] = {
      [](S& s, Text t) { return parse_threads(t, s.workers); },
      [](const S& s) { return number(s.workers); }},
     {{"worker-memory", "N", "", "", "bytes that each of them may allocate; 0: no bound. Not for GPUs",
-      "Workers"}, kBytesAccepted,
-     [](S& s, Text t) {
-       if (t != "0") return options::parse_count(t, kBytes, 1024, s.worker_memory);
-       s.worker_memory = 0;
-       return true;
-     },
+      "Workers"}, kBytesOrNoneAccepted,
+     [](S& s, Text t) { return parse_bytes_or_none(t, s.worker_memory); },
      [](const S& s) { return options::print_count(s.worker_memory, kBytes); }},
     {{"no-worker-sandbox", "", "", "", "start workers where the system has no seccomp filters",
       "Workers"}, kFlagAccepted,
      [](S& s, Text t) { return parse_negated(t, s.worker_sandbox); },
      [](const S& s) { return options::print_flag(!s.worker_sandbox); }},
+    {{"device", "LIST", "", "", "GPUs that decode: ordinals joined by commas; with workers dealt to "
+      "them", "GPU"}, "all, or ordinals joined by commas",
+     [](S& s, Text t) { return parse_devices(t, s.devices); },
+     [](const S& s) { return print_devices(s.devices); }},
+    {{"gpu-memory", "N", "", "", "bound on the bytes taken of each GPU; 0: three quarters of what is "
+      "free", "GPU"}, kBytesOrNoneAccepted,
+     [](S& s, Text t) { return parse_bytes_or_none(t, s.gpu_memory_bytes); },
+     [](const S& s) { return options::print_count(s.gpu_memory_bytes, kBytes); }},
+    {{"warm", "N", "", "", "bytes of each GPU that are taken and used once before the first request, "
+      "which then is as fast as any; 0: none", "GPU"}, kBytesOrNoneAccepted,
+     [](S& s, Text t) { return parse_bytes_or_none(t, s.warm_bytes); },
+     [](const S& s) { return options::print_count(s.warm_bytes, kBytes); }},
+    {{"mps", "HOW", "off|on|attach", "", "share the GPU with other processes through NVIDIA's "
+      "Multi-Process Service; on: start its daemon, and end it; attach: use the one of "
+      "CUDA_MPS_PIPE_DIRECTORY", "GPU"}, "off, on or attach",
+     [](S& s, Text t) { return options::parse_word(t, kMpsWords, s.mps.mode); },
+     [](const S& s) { return options::print_word(s.mps.mode, kMpsWords); }},
+    TEXT_ROW("mps-program", "FILE", mps.program, "GPU",
+             "nvidia-cuda-mps-control; looked for, if not given"),
+    {{"mps-threads", "PERCENT", "", "", "of the GPU's threads that this process may use; 0: all",
+      "GPU"}, "a whole number from 0 to 100",
+     [](S& s, Text t) { return options::parse_integer(t, 0u, 100u, s.mps.threads_percent); },
+     [](const S& s) { return number(s.mps.threads_percent); }},
+    {{"mps-memory", "N", "", "", "bound on all memory that CUDA takes on each GPU of device; 0: none",
+      "GPU"}, kBytesOrNoneAccepted,
+     [](S& s, Text t) { return parse_bytes_or_none(t, s.mps.memory_bytes); },
+     [](const S& s) { return options::print_count(s.mps.memory_bytes, kBytes); }},
+    TEXT_ROW("local", "PATH", local.path, "Local clients",
+             "also serve processes of this machine, at a socket there: framewire batch --server PATH"),
+    {{"local-mode", "MODE", "", "", "permission bits of that socket: who may write may connect",
+      "Local clients"}, "0 to 777, octal",
+     [](S& s, Text t) { return parse_mode(t, s.local.mode); },
+     [](const S& s) { return fmt::format("{:o}", s.local.mode); }},
+    {{"local-uids", "LIST", "", "", "numbers of the users that are served there; all, if not given",
+      "Local clients"}, "numbers of users, joined by commas",
+     [](S& s, Text t) { return parse_uids(t, s.local.uids); },
+     [](const S& s) { return fmt::format("{}", fmt::join(s.local.uids, ",")); }},
+    TEXT_ROW("remote-clients", "ADDRESS", remote_clients.address, "Remote clients",
+             "also serve clients on other hosts, at this address, HOST:PORT: framewire batch "
+             "--server; :PORT is this machine alone"),
+    TEXT_ROW("remote-psk", "FILE", remote_clients.psk_file, "Remote clients",
+             "their pre-shared keys, lines NAME HEX, readable by their owner only"),
+    LIST_ROW("remote-allow", remote_clients.allowed, "Remote clients",
+             "names of the keys that are served; all, if not given"),
+    {{"remote-link", "NAME", "stream|ucx-rdma", "", "what carries their data: TLS, or RDMA in clear, "
+      "where they name it, too", "Remote clients"}, "stream or ucx-rdma",
+     [](S& s, Text t) { return parse_link(t, s.remote_clients.link); },
+     [](const S& s) { return s.remote_clients.link; }},
+    TEXT_ROW("remote-interface", "NAME", remote_clients.interface, "Remote clients",
+             "RDMA device and port of ucx-rdma, mlx5_0:1"),
     {{"drain-delay", "MS", "", "", "on SIGTERM: how long /readyz fails before the listeners close",
       "Work"}, kDelayAccepted,
      [](S& s, Text t) { return parse_timeout(t, s.drain_delay_ms, 0); },

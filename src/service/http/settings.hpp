@@ -19,6 +19,33 @@ enum class LogLevel : std::uint8_t { kNone, kErrors, kRequests };
 /// The oldest TLS that is spoken.
 enum class TlsVersion : std::uint8_t { k12, k13 };
 
+/// Whether NVIDIA's Multi-Process Service shares the GPU: not; through a daemon that this service
+/// starts and ends; through one that runs.
+enum class MpsMode : std::uint8_t { kOff, kOn, kAttach };
+
+struct MpsSettings {
+  MpsMode mode = MpsMode::kOff;
+  std::string program;             ///< nvidia-cuda-mps-control; empty: looked for
+  unsigned threads_percent = 0;    ///< of the GPU's; 0: all
+  std::uint64_t memory_bytes = 0;  ///< bound on what CUDA takes of each GPU; 0: none
+};
+
+/// Who may use the engine from other processes of this machine.
+struct LocalClientSettings {
+  std::string path;            ///< of their socket; empty: nobody
+  unsigned mode = 0660;        ///< its permission bits
+  std::vector<unsigned> uids;  ///< users that are served; empty: all
+};
+
+/// Who may use it from other hosts.
+struct RemoteClientSettings {
+  std::string address;  ///< HOST:PORT; empty: nobody
+  std::string psk_file;
+  std::vector<std::string> allowed;  ///< names of keys; empty: all
+  std::string link = "stream";       ///< or ucx-rdma
+  std::string interface;             ///< RDMA device and port of ucx-rdma
+};
+
 /// How the service runs. Defaults are visible here and nowhere else.
 struct Settings {
   std::vector<std::string> listen = {"127.0.0.1:8080"};
@@ -29,6 +56,14 @@ struct Settings {
   unsigned workers = 0;             ///< processes that decode; 0: this one does
   std::uint64_t worker_memory = 0;  ///< bytes of each of these, 0: no bound
   bool worker_sandbox = true;       ///< of those without a GPU
+
+  std::vector<int> devices;            ///< EngineOptions::devices
+  std::uint64_t gpu_memory_bytes = 0;  ///< EngineOptions::gpu_memory_bytes
+  std::uint64_t warm_bytes = 0;        ///< EngineOptions::warm_bytes
+  MpsSettings mps;
+
+  LocalClientSettings local;
+  RemoteClientSettings remote_clients;
 
   std::uint64_t max_connections = 4096;
   std::uint64_t max_header_bytes = 32u << 10;

@@ -4,6 +4,7 @@
 #include <service/http/bad_value.hpp>
 #include <service/http/endpoint.hpp>
 #include <service/http/settings.hpp>
+#include <utility>
 
 namespace framewire::service::http {
 namespace {
@@ -49,6 +50,53 @@ Result<void> validate_tls(const Settings& settings) {
   return {};
 }
 
+// What says something about a thing that is not asked for is a mistake in either.
+Result<void> validate_clients(const Settings& settings) {
+  const LocalClientSettings& local = settings.local;
+  if (local.path.empty()) {
+    if (local.mode != LocalClientSettings{}.mode) return bad_value("local-mode", "needs local");
+    if (!local.uids.empty()) return bad_value("local-uids", "needs local");
+  }
+  const RemoteClientSettings& remote = settings.remote_clients;
+  if (!remote.address.empty()) {
+    if (!remote.psk_file.empty()) return {};
+    return bad_value("remote-clients", "clients prove who they are; accepted: with remote-psk");
+  }
+  const RemoteClientSettings none;
+  for (const auto& [name, given] : {std::pair("remote-psk", !remote.psk_file.empty()),
+                                    std::pair("remote-allow", !remote.allowed.empty()),
+                                    std::pair("remote-link", remote.link != none.link),
+                                    std::pair("remote-interface", !remote.interface.empty())}) {
+    if (given) return bad_value(name, "needs remote-clients");
+  }
+  return {};
+}
+
+Result<void> validate_gpu(const Settings& settings) {
+  const MpsSettings& mps = settings.mps;
+  const CodecKind codec = settings.defaults.codec;
+  const bool on_cpu = codec == CodecKind::kTurbo || codec == CodecKind::kReference;
+  for (const auto& [name, given] :
+       {std::pair("device", !settings.devices.empty()),
+        std::pair("gpu-memory", settings.gpu_memory_bytes != 0),
+        std::pair("warm", settings.warm_bytes != 0), std::pair("mps", mps.mode != MpsMode::kOff)}) {
+    if (!given || !on_cpu) continue;
+    return bad_value(name, fmt::format("codec {} uses no GPU; accepted with auto, cuda and nvjpeg",
+                                       to_string(codec)));
+  }
+  if (mps.mode == MpsMode::kOff) {
+    for (const auto& [name, given] : {std::pair("mps-program", !mps.program.empty()),
+                                      std::pair("mps-threads", mps.threads_percent != 0),
+                                      std::pair("mps-memory", mps.memory_bytes != 0)}) {
+      if (given) return bad_value(name, "needs mps on or attach");
+    }
+  }
+  if (mps.memory_bytes != 0 && settings.devices.empty()) {
+    return bad_value("mps-memory", "needs device with ordinals: the bound is one for each GPU");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> validate(const Settings& settings) {
@@ -76,6 +124,8 @@ Result<void> validate(const Settings& settings) {
     }
   }
   if (auto valid = validate_tls(settings); !valid) return valid;
+  if (auto valid = validate_clients(settings); !valid) return valid;
+  if (auto valid = validate_gpu(settings); !valid) return valid;
   return framewire::validate(settings.defaults);
 }
 

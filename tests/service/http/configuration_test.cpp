@@ -5,6 +5,7 @@
 #include <iterator>
 #include <service/http/configuration.hpp>
 #include <service/http/endpoint.hpp>
+#include <service/http/server.hpp>
 
 namespace framewire::service::http {
 namespace {
@@ -109,6 +110,80 @@ TEST(HttpConfiguration, BoundsThatContradictAreRefused) {
   }
   settings.listen = settings.metrics = {":0"};
   EXPECT_TRUE(validate(settings)) << "two ports of the system's choice";
+}
+
+TEST(HttpConfiguration, DevicesAndClientsAreSettingsToo) {
+  const auto file = read_toml(R"(
+device = "0,2"
+gpu-memory = "8G"
+warm = "2G"
+mps = "attach"
+mps-threads = 50
+mps-memory = "1G"
+local = "/run/framewire/local.sock"
+local-mode = "600"
+local-uids = "1000,33"
+remote-clients = "10.0.0.2:7100"
+remote-psk = "keys.txt"
+remote-link = "ucx-rdma"
+remote-interface = "mlx5_0:1"
+)",
+                              "framewire.toml");
+  ASSERT_TRUE(file) << file.error().to_string();
+  const auto made = configure(*file, {{"remote-allow", {"studio,lab", "environment"}}}, {});
+  ASSERT_TRUE(made) << made.error().to_string();
+  const Settings& settings = made->settings;
+  EXPECT_EQ(settings.devices, (std::vector<int>{0, 2}));
+  EXPECT_EQ(settings.mps.mode, MpsMode::kAttach);
+  EXPECT_EQ(settings.mps.threads_percent, 50u);
+  EXPECT_EQ(settings.mps.memory_bytes, 1u << 30);
+  EXPECT_EQ(settings.local.path, "/run/framewire/local.sock");
+  EXPECT_EQ(settings.local.mode, 0600u);
+  EXPECT_EQ(settings.local.uids, (std::vector<unsigned>{1000, 33}));
+  EXPECT_EQ(settings.remote_clients.address, "10.0.0.2:7100");
+  EXPECT_EQ(settings.remote_clients.allowed, (std::vector<std::string>{"studio", "lab"}));
+  EXPECT_EQ(settings.remote_clients.link, "ucx-rdma");
+  const EngineOptions engine = engine_options(settings);
+  EXPECT_EQ(engine.devices, settings.devices);
+  EXPECT_EQ(engine.gpu_memory_bytes, std::uint64_t{8} << 30);
+  EXPECT_EQ(engine.warm_bytes, std::uint64_t{2} << 30);
+}
+
+TEST(HttpConfiguration, WhatHasNothingToSayIsRefused) {
+  const std::vector<std::pair<std::vector<std::pair<const char*, const char*>>, const char*>>
+      cases = {{{{"local-mode", "600"}}, "local-mode"},
+               {{{"local-uids", "0"}}, "local-uids"},
+               {{{"remote-clients", ":7100"}}, "remote-clients"},
+               {{{"remote-psk", "keys"}}, "remote-psk"},
+               {{{"remote-allow", "a"}}, "remote-allow"},
+               {{{"remote-link", "ucx-rdma"}}, "remote-link"},
+               {{{"remote-interface", "mlx5_0:1"}}, "remote-interface"},
+               {{{"mps-program", "/bin/true"}}, "mps-program"},
+               {{{"mps-threads", "50"}}, "mps-threads"},
+               {{{"mps", "on"}, {"mps-memory", "1G"}}, "mps-memory"},
+               {{{"codec", "turbo"}, {"device", "0"}}, "device"},
+               {{{"codec", "reference"}, {"gpu-memory", "1G"}}, "gpu-memory"},
+               {{{"codec", "turbo"}, {"warm", "1G"}}, "warm"},
+               {{{"codec", "turbo"}, {"mps", "attach"}}, "mps"}};
+  for (const auto& [given, about] : cases) {
+    Settings settings;
+    for (const auto& [name, value] : given) ASSERT_TRUE(set_setting(settings, name, value)) << name;
+    const auto valid = validate(settings);
+    ASSERT_FALSE(valid) << about;
+    EXPECT_EQ(valid.error().subject(), about);
+  }
+  Settings settings;
+  for (const auto& [name, bad] :
+       std::initializer_list<std::pair<const char*, std::vector<const char*>>>{
+           {"device", {"", "a", "-1", "0,", ",0", "0,,1", "99999999999"}},
+           {"gpu-memory", {"", "-1", "1T", "x"}},
+           {"mps", {"", "maybe"}},
+           {"mps-threads", {"101", "-1", ""}},
+           {"local-mode", {"", "8", "1000", "07777", "rw"}},
+           {"local-uids", {"root", "-1", "1,", "4294967295"}},
+           {"remote-link", {"", "tcp"}}}) {
+    for (const char* text : bad) EXPECT_FALSE(set_setting(settings, name, text)) << name << text;
+  }
 }
 
 TEST(HttpConfiguration, MetricsHaveAPlaceOrAWord) {

@@ -1,42 +1,11 @@
 #include <fmt/format.h>
-#include <algorithm>
-#include <command_line/misuse.hpp>
-#include <command_line/numbers.hpp>
 #include <commands/serve/clients.hpp>
 #include <commands/serve/local_clients.hpp>
-#include <files/file_mode.hpp>
 #include <report/console.hpp>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace framewire::app {
 namespace {
-
-Result<mode_t> parse_socket_mode(const std::string& text) {
-  unsigned mode = 0;
-  const bool octal = !text.empty() && text.size() <= 4 &&
-                     std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '7'; });
-  if (octal) mode = static_cast<unsigned>(std::stoul(text, nullptr, 8));
-  if (octal && mode <= 0777) return static_cast<mode_t>(mode);
-  return misuse(fmt::format("--local-mode: found '{}'; accepted: 0 to 777, octal", text));
-}
-
-Result<std::vector<uid_t>> parse_uids(const std::string& text) {
-  std::vector<uid_t> uids;
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    const auto comma = rest.find(',');
-    uid_t uid = 0;
-    if (!parse_number(rest.substr(0, comma), uid)) {
-      return misuse(
-          fmt::format("--local-uids: found '{}'; accepted: numbers of users, by commas", text));
-    }
-    uids.push_back(uid);
-    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
-  }
-  return uids;
-}
 
 void log_local(const service::local::LocalEvent& event) {
   log_client(event, "local", [&](Json& line) {
@@ -47,22 +16,12 @@ void log_local(const service::local::LocalEvent& event) {
 
 }  // namespace
 
-Result<std::optional<LocalOptions>> read_local(const Arguments& arguments) {
-  if (!arguments.has("local")) {
-    for (const char* name : {"local-mode", "local-uids"}) {
-      if (arguments.given.contains(name)) return misuse(fmt::format("--{} needs --local", name));
-    }
-    return std::nullopt;
-  }
+std::optional<LocalOptions> local_options(const service::http::LocalClientSettings& settings) {
+  if (settings.path.empty()) return std::nullopt;
   LocalOptions options;
-  options.path = arguments.get("local");
-  if (options.path.empty()) return misuse("--local: found ''; accepted: a path for a socket");
-  const auto mode = parse_socket_mode(arguments.get("local-mode"));
-  if (!mode) return fail(mode.error());
-  options.mode = *mode;
-  auto uids = parse_uids(arguments.get("local-uids"));
-  if (!uids) return fail(uids.error());
-  options.uids = std::move(*uids);
+  options.path = settings.path;
+  options.mode = static_cast<mode_t>(settings.mode);
+  options.uids.assign(settings.uids.begin(), settings.uids.end());
   return options;
 }
 

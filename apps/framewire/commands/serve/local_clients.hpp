@@ -1,7 +1,6 @@
 // framewire serve --local: other processes of this machine, through memory that both map.
 #pragma once
 
-#include <command_line/command.hpp>
 #include <cstdint>
 #include <framewire/engine.hpp>
 #include <framewire/status.hpp>
@@ -14,8 +13,9 @@ namespace framewire::app {
 using LocalOptions = service::local::LocalServerOptions;
 using LocalServer = service::local::LocalServer;
 
-/// What the flags ask for; nothing without --local. @return a misuse()
-[[nodiscard]] Result<std::optional<LocalOptions>> read_local(const Arguments& arguments);
+/// What the settings ask for; nothing where they name no socket.
+[[nodiscard]] std::optional<LocalOptions> local_options(
+    const service::http::LocalClientSettings& settings);
 
 /// Nothing where nothing was asked for. Logs who comes and goes as lines of JSON.
 /// @param settings  whose limits clients cannot raise, and whose client-share is each user's

@@ -1,6 +1,4 @@
 #include <fmt/format.h>
-#include <command_line/lists.hpp>
-#include <command_line/misuse.hpp>
 #include <commands/serve/clients.hpp>
 #include <commands/serve/remote_clients.hpp>
 #include <report/console.hpp>
@@ -24,26 +22,14 @@ std::string with_port(const std::string& address, std::uint16_t port) {
 
 }  // namespace
 
-Result<std::optional<RemoteOptions>> read_remote(const Arguments& arguments) {
-  if (!arguments.has("remote-clients")) {
-    for (const char* name : {"remote-psk", "remote-allow", "remote-link", "remote-interface"}) {
-      if (!arguments.given.contains(name)) continue;
-      return misuse(fmt::format("--{} needs --remote-clients", name));
-    }
-    return std::nullopt;
-  }
+std::optional<RemoteOptions> remote_options(const service::http::RemoteClientSettings& settings) {
+  if (settings.address.empty()) return std::nullopt;
   RemoteOptions options;
-  options.address = arguments.get("remote-clients");
-  if (options.address.empty()) return misuse("--remote-clients: found ''; accepted: HOST:PORT");
-  options.security.psk_file = arguments.get("remote-psk");
-  if (options.security.psk_file.empty()) {
-    return misuse("--remote-clients: clients prove who they are; accepted: --remote-psk FILE");
-  }
-  if (const std::string allowed = arguments.get("remote-allow"); !allowed.empty()) {
-    options.security.allowed = split_at_commas(allowed);
-  }
-  options.link = arguments.get("remote-link");
-  options.ucx_device = arguments.get("remote-interface");
+  options.address = settings.address;
+  options.security.psk_file = settings.psk_file;
+  options.security.allowed = settings.allowed;
+  options.link = settings.link;
+  options.ucx_device = settings.interface;
   return options;
 }
 

@@ -1,7 +1,6 @@
 // framewire serve --remote-clients: other hosts use the service's engine.
 #pragma once
 
-#include <command_line/command.hpp>
 #include <cstdint>
 #include <framewire/status.hpp>
 #include <optional>
@@ -15,9 +14,9 @@ namespace framewire::app {
 using RemoteOptions = service::remote::RemoteServerOptions;
 using service::remote::RemoteServer;
 
-/// What the command line says about clients on other hosts; nothing where there are none. @return
-/// misuse()
-[[nodiscard]] Result<std::optional<RemoteOptions>> read_remote(const Arguments& arguments);
+/// What the settings say about clients on other hosts; nothing where there are none.
+[[nodiscard]] std::optional<RemoteOptions> remote_options(
+    const service::http::RemoteClientSettings& settings);
 
 /// Starts to serve them, logging who comes and goes.
 /// @param engine  what the HTTP server uses, too @param server  whose admission counts

@@ -5,7 +5,6 @@
 #include <unistd.h>
 #include <batch/input_file.hpp>
 #include <command_line/command.hpp>
-#include <command_line/gpu_options.hpp>
 #include <commands/serve/clients.hpp>
 #include <commands/serve/health.hpp>
 #include <commands/serve/local_clients.hpp>
@@ -54,18 +53,6 @@ Result<http::Configuration> read_configuration(const Arguments& arguments) {
   }
   if (!arguments.paths.empty()) flags["folder"] = {arguments.paths[0], "argument"};
   return http::configure(*file, http::read_environment(environ), flags);
-}
-
-Result<EngineOptions> engine_options(const Arguments& arguments, const http::Settings& settings) {
-  Arguments with_codec = arguments;
-  with_codec.options.codec = settings.defaults.codec;
-  const auto gpu = make_engine_options(with_codec);
-  if (!gpu) return fail(gpu.error());
-  EngineOptions options = http::engine_options(settings);
-  options.devices = gpu->devices;
-  options.gpu_memory_bytes = gpu->gpu_memory_bytes;
-  options.warm_bytes = gpu->warm_bytes;
-  return options;
 }
 
 // One descriptor a connection, one a request for its file or origin: as many as the administrator
@@ -163,14 +150,9 @@ int run_serve(const Arguments& arguments) {
     return report_usage("serve", fmt::format("{}: {}", error.subject(), error.message()));
   }
   const http::Settings& settings = configuration->settings;
-  auto options = engine_options(arguments, settings);
-  if (!options) return report_usage("serve", options.error());
-  auto local = read_local(arguments);
-  if (!local) return report_usage("serve", local.error());
-  auto remote = read_remote(arguments);
-  if (!remote) return report_usage("serve", remote.error());
-  auto mps = read_mps(arguments, *options);
-  if (!mps) return report_usage("serve", mps.error());
+  EngineOptions options = http::engine_options(settings);
+  auto local = local_options(settings.local);
+  const auto remote = remote_options(settings.remote_clients);
   if (auto grammar = http::make_grammar(settings); !grammar) {
     const Status& error = grammar.error();
     return report_usage("serve", fmt::format("{}: {}", error.subject(), error.message()));
@@ -189,21 +171,21 @@ int run_serve(const Arguments& arguments) {
   auto manager = find_service_manager();
   if (!manager) return refuse(manager.error());
   if (manager->local.valid()) {
-    if (!*local) local->emplace();
-    (*local)->listener_fd = manager->local.release();
+    if (!local) local.emplace();
+    local->listener_fd = manager->local.release();
   }
-  if (*local && settings.workers != 0) {
+  if (local && settings.workers != 0) {
     return report_usage("serve",
                         "--local: local clients need an engine in the service itself; "
                         "accepted without --workers");
   }
-  if (*local) options->queue += kClientQueue;
+  if (local) options.queue += kClientQueue;
   raise_descriptors(settings);
-  const auto daemon = start_mps(*mps, *options);  // ends after the engine
+  const auto daemon = start_mps(settings.mps, settings.devices);  // ends after the engine
   if (!daemon) return refuse(daemon.error());
-  auto engines = make_engines(settings, *options);
+  auto engines = make_engines(settings, options);
   if (!engines) return refuse(engines.error());
-  return serve(signals, *manager, settings, *engines, *local, *remote,
+  return serve(signals, *manager, settings, *engines, local, remote,
                [&arguments]() -> Result<http::Settings> {
                  auto read = read_configuration(arguments);
                  if (!read) return fail(read.error());

@@ -1,0 +1,28 @@
+// Texts of settings that are neither numbers nor words: how they are read and printed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace framewire::service::http {
+
+/// "all", or ordinals joined by commas. @return false for anything else; `out` is as it was then
+[[nodiscard]] bool parse_devices(std::string_view text, std::vector<int>& out);
+/// "all" where there are none.
+[[nodiscard]] std::string print_devices(const std::vector<int>& devices);
+
+/// Permission bits in octal, 0 to 777.
+[[nodiscard]] bool parse_mode(std::string_view text, unsigned& out);
+
+/// Numbers of users joined by commas; "" are none.
+[[nodiscard]] bool parse_uids(std::string_view text, std::vector<unsigned>& out);
+
+/// What stands in ETags, and in lists of them: up to 64 letters, digits, - and _.
+[[nodiscard]] bool parse_buster(std::string_view text, std::string& out);
+
+/// 0, 200, or 400 to 599.
+[[nodiscard]] bool parse_fallback_status(std::string_view text, std::uint64_t& out);
+
+}  // namespace framewire::service::http
