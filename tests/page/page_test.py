@@ -193,7 +193,9 @@ def try_path(page, name):
     page["path"].send_keys(Keys.ENTER)
     page.wait(lambda: "No URL says kernel" in page["error"].text, page["error"].text)
     page["reset"].send_keys(Keys.SPACE)
-    page.wait(lambda: page["option-kernel"].get_attribute("value") != "area", "nothing is reset")
+    # The form is made anew: an element that was found before may be gone.
+    page.wait(lambda: page.browser.execute_script(
+        "return document.getElementById('option-kernel').value") != "area", "nothing is reset")
     page["path"].send_keys(Keys.ENTER)
     page.wait(lambda: not page["error"].is_displayed(), "the error stays")
 

@@ -271,7 +271,8 @@ Response answer_at_once(const Exchange& exchange, const SharedState& shared) {
     return refuse(exchange, Code::kUnavailable, "draining", "the server is ending");
   }
   if (exchange.action == Action::kReady && !shared.engine.ready()) {
-    return refuse(exchange, Code::kUnavailable, "busy", "no worker process runs");
+    return refuse(exchange, Code::kUnavailable, "busy",
+                  "no worker process runs, or all GPUs are lost");
   }
   if (exchange.action == Action::kPage) return page_response();
   Response response;

@@ -410,7 +410,7 @@ void IoThread::hand_in() {
       request.stop = group[i].stop;
       request.completions = completions_;
       request.tag = first_tag + i;
-      handed_in_.emplace(request.tag, HandedIn{group[i].done, request.options.codec, now});
+      handed_in_.try_emplace(request.tag).first->second = {std::move(group[i]), now};
       requests.push_back(std::move(request));
     }
     taken = shared_.engine.try_submit(requests);
@@ -419,8 +419,11 @@ void IoThread::hand_in() {
   }
   shared_.metrics.images_begun.add(taken);
   for (std::size_t i = taken; i < group.size(); ++i) {
-    handed_in_.erase(first_tag + i);
-    group[i].done(fail(StatusCode::kBusy, "the engine has no room"));
+    const auto found = handed_in_.find(first_tag + i);
+    const bool is_there = found != handed_in_.end() && found->second.job.done != nullptr;
+    const Job job = std::move(is_there ? found->second.job : group[i]);
+    if (found != handed_in_.end()) handed_in_.erase(found);
+    job.done(fail(StatusCode::kBusy, "the engine has no room"));
   }
 }
 
@@ -449,16 +452,33 @@ void IoThread::take_answers() {
 void IoThread::answer(std::uint64_t tag, Result<Resized> result) noexcept {
   const auto found = handed_in_.find(tag);
   if (found == handed_in_.end()) return;
-  const HandedIn picture = std::move(found->second);
+  HandedIn picture = std::move(found->second);
   handed_in_.erase(found);
   shared_.metrics.images_ended.add();
   if (result) {
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - picture.begun;
-    const CodecKind asked =
-        picture.codec == CodecKind::kAuto ? shared_.settings.defaults.codec : picture.codec;
+    const CodecKind named = picture.job.options.codec;
+    const CodecKind asked = named == CodecKind::kAuto ? shared_.settings.defaults.codec : named;
     shared_.metrics.picture_made(asked, shared_.has_device, result->report, elapsed.count());
   }
-  picture.done(std::move(result));
+  if (!result && result.error().code() == StatusCode::kDeviceLost && try_again(picture.job)) return;
+  picture.job.done(std::move(result));
+}
+
+// On another device or the CPU: the engine gives a lost one no more.
+bool IoThread::try_again(Job& job) noexcept {
+  if (job.is_retry) return false;
+  job.is_retry = true;
+  try {
+    to_hand_in_.push_back(std::move(job));
+  } catch (const std::bad_alloc&) {
+    job.is_retry = false;
+    return false;
+  }
+  shared_.metrics.device_retries.add();
+  if (handing_in_) return true;
+  hand_in();
+  return true;
 }
 
 }  // namespace framewire::service::http

@@ -33,6 +33,7 @@ struct Job {
   std::stop_token stop;
   /// Called once, on the thread that submitted, with what the engine says, or busy. Never throws.
   std::function<void(Result<Resized>)> done;
+  bool is_retry = false;  ///< a GPU was lost that had it
 };
 
 /// Accepts, reads, hands requests to the engine in groups and takes its answers in groups: one
@@ -117,6 +118,8 @@ class IoThread {
   void take_answers();
   void hand_in();
   void answer(std::uint64_t tag, Result<Resized> result) noexcept;
+  /// Hands a request in again whose GPU was lost. @return false where it was, or memory ran out
+  bool try_again(Job& job) noexcept;
 
   struct Listener {
     Acceptor acceptor;
@@ -128,8 +131,7 @@ class IoThread {
   };
   /// A picture that the engine has.
   struct HandedIn {
-    std::function<void(Result<Resized>)> done;
-    CodecKind codec = CodecKind::kAuto;  ///< that its options name
+    Job job;
     std::chrono::steady_clock::time_point begun{};
   };
   void accept_what_waits(Listener& listener);

@@ -108,6 +108,7 @@ class Metrics {
   Counter http2_floods;
   Counter decoded_pixels;
   Counter coalesced;
+  Counter device_retries;
   Counter fallback_images;
   Counter cache_hits;
   Counter cache_misses;

@@ -39,6 +39,7 @@ struct Scrape {
   std::uint64_t images = 0;  ///< with the engine now
   unsigned workers = 0;
   WorkerFigures processes{};
+  std::vector<EngineDevice> devices{};
 };
 
 struct Label {
@@ -137,8 +138,16 @@ void add_spans(const Scrape& from, Values& to) {
   }
 }
 
+void add_devices(const Scrape& from, Values& to) {
+  const auto lost = std::count_if(from.devices.begin(), from.devices.end(),
+                                  [](const EngineDevice& device) { return device.lost; });
+  to.add(static_cast<std::ptrdiff_t>(from.devices.size()) - lost, {{"state", "working"}});
+  to.add(lost, {{"state", "lost"}});
+}
+
 void add_deaths(const Scrape& from, Values& to) {
-  to.add(from.processes.crashed, {{"cause", "crash"}});
+  to.add(from.processes.crashed - from.processes.lost_devices, {{"cause", "crash"}});
+  to.add(from.processes.lost_devices, {{"cause", "device"}});
   to.add(from.processes.killed, {{"cause", "killed"}});
   to.add(from.processes.hung, {{"cause", "hung"}});
   to.add(from.processes.failed_starts, {{"cause", "start"}});
@@ -246,6 +255,12 @@ constexpr Row kRows[] = {
      [](const Scrape& s, Values& v) { v.add_summary(s.engine.batches, s.engine.gpu_images); }},
     {{"framewire_device_memory_bytes", "gauge", "", "Held on all GPUs; 0 without one"},
      [](const Scrape& s, Values& v) { v.add(s.engine.device_bytes); }},
+    {{"framewire_devices", "gauge", "state",
+      "GPUs of the engine: working, lost. Those of --workers are replaced, and never lost"},
+     add_devices},
+    {{"framewire_device_retries_total", "counter", "",
+      "Pictures that were made elsewhere since the GPU that had them was lost"},
+     [](const Scrape& s, Values& v) { v.add(s.metrics.device_retries.value()); }},
     {{"framewire_pinned_memory_bytes", "gauge", "",
       "Host memory that GPUs copy from and to; 0 without one"},
      [](const Scrape& s, Values& v) { v.add(s.engine.pinned_bytes); }},
@@ -271,8 +286,12 @@ constexpr Row kRows[] = {
     {{"framewire_worker_processes", "gauge", "",
       "Processes that decode, with --workers; 0 without"},
      [](const Scrape& s, Values& v) { v.add(s.processes.alive); }},
+    {{"framewire_worker_resident_memory_bytes", "gauge", "",
+      "Memory of these, what they share with the service included"},
+     [](const Scrape& s, Values& v) { v.add(s.processes.resident_bytes); }},
     {{"framewire_worker_deaths_total", "counter", "cause",
-      "Of these: crash, killed (by somebody else), hung, start"}, add_deaths},
+      "Of these: crash, device (killed, since it had lost a GPU), killed (by somebody else), hung, "
+      "start"}, add_deaths},
     {{"framewire_worker_retries_total", "counter", "",
       "Requests handed to another worker after one had died"},
      [](const Scrape& s, Values& v) { v.add(s.processes.retries); }},
@@ -321,6 +340,7 @@ std::string metrics_text(const SharedState& shared) {
   const unsigned threads = shared.settings.engine_threads;
   scrape.workers = std::max(1u, threads != 0 ? threads : std::thread::hardware_concurrency());
   scrape.processes = shared.engine.workers().value_or(WorkerFigures{});
+  scrape.devices = shared.engine.devices();
   std::vector<MetricFamily> families;
   for (const Row& row : kRows) {
     MetricFamily& family = families.emplace_back();

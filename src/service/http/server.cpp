@@ -167,7 +167,7 @@ Server::~Server() = default;
 Result<std::unique_ptr<Server>> Server::start(const Settings& settings, Engine& engine, LogSink log,
                                               const source::Network* network,
                                               InheritedListeners inherited) {
-  std::unique_ptr<PictureEngine> own(new (std::nothrow) OwnEngine(engine));
+  std::unique_ptr<PictureEngine> own(new (std::nothrow) OwnEngine(engine, settings.defaults.codec));
   if (own == nullptr) return fail(StatusCode::kBusy, "memory ran out");
   PictureEngine& pictures = *own;
   return start(settings, pictures, std::move(own), std::move(log), network, std::move(inherited));

@@ -1,6 +1,7 @@
 // What the HTTP server needs of an engine, be it in this process or in others.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <framewire/engine.hpp>
@@ -13,7 +14,9 @@ namespace framewire::service {
 /// What has become of processes that decode.
 struct WorkerFigures {
   std::uint64_t alive = 0;             ///< that take requests now
+  std::uint64_t resident_bytes = 0;    ///< memory of these
   std::uint64_t crashed = 0;           ///< ended by a signal or an exit code of their own
+  std::uint64_t lost_devices = 0;      ///< of these, killed by us since they had lost a GPU
   std::uint64_t killed = 0;            ///< by SIGKILL from outside
   std::uint64_t hung = 0;              ///< killed by us, since they answered nothing any more
   std::uint64_t failed_starts = 0;     ///< that never took a request
@@ -48,7 +51,9 @@ class PictureEngine {
 class OwnEngine final : public PictureEngine {
  public:
   /// @param engine  outlives this
-  explicit OwnEngine(Engine& engine) : engine_(engine) {}
+  /// @param codec   its own: one of GPUs does nothing once all of these are lost
+  explicit OwnEngine(Engine& engine, CodecKind codec = CodecKind::kAuto)
+      : engine_(engine), needs_device_(codec == CodecKind::kCuda || codec == CodecKind::kNvjpeg) {}
 
   Result<InputSlice> input_slice(std::size_t bytes) override { return engine_.input_slice(bytes); }
   std::size_t try_submit(std::span<EngineRequest> requests) override {
@@ -57,11 +62,16 @@ class OwnEngine final : public PictureEngine {
   void drain() override { engine_.drain(); }
   EngineStats stats() const override { return engine_.stats(); }
   std::vector<EngineDevice> devices() const override { return engine_.devices(); }
-  bool ready() const override { return true; }
+  bool ready() const override {
+    if (!needs_device_) return true;
+    const auto all = engine_.devices();
+    return std::any_of(all.begin(), all.end(), [](const EngineDevice& one) { return !one.lost; });
+  }
   std::optional<WorkerFigures> workers() const override { return std::nullopt; }
 
  private:
   Engine& engine_;
+  const bool needs_device_;
 };
 
 }  // namespace framewire::service

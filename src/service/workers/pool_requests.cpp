@@ -1,5 +1,8 @@
 // A pool's requests: from those who ask to workers, and back.
+#include <fmt/format.h>
+#include <unistd.h>
 #include <algorithm>
+#include <fstream>
 #include <new>
 #include <service/workers/pool_state.hpp>
 #include <utility>
@@ -26,6 +29,15 @@ class HandingIn {
 };
 
 bool is_of_gpu(CodecKind codec) { return codec == CodecKind::kCuda || codec == CodecKind::kNvjpeg; }
+
+/// 0 where it has ended.
+std::uint64_t resident_bytes_of(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/statm", pid));
+  std::uint64_t pages = 0;
+  std::uint64_t resident_pages = 0;
+  file >> pages >> resident_pages;
+  return file ? resident_pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) : 0;
+}
 
 Result<Resized> failure(StatusCode code, std::string_view message) noexcept {
   try {
@@ -218,6 +230,13 @@ bool WorkerPool::State::hand_in(const Batch& batch) noexcept {
 /// On the thread that receives for a worker; on the one that submits where the worker has gone.
 void WorkerPool::State::answered(Worker& worker, PoolJob& job, Result<Resized> result) noexcept {
   if (!result && result.error().code() == StatusCode::kPeerLost) return on_loss(worker, job);
+  if (!result && result.error().code() == StatusCode::kDeviceLost) {
+    {
+      const std::lock_guard lock(mutex_);
+      worker.lost_device = true;
+    }
+    return on_loss(worker, job);
+  }
   Jobs mine;
   {
     const std::lock_guard lock(mutex_);
@@ -234,7 +253,8 @@ void WorkerPool::State::answered(Worker& worker, PoolJob& job, Result<Resized> r
   pump();
 }
 
-/// The worker has gone. What it never saw waits for another one; what it saw waits for the verdict.
+/// The worker has gone, or will be killed. What it never saw waits for another one; what it saw
+/// waits for the verdict.
 void WorkerPool::State::on_loss(Worker& worker, PoolJob& job) noexcept {
   {
     const std::lock_guard lock(mutex_);
@@ -312,10 +332,14 @@ bool WorkerPool::State::ready() const {
 
 WorkerFigures WorkerPool::State::figures() const {
   WorkerFigures figures;
+  std::vector<pid_t> pids;
   {
     const std::lock_guard lock(mutex_);
     figures.alive = serving_.size();
+    for (const WorkerPtr& worker : serving_) pids.push_back(worker->process.pid());
   }
+  for (const pid_t pid : pids) figures.resident_bytes += resident_bytes_of(pid);
+  figures.lost_devices = lost_devices_;  // first: they are among those that crashed
   figures.crashed = crashed_;
   figures.killed = killed_;
   figures.hung = hung_;

@@ -59,12 +59,14 @@ struct Worker {
   bool hung = false;         ///< and was killed for that
   bool closed = false;       ///< it was told to end
   bool ended_idle = false;   ///< it ended by itself, with nothing in hand
+  bool condemned = false;    ///< and was killed since it has lost a GPU
 
   Jobs in_hand;
   Jobs lost;                  ///< that it has not answered and will not
   bool full = false;          ///< no room for another input before the next answer
   bool gone = false;          ///< it takes nothing any more
   bool over = false;          ///< what was lost has been dealt with
+  bool lost_device = false;   ///< a GPU failed; what a process has of it cannot be mended
   std::uint64_t answers = 0;  ///< given so far
 };
 using WorkerPtr = std::shared_ptr<Worker>;
@@ -153,7 +155,7 @@ class WorkerPool::State {
   std::atomic<bool> stopping_{false};
   std::atomic<bool> restart_wanted_{false};
   std::atomic<std::uint64_t> crashed_{0}, killed_{0}, hung_{0}, failed_starts_{0}, retries_{0},
-      refused_{0}, host_images_{0}, gpu_images_{0}, failures_{0};
+      lost_devices_{0}, refused_{0}, host_images_{0}, gpu_images_{0}, failures_{0};
 
   mutable std::mutex mutex_;
   std::condition_variable idle_;

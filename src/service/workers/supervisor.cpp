@@ -253,14 +253,19 @@ void WorkerPool::State::start_failed(Seat& seat, const std::string& why) {
 
 /// Kills a worker that has something to do and does nothing, or is believed no more.
 void WorkerPool::State::watch(Worker& worker, Clock::time_point now) {
-  if (worker.hung) return;
+  if (worker.hung || worker.condemned) return;
   bool has_work = false;
   bool is_overdue = false;
   {
     const std::lock_guard lock(mutex_);
+    worker.condemned = worker.lost_device;
     has_work = !worker.in_hand.empty();
     is_overdue = std::ranges::any_of(worker.in_hand,
                                      [now](const JobPtr& job) { return job->overdue <= now; });
+  }
+  if (worker.condemned) {
+    warn("worker killed", "it has lost a GPU", worker.process.pid());
+    return worker.process.kill();
   }
   if (!has_work) worker.silent = false;
   if (has_work && (!worker.silent || now - worker.probed >= kTick)) {
@@ -294,11 +299,12 @@ bool WorkerPool::State::has_ended(Worker& worker, bool expected) {
     lost.splice(lost.end(), worker.lost);
   }
   if (expected && lost.empty()) return true;
-  const bool killed = end->signal == SIGKILL && !worker.hung;
+  const bool killed = end->signal == SIGKILL && !worker.hung && !worker.condemned;
   // Whoever kills a worker that idles says nothing about the next one.
   worker.ended_idle = lost.empty() && !killed;
   const Cause cause = worker.hung ? Cause::kHung : killed ? Cause::kKilled : Cause::kCrash;
   ++(cause == Cause::kHung ? hung_ : cause == Cause::kKilled ? killed_ : crashed_);
+  if (worker.condemned) ++lost_devices_;
   warn("worker ended", fmt::format("{}, with {} requests in hand", end->to_string(), lost.size()),
        pid);
   judge(std::move(lost), cause);

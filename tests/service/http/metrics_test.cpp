@@ -444,7 +444,7 @@ TEST(HttpMetrics, TheDashboardNamesWhatThereIs) {
       known.insert({name + "_sum", name + "_count"});
     }
   }
-  static const std::regex name("framewire_[a-z_]+");
+  static const std::regex name("framewire_[a-z0-9_]+");
   std::set<std::string> used;
   std::set<int> ids;
   for (const auto& panel : dashboard.at("panels")) {

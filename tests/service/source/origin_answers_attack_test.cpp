@@ -103,7 +103,9 @@ TEST(OriginAttack, WhatIsUnpackedHasTheBoundOfAnOriginal) {
   Origin short_one(once("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: " +
                         std::to_string(half.size()) + "\r\n\r\n" + half));
   const auto cut = short_one.fetch(kUrl);
-  if (!cut) EXPECT_EQ(cut.error().kind, FetchErrorKind::kBadAnswer) << cut.error().message;
+  if (!cut) {
+    EXPECT_EQ(cut.error().kind, FetchErrorKind::kBadAnswer) << cut.error().message;
+  }
 }
 
 // Answers that go on for ever: each must end by a bound in bytes, long before the time is over.

@@ -5,13 +5,16 @@
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <framewire/engine.hpp>
 #include <new>
 #include <service/workers/handshake.hpp>
 #include <service/workers/worker.hpp>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 // NOLINTBEGIN: names of the linker's
@@ -58,11 +61,24 @@ void attack(std::string_view what) {
   }
 }
 
-void look_for_faults(std::span<const std::uint8_t> jpeg) {
+std::string_view fault_of(std::span<const std::uint8_t> jpeg) {
   const std::string_view text(reinterpret_cast<const char*>(jpeg.data()), jpeg.size());
   constexpr std::string_view kMark = "fw-fault:";
   const auto at = text.rfind(kMark);
-  if (at != std::string_view::npos) attack(text.substr(at + kMark.size()));
+  return at == std::string_view::npos ? std::string_view() : text.substr(at + kMark.size());
+}
+
+constexpr std::string_view kDevice = "device";
+
+/// "device:FILE" loses a GPU as often as FILE can be removed, which is once; "device" each time.
+bool loses_device(std::string_view fault) {
+  if (!fault.starts_with(kDevice)) return false;
+  const std::string file(fault.substr(std::min(fault.size(), kDevice.size() + 1)));
+  return file.empty() || ::unlink(file.c_str()) == 0;
+}
+
+void answer_lost(const framewire::EngineRequest& request) {
+  request.done(framewire::fail(framewire::StatusCode::kDeviceLost, "lost by a test"));
 }
 
 }  // namespace
@@ -70,7 +86,16 @@ void look_for_faults(std::span<const std::uint8_t> jpeg) {
 std::size_t submit_with_faults(framewire::Engine* engine,
                                std::span<framewire::EngineRequest> requests,
                                std::function<void()> on_room) {
-  for (const framewire::EngineRequest& request : requests) look_for_faults(request.jpeg);
+  for (const framewire::EngineRequest& request : requests) attack(fault_of(request.jpeg));
+  // What may lose a GPU is looked at by itself, and so are those before it.
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const std::string_view fault = fault_of(requests[i].jpeg);
+    if (!fault.starts_with(kDevice)) continue;
+    if (i != 0) return submit_really(engine, requests.first(i), std::move(on_room));
+    if (!loses_device(fault)) return submit_really(engine, requests.first(1), std::move(on_room));
+    answer_lost(requests[0]);
+    return 1;
+  }
   return submit_really(engine, requests, std::move(on_room));
 }
 

@@ -104,7 +104,7 @@ int serve(const ServeSignals& signals, ServiceManager& manager, const http::Sett
                              : Result<std::optional<LocalServer>>(std::nullopt);
   if (!clients) return refuse(clients.error());
   std::optional<service::OwnEngine> own;
-  if (engines.own) own.emplace(*engines.own);
+  if (engines.own) own.emplace(*engines.own, settings.defaults.codec);
   auto remotes = own ? start_remote(remote, settings, *own, **server)
                      : start_remote(remote, settings, *engines.workers, **server);
   if (!remotes) return refuse(remotes.error());
