@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <tests/integration/support.hpp>
+#include <tests/service/mps/fake_control.hpp>
 #include <tests/support/slower.hpp>
 #include <thread>
 #include <vector>
@@ -145,6 +146,33 @@ TEST(CliServe, WorkersAreReplacedWhereOneIsKilledAndOnSighup) {
     EXPECT_EQ(now.size(), 1u);
     EXPECT_NE(now, before);
   }
+  ASSERT_EQ(::kill(server, SIGTERM), 0);
+  EXPECT_EQ(wait_for(server).exit_code, 0);
+}
+
+TEST(CliServe, ADaemonOfMpsThatEndsIsTold) {
+  const service::mps::test::FakeControl fake;
+  const TemporaryFolder folder;
+  const std::string path = folder / "socket";
+  const std::string log = folder / "log";
+  const pid_t server = start_program(
+      {"serve", "--listen", "unix:" + path, "--mps", "on", "--mps-program", fake.program()}, {},
+      log);
+  ::close(connect_to(path));
+  const std::string told = read_text(log);
+  constexpr std::string_view kPipes = "pipes in ";
+  const auto at = told.find(kPipes);
+  ASSERT_NE(at, std::string::npos) << told;
+  const std::string pipes =
+      told.substr(at + kPipes.size(), told.find('\n', at) - at - kPipes.size());
+  ASSERT_EQ(::kill(std::stoi(read_text(pipes + "/nvidia-cuda-mps-control.pid")), SIGKILL), 0);
+  constexpr std::string_view kEvent = R"("level":"warning","event":"MPS daemon ended")";
+  for (int i = 0; i < 1500 && !contains(read_text(log), kEvent); ++i) {
+    std::this_thread::sleep_for(20ms);
+  }
+  EXPECT_TRUE(contains(ask(path, "/readyz"), "200 OK"));
+  std::this_thread::sleep_for(1500ms);
+  EXPECT_EQ(count(read_text(log), kEvent), 1u) << "said once";
   ASSERT_EQ(::kill(server, SIGTERM), 0);
   EXPECT_EQ(wait_for(server).exit_code, 0);
 }

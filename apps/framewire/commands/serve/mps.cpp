@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <stdlib.h>
+#include <commands/serve/clients.hpp>
 #include <commands/serve/mps.hpp>
 #include <report/console.hpp>
 #include <utility>
@@ -25,6 +26,17 @@ Result<std::optional<Daemon>> start_mps(const service::http::MpsSettings& settin
   }
   say(fmt::format("MPS: {} a daemon, pipes in {}", own ? "started" : "uses", daemon->folder()));
   return std::optional<Daemon>(std::move(*daemon));
+}
+
+bool tell_of_end(const std::optional<Daemon>& daemon) {
+  if (!daemon) return false;
+  const auto alive = daemon->alive();
+  if (alive) return false;
+  Json line = event_line("warning", "MPS daemon ended");
+  line["reason"] = alive.error().to_string() +
+                   "; who uses the GPU goes on until it ends, and workers to come do without MPS";
+  log_event(line);
+  return true;
 }
 
 }  // namespace framewire::app

@@ -15,4 +15,7 @@ namespace framewire::app {
 [[nodiscard]] Result<std::optional<service::mps::Daemon>> start_mps(
     const service::http::MpsSettings& settings, const std::vector<int>& devices);
 
+/// Logs that the daemon has ended by itself. @return false where it has not, or there is none
+bool tell_of_end(const std::optional<service::mps::Daemon>& daemon);
+
 }  // namespace framewire::app

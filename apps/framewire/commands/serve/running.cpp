@@ -55,7 +55,7 @@ bool reload(service::http::Server& server, const service::systemd::Notifier& not
 
 void run_until_end(const ServeSignals& signals, service::http::Server& server,
                    const service::systemd::Notifier& notifier, const ReadSettings& read,
-                   const std::function<void()>& renew_workers) {
+                   const std::function<void()>& renew_workers, const std::function<void()>& look) {
   const auto watchdog = std::chrono::duration_cast<milliseconds>(notifier.watchdog());
   const bool watched = notifier.enabled() && watchdog.count() > 0;
   const milliseconds beat = watched ? std::clamp(watchdog / 2, milliseconds(1), kLook) : kLook;
@@ -66,6 +66,7 @@ void run_until_end(const ServeSignals& signals, service::http::Server& server,
     if (number && reload(server, notifier, read)) renew_workers();
     if (watched && server.slowest_thread() < patience) notifier.alive();
     (void)server.end_earlier_settings();
+    look();
   }
 }
 

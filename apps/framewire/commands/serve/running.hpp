@@ -16,10 +16,10 @@ using ReadSettings = std::function<Result<service::http::Settings>()>;
 /// what was not; a mistake changes nothing. The manager's watchdog gets word as long as
 /// every thread of sockets works; a thread that is stuck lets it bark.
 /// @param renew_workers  called after a reload: clears the quarantine and replaces worker
-/// processes,
-///                       where there are some
+///                       processes, where there are some
+/// @param look           called every second or so
 void run_until_end(const ServeSignals& signals, service::http::Server& server,
                    const service::systemd::Notifier& notifier, const ReadSettings& read,
-                   const std::function<void()>& renew_workers);
+                   const std::function<void()>& renew_workers, const std::function<void()>& look);
 
 }  // namespace framewire::app

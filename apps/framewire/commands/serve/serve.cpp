@@ -93,7 +93,8 @@ Result<Engines> make_engines(const http::Settings& settings, const EngineOptions
 
 int serve(const ServeSignals& signals, ServiceManager& manager, const http::Settings& settings,
           Engines& engines, const std::optional<LocalOptions>& local,
-          const std::optional<RemoteOptions>& remote, const ReadSettings& read) {
+          const std::optional<RemoteOptions>& remote, const ReadSettings& read,
+          const std::function<void()>& look) {
   const auto log = [](std::string_view lines) { put(lines); };
   auto server = engines.own ? http::Server::start(settings, *engines.own, log, nullptr,
                                                   std::move(manager.listeners))
@@ -117,11 +118,12 @@ int serve(const ServeSignals& signals, ServiceManager& manager, const http::Sett
   }
   const service::systemd::Notifier& notifier = manager.notifier;
   notifier.ready(fmt::format("listening on {}", fmt::join((*server)->endpoints(), ", ")));
-  run_until_end(signals, **server, notifier, read, [&engines] {
+  const auto renew_workers = [&engines] {
     if (engines.workers == nullptr) return;
     engines.workers->clear_quarantine();
     engines.workers->restart_workers();
-  });
+  };
+  run_until_end(signals, **server, notifier, read, renew_workers, look);
   constexpr std::string_view kEnding = "ending; what is under way is answered first";
   say(kEnding);
   notifier.stopping(kEnding, kEndingTime + std::chrono::milliseconds(settings.drain_delay_ms +
@@ -185,13 +187,14 @@ int run_serve(const Arguments& arguments) {
   if (!daemon) return refuse(daemon.error());
   auto engines = make_engines(settings, options);
   if (!engines) return refuse(engines.error());
-  return serve(signals, *manager, settings, *engines, local, remote,
-               [&arguments]() -> Result<http::Settings> {
-                 auto read = read_configuration(arguments);
-                 if (!read) return fail(read.error());
-                 raise_descriptors(read->settings);
-                 return std::move(read->settings);
-               });
+  const ReadSettings read = [&arguments]() -> Result<http::Settings> {
+    auto configuration_now = read_configuration(arguments);
+    if (!configuration_now) return fail(configuration_now.error());
+    raise_descriptors(configuration_now->settings);
+    return std::move(configuration_now->settings);
+  };
+  return serve(signals, *manager, settings, *engines, local, remote, read,
+               [&daemon, told = false]() mutable { told = told || tell_of_end(*daemon); });
 }
 
 }  // namespace framewire::app
