@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <base/thread_name.hpp>
 #include <new>
+#include <service/workers/deal.hpp>
 #include <service/workers/pool_state.hpp>
 #include <system_error>
 #include <utility>
@@ -155,17 +156,14 @@ void WorkerPool::State::start_worker(Seat& seat) {
   order.queue = sizes_.slots;
   order.input_bytes = sizes_.input_bytes;
   order.output_bytes = sizes_.output_bytes;
-  order.gpu_memory_bytes = options_.engine.gpu_memory_bytes;
-  order.warm_bytes = options_.engine.warm_bytes;
+  const std::vector<int>& devices = options_.engine.devices;
+  const std::size_t sharers = workers_of_a_device(seats_.size(), devices.size());
+  order.gpu_memory_bytes = options_.engine.gpu_memory_bytes / sharers;
+  order.warm_bytes = options_.engine.warm_bytes / sharers;
   order.memory_bytes = options_.memory_bytes;
   order.sandbox = options_.sandbox ? 1 : 0;
-  // Devices are dealt: each worker has one, or where there are more of them than workers, several.
-  const std::vector<int>& devices = options_.engine.devices;
-  const std::size_t workers = seats_.size();
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    const bool is_its =
-        devices.size() >= workers ? i % workers == seat.index : i == seat.index % devices.size();
-    if (is_its) order.devices[order.device_count++] = devices[i];
+  for (const int ordinal : dealt_devices(devices, seats_.size(), seat.index)) {
+    order.devices[order.device_count++] = ordinal;
   }
   if (auto sent = worker->socket->send(bytes_of(order)); !sent) {
     return start_failed(seat, sent.error().to_string());
