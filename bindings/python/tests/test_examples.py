@@ -1,0 +1,82 @@
+"""The examples in Python, run as their users do. One whose packages are not there is skipped."""
+
+import importlib.util
+import io
+import os
+import pathlib
+import subprocess
+import sys
+import tarfile
+
+import pytest
+
+EXAMPLES = pathlib.Path(__file__).parents[3] / "examples"
+pytestmark = pytest.mark.skipif(not EXAMPLES.is_dir(), reason="an sdist has no examples")
+
+
+@pytest.fixture
+def folder(tmp_path, photo):
+    """A folder with five JPEGs and a file that is none."""
+    made = tmp_path / "photos"
+    made.mkdir()
+    for number in range(5):
+        (made / f"{number}.jpg").write_bytes(photo)
+    (made / "bad.jpg").write_bytes(b"no JPEG")
+    return made
+
+
+def run(example, *arguments, needs=()):
+    for package in needs:
+        if importlib.util.find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    ran = subprocess.run([sys.executable, "-I", EXAMPLES / example, *map(str, arguments)],
+                         capture_output=True, text=True, timeout=300, env=environment)
+    assert ran.returncode == 0, ran.stderr
+    return ran
+
+
+def test_asyncio(folder, tmp_path):
+    out = tmp_path / "out"
+    ran = run("asyncio_thumbnails.py", out, *sorted(folder.iterdir()), folder / "none.jpg")
+    assert sorted(path.name for path in out.iterdir()) == [f"{number}.jpg" for number in range(5)]
+    assert "bad.jpg: no JPEG" in ran.stdout
+    assert "none.jpg: [Errno 2]" in ran.stdout
+
+
+def test_dataloader(folder):
+    ran = run("dataloader.py", folder, needs=["torch"])
+    assert ran.stdout.count("(5, 3, 224, 224)") == 2
+    assert "bad.jpg" in ran.stderr
+
+
+def test_webdataset(folder, tmp_path):
+    shard = tmp_path / "0.tar"
+    with tarfile.open(shard, "w") as tar:
+        for path in sorted(folder.iterdir()):
+            for suffix, data in ((".jpg", path.read_bytes()), (".cls", b"3")):
+                member = tarfile.TarInfo(path.stem + suffix)
+                member.size = len(data)
+                tar.addfile(member, io.BytesIO(data))
+    ran = run("webdataset_batches.py", shard, needs=["webdataset"])
+    assert "(5, 3, 224, 224)" in ran.stdout
+    assert "classes [3, 3, 3, 3]" in ran.stdout
+    assert "bad: " in ran.stderr
+
+
+def test_huggingface_and_jax(folder):
+    ran = run("huggingface_jax.py", folder, needs=["datasets", "jax"])
+    assert "(5, 224, 224, 3) float32" in ran.stdout
+    assert "bad.jpg: " in ran.stderr
+
+
+def test_ray(folder, tmp_path):
+    out = tmp_path / "out"
+    run("ray_thumbnails.py", folder, out, needs=["ray", "pyarrow"])
+    import pyarrow.parquet
+
+    rows = pyarrow.parquet.read_table(out).to_pydict()
+    found = dict(zip((pathlib.Path(path).name for path in rows["path"]), rows["jpeg"]))
+    assert sorted(found) == sorted(path.name for path in folder.iterdir())
+    assert found["bad.jpg"] is None
+    assert all(found[f"{number}.jpg"].startswith(b"\xff\xd8") for number in range(5))
