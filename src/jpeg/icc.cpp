@@ -8,7 +8,7 @@ namespace framewire::jpeg {
 namespace {
 
 constexpr std::size_t kHeaderBytes = kIccId.size() + 2;
-constexpr std::size_t kMaxPartBytes = 65533 - kHeaderBytes;
+constexpr std::size_t kMaxProfilePartBytes = 65533 - kHeaderBytes;
 
 }  // namespace
 
@@ -50,15 +50,15 @@ IccAssembly assemble_icc(std::span<const Segment> segments) {
 }
 
 bool write_icc(Bytes& out, ByteSpan profile) {
-  const std::size_t count = (profile.size() + kMaxPartBytes - 1) / kMaxPartBytes;
+  const std::size_t count = (profile.size() + kMaxProfilePartBytes - 1) / kMaxProfilePartBytes;
   if (count > 255) return false;
   for (std::size_t part = 0; part < count; ++part) {
-    const ByteSpan rest = profile.subspan(part * kMaxPartBytes);
+    const ByteSpan rest = profile.subspan(part * kMaxProfilePartBytes);
     Bytes payload;
     append_text(payload, kIccId);
     payload.push_back(static_cast<std::uint8_t>(part + 1));
     payload.push_back(static_cast<std::uint8_t>(count));
-    append_bytes(payload, rest.first(std::min(rest.size(), kMaxPartBytes)));
+    append_bytes(payload, rest.first(std::min(rest.size(), kMaxProfilePartBytes)));
     write_segment(out, marker::kApp2, payload);
   }
   return true;
