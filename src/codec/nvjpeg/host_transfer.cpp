@@ -33,8 +33,8 @@ Result<void> copy_in(const Planes& planes, gpu::Buffer& memory, EncodeItem& item
   for (std::size_t c = 0; c < planes.planes.size(); ++c) {
     const Plane& plane = planes.planes[c];
     const auto width = static_cast<std::size_t>(plane.width_px);
-    item.planes[c] = {device.at(slices[c]), static_cast<std::uint32_t>(plane.width_px),
-                      static_cast<std::uint32_t>(plane.height_px), padded(plane.width_px)};
+    item.planes[c] = {device.at(slices[c]), plane.width_px, plane.height_px,
+                      static_cast<std::int32_t>(padded(plane.width_px))};
     auto ok = gpu::check(
         cudaMemcpy2DAsync(item.planes[c].samples, item.planes[c].pitch_bytes, plane.samples.data(),
                           width, width, static_cast<std::size_t>(plane.height_px),
