@@ -103,7 +103,10 @@ TEST(OriginAttack, WhatIsUnpackedHasTheBoundOfAnOriginal) {
   Origin short_one(once("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: " +
                         std::to_string(half.size()) + "\r\n\r\n" + half));
   const auto cut = short_one.fetch(kUrl);
-  if (!cut) {
+  // Versions of libcurl differ in whether they notice. What is taken is no more than what came.
+  if (cut) {
+    EXPECT_LT(cut->bytes.size(), 300'000u);
+  } else {
     EXPECT_EQ(cut.error().kind, FetchErrorKind::kBadAnswer) << cut.error().message;
   }
 }
