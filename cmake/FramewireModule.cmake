@@ -6,6 +6,11 @@ target_link_libraries(framewire_flags INTERFACE framewire_hardening)
 target_compile_options(framewire_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
     -Wnon-virtual-dtor -Woverloaded-virtual $<$<BOOL:${FRAMEWIRE_WERROR}>:-Werror>>)
+# A file's anonymous namespace is a header's to GCC where several files are compiled as one.
+if(CMAKE_UNITY_BUILD)
+  target_compile_options(framewire_flags INTERFACE
+    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+endif()
 if(NOT BUILD_SHARED_LIBS)
   target_compile_definitions(framewire_flags INTERFACE FRAMEWIRE_STATIC)
 endif()

@@ -18,7 +18,7 @@ using frames::OutgoingFrame;
 using State = FramesAhead::State;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kLong{20'000};
+constexpr milliseconds kLongWait{20'000};
 
 // Inputs named 0, 1, … up to the count; one name is an error of its own.
 FramesAhead::Next count_to(int count, int broken = -1) {
@@ -55,10 +55,10 @@ TEST(FramesAhead, ComeInOrderWhicheverIsMadeFirst) {
                     }),
                     {2, 4});
   for (int i = 0; i < 20; ++i) {
-    ASSERT_EQ(ahead.wait(kLong), State::kReady) << i;
+    ASSERT_EQ(ahead.wait(kLongWait), State::kReady) << i;
     EXPECT_EQ(ahead.take()->header.width_px, i);
   }
-  EXPECT_EQ(ahead.wait(kLong), State::kEnd);
+  EXPECT_EQ(ahead.wait(kLongWait), State::kEnd);
   EXPECT_FALSE(ahead.error());
 }
 
@@ -70,7 +70,7 @@ TEST(FramesAhead, AreNoMoreThanAsked) {
                     }),
                     {3, 4});
   for (int taken = 0; taken < 100; ++taken) {
-    ASSERT_EQ(ahead.wait(kLong), State::kReady);
+    ASSERT_EQ(ahead.wait(kLongWait), State::kReady);
     EXPECT_LE(begun, taken + 4);
     ASSERT_TRUE(ahead.take());
   }
@@ -82,14 +82,14 @@ TEST(FramesAhead, AreNoMoreThanAsked) {
 TEST(FramesAhead, AnInputsErrorTakesItsPlaceAndTheRestGoesOn) {
   FramesAhead ahead(count_to(3, 1), at_once(frame_of), {2, 4});
   for (int i = 0; i < 3; ++i) {
-    ASSERT_EQ(ahead.wait(kLong), State::kReady);
+    ASSERT_EQ(ahead.wait(kLongWait), State::kReady);
     const auto frame = ahead.take();
     ASSERT_EQ(frame.has_value(), i != 1);
     if (!frame) {
       EXPECT_EQ(frame.error().message(), "broken");
     }
   }
-  EXPECT_EQ(ahead.wait(kLong), State::kEnd);
+  EXPECT_EQ(ahead.wait(kLongWait), State::kEnd);
 }
 
 TEST(FramesAhead, InputsThatCannotBeListedEndIt) {
@@ -100,10 +100,10 @@ TEST(FramesAhead, InputsThatCannotBeListedEndIt) {
       },
       at_once(frame_of), {2, 4});
   for (int i = 0; i < 2; ++i) {
-    ASSERT_EQ(ahead.wait(kLong), State::kReady);
+    ASSERT_EQ(ahead.wait(kLongWait), State::kReady);
     EXPECT_TRUE(ahead.take());
   }
-  ASSERT_EQ(ahead.wait(kLong), State::kEnd);
+  ASSERT_EQ(ahead.wait(kLongWait), State::kEnd);
   ASSERT_TRUE(ahead.error());
   EXPECT_EQ(ahead.error()->message(), "no such folder");
 }
@@ -114,9 +114,9 @@ TEST(FramesAhead, ExceptionsReachWhoTakes) {
                       return frame_of(path);
                     }),
                     {1, 2});
-  ASSERT_EQ(ahead.wait(kLong), State::kReady);
+  ASSERT_EQ(ahead.wait(kLongWait), State::kReady);
   EXPECT_THROW(static_cast<void>(ahead.take()), std::runtime_error);
-  ASSERT_EQ(ahead.wait(kLong), State::kReady);
+  ASSERT_EQ(ahead.wait(kLongWait), State::kReady);
   EXPECT_TRUE(ahead.take());
 }
 
@@ -176,7 +176,7 @@ TEST(FramesAhead, ManyAreInTheMakingOnceTheirSizeIsKnown) {
   EXPECT_EQ(later.waiting(), 8U);  // 16 of 100 bytes each are as many as fit
   later.answer_all(10);
   for (int i = 0; i < 16; ++i) {
-    ASSERT_EQ(ahead.wait(kLong), State::kReady) << i;
+    ASSERT_EQ(ahead.wait(kLongWait), State::kReady) << i;
     EXPECT_EQ(ahead.take()->header.width_px, i);
   }
   later.wait_for(14);     // the last ones need not be waited for
@@ -212,7 +212,7 @@ TEST(FramesAhead, WaitingEndsInTime) {
                     {1, 1});
   EXPECT_EQ(ahead.wait(milliseconds(1)), State::kNotYet);
   go.count_down();
-  EXPECT_EQ(ahead.wait(kLong), State::kReady);
+  EXPECT_EQ(ahead.wait(kLongWait), State::kReady);
 }
 
 }  // namespace

@@ -112,11 +112,11 @@ class Encode : public testing::TestWithParam<EncodeCell> {
 
 TEST_P(Encode, LibjpegReadsTheCoefficientsThatWereMeant) {
   constexpr int kSizes[][2] = {{1, 1}, {8, 8}, {9, 7}, {16, 16}, {17, 33}, {31, 65}, {200, 99}};
-  constexpr int kQualities[] = {1, 30, 75, 80, 90, 95, 100};
+  constexpr int kEveryQuality[] = {1, 30, 75, 80, 90, 95, 100};
   for (std::size_t i = 0; i < std::size(kSizes); ++i) {
     for (const int restart : {0, 1, 7}) {
       plan::EncodePlan plan = make_plan(GetParam().layout, kSizes[i][0], kSizes[i][1],
-                                        kQualities[(i + static_cast<unsigned>(restart)) % 7]);
+                                        kEveryQuality[(i + static_cast<unsigned>(restart)) % 7]);
       plan.restart_interval_mcus = restart;
       SCOPED_TRACE(testing::Message() << plan.width_px << "x" << plan.height_px << " q"
                                       << plan.quality << " restart " << restart);

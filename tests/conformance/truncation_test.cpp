@@ -14,9 +14,9 @@
 namespace framewire::conformance {
 namespace {
 
-using Bytes = std::span<const std::uint8_t>;
+using ByteSpan = std::span<const std::uint8_t>;
 
-std::vector<Case> small_cases() {
+std::vector<Case> truncated_cases() {
   std::vector<Case> cases;
   for (const Coding& coding : all_codings()) {
     for (const int restart : {0, 2}) {
@@ -50,7 +50,7 @@ struct Attempt {
   std::optional<Status> error;
 };
 
-Attempt attempt(const codec::Codec& codec, Bytes bytes, bool strict = false) {
+Attempt attempt(const codec::Codec& codec, ByteSpan bytes, bool strict = false) {
   Attempt a;
   auto file = jpeg::parse(bytes, Limits{});
   if (!file) {
@@ -169,7 +169,7 @@ TEST_P(Truncation, EveryLengthGivesTheReferencesPictureOrATypedError) {
 std::vector<TruncationCell> truncation_cells() {
   std::vector<TruncationCell> cells;
   for (const CodecEntry& codec : all_codecs()) {
-    for (const Case& c : small_cases()) cells.push_back({codec, c});
+    for (const Case& c : truncated_cases()) cells.push_back({codec, c});
   }
   return cells;
 }
@@ -187,7 +187,7 @@ INSTANTIATE_TEST_SUITE_P(Matrix, Truncation, testing::ValuesIn(truncation_cells(
 class Salvage : public testing::TestWithParam<Case> {
  protected:
   /// @return whether both decoded, and so were compared
-  static bool compare(Bytes bytes) {
+  static bool compare(ByteSpan bytes) {
     auto file = jpeg::parse(bytes, Limits{});
     if (!file) return false;
     const auto expected = libjpeg_coefficients(bytes);
@@ -209,7 +209,7 @@ TEST_P(Salvage, TruncatedFilesGiveLibjpegsCoefficients) {
     if (!in_entropy_data(file, length)) continue;
     SCOPED_TRACE(length);
     ++expected;
-    compared += compare(Bytes(bytes).first(length)) ? 1 : 0;
+    compared += compare(ByteSpan(bytes).first(length)) ? 1 : 0;
   }
   EXPECT_EQ(compared, expected);
   EXPECT_GT(compared, 50u);
@@ -246,7 +246,7 @@ TEST_P(Salvage, DamagedEntropyDataGivesLibjpegsCoefficients) {
   EXPECT_EQ(compared, 300);
 }
 
-INSTANTIATE_TEST_SUITE_P(Matrix, Salvage, testing::ValuesIn(small_cases()),
+INSTANTIATE_TEST_SUITE_P(Matrix, Salvage, testing::ValuesIn(truncated_cases()),
                          [](const testing::TestParamInfo<Case>& cell) {
                            return case_name(cell.param);
                          });
@@ -258,7 +258,7 @@ TEST(Undecoded, RegionsAreMidGrey) {
   const std::size_t cut = file.scans[0].entropy_offset + file.scans[0].entropy_bytes / 2;
   for (const CodecEntry& entry : all_codecs()) {
     SCOPED_TRACE(entry.name);
-    const Attempt a = attempt(*entry.make(), Bytes(bytes).first(cut));
+    const Attempt a = attempt(*entry.make(), ByteSpan(bytes).first(cut));
     ASSERT_FALSE(a.error);
     for (const codec::Plane& plane : a.planes.planes) {
       const std::size_t row = static_cast<std::size_t>(plane.width_px) *

@@ -13,7 +13,7 @@ namespace {
 
 using codec::turbo::EntropyDecoder;
 using codec::turbo::OwnEntropySource;
-using Bytes = std::span<const std::uint8_t>;
+using ByteSpan = std::span<const std::uint8_t>;
 
 constexpr plan::Scales kScales[] = {{8, 8, 8, 8}, {4, 8, 8, 4}, {4, 4, 4, 4},
                                     {2, 4, 2, 2}, {2, 2, 2, 2}, {1, 1, 1, 1}};
@@ -112,7 +112,7 @@ INSTANTIATE_TEST_SUITE_P(Matrix, TurboEntropy, testing::ValuesIn(entropy_cells()
 /// Small enough to try every byte.
 class DamagedTurboEntropy : public testing::TestWithParam<Case> {
  protected:
-  static void compare(Bytes bytes) {
+  static void compare(ByteSpan bytes) {
     const auto file = jpeg::parse(bytes, Limits{});
     if (!file || !jpeg::check_supported(*file)) return;
     const plan::Scales& scales = kScales[bytes.size() % std::size(kScales)];
@@ -125,7 +125,7 @@ TEST_P(DamagedTurboEntropy, CutAtEveryByte) {
   const auto bytes = make_jpeg(GetParam());
   for (std::size_t length = 2; length < bytes.size(); ++length) {
     SCOPED_TRACE(length);
-    compare(Bytes(bytes).first(length));
+    compare(ByteSpan(bytes).first(length));
     if (HasFailure()) return;
   }
 }

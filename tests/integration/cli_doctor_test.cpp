@@ -9,10 +9,6 @@ namespace {
 
 using nlohmann::json;
 
-bool contains(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
-
 TEST(CliDoctor, ExitCodeIsTheVerdict) {
   RecordedHost host;
   const Ran good = run_program({"doctor", "--root", host.root()});

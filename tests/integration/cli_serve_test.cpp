@@ -21,10 +21,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-bool contains(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
-
 std::size_t count(const std::string& text, std::string_view part) {
   std::size_t found = 0;
   for (auto at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;

@@ -15,10 +15,6 @@ namespace {
 using nlohmann::json;
 using Words = std::vector<std::string>;
 
-bool contains(const std::string& text, std::string_view part) {
-  return text.find(part) != std::string::npos;
-}
-
 class Cli : public ::testing::Test {
  protected:
   Cli() {
@@ -291,7 +287,7 @@ TEST_F(Cli, InspectTellsMarkerByMarker) {
   ASSERT_EQ(model["codecs"].size(), 3u);
   for (const json& codec : model["codecs"]) {
     if (codec["codec"] == "cuda" && codec["supported"] == false) {
-      EXPECT_TRUE(contains(codec["error"]["message"], "this build has no CUDA")) << codec;
+      EXPECT_TRUE(contains(codec["error"]["message"].get<std::string>(), "this build has no CUDA")) << codec;
       continue;
     }
     EXPECT_EQ(codec["supported"], true) << codec;

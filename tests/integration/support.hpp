@@ -52,6 +52,10 @@ void write_text(const fs::path& path, std::string_view text);
 /// Contents of every file below a folder, by relative name.
 [[nodiscard]] std::map<std::string, Bytes> read_tree(const fs::path& folder);
 
+[[nodiscard]] inline bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
 /// The rows of a manifest; fails the test at a line that is no JSON object.
 [[nodiscard]] std::vector<nlohmann::json> read_rows(const fs::path& manifest);
 

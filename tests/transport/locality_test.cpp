@@ -40,7 +40,7 @@ using ::testing::Not;
 using wire::FrameType;
 using wire::Greeting;
 
-base::Clock::time_point soon(int ms = 5000) {
+base::Clock::time_point deadline_in(int ms = 5000) {
   return base::Clock::now() + std::chrono::milliseconds(ms);
 }
 
@@ -49,14 +49,14 @@ class RawEnd {
  public:
   explicit RawEnd(std::unique_ptr<wire::Stream> stream) : stream_(std::move(stream)) {}
   static RawEnd dial(std::uint16_t port, const SessionOptions& options) {
-    auto socket = wire::connect_to({"127.0.0.1", port}, soon());
+    auto socket = wire::connect_to({"127.0.0.1", port}, deadline_in());
     if (!socket) throw std::runtime_error(socket.error().to_string());
     if (options.security.insecure) return RawEnd(wire::make_plain_stream(std::move(*socket)));
     const auto context = wire::TlsContext::make(options.security, false).value();
-    return RawEnd(context.shake_hands(std::move(*socket), "127.0.0.1", soon()).value());
+    return RawEnd(context.shake_hands(std::move(*socket), "127.0.0.1", deadline_in()).value());
   }
   void say(FrameType type, const std::vector<std::byte>& body) {
-    EXPECT_TRUE(wire::write_frame(*stream_, type, body, soon()));
+    EXPECT_TRUE(wire::write_frame(*stream_, type, body, deadline_in()));
   }
   // A greeting that offers links within the host first.
   void greet(FrameType type, const std::vector<std::string>& links) {
@@ -67,7 +67,7 @@ class RawEnd {
     say(type, encode(greeting));
   }
   wire::Frame hear() {
-    auto frame = wire::read_frame(*stream_, soon());
+    auto frame = wire::read_frame(*stream_, deadline_in());
     EXPECT_TRUE(frame) << frame.error().to_string();
     return frame ? *frame : wire::Frame{};
   }
@@ -141,13 +141,13 @@ class LocalityAttack : public ::testing::TestWithParam<std::string> {
     const auto address = fmt::format("127.0.0.1:{}", wire::port_of(socket));
     accepted_ = std::async(std::launch::async,
                            [this, address, links] { return connect(address, options(links)); });
-    EXPECT_TRUE(base::wait_for(socket.get(), false, soon()));
+    EXPECT_TRUE(base::wait_for(socket.get(), false, deadline_in()));
     auto came = std::move(wire::accept_next(socket).value().value().socket);
     if (options({}).security.insecure) {
       peer_.emplace(wire::make_plain_stream(std::move(came)));
     } else {
       const auto context = wire::TlsContext::make(options({}).security, true).value();
-      peer_.emplace(context.shake_hands(std::move(came), "", soon()).value());
+      peer_.emplace(context.shake_hands(std::move(came), "", deadline_in()).value());
     }
     EXPECT_EQ(peer_->hear().type, FrameType::kHello);
   }
@@ -196,7 +196,7 @@ TEST_P(LocalityAttack, AReplayedRendezvousIsWorthNothing) {
   const LocalPeer visitor = knock(mixed);
   EXPECT_TRUE(visitor.send(old.client_token));
   std::array<std::byte, 16> shown;
-  EXPECT_FALSE(visitor.receive(shown, soon(1000)));
+  EXPECT_FALSE(visitor.receive(shown, deadline_in(1000)));
   peer_->say(FrameType::kMet, wire::encode_met(true));
   EXPECT_EQ(peer_->hear_choice(), kStreamLink);
   EXPECT_TRUE(outcome());
@@ -227,7 +227,7 @@ TEST_P(LocalityAttack, AnImpostorAtTheMeetingPlaceIsNoServer) {
     peer_->say(FrameType::kMeet, encode(rendezvous));
     const LocalPeer visitor{FileDescriptor(::accept4(place.get(), nullptr, nullptr, SOCK_CLOEXEC))};
     std::array<std::byte, 16> shown;
-    EXPECT_TRUE(visitor.receive(shown, soon()));
+    EXPECT_TRUE(visitor.receive(shown, deadline_in()));
     EXPECT_EQ(shown, rendezvous.client_token);
     if (!silent) {
       EXPECT_TRUE(visitor.send(shown));  // all that it has heard
@@ -294,7 +294,7 @@ TEST_P(LocalityAttack, SilenceCostsNoMoreThanTheHandshakesTime) {
     const auto rendezvous = peer_->hear_rendezvous();
     std::optional<LocalPeer> visitor;
     if (comes) {
-      visitor = session::meet(rendezvous, soon()).value();
+      visitor = session::meet(rendezvous, deadline_in()).value();
       peer_->say(FrameType::kMet, wire::encode_met(true));
       EXPECT_EQ(peer_->hear_choice(), kSharedLink);
     }
@@ -335,7 +335,7 @@ class MeetingAttack : public ::testing::Test {
 TEST_F(MeetingAttack, TheRightOneGetsInWhateverCrowdIsAtTheDoor) {
   const auto& rendezvous = point_.rendezvous();
   auto waiting =
-      std::async(std::launch::async, [&] { return point_.await(*control_, soon(10'000)); });
+      std::async(std::launch::async, [&] { return point_.await(*control_, deadline_in(10'000)); });
   std::vector<LocalPeer> crowd;
   for (int i = 0; i < 300; ++i) {
     crowd.push_back(knock(rendezvous));
@@ -349,7 +349,7 @@ TEST_F(MeetingAttack, TheRightOneGetsInWhateverCrowdIsAtTheDoor) {
     if (i % 5 == 2) static_cast<void>(crowd.back().send(noise));
     if (i % 5 == 3) static_cast<void>(crowd.back().send(token, files));
   }
-  const auto client = session::meet(rendezvous, soon());
+  const auto client = session::meet(rendezvous, deadline_in());
   EXPECT_TRUE(client) << client.error().to_string();
   const auto server = waiting.get();
   ASSERT_TRUE(server);
@@ -362,18 +362,18 @@ TEST_F(MeetingAttack, TheRightOneGetsInWhateverCrowdIsAtTheDoor) {
                           }),
             32);
   EXPECT_TRUE(client->send(std::array{std::byte{42}}));
-  ASSERT_TRUE(server->receive(heard, soon()));
+  ASSERT_TRUE(server->receive(heard, deadline_in()));
   EXPECT_EQ(heard[0], std::byte{42});
 }
 
 TEST_F(MeetingAttack, AnotherUsersProcessIsNotLetIn) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
-  auto waiting = std::async(std::launch::async, [&] { return point_.await(*control_, soon()); });
+  auto waiting = std::async(std::launch::async, [&] { return point_.await(*control_, deadline_in()); });
   EXPECT_EQ(as_nobody([&] {
               const LocalPeer visitor = knock(point_.rendezvous());
               std::array<std::byte, 16> shown;
               const bool sent = visitor.send(point_.rendezvous().client_token).has_value();
-              return !sent || !visitor.receive(shown, soon(2000));
+              return !sent || !visitor.receive(shown, deadline_in(2000));
             }),
             0);
   EXPECT_EQ(::write(far_.get(), "x", 1), 1);  // the client says that it could not
@@ -393,12 +393,12 @@ TEST_F(MeetingAttack, AnotherUsersProcessIsNoServer) {
           FileDescriptor(::accept4(place.get(), nullptr, nullptr, SOCK_CLOEXEC))};
       static_cast<void>(visitor.send(rendezvous.server_token));
       std::array<std::byte, 16> shown;
-      return !visitor.receive(shown, soon(1000));  // the token is not shown to it, either
+      return !visitor.receive(shown, deadline_in(1000));  // the token is not shown to it, either
     });
   });
   char c = 0;
   ASSERT_EQ(::read(ready[0], &c, 1), 1);
-  const auto met = session::meet(rendezvous, soon());
+  const auto met = session::meet(rendezvous, deadline_in());
   ASSERT_FALSE(met);
   EXPECT_THAT(met.error().message(), HasSubstr("somebody else's process"));
   EXPECT_EQ(host.get(), 0);

@@ -16,7 +16,7 @@ namespace {
 
 using shared::RingLayout;
 
-constexpr shared::RingKey kKey{std::byte{7}};
+constexpr shared::RingKey kLinkKey{std::byte{7}};
 constexpr std::uint64_t kPutHead = 31;
 constexpr std::size_t kRoom = std::size_t{3} << 20;
 
@@ -78,11 +78,11 @@ class Listening final : public LinkSink {
 class SharedLink : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto near = shared::RingReader::make(kKey).value();
-    auto far = shared::RingReader::make(kKey).value();
+    auto near = shared::RingReader::make(kLinkKey).value();
+    auto far = shared::RingReader::make(kLinkKey).value();
     const base::FileDescriptor file(::dup(near.fd()));
-    auto to_near = shared::RingWriter::open(file, kKey).value();
-    auto to_far = shared::RingWriter::open(base::FileDescriptor(::dup(far.fd())), kKey).value();
+    auto to_near = shared::RingWriter::open(file, kLinkKey).value();
+    auto to_far = shared::RingWriter::open(base::FileDescriptor(::dup(far.fd())), kLinkKey).value();
     memory_ = shared::SealedMemory::open(file, sizeof(RingLayout), true).value();
     near_ = shared::make_shared_link(std::move(near), std::move(to_far),
                                      std::make_unique<Watched>(far_gone_));

@@ -34,7 +34,7 @@ TEST(TransferState, FollowsOnlyWhatMayComeBefore) {
   }
 }
 
-class Table : public testing::Test {
+class Table : public ::testing::Test {
  protected:
   void SetUp() override { index_ = take().value(); }
   std::optional<std::uint32_t> take() {

@@ -24,7 +24,7 @@ struct Fallback {
   }
 };
 
-const std::string kSmall = "/unsafe/w:100/plain/http://images.test/a.jpg";
+const std::string kFallbackTarget = "/unsafe/w:100/plain/http://images.test/a.jpg";
 
 TEST(HttpFallback, StandsInForOriginalsThatCannotBeHad) {
   Fallback with;
@@ -74,14 +74,14 @@ TEST(HttpFallback, StatusAndAgeAreSettings) {
   const auto script = answering("HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n");
   {
     const ImageServer images(script, with.settings);
-    const auto answer = images.ask(kSmall);
+    const auto answer = images.ask(kFallbackTarget);
     EXPECT_EQ(answer->status, 410);
     EXPECT_EQ(size_of(answer->body), "100x50");
     EXPECT_EQ(answer->field("cache-control"), "no-cache");
   }
   with.settings.fallback_status = 418;
   const ImageServer images(script, with.settings);
-  EXPECT_EQ(images.ask(kSmall)->status, 418);
+  EXPECT_EQ(images.ask(kFallbackTarget)->status, 418);
 }
 
 TEST(HttpFallback, IsNotKeptInTheCache) {
@@ -90,7 +90,7 @@ TEST(HttpFallback, IsNotKeptInTheCache) {
   const ImageServer images(
       answering("HTTP/1.1 200 OK\r\nETag: \"a\"\r\nContent-Length: 4\r\n\r\nbody"), with.settings);
   for (int i = 0; i < 3; ++i) {
-    const auto answer = images.ask(kSmall);
+    const auto answer = images.ask(kFallbackTarget);
     EXPECT_EQ(answer->field("fallback-image"), "1");
     EXPECT_EQ(answer->field("cache-status"), "");
   }

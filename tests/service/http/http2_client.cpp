@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-int connect_to(const Endpoint& endpoint) {
+int connect_for_http2(const Endpoint& endpoint) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(endpoint.port);
@@ -70,7 +70,7 @@ Fields post_fields(const std::string& target, std::size_t bytes) {
 }
 
 Http2Client::Http2Client(const std::string& endpoint, const std::string& first)
-    : fd_(connect_to(parse_endpoint(endpoint).value_or(Endpoint{}))) {
+    : fd_(connect_for_http2(parse_endpoint(endpoint).value_or(Endpoint{}))) {
   tls_ = std::make_unique<ClientTls>(fd_, ClientTlsOptions{.protocol = "h2"});
   nghttp2_hd_deflate_new(&deflater_, 4096);
   nghttp2_hd_inflate_new(&inflater_);

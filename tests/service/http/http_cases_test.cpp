@@ -133,7 +133,7 @@ Settings settings_of(const json& config, const std::string& folder) {
   return settings;
 }
 
-std::string lower(std::string text) {
+std::string lower_case(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return text;
 }
@@ -163,16 +163,16 @@ void check(const json& one, const Answer& answer) {
       << id << ": " << answer.status << " " << answer.body;
   for (const auto& [name, value] : texts_of(expect, "headers")) {
     if (better.starts_with("its own")) {
-      EXPECT_NE(answer.field(lower(name)), "") << id;
+      EXPECT_NE(answer.field(lower_case(name)), "") << id;
     } else {
-      check_field(id, answer.field(lower(name)), value);
+      check_field(id, answer.field(lower_case(name)), value);
     }
   }
   for (const auto& [name, value] : texts_of(expect, "header_matches")) {
-    EXPECT_TRUE(std::regex_search(answer.field(lower(name)), std::regex(value))) << id;
+    EXPECT_TRUE(std::regex_search(answer.field(lower_case(name)), std::regex(value))) << id;
   }
   for (const auto& name : expect.value("absent", json::array())) {
-    EXPECT_EQ(answer.fields.count(lower(name)), 0u) << id << " " << name;
+    EXPECT_EQ(answer.fields.count(lower_case(name)), 0u) << id << " " << name;
   }
   const bool as_it_is = expect.contains("body");
   EXPECT_TRUE(!as_it_is || answer.body == text_of(make_jpeg(400, 300))) << id;

@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 namespace scripted = service::test;
 
-const std::string kSmall = "/unsafe/w:100/plain/http://images.test/a.jpg";
+const std::string kImageTarget = "/unsafe/w:100/plain/http://images.test/a.jpg";
 
 Settings with_folder(const scripted::TemporaryFolder& folder) {
   Settings settings = loopback();
@@ -77,12 +77,12 @@ TEST(HttpImages, TheEtagBusterMakesEveryEtagAnother) {
   Settings settings = loopback();
   settings.etag_buster = "second";
   const ImageServer busted(script, settings);
-  const std::string before = plain.ask(kSmall)->field("etag");
-  const std::string after = busted.ask(kSmall)->field("etag");
+  const std::string before = plain.ask(kImageTarget)->field("etag");
+  const std::string after = busted.ask(kImageTarget)->field("etag");
   EXPECT_NE(before, after);
   EXPECT_TRUE(after.starts_with("\"second/")) << after;
-  EXPECT_EQ(busted.ask(kSmall, "If-None-Match: " + before + "\r\n")->status, 200);
-  EXPECT_EQ(busted.ask(kSmall, "If-None-Match: " + after + "\r\n")->status, 304);
+  EXPECT_EQ(busted.ask(kImageTarget, "If-None-Match: " + before + "\r\n")->status, 200);
+  EXPECT_EQ(busted.ask(kImageTarget, "If-None-Match: " + after + "\r\n")->status, 304);
   EXPECT_EQ(busted.ask("/unsafe/raw:1/plain/http://images.test/a.jpg")->status, 403);
 }
 
@@ -158,14 +158,14 @@ TEST(HttpImages, RevalidatesWithTheOrigin) {
     ++conditional;
     return scripted::status(304, "ETag: \"abc\"\r\n");
   }));
-  const auto first = images.ask(kSmall);
+  const auto first = images.ask(kImageTarget);
   ASSERT_TRUE(first);
   EXPECT_EQ(first->status, 200) << first->body;
   const std::string etag = first->field("etag");
-  EXPECT_EQ(images.ask(kSmall, "If-None-Match: " + etag + "\r\n")->status, 304);
+  EXPECT_EQ(images.ask(kImageTarget, "If-None-Match: " + etag + "\r\n")->status, 304);
   EXPECT_EQ(conditional, 1);
   // The origin's own ETag is none of ours: it names no options.
-  EXPECT_EQ(images.ask(kSmall, "If-None-Match: \"abc\"\r\n")->status, 200);
+  EXPECT_EQ(images.ask(kImageTarget, "If-None-Match: \"abc\"\r\n")->status, 200);
   EXPECT_EQ(conditional, 1);
 }
 
@@ -220,7 +220,7 @@ TEST(HttpImages, SignaturesGoBeforeAllElse) {
   const std::string jpeg = text_of(make_jpeg(40, 30));
   const ImageServer images(
       scripted::answering([&](const std::string&) { return scripted::ok(jpeg); }), settings);
-  EXPECT_EQ(images.ask(kSmall)->status, 403);
+  EXPECT_EQ(images.ask(kImageTarget)->status, 403);
   EXPECT_EQ(images.ask("/unsafe/nonsense:1/plain/http://images.test/a.jpg")->status, 403);
   EXPECT_EQ(images.origin.connections(), 0);
 }
@@ -271,8 +271,8 @@ TEST(HttpImagesAttack, TheLastWaiterEndsTheWork) {
   {
     TestClient one(images.server->endpoint());
     TestClient two(images.server->endpoint());
-    ASSERT_TRUE(one.send(get(kSmall)));
-    ASSERT_TRUE(two.send(get(kSmall)));
+    ASSERT_TRUE(one.send(get(kImageTarget)));
+    ASSERT_TRUE(two.send(get(kImageTarget)));
     std::this_thread::sleep_for(300ms);
     one.reset();
     std::this_thread::sleep_for(300ms);
@@ -295,7 +295,7 @@ TEST(HttpImagesAttack, SlowOriginsEndWithTheRequest) {
         connection.stall(10'000);
       },
       settings);
-  const auto answer = images.ask(kSmall);
+  const auto answer = images.ask(kImageTarget);
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 503);
   EXPECT_EQ(answer->field("cache-control"), "");

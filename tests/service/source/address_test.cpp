@@ -12,7 +12,7 @@ struct Row {
 using enum AddressClass;
 
 // The first and the last address of each range, and those beside it.
-constexpr Row kRows[] = {
+constexpr Row kAddresses[] = {
     {"0.0.0.0", kUnspecified},
     {"0.255.255.255", kUnspecified},
     {"1.0.0.0", kPublic},
@@ -119,7 +119,7 @@ constexpr Row kRows[] = {
 };
 
 TEST(SourceAddress, EveryRangeAndWhatLiesBesideIt) {
-  for (const Row& row : kRows) {
+  for (const Row& row : kAddresses) {
     const auto address = parse_address(row.address);
     ASSERT_TRUE(address) << row.address;
     EXPECT_EQ(classify(*address), row.meaning) << row.address;
@@ -127,7 +127,7 @@ TEST(SourceAddress, EveryRangeAndWhatLiesBesideIt) {
 }
 
 TEST(SourceAddress, OnePermissionDoesNotGiveAnother) {
-  for (const Row& row : kRows) {
+  for (const Row& row : kAddresses) {
     const IpAddress address = parse_address(row.address).value();
     EXPECT_EQ(permits({}, address), row.meaning == kPublic) << row.address;
     EXPECT_EQ(permits({.allow_loopback = true}, address),

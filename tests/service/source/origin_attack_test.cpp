@@ -17,7 +17,7 @@ using test::ok;
 using test::Origin;
 using test::remote;
 
-constexpr const char* kUrl = "http://images.test/a.jpg";
+constexpr const char* kAttackedUrl = "http://images.test/a.jpg";
 
 FetchErrorKind kind(const Fetched<Original>& original) {
   EXPECT_FALSE(original) << "fetched " << (original ? original->bytes.size() : 0) << " bytes";
@@ -30,7 +30,7 @@ TEST(OriginAttack, AResetInTheBodyIsTruncated) {
     connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nsome");
     connection.reset();
   });
-  EXPECT_EQ(kind(origin.fetch(kUrl)), FetchErrorKind::kTruncated);
+  EXPECT_EQ(kind(origin.fetch(kAttackedUrl)), FetchErrorKind::kTruncated);
 }
 
 TEST(OriginAttack, ALengthOverTheBoundIsRefusedBeforeMemoryIsTaken) {
@@ -48,10 +48,10 @@ TEST(OriginAttack, ALengthOverTheBoundIsRefusedBeforeMemoryIsTaken) {
         connection.stall(10'000);
       },
       settings);
-  EXPECT_EQ(kind(origin.fetch(kUrl)), FetchErrorKind::kTooLarge);
+  EXPECT_EQ(kind(origin.fetch(kAttackedUrl)), FetchErrorKind::kTooLarge);
   EXPECT_EQ(allocations.load(), 0);
   FetchRequest request;
-  request.url = kUrl;
+  request.url = kAttackedUrl;
   request.max_bytes = 2'000;
   EXPECT_EQ(kind(test::fetch(*origin.sources, request)), FetchErrorKind::kTooLarge)
       << "a request lowers the bound only";
@@ -82,7 +82,7 @@ TEST(OriginAttack, SlowOriginsEndByTheirTime) {
         },
         settings);
     const auto start = std::chrono::steady_clock::now();
-    EXPECT_EQ(kind(origin.fetch(kUrl)), FetchErrorKind::kTimeout) << slow.what;
+    EXPECT_EQ(kind(origin.fetch(kAttackedUrl)), FetchErrorKind::kTimeout) << slow.what;
     EXPECT_LT(std::chrono::steady_clock::now() - start, milliseconds(3'000)) << slow.what;
   }
 }
@@ -93,7 +93,7 @@ TEST(OriginAttack, RedirectsOnlyGoSoFarAndShareOneTime) {
     ++asked;
     return test::status(302, "Location: /again\r\n");
   }));
-  EXPECT_EQ(kind(loop.fetch(kUrl)), FetchErrorKind::kTooManyRedirects);
+  EXPECT_EQ(kind(loop.fetch(kAttackedUrl)), FetchErrorKind::kTooManyRedirects);
   EXPECT_EQ(asked.load(), 4);
   Settings settings = remote();
   settings.max_redirects = 20;
@@ -103,7 +103,7 @@ TEST(OriginAttack, RedirectsOnlyGoSoFarAndShareOneTime) {
                 return test::status(302, "Location: /again\r\n");
               }),
               settings);
-  EXPECT_EQ(kind(slow.fetch(kUrl)), FetchErrorKind::kTimeout);
+  EXPECT_EQ(kind(slow.fetch(kAttackedUrl)), FetchErrorKind::kTimeout);
 }
 
 TEST(OriginAttack, EachHopIsJudged) {
@@ -213,7 +213,7 @@ TEST(OriginAttack, TheEnvironmentsProxiesAndSecretsAreNotUsed) {
       return ok("bytes", "Set-Cookie: a=b; Path=/\r\nAlt-Svc: http/1.1=\"evil.test:80\"\r\n");
     }));
     for (int i = 0; i < 2; ++i) {
-      EXPECT_EQ(test::text(origin.fetch(kUrl).value()), "bytes");
+      EXPECT_EQ(test::text(origin.fetch(kAttackedUrl).value()), "bytes");
     }
     EXPECT_EQ(origin.network.lookups(), 2U);
   }
@@ -234,7 +234,7 @@ TEST(OriginAttack, WhatFollowsAnAnswerIsNotTheNextOne) {
     }
   });
   for (int i = 0; i < 5; ++i) {
-    const auto original = origin.fetch(kUrl);
+    const auto original = origin.fetch(kAttackedUrl);
     ASSERT_TRUE(original) << original.error().message;
     EXPECT_EQ(test::text(*original), "right " + std::to_string(i));
   }
@@ -261,7 +261,7 @@ TEST(OriginAttack, NobodyListens) {
   network.name("images.test", {{"93.184.215.14"}});
   auto sources = Sources::make(remote(), network.network());
   ASSERT_TRUE(sources);
-  EXPECT_EQ(kind(test::fetch(*sources, kUrl)), FetchErrorKind::kConnect);
+  EXPECT_EQ(kind(test::fetch(*sources, kAttackedUrl)), FetchErrorKind::kConnect);
 }
 
 TEST(OriginAttack, ANameServerThatDoesNotAnswerCostsItsOwnFetchAlone) {
@@ -280,7 +280,7 @@ TEST(OriginAttack, ANameServerThatDoesNotAnswerCostsItsOwnFetchAlone) {
   auto sources = Sources::make(settings, network);
   ASSERT_TRUE(sources);
   EXPECT_EQ(kind(test::fetch(*sources, "http://tar.test/a")), FetchErrorKind::kTimeout);
-  EXPECT_TRUE(test::fetch(*sources, kUrl));
+  EXPECT_TRUE(test::fetch(*sources, kAttackedUrl));
   release.count_down();
 }
 
@@ -301,7 +301,7 @@ TEST(OriginAttack, CancelledFetchesAreAnsweredAtOnce) {
   std::vector<std::promise<FetchErrorKind>> answers(3);
   const auto start = [&](std::size_t at, std::stop_token stop) {
     FetchRequest request;
-    request.url = kUrl;
+    request.url = kAttackedUrl;
     request.stop = std::move(stop);
     ASSERT_TRUE(origin.sources->fetch(
         request, [&, at](const auto& original) { answers[at].set_value(kind(original)); }));
@@ -325,7 +325,7 @@ TEST(OriginAttack, TheEndAnswersEverything) {
     Origin origin([](Connection& connection) { connection.stall(10'000); }, settings);
     for (int i = 0; i < 20; ++i) {
       FetchRequest request;
-      request.url = kUrl;
+      request.url = kAttackedUrl;
       ASSERT_TRUE(origin.sources->fetch(request, [&](const auto& original) {
         cancelled += kind(original) == FetchErrorKind::kCancelled ? 1 : 0;
       }));
@@ -344,7 +344,7 @@ TEST(OriginAttack, NoMoreWaitThanMay) {
   int taken = 0;
   for (int i = 0; i < 50; ++i) {
     FetchRequest request;
-    request.url = kUrl;
+    request.url = kAttackedUrl;
     const auto begun = origin.sources->fetch(request, [&](const auto&) { ++answered; });
     if (begun) {
       ++taken;
@@ -361,13 +361,13 @@ TEST(OriginAttack, WhatACallerThrowsEndsNothing) {
   Origin origin(answering([](const std::string&) { return ok("bytes"); }));
   std::promise<void> called;
   FetchRequest request;
-  request.url = kUrl;
+  request.url = kAttackedUrl;
   ASSERT_TRUE(origin.sources->fetch(request, [&](const auto&) {
     called.set_value();
     throw std::runtime_error("a caller's fault");
   }));
   called.get_future().wait();
-  EXPECT_TRUE(origin.fetch(kUrl));
+  EXPECT_TRUE(origin.fetch(kAttackedUrl));
 }
 
 TEST(OriginAttack, MemoryThatRunsOutIsAnsweredBusy) {
@@ -378,9 +378,9 @@ TEST(OriginAttack, MemoryThatRunsOutIsAnsweredBusy) {
     return fail(StatusCode::kBusy, "none");
   };
   Origin origin(answering([](const std::string&) { return ok("bytes"); }), settings);
-  EXPECT_EQ(kind(origin.fetch(kUrl)), FetchErrorKind::kBusy);
+  EXPECT_EQ(kind(origin.fetch(kAttackedUrl)), FetchErrorKind::kBusy);
   throws = false;
-  EXPECT_EQ(kind(origin.fetch(kUrl)), FetchErrorKind::kBusy);
+  EXPECT_EQ(kind(origin.fetch(kAttackedUrl)), FetchErrorKind::kBusy);
 }
 
 // Many origins that announce much and send nothing hold no more than the budget.
@@ -405,7 +405,7 @@ TEST(OriginAttack, LengthsThatAreOnlyAnnouncedStayInTheBudget) {
   std::vector<std::promise<FetchErrorKind>> answers(10);
   for (auto& answer : answers) {
     FetchRequest request;
-    request.url = kUrl;
+    request.url = kAttackedUrl;
     ASSERT_TRUE(origin.sources->fetch(
         request, [&](const auto& original) { answer.set_value(kind(original)); }));
   }

@@ -10,7 +10,7 @@ struct Read {
 };
 
 TEST(SourceUrl, WrittenInOneForm) {
-  constexpr Read kRows[] = {
+  constexpr Read kUrls[] = {
       {"http://images.test/a.jpg", "http://images.test/a.jpg"},
       {"HTTP://Images.TEST:80/a.jpg", "http://images.test/a.jpg"},
       {"https://images.test.:443/a.jpg", "https://images.test/a.jpg"},
@@ -41,7 +41,7 @@ TEST(SourceUrl, WrittenInOneForm) {
       {"/holiday/beach.jpg", "local:///holiday/beach.jpg"},
       {"1:2.jpg", "local:///1:2.jpg"},
   };
-  for (const Read& row : kRows) {
+  for (const Read& row : kUrls) {
     const auto url = parse_source(row.from);
     ASSERT_TRUE(url) << row.from << ": " << url.error().message;
     EXPECT_EQ(url->text(), row.to) << row.from;
@@ -137,7 +137,7 @@ TEST(SourceUrlAttack, OtherSchemes) {
 
 TEST(SourceUrl, RedirectsAreReadFromTheUrlThatAnswered) {
   const SourceUrl base = parse_source("https://images.test:8443/a/b/c.jpg?x=1").value();
-  constexpr Read kRows[] = {
+  constexpr Read kUrls[] = {
       {"d.jpg", "https://images.test:8443/a/b/d.jpg"},
       {"./d.jpg", "https://images.test:8443/a/b/d.jpg"},
       {"../d.jpg", "https://images.test:8443/a/d.jpg"},
@@ -150,7 +150,7 @@ TEST(SourceUrl, RedirectsAreReadFromTheUrlThatAnswered) {
       {"http://other.test", "http://other.test"},
       {"d e.jpg", "https://images.test:8443/a/b/d%20e.jpg"},
   };
-  for (const Read& row : kRows) {
+  for (const Read& row : kUrls) {
     const auto url = resolve_redirect(base, row.from);
     ASSERT_TRUE(url) << row.from;
     EXPECT_EQ(url->text(), row.to) << row.from;

@@ -14,14 +14,14 @@ sample::Bytes grey(const sample::Spec& spec) {
 
 TEST(DeviceShape, SaysSizesWithAndWithoutWholeBlocks) {
   const sample::Bytes jpeg = grey({203, 157, JCS_YCbCr, 2, 2});
-  struct Case {
+  struct Shapes {
     int scale;
     DevicePlaneShape luma, chroma;
   };
-  for (const Case& c :
-       {Case{8, {203, 157, 208, 160}, {102, 79, 104, 80}},
-        Case{4, {102, 79, 104, 80}, {51, 40, 52, 40}}, Case{2, {51, 40, 52, 40}, {26, 20, 26, 20}},
-        Case{1, {26, 20, 26, 20}, {13, 10, 13, 10}}}) {
+  for (const Shapes& c :
+       {Shapes{8, {203, 157, 208, 160}, {102, 79, 104, 80}},
+        Shapes{4, {102, 79, 104, 80}, {51, 40, 52, 40}}, Shapes{2, {51, 40, 52, 40}, {26, 20, 26, 20}},
+        Shapes{1, {26, 20, 26, 20}, {13, 10, 13, 10}}}) {
     SCOPED_TRACE(c.scale);
     const auto shape = DeviceDecoder::shape(jpeg, c.scale);
     ASSERT_TRUE(shape);

@@ -13,13 +13,13 @@ using test::RecordedHost;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Diagnosis diagnosis_of(const RecordedHost& host) {
+Diagnosis drawn_diagnosis(const RecordedHost& host) {
   return diagnose(read_host(*HostFiles::open(host.root())));
 }
 
 TEST(TopologyDrawing, KeepsBridgesWhereWaysPart) {
   const RecordedHost host;
-  const Box picture = picture_of(diagnosis_of(host).facts);
+  const Box picture = picture_of(drawn_diagnosis(host).facts);
   ASSERT_EQ(picture.inside.size(), 2u);
   const Box& socket = picture.inside[0];
   EXPECT_EQ(socket.title, "socket 0");
@@ -36,7 +36,7 @@ TEST(TopologyDrawing, KeepsBridgesWhereWaysPart) {
 
 TEST(TopologyDrawing, TextShowsTreeTableAndReasons) {
   const RecordedHost host;
-  const std::string text = draw_text(diagnosis_of(host));
+  const std::string text = draw_text(drawn_diagnosis(host));
   EXPECT_THAT(text,
               HasSubstr("│        ├─ gpu0, NVIDIA H100 80GB HBM3, 0000:03:00.0, 32.0 GT/s x16"));
   EXPECT_THAT(text, HasSubstr("PIX ✓"));
@@ -47,7 +47,7 @@ TEST(TopologyDrawing, TextShowsTreeTableAndReasons) {
 TEST(TopologyDrawing, DevicesOfUnknownPlaceAreShownToo) {
   RecordedHost host;
   host.write("sys/class/infiniband/rxe0/ports/1/state", "4: ACTIVE\n");
-  EXPECT_THAT(draw_text(diagnosis_of(host)), HasSubstr("place unknown\n   └─ rxe0"));
+  EXPECT_THAT(draw_text(drawn_diagnosis(host)), HasSubstr("place unknown\n   └─ rxe0"));
 }
 
 // Opening and closing tags must match; names of the host must not become markup.
@@ -72,7 +72,7 @@ void expect_well_formed(const std::string& svg) {
 
 TEST(TopologyDrawing, SvgIsSelfContained) {
   const RecordedHost host;
-  const std::string svg = draw_svg(diagnosis_of(host));
+  const std::string svg = draw_svg(drawn_diagnosis(host));
   expect_well_formed(svg);
   EXPECT_THAT(svg, HasSubstr("prefers-color-scheme:dark"));
   EXPECT_THAT(svg, HasSubstr(">switch 0000:81:00.0</text>"));
@@ -84,7 +84,7 @@ TEST(TopologyDrawing, NamesFromFirmwareAreNoMarkup) {
   RecordedHost host;
   host.write("proc/driver/nvidia/gpus/0000:03:00.0/information",
              "Model: \t <script>&\x01\xff</script>\n");
-  const std::string svg = draw_svg(diagnosis_of(host));
+  const std::string svg = draw_svg(drawn_diagnosis(host));
   expect_well_formed(svg);
   EXPECT_THAT(svg, HasSubstr("&lt;script&gt;&amp;??&lt;/scr"));
 }
@@ -93,7 +93,7 @@ TEST(TopologyDrawing, AHostWithNothingToDraw) {
   RecordedHost host;
   host.remove_gpus();
   host.remove_nics();
-  const Diagnosis diagnosis = diagnosis_of(host);
+  const Diagnosis diagnosis = drawn_diagnosis(host);
   expect_well_formed(draw_svg(diagnosis));
   EXPECT_EQ(draw_text(diagnosis),
             "host, A Processor, Linux 6.1.0-18-amd64, NVIDIA driver 550.54.15\n");
@@ -105,7 +105,7 @@ TEST(TopologyDrawing, DocumentationListsEveryProbe) {
   std::ifstream file(FRAMEWIRE_DOCS "/doctor.md");
   std::stringstream page;
   page << file.rdbuf();
-  for (const Probe& probe : diagnosis_of(host).probes) {
+  for (const Probe& probe : drawn_diagnosis(host).probes) {
     EXPECT_THAT(page.str(), HasSubstr("| `" + probe.id + "` |"));
   }
 }

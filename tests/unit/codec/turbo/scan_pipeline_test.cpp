@@ -14,7 +14,7 @@ namespace framewire::codec::turbo {
 namespace {
 
 using sample::Bytes;
-using test::HelpingThreads;
+using framewire::test::HelpingThreads;
 using Script = std::vector<jpeg_scan_info>;
 
 /// Noise of several strengths, so that coefficients of every frequency and size occur.
