@@ -44,6 +44,7 @@ ALLOWED = {
     "frames": {"base", "transport"},
     "split": BELOW_CODECS | {"codec/turbo", "engine", "transport"},
     "tensor": BELOW_CODECS | {"codec/turbo"},
+    "tensor/cuda": BELOW_CODECS | {"codec/turbo", "codec/cuda", "gpu", "tensor"},
     "service/page": set(),
     "inspect": BELOW_CODECS | {"engine"},
     "bindings/python": {"base", "jpeg", "inspect"},

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <framewire/cuda_stream.hpp>
 #include <framewire/export.hpp>
 #include <framewire/image.hpp>
 #include <framewire/options.hpp>
@@ -39,7 +40,7 @@ struct CropBox {
 
 /// Everything that shapes a batch. Defaults are visible here and nowhere else.
 struct TensorOptions {
-  int device = -1;             ///< the CPU; a CUDA ordinal is `unsupported` in this version
+  int device = -1;             ///< the CPU, or the CUDA ordinal of the GPU that makes batches
   std::int32_t width_px = 0;   ///< of every image of the batch; must be set
   std::int32_t height_px = 0;  ///< must be set
   TensorType type = TensorType::kFloat32;
@@ -59,7 +60,8 @@ struct TensorOptions {
   /// Of each image; deadline_ms counts from when its turn comes.
   Limits limits;
   /// Threads that work on a batch, the caller's among them, 1 to 1024; 0: as many as the process
-  /// may use. They start with the first batch of more than one image.
+  /// may use; with a device up to 8 of them read headers and gather bytes for it. They start with
+  /// the first batch of more than one image.
   unsigned threads = 0;
 };
 
@@ -81,6 +83,17 @@ struct HostTensorView {
   void* data = nullptr;
   std::uint64_t bytes = 0;  ///< from `data` on; N × image_bytes() are written, none behind them
   /// [N] 1 where the image is there, 0 where its elements are zeros; null: not wanted.
+  std::uint8_t* ok = nullptr;
+};
+
+/// Where a batch of a decoder with a device goes: memory of that device, of the caller's.
+struct DeviceTensorView {
+  /// Device; elements as in HostTensorView::data.
+  void* data = nullptr;
+  std::uint64_t bytes = 0;  ///< from `data` on
+  /// Of the decoder's device: writing begins when what this stream holds now is over.
+  CudaStream stream;
+  /// Host, [N], as in HostTensorView::ok.
   std::uint8_t* ok = nullptr;
 };
 
@@ -120,7 +133,8 @@ class FRAMEWIRE_API TensorDecoder {
  public:
   /// @return invalid_input for sizes, numbers or combinations that TensorOptions does not allow,
   ///         naming the option; too_large for limits.max_output_side_px and max_output_pixels;
-  ///         unsupported for a device; busy where memory ran out
+  ///         unsupported for a device that is not there, or where this build has no CUDA; busy
+  ///         where memory ran out
   [[nodiscard]] static Result<TensorDecoder> make(const TensorOptions& options);
   ~TensorDecoder();
   TensorDecoder(TensorDecoder&&) noexcept;
@@ -143,6 +157,18 @@ class FRAMEWIRE_API TensorDecoder {
   /// @cost per image a copy of the file, entropy decoding down to the crop's last row, and work in
   ///       proportion to the crop; docs/benchmarks/tensors.md
   [[nodiscard]] Result<void> decode(std::span<const TensorItem> items, const HostTensorView& out);
+
+  /// decode() on the decoder's device, into its memory. When this returns the batch is there, for
+  /// every stream and thread. Entropy decoding, upsampling, colours and resizing are the GPU's;
+  /// damaged files and those that it does not take (arithmetic coding, CMYK of odd sampling,
+  /// kernels of more than a thousand samples) are made on the host and copied. Samples are
+  /// within 3 levels of 255 of the CPU's: the inverse transforms round differently.
+  /// @return also invalid_input for a null stream, and for memory that is not the device's;
+  ///         device_lost. Then the batch holds anything, and image() knows of no image
+  /// @cost device memory that is kept: decoded planes and coefficients of the images under way, up
+  ///       to some 0.5 GB for each of up to 8 threads, or as much as one image needs
+  [[nodiscard]] Result<void> decode_to_device(std::span<const TensorItem> items,
+                                              const DeviceTensorView& out);
 
   /// Of the last batch: what was decoded, or why an image was not. Valid until the next decode().
   /// Errors: invalid_input for no JPEG, for a crop that is not inside of the picture, and for an

@@ -76,13 +76,9 @@ bool is_one_of(Enum value, Enum last) {
 }  // namespace
 
 Result<void> check_options(const TensorOptions& o) {
-  if (o.device >= 0) {
-    return refuse(StatusCode::kUnsupported, "device",
-                  fmt::format("found {}; accepted in this version: -1, the CPU", o.device));
-  }
   if (o.device < -1) {
     return refuse(StatusCode::kInvalidInput, "device",
-                  fmt::format("found {}; accepted: -1, the CPU", o.device));
+                  fmt::format("found {}; accepted: -1, the CPU, or a CUDA ordinal", o.device));
   }
   if (!is_one_of(o.type, TensorType::kFloat32) || !is_one_of(o.layout, TensorLayout::kNhwc) ||
       !is_one_of(o.color, TensorColor::kYcbcr) || !is_one_of(o.fidelity, TensorFidelity::kFast)) {

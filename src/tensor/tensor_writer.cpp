@@ -37,13 +37,6 @@ void write_row(const std::uint8_t* from, std::ptrdiff_t step, const T* table, T*
   for (std::int32_t x = 0; x < count; ++x, from += step, to += stride) *to = table[*from];
 }
 
-/// Which channel of the picture an output channel shows; −1: the middle of the range, chroma of
-/// gray.
-int source_channel(TensorColor color, int channel, int available) {
-  if (available == 1) return color == TensorColor::kYcbcr && channel > 0 ? -1 : 0;
-  return color == TensorColor::kBgr ? 2 - channel : channel;
-}
-
 }  // namespace
 
 std::uint64_t element_bytes(TensorType type) noexcept {
@@ -57,6 +50,11 @@ std::uint64_t element_bytes(TensorType type) noexcept {
       return 4;
   }
   return 4;
+}
+
+int source_channel(TensorColor color, int channel, int available) noexcept {
+  if (available == 1) return color == TensorColor::kYcbcr && channel > 0 ? -1 : 0;
+  return color == TensorColor::kBgr ? 2 - channel : channel;
 }
 
 int channel_count(TensorColor color) noexcept { return color == TensorColor::kGray ? 1 : 3; }
@@ -88,6 +86,11 @@ TensorWriter::TensorWriter(const TensorOptions& options)
       }
     }
   }
+}
+
+std::span<const std::byte> TensorWriter::tables() const noexcept {
+  if (!bytes_.empty()) return std::as_bytes(std::span(bytes_));
+  return halves_.empty() ? std::as_bytes(std::span(floats_)) : std::as_bytes(std::span(halves_));
 }
 
 template <typename T>

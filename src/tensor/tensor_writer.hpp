@@ -2,13 +2,18 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <framewire/tensor.hpp>
+#include <span>
 #include <vector>
 
 namespace framewire::tensor {
 
 [[nodiscard]] std::uint64_t element_bytes(TensorType type) noexcept;
+/// Which channel of a picture with `available` ones an output channel shows; −1: the middle of the
+/// range, chroma of gray.
+[[nodiscard]] int source_channel(TensorColor color, int channel, int available) noexcept;
 /// 1 for gray, otherwise 3.
 [[nodiscard]] int channel_count(TensorColor color) noexcept;
 
@@ -32,6 +37,8 @@ class TensorWriter {
   /// @param picture  turned it has the options' size
   /// @param out      host, one image of the batch
   void write(const PictureView& picture, bool flip, void* out) const;
+  /// [channels][256] elements: what each sample of a channel becomes.
+  [[nodiscard]] std::span<const std::byte> tables() const noexcept;
 
  private:
   template <typename T>

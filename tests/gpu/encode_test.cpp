@@ -15,7 +15,7 @@ Bytes picture(const std::string& layout, int width = 250, int height = 131) {
       Case{conformance::layout(layout), conformance::coding("baseline"), width, height, 90, 0, 4});
 }
 
-ResizeOptions sized(std::int32_t width, std::int32_t height, int quality) {
+ResizeOptions with_quality(std::int32_t width, std::int32_t height, int quality) {
   ResizeOptions o;
   o.width_px = width;
   o.height_px = height;
@@ -72,7 +72,7 @@ TEST_F(GpuEncode, OwnCodesAreTheHostsForTheSameLevels) {
     for (const int quality : {1, 30, 75, 100}) {
       for (const int interval : {0, 3}) {
         for (const auto& [width, height] : {std::pair{200, 100}, {17, 9}, {1, 1}}) {
-          ResizeOptions options = sized(width, height, quality);
+          ResizeOptions options = with_quality(width, height, quality);
           options.optimize_huffman = true;
           options.restart_interval_mcus = interval;
           options.color = ColorMode::kKeep;
@@ -103,7 +103,7 @@ TEST_F(GpuEncode, LongStreamsOfSmallBatchesAreStuffedInParts) {
   Jobs jobs;
   for (const char* layout : {"gray", "420"}) {
     for (const int interval : {0, 3}) {
-      ResizeOptions options = sized(500, 262, 100);
+      ResizeOptions options = with_quality(500, 262, 100);
       options.enlarge = true;
       options.restart_interval_mcus = interval;
       jobs.push_back(std::make_unique<Job>(std::string(layout) + " by " + std::to_string(interval),
@@ -127,7 +127,7 @@ TEST_F(GpuEncode, BoundsAreMetAtTheHighestQuality) {
     Jobs jobs;
     for (const char* layout : {"gray", "420", "rgb"}) {
       for (const std::uint64_t bound : {100u, 900u, 1500u, 2500u, 4000u, 6000u, 9000u, 90000u}) {
-        ResizeOptions options = sized(200, 100, kPlanned);
+        ResizeOptions options = with_quality(200, 100, kPlanned);
         options.optimize_huffman = optimize;
         options.max_bytes = bound;
         jobs.push_back(std::make_unique<Job>(std::string(layout) + " in " + std::to_string(bound),
@@ -141,7 +141,7 @@ TEST_F(GpuEncode, BoundsAreMetAtTheHighestQuality) {
       ASSERT_GE(quality, 1) << jobs[i]->name();
       for (Jobs* list : {&at_quality, &above}) {
         ResizeOptions options =
-            sized(200, 100, std::min(kPlanned, quality + (list == &above ? 1 : 0)));
+            with_quality(200, 100, std::min(kPlanned, quality + (list == &above ? 1 : 0)));
         options.optimize_huffman = optimize;
         list->push_back(std::make_unique<Job>(jobs[i]->name(),
                                               picture(i < 8    ? "gray"

@@ -22,7 +22,7 @@ Engine make_engine(CodecKind codec, EngineOptions options = {}) {
   return value_of(Engine::make(options));
 }
 
-ResizeOptions sized(std::int32_t width, std::int32_t height, CodecKind codec = CodecKind::kAuto) {
+ResizeOptions to_size(std::int32_t width, std::int32_t height, CodecKind codec = CodecKind::kAuto) {
   ResizeOptions options;
   options.width_px = width;
   options.height_px = height;
@@ -88,7 +88,7 @@ TEST_F(EngineOnGpu, GivesTheCpusPictures) {
     jpegs.push_back(draw(progressive));
   }
   // At quality 100, since a coarse quantiser turns a sample's rounding into whole steps.
-  ResizeOptions options = sized(50, 37);
+  ResizeOptions options = to_size(50, 37);
   options.quality = 100;
   const auto results = resize_all(engine, jpegs, options);
   for (std::size_t i = 0; i < jpegs.size(); ++i) {
@@ -128,7 +128,7 @@ TEST_F(EngineOnGpu, HandsTheCpusOriginalsOn) {
   Engine engine = make_engine(CodecKind::kCuda);
   const Resizer cpu;
   for (const bool always : {false, true}) {
-    ResizeOptions options = sized(100, 100);
+    ResizeOptions options = to_size(100, 100);
     options.always_encode = always;
     const auto results = resize_all(engine, jpegs, options);
     for (std::size_t i = 0; i < jpegs.size(); ++i) {
@@ -160,7 +160,7 @@ TEST_F(EngineOnGpu, TwoRunsGiveTheSameBytes) {
     options.max_batch = 7 * streams;
     Engine engine = make_engine(CodecKind::kAuto, options);
     std::vector<Bytes> outputs;
-    for (auto& result : resize_all(engine, jpegs, sized(80, 60))) {
+    for (auto& result : resize_all(engine, jpegs, to_size(80, 60))) {
       outputs.push_back(result ? result->bytes : Bytes{});
     }
     runs.push_back(std::move(outputs));
@@ -179,7 +179,7 @@ TEST_F(EngineOnGpu, InputsInItsOwnMemoryGiveTheSameBytes) {
     bytes += jpeg.size();
     jpegs.push_back(std::move(jpeg));
   }
-  const auto expected = resize_all(engine, jpegs, sized(80, 60));
+  const auto expected = resize_all(engine, jpegs, to_size(80, 60));
   InputMemory memory = value_of(engine.input_memory(bytes));
   EXPECT_GE(engine.stats().pinned_bytes, bytes);
   std::vector<EngineRequest> requests;
@@ -189,7 +189,7 @@ TEST_F(EngineOnGpu, InputsInItsOwnMemoryGiveTheSameBytes) {
     const auto jpeg = room.first(jpegs[i].size());
     std::copy(jpegs[i].begin(), jpegs[i].end(), jpeg.begin());
     room = room.subspan(jpeg.size());
-    requests.push_back({jpeg, sized(80, 60), [&outputs, i](Result<Resized> result) {
+    requests.push_back({jpeg, to_size(80, 60), [&outputs, i](Result<Resized> result) {
                           if (result) outputs[i] = std::move(result->bytes);
                         }});
   }
@@ -211,7 +211,7 @@ TEST_F(EngineOnGpu, CopiesFromRegisteredMemoryAndWritesToMemoryOfTheCallers) {
     jpegs.push_back(i == 3 ? draw(progressive) : draw({100 + 8 * i, 80, JCS_YCbCr, 2, 2, 85}));
     bytes += jpegs.back().size();
   }
-  const auto expected = resize_all(engine, jpegs, sized(40, 30));
+  const auto expected = resize_all(engine, jpegs, to_size(40, 30));
   Bytes memory(bytes + 1 + 200);  // the last ones lie too near its end to be copied from there
   const std::uint64_t before = engine.stats().pinned_bytes;
   const auto registered = value_of(engine.register_memory(std::span(memory).subspan(1)));
@@ -222,7 +222,7 @@ TEST_F(EngineOnGpu, CopiesFromRegisteredMemoryAndWritesToMemoryOfTheCallers) {
   std::span<std::uint8_t> rest = registered.bytes();
   for (std::size_t i = 0; i < jpegs.size(); ++i) {
     std::copy(jpegs[i].begin(), jpegs[i].end(), rest.begin());
-    requests.push_back({rest.first(jpegs[i].size()), sized(40, 30),
+    requests.push_back({rest.first(jpegs[i].size()), to_size(40, 30),
                         [&outputs, i](const Result<Resized>& result) {
                           outputs[i].resize(result ? result->written.size() : 0);
                         },
@@ -246,7 +246,7 @@ TEST_F(EngineOnGpu, StaysWithinItsMemory) {
   Engine engine = make_engine(CodecKind::kCuda, options);
   const std::size_t count = emulated() ? 6 : 40;
   const std::vector<Bytes> jpegs(count, draw({1600, 1200, JCS_YCbCr, 1, 1, 90}));
-  for (const auto& result : resize_all(engine, jpegs, sized(1000, 1000))) EXPECT_TRUE(result);
+  for (const auto& result : resize_all(engine, jpegs, to_size(1000, 1000))) EXPECT_TRUE(result);
   EXPECT_LE(engine.stats().device_bytes, options.gpu_memory_bytes);
   EXPECT_GT(engine.stats().device_bytes, 0u);
   EXPECT_EQ(engine.stats().gpu_images, count);
@@ -264,12 +264,12 @@ TEST_F(EngineOnGpu, NvjpegComposesWithOurResampler) {
   const Resizer cpu;
   std::vector<Bytes> jpegs;
   for (int i = 0; i < 20; ++i) jpegs.push_back(draw({640 + i, 480, JCS_YCbCr, 2, 2, 90}, i));
-  const auto results = resize_all(engine, jpegs, sized(160, 120));
+  const auto results = resize_all(engine, jpegs, to_size(160, 120));
   for (std::size_t i = 0; i < jpegs.size(); ++i) {
     SCOPED_TRACE(i);
     ASSERT_TRUE(results[i]) << results[i].error().to_string();
     EXPECT_EQ(results[i]->report.codec, CodecKind::kNvjpeg) << results[i]->report.codec_reason;
-    const Bytes expected = value_of(cpu.resize(jpegs[i], sized(160, 120))).bytes;
+    const Bytes expected = value_of(cpu.resize(jpegs[i], to_size(160, 120))).bytes;
     EXPECT_GT(lowest_psnr_db(results[i]->bytes, expected), 32);
   }
 }
@@ -299,7 +299,7 @@ TEST_F(EngineOnGpu, AnswersForTheCorpusAsTheCpuDoes) {
   }
   Engine engine = make_engine(CodecKind::kAuto);
   const Resizer cpu;
-  const ResizeOptions options = sized(120, 120);
+  const ResizeOptions options = to_size(120, 120);
   const Bytes expected_good = value_of(engine.resize(good, options)).bytes;
   const auto results = resize_all(engine, jpegs, options);
   std::size_t on_gpu = 0;

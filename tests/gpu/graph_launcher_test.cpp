@@ -17,7 +17,7 @@ using codec::cuda::Item;
 using codec::cuda::Transcoder;
 using codec::cuda::Tuning;
 
-constexpr std::size_t kBytes = 4096;
+constexpr std::size_t kGraphBytes = 4096;
 
 class GraphLaunches : public GpuTest {
  protected:
@@ -25,13 +25,13 @@ class GraphLaunches : public GpuTest {
     GpuTest::SetUp();
     if (IsSkipped()) return;
     stream_.emplace(value_of(gpu::Stream::make()));
-    memory_ = value_of(gpu::Buffer::make(gpu::MemoryKind::kDevice, kBytes));
-    ASSERT_EQ(cudaMemset2D(memory_.data(), kBytes, 0, kBytes, 1), cudaSuccess);
+    memory_ = value_of(gpu::Buffer::make(gpu::MemoryKind::kDevice, kGraphBytes));
+    ASSERT_EQ(cudaMemset2D(memory_.data(), kGraphBytes, 0, kGraphBytes, 1), cudaSuccess);
   }
 
   /// Fills piece after piece, each with its number.
   void fill(std::size_t pieces) {
-    const std::size_t each = kBytes / pieces;
+    const std::size_t each = kGraphBytes / pieces;
     for (std::size_t i = 0; i < pieces; ++i) {
       (void)cudaMemsetAsync(memory_.data() + i * each, static_cast<int>(i + 1), each,
                             stream_->get());
@@ -39,9 +39,10 @@ class GraphLaunches : public GpuTest {
   }
   void expect_filled(std::size_t pieces) {
     ASSERT_TRUE(stream_->synchronise());
-    std::vector<std::uint8_t> got(kBytes);
-    ASSERT_EQ(cudaMemcpy(got.data(), memory_.data(), kBytes, cudaMemcpyDeviceToHost), cudaSuccess);
-    const std::size_t each = kBytes / pieces;
+    std::vector<std::uint8_t> got(kGraphBytes);
+    ASSERT_EQ(cudaMemcpy(got.data(), memory_.data(), kGraphBytes, cudaMemcpyDeviceToHost),
+              cudaSuccess);
+    const std::size_t each = kGraphBytes / pieces;
     for (std::size_t i = 0; i < pieces * each; ++i) ASSERT_EQ(got[i], i / each + 1) << i;
   }
 
@@ -61,7 +62,7 @@ TEST_F(GraphLaunches, DoWhatWasEnqueued) {
 }
 
 TEST_F(GraphLaunches, WaitForWhatIsInFrontOfThem) {
-  (void)cudaMemsetAsync(memory_.data(), 77, kBytes, stream_->get());
+  (void)cudaMemsetAsync(memory_.data(), 77, kGraphBytes, stream_->get());
   ASSERT_TRUE(launcher_.launch(*stream_, [&] { fill(3); }));
   fill(2);
   ASSERT_TRUE(launcher_.launch(*stream_, [&] { fill(4); }));

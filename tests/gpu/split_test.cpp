@@ -68,7 +68,7 @@ std::vector<ResizeOptions> wishes(const ResizeOptions& sized) {
 }
 
 /// One of each kind: samplings, gray, one pixel, entropy decoding on the host, colour conversion.
-std::vector<Bytes> pictures() {
+std::vector<Bytes> split_pictures() {
   std::vector<Bytes> all{draw({1, 1, JCS_YCbCr, 1, 1, 90})};
   for (const auto& [h, v] : {std::pair(1, 1), std::pair(2, 1), std::pair(1, 2), std::pair(2, 2)}) {
     all.push_back(draw({131, 97, JCS_YCbCr, h, v, 90}));
@@ -85,7 +85,7 @@ TEST_F(SplitDevices, GivesTheCodecsBytes) {
   Engine whole = engine();
   for (const std::size_t workers : {1, 2, 3}) {
     const auto splitter = value_of(Splitter::make(parties(workers), 3));
-    for (const Bytes& jpeg : pictures()) {
+    for (const Bytes& jpeg : split_pictures()) {
       for (const ResizeOptions& wish : wishes(sized(67, 41))) {
         SCOPED_TRACE(to_string(wish));
         const auto expected = whole.resize(jpeg, wish);

@@ -35,6 +35,8 @@ constexpr OptionSpec kTensorOwn[] = {
      "Tensor"},
     {"std", "LIST", "", "", "divides what is left, likewise", "Tensor"},
     {"batch", "N", "", "256", "images of one batch", "Tensor"},
+    {"device", "N", "", "", "the GPU that makes batches, a CUDA ordinal; the CPU, if not given",
+     "Tensor"},
     {"jobs", "N", "", "", "threads that decode; as many as cores, if not given", "Tensor"},
     {"files-from", "LIST", "", "", "read input names from a file, one a line; - is standard input",
      "Tensor"},
@@ -145,6 +147,9 @@ Result<void> take_numbers(const Arguments& arguments, TensorPlan& plan) {
   if (auto ok = take_number(arguments, "batch", 1u, 65536u, plan.batch); !ok) return ok;
   if (arguments.has("bench")) {
     if (auto ok = take_number(arguments, "seconds", 0.01, 3600.0, plan.seconds); !ok) return ok;
+  }
+  if (arguments.has("device")) {
+    if (auto ok = take_number(arguments, "device", 0, 1023, plan.options.device); !ok) return ok;
   }
   if (!arguments.has("jobs")) return {};
   return take_number(arguments, "jobs", 1u, 1024u, plan.options.threads);

@@ -5,6 +5,7 @@
 #include <batch/atomic_file.hpp>
 #include <batch/input_error.hpp>
 #include <command_line/interruption.hpp>
+#include <commands/tensor/batch_memory.hpp>
 #include <commands/tensor/npy_file.hpp>
 #include <commands/tensor/samples.hpp>
 #include <report/console.hpp>
@@ -61,8 +62,9 @@ class TensorRun {
       if (auto done = decode(*samples, items); !done) return done;
       if (auto told = tell(*samples, items, file != nullptr); !told) return told;
       if (file != nullptr) {
-        auto written = file->append(
-            std::span(batch_).first(samples->size() * decoder_.image_bytes()), samples->size());
+        const auto elements = batch_.read(samples->size() * decoder_.image_bytes());
+        if (!elements) return fail(elements.error());
+        auto written = file->append(*elements, samples->size());
         if (!written) return written;
       }
       number += samples->size();
@@ -109,10 +111,9 @@ class TensorRun {
  private:
   Result<void> decode(const std::vector<Sample>& samples, const std::vector<TensorItem>& items) {
     const std::uint64_t bytes = items.size() * decoder_.image_bytes();
-    if (batch_.size() < bytes) batch_.resize(bytes);
     const auto start = base::Clock::now();
     const double cpu_start = cpu_seconds();
-    auto done = decoder_.decode(items, {batch_.data(), bytes, nullptr});
+    auto done = batch_.decode(decoder_, items);
     counts_.cpu_seconds += cpu_seconds() - cpu_start;
     counts_.seconds += base::elapsed_us(start) / 1e6;
     if (!done) return done;
@@ -148,7 +149,7 @@ class TensorRun {
   TensorDecoder& decoder_;
   batch::Source& source_;
   bool quiet_;
-  std::vector<std::uint8_t> batch_;
+  BatchMemory batch_;
   std::string rows_;
   std::optional<batch::Permissions> permissions_;
   Counts counts_;
@@ -165,6 +166,7 @@ Json summary_json(const Arguments& arguments, const TensorPlan& plan, const Tens
                {"failures", counts.failures},
                {"bytes_in", counts.bytes_in},
                {"bytes_out", counts.bytes_out},
+               {"device", decoder.options().device},
                {"threads", decoder.options().threads},
                {"batch", plan.batch},
                {"seconds", counts.seconds},

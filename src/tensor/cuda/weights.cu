@@ -1,0 +1,33 @@
+// Idea: one thread makes the weights of one output sample, in double precision and by the CPU's own
+// code, twice over: for their sum, then for themselves. Every image has a crop of its own, so that
+// weights made on the host would be 20 KB an image to upload.
+#include <gpu/launch.hpp>
+#include <tensor/cuda/kernels.hpp>
+
+namespace framewire::tensor::cuda {
+namespace {
+
+__global__ void __launch_bounds__(kWeightThreads) weights_kernel(BatchDesc batch) {
+  gpu::grid_dependency_sync();
+  const AxisWeights& axis = batch.axes[blockIdx.x];
+  const std::int32_t out = axis.taps.taps.geometry.out_size;
+  const auto j = static_cast<std::int32_t>(blockIdx.y * kWeightThreads + threadIdx.x);
+  if (j >= out) return;
+  const transform::TapRun run = transform::tap_run(axis.taps.taps, j);
+  axis.first[j] = run.first;
+  axis.count[j] = run.count;
+  float* const column = axis.weights + j;
+  for (std::int32_t k = 0; k < run.count; ++k) column[static_cast<std::int64_t>(k) * out] = 0.f;
+  transform::for_each_crop_tap(axis.taps, run, [&](std::int32_t index, double weight) {
+    column[static_cast<std::int64_t>(index) * out] = static_cast<float>(weight);
+  });
+}
+
+}  // namespace
+
+void launch_weights(const BatchDesc& batch, cudaStream_t stream) {
+  const auto parts = static_cast<unsigned>((batch.max_axis + kWeightThreads - 1) / kWeightThreads);
+  gpu::launch(weights_kernel, dim3(batch.axis_count, parts), kWeightThreads, 0, stream, batch);
+}
+
+}  // namespace framewire::tensor::cuda
