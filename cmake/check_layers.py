@@ -86,7 +86,7 @@ OWNED_HEADERS = [
     (r"uc[pst]/.*", {"transport/ucx"}),
     (r"curl/.*", {"service/source"}),
     (r"cuda.*|cub/.*|nvml\.h|nvjpeg\.h", {"gpu", "codec/cuda", "codec/nvjpeg",
-                                               "transport/cuda"}),
+                                               "tensor/cuda", "transport/cuda"}),
     (r"fmt/.*", None),
 ]
 
@@ -109,7 +109,7 @@ def folder_of(path):
     parts = path.parts[:-1]
     if not parts:
         return None
-    if parts[0] in ("codec", "transport", "service") and len(parts) > 1:
+    if parts[0] in ("codec", "transport", "service", "tensor") and len(parts) > 1:
         return f"{parts[0]}/{parts[1]}"
     return parts[0]
 

@@ -60,7 +60,7 @@ struct TensorOptions {
   /// Of each image; deadline_ms counts from when its turn comes.
   Limits limits;
   /// Threads that work on a batch, the caller's among them, 1 to 1024; 0: as many as the process
-  /// may use; with a device up to 8 of them read headers and gather bytes for it. They start with
+  /// may use; with a device up to 16 of them read headers and gather bytes for it. They start with
   /// the first batch of more than one image.
   unsigned threads = 0;
 };
@@ -166,7 +166,7 @@ class FRAMEWIRE_API TensorDecoder {
   /// @return also invalid_input for a null stream, and for memory that is not the device's;
   ///         device_lost. Then the batch holds anything, and image() knows of no image
   /// @cost device memory that is kept: decoded planes and coefficients of the images under way, up
-  ///       to some 0.5 GB for each of up to 8 threads, or as much as one image needs
+  ///       to some 0.5 GB for each of up to 16 threads, or as much as one image needs
   [[nodiscard]] Result<void> decode_to_device(std::span<const TensorItem> items,
                                               const DeviceTensorView& out);
 

@@ -109,6 +109,27 @@ TEST_F(CliDevices, OptionsMakeSmallerPlanesAndStreams) {
   EXPECT_EQ(files.at("0002-00000001.jpg"), read_file(folder_ / "plain.jpg"));
 }
 
+TEST_F(CliDevices, BatchesForTrainingAreThoseOfTheCpu) {
+  const auto make = [&](const std::string& name, const std::vector<std::string>& more) {
+    std::vector<std::string> words = {
+        "tensor", folder_ / "in", "--size",  "24x16", "--dtype", "uint8",
+        "--crop", "random",       "--batch", "3",     "--out",   folder_ / (name + ".npy"),
+        "--quiet"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Ran ran = run_program(words);
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    return read_file(folder_ / (name + ".npy"));
+  };
+  const Bytes host = make("host", {});
+  const Bytes device = make("device", {"--device", "0"});
+  ASSERT_GT(host.size(), std::size_t{7} * 24 * 16 * 3);
+  EXPECT_LE(largest_difference(host, device), 3);
+  EXPECT_EQ(read_text(folder_ / "host.jsonl"), read_text(folder_ / "device.jsonl"));
+  const Ran none = run_program({"tensor", folder_ / "in", "--device", "99"});
+  EXPECT_EQ(none.exit_code, 2);
+  EXPECT_THAT(none.err, HasSubstr("device"));
+}
+
 TEST_F(CliDevices, ARequiredPathThatStagesIsRefused) {
   start_sink({"--insecure", "--to", other_, "--link", "stream", "--frames", "7"});
   const Ran staged = stream(

@@ -125,6 +125,13 @@ Result<void> Transcoder::record_end() {
   return recorded;
 }
 
+Result<void> Transcoder::extend() {
+  if (auto ok = gpu::check(cudaGetLastError(), "launching kernels behind a batch"); !ok) return ok;
+  auto recorded = over_.record(stream_);
+  asleep_ = recorded.has_value();
+  return recorded;
+}
+
 Result<void> Transcoder::copy_planes(std::span<const PlaneCopy> copies) {
   if (copies.empty()) return {};
   for (const PlaneCopy& copy : copies) {

@@ -48,9 +48,9 @@ class Transcoder {
   [[nodiscard]] Result<void> enqueue(std::span<const Item> items);
   /// Enqueues copies within the device behind the batch, to be awaited with it. @return device_lost
   [[nodiscard]] Result<void> copy_planes(std::span<const PlaneCopy> copies);
-  /// What the caller has enqueued on stream() since belongs to the batch: wait() awaits it, too.
-  /// @return device_lost where enqueuing failed
-  [[nodiscard]] Result<void> extend() { return record_end(); }
+  /// What the caller has enqueued on stream() since belongs to the batch: wait() awaits it, too,
+  /// asleep. @return device_lost where enqueuing failed
+  [[nodiscard]] Result<void> extend();
   /// Waits for the batch. Results and planes stay valid until the next enqueue().
   [[nodiscard]] Result<void> wait();
 

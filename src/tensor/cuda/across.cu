@@ -15,46 +15,87 @@ __device__ std::int32_t clamp_to(std::int32_t at, std::int32_t size) {
   return at < 0 ? 0 : at < size ? at : size - 1;
 }
 
-__device__ int sample_at(const ComponentSamples& c, std::int32_t x, std::int32_t y) {
-  return c.plane.samples[static_cast<std::uint64_t>(clamp_to(y, c.height)) * c.plane.pitch_bytes +
-                         static_cast<std::uint32_t>(clamp_to(x, c.width))];
+/// The rows of a component that a row of the frame is made of.
+struct SourceRows {
+  const std::uint8_t* near;
+  const std::uint8_t* far;  ///< where the triangle reaches along columns
+  int bias;                 ///< that rounds it, of Upsampling::k1x2
+};
+
+__device__ const std::uint8_t* row_at(const ComponentSamples& c, std::int32_t y) {
+  return c.plane.samples + static_cast<std::uint64_t>(clamp_to(y, c.height)) * c.plane.pitch_bytes;
 }
 
-/// A component's value at a pixel of the frame.
-__device__ int upsample(const ImageDesc& image, const ComponentSamples& c, std::int32_t x,
-                        std::int32_t y) {
-  const std::int32_t beside = x % 2 == 1 ? x / 2 + 1 : x / 2 - 1;
-  const std::int32_t below = y % 2 == 1 ? y / 2 + 1 : y / 2 - 1;
+__device__ SourceRows rows_of(const ComponentSamples& c, int v_max, std::int32_t y) {
+  const bool odd = y % 2 == 1;
+  switch (c.upsampling) {
+    case Upsampling::k1x2:
+    case Upsampling::k2x2:
+      return {row_at(c, y / 2), row_at(c, odd ? y / 2 + 1 : y / 2 - 1), odd ? 2 : 1};
+    case Upsampling::kNearest:
+      return {row_at(c, (2 * y + 1) * c.v / (2 * v_max)), nullptr, 0};
+    default:
+      return {row_at(c, y), nullptr, 0};
+  }
+}
+
+/// A component's values at two neighbours of a row of the frame, `x` and x + 1; x is even.
+/// Together, because they share most of their samples.
+__device__ int2 upsample(const ComponentSamples& c, const SourceRows& rows, int h_max,
+                         std::int32_t x) {
+  const auto at = [&](std::int32_t i) { return clamp_to(i, c.width); };
   switch (c.upsampling) {
     case Upsampling::kFull:
-      return sample_at(c, x, y);
-    case Upsampling::k2x1:
-      return (3 * sample_at(c, x / 2, y) + sample_at(c, beside, y) + (x % 2 == 1 ? 2 : 1)) >> 2;
+      return {rows.near[at(x)], rows.near[at(x + 1)]};
+    case Upsampling::k2x1: {
+      const int here = 3 * rows.near[at(x / 2)];
+      return {(here + rows.near[at(x / 2 - 1)] + 1) >> 2,
+              (here + rows.near[at(x / 2 + 1)] + 2) >> 2};
+    }
     case Upsampling::k1x2:
-      return (3 * sample_at(c, x, y / 2) + sample_at(c, x, below) + (y % 2 == 1 ? 2 : 1)) >> 2;
+      return {(3 * rows.near[at(x)] + rows.far[at(x)] + rows.bias) >> 2,
+              (3 * rows.near[at(x + 1)] + rows.far[at(x + 1)] + rows.bias) >> 2};
     case Upsampling::k2x2: {
-      const int near = 3 * sample_at(c, x / 2, y / 2) + sample_at(c, x / 2, below);
-      const int far = 3 * sample_at(c, beside, y / 2) + sample_at(c, beside, below);
-      return (3 * near + far + (x % 2 == 1 ? 7 : 8)) >> 4;
+      const auto column = [&](std::int32_t i) { return 3 * rows.near[at(i)] + rows.far[at(i)]; };
+      const int here = 3 * column(x / 2);
+      return {(here + column(x / 2 - 1) + 8) >> 4, (here + column(x / 2 + 1) + 7) >> 4};
     }
     case Upsampling::kNearest:
-      return sample_at(c, (2 * x + 1) * c.h / (2 * image.h_max),
-                       (2 * y + 1) * c.v / (2 * image.v_max));
+      return {rows.near[at((2 * x + 1) * c.h / (2 * h_max))],
+              rows.near[at((2 * x + 3) * c.h / (2 * h_max))]};
   }
-  return 0;
+  return {0, 0};
 }
 
-__device__ std::uint32_t pixel_at(const ImageDesc& image, TensorColor color, int components,
-                                  std::int32_t x, std::int32_t y) {
-  Pixel pixel;
-  for (int c = 0; c < components; ++c) {
-    pixel.channels[c] =
-        upsample(image, image.components[c], image.crop_left + x, image.crop_top + y);
-  }
-  pixel = convert(image.conversion, color, pixel);
+__device__ std::uint32_t pack(const Pixel& pixel) {
   return static_cast<std::uint32_t>(pixel.channels[0]) |
          static_cast<std::uint32_t>(pixel.channels[1]) << 8 |
          static_cast<std::uint32_t>(pixel.channels[2]) << 16;
+}
+
+/// Makes the pixels of a row of the crop in shared memory. @param x0, y  in the frame
+template <int kComponents>
+__device__ void make_row(const ImageDesc& image, TensorColor color, std::int32_t x0, std::int32_t y,
+                         std::int32_t length, std::uint32_t* pixels) {
+  SourceRows rows[kComponents];
+#pragma unroll
+  for (int c = 0; c < kComponents; ++c) {
+    rows[c] = rows_of(image.components[c], image.v_max, y);
+  }
+  const std::int32_t skipped = x0 % 2;  // pixels before x0 in its pair
+  for (std::int32_t i = 2 * static_cast<std::int32_t>(threadIdx.x) - skipped; i < length;
+       i += 2 * kAcrossThreads) {
+    Pixel first;
+    Pixel second;
+#pragma unroll
+    for (int c = 0; c < kComponents; ++c) {
+      const int2 pair = upsample(image.components[c], rows[c], image.h_max, x0 + i);
+      first.channels[c] = pair.x;
+      second.channels[c] = pair.y;
+    }
+    if (i >= 0) pixels[i] = pack(convert(image.conversion, color, first));
+    if (i + 1 < length) pixels[i + 1] = pack(convert(image.conversion, color, second));
+  }
 }
 
 /// How many components a pixel is made of.
@@ -107,12 +148,20 @@ __global__ void __launch_bounds__(kAcrossThreads) across_kernel(BatchDesc batch)
 
   const int components = component_count(image);
   for (std::int32_t r = 0; r < rows; ++r) {
-    for (std::int32_t i = static_cast<std::int32_t>(threadIdx.x); i < length; i += kAcrossThreads) {
+    const std::int32_t x = image.crop_left + begin;
+    const std::int32_t y = image.crop_top + row0 + r;
+    if (!image.exact) {
       const ComponentSamples& c = image.components[channel];
-      pixels[r][i] =
-          image.exact
-              ? pixel_at(image, batch.color, components, begin + i, row0 + r)
-              : static_cast<std::uint32_t>(sample_at(c, c.left + begin + i, c.top + row0 + r));
+      const std::uint8_t* const from = row_at(c, c.top + row0 + r) + c.left + begin;
+      for (auto i = static_cast<std::int32_t>(threadIdx.x); i < length; i += kAcrossThreads) {
+        pixels[r][i] = from[i];
+      }
+    } else if (components == 3) {
+      make_row<3>(image, batch.color, x, y, length, pixels[r]);
+    } else if (components == 1) {
+      make_row<1>(image, batch.color, x, y, length, pixels[r]);
+    } else {
+      make_row<4>(image, batch.color, x, y, length, pixels[r]);
     }
   }
   __syncthreads();

@@ -17,12 +17,19 @@ namespace {
 using cuda::Call;
 using cuda::Lane;
 
-/// More of them only take threads from each other: see docs/benchmarks/tensors.md.
-constexpr std::size_t kMaxLanes = 8;
+/// Threads that prepare images, at most, and that a batch is divided among. Measured with 1 to 16
+/// of them: docs/benchmarks/tensors.md.
+constexpr std::size_t kMaxLanes = 16;
+constexpr std::size_t kSharingLanes = 12;
 /// Images that a lane decodes together, at least and at most. Fewer leave the device idle, more
 /// keep memory.
 constexpr std::size_t kMinBatch = 16;
 constexpr std::size_t kMaxBatch = 128;
+
+/// How many of `images` a lane takes at a time.
+std::size_t batch_of(std::size_t images) {
+  return std::clamp(base::ceil_div(images, kSharingLanes), kMinBatch, kMaxBatch);
+}
 
 class CudaBatches final : public DeviceBatches {
  public:
@@ -59,9 +66,9 @@ class CudaBatches final : public DeviceBatches {
   [[nodiscard]] Result<void> decode(std::span<const TensorItem> items, const DeviceTensorView& out,
                                     std::span<Result<TensorImage>> images) override {
     const gpu::OnDevice on(options_.device);
-    const std::size_t wanted =
-        std::min<std::size_t>(std::min<std::size_t>(options_.threads, kMaxLanes),
-                              base::ceil_div(items.size(), kMinBatch));
+    const std::size_t batch = batch_of(items.size());
+    const std::size_t wanted = std::min<std::size_t>(
+        std::min<std::size_t>(options_.threads, kMaxLanes), base::ceil_div(items.size(), batch));
     while (lanes_.size() < wanted) {
       auto lane = Lane::make(options_, maker_);
       if (!lane) return fail(lane.error());
@@ -74,7 +81,7 @@ class CudaBatches final : public DeviceBatches {
     call.after = static_cast<cudaStream_t>(out.stream.get());
     call.tables = tables_.data();
     call.images = images;
-    call.batch = std::clamp(base::ceil_div(items.size(), wanted), kMinBatch, kMaxBatch);
+    call.batch = batch;
     std::mutex mutex;
     Result<void> result;
     auto started = workers_.run(wanted, [&](std::size_t /*thread*/, std::size_t lane) {

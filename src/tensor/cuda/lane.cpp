@@ -1,6 +1,8 @@
 #include <cuda_runtime_api.h>
 #include <algorithm>
+#include <codec/turbo/coefficient_reader.hpp>
 #include <gpu/error.hpp>
+#include <iterator>
 #include <tensor/cuda/kernels.hpp>
 #include <tensor/cuda/lane.hpp>
 
@@ -72,8 +74,11 @@ void Lane::prepare(Call& call, std::size_t index, std::uint64_t& bytes) {
   }
   auto geometry = plan_image(*file, item.crop, *options_);
   Entry entry{index, std::move(*file), geometry ? *geometry : ImageGeometry{}};
+  // Few lanes of a device decode the scans of a progressive file: a host thread is faster.
+  const bool apart =
+      entry.file.frame.process == jpeg::Process::kProgressive || entry.file.frame.arithmetic;
   if (!geometry || !BatchPlan::takes(entry.geometry, *options_) ||
-      !codec::cuda::check_item(item_of(entry))) {
+      (apart && !read_on_host(entry, deadline)) || !codec::cuda::check_item(item_of(entry))) {
     on_host_.push_back(index);
     return;
   }
@@ -81,9 +86,20 @@ void Lane::prepare(Call& call, std::size_t index, std::uint64_t& bytes) {
   entries_.push_back(std::move(entry));
 }
 
+bool Lane::read_on_host(Entry& entry, base::Deadline deadline) const {
+  codec::Context context;
+  context.deadline = deadline;
+  context.max_scans = options_->limits.max_scans;
+  auto read = codec::read_coefficients(entry.file, context, entry.outcome);
+  if (!read) return false;
+  entry.coefficients = std::move(*read);
+  return true;
+}
+
 codec::cuda::Item Lane::item_of(const Entry& entry) const {
   codec::cuda::Item item;
   item.file = &entry.file;
+  if (entry.coefficients) item.coefficients = &*entry.coefficients;
   for (std::size_t i = 0; i < static_cast<std::size_t>(entry.file.frame.component_count); ++i) {
     item.scales[i] = entry.geometry.exact ? 8 : entry.geometry.components[i].scale;
   }
@@ -125,7 +141,10 @@ Result<void> Lane::finish(Call& call) {
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     Entry& entry = entries_[i];
     if (transcoder_.result(i).status == 0) {
-      call.images[entry.index] = describe(entry.file, entry.geometry);
+      TensorImage image = describe(entry.file, entry.geometry);
+      std::move(entry.outcome.warnings.begin(), entry.outcome.warnings.end(),
+                std::back_inserter(image.warnings));
+      call.images[entry.index] = std::move(image);
     } else {
       on_host_.push_back(entry.index);
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <codec/coefficients.hpp>
 #include <codec/cuda/transcoder.hpp>
 #include <gpu/buffer.hpp>
 #include <optional>
@@ -36,6 +37,9 @@ class Lane {
     std::size_t index = 0;
     jpeg::JpegFile file;
     ImageGeometry geometry;
+    /// Of files whose entropy bytes a host thread decodes.
+    std::optional<codec::Coefficients> coefficients{};
+    codec::Outcome outcome{};
   };
 
   Lane(const TensorOptions& options, const ImageMaker& maker, codec::cuda::Transcoder transcoder)
@@ -43,6 +47,7 @@ class Lane {
   /// @return whether there were any
   [[nodiscard]] bool collect(Call& call);
   void prepare(Call& call, std::size_t index, std::uint64_t& bytes);
+  [[nodiscard]] bool read_on_host(Entry& entry, base::Deadline deadline) const;
   [[nodiscard]] codec::cuda::Item item_of(const Entry& entry) const;
   [[nodiscard]] Result<void> enqueue(Call& call);
   [[nodiscard]] Result<void> enqueue_tensors(const Call& call);
