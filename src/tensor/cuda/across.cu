@@ -39,10 +39,15 @@ __device__ SourceRows rows_of(const ComponentSamples& c, int v_max, std::int32_t
   }
 }
 
+struct Neighbours {
+  int left;
+  int right;
+};
+
 /// A component's values at two neighbours of a row of the frame, `x` and x + 1; x is even.
 /// Together, because they share most of their samples.
-__device__ int2 upsample(const ComponentSamples& c, const SourceRows& rows, int h_max,
-                         std::int32_t x) {
+__device__ Neighbours upsample(const ComponentSamples& c, const SourceRows& rows, int h_max,
+                               std::int32_t x) {
   const auto at = [&](std::int32_t i) { return clamp_to(i, c.width); };
   switch (c.upsampling) {
     case Upsampling::kFull:
@@ -89,9 +94,9 @@ __device__ void make_row(const ImageDesc& image, TensorColor color, std::int32_t
     Pixel second;
 #pragma unroll
     for (int c = 0; c < kComponents; ++c) {
-      const int2 pair = upsample(image.components[c], rows[c], image.h_max, x0 + i);
-      first.channels[c] = pair.x;
-      second.channels[c] = pair.y;
+      const Neighbours pair = upsample(image.components[c], rows[c], image.h_max, x0 + i);
+      first.channels[c] = pair.left;
+      second.channels[c] = pair.right;
     }
     if (i >= 0) pixels[i] = pack(convert(image.conversion, color, first));
     if (i + 1 < length) pixels[i + 1] = pack(convert(image.conversion, color, second));
