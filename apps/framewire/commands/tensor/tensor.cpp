@@ -224,8 +224,12 @@ int run_tensor(const Arguments& arguments) {
   if (!plan) return report_usage("tensor", plan.error());
   auto decoder = TensorDecoder::make(plan->options);
   if (!decoder) {
-    return decoder.error().code() == StatusCode::kBusy ? refuse(decoder.error())
-                                                       : report_usage("tensor", decoder.error());
+    const Status& error = decoder.error();
+    if (error.code() == StatusCode::kBusy || error.code() == StatusCode::kDeviceLost) {
+      return refuse(error);
+    }
+    const std::string option = error.subject().empty() ? "" : error.subject() + ": ";
+    return report_usage("tensor", Status(error.code(), option + error.message()));
   }
   delete_unfinished_on_signals();
   const auto source = open_inputs(plan->inputs, {});
