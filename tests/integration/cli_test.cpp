@@ -287,7 +287,8 @@ TEST_F(Cli, InspectTellsMarkerByMarker) {
   ASSERT_EQ(model["codecs"].size(), 3u);
   for (const json& codec : model["codecs"]) {
     if (codec["codec"] == "cuda" && codec["supported"] == false) {
-      EXPECT_TRUE(contains(codec["error"]["message"].get<std::string>(), "this build has no CUDA")) << codec;
+      EXPECT_TRUE(contains(codec["error"]["message"].get<std::string>(), "this build has no CUDA"))
+          << codec;
       continue;
     }
     EXPECT_EQ(codec["supported"], true) << codec;

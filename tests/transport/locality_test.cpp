@@ -368,7 +368,8 @@ TEST_F(MeetingAttack, TheRightOneGetsInWhateverCrowdIsAtTheDoor) {
 
 TEST_F(MeetingAttack, AnotherUsersProcessIsNotLetIn) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can become somebody else";
-  auto waiting = std::async(std::launch::async, [&] { return point_.await(*control_, deadline_in()); });
+  auto waiting =
+      std::async(std::launch::async, [&] { return point_.await(*control_, deadline_in()); });
   EXPECT_EQ(as_nobody([&] {
               const LocalPeer visitor = knock(point_.rendezvous());
               std::array<std::byte, 16> shown;

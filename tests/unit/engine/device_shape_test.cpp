@@ -18,10 +18,10 @@ TEST(DeviceShape, SaysSizesWithAndWithoutWholeBlocks) {
     int scale;
     DevicePlaneShape luma, chroma;
   };
-  for (const Shapes& c :
-       {Shapes{8, {203, 157, 208, 160}, {102, 79, 104, 80}},
-        Shapes{4, {102, 79, 104, 80}, {51, 40, 52, 40}}, Shapes{2, {51, 40, 52, 40}, {26, 20, 26, 20}},
-        Shapes{1, {26, 20, 26, 20}, {13, 10, 13, 10}}}) {
+  for (const Shapes& c : {Shapes{8, {203, 157, 208, 160}, {102, 79, 104, 80}},
+                          Shapes{4, {102, 79, 104, 80}, {51, 40, 52, 40}},
+                          Shapes{2, {51, 40, 52, 40}, {26, 20, 26, 20}},
+                          Shapes{1, {26, 20, 26, 20}, {13, 10, 13, 10}}}) {
     SCOPED_TRACE(c.scale);
     const auto shape = DeviceDecoder::shape(jpeg, c.scale);
     ASSERT_TRUE(shape);

@@ -13,8 +13,8 @@
 namespace framewire::codec::turbo {
 namespace {
 
-using sample::Bytes;
 using framewire::test::HelpingThreads;
+using sample::Bytes;
 using Script = std::vector<jpeg_scan_info>;
 
 /// Noise of several strengths, so that coefficients of every frequency and size occur.
