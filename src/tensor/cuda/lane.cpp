@@ -78,7 +78,7 @@ void Lane::prepare(Call& call, std::size_t index, std::uint64_t& bytes) {
   const bool apart =
       entry.file.frame.process == jpeg::Process::kProgressive || entry.file.frame.arithmetic;
   if (!geometry || !BatchPlan::takes(entry.geometry, *options_) ||
-      (apart && !read_on_host(entry, deadline)) || !codec::cuda::check_item(item_of(entry))) {
+      (apart && !read_on_host(entry, item, deadline)) || !codec::cuda::check_item(item_of(entry))) {
     on_host_.push_back(index);
     return;
   }
@@ -86,11 +86,15 @@ void Lane::prepare(Call& call, std::size_t index, std::uint64_t& bytes) {
   entries_.push_back(std::move(entry));
 }
 
-bool Lane::read_on_host(Entry& entry, base::Deadline deadline) const {
+bool Lane::read_on_host(Entry& entry, const TensorItem& item, base::Deadline deadline) const {
+  // From a copy: the caller may change the original meanwhile, and host code must not see that.
+  const std::vector<std::uint8_t> copy(item.jpeg.begin(), item.jpeg.end());
+  const auto file = read_file(copy, options_->limits, deadline);
+  if (!file) return false;
   codec::Context context;
   context.deadline = deadline;
   context.max_scans = options_->limits.max_scans;
-  auto read = codec::read_coefficients(entry.file, context, entry.outcome);
+  auto read = codec::read_coefficients(*file, context, entry.outcome);
   if (!read) return false;
   entry.coefficients = std::move(*read);
   return true;

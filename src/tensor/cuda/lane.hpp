@@ -47,7 +47,8 @@ class Lane {
   /// @return whether there were any
   [[nodiscard]] bool collect(Call& call);
   void prepare(Call& call, std::size_t index, std::uint64_t& bytes);
-  [[nodiscard]] bool read_on_host(Entry& entry, base::Deadline deadline) const;
+  [[nodiscard]] bool read_on_host(Entry& entry, const TensorItem& item,
+                                  base::Deadline deadline) const;
   [[nodiscard]] codec::cuda::Item item_of(const Entry& entry) const;
   [[nodiscard]] Result<void> enqueue(Call& call);
   [[nodiscard]] Result<void> enqueue_tensors(const Call& call);
