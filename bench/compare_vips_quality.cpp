@@ -95,7 +95,7 @@ std::vector<std::uint8_t> resize_with(const codec::Codec& codec, const InputFile
   facts.transposed = framewire::transform::swaps_axes(plan->orientation);
   auto stream = jpeg::make_head(*file, framewire::Metadata::kStrip, facts);
   if (!stream) return say(stream.error());
-  codec::Outcome outcome;
+  codec::CodecOutcome outcome;
   if (auto ok = codec.transcode(*file, *plan, context, *stream, outcome); !ok) {
     return say(ok.error());
   }

@@ -16,8 +16,8 @@
 namespace {
 
 using framewire::Result;
-using framewire::transport::Command;
 using framewire::transport::Copier;
+using framewire::transport::CopyCommand;
 using framewire::transport::CopyKernel;
 using framewire::transport::Mailbox;
 using framewire::transport::Stay;
@@ -121,7 +121,7 @@ class Copies final : private CopyKernel {
     box_ = **taken;
   }
 
-  Result<void> launch(const Command& command, Stay stay) override {
+  Result<void> launch(const CopyCommand& command, Stay stay) override {
     must(cuda::launch_copy(command, box_, stay, streams_[0]), "launching a copy");
     return {};
   }

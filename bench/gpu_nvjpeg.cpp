@@ -143,7 +143,7 @@ std::vector<InputFile> resized(const std::vector<InputFile>& inputs, const std::
   for (const InputFile& input : inputs) {
     const auto file = require(jpeg::parse(input.bytes, options.limits));
     const auto plan = require(plan::make_plan(file, options, codec->capabilities(), false));
-    codec::Outcome outcome;
+    codec::CodecOutcome outcome;
     Bytes bytes{0xFF, 0xD8};
     require(codec->transcode(file, plan, {}, bytes, outcome));
     outputs.push_back({input.name, std::move(bytes)});

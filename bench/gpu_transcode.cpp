@@ -65,7 +65,7 @@ class Batch {
     Item item;
     item.file = entry.file.get();
     if (settings.host_entropy && entry.file->frame.process == jpeg::Process::kProgressive) {
-      codec::Outcome outcome;
+      codec::CodecOutcome outcome;
       auto read = codec::read_coefficients(*entry.file, {}, outcome);
       if (!read) return fail(read.error());
       entry.coefficients = std::make_unique<codec::Coefficients>(std::move(*read));
@@ -150,7 +150,7 @@ Transcoder make_transcoder(bool timed, const Settings& settings) {
 double compare_with_cpu(const Item& item, std::span<const std::uint8_t> ours, std::string& error) {
   static const auto cpu = codec::make_turbo_codec();
   Bytes theirs{0xFF, 0xD8};
-  codec::Outcome outcome;
+  codec::CodecOutcome outcome;
   codec::Context context;
   context.converter = item.converter;
   if (auto ok = cpu->transcode(*item.file, *item.plan, context, theirs, outcome); !ok) {
@@ -170,7 +170,7 @@ double compare_with_cpu(const Item& item, std::span<const std::uint8_t> ours, st
 /// more than 1
 std::string compare_planes(const Transcoder& transcoder, const Item& item, std::size_t image) {
   static const auto reference = codec::make_reference_codec();
-  codec::Outcome outcome;
+  codec::CodecOutcome outcome;
   const auto planes = reference->decode(*item.file, item.scales, codec::Context{}, outcome);
   if (!planes) return planes.error().to_string();
   for (std::size_t c = 0; c < planes->planes.size(); ++c) {

@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   require(http::validate(made->settings).has_value());
   // Each setting reads back what it prints.
   for (const http::SettingRow& row : http::setting_rows()) {
-    http::Settings again;
+    http::ServiceSettings again;
     const std::string text = row.print(made->settings);
     if (text.empty()) continue;
     require(row.parse(again, text));

@@ -22,10 +22,10 @@
 namespace {
 
 using namespace framewire;
-using service::local::Connection;
 using service::local::FairShare;
+using service::local::LocalConnection;
 
-constexpr ipc::Sizes kSizes{4, 64 << 10, 64 << 10};
+constexpr ipc::AreaSizes kSizes{4, 64 << 10, 64 << 10};
 
 void require(bool truth) {
   if (!truth) std::abort();
@@ -117,8 +117,8 @@ void serve(Input input) {
   client.control().submitted = write(client, input);
   auto memory = engine.register_memory(pages.input_with_guard()).value();
   FairShare share;
-  Connection connection(engine, share, 0, Limits{}, std::move(pages), std::move(memory),
-                        transport::shared::LocalPeer(base::FileDescriptor(ends[0])));
+  LocalConnection connection(engine, share, 0, Limits{}, std::move(pages), std::move(memory),
+                             transport::shared::LocalPeer(base::FileDescriptor(ends[0])));
   ::close(ends[1]);  // gone once all has been taken
   const Status end = connection.run();
   require(end.code() == StatusCode::kPeerLost || end.code() == StatusCode::kInvalidInput);

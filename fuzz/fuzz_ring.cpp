@@ -76,7 +76,7 @@ std::uint64_t take_lease(Input& input) {
 class Connection {
  public:
   Connection() {
-    auto reader = shared::RingReader::make(key_).value();
+    auto reader = shared::PacketRingReader::make(key_).value();
     const base::FileDescriptor file(::dup(reader.fd()));
     memory_ = shared::SealedMemory::open(file, sizeof(RingLayout), true).value();
     shared::Inbox inbox(std::move(reader));

@@ -22,7 +22,7 @@ void require(bool held) {
 }
 
 std::vector<url::Grammar> make_grammars() {
-  std::vector<url::Settings> all(5);
+  std::vector<url::UrlSettings> all(5);
   all[1].allow_security_options = true;
   all[1].client_hints = true;
   all[2].presets = {"default=q:60", "a=pr:b:c/w:10", "b=pr:a/rs:fill:1:2", "c=fn:x/c:1:1:no"};
@@ -43,7 +43,7 @@ std::vector<url::Grammar> make_grammars() {
     }
   }
   std::vector<url::Grammar> grammars;
-  for (url::Settings& settings : all) {
+  for (url::UrlSettings& settings : all) {
     auto grammar = url::Grammar::make(std::move(settings));
     require(grammar.has_value());
     grammars.push_back(*std::move(grammar));

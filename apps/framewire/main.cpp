@@ -42,7 +42,7 @@ int main(int count, char** words) {
   app::delete_unfinished_on_signals();
   const bool json = app::asks_for_json(count, words);
   try {
-    const app::Parsed parsed = app::parse_command_line(count, words);
+    const app::ParsedCommand parsed = app::parse_command_line(count, words);
     if (parsed.exit) return app::close_json(json, *parsed.exit);
     return app::close_json(json, parsed.command->run(parsed.arguments));
   } catch (const std::bad_alloc&) {

@@ -185,7 +185,7 @@ void Session::push_request(std::uint32_t index) {
   Slot& slot = slots_[index];
   const auto jpeg = slot.order.jpeg;
   ipc::Submission entry;
-  entry.command = static_cast<std::uint32_t>(ipc::Command::kRequest);
+  entry.command = static_cast<std::uint32_t>(ipc::RequestCommand::kRequest);
   entry.slot = index;
   entry.offset = slot.copy ? half_bytes_ + *slot.copy
                            : static_cast<std::uint64_t>(jpeg.data() - pages_.input().data());
@@ -193,10 +193,10 @@ void Session::push_request(std::uint32_t index) {
   entry.options_bytes = static_cast<std::uint32_t>(slot.order.options->text.size());
   slot.stage = Stage::kSubmitted;
   push_entry(entry);
-  if (slot.cancelled) push_command(ipc::Command::kCancel, index, 0);
+  if (slot.cancelled) push_command(ipc::RequestCommand::kCancel, index, 0);
 }
 
-void Session::push_command(ipc::Command command, std::uint32_t slot, std::uint64_t offset) {
+void Session::push_command(ipc::RequestCommand command, std::uint32_t slot, std::uint64_t offset) {
   ipc::Submission entry;
   entry.command = static_cast<std::uint32_t>(command);
   entry.slot = slot;
@@ -216,7 +216,7 @@ void Session::cancel(std::uint32_t index, std::uint64_t generation) {
   if (slot.generation != generation || slot.cancelled) return;
   slot.cancelled = true;
   if (slot.stage != Stage::kSubmitted) return;
-  push_command(ipc::Command::kCancel, index, 0);
+  push_command(ipc::RequestCommand::kCancel, index, 0);
   submissions_.publish();
   ipc::wake(peer_.fd(), pages_.control().server_sleeps);
 }
@@ -227,7 +227,7 @@ bool Session::probe() {
   if (lost_) return true;
   const bool has_read = submissions_.unread() == 0;
   if (has_read && !free_.empty()) {
-    push_command(ipc::Command::kCancel, free_.back(), 0);
+    push_command(ipc::RequestCommand::kCancel, free_.back(), 0);
     submissions_.publish();
   }
   ipc::wake(peer_.fd(), pages_.control().server_sleeps);
@@ -236,7 +236,7 @@ bool Session::probe() {
 
 void Session::release_output(std::uint64_t offset) noexcept {
   const std::lock_guard lock(mutex_);
-  push_command(ipc::Command::kRelease, 0, offset);
+  push_command(ipc::RequestCommand::kRelease, 0, offset);
   submissions_.publish();
   ipc::wake(peer_.fd(), pages_.control().server_sleeps, ipc::kForReleases);
 }

@@ -74,14 +74,14 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
   void push(const std::vector<std::uint32_t>& slots);
   void push_request(std::uint32_t slot);
   void push_entry(const ipc::Submission& entry);
-  void push_command(ipc::Command command, std::uint32_t slot, std::uint64_t offset);
+  void push_command(ipc::RequestCommand command, std::uint32_t slot, std::uint64_t offset);
   void cancel(std::uint32_t slot, std::uint64_t generation);
   void release_output(std::uint64_t offset) noexcept;
   void release_slice(std::uint64_t offset) noexcept;
 
   // Receiving.
   [[nodiscard]] Result<bool> take_answers(Answers& answers);
-  [[nodiscard]] Result<void> take_answer(const ipc::Completion& entry, Answers& answers);
+  [[nodiscard]] Result<void> take_answer(const ipc::CompletionEntry& entry, Answers& answers);
   void answer_resized(Order order, Report report, std::span<const std::uint8_t> stream,
                       Answers& answers);
   [[nodiscard]] Result<Resized> read_failure(std::size_t bytes) const;
@@ -110,7 +110,7 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
   std::optional<Status> lost_;
 
   // Of receive().
-  ipc::RingReader<ipc::Completion> completions_;
+  ipc::RingReader<ipc::CompletionEntry> completions_;
   std::array<std::byte, ipc::kReportBytes> report_;
 };
 

@@ -108,7 +108,7 @@ Result<bool> Session::take_answers(Answers& answers) {
   if (!count) return lied("its index is out of bounds");
   const std::size_t taken = std::min<std::size_t>(*count, kGroup);
   for (std::size_t i = 0; i < taken; ++i) {
-    const ipc::Completion entry = completions_.take();
+    const ipc::CompletionEntry entry = completions_.take();
     // Before the slot is used again: the server counts what is unread.
     completions_.give_back();
     if (auto good = take_answer(entry, answers); !good) return fail(good.error());
@@ -116,7 +116,7 @@ Result<bool> Session::take_answers(Answers& answers) {
   return taken != 0;
 }
 
-Result<void> Session::take_answer(const ipc::Completion& entry, Answers& answers) {
+Result<void> Session::take_answer(const ipc::CompletionEntry& entry, Answers& answers) {
   {
     const std::lock_guard lock(mutex_);
     if (entry.slot >= slots_.size() || slots_[entry.slot].stage != Stage::kSubmitted) {
@@ -124,7 +124,7 @@ Result<void> Session::take_answer(const ipc::Completion& entry, Answers& answers
     }
   }
   const std::span<const std::uint8_t> area = pages_.output();
-  const bool resized = entry.outcome == static_cast<std::uint32_t>(ipc::Outcome::kResized);
+  const bool resized = entry.outcome == static_cast<std::uint32_t>(ipc::AnswerKind::kResized);
   if (entry.report_bytes > report_.size() || entry.offset > area.size() ||
       entry.bytes > area.size() - entry.offset) {
     return lied(fmt::format("{} bytes at {}, and {} of a report", entry.bytes, entry.offset,

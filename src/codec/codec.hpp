@@ -41,7 +41,7 @@ struct Context {
 };
 
 /// What one call tells besides its bytes.
-struct Outcome {
+struct CodecOutcome {
   int quality = 0;
   double decode_resample_us = 0;
   double encode_us = 0;
@@ -78,20 +78,20 @@ class Codec {
   ///         unsupported, also for scales that capabilities() does not promise; deadline; busy
   [[nodiscard]] virtual Result<Planes> decode(const jpeg::JpegFile& file,
                                               const plan::Scales& scales, const Context& context,
-                                              Outcome& outcome) const = 0;
+                                              CodecOutcome& outcome) const = 0;
 
   /// Appends a JPEG from DQT to EOI (no SOI, no APPn) to `out`.
   /// @param planes  one a component, ⌈output size × sampling / max sampling⌉ each
   /// @return internal for planes that do not fit the plan; deadline; busy
   [[nodiscard]] virtual Result<void> encode(const Planes& planes, const plan::EncodePlan& plan,
                                             const Context& context, std::vector<std::uint8_t>& out,
-                                            Outcome& outcome) const = 0;
+                                            CodecOutcome& outcome) const = 0;
 
   /// The whole path: decode, resample, colour, sharpen, orient, pad, encode; appends like encode().
   [[nodiscard]] virtual Result<void> transcode(const jpeg::JpegFile& file, const plan::Plan& plan,
                                                const Context& context,
                                                std::vector<std::uint8_t>& out,
-                                               Outcome& outcome) const = 0;
+                                               CodecOutcome& outcome) const = 0;
 };
 
 }  // namespace framewire::codec

@@ -15,7 +15,7 @@
 namespace framewire::color {
 namespace {
 
-using Span = std::span<const std::uint8_t>;
+using ByteSpan = std::span<const std::uint8_t>;
 using Matrix = std::array<std::array<double, 3>, 3>;
 
 constexpr std::uint32_t kXyz = cmsSigXYZData;
@@ -24,7 +24,7 @@ constexpr std::uint32_t kXyzType = cmsSigXYZType;
 /// LittleCMS' largest XYZ value; it scales by it on the way in, and back on the way out.
 constexpr double kMaxXyz = 1.0 + 32767.0 / 32768.0;
 
-Span find_tag(Span icc, std::uint32_t name) {
+ByteSpan find_tag(ByteSpan icc, std::uint32_t name) {
   const std::uint32_t count = jpeg::read_u32(icc, kProfileHeaderBytes);
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::size_t at = kProfileHeaderBytes + 4 + 12 * std::size_t{i};
@@ -35,8 +35,8 @@ Span find_tag(Span icc, std::uint32_t name) {
   return {};
 }
 
-std::optional<std::array<double, 3>> read_colorant(Span icc, std::uint32_t name) {
-  const Span tag = find_tag(icc, name);
+std::optional<std::array<double, 3>> read_colorant(ByteSpan icc, std::uint32_t name) {
+  const ByteSpan tag = find_tag(icc, name);
   if (tag.size() < 20 || jpeg::read_u32(tag, 0) != kXyzType) return std::nullopt;
   std::array<double, 3> xyz{};
   for (std::size_t i = 0; i < 3; ++i) {
@@ -143,18 +143,18 @@ PixelTable table_of(TableKind kind, const T& content) {
   return table;
 }
 
-std::optional<SimpleProfile> read_rgb(Span icc) {
+std::optional<SimpleProfile> read_rgb(ByteSpan icc) {
   constexpr std::uint32_t kColorants[] = {cmsSigRedColorantTag, cmsSigGreenColorantTag,
                                           cmsSigBlueColorantTag};
   constexpr std::uint32_t kCurves[] = {cmsSigRedTRCTag, cmsSigGreenTRCTag, cmsSigBlueTRCTag};
   SimpleProfile profile;
   ShaperTable table{};
   Matrix colorants{};
-  Span earlier;
+  ByteSpan earlier;
   bool likeness = true;  // of what has been read so far to sRGB
   for (std::size_t c = 0; c < 3; ++c) {
     const auto xyz = read_colorant(icc, kColorants[c]);
-    const Span tag = find_tag(icc, kCurves[c]);
+    const ByteSpan tag = find_tag(icc, kCurves[c]);
     const auto curve = ToneCurve::read(tag);
     if (!xyz || !curve) return std::nullopt;
     for (std::size_t i = 0; i < 3; ++i) colorants[i][c] = (*xyz)[i];
@@ -174,7 +174,7 @@ std::optional<SimpleProfile> read_rgb(Span icc) {
   return profile;
 }
 
-std::optional<SimpleProfile> read_gray(Span icc) {
+std::optional<SimpleProfile> read_gray(ByteSpan icc) {
   static const InverseCurve inverse;
   const auto curve = ToneCurve::read(find_tag(icc, cmsSigGrayTRCTag));
   if (!curve || curve->at(0.f) != 0.f || inverse.curve == nullptr) return std::nullopt;
@@ -192,7 +192,7 @@ std::optional<SimpleProfile> read_gray(Span icc) {
 
 }  // namespace
 
-std::optional<SimpleProfile> read_simple_profile(Span reduced) {
+std::optional<SimpleProfile> read_simple_profile(ByteSpan reduced) {
   constexpr std::size_t kVersionOffset = 8, kConnectionOffset = 20;
   constexpr std::size_t kMagicOffset = 36;
   constexpr std::uint8_t kFirstUnknownVersion = 5;  // iccMAX, which LittleCMS refuses

@@ -8,14 +8,14 @@ namespace framewire::engine {
 CodecRouter::CodecRouter()
     : turbo_(codec::make_turbo_codec()), reference_(codec::make_reference_codec()) {}
 
-Result<Route> CodecRouter::choose(CodecKind asked) const {
+Result<CodecRoute> CodecRouter::choose(CodecKind asked) const {
   switch (asked) {
     case CodecKind::kAuto:
-      return Route{turbo_.get(), "the fastest on the CPU"};
+      return CodecRoute{turbo_.get(), "the fastest on the CPU"};
     case CodecKind::kTurbo:
-      return Route{turbo_.get(), "requested"};
+      return CodecRoute{turbo_.get(), "requested"};
     case CodecKind::kReference:
-      return Route{reference_.get(), "requested"};
+      return CodecRoute{reference_.get(), "requested"};
     case CodecKind::kCuda:
     case CodecKind::kNvjpeg:
       break;

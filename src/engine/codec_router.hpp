@@ -13,7 +13,7 @@ namespace framewire::engine {
   return kind == CodecKind::kTurbo || kind == CodecKind::kReference;
 }
 
-struct Route {
+struct CodecRoute {
   const codec::Codec* codec = nullptr;
   std::string reason;
 };
@@ -24,7 +24,7 @@ class CodecRouter {
   CodecRouter();
 
   /// @return unsupported for codecs that need a GPU
-  [[nodiscard]] Result<Route> choose(CodecKind asked) const;
+  [[nodiscard]] Result<CodecRoute> choose(CodecKind asked) const;
   /// The CPU codec's cache of resampling filters.
   [[nodiscard]] base::CacheUse filters() const { return turbo_->filters(); }
 

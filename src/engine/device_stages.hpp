@@ -106,6 +106,6 @@ class DeviceStages {
 /// Reads, on the calling thread, the coefficients of a parsed file that the GPU does not read or
 /// has given up. @param outcome  gets warnings @return as Codec::decode(); busy
 [[nodiscard]] Result<codec::Coefficients> read_on_host(const Request& request,
-                                                       codec::Outcome& outcome);
+                                                       codec::CodecOutcome& outcome);
 
 }  // namespace framewire::engine

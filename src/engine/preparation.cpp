@@ -57,7 +57,7 @@ Result<Planned> Preparation::prepare_on_host(Work& work) const try {
     if (!planned || *planned == Planned::kAwaitsConversion) return planned;
   }
   if (!entropy_on_host(work.request.file.frame)) return Planned::kAll;
-  codec::Outcome outcome;
+  codec::CodecOutcome outcome;
   work.request.context.helpers = &helpers_;
   auto read = read_on_host(work.request, outcome);
   if (!read) return fail(read.error());

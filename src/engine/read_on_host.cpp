@@ -5,7 +5,7 @@
 
 namespace framewire::engine {
 
-Result<codec::Coefficients> read_on_host(const Request& request, codec::Outcome& outcome) try {
+Result<codec::Coefficients> read_on_host(const Request& request, codec::CodecOutcome& outcome) try {
   return codec::read_coefficients(request.file, request.context, outcome);
 } catch (const std::bad_alloc&) {
   return fail(StatusCode::kBusy, "memory ran out");

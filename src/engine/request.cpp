@@ -92,7 +92,7 @@ Result<std::vector<std::uint8_t>> make_gain_map(const Request& request, const co
   if (!plan) return fail(plan.error());
   auto stream = jpeg::make_gain_map_head(*file);
   if (!stream) return fail(stream.error());
-  codec::Outcome outcome;
+  codec::CodecOutcome outcome;
   if (auto ok = codec.transcode(*file, *plan, request.context, *stream, outcome); !ok) {
     return fail(ok.error());
   }
@@ -367,7 +367,7 @@ Result<Resized> run_planned(Request& request, const codec::Codec& codec, std::st
   if (auto ok = resize_gain_map(request, codec); !ok) return fail(ok.error());
   auto stream = make_head(request);
   if (!stream) return fail(stream.error());
-  codec::Outcome outcome;
+  codec::CodecOutcome outcome;
   auto done = codec.transcode(request.file, request.plan, request.context, *stream, outcome);
   if (!done) return fail(done.error());
   report.quality = outcome.quality;

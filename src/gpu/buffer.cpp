@@ -5,20 +5,20 @@
 namespace framewire::gpu {
 
 void Buffer::Free::operator()(std::uint8_t* data) const noexcept {
-  if (kind == MemoryKind::kDevice) {
+  if (kind == BufferKind::kDevice) {
     (void)cudaFree(data);
   } else {
     (void)cudaFreeHost(data);
   }
 }
 
-Result<Buffer> Buffer::make(MemoryKind kind, std::size_t bytes) {
+Result<Buffer> Buffer::make(BufferKind kind, std::size_t bytes) {
   void* data = nullptr;
-  const unsigned flags = kind == MemoryKind::kPinnedMapped ? cudaHostAllocMapped : 0u;
+  const unsigned flags = kind == BufferKind::kPinnedMapped ? cudaHostAllocMapped : 0u;
   const cudaError_t error =
-      kind == MemoryKind::kDevice ? cudaMalloc(&data, bytes) : cudaHostAlloc(&data, bytes, flags);
+      kind == BufferKind::kDevice ? cudaMalloc(&data, bytes) : cudaHostAlloc(&data, bytes, flags);
   const char* doing =
-      kind == MemoryKind::kDevice ? "allocating device memory" : "allocating pinned memory";
+      kind == BufferKind::kDevice ? "allocating device memory" : "allocating pinned memory";
   if (auto ok = check(error, doing); !ok) return fail(ok.error());
   Buffer buffer;
   buffer.data_ = {static_cast<std::uint8_t*>(data), Free{kind}};
@@ -26,7 +26,7 @@ Result<Buffer> Buffer::make(MemoryKind kind, std::size_t bytes) {
   return buffer;
 }
 
-Result<void> Buffer::reserve(MemoryKind kind, std::size_t bytes) {
+Result<void> Buffer::reserve(BufferKind kind, std::size_t bytes) {
   if (bytes <= bytes_) return {};
   *this = Buffer();  // first free: both at once might not fit
   auto grown = make(kind, bytes);

@@ -9,7 +9,7 @@
 
 namespace framewire::gpu {
 
-enum class MemoryKind : std::uint8_t {
+enum class BufferKind : std::uint8_t {
   kDevice,        ///< device memory
   kPinned,        ///< host memory that the device copies from and to at full speed
   kPinnedMapped,  ///< the same, which kernels can also write through the same address
@@ -20,20 +20,20 @@ class Buffer {
  public:
   Buffer() = default;
   /// @return busy where memory ran out; device_lost for other failures
-  [[nodiscard]] static Result<Buffer> make(MemoryKind kind, std::size_t bytes);
+  [[nodiscard]] static Result<Buffer> make(BufferKind kind, std::size_t bytes);
 
   [[nodiscard]] std::uint8_t* data() const noexcept { return data_.get(); }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
   /// Makes the buffer at least `bytes` large. Growing loses the contents and synchronises.
-  [[nodiscard]] Result<void> reserve(MemoryKind kind, std::size_t bytes);
+  [[nodiscard]] Result<void> reserve(BufferKind kind, std::size_t bytes);
 
  private:
   struct Free {
-    MemoryKind kind;
+    BufferKind kind;
     void operator()(std::uint8_t* data) const noexcept;
   };
-  std::unique_ptr<std::uint8_t, Free> data_{nullptr, Free{MemoryKind::kDevice}};
+  std::unique_ptr<std::uint8_t, Free> data_{nullptr, Free{BufferKind::kDevice}};
   std::size_t bytes_ = 0;
 };
 

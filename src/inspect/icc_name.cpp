@@ -5,20 +5,20 @@
 namespace framewire::inspect {
 namespace {
 
-using Bytes = std::span<const std::uint8_t>;
+using ByteSpan = std::span<const std::uint8_t>;
 
 constexpr std::size_t kHeaderBytes = 128;
 constexpr std::uint32_t kMaxTags = 1000;
 
 // Empty where the range does not lie within the bytes.
-Bytes part(Bytes bytes, std::uint64_t offset, std::uint64_t size) {
+ByteSpan part(ByteSpan bytes, std::uint64_t offset, std::uint64_t size) {
   if (offset > bytes.size() || size > bytes.size() - offset) return {};
   return bytes.subspan(offset, size);
 }
 
 // 0 beyond the end: no count or offset there is meant.
-std::uint32_t u32(Bytes bytes, std::size_t offset) {
-  const Bytes four = part(bytes, offset, 4);
+std::uint32_t u32(ByteSpan bytes, std::size_t offset) {
+  const ByteSpan four = part(bytes, offset, 4);
   if (four.empty()) return 0;
   return std::uint32_t{four[0]} << 24 | std::uint32_t{four[1]} << 16 | std::uint32_t{four[2]} << 8 |
          four[3];
@@ -30,7 +30,7 @@ constexpr std::uint32_t signature(std::string_view word) {
   return value;
 }
 
-Bytes find_tag(Bytes profile, std::uint32_t wanted) {
+ByteSpan find_tag(ByteSpan profile, std::uint32_t wanted) {
   const std::uint32_t count = std::min(u32(profile, kHeaderBytes), kMaxTags);
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::size_t row = kHeaderBytes + 4 + std::size_t{12} * i;
@@ -41,12 +41,12 @@ Bytes find_tag(Bytes profile, std::uint32_t wanted) {
   return {};
 }
 
-std::string ascii_until_nul(Bytes text) {
+std::string ascii_until_nul(ByteSpan text) {
   return {text.begin(), std::find(text.begin(), text.end(), std::uint8_t{0})};
 }
 
 // Basic Latin is what descriptions are written in; the rest shows as a question mark.
-std::string utf16_to_ascii(Bytes text) {
+std::string utf16_to_ascii(ByteSpan text) {
   std::string out;
   for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
     if (text[i] == 0 && text[i + 1] == 0) break;  // the end, for writers that count it in
@@ -58,8 +58,8 @@ std::string utf16_to_ascii(Bytes text) {
 
 }  // namespace
 
-std::string icc_name(Bytes profile) {
-  const Bytes tag = find_tag(profile, signature("desc"));
+std::string icc_name(ByteSpan profile) {
+  const ByteSpan tag = find_tag(profile, signature("desc"));
   if (u32(tag, 0) == signature("desc")) return ascii_until_nul(part(tag, 12, u32(tag, 8)));
   if (u32(tag, 0) == signature("mluc") && u32(tag, 8) > 0) {
     return utf16_to_ascii(part(tag, u32(tag, 24), u32(tag, 20)));

@@ -9,27 +9,27 @@ namespace framewire::inspect {
 namespace {
 
 namespace marker = jpeg::marker;
-using Bytes = std::span<const std::uint8_t>;
+using ByteSpan = std::span<const std::uint8_t>;
 
 // The segment without marker and length; clipped to what the file has.
-Bytes payload_of(const jpeg::JpegFile& file, const jpeg::MarkerEntry& entry) {
+ByteSpan payload_of(const jpeg::JpegFile& file, const jpeg::MarkerEntry& entry) {
   const std::size_t start = std::min(entry.offset + 4, file.bytes.size());
   const std::size_t end = std::min(entry.offset + entry.bytes, file.bytes.size());
-  return end > start ? file.bytes.subspan(start, end - start) : Bytes{};
+  return end > start ? file.bytes.subspan(start, end - start) : ByteSpan{};
 }
 
-std::uint32_t u16(Bytes bytes, std::size_t offset) {
+std::uint32_t u16(ByteSpan bytes, std::size_t offset) {
   if (offset + 2 > bytes.size()) return 0;
   return std::uint32_t{bytes[offset]} << 8 | bytes[offset + 1];
 }
 
-bool begins(Bytes bytes, std::string_view prefix) {
+bool begins(ByteSpan bytes, std::string_view prefix) {
   return bytes.size() >= prefix.size() &&
          std::equal(prefix.begin(), prefix.end(), bytes.begin(),
                     [](char a, std::uint8_t b) { return static_cast<std::uint8_t>(a) == b; });
 }
 
-std::string app_meaning(Bytes payload) {
+std::string app_meaning(ByteSpan payload) {
   using namespace std::string_view_literals;
   if (begins(payload, "ICC_PROFILE\0"sv) && payload.size() >= 14) {
     return fmt::format("ICC profile, part {} of {}", payload[12], payload[13]);
@@ -58,7 +58,7 @@ std::string app_meaning(Bytes payload) {
 }
 
 // A word for each table of a DQT or DHT segment, until its bytes run out.
-std::string table_list(std::uint8_t code, Bytes rest) {
+std::string table_list(std::uint8_t code, ByteSpan rest) {
   std::vector<std::string> tables;
   while (!rest.empty()) {
     const int high = rest[0] >> 4;
@@ -77,24 +77,24 @@ std::string table_list(std::uint8_t code, Bytes rest) {
   return fmt::format("table{} {}", tables.size() == 1 ? "" : "s", fmt::join(tables, ", "));
 }
 
-std::string scan_meaning(Bytes payload) {
+std::string scan_meaning(ByteSpan payload) {
   if (payload.empty()) return {};
   const std::size_t count = std::min<std::size_t>(payload[0], 4);
   if (payload.size() < 4 + 2 * count) return {};
   std::vector<int> ids;
   for (std::size_t i = 0; i < count; ++i) ids.push_back(payload[1 + 2 * i]);
-  const Bytes tail = payload.subspan(1 + 2 * count);
+  const ByteSpan tail = payload.subspan(1 + 2 * count);
   return fmt::format("component{} {}; coefficients {} to {}, bits {} to {}",
                      ids.size() == 1 ? "" : "s", fmt::join(ids, ", "), tail[0], tail[1],
                      tail[2] >> 4, tail[2] & 15);
 }
 
-std::string restart_meaning(Bytes payload) {
+std::string restart_meaning(ByteSpan payload) {
   const std::uint32_t interval = u16(payload, 0);
   return interval == 0 ? "no restarts" : fmt::format("restart every {} MCUs", interval);
 }
 
-std::string frame_meaning(Bytes payload) {
+std::string frame_meaning(ByteSpan payload) {
   if (payload.size() < 6) return {};
   return fmt::format("{}x{}, {} component{}, {} bit", u16(payload, 3), u16(payload, 1), payload[5],
                      payload[5] == 1 ? "" : "s", payload[0]);
@@ -103,7 +103,7 @@ std::string frame_meaning(Bytes payload) {
 }  // namespace
 
 std::string marker_meaning(const jpeg::JpegFile& file, const jpeg::MarkerEntry& entry) {
-  const Bytes payload = payload_of(file, entry);
+  const ByteSpan payload = payload_of(file, entry);
   if (jpeg::is_frame(entry.marker)) return frame_meaning(payload);
   if (jpeg::is_app(entry.marker)) return app_meaning(payload);
   switch (entry.marker) {

@@ -5,7 +5,7 @@
 namespace framewire::inspect {
 namespace {
 
-class Writer {
+class JsonWriter {
  public:
   void write(const Value& value) { value.visit(*this); }
   [[nodiscard]] std::string take() { return std::move(text_); }
@@ -100,7 +100,7 @@ const Value* Value::find(std::string_view key) const noexcept {
 }
 
 std::string pretty(const Value& value) {
-  Writer writer;
+  JsonWriter writer;
   writer.write(value);
   return writer.take() + "\n";
 }

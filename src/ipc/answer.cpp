@@ -13,9 +13,9 @@ constexpr std::size_t kMaxText = 1024;
 constexpr std::size_t kMaxWarnings = 256;
 
 /// Writes fields one after the other; those that do not fit are noticed, not written.
-class FieldWriter {
+class AnswerWriter {
  public:
-  explicit FieldWriter(std::span<std::byte> out) : out_(out) {}
+  explicit AnswerWriter(std::span<std::byte> out) : out_(out) {}
 
   template <typename T>
   requires std::is_arithmetic_v<T>
@@ -56,9 +56,9 @@ class FieldWriter {
 };
 
 /// Reads them back; what is not there, or cannot be, makes the whole invalid.
-class FieldReader {
+class AnswerReader {
  public:
-  explicit FieldReader(std::span<const std::byte> left) : left_(left) {}
+  explicit AnswerReader(std::span<const std::byte> left) : left_(left) {}
 
   template <typename T>
   requires std::is_arithmetic_v<T>
@@ -151,7 +151,7 @@ void each_of_report(Fields& fields, AnyReport& report) {
 }  // namespace
 
 std::size_t write_report(const Report& report, std::span<std::byte> out) noexcept {
-  FieldWriter fields(out);
+  AnswerWriter fields(out);
   each_of_report(fields, report);
   const std::size_t place_of_count = fields.bytes();
   std::uint16_t count = 0;
@@ -173,7 +173,7 @@ std::size_t write_report(const Report& report, std::span<std::byte> out) noexcep
 }
 
 std::size_t write_error(const Status& status, std::span<std::byte> out) noexcept {
-  FieldWriter fields(out);
+  AnswerWriter fields(out);
   fields(number_of(status.code()));
   fields(status.message());
   fields(status.subject());
@@ -182,7 +182,7 @@ std::size_t write_error(const Status& status, std::span<std::byte> out) noexcept
 }
 
 std::optional<Report> read_report(std::span<const std::byte> bytes) {
-  FieldReader fields(bytes);
+  AnswerReader fields(bytes);
   Report report;
   each_of_report(fields, report);
   std::uint16_t count = 0;
@@ -202,7 +202,7 @@ std::optional<Report> read_report(std::span<const std::byte> bytes) {
 }
 
 std::optional<Status> read_error(std::span<const std::byte> bytes) {
-  FieldReader fields(bytes);
+  AnswerReader fields(bytes);
   std::uint32_t code = 0;
   std::string message;
   std::string subject;

@@ -6,7 +6,7 @@
 
 namespace framewire::ipc {
 
-enum class Command : std::uint32_t {
+enum class RequestCommand : std::uint32_t {
   kRequest = 1,  ///< resize the input at `offset`
   kRelease = 2,  ///< the output at `offset` is not needed any more
   kCancel = 3,   ///< the answer to the slot's request is not wanted any more
@@ -22,13 +22,13 @@ struct Submission {
   std::uint32_t reserved = 0;
 };
 
-enum class Outcome : std::uint32_t {
+enum class AnswerKind : std::uint32_t {
   kResized = 1,  ///< the slot's report is of a resize, its stream lies in the output area
   kFailed = 2,   ///< the slot's report is an error
 };
 
 /// From the server.
-struct Completion {
+struct CompletionEntry {
   std::uint32_t slot = 0;
   std::uint32_t outcome = 0;
   std::uint64_t offset = 0;  ///< of the stream, in the output area
@@ -37,7 +37,8 @@ struct Completion {
   std::uint32_t reserved = 0;
 };
 
-static_assert(sizeof(Submission) == 32 && sizeof(Completion) == 32);
-static_assert(std::is_trivially_copyable_v<Submission> && std::is_trivially_copyable_v<Completion>);
+static_assert(sizeof(Submission) == 32 && sizeof(CompletionEntry) == 32);
+static_assert(std::is_trivially_copyable_v<Submission> &&
+              std::is_trivially_copyable_v<CompletionEntry>);
 
 }  // namespace framewire::ipc

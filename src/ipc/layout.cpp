@@ -16,7 +16,7 @@ std::size_t whole_pages(std::size_t bytes) {
 }  // namespace
 
 // Nothing can wrap: each term is far below 2^40.
-Result<Layout> Layout::make(const Sizes& sizes) {
+Result<Layout> Layout::make(const AreaSizes& sizes) {
   if (sizes.slots == 0 || sizes.slots > kMaxSlots || !is_area(sizes.input_bytes) ||
       !is_area(sizes.output_bytes)) {
     return fail(
@@ -28,9 +28,9 @@ Result<Layout> Layout::make(const Sizes& sizes) {
   Layout layout;
   layout.sizes = sizes;
   const std::size_t slots = sizes.slots;
-  layout.submissions = whole_pages(sizeof(Control));
+  layout.submissions = whole_pages(sizeof(ControlBlock));
   layout.completions = layout.submissions + layout.submissions_count() * sizeof(Submission);
-  layout.options = whole_pages(layout.completions + slots * sizeof(Completion));
+  layout.options = whole_pages(layout.completions + slots * sizeof(CompletionEntry));
   layout.reports = layout.options + slots * kMaxOptionsBytes;
   layout.input = whole_pages(layout.reports + slots * kReportBytes);
   layout.output = whole_pages(layout.input + sizes.input_bytes + kInputGuardBytes);

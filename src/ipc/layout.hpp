@@ -23,14 +23,14 @@ inline constexpr std::uint64_t kMaxAreaBytes = std::uint64_t{1} << 36;
 inline constexpr std::uint32_t kSubmissionsPerSlot = 4;
 
 /// What client and server agree on in their greeting.
-struct Sizes {
+struct AreaSizes {
   std::uint32_t slots = 0;         ///< requests that are unanswered, or whose answer is unread
   std::uint64_t input_bytes = 0;   ///< for inputs
   std::uint64_t output_bytes = 0;  ///< for streams
 };
 
 /// At the beginning of the memory. Indices only grow; each is written by one end alone.
-struct Control {
+struct ControlBlock {
   static constexpr std::array<char, 16> kMagic{"framewire local"};
   std::array<char, 16> magic;
   alignas(64) std::atomic<std::uint64_t> submitted;  ///< by the client
@@ -43,16 +43,16 @@ struct Control {
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-/// Offsets from the beginning of the memory, bytes. Both ends compute them from Sizes.
+/// Offsets from the beginning of the memory, bytes. Both ends compute them from AreaSizes.
 struct Layout {
   /// @return invalid_input for sizes that are zero, no multiples of a page, or out of bounds
-  [[nodiscard]] static Result<Layout> make(const Sizes& sizes);
+  [[nodiscard]] static Result<Layout> make(const AreaSizes& sizes);
 
   [[nodiscard]] std::uint32_t submissions_count() const noexcept {
     return sizes.slots * kSubmissionsPerSlot;
   }
 
-  Sizes sizes;
+  AreaSizes sizes;
   std::size_t submissions = 0;  ///< ring of the client's
   std::size_t completions = 0;  ///< ring of the server's
   std::size_t options = 0;      ///< [slots][kMaxOptionsBytes], written by the client

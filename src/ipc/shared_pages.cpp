@@ -3,7 +3,7 @@
 
 namespace framewire::ipc {
 
-Result<SharedPages> SharedPages::make(const Sizes& sizes) {
+Result<SharedPages> SharedPages::make(const AreaSizes& sizes) {
   const auto layout = Layout::make(sizes);
   if (!layout) return fail(layout.error());
   auto memory = transport::shared::SealedMemory::make(layout->total);
@@ -11,11 +11,11 @@ Result<SharedPages> SharedPages::make(const Sizes& sizes) {
   SharedPages pages;
   pages.layout_ = *layout;
   pages.memory_ = std::move(*memory);
-  pages.control().magic = Control::kMagic;
+  pages.control().magic = ControlBlock::kMagic;
   return pages;
 }
 
-Result<SharedPages> SharedPages::open(const base::FileDescriptor& file, const Sizes& sizes) {
+Result<SharedPages> SharedPages::open(const base::FileDescriptor& file, const AreaSizes& sizes) {
   const auto layout = Layout::make(sizes);
   if (!layout) return fail(layout.error());
   auto memory = transport::shared::SealedMemory::open(file, layout->total, true);
@@ -23,7 +23,7 @@ Result<SharedPages> SharedPages::open(const base::FileDescriptor& file, const Si
   SharedPages pages;
   pages.layout_ = *layout;
   pages.memory_ = std::move(*memory);
-  if (pages.control().magic != Control::kMagic) {
+  if (pages.control().magic != ControlBlock::kMagic) {
     return fail(StatusCode::kInvalidInput,
                 "what the server hands over is no memory of Framewire's");
   }
@@ -35,9 +35,9 @@ RingMemory<Submission> SharedPages::submissions() const noexcept {
           at<RingMemory<Submission>::Words>(layout_.submissions), layout_.submissions_count()};
 }
 
-RingMemory<Completion> SharedPages::completions() const noexcept {
+RingMemory<CompletionEntry> SharedPages::completions() const noexcept {
   return {&control().completed, &control().received,
-          at<RingMemory<Completion>::Words>(layout_.completions), layout_.sizes.slots};
+          at<RingMemory<CompletionEntry>::Words>(layout_.completions), layout_.sizes.slots};
 }
 
 std::span<char> SharedPages::options(std::uint32_t slot) const noexcept {

@@ -16,21 +16,21 @@ namespace framewire::ipc {
 class SharedPages {
  public:
   /// Made by the server; all pages are touched. @return invalid_input as Layout::make(); busy
-  [[nodiscard]] static Result<SharedPages> make(const Sizes& sizes);
+  [[nodiscard]] static Result<SharedPages> make(const AreaSizes& sizes);
   /// Mapped by the client. @param file  as the server has handed it over; not kept
   /// @return invalid_input for what is no such memory; busy
   [[nodiscard]] static Result<SharedPages> open(const base::FileDescriptor& file,
-                                                const Sizes& sizes);
+                                                const AreaSizes& sizes);
 
   [[nodiscard]] int fd() const noexcept { return memory_.fd(); }
   void close_file() noexcept { memory_.close_file(); }
 
   [[nodiscard]] const Layout& layout() const noexcept { return layout_; }
-  [[nodiscard]] Control& control() const noexcept {
-    return *reinterpret_cast<Control*>(memory_.data());
+  [[nodiscard]] ControlBlock& control() const noexcept {
+    return *reinterpret_cast<ControlBlock*>(memory_.data());
   }
   [[nodiscard]] RingMemory<Submission> submissions() const noexcept;
-  [[nodiscard]] RingMemory<Completion> completions() const noexcept;
+  [[nodiscard]] RingMemory<CompletionEntry> completions() const noexcept;
   [[nodiscard]] std::span<char> options(std::uint32_t slot) const noexcept;
   [[nodiscard]] std::span<std::byte> report(std::uint32_t slot) const noexcept;
   /// Without the guard behind it.

@@ -8,12 +8,12 @@ namespace {
 
 enum class Towards : std::uint8_t { kStart, kMiddle, kEnd };
 
-struct Direction {
+struct CompassPoint {
   Towards x = Towards::kMiddle;
   Towards y = Towards::kMiddle;
 };
 
-Direction direction_of(Gravity::Anchor anchor) {
+CompassPoint direction_of(Gravity::Anchor anchor) {
   using A = Gravity::Anchor;
   using T = Towards;
   switch (anchor) {
@@ -74,7 +74,7 @@ Position find_position(std::int64_t width, std::int64_t height, std::int64_t par
     at = {part_of(width, gravity.focus_x) - part_width / 2,
           part_of(height, gravity.focus_y) - part_height / 2};
   } else {
-    const Direction to = direction_of(gravity.anchor);
+    const CompassPoint to = direction_of(gravity.anchor);
     at = {start_of(width, part_width, to.x, gravity.offset_x, dpr),
           start_of(height, part_height, to.y, gravity.offset_y, dpr)};
   }

@@ -94,14 +94,14 @@ class GpuStages final : public Stages {
     return stages_.copy(copies);
   }
 
-  Result<std::vector<Result<Output>>> make_outputs(Group& group, Form form) override {
+  Result<std::vector<Result<SplitOutput>>> make_outputs(Group& group, PictureForm form) override {
     const auto start = base::Clock::now();
     auto done = gather(group);
     std::vector<DeviceStages::Resampled> pictures;
-    std::vector<Result<Output>> outputs;
+    std::vector<Result<SplitOutput>> outputs;
     if (done) choose(group, form, pictures, outputs);
     if (done) {
-      done = form == Form::kJpeg ? stages_.encode(pictures) : stages_.post_process(pictures);
+      done = form == PictureForm::kJpeg ? stages_.encode(pictures) : stages_.post_process(pictures);
     }
     if (!done) return fail(done.error());
     const double us = base::elapsed_us(start);
@@ -163,8 +163,8 @@ class GpuStages final : public Stages {
   }
 
   // The pictures that can be post-processed, and the outcome of the others.
-  void choose(const Group& group, Form form, std::vector<DeviceStages::Resampled>& pictures,
-              std::vector<Result<Output>>& outputs) const {
+  void choose(const Group& group, PictureForm form, std::vector<DeviceStages::Resampled>& pictures,
+              std::vector<Result<SplitOutput>>& outputs) const {
     for (std::size_t i = 0; i < group.pictures.size(); ++i) {
       const Picture& picture = *group.pictures[i];
       if (picture.error) {
@@ -172,7 +172,7 @@ class GpuStages final : public Stages {
         continue;
       }
       DeviceStages::Resampled one;
-      if (form == Form::kJpeg) {
+      if (form == PictureForm::kJpeg) {
         auto head = engine::make_head(picture.request);
         if (!head) {
           outputs.push_back(fail(head.error()));
@@ -185,17 +185,17 @@ class GpuStages final : public Stages {
         one.planes.push_back(plane_of(whole_, first_plane_[i] + static_cast<std::size_t>(p)));
       }
       pictures.push_back(std::move(one));
-      outputs.emplace_back(Output{});
+      outputs.emplace_back(SplitOutput{});
     }
   }
 
-  Result<Output> take(Picture& picture, std::size_t index, Form form) {
+  Result<SplitOutput> take(Picture& picture, std::size_t index, PictureForm form) {
     if (!stages_.result(index)) return fail(stages_.result(index).error());
     engine::Request& request = picture.request;
     request.report.codec = CodecKind::kCuda;
-    Output output;
+    SplitOutput output;
     std::vector<std::uint8_t> bytes;
-    if (form == Form::kJpeg) {
+    if (form == PictureForm::kJpeg) {
       const engine::DeviceStream stream = stages_.stream(index);
       request.report.quality = stream.quality;
       bytes.assign(stream.bytes.begin(), stream.bytes.end());

@@ -52,8 +52,8 @@ class HostStages final : public Stages {
     return {};
   }
 
-  Result<std::vector<Result<Output>>> make_outputs(Group& group, Form form) override {
-    std::vector<Result<Output>> outputs;
+  Result<std::vector<Result<SplitOutput>>> make_outputs(Group& group, PictureForm form) override {
+    std::vector<Result<SplitOutput>> outputs;
     std::vector<std::size_t> index(group.parcels.size());
     for (const auto& picture : group.pictures) {
       auto gathered = gather(group, *picture, index);
@@ -95,14 +95,14 @@ class HostStages final : public Stages {
     return ready;
   }
 
-  Result<Output> make_output(Picture& picture, Form form) try {
+  Result<SplitOutput> make_output(Picture& picture, PictureForm form) try {
     engine::Request& request = picture.request;
     auto planes = turbo_.post_process(request.plan, request.context, whole_.planes);
     if (!planes) return fail(planes.error());
     request.report.codec = turbo_.codec().kind();
-    Output output;
+    SplitOutput output;
     std::vector<std::uint8_t> stream;
-    if (form == Form::kJpeg) {
+    if (form == PictureForm::kJpeg) {
       auto head = engine::make_head(request);
       if (!head) return fail(head.error());
       stream = std::move(*head);

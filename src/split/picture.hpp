@@ -51,23 +51,24 @@ using Stripe = std::vector<PlanePart>;
 [[nodiscard]] bool is_empty(const Stripe& stripe);
 
 /// In which form a picture leaves.
-enum class Form : std::uint8_t { kJpeg, kPlanes };
+enum class PictureForm : std::uint8_t { kJpeg, kPlanes };
 
-/// A resized picture: with Form::kJpeg its stream, with Form::kPlanes what would be encoded.
-struct Output {
+/// A resized picture: with PictureForm::kJpeg its stream, with PictureForm::kPlanes what would be
+/// encoded.
+struct SplitOutput {
   Resized resized;  ///< the report at any rate
   codec::Planes planes;
 };
 
 /// The answer to one request. Called once.
-using Done = std::function<void(Result<Output>)>;
+using PictureDone = std::function<void(Result<SplitOutput>)>;
 
 struct Picture {
   std::vector<std::uint8_t> bytes;  ///< the JPEG
   ResizeOptions options;
-  Done done;
+  PictureDone done;
   engine::Request request;
-  codec::Outcome outcome;
+  codec::CodecOutcome outcome;
   std::optional<codec::Coefficients> coefficients;  ///< where the host reads them for the decoder
   std::uint64_t host_bytes = 0;                     ///< that it holds until it is answered
   std::uint64_t decoded_bytes = 0;                  ///< samples

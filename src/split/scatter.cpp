@@ -18,8 +18,8 @@ constexpr std::chrono::microseconds kNap{50};
 Scatter::Scatter(std::deque<NewWorker> workers, Ready ready) : ready_(std::move(ready)) {
   for (NewWorker& made : workers) {
     Device& device = devices_.emplace_back(Device{std::move(made.ends.first), nullptr, {}});
-    device.worker = std::make_unique<Worker>(std::move(made.stages), std::move(made.ends.second),
-                                             devices_.size() - 1);
+    device.worker = std::make_unique<SplitWorker>(std::move(made.stages),
+                                                  std::move(made.ends.second), devices_.size() - 1);
   }
   thread_ = std::thread([this] { main(); });
 }

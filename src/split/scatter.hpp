@@ -66,7 +66,7 @@ class Scatter {
   };
   struct Device {
     transport::Channel channel;
-    std::unique_ptr<Worker> worker;
+    std::unique_ptr<SplitWorker> worker;
     std::deque<Flow> flows;
     bool lost = false;  ///< written by the thread, with the mutex
     bool cut = false;   ///< guarded by the mutex

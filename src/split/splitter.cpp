@@ -22,7 +22,7 @@ bool worker_failed(const Group& group) {
 // On GPUs six groups are decoded at once, which is most of the work, four finished, and the others
 // are in the workers' hands; more would only make groups smaller. The host works on pictures one by
 // one, as its cores do.
-Splitter::Splitter(std::size_t in_flight, Form form, bool on_gpu)
+Splitter::Splitter(std::size_t in_flight, PictureForm form, bool on_gpu)
     : form_(form),
       on_gpu_(on_gpu),
       lane_counts_(on_gpu ? LaneCounts{6, 4} : LaneCounts{1, 1}),
@@ -30,14 +30,14 @@ Splitter::Splitter(std::size_t in_flight, Form form, bool on_gpu)
                     : PictureQueue::Bounds{in_flight, 1, in_flight}) {}
 
 Result<std::unique_ptr<Splitter>> Splitter::make(std::size_t workers, std::size_t in_flight,
-                                                 Form form) {
+                                                 PictureForm form) {
   Parties host;
   host.workers.assign(workers, -1);
   return make(host, in_flight, form);
 }
 
 Result<std::unique_ptr<Splitter>> Splitter::make(const Parties& parties, std::size_t in_flight,
-                                                 Form form) {
+                                                 PictureForm form) {
   if (parties.workers.empty() || in_flight == 0) {
     return fail(StatusCode::kInvalidInput,
                 fmt::format("a split over {} workers with {} pictures in flight; 1 or more of each",
@@ -105,14 +105,15 @@ Splitter::~Splitter() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-void Splitter::submit(std::vector<std::uint8_t> jpeg, const ResizeOptions& options, Done done) {
+void Splitter::submit(std::vector<std::uint8_t> jpeg, const ResizeOptions& options,
+                      PictureDone done) {
   auto picture = std::make_unique<Picture>();
   picture->bytes = std::move(jpeg);
   picture->options = options;
   picture->done = std::move(done);
   picture->host_bytes = picture->bytes.size();
   queue_.admit(picture->host_bytes);
-  Result<Output> answer = Output{};
+  Result<SplitOutput> answer = SplitOutput{};
   if (auto planned = prepare(*picture); !planned) {
     answer = fail(planned.error());
   } else {
@@ -136,7 +137,7 @@ Result<void> Splitter::prepare(Picture& picture) try {
       !ok) {
     return ok;
   }
-  if (form_ == Form::kJpeg) {
+  if (form_ == PictureForm::kJpeg) {
     if (auto ok = engine::resize_gain_map(request, turbo_.codec()); !ok) return ok;
   }
   request.report.codec_reason = reason_;
@@ -149,7 +150,7 @@ Result<void> Splitter::prepare(Picture& picture) try {
 }
 
 // Resizes on the CPU what a GPU leaves to it, as an engine does. Other errors stay what they are.
-Result<Output> Splitter::resize_whole(const Picture& picture, const Status& why) try {
+Result<SplitOutput> Splitter::resize_whole(const Picture& picture, const Status& why) try {
   if (!on_gpu_ || why.code() != StatusCode::kUnsupported) return fail(why);
   auto whole = std::make_unique<Picture>();
   whole->options = picture.options;
@@ -159,10 +160,10 @@ Result<Output> Splitter::resize_whole(const Picture& picture, const Status& why)
       !ok) {
     return fail(ok.error());
   }
-  if (form_ == Form::kPlanes) return planes_of_whole(std::move(whole), why);
+  if (form_ == PictureForm::kPlanes) return planes_of_whole(std::move(whole), why);
   auto resized = engine::run_request(request, turbo_.codec(), why.message(), converters_);
   if (!resized) return fail(resized.error());
-  Output output;
+  SplitOutput output;
   output.resized = std::move(*resized);
   return output;
 } catch (const std::bad_alloc&) {
@@ -170,7 +171,7 @@ Result<Output> Splitter::resize_whole(const Picture& picture, const Status& why)
 }
 
 // Makes the planes of a parsed picture in one stripe on the host.
-Result<Output> Splitter::planes_of_whole(std::unique_ptr<Picture> picture, const Status& why) {
+Result<SplitOutput> Splitter::planes_of_whole(std::unique_ptr<Picture> picture, const Status& why) {
   engine::Request& request = picture->request;
   if (auto ok = engine::plan_request(request, turbo_.codec().capabilities(), converters_); !ok) {
     return fail(ok.error());
@@ -271,7 +272,7 @@ void Splitter::conclude(Stages& stages, Group& group) {
 }
 
 void Splitter::answer(Stages& stages, Group& group) {
-  Result<std::vector<Result<Output>>> outputs;
+  Result<std::vector<Result<SplitOutput>>> outputs;
   try {
     outputs = stages.make_outputs(group, form_);
   } catch (const std::bad_alloc&) {

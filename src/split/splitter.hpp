@@ -32,16 +32,14 @@ struct Parties {
 class Splitter {
  public:
   /// @return invalid_input; busy; with GPUs unsupported, device_lost
-  [[nodiscard]] static Result<std::unique_ptr<Splitter>> make(const Parties& parties,
-                                                              std::size_t in_flight,
-                                                              Form form = Form::kJpeg);
+  [[nodiscard]] static Result<std::unique_ptr<Splitter>> make(
+      const Parties& parties, std::size_t in_flight, PictureForm form = PictureForm::kJpeg);
   /// On the host.
   /// @param workers   1 or more
   /// @param in_flight  pictures between submit() and their answer; fewer where they are large
   /// @return invalid_input; busy
-  [[nodiscard]] static Result<std::unique_ptr<Splitter>> make(std::size_t workers,
-                                                              std::size_t in_flight,
-                                                              Form form = Form::kJpeg);
+  [[nodiscard]] static Result<std::unique_ptr<Splitter>> make(
+      std::size_t workers, std::size_t in_flight, PictureForm form = PictureForm::kJpeg);
   /// Answers everything that was submitted, then ends.
   ~Splitter();
   Splitter(const Splitter&) = delete;
@@ -51,7 +49,7 @@ class Splitter {
   /// @param done  gets what Resizer::resize() would give; besides peer_lost where a worker failed.
   ///              Called once, on the calling thread or one of the splitter's, in any order
   /// Thread safety: any number of threads at once.
-  void submit(std::vector<std::uint8_t> jpeg, const ResizeOptions& options, Done done);
+  void submit(std::vector<std::uint8_t> jpeg, const ResizeOptions& options, PictureDone done);
   /// Waits until everything has been answered.
   void drain() { queue_.drain(); }
   /// After drain().
@@ -60,15 +58,16 @@ class Splitter {
   void cut(std::size_t worker) { scatter_->cut(worker); }
 
  private:
-  Splitter(std::size_t in_flight, Form form, bool on_gpu);
+  Splitter(std::size_t in_flight, PictureForm form, bool on_gpu);
   [[nodiscard]] Result<void> start(const Parties& parties);
   [[nodiscard]] Result<std::unique_ptr<Stages>> make_stages(int device) const;
   [[nodiscard]] Result<void> prepare(Picture& picture);
   void decoder_main(Stages& stages);
   [[nodiscard]] Result<void> lay_out(Group& group, const MemoryPlace& from);
   void encoder_main(Stages& stages);
-  [[nodiscard]] Result<Output> resize_whole(const Picture& picture, const Status& why);
-  [[nodiscard]] Result<Output> planes_of_whole(std::unique_ptr<Picture> picture, const Status& why);
+  [[nodiscard]] Result<SplitOutput> resize_whole(const Picture& picture, const Status& why);
+  [[nodiscard]] Result<SplitOutput> planes_of_whole(std::unique_ptr<Picture> picture,
+                                                    const Status& why);
   [[nodiscard]] Result<void> decode(Stages& stages, Group& group);
   void let_go();
   void give_up(Group& group, const Status& why);
@@ -80,7 +79,7 @@ class Splitter {
     std::size_t decoders;
     std::size_t encoders;
   };
-  const Form form_;
+  const PictureForm form_;
   const bool on_gpu_;
   const LaneCounts lane_counts_;
   std::string reason_;  ///< for reports

@@ -31,11 +31,12 @@ class Stages {
   /// @param in, out  of this place; laid out as the worker's parcel
   [[nodiscard]] virtual Result<void> resample(const Group& group, std::size_t worker,
                                               const PlaneStack& in, const PlaneStack& out) = 0;
-  /// Makes the output's planes of the rows in a group's parcels and, for Form::kJpeg, encodes
-  /// them. @return one a picture, those that have an error get that; or what went wrong with the
+  /// Makes the output's planes of the rows in a group's parcels and, for PictureForm::kJpeg,
+  /// encodes them. @return one a picture, those that have an error get that; or what went wrong
+  /// with the
   ///         whole group
-  [[nodiscard]] virtual Result<std::vector<Result<Output>>> make_outputs(Group& group,
-                                                                         Form form) = 0;
+  [[nodiscard]] virtual Result<std::vector<Result<SplitOutput>>> make_outputs(Group& group,
+                                                                              PictureForm form) = 0;
   /// Frees what is kept from call to call.
   [[nodiscard]] virtual Result<void> let_go() = 0;
 };

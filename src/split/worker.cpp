@@ -9,13 +9,14 @@ using transport::Direction;
 
 }  // namespace
 
-Worker::Worker(std::unique_ptr<Stages> stages, transport::Channel channel, std::size_t index)
+SplitWorker::SplitWorker(std::unique_ptr<Stages> stages, transport::Channel channel,
+                         std::size_t index)
     : stages_(std::move(stages)),
       channel_(std::move(channel)),
       index_(index),
       thread_([this] { main(); }) {}
 
-Worker::~Worker() {
+SplitWorker::~SplitWorker() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
@@ -24,18 +25,18 @@ Worker::~Worker() {
   thread_.join();
 }
 
-void Worker::assign(std::shared_ptr<const Group> group) {
+void SplitWorker::assign(std::shared_ptr<const Group> group) {
   const std::lock_guard lock(mutex_);
   queue_.push_back(std::move(group));
   assigned_.notify_all();
 }
 
-std::optional<Status> Worker::failure() {
+std::optional<Status> SplitWorker::failure() {
   const std::lock_guard lock(mutex_);
   return failure_;
 }
 
-void Worker::give_up(const Status& why) {
+void SplitWorker::give_up(const Status& why) {
   {
     const std::lock_guard lock(mutex_);
     if (!failure_) failure_ = why;
@@ -43,7 +44,7 @@ void Worker::give_up(const Status& why) {
   channel_.close();
 }
 
-void Worker::main() {
+void SplitWorker::main() {
   while (true) {
     if (tasks_.empty()) wait_for_work();
     {
@@ -62,12 +63,12 @@ void Worker::main() {
   }
 }
 
-void Worker::wait_for_work() {
+void SplitWorker::wait_for_work() {
   std::unique_lock lock(mutex_);
   assigned_.wait(lock, [this] { return stop_ || !queue_.empty(); });
 }
 
-bool Worker::take_new() {
+bool SplitWorker::take_new() {
   std::shared_ptr<const Group> group;
   {
     const std::lock_guard lock(mutex_);
@@ -81,12 +82,12 @@ bool Worker::take_new() {
 
 // Whether the first group of the queue may begin. Scatter must have received a refusal before the
 // next offer comes, or it would take that lease for the refused group's.
-bool Worker::has_room() const {
+bool SplitWorker::has_room() const {
   return tasks_.empty() ||
          (tasks_.size() < slots_.size() && !tasks_.back().refused && !is_alone(*queue_.front()));
 }
 
-Result<void> Worker::begin(std::shared_ptr<const Group> group) {
+Result<void> SplitWorker::begin(std::shared_ptr<const Group> group) {
   Slot& slot = slots_[tasks_.size()];
   const auto room = lay_out(*group, slot);
   Task& task = tasks_.emplace_back();
@@ -103,7 +104,7 @@ Result<void> Worker::begin(std::shared_ptr<const Group> group) {
   return {};
 }
 
-Result<void> Worker::lay_out(const Group& group, Slot& slot) {
+Result<void> SplitWorker::lay_out(const Group& group, Slot& slot) {
   if (is_alone(group)) {
     for (Slot& one : slots_) one = {};
     if (auto ok = stages_->let_go(); !ok) return ok;
@@ -114,7 +115,7 @@ Result<void> Worker::lay_out(const Group& group, Slot& slot) {
 }
 
 // Resampled rows leave while the next group is resampled.
-bool Worker::advance() {
+bool SplitWorker::advance() {
   bool moved = false;
   for (std::size_t i = 0; i < tasks_.size(); ++i) {
     const auto one = advance(i);
@@ -135,7 +136,7 @@ bool Worker::advance() {
 }
 
 // @return whether anything moved
-Result<bool> Worker::advance(std::size_t index) {
+Result<bool> SplitWorker::advance(std::size_t index) {
   Task& task = tasks_[index];
   const auto before = task.state;
   if (task.state == Task::State::kArriving) {
@@ -154,7 +155,7 @@ Result<bool> Worker::advance(std::size_t index) {
 }
 
 // @return whether the rows are there
-Result<bool> Worker::receive(const Task& task) {
+Result<bool> SplitWorker::receive(const Task& task) {
   if (!channel_.done(task.transfer)) return false;
   const auto arrived = channel_.take_result(task.transfer);
   if (!arrived) return fail(arrived.error());
@@ -162,7 +163,7 @@ Result<bool> Worker::receive(const Task& task) {
   return true;
 }
 
-Result<void> Worker::resample(Task& task, Slot& slot) {
+Result<void> SplitWorker::resample(Task& task, Slot& slot) {
   const auto start = base::Clock::now();
   auto made = stages_->resample(*task.group, index_, slot.in, slot.out);
   task.refused = !made && made.error().code() == StatusCode::kBusy;
@@ -177,7 +178,7 @@ Result<void> Worker::resample(Task& task, Slot& slot) {
 }
 
 // Puts the rows where a lease says, once there is one.
-Result<void> Worker::send(Task& task, const Slot& slot) {
+Result<void> SplitWorker::send(Task& task, const Slot& slot) {
   if (task.refused && nothing_.size() == 0) {
     auto one = transport::Region::allocate_host(1);
     if (!one) return fail(one.error());

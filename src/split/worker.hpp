@@ -25,12 +25,12 @@ struct WorkerStats {
 /// A thread with the far end of a channel. Groups, with plans and stripes, are passed by pointer
 /// within the process. Samples travel by the channel alone, as they must where the device has
 /// memory of its own.
-class Worker {
+class SplitWorker {
  public:
-  Worker(std::unique_ptr<Stages> stages, transport::Channel channel, std::size_t index);
-  ~Worker();
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
+  SplitWorker(std::unique_ptr<Stages> stages, transport::Channel channel, std::size_t index);
+  ~SplitWorker();
+  SplitWorker(const SplitWorker&) = delete;
+  SplitWorker& operator=(const SplitWorker&) = delete;
 
   /// Hands over the worker's parcel of a group. The decoded rows come next, for a lease that the
   /// worker grants; the resampled ones go to the lease that it was granted. Where memory runs out,

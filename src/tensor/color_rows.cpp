@@ -16,13 +16,13 @@ namespace hn = hwy::HWY_NAMESPACE;
 // At most 16 lanes: kColorPadding covers a vector.
 using Floats = hn::CappedTag<float, 16>;
 using Ints = hn::Rebind<std::int32_t, Floats>;
-using Bytes = hn::Rebind<std::uint8_t, Floats>;
+using ByteTag = hn::Rebind<std::uint8_t, Floats>;
 
 HWY_INLINE hn::Vec<Ints> load(const std::uint8_t* at) {
-  return hn::PromoteTo(Ints(), hn::LoadU(Bytes(), at));
+  return hn::PromoteTo(Ints(), hn::LoadU(ByteTag(), at));
 }
 HWY_INLINE void store(hn::Vec<Ints> value, std::uint8_t* at) {  // clamps
-  hn::StoreU(hn::DemoteTo(Bytes(), value), Bytes(), at);
+  hn::StoreU(hn::DemoteTo(ByteTag(), value), ByteTag(), at);
 }
 
 void ycbcr_to_rgb(const std::uint8_t* y_row, const std::uint8_t* cb_row, const std::uint8_t* cr_row,

@@ -13,8 +13,8 @@ CropBox to_stored(const CropBox& crop, int orientation, const PictureSize& store
   const auto at = [&](std::int32_t x, std::int32_t y) {
     return transform::stored_position(orientation, {x, y}, stored.width_px, stored.height_px);
   };
-  const transform::Position a = at(crop.left_px, crop.top_px);
-  const transform::Position b =
+  const transform::PixelPosition a = at(crop.left_px, crop.top_px);
+  const transform::PixelPosition b =
       at(crop.left_px + crop.width_px - 1, crop.top_px + crop.height_px - 1);
   return {std::min(a.x, b.x), std::min(a.y, b.y), std::abs(a.x - b.x) + 1, std::abs(a.y - b.y) + 1};
 }

@@ -63,10 +63,10 @@ Result<TensorImage> ImageMaker::make_image(const TensorItem& item, void* out,
   codec::Context context;
   context.deadline = deadline;
   context.max_scans = options_.limits.max_scans;
-  codec::Outcome outcome;
+  codec::CodecOutcome outcome;
   auto made = make_picture(*file, *geometry, options_, context, workspace, outcome);
   if (!made) return fail(made.error());
-  PictureView picture;
+  TensorPicture picture;
   picture.channel_count = geometry->channels;
   picture.pitch = workspace.pitch;
   picture.width_px = geometry->width_px;

@@ -17,10 +17,10 @@ namespace hn = hwy::HWY_NAMESPACE;
 // At most 16 lanes: kRowPadding covers two vectors.
 using Floats = hn::CappedTag<float, 16>;
 using Ints = hn::Rebind<std::int32_t, Floats>;
-using Bytes = hn::Rebind<std::uint8_t, Floats>;
+using ByteTag = hn::Rebind<std::uint8_t, Floats>;
 
 HWY_INLINE hn::Vec<Floats> load_samples(const std::uint8_t* at) {
-  return hn::ConvertTo(Floats(), hn::PromoteTo(Ints(), hn::LoadU(Bytes(), at)));
+  return hn::ConvertTo(Floats(), hn::PromoteTo(Ints(), hn::LoadU(ByteTag(), at)));
 }
 
 void blend_rows(const std::uint8_t* const* rows, const float* weights, std::size_t count,
@@ -88,7 +88,7 @@ void round_row(const float* in, std::size_t count, std::uint8_t* out) {
   for (std::size_t x = 0; x < count; x += hn::Lanes(d)) {
     // Clamped as floats, because converting what exceeds int32 differs between targets.
     const auto value = hn::Min(hn::Max(hn::LoadU(d, in + x), hn::Zero(d)), hn::Set(d, 255.0f));
-    hn::StoreU(hn::DemoteTo(Bytes(), hn::NearestInt(value)), Bytes(), out + x);
+    hn::StoreU(hn::DemoteTo(ByteTag(), hn::NearestInt(value)), ByteTag(), out + x);
   }
 }
 

@@ -9,7 +9,7 @@
 #include <tensor/device_batches.hpp>
 #include <tensor/image_maker.hpp>
 #include <tensor/tensor_options.hpp>
-#include <tensor/worker_pool.hpp>
+#include <tensor/thread_pool.hpp>
 #include <thread>
 
 namespace framewire {
@@ -117,7 +117,7 @@ class TensorDecoder::Impl {
   Result<TensorImage> no_image_ =
       fail(StatusCode::kInvalidInput, "the last batch has no image of that index");
   std::unique_ptr<DeviceBatches> device_;  ///< null: the CPU
-  WorkerPool workers_;                     ///< last: ends its threads before the rest goes
+  ThreadPool workers_;                     ///< last: ends its threads before the rest goes
 };
 
 TensorDecoder::TensorDecoder(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

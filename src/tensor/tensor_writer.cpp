@@ -16,7 +16,7 @@ struct Walk {
   std::ptrdiff_t step_y;
 };
 
-Walk make_walk(const PictureView& picture, int orientation) {
+Walk make_walk(const TensorPicture& picture, int orientation) {
   const auto at = [&](std::int32_t x, std::int32_t y) {
     const auto place =
         transform::stored_position(orientation, {x, y}, picture.width_px, picture.height_px);
@@ -94,7 +94,7 @@ std::span<const std::byte> TensorWriter::tables() const noexcept {
 }
 
 template <typename T>
-void TensorWriter::write_as(const PictureView& picture, bool flip, T* out,
+void TensorWriter::write_as(const TensorPicture& picture, bool flip, T* out,
                             const std::vector<T>& tables) const {
   const int orientation = flip ? transform::mirrored(picture.orientation) : picture.orientation;
   const Walk walk = make_walk(picture, orientation);
@@ -121,7 +121,7 @@ void TensorWriter::write_as(const PictureView& picture, bool flip, T* out,
   }
 }
 
-void TensorWriter::write(const PictureView& picture, bool flip, void* out) const {
+void TensorWriter::write(const TensorPicture& picture, bool flip, void* out) const {
   switch (type_) {
     case TensorType::kUint8:
       return write_as(picture, flip, static_cast<std::uint8_t*>(out), bytes_);

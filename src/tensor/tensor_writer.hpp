@@ -18,7 +18,7 @@ namespace framewire::tensor {
 [[nodiscard]] int channel_count(TensorColor color) noexcept;
 
 /// A resized picture, not yet turned: what channels exist, and where.
-struct PictureView {
+struct TensorPicture {
   std::array<const std::uint8_t*, 3> channels{};  ///< [height_px][pitch] each
   int channel_count = 1;                          ///< 1: gray
   std::size_t pitch = 0;
@@ -36,13 +36,14 @@ class TensorWriter {
 
   /// @param picture  turned it has the options' size
   /// @param out      host, one image of the batch
-  void write(const PictureView& picture, bool flip, void* out) const;
+  void write(const TensorPicture& picture, bool flip, void* out) const;
   /// [channels][256] elements: what each sample of a channel becomes.
   [[nodiscard]] std::span<const std::byte> tables() const noexcept;
 
  private:
   template <typename T>
-  void write_as(const PictureView& picture, bool flip, T* out, const std::vector<T>& tables) const;
+  void write_as(const TensorPicture& picture, bool flip, T* out,
+                const std::vector<T>& tables) const;
 
   std::int32_t width_px_;
   std::int32_t height_px_;

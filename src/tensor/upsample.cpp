@@ -13,22 +13,22 @@ namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // At most 32 lanes, so that kUpsamplePadding covers a vector of two interleaved ones.
-using Words = hn::CappedTag<std::int16_t, 32>;
-using Bytes = hn::Rebind<std::uint8_t, Words>;
+using Int16Tag = hn::CappedTag<std::int16_t, 32>;
+using Uint8Tag = hn::Rebind<std::uint8_t, Int16Tag>;
 
-HWY_INLINE hn::Vec<Words> load(const std::uint8_t* at) {
-  return hn::PromoteTo(Words(), hn::LoadU(Bytes(), at));
+HWY_INLINE hn::Vec<Int16Tag> load(const std::uint8_t* at) {
+  return hn::PromoteTo(Int16Tag(), hn::LoadU(Uint8Tag(), at));
 }
-HWY_INLINE hn::Vec<Words> thrice(hn::Vec<Words> value) {
+HWY_INLINE hn::Vec<Int16Tag> thrice(hn::Vec<Int16Tag> value) {
   return hn::Add(value, hn::Add(value, value));
 }
-HWY_INLINE void store_pairs(hn::Vec<Words> even, hn::Vec<Words> odd, std::uint8_t* out) {
-  const Bytes d;
+HWY_INLINE void store_pairs(hn::Vec<Int16Tag> even, hn::Vec<Int16Tag> odd, std::uint8_t* out) {
+  const Uint8Tag d;
   hn::StoreInterleaved2(hn::DemoteTo(d, even), hn::DemoteTo(d, odd), d, out);
 }
 
 void upsample_2x1(const std::uint8_t* in, std::size_t count, std::uint8_t* out) {
-  const Words d;
+  const Int16Tag d;
   for (std::size_t x = 0; x < count; x += hn::Lanes(d)) {
     const auto here = thrice(load(in + x));
     const auto even = hn::Add(hn::Add(here, load(in + x - 1)), hn::Set(d, 1));
@@ -39,7 +39,7 @@ void upsample_2x1(const std::uint8_t* in, std::size_t count, std::uint8_t* out) 
 
 void upsample_2x2(const std::uint8_t* near, const std::uint8_t* far, std::size_t count,
                   std::uint8_t* out) {
-  const Words d;
+  const Int16Tag d;
   const auto column = [&](std::ptrdiff_t x) {
     return hn::Add(thrice(load(near + x)), load(far + x));
   };
@@ -54,11 +54,11 @@ void upsample_2x2(const std::uint8_t* near, const std::uint8_t* far, std::size_t
 
 void upsample_1x2(const std::uint8_t* near, const std::uint8_t* far, std::size_t count, int bias,
                   std::uint8_t* out) {
-  const Words d;
+  const Int16Tag d;
   const auto added = hn::Set(d, static_cast<std::int16_t>(bias));
   for (std::size_t x = 0; x < count; x += hn::Lanes(d)) {
     const auto sum = hn::Add(hn::Add(thrice(load(near + x)), load(far + x)), added);
-    hn::StoreU(hn::DemoteTo(Bytes(), hn::ShiftRight<2>(sum)), Bytes(), out + x);
+    hn::StoreU(hn::DemoteTo(Uint8Tag(), hn::ShiftRight<2>(sum)), Uint8Tag(), out + x);
   }
 }
 

@@ -195,7 +195,7 @@ class FastSink final : public codec::RegionSink {
 
 Result<void> make_picture(const jpeg::JpegFile& file, const ImageGeometry& image,
                           const TensorOptions& options, const codec::Context& context,
-                          Workspace& workspace, codec::Outcome& outcome) {
+                          Workspace& workspace, codec::CodecOutcome& outcome) {
   // Vectors pass a row's end, and must not meet the next channel.
   workspace.pitch = index(image.width_px) + kRowPadding;
   workspace.picture.resize(workspace.offset(image, index(image.channels), 0));

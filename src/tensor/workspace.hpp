@@ -34,6 +34,6 @@ struct Workspace {
 /// @return as codec::decode_regions()
 [[nodiscard]] Result<void> make_picture(const jpeg::JpegFile& file, const ImageGeometry& image,
                                         const TensorOptions& options, const codec::Context& context,
-                                        Workspace& workspace, codec::Outcome& outcome);
+                                        Workspace& workspace, codec::CodecOutcome& outcome);
 
 }  // namespace framewire::tensor

@@ -148,7 +148,7 @@ double draw_host(const Box& host, double y, std::string& svg) {
 }
 
 double draw_cells(const Diagnosis& diagnosis, double top, std::string& svg) {
-  const PairTable table = table_of(diagnosis);
+  const PairMatrix table = table_of(diagnosis);
   if (table.cells.empty()) return top;
   write(svg, "head", kMargin, top + 40, "From GPU to GPU and to NIC", "start");
   double y = top + 72;

@@ -22,7 +22,7 @@ void draw(const Box& place, const std::string& indent, std::string& text) {
 
 // The marks take three bytes and one column; fmt counts code points as columns.
 void draw_table(const Diagnosis& diagnosis, std::string& text) {
-  const PairTable table = table_of(diagnosis);
+  const PairMatrix table = table_of(diagnosis);
   if (table.cells.empty()) return;
   text += fmt::format("\n{:8}", "");
   const auto width_of = [](const std::string& column) {

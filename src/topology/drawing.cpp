@@ -150,8 +150,8 @@ std::string cell_of(const Pair& pair) {
                      mark_of(pair.verdict));
 }
 
-PairTable table_of(const Diagnosis& diagnosis) {
-  PairTable table;
+PairMatrix table_of(const Diagnosis& diagnosis) {
+  PairMatrix table;
   const HostFacts& facts = diagnosis.facts;
   for (const Gpu& gpu : facts.gpus) table.rows.push_back(gpu.label());
   if (facts.gpus.size() > 1) table.columns = table.rows;

@@ -25,14 +25,14 @@ struct Box {
 [[nodiscard]] std::string_view mark_of(Verdict verdict) noexcept;
 
 /// Names of rows and columns of the table of pairs, and what stands there.
-struct PairTable {
+struct PairMatrix {
   std::vector<std::string> rows;
   std::vector<std::string> columns;
   std::vector<const Pair*> cells;  ///< [row][column]; null on the diagonal
 };
 
 /// Points into the diagnosis.
-[[nodiscard]] PairTable table_of(const Diagnosis& diagnosis);
+[[nodiscard]] PairMatrix table_of(const Diagnosis& diagnosis);
 
 /// Lines for a terminal: tree, table, why pairs are not ok. UTF-8.
 [[nodiscard]] std::string draw_text(const Diagnosis& diagnosis);

@@ -19,7 +19,7 @@ struct PciInfo {
   char address[32];
 };
 
-struct Memory {
+struct Bar1Memory {
   unsigned long long total, free, used;  // of BAR 1 in the same order
 };
 
@@ -36,8 +36,8 @@ struct Nvml {
         driver(library.find<int(char*, unsigned)>("nvmlSystemGetDriverVersion")),
         name(library.find<int(NvmlDeviceHandle, char*, unsigned)>("nvmlDeviceGetName")),
         uuid(library.find<int(NvmlDeviceHandle, char*, unsigned)>("nvmlDeviceGetUUID")),
-        bar1(library.find<int(NvmlDeviceHandle, Memory*)>("nvmlDeviceGetBAR1MemoryInfo")),
-        memory(library.find<int(NvmlDeviceHandle, Memory*)>("nvmlDeviceGetMemoryInfo")),
+        bar1(library.find<int(NvmlDeviceHandle, Bar1Memory*)>("nvmlDeviceGetBAR1MemoryInfo")),
+        memory(library.find<int(NvmlDeviceHandle, Bar1Memory*)>("nvmlDeviceGetMemoryInfo")),
         mig(library.find<int(NvmlDeviceHandle, unsigned*, unsigned*)>("nvmlDeviceGetMigMode")),
         mode(library.find<int(NvmlDeviceHandle, int*)>("nvmlDeviceGetComputeMode")),
         capability(
@@ -60,8 +60,8 @@ struct Nvml {
   int (*driver)(char*, unsigned);
   int (*name)(NvmlDeviceHandle, char*, unsigned);
   int (*uuid)(NvmlDeviceHandle, char*, unsigned);
-  int (*bar1)(NvmlDeviceHandle, Memory*);
-  int (*memory)(NvmlDeviceHandle, Memory*);
+  int (*bar1)(NvmlDeviceHandle, Bar1Memory*);
+  int (*memory)(NvmlDeviceHandle, Bar1Memory*);
   int (*mig)(NvmlDeviceHandle, unsigned*, unsigned*);
   int (*mode)(NvmlDeviceHandle, int*);
   int (*capability)(NvmlDeviceHandle, int*, int*);
@@ -88,7 +88,7 @@ NvmlGpu read_gpu(const Nvml& nvml, NvmlDeviceHandle device) {
   }
   gpu.name = text_of(nvml.name, device);
   gpu.uuid = text_of(nvml.uuid, device);
-  Memory memory{};
+  Bar1Memory memory{};
   if (succeeds(nvml.bar1, device, &memory)) gpu.bar1_bytes = memory.total;
   if (succeeds(nvml.memory, device, &memory)) gpu.memory_bytes = memory.total;
   unsigned now = 0, pending = 0;

@@ -15,7 +15,7 @@ using UcpContextHandle = struct UcpContext*;
 using Config = struct UcpConfig*;
 
 // Only the first fields; UCX reads what field_mask names and later versions add at the end.
-struct Parameters {
+struct ContextParameters {
   std::uint64_t field_mask = 1;      // UCP_PARAM_FIELD_FEATURES
   std::uint64_t features = 1u << 6;  // UCP_FEATURE_AM
   std::array<std::uint64_t, 30> unused{};
@@ -34,8 +34,8 @@ struct Ucp {
       : version(library.find<void(unsigned*, unsigned*, unsigned*)>("ucp_get_version")),
         read_config(library.find<int(const char*, const char*, Config*)>("ucp_config_read")),
         release_config(library.find<void(Config)>("ucp_config_release")),
-        init(library.find<int(unsigned, unsigned, const Parameters*, Config, UcpContextHandle*)>(
-            "ucp_init_version")),
+        init(library.find<int(unsigned, unsigned, const ContextParameters*, Config,
+                              UcpContextHandle*)>("ucp_init_version")),
         cleanup(library.find<void(UcpContextHandle)>("ucp_cleanup")),
         query(library.find<int(UcpContextHandle, Attributes*)>("ucp_context_query")),
         print(library.find<void(UcpContextHandle, std::FILE*)>("ucp_context_print_info")) {}
@@ -47,7 +47,7 @@ struct Ucp {
   void (*version)(unsigned*, unsigned*, unsigned*);
   int (*read_config)(const char*, const char*, Config*);
   void (*release_config)(Config);
-  int (*init)(unsigned, unsigned, const Parameters*, Config, UcpContextHandle*);
+  int (*init)(unsigned, unsigned, const ContextParameters*, Config, UcpContextHandle*);
   void (*cleanup)(UcpContextHandle);
   int (*query)(UcpContextHandle, Attributes*);
   void (*print)(UcpContextHandle, std::FILE*);
@@ -82,7 +82,7 @@ void ask_context(const Ucp& ucp, unsigned major, unsigned minor, UcxFacts& facts
     facts.library.evidence = fmt::format("UCX {}: ucp_config_read: status {}", facts.version, code);
     return;
   }
-  const Parameters parameters;
+  const ContextParameters parameters;
   UcpContextHandle context = nullptr;
   const int code = ucp.init(major, minor, &parameters, config, &context);
   ucp.release_config(config);

@@ -8,10 +8,10 @@
 
 namespace framewire::transform {
 
-struct Position {
+struct PixelPosition {
   std::int32_t x;
   std::int32_t y;
-  FW_HD friend constexpr bool operator==(const Position& a, const Position& b) {
+  FW_HD friend constexpr bool operator==(const PixelPosition& a, const PixelPosition& b) {
     return a.x == b.x && a.y == b.y;
   }
 };
@@ -21,8 +21,8 @@ FW_HD constexpr bool swaps_axes(int orientation) { return orientation >= 5 && or
 
 /// Where, in a stored picture of width_px × height_px, the sample lies that is shown at `shown`.
 /// Values other than 2 to 8 read as 1.
-FW_HD constexpr Position stored_position(int orientation, Position shown, std::int32_t width_px,
-                                         std::int32_t height_px) {
+FW_HD constexpr PixelPosition stored_position(int orientation, PixelPosition shown,
+                                              std::int32_t width_px, std::int32_t height_px) {
   const std::int32_t right = width_px - 1;
   const std::int32_t bottom = height_px - 1;
   switch (orientation) {

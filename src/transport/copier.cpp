@@ -21,10 +21,10 @@ void store(std::uint64_t& word, std::uint64_t value) {
 Copier::Copier(CopyKernel& kernel, const Mailbox& mailbox, const LingerPolicy& policy)
     : kernel_(kernel), box_(mailbox), policy_(policy) {}
 
-Result<std::uint64_t> Copier::copy(const Command& wanted) {
+Result<std::uint64_t> Copier::copy(const CopyCommand& wanted) {
   if (auto free = make_room(); !free) return fail(free.error());
   if (auto looked = look(); !looked) return fail(looked.error());
-  Command command = wanted;
+  CopyCommand command = wanted;
   command.number = box_.number + 1;
   const bool narrow = command.bytes <= policy_.narrow_bytes;
   const Stay stay = stay_for(narrow);
@@ -48,7 +48,7 @@ Result<bool> Copier::done(std::uint64_t number) {
 void Copier::dismiss() {
   if (stay_ == Stay::kNo || dismissed_) return;
   dismissed_ = true;
-  Command leave{};
+  CopyCommand leave{};
   leave.number = box_.number + 1;
   post(leave);
 }
@@ -89,8 +89,8 @@ Stay Copier::stay_for(bool narrow) {
   return narrow ? Stay::kNarrow : Stay::kWide;
 }
 
-void Copier::post(const Command& command) const {
-  Command& into = slot(command.number);
+void Copier::post(const CopyCommand& command) const {
+  CopyCommand& into = slot(command.number);
   store(into.to, command.to);
   store(into.from, command.from);
   store(into.bytes, command.bytes);
@@ -101,7 +101,7 @@ void Copier::post(const Command& command) const {
   store(into.seal, seal_of(command, command.number));
 }
 
-Result<void> Copier::launch(const Command& command, Stay stay) {
+Result<void> Copier::launch(const CopyCommand& command, Stay stay) {
   if (auto launched = kernel_.launch(command, stay); !launched) {
     lost_ = launched.error();
     return launched;

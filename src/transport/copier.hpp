@@ -21,7 +21,7 @@ class CopyKernel {
  public:
   virtual ~CopyKernel() = default;
   /// Enqueues a kernel behind all work before it. @return device_lost
-  [[nodiscard]] virtual Result<void> launch(const Command& command, Stay stay) = 0;
+  [[nodiscard]] virtual Result<void> launch(const CopyCommand& command, Stay stay) = 0;
   /// Asks whether the device still works. @return device_lost
   [[nodiscard]] virtual Result<void> check() = 0;
 };
@@ -48,7 +48,7 @@ class Copier {
   /// Begins a copy. Waits where the ring is full, and where a large copy follows small ones, until
   /// their kernel has left. @param wanted  without number and seal
   /// @return its number; device_lost, and then for ever, as copies may be left that nobody makes
-  [[nodiscard]] Result<std::uint64_t> copy(const Command& wanted);
+  [[nodiscard]] Result<std::uint64_t> copy(const CopyCommand& wanted);
   /// Whether a copy is done; launches what is left over. @return device_lost
   [[nodiscard]] Result<bool> done(std::uint64_t number);
   /// Whether one that is done was made; it must be among the last kMailboxSlots - 2.
@@ -65,13 +65,13 @@ class Copier {
   [[nodiscard]] const Mailbox& mailbox() const { return box_; }
 
  private:
-  [[nodiscard]] Command& slot(std::uint64_t number) const {
+  [[nodiscard]] CopyCommand& slot(std::uint64_t number) const {
     return box_.h_commands[number % kMailboxSlots];
   }
   [[nodiscard]] bool known_done(std::uint64_t number) const;
   [[nodiscard]] Stay stay_for(bool narrow);
-  void post(const Command& command) const;
-  [[nodiscard]] Result<void> launch(const Command& command, Stay stay);
+  void post(const CopyCommand& command) const;
+  [[nodiscard]] Result<void> launch(const CopyCommand& command, Stay stay);
   [[nodiscard]] Result<void> make_room();
   [[nodiscard]] Result<void> look();
 

@@ -17,7 +17,7 @@ inline constexpr unsigned kMailboxSlots = 64;
 
 /// A copy, or, where all but number and seal is zero, that the kernel shall leave. No constructor:
 /// kernels keep it in shared memory.
-struct Command {
+struct CopyCommand {
   std::uint64_t to;
   std::uint64_t from;
   std::uint64_t bytes;
@@ -36,7 +36,7 @@ inline constexpr unsigned kCommandWords = 8;
 
 /// Fits one place of a sequence only. Each step is one to one in what it adds, so that a command
 /// with one word of another never fits; with more it does once in 2^64. Zero fits no place but 0.
-[[nodiscard]] FW_HD inline std::uint64_t seal_of(const Command& command, std::uint64_t place) {
+[[nodiscard]] FW_HD inline std::uint64_t seal_of(const CopyCommand& command, std::uint64_t place) {
   constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15U;
   std::uint64_t seal = place * kOdd;
   seal = (seal ^ command.to) * kOdd;
@@ -57,13 +57,14 @@ inline constexpr unsigned kCommandWords = 8;
 
 /// The memory of one ring; a view. Numbers go on rising when another queue uses it again.
 struct Mailbox {
-  Command* h_commands = nullptr;    ///< pinned, [kMailboxSlots] by number; the host writes
-  std::uint64_t* h_done = nullptr;  ///< pinned, [kMailboxSlots]: done_word() of the last copy
-  std::uint64_t* h_left = nullptr;  ///< pinned: the first number that no kernel so far has taken
-  Command* d_relayed = nullptr;     ///< device, [kMailboxSlots]: from the first block to the others
-  unsigned* d_blocks = nullptr;     ///< device, [kMailboxSlots]: that are done, plus 2^16 for each
-                                    ///< whose bytes did not arrive; zero between copies
-  std::uint64_t number = 0;         ///< of the last command
+  CopyCommand* h_commands = nullptr;  ///< pinned, [kMailboxSlots] by number; the host writes
+  std::uint64_t* h_done = nullptr;    ///< pinned, [kMailboxSlots]: done_word() of the last copy
+  std::uint64_t* h_left = nullptr;    ///< pinned: the first number that no kernel so far has taken
+  CopyCommand* d_relayed =
+      nullptr;                   ///< device, [kMailboxSlots]: from the first block to the others
+  unsigned* d_blocks = nullptr;  ///< device, [kMailboxSlots]: that are done, plus 2^16 for each
+                                 ///< whose bytes did not arrive; zero between copies
+  std::uint64_t number = 0;      ///< of the last command
 };
 
 }  // namespace framewire::transport

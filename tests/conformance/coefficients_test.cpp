@@ -26,7 +26,7 @@ struct Verdict {
 };
 
 template <typename T>
-Verdict verdict(const Result<T>& result, const codec::Outcome& outcome) {
+Verdict verdict(const Result<T>& result, const codec::CodecOutcome& outcome) {
   Verdict v;
   if (!result) {
     v.error = result.error().to_string();
@@ -66,8 +66,8 @@ void expect_equal(const codec::Coefficients& found,
 bool check(const jpeg::JpegFile& file) {
   static const auto turbo = codec::make_turbo_codec();
   for (const bool strict : {true, false}) {
-    codec::Outcome theirs;
-    codec::Outcome ours;
+    codec::CodecOutcome theirs;
+    codec::CodecOutcome ours;
     const auto planes = turbo->decode(file, plan::kFullScale, with(strict), theirs);
     const auto found = codec::read_coefficients(file, with(strict), ours);
     const Verdict expected = verdict(planes, theirs);
@@ -158,7 +158,7 @@ INSTANTIATE_TEST_SUITE_P(Matrix, DamagedCoefficients, testing::ValuesIn(small_ca
 TEST(ReadCoefficients, MaxScansAndTheDeadlineHold) {
   const Bytes bytes = make_jpeg({layout("420"), coding("progressive"), 64, 64, 75, 0, 1});
   const jpeg::JpegFile file = parse_or_die(bytes);
-  codec::Outcome outcome;
+  codec::CodecOutcome outcome;
   codec::Context few;
   few.max_scans = 2;
   const auto refused = codec::read_coefficients(file, few, outcome);

@@ -79,7 +79,7 @@ TEST(Corpus, HostileFilesGivePlanesOrATypedError) {
       if (!file || !jpeg::check_supported(*file)) continue;
       codec::Context context;
       context.deadline = base::Deadline(5000);
-      codec::Outcome outcome;
+      codec::CodecOutcome outcome;
       auto planes = codec->decode(*file, plan::kFullScale, context, outcome);
       if (!planes) {
         EXPECT_NE(planes.error().code(), StatusCode::kInternal) << planes.error().to_string();

@@ -29,7 +29,7 @@ TEST_P(FullDecode, PlanesAreThoseOfLibjpeg) {
     const auto bytes = make_jpeg(c);
     const auto expected = libjpeg_planes(bytes);
     ASSERT_TRUE(expected);
-    codec::Outcome outcome;
+    codec::CodecOutcome outcome;
     auto planes = codec->decode(parse_or_die(bytes), plan::kFullScale, {}, outcome);
     ASSERT_TRUE(planes) << planes.error().to_string();
     expect_no_warnings(outcome.warnings);
@@ -51,7 +51,7 @@ TEST_P(ReducedDecode, PlanesAreThoseOfTheReference) {
     const auto bytes = make_jpeg(c);
     const auto file = parse_or_die(bytes);
     for (const plan::Scales& scales : kReducedScales) {
-      codec::Outcome outcome;
+      codec::CodecOutcome outcome;
       auto planes = codec->decode(file, scales, {}, outcome);
       ASSERT_TRUE(planes) << planes.error().to_string();
       auto expected = reference->decode(file, scales, {}, outcome);

@@ -25,7 +25,8 @@ struct EncodeCell {
 };
 
 std::vector<std::uint8_t> encode_or_die(const codec::Codec& codec, const codec::Planes& planes,
-                                        const plan::EncodePlan& plan, codec::Outcome& outcome) {
+                                        const plan::EncodePlan& plan,
+                                        codec::CodecOutcome& outcome) {
   std::vector<std::uint8_t> out{0xFF, 0xD8};
   auto ok = codec.encode(planes, plan, {}, out, outcome);
   EXPECT_TRUE(ok) << ok.error().to_string();
@@ -73,7 +74,7 @@ class Encode : public testing::TestWithParam<EncodeCell> {
   /// Encodes, and judges stream, tables and coefficients.
   std::size_t check(const plan::EncodePlan& plan) {
     const codec::Planes planes = make_planes(plan);
-    codec::Outcome outcome;
+    codec::CodecOutcome outcome;
     const auto bytes = encode_or_die(*codec_, planes, plan, outcome);
     if (HasFailure()) return 0;
     EXPECT_EQ(outcome.quality, plan.quality);
@@ -136,7 +137,7 @@ TEST_P(Encode, OptimalTablesCarryTheSameCoefficientsInFewerBytes) {
 TEST_P(Encode, ProgressiveCarriesTheSameCoefficients) {
   plan::EncodePlan plan = make_plan(GetParam().layout, 61, 47, 85);
   plan.progressive = true;
-  codec::Outcome outcome;
+  codec::CodecOutcome outcome;
   std::vector<std::uint8_t> out;
   auto ok = codec_->encode(make_planes(plan), plan, {}, out, outcome);
   if (!ok && ok.error().code() == StatusCode::kUnsupported && exact_) {
@@ -148,10 +149,10 @@ TEST_P(Encode, ProgressiveCarriesTheSameCoefficients) {
 TEST_P(Encode, MaxBytesIsMetByTheHighestQualityThatFits) {
   plan::EncodePlan plan = make_plan(GetParam().layout, 120, 80, 92);
   const codec::Planes planes = make_planes(plan);
-  codec::Outcome free;
+  codec::CodecOutcome free;
   const std::size_t unbounded = encode_or_die(*codec_, planes, plan, free).size();
   plan.max_bytes = unbounded / 2;
-  codec::Outcome bounded;
+  codec::CodecOutcome bounded;
   const auto bytes = encode_or_die(*codec_, planes, plan, bounded);
   EXPECT_LE(bytes.size(), plan.max_bytes);
   EXPECT_GT(bounded.quality, 1);
@@ -161,14 +162,14 @@ TEST_P(Encode, MaxBytesIsMetByTheHighestQualityThatFits) {
 
   plan.quality = bounded.quality + 1;
   plan.max_bytes = 0;
-  codec::Outcome next;
+  codec::CodecOutcome next;
   EXPECT_GT(encode_or_die(*codec_, planes, plan, next).size(), unbounded / 2);
 }
 
 TEST_P(Encode, MaxBytesOutOfReachKeepsTheSmallestAndSaysSo) {
   plan::EncodePlan plan = make_plan(GetParam().layout, 40, 40, 80);
   plan.max_bytes = 50;
-  codec::Outcome outcome;
+  codec::CodecOutcome outcome;
   const auto bytes = encode_or_die(*codec_, make_planes(plan), plan, outcome);
   EXPECT_EQ(outcome.quality, 1);
   ASSERT_EQ(outcome.warnings.size(), 1u);
@@ -182,7 +183,7 @@ TEST_P(Encode, PlanesOfTheWrongSizeAreRefused) {
   planes.planes.back().width_px -= 1;
   planes.planes.back().samples.resize(static_cast<std::size_t>(planes.planes.back().width_px) *
                                       planes.planes.back().height_px);
-  codec::Outcome outcome;
+  codec::CodecOutcome outcome;
   std::vector<std::uint8_t> out;
   auto ok = codec_->encode(planes, plan, {}, out, outcome);
   ASSERT_FALSE(ok);

@@ -60,12 +60,12 @@ void expect_same(const codec::TurboStages& stages, const jpeg::JpegFile& file,
   ASSERT_TRUE(converter);
   if (plan.color_path == plan::ColorPath::kConvert) context.converter = &*converter;
   std::vector<std::uint8_t> whole;
-  codec::Outcome outcome;
+  codec::CodecOutcome outcome;
   ASSERT_TRUE(stages.codec().transcode(file, plan, context, whole, outcome));
 
   OwnedPlanes decoded(codec::decoded_sizes(file, plan));
   OwnedPlanes resampled(codec::resampled_sizes(plan));
-  codec::Outcome staged;
+  codec::CodecOutcome staged;
   const auto ok = stages.decode(file, plan, context, decoded.views, staged);
   ASSERT_TRUE(ok) << ok.error().to_string();
   resample_in_parts(stages, plan, decoded, resampled, parts);

@@ -328,7 +328,7 @@ TwinImage twin_fast(std::span<const std::uint8_t> jpeg, const TensorItem& item,
     density_x.push_back(x * scale / 8);
     density_y.push_back(y * scale / 8);
   }
-  codec::Outcome outcome;
+  codec::CodecOutcome outcome;
   const auto planes = codec::make_reference_codec()->decode(file, scales, {}, outcome).value();
   TwinImage out = blank(3, options.width_px, options.height_px);
   for (int c = 0; c < channels; ++c) {

@@ -29,7 +29,7 @@ std::optional<Made> transcode(const codec::Codec& codec, const plan::Plan& plan,
   auto converter = color::Converter::make(file, plan.encode.model, plan.convert_icc);
   EXPECT_TRUE(converter);
   if (plan.color_path == plan::ColorPath::kConvert && converter) context.converter = &*converter;
-  codec::Outcome outcome;
+  codec::CodecOutcome outcome;
   std::vector<std::uint8_t> out{0xFF, 0xD8};
   auto ok = codec.transcode(file, plan, context, out, outcome);
   EXPECT_TRUE(ok) << ok.error().to_string();

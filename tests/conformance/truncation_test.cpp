@@ -59,7 +59,7 @@ Attempt attempt(const codec::Codec& codec, ByteSpan bytes, bool strict = false) 
   }
   codec::Context context;
   context.strict = strict;
-  codec::Outcome outcome;
+  codec::CodecOutcome outcome;
   auto planes = codec.decode(*file, plan::kFullScale, context, outcome);
   if (planes) {
     a.planes = std::move(*planes);

@@ -29,7 +29,7 @@ Decoded decode(EntropyDecoder entropy, const jpeg::JpegFile& file, const plan::S
                bool strict) {
   codec::Context context;
   context.strict = strict;
-  codec::Outcome outcome;
+  codec::CodecOutcome outcome;
   auto planes = codec::make_turbo_codec_with(entropy)->decode(file, scales, context, outcome);
   Decoded d;
   d.warnings = std::move(outcome.warnings);
@@ -192,7 +192,7 @@ TEST(TurboEntropyTranscode, DamageBelowTheCropCountsAsWithLibjpeg) {
     const auto plan = plan::make_plan(file, options, plan::Capabilities{}, false);
     ASSERT_TRUE(plan);
     std::array<std::vector<std::uint8_t>, 2> out;
-    std::array<codec::Outcome, 2> outcome;
+    std::array<codec::CodecOutcome, 2> outcome;
     for (const auto entropy : {EntropyDecoder::kOwn, EntropyDecoder::kLibjpeg}) {
       const auto at = static_cast<std::size_t>(entropy);
       const auto codec = codec::make_turbo_codec_with(entropy);
@@ -219,7 +219,7 @@ TEST(TurboEntropyTranscode, StreamedOutputStartsAgain) {
   const auto plan = plan::make_plan(file, options, plan::Capabilities{}, false);
   ASSERT_TRUE(plan);
   std::array<std::vector<std::uint8_t>, 2> out;
-  std::array<codec::Outcome, 2> outcome;
+  std::array<codec::CodecOutcome, 2> outcome;
   for (const auto entropy : {EntropyDecoder::kOwn, EntropyDecoder::kLibjpeg}) {
     const auto at = static_cast<std::size_t>(entropy);
     out[at] = {1, 2, 3};  // what is there stays there

@@ -24,8 +24,8 @@ class CopyLists : public GpuTest {
   void SetUp() override {
     GpuTest::SetUp();
     if (IsSkipped()) return;
-    auto host = gpu::Buffer::make(gpu::MemoryKind::kPinned, kBytes);
-    auto device = gpu::Buffer::make(gpu::MemoryKind::kDevice, kBytes);
+    auto host = gpu::Buffer::make(gpu::BufferKind::kPinned, kBytes);
+    auto device = gpu::Buffer::make(gpu::BufferKind::kDevice, kBytes);
     ASSERT_TRUE(host && device);
     host_ = std::move(*host), device_ = std::move(*device);
     for (std::size_t i = 0; i < kBytes; ++i) {

@@ -52,7 +52,7 @@ TEST_F(DeviceApi, DecodesWhatTheReferenceDecodes) {
       const auto& image = decoder.image(i);
       ASSERT_TRUE(image);
       const auto file = value_of(jpeg::parse(jpegs[i], Limits{}));
-      codec::Outcome outcome;
+      codec::CodecOutcome outcome;
       const auto expected = value_of(reference->decode(file, scales, {}, outcome));
       ASSERT_EQ(static_cast<std::size_t>(image->component_count), expected.planes.size());
       for (std::size_t c = 0; c < expected.planes.size(); ++c) {

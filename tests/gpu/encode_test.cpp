@@ -169,7 +169,7 @@ TEST_F(GpuEncode, BoundsAreMetAtTheHighestQuality) {
         EXPECT_GT(higher.result(i).bytes.size(), bound);
         ++lowered;
       }
-      codec::Outcome cpu;
+      codec::CodecOutcome cpu;
       (void)jobs[i]->run(*codec::make_turbo_codec(), cpu);
       EXPECT_NEAR(result.quality, cpu.quality, 1);
     }

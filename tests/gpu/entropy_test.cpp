@@ -171,7 +171,7 @@ gpu::Buffer pin(const Files& files) {
   constexpr std::size_t kGap = 17;
   std::size_t bytes = codec::kPinnedGuardBytes;
   for (const auto& [name, owned] : files) bytes += owned->item.file->bytes.size() + kGap;
-  gpu::Buffer pinned = value_of(gpu::Buffer::make(gpu::MemoryKind::kPinned, bytes));
+  gpu::Buffer pinned = value_of(gpu::Buffer::make(gpu::BufferKind::kPinned, bytes));
   for (std::size_t i = 0; i < bytes; ++i) pinned.data()[i] = i % 2 == 0 ? 0xFF : 0xD0;
   std::uint8_t* at = pinned.data();
   for (const auto& [name, owned] : files) at = owned->pin(at) + kGap;
@@ -220,7 +220,7 @@ void check_batch(const Files& files, const OwnedItem& good, Transcoder& transcod
     const auto& [status, planes] = first[i * 2 + 1];
     tally.given_up += status != 0 ? 1 : 0;
     if (status != 0) continue;
-    codec::Outcome outcome;
+    codec::CodecOutcome outcome;
     const auto expected = codec::read_coefficients(*items[i * 2 + 1].file, {}, outcome);
     ASSERT_TRUE(expected) << "the CPU refuses what the kernels took";
     // The parser's own are reported whoever decodes.

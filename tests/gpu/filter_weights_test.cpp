@@ -102,8 +102,8 @@ class FilterWeights : public GpuTest {
 
   void run() {
     const std::size_t bytes = arena_.total_bytes();
-    auto device = gpu::Buffer::make(gpu::MemoryKind::kDevice, bytes);
-    auto host = gpu::Buffer::make(gpu::MemoryKind::kPinned, bytes);
+    auto device = gpu::Buffer::make(gpu::BufferKind::kDevice, bytes);
+    auto host = gpu::Buffer::make(gpu::BufferKind::kPinned, bytes);
     auto stream = gpu::Stream::make();
     ASSERT_TRUE(device && host && stream);
     host_ = std::move(*host);

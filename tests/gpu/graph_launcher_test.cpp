@@ -25,7 +25,7 @@ class GraphLaunches : public GpuTest {
     GpuTest::SetUp();
     if (IsSkipped()) return;
     stream_.emplace(value_of(gpu::Stream::make()));
-    memory_ = value_of(gpu::Buffer::make(gpu::MemoryKind::kDevice, kGraphBytes));
+    memory_ = value_of(gpu::Buffer::make(gpu::BufferKind::kDevice, kGraphBytes));
     ASSERT_EQ(cudaMemset2D(memory_.data(), kGraphBytes, 0, kGraphBytes, 1), cudaSuccess);
   }
 

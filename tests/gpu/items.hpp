@@ -63,7 +63,7 @@ class OwnedItem {
 
   /// Lets the item bring its coefficients along.
   void use_coefficients() {
-    codec::Outcome outcome;
+    codec::CodecOutcome outcome;
     coefficients_ = value_of(codec::read_coefficients(file_, {}, outcome));
     item.coefficients = &coefficients_;
   }

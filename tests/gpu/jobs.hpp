@@ -48,7 +48,7 @@ class Job {
 
   /// What a codec of the host writes.
   [[nodiscard]] std::vector<std::uint8_t> run(const codec::Codec& codec,
-                                              codec::Outcome& outcome) const {
+                                              codec::CodecOutcome& outcome) const {
     codec::Context context;
     context.converter = converter_ ? &*converter_ : nullptr;
     std::vector<std::uint8_t> out{0xFF, 0xD8};

@@ -262,7 +262,7 @@ TEST_P(NvjpegDecode, TheCodecGivesTheSameFromManyThreads) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (const Entry& entry : entries) {
-        codec::Outcome outcome;
+        codec::CodecOutcome outcome;
         const auto planes = codec->decode(*entry.file, plan::kFullScale, {}, outcome);
         ASSERT_TRUE(planes) << planes.error().to_string();
         const auto expected = conformance::libjpeg_planes(entry.bytes);
@@ -279,7 +279,7 @@ TEST_P(NvjpegDecode, TheCodecGivesTheSameFromManyThreads) {
 TEST_P(NvjpegDecode, TheCodecRefusesWhatItCannotKeep) {
   const auto codec = codec::make_nvjpeg_codec(GetParam());
   const Entry entry = std::move(good_images()[0]);
-  codec::Outcome outcome;
+  codec::CodecOutcome outcome;
   const auto reduced = codec->decode(*entry.file, {4, 4, 4, 4}, {}, outcome);
   ASSERT_FALSE(reduced);
   EXPECT_EQ(reduced.error().code(), StatusCode::kUnsupported);

@@ -27,7 +27,7 @@ class NvjpegEncode : public GpuTestWith<OutputLayout> {
  protected:
   std::vector<std::uint8_t> encode(const codec::Planes& planes, const plan::EncodePlan& plan) {
     std::vector<std::uint8_t> out{0xFF, 0xD8};
-    codec::Outcome outcome;
+    codec::CodecOutcome outcome;
     const auto done = codec_->encode(planes, plan, {}, out, outcome);
     EXPECT_TRUE(done) << done.error().to_string();
     quality_ = outcome.quality;
@@ -65,7 +65,7 @@ class NvjpegEncode : public GpuTestWith<OutputLayout> {
     ASSERT_TRUE(coefficients);
     EXPECT_EQ(coefficients->warning_count, 0);
     std::vector<std::uint8_t> reference{0xFF, 0xD8};
-    codec::Outcome outcome;
+    codec::CodecOutcome outcome;
     plan::EncodePlan sequential = plan;  // the same samples, and all that the reference writes
     sequential.progressive = false;
     ASSERT_TRUE(codec::make_reference_codec()->encode(planes, sequential, {}, reference, outcome));
@@ -127,7 +127,7 @@ TEST_P(NvjpegEncode, PlanesOfTheWrongSizeAreRefused) {
   const plan::EncodePlan plan = make_plan(GetParam(), 40, 40, 80);
   codec::Planes planes = make_planes(plan);
   planes.planes.back().width_px -= 1;
-  codec::Outcome outcome;
+  codec::CodecOutcome outcome;
   std::vector<std::uint8_t> out;
   const auto done = codec_->encode(planes, plan, {}, out, outcome);
   ASSERT_FALSE(done);

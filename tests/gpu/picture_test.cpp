@@ -78,7 +78,7 @@ std::vector<Wish> wishes() {
 /// Every plane of the GPU's output is the reference's, or nearer to it than the CPU codec's is but
 /// for 0.1 dB. Outputs are written at quality 100 and read by libjpeg.
 void expect_reference(const Job& job, std::span<const std::uint8_t> ours, double& lowest) {
-  codec::Outcome outcome;
+  codec::CodecOutcome outcome;
   const auto a = conformance::libjpeg_planes(ours);
   const auto want = conformance::libjpeg_planes(job.run(*codec::make_reference_codec(), outcome));
   const auto cpu = conformance::libjpeg_planes(job.run(*codec::make_turbo_codec(), outcome));

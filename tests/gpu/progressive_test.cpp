@@ -69,7 +69,7 @@ std::string compare(const PlaneDesc& plane, const codec::CoefficientPlane& expec
 }
 
 void expect_coefficients(const Transcoder& transcoder, std::size_t image, const Item& item) {
-  codec::Outcome outcome;
+  codec::CodecOutcome outcome;
   const auto expected = value_of(codec::read_coefficients(*item.file, {}, outcome));
   for (std::size_t c = 0; c < expected.components.size(); ++c) {
     EXPECT_EQ(compare(transcoder.decoded_plane(image, c), expected.components[c]), "")
@@ -217,7 +217,7 @@ TEST_F(Progressive, PinnedFilesAreReadFromWhereTheyLie) {
   const OwnedItem plain(bytes, 2);
   const auto staged = planes_of(transcoder, {&plain.item, 1});
   gpu::Buffer memory = value_of(
-      gpu::Buffer::make(gpu::MemoryKind::kPinned, bytes.size() + codec::kPinnedGuardBytes + 64));
+      gpu::Buffer::make(gpu::BufferKind::kPinned, bytes.size() + codec::kPinnedGuardBytes + 64));
   for (const std::size_t at : {0u, 7u, 30u}) {
     std::fill_n(memory.data(), memory.bytes(), std::uint8_t{0xFF});
     OwnedItem item(bytes, 2);

@@ -66,7 +66,7 @@ TEST_F(Sources, PinnedFilesGiveTheSameStreams) {
   ASSERT_TRUE(expected.wait());
   EXPECT_TRUE(expected.batch().decode().fetches().empty());
 
-  const gpu::Buffer pinned = value_of(gpu::Buffer::make(gpu::MemoryKind::kPinned, 16 << 20));
+  const gpu::Buffer pinned = value_of(gpu::Buffer::make(gpu::BufferKind::kPinned, 16 << 20));
   for (const bool backwards : {false, true}) {
     for (std::size_t i = 0; i < pinned.bytes(); ++i) pinned.data()[i] = i % 2 == 0 ? 0xFF : 0xD0;
     std::vector<Item> items(files.size());
@@ -92,7 +92,7 @@ TEST_F(Sources, PinnedFilesGiveTheSameStreams) {
 }
 
 TEST_F(Sources, APinnedFileTwiceInABatchIsCopiedTwice) {
-  const gpu::Buffer pinned = value_of(gpu::Buffer::make(gpu::MemoryKind::kPinned, 1 << 20));
+  const gpu::Buffer pinned = value_of(gpu::Buffer::make(gpu::BufferKind::kPinned, 1 << 20));
   OwnedItem owned(draw({}), resize_to(60, 40));
   owned.pin(pinned.data() + 3);
   const std::vector<Item> items{owned.item, owned.item};
@@ -152,7 +152,7 @@ TEST_F(Sources, ProgressiveAndArithmeticFilesGiveTheReferencesPlanes) {
     ASSERT_TRUE(transcoder.wait());
     for (std::size_t i = 0; i < items.size(); ++i) {
       ASSERT_EQ(transcoder.result(i).status, 0u);
-      codec::Outcome outcome;
+      codec::CodecOutcome outcome;
       const auto expected =
           value_of(reference->decode(*items[i].file, items[i].scales, {}, outcome));
       for (std::size_t c = 0; c < expected.planes.size(); ++c) {

@@ -11,9 +11,9 @@
 namespace framewire::gpu_tests {
 namespace {
 
-using split::Form;
-using split::Output;
 using split::Parties;
+using split::PictureForm;
+using split::SplitOutput;
 using split::Splitter;
 
 class SplitDevices : public GpuTest {
@@ -29,12 +29,13 @@ class SplitDevices : public GpuTest {
     parties.encoder = count - 1;
     return parties;
   }
-  static std::future<Result<Output>> submit(Splitter& splitter, const Bytes& jpeg,
-                                            const ResizeOptions& options) {
-    auto promise = std::make_shared<std::promise<Result<Output>>>();
+  static std::future<Result<SplitOutput>> submit(Splitter& splitter, const Bytes& jpeg,
+                                                 const ResizeOptions& options) {
+    auto promise = std::make_shared<std::promise<Result<SplitOutput>>>();
     auto future = promise->get_future();
-    splitter.submit(jpeg, options,
-                    [promise](Result<Output> result) { promise->set_value(std::move(result)); });
+    splitter.submit(jpeg, options, [promise](Result<SplitOutput> result) {
+      promise->set_value(std::move(result));
+    });
     return future;
   }
   static Engine engine() {
@@ -132,7 +133,7 @@ TEST_F(SplitDevices, WhatTheGpuLeavesIsResizedByTheCpuAndSaid) {
   const auto& warnings = got.resized.report.warnings;
   EXPECT_TRUE(std::any_of(warnings.begin(), warnings.end(),
                           [](const Warning& w) { return w.kind == WarningKind::kCodecFallback; }));
-  const auto planes = value_of(Splitter::make(parties(2), 2, Form::kPlanes));
+  const auto planes = value_of(Splitter::make(parties(2), 2, PictureForm::kPlanes));
   const auto kept = value_of(submit(*planes, half, wish).get());
   ASSERT_EQ(kept.planes.planes.size(), 3U);
   EXPECT_EQ(kept.planes.planes[0].width_px, 40);
@@ -148,8 +149,8 @@ TEST_F(SplitDevices, WhatTheGpuLeavesIsResizedByTheCpuAndSaid) {
 
 TEST_F(SplitDevices, PlanesAreThoseOfTheCpuButForRounding) {
   const Bytes jpeg = draw({131, 97, JCS_YCbCr, 2, 2, 90});
-  const auto on_gpu = value_of(Splitter::make(parties(2), 2, Form::kPlanes));
-  const auto on_cpu = value_of(Splitter::make(std::size_t{2}, 2, Form::kPlanes));
+  const auto on_gpu = value_of(Splitter::make(parties(2), 2, PictureForm::kPlanes));
+  const auto on_cpu = value_of(Splitter::make(std::size_t{2}, 2, PictureForm::kPlanes));
   const auto got = value_of(submit(*on_gpu, jpeg, sized(60, 31)).get());
   const auto expected = value_of(submit(*on_cpu, jpeg, sized(60, 31)).get());
   ASSERT_EQ(got.planes.planes.size(), expected.planes.planes.size());
@@ -219,7 +220,7 @@ void SplitDevices::expect_all_that_fit(const Parties& parties, int device, std::
   const auto splitter = value_of(Splitter::make(parties, 64));
   const auto expected = value_of(submit(*splitter, small, sized(60, 31)).get()).resized.bytes;
   const LittleMemory memory(device, bytes);
-  std::vector<std::future<Result<Output>>> answers;
+  std::vector<std::future<Result<SplitOutput>>> answers;
   for (std::size_t i = 0; i < 24; ++i) {
     answers.push_back(submit(*splitter, i == kLarge ? large : small, sized(60, 31)));
   }

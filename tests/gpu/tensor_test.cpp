@@ -34,7 +34,7 @@ struct DeviceBatch {
 
 DeviceBatch decode_on_device(TensorDecoder& decoder, const std::vector<TensorItem>& items) {
   const std::size_t bytes = items.size() * decoder.image_bytes();
-  auto memory = gpu::Buffer::make(gpu::MemoryKind::kDevice, bytes + kGuard).value();
+  auto memory = gpu::Buffer::make(gpu::BufferKind::kDevice, bytes + kGuard).value();
   auto stream = gpu::Stream::make().value();
   DeviceBatch batch;
   batch.elements.assign(bytes + kGuard, kFill);
@@ -287,7 +287,7 @@ TEST_F(GpuTensor, WritesBehindTheCallersStream) {
   auto decoder = TensorDecoder::make(options).value();
   const std::vector<TensorItem> items = {{file, {}, false}};
   const auto expected = decode_on_device(decoder, items);
-  auto memory = gpu::Buffer::make(gpu::MemoryKind::kDevice, std::size_t{64} << 20).value();
+  auto memory = gpu::Buffer::make(gpu::BufferKind::kDevice, std::size_t{64} << 20).value();
   auto stream = gpu::Stream::make().value();
   for (int i = 0; i < 20; ++i) {
     (void)cudaMemsetAsync(memory.data(), i, memory.bytes(), stream.get());
@@ -309,7 +309,7 @@ TEST_F(GpuTensor, RefusesWhatIsNotTheDevices) {
   options.device = 0;
   auto decoder = TensorDecoder::make(options).value();
   JpegBytes host(decoder.image_bytes());
-  auto memory = gpu::Buffer::make(gpu::MemoryKind::kDevice, decoder.image_bytes()).value();
+  auto memory = gpu::Buffer::make(gpu::BufferKind::kDevice, decoder.image_bytes()).value();
   const auto stream = CudaStream::legacy_default();
   const auto code = [&](const DeviceTensorView& out) {
     return decoder.decode_to_device(items, out).error().code();

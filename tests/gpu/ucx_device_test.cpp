@@ -25,7 +25,7 @@ class UcxDevice : public TransportDevices {
   }
   Result<std::unique_ptr<ucx::Port>> port() {
     const ucx::DirectWish wish{devices_, 0, ucx::DirectWish::Proof::kUcx};
-    return ucx::make_port(ucx::Lanes::kTcp, "lo", ucx::Side::kDials, wish);
+    return ucx::make_port(ucx::Lanes::kTcp, "lo", ucx::PortSide::kDials, wish);
   }
   static Result<Channel> channel(ucx::Port& port, const std::vector<std::byte>& blob) {
     const auto deadline = base::Clock::now() + std::chrono::seconds(10);

@@ -15,12 +15,12 @@ using conformance::all_layouts;
 using conformance::coding;
 using conformance::make_jpeg;
 
-std::future<Result<Output>> submit(Splitter& splitter, std::vector<std::uint8_t> jpeg,
-                                   const ResizeOptions& options) {
-  auto promise = std::make_shared<std::promise<Result<Output>>>();
+std::future<Result<SplitOutput>> submit(Splitter& splitter, std::vector<std::uint8_t> jpeg,
+                                        const ResizeOptions& options) {
+  auto promise = std::make_shared<std::promise<Result<SplitOutput>>>();
   auto future = promise->get_future();
   splitter.submit(std::move(jpeg), options,
-                  [promise](Result<Output> result) { promise->set_value(std::move(result)); });
+                  [promise](Result<SplitOutput> result) { promise->set_value(std::move(result)); });
   return future;
 }
 
@@ -38,7 +38,7 @@ TEST_P(Split, GivesTheResizersBytes) {
   struct Expected {
     std::string name;
     std::vector<std::uint8_t> bytes;
-    std::future<Result<Output>> answer;
+    std::future<Result<SplitOutput>> answer;
   };
   std::vector<Expected> all;
   // Every layout in every wish is the stages' own test; here their samples travel.
@@ -111,7 +111,7 @@ TEST(SplitFailures, ALostWorkerIsNamedAndTheOthersGoOn) {
 }
 
 TEST(SplitPlanes, AreWhatTheStreamIsMadeOf) {
-  const auto made = Splitter::make(3, 2, Form::kPlanes);
+  const auto made = Splitter::make(3, 2, PictureForm::kPlanes);
   ASSERT_TRUE(made);
   Splitter& splitter = **made;
   const auto options = conformance::sized(60, 31);

@@ -65,7 +65,7 @@ int registrations() {
 }
 
 TEST(Rdma, StrangersAreRejectedAndThePeerIsNot) {
-  auto owner = ucx::make_port(ucx::Lanes::kVerbs, rdma_device(), ucx::Side::kListens);
+  auto owner = ucx::make_port(ucx::Lanes::kVerbs, rdma_device(), ucx::PortSide::kListens);
   ASSERT_TRUE(owner) << owner.error().to_string();
   auto peer = ucx::make_port(ucx::Lanes::kVerbs, rdma_device());
   ASSERT_TRUE(peer);
@@ -91,7 +91,7 @@ TEST(Rdma, StrangersAreRejectedAndThePeerIsNot) {
 }
 
 TEST(Rdma, NobodyComingIsADeadline) {
-  auto owner = ucx::make_port(ucx::Lanes::kVerbs, rdma_device(), ucx::Side::kListens);
+  auto owner = ucx::make_port(ucx::Lanes::kVerbs, rdma_device(), ucx::PortSide::kListens);
   ASSERT_TRUE(owner) << owner.error().to_string();
   const auto end = Clock::now() + std::chrono::milliseconds(300);
   const auto joined = (*owner)->join(blob_with(5), std::make_unique<Alive>(), end);
@@ -101,7 +101,7 @@ TEST(Rdma, NobodyComingIsADeadline) {
 
 TEST(Rdma, DevicesAreNamedAsTheyAre) {
   for (const char* wrong : {"", "mlx9_7:1", "rxe0:9", "eth0"}) {
-    const auto port = ucx::make_port(ucx::Lanes::kVerbs, wrong, ucx::Side::kListens);
+    const auto port = ucx::make_port(ucx::Lanes::kVerbs, wrong, ucx::PortSide::kListens);
     EXPECT_FALSE(port) << wrong;
   }
 }
@@ -159,7 +159,7 @@ TEST(Rdma, TheTrialSeesWhatTheCardRegisters) {
 TEST(Rdma, WithoutGpudirectThePathSaysWhy) {
   WithDevices devices;
   const ucx::DirectWish wish{&*devices, 0, ucx::DirectWish::Proof::kCard};
-  auto owner = ucx::make_port(ucx::Lanes::kVerbs, rdma_device(), ucx::Side::kListens, wish);
+  auto owner = ucx::make_port(ucx::Lanes::kVerbs, rdma_device(), ucx::PortSide::kListens, wish);
   ASSERT_TRUE(owner) << owner.error().to_string();
   auto peer = ucx::make_port(ucx::Lanes::kVerbs, rdma_device());
   ASSERT_TRUE(peer) << peer.error().to_string();
@@ -245,7 +245,7 @@ TEST_P(OneSidedRdma, IsStoppedByTheCardWhereUcxIsTrusted) {
 
 // The peer itself, with everything that it is entitled to know, turned against us.
 TEST_P(OneSidedRdma, DoesNothingToAChannel) {
-  auto owner = ucx::make_port(ucx::Lanes::kVerbs, rdma_device(), ucx::Side::kListens);
+  auto owner = ucx::make_port(ucx::Lanes::kVerbs, rdma_device(), ucx::PortSide::kListens);
   ASSERT_TRUE(owner) << owner.error().to_string();
   const std::uint64_t number = std::random_device{}() + std::uint64_t{1};
   const auto there = address_in((*owner)->blob());

@@ -136,7 +136,7 @@ TEST(UcxCard, RegionsOfAnotherDeviceAreStaged) {
 TEST(UcxCard, WithoutCudaInUcxThePathSaysSo) {
   WithDevices devices;
   const ucx::DirectWish wish{&*devices, 0, ucx::DirectWish::Proof::kUcx};
-  auto owner = ucx::make_port(ucx::Lanes::kTcp, "lo", ucx::Side::kListens, wish);
+  auto owner = ucx::make_port(ucx::Lanes::kTcp, "lo", ucx::PortSide::kListens, wish);
   ASSERT_TRUE(owner) << owner.error().to_string();
   auto peer = ucx::make_port(ucx::Lanes::kTcp, "lo").value();
   auto [link, far] = join_ends(**owner, peer->blob(), *peer, (*owner)->blob());
@@ -172,7 +172,7 @@ class UcxCardAttack : public ::testing::Test {
  protected:
   void SetUp() override {
     const ucx::DirectWish wish{&*devices_, 0, ucx::DirectWish::Proof::kHost};
-    auto ours = ucx::make_port(ucx::Lanes::kTcp, "lo", ucx::Side::kDials, wish).value();
+    auto ours = ucx::make_port(ucx::Lanes::kTcp, "lo", ucx::PortSide::kDials, wish).value();
     auto theirs = ucx::make_port(ucx::Lanes::kTcp, "lo").value();
     auto told = ours->blob();
     told[sizeof(ucx::MacKey)] = std::byte{0};  // it forgets that we have a card

@@ -169,7 +169,7 @@ Links ucx_cards(const std::string& name) {
     const bool rdma = name.starts_with("ucx_rdma");
     auto made = ucx::make_port(rdma ? ucx::Lanes::kVerbs : ucx::Lanes::kTcp,
                                rdma ? rdma_device() : tcp_device(),
-                               near ? ucx::Side::kListens : ucx::Side::kDials, wish);
+                               near ? ucx::PortSide::kListens : ucx::PortSide::kDials, wish);
     if (!made) must(made.error());
     return std::move(*made);
   };

@@ -45,7 +45,7 @@ class PlayedKernel final : public CopyKernel {
   PlayedKernel(const PlayedKernel&) = delete;
   PlayedKernel& operator=(const PlayedKernel&) = delete;
 
-  Result<void> launch(const Command& command, Stay stay) override {
+  Result<void> launch(const CopyCommand& command, Stay stay) override {
     if (lost_) return fail(StatusCode::kDeviceLost, "lost");
     const std::lock_guard lock(mutex_);
     launched_.push_back({command, stay});
@@ -68,7 +68,7 @@ class PlayedKernel final : public CopyKernel {
 
  private:
   struct Launch {
-    Command command;
+    CopyCommand command;
     Stay stay;
   };
   void run() {
@@ -84,7 +84,7 @@ class PlayedKernel final : public CopyKernel {
     }
   }
   void play(const Launch& launch) {
-    Command command = launch.command;
+    CopyCommand command = launch.command;
     make(command);
     while (launch.stay != Stay::kNo && !lost_) {
       const std::uint64_t number = command.number + 1;
@@ -97,7 +97,7 @@ class PlayedKernel final : public CopyKernel {
       make(command);
     }
   }
-  void make(const Command& command) {
+  void make(const CopyCommand& command) {
     if (lost_) return;
     const bool there =
         !command.awaits() || load(*reinterpret_cast<std::uint64_t*>(command.arrivals)) ==
@@ -106,21 +106,21 @@ class PlayedKernel final : public CopyKernel {
     if (command.tell != 0) store(*reinterpret_cast<std::uint64_t*>(command.tell), command.number);
     store(done_[command.number % kMailboxSlots], done_word(command.number, there));
   }
-  Command await(std::uint64_t number) {
+  CopyCommand await(std::uint64_t number) {
     while (held_) std::this_thread::yield();
     const auto end = Clock::now() + linger_;
-    Command& slot = commands_[number % kMailboxSlots];
+    CopyCommand& slot = commands_[number % kMailboxSlots];
     do {
-      const Command command{load(slot.to),     load(slot.from),     load(slot.bytes),
-                            load(slot.tell),   load(slot.arrivals), load(slot.expected),
-                            load(slot.number), load(slot.seal)};
+      const CopyCommand command{load(slot.to),     load(slot.from),     load(slot.bytes),
+                                load(slot.tell),   load(slot.arrivals), load(slot.expected),
+                                load(slot.number), load(slot.seal)};
       if (command.seal == seal_of(command, number)) return command;
     } while (Clock::now() < end && !lost_);
     return {};
   }
 
   microseconds linger_;
-  std::array<Command, kMailboxSlots> commands_{};
+  std::array<CopyCommand, kMailboxSlots> commands_{};
   std::array<std::uint64_t, kMailboxSlots> done_{};
   std::uint64_t left_ = 0;
   Mailbox box_;
@@ -138,8 +138,8 @@ class PlayedKernel final : public CopyKernel {
 // The host's policy here: it expects kernels to stay for a second, and never learns otherwise.
 constexpr LingerPolicy kPolicy{1'000'000, 1024};
 
-Command adding(std::uint64_t& to, std::uint64_t value, std::uint64_t bytes = 8) {
-  Command command{};
+CopyCommand adding(std::uint64_t& to, std::uint64_t value, std::uint64_t bytes = 8) {
+  CopyCommand command{};
   command.to = reinterpret_cast<std::uintptr_t>(&to);
   command.from = value;
   command.bytes = bytes;
@@ -189,7 +189,7 @@ TEST(Copier, EveryCopyIsMadeOnceWheneverKernelsLeave) {
     std::vector<std::uint64_t> made(4000);
     std::uint64_t told = 0;
     for (std::uint64_t& one : made) {
-      Command command = adding(one, 1);
+      CopyCommand command = adding(one, 1);
       command.tell = reinterpret_cast<std::uintptr_t>(&told);
       const auto number = copier.copy(command);
       ASSERT_TRUE(number);
@@ -239,7 +239,7 @@ TEST(Copier, ACopyWhoseBytesDoNotComeIsDoneAndNotMade) {
   std::uint64_t sum = 0;
   std::uint64_t word = 0;
   for (std::uint64_t number = 1; number <= 2 * kMailboxSlots; ++number) {
-    Command command = adding(sum, 1);
+    CopyCommand command = adding(sum, 1);
     command.arrivals = reinterpret_cast<std::uintptr_t>(&word);
     command.expected = std::uint64_t{1} << 32 | number;
     word = number % 3 == 0 ? number - 1 : number;
@@ -321,17 +321,17 @@ TEST(Copier, AFailedLaunchIsNotForgotten) {
 }
 
 TEST(Copier, ACommandOfSeveralIsNone) {
-  Command one{0x7000'0000, 0x7100'0000, 4096, 0, 0, 0, 5, 0};
+  CopyCommand one{0x7000'0000, 0x7100'0000, 4096, 0, 0, 0, 5, 0};
   one.seal = seal_of(one, 5);
   EXPECT_NE(one.seal, seal_of(one, 5 + kMailboxSlots));
-  for (std::uint64_t Command::*word :
-       {&Command::to, &Command::from, &Command::bytes, &Command::tell, &Command::arrivals,
-        &Command::expected, &Command::number}) {
-    Command mixed = one;
+  for (std::uint64_t CopyCommand::*word :
+       {&CopyCommand::to, &CopyCommand::from, &CopyCommand::bytes, &CopyCommand::tell,
+        &CopyCommand::arrivals, &CopyCommand::expected, &CopyCommand::number}) {
+    CopyCommand mixed = one;
     mixed.*word += 64;
     EXPECT_NE(mixed.seal, seal_of(mixed, 5));
   }
-  EXPECT_NE(Command{}.seal, seal_of(Command{}, 1));
+  EXPECT_NE(CopyCommand{}.seal, seal_of(CopyCommand{}, 1));
 }
 
 }  // namespace

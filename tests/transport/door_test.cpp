@@ -169,7 +169,7 @@ TEST_F(AttackDoor, PeersWithAKeyWhoSayNothingHoldNobodyUpForLong) {
   const auto before = entries_of(kThreads);
   auto listener = listen(server);
   const auto context = wire::TlsContext::make(server.security, false);
-  std::vector<std::unique_ptr<wire::Stream>> silent;
+  std::vector<std::unique_ptr<wire::ByteStream>> silent;
   for (std::size_t i = 0; i < 2 * session::Greetings::kMaxOfOne; ++i) {
     auto stream = context->shake_hands(call(listener.port()), "", Clock::now() + seconds(5));
     ASSERT_TRUE(stream) << stream.error().to_string();
@@ -287,7 +287,7 @@ TEST_F(AttackDoor, TheListenerEndsInTheMidstOfIt) {
   auto server = options();
   server.timeout_ms = 20'000;
   const auto context = wire::TlsContext::make(server.security, false);
-  Result<std::unique_ptr<wire::Stream>> held = nullptr;
+  Result<std::unique_ptr<wire::ByteStream>> held = nullptr;
   auto start = Clock::now();
   {
     const auto listener = listen(server);

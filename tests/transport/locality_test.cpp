@@ -47,7 +47,7 @@ base::Clock::time_point deadline_in(int ms = 5000) {
 // One end of a control connection, spoken by hand.
 class RawEnd {
  public:
-  explicit RawEnd(std::unique_ptr<wire::Stream> stream) : stream_(std::move(stream)) {}
+  explicit RawEnd(std::unique_ptr<wire::ByteStream> stream) : stream_(std::move(stream)) {}
   static RawEnd dial(std::uint16_t port, const SessionOptions& options) {
     auto socket = wire::connect_to({"127.0.0.1", port}, deadline_in());
     if (!socket) throw std::runtime_error(socket.error().to_string());
@@ -88,7 +88,7 @@ class RawEnd {
   }
 
  private:
-  std::unique_ptr<wire::Stream> stream_;
+  std::unique_ptr<wire::ByteStream> stream_;
 };
 
 LocalPeer knock(const wire::Rendezvous& rendezvous) {
@@ -328,7 +328,7 @@ class MeetingAttack : public ::testing::Test {
   }
 
   MeetingPoint point_ = MeetingPoint::open().value();
-  std::unique_ptr<wire::Stream> control_;
+  std::unique_ptr<wire::ByteStream> control_;
   FileDescriptor far_;
 };
 

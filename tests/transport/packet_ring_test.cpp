@@ -11,10 +11,10 @@
 namespace framewire::transport::testing {
 namespace {
 
+using shared::PacketRingReader;
+using shared::PacketRingWriter;
 using shared::RingKey;
 using shared::RingLayout;
-using shared::RingReader;
-using shared::RingWriter;
 using Bytes = std::vector<std::byte>;
 
 constexpr RingKey kKey{std::byte{1}, std::byte{2}, std::byte{3}};
@@ -81,8 +81,9 @@ class PacketRing : public ::testing::Test {
   }
 
   std::mt19937 random_{11};
-  RingReader reader_ = RingReader::make(kKey).value();
-  RingWriter writer_ = RingWriter::open(base::FileDescriptor(::dup(reader_.fd())), kKey).value();
+  PacketRingReader reader_ = PacketRingReader::make(kKey).value();
+  PacketRingWriter writer_ =
+      PacketRingWriter::open(base::FileDescriptor(::dup(reader_.fd())), kKey).value();
   shared::SealedMemory memory_;
   Taker taker_;
 };

@@ -78,11 +78,12 @@ class Listening final : public LinkSink {
 class SharedLink : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto near = shared::RingReader::make(kLinkKey).value();
-    auto far = shared::RingReader::make(kLinkKey).value();
+    auto near = shared::PacketRingReader::make(kLinkKey).value();
+    auto far = shared::PacketRingReader::make(kLinkKey).value();
     const base::FileDescriptor file(::dup(near.fd()));
-    auto to_near = shared::RingWriter::open(file, kLinkKey).value();
-    auto to_far = shared::RingWriter::open(base::FileDescriptor(::dup(far.fd())), kLinkKey).value();
+    auto to_near = shared::PacketRingWriter::open(file, kLinkKey).value();
+    auto to_far =
+        shared::PacketRingWriter::open(base::FileDescriptor(::dup(far.fd())), kLinkKey).value();
     memory_ = shared::SealedMemory::open(file, sizeof(RingLayout), true).value();
     near_ = shared::make_shared_link(std::move(near), std::move(to_far),
                                      std::make_unique<Watched>(far_gone_));

@@ -13,7 +13,7 @@ constexpr std::string_view kFooter =
     "Exit codes: 0 all done, 1 some inputs failed, 2 usage, 3 environment, 130 interrupted.";
 
 // Options of one command as CLI11 leaves them; addresses must not move while it parses.
-struct Values {
+struct CommandValues {
   const Command* command = nullptr;
   CLI::App* app = nullptr;
   std::vector<OptionSpec> specs;
@@ -40,7 +40,7 @@ std::string describe(const OptionSpec& spec) {
   return text;
 }
 
-void add_options(Values& values) {
+void add_options(CommandValues& values) {
   values.specs = options_of(*values.command);
   for (const OptionSpec& spec : values.specs) {
     std::string& text = values.texts.emplace_back();
@@ -58,7 +58,7 @@ void add_options(Values& values) {
   }
 }
 
-void add_command(CLI::App& program, Values& values) {
+void add_command(CLI::App& program, CommandValues& values) {
   const Command& command = *values.command;
   values.app = program.add_subcommand(std::string(command.name), std::string(command.help));
   CLI::App& app = *values.app;
@@ -75,7 +75,7 @@ void add_command(CLI::App& program, Values& values) {
   add_options(values);
 }
 
-int refuse_number_of_arguments(const Values& values) {
+int refuse_number_of_arguments(const CommandValues& values) {
   const Command& command = *values.command;
   const std::size_t count = values.paths.size();
   return report_usage(
@@ -107,8 +107,8 @@ Result<void> take(const OptionSpec& spec, bool own, const std::string& value, Ar
   return {};
 }
 
-Parsed collect(Values& values) {
-  Parsed parsed{values.command, {}, std::nullopt};
+ParsedCommand collect(CommandValues& values) {
+  ParsedCommand parsed{values.command, {}, std::nullopt};
   const Command& command = *values.command;
   if (!accepts_count(command, values.paths.size())) {
     parsed.exit = refuse_number_of_arguments(values);
@@ -138,10 +138,10 @@ Parsed collect(Values& values) {
 }
 
 // An error names the words of the command line that CLI11 could not place.
-std::string explain(const CLI::ParseError& error, std::span<const Values> all, int count,
+std::string explain(const CLI::ParseError& error, std::span<const CommandValues> all, int count,
                     const char* const* words, const Command* chosen) {
   std::vector<std::string_view> known;
-  for (const Values& values : all) {
+  for (const CommandValues& values : all) {
     if (chosen == nullptr) known.push_back(values.command->name);
     if (values.command != chosen) continue;
     for (const OptionSpec& spec : values.specs) known.push_back(spec.name);
@@ -173,7 +173,7 @@ std::string explain(const CLI::ParseError& error, std::span<const Values> all, i
 
 }  // namespace
 
-Parsed parse_command_line(int count, const char* const* words) {
+ParsedCommand parse_command_line(int count, const char* const* words) {
   CLI::App program("JPEG in, smaller JPEG out", "framewire");
   program.formatter(std::make_shared<Formatter>("framewire COMMAND [arguments] [options]"));
   program.set_version_flag("--version", fmt::format("framewire {}", kVersion));
@@ -192,13 +192,13 @@ Parsed parse_command_line(int count, const char* const* words) {
     names.assign(end + 1, line.end());
     line.erase(end, line.end());
   }
-  std::vector<Values> all(commands().size());
+  std::vector<CommandValues> all(commands().size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     all[i].command = &commands()[i];
     add_command(program, all[i]);
   }
-  const auto chosen = [&]() -> Values* {
-    for (Values& values : all) {
+  const auto chosen = [&]() -> CommandValues* {
+    for (CommandValues& values : all) {
       if (values.app->parsed() || program.got_subcommand(values.app)) return &values;
     }
     return nullptr;
@@ -212,12 +212,12 @@ Parsed parse_command_line(int count, const char* const* words) {
       (void)print(program.help());
       return {nullptr, {}, kUsage};
     }
-    Values* values = chosen();
+    CommandValues* values = chosen();
     const Command* command = values == nullptr ? nullptr : values->command;
     const std::string message = explain(error, all, count, words, command);
     return {nullptr, {}, report_usage(command == nullptr ? "" : command->name, message)};
   }
-  Values& values = *chosen();
+  CommandValues& values = *chosen();
   values.paths.insert(values.paths.end(), names.begin(), names.end());
   return collect(values);
 }

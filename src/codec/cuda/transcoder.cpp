@@ -9,12 +9,12 @@
 namespace framewire::codec::cuda {
 namespace {
 
-using gpu::MemoryKind;
+using gpu::BufferKind;
 using gpu::Part;
 
 /// A buffer that must grow gets a quarter more, so that batches of similar size do not grow it
 /// again.
-Result<void> grow(gpu::Buffer& buffer, MemoryKind kind, std::uint64_t bytes,
+Result<void> grow(gpu::Buffer& buffer, BufferKind kind, std::uint64_t bytes,
                   std::uint64_t max_bytes = UINT64_MAX) {
   if (bytes <= buffer.bytes()) return {};
   return buffer.reserve(kind, std::max(bytes, std::min(bytes + bytes / 4, max_bytes)));
@@ -64,20 +64,20 @@ Result<void> Transcoder::reserve_ahead(std::uint64_t device_bytes) {
   constexpr std::uint64_t kMaxPinnedBytes = 64u << 20;  // more than any batch of photographs takes
   if (device_bytes == 0) return {};
   const std::uint64_t pinned_bytes = std::min(device_bytes / 8, kMaxPinnedBytes);
-  if (auto ok = device_.reserve(MemoryKind::kDevice, device_bytes); !ok) return ok;
-  if (auto ok = staging_.reserve(MemoryKind::kPinned, pinned_bytes); !ok) return ok;
-  return output_.reserve(MemoryKind::kPinnedMapped, pinned_bytes);
+  if (auto ok = device_.reserve(BufferKind::kDevice, device_bytes); !ok) return ok;
+  if (auto ok = staging_.reserve(BufferKind::kPinned, pinned_bytes); !ok) return ok;
+  return output_.reserve(BufferKind::kPinnedMapped, pinned_bytes);
 }
 
 Result<void> Transcoder::reserve() {
   const gpu::Arena& arena = plan_.arena();
   records_bytes_ = plan_.records_bytes();
-  if (auto ok = grow(staging_, MemoryKind::kPinned, arena.bytes(Part::kUploaded)); !ok) return ok;
-  if (auto ok = grow(device_, MemoryKind::kDevice, arena.total_bytes(), max_device_bytes_); !ok) {
+  if (auto ok = grow(staging_, BufferKind::kPinned, arena.bytes(Part::kUploaded)); !ok) return ok;
+  if (auto ok = grow(device_, BufferKind::kDevice, arena.total_bytes(), max_device_bytes_); !ok) {
     return ok;
   }
-  if (auto ok = grow(host_status_, MemoryKind::kPinned, plan_.status().bytes()); !ok) return ok;
-  return grow(output_, MemoryKind::kPinnedMapped, records_bytes_ + plan_.encode().output_bytes());
+  if (auto ok = grow(host_status_, BufferKind::kPinned, plan_.status().bytes()); !ok) return ok;
+  return grow(output_, BufferKind::kPinnedMapped, records_bytes_ + plan_.encode().output_bytes());
 }
 
 /// Enqueues the pipeline. Work that needs no upload begins while the host still fills the staging

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint32_t kMaxValue = 1u << 30;
 
-struct Key {
+struct TuningKey {
   std::string_view name;
   std::uint32_t Tuning::*value;
   std::uint32_t min;
@@ -20,32 +20,32 @@ struct Key {
 };
 constexpr std::uint32_t kSubsequence = kMinSubsequenceBytes;
 constexpr std::array kKeys = {
-    Key{"medium_batch_bytes", &Tuning::medium_batch_bytes, 0, kMaxValue},
-    Key{"small_batch_bytes", &Tuning::small_batch_bytes, 0, kMaxValue},
-    Key{"tiny_batch_bytes", &Tuning::tiny_batch_bytes, 0, kMaxValue},
-    Key{"lone_batch_bytes", &Tuning::lone_batch_bytes, 0, kMaxValue},
-    Key{"lone_images", &Tuning::lone_images, 0, kMaxValue},
-    Key{"medium_subsequence_bytes", &Tuning::medium_subsequence_bytes, kSubsequence,
-        kMaxSubsequenceBytes, kSubsequence},
-    Key{"small_subsequence_bytes", &Tuning::small_subsequence_bytes, kSubsequence,
-        kMaxSubsequenceBytes, kSubsequence},
-    Key{"tiny_subsequence_bytes", &Tuning::tiny_subsequence_bytes, kSubsequence,
-        kMaxSubsequenceBytes, kSubsequence},
-    Key{"lone_subsequence_bytes", &Tuning::lone_subsequence_bytes, kSubsequence,
-        kMaxSubsequenceBytes, kSubsequence},
-    Key{"warm_bits", &Tuning::warm_bits, 0, 1 << 20},
-    Key{"small_warm_bits", &Tuning::small_warm_bits, 0, 1 << 20},
-    Key{"tiny_warm_bits", &Tuning::tiny_warm_bits, 0, 1 << 20},
-    Key{"lone_warm_bits", &Tuning::lone_warm_bits, 0, 1 << 20},
-    Key{"sync_rounds", &Tuning::sync_rounds, 0, 1000},
-    Key{"chain_rounds", &Tuning::chain_rounds, 1, 1000},
-    Key{"chain_length", &Tuning::chain_length, 0, 1000},
-    Key{"many_scans", &Tuning::many_scans, 0, kMaxValue},
-    Key{"progressive_images", &Tuning::progressive_images, 0, kMaxValue},
-    Key{"progressive_batch", &Tuning::progressive_batch, 0, kMaxValue},
-    Key{"progressive_batch_bytes", &Tuning::progressive_batch_bytes, 1, kMaxValue},
-    Key{"chain_lanes", &Tuning::chain_lanes, 1, 32},
-    Key{"graph_credit_us", &Tuning::graph_credit_us, 0, kMaxValue},
+    TuningKey{"medium_batch_bytes", &Tuning::medium_batch_bytes, 0, kMaxValue},
+    TuningKey{"small_batch_bytes", &Tuning::small_batch_bytes, 0, kMaxValue},
+    TuningKey{"tiny_batch_bytes", &Tuning::tiny_batch_bytes, 0, kMaxValue},
+    TuningKey{"lone_batch_bytes", &Tuning::lone_batch_bytes, 0, kMaxValue},
+    TuningKey{"lone_images", &Tuning::lone_images, 0, kMaxValue},
+    TuningKey{"medium_subsequence_bytes", &Tuning::medium_subsequence_bytes, kSubsequence,
+              kMaxSubsequenceBytes, kSubsequence},
+    TuningKey{"small_subsequence_bytes", &Tuning::small_subsequence_bytes, kSubsequence,
+              kMaxSubsequenceBytes, kSubsequence},
+    TuningKey{"tiny_subsequence_bytes", &Tuning::tiny_subsequence_bytes, kSubsequence,
+              kMaxSubsequenceBytes, kSubsequence},
+    TuningKey{"lone_subsequence_bytes", &Tuning::lone_subsequence_bytes, kSubsequence,
+              kMaxSubsequenceBytes, kSubsequence},
+    TuningKey{"warm_bits", &Tuning::warm_bits, 0, 1 << 20},
+    TuningKey{"small_warm_bits", &Tuning::small_warm_bits, 0, 1 << 20},
+    TuningKey{"tiny_warm_bits", &Tuning::tiny_warm_bits, 0, 1 << 20},
+    TuningKey{"lone_warm_bits", &Tuning::lone_warm_bits, 0, 1 << 20},
+    TuningKey{"sync_rounds", &Tuning::sync_rounds, 0, 1000},
+    TuningKey{"chain_rounds", &Tuning::chain_rounds, 1, 1000},
+    TuningKey{"chain_length", &Tuning::chain_length, 0, 1000},
+    TuningKey{"many_scans", &Tuning::many_scans, 0, kMaxValue},
+    TuningKey{"progressive_images", &Tuning::progressive_images, 0, kMaxValue},
+    TuningKey{"progressive_batch", &Tuning::progressive_batch, 0, kMaxValue},
+    TuningKey{"progressive_batch_bytes", &Tuning::progressive_batch_bytes, 1, kMaxValue},
+    TuningKey{"chain_lanes", &Tuning::chain_lanes, 1, 32},
+    TuningKey{"graph_credit_us", &Tuning::graph_credit_us, 0, kMaxValue},
 };
 
 }  // namespace
@@ -53,7 +53,7 @@ constexpr std::array kKeys = {
 Result<void> tune(Tuning& tuning, std::string_view assignment) {
   const std::size_t equals = assignment.find('=');
   const std::string_view name = assignment.substr(0, equals);
-  for (const Key& key : kKeys) {
+  for (const TuningKey& key : kKeys) {
     if (key.name != name || equals == std::string_view::npos) continue;
     const std::string_view text = assignment.substr(equals + 1);
     std::uint32_t value = 0;
@@ -68,7 +68,7 @@ Result<void> tune(Tuning& tuning, std::string_view assignment) {
     return {};
   }
   std::vector<std::string_view> names;
-  for (const Key& key : kKeys) names.push_back(key.name);
+  for (const TuningKey& key : kKeys) names.push_back(key.name);
   return fail(StatusCode::kInvalidInput, fmt::format("{} sets nothing; key=value with one of {}",
                                                      assignment, fmt::join(names, ", ")));
 }

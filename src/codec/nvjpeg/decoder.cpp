@@ -99,7 +99,7 @@ Result<void> NvjpegDecoder::prepare_memory(cudaStream_t stream) {
   const std::uint64_t bytes = arena_.total_bytes();
   if (bytes > memory_.bytes()) {
     // A quarter more, so that batches of similar size do not grow the buffer again.
-    auto ok = memory_.reserve(gpu::MemoryKind::kDevice, bytes + bytes / 4);
+    auto ok = memory_.reserve(gpu::BufferKind::kDevice, bytes + bytes / 4);
     if (!ok) return ok;
   }
   const gpu::Memory memory(memory_.data(), arena_);

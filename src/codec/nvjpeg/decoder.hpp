@@ -79,7 +79,7 @@ class NvjpegDecoder {
                                            cudaStream_t stream);
 
   LibraryHandle handle_;
-  DecodeState state_;
+  NvjpegState state_;
   ParsedStream parsed_;
   Backend backend_ = Backend::kHybrid;
   unsigned engines_ = 0;

@@ -148,7 +148,7 @@ Result<void> NvjpegEncoder::measure_streams() {
     total += (lengths_[i] + 63) / 64 * 64;
   }
   if (total <= output_.bytes()) return {};
-  return output_.reserve(gpu::MemoryKind::kPinned, total + total / 4);
+  return output_.reserve(gpu::BufferKind::kPinned, total + total / 4);
 }
 
 Result<void> NvjpegEncoder::wait() {

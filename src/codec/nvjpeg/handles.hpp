@@ -21,7 +21,7 @@ using Owner = std::unique_ptr<std::remove_pointer_t<Pointer>, Destroy<kDestroy>>
 /// An object's members are destroyed before the library handle that they were made with, so the
 /// handle is declared first.
 using LibraryHandle = Owner<nvjpegHandle_t, nvjpegDestroy>;
-using DecodeState = Owner<nvjpegJpegState_t, nvjpegJpegStateDestroy>;
+using NvjpegState = Owner<nvjpegJpegState_t, nvjpegJpegStateDestroy>;
 using ParsedStream = Owner<nvjpegJpegStream_t, nvjpegJpegStreamDestroy>;
 using EncodeState = Owner<nvjpegEncoderState_t, nvjpegEncoderStateDestroy>;
 using EncodeParams = Owner<nvjpegEncoderParams_t, nvjpegEncoderParamsDestroy>;

@@ -22,7 +22,7 @@ Result<void> copy_in(const Planes& planes, gpu::Buffer& memory, EncodeItem& item
     slices[c] = arena.add<std::uint8_t>(
         gpu::Part::kScratch, std::uint64_t{padded(plane.width_px)} * padded(plane.height_px));
   }
-  if (auto ok = memory.reserve(gpu::MemoryKind::kDevice, arena.total_bytes()); !ok) return ok;
+  if (auto ok = memory.reserve(gpu::BufferKind::kDevice, arena.total_bytes()); !ok) return ok;
   // Encoders may read the padding, which must not hold an earlier picture.
   if (auto ok =
           gpu::check(cudaMemsetAsync(memory.data(), 0, arena.total_bytes(), stream), "clearing");

@@ -57,7 +57,7 @@ Result<std::vector<std::uint8_t>> encode_once(CallState& state, nvjpeg::EncodeIt
 /// max_bytes.
 Result<std::vector<std::uint8_t>> encode_to_fit(CallState& state, const nvjpeg::EncodeItem& item,
                                                 plan::EncodePlan plan, const Context& context,
-                                                std::size_t head_bytes, Outcome& outcome) {
+                                                std::size_t head_bytes, CodecOutcome& outcome) {
   const std::uint64_t limit = std::exchange(plan.max_bytes, 0);
   const auto fits = [&](const auto& body) { return head_bytes + body.size() <= limit; };
   outcome.quality = plan.quality;
@@ -98,7 +98,7 @@ class NvjpegCodec final : public Codec {
   plan::Capabilities capabilities() const noexcept override { return {.scaled_decode = false}; }
 
   Result<Planes> decode(const jpeg::JpegFile& file, const plan::Scales& scales,
-                        const Context& context, Outcome& outcome) const override try {
+                        const Context& context, CodecOutcome& outcome) const override try {
     if (scales != plan::kFullScale) {
       return fail(StatusCode::kUnsupported, "nvJPEG decodes at full size only");
     }
@@ -115,7 +115,7 @@ class NvjpegCodec final : public Codec {
   }
 
   Result<void> encode(const Planes& planes, const plan::EncodePlan& plan, const Context& context,
-                      std::vector<std::uint8_t>& out, Outcome& outcome) const override try {
+                      std::vector<std::uint8_t>& out, CodecOutcome& outcome) const override try {
     if (auto ok = check_planes(planes, plan); !ok) return ok;
     plan::EncodePlan unbounded = plan;
     unbounded.max_bytes = 0;
@@ -141,7 +141,7 @@ class NvjpegCodec final : public Codec {
   }
 
   Result<void> transcode(const jpeg::JpegFile&, const plan::Plan&, const Context&,
-                         std::vector<std::uint8_t>&, Outcome&) const override {
+                         std::vector<std::uint8_t>&, CodecOutcome&) const override {
     return fail(StatusCode::kUnsupported,
                 "nvJPEG does not resample; the engine puts it around the CUDA codec's resampler");
   }

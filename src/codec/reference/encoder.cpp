@@ -69,7 +69,7 @@ PaddedCoefficients quantise_planes(const std::vector<TransformedPlane>& planes,
 
 Result<void> encode_planes(const Planes& planes, const plan::EncodePlan& plan,
                            const Context& context, std::vector<std::uint8_t>& out,
-                           Outcome& outcome) {
+                           CodecOutcome& outcome) {
   if (plan.progressive) {
     return fail(StatusCode::kUnsupported,
                 "the reference codec writes sequential files; progressive was asked for");

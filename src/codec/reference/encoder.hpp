@@ -32,6 +32,6 @@ void write_stream(const PaddedCoefficients& coefficients, const plan::EncodePlan
 /// @return unsupported for progressive; internal; deadline
 [[nodiscard]] Result<void> encode_planes(const Planes& planes, const plan::EncodePlan& plan,
                                          const Context& context, std::vector<std::uint8_t>& out,
-                                         Outcome& outcome);
+                                         CodecOutcome& outcome);
 
 }  // namespace framewire::codec::reference

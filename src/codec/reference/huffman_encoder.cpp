@@ -43,9 +43,9 @@ struct Histogram {
 };
 
 /// Writes symbols and their additional bits.
-class Writer {
+class SymbolWriter {
  public:
-  Writer(const Tables& tables, std::vector<std::uint8_t>& out) : bits_(out) {
+  SymbolWriter(const Tables& tables, std::vector<std::uint8_t>& out) : bits_(out) {
     for (std::size_t i = 0; i < 2; ++i) {
       dc_[i] = jpeg::make_encode_table(tables.dc[i]);
       ac_[i] = jpeg::make_encode_table(tables.ac[i]);
@@ -167,7 +167,7 @@ void write_stream(const PaddedCoefficients& coefficients, const plan::EncodePlan
                   std::vector<std::uint8_t>& out) {
   const Tables tables = make_tables(coefficients, plan);
   write_headers(plan, quality, tables, out);
-  Writer writer(tables, out);
+  SymbolWriter writer(tables, out);
   code_scan(coefficients, plan, writer);
   writer.flush();
   jpeg::write_eoi(out);

@@ -20,7 +20,7 @@ auto guarded(Body body) -> decltype(body()) {
 }
 
 Result<Planes> decode_file(const jpeg::JpegFile& file, const plan::Scales& scales,
-                           const Context& context, Outcome& outcome) {
+                           const Context& context, CodecOutcome& outcome) {
   auto coefficients = reference::decode_coefficients(file, context);
   if (!coefficients) return fail(std::move(coefficients.error()));
   for (Warning& w : coefficients->warnings) outcome.warnings.push_back(std::move(w));
@@ -33,17 +33,17 @@ class ReferenceCodec final : public Codec {
   plan::Capabilities capabilities() const noexcept override { return {}; }
 
   Result<Planes> decode(const jpeg::JpegFile& file, const plan::Scales& scales,
-                        const Context& context, Outcome& outcome) const override {
+                        const Context& context, CodecOutcome& outcome) const override {
     return guarded([&] { return decode_file(file, scales, context, outcome); });
   }
 
   Result<void> encode(const Planes& planes, const plan::EncodePlan& plan, const Context& context,
-                      std::vector<std::uint8_t>& out, Outcome& outcome) const override {
+                      std::vector<std::uint8_t>& out, CodecOutcome& outcome) const override {
     return guarded([&] { return reference::encode_planes(planes, plan, context, out, outcome); });
   }
 
   Result<void> transcode(const jpeg::JpegFile& file, const plan::Plan& plan, const Context& context,
-                         std::vector<std::uint8_t>& out, Outcome& outcome) const override {
+                         std::vector<std::uint8_t>& out, CodecOutcome& outcome) const override {
     return guarded([&]() -> Result<void> {
       const auto start = base::Clock::now();
       auto decoded = decode_file(file, plan.scales, context, outcome);

@@ -127,7 +127,7 @@ Plane orient(const Plane& in, int orientation) {
   std::size_t to = 0;
   for (std::int32_t y = 0; y < out.height_px; ++y) {
     for (std::int32_t x = 0; x < out.width_px; ++x) {
-      const transform::Position from =
+      const transform::PixelPosition from =
           transform::stored_position(orientation, {x, y}, in.width_px, in.height_px);
       out.samples[to++] = in.samples[static_cast<std::size_t>(from.y) * in.width_px + from.x];
     }

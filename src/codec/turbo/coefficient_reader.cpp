@@ -145,7 +145,8 @@ Result<bool> read_own(const jpeg::JpegFile& file, const Context& context, Coeffi
   return true;
 }
 
-Result<Coefficients> read(const jpeg::JpegFile& file, const Context& context, Outcome& outcome) {
+Result<Coefficients> read(const jpeg::JpegFile& file, const Context& context,
+                          CodecOutcome& outcome) {
   Coefficients all = zeros(file.frame);
   // libjpeg judges the header, whichever decoder reads the data.
   LibjpegReader reader(file, context);
@@ -168,7 +169,7 @@ Result<Coefficients> read(const jpeg::JpegFile& file, const Context& context, Ou
 }  // namespace turbo
 
 Result<Coefficients> read_coefficients(const jpeg::JpegFile& file, const Context& context,
-                                       Outcome& outcome) try {
+                                       CodecOutcome& outcome) try {
   return turbo::read(file, context, outcome);
 } catch (const std::bad_alloc&) {
   return fail(StatusCode::kBusy, "no memory to decode");

@@ -17,6 +17,6 @@ namespace framewire::codec {
 /// @accuracy equal to codec/reference on every file; tests/conformance/coefficients_test.cpp
 /// @cost 128 bytes a block; twice that where libjpeg decodes
 [[nodiscard]] Result<Coefficients> read_coefficients(const jpeg::JpegFile& file,
-                                                     const Context& context, Outcome& outcome);
+                                                     const Context& context, CodecOutcome& outcome);
 
 }  // namespace framewire::codec

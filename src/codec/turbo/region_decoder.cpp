@@ -19,7 +19,7 @@ BlockRegion blocks_of(const SampleRegion& region, int scale) {
 /// One attempt, with one of the entropy decoders.
 Result<void> decode_once(const jpeg::JpegFile& file, const plan::Scales& scales,
                          std::span<const SampleRegion> regions, const Context& context,
-                         RegionSink& sink, Outcome& outcome, Attempt& now) {
+                         RegionSink& sink, CodecOutcome& outcome, Attempt& now) {
   std::vector<int> wanted;
   for (std::size_t i = 0; i < regions.size(); ++i) {
     if (!regions[i].empty()) wanted.push_back(static_cast<int>(i));
@@ -56,7 +56,7 @@ Result<void> decode_once(const jpeg::JpegFile& file, const plan::Scales& scales,
 
 Result<void> decode_regions(const jpeg::JpegFile& file, const plan::Scales& scales,
                             std::span<const SampleRegion> regions, const Context& context,
-                            RegionSink& sink, Outcome& outcome) try {
+                            RegionSink& sink, CodecOutcome& outcome) try {
   return attempt(EntropyDecoder::kOwn, [&](Attempt& now) {
     return decode_once(file, scales, regions, context, sink, outcome, now);
   });

@@ -49,6 +49,6 @@ class RegionSink {
 [[nodiscard]] Result<void> decode_regions(const jpeg::JpegFile& file, const plan::Scales& scales,
                                           std::span<const SampleRegion> regions,
                                           const Context& context, RegionSink& sink,
-                                          Outcome& outcome);
+                                          CodecOutcome& outcome);
 
 }  // namespace framewire::codec

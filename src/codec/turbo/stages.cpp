@@ -49,7 +49,7 @@ void push_rows(std::span<const PlaneView> planes, RowSink& sink) {
 
 Result<void> decode_rows(const jpeg::JpegFile& file, const plan::Plan& plan, const Context& context,
                          std::span<const PlaneView> planes, std::span<const std::int32_t> needed,
-                         Outcome& outcome, Attempt& now) {
+                         CodecOutcome& outcome, Attempt& now) {
   std::vector<int> wanted;
   for (std::size_t i = 0; i < count_of(plan); ++i) wanted.push_back(plan.planes[i].component);
   auto decoder = Decoder::open(file, plan.scales, wanted, context, now.entropy);
@@ -108,7 +108,7 @@ std::unique_ptr<Codec> TurboStages::make_codec() { return make_turbo_codec(); }
 
 Result<void> TurboStages::decode(const jpeg::JpegFile& file, const plan::Plan& plan,
                                  const Context& context, std::span<const PlaneView> planes,
-                                 Outcome& outcome) const try {
+                                 CodecOutcome& outcome) const try {
   std::vector<std::int32_t> needed;
   for (int i = 0; i < plan.plane_count; ++i) {
     const RowSpan used =

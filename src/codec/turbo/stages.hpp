@@ -45,7 +45,7 @@ class TurboStages {
   /// @return as Codec::decode(); internal where the file has fewer rows than planned
   [[nodiscard]] Result<void> decode(const jpeg::JpegFile& file, const plan::Plan& plan,
                                     const Context& context, std::span<const PlaneView> planes,
-                                    Outcome& outcome) const;
+                                    CodecOutcome& outcome) const;
 
   /// The rows of a decoded plane from which `rows` of a resampled plane are made.
   /// @param rows  one or more, inside the resampled plane

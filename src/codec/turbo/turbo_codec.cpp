@@ -21,7 +21,7 @@ using namespace turbo;
 /// see them. Above, rows stream into the encoder wherever the plan allows it.
 constexpr std::int64_t kStreamAbovePixels = 4'000'000;
 
-using Sizes = std::vector<std::pair<std::int32_t, std::int32_t>>;
+using PlaneSizes = std::vector<std::pair<std::int32_t, std::int32_t>>;
 
 void append(std::vector<Warning>& to, std::vector<Warning> from) {
   std::move(from.begin(), from.end(), std::back_inserter(to));
@@ -36,7 +36,7 @@ class TurboCodec final : public Codec {
   base::CacheUse filters() const override { return filters_.use(); }
 
   Result<Planes> decode(const jpeg::JpegFile& file, const plan::Scales& scales,
-                        const Context& context, Outcome& outcome) const override try {
+                        const Context& context, CodecOutcome& outcome) const override try {
     return attempt(
         entropy_, [&](Attempt& now) { return decode_planes(file, scales, context, outcome, now); });
   } catch (const std::bad_alloc&) {
@@ -44,7 +44,7 @@ class TurboCodec final : public Codec {
   }
 
   Result<void> encode(const Planes& planes, const plan::EncodePlan& plan, const Context& context,
-                      std::vector<std::uint8_t>& out, Outcome& outcome) const override try {
+                      std::vector<std::uint8_t>& out, CodecOutcome& outcome) const override try {
     const auto start = base::Clock::now();
     auto done = encode_to_fit(planes, plan, context, out, outcome);
     outcome.encode_us = base::elapsed_us(start);
@@ -54,7 +54,7 @@ class TurboCodec final : public Codec {
   }
 
   Result<void> transcode(const jpeg::JpegFile& file, const plan::Plan& plan, const Context& context,
-                         std::vector<std::uint8_t>& out, Outcome& outcome) const override try {
+                         std::vector<std::uint8_t>& out, CodecOutcome& outcome) const override try {
     const auto pixels = static_cast<std::int64_t>(plan.encode.width_px) * plan.encode.height_px;
     if (pixels > kStreamAbovePixels && plan.encode.max_bytes == 0 && !needs_post_process(plan)) {
       return stream(file, plan, context, out, outcome);
@@ -76,12 +76,12 @@ class TurboCodec final : public Codec {
 
  private:
   static Result<Planes> decode_planes(const jpeg::JpegFile& file, const plan::Scales& scales,
-                                      const Context& context, Outcome& outcome, Attempt& now) {
+                                      const Context& context, CodecOutcome& outcome, Attempt& now) {
     std::vector<int> wanted(static_cast<std::size_t>(file.frame.component_count));
     std::iota(wanted.begin(), wanted.end(), 0);
     auto decoder = Decoder::open(file, scales, wanted, context, now.entropy);
     if (!decoder) return fail(decoder.error());
-    Sizes sizes;
+    PlaneSizes sizes;
     for (const int c : wanted) {
       const auto at = static_cast<std::size_t>(c);
       const jpeg::Component& component = file.frame.components[at];
@@ -104,7 +104,7 @@ class TurboCodec final : public Codec {
 
   /// Passes rows straight from the resampler to the encoder; memory stays at a few bands.
   Result<void> stream(const jpeg::JpegFile& file, const plan::Plan& plan, const Context& context,
-                      std::vector<std::uint8_t>& out, Outcome& outcome) const {
+                      std::vector<std::uint8_t>& out, CodecOutcome& outcome) const {
     const auto start = base::Clock::now();
     const std::size_t head = out.size();
     auto done = attempt(entropy_, [&](Attempt& now) -> Result<void> {
@@ -120,7 +120,7 @@ class TurboCodec final : public Codec {
   }
 
   Result<void> resample(const jpeg::JpegFile& file, const plan::Plan& plan, const Context& context,
-                        RowSink& sink, Outcome& outcome, Attempt& now) const {
+                        RowSink& sink, CodecOutcome& outcome, Attempt& now) const {
     if (plan.color_path == plan::ColorPath::kPlanar) {
       return resample_planes(file, plan, context, sink, outcome, now);
     }
@@ -132,7 +132,7 @@ class TurboCodec final : public Codec {
   }
 
   Result<void> resample_planes(const jpeg::JpegFile& file, const plan::Plan& plan,
-                               const Context& context, RowSink& sink, Outcome& outcome,
+                               const Context& context, RowSink& sink, CodecOutcome& outcome,
                                Attempt& now) const {
     std::vector<RowResampler> resamplers;
     std::vector<int> wanted;
@@ -205,7 +205,7 @@ class TurboCodec final : public Codec {
   /// Encodes once, or under max_bytes by bisection at the highest quality that fits.
   static Result<void> encode_to_fit(const Planes& planes, plan::EncodePlan plan,
                                     const Context& context, std::vector<std::uint8_t>& out,
-                                    Outcome& outcome) {
+                                    CodecOutcome& outcome) {
     if (auto ok = check_planes(planes, plan); !ok) return ok;
     const std::size_t head = out.size();
     const auto fits = [&] { return plan.max_bytes == 0 || out.size() <= plan.max_bytes; };

@@ -34,7 +34,7 @@ class DeviceDecoder::Impl {
     jpeg::JpegFile file;
     std::optional<codec::Coefficients> coefficients;
     codec::Context context;
-    codec::Outcome outcome;
+    codec::CodecOutcome outcome;
     engine::ImagePlace place;
     std::size_t item = 0;  ///< in the batch
   };

@@ -56,7 +56,7 @@ plan::Plan resampling_of(const plan::Plan& plan, std::span<const DeviceStages::S
 }
 
 /// By doublings, so that batches of similar size do not grow it again.
-Result<void> grow(gpu::Buffer& buffer, gpu::MemoryKind kind, std::size_t bytes) {
+Result<void> grow(gpu::Buffer& buffer, gpu::BufferKind kind, std::size_t bytes) {
   return bytes <= buffer.bytes() ? Result<void>{} : buffer.reserve(kind, std::bit_ceil(bytes));
 }
 
@@ -251,8 +251,8 @@ Result<void> DeviceStages::Impl::copy(std::span<const Copy> copies) {
   if (copies.empty()) return {};
   if (auto ok = gpu::use_device(device_); !ok) return ok;
   const std::size_t bytes = copies.size() * sizeof(RowCopy);
-  if (auto ok = grow(h_copies_, gpu::MemoryKind::kPinned, bytes); !ok) return ok;
-  if (auto ok = grow(d_copies_, gpu::MemoryKind::kDevice, bytes); !ok) return ok;
+  if (auto ok = grow(h_copies_, gpu::BufferKind::kPinned, bytes); !ok) return ok;
+  if (auto ok = grow(d_copies_, gpu::BufferKind::kDevice, bytes); !ok) return ok;
   auto* const rows = reinterpret_cast<RowCopy*>(h_copies_.data());
   std::uint32_t most_quads = 0;
   for (std::size_t i = 0; i < copies.size(); ++i) {
@@ -284,7 +284,7 @@ Result<std::span<const std::uint8_t>> DeviceStages::Impl::read(
   if (auto ok = gpu::use_device(device_); !ok) return fail(ok.error());
   std::size_t bytes = 0;
   for (const DevicePlane& plane : planes) bytes += sample_count(plane);
-  if (auto ok = grow(h_samples_, gpu::MemoryKind::kPinned, bytes); !ok) return fail(ok.error());
+  if (auto ok = grow(h_samples_, gpu::BufferKind::kPinned, bytes); !ok) return fail(ok.error());
   std::uint8_t* to = h_samples_.data();
   for (const DevicePlane& plane : planes) {
     const cudaError_t error =

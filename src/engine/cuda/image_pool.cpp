@@ -136,7 +136,7 @@ Result<Owned> ImagePool::State::make(std::uint64_t wanted) {
                             "{} more",
                             bytes, bound_bytes, wanted));
   }
-  auto buffer = gpu::Buffer::make(gpu::MemoryKind::kDevice, static_cast<std::size_t>(wanted));
+  auto buffer = gpu::Buffer::make(gpu::BufferKind::kDevice, static_cast<std::size_t>(wanted));
   if (!buffer) return fail(buffer.error());
   kept.reserve(blocks + 1);  // give_back() does not allocate
   auto block = std::make_unique<Memory>(device, std::move(*buffer));

@@ -91,7 +91,7 @@ auto on_device(int ordinal, const Make& make) -> decltype(make()) {
 
 Result<HostMemory> allocate_pinned(int ordinal, std::size_t bytes) {
   return on_device(ordinal, [&]() -> Result<HostMemory> {
-    auto made = gpu::Buffer::make(gpu::MemoryKind::kPinned, bytes);
+    auto made = gpu::Buffer::make(gpu::BufferKind::kPinned, bytes);
     if (!made) return fail(made.error());
     const auto buffer = std::make_shared<gpu::Buffer>(std::move(*made));
     return HostMemory(buffer, buffer->data());

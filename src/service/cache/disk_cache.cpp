@@ -48,7 +48,7 @@ bool is_full(int error) noexcept { return error == ENOSPC || error == EDQUOT || 
 
 class DiskCache::Impl {
  public:
-  Impl(Settings settings, Say say, Folder folder)
+  Impl(CacheSettings settings, Say say, Folder folder)
       : settings_(std::move(settings)),
         say_(std::move(say)),
         write_(settings_.write ? settings_.write : WriteBytes(write_bytes)),
@@ -77,11 +77,11 @@ class DiskCache::Impl {
     }
   }
 
-  std::optional<Found> find(const Key& key) noexcept {
+  std::optional<FoundEntry> find(const Key& key) noexcept {
     try {
       ReadResult result =
           folder()->read(key, max_entry_bytes_, [this](std::size_t bytes) { return take(bytes); });
-      const Name name = name_of(key);
+      const EntryName name = name_of(key);
       const std::int64_t now = now_ns();
       const std::lock_guard lock(mutex_);
       if (result.damaged) ++stats_.damaged;
@@ -94,7 +94,7 @@ class DiskCache::Impl {
       // Of a time to come: a clock was wrong, and nothing is known of the entry's age.
       if (age_s < 0 || age_s > settings_.max_age_s) return std::nullopt;
       if (!index_.touch(name, now)) index_.put(name, result.entry->disk_bytes, now);
-      return Found{result.entry->head, result.entry->body, result.entry->memory, stored_s};
+      return FoundEntry{result.entry->head, result.entry->body, result.entry->memory, stored_s};
     } catch (...) {
       return std::nullopt;
     }
@@ -221,7 +221,7 @@ class DiskCache::Impl {
     header.checksum = checksum_of(header, head, entry.body);
     const std::uint64_t bytes =
         Folder::disk_bytes(EntryHeader::kBytes + head.size() + entry.body.size());
-    const Name name = name_of(entry.key);
+    const EntryName name = name_of(entry.key);
     if (!look_at_folder()) return;
     // In the index first: no file that could not be counted is written. Room is made before, too.
     make_room(bytes, 1);
@@ -235,7 +235,7 @@ class DiskCache::Impl {
     if (error == 0) ++stats_.written;
   }
 
-  void on_write_error(const Name& name, int error) {
+  void on_write_error(const EntryName& name, int error) {
     std::uint64_t bytes = 0;
     {
       const std::lock_guard lock(mutex_);
@@ -279,7 +279,7 @@ class DiskCache::Impl {
   // Removes entries until there is room for more.
   void make_room(std::uint64_t bytes, std::uint64_t entries) {
     while (true) {
-      std::optional<Name> victim;
+      std::optional<EntryName> victim;
       std::shared_ptr<const Folder> folder;
       {
         const std::lock_guard lock(mutex_);
@@ -328,7 +328,7 @@ class DiskCache::Impl {
     }
     bool ended = false;
     const bool whole = folder()->scan(
-        max_entry_bytes_, [&](const Name& name, std::uint64_t bytes, std::int64_t used_ns) {
+        max_entry_bytes_, [&](const EntryName& name, std::uint64_t bytes, std::int64_t used_ns) {
           {
             const std::lock_guard lock(mutex_);
             if (ending_) return !(ended = true);
@@ -341,7 +341,7 @@ class DiskCache::Impl {
     if (whole && !ended) index_.forget_unseen();
   }
 
-  const Settings settings_;
+  const CacheSettings settings_;
   const Say say_;
   const WriteBytes write_;
   const std::uint64_t max_entry_bytes_;
@@ -367,7 +367,7 @@ class DiskCache::Impl {
 DiskCache::DiskCache(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 DiskCache::~DiskCache() = default;
 
-Result<std::unique_ptr<DiskCache>> DiskCache::open(Settings settings, Say say) {
+Result<std::unique_ptr<DiskCache>> DiskCache::open(CacheSettings settings, Say say) {
   try {
     auto folder = Folder::open(settings.folder);
     if (!folder) return fail(folder.error());
@@ -381,7 +381,7 @@ Result<std::unique_ptr<DiskCache>> DiskCache::open(Settings settings, Say say) {
   }
 }
 
-std::optional<Found> DiskCache::find(const Key& key) noexcept { return impl_->find(key); }
+std::optional<FoundEntry> DiskCache::find(const Key& key) noexcept { return impl_->find(key); }
 bool DiskCache::run(std::function<void()> task) noexcept { return impl_->run(std::move(task)); }
 void DiskCache::keep(NewEntry entry) noexcept { impl_->keep(std::move(entry)); }
 Stats DiskCache::stats() const { return impl_->stats(); }

@@ -15,7 +15,7 @@
 
 namespace framewire::service::cache {
 
-struct Settings {
+struct CacheSettings {
   std::string folder;
   std::uint64_t max_bytes = 1ull << 30;     ///< of files; entries beyond an eighth are not kept
   std::uint64_t max_entries = 1'000'000;    ///< about 120 bytes of memory each
@@ -30,7 +30,7 @@ struct Settings {
 };
 
 /// An entry that was found.
-struct Found {
+struct FoundEntry {
   std::span<const std::uint8_t> head;
   std::span<const std::uint8_t> body;
   std::shared_ptr<const void> keeper;  ///< of both
@@ -69,14 +69,14 @@ class DiskCache {
  public:
   /// Opens the folder and starts the threads; the folder is gone through meanwhile.
   /// @return io_error, denied: as Folder::open(); busy where threads or memory ran out
-  [[nodiscard]] static Result<std::unique_ptr<DiskCache>> open(Settings settings, Say say);
+  [[nodiscard]] static Result<std::unique_ptr<DiskCache>> open(CacheSettings settings, Say say);
   /// What waits to be written is dropped; what runs is waited for.
   ~DiskCache();
   DiskCache(const DiskCache&) = delete;
   DiskCache& operator=(const DiskCache&) = delete;
 
   /// Blocks on the disk. Never throws: where memory runs out nothing is found.
-  [[nodiscard]] std::optional<Found> find(const Key& key) noexcept;
+  [[nodiscard]] std::optional<FoundEntry> find(const Key& key) noexcept;
   /// Runs a task on one of the threads for reading. What it throws is dropped.
   /// @return false where too many wait, or memory ran out
   [[nodiscard]] bool run(std::function<void()> task) noexcept;

@@ -110,7 +110,7 @@ base::FileDescriptor Folder::open_part(unsigned part, bool make) const noexcept 
 
 ReadResult Folder::read(const Key& key, std::uint64_t max_bytes,
                         const TakeMemory& take_memory) const {
-  const Name name = name_of(key);
+  const EntryName name = name_of(key);
   const base::FileDescriptor part = open_part(name[0], false);
   if (!part.valid()) return {};
   const std::string text = to_text(name);
@@ -146,7 +146,7 @@ ReadResult Folder::read(const Key& key, std::uint64_t max_bytes,
 
 int Folder::write(const EntryHeader& header, std::span<const std::uint8_t> head,
                   std::span<const std::uint8_t> body, const WriteBytes& write) const {
-  const Name name = name_of(header.key);
+  const EntryName name = name_of(header.key);
   const base::FileDescriptor part = open_part(name[0], true);
   if (!part.valid()) return errno;
   const std::string temporary = temporary_name();
@@ -169,10 +169,10 @@ int Folder::write(const EntryHeader& header, std::span<const std::uint8_t> head,
   return error;
 }
 
-void Folder::remove(const Name& name) const noexcept {
+void Folder::remove(const EntryName& name) const noexcept {
   const base::FileDescriptor part = open_part(name[0], false);
   if (!part.valid()) return;
-  char text[2 * std::tuple_size_v<Name> + 1] = {};
+  char text[2 * std::tuple_size_v<EntryName> + 1] = {};
   for (std::size_t i = 0; i < name.size(); ++i) {
     text[2 * i] = "0123456789abcdef"[name[i] >> 4];
     text[2 * i + 1] = "0123456789abcdef"[name[i] & 15];

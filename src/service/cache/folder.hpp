@@ -57,10 +57,11 @@ class Folder {
   /// read finds that. @return 0, or errno
   [[nodiscard]] int write(const EntryHeader& header, std::span<const std::uint8_t> head,
                           std::span<const std::uint8_t> body, const WriteBytes& write) const;
-  void remove(const Name& name) const noexcept;
+  void remove(const EntryName& name) const noexcept;
 
   /// Called for each entry's file, whatever is in it. @return false to end the scan
-  using Visit = std::function<bool(const Name&, std::uint64_t disk_bytes, std::int64_t used_ns)>;
+  using Visit =
+      std::function<bool(const EntryName&, std::uint64_t disk_bytes, std::int64_t used_ns)>;
   /// Goes through the folder. Removes what a writer that was killed has left, an hour later, links
   /// and the like under names of entries, and files over `max_bytes`; leaves everything else.
   /// @return whether all of it was seen

@@ -8,7 +8,7 @@ constexpr int kSamples = 16;
 
 }  // namespace
 
-void Index::put(const Name& name, std::uint64_t bytes, std::int64_t used_ns) {
+void Index::put(const EntryName& name, std::uint64_t bytes, std::int64_t used_ns) {
   const auto found = places_.find(name);
   if (found != places_.end()) {
     Slot& slot = slots_[found->second];
@@ -28,7 +28,7 @@ void Index::put(const Name& name, std::uint64_t bytes, std::int64_t used_ns) {
   bytes_ += bytes;
 }
 
-void Index::remove(const Name& name) noexcept {
+void Index::remove(const EntryName& name) noexcept {
   const auto found = places_.find(name);
   if (found != places_.end()) remove_at(found->second);
 }
@@ -44,7 +44,7 @@ void Index::remove_at(std::size_t index) noexcept {
   slots_.pop_back();
 }
 
-bool Index::touch(const Name& name, std::int64_t used_ns) noexcept {
+bool Index::touch(const EntryName& name, std::int64_t used_ns) noexcept {
   const auto found = places_.find(name);
   if (found == places_.end()) return false;
   slots_[found->second].used_ns = std::max(slots_[found->second].used_ns, used_ns);
@@ -59,7 +59,7 @@ std::size_t Index::random_index() noexcept {
   return static_cast<std::size_t>(random_ % slots_.size());
 }
 
-std::optional<Name> Index::victim() noexcept {
+std::optional<EntryName> Index::victim() noexcept {
   if (slots_.empty()) return std::nullopt;
   // Few enough are looked at one by one.
   const bool all = slots_.size() <= kSamples;

@@ -18,12 +18,12 @@ class Index {
   /// Takes an entry in, or corrects its size. Throws std::bad_alloc, changing nothing.
   /// @param bytes    on the disk
   /// @param used_ns  since 1970; an entry that is known keeps its later time
-  void put(const Name& name, std::uint64_t bytes, std::int64_t used_ns);
-  void remove(const Name& name) noexcept;
+  void put(const EntryName& name, std::uint64_t bytes, std::int64_t used_ns);
+  void remove(const EntryName& name) noexcept;
   /// @return false where the entry is not known
-  bool touch(const Name& name, std::int64_t used_ns) noexcept;
+  bool touch(const EntryName& name, std::int64_t used_ns) noexcept;
   /// The entry to go next. Nothing where there is none.
-  [[nodiscard]] std::optional<Name> victim() noexcept;
+  [[nodiscard]] std::optional<EntryName> victim() noexcept;
 
   /// Begins to look for entries whose files are gone: put() marks those that are there.
   void begin_round() noexcept { ++round_; }
@@ -35,13 +35,13 @@ class Index {
 
  private:
   struct Slot {
-    Name name;
+    EntryName name;
     std::uint32_t round;
     std::uint64_t bytes;
     std::int64_t used_ns;
   };
   struct Hash {
-    std::size_t operator()(const Name& name) const noexcept {  // names are hashes already
+    std::size_t operator()(const EntryName& name) const noexcept {  // names are hashes already
       std::size_t value = 0;
       std::memcpy(&value, name.data(), sizeof value);
       return value;
@@ -51,7 +51,7 @@ class Index {
   [[nodiscard]] std::size_t random_index() noexcept;
 
   std::vector<Slot> slots_;
-  std::unordered_map<Name, std::size_t, Hash> places_;
+  std::unordered_map<EntryName, std::size_t, Hash> places_;
   std::uint64_t bytes_ = 0;
   std::uint32_t round_ = 0;
   std::uint64_t random_ = 0x9E3779B97F4A7C15u;

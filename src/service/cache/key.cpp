@@ -19,13 +19,13 @@ std::optional<Key> make_key(std::span<const std::string_view> texts) {
   return key;
 }
 
-Name name_of(const Key& key) noexcept {
-  Name name{};
+EntryName name_of(const Key& key) noexcept {
+  EntryName name{};
   std::copy_n(key.begin(), name.size(), name.begin());
   return name;
 }
 
-std::string to_text(const Name& name) {
+std::string to_text(const EntryName& name) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
   for (const std::uint8_t byte : name) {
@@ -35,8 +35,8 @@ std::string to_text(const Name& name) {
   return text;
 }
 
-std::optional<Name> parse_name(std::string_view text) noexcept {
-  Name name{};
+std::optional<EntryName> parse_name(std::string_view text) noexcept {
+  EntryName name{};
   if (text.size() != 2 * name.size()) return std::nullopt;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];

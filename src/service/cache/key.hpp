@@ -15,16 +15,16 @@ using Key = std::array<std::uint8_t, 32>;
 
 /// The first half of a key: the name of its file. Two keys of one name displace one another, and
 /// are never taken for one another, since the file has the whole key.
-using Name = std::array<std::uint8_t, 16>;
+using EntryName = std::array<std::uint8_t, 16>;
 
 /// The key of texts in this order. Lengths count: {"ab", "c"} is not {"a", "bc"}.
 /// @return nothing where the hash could not be computed. Throws std::bad_alloc
 [[nodiscard]] std::optional<Key> make_key(std::span<const std::string_view> texts);
 
-[[nodiscard]] Name name_of(const Key& key) noexcept;
+[[nodiscard]] EntryName name_of(const Key& key) noexcept;
 /// 32 hexadecimal digits; the first two name the subfolder.
-[[nodiscard]] std::string to_text(const Name& name);
+[[nodiscard]] std::string to_text(const EntryName& name);
 /// @return nothing for any other text, capital digits included
-[[nodiscard]] std::optional<Name> parse_name(std::string_view text) noexcept;
+[[nodiscard]] std::optional<EntryName> parse_name(std::string_view text) noexcept;
 
 }  // namespace framewire::service::cache

@@ -13,7 +13,7 @@ namespace {
 
 using Text = std::string_view;
 
-struct Route {
+struct ActionRoute {
   Text path;
   Action action;
   Text allow;  ///< methods, as the Allow field names them
@@ -21,7 +21,7 @@ struct Route {
 
 constexpr Text kReading = "GET, HEAD, OPTIONS";
 constexpr Text kUpload = "POST, OPTIONS";
-constexpr Route kRoutes[] = {
+constexpr ActionRoute kRoutes[] = {
     {"/livez", Action::kLive, kReading},         {"/health", Action::kLive, kReading},
     {"/readyz", Action::kReady, kReading},       {"/", Action::kPage, kReading},
     {"/v1/options", Action::kOptions, kReading}, {"/v1/resize", Action::kResize, kUpload},
@@ -114,13 +114,13 @@ Text without_prefix(Text path, Text prefix) {
   return rest.starts_with('/') ? rest : Text();
 }
 
-Route find_route(Text path, const Snapshot& snapshot) {
+ActionRoute find_route(Text path, const Snapshot& snapshot) {
   if (path == "*") return {path, Action::kLive, "GET, HEAD, POST, OPTIONS"};
   const auto found = std::find_if(std::begin(kRoutes), std::end(kRoutes),
-                                  [&](const Route& known) { return known.path == path; });
+                                  [&](const ActionRoute& known) { return known.path == path; });
   if (found != std::end(kRoutes)) {
     const bool off = found->action == Action::kPage && !snapshot.settings.page;
-    return off ? Route{path, Action::kNone, {}} : *found;
+    return off ? ActionRoute{path, Action::kNone, {}} : *found;
   }
   const bool reserved = path.empty() || path.starts_with("/v1/") || path == "/favicon.ico" ||
                         path.starts_with("/.well-known/");
@@ -196,7 +196,7 @@ std::optional<Response> route(Exchange& exchange, const SharedState& shared) {
   const Snapshot& snapshot = *exchange.snapshot;
   const Text path = without_prefix(exchange.target.path, snapshot.settings.url.path_prefix);
   if (path.starts_with("/v1/")) exchange.error_form = ErrorForm::kJson;
-  Route known = find_route(path, snapshot);
+  ActionRoute known = find_route(path, snapshot);
   const bool is_metrics = known.action == Action::kMetrics;
   if (is_metrics ? !may_read_metrics(exchange, shared) : exchange.metrics_listener) {
     known.action = Action::kNone;
@@ -299,16 +299,16 @@ Response inspect_picture(const Exchange& exchange) {
   return response;
 }
 
-Response refuse_admission(ErrorForm form, Admission::Verdict verdict) {
+Response refuse_admission(ErrorForm form, ClientAdmission::Verdict verdict) {
   switch (verdict) {
-    case Admission::Verdict::kQueueFull:
+    case ClientAdmission::Verdict::kQueueFull:
       return error_response(form, Code::kTooManyRequests, "busy",
                             "too many requests are under way");
-    case Admission::Verdict::kClientShare:
+    case ClientAdmission::Verdict::kClientShare:
       return error_response(form, Code::kTooManyRequests, "busy",
                             "others wait, and requests from this address have their share");
-    case Admission::Verdict::kOverBudget:
-    case Admission::Verdict::kAdmitted:
+    case ClientAdmission::Verdict::kOverBudget:
+    case ClientAdmission::Verdict::kAdmitted:
       break;
   }
   return error_response(form, Code::kUnavailable, "busy", "too much is in memory now");
@@ -331,8 +331,8 @@ void answer_busy(Exchange& exchange) noexcept {
   const auto connection = exchange.connection.lock();
   if (connection == nullptr || exchange.answered) return;
   try {
-    connection->answer(exchange,
-                       refuse_admission(exchange.error_form, Admission::Verdict::kOverBudget));
+    connection->answer(
+        exchange, refuse_admission(exchange.error_form, ClientAdmission::Verdict::kOverBudget));
   } catch (...) {
     connection->fail(exchange);
   }

@@ -30,7 +30,7 @@ namespace framewire::service::http {
 [[nodiscard]] Response inspect_picture(const Exchange& exchange);
 
 /// An answer for a verdict other than kAdmitted.
-[[nodiscard]] Response refuse_admission(ErrorForm form, Admission::Verdict verdict);
+[[nodiscard]] Response refuse_admission(ErrorForm form, ClientAdmission::Verdict verdict);
 
 /// Gives an engine's answer to the connection, if it is still there. Any failure on the way,
 /// memory that ran out included, closes the connection.

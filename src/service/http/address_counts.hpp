@@ -13,18 +13,18 @@ namespace framewire::service::http {
 class AddressCounts {
  public:
   /// Clients that cannot be told from others count as nobody. Throws std::bad_alloc
-  void add(Client client) {
+  void add(ClientKey client) {
     if (client.key == 0) return;
     const std::lock_guard lock(mutex_);
     ++counts_[client.key];
   }
-  void remove(Client client) noexcept {
+  void remove(ClientKey client) noexcept {
     if (client.key == 0) return;
     const std::lock_guard lock(mutex_);
     const auto found = counts_.find(client.key);
     if (found != counts_.end() && --found->second == 0) counts_.erase(found);
   }
-  [[nodiscard]] std::uint64_t of(Client client) const noexcept {
+  [[nodiscard]] std::uint64_t of(ClientKey client) const noexcept {
     const std::lock_guard lock(mutex_);
     const auto found = counts_.find(client.key);
     return found == counts_.end() ? 0 : found->second;

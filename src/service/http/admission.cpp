@@ -9,7 +9,7 @@ constexpr std::chrono::seconds kContention{2};
 
 }  // namespace
 
-Admission::Ticket& Admission::Ticket::operator=(Ticket&& other) noexcept {
+ClientAdmission::Ticket& ClientAdmission::Ticket::operator=(Ticket&& other) noexcept {
   if (this == &other) return *this;
   give_back();
   owner_ = std::exchange(other.owner_, nullptr);
@@ -20,8 +20,8 @@ Admission::Ticket& Admission::Ticket::operator=(Ticket&& other) noexcept {
   return *this;
 }
 
-void Admission::Ticket::give_back() noexcept {
-  Admission* owner = std::exchange(owner_, nullptr);
+void ClientAdmission::Ticket::give_back() noexcept {
+  ClientAdmission* owner = std::exchange(owner_, nullptr);
   if (owner == nullptr) return;
   const std::lock_guard lock(owner->mutex_);
   const Held mine{requests_, bytes_, pixels_};
@@ -32,7 +32,7 @@ void Admission::Ticket::give_back() noexcept {
   if (held->second == Held{}) owner->clients_.erase(held);
 }
 
-void Admission::answered(Ticket& ticket, std::uint64_t bytes) noexcept {
+void ClientAdmission::answered(Ticket& ticket, std::uint64_t bytes) noexcept {
   if (ticket.owner_ != this) return;
   const std::lock_guard lock(mutex_);
   const Held before{ticket.requests_, ticket.bytes_, ticket.pixels_};
@@ -47,7 +47,7 @@ void Admission::answered(Ticket& ticket, std::uint64_t bytes) noexcept {
   ticket.pixels_ = 0;
 }
 
-bool Admission::beyond_share(const Held& held) const noexcept {
+bool ClientAdmission::beyond_share(const Held& held) const noexcept {
   // Divided first, so that no product overflows; a share is never less than one request.
   const auto share = [&](std::uint64_t bound) {
     return bound / 100 * bounds_.client_share_percent +
@@ -59,8 +59,8 @@ bool Admission::beyond_share(const Held& held) const noexcept {
 
 // What all and the client would hold with the request. The first request of all is always within
 // the budget: a picture of more pixels than that has limits of its own to meet.
-Admission::Verdict Admission::judge(const Held& all, const Held& own, bool known,
-                                    Clock::time_point now) {
+ClientAdmission::Verdict ClientAdmission::judge(const Held& all, const Held& own, bool known,
+                                                Clock::time_point now) {
   Verdict verdict = Verdict::kAdmitted;
   if (all.requests > bounds_.requests) {
     verdict = Verdict::kQueueFull;
@@ -77,27 +77,28 @@ Admission::Verdict Admission::judge(const Held& all, const Held& own, bool known
   return Verdict::kAdmitted;
 }
 
-Admission::Verdict Admission::count(Verdict verdict) noexcept {
+ClientAdmission::Verdict ClientAdmission::count(Verdict verdict) noexcept {
   ++verdicts_[static_cast<std::size_t>(verdict)];
   return verdict;
 }
 
-Admission::Verdict Admission::admit(Client client, std::uint64_t bytes, std::uint64_t pixels,
-                                    Ticket& ticket, Clock::time_point now) {
+ClientAdmission::Verdict ClientAdmission::admit(ClientKey client, std::uint64_t bytes,
+                                                std::uint64_t pixels, Ticket& ticket,
+                                                Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   return count(take(client, {1, bytes, pixels}, ticket, now));
 }
 
-Admission::Verdict Admission::admit_or_wait(Client client, std::uint64_t bytes,
-                                            std::uint64_t pixels, Ticket& ticket,
-                                            Clock::time_point now) {
+ClientAdmission::Verdict ClientAdmission::admit_or_wait(ClientKey client, std::uint64_t bytes,
+                                                        std::uint64_t pixels, Ticket& ticket,
+                                                        Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   return take(client, {1, bytes, pixels}, ticket, now);
 }
 
 // With the lock.
-Admission::Verdict Admission::take(Client client, const Held& wanted, Ticket& ticket,
-                                   Clock::time_point now) {
+ClientAdmission::Verdict ClientAdmission::take(ClientKey client, const Held& wanted, Ticket& ticket,
+                                               Clock::time_point now) {
   const bool known = client.key != 0;
   const auto held = known ? clients_.find(client) : clients_.end();
   Held own = held == clients_.end() ? Held{} : held->second;
@@ -116,23 +117,24 @@ Admission::Verdict Admission::take(Client client, const Held& wanted, Ticket& ti
   return verdict;
 }
 
-Admission::Verdict Admission::change(Ticket& ticket, std::uint64_t bytes, std::uint64_t pixels,
-                                     Clock::time_point now) {
+ClientAdmission::Verdict ClientAdmission::change(Ticket& ticket, std::uint64_t bytes,
+                                                 std::uint64_t pixels, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   const bool more = bytes > ticket.bytes_ || pixels > ticket.pixels_;
   const Verdict verdict = retake(ticket, bytes, pixels, now);
   return more ? count(verdict) : verdict;
 }
 
-Admission::Verdict Admission::change_or_wait(Ticket& ticket, std::uint64_t bytes,
-                                             std::uint64_t pixels, Clock::time_point now) {
+ClientAdmission::Verdict ClientAdmission::change_or_wait(Ticket& ticket, std::uint64_t bytes,
+                                                         std::uint64_t pixels,
+                                                         Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   return retake(ticket, bytes, std::min(pixels, bounds_.pixels), now);
 }
 
 // With the lock.
-Admission::Verdict Admission::retake(Ticket& ticket, std::uint64_t bytes, std::uint64_t pixels,
-                                     Clock::time_point now) {
+ClientAdmission::Verdict ClientAdmission::retake(Ticket& ticket, std::uint64_t bytes,
+                                                 std::uint64_t pixels, Clock::time_point now) {
   const auto held = clients_.find(ticket.client_);
   const bool known = held != clients_.end();
   const auto moved = [&](const Held& from) {
@@ -152,7 +154,7 @@ Admission::Verdict Admission::retake(Ticket& ticket, std::uint64_t bytes, std::u
   return Verdict::kAdmitted;
 }
 
-Admission::Usage Admission::usage() const {
+ClientAdmission::Usage ClientAdmission::usage() const {
   const std::lock_guard lock(mutex_);
   const auto count = [this](Verdict verdict) {
     return verdicts_[static_cast<std::size_t>(verdict)];

@@ -14,9 +14,9 @@ namespace framewire::service::http {
 
 /// Who sends: an IPv4 address, the first 64 bits of an IPv6 address, or nobody that can be told
 /// from others (unix sockets). One subscriber has all addresses of a /64.
-struct Client {
+struct ClientKey {
   std::uint64_t key = 0;  ///< 0: unknown, who shares with nobody
-  friend bool operator==(const Client&, const Client&) = default;
+  friend bool operator==(const ClientKey&, const ClientKey&) = default;
 };
 
 /// Counts what is under way: requests, bytes of inputs, pixels of inputs.
@@ -25,7 +25,7 @@ struct Client {
 /// holds less than their share has been refused, whoever holds more than theirs gets nothing new
 /// for two seconds. Thread safety: all members from any thread; a lock is held for well below a
 /// microsecond.
-class Admission {
+class ClientAdmission {
  public:
   using Clock = std::chrono::steady_clock;
 
@@ -54,24 +54,24 @@ class Admission {
     void give_back() noexcept;
 
    private:
-    friend class Admission;
-    Admission* owner_ = nullptr;
-    Client client_;
+    friend class ClientAdmission;
+    ClientAdmission* owner_ = nullptr;
+    ClientKey client_;
     std::uint64_t requests_ = 0;
     std::uint64_t bytes_ = 0;
     std::uint64_t pixels_ = 0;
   };
 
-  explicit Admission(const Bounds& bounds) : bounds_(bounds) {}
-  Admission(const Admission&) = delete;
-  Admission& operator=(const Admission&) = delete;
+  explicit ClientAdmission(const Bounds& bounds) : bounds_(bounds) {}
+  ClientAdmission(const ClientAdmission&) = delete;
+  ClientAdmission& operator=(const ClientAdmission&) = delete;
 
   /// Takes room for one request. @param ticket  holds nothing; takes it, where it is admitted
-  [[nodiscard]] Verdict admit(Client client, std::uint64_t bytes, std::uint64_t pixels,
+  [[nodiscard]] Verdict admit(ClientKey client, std::uint64_t bytes, std::uint64_t pixels,
                               Ticket& ticket, Clock::time_point now = Clock::now());
   /// As admit(), by somebody who waits where there is no room, and asks again: a refusal is no
   /// request turned away, and not counted as one.
-  [[nodiscard]] Verdict admit_or_wait(Client client, std::uint64_t bytes, std::uint64_t pixels,
+  [[nodiscard]] Verdict admit_or_wait(ClientKey client, std::uint64_t bytes, std::uint64_t pixels,
                                       Ticket& ticket, Clock::time_point now = Clock::now());
   /// Changes what a request holds to what is known by now. What is smaller is always granted.
   [[nodiscard]] Verdict change(Ticket& ticket, std::uint64_t bytes, std::uint64_t pixels,
@@ -116,11 +116,11 @@ class Admission {
     }
   };
   struct Hash {
-    std::size_t operator()(const Client& client) const noexcept {
+    std::size_t operator()(const ClientKey& client) const noexcept {
       return std::hash<std::uint64_t>{}(client.key * 0x9E3779B97F4A7C15u);
     }
   };
-  [[nodiscard]] Verdict take(Client client, const Held& wanted, Ticket& ticket,
+  [[nodiscard]] Verdict take(ClientKey client, const Held& wanted, Ticket& ticket,
                              Clock::time_point now);
   [[nodiscard]] Verdict retake(Ticket& ticket, std::uint64_t bytes, std::uint64_t pixels,
                                Clock::time_point now);
@@ -131,7 +131,7 @@ class Admission {
   const Bounds bounds_;
   mutable std::mutex mutex_;
   Held all_;
-  std::unordered_map<Client, Held, Hash> clients_;  ///< those that hold something
+  std::unordered_map<ClientKey, Held, Hash> clients_;  ///< those that hold something
   Clock::time_point contended_until_{};
   std::array<std::uint64_t, 4> verdicts_{};  ///< by Verdict; those of judge()
 };

@@ -19,8 +19,8 @@ constexpr Text kSourceWord = "source";
 constexpr Text kAnswerWord = "answer";
 
 // Settings under which another original, or none, would be answered with.
-std::string policy_of(const Settings& settings) {
-  const source::Settings& from = settings.source;
+std::string policy_of(const ServiceSettings& settings) {
+  const source::SourceSettings& from = settings.source;
   const Limits& limits = settings.defaults.limits;
   return fmt::format("{}\n{}\n{}\n{} {} {} {}\n{} {} {} {} {} {}", from.root, from.remote,
                      fmt::join(from.allowed_sources, ","), from.addresses.allow_loopback,
@@ -101,8 +101,8 @@ bool read_answer(std::span<const std::uint8_t> bytes, ImageOutcome& outcome) {
   return true;
 }
 
-cache::Settings cache_settings(const Settings& settings) {
-  cache::Settings made;
+cache::CacheSettings cache_settings(const ServiceSettings& settings) {
+  cache::CacheSettings made;
   made.folder = settings.cache_dir;
   made.max_bytes = settings.cache_bytes;
   made.max_entries = settings.cache_entries;
@@ -111,7 +111,7 @@ cache::Settings cache_settings(const Settings& settings) {
   return made;
 }
 
-AnswerCache::AnswerCache(const Settings& settings, cache::DiskCache& disk)
+AnswerCache::AnswerCache(const ServiceSettings& settings, cache::DiskCache& disk)
     : max_age_s_(static_cast<std::int64_t>(settings.cache_age_s)),
       unsaid_s_(static_cast<std::int64_t>(settings.cache_fresh_s)),
       policy_(policy_of(settings)),

@@ -38,7 +38,7 @@ struct SourceRecord {
 [[nodiscard]] bool read_answer(std::span<const std::uint8_t> bytes, ImageOutcome& outcome);
 
 /// The settings of the cache on disk, as these settings have it.
-[[nodiscard]] cache::Settings cache_settings(const Settings& settings);
+[[nodiscard]] cache::CacheSettings cache_settings(const ServiceSettings& settings);
 
 /// Keys name all that an answer depends on: the URL of its source, which original that is (ETag or
 /// Last-Modified, and the URL behind redirects), the options, the version, and those settings of
@@ -48,7 +48,7 @@ struct SourceRecord {
 class AnswerCache {
  public:
   /// @param disk  outlives this
-  AnswerCache(const Settings& settings, cache::DiskCache& disk);
+  AnswerCache(const ServiceSettings& settings, cache::DiskCache& disk);
 
   /// Runs a task that may block on the disk. False where that cannot be.
   [[nodiscard]] bool run(std::function<void()> task) const noexcept {

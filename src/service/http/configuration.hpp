@@ -29,7 +29,7 @@ using GivenSettings = std::map<std::string, GivenSetting, std::less<>>;
 [[nodiscard]] GivenSettings read_environment(const char* const* environment);
 
 struct Configuration {
-  Settings settings;
+  ServiceSettings settings;
   GivenSettings given;  ///< of each setting that somebody gave, what counts
 
   /// A line "name = value  # origin" for every setting, in the order of the table.

@@ -14,7 +14,7 @@ class IoThread;
 
 /// The other end of a connection.
 struct Peer {
-  Client client;
+  ClientKey client;
   std::string name;               ///< for the log
   bool is_local = false;          ///< loopback, or a unix socket
   bool metrics_listener = false;  ///< came to the listener for metrics, and may do nothing else
@@ -51,7 +51,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   [[nodiscard]] virtual bool between_requests() const noexcept = 0;
   /// When tick() has something to do.
   [[nodiscard]] virtual Clock::time_point deadline() const noexcept = 0;
-  [[nodiscard]] Client client() const noexcept { return peer_.client; }
+  [[nodiscard]] ClientKey client() const noexcept { return peer_.client; }
   [[nodiscard]] bool metrics_listener() const noexcept { return peer_.metrics_listener; }
 
  protected:

@@ -37,7 +37,7 @@ enum class Action : std::uint8_t {
 };
 
 /// A request's body, and the memory that it is read into.
-struct Body {
+struct RequestBody {
   std::span<std::uint8_t> room;        ///< memory taken so far
   std::size_t filled_bytes = 0;        ///< how much of it has come
   std::shared_ptr<const void> keeper;  ///< of `room`
@@ -63,9 +63,9 @@ struct Exchange {
   ErrorForm error_form = ErrorForm::kText;
   ResizeOptions options;
   std::string boundary;  ///< of a form; empty for a plain body
-  Body body;
+  RequestBody body;
   std::span<const std::uint8_t> jpeg;  ///< in `body`
-  Admission::Ticket ticket;
+  ClientAdmission::Ticket ticket;
   std::stop_source stop{};
   std::weak_ptr<Connection> connection;
   std::int32_t stream_id = 0;  ///< of the connection's, in HTTP/2

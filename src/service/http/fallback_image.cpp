@@ -8,7 +8,7 @@
 
 namespace framewire::service::http {
 
-Result<FallbackImage> FallbackImage::open(const Settings& settings, PictureEngine& engine) {
+Result<FallbackImage> FallbackImage::open(const ServiceSettings& settings, PictureEngine& engine) {
   const std::string& path = settings.fallback_image;
   const Limits& limits = settings.defaults.limits;
   const auto refuse = [&](StatusCode code, std::string message) {

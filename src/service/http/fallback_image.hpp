@@ -16,7 +16,8 @@ class FallbackImage {
  public:
   /// @return io_error, invalid_input or too_large about the file, which must be a JPEG within the
   ///         limits of originals
-  [[nodiscard]] static Result<FallbackImage> open(const Settings& settings, PictureEngine& engine);
+  [[nodiscard]] static Result<FallbackImage> open(const ServiceSettings& settings,
+                                                  PictureEngine& engine);
 
   [[nodiscard]] std::span<const std::uint8_t> bytes() const noexcept { return bytes_; }
   [[nodiscard]] const std::shared_ptr<const void>& keeper() const noexcept { return keeper_; }

@@ -40,7 +40,7 @@ Result<std::string> read(const std::string& path) {
   return text;
 }
 
-Result<PresetFile> read_presets(const Settings& settings) {
+Result<PresetFile> read_presets(const ServiceSettings& settings) {
   PresetFile file;
   if (settings.presets_file.empty()) return file;
   const auto text = read(settings.presets_file);
@@ -70,10 +70,10 @@ Result<PresetFile> read_presets(const Settings& settings) {
 
 }  // namespace
 
-Result<url::Grammar> make_grammar(const Settings& settings) {
+Result<url::Grammar> make_grammar(const ServiceSettings& settings) {
   const auto file = read_presets(settings);
   if (!file) return fail(file.error());
-  url::Settings all = settings.url;
+  url::UrlSettings all = settings.url;
   for (const std::string& preset : all.presets) {
     const auto twice = file->lines.find(name_of(preset));
     if (twice != file->lines.end()) {

@@ -7,9 +7,9 @@
 
 namespace framewire::service::http {
 
-/// Reads Settings::presets_file, at most 1 MiB, and makes the grammar.
+/// Reads ServiceSettings::presets_file, at most 1 MiB, and makes the grammar.
 /// @return as Grammar::make(); about a preset of the file with "FILE:LINE". io_error and too_large
 ///         about the file
-[[nodiscard]] Result<url::Grammar> make_grammar(const Settings& settings);
+[[nodiscard]] Result<url::Grammar> make_grammar(const ServiceSettings& settings);
 
 }  // namespace framewire::service::http

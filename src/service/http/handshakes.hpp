@@ -12,9 +12,9 @@ namespace framewire::service::http {
 class Connection;
 
 /// In the order in which they began. One thread. Its size is what bounds the cost of all members.
-class Handshakes {
+class TlsHandshakes {
  public:
-  void add(Connection* connection, Client client) { under_way_.push_back({connection, client}); }
+  void add(Connection* connection, ClientKey client) { under_way_.push_back({connection, client}); }
   /// @return whether it was under way
   bool remove(const Connection* connection) noexcept {
     return std::erase_if(under_way_,
@@ -41,7 +41,7 @@ class Handshakes {
  private:
   struct UnderWay {
     Connection* connection;
-    Client client;
+    ClientKey client;
   };
   std::vector<UnderWay> under_way_;
 };

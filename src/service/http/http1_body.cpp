@@ -30,7 +30,7 @@ void Http1Connection::feed_body() {
 }
 
 void Http1Connection::feed_length() {
-  Body& body = request_->body();
+  RequestBody& body = request_->body();
   const std::string_view text = input_.view();
   const std::size_t take = std::min(text.size(), body.room.size() - body.filled_bytes);
   if (take != 0) std::memcpy(body.room.data() + body.filled_bytes, text.data(), take);
@@ -44,7 +44,7 @@ void Http1Connection::feed_length() {
 }
 
 void Http1Connection::read_body() {
-  Body& body = request_->body();
+  RequestBody& body = request_->body();
   const auto room = body.room.subspan(body.filled_bytes);
   // The handler keeps the memory, whatever becomes of the request meanwhile.
   stream_.async_read_some({reinterpret_cast<char*>(room.data()), room.size()},
@@ -61,7 +61,7 @@ void Http1Connection::on_body_read(const boost::system::error_code& error, std::
     if (state_ == State::kLingering) read_more();
     return;
   }
-  Body& body = request_->body();
+  RequestBody& body = request_->body();
   body.filled_bytes += bytes;
   const bool cancelled_by_us = relocating_ && error == asio::error::operation_aborted;
   if (error && !cancelled_by_us) {

@@ -16,7 +16,7 @@ constexpr std::size_t kReadAheadBytes = InputBuffer::kFirstBytes;
 
 }  // namespace
 
-Http1Connection::Http1Connection(IoThread& io, Stream stream, Peer peer)
+Http1Connection::Http1Connection(IoThread& io, SocketStream stream, Peer peer)
     : Connection(io, std::move(peer)), stream_(std::move(stream)) {}
 
 void Http1Connection::start() {
@@ -36,11 +36,11 @@ void Http1Connection::expect_first_request() {
 }
 
 bool Http1Connection::is_working() const noexcept {
-  return state_ == State::kRequest && request_->state() == Request::State::kWorking;
+  return state_ == State::kRequest && request_->state() == HttpRequest::State::kWorking;
 }
 
 bool Http1Connection::expects_body() const noexcept {
-  return state_ == State::kRequest && request_->state() == Request::State::kBody;
+  return state_ == State::kRequest && request_->state() == HttpRequest::State::kBody;
 }
 
 void Http1Connection::on_exception() noexcept {
@@ -122,7 +122,7 @@ void Http1Connection::look_for_head() {
   }
 }
 
-Request& Http1Connection::make_request() {
+HttpRequest& Http1Connection::make_request() {
   request_.emplace(io_, peer_, static_cast<Carrier&>(*this), weak_from_this());
   head_begun_ = false;
   state_ = State::kRequest;
@@ -130,7 +130,7 @@ Request& Http1Connection::make_request() {
 }
 
 void Http1Connection::begin_request(std::size_t head_bytes) {
-  Request& request = make_request();
+  HttpRequest& request = make_request();
   std::string head_text(input_.view().substr(0, head_bytes));
   input_.consume(head_bytes);
   request.begin(std::move(head_text));
@@ -153,7 +153,7 @@ void Http1Connection::tick(Clock::time_point now) {
       return;
     case State::kRequest:
       // Memory may have run out before anything was begun.
-      if (request_->state() == Request::State::kHead) {
+      if (request_->state() == HttpRequest::State::kHead) {
         close();
       } else {
         request_->tick(now);

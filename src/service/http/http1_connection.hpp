@@ -17,7 +17,7 @@ namespace framewire::service::http {
 /// client that vanishes is noticed.
 class Http1Connection final : public Connection, private Carrier {
  public:
-  Http1Connection(IoThread& io, Stream stream, Peer peer);
+  Http1Connection(IoThread& io, SocketStream stream, Peer peer);
 
   void start() override;
   void tick(Clock::time_point now) override;
@@ -56,7 +56,7 @@ class Http1Connection final : public Connection, private Carrier {
   void on_input_end(const boost::system::error_code& error);
   void look_for_head();
   void begin_request(std::size_t head_bytes);
-  [[nodiscard]] Request& make_request();
+  [[nodiscard]] HttpRequest& make_request();
   [[nodiscard]] bool is_working() const noexcept;
   [[nodiscard]] bool expects_body() const noexcept;
   void on_exception() noexcept override;
@@ -76,7 +76,7 @@ class Http1Connection final : public Connection, private Carrier {
   void next_request();
   void linger();
 
-  Stream stream_;
+  SocketStream stream_;
   State state_ = State::kHead;
   InputBuffer input_;
   std::size_t seen_bytes_ = 0;    ///< of the input, in search of a head's end
@@ -85,7 +85,7 @@ class Http1Connection final : public Connection, private Carrier {
   bool head_begun_ = false;       ///< the deadline is that of a head, not of an idle connection
   bool relocating_ = false;       ///< the read under way was cancelled to change the body's memory
   Clock::time_point deadline_{};  ///< while no request is under way
-  std::optional<Request> request_;
+  std::optional<HttpRequest> request_;
   std::string response_head_;
 };
 

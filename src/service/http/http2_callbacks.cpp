@@ -129,14 +129,14 @@ constexpr std::size_t kMaxSettingsOfAFrame = 32;
 // Bodies are taken in at once. How fast one may come is this by the time of a round trip.
 constexpr std::int32_t kConnectionWindowBytes = 16 << 20;
 
-struct Free {
+struct FreeHttp2 {
   void operator()(nghttp2_session_callbacks* made) const noexcept {
     nghttp2_session_callbacks_del(made);
   }
   void operator()(nghttp2_option* made) const noexcept { nghttp2_option_del(made); }
 };
-using Callbacks = std::unique_ptr<nghttp2_session_callbacks, Free>;
-using Options = std::unique_ptr<nghttp2_option, Free>;
+using Callbacks = std::unique_ptr<nghttp2_session_callbacks, FreeHttp2>;
+using Http2Options = std::unique_ptr<nghttp2_option, FreeHttp2>;
 
 // Sessions copy them. Throws std::bad_alloc.
 const nghttp2_session_callbacks* callbacks() {
@@ -159,13 +159,13 @@ const nghttp2_session_callbacks* callbacks() {
 }
 
 const nghttp2_option* options() {
-  static const Options made = [] {
+  static const Http2Options made = [] {
     nghttp2_option* all = nullptr;
     if (nghttp2_option_new(&all) != 0) throw std::bad_alloc();
     nghttp2_option_set_no_auto_window_update(all, 1);
     nghttp2_option_set_no_closed_streams(all, 1);
     nghttp2_option_set_max_settings(all, kMaxSettingsOfAFrame);
-    return Options(all);
+    return Http2Options(all);
   }();
   return made.get();
 }

@@ -23,7 +23,7 @@ constexpr std::size_t kFieldBytes = 32;
 
 }  // namespace
 
-Http2Connection::Http2Connection(Connection& before, Stream stream)
+Http2Connection::Http2Connection(Connection& before, SocketStream stream)
     : Connection(InPlaceOf{before}), stream_(std::move(stream)), meter_(Clock::now()) {}
 
 Http2Connection::~Http2Connection() = default;

@@ -29,7 +29,7 @@ class Http2Connection final : public Connection {
   static constexpr std::uint64_t kMaxUnsentBytes = 64u << 20;
 
   /// Takes the place of one whose client chose HTTP/2 when it shook hands. Throws std::bad_alloc.
-  Http2Connection(Connection& before, Stream stream);
+  Http2Connection(Connection& before, SocketStream stream);
   ~Http2Connection() override;
 
   void start() override;
@@ -80,7 +80,7 @@ class Http2Connection final : public Connection {
                                         std::size_t max_frame_bytes) const noexcept;
   [[nodiscard]] bool send_data(Http2Stream& stream, std::string_view header, std::size_t bytes);
 
-  Stream stream_;
+  SocketStream stream_;
   State state_ = State::kOpen;
   Http2Memory memory_;
   FrameMeter meter_;

@@ -84,7 +84,7 @@ void Http2Stream::begin(bool ended) noexcept {
       if (has_room) head_bytes_ = text->size();
       request_->begin(std::move(*text), has_room);
     }
-    if (ended && in_state(Request::State::kBody)) request_->end_body();
+    if (ended && in_state(HttpRequest::State::kBody)) request_->end_body();
   });
 }
 
@@ -103,7 +103,7 @@ void Http2Stream::continue_client() {
 // The window is what memory has been taken for. Of a body without a length one byte more: that one
 // tells that there is more.
 void Http2Stream::grant_window() {
-  const Body& body = request_->body();
+  const RequestBody& body = request_->body();
   const std::uint64_t wanted = body.room.size() + (request_->exchange().head.chunked ? 1 : 0);
   if (body_ended_ || granted_bytes_ >= wanted) return;
   const std::uint64_t open =
@@ -116,12 +116,12 @@ void Http2Stream::grant_window() {
 }
 
 void Http2Stream::take_body(std::string_view bytes) noexcept {
-  if (!in_state(Request::State::kBody)) return;  // answered already
+  if (!in_state(HttpRequest::State::kBody)) return;  // answered already
   guarded([&] {
     if (request_->exchange().head.chunked) {
       if (!request_->append(bytes)) return;
     } else {
-      Body& body = request_->body();
+      RequestBody& body = request_->body();
       if (bytes.size() > body.room.size() - body.filled_bytes) {
         request_->refuse_body("the body is longer than its Content-Length");
         return;
@@ -134,7 +134,7 @@ void Http2Stream::take_body(std::string_view bytes) noexcept {
 }
 
 void Http2Stream::take_padding(std::size_t bytes) noexcept {
-  if (!in_state(Request::State::kBody)) return;
+  if (!in_state(HttpRequest::State::kBody)) return;
   guarded([&] {
     check(nghttp2_submit_window_update(connection_.session(), NGHTTP2_FLAG_NONE, id_,
                                        static_cast<std::int32_t>(bytes)));
@@ -143,9 +143,9 @@ void Http2Stream::take_padding(std::size_t bytes) noexcept {
 
 void Http2Stream::end_body() noexcept {
   body_ended_ = true;
-  if (!in_state(Request::State::kBody)) return;
+  if (!in_state(HttpRequest::State::kBody)) return;
   guarded([&] {
-    const Body& body = request_->body();
+    const RequestBody& body = request_->body();
     if (!request_->exchange().head.chunked && body.filled_bytes != body.room.size()) {
       request_->refuse_body("the body ended early");
     } else {
@@ -155,7 +155,7 @@ void Http2Stream::end_body() noexcept {
 }
 
 void Http2Stream::answer(Exchange& exchange, Response response) noexcept {
-  if (exchange.answered || !in_state(Request::State::kWorking) ||
+  if (exchange.answered || !in_state(HttpRequest::State::kWorking) ||
       &exchange != &request_->exchange()) {
     return;
   }

@@ -71,14 +71,14 @@ class Http2Stream final : private Carrier {
   void send_answer() override;
   void grant_window();
   void continue_client();
-  [[nodiscard]] bool in_state(Request::State state) const noexcept {
+  [[nodiscard]] bool in_state(HttpRequest::State state) const noexcept {
     return request_ && request_->state() == state;
   }
 
   Http2Connection& connection_;
   const std::int32_t id_;
   std::optional<Http2Head> head_;  ///< until it has come whole
-  std::optional<Request> request_;
+  std::optional<HttpRequest> request_;
   std::size_t head_bytes_ = 0;
   std::uint64_t granted_bytes_ = 0;  ///< how much of the body the client may send
   bool body_ended_ = false;

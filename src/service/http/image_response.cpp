@@ -18,7 +18,7 @@ std::int64_t unix_now() {
 
 // The URL's own expiry goes before the origin's word, and that before the server's.
 std::string cache_control(const Exchange& exchange, const ImageOutcome& outcome,
-                          const Settings& settings) {
+                          const ServiceSettings& settings) {
   const std::int64_t now = unix_now();
   auto ttl =
       static_cast<std::int64_t>(outcome.is_fallback ? settings.fallback_ttl_s : settings.ttl_s);
@@ -74,7 +74,7 @@ void add_debug_fields(Response& response, const ImageOutcome& outcome) {
 }
 
 void add_caching_fields(Response& response, const Exchange& exchange, const ImageOutcome& outcome,
-                        const Settings& settings) {
+                        const ServiceSettings& settings) {
   response.add_field("Cache-Control", cache_control(exchange, outcome, settings));
   if (!outcome.etag.empty()) response.add_field("ETag", outcome.etag);
   if (!outcome.last_modified.empty()) response.add_field("Last-Modified", outcome.last_modified);
@@ -85,7 +85,8 @@ void add_caching_fields(Response& response, const Exchange& exchange, const Imag
 
 }  // namespace
 
-Response image_response(Exchange& exchange, const ImageOutcome& outcome, const Settings& settings) {
+Response image_response(Exchange& exchange, const ImageOutcome& outcome,
+                        const ServiceSettings& settings) {
   if (outcome.code != Code::kOk) {
     Response response =
         error_response(exchange.error_form, outcome.code, outcome.word, outcome.message);

@@ -42,7 +42,7 @@ Response refuse_url(ErrorForm form, const url::RequestError& error) {
   return error_response(form, code, url::to_string(error.kind), error.message, error.option);
 }
 
-EtagRecipe recipe_of(const ImageComputation& wanted, const Settings& settings, bool raw) {
+EtagRecipe recipe_of(const ImageComputation& wanted, const ServiceSettings& settings, bool raw) {
   const std::string& buster = settings.etag_buster;
   return {fmt::format("{}{}{}-{}{}", buster, buster.empty() ? "" : "/", output_hash(wanted.options),
                       kVersion,
@@ -59,7 +59,7 @@ bool is_jpeg(std::span<const std::uint8_t> bytes) {
 
 std::optional<Response> Images::interpret(Exchange& exchange, ImageComputation& wanted) {
   const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-  const Settings& settings = exchange.snapshot->settings;
+  const ServiceSettings& settings = exchange.snapshot->settings;
   auto request =
       exchange.snapshot->grammar.parse(exchange.head.target, now, hints_of(exchange.head));
   if (!request) return refuse_url(exchange.error_form, request.error());
@@ -89,7 +89,7 @@ std::optional<Response> Images::interpret(Exchange& exchange, ImageComputation& 
 }
 
 std::optional<Response> Images::begin(const std::shared_ptr<Exchange>& exchange, IoThread& io,
-                                      Client client) {
+                                      ClientKey client) {
   auto wanted = std::make_shared<ImageComputation>();
   if (auto refused = interpret(*exchange, *wanted)) return refused;
   wanted->snapshot = exchange->snapshot;
@@ -108,7 +108,7 @@ std::optional<Response> Images::begin(const std::shared_ptr<Exchange>& exchange,
     io.shared().metrics.coalesced.add();
     return std::nullopt;
   }
-  if (*verdict != Admission::Verdict::kAdmitted) {
+  if (*verdict != ClientAdmission::Verdict::kAdmitted) {
     return refuse_admission(exchange->error_form, *verdict);
   }
   try {
@@ -126,11 +126,11 @@ std::optional<Response> Images::begin(const std::shared_ptr<Exchange>& exchange,
 // Joins an equal computation, or makes this one known if it is admitted: one that is refused is
 // never joined.
 // @return what admission says of a new one; nothing where an equal one is under way already
-std::optional<Admission::Verdict> Images::join(const Computation& wanted,
-                                               const std::shared_ptr<Exchange>& exchange,
-                                               IoThread& io, Client client) {
+std::optional<ClientAdmission::Verdict> Images::join(const Computation& wanted,
+                                                     const std::shared_ptr<Exchange>& exchange,
+                                                     IoThread& io, ClientKey client) {
   Computation joined = wanted;
-  std::optional<Admission::Verdict> verdict;
+  std::optional<ClientAdmission::Verdict> verdict;
   {
     wanted->waiters.reserve(1);  // what is in the map has somebody who waits, come what may
     const std::lock_guard lock(mutex_);
@@ -138,7 +138,7 @@ std::optional<Admission::Verdict> Images::join(const Computation& wanted,
       joined = found->second;
     } else {
       verdict = io.shared().admission.admit(client, 0, 0, wanted->ticket);
-      if (*verdict != Admission::Verdict::kAdmitted) return verdict;
+      if (*verdict != ClientAdmission::Verdict::kAdmitted) return verdict;
       computations_.emplace(wanted->key, wanted);
     }
     joined->waiters.push_back({exchange, &io});
@@ -193,11 +193,11 @@ void Images::fetch(const Computation& computation) {
 
 void Images::on_original(const Computation& computation,
                          source::Fetched<source::Original> original) try {
-  const Settings& settings = computation->snapshot->settings;
+  const ServiceSettings& settings = computation->snapshot->settings;
   ImageOutcome& outcome = computation->outcome;
   computation->fetched = Clock::now();
   outcome.fetch_ms = ms_since(computation->begun);
-  computation->io->shared().metrics.spent(Span::kFetch, outcome.fetch_ms / 1000);
+  computation->io->shared().metrics.spent(RequestSpan::kFetch, outcome.fetch_ms / 1000);
   if (!original) {
     FetchAnswer answer = fetch_answer(original.error());
     // Whoever asks for the original itself gets the origin's own word.
@@ -234,7 +234,7 @@ void Images::on_original(const Computation& computation,
       count_pixels_to_decode(got.bytes, computation->options.limits.max_input_pixels);
   const auto verdict =
       computation->io->shared().admission.change(computation->ticket, got.bytes.size(), pixels);
-  if (verdict != Admission::Verdict::kAdmitted) {
+  if (verdict != ClientAdmission::Verdict::kAdmitted) {
     const Response refused = refuse_admission(ErrorForm::kText, verdict);
     fail_with(computation, refused.code, "busy", refused.message);
     return;

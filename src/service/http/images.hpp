@@ -64,7 +64,7 @@ struct ImageComputation {
   std::string if_modified_since;
   bool as_it_is = false;  ///< raw, or skip_processing
   IoThread* io = nullptr;
-  Admission::Ticket ticket;
+  ClientAdmission::Ticket ticket;
   std::stop_source stop{};
   std::chrono::steady_clock::time_point begun{};
   std::chrono::steady_clock::time_point fetched{};
@@ -92,16 +92,16 @@ class Images {
   /// @param io        the caller's thread
   /// @return an answer where there is nothing to wait for
   [[nodiscard]] std::optional<Response> begin(const std::shared_ptr<Exchange>& exchange,
-                                              IoThread& io, Client client);
+                                              IoThread& io, ClientKey client);
 
  private:
   using Computation = std::shared_ptr<ImageComputation>;
 
   [[nodiscard]] static std::optional<Response> interpret(Exchange& exchange,
                                                          ImageComputation& wanted);
-  [[nodiscard]] std::optional<Admission::Verdict> join(const Computation& wanted,
-                                                       const std::shared_ptr<Exchange>& exchange,
-                                                       IoThread& io, Client client);
+  [[nodiscard]] std::optional<ClientAdmission::Verdict> join(
+      const Computation& wanted, const std::shared_ptr<Exchange>& exchange, IoThread& io,
+      ClientKey client);
   void fetch(const Computation& computation);
   void on_original(const Computation& computation, source::Fetched<source::Original> original);
   static void measure(ImageComputation& computation);
@@ -128,6 +128,6 @@ class Images {
 
 /// The answer to one of those who waited.
 [[nodiscard]] Response image_response(Exchange& exchange, const ImageOutcome& outcome,
-                                      const Settings& settings);
+                                      const ServiceSettings& settings);
 
 }  // namespace framewire::service::http

@@ -131,7 +131,7 @@ void Images::take_cached(ImageComputation& computation, Text status) {
   const SourceRecord& record = *computation.record;
   ImageOutcome outcome = std::move(*computation.cached);
   computation.cached.reset();
-  const Settings& settings = computation.snapshot->settings;
+  const ServiceSettings& settings = computation.snapshot->settings;
   if (settings.etag) outcome.etag = make_etag(computation.recipe, record.etag);
   if (settings.last_modified) outcome.last_modified = record.last_modified;
   outcome.cache_control = record.cache_control;

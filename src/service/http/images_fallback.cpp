@@ -12,7 +12,7 @@ bool Images::fall_back(const Computation& computation, Code code, std::string_vi
   // Its bytes are there once for all requests; its pixels are work like others.
   const auto verdict = computation->io->shared().admission.change(
       computation->ticket, 0, count_frame_pixels(fallback->bytes()));
-  if (verdict != Admission::Verdict::kAdmitted) return false;
+  if (verdict != ClientAdmission::Verdict::kAdmitted) return false;
   ImageOutcome& outcome = computation->outcome;
   outcome.is_fallback = true;
   outcome.fallback_code = computation->snapshot->settings.fallback_status == 0

@@ -229,7 +229,7 @@ void IoThread::adopt(Socket socket, const Listener& listener) {
   const int on = 1;
   (void)::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   auto connection = std::make_shared<Http1Connection>(
-      *this, Stream(std::move(socket), std::move(tls)), std::move(peer));
+      *this, SocketStream(std::move(socket), std::move(tls)), std::move(peer));
   connections_.emplace(connection.get(), connection);
   connection->start();
 }
@@ -251,7 +251,7 @@ bool IoThread::make_room_for_handshake() {
   return true;
 }
 
-void IoThread::handshake_begins(Connection& connection, Client client) {
+void IoThread::handshake_begins(Connection& connection, ClientKey client) {
   handshakes_.add(&connection, client);
   shared_.handshakes.fetch_add(1);
 }
@@ -271,7 +271,7 @@ void IoThread::refuse(Socket socket) noexcept {
 }
 
 // Whether the address has as many connections as it may while others want some.
-bool IoThread::beyond_share(Client client) const noexcept {
+bool IoThread::beyond_share(ClientKey client) const noexcept {
   const std::uint64_t percent = shared_.settings.client_share_percent;
   const std::uint64_t share = settings().max_connections * percent / 100;
   return percent < 100 && shared_.addresses.of(client) >= share;
@@ -280,7 +280,7 @@ bool IoThread::beyond_share(Client client) const noexcept {
 // Closes the connection that has waited longest without a whole request: one of the newcomer's own
 // address if that has its share, else one of an address that has, else any. Connections of other
 // threads are theirs to close: each thread has about as many.
-bool IoThread::make_room(bool metrics, Client newcomer) {
+bool IoThread::make_room(bool metrics, ClientKey newcomer) {
   const bool own_alone = !metrics && beyond_share(newcomer);
   Connection* oldest = nullptr;
   bool oldest_is_greedy = false;
@@ -384,7 +384,7 @@ std::string_view IoThread::date() {
   return date_;
 }
 
-void IoThread::submit(Job job) {
+void IoThread::submit(PictureJob job) {
   to_hand_in_.push_back(std::move(job));
   if (handing_in_) return;
   // After the handlers that are ready now: what they bring goes to the engine together.
@@ -394,7 +394,7 @@ void IoThread::submit(Job job) {
 
 void IoThread::hand_in() {
   handing_in_ = false;
-  std::vector<Job> group;
+  std::vector<PictureJob> group;
   group.swap(to_hand_in_);
   std::vector<EngineRequest> requests;
   std::size_t taken = 0;
@@ -421,7 +421,7 @@ void IoThread::hand_in() {
   for (std::size_t i = taken; i < group.size(); ++i) {
     const auto found = handed_in_.find(first_tag + i);
     const bool is_there = found != handed_in_.end() && found->second.job.done != nullptr;
-    const Job job = std::move(is_there ? found->second.job : group[i]);
+    const PictureJob job = std::move(is_there ? found->second.job : group[i]);
     if (found != handed_in_.end()) handed_in_.erase(found);
     job.done(fail(StatusCode::kBusy, "the engine has no room"));
   }
@@ -466,7 +466,7 @@ void IoThread::answer(std::uint64_t tag, Result<Resized> result) noexcept {
 }
 
 // On another device or the CPU: the engine gives a lost one no more.
-bool IoThread::try_again(Job& job) noexcept {
+bool IoThread::try_again(PictureJob& job) noexcept {
   if (job.is_retry) return false;
   job.is_retry = true;
   try {

@@ -27,7 +27,7 @@
 namespace framewire::service::http {
 
 /// One picture for the engine.
-struct Job {
+struct PictureJob {
   std::span<const std::uint8_t> jpeg;  ///< stays until the answer; `done` may keep it
   ResizeOptions options;
   std::stop_token stop;
@@ -75,15 +75,15 @@ class IoThread {
   /// Takes over what give_snapshot() brought: at the beginning of a request, and in each tick.
   const SnapshotRef& take_snapshot() noexcept;
   [[nodiscard]] const SnapshotRef& snapshot() const noexcept { return snapshot_; }
-  [[nodiscard]] const Settings& settings() const noexcept { return snapshot_->settings; }
+  [[nodiscard]] const ServiceSettings& settings() const noexcept { return snapshot_->settings; }
   [[nodiscard]] boost::asio::io_context& context() noexcept { return context_; }
   /// Hands a picture to the engine, with others of this turn.
-  void submit(Job job);
+  void submit(PictureJob job);
   void forget(const Connection& connection) noexcept;
   /// Another has taken the connection's place. Throws std::bad_alloc, and nothing has changed then.
   void replace(const Connection& before, const std::shared_ptr<Connection>& after);
   /// A handshake that begins or ends, however it does; forget() is an end, too.
-  void handshake_begins(Connection& connection, Client client);
+  void handshake_begins(Connection& connection, ClientKey client);
   void handshake_ends(const Connection& connection) noexcept;
   [[nodiscard]] std::string_view date();
   [[nodiscard]] std::string new_id() { return ids_.next(); }
@@ -108,8 +108,8 @@ class IoThread {
   [[nodiscard]] std::unique_ptr<TlsSession> begin_tls(int fd);
   bool make_room_for_handshake();
   void refuse(Socket socket) noexcept;
-  bool make_room(bool metrics, Client newcomer);
-  [[nodiscard]] bool beyond_share(Client client) const noexcept;
+  bool make_room(bool metrics, ClientKey newcomer);
+  [[nodiscard]] bool beyond_share(ClientKey client) const noexcept;
   void drain();
   void accept_anew() noexcept;
   void tick();
@@ -119,7 +119,7 @@ class IoThread {
   void hand_in();
   void answer(std::uint64_t tag, Result<Resized> result) noexcept;
   /// Hands a request in again whose GPU was lost. @return false where it was, or memory ran out
-  bool try_again(Job& job) noexcept;
+  bool try_again(PictureJob& job) noexcept;
 
   struct Listener {
     Acceptor acceptor;
@@ -131,7 +131,7 @@ class IoThread {
   };
   /// A picture that the engine has.
   struct HandedIn {
-    Job job;
+    PictureJob job;
     std::chrono::steady_clock::time_point begun{};
   };
   void accept_what_waits(Listener& listener);
@@ -149,8 +149,8 @@ class IoThread {
   Event answered_;
   std::shared_ptr<CompletionQueue> completions_;
   std::unordered_map<const Connection*, std::shared_ptr<Connection>> connections_;
-  Handshakes handshakes_;
-  std::vector<Job> to_hand_in_;
+  TlsHandshakes handshakes_;
+  std::vector<PictureJob> to_hand_in_;
   std::unordered_map<std::uint64_t, HandedIn> handed_in_;
   std::uint64_t next_tag_ = 1;
   bool handing_in_ = false;

@@ -17,7 +17,7 @@ namespace {
 // As much as the system allows: net.core.somaxconn bounds it.
 constexpr int kBacklog = 4096;
 
-union Address {
+union SocketAddress {
   sockaddr any;
   sockaddr_in v4;
   sockaddr_in6 v6;
@@ -38,7 +38,7 @@ std::string name_of(const Endpoint& endpoint, std::uint16_t port) {
             : fmt::format("{}{}:{}", tls, endpoint.address, port);
 }
 
-socklen_t fill(Address& address, const Endpoint& endpoint) {
+socklen_t fill(SocketAddress& address, const Endpoint& endpoint) {
   std::memset(&address, 0, sizeof address);
   if (!endpoint.unix_path.empty()) {
     address.local.sun_family = AF_UNIX;
@@ -58,7 +58,7 @@ socklen_t fill(Address& address, const Endpoint& endpoint) {
 
 // What a socket is bound to, as name_of() writes it.
 std::string name_of_socket(int fd) {
-  Address bound;
+  SocketAddress bound;
   std::memset(&bound, 0, sizeof bound);
   socklen_t size = sizeof bound;
   if (::getsockname(fd, &bound.any, &size) != 0) return "a socket";
@@ -81,7 +81,7 @@ std::string name_of_socket(int fd) {
 }
 
 // Deletes a socket's file that an earlier server has left. A file of another kind stays.
-void remove_stale(const Endpoint& endpoint, const Address& address, socklen_t length) {
+void remove_stale(const Endpoint& endpoint, const SocketAddress& address, socklen_t length) {
   struct stat facts {};
   if (::lstat(endpoint.unix_path.c_str(), &facts) != 0 || !S_ISSOCK(facts.st_mode)) return;
   const base::FileDescriptor probe(
@@ -108,7 +108,7 @@ Result<void> prepare_tcp(int fd, int family, const std::string& name) {
 }  // namespace
 
 Result<ListeningSocket> open_listener(const Endpoint& endpoint) {
-  Address address;
+  SocketAddress address;
   const socklen_t length = fill(address, endpoint);
   const int family = address.any.sa_family;
   const std::string name = name_of(endpoint, endpoint.port);
@@ -132,7 +132,7 @@ Result<ListeningSocket> open_listener(const Endpoint& endpoint) {
     (void)::chmod(endpoint.unix_path.c_str(), 0660);
   }
   if (::listen(made.fd.get(), kBacklog) != 0) return refuse(name, "listen", errno);
-  Address bound;
+  SocketAddress bound;
   socklen_t size = sizeof bound;
   if (family != AF_UNIX && ::getsockname(made.fd.get(), &bound.any, &size) == 0) {
     // Both kinds have the port in the same place.

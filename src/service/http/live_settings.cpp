@@ -73,7 +73,7 @@ bool is_live(Text name) {
   return std::find(std::begin(kLive), std::end(kLive), name) != std::end(kLive);
 }
 
-SettingsChange merge_live(const Settings& running, const Settings& wanted) {
+SettingsChange merge_live(const ServiceSettings& running, const ServiceSettings& wanted) {
   SettingsChange change{running, {}, {}};
   for (const SettingRow& row : setting_rows()) {
     const std::string value = row.print(wanted);

@@ -10,7 +10,7 @@ namespace framewire::service::http {
 
 /// What becomes of new settings in a server that runs.
 struct SettingsChange {
-  Settings settings;                 ///< the running ones, with whatever could be taken over
+  ServiceSettings settings;          ///< the running ones, with whatever could be taken over
   std::vector<std::string> taken;    ///< names of settings that differ and were taken over
   std::vector<std::string> waiting;  ///< names of settings that differ and need a restart
 };
@@ -19,7 +19,8 @@ struct SettingsChange {
 /// "options"; the codec is not, since the engine was made for it, nor with workers the bytes of an
 /// input.
 /// @param running  as the server was started, or as merge_live() returned them
-[[nodiscard]] SettingsChange merge_live(const Settings& running, const Settings& wanted);
+[[nodiscard]] SettingsChange merge_live(const ServiceSettings& running,
+                                        const ServiceSettings& wanted);
 
 /// Whether a running server takes the setting over; of names in setting_rows().
 [[nodiscard]] bool is_live(std::string_view name);

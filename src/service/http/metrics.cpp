@@ -50,9 +50,9 @@ void Metrics::request_ended(Code code, ErrorType type, double seconds) noexcept 
 void Metrics::picture_made(CodecKind asked, bool device, const Report& report,
                            double elapsed_s) noexcept {
   const StageTimes& times = report.times;
-  spent(Span::kQueue, elapsed_s - times.total_us / kMicroseconds);
-  spent(Span::kDecode, times.decode_resample_us / kMicroseconds);
-  spent(Span::kEncode, times.encode_us / kMicroseconds);
+  spent(RequestSpan::kQueue, elapsed_s - times.total_us / kMicroseconds);
+  spent(RequestSpan::kDecode, times.decode_resample_us / kMicroseconds);
+  spent(RequestSpan::kEncode, times.encode_us / kMicroseconds);
   decoded_pixels.add(static_cast<std::uint64_t>(report.input.width_px) *
                      static_cast<std::uint64_t>(report.input.height_px));
   const bool warned = std::any_of(

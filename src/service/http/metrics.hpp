@@ -47,7 +47,7 @@ class DurationHistogram {
 };
 
 /// Parts of a request's time.
-enum class Span : std::uint8_t { kQueue, kFetch, kDecode, kEncode, kSend, kCount };
+enum class RequestSpan : std::uint8_t { kQueue, kFetch, kDecode, kEncode, kSend, kCount };
 
 /// Why a GPU's codec left a picture to the CPU, in kinds that make labels.
 enum class FallbackReason : std::uint8_t { kMemory, kColour, kScans, kUnsupported, kOther, kCount };
@@ -64,7 +64,9 @@ class Metrics {
  public:
   /// @param seconds  from the head's last byte; counted for answers that were read
   void request_ended(Code code, ErrorType type, double seconds) noexcept;
-  void spent(Span span, double seconds) noexcept { spans[enum_index(span)].observe(seconds); }
+  void spent(RequestSpan span, double seconds) noexcept {
+    spans[enum_index(span)].observe(seconds);
+  }
   /// A picture came back from the engine.
   /// @param asked       the codec that its options named
   /// @param device      whether the engine has a GPU
@@ -117,7 +119,7 @@ class Metrics {
   /// [from: cuda, nvjpeg][to: turbo, reference][reason]
   std::array<std::array<std::array<Counter, enum_index(FallbackReason::kCount)>, 2>, 2> fallbacks;
   DurationHistogram durations;
-  std::array<DurationHistogram, enum_index(Span::kCount)> spans;
+  std::array<DurationHistogram, enum_index(RequestSpan::kCount)> spans;
 };
 
 /// One metric as it is told.

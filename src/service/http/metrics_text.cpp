@@ -23,7 +23,7 @@ using prometheus::MetricType;
 using Text = std::string_view;
 
 constexpr Text kSpanNames[] = {"queue", "fetch", "decode", "encode", "send"};
-static_assert(std::size(kSpanNames) == enum_index(Span::kCount));
+static_assert(std::size(kSpanNames) == enum_index(RequestSpan::kCount));
 constexpr Text kReasonNames[] = {"gpu_memory", "colour", "scans", "unsupported", "other"};
 static_assert(std::size(kReasonNames) == enum_index(FallbackReason::kCount));
 constexpr Text kFromNames[] = {"cuda", "nvjpeg"};
@@ -33,7 +33,7 @@ constexpr Text kToNames[] = {"turbo", "reference"};
 struct Scrape {
   const SharedState& shared;
   const Metrics& metrics;
-  Admission::Usage usage;
+  ClientAdmission::Usage usage;
   EngineStats engine;
   cache::Stats cache{};
   std::uint64_t images = 0;  ///< with the engine now
@@ -49,9 +49,9 @@ struct Label {
 using Labels = std::initializer_list<Label>;
 
 /// Collects the values of one metric.
-class Values {
+class MetricValues {
  public:
-  explicit Values(MetricFamily& family) : family_(family) {}
+  explicit MetricValues(MetricFamily& family) : family_(family) {}
 
   template <typename Number>
   void add(Number value, Labels labels = {}) {
@@ -96,7 +96,7 @@ double resident_bytes() {
 }
 
 // Status codes that were never sent are left out: what remains is what a person wants to see.
-void add_statuses(const Scrape& from, Values& to) {
+void add_statuses(const Scrape& from, MetricValues& to) {
   for (std::size_t i = 0; i < from.metrics.statuses.size(); ++i) {
     const std::uint64_t count = from.metrics.statuses[i].value();
     if (count == 0) continue;
@@ -107,20 +107,20 @@ void add_statuses(const Scrape& from, Values& to) {
   }
 }
 
-void add_errors(const Scrape& from, Values& to) {
+void add_errors(const Scrape& from, MetricValues& to) {
   for (std::size_t i = 1; i < from.metrics.errors.size(); ++i) {
     to.add(from.metrics.errors[i].value(), {{"type", to_string(static_cast<ErrorType>(i))}});
   }
 }
 
-void add_rejected(const Scrape& from, Values& to) {
+void add_rejected(const Scrape& from, MetricValues& to) {
   to.add(from.usage.queue_full, {{"reason", "queue_full"}});
   to.add(from.usage.over_budget, {{"reason", "over_budget"}});
   to.add(from.usage.client_share, {{"reason", "client_share"}});
   to.add(from.metrics.refused_connections.value(), {{"reason", "connections"}});
 }
 
-void add_fallbacks(const Scrape& from, Values& to) {
+void add_fallbacks(const Scrape& from, MetricValues& to) {
   for (std::size_t f = 0; f < std::size(kFromNames); ++f) {
     for (std::size_t t = 0; t < std::size(kToNames); ++t) {
       for (std::size_t r = 0; r < std::size(kReasonNames); ++r) {
@@ -132,20 +132,20 @@ void add_fallbacks(const Scrape& from, Values& to) {
   }
 }
 
-void add_spans(const Scrape& from, Values& to) {
+void add_spans(const Scrape& from, MetricValues& to) {
   for (std::size_t i = 0; i < std::size(kSpanNames); ++i) {
     to.add(from.metrics.spans[i], {{"span", kSpanNames[i]}});
   }
 }
 
-void add_devices(const Scrape& from, Values& to) {
+void add_devices(const Scrape& from, MetricValues& to) {
   const auto lost = std::count_if(from.devices.begin(), from.devices.end(),
                                   [](const EngineDevice& device) { return device.lost; });
   to.add(static_cast<std::ptrdiff_t>(from.devices.size()) - lost, {{"state", "working"}});
   to.add(lost, {{"state", "lost"}});
 }
 
-void add_deaths(const Scrape& from, Values& to) {
+void add_deaths(const Scrape& from, MetricValues& to) {
   to.add(from.processes.crashed - from.processes.lost_devices, {{"cause", "crash"}});
   to.add(from.processes.lost_devices, {{"cause", "device"}});
   to.add(from.processes.killed, {{"cause", "killed"}});
@@ -153,41 +153,41 @@ void add_deaths(const Scrape& from, Values& to) {
   to.add(from.processes.failed_starts, {{"cause", "start"}});
 }
 
-void add_handshakes(const Scrape& from, Values& to) {
+void add_handshakes(const Scrape& from, MetricValues& to) {
   to.add(from.metrics.handshakes_full.value(), {{"result", "full"}});
   to.add(from.metrics.handshakes_resumed.value(), {{"result", "resumed"}});
   to.add(from.metrics.handshakes_failed.value(), {{"result", "failed"}});
   to.add(from.metrics.handshakes_displaced.value(), {{"result", "displaced"}});
 }
 
-void add_cache_requests(const Scrape& from, Values& to) {
+void add_cache_requests(const Scrape& from, MetricValues& to) {
   to.add(from.metrics.cache_hits.value(), {{"result", "hit"}});
   to.add(from.metrics.cache_misses.value(), {{"result", "miss"}});
 }
 
-void add_cache_errors(const Scrape& from, Values& to) {
+void add_cache_errors(const Scrape& from, MetricValues& to) {
   to.add(from.cache.damaged, {{"type", "damaged"}});
   to.add(from.cache.write_errors, {{"type", "write"}});
   to.add(from.cache.dropped, {{"type", "dropped"}});
 }
 
 template <std::uint64_t KeptMemory::*kMember>
-void add_kept(const Scrape& from, Values& to) {
+void add_kept(const Scrape& from, MetricValues& to) {
   for (const KeptMemory& memory : from.engine.kept) {
     to.add(memory.*kMember, {{"kind", memory.name}});
   }
 }
 
-struct Row {
+struct MetricRow {
   MetricDescription description;
-  void (*collect)(const Scrape&, Values&);
+  void (*collect)(const Scrape&, MetricValues&);
 };
 
 // clang-format off
-constexpr Row kRows[] = {
+constexpr MetricRow kRows[] = {
     {{"framewire_requests_total", "counter", "",
       "Requests whose head has come. Health, readiness and metrics are not counted, here or below"},
-     [](const Scrape& s, Values& v) { v.add(s.metrics.requests_begun.value()); }},
+     [](const Scrape& s, MetricValues& v) { v.add(s.metrics.requests_begun.value()); }},
     {{"framewire_status_codes_total", "counter", "status",
       "Answers by status; 499 where the client had gone"}, add_statuses},
     {{"framewire_errors_total", "counter", "type",
@@ -197,53 +197,53 @@ constexpr Row kRows[] = {
       "What was turned away: queue_full, over_budget, client_share, connections"}, add_rejected},
     {{"framewire_request_duration_seconds", "histogram", "",
       "From a request's head to the end of its answer"},
-     [](const Scrape& s, Values& v) { v.add(s.metrics.durations); }},
+     [](const Scrape& s, MetricValues& v) { v.add(s.metrics.durations); }},
     {{"framewire_request_span_duration_seconds", "histogram", "span",
       "Parts of it: queue, fetch, decode, encode, send"}, add_spans},
     {{"framewire_requests_in_progress", "gauge", "",
       "Requests whose answer has not gone out whole"},
-     [](const Scrape& s, Values& v) {
+     [](const Scrape& s, MetricValues& v) {
        // Ended first: what ends in between would be missing twice.
        const std::uint64_t ended = s.metrics.requests_ended.value();
        const std::uint64_t begun = s.metrics.requests_begun.value();
        v.add(begun - std::min(ended, begun));
      }},
     {{"framewire_images_in_progress", "gauge", "", "Pictures that the engine has been given"},
-     [](const Scrape& s, Values& v) { v.add(s.images); }},
+     [](const Scrape& s, MetricValues& v) { v.add(s.images); }},
     {{"framewire_queue_depth", "gauge", "", "Requests that were admitted, as --queue bounds them"},
-     [](const Scrape& s, Values& v) { v.add(s.usage.requests); }},
+     [](const Scrape& s, MetricValues& v) { v.add(s.usage.requests); }},
     {{"framewire_bytes_under_way", "gauge", "",
       "Bytes of their inputs and answers, as --bytes-under-way bounds them"},
-     [](const Scrape& s, Values& v) { v.add(s.usage.bytes); }},
+     [](const Scrape& s, MetricValues& v) { v.add(s.usage.bytes); }},
     {{"framewire_connections", "gauge", "", "Open connections"},
-     [](const Scrape& s, Values& v) { v.add(s.shared.connections.load()); }},
+     [](const Scrape& s, MetricValues& v) { v.add(s.shared.connections.load()); }},
     {{"framewire_http2_requests_total", "counter", "", "Requests that came by HTTP/2"},
-     [](const Scrape& from, Values& to) { to.add(from.metrics.http2_requests.value()); }},
+     [](const Scrape& from, MetricValues& to) { to.add(from.metrics.http2_requests.value()); }},
     {{"framewire_http2_floods_total", "counter", "",
       "Connections of HTTP/2 that were ended for what brings no request nearer"},
-     [](const Scrape& from, Values& to) { to.add(from.metrics.http2_floods.value()); }},
+     [](const Scrape& from, MetricValues& to) { to.add(from.metrics.http2_floods.value()); }},
     {{"framewire_tls_handshakes_total", "counter", "result",
       "TLS handshakes: full, resumed from a ticket, failed, displaced by others beyond "
       "--max-handshakes"}, add_handshakes},
     {{"framewire_decoded_pixels_total", "counter", "", "Pixels of originals that became pictures"},
-     [](const Scrape& s, Values& v) { v.add(s.metrics.decoded_pixels.value()); }},
+     [](const Scrape& s, MetricValues& v) { v.add(s.metrics.decoded_pixels.value()); }},
     {{"framewire_coalesced_total", "counter", "",
       "Requests that shared the computation of an equal one"},
-     [](const Scrape& s, Values& v) { v.add(s.metrics.coalesced.value()); }},
+     [](const Scrape& s, MetricValues& v) { v.add(s.metrics.coalesced.value()); }},
     {{"framewire_fallback_images_total", "counter", "",
       "Originals that could not be had or decoded, and were answered with --fallback-image"},
-     [](const Scrape& s, Values& v) { v.add(s.metrics.fallback_images.value()); }},
+     [](const Scrape& s, MetricValues& v) { v.add(s.metrics.fallback_images.value()); }},
     {{"framewire_cache_requests_total", "counter", "result",
       "Pictures that the cache on disk had, as far as its settings let it look: hit, miss"},
      add_cache_requests},
     {{"framewire_cache_bytes", "gauge", "", "Bytes of its files, as --cache-size bounds them"},
-     [](const Scrape& s, Values& v) { v.add(s.cache.bytes); }},
+     [](const Scrape& s, MetricValues& v) { v.add(s.cache.bytes); }},
     {{"framewire_cache_entries", "gauge", "", "Their number"},
-     [](const Scrape& s, Values& v) { v.add(s.cache.entries); }},
+     [](const Scrape& s, MetricValues& v) { v.add(s.cache.entries); }},
     {{"framewire_cache_written_total", "counter", "", "Files written"},
-     [](const Scrape& s, Values& v) { v.add(s.cache.written); }},
+     [](const Scrape& s, MetricValues& v) { v.add(s.cache.written); }},
     {{"framewire_cache_evictions_total", "counter", "", "Files removed to make room"},
-     [](const Scrape& s, Values& v) { v.add(s.cache.evicted); }},
+     [](const Scrape& s, MetricValues& v) { v.add(s.cache.evicted); }},
     {{"framewire_cache_errors_total", "counter", "type",
       "What the cache could not do: damaged files that it removed, writes that failed, results "
       "that it dropped unwritten: damaged, write, dropped"}, add_cache_errors},
@@ -252,18 +252,18 @@ constexpr Row kRows[] = {
      add_fallbacks},
     {{"framewire_gpu_batch_size", "summary", "",
       "Pictures that GPUs finished (_sum) and batches (_count) of the whole engine"},
-     [](const Scrape& s, Values& v) { v.add_summary(s.engine.batches, s.engine.gpu_images); }},
+     [](const Scrape& s, MetricValues& v) { v.add_summary(s.engine.batches, s.engine.gpu_images); }},
     {{"framewire_device_memory_bytes", "gauge", "", "Held on all GPUs; 0 without one"},
-     [](const Scrape& s, Values& v) { v.add(s.engine.device_bytes); }},
+     [](const Scrape& s, MetricValues& v) { v.add(s.engine.device_bytes); }},
     {{"framewire_devices", "gauge", "state",
       "GPUs of the engine: working, lost. Those of --workers are replaced, and never lost"},
      add_devices},
     {{"framewire_device_retries_total", "counter", "",
       "Pictures that were made elsewhere since the GPU that had them was lost"},
-     [](const Scrape& s, Values& v) { v.add(s.metrics.device_retries.value()); }},
+     [](const Scrape& s, MetricValues& v) { v.add(s.metrics.device_retries.value()); }},
     {{"framewire_pinned_memory_bytes", "gauge", "",
       "Host memory that GPUs copy from and to; 0 without one"},
-     [](const Scrape& s, Values& v) { v.add(s.engine.pinned_bytes); }},
+     [](const Scrape& s, MetricValues& v) { v.add(s.engine.pinned_bytes); }},
     {{"framewire_kept_memory_bytes", "gauge", "kind",
       "What the engine keeps for requests to come: profiles, filters, inputs and, with a GPU, "
       "headers, device buffers, pinned buffers. None with --workers"},
@@ -275,32 +275,32 @@ constexpr Row kRows[] = {
     {{"framewire_kept_memory_misses_total", "counter", "kind",
       "Times that it had to be made"}, add_kept<&KeptMemory::misses>},
     {{"framewire_process_resident_memory_bytes", "gauge", "", "Memory of the process"},
-     [](const Scrape&, Values& v) { v.add(resident_bytes()); }},
+     [](const Scrape&, MetricValues& v) { v.add(resident_bytes()); }},
     {{"framewire_workers", "gauge", "", "Threads that decode and encode on the CPU, of all processes"},
-     [](const Scrape& s, Values& v) { v.add(s.workers); }},
+     [](const Scrape& s, MetricValues& v) { v.add(s.workers); }},
     {{"framewire_workers_utilization", "gauge", "",
       "Percent of these that have a picture; with a GPU as if it did none"},
-     [](const Scrape& s, Values& v) {
+     [](const Scrape& s, MetricValues& v) {
        v.add(std::min(100.0, 100.0 * static_cast<double>(s.images) / s.workers));
      }},
     {{"framewire_worker_processes", "gauge", "",
       "Processes that decode, with --workers; 0 without"},
-     [](const Scrape& s, Values& v) { v.add(s.processes.alive); }},
+     [](const Scrape& s, MetricValues& v) { v.add(s.processes.alive); }},
     {{"framewire_worker_resident_memory_bytes", "gauge", "",
       "Memory of these, what they share with the service included"},
-     [](const Scrape& s, Values& v) { v.add(s.processes.resident_bytes); }},
+     [](const Scrape& s, MetricValues& v) { v.add(s.processes.resident_bytes); }},
     {{"framewire_worker_deaths_total", "counter", "cause",
       "Of these: crash, device (killed, since it had lost a GPU), killed (by somebody else), hung, "
       "start"}, add_deaths},
     {{"framewire_worker_retries_total", "counter", "",
       "Requests handed to another worker after one had died"},
-     [](const Scrape& s, Values& v) { v.add(s.processes.retries); }},
+     [](const Scrape& s, MetricValues& v) { v.add(s.processes.retries); }},
     {{"framewire_quarantined_inputs", "gauge", "", "Inputs that are refused, as they ended workers"},
-     [](const Scrape& s, Values& v) { v.add(s.processes.quarantined); }},
+     [](const Scrape& s, MetricValues& v) { v.add(s.processes.quarantined); }},
     {{"framewire_quarantined_requests_total", "counter", "", "Requests refused for that"},
-     [](const Scrape& s, Values& v) { v.add(s.processes.refused_requests); }},
+     [](const Scrape& s, MetricValues& v) { v.add(s.processes.refused_requests); }},
     {{"framewire_build_info", "gauge", "version", "Always 1"},
-     [](const Scrape&, Values& v) { v.add(1, {{"version", kVersion}}); }},
+     [](const Scrape&, MetricValues& v) { v.add(1, {{"version", kVersion}}); }},
 };
 // clang-format on
 
@@ -316,7 +316,7 @@ MetricType type_of(Text name) {
 std::span<const MetricDescription> metric_descriptions() {
   static const auto descriptions = [] {
     std::vector<MetricDescription> all;
-    for (const Row& row : kRows) all.push_back(row.description);
+    for (const MetricRow& row : kRows) all.push_back(row.description);
     return all;
   }();
   return descriptions;
@@ -342,12 +342,12 @@ std::string metrics_text(const SharedState& shared) {
   scrape.processes = shared.engine.workers().value_or(WorkerFigures{});
   scrape.devices = shared.engine.devices();
   std::vector<MetricFamily> families;
-  for (const Row& row : kRows) {
+  for (const MetricRow& row : kRows) {
     MetricFamily& family = families.emplace_back();
     family.name = row.description.name;
     family.help = row.description.help;
     family.type = type_of(row.description.type);
-    Values values(family);
+    MetricValues values(family);
     row.collect(scrape, values);
   }
   std::ostringstream out;

@@ -44,14 +44,14 @@ std::optional<std::string> parameter(Text value, Text name) {
   return std::nullopt;
 }
 
-struct Part {
+struct FormPart {
   std::string name;
   bool is_file = false;
 };
 
 // The fields above a part's data.
-Result<Part> parse_part_head(Text head) {
-  Part part;
+Result<FormPart> parse_part_head(Text head) {
+  FormPart part;
   bool named = false;
   while (!head.empty()) {
     const auto end = head.find("\r\n");
@@ -75,7 +75,7 @@ Result<Part> parse_part_head(Text head) {
   return part;
 }
 
-Result<void> take_part(const Part& part, Text data, Form& form) {
+Result<void> take_part(const FormPart& part, Text data, Form& form) {
   if (part.is_file) {
     if (form.file.data() != nullptr) return refuse("found two files; accepted: one");
     form.file = {reinterpret_cast<const std::uint8_t*>(data.data()), data.size()};

@@ -39,12 +39,12 @@ Code code_of(HeadFault fault) {
 
 }  // namespace
 
-HeadBounds head_bounds(const Settings& settings) {
+HeadBounds head_bounds(const ServiceSettings& settings) {
   return {settings.max_header_bytes, settings.max_target_bytes, settings.max_header_lines};
 }
 
-Request::Request(IoThread& io, const Peer& peer, Carrier& carrier,
-                 std::weak_ptr<Connection> connection)
+HttpRequest::HttpRequest(IoThread& io, const Peer& peer, Carrier& carrier,
+                         std::weak_ptr<Connection> connection)
     : io_(io), peer_(peer), carrier_(carrier), exchange_(std::make_shared<Exchange>()) {
   exchange_->snapshot = io_.take_snapshot();
   exchange_->connection = std::move(connection);
@@ -52,7 +52,7 @@ Request::Request(IoThread& io, const Peer& peer, Carrier& carrier,
   exchange_->begun = exchange_->received = Clock::now();
 }
 
-void Request::begin(std::string head_text, bool has_room) {
+void HttpRequest::begin(std::string head_text, bool has_room) {
   Exchange& exchange = *exchange_;
   exchange.head_text = std::move(head_text);
   auto head = parse_head(exchange.head_text, head_bounds(io_.settings()));
@@ -67,7 +67,7 @@ void Request::begin(std::string head_text, bool has_room) {
   exchange.metrics_listener = peer_.metrics_listener;
   auto refused = route(exchange, io_.shared());
   if (!refused && !has_room) {
-    refused = refuse_admission(exchange.error_form, Admission::Verdict::kQueueFull);
+    refused = refuse_admission(exchange.error_form, ClientAdmission::Verdict::kQueueFull);
   }
   count();
   if (refused) {
@@ -85,9 +85,9 @@ void Request::begin(std::string head_text, bool has_room) {
   }
 }
 
-void Request::refuse(const HeadError& error) { refuse(code_of(error.fault), error.message); }
+void HttpRequest::refuse(const HeadError& error) { refuse(code_of(error.fault), error.message); }
 
-void Request::refuse(Code code, std::string_view message) {
+void HttpRequest::refuse(Code code, std::string_view message) {
   count();
   Response response = error_response(ErrorForm::kText, code, "invalid_input", message);
   // Where one message ends and the next begins is no longer known.
@@ -95,7 +95,7 @@ void Request::refuse(Code code, std::string_view message) {
   respond(std::move(response));
 }
 
-void Request::begin_image() {
+void HttpRequest::begin_image() {
   state_ = State::kWorking;
   deadline_ = exchange_->received + Milliseconds(io_.settings().request_timeout_ms);
   if (auto answered = io_.shared().images->begin(exchange_, io_, peer_.client)) {
@@ -106,7 +106,7 @@ void Request::begin_image() {
 }
 
 // Figures are put together on a thread of their own; this one goes on with its sockets.
-void Request::begin_scrape() {
+void HttpRequest::begin_scrape() {
   state_ = State::kWorking;
   deadline_ = exchange_->received + Milliseconds(io_.settings().request_timeout_ms);
   const bool taken = io_.shared().run_scrape([exchange = exchange_, &io = io_] {
@@ -125,7 +125,7 @@ void Request::begin_scrape() {
 }
 
 // What asks how the service is would drown what it is for.
-void Request::count() noexcept {
+void HttpRequest::count() noexcept {
   Exchange& exchange = *exchange_;
   const bool probe = exchange.action == Action::kLive || exchange.action == Action::kReady ||
                      exchange.action == Action::kMetrics;
@@ -134,12 +134,12 @@ void Request::count() noexcept {
   io_.shared().metrics.requests_begun.add();
 }
 
-std::span<const std::uint8_t> Request::body_to_send() const noexcept {
+std::span<const std::uint8_t> HttpRequest::body_to_send() const noexcept {
   const bool none = exchange_->head.method == "HEAD" || response_.code == Code::kNotModified;
   return none ? std::span<const std::uint8_t>() : response_.body();
 }
 
-void Request::respond(Response response) {
+void HttpRequest::respond(Response response) {
   Exchange& exchange = *exchange_;
   exchange.answered = true;
   exchange.responded = Clock::now();
@@ -160,13 +160,14 @@ void Request::respond(Response response) {
               Milliseconds(io_.settings().write_timeout_ms + bytes * 1000 / kMinBytesPerSecond);
 }
 
-void Request::respond_busy() {
-  Response response = refuse_admission(exchange_->error_form, Admission::Verdict::kOverBudget);
+void HttpRequest::respond_busy() {
+  Response response =
+      refuse_admission(exchange_->error_form, ClientAdmission::Verdict::kOverBudget);
   response.close = true;
   respond(std::move(response));
 }
 
-void Request::tick(Clock::time_point now) {
+void HttpRequest::tick(Clock::time_point now) {
   if (now < deadline_) return;
   if (state_ == State::kBody) {
     if (now < body_deadline_ && exchange_->body.engine_memory) {
@@ -186,20 +187,20 @@ void Request::tick(Clock::time_point now) {
   }
 }
 
-void Request::give_up(Code logged, std::string_view message) {
+void HttpRequest::give_up(Code logged, std::string_view message) {
   exchange_->answered = true;
   exchange_->stop.request_stop();
   log(logged, 0, message);
 }
 
-void Request::abandon() noexcept {
+void HttpRequest::abandon() noexcept {
   end(Code::kClientGone);
   exchange_->answered = true;
   exchange_->stop.request_stop();
 }
 
 // Once a request, however it ends.
-void Request::end(Code code) noexcept {
+void HttpRequest::end(Code code) noexcept {
   if (!exchange_->counted || std::exchange(exchange_->ended, true)) return;
   const auto now = Clock::now();
   const auto seconds = [&](Clock::time_point since) {
@@ -207,12 +208,12 @@ void Request::end(Code code) noexcept {
   };
   Metrics& metrics = io_.shared().metrics;
   const bool whole = exchange_->answered && code == response_.code;
-  if (whole) metrics.spent(Span::kSend, seconds(exchange_->responded));
+  if (whole) metrics.spent(RequestSpan::kSend, seconds(exchange_->responded));
   metrics.request_ended(code, whole ? response_.error : ErrorType::kNone,
                         seconds(exchange_->begun));
 }
 
-void Request::log(Code code, std::uint64_t bytes_out, std::string_view message) {
+void HttpRequest::log(Code code, std::uint64_t bytes_out, std::string_view message) {
   end(code);
   const Exchange& exchange = *exchange_;
   const LogLevel level = io_.settings().log;

@@ -16,18 +16,18 @@
 namespace framewire::service::http {
 
 /// What brings a request and takes its answer away: a connection of HTTP/1.1, a stream of HTTP/2.
-/// A Request calls these from within its own members, on the connection's thread.
+/// An HttpRequest calls these from within its own members, on the connection's thread.
 class Carrier {
  public:
   /// The request is admitted and its body has room: the client may send it.
   virtual void expect_body() = 0;
-  /// The body is to move to other memory, by Request::move_body(), as soon as nothing is being read
-  /// into where it is.
+  /// The body is to move to other memory, by HttpRequest::move_body(), as soon as nothing is being
+  /// read into where it is.
   virtual void expect_move() = 0;
   /// Somebody works on the request. Whether the client vanishes is to be watched.
   virtual void expect_answer() = 0;
-  /// Sends Request::response(), later: the request is still there afterwards. May throw as long as
-  /// nothing of it has gone out; respond() may then be called again.
+  /// Sends HttpRequest::response(), later: the request is still there afterwards. May throw as long
+  /// as nothing of it has gone out; respond() may then be called again.
   virtual void send_answer() = 0;
 
  protected:
@@ -35,11 +35,11 @@ class Carrier {
 };
 
 /// The bounds of heads that settings say.
-[[nodiscard]] HeadBounds head_bounds(const Settings& settings);
+[[nodiscard]] HeadBounds head_bounds(const ServiceSettings& settings);
 
 /// Belongs to its carrier, whose thread calls all members. What works on the request holds its
 /// Exchange alone, and gives the answer to Connection::answer().
-class Request {
+class HttpRequest {
  public:
   using Clock = Exchange::Clock;
 
@@ -52,9 +52,10 @@ class Request {
 
   /// @param io          outlives this, as carrier and peer do
   /// @param connection  that is told of the answer
-  Request(IoThread& io, const Peer& peer, Carrier& carrier, std::weak_ptr<Connection> connection);
-  Request(const Request&) = delete;
-  Request& operator=(const Request&) = delete;
+  HttpRequest(IoThread& io, const Peer& peer, Carrier& carrier,
+              std::weak_ptr<Connection> connection);
+  HttpRequest(const HttpRequest&) = delete;
+  HttpRequest& operator=(const HttpRequest&) = delete;
 
   /// Reads the head, and begins what it asks for, or answers what it finds wrong.
   /// @param head_text  exactly one head in HTTP/1.1's form, as find_head_end() found it
@@ -66,7 +67,7 @@ class Request {
   void refuse(const HeadError& error);
 
   // Bodies, in kBody: request_body.cpp.
-  [[nodiscard]] Body& body() noexcept { return exchange_->body; }
+  [[nodiscard]] RequestBody& body() noexcept { return exchange_->body; }
   /// Copies bytes of a body whose length was not told behind those that have come, into as much
   /// memory as they need. @return false where the request has been answered: 413, 429, 503
   [[nodiscard]] bool append(std::string_view bytes);

@@ -20,7 +20,7 @@ constexpr std::size_t kFirstChunkedBytes = 64u << 10;
 constexpr std::uint64_t kPixelsPerByte = 4;
 
 // Memory of the request's own.
-void take_memory(Body& body, std::size_t bytes) {
+void take_memory(RequestBody& body, std::size_t bytes) {
   const std::shared_ptr<std::uint8_t[]> memory(new std::uint8_t[bytes]);
   if (body.filled_bytes != 0) std::memcpy(memory.get(), body.room.data(), body.filled_bytes);
   body.room = {memory.get(), bytes};
@@ -30,8 +30,8 @@ void take_memory(Body& body, std::size_t bytes) {
 
 }  // namespace
 
-void Request::begin_body() {
-  const Settings& settings = exchange_->snapshot->settings;
+void HttpRequest::begin_body() {
+  const ServiceSettings& settings = exchange_->snapshot->settings;
   if (auto refused = check_upload(*exchange_, settings.defaults)) {
     respond(std::move(*refused));
     return;
@@ -48,7 +48,7 @@ void Request::begin_body() {
 }
 
 // Admits the request and takes memory for its body. @return false where it has been answered
-bool Request::reserve_body() {
+bool HttpRequest::reserve_body() {
   Exchange& exchange = *exchange_;
   SharedState& shared = io_.shared();
   const bool chunked = exchange.head.chunked;
@@ -56,7 +56,7 @@ bool Request::reserve_body() {
       chunked ? kFirstChunkedBytes : static_cast<std::size_t>(*exchange.head.content_length);
   const auto verdict =
       shared.admission.admit(peer_.client, bytes, bytes * kPixelsPerByte, exchange.ticket);
-  if (verdict != Admission::Verdict::kAdmitted) {
+  if (verdict != ClientAdmission::Verdict::kAdmitted) {
     respond(refuse_admission(exchange.error_form, verdict));
     return false;
   }
@@ -76,21 +76,21 @@ bool Request::reserve_body() {
   return true;
 }
 
-void Request::move_body() { take_memory(exchange_->body, exchange_->body.room.size()); }
+void HttpRequest::move_body() { take_memory(exchange_->body, exchange_->body.room.size()); }
 
-bool Request::append(std::string_view bytes) {
+bool HttpRequest::append(std::string_view bytes) {
   if (bytes.empty()) return true;
   if (!grow_body(bytes.size())) return false;
-  Body& body = exchange_->body;
+  RequestBody& body = exchange_->body;
   std::memcpy(body.room.data() + body.filled_bytes, bytes.data(), bytes.size());
   body.filled_bytes += bytes.size();
   return true;
 }
 
 // Makes room for more of a body without a length. @return false where it has been answered
-bool Request::grow_body(std::size_t bytes) {
+bool HttpRequest::grow_body(std::size_t bytes) {
   Exchange& exchange = *exchange_;
-  Body& body = exchange.body;
+  RequestBody& body = exchange.body;
   const std::size_t needed = body.filled_bytes + bytes;
   const std::uint64_t bound = exchange.options.limits.max_input_bytes;
   if (needed > bound) {
@@ -106,7 +106,7 @@ bool Request::grow_body(std::size_t bytes) {
       std::min<std::uint64_t>(bound, std::max(needed, body.room.size() * 2)));
   const auto verdict =
       io_.shared().admission.change(exchange.ticket, larger, larger * kPixelsPerByte);
-  if (verdict != Admission::Verdict::kAdmitted) {
+  if (verdict != ClientAdmission::Verdict::kAdmitted) {
     Response response = refuse_admission(exchange.error_form, verdict);
     response.close = true;
     respond(std::move(response));
@@ -120,14 +120,14 @@ bool Request::grow_body(std::size_t bytes) {
   return true;
 }
 
-void Request::refuse_body(std::string_view message) {
+void HttpRequest::refuse_body(std::string_view message) {
   Response response =
       error_response(exchange_->error_form, Code::kBadRequest, "invalid_input", message);
   response.close = true;
   respond(std::move(response));
 }
 
-void Request::end_body() {
+void HttpRequest::end_body() {
   Exchange& exchange = *exchange_;
   exchange.received = Clock::now();
   state_ = State::kWorking;
@@ -143,7 +143,7 @@ void Request::end_body() {
 }
 
 // @return false where it has been answered
-bool Request::inspect_body() {
+bool HttpRequest::inspect_body() {
   const bool taken = io_.shared().run_aside([exchange = exchange_, &io = io_] {
     Response response;
     try {
@@ -165,13 +165,13 @@ bool Request::inspect_body() {
 }
 
 // @return false where it has been answered
-bool Request::resize_body() {
+bool HttpRequest::resize_body() {
   Exchange& exchange = *exchange_;
   const std::uint64_t pixels =
       count_pixels_to_decode(exchange.jpeg, exchange.options.limits.max_input_pixels);
   const auto verdict =
       io_.shared().admission.change(exchange.ticket, exchange.body.room.size(), pixels);
-  if (verdict != Admission::Verdict::kAdmitted) {
+  if (verdict != ClientAdmission::Verdict::kAdmitted) {
     exchange.body_in_use = false;
     respond(refuse_admission(exchange.error_form, verdict));
     return false;

@@ -21,12 +21,12 @@ using Milliseconds = std::chrono::milliseconds;
 constexpr unsigned kCoresPerThread = 4;
 constexpr Milliseconds kDrainPoll{10};
 
-unsigned thread_count(const Settings& settings) {
+unsigned thread_count(const ServiceSettings& settings) {
   if (settings.threads != 0) return settings.threads;
   return std::max(1u, std::thread::hardware_concurrency() / kCoresPerThread);
 }
 
-Settings completed(Settings settings) {
+ServiceSettings completed(ServiceSettings settings) {
   // Whoever waits for an answer gets 503 after this time; work beyond it is for nobody.
   auto& deadline = settings.defaults.limits.deadline_ms;
   const auto timeout = static_cast<std::uint32_t>(settings.request_timeout_ms);
@@ -35,22 +35,23 @@ Settings completed(Settings settings) {
 }
 
 // @return null where no listener speaks TLS
-Result<std::shared_ptr<const TlsContext>> load_tls(const Settings& settings, Log& log) {
+Result<std::shared_ptr<const ServerTlsContext>> load_tls(const ServiceSettings& settings,
+                                                         Log& log) {
   if (settings.tls_cert.empty()) return nullptr;
-  auto loaded = TlsContext::load(settings);
+  auto loaded = ServerTlsContext::load(settings);
   if (!loaded) return loaded;
   for (const std::string& warning : (*loaded)->warnings()) log.say("warning", warning);
   return loaded;
 }
 
-std::vector<std::string> own_listeners(const Settings& settings,
+std::vector<std::string> own_listeners(const ServiceSettings& settings,
                                        const InheritedListeners& inherited) {
   return inherited.requests.empty() ? settings.listen : std::vector<std::string>();
 }
 
 // Sockets that are handed over speak no TLS: in the place of an address with tls: they would have
 // everything said in the clear.
-Result<void> check_inherited(const Settings& settings, const InheritedListeners& inherited) {
+Result<void> check_inherited(const ServiceSettings& settings, const InheritedListeners& inherited) {
   const auto refuse_tls = [](const char* about, const std::vector<std::string>& addresses,
                              const std::vector<ListeningSocket>& instead) -> Result<void> {
     for (const std::string& text : addresses) {
@@ -84,7 +85,7 @@ Result<void> share_among(const std::vector<ListeningSocket>& sockets,
 }
 
 // One thread is enough for those.
-Result<void> listen_for_metrics(const Settings& settings, InheritedListeners& inherited,
+Result<void> listen_for_metrics(const ServiceSettings& settings, InheritedListeners& inherited,
                                 IoThread& io, std::vector<std::string>& names,
                                 std::vector<std::string>& unix_paths) {
   for (ListeningSocket& socket : inherited.metrics) {
@@ -107,7 +108,7 @@ Result<void> listen_for_metrics(const Settings& settings, InheritedListeners& in
 
 }  // namespace
 
-EngineOptions engine_options(const Settings& settings) {
+EngineOptions engine_options(const ServiceSettings& settings) {
   EngineOptions options;
   options.codec = settings.defaults.codec;
   options.threads = settings.engine_threads;
@@ -119,15 +120,15 @@ EngineOptions engine_options(const Settings& settings) {
   return options;
 }
 
-Result<std::vector<std::string>> check_files(const Settings& settings) {
+Result<std::vector<std::string>> check_files(const ServiceSettings& settings) {
   if (settings.tls_cert.empty()) return std::vector<std::string>{};
-  const auto loaded = TlsContext::load(settings);
+  const auto loaded = ServerTlsContext::load(settings);
   if (!loaded) return fail(loaded.error());
   return (*loaded)->warnings();
 }
 
 struct Server::Parts {
-  Parts(const Settings& settings, PictureEngine& engine, std::unique_ptr<PictureEngine> kept,
+  Parts(const ServiceSettings& settings, PictureEngine& engine, std::unique_ptr<PictureEngine> kept,
         LogSink log, const source::Network* network)
       : own(std::move(kept)),
         shared(completed(settings), engine, std::move(log)),
@@ -164,8 +165,8 @@ struct Server::Parts {
 Server::Server(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Server::~Server() = default;
 
-Result<std::unique_ptr<Server>> Server::start(const Settings& settings, Engine& engine, LogSink log,
-                                              const source::Network* network,
+Result<std::unique_ptr<Server>> Server::start(const ServiceSettings& settings, Engine& engine,
+                                              LogSink log, const source::Network* network,
                                               InheritedListeners inherited) {
   std::unique_ptr<PictureEngine> own(new (std::nothrow) OwnEngine(engine, settings.defaults.codec));
   if (own == nullptr) return fail(StatusCode::kBusy, "memory ran out");
@@ -173,13 +174,15 @@ Result<std::unique_ptr<Server>> Server::start(const Settings& settings, Engine& 
   return start(settings, pictures, std::move(own), std::move(log), network, std::move(inherited));
 }
 
-Result<std::unique_ptr<Server>> Server::start(const Settings& settings, PictureEngine& engine,
-                                              LogSink log, const source::Network* network,
+Result<std::unique_ptr<Server>> Server::start(const ServiceSettings& settings,
+                                              PictureEngine& engine, LogSink log,
+                                              const source::Network* network,
                                               InheritedListeners inherited) {
   return start(settings, engine, nullptr, std::move(log), network, std::move(inherited));
 }
 
-Result<std::unique_ptr<Server>> Server::start(const Settings& settings, PictureEngine& engine,
+Result<std::unique_ptr<Server>> Server::start(const ServiceSettings& settings,
+                                              PictureEngine& engine,
                                               std::unique_ptr<PictureEngine> own, LogSink log,
                                               const source::Network* network,
                                               InheritedListeners inherited) {
@@ -266,9 +269,9 @@ ServerState Server::state() const {
   return {parts_->shared.connections.load(), usage.requests, usage.bytes, usage.pixels};
 }
 
-Admission& Server::admission() noexcept { return parts_->shared.admission; }
+ClientAdmission& Server::admission() noexcept { return parts_->shared.admission; }
 
-Result<SettingsChange> Server::reload(const Settings& wanted) {
+Result<SettingsChange> Server::reload(const ServiceSettings& wanted) {
   try {
     const SnapshotRef before = parts_->snapshots.current();
     SettingsChange change = merge_live(before->settings, completed(wanted));
@@ -308,7 +311,7 @@ std::chrono::milliseconds Server::slowest_thread() const {
 bool Server::drain(const std::function<bool()>& hurry) {
   using Clock = std::chrono::steady_clock;
   const SnapshotRef snapshot = parts_->snapshots.current();
-  const Settings& settings = snapshot->settings;
+  const ServiceSettings& settings = snapshot->settings;
   const auto wait_until = [&](Clock::time_point end, const auto& done) {
     while (Clock::now() < end && !done() && !(hurry && hurry())) {
       std::this_thread::sleep_for(kDrainPoll);

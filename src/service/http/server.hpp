@@ -30,19 +30,19 @@ struct ServerState {
 };
 
 /// Sockets that whoever started the program has opened (adopt_listener()). Where there are some,
-/// Settings::listen, or the addresses of Settings::metrics, are not opened.
+/// ServiceSettings::listen, or the addresses of ServiceSettings::metrics, are not opened.
 struct InheritedListeners {
   std::vector<ListeningSocket> requests;
   std::vector<ListeningSocket> metrics;
 };
 
 /// How the engine has to be made for these settings.
-[[nodiscard]] EngineOptions engine_options(const Settings& settings);
+[[nodiscard]] EngineOptions engine_options(const ServiceSettings& settings);
 
 /// Checks what settings alone do not tell: the files of tls_cert and tls_key, where they are given.
 /// @return sentences about what is odd but works (an expired certificate); errors of
-///         TlsContext::load()
-[[nodiscard]] Result<std::vector<std::string>> check_files(const Settings& settings);
+///         ServerTlsContext::load()
+[[nodiscard]] Result<std::vector<std::string>> check_files(const ServiceSettings& settings);
 
 /// Answers HTTP/1.1, and HTTP/2 over TLS, on its threads from start() to its end. Thread safety:
 /// all members from any thread, one at a time.
@@ -54,14 +54,14 @@ class Server {
   /// @param network for tests: in the place of the system's; null otherwise
   /// @param inherited  sockets in the place of those that the settings name
   /// @return invalid_input for settings that make no sense together; io_error about a listener;
-  ///         errors of TlsContext::load(), where a listener speaks TLS;
+  ///         errors of ServerTlsContext::load(), where a listener speaks TLS;
   ///         busy where threads cannot be started
   [[nodiscard]] static Result<std::unique_ptr<Server>> start(
-      const Settings& settings, Engine& engine, LogSink log,
+      const ServiceSettings& settings, Engine& engine, LogSink log,
       const source::Network* network = nullptr, InheritedListeners inherited = {});
   /// The same over an engine that may be in other processes.
   [[nodiscard]] static Result<std::unique_ptr<Server>> start(
-      const Settings& settings, PictureEngine& engine, LogSink log,
+      const ServiceSettings& settings, PictureEngine& engine, LogSink log,
       const source::Network* network = nullptr, InheritedListeners inherited = {});
   /// Closes every connection at once. To lose none call drain() before.
   ~Server();
@@ -74,7 +74,7 @@ class Server {
   [[nodiscard]] ServerState state() const;
   /// What bounds the work under way, for others who hand work to the same engine. Lives as long as
   /// the server.
-  [[nodiscard]] Admission& admission() noexcept;
+  [[nodiscard]] ClientAdmission& admission() noexcept;
 
   /// Takes over new settings while requests go on. A request keeps the settings with which it
   /// began. Certificate and key are read again, changed or not: new handshakes show what was read,
@@ -84,7 +84,7 @@ class Server {
   /// @return what was taken over, and what needs a restart; errors of start() about settings
   ///         and files; busy
   ///         where requests of too many earlier settings are still under way, or memory ran out
-  [[nodiscard]] Result<SettingsChange> reload(const Settings& wanted);
+  [[nodiscard]] Result<SettingsChange> reload(const ServiceSettings& wanted);
 
   /// Ends what earlier settings left, once no request needs it; may take some seconds.
   /// @return whether something is left
@@ -94,16 +94,17 @@ class Server {
   /// where all is well. Zero while threads are just starting.
   [[nodiscard]] std::chrono::milliseconds slowest_thread() const;
 
-  /// Ends in order: /readyz fails; after Settings::drain_delay_ms the listeners close; requests
-  /// under way are answered, each with Connection: close; idle connections close. Blocks until no
-  /// connection is left, Settings::drain_timeout_ms has passed, or `hurry` returns true.
+  /// Ends in order: /readyz fails; after ServiceSettings::drain_delay_ms the listeners close;
+  /// requests under way are answered, each with Connection: close; idle connections close. Blocks
+  /// until no connection is left, ServiceSettings::drain_timeout_ms has passed, or `hurry` returns
+  /// true.
   /// @return whether every connection ended by itself
   [[nodiscard]] bool drain(const std::function<bool()>& hurry = {});
 
  private:
   struct Parts;
   [[nodiscard]] static Result<std::unique_ptr<Server>> start(
-      const Settings& settings, PictureEngine& engine, std::unique_ptr<PictureEngine> own,
+      const ServiceSettings& settings, PictureEngine& engine, std::unique_ptr<PictureEngine> own,
       LogSink log, const source::Network* network, InheritedListeners inherited);
   explicit Server(std::unique_ptr<Parts> parts);
   std::unique_ptr<Parts> parts_;

@@ -11,7 +11,7 @@ namespace framewire::service::http {
 namespace {
 
 using Text = std::string_view;
-using S = Settings;
+using S = ServiceSettings;
 
 constexpr std::uint64_t kBytes = 1024;
 constexpr std::uint64_t kPixels = 1000;
@@ -450,7 +450,7 @@ std::span<const OptionSpec> setting_specs() {
   return specs;
 }
 
-Result<void> set_setting(Settings& settings, Text name, Text value) {
+Result<void> set_setting(ServiceSettings& settings, Text name, Text value) {
   for (const SettingRow& row : kRows) {
     if (row.option.name != name) continue;
     if (row.parse(settings, value)) return {};

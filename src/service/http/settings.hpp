@@ -47,7 +47,7 @@ struct RemoteClientSettings {
 };
 
 /// How the service runs. Defaults are visible here and nowhere else.
-struct Settings {
+struct ServiceSettings {
   std::vector<std::string> listen = {"127.0.0.1:8080"};
   unsigned threads = 0;         ///< that read and write sockets; 0: chosen
   unsigned engine_threads = 0;  ///< EngineOptions::threads
@@ -94,8 +94,8 @@ struct Settings {
 
   LogLevel log = LogLevel::kRequests;
 
-  source::Settings source;  ///< `allocate` and the bounds of bytes follow from the rest
-  url::Settings url;
+  source::SourceSettings source;  ///< `allocate` and the bounds of bytes follow from the rest
+  url::UrlSettings url;
 
   std::string presets_file;  ///< further presets, one a line; empty: none
   std::string etag_buster;   ///< another one makes every ETag, and every cached result, another
@@ -133,15 +133,15 @@ struct Settings {
 struct SettingRow {
   OptionSpec option;          ///< option.default_value is empty: see default_text()
   std::string_view accepted;  ///< for messages: "a number of bytes, …"
-  bool (*parse)(Settings&, std::string_view);
-  std::string (*print)(const Settings&);
+  bool (*parse)(ServiceSettings&, std::string_view);
+  std::string (*print)(const ServiceSettings&);
   bool is_secret = false;  ///< the value is never shown
 
-  [[nodiscard]] std::string default_text() const { return print(Settings{}); }
+  [[nodiscard]] std::string default_text() const { return print(ServiceSettings{}); }
 };
 
 /// The service's own settings. Those of pictures (option_specs()) are settings too: they set
-/// Settings::defaults. Static storage.
+/// ServiceSettings::defaults. Static storage.
 [[nodiscard]] std::span<const SettingRow> setting_rows() noexcept;
 /// The same as options of a command. Static storage.
 [[nodiscard]] std::span<const OptionSpec> setting_specs();
@@ -149,11 +149,11 @@ struct SettingRow {
 /// Sets one setting by its name.
 /// @return invalid_input about the setting, with what was found and what would be accepted;
 ///         unknown names, with the nearest that there is
-[[nodiscard]] Result<void> set_setting(Settings& settings, std::string_view name,
+[[nodiscard]] Result<void> set_setting(ServiceSettings& settings, std::string_view name,
                                        std::string_view value);
 
 /// Checks what one setting alone cannot. @return invalid_input about one of them
-[[nodiscard]] Result<void> validate(const Settings& settings);
+[[nodiscard]] Result<void> validate(const ServiceSettings& settings);
 
 /// The table of the service's own settings, as docs/options.md shows it.
 [[nodiscard]] std::string settings_as_markdown();

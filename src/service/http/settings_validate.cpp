@@ -20,7 +20,7 @@ bool same_place(Text left, Text right) {
 }
 
 // Who gives a certificate, or an address that needs one, counts on what he sends being secret.
-Result<void> validate_tls(const Settings& settings) {
+Result<void> validate_tls(const ServiceSettings& settings) {
   const auto speaks_tls = [](const std::string& text) {
     const auto endpoint = parse_endpoint(text);
     return endpoint && endpoint->tls;
@@ -51,7 +51,7 @@ Result<void> validate_tls(const Settings& settings) {
 }
 
 // What says something about a thing that is not asked for is a mistake in either.
-Result<void> validate_clients(const Settings& settings) {
+Result<void> validate_clients(const ServiceSettings& settings) {
   const LocalClientSettings& local = settings.local;
   if (local.path.empty()) {
     if (local.mode != LocalClientSettings{}.mode) return bad_value("local-mode", "needs local");
@@ -72,7 +72,7 @@ Result<void> validate_clients(const Settings& settings) {
   return {};
 }
 
-Result<void> validate_gpu(const Settings& settings) {
+Result<void> validate_gpu(const ServiceSettings& settings) {
   const MpsSettings& mps = settings.mps;
   const CodecKind codec = settings.defaults.codec;
   const bool on_cpu = codec == CodecKind::kTurbo || codec == CodecKind::kReference;
@@ -99,7 +99,7 @@ Result<void> validate_gpu(const Settings& settings) {
 
 }  // namespace
 
-Result<void> validate(const Settings& settings) {
+Result<void> validate(const ServiceSettings& settings) {
   if (settings.max_target_bytes > settings.max_header_bytes) {
     return bad_value("max-target-bytes",
                      fmt::format("found {}; accepted: at most max-header-bytes, {}",

@@ -21,7 +21,7 @@ using RunAside = std::function<bool(std::function<void()>)>;
 class Images;
 
 struct SharedState {
-  SharedState(const Settings& from, PictureEngine& pictures, LogSink sink)
+  SharedState(const ServiceSettings& from, PictureEngine& pictures, LogSink sink)
       : settings(from),
         engine(pictures),
         admission(
@@ -29,9 +29,9 @@ struct SharedState {
         log(std::move(sink)),
         has_device(!pictures.devices().empty()) {}
 
-  const Settings settings;  ///< as the server was started; requests read Exchange::snapshot
+  const ServiceSettings settings;  ///< as the server was started; requests read Exchange::snapshot
   PictureEngine& engine;
-  Admission admission;
+  ClientAdmission admission;
   Log log;
   Metrics metrics;
   TlsSlot tls;              ///< empty where no listener speaks TLS

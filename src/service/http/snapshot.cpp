@@ -10,8 +10,8 @@ namespace {
 // Each may have threads and connections of its own.
 constexpr std::size_t kMaxRetired = 8;
 
-source::Settings source_settings(const Settings& settings, PictureEngine& engine) {
-  source::Settings made = settings.source;
+source::SourceSettings source_settings(const ServiceSettings& settings, PictureEngine& engine) {
+  source::SourceSettings made = settings.source;
   made.max_bytes = static_cast<std::size_t>(settings.defaults.limits.max_input_bytes);
   made.max_bytes_under_way = static_cast<std::size_t>(settings.bytes_under_way);
   made.allocate = [&engine](std::size_t bytes) { return engine.input_slice(bytes); };
@@ -19,7 +19,7 @@ source::Settings source_settings(const Settings& settings, PictureEngine& engine
 }
 
 // Whether a Sources made for the one does for the other.
-bool same_sources(const Settings& left, const Settings& right) {
+bool same_sources(const ServiceSettings& left, const ServiceSettings& right) {
   constexpr std::string_view kGroup = "Originals";
   const auto rows = setting_rows();
   return left.defaults.limits.max_input_bytes == right.defaults.limits.max_input_bytes &&
@@ -30,7 +30,7 @@ bool same_sources(const Settings& left, const Settings& right) {
 
 }  // namespace
 
-Result<SnapshotRef> Snapshots::make(const Settings& settings) {
+Result<SnapshotRef> Snapshots::make(const ServiceSettings& settings) {
   (void)reap();
   const SnapshotRef before = current();
   {
@@ -46,7 +46,7 @@ Result<SnapshotRef> Snapshots::make(const Settings& settings) {
   if (wanted && before != nullptr && same_sources(before->settings, settings)) {
     sources = before->sources;
   } else if (wanted) {
-    source::Settings from = source_settings(settings, engine_);
+    source::SourceSettings from = source_settings(settings, engine_);
     auto made = network_ != nullptr ? source::Sources::make(std::move(from), *network_)
                                     : source::Sources::make(std::move(from));
     if (!made) return fail(made.error());

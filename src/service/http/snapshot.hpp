@@ -21,7 +21,7 @@ namespace framewire::service::http {
 /// answered.
 struct Snapshot {
   std::uint64_t generation = 0;  ///< requests of different generations share no computation
-  Settings settings;
+  ServiceSettings settings;
   url::Grammar grammar;
   std::shared_ptr<source::Sources> sources;  ///< null: no originals are served
   std::optional<FallbackImage> fallback;     ///< none: errors are told
@@ -50,7 +50,7 @@ class Snapshots {
   /// @return invalid_input for settings of URLs or sources that make no sense; io_error for a
   ///         folder that is none, or a file that cannot be read; busy where threads or memory ran
   ///         out, or requests of too many earlier settings are still under way
-  [[nodiscard]] Result<SnapshotRef> make(const Settings& settings);
+  [[nodiscard]] Result<SnapshotRef> make(const ServiceSettings& settings);
   /// From now on current(). @throws std::bad_alloc, and nothing has changed then
   void publish(SnapshotRef snapshot);
   /// Null before the first publish().

@@ -25,10 +25,10 @@ using Socket = boost::asio::basic_stream_socket<boost::asio::generic::stream_pro
 /// Reads and writes. Handlers are called as Asio's: never from within the call that begins an
 /// operation, with operation_aborted after cancel() or close(). They keep alive whatever holds the
 /// stream. At most one read and one write at a time; one thread.
-class Stream {
+class SocketStream {
  public:
   /// @param tls  null for a plain one
-  explicit Stream(Socket socket, std::unique_ptr<TlsSession> tls = nullptr)
+  explicit SocketStream(Socket socket, std::unique_ptr<TlsSession> tls = nullptr)
       : socket_(std::move(socket)), tls_(std::move(tls)) {}
 
   [[nodiscard]] bool is_tls() const noexcept { return tls_ != nullptr; }

@@ -30,13 +30,13 @@ constexpr const char* kCiphers13 =
 // Larger groups are slow, and a stranger chooses.
 constexpr const char* kGroups = "X25519:P-256:P-384";
 
-struct Free {
+struct FreeOpenssl {
   void operator()(BIO* bio) const noexcept { BIO_free(bio); }
   void operator()(X509* certificate) const noexcept { X509_free(certificate); }
   void operator()(EVP_PKEY* key) const noexcept { EVP_PKEY_free(key); }
 };
-using Bio = std::unique_ptr<BIO, Free>;
-using Certificate = std::unique_ptr<X509, Free>;
+using Bio = std::unique_ptr<BIO, FreeOpenssl>;
+using Certificate = std::unique_ptr<X509, FreeOpenssl>;
 
 // A service asks nobody for a password.
 int no_password(char*, int, int, void*) { return -1; }
@@ -99,9 +99,9 @@ int choose_protocol(SSL*, const unsigned char** out, unsigned char* out_length,
 
 }  // namespace
 
-TlsContext::~TlsContext() { SSL_CTX_free(context_); }
+ServerTlsContext::~ServerTlsContext() { SSL_CTX_free(context_); }
 
-Result<void> TlsContext::set_rules(const Settings& settings) {
+Result<void> ServerTlsContext::set_rules(const ServiceSettings& settings) {
   context_ = SSL_CTX_new(TLS_server_method());
   const int lowest = settings.tls_min_version == TlsVersion::k13 ? TLS1_3_VERSION : TLS1_2_VERSION;
   static constexpr unsigned char kName[] = "framewire";
@@ -125,7 +125,7 @@ Result<void> TlsContext::set_rules(const Settings& settings) {
   return {};
 }
 
-Result<void> TlsContext::use_chain(const std::string& path) {
+Result<void> ServerTlsContext::use_chain(const std::string& path) {
   const auto pem = read_file(path);
   if (!pem) return fail(pem.error());
   const Bio bio = memory_of(pem->data(), pem->size());
@@ -152,12 +152,12 @@ Result<void> TlsContext::use_chain(const std::string& path) {
   return {};
 }
 
-Result<void> TlsContext::use_key(const Settings& settings) {
+Result<void> ServerTlsContext::use_key(const ServiceSettings& settings) {
   const std::string& path = settings.tls_key;
   const auto pem = transport::wire::read_secret(path, "the private key", kMaxKeyBytes);
   if (!pem) return fail(pem.error());
   const Bio bio = memory_of(pem->text().data(), pem->size());
-  const std::unique_ptr<EVP_PKEY, Free> key(
+  const std::unique_ptr<EVP_PKEY, FreeOpenssl> key(
       bio ? PEM_read_bio_PrivateKey(bio.get(), nullptr, no_password, nullptr) : nullptr);
   if (key == nullptr) {
     return refuse(StatusCode::kInvalidInput, path,
@@ -174,7 +174,7 @@ Result<void> TlsContext::use_key(const Settings& settings) {
   return {};
 }
 
-void TlsContext::look_at_dates(const std::string& path) {
+void ServerTlsContext::look_at_dates(const std::string& path) {
   const X509* const certificate = SSL_CTX_get0_certificate(context_);
   if (X509_cmp_current_time(X509_get0_notAfter(certificate)) < 0) {
     warnings_.push_back(fmt::format("{}: the certificate has expired", path));
@@ -184,9 +184,10 @@ void TlsContext::look_at_dates(const std::string& path) {
   }
 }
 
-Result<std::shared_ptr<const TlsContext>> TlsContext::load(const Settings& settings) {
+Result<std::shared_ptr<const ServerTlsContext>> ServerTlsContext::load(
+    const ServiceSettings& settings) {
   ERR_clear_error();
-  const std::shared_ptr<TlsContext> made(new TlsContext);
+  const std::shared_ptr<ServerTlsContext> made(new ServerTlsContext);
   auto good = made->set_rules(settings);
   if (good) good = made->use_chain(settings.tls_cert);
   if (good) good = made->use_key(settings);
@@ -194,7 +195,7 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::load(const Settings& setti
   ERR_clear_error();
   if (!good) return fail(good.error());
   made->look_at_dates(settings.tls_cert);
-  return std::shared_ptr<const TlsContext>(made);
+  return std::shared_ptr<const ServerTlsContext>(made);
 }
 
 }  // namespace framewire::service::http

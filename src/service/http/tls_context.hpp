@@ -11,22 +11,23 @@ struct ssl_ctx_st;
 
 namespace framewire::service::http {
 
-struct Settings;
+struct ServiceSettings;
 
 /// What handshakes begin with: certificate, key and rules, read and checked once. TLS 1.2 with
 /// forward secrecy and AEAD, and TLS 1.3; no compression, no renegotiation, tickets that no table
 /// of the server's keeps. Immutable, and so thread-safe.
-class TlsContext {
+class ServerTlsContext {
  public:
-  /// Reads Settings::tls_cert and tls_key.
+  /// Reads ServiceSettings::tls_cert and tls_key.
   /// @return about the file that is wrong: io_error where it cannot be read; denied for a key that
   ///         others have a say in (transport::wire::read_secret()); invalid_input where it holds no
   ///         PEM of that kind, is longer than 1 MiB (64 KiB for a key), where the key has a
   ///         password or does not belong to the certificate
-  [[nodiscard]] static Result<std::shared_ptr<const TlsContext>> load(const Settings& settings);
-  ~TlsContext();
-  TlsContext(const TlsContext&) = delete;
-  TlsContext& operator=(const TlsContext&) = delete;
+  [[nodiscard]] static Result<std::shared_ptr<const ServerTlsContext>> load(
+      const ServiceSettings& settings);
+  ~ServerTlsContext();
+  ServerTlsContext(const ServerTlsContext&) = delete;
+  ServerTlsContext& operator=(const ServerTlsContext&) = delete;
 
   /// What is odd, but no reason to stop: a certificate that has expired, or is not valid yet. One
   /// sentence each, with the file.
@@ -34,10 +35,10 @@ class TlsContext {
   [[nodiscard]] ssl_ctx_st* handle() const noexcept { return context_; }
 
  private:
-  TlsContext() = default;
-  [[nodiscard]] Result<void> set_rules(const Settings& settings);
+  ServerTlsContext() = default;
+  [[nodiscard]] Result<void> set_rules(const ServiceSettings& settings);
   [[nodiscard]] Result<void> use_chain(const std::string& path);
-  [[nodiscard]] Result<void> use_key(const Settings& settings);
+  [[nodiscard]] Result<void> use_key(const ServiceSettings& settings);
   void look_at_dates(const std::string& path);
 
   ssl_ctx_st* context_ = nullptr;
@@ -49,18 +50,18 @@ class TlsContext {
 class TlsSlot {
  public:
   /// Null before the first set().
-  [[nodiscard]] std::shared_ptr<const TlsContext> get() const {
+  [[nodiscard]] std::shared_ptr<const ServerTlsContext> get() const {
     const std::lock_guard lock(mutex_);
     return context_;
   }
-  void set(std::shared_ptr<const TlsContext> context) noexcept {
+  void set(std::shared_ptr<const ServerTlsContext> context) noexcept {
     const std::lock_guard lock(mutex_);
     context_.swap(context);
   }
 
  private:
   mutable std::mutex mutex_;
-  std::shared_ptr<const TlsContext> context_;
+  std::shared_ptr<const ServerTlsContext> context_;
 };
 
 }  // namespace framewire::service::http

@@ -64,7 +64,7 @@ TlsStep failed_with(boost::system::error_code error) { return {Kind::kDone, 0, e
 
 }  // namespace
 
-std::unique_ptr<TlsSession> TlsSession::make(const TlsContext& context, int fd) noexcept {
+std::unique_ptr<TlsSession> TlsSession::make(const ServerTlsContext& context, int fd) noexcept {
   std::unique_ptr<TlsSession> made(new (std::nothrow) TlsSession(fd));
   if (made == nullptr || !made->attach(context)) made.reset();
   ERR_clear_error();
@@ -73,7 +73,7 @@ std::unique_ptr<TlsSession> TlsSession::make(const TlsContext& context, int fd) 
 
 TlsSession::~TlsSession() { SSL_free(ssl_); }
 
-bool TlsSession::attach(const TlsContext& context) noexcept {
+bool TlsSession::attach(const ServerTlsContext& context) noexcept {
   ssl_ = SSL_new(context.handle());
   const BIO_METHOD* const method = SocketBio::method();
   BIO* const bio = ssl_ != nullptr && method != nullptr ? BIO_new(method) : nullptr;

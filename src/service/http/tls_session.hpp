@@ -35,7 +35,8 @@ class TlsSession {
  public:
   /// @param fd  outlives the session, or detach()
   /// @return null where memory ran out
-  [[nodiscard]] static std::unique_ptr<TlsSession> make(const TlsContext& context, int fd) noexcept;
+  [[nodiscard]] static std::unique_ptr<TlsSession> make(const ServerTlsContext& context,
+                                                        int fd) noexcept;
   ~TlsSession();
   TlsSession(const TlsSession&) = delete;
   TlsSession& operator=(const TlsSession&) = delete;
@@ -71,7 +72,7 @@ class TlsSession {
 
  private:
   explicit TlsSession(int fd) noexcept : fd_(fd) {}
-  [[nodiscard]] bool attach(const TlsContext& context) noexcept;
+  [[nodiscard]] bool attach(const ServerTlsContext& context) noexcept;
   [[nodiscard]] TlsStep outcome(int result) noexcept;
 
   friend struct SocketBio;

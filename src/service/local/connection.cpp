@@ -29,9 +29,9 @@ Status memory_ran_out() { return {StatusCode::kBusy, "memory ran out"}; }
 
 }  // namespace
 
-Connection::Connection(Engine& engine, FairShare& share, FairShare::User user, const Limits& limits,
-                       ipc::SharedPages pages, RegisteredMemory memory,
-                       transport::shared::LocalPeer peer)
+LocalConnection::LocalConnection(Engine& engine, FairShare& share, FairShare::User user,
+                                 const Limits& limits, ipc::SharedPages pages,
+                                 RegisteredMemory memory, transport::shared::LocalPeer peer)
     : engine_(engine),
       share_(share, user, *event_),
       peer_(std::move(peer)),
@@ -47,7 +47,7 @@ Connection::Connection(Engine& engine, FairShare& share, FairShare::User user, c
   kept_.reserve(slots_.size());
 }
 
-Status Connection::run() noexcept {
+Status LocalConnection::run() noexcept {
   Status why = [this]() -> Status {
     try {
       auto served = serve();
@@ -66,23 +66,23 @@ Status Connection::run() noexcept {
   return why;
 }
 
-void Connection::drain() noexcept {
+void LocalConnection::drain() noexcept {
   draining_ = true;
   pages_.control().draining.store(1, std::memory_order_relaxed);
   event_->notify();
 }
 
-void Connection::stop() noexcept {
+void LocalConnection::stop() noexcept {
   stopping_ = true;
   event_->notify();
 }
 
-bool Connection::idle() const {
+bool LocalConnection::idle() const {
   const std::lock_guard lock(mutex_);
   return busy_ == 0;
 }
 
-Result<void> Connection::serve() {
+Result<void> LocalConnection::serve() {
   while (!stopping_) {
     const auto taken = take_entries();
     if (!taken) return fail(taken.error());
@@ -93,7 +93,7 @@ Result<void> Connection::serve() {
   return {};
 }
 
-Result<bool> Connection::take_entries() {
+Result<bool> LocalConnection::take_entries() {
   const auto count = submissions_.available();
   if (!count) return lied("the index of what the client has submitted is out of bounds");
   const std::size_t taken = std::min<std::size_t>(*count, kGroup);
@@ -104,20 +104,20 @@ Result<bool> Connection::take_entries() {
   return taken != 0;
 }
 
-Result<void> Connection::take(const ipc::Submission& entry) {
-  switch (static_cast<ipc::Command>(entry.command)) {
-    case ipc::Command::kRequest:
+Result<void> LocalConnection::take(const ipc::Submission& entry) {
+  switch (static_cast<ipc::RequestCommand>(entry.command)) {
+    case ipc::RequestCommand::kRequest:
       return take_request(entry);
-    case ipc::Command::kRelease:
+    case ipc::RequestCommand::kRelease:
       return release(entry.offset);
-    case ipc::Command::kCancel:
+    case ipc::RequestCommand::kCancel:
       return cancel(entry.slot);
   }
   return lied(
       fmt::format("found command {} in the client's ring; accepted: 1 to 3", entry.command));
 }
 
-Result<void> Connection::take_request(const ipc::Submission& entry) {
+Result<void> LocalConnection::take_request(const ipc::Submission& entry) {
   const std::uint64_t area = pages_.layout().sizes.input_bytes;
   if (entry.offset > area || entry.bytes > area - entry.offset) {
     return lied(fmt::format("an input of {} bytes at {} lies outside of the {} bytes for inputs",
@@ -146,7 +146,7 @@ Result<void> Connection::take_request(const ipc::Submission& entry) {
 }
 
 /// Takes a slot for a request; so that there is always room for its answer.
-Result<void> Connection::enter(std::uint32_t slot) {
+Result<void> LocalConnection::enter(std::uint32_t slot) {
   if (slot >= slots_.size()) {
     return lied(fmt::format("found slot {}; accepted: 0 to {}", slot, slots_.size() - 1));
   }
@@ -165,7 +165,7 @@ Result<void> Connection::enter(std::uint32_t slot) {
   return {};
 }
 
-Result<EngineRequest> Connection::make_request(const ipc::Submission& entry) {
+Result<EngineRequest> LocalConnection::make_request(const ipc::Submission& entry) {
   std::array<char, ipc::kMaxOptionsBytes> text;
   ipc::copy_once(text.data(), pages_.options(entry.slot).data(), entry.options_bytes);
   const auto options = options_.find({text.data(), entry.options_bytes});
@@ -186,7 +186,7 @@ Result<EngineRequest> Connection::make_request(const ipc::Submission& entry) {
   return request;
 }
 
-void Connection::queue(EngineRequest request) {
+void LocalConnection::queue(EngineRequest request) {
   if (requests_.size() == requests_.capacity()) {
     const auto first = static_cast<std::ptrdiff_t>(first_);
     requests_.erase(requests_.begin(), requests_.begin() + first);
@@ -197,14 +197,14 @@ void Connection::queue(EngineRequest request) {
   arrivals_.push_back(base::Clock::now());
 }
 
-Result<void> Connection::release(std::uint64_t offset) {
+Result<void> LocalConnection::release(std::uint64_t offset) {
   const std::lock_guard lock(mutex_);
   if (outputs_.release(offset)) return {};
   return lied(fmt::format("no output at {} was the client's to release", offset));
 }
 
 /// A request that has been answered meanwhile cannot be cancelled any more; that is no lie.
-Result<void> Connection::cancel(std::uint32_t slot) {
+Result<void> LocalConnection::cancel(std::uint32_t slot) {
   if (slot >= slots_.size()) {
     return lied(fmt::format("found slot {}; accepted: 0 to {}", slot, slots_.size() - 1));
   }
@@ -225,7 +225,7 @@ Result<void> Connection::cancel(std::uint32_t slot) {
   return {};
 }
 
-void Connection::drop(std::size_t index, const Status& why) {
+void LocalConnection::drop(std::size_t index, const Status& why) {
   const auto slot = static_cast<std::uint32_t>(requests_[index].tag);
   const auto at = static_cast<std::ptrdiff_t>(index);
   requests_.erase(requests_.begin() + at);
@@ -234,7 +234,7 @@ void Connection::drop(std::size_t index, const Status& why) {
 }
 
 /// Deadlines count from when a request was taken from the ring.
-void Connection::drop_expired() {
+void LocalConnection::drop_expired() {
   const auto now = base::Clock::now();
   for (std::size_t i = first_; i < requests_.size();) {
     const std::uint32_t allowed_ms = requests_[i].options.limits.deadline_ms;
@@ -252,7 +252,7 @@ void Connection::drop_expired() {
 /// While an answer waits for room in the output area the client gets nothing more done: it has
 /// enough to read. Before that, no more is begun than what streams as large as the last ones would
 /// fill, here and in the memory that we keep them in; so that answers are rarely `busy`.
-std::size_t Connection::may_hand_in() const {
+std::size_t LocalConnection::may_hand_in() const {
   if (!kept_.empty()) return 0;
   const std::uint64_t room =
       (outputs_.free_bytes() + outputs_.bytes() - kept_bytes_) / expected_bytes_;
@@ -260,7 +260,7 @@ std::size_t Connection::may_hand_in() const {
   return std::min(streams, share_.allowance());
 }
 
-void Connection::hand_in() {
+void LocalConnection::hand_in() {
   while (queued() != 0 && !stopping_) {
     const std::size_t allowed = [this] {
       const std::lock_guard lock(mutex_);
@@ -280,7 +280,7 @@ void Connection::hand_in() {
 }
 
 /// @return how many of the first `count` are done with
-std::size_t Connection::hand_in(std::size_t count) {
+std::size_t LocalConnection::hand_in(std::size_t count) {
   shorten_deadlines(count);
   {
     const std::lock_guard lock(mutex_);
@@ -305,7 +305,7 @@ std::size_t Connection::hand_in(std::size_t count) {
 }
 
 /// Asks to be told of room, unless that has been asked already.
-std::size_t Connection::try_submit(std::span<EngineRequest> group) {
+std::size_t LocalConnection::try_submit(std::span<EngineRequest> group) {
   if (awaits_room_->exchange(true)) return engine_.try_submit(group);
   const std::size_t taken = engine_.try_submit(group, [event = event_, awaits = awaits_room_] {
     *awaits = false;
@@ -315,7 +315,7 @@ std::size_t Connection::try_submit(std::span<EngineRequest> group) {
   return taken;
 }
 
-void Connection::shorten_deadlines(std::size_t count) {
+void LocalConnection::shorten_deadlines(std::size_t count) {
   const auto now = base::Clock::now();
   for (std::size_t i = first_; i < first_ + count; ++i) {
     std::uint32_t& deadline_ms = requests_[i].options.limits.deadline_ms;
@@ -328,8 +328,8 @@ void Connection::shorten_deadlines(std::size_t count) {
 }
 
 /// @return whether the client is still there
-bool Connection::sleep() {
-  ipc::Control& control = pages_.control();
+bool LocalConnection::sleep() {
+  ipc::ControlBlock& control = pages_.control();
   if (queued() != 0) drop_expired();
   auto sleeps_for = ipc::kForNews;
   {
@@ -356,7 +356,7 @@ bool Connection::sleep() {
 }
 
 /// What is queued here is nobody's any more; what the engine has is cancelled and waited for.
-void Connection::finish() noexcept {
+void LocalConnection::finish() noexcept {
   share_.set_waiting(false);
   requests_.clear();
   arrivals_.clear();

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <base/clock.hpp>
+#include <base/wake_event.hpp>
 #include <condition_variable>
 #include <cstdint>
 #include <framewire/engine.hpp>
@@ -10,7 +11,6 @@
 #include <ipc/shared_pages.hpp>
 #include <memory>
 #include <mutex>
-#include <service/local/event.hpp>
 #include <service/local/fair_share.hpp>
 #include <service/local/options_cache.hpp>
 #include <stop_token>
@@ -21,17 +21,18 @@ namespace framewire::service::local {
 
 /// Serves one client: takes what it submits, hands it to the engine in groups, and puts the answers
 /// into the memory that both map. Believes nothing that the client writes there.
-class Connection {
+class LocalConnection {
  public:
   /// @param engine  outlives this
   /// @param user    who shares with other connections of the same user what the engine takes
   /// @param memory  the pages' input area with its guard, registered with the engine
   /// @param limits  that its requests may lower, and not raise
   /// @param peer    the client, which has been greeted; its socket does not block
-  Connection(Engine& engine, FairShare& share, FairShare::User user, const Limits& limits,
-             ipc::SharedPages pages, RegisteredMemory memory, transport::shared::LocalPeer peer);
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
+  LocalConnection(Engine& engine, FairShare& share, FairShare::User user, const Limits& limits,
+                  ipc::SharedPages pages, RegisteredMemory memory,
+                  transport::shared::LocalPeer peer);
+  LocalConnection(const LocalConnection&) = delete;
+  LocalConnection& operator=(const LocalConnection&) = delete;
 
   /// Serves until the client leaves, lies, or stop() was called; then cancels what is queued and
   /// waits until all that was handed to the engine has been answered. Called once.
@@ -83,12 +84,12 @@ class Connection {
   void answered(std::uint32_t slot, Result<Resized> result) noexcept;
   void refuse(std::uint32_t slot, const Status& why) noexcept;
   void put_answer(std::uint32_t slot, const Result<Resized>& result) noexcept;
-  void complete(std::uint32_t slot, ipc::Outcome outcome, std::uint64_t bytes) noexcept;
+  void complete(std::uint32_t slot, ipc::AnswerKind outcome, std::uint64_t bytes) noexcept;
 
   [[nodiscard]] std::size_t queued() const noexcept { return requests_.size() - first_; }
 
   Engine& engine_;
-  std::shared_ptr<Event> event_ = std::make_shared<Event>();
+  std::shared_ptr<base::WakeEvent> event_ = std::make_shared<base::WakeEvent>();
   FairShare::Member share_;
   transport::shared::LocalPeer peer_;
   ipc::SharedPages pages_;
@@ -107,7 +108,7 @@ class Connection {
   mutable std::mutex mutex_;
   std::condition_variable idle_;
   std::vector<Slot> slots_;
-  ipc::RingWriter<ipc::Completion> completions_;
+  ipc::RingWriter<ipc::CompletionEntry> completions_;
   ipc::AreaAllocator outputs_;
   std::size_t busy_ = 0;     ///< slots
   std::size_t in_work_ = 0;  ///< requests that the engine has

@@ -16,7 +16,7 @@ constexpr std::uint64_t kMinExpectedBytes = 1024;
 /// Room in the client's area. Where there is none now, memory of our own, as much as the area has;
 /// beyond that the answer is `busy`. A stream that no area of the client's could hold is too_large:
 /// the sink says so, since it is given less than it asked for.
-std::span<std::uint8_t> Connection::allocate(std::uint32_t index, std::size_t bytes) {
+std::span<std::uint8_t> LocalConnection::allocate(std::uint32_t index, std::size_t bytes) {
   const std::span<std::uint8_t> area = pages_.output();
   if (bytes > area.size()) return area;
   Slot& slot = slots_[index];
@@ -36,7 +36,7 @@ std::span<std::uint8_t> Connection::allocate(std::uint32_t index, std::size_t by
   return slot.kept;
 }
 
-void Connection::answered(std::uint32_t slot, Result<Resized> result) noexcept {
+void LocalConnection::answered(std::uint32_t slot, Result<Resized> result) noexcept {
   share_.left();
   put_answer(slot, result);
   // With the lock, and last: who waits for this may take the connection down.
@@ -45,11 +45,11 @@ void Connection::answered(std::uint32_t slot, Result<Resized> result) noexcept {
   if (--in_work_ == 0) idle_.notify_all();
 }
 
-void Connection::refuse(std::uint32_t slot, const Status& why) noexcept {
+void LocalConnection::refuse(std::uint32_t slot, const Status& why) noexcept {
   put_answer(slot, fail(why));
 }
 
-void Connection::put_answer(std::uint32_t index, const Result<Resized>& result) noexcept {
+void LocalConnection::put_answer(std::uint32_t index, const Result<Resized>& result) noexcept {
   Slot& slot = slots_[index];
   const std::span<std::byte> report = pages_.report(index);
   slot.report_bytes = static_cast<std::uint32_t>(result ? ipc::write_report(result->report, report)
@@ -73,14 +73,15 @@ void Connection::put_answer(std::uint32_t index, const Result<Resized>& result) 
       slot.is_kept = false;
     }
   }
-  complete(index, result ? ipc::Outcome::kResized : ipc::Outcome::kFailed,
+  complete(index, result ? ipc::AnswerKind::kResized : ipc::AnswerKind::kFailed,
            result ? result->written.size() : 0);
 }
 
 /// With the lock. There is room: enter() has seen to that.
-void Connection::complete(std::uint32_t index, ipc::Outcome outcome, std::uint64_t bytes) noexcept {
+void LocalConnection::complete(std::uint32_t index, ipc::AnswerKind outcome,
+                               std::uint64_t bytes) noexcept {
   Slot& slot = slots_[index];
-  ipc::Completion entry;
+  ipc::CompletionEntry entry;
   entry.slot = index;
   entry.outcome = static_cast<std::uint32_t>(outcome);
   entry.report_bytes = slot.report_bytes;
@@ -96,7 +97,7 @@ void Connection::complete(std::uint32_t index, ipc::Outcome outcome, std::uint64
   ipc::wake(peer_.fd(), pages_.control().client_sleeps);
 }
 
-void Connection::place_kept() {
+void LocalConnection::place_kept() {
   const std::lock_guard lock(mutex_);
   std::size_t placed = 0;
   for (; placed < kept_.size(); ++placed) {
@@ -110,7 +111,7 @@ void Connection::place_kept() {
     kept_bytes_ -= bytes;
     slot.kept = {};
     slot.is_kept = false;
-    complete(kept_[placed], ipc::Outcome::kResized, bytes);
+    complete(kept_[placed], ipc::AnswerKind::kResized, bytes);
   }
   kept_.erase(kept_.begin(), kept_.begin() + static_cast<std::ptrdiff_t>(placed));
 }

@@ -26,7 +26,7 @@ void FairShare::leave(User user) noexcept {
   if (--found->second.members == 0) accounts_.erase(found);
 }
 
-FairShare::Member::Member(FairShare& all, User user, Event& event)
+FairShare::Member::Member(FairShare& all, User user, base::WakeEvent& event)
     : all_(all), user_(user), account_(all.enter(user)), event_(event) {}
 
 FairShare::Member::~Member() {

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <atomic>
+#include <base/wake_event.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <mutex>
-#include <service/local/event.hpp>
 
 namespace framewire::service::local {
 
@@ -35,7 +35,7 @@ class FairShare {
    public:
     /// @param event  tells the connection's thread, while it waits, of room under the limit
     /// Throws std::bad_alloc.
-    Member(FairShare& all, User user, Event& event);
+    Member(FairShare& all, User user, base::WakeEvent& event);
     ~Member();
     Member(const Member&) = delete;
     Member& operator=(const Member&) = delete;
@@ -56,7 +56,7 @@ class FairShare {
     FairShare& all_;
     const User user_;
     Account& account_;
-    Event& event_;
+    base::WakeEvent& event_;
     std::atomic<std::size_t> under_way_{0};
     bool waiting_ = false;
     Member* next_ = nullptr;  ///< of those that wait

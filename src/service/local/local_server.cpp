@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <base/thread_name.hpp>
+#include <base/wake_event.hpp>
 #include <condition_variable>
 #include <ipc/greeting.hpp>
 #include <mutex>
 #include <service/local/connection.hpp>
-#include <service/local/event.hpp>
 #include <service/local/local_server.hpp>
 #include <service/local/socket_file.hpp>
 #include <service/local/visitors.hpp>
@@ -21,7 +21,7 @@ namespace {
 constexpr unsigned kMaxClients = 4096;
 
 /// What a client is given of what it asks for.
-ipc::Sizes granted(const ipc::Hello& hello, const LocalServerOptions& options) {
+ipc::AreaSizes granted(const ipc::Hello& hello, const LocalServerOptions& options) {
   const auto area = [](std::uint64_t wanted, std::uint64_t most) {
     const std::uint64_t bytes = std::clamp(wanted, ipc::kMinAreaBytes, most);
     return (bytes + ipc::kPageBytes - 1) / ipc::kPageBytes * ipc::kPageBytes;
@@ -114,7 +114,7 @@ class LocalServer::Impl {
  private:
   struct Client {
     std::thread thread;
-    std::unique_ptr<Connection> connection;  ///< from the greeting to the end
+    std::unique_ptr<LocalConnection> connection;  ///< from the greeting to the end
     pid_t pid = 0;
     uid_t uid = 0;
     std::uint64_t bytes = 0;
@@ -179,12 +179,12 @@ class LocalServer::Impl {
   }
 
   /// Reserves a place and its bytes.
-  Result<ipc::Sizes> enter(Client& client, const ipc::Hello& hello) {
+  Result<ipc::AreaSizes> enter(Client& client, const ipc::Hello& hello) {
     const auto& uids = options_.uids;
     if (!uids.empty() && std::ranges::find(uids, client.uid) == uids.end()) {
       return fail(StatusCode::kDenied, fmt::format("user {} is not served here", client.uid));
     }
-    const ipc::Sizes sizes = granted(hello, options_);
+    const ipc::AreaSizes sizes = granted(hello, options_);
     client.bytes = sizes.input_bytes + sizes.output_bytes;
     const std::lock_guard lock(mutex_);
     if (auto within = check_share(client); !within) return fail(within.error());
@@ -231,7 +231,7 @@ class LocalServer::Impl {
   }
 
   /// A client's thread.
-  void serve(Client& client, const ipc::Sizes& sizes, base::FileDescriptor socket) noexcept {
+  void serve(Client& client, const ipc::AreaSizes& sizes, base::FileDescriptor socket) noexcept {
     base::name_thread("fw-local-client");
     const Status end = [&]() -> Status {
       try {
@@ -248,7 +248,7 @@ class LocalServer::Impl {
       }
     }();
     const bool was_served = client.connection != nullptr;
-    std::unique_ptr<Connection> over;
+    std::unique_ptr<LocalConnection> over;
     {
       const std::lock_guard lock(mutex_);
       over = std::move(client.connection);
@@ -263,7 +263,7 @@ class LocalServer::Impl {
     event_.notify();
   }
 
-  Result<void> make_connection(Client& client, const ipc::Sizes& sizes,
+  Result<void> make_connection(Client& client, const ipc::AreaSizes& sizes,
                                base::FileDescriptor socket) {
     transport::shared::LocalPeer peer(std::move(socket));
     const auto refuse = [&](const Status& why) {
@@ -283,9 +283,9 @@ class LocalServer::Impl {
     const auto sent = peer.send(std::as_bytes(std::span(&word, 1)), {&file, 1});
     if (!sent) return fail(sent.error());
     pages->close_file();
-    auto connection =
-        std::make_unique<Connection>(engine_, share_, client.uid, options_.limits,
-                                     std::move(*pages), std::move(*registered), std::move(peer));
+    auto connection = std::make_unique<LocalConnection>(engine_, share_, client.uid,
+                                                        options_.limits, std::move(*pages),
+                                                        std::move(*registered), std::move(peer));
     const std::lock_guard lock(mutex_);
     client.connection = std::move(connection);
     if (stopping_) client.connection->stop();
@@ -324,7 +324,7 @@ class LocalServer::Impl {
   SocketFile socket_;
   FairShare share_;
   Visitors visitors_;
-  Event event_;
+  base::WakeEvent event_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> draining_{false};
   std::mutex telling_;

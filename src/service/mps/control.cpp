@@ -78,7 +78,7 @@ Result<std::string> find_control_program(const std::string& named) {
 }
 
 Result<std::string> Control::command(const std::string& words) const {
-  process::RunOptions options{{program_}, environment_, words + "\n"};
+  process::ChildRunOptions options{{program_}, environment_, words + "\n"};
   options.timeout = timeout_;
   auto ran = process::run(options);
   if (!ran) return fail(ran.error());
@@ -92,7 +92,7 @@ Result<std::string> Control::command(const std::string& words) const {
 }
 
 Result<void> Control::start_daemon() const {
-  process::RunOptions options{{program_, "-d"}, environment_, {}};
+  process::ChildRunOptions options{{program_, "-d"}, environment_, {}};
   options.timeout = timeout_;
   const auto ran = process::run(options);
   if (!ran) return fail(ran.error());

@@ -52,7 +52,7 @@ bool sleep(Child& child, Clock::time_point until) {
 
 }  // namespace
 
-Result<Ran> run(const RunOptions& options) {
+Result<Ran> run(const ChildRunOptions& options) {
   const auto until = Clock::now() + options.timeout;
   auto child = Child::start({options.words, options.environment, true, true, true, false});
   if (!child) return fail(child.error());

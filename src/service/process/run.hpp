@@ -7,7 +7,7 @@
 
 namespace framewire::service::process {
 
-struct RunOptions {
+struct ChildRunOptions {
   std::vector<std::string> words;  ///< as ChildOptions
   Environment environment;
   std::string input;                      ///< on its standard input
@@ -25,6 +25,6 @@ struct Ran {
 /// go on, and what they say is not waited for. Blocks no longer than the timeout; the program is
 /// killed then. SIGPIPE must be ignored where it may not read its input.
 /// @return deadline; too_large where it says more than is allowed; io_error, busy as Child::start()
-[[nodiscard]] Result<Ran> run(const RunOptions& options);
+[[nodiscard]] Result<Ran> run(const ChildRunOptions& options);
 
 }  // namespace framewire::service::process

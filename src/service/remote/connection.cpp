@@ -27,7 +27,8 @@ std::uint64_t max_message(const Limits& limits) {
 
 }  // namespace
 
-Connection::Connection(Common& common, std::uint64_t user, transport::Channel channel)
+RemoteClientConnection::RemoteClientConnection(Common& common, std::uint64_t user,
+                                               transport::Channel channel)
     : common_(common),
       client_{user},
       completions_(std::make_shared<CompletionQueue>([event = event_] { event->notify(); })),
@@ -37,21 +38,21 @@ Connection::Connection(Common& common, std::uint64_t user, transport::Channel ch
       client_output_bytes_(0),
       channel_(std::move(channel)) {}
 
-Status Connection::why_lost() const {
+Status RemoteClientConnection::why_lost() const {
   const auto& lost = channel_.lost();
   return lost ? *lost : Status(StatusCode::kPeerLost, "the client has left");
 }
 
 /// As long as what has to be sent before takes, too: everything goes through one connection.
-std::uint32_t Connection::time_for(std::uint64_t bytes) const noexcept {
+std::uint32_t RemoteClientConnection::time_for(std::uint64_t bytes) const noexcept {
   constexpr std::uint64_t kMost = 3'600'000;
   const auto patience = static_cast<std::uint64_t>(common_.options.patience.count());
   const std::uint64_t sending = bytes / common_.options.min_bytes_per_s * 1000;
   return static_cast<std::uint32_t>(std::min(kMost, patience + sending));
 }
 
-Result<void> Connection::wait_for(const std::function<bool()>& true_at_last,
-                                  Clock::time_point deadline) {
+Result<void> RemoteClientConnection::wait_for(const std::function<bool()>& true_at_last,
+                                              Clock::time_point deadline) {
   while (!true_at_last()) {
     if (channel_.lost()) return fail(why_lost());
     if (stopping_) return fail(StatusCode::kCancelled, "the server ends");
@@ -64,7 +65,7 @@ Result<void> Connection::wait_for(const std::function<bool()>& true_at_last,
   return {};
 }
 
-Result<ipc::MessageHead> Connection::await_hello() {
+Result<ipc::MessageHead> RemoteClientConnection::await_hello() {
   const auto deadline = Clock::now() + common_.options.greeting;
   const auto direction = transport::Direction::kGet;
   auto came = wait_for([&] { return channel_.credits(direction) != 0; }, deadline);
@@ -93,7 +94,7 @@ Result<ipc::MessageHead> Connection::await_hello() {
   return message->head;
 }
 
-Result<void> Connection::greet() {
+Result<void> RemoteClientConnection::greet() {
   if (!event_->valid()) return fail(StatusCode::kBusy, "no descriptor is left for an event");
   const auto hello = await_hello();
   if (!hello) return fail(hello.error());
@@ -108,7 +109,7 @@ Result<void> Connection::greet() {
   return {};
 }
 
-Status Connection::run() noexcept {
+Status RemoteClientConnection::run() noexcept {
   Status why = [this]() -> Status {
     try {
       auto served = serve();
@@ -124,7 +125,7 @@ Status Connection::run() noexcept {
   return why;
 }
 
-void Connection::refuse(const Status& why) noexcept try {
+void RemoteClientConnection::refuse(const Status& why) noexcept try {
   if (channel_.lost()) return;
   std::array<std::byte, ipc::kMaxMessageTextBytes> text;
   const std::size_t bytes = ipc::write_error(why, text);
@@ -142,16 +143,17 @@ void Connection::refuse(const Status& why) noexcept try {
   // Who cannot be told sees the connection end.
 }
 
-Result<void> Connection::serve() {
+Result<void> RemoteClientConnection::serve() {
   while (!stopping_) {
     bool moved = channel_.progress();
     if (channel_.lost()) return fail(why_lost());
     if (draining_ && !told_draining_) tell_draining();
     wants_room_ = false;
-    using Step = Result<bool> (Connection::*)();
-    constexpr std::array<Step, 5> kSteps{&Connection::take_fetched, &Connection::take_answers,
-                                         &Connection::take_taken, &Connection::hand_in,
-                                         &Connection::fetch};
+    using Step = Result<bool> (RemoteClientConnection::*)();
+    constexpr std::array<Step, 5> kSteps{
+        &RemoteClientConnection::take_fetched, &RemoteClientConnection::take_answers,
+        &RemoteClientConnection::take_taken, &RemoteClientConnection::hand_in,
+        &RemoteClientConnection::fetch};
     for (const Step step : kSteps) {
       const auto did = (this->*step)();
       if (!did) return fail(did.error());
@@ -166,18 +168,18 @@ Result<void> Connection::serve() {
   return {};
 }
 
-void Connection::drain() noexcept {
+void RemoteClientConnection::drain() noexcept {
   draining_ = true;
   event_->notify();
 }
 
-void Connection::stop() noexcept {
+void RemoteClientConnection::stop() noexcept {
   stopping_ = true;
   event_->notify();
 }
 
 /// What the engine has is cancelled and waited for; nothing else is anybody's any more.
-void Connection::finish() noexcept {
+void RemoteClientConnection::finish() noexcept {
   share_.set_waiting(false);
   leases_.clear();
   for (Slot& slot : slots_) {

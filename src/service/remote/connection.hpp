@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <base/clock.hpp>
+#include <base/wake_event.hpp>
 #include <cstdint>
 #include <deque>
 #include <framewire/completion_queue.hpp>
@@ -14,7 +15,6 @@
 #include <memory>
 #include <optional>
 #include <service/http/admission.hpp>
-#include <service/local/event.hpp>
 #include <service/local/fair_share.hpp>
 #include <service/local/options_cache.hpp>
 #include <service/pictures/picture_engine.hpp>
@@ -30,19 +30,19 @@ inline constexpr std::size_t kGroupSize = 64;
 /// What all connections of a server share; outlives them.
 struct Common {
   PictureEngine& engine;
-  http::Admission& admission;
+  http::ClientAdmission& admission;
   local::FairShare share;
   RemoteServerOptions options;
 };
 
 /// Serves one client over its channel: fetches what it offers as soon as there is room for it, and
 /// offers it the answers. Believes nothing that the client says.
-class Connection {
+class RemoteClientConnection {
  public:
   /// @param user  tells this client from others, for shares. Throws std::bad_alloc
-  Connection(Common& common, std::uint64_t user, transport::Channel channel);
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
+  RemoteClientConnection(Common& common, std::uint64_t user, transport::Channel channel);
+  RemoteClientConnection(const RemoteClientConnection&) = delete;
+  RemoteClientConnection& operator=(const RemoteClientConnection&) = delete;
 
   /// Reads the client's greeting and answers it.
   /// @return why the client cannot be served; what could be said to it has been said
@@ -66,7 +66,7 @@ class Connection {
     bool busy = false;  ///< its request is unanswered
     std::uint64_t number = 0;
     InputSlice message;
-    http::Admission::Ticket ticket;
+    http::ClientAdmission::Ticket ticket;
     EngineRequest request;  ///< until the engine has it
     std::stop_source stop;
     base::Clock::time_point arrival;
@@ -75,14 +75,14 @@ class Connection {
   struct Fetch {
     transport::Transfer transfer;
     InputSlice memory;
-    http::Admission::Ticket ticket;
+    http::ClientAdmission::Ticket ticket;
     bool is_request = false;  ///< by its length: only a request is longer than a head
   };
   /// A message that the client is offered.
   struct Offer {
     transport::Transfer transfer;
     ipc::OutgoingMessage message;
-    http::Admission::Ticket ticket;
+    http::ClientAdmission::Ticket ticket;
     bool is_answer = false;
   };
 
@@ -115,7 +115,7 @@ class Connection {
   [[nodiscard]] static ipc::OutgoingMessage make_answer(ipc::MessageHead head,
                                                         const Result<Resized>& result);
   void answer(std::uint32_t index, Result<Resized> result);
-  void offer(ipc::OutgoingMessage message, http::Admission::Ticket ticket, bool is_answer);
+  void offer(ipc::OutgoingMessage message, http::ClientAdmission::Ticket ticket, bool is_answer);
   [[nodiscard]] Result<bool> take_taken();
   void tell_draining();
   void finish() noexcept;
@@ -123,8 +123,8 @@ class Connection {
   [[nodiscard]] std::uint32_t time_for(std::uint64_t bytes) const noexcept;
 
   Common& common_;
-  const http::Client client_;
-  std::shared_ptr<local::Event> event_ = std::make_shared<local::Event>();
+  const http::ClientKey client_;
+  std::shared_ptr<base::WakeEvent> event_ = std::make_shared<base::WakeEvent>();
   std::shared_ptr<CompletionQueue> completions_;
   local::FairShare::Member share_;
   local::OptionsCache options_;

@@ -14,7 +14,7 @@ constexpr std::uint64_t kMinExpectedBytes = 1024;
 
 }  // namespace
 
-Result<bool> Connection::take_answers() {
+Result<bool> RemoteClientConnection::take_answers() {
   auto answers = completions_->take(kGroupSize, std::chrono::microseconds(0));
   // Counted first: whatever is thrown below, the engine has let go of all of these.
   in_engine_ -= answers.size();
@@ -26,7 +26,8 @@ Result<bool> Connection::take_answers() {
 }
 
 /// The message with an answer; `busy` where there is no memory for a stream.
-ipc::OutgoingMessage Connection::make_answer(ipc::MessageHead head, const Result<Resized>& result) {
+ipc::OutgoingMessage RemoteClientConnection::make_answer(ipc::MessageHead head,
+                                                         const Result<Resized>& result) {
   std::array<std::byte, ipc::kMaxMessageTextBytes> text;
   if (result) try {
       head.type = ipc::MessageType::kResized;
@@ -41,7 +42,7 @@ ipc::OutgoingMessage Connection::make_answer(ipc::MessageHead head, const Result
 }
 
 /// Answers a slot's request, and lets go of all that it held.
-void Connection::answer(std::uint32_t index, Result<Resized> result) {
+void RemoteClientConnection::answer(std::uint32_t index, Result<Resized> result) {
   Slot& slot = slots_[index];
   if (result && result->bytes.size() > client_output_bytes_) {
     result =
@@ -65,8 +66,8 @@ void Connection::answer(std::uint32_t index, Result<Resized> result) {
   offer(std::move(message), std::move(slot.ticket), true);
 }
 
-void Connection::offer(ipc::OutgoingMessage message, http::Admission::Ticket ticket,
-                       bool is_answer) {
+void RemoteClientConnection::offer(ipc::OutgoingMessage message,
+                                   http::ClientAdmission::Ticket ticket, bool is_answer) {
   const std::uint64_t bytes = message.bytes;
   transport::OfferOptions options;
   options.direction = transport::Direction::kGet;
@@ -84,7 +85,7 @@ void Connection::offer(ipc::OutgoingMessage message, http::Admission::Ticket tic
   }
 }
 
-Result<bool> Connection::take_taken() {
+Result<bool> RemoteClientConnection::take_taken() {
   bool moved = false;
   for (auto place = offers_.begin(); place != offers_.end();) {
     const auto offer = place++;
@@ -103,7 +104,7 @@ Result<bool> Connection::take_taken() {
   return moved;
 }
 
-void Connection::tell_draining() {
+void RemoteClientConnection::tell_draining() {
   told_draining_ = true;
   ipc::MessageHead head;
   head.type = ipc::MessageType::kDraining;

@@ -34,7 +34,7 @@ Status memory_ran_out() { return {StatusCode::kBusy, "memory ran out"}; }
 
 /// An honest client offers a request for each slot and cancels each once. Of another's offers the
 /// channel keeps no more than it has agreed to.
-void Connection::take_leases() {
+void RemoteClientConnection::take_leases() {
   const std::size_t most = 2 * slots_.size() + kMaxSmall;
   while (leases_.size() < most) {
     auto lease = channel_.take_lease(Direction::kGet);
@@ -45,7 +45,7 @@ void Connection::take_leases() {
 
 /// Fetches requests in the order in which they were offered, and lets what has no body overtake
 /// them: the cancellation of a request is of no use behind others.
-Result<bool> Connection::fetch() {
+Result<bool> RemoteClientConnection::fetch() {
   take_leases();
   bool moved = false;
   bool blocked = false;
@@ -69,7 +69,7 @@ Result<bool> Connection::fetch() {
 }
 
 /// @return whether the lease is done with
-Result<bool> Connection::fetch_one(const transport::Lease& lease) {
+Result<bool> RemoteClientConnection::fetch_one(const transport::Lease& lease) {
   const std::uint64_t bytes = lease.length_bytes;
   if (bytes < ipc::kMessageHeadBytes || bytes > max_message_bytes_) {
     return lied(fmt::format("a message of {} bytes was offered; accepted: {} to {}", bytes,
@@ -82,7 +82,7 @@ Result<bool> Connection::fetch_one(const transport::Lease& lease) {
   }
   if (!has_room(bytes)) return false;
   const auto verdict = common_.admission.admit_or_wait(client_, bytes, 0, fetch.ticket);
-  auto memory = verdict == http::Admission::Verdict::kAdmitted
+  auto memory = verdict == http::ClientAdmission::Verdict::kAdmitted
                     ? common_.engine.input_slice(static_cast<std::size_t>(bytes))
                     : Result<InputSlice>(fail(StatusCode::kBusy, "not admitted"));
   if (!memory) {
@@ -94,7 +94,7 @@ Result<bool> Connection::fetch_one(const transport::Lease& lease) {
   return begin_fetch(lease, std::move(fetch));
 }
 
-Result<bool> Connection::begin_fetch(const transport::Lease& lease, Fetch fetch) {
+Result<bool> RemoteClientConnection::begin_fetch(const transport::Lease& lease, Fetch fetch) {
   const auto bytes = static_cast<std::size_t>(lease.length_bytes);
   if (!fetch.is_request) {
     const std::shared_ptr<std::uint8_t[]> memory(new std::uint8_t[bytes]);
@@ -121,7 +121,7 @@ Result<bool> Connection::begin_fetch(const transport::Lease& lease, Fetch fetch)
 
 /// While the client has as many answers to take as it may, nothing more of its is begun. Before
 /// that, no more than what answers as large as the last ones would fill.
-bool Connection::has_room(std::uint64_t bytes) {
+bool RemoteClientConnection::has_room(std::uint64_t bytes) {
   const std::size_t in_work = fetching_requests_ + busy_;
   if (in_work + offered_answers_ >= slots_.size()) return false;
   if (!fetches_.empty() && fetching_bytes_ + bytes > kWindowBytes) return false;
@@ -132,7 +132,7 @@ bool Connection::has_room(std::uint64_t bytes) {
   return fetching_requests_ + waiting_.size() < ahead;
 }
 
-Result<bool> Connection::take_fetched() {
+Result<bool> RemoteClientConnection::take_fetched() {
   bool moved = false;
   for (auto place = fetches_.begin(); place != fetches_.end();) {
     const auto fetch = place++;
@@ -152,7 +152,7 @@ Result<bool> Connection::take_fetched() {
   return moved;
 }
 
-Result<void> Connection::take_message(Fetch fetch) {
+Result<void> RemoteClientConnection::take_message(Fetch fetch) {
   const auto message = ipc::read_message(std::as_bytes(fetch.memory.bytes));
   if (!message) return fail(message.error());
   if (message->head.type == ipc::MessageType::kRequest) {
@@ -164,7 +164,7 @@ Result<void> Connection::take_message(Fetch fetch) {
 }
 
 /// @return an error where the client lied
-Result<void> Connection::take_request(const ipc::Message& message, Fetch fetch) {
+Result<void> RemoteClientConnection::take_request(const ipc::Message& message, Fetch fetch) {
   const std::uint32_t index = message.head.slot;
   if (index >= slots_.size()) {
     return lied(fmt::format("found slot {}; accepted: 0 to {}", index, slots_.size() - 1));
@@ -198,7 +198,7 @@ Result<void> Connection::take_request(const ipc::Message& message, Fetch fetch) 
   return {};
 }
 
-Result<EngineRequest> Connection::make_request(const ipc::Message& message) {
+Result<EngineRequest> RemoteClientConnection::make_request(const ipc::Message& message) {
   const std::string_view text(reinterpret_cast<const char*>(message.text.data()),
                               message.text.size());
   const auto options = options_.find(text);
@@ -213,7 +213,7 @@ Result<EngineRequest> Connection::make_request(const ipc::Message& message) {
 }
 
 /// A request that has been answered meanwhile cannot be cancelled any more; that is no lie.
-Result<void> Connection::cancel(const ipc::MessageHead& head) {
+Result<void> RemoteClientConnection::cancel(const ipc::MessageHead& head) {
   if (head.slot >= slots_.size()) {
     return lied(fmt::format("found slot {}; accepted: 0 to {}", head.slot, slots_.size() - 1));
   }
@@ -223,17 +223,17 @@ Result<void> Connection::cancel(const ipc::MessageHead& head) {
 }
 
 /// A picture's pixels are known once it is here.
-bool Connection::is_admitted(Slot& slot) {
+bool RemoteClientConnection::is_admitted(Slot& slot) {
   const std::uint64_t pixels =
       http::count_pixels_to_decode(slot.request.jpeg, slot.request.options.limits.max_input_pixels);
   const std::uint64_t bytes = slot.message.bytes.size();
   const auto verdict = slot.ticket.held()
                            ? common_.admission.change_or_wait(slot.ticket, bytes, pixels)
                            : common_.admission.admit_or_wait(client_, bytes, pixels, slot.ticket);
-  return verdict == http::Admission::Verdict::kAdmitted;
+  return verdict == http::ClientAdmission::Verdict::kAdmitted;
 }
 
-std::optional<Status> Connection::why_dropped(const Slot& slot) const {
+std::optional<Status> RemoteClientConnection::why_dropped(const Slot& slot) const {
   if (slot.stop.stop_requested()) {
     return Status(StatusCode::kCancelled, "cancelled while it was queued");
   }
@@ -246,7 +246,7 @@ std::optional<Status> Connection::why_dropped(const Slot& slot) const {
 }
 
 /// How many more requests the engine may be given now.
-std::size_t Connection::may_hand_in() {
+std::size_t RemoteClientConnection::may_hand_in() {
   if (waiting_.empty()) share_.set_waiting(false);
   const std::size_t most = std::min(kGroupSize, waiting_.size());
   std::size_t allowed = std::min(most, share_.allowance());
@@ -258,7 +258,7 @@ std::size_t Connection::may_hand_in() {
   return allowed;
 }
 
-Result<bool> Connection::hand_in() {
+Result<bool> RemoteClientConnection::hand_in() {
   const bool dropped = drop_unwanted();
   const std::size_t allowed = may_hand_in();
   std::vector<std::uint32_t> group;
@@ -276,7 +276,7 @@ Result<bool> Connection::hand_in() {
 }
 
 /// Answers requests that were cancelled, or whose time has passed, while they waited here.
-bool Connection::drop_unwanted() {
+bool RemoteClientConnection::drop_unwanted() {
   bool dropped = false;
   for (std::size_t i = 0; i < waiting_.size();) {
     const std::uint32_t index = waiting_[i];
@@ -293,7 +293,7 @@ bool Connection::drop_unwanted() {
 }
 
 /// What the engine has no room for waits on, in its place.
-void Connection::submit(const std::vector<std::uint32_t>& slots) {
+void RemoteClientConnection::submit(const std::vector<std::uint32_t>& slots) {
   std::vector<EngineRequest> requests;
   requests.reserve(slots.size());
   for (const std::uint32_t index : slots) requests.push_back(std::move(slots_[index].request));

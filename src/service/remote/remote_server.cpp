@@ -58,7 +58,7 @@ std::uint64_t user_of(const std::string& name) {
 
 class RemoteServer::Impl {
  public:
-  Impl(PictureEngine& engine, http::Admission& admission, RemoteServerOptions options,
+  Impl(PictureEngine& engine, http::ClientAdmission& admission, RemoteServerOptions options,
        transport::Listener listener)
       : common_{engine, admission, local::FairShare(options.under_way), std::move(options)},
         listener_(std::move(listener)),
@@ -118,7 +118,7 @@ class RemoteServer::Impl {
  private:
   struct Client {
     std::thread thread;
-    std::unique_ptr<Connection> connection;  ///< until the end
+    std::unique_ptr<RemoteClientConnection> connection;  ///< until the end
     std::string name;
     std::optional<Status> refusal;  ///< why it is not served
     bool done = false;
@@ -181,8 +181,8 @@ class RemoteServer::Impl {
   void enter(transport::Channel channel) {
     auto client = std::make_unique<Client>();
     client->name = channel.config().peer;
-    client->connection =
-        std::make_unique<Connection>(common_, user_of(client->name), std::move(channel));
+    client->connection = std::make_unique<RemoteClientConnection>(common_, user_of(client->name),
+                                                                  std::move(channel));
     const std::lock_guard lock(mutex_);
     client->refusal = refusal_of(client->name);
     const auto refusals = std::ranges::count_if(
@@ -205,7 +205,7 @@ class RemoteServer::Impl {
     auto kind = RemoteEvent::Kind::kRefused;
     const Status end = [&]() -> Status {
       try {
-        Connection& connection = *client.connection;
+        RemoteClientConnection& connection = *client.connection;
         if (client.refusal) {
           connection.refuse(*client.refusal);
           return *client.refusal;
@@ -223,7 +223,7 @@ class RemoteServer::Impl {
         return {StatusCode::kInternal, "an exception that nobody expected"};
       }
     }();
-    std::unique_ptr<Connection> over;
+    std::unique_ptr<RemoteClientConnection> over;
     {
       const std::lock_guard lock(mutex_);
       over = std::move(client.connection);
@@ -277,7 +277,7 @@ RemoteServer::RemoteServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) 
 RemoteServer::~RemoteServer() = default;
 RemoteServer::RemoteServer(RemoteServer&&) noexcept = default;
 
-Result<RemoteServer> RemoteServer::start(PictureEngine& engine, http::Admission& admission,
+Result<RemoteServer> RemoteServer::start(PictureEngine& engine, http::ClientAdmission& admission,
                                          RemoteServerOptions options) {
   if (auto good = check(options); !good) return fail(good.error());
   transport::SessionOptions session;

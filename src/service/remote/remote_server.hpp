@@ -68,7 +68,8 @@ class RemoteServer {
   /// @param admission  bounds what is under way; outlives the server
   /// @return invalid_input for options out of bounds; those of transport::Listener::listen(); busy
   ///         where threads ran out
-  [[nodiscard]] static Result<RemoteServer> start(PictureEngine& engine, http::Admission& admission,
+  [[nodiscard]] static Result<RemoteServer> start(PictureEngine& engine,
+                                                  http::ClientAdmission& admission,
                                                   RemoteServerOptions options);
   /// Ends all connections: what is queued is cancelled, what is worked on is waited for.
   ~RemoteServer();

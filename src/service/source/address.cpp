@@ -47,17 +47,17 @@ AddressClass classify_v4(std::uint32_t address) noexcept {
   return AddressClass::kPublic;
 }
 
-using Bytes = std::array<std::uint8_t, 16>;
+using Ipv6Bytes = std::array<std::uint8_t, 16>;
 
-std::uint32_t v4_at(const Bytes& bytes, std::size_t at) noexcept {
+std::uint32_t v4_at(const Ipv6Bytes& bytes, std::size_t at) noexcept {
   return v4(bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]);
 }
 
-bool begins(const Bytes& bytes, std::initializer_list<std::uint8_t> with) noexcept {
+bool begins(const Ipv6Bytes& bytes, std::initializer_list<std::uint8_t> with) noexcept {
   return std::equal(with.begin(), with.end(), bytes.begin());
 }
 
-bool zeros(const Bytes& bytes, std::size_t from, std::size_t to) noexcept {
+bool zeros(const Ipv6Bytes& bytes, std::size_t from, std::size_t to) noexcept {
   return std::all_of(bytes.begin() + static_cast<std::ptrdiff_t>(from),
                      bytes.begin() + static_cast<std::ptrdiff_t>(to),
                      [](std::uint8_t byte) { return byte == 0; });
@@ -69,7 +69,7 @@ AddressClass worse(AddressClass a, AddressClass b) noexcept {
 }
 
 // 2000::/3, the only addresses that IANA has given out for use everywhere.
-AddressClass classify_global(const Bytes& bytes) noexcept {
+AddressClass classify_global(const Ipv6Bytes& bytes) noexcept {
   if (begins(bytes, {0x20, 0x01, 0x00, 0x00})) {  // Teredo, RFC 4380
     return worse(classify_v4(v4_at(bytes, 4)), classify_v4(~v4_at(bytes, 12)));
   }
@@ -80,7 +80,7 @@ AddressClass classify_global(const Bytes& bytes) noexcept {
   return AddressClass::kPublic;
 }
 
-AddressClass classify_prefix(const Bytes& bytes) noexcept {
+AddressClass classify_prefix(const Ipv6Bytes& bytes) noexcept {
   if (zeros(bytes, 0, 10) && bytes[10] == 0xff && bytes[11] == 0xff) {  // mapped
     return classify_v4(v4_at(bytes, 12));
   }
@@ -102,7 +102,7 @@ AddressClass classify_prefix(const Bytes& bytes) noexcept {
 }  // namespace
 
 AddressClass classify(const IpAddress& address) noexcept {
-  const Bytes& bytes = address.bytes;
+  const Ipv6Bytes& bytes = address.bytes;
   if (!address.v6) return classify_v4(v4_at(bytes, 0));
   AddressClass meaning = classify_prefix(bytes);
   // ISATAP, RFC 5214: an interface identifier that any prefix may carry.

@@ -11,7 +11,7 @@
 
 namespace framewire::service::source {
 
-/// Settings::allowed_sources, parsed once. Thread safety: const, from any number of threads.
+/// SourceSettings::allowed_sources, parsed once. Thread safety: const, from any number of threads.
 class AllowedSources {
  public:
   /// @return invalid_input for an entry that is no source or holds a user name, a query, a fragment

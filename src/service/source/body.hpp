@@ -30,8 +30,8 @@ struct KeptBytes {
   std::shared_ptr<const void> keeper;
 };
 
-/// Takes the bytes of one original. With the length known, memory of Settings::allocate is taken
-/// once and filled; else pieces of ordinary memory are collected and copied once at the end.
+/// Takes the bytes of one original. With the length known, memory of SourceSettings::allocate is
+/// taken once and filled; else pieces of ordinary memory are collected and copied once at the end.
 /// What it holds counts against the budget until it is destroyed or take() is called.
 /// Functions answer nothing, or why there is no original: too_large, busy, truncated.
 /// Thread safety: one thread at a time.

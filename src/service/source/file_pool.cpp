@@ -6,7 +6,7 @@
 
 namespace framewire::service::source {
 
-FilePool::FilePool(const Settings& settings, Budget& budget, FileRoot root)
+FilePool::FilePool(const SourceSettings& settings, Budget& budget, FileRoot root)
     : settings_(settings), budget_(budget), root_(std::move(root)) {}
 
 FilePool::~FilePool() {
@@ -26,7 +26,7 @@ bool FilePool::start(unsigned threads) {
   return !threads_.empty();
 }
 
-bool FilePool::submit(Job& job) noexcept {
+bool FilePool::submit(FetchJob& job) noexcept {
   try {
     const std::lock_guard lock(mutex_);
     if (queue_.size() >= settings_.waiting) return false;
@@ -38,7 +38,7 @@ bool FilePool::submit(Job& job) noexcept {
   return true;
 }
 
-Fetched<Original> FilePool::read(const Job& job) noexcept {
+Fetched<Original> FilePool::read(const FetchJob& job) noexcept {
   try {
     if (ending_.stop_requested()) return fail_fetch(FetchErrorKind::kCancelled);
     if (base::Clock::now() >= job.deadline) {
@@ -54,7 +54,7 @@ Fetched<Original> FilePool::read(const Job& job) noexcept {
 void FilePool::run() noexcept {
   base::name_thread("fw-files");
   while (true) {
-    std::list<Job> job;
+    std::list<FetchJob> job;
     {
       std::unique_lock lock(mutex_);
       wake_.wait(lock, [this] { return ending_.stop_requested() || !queue_.empty(); });

@@ -15,26 +15,26 @@ namespace framewire::service::source {
 /// Thread safety: submit() from any number of threads.
 class FilePool {
  public:
-  FilePool(const Settings& settings, Budget& budget, FileRoot root);
+  FilePool(const SourceSettings& settings, Budget& budget, FileRoot root);
   /// Answers what waits with kCancelled, and waits for what is being read.
   ~FilePool();
   /// @return false where no thread could be started
   [[nodiscard]] bool start(unsigned threads);
 
   /// @param job  moved from, unless it is refused
-  /// @return false where Settings::waiting wait already, or memory ran out
-  [[nodiscard]] bool submit(Job& job) noexcept;
+  /// @return false where SourceSettings::waiting wait already, or memory ran out
+  [[nodiscard]] bool submit(FetchJob& job) noexcept;
 
  private:
   void run() noexcept;
-  [[nodiscard]] Fetched<Original> read(const Job& job) noexcept;
+  [[nodiscard]] Fetched<Original> read(const FetchJob& job) noexcept;
 
-  const Settings& settings_;
+  const SourceSettings& settings_;
   Budget& budget_;
   FileRoot root_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::list<Job> queue_;
+  std::list<FetchJob> queue_;
   std::stop_source ending_;
   std::vector<std::thread> threads_;
 };

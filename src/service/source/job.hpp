@@ -9,9 +9,9 @@
 
 namespace framewire::service::source {
 
-struct Job {
+struct FetchJob {
   FetchRequest request;
-  Done done;
+  FetchDone done;
   SourceUrl url;  ///< the hop's
   std::size_t max_bytes = 0;
   base::Clock::time_point deadline;
@@ -20,7 +20,7 @@ struct Job {
 
   /// Calls `done`, once; later calls do nothing.
   void answer(Fetched<Original> result) noexcept {
-    const Done call = std::exchange(done, nullptr);
+    const FetchDone call = std::exchange(done, nullptr);
     if (!call) return;
     try {
       call(std::move(result));

@@ -21,7 +21,7 @@ void OriginLoop::Notice::operator()() const noexcept {
   loop->wake();
 }
 
-OriginLoop::OriginLoop(const Settings& settings, const AllowedSources& allowed,
+OriginLoop::OriginLoop(const SourceSettings& settings, const AllowedSources& allowed,
                        const Network& network, Budget& budget)
     : settings_(settings),
       allowed_(allowed),
@@ -55,7 +55,7 @@ bool OriginLoop::start() {
   return true;
 }
 
-bool OriginLoop::submit(Job& job) noexcept {
+bool OriginLoop::submit(FetchJob& job) noexcept {
   const std::size_t most = settings_.connections + settings_.waiting;
   if (unanswered_.fetch_add(1) >= most) {
     unanswered_.fetch_sub(1);
@@ -244,10 +244,10 @@ void OriginLoop::take_lookups() noexcept {
 
 Fetched<void> OriginLoop::transfer(Fetches::iterator fetch, std::span<const IpAddress> addresses) {
   if (!fetch->transfer) {
-    fetch->transfer = std::make_unique<Transfer>(settings_, network_, budget_, fetch->job.request,
-                                                 fetch->job.max_bytes);
+    fetch->transfer = std::make_unique<OriginTransfer>(settings_, network_, budget_,
+                                                       fetch->job.request, fetch->job.max_bytes);
   }
-  Transfer& transfer = *fetch->transfer;
+  OriginTransfer& transfer = *fetch->transfer;
   if (auto ready = transfer.prepare(fetch->job.url, addresses, left_until(fetch->dial_deadline));
       !ready) {
     return ready;

@@ -24,7 +24,7 @@ namespace framewire::service::source {
 /// Thread safety: submit() and answer() from any number of threads.
 class OriginLoop {
  public:
-  OriginLoop(const Settings& settings, const AllowedSources& allowed, const Network& network,
+  OriginLoop(const SourceSettings& settings, const AllowedSources& allowed, const Network& network,
              Budget& budget);
   /// Answers everything with kCancelled.
   ~OriginLoop();
@@ -34,10 +34,10 @@ class OriginLoop {
   [[nodiscard]] bool start();
 
   /// @param job  moved from, unless it is refused
-  /// @return false where Settings::connections + Settings::waiting fetches are unanswered, or
-  /// memory
+  /// @return false where SourceSettings::connections + SourceSettings::waiting fetches are
+  /// unanswered, or memory
   ///         ran out
-  [[nodiscard]] bool submit(Job& job) noexcept;
+  [[nodiscard]] bool submit(FetchJob& job) noexcept;
 
  private:
   /// Asks the loop to look for cancelled fetches.
@@ -46,17 +46,17 @@ class OriginLoop {
     void operator()() const noexcept;
   };
   struct Fetch {
-    Job job;
+    FetchJob job;
     std::optional<std::stop_callback<Notice>> on_stop;
     std::string origin;      ///< of job.url
     bool connected = false;  ///< holds one of its origin's connections
     base::Clock::time_point dial_deadline;
     std::shared_ptr<Lookup> lookup;
-    std::unique_ptr<Transfer> transfer;
+    std::unique_ptr<OriginTransfer> transfer;
     unsigned redirects = 0;
     std::list<Fetch>::iterator self;  ///< its place in whichever list it is in
 
-    explicit Fetch(Job&& taken) : job(std::move(taken)) {}
+    explicit Fetch(FetchJob&& taken) : job(std::move(taken)) {}
   };
   using Fetches = std::list<Fetch>;
   struct FreeMulti {
@@ -88,7 +88,7 @@ class OriginLoop {
   void answer(Fetches& list, Fetches::iterator fetch, Fetched<Original> result) noexcept;
   void cancel_all(Fetches& list) noexcept;
 
-  const Settings& settings_;
+  const SourceSettings& settings_;
   const AllowedSources& allowed_;
   const Network& network_;
   Budget& budget_;

@@ -26,7 +26,7 @@ struct AddressPolicy {
 };
 
 /// Chosen once, when a Sources is made. A bound of 0 is refused by Sources::make().
-struct Settings {
+struct SourceSettings {
   /// Folder that `local:///path` and bare paths are looked up below; empty: no files are served.
   std::string root;
   /// Whether http:// and https:// URLs are fetched at all.

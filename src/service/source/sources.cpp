@@ -15,7 +15,7 @@ tl::unexpected<Status> wrong(const char* setting, const char* accepted) {
                   .about(setting));
 }
 
-Result<void> check(const Settings& settings) {
+Result<void> check(const SourceSettings& settings) {
   constexpr std::chrono::milliseconds kMaxTime = std::chrono::hours(1);
   for (const auto time : {settings.dial_timeout, settings.tls_timeout, settings.download_timeout}) {
     if (time.count() < 1 || time > kMaxTime) return wrong("timeout", "1 ms to 1 h");
@@ -51,7 +51,7 @@ bool init_libcurl() noexcept {
 
 class Sources::Impl {
  public:
-  Impl(Settings&& settings, AllowedSources&& allowed, Network&& network)
+  Impl(SourceSettings&& settings, AllowedSources&& allowed, Network&& network)
       : settings_(std::move(settings)),
         allowed_(std::move(allowed)),
         network_(std::move(network)),
@@ -71,9 +71,9 @@ class Sources::Impl {
     return {};
   }
 
-  Fetched<void> fetch(FetchRequest&& request, Done&& done) noexcept {
+  Fetched<void> fetch(FetchRequest&& request, FetchDone&& done) noexcept {
     try {
-      Job job = prepare(std::move(request), std::move(done));
+      FetchJob job = prepare(std::move(request), std::move(done));
       const bool file = !job.verdict && job.url.scheme == Scheme::kLocal;
       if (file ? files_->submit(job) : loop_.submit(job)) return {};
     } catch (...) {
@@ -82,8 +82,8 @@ class Sources::Impl {
   }
 
  private:
-  Job prepare(FetchRequest&& request, Done&& done) const {
-    Job job;
+  FetchJob prepare(FetchRequest&& request, FetchDone&& done) const {
+    FetchJob job;
     job.max_bytes = settings_.max_bytes;
     if (request.max_bytes != 0) job.max_bytes = std::min(job.max_bytes, request.max_bytes);
     auto time = settings_.download_timeout;
@@ -113,7 +113,7 @@ class Sources::Impl {
     return std::nullopt;
   }
 
-  const Settings settings_;
+  const SourceSettings settings_;
   const AllowedSources allowed_;
   const Network network_;
   Budget budget_;
@@ -121,9 +121,11 @@ class Sources::Impl {
   OriginLoop loop_;
 };
 
-Result<Sources> Sources::make(Settings settings) { return make(std::move(settings), Network{}); }
+Result<Sources> Sources::make(SourceSettings settings) {
+  return make(std::move(settings), Network{});
+}
 
-Result<Sources> Sources::make(Settings settings, Network network) {
+Result<Sources> Sources::make(SourceSettings settings, Network network) {
   try {
     if (auto checked = check(settings); !checked) return fail(checked.error());
     auto allowed = AllowedSources::parse(settings.allowed_sources);
@@ -144,7 +146,7 @@ Sources::Sources(Sources&&) noexcept = default;
 Sources& Sources::operator=(Sources&&) noexcept = default;
 void Sources::close() noexcept { impl_.reset(); }
 
-Fetched<void> Sources::fetch(FetchRequest request, Done done) {
+Fetched<void> Sources::fetch(FetchRequest request, FetchDone done) {
   return impl_->fetch(std::move(request), std::move(done));
 }
 

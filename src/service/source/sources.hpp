@@ -22,13 +22,13 @@ struct Network;
 enum class FetchErrorKind : std::uint8_t {
   kNotFound,           ///< no such file, or one that is not served: a folder, a FIFO, a hidden file
   kSchemeNotAllowed,   ///< neither a file nor http(s), or switched off; also of a redirect
-  kSourceNotAllowed,   ///< not in Settings::allowed_sources; also of a redirect
+  kSourceNotAllowed,   ///< not in SourceSettings::allowed_sources; also of a redirect
   kAddressNotAllowed,  ///< the origin's address is none that AddressPolicy permits
   kBadUrl,             ///< not a URL that all parsers read alike
   kResolve,            ///< the host's name has no address
   kConnect,            ///< no connection, or it broke before an answer came
   kTls,                ///< no handshake, or a certificate that is not the host's
-  kTooManyRedirects,   ///< more than Settings::max_redirects
+  kTooManyRedirects,   ///< more than SourceSettings::max_redirects
   kBadRedirect,        ///< a redirect without a Location that can be read
   kOriginStatus,     ///< the origin answered neither 200, a whole 206, nor a 304 that was asked for
   kBadAnswer,        ///< not HTTP, more header than is read, or contradicting lengths
@@ -57,7 +57,7 @@ using Fetched = tl::expected<T, FetchError>;
 
 /// An original, or word that the one the caller has is still the current one.
 struct Original {
-  /// Host memory of Settings::allocate (none of it where there are no bytes); empty with
+  /// Host memory of SourceSettings::allocate (none of it where there are no bytes); empty with
   /// not_modified. What a file or an origin says is not checked: it need not be a JPEG.
   std::span<const std::uint8_t> bytes;
   std::shared_ptr<const void> keeper;  ///< the bytes stay as long as this does
@@ -79,8 +79,8 @@ struct Original {
 };
 
 struct FetchRequest {
-  /// `http://…`, `https://…`, `local:///path`, or a bare path below Settings::root; at most 8,192
-  /// bytes. As the URL grammar gives it: already decoded once. Of files every byte is taken
+  /// `http://…`, `https://…`, `local:///path`, or a bare path below SourceSettings::root; at most
+  /// 8,192 bytes. As the URL grammar gives it: already decoded once. Of files every byte is taken
   /// literally, so `%`, `?` and `#` are characters of the name.
   std::string url;
   /// The caller holds the original of this ETag (one, with its quotes) or this date. Where it is
@@ -88,7 +88,7 @@ struct FetchRequest {
   /// there is an ETag. Values that no header may hold are taken for empty.
   std::string if_none_match;
   std::string if_modified_since;
-  std::size_t max_bytes = 0;             ///< lowers Settings::max_bytes; 0: as the settings say
+  std::size_t max_bytes = 0;  ///< lowers SourceSettings::max_bytes; 0: as the settings say
   std::chrono::milliseconds timeout{0};  ///< lowers download_timeout; 0: as the settings say
   /// Of files alone: called on a thread of the module's once the file is found and described, and
   /// before it is read. True: the caller has what it needs of this very file, which is not read.
@@ -101,7 +101,7 @@ struct FetchRequest {
 
 /// Called once, on a thread of the module: be quick, never wait for a fetch. What it throws is
 /// ignored.
-using Done = std::function<void(Fetched<Original>)>;
+using FetchDone = std::function<void(Fetched<Original>)>;
 
 /// Fetches originals. One event loop for all origins, and a few threads each for names and files.
 ///
@@ -112,9 +112,9 @@ class Sources {
   /// Opens the root and starts the threads.
   /// @return invalid_input for an allowed source, a bound or a text that cannot be, with its name;
   ///         io_error for a root that is no folder; busy where threads or memory ran out
-  [[nodiscard]] static Result<Sources> make(Settings settings);
+  [[nodiscard]] static Result<Sources> make(SourceSettings settings);
   /// With another resolver, or other addresses to dial: for tests (network.hpp).
-  [[nodiscard]] static Result<Sources> make(Settings settings, Network network);
+  [[nodiscard]] static Result<Sources> make(SourceSettings settings, Network network);
   /// Answers what is under way with kCancelled, then ends; waits for a name that is being looked
   /// up, a few seconds at most, and for the file system to answer.
   ~Sources();
@@ -127,7 +127,7 @@ class Sources {
   /// calling thread.
   /// @return kBusy, and nothing else, where too many fetches wait or memory ran out: `done` is not
   ///         called then. All other errors come by `done`
-  [[nodiscard]] Fetched<void> fetch(FetchRequest request, Done done);
+  [[nodiscard]] Fetched<void> fetch(FetchRequest request, FetchDone done);
 
  private:
   class Impl;

@@ -68,8 +68,8 @@ std::span<const std::uint8_t> as_bytes(const char* data, std::size_t count) noex
 
 }  // namespace
 
-Transfer::Transfer(const Settings& settings, const Network& network, Budget& budget,
-                   const FetchRequest& request, std::size_t max_bytes)
+OriginTransfer::OriginTransfer(const SourceSettings& settings, const Network& network,
+                               Budget& budget, const FetchRequest& request, std::size_t max_bytes)
     : settings_(settings),
       network_(network),
       request_(request),
@@ -82,7 +82,7 @@ Transfer::Transfer(const Settings& settings, const Network& network, Budget& bud
   }
 }
 
-bool Transfer::set_headers() {
+bool OriginTransfer::set_headers() {
   conditional_ = false;
   std::string condition;
   if (is_field_value(request_.if_none_match)) {
@@ -100,7 +100,7 @@ bool Transfer::set_headers() {
   return set(CURLOPT_HTTPHEADER, headers_.get());
 }
 
-bool Transfer::set_addresses(const SourceUrl& url, std::span<const IpAddress> addresses) {
+bool OriginTransfer::set_addresses(const SourceUrl& url, std::span<const IpAddress> addresses) {
   resolved_.reset();
   if (addresses.empty()) return true;
   std::string entry = fmt::format("{}:{}:", url.host, url.port);
@@ -112,7 +112,7 @@ bool Transfer::set_addresses(const SourceUrl& url, std::span<const IpAddress> ad
   return resolved_ && set(CURLOPT_RESOLVE, resolved_.get());
 }
 
-bool Transfer::set_options(const SourceUrl& url, std::chrono::milliseconds dial) {
+bool OriginTransfer::set_options(const SourceUrl& url, std::chrono::milliseconds dial) {
   const bool https = url.scheme == Scheme::kHttps;
   const auto connect = std::max(dial, std::chrono::milliseconds(1)) +
                        (https ? settings_.tls_timeout : std::chrono::milliseconds(0));
@@ -138,14 +138,15 @@ bool Transfer::set_options(const SourceUrl& url, std::chrono::milliseconds dial)
       set(CURLOPT_LOW_SPEED_TIME, kLowSpeedSeconds) && set(CURLOPT_BUFFERSIZE, kReceiveBytes);
   const bool callbacks =
       set(CURLOPT_ERRORBUFFER, error_text_.data()) && set(CURLOPT_PRIVATE, this) &&
-      set(CURLOPT_HEADERFUNCTION, &Transfer::on_header) && set(CURLOPT_HEADERDATA, this) &&
-      set(CURLOPT_WRITEFUNCTION, &Transfer::on_body) && set(CURLOPT_WRITEDATA, this) &&
-      set(CURLOPT_OPENSOCKETFUNCTION, &Transfer::on_socket) && set(CURLOPT_OPENSOCKETDATA, this);
+      set(CURLOPT_HEADERFUNCTION, &OriginTransfer::on_header) && set(CURLOPT_HEADERDATA, this) &&
+      set(CURLOPT_WRITEFUNCTION, &OriginTransfer::on_body) && set(CURLOPT_WRITEDATA, this) &&
+      set(CURLOPT_OPENSOCKETFUNCTION, &OriginTransfer::on_socket) &&
+      set(CURLOPT_OPENSOCKETDATA, this);
   return request && coding && confined && tls && bounds && callbacks;
 }
 
-Fetched<void> Transfer::prepare(const SourceUrl& url, std::span<const IpAddress> addresses,
-                                std::chrono::milliseconds dial) {
+Fetched<void> OriginTransfer::prepare(const SourceUrl& url, std::span<const IpAddress> addresses,
+                                      std::chrono::milliseconds dial) {
   head_ = {};
   body_.reset();
   meaning_.reset();
@@ -161,9 +162,9 @@ Fetched<void> Transfer::prepare(const SourceUrl& url, std::span<const IpAddress>
   return {};
 }
 
-std::size_t Transfer::on_header(char* data, std::size_t size, std::size_t count,
-                                void* self) noexcept {
-  auto& transfer = *static_cast<Transfer*>(self);
+std::size_t OriginTransfer::on_header(char* data, std::size_t size, std::size_t count,
+                                      void* self) noexcept {
+  auto& transfer = *static_cast<OriginTransfer*>(self);
   try {
     if (transfer.header({data, size * count})) return size * count;
   } catch (...) {
@@ -172,13 +173,13 @@ std::size_t Transfer::on_header(char* data, std::size_t size, std::size_t count,
   return 0;
 }
 
-std::size_t Transfer::on_body(char* data, std::size_t size, std::size_t count,
-                              void* self) noexcept {
-  auto& transfer = *static_cast<Transfer*>(self);
+std::size_t OriginTransfer::on_body(char* data, std::size_t size, std::size_t count,
+                                    void* self) noexcept {
+  auto& transfer = *static_cast<OriginTransfer*>(self);
   return transfer.body(as_bytes(data, size * count)) ? size * count : CURL_WRITEFUNC_ERROR;
 }
 
-bool Transfer::header(std::string_view line) {
+bool OriginTransfer::header(std::string_view line) {
   const bool known = head_.complete();
   if (!head_.take(line)) {
     fault_ = fetch_error(FetchErrorKind::kBadAnswer, "a malformed head, or too long a one");
@@ -198,7 +199,7 @@ bool Transfer::header(std::string_view line) {
   return true;
 }
 
-bool Transfer::body(std::span<const std::uint8_t> bytes) noexcept {
+bool OriginTransfer::body(std::span<const std::uint8_t> bytes) noexcept {
   if (!meaning_) {
     fault_ = fetch_error(FetchErrorKind::kBadAnswer, "a body without a head");
     return false;
@@ -214,8 +215,8 @@ bool Transfer::body(std::span<const std::uint8_t> bytes) noexcept {
   return true;
 }
 
-curl_socket_t Transfer::on_socket(void* self, curlsocktype, curl_sockaddr* address) noexcept {
-  auto& transfer = *static_cast<Transfer*>(self);
+curl_socket_t OriginTransfer::on_socket(void* self, curlsocktype, curl_sockaddr* address) noexcept {
+  auto& transfer = *static_cast<OriginTransfer*>(self);
   const auto judged = address_of(&address->addr, address->addrlen);
   if (!judged || !permits(transfer.settings_.addresses, *judged)) {
     transfer.refused_address_ = true;
@@ -237,13 +238,13 @@ curl_socket_t Transfer::on_socket(void* self, curlsocktype, curl_sockaddr* addre
   return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
-FetchError Transfer::failure(CURLcode code) const {
+FetchError OriginTransfer::failure(CURLcode code) const {
   const std::string_view text =
       error_text_[0] != '\0' ? error_text_.data() : curl_easy_strerror(code);
   return fetch_error(kind_of(code, head_), text);
 }
 
-Fetched<std::variant<Original, Redirect>> Transfer::original() {
+Fetched<std::variant<Original, Redirect>> OriginTransfer::original() {
   Original original;
   head_.describe(original);
   if (**meaning_ == AnswerHead::Meaning::kNotModified) {
@@ -257,7 +258,7 @@ Fetched<std::variant<Original, Redirect>> Transfer::original() {
   return original;
 }
 
-Fetched<std::variant<Original, Redirect>> Transfer::finish(CURLcode code) {
+Fetched<std::variant<Original, Redirect>> OriginTransfer::finish(CURLcode code) {
   if (fault_) return tl::unexpected(std::move(*fault_));
   if (meaning_ && !*meaning_) return tl::unexpected(std::move(meaning_->error()));
   if (meaning_ && **meaning_ == AnswerHead::Meaning::kRedirect) {

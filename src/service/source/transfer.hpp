@@ -21,12 +21,12 @@ struct Redirect {
 
 /// What one request brought. Not copied, and never moved: libcurl calls back into it.
 /// Thread safety: one thread at a time, the one that drives the multi handle.
-class Transfer {
+class OriginTransfer {
  public:
-  Transfer(const Settings& settings, const Network& network, Budget& budget,
-           const FetchRequest& request, std::size_t max_bytes);
-  Transfer(const Transfer&) = delete;
-  Transfer& operator=(const Transfer&) = delete;
+  OriginTransfer(const SourceSettings& settings, const Network& network, Budget& budget,
+                 const FetchRequest& request, std::size_t max_bytes);
+  OriginTransfer(const OriginTransfer&) = delete;
+  OriginTransfer& operator=(const OriginTransfer&) = delete;
 
   /// Sets the request up; the handle must be in no multi handle. May be called again for each hop.
   ///
@@ -70,7 +70,7 @@ class Transfer {
     return curl_easy_setopt(easy_.get(), option, value) == CURLE_OK;
   }
 
-  const Settings& settings_;
+  const SourceSettings& settings_;
   const Network& network_;
   const FetchRequest& request_;
   bool conditional_ = false;

@@ -23,12 +23,12 @@ bool is_filename(std::string_view text) {
 
 }  // namespace
 
-Applied apply_cachebuster(State& state, Arguments arguments) {
+Applied apply_cachebuster(State& state, OptionArguments arguments) {
   state.request.cachebuster = std::string(arguments[0]);
   return {};
 }
 
-Applied apply_expires(State& state, Arguments arguments) {
+Applied apply_expires(State& state, OptionArguments arguments) {
   const auto moment = read_integer(arguments[0], kMin, kMax);
   if (!moment) return refuse_argument(state, arguments[0], "a time in seconds since 1970");
   if (*moment > 0 && *moment < state.now_s) {
@@ -38,7 +38,7 @@ Applied apply_expires(State& state, Arguments arguments) {
   return {};
 }
 
-Applied apply_filename(State& state, Arguments arguments) {
+Applied apply_filename(State& state, OptionArguments arguments) {
   std::optional<std::string> name(arguments[0]);
   if (arguments.size() > 1 && read_bool(arguments[1])) {
     std::string_view text = arguments[0];
@@ -54,21 +54,21 @@ Applied apply_filename(State& state, Arguments arguments) {
   return {};
 }
 
-Applied apply_max_src_file_size(State& state, Arguments arguments) {
+Applied apply_max_src_file_size(State& state, OptionArguments arguments) {
   const auto bytes = read_integer(arguments[0], kMin, kMax);
   if (!bytes) return refuse_argument(state, arguments[0], "a whole number of bytes");
   state.request.options.max_src_file_size = bytes;
   return {};
 }
 
-Applied apply_max_animation_frames(State& state, Arguments arguments) {
+Applied apply_max_animation_frames(State& state, OptionArguments arguments) {
   const auto frames = read_integer(arguments[0], 1, std::numeric_limits<std::int32_t>::max());
   if (!frames) return refuse_argument(state, arguments[0], "a whole number from 1 on");
   state.request.options.max_animation_frames = static_cast<std::int32_t>(*frames);
   return {};
 }
 
-Applied apply_max_result_dimension(State& state, Arguments arguments) {
+Applied apply_max_result_dimension(State& state, OptionArguments arguments) {
   const auto side = read_integer(arguments[0], std::numeric_limits<std::int32_t>::min(),
                                  std::numeric_limits<std::int32_t>::max());
   if (!side) return refuse_argument(state, arguments[0], "a whole number of pixels");

@@ -9,7 +9,7 @@ namespace framewire::service::url {
 namespace {
 
 // Segments as a URL has them, in one order and with every argument written out.
-class Text {
+class CanonicalText {
  public:
   template <typename... Values>
   void add(std::string_view name, const Values&... values) {
@@ -39,7 +39,7 @@ std::string print(const GravityOptions& gravity) {
 
 double whole_from_one(double side) { return side >= 1 ? std::floor(side) : side; }
 
-void add_size(const ImageOptions& options, Text& text) {
+void add_size(const ImageOptions& options, CanonicalText& text) {
   const auto type = options.resizing_type.value_or(ResizingType::kFit);
   if (type != ResizingType::kFit) text.add("rt", word(type));
   text.add_above("w", options.width, 0);
@@ -54,7 +54,7 @@ void add_size(const ImageOptions& options, Text& text) {
   text.add_above("mrd", options.max_result_dimension, 0);
 }
 
-void add_place(const ImageOptions& options, Text& text) {
+void add_place(const ImageOptions& options, CanonicalText& text) {
   if (options.extend.enabled.value_or(false)) text.add("ex", 1, print(options.extend.gravity));
   if (options.extend_aspect_ratio.enabled.value_or(false)) {
     text.add("exar", 1, print(options.extend_aspect_ratio.gravity));
@@ -86,7 +86,7 @@ void add_place(const ImageOptions& options, Text& text) {
   if (across || down) text.add("fl", across ? 1 : 0, down ? 1 : 0);
 }
 
-void add_picture(const ImageOptions& options, Text& text) {
+void add_picture(const ImageOptions& options, CanonicalText& text) {
   const TrimOptions& trim = options.trim;
   if (trim.threshold) {
     text.add("t", *trim.threshold, trim.color ? hex(*trim.color) : "",
@@ -104,7 +104,7 @@ void add_picture(const ImageOptions& options, Text& text) {
   }
 }
 
-void add_encoding(const ImageOptions& options, Text& text) {
+void add_encoding(const ImageOptions& options, CanonicalText& text) {
   if (const int quality = jpeg_quality(options); quality > 0) text.add("q", quality);
   text.add_above("mb", options.max_bytes, std::int64_t{0});
   const Format format = options.format.value_or(Format::kJpeg);
@@ -120,7 +120,7 @@ void add_encoding(const ImageOptions& options, Text& text) {
 }  // namespace
 
 std::string canonical_text(const ImageRequest& request) {
-  Text text;
+  CanonicalText text;
   if (request.raw.value_or(false)) {
     text.add("raw", 1);
   } else {

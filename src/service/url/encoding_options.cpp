@@ -23,14 +23,14 @@ Parsed<Format> read_format_of(const State& state, std::string_view text) {
 
 }  // namespace
 
-Applied apply_quality(State& state, Arguments arguments) {
+Applied apply_quality(State& state, OptionArguments arguments) {
   const auto quality = read_quality(state, arguments[0]);
   if (!quality) return tl::unexpected<RequestError>(quality.error());
   state.request.options.quality = *quality;
   return {};
 }
 
-Applied apply_format_quality(State& state, Arguments arguments) {
+Applied apply_format_quality(State& state, OptionArguments arguments) {
   if (arguments.size() % 2 != 0) {
     return refuse_argument(state, arguments.back(), "pairs of a format and its quality");
   }
@@ -44,14 +44,14 @@ Applied apply_format_quality(State& state, Arguments arguments) {
   return {};
 }
 
-Applied apply_max_bytes(State& state, Arguments arguments) {
+Applied apply_max_bytes(State& state, OptionArguments arguments) {
   const auto bytes = read_integer(arguments[0], 0, std::numeric_limits<std::int64_t>::max());
   if (!bytes) return refuse_argument(state, arguments[0], "a whole number of bytes from 0 on");
   state.request.options.max_bytes = bytes;
   return {};
 }
 
-Applied apply_format(State& state, Arguments arguments) {
+Applied apply_format(State& state, OptionArguments arguments) {
   const auto format = read_format_of(state, arguments[0]);
   if (!format) return tl::unexpected<RequestError>(format.error());
   state.request.options.format = *format;
@@ -60,7 +60,7 @@ Applied apply_format(State& state, Arguments arguments) {
 
 // Adds to what presets and earlier options have named. Kept sorted and without repetition, so that
 // the list is as short as there are formats.
-Applied apply_skip_processing(State& state, Arguments arguments) {
+Applied apply_skip_processing(State& state, OptionArguments arguments) {
   auto& skipped = state.request.options.skip_processing;
   for (const std::string_view argument : arguments) {
     const auto format = read_format_of(state, argument);

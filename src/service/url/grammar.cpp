@@ -22,7 +22,7 @@ tl::unexpected<Status> bad_setting(const char* name, std::string problem) {
   return fail(Status(StatusCode::kInvalidInput, std::move(problem)).about(name));
 }
 
-Result<void> check_texts(const Settings& settings) {
+Result<void> check_texts(const UrlSettings& settings) {
   if (settings.arguments_separator.empty() ||
       settings.arguments_separator.find_first_of("/?") != std::string::npos) {
     return bad_setting("arguments_separator",
@@ -47,7 +47,7 @@ Result<void> check_texts(const Settings& settings) {
 }
 
 // Every preset must be usable alone; with the default one beside it, it is checked at requests.
-Result<void> check_presets(const Settings& settings, const Presets& presets) {
+Result<void> check_presets(const UrlSettings& settings, const Presets& presets) {
   for (std::size_t i = 0; i < presets.size(); ++i) {
     State state{.settings = settings,
                 .presets = presets,
@@ -83,7 +83,7 @@ void apply_hints(const ClientHints& hints, ImageOptions& options) {
   }
 }
 
-Applied apply_all(State& state, const Path& path) {
+Applied apply_all(State& state, const UrlPath& path) {
   state.option = "preset";
   if (state.presets.find(kDefaultPreset)) {
     if (auto set = apply_presets(state, std::span(&kDefaultPreset, 1)); !set) return set;
@@ -106,17 +106,17 @@ Applied apply_all(State& state, const Path& path) {
 }  // namespace
 
 struct Grammar::Rules {
-  Settings settings;
+  UrlSettings settings;
   Presets presets;
   Signatures signatures;
   std::vector<Replacement> replacements;
 
   [[nodiscard]] Parsed<ImageRequest> parse(std::string_view target, std::int64_t now_s,
                                            const ClientHints& hints) const;
-  [[nodiscard]] Applied check_signature(const Path& path) const;
+  [[nodiscard]] Applied check_signature(const UrlPath& path) const;
 };
 
-Applied Grammar::Rules::check_signature(const Path& path) const {
+Applied Grammar::Rules::check_signature(const UrlPath& path) const {
   constexpr auto kKind = RequestErrorKind::kSignature;
   if (signatures.open() && path.signature.find(':') != std::string::npos) {
     return refuse(kKind, "",
@@ -167,7 +167,7 @@ Grammar::Grammar(Grammar&&) noexcept = default;
 Grammar& Grammar::operator=(Grammar&&) noexcept = default;
 Grammar::~Grammar() = default;
 
-Result<Grammar> Grammar::make(Settings settings) {
+Result<Grammar> Grammar::make(UrlSettings settings) {
   if (auto checked = check_texts(settings); !checked) return fail(checked.error());
   auto signatures = Signatures::make(settings);
   if (!signatures) return fail(signatures.error());
@@ -197,6 +197,6 @@ Parsed<ImageRequest> Grammar::parse(std::string_view target, std::chrono::sys_se
   }
 }
 
-const Settings& Grammar::settings() const noexcept { return rules_->settings; }
+const UrlSettings& Grammar::settings() const noexcept { return rules_->settings; }
 
 }  // namespace framewire::service::url

@@ -12,8 +12,8 @@
 
 namespace framewire::service::url {
 
-/// Header fields by which a browser tells its screen; only Settings::client_hints lets them count.
-/// Values that make no sense are passed over. URLs win.
+/// Header fields by which a browser tells its screen; only UrlSettings::client_hints lets them
+/// count. Values that make no sense are passed over. URLs win.
 struct ClientHints {
   std::optional<std::string_view> sec_ch_dpr;
   std::optional<std::string_view> dpr;
@@ -28,7 +28,7 @@ class Grammar {
   ///         could not use, an allowed option that does not exist, an arguments separator that is
   ///         empty or has a slash or question mark, a bad replacement, a path prefix without a
   ///         slash at its head or with one at its end
-  [[nodiscard]] static Result<Grammar> make(Settings settings);
+  [[nodiscard]] static Result<Grammar> make(UrlSettings settings);
 
   Grammar(Grammar&&) noexcept;
   Grammar& operator=(Grammar&&) noexcept;
@@ -45,7 +45,7 @@ class Grammar {
   [[nodiscard]] Parsed<ImageRequest> parse(std::string_view target, std::chrono::sys_seconds now,
                                            const ClientHints& hints = {}) const noexcept;
 
-  [[nodiscard]] const Settings& settings() const noexcept;
+  [[nodiscard]] const UrlSettings& settings() const noexcept;
 
  private:
   struct Rules;

@@ -68,11 +68,11 @@ struct ExtendOptions {
   bool operator==(const ExtendOptions&) const = default;
 };
 
-using Rgb = std::array<std::uint8_t, 3>;
+using RgbBytes = std::array<std::uint8_t, 3>;
 
 struct TrimOptions {
   std::optional<double> threshold;
-  std::optional<Rgb> color;
+  std::optional<RgbBytes> color;
   std::optional<bool> equal_horizontal;
   std::optional<bool> equal_vertical;
   bool operator==(const TrimOptions&) const = default;
@@ -126,7 +126,7 @@ struct ImageOptions {
   std::optional<bool> auto_rotate;
   std::optional<std::int32_t> rotate;  ///< ≥ 0, a multiple of 90, as written: 450 is 90
   FlipOptions flip;
-  std::optional<Rgb> background;         ///< what fills extend and padding, white where unset
+  std::optional<RgbBytes> background;    ///< what fills extend and padding, white where unset
   std::optional<double> blur;            ///< σ ≥ 0
   std::optional<double> sharpen;         ///< σ ≥ 0
   std::optional<std::int32_t> pixelate;  ///< ≥ 0; 0 and 1 are off

@@ -12,12 +12,12 @@
 
 namespace framewire::service::url {
 
-using Arguments = std::span<const std::string_view>;  ///< never empty; single ones may be
+using OptionArguments = std::span<const std::string_view>;  ///< never empty; single ones may be
 using Applied = Parsed<void>;
 
 /// A request in the making, and by which rules.
 struct State {
-  const Settings& settings;
+  const UrlSettings& settings;
   const Presets& presets;
   std::int64_t now_s = 0;
 
@@ -32,41 +32,41 @@ struct State {
                                                            std::string_view found,
                                                            std::string_view accepted);
 
-using Handler = Applied (*)(State&, Arguments);
+using Handler = Applied (*)(State&, OptionArguments);
 
 // size_options.cpp
-Applied apply_resize(State&, Arguments);
-Applied apply_size(State&, Arguments);
-Applied apply_resizing_type(State&, Arguments);
-Applied apply_zoom(State&, Arguments);
-Applied apply_dpr(State&, Arguments);
+Applied apply_resize(State&, OptionArguments);
+Applied apply_size(State&, OptionArguments);
+Applied apply_resizing_type(State&, OptionArguments);
+Applied apply_zoom(State&, OptionArguments);
+Applied apply_dpr(State&, OptionArguments);
 // place_options.cpp
-Applied apply_extend(State&, Arguments);
-Applied apply_extend_aspect_ratio(State&, Arguments);
-Applied apply_gravity(State&, Arguments);
-Applied apply_crop(State&, Arguments);
-Applied apply_padding(State&, Arguments);
-Applied apply_rotate(State&, Arguments);
-Applied apply_flip(State&, Arguments);
+Applied apply_extend(State&, OptionArguments);
+Applied apply_extend_aspect_ratio(State&, OptionArguments);
+Applied apply_gravity(State&, OptionArguments);
+Applied apply_crop(State&, OptionArguments);
+Applied apply_padding(State&, OptionArguments);
+Applied apply_rotate(State&, OptionArguments);
+Applied apply_flip(State&, OptionArguments);
 // picture_options.cpp
-Applied apply_trim(State&, Arguments);
-Applied apply_background(State&, Arguments);
-Applied apply_watermark(State&, Arguments);
+Applied apply_trim(State&, OptionArguments);
+Applied apply_background(State&, OptionArguments);
+Applied apply_watermark(State&, OptionArguments);
 // encoding_options.cpp
-Applied apply_quality(State&, Arguments);
-Applied apply_format_quality(State&, Arguments);
-Applied apply_max_bytes(State&, Arguments);
-Applied apply_format(State&, Arguments);
-Applied apply_skip_processing(State&, Arguments);
+Applied apply_quality(State&, OptionArguments);
+Applied apply_format_quality(State&, OptionArguments);
+Applied apply_max_bytes(State&, OptionArguments);
+Applied apply_format(State&, OptionArguments);
+Applied apply_skip_processing(State&, OptionArguments);
 // answer_options.cpp
-Applied apply_cachebuster(State&, Arguments);
-Applied apply_expires(State&, Arguments);
-Applied apply_filename(State&, Arguments);
-Applied apply_max_src_file_size(State&, Arguments);
-Applied apply_max_animation_frames(State&, Arguments);
-Applied apply_max_result_dimension(State&, Arguments);
+Applied apply_cachebuster(State&, OptionArguments);
+Applied apply_expires(State&, OptionArguments);
+Applied apply_filename(State&, OptionArguments);
+Applied apply_max_src_file_size(State&, OptionArguments);
+Applied apply_max_animation_frames(State&, OptionArguments);
+Applied apply_max_result_dimension(State&, OptionArguments);
 // presets.cpp
-Applied apply_presets(State&, Arguments names);
+Applied apply_presets(State&, OptionArguments names);
 
 /// One segment "name:argument:…", which contains the separator.
 /// @param trusted  of a preset: allowed_processing_options does not count
@@ -79,13 +79,13 @@ Applied apply_option(State& state, std::string_view segment, bool trusted);
 
 // Values that several handlers read.
 inline constexpr std::string_view kWholeNumber = "a whole number from 0 to 2147483647";
-Applied set_whole(State&, Arguments, std::optional<std::int32_t>& out);
-Applied set_sigma(State&, Arguments, std::optional<double>& out);  ///< a number from 0 on
-void set_flag(Arguments, std::optional<bool>& out);
+Applied set_whole(State&, OptionArguments, std::optional<std::int32_t>& out);
+Applied set_sigma(State&, OptionArguments, std::optional<double>& out);  ///< a number from 0 on
+void set_flag(OptionArguments, std::optional<bool>& out);
 
 /// type, x and y of a gravity; each offset may be empty.
 /// @param smart  whether "sm" is accepted
-Applied set_gravity(State&, Arguments, bool smart, GravityOptions& out);
+Applied set_gravity(State&, OptionArguments, bool smart, GravityOptions& out);
 
 // Handlers of options that are one member of ImageOptions or ImageRequest.
 template <typename T>
@@ -97,15 +97,15 @@ T& member_of(State& state, T ImageRequest::*member) {
   return state.request.*member;
 }
 template <auto kMember>
-Applied apply_whole(State& state, Arguments arguments) {
+Applied apply_whole(State& state, OptionArguments arguments) {
   return set_whole(state, arguments, member_of(state, kMember));
 }
 template <auto kMember>
-Applied apply_sigma(State& state, Arguments arguments) {
+Applied apply_sigma(State& state, OptionArguments arguments) {
   return set_sigma(state, arguments, member_of(state, kMember));
 }
 template <auto kMember>
-Applied apply_flag(State& state, Arguments arguments) {
+Applied apply_flag(State& state, OptionArguments arguments) {
   set_flag(arguments, member_of(state, kMember));
   return {};
 }

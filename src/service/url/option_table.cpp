@@ -72,7 +72,7 @@ constexpr Option kOptions[] = {
     {"max_result_dimension mrd", 1, apply_max_result_dimension, true},
 };
 
-struct Name {
+struct OptionName {
   std::string_view text;
   const Option* option = nullptr;
 };
@@ -84,7 +84,7 @@ constexpr std::size_t kNames = [] {
 }();
 
 constexpr auto kByName = [] {
-  std::array<Name, kNames> sorted{};
+  std::array<OptionName, kNames> sorted{};
   auto next = sorted.begin();
   for (const Option& option : kOptions) {
     for (std::string_view rest = option.names; !rest.empty();) {
@@ -93,12 +93,12 @@ constexpr auto kByName = [] {
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
   }
-  std::ranges::sort(sorted, {}, &Name::text);
+  std::ranges::sort(sorted, {}, &OptionName::text);
   return sorted;
 }();
 
 const Option* find_option(std::string_view name) {
-  const auto found = std::ranges::lower_bound(kByName, name, {}, &Name::text);
+  const auto found = std::ranges::lower_bound(kByName, name, {}, &OptionName::text);
   return found != kByName.end() && found->text == name ? found->option : nullptr;
 }
 
@@ -129,7 +129,7 @@ bool is_option(std::string_view name) { return find_option(name) != nullptr; }
 
 std::vector<std::string_view> option_names() {
   std::vector<std::string_view> names;
-  for (const Name& name : kByName) names.push_back(name.text);
+  for (const OptionName& name : kByName) names.push_back(name.text);
   return names;
 }
 
@@ -139,21 +139,23 @@ tl::unexpected<RequestError> refuse_argument(const State& state, std::string_vie
                 fmt::format("{}: found {}; accepted: {}", state.option, quoted(found), accepted));
 }
 
-Applied set_whole(State& state, Arguments arguments, std::optional<std::int32_t>& out) {
+Applied set_whole(State& state, OptionArguments arguments, std::optional<std::int32_t>& out) {
   const auto value = read_integer(arguments[0], 0, std::numeric_limits<std::int32_t>::max());
   if (!value) return refuse_argument(state, arguments[0], kWholeNumber);
   out = static_cast<std::int32_t>(*value);
   return {};
 }
 
-Applied set_sigma(State& state, Arguments arguments, std::optional<double>& out) {
+Applied set_sigma(State& state, OptionArguments arguments, std::optional<double>& out) {
   const auto value = read_real(arguments[0]);
   if (!value || *value < 0) return refuse_argument(state, arguments[0], "a number from 0 on");
   out = value;
   return {};
 }
 
-void set_flag(Arguments arguments, std::optional<bool>& out) { out = read_bool(arguments[0]); }
+void set_flag(OptionArguments arguments, std::optional<bool>& out) {
+  out = read_bool(arguments[0]);
+}
 
 Applied apply_option(State& state, std::string_view segment, bool trusted) {
   const std::string_view separator = state.settings.arguments_separator;

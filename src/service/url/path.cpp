@@ -40,16 +40,16 @@ void append_source(std::string_view source, std::string& text) {
 
 }  // namespace
 
-std::vector<std::string_view> Path::options() const {
+std::vector<std::string_view> UrlPath::options() const {
   if (source <= 1) return {};
   // Without the slash at either end.
   const std::size_t end = text.size() == source && text.back() != '/' ? source : source - 1;
   return split(std::string_view(text).substr(1, end - 1), "/");
 }
 
-Path repair_path(std::string_view path, std::string_view separator, bool only_presets) {
+UrlPath repair_path(std::string_view path, std::string_view separator, bool only_presets) {
   if (path.starts_with('/')) path.remove_prefix(1);
-  Path repaired;
+  UrlPath repaired;
   repaired.text = "/";
   bool more = true;
   for (bool first = true; more; first = false) {
@@ -67,8 +67,8 @@ Path repair_path(std::string_view path, std::string_view separator, bool only_pr
   return repaired;
 }
 
-Parsed<Path> split_target(std::string_view target, std::string_view prefix,
-                          std::string_view separator, bool only_presets) {
+Parsed<UrlPath> split_target(std::string_view target, std::string_view prefix,
+                             std::string_view separator, bool only_presets) {
   constexpr auto kKind = RequestErrorKind::kInvalidUrl;
   if (target.size() > kMaxTargetBytes) {
     return refuse(kKind, "",
@@ -89,7 +89,7 @@ Parsed<Path> split_target(std::string_view target, std::string_view prefix,
   if (path.starts_with('/')) path.remove_prefix(1);  // one too many is tolerated
   if (path.empty()) return refuse(kKind, "", "found nothing behind the signature");
   // A slash that belongs to the path was taken off with the one too many.
-  Path made = repair_path("/" + std::string(path), separator, only_presets);
+  UrlPath made = repair_path("/" + std::string(path), separator, only_presets);
   made.signature = signature;
   return made;
 }

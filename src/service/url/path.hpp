@@ -12,7 +12,7 @@ namespace framewire::service::url {
 /// Longer targets are refused before anything else is done with them.
 inline constexpr std::size_t kMaxTargetBytes = 65536;
 
-struct Path {
+struct UrlPath {
   std::string signature;
   /// What is signed: begins with a slash; colons and slashes that proxies change are put right.
   std::string text;
@@ -29,14 +29,14 @@ struct Path {
 /// @param path          from behind the signature on, with or without its slash
 /// @param separator     of arguments: the first segment without it begins the source
 /// @param only_presets  the first segment lists presets, and the source follows
-[[nodiscard]] Path repair_path(std::string_view path, std::string_view separator,
-                               bool only_presets);
+[[nodiscard]] UrlPath repair_path(std::string_view path, std::string_view separator,
+                                  bool only_presets);
 
 /// @param target  as in the request's first line; all from the first '?' on is dropped
 /// @param prefix  "/images", or empty
 /// @return invalid_url without prefix, signature or what is behind it, and for targets that are too
 ///         long
-[[nodiscard]] Parsed<Path> split_target(std::string_view target, std::string_view prefix,
-                                        std::string_view separator, bool only_presets);
+[[nodiscard]] Parsed<UrlPath> split_target(std::string_view target, std::string_view prefix,
+                                           std::string_view separator, bool only_presets);
 
 }  // namespace framewire::service::url

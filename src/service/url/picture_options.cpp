@@ -6,7 +6,7 @@ namespace {
 
 constexpr std::string_view kColors = "3 or 6 hexadecimal digits";
 
-Applied set_watermark_place(const State& state, Arguments arguments, WatermarkOptions& out) {
+Applied set_watermark_place(const State& state, OptionArguments arguments, WatermarkOptions& out) {
   if (arguments.size() > 1 && !arguments[1].empty()) {
     const auto type = read_gravity_type(arguments[1]);
     if (!type || type == GravityType::kFp || type == GravityType::kSm) {
@@ -25,7 +25,7 @@ Applied set_watermark_place(const State& state, Arguments arguments, WatermarkOp
 
 }  // namespace
 
-Applied apply_trim(State& state, Arguments arguments) {
+Applied apply_trim(State& state, OptionArguments arguments) {
   TrimOptions& trim = state.request.options.trim;
   trim.threshold.reset();  // an empty one turns trimming off
   if (!arguments[0].empty()) {
@@ -45,14 +45,14 @@ Applied apply_trim(State& state, Arguments arguments) {
   return {};
 }
 
-Applied apply_background(State& state, Arguments arguments) {
+Applied apply_background(State& state, OptionArguments arguments) {
   auto& background = state.request.options.background;
   if (arguments.size() == 1) {
     background = read_rgb(arguments[0]);  // an empty one takes the colour off
     if (!background && !arguments[0].empty()) return refuse_argument(state, arguments[0], kColors);
     return {};
   }
-  Rgb color{};
+  RgbBytes color{};
   for (std::size_t i = 0; i < color.size(); ++i) {
     const auto part = i < arguments.size() ? read_integer(arguments[i], 0, 255) : std::nullopt;
     if (!part) {
@@ -66,7 +66,7 @@ Applied apply_background(State& state, Arguments arguments) {
 }
 
 // opacity : position : x : y : scale. The open version ignores what follows the scale.
-Applied apply_watermark(State& state, Arguments arguments) {
+Applied apply_watermark(State& state, OptionArguments arguments) {
   WatermarkOptions& mark = state.request.options.watermark;
   const auto opacity = read_real(arguments[0]);
   if (!opacity || *opacity < 0 || *opacity > 1) {

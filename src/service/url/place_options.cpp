@@ -15,7 +15,7 @@ Applied set_offset(const State& state, std::string_view text, bool focus,
   return {};
 }
 
-Applied set_extend(State& state, Arguments arguments, ExtendOptions& out) {
+Applied set_extend(State& state, OptionArguments arguments, ExtendOptions& out) {
   set_flag(arguments, out.enabled);
   if (arguments.size() == 1) return {};
   return set_gravity(state, arguments.subspan(1), false, out.gravity);
@@ -33,7 +33,7 @@ Applied set_crop_side(const State& state, std::string_view text, std::optional<d
 
 }  // namespace
 
-Applied set_gravity(State& state, Arguments arguments, bool smart, GravityOptions& out) {
+Applied set_gravity(State& state, OptionArguments arguments, bool smart, GravityOptions& out) {
   const auto type = read_gravity_type(arguments[0]);
   if (!type || type == GravityType::kRe || (type == GravityType::kSm && !smart)) {
     return refuse_argument(state, arguments[0],
@@ -57,19 +57,19 @@ Applied set_gravity(State& state, Arguments arguments, bool smart, GravityOption
   return {};
 }
 
-Applied apply_extend(State& state, Arguments arguments) {
+Applied apply_extend(State& state, OptionArguments arguments) {
   return set_extend(state, arguments, state.request.options.extend);
 }
 
-Applied apply_extend_aspect_ratio(State& state, Arguments arguments) {
+Applied apply_extend_aspect_ratio(State& state, OptionArguments arguments) {
   return set_extend(state, arguments, state.request.options.extend_aspect_ratio);
 }
 
-Applied apply_gravity(State& state, Arguments arguments) {
+Applied apply_gravity(State& state, OptionArguments arguments) {
   return set_gravity(state, arguments, true, state.request.options.gravity);
 }
 
-Applied apply_crop(State& state, Arguments arguments) {
+Applied apply_crop(State& state, OptionArguments arguments) {
   CropOptions& crop = state.request.options.crop;
   if (auto set = set_crop_side(state, arguments[0], crop.width); !set) return set;
   if (arguments.size() > 1) {
@@ -80,7 +80,7 @@ Applied apply_crop(State& state, Arguments arguments) {
 }
 
 // As in CSS: a side that is left out has the width of the one opposite, or of the top.
-Applied apply_padding(State& state, Arguments arguments) {
+Applied apply_padding(State& state, OptionArguments arguments) {
   PaddingOptions& pad = state.request.options.padding;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i].empty()) continue;
@@ -94,7 +94,7 @@ Applied apply_padding(State& state, Arguments arguments) {
   return {};
 }
 
-Applied apply_rotate(State& state, Arguments arguments) {
+Applied apply_rotate(State& state, OptionArguments arguments) {
   std::optional<std::int32_t> degrees;
   if (!set_whole(state, arguments, degrees) || *degrees % 90 != 0) {
     return refuse_argument(state, arguments[0], "0, 90, 180, 270 and further multiples of 90");
@@ -103,7 +103,7 @@ Applied apply_rotate(State& state, Arguments arguments) {
   return {};
 }
 
-Applied apply_flip(State& state, Arguments arguments) {
+Applied apply_flip(State& state, OptionArguments arguments) {
   FlipOptions& flip = state.request.options.flip;
   if (!arguments[0].empty()) set_flag(arguments, flip.horizontal);
   if (arguments.size() > 1 && !arguments[1].empty()) set_flag(arguments.subspan(1), flip.vertical);

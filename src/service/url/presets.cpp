@@ -68,7 +68,7 @@ std::optional<std::size_t> Presets::find(std::string_view name) const {
   return found->second;
 }
 
-Applied apply_presets(State& state, Arguments names) {
+Applied apply_presets(State& state, OptionArguments names) {
   for (const std::string_view name : names) {
     const auto index = state.presets.find(name);
     if (!index) return refuse_argument(state, name, "names of presets that the server has");

@@ -17,7 +17,7 @@ class Presets {
   /// Presets may name others, in circles too, but at most this many deep: the stack is bounded.
   static constexpr int kMaxDepth = 32;
 
-  /// @param definitions  "name=option/option", as Settings::presets
+  /// @param definitions  "name=option/option", as UrlSettings::presets
   /// @return invalid_input for one without name or options, and for a name that comes twice. What
   ///         the options say is checked by Grammar::make()
   [[nodiscard]] static Result<Presets> make(std::span<const std::string> definitions,

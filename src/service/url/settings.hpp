@@ -7,7 +7,7 @@
 
 namespace framewire::service::url {
 
-struct Settings {
+struct UrlSettings {
   // Signatures. Without keys any signature passes.
   std::vector<std::string> keys{};   ///< hexadecimal; blanks around entries do not count
   std::vector<std::string> salts{};  ///< hexadecimal; the n-th belongs to the n-th key

@@ -52,7 +52,7 @@ Result<std::string> sign(std::string_view path, std::span<const std::uint8_t> ke
   return base64url_encode(std::span(digest).first(size));
 }
 
-Result<Signatures> Signatures::make(const Settings& settings) {
+Result<Signatures> Signatures::make(const UrlSettings& settings) {
   Signatures made;
   if (settings.keys.size() != settings.salts.size()) {
     return fail(Status(StatusCode::kInvalidInput,

@@ -27,7 +27,7 @@ class Signatures {
  public:
   /// @return invalid_input naming the setting: bad hexadecimal digits, an empty key, as many salts
   ///         as keys, a size out of range
-  [[nodiscard]] static Result<Signatures> make(const Settings& settings);
+  [[nodiscard]] static Result<Signatures> make(const UrlSettings& settings);
 
   /// Whether any signature passes.
   [[nodiscard]] bool open() const noexcept { return pairs_.empty(); }

@@ -13,14 +13,14 @@ Parsed<double> read_factor(const State& state, std::string_view text) {
 }  // namespace
 
 // Arguments of resize and size that are empty leave what was set before.
-Applied apply_resize(State& state, Arguments arguments) {
+Applied apply_resize(State& state, OptionArguments arguments) {
   if (!arguments[0].empty()) {
     if (auto set = apply_resizing_type(state, arguments.first(1)); !set) return set;
   }
   return arguments.size() > 1 ? apply_size(state, arguments.subspan(1)) : Applied{};
 }
 
-Applied apply_size(State& state, Arguments arguments) {
+Applied apply_size(State& state, OptionArguments arguments) {
   constexpr Handler kParts[] = {apply_whole<&ImageOptions::width>,
                                 apply_whole<&ImageOptions::height>,
                                 apply_flag<&ImageOptions::enlarge>};
@@ -32,14 +32,14 @@ Applied apply_size(State& state, Arguments arguments) {
   return apply_extend(state, arguments.subspan(3));
 }
 
-Applied apply_resizing_type(State& state, Arguments arguments) {
+Applied apply_resizing_type(State& state, OptionArguments arguments) {
   const auto type = read_resizing_type(arguments[0]);
   if (!type) return refuse_argument(state, arguments[0], "fit, fill, fill-down, force, auto");
   state.request.options.resizing_type = type;
   return {};
 }
 
-Applied apply_zoom(State& state, Arguments arguments) {
+Applied apply_zoom(State& state, OptionArguments arguments) {
   const auto x = read_factor(state, arguments.front());
   if (!x) return tl::unexpected<RequestError>(x.error());
   const auto y = read_factor(state, arguments.back());
@@ -49,7 +49,7 @@ Applied apply_zoom(State& state, Arguments arguments) {
   return {};
 }
 
-Applied apply_dpr(State& state, Arguments arguments) {
+Applied apply_dpr(State& state, OptionArguments arguments) {
   const auto value = read_factor(state, arguments[0]);
   if (!value) return tl::unexpected<RequestError>(value.error());
   state.request.options.dpr = *value;

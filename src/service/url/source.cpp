@@ -13,17 +13,17 @@ tl::unexpected<RequestError> bad_source(std::string message) {
   return refuse(RequestErrorKind::kInvalidUrl, "", "source: " + std::move(message));
 }
 
-Parsed<Source> decode_plain(std::string_view text) {
+Parsed<RequestedSource> decode_plain(std::string_view text) {
   const auto parts = split(text, "@");
   if (parts.size() > 2) {
     return bad_source("found more than one @; accepted: URL@EXTENSION, with %40 in the URL");
   }
   auto url = percent_decode(parts[0]);
   if (!url) return bad_source("found a % without two hexadecimal digits; write %25");
-  return Source{*std::move(url), std::string(parts.size() > 1 ? parts[1] : "")};
+  return RequestedSource{*std::move(url), std::string(parts.size() > 1 ? parts[1] : "")};
 }
 
-Parsed<Source> decode_base64(std::string_view text, bool drops_filename) {
+Parsed<RequestedSource> decode_base64(std::string_view text, bool drops_filename) {
   if (drops_filename) {
     if (const std::size_t slash = text.rfind('/'); slash != std::string_view::npos) {
       text = text.substr(0, slash);
@@ -38,12 +38,12 @@ Parsed<Source> decode_base64(std::string_view text, bool drops_filename) {
     return bad_source(
         "found neither plain/ nor URL-safe base64; an option without arguments ends the options");
   }
-  return Source{*std::move(url), std::string(parts.size() > 1 ? parts[1] : "")};
+  return RequestedSource{*std::move(url), std::string(parts.size() > 1 ? parts[1] : "")};
 }
 
 }  // namespace
 
-Parsed<Source> decode_source(std::string_view text, bool drops_filename) {
+Parsed<RequestedSource> decode_source(std::string_view text, bool drops_filename) {
   auto source = text.starts_with(kPlain) ? decode_plain(text.substr(kPlain.size()))
                                          : decode_base64(text, drops_filename);
   if (source && source->url.empty()) return bad_source("it is missing");

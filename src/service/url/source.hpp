@@ -11,7 +11,7 @@
 
 namespace framewire::service::url {
 
-struct Source {
+struct RequestedSource {
   std::string url;
   std::string extension;  ///< of the result, as written; empty where none is given
 };
@@ -19,7 +19,7 @@ struct Source {
 /// "plain/URL@EXTENSION" or base64 with ".EXTENSION".
 /// @param drops_filename  the last of several segments of base64 is a name for readers
 /// @return invalid_url
-[[nodiscard]] Parsed<Source> decode_source(std::string_view text, bool drops_filename);
+[[nodiscard]] Parsed<RequestedSource> decode_source(std::string_view text, bool drops_filename);
 
 /// Rewrites the head of URLs: a pattern in which '*' is any run without a slash, as long as can be,
 /// and a replacement in which ${1} is what the first of them has matched. Immutable.

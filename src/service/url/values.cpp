@@ -77,10 +77,10 @@ bool read_bool(std::string_view text) noexcept {
          text == "TRUE";
 }
 
-std::optional<Rgb> read_rgb(std::string_view text) {
+std::optional<RgbBytes> read_rgb(std::string_view text) {
   if (text.size() != 3 && text.size() != 6) return std::nullopt;
   const std::size_t digits = text.size() / 3;
-  Rgb color{};
+  RgbBytes color{};
   for (std::size_t i = 0; i < 3; ++i) {
     const int high = hex_digit(text[i * digits]);
     const int low = hex_digit(text[i * digits + digits - 1]);
@@ -112,7 +112,7 @@ std::string_view word(GravityType type) noexcept {
   return kGravityTypes[static_cast<std::size_t>(type)];
 }
 
-std::string hex(const Rgb& color) {
+std::string hex(const RgbBytes& color) {
   return fmt::format("{:02x}{:02x}{:02x}", color[0], color[1], color[2]);
 }
 

@@ -23,7 +23,7 @@ namespace framewire::service::url {
 [[nodiscard]] bool read_bool(std::string_view text) noexcept;
 
 /// 3 or 6 hexadecimal digits.
-[[nodiscard]] std::optional<Rgb> read_rgb(std::string_view text);
+[[nodiscard]] std::optional<RgbBytes> read_rgb(std::string_view text);
 
 /// "jpg" too; lower case alone.
 [[nodiscard]] std::optional<Format> read_format(std::string_view text);
@@ -33,6 +33,6 @@ namespace framewire::service::url {
 [[nodiscard]] std::string_view word(Format format) noexcept;
 [[nodiscard]] std::string_view word(ResizingType type) noexcept;
 [[nodiscard]] std::string_view word(GravityType type) noexcept;
-[[nodiscard]] std::string hex(const Rgb& color);  ///< six digits, lower case
+[[nodiscard]] std::string hex(const RgbBytes& color);  ///< six digits, lower case
 
 }  // namespace framewire::service::url

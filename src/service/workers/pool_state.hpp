@@ -3,13 +3,13 @@
 #pragma once
 
 #include <atomic>
+#include <base/wake_event.hpp>
 #include <client/session.hpp>
 #include <condition_variable>
 #include <future>
 #include <list>
 #include <memory>
 #include <mutex>
-#include <service/local/event.hpp>
 #include <service/workers/handshake.hpp>
 #include <service/workers/process.hpp>
 #include <service/workers/quarantine.hpp>
@@ -42,14 +42,14 @@ using Jobs = std::list<JobPtr>;
 /// A worker process. What follows from `in_hand` on is under the pool's lock; the rest belongs to
 /// the thread that supervises.
 struct Worker {
-  explicit Worker(Process made) : process(std::move(made)) {}
+  explicit Worker(WorkerProcess made) : process(std::move(made)) {}
   ~Worker() {
     if (receiver.joinable()) receiver.join();
   }
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  Process process;
+  WorkerProcess process;
   std::optional<transport::shared::LocalPeer> socket;  ///< until it is ready
   std::shared_ptr<client::Session> session;            ///< from then on
   std::thread receiver;
@@ -147,11 +147,11 @@ class WorkerPool::State {
   void convict(Jobs& lost, Jobs::iterator guilty);
 
   const WorkerPoolOptions options_;
-  const unsigned threads_;  ///< of each worker, on the CPU
-  const ipc::Sizes sizes_;  ///< of the memory that is shared with each
+  const unsigned threads_;      ///< of each worker, on the CPU
+  const ipc::AreaSizes sizes_;  ///< of the memory that is shared with each
   client::OptionsTexts texts_;
   Quarantine quarantine_;
-  local::Event event_;
+  base::WakeEvent event_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> restart_wanted_{false};
   std::atomic<std::uint64_t> crashed_{0}, killed_{0}, hung_{0}, failed_starts_{0}, retries_{0},

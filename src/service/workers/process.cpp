@@ -80,12 +80,12 @@ std::string ProcessEnd::to_string() const {
   return fmt::format("ended by signal {} ({})", signal, name == nullptr ? "unknown" : name);
 }
 
-Result<Process> Process::start(const std::vector<std::string>& command) {
+Result<WorkerProcess> WorkerProcess::start(const std::vector<std::string>& command) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
     return cannot_start("cannot make a socket for a worker process", errno);
   }
-  Process process;
+  WorkerProcess process;
   process.socket_ = base::FileDescriptor(ends[0]);
   const base::FileDescriptor child_end(ends[1]);
   std::vector<char*> words;
@@ -106,12 +106,12 @@ Result<Process> Process::start(const std::vector<std::string>& command) {
   return process;
 }
 
-Process::Process(Process&& other) noexcept
+WorkerProcess::WorkerProcess(WorkerProcess&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)),
       pidfd_(std::move(other.pidfd_)),
       socket_(std::move(other.socket_)) {}
 
-Process::~Process() {
+WorkerProcess::~WorkerProcess() {
   if (pid_ < 0) return;
   kill();
   while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
@@ -119,11 +119,11 @@ Process::~Process() {
 }
 
 // Until it is collected nobody else has its number.
-void Process::kill() noexcept {
+void WorkerProcess::kill() noexcept {
   if (pid_ > 0) (void)::kill(pid_, SIGKILL);
 }
 
-std::optional<ProcessEnd> Process::collect() noexcept {
+std::optional<ProcessEnd> WorkerProcess::collect() noexcept {
   if (pid_ < 0) return ProcessEnd{};
   int status = 0;
   const pid_t found = ::waitpid(pid_, &status, WNOHANG);

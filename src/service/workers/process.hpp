@@ -19,7 +19,7 @@ struct ProcessEnd {
 };
 
 /// Owns a child: it is killed, and waited for, with this. Not thread-safe.
-class Process {
+class WorkerProcess {
  public:
   /// Starts a program with nothing but: /dev/null as input and output, our standard error, and one
   /// end of a SOCK_SEQPACKET socket as kWorkerDescriptor. Of our environment it gets everything
@@ -28,10 +28,10 @@ class Process {
   /// The calling thread must live as long as the child, which PR_SET_PDEATHSIG ends with it.
   /// @param command  program and arguments; the program is a path
   /// @return io_error, or busy where descriptors or processes ran out. Throws std::bad_alloc
-  [[nodiscard]] static Result<Process> start(const std::vector<std::string>& command);
-  ~Process();
-  Process(Process&& other) noexcept;
-  Process& operator=(Process&&) = delete;
+  [[nodiscard]] static Result<WorkerProcess> start(const std::vector<std::string>& command);
+  ~WorkerProcess();
+  WorkerProcess(WorkerProcess&& other) noexcept;
+  WorkerProcess& operator=(WorkerProcess&&) = delete;
 
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
   /// Can be read once the process has ended.
@@ -43,7 +43,7 @@ class Process {
   [[nodiscard]] std::optional<ProcessEnd> collect() noexcept;
 
  private:
-  Process() = default;
+  WorkerProcess() = default;
 
   pid_t pid_ = -1;  ///< -1 once collected
   base::FileDescriptor pidfd_;

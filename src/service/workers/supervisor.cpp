@@ -143,7 +143,7 @@ void WorkerPool::State::look_after_seat(Seat& seat, Clock::time_point now) {
 }
 
 void WorkerPool::State::start_worker(Seat& seat) {
-  auto process = Process::start(options_.command);
+  auto process = WorkerProcess::start(options_.command);
   if (!process) return start_failed(seat, process.error().to_string());
   auto worker = std::make_shared<Worker>(std::move(*process));
   worker->socket.emplace(worker->process.take_socket());

@@ -72,8 +72,8 @@ Status serve(const LocalPeer& service, const StartOrder& order, base::FileDescri
   base::FileDescriptor file(::fcntl(pages->fd(), F_DUPFD_CLOEXEC, 0));
   pages->close_file();
   local::FairShare share;
-  local::Connection connection(*engine, share, 0, no_limits(), std::move(*pages),
-                               std::move(*registered), LocalPeer(std::move(socket)));
+  local::LocalConnection connection(*engine, share, 0, no_limits(), std::move(*pages),
+                                    std::move(*registered), LocalPeer(std::move(socket)));
   // CUDA opens files and talks to its driver at any time: a worker with a GPU has no sandbox.
   if (order.sandbox != 0 && answer.device_count == 0) {
     if (auto entered = enter_sandbox(); !entered) return entered.error();

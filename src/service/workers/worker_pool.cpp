@@ -25,7 +25,7 @@ unsigned threads_of(const WorkerPoolOptions& options) {
 /// all that a worker has in hand is suspected when it ends.
 std::size_t window_of(unsigned threads) { return 2 * std::size_t{threads} + 2; }
 
-ipc::Sizes sizes_of(const WorkerPoolOptions& options) {
+ipc::AreaSizes sizes_of(const WorkerPoolOptions& options) {
   const auto pages = [](std::uint64_t bytes) {
     return (bytes + ipc::kPageBytes - 1) / ipc::kPageBytes * ipc::kPageBytes;
   };

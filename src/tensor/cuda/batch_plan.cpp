@@ -49,7 +49,7 @@ Upsampling upsampling_of(const jpeg::FrameHeader& frame, const jpeg::Component& 
 
 }  // namespace
 
-void BatchPlan::clear() {
+void TensorBatchPlan::clear() {
   arena_.clear();
   axes_.clear();
   images_.clear();
@@ -57,7 +57,7 @@ void BatchPlan::clear() {
   max_axis_ = 0;
 }
 
-bool BatchPlan::takes(const ImageGeometry& geometry, const TensorOptions& options) {
+bool TensorBatchPlan::takes(const ImageGeometry& geometry, const TensorOptions& options) {
   if (geometry.exact) {
     return columns_of(taps_of(axis_of(geometry.stored.width_px, geometry.width_px), options)) > 0;
   }
@@ -67,7 +67,7 @@ bool BatchPlan::takes(const ImageGeometry& geometry, const TensorOptions& option
   return true;
 }
 
-std::uint32_t BatchPlan::add_axis(const transform::AxisGeometry& geometry) {
+std::uint32_t TensorBatchPlan::add_axis(const transform::AxisGeometry& geometry) {
   Axis axis;
   axis.weights.taps = taps_of(geometry, options_);
   const auto out = static_cast<std::uint64_t>(geometry.out_size);
@@ -80,8 +80,9 @@ std::uint32_t BatchPlan::add_axis(const transform::AxisGeometry& geometry) {
   return static_cast<std::uint32_t>(axes_.size() - 1);
 }
 
-void BatchPlan::add_channel(Image& image, std::size_t channel, const transform::AxisGeometry& x,
-                            const transform::AxisGeometry& y) {
+void TensorBatchPlan::add_channel(Image& image, std::size_t channel,
+                                  const transform::AxisGeometry& x,
+                                  const transform::AxisGeometry& y) {
   ImageDesc& desc = image.desc;
   desc.across[channel] = add_axis(x);
   desc.down[channel] = add_axis(y);
@@ -96,8 +97,8 @@ void BatchPlan::add_channel(Image& image, std::size_t channel, const transform::
   }
 }
 
-void BatchPlan::add(const jpeg::JpegFile& file, const ImageGeometry& geometry, bool flip,
-                    void* out) {
+void TensorBatchPlan::add(const jpeg::JpegFile& file, const ImageGeometry& geometry, bool flip,
+                          void* out) {
   Image image;
   ImageDesc& desc = image.desc;
   const jpeg::FrameHeader& frame = file.frame;
@@ -145,14 +146,14 @@ void BatchPlan::add(const jpeg::JpegFile& file, const ImageGeometry& geometry, b
   images_.push_back(image);
 }
 
-void BatchPlan::lay_out() {
+void TensorBatchPlan::lay_out() {
   image_slice_ = arena_.add<ImageDesc>(gpu::Part::kUploaded, images_.size());
   axis_slice_ = arena_.add<AxisWeights>(gpu::Part::kUploaded, axes_.size());
   tile_slice_ = arena_.add<std::uint32_t>(gpu::Part::kUploaded, first_tile_.size());
 }
 
-BatchDesc BatchPlan::write(std::uint8_t* staging, std::uint8_t* device,
-                           const codec::cuda::Transcoder& decoded, const void* tables) {
+BatchDesc TensorBatchPlan::write(std::uint8_t* staging, std::uint8_t* device,
+                                 const codec::cuda::Transcoder& decoded, const void* tables) {
   const gpu::Memory host(staging, arena_);
   const gpu::Memory memory(device, arena_);
   for (std::size_t i = 0; i < axes_.size(); ++i) {

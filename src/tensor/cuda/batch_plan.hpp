@@ -9,10 +9,10 @@
 
 namespace framewire::tensor::cuda {
 
-class BatchPlan {
+class TensorBatchPlan {
  public:
   /// @param options  checked; stays
-  explicit BatchPlan(const TensorOptions& options) : options_(options) {}
+  explicit TensorBatchPlan(const TensorOptions& options) : options_(options) {}
 
   void clear();
   /// Whether the kernels take an image of this geometry.

@@ -9,13 +9,13 @@
 #include <new>
 #include <tensor/cuda/lane.hpp>
 #include <tensor/device_batches.hpp>
-#include <tensor/worker_pool.hpp>
+#include <tensor/thread_pool.hpp>
 
 namespace framewire::tensor {
 namespace {
 
 using cuda::Call;
-using cuda::Lane;
+using cuda::TensorLane;
 
 /// Threads that prepare images, at most, and that a batch is divided among. Measured with 1 to 16
 /// of them: docs/benchmarks/tensors.md.
@@ -45,7 +45,7 @@ class CudaBatches final : public DeviceBatches {
   [[nodiscard]] Result<void> prepare() {
     if (auto ok = gpu::use_listed_device(options_.device); !ok) return ok;
     const auto tables = maker_.writer().tables();
-    auto memory = gpu::Buffer::make(gpu::MemoryKind::kDevice, tables.size());
+    auto memory = gpu::Buffer::make(gpu::BufferKind::kDevice, tables.size());
     if (!memory) return fail(memory.error());
     tables_ = std::move(*memory);
     return gpu::check(
@@ -70,7 +70,7 @@ class CudaBatches final : public DeviceBatches {
     const std::size_t wanted = std::min<std::size_t>(
         std::min<std::size_t>(options_.threads, kMaxLanes), base::ceil_div(items.size(), batch));
     while (lanes_.size() < wanted) {
-      auto lane = Lane::make(options_, maker_);
+      auto lane = TensorLane::make(options_, maker_);
       if (!lane) return fail(lane.error());
       lanes_.push_back(std::move(*lane));
     }
@@ -94,7 +94,7 @@ class CudaBatches final : public DeviceBatches {
   }
 
  private:
-  [[nodiscard]] Result<void> run(Lane& lane, Call& call) const try {
+  [[nodiscard]] Result<void> run(TensorLane& lane, Call& call) const try {
     const gpu::OnDevice here(options_.device);
     return lane.run(call);
   } catch (const std::bad_alloc&) {
@@ -105,8 +105,8 @@ class CudaBatches final : public DeviceBatches {
   const ImageMaker& maker_;
   std::uint64_t image_bytes_;
   gpu::Buffer tables_;
-  std::vector<Lane> lanes_;
-  WorkerPool workers_;
+  std::vector<TensorLane> lanes_;
+  ThreadPool workers_;
 };
 
 }  // namespace

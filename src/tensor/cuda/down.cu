@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kDownThreads) down_kernel(BatchDesc batch) {
   if (at >= pixels) return;
   const auto y = static_cast<std::int32_t>(at / batch.width_px);
   const auto x = static_cast<std::int32_t>(at - static_cast<std::int64_t>(y) * batch.width_px);
-  const transform::Position from =
+  const transform::PixelPosition from =
       transform::stored_position(image.orientation, {x, y}, image.width_px, image.height_px);
   float sums[3] = {};
   int samples[3] = {};

@@ -23,19 +23,19 @@ std::uint64_t device_bytes(const jpeg::FrameHeader& frame, const ImageGeometry& 
                            static_cast<std::uint64_t>(geometry.width_px) * 12;
 }
 
-Result<void> grow(gpu::Buffer& buffer, gpu::MemoryKind kind, std::uint64_t bytes) {
+Result<void> grow(gpu::Buffer& buffer, gpu::BufferKind kind, std::uint64_t bytes) {
   return bytes <= buffer.bytes() ? Result<void>{} : buffer.reserve(kind, bytes + bytes / 4);
 }
 
 }  // namespace
 
-Result<Lane> Lane::make(const TensorOptions& options, const ImageMaker& maker) {
+Result<TensorLane> TensorLane::make(const TensorOptions& options, const ImageMaker& maker) {
   auto transcoder = codec::cuda::Transcoder::make();
   if (!transcoder) return fail(transcoder.error());
-  return Lane(options, maker, std::move(*transcoder));
+  return TensorLane(options, maker, std::move(*transcoder));
 }
 
-Result<void> Lane::run(Call& call) {
+Result<void> TensorLane::run(Call& call) {
   while (collect(call)) {
     if (!entries_.empty()) {
       auto made = enqueue(call);
@@ -50,7 +50,7 @@ Result<void> Lane::run(Call& call) {
   return {};
 }
 
-bool Lane::collect(Call& call) {
+bool TensorLane::collect(Call& call) {
   entries_.clear();
   on_host_.clear();
   std::uint64_t bytes = 0;
@@ -64,7 +64,7 @@ bool Lane::collect(Call& call) {
   return taken > 0;
 }
 
-void Lane::prepare(Call& call, std::size_t index, std::uint64_t& bytes) {
+void TensorLane::prepare(Call& call, std::size_t index, std::uint64_t& bytes) {
   const TensorItem& item = call.items[index];
   const base::Deadline deadline(options_->limits.deadline_ms);
   auto file = read_file(item.jpeg, options_->limits, deadline);
@@ -77,7 +77,7 @@ void Lane::prepare(Call& call, std::size_t index, std::uint64_t& bytes) {
   // Few lanes of a device decode the scans of a progressive file: a host thread is faster.
   const bool apart =
       entry.file.frame.process == jpeg::Process::kProgressive || entry.file.frame.arithmetic;
-  if (!geometry || !BatchPlan::takes(entry.geometry, *options_) ||
+  if (!geometry || !TensorBatchPlan::takes(entry.geometry, *options_) ||
       (apart && !read_on_host(entry, item, deadline)) || !codec::cuda::check_item(item_of(entry))) {
     on_host_.push_back(index);
     return;
@@ -86,7 +86,7 @@ void Lane::prepare(Call& call, std::size_t index, std::uint64_t& bytes) {
   entries_.push_back(std::move(entry));
 }
 
-bool Lane::read_on_host(Entry& entry, const TensorItem& item, base::Deadline deadline) const {
+bool TensorLane::read_on_host(Entry& entry, const TensorItem& item, base::Deadline deadline) const {
   // From a copy: the caller may change the original meanwhile, and host code must not see that.
   const std::vector<std::uint8_t> copy(item.jpeg.begin(), item.jpeg.end());
   const auto file = read_file(copy, options_->limits, deadline);
@@ -100,7 +100,7 @@ bool Lane::read_on_host(Entry& entry, const TensorItem& item, base::Deadline dea
   return true;
 }
 
-codec::cuda::Item Lane::item_of(const Entry& entry) const {
+codec::cuda::Item TensorLane::item_of(const Entry& entry) const {
   codec::cuda::Item item;
   item.file = &entry.file;
   if (entry.coefficients) item.coefficients = &*entry.coefficients;
@@ -110,7 +110,7 @@ codec::cuda::Item Lane::item_of(const Entry& entry) const {
   return item;
 }
 
-Result<void> Lane::enqueue(Call& call) {
+Result<void> TensorLane::enqueue(Call& call) {
   items_.clear();
   plan_.clear();
   for (const Entry& entry : entries_) {
@@ -125,11 +125,11 @@ Result<void> Lane::enqueue(Call& call) {
   return enqueued;
 }
 
-Result<void> Lane::enqueue_tensors(const Call& call) {
+Result<void> TensorLane::enqueue_tensors(const Call& call) {
   const gpu::Arena& arena = plan_.arena();
   const std::uint64_t uploaded = arena.bytes(gpu::Part::kUploaded);
-  if (auto ok = grow(staging_, gpu::MemoryKind::kPinned, uploaded); !ok) return ok;
-  if (auto ok = grow(device_, gpu::MemoryKind::kDevice, arena.total_bytes()); !ok) return ok;
+  if (auto ok = grow(staging_, gpu::BufferKind::kPinned, uploaded); !ok) return ok;
+  if (auto ok = grow(device_, gpu::BufferKind::kDevice, arena.total_bytes()); !ok) return ok;
   const BatchDesc batch = plan_.write(staging_.data(), device_.data(), transcoder_, call.tables);
   const cudaStream_t stream = transcoder_.stream().get();
   (void)cudaMemcpyAsync(device_.data(), staging_.data(), uploaded, cudaMemcpyHostToDevice, stream);
@@ -140,7 +140,7 @@ Result<void> Lane::enqueue_tensors(const Call& call) {
   return transcoder_.extend();
 }
 
-Result<void> Lane::finish(Call& call) {
+Result<void> TensorLane::finish(Call& call) {
   if (auto ok = transcoder_.wait(); !ok) return ok;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     Entry& entry = entries_[i];
@@ -156,7 +156,7 @@ Result<void> Lane::finish(Call& call) {
   return {};
 }
 
-Result<void> Lane::make_on_host(Call& call) {
+Result<void> TensorLane::make_on_host(Call& call) {
   if (on_host_.empty()) return {};
   elements_.resize(call.image_bytes);
   const gpu::Stream& stream = transcoder_.stream();

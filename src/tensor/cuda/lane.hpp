@@ -25,9 +25,10 @@ struct Call {
 };
 
 /// One thread's.
-class Lane {
+class TensorLane {
  public:
-  [[nodiscard]] static Result<Lane> make(const TensorOptions& options, const ImageMaker& maker);
+  [[nodiscard]] static Result<TensorLane> make(const TensorOptions& options,
+                                               const ImageMaker& maker);
 
   /// Takes images until none are left. @return device_lost, busy
   [[nodiscard]] Result<void> run(Call& call);
@@ -39,10 +40,11 @@ class Lane {
     ImageGeometry geometry;
     /// Of files whose entropy bytes a host thread decodes.
     std::optional<codec::Coefficients> coefficients{};
-    codec::Outcome outcome{};
+    codec::CodecOutcome outcome{};
   };
 
-  Lane(const TensorOptions& options, const ImageMaker& maker, codec::cuda::Transcoder transcoder)
+  TensorLane(const TensorOptions& options, const ImageMaker& maker,
+             codec::cuda::Transcoder transcoder)
       : options_(&options), maker_(&maker), transcoder_(std::move(transcoder)), plan_(options) {}
   /// @return whether there were any
   [[nodiscard]] bool collect(Call& call);
@@ -58,7 +60,7 @@ class Lane {
   const TensorOptions* options_;
   const ImageMaker* maker_;
   codec::cuda::Transcoder transcoder_;
-  BatchPlan plan_;
+  TensorBatchPlan plan_;
   gpu::Buffer staging_;
   gpu::Buffer device_;
   std::vector<Entry> entries_;

@@ -114,7 +114,7 @@ __device__ void copy_vectors(uint4* to, const uint4* from, unsigned count, unsig
 }
 
 // This block's part of a copy that the first `blocks` make.
-__device__ void copy_part(const Command& command, unsigned blocks) {
+__device__ void copy_part(const CopyCommand& command, unsigned blocks) {
   auto* to = reinterpret_cast<std::byte*>(command.to);
   const auto* from = reinterpret_cast<const std::byte*>(command.from);
   const std::uint64_t ahead = (0 - command.to) % 16;
@@ -131,7 +131,7 @@ __device__ void copy_part(const Command& command, unsigned blocks) {
 }
 
 // By a whole block: whether what it has to copy is there, or comes in time.
-__device__ bool is_there(const Command& command, unsigned blocks) {
+__device__ bool is_there(const CopyCommand& command, unsigned blocks) {
   if (!command.awaits()) return true;
   const bool own = command.words() == blocks;
   const auto* words = reinterpret_cast<const std::uint64_t*>(command.arrivals);
@@ -148,7 +148,7 @@ __device__ bool is_there(const Command& command, unsigned blocks) {
 }
 
 // By a thread of the last warp: the first looks for the next command at the same time.
-__device__ void count_and_tell(const Command& command, const Mailbox& box, unsigned blocks,
+__device__ void count_and_tell(const CopyCommand& command, const Mailbox& box, unsigned blocks,
                                bool there) {
   __syncthreads();
   if (threadIdx.x != kThreads - 32) return;
@@ -171,7 +171,7 @@ __device__ void count_and_tell(const Command& command, const Mailbox& box, unsig
 }
 
 // By a whole warp: what a slot holds, if that is whole and of this place.
-__device__ bool read_command(const Command& slot, std::uint64_t place, Command& command) {
+__device__ bool read_command(const CopyCommand& slot, std::uint64_t place, CopyCommand& command) {
   const auto* words = reinterpret_cast<const std::uint64_t*>(&slot);
   const unsigned lane = threadIdx.x % 32;
   const std::uint64_t word = lane < kCommandWords ? load_acquire(words + lane) : 0;
@@ -186,7 +186,7 @@ __device__ bool read_command(const Command& slot, std::uint64_t place, Command& 
   return command.seal == seal_of(command, place);
 }
 
-__device__ void relay(Command& slot, std::uint64_t place, const Command& command) {
+__device__ void relay(CopyCommand& slot, std::uint64_t place, const CopyCommand& command) {
   const std::uint64_t seal = seal_of(command, place);
   auto* words = reinterpret_cast<std::uint64_t*>(&slot);
   const unsigned lane = threadIdx.x;
@@ -208,8 +208,8 @@ __device__ bool is_past(std::uint64_t time_ns) {
 
 // The first block's next command; one to leave where none comes in time, or the kernel has stayed
 // long enough, whatever waits.
-__device__ Command await_host(const Mailbox& box, std::uint64_t number, std::uint64_t end_ns) {
-  Command command;
+__device__ CopyCommand await_host(const Mailbox& box, std::uint64_t number, std::uint64_t end_ns) {
+  CopyCommand command;
   const std::uint64_t idle_end_ns = now_ns() + kLinger_ns;
   const std::uint64_t until_ns = idle_end_ns < end_ns ? idle_end_ns : end_ns;
   bool over = is_past(end_ns);
@@ -224,8 +224,8 @@ __device__ Command await_host(const Mailbox& box, std::uint64_t number, std::uin
   return command;
 }
 
-__device__ Command await_relay(const Mailbox& box, std::uint64_t place) {
-  Command command;
+__device__ CopyCommand await_relay(const Mailbox& box, std::uint64_t place) {
+  CopyCommand command;
   while (!read_command(box.d_relayed[place % kMailboxSlots], place, command)) {
   }
   return command;
@@ -234,8 +234,9 @@ __device__ Command await_relay(const Mailbox& box, std::uint64_t place) {
 // The places of what is relayed rise by one a command from the number that the kernel was launched
 // with: they stay behind the numbers, so that no place is used twice, and what lies in a slot is of
 // a copy that is done.
-__global__ void __launch_bounds__(kThreads) copy_and_stay(Command command, Mailbox box, bool stay) {
-  __shared__ Command next;
+__global__ void __launch_bounds__(kThreads)
+    copy_and_stay(CopyCommand command, Mailbox box, bool stay) {
+  __shared__ CopyCommand next;
   const std::uint64_t end_ns = stay ? now_ns() + kLife_ns : 0;
   std::uint64_t number = command.number;
   std::uint64_t place = command.number;
@@ -249,7 +250,7 @@ __global__ void __launch_bounds__(kThreads) copy_and_stay(Command command, Mailb
     if (!stay) return;
     if (threadIdx.x < 32) {
       const bool first = blockIdx.x == 0;
-      const Command found =
+      const CopyCommand found =
           first ? await_host(box, number + 1, end_ns) : await_relay(box, place + 1);
       const bool wide = found.leave() || found.bytes > kLingerPolicy.narrow_bytes;
       if (first && wide && gridDim.x > 1) {
@@ -277,7 +278,7 @@ unsigned blocks_of(std::uint64_t bytes, Stay stay) {
 
 // By the runtime's own function, whose result is this launch's: cudaGetLastError() may tell of
 // something earlier of the caller's.
-cudaError_t launch_copy(const Command& command, const Mailbox& box, Stay stay,
+cudaError_t launch_copy(const CopyCommand& command, const Mailbox& box, Stay stay,
                         cudaStream_t stream) {
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(blocks_of(command.bytes, stay));

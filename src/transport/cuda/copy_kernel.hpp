@@ -49,8 +49,9 @@ inline constexpr unsigned kLingerBlocks = FRAMEWIRE_LINGER_BLOCKS;
 }
 
 /// What a copy that kernel_takes() is told as.
-[[nodiscard]] inline Command command_of(std::byte* to, const std::byte* from, std::uint64_t bytes) {
-  Command command{};
+[[nodiscard]] inline CopyCommand command_of(std::byte* to, const std::byte* from,
+                                            std::uint64_t bytes) {
+  CopyCommand command{};
   command.to = reinterpret_cast<std::uintptr_t>(to);
   command.from = reinterpret_cast<std::uintptr_t>(from);
   command.bytes = bytes;
@@ -60,7 +61,7 @@ inline constexpr unsigned kLingerBlocks = FRAMEWIRE_LINGER_BLOCKS;
 /// Enqueues a copy that kernel_takes(), whose sides the stream's device can touch. That device has
 /// to be the current one. Whoever reads the copy's number in `h_done` finds the bytes in place, on
 /// whatever device. One that stays takes the copies of the mailbox that follow.
-[[nodiscard]] cudaError_t launch_copy(const Command& command, const Mailbox& box, Stay stay,
+[[nodiscard]] cudaError_t launch_copy(const CopyCommand& command, const Mailbox& box, Stay stay,
                                       cudaStream_t stream);
 
 }  // namespace framewire::transport::cuda

@@ -17,7 +17,7 @@ void* entry_point(const char* name) {
   return error == cudaSuccess && found == cudaDriverEntryPointSuccess ? function : nullptr;
 }
 
-class Lookup {
+class SymbolLookup {
  public:
   template <typename Function>
   void find(Function& function, const char* name) {
@@ -29,7 +29,7 @@ class Lookup {
 
 Result<Driver> look_up() {
   Driver driver;
-  Lookup lookup;
+  SymbolLookup lookup;
   lookup.find(driver.granularity, "cuMemGetAllocationGranularity");
   lookup.find(driver.create, "cuMemCreate");
   lookup.find(driver.release, "cuMemRelease");

@@ -9,13 +9,13 @@ using Device = struct NvmlDevice*;
 constexpr int kNvlinkIndex = 2;  // NVML_P2P_CAPS_INDEX_NVLINK
 constexpr int kStatusOk = 0;     // NVML_P2P_STATUS_OK
 
-struct Nvml {
+struct NvlinkFunctions {
   int (*init)() = nullptr;
   int (*handle)(const char*, Device*) = nullptr;
   int (*p2p)(Device, Device, int, int*) = nullptr;
   bool usable = false;
 
-  Nvml() {
+  NvlinkFunctions() {
     void* library = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (library == nullptr) return;
     init = reinterpret_cast<int (*)()>(::dlsym(library, "nvmlInit_v2"));
@@ -30,7 +30,7 @@ struct Nvml {
 }  // namespace
 
 bool joined_by_nvlink(const char* from, const char* to) {
-  static const Nvml nvml;
+  static const NvlinkFunctions nvml;
   if (!nvml.usable) return false;
   Device one = nullptr;
   Device other = nullptr;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kMaxSpareBytes = std::size_t{64} << 20;
 
-struct Free {
+struct FreePinned {
   void operator()(std::byte* memory) const noexcept { (void)cudaFreeHost(memory); }
 };
 
@@ -32,7 +32,7 @@ Result<std::byte*> PinnedPool::take(std::size_t bytes) try {
       !good) {
     return fail(good.error());
   }
-  std::unique_ptr<std::byte, Free> made(static_cast<std::byte*>(memory));
+  std::unique_ptr<std::byte, FreePinned> made(static_cast<std::byte*>(memory));
   sizes_.emplace(made.get(), bytes);
   return made.release();
 } catch (const std::bad_alloc&) {
@@ -55,7 +55,7 @@ void PinnedPool::give_back(std::byte* memory) noexcept {
   } catch (const std::bad_alloc&) {
     // Freed like one too many.
   }
-  Free{}(memory);
+  FreePinned{}(memory);
 }
 
 }  // namespace framewire::transport::cuda

@@ -13,12 +13,12 @@ namespace {
 constexpr std::size_t kMailboxesTogether = 16;
 // Apart, so that no two writers share a cache line.
 struct HostSide {
-  alignas(128) std::array<Command, kMailboxSlots> commands;
+  alignas(128) std::array<CopyCommand, kMailboxSlots> commands;
   alignas(128) std::array<std::uint64_t, kMailboxSlots> done;
   alignas(128) std::uint64_t left;
 };
 struct DeviceSide {
-  alignas(128) std::array<Command, kMailboxSlots> relayed;
+  alignas(128) std::array<CopyCommand, kMailboxSlots> relayed;
   alignas(128) std::array<unsigned, kMailboxSlots> blocks;
 };
 

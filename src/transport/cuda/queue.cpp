@@ -68,7 +68,7 @@ class CudaQueue final : public CopyQueue, private CopyKernel {
   Result<Ticket> copy_on_arrival(std::byte* to, const std::byte* from, std::uint64_t bytes,
                                  const Arrival& arrival) override {
     if (!copier_ || !kernel_takes(to, from, bytes)) return Ticket{0};
-    Command command = command_of(to, from, bytes);
+    CopyCommand command = command_of(to, from, bytes);
     command.arrivals = reinterpret_cast<std::uintptr_t>(arrival.words);
     command.expected = std::uint64_t{arrival.count} << 32 | arrival.number;
     const auto begun = post(command);
@@ -139,7 +139,7 @@ class CudaQueue final : public CopyQueue, private CopyKernel {
     return lane.stream->get();
   }
 
-  Result<void> launch(const Command& command, Stay stay) override {
+  Result<void> launch(const CopyCommand& command, Stay stay) override {
     const gpu::OnDevice on(pools_.device());
     const auto stream = stream_of(lanes_[0]);
     if (!stream) return fail(stream.error());
@@ -154,7 +154,7 @@ class CudaQueue final : public CopyQueue, private CopyKernel {
 
   Result<void> copy_by_kernel(std::byte* to, const std::byte* from, std::uint64_t bytes,
                               Tell& tell) {
-    Command command = command_of(to, from, bytes);
+    CopyCommand command = command_of(to, from, bytes);
     command.tell = reinterpret_cast<std::uintptr_t>(tell.word);
     const unsigned words = arrival_words(bytes);
     if (tell.word != nullptr && words <= tell.most_arrivals) {
@@ -168,7 +168,7 @@ class CudaQueue final : public CopyQueue, private CopyKernel {
     return {};
   }
 
-  Result<std::uint64_t> post(const Command& command) {
+  Result<std::uint64_t> post(const CopyCommand& command) {
     // What became of a copy can be read as long as its slot is not used again.
     while (pending_.size() >= kMailboxSlots - 2) {
       const auto over = is_over(pending_.front());

@@ -15,7 +15,7 @@ namespace {
 using base::Clock;
 using wire::FrameType;
 using wire::Greeting;
-using Candidates = std::vector<std::unique_ptr<Candidate>>;
+using LinkCandidates = std::vector<std::unique_ptr<Candidate>>;
 
 Greeting introduce(const SessionOptions& options) {
   Greeting greeting;
@@ -23,7 +23,7 @@ Greeting introduce(const SessionOptions& options) {
   return greeting;
 }
 
-ChannelConfig agree(const wire::Stream& stream, std::uint32_t epoch, const Greeting& ours,
+ChannelConfig agree(const wire::ByteStream& stream, std::uint32_t epoch, const Greeting& ours,
                     const Greeting& theirs) {
   ChannelConfig config;
   config.epoch = epoch;
@@ -34,13 +34,13 @@ ChannelConfig agree(const wire::Stream& stream, std::uint32_t epoch, const Greet
 }
 
 // What this side has found out of the other on the way to a link.
-struct Session {
-  std::unique_ptr<wire::Stream> control;
+struct GreetingState {
+  std::unique_ptr<wire::ByteStream> control;
   std::optional<shared::LocalPeer> local;  ///< where both have met
   Clock::time_point deadline;
 };
 
-Result<Joined> join(Session session, Candidate& candidate, const wire::LinkOffer& offer,
+Result<Joined> join(GreetingState session, Candidate& candidate, const wire::LinkOffer& offer,
                     ChannelConfig config, Requirement require) {
   const shared::LocalPeer* const local = session.local ? &*session.local : nullptr;
   auto link = candidate.join(offer, local, std::move(session.control), session.deadline);
@@ -54,13 +54,13 @@ tl::unexpected<Status> out_of_turn() {
   return fail(StatusCode::kInvalidInput, "the peer's greeting comes out of turn");
 }
 
-Result<wire::Frame> read(Session& session) {
+Result<wire::Frame> read(GreetingState& session) {
   auto frame = wire::read_frame(*session.control, session.deadline);
   if (frame && frame->type == FrameType::kRefuse) return fail(wire::decode_refusal(frame->body));
   return frame;
 }
 
-Result<void> write(Session& session, FrameType type, std::span<const std::byte> body) {
+Result<void> write(GreetingState& session, FrameType type, std::span<const std::byte> body) {
   return wire::write_frame(*session.control, type, body, session.deadline);
 }
 
@@ -73,8 +73,8 @@ std::optional<wire::LinkOffer> find(const Greeting& greeting, const std::string&
 
 // What this side can do; a link that does not start here is no candidate, unless it is the only
 // one.
-Result<Candidates> prepare(Greeting& greeting, const SessionOptions& options) {
-  Candidates candidates;
+Result<LinkCandidates> prepare(Greeting& greeting, const SessionOptions& options) {
+  LinkCandidates candidates;
   std::optional<Status> reason;
   const auto names = allowed_links(options);
   if (!names) return fail(names.error());
@@ -98,7 +98,7 @@ bool any_within_host(const Greeting& greeting) {
 
 // The server's side of proving that both are processes of one user on one machine. That they are
 // not, or that the client has not come, is no error.
-Result<void> invite(Session& session) {
+Result<void> invite(GreetingState& session) {
   auto point = MeetingPoint::open();
   if (!point) return {};
   if (auto sent = write(session, FrameType::kMeet, encode(point->rendezvous())); !sent) return sent;
@@ -114,7 +114,7 @@ Result<void> invite(Session& session) {
 }
 
 // The client's side of the meeting.
-Result<void> attend_meeting(Session& session, std::span<const std::byte> invitation) {
+Result<void> attend_meeting(GreetingState& session, std::span<const std::byte> invitation) {
   const auto rendezvous = wire::decode_rendezvous(invitation);
   if (!rendezvous) return fail(rendezvous.error());
   if (auto local = meet(*rendezvous, session.deadline)) session.local = std::move(*local);
@@ -122,7 +122,7 @@ Result<void> attend_meeting(Session& session, std::span<const std::byte> invitat
 }
 
 // The best link that both can do. A link within the host is chosen only after a meeting.
-Result<std::unique_ptr<Candidate>> choose(Session& session, const SessionOptions& options,
+Result<std::unique_ptr<Candidate>> choose(GreetingState& session, const SessionOptions& options,
                                           const Greeting& theirs) {
   Status reason(StatusCode::kUnsupported, "no link is common to both ends");
   const auto names = allowed_links(options);
@@ -149,9 +149,9 @@ Result<std::unique_ptr<Candidate>> choose(Session& session, const SessionOptions
 
 }  // namespace
 
-Result<Joined> greet_as_client(std::unique_ptr<wire::Stream> stream, const SessionOptions& options,
-                               Clock::time_point deadline) {
-  Session session{std::move(stream), std::nullopt, deadline};
+Result<Joined> greet_as_client(std::unique_ptr<wire::ByteStream> stream,
+                               const SessionOptions& options, Clock::time_point deadline) {
+  GreetingState session{std::move(stream), std::nullopt, deadline};
   Greeting hello = introduce(options);
   auto candidates = prepare(hello, options);
   if (!candidates) return fail(candidates.error());
@@ -182,9 +182,9 @@ Result<Joined> greet_as_client(std::unique_ptr<wire::Stream> stream, const Sessi
   return fail(StatusCode::kInvalidInput, "the peer chose a link that was not offered");
 }
 
-Result<Joined> greet_as_server(std::unique_ptr<wire::Stream> stream, const SessionOptions& options,
-                               Clock::time_point deadline) {
-  Session session{std::move(stream), std::nullopt, deadline};
+Result<Joined> greet_as_server(std::unique_ptr<wire::ByteStream> stream,
+                               const SessionOptions& options, Clock::time_point deadline) {
+  GreetingState session{std::move(stream), std::nullopt, deadline};
   const auto frame = read(session);
   if (!frame) return fail(frame.error());
   if (frame->type != FrameType::kHello) return out_of_turn();

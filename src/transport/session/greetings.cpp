@@ -19,7 +19,7 @@ using base::Clock;
 // An honest greeting over the slowest links takes less; only where others wait is it cut after.
 constexpr std::chrono::milliseconds kPatience{500};
 
-Result<Joined> greet(std::unique_ptr<wire::Stream> stream, const SessionOptions& options,
+Result<Joined> greet(std::unique_ptr<wire::ByteStream> stream, const SessionOptions& options,
                      Clock::time_point deadline) noexcept {
   try {
     return greet_as_server(std::move(stream), options, deadline);
@@ -59,7 +59,7 @@ Greetings::~Greetings() {
   for (const auto& greeting : running_) greeting->thread.join();
 }
 
-bool Greetings::start(std::unique_ptr<wire::Stream>& stream, const std::string& origin,
+bool Greetings::start(std::unique_ptr<wire::ByteStream>& stream, const std::string& origin,
                       Clock::time_point deadline) {
   const auto of_one = std::count_if(running_.begin(), running_.end(),
                                     [&](const auto& other) { return other->origin == origin; });
@@ -76,7 +76,7 @@ bool Greetings::start(std::unique_ptr<wire::Stream>& stream, const std::string& 
   running_.push_back(std::move(greeting));
   try {
     here->thread = quiet_thread("fw-greet", [this, here, deadline, taken = stream.get()] {
-      auto result = greet(std::unique_ptr<wire::Stream>(taken), options_, deadline);
+      auto result = greet(std::unique_ptr<wire::ByteStream>(taken), options_, deadline);
       // Before anybody is told who would look.
       if (!here->end()) result = fail(StatusCode::kDeadline, "the greeting gave way to others");
       ended_(std::move(result));

@@ -31,7 +31,7 @@ class Greetings {
   /// Takes the stream if there is room. If not, and the greeting in the way has had its time, its
   /// connection is cut, so that there will be.
   /// @return whether it has taken the stream
-  bool start(std::unique_ptr<wire::Stream>& stream, const std::string& origin,
+  bool start(std::unique_ptr<wire::ByteStream>& stream, const std::string& origin,
              base::Clock::time_point deadline);
   /// Lets go of those that have ended.
   void reap();

@@ -78,7 +78,7 @@ struct Handshakes::Caller {
   base::FileDescriptor socket{};  ///< until it goes to the handshake or the stream
   bool has_sent = false;          ///< at least a byte
   std::optional<wire::TlsHandshake> handshake{};
-  std::unique_ptr<wire::Stream> stream{};  ///< ready to be greeted
+  std::unique_ptr<wire::ByteStream> stream{};  ///< ready to be greeted
 
   [[nodiscard]] int fd() const { return handshake ? handshake->fd() : socket.get(); }
 };

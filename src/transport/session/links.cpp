@@ -20,7 +20,7 @@ class StreamCandidate final : public Candidate {
  public:
   wire::LinkOffer offer() const override { return {kStreamLink, {}}; }
   Result<std::unique_ptr<Link>> join(const wire::LinkOffer&, const shared::LocalPeer*,
-                                     std::unique_ptr<wire::Stream> control,
+                                     std::unique_ptr<wire::ByteStream> control,
                                      base::Clock::time_point) override {
     return wire::make_stream_link(std::move(control));
   }
@@ -29,7 +29,8 @@ class StreamCandidate final : public Candidate {
 // After the greeting nothing more is sent on the control connection; it only ends.
 class ControlLifeline final : public Lifeline {
  public:
-  explicit ControlLifeline(std::unique_ptr<wire::Stream> control) : control_(std::move(control)) {}
+  explicit ControlLifeline(std::unique_ptr<wire::ByteStream> control)
+      : control_(std::move(control)) {}
   Result<void> check() override {
     std::array<std::byte, 64> bytes;
     const auto count = control_->read(bytes);
@@ -39,17 +40,17 @@ class ControlLifeline final : public Lifeline {
   }
 
  private:
-  std::unique_ptr<wire::Stream> control_;
+  std::unique_ptr<wire::ByteStream> control_;
 };
 
 // Rings of the two processes' own, which they hand each other where they have met.
 class SharedCandidate final : public Candidate {
  public:
-  SharedCandidate(const shared::RingKey& key, shared::RingReader incoming)
+  SharedCandidate(const shared::RingKey& key, shared::PacketRingReader incoming)
       : key_(key), incoming_(std::move(incoming)) {}
   wire::LinkOffer offer() const override { return {kSharedLink, {key_.begin(), key_.end()}}; }
   Result<std::unique_ptr<Link>> join(const wire::LinkOffer& peer, const shared::LocalPeer* local,
-                                     std::unique_ptr<wire::Stream> control,
+                                     std::unique_ptr<wire::ByteStream> control,
                                      base::Clock::time_point deadline) override {
     if (local == nullptr) return fail(StatusCode::kInternal, "shared memory with a stranger");
     shared::RingKey theirs;
@@ -65,7 +66,7 @@ class SharedCandidate final : public Candidate {
 
  private:
   shared::RingKey key_;
-  shared::RingReader incoming_;
+  shared::PacketRingReader incoming_;
 };
 
 Result<std::unique_ptr<Candidate>> make_shared() {
@@ -74,7 +75,7 @@ Result<std::unique_ptr<Candidate>> make_shared() {
     return fail(random.error());
   }
   // Made before the link is offered or chosen: where there is no such memory, another link serves.
-  auto incoming = shared::RingReader::make(key);
+  auto incoming = shared::PacketRingReader::make(key);
   if (!incoming) return fail(incoming.error());
   return std::make_unique<SharedCandidate>(key, std::move(*incoming));
 }
@@ -86,7 +87,7 @@ class UcxCandidate final : public Candidate {
       : name_(std::move(name)), port_(std::move(port)) {}
   wire::LinkOffer offer() const override { return {name_, port_->blob()}; }
   Result<std::unique_ptr<Link>> join(const wire::LinkOffer& peer, const shared::LocalPeer*,
-                                     std::unique_ptr<wire::Stream> control,
+                                     std::unique_ptr<wire::ByteStream> control,
                                      base::Clock::time_point deadline) override {
     return port_->join(peer.blob, std::make_unique<ControlLifeline>(std::move(control)), deadline);
   }
@@ -107,7 +108,7 @@ Result<std::unique_ptr<Candidate>> make_ucx(const std::string& name, const Sessi
     wish.device = options.device;
   }
   auto port = ucx::make_port(lanes, options.ucx_device,
-                             server ? ucx::Side::kListens : ucx::Side::kDials, wish);
+                             server ? ucx::PortSide::kListens : ucx::PortSide::kDials, wish);
   if (!port) return fail(port.error());
   return std::make_unique<UcxCandidate>(name, std::move(*port));
 #else
@@ -126,7 +127,7 @@ class PeerCandidate final : public Candidate {
 
   wire::LinkOffer offer() const override { return {name_, carrier_->offer().blob}; }
   Result<std::unique_ptr<Link>> join(const wire::LinkOffer& peer, const shared::LocalPeer* local,
-                                     std::unique_ptr<wire::Stream> control,
+                                     std::unique_ptr<wire::ByteStream> control,
                                      base::Clock::time_point deadline) override {
     if (local == nullptr) return fail(StatusCode::kInternal, "device memory with a stranger");
     auto link = carrier_->join(peer, local, std::move(control), deadline);

@@ -20,10 +20,9 @@ class Candidate {
   /// A link that has to be met over its own fabric is met here, by the deadline.
   /// @param local  the peer, where it has proved to be a process of our user on this machine; not
   ///               null for links that are within_host()
-  [[nodiscard]] virtual Result<std::unique_ptr<Link>> join(const wire::LinkOffer& peer,
-                                                           const shared::LocalPeer* local,
-                                                           std::unique_ptr<wire::Stream> control,
-                                                           base::Clock::time_point deadline) = 0;
+  [[nodiscard]] virtual Result<std::unique_ptr<Link>> join(
+      const wire::LinkOffer& peer, const shared::LocalPeer* local,
+      std::unique_ptr<wire::ByteStream> control, base::Clock::time_point deadline) = 0;
 };
 
 /// The names that the options allow. UCX's TCP receiver writes to whatever address a packet names,

@@ -60,7 +60,7 @@ Result<MeetingPoint> MeetingPoint::open() {
   return point;
 }
 
-std::optional<shared::LocalPeer> MeetingPoint::await(const wire::Stream& control,
+std::optional<shared::LocalPeer> MeetingPoint::await(const wire::ByteStream& control,
                                                      base::Clock::time_point deadline) {
   std::vector<pollfd> items;
   while (base::Clock::now() < deadline && !control.buffered()) {

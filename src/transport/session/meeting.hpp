@@ -35,7 +35,7 @@ class MeetingPoint {
   /// Waits until the client has come, or sends something on the control connection, such as that it
   /// could not come. Others that connect, however many, do not keep it out.
   /// @return nothing where it has not come by then
-  [[nodiscard]] std::optional<shared::LocalPeer> await(const wire::Stream& control,
+  [[nodiscard]] std::optional<shared::LocalPeer> await(const wire::ByteStream& control,
                                                        base::Clock::time_point deadline);
 
  private:

@@ -10,7 +10,7 @@ constexpr std::array<std::byte, 4> kRing{std::byte{'R'}, std::byte{'I'}, std::by
 
 }  // namespace
 
-Result<Rings> exchange_rings(const LocalPeer& peer, RingReader ours, const RingKey& theirs,
+Result<Rings> exchange_rings(const LocalPeer& peer, PacketRingReader ours, const RingKey& theirs,
                              base::Clock::time_point deadline) {
   const std::array<int, 1> file{ours.fd()};
   if (auto sent = peer.send(kRing, file); !sent) return fail(sent.error());
@@ -21,14 +21,14 @@ Result<Rings> exchange_rings(const LocalPeer& peer, RingReader ours, const RingK
   if (said != kRing || !message->files[0].valid() || message->files[1].valid()) {
     return fail(StatusCode::kInvalidInput, "the peer hands over something other than its ring");
   }
-  auto outgoing = RingWriter::open(message->files[0], theirs);
+  auto outgoing = PacketRingWriter::open(message->files[0], theirs);
   if (!outgoing) return fail(outgoing.error());
   return Rings{std::move(ours), std::move(*outgoing)};
 }
 
 Result<Rings> exchange_rings(const LocalPeer& peer, const RingKey& ours, const RingKey& theirs,
                              base::Clock::time_point deadline) {
-  auto incoming = RingReader::make(ours);
+  auto incoming = PacketRingReader::make(ours);
   if (!incoming) return fail(incoming.error());
   return exchange_rings(peer, std::move(*incoming), theirs, deadline);
 }

@@ -8,8 +8,8 @@ namespace framewire::transport::shared {
 
 /// The result: our ring to read, the peer's to write.
 struct Rings {
-  RingReader incoming;
-  RingWriter outgoing;
+  PacketRingReader incoming;
+  PacketRingWriter outgoing;
 };
 
 /// @param ours    made by this side, its memory not handed to anybody yet
@@ -17,7 +17,7 @@ struct Rings {
 ///                connection
 /// @return invalid_input for memory that is no ring of this connection, or could fail us while we
 ///         use it; peer_lost; deadline; busy
-[[nodiscard]] Result<Rings> exchange_rings(const LocalPeer& peer, RingReader ours,
+[[nodiscard]] Result<Rings> exchange_rings(const LocalPeer& peer, PacketRingReader ours,
                                            const RingKey& theirs, base::Clock::time_point deadline);
 /// The same with a ring made now, under the key `ours`.
 [[nodiscard]] Result<Rings> exchange_rings(const LocalPeer& peer, const RingKey& ours,

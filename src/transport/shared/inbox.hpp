@@ -10,9 +10,9 @@ namespace framewire::transport::shared {
 /// The reading end of a ring, and the payloads of which more is to come.
 class Inbox {
  public:
-  explicit Inbox(RingReader ring) : ring_(std::move(ring)) {}
+  explicit Inbox(PacketRingReader ring) : ring_(std::move(ring)) {}
 
-  /// Hands packets on. @param most  as of RingReader::drain()
+  /// Hands packets on. @param most  as of PacketRingReader::drain()
   /// @return how many; invalid_input for what no peer of ours sends
   [[nodiscard]] Result<int> drain(int most, LinkSink& sink);
   /// Nothing is handed on any more. May be called by the sink.
@@ -29,7 +29,7 @@ class Inbox {
   };
   struct Taker;
 
-  RingReader ring_;
+  PacketRingReader ring_;
   Ring<Begun> begun_;  ///< in the order in which their parts come
   bool closed_ = false;
 };

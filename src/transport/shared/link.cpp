@@ -25,7 +25,8 @@ void nap() {
 
 class SharedLink final : public Link {
  public:
-  SharedLink(RingReader incoming, RingWriter outgoing, std::unique_ptr<Lifeline> lifeline)
+  SharedLink(PacketRingReader incoming, PacketRingWriter outgoing,
+             std::unique_ptr<Lifeline> lifeline)
       : inbox_(std::move(incoming)), outbox_(std::move(outgoing)), lifeline_(std::move(lifeline)) {}
   ~SharedLink() override {
     close();
@@ -113,7 +114,7 @@ class SharedLink final : public Link {
 
 }  // namespace
 
-std::unique_ptr<Link> make_shared_link(RingReader incoming, RingWriter outgoing,
+std::unique_ptr<Link> make_shared_link(PacketRingReader incoming, PacketRingWriter outgoing,
                                        std::unique_ptr<Lifeline> lifeline) {
   return std::make_unique<SharedLink>(std::move(incoming), std::move(outgoing),
                                       std::move(lifeline));

@@ -14,7 +14,7 @@ namespace {
 // The user that the kernel names where a user has no number in this process' user namespace.
 constexpr uid_t kOverflowUser = 65534;
 
-using Control = std::array<char, CMSG_SPACE(LocalPeer::kMaxFiles * sizeof(int))>;
+using ControlBuffer = std::array<char, CMSG_SPACE(LocalPeer::kMaxFiles * sizeof(int))>;
 
 // Owns them all, so that none stays open; @return whether there were no more than fit
 bool take_files(msghdr& head, LocalPeer::Message& message) {
@@ -52,7 +52,7 @@ bool equal_secrets(std::span<const std::byte> one, std::span<const std::byte> ot
 
 Result<void> LocalPeer::send(std::span<const std::byte> bytes, std::span<const int> files) const {
   iovec part{const_cast<std::byte*>(bytes.data()), bytes.size()};
-  alignas(cmsghdr) Control control{};
+  alignas(cmsghdr) ControlBuffer control{};
   msghdr head{};
   head.msg_iov = &part;
   head.msg_iovlen = 1;
@@ -75,7 +75,7 @@ Result<void> LocalPeer::send(std::span<const std::byte> bytes, std::span<const i
 Result<std::optional<LocalPeer::Message>> LocalPeer::receive_now(std::span<std::byte> bytes) const {
   Message message;
   iovec part{bytes.data(), bytes.size()};
-  alignas(cmsghdr) Control control{};
+  alignas(cmsghdr) ControlBuffer control{};
   msghdr head{};
   head.msg_iov = &part;
   head.msg_iovlen = 1;

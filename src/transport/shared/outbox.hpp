@@ -16,7 +16,7 @@ namespace framewire::transport::shared {
 /// as room comes, one payload after the other.
 class Outbox {
  public:
-  explicit Outbox(RingWriter ring) : ring_(std::move(ring)) {}
+  explicit Outbox(PacketRingWriter ring) : ring_(std::move(ring)) {}
 
   /// Takes a packet; tells the sink at once where it is done with the payload.
   void add(std::span<const std::byte> head, std::span<const std::byte> payload, LinkOp op,
@@ -55,7 +55,7 @@ class Outbox {
 
   void feed(std::deque<Packet>& packets, LinkSink* sink, bool& moved);
 
-  RingWriter ring_;
+  PacketRingWriter ring_;
   std::deque<Packet> notices_;
   std::deque<Packet> packets_;  ///< others
   std::size_t waiting_ = 0;     ///< of both

@@ -5,10 +5,10 @@
 
 namespace framewire::transport::shared {
 
-Result<RingReader> RingReader::make(const RingKey& key) {
+Result<PacketRingReader> PacketRingReader::make(const RingKey& key) {
   auto memory = SealedMemory::make(sizeof(RingLayout));
   if (!memory) return fail(memory.error());
-  RingReader reader;
+  PacketRingReader reader;
   reader.memory_ = std::move(*memory);
   reader.ring_ = new (reader.memory_.data()) RingLayout;  // zeroed, and stays so
   reader.ring_->magic = RingLayout::kMagic;
@@ -16,10 +16,11 @@ Result<RingReader> RingReader::make(const RingKey& key) {
   return reader;
 }
 
-Result<RingWriter> RingWriter::open(const base::FileDescriptor& file, const RingKey& key) {
+Result<PacketRingWriter> PacketRingWriter::open(const base::FileDescriptor& file,
+                                                const RingKey& key) {
   auto memory = SealedMemory::open(file, sizeof(RingLayout), true);
   if (!memory) return fail(memory.error());
-  RingWriter writer;
+  PacketRingWriter writer;
   writer.memory_ = std::move(*memory);
   writer.ring_ = reinterpret_cast<RingLayout*>(writer.memory_.data());
   if (writer.ring_->magic != RingLayout::kMagic || writer.ring_->key != key) {

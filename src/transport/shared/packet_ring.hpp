@@ -60,10 +60,10 @@ struct RingLayout {
 
 /// The end that reads, which has made the memory. It believes nothing that it finds there: sizes
 /// are read once and checked, heads copied before they are looked at.
-class RingReader {
+class PacketRingReader {
  public:
   /// @return busy
-  [[nodiscard]] static Result<RingReader> make(const RingKey& key);
+  [[nodiscard]] static Result<PacketRingReader> make(const RingKey& key);
   /// The memory, to be handed to the peer.
   [[nodiscard]] int fd() const noexcept { return memory_.fd(); }
   /// Once it has been handed over.
@@ -114,7 +114,7 @@ class RingReader {
   }
 
  private:
-  RingReader() = default;
+  PacketRingReader() = default;
   [[nodiscard]] const std::byte* place(const RingLayout::Slot& slot, std::size_t head,
                                        std::size_t payload) const noexcept {
     return payload <= RingLayout::kBesideBytes - head ? slot.beside.data() + head : body();
@@ -130,13 +130,13 @@ class RingReader {
 };
 
 /// The end that writes, into memory of the peer's.
-class RingWriter {
+class PacketRingWriter {
  public:
   /// @param file  as the peer has handed it over: may be anything; not kept
   /// @param key   what must lie there
   /// @return invalid_input for what is no such ring; busy
-  [[nodiscard]] static Result<RingWriter> open(const base::FileDescriptor& file,
-                                               const RingKey& key);
+  [[nodiscard]] static Result<PacketRingWriter> open(const base::FileDescriptor& file,
+                                                     const RingKey& key);
 
   /// Copies a whole packet into the ring. @return false where it is full, or the packet too large
   [[nodiscard]] bool add(std::span<const std::byte> head,
@@ -177,7 +177,7 @@ class RingWriter {
   }
 
  private:
-  RingWriter() = default;
+  PacketRingWriter() = default;
   [[nodiscard]] bool has_room(std::uint64_t slots) noexcept {
     if (written_ - seen_taken_ + slots <= RingLayout::kSlots) return true;
     seen_taken_ = ring_->taken.load(std::memory_order_acquire);

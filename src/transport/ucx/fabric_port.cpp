@@ -165,8 +165,9 @@ void FabricPort::stop_listening() {
 
 }  // namespace
 
-Result<std::unique_ptr<Port>> make_fabric_port(const Api& api, const std::string& device, Side side,
-                                               const MacKey& key, const DirectWish& wish) {
+Result<std::unique_ptr<Port>> make_fabric_port(const Api& api, const std::string& device,
+                                               PortSide side, const MacKey& key,
+                                               const DirectWish& wish) {
   const auto number = base::random_number<std::uint64_t>();
   if (!number) return fail(number.error());
   Direct direct;
@@ -174,7 +175,7 @@ Result<std::unique_ptr<Port>> make_fabric_port(const Api& api, const std::string
   if (!handles) return fail(handles.error());
   auto port = std::make_unique<FabricPort>(api, device, key, *number, std::move(*handles),
                                            std::move(direct));
-  if (side == Side::kListens) {
+  if (side == PortSide::kListens) {
     if (auto listening = port->listen(); !listening) return fail(listening.error());
   }
   return port;

@@ -17,8 +17,8 @@ namespace framewire::transport::ucx {
 ///
 /// @return as make_port()
 [[nodiscard]] Result<std::unique_ptr<Port>> make_fabric_port(const Api& api,
-                                                             const std::string& device, Side side,
-                                                             const MacKey& key,
+                                                             const std::string& device,
+                                                             PortSide side, const MacKey& key,
                                                              const DirectWish& wish);
 
 }  // namespace framewire::transport::ucx

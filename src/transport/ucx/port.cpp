@@ -68,7 +68,7 @@ class WorkerPort final : public Port {
 
 }  // namespace
 
-Result<std::unique_ptr<Port>> make_port(Lanes lanes, const std::string& device, Side side,
+Result<std::unique_ptr<Port>> make_port(Lanes lanes, const std::string& device, PortSide side,
                                         const DirectWish& wish) {
   const auto& api = Api::get();
   if (!api) return fail(api.error());

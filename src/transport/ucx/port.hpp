@@ -19,7 +19,7 @@ enum class Lanes : std::uint8_t {
 };
 
 /// Over kVerbs one end listens, at a port of the RDMA connection manager; elsewhere all the same.
-enum class Side : std::uint8_t { kDials, kListens };
+enum class PortSide : std::uint8_t { kDials, kListens };
 
 /// Memory of one device, that packets shall come from and go to without the host.
 struct DirectWish {
@@ -58,7 +58,7 @@ class Port {
 /// @return unsupported without UCX, or where it has no such lanes; invalid_input where a device is
 ///         needed and not named, or has no address of IP; busy
 [[nodiscard]] Result<std::unique_ptr<Port>> make_port(Lanes lanes, const std::string& device,
-                                                      Side side = Side::kDials,
+                                                      PortSide side = PortSide::kDials,
                                                       const DirectWish& wish = {});
 
 }  // namespace framewire::transport::ucx

@@ -6,7 +6,7 @@
 namespace framewire::transport::ucx {
 namespace {
 
-struct State {
+struct SipState {
   std::uint64_t v0, v1, v2, v3;
 
   void round() noexcept {
@@ -34,8 +34,8 @@ struct State {
 std::uint64_t siphash(const MacKey& key, std::span<const std::byte> bytes) noexcept {
   const auto k0 = load<std::uint64_t>(key.data());
   const auto k1 = load<std::uint64_t>(key.data() + 8);
-  State state{k0 ^ 0x736f6d6570736575, k1 ^ 0x646f72616e646f6d, k0 ^ 0x6c7967656e657261,
-              k1 ^ 0x7465646279746573};
+  SipState state{k0 ^ 0x736f6d6570736575, k1 ^ 0x646f72616e646f6d, k0 ^ 0x6c7967656e657261,
+                 k1 ^ 0x7465646279746573};
   std::size_t i = 0;
   for (; i + 8 <= bytes.size(); i += 8) state.absorb(load<std::uint64_t>(bytes.data() + i));
   std::uint64_t last = std::uint64_t{bytes.size()} << 56;

@@ -25,9 +25,9 @@ void put(std::vector<std::byte>& out, T value) {
 }
 
 // Reads fields one after the other; after one that is missing all others are missing, too.
-class Reader {
+class MessageReader {
  public:
-  explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  explicit MessageReader(std::span<const std::byte> bytes) : bytes_(bytes) {}
 
   template <std::integral T>
   T take() {
@@ -104,7 +104,7 @@ std::vector<std::byte> encode(const Greeting& greeting) {
 }
 
 Result<Greeting> decode_greeting(std::span<const std::byte> body) {
-  Reader reader(body);
+  MessageReader reader(body);
   Greeting greeting;
   greeting.epoch = reader.take<std::uint32_t>();
   greeting.capacity = reader.take<std::uint32_t>();
@@ -159,7 +159,7 @@ std::vector<std::byte> encode_refusal(const Status& status) {
 }
 
 Status decode_refusal(std::span<const std::byte> body) {
-  Reader reader(body);
+  MessageReader reader(body);
   const auto code = reader.take<std::uint8_t>();
   auto rest = body.empty() ? body : body.subspan(1);
   std::string text = text_of(rest.first(std::min(rest.size(), kMaxRefusalText)));
@@ -171,7 +171,7 @@ Status decode_refusal(std::span<const std::byte> body) {
   return {known ? static_cast<StatusCode>(code) : StatusCode::kDenied, "the peer refused: " + text};
 }
 
-Result<Frame> read_frame(Stream& stream, base::Clock::time_point deadline) {
+Result<Frame> read_frame(ByteStream& stream, base::Clock::time_point deadline) {
   std::array<std::byte, kFrameHeadBytes> bytes;
   if (auto got = read_all(stream, bytes, deadline); !got) return fail(got.error());
   const auto head = decode_frame_head(bytes);
@@ -186,7 +186,7 @@ Result<Frame> read_frame(Stream& stream, base::Clock::time_point deadline) {
   return frame;
 }
 
-Result<void> write_frame(Stream& stream, FrameType type, std::span<const std::byte> body,
+Result<void> write_frame(ByteStream& stream, FrameType type, std::span<const std::byte> body,
                          base::Clock::time_point deadline) {
   std::vector<std::byte> bytes(kFrameHeadBytes);
   encode({type, static_cast<std::uint32_t>(body.size()), 0},

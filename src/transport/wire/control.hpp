@@ -82,8 +82,8 @@ struct Frame {
   std::vector<std::byte> body;
 };
 /// Reads a frame without payload. @return invalid_input, unsupported, peer_lost, deadline
-[[nodiscard]] Result<Frame> read_frame(Stream& stream, base::Clock::time_point deadline);
-[[nodiscard]] Result<void> write_frame(Stream& stream, FrameType type,
+[[nodiscard]] Result<Frame> read_frame(ByteStream& stream, base::Clock::time_point deadline);
+[[nodiscard]] Result<void> write_frame(ByteStream& stream, FrameType type,
                                        std::span<const std::byte> body,
                                        base::Clock::time_point deadline);
 

@@ -9,11 +9,11 @@
 namespace framewire::transport::wire {
 namespace {
 
-struct Free {
+struct FreeNames {
   void operator()(GENERAL_NAMES* names) const noexcept { GENERAL_NAMES_free(names); }
   void operator()(unsigned char* text) const noexcept { OPENSSL_free(text); }
 };
-using AlternativeNames = std::unique_ptr<GENERAL_NAMES, Free>;
+using AlternativeNames = std::unique_ptr<GENERAL_NAMES, FreeNames>;
 
 Status denied(std::string message) { return {StatusCode::kDenied, std::move(message)}; }
 
@@ -32,7 +32,7 @@ Result<std::string> checked(std::string_view text) {
 Result<std::string> name_of(const ASN1_STRING* value) {
   unsigned char* raw = nullptr;
   const int bytes = ASN1_STRING_to_UTF8(&raw, value);
-  const std::unique_ptr<unsigned char, Free> text(raw);
+  const std::unique_ptr<unsigned char, FreeNames> text(raw);
   if (bytes < 0) return fail(denied("the peer's certificate carries a name that is no text"));
   return checked({reinterpret_cast<const char*>(raw), static_cast<std::size_t>(bytes)});
 }

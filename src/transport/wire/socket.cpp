@@ -25,9 +25,9 @@ constexpr int kBacklog = 1024;
 
 std::string reason() { return std::strerror(errno); }
 
-using Found = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+using AddressInfo = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
-Result<Found> look_up(const Address& address, bool passive) {
+Result<AddressInfo> look_up(const Address& address, bool passive) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
@@ -39,7 +39,7 @@ Result<Found> look_up(const Address& address, bool passive) {
     return fail(StatusCode::kInvalidInput,
                 fmt::format("host '{}' is not known: {}", address.host, gai_strerror(failed)));
   }
-  return Found(first, &freeaddrinfo);
+  return AddressInfo(first, &freeaddrinfo);
 }
 
 void set(int fd, int level, int option) noexcept {

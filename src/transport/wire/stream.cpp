@@ -12,7 +12,7 @@ namespace {
 
 using base::Clock;
 
-class PlainStream final : public Stream {
+class PlainStream final : public ByteStream {
  public:
   explicit PlainStream(base::FileDescriptor socket) : socket_(std::move(socket)) {}
 
@@ -45,11 +45,11 @@ Status late() { return {StatusCode::kDeadline, "the peer took too long"}; }
 
 }  // namespace
 
-std::unique_ptr<Stream> make_plain_stream(base::FileDescriptor socket) {
+std::unique_ptr<ByteStream> make_plain_stream(base::FileDescriptor socket) {
   return std::make_unique<PlainStream>(std::move(socket));
 }
 
-Result<void> read_all(Stream& stream, std::span<std::byte> to, Clock::time_point deadline) {
+Result<void> read_all(ByteStream& stream, std::span<std::byte> to, Clock::time_point deadline) {
   while (!to.empty()) {
     const auto count = stream.read(to);
     if (!count) return fail(count.error());
@@ -61,7 +61,7 @@ Result<void> read_all(Stream& stream, std::span<std::byte> to, Clock::time_point
   return {};
 }
 
-Result<void> write_all(Stream& stream, std::span<const std::byte> from,
+Result<void> write_all(ByteStream& stream, std::span<const std::byte> from,
                        Clock::time_point deadline) {
   while (!from.empty()) {
     const auto count = stream.write(from);

@@ -12,9 +12,9 @@
 namespace framewire::transport::wire {
 
 /// One thread at a time.
-class Stream {
+class ByteStream {
  public:
-  virtual ~Stream() = default;
+  virtual ~ByteStream() = default;
   /// @return bytes read, 0 where none have come yet; peer_lost at the end of the stream
   [[nodiscard]] virtual Result<std::size_t> read(std::span<std::byte> to) = 0;
   /// @return bytes taken, 0 where there is no room yet; peer_lost. What was not taken must be
@@ -29,12 +29,12 @@ class Stream {
 };
 
 /// In clear: whoever can reach the port, or the wire, can be the peer.
-[[nodiscard]] std::unique_ptr<Stream> make_plain_stream(base::FileDescriptor socket);
+[[nodiscard]] std::unique_ptr<ByteStream> make_plain_stream(base::FileDescriptor socket);
 
 /// All of it, or an error. @return deadline, peer_lost
-[[nodiscard]] Result<void> read_all(Stream& stream, std::span<std::byte> to,
+[[nodiscard]] Result<void> read_all(ByteStream& stream, std::span<std::byte> to,
                                     base::Clock::time_point deadline);
-[[nodiscard]] Result<void> write_all(Stream& stream, std::span<const std::byte> from,
+[[nodiscard]] Result<void> write_all(ByteStream& stream, std::span<const std::byte> from,
                                      base::Clock::time_point deadline);
 
 }  // namespace framewire::transport::wire

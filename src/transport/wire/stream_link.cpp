@@ -22,7 +22,7 @@ constexpr std::size_t kReady = 8;
 
 // Packets on their way out. Heads and small payloads are gathered into one buffer, so that many
 // small packets are one write; a large payload is written from where it lies.
-class Outbox {
+class StreamOutbox {
  public:
   struct Item {
     std::array<std::byte, kMaxPacketHead + kFrameHeadBytes> head;
@@ -32,7 +32,7 @@ class Outbox {
     LinkOp op = kNoOp;
   };
 
-  Outbox() : buffer_(kBuffer) {}
+  StreamOutbox() : buffer_(kBuffer) {}
 
   void add(std::span<const std::byte> head, const std::byte* payload, std::uint64_t payload_bytes,
            LinkOp op) {
@@ -109,7 +109,7 @@ class Outbox {
 
 class StreamLink final : public Link {
  public:
-  explicit StreamLink(std::unique_ptr<Stream> stream)
+  explicit StreamLink(std::unique_ptr<ByteStream> stream)
       : stream_(std::move(stream)), kind_(stream_->kind()), buffer_(kBuffer) {}
   ~StreamLink() override { close(); }
 
@@ -251,10 +251,10 @@ class StreamLink final : public Link {
     return true;
   }
 
-  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<ByteStream> stream_;
   std::string kind_;
   LinkSink* sink_ = nullptr;
-  Outbox outbox_;
+  StreamOutbox outbox_;
   bool sending_ = false;
   std::vector<std::byte> buffer_;
   std::size_t begin_ = 0;
@@ -265,7 +265,7 @@ class StreamLink final : public Link {
 
 }  // namespace
 
-std::unique_ptr<Link> make_stream_link(std::unique_ptr<Stream> stream) {
+std::unique_ptr<Link> make_stream_link(std::unique_ptr<ByteStream> stream) {
   return std::make_unique<StreamLink>(std::move(stream));
 }
 

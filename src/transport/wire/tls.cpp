@@ -260,9 +260,9 @@ Result<TlsHandshake> TlsContext::begin(base::FileDescriptor socket, const std::s
   return TlsHandshake(std::move(shaking));
 }
 
-Result<std::unique_ptr<Stream>> TlsContext::shake_hands(base::FileDescriptor socket,
-                                                        const std::string& host,
-                                                        Clock::time_point deadline) const {
+Result<std::unique_ptr<ByteStream>> TlsContext::shake_hands(base::FileDescriptor socket,
+                                                            const std::string& host,
+                                                            Clock::time_point deadline) const {
   auto shaking = begin(std::move(socket), host);
   if (!shaking) return fail(shaking.error());
   while (true) {
@@ -310,7 +310,7 @@ Result<std::string> TlsHandshake::Impl::name_of_peer() const {
   return name_of(certificate.get());
 }
 
-Result<std::unique_ptr<Stream>> TlsHandshake::step() {
+Result<std::unique_ptr<ByteStream>> TlsHandshake::step() {
   SSL* ssl = impl_->ssl.get();
   ERR_clear_error();
   const int good = SSL_do_handshake(ssl);

@@ -24,7 +24,7 @@ class TlsHandshake {
   /// Does what can be done without waiting.
   /// @return the stream once the peer has proven who it is; null before. As shake_hands(), but for
   ///         the deadline
-  [[nodiscard]] Result<std::unique_ptr<Stream>> step();
+  [[nodiscard]] Result<std::unique_ptr<ByteStream>> step();
   /// What the socket must be ready for before the next step().
   [[nodiscard]] bool wants_to_write() const;
   [[nodiscard]] int fd() const;
@@ -54,9 +54,8 @@ class TlsContext {
                                            const std::string& host) const;
   /// begin(), and steps to the end.
   /// @return denied where the peer has not proven who it is, or is not allowed; peer_lost; deadline
-  [[nodiscard]] Result<std::unique_ptr<Stream>> shake_hands(base::FileDescriptor socket,
-                                                            const std::string& host,
-                                                            base::Clock::time_point deadline) const;
+  [[nodiscard]] Result<std::unique_ptr<ByteStream>> shake_hands(
+      base::FileDescriptor socket, const std::string& host, base::Clock::time_point deadline) const;
 
  private:
   friend class TlsHandshake;

@@ -50,7 +50,7 @@ BIO* make_bio(int fd) {
   return bio;
 }
 
-class TlsStream final : public Stream {
+class TlsStream final : public ByteStream {
  public:
   TlsStream(SslHandle ssl, base::FileDescriptor socket, std::string peer)
       : socket_(std::move(socket)), ssl_(std::move(ssl)), peer_(std::move(peer)) {}
@@ -100,8 +100,8 @@ bool attach(SSL* ssl, int fd) {
   return bio != nullptr;
 }
 
-std::unique_ptr<Stream> make_tls_stream(SslHandle ssl, base::FileDescriptor socket,
-                                        std::string peer) {
+std::unique_ptr<ByteStream> make_tls_stream(SslHandle ssl, base::FileDescriptor socket,
+                                            std::string peer) {
   return std::make_unique<TlsStream>(std::move(ssl), std::move(socket), std::move(peer));
 }
 

@@ -23,7 +23,8 @@ using SslHandle = std::unique_ptr<SSL, FreeSsl>;
 
 /// @param ssl   has shaken hands over the socket
 /// @param peer  the name that the peer has proven
-[[nodiscard]] std::unique_ptr<Stream> make_tls_stream(SslHandle ssl, base::FileDescriptor socket,
-                                                      std::string peer);
+[[nodiscard]] std::unique_ptr<ByteStream> make_tls_stream(SslHandle ssl,
+                                                          base::FileDescriptor socket,
+                                                          std::string peer);
 
 }  // namespace framewire::transport::wire

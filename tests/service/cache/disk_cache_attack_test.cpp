@@ -132,7 +132,7 @@ TEST(DiskCacheAttack, ForeignFilesAreLeftAndStrangeOnesGo) {
 
 TEST(DiskCacheAttack, FoldersThatOthersWriteToAreRefused) {
   const service::test::TemporaryFolder folder;
-  Settings settings;
+  CacheSettings settings;
   settings.folder = (folder.path() / "open").string();
   fs::create_directory(settings.folder);
   ASSERT_EQ(::chmod(settings.folder.c_str(), 0777), 0);
@@ -147,7 +147,7 @@ TEST(DiskCacheAttack, FoldersThatOthersWriteToAreRefused) {
 
 TEST(DiskCacheAttack, AFullDiskCostsOnlyTheCache) {
   std::atomic<int> error = 0;
-  Settings settings;
+  CacheSettings settings;
   settings.pause_ms = 1;
   settings.write = [&error](int fd, std::span<const std::uint8_t> bytes) {
     if (error == 0) return write_bytes(fd, bytes);
@@ -181,7 +181,7 @@ TEST(DiskCacheAttack, AFullDiskCostsOnlyTheCache) {
 
 TEST(DiskCacheAttack, NothingIsWrittenInThePauseAfterAnError) {
   std::atomic<int> writes = 0;
-  Settings settings;
+  CacheSettings settings;
   settings.pause_ms = 600'000;
   settings.write = [&writes](int, std::span<const std::uint8_t>) {
     ++writes;
@@ -221,7 +221,7 @@ TEST(DiskCacheAttack, ARealFullDisk) {
   if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=256k,mode=0700") != 0) {
     GTEST_SKIP() << "needs the right to mount";
   }
-  Settings settings;
+  CacheSettings settings;
   settings.folder = disk + "/cache";
   settings.pause_ms = 1;
   {
@@ -237,7 +237,7 @@ TEST(DiskCacheAttack, ARealFullDisk) {
 }
 
 TEST(DiskCacheAttack, AFolderThatIsRemovedIsMadeAgain) {
-  Settings settings;
+  CacheSettings settings;
   settings.pause_ms = 1;
   TestCache cache(settings);
   ASSERT_TRUE(cache.kept("a", "body"));
@@ -270,10 +270,10 @@ TEST(DiskCacheAttack, AReadOnlyFolderOnlyKeepsNothing) {
 
 // Two caches, two processes' worth: what one finds is whole, whatever the other writes and evicts.
 TEST(DiskCacheAttack, TwoOnOneFolderDoNotDestroyEachOther) {
-  Settings small;
+  CacheSettings small;
   small.max_bytes = 1u << 20;
   TestCache first(small);
-  Settings same = small;
+  CacheSettings same = small;
   same.folder = first.settings().folder;
   TestCache second(same);
   std::atomic<bool> ended = false;
@@ -311,7 +311,7 @@ TEST(DiskCacheAttack, AProcessKilledInMidWriteLeavesNothingWrong) {
     cache.stop();  // whose threads could hold a lock of the allocator's while the process is copied
     const ::pid_t child = ::fork();
     if (child == 0) {
-      Settings settings = cache.settings();
+      CacheSettings settings = cache.settings();
       std::atomic<int> writes = 0;
       settings.write = [&](int fd, std::span<const std::uint8_t> bytes) {
         // Half of a body is there, and the kill comes.

@@ -45,7 +45,7 @@ inline std::string read_file(const std::filesystem::path& file) {
 
 class TestCache {
  public:
-  explicit TestCache(Settings settings = {}) : settings_(std::move(settings)) {
+  explicit TestCache(CacheSettings settings = {}) : settings_(std::move(settings)) {
     if (settings_.folder.empty()) settings_.folder = (folder_.path() / "cache").string();
     start();
   }
@@ -63,7 +63,7 @@ class TestCache {
 
   [[nodiscard]] DiskCache& operator*() { return *cache_; }
   [[nodiscard]] DiskCache* operator->() { return cache_.get(); }
-  [[nodiscard]] Settings& settings() { return settings_; }
+  [[nodiscard]] CacheSettings& settings() { return settings_; }
 
   void keep(std::string_view name, std::string_view body, std::string_view head = "head") {
     auto bytes = std::make_shared<std::string>(body);
@@ -103,7 +103,7 @@ class TestCache {
 
  private:
   service::test::TemporaryFolder folder_;
-  Settings settings_;
+  CacheSettings settings_;
   std::mutex mutex_;
   std::vector<std::string> lines_;
   std::unique_ptr<DiskCache> cache_;

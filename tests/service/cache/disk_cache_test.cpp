@@ -50,7 +50,7 @@ TEST(DiskCache, SurvivesARestart) {
 }
 
 TEST(DiskCache, BytesAreBounded) {
-  Settings settings;
+  CacheSettings settings;
   settings.max_bytes = 1u << 20;
   TestCache cache(settings);
   const std::string body(20'000, 'x');
@@ -67,7 +67,7 @@ TEST(DiskCache, BytesAreBounded) {
 }
 
 TEST(DiskCache, EntriesAreBounded) {
-  Settings settings;
+  CacheSettings settings;
   settings.max_entries = 10;
   TestCache cache(settings);
   for (int i = 0; i < 50; ++i) {
@@ -88,7 +88,7 @@ TEST(DiskCache, BoundsHoldAfterARestartWithSmallerOnes) {
 }
 
 TEST(DiskCache, WhatIsUsedStaysLonger) {
-  Settings settings;
+  CacheSettings settings;
   settings.max_entries = 12;  // few enough for the very oldest to go
   TestCache cache(settings);
   for (int i = 0; i < 12; ++i) ASSERT_TRUE(cache.kept(std::to_string(i), "body"));
@@ -101,7 +101,7 @@ TEST(DiskCache, WhatIsUsedStaysLonger) {
 }
 
 TEST(DiskCache, RecentUseOutlivesARestart) {
-  Settings settings;
+  CacheSettings settings;
   settings.max_entries = 12;
   TestCache cache(settings);
   for (int i = 0; i < 12; ++i) ASSERT_TRUE(cache.kept(std::to_string(i), "body"));
@@ -131,7 +131,7 @@ TEST(DiskCache, OldEntriesAreNotFound) {
 
 TEST(DiskCache, TooMuchToWriteIsDropped) {
   std::atomic<bool> open = false;
-  Settings settings;
+  CacheSettings settings;
   settings.max_waiting_bytes = 1000;
   settings.write = [&open](int fd, std::span<const std::uint8_t> bytes) {
     EXPECT_TRUE(eventually([&] { return open.load(); }));
@@ -146,7 +146,7 @@ TEST(DiskCache, TooMuchToWriteIsDropped) {
 }
 
 TEST(DiskCache, TooLargeEntriesAreDropped) {
-  Settings settings;
+  CacheSettings settings;
   settings.max_bytes = 800'000;
   TestCache cache(settings);
   cache.keep("large", std::string(100'000, 'x'));
@@ -157,7 +157,7 @@ TEST(DiskCache, TooLargeEntriesAreDropped) {
 }
 
 TEST(DiskCache, MemoryOfWhatIsFoundIsBounded) {
-  Settings settings;
+  CacheSettings settings;
   settings.max_read_bytes = 3000;
   TestCache cache(settings);
   ASSERT_TRUE(cache.kept("a", std::string(2000, 'x')));
@@ -169,7 +169,7 @@ TEST(DiskCache, MemoryOfWhatIsFoundIsBounded) {
 }
 
 TEST(DiskCache, TasksAreBounded) {
-  Settings settings;
+  CacheSettings settings;
   settings.max_waiting_reads = 3;
   settings.read_threads = 1;
   TestCache cache(settings);
@@ -189,8 +189,8 @@ TEST(DiskCache, TasksAreBounded) {
 
 TEST(CacheIndex, CountsWhatItHas) {
   Index index;
-  Name a{};
-  Name b{};
+  EntryName a{};
+  EntryName b{};
   b[0] = 1;
   index.put(a, 100, 1);
   index.put(b, 50, 2);
@@ -220,7 +220,7 @@ TEST(CacheKey, LengthsAndOrderCount) {
   EXPECT_EQ(key({"a", "b"}), key({"a", "b"}));
   // SHA-256 of "3:abc", by sha256sum.
   EXPECT_EQ(to_text(name_of(key({"abc"}))), "aab5f9ae99b2e38fb462025c8f72f570");
-  const Name name = name_of(key({"x"}));
+  const EntryName name = name_of(key({"x"}));
   EXPECT_EQ(parse_name(to_text(name)), name);
   EXPECT_FALSE(parse_name("ABCDEFABCDEFABCDEFABCDEFABCDEFAB"));
   EXPECT_FALSE(parse_name("0123"));

@@ -21,8 +21,8 @@ const std::string kMiss = "framewire; fwd=uri-miss";
 const std::string kRevalidated = "framewire; fwd=stale; fwd-status=304";
 const std::string kSmall = "/unsafe/w:100/plain/http://images.test/a.jpg";
 
-Settings with_cache(const scripted::TemporaryFolder& folder) {
-  Settings settings = loopback();
+ServiceSettings with_cache(const scripted::TemporaryFolder& folder) {
+  ServiceSettings settings = loopback();
   settings.cache_dir = (folder.path() / "cache").string();
   settings.source.root = folder.path().string();
   return settings;
@@ -139,7 +139,7 @@ TEST(HttpCache, ErrorsAndOriginalsAreNotKept) {
   const scripted::TemporaryFolder folder;
   (void)old_file(folder, "a.jpg", make_jpeg(400, 300));
   folder.write("b.jpg", "no JPEG");
-  Settings settings = with_cache(folder);
+  ServiceSettings settings = with_cache(folder);
   settings.allow_raw = true;
   TestServer server(settings);
   TestClient client(server.endpoint());
@@ -200,7 +200,7 @@ struct CachedOrigin {
 
   explicit CachedOrigin(const std::string& fields, std::uint64_t unsaid_s = 0)
       : images(origin.script(), [&] {
-          Settings settings = with_cache(folder);
+          ServiceSettings settings = with_cache(folder);
           settings.cache_fresh_s = unsaid_s;
           return settings;
         }()) {
@@ -348,7 +348,7 @@ TEST(HttpCacheAttack, DamagedEntriesAreComputedAgain) {
 TEST(HttpCacheAttack, SourcesThatAreNoLongerAllowedAreNotServed) {
   CachedOrigin at("ETag: \"one\"\r\nCache-Control: max-age=600\r\n");
   ASSERT_TRUE(at.fill());
-  Settings narrower = with_cache(at.folder);
+  ServiceSettings narrower = with_cache(at.folder);
   narrower.source.remote = true;
   narrower.source.allowed_sources = {"https://elsewhere.test/"};
   TestServer server(narrower, &at.images.system);

@@ -157,7 +157,7 @@ bool TestClient::closed_within(std::chrono::milliseconds time) {
   return false;
 }
 
-TestServer::TestServer(const Settings& settings, const source::Network* network) {
+TestServer::TestServer(const ServiceSettings& settings, const source::Network* network) {
   EngineOptions options;
   options.codec = CodecKind::kTurbo;
   options.queue = settings.queue + 1;
@@ -211,15 +211,15 @@ std::list<TestClient> hold_requests(TestServer& server, std::size_t count) {
   return clients;
 }
 
-Settings loopback() {
-  Settings settings;
+ServiceSettings loopback() {
+  ServiceSettings settings;
   settings.listen = {"127.0.0.1:0"};
   settings.threads = 1;
   return settings;
 }
 
-Settings impatient(std::uint64_t timeout_ms) {
-  Settings settings = loopback();
+ServiceSettings impatient(std::uint64_t timeout_ms) {
+  ServiceSettings settings = loopback();
   settings.read_timeout_ms = timeout_ms;
   settings.write_timeout_ms = timeout_ms;
   settings.keep_alive_timeout_ms = timeout_ms;

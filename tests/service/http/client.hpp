@@ -78,7 +78,8 @@ class TestClient {
 /// A server with an engine of host threads, on a port of its own; logs are kept.
 class TestServer {
  public:
-  explicit TestServer(const Settings& settings = {}, const source::Network* network = nullptr);
+  explicit TestServer(const ServiceSettings& settings = {},
+                      const source::Network* network = nullptr);
   ~TestServer();
 
   [[nodiscard]] std::string endpoint(std::size_t index = 0) const;
@@ -101,9 +102,9 @@ class TestServer {
 [[nodiscard]] std::list<TestClient> hold_requests(TestServer& server, std::size_t count);
 
 /// Settings that listen on a free port of loopback, with one thread.
-[[nodiscard]] Settings loopback();
+[[nodiscard]] ServiceSettings loopback();
 /// The same, with so little time for clients to send, to read, and to send the next request.
-[[nodiscard]] Settings impatient(std::uint64_t timeout_ms = 300);
+[[nodiscard]] ServiceSettings impatient(std::uint64_t timeout_ms = 300);
 
 /// Looks again and again. @return false where it has not come to hold in ten seconds
 [[nodiscard]] bool within_ten_seconds(const std::function<bool()>& condition);

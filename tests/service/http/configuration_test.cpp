@@ -25,7 +25,7 @@ TEST(HttpConfiguration, FlagsGoBeforeEnvironmentBeforeFileBeforeDefaults) {
   EXPECT_EQ(made->settings.ttl_s, 2u);
   EXPECT_EQ(made->settings.threads, 1u) << "an empty variable is as unset";
   EXPECT_EQ(made->settings.defaults.quality, 51);
-  EXPECT_EQ(made->settings.max_connections, Settings{}.max_connections);
+  EXPECT_EQ(made->settings.max_connections, ServiceSettings{}.max_connections);
   const std::string text = made->to_string();
   EXPECT_NE(text.find("queue = 3  # flag\n"), std::string::npos) << text;
   EXPECT_NE(text.find("ttl = 2  # environment, FRAMEWIRE_TTL\n"), std::string::npos) << text;
@@ -78,7 +78,7 @@ TEST(HttpConfiguration, SecretsAreNotShown) {
 TEST(HttpConfiguration, EverySettingReadsBackWhatItPrints) {
   for (const SettingRow& row : setting_rows()) {
     const std::string text = row.default_text();
-    Settings settings;
+    ServiceSettings settings;
     if (text.empty()) continue;  // of texts and lists: nothing
     EXPECT_TRUE(row.parse(settings, text)) << row.option.name << " = " << text;
     EXPECT_EQ(row.print(settings), text) << row.option.name;
@@ -94,13 +94,13 @@ TEST(HttpConfiguration, NamesAreThoseOfNoOtherSetting) {
 }
 
 TEST(HttpConfiguration, BoundsThatContradictAreRefused) {
-  Settings settings;
+  ServiceSettings settings;
   settings.max_target_bytes = settings.max_header_bytes + 1;
   EXPECT_FALSE(validate(settings));
   settings = {};
   settings.bytes_under_way = settings.defaults.limits.max_input_bytes - 1;
   EXPECT_FALSE(validate(settings));
-  EXPECT_TRUE(validate(Settings{}));
+  EXPECT_TRUE(validate(ServiceSettings{}));
   // Two listeners of one address would each get some of the connections.
   for (const char* place : {"127.0.0.1:8080", ":8080", "unix:/run/a"}) {
     settings = {};
@@ -132,7 +132,7 @@ remote-interface = "mlx5_0:1"
   ASSERT_TRUE(file) << file.error().to_string();
   const auto made = configure(*file, {{"remote-allow", {"studio,lab", "environment"}}}, {});
   ASSERT_TRUE(made) << made.error().to_string();
-  const Settings& settings = made->settings;
+  const ServiceSettings& settings = made->settings;
   EXPECT_EQ(settings.devices, (std::vector<int>{0, 2}));
   EXPECT_EQ(settings.mps.mode, MpsMode::kAttach);
   EXPECT_EQ(settings.mps.threads_percent, 50u);
@@ -166,13 +166,13 @@ TEST(HttpConfiguration, WhatHasNothingToSayIsRefused) {
                {{{"codec", "turbo"}, {"warm", "1G"}}, "warm"},
                {{{"codec", "turbo"}, {"mps", "attach"}}, "mps"}};
   for (const auto& [given, about] : cases) {
-    Settings settings;
+    ServiceSettings settings;
     for (const auto& [name, value] : given) ASSERT_TRUE(set_setting(settings, name, value)) << name;
     const auto valid = validate(settings);
     ASSERT_FALSE(valid) << about;
     EXPECT_EQ(valid.error().subject(), about);
   }
-  Settings settings;
+  ServiceSettings settings;
   for (const auto& [name, bad] :
        std::initializer_list<std::pair<const char*, std::vector<const char*>>>{
            {"device", {"", "a", "-1", "0,", ",0", "0,,1", "99999999999"}},
@@ -187,7 +187,7 @@ TEST(HttpConfiguration, WhatHasNothingToSayIsRefused) {
 }
 
 TEST(HttpConfiguration, MetricsHaveAPlaceOrAWord) {
-  Settings settings;
+  ServiceSettings settings;
   for (const char* good : {"", "none", "main", ":9090", "main,:9090", "unix:/run/m,0.0.0.0:1"}) {
     EXPECT_TRUE(set_setting(settings, "metrics", good)) << good;
   }

@@ -7,8 +7,8 @@
 
 namespace framewire::service::http::test {
 
-Settings exhausted() {
-  Settings settings = impatient(2'000);
+ServiceSettings exhausted() {
+  ServiceSettings settings = impatient(2'000);
   settings.request_timeout_ms = 2'000;
   return settings;
 }

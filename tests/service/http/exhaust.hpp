@@ -14,7 +14,7 @@ struct Told {
 };
 
 /// Settings under which what nobody could be told of ends soon, though not on a busy machine alone.
-[[nodiscard]] Settings exhausted();
+[[nodiscard]] ServiceSettings exhausted();
 
 /// Asks with the n-th allocation of the server's failing, for each n until none fails any more.
 /// Every answer must be of use or say that memory ran out, and nothing may be left of the request.

@@ -14,7 +14,7 @@ std::function<void(scripted::Connection&)> answering(const std::string& answer) 
 
 struct Fallback {
   scripted::TemporaryFolder folder;
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
 
   Fallback() {
     settings.fallback_image = folder.write("fallback.jpg", text_of(make_jpeg(640, 320))).string();
@@ -60,7 +60,7 @@ TEST(HttpFallback, IsNotForGoodOriginalsNorForWrongUrls) {
   EXPECT_EQ(images.ask("/unsafe/blur:5/plain/none.jpg")->status, 422);
   EXPECT_EQ(images.ask("/unsafe/raw:1/plain/none.jpg")->status, 404);
   EXPECT_EQ(images.ask("/unsafe/plain/ftp://images.test/a.jpg")->status, 404);
-  Settings is_signed = with.settings;
+  ServiceSettings is_signed = with.settings;
   is_signed.url.keys = {"00"};
   is_signed.url.salts = {"00"};
   TestServer guarded(is_signed);
@@ -98,7 +98,7 @@ TEST(HttpFallback, IsNotKeptInTheCache) {
 
 TEST(HttpFallback, MustBeAPicture) {
   Fallback with;
-  Settings settings = with.settings;
+  ServiceSettings settings = with.settings;
   const TestServer server(settings);
   settings.fallback_image = with.folder.write("text", "no JPEG").string();
   EXPECT_THROW(TestServer{settings}, std::runtime_error);

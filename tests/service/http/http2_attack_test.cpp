@@ -54,7 +54,7 @@ TEST(HttpHttp2Attack, FloodsOfWhatBringsNothingEndTheConnection) {
 TEST(HttpHttp2Attack, RapidResetsEndTheConnection) {
   const service::test::TemporaryFolder folder;
   folder.write("a.jpg", text_of(make_jpeg(2000, 1500)));
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.source.root = folder.path().string();
   settings.queue = 8;
   TlsServer server(settings);
@@ -127,7 +127,7 @@ TEST(HttpHttp2Attack, HeadsThatUnpackToManyBytesAreCutOff) {
 }
 
 TEST(HttpHttp2Attack, HeadsAreBounded) {
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.max_header_bytes = 4096;
   settings.max_target_bytes = 1024;
   settings.max_header_lines = 10;
@@ -167,7 +167,7 @@ TEST(HttpHttp2Attack, MoreStreamsThanAllowedAreRefused) {
 
 // Streams of one connection are requests of one address, and count as such.
 TEST(HttpHttp2Attack, ManyStreamsGetNoMoreThanTheQueueHas) {
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.queue = 20;
   TlsServer server(settings);
   Http2Client client(server.endpoint());

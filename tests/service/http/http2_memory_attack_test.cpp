@@ -32,7 +32,7 @@ TEST(HttpHttp2MemoryAttack, EveryAllocationOfABodyWithoutALengthFails) {
 TEST(HttpHttp2MemoryAttack, EveryAllocationOfAGetFails) {
   const service::test::TemporaryFolder folder;
   folder.write("a.jpg", text_of(make_jpeg(32, 32)));
-  Settings settings = exhausted();
+  ServiceSettings settings = exhausted();
   settings.source.root = folder.path().string();
   TlsServer server(settings);
   exhaust_by(server, get_fields("/unsafe/w:16/plain/a.jpg"), {});

@@ -39,7 +39,7 @@ TEST(HttpHttp2SlowAttack, SlowBodiesMoveOutOfEngineMemory) {
 TEST(HttpHttp2SlowAttack, SlowHeadsAndSilenceEndTheConnection) {
   TlsServer server(impatient());
   Http2Client silent(server.endpoint());
-  Settings slow_to_close = impatient();
+  ServiceSettings slow_to_close = impatient();
   slow_to_close.keep_alive_timeout_ms = 10'000;
   TlsServer other(slow_to_close);
   Http2Client half(other.endpoint());
@@ -68,7 +68,7 @@ TEST(HttpHttp2SlowAttack, SlowHeadsAndSilenceEndTheConnection) {
 TEST(HttpHttp2SlowAttack, AnswersThatNobodyReadsEnd) {
   const service::test::TemporaryFolder folder;
   folder.write("a.jpg", text_of(make_jpeg(400, 300)));
-  Settings settings = impatient();
+  ServiceSettings settings = impatient();
   settings.source.root = folder.path().string();
   settings.keep_alive_timeout_ms = 10'000;
   settings.write_timeout_ms = 3'000;
@@ -102,8 +102,8 @@ TEST(HttpHttp2SlowAttack, AnswersThatNobodyReadsEnd) {
 /// A server that hands on a file of 30 MB as it is.
 struct LargeFile {
   LargeFile() { folder.write("large", std::string(30'000'000, 'x')); }
-  [[nodiscard]] Settings settings() const {
-    Settings settings = loopback();
+  [[nodiscard]] ServiceSettings settings() const {
+    ServiceSettings settings = loopback();
     settings.source.root = folder.path().string();
     settings.allow_raw = true;
     return settings;
@@ -114,7 +114,7 @@ struct LargeFile {
 
 TEST(HttpHttp2SlowAttack, WhoReadsNothingAtAllIsCutOff) {
   const LargeFile large;
-  Settings settings = large.settings();
+  ServiceSettings settings = large.settings();
   settings.write_timeout_ms = 300;
   TlsServer server(settings);
   Http2Client client(server.endpoint(),
@@ -151,7 +151,7 @@ TEST(HttpHttp2SlowAttack, AnswersThatWaitAreBounded) {
 }
 
 TEST(HttpHttp2SlowAttack, BodiesBeyondTheirWindowTakeNoMemory) {
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.queue = 1;
   TlsServer server(settings);
   Http2Client holding(server.endpoint());
@@ -189,7 +189,7 @@ TEST(HttpHttp2SlowAttack, VanishingClientsLeaveNothing) {
 }
 
 TEST(HttpHttp2SlowAttack, IdleConnectionsGiveWay) {
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.max_connections = 4;
   TlsServer server(settings);
   std::list<Http2Client> idle;

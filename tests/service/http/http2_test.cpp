@@ -23,7 +23,7 @@ TEST(HttpHttp2, IsChosenByTheHandshake) {
 }
 
 TEST(HttpHttp2, CanBeTurnedOffAndOnWhileItRuns) {
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.http2 = false;
   TlsServer server(settings);
   EXPECT_FALSE(Http2Client(server.endpoint()).connected());
@@ -179,7 +179,7 @@ TEST(HttpHttp2, ContinuesClientsThatAskBefore) {
 TEST(HttpHttp2, PicturesByUrlAreNotSentTwice) {
   const service::test::TemporaryFolder folder;
   folder.write("a.jpg", text_of(make_jpeg(320, 200)));
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.source.root = folder.path().string();
   TlsServer server(settings);
   Http2Client client(server.endpoint());
@@ -207,7 +207,7 @@ TEST(HttpHttp2, PicturesByUrlAreNotSentTwice) {
 }
 
 TEST(HttpHttp2, WhatIsNotAdmittedHasNoWindow) {
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.queue = 2;
   TlsServer server(settings);
   Http2Client client(server.endpoint());
@@ -253,7 +253,7 @@ TEST(HttpHttp2, AResetCancelsTheRequestAlone) {
 }
 
 TEST(HttpHttp2, DrainsWithAWord) {
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.drain_timeout_ms = 8'000;
   TlsServer server(settings);
   Http2Client idle(server.endpoint());

@@ -108,8 +108,8 @@ std::function<void(scripted::Connection&)> script_of(const json& input) {
   });
 }
 
-Settings settings_of(const json& config, const std::string& folder) {
-  Settings settings = loopback();
+ServiceSettings settings_of(const json& config, const std::string& folder) {
+  ServiceSettings settings = loopback();
   settings.allow_raw = true;
   settings.defaults.limits.max_input_pixels = 50'000'000;
   settings.source.download_timeout = std::chrono::milliseconds(700);

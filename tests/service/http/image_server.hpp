@@ -11,7 +11,7 @@ namespace framewire::service::http::test {
 
 struct ImageServer {
   explicit ImageServer(std::function<void(service::test::Connection&)> script,
-                       Settings settings = loopback())
+                       ServiceSettings settings = loopback())
       : origin(std::move(script)), network(origin.port()) {
     network.name("images.test", {{"93.184.215.14"}});
     settings.source.remote = true;

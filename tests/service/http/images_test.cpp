@@ -16,8 +16,8 @@ namespace scripted = service::test;
 
 const std::string kImageTarget = "/unsafe/w:100/plain/http://images.test/a.jpg";
 
-Settings with_folder(const scripted::TemporaryFolder& folder) {
-  Settings settings = loopback();
+ServiceSettings with_folder(const scripted::TemporaryFolder& folder) {
+  ServiceSettings settings = loopback();
   settings.source.root = folder.path().string();
   return settings;
 }
@@ -74,7 +74,7 @@ TEST(HttpImages, TheEtagBusterMakesEveryEtagAnother) {
            "\r\n\r\n" + body;
   });
   const ImageServer plain(script);
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.etag_buster = "second";
   const ImageServer busted(script, settings);
   const std::string before = plain.ask(kImageTarget)->field("etag");
@@ -89,7 +89,7 @@ TEST(HttpImages, TheEtagBusterMakesEveryEtagAnother) {
 TEST(HttpImages, PresetsComeFromAFile) {
   const scripted::TemporaryFolder folder;
   folder.write("a.jpg", text_of(make_jpeg(400, 300)));
-  Settings settings = with_folder(folder);
+  ServiceSettings settings = with_folder(folder);
   settings.url.presets = {"small=w:50"};
   const std::string good = "# sizes\n\n thumb = w:100 \r\nboth=pr:small:thumb/h:20\n";
   settings.presets_file = folder.write("presets", good).string();
@@ -173,7 +173,7 @@ TEST(HttpImages, EqualRequestsShareOneComputation) {
   const std::string jpeg = text_of(make_jpeg(400, 300));
   std::atomic<int> fetches = 0;
   std::atomic<bool> go = false;
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.threads = 3;
   const ImageServer images(scripted::answering([&](const std::string&) {
                              ++fetches;
@@ -214,7 +214,7 @@ TEST(HttpImages, EqualRequestsShareOneComputation) {
 }
 
 TEST(HttpImages, SignaturesGoBeforeAllElse) {
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.url.keys = {"943b421c9eb07c830af81030552c86009268de4e532ba2ee2eab8247c6da0881"};
   settings.url.salts = {"520f986b998545b4785e0defbc4f3c1203f22de2374a3d53cb7a7fe9fea309c5"};
   const std::string jpeg = text_of(make_jpeg(40, 30));
@@ -250,7 +250,7 @@ TEST(HttpImages, HasAPageAndTellsItsOptions) {
   ASSERT_TRUE(options);
   EXPECT_NE(options->body.find("\"size\""), std::string::npos);
   EXPECT_EQ(options->body.find("max-input-bytes"), std::string::npos);
-  Settings without = loopback();
+  ServiceSettings without = loopback();
   without.page = false;
   TestServer bare(without);
   TestClient other(bare.endpoint());
@@ -287,7 +287,7 @@ TEST(HttpImagesAttack, TheLastWaiterEndsTheWork) {
 }
 
 TEST(HttpImagesAttack, SlowOriginsEndWithTheRequest) {
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.request_timeout_ms = 400;
   const ImageServer images(
       [](scripted::Connection& connection) {
@@ -324,7 +324,7 @@ TEST(HttpImagesAttack, RawIsOffUnlessAllowed) {
   const ImageServer images(
       scripted::answering([](const std::string&) { return scripted::ok("<script>"); }));
   EXPECT_EQ(images.ask("/unsafe/raw:1/plain/http://images.test/a")->status, 403);
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.allow_raw = true;
   const ImageServer open(scripted::answering([](const std::string&) {
                            return scripted::ok("<script>", "Content-Type: text/html\r\n");

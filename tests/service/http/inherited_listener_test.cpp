@@ -47,7 +47,7 @@ TEST(HttpInheritedListener, AnswersAsIfItWereItsOwn) {
   options.threads = 1;
   auto engine = Engine::make(options);
   ASSERT_TRUE(engine);
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.threads = 3;
   // Twice: whoever opened the sockets keeps them, and may start another server.
   for (int round = 0; round < 2; ++round) {
@@ -95,7 +95,7 @@ TEST(HttpInheritedListenerAttack, TakesThePlaceOfNoAddressWithTls) {
   const FileDescriptor tcp = make_socket(AF_INET, SOCK_STREAM);
   auto engine = Engine::make({});
   ASSERT_TRUE(engine);
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   const auto start = [&](std::vector<ListeningSocket> InheritedListeners::*kind) {
     InheritedListeners inherited;
     (inherited.*kind).push_back(*adopt_listener(FileDescriptor(::dup(tcp.get())), "socket"));

@@ -45,7 +45,7 @@ class LosingEngine final : public PictureEngine {
 class HttpLostDevice : public testing::Test {
  protected:
   void SetUp() override {
-    Settings settings = loopback();
+    ServiceSettings settings = loopback();
     settings.metrics = {"main"};
     auto server = Server::start(settings, losing_, {});
     ASSERT_TRUE(server) << server.error().to_string();
@@ -59,7 +59,7 @@ class HttpLostDevice : public testing::Test {
     return ask(get("/metrics")).body.find("\n" + line + "\n") != std::string::npos;
   }
 
-  Engine engine_ = Engine::make(engine_options(Settings{})).value();
+  Engine engine_ = Engine::make(engine_options(ServiceSettings{})).value();
   LosingEngine losing_{engine_};
   std::unique_ptr<Server> server_;
 };

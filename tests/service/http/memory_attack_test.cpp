@@ -34,7 +34,7 @@ TEST(HttpMemoryAttack, EveryAllocationOfAGetFails) {
   for (const bool cached : {false, true}) {
     const service::test::TemporaryFolder folder;
     folder.write("a folder with a long name/a.jpg", text_of(make_jpeg(32, 32)));
-    Settings settings = exhausted();
+    ServiceSettings settings = exhausted();
     settings.source.root = folder.path().string();
     if (cached) settings.cache_dir = (folder.path() / "cache").string();
     TestServer server(settings);

@@ -82,7 +82,7 @@ int status_of(const std::string& endpoint, const std::string& request) {
 TEST(HttpMetrics, CountWhatHappened) {
   const scripted::TemporaryFolder folder;
   folder.write("a.jpg", text_of(make_jpeg(400, 300)));
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.source.root = folder.path().string();
   TestServer server(settings);
   const std::string at = server.endpoint();
@@ -118,7 +118,7 @@ TEST(HttpMetrics, CountWhatHappened) {
 }
 
 TEST(HttpMetrics, CountWhatIsTurnedAway) {
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.queue = 2;
   TestServer server(settings);
   std::list<TestClient> waiting = hold_requests(server, 2);
@@ -271,7 +271,7 @@ TEST(HttpMetricsAttack, OnlyThisMachineReadsThemUnlessItIsSaid) {
   const scripted::TemporaryFolder folder;
   const std::string socket = "unix:" + (folder.path() / "s").string();
   const auto check = [&](const std::vector<std::string>& metrics, bool readable, bool everybody) {
-    Settings settings = loopback();
+    ServiceSettings settings = loopback();
     settings.listen.push_back(socket);
     settings.metrics = metrics;
     settings.allow_origin = "*";
@@ -299,7 +299,7 @@ TEST(HttpMetricsAttack, OnlyThisMachineReadsThemUnlessItIsSaid) {
 }
 
 TEST(HttpMetricsAttack, TheirOwnListenerAnswersNothingElse) {
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.metrics = {"127.0.0.1:0"};
   settings.max_connections = 2;
   TestServer server(settings);
@@ -331,7 +331,7 @@ TEST(HttpMetricsAttack, TheirOwnListenerAnswersNothingElse) {
 }
 
 TEST(HttpMetricsAttack, FiguresAreThereWhenConnectionsAreNot) {
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.metrics = {"127.0.0.1:0"};
   settings.max_connections = 2;
   TestServer server(settings);
@@ -345,7 +345,7 @@ TEST(HttpMetricsAttack, FiguresAreThereWhenConnectionsAreNot) {
 
 TEST(HttpMetricsAttack, AServerEndsWhileItIsScraped) {
   for (int round = 0; round < 20; ++round) {
-    Settings settings = loopback();
+    ServiceSettings settings = loopback();
     settings.threads = 2;
     auto server = std::make_unique<TestServer>(settings);
     const std::string at = server->endpoint();
@@ -375,7 +375,7 @@ TEST(HttpMetricsAttack, NothingOfAStrangersBecomesALabel) {
 }
 
 TEST(HttpMetricsAttack, ScrapingUnderLoadDisturbsNobody) {
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.threads = 2;
   TestServer server(settings);
   const std::string at = server.endpoint();

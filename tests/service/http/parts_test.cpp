@@ -187,13 +187,13 @@ TEST(HttpFrameSize, IsThatOfTheFirstFrame) {
   }
 }
 
-using Verdict = Admission::Verdict;
-constexpr Client kAnn{1};
-constexpr Client kBob{2};
+using Verdict = ClientAdmission::Verdict;
+constexpr ClientKey kAnn{1};
+constexpr ClientKey kBob{2};
 
 TEST(HttpAdmission, BoundsRequestsBytesAndPixels) {
-  Admission admission({3, 1000, 500, 100});
-  Admission::Ticket a, b, c, d;
+  ClientAdmission admission({3, 1000, 500, 100});
+  ClientAdmission::Ticket a, b, c, d;
   EXPECT_EQ(admission.admit(kAnn, 600, 100, a), Verdict::kAdmitted);
   EXPECT_EQ(admission.admit(kBob, 600, 100, b), Verdict::kOverBudget);
   EXPECT_EQ(admission.admit(kBob, 100, 500, b), Verdict::kOverBudget);
@@ -211,32 +211,32 @@ TEST(HttpAdmission, BoundsRequestsBytesAndPixels) {
 }
 
 TEST(HttpAdmissionAttack, NobodyTakesAllWhileOthersWait) {
-  Admission admission({10, 1000, 1000, 50});
-  const auto now = Admission::Clock::now();
-  std::vector<Admission::Ticket> anns(20);
+  ClientAdmission admission({10, 1000, 1000, 50});
+  const auto now = ClientAdmission::Clock::now();
+  std::vector<ClientAdmission::Ticket> anns(20);
   int admitted = 0;
   // Alone Ann may take everything.
   for (auto& ticket : anns) {
     admitted += admission.admit(kAnn, 1, 1, ticket, now) == Verdict::kAdmitted;
   }
   EXPECT_EQ(admitted, 10);
-  Admission::Ticket bobs;
+  ClientAdmission::Ticket bobs;
   EXPECT_EQ(admission.admit(kBob, 1, 1, bobs, now), Verdict::kQueueFull);
   // From now on what Ann gives back goes to others, until she has her share.
   anns[0].give_back();
-  Admission::Ticket more;
+  ClientAdmission::Ticket more;
   EXPECT_EQ(admission.admit(kAnn, 1, 1, more, now), Verdict::kClientShare);
   EXPECT_EQ(admission.admit(kBob, 1, 1, bobs, now), Verdict::kAdmitted);
   for (int i = 1; i < 6; ++i) anns[static_cast<std::size_t>(i)].give_back();
   EXPECT_EQ(admission.admit(kAnn, 1, 1, more, now), Verdict::kAdmitted);
-  Admission::Ticket sixth;
+  ClientAdmission::Ticket sixth;
   EXPECT_EQ(admission.admit(kAnn, 1, 1, sixth, now), Verdict::kClientShare);
   EXPECT_EQ(admission.admit(kAnn, 1, 1, sixth, now + std::chrono::seconds(3)), Verdict::kAdmitted);
 }
 
 TEST(HttpAdmission, OneRequestBeyondTheBudgetIsAdmittedAlone) {
-  Admission admission({10, 1000, 1000, 50});
-  Admission::Ticket one, two;
+  ClientAdmission admission({10, 1000, 1000, 50});
+  ClientAdmission::Ticket one, two;
   EXPECT_EQ(admission.admit(kAnn, 5000, 5000, one), Verdict::kAdmitted);
   EXPECT_EQ(admission.admit(kBob, 1, 1, two), Verdict::kOverBudget);
 }

@@ -33,7 +33,7 @@ std::size_t told_together(const std::string& log) {
 TEST(HttpRefusalAttack, ManyHaveFewLinesInTheLogAndEachIsCounted) {
   const service::test::TemporaryFolder folder;
   folder.write("a.jpg", text_of(make_jpeg(16, 16)));
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.queue = 2;
   settings.source.root = folder.path().string();
   TestServer server(settings);
@@ -72,7 +72,7 @@ TEST(HttpRefusalAttack, WhatIsUnderWayAlreadyIsJoinedAllTheSame) {
   folder.write("large.jpg", text_of(make_jpeg(2000, 1400)));
   folder.write("other.jpg", text_of(make_jpeg(16, 16)));
   const std::string large = get("/unsafe/w:1300/plain/large.jpg");
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.queue = 1;
   settings.defaults.codec = CodecKind::kReference;
   settings.source.root = folder.path().string();

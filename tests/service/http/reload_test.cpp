@@ -44,8 +44,8 @@ struct SlowOrigin {
   }
 };
 
-Settings with_origins() {
-  Settings settings = loopback();
+ServiceSettings with_origins() {
+  ServiceSettings settings = loopback();
   settings.source.remote = true;
   return settings;
 }
@@ -53,7 +53,7 @@ Settings with_origins() {
 TEST(HttpReload, WhatIsLiveIsInTheTableAndCanBeReadBack) {
   std::size_t live = 0;
   for (const SettingRow& row : setting_rows()) {
-    Settings settings;
+    ServiceSettings settings;
     const std::string text = row.print(settings);
     if (!is_live(row.option.name)) continue;
     ++live;
@@ -64,8 +64,8 @@ TEST(HttpReload, WhatIsLiveIsInTheTableAndCanBeReadBack) {
 }
 
 TEST(HttpReload, TellsWhatWasTakenOverAndWhatWaits) {
-  Settings running;
-  Settings wanted = running;
+  ServiceSettings running;
+  ServiceSettings wanted = running;
   EXPECT_EQ(merge_live(running, wanted).taken, Names());
   wanted.queue = 7;
   wanted.ttl_s = 3;
@@ -85,8 +85,8 @@ TEST(HttpReload, TellsWhatWasTakenOverAndWhatWaits) {
 
 // Memory that workers share for inputs is made once.
 TEST(HttpReload, BytesOfAnInputWaitWhereThereAreWorkers) {
-  Settings running;
-  Settings wanted = running;
+  ServiceSettings running;
+  ServiceSettings wanted = running;
   wanted.defaults.limits.max_input_bytes *= 2;
   EXPECT_EQ(merge_live(running, wanted).taken, Names{"options"});
   running.workers = wanted.workers = 2;
@@ -102,7 +102,7 @@ TEST(HttpReload, HoldsFromTheNextRequestOn) {
   const scripted::TemporaryFolder two;
   one.write("a.jpg", text_of(make_jpeg(400, 300)));
   two.write("b.jpg", text_of(make_jpeg(400, 300)));
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.source.root = one.path().string();
   TestServer server(settings);
   TestClient client(server.endpoint());
@@ -132,11 +132,11 @@ TEST(HttpReload, HoldsFromTheNextRequestOn) {
 TEST(HttpReload, MistakesChangeNothing) {
   const scripted::TemporaryFolder folder;
   folder.write("a.jpg", text_of(make_jpeg(400, 300)));
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.source.root = folder.path().string();
   TestServer server(settings);
   TestClient client(server.endpoint());
-  Settings wrong = settings;
+  ServiceSettings wrong = settings;
   wrong.url.presets = {"small=no_such_option:1"};
   wrong.ttl_s = 1;
   EXPECT_FALSE(server.server().reload(wrong));
@@ -164,7 +164,7 @@ TEST(HttpReload, RequestsKeepTheSettingsWithWhichTheyBegan) {
   TestClient before(images.server->endpoint());
   ASSERT_TRUE(before.send(get(kPicture)));
   ASSERT_TRUE(soon([&] { return origin.asked.load() == 1; }));
-  Settings settings = with_origins();
+  ServiceSettings settings = with_origins();
   settings.source.allowed_sources = {"http://others.test/"};
   settings.ttl_s = 5;
   ASSERT_TRUE(images.server->server().reload(settings));
@@ -183,7 +183,7 @@ TEST(HttpReload, NoRequestFailsMeanwhile) {
   const scripted::TemporaryFolder one;
   const scripted::TemporaryFolder two;
   for (const auto* folder : {&one, &two}) folder->write("a.jpg", text_of(make_jpeg(64, 48)));
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.threads = 3;
   settings.source.root = one.path().string();
   TestServer server(settings);
@@ -220,7 +220,7 @@ TEST(HttpReloadAttack, SlowRequestsBoundHowManyEarlierSettingsAreKept) {
   SlowOrigin origin;
   ImageServer images(origin.script());
   std::list<TestClient> clients;
-  Settings settings = with_origins();
+  ServiceSettings settings = with_origins();
   int reloads = 0;
   StatusCode refused = StatusCode::kInternal;
   for (int i = 0; i < 20; ++i) {
@@ -248,7 +248,7 @@ TEST(HttpReload, EndsWhileRequestsOfEarlierSettingsAreUnderWay) {
   TestClient client(images.server->endpoint());
   ASSERT_TRUE(client.send(get(kPicture)));
   ASSERT_TRUE(soon([&] { return origin.asked.load() == 1; }));
-  Settings settings = with_origins();
+  ServiceSettings settings = with_origins();
   settings.source.user_agent = "another";
   ASSERT_TRUE(images.server->server().reload(settings));
   images.server->stop();

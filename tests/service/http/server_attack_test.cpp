@@ -67,7 +67,7 @@ TEST(HttpServerAttack, BodiesSurviveTheMoveOutOfEngineMemory) {
 }
 
 TEST(HttpServerAttack, AnswersThatNobodyReadsEnd) {
-  Settings settings = impatient();
+  ServiceSettings settings = impatient();
   TestServer server(settings);
   TestClient client(server.endpoint());
   const std::string request = post("/v1/inspect", text_of(make_jpeg(64, 48)));
@@ -148,7 +148,7 @@ TEST(HttpServerAttack, NothingIsSmuggledBehindARefusedRequest) {
 }
 
 TEST(HttpServerAttack, HeaderFloodsAreBounded) {
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.max_header_bytes = 4096;
   settings.max_target_bytes = 1024;
   settings.max_header_lines = 10;
@@ -170,7 +170,7 @@ TEST(HttpServerAttack, HeaderFloodsAreBounded) {
 }
 
 TEST(HttpServerAttack, BudgetIsAskedBeforeTheBody) {
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.defaults.limits.max_input_bytes = 1 << 20;
   settings.bytes_under_way = 1 << 20;
   TestServer server(settings);
@@ -194,7 +194,7 @@ TEST(HttpServerAttack, BudgetIsAskedBeforeTheBody) {
 }
 
 TEST(HttpServerAttack, AFullQueueSays429) {
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.queue = 2;
   TestServer server(settings);
   std::list<TestClient> waiting = hold_requests(server, 2);
@@ -209,7 +209,7 @@ TEST(HttpServerAttack, AFullQueueSays429) {
 }
 
 TEST(HttpServerAttack, PixelsThatAreOnlyClaimedTakeNoneOfTheBudget) {
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.pixels_under_way = 1'000'000;
   settings.defaults.limits.max_input_pixels = 500'000;
   TestServer server(settings);
@@ -224,7 +224,7 @@ TEST(HttpServerAttack, PixelsThatAreOnlyClaimedTakeNoneOfTheBudget) {
 }
 
 TEST(HttpServerAttack, MoreConnectionsThanTheBound) {
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.max_connections = 8;
   TestServer server(settings);
   std::list<TestClient> idle;
@@ -273,7 +273,7 @@ class OtherAddress {
 };
 
 TEST(HttpServerAttack, OneAddressDisplacesItsOwnConnections) {
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.max_connections = 4;
   TestServer server(settings);
   const OtherAddress other(server.endpoint());
@@ -292,7 +292,7 @@ TEST(HttpServerAttack, OneAddressDisplacesItsOwnConnections) {
 }
 
 TEST(HttpServerAttack, BusyConnectionsAreNotClosedForOthers) {
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.max_connections = 4;
   TestServer server(settings);
   std::list<TestClient> busy = hold_requests(server, 4);
@@ -315,7 +315,7 @@ TEST(HttpServerAttack, AnswersAreReadBesideABodyThatIsNot) {
 }
 
 TEST(HttpServerAttack, ChunkedBodiesAreBounded) {
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.defaults.limits.max_input_bytes = 100'000;
   TestServer server(settings);
   TestClient client(server.endpoint());

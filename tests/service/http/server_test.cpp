@@ -214,7 +214,7 @@ TEST(HttpServer, ContinuesWhoAsks) {
 
 TEST(HttpServer, ListensOnUnixSockets) {
   const std::string path = testing::TempDir() + "fw-http-" + std::to_string(::getpid());
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.listen = {"unix:" + path, "127.0.0.1:0"};
   settings.threads = 2;
   TestServer server(settings);
@@ -230,7 +230,7 @@ TEST(HttpServer, ListensOnUnixSockets) {
 
 TEST(HttpServer, ReplacesASocketThatNobodyListensOn) {
   const std::string path = testing::TempDir() + "fw-http-stale-" + std::to_string(::getpid());
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.listen = {"unix:" + path};
   auto first = std::make_unique<TestServer>(settings);
   EXPECT_THROW(TestServer second(settings), std::runtime_error) << "the first one still listens";
@@ -288,7 +288,7 @@ TEST(HttpServer, ClosesWhenAsked) {
 }
 
 TEST(HttpDrain, NothingAcceptedIsLost) {
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.threads = 2;
   TestServer server(settings);
   const std::string request = post("/v1/resize?size=900x", text_of(make_jpeg(1600, 1200)));
@@ -312,7 +312,7 @@ TEST(HttpDrain, NothingAcceptedIsLost) {
 }
 
 TEST(HttpDrain, ReadinessFailsFirst) {
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.drain_delay_ms = 1500;
   TestServer server(settings);
   auto ending = std::async(std::launch::async, [&] { return server.server().drain(); });

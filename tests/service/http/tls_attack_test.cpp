@@ -116,7 +116,7 @@ TEST(HttpTlsAttack, SlowRecordsAreCutOff) {
 
 // One address cannot keep another out, however many handshakes it begins.
 TEST(HttpTlsAttack, AFloodOfHalfHandshakesClosesItsOwn) {
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.max_handshakes = 8;
   TlsServer server(settings);
   auto honest = connect_from("127.0.0.2", server.endpoint());
@@ -139,7 +139,7 @@ TEST(HttpTlsAttack, AFloodOfHalfHandshakesClosesItsOwn) {
 }
 
 TEST(HttpTlsAttack, WhoHasMostHandshakesGivesWay) {
-  Handshakes handshakes;
+  TlsHandshakes handshakes;
   EXPECT_EQ(handshakes.giving_way(), nullptr);
   char places[6];
   const auto connection = [&](int i) { return reinterpret_cast<Connection*>(&places[i]); };
@@ -155,7 +155,7 @@ TEST(HttpTlsAttack, WhoHasMostHandshakesGivesWay) {
 }
 
 TEST(HttpTlsAttack, HandshakesCountAsConnections) {
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.max_connections = 4;
   TlsServer server(settings);
   std::list<TestClient> silent;

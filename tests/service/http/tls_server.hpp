@@ -25,7 +25,7 @@ struct TlsFiles {
   }
   [[nodiscard]] std::string cert() const { return folder.path() / "cert.pem"; }
   [[nodiscard]] std::string key() const { return folder.path() / "key.pem"; }
-  [[nodiscard]] Settings add_to(Settings settings) const {
+  [[nodiscard]] ServiceSettings add_to(ServiceSettings settings) const {
     settings.listen = {"tls:127.0.0.1:0", "127.0.0.1:0"};
     settings.tls_cert = cert();
     settings.tls_key = key();
@@ -38,7 +38,7 @@ struct TlsFiles {
 
 /// Listens with TLS first, and without it second.
 struct TlsServer : TlsFiles {
-  explicit TlsServer(const Settings& wanted = loopback())
+  explicit TlsServer(const ServiceSettings& wanted = loopback())
       : settings(add_to(wanted)), server(settings) {}
 
   /// Reads the files again.
@@ -57,7 +57,7 @@ struct TlsServer : TlsFiles {
     return answer->body.substr(begin, answer->body.find('\n', begin) - begin);
   }
 
-  Settings settings;
+  ServiceSettings settings;
   TestServer server;
 };
 

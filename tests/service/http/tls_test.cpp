@@ -39,7 +39,7 @@ TEST(HttpTls, RefusesWhatIsTooOldOrAnotherProtocol) {
 }
 
 TEST(HttpTls, TheOldestVersionIsASetting) {
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.tls_min_version = TlsVersion::k13;
   TlsServer server(settings);
   EXPECT_FALSE(TestClient(server.endpoint(), {.version = TLS1_2_VERSION}).connected());
@@ -118,7 +118,7 @@ TEST(HttpTls, ContinuesClientsThatAskBefore) {
 }
 
 TEST(HttpTls, EndsInOrder) {
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.keep_alive_timeout_ms = 200;
   TlsServer server(settings);
   TestClient idle(server.endpoint());
@@ -132,7 +132,7 @@ TEST(HttpTls, EndsInOrder) {
 }
 
 TEST(HttpTls, Drains) {
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.drain_timeout_ms = 5'000;
   TlsServer server(settings);
   TestClient idle(server.endpoint());
@@ -158,7 +158,7 @@ TEST(HttpTls, Drains) {
 
 TEST(HttpTls, SpeaksTlsOverUnixSockets) {
   TlsFiles files;
-  Settings settings = files.add_to(loopback());
+  ServiceSettings settings = files.add_to(loopback());
   settings.listen = {"tls:unix:" + (files.folder.path() / "socket").string()};
   TestServer server(settings);
   EXPECT_EQ(server.endpoint(), settings.listen[0]);
@@ -186,7 +186,7 @@ TEST(HttpTlsReload, ShowsTheNewCertificateToNewConnectionsAlone) {
 }
 
 TEST(HttpTlsReload, LosesNoRequestUnderLoad) {
-  Settings settings = loopback();
+  ServiceSettings settings = loopback();
   settings.threads = 2;
   TlsServer server(settings);
   const Certificate second("localhost");
@@ -280,7 +280,7 @@ TEST(HttpTlsReload, KeepsWhatItHasWhereFilesAreBad) {
 TEST(HttpTlsFiles, AreCheckedBeforeTheServerStarts) {
   for (const BadFile& bad : kBadFiles) {
     TlsFiles files;
-    const Settings settings = files.add_to(loopback());
+    const ServiceSettings settings = files.add_to(loopback());
     ASSERT_TRUE(check_files(settings)) << bad.name;
     bad.spoil(files);
     const auto checked = check_files(settings);
@@ -293,7 +293,7 @@ TEST(HttpTlsFiles, AreCheckedBeforeTheServerStarts) {
 TEST(HttpTlsFiles, ExpiredCertificatesAreServedWithAWarning) {
   TlsFiles files;
   files.write(Certificate("localhost", true));
-  const Settings settings = files.add_to(loopback());
+  const ServiceSettings settings = files.add_to(loopback());
   const auto warnings = check_files(settings);
   ASSERT_TRUE(warnings);
   ASSERT_EQ(warnings->size(), 1u);
@@ -328,7 +328,7 @@ TEST(HttpTlsSettings, NobodyIsLeftBelievingThatHeSpeaksTls) {
       {{"tls::1"}, {":1"}, true, true, "metrics"},
   };
   for (const Case& one : cases) {
-    Settings settings;
+    ServiceSettings settings;
     settings.listen = one.listen;
     settings.metrics = one.metrics;
     if (one.cert) settings.tls_cert = "cert.pem";

@@ -442,7 +442,7 @@ TEST_F(LocalClient, OneUsersConnectionsAndMemoryAreBounded) {
 
 TEST(LocalFairShare, IsSplitAmongUsersFirstAndThenAmongTheirConnections) {
   FairShare share(12);
-  Event event;
+  base::WakeEvent event;
   FairShare::Member one(share, 1, event);
   FairShare::Member two(share, 1, event);
   FairShare::Member three(share, 1, event);

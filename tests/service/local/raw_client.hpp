@@ -69,7 +69,7 @@ class RawClient {
 
   [[nodiscard]] int socket() const { return peer_.fd(); }
   [[nodiscard]] const ipc::SharedPages& pages() const { return pages_; }
-  [[nodiscard]] ipc::Control& control() const { return pages_.control(); }
+  [[nodiscard]] ipc::ControlBlock& control() const { return pages_.control(); }
 
   void put_input(std::span<const std::uint8_t> bytes, std::uint64_t offset = 0) const {
     std::memcpy(pages_.input().data() + offset, bytes.data(), bytes.size());
@@ -79,14 +79,18 @@ class RawClient {
   }
   static ipc::Submission request(std::uint32_t slot, std::uint64_t offset, std::uint64_t bytes,
                                  std::uint32_t options_bytes = 0) {
-    return {
-        static_cast<std::uint32_t>(ipc::Command::kRequest), slot, offset, bytes, options_bytes, 0};
+    return {static_cast<std::uint32_t>(ipc::RequestCommand::kRequest),
+            slot,
+            offset,
+            bytes,
+            options_bytes,
+            0};
   }
   static ipc::Submission release(std::uint64_t offset) {
-    return {static_cast<std::uint32_t>(ipc::Command::kRelease), 0, offset, 0, 0, 0};
+    return {static_cast<std::uint32_t>(ipc::RequestCommand::kRelease), 0, offset, 0, 0, 0};
   }
   static ipc::Submission cancel(std::uint32_t slot) {
-    return {static_cast<std::uint32_t>(ipc::Command::kCancel), slot, 0, 0, 0, 0};
+    return {static_cast<std::uint32_t>(ipc::RequestCommand::kCancel), slot, 0, 0, 0, 0};
   }
   /// @return whether the ring had room
   bool push(const ipc::Submission& entry) {
@@ -99,14 +103,14 @@ class RawClient {
   void ring_the_bell() const { (void)::send(socket(), "w", 1, MSG_DONTWAIT | MSG_NOSIGNAL); }
 
   /// Waits for an answer. @param receives  whether the server is told that it was received
-  std::optional<ipc::Completion> take(bool receives = true) {
+  std::optional<ipc::CompletionEntry> take(bool receives = true) {
     if (!soon([&] { return reader_->available().value_or(0) != 0; })) return std::nullopt;
-    const ipc::Completion entry = reader_->take();
+    const ipc::CompletionEntry entry = reader_->take();
     if (receives) reader_->give_back();
     return entry;
   }
   /// The error in a slot. Call it before the slot is used again.
-  [[nodiscard]] Status error(const ipc::Completion& entry) const {
+  [[nodiscard]] Status error(const ipc::CompletionEntry& entry) const {
     Bytes copy(entry.report_bytes);
     std::memcpy(copy.data(), pages_.report(entry.slot).data(), copy.size());
     return ipc::read_error(std::as_bytes(std::span(copy))).value();
@@ -117,7 +121,7 @@ class RawClient {
   transport::shared::LocalPeer peer_;
   ipc::SharedPages pages_;
   std::optional<ipc::RingWriter<ipc::Submission>> writer_;
-  std::optional<ipc::RingReader<ipc::Completion>> reader_;
+  std::optional<ipc::RingReader<ipc::CompletionEntry>> reader_;
 };
 
 }  // namespace framewire::service::local::test

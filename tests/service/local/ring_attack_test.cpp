@@ -76,9 +76,9 @@ TEST_F(LocalRingAttack, InputsStayInTheirArea) {
   }
   RawClient client = raw();  // the whole of it, and nothing at its very end, are inside
   client.push(RawClient::request(0, 0, area));
-  EXPECT_EQ(client.take()->outcome, static_cast<std::uint32_t>(ipc::Outcome::kFailed));
+  EXPECT_EQ(client.take()->outcome, static_cast<std::uint32_t>(ipc::AnswerKind::kFailed));
   client.push(RawClient::request(0, area, 0));
-  EXPECT_EQ(client.take()->outcome, static_cast<std::uint32_t>(ipc::Outcome::kFailed));
+  EXPECT_EQ(client.take()->outcome, static_cast<std::uint32_t>(ipc::AnswerKind::kFailed));
 }
 
 TEST_F(LocalRingAttack, SlotsThatAreNotThereEndTheConnection) {
@@ -142,7 +142,7 @@ TEST_F(LocalRingAttack, OnlyWhatWasHandedOverCanBeReleased) {
   client.push(RawClient::request(0, 0, photo().size()));
   const auto answer = client.take();
   ASSERT_TRUE(answer);
-  ASSERT_EQ(answer->outcome, static_cast<std::uint32_t>(ipc::Outcome::kResized));
+  ASSERT_EQ(answer->outcome, static_cast<std::uint32_t>(ipc::AnswerKind::kResized));
   client.push(RawClient::release(answer->offset));
   ASSERT_TRUE(soon([&] { return client.control().taken == 2; }));
   client.push(RawClient::release(answer->offset));  // a second time
@@ -170,7 +170,7 @@ TEST_F(LocalRingAttack, CancellingWhatIsIdleIsHarmless) {
   }
   client.put_input(photo());
   client.push(RawClient::request(0, 0, photo().size()));
-  EXPECT_EQ(client.take()->outcome, static_cast<std::uint32_t>(ipc::Outcome::kResized));
+  EXPECT_EQ(client.take()->outcome, static_cast<std::uint32_t>(ipc::AnswerKind::kResized));
 }
 
 // Outputs that nobody gives back: the server's own memory for them is bounded too.
@@ -216,7 +216,7 @@ TEST_F(LocalRingAttack, InputsThatChangeWhileTheyAreReadHarmNobody) {
     client.push(RawClient::request(0, 0, file.size()));
     const auto answer = client.take();
     ASSERT_TRUE(answer);
-    if (answer->outcome == static_cast<std::uint32_t>(ipc::Outcome::kResized)) {
+    if (answer->outcome == static_cast<std::uint32_t>(ipc::AnswerKind::kResized)) {
       client.push(RawClient::release(answer->offset));
     }
     EXPECT_EQ(honest.resize(photo(), width(60)).value().bytes, expected);

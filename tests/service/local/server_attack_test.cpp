@@ -11,7 +11,7 @@ using testing::HasSubstr;
 /// Whoever listens at a path, and greets as it likes.
 class LocalHostileServerAttack : public testing::Test {
  protected:
-  static constexpr ipc::Sizes kSizes{4, 128 << 10, 64 << 10};
+  static constexpr ipc::AreaSizes kSizes{4, 128 << 10, 64 << 10};
 
   LocalHostileServerAttack() {
     sockaddr_un address{};
@@ -55,14 +55,14 @@ class LocalHostileServerAttack : public testing::Test {
     word.output_bytes = kSizes.output_bytes;
     return word;
   }
-  void complete(const ipc::Completion& entry) {
-    ipc::RingWriter<ipc::Completion> writer(pages_->completions());
+  void complete(const ipc::CompletionEntry& entry) {
+    ipc::RingWriter<ipc::CompletionEntry> writer(pages_->completions());
     ASSERT_TRUE(writer.push(entry));
     writer.publish();
     (void)::send(peer_->fd(), "w", 1, MSG_NOSIGNAL);
   }
   /// What becomes of a request that is answered so.
-  [[nodiscard]] Status answer_of(const ipc::Completion& entry) {
+  [[nodiscard]] Status answer_of(const ipc::CompletionEntry& entry) {
     Client client = connect();
     auto answer = client.submit(photo(), {});
     EXPECT_TRUE(soon([&] { return pages_->control().submitted == 1; }));
@@ -111,8 +111,8 @@ TEST_F(LocalHostileServerAttack, ARefusalIsShownAsText) {
 }
 
 TEST_F(LocalHostileServerAttack, AnswersThatCannotBeEndTheConnection) {
-  const auto resized = static_cast<std::uint32_t>(ipc::Outcome::kResized);
-  const ipc::Completion lies[] = {
+  const auto resized = static_cast<std::uint32_t>(ipc::AnswerKind::kResized);
+  const ipc::CompletionEntry lies[] = {
       {9, resized, 0, 10, 0, 0},          // a slot that is not there
       {3, resized, 0, 10, 0, 0},          // nothing was asked in it
       {0, resized, 64 << 10, 1, 0, 0},    // outside of the area
@@ -120,7 +120,7 @@ TEST_F(LocalHostileServerAttack, AnswersThatCannotBeEndTheConnection) {
       {0, resized, 0, UINT64_MAX, 0, 0},
       {0, resized, 0, 10, ipc::kReportBytes + 1, 0},  // more of a report than there is room for
   };
-  for (const ipc::Completion& lie : lies) {
+  for (const ipc::CompletionEntry& lie : lies) {
     const Status said = answer_of(lie);
     EXPECT_EQ(said.code(), StatusCode::kPeerLost) << said.to_string();
     EXPECT_THAT(said.message(), HasSubstr("cannot be"));
@@ -128,7 +128,7 @@ TEST_F(LocalHostileServerAttack, AnswersThatCannotBeEndTheConnection) {
 }
 
 TEST_F(LocalHostileServerAttack, DamagedReportsAreErrorsOfTheirRequest) {
-  for (const auto outcome : {ipc::Outcome::kResized, ipc::Outcome::kFailed}) {
+  for (const auto outcome : {ipc::AnswerKind::kResized, ipc::AnswerKind::kFailed}) {
     const Status said = answer_of({0, static_cast<std::uint32_t>(outcome), 0, 10, 7, 0});
     EXPECT_EQ(said.code(), StatusCode::kInternal);
     EXPECT_THAT(said.message(), HasSubstr("damaged"));

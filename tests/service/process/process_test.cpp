@@ -19,7 +19,7 @@ using std::chrono::seconds;
 using testing::HasSubstr;
 
 Result<Ran> shell(const std::string& script, milliseconds timeout = seconds(30)) {
-  RunOptions options;
+  ChildRunOptions options;
   options.words = {"/bin/sh", "-c", script};
   options.timeout = timeout;
   return run(options);
@@ -34,7 +34,7 @@ bool goes(pid_t pid) {
 }
 
 TEST(Process, OutputErrorsAndExitCodeAreTold) {
-  RunOptions options;
+  ChildRunOptions options;
   options.words = {"/bin/sh", "-c", "cat; echo $ADDED-$HOME; echo bad >&2; exit 3"};
   options.environment = {{"ADDED", "yes"}, {"HOME", std::nullopt}};
   options.input = "hello ";
@@ -98,7 +98,7 @@ TEST(ProcessAttack, HugeOutputIsCutShort) {
 
 TEST(ProcessAttack, WhoReadsNothingHoldsNobodyUp) {
   std::signal(SIGPIPE, SIG_IGN);  // as the program does
-  RunOptions options;
+  ChildRunOptions options;
   options.words = {"/bin/sh", "-c", "exit 0"};
   options.input = std::string(1u << 20, 'x');
   const auto ran = run(options);

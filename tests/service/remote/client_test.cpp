@@ -195,7 +195,7 @@ TEST_F(RemoteClient, WhatIsStoppedWhileItWaitsIsCancelled) {
 
 // One request of room, one byte, one pixel: whoever waits gets through in the end.
 TEST_F(RemoteClient, AdmissionHoldsRequestsBackAndLosesNone) {
-  http::Admission::Bounds bounds;
+  http::ClientAdmission::Bounds bounds;
   bounds.requests = 2;
   bounds.bytes = 1;
   bounds.pixels = 1;

@@ -49,12 +49,12 @@ class RemoteServerTest : public testing::Test {
 
   /// @param port  0: a free one
   void start(RemoteServerOptions options = {}, std::uint16_t port = 0,
-             const http::Admission::Bounds& bounds = {}) {
+             const http::ClientAdmission::Bounds& bounds = {}) {
     if (engine_ == nullptr) {
       engine_ = std::make_unique<Engine>(Engine::make(host_engine()).value());
       pictures_ = std::make_unique<OwnEngine>(*engine_);
     }
-    admission_ = std::make_unique<http::Admission>(bounds);
+    admission_ = std::make_unique<http::ClientAdmission>(bounds);
     options.address = fmt::format(":{}", port);
     options.security.psk_file = path("keys");
     options.on_event = [this](const RemoteEvent& event) {
@@ -103,7 +103,7 @@ class RemoteServerTest : public testing::Test {
   std::vector<RemoteEvent> events_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<OwnEngine> pictures_;
-  std::unique_ptr<http::Admission> admission_;
+  std::unique_ptr<http::ClientAdmission> admission_;
   std::optional<RemoteServer> server_;
 };
 

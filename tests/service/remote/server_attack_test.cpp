@@ -87,7 +87,7 @@ TEST_F(RemoteServerAttack, ANameThatIsNotAllowedIsNotServed) {
 TEST_F(RemoteServerAttack, AServerWithoutKeysDoesNotStart) {
   engine_ = std::make_unique<Engine>(Engine::make(host_engine()).value());
   OwnEngine pictures(*engine_);
-  http::Admission admission({});
+  http::ClientAdmission admission({});
   RemoteServerOptions options;
   options.address = ":0";
   options.security.insecure = true;

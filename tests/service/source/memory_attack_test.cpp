@@ -14,14 +14,14 @@ void exhaust(Sources& sources, const FetchRequest& request, int least) {
     // Made before memory runs out: what the test itself needs.
     std::promise<std::optional<FetchErrorKind>> promise;
     auto answer = promise.get_future();
-    const Done done = [&promise](const Fetched<Original>& original) {
+    const FetchDone done = [&promise](const Fetched<Original>& original) {
       promise.set_value(original ? std::nullopt : std::optional(original.error().kind));
     };
     std::optional<FetchErrorKind> kind;
     bool failed = false;
     {
       FetchRequest copy = request;
-      Done call = done;
+      FetchDone call = done;
       const test::FailingMemory memory(n);
       const auto begun = sources.fetch(std::move(copy), std::move(call));
       kind = begun ? answer.get() : std::optional(begun.error().kind);
@@ -57,7 +57,7 @@ TEST(SourceMemoryAttack, EveryAllocationOfAFetchFromAnOriginFails) {
 TEST(SourceMemoryAttack, EveryAllocationOfAFetchFromAFileFails) {
   test::TemporaryFolder folder;
   folder.write("a folder with a long name/a file with a long name.jpg", "bytes");
-  Settings settings;
+  SourceSettings settings;
   settings.root = folder.path().string();
   auto sources = Sources::make(settings);
   ASSERT_TRUE(sources);
@@ -67,14 +67,14 @@ TEST(SourceMemoryAttack, EveryAllocationOfAFetchFromAFileFails) {
 }
 
 TEST(SourceMemoryAttack, EveryAllocationOfARefusalFails) {
-  auto sources = Sources::make(Settings{});
+  auto sources = Sources::make(SourceSettings{});
   ASSERT_TRUE(sources);
   for (long n = 1; n < 50; ++n) {
     std::promise<FetchErrorKind> promise;
     auto answer = promise.get_future();
     FetchRequest request;
     request.url = "http://a.host.with.a.long.name.test/which/is/not/allowed.jpg";
-    Done done = [&promise](const Fetched<Original>& original) {
+    FetchDone done = [&promise](const Fetched<Original>& original) {
       promise.set_value(original.error().kind);
     };
     const test::FailingMemory memory(n);

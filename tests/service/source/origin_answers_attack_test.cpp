@@ -87,7 +87,7 @@ TEST(OriginAttack, WhatIsUnpackedHasTheBoundOfAnOriginal) {
   const std::string packed = test::gzip_bomb();
   const std::string bytes = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: " +
                             std::to_string(packed.size()) + "\r\n\r\n" + packed;
-  source::Settings settings = remote();
+  source::SourceSettings settings = remote();
   settings.max_bytes = 299'999;
   Origin less(once(bytes), settings);
   const auto refused = less.fetch(kUrl);
@@ -144,7 +144,7 @@ TEST(OriginAttack, EndlessAnswersEndByTheirBounds) {
        std::string(50'000, 'x'), kSchemeNotAllowed},
   };
   for (const auto& answer : kAnswers) {
-    Settings settings = remote();
+    SourceSettings settings = remote();
     settings.download_timeout = milliseconds(30'000);
     settings.max_bytes = 200'000;
     Origin origin(

@@ -34,7 +34,7 @@ TEST(OriginAttack, AResetInTheBodyIsTruncated) {
 }
 
 TEST(OriginAttack, ALengthOverTheBoundIsRefusedBeforeMemoryIsTaken) {
-  Settings settings = remote();
+  SourceSettings settings = remote();
   settings.max_bytes = 1'000;
   std::atomic<int> allocations = 0;
   settings.allocate = [&](std::size_t) -> Result<InputSlice> {
@@ -70,7 +70,7 @@ TEST(OriginAttack, SlowOriginsEndByTheirTime) {
       {"a short error that does not come", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", ""},
   };
   for (const auto& slow : kOrigins) {
-    Settings settings = remote();
+    SourceSettings settings = remote();
     settings.download_timeout = milliseconds(300);
     Origin origin(
         [&](Connection& connection) {
@@ -95,7 +95,7 @@ TEST(OriginAttack, RedirectsOnlyGoSoFarAndShareOneTime) {
   }));
   EXPECT_EQ(kind(loop.fetch(kAttackedUrl)), FetchErrorKind::kTooManyRedirects);
   EXPECT_EQ(asked.load(), 4);
-  Settings settings = remote();
+  SourceSettings settings = remote();
   settings.max_redirects = 20;
   settings.download_timeout = milliseconds(300);
   Origin slow(answering([&](const std::string&) {
@@ -128,7 +128,7 @@ TEST(OriginAttack, EachHopIsJudged) {
   test::TemporaryFolder folder;
   folder.write("a.jpg", "file");
   for (const auto& hop : kHops) {
-    Settings settings = remote();
+    SourceSettings settings = remote();
     settings.root = folder.path().string();
     if (hop.kind == kSourceNotAllowed) settings.allowed_sources = {"http://images.test/public/"};
     std::atomic<int> asked = 0;
@@ -169,11 +169,11 @@ TEST(OriginAttack, TheAddressIsJudgedAsItsSocketIsMade) {
   test::OriginServer server(answering([](const std::string&) { return ok("bytes"); }));
   test::FakeNetwork fake(server.port());
   const Network network = fake.network();
-  const auto fetch = [&](const Settings& settings, const std::string& host,
+  const auto fetch = [&](const SourceSettings& settings, const std::string& host,
                          std::vector<IpAddress> addresses) {
     Budget budget(1'000);
     const FetchRequest request;
-    Transfer transfer(settings, network, budget, request, 1'000);
+    OriginTransfer transfer(settings, network, budget, request, 1'000);
     const auto url = parse_source("http://" + host + "/a").value();
     EXPECT_TRUE(transfer.prepare(url, addresses, milliseconds(1'000)));
     return transfer.finish(curl_easy_perform(transfer.handle()));
@@ -189,7 +189,7 @@ TEST(OriginAttack, TheAddressIsJudgedAsItsSocketIsMade) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind, FetchErrorKind::kAddressNotAllowed);
   EXPECT_EQ(server.connections(), 0);
-  Settings open = remote();
+  SourceSettings open = remote();
   open.addresses.allow_loopback = true;
   EXPECT_TRUE(fetch(open, "named.test", {loopback}));
   EXPECT_EQ(server.connections(), 1);
@@ -243,7 +243,7 @@ TEST(OriginAttack, WhatFollowsAnAnswerIsNotTheNextOne) {
 TEST(OriginAttack, ATlsHandshakeThatIsNone) {
   Origin garbage([](Connection& connection) { (void)connection.read_head(); });
   EXPECT_EQ(kind(garbage.fetch("https://images.test/a")), FetchErrorKind::kTls);
-  Settings settings = remote();
+  SourceSettings settings = remote();
   settings.dial_timeout = milliseconds(150);
   settings.tls_timeout = milliseconds(150);
   settings.download_timeout = milliseconds(20'000);
@@ -274,7 +274,7 @@ TEST(OriginAttack, ANameServerThatDoesNotAnswerCostsItsOwnFetchAlone) {
     if (host == "tar.test") release.wait();
     return resolve(host);
   };
-  Settings settings = remote();
+  SourceSettings settings = remote();
   settings.dial_timeout = milliseconds(200);
   settings.resolver_threads = 2;
   auto sources = Sources::make(settings, network);
@@ -285,7 +285,7 @@ TEST(OriginAttack, ANameServerThatDoesNotAnswerCostsItsOwnFetchAlone) {
 }
 
 TEST(OriginAttack, CancelledFetchesAreAnsweredAtOnce) {
-  Settings settings = remote();
+  SourceSettings settings = remote();
   settings.connections_per_origin = 1;
   settings.download_timeout = milliseconds(20'000);
   std::latch asked(1);
@@ -320,7 +320,7 @@ TEST(OriginAttack, CancelledFetchesAreAnsweredAtOnce) {
 TEST(OriginAttack, TheEndAnswersEverything) {
   std::atomic<int> cancelled = 0;
   {
-    Settings settings = remote();
+    SourceSettings settings = remote();
     settings.connections_per_origin = 2;
     Origin origin([](Connection& connection) { connection.stall(10'000); }, settings);
     for (int i = 0; i < 20; ++i) {
@@ -335,7 +335,7 @@ TEST(OriginAttack, TheEndAnswersEverything) {
 }
 
 TEST(OriginAttack, NoMoreWaitThanMay) {
-  Settings settings = remote();
+  SourceSettings settings = remote();
   settings.connections = 2;
   settings.waiting = 3;
   settings.download_timeout = milliseconds(20'000);
@@ -371,7 +371,7 @@ TEST(OriginAttack, WhatACallerThrowsEndsNothing) {
 }
 
 TEST(OriginAttack, MemoryThatRunsOutIsAnsweredBusy) {
-  Settings settings = remote();
+  SourceSettings settings = remote();
   std::atomic<bool> throws = true;
   settings.allocate = [&](std::size_t) -> Result<InputSlice> {
     if (throws) throw std::bad_alloc();
@@ -385,7 +385,7 @@ TEST(OriginAttack, MemoryThatRunsOutIsAnsweredBusy) {
 
 // Many origins that announce much and send nothing hold no more than the budget.
 TEST(OriginAttack, LengthsThatAreOnlyAnnouncedStayInTheBudget) {
-  Settings settings = remote();
+  SourceSettings settings = remote();
   settings.max_bytes = 1'000'000;
   settings.max_bytes_under_way = 3'000'000;
   settings.download_timeout = milliseconds(1'500);

@@ -84,7 +84,7 @@ TEST(Origin, ConnectionsAreKeptForTheNextFetch) {
 }
 
 TEST(Origin, MemoryComesFromTheCaller) {
-  Settings settings = remote();
+  SourceSettings settings = remote();
   std::vector<std::size_t> asked;
   settings.allocate = [&](std::size_t bytes) -> Result<InputSlice> {
     asked.push_back(bytes);
@@ -182,7 +182,7 @@ TEST(Origin, OtherAnswersKeepTheirNumber) {
 }
 
 TEST(Origin, WhatIsSwitchedOffIsNotAsked) {
-  Origin origin(answering([](const std::string&) { return ok("bytes"); }), Settings{});
+  Origin origin(answering([](const std::string&) { return ok("bytes"); }), SourceSettings{});
   EXPECT_EQ(origin.fetch("http://images.test/a").error().kind, FetchErrorKind::kSchemeNotAllowed);
   EXPECT_EQ(origin.fetch("local:///a").error().kind, FetchErrorKind::kSchemeNotAllowed);
   EXPECT_EQ(origin.fetch("a.jpg").error().kind, FetchErrorKind::kSchemeNotAllowed);
@@ -193,7 +193,7 @@ TEST(Origin, WhatIsSwitchedOffIsNotAsked) {
 TEST(Origin, FilesAndOriginsSideBySide) {
   test::TemporaryFolder folder;
   folder.write("photos/a.jpg", "file");
-  Settings settings = remote();
+  SourceSettings settings = remote();
   settings.root = folder.path().string();
   Origin origin(answering([](const std::string&) { return ok("origin"); }), settings);
   EXPECT_EQ(test::text(origin.fetch("photos/a.jpg").value()), "file");
@@ -214,7 +214,7 @@ TEST(Origin, AddressesInPlaceOfNames) {
 }
 
 TEST(Origin, ManyFetchesFromManyThreads) {
-  Settings settings = remote();
+  SourceSettings settings = remote();
   settings.connections_per_origin = 4;
   settings.waiting = 4'000;
   Origin origin(
@@ -245,18 +245,19 @@ TEST(Origin, ManyFetchesFromManyThreads) {
 
 TEST(Origin, SettingsAreChecked) {
   const auto refused = [](auto change) {
-    Settings settings;
+    SourceSettings settings;
     change(settings);
     const auto made = Sources::make(std::move(settings));
     return made ? std::string() : made.error().subject();
   };
-  EXPECT_EQ(refused([](Settings& s) { s.max_bytes = 0; }), "max_bytes");
-  EXPECT_EQ(refused([](Settings& s) { s.max_bytes_under_way = 1; }), "max_bytes_under_way");
-  EXPECT_EQ(refused([](Settings& s) { s.dial_timeout = std::chrono::milliseconds(0); }), "timeout");
-  EXPECT_EQ(refused([](Settings& s) { s.connections = 0; }), "connections");
-  EXPECT_EQ(refused([](Settings& s) { s.user_agent = "a\r\nb"; }), "user_agent");
-  EXPECT_EQ(refused([](Settings& s) { s.allowed_sources = {"nothing"}; }), "nothing");
-  EXPECT_EQ(refused([](Settings& s) { s.root = "/no/such/folder"; }), "/no/such/folder");
+  EXPECT_EQ(refused([](SourceSettings& s) { s.max_bytes = 0; }), "max_bytes");
+  EXPECT_EQ(refused([](SourceSettings& s) { s.max_bytes_under_way = 1; }), "max_bytes_under_way");
+  EXPECT_EQ(refused([](SourceSettings& s) { s.dial_timeout = std::chrono::milliseconds(0); }),
+            "timeout");
+  EXPECT_EQ(refused([](SourceSettings& s) { s.connections = 0; }), "connections");
+  EXPECT_EQ(refused([](SourceSettings& s) { s.user_agent = "a\r\nb"; }), "user_agent");
+  EXPECT_EQ(refused([](SourceSettings& s) { s.allowed_sources = {"nothing"}; }), "nothing");
+  EXPECT_EQ(refused([](SourceSettings& s) { s.root = "/no/such/folder"; }), "/no/such/folder");
 }
 
 }  // namespace

@@ -9,8 +9,8 @@ namespace {
 
 class OriginTls : public ::testing::Test {
  protected:
-  [[nodiscard]] Settings trusting(const test::Certificate& authority) const {
-    Settings settings = test::remote();
+  [[nodiscard]] SourceSettings trusting(const test::Certificate& authority) const {
+    SourceSettings settings = test::remote();
     settings.ca_file = folder_.write("ca.pem", authority.pem()).string();
     return settings;
   }
@@ -34,7 +34,7 @@ TEST_F(OriginTlsAttack, CertificatesThatAreNotTheHosts) {
   const struct {
     const char* what;
     const test::Certificate& shown;
-    Settings settings;
+    SourceSettings settings;
     const char* url;
   } kRows[] = {
       {"another's name", right, trusting(right), "https://other.test/a"},

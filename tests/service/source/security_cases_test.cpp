@@ -55,8 +55,8 @@ void serve(const json& input, std::atomic<std::size_t>& redirected, test::Connec
   }
 }
 
-Settings settings_of(const json& config, const std::string& root) {
-  Settings settings;
+SourceSettings settings_of(const json& config, const std::string& root) {
+  SourceSettings settings;
   settings.remote = true;
   if (config.value("local_root", false)) settings.root = root;
   settings.max_redirects = config.value("max_redirects", 3U);
@@ -103,7 +103,7 @@ void decide(const json& line) {
       [&](test::Connection& connection) { serve(input, redirected, connection); });
   test::FakeNetwork network(server.port());
   name_hosts(input, network);
-  const Settings settings = settings_of(config, root.path().string());
+  const SourceSettings settings = settings_of(config, root.path().string());
   auto sources = Sources::make(settings, network.network());
   ASSERT_TRUE(sources) << id << ' ' << sources.error().to_string();
   // The grammar decodes a target into the source; a missing one is that of the target.

@@ -8,15 +8,16 @@
 
 namespace framewire::service::test {
 
-inline source::Settings remote() {
-  source::Settings settings;
+inline source::SourceSettings remote() {
+  source::SourceSettings settings;
   settings.remote = true;
   return settings;
 }
 
 /// The names images.test and other.test lead to public addresses, behind which the script answers.
 struct Origin {
-  explicit Origin(std::function<void(Connection&)> script, source::Settings settings = remote())
+  explicit Origin(std::function<void(Connection&)> script,
+                  source::SourceSettings settings = remote())
       : server(std::move(script)), network(server.port()) {
     network.name("images.test", {{"93.184.215.14"}});
     network.name("other.test", {{"93.184.215.15"}});

@@ -23,7 +23,7 @@ std::string repeat(std::string_view text, std::size_t bytes) {
 
 TEST(UrlAttack, OneSignatureHasOneSpelling) {
   const std::vector<std::uint8_t> key = {1};
-  const Settings settings{.keys = {"01"}, .salts = {"02"}};
+  const UrlSettings settings{.keys = {"01"}, .salts = {"02"}};
   const std::string path = "/plain/http://images.test/a.jpg";
   const std::vector<std::uint8_t> salt = {2};
   const std::string right = *sign(path, key, salt, 32);
@@ -110,8 +110,8 @@ TEST(UrlAttack, LongTargetsTakeLinearTime) {
   const std::size_t room = kMaxTargetBytes - 100;
   const std::string source = "/plain/http://images.test/a.jpg";
   const std::string many = repeat("a", 60);
-  const Settings settings{.presets = {"a=w:1", "b=pr:a:a:a"},
-                          .url_replacements = {"*a*a*a*a*a*a*a*b=x", "*" + many + "=y"}};
+  const UrlSettings settings{.presets = {"a=w:1", "b=pr:a:a:a"},
+                             .url_replacements = {"*a*a*a*a*a*a*a*b=x", "*" + many + "=y"}};
   const auto grammar = Grammar::make(settings);
   ASSERT_TRUE(grammar);
   const std::string targets[] = {
@@ -152,15 +152,15 @@ TEST(UrlAttack, LongerTargetsAreNotLookedAt) {
 }
 
 TEST(UrlAttack, ReplacementsDoNotGrowSourcesBeyondTheBound) {
-  const Settings settings{.url_replacements = {"*=${1}${1}${1}${1}${1}${1}${1}${1}",
-                                               "*=${1}${1}${1}${1}${1}${1}${1}${1}",
-                                               "*=${1}${1}${1}${1}${1}${1}${1}${1}"}};
+  const UrlSettings settings{.url_replacements = {"*=${1}${1}${1}${1}${1}${1}${1}${1}",
+                                                  "*=${1}${1}${1}${1}${1}${1}${1}${1}",
+                                                  "*=${1}${1}${1}${1}${1}${1}${1}${1}"}};
   EXPECT_EQ(outcome(parse("/u/plain/" + std::string(16000, 'a'), settings)), "invalid_url");
   EXPECT_EQ(parse("/u/plain/a", settings)->source_url, std::string(512, 'a'));
 }
 
 TEST(UrlAttack, PresetsInCirclesEnd) {
-  const Settings settings{
+  const UrlSettings settings{
       .presets = {"default=pr:a", "a=pr:b:c/w:1", "b=pr:a:c:b/h:2", "c=pr:a:b"}};
   const auto parsed = parse_options("pr:c:b:a/pr:default", settings);
   ASSERT_TRUE(parsed);
@@ -170,7 +170,7 @@ TEST(UrlAttack, PresetsInCirclesEnd) {
 }
 
 TEST(UrlAttack, PresetsInLongChainsLeaveTheStack) {
-  Settings settings;
+  UrlSettings settings;
   for (int i = 0; i < 100'000; ++i) {
     settings.presets.push_back("p" + std::to_string(i) + "=w:1/pr:p" + std::to_string(i + 1));
   }
@@ -181,7 +181,8 @@ TEST(UrlAttack, PresetsInLongChainsLeaveTheStack) {
 }
 
 TEST(UrlAttack, RefusedOptionsDoNotHideInMetaOptions) {
-  const Settings settings{.presets = {"free=w:1/q:5"}, .allowed_processing_options = {"pr", "w"}};
+  const UrlSettings settings{.presets = {"free=w:1/q:5"},
+                             .allowed_processing_options = {"pr", "w"}};
   EXPECT_EQ(outcome(parse_options("rs:fit:1:1", settings)), "forbidden_option");
   EXPECT_EQ(outcome(parse_options("pr:free", settings)), "ok");
   EXPECT_EQ(outcome(parse_options("pr:free/q:1", settings)), "forbidden_option");

@@ -13,7 +13,7 @@ void put(json& out, const std::string& name, const std::optional<T>& value) {
   if (value) out[name] = *value;
 }
 
-void put(json& out, const std::string& name, const std::optional<Rgb>& value) {
+void put(json& out, const std::string& name, const std::optional<RgbBytes>& value) {
   if (value) out[name] = hex(*value);
 }
 
@@ -88,8 +88,8 @@ std::vector<json> read_cases(const std::string& name) {
   return cases;
 }
 
-Settings settings_of(const json& config) {
-  Settings settings;
+UrlSettings settings_of(const json& config) {
+  UrlSettings settings;
   const auto read = [&](const char* name, auto& out) {
     if (config.contains(name)) config[name].get_to(out);
   };
@@ -133,7 +133,7 @@ json flatten(const ImageRequest& request) {
   return out;
 }
 
-Parsed<ImageRequest> parse(const std::string& target, const Settings& settings,
+Parsed<ImageRequest> parse(const std::string& target, const UrlSettings& settings,
                            std::int64_t now_s) {
   const auto grammar = Grammar::make(settings);
   if (!grammar) {
@@ -143,7 +143,7 @@ Parsed<ImageRequest> parse(const std::string& target, const Settings& settings,
   return grammar->parse(target, std::chrono::sys_seconds(std::chrono::seconds(now_s)));
 }
 
-Parsed<ImageRequest> parse_options(const std::string& options, const Settings& settings) {
+Parsed<ImageRequest> parse_options(const std::string& options, const UrlSettings& settings) {
   return parse("/unsafe/" + options + "/plain/http://images.test/photo.jpg", settings);
 }
 

@@ -108,7 +108,7 @@ TEST(UrlCases, OptionsOfTheLibrary) {
 }
 
 void expect_start(const json& one) {
-  Settings settings = settings_of(one["input"]["config"]);
+  UrlSettings settings = settings_of(one["input"]["config"]);
   EXPECT_EQ(Grammar::make(settings).has_value(), one["expect"]["start"].get<bool>());
 }
 
@@ -121,7 +121,7 @@ TEST(UrlCases, Signatures) {
       expect_start(one);
       continue;
     }
-    Settings settings;
+    UrlSettings settings;
     for (const json& pair : one["input"]["pairs"]) {
       settings.keys.push_back(pair["key"]);
       settings.salts.push_back(pair["salt"]);

@@ -17,7 +17,7 @@ using nlohmann::json;
 
 /// The options of a case, from the words of its URL.
 ResizeOptions asked_for(const json& input) {
-  Settings settings;
+  UrlSettings settings;
   settings.allow_security_options = true;
   const auto request = parse_options(input.at("options"), settings);
   EXPECT_EQ(outcome(request), "ok");

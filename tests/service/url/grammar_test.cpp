@@ -15,7 +15,7 @@ namespace framewire::service::url::test {
 namespace {
 
 // The setting that keeps a server from starting, or "".
-std::string fault(const Settings& settings) {
+std::string fault(const UrlSettings& settings) {
   const auto grammar = Grammar::make(settings);
   if (grammar) return "";
   EXPECT_EQ(grammar.error().code(), StatusCode::kInvalidInput);
@@ -69,7 +69,7 @@ TEST(UrlSettings, ListsHaveNoBlanksAndNothingEmpty) {
 }
 
 TEST(UrlGrammar, ChecksTheSignatureFirst) {
-  const Settings settings{.keys = {"aa"}, .salts = {"bb"}};
+  const UrlSettings settings{.keys = {"aa"}, .salts = {"bb"}};
   EXPECT_EQ(outcome(parse("/x/nope:1/plain/%zz", settings)), "signature");
   EXPECT_EQ(outcome(parse("/x/", settings)), "invalid_url");
   EXPECT_EQ(outcome(parse("/x/nope:1/plain/%zz")), "unknown_option");
@@ -92,7 +92,7 @@ TEST(UrlGrammar, PutsRightWhatProxiesChange) {
 }
 
 TEST(UrlGrammar, TakesPathPrefixesAsWholeSegments) {
-  const Settings settings{.path_prefix = "/img"};
+  const UrlSettings settings{.path_prefix = "/img"};
   EXPECT_EQ(outcome(parse("/img/x/plain/a", settings)), "ok");
   EXPECT_EQ(outcome(parse("/image/x/plain/a", settings)), "invalid_url");
   EXPECT_EQ(outcome(parse("/x/plain/a", settings)), "invalid_url");
@@ -177,7 +177,7 @@ TEST(UrlSign, GivesWhatServersAccept) {
   for (const int size : {1, 2, 3, 31, 32}) {
     const auto signature = sign(path, key, salt, static_cast<std::size_t>(size));
     ASSERT_TRUE(signature);
-    const Settings settings{.keys = {"AA"}, .salts = {"bB"}, .signature_size = size};
+    const UrlSettings settings{.keys = {"AA"}, .salts = {"bB"}, .signature_size = size};
     EXPECT_EQ(outcome(parse("/" + *signature + path, settings)), "ok") << size;
     EXPECT_EQ(outcome(parse("/" + *signature + path + "?v=1", settings)), "ok") << size;
     EXPECT_EQ(outcome(parse("/" + *signature + path + "g", settings)), "signature") << size;

@@ -9,7 +9,7 @@ namespace framewire::service::url::test {
 namespace {
 
 // The library's options, those left out that a service has anyway.
-std::string mapped(const std::string& options, const Settings& settings = {}) {
+std::string mapped(const std::string& options, const UrlSettings& settings = {}) {
   const auto parsed = parse_options(options, settings);
   if (!parsed) return outcome(parsed) + " " + parsed.error().option;
   auto made = to_resize_options(parsed->options, Limits{});
@@ -111,7 +111,7 @@ TEST(ResizeOptionsOfUrls, TakeTheServersDefaultsWhereTheUrlIsSilent) {
 }
 
 TEST(ResizeOptionsOfUrls, ChangeLimitsOnlyWhereSettingsAllowIt) {
-  Settings settings;
+  UrlSettings settings;
   settings.allow_security_options = true;
   const auto parsed = parse_options("msr:0.5/msfs:1000/mrd:300", settings);
   ASSERT_TRUE(parsed);

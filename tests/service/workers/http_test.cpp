@@ -20,7 +20,7 @@ class HttpWorkersTest : public WorkerPoolTest {
   void serve(unsigned workers) { serve(pool_options(workers)); }
   void serve(const WorkerPoolOptions& options) {
     start(options);
-    http::Settings settings = http::test::loopback();
+    http::ServiceSettings settings = http::test::loopback();
     settings.metrics = {"main"};
     auto server = http::Server::start(settings, *pool_, {});
     ASSERT_TRUE(server) << server.error().to_string();
@@ -66,7 +66,7 @@ TEST_F(HttpWorkersTest, RefusesQuarantinedBodies) {
 // Workers can write to whatever they share, and the fallback outlives every one of them.
 TEST_F(HttpWorkersTest, KeepTheFallbackOutOfWorkersMemory) {
   const service::test::TemporaryFolder folder;
-  http::Settings settings = http::test::loopback();
+  http::ServiceSettings settings = http::test::loopback();
   settings.fallback_image = folder.write("f.jpg", text_of(make_jpeg(200, 100))).string();
   settings.source.root = folder.path().string();
   start(1);

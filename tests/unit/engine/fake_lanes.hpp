@@ -76,7 +76,7 @@ class FakeBatchCodec : public codec::BatchCodec {
       script_.with_coefficients += item.coefficients != nullptr ? 1 : 0;
       script_.progressive_scans += progressive && item.coefficients == nullptr ? 1 : 0;
       Bytes out(item.head.begin(), item.head.end());
-      codec::Outcome outcome;
+      codec::CodecOutcome outcome;
       codec::Context context;
       context.converter = item.converter;
       // As a device does, from a copy of what lies there now; damage is for the host. A device

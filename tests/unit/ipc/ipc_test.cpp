@@ -210,10 +210,10 @@ TEST(OptionsText, EachOptionTellsTwoApart) {
 TEST(Ring, ALieAboutTheIndexIsNoticed) {
   std::atomic<std::uint64_t> written{0};
   std::atomic<std::uint64_t> read{0};
-  std::array<RingMemory<Completion>::Words, 4> words{};
-  const RingMemory<Completion> memory{&written, &read, words.data(), words.size()};
-  RingWriter<Completion> writer(memory);
-  RingReader<Completion> reader(memory);
+  std::array<RingMemory<CompletionEntry>::Words, 4> words{};
+  const RingMemory<CompletionEntry> memory{&written, &read, words.data(), words.size()};
+  RingWriter<CompletionEntry> writer(memory);
+  RingReader<CompletionEntry> reader(memory);
   for (std::uint32_t i = 0; i < 4; ++i) EXPECT_TRUE(writer.push({i, 1, 2, 3, 4, 0}));
   EXPECT_FALSE(writer.push({}));
   EXPECT_EQ(reader.available(), 0u);
@@ -237,9 +237,10 @@ TEST(Layout, SizesThatCannotBeAreRefused) {
   const auto small = Layout::make({1, kPageBytes, kPageBytes}).value();
   EXPECT_LE(small.input + kPageBytes + kInputGuardBytes, small.output);
   EXPECT_EQ(small.output + kPageBytes, small.total);
-  for (const Sizes& wrong :
-       {Sizes{0, 4096, 4096}, Sizes{kMaxSlots + 1, 4096, 4096}, Sizes{1, 0, 4096},
-        Sizes{1, 4096, 4095}, Sizes{1, UINT64_MAX, 4096}, Sizes{1, 4096, kMaxAreaBytes + 4096}}) {
+  for (const AreaSizes& wrong :
+       {AreaSizes{0, 4096, 4096}, AreaSizes{kMaxSlots + 1, 4096, 4096}, AreaSizes{1, 0, 4096},
+        AreaSizes{1, 4096, 4095}, AreaSizes{1, UINT64_MAX, 4096},
+        AreaSizes{1, 4096, kMaxAreaBytes + 4096}}) {
     EXPECT_FALSE(Layout::make(wrong));
   }
 }

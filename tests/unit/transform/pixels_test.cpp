@@ -55,7 +55,7 @@ std::string shown(int orientation) {
   std::string text;
   for (std::int32_t y = 0; y < height; ++y) {
     for (std::int32_t x = 0; x < width; ++x) {
-      const Position from = stored_position(orientation, {x, y}, 3, 2);
+      const PixelPosition from = stored_position(orientation, {x, y}, 3, 2);
       text += stored[static_cast<std::size_t>(from.y * 3 + from.x)];
     }
   }

@@ -21,7 +21,7 @@ using transport::SessionOptions;
 
 constexpr std::uint64_t kMaxIterations = 900'000;
 
-struct Sizes {
+struct SizeRange {
   std::uint64_t from = 1;
   std::uint64_t to = 0;
 };
@@ -39,7 +39,7 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
   return number << shift;
 }
 
-Result<Sizes> parse_sizes(const std::string& text) {
+Result<SizeRange> parse_sizes(const std::string& text) {
   const auto colon = text.find(':');
   const auto from = parse_size(std::string_view(text).substr(0, colon));
   const auto to =
@@ -48,7 +48,7 @@ Result<Sizes> parse_sizes(const std::string& text) {
     return misuse(
         fmt::format("--sizes '{}' is not FROM:TO in bytes, K, M or G, from 1 to 1G", text));
   }
-  return Sizes{*from, *to};
+  return SizeRange{*from, *to};
 }
 
 // Adds where this end's memory lies, and what is required of the way to the other's.
@@ -98,10 +98,11 @@ int serve(const std::string& address, const SessionOptions& options, const Memor
   }
 }
 
-class Client {
+class PerfClient {
  public:
   /// @param iterations  of each row; 0: as many as OSU
-  Client(Channel& channel, PerfMemory& memory, const Arguments& arguments, std::uint32_t iterations)
+  PerfClient(Channel& channel, PerfMemory& memory, const Arguments& arguments,
+             std::uint32_t iterations)
       : channel_(channel),
         memory_(memory),
         iterations_(iterations),
@@ -110,7 +111,7 @@ class Client {
         verify_(arguments.has("verify")),
         pauses_(!arguments.has("continuous")) {}
 
-  int measure(PerfTest test, const Sizes& sizes, std::uint32_t window) {
+  int measure(PerfTest test, const SizeRange& sizes, std::uint32_t window) {
     if (!json_ && !print(perf_title(test, percentiles_))) return kEnvironment;
     Json rows = Json::array();
     for (std::uint64_t size = sizes.from; size <= sizes.to; size *= 2) {
@@ -161,7 +162,7 @@ class Client {
 
 struct Wanted {
   PerfTest test = PerfTest::kLatency;
-  Sizes sizes;
+  SizeRange sizes;
   std::uint32_t window = 0;
   std::uint32_t rounds = 0;  ///< 0: as many as OSU's benchmarks
 };
@@ -171,7 +172,7 @@ int be_client(Channel& channel, const MemoryPlace& place, const Wanted& wanted,
   auto memory = PerfMemory::make(wanted.sizes.to, place);
   if (!memory) return report(memory.error());
   if (!arguments.has("json")) say("over " + channel.path().name);
-  return Client(channel, *memory, arguments, wanted.rounds)
+  return PerfClient(channel, *memory, arguments, wanted.rounds)
       .measure(wanted.test, wanted.sizes, wanted.window);
 }
 

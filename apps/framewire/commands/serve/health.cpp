@@ -30,13 +30,13 @@ tl::unexpected<Status> unreachable(const std::string& about, int error) {
                   .about(about));
 }
 
-struct Address {
+struct ServiceAddress {
   sockaddr_storage storage{};
   socklen_t length = 0;
 };
 
-Address address_of(const service::http::Endpoint& endpoint) {
-  Address address;
+ServiceAddress address_of(const service::http::Endpoint& endpoint) {
+  ServiceAddress address;
   if (!endpoint.unix_path.empty()) {
     auto* local = reinterpret_cast<sockaddr_un*>(&address.storage);
     local->sun_family = AF_UNIX;
@@ -73,7 +73,7 @@ bool wait(int fd, short what, Clock::time_point end) {
 
 }  // namespace
 
-Result<void> check_health(const service::http::Settings& settings) {
+Result<void> check_health(const service::http::ServiceSettings& settings) {
   const auto is_plain = [](const std::string& address) { return !address.starts_with("tls:"); };
   const auto found = std::ranges::find_if(settings.listen, is_plain);
   if (found == settings.listen.end()) {
@@ -86,7 +86,7 @@ Result<void> check_health(const service::http::Settings& settings) {
   const auto endpoint = service::http::parse_endpoint(text);
   if (!endpoint) return fail(Status(StatusCode::kInvalidInput, "no address").about(text));
   const Clock::time_point end = Clock::now() + kTime;
-  const Address address = address_of(*endpoint);
+  const ServiceAddress address = address_of(*endpoint);
   const base::FileDescriptor fd(
       ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.valid()) return unreachable(text, errno);

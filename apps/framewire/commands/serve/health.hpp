@@ -10,6 +10,6 @@ namespace framewire::app {
 /// that is every address. Takes five seconds at most.
 /// @return io_error where nobody answers, unsupported where every address speaks TLS, busy where
 /// the answer is another than 200
-[[nodiscard]] Result<void> check_health(const service::http::Settings& settings);
+[[nodiscard]] Result<void> check_health(const service::http::ServiceSettings& settings);
 
 }  // namespace framewire::app

@@ -26,7 +26,7 @@ std::optional<LocalOptions> local_options(const service::http::LocalClientSettin
 }
 
 Result<std::optional<LocalServer>> start_local(const std::optional<LocalOptions>& options,
-                                               const service::http::Settings& settings,
+                                               const service::http::ServiceSettings& settings,
                                                Engine& engine) {
   if (!options) return std::nullopt;
   LocalOptions chosen = *options;

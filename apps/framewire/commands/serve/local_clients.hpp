@@ -20,7 +20,7 @@ using LocalServer = service::local::LocalServer;
 /// Nothing where nothing was asked for. Logs who comes and goes as lines of JSON.
 /// @param settings  whose limits clients cannot raise, and whose client-share is each user's
 [[nodiscard]] Result<std::optional<LocalServer>> start_local(
-    const std::optional<LocalOptions>& options, const service::http::Settings& settings,
+    const std::optional<LocalOptions>& options, const service::http::ServiceSettings& settings,
     Engine& engine);
 
 /// @return whether all that was taken has been answered in time

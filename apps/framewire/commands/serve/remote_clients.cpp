@@ -34,7 +34,7 @@ std::optional<RemoteOptions> remote_options(const service::http::RemoteClientSet
 }
 
 Result<std::optional<RemoteServer>> start_remote(const std::optional<RemoteOptions>& options,
-                                                 const service::http::Settings& settings,
+                                                 const service::http::ServiceSettings& settings,
                                                  service::PictureEngine& engine,
                                                  service::http::Server& server) {
   if (!options) return std::nullopt;

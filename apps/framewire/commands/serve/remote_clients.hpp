@@ -21,7 +21,7 @@ using service::remote::RemoteServer;
 /// Starts to serve them, logging who comes and goes.
 /// @param engine  what the HTTP server uses, too @param server  whose admission counts
 [[nodiscard]] Result<std::optional<RemoteServer>> start_remote(
-    const std::optional<RemoteOptions>& options, const service::http::Settings& settings,
+    const std::optional<RemoteOptions>& options, const service::http::ServiceSettings& settings,
     service::PictureEngine& engine, service::http::Server& server);
 
 /// @return whether everything that was taken has been answered in time

@@ -10,7 +10,7 @@
 namespace framewire::app {
 
 /// Reads all settings again, from where they came at the start.
-using ReadSettings = std::function<Result<service::http::Settings>()>;
+using ReadSettings = std::function<Result<service::http::ServiceSettings>()>;
 
 /// Returns when the server is to end. SIGHUP reloads: takes over what can be, and says what was and
 /// what was not; a mistake changes nothing. The manager's watchdog gets word as long as

@@ -57,7 +57,7 @@ Result<http::Configuration> read_configuration(const Arguments& arguments) {
 
 // One descriptor a connection, one a request for its file or origin: as many as the administrator
 // allows.
-void raise_descriptors(const http::Settings& settings) {
+void raise_descriptors(const http::ServiceSettings& settings) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   const std::uint64_t others =
@@ -79,7 +79,7 @@ struct Engines {
   std::unique_ptr<WorkerPool> workers;
 };
 
-Result<Engines> make_engines(const http::Settings& settings, const EngineOptions& options) {
+Result<Engines> make_engines(const http::ServiceSettings& settings, const EngineOptions& options) {
   Engines engines;
   auto workers = start_workers(settings, options);
   if (!workers) return fail(workers.error());
@@ -91,10 +91,10 @@ Result<Engines> make_engines(const http::Settings& settings, const EngineOptions
   return engines;
 }
 
-int serve(const ServeSignals& signals, ServiceManager& manager, const http::Settings& settings,
-          Engines& engines, const std::optional<LocalOptions>& local,
-          const std::optional<RemoteOptions>& remote, const ReadSettings& read,
-          const std::function<void()>& look) {
+int serve(const ServeSignals& signals, ServiceManager& manager,
+          const http::ServiceSettings& settings, Engines& engines,
+          const std::optional<LocalOptions>& local, const std::optional<RemoteOptions>& remote,
+          const ReadSettings& read, const std::function<void()>& look) {
   const auto log = [](std::string_view lines) { put(lines); };
   auto server = engines.own ? http::Server::start(settings, *engines.own, log, nullptr,
                                                   std::move(manager.listeners))
@@ -151,7 +151,7 @@ int run_serve(const Arguments& arguments) {
     const Status& error = configuration.error();
     return report_usage("serve", fmt::format("{}: {}", error.subject(), error.message()));
   }
-  const http::Settings& settings = configuration->settings;
+  const http::ServiceSettings& settings = configuration->settings;
   EngineOptions options = http::engine_options(settings);
   auto local = local_options(settings.local);
   const auto remote = remote_options(settings.remote_clients);
@@ -187,7 +187,7 @@ int run_serve(const Arguments& arguments) {
   if (!daemon) return refuse(daemon.error());
   auto engines = make_engines(settings, options);
   if (!engines) return refuse(engines.error());
-  const ReadSettings read = [&arguments]() -> Result<http::Settings> {
+  const ReadSettings read = [&arguments]() -> Result<http::ServiceSettings> {
     auto configuration_now = read_configuration(arguments);
     if (!configuration_now) return fail(configuration_now.error());
     raise_descriptors(configuration_now->settings);

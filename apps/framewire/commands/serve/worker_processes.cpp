@@ -19,7 +19,7 @@ void log_worker(const WorkerEvent& event) {
 
 }  // namespace
 
-Result<std::unique_ptr<WorkerPool>> start_workers(const service::http::Settings& settings,
+Result<std::unique_ptr<WorkerPool>> start_workers(const service::http::ServiceSettings& settings,
                                                   const EngineOptions& engine) {
   if (settings.workers == 0) return nullptr;
   WorkerPoolOptions options;

@@ -16,6 +16,6 @@ using service::workers::WorkerPool;
 /// @param engine  what all of them together are to be
 /// @return as WorkerPool::make()
 [[nodiscard]] Result<std::unique_ptr<WorkerPool>> start_workers(
-    const service::http::Settings& settings, const EngineOptions& engine);
+    const service::http::ServiceSettings& settings, const EngineOptions& engine);
 
 }  // namespace framewire::app

@@ -34,7 +34,7 @@ constexpr unsigned kMaxReaders = 12;
 struct SplitPlan {
   InputNames inputs;
   split::Parties parties;
-  split::Form form = split::Form::kJpeg;
+  split::PictureForm form = split::PictureForm::kJpeg;
   std::string out;  ///< folder; "" writes nothing
 };
 
@@ -109,7 +109,8 @@ Result<SplitPlan> make_plan(const Arguments& arguments) {
   auto parties = make_parties(arguments);
   if (!parties) return fail(parties.error());
   plan.parties = std::move(*parties);
-  plan.form = arguments.get("as") == "planes" ? split::Form::kPlanes : split::Form::kJpeg;
+  plan.form =
+      arguments.get("as") == "planes" ? split::PictureForm::kPlanes : split::PictureForm::kJpeg;
   plan.out = arguments.get("out");
   const std::string list = arguments.get("files-from");
   if (list.empty() && arguments.paths.empty()) {
@@ -137,7 +138,7 @@ class Outcomes {
     return folder_ != nullptr ? folder_->admit_file(file) : Result<void>{};
   }
   void done(const batch::Input& input, const batch::Permissions& permissions,
-            const Result<split::Output>& result) {
+            const Result<split::SplitOutput>& result) {
     if (!result) return failed(batch::about_file(result.error(), input.label));
     const auto bytes = bytes_of(*result);
     if (!bytes) return failed(batch::about_file(bytes.error(), input.label));
@@ -170,8 +171,8 @@ class Outcomes {
   [[nodiscard]] std::uint64_t bytes_out() const { return bytes_out_; }
 
  private:
-  [[nodiscard]] Result<std::vector<std::uint8_t>> bytes_of(const split::Output& output) const {
-    if (plan_.form == split::Form::kJpeg) return output.resized.bytes;
+  [[nodiscard]] Result<std::vector<std::uint8_t>> bytes_of(const split::SplitOutput& output) const {
+    if (plan_.form == split::PictureForm::kJpeg) return output.resized.bytes;
     std::vector<Y4mPlane> planes;
     for (const codec::Plane& plane : output.planes.planes) {
       planes.push_back({plane.samples.data(), plane.width_px, plane.height_px});
@@ -182,7 +183,7 @@ class Outcomes {
     return (std::filesystem::path(plan_.out) / name_of(input)).string();
   }
   [[nodiscard]] std::string name_of(const batch::Input& input) const {
-    return plan_.form == split::Form::kJpeg ? input.name : input.name + ".y4m";
+    return plan_.form == split::PictureForm::kJpeg ? input.name : input.name + ".y4m";
   }
   void stop(const batch::WriteError& error) {
     say(printable(error.status.to_string()));
@@ -203,10 +204,10 @@ class Outcomes {
 };
 
 /// Hands inputs to the splitter. Any number of threads.
-class Reader {
+class InputFeeder {
  public:
-  Reader(batch::Source& source, split::Splitter& splitter, const ResizeOptions& options,
-         Outcomes& outcomes)
+  InputFeeder(batch::Source& source, split::Splitter& splitter, const ResizeOptions& options,
+              Outcomes& outcomes)
       : source_(source), splitter_(splitter), options_(options), outcomes_(outcomes) {}
 
   void run() {
@@ -225,10 +226,11 @@ class Reader {
         outcomes_.failed(bytes.error());
         continue;
       }
-      splitter_.submit(
-          std::move(*bytes), options_,
-          [this, input = *input, permissions = file->permissions()](
-              const Result<split::Output>& result) { outcomes_.done(input, permissions, result); });
+      splitter_.submit(std::move(*bytes), options_,
+                       [this, input = *input, permissions = file->permissions()](
+                           const Result<split::SplitOutput>& result) {
+                         outcomes_.done(input, permissions, result);
+                       });
     }
   }
 
@@ -252,7 +254,7 @@ class Reader {
 };
 
 // On the host one reader is enough: its cores are the workers'.
-void run_all(Reader& reader, split::Splitter& splitter, bool on_gpu) {
+void run_all(InputFeeder& reader, split::Splitter& splitter, bool on_gpu) {
   const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::thread> others;
   for (unsigned i = 1; on_gpu && i < std::min(cores, kMaxReaders); ++i) {
@@ -321,7 +323,7 @@ int run_split(const Arguments& arguments) {
   if (!splitter) return refuse(splitter.error());
   Outcomes outcomes(plan, folder ? &*folder : nullptr, arguments.has("quiet"));
   const auto start = base::Clock::now();
-  Reader reader(**source, **splitter, arguments.options, outcomes);
+  InputFeeder reader(**source, **splitter, arguments.options, outcomes);
   run_all(reader, **splitter, on_gpu);
   const double seconds = base::elapsed_us(start) / 1e6;
   const Json result = {{"images", outcomes.images()},

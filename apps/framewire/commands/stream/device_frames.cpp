@@ -79,7 +79,7 @@ Result<void> DeviceFrames::prepare(Job& job, const ResizeOptions& options) try {
 }
 
 Result<void> DeviceFrames::read_on_host(Job& job) {
-  codec::Outcome outcome;  // warnings of frames have no reader
+  codec::CodecOutcome outcome;  // warnings of frames have no reader
   auto read = engine::read_on_host(job.request, outcome);
   if (!read) return fail(read.error());
   job.coefficients = std::move(*read);

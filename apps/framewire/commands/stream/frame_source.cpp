@@ -67,7 +67,7 @@ Result<OutgoingFrame> FrameMaker::planes(std::span<const std::uint8_t> jpeg) con
   }
   const auto route = router_.choose(options_.codec);
   if (!route) return fail(route.error());
-  codec::Outcome outcome;
+  codec::CodecOutcome outcome;
   const auto decoded =
       route->codec->decode(request.file, plan::kFullScale, request.context, outcome);
   if (!decoded) return fail(decoded.error());

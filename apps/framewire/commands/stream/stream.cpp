@@ -24,7 +24,7 @@ using base::Clock;
 using frames::FrameSender;
 using frames::OutgoingFrame;
 
-struct StreamPlan {
+struct SendPlan {
   InputNames inputs;
   std::string address;
   FrameKind kind = FrameKind::kFile;
@@ -34,7 +34,7 @@ struct StreamPlan {
   frames::SenderOptions sender;
 };
 
-Result<void> take_numbers(const Arguments& arguments, StreamPlan& plan) {
+Result<void> take_numbers(const Arguments& arguments, SendPlan& plan) {
   if (arguments.has("rate") && !parse_number(arguments.get("rate"), 0.001, 1e6, plan.rate_fps)) {
     return misuse(fmt::format("--rate: found '{}'; accepted: frames a second, 0.001 to 1000000",
                               arguments.get("rate")));
@@ -51,7 +51,7 @@ Result<void> take_numbers(const Arguments& arguments, StreamPlan& plan) {
 }
 
 // Whether the rest goes together with --from cuda:N.
-Result<void> check_device(const Arguments& arguments, const StreamPlan& plan) {
+Result<void> check_device(const Arguments& arguments, const SendPlan& plan) {
   if (arguments.get("from") == "host") return {};
   const CodecKind codec = arguments.options.codec;
   if (arguments.has("device")) {
@@ -67,8 +67,8 @@ Result<void> check_device(const Arguments& arguments, const StreamPlan& plan) {
 }
 
 // @return misuse()
-Result<StreamPlan> make_plan(const Arguments& arguments) {
-  StreamPlan plan;
+Result<SendPlan> make_plan(const Arguments& arguments) {
+  SendPlan plan;
   if (auto good = check_place(arguments, "from"); !good) return fail(good.error());
   if (auto good = take_numbers(arguments, plan); !good) return fail(good.error());
   plan.sender.drop_oldest = arguments.has("drop-oldest");
@@ -106,7 +106,7 @@ Result<StreamPlan> make_plan(const Arguments& arguments) {
 /// Names of inputs, one after another, as often as --loop says.
 class Names {
  public:
-  explicit Names(const StreamPlan& plan) : plan_(plan) {}
+  explicit Names(const SendPlan& plan) : plan_(plan) {}
   /// @return nothing at the end; io_error where the inputs cannot be listed
   Result<std::optional<batch::Input>> next() {
     while (true) {
@@ -128,7 +128,7 @@ class Names {
   }
 
  private:
-  const StreamPlan& plan_;
+  const SendPlan& plan_;
   std::unique_ptr<batch::Source> source_;
   std::uint64_t loop_ = 0;
 };
@@ -139,8 +139,7 @@ constexpr std::chrono::microseconds kNap{200};
 /// Hands frames to the sender in order and in time, as they are made.
 class Streamer {
  public:
-  Streamer(const StreamPlan& plan, const FrameMaker& maker, FrameMemory& memory,
-           FrameSender& sender)
+  Streamer(const SendPlan& plan, const FrameMaker& maker, FrameMemory& memory, FrameSender& sender)
       : plan_(plan),
         names_(plan),
         memory_(memory),
@@ -188,7 +187,7 @@ class Streamer {
   static constexpr std::size_t kReadyOnDevice = 2048;
 
   // Files are read faster than sent: by one.
-  static FramesAhead::Bounds bounds(const StreamPlan& plan) {
+  static FramesAhead::Bounds bounds(const SendPlan& plan) {
     if (plan.kind == FrameKind::kFile) return {1, 1 + kReady};
     const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
     if (!plan.on_device) return {cores, cores + kReady};
@@ -207,7 +206,7 @@ class Streamer {
     }
   }
 
-  const StreamPlan& plan_;
+  const SendPlan& plan_;
   Names names_;
   FrameMemory& memory_;
   FrameSender& sender_;
@@ -218,7 +217,7 @@ class Streamer {
 };
 
 // What resizes, if anything does.
-EngineOptions engine_of(const StreamPlan& plan, const MemoryPlace& place, EngineOptions options) {
+EngineOptions engine_of(const SendPlan& plan, const MemoryPlace& place, EngineOptions options) {
   options.callers_thread = true;
   if (plan.kind != FrameKind::kResized) {
     options.codec = CodecKind::kTurbo;
@@ -257,7 +256,7 @@ std::string summary(const Json& json) {
       json["megabytes_per_second"].get<double>(), json["path"].get<std::string>());
 }
 
-int send_all(const Arguments& arguments, const StreamPlan& plan, const FrameMaker& maker,
+int send_all(const Arguments& arguments, const SendPlan& plan, const FrameMaker& maker,
              FrameMemory& memory, transport::Channel channel) {
   auto sender = FrameSender::make(std::move(channel), plan.sender);
   if (!sender) return refuse(sender.error());
@@ -280,7 +279,7 @@ int run_stream(const Arguments& arguments) {
   if (auto good = check_security(arguments); !good) return report_usage("stream", good.error());
   const auto made_plan = make_plan(arguments);
   if (!made_plan) return report_usage("stream", made_plan.error());
-  const StreamPlan& plan = *made_plan;
+  const SendPlan& plan = *made_plan;
   const auto place = find_place(arguments.get("from"));
   if (!place) return refuse(Status(place.error()).about("--from"));
   const auto engine = make_engine_options(arguments);

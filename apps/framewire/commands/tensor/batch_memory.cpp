@@ -3,7 +3,7 @@
 
 namespace framewire::app {
 
-Result<void> BatchMemory::reserve_on_device(int device, std::uint64_t bytes) {
+Result<void> TensorBatchMemory::reserve_on_device(int device, std::uint64_t bytes) {
   if (device_.size() >= bytes) return {};
   auto devices = transport::cuda_devices();
   if (!devices) return fail(devices.error());
@@ -14,7 +14,7 @@ Result<void> BatchMemory::reserve_on_device(int device, std::uint64_t bytes) {
   return {};
 }
 
-Result<void> BatchMemory::decode(TensorDecoder& decoder, std::span<const TensorItem> items) {
+Result<void> TensorBatchMemory::decode(TensorDecoder& decoder, std::span<const TensorItem> items) {
   const std::uint64_t bytes = items.size() * decoder.image_bytes();
   const int device = decoder.options().device;
   if (device < 0) {
@@ -26,7 +26,7 @@ Result<void> BatchMemory::decode(TensorDecoder& decoder, std::span<const TensorI
       items, {device_.data(), bytes, CudaStream::per_thread_default(), nullptr});
 }
 
-Result<std::span<const std::uint8_t>> BatchMemory::read(std::uint64_t bytes) {
+Result<std::span<const std::uint8_t>> TensorBatchMemory::read(std::uint64_t bytes) {
   if (device_.size() > 0 && bytes > 0) {
     if (host_.size() < bytes) host_.resize(bytes);
     auto queue = device_.devices()->make_queue(device_.device());

@@ -10,7 +10,7 @@
 
 namespace framewire::app {
 
-class BatchMemory {
+class TensorBatchMemory {
  public:
   /// Decodes into memory that is kept for the next batch.
   [[nodiscard]] Result<void> decode(TensorDecoder& decoder, std::span<const TensorItem> items);

@@ -59,15 +59,15 @@ constexpr std::string_view kTensorDetails =
     "depends on --seed, --epoch and its number alone.";
 
 template <typename Enum>
-struct Word {
+struct NamedValue {
   std::string_view text;
   Enum value;
 };
 
 /// Of a word that is_choice() has let through.
 template <typename Enum, std::size_t N>
-Enum value_of(std::string_view text, const Word<Enum> (&words)[N]) {
-  for (const Word<Enum>& word : words) {
+Enum value_of(std::string_view text, const NamedValue<Enum> (&words)[N]) {
+  for (const NamedValue<Enum>& word : words) {
     if (word.text == text) return word.value;
   }
   return words[0].value;
@@ -157,25 +157,25 @@ Result<void> take_numbers(const Arguments& arguments, TensorPlan& plan) {
 
 void take_words(const Arguments& arguments, TensorPlan& plan) {
   TensorOptions& o = plan.options;
-  constexpr Word<Kernel> kKernels[] = {{"bilinear", Kernel::kBilinear},
-                                       {"bicubic", Kernel::kBicubic},
-                                       {"lanczos3", Kernel::kLanczos3},
-                                       {"area", Kernel::kArea}};
-  constexpr Word<TensorType> kTypes[] = {{"float32", TensorType::kFloat32},
-                                         {"float16", TensorType::kFloat16},
-                                         {"bfloat16", TensorType::kBfloat16},
-                                         {"uint8", TensorType::kUint8}};
-  constexpr Word<TensorLayout> kLayouts[] = {{"NCHW", TensorLayout::kNchw},
-                                             {"NHWC", TensorLayout::kNhwc}};
-  constexpr Word<TensorColor> kColors[] = {{"rgb", TensorColor::kRgb},
-                                           {"bgr", TensorColor::kBgr},
-                                           {"gray", TensorColor::kGray},
-                                           {"ycbcr", TensorColor::kYcbcr}};
-  constexpr Word<TensorFidelity> kFidelities[] = {{"exact", TensorFidelity::kExact},
-                                                  {"fast", TensorFidelity::kFast}};
-  constexpr Word<FlipChoice> kFlips[] = {{"none", FlipChoice::kNone},
-                                         {"random", FlipChoice::kRandom},
-                                         {"always", FlipChoice::kAlways}};
+  constexpr NamedValue<Kernel> kKernels[] = {{"bilinear", Kernel::kBilinear},
+                                             {"bicubic", Kernel::kBicubic},
+                                             {"lanczos3", Kernel::kLanczos3},
+                                             {"area", Kernel::kArea}};
+  constexpr NamedValue<TensorType> kTypes[] = {{"float32", TensorType::kFloat32},
+                                               {"float16", TensorType::kFloat16},
+                                               {"bfloat16", TensorType::kBfloat16},
+                                               {"uint8", TensorType::kUint8}};
+  constexpr NamedValue<TensorLayout> kLayouts[] = {{"NCHW", TensorLayout::kNchw},
+                                                   {"NHWC", TensorLayout::kNhwc}};
+  constexpr NamedValue<TensorColor> kColors[] = {{"rgb", TensorColor::kRgb},
+                                                 {"bgr", TensorColor::kBgr},
+                                                 {"gray", TensorColor::kGray},
+                                                 {"ycbcr", TensorColor::kYcbcr}};
+  constexpr NamedValue<TensorFidelity> kFidelities[] = {{"exact", TensorFidelity::kExact},
+                                                        {"fast", TensorFidelity::kFast}};
+  constexpr NamedValue<FlipChoice> kFlips[] = {{"none", FlipChoice::kNone},
+                                               {"random", FlipChoice::kRandom},
+                                               {"always", FlipChoice::kAlways}};
   o.kernel = value_of(arguments.get("interpolation"), kKernels);
   o.type = value_of(arguments.get("dtype"), kTypes);
   o.layout = value_of(arguments.get("layout"), kLayouts);

@@ -21,7 +21,7 @@ double cpu_seconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-struct Counts {
+struct TensorCounts {
   std::uint64_t images = 0;
   std::uint64_t failures = 0;
   std::uint64_t bytes_in = 0;
@@ -102,7 +102,7 @@ class TensorRun {
     }
   }
 
-  [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
+  [[nodiscard]] const TensorCounts& counts() const noexcept { return counts_; }
   [[nodiscard]] const std::string& rows() const noexcept { return rows_; }
   [[nodiscard]] const std::optional<batch::Permissions>& permissions() const noexcept {
     return permissions_;
@@ -149,14 +149,14 @@ class TensorRun {
   TensorDecoder& decoder_;
   batch::Source& source_;
   bool quiet_;
-  BatchMemory batch_;
+  TensorBatchMemory batch_;
   std::string rows_;
   std::optional<batch::Permissions> permissions_;
-  Counts counts_;
+  TensorCounts counts_;
 };
 
 Json summary_json(const Arguments& arguments, const TensorPlan& plan, const TensorDecoder& decoder,
-                  const Counts& counts) {
+                  const TensorCounts& counts) {
   const auto rate = [](double amount, double seconds) {
     return seconds > 0 ? amount / seconds : 0.0;
   };
@@ -182,7 +182,7 @@ Json summary_json(const Arguments& arguments, const TensorPlan& plan, const Tens
   return json;
 }
 
-std::string summary_text(const Counts& counts, const TensorDecoder& decoder) {
+std::string summary_text(const TensorCounts& counts, const TensorDecoder& decoder) {
   const double seconds = std::max(counts.seconds, 1e-9);
   const double cpu = std::max(counts.cpu_seconds, 1e-9);
   return fmt::format(
@@ -236,7 +236,7 @@ int run_tensor(const Arguments& arguments) {
   if (!source) return refuse(source.error());
   TensorRun run(*plan, *decoder, **source, arguments.has("quiet"));
   if (auto done = make_batches(*plan, run); !done) return report(done.error());
-  const Counts& counts = run.counts();
+  const TensorCounts& counts = run.counts();
   if (counts.images == 0 && counts.failures == 0) {
     return report_usage("tensor", "found no JPEG in IN");
   }

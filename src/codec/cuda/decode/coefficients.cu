@@ -176,7 +176,7 @@ __device__ std::uint32_t judge_end(const DecodeView& batch, const ScanDesc& scan
 }
 
 /// A subsequence with its place in the scan.
-struct Span {
+struct SubsequenceSpan {
   std::uint32_t subsequence;
   std::uint32_t length;
   std::uint32_t first_block;
@@ -184,9 +184,9 @@ struct Span {
   DecodeState state;
 };
 
-__device__ Span load_span(const DecodeView& batch, const ScanDesc& scan, std::uint32_t subsequence,
-                          std::uint32_t length) {
-  Span span{subsequence, length, 0, 0, {}};
+__device__ SubsequenceSpan load_span(const DecodeView& batch, const ScanDesc& scan,
+                                     std::uint32_t subsequence, std::uint32_t length) {
+  SubsequenceSpan span{subsequence, length, 0, 0, {}};
   if (length == 0) return span;
   const std::uint32_t segment = scan.has_restarts != 0 ? batch.segment_of[subsequence] : 0;
   span.block_end = min((segment + 1) * scan.segment_blocks, scan.total_blocks);
@@ -197,7 +197,7 @@ __device__ Span load_span(const DecodeView& batch, const ScanDesc& scan, std::ui
 }
 
 /// Whether a span has anything to decode.
-__device__ bool is_live(const Span& span) {
+__device__ bool is_live(const SubsequenceSpan& span) {
   return span.state.bit < span.length && span.first_block < span.block_end;
 }
 
@@ -228,7 +228,7 @@ __global__ void __launch_bounds__(kSpanThreads, kQuads == 8 ? kFullWriteBlocks :
       load_steps(scan, pairs, reinterpret_cast<Step*>(dynamic + kOwnQuads<kQuads>));
   load_positions(scan.corner, positions);
   __syncthreads();
-  const Span span = load_span(batch, scan, s, length);
+  const SubsequenceSpan span = load_span(batch, scan, s, length);
   CornerSink<kQuads> sink{own,
                           reinterpret_cast<std::uint8_t*>(scan.coefficients),
                           scan.dc,
@@ -237,7 +237,7 @@ __global__ void __launch_bounds__(kSpanThreads, kQuads == 8 ? kFullWriteBlocks :
                           batch.heads + static_cast<std::uint64_t>(s) * kQuads,
                           scan.corner * scan.corner * 2,
                           {&scan}};
-  const WriteResult result =
+  const SpanResult result =
       write_span(column_of(batch, s), tables, scan.slots, scan.blocks_per_mcu, span.length,
                  span.state, span.first_block, span.block_end, sink);
   if (local >= scan.subsequence_slots) return;
@@ -259,7 +259,7 @@ __global__ void __launch_bounds__(kSpanThreads)
   const std::uint32_t local = tile.part * kSpanThreads + threadIdx.x;
   if (batch.status[scan.image] != 0 || local >= scan.subsequence_slots) return;
   const std::uint32_t s = scan.first_subsequence + local;
-  const Span span = load_span(batch, scan, s, length_of(batch, s));
+  const SubsequenceSpan span = load_span(batch, scan, s, length_of(batch, s));
   if (!is_live(span) || span.state.index == 0) return;
   const auto* head =
       reinterpret_cast<const std::uint32_t*>(batch.heads + static_cast<std::uint64_t>(s) * kQuads);

@@ -108,7 +108,7 @@ FW_HD inline SkipResult skip_span(const Words& words, const Tables& tables, Phas
   return result;
 }
 
-struct WriteResult {
+struct SpanResult {
   std::uint32_t at = 0;     ///< bit reached
   std::uint32_t block = 0;  ///< block reached
   bool bad = false;         ///< met bits that are no code, or a run beyond the block
@@ -124,11 +124,11 @@ struct WriteResult {
 ///                to be dropped. kTakesZeros: put() may be called for zeros too, which spares
 ///                branches
 template <typename Words, typename Tables, typename Sink>
-FW_HD inline WriteResult write_span(const Words& words, const Tables& tables, std::uint32_t slots,
-                                    std::uint32_t period, std::uint32_t length_bits,
-                                    DecodeState state, std::uint32_t block, std::uint32_t block_end,
-                                    Sink& sink) {
-  WriteResult result{state.bit, block, false};
+FW_HD inline SpanResult write_span(const Words& words, const Tables& tables, std::uint32_t slots,
+                                   std::uint32_t period, std::uint32_t length_bits,
+                                   DecodeState state, std::uint32_t block, std::uint32_t block_end,
+                                   Sink& sink) {
+  SpanResult result{state.bit, block, false};
   if (state.bit >= length_bits || block >= block_end) return result;
   BitWindow<Words> window(words, state.bit);
   std::uint32_t phase = state.phase;

@@ -49,7 +49,7 @@ ConvertDesc describe_conversion(const jpeg::JpegFile& file, const plan::Plan& pl
   std::int32_t step_x = plan.encode.h[0];
   std::int32_t step_y = plan.encode.v[0];
   if (transform::swaps_axes(plan.orientation)) std::swap(step_x, step_y);
-  const transform::Position first = transform::stored_position(
+  const transform::PixelPosition first = transform::stored_position(
       plan.orientation, {0, 0}, plan.resized_width_px, plan.resized_height_px);
   desc.step_x = static_cast<std::uint32_t>(step_x);
   desc.step_y = static_cast<std::uint32_t>(step_y);

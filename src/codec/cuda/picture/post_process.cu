@@ -132,7 +132,7 @@ __global__ void __launch_bounds__(kPostProcessThreads)
     std::uint32_t sample = desc.fill;
     // Left of and above the picture the differences wrap around to large numbers.
     if (x - desc.left < desc.width_px && y - desc.top < desc.height_px) {
-      const transform::Position from = transform::stored_position(
+      const transform::PixelPosition from = transform::stored_position(
           static_cast<int>(desc.orientation),
           {static_cast<std::int32_t>(x - desc.left), static_cast<std::int32_t>(y - desc.top)},
           static_cast<std::int32_t>(desc.source.width_px),

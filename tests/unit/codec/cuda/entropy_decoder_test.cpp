@@ -212,7 +212,7 @@ std::vector<Block> decode(const std::vector<Column>& columns, std::size_t count,
     BlockSink<kZeros> sink{blocks, last_index};
     const DecodeState state = unpack(starts[i].state);
     EXPECT_EQ(state.phase, starts[i].block % 6);
-    const WriteResult result =
+    const SpanResult result =
         write_span(ColumnReader{columns[i].words.data()}, tables(), kSlots420, 6, columns[i].bits,
                    state, starts[i].block, static_cast<std::uint32_t>(count), sink);
     EXPECT_FALSE(result.bad);
@@ -275,8 +275,8 @@ TEST(CudaEntropyDecoder, AnyBytesEndWithinTheColumn) {
       EXPECT_LE(unpack(skipped.state).bit, 31u);
       std::vector<Block> blocks(8);
       BlockSink<true> sink{blocks, 63};
-      const WriteResult written = write_span(ColumnReader{column.words.data()}, tables(), kSlots420,
-                                             6, column.bits, DecodeState{}, 0, 8, sink);
+      const SpanResult written = write_span(ColumnReader{column.words.data()}, tables(), kSlots420,
+                                            6, column.bits, DecodeState{}, 0, 8, sink);
       EXPECT_LE(written.block, 8u);
     }
   }

@@ -42,7 +42,7 @@ Bytes make_file(std::int32_t width, std::int32_t height, bool gray = false, int 
     for (int i = 0; i < 2; ++i) planes.planes.push_back(ramp((width + 1) / 2, (height + 1) / 2));
   }
   Bytes out{0xFF, 0xD8};
-  Outcome outcome;
+  CodecOutcome outcome;
   EXPECT_TRUE(make_reference_codec()->encode(planes, plan, {}, out, outcome));
   return out;
 }
@@ -64,10 +64,11 @@ Bytes without(const Bytes& bytes, std::uint8_t marker) {
 }
 
 Result<Planes> decode(const Bytes& bytes, const Context& context = {},
-                      const plan::Scales& scales = plan::kFullScale, Outcome* outcome = nullptr) {
+                      const plan::Scales& scales = plan::kFullScale,
+                      CodecOutcome* outcome = nullptr) {
   auto file = jpeg::parse(bytes, Limits{});
   if (!file) return fail(file.error());
-  Outcome unused;
+  CodecOutcome unused;
   return make_reference_codec()->decode(*file, scales, context,
                                         outcome != nullptr ? *outcome : unused);
 }
@@ -102,7 +103,7 @@ TEST(ReferenceCodec, FileWithoutScanIsRefused) {
 TEST(ReferenceCodec, TruncatedFileIsDecodedUnlessStrict) {
   Bytes cut = make_file(64, 64);
   cut.resize(cut.size() * 2 / 3);
-  Outcome outcome;
+  CodecOutcome outcome;
   const auto found = decode(cut, {}, plan::kFullScale, &outcome);
   ASSERT_TRUE(found);
   ASSERT_FALSE(outcome.warnings.empty());
@@ -132,7 +133,7 @@ TEST(ReferenceCodec, LostRestartIntervalCostsOnlyItself) {
   ASSERT_GT(find(0xD2), find(0xD1));
   Bytes damaged(whole.begin(), whole.begin() + find(0xD1));
   damaged.insert(damaged.end(), whole.begin() + find(0xD2), whole.end());
-  Outcome outcome;
+  CodecOutcome outcome;
   const auto expected = decode(whole);
   const auto found = decode(damaged, {}, plan::kFullScale, &outcome);
   ASSERT_TRUE(expected && found);

@@ -339,7 +339,7 @@ TEST(TurboCodec, ThePassedDeadlineEndsIt) {
   const auto out = transcoder.run(file, transcoder.plan(file, {}), context);
   ASSERT_FALSE(out);
   EXPECT_EQ(out.error().code(), StatusCode::kDeadline);
-  Outcome outcome;
+  CodecOutcome outcome;
   const auto decoded = transcoder.codec().decode(file, plan::kFullScale, context, outcome);
   ASSERT_FALSE(decoded);
   EXPECT_EQ(decoded.error().code(), StatusCode::kDeadline);
@@ -362,7 +362,7 @@ TEST(TurboCodec, PlanesThatDoNotFitAreADefectOfTheCaller) {
   encode.width_px = 11;
   encode.height_px = 10;
   Bytes bytes;
-  Outcome outcome;
+  CodecOutcome outcome;
   const auto encoded = transcoder.codec().encode(planes, encode, {}, bytes, outcome);
   ASSERT_FALSE(encoded);
   EXPECT_EQ(encoded.error().code(), StatusCode::kInternal);

@@ -62,7 +62,7 @@ TEST(TurboCodec, WhatIsMissingIsExactlyGrey) {
     const auto file = parse(bytes);
     for (const int scale : {8, 4, 2, 1}) {
       SCOPED_TRACE(scale);
-      Outcome outcome;
+      CodecOutcome outcome;
       const auto planes =
           transcoder.codec().decode(file, {scale, scale, scale, scale}, {}, outcome);
       ASSERT_TRUE(planes) << planes.error().to_string();
@@ -100,7 +100,7 @@ TEST_P(TurboPadding, ShowsAtNoScale) {
     const Bytes jpeg = shortened(sample::make(spec, white_outside), 201, 161);
     const auto file = parse(jpeg);
     for (const int scale : {8, 4, 2, 1}) {
-      Outcome outcome;
+      CodecOutcome outcome;
       const auto planes = codec->decode(file, {scale, scale, scale, scale}, {}, outcome);
       ASSERT_TRUE(planes) << planes.error().to_string();
       for (const Plane& plane : planes->planes) {

@@ -162,7 +162,7 @@ Bytes write_progressive(const ScriptCase& c, int width, int height) {
 
 /// Decodes by both, and compares everything. @return whether our own could take the file
 bool expect_equal(const jpeg::JpegFile& file, const plan::Scales& scales) {
-  std::array<Outcome, 2> outcome;
+  std::array<CodecOutcome, 2> outcome;
   const auto own =
       make_turbo_codec_with(EntropyDecoder::kOwn)->decode(file, scales, {}, outcome[0]);
   const auto libjpeg =
@@ -262,7 +262,7 @@ TEST(OwnEntropySource, MaxScansAndTheDeadlineHold) {
   const Bytes bytes = write_progressive(kScripts[1], 40, 40);
   const auto file = jpeg::parse(bytes, Limits{});
   ASSERT_TRUE(file);
-  Outcome outcome;
+  CodecOutcome outcome;
   Context few;
   few.max_scans = 9;
   const auto codec = make_turbo_codec();

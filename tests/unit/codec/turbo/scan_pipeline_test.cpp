@@ -101,7 +101,7 @@ Made make(const jpeg::JpegFile& file, Helpers* helpers) {
   Context context;
   context.helpers = helpers;
   Made made;
-  Outcome outcome;
+  CodecOutcome outcome;
   const auto coefficients = read_coefficients(file, context, outcome);
   const auto planes = codec->decode(file, {4, 4, 4, 4}, context, outcome);
   for (const Warning& warning : outcome.warnings) made.warnings.push_back(warning.message);
@@ -212,7 +212,7 @@ TEST(ScanPipeline, TheDeadlineHoldsInTheMiddle) {
     Context context;
     context.helpers = &helpers;
     context.deadline = base::Deadline(1);
-    Outcome outcome;
+    CodecOutcome outcome;
     const auto made = make_turbo_codec()->decode(*file, plan::kFullScale, context, outcome);
     if (made) continue;
     ASSERT_EQ(made.error().code(), StatusCode::kDeadline);
@@ -231,7 +231,7 @@ TEST(ScanPipelineAttack, MemoryThatRunsOutEndsInBusyAndLeavesNobodyInside) {
   int failures = 0;
   for (long n = 1;; ++n) {
     ASSERT_LT(n, 3000);
-    Outcome outcome;
+    CodecOutcome outcome;
     const service::test::FailingMemory memory(n);
     const auto made = read_coefficients(*file, context, outcome);
     if (!memory.failed()) {

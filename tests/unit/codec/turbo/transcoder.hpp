@@ -29,7 +29,7 @@ inline jpeg::JpegFile parse(const Bytes& bytes) {
 /// A whole stream: SOI and what the codec appends.
 struct Written {
   Bytes bytes;
-  Outcome outcome;
+  CodecOutcome outcome;
 };
 
 class Transcoder {

@@ -27,7 +27,7 @@ constexpr std::string_view kTimedOnce =
 constexpr int kInputQuality = 90;
 
 /// The input as the published ones were: baseline, 4:2:0, with restart markers.
-Result<std::vector<std::uint8_t>> encode_input(const BenchInput& input, const Plan& plan) {
+Result<std::vector<std::uint8_t>> encode_input(const BenchInput& input, const ServePlan& plan) {
   ResizeOptions options;
   options.codec = CodecKind::kTurbo;
   options.quality = kInputQuality;
@@ -44,7 +44,7 @@ Result<std::vector<std::uint8_t>> encode_input(const BenchInput& input, const Pl
 
 /// Puts the inputs into the folder, anew where that was asked for. Those that cannot be had are
 /// told of, and recorded.
-std::vector<std::string> place_inputs(std::vector<BenchInput>& inputs, const Plan& plan,
+std::vector<std::string> place_inputs(std::vector<BenchInput>& inputs, const ServePlan& plan,
                                       const std::string& folder, Json& result) {
   std::vector<std::string> paths;
   for (BenchInput& input : inputs) {
@@ -71,7 +71,7 @@ std::vector<std::string> place_inputs(std::vector<BenchInput>& inputs, const Pla
 }
 
 /// Drops what the engine cannot do. @param answer  of make_expected()
-void drop_failed(Stage& stage, const Json& answer, Json& result) {
+void drop_failed(BenchStage& stage, const Json& answer, Json& result) {
   std::vector<std::size_t> failed;
   for (const Json& one : answer["failed"]) {
     const auto number = one["number"].get<std::size_t>();
@@ -97,8 +97,9 @@ std::uint64_t largest_file(const std::vector<std::string>& paths) {
 }
 
 /// The one size of all, where what is done is what was published.
-std::optional<Sizes> published_sizes(const Plan& plan, const std::vector<BenchInput>& inputs,
-                                     const Json& answer) {
+std::optional<ImageSizes> published_sizes(const ServePlan& plan,
+                                          const std::vector<BenchInput>& inputs,
+                                          const Json& answer) {
   if (!is_published_work(plan.options) || answer["sizes"].empty()) return std::nullopt;
   for (const Json& sizes : answer["sizes"]) {
     if (sizes != answer["sizes"][0]) return std::nullopt;
@@ -110,10 +111,10 @@ std::optional<Sizes> published_sizes(const Plan& plan, const std::vector<BenchIn
     }
   }
   const auto at = [&](int i) { return answer["sizes"][0][i].get<std::int32_t>(); };
-  return Sizes{at(0), at(1), at(2), at(3)};
+  return ImageSizes{at(0), at(1), at(2), at(3)};
 }
 
-void add_lines(const Plan& plan, const std::optional<Sizes>& sizes, Json& result) {
+void add_lines(const ServePlan& plan, const std::optional<ImageSizes>& sizes, Json& result) {
   result["lines"] = Json::array();
   bool any = false;
   for (const unsigned servers : plan.servers) {
@@ -129,7 +130,7 @@ void add_lines(const Plan& plan, const std::optional<Sizes>& sizes, Json& result
   result["compared_with_published"] = any;
 }
 
-void add_driver(Stage& stage, Json& result) {
+void add_driver(BenchStage& stage, Json& result) {
   result["driver"] = nullptr;
   const CodecKind codec = stage.plan->options.codec;
   if (codec == CodecKind::kTurbo || codec == CodecKind::kReference) return;
@@ -144,7 +145,7 @@ void add_driver(Stage& stage, Json& result) {
 }
 
 /// Nothing of it is CUDA's: MPS without a GPU is refused before anything is started.
-Result<void> check_mps(const Plan& plan, const Json& result) {
+Result<void> check_mps(const ServePlan& plan, const Json& result) {
   if (std::find(plan.mps.begin(), plan.mps.end(), true) == plan.mps.end()) return {};
   if (!result["devices"].empty()) return {};
   return fail(StatusCode::kUnsupported,
@@ -152,7 +153,7 @@ Result<void> check_mps(const Plan& plan, const Json& result) {
                           to_string(plan.options.codec)));
 }
 
-void measure_all(Stage& stage, Json& result) {
+void measure_all(BenchStage& stage, Json& result) {
   const auto mps = check_mps(*stage.plan, result);
   for (const Combination& one : stage.plan->combinations()) {
     if (g_interrupted) return;
@@ -182,7 +183,7 @@ bool all_good(const Json& result) {
   });
 }
 
-int run(Stage& stage, std::vector<BenchInput>& inputs, Json& result, bool json) {
+int run(BenchStage& stage, std::vector<BenchInput>& inputs, Json& result, bool json) {
   stage.inputs = place_inputs(inputs, *stage.plan, stage.folder, result);
   if (stage.inputs.empty() && !g_interrupted) {
     return report_usage("bench", "found no usable JPEG in IN");
@@ -228,12 +229,12 @@ int run_bench_serve(const Arguments& arguments) {
   Arguments shown = arguments;
   shown.options = plan->options;
   Json result =
-      begin_result(shown, *inputs, *plan, plan->files == Files::kEach ? kTimedEach : kTimedOnce);
+      begin_result(shown, *inputs, *plan, plan->files == FileUse::kEach ? kTimedEach : kTimedOnce);
   result["unavailable"] = Json::array();
   result["window"] = plan->window;
   result["client_threads"] = plan->client_threads;
   result["input_restart"] = plan->input_restart ? Json(*plan->input_restart) : Json(nullptr);
-  Stage stage;
+  BenchStage stage;
   stage.plan = &*plan;
   stage.folder = folder->path();
   return run(stage, *inputs, result, arguments.has("json"));

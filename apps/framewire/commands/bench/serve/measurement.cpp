@@ -29,9 +29,9 @@ std::string join(const std::vector<int>& numbers) {
   return text;
 }
 
-std::vector<std::string> server_words(const Stage& stage, const Combination& combination,
+std::vector<std::string> server_words(const BenchStage& stage, const Combination& combination,
                                       unsigned number) {
-  const Plan& plan = *stage.plan;
+  const ServePlan& plan = *stage.plan;
   const auto at = [&](const char* kind) {
     return fmt::format("{}/{}{}", stage.folder, kind, number);
   };
@@ -57,8 +57,8 @@ std::vector<std::string> server_words(const Stage& stage, const Combination& com
   return words;
 }
 
-ClientJob job_of(const Stage& stage, const Combination& combination, unsigned number) {
-  const Plan& plan = *stage.plan;
+ClientJob job_of(const BenchStage& stage, const Combination& combination, unsigned number) {
+  const ServePlan& plan = *stage.plan;
   ClientJob job;
   job.socket = fmt::format("{}/s{}", stage.folder, number / combination.clients);
   job.options = to_string(plan.options);
@@ -84,7 +84,7 @@ ClientJob job_of(const Stage& stage, const Combination& combination, unsigned nu
   return job;
 }
 
-Result<Environment> environment_of(Stage& stage, const Combination& combination) {
+Result<Environment> environment_of(BenchStage& stage, const Combination& combination) {
   using service::mps::Daemon;
   if (!combination.mps) return Daemon::no_daemon(stage.folder + "/no-mps");
   if (stage.daemon && !stage.daemon->alive()) stage.daemon.reset();
@@ -114,7 +114,7 @@ Busy busy(const Processes& processes, unsigned servers, const std::vector<pid_t>
   return all;
 }
 
-Result<void> start_all(const Stage& stage, const Combination& combination,
+Result<void> start_all(const BenchStage& stage, const Combination& combination,
                        const Environment& environment, Processes& processes) {
   for (unsigned i = 0; i < combination.servers; ++i) {
     auto started = processes.start(fmt::format("server {}", i + 1),
@@ -135,7 +135,7 @@ Result<void> start_all(const Stage& stage, const Combination& combination,
 
 /// How many processes use MPS, as its daemon says; null where it words that in another way.
 /// @return unsupported where it says that nobody does
-Result<Json> count_mps_clients(const Stage& stage, const Combination& combination) {
+Result<Json> count_mps_clients(const BenchStage& stage, const Combination& combination) {
   if (!combination.mps) return Json(0);
   if (const auto servers = stage.daemon->servers(); servers && servers->empty()) {
     return fail(StatusCode::kUnsupported,
@@ -158,7 +158,7 @@ double most(const std::vector<Json>& answers, const char* name) {
   return found;
 }
 
-std::vector<double> rates_of(const std::vector<Json>& answers, const Plan& plan) {
+std::vector<double> rates_of(const std::vector<Json>& answers, const ServePlan& plan) {
   std::vector<double> rates(plan.repeat, 0);
   for (const Json& answer : answers) {
     for (unsigned i = 0; i < plan.repeat; ++i) {
@@ -176,7 +176,8 @@ Json times_of(const std::vector<Json>& answers) {
           {"total", sum(answers, "total_us") / count}};
 }
 
-Json row_of(const Combination& combination, const std::vector<Json>& answers, const Plan& plan) {
+Json row_of(const Combination& combination, const std::vector<Json>& answers,
+            const ServePlan& plan) {
   const auto rates = rates_of(answers, plan);
   const auto [least, greatest] = std::minmax_element(rates.begin(), rates.end());
   Json row = {{"engines", combination.shared ? "shared" : "separate"},
@@ -212,8 +213,8 @@ Result<std::vector<Json>> parse_answers(const std::vector<std::string>& lines) {
 
 }  // namespace
 
-Result<Json> measure(Stage& stage, const Combination& combination) {
-  const Plan& plan = *stage.plan;
+Result<Json> measure(BenchStage& stage, const Combination& combination) {
+  const ServePlan& plan = *stage.plan;
   const auto environment = environment_of(stage, combination);
   if (!environment) return fail(environment.error());
   Processes processes;
@@ -256,7 +257,7 @@ Result<Json> measure(Stage& stage, const Combination& combination) {
   return row;
 }
 
-Result<Json> make_expected(const Stage& stage) {
+Result<Json> make_expected(const BenchStage& stage) {
   EngineJob job{to_string(stage.plan->options), stage.inputs, stage.folder + "/expected",
                 stage.plan->engine.devices};
   Processes processes;

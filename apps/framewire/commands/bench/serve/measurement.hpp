@@ -9,8 +9,8 @@
 namespace framewire::app::bench_serve {
 
 /// What all measurements of one run share.
-struct Stage {
-  const Plan* plan = nullptr;
+struct BenchStage {
+  const ServePlan* plan = nullptr;
   std::string folder;  ///< this run's own
   std::vector<std::string> inputs;
   std::uint64_t max_input_bytes = 0;
@@ -24,10 +24,10 @@ struct Stage {
 /// @return the row, without what was published. unsupported where MPS cannot be had; peer_lost
 /// where
 ///         a process ended; deadline; cancelled
-[[nodiscard]] Result<Json> measure(Stage& stage, const Combination& combination);
+[[nodiscard]] Result<Json> measure(BenchStage& stage, const Combination& combination);
 
 /// What has each input's output made by an engine of this machine, for comparison.
 /// @return its answer: see run_engine(). As measure()
-[[nodiscard]] Result<Json> make_expected(const Stage& stage);
+[[nodiscard]] Result<Json> make_expected(const BenchStage& stage);
 
 }  // namespace framewire::app::bench_serve

@@ -41,7 +41,7 @@ Json to_json(const ClientJob& job) {
           {"inputs", job.inputs},
           {"outputs", job.outputs},
           {"expected", job.expected},
-          {"each", job.files == Files::kEach},
+          {"each", job.files == FileUse::kEach},
           {"first", job.first},
           {"window", job.window},
           {"threads", job.threads},
@@ -66,7 +66,7 @@ Result<ClientJob> client_job(const Json& json) {
     take(json, "inputs", job.inputs);
     take(json, "outputs", job.outputs);
     take(json, "expected", job.expected);
-    job.files = json.at("each").get<bool>() ? Files::kEach : Files::kOnce;
+    job.files = json.at("each").get<bool>() ? FileUse::kEach : FileUse::kOnce;
     take(json, "first", job.first);
     take(json, "window", job.window);
     take(json, "threads", job.threads);

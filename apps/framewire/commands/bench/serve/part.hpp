@@ -16,7 +16,7 @@ namespace framewire::app::bench_serve {
 inline constexpr std::string_view kPartWord = "serve-part";
 
 /// Where images come from and go to in the timed region.
-enum class Files : std::uint8_t {
+enum class FileUse : std::uint8_t {
   kEach,  ///< every input is read from its file, every output written to one
   kOnce   ///< inputs are read before, where the server reads them; outputs stay in memory
 };
@@ -28,7 +28,7 @@ struct ClientJob {
   std::vector<std::string> inputs;
   std::string outputs;   ///< folder for what is stored
   std::string expected;  ///< folder with the output that each input must have, by number
-  Files files = Files::kEach;
+  FileUse files = FileUse::kEach;
   std::size_t first = 0;   ///< the input to begin with
   std::size_t window = 0;  ///< requests unanswered at once
   unsigned threads = 0;

@@ -45,7 +45,7 @@ struct Windows {
   }
 };
 
-struct Counts {
+struct WindowCounts {
   std::vector<std::uint64_t> images;  ///< of each window
   std::uint64_t failures = 0;
   std::uint64_t wrong = 0;  ///< stored outputs that are not what they should be
@@ -72,7 +72,7 @@ class Thread {
   /// Reads every input where files are read once, into memory that the server shares as far as
   /// there is room. @return what cannot be read
   Result<void> load() {
-    if (job_.files == Files::kEach) return {};
+    if (job_.files == FileUse::kEach) return {};
     for (const std::string& input : job_.inputs) {
       const auto file = batch::InputFile::open(input);
       if (!file) return fail(file.error());
@@ -100,7 +100,7 @@ class Thread {
     verify();
   }
 
-  [[nodiscard]] const Counts& counts() const { return counts_; }
+  [[nodiscard]] const WindowCounts& counts() const { return counts_; }
 
  private:
   /// One that is read once.
@@ -145,7 +145,7 @@ class Thread {
 
   /// @return nothing where there is no room now, or the file cannot be read
   std::optional<std::span<const std::uint8_t>> load_one(Place& place) {
-    if (job_.files == Files::kOnce) return inputs_[place.input].bytes();
+    if (job_.files == FileUse::kOnce) return inputs_[place.input].bytes();
     const auto file = batch::InputFile::open(job_.inputs[place.input]);
     if (!file) return give_up(file.error());
     auto slice = client_.input_slice(file->bytes());
@@ -184,7 +184,7 @@ class Thread {
   }
 
   void store(std::size_t input, std::vector<std::uint8_t>&& bytes) {
-    if (job_.files == Files::kOnce) {
+    if (job_.files == FileUse::kOnce) {
       last_[input] = std::move(bytes);
       return;
     }
@@ -217,8 +217,8 @@ class Thread {
       if (last_[i].empty()) continue;
       ++counts_.checked;
       const auto wanted = read(output_file(job_.expected, "", i));
-      const auto found = job_.files == Files::kOnce ? std::move(last_[i])
-                                                    : read(output_file(job_.outputs, prefix_, i));
+      const auto found = job_.files == FileUse::kOnce ? std::move(last_[i])
+                                                      : read(output_file(job_.outputs, prefix_, i));
       if (wanted.empty() || wanted != found) ++counts_.wrong;
     }
   }
@@ -241,7 +241,7 @@ class Thread {
   std::vector<EngineRequest> requests_;
   std::vector<Input> inputs_;
   std::vector<std::vector<std::uint8_t>> last_;  ///< what was stored for each input
-  Counts counts_;
+  WindowCounts counts_;
 };
 
 Result<Client> connect(const ClientJob& job) {
@@ -272,10 +272,10 @@ Result<Windows> read_start(const ClientJob& job) {
 }
 
 Json result_of(const std::vector<std::unique_ptr<Thread>>& threads, unsigned repeat) {
-  Counts all;
+  WindowCounts all;
   all.images.assign(repeat, 0);
   for (const auto& thread : threads) {
-    const Counts& one = thread->counts();
+    const WindowCounts& one = thread->counts();
     for (unsigned i = 0; i < repeat; ++i) all.images[i] += one.images[i];
     all.failures += one.failures;
     all.wrong += one.wrong;

@@ -44,7 +44,7 @@ Result<std::vector<bool>> take_mps(const Arguments& arguments) {
   return values;
 }
 
-Result<void> take_engines(const Arguments& arguments, Plan& plan) {
+Result<void> take_engines(const Arguments& arguments, ServePlan& plan) {
   plan.separate = plan.shared = false;
   for (const std::string& text : split_at_commas(arguments.get("engines"))) {
     if (text == "separate") {
@@ -59,7 +59,7 @@ Result<void> take_engines(const Arguments& arguments, Plan& plan) {
   return {};
 }
 
-Result<void> take_inputs(const Arguments& arguments, Plan& plan) {
+Result<void> take_inputs(const Arguments& arguments, ServePlan& plan) {
   if (arguments.has("input-restart")) {
     std::int32_t restart = 0;
     if (!parse_number(arguments.get("input-restart"), 0, 65535, restart)) {
@@ -81,7 +81,7 @@ Result<void> take_inputs(const Arguments& arguments, Plan& plan) {
   return {};
 }
 
-Result<void> take_codec(const Arguments& arguments, Plan& plan) {
+Result<void> take_codec(const Arguments& arguments, ServePlan& plan) {
   plan.options = arguments.options;
   plan.options.codec = CodecKind::kAuto;
   const auto given = arguments.given.find("codec");
@@ -93,7 +93,7 @@ Result<void> take_codec(const Arguments& arguments, Plan& plan) {
   return {};
 }
 
-Result<void> take_engine(const Arguments& arguments, Plan& plan) {
+Result<void> take_engine(const Arguments& arguments, ServePlan& plan) {
   Arguments with_codec = arguments;
   with_codec.options = plan.options;
   auto engine = make_engine_options(with_codec);
@@ -105,7 +105,7 @@ Result<void> take_engine(const Arguments& arguments, Plan& plan) {
                             arguments.get("threads")));
 }
 
-Result<void> take_clients(const Arguments& arguments, Plan& plan) {
+Result<void> take_clients(const Arguments& arguments, ServePlan& plan) {
   if (!parse_number(arguments.get("window"), std::size_t{1}, kMaxWindow, plan.window)) {
     return misuse(fmt::format("--window: found '{}'; accepted: 1 to {}", arguments.get("window"),
                               kMaxWindow));
@@ -121,11 +121,11 @@ Result<void> take_clients(const Arguments& arguments, Plan& plan) {
   if (!share.empty() && !parse_number(share, 1u, 100u, plan.mps_threads)) {
     return misuse(fmt::format("--mps-threads: found '{}'; accepted: 1 to 100", share));
   }
-  plan.files = arguments.get("files") == "once" ? Files::kOnce : Files::kEach;
+  plan.files = arguments.get("files") == "once" ? FileUse::kOnce : FileUse::kEach;
   return {};
 }
 
-Result<void> check_counts(const Plan& plan) {
+Result<void> check_counts(const ServePlan& plan) {
   const unsigned most = *std::max_element(plan.servers.begin(), plan.servers.end()) *
                         *std::max_element(plan.clients.begin(), plan.clients.end());
   if (!plan.shared || most <= kMaxClients) return {};
@@ -137,7 +137,7 @@ Result<void> check_counts(const Plan& plan) {
 
 }  // namespace
 
-std::vector<Combination> Plan::combinations() const {
+std::vector<Combination> ServePlan::combinations() const {
   std::vector<Combination> all;
   std::set<unsigned> measured;  // numbers of clients that one engine has served without MPS
   for (const unsigned count : servers) {
@@ -159,8 +159,8 @@ std::vector<Combination> Plan::combinations() const {
   return all;
 }
 
-Result<Plan> make_plan(const Arguments& arguments) {
-  Plan plan;
+Result<ServePlan> make_plan(const Arguments& arguments) {
+  ServePlan plan;
   Arguments without_codec = arguments;
   without_codec.own["codec"] = "auto";  // one, which take_codec() reads
   auto common = make_bench_plan(without_codec);

@@ -21,7 +21,7 @@ struct Combination {
   [[nodiscard]] unsigned all_clients() const { return servers * clients; }
 };
 
-struct Plan : BenchPlan {
+struct ServePlan : BenchPlan {
   ResizeOptions options;  ///< of requests, with the codec
   EngineOptions engine;   ///< of each server: devices, memory, threads
   std::vector<unsigned> servers;
@@ -29,7 +29,7 @@ struct Plan : BenchPlan {
   std::vector<bool> mps;
   bool separate = true;
   bool shared = true;
-  Files files = Files::kEach;
+  FileUse files = FileUse::kEach;
   std::size_t window = 0;  ///< requests of one client unanswered at once
   unsigned client_threads = 0;
   std::optional<std::int32_t> input_restart;  ///< inputs are encoded anew with this interval
@@ -45,6 +45,6 @@ struct Plan : BenchPlan {
 };
 
 /// @return misuse()
-[[nodiscard]] Result<Plan> make_plan(const Arguments& arguments);
+[[nodiscard]] Result<ServePlan> make_plan(const Arguments& arguments);
 
 }  // namespace framewire::app::bench_serve

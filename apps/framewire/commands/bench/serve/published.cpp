@@ -5,17 +5,17 @@
 namespace framewire::app::bench_serve {
 namespace {
 
-constexpr Sizes k720p{1280, 720, 320, 180};
-constexpr Sizes k1080p{1920, 1080, 480, 270};
+constexpr ImageSizes k720p{1280, 720, 320, 180};
+constexpr ImageSizes k1080p{1920, 1080, 480, 270};
 
-struct Row {
-  Sizes sizes;
+struct PublishedRow {
+  ImageSizes sizes;
   unsigned servers;
   unsigned clients;  ///< of each server
   Published figures;
 };
 
-constexpr Row kRows[] = {
+constexpr PublishedRow kRows[] = {
     {k720p, 2, 1, {837, 1198}},  {k720p, 4, 1, {815, 2326}},  {k720p, 6, 1, {795, 2857}},
     {k720p, 2, 2, {815, 1633}},  {k720p, 4, 2, {813, 2581}},  {k720p, 6, 2, {805, 2871}},
     {k1080p, 2, 1, {769, 1124}}, {k1080p, 4, 1, {761, 1826}}, {k1080p, 6, 1, {769, 2143}},
@@ -39,8 +39,8 @@ bool is_published_work(const ResizeOptions& options) {
   return named && output_hash(rest) == output_hash(ResizeOptions{});
 }
 
-std::optional<Published> published(const Sizes& sizes, unsigned servers, unsigned clients) {
-  const auto found = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& row) {
+std::optional<Published> published(const ImageSizes& sizes, unsigned servers, unsigned clients) {
+  const auto found = std::find_if(std::begin(kRows), std::end(kRows), [&](const PublishedRow& row) {
     return row.sizes == sizes && row.servers == servers && row.clients == clients;
   });
   if (found == std::end(kRows)) return std::nullopt;

@@ -8,12 +8,12 @@
 namespace framewire::app::bench_serve {
 
 /// Sizes of an input and its output, pixels.
-struct Sizes {
+struct ImageSizes {
   std::int32_t in_width_px = 0;
   std::int32_t in_height_px = 0;
   std::int32_t out_width_px = 0;
   std::int32_t out_height_px = 0;
-  friend bool operator==(const Sizes&, const Sizes&) = default;
+  friend bool operator==(const ImageSizes&, const ImageSizes&) = default;
 };
 
 /// Images a second, of all clients together.
@@ -30,7 +30,7 @@ struct Published {
 [[nodiscard]] bool is_published_work(const ResizeOptions& options);
 
 /// @return nothing where there is no such row
-[[nodiscard]] std::optional<Published> published(const Sizes& sizes, unsigned servers,
+[[nodiscard]] std::optional<Published> published(const ImageSizes& sizes, unsigned servers,
                                                  unsigned clients);
 
 }  // namespace framewire::app::bench_serve

@@ -1,11 +1,11 @@
 #include <base/thread_name.hpp>
 #include <new>
 #include <system_error>
-#include <tensor/worker_pool.hpp>
+#include <tensor/thread_pool.hpp>
 
 namespace framewire::tensor {
 
-WorkerPool::~WorkerPool() {
+ThreadPool::~ThreadPool() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -14,7 +14,7 @@ WorkerPool::~WorkerPool() {
   for (std::thread& thread : threads_) thread.join();
 }
 
-Result<void> WorkerPool::start() try {
+Result<void> ThreadPool::start() try {
   threads_.reserve(threads_wanted_ - 1);
   while (threads_.size() + 1 < threads_wanted_) {
     const std::size_t number = threads_.size() + 1;
@@ -27,7 +27,7 @@ Result<void> WorkerPool::start() try {
   return fail(StatusCode::kBusy, "no memory for threads");
 }
 
-void WorkerPool::take_items(std::size_t thread, std::size_t items, const Task& task) {
+void ThreadPool::take_items(std::size_t thread, std::size_t items, const Task& task) {
   for (;;) {
     const std::size_t item = next_.fetch_add(1, std::memory_order_relaxed);
     if (item >= items) return;
@@ -35,7 +35,7 @@ void WorkerPool::take_items(std::size_t thread, std::size_t items, const Task& t
   }
 }
 
-void WorkerPool::work(std::size_t thread) {
+void ThreadPool::work(std::size_t thread) {
   base::name_thread("fw-tensor");
   std::uint64_t seen = 0;
   std::unique_lock lock(mutex_);
@@ -52,7 +52,7 @@ void WorkerPool::work(std::size_t thread) {
   }
 }
 
-Result<void> WorkerPool::run(std::size_t items, const Task& task) {
+Result<void> ThreadPool::run(std::size_t items, const Task& task) {
   if (items > 1) {
     if (auto started = start(); !started) return started;
   }

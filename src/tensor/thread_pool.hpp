@@ -13,18 +13,18 @@
 namespace framewire::tensor {
 
 /// One run() at a time.
-class WorkerPool {
+class ThreadPool {
  public:
   /// Called with the thread's number, 0 for the caller's, and the item's. Must not throw.
   using Task = std::function<void(std::size_t thread, std::size_t item)>;
 
   /// @param threads  the caller's among them, at least 1; started by the first run() that needs
   /// them
-  explicit WorkerPool(std::size_t threads) : threads_wanted_(threads) {}
+  explicit ThreadPool(std::size_t threads) : threads_wanted_(threads) {}
   /// Ends the threads, and waits for them.
-  ~WorkerPool();
-  WorkerPool(const WorkerPool&) = delete;
-  WorkerPool& operator=(const WorkerPool&) = delete;
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
 
   /// Calls `task` once for each item, in their order, and returns when all of these calls have.
   /// @return busy where no thread could be started; nothing was called then
