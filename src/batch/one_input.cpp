@@ -24,7 +24,7 @@ void OneInput::write(const Result<Resized>& resized) {
   guarded([&] { write_output(resized); });
 }
 
-Processed OneInput::finish() {
+Processed OneInput::take_result() {
   if (unchanged_) return {};
   row_.ms = base::elapsed_us(start_) / 1000;
   return {std::move(row_), environment_};

@@ -42,7 +42,7 @@ class OneInput {
   std::vector<std::uint8_t> take_buffer() { return std::move(buffer_); }
   /// Takes what was made of it, and commits it.
   void write(const Result<Resized>& resized);
-  Processed finish();
+  Processed take_result();
 
  private:
   template <typename Body>

@@ -50,14 +50,14 @@ class Pipeline::Group {
     results_ = hooks_.begin_all(files, context_.settings->options);
   }
 
-  void finish() {
+  void write() {
     if (results_) {
       write_results();
     } else {
       for (OneInput* input : readable_) resize(*input);
     }
     for (OneInput& input : inputs_) {
-      pipeline_.done_(input.finish());
+      pipeline_.done_(input.take_result());
       pipeline_.keep_buffer(input.take_buffer());
     }
   }
@@ -120,15 +120,15 @@ void Pipeline::add(std::vector<Input> inputs) {
     auto group = std::make_unique<Group>(*this);
     rest = rest.subspan(group->read(rest));
     group->hand_over();
-    finish();
+    flush();
     group_ = std::move(group);
-    if (!hooks_.begin_all) finish();
+    if (!hooks_.begin_all) flush();
   }
 }
 
-void Pipeline::finish() {
+void Pipeline::flush() {
   if (group_ == nullptr) return;
-  group_->finish();
+  group_->write();
   group_.reset();
 }
 

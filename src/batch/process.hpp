@@ -16,17 +16,17 @@ namespace framewire::batch {
 class Pipeline {
  public:
   using Done = std::function<void(const Processed&)>;
-  /// @param done  called for every input, by add() and finish()
+  /// @param done  called for every input, by add() and flush()
   Pipeline(const ProcessContext& context, const Hooks& hooks, Done done);
   /// Waits for what is being made, and drops it.
   ~Pipeline();
   Pipeline(const Pipeline&) = delete;
   Pipeline& operator=(const Pipeline&) = delete;
 
-  /// Reads the inputs and hands them over; finishes all that came before them.
+  /// Reads the inputs and hands them over; writes all that came before them.
   void add(std::vector<Input> inputs);
   /// Waits for what is being made, and writes it.
-  void finish();
+  void flush();
   /// Whether something is being made.
   [[nodiscard]] bool busy() const noexcept { return group_ != nullptr; }
 

@@ -81,7 +81,7 @@ class Run {
     guarded([&] { tally_.report(); });
     if (!stopped_by_) stopped_by_ = std::move(listing_error_);
     if (!stopped_by_ && !finished) stopped_by_ = std::move(finished.error());
-    return tally_.finish(settings_.jobs, interrupted(), std::move(stopped_by_));
+    return tally_.summarise(settings_.jobs, interrupted(), std::move(stopped_by_));
   }
 
  private:
@@ -142,7 +142,7 @@ class Run {
         if (ending()) queue_.abandon();
         if (ending() || inputs.empty()) {
           if (!pipeline.busy()) return;
-          pipeline.finish();
+          pipeline.flush();
         } else {
           pipeline.add(std::move(inputs));
         }

@@ -63,7 +63,7 @@ void Tally::report_locked() {
   with_.on_progress(progress);
 }
 
-Summary Tally::finish(unsigned jobs, bool interrupted, std::optional<Status> stopped_by) {
+Summary Tally::summarise(unsigned jobs, bool interrupted, std::optional<Status> stopped_by) {
   const std::lock_guard lock(mutex_);
   summary_.seconds = base::elapsed_us(start_) / 1e6;
   summary_.jobs = jobs;

@@ -21,7 +21,8 @@ class Tally {
   /// Calls on_progress whatever time has passed.
   void report();
   /// The summary of a batch that has ended.
-  [[nodiscard]] Summary finish(unsigned jobs, bool interrupted, std::optional<Status> stopped_by);
+  [[nodiscard]] Summary summarise(unsigned jobs, bool interrupted,
+                                  std::optional<Status> stopped_by);
 
  private:
   static constexpr std::uint64_t kUnknown = UINT64_MAX;

@@ -44,7 +44,7 @@ WorkPtr ConversionQueue::take() {
   }
 }
 
-WorkList ConversionQueue::finish(const color::ProfileConversion* done) noexcept {
+WorkList ConversionQueue::complete(const color::ProfileConversion* done) noexcept {
   const std::lock_guard lock(mutex_);
   under_way_.erase(std::ranges::find(under_way_, done));
   WorkList ready, kept;

@@ -29,7 +29,7 @@ class ConversionQueue {
   [[nodiscard]] WorkPtr take();
   /// Ends what take() began. @param done  what take() returned, as it was then
   /// @return the requests that wait for the same conversion, and for which it is ready now
-  [[nodiscard]] WorkList finish(const color::ProfileConversion* done) noexcept;
+  [[nodiscard]] WorkList complete(const color::ProfileConversion* done) noexcept;
 
   /// As WorkQueue::remove_over().
   [[nodiscard]] QueueWatch::TimePoint remove_over(WorkList& over) noexcept;

@@ -20,7 +20,7 @@ struct DeviceLanes {
   CodecKind kind = CodecKind::kCuda;
   plan::Capabilities capabilities;
   unsigned lanes = 1;
-  std::size_t most_images = 512;          ///< in one batch
+  std::size_t max_images = 512;           ///< in one batch
   std::uint64_t lane_bytes = UINT64_MAX;  ///< bound on the device memory of one lane's batch
   /// Bound on the pinned memory of one lane's batch; what it holds can be a quarter more.
   std::uint64_t lane_pinned_bytes = 256u << 20;

@@ -179,7 +179,7 @@ void Dispatcher::conversion_main() {
     } catch (const std::bad_alloc&) {
       work.reset();  // answered: see DropWork
     }
-    WorkList others = flow_.conversions().finish(conversion.get());
+    WorkList others = flow_.conversions().complete(conversion.get());
     while (!others.empty()) ready.push_back(others.pop_front());
     flow_.go_on_with_conversion(std::move(ready));
   }

@@ -51,7 +51,7 @@ base::CacheUse LaneDevice::headers() const {
 
 void Lane::run() {
   const WorkQueue::Bounds bounds{
-      options_.max_batch != 0 ? options_.max_batch : device_.lanes.most_images, kMinShare,
+      options_.max_batch != 0 ? options_.max_batch : device_.lanes.max_images, kMinShare,
       kBatchInputBytes, options_.batch_wait_us, all_lanes_};
   WorkQueue& queue = flow_.device_queue();
   WorkList taken;
@@ -127,7 +127,7 @@ void Lane::take_progressive(WorkList& taken) {
   const std::size_t enough = flow_.device_queue().empty()
                                  ? batches.min_images
                                  : std::max(batches.min_images, batches.good_images);
-  const std::size_t most = options_.max_batch != 0 ? options_.max_batch : device_.lanes.most_images;
+  const std::size_t most = options_.max_batch != 0 ? options_.max_batch : device_.lanes.max_images;
   flow_.host_queue().take_for_device(std::min(enough, most), most, batches.max_bytes, taken);
   WorkList ready;
   while (!taken.empty()) {

@@ -51,7 +51,7 @@ class Parser {
   void warn_of_metadata(const MarkerView& segment);
   void list_marker(std::uint8_t code, std::size_t offset);
   Result<Next> end_at_fault(const MarkerView& marker, const Status& fault);
-  Result<JpegFile> finish();
+  Result<JpegFile> take_result();
 
   Walker walker_;
   const Limits& limits_;
@@ -85,7 +85,7 @@ Result<JpegFile> Parser::read() {
     auto marker = walker_.next_marker();
     if (!marker) {
       file_.truncated = true;
-      return finish();
+      return take_result();
     }
     if (marker->skipped != 0 && has_room_for_warning(file_)) {
       warn(file_, WarningKind::kExtraneousBytes,
@@ -96,7 +96,7 @@ Result<JpegFile> Parser::read() {
     auto next = handle(*marker);
     if (!next) next = end_at_fault(*marker, next.error());
     if (!next) return fail(next.error());
-    if (*next == Next::kStop) return finish();
+    if (*next == Next::kStop) return take_result();
   }
 }
 
@@ -321,7 +321,7 @@ void Parser::list_marker(std::uint8_t code, std::size_t offset) {
   }
 }
 
-Result<JpegFile> Parser::finish() {
+Result<JpegFile> Parser::take_result() {
   if (!has_frame_) {
     return fail(Status(StatusCode::kInvalidInput,
                        file_.truncated ? "the input ends before any frame header (SOF)"

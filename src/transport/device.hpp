@@ -50,7 +50,7 @@ enum class Sides {
 struct Tell {
   std::uint64_t* word = nullptr;      ///< of host memory, as DeviceMemory::pin() names it
   std::uint64_t* arrivals = nullptr;  ///< of device memory, for a copy_on_arrival() there
-  unsigned most_arrivals = 0;         ///< how many there are
+  unsigned max_arrivals = 0;          ///< how many there are
   /// Set: what the words will hold once the bytes are in place; 0: nothing will be written. Never
   /// the same again of one queue.
   std::uint64_t number = 0;

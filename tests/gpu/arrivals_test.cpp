@@ -24,7 +24,7 @@ class Arrivals : public TransportDevices {
     }
     pushing_ = devices_->make_queue(0).value();
     placing_ = devices_->make_queue(second_).value();
-    tell_.most_arrivals = 64;
+    tell_.max_arrivals = 64;
     ASSERT_EQ(cudaHostAlloc(reinterpret_cast<void**>(&tell_.word), 4096, cudaHostAllocPortable),
               cudaSuccess);
   }

@@ -36,7 +36,7 @@ class FakeQueue final : public CopyQueue {
     const bool tells = sides == Sides::kWithinReach && tell.word != nullptr && bytes <= kMaxTold;
     ++enqueued_;
     tell.number = tells ? enqueued_ : 0;
-    tell.arrival_count = tells ? std::min(tell.most_arrivals, bytes > kFewTold ? 3U : 1U) : 0;
+    tell.arrival_count = tells ? std::min(tell.max_arrivals, bytes > kFewTold ? 3U : 1U) : 0;
     Copy& copy = copies_.emplace_back(Copy{to, from, bytes});
     if (tells) copy.tell = tell;
     return enqueued_;

@@ -42,8 +42,8 @@ struct Command {
   bool takes_resize_options = false;
   std::span<const OptionSpec> own;
   std::string_view words;  ///< choices for the first argument, "a|b"; empty where it is a file
-  std::size_t least_arguments = 0;
-  std::size_t most_arguments = 0;  ///< 0: no bound
+  std::size_t min_arguments = 0;
+  std::size_t max_arguments = 0;  ///< 0: no bound
   int (*run)(const Arguments&) = nullptr;
 };
 

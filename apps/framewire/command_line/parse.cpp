@@ -86,8 +86,8 @@ int refuse_number_of_arguments(const CommandValues& values) {
 
 bool accepts_count(const Command& command, std::size_t count) {
   if (command.arguments.empty()) return count == 0;
-  if (count < command.least_arguments) return false;
-  return command.most_arguments == 0 || count <= command.most_arguments;
+  if (count < command.min_arguments) return false;
+  return command.max_arguments == 0 || count <= command.max_arguments;
 }
 
 bool is_choice(const OptionSpec& spec, std::string_view value) {

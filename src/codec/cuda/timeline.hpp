@@ -27,7 +27,7 @@ enum class Stage : std::uint8_t {
   kForward,
   kEncode,
   kSearch,  ///< all encodings after the first of streams under a bound on their bytes
-  kFinish,  ///< stuffing of the first encoding, and packing
+  kPack,    ///< stuffing of the first encoding, and packing
   kCount,
 };
 inline constexpr std::size_t kStageCount = static_cast<std::size_t>(Stage::kCount);

@@ -254,7 +254,7 @@ Result<void> DeviceStages::Impl::copy(std::span<const Copy> copies) {
   if (auto ok = grow(h_copies_, gpu::BufferKind::kPinned, bytes); !ok) return ok;
   if (auto ok = grow(d_copies_, gpu::BufferKind::kDevice, bytes); !ok) return ok;
   auto* const rows = reinterpret_cast<RowCopy*>(h_copies_.data());
-  std::uint32_t most_quads = 0;
+  std::uint32_t max_quads = 0;
   for (std::size_t i = 0; i < copies.size(); ++i) {
     const auto& [from, to, pitch_bytes] = copies[i];
     const auto height = static_cast<std::uint32_t>(from.height_px);
@@ -264,7 +264,7 @@ Result<void> DeviceStages::Impl::copy(std::span<const Copy> copies) {
                pitch_bytes,
                static_cast<std::uint32_t>(from.width_px),
                height};
-    most_quads = std::max(most_quads, pitch_bytes / 16 * height);
+    max_quads = std::max(max_quads, pitch_bytes / 16 * height);
   }
   if (auto ok = gpu::check(
           cudaMemcpyAsync(d_copies_.data(), rows, bytes, cudaMemcpyHostToDevice, stream_.get()),
@@ -273,7 +273,7 @@ Result<void> DeviceStages::Impl::copy(std::span<const Copy> copies) {
     return ok;
   }
   codec::cuda::launch_copy_rows(reinterpret_cast<const RowCopy*>(d_copies_.data()),
-                                static_cast<std::uint32_t>(copies.size()), most_quads,
+                                static_cast<std::uint32_t>(copies.size()), max_quads,
                                 stream_.get());
   if (auto ok = gpu::check(cudaGetLastError(), "copying planes"); !ok) return ok;
   return stream_.synchronise();

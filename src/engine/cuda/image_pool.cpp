@@ -72,7 +72,7 @@ struct ImagePool::State {
   Owned take_idle(std::uint64_t wanted);
   Owned take_busy(std::uint64_t wanted);
   void forget(const Memory& block) noexcept;
-  void free_idle(std::uint64_t most_bytes);
+  void free_idle(std::uint64_t max_bytes);
   Result<Owned> make(std::uint64_t wanted);
   Result<Owned> find(std::uint64_t wanted, const gpu::Stream& stream);
 };
@@ -118,8 +118,8 @@ Owned ImagePool::State::take_busy(std::uint64_t wanted) {
 }
 
 /// Frees kept blocks that nobody uses until the pool has no more bytes than that, or no such block.
-void ImagePool::State::free_idle(std::uint64_t most_bytes) {
-  for (std::size_t i = 0; i < kept.size() && bytes > most_bytes;) {
+void ImagePool::State::free_idle(std::uint64_t max_bytes) {
+  for (std::size_t i = 0; i < kept.size() && bytes > max_bytes;) {
     if (!kept[i]->is_idle()) {
       ++i;
       continue;
@@ -150,9 +150,9 @@ Result<Owned> ImagePool::State::find(std::uint64_t wanted, const gpu::Stream& st
   auto made = make(wanted);
   if (made || made.error().code() != StatusCode::kBusy) return made;
   // First as far as the bound asks for; then all, for a device whose memory is with others.
-  for (const std::uint64_t most_bytes :
+  for (const std::uint64_t max_bytes :
        {bound_bytes - std::min(bound_bytes, wanted), std::uint64_t{0}}) {
-    free_idle(most_bytes);
+    free_idle(max_bytes);
     made = make(wanted);
     if (made || made.error().code() != StatusCode::kBusy) return made;
   }

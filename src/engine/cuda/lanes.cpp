@@ -121,7 +121,7 @@ Result<DeviceLanes> lanes_on(const gpu::DeviceFacts& facts, const EngineOptions&
   lanes.capabilities.scaled_decode = !nvjpeg;
   lanes.lanes = lanes_of(options, devices, memory);
   lanes.lane_bytes = memory / lanes.lanes;
-  lanes.most_images = nvjpeg ? kNvjpegBatch : kMaxImages;
+  lanes.max_images = nvjpeg ? kNvjpegBatch : kMaxImages;
   const int ordinal = facts.ordinal;
   lanes.reads_scans_only = !nvjpeg;
   if (!nvjpeg) {

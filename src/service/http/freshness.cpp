@@ -61,7 +61,7 @@ Directives read_directives(Text list) noexcept {
 }  // namespace
 
 Freshness freshness_of(const OriginWord& word, std::int64_t now_s, std::int64_t unsaid_s,
-                       std::int64_t at_most_s) noexcept {
+                       std::int64_t max_s) noexcept {
   const Directives directives = read_directives(word.cache_control);
   Freshness result;
   result.storable = !directives.forbidden;
@@ -80,7 +80,7 @@ Freshness freshness_of(const OriginWord& word, std::int64_t now_s, std::int64_t 
     const auto age_s = read_seconds(word.age);
     lifetime_s = age_s ? lifetime_s - std::min(*age_s, lifetime_s) : 0;
   }
-  result.fresh_s = std::clamp<std::int64_t>(lifetime_s, 0, at_most_s);
+  result.fresh_s = std::clamp<std::int64_t>(lifetime_s, 0, max_s);
   return result;
 }
 

@@ -23,8 +23,8 @@ struct Freshness {
 /// it stale at once; nothing is guessed from Last-Modified.
 /// @param now_s      since 1970
 /// @param unsaid_s   where the origin says nothing of this kind
-/// @param at_most_s  bounds the result
+/// @param max_s  bounds the result
 [[nodiscard]] Freshness freshness_of(const OriginWord& word, std::int64_t now_s,
-                                     std::int64_t unsaid_s, std::int64_t at_most_s) noexcept;
+                                     std::int64_t unsaid_s, std::int64_t max_s) noexcept;
 
 }  // namespace framewire::service::http

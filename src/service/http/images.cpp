@@ -226,7 +226,7 @@ void Images::on_original(const Computation& computation,
   const bool same = !computation->if_none_match.empty() && got.etag == computation->if_none_match;
   if (got.not_modified || same) {
     outcome.not_modified = true;
-    finish(computation);
+    answer_waiters(computation);
     return;
   }
   if (settings.debug_headers) measure(*computation);
@@ -282,7 +282,7 @@ void Images::hand_on(const Computation& computation) {
   }
   outcome.bytes = original.bytes;
   outcome.keeper = original.keeper;
-  finish(computation);
+  answer_waiters(computation);
 }
 
 void Images::on_picture(const Computation& computation, Result<Resized> result) try {
@@ -309,7 +309,7 @@ void Images::on_picture(const Computation& computation, Result<Resized> result) 
   } else {
     keep_answer(*computation);
   }
-  finish(computation);
+  answer_waiters(computation);
 } catch (...) {
   fail_with(computation, Code::kUnavailable, "busy", "memory ran out");
 }
@@ -326,15 +326,15 @@ void Images::fail_with(const Computation& computation, Code code, Text word, Tex
   } catch (...) {  // a status without words is better than none
     outcome.code = Code::kUnavailable;
   }
-  finish(computation);
+  answer_waiters(computation);
 }
 
 // From now on nothing changes: all who wait are answered, each on its own thread.
-void Images::finish(const Computation& computation) noexcept {
+void Images::answer_waiters(const Computation& computation) noexcept {
   std::vector<ImageComputation::Waiter> waiters;
   {
     const std::lock_guard lock(mutex_);
-    if (std::exchange(computation->finished, true)) return;
+    if (std::exchange(computation->answered, true)) return;
     waiters.swap(computation->waiters);
     const auto found = computations_.find(computation->key);
     if (found != computations_.end() && found->second == computation) computations_.erase(found);
@@ -378,7 +378,7 @@ void Images::leave(const std::weak_ptr<ImageComputation>& computation) noexcept 
   if (left == nullptr) return;
   {
     const std::lock_guard lock(mutex_);
-    if (left->finished || --left->interested != 0) return;
+    if (left->answered || --left->interested != 0) return;
     const auto found = computations_.find(left->key);
     if (found != computations_.end() && found->second == left) computations_.erase(found);
   }

@@ -48,7 +48,7 @@ struct ImageOutcome {
 };
 
 /// Everything that equal requests share. Belongs to the thread that began it; `waiters` and
-/// `finished` are under the lock of Images.
+/// `answered` are under the lock of Images.
 struct ImageComputation {
   struct Waiter {
     std::shared_ptr<Exchange> exchange;
@@ -81,7 +81,7 @@ struct ImageComputation {
 
   std::vector<Waiter> waiters;
   std::size_t interested = 0;  ///< waiters that have not gone
-  bool finished = false;
+  bool answered = false;
 };
 
 /// Thread safety: begin() from any I/O thread.
@@ -118,12 +118,12 @@ class Images {
   void keep_answer(ImageComputation& computation) noexcept;
   void fail_with(const Computation& computation, Code code, std::string_view word,
                  std::string_view message, std::string_view log_line = {});
-  void finish(const Computation& computation) noexcept;
+  void answer_waiters(const Computation& computation) noexcept;
   void leave(const std::weak_ptr<ImageComputation>& computation) noexcept;
   void forget(const ImageComputation& computation) noexcept;
 
   std::mutex mutex_;
-  std::unordered_map<std::string, Computation> computations_;  ///< not finished, by key
+  std::unordered_map<std::string, Computation> computations_;  ///< not answered, by key
 };
 
 /// The answer to one of those who waited.

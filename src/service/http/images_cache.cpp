@@ -73,7 +73,7 @@ void Images::on_looked_up(const Computation& computation) try {
     if (has_it && !computation->cached) computation->cached.emplace();
     take_cached(*computation, kHit);
     computation->outcome.not_modified = has_it;
-    finish(computation);
+    answer_waiters(computation);
     return;
   }
   // Whatever the client has: the newest that is known is asked about, and is here.
@@ -99,7 +99,7 @@ bool Images::answer_from_cache(const Computation& computation) {
   const source::Original& got = computation->original;
   if (got.not_read) {
     take_cached(*computation, kHit);
-    finish(computation);
+    answer_waiters(computation);
     return true;
   }
   if (!computation->revalidates || !got.not_modified) return false;
@@ -122,7 +122,7 @@ bool Images::answer_from_cache(const Computation& computation) {
   }
   take_cached(*computation, kRevalidated);
   computation->outcome.not_modified = client_has(*computation);
-  finish(computation);
+  answer_waiters(computation);
   return true;
 }
 

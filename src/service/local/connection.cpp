@@ -58,7 +58,7 @@ Status LocalConnection::run() noexcept {
       return {StatusCode::kInternal, "an exception that nobody expected"};
     }
   }();
-  finish();
+  cancel_and_wait();
   if (why.code() != StatusCode::kPeerLost) {
     const ipc::Word word = ipc::make_word(why);
     (void)::send(peer_.fd(), &word, sizeof word, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -356,7 +356,7 @@ bool LocalConnection::sleep() {
 }
 
 /// What is queued here is nobody's any more; what the engine has is cancelled and waited for.
-void LocalConnection::finish() noexcept {
+void LocalConnection::cancel_and_wait() noexcept {
   share_.set_waiting(false);
   requests_.clear();
   arrivals_.clear();

@@ -77,7 +77,7 @@ class LocalConnection {
   void drop(std::size_t index, const Status& why);
   void place_kept();
   [[nodiscard]] bool sleep();
-  void finish() noexcept;
+  void cancel_and_wait() noexcept;
 
   // From threads of the engine's, too.
   [[nodiscard]] std::span<std::uint8_t> allocate(std::uint32_t slot, std::size_t bytes);

@@ -215,12 +215,12 @@ class LocalServer::Impl {
       bytes += other->bytes;
     }
     const std::uint64_t most = std::max<std::uint64_t>(1, options_.max_clients * percent / 100);
-    const std::uint64_t most_bytes = options_.total_bytes / 100 * percent;
-    if (served < most && (served == 0 || bytes + client.bytes <= most_bytes)) return {};
+    const std::uint64_t max_bytes = options_.total_bytes / 100 * percent;
+    if (served < most && (served == 0 || bytes + client.bytes <= max_bytes)) return {};
     return fail(StatusCode::kBusy,
                 fmt::format("user {} has {} of at most {} connections for one user, and {} of {} "
                             "bytes; {} more are too many",
-                            client.uid, served, most, bytes, most_bytes, client.bytes));
+                            client.uid, served, most, bytes, max_bytes, client.bytes));
   }
 
   void send_away(Visitor& visitor, const Status& why) {

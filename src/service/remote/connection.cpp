@@ -45,10 +45,10 @@ Status RemoteClientConnection::why_lost() const {
 
 /// As long as what has to be sent before takes, too: everything goes through one connection.
 std::uint32_t RemoteClientConnection::time_for(std::uint64_t bytes) const noexcept {
-  constexpr std::uint64_t kMost = 3'600'000;
+  constexpr std::uint64_t kMaxTime_ms = 3'600'000;
   const auto patience = static_cast<std::uint64_t>(common_.options.patience.count());
   const std::uint64_t sending = bytes / common_.options.min_bytes_per_s * 1000;
-  return static_cast<std::uint32_t>(std::min(kMost, patience + sending));
+  return static_cast<std::uint32_t>(std::min(kMaxTime_ms, patience + sending));
 }
 
 Result<void> RemoteClientConnection::wait_for(const std::function<bool()>& true_at_last,
@@ -120,7 +120,7 @@ Status RemoteClientConnection::run() noexcept {
       return {StatusCode::kInternal, "an exception that nobody expected"};
     }
   }();
-  finish();
+  cancel_and_wait();
   refuse(why);
   return why;
 }
@@ -179,7 +179,7 @@ void RemoteClientConnection::stop() noexcept {
 }
 
 /// What the engine has is cancelled and waited for; nothing else is anybody's any more.
-void RemoteClientConnection::finish() noexcept {
+void RemoteClientConnection::cancel_and_wait() noexcept {
   share_.set_waiting(false);
   leases_.clear();
   for (Slot& slot : slots_) {

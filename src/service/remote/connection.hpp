@@ -118,7 +118,7 @@ class RemoteClientConnection {
   void offer(ipc::OutgoingMessage message, http::ClientAdmission::Ticket ticket, bool is_answer);
   [[nodiscard]] Result<bool> take_taken();
   void tell_draining();
-  void finish() noexcept;
+  void cancel_and_wait() noexcept;
 
   [[nodiscard]] std::uint32_t time_for(std::uint64_t bytes) const noexcept;
 

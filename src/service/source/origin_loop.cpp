@@ -268,14 +268,14 @@ void OriginLoop::take_transfers() noexcept {
     curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &owner);
     Fetch* const fetch = reinterpret_cast<Fetch*>(owner);
     curl_multi_remove_handle(multi_.get(), message->easy_handle);
-    finish(fetch->self, code);
+    answer_or_follow(fetch->self, code);
   }
 }
 
-void OriginLoop::finish(Fetches::iterator fetch, CURLcode code) noexcept {
+void OriginLoop::answer_or_follow(Fetches::iterator fetch, CURLcode code) noexcept {
   Fetched<Original> result = fail_fetch(FetchErrorKind::kBusy);
   try {
-    auto brought = fetch->transfer->finish(code);
+    auto brought = fetch->transfer->take_result(code);
     if (brought && std::holds_alternative<Redirect>(*brought)) {
       const auto followed = follow(fetch, std::get<Redirect>(*brought));
       if (followed) return;

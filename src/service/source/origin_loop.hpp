@@ -82,7 +82,7 @@ class OriginLoop {
   [[nodiscard]] Fetched<void> transfer(Fetches::iterator fetch,
                                        std::span<const IpAddress> addresses);
   [[nodiscard]] Fetched<std::vector<IpAddress>> permitted(const Lookup& lookup) const;
-  void finish(Fetches::iterator fetch, CURLcode code) noexcept;
+  void answer_or_follow(Fetches::iterator fetch, CURLcode code) noexcept;
   [[nodiscard]] Fetched<void> follow(Fetches::iterator fetch, const Redirect& redirect);
   /// Answers, and forgets, a fetch of one of the lists.
   void answer(Fetches& list, Fetches::iterator fetch, Fetched<Original> result) noexcept;

@@ -258,7 +258,7 @@ Fetched<std::variant<Original, Redirect>> OriginTransfer::original() {
   return original;
 }
 
-Fetched<std::variant<Original, Redirect>> OriginTransfer::finish(CURLcode code) {
+Fetched<std::variant<Original, Redirect>> OriginTransfer::take_result(CURLcode code) {
   if (fault_) return tl::unexpected(std::move(*fault_));
   if (meaning_ && !*meaning_) return tl::unexpected(std::move(meaning_->error()));
   if (meaning_ && **meaning_ == AnswerHead::Meaning::kRedirect) {

@@ -39,7 +39,7 @@ class OriginTransfer {
                                       std::chrono::milliseconds dial);
   [[nodiscard]] CURL* handle() const noexcept { return easy_.get(); }
   /// After libcurl is done with the request.
-  [[nodiscard]] Fetched<std::variant<Original, Redirect>> finish(CURLcode code);
+  [[nodiscard]] Fetched<std::variant<Original, Redirect>> take_result(CURLcode code);
 
  private:
   struct FreeEasy {

@@ -87,10 +87,10 @@ void Notifier::reloading() const noexcept {
   send({message, end.size});
 }
 
-void Notifier::stopping(std::string_view status, std::chrono::milliseconds at_most) const noexcept
+void Notifier::stopping(std::string_view status, std::chrono::milliseconds max_wait) const noexcept
     try {
   if (!enabled()) return;
-  send(fmt::format("STOPPING=1\nEXTEND_TIMEOUT_USEC={}\nSTATUS={}", at_most.count() * 1000,
+  send(fmt::format("STOPPING=1\nEXTEND_TIMEOUT_USEC={}\nSTATUS={}", max_wait.count() * 1000,
                    one_line(status)));
 } catch (const std::bad_alloc&) {
   send("STOPPING=1");

@@ -32,8 +32,8 @@ class Notifier {
   /// The service answers; also the end of a reload.
   void ready(std::string_view status) const noexcept;
   void reloading() const noexcept;
-  /// @param at_most  how long the end may take
-  void stopping(std::string_view status, std::chrono::milliseconds at_most) const noexcept;
+  /// @param max_wait  how long the end may take
+  void stopping(std::string_view status, std::chrono::milliseconds max_wait) const noexcept;
   /// One line for people. Line breaks become blanks; what is beyond 512 bytes is cut.
   void status(std::string_view text) const noexcept;
   void alive() const noexcept;

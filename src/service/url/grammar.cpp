@@ -76,10 +76,10 @@ std::optional<double> first_number(std::optional<std::string_view> first,
 
 void apply_hints(const ClientHints& hints, ImageOptions& options) {
   options.dpr = first_number(hints.sec_ch_dpr, hints.dpr, kMaxHintedDpr);
-  constexpr double kMost = std::numeric_limits<std::int32_t>::max();
-  if (const auto width = first_number(hints.sec_ch_width, hints.width, kMost)) {
+  constexpr double kMaxSide = std::numeric_limits<std::int32_t>::max();
+  if (const auto width = first_number(hints.sec_ch_width, hints.width, kMaxSide)) {
     const double scaled = std::round(*width / options.dpr.value_or(1));
-    if (scaled <= kMost) options.width = static_cast<std::int32_t>(scaled);
+    if (scaled <= kMaxSide) options.width = static_cast<std::int32_t>(scaled);
   }
 }
 

@@ -213,9 +213,9 @@ void set_encoding(const ImageOptions& from, ResizeOptions& to) {
 
 void set_limits(const ImageOptions& from, Limits& to) {
   constexpr double kMegapixel = 1e6;
-  constexpr double kMostPixels = 1e18;
+  constexpr double kMaxPixels = 1e18;
   if (const double most = from.max_src_resolution.value_or(0) * kMegapixel; most > 0) {
-    to.max_input_pixels = static_cast<std::uint64_t>(std::clamp(most, 1.0, kMostPixels));
+    to.max_input_pixels = static_cast<std::uint64_t>(std::clamp(most, 1.0, kMaxPixels));
   }
   if (const std::int64_t most = from.max_src_file_size.value_or(0); most > 0) {
     to.max_input_bytes = static_cast<std::uint64_t>(most);

@@ -14,7 +14,7 @@ transform::CropTaps taps_of(const transform::AxisGeometry& geometry, const Tenso
 }
 
 /// Bound on the samples of one run.
-std::int32_t most_taps(const transform::CropTaps& taps) {
+std::int32_t max_taps(const transform::CropTaps& taps) {
   const double reach = std::floor(2 * taps.taps.radius) + 2;
   return static_cast<std::int32_t>(
       std::min(reach, static_cast<double>(taps.taps.geometry.in_size)));
@@ -71,7 +71,7 @@ std::uint32_t TensorBatchPlan::add_axis(const transform::AxisGeometry& geometry)
   Axis axis;
   axis.weights.taps = taps_of(geometry, options_);
   const auto out = static_cast<std::uint64_t>(geometry.out_size);
-  const auto most = static_cast<std::uint64_t>(most_taps(axis.weights.taps));
+  const auto most = static_cast<std::uint64_t>(max_taps(axis.weights.taps));
   axis.weight_slice = arena_.add<float>(gpu::Part::kScratch, out * most);
   axis.first = arena_.add<std::int32_t>(gpu::Part::kScratch, out);
   axis.count = arena_.add<std::int32_t>(gpu::Part::kScratch, out);

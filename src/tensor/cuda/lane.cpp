@@ -39,7 +39,7 @@ Result<void> TensorLane::run(Call& call) {
   while (collect(call)) {
     if (!entries_.empty()) {
       auto made = enqueue(call);
-      if (made) made = finish(call);
+      if (made) made = take_results(call);
       if (!made && made.error().code() != StatusCode::kBusy) return made;
       if (!made) {  // too little of the device's memory: the host has some
         for (const Entry& entry : entries_) on_host_.push_back(entry.index);
@@ -140,7 +140,7 @@ Result<void> TensorLane::enqueue_tensors(const Call& call) {
   return transcoder_.extend();
 }
 
-Result<void> TensorLane::finish(Call& call) {
+Result<void> TensorLane::take_results(Call& call) {
   if (auto ok = transcoder_.wait(); !ok) return ok;
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     Entry& entry = entries_[i];

@@ -54,7 +54,7 @@ class TensorLane {
   [[nodiscard]] codec::cuda::Item item_of(const Entry& entry) const;
   [[nodiscard]] Result<void> enqueue(Call& call);
   [[nodiscard]] Result<void> enqueue_tensors(const Call& call);
-  [[nodiscard]] Result<void> finish(Call& call);
+  [[nodiscard]] Result<void> take_results(Call& call);
   [[nodiscard]] Result<void> make_on_host(Call& call);
 
   const TensorOptions* options_;

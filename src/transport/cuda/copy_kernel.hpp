@@ -43,9 +43,9 @@ inline constexpr unsigned kLingerBlocks = FRAMEWIRE_LINGER_BLOCKS;
 
 /// Whether the kernel is the way: not too much, and both sides at the same place in 16 bytes.
 [[nodiscard]] inline bool kernel_takes(const void* to, const void* from, std::uint64_t bytes,
-                                       std::uint64_t most_bytes = kMaxKernelBytes) {
+                                       std::uint64_t max_bytes = kMaxKernelBytes) {
   const auto apart = reinterpret_cast<std::uintptr_t>(to) ^ reinterpret_cast<std::uintptr_t>(from);
-  return bytes <= most_bytes && apart % 16 == 0;
+  return bytes <= max_bytes && apart % 16 == 0;
 }
 
 /// What a copy that kernel_takes() is told as.

@@ -157,7 +157,7 @@ class CudaQueue final : public CopyQueue, private CopyKernel {
     CopyCommand command = command_of(to, from, bytes);
     command.tell = reinterpret_cast<std::uintptr_t>(tell.word);
     const unsigned words = arrival_words(bytes);
-    if (tell.word != nullptr && words <= tell.most_arrivals) {
+    if (tell.word != nullptr && words <= tell.max_arrivals) {
       tell.arrival_count = words;
       command.arrivals = reinterpret_cast<std::uintptr_t>(tell.arrivals);
       command.expected = std::uint64_t{words} << 32;

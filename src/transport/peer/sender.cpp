@@ -121,7 +121,7 @@ Result<void> Sender::enqueue(Message& message, unsigned index) {
   if (message.landed && theirs_->words) {
     tell.word = theirs_->words->device_word(index);
     tell.arrivals = theirs_->arrivals(index);
-    tell.most_arrivals = theirs_->arrival_words;
+    tell.max_arrivals = theirs_->arrival_words;
   }
   const auto ticket =
       (*queue)->copy_and_tell(to, message.payload.data + slot.head.offset, slot.head.bytes,

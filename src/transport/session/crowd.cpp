@@ -4,8 +4,8 @@ namespace framewire::transport::session {
 
 std::optional<std::uint64_t> Crowd::displaced_by(const std::string& origin) const {
   const auto own = origins_.find(origin);
-  if (own != origins_.end() && own->second.size() >= most_of_one_) return *own->second.begin();
-  if (size_ < most_) return std::nullopt;
+  if (own != origins_.end() && own->second.size() >= max_of_one_) return *own->second.begin();
+  if (size_ < max_) return std::nullopt;
   const std::set<std::uint64_t>* fullest = nullptr;
   for (const auto& [name, numbers] : origins_) {
     const bool fuller = fullest == nullptr || numbers.size() > fullest->size() ||

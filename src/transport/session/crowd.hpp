@@ -13,7 +13,7 @@ namespace framewire::transport::session {
 /// Counts clients by their origin; their numbers rise with time.
 class Crowd {
  public:
-  Crowd(std::size_t most, std::size_t most_of_one) : most_(most), most_of_one_(most_of_one) {}
+  Crowd(std::size_t max, std::size_t max_of_one) : max_(max), max_of_one_(max_of_one) {}
 
   /// Which client one more of that origin displaces: none while there is room. Otherwise the oldest
   /// of the same origin if that has all it may have, else the oldest of the origin that has most.
@@ -24,8 +24,8 @@ class Crowd {
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
  private:
-  std::size_t most_;
-  std::size_t most_of_one_;
+  std::size_t max_;
+  std::size_t max_of_one_;
   std::size_t size_ = 0;
   std::map<std::string, std::set<std::uint64_t>> origins_;
 };

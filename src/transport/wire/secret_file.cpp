@@ -13,7 +13,7 @@ namespace framewire::transport::wire {
 namespace {
 
 // @return why a file is no place for a secret, if it is not
-Result<void> judge(const struct stat& facts, std::string_view what, std::size_t most_bytes) {
+Result<void> judge(const struct stat& facts, std::string_view what, std::size_t max_bytes) {
   if (!S_ISREG(facts.st_mode)) {
     return fail(StatusCode::kInvalidInput, fmt::format("{} is no regular file", what));
   }
@@ -28,9 +28,9 @@ Result<void> judge(const struct stat& facts, std::string_view what, std::size_t 
                 fmt::format("{} has mode {:04o}: group or others have access to it; chmod 600",
                             what, facts.st_mode & 07777U));
   }
-  if (facts.st_size < 0 || static_cast<std::uint64_t>(facts.st_size) > most_bytes) {
+  if (facts.st_size < 0 || static_cast<std::uint64_t>(facts.st_size) > max_bytes) {
     return fail(StatusCode::kInvalidInput,
-                fmt::format("{} has {} bytes; at most {}", what, facts.st_size, most_bytes));
+                fmt::format("{} has {} bytes; at most {}", what, facts.st_size, max_bytes));
   }
   return {};
 }
@@ -56,7 +56,7 @@ void Secret::wipe() noexcept {
   if (!bytes_.empty()) OPENSSL_cleanse(bytes_.data(), bytes_.size());
 }
 
-Result<Secret> read_secret(const std::string& path, std::string_view what, std::size_t most_bytes) {
+Result<Secret> read_secret(const std::string& path, std::string_view what, std::size_t max_bytes) {
   const auto unreadable = [&] {
     return fail(Status(StatusCode::kIoError,
                        fmt::format("{} cannot be read: {}", what, std::strerror(errno)))
@@ -67,7 +67,7 @@ Result<Secret> read_secret(const std::string& path, std::string_view what, std::
       ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat facts {};
   if (!file.valid() || ::fstat(file.get(), &facts) != 0) return unreadable();
-  if (auto good = judge(facts, what, most_bytes); !good) {
+  if (auto good = judge(facts, what, max_bytes); !good) {
     return fail(Status(good.error()).about(path));
   }
   // As long as it was when it was looked at: what its owner adds now is read the next time.

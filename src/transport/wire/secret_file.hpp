@@ -40,8 +40,8 @@ class Secret {
 /// also where the name is a pipe's.
 /// @param what  what the file is, for messages: "the key file"
 /// @return io_error where it cannot be read; denied for a file that others have a say in;
-///         invalid_input for what is no regular file, or longer than `most_bytes`
+///         invalid_input for what is no regular file, or longer than `max_bytes`
 [[nodiscard]] Result<Secret> read_secret(const std::string& path, std::string_view what,
-                                         std::size_t most_bytes);
+                                         std::size_t max_bytes);
 
 }  // namespace framewire::transport::wire

@@ -63,7 +63,7 @@ class TlsHandshake::Impl {
 
   [[nodiscard]] Result<std::string> name_of_peer() const;
   [[nodiscard]] Status failure() const;
-  unsigned client_key(char* name, unsigned most_name, unsigned char* psk, unsigned most);
+  unsigned client_key(char* name, unsigned max_name, unsigned char* psk, unsigned most);
   unsigned server_key(const char* name, unsigned char* psk, unsigned most);
 };
 
@@ -77,11 +77,11 @@ unsigned give_key(const Secret& key, unsigned char* psk, unsigned most) {
 
 }  // namespace
 
-unsigned TlsHandshake::Impl::client_key(char* name, unsigned most_name, unsigned char* psk,
+unsigned TlsHandshake::Impl::client_key(char* name, unsigned max_name, unsigned char* psk,
                                         unsigned most) {
   // The client's table holds its own entry only.
   const PskEntry& entry = context.keys.front();
-  if (entry.name.size() + 1 > most_name) return 0;
+  if (entry.name.size() + 1 > max_name) return 0;
   std::memcpy(name, entry.name.c_str(), entry.name.size() + 1);
   key_name = entry.name;
   return give_key(entry.key, psk, most);
@@ -186,9 +186,9 @@ Result<void> TlsContext::Impl::use_keys() {
   keys.erase(keys.begin() + 1, keys.end());
   SSL_CTX_set_psk_client_callback(
       context.get(),
-      [](SSL* ssl, const char*, char* name, unsigned most_name, unsigned char* psk, unsigned most) {
+      [](SSL* ssl, const char*, char* name, unsigned max_name, unsigned char* psk, unsigned most) {
         return static_cast<TlsHandshake::Impl*>(SSL_get_app_data(ssl))
-            ->client_key(name, most_name, psk, most);
+            ->client_key(name, max_name, psk, most);
       });
   return {};
 }

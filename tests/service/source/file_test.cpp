@@ -327,9 +327,9 @@ TEST(SourceBody, MemoryIsTakenOnceWhereTheLengthIsKnown) {
 TEST(SourceBody, PiecesOfAnUnknownLengthAreJoinedInOrder) {
   const Allocate ordinary;
   Budget budget(std::size_t{64} << 20);
-  constexpr std::size_t kMost = 20'000'000;
-  Body body(ordinary, budget, kMost);
-  std::vector<std::uint8_t> all(kMost);
+  constexpr std::size_t kMaxBytes = 20'000'000;
+  Body body(ordinary, budget, kMaxBytes);
+  std::vector<std::uint8_t> all(kMaxBytes);
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<std::uint8_t>(i * 31 + i / 251);
   std::size_t at = 0;
   for (std::size_t step = 1; at < all.size(); step = step * 3 + 1) {

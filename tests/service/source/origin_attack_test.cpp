@@ -176,7 +176,7 @@ TEST(OriginAttack, TheAddressIsJudgedAsItsSocketIsMade) {
     OriginTransfer transfer(settings, network, budget, request, 1'000);
     const auto url = parse_source("http://" + host + "/a").value();
     EXPECT_TRUE(transfer.prepare(url, addresses, milliseconds(1'000)));
-    return transfer.finish(curl_easy_perform(transfer.handle()));
+    return transfer.take_result(curl_easy_perform(transfer.handle()));
   };
   ASSERT_EQ(curl_global_init(CURL_GLOBAL_DEFAULT), CURLE_OK);
   const IpAddress loopback = parse_address("127.0.0.1").value();

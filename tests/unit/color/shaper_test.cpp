@@ -75,7 +75,7 @@ Bytes ours(const Bytes& icc, int channels = 3) {
   return out;
 }
 
-int most_difference(const Bytes& a, const Bytes& b) {
+int max_difference(const Bytes& a, const Bytes& b) {
   EXPECT_EQ(a.size(), b.size());
   int most = 0;
   for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
@@ -127,7 +127,7 @@ TEST(ColorShaper, IsLittleCmsBitForBit) {
         RawProfile profile = matrix_profile(colorants, curve);
         profile.version = version;
         EXPECT_TRUE(is_simple(profile)) << name;
-        ASSERT_EQ(most_difference(ours(profile.bytes()), judge(profile.bytes())), 0)
+        ASSERT_EQ(max_difference(ours(profile.bytes()), judge(profile.bytes())), 0)
             << name << " version " << std::hex << version;
       }
     }
@@ -148,7 +148,7 @@ TEST(ColorShaper, AnyColorantsAndACurveForEachChannel) {
     const Bytes icc = matrix_profile(colorants, curve(), curve(), curve()).bytes();
     if (!read_simple_profile(reduced(icc))) continue;
     ++simple;
-    ASSERT_EQ(most_difference(ours(icc), judge(icc)), 0) << i;
+    ASSERT_EQ(max_difference(ours(icc), judge(icc)), 0) << i;
   }
   EXPECT_GT(simple, 60);
 }
@@ -159,13 +159,13 @@ TEST(ColorShaper, SrgbPrimariesWithAnotherCurveAreWithinOne) {
     const Bytes icc = profile.bytes();
     EXPECT_TRUE(is_simple(profile)) << name;
     if (ProfileConversion(reduced(icc), 3).use() == ProfileUse::kIsSrgb) continue;  // as it is
-    EXPECT_LE(most_difference(ours(icc), judge(icc)), 1) << name;
+    EXPECT_LE(max_difference(ours(icc), judge(icc)), 1) << name;
   }
   // Exactly LittleCMS' own: it then does without the matrix, and approximates the curves.
   for (const double gamma : {1.0, 1.4, 1.8, 2.2, 2.6}) {
     const Bytes icc = rgb_profile({kSrgbPrimaries, gamma});
     EXPECT_TRUE(read_simple_profile(reduced(icc)));
-    EXPECT_LE(most_difference(ours(icc), judge(icc)), 1) << gamma;
+    EXPECT_LE(max_difference(ours(icc), judge(icc)), 1) << gamma;
   }
 }
 
@@ -183,7 +183,7 @@ TEST(ColorShaper, GrayIsLittleCmsWithoutItsApproximations) {
     const Bytes icc = curve_profile(curve).bytes();
     EXPECT_TRUE(read_simple_profile(reduced(icc))) << name;
     const Bytes a = ours(icc, 1), b = judge(icc, 1);
-    EXPECT_LE(most_difference(a, b), 1) << name;
+    EXPECT_LE(max_difference(a, b), 1) << name;
     int differing = 0;
     for (std::size_t i = 0; i < a.size(); ++i) differing += a[i] != b[i] ? 1 : 0;
     EXPECT_LE(differing, 1) << name;  // where rounding ties

@@ -17,14 +17,14 @@ constexpr std::size_t kMegabyte = 1 << 20;
 struct Source {
   int allocated = 0;
   int freed = 0;
-  std::size_t least_bytes = 0;  ///< of the last allocation
+  std::size_t min_bytes = 0;  ///< of the last allocation
   bool empty = false;
 
   HostAllocator allocator() {
     return [this](std::size_t bytes) -> Result<HostMemory> {
       if (empty) return fail(StatusCode::kBusy, "no more");
       ++allocated;
-      least_bytes = bytes;
+      min_bytes = bytes;
       auto* memory = new std::uint8_t[bytes];
       return HostMemory(memory, [this](const std::uint8_t* m) {
         ++freed;
@@ -45,7 +45,7 @@ TEST(InputStore, BlocksAreKeptForTheNext) {
     auto first = store.take(kMegabyte);
     ASSERT_TRUE(first);
     EXPECT_GE(first->bytes, kMegabyte);
-    EXPECT_GE(source.least_bytes, kMegabyte + codec::kPinnedGuardBytes);
+    EXPECT_GE(source.min_bytes, kMegabyte + codec::kPinnedGuardBytes);
     const std::uint8_t* where = first->memory.get();
     store.give_back(std::move(*first));
     EXPECT_EQ(source.freed, 0);

@@ -195,10 +195,10 @@ TEST(EngineConversionQueue, HandsOutEachConversionToOneThread) {
   EXPECT_EQ(first->request.conversion, a);
   EXPECT_EQ(second->request.conversion, b) << "somebody prepares the other";
   ASSERT_TRUE(a->prepare(Side::kDevice));
-  WorkList ready = queue.finish(a.get());
+  WorkList ready = queue.complete(a.get());
   ASSERT_EQ(ready.size(), 1u);
   EXPECT_EQ(ready.front().request.conversion, a);
-  EXPECT_TRUE(queue.finish(b.get()).empty());
+  EXPECT_TRUE(queue.complete(b.get()).empty());
 }
 
 TEST(EngineConversionQueue, WhoWaitsForTheOtherSideComesNext) {
@@ -210,7 +210,7 @@ TEST(EngineConversionQueue, WhoWaitsForTheOtherSideComesNext) {
   queue.push(waiting(a, Side::kHost));
   const WorkPtr first = queue.take();
   ASSERT_TRUE(a->prepare(Side::kDevice));
-  EXPECT_TRUE(queue.finish(a.get()).empty());
+  EXPECT_TRUE(queue.complete(a.get()).empty());
   EXPECT_EQ(queue.take()->side, Side::kHost);
 }
 
@@ -234,7 +234,7 @@ TEST(EngineConversionQueue, GivesUpWhatIsCancelledOrLate) {
   EXPECT_EQ(over.size(), 2u);
   queue.close();
   EXPECT_EQ(queue.take()->deadline, later);
-  EXPECT_TRUE(queue.finish(a.get()).empty());
+  EXPECT_TRUE(queue.complete(a.get()).empty());
   EXPECT_EQ(queue.take(), nullptr);
 }
 

@@ -7,7 +7,7 @@
 namespace framewire::plan {
 namespace {
 
-double least_step(const PlanePlan& plane) { return std::min(plane.x.step, plane.y.step); }
+double min_step(const PlanePlan& plane) { return std::min(plane.x.step, plane.y.step); }
 
 TEST(PlanScales, LeaveTheFilterNearlyAFactorOfTwoAndNoMoreThanNeeded) {
   for (const auto& [h, v] : {std::pair{1, 1}, {2, 2}, {2, 1}, {4, 1}}) {
@@ -20,7 +20,7 @@ TEST(PlanScales, LeaveTheFilterNearlyAFactorOfTwoAndNoMoreThanNeeded) {
         SCOPED_TRACE("width " + std::to_string(width) + " plane " + std::to_string(i));
         const int scale = plan.scales[i];
         ASSERT_TRUE(scale == 1 || scale == 2 || scale == 4 || scale == 8);
-        const double step = least_step(plan.planes[i]);
+        const double step = min_step(plan.planes[i]);
         EXPECT_TRUE(scale == 8 || step >= 1.95 - 1e-9) << step;
         EXPECT_TRUE(scale == 1 || step / 2 < 1.95) << "could be decoded smaller";
       }

@@ -198,7 +198,8 @@ Result<batch::Summary> run_over(BatchCommand& command, batch::Source& source, ba
   return batch::run(source, sink, *engine, command.settings, with);
 }
 
-int finish(const Arguments& arguments, const BatchCommand& command, const batch::Summary& summary) {
+int report_summary(const Arguments& arguments, const BatchCommand& command,
+                   const batch::Summary& summary) {
   if (summary.stopped_by) say(printable("stopped: " + summary.stopped_by->to_string()));
   if (summary.interrupted) {
     say(fmt::format("interrupted; {}", command.manifest.empty()
@@ -237,7 +238,7 @@ int run_batch(const Arguments& arguments) {
       run_over(command, **source, **folder, run_options(line, manifest->get(), ahead.get()));
   line.clear();
   if (!summary) return refuse(summary.error());
-  return finish(arguments, command, *summary);
+  return report_summary(arguments, command, *summary);
 }
 
 }  // namespace framewire::app

@@ -284,7 +284,7 @@ Result<void> bench_jpeg2jpeg_codec(const std::string& codec, const std::vector<B
   Json row = {{"codec", codec}};
   row.update(rates_json(runs));
   if (!varied.empty()) row["varied"] = rates_json(varied);
-  if (memory) row["memory_over_time"] = memory->finish();
+  if (memory) row["memory_over_time"] = memory->stop();
   row["latency_ms"] = percentiles(measure_latency(*engine, usable, options, 1, plan.seconds));
   row["batch"] = plan.batch;
   row["batch_latency_ms"] =

@@ -20,10 +20,10 @@ MemoryOverTime::MemoryOverTime(const Engine& engine)
     : engine_(engine), thread_([this] { run(); }) {}
 
 MemoryOverTime::~MemoryOverTime() {
-  if (thread_.joinable()) (void)finish();
+  if (thread_.joinable()) (void)stop();
 }
 
-Json MemoryOverTime::finish() {
+Json MemoryOverTime::stop() {
   {
     const std::lock_guard lock(mutex_);
     is_over_ = true;

@@ -15,7 +15,7 @@ namespace framewire::app {
 /// Of the whole process; 0 where the system does not tell.
 [[nodiscard]] std::uint64_t resident_bytes();
 
-/// Looks from its making to finish(), at the beginning and then each second.
+/// Looks from its making to stop(), at the beginning and then each second.
 class MemoryOverTime {
  public:
   /// @param engine  outlives this
@@ -26,7 +26,7 @@ class MemoryOverTime {
 
   /// Ends it. @return a row for each look: "s", "resident", "pinned", "device" and "kept" in bytes,
   ///         the last all that EngineStats::kept tells of host memory but pinned
-  [[nodiscard]] Json finish();
+  [[nodiscard]] Json stop();
 
  private:
   void run();

@@ -157,10 +157,10 @@ class Reception {
   // Nothing can come then before a frame is a file.
   [[nodiscard]] bool slots_are_full() const { return pending() == plan_.receiver.slots; }
   // Takes back what has been written, waiting for the first.
-  void collect(std::uint32_t most_ms) {
+  void collect(std::uint32_t max_ms) {
     if (!writer_) return;
-    while (const auto written = writer_->take(std::chrono::milliseconds(most_ms))) {
-      most_ms = 0;
+    while (const auto written = writer_->take(std::chrono::milliseconds(max_ms))) {
+      max_ms = 0;
       release(written->frame);
       if (!written->result) note_unkept(written->result.error());
     }

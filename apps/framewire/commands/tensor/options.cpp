@@ -81,10 +81,10 @@ tl::unexpected<Status> wrong(std::string_view option, std::string_view found,
 Result<void> take_size(const Arguments& arguments, TensorOptions& options) {
   const std::string text = arguments.get("size");
   const std::size_t x = text.find('x');
-  constexpr auto kMost = std::numeric_limits<std::int32_t>::max();
+  constexpr auto kMaxSide = std::numeric_limits<std::int32_t>::max();
   if (x == std::string::npos ||
-      !parse_number(std::string_view(text).substr(0, x), 1, kMost, options.width_px) ||
-      !parse_number(std::string_view(text).substr(x + 1), 1, kMost, options.height_px)) {
+      !parse_number(std::string_view(text).substr(0, x), 1, kMaxSide, options.width_px) ||
+      !parse_number(std::string_view(text).substr(x + 1), 1, kMaxSide, options.height_px)) {
     return wrong("size", text, "WIDTHxHEIGHT, such as 224x224");
   }
   return {};

@@ -163,11 +163,11 @@ void launch_build_ac_tables(const ProgressiveView& view, const CanonicalCode* co
 }
 
 void launch_ac_chains(const ProgressiveView& view, const AcLane* lanes, const AcWarp* warps,
-                      std::uint32_t warp_count, std::uint32_t most_lanes, bool refines,
+                      std::uint32_t warp_count, std::uint32_t max_lanes, bool refines,
                       cudaStream_t stream) {
   if (warp_count == 0) return;
   const auto kernel = refines ? ac_chains_kernel<true> : ac_chains_kernel<false>;
-  gpu::launch(kernel, warp_count, kWarp, most_lanes * sizeof(ChainStore), stream, view, lanes,
+  gpu::launch(kernel, warp_count, kWarp, max_lanes * sizeof(ChainStore), stream, view, lanes,
               warps);
 }
 

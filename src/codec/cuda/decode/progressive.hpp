@@ -21,9 +21,9 @@ void launch_ac_words(const ProgressiveView& view, std::uint32_t scan_count, cuda
 /// behind launch_ac_blocks() of the first scans, whose bands do not overlap.
 /// @param lanes       device
 /// @param warps       device, [warp_count]
-/// @param most_lanes  of one warp, at most 32
+/// @param max_lanes  of one warp, at most 32
 void launch_ac_chains(const ProgressiveView& view, const AcLane* lanes, const AcWarp* warps,
-                      std::uint32_t warp_count, std::uint32_t most_lanes, bool refines,
+                      std::uint32_t warp_count, std::uint32_t max_lanes, bool refines,
                       cudaStream_t stream);
 
 /// Blocks of one tile of launch_ac_blocks(), one thread each.

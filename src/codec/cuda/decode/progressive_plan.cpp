@@ -68,7 +68,7 @@ void ProgressivePlan::clear() {
   for_each_list(*this, [](auto& list) { list.clear(); });
   for (Chains* chains : {&first_, &refining_}) {
     chains->groups.clear();
-    chains->most_lanes = 0;
+    chains->max_lanes = 0;
   }
 }
 
@@ -226,7 +226,7 @@ void ProgressivePlan::fill_warps(Chains& chains) const {
   AcWarp warp;
   const auto end_warp = [&] {
     if (warp.lane_count != 0) chains.warps.add(warp);
-    chains.most_lanes = std::max(chains.most_lanes, warp.lane_count);
+    chains.max_lanes = std::max(chains.max_lanes, warp.lane_count);
     warp = {chains.lanes.size(), 0};
   };
   for (const Group& group : chains.groups) {
@@ -262,7 +262,7 @@ void ProgressivePlan::enqueue(const StageRun& run) const {
     const Chains& chains = refines ? refining_ : first_;
     const TileList& tiles = refines ? refined_tiles_ : first_tiles_;
     launch_ac_chains(view, chains.lanes.at(memory), chains.warps.at(memory), chains.warps.size(),
-                     chains.most_lanes, refines, stream);
+                     chains.max_lanes, refines, stream);
     launch_ac_blocks(view, ac_planes_.at(memory), tiles.at(memory), tiles.size(), refines, stream);
     run.timeline.end(refines ? Stage::kRefineAc : Stage::kFirstAc, run.stream);
   }

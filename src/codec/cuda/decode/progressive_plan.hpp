@@ -84,7 +84,7 @@ class ProgressivePlan {
     std::vector<Group> groups;
     gpu::UploadList<AcLane> lanes;
     gpu::UploadList<AcWarp> warps;  ///< those with the longest scans first
-    std::uint32_t most_lanes = 0;   ///< of a warp
+    std::uint32_t max_lanes = 0;    ///< of a warp
   };
   void add_ac_scans(const jpeg::JpegFile& file, std::uint32_t component, std::uint32_t plane,
                     std::span<const gpu::Slice<std::uint8_t>> data, gpu::Arena& arena);

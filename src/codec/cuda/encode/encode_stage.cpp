@@ -254,12 +254,12 @@ void EncodeStage::enqueue(const StageRun& run, const StreamOutput& output) const
   run.timeline.end(Stage::kEncode, run.stream);
   launch_stuff(batch, every, stream);
   if (!searches_.empty()) {
-    run.timeline.end(Stage::kFinish, run.stream);
+    run.timeline.end(Stage::kPack, run.stream);
     enqueue_searches(batch, run);
     run.timeline.end(Stage::kSearch, run.stream);
   }
   launch_pack(batch, stream);
-  run.timeline.end(Stage::kFinish, run.stream);
+  run.timeline.end(Stage::kPack, run.stream);
 }
 
 void EncodeStage::enqueue_searches(const EncodeView& view, const StageRun& run) const {

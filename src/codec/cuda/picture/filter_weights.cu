@@ -32,7 +32,7 @@ class WordWriter {
     if (rounded > largest_) largest_ = rounded, largest_at_ = at;
   }
   /// The largest weight takes what rounding has left of the sum.
-  __device__ void finish() {
+  __device__ void close() {
     while (next_ < count_) flush();
     const auto weight = static_cast<std::uint32_t>(largest_ + kOne - sum_);
     uint2& word = words_[largest_at_ / 4];
@@ -69,7 +69,7 @@ __device__ void weigh_across(const AcrossDesc& filter, std::uint32_t x) {
   transform::for_each_tap(filter.taps, run, [&](std::int32_t index, double weight) {
     words.add(begin - first + static_cast<std::uint32_t>(index), weight);
   });
-  words.finish();
+  words.close();
 }
 
 /// Rows behind the last one, which fill up its group, get weights of 0.

@@ -180,19 +180,19 @@ Json row_of(const Combination& combination, const std::vector<Json>& answers,
             const ServePlan& plan) {
   const auto rates = rates_of(answers, plan);
   const auto [least, greatest] = std::minmax_element(rates.begin(), rates.end());
-  Json row = {{"engines", combination.shared ? "shared" : "separate"},
-              {"servers", combination.servers},
-              {"clients_a_server", combination.clients},
-              {"mps", combination.mps},
-              {"images_per_second", median(rates)},
-              {"images_per_second_min", *least},
-              {"images_per_second_max", *greatest},
-              {"latency_ms",
-               {{"p50_most", most(answers, "p50_ms")}, {"p99_most", most(answers, "p99_ms")}}},
-              {"times_us", times_of(answers)},
-              {"failures", static_cast<std::uint64_t>(sum(answers, "failures"))},
-              {"verified", static_cast<std::uint64_t>(sum(answers, "checked"))},
-              {"wrong", static_cast<std::uint64_t>(sum(answers, "wrong"))}};
+  Json row = {
+      {"engines", combination.shared ? "shared" : "separate"},
+      {"servers", combination.servers},
+      {"clients_a_server", combination.clients},
+      {"mps", combination.mps},
+      {"images_per_second", median(rates)},
+      {"images_per_second_min", *least},
+      {"images_per_second_max", *greatest},
+      {"latency_ms", {{"p50_max", most(answers, "p50_ms")}, {"p99_max", most(answers, "p99_ms")}}},
+      {"times_us", times_of(answers)},
+      {"failures", static_cast<std::uint64_t>(sum(answers, "failures"))},
+      {"verified", static_cast<std::uint64_t>(sum(answers, "checked"))},
+      {"wrong", static_cast<std::uint64_t>(sum(answers, "wrong"))}};
   for (const Json& answer : answers) {
     const std::string first = answer.at("first_error").get<std::string>();
     if (!first.empty()) row["first_error"] = first;

@@ -36,7 +36,7 @@ std::string details(const Json& row) {
       row["images_per_second"].get<double>(),
       fmt::format("{:.0f} - {:.0f}", row["images_per_second_min"].get<double>(),
                   row["images_per_second_max"].get<double>()),
-      row["latency_ms"]["p50_most"].get<double>(), row["latency_ms"]["p99_most"].get<double>(),
+      row["latency_ms"]["p50_max"].get<double>(), row["latency_ms"]["p99_max"].get<double>(),
       busy["servers"].get<double>(), busy["clients"].get<double>(), busy["mps"].get<double>(),
       times["decode_resample"].get<double>(), times["total"].get<double>(),
       row["failures"].get<std::uint64_t>(), row["wrong"].get<std::uint64_t>());
