@@ -142,7 +142,7 @@ Transcoder make_transcoder(bool timed, const Settings& settings) {
     std::exit(3);
   }
   static const auto load = std::make_shared<codec::cuda::EntropyLoad>();
-  transcoder->set_load(load);
+  transcoder->share({load, nullptr, nullptr});
   return std::move(*transcoder);
 }
 

@@ -13,6 +13,9 @@
 
 namespace framewire::engine {
 
+/// Input of one batch. More only makes it wait longer: the copy alone takes a millisecond.
+inline constexpr std::uint64_t kBatchInputBytes = 48u << 20;
+
 /// One device, on which several lanes work side by side, each with a batch in flight.
 struct DeviceLanes {
   int ordinal = 0;

@@ -37,12 +37,6 @@ std::size_t capacity_of(const EngineOptions& options, const std::vector<DeviceLa
   return capacity;
 }
 
-Result<std::unique_ptr<codec::BatchCodec>> make_codec(const DeviceLanes& lanes) try {
-  return lanes.make_codec();
-} catch (const std::bad_alloc&) {
-  return fail(StatusCode::kBusy, kNoMemory);
-}
-
 }  // namespace
 
 Dispatcher::Dispatcher(const EngineOptions& options, std::vector<DeviceLanes> devices)
@@ -104,8 +98,27 @@ Result<void> Dispatcher::start() {
   return start_lanes();
 }
 
+Result<std::unique_ptr<codec::BatchCodec>> Dispatcher::make_codec(const DeviceLanes& lanes) const
+    try {
+  auto codec = lanes.make_codec();
+  if (!codec || !warm_up_) return codec;
+  const std::size_t most = options_.max_batch != 0 ? options_.max_batch : lanes.max_images;
+  if (auto ok = warm_up_->run(**codec, most); !ok) return fail(ok.error());
+  return codec;
+} catch (const std::bad_alloc&) {
+  return fail(StatusCode::kBusy, kNoMemory);
+}
+
 /// Starts all lanes of all devices at once: making a device's context takes long.
 Result<void> Dispatcher::start_lanes() {
+  if (options_.warm_bytes != 0 && !devices_.empty() &&
+      devices_.front()->lanes.kind == CodecKind::kCuda) {
+    const auto turbo = router_.choose(CodecKind::kTurbo);
+    if (!turbo) return fail(turbo.error());
+    auto picture = WarmUpPicture::make(*turbo->codec, devices_.front()->lanes.capabilities);
+    if (!picture) return fail(picture.error());
+    warm_up_.emplace(std::move(*picture));
+  }
   std::vector<std::promise<Result<void>>> ready(lanes_);
   std::size_t next = 0;
   bool lacks_memory = false;

@@ -18,6 +18,7 @@
 #include <engine/input_store.hpp>
 #include <engine/lane.hpp>
 #include <engine/preparation.hpp>
+#include <engine/warm_up.hpp>
 #include <engine/work_flow.hpp>
 #include <functional>
 #include <future>
@@ -54,6 +55,9 @@ class Dispatcher {
   Dispatcher(const EngineOptions& options, std::vector<DeviceLanes> devices);
   [[nodiscard]] Result<void> start();
   [[nodiscard]] Result<void> start_lanes();
+  /// Makes a lane's codec on the lane's thread, and warms it up where the options say so.
+  [[nodiscard]] Result<std::unique_ptr<codec::BatchCodec>> make_codec(
+      const DeviceLanes& lanes) const;
   void lane_main(LaneDevice& device, std::promise<Result<void>>& ready);
   void host_main();
   void conversion_main();
@@ -89,6 +93,7 @@ class Dispatcher {
   std::vector<std::unique_ptr<LaneDevice>> devices_;
   std::optional<Preparation> preparation_;  ///< where there are devices
   std::shared_ptr<InputStore> inputs_;
+  std::optional<WarmUpPicture> warm_up_;  ///< where lanes warm up before the first request
   std::size_t lanes_ = 0;
   std::atomic<std::size_t> lost_lanes_{0};
   std::vector<std::thread> threads_;

@@ -8,8 +8,6 @@
 namespace framewire::engine {
 namespace {
 
-/// Input of one batch. More only makes it wait longer: the copy alone takes a millisecond.
-constexpr std::uint64_t kBatchInputBytes = 48u << 20;
 /// Images of a batch below which sharing does not pay: a launch costs the same for one image, and
 /// takes the driver's time from other lanes. Measured (H200, 64 requests under way, 1920×1080 →
 /// 480×270): 4 made 25,800 images/s, 8 28,700 and 16 34,600 while each launch went to the driver by

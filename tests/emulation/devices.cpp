@@ -87,6 +87,9 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr which, int device)
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
       *value = kSharedBytes;
       break;
+    case cudaDevAttrMemoryPoolsSupported:
+      *value = 1;
+      break;
     case cudaDevAttrGPUDirectRDMAFlushWritesOptions:
       *value = cudaFlushGPUDirectRDMAWritesOptionHost;
       break;

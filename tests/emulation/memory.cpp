@@ -151,6 +151,27 @@ cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
   return cuda_emulation::allocate(memory, bytes, cuda_emulation::current_device());
 }
 cudaError_t cudaFree(void* memory) { return cuda_emulation::release(memory, true); }
+struct CUmemPoolHandle_st {
+  int device;
+};
+
+cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
+  *pool = new CUmemPoolHandle_st{properties->location.id};
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
+  delete pool;
+  return cudaSuccess;
+}
+cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) { return cudaSuccess; }
+cudaError_t cudaMallocFromPoolAsync(void** memory, std::size_t bytes, cudaMemPool_t pool,
+                                    cudaStream_t) {
+  return cuda_emulation::allocate(memory, bytes, pool->device);
+}
+cudaError_t cudaFreeAsync(void* memory, cudaStream_t) {
+  return cuda_emulation::release(memory, true);
+}
+
 cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) {
   return cuda_emulation::allocate(memory, bytes, cuda_emulation::kHost);
 }

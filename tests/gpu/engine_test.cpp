@@ -41,6 +41,25 @@ std::vector<Result<Resized>> resize_all(Engine& engine, const std::vector<Bytes>
   return results;
 }
 
+/// Warm lanes answer with the same bytes, and never needed more memory than they took.
+TEST_F(EngineOnGpu, WarmLanesAnswerAsColdOnesDo) {
+  EngineOptions options;
+  options.streams = 2;
+  options.gpu_memory_bytes = 1u << 30;
+  Engine cold = make_engine(CodecKind::kCuda, options);
+  options.warm_bytes = 512u << 20;
+  Engine warm = make_engine(CodecKind::kCuda, options);
+  EXPECT_EQ(warm.stats().gpu_images, 0u);
+  const std::vector<Bytes> jpegs = {sample::make({320, 200, JCS_YCbCr, 2, 2, 85}, smooth),
+                                    sample::make({111, 77, JCS_YCbCr, 1, 1, 85}, smooth)};
+  const auto from_cold = resize_all(cold, jpegs, to_size(100, 0));
+  const auto from_warm = resize_all(warm, jpegs, to_size(100, 0));
+  for (std::size_t i = 0; i < jpegs.size(); ++i) {
+    ASSERT_TRUE(from_cold[i] && from_warm[i]);
+    EXPECT_EQ(from_warm[i]->bytes, from_cold[i]->bytes);
+  }
+}
+
 double psnr_db(const Bytes& a, const Bytes& b) {
   double squares = 0;
   for (std::size_t i = 0; i < a.size(); ++i) squares += (a[i] - b[i]) * (a[i] - b[i]);

@@ -9,6 +9,9 @@ namespace {
 
 using cuda::Item;
 
+/// A dozen graphs, also where sixteen lanes instantiate theirs at once.
+constexpr std::uint32_t kWarmGraphCredit_us = 1'000'000;
+
 Item make_item(const BatchItem& from) {
   Item item;
   item.file = from.file;
@@ -93,12 +96,15 @@ class CudaBatchCodec : public BatchCodec {
 
 Result<std::unique_ptr<BatchCodec>> make_cuda_batch_codec(bool timed,
                                                           std::uint64_t max_device_bytes,
-                                                          std::shared_ptr<cuda::EntropyLoad> load,
+                                                          cuda::DeviceShared shared,
                                                           std::uint64_t warm_device_bytes) {
-  auto transcoder = cuda::Transcoder::make(timed);
+  cuda::Tuning tuning;
+  // Whoever takes memory before it is needed wants graphs before they are earned.
+  if (warm_device_bytes != 0) tuning.graph_credit_us = kWarmGraphCredit_us;
+  auto transcoder = cuda::Transcoder::make(timed, tuning);
   if (!transcoder) return fail(transcoder.error());
   transcoder->set_max_device_bytes(max_device_bytes);
-  transcoder->set_load(std::move(load));
+  transcoder->share(std::move(shared));
   if (auto ok = transcoder->reserve_ahead(warm_device_bytes); !ok) return fail(ok.error());
   return std::make_unique<CudaBatchCodec>(std::move(*transcoder));
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <codec/batch_codec.hpp>
-#include <codec/cuda/decode/entropy_load.hpp>
+#include <codec/cuda/device_shared.hpp>
 #include <framewire/status.hpp>
 #include <memory>
 
@@ -11,11 +11,11 @@ namespace framewire::codec {
 /// On the calling thread's current device.
 /// @param timed  measures every stage, for stages()
 /// @param max_device_bytes  buffers grow a quarter ahead of need, but not beyond this
-/// @param load  shared by all codecs of one device
+/// @param shared  by all codecs of one device
 /// @param warm_device_bytes  that are allocated now; at most max_device_bytes
 /// @return busy where memory ran out, device_lost
 [[nodiscard]] Result<std::unique_ptr<BatchCodec>> make_cuda_batch_codec(
-    bool timed, std::uint64_t max_device_bytes, std::shared_ptr<cuda::EntropyLoad> load,
+    bool timed, std::uint64_t max_device_bytes, cuda::DeviceShared shared,
     std::uint64_t warm_device_bytes);
 
 }  // namespace framewire::codec

@@ -13,11 +13,14 @@ using gpu::BufferKind;
 using gpu::Part;
 
 /// A buffer that must grow gets a quarter more, so that batches of similar size do not grow it
-/// again.
-Result<void> grow(gpu::Buffer& buffer, BufferKind kind, std::uint64_t bytes,
-                  std::uint64_t max_bytes = UINT64_MAX) {
-  if (bytes <= buffer.bytes()) return {};
-  return buffer.reserve(kind, std::max(bytes, std::min(bytes + bytes / 4, max_bytes)));
+/// again. @return what it should have
+std::uint64_t larger(const auto& buffer, std::uint64_t bytes, std::uint64_t max_bytes) {
+  if (bytes <= buffer.bytes()) return bytes;
+  return std::max(bytes, std::min(bytes + bytes / 4, max_bytes));
+}
+
+Result<void> grow(gpu::Buffer& buffer, BufferKind kind, std::uint64_t bytes) {
+  return buffer.reserve(kind, larger(buffer, bytes, UINT64_MAX));
 }
 
 template <typename T>
@@ -39,10 +42,12 @@ Result<Transcoder> Transcoder::make(bool timed, const Tuning& tuning) {
   if (!order) return fail(order.error());
   auto over = gpu::Event::make_blocking();
   if (!over) return fail(over.error());
+  auto copied = gpu::Event::make_untimed();
+  if (!copied) return fail(copied.error());
   auto timeline = Timeline::make(timed);
   if (!timeline) return fail(timeline.error());
-  return Transcoder(std::move(*stream), std::move(*order), std::move(*over), std::move(*timeline),
-                    tuning);
+  return Transcoder(std::move(*stream), std::move(*order), std::move(*over), std::move(*copied),
+                    std::move(*timeline), tuning);
 }
 
 Result<void> Transcoder::enqueue(std::span<const Item> items) {
@@ -51,7 +56,7 @@ Result<void> Transcoder::enqueue(std::span<const Item> items) {
   if (in_flight_) {
     if (auto ok = wait(); !ok) return ok;
   }
-  load_share_ = EntropyLoad::Share(load_, entropy_bytes(items));
+  load_share_ = EntropyLoad::Share(shared_.load, entropy_bytes(items));
   plan_.clear(choose_layout(tuning_, load_share_.total_bytes(), items.size()));
   for (const Item& item : items) plan_.add(item);
   plan_.lay_out();
@@ -64,7 +69,7 @@ Result<void> Transcoder::reserve_ahead(std::uint64_t device_bytes) {
   constexpr std::uint64_t kMaxPinnedBytes = 64u << 20;  // more than any batch of photographs takes
   if (device_bytes == 0) return {};
   const std::uint64_t pinned_bytes = std::min(device_bytes / 8, kMaxPinnedBytes);
-  if (auto ok = device_.reserve(BufferKind::kDevice, device_bytes); !ok) return ok;
+  if (auto ok = device_.reserve(device_bytes, stream_); !ok) return ok;
   if (auto ok = staging_.reserve(BufferKind::kPinned, pinned_bytes); !ok) return ok;
   return output_.reserve(BufferKind::kPinnedMapped, pinned_bytes);
 }
@@ -73,7 +78,8 @@ Result<void> Transcoder::reserve() {
   const gpu::Arena& arena = plan_.arena();
   records_bytes_ = plan_.records_bytes();
   if (auto ok = grow(staging_, BufferKind::kPinned, arena.bytes(Part::kUploaded)); !ok) return ok;
-  if (auto ok = grow(device_, BufferKind::kDevice, arena.total_bytes(), max_device_bytes_); !ok) {
+  if (auto ok = device_.reserve(larger(device_, arena.total_bytes(), max_device_bytes_), stream_);
+      !ok) {
     return ok;
   }
   if (auto ok = grow(host_status_, BufferKind::kPinned, plan_.status().bytes()); !ok) return ok;
@@ -88,7 +94,12 @@ Result<void> Transcoder::run() {
   const StageRun run{memory, memory.at(plan_.status()), stream_, timeline_};
   const bool fetches = !plan_.decode().fetches().empty();
   if (fetches) timeline_.begin(stream_);
+  // A small batch waits for its copies alone; in a stream of their own they would come later.
+  const bool by_turns = fetches && shared_.copies != nullptr && !plan_.decode().is_small();
+  gpu::CopyList& copies = plan_.decode().copies(memory);
+  if (by_turns) shared_.copies->enqueue(copies, copied_, stream_);
   (void)cudaMemsetAsync(memory.start(Part::kZeroed), 0, arena.bytes(Part::kZeroed), stream_.get());
+  if (!by_turns) copies.enqueue(stream_.get());
   plan_.decode().begin(run);
   plan_.write(staging_.data(), device_.data());
 

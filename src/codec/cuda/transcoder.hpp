@@ -3,7 +3,7 @@
 
 #include <array>
 #include <codec/cuda/batch_plan.hpp>
-#include <codec/cuda/decode/entropy_load.hpp>
+#include <codec/cuda/device_shared.hpp>
 #include <codec/cuda/timeline.hpp>
 #include <framewire/device_plane.hpp>
 #include <framewire/status.hpp>
@@ -88,15 +88,20 @@ class Transcoder {
   [[nodiscard]] Result<void> reserve_ahead(std::uint64_t device_bytes);
   /// Bound on the device memory that is allocated ahead of need.
   void set_max_device_bytes(std::uint64_t bytes) noexcept { max_device_bytes_ = bytes; }
-  /// What else this device has to decode; without it each batch is planned as if it were alone.
-  void set_load(std::shared_ptr<EntropyLoad> load) noexcept { load_ = std::move(load); }
+  /// What this object shares with others of its device. Before the first batch; with `copies` or
+  /// `memory` wait_for() is not to be called, whose order those do not see.
+  void share(DeviceShared shared) noexcept {
+    shared_ = std::move(shared);
+    device_.set_pool(shared_.memory);
+  }
 
  private:
-  Transcoder(gpu::Stream stream, gpu::Event order, gpu::Event over, Timeline timeline,
-             const Tuning& tuning)
+  Transcoder(gpu::Stream stream, gpu::Event order, gpu::Event over, gpu::Event copied,
+             Timeline timeline, const Tuning& tuning)
       : stream_(std::move(stream)),
         order_(std::move(order)),
         over_(std::move(over)),
+        copied_(std::move(copied)),
         timeline_(std::move(timeline)),
         tuning_(tuning),
         plan_(tuning),
@@ -108,18 +113,19 @@ class Transcoder {
   [[nodiscard]] gpu::Memory memory() const { return {device_.data(), plan_.arena()}; }
 
   gpu::Stream stream_;
-  gpu::Event order_;  ///< between this stream and a caller's
-  gpu::Event over_;   ///< the last batch, where it is awaited asleep
+  gpu::Event order_;   ///< between this stream and a caller's
+  gpu::Event over_;    ///< the last batch, where it is awaited asleep
+  gpu::Event copied_;  ///< its inputs, where they come through DeviceShared::copies
   Timeline timeline_;
   Tuning tuning_;
   BatchPlan plan_;
   gpu::Buffer staging_;
-  gpu::Buffer device_;
+  gpu::StreamBuffer device_;
   gpu::Buffer output_;  ///< records, then packed streams; written by the device
   std::uint64_t records_bytes_ = 0;
   gpu::Buffer host_status_;
   std::uint64_t max_device_bytes_ = UINT64_MAX;
-  std::shared_ptr<EntropyLoad> load_;
+  DeviceShared shared_;
   EntropyLoad::Share load_share_;  ///< of the batch in flight
   gpu::GraphLauncher launcher_;
   bool in_flight_ = false;

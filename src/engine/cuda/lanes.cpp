@@ -106,6 +106,22 @@ Result<std::shared_ptr<void>> pin(int ordinal, std::span<std::uint8_t> memory) {
   });
 }
 
+/// On the calling thread's current device. @param memory  bytes that all of its lanes may have
+Result<codec::cuda::DeviceShared> share_device(std::uint64_t memory) {
+  codec::cuda::DeviceShared shared;
+  shared.load = std::make_shared<codec::cuda::EntropyLoad>();
+  auto copies = gpu::CopyStreams::make();
+  if (!copies) return fail(copies.error());
+  shared.copies = std::make_shared<gpu::CopyStreams>(std::move(*copies));
+  auto pool = gpu::MemoryPool::make(memory);
+  if (pool) {
+    shared.memory = std::make_shared<const gpu::MemoryPool>(std::move(*pool));
+  } else if (pool.error().code() != StatusCode::kUnsupported) {
+    return fail(pool.error());
+  }
+  return shared;
+}
+
 Result<DeviceLanes> lanes_on(const gpu::DeviceFacts& facts, const EngineOptions& options,
                              std::size_t devices) {
   if (auto ok = gpu::use_device(facts.ordinal); !ok) return fail(ok.error());
@@ -131,13 +147,15 @@ Result<DeviceLanes> lanes_on(const gpu::DeviceFacts& facts, const EngineOptions&
   const std::uint64_t bound = lanes.lane_bytes;
   const std::uint64_t warm = std::min(options.warm_bytes, memory) / lanes.lanes;
   const bool timed = options.timed;
-  const auto load = std::make_shared<codec::cuda::EntropyLoad>();
-  lanes.make_codec = [=]() -> Result<std::unique_ptr<codec::BatchCodec>> {
+  auto shared = share_device(memory);
+  if (!shared) return fail(shared.error());
+  lanes.make_codec = [=,
+                      shared = std::move(*shared)]() -> Result<std::unique_ptr<codec::BatchCodec>> {
     if (auto ok = gpu::use_device(ordinal); !ok) return fail(ok.error());
 #ifdef FRAMEWIRE_HAS_NVJPEG
     if (nvjpeg) return make_nvjpeg_batch_codec(bound);
 #endif
-    return codec::make_cuda_batch_codec(timed, bound, load, warm);
+    return codec::make_cuda_batch_codec(timed, bound, shared, warm);
   };
   return lanes;
 }

@@ -266,12 +266,15 @@ DecodeView DecodeStage::view(const StageRun& run) const {
   return v;
 }
 
-void DecodeStage::begin(const StageRun& run) {
+gpu::CopyList& DecodeStage::copies(const gpu::Memory& memory) {
   copies_.clear();
   for (const Fetch& fetch : fetches_) {
-    copies_.add(run.memory.at(fetch.to), fetch.from, fetch.to.bytes());
+    copies_.add(memory.at(fetch.to), fetch.from, fetch.to.bytes());
   }
-  copies_.enqueue(run.stream.get());
+  return copies_;
+}
+
+void DecodeStage::begin(const StageRun& run) const {
   (void)cudaMemsetAsync(run.memory.at(scan_end_), 0xFF, scan_end_.bytes(), run.stream.get());
 }
 

@@ -83,8 +83,10 @@ class DecodeStage {
   [[nodiscard]] bool is_small() const { return layout_.enumerates != 0; }
 
   // Enqueueing.
+  /// The copies of inputs that lie in pinned memory, to be enqueued by the caller.
+  [[nodiscard]] gpu::CopyList& copies(const gpu::Memory& memory);
   /// Enqueues what can run while the host still writes the uploaded part.
-  void begin(const StageRun& run);
+  void begin(const StageRun& run) const;
   void enqueue(const StageRun& run) const;
 
  private:

@@ -1,0 +1,93 @@
+// Memory that grows in the order of a stream, and the streams for copies that others share.
+#include <gpu/copy_streams.hpp>
+#include <gpu/memory_pool.hpp>
+#include <tests/gpu/gpu.hpp>
+#include <vector>
+
+namespace framewire::gpu_tests {
+namespace {
+
+using MemoryPools = GpuTest;
+using CopyStreamsOnGpu = GpuTest;
+
+constexpr std::size_t kBytes = 1 << 20;
+
+TEST_F(MemoryPools, BuffersGrowAndAreTheirStreams) {
+  const auto pool =
+      std::make_shared<const gpu::MemoryPool>(value_of(gpu::MemoryPool::make(16 * kBytes)));
+  const gpu::Stream stream = value_of(gpu::Stream::make());
+  gpu::StreamBuffer one;
+  gpu::StreamBuffer other;
+  one.set_pool(pool);
+  other.set_pool(pool);
+  for (const std::size_t bytes : {kBytes, kBytes / 2, 3 * kBytes}) {
+    ASSERT_TRUE(one.reserve(bytes, stream));
+    ASSERT_TRUE(other.reserve(bytes, stream));
+    ASSERT_NE(one.data(), nullptr);
+    EXPECT_GE(one.bytes(), bytes);
+    (void)cudaMemsetAsync(one.data(), 1, bytes, stream.get());
+    (void)cudaMemsetAsync(other.data(), 2, bytes, stream.get());
+    std::vector<std::uint8_t> got(bytes);
+    ASSERT_EQ(cudaMemcpyAsync(got.data(), one.data(), bytes, cudaMemcpyDeviceToHost, stream.get()),
+              cudaSuccess);
+    ASSERT_TRUE(stream.synchronise());
+    EXPECT_EQ(got, std::vector<std::uint8_t>(bytes, 1));
+  }
+  EXPECT_EQ(one.bytes(), 3 * kBytes) << "it never shrinks";
+  gpu::StreamBuffer moved = std::move(one);
+  EXPECT_EQ(one.bytes(), 0u);
+  EXPECT_EQ(moved.bytes(), 3 * kBytes);
+}
+
+TEST_F(MemoryPools, WhatIsTooMuchIsBusyAndHarmsNobody) {
+  const auto pool =
+      std::make_shared<const gpu::MemoryPool>(value_of(gpu::MemoryPool::make(kBytes)));
+  const gpu::Stream stream = value_of(gpu::Stream::make());
+  gpu::StreamBuffer buffer;
+  buffer.set_pool(pool);
+  const auto refused = buffer.reserve(std::size_t{1} << 46, stream);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), StatusCode::kBusy);
+  EXPECT_EQ(buffer.bytes(), 0u);
+  EXPECT_TRUE(buffer.reserve(kBytes, stream));
+}
+
+TEST_F(MemoryPools, WithoutAPoolABufferIsAnOrdinaryOne) {
+  const gpu::Stream stream = value_of(gpu::Stream::make());
+  gpu::StreamBuffer buffer;
+  ASSERT_TRUE(buffer.reserve(kBytes, stream));
+  EXPECT_NE(buffer.data(), nullptr);
+}
+
+TEST_F(CopyStreamsOnGpu, WhatFollowsInAStreamFindsItsCopies) {
+  gpu::CopyStreams streams_for_copies = value_of(gpu::CopyStreams::make());
+  const auto host = value_of(gpu::Buffer::make(gpu::BufferKind::kPinned, 4 * kBytes));
+  const auto device = value_of(gpu::Buffer::make(gpu::BufferKind::kDevice, 4 * kBytes));
+  for (std::size_t i = 0; i < 4 * kBytes; ++i) {
+    host.data()[i] = static_cast<std::uint8_t>(i * 31 + i / 997);
+  }
+  std::vector<gpu::Stream> streams;
+  std::vector<gpu::Event> copied;
+  std::vector<std::vector<std::uint8_t>> got(4, std::vector<std::uint8_t>(kBytes));
+  for (std::size_t s = 0; s < 4; ++s) {
+    streams.push_back(value_of(gpu::Stream::make()));
+    copied.push_back(value_of(gpu::Event::make_untimed()));
+    gpu::CopyList list;
+    // Two pieces, in the other order.
+    const std::size_t begin = s * kBytes;
+    list.add(device.data() + begin + kBytes / 2, host.data() + begin + kBytes / 2, kBytes / 2);
+    list.add(device.data() + begin, host.data() + begin, kBytes / 2);
+    streams_for_copies.enqueue(list, copied[s], streams[s]);
+    ASSERT_EQ(cudaMemcpyAsync(got[s].data(), device.data() + begin, kBytes, cudaMemcpyDeviceToHost,
+                              streams[s].get()),
+              cudaSuccess);
+  }
+  for (std::size_t s = 0; s < 4; ++s) {
+    ASSERT_TRUE(streams[s].synchronise());
+    const std::vector<std::uint8_t> want(host.data() + s * kBytes, host.data() + (s + 1) * kBytes);
+    EXPECT_EQ(got[s], want);
+  }
+}
+
+}  // namespace
+}  // namespace framewire::gpu_tests
