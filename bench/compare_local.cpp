@@ -46,7 +46,7 @@ double own_cpu() {
   ::getrusage(RUSAGE_SELF, &used);
   return seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
 }
-/// Of another process, from /proc.
+/// The processor time of another process, from /proc.
 double cpu_of(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   std::string text((std::istreambuf_iterator<char>(file)), {});

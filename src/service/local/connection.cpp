@@ -247,7 +247,8 @@ void LocalConnection::drop_expired() {
   }
 }
 
-/// With the lock. How many more requests there is room for, in the engine and for their streams.
+/// Called with the lock held. How many more requests there is room for, in the engine and for their
+/// streams.
 ///
 /// While an answer waits for room in the output area the client gets nothing more done: it has
 /// enough to read. Before that, no more is begun than what streams as large as the last ones would

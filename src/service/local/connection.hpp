@@ -79,7 +79,7 @@ class LocalConnection {
   [[nodiscard]] bool sleep();
   void cancel_and_wait() noexcept;
 
-  // From threads of the engine's, too.
+  // Called from threads of the engine's, too.
   [[nodiscard]] std::span<std::uint8_t> allocate(std::uint32_t slot, std::size_t bytes);
   void answered(std::uint32_t slot, Result<Resized> result) noexcept;
   void refuse(std::uint32_t slot, const Status& why) noexcept;

@@ -39,7 +39,7 @@ std::span<std::uint8_t> LocalConnection::allocate(std::uint32_t index, std::size
 void LocalConnection::answered(std::uint32_t slot, Result<Resized> result) noexcept {
   share_.left();
   put_answer(slot, result);
-  // With the lock, and last: who waits for this may take the connection down.
+  // Told with the lock held, and last: who waits for this may take the connection down.
   const std::lock_guard lock(mutex_);
   if (wants_answers_) event_->notify();
   if (--in_work_ == 0) idle_.notify_all();
@@ -77,7 +77,7 @@ void LocalConnection::put_answer(std::uint32_t index, const Result<Resized>& res
            result ? result->written.size() : 0);
 }
 
-/// With the lock. There is room: enter() has seen to that.
+/// Called with the lock held. There is room: enter() has seen to that.
 void LocalConnection::complete(std::uint32_t index, ipc::AnswerKind outcome,
                                std::uint64_t bytes) noexcept {
   Slot& slot = slots_[index];

@@ -202,8 +202,8 @@ class LocalServer::Impl {
     return sizes;
   }
 
-  /// With the lock. Connections stay as long as their clients like, so that a bound which only held
-  /// while others wait could not be kept.
+  /// Called with the lock held. Connections stay as long as their clients like, so that a bound
+  /// which only held while others wait could not be kept.
   Result<void> check_share(const Client& client) const {
     const std::uint64_t percent = options_.user_share_percent;
     if (percent == 100) return {};

@@ -36,7 +36,7 @@ struct LocalServerOptions {
   std::vector<uid_t> uids;    ///< only these users are served; empty: whoever may connect
   Limits limits;              ///< of every request; a client may ask for lower ones, not for higher
   unsigned max_clients = 64;  ///< at a time; each costs a thread
-  /// Of connections and their memory, at most so much is one user's. 100: there is no such bound.
+  /// The largest share of connections, and of their memory, of one user. 100: no such bound.
   std::uint64_t user_share_percent = 50;
   std::uint32_t slots = 1024;                             ///< requests of one client at a time
   std::uint64_t input_bytes = std::uint64_t{512} << 20;   ///< memory for inputs of one client

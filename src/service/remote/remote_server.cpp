@@ -157,7 +157,7 @@ class RemoteServer::Impl {
     changed_.notify_all();
   }
 
-  /// With the lock.
+  /// Called with the lock held.
   [[nodiscard]] std::optional<Status> refusal_of(const std::string& name) const {
     std::size_t served = 0;
     std::size_t of_name = 0;

@@ -34,7 +34,7 @@ struct RemoteServerOptions {
   std::string ucx_device;                     ///< of ucx-rdma: device and port
   Limits limits;              ///< of every request; a client may ask for lower ones, not for higher
   unsigned max_clients = 32;  ///< at a time; each costs a thread
-  /// Of connections, at most so much is one name's. 100: there is no such bound.
+  /// The largest share of connections of one name. 100: no such bound.
   std::uint64_t client_share_percent = 50;
   std::uint32_t slots = 256;  ///< requests of one client at a time, at most ipc::kMaxRemoteSlots
   /// Streams that wait for one client to take them; while there are as many, no more of its

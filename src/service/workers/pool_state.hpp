@@ -169,7 +169,7 @@ class WorkerPool::State {
   bool failing_ = false;  ///< no worker runs, and the last ones could not be started
   std::uint64_t next_ = 0;
 
-  // Of the thread that supervises.
+  // Members of the thread that supervises.
   std::vector<Seat> seats_;
   std::vector<WorkerPtr> retiring_;
   std::optional<Status> first_failure_;

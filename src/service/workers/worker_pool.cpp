@@ -13,7 +13,7 @@ namespace {
 
 constexpr unsigned kMaxWorkers = 1024;
 
-/// Of each worker; all cores together unless told otherwise.
+/// Threads of each worker; all cores together unless told otherwise.
 unsigned threads_of(const WorkerPoolOptions& options) {
   const unsigned all = options.engine.threads != 0
                            ? options.engine.threads

@@ -24,8 +24,8 @@ struct WorkerPoolOptions {
   /// Program and arguments of a worker, which calls run_worker().
   std::vector<std::string> command = {"/proc/self/exe", "serve-worker"};
   unsigned workers = 1;
-  /// Of all workers together: threads are divided among them, devices that it names are dealt, and
-  /// what it says of a device's memory is divided among those that have it.
+  /// What all workers have together: threads are divided among them, devices that it names are
+  /// dealt, and what it says of a device's memory is divided among those that have it.
   EngineOptions engine;
   std::uint64_t max_input_bytes = std::uint64_t{64} << 20;  ///< of one input
   std::uint64_t output_bytes = std::uint64_t{64} << 20;     ///< of a worker's outputs at a time
