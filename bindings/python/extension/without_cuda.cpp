@@ -1,4 +1,4 @@
-// What stands for device_memory.cpp in a package without CUDA.
+// What stands for cuda/device_memory.cpp in a package without CUDA.
 #include <extension/device_memory.hpp>
 
 namespace framewire::python {
