@@ -141,8 +141,9 @@ TEST_F(GpuTensor, EveryKernelTypeAndOrder) {
   const JpegBytes file = conformance::make_jpeg(
       {conformance::layout("420"), conformance::all_codings()[0], 250, 131, 90, 0, 5});
   std::vector<TensorItem> items;
-  for (int i = 0; i < 5; ++i)
+  for (int i = 0; i < 5; ++i) {
     items.push_back({file, test::random_box(random, 250, 131), i % 2 == 1});
+  }
   for (const Kernel kernel :
        {Kernel::kBilinear, Kernel::kBicubic, Kernel::kLanczos3, Kernel::kArea}) {
     for (const TensorType type :
