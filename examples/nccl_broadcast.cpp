@@ -1,13 +1,15 @@
 // nccl_broadcast PHOTO.jpg…: GPU 0 makes a training batch of the files, and NCCL gives it to all
 // GPUs of this machine. NCCL and CUDA's driver are looked for at run time: what is missing is said.
 #include <dlfcn.h>
+#include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <framewire/tensor.hpp>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 namespace {
 
