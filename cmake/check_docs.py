@@ -23,8 +23,8 @@ PLANNED = ()
 # Other projects' files, options and names.
 FOREIGN_FILES = {"tcp_ep.c", "ucp_rkey.c", "jpegint.h"}
 FOREIGN_OPTIONS = {"help", "version", "install", "preset", "cflags", "libs", "tool",
-                   "toggle-collect", "gtest_filter", "data-binary", "cap-drop", "ipc", "now",
-                   "read-only", "rm", "security-opt", "user"}
+                   "toggle-collect", "gtest_filter", "cuda", "nproc-per-node", "data-binary",
+                   "cap-drop", "ipc", "now", "read-only", "rm", "security-opt", "user"}
 FOREIGN_NAMES = re.compile(r"(std|tl)::|(CamelCase|kName)$")
 SECTIONS = ("**Status.** ", "**Context.** ", "**Choice.** ", "**Look again** ")
 

@@ -48,6 +48,7 @@ ALLOWED = {
     "service/page": set(),
     "inspect": BELOW_CODECS | {"engine"},
     "bindings/python": {"base", "jpeg", "inspect"},
+    "bindings/python/cuda": {"base", "gpu"},
     "service/url": {"base"},
     "service/source": {"base"},
     "service/systemd": {"base"},
@@ -86,7 +87,7 @@ OWNED_HEADERS = [
     (r"uc[pst]/.*", {"transport/ucx"}),
     (r"curl/.*", {"service/source"}),
     (r"cuda.*|cub/.*|nvml\.h|nvjpeg\.h", {"gpu", "codec/cuda", "codec/nvjpeg",
-                                               "tensor/cuda", "transport/cuda"}),
+                                               "tensor/cuda", "transport/cuda", "bindings/python/cuda"}),
     (r"fmt/.*", None),
 ]
 
@@ -230,7 +231,8 @@ def main():
             check_batch(path, errors)
         for path in sorted((ROOT / "bindings" / "python" / "extension").rglob(f"*.{suffix}")):
             files += 1
-            check_file(path, "bindings/python", errors)
+            of_cuda = "/cuda" if path.parent.name == "cuda" else ""
+            check_file(path, "bindings/python" + of_cuda, errors)
     for path in sorted((ROOT / "include").rglob("*.hpp")):
         files += 1
         check_public(path, errors)
