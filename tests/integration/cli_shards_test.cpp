@@ -376,6 +376,43 @@ TEST_F(CliShards, IndicesLeadToMembers) {
   EXPECT_FALSE(fs::exists(folder_ / "in/shardindex.json")) << "it would lack a shard";
 }
 
+TEST_F(CliShards, AReportSaysWhatIsDoneFailedAndMissing) {
+  make_shard("a", 2);
+  make_shard("c", 2);
+  Archive bad;
+  bad.file("1.jpg", "no JPEG").file("1.txt", "1").file("2.jpg", view(make_jpeg(64, 48))).end();
+  write_file(folder_ / "in/b.tar", bad.bytes);
+  ASSERT_EQ(run_program(batch("{a,b,c}.tar")).exit_code, 1);
+  const std::string out = folder_ / "out";
+  fs::remove(folder_ / "out/c.tar");
+  const Ran ran = run_program({"report", out, folder_ / "in/{a,b,c,d}.tar", "--json"});
+  EXPECT_EQ(ran.exit_code, 1);
+  const json report = json::parse(ran.out);
+  EXPECT_EQ(report["shards"], 2);
+  EXPECT_EQ(report["ok"], 3);
+  EXPECT_EQ(report["failed"], 1);
+  EXPECT_EQ(report["dropped"], 1);
+  EXPECT_EQ(report["errors"], json({{"invalid_input", 1}}));
+  EXPECT_EQ(report["with_failures"][0]["shard"], "b.tar");
+  EXPECT_EQ(report["without_output"], json({"c.tar"}));
+  EXPECT_EQ(report["missing"], json({"d.tar"}));
+
+  const Ran list = run_program({"report", out, folder_ / "in/{a,b,c,d}.tar", "--retry-list"});
+  EXPECT_EQ(list.out, (folder_ / "in/b.tar") + "\n" + (folder_ / "in/c.tar") + "\n" +
+                          (folder_ / "in/d.tar") + "\n");
+  const Ran rows = run_program({"report", out, "--failures"});
+  EXPECT_THAT(rows.out, HasSubstr("invalid_input: " + (folder_ / "in/b.tar") + ": 1.jpg: "));
+
+  // The list is what a batch takes; names below their common folder are what they were.
+  write_text(folder_ / "list", (folder_ / "in/a.tar") + "\n" + (folder_ / "in/c.tar") + "\n");
+  const Ran again =
+      run_program({"batch", "@" + (folder_ / "list"), out, "--resume", "--size", "32x", "--json"});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(shards(again)["written"], 1);
+  fs::remove(folder_ / "out/b.tar.jsonl");
+  EXPECT_EQ(run_program({"report", out, folder_ / "in/{a,c}.tar"}).exit_code, 0);
+}
+
 TEST_F(CliShards, OptionsOfFilesAloneAreRefused) {
   make_shard("a", 1);
   write_file(folder_ / "in/1.jpg", make_jpeg(8, 8));

@@ -142,8 +142,7 @@ Result<dataset::TarBatchOptions> make_shard_options(const Arguments& arguments,
   }
   options.mode = mode;
   options.options_hash = output_hash(arguments.options);
-  // One shard is written by one thread at a time. Measured: it keeps up with some twenty that make
-  // pictures of 20 KB.
+  // A shard is written by one thread at a time: where there are many, several are in work.
   options.in_work = std::clamp(std::thread::hardware_concurrency() / 4, 1u, 8u);
   return options;
 }
