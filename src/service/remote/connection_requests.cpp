@@ -187,6 +187,7 @@ Result<void> Connection::take_request(const ipc::Message& message, Fetch fetch) 
   try {
     auto request = make_request(message);
     if (request) {
+      ClientCounters::add(common_.counters.input_bytes, request->jpeg.size());
       slot.request = std::move(*request);
       waiting_.push_back(index);
     } else {
