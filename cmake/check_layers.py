@@ -30,7 +30,7 @@ ALLOWED = {
     "batch": {"base", "engine"},
     "ipc": {"base", "transport", "transport/shared"},
     "client": {"base", "ipc", "transport/shared"},
-    "service/local": {"base", "ipc", "transport/shared"},
+    "service/local": {"base", "ipc", "service/pictures", "transport/shared"},
     "topology": {"base"},
     "transport": {"base"},
     "transport/loopback": {"base", "transport"},

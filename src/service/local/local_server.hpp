@@ -8,6 +8,8 @@
 #include <framewire/status.hpp>
 #include <functional>
 #include <memory>
+#include <service/pictures/client_counters.hpp>
+#include <service/pictures/picture_engine.hpp>
 #include <string>
 #include <vector>
 
@@ -48,6 +50,7 @@ struct LocalServerOptions {
   /// engine with others says how many may stand in its queue before theirs.
   std::size_t under_way = 0;
   std::chrono::milliseconds greeting{1000};  ///< time that who has connected has to greet
+  ClientCounters* counters = nullptr;        ///< counts what clients do; outlives the server
   /// Called by threads of the server's, one at a time: be quick, never call the server. What it
   /// throws is ignored. May be empty.
   std::function<void(const LocalEvent&)> on_event;
@@ -67,6 +70,8 @@ class LocalServer {
   /// @return invalid_input for options out of bounds or a listener that is none; busy where a
   /// server listens there already, or
   ///         threads ran out; io_error
+  [[nodiscard]] static Result<LocalServer> start(PictureEngine& engine, LocalServerOptions options);
+  /// The same over an engine of this process.
   [[nodiscard]] static Result<LocalServer> start(Engine& engine, LocalServerOptions options);
   /// Ends all connections: what is queued is cancelled, what is worked on is waited for.
   ~LocalServer();
@@ -83,6 +88,9 @@ class LocalServer {
  private:
   class Impl;
   explicit LocalServer(std::unique_ptr<Impl> impl);
+  [[nodiscard]] static Result<LocalServer> start(PictureEngine& engine,
+                                                 std::unique_ptr<PictureEngine> own,
+                                                 LocalServerOptions options);
   std::unique_ptr<Impl> impl_;
 };
 

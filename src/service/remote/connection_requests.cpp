@@ -187,6 +187,7 @@ Result<void> RemoteClientConnection::take_request(const ipc::Message& message, F
   try {
     auto request = make_request(message);
     if (request) {
+      ClientCounters::add(common_.counters.input_bytes, request->jpeg.size());
       slot.request = std::move(*request);
       waiting_.push_back(index);
     } else {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <service/http/admission.hpp>
+#include <service/pictures/client_counters.hpp>
 #include <service/pictures/picture_engine.hpp>
 #include <string>
 
@@ -48,6 +49,7 @@ struct RemoteServerOptions {
   /// long as its bytes take at the least speed.
   std::chrono::milliseconds patience{30'000};
   std::uint64_t min_bytes_per_s = 64u << 10;
+  ClientCounters* counters = nullptr;  ///< counts what clients do; outlives the server
   /// Called by threads of the server's, one at a time: be quick, never call the server. What it
   /// throws is ignored. May be empty.
   std::function<void(const RemoteEvent&)> on_event;

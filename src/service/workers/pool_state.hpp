@@ -24,6 +24,7 @@ using Clock = base::Clock;
 struct PoolJob {
   std::span<const std::uint8_t> jpeg;
   std::shared_ptr<const client::OptionsText> options;
+  OutputSink sink;
   std::stop_token stop;
   std::shared_ptr<CompletionQueue> completions;
   std::list<Completion> completion;

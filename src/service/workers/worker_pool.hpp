@@ -54,7 +54,13 @@ class WorkerPool final : public PictureEngine {
   ~WorkerPool() override;
 
   Result<InputSlice> input_slice(std::size_t bytes) override;
-  std::size_t try_submit(std::span<EngineRequest> requests) override;
+  /// Registers nothing: workers have memory of their own, which input_slice() gives out.
+  Result<RegisteredMemory> register_memory(std::span<std::uint8_t> memory) override;
+  /// It does: an input is hashed, and handed to another worker where one ends.
+  bool needs_stable_inputs() const noexcept override { return true; }
+  using PictureEngine::try_submit;
+  /// Takes all of them, always: they wait in the pool.
+  std::size_t try_submit(std::span<EngineRequest> requests, std::function<void()> on_room) override;
   void drain() override;
   EngineStats stats() const override;
   std::vector<EngineDevice> devices() const override;
