@@ -12,11 +12,12 @@ namespace framewire::dataset {
 /// Counts what waits for its place in an output: results that are done before those in front of
 /// them. Who lists inputs waits here; who makes results never does, so that those in front come.
 /// Any number of threads.
-class Budget {
+class ResultBudget {
  public:
   /// @param bytes  before list() waits
   /// @param stop   as RunOptions::stop; may be null
-  Budget(std::uint64_t bytes, const std::atomic<bool>* stop) : max_bytes_(bytes), stop_(stop) {}
+  ResultBudget(std::uint64_t bytes, const std::atomic<bool>* stop)
+      : max_bytes_(bytes), stop_(stop) {}
 
   void add(std::uint64_t bytes) {
     const std::lock_guard lock(mutex_);

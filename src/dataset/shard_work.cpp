@@ -36,7 +36,7 @@ ShardWork::Picture::~Picture() { work->give_up(number); }
 
 ShardWork::ShardWork(std::uint64_t id, std::string name, std::unique_ptr<ShardFile> file,
                      std::unique_ptr<ShardOutput> output, const ShardSettings& settings,
-                     Budget& budget)
+                     ResultBudget& budget)
     : id_(id),
       name_(std::move(name)),
       file_(std::move(file)),

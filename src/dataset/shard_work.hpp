@@ -42,7 +42,8 @@ class ShardWork : public std::enable_shared_from_this<ShardWork> {
   /// @param settings, budget  live as long as this
   /// @param id                no other shard of the batch has it
   ShardWork(std::uint64_t id, std::string name, std::unique_ptr<ShardFile> file,
-            std::unique_ptr<ShardOutput> output, const ShardSettings& settings, Budget& budget);
+            std::unique_ptr<ShardOutput> output, const ShardSettings& settings,
+            ResultBudget& budget);
 
   /// What list() found.
   struct Listed {
@@ -130,7 +131,7 @@ class ShardWork : public std::enable_shared_from_this<ShardWork> {
   std::unique_ptr<ShardOutput> output_;  ///< of whoever writes
   OutputMark mark_;                      ///< where the sample begins; likewise
   const ShardSettings& settings_;
-  Budget& budget_;
+  ResultBudget& budget_;
   const base::Clock::time_point start_ = base::Clock::now();
   tar::Reader reader_;  ///< of whoever lists
 

@@ -152,7 +152,7 @@ class TarBatch::State {
   const OutputRoot outputs_;
   const OutputRoot manifests_;
   ShardSettings settings_;
-  Budget budget_;
+  ResultBudget budget_;
 
   // Of the thread that lists.
   std::size_t next_shard_ = 0;

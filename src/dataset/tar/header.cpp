@@ -9,23 +9,23 @@ namespace framewire::dataset::tar {
 namespace {
 
 /// A field of the header block.
-struct Field {
+struct TarField {
   std::string_view title;
   std::size_t offset;
   std::size_t bytes;
 };
-constexpr Field kName{"name", 0, 100};
-constexpr Field kMode{"mode", 100, 8};
-constexpr Field kUser{"uid", 108, 8};
-constexpr Field kGroup{"gid", 116, 8};
-constexpr Field kSize{"size", 124, 12};
-constexpr Field kMtime{"mtime", 136, 12};
-constexpr Field kChecksum{"chksum", 148, 8};
-constexpr Field kType{"typeflag", 156, 1};
-constexpr Field kMagic{"magic", 257, 8};
-constexpr Field kUserName{"uname", 265, 32};
-constexpr Field kGroupName{"gname", 297, 32};
-constexpr Field kPrefix{"prefix", 345, 155};
+constexpr TarField kName{"name", 0, 100};
+constexpr TarField kMode{"mode", 100, 8};
+constexpr TarField kUser{"uid", 108, 8};
+constexpr TarField kGroup{"gid", 116, 8};
+constexpr TarField kSize{"size", 124, 12};
+constexpr TarField kMtime{"mtime", 136, 12};
+constexpr TarField kChecksum{"chksum", 148, 8};
+constexpr TarField kType{"typeflag", 156, 1};
+constexpr TarField kMagic{"magic", 257, 8};
+constexpr TarField kUserName{"uname", 265, 32};
+constexpr TarField kGroupName{"gname", 297, 32};
+constexpr TarField kPrefix{"prefix", 345, 155};
 /// GNU's old sparse format: whether a further block of holes follows.
 constexpr std::size_t kSparseMoreOffset = 482;
 
@@ -34,24 +34,24 @@ constexpr std::string_view kUstar{
     "00",
     8};
 
-std::span<const std::uint8_t> field_of(Block block, const Field& field) {
+std::span<const std::uint8_t> field_of(TarBlock block, const TarField& field) {
   return block.subspan(field.offset, field.bytes);
 }
 
 // Text ends at NUL or with its field.
-std::string text_of(Block block, const Field& field) {
+std::string text_of(TarBlock block, const TarField& field) {
   const auto bytes = field_of(block, field);
   const auto end = std::ranges::find(bytes, std::uint8_t{0});
   return {bytes.begin(), end};
 }
 
-tl::unexpected<Status> wrong_number(const Field& field, std::string_view found) {
+tl::unexpected<Status> wrong_number(const TarField& field, std::string_view found) {
   return fail(StatusCode::kInvalidInput,
               fmt::format("the header's {} {}; accepted: an octal number", field.title, found));
 }
 
 // GNU's base 256: two's complement, big endian, the first bit set.
-Result<std::int64_t> base256_of(std::span<const std::uint8_t> bytes, const Field& field) {
+Result<std::int64_t> base256_of(std::span<const std::uint8_t> bytes, const TarField& field) {
   const bool negative = (bytes[0] & 0x40) != 0;
   std::int64_t value = negative ? -1 : 0;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
@@ -67,7 +67,7 @@ Result<std::int64_t> base256_of(std::span<const std::uint8_t> bytes, const Field
   return value;
 }
 
-Result<std::int64_t> number_of(Block block, const Field& field) {
+Result<std::int64_t> number_of(TarBlock block, const TarField& field) {
   const auto bytes = field_of(block, field);
   if ((bytes[0] & 0x80) != 0) return base256_of(bytes, field);
   std::size_t i = 0;
@@ -82,7 +82,7 @@ Result<std::int64_t> number_of(Block block, const Field& field) {
   return value;
 }
 
-Result<std::uint64_t> count_of(Block block, const Field& field) {
+Result<std::uint64_t> count_of(TarBlock block, const TarField& field) {
   const auto number = number_of(block, field);
   if (!number) return fail(number.error());
   if (*number < 0) return wrong_number(field, "is negative");
@@ -90,7 +90,7 @@ Result<std::uint64_t> count_of(Block block, const Field& field) {
 }
 
 // Some old programs have summed up bytes as signed.
-bool checksum_fits(Block block) {
+bool checksum_fits(TarBlock block) {
   const auto stated = number_of(block, kChecksum);
   if (!stated) return false;
   std::int64_t plain = 0;
@@ -104,16 +104,16 @@ bool checksum_fits(Block block) {
   return *stated == plain || *stated == as_signed;
 }
 
-void put_text(std::span<std::uint8_t> block, const Field& field, std::string_view text) {
+void put_text(std::span<std::uint8_t> block, const TarField& field, std::string_view text) {
   std::memcpy(block.data() + field.offset, text.data(), std::min(text.size(), field.bytes));
 }
 
-bool fits_octal(const Field& field, std::uint64_t value) {
+bool fits_octal(const TarField& field, std::uint64_t value) {
   return value >> (3 * (field.bytes - 1)) == 0;
 }
 
 // One digit fewer than the field has bytes, ended by NUL. What does not fit stands in a pax header.
-void put_number(std::span<std::uint8_t> block, const Field& field, std::uint64_t value) {
+void put_number(std::span<std::uint8_t> block, const TarField& field, std::uint64_t value) {
   if (!fits_octal(field, value)) value = 0;
   put_text(block, field, fmt::format("{:0{}o}", value, field.bytes - 1));
 }
@@ -176,7 +176,7 @@ std::string pax_records_of(const Header& header) {
   if (!fits_octal(kGroup, header.group)) {
     add_record(records, "gid", fmt::format("{}", header.group));
   }
-  const auto name = [&](std::string_view key, const Field& field, const std::string& text) {
+  const auto name = [&](std::string_view key, const TarField& field, const std::string& text) {
     if (text.size() >= field.bytes || !is_ascii(text)) add_record(records, key, text);
   };
   name("uname", kUserName, header.user_name);
@@ -186,11 +186,11 @@ std::string pax_records_of(const Header& header) {
 
 }  // namespace
 
-bool is_zero(Block block) noexcept {
+bool is_zero(TarBlock block) noexcept {
   return std::ranges::all_of(block, [](std::uint8_t byte) { return byte == 0; });
 }
 
-Result<Header> parse_header(Block block) {
+Result<Header> parse_header(TarBlock block) {
   if (!checksum_fits(block)) {
     return fail(StatusCode::kInvalidInput, "is no header of a tar archive: its checksum is wrong");
   }

@@ -13,7 +13,7 @@
 namespace framewire::dataset::tar {
 
 inline constexpr std::size_t kBlockBytes = 512;
-using Block = std::span<const std::uint8_t, kBlockBytes>;
+using TarBlock = std::span<const std::uint8_t, kBlockBytes>;
 
 /// The `typeflag` field.
 enum TypeFlag : char {
@@ -49,12 +49,12 @@ struct Header {
 };
 
 /// Whether all bytes are zero, as in the two blocks that end an archive.
-[[nodiscard]] bool is_zero(Block block) noexcept;
+[[nodiscard]] bool is_zero(TarBlock block) noexcept;
 
 /// Reads a header block. Numbers are octal digits or GNU's base 256.
 /// @return invalid_input for a wrong checksum, or a number that is none, negative or beyond 2^63 −
 /// 1
-[[nodiscard]] Result<Header> parse_header(Block block);
+[[nodiscard]] Result<Header> parse_header(TarBlock block);
 
 /// Bytes of content rounded up to whole blocks; nothing beyond 2^63 − 1.
 [[nodiscard]] std::optional<std::uint64_t> padded(std::uint64_t size) noexcept;

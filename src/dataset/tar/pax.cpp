@@ -15,7 +15,7 @@ Result<Number> number_in(std::string_view key, std::string_view text) {
 }
 
 // A number of bytes, at most 2^63 − 1, as offsets are.
-Result<void> take_size(std::string_view value, Attributes& out) {
+Result<void> take_size(std::string_view value, PaxAttributes& out) {
   const auto size = number_in<std::int64_t>("size", value);
   if (!size) return fail(size.error());
   if (*size < 0) return fail(StatusCode::kInvalidInput, "the pax header's size is negative");
@@ -24,7 +24,7 @@ Result<void> take_size(std::string_view value, Attributes& out) {
 }
 
 // "-1.5" is half a second before -1.
-Result<void> take_mtime(std::string_view value, Attributes& out) {
+Result<void> take_mtime(std::string_view value, PaxAttributes& out) {
   const std::size_t dot = value.find('.');
   const auto seconds = number_in<std::int64_t>("mtime", value.substr(0, dot));
   if (!seconds) return fail(seconds.error());
@@ -43,7 +43,7 @@ Result<void> take_id(std::string_view key, std::string_view value,
   return {};
 }
 
-Result<void> take(std::string_view key, std::string_view value, Attributes& out) {
+Result<void> take(std::string_view key, std::string_view value, PaxAttributes& out) {
   if (key == "path") out.path = value;
   if (key == "uname") out.user_name = value;
   if (key == "gname") out.group_name = value;
@@ -57,8 +57,8 @@ Result<void> take(std::string_view key, std::string_view value, Attributes& out)
 
 }  // namespace
 
-Result<Attributes> parse_records(std::string_view records) {
-  Attributes out;
+Result<PaxAttributes> parse_records(std::string_view records) {
+  PaxAttributes out;
   while (!records.empty()) {
     std::size_t length = 0;
     const auto [end, error] =

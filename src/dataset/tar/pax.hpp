@@ -1,4 +1,4 @@
-// Attributes in pax headers: records "LENGTH KEY=VALUE\n".
+// PaxAttributes in pax headers: records "LENGTH KEY=VALUE\n".
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace framewire::dataset::tar {
 
 /// What a pax header says of a member, as far as it matters here; unset: says nothing.
-struct Attributes {
+struct PaxAttributes {
   std::optional<std::string> path;
   std::optional<std::uint64_t> size;
   std::optional<std::int64_t> mtime_s;  ///< rounded down
@@ -21,10 +21,10 @@ struct Attributes {
   bool sparse = false;  ///< GNU.sparse.…: the content lacks holes
 };
 
-/// Reads all records. Keys that are not in Attributes are passed over.
+/// Reads all records. Keys that are not in PaxAttributes are passed over.
 /// @return invalid_input for a record whose length is wrong, or a number that is none or out of
 /// range
-[[nodiscard]] Result<Attributes> parse_records(std::string_view records);
+[[nodiscard]] Result<PaxAttributes> parse_records(std::string_view records);
 
 /// Appends a record.
 void add_record(std::string& records, std::string_view key, std::string_view value);

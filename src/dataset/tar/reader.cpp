@@ -27,7 +27,7 @@ bool has_content(char type) {
   }
 }
 
-std::string_view compressor_of(Block block) {
+std::string_view compressor_of(TarBlock block) {
   if (block[0] == 0x1F && block[1] == 0x8B) return "gzip";
   if (block[0] == 0x28 && block[1] == 0xB5 && block[2] == 0x2F && block[3] == 0xFD) return "zstd";
   if (block[0] == 0xFD && block[1] == '7' && block[2] == 'z') return "xz";
@@ -74,7 +74,7 @@ Result<void> Reader::fill(std::uint64_t offset) {
   return {};
 }
 
-Result<Block> Reader::block_at(std::uint64_t offset) {
+Result<TarBlock> Reader::block_at(std::uint64_t offset) {
   if (offset > total_ || total_ - offset < kBlockBytes) return cut_short(offset + kBlockBytes);
   const auto holds = [&] {
     return offset >= piece_offset_ && offset - piece_offset_ + kBlockBytes <= piece_.size();
@@ -83,7 +83,7 @@ Result<Block> Reader::block_at(std::uint64_t offset) {
     if (auto filled = fill(offset); !filled) return fail(filled.error());
     if (!holds()) return cut_short(offset + kBlockBytes);
   }
-  return Block(piece_.data() + (offset - piece_offset_), kBlockBytes);
+  return TarBlock(piece_.data() + (offset - piece_offset_), kBlockBytes);
 }
 
 // One block of zeros at the very end is what some programs leave.
@@ -159,7 +159,7 @@ Result<void> Reader::pass_sparse_blocks() {
 }
 
 Result<void> Reader::finish(Header header, const Extended& extended) {
-  const Attributes& attributes = extended.attributes;
+  const PaxAttributes& attributes = extended.attributes;
   if (extended.gnu_name) header.name = *extended.gnu_name;
   if (attributes.path) header.name = *attributes.path;
   if (attributes.size) header.size = *attributes.size;

@@ -54,11 +54,11 @@ class Reader {
  private:
   /// What extended headers say of the member after them.
   struct Extended {
-    Attributes attributes;
+    PaxAttributes attributes;
     std::optional<std::string> gnu_name;
   };
   [[nodiscard]] Result<bool> at_end();
-  [[nodiscard]] Result<Block> block_at(std::uint64_t offset);
+  [[nodiscard]] Result<TarBlock> block_at(std::uint64_t offset);
   [[nodiscard]] Result<Header> header_at(std::uint64_t offset);
   [[nodiscard]] Result<void> read_extended(const Header& header, Extended& extended);
   [[nodiscard]] Result<void> finish(Header header, const Extended& extended);

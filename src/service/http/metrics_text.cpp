@@ -174,13 +174,13 @@ void add_cache_errors(const Scrape& from, MetricValues& to) {
 }
 
 template <ClientCounters::Count ClientCounters::*kMember>
-void add_clients(const Scrape& from, Values& to) {
+void add_clients(const Scrape& from, MetricValues& to) {
   for (std::size_t i = 0; i < std::size(kTransportNames); ++i) {
     to.add((from.metrics.clients[i].*kMember).load(), {{"transport", kTransportNames[i]}});
   }
 }
 
-void add_client_requests(const Scrape& from, Values& to) {
+void add_client_requests(const Scrape& from, MetricValues& to) {
   for (std::size_t i = 0; i < std::size(kTransportNames); ++i) {
     const ClientCounters& counters = from.metrics.clients[i];
     const Text transport = kTransportNames[i];
@@ -260,7 +260,7 @@ constexpr MetricRow kRows[] = {
      add_clients<&ClientCounters::output_bytes>},
     {{"framewire_client_wakeups_total", "counter", "transport",
       "Local clients that slept and were woken; answers that come together wake once"},
-     [](const Scrape& s, Values& v) {
+     [](const Scrape& s, MetricValues& v) {
        const auto& local = s.metrics.clients[enum_index(ClientTransport::kLocal)];
        v.add(local.wakeups.load(), {{"transport", "local"}});
      }},
