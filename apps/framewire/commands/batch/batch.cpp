@@ -64,20 +64,20 @@ Result<void> take_paths(const Arguments& arguments, BatchCommand& command) {
   if (list.empty() && inputs.empty()) {
     return misuse("found one path; accepted: framewire batch IN… OUT_DIR");
   }
-  const auto shards = take_shards(inputs, list, arguments.has("null") ? '\0' : '\n');
+  auto names = make_input_names(std::move(inputs), list, arguments.has("null"));
+  if (!names) return fail(names.error());
+  const auto shards = take_shards(names->paths, names->list, names->null_separated ? '\0' : '\n');
   if (!shards) return fail(shards.error());
   if (*shards) {
     auto options =
         make_shard_options(arguments, command.output_folder, command.part, command.output.mode);
     if (!options) return fail(options.error());
     command.shards = std::move(*options);
-    command.inputs.paths = std::move(inputs);
+    command.inputs.paths = std::move(names->paths);
     return {};
   }
   if (auto none = refuse_shard_options(arguments); !none) return fail(none.error());
   command.settings.shard = command.part;
-  auto names = make_input_names(std::move(inputs), list, arguments.has("null"));
-  if (!names) return fail(names.error());
   command.inputs = std::move(*names);
   return {};
 }

@@ -5,6 +5,7 @@
 #include <commands/batch/shards.hpp>
 #include <cstdlib>
 #include <dataset/braces.hpp>
+#include <filesystem>
 #include <framewire/options.hpp>
 #include <iterator>
 #include <thread>
@@ -64,9 +65,12 @@ Result<batch::Shard> shard_of_environment() {
       "JOB_COMPLETION_INDEX or AWS_BATCH_JOB_ARRAY_INDEX");
 }
 
-// Nothing where the first is no shard: such a list may be longer than memory.
+// Nothing where the first is no shard: such a list may be longer than memory. Nothing either of
+// what is no file: a pipe can be read once only, and its names are those of pictures.
 Result<std::vector<std::string>> names_in(const std::string& list, char separator) {
   std::vector<std::string> names;
+  std::error_code error;
+  if (list == "-" || !std::filesystem::is_regular_file(list, error)) return names;
   const auto source = batch::open_list(list, separator);
   if (!source) return fail(source.error());
   for (;;) {
@@ -97,11 +101,9 @@ Result<batch::Shard> parse_shard(const std::string& text) {
   return shard;
 }
 
-Result<bool> take_shards(std::vector<std::string>& paths, std::string list, char separator) {
+Result<bool> take_shards(std::vector<std::string>& paths, const std::string& list, char separator) {
   const auto is_shard = [](const std::string& path) { return path.ends_with(".tar"); };
   std::vector<std::string> words = paths;
-  if (list.empty() && paths.size() == 1 && paths[0].starts_with("@")) list = paths[0].substr(1);
-  if (list == "-") return false;
   if (!list.empty()) {
     auto listed = names_in(list, separator);
     if (!listed) return fail(listed.error());
