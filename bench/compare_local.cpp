@@ -1,5 +1,6 @@
-// compare_local [PHOTO.jpg]: requests a second and CPU time a request of small pictures, by an
-// engine in this process and by one in another process, through the memory that both share.
+// compare_local [PHOTO.jpg]: requests a second, CPU time and sleeps a request of small pictures, by
+// an engine in this process and by one in another process, through the memory that both share. A
+// sleep is a voluntary context switch of any thread of either process.
 //
 // Engine: host threads, as many as cores. Inside the timing: handing in, resizing to half the size,
 // taking answers. Inputs are in memory before. Each row
@@ -41,12 +42,29 @@ constexpr int kTurns = 5;
 double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
 }
+double own_sleeps() {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  return static_cast<double>(used.ru_nvcsw);
+}
+/// Of the threads that another process has now.
+double sleeps_of(pid_t pid) {
+  double sum = 0;
+  for (const auto& task : std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid))) {
+    std::ifstream file(task.path() / "status");
+    for (std::string word; file >> word;) {
+      double count = 0;
+      if (word == "voluntary_ctxt_switches:" && file >> count) sum += count;
+    }
+  }
+  return sum;
+}
 double own_cpu() {
   rusage used{};
   ::getrusage(RUSAGE_SELF, &used);
   return seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
 }
-/// Of another process, from /proc.
+/// The processor time of another process, from /proc.
 double cpu_of(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/stat", pid));
   std::string text((std::istreambuf_iterator<char>(file)), {});
@@ -101,6 +119,7 @@ struct Way {
   std::function<void()> run;
   std::vector<double> rates{};
   std::vector<double> cpus_us{};
+  std::vector<double> sleeps{};
 };
 
 double median(std::vector<double> values) {
@@ -154,21 +173,24 @@ int main(int count, char** names) {
   for (int turn = -1; turn < kTurns; ++turn) {
     for (Way& way : ways) {
       const double cpu = own_cpu() + cpu_of(server);
+      const double sleeps = own_sleeps() + sleeps_of(server);
       const auto start = Clock::now();
       way.run();
       const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
       if (turn < 0) continue;  // warms
       way.rates.push_back(kRequests / seconds);
       way.cpus_us.push_back((own_cpu() + cpu_of(server) - cpu) * 1e6 / kRequests);
+      way.sleeps.push_back((own_sleeps() + sleeps_of(server) - sleeps) / kRequests);
     }
   }
   fmt::print(
-      "{} bytes each\n| way | requests/s | CPU a request, µs | least, most |\n|---|---|---|---|\n",
+      "{} bytes each\n| way | requests/s | CPU a request, µs | least, most | sleeps a request |\n"
+      "|---|---|---|---|---|\n",
       file.size());
   for (const Way& way : ways) {
-    fmt::print("| {} | {:.0f} | {:.1f} | {:.1f}, {:.1f} |\n", way.name, median(way.rates),
+    fmt::print("| {} | {:.0f} | {:.1f} | {:.1f}, {:.1f} | {:.2f} |\n", way.name, median(way.rates),
                median(way.cpus_us), *std::ranges::min_element(way.cpus_us),
-               *std::ranges::max_element(way.cpus_us));
+               *std::ranges::max_element(way.cpus_us), median(way.sleeps));
   }
   ::kill(server, SIGKILL);
   ::waitpid(server, nullptr, 0);

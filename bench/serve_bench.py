@@ -9,6 +9,7 @@ import platform
 import random
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import sys
@@ -59,14 +60,21 @@ class Server:
             found += children.get(pid, [])
         return found
 
-    def rss_bytes(self):
-        total = 0
+    def memory_of_each(self):
+        """(resident bytes, those that are neither of files nor shared) of its process, which is
+        first, and of each below it."""
+        sizes, page = [], os.sysconf("SC_PAGE_SIZE")
         for pid in self.processes():
             try:
-                total += int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1])
+                fields = pathlib.Path(f"/proc/{pid}/statm").read_text().split()
             except OSError:
-                pass
-        return total * os.sysconf("SC_PAGE_SIZE")
+                continue
+            resident, shared = int(fields[1]) * page, int(fields[2]) * page
+            sizes.append((resident, resident - shared))
+        return sizes
+
+    def rss_bytes(self):
+        return sum(resident for resident, _ in self.memory_of_each())
 
     def stop(self):
         """@return the exit status; negative: killed by a signal."""
@@ -82,10 +90,23 @@ class Server:
         return self.process.returncode
 
 
-def start_framewire(program, folder, log, core=None, flags=()):
+def start_framewire(program, folder, log, core=None, flags=(), tls=False):
+    """@param tls  whether its address speaks TLS; the flags then name a certificate"""
     port = free_port()
-    return Server([*on_core(core), str(program), "serve", str(folder), "--listen",
-                   f"127.0.0.1:{port}", "--log", "none", *flags], port, log)
+    listen = f"{'tls:' if tls else ''}127.0.0.1:{port}"
+    return Server([*on_core(core), str(program), "serve", str(folder), "--listen", listen,
+                   "--log", "none", *flags], port, log)
+
+
+def make_certificate(folder):
+    """A self-signed one for localhost. @return its file and that of its key"""
+    cert, key = folder / "cert.pem", folder / "key.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                    "ec_paramgen_curve:P-256", "-nodes", "-days", "30", "-subj", "/CN=localhost",
+                    "-addext", "subjectAltName=DNS:localhost", "-keyout", str(key), "-out",
+                    str(cert)], check=True, capture_output=True)
+    key.chmod(0o600)
+    return cert, key
 
 
 def size_of_jpeg(data):
@@ -169,11 +190,17 @@ class Gone(Exception):
 class Client:
     """One HTTP/1.1 connection that is opened when it is needed."""
 
+    certificate = None  # the server's, where it speaks TLS
+
     def __init__(self, port):
         self.port, self.reader, self.writer = port, None, None
 
     async def open(self):
-        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port)
+        tls = {}
+        if self.certificate is not None:
+            tls = {"ssl": ssl.create_default_context(cafile=self.certificate),
+                   "server_hostname": "localhost"}
+        self.reader, self.writer = await asyncio.open_connection("127.0.0.1", self.port, **tls)
         self.writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def close(self):

@@ -3,8 +3,10 @@
 
 Clients fetch pictures of all kinds from FRAMEWIRE_CORPUS (sizes, crops, quality, progressive,
 profiles), send pictures, ask again with ETags, ask for what is not there and for what is damaged,
-send no HTTP, vanish in the middle, send and read slowly. Every few seconds a row of OUT.csv has
-memory, latencies and statuses; OUT.svg draws it. It fails where
+send no HTTP, vanish in the middle, send and read slowly. With --tls they speak TLS, and h2load asks
+for pictures over HTTP/2 beside them; with --origin a web server has the originals, which many
+requests name by its URL. Every few seconds a row of OUT.csv has memory, of the service's process and
+of its workers, latencies and statuses; OUT.svg draws it. It fails where
   - a status comes that is none by design (500, 502, 504, or 4xx for what is in order),
   - an answer does not come, or comes in part, to a client that behaves,
   - equal requests have answers of different bytes,
@@ -18,15 +20,18 @@ import collections
 import csv
 import hashlib
 import math
+import os
 import pathlib
 import random
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 
 from line_plot import Line, draw_over_time
-from serve_bench import (Client, Gone, corpus, get, percentile, photographs, post, start_framewire)
+from serve_bench import (Client, Gone, Server, corpus, free_port, get, make_certificate, percentile,
+                         photographs, post, start_framewire)
 
 # What a URL may ask for, and what bodies may; each works for every photograph.
 URL_OPTIONS = ["rs:fit:480:0", "rs:fill:300:300", "rs:force:64:64", "rs:fit:1200:1200/q:60",
@@ -69,11 +74,13 @@ class Figures:
 
 
 class Traffic:
-    def __init__(self, port, files, damaged, figures, seed):
+    def __init__(self, port, files, damaged, figures, seed, origin):
+        """@param origin  the beginning of URLs of the same files; empty where there is none"""
         self.port, self.files, self.damaged, self.figures = port, files, damaged, figures
+        self.origin = origin
         self.random = random.Random(seed)
         self.names = sorted(files)
-        self.etags = {}
+        self.conditions = {}  # under which a URL was answered before
         # (weight, what it does)
         self.kinds = [(40, self.fetch), (20, self.send), (10, self.ask_again), (6, self.unknown),
                       (8, self.fetch_damaged), (4, self.send_damaged), (5, self.vanish),
@@ -99,14 +106,20 @@ class Traffic:
         return answer
 
     def url(self, names):
-        return f"/unsafe/{self.random.choice(URL_OPTIONS)}/plain/{self.random.choice(names)}"
+        options, name = self.random.choice(URL_OPTIONS), self.random.choice(names)
+        if self.random.random() < 0.3:  # a size that hardly anybody else asks for
+            options += f"/w:{self.random.randrange(16, 600)}"
+        return f"/unsafe/{options}/plain/{self.random.choice(['', self.origin])}{name}"
 
     async def fetch(self, client):
         url = self.url(self.names)
         status, fields, body = await self.timed("fetch", client, get(url), {200})
         if status == 200:
             self.figures.compare(url, body)
-            self.etags[url] = fields.get("etag", "")
+            if "etag" in fields:
+                self.conditions[url] = f"If-None-Match: {fields['etag']}\r\n"
+            elif "last-modified" in fields:
+                self.conditions[url] = f"If-Modified-Since: {fields['last-modified']}\r\n"
 
     async def send(self, client):
         name, options = self.random.choice(self.names), self.random.choice(BODY_OPTIONS)
@@ -116,11 +129,10 @@ class Traffic:
             self.figures.compare(f"POST {options} {name}", body)
 
     async def ask_again(self, client):
-        if not self.etags:
+        if not self.conditions:
             return
-        url = self.random.choice(list(self.etags))
-        request = get(url, f"If-None-Match: {self.etags[url]}\r\n")
-        await self.timed("ask again", client, request, {304})
+        url = self.random.choice(list(self.conditions))
+        await self.timed("ask again", client, get(url, self.conditions[url]), {304})
 
     async def unknown(self, client):
         target, accepted = self.random.choice(
@@ -184,7 +196,9 @@ class Traffic:
         client.close()
 
 
-COLUMNS = ["seconds", "requests_per_s", "p50_ms", "p99_ms", "max_ms", "rss_mb"]
+# Memory that processes share counts in each of their resident sizes; own_mb leaves it out.
+COLUMNS = ["seconds", "requests_per_s", "p50_ms", "p99_ms", "max_ms", "rss_mb", "own_mb", "front_mb",
+           "workers_mb", "processes"]
 STATUSES = [200, 304, 400, 404, 422, 429, 503, "other"]
 
 
@@ -198,13 +212,17 @@ async def sample(server, figures, seconds, interval, writer, rows):
             return
         latencies, figures.latencies_ms = figures.latencies_ms, []
         statuses, figures.statuses = figures.statuses, collections.Counter()
+        memory = server.memory_of_each()
+        sizes = [resident for resident, _ in memory]
         known = {str(s): statuses.pop(s, 0) for s in STATUSES if s != "other"}
         row = {"seconds": round(now - start, 1),
                "requests_per_s": round(len(latencies) / (now - last), 1),
                "p50_ms": round(percentile(latencies, 0.5), 3),
                "p99_ms": round(percentile(latencies, 0.99), 3),
                "max_ms": round(max(latencies, default=math.nan), 3),
-               "rss_mb": round(server.rss_bytes() / 1e6, 1), **known,
+               "rss_mb": round(sum(sizes) / 1e6, 1), "own_mb": round(sum(own for _, own in memory) / 1e6, 1),
+               "front_mb": round(sum(sizes[:1]) / 1e6, 1),
+               "workers_mb": round(sum(sizes[1:]) / 1e6, 1), "processes": len(sizes), **known,
                "other": sum(statuses.values())}
         writer.writerow(row)
         rows.append(row)
@@ -212,9 +230,9 @@ async def sample(server, figures, seconds, interval, writer, rows):
         last = now
 
 
-async def soak(args, server, files, damaged, figures, writer):
+async def soak(args, server, files, damaged, figures, writer, origin):
     rows = []
-    traffic = Traffic(server.port, files, damaged, figures, args.seed)
+    traffic = Traffic(server.port, files, damaged, figures, args.seed, origin)
     ended = asyncio.Event()
 
     async def client(kinds):
@@ -230,6 +248,44 @@ async def soak(args, server, files, damaged, figures, writer):
     ended.set()
     await asyncio.wait(clients, timeout=2 * REQUEST_TIME_S)
     return rows
+
+
+def start_origin(folder, log):
+    port = free_port()
+    return Server([sys.executable, "-m", "http.server", "--bind", "127.0.0.1", "--directory",
+                   str(folder), str(port)], port, log)
+
+
+class Http2Load:
+    """h2load, which asks for pictures over HTTP/2 all the while."""
+
+    def __init__(self, args, port, files, origin, folder):
+        urls = folder / "urls.txt"
+        dice = random.Random(args.seed)
+        urls.write_text("".join(
+            f"https://127.0.0.1:{port}/unsafe/{dice.choice(URL_OPTIONS)}/w:{dice.randrange(16, 600)}"
+            f"/plain/{dice.choice(['', origin])}{name}\n"
+            for name in sorted(files) for _ in range(40)))
+        self.process = subprocess.Popen(
+            ["h2load", "-D", str(round(args.seconds)), "-c", "4", "-m", "4", "-t", "1", "-i",
+             str(urls)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def end(self, figures):
+        """Full load may be refused: h2load counts 429 and 503 as 4xx and 5xx."""
+        try:
+            out, _ = self.process.communicate(timeout=REQUEST_TIME_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            out, _ = self.process.communicate()
+            figures.fail("h2load did not end")
+        told = [line for line in out.splitlines()
+                if line.startswith(("requests:", "status codes:", "Application protocol:"))]
+        print("h2load: " + "; ".join(told))
+        if not any("h2" in line for line in told if line.startswith("Application")):
+            figures.fail("h2load did not speak HTTP/2")
+        # Requests that were under way at the end are none of these.
+        if not any(" 0 errored" in line for line in told if line.startswith("requests:")):
+            figures.fail("requests over HTTP/2 had errors")
 
 
 def check_memory(rows, figures):
@@ -256,8 +312,10 @@ def copy_files(photos, folder):
             for _ in range(20):
                 changed[dice.randrange(20, len(data))] = dice.randrange(256)
             damaged[f"changed{index}.jpg"] = bytes(changed)
+    hour_ago = time.time() - 3600  # what has just changed is nothing to keep
     for name, data in {**files, **damaged}.items():
         (folder / name).write_bytes(data)
+        os.utime(folder / name, (hour_ago, hour_ago))
     return files, damaged
 
 
@@ -287,6 +345,8 @@ def main():
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--flags", default="", help="of framewire serve: \"--queue 64\"")
+    parser.add_argument("--tls", action="store_true", help="TLS, and HTTP/2 beside HTTP/1.1")
+    parser.add_argument("--origin", action="store_true", help="originals of a web server, too")
     parser.add_argument("--quick", action="store_true", help="12 seconds")
     args = parser.parse_args()
     if args.quick:
@@ -300,14 +360,30 @@ def main():
         files, damaged = copy_files(photographs(corpus(args.photos), FILES), photos)
         writer = csv.DictWriter(table, COLUMNS + [str(status) for status in STATUSES])
         writer.writeheader()
-        server = start_framewire(args.program.resolve(), photos, log,
-                                 flags=["--client-share", "100", *args.flags.split()])
+        flags = ["--client-share", "100", *args.flags.split()]
+        web, origin = None, ""
+        if args.origin:
+            web = start_origin(photos, log)
+            origin = f"http://127.0.0.1:{web.port}/"
+            flags += ["--remote", "--allow-loopback"]
+        if args.tls:
+            cert, key = make_certificate(pathlib.Path(folder))
+            flags += ["--tls-cert", str(cert), "--tls-key", str(key)]
+            Client.certificate = str(cert)
+        server = start_framewire(args.program.resolve(), photos, log, flags=flags, tls=args.tls)
         files = asyncio.run(usable(server.port, files))
         print(f"{len(files)} photographs, {len(damaged)} damaged ones, {args.clients} clients")
+        http2 = None
+        if args.tls:
+            http2 = Http2Load(args, server.port, files, origin, pathlib.Path(folder))
         try:
-            rows = asyncio.run(soak(args, server, files, damaged, figures, writer))
+            rows = asyncio.run(soak(args, server, files, damaged, figures, writer, origin))
+            if http2 is not None:
+                http2.end(figures)
         finally:
             status = server.stop()
+            if web is not None:
+                web.stop()
         if status != 0:
             figures.fail(f"the server ended with {status}")
     check_memory(rows, figures)
@@ -315,6 +391,8 @@ def main():
              Line("p99 ms", [(r["seconds"], r["p99_ms"]) for r in rows], "#d9822b"),
              Line("p50 ms", [(r["seconds"], r["p50_ms"]) for r in rows], "#888888"),
              Line("memory MB", [(r["seconds"], r["rss_mb"]) for r in rows], "#2b7de9")]
+    if rows and rows[0]["processes"] > 1:
+        lines.append(Line("own MB", [(r["seconds"], r["own_mb"]) for r in rows], "#7a3e9d"))
     with open(args.out + ".svg", "w", encoding="utf-8") as file:
         file.write(draw_over_time(lines, f"framewire serve under mixed load, {args.clients} clients"))
     kinds = ", ".join(f"{count} {kind}" for kind, count in figures.kinds.most_common())

@@ -10,12 +10,8 @@ which other work on the machine disturbs less than wall time: the median, and th
 """
 
 import argparse
-import io
 import json
 import pathlib
-import platform
-import statistics
-import subprocess
 import tempfile
 import time
 
@@ -23,46 +19,17 @@ import numpy
 import torch
 import torchvision
 from PIL import Image
-from torchvision.io import ImageReadMode, decode_jpeg
-from torchvision.transforms.v2 import functional as transforms
-
-MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-SIDE = 224
+from tensor_bench import (MEAN, SIDE, STD, cpu_model, framewire_program, make_files, pillow,
+                          print_rates, program_batch)
+from torchvision_peer import on_cpu, tensors_of
 
 
-def make_files(folder, into, count, width, height):
-    """Parts of the photographs, of the wanted shape, scaled down."""
-    photos = sorted(p for p in pathlib.Path(folder).rglob("*") if p.suffix in (".jpg", ".jpeg"))
-    made = 0
-    for turn in range(count):
-        with Image.open(photos[turn % len(photos)]) as image:
-            image = image.convert("RGB")
-        wide, high = image.size
-        scale = max(1.0, min(wide / width, high / height) * (0.55 + 0.45 * (turn % 5) / 4))
-        w, h = min(wide, round(width * scale)), min(high, round(height * scale))
-        left, top = (wide - w) * (turn * 7 % 11) // 10, (high - h) * (turn * 3 % 11) // 10
-        part = image.crop((max(0, min(left, wide - w)), max(0, min(top, high - h)),
-                           min(wide, left + w), min(high, top + h)))
-        part.resize((width, height), Image.Resampling.LANCZOS).save(
-            pathlib.Path(into) / f"{made:03}.jpg", quality=90, subsampling="4:2:0")
-        made += 1
+def pillow_sample(data, crop, out):
+    out[:] = ((pillow(data, crop) / 255 - MEAN) / STD).transpose(2, 0, 1)
 
 
-def pillow(data, crop, out):
-    left, top, width, height = crop
-    image = Image.open(io.BytesIO(data)).convert("RGB")
-    image = image.crop((left, top, left + width, top + height)).resize(
-        (SIDE, SIDE), Image.Resampling.BILINEAR)
-    samples = numpy.asarray(image, dtype=numpy.float32) / 255
-    out[:] = ((samples - MEAN) / STD).transpose(2, 0, 1)
-
-
-def torchvision_cpu(data, crop, out):
-    left, top, width, height = crop
-    image = decode_jpeg(data, mode=ImageReadMode.RGB)
-    image = transforms.resized_crop(image, top, left, height, width, [SIDE, SIDE], antialias=True)
-    image = transforms.normalize(transforms.to_dtype(image, torch.float32, scale=True), MEAN, STD)
-    out.copy_(image)
+def torchvision_sample(data, crop, out):
+    out.copy_(on_cpu(data, crop))
 
 
 def measure_peer(make, files, crops, out):
@@ -72,41 +39,24 @@ def measure_peer(make, files, crops, out):
     return len(files) / (time.process_time() - start)
 
 
-def run_framewire(program, folder, *more):
-    command = [program, "tensor", folder, "--size", f"{SIDE}x{SIDE}", "--crop", "random", "--dtype",
-               "float16", "--mean", ",".join(map(str, MEAN)), "--std", ",".join(map(str, STD)),
-               "--jobs", "1", "--json", *more]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-
-
 def measure(program, folder, rounds):
     with tempfile.TemporaryDirectory() as work:
-        out = pathlib.Path(work) / "batch.npy"
-        run_framewire(program, folder, "--out", str(out))
-        rows = [json.loads(line) for line in out.with_suffix(".jsonl").read_text().splitlines()]
+        _, rows = program_batch(program, folder, pathlib.Path(work) / "batch.npy", "--jobs", "1")
     files = [pathlib.Path(row["input"]).read_bytes() for row in rows]
-    tensors = [torch.frombuffer(bytearray(data), dtype=torch.uint8) for data in files]
+    tensors = tensors_of(files)
     crops = [row["crop"] for row in rows]
     arrays = numpy.empty((len(files), 3, SIDE, SIDE), numpy.float16)
     batch = torch.empty((len(files), 3, SIDE, SIDE), dtype=torch.float16)
     rates = {}
     for _ in range(rounds):
         for fidelity in ("exact", "fast"):
-            figures = run_framewire(program, folder, "--bench", "--seconds", "1", "--fidelity",
-                                    fidelity)
+            figures = framewire_program(program, folder, "--jobs", "1", "--bench", "--seconds", "1",
+                                        "--fidelity", fidelity)
             rates.setdefault(f"framewire {fidelity}", []).append(figures["images_per_cpu_second"])
-        rates.setdefault("Pillow", []).append(measure_peer(pillow, files, crops, arrays))
+        rates.setdefault("Pillow", []).append(measure_peer(pillow_sample, files, crops, arrays))
         rates.setdefault("torchvision", []).append(
-            measure_peer(torchvision_cpu, tensors, crops, batch))
-    size = sum(map(len, files)) / len(files)
-    return rates, size
-
-
-def cpu_model():
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(": ")[1]
-    return platform.processor()
+            measure_peer(torchvision_sample, tensors, crops, batch))
+    return rates, sum(map(len, files)) / len(files)
 
 
 def main():
@@ -126,10 +76,9 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             make_files(options.folder, folder, options.files, width, height)
             rates, size = measure(options.program, folder, options.rounds)
+        name = f"{width}×{height}, {size / 1000:.0f} KB"
+        print_rates(rates, f"| {name} ")
         for peer, values in rates.items():
-            name = f"{width}×{height}, {size / 1000:.0f} KB"
-            print(f"| {name} | {peer} | {statistics.median(values):.0f} | "
-                  f"{min(values):.0f} to {max(values):.0f} |")
             result["rows"].append({"files": name, "peer": peer, "rates": values})
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(result, indent=1) + "\n")

@@ -21,10 +21,10 @@ PICTURE = "docs/architecture.svg"
 # Named because they are to come; a fault once they are there.
 PLANNED = ()
 # Other projects' files, options and names.
-FOREIGN_FILES = {"tcp_ep.c", "ucp_rkey.c", "jpegint.h"}
+FOREIGN_FILES = {"_stats.json", "shardindex.json", "tcp_ep.c", "ucp_rkey.c", "jpegint.h"}
 FOREIGN_OPTIONS = {"help", "version", "install", "preset", "cflags", "libs", "tool",
-                   "toggle-collect", "gtest_filter", "data-binary", "cap-drop", "ipc", "now",
-                   "read-only", "rm", "security-opt", "user"}
+                   "toggle-collect", "gtest_filter", "cuda", "nproc-per-node", "data-binary",
+                   "cap-drop", "ipc", "now", "read-only", "rm", "security-opt", "user"}
 FOREIGN_NAMES = re.compile(r"(std|tl)::|(CamelCase|kName)$")
 SECTIONS = ("**Status.** ", "**Context.** ", "**Choice.** ", "**Look again** ")
 

@@ -30,7 +30,7 @@ ALLOWED = {
     "batch": {"base", "engine"},
     "ipc": {"base", "transport", "transport/shared"},
     "client": {"base", "ipc", "transport/shared"},
-    "service/local": {"base", "ipc", "transport/shared"},
+    "service/local": {"base", "ipc", "service/pictures", "transport/shared"},
     "topology": {"base"},
     "transport": {"base"},
     "transport/loopback": {"base", "transport"},
@@ -47,7 +47,9 @@ ALLOWED = {
     "tensor/cuda": BELOW_CODECS | {"codec/turbo", "codec/cuda", "gpu", "tensor"},
     "service/page": set(),
     "inspect": BELOW_CODECS | {"engine"},
+    "dataset": {"base", "batch"},
     "bindings/python": {"base", "jpeg", "inspect"},
+    "bindings/python/cuda": {"base", "gpu"},
     "service/url": {"base"},
     "service/source": {"base"},
     "service/systemd": {"base"},
@@ -62,7 +64,7 @@ ALLOWED = {
     "service/remote": {"base", "ipc", "service/http", "service/local", "service/pictures"},
     "apps/framewire": {"base", "jpeg", "plan", "color", "codec", "engine", "batch", "split",
                        "topology", "transport", "transport/session", "transport/wire", "frames",
-                       "inspect", "service/http", "service/local", "service/mps", "service/process",
+                       "inspect", "dataset", "service/http", "service/local", "service/mps", "service/process",
                        "service/pictures", "service/remote",
                        "service/systemd", "service/url", "service/workers"},
 }
@@ -74,19 +76,19 @@ OWNED_HEADERS = [
     (r"pugixml\.hpp", {"jpeg"}),
     (r"hwy/.*", {"transform", "color", "codec/turbo", "tensor"}),
     (r"CLI/.*|CLI11.*", {"apps/framewire"}),
-    (r"nlohmann/.*", {"batch", "inspect", "apps/framewire"}),
+    (r"nlohmann/.*", {"batch", "dataset", "inspect", "apps/framewire"}),
     (r"boost/.*", {"service/http"}),
     (r"nghttp2/.*", {"service/http"}),
     (r"toml\+\+/.*", {"service/http"}),
     (r"prometheus/.*", {"service/http"}),
-    (r"xxhash\.h", {"base", "batch", "engine", "transport", "service/cache", "service/http"}),
-    (r"openssl/.*", {"transport/wire", "service/cache", "service/http", "service/url",
+    (r"xxhash\.h", {"base", "batch", "dataset", "engine", "transport", "service/cache", "service/http"}),
+    (r"openssl/.*", {"dataset", "transport/wire", "service/cache", "service/http", "service/url",
                      "service/workers"}),
     (r"seccomp\.h", {"service/workers"}),
     (r"uc[pst]/.*", {"transport/ucx"}),
     (r"curl/.*", {"service/source"}),
     (r"cuda.*|cub/.*|nvml\.h|nvjpeg\.h", {"gpu", "codec/cuda", "codec/nvjpeg",
-                                               "tensor/cuda", "transport/cuda"}),
+                                               "tensor/cuda", "transport/cuda", "bindings/python/cuda"}),
     (r"fmt/.*", None),
 ]
 
@@ -230,7 +232,8 @@ def main():
             check_batch(path, errors)
         for path in sorted((ROOT / "bindings" / "python" / "extension").rglob(f"*.{suffix}")):
             files += 1
-            check_file(path, "bindings/python", errors)
+            of_cuda = "/cuda" if path.parent.name == "cuda" else ""
+            check_file(path, "bindings/python" + of_cuda, errors)
     for path in sorted((ROOT / "include").rglob("*.hpp")):
         files += 1
         check_public(path, errors)

@@ -16,6 +16,7 @@
 #include <ipc/options_text.hpp>
 #include <ipc/shared_pages.hpp>
 #include <service/local/connection.hpp>
+#include <service/pictures/picture_engine.hpp>
 #include <tests/support/tiny_jpeg.hpp>
 #include <utility>
 
@@ -117,7 +118,10 @@ void serve(Input input) {
   client.control().submitted = write(client, input);
   auto memory = engine.register_memory(pages.input_with_guard()).value();
   FairShare share;
-  LocalConnection connection(engine, share, 0, Limits{}, std::move(pages), std::move(memory),
+  service::OwnEngine pictures(engine);
+  service::ClientCounters counters;
+  LocalConnection connection({pictures, share, counters, Limits{}}, 0, std::move(pages),
+                             std::move(memory),
                              transport::shared::LocalPeer(base::FileDescriptor(ends[0])));
   ::close(ends[1]);  // gone once all has been taken
   const Status end = connection.run();

@@ -58,7 +58,8 @@ struct FRAMEWIRE_API DeviceImage {
 struct DevicePlaneShape {
   std::int32_t width_px = 0;
   std::int32_t height_px = 0;
-  /// With whole blocks, in which decoding writes: memory for as much of it is written directly.
+  /// The size with whole blocks, in which decoding writes: memory for as much of it is written
+  /// directly.
   std::int32_t whole_width_px = 0;
   std::int32_t whole_height_px = 0;
 };
@@ -69,11 +70,10 @@ struct DeviceImageShape {
 
 /// Memory of the caller's for one plane.
 ///
-/// Of `bytes` at least (height_px − 1) × pitch_bytes + width_px are needed, and a pitch of
-/// width_px. Where `samples` and the pitch are multiples of 16, the pitch is at least
-/// whole_width_px and there are pitch_bytes × whole_height_px bytes, decoding writes there
-/// directly, also behind the picture's edges; elsewhere the plane is copied once in the device, and
-/// nothing else is written.
+/// `bytes` is at least (height_px − 1) × pitch_bytes + width_px, and the pitch at least width_px.
+/// Where `samples` and the pitch are multiples of 16, the pitch is at least whole_width_px and
+/// there are pitch_bytes × whole_height_px bytes, decoding writes there directly, also behind the
+/// picture's edges; elsewhere the plane is copied once in the device, and nothing else is written.
 struct DevicePlaneTarget {
   std::uint8_t* samples = nullptr;  ///< memory of the decoder's device
   std::int32_t pitch_bytes = 0;

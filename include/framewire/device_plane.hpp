@@ -14,7 +14,7 @@ struct DevicePlane {
   std::int32_t pitch_bytes = 0;  ///< from row to row
 };
 
-/// Of a plane without what its rows are padded with.
+/// Samples of a plane, without what its rows are padded with.
 [[nodiscard]] constexpr std::size_t sample_count(const DevicePlane& plane) noexcept {
   return static_cast<std::size_t>(plane.width_px) * static_cast<std::size_t>(plane.height_px);
 }

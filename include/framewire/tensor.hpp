@@ -57,7 +57,7 @@ struct TensorOptions {
   std::array<float, 3> stddev{1, 1, 1};  ///< not 0
   /// Shows pictures as their EXIF orientation says, and counts crops in the upright picture.
   bool exif = false;
-  /// Of each image; deadline_ms counts from when its turn comes.
+  /// Limits of each image; deadline_ms counts from when its turn comes.
   Limits limits;
   /// Threads that work on a batch, the caller's among them, 1 to 1024; 0: as many as the process
   /// may use; with a device up to 16 of them read headers and gather bytes for it. They start with
@@ -70,8 +70,9 @@ struct TensorItem {
   /// Host; read during decode() only. May change meanwhile: pixels are then anybody's, nothing
   /// else.
   std::span<const std::uint8_t> jpeg;
-  /// In the picture as stored, or in the upright picture with TensorOptions::exif; none: all of it.
-  /// Pixels outside of it do not count, as if the picture had been cut before it was resized.
+  /// A part of the picture as stored, or of the upright picture with TensorOptions::exif; none: all
+  /// of it. Pixels outside of it do not count, as if the picture had been cut before it was
+  /// resized.
   std::optional<CropBox> crop{};
   bool flip = false;  ///< exchange left and right of what is made
 };
@@ -91,7 +92,7 @@ struct DeviceTensorView {
   /// Device; elements as in HostTensorView::data.
   void* data = nullptr;
   std::uint64_t bytes = 0;  ///< from `data` on
-  /// Of the decoder's device: writing begins when what this stream holds now is over.
+  /// A stream of the decoder's device: writing begins when what it holds now is over.
   CudaStream stream;
   /// Host, [N], as in HostTensorView::ok.
   std::uint8_t* ok = nullptr;
@@ -170,7 +171,8 @@ class FRAMEWIRE_API TensorDecoder {
   [[nodiscard]] Result<void> decode_to_device(std::span<const TensorItem> items,
                                               const DeviceTensorView& out);
 
-  /// Of the last batch: what was decoded, or why an image was not. Valid until the next decode().
+  /// What was decoded of an image of the last batch, or why it was not. Valid until the next
+  /// decode().
   /// Errors: invalid_input for no JPEG, for a crop that is not inside of the picture, and for an
   /// index beyond the batch; unsupported for 12-bit, lossless and hierarchical files; too_large for
   /// a limit; deadline; busy where memory ran out. Messages begin with the image's index.

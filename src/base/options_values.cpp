@@ -1,7 +1,9 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <array>
 #include <base/checked.hpp>
 #include <base/options_values.hpp>
+#include <limits>
 
 namespace framewire::options {
 namespace {
@@ -19,6 +21,16 @@ bool parse_crop_side(std::string_view text, double& out) {
 }
 
 }  // namespace
+
+bool parse_devices(std::string_view text, std::vector<int>& out) {
+  if (text != "all") return parse_integers(text, 0, std::numeric_limits<int>::max(), out);
+  out.clear();
+  return true;
+}
+
+std::string print_devices(std::span<const int> devices) {
+  return devices.empty() ? "all" : fmt::format("{}", fmt::join(devices, ","));
+}
 
 bool parse_real(std::string_view text, double low, double high, double& out) {
   double value = 0;

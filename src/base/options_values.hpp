@@ -9,6 +9,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace framewire::options {
 
@@ -32,6 +34,25 @@ template <std::integral T>
   out = value;
   return true;
 }
+
+/// Reads such integers joined by commas, at least one; `out` changes only on success.
+template <std::integral T>
+[[nodiscard]] bool parse_integers(std::string_view text, T low, T high, std::vector<T>& out) {
+  std::vector<T> all;
+  while (true) {
+    const auto comma = text.find(',');
+    T value{};
+    if (!parse_integer<T>(text.substr(0, comma), low, high, value)) return false;
+    all.push_back(value);
+    if (comma == std::string_view::npos) break;
+    text.remove_prefix(comma + 1);
+  }
+  out = std::move(all);
+  return true;
+}
+
+/// Reads the ordinals of GPUs, joined by commas, or "all", for which `out` becomes empty.
+[[nodiscard]] bool parse_devices(std::string_view text, std::vector<int>& out);
 
 /// Reads a finite decimal number within [low, high].
 [[nodiscard]] bool parse_real(std::string_view text, double low, double high, double& out);
@@ -85,6 +106,7 @@ template <typename Enum>
   return std::string(index < words.size() ? words[index] : "?");
 }
 
+[[nodiscard]] std::string print_devices(std::span<const int> devices);  ///< "all" for none
 [[nodiscard]] std::string print_flag(bool value);
 [[nodiscard]] std::string print_real(double value);  ///< shortest text that reads back equal
 [[nodiscard]] std::string print_count(std::uint64_t value, std::uint64_t unit);

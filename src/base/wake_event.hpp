@@ -16,7 +16,7 @@ class WakeEvent {
   WakeEvent() noexcept : file_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
   [[nodiscard]] bool valid() const noexcept { return file_.valid(); }
-  /// To be polled for reading.
+  /// The descriptor to poll for reading.
   [[nodiscard]] int fd() const noexcept { return file_.get(); }
 
   void notify() noexcept {
@@ -24,7 +24,7 @@ class WakeEvent {
     const std::uint64_t one = 1;
     (void)!::write(file_.get(), &one, sizeof one);
   }
-  /// By the waiting thread, which then looks at everything that it is woken for.
+  /// Called by the waiting thread, which then looks at everything that it is woken for.
   void clear() noexcept {
     std::uint64_t count = 0;
     (void)!::read(file_.get(), &count, sizeof count);

@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <base/file_descriptor.hpp>
 #include <batch/input_file.hpp>
+#include <batch/read_buffer.hpp>
 
 namespace framewire::batch {
 namespace {
-
-constexpr std::uint64_t kMaxGrowthBytes = 1 << 20;
 
 ssize_t read_retrying(int fd, std::uint8_t* into, std::size_t bytes) {
   ssize_t got = 0;
@@ -19,16 +18,13 @@ ssize_t read_retrying(int fd, std::uint8_t* into, std::size_t bytes) {
   return got;
 }
 
-// Reads until the end. `expected` sizes the buffer, with one byte to find the end by, so that a
-// file of known size is neither moved nor held twice.
+// Reads until the end. `expected` sizes the buffer.
 Result<std::vector<std::uint8_t>> read_to_end(int fd, const std::string& name,
                                               std::uint64_t expected, std::uint64_t limit) {
-  std::vector<std::uint8_t> bytes(std::max<std::uint64_t>(expected + 1, 4096));
+  std::vector<std::uint8_t> bytes(first_buffer_bytes(expected));
   std::size_t filled = 0;
   for (;;) {
-    if (filled == bytes.size()) {
-      bytes.resize(filled + std::min<std::uint64_t>(filled, kMaxGrowthBytes));
-    }
+    if (filled == bytes.size()) bytes.resize(next_buffer_bytes(filled));
     const ssize_t got = read_retrying(fd, bytes.data() + filled, bytes.size() - filled);
     if (got < 0) return fail(io_error(name, "read", errno));
     filled += static_cast<std::size_t>(got);

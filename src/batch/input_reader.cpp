@@ -2,14 +2,9 @@
 #include <algorithm>
 #include <batch/input_error.hpp>
 #include <batch/input_reader.hpp>
+#include <batch/read_buffer.hpp>
 
 namespace framewire::batch {
-namespace {
-
-constexpr std::size_t kMaxBufferGrowth = 1 << 20;
-constexpr std::size_t kMinBuffer = 4096;
-
-}  // namespace
 
 Result<std::size_t> InputReader::read_some(std::span<std::uint8_t> into) {
   const auto got = input_.read(into);
@@ -54,17 +49,17 @@ Result<std::span<const std::uint8_t>> InputReader::read(std::span<std::uint8_t> 
     if (!ended) return fail(ended.error());
     if (*ended) return room.first(filled_);
     // There is more than was expected, or than anybody knew.
-    buffer.resize(std::max(filled_ + std::min(filled_, kMaxBufferGrowth), kMinBuffer));
+    buffer.resize(next_buffer_bytes(filled_));
     std::ranges::copy(room, buffer.begin());
   } else {
-    buffer.resize(std::max<std::size_t>(expected + 1, kMinBuffer));
+    buffer.resize(first_buffer_bytes(expected));
     std::ranges::copy(head, buffer.begin());
   }
   for (;;) {
     const auto ended = fill(buffer);
     if (!ended) return fail(ended.error());
     if (*ended) return std::span(buffer).first(filled_);
-    buffer.resize(filled_ + std::min(filled_, kMaxBufferGrowth));
+    buffer.resize(next_buffer_bytes(filled_));
   }
 }
 

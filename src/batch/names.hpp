@@ -10,7 +10,7 @@
 
 namespace framewire::batch {
 
-/// Of a name, or a path: PATH_MAX, beyond which the kernel opens nothing.
+/// Longest name, or path: PATH_MAX, beyond which the kernel opens nothing.
 inline constexpr std::size_t kMaxNameBytes = 4096;
 
 /// Names already handed out, as 128-bit hashes: two inputs may not share an output.

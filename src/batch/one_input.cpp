@@ -86,7 +86,7 @@ Result<std::optional<std::uint64_t>> OneInput::find_earlier() const {
   return context_.sink->find(row_.name);
 }
 
-// By version or time before the input is read, by content after.
+// Compares by version or time before the input is read, by content after.
 bool OneInput::done_before(std::uint64_t bytes_out, bool content) {
   const DoneRow wanted{row_.name, true,      row_.bytes_in,         row_.mtime_ns,
                        bytes_out, row_.hash, context_.options_hash, row_.version};

@@ -37,7 +37,7 @@ class OneInput {
   /// Reads the input. @param room  taken if it suffices
   /// @return whether the input is to be resized
   bool read(std::span<std::uint8_t> room);
-  /// Those of the input, once read.
+  /// The input's bytes, once read.
   [[nodiscard]] std::span<const std::uint8_t> bytes() const { return bytes_; }
   std::vector<std::uint8_t> take_buffer() { return std::move(buffer_); }
   /// Takes what was made of it, and commits it.

@@ -193,7 +193,7 @@ Result<void> OutputFolder::admit(const Input& input, const OpenInput& open) cons
     if (options_.in_place) return {};
     return refused(input.label, "the output would replace this very file");
   }
-  // By folders alone no output is met: the output folder is not entered.
+  // A walk through folders alone meets no output: the output folder is not entered.
   const auto* file = dynamic_cast<const OpenFile*>(&open);
   if (file == nullptr || input.direct) return {};
   return admit_file(file->file());

@@ -9,7 +9,7 @@
 
 namespace framewire::batch {
 
-/// Of an open file, or of a file in an open folder whose facts are known.
+/// The permissions of an open file, or of a file in an open folder whose facts are known.
 [[nodiscard]] Permissions permissions_of(int file, const struct stat& facts);
 
 /// Gives a new file, made with mode 0600, the mode it is to have, and where it replaces another

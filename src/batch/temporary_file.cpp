@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = ".framewire-";
 constexpr std::string_view kSuffix = ".tmp";
-constexpr std::size_t kNameBytes = 64;
+/// NAME_MAX, and a NUL.
+constexpr std::size_t kNameBytes = 256;
 /// As many as threads may write at a time; a file beyond them is not deleted by a signal.
 constexpr std::size_t kMaxLive = 2048;
 
@@ -36,10 +37,11 @@ std::array<Live, kMaxLive> g_live;
 std::atomic<bool> g_ending{false};
 
 std::size_t note(int folder, const std::string& name) {
+  if (name.size() >= kNameBytes) return kMaxLive;
   for (std::size_t slot = 0; slot < kMaxLive; ++slot) {
     Live& live = g_live[slot];
     if (live.taken.exchange(true)) continue;
-    std::memcpy(live.name.data(), name.c_str(), std::min(name.size() + 1, kNameBytes - 1));
+    std::memcpy(live.name.data(), name.c_str(), name.size() + 1);
     live.made = false;
     live.folder = folder;
     return slot;
@@ -85,6 +87,44 @@ TemporaryFile TemporaryFile::make(int folder) {
     made.keep();
     errno = error;
     if (error != EEXIST) return made;
+  }
+  return {};
+}
+
+TemporaryFile TemporaryFile::claim(int folder, const std::string& label) {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
+  constexpr int kMaxAttempts = 100;
+  constexpr int kAgain_ms = 5;
+  const std::string name = fmt::format("{}{}{}", kPrefix, label, kSuffix);
+  for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+    base::FileDescriptor file(::openat(folder, name.c_str(), kFlags, 0600));
+    if (!file.valid()) break;
+    if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK && errno != EINTR) {
+        ::unlinkat(folder, name.c_str(), 0);
+        return make(folder);
+      }
+      // Somebody who looks for files of dead processes has the lock for a moment.
+      errno = EWOULDBLOCK;
+      if (attempt >= 3) break;
+      (void)::poll(nullptr, 0, kAgain_ms);
+      continue;
+    }
+    // Who had it before may have deleted it since it was opened.
+    struct stat ours {};
+    struct stat named {};
+    if (::fstat(file.get(), &ours) != 0 ||
+        ::fstatat(folder, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0 ||
+        ours.st_dev != named.st_dev || ours.st_ino != named.st_ino) {
+      continue;
+    }
+    TemporaryFile made;
+    made.folder_ = folder;
+    made.name_ = name;
+    made.file_ = std::move(file);
+    made.slot_ = note(folder, name);
+    if (made.slot_ < kMaxLive) g_live[made.slot_].made = true;
+    return made;
   }
   return {};
 }

@@ -20,6 +20,13 @@ class TemporaryFile {
   /// @param folder  must stay open as long as this lives
   /// @return the file, or an invalid one with errno set
   [[nodiscard]] static TemporaryFile make(int folder);
+  /// A file whose name other processes know, locked, for work that only one of them should do. One
+  /// that a dead process has left is taken over. Where the file system has no locks, a file like
+  /// make()'s, which keeps nobody away.
+  /// @param label  what the name has in the middle
+  /// @return the file, or an invalid one with errno set: EWOULDBLOCK where another process, or
+  ///         another claim of this one, has it
+  [[nodiscard]] static TemporaryFile claim(int folder, const std::string& label);
   TemporaryFile(TemporaryFile&& other) noexcept;
   TemporaryFile& operator=(TemporaryFile&&) = delete;
   ~TemporaryFile();

@@ -90,7 +90,7 @@ std::size_t RemoteSession::reserve(std::span<Order> orders, bool waits,
   return done;
 }
 
-/// With the lock. @return whether there was room
+/// Called with the lock held. @return whether there was room
 bool RemoteSession::reserve_one(Order& order, std::vector<std::uint32_t>& slots) {
   const std::uint64_t bytes = order.jpeg.size();
   if (free_.empty()) return false;

@@ -100,7 +100,7 @@ class RemoteSession final : public ServerSession {
   std::optional<Status> lost_;
   std::uint32_t retries_left_;
 
-  // Of receive().
+  // Members that receive() alone uses.
   std::unique_ptr<RemoteConnection> connection_;
   std::vector<std::uint32_t> sending_;
 };

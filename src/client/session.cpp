@@ -126,7 +126,8 @@ std::size_t Session::reserve(std::span<Order> orders, bool waits, std::function<
   return done;
 }
 
-/// With the lock. @return whether there was room; busy where memory for the books ran out
+/// Called with the lock held. @return whether there was room; busy where memory for the books ran
+/// out
 Result<bool> Session::reserve_one(Order& order, std::vector<std::uint32_t>& slots) try {
   if (free_.empty()) return false;
   std::optional<std::uint64_t> copy;
@@ -180,7 +181,7 @@ void Session::push(const std::vector<std::uint32_t>& slots) {
   if (lost) fail_slots(slots, *lost);
 }
 
-/// With the lock. Seen after the next publish().
+/// Called with the lock held. Seen after the next publish().
 void Session::push_request(std::uint32_t index) {
   Slot& slot = slots_[index];
   const auto jpeg = slot.order.jpeg;

@@ -109,7 +109,7 @@ class Session final : public ServerSession, public std::enable_shared_from_this<
   std::vector<std::function<void()>> on_room_;
   std::optional<Status> lost_;
 
-  // Of receive().
+  // Members that receive() alone uses.
   ipc::RingReader<ipc::CompletionEntry> completions_;
   std::array<std::byte, ipc::kReportBytes> report_;
 };

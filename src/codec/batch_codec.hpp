@@ -82,7 +82,7 @@ class BatchCodec {
 
   /// Memory that the codec holds now.
   [[nodiscard]] virtual BatchMemory memory() const = 0;
-  /// Its cache of headers of outputs.
+  /// The codec's cache of headers of outputs.
   [[nodiscard]] virtual base::CacheUse headers() const = 0;
   /// Times of the last batch by stage; empty where they were not measured.
   [[nodiscard]] virtual std::vector<StageTotal> stages() const = 0;

@@ -65,7 +65,7 @@ class Codec {
 
   [[nodiscard]] virtual CodecKind kind() const noexcept = 0;
   [[nodiscard]] virtual plan::Capabilities capabilities() const noexcept = 0;
-  /// Its cache of resampling filters; all zeros where it has none.
+  /// The codec's cache of resampling filters; all zeros where it has none.
   [[nodiscard]] virtual base::CacheUse filters() const { return {}; }
 
   /// Decodes every component at its own sampling, scaled by scales[component] / 8.

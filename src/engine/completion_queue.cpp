@@ -8,7 +8,10 @@ std::vector<Completion> CompletionQueue::take(std::size_t max, std::chrono::micr
   std::vector<Completion> taken;
   if (max == 0) return taken;
   std::unique_lock lock(mutex_);
-  if (items_.empty()) filled_.wait_for(lock, wait, [&] { return !items_.empty(); });
+  // Waiting for no time at all is a system call, and may give the core away.
+  if (items_.empty() && wait.count() > 0) {
+    filled_.wait_for(lock, wait, [&] { return !items_.empty(); });
+  }
   taken.reserve(std::min(max, items_.size()));
   while (taken.size() < taken.capacity() && taken.size() < max && !items_.empty()) {
     taken.push_back(std::move(items_.front()));

@@ -55,7 +55,7 @@ class InputStore {
   [[nodiscard]] Traits find(std::span<const std::uint8_t> bytes) const;
   /// Bytes of pinned memory, in use or not, registered memory included.
   [[nodiscard]] std::uint64_t pinned_bytes() const;
-  /// Of blocks that are kept for later.
+  /// What blocks that are kept for later take.
   [[nodiscard]] base::CacheUse use() const;
 
  private:
@@ -64,7 +64,7 @@ class InputStore {
     bool registered = false;
     std::shared_ptr<void> pin;  ///< of registered memory that is pinned
   };
-  /// By where they begin; no two share a byte.
+  /// Ordered by where they begin; no two share a byte.
   using Ranges = std::map<const std::uint8_t*, Range>;
 
   [[nodiscard]] Result<Block> allocate(std::size_t bytes);

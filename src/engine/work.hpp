@@ -94,7 +94,7 @@ struct Work {
   WorkState state_before = WorkState::kNew;  ///< of kForConversion: where the request goes back to
   color::Side side = color::Side::kHost;     ///< of which its conversion is awaited
   Prepared prepared = Prepared::kNothing;
-  /// Of kHostFirst: a device can do what a host thread shall do first, in a batch of many.
+  /// In kHostFirst: a device can do what a host thread shall do first, in a batch of many.
   bool device_could_decode = false;
   std::string reason;                               ///< of a fallback: why not the device
   Request request;                                  ///< points into this; a Work never moves

@@ -34,11 +34,11 @@ class WorkFlow {
   /// New requests, in the order in which they came.
   void to_devices(WorkList works) noexcept;
   void to_host(WorkList works) noexcept;
-  /// From a lane: to a host thread, which prepares the request for a device.
+  /// Called by a lane: hands the request to a host thread, which prepares it for a device.
   void host_first(WorkPtr work) noexcept;
-  /// From that host thread: back to the lanes.
+  /// Called by that host thread: hands the request back to the lanes.
   void back_to_devices(WorkPtr work) noexcept;
-  /// From a lane: to a host thread, for good.
+  /// Called by a lane: hands the request to a host thread, for good.
   void fall_back(WorkPtr work, std::string reason) noexcept;
   /// From a lane or a host thread: until Request::conversion is ready on that side.
   void await_conversion(WorkPtr work, color::Side side) noexcept;

@@ -57,9 +57,9 @@ class Value {
     return value;
   }
 
-  /// Only of an array, or of a null, which becomes one.
+  /// For an array alone, or a null, which becomes one.
   void push_back(Value value);
-  /// Only of an object. Adds a null under a key that is not there.
+  /// For an object alone. Adds a null under a key that is not there.
   Value& operator[](std::string_view key);
   /// Null where the key is not there, or this is no object.
   [[nodiscard]] const Value* find(std::string_view key) const noexcept;

@@ -31,7 +31,7 @@ class AreaAllocator {
 
   [[nodiscard]] std::size_t given() const noexcept { return given_.size(); }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
-  /// In any number of pieces.
+  /// Free bytes, in any number of pieces.
   [[nodiscard]] std::uint64_t free_bytes() const noexcept { return bytes_ - given_bytes_; }
 
  private:

@@ -12,7 +12,8 @@ enum class RequestCommand : std::uint32_t {
   kCancel = 3,   ///< the answer to the slot's request is not wanted any more
 };
 
-/// From the client. Which fields a command reads stands beside them; the others may hold anything.
+/// An entry from the client. Which fields a command reads stands beside them; the others may hold
+/// anything.
 struct Submission {
   std::uint32_t command = 0;
   std::uint32_t slot = 0;           ///< request, cancel
@@ -27,7 +28,7 @@ enum class AnswerKind : std::uint32_t {
   kFailed = 2,   ///< the slot's report is an error
 };
 
-/// From the server.
+/// An entry from the server.
 struct CompletionEntry {
   std::uint32_t slot = 0;
   std::uint32_t outcome = 0;

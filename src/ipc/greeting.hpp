@@ -11,7 +11,7 @@ namespace framewire::ipc {
 
 inline constexpr std::uint32_t kVersion = 1;
 
-/// From the client, once.
+/// What the client says, once.
 struct Hello {
   static constexpr std::array<char, 16> kMagic{"framewire hello"};
   std::array<char, 16> magic = kMagic;
@@ -21,8 +21,8 @@ struct Hello {
   std::uint64_t output_bytes = 0;  ///< likewise
 };
 
-/// From the server, once, with the memory's file where it accepts; and a second time, without one,
-/// when it ends the connection and can say why.
+/// What the server says, once, with the memory's file where it accepts; and a second time, without
+/// one, when it ends the connection and can say why.
 struct Word {
   static constexpr std::size_t kMaxText = 208;
   std::uint32_t version = kVersion;

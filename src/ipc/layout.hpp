@@ -17,7 +17,7 @@ inline constexpr std::size_t kReportBytes = std::size_t{16} << 10;
 inline constexpr std::size_t kInputGuardBytes = std::size_t{16} << 10;
 inline constexpr std::uint32_t kMaxSlots = 4096;
 inline constexpr std::uint64_t kMaxAreaBytes = std::uint64_t{1} << 36;
-/// Of a client's ring, for each slot. What the server has not read yet is at most a request a slot,
+/// Entries of a client's ring for each slot. The server has not read at most a request a slot,
 /// two cancellations a slot (of its last two requests), and a release an output, of which there are
 /// no more than slots: an honest client never finds the ring full.
 inline constexpr std::uint32_t kSubmissionsPerSlot = 4;
@@ -29,7 +29,7 @@ struct AreaSizes {
   std::uint64_t output_bytes = 0;  ///< for streams
 };
 
-/// At the beginning of the memory. Indices only grow; each is written by one end alone.
+/// What stands at the beginning of the memory. Indices only grow; each is written by one end alone.
 struct ControlBlock {
   static constexpr std::array<char, 16> kMagic{"framewire local"};
   std::array<char, 16> magic;

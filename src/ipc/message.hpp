@@ -13,7 +13,7 @@
 namespace framewire::ipc {
 
 inline constexpr std::size_t kMessageHeadBytes = 64;
-/// Of a text: a request's options, or the report or error of an answer.
+/// Longest text: a request's options, or the report or error of an answer.
 inline constexpr std::size_t kMaxMessageTextBytes = kReportBytes;
 /// What a client may ask of a server on another host, at most.
 inline constexpr std::uint32_t kMaxRemoteSlots = 512;

@@ -42,7 +42,8 @@ class RingWriter {
     }
     return true;
   }
-  /// In one order with the flag that says whether the reader sleeps, which is looked at next.
+  /// Stored in one order with the flag that says whether the reader sleeps, which is looked at
+  /// next.
   void publish() noexcept { memory_.written->store(written_, std::memory_order_seq_cst); }
 
   /// Entries written that have not been read. @return nothing where the reader's index cannot be

@@ -6,13 +6,14 @@
 
 namespace framewire::ipc {
 
-void wake(int socket, std::atomic<std::uint32_t>& sleeps, Sleep least) noexcept {
+bool wake(int socket, std::atomic<std::uint32_t>& sleeps, Sleep least) noexcept {
   if (sleeps.load(std::memory_order_seq_cst) < least ||
       sleeps.exchange(kAwake, std::memory_order_seq_cst) == kAwake) {
-    return;
+    return false;
   }
   // Where the socket takes no more, bytes enough to wake are there already.
   (void)::send(socket, "w", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+  return true;
 }
 
 News read_news(int socket) noexcept {

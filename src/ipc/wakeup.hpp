@@ -22,7 +22,8 @@ enum Sleep : std::uint32_t {
 /// Wakes who sleeps for this; does not block. Called behind the write that the sleeper waits for.
 /// @param sleeps  of whom to wake
 /// @param least   what it must sleep for
-void wake(int socket, std::atomic<std::uint32_t>& sleeps, Sleep least = kForNews) noexcept;
+/// @return whether it slept
+bool wake(int socket, std::atomic<std::uint32_t>& sleeps, Sleep least = kForNews) noexcept;
 
 /// What has come over the socket.
 struct News {

@@ -85,7 +85,7 @@ bool holds_base64_picture(std::string_view text) {
   constexpr std::array<std::string_view, 7> kBeginnings = {
       "/9j/", "iVBORw0KGg", "UklGR", "R0lGOD", "AAAAGGZ0eX", "AAAAHGZ0eX", "AAAAIGZ0eX"};
   constexpr std::size_t kMinRun = 64;  // a word may begin like a picture; a picture is longer
-  // Of a run that is long enough every kMinRun-th character is seen, and hardly another is read.
+  // Every kMinRun-th character is looked at, which meets each run that is long enough.
   for (std::size_t from = 0; text.size() - from >= kMinRun;) {
     const std::size_t probe = from + kMinRun - 1;
     if (!is_base64_text(text[probe])) {

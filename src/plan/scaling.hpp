@@ -15,11 +15,11 @@ struct Size {
 /// No size below is larger; what comes near is refused when the output's size is checked.
 inline constexpr std::int64_t kMaxScaledSide = 1'000'000'000'000;
 
-/// To the nearest whole number, halves away from zero.
+/// Rounds to the nearest whole number, halves away from zero.
 /// @return between 0 and kMaxScaledSide; 0 for what is no number
 [[nodiscard]] std::int64_t round_side(double value);
 
-/// To the nearest whole number, halves to the even one.
+/// Rounds to the nearest whole number, halves to the even one.
 /// @return within ±kMaxScaledSide; 0 for what is no number
 [[nodiscard]] std::int64_t round_to_even(double value);
 

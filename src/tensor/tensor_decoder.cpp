@@ -86,7 +86,15 @@ class TensorDecoder::Impl {
   }
   [[nodiscard]] const TensorOptions& options() const noexcept { return options_; }
   [[nodiscard]] std::uint64_t image_bytes() const noexcept { return image_bytes_; }
-  void forget() noexcept { images_.clear(); }
+
+  /// Makes a batch by `call`. Where memory runs out no image of it is known.
+  template <typename Call>
+  [[nodiscard]] Result<void> guard(Call call) try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    images_.clear();
+    return fail(StatusCode::kBusy, "memory ran out");
+  }
 
  private:
   [[nodiscard]] Result<void> check(std::size_t count, const void* data, std::uint64_t bytes) const {
@@ -142,20 +150,13 @@ const TensorOptions& TensorDecoder::options() const noexcept { return impl_->opt
 std::uint64_t TensorDecoder::image_bytes() const noexcept { return impl_->image_bytes(); }
 int TensorDecoder::channels() const noexcept { return channel_count(impl_->options().color); }
 
-Result<void> TensorDecoder::decode(std::span<const TensorItem> items,
-                                   const HostTensorView& out) try {
-  return impl_->decode(items, out);
-} catch (const std::bad_alloc&) {
-  impl_->forget();
-  return fail(StatusCode::kBusy, "memory ran out");
+Result<void> TensorDecoder::decode(std::span<const TensorItem> items, const HostTensorView& out) {
+  return impl_->guard([&] { return impl_->decode(items, out); });
 }
 
 Result<void> TensorDecoder::decode_to_device(std::span<const TensorItem> items,
-                                             const DeviceTensorView& out) try {
-  return impl_->decode_to_device(items, out);
-} catch (const std::bad_alloc&) {
-  impl_->forget();
-  return fail(StatusCode::kBusy, "memory ran out");
+                                             const DeviceTensorView& out) {
+  return impl_->guard([&] { return impl_->decode_to_device(items, out); });
 }
 
 const Result<TensorImage>& TensorDecoder::image(std::size_t index) const {

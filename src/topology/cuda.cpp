@@ -18,7 +18,7 @@ constexpr int kWritesOrdering = 118;
 constexpr int kDmabuf = 124;
 // CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD.
 constexpr int kDmabufFd = 1;
-// Of device memory: one large page.
+// Device memory that is tried: one large page.
 constexpr std::size_t kTrialBytes = 2 << 20;
 
 using CudaContextHandle = struct CudaContext*;

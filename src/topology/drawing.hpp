@@ -19,7 +19,8 @@ struct Box {
 /// Bridges that lead to one thing only are left out: they say nothing about who is near whom.
 [[nodiscard]] Box picture_of(const HostFacts& facts);
 
-/// Of one pair: "PIX" for a GPU and a NIC, otherwise the path, and a mark for the verdict.
+/// What a pair's cell says: "PIX" for a GPU and a NIC, otherwise the path, and a mark for the
+/// verdict.
 [[nodiscard]] std::string cell_of(const Pair& pair);
 /// "✓", "!", "✗", "?" or "–".
 [[nodiscard]] std::string_view mark_of(Verdict verdict) noexcept;

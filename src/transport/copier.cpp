@@ -67,7 +67,7 @@ Result<void> Copier::rest() {
   return settle();
 }
 
-// Of a number that comes after, too: its copy has waited for this one.
+// Also where the slot has a later number: its copy has waited for this one.
 bool Copier::known_done(std::uint64_t number) const {
   return load(box_.h_done[number % kMailboxSlots]) >= done_word(number, true);
 }
@@ -112,7 +112,7 @@ Result<void> Copier::launch(const CopyCommand& command, Stay stay) {
   return {};
 }
 
-// Of two slots: the one behind the copy's is what dismiss() writes to, at any time.
+// Room is two slots: dismiss() writes to the one behind the copy's, at any time.
 Result<void> Copier::make_room() {
   if (box_.number + 2 <= kMailboxSlots) return {};
   const std::uint64_t before = box_.number + 2 - kMailboxSlots;

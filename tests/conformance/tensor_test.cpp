@@ -17,6 +17,7 @@
 #include <tests/conformance/codecs.hpp>
 #include <tests/conformance/tensor_twin.hpp>
 #include <tests/support/sample_jpeg.hpp>
+#include <tests/support/tensors.hpp>
 
 namespace framewire::conformance {
 namespace {
@@ -32,14 +33,6 @@ constexpr double kFastBound = 3.3;
 /// Of kFast against kExact, in levels, where a picture is smooth.
 constexpr double kSmoothBound = 6;
 constexpr double kSmoothMean = 0.8;
-
-TensorOptions options_of(int width, int height) {
-  TensorOptions options;
-  options.width_px = width;
-  options.height_px = height;
-  options.threads = 1;
-  return options;
-}
 
 /// Decodes one image, which must succeed.
 TwinImage decode(const TensorOptions& options, const TensorItem& item) {
@@ -76,18 +69,6 @@ void expect_exact(const std::vector<std::uint8_t>& jpeg, const std::optional<Cro
   EXPECT_LE(d.largest, converted_apart(jpeg, options) ? kConvertedBound : kExactBound);
 }
 
-CropBox random_box(std::mt19937& random, int width, int height) {
-  const auto draw = [&](int low, int high) {
-    return std::uniform_int_distribution(low, high)(random);
-  };
-  CropBox box;
-  box.width_px = draw(1, width);
-  box.height_px = draw(1, height);
-  box.left_px = draw(0, width - box.width_px);
-  box.top_px = draw(0, height - box.height_px);
-  return box;
-}
-
 class TensorMatrix : public testing::TestWithParam<Layout> {};
 
 TEST_P(TensorMatrix, RandomCropsOfEveryCodingAreTheTwins) {
@@ -100,9 +81,9 @@ TEST_P(TensorMatrix, RandomCropsOfEveryCodingAreTheTwins) {
       const auto jpeg = make_jpeg(c);
       for (int i = 0; i < 3; ++i, ++turn) {
         std::optional<CropBox> crop;
-        if (i > 0) crop = random_box(random, width, height);
-        TensorOptions options =
-            options_of(1 + static_cast<int>(random() % 48), 1 + static_cast<int>(random() % 48));
+        if (i > 0) crop = test::random_box(random, width, height);
+        TensorOptions options = test::tensor_options(1 + static_cast<int>(random() % 48),
+                                                     1 + static_cast<int>(random() % 48));
         options.kernel = kernels[turn % 4];
         options.antialias = turn % 4 >= 2 || turn % 5 != 0;
         options.type = static_cast<TensorType>(turn % 4 == 1 ? 0 : 3);
@@ -119,7 +100,7 @@ TEST_P(TensorMatrix, RandomCropsOfEveryCodingAreTheTwins) {
 TEST_P(TensorMatrix, CropsOfOnePixelAndEdgesAreTheTwins) {
   const int width = 35, height = 27;
   const auto jpeg = make_jpeg(Case{GetParam(), coding("baseline"), width, height, 92, 0, 9});
-  const TensorOptions options = options_of(3, 2);
+  const TensorOptions options = test::tensor_options(3, 2);
   for (const int x : {0, 1, 2, 15, 16, 17, 33, 34}) {
     for (const int y : {0, 1, 15, 16, 25, 26}) {
       SCOPED_TRACE(testing::Message() << x << ", " << y);
@@ -147,7 +128,7 @@ std::vector<std::uint8_t> photograph(const std::string& sampling, int width, int
 TEST(Tensor, EveryTypeHoldsTheNormalisedSample) {
   const auto jpeg = photograph("420", 90, 70);
   const TensorItem item{jpeg, CropBox{11, 7, 60, 50}, false};
-  TensorOptions plain = options_of(32, 24);
+  TensorOptions plain = test::tensor_options(32, 24);
   plain.type = TensorType::kUint8;
   const TwinImage samples = decode(plain, item);
   // Half of the last place of what each type holds between 2 and 4, in levels: × stddev × 255.
@@ -155,7 +136,7 @@ TEST(Tensor, EveryTypeHoldsTheNormalisedSample) {
                                                  {TensorType::kFloat16, 0.001 * 0.23 * 255},
                                                  {TensorType::kBfloat16, 0.008 * 0.23 * 255}};
   for (const auto& [type, bound] : types) {
-    TensorOptions options = options_of(32, 24);
+    TensorOptions options = test::tensor_options(32, 24);
     options.type = type;
     options.mean = {0.485f, 0.456f, 0.406f};
     options.stddev = {0.229f, 0.224f, 0.225f};
@@ -167,7 +148,7 @@ TEST(Tensor, EveryTypeHoldsTheNormalisedSample) {
 
 TEST(Tensor, ElementsAreRoundedOnceFromSinglePrecision) {
   const auto jpeg = photograph("444", 16, 16);
-  TensorOptions options = options_of(16, 16);
+  TensorOptions options = test::tensor_options(16, 16);
   options.mean = {0.5f, 0.25f, 0.125f};
   options.stddev = {0.25f, 0.5f, 2.0f};
   const TensorItem item{jpeg, std::nullopt, false};
@@ -211,7 +192,7 @@ TEST(Tensor, ExifTurnsThePictureBeforeTheCrop) {
     EXPECT_EQ(size->width_px, swap ? 50 : 75);
     for (const bool flip : {false, true}) {
       for (const bool exif : {false, true}) {
-        TensorOptions options = options_of(21, 17);
+        TensorOptions options = test::tensor_options(21, 17);
         options.exif = exif;
         SCOPED_TRACE(testing::Message() << orientation << flip << exif);
         expect_exact(jpeg, CropBox{7, 3, 37, 41}, flip, options);
@@ -226,14 +207,14 @@ TEST(Tensor, FastIsItsTwin) {
   for (const char* sampling : {"420", "422", "440", "444", "411", "gray"}) {
     const auto jpeg = photograph(sampling, 333, 251);
     for (int i = 0; i < 12; ++i) {
-      TensorOptions options =
-          options_of(8 + static_cast<int>(random() % 60), 8 + static_cast<int>(random() % 60));
+      TensorOptions options = test::tensor_options(8 + static_cast<int>(random() % 60),
+                                                   8 + static_cast<int>(random() % 60));
       options.fidelity = TensorFidelity::kFast;
       options.kernel = i % 2 == 0 ? Kernel::kBilinear : Kernel::kBicubic;
       options.antialias = i % 6 != 5;
       if (std::string(sampling) == "gray") options.color = TensorColor::kGray;
       TensorItem item{jpeg, std::nullopt, i % 3 == 0};
-      if (i > 2) item.crop = random_box(random, 333, 251);
+      if (i > 2) item.crop = test::random_box(random, 333, 251);
       SCOPED_TRACE(testing::Message() << sampling << " " << i);
       const TwinImage fast = decode(options, item);
       const TwinDistance twin = distance(fast, twin_fast(jpeg, item, options));
@@ -263,8 +244,8 @@ TEST(Tensor, FastIsNearExactOnSmoothPictures) {
   for (const auto& [h, v] : {std::pair{1, 1}, {2, 1}, {2, 2}, {1, 2}}) {
     const auto jpeg = waves(h, v);
     for (int i = 0; i < 12; ++i) {
-      TensorOptions options =
-          options_of(20 + static_cast<int>(random() % 120), 20 + static_cast<int>(random() % 120));
+      TensorOptions options = test::tensor_options(20 + static_cast<int>(random() % 120),
+                                                   20 + static_cast<int>(random() % 120));
       TensorItem item{jpeg, std::nullopt, false};
       if (i > 3) item.crop = CropBox{i * 9, i * 5, 200, 150};
       const TwinImage exact = decode(options, item);
@@ -280,7 +261,7 @@ TEST(Tensor, FastIsNearExactOnSmoothPictures) {
 TEST(Tensor, FourComponentsAndRgbFilesAreExactWhereTheyAreConverted) {
   for (const char* name : {"cmyk", "ycck_420"}) {
     const auto jpeg = photograph(name, 64, 48);
-    TensorOptions options = options_of(20, 20);
+    TensorOptions options = test::tensor_options(20, 20);
     options.fidelity = TensorFidelity::kFast;
     const TensorItem item{jpeg, CropBox{5, 5, 40, 40}, false};
     const auto picture = twin_picture(jpeg, options);
@@ -304,7 +285,7 @@ TEST(Tensor, CorpusFilesAreTheTwins) {
   for (const auto& path : files) {
     std::ifstream in(path, std::ios::binary);
     const std::vector<std::uint8_t> jpeg{std::istreambuf_iterator<char>(in), {}};
-    TensorOptions options = options_of(56, 56);
+    TensorOptions options = test::tensor_options(56, 56);
     options.exif = number % 2 == 0;
     const auto size = read_picture_size(jpeg, options.exif);
     if (!size || static_cast<std::int64_t>(size->width_px) * size->height_px > 1'000'000) continue;

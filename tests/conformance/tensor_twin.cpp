@@ -1,11 +1,11 @@
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <codec/reference/reference_codec.hpp>
 #include <jpeg/parser.hpp>
 #include <tests/conformance/codecs.hpp>
 #include <tests/conformance/libjpeg.hpp>
 #include <tests/conformance/tensor_twin.hpp>
+#include <tests/support/tensors.hpp>
 #include <transform/orient.hpp>
 
 namespace framewire::conformance {
@@ -215,29 +215,6 @@ TwinImage flipped(TwinImage image) {
   return image;
 }
 
-double from_float16(std::uint16_t bits) {
-  const int exponent = bits >> 10 & 31;
-  const int fraction = bits & 1023;
-  const double magnitude =
-      exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
-  return (bits & 0x8000) != 0 ? -magnitude : magnitude;
-}
-
-double element(const void* data, std::size_t index, TensorType type) {
-  switch (type) {
-    case TensorType::kUint8:
-      return static_cast<const std::uint8_t*>(data)[index];
-    case TensorType::kFloat16:
-      return from_float16(static_cast<const std::uint16_t*>(data)[index]);
-    case TensorType::kBfloat16:
-      return std::bit_cast<float>(
-          static_cast<std::uint32_t>(static_cast<const std::uint16_t*>(data)[index]) << 16);
-    case TensorType::kFloat32:
-      return static_cast<const float*>(data)[index];
-  }
-  return 0;
-}
-
 }  // namespace
 
 std::optional<TwinImage> twin_picture(std::span<const std::uint8_t> jpeg,
@@ -372,7 +349,7 @@ TwinImage read_back(const void* image, const TensorOptions& options) {
         const int index = options.layout == TensorLayout::kNchw
                               ? (c * out.height + y) * out.width + x
                               : (y * out.width + x) * channels + c;
-        const double value = element(image, static_cast<std::size_t>(index), options.type);
+        const double value = test::element_at(image, static_cast<std::size_t>(index), options.type);
         const auto at = static_cast<std::size_t>(c);
         out.at(source, y, x) = options.type == TensorType::kUint8
                                    ? value

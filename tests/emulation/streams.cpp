@@ -139,6 +139,14 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
   return stream->queue->work.empty() ? cudaSuccess : cudaErrorNotReady;
 }
 
+cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
+  const std::lock_guard lock(mutex());
+  if (is_default(stream)) return cudaGetDevice(device);
+  if (!cuda_emulation::streams().contains(stream)) return note(cudaErrorInvalidResourceHandle);
+  *device = stream->device;
+  return cudaSuccess;
+}
+
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   if (is_default(stream)) return note(cudaErrorInvalidResourceHandle);
   const std::lock_guard lock(mutex());

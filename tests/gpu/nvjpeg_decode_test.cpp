@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <gpu/buffer.hpp>
 #include <gpu/stream.hpp>
 #include <iterator>
 #include <jpeg/parser.hpp>
@@ -182,6 +183,75 @@ TEST_P(NvjpegDecode, OneDecoderTakesBatchesOfAllSizesInTurn) {
       }
       decode(some);
       for (std::size_t i = 0; i < count; ++i) expect_planes_of_libjpeg(some[i], i);
+    }
+  }
+}
+
+/// The first planes of a batch, one behind the other, as a stream has them when it gets there.
+class SavedPlanes {
+ public:
+  explicit SavedPlanes(std::size_t bytes)
+      : memory_(gpu::Buffer::make(gpu::MemoryKind::kDevice, bytes).value()) {}
+
+  void enqueue(const NvjpegDecoder& decoder, std::size_t images, cudaStream_t stream) {
+    std::uint8_t* to = memory_.data();
+    for (std::size_t i = 0; i < images; ++i) {
+      const DevicePlane from = decoder.plane(i, 0);
+      const auto width = static_cast<std::size_t>(from.width_px);
+      ASSERT_EQ(cudaMemcpy2DAsync(to, width, from.samples, from.pitch_bytes, width, from.height_px,
+                                  cudaMemcpyDeviceToDevice, stream),
+                cudaSuccess);
+      planes_.push_back({to, from.width_px, from.height_px, from.width_px});
+      to += sample_count(from);
+    }
+    ASSERT_LE(to, memory_.data() + memory_.bytes());
+  }
+  [[nodiscard]] codec::Plane plane(std::size_t image) const { return fetch(planes_[image]); }
+
+ private:
+  gpu::Buffer memory_;
+  std::vector<DevicePlane> planes_;
+};
+
+/// The JPEG engines write when nvJPEG is called, not when the stream gets there (pytorch/vision
+/// issue 9606): what the stream reads of the batch before would be overwritten, and what it reads
+/// of this one would be missing. Nothing here waits on the host between two batches.
+TEST_P(NvjpegDecode, BatchesKeepTheOrderOfTheStream) {
+  constexpr std::size_t kImages = 24;
+  constexpr int kBatches = 8;
+  std::vector<Entry> entries[2];  // of the same sizes, so that the second takes the first's memory
+  for (std::uint32_t seed = 0; seed < 2 * kImages; ++seed) {
+    entries[seed % 2].push_back(make_entry({.layout = conformance::layout("420"),
+                                            .coding = conformance::all_codings()[0],
+                                            .width_px = 500,
+                                            .height_px = 375,
+                                            .seed = seed}));
+  }
+  auto slow = gpu::Buffer::make(gpu::MemoryKind::kDevice, std::size_t{256} << 20).value();
+  std::vector<SavedPlanes> saved;
+  for (int i = 0; i < kBatches; ++i) {
+    saved.emplace_back(kImages * 500 * 375);
+    const auto files = files_of(entries[i % 2]);
+    const auto enqueued = decoder_->enqueue(files, stream_->get());
+    ASSERT_TRUE(enqueued) << enqueued.error().to_string();
+    if (i % 4 != 3) {  // also without anything between the engines and who reads
+      for (int turn = 0; turn < 40; ++turn) {
+        ASSERT_EQ(cudaMemsetAsync(slow.data(), turn, slow.bytes(), stream_->get()), cudaSuccess);
+      }
+    }
+    saved.back().enqueue(*decoder_, kImages, stream_->get());
+  }
+  ASSERT_TRUE(stream_->synchronise());
+  for (int set = 0; set < 2; ++set) {
+    for (std::size_t image = 0; image < kImages; ++image) {
+      const auto expected = conformance::libjpeg_planes(entries[set][image].bytes);
+      ASSERT_TRUE(expected);
+      for (int i = set; i < kBatches; i += 2) {
+        const auto found = saved[static_cast<std::size_t>(i)].plane(image);
+        EXPECT_LE(conformance::distance(found, expected->planes[0]).largest,
+                  sample_bound(GetParam()))
+            << "batch " << i << ", image " << image;
+      }
     }
   }
 }

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <framewire/tensor.hpp>
 #include <gpu/buffer.hpp>
 #include <gpu/stream.hpp>
@@ -10,6 +9,7 @@
 #include <tests/conformance/cases.hpp>
 #include <tests/gpu/gpu.hpp>
 #include <tests/support/sample_jpeg.hpp>
+#include <tests/support/tensors.hpp>
 
 namespace framewire::gpu_tests {
 namespace {
@@ -20,10 +20,6 @@ using JpegBytes = std::vector<std::uint8_t>;
 /// What follows a batch, and must not change.
 constexpr std::size_t kGuard = 64;
 constexpr std::uint8_t kFill = 0xA5;
-
-std::size_t element_size(TensorType type) {
-  return type == TensorType::kUint8 ? 1 : type == TensorType::kFloat32 ? 4 : 2;
-}
 
 /// A batch on a device, and what is said of it.
 struct DeviceBatch {
@@ -46,49 +42,30 @@ DeviceBatch decode_on_device(TensorDecoder& decoder, const std::vector<TensorIte
   return batch;
 }
 
-float as_float(const std::uint8_t* at, TensorType type) {
-  if (type == TensorType::kUint8) return *at;
-  if (type == TensorType::kFloat32) {
-    float value = 0;
-    std::memcpy(&value, at, sizeof value);
-    return value * 255;
-  }
-  std::uint16_t bits = 0;
-  std::memcpy(&bits, at, sizeof bits);
-  if (type == TensorType::kBfloat16) {
-    const std::uint32_t wide = static_cast<std::uint32_t>(bits) << 16;
-    float value = 0;
-    std::memcpy(&value, &wide, sizeof value);
-    return value * 255;
-  }
-  const int exponent = bits >> 10 & 31;
-  const float mantissa = static_cast<float>(bits & 1023) / 1024.0f;
-  const float value =
-      exponent == 0 ? std::ldexp(mantissa, -14) : std::ldexp(1.0f + mantissa, exponent - 15);
-  return (bits & 0x8000 ? -value : value) * 255;
+/// An element in levels of samples.
+double level_at(const std::uint8_t* image, std::size_t index, TensorType type) {
+  return test::element_at(image, index, type) * (type == TensorType::kUint8 ? 1 : 255);
 }
 
 struct Difference {
-  float largest = 0;  ///< in levels of samples, as all below
-  float mean = 0;
+  double largest = 0;  ///< in levels of samples, as all below
+  double mean = 0;
 };
 
 Difference difference(const std::uint8_t* a, const std::uint8_t* b, std::size_t bytes,
                       TensorType type) {
   Difference found;
-  double sum = 0;
-  for (std::size_t at = 0; at < bytes; at += element_size(type)) {
-    const float one = std::fabs(as_float(a + at, type) - as_float(b + at, type));
+  const std::size_t count = bytes / test::element_bytes(type);
+  for (std::size_t i = 0; i < count; ++i) {
+    const double one = std::fabs(level_at(a, i, type) - level_at(b, i, type));
     found.largest = std::max(found.largest, one);
-    sum += one;
+    found.mean += one / static_cast<double>(count);
   }
-  found.mean = static_cast<float>(sum * static_cast<double>(element_size(type)) /
-                                  static_cast<double>(bytes));
   return found;
 }
 
 /// Decodes on both, and compares. @param bound  levels, of single elements
-void expect_same(const std::vector<TensorItem>& items, TensorOptions options, float bound) {
+void expect_same(const std::vector<TensorItem>& items, TensorOptions options, double bound) {
   options.device = -1;
   auto host = TensorDecoder::make(options).value();
   JpegBytes expected(items.size() * host.image_bytes());
@@ -122,28 +99,15 @@ void expect_same(const std::vector<TensorItem>& items, TensorOptions options, fl
                           [](std::uint8_t byte) { return byte == kFill; }));
 }
 
-TensorOptions options_of(int width, int height) {
-  TensorOptions options;
-  options.width_px = width;
-  options.height_px = height;
-  options.threads = 2;
-  return options;
-}
-
-CropBox crop_within(std::mt19937& random, int width, int height) {
-  const auto draw = [&](int low, int high) {
-    return std::uniform_int_distribution<int>(low, high)(random);
-  };
-  const int w = draw(1, width);
-  const int h = draw(1, height);
-  return {draw(0, width - w), draw(0, height - h), w, h};
+TensorOptions options_of(int width_px, int height_px) {
+  return test::tensor_options(width_px, height_px, 2);
 }
 
 class GpuTensor : public GpuTest {};
 
 /// Of decoded planes single samples differ by 1 (tests/gpu/picture_test.cpp), and blue has 1.772
 /// times that of chroma; what is left is rounded once more.
-constexpr float kBound = 3.01f;
+constexpr double kBound = 3.01;
 
 TEST_F(GpuTensor, EveryLayoutAndCoding) {
   std::mt19937 random(1);
@@ -155,7 +119,7 @@ TEST_F(GpuTensor, EveryLayoutAndCoding) {
       files.push_back(conformance::make_jpeg(c));
       const bool all = files.size() % 3 == 0;
       items.push_back({{},
-                       all ? std::nullopt : std::optional(crop_within(random, 61, 47)),
+                       all ? std::nullopt : std::optional(test::random_box(random, 61, 47)),
                        files.size() % 2 == 0});
     }
   }
@@ -169,7 +133,7 @@ TEST_F(GpuTensor, EveryLayoutAndCoding) {
   }
   options.color = TensorColor::kRgb;
   options.fidelity = TensorFidelity::kFast;
-  expect_same(items, options, 4.1f);
+  expect_same(items, options, 4.1);
 }
 
 TEST_F(GpuTensor, EveryKernelTypeAndOrder) {
@@ -177,7 +141,9 @@ TEST_F(GpuTensor, EveryKernelTypeAndOrder) {
   const JpegBytes file = conformance::make_jpeg(
       {conformance::layout("420"), conformance::all_codings()[0], 250, 131, 90, 0, 5});
   std::vector<TensorItem> items;
-  for (int i = 0; i < 5; ++i) items.push_back({file, crop_within(random, 250, 131), i % 2 == 1});
+  for (int i = 0; i < 5; ++i) {
+    items.push_back({file, test::random_box(random, 250, 131), i % 2 == 1});
+  }
   for (const Kernel kernel :
        {Kernel::kBilinear, Kernel::kBicubic, Kernel::kLanczos3, Kernel::kArea}) {
     for (const TensorType type :
@@ -188,7 +154,7 @@ TEST_F(GpuTensor, EveryKernelTypeAndOrder) {
       options.type = type;
       options.layout = type == TensorType::kFloat16 ? TensorLayout::kNhwc : TensorLayout::kNchw;
       // bfloat16 has steps of up to a level.
-      const float bound = type == TensorType::kBfloat16 ? kBound + 1 : kBound;
+      const double bound = type == TensorType::kBfloat16 ? kBound + 1 : kBound;
       expect_same(items, options, bound);
       if (kernel != Kernel::kBilinear && kernel != Kernel::kBicubic) continue;
       options.antialias = false;
@@ -237,7 +203,7 @@ TEST_F(GpuTensor, PicturesThatAreTurned) {
   options.exif = true;
   for (const TensorFidelity fidelity : {TensorFidelity::kExact, TensorFidelity::kFast}) {
     options.fidelity = fidelity;
-    expect_same(items, options, fidelity == TensorFidelity::kExact ? kBound : 4.1f);
+    expect_same(items, options, fidelity == TensorFidelity::kExact ? kBound : 4.1);
   }
 }
 

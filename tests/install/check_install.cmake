@@ -1,5 +1,6 @@
 # Installs the build tree into a fresh prefix and uses it from outside, once through find_package()
-# and once through pkg-config. Arguments: BUILD_DIR WORK_DIR SOURCE_DIR CXX SAMPLE LIBDIR VERSION.
+# and once through pkg-config. Arguments: BUILD_DIR WORK_DIR SOURCE_DIR CXX SAMPLE LIBDIR
+# VERSION SERVICE.
 cmake_minimum_required(VERSION 3.25)
 
 set(prefix "${WORK_DIR}/prefix")
@@ -47,6 +48,19 @@ function(check_engine program)
     RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE error)
   if(NOT result EQUAL 1 OR NOT error MATCHES "invalid_input" OR NOT output MATCHES "jpg: 480x")
     message(FATAL_ERROR "${program} exited with ${result} and said '${output}${error}'")
+  endif()
+endfunction()
+
+# Another process' engine; its answers are shorter than what they were made from.
+function(check_local program)
+  run("${SOURCE_DIR}/tests/install/run_local.sh" "${prefix}/bin/framewire" "${program}" "${SAMPLE}"
+    "${SAMPLE}")
+  if(NOT output MATCHES "^[^\n]*jpg: ([0-9]+) bytes\n[^\n]*jpg: ([0-9]+) bytes\n$")
+    message(FATAL_ERROR "${program} said '${output}'")
+  endif()
+  file(SIZE "${SAMPLE}" bytes_in)
+  if(NOT CMAKE_MATCH_1 EQUAL CMAKE_MATCH_2 OR NOT CMAKE_MATCH_1 LESS bytes_in)
+    message(FATAL_ERROR "${program} made ${CMAKE_MATCH_1} and ${CMAKE_MATCH_2} bytes of ${bytes_in}")
   endif()
 endfunction()
 
@@ -101,6 +115,9 @@ if(NOT output MATCHES ": [0-9]+x[0-9]+ at [0-9]+,[0-9]+ of [0-9]+x[0-9]+\n$")
 endif()
 check_engine("${WORK_DIR}/cmake/engine")
 check_send("${WORK_DIR}/cmake/send")
+if(SERVICE)
+  check_local("${WORK_DIR}/cmake/local")
+endif()
 check_batch("${WORK_DIR}/cmake/batch")
 run("${WORK_DIR}/cmake/version")
 if(NOT output MATCHES "^${VERSION}\n$")

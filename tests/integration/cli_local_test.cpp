@@ -36,12 +36,13 @@ TEST_F(CliLocal, ServersThatCannotBeUsedAreNamed) {
 }
 
 #ifdef FRAMEWIRE_SERVICE
-class CliLocalServer : public CliLocal {
+class CliLocalServer : public CliLocal, public testing::WithParamInterface<int> {
  protected:
   void SetUp() override {
     CliLocal::SetUp();
-    server_ = start_program({"serve", "--listen", "127.0.0.1:0", "--drain-delay", "0", "--local",
-                             socket(), "--local-mode", "600"});
+    server_ = start_program(
+        serve_with_workers(GetParam(), {"--listen", "127.0.0.1:0", "--drain-delay", "0", "--local",
+                                        socket(), "--local-mode", "600"}));
     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     ClientOptions little;
     little.slots = 1;
@@ -59,7 +60,7 @@ class CliLocalServer : public CliLocal {
   pid_t server_ = 0;
 };
 
-TEST_F(CliLocalServer, OutputsAndRowsAreThoseOfABatchAlone) {
+TEST_P(CliLocalServer, OutputsAndRowsAreThoseOfABatchAlone) {
   const Ran alone = run_program(batch("alone"));
   const Ran served = run_program(batch("served", with_server()));
   EXPECT_EQ(alone.exit_code, 1) << alone.err;
@@ -72,7 +73,7 @@ TEST_F(CliLocalServer, OutputsAndRowsAreThoseOfABatchAlone) {
   EXPECT_EQ(report["with_warnings"], 1);
 }
 
-TEST_F(CliLocalServer, ABatchWhoseServerIsKilledIsResumedByAnother) {
+TEST_P(CliLocalServer, ABatchWhoseServerIsKilledIsResumedByAnother) {
   for (int i = 0; i < 40; ++i) {
     write_file(folder_ / ("in/large" + std::to_string(i) + ".jpg"), make_jpeg(1600, 1200));
   }
@@ -101,6 +102,9 @@ TEST_F(CliLocalServer, ABatchWhoseServerIsKilledIsResumedByAnother) {
   EXPECT_EQ(resumed.exit_code, 1) << resumed.err;  // the file that is no JPEG
   EXPECT_EQ(read_tree(folder_ / "out").size(), 79u);
 }
+
+INSTANTIATE_TEST_SUITE_P(InOneProcess, CliLocalServer, testing::Values(0));
+INSTANTIATE_TEST_SUITE_P(WithWorkers, CliLocalServer, testing::Values(2));
 #endif
 
 }  // namespace

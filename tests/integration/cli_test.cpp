@@ -481,7 +481,7 @@ TEST_F(Cli, BashCompletesCommandsOptionsAndChoices) {
     EXPECT_EQ(std::system(line.c_str()), 0);
     return read_text(folder_ / "said");
   };
-  EXPECT_EQ(complete("framewire re", 1), "resize\n");
+  EXPECT_EQ(complete("framewire re", 1), "resize report\n");
   EXPECT_EQ(complete("framewire resize a b --qual", 4), "--quality\n");
   EXPECT_EQ(complete("framewire resize a b --kernel bi", 5), "bicubic bilinear\n");
   EXPECT_EQ(complete("framewire batch a b --on-error s", 5), "skip\n");

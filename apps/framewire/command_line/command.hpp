@@ -64,6 +64,8 @@ inline constexpr std::string_view kBenchWords = "resize|jpeg2jpeg";
 [[nodiscard]] int run_resize(const Arguments& arguments);
 [[nodiscard]] int run_batch(const Arguments& arguments);
 [[nodiscard]] int run_inspect(const Arguments& arguments);
+[[nodiscard]] int run_report(const Arguments& arguments);
+[[nodiscard]] int run_index(const Arguments& arguments);
 [[nodiscard]] int run_bench(const Arguments& arguments);
 [[nodiscard]] int run_doctor(const Arguments& arguments);
 [[nodiscard]] int run_perf(const Arguments& arguments);

@@ -2,6 +2,8 @@
 #include <array>
 #include <command_line/command.hpp>
 #include <command_line/gpu_options.hpp>
+#include <commands/index/options.hpp>
+#include <commands/report/options.hpp>
 #include <commands/tensor/options.hpp>
 #include <iterator>
 #ifdef FRAMEWIRE_SERVICE
@@ -44,11 +46,22 @@ constexpr OptionSpec kBatchOwn[] = {
     {"files-from", "LIST", "", "", "read input names from a file, one a line; - is standard input",
      "Batch"},
     {"null", "", "", "", "names in the list end with NUL, as find -print0 writes them", "Batch"},
-    {"manifest", "FILE", "", "", "write a row of JSON for every input", "Batch"},
+    {"manifest", "FILE", "", "",
+     "write a row of JSON for every input; of tar shards: the folder "
+     "of their manifests, OUT_DIR if not given",
+     "Batch"},
     {"resume", "", "", "", "continue the manifest: do only what is missing or failed", "Batch"},
     {"on-error", "ACTION", "skip|fail", "skip", "go on after a failed input, or stop there",
      "Batch"},
-    {"shard", "I/N", "", "1/1", "process the I-th of N parts, the same on every machine", "Batch"},
+    {"shard", "I/N", "", "1/1",
+     "process the I-th of N parts, the same on every machine; auto: the part of this task of an "
+     "array of Slurm's, Kubernetes' or AWS Batch's",
+     "Batch"},
+    {"retry", "WHICH", "failed", "", "with --resume: make shards again that had failures",
+     "Shards"},
+    {"failed-samples", "WHAT", "drop|keep", "drop",
+     "a sample with a picture that failed is left out of its shard, or travels along as it came",
+     "Shards"},
     {"server", "WHERE", "", "",
      "use another process' engine: PATH, the socket of framewire serve --local on this machine, or "
      "HOST:PORT, the address of framewire serve --remote-clients",
@@ -284,7 +297,9 @@ constexpr std::string_view kResizeDetails =
     "Names that begin with a dash come after --.";
 
 constexpr std::string_view kBatchDetails =
-    "IN is a folder, searched with all folders below it, whose tree is kept; or several files, "
+    "IN is a folder, searched with all folders below it, whose tree is kept; or tar shards, "
+    "'train-{000000..000999}.tar' in quotes, of which shards with the same names are made; or "
+    "several files, "
     "whose "
     "paths below their common folder are kept; or @LIST, the same as --files-from LIST. Names are "
     "never changed, so no two outputs collide. No output replaces an input, unless it is its own "
@@ -401,6 +416,10 @@ const std::array kCommands = {
             kBatchOwn, "", 1, 0, run_batch},
     Command{"inspect", "FILE…", "show what a JPEG is made of", kInspectDetails, true, kInspectOwn,
             "", 1, 0, run_inspect},
+    Command{"report", "DIR [SHARD…]", "say what is done of tar shards, failed and missing",
+            kReportDetails, false, kReportOwn, "", 1, 0, run_report},
+    Command{"index", "SHARD…", "write indices of tar shards, for DALI and WebDataset",
+            kIndexDetails, false, kIndexOwn, "", 1, 0, run_index},
     Command{"bench", kBenchArguments, "measure images per second", kBenchDetails, true, kBenchOwn,
             kBenchWords, 2, 0, run_bench},
     Command{"doctor", "", "tell whether GPUs and network cards can talk directly", kDoctorDetails,

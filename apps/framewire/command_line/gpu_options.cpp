@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <base/options_values.hpp>
 #include <command_line/gpu_options.hpp>
 #include <command_line/misuse.hpp>
 #include <command_line/numbers.hpp>
@@ -10,21 +11,11 @@
 namespace framewire::app {
 namespace {
 
-Result<std::vector<int>> parse_devices(const std::string& text) {
+Result<std::vector<int>> devices_of(const std::string& text) {
   std::vector<int> devices;
-  if (text.empty() || text == "all") return devices;
-  std::string_view rest = text;
-  while (true) {
-    const auto comma = rest.find(',');
-    int ordinal = 0;
-    if (!parse_number(rest.substr(0, comma), ordinal) || ordinal < 0) {
-      return misuse(
-          fmt::format("--device: found '{}'; accepted: ordinals joined by commas, or all", text));
-    }
-    devices.push_back(ordinal);
-    if (comma == std::string_view::npos) return devices;
-    rest = rest.substr(comma + 1);
-  }
+  if (text.empty() || options::parse_devices(text, devices)) return devices;
+  return misuse(
+      fmt::format("--device: found '{}'; accepted: ordinals joined by commas, or all", text));
 }
 
 }  // namespace
@@ -58,7 +49,7 @@ Result<EngineOptions> make_engine_options(const Arguments& arguments) {
                                 name, to_string(options.codec)));
     }
   }
-  auto devices = parse_devices(arguments.get("device"));
+  auto devices = devices_of(arguments.get("device"));
   if (!devices) return fail(devices.error());
   options.devices = std::move(*devices);
   const auto memory = parse_memory("gpu-memory", arguments.get("gpu-memory"));

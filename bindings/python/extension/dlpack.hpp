@@ -6,7 +6,13 @@
 
 namespace framewire::python::dlpack {
 
-enum DeviceType : std::int32_t { kCpu = 1, kCudaHost = 3, kRocmHost = 11 };
+enum DeviceType : std::int32_t {
+  kCpu = 1,
+  kCuda = 2,
+  kCudaHost = 3,
+  kRocmHost = 11,
+  kCudaManaged = 13,
+};
 enum TypeCode : std::uint8_t { kUnsigned = 1, kFloat = 2, kBfloat = 4 };
 
 constexpr std::uint64_t kReadOnly = 1;  ///< a flag of VersionedTensor

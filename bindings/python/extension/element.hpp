@@ -17,7 +17,8 @@ using Shape = std::array<std::int64_t, 4>;
 struct Element {
   TensorType type;
   std::string_view name;
-  const char* format;  ///< of the struct module; null: the buffer protocol has none
+  const char* format;   ///< of the struct module; null: the buffer protocol has none
+  const char* typestr;  ///< of __cuda_array_interface__; null: it has none
   std::int64_t bytes;
   dlpack::ElementType dlpack;
 };
@@ -27,6 +28,9 @@ struct Element {
 
 /// Bytes of a tensor.
 [[nodiscard]] std::size_t bytes_of(const Element& element, const Shape& shape);
+
+/// "cpu" for -1, "cuda:0" for the CUDA ordinal 0.
+[[nodiscard]] std::string device_name(int device);
 
 /// As Python writes a tuple: "(8, 3, 224, 224)", "(8,)".
 [[nodiscard]] std::string shape_text(const std::int64_t* sides, int count);

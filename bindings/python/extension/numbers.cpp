@@ -18,14 +18,20 @@ nb::object index_of(nb::handle number) {
 
 }  // namespace
 
-std::optional<std::int32_t> to_int32(nb::handle number) {
+std::optional<std::int64_t> to_int64(nb::handle number) {
   const nb::object index = index_of(number);
   if (!index.is_valid()) return std::nullopt;
   int overflow = 0;
   const long long value = PyLong_AsLongLongAndOverflow(index.ptr(), &overflow);
+  if (overflow != 0) return std::nullopt;
+  return value;
+}
+
+std::optional<std::int32_t> to_int32(nb::handle number) {
+  const std::optional<std::int64_t> value = to_int64(number);
   using Limits32 = std::numeric_limits<std::int32_t>;
-  if (overflow != 0 || value < Limits32::min() || value > Limits32::max()) return std::nullopt;
-  return static_cast<std::int32_t>(value);
+  if (!value || *value < Limits32::min() || *value > Limits32::max()) return std::nullopt;
+  return static_cast<std::int32_t>(*value);
 }
 
 std::optional<std::uint64_t> to_uint64(nb::handle number) {

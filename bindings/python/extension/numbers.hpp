@@ -11,6 +11,7 @@ namespace framewire::python {
 /// Nothing for what is no whole number, or one outside of the type. Throws what __index__() raised,
 /// but TypeError.
 [[nodiscard]] std::optional<std::int32_t> to_int32(nanobind::handle number);
+[[nodiscard]] std::optional<std::int64_t> to_int64(nanobind::handle number);
 [[nodiscard]] std::optional<std::uint64_t> to_uint64(nanobind::handle number);
 
 /// A list of whatever can be iterated. Raises TypeError, naming the argument, for other objects and

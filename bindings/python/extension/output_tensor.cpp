@@ -1,5 +1,8 @@
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 #include <algorithm>
 #include <extension/errors.hpp>
+#include <extension/numbers.hpp>
 #include <extension/output_tensor.hpp>
 #include <string>
 #include <vector>
@@ -9,14 +12,13 @@ namespace nb = nanobind;
 
 namespace {
 
-std::string accepted(const Element& element, const Shape& shape) {
-  return "; accepted: writable host memory, C-contiguous, of " + std::string(element.name) + ' ' +
-         shape_text(shape.data(), 4);
-}
-
-[[noreturn]] void refuse(const std::string& found, const Element& element, const Shape& shape) {
-  raise(
-      Status(StatusCode::kInvalidInput, "found " + found + accepted(element, shape)).about("out"));
+[[noreturn]] void refuse(const std::string& found, const OutputTerms& terms) {
+  const std::string place =
+      terms.device < 0 ? "host memory" : "memory of device " + std::to_string(terms.device);
+  raise(Status(StatusCode::kInvalidInput,
+               "found " + found + "; accepted: writable " + place + ", C-contiguous, of " +
+                   std::string(terms.element.name) + ' ' + shape_text(terms.shape.data(), 4))
+            .about("out"));
 }
 
 // "float64" for "d" and its kin; what has no short name is shown as it is.
@@ -56,35 +58,37 @@ bool is_contiguous(const Integer* shape, const Integer* strides, int count, Inte
 
 }  // namespace
 
-OutputTensor::OutputTensor(nb::handle object, const Element& element, const Shape& shape) {
+OutputTensor::OutputTensor(nb::handle object, const OutputTerms& terms)
+    : object_(nb::borrow(object)) {
   try {
-    take(object, element, shape);
+    take(object, terms);
   } catch (...) {
     release();
     throw;
   }
 }
 
-void OutputTensor::take(nb::handle object, const Element& element, const Shape& shape) {
-  if (element.format != nullptr && take_buffer(object)) {
-    check_buffer(element, shape);
-  } else if (nb::hasattr(object, "__dlpack__") && nb::hasattr(object, "__dlpack_device__")) {
-    const nb::object device = object.attr("__dlpack_device__")();
-    const auto type = nb::cast<std::int64_t>(nb::object(device[0]));
-    if (type != dlpack::kCpu && type != dlpack::kCudaHost && type != dlpack::kRocmHost) {
-      refuse("memory of a device, DLPack's type " + std::to_string(type), element, shape);
-    }
-    take_dlpack(object);
-    check_dlpack(element, shape);
-  } else if (take_buffer(object)) {  // of bfloat16, which it cannot have: says so
-    check_buffer(element, shape);
-  } else {
-    PyErr_Format(PyExc_TypeError,
-                 "out: found %R; accepted: an object with DLPack or the buffer protocol, such as a "
-                 "torch.Tensor, a NumPy array or a framewire.Tensor",
-                 reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())));
-    throw nb::python_error();
+void OutputTensor::take(nb::handle object, const OutputTerms& terms) {
+  if (terms.device < 0 && terms.element.format != nullptr && take_buffer(object)) {
+    check_buffer(terms);
+    return;
   }
+  if (take_dlpack(object, terms)) return;
+  if (terms.device >= 0 && take_cuda_array(object, terms)) return;
+  if (PyObject_CheckBuffer(object.ptr()) != 0) {
+    if (terms.device >= 0) refuse("memory of the host", terms);
+    (void)take_buffer(object);
+    check_buffer(terms);  // of bfloat16, which it cannot have: says so
+    return;
+  }
+  PyErr_Format(PyExc_TypeError, "out: found %R; accepted: an object with DLPack or %s",
+               reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())),
+               terms.device < 0
+                   ? "the buffer protocol, such as a torch.Tensor, a NumPy array or a "
+                     "framewire.Tensor"
+                   : "__cuda_array_interface__, such as a torch.Tensor or a CuPy array on the "
+                     "decoder's device");
+  throw nb::python_error();
 }
 
 OutputTensor::~OutputTensor() { release(); }
@@ -104,29 +108,59 @@ bool OutputTensor::take_buffer(nb::handle object) {
   return has_view_;
 }
 
-void OutputTensor::check_buffer(const Element& element, const Shape& shape) {
+void OutputTensor::check_buffer(const OutputTerms& terms) {
+  const Shape& shape = terms.shape;
   const std::vector<std::int64_t> sides(view_.shape, view_.shape + view_.ndim);
   const std::string type =
       name_of_format(view_.format == nullptr ? "B" : view_.format, view_.itemsize);
-  if (type != element.name || !std::equal(sides.begin(), sides.end(), shape.begin(), shape.end())) {
-    refuse(type + ' ' + shape_text(sides.data(), view_.ndim), element, shape);
+  if (type != terms.element.name ||
+      !std::equal(sides.begin(), sides.end(), shape.begin(), shape.end())) {
+    refuse(type + ' ' + shape_text(sides.data(), view_.ndim), terms);
   }
-  if (view_.readonly != 0) refuse("read-only memory", element, shape);
+  if (view_.readonly != 0) refuse("read-only memory", terms);
   if (view_.suboffsets != nullptr ||
       !is_contiguous(view_.shape, view_.strides, view_.ndim, view_.itemsize)) {
-    refuse("memory that is not C-contiguous", element, shape);
+    refuse("memory that is not C-contiguous", terms);
   }
   data_ = view_.buf;
 }
 
-void OutputTensor::take_dlpack(nb::handle object) {
+bool OutputTensor::take_dlpack(nb::handle object, const OutputTerms& terms) {
+  if (!nb::hasattr(object, "__dlpack__") || !nb::hasattr(object, "__dlpack_device__")) return false;
+  const nb::object device = object.attr("__dlpack_device__")();
+  const auto type = nb::cast<std::int64_t>(nb::object(device[0]));
+  const auto ordinal = nb::cast<std::int64_t>(nb::object(device[1]));
+  const bool on_host =
+      type == dlpack::kCpu || type == dlpack::kCudaHost || type == dlpack::kRocmHost;
+  const bool on_device =
+      (type == dlpack::kCuda || type == dlpack::kCudaManaged) && ordinal == terms.device;
+  if (terms.device < 0 ? !on_host : !on_device) {
+    const bool of_cuda = type == dlpack::kCuda || type == dlpack::kCudaManaged;
+    refuse(on_host   ? "memory of the host"
+           : of_cuda ? "memory of device " + std::to_string(ordinal)
+                     : "memory of a device of DLPack's type " + std::to_string(type),
+           terms);
+  }
+  import_dlpack(object, terms);
+  check_dlpack(terms);
+  return true;
+}
+
+void OutputTensor::import_dlpack(nb::handle object, const OutputTerms& terms) {
   const nb::object exporter = nb::getattr(object, "__dlpack__");
+  nb::dict arguments;
+  if (terms.device >= 0) {
+    arguments["stream"] = reinterpret_cast<std::uintptr_t>(terms.stream.get());
+  }
   nb::object capsule;
   try {
-    capsule = exporter(nb::arg("max_version") = nb::make_tuple(1, 0));
+    nb::dict versioned;
+    versioned.update(arguments);
+    versioned["max_version"] = nb::make_tuple(1, 0);
+    capsule = exporter(**versioned);
   } catch (nb::python_error& error) {
     if (!error.matches(PyExc_TypeError)) throw;  // an exporter from before DLPack 1.0
-    capsule = exporter();
+    capsule = exporter(**arguments);
   }
   const char* used = nullptr;
   if (PyCapsule_IsValid(capsule.ptr(), dlpack::kVersioned) != 0) {
@@ -142,23 +176,52 @@ void OutputTensor::take_dlpack(nb::handle object) {
   if (PyCapsule_SetName(capsule.ptr(), used) != 0) throw nb::python_error();
 }
 
-void OutputTensor::check_dlpack(const Element& element, const Shape& shape) {
+void OutputTensor::check_dlpack(const OutputTerms& terms) {
+  const Shape& shape = terms.shape;
   if (versioned_ != nullptr && versioned_->major != 1) {
-    refuse("DLPack of version " + std::to_string(versioned_->major), element, shape);
+    refuse("DLPack of version " + std::to_string(versioned_->major), terms);
   }
   const dlpack::Tensor& tensor = versioned_ != nullptr ? versioned_->tensor : old_->tensor;
-  if (tensor.dtype != element.dlpack ||
+  if (tensor.dtype != terms.element.dlpack ||
       !std::equal(tensor.shape, tensor.shape + tensor.ndim, shape.begin(), shape.end())) {
-    refuse(name_of_type(tensor.dtype) + ' ' + shape_text(tensor.shape, tensor.ndim), element,
-           shape);
+    refuse(name_of_type(tensor.dtype) + ' ' + shape_text(tensor.shape, tensor.ndim), terms);
   }
   if (versioned_ != nullptr && (versioned_->flags & dlpack::kReadOnly) != 0) {
-    refuse("read-only memory", element, shape);
+    refuse("read-only memory", terms);
   }
   if (!is_contiguous(tensor.shape, tensor.strides, tensor.ndim, std::int64_t{1})) {
-    refuse("memory that is not C-contiguous", element, shape);
+    refuse("memory that is not C-contiguous", terms);
   }
   data_ = static_cast<std::uint8_t*>(tensor.data) + tensor.byte_offset;
+}
+
+// Versions 2 and 3.
+bool OutputTensor::take_cuda_array(nb::handle object, const OutputTerms& terms) {
+  if (!nb::hasattr(object, "__cuda_array_interface__")) return false;
+  const nb::dict facts = nb::cast<nb::dict>(object.attr("__cuda_array_interface__"));
+  const auto sides = nb::cast<std::vector<std::int64_t>>(nb::object(facts["shape"]));
+  const auto count = static_cast<int>(sides.size());
+  const auto type = nb::cast<std::string>(nb::object(facts["typestr"]));
+  const Shape& shape = terms.shape;
+  if (terms.element.typestr == nullptr || type != terms.element.typestr ||
+      !std::equal(sides.begin(), sides.end(), shape.begin(), shape.end())) {
+    refuse("elements of type '" + type + "' " + shape_text(sides.data(), count), terms);
+  }
+  if (facts.contains("stream")) pending_ = to_int64(nb::object(facts["stream"])).value_or(0);
+  const nb::object data = facts["data"];
+  if (nb::cast<bool>(nb::object(data[1]))) refuse("read-only memory", terms);
+  if (facts.contains("mask") && !nb::object(facts["mask"]).is_none()) {
+    refuse("memory with a mask", terms);
+  }
+  if (facts.contains("strides") && !nb::object(facts["strides"]).is_none()) {
+    const auto strides = nb::cast<std::vector<std::int64_t>>(nb::object(facts["strides"]));
+    if (strides.size() != sides.size() ||
+        !is_contiguous(sides.data(), strides.data(), count, terms.element.bytes)) {
+      refuse("memory that is not C-contiguous", terms);
+    }
+  }
+  data_ = reinterpret_cast<void*>(nb::cast<std::uintptr_t>(nb::object(data[0])));
+  return true;
 }
 
 }  // namespace framewire::python

@@ -86,12 +86,19 @@ nb::tuple fields_of(const TensorImage& image) {
                         warnings);
 }
 
-DecoderHandle* make(int width, int height, int type, int layout, int color, std::string_view kernel,
-                    std::array<float, 3> mean, std::array<float, 3> stddev, bool antialias,
-                    bool fast, bool exif, unsigned threads, const Options& limits) {
+// What the library says of a device it says of the option.
+[[noreturn]] void raise_about_device(const Status& status) {
+  if (!status.subject().empty()) raise(status);
+  raise(Status(status.code(), status.message()).about("device"));
+}
+
+DecoderHandle* make(int device, int width, int height, int type, int layout, int color,
+                    std::string_view kernel, std::array<float, 3> mean, std::array<float, 3> stddev,
+                    bool antialias, bool fast, bool exif, unsigned threads, const Options& limits) {
   ResizeOptions words;
   if (const auto set = set_option(words, "kernel", kernel); !set) raise(set.error());
   TensorOptions options;
+  options.device = device;
   options.width_px = width;
   options.height_px = height;
   options.type = static_cast<TensorType>(type);
@@ -105,98 +112,177 @@ DecoderHandle* make(int width, int height, int type, int layout, int color, std:
   options.exif = exif;
   options.limits = limits.value.limits;
   options.threads = threads;
-  auto decoder = TensorDecoder::make(options);
+  std::shared_ptr<DeviceMemory> memory;
+  Result<TensorDecoder> decoder = fail(StatusCode::kInternal, "not made");
+  {
+    const WithoutGil released;  // a device's context takes a second
+    decoder = TensorDecoder::make(options);
+    if (decoder && device >= 0) {
+      auto made = DeviceMemory::make(device);
+      if (made) {
+        memory = std::move(*made);
+      } else {
+        decoder = fail(made.error());
+      }
+    }
+  }
+  if (!decoder && device >= 0 && decoder.error().code() == StatusCode::kUnsupported) {
+    raise_about_device(decoder.error());
+  }
   if (!decoder) raise(decoder.error());
-  return new DecoderHandle(std::move(*decoder));
+  return new DecoderHandle(std::move(*decoder), std::move(memory));
 }
 
 }  // namespace
 
-DecoderHandle::DecoderHandle(TensorDecoder&& decoder)
+struct DecoderHandle::Batch {
+  std::deque<InputBuffer> inputs;  // which do not move
+  std::vector<TensorItem> items;
+  Shape shape{};
+  std::size_t bytes = 0;
+  CudaStream stream = CudaStream::legacy_default();
+  std::optional<OutputTensor> borrowed;  // what was given, or
+  std::unique_ptr<BatchTensor> own;
+  std::vector<Result<TensorImage>> images;
+};
+
+DecoderHandle::DecoderHandle(TensorDecoder&& decoder, std::shared_ptr<DeviceMemory> memory)
     : process_(getpid()),
       options_(decoder.options()),
-      decoder_(std::make_unique<TensorDecoder>(std::move(decoder))) {}
+      channels_(decoder.channels()),
+      decoder_(std::make_unique<TensorDecoder>(std::move(decoder))),
+      memory_(std::move(memory)) {}
 
 DecoderHandle::~DecoderHandle() {
   if (getpid() != process_) {
     (void)decoder_.release();  // its destructor would wait for threads of another process
     return;
   }
-  const WithoutGil released;
-  decoder_.reset();
+  close();
 }
 
-nb::tuple DecoderHandle::decode(nb::handle jpegs, nb::handle crops, nb::handle flips,
-                                nb::handle out) {
-  if (getpid() != process_) {
-    raise_closed(
-        "the decoder belongs to the parent of this process, and none of its threads is here; make "
-        "a decoder in each process, after fork()");
-  }
+void DecoderHandle::close() {
+  if (getpid() != process_) return;
+  const WithoutGil released;
+  const std::lock_guard lock(mutex_);
+  decoder_.reset();
+  if (memory_ != nullptr) memory_->close();
+}
+
+void DecoderHandle::read_arguments(Batch& batch, nb::handle jpegs, nb::handle crops,
+                                   nb::handle flips) const {
   const nb::list files =
       to_list(jpegs, "jpegs",
               "a list of JPEG streams, each bytes or another object with its buffer; for "
               "one image [jpeg]");
   const std::size_t count = nb::len(files);
-  std::deque<InputBuffer> inputs;  // which do not move
-  std::vector<TensorItem> items(count);
+  batch.items.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
-    add_input(inputs, nb::object(files[i]));
-    items[i].jpeg = inputs.back().bytes();
+    add_input(batch.inputs, nb::object(files[i]));
+    batch.items[i].jpeg = batch.inputs.back().bytes();
   }
   if (!crops.is_none()) {
     const nb::list boxes =
         to_list(crops, "crops", "one for each image, (left, top, width, height) in pixels or None");
     check_count(boxes, count, "crops");
-    for (std::size_t i = 0; i < count; ++i) items[i].crop = to_box(nb::object(boxes[i]), i);
+    for (std::size_t i = 0; i < count; ++i) batch.items[i].crop = to_box(nb::object(boxes[i]), i);
   }
   if (!flips.is_none()) {
     const nb::list each = to_list(flips, "flips", "one bool for each image");
     check_count(each, count, "flips");
-    for (std::size_t i = 0; i < count; ++i) items[i].flip = is_true(nb::object(each[i]));
+    for (std::size_t i = 0; i < count; ++i) batch.items[i].flip = is_true(nb::object(each[i]));
   }
+}
 
-  const Shape shape = shape_of(options_, decoder_->channels(), count);
-  std::optional<OutputTensor> borrowed;
-  std::unique_ptr<HostTensor> own;
-  if (out.is_none()) {
-    own = std::make_unique<HostTensor>(options_.type, shape);
-  } else {
-    borrowed.emplace(out, element_of(options_.type), shape);
+void DecoderHandle::find_memory(Batch& batch, nb::handle out) const {
+  const Element& element = element_of(options_.type);
+  batch.shape = shape_of(options_, channels_, batch.items.size());
+  batch.bytes = bytes_of(element, batch.shape);
+  if (!out.is_none()) {
+    batch.borrowed.emplace(out, OutputTerms{element, batch.shape, options_.device, batch.stream});
+  } else if (memory_ == nullptr) {
+    batch.own = std::make_unique<BatchTensor>(options_.type, batch.shape);
   }
-  void* const data = own ? own->data() : borrowed->data();
+}
+
+// Without the GIL.
+Result<void> DecoderHandle::run(Batch& batch) {
+  const std::lock_guard lock(mutex_);
+  if (decoder_ == nullptr) return fail(StatusCode::kCancelled, "closed");
   Result<void> done;
-  std::vector<Result<TensorImage>> images;
+  if (memory_ == nullptr) {
+    void* const to = batch.own ? batch.own->data() : batch.borrowed->data();
+    done = decoder_->decode(batch.items, {to, batch.bytes, nullptr});
+  } else {
+    CudaStream after = batch.stream;
+    if (batch.borrowed && batch.borrowed->pending()) {
+      done = synchronise(*batch.borrowed->pending(), options_.device);
+    } else if (!batch.borrowed) {
+      auto taken = memory_->take(batch.bytes, batch.stream);
+      if (!taken) return fail(taken.error());
+      after = taken->free_after;
+      batch.own = std::make_unique<BatchTensor>(options_.type, batch.shape, options_.device,
+                                                std::move(taken->block));
+    }
+    void* const to = batch.own ? batch.own->data() : batch.borrowed->data();
+    if (done) done = decoder_->decode_to_device(batch.items, {to, batch.bytes, after, nullptr});
+  }
+  if (!done) return done;
+  batch.images.reserve(batch.items.size());
+  for (std::size_t i = 0; i < batch.items.size(); ++i) {
+    batch.images.push_back(decoder_->image(i));
+  }
+  return {};
+}
+
+nb::tuple DecoderHandle::decode(nb::handle jpegs, nb::handle crops, nb::handle flips,
+                                nb::handle out, std::uint64_t stream) {
+  if (getpid() != process_) {
+    raise_closed(
+        "the decoder belongs to the parent of this process, and none of its threads is here; make "
+        "a decoder in each process, after fork()");
+  }
+  Batch batch;
+  if (stream != 0) batch.stream = CudaStream(reinterpret_cast<void*>(stream));
+  if (memory_ != nullptr) {
+    if (const auto good = check_stream(batch.stream, options_.device); !good) raise(good.error());
+  }
+  read_arguments(batch, jpegs, crops, flips);
+  find_memory(batch, out);
+  Result<void> done;
   {
     const WithoutGil released;
-    const std::lock_guard lock(mutex_);
-    done = decoder_->decode(items, {data, bytes_of(element_of(options_.type), shape), nullptr});
-    if (done) {
-      images.reserve(count);
-      for (std::size_t i = 0; i < count; ++i) images.push_back(decoder_->image(i));
-    }
+    done = run(batch);
+  }
+  if (!done && done.error().code() == StatusCode::kCancelled) {
+    raise_closed("the decoder was closed; make another one");
+  }
+  if (!done && batch.borrowed && done.error().code() == StatusCode::kInvalidInput) {
+    raise(Status(done.error().code(), done.error().message()).about("out"));
   }
   if (!done) raise(done.error());
 
   nb::list errors;
   nb::list made;
-  for (std::size_t i = 0; i < count; ++i) {
-    errors.append(images[i] ? nb::object(nb::none()) : error_of(images[i].error(), i));
-    made.append(images[i] ? nb::object(fields_of(*images[i])) : nb::object(nb::none()));
+  for (std::size_t i = 0; i < batch.images.size(); ++i) {
+    const Result<TensorImage>& image = batch.images[i];
+    errors.append(image ? nb::object(nb::none()) : error_of(image.error(), i));
+    made.append(image ? nb::object(fields_of(*image)) : nb::object(nb::none()));
   }
   const nb::object tensor =
-      own ? nb::cast(own.release(), nb::rv_policy::take_ownership) : nb::borrow(out);
+      batch.own ? nb::cast(batch.own.release(), nb::rv_policy::take_ownership) : nb::borrow(out);
   return nb::make_tuple(tensor, errors, made);
 }
 
 void bind_tensor_decoder(nb::module_& module) {
   nb::class_<DecoderHandle>(module, "TensorDecoder")
-      .def(nb::new_(&make), nb::arg("width"), nb::arg("height"), nb::arg("type"), nb::arg("layout"),
-           nb::arg("color"), nb::arg("kernel"), nb::arg("mean"), nb::arg("std"),
+      .def(nb::new_(&make), nb::arg("device"), nb::arg("width"), nb::arg("height"), nb::arg("type"),
+           nb::arg("layout"), nb::arg("color"), nb::arg("kernel"), nb::arg("mean"), nb::arg("std"),
            nb::arg("antialias"), nb::arg("fast"), nb::arg("exif"), nb::arg("threads"),
            nb::arg("limits"))
       .def("decode", &DecoderHandle::decode, nb::arg("jpegs").none(), nb::arg("crops").none(),
-           nb::arg("flips").none(), nb::arg("out").none())
+           nb::arg("flips").none(), nb::arg("out").none(), nb::arg("stream"))
+      .def("close", &DecoderHandle::close)
       .def("threads", [](const DecoderHandle& self) { return self.options().threads; });
 }
 

@@ -5,6 +5,8 @@ import io
 import os
 import pathlib
 import random
+import subprocess
+import sys
 
 import framewire
 import numpy as np
@@ -107,3 +109,28 @@ def jpegs():
 def pixels(jpegs):
     """The batch of `jpegs` and CROPS as 8-bit RGB."""
     return tensor_decoder(dtype="uint8", layout="NHWC").decode(jpegs, CROPS).tensor.numpy().copy()
+
+
+def run(script):
+    """Runs a script in a process of its own."""
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+
+
+def _has_device(ordinal):
+    try:
+        framewire.TensorDecoder(device=ordinal).close()
+    except framewire.Unsupported as error:
+        return str(error)
+    return ""
+
+
+@pytest.fixture(scope="session")
+def gpu():
+    """Skips, and says why, where the package cannot use a GPU."""
+    if why := _has_device(0):
+        pytest.skip(why)
+
+
+@pytest.fixture(scope="session")
+def two_gpus():
+    return not _has_device(1)

@@ -82,7 +82,7 @@ def test_wrong_outs_are_named(jpegs):
         def __dlpack_device__(self):
             return 2, 0
 
-    with pytest.raises(framewire.InvalidInput, match="of a device"):
+    with pytest.raises(framewire.InvalidInput, match="found memory of device 0; accepted: writable host"):
         decoder.decode(jpegs, out=OnDevice(read_only))
     for out in (7, "text", [0.0]):
         with pytest.raises(TypeError, match="^out: found .* accepted: "):
@@ -139,9 +139,11 @@ def failing_source():
         ("size", {"size": (1 << 40, 9)}, framewire.InvalidInput),
         ("size", {"size": (100, 9), "max_output_side": 99}, framewire.TooLarge),
         ("size", {"size": (100, 9), "max_output_pixels": 899}, framewire.TooLarge),
-        ("device", {"device": "cuda"}, framewire.Unsupported),
-        ("device", {"device": "cuda:1"}, framewire.Unsupported),
-        ("device", {"device": 0}, framewire.Unsupported),
+        ("device", {"device": "cuda:999"}, framewire.Unsupported),
+        ("device", {"device": 999}, framewire.Unsupported),
+        ("device", {"device": -1}, framewire.InvalidInput),
+        ("device", {"device": True}, framewire.InvalidInput),
+        ("device", {"device": "cuda:"}, framewire.InvalidInput),
         ("device", {"device": "tpu"}, framewire.InvalidInput),
         ("dtype", {"dtype": "float64"}, framewire.InvalidInput),
         ("dtype", {"dtype": "uint8", "mean": 0.5}, framewire.InvalidInput),

@@ -1,12 +1,10 @@
 import gc
-import subprocess
-import sys
 import threading
 
 import framewire
 import numpy as np
 import pytest
-from conftest import CROPS, make_jpeg, tensor_decoder
+from conftest import CROPS, make_jpeg, run, tensor_decoder
 
 
 def test_the_tensor_outlives_batch_and_decoder(jpegs, pixels):
@@ -119,10 +117,6 @@ def test_inputs_are_held_and_let_go(jpegs):
         decoder.decode([held], out=memoryview(out).cast("B").cast("f", (1, 3, 64, 48)))
     gc.collect()
     out.append(0)
-
-
-def run(script):
-    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
 
 
 PREPARE = """

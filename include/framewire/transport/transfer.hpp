@@ -65,8 +65,8 @@ struct TransferOptions {
   std::uint32_t deadline_ms = 30'000;  ///< 1 or more
   bool checksum = false;               ///< XXH3 of the bytes, compared where they arrive
   std::optional<CudaStream> stream;    ///< as OfferOptions::stream; not together with a checksum
-  /// Of a put: bytes for Channel::note() on the other side, always in host memory. Copied; at most
-  /// kMaxNoteBytes.
+  /// Bytes that a put brings along for Channel::note() on the other side, always in host memory.
+  /// Copied; at most kMaxNoteBytes.
   std::span<const std::byte> note;
 };
 

@@ -32,7 +32,7 @@ struct Item {
   /// Coefficients of the whole file, where somebody else has decoded them; the stage uploads those
   /// that the plan needs.
   const Coefficients* coefficients = nullptr;
-  /// Only for plans that convert a profile. Its table is borrowed.
+  /// The converter of plans that convert a profile, and null for others. Its table is borrowed.
   const color::Converter* converter = nullptr;
   /// Decoded planes, one a component, as large as the plan's input. Read on the transcoder's
   /// stream.

@@ -23,7 +23,9 @@ enum class Stage : std::uint8_t {
   kRefineAc,  ///< refinements of AC, of progressive files
   kAssemble,  ///< of progressive files: DC refinements, and levels as other files have them
   kInverse,
+  kFilterWeights,
   kResample,
+  kPostProcess,  ///< conversion of colours, sharpening, turning and padding
   kForward,
   kEncode,
   kSearch,  ///< all encodings after the first of streams under a bound on their bytes

@@ -57,6 +57,45 @@ inline constexpr int kWriteBlocks = FW_WRITE_BLOCKS;
 /// The same for the kernel that keeps whole dct_blocks.
 inline constexpr int kFullWriteBlocks = FW_FULL_WRITE_BLOCKS;
 
+/// Subsequences of a thread block of the kernels that follow candidate states, which have one
+/// thread for each candidate: 32 of 8 make 256 threads, as kSpanThreads.
+inline constexpr std::uint32_t kCandidateSpan = 32;
+/// Subsequences through which an end without a matching candidate is followed. Of three photographs
+/// none needed more than two: decode/candidate_states.cu.
+inline constexpr int kMaxExtensions = 8;
+/// Threads, and thread blocks a pair of tables, of the kernel that builds lookup tables. Several,
+/// because with one image in the batch all wait for them.
+inline constexpr int kBuildThreads = 256;
+inline constexpr int kBuildBlocks = 8;
+/// Threads of a block that repairs the seams of a scan, one seam each at a time. Few, because a
+/// scan has few seams, and chain_rounds rounds of them wait for one another.
+inline constexpr int kSeamThreads = 64;
+/// Neighbouring subsequences that one thread adds up, so that the loop over tiles has few rounds,
+/// each of which waits for memory.
+inline constexpr std::uint32_t kOffsetItems = 4;
+/// Raw bytes that one thread looks at, one after the other, where a thread block walks through a
+/// scan.
+inline constexpr std::uint32_t kThreadBytes = 8;
+
+/// Threads of a block of the full-size inverse DCT: eight for each dct_block, a row or a column
+/// each.
+inline constexpr int kFullThreads = 256;
+/// Thread blocks of it that a multiprocessor must hold: this bounds registers to 40. With 47
+/// registers, and so five thread blocks, all of decoding was 4 % slower (H200, 1920×1080).
+inline constexpr int kFullResident = 6;
+
+/// Threads of a block that builds the lookup table of an AC scan of a progressive file.
+inline constexpr int kAcTableThreads = 128;
+/// Codes, or blocks of runs, that a chain takes between two visits of its feed. Eight codes
+/// of a first scan take at most 7 words (T.81: 16 bits and 10 more each); the two lanes that feed a
+/// chain where 16 share a warp bring 8.
+inline constexpr int kAcStepsPerFeed = 8;
+/// dct_blocks of a component that one thread block decodes behind the chains, one thread each.
+inline constexpr std::uint32_t kAcBlocksPerTile = 256;
+/// Levels, and threads, of a thread block that turns levels into two's complement.
+inline constexpr std::uint32_t kLevelsPerTile = 16384;
+inline constexpr int kAssembleThreads = 256;
+
 /// What one component of a progressive file may have for the device to decode it: bytes of its
 /// longest first scan, or of all its refinements, and blocks that these pass, each counted once a
 /// scan. A lane decodes them one after the other: at a guess of 0.3 µs a symbol this is a second.
@@ -71,6 +110,14 @@ inline constexpr int kImageThreads = 512;
 inline constexpr std::uint32_t kMarkerTileBytes = 32 << 10;
 /// dct_blocks that one thread block inverts, transforms or encodes.
 inline constexpr int kBlocksPerTile = 256;
+/// Raw bytes that one thread stuffs at once: read by one load, with the byte of marks beside them.
+inline constexpr std::uint32_t kPieceBytes = 8;
+/// Thread blocks that a stream is divided among for stuffing, at most, where there are few streams.
+inline constexpr std::uint32_t kMaxStuffParts = 512;
+/// Threads of a block that packs a stream into the output: bound by the bus, not by them.
+inline constexpr int kPackThreads = 256;
+/// Threads of a block that chooses the next quality of a stream under a bound on its bytes.
+inline constexpr int kSearchThreads = 128;
 /// Tile of the resampler, in output samples.
 inline constexpr int kTileWidth = 64;
 inline constexpr int kTileHeight = 32;
@@ -87,6 +134,10 @@ inline constexpr int kPostProcessThreads = 256;
 inline constexpr int kPostProcessTile = 32;
 /// Threads of the resampling kernels of resample_long.cu.
 inline constexpr int kLongThreads = 256;
+/// Threads of a block that copies rows of a plane to the caller's memory, a quad each; and thread
+/// blocks a plane, each of which loops over the plane's quads.
+inline constexpr unsigned kCopyThreads = 256;
+inline constexpr std::uint32_t kMaxCopyBlocks = 1024;
 /// Raw entropy-coded bytes that a dct_block may take on average before the device gives the image
 /// up. Quality 100 on noise stays below it.
 inline constexpr int kRawBytesPerBlock = 96;

@@ -71,7 +71,7 @@ Result<void> DeviceDecoder::Impl::prepare(Entry& entry, const DeviceDecodeItem& 
   if (!file) return fail(file.error());
   entry.file = std::move(*file);
   if (auto ok = jpeg::check_supported(entry.file); !ok) return ok;
-  // Of progressive files the device would be slow at a few, and a call has few.
+  // The device would be slow at a few progressive files, and a call has few.
   if (engine::entropy_on_host(entry.file.frame) || !codec::cuda::check_item(item_of(entry))) {
     if (auto ok = read_on_host(entry); !ok) return ok;
   }

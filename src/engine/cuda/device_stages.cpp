@@ -55,7 +55,8 @@ plan::Plan resampling_of(const plan::Plan& plan, std::span<const DeviceStages::S
   return part;
 }
 
-/// By doublings, so that batches of similar size do not grow it again.
+/// Makes room for `bytes`, rounded up to a power of two so that batches of similar size do not grow
+/// it again.
 Result<void> grow(gpu::Buffer& buffer, gpu::BufferKind kind, std::size_t bytes) {
   return bytes <= buffer.bytes() ? Result<void>{} : buffer.reserve(kind, std::bit_ceil(bytes));
 }

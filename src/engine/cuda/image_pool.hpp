@@ -61,7 +61,7 @@ class ImagePool {
   [[nodiscard]] Result<Block> take(std::uint64_t bytes, const gpu::Stream& stream);
   /// Keeps nothing any more.
   void retire() noexcept;
-  /// Of all blocks, lent and kept.
+  /// Bytes of all blocks, lent and kept.
   [[nodiscard]] std::uint64_t bytes() const;
 
  private:

@@ -91,7 +91,7 @@ class DiskCache::Impl {
       }
       const std::int64_t stored_s = result.entry->header.stored_s;
       const std::int64_t age_s = now / 1'000'000'000 - stored_s;
-      // Of a time to come: a clock was wrong, and nothing is known of the entry's age.
+      // An age below zero: a clock was wrong, and nothing is known of the entry's age.
       if (age_s < 0 || age_s > settings_.max_age_s) return std::nullopt;
       if (!index_.touch(name, now)) index_.put(name, result.entry->disk_bytes, now);
       return FoundEntry{result.entry->head, result.entry->body, result.entry->memory, stored_s};

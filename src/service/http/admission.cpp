@@ -96,7 +96,7 @@ ClientAdmission::Verdict ClientAdmission::admit_or_wait(ClientKey client, std::u
   return take(client, {1, bytes, pixels}, ticket, now);
 }
 
-// With the lock.
+// Called with the lock held.
 ClientAdmission::Verdict ClientAdmission::take(ClientKey client, const Held& wanted, Ticket& ticket,
                                                Clock::time_point now) {
   const bool known = client.key != 0;
@@ -132,7 +132,7 @@ ClientAdmission::Verdict ClientAdmission::change_or_wait(Ticket& ticket, std::ui
   return retake(ticket, bytes, std::min(pixels, bounds_.pixels), now);
 }
 
-// With the lock.
+// Called with the lock held.
 ClientAdmission::Verdict ClientAdmission::retake(Ticket& ticket, std::uint64_t bytes,
                                                  std::uint64_t pixels, Clock::time_point now) {
   const auto held = clients_.find(ticket.client_);

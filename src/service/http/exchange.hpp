@@ -82,7 +82,7 @@ struct Exchange {
   Clock::time_point responded{};  ///< the answer was there
   std::string codec;              ///< that did it, for the log
 
-  // Of URLs alone.
+  // Only requests by URL have these.
   url::ImageRequest image;
   using OnStop = std::stop_callback<std::function<void()>>;
   std::unique_ptr<OnStop> on_stop;  ///< tells the computation that nobody waits here any more

@@ -47,7 +47,7 @@ Directives read_directives(Text list) noexcept {
     const bool for_shared = is("s-maxage");
     if (for_shared || (for_all && !shared_age)) {
       const std::int64_t age_s = read_seconds(value).value_or(0);
-      // Of two the smaller counts.
+      // Where there are two, the smaller counts.
       const bool again = found.has_age && for_shared == shared_age;
       found.max_age_s = again ? std::min(found.max_age_s, age_s) : age_s;
       found.has_age = true;

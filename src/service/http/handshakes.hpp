@@ -11,7 +11,8 @@ namespace framewire::service::http {
 
 class Connection;
 
-/// In the order in which they began. One thread. Its size is what bounds the cost of all members.
+/// Handshakes in the order in which they began. One thread. Their number bounds the cost of all
+/// members.
 class TlsHandshakes {
  public:
   void add(Connection* connection, ClientKey client) { under_way_.push_back({connection, client}); }

@@ -66,7 +66,7 @@ class Http2Connection final : public Connection {
   void give_up_streams() noexcept;
   void linger();
   void end_drain() noexcept;
-  // Of nghttp2: http2_callbacks.cpp.
+  // nghttp2's callbacks call these: http2_callbacks.cpp.
   void begin_stream(std::int32_t id);
   [[nodiscard]] bool take_field_bytes(std::size_t bytes) noexcept;
   void count_reset() noexcept;

@@ -11,7 +11,7 @@ using Text = std::string_view;
 // RFC 9113 8.2.2: HTTP/2 frames messages and ends connections by itself.
 constexpr Text kOfConnections[] = {"connection", "keep-alive", "proxy-connection",
                                    "transfer-encoding", "upgrade"};
-// Of answers, what nobody sees twice.
+// Fields of answers whose values never come twice.
 constexpr Text kChanging[] = {"x-request-id", "server-timing", "content-disposition"};
 
 template <typename List>

@@ -27,7 +27,7 @@ nghttp2_nv field_of(std::string_view name, std::string_view value, bool changes)
   return {bytes(name), bytes(value), name.size(), value.size(), flags};
 }
 
-// Of a call that fails for want of memory, or since the stream has ended meanwhile.
+// Looks at the result of a call that fails for want of memory, or since the stream has ended.
 void check(int result) {
   if (result == NGHTTP2_ERR_NOMEM) throw std::bad_alloc();
 }

@@ -21,7 +21,7 @@ namespace framewire::service::http {
 
 /// What came of a computation; the same for all that waited for it, and never changed.
 struct ImageOutcome {
-  /// Of an error; `word` is empty where there is none.
+  /// What went wrong; `word` is empty where nothing did.
   Code code = Code::kOk;
   std::string word;
   std::string message;   ///< for the client
@@ -71,7 +71,7 @@ struct ImageComputation {
   source::Original original;
   ImageOutcome outcome;  ///< while it is being made
 
-  // Of the cache; nothing is known where there is none.
+  // What the cache knows; all empty where there is none.
   std::string canonical;               ///< the options, in one spelling
   std::optional<SourceRecord> record;  ///< of the original, as it was known last
   std::optional<ImageOutcome> cached;  ///< the answer from that original

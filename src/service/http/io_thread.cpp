@@ -260,7 +260,7 @@ void IoThread::handshake_ends(const Connection& connection) noexcept {
   if (handshakes_.remove(&connection)) shared_.handshakes.fetch_sub(1);
 }
 
-// Of a socket that has just been accepted, so that the answer finds room without waiting.
+// The socket has just been accepted, so that the answer finds room without waiting.
 void IoThread::refuse(Socket socket) noexcept {
   (void)::send(socket.native_handle(), kTooManyConnections.data(), kTooManyConnections.size(),
                MSG_DONTWAIT | MSG_NOSIGNAL);

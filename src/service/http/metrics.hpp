@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <framewire/engine.hpp>
 #include <service/http/response.hpp>
+#include <service/pictures/client_counters.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -48,6 +49,9 @@ class DurationHistogram {
 
 /// Parts of a request's time.
 enum class RequestSpan : std::uint8_t { kQueue, kFetch, kDecode, kEncode, kSend, kCount };
+
+/// How clients come that are not HTTP's.
+enum class ClientTransport : std::uint8_t { kLocal, kStream, kUcxRdma, kCount };
 
 /// Why a GPU's codec left a picture to the CPU, in kinds that make labels.
 enum class FallbackReason : std::uint8_t { kMemory, kColour, kScans, kUnsupported, kOther, kCount };
@@ -118,6 +122,7 @@ class Metrics {
   Counter images_ended;
   /// [from: cuda, nvjpeg][to: turbo, reference][reason]
   std::array<std::array<std::array<Counter, enum_index(FallbackReason::kCount)>, 2>, 2> fallbacks;
+  std::array<ClientCounters, enum_index(ClientTransport::kCount)> clients;
   DurationHistogram durations;
   std::array<DurationHistogram, enum_index(RequestSpan::kCount)> spans;
 };

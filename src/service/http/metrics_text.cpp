@@ -26,6 +26,8 @@ constexpr Text kSpanNames[] = {"queue", "fetch", "decode", "encode", "send"};
 static_assert(std::size(kSpanNames) == enum_index(RequestSpan::kCount));
 constexpr Text kReasonNames[] = {"gpu_memory", "colour", "scans", "unsupported", "other"};
 static_assert(std::size(kReasonNames) == enum_index(FallbackReason::kCount));
+constexpr Text kTransportNames[] = {"local", "stream", "ucx-rdma"};
+static_assert(std::size(kTransportNames) == enum_index(ClientTransport::kCount));
 constexpr Text kFromNames[] = {"cuda", "nvjpeg"};
 constexpr Text kToNames[] = {"turbo", "reference"};
 
@@ -171,6 +173,23 @@ void add_cache_errors(const Scrape& from, MetricValues& to) {
   to.add(from.cache.dropped, {{"type", "dropped"}});
 }
 
+template <ClientCounters::Count ClientCounters::*kMember>
+void add_clients(const Scrape& from, MetricValues& to) {
+  for (std::size_t i = 0; i < std::size(kTransportNames); ++i) {
+    to.add((from.metrics.clients[i].*kMember).load(), {{"transport", kTransportNames[i]}});
+  }
+}
+
+void add_client_requests(const Scrape& from, MetricValues& to) {
+  for (std::size_t i = 0; i < std::size(kTransportNames); ++i) {
+    const ClientCounters& counters = from.metrics.clients[i];
+    const Text transport = kTransportNames[i];
+    to.add(counters.resized.load(), {{"transport", transport}, {"result", "resized"}});
+    to.add(counters.failed.load(), {{"transport", transport}, {"result", "failed"}});
+    to.add(counters.refused.load(), {{"transport", transport}, {"result", "refused"}});
+  }
+}
+
 template <std::uint64_t KeptMemory::*kMember>
 void add_kept(const Scrape& from, MetricValues& to) {
   for (const KeptMemory& memory : from.engine.kept) {
@@ -225,6 +244,26 @@ constexpr MetricRow kRows[] = {
     {{"framewire_tls_handshakes_total", "counter", "result",
       "TLS handshakes: full, resumed from a ticket, failed, displaced by others beyond "
       "--max-handshakes"}, add_handshakes},
+    {{"framewire_client_connections", "gauge", "transport",
+      "Local clients (local) and remote ones (stream, ucx-rdma) that are served now"},
+     add_clients<&ClientCounters::connections>},
+    {{"framewire_client_connections_total", "counter", "transport",
+      "Those that were greeted so far"}, add_clients<&ClientCounters::connected>},
+    {{"framewire_client_refused_connections_total", "counter", "transport",
+      "Those that were turned away, or never greeted"},
+     add_clients<&ClientCounters::refused_connections>},
+    {{"framewire_client_requests_total", "counter", "transport, result",
+      "Their requests that were answered: resized, failed, refused (busy)"}, add_client_requests},
+    {{"framewire_client_input_bytes_total", "counter", "transport", "JPEG bytes of their requests"},
+     add_clients<&ClientCounters::input_bytes>},
+    {{"framewire_client_output_bytes_total", "counter", "transport", "JPEG bytes of their answers"},
+     add_clients<&ClientCounters::output_bytes>},
+    {{"framewire_client_wakeups_total", "counter", "transport",
+      "Local clients that slept and were woken; answers that come together wake once"},
+     [](const Scrape& s, MetricValues& v) {
+       const auto& local = s.metrics.clients[enum_index(ClientTransport::kLocal)];
+       v.add(local.wakeups.load(), {{"transport", "local"}});
+     }},
     {{"framewire_decoded_pixels_total", "counter", "", "Pixels of originals that became pictures"},
      [](const Scrape& s, MetricValues& v) { v.add(s.metrics.decoded_pixels.value()); }},
     {{"framewire_coalesced_total", "counter", "",

@@ -99,7 +99,8 @@ class HttpRequest {
   [[nodiscard]] Response& response() noexcept { return response_; }
   /// What is sent of the answer's body: nothing after HEAD and with 304.
   [[nodiscard]] std::span<const std::uint8_t> body_to_send() const noexcept;
-  /// Of a body and of the work; in kAnswered, of the client's reading of the answer.
+  /// When the body and the work are to be done; in kAnswered, when the client is to have read the
+  /// answer.
   [[nodiscard]] Clock::time_point deadline() const noexcept { return deadline_; }
 
  private:

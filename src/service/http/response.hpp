@@ -63,7 +63,7 @@ enum class ErrorType : std::uint8_t {
 struct Response {
   Code code = Code::kOk;
   std::string_view content_type = "text/plain; charset=utf-8";  ///< static storage
-  /// Of Content-Security-Policy; static storage; empty: nothing may run or be loaded.
+  /// The value of Content-Security-Policy; static storage; empty: nothing may run or be loaded.
   std::string_view security_policy;
   std::string fields;  ///< further field lines, each with its end; see add_field()
   std::string text;
@@ -79,7 +79,7 @@ struct Response {
   void add_field(std::string_view name, std::string_view value);
 };
 
-/// In which form errors are told.
+/// The form in which errors are told.
 enum class ErrorForm : std::uint8_t { kText, kJson };
 
 /// An error that the server itself found. Retry-After is added to 429 and 503.

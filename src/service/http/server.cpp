@@ -271,6 +271,10 @@ ServerState Server::state() const {
 
 ClientAdmission& Server::admission() noexcept { return parts_->shared.admission; }
 
+ClientCounters& Server::client_counters(ClientTransport transport) noexcept {
+  return parts_->shared.metrics.clients[enum_index(transport)];
+}
+
 Result<SettingsChange> Server::reload(const ServiceSettings& wanted) {
   try {
     const SnapshotRef before = parts_->snapshots.current();

@@ -10,6 +10,7 @@
 #include <service/http/listener.hpp>
 #include <service/http/live_settings.hpp>
 #include <service/http/log.hpp>
+#include <service/http/metrics.hpp>
 #include <service/http/settings.hpp>
 #include <service/pictures/picture_engine.hpp>
 #include <string>
@@ -75,6 +76,8 @@ class Server {
   /// What bounds the work under way, for others who hand work to the same engine. Lives as long as
   /// the server.
   [[nodiscard]] ClientAdmission& admission() noexcept;
+  /// What is told of clients that come otherwise than by HTTP. Lives as long as the server.
+  [[nodiscard]] ClientCounters& client_counters(ClientTransport transport) noexcept;
 
   /// Takes over new settings while requests go on. A request keeps the settings with which it
   /// began. Certificate and key are read again, changed or not: new handshakes show what was read,

@@ -1,44 +1,14 @@
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <algorithm>
 #include <base/options_values.hpp>
 #include <limits>
 #include <service/http/setting_values.hpp>
-#include <utility>
 
 namespace framewire::service::http {
 namespace {
 
 using Text = std::string_view;
 
-template <typename Number>
-bool parse_numbers(Text text, Number high, std::vector<Number>& out) {
-  std::vector<Number> all;
-  while (true) {
-    const auto comma = text.find(',');
-    Number value = 0;
-    if (!options::parse_integer<Number>(text.substr(0, comma), 0, high, value)) return false;
-    all.push_back(value);
-    if (comma == Text::npos) break;
-    text.remove_prefix(comma + 1);
-  }
-  out = std::move(all);
-  return true;
-}
-
 }  // namespace
-
-bool parse_devices(Text text, std::vector<int>& out) {
-  if (text == "all") {
-    out.clear();
-    return true;
-  }
-  return parse_numbers(text, std::numeric_limits<int>::max(), out);
-}
-
-std::string print_devices(const std::vector<int>& devices) {
-  return devices.empty() ? "all" : fmt::format("{}", fmt::join(devices, ","));
-}
 
 bool parse_mode(Text text, unsigned& out) {
   const bool octal =
@@ -57,7 +27,7 @@ bool parse_uids(Text text, std::vector<unsigned>& out) {
     out.clear();
     return true;
   }
-  return parse_numbers(text, std::numeric_limits<unsigned>::max() - 1, out);
+  return options::parse_integers(text, 0U, std::numeric_limits<unsigned>::max() - 1, out);
 }
 
 bool parse_buster(Text text, std::string& out) {

@@ -8,11 +8,6 @@
 
 namespace framewire::service::http {
 
-/// "all", or ordinals joined by commas. @return false for anything else; `out` is as it was then
-[[nodiscard]] bool parse_devices(std::string_view text, std::vector<int>& out);
-/// "all" where there are none.
-[[nodiscard]] std::string print_devices(const std::vector<int>& devices);
-
 /// Permission bits in octal, 0 to 777.
 [[nodiscard]] bool parse_mode(std::string_view text, unsigned& out);
 

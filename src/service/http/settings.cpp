@@ -245,8 +245,8 @@ constexpr SettingRow kRows[] = {
      [](const S& s) { return options::print_flag(!s.worker_sandbox); }},
     {{"device", "LIST", "", "", "GPUs that decode: ordinals joined by commas; with workers dealt to "
       "them", "GPU"}, "all, or ordinals joined by commas",
-     [](S& s, Text t) { return parse_devices(t, s.devices); },
-     [](const S& s) { return print_devices(s.devices); }},
+     [](S& s, Text t) { return options::parse_devices(t, s.devices); },
+     [](const S& s) { return options::print_devices(s.devices); }},
     {{"gpu-memory", "N", "", "", "bound on the bytes taken of each GPU; 0: three quarters of what is "
       "free", "GPU"}, kBytesOrNoneAccepted,
      [](S& s, Text t) { return parse_bytes_or_none(t, s.gpu_memory_bytes); },

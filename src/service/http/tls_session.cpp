@@ -85,7 +85,7 @@ bool TlsSession::attach(const ServerTlsContext& context) noexcept {
   return true;
 }
 
-// Of a call that did not do what it should.
+// What to do about a call that did not do what it should.
 TlsStep TlsSession::outcome(int result) noexcept {
   const int error = SSL_get_error(ssl_, result);
   if (error == SSL_ERROR_WANT_READ) return {Kind::kWaitRead};

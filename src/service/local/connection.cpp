@@ -29,22 +29,27 @@ Status memory_ran_out() { return {StatusCode::kBusy, "memory ran out"}; }
 
 }  // namespace
 
-LocalConnection::LocalConnection(Engine& engine, FairShare& share, FairShare::User user,
-                                 const Limits& limits, ipc::SharedPages pages,
-                                 RegisteredMemory memory, transport::shared::LocalPeer peer)
-    : engine_(engine),
-      share_(share, user, *event_),
+LocalConnection::LocalConnection(const ConnectionContext& context, FairShare::User user,
+                                 ipc::SharedPages pages, RegisteredMemory memory,
+                                 transport::shared::LocalPeer peer)
+    : engine_(context.engine),
+      counters_(context.counters),
+      share_(context.share, user, *event_),
       peer_(std::move(peer)),
       pages_(std::move(pages)),
       registered_(std::move(memory)),
       submissions_(pages_.submissions()),
-      options_(limits),
+      options_(context.limits),
       slots_(pages_.layout().sizes.slots),
       completions_(pages_.completions()),
       outputs_(pages_.layout().sizes.output_bytes, slots_.size()) {
   requests_.reserve(slots_.size());
   arrivals_.reserve(slots_.size());
   kept_.reserve(slots_.size());
+  answers_ =
+      std::make_shared<CompletionQueue>([this, inbox = inbox_] { take_answers(*this, *inbox); });
+  inbox_->answers = answers_.get();
+  inbox_->event = event_;
 }
 
 Status LocalConnection::run() noexcept {
@@ -86,6 +91,7 @@ Result<void> LocalConnection::serve() {
   while (!stopping_) {
     const auto taken = take_entries();
     if (!taken) return fail(taken.error());
+    if (inbox_->untaken.exchange(false)) take_answers(*this, *inbox_);
     place_kept();
     hand_in();
     if (!*taken && !sleep()) return fail(StatusCode::kPeerLost, "the client has left");
@@ -128,6 +134,7 @@ Result<void> LocalConnection::take_request(const ipc::Submission& entry) {
                             ipc::kMaxOptionsBytes));
   }
   if (auto entered = enter(entry.slot); !entered) return fail(entered.error());
+  ClientCounters::add(counters_.input_bytes, entry.bytes);
   if (draining_) {
     refuse(entry.slot, {StatusCode::kBusy, "the server is draining and takes no new requests"});
     return {};
@@ -174,10 +181,8 @@ Result<EngineRequest> LocalConnection::make_request(const ipc::Submission& entry
   request.jpeg = pages_.input().subspan(entry.offset, entry.bytes);
   request.options = **options;
   request.tag = entry.slot;
-  // Both are small enough that std::function keeps them in itself.
-  request.done = [this, slot = entry.slot](Result<Resized> result) {
-    answered(slot, std::move(result));
-  };
+  request.completions = answers_;
+  // Small enough that std::function keeps it in itself.
   request.sink =
       OutputSink([this, slot = entry.slot](std::size_t bytes) { return allocate(slot, bytes); });
   Slot& slot = slots_[entry.slot];
@@ -247,7 +252,8 @@ void LocalConnection::drop_expired() {
   }
 }
 
-/// With the lock. How many more requests there is room for, in the engine and for their streams.
+/// Called with the lock held. How many more requests there is room for, in the engine and for their
+/// streams.
 ///
 /// While an answer waits for room in the output area the client gets nothing more done: it has
 /// enough to read. Before that, no more is begun than what streams as large as the last ones would
@@ -290,11 +296,13 @@ std::size_t LocalConnection::hand_in(std::size_t count) {
   const std::span group = std::span(requests_).subspan(first_, count);
   std::size_t taken = 0;
   try {
+    copy_inputs(group);
     taken = try_submit(group);
   } catch (...) {  // only std::bad_alloc is expected; none was handed in
     *awaits_room_ = false;
     for (const EngineRequest& request : group) {
-      answered(static_cast<std::uint32_t>(request.tag), fail(memory_ran_out()));
+      const Completion refused{request.tag, fail(memory_ran_out())};
+      answered({&refused, 1});
     }
     return count;
   }
@@ -302,6 +310,20 @@ std::size_t LocalConnection::hand_in(std::size_t count) {
   const std::lock_guard lock(mutex_);
   in_work_ -= count - taken;
   return taken;
+}
+
+/// The client can write to its inputs while the engine has them. What is larger than the limit says
+/// stays where it is: its size alone is looked at. Throws std::bad_alloc where there is no memory.
+void LocalConnection::copy_inputs(std::span<EngineRequest> group) {
+  if (!engine_.needs_stable_inputs()) return;
+  for (EngineRequest& request : group) {
+    if (request.jpeg.size() > request.options.limits.max_input_bytes) continue;
+    auto copy = engine_.input_slice(request.jpeg.size());
+    if (!copy) throw std::bad_alloc();
+    ipc::copy_once(copy->bytes.data(), request.jpeg.data(), request.jpeg.size());
+    request.jpeg = copy->bytes;
+    slots_[request.tag].copy = std::move(*copy);
+  }
 }
 
 /// Asks to be told of room, unless that has been asked already.
@@ -361,8 +383,14 @@ void LocalConnection::cancel_and_wait() noexcept {
   requests_.clear();
   arrivals_.clear();
   for (Slot& slot : slots_) slot.stop.request_stop();
+  constexpr auto kLook = std::chrono::milliseconds(100);
   std::unique_lock lock(mutex_);
-  idle_.wait(lock, [this] { return in_work_ == 0; });
+  while (!idle_.wait_for(lock, kLook, [this] { return in_work_ == 0; })) {
+    if (!inbox_->untaken.exchange(false)) continue;
+    lock.unlock();
+    take_answers(*this, *inbox_);
+    lock.lock();
+  }
 }
 
 }  // namespace framewire::service::local

@@ -6,6 +6,7 @@
 #include <base/wake_event.hpp>
 #include <condition_variable>
 #include <cstdint>
+#include <framewire/completion_queue.hpp>
 #include <framewire/engine.hpp>
 #include <ipc/area_allocator.hpp>
 #include <ipc/shared_pages.hpp>
@@ -13,24 +14,32 @@
 #include <mutex>
 #include <service/local/fair_share.hpp>
 #include <service/local/options_cache.hpp>
+#include <service/pictures/client_counters.hpp>
+#include <service/pictures/picture_engine.hpp>
+#include <span>
 #include <stop_token>
 #include <transport/shared/local_peer.hpp>
 #include <vector>
 
 namespace framewire::service::local {
 
+/// What all connections of a server share; outlives them, but for the limits, which are copied.
+struct ConnectionContext {
+  PictureEngine& engine;
+  FairShare& share;
+  ClientCounters& counters;
+  Limits limits;  ///< that requests may lower, and not raise
+};
+
 /// Serves one client: takes what it submits, hands it to the engine in groups, and puts the answers
 /// into the memory that both map. Believes nothing that the client writes there.
 class LocalConnection {
  public:
-  /// @param engine  outlives this
   /// @param user    who shares with other connections of the same user what the engine takes
   /// @param memory  the pages' input area with its guard, registered with the engine
-  /// @param limits  that its requests may lower, and not raise
   /// @param peer    the client, which has been greeted; its socket does not block
-  LocalConnection(Engine& engine, FairShare& share, FairShare::User user, const Limits& limits,
-                  ipc::SharedPages pages, RegisteredMemory memory,
-                  transport::shared::LocalPeer peer);
+  LocalConnection(const ConnectionContext& context, FairShare::User user, ipc::SharedPages pages,
+                  RegisteredMemory memory, transport::shared::LocalPeer peer);
   LocalConnection(const LocalConnection&) = delete;
   LocalConnection& operator=(const LocalConnection&) = delete;
 
@@ -56,7 +65,17 @@ class LocalConnection {
     bool is_kept = false;
     std::uint64_t kept_bytes = 0;    ///< counted for it
     std::uint32_t report_bytes = 0;  ///< of an answer that waits for room
+    InputSlice copy;                 ///< of the input, where the engine needs one
     std::stop_source stop;
+  };
+
+  /// What a thread of the engine's uses before it has an answer in hand. Without one the connection
+  /// may be gone: another thread may have taken the last one.
+  struct Inbox {
+    CompletionQueue* answers = nullptr;      ///< which whoever puts an answer in keeps
+    std::shared_ptr<base::WakeEvent> event;  ///< of the connection's thread
+    /// Memory ran out while answers were taken. The connection's thread takes them then.
+    std::atomic<bool> untaken{false};
   };
 
   [[nodiscard]] Result<void> serve();
@@ -72,6 +91,7 @@ class LocalConnection {
   std::size_t hand_in(std::size_t count);
   [[nodiscard]] std::size_t may_hand_in() const;
   [[nodiscard]] std::size_t try_submit(std::span<EngineRequest> group);
+  void copy_inputs(std::span<EngineRequest> group);
   void shorten_deadlines(std::size_t count);
   void drop_expired();
   void drop(std::size_t index, const Status& why);
@@ -79,16 +99,20 @@ class LocalConnection {
   [[nodiscard]] bool sleep();
   void cancel_and_wait() noexcept;
 
-  // From threads of the engine's, too.
+  // Called from threads of the engine's, too.
   [[nodiscard]] std::span<std::uint8_t> allocate(std::uint32_t slot, std::size_t bytes);
-  void answered(std::uint32_t slot, Result<Resized> result) noexcept;
+  static void take_answers(LocalConnection& connection, Inbox& inbox) noexcept;
+  void answered(std::span<const Completion> answers) noexcept;
   void refuse(std::uint32_t slot, const Status& why) noexcept;
+  void write_text(std::uint32_t slot, const Result<Resized>& result) noexcept;
   void put_answer(std::uint32_t slot, const Result<Resized>& result) noexcept;
   void complete(std::uint32_t slot, ipc::AnswerKind outcome, std::uint64_t bytes) noexcept;
+  void wake_client() noexcept;
 
   [[nodiscard]] std::size_t queued() const noexcept { return requests_.size() - first_; }
 
-  Engine& engine_;
+  PictureEngine& engine_;
+  ClientCounters& counters_;
   std::shared_ptr<base::WakeEvent> event_ = std::make_shared<base::WakeEvent>();
   FairShare::Member share_;
   transport::shared::LocalPeer peer_;
@@ -96,6 +120,8 @@ class LocalConnection {
   RegisteredMemory registered_;  ///< let go before the pages are
   ipc::RingReader<ipc::Submission> submissions_;
   std::shared_ptr<std::atomic<bool>> awaits_room_ = std::make_shared<std::atomic<bool>>(false);
+  std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
+  std::shared_ptr<CompletionQueue> answers_;  ///< of the engine's, on their way through the inbox
   OptionsCache options_;
   std::atomic<bool> draining_{false};
   std::atomic<bool> stopping_{false};

@@ -1,10 +1,12 @@
 // What the engine's threads do for a client: memory for streams, and answers.
 #include <algorithm>
+#include <chrono>
 #include <ipc/answer.hpp>
 #include <ipc/wakeup.hpp>
 #include <new>
 #include <service/local/connection.hpp>
 #include <utility>
+#include <vector>
 
 namespace framewire::service::local {
 namespace {
@@ -36,48 +38,90 @@ std::span<std::uint8_t> LocalConnection::allocate(std::uint32_t index, std::size
   return slot.kept;
 }
 
-void LocalConnection::answered(std::uint32_t slot, Result<Resized> result) noexcept {
-  share_.left();
-  put_answer(slot, result);
+/// Takes all answers that are there, and those that come meanwhile: who puts them into a queue that
+/// is not empty tells nobody.
+void LocalConnection::take_answers(LocalConnection& connection, Inbox& inbox) noexcept {
+  constexpr std::size_t kGroup = 256;
+  for (;;) {
+    std::vector<Completion> answers;
+    try {
+      answers = inbox.answers->take(kGroup, std::chrono::microseconds(0));
+    } catch (const std::bad_alloc&) {
+      inbox.untaken = true;
+      inbox.event->notify();
+      return;
+    }
+    if (answers.empty()) return;
+    connection.answered(answers);
+  }
+}
+
+/// Several answers cost one look at whether the client sleeps.
+void LocalConnection::answered(std::span<const Completion> answers) noexcept {
+  share_.left(answers.size());
+  for (const Completion& answer : answers) {
+    write_text(static_cast<std::uint32_t>(answer.tag), answer.result);
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    for (const Completion& answer : answers) {
+      put_answer(static_cast<std::uint32_t>(answer.tag), answer.result);
+    }
+    completions_.publish();
+  }
+  // A system call, for which nobody has to wait.
+  wake_client();
   // With the lock, and last: who waits for this may take the connection down.
   const std::lock_guard lock(mutex_);
   if (wants_answers_) event_->notify();
-  if (--in_work_ == 0) idle_.notify_all();
+  if ((in_work_ -= answers.size()) == 0) idle_.notify_all();
 }
 
 void LocalConnection::refuse(std::uint32_t slot, const Status& why) noexcept {
-  put_answer(slot, fail(why));
+  const Result<Resized> result = fail(why);
+  write_text(slot, result);
+  {
+    const std::lock_guard lock(mutex_);
+    put_answer(slot, result);
+    completions_.publish();
+  }
+  wake_client();
 }
 
+/// Writes the report or the error. Until it is published a slot is its request's alone.
+void LocalConnection::write_text(std::uint32_t index, const Result<Resized>& result) noexcept {
+  Slot& slot = slots_[index];
+  slot.copy = {};
+  const std::span<std::byte> text = pages_.report(index);
+  slot.report_bytes = static_cast<std::uint32_t>(result ? ipc::write_report(result->report, text)
+                                                        : ipc::write_error(result.error(), text));
+}
+
+/// With the lock; seen after the next publish().
 void LocalConnection::put_answer(std::uint32_t index, const Result<Resized>& result) noexcept {
   Slot& slot = slots_[index];
-  const std::span<std::byte> report = pages_.report(index);
-  slot.report_bytes = static_cast<std::uint32_t>(result ? ipc::write_report(result->report, report)
-                                                        : ipc::write_error(result.error(), report));
-  const std::lock_guard lock(mutex_);
+  counters_.count_answer(result, result ? result->written.size() : 0);
   if (result) {
     const std::uint64_t bytes = result->written.size();
     expected_bytes_ = std::max({bytes, expected_bytes_ - expected_bytes_ / 16, kMinExpectedBytes});
-  }
-  if (result && slot.is_kept) {
-    kept_.push_back(index);
-    event_->notify();
-    return;
-  }
-  if (!result) {
-    if (slot.has_output) outputs_.give_back(slot.offset);
-    slot.has_output = false;
     if (slot.is_kept) {
-      kept_bytes_ -= slot.kept_bytes;
-      slot.kept = {};
-      slot.is_kept = false;
+      kept_.push_back(index);
+      event_->notify();
+      return;
     }
+    return complete(index, ipc::AnswerKind::kResized, bytes);
   }
-  complete(index, result ? ipc::AnswerKind::kResized : ipc::AnswerKind::kFailed,
-           result ? result->written.size() : 0);
+  if (slot.has_output) outputs_.give_back(slot.offset);
+  slot.has_output = false;
+  if (slot.is_kept) {
+    kept_bytes_ -= slot.kept_bytes;
+    slot.kept = {};
+    slot.is_kept = false;
+  }
+  complete(index, ipc::AnswerKind::kFailed, 0);
 }
 
-/// With the lock. There is room: enter() has seen to that.
+/// Called with the lock held. There is room: enter() has seen to that.
 void LocalConnection::complete(std::uint32_t index, ipc::AnswerKind outcome,
                                std::uint64_t bytes) noexcept {
   Slot& slot = slots_[index];
@@ -93,12 +137,14 @@ void LocalConnection::complete(std::uint32_t index, ipc::AnswerKind outcome,
   slot.busy = false;
   --busy_;
   (void)completions_.push(entry);
-  completions_.publish();
-  ipc::wake(peer_.fd(), pages_.control().client_sleeps);
+}
+
+void LocalConnection::wake_client() noexcept {
+  if (ipc::wake(peer_.fd(), pages_.control().client_sleeps)) ClientCounters::add(counters_.wakeups);
 }
 
 void LocalConnection::place_kept() {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   std::size_t placed = 0;
   for (; placed < kept_.size(); ++placed) {
     Slot& slot = slots_[kept_[placed]];
@@ -113,7 +159,11 @@ void LocalConnection::place_kept() {
     slot.is_kept = false;
     complete(kept_[placed], ipc::AnswerKind::kResized, bytes);
   }
+  if (placed == 0) return;
   kept_.erase(kept_.begin(), kept_.begin() + static_cast<std::ptrdiff_t>(placed));
+  completions_.publish();
+  lock.unlock();
+  wake_client();
 }
 
 }  // namespace framewire::service::local

@@ -88,10 +88,10 @@ void FairShare::Member::set_waiting(bool waiting) noexcept {
   if (--account_.waiting == 0) --all_.waiting_users_;
 }
 
-void FairShare::Member::left() noexcept {
-  --under_way_;
-  --account_.under_way;
-  const std::size_t left = --all_.under_way_;
+void FairShare::Member::left(std::size_t count) noexcept {
+  under_way_ -= count;
+  account_.under_way -= count;
+  const std::size_t left = all_.under_way_ -= count;
   // Half a limit at a time: waking a thread costs as much as a tenth of a small picture.
   if (all_.limit_ == 0 || left > all_.limit_ / 2 || all_.waiting_ == 0) return;
   const std::lock_guard lock(all_.mutex_);

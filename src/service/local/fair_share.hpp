@@ -48,8 +48,8 @@ class FairShare {
     void refused(std::size_t count) noexcept;
     /// Whether requests wait for room in the engine. Look at allowance() again behind it.
     void set_waiting(bool waiting) noexcept;
-    /// After an answer. From any thread.
-    void left() noexcept;
+    /// After answers. From any thread.
+    void left(std::size_t count = 1) noexcept;
 
    private:
     friend class FairShare;

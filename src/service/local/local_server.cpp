@@ -55,8 +55,10 @@ Result<void> check(const LocalServerOptions& options) {
 
 class LocalServer::Impl {
  public:
-  Impl(Engine& engine, LocalServerOptions options, SocketFile socket)
-      : engine_(engine),
+  Impl(PictureEngine& engine, std::unique_ptr<PictureEngine> own, LocalServerOptions options,
+       SocketFile socket)
+      : own_(std::move(own)),
+        engine_(engine),
         options_(std::move(options)),
         socket_(std::move(socket)),
         share_(options_.under_way),
@@ -202,8 +204,8 @@ class LocalServer::Impl {
     return sizes;
   }
 
-  /// With the lock. Connections stay as long as their clients like, so that a bound which only held
-  /// while others wait could not be kept.
+  /// Called with the lock held. Connections stay as long as their clients like, so that a bound
+  /// which only held while others wait could not be kept.
   Result<void> check_share(const Client& client) const {
     const std::uint64_t percent = options_.user_share_percent;
     if (percent == 100) return {};
@@ -283,8 +285,8 @@ class LocalServer::Impl {
     const auto sent = peer.send(std::as_bytes(std::span(&word, 1)), {&file, 1});
     if (!sent) return fail(sent.error());
     pages->close_file();
-    auto connection = std::make_unique<LocalConnection>(engine_, share_, client.uid,
-                                                        options_.limits, std::move(*pages),
+    const ConnectionContext context{engine_, share_, counters_, options_.limits};
+    auto connection = std::make_unique<LocalConnection>(context, client.uid, std::move(*pages),
                                                         std::move(*registered), std::move(peer));
     const std::lock_guard lock(mutex_);
     client.connection = std::move(connection);
@@ -294,6 +296,7 @@ class LocalServer::Impl {
   }
 
   void tell(const LocalEvent& event) noexcept {
+    counters_.count_event(event.kind);
     if (!options_.on_event) return;
     const std::lock_guard lock(telling_);
     try {
@@ -319,8 +322,11 @@ class LocalServer::Impl {
     }
   }
 
-  Engine& engine_;
+  const std::unique_ptr<PictureEngine> own_;  ///< over an engine of this process; else null
+  PictureEngine& engine_;
   const LocalServerOptions options_;
+  ClientCounters uncounted_;
+  ClientCounters& counters_ = options_.counters != nullptr ? *options_.counters : uncounted_;
   SocketFile socket_;
   FairShare share_;
   Visitors visitors_;
@@ -340,13 +346,25 @@ LocalServer::LocalServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 LocalServer::~LocalServer() = default;
 LocalServer::LocalServer(LocalServer&&) noexcept = default;
 
+Result<LocalServer> LocalServer::start(PictureEngine& engine, LocalServerOptions options) {
+  return start(engine, nullptr, std::move(options));
+}
+
 Result<LocalServer> LocalServer::start(Engine& engine, LocalServerOptions options) {
+  auto own = std::make_unique<OwnEngine>(engine);
+  PictureEngine& pictures = *own;
+  return start(pictures, std::move(own), std::move(options));
+}
+
+Result<LocalServer> LocalServer::start(PictureEngine& engine, std::unique_ptr<PictureEngine> own,
+                                       LocalServerOptions options) {
   base::FileDescriptor given(std::exchange(options.listener_fd, -1));
   if (auto good = check(options); !good) return fail(good.error());
   auto socket = given.valid() ? SocketFile::adopt(std::move(given))
                               : SocketFile::listen(options.path, options.mode);
   if (!socket) return fail(socket.error());
-  auto impl = std::make_unique<Impl>(engine, std::move(options), std::move(*socket));
+  auto impl =
+      std::make_unique<Impl>(engine, std::move(own), std::move(options), std::move(*socket));
   if (auto started = impl->start(); !started) return fail(started.error());
   return LocalServer(std::move(impl));
 }

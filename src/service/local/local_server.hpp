@@ -8,6 +8,8 @@
 #include <framewire/status.hpp>
 #include <functional>
 #include <memory>
+#include <service/pictures/client_counters.hpp>
+#include <service/pictures/picture_engine.hpp>
 #include <string>
 #include <vector>
 
@@ -36,7 +38,7 @@ struct LocalServerOptions {
   std::vector<uid_t> uids;    ///< only these users are served; empty: whoever may connect
   Limits limits;              ///< of every request; a client may ask for lower ones, not for higher
   unsigned max_clients = 64;  ///< at a time; each costs a thread
-  /// Of connections and their memory, at most so much is one user's. 100: there is no such bound.
+  /// The largest share of connections, and of their memory, of one user. 100: no such bound.
   std::uint64_t user_share_percent = 50;
   std::uint32_t slots = 1024;                             ///< requests of one client at a time
   std::uint64_t input_bytes = std::uint64_t{512} << 20;   ///< memory for inputs of one client
@@ -48,6 +50,7 @@ struct LocalServerOptions {
   /// engine with others says how many may stand in its queue before theirs.
   std::size_t under_way = 0;
   std::chrono::milliseconds greeting{1000};  ///< time that who has connected has to greet
+  ClientCounters* counters = nullptr;        ///< counts what clients do; outlives the server
   /// Called by threads of the server's, one at a time: be quick, never call the server. What it
   /// throws is ignored. May be empty.
   std::function<void(const LocalEvent&)> on_event;
@@ -67,6 +70,8 @@ class LocalServer {
   /// @return invalid_input for options out of bounds or a listener that is none; busy where a
   /// server listens there already, or
   ///         threads ran out; io_error
+  [[nodiscard]] static Result<LocalServer> start(PictureEngine& engine, LocalServerOptions options);
+  /// The same over an engine of this process.
   [[nodiscard]] static Result<LocalServer> start(Engine& engine, LocalServerOptions options);
   /// Ends all connections: what is queued is cancelled, what is worked on is waited for.
   ~LocalServer();
@@ -83,6 +88,9 @@ class LocalServer {
  private:
   class Impl;
   explicit LocalServer(std::unique_ptr<Impl> impl);
+  [[nodiscard]] static Result<LocalServer> start(PictureEngine& engine,
+                                                 std::unique_ptr<PictureEngine> own,
+                                                 LocalServerOptions options);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -31,9 +31,9 @@ class Control {
         folder_(std::move(folder)),
         timeout_(timeout) {}
 
-  /// Its answer, at most 64 KiB. Blocks no longer than the timeout.
-  /// @return peer_lost where the daemon does not answer there; io_error with what it said where it
-  ///         refuses; deadline; too_large
+  /// Sends a command. Blocks no longer than the timeout.
+  /// @return the daemon's answer, at most 64 KiB; peer_lost where the daemon does not answer there;
+  ///         io_error with what it said where it refuses; deadline; too_large
   [[nodiscard]] Result<std::string> command(const std::string& words) const;
   /// Starts the daemon: nvidia-cuda-mps-control -d. @return io_error with what it said; deadline
   [[nodiscard]] Result<void> start_daemon() const;

@@ -20,7 +20,7 @@ struct DaemonOptions {
 
 /// What one client gets of each GPU. The driver reads both when the client makes its context.
 struct Share {
-  /// Of the multiprocessors' threads, 1 to 100; 0: as the daemon says.
+  /// The share of the multiprocessors' threads, 1 to 100; 0: as the daemon says.
   unsigned threads_percent = 0;
   std::uint64_t memory_bytes = 0;  ///< rounded down to MiB; 0: no bound
 };

@@ -1,12 +1,14 @@
-// What the HTTP server needs of an engine, be it in this process or in others.
+// What servers need of an engine, be it in this process or in others.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <framewire/engine.hpp>
+#include <functional>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace framewire::service {
@@ -35,8 +37,18 @@ class PictureEngine {
 
   /// As Engine::input_slice().
   [[nodiscard]] virtual Result<InputSlice> input_slice(std::size_t bytes) = 0;
-  /// As Engine::try_submit(), for requests with `completions` and without `sink`.
-  [[nodiscard]] virtual std::size_t try_submit(std::span<EngineRequest> requests) = 0;
+  /// As Engine::register_memory(). Where it needs_stable_inputs() nothing is registered.
+  [[nodiscard]] virtual Result<RegisteredMemory> register_memory(
+      std::span<std::uint8_t> memory) = 0;
+  /// Whether an input must stay as it is until its answer: who reads it from memory that others
+  /// write to hands in a copy, in an input_slice().
+  [[nodiscard]] virtual bool needs_stable_inputs() const noexcept = 0;
+  /// As Engine::try_submit(), for requests with `completions`.
+  [[nodiscard]] virtual std::size_t try_submit(std::span<EngineRequest> requests,
+                                               std::function<void()> on_room) = 0;
+  [[nodiscard]] std::size_t try_submit(std::span<EngineRequest> requests) {
+    return try_submit(requests, {});
+  }
   /// As Engine::drain().
   virtual void drain() = 0;
   [[nodiscard]] virtual EngineStats stats() const = 0;
@@ -56,8 +68,14 @@ class OwnEngine final : public PictureEngine {
       : engine_(engine), needs_device_(codec == CodecKind::kCuda || codec == CodecKind::kNvjpeg) {}
 
   Result<InputSlice> input_slice(std::size_t bytes) override { return engine_.input_slice(bytes); }
-  std::size_t try_submit(std::span<EngineRequest> requests) override {
-    return engine_.try_submit(requests);
+  Result<RegisteredMemory> register_memory(std::span<std::uint8_t> memory) override {
+    return engine_.register_memory(memory);
+  }
+  bool needs_stable_inputs() const noexcept override { return false; }
+  using PictureEngine::try_submit;
+  std::size_t try_submit(std::span<EngineRequest> requests,
+                         std::function<void()> on_room) override {
+    return engine_.try_submit(requests, std::move(on_room));
   }
   void drain() override { engine_.drain(); }
   EngineStats stats() const override { return engine_.stats(); }

@@ -32,6 +32,7 @@ struct Common {
   PictureEngine& engine;
   http::ClientAdmission& admission;
   local::FairShare share;
+  ClientCounters& counters;
   RemoteServerOptions options;
 };
 

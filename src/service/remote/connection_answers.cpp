@@ -54,6 +54,7 @@ void RemoteClientConnection::answer(std::uint32_t index, Result<Resized> result)
   head.slot = index;
   head.number = slot.number;
   auto message = make_answer(head, result);
+  common_.counters.count_answer(result, result ? result->bytes.size() : 0);
   if (result) {
     expected_bytes_ = std::max(
         {std::uint64_t{message.bytes}, expected_bytes_ - expected_bytes_ / 16, kMinExpectedBytes});

@@ -15,8 +15,8 @@ namespace {
 using base::Clock;
 using transport::Direction;
 
-/// Of one client's requests, bytes that are on their way here at a time, save where a single one
-/// has more: enough for the fastest network, and little for a slow client to keep.
+/// Bytes of one client's requests that are on their way here at a time, save where a single one has
+/// more: enough for the fastest network, and little for a slow client to keep.
 constexpr std::uint64_t kWindowBytes = std::uint64_t{16} << 20;
 /// Requests of one client that are fetched while the engine has no room for them: so many hide a
 /// network of some tens of milliseconds.
@@ -187,6 +187,7 @@ Result<void> RemoteClientConnection::take_request(const ipc::Message& message, F
   try {
     auto request = make_request(message);
     if (request) {
+      ClientCounters::add(common_.counters.input_bytes, request->jpeg.size());
       slot.request = std::move(*request);
       waiting_.push_back(index);
     } else {

@@ -60,7 +60,8 @@ class RemoteServer::Impl {
  public:
   Impl(PictureEngine& engine, http::ClientAdmission& admission, RemoteServerOptions options,
        transport::Listener listener)
-      : common_{engine, admission, local::FairShare(options.under_way), std::move(options)},
+      : common_{engine, admission, local::FairShare(options.under_way),
+                options.counters != nullptr ? *options.counters : uncounted_, std::move(options)},
         listener_(std::move(listener)),
         port_(listener_->port()) {}
   ~Impl() {
@@ -157,7 +158,7 @@ class RemoteServer::Impl {
     changed_.notify_all();
   }
 
-  /// With the lock.
+  /// Called with the lock held.
   [[nodiscard]] std::optional<Status> refusal_of(const std::string& name) const {
     std::size_t served = 0;
     std::size_t of_name = 0;
@@ -236,6 +237,7 @@ class RemoteServer::Impl {
   }
 
   void tell(const RemoteEvent& event) noexcept {
+    common_.counters.count_event(event.kind);
     if (!common_.options.on_event) return;
     const std::lock_guard lock(telling_);
     try {
@@ -260,6 +262,7 @@ class RemoteServer::Impl {
     }
   }
 
+  ClientCounters uncounted_;
   Common common_;
   std::optional<transport::Listener> listener_;  ///< of the thread that accepts, once that runs
   const std::uint16_t port_;

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <service/http/admission.hpp>
+#include <service/pictures/client_counters.hpp>
 #include <service/pictures/picture_engine.hpp>
 #include <string>
 
@@ -34,7 +35,7 @@ struct RemoteServerOptions {
   std::string ucx_device;                     ///< of ucx-rdma: device and port
   Limits limits;              ///< of every request; a client may ask for lower ones, not for higher
   unsigned max_clients = 32;  ///< at a time; each costs a thread
-  /// Of connections, at most so much is one name's. 100: there is no such bound.
+  /// The largest share of connections of one name. 100: no such bound.
   std::uint64_t client_share_percent = 50;
   std::uint32_t slots = 256;  ///< requests of one client at a time, at most ipc::kMaxRemoteSlots
   /// Streams that wait for one client to take them; while there are as many, no more of its
@@ -48,6 +49,7 @@ struct RemoteServerOptions {
   /// long as its bytes take at the least speed.
   std::chrono::milliseconds patience{30'000};
   std::uint64_t min_bytes_per_s = 64u << 10;
+  ClientCounters* counters = nullptr;  ///< counts what clients do; outlives the server
   /// Called by threads of the server's, one at a time: be quick, never call the server. What it
   /// throws is ignored. May be empty.
   std::function<void(const RemoteEvent&)> on_event;

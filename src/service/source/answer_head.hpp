@@ -32,7 +32,7 @@ class AnswerHead {
   [[nodiscard]] Fetched<Meaning> judge(bool conditional) const;
 
   [[nodiscard]] unsigned status() const noexcept { return status_; }
-  /// Of the body that follows, if the answer says so.
+  /// Bytes of the body that follows, if the answer says so.
   [[nodiscard]] std::optional<std::uint64_t> length() const noexcept { return length_; }
   /// The body is compressed once, as gzip: length() is not that of the original.
   [[nodiscard]] bool is_gzip() const noexcept { return gzip_; }

@@ -6,7 +6,7 @@
 namespace framewire::service::source {
 namespace {
 
-// Of an original whose length is not known: the first piece, and the most that a later one has.
+// The first piece of an original whose length is not known, and the longest of the later ones.
 constexpr std::size_t kFirstPieceBytes = 64 * 1'024;
 constexpr std::size_t kMaxPieceBytes = 4 * 1'024 * 1'024;
 

@@ -50,7 +50,7 @@ struct SourceSettings {
   /// An origin that sends fewer bytes a second, over three seconds, is given up.
   std::uint32_t min_bytes_per_second = 1'024;
   std::size_t max_bytes = std::size_t{64} << 20;  ///< of one original
-  /// Of all originals being fetched at once; a fetch beyond it is answered `busy`.
+  /// Bytes of all originals being fetched at once; a fetch beyond it is answered `busy`.
   std::size_t max_bytes_under_way = std::size_t{1} << 30;
   std::string user_agent = "framewire";
   std::string ca_file;  ///< PEM; the authorities that https origins are checked by; empty: system's

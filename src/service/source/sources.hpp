@@ -64,9 +64,9 @@ struct Original {
   bool not_modified = false;           ///< a condition of the request held
   bool not_read = false;               ///< FetchRequest::suffices said so; there are no bytes
 
-  /// Of a file: strong, made of inode, size, and times of change in ns; empty for a file that
-  /// changed in the last 100 ms, whose next change might not show in them. Of an origin: as it
-  /// sent it. With its quotes; empty where there is none.
+  /// A file's is strong, made of inode, size, and times of change in ns; empty for a file that
+  /// changed in the last 100 ms, whose next change might not show in them. An origin's is as it was
+  /// sent. With its quotes; empty where there is none.
   std::string etag;
   std::string last_modified;  ///< an HTTP date, or what the origin sent in its place; may be empty
   std::string content_type;   ///< an origin's word; of a file "image/jpeg" if it begins as one
@@ -90,7 +90,7 @@ struct FetchRequest {
   std::string if_modified_since;
   std::size_t max_bytes = 0;  ///< lowers SourceSettings::max_bytes; 0: as the settings say
   std::chrono::milliseconds timeout{0};  ///< lowers download_timeout; 0: as the settings say
-  /// Of files alone: called on a thread of the module's once the file is found and described, and
+  /// For files alone: called on a thread of the module's once the file is found and described, and
   /// before it is read. True: the caller has what it needs of this very file, which is not read.
   /// May block as long as reading the file might; what it throws is answered kBusy. May be empty.
   std::function<bool(const Original&)> suffices;
@@ -113,7 +113,7 @@ class Sources {
   /// @return invalid_input for an allowed source, a bound or a text that cannot be, with its name;
   ///         io_error for a root that is no folder; busy where threads or memory ran out
   [[nodiscard]] static Result<Sources> make(SourceSettings settings);
-  /// With another resolver, or other addresses to dial: for tests (network.hpp).
+  /// The same with another resolver, or other addresses to dial: for tests (network.hpp).
   [[nodiscard]] static Result<Sources> make(SourceSettings settings, Network network);
   /// Answers what is under way with kCancelled, then ends; waits for a name that is being looked
   /// up, a few seconds at most, and for the file system to answer.

@@ -9,7 +9,7 @@
 namespace framewire::service::source {
 namespace {
 
-// Of answers whose body nobody wants: read to keep the connection, if it is no longer than this.
+// A body that nobody wants is read, to keep the connection, if it is no longer than this.
 constexpr std::size_t kMaxDiscardedBytes = 16 * 1'024;
 constexpr long kReceiveBytes = 128 * 1'024;  // libcurl's own 16 KB cost a sixth of the throughput
 constexpr long kLowSpeedSeconds = 3;

@@ -21,8 +21,9 @@ class Notifier {
   /// @param watchdog_us  how often word must come, as WATCHDOG_USEC has it; 0: never
   /// @return invalid_input for a socket that cannot be; busy where no descriptor is left
   [[nodiscard]] static Result<Notifier> open(std::string_view path, std::uint64_t watchdog_us);
-  /// From NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID, which are deleted from the environment: no
-  /// process that this one starts speaks for it. Before any other thread is started.
+  /// Made from NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID, which are deleted from the
+  /// environment: no process that this one starts speaks for it. Before any other thread is
+  /// started.
   [[nodiscard]] static Result<Notifier> from_environment();
 
   [[nodiscard]] bool enabled() const noexcept { return socket_.valid(); }

@@ -12,7 +12,7 @@ namespace {
 using options::kMaxAskedSide;
 using options::kMaxFactor;
 using options::kMinFactor;
-constexpr double kMaxSharpen = 10;  // of the option `sharpen`
+constexpr double kMaxSharpen = 10;  // of the option `sharpen`, and of libvips' filter
 
 Parsed<void> unsupported(std::string_view option, std::string_view why) {
   return refuse(RequestErrorKind::kUnsupported, option, fmt::format("{}: {}", option, why));
@@ -33,7 +33,6 @@ Parsed<void> check_effects(const ImageOptions& from) {
   if (from.blur.value_or(0) > 0) return unsupported("blur", kNotHere);
   if (from.pixelate.value_or(0) > 1) return unsupported("pixelate", kNotHere);
   if (from.watermark.opacity.value_or(0) > 0) return unsupported("watermark", kNotHere);
-  if (from.sharpen.value_or(0) > kMaxSharpen) return beyond("sharpen", 0, kMaxSharpen);
   return {};
 }
 
@@ -200,7 +199,7 @@ void set_turn(const ImageOptions& from, ResizeOptions& to) {
 }
 
 void set_encoding(const ImageOptions& from, ResizeOptions& to) {
-  to.sharpen_sigma = from.sharpen.value_or(to.sharpen_sigma);
+  to.sharpen_sigma = std::min(kMaxSharpen, from.sharpen.value_or(to.sharpen_sigma));
   if (const int quality = jpeg_quality(from); quality > 0) to.quality = quality;
   if (from.max_bytes) to.max_bytes = static_cast<std::uint64_t>(*from.max_bytes);
   const bool strip = from.strip_metadata.value_or(to.metadata != Metadata::kKeep);

@@ -82,6 +82,7 @@ JobPtr WorkerPool::State::make_job(EngineRequest& request) {
   auto job = std::make_shared<PoolJob>();
   job->jpeg = request.jpeg;
   job->options = texts_.find(request.options);
+  job->sink = request.sink;
   job->completion.emplace_back().tag = request.tag;
   job->completions = request.completions;
   job->stop = request.stop;
@@ -203,6 +204,7 @@ bool WorkerPool::State::hand_in(const Batch& batch) noexcept {
       const JobPtr& job = batch.jobs[i];
       orders[i].jpeg = job->jpeg;
       orders[i].options = job->options;
+      orders[i].sink = job->sink;
       // Whoever has gone: what may have ended a worker is tried all the same.
       if (!job->is_suspect) orders[i].stop = job->stop;
       orders[i].done = [this, owner = batch.worker, job](Result<Resized> result) {

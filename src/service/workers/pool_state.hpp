@@ -24,6 +24,7 @@ using Clock = base::Clock;
 struct PoolJob {
   std::span<const std::uint8_t> jpeg;
   std::shared_ptr<const client::OptionsText> options;
+  OutputSink sink;
   std::stop_token stop;
   std::shared_ptr<CompletionQueue> completions;
   std::list<Completion> completion;
@@ -169,7 +170,7 @@ class WorkerPool::State {
   bool failing_ = false;  ///< no worker runs, and the last ones could not be started
   std::uint64_t next_ = 0;
 
-  // Of the thread that supervises.
+  // Members of the thread that supervises.
   std::vector<Seat> seats_;
   std::vector<WorkerPtr> retiring_;
   std::optional<Status> first_failure_;

@@ -6,6 +6,7 @@
 #include <ipc/shared_pages.hpp>
 #include <new>
 #include <service/local/connection.hpp>
+#include <service/pictures/picture_engine.hpp>
 #include <service/workers/handshake.hpp>
 #include <service/workers/sandbox.hpp>
 #include <service/workers/worker.hpp>
@@ -71,8 +72,10 @@ Status serve(const LocalPeer& service, const StartOrder& order, base::FileDescri
   list_devices(*engine, answer);
   base::FileDescriptor file(::fcntl(pages->fd(), F_DUPFD_CLOEXEC, 0));
   pages->close_file();
+  OwnEngine pictures(*engine);
   local::FairShare share;
-  local::LocalConnection connection(*engine, share, 0, no_limits(), std::move(*pages),
+  ClientCounters counters;
+  local::LocalConnection connection({pictures, share, counters, no_limits()}, 0, std::move(*pages),
                                     std::move(*registered), LocalPeer(std::move(socket)));
   // CUDA opens files and talks to its driver at any time: a worker with a GPU has no sandbox.
   if (order.sandbox != 0 && answer.device_count == 0) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr unsigned kMaxWorkers = 1024;
 
-/// Of each worker; all cores together unless told otherwise.
+/// Threads of each worker; all cores together unless told otherwise.
 unsigned threads_of(const WorkerPoolOptions& options) {
   const unsigned all = options.engine.threads != 0
                            ? options.engine.threads
@@ -81,7 +81,11 @@ Result<std::unique_ptr<WorkerPool>> WorkerPool::make(WorkerPoolOptions options) 
 }
 
 Result<InputSlice> WorkerPool::input_slice(std::size_t bytes) { return state_->input_slice(bytes); }
-std::size_t WorkerPool::try_submit(std::span<EngineRequest> requests) {
+Result<RegisteredMemory> WorkerPool::register_memory(std::span<std::uint8_t> /*memory*/) {
+  return RegisteredMemory();
+}
+std::size_t WorkerPool::try_submit(std::span<EngineRequest> requests,
+                                   std::function<void()> /*on_room*/) {
   return state_->try_submit(requests);
 }
 void WorkerPool::drain() { state_->drain(); }

@@ -24,8 +24,8 @@ struct WorkerPoolOptions {
   /// Program and arguments of a worker, which calls run_worker().
   std::vector<std::string> command = {"/proc/self/exe", "serve-worker"};
   unsigned workers = 1;
-  /// Of all workers together: threads are divided among them, devices that it names are dealt, and
-  /// what it says of a device's memory is divided among those that have it.
+  /// What all workers have together: threads are divided among them, devices that it names are
+  /// dealt, and what it says of a device's memory is divided among those that have it.
   EngineOptions engine;
   std::uint64_t max_input_bytes = std::uint64_t{64} << 20;  ///< of one input
   std::uint64_t output_bytes = std::uint64_t{64} << 20;     ///< of a worker's outputs at a time
@@ -54,7 +54,13 @@ class WorkerPool final : public PictureEngine {
   ~WorkerPool() override;
 
   Result<InputSlice> input_slice(std::size_t bytes) override;
-  std::size_t try_submit(std::span<EngineRequest> requests) override;
+  /// Registers nothing: workers have memory of their own, which input_slice() gives out.
+  Result<RegisteredMemory> register_memory(std::span<std::uint8_t> memory) override;
+  /// It does: an input is hashed, and handed to another worker where one ends.
+  bool needs_stable_inputs() const noexcept override { return true; }
+  using PictureEngine::try_submit;
+  /// Takes all of them, always: they wait in the pool.
+  std::size_t try_submit(std::span<EngineRequest> requests, std::function<void()> on_room) override;
   void drain() override;
   EngineStats stats() const override;
   std::vector<EngineDevice> devices() const override;

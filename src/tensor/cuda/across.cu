@@ -7,6 +7,7 @@
 #include <gpu/launch.hpp>
 #include <tensor/cuda/color_pixel.hpp>
 #include <tensor/cuda/kernels.hpp>
+#include <tensor/cuda/tuning.hpp>
 
 namespace framewire::tensor::cuda {
 namespace {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <tensor/cuda/batch_plan.hpp>
+#include <tensor/cuda/tuning.hpp>
 #include <tensor/tensor_writer.hpp>
 #include <transform/orient.hpp>
 

@@ -8,16 +8,6 @@
 
 namespace framewire::tensor::cuda {
 
-/// Threads of a block of the kernel that filters along rows, and output columns of a block at most.
-inline constexpr int kAcrossThreads = 128;
-/// Rows that such a block filters together, so that it reads each weight once for them.
-inline constexpr int kAcrossRows = 4;
-/// Source pixels of a row that such a block may need; this bounds its shared memory, and so the
-/// kernel's support.
-inline constexpr int kAcrossPixels = 2048;
-inline constexpr int kDownThreads = 256;
-inline constexpr int kWeightThreads = 128;
-
 /// Weights of every output sample of an axis, as transform::for_each_crop_tap() gives them.
 struct AxisWeights {
   transform::CropTaps taps;

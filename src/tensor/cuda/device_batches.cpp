@@ -8,6 +8,7 @@
 #include <mutex>
 #include <new>
 #include <tensor/cuda/lane.hpp>
+#include <tensor/cuda/tuning.hpp>
 #include <tensor/device_batches.hpp>
 #include <tensor/thread_pool.hpp>
 
@@ -17,18 +18,9 @@ namespace {
 using cuda::Call;
 using cuda::TensorLane;
 
-/// Threads that prepare images, at most, and that a batch is divided among. Measured with 1 to 16
-/// of them: docs/benchmarks/tensors.md.
-constexpr std::size_t kMaxLanes = 16;
-constexpr std::size_t kSharingLanes = 12;
-/// Images that a lane decodes together, at least and at most. Fewer leave the device idle, more
-/// keep memory.
-constexpr std::size_t kMinBatch = 16;
-constexpr std::size_t kMaxBatch = 128;
-
 /// How many of `images` a lane takes at a time.
 std::size_t batch_of(std::size_t images) {
-  return std::clamp(base::ceil_div(images, kSharingLanes), kMinBatch, kMaxBatch);
+  return std::clamp(base::ceil_div(images, cuda::kSharingLanes), cuda::kMinBatch, cuda::kMaxBatch);
 }
 
 class CudaBatches final : public DeviceBatches {
@@ -40,7 +32,7 @@ class CudaBatches final : public DeviceBatches {
                      static_cast<std::uint64_t>(channel_count(options.color)) *
                      static_cast<std::uint64_t>(options.width_px) *
                      static_cast<std::uint64_t>(options.height_px)),
-        workers_(std::min<std::size_t>(options.threads, kMaxLanes)) {}
+        workers_(std::min<std::size_t>(options.threads, cuda::kMaxLanes)) {}
 
   [[nodiscard]] Result<void> prepare() {
     if (auto ok = gpu::use_listed_device(options_.device); !ok) return ok;
@@ -67,8 +59,9 @@ class CudaBatches final : public DeviceBatches {
                                     std::span<Result<TensorImage>> images) override {
     const gpu::OnDevice on(options_.device);
     const std::size_t batch = batch_of(items.size());
-    const std::size_t wanted = std::min<std::size_t>(
-        std::min<std::size_t>(options_.threads, kMaxLanes), base::ceil_div(items.size(), batch));
+    const std::size_t wanted =
+        std::min<std::size_t>(std::min<std::size_t>(options_.threads, cuda::kMaxLanes),
+                              base::ceil_div(items.size(), batch));
     while (lanes_.size() < wanted) {
       auto lane = TensorLane::make(options_, maker_);
       if (!lane) return fail(lane.error());

@@ -4,6 +4,7 @@
 // pictures are read across.
 #include <gpu/launch.hpp>
 #include <tensor/cuda/kernels.hpp>
+#include <tensor/cuda/tuning.hpp>
 #include <transform/orient.hpp>
 
 namespace framewire::tensor::cuda {

@@ -5,12 +5,10 @@
 #include <iterator>
 #include <tensor/cuda/kernels.hpp>
 #include <tensor/cuda/lane.hpp>
+#include <tensor/cuda/tuning.hpp>
 
 namespace framewire::tensor::cuda {
 namespace {
-
-/// Bound on what the images of a batch take of device memory; one image may take more.
-constexpr std::uint64_t kMaxBatchBytes = 512ull << 20;
 
 /// A guess: coefficients of 16 bits, planes, and rows filtered along one axis.
 std::uint64_t device_bytes(const jpeg::FrameHeader& frame, const ImageGeometry& geometry) {

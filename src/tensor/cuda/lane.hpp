@@ -38,7 +38,7 @@ class TensorLane {
     std::size_t index = 0;
     jpeg::JpegFile file;
     ImageGeometry geometry;
-    /// Of files whose entropy bytes a host thread decodes.
+    /// What a host thread has decoded, of files that the device does not.
     std::optional<codec::Coefficients> coefficients{};
     codec::CodecOutcome outcome{};
   };

@@ -3,6 +3,7 @@
 // weights made on the host would be 20 KB an image to upload.
 #include <gpu/launch.hpp>
 #include <tensor/cuda/kernels.hpp>
+#include <tensor/cuda/tuning.hpp>
 
 namespace framewire::tensor::cuda {
 namespace {

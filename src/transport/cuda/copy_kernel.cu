@@ -42,8 +42,8 @@ namespace {
 constexpr unsigned kThreads = 512;  // how blocks share a copy: peer::kArrivalLayout says so
 constexpr unsigned kMaxBlocks = FRAMEWIRE_KERNEL_COPY_BLOCKS;
 constexpr std::uint64_t kBytesABlock = 16 << 10;
-// Of a kernel that stays, for a copy with which no other is chained: more take longer to count than
-// they save.
+// Thread blocks of a kernel that stays, for a copy with which no other is chained: more take longer
+// to count than they save.
 constexpr unsigned kAloneBlocks = FRAMEWIRE_ALONE_BLOCKS;
 constexpr unsigned kUnderWay = 4;
 #if defined(FRAMEWIRE_CUDA_EMULATION)
@@ -57,7 +57,7 @@ constexpr std::uint64_t kArrival_ns = std::uint64_t{FRAMEWIRE_ARRIVAL_US} * 1000
 // However busy it is kept: others may wait for the device to be idle, to free memory say.
 constexpr std::uint64_t kLife_ns = 2'000'000;
 
-// Of words that the host or another block writes while the kernel runs.
+// Reads a word that the host or another block writes while the kernel runs.
 __device__ std::uint64_t load_acquire(const std::uint64_t* word) {
 #if defined(__CUDA_ARCH__)
   std::uint64_t value = 0;

@@ -7,7 +7,7 @@
 
 namespace framewire::transport::cuda {
 
-/// Of the pools' device. @return busy, device_lost
+/// Makes a queue of the pools' device. @return busy, device_lost
 [[nodiscard]] Result<std::unique_ptr<CopyQueue>> make_copy_queue(Pools& pools);
 /// @param stream  of the pools' device @return device_lost
 [[nodiscard]] Result<std::unique_ptr<Mark>> make_mark(CudaStream stream, Pools& pools);

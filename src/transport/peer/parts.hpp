@@ -20,9 +20,9 @@ namespace framewire::transport::peer {
 
 inline constexpr unsigned kSlots = 16;  ///< of staging memory, at most 32
 inline constexpr std::uint64_t kStagedPartBytes = std::uint64_t{512} << 10;
-/// Of a receive buffer, at most 32: so many payloads are under way at once. Of the usual receive
-/// buffer each has 16 MiB: between two H200s a copy of 4 MiB has 78 % of the rate of one of 64 MiB,
-/// one of 16 MiB 92 %, on one stream or on two by turns.
+/// Slots of a receive buffer, at most 32: so many payloads are under way at once. In the usual
+/// receive buffer each has 16 MiB: between two H200s a copy of 4 MiB has 78 % of the rate of one of
+/// 64 MiB, one of 16 MiB 92 %, on one stream or on two by turns.
 inline constexpr unsigned kReceiveBufferSlots = FRAMEWIRE_RECEIVE_BUFFER_SLOTS;
 /// A message of several parts has none smaller, but for the last.
 inline constexpr std::uint64_t kMinPartBytes = 4096;

@@ -33,7 +33,7 @@ struct ReceiveBuffer {
   [[nodiscard]] std::uint64_t* arrivals(unsigned index) const {
     return reinterpret_cast<std::uint64_t*>(slot(slots)) + index * arrival_words;
   }
-  /// Of slots and words.
+  /// Bytes of all slots and their arrival words.
   [[nodiscard]] std::size_t bytes() const {
     return static_cast<std::size_t>(slots * (slot_bytes + arrival_words * sizeof(std::uint64_t)));
   }

@@ -25,7 +25,7 @@ class Words {
   Words& operator=(const Words&) = delete;
 
   [[nodiscard]] int fd() const noexcept { return memory_.fd(); }
-  /// Of ours: where a device writes.
+  /// Where a device writes one of ours.
   [[nodiscard]] std::uint64_t* device_word(unsigned slot) const;
   [[nodiscard]] std::uint64_t read(unsigned slot) const;
 

@@ -10,8 +10,8 @@ namespace {
 constexpr std::uint64_t kSpareSlots = 8;
 // Payloads of 256 KiB and less are not worth a look at the clock, and are read from the caches.
 constexpr std::uint64_t kPartsWorthTiming = 32;
-// Of a longer one so many parts are timed together: four times what the ring holds, so that what
-// was written before has little to do with it.
+// So many parts of a longer payload are timed together: four times what the ring holds, so that
+// what was written before has little to do with it.
 constexpr std::uint64_t kPartsOfBlock = 4 * RingLayout::kSlots;
 
 bool is_notice(std::span<const std::byte> head, std::span<const std::byte> payload) {

@@ -25,7 +25,7 @@ int no_password(char*, int, int, void*) { return -1; }
 
 }  // namespace
 
-// Of OpenSSL's objects. Named, since classes that others see have members of it.
+// Frees OpenSSL's objects. Named, since classes that others see have members of it.
 struct TlsFree {
   void operator()(SSL_CTX* context) const noexcept { SSL_CTX_free(context); }
   void operator()(X509* certificate) const noexcept { X509_free(certificate); }

@@ -16,7 +16,12 @@ class LosingEngine final : public PictureEngine {
   explicit LosingEngine(Engine& engine) : engine_(engine) {}
 
   Result<InputSlice> input_slice(std::size_t bytes) override { return engine_.input_slice(bytes); }
-  std::size_t try_submit(std::span<EngineRequest> requests) override {
+  Result<RegisteredMemory> register_memory(std::span<std::uint8_t> memory) override {
+    return engine_.register_memory(memory);
+  }
+  bool needs_stable_inputs() const noexcept override { return false; }
+  using PictureEngine::try_submit;
+  std::size_t try_submit(std::span<EngineRequest> requests, std::function<void()>) override {
     std::size_t lost = 0;
     while (lost < requests.size() && losses_left_ > 0) {
       --losses_left_;

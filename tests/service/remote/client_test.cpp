@@ -60,6 +60,12 @@ TEST_F(RemoteClient, HundredsOfRequestsOfSeveralClientsAreAnsweredOnce) {
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(right, kClients * kEach);
   EXPECT_TRUE(soon([&] { return server_->stats().clients == 0; }));
+  EXPECT_EQ(counters_.connections, 0u);
+  EXPECT_EQ(counters_.connected, std::uint64_t{kClients});
+  EXPECT_EQ(counters_.resized, std::uint64_t{kClients * kEach});
+  EXPECT_EQ(counters_.failed + counters_.refused, 0u);
+  EXPECT_EQ(counters_.input_bytes, kClients * kEach * photo().size());
+  EXPECT_EQ(counters_.output_bytes, kClients * kEach * expected.size());
   EXPECT_EQ(admission_->usage().requests, 0u);
   EXPECT_EQ(admission_->usage().bytes, 0u);
 }

@@ -57,6 +57,7 @@ class RemoteServerTest : public testing::Test {
     admission_ = std::make_unique<http::ClientAdmission>(bounds);
     options.address = fmt::format(":{}", port);
     options.security.psk_file = path("keys");
+    options.counters = &counters_;
     options.on_event = [this](const RemoteEvent& event) {
       const std::lock_guard lock(mutex_);
       events_.push_back(event);
@@ -103,6 +104,7 @@ class RemoteServerTest : public testing::Test {
   std::vector<RemoteEvent> events_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<OwnEngine> pictures_;
+  ClientCounters counters_;
   std::unique_ptr<http::ClientAdmission> admission_;
   std::optional<RemoteServer> server_;
 };

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <framewire/completion_queue.hpp>
 #include <framewire/engine.hpp>
+#include <list>
 #include <new>
 #include <service/workers/handshake.hpp>
 #include <service/workers/worker.hpp>
@@ -78,7 +80,10 @@ bool loses_device(std::string_view fault) {
 }
 
 void answer_lost(const framewire::EngineRequest& request) {
-  request.done(framewire::fail(framewire::StatusCode::kDeviceLost, "lost by a test"));
+  std::list<framewire::Completion> lost;
+  lost.emplace_back().tag = request.tag;
+  lost.front().result = framewire::fail(framewire::StatusCode::kDeviceLost, "lost by a test");
+  request.completions->put(std::move(lost));
 }
 
 }  // namespace

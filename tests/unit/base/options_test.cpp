@@ -1,5 +1,6 @@
 // The option grammar: every row reads back what it prints, and refuses what it does not accept.
 #include <gtest/gtest.h>
+#include <base/options_values.hpp>
 #include <cmath>
 #include <framewire/options.hpp>
 #include <limits>
@@ -201,6 +202,21 @@ TEST(Options, SuffixesAreBinaryForBytesAndDecimalForPixels) {
   ASSERT_TRUE(set_option(options, "max-input-pixels", "2k"));
   EXPECT_EQ(options.limits.max_input_bytes, 2048u);
   EXPECT_EQ(options.limits.max_input_pixels, 2000u);
+}
+
+TEST(Options, DevicesAreOrdinalsOrAll) {
+  std::vector<int> devices{7};
+  for (const char* wrong :
+       {"", ",", "0,", ",1", "0,,1", "-1", "+1", "0x1", "2147483648", "0, 1", "all,0"}) {
+    EXPECT_FALSE(options::parse_devices(wrong, devices)) << wrong;
+    EXPECT_EQ(devices, std::vector<int>{7}) << wrong;
+  }
+  ASSERT_TRUE(options::parse_devices("3,0,2147483647", devices));
+  EXPECT_EQ(devices, (std::vector<int>{3, 0, 2147483647}));
+  EXPECT_EQ(options::print_devices(devices), "3,0,2147483647");
+  ASSERT_TRUE(options::parse_devices("all", devices));
+  EXPECT_TRUE(devices.empty());
+  EXPECT_EQ(options::print_devices(devices), "all");
 }
 
 TEST(Options, SeveralOptionsRoundTripTogether) {

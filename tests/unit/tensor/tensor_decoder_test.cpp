@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <cstring>
 #include <framewire/tensor.hpp>
 #include <tests/support/sample_jpeg.hpp>
+#include <tests/support/tensors.hpp>
 #include <thread>
 
 namespace framewire {
@@ -24,13 +24,6 @@ Bytes picture(int width, int height, bool progressive = false, double phase = 0)
   });
 }
 
-TensorOptions options_of(int width, int height) {
-  TensorOptions options;
-  options.width_px = width;
-  options.height_px = height;
-  return options;
-}
-
 TEST(TensorDecoder, BadImagesBecomeZerosAndOthersGoOn) {
   const Bytes good = picture(40, 30);
   const Bytes garbage(500, 0x11);
@@ -38,7 +31,7 @@ TEST(TensorDecoder, BadImagesBecomeZerosAndOthersGoOn) {
   TensorItem outside{good, CropBox{30, 0, 11, 5}, false};
   const TensorItem items[] = {{good, {}, false}, {garbage, {}, false}, {cut, {}, false},
                               outside,           {{}, {}, false},      {good, {}, true}};
-  auto decoder = TensorDecoder::make(options_of(8, 6)).value();
+  auto decoder = TensorDecoder::make(test::tensor_options(8, 6, 0)).value();
   Bytes batch(6 * decoder.image_bytes() + 16, 0xEE);
   std::uint8_t ok[6] = {9, 9, 9, 9, 9, 9};
   ASSERT_TRUE(decoder.decode(items, {batch.data(), batch.size(), ok}));
@@ -69,7 +62,7 @@ TEST(TensorDecoder, BadImagesBecomeZerosAndOthersGoOn) {
 
 TEST(TensorDecoder, CropsThatAreNotInsideAreRefused) {
   const Bytes jpeg = picture(20, 10);
-  auto decoder = TensorDecoder::make(options_of(4, 4)).value();
+  auto decoder = TensorDecoder::make(test::tensor_options(4, 4, 0)).value();
   Bytes batch(decoder.image_bytes());
   constexpr int kMax = std::numeric_limits<std::int32_t>::max();
   constexpr int kMin = std::numeric_limits<std::int32_t>::min();
@@ -88,7 +81,7 @@ TEST(TensorDecoder, CropsThatAreNotInsideAreRefused) {
 TEST(TensorDecoder, MemoryThatDoesNotFitIsRefusedBeforeAnythingIsWritten) {
   const Bytes jpeg = picture(20, 10);
   const TensorItem items[] = {{jpeg, {}, false}, {jpeg, {}, false}};
-  auto decoder = TensorDecoder::make(options_of(5, 5)).value();
+  auto decoder = TensorDecoder::make(test::tensor_options(5, 5, 0)).value();
   EXPECT_EQ(decoder.image_bytes(), 3u * 5 * 5 * 4);
   alignas(8) std::uint8_t batch[3 * 5 * 5 * 4 * 2 + 8] = {};
   const auto few = decoder.decode(items, {batch, 3 * 5 * 5 * 4 * 2 - 1, nullptr});
@@ -115,22 +108,22 @@ TEST(TensorDecoder, OptionsAreCheckedByName) {
   };
   TensorOptions o;
   refused(o, StatusCode::kInvalidInput, "size");
-  o = options_of(20'000, 10);
+  o = test::tensor_options(20'000, 10, 0);
   refused(o, StatusCode::kTooLarge, "size");
-  o = options_of(16'000, 16'000);
+  o = test::tensor_options(16'000, 16'000, 0);
   refused(o, StatusCode::kTooLarge, "size");
-  o = options_of(8, 8);
+  o = test::tensor_options(8, 8, 0);
   o.device = 0;
   refused(o, StatusCode::kUnsupported, "device");
   o.device = -2;
   refused(o, StatusCode::kInvalidInput, "device");
-  o = options_of(8, 8);
+  o = test::tensor_options(8, 8, 0);
   o.kernel = Kernel::kNearest;
   refused(o, StatusCode::kInvalidInput, "kernel");
   o.kernel = Kernel::kLanczos3;
   o.antialias = false;
   refused(o, StatusCode::kInvalidInput, "antialias");
-  o = options_of(8, 8);
+  o = test::tensor_options(8, 8, 0);
   o.stddev[1] = 0;
   refused(o, StatusCode::kInvalidInput, "stddev");
   o.stddev[1] = 1;
@@ -143,7 +136,7 @@ TEST(TensorDecoder, OptionsAreCheckedByName) {
   EXPECT_TRUE(TensorDecoder::make(o));
   o.threads = 2000;
   refused(o, StatusCode::kInvalidInput, "threads");
-  o = options_of(8, 8);
+  o = test::tensor_options(8, 8, 0);
   o.layout = static_cast<TensorLayout>(9);
   refused(o, StatusCode::kInvalidInput, "type");
 }
@@ -151,7 +144,7 @@ TEST(TensorDecoder, OptionsAreCheckedByName) {
 TEST(TensorDecoder, LimitsAndDeadlinesHoldForEachImage) {
   const Bytes small = picture(30, 20);
   const Bytes large = picture(300, 200);
-  TensorOptions options = options_of(8, 8);
+  TensorOptions options = test::tensor_options(8, 8, 0);
   options.limits.max_input_pixels = 1000;
   auto decoder = TensorDecoder::make(options).value();
   const TensorItem items[] = {{large, {}, false}, {small, {}, false}};
@@ -159,7 +152,7 @@ TEST(TensorDecoder, LimitsAndDeadlinesHoldForEachImage) {
   ASSERT_TRUE(decoder.decode(items, {batch.data(), batch.size(), nullptr}));
   EXPECT_EQ(decoder.image(0).error().code(), StatusCode::kTooLarge);
   EXPECT_TRUE(decoder.image(1));
-  options = options_of(8, 8);
+  options = test::tensor_options(8, 8, 0);
   options.limits.max_input_bytes = small.size();
   auto narrow = TensorDecoder::make(options).value();
   ASSERT_TRUE(narrow.decode(items, {batch.data(), batch.size(), nullptr}));
@@ -171,7 +164,7 @@ TEST(TensorDecoder, TruncatedFilesDecodeWithWarningsAndGreyBelow) {
   for (const bool progressive : {false, true}) {
     Bytes jpeg = picture(64, 256, progressive);
     jpeg.resize(jpeg.size() / 2);
-    TensorOptions options = options_of(64, 256);
+    TensorOptions options = test::tensor_options(64, 256, 0);
     options.type = TensorType::kUint8;
     options.color = TensorColor::kGray;
     auto decoder = TensorDecoder::make(options).value();
@@ -197,7 +190,7 @@ TEST(TensorDecoder, ThreadsGiveTheSameBytesInAnyNumber) {
     items.push_back({files[i], CropBox{1, 2, 20, 25}, i % 2 == 0});
   }
   items[7].jpeg = items[7].jpeg.first(50);  // one that fails
-  TensorOptions options = options_of(33, 21);
+  TensorOptions options = test::tensor_options(33, 21, 0);
   options.type = TensorType::kFloat16;
   std::vector<Bytes> batches;
   for (const unsigned threads : {1u, 3u, 8u}) {
@@ -222,7 +215,7 @@ TEST(TensorDecoder, SeveralObjectsWorkAtOnce) {
   std::vector<std::thread> users;
   for (auto& batch : batches) {
     users.emplace_back([&] {
-      TensorOptions options = options_of(16, 16);
+      TensorOptions options = test::tensor_options(16, 16, 0);
       options.threads = 2;
       auto decoder = TensorDecoder::make(options).value();
       batch.resize(items.size() * decoder.image_bytes());
@@ -238,7 +231,7 @@ TEST(TensorDecoder, SeveralObjectsWorkAtOnce) {
 TEST(TensorDecoder, MovesAndGoesOn) {
   const Bytes jpeg = picture(50, 50);
   const TensorItem items[] = {{jpeg, {}, false}, {jpeg, {}, false}};
-  TensorOptions options = options_of(9, 9);
+  TensorOptions options = test::tensor_options(9, 9, 0);
   options.threads = 2;
   auto first = TensorDecoder::make(options).value();
   Bytes batch(2 * first.image_bytes());

@@ -8,6 +8,7 @@
 #include <command_line/numbers.hpp>
 #include <commands/batch/engine_choice.hpp>
 #include <commands/batch/progress_line.hpp>
+#include <commands/batch/shards.hpp>
 #include <files/file_mode.hpp>
 #include <files/inputs.hpp>
 #include <filesystem>
@@ -16,6 +17,8 @@
 #include <framewire/engine.hpp>
 #include <iterator>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <report/console.hpp>
 #include <report/json.hpp>
 #include <vector>
@@ -34,23 +37,11 @@ struct BatchCommand {
   bool resume = false;
   std::string output_folder;
   batch::OutputFolderOptions output;
+  batch::Shard part;  ///< of the inputs; of files it is in the settings too
   batch::Settings settings;
   EngineChoice engine;
+  std::optional<dataset::TarBatchOptions> shards;  ///< set where the inputs are tar shards
 };
-
-Result<batch::Shard> parse_shard(const std::string& text) {
-  batch::Shard shard;
-  const auto slash = text.find('/');
-  std::uint32_t index = 0;
-  const bool numbers = slash != std::string::npos &&
-                       parse_number(std::string_view(text).substr(0, slash), index) &&
-                       parse_number(std::string_view(text).substr(slash + 1), shard.count);
-  if (!numbers || index < 1 || index > shard.count) {
-    return misuse(fmt::format("--shard: found '{}'; accepted: I/N with I from 1 to N", text));
-  }
-  shard.index = index - 1;
-  return shard;
-}
 
 /// 0 where --jobs is not there: the batch chooses.
 Result<unsigned> parse_jobs(const Arguments& arguments) {
@@ -66,16 +57,28 @@ Result<void> take_paths(const Arguments& arguments, BatchCommand& command) {
   std::vector<std::string> inputs = arguments.paths;
   command.output_folder = inputs.back();
   inputs.pop_back();
+  if (command.output_folder == "-") {
+    return misuse("a batch cannot write to standard output; give a folder");
+  }
   const std::string list = arguments.get("files-from");
   if (list.empty() && inputs.empty()) {
     return misuse("found one path; accepted: framewire batch IN… OUT_DIR");
   }
   auto names = make_input_names(std::move(inputs), list, arguments.has("null"));
   if (!names) return fail(names.error());
-  command.inputs = std::move(*names);
-  if (command.output_folder == "-") {
-    return misuse("a batch cannot write to standard output; give a folder");
+  const auto shards = take_shards(names->paths, names->list, names->null_separated ? '\0' : '\n');
+  if (!shards) return fail(shards.error());
+  if (*shards) {
+    auto options =
+        make_shard_options(arguments, command.output_folder, command.part, command.output.mode);
+    if (!options) return fail(options.error());
+    command.shards = std::move(*options);
+    command.inputs.paths = std::move(names->paths);
+    return {};
   }
+  if (auto none = refuse_shard_options(arguments); !none) return fail(none.error());
+  command.settings.shard = command.part;
+  command.inputs = std::move(*names);
   return {};
 }
 
@@ -101,9 +104,6 @@ Result<BatchCommand> make_command(const Arguments& arguments) {
   const auto mode = parse_mode(arguments);
   if (!mode) return fail(mode.error());
   command.output.mode = *mode;
-  if (command.resume && command.manifest.empty()) {
-    return misuse("--resume needs --manifest, which tells what is done");
-  }
   auto engine = choose_engine(arguments);
   if (!engine) return fail(engine.error());
   command.engine = std::move(*engine);
@@ -112,8 +112,11 @@ Result<BatchCommand> make_command(const Arguments& arguments) {
   command.settings.jobs = *jobs;
   const auto shard = parse_shard(arguments.get("shard"));
   if (!shard) return fail(shard.error());
-  command.settings.shard = *shard;
+  command.part = *shard;
   if (auto ok = take_paths(arguments, command); !ok) return fail(ok.error());
+  if (command.resume && command.manifest.empty() && !command.shards) {
+    return misuse("--resume needs --manifest, which tells what is done");
+  }
   if (auto ok = check_in_place(command); !ok) return fail(ok.error());
   return command;
 }
@@ -127,8 +130,7 @@ Json summary_json(const BatchCommand& command, const batch::Summary& summary) {
   const auto done = static_cast<double>(summary.ok);
   json["images_per_second"] = summary.seconds > 0 ? done / summary.seconds : 0.0;
   json["jobs"] = summary.jobs;
-  json["shard"] =
-      fmt::format("{}/{}", command.settings.shard.index + 1, command.settings.shard.count);
+  json["shard"] = fmt::format("{}/{}", command.part.index + 1, command.part.count);
   json["output"] = command.output_folder;
   json["manifest"] = command.manifest.empty() ? Json(nullptr) : Json(command.manifest);
   json["options"] = to_string(command.settings.options);
@@ -199,16 +201,51 @@ Result<batch::Summary> run_over(BatchCommand& command, batch::Source& source, ba
 }
 
 int report_summary(const Arguments& arguments, const BatchCommand& command,
-                   const batch::Summary& summary) {
+                   const batch::Summary& summary,
+                   const std::optional<dataset::ShardTotals>& shards = std::nullopt) {
   if (summary.stopped_by) say(printable("stopped: " + summary.stopped_by->to_string()));
   if (summary.interrupted) {
-    say(fmt::format("interrupted; {}", command.manifest.empty()
+    say(fmt::format("interrupted; {}", command.manifest.empty() && !shards
                                            ? "with --manifest a batch can be resumed"
                                            : "the same command with --resume goes on from here"));
   }
-  if (!arguments.has("quiet")) say(summary_text(summary));
-  if (arguments.has("json") && !print(pretty(summary_json(command, summary)))) return kEnvironment;
-  return exit_code(summary);
+  if (!arguments.has("quiet")) {
+    say(summary_text(summary) + (shards ? shards_text(*shards) : std::string()));
+  }
+  if (arguments.has("json")) {
+    Json json = summary_json(command, summary);
+    if (shards) json["shards"] = shards_json(*shards);
+    if (!print(pretty(json))) return kEnvironment;
+  }
+  const int code = exit_code(summary);
+  const bool whole = !shards || (shards->failed == 0 && shards->copy_errors == 0);
+  return code == kAllDone && !whole ? kSomeFailed : code;
+}
+
+/// A batch over tar shards.
+int run_shards(const Arguments& arguments, BatchCommand& command) {
+  ProgressLine line(progress_when(arguments));
+  std::mutex line_mutex;
+  command.shards->stop = &g_interrupted;
+  command.shards->on_error = [&](const Status& error) {
+    const std::lock_guard lock(line_mutex);
+    line.message(printable(error.to_string()));
+  };
+  const auto shards = dataset::TarBatch::open(command.inputs.paths, *command.shards);
+  if (!shards) return refuse(shards.error());
+  batch::RunOptions with = run_options(line, &(*shards)->manifest(), nullptr);
+  with.on_row = [&, say_row = with.on_row](const batch::Row& row) {
+    const std::lock_guard lock(line_mutex);
+    say_row(row);
+  };
+  with.on_progress = [&, draw = with.on_progress](const batch::Progress& progress) {
+    const std::lock_guard lock(line_mutex);
+    draw(progress);
+  };
+  const auto summary = run_over(command, (*shards)->source(), (*shards)->sink(), with);
+  line.clear();
+  if (!summary) return refuse(summary.error());
+  return report_summary(arguments, command, *summary, (*shards)->totals());
 }
 
 }  // namespace
@@ -217,6 +254,7 @@ int run_batch(const Arguments& arguments) {
   auto made = make_command(arguments);
   if (!made) return report_usage("batch", made.error());
   BatchCommand& command = *made;
+  if (command.shards) return run_shards(arguments, command);
   // The output folder is made at once: finding out after the first image would be late.
   const auto folder = batch::open_output_folder(command.output_folder, known_inputs(command.inputs),
                                                 command.output);

@@ -12,7 +12,7 @@
 
 namespace framewire::app {
 
-/// Of the whole process; 0 where the system does not tell.
+/// Resident memory of the whole process; 0 where the system does not tell.
 [[nodiscard]] std::uint64_t resident_bytes();
 
 /// Looks from its making to stop(), at the beginning and then each second.

@@ -33,7 +33,7 @@ struct InputBytes {
 Result<InputBytes> read_descriptor(int fd, const std::string& name, std::uint64_t limit) {
   InputBytes input;
   struct stat facts {};
-  // Of pipes and devices the permissions say nothing about what comes out of them.
+  // A pipe's or device's permissions say nothing about what comes out of it.
   if (::fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode)) {
     input.permissions = batch::permissions_of(fd, facts);
   }

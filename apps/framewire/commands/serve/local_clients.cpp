@@ -27,19 +27,21 @@ std::optional<LocalOptions> local_options(const service::http::LocalClientSettin
 
 Result<std::optional<LocalServer>> start_local(const std::optional<LocalOptions>& options,
                                                const service::http::ServiceSettings& settings,
-                                               Engine& engine) {
+                                               service::PictureEngine& engine,
+                                               service::http::Server& server) {
   if (!options) return std::nullopt;
   LocalOptions chosen = *options;
   chosen.limits = settings.defaults.limits;
   chosen.user_share_percent = settings.client_share_percent;
   chosen.under_way = client_requests_under_way(!engine.devices().empty());
+  chosen.counters = &server.client_counters(service::http::ClientTransport::kLocal);
   chosen.on_event = log_local;
-  auto server = LocalServer::start(engine, std::move(chosen));
-  if (!server) return fail(server.error());
+  auto started = LocalServer::start(engine, std::move(chosen));
+  if (!started) return fail(started.error());
   say(options->listener_fd < 0
           ? fmt::format("serving local clients at {}", options->path)
           : std::string("serving local clients at the socket that was handed over"));
-  return std::optional<LocalServer>(std::move(*server));
+  return std::optional<LocalServer>(std::move(*started));
 }
 
 bool drain_local(std::optional<LocalServer>& server, std::uint64_t timeout_ms) {

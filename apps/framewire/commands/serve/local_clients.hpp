@@ -2,11 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <framewire/engine.hpp>
 #include <framewire/status.hpp>
 #include <optional>
+#include <service/http/server.hpp>
 #include <service/http/settings.hpp>
 #include <service/local/local_server.hpp>
+#include <service/pictures/picture_engine.hpp>
 
 namespace framewire::app {
 
@@ -19,9 +20,10 @@ using LocalServer = service::local::LocalServer;
 
 /// Nothing where nothing was asked for. Logs who comes and goes as lines of JSON.
 /// @param settings  whose limits clients cannot raise, and whose client-share is each user's
+/// @param engine    what the HTTP server uses, too @param server  whose metrics count
 [[nodiscard]] Result<std::optional<LocalServer>> start_local(
     const std::optional<LocalOptions>& options, const service::http::ServiceSettings& settings,
-    Engine& engine);
+    service::PictureEngine& engine, service::http::Server& server);
 
 /// @return whether all that was taken has been answered in time
 bool drain_local(std::optional<LocalServer>& server, std::uint64_t timeout_ms);

@@ -42,6 +42,9 @@ Result<std::optional<RemoteServer>> start_remote(const std::optional<RemoteOptio
   chosen.limits = settings.defaults.limits;
   chosen.client_share_percent = settings.client_share_percent;
   chosen.under_way = client_requests_under_way(!engine.devices().empty());
+  using Transport = service::http::ClientTransport;
+  chosen.counters = &server.client_counters(
+      options->link == transport::kUcxRdmaLink ? Transport::kUcxRdma : Transport::kStream);
   chosen.on_event = log_remote;
   auto started = RemoteServer::start(engine, server.admission(), std::move(chosen));
   if (!started) return fail(started.error());

@@ -101,13 +101,13 @@ int serve(const ServeSignals& signals, ServiceManager& manager,
                             : http::Server::start(settings, *engines.workers, log, nullptr,
                                                   std::move(manager.listeners));
   if (!server) return refuse(server.error());
-  auto clients = engines.own ? start_local(local, settings, *engines.own)
-                             : Result<std::optional<LocalServer>>(std::nullopt);
-  if (!clients) return refuse(clients.error());
   std::optional<service::OwnEngine> own;
   if (engines.own) own.emplace(*engines.own, settings.defaults.codec);
-  auto remotes = own ? start_remote(remote, settings, *own, **server)
-                     : start_remote(remote, settings, *engines.workers, **server);
+  service::PictureEngine* engine = engines.workers.get();
+  if (own) engine = &*own;
+  auto clients = start_local(local, settings, *engine, **server);
+  if (!clients) return refuse(clients.error());
+  auto remotes = start_remote(remote, settings, *engine, **server);
   if (!remotes) return refuse(remotes.error());
   for (const std::string& endpoint : (*server)->endpoints()) {
     say(fmt::format("listening on {}", endpoint));
@@ -136,9 +136,10 @@ int serve(const ServeSignals& signals, ServiceManager& manager,
   const bool drained = (*server)->drain([&] { return signals.ending_again(); });
   const bool near_drained = tell.get();
   const bool all_drained = tell_far.get() && near_drained && drained;
-  remotes->reset();  // before the server, whose admission it uses
-  server->reset();
+  // Before the server, whose admission and metrics they use.
+  remotes->reset();
   clients->reset();
+  server->reset();
   if (engines.own) engines.own->drain();
   return all_drained ? kAllDone : kInterrupted;
 }
@@ -175,11 +176,6 @@ int run_serve(const Arguments& arguments) {
   if (manager->local.valid()) {
     if (!local) local.emplace();
     local->listener_fd = manager->local.release();
-  }
-  if (local && settings.workers != 0) {
-    return report_usage("serve",
-                        "--local: local clients need an engine in the service itself; "
-                        "accepted without --workers");
   }
   if (local) options.queue += kClientQueue;
   raise_descriptors(settings);

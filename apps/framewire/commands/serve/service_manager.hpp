@@ -23,7 +23,7 @@ struct ServiceManager {
 [[nodiscard]] Result<ServiceManager> sort_sockets(
     std::vector<service::systemd::PassedSocket> sockets);
 
-/// From the environment, where it leaves nothing. Before any thread is started.
+/// Takes all from the environment, where it leaves nothing. Called before any thread is started.
 /// @return invalid_input or busy, about what is wrong there
 [[nodiscard]] Result<ServiceManager> find_service_manager();
 

@@ -29,7 +29,7 @@ Result<Secret> read_hex(std::string_view digits, std::string_view where) {
   return secret;
 }
 
-// From --NAME-file or from --NAME, one of which is given.
+// Takes a secret from --NAME-file or from --NAME, one of which is given.
 Result<Secret> read_secret_option(const Arguments& arguments, const std::string& name) {
   const std::string file_option = name + "-file";
   if (arguments.has(name) == arguments.has(file_option)) {

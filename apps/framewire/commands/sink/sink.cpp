@@ -141,7 +141,7 @@ class Reception {
   void note_time(const frames::PictureHeader& header) {
     last_ = Clock::now();
     const float ms = static_cast<float>(now_ns() - header.timestamp_ns) / 1e6F;
-    // Of a long connection the latest count.
+    // The latest kMaxLatencies frames of a long connection count.
     if (latencies_ms_.size() < kMaxLatencies) {
       latencies_ms_.push_back(ms);
     } else {

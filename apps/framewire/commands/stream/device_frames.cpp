@@ -16,7 +16,8 @@ namespace {
 constexpr std::uint32_t kPitch_bytes = 16;
 /// While one lane's frames are decoded, others' are prepared and packed.
 constexpr std::size_t kLanes = 4;
-/// Of what a lane takes at once: frames, and decoded samples of more than one.
+/// Bounds on what a lane takes at once: frames, and bytes of decoded samples where there are
+/// several.
 constexpr std::size_t kMaxFrames = 128;
 constexpr std::uint64_t kMaxBytes = 64u << 20;
 

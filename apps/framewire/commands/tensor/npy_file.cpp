@@ -10,7 +10,7 @@
 namespace framewire::app {
 namespace {
 
-/// Of the whole header, a multiple of 64 as the format asks: room for any shape.
+/// The whole header's bytes, a multiple of 64 as the format asks: room for any shape.
 constexpr std::size_t kHeaderBytes = 128;
 
 std::string_view descr(TensorType type) {

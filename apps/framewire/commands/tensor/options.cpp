@@ -64,7 +64,7 @@ struct NamedValue {
   Enum value;
 };
 
-/// Of a word that is_choice() has let through.
+/// The value of a word that is_choice() has let through.
 template <typename Enum, std::size_t N>
 Enum value_of(std::string_view text, const NamedValue<Enum> (&words)[N]) {
   for (const NamedValue<Enum>& word : words) {

@@ -73,12 +73,18 @@ class RequestQueue:
     def close(self) -> None: ...
 
 class Tensor:
-    """A batch in host memory: C-contiguous, writable, its shape (N, channels, height, width) or
-    (N, height, width, channels).
+    """A batch in host memory or in a GPU's: C-contiguous, writable, its shape (N, channels, height,
+    width) or (N, height, width, channels).
 
-    torch.from_dlpack(tensor), numpy.asarray(tensor) and memoryview(tensor) share its memory,
-    and keep it alive: it outlives the Batch and the TensorDecoder. bfloat16, which NumPy and
-    the buffer protocol lack, goes by DLPack alone.
+    In host memory: torch.from_dlpack(tensor), numpy.asarray(tensor) and memoryview(tensor) share
+    its memory, and keep it alive: it outlives the Batch and the TensorDecoder. bfloat16, which
+    NumPy and the buffer protocol lack, goes by DLPack alone.
+
+    In a GPU's: torch.from_dlpack(tensor), cupy.from_dlpack(tensor) and whatever else takes DLPack
+    or __cuda_array_interface__ (version 3) share it and keep it alive. The batch is there for
+    every stream. Memory that is let go of is written again by a later batch of the decoder, after
+    work in the stream that took it over; work in further streams must be over by then.
+    numpy.from_dlpack(tensor, device="cpu") copies it to host memory.
     """
 
     @property
@@ -88,20 +94,25 @@ class Tensor:
     def dtype(self) -> str:
         """str: "uint8", "float16", "bfloat16" or "float32"."""
     @property
+    def device(self) -> str:
+        """str: "cpu", or "cuda:0" for the GPU of ordinal 0."""
+    @property
     def nbytes(self) -> int:
         """int: bytes of all elements."""
     def numpy(self) -> Any:
-        """A NumPy array of the same memory. Raises BufferError for bfloat16."""
+        """A NumPy array of the same memory. Raises BufferError for bfloat16 and a GPU's memory."""
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Any: ...
     def __dlpack__(
         self,
         *,
-        stream: None = None,
+        stream: Optional[int] = None,
         max_version: Optional[Tuple[int, int]] = None,
         dl_device: Optional[Tuple[int, int]] = None,
         copy: Optional[bool] = None,
     ) -> Any: ...
     def __dlpack_device__(self) -> Tuple[int, int]: ...
+    @property
+    def __cuda_array_interface__(self) -> Dict[str, Any]: ...
     def __len__(self) -> int: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
@@ -112,6 +123,7 @@ class TensorDecoder:
     def __init__(
         self,
         *,
+        device: int,
         width: int,
         height: int,
         type: int,
@@ -127,9 +139,10 @@ class TensorDecoder:
         limits: Options,
     ) -> None: ...
     def decode(
-        self, jpegs: Iterable[Buffer], crops: Any, flips: Any, out: Any
+        self, jpegs: Iterable[Buffer], crops: Any, flips: Any, out: Any, stream: int
     ) -> Tuple[Any, List[Optional[Error]], List[Optional[_RawImage]]]: ...
     def threads(self) -> int: ...
+    def close(self) -> None: ...
 
 def parse_options(settings: List[Tuple[str, str]], base: Optional[Options] = None) -> Options: ...
 def option_specs() -> List[Tuple[str, str, str, str, str, str]]: ...

@@ -21,7 +21,7 @@ from typing import (
 )
 
 from . import _framewire
-from ._errors import Error, InvalidInput, Unsupported
+from ._errors import Error, InvalidInput
 from ._framewire import Tensor
 from ._options import parse
 from ._report import Note
@@ -41,6 +41,7 @@ _CHANNELS = ("RGB", "BGR", "gray", "YCbCr")
 _INTERPOLATIONS = ("bilinear", "bicubic", "lanczos3", "area")
 _FIDELITIES = ("exact", "fast")
 _ON_ERROR = ("zero", "raise")
+_LEGACY_STREAM = 1  # as DLPack and CUDA number it
 # Names of the library's options that are called otherwise here.
 _SUBJECTS = {"kernel": "interpolation", "stddev": "std", "type": "dtype", "color": "channels"}
 
@@ -161,16 +162,41 @@ def _of_channels(name: str, value: object, default: float, count: int) -> List[f
     return (numbers + [default] * 3)[:3]
 
 
-def _check_device(device: object) -> None:
+def _ordinal(device: object) -> int:
+    """The CUDA ordinal of a device; -1 for the CPU."""
     text = str(device)  # a torch.device, too
     if text == "cpu":
-        return
-    kind, _, ordinal = text.rpartition(":") if ":" in text else (text, "", "0")
-    if isinstance(device, int):
-        kind = "cuda"
-    if kind == "cuda" and not isinstance(device, bool) and ordinal.isdecimal():
-        raise Unsupported(f"found {device!r}; accepted in this version: 'cpu'", subject="device")
-    raise InvalidInput(f"found {device!r}; accepted: 'cpu'", subject="device")
+        return -1
+    kind, _, ordinal = text.partition(":") if ":" in text else (text, "", "0")
+    if isinstance(device, int) and not isinstance(device, bool):
+        kind, ordinal = "cuda", text
+    if kind == "cuda" and ordinal.isascii() and ordinal.isdecimal() and int(ordinal) < 1 << 31:
+        return int(ordinal)
+    raise InvalidInput(
+        f"found {device!r}; accepted: 'cpu', a GPU's number, 'cuda', 'cuda:1'", subject="device"
+    )
+
+
+def _stream(stream: object, device: int) -> int:
+    """The address of a cudaStream_t, or the number that stands for one of CUDA's default streams.
+
+    0, which torch and CuPy have for the default stream in their objects, is the legacy one.
+    """
+    if stream is None:
+        return _LEGACY_STREAM if device >= 0 else 0
+    if device < 0:
+        raise InvalidInput(
+            f"found {stream!r}; accepted for batches on the CPU: None", subject="stream"
+        )
+    if hasattr(stream, "__cuda_stream__"):
+        address = stream.__cuda_stream__()[1]
+    elif hasattr(stream, "cuda_stream"):  # torch's
+        address = stream.cuda_stream
+    elif hasattr(stream, "ptr"):  # CuPy's
+        address = stream.ptr
+    else:
+        return _whole("stream", stream, 1, (1 << 64) - 1)
+    return operator.index(address) or _LEGACY_STREAM
 
 
 class TensorDecoder:
@@ -181,14 +207,17 @@ class TensorDecoder:
     >>> decoder.decode([]).tensor.shape
     (0, 3, 160, 224)
 
-    A batch is spread over the decoder's threads. Thread-safe: batches of several threads come one
-    after the other; several decoders overlap. A decoder belongs to the process that made it: in a
-    child after fork() decode() raises EngineClosed.
+    On the CPU a batch is spread over the decoder's threads. With a GPU as `device` it is decoded
+    there, in its memory, and host threads read headers and gather bytes for it. Thread-safe:
+    batches of several threads come one after the other; several decoders overlap. A decoder belongs
+    to the process that made it: in a child after fork() decode() raises EngineClosed. close(), or
+    the end of `with`, frees its threads and memory; batches stay.
 
     Args:
         size: (width, height) in pixels of every image, in this order as for resize(), or "WxH".
             torchvision's transforms take (height, width), and so do the tensor's dimensions.
-        device: "cpu".
+        device: "cpu", or the number of a GPU as CUDA counts them; "cuda", "cuda:1" and a
+            torch.device say the same.
         dtype: of an element: "float32", "float16", "bfloat16", "uint8".
         layout: "NCHW" or "NHWC".
         channels: "RGB", "BGR", "gray" (one channel) or "YCbCr".
@@ -203,7 +232,8 @@ class TensorDecoder:
         exif: show pictures as their EXIF orientation says, and count crops in the upright picture.
         on_error: "zero": images that fail become zeros, and Batch.errors says why. "raise":
             decode() raises the first of these errors instead of returning.
-        threads: that work on a batch, the caller's among them, 1 to 1024; None: one a core.
+        threads: that work on a batch, the caller's among them, 1 to 1024; None: one a core. A GPU
+            is served by 16 at most.
         max_input_bytes, max_input_pixels, max_scans, max_scan_pixels, deadline: bounds on each
             image, as the options of resize(); max_output_side, max_output_pixels: bounds on `size`.
             None: the defaults that framewire.options() tells.
@@ -211,8 +241,10 @@ class TensorDecoder:
     Raises:
         InvalidInput: for a wrong value or combination; its `subject` names the argument.
         TooLarge: for a `size` beyond max_output_side or max_output_pixels.
-        Unsupported: for a device other than the CPU.
+        Unsupported: for a GPU that is not there, and for every GPU where the package was built
+            without CUDA.
         Busy: where memory ran out.
+        DeviceLost: where a GPU failed.
     """
 
     def __init__(
@@ -239,7 +271,7 @@ class TensorDecoder:
         max_output_pixels: Optional[Count] = None,
         deadline: Optional[int] = None,
     ) -> None:
-        _check_device(device)
+        self._device = _ordinal(device)
         width, height = _size(size)
         color = _word("channels", channels, _CHANNELS)
         count = 1 if _CHANNELS[color] == "gray" else 3
@@ -256,6 +288,7 @@ class TensorDecoder:
         self._exif = bool(exif)
         try:
             self._native = _framewire.TensorDecoder(
+                device=self._device,
                 width=width,
                 height=height,
                 type=_word("dtype", dtype, _DTYPES),
@@ -280,6 +313,25 @@ class TensorDecoder:
         return self._native.threads()
 
     @property
+    def device(self) -> str:
+        """Where batches are made: "cpu", or "cuda:0" for the GPU of number 0."""
+        return "cpu" if self._device < 0 else f"cuda:{self._device}"
+
+    def close(self) -> None:
+        """Waits for a batch under way, then ends the threads and frees what the decoder holds.
+
+        Batches stay as they are. decode() raises EngineClosed from now on; closing again does
+        nothing.
+        """
+        self._native.close()
+
+    def __enter__(self) -> TensorDecoder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
     def exif(self) -> bool:
         """Whether crops count in the upright picture: sizes(jpegs, upright=decoder.exif)."""
         return self._exif
@@ -291,6 +343,7 @@ class TensorDecoder:
         crops: Optional[Iterable[Optional[Sequence[int]]]] = ...,
         flips: Optional[Iterable[bool]] = ...,
         out: None = ...,
+        stream: object = ...,
     ) -> Batch[Tensor]: ...
     @overload
     def decode(
@@ -300,6 +353,7 @@ class TensorDecoder:
         flips: Optional[Iterable[bool]] = ...,
         *,
         out: _Output,
+        stream: object = ...,
     ) -> Batch[_Output]: ...
     def decode(
         self,
@@ -307,8 +361,11 @@ class TensorDecoder:
         crops: Optional[Iterable[Optional[Sequence[int]]]] = None,
         flips: Optional[Iterable[bool]] = None,
         out: Any = None,
+        stream: object = None,
     ) -> Batch[Any]:
         """Decodes a batch. Releases the GIL meanwhile; returns when all of it is done.
+
+        On a GPU, too: the batch is then there for every stream.
 
         Args:
             jpegs: N JPEG streams, each as for resize(); any number, also none. Bytes that change
@@ -317,26 +374,37 @@ class TensorDecoder:
                 of the upright picture with exif=True, or None: all of it. An (N, 4) array does.
                 None: all of each picture.
             flips: for each image whether to exchange left and right of what is made; None: none.
-            out: memory to write to instead of new memory: a torch.Tensor on the CPU, a NumPy
-                array, a framewire.Tensor, or anything else with DLPack or the buffer protocol that
-                is writable, C-contiguous, and of the decoder's dtype and shape: (N, channels,
-                height, width), or (N, height, width, channels) with layout="NHWC". It becomes
-                Batch.tensor. Used again and again it saves the kernel the work of new pages. Must
-                not be read or written before the call returns.
+            out: memory to write to instead of new memory, which becomes Batch.tensor: writable,
+                C-contiguous, of the decoder's dtype and shape: (N, channels, height, width), or
+                (N, height, width, channels) with layout="NHWC". On the CPU a torch.Tensor, a NumPy
+                array, a framewire.Tensor, or anything else with DLPack or the buffer protocol; used
+                again and again it saves the kernel the work of new pages. On a GPU a torch.Tensor,
+                a CuPy array, a framewire.Tensor, or anything else in memory of that GPU with DLPack
+                or __cuda_array_interface__. Must not be read or written by others before the call
+                returns, except for what `stream` holds.
+            stream: for a decoder on a GPU: a CUDA stream of that GPU, as a torch.cuda.Stream, a
+                cupy.cuda.Stream, an object with __cuda_stream__(), or a number: a cudaStream_t, 1
+                for the legacy default stream, 2 for the per-thread one. `out` is written when what
+                the stream holds now is over. Without `out`: a stream in which earlier batches of
+                this decoder are used, so that their memory can be used again. None: the legacy
+                default stream, which is torch's and CuPy's unless another one is made current.
 
         Returns:
             The Batch. An image that fails - no JPEG, a crop that is not inside of the picture, a
             limit - concerns no other one; of damaged files what can be decoded is, with warnings.
 
         Raises:
-            InvalidInput: for crops, flips or `out` that do not fit, saying what would; for bytes
-                that are not contiguous. Nothing was written then. With on_error="raise" the first
-                image's error, whatever it is; the other images were written then.
+            InvalidInput: for crops, flips, `out` or `stream` that do not fit, saying what would;
+                for bytes that are not contiguous. Nothing was written then. With on_error="raise"
+                the first image's error, whatever it is; the other images were written then.
             Busy: where threads or memory ran out.
-            EngineClosed: in a child of the process that made the decoder.
+            DeviceLost: where a GPU failed; `out` holds anything then.
+            EngineClosed: behind close(), and in a child of the process that made the decoder.
             TypeError: for objects of other kinds.
         """
-        tensor, errors, images = self._native.decode(jpegs, crops, flips, out)
+        tensor, errors, images = self._native.decode(
+            jpegs, crops, flips, out, _stream(stream, self._device)
+        )
         if self._raises:
             for error in errors:
                 if error is not None:

@@ -13,6 +13,7 @@
 // Measured (H200, 1920×1080 of 0.12 to 0.4 MB, a batch of 512; refinements, ms): 144 where a chain
 // read tables and words from device memory, 115 with all it reads in shared memory, 81 with its
 // ways through one code merged into one and addresses kept in registers.
+#include <codec/cuda/tuning.h>
 #include <codec/cuda/decode/ac_chain.hpp>
 #include <codec/cuda/decode/progressive.hpp>
 #include <codec/cuda/given_up.hpp>
@@ -22,23 +23,20 @@
 namespace framewire::codec::cuda {
 namespace {
 
-constexpr int kTableThreads = 128;
 constexpr std::uint32_t kWarp = 32;
 constexpr std::uint32_t kLookupEntries = 1u << kAcLookupBits;
-/// Codes, or blocks of runs, between two visits of the feed.
-constexpr int kStepsPerFeed = 8;
 
-__global__ void __launch_bounds__(kTableThreads)
+__global__ void __launch_bounds__(kAcTableThreads)
     build_ac_tables_kernel(ProgressiveView view, const CanonicalCode* codes) {
   gpu::grid_dependency_sync();
   const CanonicalCode& code = codes[blockIdx.x];
   AcLookup& table = *view.scans[blockIdx.x].table;
-  for (std::uint32_t i = threadIdx.x; i < kLookupEntries; i += kTableThreads) {
+  for (std::uint32_t i = threadIdx.x; i < kLookupEntries; i += kAcTableThreads) {
     table.entries[i] = build_ac_entry(code, i);
   }
   const auto* from = reinterpret_cast<const std::uint32_t*>(&code);
   auto* to = reinterpret_cast<std::uint32_t*>(&table.code);
-  for (std::uint32_t i = threadIdx.x; i < sizeof code / 4; i += kTableThreads) to[i] = from[i];
+  for (std::uint32_t i = threadIdx.x; i < sizeof code / 4; i += kAcTableThreads) to[i] = from[i];
 }
 
 __device__ std::uint32_t blocks_of(const ProgressiveView& view, const AcScanDesc& scan) {
@@ -89,7 +87,7 @@ __device__ void follow_chains(const ProgressiveView& view, const AcLane* lanes, 
     if (decodes) {
       chain.begin_steps();
 #pragma unroll 2
-      for (int i = 0; i < kStepsPerFeed; ++i) chain.step();
+      for (int i = 0; i < kAcStepsPerFeed; ++i) chain.step();
       chain.end_steps();
     }
     __syncwarp();
@@ -159,7 +157,7 @@ __global__ void __launch_bounds__(kAcBlocksPerTile)
 void launch_build_ac_tables(const ProgressiveView& view, const CanonicalCode* codes,
                             std::uint32_t scan_count, cudaStream_t stream) {
   if (scan_count == 0) return;
-  gpu::launch(build_ac_tables_kernel, scan_count, kTableThreads, 0, stream, view, codes);
+  gpu::launch(build_ac_tables_kernel, scan_count, kAcTableThreads, 0, stream, view, codes);
 }
 
 void launch_ac_chains(const ProgressiveView& view, const AcLane* lanes, const AcWarp* warps,

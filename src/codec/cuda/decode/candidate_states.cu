@@ -26,11 +26,7 @@
 namespace framewire::codec::cuda {
 namespace {
 
-/// Subsequences of a thread block, which has one thread for each candidate.
-constexpr std::uint32_t kCandidateSpan = 32;
 constexpr int kCandidateThreads = kCandidateSpan * kCandidates;
-/// Subsequences through which an end without a matching candidate is followed.
-constexpr int kMaxExtensions = 8;
 
 /// Larger than any packed state.
 constexpr std::uint16_t kNoState = 0xFFFF;

@@ -23,7 +23,7 @@
 
 namespace framewire::codec::cuda {
 
-/// Of all scans that the device will decode.
+/// Entropy bytes of all scans that the device will decode.
 [[nodiscard]] std::uint64_t entropy_bytes(std::span<const Item> items);
 
 /// A copy of pinned bytes straight into device memory.
@@ -131,7 +131,7 @@ class DecodeStage {
   std::array<TileList, 4> plane_tiles_;       ///< for corners 1, 2, 4, 8
   TileList edge_tiles_;
   ProgressivePlan progressive_;
-  // Of the progressive file that add() is at.
+  // What add() knows of the progressive file that it is at.
   std::vector<gpu::Slice<std::uint8_t>> scan_data_;  ///< [scans], of all but the first DC scans
   std::array<std::uint32_t, 4> first_low_bits_{};    ///< Al of each component's first DC scan
   std::vector<CoefficientUpload> uploads_;

@@ -151,11 +151,7 @@ __global__ void __launch_bounds__(kBlocksPerTile)
   if constexpr (kCorner < 4) fill_row_end<kCorner>(out, place, plane);
 }
 
-constexpr int kFullThreads = 256;
 constexpr int kFullBlocks = kFullThreads / 8;
-/// Thread blocks that a multiprocessor must hold: this bounds registers to 40. With 47 registers,
-/// and so five thread blocks, all of decoding was 4 % slower (H200, 1920×1080).
-constexpr int kFullResident = 6;
 /// Distances in floats between rows, and between blocks, in shared memory. With these, neither
 /// storing rows in 16-byte pieces nor reading columns meets a bank twice.
 constexpr int kRowStride = 12;

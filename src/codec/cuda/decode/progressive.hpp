@@ -26,9 +26,6 @@ void launch_ac_chains(const ProgressiveView& view, const AcLane* lanes, const Ac
                       std::uint32_t warp_count, std::uint32_t max_lanes, bool refines,
                       cudaStream_t stream);
 
-/// Blocks of one tile of launch_ac_blocks(), one thread each.
-inline constexpr std::uint32_t kAcBlocksPerTile = 256;
-
 /// Decodes what first scans, or refinements, send for each block, once launch_ac_chains() has found
 /// where that begins.
 /// @param planes  device
@@ -39,9 +36,6 @@ void launch_ac_blocks(const ProgressiveView& view, const AcPlaneScans* planes, c
 /// Puts the sums of DC differences into the planes' order, and refines them.
 void launch_progressive_dc(const ProgressiveView& view, std::uint32_t image_count,
                            cudaStream_t stream);
-
-/// Levels of one tile of launch_assemble_levels().
-inline constexpr std::uint32_t kLevelsPerTile = 16384;
 
 /// Turns levels from sign and magnitude into two's complement.
 /// @param tiles  device; part = index of kLevelsPerTile levels of plane `owner`

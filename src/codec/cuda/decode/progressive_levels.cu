@@ -118,8 +118,6 @@ __global__ void __launch_bounds__(kImageThreads) progressive_dc_kernel(Progressi
   if (faults != 0) atomicOr(&view.status[image.image], faults);
 }
 
-constexpr int kAssembleThreads = 256;
-
 /// Two levels at once.
 __device__ std::uint32_t to_twos_complement(std::uint32_t pair) {
   std::uint32_t turned = 0;

@@ -1,3 +1,4 @@
+#include <codec/cuda/tuning.h>
 #include <algorithm>
 #include <base/checked.hpp>
 #include <codec/cuda/decode/canonical_code.hpp>

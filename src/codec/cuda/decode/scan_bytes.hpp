@@ -7,9 +7,6 @@
 
 namespace framewire::codec::cuda {
 
-/// Raw bytes that one thread looks at, one after the other.
-inline constexpr std::uint32_t kThreadBytes = 8;
-
 /// Bytes of bits, and restart markers, before a place in the data.
 struct ByteCount {
   std::uint32_t bytes = 0;

@@ -22,6 +22,7 @@
 // instead of 2.65 µs; for one image alone, following every phase and linking what agrees by a scan,
 // which left 48 of 230 µs to repair but took 157 and 154 µs itself (candidate_states.cu has the
 // cheaper form that is used).
+#include <codec/cuda/tuning.h>
 #include <codec/cuda/decode/speculation.hpp>
 #include <codec/cuda/decode/synchronise.hpp>
 #include <codec/cuda/decode/tile_scan.hpp>
@@ -30,9 +31,6 @@
 
 namespace framewire::codec::cuda {
 namespace {
-
-constexpr int kBuildThreads = 256;
-constexpr int kBuildBlocks = 8;  // thread blocks for one pair
 
 /// Builds a pair's tables. Several thread blocks a pair, because with one image in the batch all
 /// wait for them.
@@ -229,8 +227,6 @@ __device__ void repair_chain(const DecodeView& batch, const SharedTables& tables
   }
 }
 
-constexpr int kChainThreads = 64;
-
 /// One round of repair at all seams of a scan. Loads the tables when they are first needed. @return
 /// whether they are loaded
 __device__ bool repair_seams(const DecodeView& batch, const ScanDesc& scan, const TablePair* pairs,
@@ -240,7 +236,7 @@ __device__ bool repair_seams(const DecodeView& batch, const ScanDesc& scan, cons
   const std::uint32_t chain =
       repair_steps(batch.layout.chain_length, batch.layout.subsequence_bytes);
   const PhasePattern pattern{scan.slots, scan.period};
-  for (std::uint32_t done = 0; done < seams; done += kChainThreads) {
+  for (std::uint32_t done = 0; done < seams; done += kSeamThreads) {
     const std::uint32_t local = (done + threadIdx.x + 1) * span;
     const std::uint32_t seam = scan.first_subsequence + local;
     const bool wrong = done + threadIdx.x < seams && disagrees(batch, seam);
@@ -255,7 +251,7 @@ __device__ bool repair_seams(const DecodeView& batch, const ScanDesc& scan, cons
   return loaded;
 }
 
-__global__ void __launch_bounds__(kChainThreads)
+__global__ void __launch_bounds__(kSeamThreads)
     repair_chains_kernel(DecodeView batch, const TablePair* pairs) {
   gpu::grid_dependency_sync();
   SharedTables tables{};
@@ -313,10 +309,6 @@ __device__ SegmentSum count_blocks(const DecodeView& batch, const ScanDesc& scan
   const std::uint32_t s = scan.first_subsequence + local;
   return {length_of(batch, s) != 0 ? batch.blocks[s] : 0, is_first(batch, s) ? 1u : 0u};
 }
-
-/// Neighbouring subsequences that one thread adds up, so that the loop over tiles has few rounds,
-/// each of which waits for memory.
-constexpr std::uint32_t kOffsetItems = 4;
 
 __global__ void __launch_bounds__(kImageThreads) offsets_kernel(DecodeView batch) {
   gpu::grid_dependency_sync();
@@ -416,7 +408,7 @@ void launch_synchronise(const DecodeView& batch, const Tile* tiles, std::uint32_
 void launch_repair_chains(const DecodeView& batch, const TablePair* pairs, std::uint32_t max_pairs,
                           cudaStream_t stream) {
   gpu::allow_shared(repair_chains_kernel, table_bytes(4));
-  gpu::launch(repair_chains_kernel, batch.scan_count, kChainThreads, table_bytes(max_pairs), stream,
+  gpu::launch(repair_chains_kernel, batch.scan_count, kSeamThreads, table_bytes(max_pairs), stream,
               batch, pairs);
 }
 

@@ -188,8 +188,7 @@ __global__ void __launch_bounds__(kBlocksPerTile)
   store.flush();
 }
 
-/// Raw bytes that a thread stuffs at once, and that a thread block does.
-constexpr std::uint32_t kPieceBytes = 8;
+/// Raw bytes that a thread block stuffs at once.
 constexpr std::uint32_t kStuffBytes = kImageThreads * kPieceBytes;
 
 /// Raw bytes of a stream, and a bit for each byte that ends a segment.
@@ -362,8 +361,6 @@ __global__ void __launch_bounds__(kImageThreads)
   record.status = fits ? status : status | kTooLarge;
 }
 
-constexpr int kPackThreads = 256;
-
 __global__ void __launch_bounds__(kPackThreads) pack_kernel(EncodeView batch) {
   gpu::grid_dependency_sync();
   using Reduce = cub::BlockReduce<std::uint64_t, kPackThreads>;
@@ -403,9 +400,8 @@ void launch_entropy_encode(const EncodeView& batch, const EncodeWork& work, cuda
 
 void launch_stuff(const EncodeView& batch, const EncodeWork& work, cudaStream_t stream) {
   // Few streams leave the device empty while everybody waits for them, so each is divided.
-  constexpr std::uint32_t kMaxParts = 512;
   const std::uint32_t tiles = (work.max_raw_bytes + kStuffBytes - 1) / kStuffBytes;
-  const std::uint32_t max_parts = work.stream_count < work.many_streams ? kMaxParts : 1;
+  const std::uint32_t max_parts = work.stream_count < work.many_streams ? kMaxStuffParts : 1;
   const std::uint32_t tiles_each = std::max(1u, (tiles + max_parts - 1) / max_parts);
   const std::uint32_t parts = std::max(1u, (tiles + tiles_each - 1) / tiles_each);
   gpu::launch(stuff_kernel, dim3(work.stream_count, parts), kImageThreads, 0, stream, batch,

@@ -1,14 +1,13 @@
 // Idea: a fixed number of rounds of all encoding kernels, only over the streams under a bound.
 // Streams that have found their quality return at once, so that the host need not look in between.
+#include <codec/cuda/tuning.h>
 #include <codec/cuda/encode/size_search.hpp>
 #include <gpu/launch.hpp>
 
 namespace framewire::codec::cuda {
 namespace {
 
-constexpr int kThreads = 128;
-
-__global__ void __launch_bounds__(kThreads) search_kernel(EncodeView batch) {
+__global__ void __launch_bounds__(kSearchThreads) search_kernel(EncodeView batch) {
   gpu::grid_dependency_sync();
   __shared__ std::uint32_t again;
   SizeSearch& search = batch.searches[blockIdx.x];
@@ -29,7 +28,7 @@ __global__ void __launch_bounds__(kThreads) search_kernel(EncodeView batch) {
 }  // namespace
 
 void launch_size_search(const EncodeView& batch, std::uint32_t count, cudaStream_t stream) {
-  gpu::launch(search_kernel, count, kThreads, 0, stream, batch);
+  gpu::launch(search_kernel, count, kSearchThreads, 0, stream, batch);
 }
 
 }  // namespace framewire::codec::cuda

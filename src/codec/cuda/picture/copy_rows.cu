@@ -3,6 +3,7 @@
 //
 // Tried and rejected: cudaMemcpy2DAsync for each plane, with a memset for the padding of its rows,
 // cost the host 3 µs a call: for a picture of three planes as much as all the rest of the codec.
+#include <codec/cuda/tuning.h>
 #include <algorithm>
 #include <codec/cuda/picture/copy_rows.hpp>
 #include <gpu/launch.hpp>
@@ -10,9 +11,7 @@
 namespace framewire::codec::cuda {
 namespace {
 
-constexpr unsigned kThreads = 256;
 constexpr std::uint32_t kQuadBytes = 16;
-constexpr std::uint32_t kMaxBlocks = 1024;  // for a plane; each loops over its rows
 
 /// A word of which only the first `bytes` bytes belong to the row; the others become zero.
 __device__ std::uint32_t keep(std::uint32_t word, std::uint32_t bytes) {
@@ -23,13 +22,13 @@ __device__ std::uint32_t left(std::uint32_t bytes, std::uint32_t used) {
   return bytes > used ? bytes - used : 0;
 }
 
-__global__ void __launch_bounds__(kThreads) copy_rows_kernel(const RowCopy* copies) {
+__global__ void __launch_bounds__(kCopyThreads) copy_rows_kernel(const RowCopy* copies) {
   gpu::grid_dependency_sync();
   const RowCopy copy = copies[blockIdx.x];
   const std::uint32_t across = copy.to_pitch_bytes / kQuadBytes;
   const std::uint32_t quads = across * copy.height_px;
-  for (std::uint32_t i = blockIdx.y * kThreads + threadIdx.x; i < quads;
-       i += gridDim.y * kThreads) {
+  for (std::uint32_t i = blockIdx.y * kCopyThreads + threadIdx.x; i < quads;
+       i += gridDim.y * kCopyThreads) {
     const std::uint32_t y = i / across;
     const std::uint32_t x = (i - y * across) * kQuadBytes;
     uint4 quad = make_uint4(0, 0, 0, 0);
@@ -52,8 +51,9 @@ __global__ void __launch_bounds__(kThreads) copy_rows_kernel(const RowCopy* copi
 void launch_copy_rows(const RowCopy* copies, std::uint32_t count, std::uint32_t max_quads,
                       cudaStream_t stream) {
   if (count == 0 || max_quads == 0) return;
-  const std::uint32_t blocks = std::min(kMaxBlocks, (max_quads + kThreads - 1) / kThreads);
-  gpu::launch(copy_rows_kernel, dim3(count, blocks), kThreads, 0, stream, copies);
+  const std::uint32_t blocks =
+      std::min(kMaxCopyBlocks, (max_quads + kCopyThreads - 1) / kCopyThreads);
+  gpu::launch(copy_rows_kernel, dim3(count, blocks), kCopyThreads, 0, stream, copies);
 }
 
 }  // namespace framewire::codec::cuda

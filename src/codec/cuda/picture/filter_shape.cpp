@@ -7,7 +7,8 @@ namespace framewire::codec::cuda {
 std::uint32_t across_words(const transform::AxisTaps& taps) {
   const std::int64_t all = (std::int64_t{taps.geometry.in_size} + 3) / 4;
   const bool nearest = taps.kernel == Kernel::kNearest;
-  // At any place between samples; in front of it up to three that fill the first word.
+  // Taps at any place between samples, and in front of them up to three samples that fill the first
+  // word.
   const double run = nearest ? 1.0 : std::ceil(2.0 * taps.radius) + 1.0;
   const auto longest = static_cast<std::int64_t>((3.0 + run + 3.0) / 4.0);
   return static_cast<std::uint32_t>(std::min(all, longest));

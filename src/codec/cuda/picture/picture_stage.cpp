@@ -309,13 +309,16 @@ void PictureStage::enqueue(const StageRun& run) const {
                          run.status};
   launch_filter_weights(view, across_weight_tiles_.at(memory), across_weight_tiles_.size(),
                         down_weight_tiles_.at(memory), down_weight_tiles_.size(), stream);
+  run.timeline.end(Stage::kFilterWeights, run.stream);
   launch_resample(view, resample_tiles_.at(memory), resample_tiles_.size(), max_rows_, stream);
   launch_resample_long(view, long_across_tiles_.at(memory), long_across_tiles_.size(),
                        long_down_tiles_.at(memory), long_down_tiles_.size(), stream);
+  run.timeline.end(Stage::kResample, run.stream);
+  if (converts_.empty() && sharpens_.empty() && places_.empty()) return;
   launch_convert(view, convert_tiles_.at(memory), convert_tiles_.size(), stream);
   launch_sharpen(view, sharpen_tiles_.at(memory), sharpen_tiles_.size(), max_radius_, stream);
   launch_place(view, place_tiles_.at(memory), place_tiles_.size(), stream);
-  run.timeline.end(Stage::kResample, run.stream);
+  run.timeline.end(Stage::kPostProcess, run.stream);
 }
 
 ComponentSize component_size(const plan::EncodePlan& encode, std::size_t component) {

@@ -16,9 +16,9 @@ constexpr const char* kProgram = "/proc/self/exe";
 constexpr std::chrono::seconds kStartTimeout{120};
 constexpr std::chrono::seconds kAnswerTimeout{60};
 constexpr std::chrono::seconds kServerGrace{20};
-/// From telling all clients when to begin to that moment: more than it takes.
+/// Time from telling all clients when to begin to that moment: more than the telling takes.
 constexpr std::chrono::milliseconds kLead{200};
-/// Of LocalServerOptions: what one client, and all clients of one server, may hold.
+/// Bounds of LocalServerOptions: what one client, and all clients of one server, may hold.
 constexpr std::uint64_t kMaxClientInput = 512ull << 20;
 constexpr std::uint64_t kMaxClientOutput = 256ull << 20;
 constexpr std::uint64_t kMaxAllClients = 2ull << 30;

@@ -38,7 +38,7 @@ struct Windows {
   unsigned count;
 
   [[nodiscard]] Clock::time_point end() const { return begin + count * length; }
-  /// In which one a moment lies; count where in none.
+  /// The window in which a moment lies; `count` where it lies in none.
   [[nodiscard]] unsigned at(Clock::time_point moment) const {
     if (moment < begin || moment >= end()) return count;
     return static_cast<unsigned>((moment - begin) / length);
@@ -103,7 +103,7 @@ class Thread {
   [[nodiscard]] const WindowCounts& counts() const { return counts_; }
 
  private:
-  /// One that is read once.
+  /// An input that is read once.
   struct Input {
     InputSlice shared;
     std::vector<std::uint8_t> own;  ///< where there was no room for it there

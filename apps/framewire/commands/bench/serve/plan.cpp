@@ -11,9 +11,9 @@ namespace framewire::app::bench_serve {
 namespace {
 
 constexpr unsigned kMaxServers = 16;
-/// Of one server: LocalServerOptions::max_clients.
+/// Clients of one server, at most: LocalServerOptions::max_clients.
 constexpr unsigned kMaxClients = 32;
-/// LocalServerOptions::slots.
+/// Requests of one client under way, at most: LocalServerOptions::slots.
 constexpr std::size_t kMaxWindow = 1024;
 
 Result<std::vector<unsigned>> take_list(const Arguments& arguments, const char* name,

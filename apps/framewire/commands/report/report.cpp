@@ -1,0 +1,148 @@
+// framewire report DIR [SHARD…]
+#include <fmt/format.h>
+#include <algorithm>
+#include <command_line/command.hpp>
+#include <command_line/misuse.hpp>
+#include <dataset/braces.hpp>
+#include <dataset/report.hpp>
+#include <dataset/shard_names.hpp>
+#include <iterator>
+#include <map>
+#include <report/console.hpp>
+#include <report/json.hpp>
+
+namespace framewire::app {
+namespace {
+
+/// What the command line says, once understood.
+struct ReportCommand {
+  dataset::ReportOptions options;
+  std::map<std::string, std::string> paths;  ///< of expected shards, by name
+};
+
+Result<ReportCommand> make_report_command(const Arguments& arguments) {
+  ReportCommand command;
+  command.options.manifests = arguments.paths[0];
+  command.options.outputs =
+      arguments.has("outputs") ? arguments.get("outputs") : arguments.paths[0];
+  std::vector<std::string> shards;
+  for (std::size_t i = 1; i < arguments.paths.size(); ++i) {
+    auto names =
+        dataset::expand_braces(arguments.paths[i], dataset::kMaxExpandedNames - shards.size());
+    if (!names) return misuse(names.error().to_string());
+    std::ranges::move(*names, std::back_inserter(shards));
+  }
+  if (shards.empty()) return command;
+  const auto named = dataset::name_shards(shards);
+  if (!named) return misuse(named.error().to_string());
+  for (const dataset::NamedShard& shard : *named) {
+    command.options.expected.push_back(shard.name);
+    command.paths[shard.name] = shard.path;
+  }
+  return command;
+}
+
+bool is_whole(const dataset::DatasetReport& report) {
+  return report.with_failures.empty() && report.without_output.empty() &&
+         report.unreadable.empty() && report.missing.empty();
+}
+
+// The shards that a batch with --resume and --retry failed would make.
+std::vector<std::string> to_retry(const ReportCommand& command,
+                                  const dataset::DatasetReport& report) {
+  std::vector<std::string> paths;
+  for (const dataset::ShardRecord& record : report.with_failures) paths.push_back(record.input);
+  for (const auto* names : {&report.without_output, &report.missing}) {
+    for (const std::string& name : *names) {
+      const auto path = command.paths.find(name);
+      paths.push_back(path == command.paths.end() ? name : path->second);
+    }
+  }
+  std::ranges::sort(paths);
+  return paths;
+}
+
+Json report_json(const dataset::DatasetReport& report) {
+  Json json = {{"shards", report.shards},     {"ok", report.ok},
+               {"failed", report.failed},     {"copied", report.copied},
+               {"samples", report.samples},   {"dropped", report.dropped},
+               {"bytes_in", report.bytes_in}, {"bytes_out", report.bytes_out},
+               {"seconds", report.seconds},   {"errors", report.errors},
+               {"options", report.options}};
+  json["with_failures"] = Json::array();
+  for (const dataset::ShardRecord& record : report.with_failures) {
+    json["with_failures"].push_back(
+        {{"shard", record.shard},
+         {"failed", record.failed},
+         {"damaged_at", record.damaged_at ? Json(*record.damaged_at) : Json(nullptr)}});
+  }
+  json["without_output"] = report.without_output;
+  json["unreadable"] = report.unreadable;
+  json["missing"] = report.missing;
+  return json;
+}
+
+std::string named(std::string_view title, const std::vector<std::string>& names) {
+  if (names.empty()) return {};
+  std::string text = fmt::format("{}: {}\n", title, names.size());
+  for (const std::string& name : names) text += "  " + printable(name) + "\n";
+  return text;
+}
+
+std::string report_text(const dataset::DatasetReport& report) {
+  std::string text =
+      fmt::format("{} shards: {} pictures resized, {} failed; {} -> {}\n", report.shards, report.ok,
+                  report.failed, human_bytes(report.bytes_in), human_bytes(report.bytes_out));
+  text += fmt::format("{} samples, {} left out; {} other members\n", report.samples, report.dropped,
+                      report.copied);
+  if (report.options.size() > 1) {
+    text += fmt::format("made with {} different sets of options\n", report.options.size());
+  }
+  if (!report.errors.empty()) text += "failed, by class:\n";
+  for (const auto& [name, count] : report.errors) {
+    text += fmt::format("  {:<14} {}\n", printable(name), count);
+  }
+  std::vector<std::string> lines;
+  for (const dataset::ShardRecord& record : report.with_failures) {
+    lines.push_back(fmt::format("{}: {} failed", record.shard, record.failed));
+    if (record.damaged_at) lines.back() += fmt::format(", read to byte {}", *record.damaged_at);
+  }
+  return text + named("shards with failures", lines) +
+         named("shards without their output", report.without_output) +
+         named("manifests that cannot be read", report.unreadable) +
+         named("missing shards", report.missing);
+}
+
+}  // namespace
+
+int run_report(const Arguments& arguments) {
+  auto command = make_report_command(arguments);
+  if (!command) return report_usage("report", command.error());
+  const bool list = arguments.has("retry-list");
+  const bool rows = arguments.has("failures");
+  if (list && (rows || arguments.has("json"))) {
+    return report_usage("report", "--retry-list prints names alone; give it without the others");
+  }
+  bool printed = true;
+  if (rows) {
+    command->options.on_failed = [&](const dataset::FailedRow& row) {
+      printed = printed && print(fmt::format("{}: {}: {}\n", row.error_class, printable(row.input),
+                                             printable(row.message)));
+    };
+  }
+  const auto report = dataset::make_report(command->options);
+  if (!report) return refuse(report.error());
+  if (list) {
+    for (const std::string& path : to_retry(*command, *report)) {
+      printed = printed && print(path + "\n");
+    }
+  } else if (arguments.has("json")) {
+    printed = printed && print(pretty(report_json(*report)));
+  } else {
+    printed = printed && print(report_text(*report));
+  }
+  if (!printed) return kEnvironment;
+  return is_whole(*report) ? kAllDone : kSomeFailed;
+}
+
+}  // namespace framewire::app

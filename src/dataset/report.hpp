@@ -1,0 +1,53 @@
+// What the manifests of a folder say together: what is done, what failed and why, what is missing.
+#pragma once
+
+#include <cstdint>
+#include <dataset/shard_record.hpp>
+#include <framewire/status.hpp>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace framewire::dataset {
+
+/// A row that is not ok.
+struct FailedRow {
+  std::string shard;
+  std::string input;  ///< the picture's label
+  std::string error_class;
+  std::string message;
+};
+
+/// Sums, and the shards that are not as they should be, by name and in order.
+struct DatasetReport {
+  std::uint64_t shards = 0;  ///< with a manifest and an output
+  std::uint64_t ok = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t copied = 0;
+  std::uint64_t samples = 0;
+  std::uint64_t dropped = 0;
+  std::uint64_t bytes_in = 0;
+  std::uint64_t bytes_out = 0;
+  double seconds = 0;                            ///< each shard's, added up
+  std::map<std::string, std::uint64_t> errors;   ///< rows by class
+  std::map<std::string, std::uint64_t> options;  ///< shards by options_hash; more than one is odd
+  std::vector<ShardRecord> with_failures;        ///< failed > 0, or damaged
+  std::vector<std::string> without_output;       ///< a manifest, and no output of its size
+  std::vector<std::string> unreadable;           ///< files like a manifest, without a record
+  std::vector<std::string> missing;              ///< expected, and without a manifest
+};
+
+/// Where to look.
+struct ReportOptions {
+  std::string manifests;                              ///< folder; those below it count too
+  std::string outputs;                                ///< folder of the output shards
+  std::vector<std::string> expected;                  ///< names of shards; may be empty
+  std::function<void(const FailedRow&)> on_failed{};  ///< called for each row that is not ok
+};
+
+/// Reads the records of all manifests, and rows only of those that have failures.
+/// @return io_error where a folder cannot be read
+[[nodiscard]] Result<DatasetReport> make_report(const ReportOptions& options);
+
+}  // namespace framewire::dataset

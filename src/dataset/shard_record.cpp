@@ -1,0 +1,114 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <algorithm>
+#include <base/file_descriptor.hpp>
+#include <charconv>
+#include <cmath>
+#include <dataset/shard_record.hpp>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+namespace framewire::dataset {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kSuffix = ".jsonl";
+
+std::optional<std::uint64_t> hash_in(const Json& json) {
+  const auto text = json.value("hash", std::string());
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// Throws nlohmann's exceptions for values of other kinds.
+std::optional<ShardRecord> record_in(const Json& json) {
+  ShardRecord record;
+  record.shard = json.at("shard").get<std::string>();
+  record.input = json.at("input").get<std::string>();
+  record.bytes_in = json.at("bytes_in").get<std::uint64_t>();
+  record.mtime_ns = json.at("mtime_ns").get<std::int64_t>();
+  record.options_hash = json.at("options_hash").get<std::string>();
+  const auto failed_samples = json.at("failed_samples").get<std::string>();
+  if (failed_samples == to_string(FailedSamples::kKeep)) {
+    record.failed_samples = FailedSamples::kKeep;
+  } else if (failed_samples != to_string(FailedSamples::kDrop)) {
+    return std::nullopt;
+  }
+  record.bytes_out = json.at("bytes_out").get<std::uint64_t>();
+  const auto hash = hash_in(json);
+  if (!hash) return std::nullopt;
+  record.hash_out = *hash;
+  record.samples = json.at("samples").get<std::uint64_t>();
+  record.dropped = json.at("dropped").get<std::uint64_t>();
+  record.ok = json.at("ok").get<std::uint64_t>();
+  record.failed = json.at("failed").get<std::uint64_t>();
+  record.copied = json.at("copied").get<std::uint64_t>();
+  if (!json.at("damaged_at").is_null()) {
+    record.damaged_at = json.at("damaged_at").get<std::uint64_t>();
+  }
+  record.seconds = json.at("seconds").get<double>();
+  return record;
+}
+
+}  // namespace
+
+std::string_view to_string(FailedSamples what) noexcept {
+  return what == FailedSamples::kKeep ? "keep" : "drop";
+}
+
+std::string to_json_line(const ShardRecord& record) {
+  Json json;
+  json["shard"] = record.shard;
+  json["input"] = record.input;
+  json["bytes_in"] = record.bytes_in;
+  json["mtime_ns"] = record.mtime_ns;
+  json["bytes_out"] = record.bytes_out;
+  json["hash"] = fmt::format("{:016x}", record.hash_out);
+  json["samples"] = record.samples;
+  json["dropped"] = record.dropped;
+  json["ok"] = record.ok;
+  json["failed"] = record.failed;
+  json["copied"] = record.copied;
+  json["damaged_at"] = record.damaged_at ? Json(*record.damaged_at) : Json(nullptr);
+  json["seconds"] = std::round(record.seconds * 1000) / 1000;
+  json["failed_samples"] = to_string(record.failed_samples);
+  json["options_hash"] = record.options_hash;
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::optional<ShardRecord> parse_record(std::string_view line) {
+  const Json json = Json::parse(line.begin(), line.end(), nullptr, false);
+  if (!json.is_object() || !json.contains("shard")) return std::nullopt;
+  try {
+    return record_in(json);
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
+std::string manifest_name(const std::string& shard) { return shard + std::string(kSuffix); }
+
+std::optional<ShardRecord> read_record(int folder, const std::string& name) {
+  constexpr std::uint64_t kTailBytes = 64 * 1024;
+  const base::FileDescriptor file(
+      ::openat(folder, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat facts {};
+  if (!file.valid() || ::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
+    return std::nullopt;
+  }
+  const auto bytes = static_cast<std::uint64_t>(facts.st_size);
+  const std::uint64_t tail = std::min(bytes, kTailBytes);
+  std::string text(static_cast<std::size_t>(tail), '\0');
+  const ssize_t got =
+      ::pread(file.get(), text.data(), text.size(), static_cast<off_t>(bytes - tail));
+  if (got != static_cast<ssize_t>(text.size()) || !text.ends_with('\n')) return std::nullopt;
+  const std::size_t before =
+      text.size() < 2 ? std::string::npos : text.rfind('\n', text.size() - 2);
+  return parse_record(std::string_view(text).substr(before == std::string::npos ? 0 : before + 1));
+}
+
+}  // namespace framewire::dataset

@@ -1,0 +1,53 @@
+// The last line of a shard's manifest: what was made of it, by which it is found done.
+#pragma once
+
+#include <cstdint>
+#include <framewire/status.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace framewire::dataset {
+
+/// What becomes of a sample of which a picture failed.
+enum class FailedSamples : std::uint8_t {
+  kDrop,  ///< it is left out whole
+  kKeep,  ///< it travels along, with the picture as it came
+};
+[[nodiscard]] std::string_view to_string(FailedSamples what) noexcept;
+
+/// What a shard was, how it was made, and what came out.
+struct ShardRecord {
+  std::string shard;  ///< its name below the output folder
+  std::string input;  ///< path as opened
+  std::uint64_t bytes_in = 0;
+  std::int64_t mtime_ns = 0;
+  std::string options_hash;
+  FailedSamples failed_samples = FailedSamples::kDrop;
+
+  std::uint64_t bytes_out = 0;
+  std::uint64_t hash_out = 0;  ///< XXH3-64 of the output
+  std::uint64_t samples = 0;   ///< of the output; members without a key not counted
+  std::uint64_t dropped = 0;   ///< samples that were left out
+  std::uint64_t ok = 0;        ///< pictures
+  std::uint64_t failed = 0;    ///< rows that are not ok
+  std::uint64_t copied = 0;    ///< members that travelled along unchanged
+  /// Where the readable part of the input ended, if that was not its end.
+  std::optional<std::uint64_t> damaged_at;
+  double seconds = 0;
+};
+
+/// One line of JSON with its newline; all keys of docs/datasets.md.
+[[nodiscard]] std::string to_json_line(const ShardRecord& record);
+/// Reads a line that to_json_line() has written. @return nothing for any other line
+[[nodiscard]] std::optional<ShardRecord> parse_record(std::string_view line);
+
+/// The name of a shard's manifest: the shard's, and ".jsonl".
+[[nodiscard]] std::string manifest_name(const std::string& shard);
+
+/// Reads the record at the end of a manifest. Reads no more than its last 64 KB.
+/// @param folder  open folder that `name` is looked for in; links are not followed
+/// @return nothing where there is no such file, or none that ends in a record
+[[nodiscard]] std::optional<ShardRecord> read_record(int folder, const std::string& name);
+
+}  // namespace framewire::dataset

@@ -1,0 +1,224 @@
+// Listing a shard's members, and taking what comes of its pictures.
+#include <fmt/format.h>
+#include <algorithm>
+#include <dataset/sample_key.hpp>
+#include <dataset/shard_work.hpp>
+#include <utility>
+
+namespace framewire::dataset {
+namespace {
+
+/// Members that wait although nobody makes anything of theirs: then who lists writes.
+constexpr std::size_t kMaxIdleSamples = 1024;
+
+// A folder, and a header of all members to come, belong to no sample.
+std::string_view key_of(const tar::Member& member) {
+  switch (member.header.type) {
+    case tar::kDirectory:
+    case tar::kPaxGlobal:
+      return {};
+    default:
+      return split_sample_name(member.header.name).key;
+  }
+}
+
+}  // namespace
+
+ShardWork::Picture::Picture(std::shared_ptr<ShardWork> whose, std::uint64_t which,
+                            const tar::Member& member)
+    : work(std::move(whose)),
+      number(which),
+      offset(member.content),
+      bytes(member.header.size),
+      mtime_s(member.header.mtime_s) {}
+
+ShardWork::Picture::~Picture() { work->give_up(number); }
+
+ShardWork::ShardWork(std::uint64_t id, std::string name, std::unique_ptr<ShardFile> file,
+                     std::unique_ptr<ShardOutput> output, const ShardSettings& settings,
+                     ResultBudget& budget)
+    : id_(id),
+      name_(std::move(name)),
+      file_(std::move(file)),
+      output_(std::move(output)),
+      settings_(settings),
+      budget_(budget),
+      reader_(*file_, file_->bytes()) {
+  record_.shard = name_;
+  record_.input = file_->path();
+  record_.bytes_in = file_->bytes();
+  record_.mtime_ns = file_->mtime_ns();
+  record_.options_hash = settings.options_hash;
+  record_.failed_samples = settings.failed_samples;
+}
+
+ShardWork::Listed ShardWork::list() {
+  while (state() == State::kInWork) {
+    const auto member = reader_.next();
+    if (!member) return {add_damage(member.error()), std::nullopt};
+    if (!*member) {
+      auto ended = end_listing();
+      if (!ended) return {std::nullopt, std::move(ended.error())};
+      break;
+    }
+    file_->read_ahead((*member)->content);
+    if (auto input = add(**member)) return {std::move(input), std::nullopt};
+    std::unique_lock lock(mutex_);
+    if (!pictures_.empty() && samples_.size() < kMaxIdleSamples) continue;
+    if (auto written = write_ready(lock); !written) return {std::nullopt, written.error()};
+  }
+  return {};
+}
+
+bool ShardWork::is_jpeg(const tar::Member& member) {
+  if (!member.is_file()) return false;
+  if (named_like_jpeg(member.header.name)) return true;
+  const auto begin = reader_.peek(member);
+  return begin && begin->size() > 2 && (*begin)[0] == 0xFF && (*begin)[1] == 0xD8 &&
+         (*begin)[2] == 0xFF;
+}
+
+// @return an input, unless the member only travels along
+std::optional<batch::Input> ShardWork::add(const tar::Member& member) {
+  if (member.sparse) {
+    return hand_out(
+        member, key_of(member),
+        Status(StatusCode::kUnsupported, "is sparse; accepted: members that are stored whole")
+            .about(label_of(member.header.name)));
+  }
+  if (is_jpeg(member)) return hand_out(member, key_of(member), std::nullopt);
+  const std::lock_guard lock(mutex_);
+  Sample& sample = sample_for(key_of(member));
+  Piece piece;
+  piece.member = member;
+  sample.pieces.push_back(std::move(piece));
+  return std::nullopt;
+}
+
+// What cannot be read belongs to the sample that lies before it where its name says so; or where
+// nothing does, and that sample has not got its picture yet.
+batch::Input ShardWork::add_damage(const Status& error) {
+  tar::Member member = reader_.damaged();
+  record_.damaged_at = member.begin;
+  member.content = member.end = member.begin;
+  member.header.size = 0;
+  std::string key(key_of(member));
+  if (key.empty()) {
+    const std::lock_guard lock(mutex_);
+    const bool open = !samples_.empty() && !samples_.back().closed;
+    const bool lacks_picture = open && next_number_ > 0 &&
+                               std::ranges::none_of(samples_.back().pieces, [](const Piece& piece) {
+                                 return named_like_jpeg(piece.member.header.name);
+                               });
+    if (lacks_picture) key = samples_.back().key;
+  }
+  Status named = Status(error.code(), error.message()).about(file_->path());
+  if (error.offset()) named = Status(std::move(named)).at(*error.offset());
+  return hand_out(std::move(member), key, std::move(named));
+}
+
+batch::Input ShardWork::hand_out(tar::Member member, std::string_view key,
+                                 std::optional<Status> error) {
+  batch::Input input;
+  input.label = label_of(member.header.name);
+  input.error = std::move(error);
+  std::uint64_t number = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    number = next_number_++;
+    Sample& sample = sample_for(key);
+    Piece piece;
+    piece.member = member;
+    sample.pieces.push_back(std::move(piece));
+    ++sample.undecided;
+    pictures_[number] = {first_sample_ + samples_.size() - 1, sample.pieces.size() - 1};
+  }
+  input.name = fmt::format("{}/{}", id_, number);
+  input.data = std::make_shared<const Picture>(shared_from_this(), number, member);
+  return input;
+}
+
+batch::WriteResult ShardWork::end_listing() {
+  std::unique_lock lock(mutex_);
+  listed_ = true;
+  if (!samples_.empty()) samples_.back().closed = true;
+  return write_ready(lock);
+}
+
+ShardWork::Sample& ShardWork::sample_for(std::string_view key) {
+  const bool goes_on = !samples_.empty() && !key.empty() && samples_.back().key == key;
+  if (goes_on && !samples_.back().closed) return samples_.back();
+  if (!samples_.empty()) samples_.back().closed = true;
+  samples_.emplace_back().key = key;
+  return samples_.back();
+}
+
+ShardWork::Sample& ShardWork::sample_at(const Place& place) {
+  return samples_[static_cast<std::size_t>(place.sample - first_sample_)];
+}
+
+std::string ShardWork::label_of(const std::string& member) const {
+  return member.empty() ? file_->path() : file_->path() + ": " + member;
+}
+
+std::string ShardWork::label(std::uint64_t number) const {
+  const std::string output = settings_.output_path + "/" + name_;
+  const std::lock_guard lock(mutex_);
+  const auto found = pictures_.find(number);
+  if (found == pictures_.end() || state_ != State::kInWork) return output;
+  const auto& sample = samples_[static_cast<std::size_t>(found->second.sample - first_sample_)];
+  return output + ": " + sample.pieces[found->second.piece].member.header.name;
+}
+
+void ShardWork::commit(std::uint64_t number, std::span<const std::uint8_t> jpeg) {
+  tar::Header header;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = pictures_.find(number);
+    if (found == pictures_.end() || state_ != State::kInWork) return;
+    header = sample_at(found->second).pieces[found->second.piece].member.header;
+  }
+  header.size = jpeg.size();
+  std::vector<std::uint8_t> encoded = tar::encode_header(header);
+  const std::size_t content = encoded.size();
+  encoded.resize(content + static_cast<std::size_t>(*tar::padded(jpeg.size())));
+  std::ranges::copy(jpeg, encoded.begin() + static_cast<std::ptrdiff_t>(content));
+  const std::lock_guard lock(mutex_);
+  const auto found = pictures_.find(number);
+  if (found == pictures_.end() || state_ != State::kInWork) return;
+  budget_.add(encoded.size());
+  sample_at(found->second).pieces[found->second.piece].encoded = std::move(encoded);
+}
+
+batch::WriteResult ShardWork::decide(std::uint64_t number, const batch::Row& row) {
+  std::unique_lock lock(mutex_);
+  const auto found = pictures_.find(number);
+  if (found == pictures_.end()) return {};
+  const Place place = found->second;
+  pictures_.erase(found);
+  if (state_ != State::kInWork) return {};
+  Sample& sample = sample_at(place);
+  Piece& piece = sample.pieces[place.piece];
+  --sample.undecided;
+  piece.ok = row.outcome == batch::Outcome::kOk;
+  piece.row = row;
+  piece.row->name = piece.member.header.name.empty() ? name_ : piece.member.header.name;
+  return write_ready(lock);
+}
+
+void ShardWork::give_up(std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  if (pictures_.contains(number)) budget_.give_up();
+}
+
+ShardWork::State ShardWork::state() const {
+  const std::lock_guard lock(mutex_);
+  return state_;
+}
+
+std::vector<Status> ShardWork::take_copy_errors() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(copy_errors_, {});
+}
+
+}  // namespace framewire::dataset

@@ -1,0 +1,150 @@
+// One shard in work: its pictures are handed out, and what comes of them goes back in their order.
+#pragma once
+
+#include <base/clock.hpp>
+#include <cstdint>
+#include <dataset/budget.hpp>
+#include <dataset/shard_file.hpp>
+#include <dataset/shard_output.hpp>
+#include <dataset/shard_record.hpp>
+#include <dataset/tar/reader.hpp>
+#include <deque>
+#include <framewire/batch/manifest.hpp>
+#include <framewire/batch/sink.hpp>
+#include <framewire/batch/source.hpp>
+#include <framewire/status.hpp>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace framewire::dataset {
+
+/// What is the same for all shards of a batch.
+struct ShardSettings {
+  FailedSamples failed_samples = FailedSamples::kDrop;
+  std::string options_hash;
+  std::optional<std::uint32_t> mode;  ///< of outputs
+  FileSet inputs;                     ///< all shards that are read
+  std::string output_path;            ///< of the folder, for messages
+};
+
+/// Members go out in the order in which they came: pictures as they were made, others as bytes of
+/// the input, headers included. A sample goes out once all of its pictures are decided.
+///
+/// list() is called by one thread; all else by any number. Whoever decides what comes next in the
+/// output also writes it, and what waited behind it; meanwhile others only add to what waits.
+class ShardWork : public std::enable_shared_from_this<ShardWork> {
+ public:
+  /// @param settings, budget  live as long as this
+  /// @param id                no other shard of the batch has it
+  ShardWork(std::uint64_t id, std::string name, std::unique_ptr<ShardFile> file,
+            std::unique_ptr<ShardOutput> output, const ShardSettings& settings,
+            ResultBudget& budget);
+
+  /// What list() found.
+  struct Listed {
+    std::optional<batch::Input> input;         ///< nothing: there are no more
+    std::optional<batch::WriteError> problem;  ///< of the output; there are no more
+  };
+  /// Goes on to the next picture, or to what cannot be read: the input then has an error. Its name
+  /// is "ID/NUMBER", its data a Picture.
+  [[nodiscard]] Listed list();
+
+  /// A picture that was handed out. Where it is dropped before it is decided, which only a batch
+  /// does that ends, the budget is told.
+  struct Picture {
+    Picture(std::shared_ptr<ShardWork> whose, std::uint64_t which, const tar::Member& member);
+    ~Picture();
+    Picture(const Picture&) = delete;
+    Picture& operator=(const Picture&) = delete;
+    const std::shared_ptr<ShardWork> work;
+    const std::uint64_t number;
+    const std::uint64_t offset;  ///< of its bytes in the shard
+    const std::uint64_t bytes;
+    const std::int64_t mtime_s;
+  };
+
+  /// @param number  of the picture
+  [[nodiscard]] std::string label(std::uint64_t number) const;
+  /// Keeps what was made of a picture, until decide().
+  void commit(std::uint64_t number, std::span<const std::uint8_t> jpeg);
+  /// What became of a picture. @return what writing the output met; then the shard has failed
+  [[nodiscard]] batch::WriteResult decide(std::uint64_t number, const batch::Row& row);
+
+  /// What the shard has come to.
+  enum class State : std::uint8_t { kInWork, kWritten, kFailed };
+  [[nodiscard]] State state() const;
+  /// Once it is kWritten.
+  [[nodiscard]] const ShardRecord& record() const noexcept { return record_; }
+  /// Members that could not be copied, whose samples have failed; empties the list.
+  [[nodiscard]] std::vector<Status> take_copy_errors();
+
+  [[nodiscard]] ShardFile& file() noexcept { return *file_; }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+ private:
+  /// One member.
+  struct Piece {
+    tar::Member member;                 ///< without a place (begin == end) where it cannot be read
+    bool ok = true;                     ///< nothing has failed so far
+    std::vector<std::uint8_t> encoded;  ///< of a picture that was made: header, JPEG, padding
+    std::optional<batch::Row> row;
+  };
+  /// Neighbours with one key, or a member without one.
+  struct Sample {
+    std::string key;
+    std::vector<Piece> pieces;
+    std::size_t undecided = 0;
+    bool closed = false;  ///< has all its members
+  };
+  struct Place {
+    std::uint64_t sample = 0;  ///< number, from the beginning of the shard
+    std::size_t piece = 0;
+  };
+
+  [[nodiscard]] bool is_jpeg(const tar::Member& member);
+  [[nodiscard]] std::optional<batch::Input> add(const tar::Member& member);
+  [[nodiscard]] batch::Input add_damage(const Status& error);
+  [[nodiscard]] batch::Input hand_out(tar::Member member, std::string_view key,
+                                      std::optional<Status> error);
+  [[nodiscard]] batch::WriteResult end_listing();
+  Sample& sample_for(std::string_view key);
+  [[nodiscard]] Sample& sample_at(const Place& place);
+  [[nodiscard]] std::string label_of(const std::string& member) const;
+  void give_up(std::uint64_t number);
+
+  [[nodiscard]] batch::WriteResult write_ready(std::unique_lock<std::mutex>& lock);
+  [[nodiscard]] batch::WriteResult write_sample(Sample& sample);
+  [[nodiscard]] tl::expected<bool, batch::WriteError> write_pieces(Sample& sample);
+  [[nodiscard]] batch::WriteResult write_rows(Sample& sample, bool left_out);
+  [[nodiscard]] batch::WriteResult commit_output();
+  void note_copy_error(Piece& piece, Status error);
+  void fail_shard();
+
+  const std::uint64_t id_;
+  const std::string name_;
+  const std::unique_ptr<ShardFile> file_;
+  std::unique_ptr<ShardOutput> output_;  ///< of whoever writes
+  OutputMark mark_;                      ///< where the sample begins; likewise
+  const ShardSettings& settings_;
+  ResultBudget& budget_;
+  const base::Clock::time_point start_ = base::Clock::now();
+  tar::Reader reader_;  ///< of whoever lists
+
+  mutable std::mutex mutex_;
+  std::deque<Sample> samples_;                         ///< not written yet
+  std::uint64_t first_sample_ = 0;                     ///< number of samples_[0]
+  std::unordered_map<std::uint64_t, Place> pictures_;  ///< handed out and not decided
+  std::uint64_t next_number_ = 0;
+  bool listed_ = false;   ///< no members come any more
+  bool writing_ = false;  ///< somebody does
+  State state_ = State::kInWork;
+  ShardRecord record_;
+  std::vector<Status> copy_errors_;
+};
+
+}  // namespace framewire::dataset

@@ -1,0 +1,149 @@
+// Writing what has come of a shard, in the order of its members.
+#include <fmt/format.h>
+#include <algorithm>
+#include <dataset/shard_work.hpp>
+#include <new>
+#include <utility>
+
+namespace framewire::dataset {
+namespace {
+
+// What is thrown here is memory that ran out, which every shard would meet.
+template <typename Write>
+batch::WriteResult without_throwing(Write write) {
+  try {
+    return write();
+  } catch (const std::bad_alloc&) {
+    return tl::unexpected<batch::WriteError>(
+        {Status(StatusCode::kBusy, "memory ran out while a shard was written"), true});
+  } catch (const std::exception& error) {
+    return tl::unexpected<batch::WriteError>({Status(StatusCode::kInternal, error.what()), true});
+  }
+}
+
+}  // namespace
+
+// One thread at a time writes, without the lock.
+batch::WriteResult ShardWork::write_ready(std::unique_lock<std::mutex>& lock) {
+  if (writing_ || state_ != State::kInWork) return {};
+  writing_ = true;
+  batch::WriteResult result;
+  while (result && !samples_.empty() && samples_.front().closed &&
+         samples_.front().undecided == 0) {
+    Sample sample = std::move(samples_.front());
+    samples_.pop_front();
+    ++first_sample_;
+    lock.unlock();
+    std::uint64_t bytes = 0;
+    for (const Piece& piece : sample.pieces) bytes += piece.encoded.size();
+    result = without_throwing([&] { return write_sample(sample); });
+    if (bytes > 0) budget_.release(bytes);
+    lock.lock();
+  }
+  if (result && listed_ && samples_.empty()) {
+    lock.unlock();
+    result = without_throwing([&] { return commit_output(); });
+    lock.lock();
+    if (result) state_ = State::kWritten;
+  }
+  writing_ = false;
+  if (!result) fail_shard();
+  if (state_ != State::kInWork) {
+    output_.reset();
+    budget_.notify();
+  }
+  return result;
+}
+
+batch::WriteResult ShardWork::write_sample(Sample& sample) {
+  const bool failed = !std::ranges::all_of(sample.pieces, &Piece::ok);
+  bool left_out = failed && settings_.failed_samples == FailedSamples::kDrop;
+  if (!left_out) {
+    output_->mark(mark_);
+    const auto whole = write_pieces(sample);
+    if (!whole) return tl::unexpected<batch::WriteError>(whole.error());
+    left_out = !*whole;
+    if (left_out) output_->rewind(mark_);
+  }
+  if (!sample.key.empty()) ++(left_out ? record_.dropped : record_.samples);
+  return write_rows(sample, left_out);
+}
+
+// @return false where a member could not be read: what was written of the sample is to be undone
+tl::expected<bool, batch::WriteError> ShardWork::write_pieces(Sample& sample) {
+  std::uint64_t copied = 0;
+  for (Piece& piece : sample.pieces) {
+    if (!piece.encoded.empty() && piece.ok) {
+      if (auto written = output_->append(piece.encoded); !written) {
+        return tl::unexpected<batch::WriteError>(written.error());
+      }
+      continue;
+    }
+    std::optional<Status> problem;
+    const auto done = output_->copy(*file_, piece.member.begin, piece.member.end, problem);
+    if (!done) return tl::unexpected<batch::WriteError>(done.error());
+    if (*done == ShardOutput::Copied::kUnreadable) {
+      note_copy_error(piece, std::move(*problem));
+      return false;
+    }
+    if (!piece.row) ++copied;
+  }
+  record_.copied += copied;
+  return true;
+}
+
+// A picture that has failed has its row already.
+void ShardWork::note_copy_error(Piece& piece, Status error) {
+  piece.ok = false;
+  if (piece.row) return;
+  batch::Row row;
+  row.input = label_of(piece.member.header.name);
+  row.name = piece.member.header.name.empty() ? name_ : piece.member.header.name;
+  row.bytes_in = piece.member.header.size;
+  row.error = Status(error.code(), error.message()).about(row.input);
+  row.options_hash = settings_.options_hash;
+  {
+    const std::lock_guard lock(mutex_);
+    copy_errors_.push_back(*row.error);
+  }
+  piece.row = std::move(row);
+}
+
+batch::WriteResult ShardWork::write_rows(Sample& sample, bool left_out) {
+  const auto failed = std::ranges::find(sample.pieces, false, &Piece::ok);
+  for (Piece& piece : sample.pieces) {
+    if (!piece.row) continue;
+    if (left_out && piece.row->outcome == batch::Outcome::kOk) {
+      piece.row->outcome = batch::Outcome::kFailed;
+      piece.row->bytes_out = 0;
+      piece.row->error = Status(StatusCode::kCancelled,
+                                fmt::format("is left out with its sample, of which {} failed",
+                                            failed->member.header.name));
+    }
+    ++(piece.row->outcome == batch::Outcome::kOk ? record_.ok : record_.failed);
+    if (auto added = output_->append_row(to_json_line(*piece.row)); !added) return added;
+  }
+  return {};
+}
+
+batch::WriteResult ShardWork::commit_output() {
+  record_.seconds = base::elapsed_us(start_) / 1e6;
+  ShardOutput::Commit how;
+  how.source = &file_->permissions();
+  how.mode = settings_.mode;
+  how.inputs = &settings_.inputs;
+  return output_->commit(record_, how);
+}
+
+// Results that still come find nothing to add to.
+void ShardWork::fail_shard() {
+  state_ = State::kFailed;
+  std::uint64_t bytes = 0;
+  for (const Sample& sample : samples_) {
+    for (const Piece& piece : sample.pieces) bytes += piece.encoded.size();
+  }
+  samples_.clear();
+  budget_.release(bytes);
+}
+
+}  // namespace framewire::dataset

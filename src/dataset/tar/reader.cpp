@@ -1,0 +1,236 @@
+#include <fmt/format.h>
+#include <algorithm>
+#include <dataset/tar/reader.hpp>
+
+namespace framewire::dataset::tar {
+namespace {
+
+/// What is read at once where members are small, and where the last one was not: then the next
+/// header is far, and what lies between would be read for nothing.
+constexpr std::size_t kPieceBytes = 64 * 1024;
+constexpr std::size_t kSmallPieceBytes = 4096;
+/// pax and GNU headers that may precede one member: each of the kinds once, and their repetitions
+/// by programs that append.
+constexpr int kMaxExtendedHeaders = 16;
+
+bool has_content(char type) {
+  switch (type) {
+    case kHardLink:
+    case kSymbolicLink:
+    case kCharacterDevice:
+    case kBlockDevice:
+    case kDirectory:
+    case kFifo:
+      return false;  // whatever size the header states, as GNU tar and Python read it
+    default:
+      return true;
+  }
+}
+
+std::string_view compressor_of(TarBlock block) {
+  if (block[0] == 0x1F && block[1] == 0x8B) return "gzip";
+  if (block[0] == 0x28 && block[1] == 0xB5 && block[2] == 0x2F && block[3] == 0xFD) return "zstd";
+  if (block[0] == 0xFD && block[1] == '7' && block[2] == 'z') return "xz";
+  if (block[0] == 'B' && block[1] == 'Z' && block[2] == 'h') return "bzip2";
+  return "";
+}
+
+}  // namespace
+
+bool Member::is_file() const noexcept {
+  switch (header.type) {
+    case kRegular:
+    case kRegularV7:
+    case kContiguous:
+      return !sparse;
+    default:
+      return false;
+  }
+}
+
+tl::unexpected<Status> Reader::cut_short(std::uint64_t wanted_end) const {
+  const std::string what = current_.header.name.empty()
+                               ? std::string("a header")
+                               : fmt::format("the member {}", current_.header.name);
+  return fail(
+      Status(StatusCode::kInvalidInput,
+             fmt::format("the archive is cut short: {} goes on to byte {}, and there are {}", what,
+                         wanted_end, total_))
+          .at(current_.begin));
+}
+
+Result<void> Reader::fill(std::uint64_t offset) {
+  const bool far = offset > piece_offset_ + piece_.size() + kPieceBytes;
+  const std::uint64_t wanted =
+      std::min<std::uint64_t>(far ? kSmallPieceBytes : kPieceBytes, total_ - offset);
+  piece_.resize(static_cast<std::size_t>(wanted));
+  piece_offset_ = offset;
+  const auto got = bytes_.read_at(offset, piece_);
+  if (!got) {
+    piece_.clear();
+    return fail(got.error());
+  }
+  piece_.resize(*got);
+  return {};
+}
+
+Result<TarBlock> Reader::block_at(std::uint64_t offset) {
+  if (offset > total_ || total_ - offset < kBlockBytes) return cut_short(offset + kBlockBytes);
+  const auto holds = [&] {
+    return offset >= piece_offset_ && offset - piece_offset_ + kBlockBytes <= piece_.size();
+  };
+  if (!holds()) {
+    if (auto filled = fill(offset); !filled) return fail(filled.error());
+    if (!holds()) return cut_short(offset + kBlockBytes);
+  }
+  return TarBlock(piece_.data() + (offset - piece_offset_), kBlockBytes);
+}
+
+// One block of zeros at the very end is what some programs leave.
+Result<bool> Reader::at_end() {
+  const auto block = block_at(position_);
+  if (!block) {
+    if (position_ == total_ && block.error().code() == StatusCode::kInvalidInput) {
+      return fail(Status(StatusCode::kInvalidInput,
+                         "the archive is cut short: it lacks the blocks of zeros that end it")
+                      .at(position_));
+    }
+    return fail(block.error());
+  }
+  if (!is_zero(*block)) return false;
+  if (position_ + kBlockBytes == total_) return true;
+  const auto second = block_at(position_ + kBlockBytes);
+  if (!second) return fail(second.error());
+  if (is_zero(*second)) return true;
+  return fail(Status(StatusCode::kInvalidInput, "a lone block of zeros lies where a header should")
+                  .at(position_));
+}
+
+Result<Header> Reader::header_at(std::uint64_t offset) {
+  const auto block = block_at(offset);
+  if (!block) return fail(block.error());
+  auto header = parse_header(*block);
+  if (header) return header;
+  const std::string_view compressor = offset == 0 ? compressor_of(*block) : "";
+  if (!compressor.empty()) {
+    return fail(
+        Status(StatusCode::kUnsupported,
+               fmt::format("is compressed by {}; accepted: tar archives as they are", compressor))
+            .at(0));
+  }
+  return fail(Status(header.error()).at(offset));
+}
+
+Result<void> Reader::read_extended(const Header& header, Extended& extended) {
+  if (header.size > kMaxExtendedBytes) {
+    return fail(
+        Status(StatusCode::kTooLarge, fmt::format("an extended header has {} bytes; accepted: {}",
+                                                  header.size, kMaxExtendedBytes))
+            .at(position_));
+  }
+  const std::uint64_t content = position_ + kBlockBytes;
+  const std::uint64_t end = content + *padded(header.size);
+  if (end > total_) return cut_short(end);
+  std::string text(static_cast<std::size_t>(header.size), '\0');
+  const auto got =
+      bytes_.read_at(content, {reinterpret_cast<std::uint8_t*>(text.data()), text.size()});
+  if (!got) return fail(got.error());
+  if (*got != text.size()) return cut_short(end);
+  if (header.type == kGnuLongName) {
+    extended.gnu_name = text.substr(0, text.find('\0'));
+  } else if (header.type != kGnuLongLink) {
+    auto attributes = parse_records(text);
+    if (!attributes) return fail(Status(attributes.error()).at(position_));
+    extended.attributes = std::move(*attributes);
+  }
+  position_ = end;
+  return {};
+}
+
+// Between the header and the content of GNU's old sparse format.
+Result<void> Reader::pass_sparse_blocks() {
+  constexpr std::size_t kMoreOffset = 504;
+  for (bool more = true; more; current_.content += kBlockBytes) {
+    const auto block = block_at(current_.content);
+    if (!block) return fail(block.error());
+    more = (*block)[kMoreOffset] != 0;
+  }
+  return {};
+}
+
+Result<void> Reader::finish(Header header, const Extended& extended) {
+  const PaxAttributes& attributes = extended.attributes;
+  if (extended.gnu_name) header.name = *extended.gnu_name;
+  if (attributes.path) header.name = *attributes.path;
+  if (attributes.size) header.size = *attributes.size;
+  if (attributes.mtime_s) header.mtime_s = *attributes.mtime_s;
+  if (attributes.user) header.user = *attributes.user;
+  if (attributes.group) header.group = *attributes.group;
+  if (attributes.user_name) header.user_name = *attributes.user_name;
+  if (attributes.group_name) header.group_name = *attributes.group_name;
+  if (header.name.size() + header.user_name.size() + header.group_name.size() > kMaxNamesBytes) {
+    return fail(Status(StatusCode::kTooLarge,
+                       fmt::format("a member's names have more than {} bytes", kMaxNamesBytes))
+                    .at(current_.begin));
+  }
+  // A folder, as archives older than ustar have it.
+  if (header.type == kRegularV7 && header.name.ends_with('/')) header.type = kDirectory;
+  if (!has_content(header.type)) header.size = 0;
+  current_.sparse = header.type == kGnuSparse || attributes.sparse;
+  current_.content = position_ + kBlockBytes;
+  const bool more_sparse_blocks = header.more_sparse_blocks;
+  current_.header = std::move(header);
+  if (more_sparse_blocks) {
+    if (auto passed = pass_sparse_blocks(); !passed) return fail(passed.error());
+  }
+  const auto bytes = padded(current_.header.size);
+  if (!bytes || *bytes > total_ || current_.content > total_ - *bytes) {
+    return cut_short(bytes ? current_.content + *bytes : current_.header.size);
+  }
+  current_.end = position_ = current_.content + *bytes;
+  return {};
+}
+
+Result<std::optional<Member>> Reader::next() {
+  if (ended_) return std::nullopt;
+  current_ = {};
+  current_.begin = position_;
+  ended_ = true;  // unless a member is found
+  const auto end = at_end();
+  if (!end) return fail(end.error());
+  if (*end) return std::nullopt;
+  Extended extended;
+  for (int headers = 0; headers <= kMaxExtendedHeaders; ++headers) {
+    auto header = header_at(position_);
+    if (!header) return fail(header.error());
+    switch (header->type) {
+      case kPaxNext:
+      case kGnuLongName:
+      case kGnuLongLink:
+        if (auto read = read_extended(*header, extended); !read) return fail(read.error());
+        continue;
+      default:
+        break;
+    }
+    if (auto finished = finish(std::move(*header), extended); !finished) {
+      return fail(finished.error());
+    }
+    ended_ = false;
+    return current_;
+  }
+  return fail(
+      Status(StatusCode::kInvalidInput,
+             fmt::format("more than {} extended headers precede one member", kMaxExtendedHeaders))
+          .at(current_.begin));
+}
+
+Result<std::span<const std::uint8_t>> Reader::peek(const Member& member) {
+  if (member.header.size == 0) return std::span<const std::uint8_t>();
+  const auto block = block_at(member.content);
+  if (!block) return fail(block.error());
+  return block->first(std::min<std::size_t>(
+      kBlockBytes,
+      static_cast<std::size_t>(std::min<std::uint64_t>(member.header.size, kBlockBytes))));
+}
+
+}  // namespace framewire::dataset::tar

@@ -1,0 +1,78 @@
+// Walks through an archive, member by member, by its headers alone.
+#pragma once
+
+#include <cstdint>
+#include <dataset/tar/bytes_at.hpp>
+#include <dataset/tar/header.hpp>
+#include <dataset/tar/pax.hpp>
+#include <framewire/status.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace framewire::dataset::tar {
+
+/// One member, and where it lies in its archive.
+struct Member {
+  Header header;              ///< pax attributes and GNU long names applied; size as stored
+  bool sparse = false;        ///< its content lacks holes, in any of GNU's formats
+  std::uint64_t begin = 0;    ///< offset of its first header block, those of pax and GNU included
+  std::uint64_t content = 0;  ///< offset of its content
+  std::uint64_t end = 0;      ///< offset of what follows its padding
+  [[nodiscard]] bool is_file() const noexcept;
+};
+
+/// Reads headers in pieces of up to 64 KB and passes over contents. Follows nothing that an archive
+/// says: names are bytes. Memory: the piece, and one extended header of at most kMaxExtendedBytes.
+class Reader {
+ public:
+  /// Bound on a pax header or a GNU long name: GNU tar's own names end at some hundred KB.
+  static constexpr std::uint64_t kMaxExtendedBytes = 1 << 20;
+  /// Bound on a member's names together: what is read can be written, and read again.
+  static constexpr std::uint64_t kMaxNamesBytes = kMaxExtendedBytes / 2;
+
+  /// @param bytes  lives as long as this
+  /// @param total  how many bytes there are
+  Reader(BytesAt& bytes, std::uint64_t total) : bytes_(bytes), total_(total) {}
+
+  /// The next member. A pax header of all members to come is a member of its own.
+  ///
+  /// An archive ends with a block of zeros that is followed by another, or by nothing. After an
+  /// error there is no further member: damaged().begin says where the readable part ends.
+  /// @return nothing at the end; invalid_input for what is no archive, or is cut short, with the
+  ///         offset; io_error
+  [[nodiscard]] Result<std::optional<Member>> next();
+
+  /// After an error: what is known of the member where it was met. begin is always right, the name
+  /// is empty where it is not known.
+  [[nodiscard]] const Member& damaged() const noexcept { return current_; }
+
+  /// The first bytes of a member's content, at most 512.
+  [[nodiscard]] Result<std::span<const std::uint8_t>> peek(const Member& member);
+
+ private:
+  /// What extended headers say of the member after them.
+  struct Extended {
+    PaxAttributes attributes;
+    std::optional<std::string> gnu_name;
+  };
+  [[nodiscard]] Result<bool> at_end();
+  [[nodiscard]] Result<TarBlock> block_at(std::uint64_t offset);
+  [[nodiscard]] Result<Header> header_at(std::uint64_t offset);
+  [[nodiscard]] Result<void> read_extended(const Header& header, Extended& extended);
+  [[nodiscard]] Result<void> finish(Header header, const Extended& extended);
+  [[nodiscard]] Result<void> pass_sparse_blocks();
+  [[nodiscard]] Result<void> fill(std::uint64_t offset);
+  [[nodiscard]] tl::unexpected<Status> cut_short(std::uint64_t wanted_end) const;
+
+  BytesAt& bytes_;
+  const std::uint64_t total_;
+  std::uint64_t position_ = 0;  ///< of the next block to be read as a header
+  Member current_;
+  std::vector<std::uint8_t> piece_;
+  std::uint64_t piece_offset_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace framewire::dataset::tar

@@ -1,0 +1,369 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <algorithm>
+#include <batch/temporary_file.hpp>
+#include <charconv>
+#include <dataset/shard_names.hpp>
+#include <dataset/shard_work.hpp>
+#include <dataset/tar_batch.hpp>
+#include <mutex>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+namespace framewire::dataset {
+namespace {
+
+/// Shards that are not written yet, whatever --jobs: each holds two to five open files.
+constexpr unsigned kMaxOpenShards = 64;
+
+/// Which picture an Input's name stands for.
+struct PictureName {
+  std::uint64_t shard = 0;
+  std::uint64_t number = 0;
+};
+
+std::optional<PictureName> parse_picture_name(std::string_view name) {
+  PictureName out;
+  const char* end = name.data() + name.size();
+  const auto shard = std::from_chars(name.data(), end, out.shard);
+  if (shard.ec != std::errc{} || shard.ptr == end || *shard.ptr != '/') return std::nullopt;
+  const auto number = std::from_chars(shard.ptr + 1, end, out.number);
+  if (number.ec != std::errc{} || number.ptr != end) return std::nullopt;
+  return out;
+}
+
+/// A picture's bytes, read from its shard.
+class MemberInput final : public batch::OpenInput {
+ public:
+  explicit MemberInput(std::shared_ptr<const ShardWork::Picture> picture)
+      : picture_(std::move(picture)) {
+    // Years that no clock shows would not fit into nanoseconds.
+    constexpr std::int64_t kMaxSeconds = INT64_MAX / 1'000'000'000;
+    const std::int64_t seconds = std::clamp(picture_->mtime_s, -kMaxSeconds, kMaxSeconds);
+    facts_.bytes = picture_->bytes;
+    facts_.mtime_ns = seconds * 1'000'000'000;
+  }
+  const batch::InputFacts& facts() const noexcept override { return facts_; }
+  Result<std::size_t> read(std::span<std::uint8_t> into) override {
+    const std::uint64_t left = picture_->bytes - done_;
+    const auto some = static_cast<std::size_t>(std::min<std::uint64_t>(left, into.size()));
+    if (some == 0) return std::size_t{0};
+    auto got = picture_->work->file().read_at(picture_->offset + done_, into.first(some));
+    if (!got) return got;
+    if (*got != some) {
+      return fail(StatusCode::kIoError, "cannot be read: its shard has become shorter");
+    }
+    done_ += some;
+    return some;
+  }
+
+ private:
+  const std::shared_ptr<const ShardWork::Picture> picture_;
+  batch::InputFacts facts_;
+  std::uint64_t done_ = 0;
+};
+
+}  // namespace
+
+/// All of it; the three that batch::run() takes only hand on.
+class TarBatch::State {
+ public:
+  State(std::vector<NamedShard> shards, OutputRoot outputs, OutputRoot manifests,
+        const TarBatchOptions& options)
+      : options_(options),
+        shards_(std::move(shards)),
+        outputs_(std::move(outputs)),
+        manifests_(std::move(manifests)),
+        budget_(options.waiting_bytes, options.stop) {
+    settings_.failed_samples = options.failed_samples;
+    settings_.options_hash = options.options_hash;
+    settings_.mode = options.mode;
+    settings_.output_path = options.outputs;
+    for (const NamedShard& shard : shards_) {
+      struct stat facts {};
+      if (::stat(shard.path.c_str(), &facts) == 0) {
+        settings_.inputs.insert({facts.st_dev, facts.st_ino});
+      }
+    }
+  }
+
+  [[nodiscard]] Result<void> check_unused() const;
+  [[nodiscard]] Result<std::optional<batch::Input>> next();
+  [[nodiscard]] std::string label(const std::string& name);
+  void commit(const std::string& name, std::span<const std::uint8_t> bytes);
+  [[nodiscard]] Result<void> append(const batch::Row& row);
+  [[nodiscard]] Result<void> begin();
+  void drop_unfinished();
+  [[nodiscard]] ShardTotals totals() const {
+    const std::lock_guard lock(mutex_);
+    return totals_;
+  }
+
+ private:
+  struct TarSource final : batch::Source {
+    explicit TarSource(State& whose) : state(whose) {}
+    Result<std::optional<batch::Input>> next() override { return state.next(); }
+    Result<std::unique_ptr<batch::OpenInput>> open(const batch::Input& input) const override {
+      return std::make_unique<MemberInput>(
+          std::static_pointer_cast<const ShardWork::Picture>(input.data));
+    }
+    bool checks_names() const noexcept override { return true; }
+    State& state;
+  };
+  struct TarSink final : batch::Sink {
+    explicit TarSink(State& whose) : state(whose) {}
+    std::string label(const std::string& name) const override { return state.label(name); }
+    Result<void> begin(const batch::BeginSink&) override { return state.begin(); }
+    batch::WriteResult commit(const batch::Output& output,
+                              std::span<const std::uint8_t> bytes) override {
+      state.commit(output.name, bytes);
+      return {};
+    }
+    Result<void> finish() override {
+      state.drop_unfinished();
+      return {};
+    }
+    State& state;
+  };
+  struct TarManifest final : batch::Manifest {
+    explicit TarManifest(State& whose) : state(whose) {}
+    Result<void> append(const batch::Row& row) override { return state.append(row); }
+    State& state;
+  };
+
+  [[nodiscard]] bool is_ours(std::size_t shard) const {
+    return shard % options_.part.count == options_.part.index;
+  }
+  [[nodiscard]] bool is_done(const ShardRecord& record, const ShardFile& file) const;
+  [[nodiscard]] Result<std::optional<batch::Input>> open_shard(std::uint64_t id);
+  [[nodiscard]] Result<void> meet(batch::WriteError error);
+  [[nodiscard]] std::shared_ptr<ShardWork> find(std::uint64_t id);
+  void settle(const std::shared_ptr<ShardWork>& work);
+  void tell(const Status& error);
+  void count(std::uint64_t ShardTotals::*what) {
+    const std::lock_guard lock(mutex_);
+    ++(totals_.*what);
+  }
+
+  const TarBatchOptions options_;
+  const std::vector<NamedShard> shards_;
+  const OutputRoot outputs_;
+  const OutputRoot manifests_;
+  ShardSettings settings_;
+  ResultBudget budget_;
+
+  // Of the thread that lists.
+  std::size_t next_shard_ = 0;
+  std::vector<std::shared_ptr<ShardWork>> listings_;
+  std::size_t turn_ = 0;
+
+  mutable std::mutex mutex_;
+  std::unordered_map<std::uint64_t, std::shared_ptr<ShardWork>> works_;
+  std::atomic<unsigned> open_{0};  ///< works_.size(), without the lock
+  ShardTotals totals_;
+  std::mutex tell_mutex_;
+
+ public:
+  TarSource source_{*this};
+  TarSink sink_{*this};
+  TarManifest manifest_{*this};
+};
+
+// Before anything is begun: what is there may be another batch's.
+Result<void> TarBatch::State::check_unused() const {
+  if (options_.resume) return {};
+  for (std::size_t i = 0; i < shards_.size(); ++i) {
+    struct stat facts {};
+    const std::string name = manifest_name(shards_[i].name);
+    if (!is_ours(i) ||
+        ::fstatat(manifests_.folder.get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) {
+      continue;
+    }
+    return fail(Status(StatusCode::kInvalidInput,
+                       "is a manifest already; give --resume to go on from it, or another folder")
+                    .about(manifests_.path + "/" + name));
+  }
+  return {};
+}
+
+Result<void> TarBatch::State::begin() {
+  if (!options_.resume) return {};
+  for (const OutputRoot* root : {&outputs_, &manifests_}) {
+    if (auto removed = batch::remove_stale_temporaries(root->path); !removed) {
+      return fail(removed.error());
+    }
+  }
+  return {};
+}
+
+bool TarBatch::State::is_done(const ShardRecord& record, const ShardFile& file) const {
+  const bool same = record.options_hash == options_.options_hash &&
+                    record.failed_samples == options_.failed_samples &&
+                    record.bytes_in == file.bytes() && record.mtime_ns == file.mtime_ns();
+  const bool clean = record.failed == 0 && !record.damaged_at;
+  return same && (clean || !options_.retry_failed);
+}
+
+// An error of one shard, or one that ends the batch.
+Result<void> TarBatch::State::meet(batch::WriteError error) {
+  if (error.environment) return fail(std::move(error.status));
+  tell(error.status);
+  return {};
+}
+
+void TarBatch::State::tell(const Status& error) {
+  const std::lock_guard lock(tell_mutex_);
+  if (options_.on_error) options_.on_error(error);
+}
+
+// @return an input where the shard itself has an error, to have its row
+Result<std::optional<batch::Input>> TarBatch::State::open_shard(std::uint64_t id) {
+  const NamedShard& shard = shards_[static_cast<std::size_t>(id)];
+  auto file = ShardFile::open(shard.path);
+  if (!file) {
+    count(&ShardTotals::failed);
+    batch::Input input;
+    input.label = shard.path;
+    input.name = fmt::format("{}/shard", id);
+    input.error = file.error();
+    return input;
+  }
+  auto output = ShardOutput::open(outputs_, manifests_, shard.name);
+  if (!output) {
+    count(&ShardTotals::failed);
+    if (auto good = meet(std::move(output.error())); !good) return fail(good.error());
+    return std::nullopt;
+  }
+  if (*output == nullptr) {
+    count(&ShardTotals::elsewhere);
+    return std::nullopt;
+  }
+  // Also without resume: another process may have done it since this one began.
+  if (const auto earlier = (*output)->earlier(); earlier && is_done(*earlier, **file)) {
+    count(&ShardTotals::unchanged);
+    return std::nullopt;
+  }
+  const auto work = std::make_shared<ShardWork>(id, shard.name, std::move(*file),
+                                                std::move(*output), settings_, budget_);
+  {
+    const std::lock_guard lock(mutex_);
+    works_[id] = work;
+    open_ = static_cast<unsigned>(works_.size());
+  }
+  listings_.push_back(work);
+  return std::nullopt;
+}
+
+Result<std::optional<batch::Input>> TarBatch::State::next() {
+  for (;;) {
+    const auto may_open = [this] { return next_shard_ < shards_.size() && open_ < kMaxOpenShards; };
+    const bool goes_on = budget_.wait(
+        [&] { return !listings_.empty() || may_open() || next_shard_ >= shards_.size(); });
+    if (!goes_on) return std::nullopt;
+    if (listings_.size() < options_.in_work && may_open()) {
+      const std::size_t id = next_shard_++;
+      if (!is_ours(id)) continue;
+      auto opened = open_shard(id);
+      if (!opened || *opened) return opened;
+      continue;
+    }
+    if (listings_.empty()) {
+      if (next_shard_ >= shards_.size()) return std::nullopt;
+      continue;
+    }
+    const std::size_t index = turn_++ % listings_.size();
+    const std::shared_ptr<ShardWork> work = listings_[index];
+    auto listed = work->list();
+    if (listed.input) return std::move(listed.input);
+    listings_.erase(listings_.begin() + static_cast<std::ptrdiff_t>(index));
+    settle(work);
+    if (!listed.problem) continue;
+    if (auto good = meet(std::move(*listed.problem)); !good) return fail(good.error());
+  }
+}
+
+std::shared_ptr<ShardWork> TarBatch::State::find(std::uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = works_.find(id);
+  return found == works_.end() ? nullptr : found->second;
+}
+
+// Once a shard is written, or has failed, it is counted and let go.
+void TarBatch::State::settle(const std::shared_ptr<ShardWork>& work) {
+  const auto errors = work->take_copy_errors();
+  for (const Status& error : errors) tell(error);
+  const ShardWork::State state = work->state();
+  {
+    const std::lock_guard lock(mutex_);
+    totals_.copy_errors += errors.size();
+    const auto same = [&](const auto& entry) { return entry.second == work; };
+    const auto found = std::ranges::find_if(works_, same);
+    if (state == ShardWork::State::kInWork || found == works_.end()) return;
+    works_.erase(found);
+    open_ = static_cast<unsigned>(works_.size());
+    if (state == ShardWork::State::kFailed) {
+      ++totals_.failed;
+    } else {
+      ++totals_.written;
+      if (work->record().damaged_at) ++totals_.damaged;
+      totals_.samples += work->record().samples;
+      totals_.dropped += work->record().dropped;
+    }
+  }
+  budget_.notify();
+}
+
+std::string TarBatch::State::label(const std::string& name) {
+  const auto picture = parse_picture_name(name);
+  const auto work = picture ? find(picture->shard) : nullptr;
+  return work ? work->label(picture->number) : options_.outputs;
+}
+
+void TarBatch::State::commit(const std::string& name, std::span<const std::uint8_t> bytes) {
+  const auto picture = parse_picture_name(name);
+  if (const auto work = picture ? find(picture->shard) : nullptr) {
+    work->commit(picture->number, bytes);
+  }
+}
+
+Result<void> TarBatch::State::append(const batch::Row& row) {
+  const auto picture = parse_picture_name(row.name);
+  const auto work = picture ? find(picture->shard) : nullptr;
+  if (!work) return {};
+  auto decided = work->decide(picture->number, row);
+  settle(work);
+  if (!decided) return meet(std::move(decided.error()));
+  return {};
+}
+
+// What they have written so far is deleted with them.
+void TarBatch::State::drop_unfinished() {
+  listings_.clear();
+  const std::lock_guard lock(mutex_);
+  works_.clear();
+}
+
+Result<std::unique_ptr<TarBatch>> TarBatch::open(const std::vector<std::string>& shards,
+                                                 const TarBatchOptions& options) {
+  auto named = name_shards(shards);
+  if (!named) return fail(named.error());
+  auto outputs = open_output_root(options.outputs);
+  if (!outputs) return fail(outputs.error());
+  auto manifests = open_output_root(options.manifests);
+  if (!manifests) return fail(manifests.error());
+  auto state = std::make_unique<State>(std::move(*named), std::move(*outputs),
+                                       std::move(*manifests), options);
+  if (auto unused = state->check_unused(); !unused) return fail(unused.error());
+  return std::unique_ptr<TarBatch>(new TarBatch(std::move(state)));
+}
+
+TarBatch::TarBatch(std::unique_ptr<State> state) : state_(std::move(state)) {}
+TarBatch::~TarBatch() = default;
+batch::Source& TarBatch::source() noexcept { return state_->source_; }
+batch::Sink& TarBatch::sink() noexcept { return state_->sink_; }
+batch::Manifest& TarBatch::manifest() noexcept { return state_->manifest_; }
+ShardTotals TarBatch::totals() const { return state_->totals(); }
+
+}  // namespace framewire::dataset

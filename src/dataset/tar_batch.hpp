@@ -1,0 +1,73 @@
+// A batch over tar shards: a source of their pictures, a sink and a manifest that put them back.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <dataset/shard_record.hpp>
+#include <framewire/batch.hpp>
+#include <framewire/status.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace framewire::dataset {
+
+/// What a batch over shards does, besides what batch::Settings says.
+struct TarBatchOptions {
+  std::string outputs;        ///< folder of the output shards
+  std::string manifests;      ///< folder of their manifests
+  batch::Shard part;          ///< of the shards, by their place in the list
+  bool resume = false;        ///< shards whose manifest fits are left alone
+  bool retry_failed = false;  ///< with resume: unless the manifest tells of a failure
+  FailedSamples failed_samples = FailedSamples::kDrop;
+  std::optional<std::uint32_t> mode;  ///< of outputs, whatever the inputs'; nine bits
+  std::string options_hash;
+  unsigned in_work = 1;                      ///< shards whose pictures are handed out by turns
+  std::uint64_t waiting_bytes = 256u << 20;  ///< of results that wait for their place, about
+  const std::atomic<bool>* stop = nullptr;   ///< as RunOptions::stop
+  /// Told of what the batch's own rows do not tell: a shard that could not be written, a member
+  /// that could not be copied. One call at a time, from any thread.
+  std::function<void(const Status&)> on_error;
+};
+
+/// What became of the shards.
+struct ShardTotals {
+  std::uint64_t written = 0;
+  std::uint64_t unchanged = 0;  ///< done by an earlier run
+  std::uint64_t elsewhere = 0;  ///< another process has them
+  std::uint64_t failed = 0;     ///< could not be opened or written
+  std::uint64_t damaged = 0;    ///< of those written: not read to their end
+  std::uint64_t samples = 0;    ///< in those written
+  std::uint64_t dropped = 0;    ///< samples that were left out of them
+  std::uint64_t copy_errors = 0;
+};
+
+/// Source, sink and manifest of one call of batch::run(), whose settings have no shard of their
+/// own. Memory: waiting_bytes, and what is
+/// in work when they are reached; about 1 KB a member that waits.
+class TarBatch {
+ public:
+  /// @param shards  paths; below the output folder they are named as batch::open_files() names them
+  /// @return invalid_input for a shard that is named twice, for an output that would be an input,
+  ///         and, without resume, for shards that have manifests already; io_error
+  [[nodiscard]] static Result<std::unique_ptr<TarBatch>> open(
+      const std::vector<std::string>& shards, const TarBatchOptions& options);
+  TarBatch(const TarBatch&) = delete;
+  TarBatch& operator=(const TarBatch&) = delete;
+  ~TarBatch();
+
+  [[nodiscard]] batch::Source& source() noexcept;
+  [[nodiscard]] batch::Sink& sink() noexcept;
+  [[nodiscard]] batch::Manifest& manifest() noexcept;
+  /// After the run.
+  [[nodiscard]] ShardTotals totals() const;
+
+ private:
+  class State;
+  explicit TarBatch(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace framewire::dataset

@@ -1,0 +1,476 @@
+// framewire batch over tar shards, as a process: what comes out, what resumes, what a kill leaves.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <set>
+#include <tests/integration/support.hpp>
+#include <tests/support/archive.hpp>
+#include <thread>
+
+namespace framewire::test {
+namespace {
+
+using dataset::test::Archive;
+using dataset::test::walk;
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+std::string_view view(const Bytes& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// Name and content of each member, in order.
+std::vector<std::pair<std::string, Bytes>> members(const Bytes& shard) {
+  std::vector<std::pair<std::string, Bytes>> all;
+  const auto found = walk(shard);
+  EXPECT_FALSE(found.error) << found.error->to_string();
+  for (const auto& member : found.members) {
+    const auto begin = shard.begin() + static_cast<std::ptrdiff_t>(member.content);
+    all.emplace_back(member.header.name,
+                     Bytes(begin, begin + static_cast<std::ptrdiff_t>(member.header.size)));
+  }
+  return all;
+}
+
+std::vector<std::string> names(const Bytes& shard) {
+  std::vector<std::string> all;
+  for (const auto& [name, content] : members(shard)) all.push_back(name);
+  return all;
+}
+
+class CliShards : public ::testing::Test {
+ protected:
+  /// A shard of so many samples, with text beside each picture.
+  void make_shard(const std::string& name, int samples, int width = 64) const {
+    Archive archive;
+    for (int i = 0; i < samples; ++i) {
+      const std::string key = name + "-" + std::to_string(1000 + i);
+      const Bytes jpeg = make_jpeg(width, width * 3 / 4, static_cast<unsigned>(i));
+      archive.file(key + ".jpg", view(jpeg)).file(key + ".json", "{\"i\":" + key + "}");
+    }
+    write_file(folder_ / ("in/" + name + ".tar"), archive.end().bytes);
+  }
+  [[nodiscard]] Words batch(const std::string& in, const Words& more = {}) const {
+    Words words = {"batch", folder_ / ("in/" + in), folder_ / "out", "--size", "32x", "--jobs", "2",
+                   "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  [[nodiscard]] Bytes out(const std::string& name) const {
+    return read_file(folder_ / ("out/" + name));
+  }
+  /// The record at the end of a shard's manifest.
+  [[nodiscard]] json record(const std::string& name) const {
+    return read_rows(folder_ / ("out/" + name + ".jsonl")).back();
+  }
+  [[nodiscard]] static json shards(const Ran& ran) { return json::parse(ran.out)["shards"]; }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(CliShards, ComeOutWithTheirNamesAndMembersInOrder) {
+  Archive archive;
+  const Bytes jpeg = make_jpeg(80, 60);
+  archive.file("README", "read me").file("d/", "", '5');
+  archive.file("d/1.cls", "7").file("d/1.jpg", view(jpeg)).file("d/1.json", "{}");
+  archive.file("d/2.bin", view(jpeg));  // a JPEG by its content
+  archive.pax("comment", "kept").file("d/2.txt", "two");
+  archive.file("d/2.txt", "twice")
+      .header("d/3.jpg", '1', "00000000000")
+      .field(157, "d/1.jpg")
+      .end();
+  write_file(folder_ / "in/a.tar", archive.bytes);
+  write_file(folder_ / "plain/1.jpg", jpeg);
+  const Ran ran = run_program(batch("a.tar"));
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  ASSERT_EQ(run_program({"batch", folder_ / "plain", folder_ / "small", "--size", "32x"}).exit_code,
+            0);
+
+  const Bytes small = read_file(folder_ / "small/1.jpg");
+  const auto expected = members(archive.bytes);
+  const auto made = members(out("a.tar"));
+  ASSERT_EQ(made.size(), expected.size());
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    EXPECT_EQ(made[i].first, expected[i].first);
+    const bool picture = made[i].first == "d/1.jpg" || made[i].first == "d/2.bin";
+    EXPECT_EQ(made[i].second, picture ? small : expected[i].second) << made[i].first;
+  }
+  EXPECT_THAT(std::string(view(out("a.tar"))), HasSubstr("comment=kept"));
+  EXPECT_EQ(out("a.tar").size() % 512, 0u);
+  const json last = record("a.tar");
+  EXPECT_EQ(last["shard"], "a.tar");
+  EXPECT_EQ(last["samples"], 3);
+  EXPECT_EQ(last["ok"], 2);
+  EXPECT_EQ(last["copied"], 7);
+  EXPECT_EQ(last["bytes_out"], out("a.tar").size());
+  EXPECT_TRUE(last["damaged_at"].is_null());
+  const auto rows = read_rows(folder_ / "out/a.tar.jsonl");
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0]["name"], "d/1.jpg");
+  EXPECT_EQ(rows[0]["output"], (folder_ / "out/a.tar") + ": d/1.jpg");
+  EXPECT_EQ(read_tree(folder_ / "out").size(), 2u) << "something else was left";
+}
+
+TEST_F(CliShards, BracesPartsAndJobsGiveTheSame) {
+  for (int i = 0; i < 5; ++i) make_shard("s-00" + std::to_string(i), 4);
+  const Ran all = run_program(batch("s-{000..004}.tar"));
+  ASSERT_EQ(all.exit_code, 0) << all.err;
+  EXPECT_EQ(shards(all)["written"], 5);
+  EXPECT_EQ(json::parse(all.out)["ok"], 20);
+  auto expected = read_tree(folder_ / "out");
+  fs::remove_all(folder_ / "out");
+  std::uint64_t written = 0;
+  for (const char* part : {"1/2", "2/2"}) {
+    const Ran ran = run_program(batch("s-{000..004}.tar", {"--shard", part, "--jobs", "1"}));
+    ASSERT_EQ(ran.exit_code, 0) << ran.err;
+    written += shards(ran)["written"].get<std::uint64_t>();
+  }
+  EXPECT_EQ(written, 5u);
+  for (const auto& [name, bytes] : read_tree(folder_ / "out")) {
+    if (name.ends_with(".tar")) {
+      EXPECT_EQ(bytes, expected.at(name)) << name;
+    }
+  }
+}
+
+TEST_F(CliShards, TheEnvironmentSaysWhichPart) {
+  for (int i = 0; i < 3; ++i) make_shard("s-" + std::to_string(i), 1);
+  const auto run = [&](const std::vector<std::pair<const char*, const char*>>& environment) {
+    fs::remove_all(folder_ / "out");
+    return run_program(batch("s-{0..2}.tar", {"--shard", "auto"}), {}, [&] {
+      for (const auto& [name, value] : environment) ::setenv(name, value, 1);
+    });
+  };
+  EXPECT_EQ(run({}).exit_code, 2);
+  const Ran slurm = run({{"SLURM_ARRAY_TASK_ID", "12"},
+                         {"SLURM_ARRAY_TASK_MIN", "10"},
+                         {"SLURM_ARRAY_TASK_STEP", "2"},
+                         {"SLURM_ARRAY_TASK_COUNT", "3"}});
+  EXPECT_EQ(slurm.exit_code, 0) << slurm.err;
+  EXPECT_TRUE(fs::exists(folder_ / "out/s-1.tar"));
+  EXPECT_FALSE(fs::exists(folder_ / "out/s-0.tar"));
+  const Ran kubernetes = run({{"JOB_COMPLETION_INDEX", "2"}, {"FRAMEWIRE_SHARD_COUNT", "3"}});
+  EXPECT_EQ(kubernetes.exit_code, 0) << kubernetes.err;
+  EXPECT_TRUE(fs::exists(folder_ / "out/s-2.tar"));
+  const Ran aws = run({{"AWS_BATCH_JOB_ARRAY_INDEX", "0"}, {"AWS_BATCH_JOB_ARRAY_SIZE", "3"}});
+  EXPECT_EQ(aws.exit_code, 0) << aws.err;
+  EXPECT_TRUE(fs::exists(folder_ / "out/s-0.tar"));
+  EXPECT_EQ(run({{"JOB_COMPLETION_INDEX", "2"}}).exit_code, 2) << "of how many?";
+  EXPECT_EQ(run({{"JOB_COMPLETION_INDEX", "3"}, {"FRAMEWIRE_SHARD_COUNT", "3"}}).exit_code, 2);
+}
+
+TEST_F(CliShards, FailedSamplesAreLeftOutOrKept) {
+  Archive archive;
+  const Bytes jpeg = make_jpeg(80, 60);
+  archive.file("1.json", "1").file("1.left.jpg", view(jpeg)).file("1.right.jpg", "no JPEG");
+  archive.file("2.jpg", view(jpeg)).file("2.json", "2");
+  archive.header("3.jpg", 'S', "00000000000").file("3.txt", "3").end();
+  write_file(folder_ / "in/a.tar", archive.bytes);
+  const Ran ran = run_program(batch("a.tar"));
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("a.tar: 1.right.jpg"));
+  EXPECT_THAT(ran.err, HasSubstr("a.tar: 3.jpg: is sparse"));
+  EXPECT_THAT(names(out("a.tar")), ElementsAre("2.jpg", "2.json"));
+  EXPECT_EQ(record("a.tar")["dropped"], 2);
+  EXPECT_EQ(record("a.tar")["failed"], 3);
+  std::map<std::string, std::string> classes;
+  for (const json& row : read_rows(folder_ / "out/a.tar.jsonl")) {
+    if (row.contains("name") && !row["error_class"].is_null()) {
+      classes[row["name"]] = row["error_class"];
+    }
+  }
+  EXPECT_EQ(classes, (std::map<std::string, std::string>{{"1.left.jpg", "cancelled"},
+                                                         {"1.right.jpg", "invalid_input"},
+                                                         {"3.jpg", "unsupported"}}));
+
+  const Ran kept = run_program(batch("a.tar", {"--resume", "--failed-samples", "keep"}));
+  EXPECT_EQ(kept.exit_code, 1);
+  EXPECT_EQ(shards(kept)["written"], 1) << "the other way is another output";
+  const auto made = members(out("a.tar"));
+  ASSERT_EQ(made.size(), 7u);
+  EXPECT_NE(made[1].second, jpeg) << "the good picture is resized";
+  EXPECT_EQ(view(made[2].second), "no JPEG");
+  EXPECT_EQ(record("a.tar")["dropped"], 0);
+}
+
+TEST_F(CliShards, WhatIsReadableOfACutShardIsWritten) {
+  make_shard("a", 4);
+  Bytes shard = read_file(folder_ / "in/a.tar");
+  const auto whole = walk(shard);
+  const auto& cut = whole.members[6];  // the last picture
+  shard.resize(cut.content + 10);
+  write_file(folder_ / "in/a.tar", shard);
+  const Ran ran = run_program(batch("a.tar"));
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("cut short"));
+  EXPECT_EQ(names(out("a.tar")).size(), 6u);
+  EXPECT_EQ(record("a.tar")["damaged_at"], cut.begin);
+  EXPECT_EQ(shards(ran)["damaged"], 1);
+  const auto rows = read_rows(folder_ / "out/a.tar.jsonl");
+  const json& row = rows[rows.size() - 2];
+  EXPECT_EQ(row["name"], cut.header.name);
+  EXPECT_THAT(row["message"].get<std::string>(), HasSubstr("at byte " + std::to_string(cut.begin)));
+
+  // Left alone by the next run, unless failures are to be tried again.
+  EXPECT_EQ(shards(run_program(batch("a.tar", {"--resume"})))["unchanged"], 1);
+  EXPECT_EQ(shards(run_program(batch("a.tar", {"--resume", "--retry", "failed"})))["written"], 1);
+  make_shard("a", 4);
+  const Ran mended = run_program(batch("a.tar", {"--resume"}));
+  EXPECT_EQ(mended.exit_code, 0) << mended.err;
+  EXPECT_EQ(names(out("a.tar")).size(), 8u);
+}
+
+TEST_F(CliShards, AreDoneOnce) {
+  for (int i = 0; i < 3; ++i) make_shard("s" + std::to_string(i), 3);
+  ASSERT_EQ(run_program(batch("s{0..2}.tar")).exit_code, 0);
+  const auto first = read_tree(folder_ / "out");
+  const Ran refused = run_program(batch("s{0..2}.tar"));
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("--resume"));
+  const Ran again = run_program(batch("s{0..2}.tar", {"--resume"}));
+  EXPECT_EQ(again.exit_code, 0);
+  EXPECT_EQ(shards(again)["unchanged"], 3);
+  EXPECT_EQ(json::parse(again.out)["inputs"], 0);
+  EXPECT_EQ(read_tree(folder_ / "out"), first);
+
+  fs::last_write_time(folder_ / "in/s0.tar", fs::file_time_type::clock::now());
+  fs::remove(folder_ / "out/s1.tar");
+  EXPECT_EQ(shards(run_program(batch("s{0..2}.tar", {"--resume"})))["written"], 2)
+      << "a newer input, and an output that is gone";
+  const Ran other = run_program(batch("s{0..2}.tar", {"--resume", "--quality", "50"}));
+  EXPECT_EQ(shards(other)["written"], 3) << "other options";
+  EXPECT_NE(out("s2.tar"), first.at("s2.tar"));
+}
+
+TEST_F(CliShards, SurviveKillAtAnyMoment) {
+  for (int i = 0; i < 6; ++i) make_shard("s" + std::to_string(i), 12, 1200);
+  const Words words = batch("s{0..5}.tar", {"--resume"});
+  ASSERT_EQ(run_program(words).exit_code, 0);
+  std::map<std::string, Bytes> expected;
+  for (const auto& [name, bytes] : read_tree(folder_ / "out")) {
+    if (name.ends_with(".tar")) expected[name] = bytes;
+  }
+  ASSERT_EQ(expected.size(), 6u);
+  fs::remove_all(folder_ / "out");
+  int killed = 0;
+  for (const std::size_t done : {1u, 2u, 4u}) {
+    const pid_t process = start_program(words);
+    const auto manifests = [&] {
+      std::size_t count = 0;
+      std::error_code error;
+      for (const auto& entry : fs::directory_iterator(folder_ / "out", error)) {
+        count += entry.path().extension() == ".jsonl" ? 1 : 0;
+      }
+      return count;
+    };
+    for (int i = 0; i < 20'000 && manifests() < done; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    ::kill(process, SIGKILL);
+    killed += wait_for(process).signal == SIGKILL ? 1 : 0;
+    for (const auto& [name, bytes] : read_tree(folder_ / "out")) {
+      if (name.ends_with(".tar")) {
+        EXPECT_EQ(bytes, expected.at(name)) << "half a shard: " << name;
+      }
+    }
+  }
+  ASSERT_GE(killed, 2) << "the batch ended before it could be killed: use more pictures";
+  const Ran last = run_program(words);
+  ASSERT_EQ(last.exit_code, 0) << last.err;
+  EXPECT_GE(shards(last)["unchanged"], 4) << "did again what had its manifest";
+  const auto tree = read_tree(folder_ / "out");
+  EXPECT_EQ(tree.size(), 12u) << "unfinished files were left";
+  for (const auto& [name, bytes] : expected) EXPECT_EQ(tree.at(name), bytes);
+}
+
+TEST_F(CliShards, TwoProcessesShareTheWork) {
+  for (int i = 0; i < 8; ++i) make_shard("s" + std::to_string(i), 6, 800);
+  const Words words = batch("s{0..7}.tar", {"--resume", "--jobs", "1"});
+  const pid_t other = start_program(words);
+  const Ran ran = run_program(words);
+  EXPECT_EQ(wait_for(other).exit_code, 0);
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const json mine = shards(ran);
+  EXPECT_EQ(mine["failed"], 0);
+  EXPECT_EQ(
+      mine["written"].get<int>() + mine["unchanged"].get<int>() + mine["elsewhere"].get<int>(), 8);
+  EXPECT_LT(mine["written"], 8) << "both did everything";
+  const auto tree = read_tree(folder_ / "out");
+  ASSERT_EQ(tree.size(), 16u);
+  for (const auto& [name, bytes] : tree) {
+    if (name.ends_with(".tar")) {
+      EXPECT_EQ(members(bytes).size(), 12u) << name;
+    }
+  }
+  EXPECT_EQ(shards(run_program(words))["unchanged"], 8);
+}
+
+TEST_F(CliShards, AFullDiskLeavesNothingHalf) {
+  make_shard("small", 2);
+  make_shard("large", 40, 400);
+  const Ran ran =
+      run_program(batch("{small,large}.tar", {"--quality", "100", "--size", "400x"}), {}, [] {
+        const rlimit limit{200'000, 200'000};
+        ::setrlimit(RLIMIT_FSIZE, &limit);
+        std::signal(SIGXFSZ, SIG_IGN);
+      });
+  EXPECT_NE(ran.exit_code, 0);
+  const auto tree = read_tree(folder_ / "out");
+  EXPECT_FALSE(tree.contains("large.tar") || tree.contains("large.tar.jsonl"));
+  for (const auto& [name, bytes] : tree) {
+    EXPECT_FALSE(name.starts_with(".framewire")) << name;
+  }
+  const Ran again =
+      run_program(batch("{small,large}.tar", {"--quality", "100", "--size", "400x", "--resume"}));
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(names(out("large.tar")).size(), 80u);
+}
+
+TEST_F(CliShards, ATarOfGnuAndPythonIsRead) {
+  const std::string deep = std::string(90, 'd') + "/" + std::string(120, 'n') + ".jpg";
+  write_file(folder_ / ("tree/" + deep), make_jpeg(80, 60));
+  write_text(folder_ / "tree/a.txt", "a");
+  int formats = 0;
+  for (const char* format : {"gnu", "pax", "posix"}) {
+    const std::string shard = folder_ / ("in/" + std::string(format) + ".tar");
+    fs::create_directories(folder_ / "in");
+    const std::string command = std::string("tar --format=") + format + " -C '" +
+                                (folder_ / "tree") + "' -cf '" + shard + "' . 2>/dev/null";
+    if (std::system(command.c_str()) != 0) continue;
+    ++formats;
+    ASSERT_EQ(run_program(batch(std::string(format) + ".tar")).exit_code, 0) << format;
+    const auto made = names(out(std::string(format) + ".tar"));
+    EXPECT_EQ(made, names(read_file(shard))) << format;
+    EXPECT_THAT(made, ::testing::Contains("./" + deep)) << format;
+    // GNU tar reads what we have written.
+    const std::string list = "tar -tf '" + (folder_ / ("out/" + std::string(format) + ".tar")) +
+                             "' > '" + (folder_ / "list") + "'";
+    ASSERT_EQ(std::system(list.c_str()), 0);
+    EXPECT_THAT(read_text(folder_ / "list"), HasSubstr(deep));
+  }
+  if (formats == 0) GTEST_SKIP() << "no GNU tar";
+}
+
+TEST_F(CliShards, IndicesLeadToMembers) {
+  make_shard("a", 3);
+  make_shard("b", 2);
+  const Ran ran = run_program({"index", folder_ / "in/{a,b}.tar"});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const std::string index = read_text(folder_ / "in/a.idx");
+  EXPECT_TRUE(index.starts_with("v1.2 3\njpg 512 ")) << index;
+  const json wids = json::parse(read_text(folder_ / "in/shardindex.json"));
+  ASSERT_EQ(wids["shardlist"].size(), 2u);
+  EXPECT_EQ(wids["shardlist"][0]["url"], "a.tar");
+  EXPECT_EQ(wids["shardlist"][1]["nsamples"], 2);
+  EXPECT_EQ(wids["shardlist"][1]["filesize"], fs::file_size(folder_ / "in/b.tar"));
+  write_text(folder_ / "in/c.tar", "no archive");
+  fs::remove(folder_ / "in/shardindex.json");
+  const Ran bad = run_program({"index", folder_ / "in/{a,c}.tar"});
+  EXPECT_EQ(bad.exit_code, 1);
+  EXPECT_FALSE(fs::exists(folder_ / "in/shardindex.json")) << "it would lack a shard";
+}
+
+TEST_F(CliShards, AReportSaysWhatIsDoneFailedAndMissing) {
+  make_shard("a", 2);
+  make_shard("c", 2);
+  Archive bad;
+  bad.file("1.jpg", "no JPEG").file("1.txt", "1").file("2.jpg", view(make_jpeg(64, 48))).end();
+  write_file(folder_ / "in/b.tar", bad.bytes);
+  ASSERT_EQ(run_program(batch("{a,b,c}.tar")).exit_code, 1);
+  const std::string out = folder_ / "out";
+  fs::remove(folder_ / "out/c.tar");
+  const Ran ran = run_program({"report", out, folder_ / "in/{a,b,c,d}.tar", "--json"});
+  EXPECT_EQ(ran.exit_code, 1);
+  const json report = json::parse(ran.out);
+  EXPECT_EQ(report["shards"], 2);
+  EXPECT_EQ(report["ok"], 3);
+  EXPECT_EQ(report["failed"], 1);
+  EXPECT_EQ(report["dropped"], 1);
+  EXPECT_EQ(report["errors"], json({{"invalid_input", 1}}));
+  EXPECT_EQ(report["with_failures"][0]["shard"], "b.tar");
+  EXPECT_EQ(report["without_output"], json({"c.tar"}));
+  EXPECT_EQ(report["missing"], json({"d.tar"}));
+
+  const Ran list = run_program({"report", out, folder_ / "in/{a,b,c,d}.tar", "--retry-list"});
+  EXPECT_EQ(list.out, (folder_ / "in/b.tar") + "\n" + (folder_ / "in/c.tar") + "\n" +
+                          (folder_ / "in/d.tar") + "\n");
+  const Ran rows = run_program({"report", out, "--failures"});
+  EXPECT_THAT(rows.out, HasSubstr("invalid_input: " + (folder_ / "in/b.tar") + ": 1.jpg: "));
+
+  // The list is what a batch takes; names below their common folder are what they were.
+  write_text(folder_ / "list", (folder_ / "in/a.tar") + "\n" + (folder_ / "in/c.tar") + "\n");
+  const Ran again =
+      run_program({"batch", "@" + (folder_ / "list"), out, "--resume", "--size", "32x", "--json"});
+  EXPECT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(shards(again)["written"], 1);
+  fs::remove(folder_ / "out/b.tar.jsonl");
+  EXPECT_EQ(run_program({"report", out, folder_ / "in/{a,c}.tar"}).exit_code, 0);
+}
+
+TEST_F(CliShards, OptionsOfFilesAloneAreRefused) {
+  make_shard("a", 1);
+  write_file(folder_ / "in/1.jpg", make_jpeg(8, 8));
+  const auto code = [&](const Words& more) { return run_program(batch("a.tar", more)).exit_code; };
+  EXPECT_EQ(code({"--in-place"}), 2);
+  EXPECT_EQ(code({"--retry", "failed"}), 2) << "without --resume";
+  EXPECT_EQ(
+      run_program({"batch", folder_ / "in/a.tar", folder_ / "in/1.jpg", folder_ / "out"}).exit_code,
+      2);
+  EXPECT_EQ(
+      run_program({"batch", folder_ / "in", folder_ / "out", "--failed-samples", "keep"}).exit_code,
+      2);
+  EXPECT_EQ(run_program({"batch", folder_ / "in", folder_ / "out", "--resume"}).exit_code, 2);
+}
+
+TEST_F(CliShards, AttackNoOutputReplacesAnInput) {
+  make_shard("a", 2);
+  const Bytes before = read_file(folder_ / "in/a.tar");
+  const Ran same = run_program({"batch", folder_ / "in/a.tar", folder_ / "in", "--size", "32x"});
+  EXPECT_NE(same.exit_code, 0);
+  EXPECT_THAT(same.err, HasSubstr("input of this batch"));
+  EXPECT_EQ(read_file(folder_ / "in/a.tar"), before);
+  fs::create_directories(folder_ / "out");
+  fs::create_hard_link(folder_ / "in/a.tar", folder_ / "out/a.tar");
+  EXPECT_NE(run_program(batch("a.tar")).exit_code, 0);
+  EXPECT_EQ(read_file(folder_ / "in/a.tar"), before);
+  for (const auto& [name, bytes] : read_tree(folder_ / "out")) EXPECT_EQ(name, "a.tar");
+}
+
+TEST_F(CliShards, AttackNamesOfMembersStayNames) {
+  Archive archive;
+  const Bytes jpeg = make_jpeg(80, 60);
+  for (const char* name : {"../../up.jpg", "/etc/top.jpg", "a//b.jpg", ".", "x\n\x1b[2J.jpg"}) {
+    archive.file(name, view(jpeg));
+  }
+  archive.pax("path", std::string(5000, 'n') + ".jpg").file("x", view(jpeg)).end();
+  write_file(folder_ / "in/a.tar", archive.bytes);
+  const Ran ran = run_program(batch("a.tar"));
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(names(out("a.tar")), names(archive.bytes));
+  EXPECT_EQ(read_tree(folder_ / "out").size(), 2u);
+  EXPECT_FALSE(fs::exists(folder_.path().parent_path() / "up.jpg"));
+}
+
+TEST_F(CliShards, AttackLinksInTheOutputFolderAreNotFollowed) {
+  make_shard("a", 1);
+  make_shard("d/b", 1);
+  write_text(folder_ / "victim", "precious");
+  fs::create_directories(folder_ / "out");
+  fs::create_directories(folder_ / "elsewhere");
+  fs::create_symlink(folder_ / "victim", folder_ / "out/a.tar");
+  fs::create_symlink(folder_ / "elsewhere", folder_ / "out/d");
+  const Ran ran =
+      run_program({"batch", folder_ / "in/a.tar", folder_ / "in/d/b.tar", folder_ / "out"});
+  EXPECT_EQ(ran.exit_code, 1) << ran.err;
+  EXPECT_EQ(read_text(folder_ / "victim"), "precious");
+  EXPECT_TRUE(fs::is_empty(folder_ / "elsewhere"));
+}
+
+}  // namespace
+}  // namespace framewire::test

@@ -1,0 +1,228 @@
+// Batches over tar shards with hooks in place of an engine: what slow, lost and unreadable members
+// do.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <batch/runner.hpp>
+#include <dataset/tar_batch.hpp>
+#include <future>
+#include <mutex>
+#include <new>
+#include <tests/integration/support.hpp>
+#include <tests/support/archive.hpp>
+
+namespace framewire::batch {
+namespace {
+
+using dataset::ShardTotals;
+using dataset::TarBatch;
+using dataset::TarBatchOptions;
+using dataset::test::Archive;
+using dataset::test::walk;
+using ::testing::HasSubstr;
+
+/// The output is the input's bytes, twice.
+Result<Resized> twice(std::span<const std::uint8_t> jpeg, const ResizeOptions&) {
+  Resized resized;
+  resized.bytes.assign(jpeg.begin(), jpeg.end());
+  resized.bytes.insert(resized.bytes.end(), jpeg.begin(), jpeg.end());
+  return resized;
+}
+
+class ShardsRun : public ::testing::Test {
+ protected:
+  ShardsRun() {
+    settings_.jobs = 4;
+    settings_.group = 1;
+    hooks_.resize = twice;
+    options_.outputs = options_.manifests = folder_ / "out";
+    options_.on_error = [this](const Status& error) { errors_.push_back(error); };
+    options_.stop = with_.stop = &stop_;
+    with_.on_row = [this](const Row& row) { rows_.push_back(row); };
+  }
+
+  static std::string picture(int number, std::size_t bytes) {
+    std::string text(bytes, static_cast<char>('0' + number % 10));
+    return "\xFF\xD8\xFF" + std::to_string(number) + "." + text;
+  }
+  void make_shard(const std::string& name, int pictures, std::size_t bytes) const {
+    Archive archive;
+    for (int i = 0; i < pictures; ++i) {
+      const std::string key = std::to_string(1000 + i);
+      archive.file(key + ".jpg", picture(i, bytes)).file(key + ".txt", key);
+    }
+    test::write_file(folder_ / name, archive.end().bytes);
+  }
+  Summary run(const std::vector<std::string>& names) {
+    std::vector<std::string> paths;
+    for (const std::string& name : names) paths.push_back(folder_ / name);
+    auto shards = TarBatch::open(paths, options_);
+    EXPECT_TRUE(shards) << shards.error().to_string();
+    if (!shards) return {};
+    with_.manifest = &(*shards)->manifest();
+    auto summary = batch::run((*shards)->source(), (*shards)->sink(), hooks_, settings_, with_);
+    totals_ = (*shards)->totals();
+    EXPECT_TRUE(summary);
+    return summary ? *summary : Summary{};
+  }
+  [[nodiscard]] dataset::test::Walk output(const std::string& name) const {
+    return walk(test::read_file(folder_ / ("out/" + name)));
+  }
+
+  const test::TemporaryFolder folder_;
+  Settings settings_;
+  Hooks hooks_;
+  RunOptions with_;
+  TarBatchOptions options_;
+  ShardTotals totals_;
+  std::vector<Row> rows_;
+  std::vector<Status> errors_;
+  std::atomic<bool> stop_{false};
+};
+
+TEST_F(ShardsRun, ResultsComeInOrderHoweverTheyAreMade) {
+  make_shard("a.tar", 200, 100);
+  make_shard("b.tar", 100, 3000);
+  make_shard("c.tar", 1, 1);
+  options_.in_work = 2;
+  hooks_.resize = [](std::span<const std::uint8_t> jpeg, const ResizeOptions& options) {
+    if (jpeg[4] % 3 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    return twice(jpeg, options);
+  };
+  EXPECT_EQ(run({"a.tar", "b.tar", "c.tar"}).ok, 301u);
+  EXPECT_EQ(totals_.written, 3u);
+  EXPECT_EQ(totals_.samples, 301u);
+  for (const char* name : {"a.tar", "b.tar", "c.tar"}) {
+    const auto before = walk(test::read_file(folder_ / name));
+    EXPECT_EQ(output(name).names(), before.names()) << name;
+  }
+  EXPECT_EQ(output("a.tar").members[2].header.size, 2 * picture(1, 100).size());
+}
+
+TEST_F(ShardsRun, OnePictureThatTakesLongHoldsUpItsOwnShardWithinTheBound) {
+  make_shard("a.tar", 400, 4000);
+  options_.waiting_bytes = 64 * 1024;  // eight results
+  std::promise<void> go_on;
+  const std::shared_future<void> gate = go_on.get_future().share();
+  std::atomic<int> made{0};
+  hooks_.resize = [&](std::span<const std::uint8_t> jpeg, const ResizeOptions& options) {
+    if (jpeg[3] == '0' && jpeg[4] == '.') {
+      gate.wait();
+    } else {
+      ++made;
+    }
+    return twice(jpeg, options);
+  };
+  auto running = std::async(std::launch::async, [&] { return run({"a.tar"}); });
+  int before = -1;
+  while (made != before || made == 0) {
+    before = made;
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  }
+  // Those that fill the bound, and those that were handed out before it was reached.
+  EXPECT_LT(made, 8 + 4 * 4 + 4) << "the source goes on whatever waits";
+  go_on.set_value();
+  EXPECT_EQ(running.get().ok, 400u);
+  EXPECT_EQ(output("a.tar").members.size(), 800u);
+}
+
+// The thread that lists waits for room, and the one whose result it waits for is gone.
+TEST_F(ShardsRun, AThreadThatIsLostWhileResultsWaitEndsTheBatch) {
+  make_shard("a.tar", 400, 4000);
+  options_.waiting_bytes = 64 * 1024;
+  std::atomic<int> made{0};
+  hooks_.resize = [&](std::span<const std::uint8_t> jpeg, const ResizeOptions& options) {
+    if (jpeg[3] == '0' && jpeg[4] == '.') {
+      for (int before = -1; made != before || made == 0;) {
+        before = made;
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      }
+    }
+    ++made;
+    return twice(jpeg, options);
+  };
+  // What is thrown around a picture, not in making it, has no row: its thread ends.
+  hooks_.begin_all = [&](std::span<const std::span<const std::uint8_t>> files,
+                         const ResizeOptions& options) -> PendingResults {
+    std::vector<Result<Resized>> results;
+    for (const auto& file : files) {
+      if (file[3] == '0' && file[4] == '.') {
+        (void)hooks_.resize(file, options);
+        throw std::bad_alloc();
+      }
+      results.push_back(hooks_.resize(file, options));
+    }
+    return [results] { return results; };
+  };
+  const Summary summary = run({"a.tar"});
+  ASSERT_TRUE(summary.stopped_by);
+  EXPECT_EQ(summary.stopped_by->code(), StatusCode::kBusy);
+  EXPECT_EQ(totals_.written, 0u);
+  EXPECT_TRUE(test::read_tree(folder_ / "out").empty()) << "half a shard was left";
+}
+
+// The shard becomes shorter while it is read: what is copied late is gone.
+TEST_F(ShardsRun, AMemberThatCannotBeReadFailsItsSampleAlone) {
+  Archive archive;
+  archive.file("1.jpg", picture(1, 10)).file("1.txt", "one");
+  archive.file("2.jpg", picture(2, 10)).file("2.bin", std::string(9'000'000, 'b'));
+  const std::size_t cut = archive.bytes.size() - 1'000'000;
+  archive.end();
+  test::write_file(folder_ / "a.tar", archive.bytes);
+  make_shard("b.tar", 3, 10);
+  settings_.jobs = 1;
+  hooks_.resize = [&](std::span<const std::uint8_t> jpeg, const ResizeOptions& options) {
+    if (jpeg[3] == '2') test::fs::resize_file(folder_ / "a.tar", cut);
+    return twice(jpeg, options);
+  };
+  const Summary summary = run({"a.tar", "b.tar"});
+  EXPECT_FALSE(summary.stopped_by);
+  EXPECT_EQ(totals_.written, 2u);
+  EXPECT_EQ(totals_.copy_errors, 1u);
+  ASSERT_EQ(errors_.size(), 1u);
+  EXPECT_THAT(errors_[0].to_string(), HasSubstr("a.tar: 2.bin"));
+  EXPECT_EQ(output("a.tar").names(), (std::vector<std::string>{"1.jpg", "1.txt"}))
+      << "pieces that were written already are taken back";
+  EXPECT_EQ(output("b.tar").members.size(), 6u);
+  const auto rows = test::read_rows(folder_ / "out/a.tar.jsonl");
+  ASSERT_EQ(rows.size(), 4u);
+  EXPECT_EQ(rows[1]["name"], "2.jpg");
+  EXPECT_EQ(rows[1]["error_class"], "cancelled");
+  EXPECT_EQ(rows[2]["name"], "2.bin");
+  EXPECT_EQ(rows[2]["error_class"], "io_error");
+}
+
+TEST_F(ShardsRun, ALongRunOfOtherMembersIsWrittenAsItComes) {
+  Archive archive;
+  for (int i = 0; i < 5000; ++i) archive.file(std::to_string(i) + ".txt", "text");
+  archive.file("5000.jpg", picture(1, 10)).end();
+  test::write_file(folder_ / "a.tar", archive.bytes);
+  EXPECT_EQ(run({"a.tar"}).ok, 1u);
+  EXPECT_EQ(output("a.tar").members.size(), 5001u);
+  EXPECT_EQ(totals_.samples, 5001u);
+}
+
+TEST_F(ShardsRun, AShardThatIsMissingIsARow) {
+  make_shard("b.tar", 2, 10);
+  const Summary summary = run({"a.tar", "b.tar"});
+  EXPECT_EQ(summary.failed, 1u);
+  EXPECT_EQ(summary.ok, 2u);
+  EXPECT_EQ(totals_.failed, 1u);
+  EXPECT_EQ(totals_.written, 1u);
+}
+
+TEST_F(ShardsRun, AStopLeavesWholeShardsAlone) {
+  for (const char* name : {"a.tar", "b.tar", "c.tar"}) make_shard(name, 50, 100);
+  with_.on_row = [this](const Row&) {
+    rows_.emplace_back();
+    if (rows_.size() == 75) stop_ = true;
+  };
+  const Summary summary = run({"a.tar", "b.tar", "c.tar"});
+  EXPECT_TRUE(summary.interrupted);
+  EXPECT_EQ(totals_.written, 1u);
+  const auto tree = test::read_tree(folder_ / "out");
+  EXPECT_EQ(tree.size(), 2u);
+  EXPECT_TRUE(tree.contains("a.tar") && tree.contains("a.tar.jsonl"));
+}
+
+}  // namespace
+}  // namespace framewire::batch
