@@ -10,17 +10,17 @@ namespace {
 using MemoryPools = GpuTest;
 using CopyStreamsOnGpu = GpuTest;
 
-constexpr std::size_t kBytes = 1 << 20;
+constexpr std::size_t kPieceBytes = 1 << 20;
 
 TEST_F(MemoryPools, BuffersGrowAndAreTheirStreams) {
   const auto pool =
-      std::make_shared<const gpu::MemoryPool>(value_of(gpu::MemoryPool::make(16 * kBytes)));
+      std::make_shared<const gpu::MemoryPool>(value_of(gpu::MemoryPool::make(16 * kPieceBytes)));
   const gpu::Stream stream = value_of(gpu::Stream::make());
   gpu::StreamBuffer one;
   gpu::StreamBuffer other;
   one.set_pool(pool);
   other.set_pool(pool);
-  for (const std::size_t bytes : {kBytes, kBytes / 2, 3 * kBytes}) {
+  for (const std::size_t bytes : {kPieceBytes, kPieceBytes / 2, 3 * kPieceBytes}) {
     ASSERT_TRUE(one.reserve(bytes, stream));
     ASSERT_TRUE(other.reserve(bytes, stream));
     ASSERT_NE(one.data(), nullptr);
@@ -33,15 +33,15 @@ TEST_F(MemoryPools, BuffersGrowAndAreTheirStreams) {
     ASSERT_TRUE(stream.synchronise());
     EXPECT_EQ(got, std::vector<std::uint8_t>(bytes, 1));
   }
-  EXPECT_EQ(one.bytes(), 3 * kBytes) << "it never shrinks";
+  EXPECT_EQ(one.bytes(), 3 * kPieceBytes) << "it never shrinks";
   gpu::StreamBuffer moved = std::move(one);
   EXPECT_EQ(one.bytes(), 0u);
-  EXPECT_EQ(moved.bytes(), 3 * kBytes);
+  EXPECT_EQ(moved.bytes(), 3 * kPieceBytes);
 }
 
 TEST_F(MemoryPools, WhatIsTooMuchIsBusyAndHarmsNobody) {
   const auto pool =
-      std::make_shared<const gpu::MemoryPool>(value_of(gpu::MemoryPool::make(kBytes)));
+      std::make_shared<const gpu::MemoryPool>(value_of(gpu::MemoryPool::make(kPieceBytes)));
   const gpu::Stream stream = value_of(gpu::Stream::make());
   gpu::StreamBuffer buffer;
   buffer.set_pool(pool);
@@ -49,42 +49,42 @@ TEST_F(MemoryPools, WhatIsTooMuchIsBusyAndHarmsNobody) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), StatusCode::kBusy);
   EXPECT_EQ(buffer.bytes(), 0u);
-  EXPECT_TRUE(buffer.reserve(kBytes, stream));
+  EXPECT_TRUE(buffer.reserve(kPieceBytes, stream));
 }
 
 TEST_F(MemoryPools, WithoutAPoolABufferIsAnOrdinaryOne) {
   const gpu::Stream stream = value_of(gpu::Stream::make());
   gpu::StreamBuffer buffer;
-  ASSERT_TRUE(buffer.reserve(kBytes, stream));
+  ASSERT_TRUE(buffer.reserve(kPieceBytes, stream));
   EXPECT_NE(buffer.data(), nullptr);
 }
 
 TEST_F(CopyStreamsOnGpu, WhatFollowsInAStreamFindsItsCopies) {
   gpu::CopyStreams streams_for_copies = value_of(gpu::CopyStreams::make());
-  const auto host = value_of(gpu::Buffer::make(gpu::BufferKind::kPinned, 4 * kBytes));
-  const auto device = value_of(gpu::Buffer::make(gpu::BufferKind::kDevice, 4 * kBytes));
-  for (std::size_t i = 0; i < 4 * kBytes; ++i) {
+  const auto host = value_of(gpu::Buffer::make(gpu::BufferKind::kPinned, 4 * kPieceBytes));
+  const auto device = value_of(gpu::Buffer::make(gpu::BufferKind::kDevice, 4 * kPieceBytes));
+  for (std::size_t i = 0; i < 4 * kPieceBytes; ++i) {
     host.data()[i] = static_cast<std::uint8_t>(i * 31 + i / 997);
   }
   std::vector<gpu::Stream> streams;
   std::vector<gpu::Event> copied;
-  std::vector<std::vector<std::uint8_t>> got(4, std::vector<std::uint8_t>(kBytes));
+  std::vector<std::vector<std::uint8_t>> got(4, std::vector<std::uint8_t>(kPieceBytes));
   for (std::size_t s = 0; s < 4; ++s) {
     streams.push_back(value_of(gpu::Stream::make()));
     copied.push_back(value_of(gpu::Event::make_untimed()));
     gpu::CopyList list;
     // Two pieces, in the other order.
-    const std::size_t begin = s * kBytes;
-    list.add(device.data() + begin + kBytes / 2, host.data() + begin + kBytes / 2, kBytes / 2);
-    list.add(device.data() + begin, host.data() + begin, kBytes / 2);
+    const std::size_t begin = s * kPieceBytes;
+    list.add(device.data() + begin + kPieceBytes / 2, host.data() + begin + kPieceBytes / 2, kPieceBytes / 2);
+    list.add(device.data() + begin, host.data() + begin, kPieceBytes / 2);
     streams_for_copies.enqueue(list, copied[s], streams[s]);
-    ASSERT_EQ(cudaMemcpyAsync(got[s].data(), device.data() + begin, kBytes, cudaMemcpyDeviceToHost,
+    ASSERT_EQ(cudaMemcpyAsync(got[s].data(), device.data() + begin, kPieceBytes, cudaMemcpyDeviceToHost,
                               streams[s].get()),
               cudaSuccess);
   }
   for (std::size_t s = 0; s < 4; ++s) {
     ASSERT_TRUE(streams[s].synchronise());
-    const std::vector<std::uint8_t> want(host.data() + s * kBytes, host.data() + (s + 1) * kBytes);
+    const std::vector<std::uint8_t> want(host.data() + s * kPieceBytes, host.data() + (s + 1) * kPieceBytes);
     EXPECT_EQ(got[s], want);
   }
 }

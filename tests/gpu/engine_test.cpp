@@ -50,8 +50,8 @@ TEST_F(EngineOnGpu, WarmLanesAnswerAsColdOnesDo) {
   options.warm_bytes = 512u << 20;
   Engine warm = make_engine(CodecKind::kCuda, options);
   EXPECT_EQ(warm.stats().gpu_images, 0u);
-  const std::vector<Bytes> jpegs = {sample::make({320, 200, JCS_YCbCr, 2, 2, 85}, smooth),
-                                    sample::make({111, 77, JCS_YCbCr, 1, 1, 85}, smooth)};
+  const std::vector<Bytes> jpegs = {draw({320, 200, JCS_YCbCr, 2, 2, 85}),
+                                    draw({111, 77, JCS_YCbCr, 1, 1, 85})};
   const auto from_cold = resize_all(cold, jpegs, to_size(100, 0));
   const auto from_warm = resize_all(warm, jpegs, to_size(100, 0));
   for (std::size_t i = 0; i < jpegs.size(); ++i) {

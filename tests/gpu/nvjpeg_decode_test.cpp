@@ -191,7 +191,7 @@ TEST_P(NvjpegDecode, OneDecoderTakesBatchesOfAllSizesInTurn) {
 class SavedPlanes {
  public:
   explicit SavedPlanes(std::size_t bytes)
-      : memory_(gpu::Buffer::make(gpu::MemoryKind::kDevice, bytes).value()) {}
+      : memory_(gpu::Buffer::make(gpu::BufferKind::kDevice, bytes).value()) {}
 
   void enqueue(const NvjpegDecoder& decoder, std::size_t images, cudaStream_t stream) {
     std::uint8_t* to = memory_.data();
@@ -227,7 +227,7 @@ TEST_P(NvjpegDecode, BatchesKeepTheOrderOfTheStream) {
                                             .height_px = 375,
                                             .seed = seed}));
   }
-  auto slow = gpu::Buffer::make(gpu::MemoryKind::kDevice, std::size_t{256} << 20).value();
+  auto slow = gpu::Buffer::make(gpu::BufferKind::kDevice, std::size_t{256} << 20).value();
   std::vector<SavedPlanes> saved;
   for (int i = 0; i < kBatches; ++i) {
     saved.emplace_back(kImages * 500 * 375);
