@@ -191,10 +191,10 @@ class CudaMemory final : public DeviceMemory, public std::enable_shared_from_thi
 
   [[nodiscard]] Result<std::unique_ptr<Block>> make_block(std::size_t bytes) {
     if (!free_.empty() && are_enough()) drop_oldest();
-    auto memory = gpu::Buffer::make(gpu::MemoryKind::kDevice, bytes);
+    auto memory = gpu::Buffer::make(gpu::BufferKind::kDevice, bytes);
     if (!memory && memory.error().code() == StatusCode::kBusy && !free_.empty()) {
       while (!free_.empty()) drop_oldest();
-      memory = gpu::Buffer::make(gpu::MemoryKind::kDevice, bytes);
+      memory = gpu::Buffer::make(gpu::BufferKind::kDevice, bytes);
     }
     if (!memory) return fail(memory.error());
     return std::make_unique<Block>(std::move(*memory));
