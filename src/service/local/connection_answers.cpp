@@ -41,11 +41,11 @@ std::span<std::uint8_t> LocalConnection::allocate(std::uint32_t index, std::size
 /// Takes all answers that are there, and those that come meanwhile: who puts them into a queue that
 /// is not empty tells nobody.
 void LocalConnection::take_answers(LocalConnection& connection, Inbox& inbox) noexcept {
-  constexpr std::size_t kGroup = 256;
+  constexpr std::size_t kTakenAtOnce = 256;
   for (;;) {
     std::vector<Completion> answers;
     try {
-      answers = inbox.answers->take(kGroup, std::chrono::microseconds(0));
+      answers = inbox.answers->take(kTakenAtOnce, std::chrono::microseconds(0));
     } catch (const std::bad_alloc&) {
       inbox.untaken = true;
       inbox.event->notify();
