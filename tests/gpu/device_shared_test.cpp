@@ -75,16 +75,18 @@ TEST_F(CopyStreamsOnGpu, WhatFollowsInAStreamFindsItsCopies) {
     gpu::CopyList list;
     // Two pieces, in the other order.
     const std::size_t begin = s * kPieceBytes;
-    list.add(device.data() + begin + kPieceBytes / 2, host.data() + begin + kPieceBytes / 2, kPieceBytes / 2);
+    list.add(device.data() + begin + kPieceBytes / 2, host.data() + begin + kPieceBytes / 2,
+             kPieceBytes / 2);
     list.add(device.data() + begin, host.data() + begin, kPieceBytes / 2);
     streams_for_copies.enqueue(list, copied[s], streams[s]);
-    ASSERT_EQ(cudaMemcpyAsync(got[s].data(), device.data() + begin, kPieceBytes, cudaMemcpyDeviceToHost,
-                              streams[s].get()),
+    ASSERT_EQ(cudaMemcpyAsync(got[s].data(), device.data() + begin, kPieceBytes,
+                              cudaMemcpyDeviceToHost, streams[s].get()),
               cudaSuccess);
   }
   for (std::size_t s = 0; s < 4; ++s) {
     ASSERT_TRUE(streams[s].synchronise());
-    const std::vector<std::uint8_t> want(host.data() + s * kPieceBytes, host.data() + (s + 1) * kPieceBytes);
+    const std::vector<std::uint8_t> want(host.data() + s * kPieceBytes,
+                                         host.data() + (s + 1) * kPieceBytes);
     EXPECT_EQ(got[s], want);
   }
 }
