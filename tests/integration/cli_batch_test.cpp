@@ -1,5 +1,6 @@
 // framewire batch as a process: killed, interrupted, resumed.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <chrono>
 #include <csignal>
 #include <fstream>
@@ -170,6 +171,19 @@ TEST_F(CliBatch, TakesAListFromStandardInputWithAnyNames) {
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_EQ(read_tree(folder_ / "out").size(), 2u);
   EXPECT_EQ(read_rows(folder_ / "m.jsonl").size(), 2u);
+}
+
+/// As `<(…)` of a shell gives it: whoever reads it a second time waits forever, or finds nothing.
+TEST_F(CliBatch, TakesAListFromAPipeWhichIsReadOnce) {
+  const std::string pipe = folder_ / "names";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const std::string names = (folder_ / "in/101.jpg") + "\n" + (folder_ / "in/102.jpg") + "\n";
+  std::thread writer([&] { write_text(pipe, names); });
+  const Ran ran = run_program(
+      {"batch", folder_ / "out", "--files-from", pipe, "--size", "50x", "--progress", "never"});
+  writer.join();
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(read_tree(folder_ / "out").size(), 2u);
 }
 
 TEST_F(CliBatch, ProgressIsShownWhenAskedForAndOnlyThen) {
