@@ -7,6 +7,7 @@
 #include <command_line/misuse.hpp>
 #include <command_line/numbers.hpp>
 #include <commands/batch/engine_choice.hpp>
+#include <commands/batch/packing.hpp>
 #include <commands/batch/progress_line.hpp>
 #include <commands/batch/shards.hpp>
 #include <files/file_mode.hpp>
@@ -40,7 +41,17 @@ struct BatchCommand {
   batch::Shard part;  ///< of the inputs; of files it is in the settings too
   batch::Settings settings;
   EngineChoice engine;
-  std::optional<dataset::TarBatchOptions> shards;  ///< set where the inputs are tar shards
+  std::optional<dataset::TarBatchOptions> shards;  ///< set where shards are made of shards
+  std::optional<dataset::PackOptions> pack;        ///< set where shards are made of files
+  std::optional<dataset::UnpackOptions> unpack;    ///< set where files are made of shards
+};
+
+/// What a batch over shards says besides its summary.
+struct ShardsSaid {
+  std::string text;
+  std::string_view key;  ///< of the JSON
+  Json json;
+  bool whole = true;  ///< nothing failed that the summary does not count
 };
 
 /// 0 where --jobs is not there: the batch chooses.
@@ -50,6 +61,29 @@ Result<unsigned> parse_jobs(const Arguments& arguments) {
   const std::string text = arguments.get("jobs");
   if (parse_number(text, 1u, 1024u, jobs)) return jobs;
   return misuse(fmt::format("--jobs: found '{}'; accepted: a whole number from 1 to 1024", text));
+}
+
+/// Reads --pack and --unpack. @return whether either is given
+Result<bool> take_packing(const Arguments& arguments, const InputNames& names, bool shards,
+                          BatchCommand& command) {
+  auto pack =
+      make_pack_options(arguments, command.output_folder, names, command.part, command.output.mode);
+  if (!pack) return fail(pack.error());
+  auto unpack = make_unpack_options(arguments, command.part);
+  if (!unpack) return fail(unpack.error());
+  if (*pack && shards) {
+    return misuse("--pack makes shards of files, and IN is shards; accepted: a folder or files");
+  }
+  if (*unpack && !shards) {
+    return misuse("--unpack makes files of shards; accepted where IN is names that end in .tar");
+  }
+  const bool pattern = command.output_folder.ends_with(".tar");
+  if (!*pack && pattern && command.output_folder.find('%') != std::string::npos) {
+    return misuse("OUT_DIR is a pattern of shards; give --pack with their size");
+  }
+  command.pack = std::move(*pack);
+  command.unpack = std::move(*unpack);
+  return command.pack || command.unpack;
 }
 
 /// The inputs and the output folder.
@@ -68,6 +102,11 @@ Result<void> take_paths(const Arguments& arguments, BatchCommand& command) {
   if (!names) return fail(names.error());
   const auto shards = take_shards(names->paths, names->list, names->null_separated ? '\0' : '\n');
   if (!shards) return fail(shards.error());
+  if (auto taken = take_packing(arguments, *names, *shards, command); !taken || *taken) {
+    if (!taken) return fail(taken.error());
+    command.inputs = std::move(*names);
+    return {};
+  }
   if (*shards) {
     auto options =
         make_shard_options(arguments, command.output_folder, command.part, command.output.mode);
@@ -114,7 +153,7 @@ Result<BatchCommand> make_command(const Arguments& arguments) {
   if (!shard) return fail(shard.error());
   command.part = *shard;
   if (auto ok = take_paths(arguments, command); !ok) return fail(ok.error());
-  if (command.resume && command.manifest.empty() && !command.shards) {
+  if (command.resume && command.manifest.empty() && !command.shards && !command.pack) {
     return misuse("--resume needs --manifest, which tells what is done");
   }
   if (auto ok = check_in_place(command); !ok) return fail(ok.error());
@@ -201,25 +240,23 @@ Result<batch::Summary> run_over(BatchCommand& command, batch::Source& source, ba
 }
 
 int report_summary(const Arguments& arguments, const BatchCommand& command,
-                   const batch::Summary& summary,
-                   const std::optional<dataset::ShardTotals>& shards = std::nullopt) {
+                   const batch::Summary& summary, const ShardsSaid& shards = {}) {
   if (summary.stopped_by) say(printable("stopped: " + summary.stopped_by->to_string()));
   if (summary.interrupted) {
-    say(fmt::format("interrupted; {}", command.manifest.empty() && !shards
+    say(fmt::format("interrupted; {}", command.manifest.empty() && shards.key.empty()
                                            ? "with --manifest a batch can be resumed"
                                            : "the same command with --resume goes on from here"));
   }
   if (!arguments.has("quiet")) {
-    say(summary_text(summary) + (shards ? shards_text(*shards) : std::string()));
+    say(summary_text(summary) + shards.text);
   }
   if (arguments.has("json")) {
     Json json = summary_json(command, summary);
-    if (shards) json["shards"] = shards_json(*shards);
+    if (!shards.key.empty()) json[shards.key] = shards.json;
     if (!print(pretty(json))) return kEnvironment;
   }
   const int code = exit_code(summary);
-  const bool whole = !shards || (shards->failed == 0 && shards->copy_errors == 0);
-  return code == kAllDone && !whole ? kSomeFailed : code;
+  return code == kAllDone && !shards.whole ? kSomeFailed : code;
 }
 
 /// A batch over tar shards.
@@ -245,7 +282,49 @@ int run_shards(const Arguments& arguments, BatchCommand& command) {
   const auto summary = run_over(command, (*shards)->source(), (*shards)->sink(), with);
   line.clear();
   if (!summary) return refuse(summary.error());
-  return report_summary(arguments, command, *summary, (*shards)->totals());
+  const dataset::ShardTotals totals = (*shards)->totals();
+  return report_summary(arguments, command, *summary,
+                        {shards_text(totals), "shards", shards_json(totals),
+                         totals.failed == 0 && totals.copy_errors == 0});
+}
+
+/// A batch that packs files into shards.
+int run_packing(const Arguments& arguments, BatchCommand& command) {
+  command.pack->stop = &g_interrupted;
+  auto inputs = open_inputs(command.inputs, {});
+  if (!inputs) return refuse(inputs.error());
+  const auto pack = dataset::PackBatch::open(std::move(*inputs), *command.pack);
+  if (!pack) return refuse(pack.error());
+  ProgressLine line(progress_when(arguments));
+  std::unique_ptr<batch::Source> ahead;
+  if (line.shown() && command.inputs.list != "-") {
+    if (auto copy = open_inputs(command.inputs, {})) ahead = (*pack)->count_ahead(std::move(*copy));
+  }
+  const auto summary = run_over(command, (*pack)->source(), (*pack)->sink(),
+                                run_options(line, &(*pack)->manifest(), ahead.get()));
+  line.clear();
+  if (!summary) return refuse(summary.error());
+  const dataset::PackTotals totals = (*pack)->totals();
+  return report_summary(arguments, command, *summary,
+                        {packed_text(totals), "pack", packed_json(totals)});
+}
+
+batch::KnownInputs inputs_of(const BatchCommand& command) {
+  if (!command.unpack) return known_inputs(command.inputs);
+  batch::KnownInputs known;
+  known.files = command.inputs.paths;
+  known.list = command.inputs.list;
+  return known;
+}
+
+/// @param sink  where members go that are no pictures; null: they are passed over
+Result<std::unique_ptr<batch::Source>> open_source(const BatchCommand& command,
+                                                   const std::vector<batch::FileId>& excluded,
+                                                   batch::Sink* sink) {
+  if (!command.unpack) return open_inputs(command.inputs, excluded);
+  dataset::UnpackOptions options = *command.unpack;
+  options.sink = sink;
+  return std::make_unique<dataset::UnpackSource>(command.inputs.paths, std::move(options));
 }
 
 }  // namespace
@@ -255,9 +334,10 @@ int run_batch(const Arguments& arguments) {
   if (!made) return report_usage("batch", made.error());
   BatchCommand& command = *made;
   if (command.shards) return run_shards(arguments, command);
+  if (command.pack) return run_packing(arguments, command);
   // The output folder is made at once: finding out after the first image would be late.
-  const auto folder = batch::open_output_folder(command.output_folder, known_inputs(command.inputs),
-                                                command.output);
+  const auto folder =
+      batch::open_output_folder(command.output_folder, inputs_of(command), command.output);
   if (!folder) return refuse(folder.error());
   const auto manifest = open_manifest(command);
   if (!manifest) return refuse(manifest.error());
@@ -265,12 +345,12 @@ int run_batch(const Arguments& arguments) {
   if (!command.output.in_place) excluded.push_back((*folder)->id());
   if (*manifest) std::ranges::copy((*manifest)->files(), std::back_inserter(excluded));
 
-  const auto source = open_inputs(command.inputs, excluded);
+  const auto source = open_source(command, excluded, folder->get());
   if (!source) return refuse(source.error());
   ProgressLine line(progress_when(arguments));
   std::unique_ptr<batch::Source> ahead;
   if (line.shown() && command.inputs.list != "-") {
-    if (auto copy = open_inputs(command.inputs, excluded)) ahead = std::move(*copy);
+    if (auto copy = open_source(command, excluded, nullptr)) ahead = std::move(*copy);
   }
   const auto summary =
       run_over(command, **source, **folder, run_options(line, manifest->get(), ahead.get()));

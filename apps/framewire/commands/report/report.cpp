@@ -59,6 +59,9 @@ std::vector<std::string> to_retry(const ReportCommand& command,
     }
   }
   std::ranges::sort(paths);
+  // Shards that were packed have all been made of one folder or list.
+  const auto repeated = std::ranges::unique(paths);
+  paths.erase(repeated.begin(), repeated.end());
   return paths;
 }
 
