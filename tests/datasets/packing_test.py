@@ -16,6 +16,7 @@ import unittest
 
 import support
 
+support.use_packages()
 SIZE = ("--size", "48x")
 PATTERN = "shards/%06d.tar"
 

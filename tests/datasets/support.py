@@ -4,12 +4,21 @@ import json
 import os
 import pathlib
 import shutil
+import site
 import subprocess
 import sys
 import tarfile
 import unittest
 
 SKIPPED = 77
+
+
+def use_packages():
+    """Finds the packages of the environment that FRAMEWIRE_CLUSTERS_VENV names, of this Python's version."""
+    venv = os.environ.get("FRAMEWIRE_CLUSTERS_VENV")
+    if venv:
+        version = "python%d.%d" % sys.version_info[:2]
+        site.addsitedir(os.path.join(venv, "lib", version, "site-packages"))
 
 
 class Case(unittest.TestCase):

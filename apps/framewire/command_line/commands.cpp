@@ -80,8 +80,9 @@ constexpr OptionSpec kBatchOwn[] = {
      "with --server HOST:PORT: how often to connect again where the connection is lost, and send "
      "again what has no answer; 0 to 1000",
      "Connection"},
-    {"progress", "WHEN", "auto|always|never", "auto",
-     "show a progress line on standard error; auto: on terminals", "Output"},
+    {"progress", "WHEN", "auto|always|never|json", "auto",
+     "show a progress line on standard error; auto: on terminals; json: a line of JSON a second",
+     "Output"},
     kDeviceOption,
     kGpuMemoryOption,
     kDurability,

@@ -6,9 +6,9 @@
 #include <command_line/interruption.hpp>
 #include <command_line/misuse.hpp>
 #include <command_line/numbers.hpp>
+#include <commands/batch/batch_progress.hpp>
 #include <commands/batch/engine_choice.hpp>
 #include <commands/batch/packing.hpp>
-#include <commands/batch/progress_line.hpp>
 #include <commands/batch/shards.hpp>
 #include <files/file_mode.hpp>
 #include <files/inputs.hpp>
@@ -18,7 +18,6 @@
 #include <framewire/engine.hpp>
 #include <iterator>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <report/console.hpp>
 #include <report/json.hpp>
@@ -199,27 +198,19 @@ int exit_code(const batch::Summary& summary) {
   return summary.failed > 0 ? kSomeFailed : kAllDone;
 }
 
-ProgressLine::When progress_when(const Arguments& arguments) {
-  const std::string word = arguments.get("progress");
-  if (word == "always") return ProgressLine::When::kAlways;
-  if (word == "never" || arguments.has("quiet")) return ProgressLine::When::kNever;
-  return ProgressLine::When::kAuto;
-}
-
 Result<std::unique_ptr<batch::Manifest>> open_manifest(const BatchCommand& command) {
   if (command.manifest.empty()) return nullptr;
   return batch::open_manifest(
       command.manifest, command.resume ? batch::OpenManifest::kResume : batch::OpenManifest::kNew);
 }
 
-batch::RunOptions run_options(ProgressLine& line, batch::Manifest* manifest, batch::Source* ahead) {
+batch::RunOptions run_options(BatchProgress& progress, batch::Manifest* manifest,
+                              batch::Source* ahead) {
   batch::RunOptions with;
   with.manifest = manifest;
   with.count_ahead = ahead;
-  with.on_row = [&line](const batch::Row& row) {
-    if (row.outcome == batch::Outcome::kFailed) line.message(printable(row.error->to_string()));
-  };
-  with.on_progress = [&line](const batch::Progress& progress) { line.draw(progress); };
+  with.on_row = [&progress](const batch::Row& row) { progress.row(row); };
+  with.on_progress = [&progress](const batch::Progress& so_far) { progress.draw(so_far); };
   with.stop = &g_interrupted;
   return with;
 }
@@ -259,28 +250,25 @@ int report_summary(const Arguments& arguments, const BatchCommand& command,
   return code == kAllDone && !shards.whole ? kSomeFailed : code;
 }
 
+/// Those of a batch's part that are done with.
+ShardsDone shards_done(const dataset::ShardTotals& totals, std::size_t shards,
+                       const batch::Shard& part) {
+  const std::uint64_t ours = shards / part.count + (part.index < shards % part.count ? 1 : 0);
+  return {totals.written + totals.unchanged + totals.elsewhere + totals.failed, ours};
+}
+
 /// A batch over tar shards.
-int run_shards(const Arguments& arguments, BatchCommand& command) {
-  ProgressLine line(progress_when(arguments));
-  std::mutex line_mutex;
+int run_shards(const Arguments& arguments, BatchCommand& command, BatchProgress& progress) {
   command.shards->stop = &g_interrupted;
-  command.shards->on_error = [&](const Status& error) {
-    const std::lock_guard lock(line_mutex);
-    line.message(printable(error.to_string()));
-  };
+  command.shards->on_error = [&progress](const Status& error) { progress.error(error); };
   const auto shards = dataset::TarBatch::open(command.inputs.paths, *command.shards);
   if (!shards) return refuse(shards.error());
-  batch::RunOptions with = run_options(line, &(*shards)->manifest(), nullptr);
-  with.on_row = [&, say_row = with.on_row](const batch::Row& row) {
-    const std::lock_guard lock(line_mutex);
-    say_row(row);
-  };
-  with.on_progress = [&, draw = with.on_progress](const batch::Progress& progress) {
-    const std::lock_guard lock(line_mutex);
-    draw(progress);
-  };
-  const auto summary = run_over(command, (*shards)->source(), (*shards)->sink(), with);
-  line.clear();
+  progress.count_shards([&] {
+    return shards_done((*shards)->totals(), command.inputs.paths.size(), command.shards->part);
+  });
+  const auto summary = run_over(command, (*shards)->source(), (*shards)->sink(),
+                                run_options(progress, &(*shards)->manifest(), nullptr));
+  progress.end();
   if (!summary) return refuse(summary.error());
   const dataset::ShardTotals totals = (*shards)->totals();
   return report_summary(arguments, command, *summary,
@@ -289,20 +277,20 @@ int run_shards(const Arguments& arguments, BatchCommand& command) {
 }
 
 /// A batch that packs files into shards.
-int run_packing(const Arguments& arguments, BatchCommand& command) {
+int run_packing(const Arguments& arguments, BatchCommand& command, BatchProgress& progress) {
   command.pack->stop = &g_interrupted;
   auto inputs = open_inputs(command.inputs, {});
   if (!inputs) return refuse(inputs.error());
   const auto pack = dataset::PackBatch::open(std::move(*inputs), *command.pack);
   if (!pack) return refuse(pack.error());
-  ProgressLine line(progress_when(arguments));
+  progress.count_shards([&] { return ShardsDone{(*pack)->shards_written(), std::nullopt}; });
   std::unique_ptr<batch::Source> ahead;
-  if (line.shown() && command.inputs.list != "-") {
+  if (progress.shows_total() && command.inputs.list != "-") {
     if (auto copy = open_inputs(command.inputs, {})) ahead = (*pack)->count_ahead(std::move(*copy));
   }
   const auto summary = run_over(command, (*pack)->source(), (*pack)->sink(),
-                                run_options(line, &(*pack)->manifest(), ahead.get()));
-  line.clear();
+                                run_options(progress, &(*pack)->manifest(), ahead.get()));
+  progress.end();
   if (!summary) return refuse(summary.error());
   const dataset::PackTotals totals = (*pack)->totals();
   return report_summary(arguments, command, *summary,
@@ -327,14 +315,8 @@ Result<std::unique_ptr<batch::Source>> open_source(const BatchCommand& command,
   return std::make_unique<dataset::UnpackSource>(command.inputs.paths, std::move(options));
 }
 
-}  // namespace
-
-int run_batch(const Arguments& arguments) {
-  auto made = make_command(arguments);
-  if (!made) return report_usage("batch", made.error());
-  BatchCommand& command = *made;
-  if (command.shards) return run_shards(arguments, command);
-  if (command.pack) return run_packing(arguments, command);
+/// A batch of which every output is a file.
+int run_files(const Arguments& arguments, BatchCommand& command, BatchProgress& progress) {
   // The output folder is made at once: finding out after the first image would be late.
   const auto folder =
       batch::open_output_folder(command.output_folder, inputs_of(command), command.output);
@@ -347,16 +329,27 @@ int run_batch(const Arguments& arguments) {
 
   const auto source = open_source(command, excluded, folder->get());
   if (!source) return refuse(source.error());
-  ProgressLine line(progress_when(arguments));
   std::unique_ptr<batch::Source> ahead;
-  if (line.shown() && command.inputs.list != "-") {
+  if (progress.shows_total() && command.inputs.list != "-") {
     if (auto copy = open_source(command, excluded, nullptr)) ahead = std::move(*copy);
   }
   const auto summary =
-      run_over(command, **source, **folder, run_options(line, manifest->get(), ahead.get()));
-  line.clear();
+      run_over(command, **source, **folder, run_options(progress, manifest->get(), ahead.get()));
+  progress.end();
   if (!summary) return refuse(summary.error());
   return report_summary(arguments, command, *summary);
+}
+
+}  // namespace
+
+int run_batch(const Arguments& arguments) {
+  auto made = make_command(arguments);
+  if (!made) return report_usage("batch", made.error());
+  const auto progress = BatchProgress::open(arguments);
+  if (!progress) return refuse(progress.error());
+  if (made->shards) return run_shards(arguments, *made, **progress);
+  if (made->pack) return run_packing(arguments, *made, **progress);
+  return run_files(arguments, *made, **progress);
 }
 
 }  // namespace framewire::app

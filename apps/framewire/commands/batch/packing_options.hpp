@@ -1,4 +1,4 @@
-// Options of framewire batch that pack pictures into shards, and take them out.
+// Options of framewire batch that make shards of files and files of shards, and its metrics.
 #pragma once
 
 #include <framewire/options.hpp>
@@ -19,6 +19,8 @@ inline constexpr OptionSpec kBatchPacking[] = {
      "with --pack: what becomes of dots before a name's extension, at the first of which "
      "WebDataset "
      "ends the key of a sample",
-     "Shards"}};
+     "Shards"},
+    {"metrics-file", "FILE", "", "",
+     "write counters for Prometheus to a file, every five seconds and at the end", "Output"}};
 
 }  // namespace framewire::app
