@@ -78,7 +78,7 @@ TEST(ListingPagesAttack, PagesWithoutEnd) {
 
 TEST(ListingPagesAttack, APageThatIsTooLarge) {
   ScriptedServer server([](const Asked&) {
-    return Scripted{"HTTP/1.1 200 x\r\n\r\n", entry("p/a"), SIZE_MAX, true, 0};
+    return Scripted{"HTTP/1.1 200 x\r\n\r\n", entry("p/a"), SIZE_MAX, true, 0, false};
   });
   const auto keys = list_all(server);
   ASSERT_FALSE(keys);

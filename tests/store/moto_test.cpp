@@ -41,6 +41,7 @@ class Moto {
     if (named != nullptr) program = named;
     if (!std::filesystem::exists(program)) return;
     const char* const words[] = {program.c_str(), "-H", "127.0.0.1", "-p", port_.c_str(), nullptr};
+    ::setenv("MOTO_S3_DEFAULT_MAX_KEYS", "7", 1);  // keys of a page
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     for (const int fd : {1, 2}) {
@@ -62,18 +63,27 @@ class Moto {
 
   [[nodiscard]] bool started() const { return process_ >= 0; }
   [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + port_; }
+  /// Sends it something that needs no signature yet. @return the answer's body; "" where it refuses
+  [[nodiscard]] std::string ask(const std::string& method, const std::string& path,
+                                const std::string& service, const std::string& body = {}) const {
+    s3::SmallFetch fetch;
+    fetch.method = method;
+    fetch.url = url() + path;
+    fetch.body = body;
+    fetch.total = std::chrono::seconds(30);
+    fetch.headers = {{"Authorization", "AWS4-HMAC-SHA256 Credential=a/20240101/us-east-1/" +
+                                           service +
+                                           "/aws4_request, SignedHeaders=host, Signature=b"}};
+    // Flask takes a form apart, and leaves nothing of it.
+    if (path.starts_with("/moto-api/")) fetch.headers = {{"Content-Type", "text/plain"}};
+    const auto answer = s3::fetch_small(fetch);
+    return answer && answer->status == 200 ? answer->body + ' ' : std::string();
+  }
   /// Waits for it, and makes the bucket "photos".
   [[nodiscard]] bool make_bucket() const {
-    s3::SmallFetch make;
-    make.method = "PUT";
-    make.url = url() + "/photos";
-    make.headers = {{"Authorization",
-                     "AWS4-HMAC-SHA256 Credential=a/20240101/us-east-1/s3/aws4_request, "
-                     "SignedHeaders=host, Signature=b"}};
     const auto until = base::Clock::now() + std::chrono::seconds(90);
     while (base::Clock::now() < until) {
-      const auto made = s3::fetch_small(make);
-      if (made && made->status == 200) return true;
+      if (!ask("PUT", "/photos", "s3").empty()) return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
     return false;
@@ -157,13 +167,13 @@ void find_changed_objects(ObjectStore& store) {
   EXPECT_EQ(*store.put("changing", as_bytes("four"), PutCondition::kIfAbsent), PutOutcome::kStored);
 }
 
-void list_two_thousand(ObjectStore& store) {
-  for (int i = 0; i < 1'001; ++i) {
-    ASSERT_TRUE(store.put("many/" + std::to_string(10'000 + i), {}, PutCondition::kNone));
+void list_page_by_page(ObjectStore& store) {
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(store.put("many/" + std::to_string(10 + i), {}, PutCondition::kNone));
   }
   int count = 0;
   ASSERT_TRUE(store.list("many/", "", [&](const ObjectInfo&) { return ++count > 0; }));
-  EXPECT_EQ(count, 1'001);
+  EXPECT_EQ(count, 20);
 }
 
 // One case, since moto takes seconds to start.
@@ -177,7 +187,60 @@ TEST(Moto, DoesWhatTheStoreAsks) {
   put_list_read(*store);
   write_in_parts(*store);
   find_changed_objects(*store);
-  list_two_thousand(*store);
+  list_page_by_page(*store);
+}
+
+std::string between(const std::string& text, const std::string& begin, const std::string& end) {
+  const std::size_t at = text.find(begin);
+  if (at == std::string::npos) return {};
+  const std::size_t from = at + begin.size();
+  return text.substr(from, text.find(end, from) - from);
+}
+
+// moto believes anybody until it is told to check; then botocore computes what we have.
+TEST(Moto, FindsOurSignaturesRight) {
+  const Moto moto;
+  if (!moto.started()) {
+    GTEST_SKIP() << "no moto_server at " FRAMEWIRE_MOTO_SERVER "; ./dev test installs it";
+  }
+  ASSERT_TRUE(moto.make_bucket());
+  const auto iam = [&](const std::string& what) {
+    return moto.ask("POST", "/", "iam", "Version=2010-05-08&UserName=me&" + what);
+  };
+  ASSERT_FALSE(iam("Action=CreateUser").empty());
+  const std::string policy = percent_encode(
+      R"({"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":"*","Resource":"*"}]})");
+  ASSERT_FALSE(iam("Action=PutUserPolicy&PolicyName=all&PolicyDocument=" + policy).empty());
+  const std::string keys = iam("Action=CreateAccessKey");
+  ASSERT_FALSE(moto.ask("POST", "/moto-api/reset-auth", "s3", "0").empty());
+
+  Variables variables = {{"AWS_ACCESS_KEY_ID", between(keys, "<AccessKeyId>", "<")},
+                         {"AWS_SECRET_ACCESS_KEY", between(keys, "<SecretAccessKey>", "<")}};
+  const auto store = opened(moto.url(), {}, {}, variables);
+  put_list_read(*store);
+  for (const std::string& key : {std::string("plain.jpg"), std::string("a/b/c=d~e-f_g.jpg")}) {
+    const auto put = store->put(key, as_bytes(key), PutCondition::kNone);
+    ASSERT_TRUE(put) << put.error().to_string();
+    const auto found = store->find(key);
+    ASSERT_TRUE(found && *found);
+    std::vector<std::uint8_t> into(key.size());
+    EXPECT_EQ(store->read_at(**found, 0, into).value_or(0), key.size());
+  }
+  int listed = 0;
+  const auto all = store->list("", "p", [&](const ObjectInfo&) { return ++listed > 0; });
+  ASSERT_TRUE(all) << all.error().to_string();
+  EXPECT_EQ(listed, 1);
+  const std::string large = pattern((std::size_t{17} << 20));
+  auto upload = store->upload("parts");
+  ASSERT_TRUE((*upload)->append(as_bytes(large)));
+  const auto outcome = (*upload)->complete(PutCondition::kIfAbsent);
+  ASSERT_TRUE(outcome) << outcome.error().to_string();
+
+  variables["AWS_SECRET_ACCESS_KEY"] += "x";
+  const auto wrong = opened(moto.url(), {}, {}, variables)->put("k", {}, PutCondition::kNone);
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().code(), StatusCode::kDenied);
+  EXPECT_THAT(wrong.error().to_string(), testing::HasSubstr("SignatureDoesNotMatch"));
 }
 
 }  // namespace

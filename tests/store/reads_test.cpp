@@ -153,7 +153,7 @@ TEST_F(Reads, BodiesWithoutALengthThatEndEarlyGoOn) {
 
 TEST_F(Reads, ConnectionsThatCloseWithoutAnAnswerAreTriedAgain) {
   const auto result = read([&](const Asked& asked, unsigned count) {
-    if (count < 2) return Scripted{"", "x", 0, false, 0};
+    if (count < 2) return Scripted{"", "x", 0, false, 0, false};
     return reply_range(asked, object_);
   });
   ASSERT_TRUE(result) << result.error().to_string();
@@ -175,11 +175,9 @@ TEST_F(Reads, TheDeadlineHolds) {
   timing.total = std::chrono::milliseconds(300);
   object_.resize(1'000);
   const auto began = std::chrono::steady_clock::now();
-  const auto result = read(
-      [&](const Asked&, unsigned) {
-        return Scripted{"", "", SIZE_MAX, false, 60'000};
-      },
-      {}, timing);
+  const auto result =
+      read([&](const Asked&, unsigned) { return Scripted{"", "", SIZE_MAX, false, 60'000, false}; },
+           {}, timing);
   expect_error(result, StatusCode::kDeadline, "");
   EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(15));
 }
@@ -252,7 +250,11 @@ TEST_F(ReadsAttack, BodiesWithoutALengthThatDoNotEnd) {
   const auto result = read([&](const Asked&, unsigned) {
     return Scripted{fmt::format("HTTP/1.1 206 x\r\nContent-Range: bytes 0-{}/{}\r\n\r\n",
                                 object_.size() - 1, object_.size()),
-                    object_, SIZE_MAX, true, 0};
+                    object_,
+                    SIZE_MAX,
+                    true,
+                    0,
+                    false};
   });
   // All that was asked for may have come before it is seen that more follows.
   if (result) {
@@ -265,7 +267,7 @@ TEST_F(ReadsAttack, BodiesWithoutALengthThatDoNotEnd) {
 TEST_F(ReadsAttack, HeadersThatDoNotEnd) {
   for (const char* head : {"HTTP/1.1 206 x\r\n", "HTTP/1.1 100 x\r\n\r\n", ""}) {
     const auto result = read([&](const Asked&, unsigned) {
-      return Scripted{head, "X-Line: of a header that has no end\r\n", SIZE_MAX, true, 0};
+      return Scripted{head, "X-Line: of a header that has no end\r\n", SIZE_MAX, true, 0, false};
     });
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().code(), StatusCode::kIoError) << result.error().to_string();
@@ -274,7 +276,7 @@ TEST_F(ReadsAttack, HeadersThatDoNotEnd) {
 
 TEST_F(ReadsAttack, ErrorsThatDoNotEnd) {
   const auto result = read([&](const Asked&, unsigned) {
-    return Scripted{"HTTP/1.1 403 x\r\n\r\n", "<Error><Code>Evil</Code>", SIZE_MAX, true, 0};
+    return Scripted{"HTTP/1.1 403 x\r\n\r\n", "<Error><Code>Evil</Code>", SIZE_MAX, true, 0, false};
   });
   expect_error(result, StatusCode::kDenied, "403");
 }
@@ -319,7 +321,8 @@ TEST(ReadsInFlight, AreBoundedAndAllAnswered) {
 }
 
 TEST(ReadsInFlight, AreCancelledWhenTheStoreCloses) {
-  ScriptedServer server([](const Asked&) { return Scripted{"", "", SIZE_MAX, false, 60'000}; });
+  ScriptedServer server(
+      [](const Asked&) { return Scripted{"", "", SIZE_MAX, false, 60'000, false}; });
   StoreSettings settings;
   settings.reads_in_flight = 2;
   auto store = opened(server.url(), settings);

@@ -68,7 +68,7 @@ Scripted reply(unsigned status, const std::string& body, const std::vector<std::
   std::string head =
       fmt::format("HTTP/1.1 {} Scripted\r\nContent-Length: {}\r\n", status, body.size());
   for (const std::string& header : headers) head += header + "\r\n";
-  return {head + "\r\n", body, SIZE_MAX, false, 0};
+  return {head + "\r\n", body, SIZE_MAX, false, 0, false};
 }
 
 Scripted reply_range(const Asked& asked, const std::string& object) {
@@ -119,7 +119,10 @@ void ScriptedServer::serve(int fd) {
   std::string buffer;
   while (const auto asked = read_request(fd, buffer, ending_)) {
     requests_.fetch_add(1);
-    if (!answer(fd, script_(*asked))) break;
+    Scripted scripted = script_(*asked);
+    // An answer to HEAD has none, whatever its Content-Length.
+    if (asked->method == "HEAD") scripted.body.clear();
+    if (!answer(fd, scripted)) break;
   }
   ::close(fd);
 }
@@ -144,7 +147,7 @@ bool ScriptedServer::answer(int fd, const Scripted& scripted) const {
     return false;
   }
   const auto body = std::string_view(scripted.body).substr(0, scripted.cut_after);
-  return send_all(fd, body) && body.size() == scripted.body.size();
+  return send_all(fd, body) && body.size() == scripted.body.size() && !scripted.hang_up;
 }
 
 }  // namespace framewire::test

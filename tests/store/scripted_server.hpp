@@ -26,6 +26,7 @@ struct Scripted {
   std::size_t cut_after = SIZE_MAX;  ///< bytes of the body; then the connection is closed
   bool repeat_for_ever = false;      ///< the body, until the client hangs up
   unsigned stall_ms = 0;             ///< before anything is sent; ends with the server
+  bool hang_up = false;              ///< when all is sent
 };
 
 /// An answer with its length.

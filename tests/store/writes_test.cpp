@@ -13,6 +13,9 @@ using testing::HasSubstr;
 
 constexpr const char* kWriteId = "x-amz-meta-framewire-write";
 
+// Also in place of an answer that has no body.
+const Scripted kHangUp{"", "", SIZE_MAX, false, 0, true};
+
 std::span<const std::uint8_t> bytes_of(const std::string& text) { return as_bytes(text); }
 
 // A bucket in memory, with conditions and parts; what a test wants to go wrong goes first.
@@ -50,7 +53,8 @@ class FakeBucket {
     const bool has_parts = asked.target.find("uploadId=up") != std::string::npos;
     if (asked.method == "HEAD") {
       if (!object) {
-        return Scripted{"HTTP/1.1 404 x\r\nContent-Length: 0\r\n\r\n", "", SIZE_MAX, false, 0};
+        return Scripted{
+            "HTTP/1.1 404 x\r\nContent-Length: 0\r\n\r\n", "", SIZE_MAX, false, 0, false};
       }
       Scripted head = reply(200, *object,
                             {"ETag: \"e\"", "Last-Modified: Fri, 24 May 2013 00:00:00 GMT",
@@ -123,7 +127,7 @@ auto loses(std::function<bool(const Asked&)> which) {
   return [which = std::move(which),
           lost = false](const Asked& asked) mutable -> std::optional<Scripted> {
     if (!which(asked) || std::exchange(lost, true)) return std::nullopt;
-    return Scripted{"", "x", 0, false, 0};
+    return kHangUp;
   };
 }
 
@@ -240,7 +244,7 @@ TEST_F(Writes, WhatIsNotCompletedIsAborted) {
 TEST_F(Writes, GivingUpDoesNotWaitForAServerThatStalls) {
   bucket_.before = [](const Asked& asked) -> std::optional<Scripted> {
     if (asked.method != "PUT") return std::nullopt;
-    return Scripted{"", "", SIZE_MAX, false, 60'000};
+    return Scripted{"", "", SIZE_MAX, false, 60'000, false};
   };
   StoreTiming timing = short_times();
   timing.stalled = std::chrono::seconds(60);
@@ -264,6 +268,47 @@ TEST_F(Writes, FindAndRemove) {
   EXPECT_EQ((*found)->mtime_ns, 1'369'353'600'000'000'000);
   EXPECT_TRUE(store_->remove("k"));
   EXPECT_FALSE(*store_->find("k"));
+}
+
+// Every third request is refused, or carried out without a word; two writers want each object.
+TEST_F(Writes, AStormLosesNothingAndStoresNothingTwice) {
+  std::atomic<unsigned> count = 0;
+  const auto hit = [&] { return count.fetch_add(1) % 3 == 1; };
+  bucket_.before = [&](const Asked&) {
+    return hit() ? std::optional(reply(503, "<Error><Code>SlowDown</Code></Error>")) : std::nullopt;
+  };
+  bucket_.after = [&](const Asked&) { return hit() ? std::optional(kHangUp) : std::nullopt; };
+  StoreSettings settings;
+  settings.attempts = 30;
+  for (int round = 0; round < 20; ++round) {
+    bucket_.object.reset();
+    std::atomic<int> stored = 0;
+    std::vector<std::string> contents(2);
+    std::vector<std::thread> writers;
+    std::string winner;
+    for (int i = 0; i < 2; ++i) {
+      contents[i] = "round " + std::to_string(round) + " writer " + std::to_string(i);
+      writers.emplace_back([&, i] {
+        const auto store = opened(server_.url(), settings);
+        const auto outcome = store->put("k", bytes_of(contents[i]), PutCondition::kIfAbsent);
+        ASSERT_TRUE(outcome) << outcome.error().to_string();
+        if (*outcome != PutOutcome::kStored) return;
+        ++stored;
+        winner = contents[i];
+      });
+    }
+    for (std::thread& writer : writers) writer.join();
+    EXPECT_EQ(stored.load(), 1);
+    EXPECT_EQ(bucket_.object, winner);
+  }
+  const auto outcome = [&] {
+    store_ = opened(server_.url(), settings);
+    bucket_.object.reset();
+    return put_parts(PutCondition::kIfAbsent);
+  }();
+  ASSERT_TRUE(outcome) << outcome.error().to_string();
+  EXPECT_EQ(*outcome, PutOutcome::kStored);
+  EXPECT_TRUE(bucket_.object == large_);
 }
 
 }  // namespace

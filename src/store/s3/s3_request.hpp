@@ -37,9 +37,6 @@ struct S3Answer {
   AnswerFields fields;
   std::string body;    ///< of what is no range
   ServiceError error;  ///< of a status from 300 on; parts may be empty
-  unsigned attempts = 0;
-  /// An attempt before the last one may have been carried out, though nobody said so.
-  bool may_be_repeated = false;
 };
 
 /// What is asked for.
@@ -98,7 +95,6 @@ class S3Request final : public HttpTask {
   std::optional<base::Clock::time_point> began_;
   unsigned attempts_ = 0;  ///< that have begun
   bool clock_corrected_ = false;
-  bool may_be_repeated_ = false;
   std::size_t filled_ = 0;  ///< of the range, over all attempts
 
   // Of the attempt under way.

@@ -28,12 +28,6 @@ bool is_transient(CURLcode code) noexcept {
   }
 }
 
-// Whether the server cannot have seen the request.
-bool before_sending(CURLcode code) noexcept {
-  return code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY ||
-         code == CURLE_COULDNT_CONNECT || code == CURLE_SSL_CONNECT_ERROR;
-}
-
 double chance() {
   const auto number = base::random_number<std::uint32_t>();
   return number ? static_cast<double>(*number) / 4294967295.0 : 0.5;
@@ -62,7 +56,6 @@ HttpTask::Next S3Request::ended(CURLcode code) {
 }
 
 HttpTask::Next S3Request::judge_failure(CURLcode code) {
-  if (!before_sending(code)) may_be_repeated_ = true;
   const std::string_view text =
       error_text_[0] != '\0' ? error_text_.data() : curl_easy_strerror(code);
   const bool late = code == CURLE_OPERATION_TIMEDOUT;
@@ -78,7 +71,6 @@ HttpTask::Next S3Request::judge_answer() {
   }
   if (call_.answer_comes_late && !is_completion(body_)) {
     // It stands for the status that could not be sent any more.
-    may_be_repeated_ = true;
     const ServiceError error =
         parse_service_error(body_).value_or(ServiceError{"InternalError", "", ""});
     if (may_retry(0, error.code)) {
@@ -88,14 +80,13 @@ HttpTask::Next S3Request::judge_answer() {
     return answer(
         fail(code_of_answer(fields_.status, error.code), describe(fields_.status, error)));
   }
-  return answer(S3Answer{std::move(fields_), std::move(body_), {}, attempts_, may_be_repeated_});
+  return answer(S3Answer{std::move(fields_), std::move(body_), {}});
 }
 
 HttpTask::Next S3Request::judge_refusal() {
   const unsigned status = fields_.status;
   const ServiceError error = parse_service_error(body_).value_or(ServiceError{});
   const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-  if (status >= 500) may_be_repeated_ = true;
   Status why(code_of_answer(status, error.code), describe(status, error));
   // Answers to HEAD have no body, so no code either: their status, and the time, have to do.
   const bool without_code = call_.method == "HEAD";
@@ -118,7 +109,7 @@ HttpTask::Next S3Request::judge_refusal() {
     const auto asked = parse_retry_after(fields_.retry_after, now, context_.timing);
     return again(std::move(why), asked.value_or(std::chrono::milliseconds(0)));
   }
-  return answer(S3Answer{std::move(fields_), {}, error, attempts_, may_be_repeated_});
+  return answer(S3Answer{std::move(fields_), {}, error});
 }
 
 HttpTask::Next S3Request::again(Status why, std::chrono::milliseconds at_least) {
