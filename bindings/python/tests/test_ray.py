@@ -1,5 +1,6 @@
 """python -m framewire.ray: names of shards, and a cluster whose actors and nodes are killed."""
 
+import gc
 import json
 import os
 import pathlib
@@ -56,6 +57,10 @@ def cluster():
                                "health_check_failure_threshold": 3}})
     except Exception as error:  # pylint: disable=broad-except
         # Ray gives a node half a minute, which a loaded machine may not have.
+        for process in gc.get_objects():
+            if isinstance(process, subprocess.Popen) and process.returncode is None:
+                process.kill()
+                process.wait()
         pytest.skip(f"Ray does not start here: {error}")
     yield made
     made.shutdown()

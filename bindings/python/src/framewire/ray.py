@@ -26,7 +26,7 @@ from typing import Any, Dict, List, Optional, Sequence, TextIO, Tuple
 
 from framewire.ray_shards import Group, expand, group_shards, is_url
 
-__all__ = ["RayReport", "main", "resize_shards"]
+__all__ = ["RayReport", "RaySettings", "WrongOptions", "main", "resize_shards"]
 
 #: Options of `framewire batch` that this command gives itself, or that make no sense of groups.
 _OWN = ("--shard", "--files-from", "--null", "--json", "--progress", "--metrics-file", "--manifest", "--pack",
@@ -102,6 +102,28 @@ def _event(line: str) -> Optional[Dict[str, Any]]:
 
 
 @dataclasses.dataclass
+class RaySettings:
+    """How the cluster is used."""
+
+    address: Optional[str] = None
+    """Of the Ray cluster; None: RAY_ADDRESS, or one on this machine."""
+    workers: Optional[int] = None
+    """Actors at a time; None: as many as the cluster has room for."""
+    gpus: Optional[int] = None
+    """Of each actor; None: 1 where the cluster has any."""
+    cpus: Optional[int] = None
+    """Of each actor; None: 1, or with GPUs those of its node for each."""
+    group: int = 4
+    """Shards that an actor is handed at once."""
+    attempts: int = 10
+    """How often a group is tried."""
+    program: Optional[str] = None
+    """The same on all nodes; None: FRAMEWIRE_PROGRAM, or framewire in PATH."""
+    progress: str = "auto"
+    """auto, never or json."""
+
+
+@dataclasses.dataclass
 class RayReport:
     """What has come of all shards."""
 
@@ -159,7 +181,7 @@ class WrongOptions(ValueError):
 class _Driver:
     """Hands groups to actors, as many as the cluster has room for."""
 
-    def __init__(self, ray: Any, groups: Sequence[Group], settings: argparse.Namespace,
+    def __init__(self, ray: Any, groups: Sequence[Group], settings: RaySettings,
                  options: Sequence[str], stream: TextIO) -> None:
         self._ray = ray
         self._settings = settings
@@ -175,7 +197,8 @@ class _Driver:
         jobs = [] if given else ["--jobs", str(max(1, self._cpus))]
         self._actor = ray.remote(_Worker).options(
             num_gpus=self._gpus, num_cpus=self._cpus, max_concurrency=2, max_restarts=0)
-        self._words = (settings.program, [*options, *jobs])
+        program = settings.program or os.environ.get("FRAMEWIRE_PROGRAM") or shutil.which("framewire")
+        self._words = (program or "framewire", [*options, *jobs])
 
     def _share(self) -> Tuple[int, int]:
         """GPUs and CPUs of one actor."""
@@ -185,7 +208,7 @@ class _Driver:
         if gpus is None:
             gpus = 1 if with_gpus else 0
         if self._settings.cpus is not None:
-            return gpus, int(self._settings.cpus)
+            return gpus, self._settings.cpus
         if gpus == 0 or not with_gpus:
             return gpus, 1
         return gpus, max(1, min(int(node.get("CPU", 1) / node["GPU"] * gpus) for node in with_gpus))
@@ -193,7 +216,7 @@ class _Driver:
     def _room(self) -> int:
         """How many actors the cluster has room for now."""
         if self._settings.workers is not None:
-            return int(self._settings.workers)
+            return self._settings.workers
         room = 0
         for node in self._ray.nodes():
             if not node["Alive"]:
@@ -329,9 +352,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--gpus", type=int, metavar="N", help="of each actor; 1 where the cluster has any")
     parser.add_argument("--cpus", type=_positive, metavar="N",
                         help="of each actor; if not given, 1, or with GPUs those of its node for each")
-    parser.add_argument("--group", type=_positive, default=4, metavar="N",
+    parser.add_argument("--group", type=_positive, default=RaySettings.group, metavar="N",
                         help="shards that an actor is handed at once (4)")
-    parser.add_argument("--attempts", type=_positive, default=10, metavar="N",
+    parser.add_argument("--attempts", type=_positive, default=RaySettings.attempts, metavar="N",
                         help="how often a group is tried (10)")
     parser.add_argument("--program", help="framewire, if not in PATH; the same on all nodes")
     parser.add_argument("--progress", choices=("auto", "never", "json"), default="auto")
@@ -346,16 +369,13 @@ def _positive(text: str) -> int:
 
 
 def resize_shards(shards: Sequence[str], out: str, options: Sequence[str] = (), *,
-                  settings: Optional[argparse.Namespace] = None,
-                  stream: TextIO = sys.stderr) -> RayReport:
+                  settings: Optional[RaySettings] = None, stream: TextIO = sys.stderr) -> RayReport:
     """Resizes shards with the cluster that Ray is connected to, or connects to.
 
     `options` are those of `framewire batch`. Raises WrongOptions where that refuses them, ValueError for
     shards that are none, and what Ray raises where there is no cluster.
     """
-    chosen = settings or _parser().parse_args([])
-    if not chosen.program:
-        chosen.program = os.environ.get("FRAMEWIRE_PROGRAM") or shutil.which("framewire") or "framewire"
+    chosen = settings or RaySettings()
     # Not imported above: the package does without Ray.
     ray: Any = importlib.import_module("ray")
     # Actors have folders of their own.
@@ -385,7 +405,8 @@ def main(words: Optional[Sequence[str]] = None) -> int:
     try:
         # Ray prints what it has to say; standard output is the report's.
         with contextlib.redirect_stdout(sys.stderr):
-            report = resize_shards(given[:cut - 1], given[cut - 1], options, settings=settings)
+            report = resize_shards(given[:cut - 1], given[cut - 1], options,
+                                   settings=RaySettings(**vars(settings)))
     except ImportError:
         print("framewire: there is no Ray; accepted: python3 -m pip install ray", file=sys.stderr)
         return 3
