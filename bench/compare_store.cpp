@@ -13,6 +13,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <span>
 #include <store/object_store.hpp>
@@ -82,7 +83,7 @@ std::size_t take(char* data, std::size_t size, std::size_t count, void* to) {
   auto& range = *static_cast<PlainRange*>(to);
   const std::size_t bytes = size * count;
   if (bytes > range.memory.size() - range.filled) return 0;
-  std::copy_n(data, bytes, range.memory.begin() + static_cast<std::ptrdiff_t>(range.filled));
+  std::memcpy(range.memory.data() + range.filled, data, bytes);
   range.filled += bytes;
   return bytes;
 }

@@ -90,8 +90,9 @@ TEST(FoundCredentials, OfAContainerByTokenFile) {
   std::ofstream(file) << "two\r\nlines";
   EXPECT_EQ(find(variables).error().code(), StatusCode::kDenied);
   std::filesystem::remove(file);
-  for (const char* url : {"http://example.com/creds", "http://127.0.0.1.evil.example/",
-                          "ftp://localhost/", "http://localhost@evil.example/"}) {
+  for (const char* url :
+       {"http://example.com/creds", "http://127.0.0.1.evil.example/", "ftp://localhost/",
+        "http://localhost@evil.example/", "http://localhost:80@evil.example/"}) {
     variables["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = url;
     EXPECT_EQ(find(variables).error().code(), StatusCode::kDenied) << url;
   }

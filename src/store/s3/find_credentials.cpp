@@ -102,6 +102,7 @@ bool may_have_token(const std::string& url) {
   if (!url.starts_with(kScheme)) return false;
   const std::string_view rest = std::string_view(url).substr(kScheme.size());
   const std::string_view authority = rest.substr(0, rest.find_first_of("/?#"));
+  if (authority.find('@') != std::string_view::npos) return false;
   const std::size_t host_end =
       authority.starts_with('[') ? authority.find(']') + 1 : authority.find(':');
   const std::string_view host = authority.substr(0, host_end);
