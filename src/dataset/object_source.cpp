@@ -30,21 +30,21 @@ struct Ahead {
 };
 
 /// The first bytes of an object, on their way or there.
-class Fetch {
+class ObjectFetch {
  public:
-  Fetch(std::shared_ptr<Ahead> ahead, std::uint64_t bytes)
+  ObjectFetch(std::shared_ptr<Ahead> ahead, std::uint64_t bytes)
       : ahead_(std::move(ahead)), bytes_(static_cast<std::size_t>(bytes)) {
     const std::lock_guard lock(ahead_->mutex);
     ahead_->bytes += bytes_.size();
   }
-  ~Fetch() {
+  ~ObjectFetch() {
     const std::lock_guard lock(ahead_->mutex);
     ahead_->bytes -= bytes_.size();
   }
-  Fetch(const Fetch&) = delete;
-  Fetch& operator=(const Fetch&) = delete;
+  ObjectFetch(const ObjectFetch&) = delete;
+  ObjectFetch& operator=(const ObjectFetch&) = delete;
 
-  static void start(const std::shared_ptr<Fetch>& fetch, store::ObjectStore& store,
+  static void start(const std::shared_ptr<ObjectFetch>& fetch, store::ObjectStore& store,
                     const ObjectInfo& object) {
     store.start_read(object, 0, fetch->bytes_,
                      [fetch](Result<std::size_t> got) { fetch->end(std::move(got)); });
@@ -71,7 +71,7 @@ class Fetch {
 /// An object that was listed.
 struct Listed {
   ObjectInfo object;
-  std::shared_ptr<Fetch> fetch;  ///< null: not begun
+  std::shared_ptr<ObjectFetch> fetch;  ///< null: not begun
 };
 
 /// One object, read from its beginning.
@@ -90,8 +90,8 @@ class ObjectInput final : public batch::OpenInput {
         static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), object_.bytes - done_));
     if (some == 0) return std::size_t{0};
     if (done_ == 0 && fetch_ == nullptr) {
-      fetch_ = std::make_shared<Fetch>(ahead_, std::min(object_.bytes, kFirstBytes));
-      Fetch::start(fetch_, store_, object_);
+      fetch_ = std::make_shared<ObjectFetch>(ahead_, std::min(object_.bytes, kFirstBytes));
+      ObjectFetch::start(fetch_, store_, object_);
     }
     auto got = fetch_ != nullptr ? take_fetched(into.first(some))
                                  : store_.read_at(object_, done_, into.first(some));
@@ -117,7 +117,7 @@ class ObjectInput final : public batch::OpenInput {
 
   store::ObjectStore& store_;
   const ObjectInfo object_;
-  std::shared_ptr<Fetch> fetch_;  ///< until all of it is read
+  std::shared_ptr<ObjectFetch> fetch_;  ///< until all of it is read
   const std::shared_ptr<Ahead> ahead_;
   batch::InputFacts facts_;
   std::uint64_t done_ = 0;
@@ -199,8 +199,8 @@ class ObjectSource final : public batch::Source {
     }
     const bool made = options_.done != nullptr && options_.done->made(name_of(listed->object));
     if (!room || made) return listed;
-    listed->fetch = std::make_shared<Fetch>(ahead_, bytes);
-    Fetch::start(listed->fetch, *where_.store, listed->object);
+    listed->fetch = std::make_shared<ObjectFetch>(ahead_, bytes);
+    ObjectFetch::start(listed->fetch, *where_.store, listed->object);
     return listed;
   }
 

@@ -56,8 +56,8 @@ PieceCache::Buffer PieceCache::make_room(bool ahead) {
     auto oldest = pieces_.end();
     for (auto piece = pieces_.begin(); piece != pieces_.end(); ++piece) {
       const Piece& each = *piece->second;
-      if (each.state == Piece::State::kReading || each.pins > 0 || (ahead && !each.passed))
-        continue;
+      const bool in_use = each.state == Piece::State::kReading || each.pins > 0;
+      if (in_use || (ahead && !each.passed)) continue;
       if (oldest == pieces_.end() || each.last_use < oldest->second->last_use) oldest = piece;
     }
     if (oldest == pieces_.end()) return nullptr;

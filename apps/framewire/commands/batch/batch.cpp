@@ -7,6 +7,7 @@
 #include <command_line/misuse.hpp>
 #include <command_line/numbers.hpp>
 #include <commands/batch/engine_choice.hpp>
+#include <commands/batch/objects.hpp>
 #include <commands/batch/progress_line.hpp>
 #include <commands/batch/shards.hpp>
 #include <files/file_mode.hpp>
@@ -21,6 +22,7 @@
 #include <optional>
 #include <report/console.hpp>
 #include <report/json.hpp>
+#include <thread>
 #include <vector>
 
 namespace framewire::app {
@@ -41,6 +43,7 @@ struct BatchCommand {
   batch::Settings settings;
   EngineChoice engine;
   std::optional<dataset::TarBatchOptions> shards;  ///< set where the inputs are tar shards
+  StoreChoice stores;                              ///< of names that begin with s3://
 };
 
 /// 0 where --jobs is not there: the batch chooses.
@@ -68,11 +71,16 @@ Result<void> take_paths(const Arguments& arguments, BatchCommand& command) {
   if (!names) return fail(names.error());
   const auto shards = take_shards(names->paths, names->list, names->null_separated ? '\0' : '\n');
   if (!shards) return fail(shards.error());
+  if (auto good = check_objects(arguments, names->paths, command.output_folder, *shards); !good) {
+    return fail(good.error());
+  }
   if (*shards) {
     auto options =
         make_shard_options(arguments, command.output_folder, command.part, command.output.mode);
     if (!options) return fail(options.error());
     command.shards = std::move(*options);
+    command.shards->stores = command.stores.stores;
+    command.shards->store_bytes = command.stores.memory_bytes;
     command.inputs.paths = std::move(names->paths);
     return {};
   }
@@ -113,6 +121,9 @@ Result<BatchCommand> make_command(const Arguments& arguments) {
   const auto shard = parse_shard(arguments.get("shard"));
   if (!shard) return fail(shard.error());
   command.part = *shard;
+  auto stores = choose_stores(arguments);
+  if (!stores) return fail(stores.error());
+  command.stores = std::move(*stores);
   if (auto ok = take_paths(arguments, command); !ok) return fail(ok.error());
   if (command.resume && command.manifest.empty() && !command.shards) {
     return misuse("--resume needs --manifest, which tells what is done");
@@ -222,6 +233,64 @@ int report_summary(const Arguments& arguments, const BatchCommand& command,
   return code == kAllDone && !whole ? kSomeFailed : code;
 }
 
+bool from_store(const BatchCommand& command) {
+  return !command.inputs.paths.empty() && store::is_object_url(command.inputs.paths[0]);
+}
+
+/// Where outputs go.
+struct OpenSink {
+  std::unique_ptr<batch::Sink> sink;
+  std::optional<batch::FileId> folder;  ///< which one of this machine
+};
+
+// An output folder is made at once: finding out after the first image would be late.
+Result<OpenSink> open_sink(BatchCommand& command) {
+  if (store::is_object_url(command.output_folder)) {
+    auto sink = open_object_outputs(command.output_folder, command.stores);
+    if (!sink) return fail(sink.error());
+    // Most of a thread's time goes into waiting for the store.
+    constexpr unsigned kJobsPerCore = 4;
+    constexpr unsigned kMaxJobs = 64;
+    if (command.settings.jobs == 0) {
+      command.settings.jobs =
+          std::clamp(kJobsPerCore * std::thread::hardware_concurrency(), kJobsPerCore, kMaxJobs);
+    }
+    return OpenSink{std::move(*sink), std::nullopt};
+  }
+  batch::KnownInputs known;
+  if (from_store(command)) {
+    known.elsewhere = true;
+  } else {
+    known = known_inputs(command.inputs);
+  }
+  auto folder = batch::open_output_folder(command.output_folder, known, command.output);
+  if (!folder) return fail(folder.error());
+  const batch::FileId id = (*folder)->id();
+  return OpenSink{std::move(*folder), id};
+}
+
+Result<std::unique_ptr<batch::Source>> open_source(const BatchCommand& command,
+                                                   const std::optional<batch::FileId>& folder,
+                                                   const batch::Manifest* manifest) {
+  if (from_store(command)) {
+    return open_objects(command.inputs.paths[0], command.stores,
+                        manifest != nullptr ? manifest->done() : nullptr);
+  }
+  std::vector<batch::FileId> excluded;
+  if (folder && !command.output.in_place) excluded.push_back(*folder);
+  if (manifest != nullptr) std::ranges::copy(manifest->files(), std::back_inserter(excluded));
+  return open_inputs(command.inputs, excluded);
+}
+
+// Of a store only names are listed.
+template <typename Open>
+Result<std::unique_ptr<batch::Source>> open_to_count(const BatchCommand& command, Open open) {
+  if (!from_store(command)) return open();
+  StoreChoice names_alone = command.stores;
+  names_alone.settings.reads_in_flight = 0;
+  return open_objects(command.inputs.paths[0], names_alone, nullptr);
+}
+
 /// A batch over tar shards.
 int run_shards(const Arguments& arguments, BatchCommand& command) {
   ProgressLine line(progress_when(arguments));
@@ -255,25 +324,20 @@ int run_batch(const Arguments& arguments) {
   if (!made) return report_usage("batch", made.error());
   BatchCommand& command = *made;
   if (command.shards) return run_shards(arguments, command);
-  // The output folder is made at once: finding out after the first image would be late.
-  const auto folder = batch::open_output_folder(command.output_folder, known_inputs(command.inputs),
-                                                command.output);
-  if (!folder) return refuse(folder.error());
+  const auto sink = open_sink(command);
+  if (!sink) return refuse(sink.error());
   const auto manifest = open_manifest(command);
   if (!manifest) return refuse(manifest.error());
-  std::vector<batch::FileId> excluded;
-  if (!command.output.in_place) excluded.push_back((*folder)->id());
-  if (*manifest) std::ranges::copy((*manifest)->files(), std::back_inserter(excluded));
-
-  const auto source = open_inputs(command.inputs, excluded);
+  const auto open = [&] { return open_source(command, sink->folder, manifest->get()); };
+  const auto source = open();
   if (!source) return refuse(source.error());
   ProgressLine line(progress_when(arguments));
   std::unique_ptr<batch::Source> ahead;
   if (line.shown() && command.inputs.list != "-") {
-    if (auto copy = open_inputs(command.inputs, excluded)) ahead = std::move(*copy);
+    if (auto copy = open_to_count(command, open)) ahead = std::move(*copy);
   }
   const auto summary =
-      run_over(command, **source, **folder, run_options(line, manifest->get(), ahead.get()));
+      run_over(command, **source, *sink->sink, run_options(line, manifest->get(), ahead.get()));
   line.clear();
   if (!summary) return refuse(summary.error());
   return report_summary(arguments, command, *summary);
