@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <dataset/folder_outputs.hpp>
+#include <dataset/output_root.hpp>
 #include <dataset/running_hash.hpp>
 #include <dataset/tar/header.hpp>
 #include <filesystem>
@@ -20,12 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using batch::write_error;
-
-/// A folder that shards or manifests go to.
-struct OutputRoot {
-  base::FileDescriptor folder;
-  std::string path;  ///< for messages
-};
 
 /// How far an output has come: to go back to.
 struct OutputMark {
@@ -123,21 +118,6 @@ int write_at_offset(int file, std::span<const std::uint8_t> bytes, std::uint64_t
     }
   }
   return 0;
-}
-
-// Opens a folder, making it where missing.
-Result<OutputRoot> open_output_root(const std::string& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error && !fs::is_directory(path)) {
-    return fail(batch::io_error(path, "make the folder", error.value()));
-  }
-  auto folder = batch::open_folder_of_ours(path);
-  if (!folder) return fail(folder.error());
-  // For fsync(), which takes no descriptor that was opened for its path alone.
-  base::FileDescriptor readable(::openat(folder->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!readable.valid()) return fail(batch::io_error(path, "open the folder", errno));
-  return OutputRoot{std::move(readable), path};
 }
 
 tl::expected<std::unique_ptr<ShardOutput>, batch::WriteError> FolderOutput::open(
