@@ -70,6 +70,7 @@ Result<DatasetReport> make_report(const ReportOptions& options) {
       continue;
     }
     add_record(**record, report);
+    if (options.on_manifest) options.on_manifest(shard, options.manifests + "/" + name);
     if ((*record)->failed == 0) continue;
     const auto read = (*place)->read_lines(
         name, [&](std::string_view line) { add_failure(line, shard, options, report); });

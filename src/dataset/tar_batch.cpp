@@ -100,6 +100,7 @@ class TarBatch::State {
   [[nodiscard]] Result<void> append(const batch::Row& row);
   [[nodiscard]] Result<void> begin();
   void drop_unfinished();
+  [[nodiscard]] std::size_t shards() const noexcept { return shards_.size(); }
   [[nodiscard]] ShardTotals totals() const {
     const std::lock_guard lock(mutex_);
     return totals_;
@@ -234,9 +235,7 @@ Result<std::unique_ptr<ShardInput>> TarBatch::State::open_input(const NamedShard
     if (!found) return fail(found.error());
     object = std::move(*found);
   }
-  if (!object) {
-    return fail(Status(StatusCode::kIoError, "is not there").about(shard.path));
-  }
+  if (!object) return fail(Status(StatusCode::kIoError, "is not there").about(shard.path));
   return std::make_unique<ObjectShard>(std::move(*store), std::move(*object), pieces_);
 }
 
@@ -449,5 +448,6 @@ batch::Source& TarBatch::source() noexcept { return state_->source_; }
 batch::Sink& TarBatch::sink() noexcept { return state_->sink_; }
 batch::Manifest& TarBatch::manifest() noexcept { return state_->manifest_; }
 ShardTotals TarBatch::totals() const { return state_->totals(); }
+std::size_t TarBatch::shards() const noexcept { return state_->shards(); }
 
 }  // namespace framewire::dataset

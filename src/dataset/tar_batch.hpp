@@ -70,8 +70,10 @@ class TarBatch {
   [[nodiscard]] batch::Source& source() noexcept;
   [[nodiscard]] batch::Sink& sink() noexcept;
   [[nodiscard]] batch::Manifest& manifest() noexcept;
-  /// After the run.
+  /// So far. Any thread.
   [[nodiscard]] ShardTotals totals() const;
+  /// How many there are, those of other parts included.
+  [[nodiscard]] std::size_t shards() const noexcept;
 
  private:
   class State;

@@ -50,6 +50,12 @@ Result<void> check_objects(const Arguments& arguments, const std::vector<std::st
   if (std::ranges::none_of(inputs, is_url) && !is_url(output)) {
     return refuse_store_options(arguments);
   }
+  for (const char* name : {"pack", "unpack"}) {
+    if (arguments.has(name)) {
+      return misuse(
+          fmt::format("--{} is for files and folders, and a name begins with s3://", name));
+    }
+  }
   if (is_url(output)) {
     for (const char* name : {"in-place", "mode", "durability"}) {
       if (!arguments.given.contains(name)) continue;

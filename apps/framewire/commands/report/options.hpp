@@ -13,6 +13,8 @@ inline constexpr OptionSpec kReportOwn[] = {
     {"failures", "", "", "", "print a line for every picture that failed", "Report"},
     {"retry-list", "", "", "", "print only the shards that are to be made again, one a line",
      "Report"},
+    {"parquet", "FILE", "", "",
+     "write the rows of all manifests to a Parquet file; needs Python with pyarrow", "Report"},
     kEndpointOption,
     kRegionOption,
     kProfileOption,
@@ -21,8 +23,8 @@ inline constexpr OptionSpec kReportOwn[] = {
     {"json", "", "", "", "print a report as JSON on standard output", "Output"}};
 
 inline constexpr std::string_view kReportDetails =
-    "Reads the manifests that framewire batch has left of tar shards in DIR and below, a folder or "
-    "s3://BUCKET/PREFIX/, and says "
+    "Reads the manifests that framewire batch has left of tar shards in DIR, a folder or "
+    "s3://BUCKET/PREFIX/, and below, and says "
     "what is done, and what failed and why. With the names of the shards that went in, "
     "'train-{000000..000999}.tar' in quotes, it says which are missing. Exit code 1 where a "
     "picture has failed or a shard is missing.";

@@ -4,12 +4,14 @@
 #include <command_line/command.hpp>
 #include <command_line/misuse.hpp>
 #include <command_line/store_options.hpp>
+#include <commands/report/parquet.hpp>
 #include <dataset/braces.hpp>
 #include <dataset/object_names.hpp>
 #include <dataset/report.hpp>
 #include <dataset/shard_names.hpp>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <report/console.hpp>
 #include <report/json.hpp>
 
@@ -57,6 +59,9 @@ Result<ReportCommand> make_report_command(const Arguments& arguments) {
   if (std::ranges::none_of(arguments.paths, is_url) && !is_url(command.options.outputs)) {
     if (auto none = refuse_store_options(arguments); !none) return fail(none.error());
   }
+  if (is_url(command.options.manifests) && arguments.has("parquet")) {
+    return misuse("--parquet reads the manifests of folders, and DIR is in a store");
+  }
   const auto named = name_expected(words, *stores);
   if (!named) return fail(named.error());
   for (const dataset::NamedShard& shard : *named) {
@@ -83,6 +88,9 @@ std::vector<std::string> to_retry(const ReportCommand& command,
     }
   }
   std::ranges::sort(paths);
+  // Shards that were packed have all been made of one folder or list.
+  const auto repeated = std::ranges::unique(paths);
+  paths.erase(repeated.begin(), repeated.end());
   return paths;
 }
 
@@ -157,8 +165,18 @@ int run_report(const Arguments& arguments) {
                                              printable(row.message)));
     };
   }
+  std::optional<ParquetWriter> parquet;
+  if (arguments.has("parquet")) {
+    auto started = ParquetWriter::start(arguments.get("parquet"));
+    if (!started) return refuse(started.error());
+    parquet.emplace(std::move(*started));
+    command->options.on_manifest = [&](const std::string& shard, const std::string& manifest) {
+      parquet->add(shard, manifest);
+    };
+  }
   const auto report = dataset::make_report(command->options);
   if (!report) return refuse(report.error());
+  if (parquet && !parquet->finish()) return kEnvironment;
   if (list) {
     for (const std::string& path : to_retry(*command, *report)) {
       printed = printed && print(path + "\n");
