@@ -3,8 +3,8 @@
 
 #include <batch/names.hpp>
 #include <cstdint>
+#include <dataset/output_root.hpp>
 #include <dataset/pack_names.hpp>
-#include <dataset/shard_output.hpp>
 #include <framewire/batch.hpp>
 #include <framewire/status.hpp>
 #include <memory>

@@ -3,7 +3,8 @@
 
 #include <batch/temporary_file.hpp>
 #include <cstdint>
-#include <dataset/shard_output.hpp>
+#include <dataset/output_root.hpp>
+#include <dataset/running_hash.hpp>
 #include <dataset/shard_record.hpp>
 #include <dataset/tar/header.hpp>
 #include <framewire/batch/sink.hpp>

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <dataset/shard_record.hpp>
+#include <dataset/store_set.hpp>
 #include <framewire/status.hpp>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -40,16 +42,17 @@ struct DatasetReport {
 
 /// Where to look.
 struct ReportOptions {
-  std::string manifests;                              ///< folder; those below it count too
-  std::string outputs;                                ///< folder of the output shards
-  std::vector<std::string> expected;                  ///< names of shards; may be empty
+  std::string manifests;              ///< folder, or URL of a prefix; those below it count too
+  std::string outputs;                ///< likewise, of the output shards
+  std::shared_ptr<StoreSet> stores;   ///< null: folders alone
+  std::vector<std::string> expected;  ///< names of shards; may be empty
   std::function<void(const FailedRow&)> on_failed{};  ///< called for each row that is not ok
   /// Called with each shard that counts and the path of its manifest.
   std::function<void(const std::string&, const std::string&)> on_manifest{};
 };
 
 /// Reads the records of all manifests, and rows only of those that have failures.
-/// @return io_error where a folder cannot be read
+/// @return io_error where a folder cannot be read; what a store says
 [[nodiscard]] Result<DatasetReport> make_report(const ReportOptions& options);
 
 }  // namespace framewire::dataset

@@ -7,24 +7,22 @@
 
 namespace framewire::dataset {
 
-Result<std::unique_ptr<ShardFile>> ShardFile::open(const std::string& path) {
-  std::unique_ptr<ShardFile> made(new ShardFile());
-  ShardFile& out = *made;
-  out.path_ = path;
-  out.file_ =
-      base::FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  struct stat facts {};
-  if (!out.file_.valid() || ::fstat(out.file_.get(), &facts) != 0) {
+Result<std::unique_ptr<ShardInput>> ShardFile::open(const std::string& path) {
+  base::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat about {};
+  if (!file.valid() || ::fstat(file.get(), &about) != 0) {
     return fail(batch::io_error(path, "open", errno));
   }
-  if (!S_ISREG(facts.st_mode)) {
+  if (!S_ISREG(about.st_mode)) {
     return fail(Status(StatusCode::kInvalidInput, "is no regular file; accepted: tar archives")
                     .about(path));
   }
-  out.bytes_ = static_cast<std::uint64_t>(facts.st_size);
-  out.mtime_ns_ = std::int64_t{facts.st_mtim.tv_sec} * 1'000'000'000 + facts.st_mtim.tv_nsec;
-  out.permissions_ = batch::permissions_of(out.file_.get(), facts);
-  return made;
+  Facts facts;
+  facts.path = path;
+  facts.bytes = static_cast<std::uint64_t>(about.st_size);
+  facts.mtime_ns = std::int64_t{about.st_mtim.tv_sec} * 1'000'000'000 + about.st_mtim.tv_nsec;
+  facts.permissions = batch::permissions_of(file.get(), about);
+  return std::unique_ptr<ShardInput>(new ShardFile(std::move(facts), std::move(file)));
 }
 
 Result<std::size_t> ShardFile::read_at(std::uint64_t offset, std::span<std::uint8_t> into) {
@@ -33,7 +31,7 @@ Result<std::size_t> ShardFile::read_at(std::uint64_t offset, std::span<std::uint
     const ssize_t got = ::pread(file_.get(), into.data() + done, into.size() - done,
                                 static_cast<off_t>(offset + done));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return fail(batch::io_error(path_, "read", errno));
+    if (got < 0) return fail(batch::io_error(path(), "read", errno));
     if (got == 0) break;
     done += static_cast<std::size_t>(got);
   }
@@ -41,7 +39,7 @@ Result<std::size_t> ShardFile::read_at(std::uint64_t offset, std::span<std::uint
 }
 
 void ShardFile::read_ahead(std::uint64_t offset) noexcept {
-  if (offset + kAheadBytes / 2 < asked_ || asked_ >= bytes_) return;
+  if (offset + kAheadBytes / 2 < asked_ || asked_ >= bytes()) return;
   if (asked_ < offset) asked_ = offset;
   (void)::posix_fadvise(file_.get(), static_cast<off_t>(asked_), static_cast<off_t>(kAheadBytes),
                         POSIX_FADV_WILLNEED);

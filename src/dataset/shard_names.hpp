@@ -2,6 +2,8 @@
 #pragma once
 
 #include <framewire/status.hpp>
+#include <optional>
+#include <store/object_store.hpp>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@ namespace framewire::dataset {
 struct NamedShard {
   std::string path;
   std::string name;  ///< below the output folder: as batch::open_files() names it
+  std::optional<store::ObjectInfo> object{};  ///< where a listing has found it in a store
 };
 
 /// Names shards by their paths below the deepest folder that holds them all.

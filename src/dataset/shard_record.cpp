@@ -31,6 +31,8 @@ std::optional<ShardRecord> record_in(const Json& json) {
   record.input = json.at("input").get<std::string>();
   record.bytes_in = json.at("bytes_in").get<std::uint64_t>();
   record.mtime_ns = json.at("mtime_ns").get<std::int64_t>();
+  record.version = json.value("version", std::string());
+  record.version_out = json.value("version_out", std::string());
   record.options_hash = json.at("options_hash").get<std::string>();
   const auto failed_samples = json.at("failed_samples").get<std::string>();
   if (failed_samples == to_string(FailedSamples::kKeep)) {
@@ -77,6 +79,8 @@ std::string to_json_line(const ShardRecord& record) {
   json["seconds"] = std::round(record.seconds * 1000) / 1000;
   json["failed_samples"] = to_string(record.failed_samples);
   json["options_hash"] = record.options_hash;
+  if (!record.version.empty()) json["version"] = record.version;
+  if (!record.version_out.empty()) json["version_out"] = record.version_out;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -90,10 +94,23 @@ std::optional<ShardRecord> parse_record(std::string_view line) {
   }
 }
 
+bool is_same_work(const ShardRecord& one, const ShardRecord& other) noexcept {
+  const bool same_input = one.bytes_in == other.bytes_in && one.version == other.version &&
+                          (!one.version.empty() || one.mtime_ns == other.mtime_ns);
+  return same_input && one.options_hash == other.options_hash &&
+         one.failed_samples == other.failed_samples;
+}
+
+std::optional<ShardRecord> record_at_end(std::string_view tail) {
+  if (!tail.ends_with('\n')) return std::nullopt;
+  const std::size_t before =
+      tail.size() < 2 ? std::string_view::npos : tail.rfind('\n', tail.size() - 2);
+  return parse_record(tail.substr(before == std::string_view::npos ? 0 : before + 1));
+}
+
 std::string manifest_name(const std::string& shard) { return shard + std::string(kSuffix); }
 
 std::optional<ShardRecord> read_record(int folder, const std::string& name) {
-  constexpr std::uint64_t kTailBytes = 64 * 1024;
   const base::FileDescriptor file(
       ::openat(folder, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat facts {};
@@ -101,14 +118,12 @@ std::optional<ShardRecord> read_record(int folder, const std::string& name) {
     return std::nullopt;
   }
   const auto bytes = static_cast<std::uint64_t>(facts.st_size);
-  const std::uint64_t tail = std::min(bytes, kTailBytes);
+  const std::uint64_t tail = std::min<std::uint64_t>(bytes, kRecordTailBytes);
   std::string text(static_cast<std::size_t>(tail), '\0');
   const ssize_t got =
       ::pread(file.get(), text.data(), text.size(), static_cast<off_t>(bytes - tail));
-  if (got != static_cast<ssize_t>(text.size()) || !text.ends_with('\n')) return std::nullopt;
-  const std::size_t before =
-      text.size() < 2 ? std::string::npos : text.rfind('\n', text.size() - 2);
-  return parse_record(std::string_view(text).substr(before == std::string::npos ? 0 : before + 1));
+  if (got != static_cast<ssize_t>(text.size())) return std::nullopt;
+  return record_at_end(text);
 }
 
 }  // namespace framewire::dataset

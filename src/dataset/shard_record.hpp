@@ -22,11 +22,13 @@ struct ShardRecord {
   std::string input;  ///< path as opened
   std::uint64_t bytes_in = 0;
   std::int64_t mtime_ns = 0;
+  std::string version;  ///< of the input: its ETag; empty for files
   std::string options_hash;
   FailedSamples failed_samples = FailedSamples::kDrop;
 
   std::uint64_t bytes_out = 0;
   std::uint64_t hash_out = 0;  ///< XXH3-64 of the output
+  std::string version_out;     ///< its ETag; empty for files
   std::uint64_t samples = 0;   ///< of the output; members without a key not counted
   std::uint64_t dropped = 0;   ///< samples that were left out
   std::uint64_t ok = 0;        ///< pictures
@@ -41,6 +43,16 @@ struct ShardRecord {
 [[nodiscard]] std::string to_json_line(const ShardRecord& record);
 /// Reads a line that to_json_line() has written. @return nothing for any other line
 [[nodiscard]] std::optional<ShardRecord> parse_record(std::string_view line);
+
+/// Whether both tell of the same input, made in the same way: by version, or by time where there is
+/// none.
+[[nodiscard]] bool is_same_work(const ShardRecord& one, const ShardRecord& other) noexcept;
+
+/// The record at the end of a manifest, of which `tail` is the last kRecordTailBytes, or all.
+/// @return nothing where it does not end in a record
+[[nodiscard]] std::optional<ShardRecord> record_at_end(std::string_view tail);
+/// A record has a few hundred bytes, and two names of at most 4,096.
+inline constexpr std::size_t kRecordTailBytes = 64 * 1024;
 
 /// The name of a shard's manifest: the shard's, and ".jsonl".
 [[nodiscard]] std::string manifest_name(const std::string& shard);

@@ -34,34 +34,51 @@ ShardWork::Picture::Picture(std::shared_ptr<ShardWork> whose, std::uint64_t whic
 
 ShardWork::Picture::~Picture() { work->give_up(number); }
 
-ShardWork::ShardWork(std::uint64_t id, std::string name, std::unique_ptr<ShardFile> file,
-                     std::unique_ptr<ShardOutput> output, const ShardSettings& settings,
-                     ResultBudget& budget)
+ShardRecord begin_record(const std::string& name, const ShardInput& input,
+                         const ShardSettings& settings) {
+  ShardRecord record;
+  record.shard = name;
+  record.input = input.path();
+  record.bytes_in = input.bytes();
+  record.mtime_ns = input.facts().mtime_ns;
+  record.version = input.facts().version;
+  record.options_hash = settings.options_hash;
+  record.failed_samples = settings.failed_samples;
+  return record;
+}
+
+ShardWork::ShardWork(std::uint64_t id, std::string name, std::string label,
+                     std::unique_ptr<ShardInput> input, std::unique_ptr<ShardOutput> output,
+                     const ShardSettings& settings, ResultBudget& budget)
     : id_(id),
       name_(std::move(name)),
-      file_(std::move(file)),
+      output_label_(std::move(label)),
+      input_(std::move(input)),
       output_(std::move(output)),
       settings_(settings),
       budget_(budget),
-      reader_(*file_, file_->bytes()) {
-  record_.shard = name_;
-  record_.input = file_->path();
-  record_.bytes_in = file_->bytes();
-  record_.mtime_ns = file_->mtime_ns();
-  record_.options_hash = settings.options_hash;
-  record_.failed_samples = settings.failed_samples;
+      reader_(*input_, input_->bytes()),
+      record_(begin_record(name_, *input_, settings)) {
+  input_->read_ahead(0);
 }
 
 ShardWork::Listed ShardWork::list() {
   while (state() == State::kInWork) {
     const auto member = reader_.next();
-    if (!member) return {add_damage(member.error()), std::nullopt};
+    if (!member) {
+      if (auto lost = input_->lost()) {
+        const std::lock_guard lock(mutex_);
+        return {std::nullopt, give_up_shard(std::move(*lost))};
+      }
+      return {add_damage(member.error()), std::nullopt};
+    }
     if (!*member) {
+      input_->read_ahead(input_->bytes());
       auto ended = end_listing();
       if (!ended) return {std::nullopt, std::move(ended.error())};
       break;
     }
-    file_->read_ahead((*member)->content);
+    input_->read_ahead((*member)->content);
     if (auto input = add(**member)) return {std::move(input), std::nullopt};
     std::unique_lock lock(mutex_);
     if (!pictures_.empty() && samples_.size() < kMaxIdleSamples) continue;
@@ -112,7 +129,7 @@ batch::Input ShardWork::add_damage(const Status& error) {
                                });
     if (lacks_picture) key = samples_.back().key;
   }
-  Status named = Status(error.code(), error.message()).about(file_->path());
+  Status named = Status(error.code(), error.message()).about(input_->path());
   if (error.offset()) named = Status(std::move(named)).at(*error.offset());
   return hand_out(std::move(member), key, std::move(named));
 }
@@ -158,16 +175,15 @@ ShardWork::Sample& ShardWork::sample_at(const Place& place) {
 }
 
 std::string ShardWork::label_of(const std::string& member) const {
-  return member.empty() ? file_->path() : file_->path() + ": " + member;
+  return member.empty() ? input_->path() : input_->path() + ": " + member;
 }
 
 std::string ShardWork::label(std::uint64_t number) const {
-  const std::string output = settings_.output_path + "/" + name_;
   const std::lock_guard lock(mutex_);
   const auto found = pictures_.find(number);
-  if (found == pictures_.end() || state_ != State::kInWork) return output;
+  if (found == pictures_.end() || state_ != State::kInWork) return output_label_;
   const auto& sample = samples_[static_cast<std::size_t>(found->second.sample - first_sample_)];
-  return output + ": " + sample.pieces[found->second.piece].member.header.name;
+  return output_label_ + ": " + sample.pieces[found->second.piece].member.header.name;
 }
 
 void ShardWork::commit(std::uint64_t number, std::span<const std::uint8_t> jpeg) {
@@ -203,12 +219,25 @@ batch::WriteResult ShardWork::decide(std::uint64_t number, const batch::Row& row
   piece.ok = row.outcome == batch::Outcome::kOk;
   piece.row = row;
   piece.row->name = piece.member.header.name.empty() ? name_ : piece.member.header.name;
-  return write_ready(lock);
+  auto lost = piece.ok ? std::nullopt : input_->lost();
+  if (!lost) return write_ready(lock);
+  auto problem = give_up_shard(std::move(*lost));
+  if (problem) return tl::unexpected<batch::WriteError>(std::move(*problem));
+  return {};
+}
+
+// Under the lock. What is missing of the input may be there at another time: the shard is left to
+// be made then. @return what is to be told, once
+std::optional<batch::WriteError> ShardWork::give_up_shard(Status why) {
+  if (!fail_shard()) return std::nullopt;
+  if (!writing_) output_.reset();
+  budget_.notify();
+  return batch::WriteError{std::move(why), false};
 }
 
 void ShardWork::give_up(std::uint64_t number) {
   const std::lock_guard lock(mutex_);
-  if (pictures_.contains(number)) budget_.give_up();
+  if (state_ == State::kInWork && pictures_.contains(number)) budget_.give_up();
 }
 
 ShardWork::State ShardWork::state() const {

@@ -4,7 +4,7 @@
 #include <base/clock.hpp>
 #include <cstdint>
 #include <dataset/budget.hpp>
-#include <dataset/shard_file.hpp>
+#include <dataset/shard_input.hpp>
 #include <dataset/shard_output.hpp>
 #include <dataset/shard_record.hpp>
 #include <dataset/tar/reader.hpp>
@@ -27,10 +27,11 @@ namespace framewire::dataset {
 struct ShardSettings {
   FailedSamples failed_samples = FailedSamples::kDrop;
   std::string options_hash;
-  std::optional<std::uint32_t> mode;  ///< of outputs
-  FileSet inputs;                     ///< all shards that are read
-  std::string output_path;            ///< of the folder, for messages
 };
+
+/// What a record says of a shard before any of it is read.
+[[nodiscard]] ShardRecord begin_record(const std::string& name, const ShardInput& input,
+                                       const ShardSettings& settings);
 
 /// Members go out in the order in which they came: pictures as they were made, others as bytes of
 /// the input, headers included. A sample goes out once all of its pictures are decided.
@@ -41,21 +42,22 @@ class ShardWork : public std::enable_shared_from_this<ShardWork> {
  public:
   /// @param settings, budget  live as long as this
   /// @param id                no other shard of the batch has it
-  ShardWork(std::uint64_t id, std::string name, std::unique_ptr<ShardFile> file,
-            std::unique_ptr<ShardOutput> output, const ShardSettings& settings,
-            ResultBudget& budget);
+  /// @param label             what messages call the output
+  ShardWork(std::uint64_t id, std::string name, std::string label,
+            std::unique_ptr<ShardInput> input, std::unique_ptr<ShardOutput> output,
+            const ShardSettings& settings, ResultBudget& budget);
 
   /// What list() found.
   struct Listed {
     std::optional<batch::Input> input;         ///< nothing: there are no more
-    std::optional<batch::WriteError> problem;  ///< of the output; there are no more
+    std::optional<batch::WriteError> problem;  ///< of the whole shard; there are no more
   };
   /// Goes on to the next picture, or to what cannot be read: the input then has an error. Its name
   /// is "ID/NUMBER", its data a Picture.
   [[nodiscard]] Listed list();
 
-  /// A picture that was handed out. Where it is dropped before it is decided, which only a batch
-  /// does that ends, the budget is told.
+  /// A picture that was handed out. Where it is dropped before it is decided, while the shard is in
+  /// work, which only a batch does that ends, the budget is told.
   struct Picture {
     Picture(std::shared_ptr<ShardWork> whose, std::uint64_t which, const tar::Member& member);
     ~Picture();
@@ -72,18 +74,24 @@ class ShardWork : public std::enable_shared_from_this<ShardWork> {
   [[nodiscard]] std::string label(std::uint64_t number) const;
   /// Keeps what was made of a picture, until decide().
   void commit(std::uint64_t number, std::span<const std::uint8_t> jpeg);
-  /// What became of a picture. @return what writing the output met; then the shard has failed
+  /// What became of a picture. @return what writing the output met, or why nothing more can be had
+  ///         of the input; then the shard has failed
   [[nodiscard]] batch::WriteResult decide(std::uint64_t number, const batch::Row& row);
 
   /// What the shard has come to.
-  enum class State : std::uint8_t { kInWork, kWritten, kFailed };
+  enum class State : std::uint8_t {
+    kInWork,
+    kWritten,
+    kElsewhere,  ///< another process has made the same meanwhile
+    kFailed,
+  };
   [[nodiscard]] State state() const;
   /// Once it is kWritten.
   [[nodiscard]] const ShardRecord& record() const noexcept { return record_; }
   /// Members that could not be copied, whose samples have failed; empties the list.
   [[nodiscard]] std::vector<Status> take_copy_errors();
 
-  [[nodiscard]] ShardFile& file() noexcept { return *file_; }
+  [[nodiscard]] ShardInput& input() noexcept { return *input_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
  private:
@@ -121,15 +129,16 @@ class ShardWork : public std::enable_shared_from_this<ShardWork> {
   [[nodiscard]] batch::WriteResult write_sample(Sample& sample);
   [[nodiscard]] tl::expected<bool, batch::WriteError> write_pieces(Sample& sample);
   [[nodiscard]] batch::WriteResult write_rows(Sample& sample, bool left_out);
-  [[nodiscard]] batch::WriteResult commit_output();
+  [[nodiscard]] tl::expected<State, batch::WriteError> commit_output();
   void note_copy_error(Piece& piece, Status error);
-  void fail_shard();
+  bool fail_shard();
+  [[nodiscard]] std::optional<batch::WriteError> give_up_shard(Status why);
 
   const std::uint64_t id_;
   const std::string name_;
-  const std::unique_ptr<ShardFile> file_;
+  const std::string output_label_;
+  const std::unique_ptr<ShardInput> input_;
   std::unique_ptr<ShardOutput> output_;  ///< of whoever writes
-  OutputMark mark_;                      ///< where the sample begins; likewise
   const ShardSettings& settings_;
   ResultBudget& budget_;
   const base::Clock::time_point start_ = base::Clock::now();

@@ -10,7 +10,7 @@ namespace {
 
 // What is thrown here is memory that ran out, which every shard would meet.
 template <typename Write>
-batch::WriteResult without_throwing(Write write) {
+auto without_throwing(Write write) -> decltype(write()) {
   try {
     return write();
   } catch (const std::bad_alloc&) {
@@ -38,16 +38,19 @@ batch::WriteResult ShardWork::write_ready(std::unique_lock<std::mutex>& lock) {
     for (const Piece& piece : sample.pieces) bytes += piece.encoded.size();
     result = without_throwing([&] { return write_sample(sample); });
     if (bytes > 0) budget_.release(bytes);
+    if (!sample.pieces.empty()) input_->release_before(sample.pieces.back().member.end);
     lock.lock();
   }
   if (result && listed_ && samples_.empty()) {
     lock.unlock();
-    result = without_throwing([&] { return commit_output(); });
+    const auto committed = without_throwing([&] { return commit_output(); });
+    if (!committed) result = tl::unexpected<batch::WriteError>(committed.error());
     lock.lock();
-    if (result) state_ = State::kWritten;
+    if (committed) state_ = *committed;
   }
   writing_ = false;
-  if (!result) fail_shard();
+  // Where another thread has given the shard up meanwhile, it has told why.
+  if (!result && !fail_shard()) result = {};
   if (state_ != State::kInWork) {
     output_.reset();
     budget_.notify();
@@ -59,11 +62,13 @@ batch::WriteResult ShardWork::write_sample(Sample& sample) {
   const bool failed = !std::ranges::all_of(sample.pieces, &Piece::ok);
   bool left_out = failed && settings_.failed_samples == FailedSamples::kDrop;
   if (!left_out) {
-    output_->mark(mark_);
+    output_->begin_sample();
     const auto whole = write_pieces(sample);
     if (!whole) return tl::unexpected<batch::WriteError>(whole.error());
     left_out = !*whole;
-    if (left_out) output_->rewind(mark_);
+    if (left_out) {
+      if (auto dropped = output_->drop_sample(); !dropped) return dropped;
+    }
   }
   if (!sample.key.empty()) ++(left_out ? record_.dropped : record_.samples);
   return write_rows(sample, left_out);
@@ -80,9 +85,12 @@ tl::expected<bool, batch::WriteError> ShardWork::write_pieces(Sample& sample) {
       continue;
     }
     std::optional<Status> problem;
-    const auto done = output_->copy(*file_, piece.member.begin, piece.member.end, problem);
+    const auto done = output_->copy(*input_, piece.member.begin, piece.member.end, problem);
     if (!done) return tl::unexpected<batch::WriteError>(done.error());
     if (*done == ShardOutput::Copied::kUnreadable) {
+      if (auto lost = input_->lost()) {
+        return tl::unexpected<batch::WriteError>({std::move(*lost), false});
+      }
       note_copy_error(piece, std::move(*problem));
       return false;
     }
@@ -126,17 +134,18 @@ batch::WriteResult ShardWork::write_rows(Sample& sample, bool left_out) {
   return {};
 }
 
-batch::WriteResult ShardWork::commit_output() {
+tl::expected<ShardWork::State, batch::WriteError> ShardWork::commit_output() {
   record_.seconds = base::elapsed_us(start_) / 1e6;
-  ShardOutput::Commit how;
-  how.source = &file_->permissions();
-  how.mode = settings_.mode;
-  how.inputs = &settings_.inputs;
-  return output_->commit(record_, how);
+  const auto& permissions = input_->facts().permissions;
+  const auto committed = output_->commit(record_, permissions ? &*permissions : nullptr);
+  if (!committed) return tl::unexpected<batch::WriteError>(committed.error());
+  return *committed == ShardOutput::Committed::kWritten ? State::kWritten : State::kElsewhere;
 }
 
-// Results that still come find nothing to add to.
-void ShardWork::fail_shard() {
+// Under the lock. Results that still come find nothing to add to. @return false where it has failed
+// before
+bool ShardWork::fail_shard() {
+  if (state_ != State::kInWork) return false;
   state_ = State::kFailed;
   std::uint64_t bytes = 0;
   for (const Sample& sample : samples_) {
@@ -144,6 +153,7 @@ void ShardWork::fail_shard() {
   }
   samples_.clear();
   budget_.release(bytes);
+  return true;
 }
 
 }  // namespace framewire::dataset

@@ -1,15 +1,19 @@
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <algorithm>
-#include <batch/temporary_file.hpp>
 #include <charconv>
+#include <dataset/folder_outputs.hpp>
+#include <dataset/object_names.hpp>
+#include <dataset/object_outputs.hpp>
+#include <dataset/object_shard.hpp>
+#include <dataset/shard_file.hpp>
 #include <dataset/shard_names.hpp>
 #include <dataset/shard_work.hpp>
 #include <dataset/tar_batch.hpp>
 #include <mutex>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace framewire::dataset {
@@ -17,6 +21,9 @@ namespace {
 
 /// Shards that are not written yet, whatever --jobs: each holds two to five open files.
 constexpr unsigned kMaxOpenShards = 64;
+/// And on their way to a store: what four parts of 16 MB in flight take, the one that is filled,
+/// and a sample.
+constexpr std::uint64_t kUploadBytes = 96u << 20;
 
 /// Which picture an Input's name stands for.
 struct PictureName {
@@ -50,7 +57,7 @@ class MemberInput final : public batch::OpenInput {
     const std::uint64_t left = picture_->bytes - done_;
     const auto some = static_cast<std::size_t>(std::min<std::uint64_t>(left, into.size()));
     if (some == 0) return std::size_t{0};
-    auto got = picture_->work->file().read_at(picture_->offset + done_, into.first(some));
+    auto got = picture_->work->input().read_at(picture_->offset + done_, into.first(some));
     if (!got) return got;
     if (*got != some) {
       return fail(StatusCode::kIoError, "cannot be read: its shard has become shorter");
@@ -70,25 +77,22 @@ class MemberInput final : public batch::OpenInput {
 /// All of it; the three that batch::run() takes only hand on.
 class TarBatch::State {
  public:
-  State(std::vector<NamedShard> shards, OutputRoot outputs, OutputRoot manifests,
+  State(std::vector<NamedShard> shards, std::unique_ptr<ShardOutputs> outputs,
         const TarBatchOptions& options)
       : options_(options),
         shards_(std::move(shards)),
         outputs_(std::move(outputs)),
-        manifests_(std::move(manifests)),
-        budget_(options.waiting_bytes, options.stop) {
+        budget_(options.waiting_bytes, options.stop),
+        pieces_({.max_bytes = options.store_bytes, .objects = options.in_work}) {
     settings_.failed_samples = options.failed_samples;
     settings_.options_hash = options.options_hash;
-    settings_.mode = options.mode;
-    settings_.output_path = options.outputs;
-    for (const NamedShard& shard : shards_) {
-      struct stat facts {};
-      if (::stat(shard.path.c_str(), &facts) == 0) {
-        settings_.inputs.insert({facts.st_dev, facts.st_ino});
-      }
+    if (store::is_object_url(options.outputs)) {
+      max_open_ = static_cast<unsigned>(std::clamp<std::uint64_t>(
+          options.store_bytes / kUploadBytes, options.in_work, kMaxOpenShards));
     }
   }
 
+  [[nodiscard]] Result<void> check_outputs() const;
   [[nodiscard]] Result<void> check_unused() const;
   [[nodiscard]] Result<std::optional<batch::Input>> next();
   [[nodiscard]] std::string label(const std::string& name);
@@ -96,6 +100,7 @@ class TarBatch::State {
   [[nodiscard]] Result<void> append(const batch::Row& row);
   [[nodiscard]] Result<void> begin();
   void drop_unfinished();
+  [[nodiscard]] std::size_t shards() const noexcept { return shards_.size(); }
   [[nodiscard]] ShardTotals totals() const {
     const std::lock_guard lock(mutex_);
     return totals_;
@@ -136,7 +141,9 @@ class TarBatch::State {
   [[nodiscard]] bool is_ours(std::size_t shard) const {
     return shard % options_.part.count == options_.part.index;
   }
-  [[nodiscard]] bool is_done(const ShardRecord& record, const ShardFile& file) const;
+  [[nodiscard]] std::vector<std::string> our_names() const;
+  [[nodiscard]] bool is_done(const ShardRecord& record, const ShardRecord& wanted) const;
+  [[nodiscard]] Result<std::unique_ptr<ShardInput>> open_input(const NamedShard& shard);
   [[nodiscard]] Result<std::optional<batch::Input>> open_shard(std::uint64_t id);
   [[nodiscard]] Result<void> meet(batch::WriteError error);
   [[nodiscard]] std::shared_ptr<ShardWork> find(std::uint64_t id);
@@ -149,10 +156,11 @@ class TarBatch::State {
 
   const TarBatchOptions options_;
   const std::vector<NamedShard> shards_;
-  const OutputRoot outputs_;
-  const OutputRoot manifests_;
+  const std::unique_ptr<ShardOutputs> outputs_;
+  unsigned max_open_ = kMaxOpenShards;
   ShardSettings settings_;
   ResultBudget budget_;
+  PieceCache pieces_;
 
   // Of the thread that lists.
   std::size_t next_shard_ = 0;
@@ -171,39 +179,64 @@ class TarBatch::State {
   TarManifest manifest_{*this};
 };
 
+// No output takes the place of an object that is read. Of files this is seen when they get names.
+Result<void> TarBatch::State::check_outputs() const {
+  if (!store::is_object_url(options_.outputs)) return {};
+  std::unordered_set<std::string_view> inputs;
+  for (const NamedShard& shard : shards_) inputs.insert(shard.path);
+  for (const NamedShard& shard : shards_) {
+    const std::string output = outputs_->label(shard.name);
+    if (!inputs.contains(output)) continue;
+    return fail(Status(StatusCode::kInvalidInput,
+                       "would be replaced by an output of this batch; accepted: another OUT_DIR")
+                    .about(output));
+  }
+  return {};
+}
+
+std::vector<std::string> TarBatch::State::our_names() const {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < shards_.size(); ++i) {
+    if (is_ours(i)) names.push_back(shards_[i].name);
+  }
+  return names;
+}
+
 // Before anything is begun: what is there may be another batch's.
 Result<void> TarBatch::State::check_unused() const {
   if (options_.resume) return {};
-  for (std::size_t i = 0; i < shards_.size(); ++i) {
-    struct stat facts {};
-    const std::string name = manifest_name(shards_[i].name);
-    if (!is_ours(i) ||
-        ::fstatat(manifests_.folder.get(), name.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) {
-      continue;
-    }
-    return fail(Status(StatusCode::kInvalidInput,
-                       "is a manifest already; give --resume to go on from it, or another folder")
-                    .about(manifests_.path + "/" + name));
-  }
-  return {};
+  const auto manifest = outputs_->find_manifest(our_names());
+  if (!manifest) return fail(manifest.error());
+  if (!*manifest) return {};
+  return fail(Status(StatusCode::kInvalidInput,
+                     "is a manifest already; give --resume to go on from it, or another folder")
+                  .about(**manifest));
 }
 
 Result<void> TarBatch::State::begin() {
   if (!options_.resume) return {};
-  for (const OutputRoot* root : {&outputs_, &manifests_}) {
-    if (auto removed = batch::remove_stale_temporaries(root->path); !removed) {
-      return fail(removed.error());
-    }
-  }
-  return {};
+  return outputs_->resume(our_names());
 }
 
-bool TarBatch::State::is_done(const ShardRecord& record, const ShardFile& file) const {
-  const bool same = record.options_hash == options_.options_hash &&
-                    record.failed_samples == options_.failed_samples &&
-                    record.bytes_in == file.bytes() && record.mtime_ns == file.mtime_ns();
+bool TarBatch::State::is_done(const ShardRecord& record, const ShardRecord& wanted) const {
   const bool clean = record.failed == 0 && !record.damaged_at;
-  return same && (clean || !options_.retry_failed);
+  return is_same_work(record, wanted) && (clean || !options_.retry_failed);
+}
+
+Result<std::unique_ptr<ShardInput>> TarBatch::State::open_input(const NamedShard& shard) {
+  if (!store::is_object_url(shard.path)) return ShardFile::open(shard.path);
+  const auto url = store::parse_object_url(shard.path);
+  if (!url) return fail(url.error());
+  auto store = options_.stores->get(url->bucket);
+  if (!store) return fail(store.error());
+  std::optional<store::ObjectInfo> object = shard.object;
+  if (!object) {
+    auto found = (*store)->find(url->key);
+    if (!found) return fail(found.error());
+    object = std::move(*found);
+  }
+  if (!object) return fail(Status(StatusCode::kIoError, "is not there").about(shard.path));
+  return std::make_unique<ObjectShard>(std::move(*store), std::move(*object), pieces_);
 }
 
 // An error of one shard, or one that ends the batch.
@@ -221,16 +254,16 @@ void TarBatch::State::tell(const Status& error) {
 // @return an input where the shard itself has an error, to have its row
 Result<std::optional<batch::Input>> TarBatch::State::open_shard(std::uint64_t id) {
   const NamedShard& shard = shards_[static_cast<std::size_t>(id)];
-  auto file = ShardFile::open(shard.path);
-  if (!file) {
+  auto shard_input = open_input(shard);
+  if (!shard_input) {
     count(&ShardTotals::failed);
     batch::Input input;
     input.label = shard.path;
     input.name = fmt::format("{}/shard", id);
-    input.error = file.error();
+    input.error = shard_input.error();
     return input;
   }
-  auto output = ShardOutput::open(outputs_, manifests_, shard.name);
+  auto output = outputs_->open(shard.name);
   if (!output) {
     count(&ShardTotals::failed);
     if (auto good = meet(std::move(output.error())); !good) return fail(good.error());
@@ -241,12 +274,19 @@ Result<std::optional<batch::Input>> TarBatch::State::open_shard(std::uint64_t id
     return std::nullopt;
   }
   // Also without resume: another process may have done it since this one began.
-  if (const auto earlier = (*output)->earlier(); earlier && is_done(*earlier, **file)) {
+  const auto earlier = (*output)->earlier();
+  if (!earlier) {
+    count(&ShardTotals::failed);
+    tell(earlier.error());
+    return std::nullopt;
+  }
+  if (*earlier && is_done(**earlier, begin_record(shard.name, **shard_input, settings_))) {
     count(&ShardTotals::unchanged);
     return std::nullopt;
   }
-  const auto work = std::make_shared<ShardWork>(id, shard.name, std::move(*file),
-                                                std::move(*output), settings_, budget_);
+  const auto work =
+      std::make_shared<ShardWork>(id, shard.name, outputs_->label(shard.name),
+                                  std::move(*shard_input), std::move(*output), settings_, budget_);
   {
     const std::lock_guard lock(mutex_);
     works_[id] = work;
@@ -258,7 +298,7 @@ Result<std::optional<batch::Input>> TarBatch::State::open_shard(std::uint64_t id
 
 Result<std::optional<batch::Input>> TarBatch::State::next() {
   for (;;) {
-    const auto may_open = [this] { return next_shard_ < shards_.size() && open_ < kMaxOpenShards; };
+    const auto may_open = [this] { return next_shard_ < shards_.size() && open_ < max_open_; };
     const bool goes_on = budget_.wait(
         [&] { return !listings_.empty() || may_open() || next_shard_ >= shards_.size(); });
     if (!goes_on) return std::nullopt;
@@ -305,6 +345,8 @@ void TarBatch::State::settle(const std::shared_ptr<ShardWork>& work) {
     open_ = static_cast<unsigned>(works_.size());
     if (state == ShardWork::State::kFailed) {
       ++totals_.failed;
+    } else if (state == ShardWork::State::kElsewhere) {
+      ++totals_.elsewhere;
     } else {
       ++totals_.written;
       if (work->record().damaged_at) ++totals_.damaged;
@@ -345,16 +387,57 @@ void TarBatch::State::drop_unfinished() {
   works_.clear();
 }
 
+namespace {
+
+Result<std::vector<NamedShard>> name_all(const std::vector<std::string>& shards,
+                                         const TarBatchOptions& options) {
+  const auto is_url = [](const std::string& path) { return store::is_object_url(path); };
+  if (std::ranges::none_of(shards, is_url)) return name_shards(shards);
+  const auto file = std::ranges::find_if_not(shards, is_url);
+  if (file != shards.end()) {
+    return fail(Status(StatusCode::kInvalidInput,
+                       "is a file, and other shards lie in a store; accepted: either")
+                    .about(*file));
+  }
+  return name_object_shards(shards, *options.stores);
+}
+
+Result<std::unique_ptr<ShardOutputs>> open_outputs(const std::vector<NamedShard>& shards,
+                                                   const TarBatchOptions& options) {
+  const bool remote = store::is_object_url(options.outputs);
+  if (store::is_object_url(options.manifests) != remote) {
+    return fail(Status(StatusCode::kInvalidInput,
+                       "and the output shards do not both lie in folders or both in stores; "
+                       "accepted: manifests where their shards are")
+                    .about(options.manifests));
+  }
+  if (remote) {
+    auto outputs = open_prefix(options.outputs, *options.stores);
+    if (!outputs) return fail(outputs.error());
+    auto manifests = open_prefix(options.manifests, *options.stores);
+    if (!manifests) return fail(manifests.error());
+    return open_object_outputs({std::move(*outputs), std::move(*manifests), options.patience});
+  }
+  FolderOutputsOptions folders{options.outputs, options.manifests, options.mode, {}};
+  for (const NamedShard& shard : shards) {
+    struct stat facts {};
+    if (!shard.object && ::stat(shard.path.c_str(), &facts) == 0) {
+      folders.inputs.insert({facts.st_dev, facts.st_ino});
+    }
+  }
+  return open_folder_outputs(std::move(folders));
+}
+
+}  // namespace
+
 Result<std::unique_ptr<TarBatch>> TarBatch::open(const std::vector<std::string>& shards,
                                                  const TarBatchOptions& options) {
-  auto named = name_shards(shards);
+  auto named = name_all(shards, options);
   if (!named) return fail(named.error());
-  auto outputs = open_output_root(options.outputs);
+  auto outputs = open_outputs(*named, options);
   if (!outputs) return fail(outputs.error());
-  auto manifests = open_output_root(options.manifests);
-  if (!manifests) return fail(manifests.error());
-  auto state = std::make_unique<State>(std::move(*named), std::move(*outputs),
-                                       std::move(*manifests), options);
+  auto state = std::make_unique<State>(std::move(*named), std::move(*outputs), options);
+  if (auto good = state->check_outputs(); !good) return fail(good.error());
   if (auto unused = state->check_unused(); !unused) return fail(unused.error());
   return std::unique_ptr<TarBatch>(new TarBatch(std::move(state)));
 }
@@ -365,5 +448,6 @@ batch::Source& TarBatch::source() noexcept { return state_->source_; }
 batch::Sink& TarBatch::sink() noexcept { return state_->sink_; }
 batch::Manifest& TarBatch::manifest() noexcept { return state_->manifest_; }
 ShardTotals TarBatch::totals() const { return state_->totals(); }
+std::size_t TarBatch::shards() const noexcept { return state_->shards(); }
 
 }  // namespace framewire::dataset

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <dataset/shard_record.hpp>
+#include <dataset/store_set.hpp>
 #include <framewire/batch.hpp>
 #include <framewire/status.hpp>
 #include <functional>
@@ -16,8 +18,8 @@ namespace framewire::dataset {
 
 /// What a batch over shards does, besides what batch::Settings says.
 struct TarBatchOptions {
-  std::string outputs;        ///< folder of the output shards
-  std::string manifests;      ///< folder of their manifests
+  std::string outputs;        ///< folder of the output shards, or "s3://BUCKET/PREFIX/"
+  std::string manifests;      ///< of their manifests, a folder where `outputs` is one
   batch::Shard part;          ///< of the shards, by their place in the list
   bool resume = false;        ///< shards whose manifest fits are left alone
   bool retry_failed = false;  ///< with resume: unless the manifest tells of a failure
@@ -27,6 +29,11 @@ struct TarBatchOptions {
   unsigned in_work = 1;                      ///< shards whose pictures are handed out by turns
   std::uint64_t waiting_bytes = 256u << 20;  ///< of results that wait for their place, about
   const std::atomic<bool>* stop = nullptr;   ///< as RunOptions::stop
+  std::shared_ptr<StoreSet> stores;          ///< null: files and folders alone
+  /// Of shards that are read from stores; and about as much again for those on their way there.
+  std::uint64_t store_bytes = 1u << 30;
+  /// As ObjectOutputsOptions::patience.
+  std::chrono::milliseconds patience{2000};
   /// Told of what the batch's own rows do not tell: a shard that could not be written, a member
   /// that could not be copied. One call at a time, from any thread.
   std::function<void(const Status&)> on_error;
@@ -36,7 +43,7 @@ struct TarBatchOptions {
 struct ShardTotals {
   std::uint64_t written = 0;
   std::uint64_t unchanged = 0;  ///< done by an earlier run
-  std::uint64_t elsewhere = 0;  ///< another process has them
+  std::uint64_t elsewhere = 0;  ///< another process has them, or has made them meanwhile
   std::uint64_t failed = 0;     ///< could not be opened or written
   std::uint64_t damaged = 0;    ///< of those written: not read to their end
   std::uint64_t samples = 0;    ///< in those written
@@ -46,12 +53,14 @@ struct ShardTotals {
 
 /// Source, sink and manifest of one call of batch::run(), whose settings have no shard of their
 /// own. Memory: waiting_bytes, and what is
-/// in work when they are reached; about 1 KB a member that waits.
+/// in work when they are reached; about 1 KB a member that waits; what store_bytes says.
 class TarBatch {
  public:
-  /// @param shards  paths; below the output folder they are named as batch::open_files() names them
+  /// @param shards  paths, named below the output folder as batch::open_files() names them; or URLs
+  ///                as name_object_shards() has them
   /// @return invalid_input for a shard that is named twice, for an output that would be an input,
-  ///         and, without resume, for shards that have manifests already; io_error
+  ///         for paths among URLs, and, without resume, for shards that have manifests already;
+  ///         io_error; what the store says
   [[nodiscard]] static Result<std::unique_ptr<TarBatch>> open(
       const std::vector<std::string>& shards, const TarBatchOptions& options);
   TarBatch(const TarBatch&) = delete;
@@ -61,8 +70,10 @@ class TarBatch {
   [[nodiscard]] batch::Source& source() noexcept;
   [[nodiscard]] batch::Sink& sink() noexcept;
   [[nodiscard]] batch::Manifest& manifest() noexcept;
-  /// After the run.
+  /// So far. Any thread.
   [[nodiscard]] ShardTotals totals() const;
+  /// How many there are, those of other parts included.
+  [[nodiscard]] std::size_t shards() const noexcept;
 
  private:
   class State;

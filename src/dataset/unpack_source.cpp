@@ -64,8 +64,9 @@ struct UnpackSource::ListedPicture {
 
 // Members have no identity of their own: an output that has the shard's place is known by the
 // batch's own list of inputs.
-UnpackSource::OpenShard::OpenShard(std::unique_ptr<ShardFile> opened)
-    : file(std::move(opened)), permissions(file->permissions()) {
+UnpackSource::OpenShard::OpenShard(std::unique_ptr<ShardInput> opened)
+    : file(std::move(opened)),
+      permissions(file->facts().permissions.value_or(batch::Permissions{})) {
   permissions.id = {};
 }
 

@@ -43,8 +43,8 @@ class UnpackSource final : public batch::Source {
  private:
   /// A shard that is open, as long as any of its pictures is in work.
   struct OpenShard {
-    explicit OpenShard(std::unique_ptr<ShardFile> opened);
-    std::unique_ptr<ShardFile> file;
+    explicit OpenShard(std::unique_ptr<ShardInput> opened);
+    std::unique_ptr<ShardInput> file;
     batch::Permissions permissions;
   };
   struct ListedPicture;  ///< what an Input takes along

@@ -44,8 +44,10 @@ class ObjectUpload {
   /// Adds bytes; they are copied. Waits while more parts are in flight than the store's settings
   /// allow. @return any error, also of parts that were given before
   [[nodiscard]] virtual Result<void> append(std::span<const std::uint8_t> bytes) = 0;
-  /// Waits for all parts, then makes the object known.
+  /// Waits for all parts, then makes the object known. May be called again after kExists.
   [[nodiscard]] virtual Result<PutOutcome> complete(PutCondition condition) = 0;
+  /// After complete() has said kStored: the object's ETag; empty where the server gave none.
+  [[nodiscard]] virtual std::string etag() const { return {}; }
 };
 
 /// One bucket. All members may be called by any number of threads at once; they wait for the

@@ -120,6 +120,12 @@ bool is_completion(std::string_view xml) {
   return static_cast<bool>(load(document, xml, "CompleteMultipartUploadResult"));
 }
 
+std::string completed_etag(std::string_view xml) {
+  pugi::xml_document document;
+  const pugi::xml_node root = load(document, xml, "CompleteMultipartUploadResult");
+  return unquoted_etag(trimmed(root.child_value("ETag"))).value_or("");
+}
+
 Result<S3Credentials> parse_assumed_role(std::string_view xml) {
   pugi::xml_document document;
   const pugi::xml_node keys = load(document, xml, "AssumeRoleWithWebIdentityResponse")

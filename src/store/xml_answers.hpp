@@ -42,6 +42,8 @@ struct ServiceError {
 [[nodiscard]] Result<std::string> parse_upload_id(std::string_view xml);
 /// Whether the answer to a CompleteMultipartUpload says that there is an object now.
 [[nodiscard]] bool is_completion(std::string_view xml);
+/// The ETag of the object that such an answer tells of, without quotes; empty where it has none.
+[[nodiscard]] std::string completed_etag(std::string_view xml);
 /// The keys of an AssumeRoleWithWebIdentityResponse. @return io_error
 [[nodiscard]] Result<S3Credentials> parse_assumed_role(std::string_view xml);
 

@@ -2,6 +2,7 @@
 #include <array>
 #include <command_line/command.hpp>
 #include <command_line/gpu_options.hpp>
+#include <command_line/store_options.hpp>
 #include <commands/batch/packing_options.hpp>
 #include <commands/index/options.hpp>
 #include <commands/report/options.hpp>
@@ -83,6 +84,12 @@ constexpr OptionSpec kBatchOwn[] = {
     {"progress", "WHEN", "auto|always|never|json", "auto",
      "show a progress line on standard error; auto: on terminals; json: a line of JSON a second",
      "Output"},
+    kEndpointOption,
+    kRegionOption,
+    kProfileOption,
+    kPathStyleOption,
+    kRangesOption,
+    kStoreMemoryOption,
     kDeviceOption,
     kGpuMemoryOption,
     kDurability,
@@ -303,13 +310,13 @@ constexpr std::string_view kBatchDetails =
     "IN is a folder, searched with all folders below it, whose tree is kept; or tar shards, "
     "'train-{000000..000999}.tar' in quotes, of which shards with the same names are made, or with "
     "--unpack files; or "
-    "several files, "
-    "whose "
-    "paths below their common folder are kept; or @LIST, the same as --files-from LIST. Names are "
+    "several files, whose paths below their common folder are kept; or @LIST, the same as "
+    "--files-from LIST. Names are "
     "never changed, so no two outputs collide. No output replaces an input, unless it is its own "
     "and "
     "--in-place is given; links in OUT_DIR are not followed. With --pack OUT_DIR is a pattern, "
-    "'shards/%06d.tar', of shards that are filled one after another.\n"
+    "'shards/%06d.tar', of shards that are filled one after another. s3://BUCKET/PREFIX/ "
+    "names objects of a store, as IN or OUT_DIR; 's3://BUCKET/train-*.tar' its tar shards.\n"
     "Files found in a folder that neither are JPEG nor are named like one are skipped. Outputs "
     "appear whole or not at all. Rows of the manifest come in the order in which inputs finish; "
     "the outputs do not depend on --jobs. With --resume an input is left alone if its latest row "

@@ -180,6 +180,12 @@ Result<bool> S3Store::is_own_write(const std::string& key, const std::string& wr
 
 Result<PutOutcome> S3Store::put(const std::string& key, std::span<const std::uint8_t> bytes,
                                 PutCondition condition) {
+  std::string etag;
+  return put(key, bytes, condition, etag);
+}
+
+Result<PutOutcome> S3Store::put(const std::string& key, std::span<const std::uint8_t> bytes,
+                                PutCondition condition, std::string& etag) {
   S3Call call;
   call.method = "PUT";
   call.key = key;
@@ -193,7 +199,10 @@ Result<PutOutcome> S3Store::put(const std::string& key, std::span<const std::uin
   }
   auto answer = client_->perform(std::move(call));
   if (!answer) return failed(key, answer.error());
-  if (answer->fields.status < 300) return PutOutcome::kStored;
+  if (answer->fields.status < 300) {
+    etag = unquoted_etag(answer->fields.etag).value_or("");
+    return PutOutcome::kStored;
+  }
   if (answer->fields.status != 412 || condition != PutCondition::kIfAbsent) {
     return failed(key, refusal(*answer));
   }

@@ -25,6 +25,10 @@ class S3Store final : public ObjectStore, public std::enable_shared_from_this<S3
   [[nodiscard]] Result<std::unique_ptr<ObjectUpload>> upload(const std::string& key) override;
   [[nodiscard]] Result<void> remove(const std::string& key) override;
 
+  /// put(), which also tells the ETag of what was stored. @param etag  empty where the server gave
+  /// none, or where its answer was lost
+  [[nodiscard]] Result<PutOutcome> put(const std::string& key, std::span<const std::uint8_t> bytes,
+                                       PutCondition condition, std::string& etag);
   /// For uploads.
   [[nodiscard]] S3Client& client() noexcept { return *client_; }
   /// The same error, about an object.

@@ -121,8 +121,9 @@ Result<void> S3Upload::wait_for_parts(unsigned left) {
 
 Result<PutOutcome> S3Upload::complete(PutCondition condition) {
   if (parts_ == 0) {
-    auto outcome = store_->put(key_, collected_, condition);
-    collected_ = {};
+    // Kept where somebody was first: it may be asked for again.
+    auto outcome = store_->put(key_, collected_, condition, etag_);
+    if (outcome && *outcome == PutOutcome::kStored) collected_ = {};
     return outcome;
   }
   if (!collected_.empty()) {
@@ -144,6 +145,7 @@ Result<PutOutcome> S3Upload::complete_parts(PutCondition condition) {
   auto answer = store_->client().perform(std::move(call));
   if (answer && answer->fields.status < 300) {
     upload_id_.clear();
+    etag_ = completed_etag(answer->body);
     return PutOutcome::kStored;
   }
   if (answer && answer->fields.status != 412 && answer->error.code != "NoSuchUpload") {

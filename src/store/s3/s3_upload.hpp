@@ -17,6 +17,7 @@ class S3Upload final : public ObjectUpload {
 
   [[nodiscard]] Result<void> append(std::span<const std::uint8_t> bytes) override;
   [[nodiscard]] Result<PutOutcome> complete(PutCondition condition) override;
+  [[nodiscard]] std::string etag() const override { return etag_; }
 
  private:
   using PartBytes = std::vector<std::uint8_t>;
@@ -35,6 +36,7 @@ class S3Upload final : public ObjectUpload {
   const std::shared_ptr<std::atomic<bool>> cancelled_;
   std::string write_id_;
   std::string upload_id_;  ///< empty: nothing was begun, or all is done
+  std::string etag_;       ///< of the object, once it is known
   PartBytes collected_;
   unsigned parts_ = 0;  ///< that were sent
 

@@ -8,6 +8,7 @@
 #include <command_line/numbers.hpp>
 #include <commands/batch/batch_progress.hpp>
 #include <commands/batch/engine_choice.hpp>
+#include <commands/batch/objects.hpp>
 #include <commands/batch/packing.hpp>
 #include <commands/batch/shards.hpp>
 #include <files/file_mode.hpp>
@@ -21,6 +22,7 @@
 #include <optional>
 #include <report/console.hpp>
 #include <report/json.hpp>
+#include <thread>
 #include <vector>
 
 namespace framewire::app {
@@ -43,6 +45,7 @@ struct BatchCommand {
   std::optional<dataset::TarBatchOptions> shards;  ///< set where shards are made of shards
   std::optional<dataset::PackOptions> pack;        ///< set where shards are made of files
   std::optional<dataset::UnpackOptions> unpack;    ///< set where files are made of shards
+  StoreChoice stores;                              ///< of names that begin with s3://
 };
 
 /// What a batch over shards says besides its summary.
@@ -101,6 +104,9 @@ Result<void> take_paths(const Arguments& arguments, BatchCommand& command) {
   if (!names) return fail(names.error());
   const auto shards = take_shards(names->paths, names->list, names->null_separated ? '\0' : '\n');
   if (!shards) return fail(shards.error());
+  if (auto good = check_objects(arguments, names->paths, command.output_folder, *shards); !good) {
+    return fail(good.error());
+  }
   if (auto taken = take_packing(arguments, *names, *shards, command); !taken || *taken) {
     if (!taken) return fail(taken.error());
     command.inputs = std::move(*names);
@@ -111,6 +117,8 @@ Result<void> take_paths(const Arguments& arguments, BatchCommand& command) {
         make_shard_options(arguments, command.output_folder, command.part, command.output.mode);
     if (!options) return fail(options.error());
     command.shards = std::move(*options);
+    command.shards->stores = command.stores.stores;
+    command.shards->store_bytes = command.stores.memory_bytes;
     command.inputs.paths = std::move(names->paths);
     return {};
   }
@@ -151,6 +159,9 @@ Result<BatchCommand> make_command(const Arguments& arguments) {
   const auto shard = parse_shard(arguments.get("shard"));
   if (!shard) return fail(shard.error());
   command.part = *shard;
+  auto stores = choose_stores(arguments);
+  if (!stores) return fail(stores.error());
+  command.stores = std::move(*stores);
   if (auto ok = take_paths(arguments, command); !ok) return fail(ok.error());
   if (command.resume && command.manifest.empty() && !command.shards && !command.pack) {
     return misuse("--resume needs --manifest, which tells what is done");
@@ -263,9 +274,8 @@ int run_shards(const Arguments& arguments, BatchCommand& command, BatchProgress&
   command.shards->on_error = [&progress](const Status& error) { progress.error(error); };
   const auto shards = dataset::TarBatch::open(command.inputs.paths, *command.shards);
   if (!shards) return refuse(shards.error());
-  progress.count_shards([&] {
-    return shards_done((*shards)->totals(), command.inputs.paths.size(), command.shards->part);
-  });
+  progress.count_shards(
+      [&] { return shards_done((*shards)->totals(), (*shards)->shards(), command.shards->part); });
   const auto summary = run_over(command, (*shards)->source(), (*shards)->sink(),
                                 run_options(progress, &(*shards)->manifest(), nullptr));
   progress.end();
@@ -297,44 +307,94 @@ int run_packing(const Arguments& arguments, BatchCommand& command, BatchProgress
                         {packed_text(totals), "pack", packed_json(totals)});
 }
 
+/// Where outputs go.
+struct OpenSink {
+  std::unique_ptr<batch::Sink> sink;
+  std::optional<batch::FileId> folder;  ///< which one of this machine
+};
+
+bool from_store(const BatchCommand& command) {
+  return !command.inputs.paths.empty() && store::is_object_url(command.inputs.paths[0]);
+}
+
 batch::KnownInputs inputs_of(const BatchCommand& command) {
-  if (!command.unpack) return known_inputs(command.inputs);
   batch::KnownInputs known;
+  if (from_store(command)) {
+    known.elsewhere = true;
+    return known;
+  }
+  if (!command.unpack) return known_inputs(command.inputs);
   known.files = command.inputs.paths;
   known.list = command.inputs.list;
   return known;
 }
 
-/// @param sink  where members go that are no pictures; null: they are passed over
-Result<std::unique_ptr<batch::Source>> open_source(const BatchCommand& command,
-                                                   const std::vector<batch::FileId>& excluded,
-                                                   batch::Sink* sink) {
-  if (!command.unpack) return open_inputs(command.inputs, excluded);
-  dataset::UnpackOptions options = *command.unpack;
-  options.sink = sink;
-  return std::make_unique<dataset::UnpackSource>(command.inputs.paths, std::move(options));
+// An output folder is made at once: finding out after the first image would be late.
+Result<OpenSink> open_sink(BatchCommand& command) {
+  if (store::is_object_url(command.output_folder)) {
+    auto sink = open_object_outputs(command.output_folder, command.stores);
+    if (!sink) return fail(sink.error());
+    // Most of a thread's time goes into waiting for the store.
+    constexpr unsigned kJobsPerCore = 4;
+    constexpr unsigned kMaxJobs = 64;
+    if (command.settings.jobs == 0) {
+      command.settings.jobs =
+          std::clamp(kJobsPerCore * std::thread::hardware_concurrency(), kJobsPerCore, kMaxJobs);
+    }
+    return OpenSink{std::move(*sink), std::nullopt};
+  }
+  auto folder =
+      batch::open_output_folder(command.output_folder, inputs_of(command), command.output);
+  if (!folder) return fail(folder.error());
+  const batch::FileId id = (*folder)->id();
+  return OpenSink{std::move(*folder), id};
 }
 
-/// A batch of which every output is a file.
+/// @param manifest  null: none, or for a source that only counts
+/// @param sink      where members go that are no pictures; null: they are passed over
+Result<std::unique_ptr<batch::Source>> open_source(const BatchCommand& command,
+                                                   const OpenSink& outputs,
+                                                   const batch::Manifest* manifest,
+                                                   batch::Sink* sink) {
+  if (from_store(command)) {
+    return open_objects(command.inputs.paths[0], command.stores,
+                        manifest != nullptr ? manifest->done() : nullptr);
+  }
+  if (command.unpack) {
+    dataset::UnpackOptions options = *command.unpack;
+    options.sink = sink;
+    return std::make_unique<dataset::UnpackSource>(command.inputs.paths, std::move(options));
+  }
+  std::vector<batch::FileId> excluded;
+  if (outputs.folder && !command.output.in_place) excluded.push_back(*outputs.folder);
+  if (manifest != nullptr) std::ranges::copy(manifest->files(), std::back_inserter(excluded));
+  return open_inputs(command.inputs, excluded);
+}
+
+/// The same once more, to be counted. Of a store only names are listed.
+Result<std::unique_ptr<batch::Source>> open_to_count(const BatchCommand& command,
+                                                     const OpenSink& outputs,
+                                                     const batch::Manifest* manifest) {
+  if (!from_store(command)) return open_source(command, outputs, manifest, nullptr);
+  StoreChoice names_alone = command.stores;
+  names_alone.settings.reads_in_flight = 0;
+  return open_objects(command.inputs.paths[0], names_alone, nullptr);
+}
+
+/// A batch of which every output is a file, or an object.
 int run_files(const Arguments& arguments, BatchCommand& command, BatchProgress& progress) {
-  // The output folder is made at once: finding out after the first image would be late.
-  const auto folder =
-      batch::open_output_folder(command.output_folder, inputs_of(command), command.output);
-  if (!folder) return refuse(folder.error());
+  const auto outputs = open_sink(command);
+  if (!outputs) return refuse(outputs.error());
   const auto manifest = open_manifest(command);
   if (!manifest) return refuse(manifest.error());
-  std::vector<batch::FileId> excluded;
-  if (!command.output.in_place) excluded.push_back((*folder)->id());
-  if (*manifest) std::ranges::copy((*manifest)->files(), std::back_inserter(excluded));
-
-  const auto source = open_source(command, excluded, folder->get());
+  const auto source = open_source(command, *outputs, manifest->get(), outputs->sink.get());
   if (!source) return refuse(source.error());
   std::unique_ptr<batch::Source> ahead;
   if (progress.shows_total() && command.inputs.list != "-") {
-    if (auto copy = open_source(command, excluded, nullptr)) ahead = std::move(*copy);
+    if (auto copy = open_to_count(command, *outputs, manifest->get())) ahead = std::move(*copy);
   }
-  const auto summary =
-      run_over(command, **source, **folder, run_options(progress, manifest->get(), ahead.get()));
+  const auto summary = run_over(command, **source, *outputs->sink,
+                                run_options(progress, manifest->get(), ahead.get()));
   progress.end();
   if (!summary) return refuse(summary.error());
   return report_summary(arguments, command, *summary);

@@ -1,6 +1,7 @@
 // Options of framewire report, and what its help says.
 #pragma once
 
+#include <command_line/store_options.hpp>
 #include <framewire/options.hpp>
 #include <string_view>
 
@@ -14,10 +15,16 @@ inline constexpr OptionSpec kReportOwn[] = {
      "Report"},
     {"parquet", "FILE", "", "",
      "write the rows of all manifests to a Parquet file; needs Python with pyarrow", "Report"},
+    kEndpointOption,
+    kRegionOption,
+    kProfileOption,
+    kPathStyleOption,
+    kRangesOption,
     {"json", "", "", "", "print a report as JSON on standard output", "Output"}};
 
 inline constexpr std::string_view kReportDetails =
-    "Reads the manifests that framewire batch has left of tar shards in DIR and below, and says "
+    "Reads the manifests that framewire batch has left of tar shards in DIR, a folder or "
+    "s3://BUCKET/PREFIX/, and below, and says "
     "what is done, and what failed and why. With the names of the shards that went in, "
     "'train-{000000..000999}.tar' in quotes, it says which are missing. Exit code 1 where a "
     "picture has failed or a shard is missing.";

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <command_line/command.hpp>
 #include <command_line/misuse.hpp>
+#include <command_line/store_options.hpp>
 #include <commands/report/parquet.hpp>
 #include <dataset/braces.hpp>
+#include <dataset/object_names.hpp>
 #include <dataset/report.hpp>
 #include <dataset/shard_names.hpp>
 #include <iterator>
@@ -22,21 +24,46 @@ struct ReportCommand {
   std::map<std::string, std::string> paths;  ///< of expected shards, by name
 };
 
-Result<ReportCommand> make_report_command(const Arguments& arguments) {
-  ReportCommand command;
-  command.options.manifests = arguments.paths[0];
-  command.options.outputs =
-      arguments.has("outputs") ? arguments.get("outputs") : arguments.paths[0];
+// The shards that went in, by the names that outputs have.
+Result<std::vector<dataset::NamedShard>> name_expected(const std::vector<std::string>& words,
+                                                       const StoreChoice& stores) {
+  const auto is_url = [](const std::string& word) { return store::is_object_url(word); };
+  if (!words.empty() && std::ranges::all_of(words, is_url)) {
+    auto named = dataset::name_object_shards(words, *stores.stores);
+    if (!named && named.error().code() == StatusCode::kInvalidInput) {
+      return misuse(named.error().to_string());
+    }
+    return named;
+  }
   std::vector<std::string> shards;
-  for (std::size_t i = 1; i < arguments.paths.size(); ++i) {
-    auto names =
-        dataset::expand_braces(arguments.paths[i], dataset::kMaxExpandedNames - shards.size());
+  for (const std::string& word : words) {
+    auto names = dataset::expand_braces(word, dataset::kMaxExpandedNames - shards.size());
     if (!names) return misuse(names.error().to_string());
     std::ranges::move(*names, std::back_inserter(shards));
   }
-  if (shards.empty()) return command;
-  const auto named = dataset::name_shards(shards);
+  auto named = dataset::name_shards(shards);
   if (!named) return misuse(named.error().to_string());
+  return named;
+}
+
+Result<ReportCommand> make_report_command(const Arguments& arguments) {
+  ReportCommand command;
+  auto stores = choose_stores(arguments);
+  if (!stores) return fail(stores.error());
+  command.options.manifests = arguments.paths[0];
+  command.options.outputs =
+      arguments.has("outputs") ? arguments.get("outputs") : arguments.paths[0];
+  command.options.stores = stores->stores;
+  const std::vector<std::string> words(arguments.paths.begin() + 1, arguments.paths.end());
+  const auto is_url = [](const std::string& word) { return store::is_object_url(word); };
+  if (std::ranges::none_of(arguments.paths, is_url) && !is_url(command.options.outputs)) {
+    if (auto none = refuse_store_options(arguments); !none) return fail(none.error());
+  }
+  if (is_url(command.options.manifests) && arguments.has("parquet")) {
+    return misuse("--parquet reads the manifests of folders, and DIR is in a store");
+  }
+  const auto named = name_expected(words, *stores);
+  if (!named) return fail(named.error());
   for (const dataset::NamedShard& shard : *named) {
     command.options.expected.push_back(shard.name);
     command.paths[shard.name] = shard.path;
@@ -122,6 +149,9 @@ std::string report_text(const dataset::DatasetReport& report) {
 
 int run_report(const Arguments& arguments) {
   auto command = make_report_command(arguments);
+  if (!command && command.error().code() != StatusCode::kInvalidInput) {
+    return refuse(command.error());
+  }
   if (!command) return report_usage("report", command.error());
   const bool list = arguments.has("retry-list");
   const bool rows = arguments.has("failures");

@@ -2,13 +2,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <algorithm>
+#include <base/file_descriptor.hpp>
 #include <batch/atomic_file.hpp>
 #include <batch/file_place.hpp>
 #include <batch/names.hpp>
 #include <batch/permissions.hpp>
+#include <batch/temporary_file.hpp>
 #include <cerrno>
 #include <cstring>
-#include <dataset/shard_output.hpp>
+#include <dataset/folder_outputs.hpp>
+#include <dataset/output_root.hpp>
+#include <dataset/running_hash.hpp>
 #include <dataset/tar/header.hpp>
 #include <filesystem>
 
@@ -17,6 +21,58 @@ namespace {
 
 namespace fs = std::filesystem;
 using batch::write_error;
+
+/// How far an output has come: to go back to.
+struct OutputMark {
+  std::uint64_t position = 0;
+  RunningHash hash;
+};
+
+class FolderOutput final : public ShardOutput {
+ public:
+  [[nodiscard]] static tl::expected<std::unique_ptr<ShardOutput>, batch::WriteError> open(
+      const OutputRoot& outputs, const OutputRoot& manifests, const FolderOutputsOptions& options,
+      const std::string& name);
+
+  Result<std::optional<ShardRecord>> earlier() override;
+  void begin_sample() override;
+  batch::WriteResult drop_sample() override;
+  batch::WriteResult append(std::span<const std::uint8_t> bytes) override;
+  tl::expected<Copied, batch::WriteError> copy(ShardInput& from, std::uint64_t begin,
+                                               std::uint64_t end,
+                                               std::optional<Status>& problem) override;
+  batch::WriteResult append_row(std::string_view line) override;
+  tl::expected<Committed, batch::WriteError> commit(ShardRecord& record,
+                                                    const batch::Permissions* source) override;
+
+ private:
+  /// A call for some two hundred outputs of 20 KB; each shard in work has one such piece.
+  static constexpr std::size_t kPieceBytes = 4u << 20;
+  static constexpr std::size_t kRowBytes = 64 * 1024;
+
+  explicit FolderOutput(const FolderOutputsOptions& options) : options_(options) {}
+  [[nodiscard]] batch::WriteResult flush();
+  [[nodiscard]] batch::WriteResult flush_rows();
+  [[nodiscard]] batch::WriteResult finish_archive();
+  [[nodiscard]] batch::WriteResult check_place() const;
+  [[nodiscard]] batch::WriteResult publish(const batch::Permissions* source);
+
+  const FolderOutputsOptions& options_;
+  std::string path_;           ///< of the output, for messages
+  std::string manifest_path_;  ///< likewise
+  std::string name_;           ///< last part of the output's name
+  base::FileDescriptor folder_;
+  base::FileDescriptor manifest_folder_;
+  std::optional<batch::TemporaryFile> claim_;
+  std::optional<batch::TemporaryFile> file_;
+  std::optional<batch::TemporaryFile> manifest_;
+  std::vector<std::uint8_t> piece_;
+  std::size_t filled_ = 0;
+  std::uint64_t written_ = 0;  ///< offset of the piece in the file
+  OutputMark mark_;            ///< where the sample begins
+  std::string rows_;
+  RunningHash hash_;
+};
 
 tl::unexpected<batch::WriteError> failed(const std::string& path, std::string_view doing,
                                          int error) {
@@ -64,26 +120,11 @@ int write_at_offset(int file, std::span<const std::uint8_t> bytes, std::uint64_t
   return 0;
 }
 
-}  // namespace
-
-Result<OutputRoot> open_output_root(const std::string& path) {
-  std::error_code error;
-  fs::create_directories(path, error);
-  if (error && !fs::is_directory(path)) {
-    return fail(batch::io_error(path, "make the folder", error.value()));
-  }
-  auto folder = batch::open_folder_of_ours(path);
-  if (!folder) return fail(folder.error());
-  // For fsync(), which takes no descriptor that was opened for its path alone.
-  base::FileDescriptor readable(::openat(folder->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!readable.valid()) return fail(batch::io_error(path, "open the folder", errno));
-  return OutputRoot{std::move(readable), path};
-}
-
-tl::expected<std::unique_ptr<ShardOutput>, batch::WriteError> ShardOutput::open(
-    const OutputRoot& outputs, const OutputRoot& manifests, const std::string& name) {
-  std::unique_ptr<ShardOutput> made(new ShardOutput());
-  ShardOutput& out = *made;
+tl::expected<std::unique_ptr<ShardOutput>, batch::WriteError> FolderOutput::open(
+    const OutputRoot& outputs, const OutputRoot& manifests, const FolderOutputsOptions& options,
+    const std::string& name) {
+  std::unique_ptr<FolderOutput> made(new FolderOutput(options));
+  FolderOutput& out = *made;
   out.path_ = outputs.path + "/" + name;
   out.manifest_path_ = manifests.path + "/" + manifest_name(name);
   if (auto good = batch::check_name(name); !good) return failed(Status(good.error()));
@@ -102,13 +143,13 @@ tl::expected<std::unique_ptr<ShardOutput>, batch::WriteError> ShardOutput::open(
   return made;
 }
 
-std::optional<ShardRecord> ShardOutput::earlier() const {
+Result<std::optional<ShardRecord>> FolderOutput::earlier() {
   auto record = read_record(manifest_folder_.get(), manifest_name(name_));
-  if (!record || size_of(folder_.get(), name_) != record->bytes_out) return std::nullopt;
+  if (record && size_of(folder_.get(), name_) != record->bytes_out) record.reset();
   return record;
 }
 
-batch::WriteResult ShardOutput::flush() {
+batch::WriteResult FolderOutput::flush() {
   if (!file_) {
     auto file = batch::TemporaryFile::make(folder_.get());
     if (!file.valid()) return failed(path_, "create", errno);
@@ -123,7 +164,7 @@ batch::WriteResult ShardOutput::flush() {
   return {};
 }
 
-batch::WriteResult ShardOutput::append(std::span<const std::uint8_t> bytes) {
+batch::WriteResult FolderOutput::append(std::span<const std::uint8_t> bytes) {
   piece_.resize(kPieceBytes);
   hash_.add(bytes);
   while (!bytes.empty()) {
@@ -137,8 +178,8 @@ batch::WriteResult ShardOutput::append(std::span<const std::uint8_t> bytes) {
   return {};
 }
 
-tl::expected<ShardOutput::Copied, batch::WriteError> ShardOutput::copy(
-    ShardFile& from, std::uint64_t begin, std::uint64_t end, std::optional<Status>& problem) {
+tl::expected<ShardOutput::Copied, batch::WriteError> FolderOutput::copy(
+    ShardInput& from, std::uint64_t begin, std::uint64_t end, std::optional<Status>& problem) {
   piece_.resize(kPieceBytes);
   while (begin < end) {
     const auto some =
@@ -159,29 +200,30 @@ tl::expected<ShardOutput::Copied, batch::WriteError> ShardOutput::copy(
   return Copied::kAll;
 }
 
-void ShardOutput::mark(OutputMark& mark) const {
-  mark.position = written_ + filled_;
-  hash_.copy_to(mark.hash);
+void FolderOutput::begin_sample() {
+  mark_.position = written_ + filled_;
+  hash_.copy_to(mark_.hash);
 }
 
 // Bytes that the file has already are written over, or cut off in the end.
-void ShardOutput::rewind(const OutputMark& mark) {
-  if (mark.position >= written_) {
-    filled_ = static_cast<std::size_t>(mark.position - written_);
+batch::WriteResult FolderOutput::drop_sample() {
+  if (mark_.position >= written_) {
+    filled_ = static_cast<std::size_t>(mark_.position - written_);
   } else {
-    written_ = mark.position;
+    written_ = mark_.position;
     filled_ = 0;
   }
-  mark.hash.copy_to(hash_);
+  mark_.hash.copy_to(hash_);
+  return {};
 }
 
-batch::WriteResult ShardOutput::append_row(std::string_view line) {
+batch::WriteResult FolderOutput::append_row(std::string_view line) {
   rows_ += line;
   if (rows_.size() < kRowBytes) return {};
   return flush_rows();
 }
 
-batch::WriteResult ShardOutput::flush_rows() {
+batch::WriteResult FolderOutput::flush_rows() {
   if (!manifest_) {
     auto file = batch::TemporaryFile::make(manifest_folder_.get());
     if (!file.valid()) return failed(manifest_path_, "create", errno);
@@ -195,7 +237,7 @@ batch::WriteResult ShardOutput::flush_rows() {
   return {};
 }
 
-batch::WriteResult ShardOutput::finish_archive() {
+batch::WriteResult FolderOutput::finish_archive() {
   const std::vector<std::uint8_t> end(2 * tar::kBlockBytes);
   if (auto appended = append(end); !appended) return appended;
   if (auto flushed = flush(); !flushed) return flushed;
@@ -207,13 +249,13 @@ batch::WriteResult ShardOutput::finish_archive() {
 }
 
 // What lies in the output's place now may be replaced only where it is a file, and no input.
-batch::WriteResult ShardOutput::check_place(const Commit& how) const {
+batch::WriteResult FolderOutput::check_place() const {
   struct stat facts {};
   if (::fstatat(folder_.get(), name_.c_str(), &facts, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOENT) return {};
     return failed(path_, "examine", errno);
   }
-  if (how.inputs != nullptr && how.inputs->contains({facts.st_dev, facts.st_ino})) {
+  if (options_.inputs.contains({facts.st_dev, facts.st_ino})) {
     return failed(Status(StatusCode::kInvalidInput,
                          "is an input of this batch; accepted: another output folder")
                       .about(path_));
@@ -225,13 +267,13 @@ batch::WriteResult ShardOutput::check_place(const Commit& how) const {
 }
 
 // The old manifest goes first: it must never tell of the new output.
-batch::WriteResult ShardOutput::publish(const Commit& how) {
+batch::WriteResult FolderOutput::publish(const batch::Permissions* source) {
   const std::string manifest = manifest_name(name_);
   const int error =
-      batch::give_permissions(file_->get(), how.source, folder_.get(), name_, nullptr, how.mode);
+      batch::give_permissions(file_->get(), source, folder_.get(), name_, nullptr, options_.mode);
   if (error != 0) return failed(path_, "set the permissions of", error);
   const int manifest_error = batch::give_permissions(
-      manifest_->get(), how.source, manifest_folder_.get(), manifest, nullptr, how.mode);
+      manifest_->get(), source, manifest_folder_.get(), manifest, nullptr, options_.mode);
   if (manifest_error != 0) return failed(manifest_path_, "set the permissions of", manifest_error);
   if (::unlinkat(manifest_folder_.get(), manifest.c_str(), 0) != 0 && errno != ENOENT) {
     return failed(manifest_path_, "replace", errno);
@@ -252,15 +294,71 @@ batch::WriteResult ShardOutput::publish(const Commit& how) {
   return {};
 }
 
-batch::WriteResult ShardOutput::commit(ShardRecord& record, const Commit& how) {
-  if (auto finished = finish_archive(); !finished) return finished;
-  record.bytes_out = written_;
-  record.hash_out = hash_.value();
-  rows_ += to_json_line(record);
-  if (auto flushed = flush_rows(); !flushed) return flushed;
-  if (::fsync(manifest_->get()) != 0) return failed(manifest_path_, "flush", errno);
-  if (auto free = check_place(how); !free) return free;
-  return publish(how);
+tl::expected<ShardOutput::Committed, batch::WriteError> FolderOutput::commit(
+    ShardRecord& record, const batch::Permissions* source) {
+  const auto committed = [&]() -> batch::WriteResult {
+    if (auto finished = finish_archive(); !finished) return finished;
+    record.bytes_out = written_;
+    record.hash_out = hash_.value();
+    rows_ += to_json_line(record);
+    if (auto flushed = flush_rows(); !flushed) return flushed;
+    if (::fsync(manifest_->get()) != 0) return failed(manifest_path_, "flush", errno);
+    if (auto free = check_place(); !free) return free;
+    return publish(source);
+  }();
+  if (!committed) return tl::unexpected<batch::WriteError>(committed.error());
+  return Committed::kWritten;
+}
+
+class FolderOutputs final : public ShardOutputs {
+ public:
+  FolderOutputs(FolderOutputsOptions options, OutputRoot outputs, OutputRoot manifests)
+      : options_(std::move(options)),
+        outputs_(std::move(outputs)),
+        manifests_(std::move(manifests)) {}
+
+  std::string label(const std::string& name) const override { return outputs_.path + "/" + name; }
+
+  Result<std::optional<std::string>> find_manifest(const std::vector<std::string>& names) override {
+    for (const std::string& name : names) {
+      struct stat facts {};
+      const std::string manifest = manifest_name(name);
+      const int found =
+          ::fstatat(manifests_.folder.get(), manifest.c_str(), &facts, AT_SYMLINK_NOFOLLOW);
+      if (found == 0) return manifests_.path + "/" + manifest;
+    }
+    return std::nullopt;
+  }
+
+  Result<void> resume(const std::vector<std::string>&) override {
+    for (const OutputRoot* root : {&outputs_, &manifests_}) {
+      if (auto removed = batch::remove_stale_temporaries(root->path); !removed) {
+        return fail(removed.error());
+      }
+    }
+    return {};
+  }
+
+  tl::expected<std::unique_ptr<ShardOutput>, batch::WriteError> open(
+      const std::string& name) override {
+    return FolderOutput::open(outputs_, manifests_, options_, name);
+  }
+
+ private:
+  const FolderOutputsOptions options_;
+  const OutputRoot outputs_;
+  const OutputRoot manifests_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ShardOutputs>> open_folder_outputs(FolderOutputsOptions options) {
+  auto outputs = open_output_root(options.outputs);
+  if (!outputs) return fail(outputs.error());
+  auto manifests = open_output_root(options.manifests);
+  if (!manifests) return fail(manifests.error());
+  return std::make_unique<FolderOutputs>(std::move(options), std::move(*outputs),
+                                         std::move(*manifests));
 }
 
 }  // namespace framewire::dataset

@@ -1,0 +1,31 @@
+// Pictures that are objects of a store, one each: where a batch gets them, and where it puts them.
+#pragma once
+
+#include <cstdint>
+#include <dataset/object_outputs.hpp>
+#include <framewire/batch/manifest.hpp>
+#include <framewire/batch/sink.hpp>
+#include <framewire/batch/source.hpp>
+#include <memory>
+
+namespace framewire::dataset {
+
+/// How objects are read.
+struct ObjectSourceOptions {
+  unsigned reads_ahead = 64;               ///< objects that are on their way before they are opened
+  std::uint64_t ahead_bytes = 256u << 20;  ///< of objects that are there before they are opened
+  /// What need not be read before it is asked for, since it was made before; null: everything is.
+  const batch::DoneIndex* done = nullptr;
+};
+
+/// Every object below a prefix, in the order of keys; what ends in '/' is passed over, as it stands
+/// for a folder. Names are keys below the prefix, versions are ETags. Memory: a thousand names, and
+/// what the options say, whatever the bucket holds.
+[[nodiscard]] std::unique_ptr<batch::Source> open_object_source(ObjectPrefix where,
+                                                                const ObjectSourceOptions& options);
+
+/// Puts each output under its name below a prefix; what lies there is replaced. A commit waits for
+/// the store. Who may read an output is the bucket's affair, not its input's.
+[[nodiscard]] std::unique_ptr<batch::Sink> open_object_sink(ObjectPrefix where);
+
+}  // namespace framewire::dataset

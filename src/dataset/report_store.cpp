@@ -1,0 +1,105 @@
+// Manifests and outputs in a store.
+#include <algorithm>
+#include <cstdint>
+#include <dataset/object_names.hpp>
+#include <dataset/record_reader.hpp>
+#include <dataset/report_place.hpp>
+#include <map>
+#include <utility>
+
+namespace framewire::dataset {
+namespace {
+
+/// What is there under a key, in few bytes: reports are made of millions of shards.
+struct Lies {
+  std::uint64_t bytes = 0;
+  std::string etag;
+};
+
+class ReportStore final : public ReportPlace {
+ public:
+  ReportStore(ObjectPrefix where, std::vector<std::string> names,
+              std::map<std::string, store::ObjectInfo> objects, std::map<std::string, Lies> outputs)
+      : where_(std::move(where)),
+        names_(std::move(names)),
+        objects_(std::move(objects)),
+        outputs_(std::move(outputs)),
+        records_(*where_.store, infos()) {}
+
+  const std::vector<std::string>& manifests() const override { return names_; }
+  Result<std::optional<ShardRecord>> next_record() override { return records_.next(); }
+  bool has_output(const std::string& shard, const ShardRecord& record) override {
+    const auto output = outputs_.find(shard);
+    return output != outputs_.end() && output->second.bytes == record.bytes_out &&
+           output->second.etag == record.version_out;
+  }
+  Result<void> read_lines(const std::string& manifest,
+                          const std::function<void(std::string_view)>& take) override {
+    constexpr std::size_t kPieceBytes = 1u << 20;
+    const store::ObjectInfo& object = objects_.at(manifest);
+    std::string text;
+    std::string piece(kPieceBytes, '\0');
+    for (std::uint64_t offset = 0; offset < object.bytes;) {
+      auto* bytes = reinterpret_cast<std::uint8_t*>(piece.data());
+      const auto got = where_.store->read_at(object, offset, {bytes, piece.size()});
+      if (!got) return fail(got.error());
+      if (*got == 0) break;
+      offset += *got;
+      text.append(piece, 0, *got);
+      std::size_t begin = 0;
+      for (std::size_t end = text.find('\n'); end != std::string::npos;
+           end = text.find('\n', begin)) {
+        take(std::string_view(text).substr(begin, end - begin));
+        begin = end + 1;
+      }
+      text.erase(0, begin);
+    }
+    return {};
+  }
+
+ private:
+  [[nodiscard]] std::vector<store::ObjectInfo> infos() const {
+    std::vector<store::ObjectInfo> all;
+    for (const std::string& name : names_) all.push_back(objects_.at(name));
+    return all;
+  }
+
+  const ObjectPrefix where_;
+  const std::vector<std::string> names_;
+  const std::map<std::string, store::ObjectInfo> objects_;  ///< manifests, by name
+  const std::map<std::string, Lies> outputs_;               ///< by name
+  RecordReader records_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ReportPlace>> open_report_store(const ReportOptions& options) {
+  auto manifests = open_prefix(options.manifests, *options.stores);
+  if (!manifests) return fail(manifests.error());
+  const auto outputs = open_prefix(options.outputs, *options.stores);
+  if (!outputs) return fail(outputs.error());
+  std::vector<std::string> names;
+  std::map<std::string, store::ObjectInfo> objects;
+  std::map<std::string, Lies> lies;
+  auto listed = manifests->store->list(manifests->prefix, "", [&](const store::ObjectInfo& object) {
+    if (object.key.ends_with(kManifestEnding)) {
+      names.push_back(object.key.substr(manifests->prefix.size()));
+      objects[names.back()] = object;
+    }
+    return true;
+  });
+  if (!listed) return fail(listed.error());
+  listed = outputs->store->list(outputs->prefix, "", [&](const store::ObjectInfo& object) {
+    std::string name = object.key.substr(outputs->prefix.size());
+    if (objects.contains(name + std::string(kRowsEnding))) {
+      lies[std::move(name)] = {object.bytes, object.etag};
+    }
+    return true;
+  });
+  if (!listed) return fail(listed.error());
+  std::ranges::sort(names);
+  return std::make_unique<ReportStore>(std::move(*manifests), std::move(names), std::move(objects),
+                                       std::move(lies));
+}
+
+}  // namespace framewire::dataset

@@ -1,0 +1,303 @@
+// framewire batch and report over an object store, as processes: against moto, which others wrote.
+#ifdef FRAMEWIRE_SERVICE
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <store/object_store.hpp>
+#include <tests/integration/support.hpp>
+#include <tests/support/archive.hpp>
+#include <thread>
+
+namespace framewire::test {
+namespace {
+
+using dataset::test::Archive;
+using dataset::test::walk;
+using nlohmann::json;
+using ::testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+constexpr const char* kSecret = "a/very+secret/key";
+
+/// The server, which ends with this.
+class ObjectServer {
+ public:
+  ObjectServer() {
+    const char* named = std::getenv("FRAMEWIRE_MOTO_SERVER");
+    const fs::path python =
+        fs::path(named != nullptr ? named : FRAMEWIRE_MOTO_SERVER).parent_path() / "python";
+    if (!fs::exists(python)) return;
+    int input[2];
+    int output[2];
+    if (::pipe2(input, O_CLOEXEC) != 0 || ::pipe2(output, O_CLOEXEC) != 0) return;
+    process_ = ::fork();
+    if (process_ == 0) {
+      ::dup2(input[0], 0);
+      ::dup2(output[1], 1);
+      const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+      ::dup2(nowhere, 2);
+      ::execl(python.c_str(), python.c_str(), FRAMEWIRE_OBJECT_SERVER, nullptr);
+      ::_exit(127);
+    }
+    ::close(input[0]);
+    ::close(output[1]);
+    input_ = input[1];
+    std::string line;
+    for (char c = 0; ::read(output[0], &c, 1) == 1 && c != '\n';) line += c;
+    ::close(output[0]);
+    port_ = line;
+  }
+  ~ObjectServer() {
+    if (process_ < 0) return;
+    ::close(input_);
+    ::kill(process_, SIGKILL);
+    ::waitpid(process_, nullptr, 0);
+  }
+  ObjectServer(const ObjectServer&) = delete;
+  ObjectServer& operator=(const ObjectServer&) = delete;
+  [[nodiscard]] bool started() const { return !port_.empty(); }
+  [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + port_; }
+
+ private:
+  pid_t process_ = -1;
+  int input_ = -1;
+  std::string port_;
+};
+
+class CliStore : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!server_.started()) GTEST_SKIP() << "no moto beside " FRAMEWIRE_MOTO_SERVER;
+    ::setenv("AWS_ACCESS_KEY_ID", "key", 1);
+    ::setenv("AWS_SECRET_ACCESS_KEY", kSecret, 1);
+    ::setenv("AWS_EC2_METADATA_DISABLED", "true", 1);
+    store::StoreSettings settings;
+    settings.endpoint = server_.url();
+    for (const char* bucket : {"photos", "thumbs"}) {
+      auto opened = store::open_store(bucket, settings);
+      ASSERT_TRUE(opened) << opened.error().to_string();
+      stores_[bucket] = *opened;
+    }
+  }
+  [[nodiscard]] Words words(const Words& some) const {
+    Words all = some;
+    all.insert(all.end(), {"--endpoint", server_.url()});
+    return all;
+  }
+  Ran run(const Words& some) {
+    Ran ran = run_program(words(some));
+    EXPECT_THAT(ran.out + ran.err, ::testing::Not(HasSubstr(kSecret)));
+    return ran;
+  }
+  void put(const std::string& bucket, const std::string& key, const Bytes& bytes) {
+    const auto put = stores_[bucket]->put(key, bytes, store::PutCondition::kNone);
+    ASSERT_TRUE(put) << put.error().to_string();
+  }
+  std::map<std::string, Bytes> all(const std::string& bucket, const std::string& prefix = "") {
+    std::vector<store::ObjectInfo> found;
+    EXPECT_TRUE(stores_[bucket]->list(prefix, "", [&](const store::ObjectInfo& object) {
+      found.push_back(object);
+      return true;
+    }));
+    std::map<std::string, Bytes> objects;
+    for (const store::ObjectInfo& object : found) {
+      Bytes bytes(object.bytes);
+      const auto got = stores_[bucket]->read_at(object, 0, bytes);
+      EXPECT_TRUE(got && *got == bytes.size());
+      objects[object.key] = std::move(bytes);
+    }
+    return objects;
+  }
+  static Bytes shard(int samples, int width, std::size_t other_bytes = 20) {
+    Archive archive;
+    for (int i = 0; i < samples; ++i) {
+      const std::string key = std::to_string(1000 + i);
+      const Bytes jpeg = make_jpeg(width, width * 3 / 4, static_cast<unsigned>(i));
+      archive.file(key + ".jpg", {reinterpret_cast<const char*>(jpeg.data()), jpeg.size()});
+      archive.file(key + ".json", std::string(other_bytes, 'j'));
+    }
+    return archive.end().bytes;
+  }
+  /// Puts shards into the store and into the folder "in".
+  void make_shards(int count, int samples, int width, std::size_t other_bytes = 20) {
+    for (int i = 0; i < count; ++i) {
+      const std::string name = "s-" + std::to_string(i) + ".tar";
+      const Bytes bytes = shard(samples, width, other_bytes);
+      write_file(folder_ / ("in/" + name), bytes);
+      put("photos", "2024/" + name, bytes);
+    }
+  }
+  static json shards(const Ran& ran) { return json::parse(ran.out)["shards"]; }
+
+  const ObjectServer server_;
+  const TemporaryFolder folder_;
+  std::map<std::string, std::shared_ptr<store::ObjectStore>> stores_;
+};
+
+TEST_F(CliStore, ShardsComeOutAsFromFiles) {
+  make_shards(2, 6, 64);
+  // Several ranges, and several parts.
+  const Bytes large = shard(30, 200, 1'500'000);
+  write_file(folder_ / "in/s-2.tar", large);
+  put("photos", "2024/s-2.tar", large);
+  const Words options = {"--size", "32x", "--jobs", "2", "--json"};
+  const auto batch = [&](const std::string& in, const std::string& out, const Words& more = {}) {
+    Words all = {"batch", in, out};
+    all.insert(all.end(), options.begin(), options.end());
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  ASSERT_EQ(run_program(batch(folder_ / "in/s-{0..2}.tar", folder_ / "out")).exit_code, 0);
+  const auto expected = read_tree(folder_ / "out");
+
+  const Ran ran = run(batch("s3://photos/2024/*.tar", "s3://thumbs/2024"));
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(shards(ran)["written"], 3);
+  auto made = all("thumbs");
+  ASSERT_EQ(made.size(), 6u);
+  const Ran mixed = run(batch("s3://photos/2024/s-{0..2}.tar", folder_ / "mixed"));
+  ASSERT_EQ(mixed.exit_code, 0) << mixed.err;
+  const Ran sent = run(batch(folder_ / "in/s-{0..2}.tar", "s3://thumbs/sent/"));
+  ASSERT_EQ(sent.exit_code, 0) << sent.err;
+  const auto sent_objects = all("thumbs", "sent/");
+  for (const char* name : {"s-0.tar", "s-1.tar", "s-2.tar"}) {
+    EXPECT_EQ(made.at(std::string("2024/") + name), expected.at(name)) << name;
+    EXPECT_EQ(read_file(folder_ / (std::string("mixed/") + name)), expected.at(name)) << name;
+    EXPECT_EQ(sent_objects.at(std::string("sent/") + name), expected.at(name)) << name;
+  }
+
+  const Ran refused = run(batch("s3://photos/2024/*.tar", "s3://thumbs/2024/"));
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("s3://thumbs/2024/s-0.tar.jsonl: is a manifest already"));
+  const Ran again = run(batch("s3://photos/2024/*.tar", "s3://thumbs/2024/", {"--resume"}));
+  EXPECT_EQ(shards(again)["unchanged"], 3);
+  const Ran report = run({"report", "s3://thumbs/2024/", "s3://photos/2024/*.tar"});
+  EXPECT_EQ(report.exit_code, 0) << report.out << report.err;
+  EXPECT_THAT(report.out, HasSubstr("3 shards: 42 pictures resized, 0 failed"));
+
+  put("photos", "2024/s-1.tar", shard(5, 64));
+  put("photos", "2024/s-3.tar", shard(2, 64));
+  const Ran missing =
+      run({"report", "s3://thumbs/2024/", "s3://photos/2024/s-{0..3}.tar", "--retry-list"});
+  EXPECT_EQ(missing.exit_code, 1);
+  EXPECT_EQ(missing.out, "s3://photos/2024/s-3.tar\n");
+  const Ran newer = run(batch("s3://photos/2024/*.tar", "s3://thumbs/2024/", {"--resume"}));
+  EXPECT_EQ(shards(newer)["unchanged"], 2);
+  EXPECT_EQ(shards(newer)["written"], 2) << "another version, and a new one";
+  made = all("thumbs", "2024/");
+  EXPECT_EQ(walk(made.at("2024/s-1.tar")).members.size(), 10u);
+}
+
+TEST_F(CliStore, SurviveKillAtAnyMoment) {
+  make_shards(6, 12, 1200);
+  const Words batch = {
+      "batch", "s3://photos/2024/*.tar", "s3://thumbs/", "--size", "32x", "--jobs", "2", "--resume",
+      "--json"};
+  ASSERT_EQ(run_program({"batch", folder_ / "in/s-{0..5}.tar", folder_ / "out", "--size", "32x"})
+                .exit_code,
+            0);
+  const auto expected = read_tree(folder_ / "out");
+  int killed = 0;
+  for (const std::size_t done : {1u, 2u, 4u}) {
+    const pid_t process = start_program(words(batch));
+    const auto manifests = [&] {
+      std::size_t count = 0;
+      (void)stores_["thumbs"]->list("", "", [&](const store::ObjectInfo& object) {
+        count += object.key.ends_with(".jsonl") ? 1 : 0;
+        return true;
+      });
+      return count;
+    };
+    for (int i = 0; i < 4000 && manifests() < done; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    ::kill(process, SIGKILL);
+    killed += wait_for(process).signal == SIGKILL ? 1 : 0;
+    for (const auto& [key, bytes] : all("thumbs")) {
+      if (key.ends_with(".tar")) {
+        EXPECT_EQ(bytes, expected.at(key)) << "half a shard: " << key;
+      }
+    }
+  }
+  ASSERT_GE(killed, 2) << "the batch ended before it could be killed: use more pictures";
+  const Ran last = run(batch);
+  ASSERT_EQ(last.exit_code, 0) << last.err;
+  EXPECT_GE(shards(last)["unchanged"], 2) << "did again what had its manifest";
+  const auto made = all("thumbs");
+  EXPECT_EQ(made.size(), 12u);
+  for (const auto& [name, bytes] : expected) {
+    if (name.ends_with(".tar")) {
+      EXPECT_EQ(made.at(name), bytes) << name;
+    }
+  }
+}
+
+TEST_F(CliStore, PicturesGoBothWays) {
+  for (int i = 0; i < 5; ++i) {
+    const std::string name = "d/" + std::to_string(i) + ".jpg";
+    const Bytes jpeg = make_jpeg(64, 48, static_cast<unsigned>(i));
+    write_file(folder_ / ("in/" + name), jpeg);
+    put("photos", "raw/" + name, jpeg);
+  }
+  put("photos", "raw/notes.txt", {'n', 'o'});
+  ASSERT_EQ(run_program({"batch", folder_ / "in", folder_ / "out", "--size", "32x"}).exit_code, 0);
+  const auto expected = read_tree(folder_ / "out");
+  const std::string manifest = folder_ / "rows.jsonl";
+  const Words batch = {"batch", "s3://photos/raw/", "s3://thumbs/", "--size",
+                       "32x",   "--manifest",       manifest,       "--json"};
+  const Ran ran = run(batch);
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(json::parse(ran.out)["ok"], 5);
+  EXPECT_EQ(json::parse(ran.out)["skipped"], 1);
+  ASSERT_EQ(run({"batch", folder_ / "in", "s3://thumbs/sent", "--size", "32x"}).exit_code, 0);
+  ASSERT_EQ(run({"batch", "s3://photos/raw", folder_ / "got", "--size", "32x"}).exit_code, 0);
+  EXPECT_EQ(read_tree(folder_ / "got"), expected);
+  const auto made = all("thumbs");
+  for (const auto& [name, bytes] : expected) {
+    EXPECT_EQ(made.at(name), bytes) << name;
+    EXPECT_EQ(made.at("sent/" + name), bytes) << name;
+  }
+  for (const json& row : read_rows(manifest)) {
+    EXPECT_THAT(row["input"].get<std::string>(), HasSubstr("s3://photos/raw/"));
+    if (row["status"] == "ok") {
+      EXPECT_FALSE(row["version"].get<std::string>().empty());
+    }
+  }
+  Words resumed = batch;
+  resumed.emplace_back("--resume");
+  put("photos", "raw/d/1.jpg", make_jpeg(80, 60, 9));
+  EXPECT_TRUE(stores_["thumbs"]->remove("d/2.jpg"));
+  const Ran again = run(resumed);
+  EXPECT_EQ(json::parse(again.out)["unchanged"], 3) << again.err;
+  EXPECT_EQ(json::parse(again.out)["ok"], 2);
+}
+
+TEST_F(CliStore, MisuseIsNamed) {
+  const auto refused = [&](const Words& some, const char* message) {
+    const Ran ran = run(some);
+    EXPECT_EQ(ran.exit_code, 2) << ran.err;
+    EXPECT_THAT(ran.err, HasSubstr(message));
+  };
+  refused({"batch", "s3://photos/", "s3://photos/small/", "--size", "32x"}, "hold one another");
+  refused({"batch", "s3://photos/*.jpg", "s3://thumbs/", "--size", "32x"}, "name tar shards");
+  refused({"batch", folder_ / "in", "s3://thumbs/", "--mode", "644"}, "is for output folders");
+  refused({"batch", "s3://photos/", folder_ / "out", "--manifest", "s3://thumbs/rows.jsonl"},
+          "accepted: a file");
+  refused({"batch", folder_ / "in", folder_ / "out"}, "--endpoint is for object stores");
+  refused({"batch", "s3://photos/", folder_ / "out", "--store-memory", "1M"}, "64M or more");
+  refused({"batch", "s3://photos/none/*.tar", folder_ / "out"}, "matches no object");
+  const Ran nowhere = run({"batch", "s3://nosuchbucket/*.tar", folder_ / "out", "--size", "32x"});
+  EXPECT_NE(nowhere.exit_code, 0);
+  EXPECT_THAT(nowhere.err, HasSubstr("s3://nosuchbucket"));
+}
+
+}  // namespace
+}  // namespace framewire::test
+#endif

@@ -1,0 +1,90 @@
+// Reports of what lies in a store.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <dataset/report.hpp>
+#include <tests/support/fake_store.hpp>
+
+namespace framewire::dataset::test {
+namespace {
+
+using store::test::FakeStore;
+using store::test::Request;
+using store::test::to_bytes;
+using ::testing::ElementsAre;
+
+class ObjectReport : public ::testing::Test {
+ protected:
+  ObjectReport() {
+    options_.manifests = options_.outputs = "s3://bucket/out";
+    options_.stores = std::make_shared<StoreSet>(
+        [this](const std::string&) -> Result<std::shared_ptr<store::ObjectStore>> {
+          return std::shared_ptr<store::ObjectStore>(store_);
+        });
+  }
+  /// A shard that is done, with rows that failed.
+  void put_shard(const std::string& name, int failed) {
+    store_->set("out/" + name, to_bytes("the output of " + name));
+    ShardRecord record;
+    record.shard = name;
+    record.input = "s3://bucket/in/" + name;
+    record.ok = 10;
+    record.failed = static_cast<std::uint64_t>(failed);
+    record.bytes_out = (*store_->find("out/" + name))->bytes;
+    record.version_out = (*store_->find("out/" + name))->etag;
+    record.options_hash = "1";
+    std::string rows;
+    for (int i = 0; i < failed; ++i) {
+      rows += R"({"input": ")" + record.input + R"(: 1.jpg", "status": "failed", )" +
+              R"("error_class": "busy", "message": "slow down"})" + "\n" + R"({"status": "ok"})" +
+              "\n";
+    }
+    store_->set("out/" + name + ".jsonl", to_bytes(rows + to_json_line(record)));
+  }
+  const std::shared_ptr<FakeStore> store_ = std::make_shared<FakeStore>();
+  ReportOptions options_;
+};
+
+TEST_F(ObjectReport, SaysWhatIsDoneFailedAndMissing) {
+  for (int i = 0; i < 150; ++i) put_shard("d/" + std::to_string(i) + ".tar", 0);
+  put_shard("failed.tar", 3);
+  put_shard("gone.tar", 0);
+  store_->erase("out/gone.tar");
+  put_shard("other.tar", 0);
+  store_->set("out/other.tar", to_bytes("the OUTPUT of other.tar"));
+  store_->set("out/torn.tar.jsonl", to_bytes("{\"shard\": "));
+  options_.expected = {"d/1.tar", "failed.tar", "never.tar"};
+  int failed = 0;
+  options_.on_failed = [&](const FailedRow& row) {
+    ++failed;
+    EXPECT_EQ(row.input, "s3://bucket/in/failed.tar: 1.jpg");
+  };
+  const auto report = make_report(options_);
+  ASSERT_TRUE(report) << report.error().to_string();
+  EXPECT_EQ(report->shards, 151u);
+  EXPECT_EQ(report->ok, 1510u);
+  EXPECT_EQ(report->failed, 3u);
+  EXPECT_EQ(failed, 3);
+  EXPECT_EQ(report->errors.at("busy"), 3u);
+  EXPECT_THAT(report->without_output, ElementsAre("gone.tar", "other.tar"))
+      << "of the same size, and not the one that the manifest tells of";
+  EXPECT_THAT(report->unreadable, ElementsAre("torn.tar.jsonl"));
+  EXPECT_THAT(report->missing, ElementsAre("never.tar"));
+}
+
+TEST_F(ObjectReport, AStoreThatCannotBeReadIsAnError) {
+  put_shard("a.tar", 0);
+  for (const Request request : {Request::kList, Request::kRead}) {
+    store_->before = [request](Request what, const std::string&) -> std::optional<Status> {
+      if (what == request) return Status(StatusCode::kDenied, "access denied");
+      return std::nullopt;
+    };
+    const auto report = make_report(options_);
+    ASSERT_FALSE(report);
+    EXPECT_EQ(report.error().code(), StatusCode::kDenied);
+  }
+  options_.outputs = "out";
+  EXPECT_FALSE(make_report(options_)) << "a folder beside a store";
+}
+
+}  // namespace
+}  // namespace framewire::dataset::test
