@@ -52,7 +52,7 @@ ALLOWED = {
     "bindings/python": {"base", "jpeg", "inspect"},
     "bindings/python/cuda": {"base", "gpu"},
     "service/url": {"base"},
-    "service/source": {"base"},
+    "service/source": {"base", "store"},
     "service/systemd": {"base"},
     "service/process": {"base"},
     "service/mps": {"base", "service/process", "topology"},

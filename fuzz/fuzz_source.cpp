@@ -50,6 +50,13 @@ void check(const SourceUrl& url) {
     require(url.path.find('\0') == std::string::npos);
     return;
   }
+  if (url.scheme == Scheme::kS3) {
+    require(url.host.size() >= 3 && url.host.find_first_of("/@?#%:") == std::string::npos);
+    require(url.path.size() >= 2 && url.path.starts_with('/'));
+    require(url.path.find("/../") == std::string::npos && !url.path.ends_with("/.."));
+    require(url.port == 0 && !url.address);
+    return;
+  }
   for (const char c : text) require(c > 0x20 && c < 0x7f && c != '\\');
   require(url.host.find_first_of("/@?#%") == std::string::npos);
   require(url.address || !url.host.empty());
@@ -110,9 +117,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   check(*url);
   check_allowed(entry, *url);
-  if (url->scheme == Scheme::kLocal) return 0;
+  if (url->scheme == Scheme::kLocal || url->scheme == Scheme::kS3) return 0;
   if (const auto next = source::resolve_redirect(*url, location)) {
-    require(next->scheme != Scheme::kLocal);
+    require(next->scheme == Scheme::kHttp || next->scheme == Scheme::kHttps);
     check(*next);
     check_allowed(entry, *next);
   }

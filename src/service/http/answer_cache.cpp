@@ -18,6 +18,15 @@ constexpr std::uint64_t kMaxSide_px = 1u << 20;
 constexpr Text kSourceWord = "source";
 constexpr Text kAnswerWord = "answer";
 
+// Settings under which a name means another object, or none.
+std::string object_policy_of(const source::ObjectSettings& objects) {
+  if (!objects.on) return {};
+  return fmt::format("\ns3 {}\n{}\n{}\n{}\n{}\n{}", objects.version_separator,
+                     objects.store.endpoint, objects.store.region, objects.store.profile,
+                     fmt::join(objects.allowed_buckets, ","),
+                     fmt::join(objects.denied_buckets, ","));
+}
+
 // Settings under which another original, or none, would be answered with.
 std::string policy_of(const ServiceSettings& settings) {
   const source::SourceSettings& from = settings.source;
@@ -28,7 +37,7 @@ std::string policy_of(const ServiceSettings& settings) {
                      from.max_redirects, limits.max_input_bytes, limits.max_input_pixels,
                      limits.max_scans, limits.max_scan_pixels, limits.max_output_side_px,
                      limits.max_output_pixels) +
-         (settings.debug_headers ? "\ndebug" : "");
+         object_policy_of(from.objects) + (settings.debug_headers ? "\ndebug" : "");
 }
 
 bool date_counts(const std::string& date, std::int64_t now_s) {

@@ -45,4 +45,21 @@ bool parse_fallback_status(Text text, std::uint64_t& out) {
   return true;
 }
 
+bool parse_link(Text text, std::string& out) {
+  if (text != "stream" && text != "ucx-rdma") return false;
+  out = text;
+  return true;
+}
+
+bool parse_path_style(Text text, std::optional<bool>& out) {
+  if (text != "auto" && text != "off" && text != "on") return false;
+  out = text == "auto" ? std::nullopt : std::optional<bool>(text == "on");
+  return true;
+}
+
+std::string print_path_style(std::optional<bool> value) {
+  if (!value) return "auto";
+  return *value ? "on" : "off";
+}
+
 }  // namespace framewire::service::http

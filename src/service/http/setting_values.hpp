@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,5 +20,12 @@ namespace framewire::service::http {
 
 /// 0, 200, or 400 to 599.
 [[nodiscard]] bool parse_fallback_status(std::string_view text, std::uint64_t& out);
+
+/// What carries the data of clients on other hosts: stream or ucx-rdma.
+[[nodiscard]] bool parse_link(std::string_view text, std::string& out);
+
+/// Whether a bucket is part of the path: auto (nothing), off or on.
+[[nodiscard]] bool parse_path_style(std::string_view text, std::optional<bool>& out);
+[[nodiscard]] std::string print_path_style(std::optional<bool> value);
 
 }  // namespace framewire::service::http

@@ -20,7 +20,6 @@ constexpr Text kLogWords[] = {"none", "errors", "requests"};
 constexpr Text kTlsVersionWords[] = {"1.2", "1.3"};
 constexpr Text kSwitchWords[] = {"off", "on"};
 constexpr Text kMpsWords[] = {"off", "on", "attach"};
-constexpr Text kLinks[] = {"stream", "ucx-rdma"};
 
 constexpr Text kThreadsAccepted = "a whole number from 0 to 1024; 0 is chosen";
 constexpr Text kBytesAccepted = "a number of bytes, with k, M or G for powers of 1024";
@@ -55,12 +54,6 @@ bool parse_small_bytes(Text text, std::uint64_t& out) {
 bool parse_bytes_or_none(Text text, std::uint64_t& out) {
   if (text != "0") return options::parse_count(text, kBytes, 1024, out);
   out = 0;
-  return true;
-}
-
-bool parse_link(Text text, std::string& out) {
-  if (std::find(std::begin(kLinks), std::end(kLinks), text) == std::end(kLinks)) return false;
-  out = text;
   return true;
 }
 
@@ -306,6 +299,22 @@ constexpr SettingRow kRows[] = {
     FLAG_ROW("remote", source.remote, "Originals", "fetch originals of http and https URLs"),
     LIST_ROW("allowed-sources", source.allowed_sources, "Originals",
              "URLs of originals that may be fetched, by host and path; any, if not given"),
+    FLAG_ROW("s3", source.objects.on, "Originals", "fetch originals of s3://BUCKET/KEY"),
+    LIST_ROW("s3-allowed-buckets", source.objects.allowed_buckets, "Originals",
+             "buckets whose objects may be fetched; all that the credentials open, if not given"),
+    LIST_ROW("s3-denied-buckets", source.objects.denied_buckets, "Originals",
+             "buckets whose objects may not be fetched"),
+    TEXT_ROW("s3-version-separator", "TEXT", source.objects.version_separator, "Originals",
+             "what stands between a key and the object's version; empty: URLs name no versions"),
+    TEXT_ROW("s3-endpoint", "URL", source.objects.store.endpoint, "Originals",
+             "where the object store is; as the AWS tools are configured, if not given"),
+    TEXT_ROW("s3-region", "NAME", source.objects.store.region, "Originals", "its region, likewise"),
+    TEXT_ROW("s3-profile", "NAME", source.objects.store.profile, "Originals",
+             "profile of the AWS tools' files that has its credentials"),
+    {{"s3-path-style", "HOW", "auto|off|on", "", "whether a bucket is part of the path, not of the "
+      "host; auto: where there is an endpoint", "Originals"}, "auto, off or on",
+     [](S& s, Text t) { return parse_path_style(t, s.source.objects.store.path_style); },
+     [](const S& s) { return print_path_style(s.source.objects.store.path_style); }},
     FLAG_ROW("allow-loopback", source.addresses.allow_loopback, "Originals",
              "origins may be on this machine"),
     FLAG_ROW("allow-link-local", source.addresses.allow_link_local, "Originals",

@@ -72,6 +72,23 @@ Result<void> validate_clients(const ServiceSettings& settings) {
   return {};
 }
 
+Result<void> validate_objects(const source::ObjectSettings& objects) {
+  if (objects.on) return {};
+  const source::ObjectSettings none;
+  const store::StoreSettings& store = objects.store;
+  for (const auto& [name, given] :
+       {std::pair("s3-allowed-buckets", !objects.allowed_buckets.empty()),
+        std::pair("s3-denied-buckets", !objects.denied_buckets.empty()),
+        std::pair("s3-version-separator", objects.version_separator != none.version_separator),
+        std::pair("s3-endpoint", !store.endpoint.empty()),
+        std::pair("s3-region", !store.region.empty()),
+        std::pair("s3-profile", !store.profile.empty()),
+        std::pair("s3-path-style", store.path_style.has_value())}) {
+    if (given) return bad_value(name, "needs s3");
+  }
+  return {};
+}
+
 Result<void> validate_gpu(const ServiceSettings& settings) {
   const MpsSettings& mps = settings.mps;
   const CodecKind codec = settings.defaults.codec;
@@ -125,6 +142,7 @@ Result<void> validate(const ServiceSettings& settings) {
   }
   if (auto valid = validate_tls(settings); !valid) return valid;
   if (auto valid = validate_clients(settings); !valid) return valid;
+  if (auto valid = validate_objects(settings.source.objects); !valid) return valid;
   if (auto valid = validate_gpu(settings); !valid) return valid;
   return framewire::validate(settings.defaults);
 }

@@ -42,7 +42,8 @@ Result<SnapshotRef> Snapshots::make(const ServiceSettings& settings) {
   auto grammar = make_grammar(settings);
   if (!grammar) return fail(grammar.error());
   std::shared_ptr<source::Sources> sources;
-  const bool wanted = settings.source.remote || !settings.source.root.empty();
+  const bool wanted =
+      settings.source.remote || settings.source.objects.on || !settings.source.root.empty();
   if (wanted && before != nullptr && same_sources(before->settings, settings)) {
     sources = before->sources;
   } else if (wanted) {

@@ -8,10 +8,11 @@ namespace {
 constexpr std::size_t kMaxEntries = 1'024;
 
 tl::unexpected<Status> wrong(const std::string& entry, std::string found) {
-  return fail(Status(StatusCode::kInvalidInput,
-                     "an allowed source: " + std::move(found) +
-                         "; accepted is scheme://host[:port]/path or local:///path")
-                  .about(entry));
+  return fail(
+      Status(StatusCode::kInvalidInput,
+             "an allowed source: " + std::move(found) +
+                 "; accepted is scheme://host[:port]/path, s3://bucket/key or local:///path")
+          .about(entry));
 }
 
 std::string lowered(std::string_view text) {
@@ -126,6 +127,7 @@ Result<AllowedSources::Entry> AllowedSources::parse_entry(const std::string& tex
     entry.host = authority;
     entry.path = rest.substr(slash);
     if (entry.scheme == "local" && !authority.empty()) return wrong(text, "found a host of files");
+    if (entry.scheme == "s3" && authority.empty()) return wrong(text, "found no bucket");
   }
   entry.below = entry.path.ends_with('/');
   for (const std::string_view segment : split(entry.path)) entry.segments.emplace_back(segment);

@@ -14,7 +14,8 @@ namespace framewire::service::source {
 /// SourceSettings::allowed_sources, parsed once. Thread safety: const, from any number of threads.
 class AllowedSources {
  public:
-  /// @return invalid_input for an entry that is no source or holds a user name, a query, a fragment
+  /// @return invalid_input for an entry that is no source, names no bucket, or holds a user name, a
+  /// query, a fragment
   ///         or a `*` that stands for nothing, with the entry as its subject; too_large for more
   ///         than 1,024 entries
   [[nodiscard]] static Result<AllowedSources> parse(std::span<const std::string> entries);

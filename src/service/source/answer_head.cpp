@@ -41,6 +41,11 @@ bool is_redirect(unsigned status) noexcept {
 
 }  // namespace
 
+bool is_field_value(std::string_view value) noexcept {
+  return !value.empty() && value.size() <= AnswerHead::kMaxValueBytes &&
+         std::all_of(value.begin(), value.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
+}
+
 bool AnswerHead::begin(std::string_view line) {
   if (complete_) return true;  // a trailer that looks like a head
   const std::size_t bytes = bytes_;

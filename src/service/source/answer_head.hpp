@@ -67,4 +67,7 @@ class AnswerHead {
   std::string vary_;
 };
 
+/// Whether a value is neither empty nor too long and can stand in a header line.
+[[nodiscard]] bool is_field_value(std::string_view value) noexcept;
+
 }  // namespace framewire::service::source

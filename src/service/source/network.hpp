@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <service/source/address.hpp>
+#include <store/environment.hpp>
 #include <string>
 #include <tl/expected.hpp>
 #include <vector>
@@ -19,6 +20,8 @@ struct Network {
   /// is made for it; may put another in its place. For tests alone, which dial nothing but
   /// loopback. Empty: the address is dialled.
   std::function<void(sockaddr_storage& address)> dial;
+  /// Where what is not set of an object store is looked for. Empty: the process's environment.
+  store::EnvironmentLookup environment = {};
 };
 
 /// getaddrinfo(), with a few seconds at most for the name servers.

@@ -7,6 +7,7 @@
 #include <framewire/engine.hpp>
 #include <framewire/status.hpp>
 #include <functional>
+#include <store/object_store.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,19 @@ struct AddressPolicy {
   bool allow_private = false;     ///< RFC 1918, 100.64.0.0/10, fc00::/7
 };
 
+/// Which objects of an object store may be fetched, and how. Bucket names are compared whole, with
+/// their capitals.
+struct ObjectSettings {
+  bool on = false;  ///< whether s3:// URLs are fetched at all
+  /// Buckets whose objects may be fetched; empty: all that the credentials open.
+  std::vector<std::string> allowed_buckets;
+  std::vector<std::string> denied_buckets;  ///< whatever allowed_buckets says
+  /// What stands between a key and the version of the object; empty: URLs name no versions.
+  std::string version_separator = "?";
+  store::StoreSettings store;
+  unsigned in_flight = 256;  ///< objects at once; fetch() refuses one more as `busy`
+};
+
 /// Chosen once, when a Sources is made. A bound of 0 is refused by Sources::make().
 struct SourceSettings {
   /// Folder that `local:///path` and bare paths are looked up below; empty: no files are served.
@@ -36,9 +50,11 @@ struct SourceSettings {
   /// itself and, on whole segments, everything below it; one that ends with `/` matches only what
   /// is below.
   /// `*` stands for one or more characters of the host, or of one segment of the path; as the
-  /// port, for any port. Redirects are compared as well. Files match as `local:///path`.
+  /// port, for any port. Redirects are compared as well. Files match as `local:///path`, objects as
+  /// `s3://bucket/key`, without their version.
   std::vector<std::string> allowed_sources;
   AddressPolicy addresses;
+  ObjectSettings objects;
 
   unsigned max_redirects = 3;  ///< 0: none are followed
   /// Looking up the name, and connecting to one of its addresses.

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <service/source/fetch_error.hpp>
 #include <service/source/source_url.hpp>
+#include <store/object_store.hpp>
 
 namespace framewire::service::source {
 namespace {
@@ -217,6 +218,39 @@ Fetched<SourceUrl> parse_local(std::string_view path) {
   return url;
 }
 
+bool has_dot_segments(std::string_view key) noexcept {
+  while (true) {
+    const std::size_t slash = key.find('/');
+    const std::string_view segment = key.substr(0, slash);
+    if (segment == "." || segment == "..") return true;
+    if (slash == std::string_view::npos) return false;
+    key.remove_prefix(slash + 1);
+  }
+}
+
+Fetched<SourceUrl> parse_object(std::string_view rest, std::string_view version_separator) {
+  if (!rest.starts_with("//")) {
+    return fail_fetch(FetchErrorKind::kBadUrl, "no // behind the scheme");
+  }
+  const std::size_t key_begin = std::min(rest.find('/', 2), rest.size());
+  // An empty separator would be found at once.
+  const std::size_t key_end = version_separator.empty()
+                                  ? rest.size()
+                                  : std::min(rest.find(version_separator, key_begin), rest.size());
+  auto object = store::parse_object_url(fmt::format("s3:{}", rest.substr(0, key_end)));
+  if (!object) return fail_fetch(FetchErrorKind::kBadUrl, "an object " + object.error().message());
+  if (object->key.empty()) return fail_fetch(FetchErrorKind::kBadUrl, "an object without a key");
+  if (has_dot_segments(object->key)) {
+    return fail_fetch(FetchErrorKind::kBadUrl, "a key with a . or .. segment");
+  }
+  SourceUrl url;
+  url.scheme = Scheme::kS3;
+  url.host = std::move(object->bucket);
+  url.path = '/' + object->key;
+  url.query = rest.substr(key_end);
+  return url;
+}
+
 }  // namespace
 
 std::string_view to_string(Scheme scheme) noexcept {
@@ -225,6 +259,8 @@ std::string_view to_string(Scheme scheme) noexcept {
       return "local";
     case Scheme::kHttp:
       return "http";
+    case Scheme::kS3:
+      return "s3";
     case Scheme::kHttps:
       break;
   }
@@ -235,6 +271,7 @@ std::string SourceUrl::origin() const {
   std::string result = fmt::format("{}://", to_string(scheme));
   if (scheme == Scheme::kLocal) return result;
   result += address && address->v6 ? "[" + host + "]" : host;
+  if (scheme == Scheme::kS3) return result;
   if (port != (scheme == Scheme::kHttps ? 443 : 80)) result += fmt::format(":{}", port);
   return result;
 }
@@ -267,7 +304,7 @@ std::optional<std::vector<std::string_view>> clean_segments(std::string_view pat
   return result;
 }
 
-Fetched<SourceUrl> parse_source(std::string_view text) {
+Fetched<SourceUrl> parse_source(std::string_view text, std::string_view version_separator) {
   if (text.size() > kMaxUrlBytes) {
     return fail_fetch(FetchErrorKind::kBadUrl,
                       fmt::format("{} bytes; {} are accepted", text.size(), kMaxUrlBytes));
@@ -279,9 +316,10 @@ Fetched<SourceUrl> parse_source(std::string_view text) {
   const std::string_view rest = text.substr(length + 1);
   if (scheme == "http") return parse_http(Scheme::kHttp, rest);
   if (scheme == "https") return parse_http(Scheme::kHttps, rest);
+  if (scheme == "s3") return parse_object(rest, version_separator);
   if (scheme != "local") {
     return fail_fetch(FetchErrorKind::kSchemeNotAllowed,
-                      "found " + scheme + ":; http, https and local are known");
+                      "found " + scheme + ":; http, https, local and s3 are known");
   }
   if (!rest.starts_with("///")) return fail_fetch(FetchErrorKind::kBadUrl, "local: without ///");
   return parse_local(rest.substr(3));
@@ -293,8 +331,8 @@ Fetched<SourceUrl> resolve_redirect(const SourceUrl& base, std::string_view loca
   }
   if (scheme_length(location) != 0) {
     auto url = parse_source(location);
-    if (url && url->scheme == Scheme::kLocal) {
-      return fail_fetch(FetchErrorKind::kSchemeNotAllowed, "a redirect to a file");
+    if (url && url->scheme != Scheme::kHttp && url->scheme != Scheme::kHttps) {
+      return fail_fetch(FetchErrorKind::kSchemeNotAllowed, "a redirect to a file or an object");
     }
     return url;
   }

@@ -3,6 +3,7 @@
 #include <service/source/allowed_sources.hpp>
 #include <service/source/fetch_error.hpp>
 #include <service/source/file_pool.hpp>
+#include <service/source/object_fetcher.hpp>
 #include <service/source/origin_loop.hpp>
 #include <service/source/sources.hpp>
 
@@ -30,6 +31,9 @@ Result<void> check(const SourceSettings& settings) {
   }
   for (const unsigned count : {settings.file_threads, settings.resolver_threads}) {
     if (count == 0 || count > 256) return wrong("threads", "1 to 256");
+  }
+  if (settings.objects.in_flight == 0 || settings.objects.in_flight > 65'536) {
+    return wrong("objects.in_flight", "1 to 65536");
   }
   if (settings.waiting > 1'000'000) return wrong("waiting", "0 to 1000000");
   const std::string& agent = settings.user_agent;
@@ -67,6 +71,11 @@ class Sources::Impl {
         return fail(StatusCode::kBusy, "no thread started");
       }
     }
+    if (settings_.objects.on) {
+      auto objects = ObjectFetcher::make(settings_, network_, budget_);
+      if (!objects) return fail(std::move(objects.error()));
+      objects_ = *std::move(objects);
+    }
     if (!loop_.start()) return fail(StatusCode::kBusy, "no thread started");
     return {};
   }
@@ -74,6 +83,11 @@ class Sources::Impl {
   Fetched<void> fetch(FetchRequest&& request, FetchDone&& done) noexcept {
     try {
       FetchJob job = prepare(std::move(request), std::move(done));
+      if (!job.verdict && job.url.scheme == Scheme::kS3) {
+        auto begun = objects_->submit(job);
+        if (begun || begun.error().kind == FetchErrorKind::kBusy) return begun;
+        job.verdict = std::move(begun.error());
+      }
       const bool file = !job.verdict && job.url.scheme == Scheme::kLocal;
       if (file ? files_->submit(job) : loop_.submit(job)) return {};
     } catch (...) {
@@ -89,7 +103,7 @@ class Sources::Impl {
     auto time = settings_.download_timeout;
     if (request.timeout.count() > 0) time = std::min(time, request.timeout);
     job.deadline = base::Clock::now() + time;
-    if (auto url = parse_source(request.url)) {
+    if (auto url = parse_source(request.url, settings_.objects.version_separator)) {
       job.verdict = judge(*url);
       job.url = std::move(*url);
     } else {
@@ -105,12 +119,21 @@ class Sources::Impl {
   }
 
   std::optional<FetchError> judge(const SourceUrl& url) const {
-    const bool on = url.scheme == Scheme::kLocal ? files_ != nullptr : settings_.remote;
-    if (!on) return fetch_error(FetchErrorKind::kSchemeNotAllowed, "switched off: " + url.text());
+    if (!is_on(url.scheme)) {
+      return fetch_error(FetchErrorKind::kSchemeNotAllowed, "switched off: " + url.text());
+    }
+    if (url.scheme == Scheme::kS3 && !permits_bucket(settings_.objects, url.host)) {
+      return fetch_error(FetchErrorKind::kSourceNotAllowed, "no allowed bucket: " + url.text());
+    }
     if (!allowed_.allows(url)) {
       return fetch_error(FetchErrorKind::kSourceNotAllowed, "no allowed source: " + url.text());
     }
     return std::nullopt;
+  }
+
+  bool is_on(Scheme scheme) const noexcept {
+    if (scheme == Scheme::kLocal) return files_ != nullptr;
+    return scheme == Scheme::kS3 ? objects_ != nullptr : settings_.remote;
   }
 
   const SourceSettings settings_;
@@ -118,6 +141,7 @@ class Sources::Impl {
   const Network network_;
   Budget budget_;
   std::unique_ptr<FilePool> files_;
+  std::unique_ptr<ObjectFetcher> objects_;
   OriginLoop loop_;
 };
 

@@ -1,4 +1,4 @@
-// Where originals come from: files below one folder, and http and https origins.
+// Where originals come from: files below one folder, http and https origins, and object stores.
 #pragma once
 
 #include <chrono>
@@ -20,9 +20,9 @@ struct Network;
 
 /// Why there is no original. Names are stable: they appear in logs and metrics.
 enum class FetchErrorKind : std::uint8_t {
-  kNotFound,           ///< no such file, or one that is not served: a folder, a FIFO, a hidden file
-  kSchemeNotAllowed,   ///< neither a file nor http(s), or switched off; also of a redirect
-  kSourceNotAllowed,   ///< not in SourceSettings::allowed_sources; also of a redirect
+  kNotFound,           ///< no such object or file, or one that is not served: a folder, a FIFO…
+  kSchemeNotAllowed,   ///< neither a file, http(s) nor s3, or switched off; also of a redirect
+  kSourceNotAllowed,   ///< not in allowed_sources, also of a redirect; or the bucket is not allowed
   kAddressNotAllowed,  ///< the origin's address is none that AddressPolicy permits
   kBadUrl,             ///< not a URL that all parsers read alike
   kResolve,            ///< the host's name has no address
@@ -79,9 +79,10 @@ struct Original {
 };
 
 struct FetchRequest {
-  /// `http://…`, `https://…`, `local:///path`, or a bare path below SourceSettings::root; at most
-  /// 8,192 bytes. As the URL grammar gives it: already decoded once. Of files every byte is taken
-  /// literally, so `%`, `?` and `#` are characters of the name.
+  /// `http://…`, `https://…`, `s3://bucket/key`, `local:///path`, or a bare path below
+  /// SourceSettings::root; at most 8,192 bytes. As the URL grammar gives it: already decoded once.
+  /// Of files and keys every byte is taken literally, so `%`, `?` and `#` are characters of the
+  /// name; but ObjectSettings::version_separator ends a key.
   std::string url;
   /// The caller holds the original of this ETag (one, with its quotes) or this date. Where it is
   /// still the current one, the answer is not_modified. As in HTTP, the date means nothing where
@@ -94,8 +95,8 @@ struct FetchRequest {
   /// before it is read. True: the caller has what it needs of this very file, which is not read.
   /// May block as long as reading the file might; what it throws is answered kBusy. May be empty.
   std::function<bool(const Original&)> suffices;
-  /// Gives the fetch up; it is answered kCancelled: at once if it is an origin's, else between two
-  /// reads of the file, or when its turn comes.
+  /// Gives the fetch up; it is answered kCancelled: at once if it is an origin's, within about a
+  /// second if it is an object's, else between two reads of the file, or when its turn comes.
   std::stop_token stop;
 };
 
@@ -103,15 +104,18 @@ struct FetchRequest {
 /// ignored.
 using FetchDone = std::function<void(Fetched<Original>)>;
 
-/// Fetches originals. One event loop for all origins, and a few threads each for names and files.
+/// Fetches originals. One event loop for all origins, and a few threads each for names, files and
+/// objects.
 ///
 /// Equal fetches under way are each done: whoever wants them shared, shares them.
 /// Thread safety: fetch() may be called from any number of threads at once.
 class Sources {
  public:
   /// Opens the root and starts the threads.
+  /// Looks for an object store's credentials, which may take seconds.
   /// @return invalid_input for an allowed source, a bound or a text that cannot be, with its name;
-  ///         io_error for a root that is no folder; busy where threads or memory ran out
+  ///         io_error for a root that is no folder; busy where threads or memory ran out; of an
+  ///         object store as store::open_reader()
   [[nodiscard]] static Result<Sources> make(SourceSettings settings);
   /// The same with another resolver, or other addresses to dial: for tests (network.hpp).
   [[nodiscard]] static Result<Sources> make(SourceSettings settings, Network network);

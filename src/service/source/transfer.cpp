@@ -14,12 +14,6 @@ constexpr std::size_t kMaxDiscardedBytes = 16 * 1'024;
 constexpr long kReceiveBytes = 128 * 1'024;  // libcurl's own 16 KB cost a sixth of the throughput
 constexpr long kLowSpeedSeconds = 3;
 
-// A value that can stand in a header line.
-bool is_field_value(std::string_view value) noexcept {
-  return !value.empty() && value.size() <= AnswerHead::kMaxValueBytes &&
-         std::all_of(value.begin(), value.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
-}
-
 // What libcurl calls a header line over its own bound of 100 KB: CURLE_TOO_LARGE since 8.6, before
 // that no memory.
 bool is_header_overflow(CURLcode code, const AnswerHead& head) noexcept {

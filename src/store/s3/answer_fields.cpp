@@ -47,6 +47,10 @@ bool AnswerFields::field(std::string_view name, std::string_view value) {
   if (is("last-modified")) last_modified = value;
   if (is("x-amz-bucket-region")) bucket_region = value;
   if (is(kWriteIdHeader)) write_id = value;
+  if (is("content-type")) content_type = value;
+  if (is("content-encoding")) content_encoding = value;
+  if (is("cache-control")) cache_control = value;
+  if (is("expires")) expires = value;
   return true;
 }
 

@@ -32,6 +32,10 @@ class AnswerFields {
   std::string last_modified;
   std::string bucket_region;
   std::string write_id;
+  std::string content_type;
+  std::string content_encoding;
+  std::string cache_control;
+  std::string expires;
 
  private:
   [[nodiscard]] bool begin(std::string_view line);

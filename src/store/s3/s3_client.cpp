@@ -40,17 +40,19 @@ Result<std::unique_ptr<S3Client>> S3Client::make(const std::string& bucket,
   if (!ready) return fail(StatusCode::kInternal, "libcurl does not start");
   auto profile = SharedProfile::load(settings.profile, environment);
   if (!profile) return fail(std::move(profile.error()));
-  const std::string region = first_of(settings.region, {"AWS_REGION", "AWS_DEFAULT_REGION"},
-                                      environment, profile->value("region"), "us-east-1");
-  const std::string endpoint =
-      first_of(settings.endpoint, {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"}, environment,
-               profile->value("endpoint_url"), "");
-  auto address = BucketAddress::make(bucket, endpoint, region, settings.path_style);
+  std::unique_ptr<S3Client> client(new S3Client(timing, settings.attempts));
+  client->region_ = first_of(settings.region, {"AWS_REGION", "AWS_DEFAULT_REGION"}, environment,
+                             profile->value("region"), "us-east-1");
+  client->endpoint_ = first_of(settings.endpoint, {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"},
+                               environment, profile->value("endpoint_url"), "");
+  client->path_style_ = settings.path_style;
+  // Endpoint and region are checked before anybody is asked for credentials, by a name that any
+  // store has a place for.
+  auto address = client->address_of(bucket.empty() ? "bucket" : bucket);
   if (!address) return fail(std::move(address.error()));
-  auto found = find_credentials(settings, *profile, region, environment);
+  if (!bucket.empty()) client->own_address_ = *std::move(address);
+  auto found = find_credentials(settings, *profile, client->region_, environment);
   if (!found) return fail(std::move(found.error()));
-
-  std::unique_ptr<S3Client> client(new S3Client(*std::move(address), timing, settings.attempts));
   try {
     client->credentials_ = std::make_unique<CredentialKeeper>(
         std::move(found->credentials), std::move(found->renew), CredentialKeeper::Times{});
@@ -65,7 +67,14 @@ Result<std::unique_ptr<S3Client>> S3Client::make(const std::string& bucket,
   return client;
 }
 
+Result<std::shared_ptr<const BucketAddress>> S3Client::address_of(const std::string& bucket) const {
+  auto address = BucketAddress::make(bucket, endpoint_, region_, path_style_);
+  if (!address) return fail(std::move(address.error()));
+  return std::make_shared<const BucketAddress>(*std::move(address));
+}
+
 void S3Client::submit(S3Call call) {
+  if (!call.address) call.address = own_address_;
   std::string hash(kEmptyHash);
   if (!call.body.empty()) {
     const auto digest = sha256(call.body);

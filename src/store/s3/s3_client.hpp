@@ -1,4 +1,4 @@
-// Requests to one bucket, waited for or not.
+// Requests to one endpoint, waited for or not.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,17 @@ namespace framewire::store::s3 {
 /// Thread safety: submit() and perform().
 class S3Client {
  public:
-  /// Finds credentials and starts threads. @return as open_store()
+  /// Finds credentials and starts threads.
+  /// @param bucket  of calls without an address; empty: there are none
+  /// @return as open_store()
   [[nodiscard]] static Result<std::unique_ptr<S3Client>> make(const std::string& bucket,
                                                               const StoreSettings& settings,
                                                               const StoreTiming& timing,
                                                               const EnvironmentLookup& environment);
+
+  /// Where another bucket is. @return invalid_input for one that has no place at the endpoint
+  [[nodiscard]] Result<std::shared_ptr<const BucketAddress>> address_of(
+      const std::string& bucket) const;
 
   /// Sends a request; call.done is called whatever happens.
   void submit(S3Call call);
@@ -25,10 +31,13 @@ class S3Client {
   void close() noexcept { loops_.reset(); }
 
  private:
-  S3Client(BucketAddress address, const StoreTiming& timing, unsigned attempts)
-      : context_{std::move(address), timing, attempts, nullptr, 0} {}
+  S3Client(const StoreTiming& timing, unsigned attempts) : context_{timing, attempts, nullptr, 0} {}
 
   S3Context context_;
+  std::string endpoint_;
+  std::string region_;
+  std::optional<bool> path_style_;
+  std::shared_ptr<const BucketAddress> own_address_;
   std::unique_ptr<CredentialKeeper> credentials_;
   std::unique_ptr<HttpLoops> loops_;
 };

@@ -26,10 +26,17 @@ std::chrono::milliseconds S3Request::total() const noexcept {
   return context_.timing.total + std::chrono::seconds(bytes >> 20);
 }
 
+base::Clock::time_point S3Request::end() const noexcept {
+  return std::min(*began_ + total(), call_.deadline);
+}
+
 std::optional<HttpTask::Next> S3Request::prepare(CURL* easy) {
   const auto now = base::Clock::now();
   if (!began_) began_ = now;
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*began_ + total() - now);
+  if (now >= call_.deadline) {
+    return answer(fail(StatusCode::kDeadline, "the time was over before the request was sent"));
+  }
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(end() - now);
   ++attempts_;
   auto ready = set_up(easy, std::max(left, std::chrono::milliseconds(1)));
   if (ready) return std::nullopt;
@@ -45,7 +52,7 @@ Result<TextPairs> S3Request::signed_headers() {
   if (!credentials) return fail(std::move(credentials.error()));
   const SystemTime now = now_by_server(context_);
   TextPairs headers = call_.headers;
-  headers.emplace_back("host", context_.address.host());
+  headers.emplace_back("host", call_.address->host());
   headers.emplace_back("x-amz-content-sha256", payload_hash_);
   headers.emplace_back("x-amz-date", basic_iso_time(now));
   if (!credentials->session_token.empty()) {
@@ -58,13 +65,14 @@ Result<TextPairs> S3Request::signed_headers() {
     if (!range.etag.empty()) headers.emplace_back("if-match", '"' + range.etag + '"');
   }
   auto signature = authorization(
-      {call_.method, context_.address.path(call_.key), call_.query, headers, payload_hash_},
-      {now, context_.address.region(), "s3"}, *credentials);
+      {call_.method, call_.address->path(call_.key), call_.query, headers, payload_hash_},
+      {now, call_.address->region(), "s3"}, *credentials);
   if (!signature) return fail(std::move(signature.error()));
   headers.emplace_back("authorization", *std::move(signature));
   // What libcurl would add: a wait of a second before bodies, and a type that is not theirs.
   headers.emplace_back("expect", "");
   headers.emplace_back("content-type", "");
+  if (call_.sink) headers.emplace_back("accept-encoding", "identity");
   return headers;
 }
 
@@ -90,7 +98,7 @@ Result<void> S3Request::set_up(CURL* easy, std::chrono::milliseconds left) {
   auto headers = signed_headers();
   if (!headers) return fail(std::move(headers.error()));
   headers_ = header_list(*headers);
-  std::string url = context_.address.origin() + context_.address.path(call_.key);
+  std::string url = call_.address->origin() + call_.address->path(call_.key);
   if (!call_.query.empty()) url += '?' + canonical_query(call_.query);
   const StoreTiming& timing = context_.timing;
   const bool request = headers_ && set_common_options(easy, url) && set_method(easy) &&
@@ -101,7 +109,9 @@ Result<void> S3Request::set_up(CURL* easy, std::chrono::milliseconds left) {
       set_option(easy, CURLOPT_BUFFERSIZE, kReceiveBytes) &&
       (call_.answer_comes_late ||
        (set_option(easy, CURLOPT_LOW_SPEED_LIMIT, kMinBytesPerSecond) &&
-        set_option(easy, CURLOPT_LOW_SPEED_TIME, static_cast<long>(timing.stalled.count()))));
+        set_option(easy, CURLOPT_LOW_SPEED_TIME, static_cast<long>(timing.stalled.count())))) &&
+      // Unpacks what was stored compressed, which is sent so whatever is asked for.
+      (!call_.sink || set_option(easy, CURLOPT_ACCEPT_ENCODING, "gzip"));
   const bool callbacks =
       set_option(easy, CURLOPT_ERRORBUFFER, error_text_.data()) &&
       set_option(easy, CURLOPT_HEADERFUNCTION, &S3Request::on_header) &&
@@ -151,12 +161,27 @@ bool S3Request::header(std::string_view line) {
                    "the server's answer has a malformed head, or too long a one");
     return false;
   }
-  if (known || !fields_.complete() || !call_.range || fields_.status >= 300) return true;
-  if (auto checked = check_range(); !checked) {
-    fault_ = std::move(checked.error());
-    return false;
+  if (known || !fields_.complete() || fields_.status >= 300) return true;
+  Result<void> taken;
+  if (call_.range) taken = check_range();
+  if (call_.sink) taken = begin_sink();
+  if (!taken) fault_ = std::move(taken.error());
+  return taken.has_value();
+}
+
+Result<void> S3Request::begin_sink() const {
+  if (fields_.status != 200 || !fields_.length) {
+    return fail(StatusCode::kIoError,
+                fmt::format("the server's answer has status {} and {} length; accepted: all of the "
+                            "object, with its length",
+                            fields_.status, fields_.length ? "a" : "no"));
   }
-  return true;
+  return call_.sink->begin(object_head(fields_));
+}
+
+ObjectHead object_head(const AnswerFields& fields) {
+  return {fields.length,           fields.etag,          fields.last_modified, fields.content_type,
+          fields.content_encoding, fields.cache_control, fields.expires};
 }
 
 Result<void> S3Request::check_range() const {
@@ -201,6 +226,11 @@ bool S3Request::body(std::span<const std::uint8_t> bytes) {
     return true;
   }
   const bool refused = fields_.status >= 300;
+  if (call_.sink && !refused) {
+    auto taken = call_.sink->append(bytes);
+    if (!taken) fault_ = std::move(taken.error());
+    return taken.has_value();
+  }
   const std::size_t most = refused ? kMaxAnswerBytes : call_.max_answer_bytes;
   const std::size_t taken = std::min(bytes.size(), most - body_.size());
   body_.append(reinterpret_cast<const char*>(bytes.data()), taken);

@@ -6,7 +6,7 @@
 #include <functional>
 #include <memory>
 #include <store/address.hpp>
-#include <store/retry.hpp>
+#include <store/object_reader.hpp>
 #include <store/s3/answer_fields.hpp>
 #include <store/s3/credential_keeper.hpp>
 #include <store/s3/http_loops.hpp>
@@ -14,9 +14,8 @@
 
 namespace framewire::store::s3 {
 
-/// What all requests to a bucket share. Outlives them.
+/// What all requests to an endpoint share. Outlives them.
 struct S3Context {
-  BucketAddress address;
   StoreTiming timing;
   unsigned attempts = 5;
   CredentialKeeper* credentials = nullptr;
@@ -41,16 +40,19 @@ struct S3Answer {
 
 /// What is asked for.
 struct S3Call {
-  std::string method;  ///< GET, HEAD, PUT, POST or DELETE
-  std::string key;     ///< empty: the bucket itself
+  std::shared_ptr<const BucketAddress> address;  ///< empty: of the client's own bucket
+  std::string method;                            ///< GET, HEAD, PUT, POST or DELETE
+  std::string key;                               ///< empty: the bucket itself
   TextPairs query;
   TextPairs headers;  ///< names in lower case; without those that sign
   std::span<const std::uint8_t> body;
   std::shared_ptr<const void> keeper;  ///< of the body; empty: the caller keeps it until the answer
   std::optional<ObjectRange> range;
+  std::shared_ptr<ObjectSink> sink;  ///< takes the body of an answer of 200, which needs a length
   std::size_t max_answer_bytes = kMaxAnswerBytes;
   /// An answer of 200 may hold an <Error>, or begin long before it ends: CompleteMultipartUpload.
   bool answer_comes_late = false;
+  base::Clock::time_point deadline = base::Clock::time_point::max();
   std::shared_ptr<const std::atomic<bool>> cancelled;  ///< may be empty
   /// Called once, by a loop's thread. Errors: io_error, deadline, busy, denied for credentials that
   /// ended, cancelled; without a subject.
@@ -81,7 +83,10 @@ class S3Request final : public HttpTask {
   [[nodiscard]] bool header(std::string_view line);
   [[nodiscard]] bool body(std::span<const std::uint8_t> bytes);
   [[nodiscard]] Result<void> check_range() const;
+  [[nodiscard]] Result<void> begin_sink() const;
   [[nodiscard]] std::chrono::milliseconds total() const noexcept;
+  /// Of all attempts, once the first has begun.
+  [[nodiscard]] base::Clock::time_point end() const noexcept;
 
   [[nodiscard]] Next judge_failure(CURLcode code);
   [[nodiscard]] Next judge_answer();
@@ -104,6 +109,9 @@ class S3Request final : public HttpTask {
   std::optional<Status> fault_;  ///< why we gave it up
   std::array<char, CURL_ERROR_SIZE> error_text_{};
 };
+
+/// The head of an answer as a reader's caller sees it.
+[[nodiscard]] ObjectHead object_head(const AnswerFields& fields);
 
 /// What an answer that refuses means, for the caller of a store.
 [[nodiscard]] Status refusal(const S3Answer& answer);

@@ -115,7 +115,7 @@ HttpTask::Next S3Request::judge_refusal() {
 HttpTask::Next S3Request::again(Status why, std::chrono::milliseconds at_least) {
   const auto now = base::Clock::now();
   const auto wait = std::max(backoff(attempts_, chance(), context_.timing), at_least);
-  const bool late = now + wait >= *began_ + total();
+  const bool late = now + wait >= end();
   if (attempts_ >= context_.attempts || late) {
     return answer(fail(late ? StatusCode::kDeadline : why.code(),
                        fmt::format("{} (attempt {})", why.message(), attempts_)));

@@ -48,6 +48,21 @@ TEST(AllowedSources, PathsAreComparedOnWholeSegments) {
   EXPECT_FALSE(allows({"http://images.test/"}, "local:///a"));
 }
 
+TEST(AllowedSources, BucketsAreComparedWholeAndWithTheirCapitals) {
+  EXPECT_TRUE(allows({"s3://pub/"}, "s3://pub/a.jpg"));
+  EXPECT_TRUE(allows({"S3://pub"}, "s3://pub/a/b.jpg?version"));
+  EXPECT_FALSE(allows({"s3://pub"}, "s3://public/a.jpg"));
+  EXPECT_FALSE(allows({"s3://pub/"}, "s3://PUB/a.jpg"));
+  EXPECT_TRUE(allows({"s3://pub/photos/"}, "s3://pub/photos/a.jpg"));
+  EXPECT_FALSE(allows({"s3://pub/photos/"}, "s3://pub/photos2/a.jpg"));
+  EXPECT_FALSE(allows({"s3://pub/photos/"}, "s3://pub//photos/a.jpg"));
+  EXPECT_TRUE(allows({"s3://pub/a.jpg"}, "s3://pub/a.jpg?version"));
+  EXPECT_TRUE(allows({"s3://pub-*/"}, "s3://pub-1/a.jpg"));
+  EXPECT_FALSE(allows({"http://pub/"}, "s3://pub/a.jpg"));
+  EXPECT_FALSE(allows({"s3://pub/"}, "http://pub/a.jpg"));
+  EXPECT_FALSE(allows({"s3://pub/photos/"}, "s3://pub/photos/%2e%2e/private/a.jpg"));
+}
+
 TEST(AllowedSources, AStarStandsForPartOfAHostOrSegment) {
   const std::vector<std::string> cdn = {"http://*.cdn.test/"};
   EXPECT_TRUE(allows(cdn, "http://a.cdn.test/x"));
@@ -113,7 +128,7 @@ TEST(AllowedSources, WhatIsNoSourceIsRefusedWithItsName) {
   for (const char* entry :
        {"images.test", "/photos", "", "http://", "*://images.test/", "http://images.test/?a",
         "http://user@images.test/", "http://images.test/#a", "http://images.test:99999/",
-        "http://**.test/", "http://[*::1]/", "local://host/a", "http://images.test/a//b",
+        "http://**.test/", "http://[*::1]/", "local://host/a", "s3:///a", "http://images.test/a//b",
         "local:///a/../b"}) {
     const std::vector<std::string> list = {entry};
     const auto parsed = AllowedSources::parse(list);

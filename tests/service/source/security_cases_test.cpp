@@ -1,4 +1,5 @@
 // Every line of the cases gets its decision.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <algorithm>
@@ -15,8 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-// What other parts of the service decide, or nothing here builds yet.
-const std::set<std::string> kStorage = {"sec-0166"};              // allowed once S3 is built
+// What other parts of the service decide.
 const std::set<std::string> kDecoder = {"sec-0001", "sec-0121"};  // fetched, then undecodable
 
 std::vector<json> cases() {
@@ -55,7 +55,8 @@ void serve(const json& input, std::atomic<std::size_t>& redirected, test::Connec
   }
 }
 
-SourceSettings settings_of(const json& config, const std::string& root) {
+SourceSettings settings_of(const json& config, const std::string& root,
+                           const test::OriginServer& store) {
   SourceSettings settings;
   settings.remote = true;
   if (config.value("local_root", false)) settings.root = root;
@@ -66,6 +67,10 @@ SourceSettings settings_of(const json& config, const std::string& root) {
   settings.addresses.allow_link_local = config.value("allow_link_local_source_addresses", false);
   settings.addresses.allow_private = config.value("allow_private_source_addresses", false);
   settings.download_timeout = std::chrono::seconds(20);
+  settings.objects.on = config.value("s3", false);
+  settings.objects.allowed_buckets = config.value("s3_allowed_buckets", std::vector<std::string>{});
+  settings.objects.denied_buckets = config.value("s3_denied_buckets", std::vector<std::string>{});
+  settings.objects.store.endpoint = fmt::format("http://127.0.0.1:{}", store.port());
   return settings;
 }
 
@@ -103,8 +108,12 @@ void decide(const json& line) {
       [&](test::Connection& connection) { serve(input, redirected, connection); });
   test::FakeNetwork network(server.port());
   name_hosts(input, network);
-  const SourceSettings settings = settings_of(config, root.path().string());
-  auto sources = Sources::make(settings, network.network());
+  test::OriginServer store(
+      test::answering([](const std::string&) { return test::ok("\xff\xd8 picture"); }));
+  const SourceSettings settings = settings_of(config, root.path().string(), store);
+  Network injected = network.network();
+  injected.environment = test::store_keys();
+  auto sources = Sources::make(settings, injected);
   ASSERT_TRUE(sources) << id << ' ' << sources.error().to_string();
   // The grammar decodes a target into the source; a missing one is that of the target.
   std::string source = input.contains("source") && input["source"].is_string()
@@ -121,12 +130,14 @@ void decide(const json& line) {
     EXPECT_TRUE(permits(settings.addresses, address)) << id << ' ' << to_string(address);
   }
   const std::string decision = line["expect"]["decision"];
-  const bool allowed = (decision == "allow" || kDecoder.contains(id)) && !kStorage.contains(id);
+  const bool allowed = decision == "allow" || kDecoder.contains(id);
   EXPECT_EQ(reached(original, network), allowed)
       << id << ' ' << source << ": "
       << (original
               ? original->url
               : std::string(to_string(original.error().kind)) + " " + original.error().message);
+  const bool of_store = source.starts_with("s3:");
+  EXPECT_EQ(store.connections(), of_store && allowed ? 1 : 0) << id;
   if (!allowed && line["expect"].value("reason", "") == "too_large") {
     EXPECT_EQ(original.error().kind, FetchErrorKind::kTooLarge) << id;
   }

@@ -125,13 +125,62 @@ TEST(SourceUrlAttack, PathsOutOfTheRoot) {
 }
 
 TEST(SourceUrlAttack, OtherSchemes) {
-  for (const char* row : {"file:///etc/passwd", "ftp://images.test/a", "s3://bucket/a",
-                          "gs://bucket/a", "data:image/jpeg,a", "unix:///run/docker.sock",
-                          "jar:http://images.test!/a", "gopher://127.0.0.1/", "dict://a/",
-                          "ws://images.test/", "javascript:1", "view-source:http://a/"}) {
+  for (const char* row :
+       {"file:///etc/passwd", "ftp://images.test/a", "gs://bucket/a", "data:image/jpeg,a",
+        "unix:///run/docker.sock", "jar:http://images.test!/a", "gopher://127.0.0.1/", "dict://a/",
+        "ws://images.test/", "javascript:1", "view-source:http://a/"}) {
     const auto url = parse_source(row);
     ASSERT_FALSE(url) << row;
     EXPECT_EQ(url.error().kind, FetchErrorKind::kSchemeNotAllowed) << row;
+  }
+}
+
+TEST(SourceUrl, KeysOfObjectsAreTakenLiterally) {
+  struct Row {
+    const char* text;
+    const char* bucket;
+    const char* path;
+    const char* query;
+  };
+  constexpr Row kRows[] = {
+      {"s3://photos/a.jpg", "photos", "/a.jpg", ""},
+      {"S3://Photos/a b#c%2f.jpg", "Photos", "/a b#c%2f.jpg", ""},
+      {"s3://photos//a//b", "photos", "//a//b", ""},
+      {"s3://photos/a.jpg?v1?w", "photos", "/a.jpg", "?v1?w"},
+      {"s3://photos/a.jpg?", "photos", "/a.jpg", "?"},
+      {"s3://photos/a\\b@c:d", "photos", "/a\\b@c:d", ""},
+      {"s3://photos/...", "photos", "/...", ""},
+  };
+  for (const Row& row : kRows) {
+    const auto url = parse_source(row.text);
+    ASSERT_TRUE(url) << row.text << url.error().message;
+    EXPECT_EQ(url->scheme, Scheme::kS3);
+    EXPECT_EQ(url->host, row.bucket);
+    EXPECT_EQ(url->path, row.path);
+    EXPECT_EQ(url->query, row.query);
+    EXPECT_EQ(parse_source(url->text())->text(), url->text());
+  }
+  EXPECT_EQ(parse_source("s3://photos/a?v", "")->path, "/a?v");
+  EXPECT_EQ(parse_source("s3://photos/a?b@@v", "@@")->query, "@@v");
+}
+
+TEST(SourceUrlAttack, BucketsAndKeysThatLeadElsewhere) {
+  const std::string long_key(1'025, 'a');
+  for (const std::string& row :
+       {std::string("s3:photos/a"),       std::string("s3:/photos/a"),
+        std::string("s3://photos"),       std::string("s3://photos/"),
+        std::string("s3://photos/?v"),    std::string("s3:///a"),
+        std::string("s3://ab/a"),         std::string("s3://photos:80/a"),
+        std::string("s3://u@photos/a"),   std::string("s3://photos?x/a"),
+        std::string("s3://photos#x/a"),   std::string("s3://photos\\x/a"),
+        std::string("s3://pho tos/a"),    std::string("s3://photos../a"),
+        std::string("s3://.photos/a"),    std::string("s3://ph%2ftos/a"),
+        std::string("s3://photos/.."),    std::string("s3://photos/../other/a"),
+        std::string("s3://photos/a/./b"), std::string("s3://photos/a/.."),
+        std::string("s3://photos/a\nb"),  "s3://photos/" + long_key}) {
+    const auto url = parse_source(row);
+    ASSERT_FALSE(url) << row;
+    EXPECT_EQ(url.error().kind, FetchErrorKind::kBadUrl) << row;
   }
 }
 
@@ -157,7 +206,8 @@ TEST(SourceUrl, RedirectsAreReadFromTheUrlThatAnswered) {
   }
   EXPECT_EQ(resolve_redirect(parse_source("http://images.test").value(), "a.jpg")->text(),
             "http://images.test/a.jpg");
-  for (const char* row : {"local:///a.jpg", "file:///etc/passwd", "s3://a/b"}) {
+  for (const char* row :
+       {"local:///a.jpg", "file:///etc/passwd", "s3://photos/b", "S3://photos/b"}) {
     EXPECT_EQ(resolve_redirect(base, row).error().kind, FetchErrorKind::kSchemeNotAllowed) << row;
   }
   for (const char* row : {"/\\127.0.0.1/", "\\\\127.0.0.1\\", "http://a@b.test/", "/a%", "//"}) {

@@ -8,6 +8,7 @@
 #include <future>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <service/source/network.hpp>
 #include <service/source/sources.hpp>
 #include <string>
@@ -74,6 +75,19 @@ class FakeNetwork {
   std::vector<source::IpAddress> dialled_;
   std::size_t lookups_ = 0;
 };
+
+/// Credentials for an object store, in the place of the process's environment.
+inline store::EnvironmentLookup store_keys() {
+  return [](const char* name) -> std::optional<std::string> {
+    const std::string_view variable(name);
+    if (variable == "AWS_ACCESS_KEY_ID") return "AKTEST";
+    if (variable == "AWS_SECRET_ACCESS_KEY") return "SECRETTEST";
+    // No files, and no service beside the machine.
+    if (variable.ends_with("_FILE")) return "/nonexistent";
+    if (variable == "AWS_EC2_METADATA_DISABLED") return "true";
+    return std::nullopt;
+  };
+}
 
 /// Fetches and waits.
 inline source::Fetched<source::Original> fetch(source::Sources& sources,
