@@ -15,6 +15,7 @@ import types
 import framewire
 import numpy
 import pytest
+from PIL import Image
 
 EXAMPLES = pathlib.Path(__file__).parents[3] / "examples"
 pytestmark = pytest.mark.skipif(not EXAMPLES.is_dir(), reason="an sdist has no examples")
@@ -110,6 +111,14 @@ def test_the_code_of_the_pages_runs(photo, tmp_path, monkeypatch):
         assert framewire.sizes([names["small"]]) == [(480, 270)]
     assert len(used) == 6 and all(result[:2] == b"\xff\xd8" for result in used)
     assert names["images"].shape == (3, 3, 224, 224) and names["batch"].ok == [True] * 3
+
+
+def test_before_and_after(folder, tmp_path):
+    plots = tmp_path / "plots.png"
+    ran = run("before_after.py", folder / "0.jpg", plots, needs=["matplotlib"])
+    assert "640×360 before; quality 30 " in ran.stdout
+    picture = Image.open(plots)
+    assert picture.format == "PNG" and picture.size == (1280, 880) and len(picture.getcolors(1 << 24)) > 1000
 
 
 def test_broadcast(folder):
