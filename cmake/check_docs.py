@@ -24,7 +24,8 @@ PLANNED = ()
 FOREIGN_FILES = {"_stats.json", "shardindex.json", "tcp_ep.c", "ucp_rkey.c", "jpegint.h"}
 FOREIGN_OPTIONS = {"help", "version", "install", "preset", "cflags", "libs", "tool",
                    "toggle-collect", "gtest_filter", "cuda", "nproc-per-node", "data-binary",
-                   "cap-drop", "ipc", "now", "read-only", "rm", "security-opt", "user"}
+                   "cap-drop", "ipc", "now", "read-only", "rm", "security-opt", "user",
+                   "array", "requeue"}
 FOREIGN_NAMES = re.compile(r"(std|tl)::|(CamelCase|kName)$")
 SECTIONS = ("**Status.** ", "**Context.** ", "**Choice.** ", "**Look again** ")
 

@@ -104,7 +104,8 @@ def links():
 
 
 def words_of_code():
-    """The identifiers of each source, and every --option that what lies in a bench/ takes."""
+    """The identifiers of each source, and every --option that what lies in a bench/ takes, and what
+    Python's ray.py does."""
     identifiers, options = [], set()
     for folder in ("include", "src", "apps", "tests", "bench", "fuzz", "examples", "cmake",
                    "bindings"):
@@ -113,7 +114,7 @@ def words_of_code():
                 continue
             text = path.read_text(encoding="utf-8")
             identifiers.append(set(re.findall(r"[A-Za-z_]\w+", text)))
-            if folder == "bench" or "bench" in path.parts:
+            if folder == "bench" or "bench" in path.parts or path.name == "ray.py":
                 options |= set(re.findall(r"(?<![\w-])--([a-z][a-z0-9-]*)", text))
     return identifiers, options
 

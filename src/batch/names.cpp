@@ -23,10 +23,14 @@ std::string_view fault_of(std::string_view name) {
 
 }  // namespace
 
-bool NameSet::insert(const std::string& name) {
+NameSet::Key NameSet::key_of(const std::string& name) {
   const XXH128_hash_t hash = XXH3_128bits(name.data(), name.size());
-  return seen_.insert({hash.high64, hash.low64}).second;
+  return {hash.high64, hash.low64};
 }
+
+bool NameSet::insert(const std::string& name) { return seen_.insert(key_of(name)).second; }
+
+bool NameSet::contains(const std::string& name) const { return seen_.contains(key_of(name)); }
 
 Result<void> check_name(const std::string& name) {
   const std::string_view fault = fault_of(name);

@@ -18,9 +18,11 @@ class NameSet {
  public:
   /// @return false for a name met before
   bool insert(const std::string& name);
+  [[nodiscard]] bool contains(const std::string& name) const;
 
  private:
   using Key = std::array<std::uint64_t, 2>;
+  [[nodiscard]] static Key key_of(const std::string& name);
   struct Low {
     std::size_t operator()(const Key& key) const noexcept { return key[1]; }
   };

@@ -90,6 +90,7 @@ Result<DatasetReport> make_report(const ReportOptions& options) {
       continue;
     }
     add_record(*record, report);
+    if (options.on_manifest) options.on_manifest(shard, options.manifests + "/" + name);
     if (record->failed > 0) {
       read_failures(fs::path(options.manifests) / name, shard, options, report);
     }

@@ -44,6 +44,8 @@ struct ReportOptions {
   std::string outputs;                                ///< folder of the output shards
   std::vector<std::string> expected;                  ///< names of shards; may be empty
   std::function<void(const FailedRow&)> on_failed{};  ///< called for each row that is not ok
+  /// Called with each shard that counts and the path of its manifest.
+  std::function<void(const std::string&, const std::string&)> on_manifest{};
 };
 
 /// Reads the records of all manifests, and rows only of those that have failures.

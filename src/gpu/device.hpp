@@ -15,10 +15,11 @@ struct DeviceFacts {
   int compute_minor = 0;
 };
 
-/// Asks the driver for 32 hardware queues a device, unless CUDA_DEVICE_MAX_CONNECTIONS says
+/// Asks the driver for 10 hardware queues a device, unless CUDA_DEVICE_MAX_CONNECTIONS says
 /// otherwise. Streams share 8 by default, and what one of them enqueues then waits for what another
-/// one has under way, which may be a batch of a tenth of a second. The driver listens until the
-/// process has used a device.
+/// one has under way, which may be a batch of a tenth of a second. More than 12 cost baseline files
+/// a tenth and more of their rate (docs/benchmarks/gpu.md). The driver listens until the process
+/// has used a device.
 void ask_for_hardware_queues();
 
 /// @return unsupported where there is no device or no driver for it, saying which

@@ -2,6 +2,7 @@
 #include <array>
 #include <command_line/command.hpp>
 #include <command_line/gpu_options.hpp>
+#include <commands/batch/packing_options.hpp>
 #include <commands/index/options.hpp>
 #include <commands/report/options.hpp>
 #include <commands/tensor/options.hpp>
@@ -79,8 +80,9 @@ constexpr OptionSpec kBatchOwn[] = {
      "with --server HOST:PORT: how often to connect again where the connection is lost, and send "
      "again what has no answer; 0 to 1000",
      "Connection"},
-    {"progress", "WHEN", "auto|always|never", "auto",
-     "show a progress line on standard error; auto: on terminals", "Output"},
+    {"progress", "WHEN", "auto|always|never|json", "auto",
+     "show a progress line on standard error; auto: on terminals; json: a line of JSON a second",
+     "Output"},
     kDeviceOption,
     kGpuMemoryOption,
     kDurability,
@@ -235,6 +237,7 @@ constexpr OptionSpec kPerfMeasuring[] = {
     {"verify", "", "", "", "compare checksums of every message; slower", "Measuring"},
     {"osu", "", "", "", "print OSU's columns only", "Output"},
     kJson};
+constexpr auto kBatchAll = join(kBatchOwn, kBatchPacking);
 constexpr auto kPerfOwn = join(kPerfServer, kConnection, kPerfMeasuring);
 
 constexpr OptionSpec kRequire{
@@ -298,13 +301,15 @@ constexpr std::string_view kResizeDetails =
 
 constexpr std::string_view kBatchDetails =
     "IN is a folder, searched with all folders below it, whose tree is kept; or tar shards, "
-    "'train-{000000..000999}.tar' in quotes, of which shards with the same names are made; or "
+    "'train-{000000..000999}.tar' in quotes, of which shards with the same names are made, or with "
+    "--unpack files; or "
     "several files, "
     "whose "
     "paths below their common folder are kept; or @LIST, the same as --files-from LIST. Names are "
     "never changed, so no two outputs collide. No output replaces an input, unless it is its own "
     "and "
-    "--in-place is given; links in OUT_DIR are not followed.\n"
+    "--in-place is given; links in OUT_DIR are not followed. With --pack OUT_DIR is a pattern, "
+    "'shards/%06d.tar', of shards that are filled one after another.\n"
     "Files found in a folder that neither are JPEG nor are named like one are skipped. Outputs "
     "appear whole or not at all. Rows of the manifest come in the order in which inputs finish; "
     "the outputs do not depend on --jobs. With --resume an input is left alone if its latest row "
@@ -413,7 +418,7 @@ const std::array kCommands = {
     Command{"resize", "IN OUT", "resize one JPEG", kResizeDetails, true, kResizeOwn, "", 2, 2,
             run_resize},
     Command{"batch", "IN… OUT_DIR", "resize a folder, a list or several files", kBatchDetails, true,
-            kBatchOwn, "", 1, 0, run_batch},
+            kBatchAll, "", 1, 0, run_batch},
     Command{"inspect", "FILE…", "show what a JPEG is made of", kInspectDetails, true, kInspectOwn,
             "", 1, 0, run_inspect},
     Command{"report", "DIR [SHARD…]", "say what is done of tar shards, failed and missing",

@@ -6,8 +6,9 @@
 #include <command_line/interruption.hpp>
 #include <command_line/misuse.hpp>
 #include <command_line/numbers.hpp>
+#include <commands/batch/batch_progress.hpp>
 #include <commands/batch/engine_choice.hpp>
-#include <commands/batch/progress_line.hpp>
+#include <commands/batch/packing.hpp>
 #include <commands/batch/shards.hpp>
 #include <files/file_mode.hpp>
 #include <files/inputs.hpp>
@@ -17,7 +18,6 @@
 #include <framewire/engine.hpp>
 #include <iterator>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <report/console.hpp>
 #include <report/json.hpp>
@@ -40,7 +40,17 @@ struct BatchCommand {
   batch::Shard part;  ///< of the inputs; of files it is in the settings too
   batch::Settings settings;
   EngineChoice engine;
-  std::optional<dataset::TarBatchOptions> shards;  ///< set where the inputs are tar shards
+  std::optional<dataset::TarBatchOptions> shards;  ///< set where shards are made of shards
+  std::optional<dataset::PackOptions> pack;        ///< set where shards are made of files
+  std::optional<dataset::UnpackOptions> unpack;    ///< set where files are made of shards
+};
+
+/// What a batch over shards says besides its summary.
+struct ShardsSaid {
+  std::string text;
+  std::string_view key;  ///< of the JSON
+  Json json;
+  bool whole = true;  ///< nothing failed that the summary does not count
 };
 
 /// 0 where --jobs is not there: the batch chooses.
@@ -50,6 +60,29 @@ Result<unsigned> parse_jobs(const Arguments& arguments) {
   const std::string text = arguments.get("jobs");
   if (parse_number(text, 1u, 1024u, jobs)) return jobs;
   return misuse(fmt::format("--jobs: found '{}'; accepted: a whole number from 1 to 1024", text));
+}
+
+/// Reads --pack and --unpack. @return whether either is given
+Result<bool> take_packing(const Arguments& arguments, const InputNames& names, bool shards,
+                          BatchCommand& command) {
+  auto pack =
+      make_pack_options(arguments, command.output_folder, names, command.part, command.output.mode);
+  if (!pack) return fail(pack.error());
+  auto unpack = make_unpack_options(arguments, command.part);
+  if (!unpack) return fail(unpack.error());
+  if (*pack && shards) {
+    return misuse("--pack makes shards of files, and IN is shards; accepted: a folder or files");
+  }
+  if (*unpack && !shards) {
+    return misuse("--unpack makes files of shards; accepted where IN is names that end in .tar");
+  }
+  const bool pattern = command.output_folder.ends_with(".tar");
+  if (!*pack && pattern && command.output_folder.find('%') != std::string::npos) {
+    return misuse("OUT_DIR is a pattern of shards; give --pack with their size");
+  }
+  command.pack = std::move(*pack);
+  command.unpack = std::move(*unpack);
+  return command.pack || command.unpack;
 }
 
 /// The inputs and the output folder.
@@ -68,6 +101,11 @@ Result<void> take_paths(const Arguments& arguments, BatchCommand& command) {
   if (!names) return fail(names.error());
   const auto shards = take_shards(names->paths, names->list, names->null_separated ? '\0' : '\n');
   if (!shards) return fail(shards.error());
+  if (auto taken = take_packing(arguments, *names, *shards, command); !taken || *taken) {
+    if (!taken) return fail(taken.error());
+    command.inputs = std::move(*names);
+    return {};
+  }
   if (*shards) {
     auto options =
         make_shard_options(arguments, command.output_folder, command.part, command.output.mode);
@@ -114,7 +152,7 @@ Result<BatchCommand> make_command(const Arguments& arguments) {
   if (!shard) return fail(shard.error());
   command.part = *shard;
   if (auto ok = take_paths(arguments, command); !ok) return fail(ok.error());
-  if (command.resume && command.manifest.empty() && !command.shards) {
+  if (command.resume && command.manifest.empty() && !command.shards && !command.pack) {
     return misuse("--resume needs --manifest, which tells what is done");
   }
   if (auto ok = check_in_place(command); !ok) return fail(ok.error());
@@ -160,27 +198,19 @@ int exit_code(const batch::Summary& summary) {
   return summary.failed > 0 ? kSomeFailed : kAllDone;
 }
 
-ProgressLine::When progress_when(const Arguments& arguments) {
-  const std::string word = arguments.get("progress");
-  if (word == "always") return ProgressLine::When::kAlways;
-  if (word == "never" || arguments.has("quiet")) return ProgressLine::When::kNever;
-  return ProgressLine::When::kAuto;
-}
-
 Result<std::unique_ptr<batch::Manifest>> open_manifest(const BatchCommand& command) {
   if (command.manifest.empty()) return nullptr;
   return batch::open_manifest(
       command.manifest, command.resume ? batch::OpenManifest::kResume : batch::OpenManifest::kNew);
 }
 
-batch::RunOptions run_options(ProgressLine& line, batch::Manifest* manifest, batch::Source* ahead) {
+batch::RunOptions run_options(BatchProgress& progress, batch::Manifest* manifest,
+                              batch::Source* ahead) {
   batch::RunOptions with;
   with.manifest = manifest;
   with.count_ahead = ahead;
-  with.on_row = [&line](const batch::Row& row) {
-    if (row.outcome == batch::Outcome::kFailed) line.message(printable(row.error->to_string()));
-  };
-  with.on_progress = [&line](const batch::Progress& progress) { line.draw(progress); };
+  with.on_row = [&progress](const batch::Row& row) { progress.row(row); };
+  with.on_progress = [&progress](const batch::Progress& so_far) { progress.draw(so_far); };
   with.stop = &g_interrupted;
   return with;
 }
@@ -201,63 +231,95 @@ Result<batch::Summary> run_over(BatchCommand& command, batch::Source& source, ba
 }
 
 int report_summary(const Arguments& arguments, const BatchCommand& command,
-                   const batch::Summary& summary,
-                   const std::optional<dataset::ShardTotals>& shards = std::nullopt) {
+                   const batch::Summary& summary, const ShardsSaid& shards = {}) {
   if (summary.stopped_by) say(printable("stopped: " + summary.stopped_by->to_string()));
   if (summary.interrupted) {
-    say(fmt::format("interrupted; {}", command.manifest.empty() && !shards
+    say(fmt::format("interrupted; {}", command.manifest.empty() && shards.key.empty()
                                            ? "with --manifest a batch can be resumed"
                                            : "the same command with --resume goes on from here"));
   }
   if (!arguments.has("quiet")) {
-    say(summary_text(summary) + (shards ? shards_text(*shards) : std::string()));
+    say(summary_text(summary) + shards.text);
   }
   if (arguments.has("json")) {
     Json json = summary_json(command, summary);
-    if (shards) json["shards"] = shards_json(*shards);
+    if (!shards.key.empty()) json[shards.key] = shards.json;
     if (!print(pretty(json))) return kEnvironment;
   }
   const int code = exit_code(summary);
-  const bool whole = !shards || (shards->failed == 0 && shards->copy_errors == 0);
-  return code == kAllDone && !whole ? kSomeFailed : code;
+  return code == kAllDone && !shards.whole ? kSomeFailed : code;
+}
+
+/// Those of a batch's part that are done with.
+ShardsDone shards_done(const dataset::ShardTotals& totals, std::size_t shards,
+                       const batch::Shard& part) {
+  const std::uint64_t ours = shards / part.count + (part.index < shards % part.count ? 1 : 0);
+  return {totals.written + totals.unchanged + totals.elsewhere + totals.failed, ours};
 }
 
 /// A batch over tar shards.
-int run_shards(const Arguments& arguments, BatchCommand& command) {
-  ProgressLine line(progress_when(arguments));
-  std::mutex line_mutex;
+int run_shards(const Arguments& arguments, BatchCommand& command, BatchProgress& progress) {
   command.shards->stop = &g_interrupted;
-  command.shards->on_error = [&](const Status& error) {
-    const std::lock_guard lock(line_mutex);
-    line.message(printable(error.to_string()));
-  };
+  command.shards->on_error = [&progress](const Status& error) { progress.error(error); };
   const auto shards = dataset::TarBatch::open(command.inputs.paths, *command.shards);
   if (!shards) return refuse(shards.error());
-  batch::RunOptions with = run_options(line, &(*shards)->manifest(), nullptr);
-  with.on_row = [&, say_row = with.on_row](const batch::Row& row) {
-    const std::lock_guard lock(line_mutex);
-    say_row(row);
-  };
-  with.on_progress = [&, draw = with.on_progress](const batch::Progress& progress) {
-    const std::lock_guard lock(line_mutex);
-    draw(progress);
-  };
-  const auto summary = run_over(command, (*shards)->source(), (*shards)->sink(), with);
-  line.clear();
+  progress.count_shards([&] {
+    return shards_done((*shards)->totals(), command.inputs.paths.size(), command.shards->part);
+  });
+  const auto summary = run_over(command, (*shards)->source(), (*shards)->sink(),
+                                run_options(progress, &(*shards)->manifest(), nullptr));
+  progress.end();
   if (!summary) return refuse(summary.error());
-  return report_summary(arguments, command, *summary, (*shards)->totals());
+  const dataset::ShardTotals totals = (*shards)->totals();
+  return report_summary(arguments, command, *summary,
+                        {shards_text(totals), "shards", shards_json(totals),
+                         totals.failed == 0 && totals.copy_errors == 0});
 }
 
-}  // namespace
+/// A batch that packs files into shards.
+int run_packing(const Arguments& arguments, BatchCommand& command, BatchProgress& progress) {
+  command.pack->stop = &g_interrupted;
+  auto inputs = open_inputs(command.inputs, {});
+  if (!inputs) return refuse(inputs.error());
+  const auto pack = dataset::PackBatch::open(std::move(*inputs), *command.pack);
+  if (!pack) return refuse(pack.error());
+  progress.count_shards([&] { return ShardsDone{(*pack)->shards_written(), std::nullopt}; });
+  std::unique_ptr<batch::Source> ahead;
+  if (progress.shows_total() && command.inputs.list != "-") {
+    if (auto copy = open_inputs(command.inputs, {})) ahead = (*pack)->count_ahead(std::move(*copy));
+  }
+  const auto summary = run_over(command, (*pack)->source(), (*pack)->sink(),
+                                run_options(progress, &(*pack)->manifest(), ahead.get()));
+  progress.end();
+  if (!summary) return refuse(summary.error());
+  const dataset::PackTotals totals = (*pack)->totals();
+  return report_summary(arguments, command, *summary,
+                        {packed_text(totals), "pack", packed_json(totals)});
+}
 
-int run_batch(const Arguments& arguments) {
-  auto made = make_command(arguments);
-  if (!made) return report_usage("batch", made.error());
-  BatchCommand& command = *made;
-  if (command.shards) return run_shards(arguments, command);
+batch::KnownInputs inputs_of(const BatchCommand& command) {
+  if (!command.unpack) return known_inputs(command.inputs);
+  batch::KnownInputs known;
+  known.files = command.inputs.paths;
+  known.list = command.inputs.list;
+  return known;
+}
+
+/// @param sink  where members go that are no pictures; null: they are passed over
+Result<std::unique_ptr<batch::Source>> open_source(const BatchCommand& command,
+                                                   const std::vector<batch::FileId>& excluded,
+                                                   batch::Sink* sink) {
+  if (!command.unpack) return open_inputs(command.inputs, excluded);
+  dataset::UnpackOptions options = *command.unpack;
+  options.sink = sink;
+  return std::make_unique<dataset::UnpackSource>(command.inputs.paths, std::move(options));
+}
+
+/// A batch of which every output is a file.
+int run_files(const Arguments& arguments, BatchCommand& command, BatchProgress& progress) {
   // The output folder is made at once: finding out after the first image would be late.
-  const auto folder = batch::open_output_folder(command.output_folder, known_inputs(command.inputs),
-                                                command.output);
+  const auto folder =
+      batch::open_output_folder(command.output_folder, inputs_of(command), command.output);
   if (!folder) return refuse(folder.error());
   const auto manifest = open_manifest(command);
   if (!manifest) return refuse(manifest.error());
@@ -265,18 +327,29 @@ int run_batch(const Arguments& arguments) {
   if (!command.output.in_place) excluded.push_back((*folder)->id());
   if (*manifest) std::ranges::copy((*manifest)->files(), std::back_inserter(excluded));
 
-  const auto source = open_inputs(command.inputs, excluded);
+  const auto source = open_source(command, excluded, folder->get());
   if (!source) return refuse(source.error());
-  ProgressLine line(progress_when(arguments));
   std::unique_ptr<batch::Source> ahead;
-  if (line.shown() && command.inputs.list != "-") {
-    if (auto copy = open_inputs(command.inputs, excluded)) ahead = std::move(*copy);
+  if (progress.shows_total() && command.inputs.list != "-") {
+    if (auto copy = open_source(command, excluded, nullptr)) ahead = std::move(*copy);
   }
   const auto summary =
-      run_over(command, **source, **folder, run_options(line, manifest->get(), ahead.get()));
-  line.clear();
+      run_over(command, **source, **folder, run_options(progress, manifest->get(), ahead.get()));
+  progress.end();
   if (!summary) return refuse(summary.error());
   return report_summary(arguments, command, *summary);
+}
+
+}  // namespace
+
+int run_batch(const Arguments& arguments) {
+  auto made = make_command(arguments);
+  if (!made) return report_usage("batch", made.error());
+  const auto progress = BatchProgress::open(arguments);
+  if (!progress) return refuse(progress.error());
+  if (made->shards) return run_shards(arguments, *made, **progress);
+  if (made->pack) return run_packing(arguments, *made, **progress);
+  return run_files(arguments, *made, **progress);
 }
 
 }  // namespace framewire::app

@@ -29,9 +29,15 @@ std::string duration(double seconds) {
   return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);
 }
 
+std::string shards_part(const ShardsDone& shards) {
+  if (!shards.total) return fmt::format("{} shards", shards.done);
+  return fmt::format("{}/{} shards", shards.done, *shards.total);
+}
+
 }  // namespace
 
-std::string progress_text(const batch::Progress& progress, std::size_t columns) {
+std::string progress_text(const BatchStanding& standing, std::size_t columns) {
+  const batch::Progress& progress = standing.progress;
   const bool known = progress.total && *progress.total > 0;
   const double part = known ? std::min(1.0, static_cast<double>(progress.handled) /
                                                 static_cast<double>(*progress.total))
@@ -43,10 +49,18 @@ std::string progress_text(const batch::Progress& progress, std::size_t columns) 
   } else {
     numbers = {fmt::format("{} done", progress.handled)};
   }
+  if (standing.shards) numbers.push_back("  " + shards_part(*standing.shards));
   if (progress.failed > 0) numbers.push_back(fmt::format("  {} failed", progress.failed));
   numbers.push_back(fmt::format("  {:.1f} images/s", progress.images_per_second));
+  if (standing.bytes_in > 0 && progress.seconds > 0) {
+    const double rate = static_cast<double>(standing.bytes_in) / progress.seconds;
+    numbers.push_back("  " + human_bytes(static_cast<std::uint64_t>(rate)) + "/s");
+  }
   if (progress.remaining_seconds) {
     numbers.push_back("  " + duration(*progress.remaining_seconds) + " left");
+  }
+  for (const auto& [name, count] : standing.errors) {
+    numbers.push_back(fmt::format("  {} {}", name, count));
   }
   // Half a number would be another number.
   if (numbers[0].size() > columns) return known && percent.size() <= columns ? percent : "";
@@ -69,17 +83,18 @@ ProgressLine::ProgressLine(When when) {
   shown_ = when == When::kAlways || (when == When::kAuto && terminal_);
 }
 
-void ProgressLine::draw(const batch::Progress& progress) {
+void ProgressLine::draw(const BatchStanding& standing) {
   if (!shown_) return;
   if (terminal_) {
-    line_ = progress_text(progress, terminal_columns() - 1);
+    line_ = progress_text(standing, terminal_columns() - 1);
     put("\r" + line_ + "\x1b[K");
     return;
   }
+  const batch::Progress& progress = standing.progress;
   const bool last = progress.total && progress.handled >= *progress.total;
   if (!last && base::Clock::now() - written_ < kLineEvery) return;
   written_ = base::Clock::now();
-  put(progress_text(progress, 200) + "\n");
+  put(progress_text(standing, 200) + "\n");
 }
 
 void ProgressLine::message(std::string_view text) {

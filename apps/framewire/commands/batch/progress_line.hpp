@@ -2,16 +2,17 @@
 #pragma once
 
 #include <base/clock.hpp>
+#include <commands/batch/batch_standing.hpp>
 #include <cstddef>
-#include <framewire/batch.hpp>
 #include <string>
 #include <string_view>
 
 namespace framewire::app {
 
-/// "120/400 30%  41.3 images/s  6s left  [#####.....]", at most `columns` wide: first the bar goes,
-/// then numbers from the end, whole ones. Without a total only what has been done.
-[[nodiscard]] std::string progress_text(const batch::Progress& progress, std::size_t columns);
+/// "120/400 30%  2/5 shards  3 failed  41.3 images/s  9.1 MB/s  6s left  invalid_input 3 [###...]",
+/// at most `columns` wide: first the bar goes, then numbers from the end, whole ones. Without a
+/// total only what has been done.
+[[nodiscard]] std::string progress_text(const BatchStanding& standing, std::size_t columns);
 
 /// Redraws in place on a terminal; elsewhere, if forced, writes a line every other second. Messages
 /// that pass through message() never mix with it. Not thread-safe.
@@ -24,7 +25,7 @@ class ProgressLine {
   ProgressLine& operator=(const ProgressLine&) = delete;
 
   [[nodiscard]] bool shown() const noexcept { return shown_; }
-  void draw(const batch::Progress& progress);
+  void draw(const BatchStanding& standing);
   /// Says something above the line.
   void message(std::string_view text);
   void clear();

@@ -12,6 +12,8 @@ inline constexpr OptionSpec kReportOwn[] = {
     {"failures", "", "", "", "print a line for every picture that failed", "Report"},
     {"retry-list", "", "", "", "print only the shards that are to be made again, one a line",
      "Report"},
+    {"parquet", "FILE", "", "",
+     "write the rows of all manifests to a Parquet file; needs Python with pyarrow", "Report"},
     {"json", "", "", "", "print a report as JSON on standard output", "Output"}};
 
 inline constexpr std::string_view kReportDetails =

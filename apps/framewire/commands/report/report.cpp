@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <command_line/command.hpp>
 #include <command_line/misuse.hpp>
+#include <commands/report/parquet.hpp>
 #include <dataset/braces.hpp>
 #include <dataset/report.hpp>
 #include <dataset/shard_names.hpp>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <report/console.hpp>
 #include <report/json.hpp>
 
@@ -59,6 +61,9 @@ std::vector<std::string> to_retry(const ReportCommand& command,
     }
   }
   std::ranges::sort(paths);
+  // Shards that were packed have all been made of one folder or list.
+  const auto repeated = std::ranges::unique(paths);
+  paths.erase(repeated.begin(), repeated.end());
   return paths;
 }
 
@@ -130,8 +135,18 @@ int run_report(const Arguments& arguments) {
                                              printable(row.message)));
     };
   }
+  std::optional<ParquetWriter> parquet;
+  if (arguments.has("parquet")) {
+    auto started = ParquetWriter::start(arguments.get("parquet"));
+    if (!started) return refuse(started.error());
+    parquet.emplace(std::move(*started));
+    command->options.on_manifest = [&](const std::string& shard, const std::string& manifest) {
+      parquet->add(shard, manifest);
+    };
+  }
   const auto report = dataset::make_report(command->options);
   if (!report) return refuse(report.error());
+  if (parquet && !parquet->finish()) return kEnvironment;
   if (list) {
     for (const std::string& path : to_retry(*command, *report)) {
       printed = printed && print(path + "\n");

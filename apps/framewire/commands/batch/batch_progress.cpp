@@ -1,0 +1,116 @@
+#include <chrono>
+#include <commands/batch/batch_progress.hpp>
+#include <files/whole_file.hpp>
+#include <report/console.hpp>
+#include <report/json.hpp>
+#include <utility>
+
+namespace framewire::app {
+namespace {
+
+constexpr auto kJsonEvery = std::chrono::seconds(1);
+/// Prometheus reads such files every 15 s or less often.
+constexpr auto kMetricsEvery = std::chrono::seconds(5);
+
+ProgressLine::When progress_when(const Arguments& arguments) {
+  const std::string word = arguments.get("progress");
+  if (word == "always") return ProgressLine::When::kAlways;
+  const bool none = word == "never" || word == "json" || arguments.has("quiet");
+  return none ? ProgressLine::When::kNever : ProgressLine::When::kAuto;
+}
+
+double seconds_since_1970() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
+}
+
+Result<void> write_metrics_to(const std::string& path, const BatchStanding& standing,
+                              bool finished) {
+  return write_whole_file(path, metrics_text(standing, finished, seconds_since_1970()));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<BatchProgress>> BatchProgress::open(const Arguments& arguments) {
+  std::unique_ptr<BatchProgress> made(new BatchProgress(progress_when(arguments)));
+  made->json_lines_ = arguments.get("progress") == "json";
+  made->metrics_file_ = arguments.get("metrics-file");
+  if (made->metrics_file_.empty()) return made;
+  auto written = write_metrics_to(made->metrics_file_, made->standing_, false);
+  if (!written) return fail(std::move(written.error()));
+  return made;
+}
+
+void BatchProgress::count_shards(std::function<ShardsDone()> shards) {
+  const std::lock_guard lock(mutex_);
+  shards_ = std::move(shards);
+}
+
+bool BatchProgress::shows_total() const noexcept {
+  return line_.shown() || json_lines_ || !metrics_file_.empty();
+}
+
+void BatchProgress::row(const batch::Row& row) {
+  const std::lock_guard lock(mutex_);
+  switch (row.outcome) {
+    case batch::Outcome::kOk:
+      ++standing_.ok;
+      standing_.bytes_in += row.bytes_in;
+      standing_.bytes_out += row.bytes_out;
+      break;
+    case batch::Outcome::kFailed:
+      ++standing_.errors[std::string(to_string(row.error->code()))];
+      say_error(*row.error);
+      break;
+    case batch::Outcome::kSkipped:
+      ++standing_.skipped;
+      break;
+  }
+}
+
+void BatchProgress::error(const Status& error) {
+  const std::lock_guard lock(mutex_);
+  say_error(error);
+}
+
+void BatchProgress::say_error(const Status& error) {
+  if (!json_lines_) return line_.message(printable(error.to_string()));
+  put(text_of(Json{{"event", "error"},
+                   {"error_class", to_string(error.code())},
+                   {"subject", error.subject()},
+                   {"message", error.message()},
+                   {"offset", error.offset() ? Json(*error.offset()) : Json(nullptr)}}) +
+      "\n");
+}
+
+void BatchProgress::draw(const batch::Progress& progress) {
+  const std::lock_guard lock(mutex_);
+  standing_.progress = progress;
+  if (shards_) standing_.shards = shards_();
+  line_.draw(standing_);
+  const auto now = base::Clock::now();
+  if (json_lines_ && now - told_ >= kJsonEvery) {
+    told_ = now;
+    put(standing_json(standing_, "progress") + "\n");
+  }
+  if (!metrics_file_.empty() && now - written_ >= kMetricsEvery) {
+    written_ = now;
+    write_metrics(false);
+  }
+}
+
+void BatchProgress::end() {
+  const std::lock_guard lock(mutex_);
+  line_.clear();
+  if (shards_) standing_.shards = shards_();
+  if (json_lines_) put(standing_json(standing_, "end") + "\n");
+  if (!metrics_file_.empty()) write_metrics(true);
+}
+
+// A batch of hours does not end because nobody can watch it.
+void BatchProgress::write_metrics(bool finished) {
+  const auto written = write_metrics_to(metrics_file_, standing_, finished);
+  if (!written && !std::exchange(metrics_failed_, true)) say_error(written.error());
+}
+
+}  // namespace framewire::app

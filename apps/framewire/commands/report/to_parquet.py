@@ -1,0 +1,98 @@
+# Rows of manifests to one Parquet file. Run by framewire report --parquet: python3 -c THIS FILE
+# Standard input: "SHARD\0MANIFEST\0" for each manifest. Exit code 0: FILE is whole; else it is as it was.
+import json
+import os
+import sys
+
+BATCH_ROWS = 10_000
+NO_PYARROW = 4
+
+
+def fail(message, code=1):
+    sys.stderr.write("framewire: %s\n" % message)
+    sys.exit(code)
+
+
+try:
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+except ImportError as error:
+    fail("--parquet: this Python (%s) has no pyarrow (%s); accepted: one in which `python3 -m pip "
+         "install pyarrow` was run, named by FRAMEWIRE_PYTHON. The manifests are JSON lines, which "
+         "other programs read as they are" % (sys.executable, error), NO_PYARROW)
+
+SCHEMA = pa.schema([
+    ("shard", pa.string()), ("name", pa.string()), ("input", pa.string()), ("output", pa.string()),
+    ("status", pa.string()), ("error_class", pa.string()), ("message", pa.string()),
+    ("bytes_in", pa.uint64()), ("mtime_ns", pa.int64()), ("bytes_out", pa.uint64()),
+    ("hash", pa.string()), ("in_width", pa.int32()), ("in_height", pa.int32()),
+    ("out_width", pa.int32()), ("out_height", pa.int32()), ("codec", pa.string()),
+    ("original_kept", pa.bool_()),
+    ("warnings", pa.list_(pa.struct([("kind", pa.string()), ("message", pa.string()),
+                                     ("offset", pa.uint64())]))),
+    ("ms", pa.float64()), ("options_hash", pa.string()), ("version", pa.string()),
+    ("name_hex", pa.string())])
+
+
+def manifests():
+    """(shard, path) of each, as they come."""
+    words, rest = [], b""
+    while True:
+        piece = sys.stdin.buffer.read1(65536)
+        if not piece:
+            return
+        *whole, rest = (rest + piece).split(b"\0")
+        words += whole
+        while len(words) >= 2:
+            yield os.fsdecode(words[0]), words[1]
+            del words[:2]
+
+
+def rows_of(shard, path):
+    with open(path, "rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise ValueError("%s: line %d is no JSON: %s" % (os.fsdecode(path), number, error))
+            if not isinstance(row, dict) or "status" not in row:
+                continue
+            for side in ("in", "out"):
+                size = row.pop(side, None) or {}
+                row[side + "_width"], row[side + "_height"] = size.get("w"), size.get("h")
+            # Names that are not UTF-8 are told by name_hex, too.
+            row["shard"] = shard.encode("utf-8", "replace").decode()
+            yield row
+
+
+def write(writer):
+    rows, total = [], 0
+    for shard, path in manifests():
+        for row in rows_of(shard, path):
+            rows.append(row)
+            if len(rows) == BATCH_ROWS:
+                writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=SCHEMA))
+                total += len(rows)
+                rows = []
+    if rows:
+        writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=SCHEMA))
+    return total + len(rows)
+
+
+def main(path):
+    temporary = "%s.%d.tmp" % (path, os.getpid())
+    try:
+        with parquet.ParquetWriter(temporary, SCHEMA, compression="zstd") as writer:
+            total = write(writer)
+        with open(temporary, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        fail("--parquet: %s" % error, 1)
+    finally:
+        if os.path.exists(temporary):
+            os.unlink(temporary)
+    sys.stderr.write("framewire: %d rows written to %s\n" % (total, path))
+
+
+main(sys.argv[1])

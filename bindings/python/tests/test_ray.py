@@ -1,0 +1,196 @@
+"""python -m framewire.ray: names of shards, and a cluster whose actors and nodes are killed."""
+
+import gc
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+
+import pytest
+from conftest import make_jpeg
+from framewire.ray_shards import Group, expand, group_shards
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+SHARDS = 12
+
+
+def test_words_stand_for_shards(tmp_path):
+    assert expand(["a-{08..11}.tar"]) == ["a-08.tar", "a-09.tar", "a-10.tar", "a-11.tar"]
+    assert expand(["{2..0}.tar", "{a,b}/{0..1}.tar"]) == [
+        "2.tar", "1.tar", "0.tar", "a/0.tar", "a/1.tar", "b/0.tar", "b/1.tar"]
+    assert expand(["{9..11}.tar"]) == ["9.tar", "10.tar", "11.tar"]
+    assert expand(["s3://b/{0..1}.tar"]) == ["s3://b/0.tar", "s3://b/1.tar"]
+    for name in ("1.tar", "0.tar", "x.txt"):
+        (tmp_path / name).touch()
+    assert expand([f"{tmp_path}/*.tar"]) == [f"{tmp_path}/0.tar", f"{tmp_path}/1.tar"]
+    (tmp_path / "list").write_text("x/{1}.tar\r\n\ny.tar\n")
+    assert expand([f"@{tmp_path}/list"]) == ["x/{1}.tar", "y.tar"]
+    for bad in (["a.zip"], ["a.tar", "a.tar"], [f"{tmp_path}/z*.tar"], ["s3://b/*.tar"]):
+        with pytest.raises(ValueError):
+            expand(bad)
+
+
+def test_groups_keep_the_names_of_outputs():
+    assert group_shards([], "out", 4) == []
+    assert group_shards(["/in/0.tar", "/in/1.tar", "/in/2.tar"], "/out/", 2) == [
+        Group(("/in/0.tar", "/in/1.tar"), "/out"), Group(("/in/2.tar",), "/out")]
+    assert group_shards(["/in/a/0.tar", "/in/b/c/0.tar", "/in/a/1.tar"], "/out", 2) == [
+        Group(("/in/a/0.tar", "/in/a/1.tar"), "/out/a"), Group(("/in/b/c/0.tar",), "/out/b/c")]
+    assert group_shards(["s3://b/in/a/0.tar", "s3://b/in/0.tar"], "s3://c/out", 9) == [
+        Group(("s3://b/in/a/0.tar",), "s3://c/out/a"), Group(("s3://b/in/0.tar",), "s3://c/out")]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """A head with one processor and a node with another."""
+    pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+    try:
+        made = Cluster(initialize_head=True, head_node_args={
+            "num_cpus": 1, "include_dashboard": False,
+            "_system_config": {"health_check_initial_delay_ms": 0, "health_check_period_ms": 1000,
+                               "health_check_failure_threshold": 3}})
+    except Exception as error:  # pylint: disable=broad-except
+        # Ray gives a node half a minute, which a loaded machine may not have.
+        for process in gc.get_objects():
+            if isinstance(process, subprocess.Popen) and process.returncode is None:
+                process.kill()
+                process.wait()
+        pytest.skip(f"Ray does not start here: {error}")
+    yield made
+    made.shutdown()
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ray") / "in"
+    for i in range(SHARDS):
+        shard = folder / ("a" if i % 2 else "b") / f"{i:02}.tar"
+        shard.parent.mkdir(parents=True, exist_ok=True)
+        (folder / "picture.jpg").write_bytes(make_jpeg(1600, 1200, seed=i))
+        with tarfile.open(shard, "w") as archive:
+            for j in range(12):
+                archive.add(folder / "picture.jpg", arcname=f"{i}-{j}.jpg")
+    return folder
+
+
+def arguments(shards, out, *more):
+    return [f"{shards}/*/*.tar", str(out), "--size", "900x", *more]
+
+
+class Driver:
+    """python -m framewire.ray, and what it says."""
+
+    def __init__(self, cluster, program, words):
+        self.lines, self.workers = [], 0
+        environment = dict(os.environ, FRAMEWIRE_PROGRAM=program, RAY_ADDRESS=cluster.address)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "framewire.ray", *words, "--progress", "json"], env=environment, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.reader = threading.Thread(target=self.read)
+        self.reader.start()
+
+    def read(self):
+        for line in self.process.stderr:
+            self.lines.append(line)
+            if line.startswith("{"):
+                self.workers = max(self.workers, json.loads(line).get("workers", 0))
+
+    def wait(self, code):
+        out = self.process.stdout.read()
+        assert self.process.wait(300) == code, "".join(self.lines)
+        self.reader.join()
+        return json.loads(out) if out else {}
+
+
+def actors():
+    """Process ids of actors, and those of the programs that they run."""
+    found = {"ray::_Worker": [], "framewire": []}
+    for path in pathlib.Path("/proc").iterdir():
+        try:
+            words = (path / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if words[0].startswith(b"ray::_Worker"):
+            found["ray::_Worker"].append(int(path.name))
+        if words[1:2] == [b"batch"] and b"--files-from" in words:
+            found["framewire"].append(int(path.name))
+    return found
+
+
+def until(holds, seconds=120):
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def outputs(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.tar"))}
+
+
+def test_killed_actors_and_nodes_lose_nothing(cluster, program, shards, tmp_path):
+    alone, out = tmp_path / "alone", tmp_path / "out"
+    names = sorted(str(path) for path in shards.rglob("*.tar"))
+    subprocess.run([program, "batch", *names, alone, "--size", "900x"], check=True, capture_output=True)
+    expected = outputs(alone)
+    assert len(expected) == SHARDS
+
+    node = cluster.add_node(num_cpus=1)
+    driver = Driver(cluster, program, arguments(shards, out, "--group", "1"))
+    manifests = lambda: len(list(out.rglob("*.tar.jsonl")))
+    until(lambda: manifests() >= 1 and actors()["ray::_Worker"])
+    os.kill(actors()["ray::_Worker"][0], signal.SIGKILL)
+    until(lambda: manifests() >= 2 and actors()["framewire"])
+    os.kill(actors()["framewire"][0], signal.SIGKILL)
+    until(lambda: manifests() >= 3)
+    cluster.remove_node(node, allow_graceful=False)
+    until(lambda: manifests() >= 4)
+    late = cluster.add_node(num_cpus=1)
+    report = driver.wait(0)
+    assert report["retries"] >= 2, report
+    assert driver.workers == 2
+    assert outputs(out) == expected
+    checked = subprocess.run([program, "report", out, *names], capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout
+    assert report["shards"] == SHARDS and not report["given_up"]
+
+    # Again: everything is there.
+    again = Driver(cluster, program, arguments(shards, out)).wait(0)
+    assert (again["written"], again["unchanged"], again["ok"]) == (0, SHARDS, 0)
+    until(lambda: not any(actors().values()))
+    cluster.remove_node(late)
+
+
+def test_a_killed_driver_goes_on(cluster, program, shards, tmp_path):
+    out = tmp_path / "out"
+    driver = Driver(cluster, program, arguments(shards, out, "--group", "1"))
+    until(lambda: len(list(out.rglob("*.tar.jsonl"))) >= 2)
+    driver.process.kill()
+    driver.process.wait()
+    driver.reader.join()
+    until(lambda: not any(actors().values()))
+    before = len(list(out.rglob("*.tar.jsonl")))
+    report = Driver(cluster, program, arguments(shards, out, "--group", "5")).wait(0)
+    assert report["unchanged"] == before >= 2
+    assert report["written"] == SHARDS - before
+
+
+def test_what_fails_is_told(cluster, program, shards, tmp_path):
+    with tarfile.open(tmp_path / "bad.tar", "w") as archive:
+        archive.add(__file__, arcname="1.jpg")
+    bad = Driver(cluster, program, [str(tmp_path / "bad.tar"), str(tmp_path / "out")]).wait(1)
+    assert (bad["failed"], bad["errors"]) == (1, {"invalid_input": 1})
+    wrong = Driver(cluster, program, arguments(shards, tmp_path / "x", "--sise", "3x"))
+    wrong.wait(2)
+    assert "--sise" in "".join(wrong.lines)
+    for words in (["--size", "3x"], ["a.tar", "out", "--in-place"], ["a.jpg", "out"]):
+        Driver(cluster, program, words).wait(2)
+    none = Driver(cluster, str(tmp_path / "no-program"), arguments(shards, tmp_path / "x", "--attempts", "2"))
+    report = none.wait(3)
+    assert len(report["given_up"]) == SHARDS and "no-program" in report["reasons"][0]

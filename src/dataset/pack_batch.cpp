@@ -1,0 +1,409 @@
+#include <fmt/format.h>
+#include <atomic>
+#include <base/clock.hpp>
+#include <batch/caught.hpp>
+#include <batch/temporary_file.hpp>
+#include <cerrno>
+#include <charconv>
+#include <dataset/budget.hpp>
+#include <dataset/pack_batch.hpp>
+#include <dataset/pack_listing.hpp>
+#include <dataset/pack_output.hpp>
+#include <dataset/sidecars.hpp>
+#include <deque>
+#include <mutex>
+#include <utility>
+
+namespace framewire::dataset {
+namespace {
+
+/// Pictures whose rows wait for one before them, although they hold no bytes.
+constexpr std::size_t kMaxWaitingPictures = 65'536;
+
+/// A member on its way, besides its name.
+struct PackMember {
+  std::string name;
+  std::vector<std::uint8_t> bytes;
+  std::optional<batch::Permissions> permissions;
+  std::int64_t mtime_s = 0;
+};
+
+/// A picture from being listed to being written.
+struct PackSample {
+  std::string label;
+  std::string member;
+  std::vector<PackMember> members;  ///< the picture, and what travels with it
+  std::optional<batch::Row> row;
+};
+
+tar::Header header_of(const PackMember& member) {
+  constexpr std::uint32_t kReadWrite = 0666;
+  tar::Header header;
+  header.name = member.name;
+  header.size = member.bytes.size();
+  header.mode = member.permissions ? member.permissions->mode & kReadWrite : 0644;
+  header.mtime_s = member.mtime_s;
+  return header;
+}
+
+std::uint64_t held_bytes(const PackSample& sample) {
+  std::uint64_t bytes = 0;
+  for (const PackMember& member : sample.members) bytes += member.bytes.size();
+  return bytes;
+}
+
+class CountedSource final : public batch::Source {
+ public:
+  explicit CountedSource(PackListing listing) : listing_(std::move(listing)) {}
+  Result<std::optional<batch::Input>> next() override {
+    auto entry = listing_.next();
+    if (!entry) return fail(entry.error());
+    if (!*entry) return std::nullopt;
+    return std::move((*entry)->input);
+  }
+  Result<std::unique_ptr<batch::OpenInput>> open(const batch::Input& input) const override {
+    return listing_.inputs().open(input);
+  }
+
+ private:
+  PackListing listing_;
+};
+
+}  // namespace
+
+/// All of it; the three that batch::run() takes only hand on.
+class PackBatch::PackState {
+ public:
+  PackState(std::unique_ptr<batch::Source> inputs, const PackOptions& options, OutputRoot outputs,
+            OutputRoot manifests, batch::TemporaryFile claim, EarlierPacks earlier)
+      : options_(options),
+        outputs_(std::move(outputs)),
+        manifests_(std::move(manifests)),
+        claim_(std::move(claim)),
+        earlier_(std::move(earlier)),
+        next_shard_(earlier_.next),
+        listing_(std::move(inputs), options.dots, options.part, earlier_),
+        budget_(options.waiting_bytes, options.stop) {}
+
+  [[nodiscard]] std::unique_ptr<batch::Source> count_ahead(
+      std::unique_ptr<batch::Source> inputs) const {
+    return std::make_unique<CountedSource>(
+        PackListing(std::move(inputs), options_.dots, options_.part, earlier_));
+  }
+  [[nodiscard]] PackTotals totals() const {
+    PackTotals totals = totals_;
+    totals.shards = shards_written_;
+    totals.unchanged = listing_.unchanged();
+    return totals;
+  }
+  [[nodiscard]] std::uint64_t shards_written() const noexcept { return shards_written_; }
+
+ private:
+  /// What an Input takes along. Where it is dropped before its picture is decided, which only a
+  /// batch does that ends, the budget is told.
+  struct HandedOut {
+    HandedOut(PackState& whose, std::uint64_t which, batch::Input input)
+        : state(whose), number(which), original(std::move(input)) {}
+    ~HandedOut() { state.give_up(number); }
+    HandedOut(const HandedOut&) = delete;
+    HandedOut& operator=(const HandedOut&) = delete;
+    PackState& state;
+    const std::uint64_t number;
+    const batch::Input original;
+  };
+  struct PackSource final : batch::Source {
+    explicit PackSource(PackState& whose) : state(whose) {}
+    Result<std::optional<batch::Input>> next() override { return state.next(); }
+    Result<std::unique_ptr<batch::OpenInput>> open(const batch::Input& input) const override {
+      const auto handed_out = std::static_pointer_cast<const HandedOut>(input.data);
+      return state.listing_.inputs().open(handed_out->original);
+    }
+    bool checks_names() const noexcept override { return true; }
+    PackState& state;
+  };
+  struct PackSink final : batch::Sink {
+    explicit PackSink(PackState& whose) : state(whose) {}
+    std::string label(const std::string& name) const override { return state.label(name); }
+    batch::WriteResult commit(const batch::Output& output,
+                              std::span<const std::uint8_t> bytes) override {
+      return state.keep(output, bytes);
+    }
+    Result<void> finish() override { return state.finish(); }
+    PackState& state;
+  };
+  struct PackManifest final : batch::Manifest {
+    explicit PackManifest(PackState& whose) : state(whose) {}
+    Result<void> append(const batch::Row& row) override { return state.decide(row); }
+    PackState& state;
+  };
+
+  [[nodiscard]] Result<std::optional<batch::Input>> next();
+  [[nodiscard]] std::string label(const std::string& name);
+  [[nodiscard]] PackSample* find(const std::string& name);
+  [[nodiscard]] batch::WriteResult keep(const batch::Output& output,
+                                        std::span<const std::uint8_t> bytes);
+  [[nodiscard]] Result<std::vector<PackMember>> read_sidecars(const std::string& label,
+                                                              const std::string& member) const;
+  [[nodiscard]] Result<void> decide(const batch::Row& row);
+  [[nodiscard]] batch::WriteResult write(PackSample& sample);
+  [[nodiscard]] batch::WriteResult make_room(std::uint64_t bytes);
+  [[nodiscard]] batch::WriteResult end_shard();
+  [[nodiscard]] Result<void> finish();
+  void give_up(std::uint64_t number);
+
+  const PackOptions options_;
+  const OutputRoot outputs_;
+  const OutputRoot manifests_;
+  const batch::TemporaryFile claim_;
+  const EarlierPacks earlier_;
+
+  // Of whoever writes.
+  std::uint64_t next_shard_;
+  std::unique_ptr<PackOutput> output_;
+  ShardRecord record_;
+  base::Clock::time_point begun_;
+  PackTotals totals_;
+  std::atomic<std::uint64_t> shards_written_{0};
+
+  PackListing listing_;  ///< of the thread that lists
+  ResultBudget budget_;
+  mutable std::mutex mutex_;
+  std::deque<PackSample> samples_;       ///< not written yet
+  std::uint64_t first_ = 0;              ///< number of samples_[0]
+  std::atomic<std::size_t> waiting_{0};  ///< samples_.size(), and the one that is being written
+  bool listed_ = false;                  ///< to the end
+  bool writing_ = false;                 ///< somebody does
+
+ public:
+  PackSource source_{*this};
+  PackSink sink_{*this};
+  PackManifest manifest_{*this};
+};
+
+Result<std::optional<batch::Input>> PackBatch::PackState::next() {
+  if (!budget_.wait([this] { return waiting_ < kMaxWaitingPictures; })) return std::nullopt;
+  auto entry = listing_.next();
+  const std::lock_guard lock(mutex_);
+  if (!entry || !*entry) {
+    listed_ = true;
+    if (!entry) return fail(entry.error());
+    return std::nullopt;
+  }
+  const std::uint64_t number = first_ + samples_.size();
+  PackSample& sample = samples_.emplace_back();
+  ++waiting_;
+  sample.label = (*entry)->input.label;
+  sample.member = (*entry)->member;
+  batch::Input input = (*entry)->input;
+  input.name = fmt::format("{}", number);
+  input.data = std::make_shared<const HandedOut>(*this, number, std::move((*entry)->input));
+  return input;
+}
+
+// @return null for a number that is not waiting any more; call with the lock held
+PackSample* PackBatch::PackState::find(const std::string& name) {
+  std::uint64_t number = 0;
+  const char* end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(name.data(), end, number);
+  const bool known =
+      error == std::errc{} && stop == end && number >= first_ && number - first_ < samples_.size();
+  return known ? &samples_[static_cast<std::size_t>(number - first_)] : nullptr;
+}
+
+std::string PackBatch::PackState::label(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  const PackSample* sample = find(name);
+  return options_.pattern.text() + (sample == nullptr ? "" : ": " + sample->member);
+}
+
+batch::WriteResult PackBatch::PackState::keep(const batch::Output& output,
+                                              std::span<const std::uint8_t> bytes) {
+  std::string label;
+  std::string member;
+  {
+    const std::lock_guard lock(mutex_);
+    const PackSample* sample = find(output.name);
+    if (sample == nullptr) return {};
+    label = sample->label;
+    member = sample->member;
+  }
+  auto members = read_sidecars(label, member);
+  if (!members) return tl::unexpected<batch::WriteError>({std::move(members.error()), false});
+  members->insert(members->begin(),
+                  PackMember{member, {bytes.begin(), bytes.end()}, output.permissions, 0});
+  const std::lock_guard lock(mutex_);
+  PackSample* sample = find(output.name);
+  if (sample == nullptr) return {};
+  sample->members = std::move(*members);
+  budget_.add(held_bytes(*sample));
+  return {};
+}
+
+Result<std::vector<PackMember>> PackBatch::PackState::read_sidecars(
+    const std::string& label, const std::string& member) const {
+  std::vector<PackMember> members;
+  for (const std::string& extension : options_.sidecars) {
+    auto sidecar = read_sidecar(with_extension(label, extension));
+    if (!sidecar) return fail(sidecar.error());
+    if (!*sidecar) continue;
+    members.push_back({with_extension(member, extension), std::move((*sidecar)->bytes),
+                       (*sidecar)->permissions, (*sidecar)->mtime_s});
+  }
+  return members;
+}
+
+// One thread at a time writes, without the lock; the others only add to what waits.
+Result<void> PackBatch::PackState::decide(const batch::Row& row) {
+  std::unique_lock lock(mutex_);
+  PackSample* decided = find(row.name);
+  if (decided == nullptr || decided->row) return {};
+  decided->row = row;
+  if (writing_) return {};
+  writing_ = true;
+  while (!samples_.empty() && samples_.front().row) {
+    PackSample sample = std::move(samples_.front());
+    samples_.pop_front();
+    ++first_;
+    lock.unlock();
+    const std::uint64_t bytes = held_bytes(sample);
+    auto written = batch::caught([&]() -> Result<void> {
+      auto done = write(sample);
+      if (!done) return fail(std::move(done.error().status));
+      return {};
+    });
+    // A shard that cannot be written ends the batch: the next number would leave a gap. Nobody
+    // writes any more.
+    if (!written) {
+      budget_.give_up();
+      return written;
+    }
+    --waiting_;
+    budget_.release(bytes);
+    lock.lock();
+  }
+  writing_ = false;
+  return {};
+}
+
+batch::WriteResult PackBatch::PackState::write(PackSample& sample) {
+  batch::Row& row = *sample.row;
+  row.name = sample.member;
+  if (row.outcome == batch::Outcome::kSkipped) return {};
+  std::uint64_t bytes = 0;
+  if (row.outcome == batch::Outcome::kOk) {
+    constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+    sample.members.front().mtime_s = row.mtime_ns / kNsPerSecond;
+    for (const PackMember& member : sample.members) {
+      bytes += PackOutput::bytes_of(header_of(member));
+    }
+  }
+  if (auto ready = make_room(bytes); !ready) return ready;
+  if (row.outcome != batch::Outcome::kOk) {
+    ++record_.failed;
+    ++record_.dropped;
+    return output_->append_row(to_json_line(row));
+  }
+  for (const PackMember& member : sample.members) {
+    if (auto added = output_->append(header_of(member), member.bytes); !added) return added;
+    if (member.permissions) output_->narrow(*member.permissions);
+  }
+  row.output = outputs_.path + "/" + record_.shard + ": " + sample.member;
+  record_.bytes_in += row.bytes_in;
+  record_.copied += sample.members.size() - 1;
+  ++record_.samples;
+  ++record_.ok;
+  return output_->append_row(to_json_line(row));
+}
+
+// Ends the shard that has no room, and begins one where none is begun. A shard is only ended for a
+// sample that follows, so that none is without samples.
+batch::WriteResult PackBatch::PackState::make_room(std::uint64_t bytes) {
+  const bool full = output_ != nullptr && bytes > 0 && record_.samples > 0 &&
+                    output_->bytes() + bytes > options_.shard_bytes;
+  if (full) {
+    if (auto ended = end_shard(); !ended) return ended;
+  }
+  if (output_ != nullptr) return {};
+  record_ = ShardRecord();
+  record_.shard = options_.pattern.name(next_shard_);
+  record_.input = options_.input;
+  record_.options_hash = options_.options_hash;
+  begun_ = base::Clock::now();
+  auto output = PackOutput::open(outputs_, manifests_, record_.shard);
+  if (!output) return tl::unexpected<batch::WriteError>(std::move(output.error()));
+  output_ = std::move(*output);
+  return {};
+}
+
+batch::WriteResult PackBatch::PackState::end_shard() {
+  record_.seconds = base::elapsed_us(begun_) / 1e6;
+  const auto output = std::move(output_);
+  if (auto done = output->commit(record_, options_.mode); !done) return done;
+  ++next_shard_;
+  ++shards_written_;
+  totals_.samples += record_.samples;
+  totals_.sidecars += record_.copied;
+  return {};
+}
+
+// What a batch that ended early has in its last shard is left for one that resumes: its shards are
+// then those of a batch that was never stopped.
+Result<void> PackBatch::PackState::finish() {
+  const std::lock_guard lock(mutex_);
+  const bool whole = listed_ && samples_.empty() && !writing_;
+  if (whole && output_ != nullptr && record_.samples > 0) {
+    if (auto done = end_shard(); !done) return fail(std::move(done.error().status));
+  }
+  output_.reset();
+  return {};
+}
+
+void PackBatch::PackState::give_up(std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  const bool waits = number >= first_ && number - first_ < samples_.size() &&
+                     !samples_[static_cast<std::size_t>(number - first_)].row;
+  if (waits) budget_.give_up();
+}
+
+Result<std::unique_ptr<PackBatch>> PackBatch::open(std::unique_ptr<batch::Source> inputs,
+                                                   const PackOptions& options) {
+  auto outputs = open_output_root(options.pattern.folder());
+  if (!outputs) return fail(outputs.error());
+  auto manifests = open_output_root(options.manifests);
+  if (!manifests) return fail(manifests.error());
+  const std::string& pattern = options.pattern.text();
+  auto claim = batch::TemporaryFile::claim(manifests->folder.get(), options.pattern.last_part());
+  if (!claim.valid() && errno == EWOULDBLOCK) {
+    return fail(Status(StatusCode::kBusy,
+                       "another batch packs by this pattern; accepted: a pattern for each process, "
+                       "such as 'part-3-%06d.tar'")
+                    .about(pattern));
+  }
+  if (!claim.valid()) return fail(batch::io_error(pattern, "create a file beside", errno));
+  if (options.resume) {
+    for (const OutputRoot* root : {&*outputs, &*manifests}) {
+      if (auto removed = batch::remove_stale_temporaries(root->path); !removed) {
+        return fail(removed.error());
+      }
+    }
+  }
+  auto earlier = read_earlier_packs(options.pattern, *outputs, *manifests,
+                                    {options.resume, options.retry_failed, options.options_hash});
+  if (!earlier) return fail(earlier.error());
+  return std::unique_ptr<PackBatch>(new PackBatch(
+      std::make_unique<PackState>(std::move(inputs), options, std::move(*outputs),
+                                  std::move(*manifests), std::move(claim), std::move(*earlier))));
+}
+
+PackBatch::PackBatch(std::unique_ptr<PackState> state) : state_(std::move(state)) {}
+PackBatch::~PackBatch() = default;
+batch::Source& PackBatch::source() noexcept { return state_->source_; }
+batch::Sink& PackBatch::sink() noexcept { return state_->sink_; }
+batch::Manifest& PackBatch::manifest() noexcept { return state_->manifest_; }
+std::unique_ptr<batch::Source> PackBatch::count_ahead(std::unique_ptr<batch::Source> inputs) const {
+  return state_->count_ahead(std::move(inputs));
+}
+std::uint64_t PackBatch::shards_written() const noexcept { return state_->shards_written(); }
+PackTotals PackBatch::totals() const { return state_->totals(); }
+
+}  // namespace framewire::dataset

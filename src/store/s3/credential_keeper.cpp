@@ -1,0 +1,67 @@
+#include <base/thread_name.hpp>
+#include <store/s3/credential_keeper.hpp>
+
+namespace framewire::store::s3 {
+
+using std::chrono::system_clock;
+
+CredentialKeeper::CredentialKeeper(S3Credentials first, RenewCredentials renew, Times times)
+    : renew_(std::move(renew)), times_(times), credentials_(std::move(first)) {
+  if (renew_ && credentials_.expires) thread_ = std::thread([this] { run(); });
+}
+
+CredentialKeeper::~CredentialKeeper() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+Result<S3Credentials> CredentialKeeper::current() {
+  const std::lock_guard lock(mutex_);
+  if (!credentials_.expires || *credentials_.expires > system_clock::now()) return credentials_;
+  return fail(StatusCode::kDenied,
+              "the credentials have ended" +
+                  (failure_.empty() ? std::string() : " and were not renewed: " + failure_));
+}
+
+void CredentialKeeper::renew_soon() {
+  {
+    const std::lock_guard lock(mutex_);
+    asked_ = true;
+  }
+  wake_.notify_all();
+}
+
+system_clock::time_point CredentialKeeper::next_renewal() const {
+  return credentials_.expires ? *credentials_.expires - times_.before_end
+                              : system_clock::time_point::max();
+}
+
+void CredentialKeeper::run() {
+  base::name_thread("fw-credentials");
+  std::unique_lock lock(mutex_);
+  while (!ending_) {
+    const auto due = next_renewal();
+    // The clock may be set meanwhile: it is looked at each minute.
+    const auto until = std::min(due, system_clock::now() + std::chrono::minutes(1));
+    wake_.wait_until(lock, until, [this] { return ending_ || asked_; });
+    if (ending_) return;
+    if (!asked_ && system_clock::now() < due) continue;
+    asked_ = false;
+    lock.unlock();
+    auto renewed = renew_();
+    lock.lock();
+    if (renewed) {
+      credentials_ = *std::move(renewed);
+      failure_.clear();
+    } else {
+      failure_ = renewed.error().to_string();
+    }
+    wake_.wait_for(lock, times_.between, [this] { return ending_; });
+  }
+}
+
+}  // namespace framewire::store::s3

@@ -1,0 +1,176 @@
+#include <algorithm>
+#include <base/thread_name.hpp>
+#include <store/s3/http_loops.hpp>
+#include <system_error>
+
+namespace framewire::store::s3 {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kIdlePoll{60'000};  // whatever happens wakes the loop
+constexpr milliseconds kWaitingPoll{100};  // for tasks that wait and may be cancelled meanwhile
+
+}  // namespace
+
+HttpLoop::HttpLoop(unsigned connections) : connections_(connections), multi_(curl_multi_init()) {}
+
+HttpLoop::~HttpLoop() {
+  ending_.store(true);
+  if (multi_) curl_multi_wakeup(multi_.get());
+  if (thread_.joinable()) thread_.join();
+}
+
+Result<void> HttpLoop::start() {
+  if (!multi_ ||
+      curl_multi_setopt(multi_.get(), CURLMOPT_MAXCONNECTS, static_cast<long>(connections_)) !=
+          CURLM_OK ||
+      curl_multi_setopt(multi_.get(), CURLMOPT_PIPELINING, static_cast<long>(CURLPIPE_NOTHING)) !=
+          CURLM_OK) {
+    return fail(StatusCode::kBusy, "libcurl has no handle");
+  }
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& error) {
+    return fail(StatusCode::kBusy, std::string("no thread for requests: ") + error.what());
+  }
+  return {};
+}
+
+void HttpLoop::submit(std::unique_ptr<HttpTask> task) {
+  Entries one;
+  one.push_back({std::move(task), nullptr, base::Clock::now()});
+  tasks_.fetch_add(1);
+  {
+    const std::lock_guard lock(mutex_);
+    inbox_.splice(inbox_.end(), one);
+  }
+  curl_multi_wakeup(multi_.get());
+}
+
+void HttpLoop::run() noexcept {
+  base::name_thread("fw-store");
+  while (!ending_.load()) {
+    {
+      const std::lock_guard lock(mutex_);
+      waiting_.splice(waiting_.end(), inbox_);
+    }
+    begin_due();
+    int running = 0;
+    curl_multi_perform(multi_.get(), &running);
+    take_ended();
+    curl_multi_poll(multi_.get(), nullptr, 0, poll_ms(), nullptr);
+  }
+  waiting_.splice(waiting_.end(), inbox_);
+  for (Entries* const list : {&active_, &waiting_}) {
+    while (!list->empty()) {
+      const auto entry = list->begin();
+      if (entry->easy) curl_multi_remove_handle(multi_.get(), entry->easy.get());
+      entry->task->give_up(Status(StatusCode::kCancelled, "the store is being closed"));
+      list->erase(entry);
+    }
+  }
+}
+
+int HttpLoop::poll_ms() const noexcept {
+  milliseconds left = waiting_.empty() ? kIdlePoll : kWaitingPoll;
+  const auto now = base::Clock::now();
+  for (const Entry& entry : waiting_) {
+    left = std::min(left, std::chrono::ceil<milliseconds>(entry.due - now));
+  }
+  return static_cast<int>(std::max(left, milliseconds(0)).count());
+}
+
+void HttpLoop::begin_due() noexcept {
+  const auto now = base::Clock::now();
+  for (auto next = waiting_.begin(); next != waiting_.end();) {
+    const auto entry = next++;
+    if (entry->due > now && !entry->task->cancelled()) continue;
+    try {
+      begin(entry);
+    } catch (const std::exception&) {
+      entry->task->give_up(Status(StatusCode::kBusy, "memory ran out"));
+      forget(waiting_, entry);
+    }
+  }
+}
+
+void HttpLoop::begin(Entries::iterator entry) {
+  if (entry->task->cancelled()) {
+    entry->task->give_up(Status(StatusCode::kCancelled, "was given up"));
+    return forget(waiting_, entry);
+  }
+  CurlHandle easy;
+  if (idle_.empty()) {
+    easy.reset(curl_easy_init());
+  } else {
+    easy = std::move(idle_.back());
+    idle_.pop_back();
+    curl_easy_reset(easy.get());
+  }
+  if (!easy) throw std::bad_alloc();
+  if (const auto instead = entry->task->prepare(easy.get())) {
+    idle_.push_back(std::move(easy));
+    return settle(waiting_, entry, *instead);
+  }
+  if (!set_option(easy.get(), CURLOPT_PRIVATE, static_cast<void*>(&*entry)) ||
+      curl_multi_add_handle(multi_.get(), easy.get()) != CURLM_OK) {
+    throw std::bad_alloc();
+  }
+  entry->easy = std::move(easy);
+  active_.splice(active_.end(), waiting_, entry);
+}
+
+void HttpLoop::take_ended() noexcept {
+  int left = 0;
+  while (const CURLMsg* const message = curl_multi_info_read(multi_.get(), &left)) {
+    if (message->msg != CURLMSG_DONE) continue;
+    const CURLcode code = message->data.result;
+    void* found = nullptr;
+    curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &found);
+    const auto entry = std::find_if(active_.begin(), active_.end(),
+                                    [&](const Entry& active) { return &active == found; });
+    if (entry == active_.end()) continue;
+    curl_multi_remove_handle(multi_.get(), entry->easy.get());
+    try {
+      end(entry, code);
+    } catch (const std::exception&) {
+      entry->task->give_up(Status(StatusCode::kBusy, "memory ran out"));
+      forget(active_, entry);
+    }
+  }
+}
+
+void HttpLoop::end(Entries::iterator entry, CURLcode code) {
+  const HttpTask::Next next = entry->task->ended(code);
+  idle_.push_back(std::move(entry->easy));
+  settle(active_, entry, next);
+}
+
+void HttpLoop::settle(Entries& list, Entries::iterator entry, HttpTask::Next next) {
+  if (!next) return forget(list, entry);
+  entry->due = *next;
+  waiting_.splice(waiting_.end(), list, entry);
+}
+
+void HttpLoop::forget(Entries& list, Entries::iterator entry) noexcept {
+  list.erase(entry);
+  tasks_.fetch_sub(1);
+}
+
+Result<void> HttpLoops::start(unsigned loops, unsigned connections) {
+  for (unsigned i = 0; i < loops; ++i) {
+    loops_.push_back(std::make_unique<HttpLoop>(std::max(connections / loops, 8U)));
+    if (auto started = loops_.back()->start(); !started) return started;
+  }
+  return {};
+}
+
+void HttpLoops::submit(std::unique_ptr<HttpTask> task) {
+  const auto least =
+      std::min_element(loops_.begin(), loops_.end(),
+                       [](const auto& a, const auto& b) { return a->tasks() < b->tasks(); });
+  (*least)->submit(std::move(task));
+}
+
+}  // namespace framewire::store::s3

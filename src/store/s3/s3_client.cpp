@@ -1,0 +1,87 @@
+#include <algorithm>
+#include <future>
+#include <store/digest.hpp>
+#include <store/s3/find_credentials.hpp>
+#include <store/s3/s3_client.hpp>
+#include <system_error>
+#include <thread>
+
+namespace framewire::store::s3 {
+namespace {
+
+// SHA-256 of nothing.
+constexpr std::string_view kEmptyHash =
+    "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
+std::string first_of(const std::string& setting, std::initializer_list<const char*> variables,
+                     const EnvironmentLookup& environment, const std::optional<std::string>& stored,
+                     std::string_view otherwise) {
+  if (!setting.empty()) return setting;
+  for (const char* const variable : variables) {
+    if (auto value = environment(variable)) return *value;
+  }
+  return stored.value_or(std::string(otherwise));
+}
+
+// One loop takes about 2 GB/s; more of them than a quarter of the cores would be in the way.
+unsigned loop_count() { return std::clamp(std::thread::hardware_concurrency() / 4, 2U, 8U); }
+
+}  // namespace
+
+Result<std::unique_ptr<S3Client>> S3Client::make(const std::string& bucket,
+                                                 const StoreSettings& settings,
+                                                 const StoreTiming& timing,
+                                                 const EnvironmentLookup& environment) {
+  if (settings.reads_in_flight == 0 || settings.parts_in_flight == 0 || settings.attempts == 0) {
+    return fail(StatusCode::kInvalidInput,
+                "a store with no reads or parts in flight, or no attempts; accepted: 1 or more");
+  }
+  static const bool ready = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
+  if (!ready) return fail(StatusCode::kInternal, "libcurl does not start");
+  auto profile = SharedProfile::load(settings.profile, environment);
+  if (!profile) return fail(std::move(profile.error()));
+  const std::string region = first_of(settings.region, {"AWS_REGION", "AWS_DEFAULT_REGION"},
+                                      environment, profile->value("region"), "us-east-1");
+  const std::string endpoint =
+      first_of(settings.endpoint, {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"}, environment,
+               profile->value("endpoint_url"), "");
+  auto address = BucketAddress::make(bucket, endpoint, region, settings.path_style);
+  if (!address) return fail(std::move(address.error()));
+  auto found = find_credentials(settings, *profile, region, environment);
+  if (!found) return fail(std::move(found.error()));
+
+  std::unique_ptr<S3Client> client(new S3Client(*std::move(address), timing, settings.attempts));
+  try {
+    client->credentials_ = std::make_unique<CredentialKeeper>(
+        std::move(found->credentials), std::move(found->renew), CredentialKeeper::Times{});
+  } catch (const std::system_error& error) {
+    return fail(StatusCode::kBusy, std::string("no thread for credentials: ") + error.what());
+  }
+  client->context_.credentials = client->credentials_.get();
+  client->loops_ = std::make_unique<HttpLoops>();
+  if (auto started = client->loops_->start(loop_count(), settings.reads_in_flight * 2); !started) {
+    return fail(std::move(started.error()));
+  }
+  return client;
+}
+
+void S3Client::submit(S3Call call) {
+  std::string hash(kEmptyHash);
+  if (!call.body.empty()) {
+    const auto digest = sha256(call.body);
+    if (!digest) return call.done(fail(digest.error()));
+    hash = to_hex(*digest);
+  }
+  loops_->submit(std::make_unique<S3Request>(context_, std::move(call), std::move(hash)));
+}
+
+Result<S3Answer> S3Client::perform(S3Call call) {
+  // Shared, since it is told by a thread that goes on for a moment.
+  const auto promise = std::make_shared<std::promise<Result<S3Answer>>>();
+  auto answer = promise->get_future();
+  call.done = [promise](Result<S3Answer> result) { promise->set_value(std::move(result)); };
+  submit(std::move(call));
+  return answer.get();
+}
+
+}  // namespace framewire::store::s3

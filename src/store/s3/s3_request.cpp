@@ -1,0 +1,225 @@
+#include <fmt/format.h>
+#include <algorithm>
+#include <cstring>
+#include <store/s3/s3_request.hpp>
+#include <store/signature.hpp>
+
+namespace framewire::store::s3 {
+namespace {
+
+constexpr long kReceiveBytes = 256 * 1'024;
+constexpr long kSendBytes = 512 * 1'024;
+constexpr long kMinBytesPerSecond = 1'024;
+
+SystemTime now_by_server(const S3Context& context) {
+  return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()) +
+         std::chrono::seconds(context.clock_offset_s.load());
+}
+
+}  // namespace
+
+S3Request::S3Request(S3Context& context, S3Call call, std::string payload_hash)
+    : context_(context), call_(std::move(call)), payload_hash_(std::move(payload_hash)) {}
+
+std::chrono::milliseconds S3Request::total() const noexcept {
+  const std::size_t bytes = call_.range ? call_.range->into.size() : call_.body.size();
+  return context_.timing.total + std::chrono::seconds(bytes >> 20);
+}
+
+std::optional<HttpTask::Next> S3Request::prepare(CURL* easy) {
+  const auto now = base::Clock::now();
+  if (!began_) began_ = now;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*began_ + total() - now);
+  ++attempts_;
+  auto ready = set_up(easy, std::max(left, std::chrono::milliseconds(1)));
+  if (ready) return std::nullopt;
+  // Credentials that have ended may be renewed in a moment.
+  if (ready.error().code() == StatusCode::kDenied) {
+    return again(std::move(ready.error()), std::chrono::milliseconds(0));
+  }
+  return answer(fail(std::move(ready.error())));
+}
+
+Result<TextPairs> S3Request::signed_headers() {
+  auto credentials = context_.credentials->current();
+  if (!credentials) return fail(std::move(credentials.error()));
+  const SystemTime now = now_by_server(context_);
+  TextPairs headers = call_.headers;
+  headers.emplace_back("host", context_.address.host());
+  headers.emplace_back("x-amz-content-sha256", payload_hash_);
+  headers.emplace_back("x-amz-date", basic_iso_time(now));
+  if (!credentials->session_token.empty()) {
+    headers.emplace_back("x-amz-security-token", credentials->session_token);
+  }
+  if (call_.range) {
+    const ObjectRange& range = *call_.range;
+    headers.emplace_back("range", fmt::format("bytes={}-{}", range.offset + filled_,
+                                              range.offset + range.into.size() - 1));
+    if (!range.etag.empty()) headers.emplace_back("if-match", '"' + range.etag + '"');
+  }
+  auto signature = authorization(
+      {call_.method, context_.address.path(call_.key), call_.query, headers, payload_hash_},
+      {now, context_.address.region(), "s3"}, *credentials);
+  if (!signature) return fail(std::move(signature.error()));
+  headers.emplace_back("authorization", *std::move(signature));
+  // What libcurl would add: a wait of a second before bodies, and a type that is not theirs.
+  headers.emplace_back("expect", "");
+  headers.emplace_back("content-type", "");
+  return headers;
+}
+
+bool S3Request::set_method(CURL* easy) {
+  if (call_.method == "HEAD") return set_option(easy, CURLOPT_NOBODY, 1L);
+  if (call_.method == "GET") return true;
+  if (call_.method == "DELETE") return set_option(easy, CURLOPT_CUSTOMREQUEST, "DELETE");
+  // libcurl reads the body where it is. It takes no pointer for "no body at all".
+  const char* const body =
+      call_.body.empty() ? "" : reinterpret_cast<const char*>(call_.body.data());
+  return set_option(easy, CURLOPT_POSTFIELDS, body) &&
+         set_option(easy, CURLOPT_POSTFIELDSIZE_LARGE,
+                    static_cast<curl_off_t>(call_.body.size())) &&
+         set_option(easy, CURLOPT_CUSTOMREQUEST, call_.method.c_str()) &&
+         set_option(easy, CURLOPT_UPLOAD_BUFFERSIZE, kSendBytes);
+}
+
+Result<void> S3Request::set_up(CURL* easy, std::chrono::milliseconds left) {
+  fields_ = {};
+  body_.clear();
+  fault_.reset();
+  error_text_[0] = '\0';
+  auto headers = signed_headers();
+  if (!headers) return fail(std::move(headers.error()));
+  headers_ = header_list(*headers);
+  std::string url = context_.address.origin() + context_.address.path(call_.key);
+  if (!call_.query.empty()) url += '?' + canonical_query(call_.query);
+  const StoreTiming& timing = context_.timing;
+  const bool request = headers_ && set_common_options(easy, url) && set_method(easy) &&
+                       set_option(easy, CURLOPT_HTTPHEADER, headers_.get());
+  const bool bounds =
+      set_option(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(timing.connect.count())) &&
+      set_option(easy, CURLOPT_TIMEOUT_MS, static_cast<long>(left.count())) &&
+      set_option(easy, CURLOPT_BUFFERSIZE, kReceiveBytes) &&
+      (call_.answer_comes_late ||
+       (set_option(easy, CURLOPT_LOW_SPEED_LIMIT, kMinBytesPerSecond) &&
+        set_option(easy, CURLOPT_LOW_SPEED_TIME, static_cast<long>(timing.stalled.count()))));
+  const bool callbacks =
+      set_option(easy, CURLOPT_ERRORBUFFER, error_text_.data()) &&
+      set_option(easy, CURLOPT_HEADERFUNCTION, &S3Request::on_header) &&
+      set_option(easy, CURLOPT_HEADERDATA, static_cast<void*>(this)) &&
+      set_option(easy, CURLOPT_WRITEFUNCTION, &S3Request::on_body) &&
+      set_option(easy, CURLOPT_WRITEDATA, static_cast<void*>(this)) &&
+      (!call_.cancelled || (set_option(easy, CURLOPT_NOPROGRESS, 0L) &&
+                            set_option(easy, CURLOPT_XFERINFOFUNCTION, &S3Request::on_progress) &&
+                            set_option(easy, CURLOPT_XFERINFODATA, static_cast<void*>(this))));
+  if (!request || !bounds || !callbacks) {
+    return fail(StatusCode::kBusy, "libcurl refused a request");
+  }
+  return {};
+}
+
+std::size_t S3Request::on_header(char* data, std::size_t size, std::size_t count,
+                                 void* self) noexcept {
+  auto& request = *static_cast<S3Request*>(self);
+  try {
+    if (request.header({data, size * count})) return size * count;
+  } catch (const std::exception&) {
+    request.fault_.emplace(StatusCode::kBusy, "memory ran out");
+  }
+  return 0;
+}
+
+std::size_t S3Request::on_body(char* data, std::size_t size, std::size_t count,
+                               void* self) noexcept {
+  auto& request = *static_cast<S3Request*>(self);
+  try {
+    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(data);
+    if (request.body({bytes, size * count})) return size * count;
+  } catch (const std::exception&) {
+    request.fault_.emplace(StatusCode::kBusy, "memory ran out");
+  }
+  return CURL_WRITEFUNC_ERROR;
+}
+
+int S3Request::on_progress(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t) noexcept {
+  return static_cast<const S3Request*>(self)->cancelled() ? 1 : 0;
+}
+
+bool S3Request::header(std::string_view line) {
+  const bool known = fields_.complete();
+  if (!fields_.take(line)) {
+    fault_.emplace(StatusCode::kIoError,
+                   "the server's answer has a malformed head, or too long a one");
+    return false;
+  }
+  if (known || !fields_.complete() || !call_.range || fields_.status >= 300) return true;
+  if (auto checked = check_range(); !checked) {
+    fault_ = std::move(checked.error());
+    return false;
+  }
+  return true;
+}
+
+Result<void> S3Request::check_range() const {
+  const ObjectRange& range = *call_.range;
+  const std::uint64_t first = range.offset + filled_;
+  const std::uint64_t bytes = range.into.size() - filled_;
+  const auto wrong = [](std::string_view what, std::string_view found) {
+    return fail(StatusCode::kIoError,
+                fmt::format("the server's answer has {}: {}", what, printable(found, 100)));
+  };
+  if (fields_.status == 206) {
+    const auto got = parse_content_range(fields_.content_range);
+    if (!got || got->first != first || got->last != first + bytes - 1 ||
+        (got->object_bytes && *got->object_bytes != range.object_bytes)) {
+      return wrong(fmt::format("another range than {} bytes from {} on", bytes, first),
+                   fields_.content_range);
+    }
+  } else if (fields_.status != 200 || first != 0 || bytes != range.object_bytes) {
+    return wrong("all of the object where a range was asked for, or nothing",
+                 fmt::format("status {}", fields_.status));
+  }
+  if (fields_.length && *fields_.length != bytes) {
+    return wrong(fmt::format("another length than {} bytes", bytes),
+                 fmt::format("{}", *fields_.length));
+  }
+  const auto etag = unquoted_etag(fields_.etag);
+  if (!range.etag.empty() && !fields_.etag.empty() && etag != range.etag) {
+    return wrong(fmt::format("another ETag than {}", range.etag), fields_.etag);
+  }
+  return {};
+}
+
+bool S3Request::body(std::span<const std::uint8_t> bytes) {
+  if (call_.range && fields_.status < 300) {
+    const std::span<std::uint8_t> left = call_.range->into.subspan(filled_);
+    if (bytes.size() > left.size()) {
+      fault_.emplace(StatusCode::kIoError, "the server sent more bytes than were asked for");
+      return false;
+    }
+    std::memcpy(left.data(), bytes.data(), bytes.size());
+    filled_ += bytes.size();
+    return true;
+  }
+  const bool refused = fields_.status >= 300;
+  const std::size_t most = refused ? kMaxAnswerBytes : call_.max_answer_bytes;
+  const std::size_t taken = std::min(bytes.size(), most - body_.size());
+  body_.append(reinterpret_cast<const char*>(bytes.data()), taken);
+  if (taken == bytes.size()) return true;
+  // Of a refusal its beginning will do; the connection is given up.
+  if (!refused) {
+    fault_.emplace(StatusCode::kIoError,
+                   fmt::format("the server's answer is larger than {} bytes", most));
+  }
+  return false;
+}
+
+void S3Request::give_up(Status why) noexcept {
+  if (call_.done) std::exchange(call_.done, nullptr)(fail(std::move(why)));
+}
+
+HttpTask::Next S3Request::answer(Result<S3Answer> result) {
+  std::exchange(call_.done, nullptr)(std::move(result));
+  return std::nullopt;
+}
+
+}  // namespace framewire::store::s3

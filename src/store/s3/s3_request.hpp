@@ -1,0 +1,111 @@
+// One request to S3: signed, sent, judged, and sent again.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <store/address.hpp>
+#include <store/retry.hpp>
+#include <store/s3/answer_fields.hpp>
+#include <store/s3/credential_keeper.hpp>
+#include <store/s3/http_loops.hpp>
+#include <store/xml_answers.hpp>
+
+namespace framewire::store::s3 {
+
+/// What all requests to a bucket share. Outlives them.
+struct S3Context {
+  BucketAddress address;
+  StoreTiming timing;
+  unsigned attempts = 5;
+  CredentialKeeper* credentials = nullptr;
+  /// Seconds that the server's clock is ahead of ours, as far as it has complained.
+  std::atomic<std::int64_t> clock_offset_s = 0;
+};
+
+/// Bytes of one version of an object.
+struct ObjectRange {
+  std::span<std::uint8_t> into;  ///< all of it is there: the object is that long
+  std::uint64_t offset = 0;
+  std::string etag;  ///< empty: the server told none
+  std::uint64_t object_bytes = 0;
+};
+
+/// The last answer to a request, whatever its status.
+struct S3Answer {
+  AnswerFields fields;
+  std::string body;    ///< of what is no range
+  ServiceError error;  ///< of a status from 300 on; parts may be empty
+};
+
+/// What is asked for.
+struct S3Call {
+  std::string method;  ///< GET, HEAD, PUT, POST or DELETE
+  std::string key;     ///< empty: the bucket itself
+  TextPairs query;
+  TextPairs headers;  ///< names in lower case; without those that sign
+  std::span<const std::uint8_t> body;
+  std::shared_ptr<const void> keeper;  ///< of the body; empty: the caller keeps it until the answer
+  std::optional<ObjectRange> range;
+  std::size_t max_answer_bytes = kMaxAnswerBytes;
+  /// An answer of 200 may hold an <Error>, or begin long before it ends: CompleteMultipartUpload.
+  bool answer_comes_late = false;
+  std::shared_ptr<const std::atomic<bool>> cancelled;  ///< may be empty
+  /// Called once, by a loop's thread. Errors: io_error, deadline, busy, denied for credentials that
+  /// ended, cancelled; without a subject.
+  std::function<void(Result<S3Answer>)> done;
+};
+
+class S3Request final : public HttpTask {
+ public:
+  /// @param payload_hash  SHA-256 of the body, hexadecimal
+  S3Request(S3Context& context, S3Call call, std::string payload_hash);
+
+  [[nodiscard]] std::optional<Next> prepare(CURL* easy) override;
+  [[nodiscard]] Next ended(CURLcode code) override;
+  [[nodiscard]] bool cancelled() const noexcept override {
+    return call_.cancelled && call_.cancelled->load();
+  }
+  void give_up(Status why) noexcept override;
+
+ private:
+  static std::size_t on_header(char* data, std::size_t size, std::size_t count,
+                               void* self) noexcept;
+  static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self) noexcept;
+  static int on_progress(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t) noexcept;
+
+  [[nodiscard]] Result<void> set_up(CURL* easy, std::chrono::milliseconds left);
+  [[nodiscard]] Result<TextPairs> signed_headers();
+  [[nodiscard]] bool set_method(CURL* easy);
+  [[nodiscard]] bool header(std::string_view line);
+  [[nodiscard]] bool body(std::span<const std::uint8_t> bytes);
+  [[nodiscard]] Result<void> check_range() const;
+  [[nodiscard]] std::chrono::milliseconds total() const noexcept;
+
+  [[nodiscard]] Next judge_failure(CURLcode code);
+  [[nodiscard]] Next judge_answer();
+  [[nodiscard]] Next judge_refusal();
+  [[nodiscard]] Next again(Status why, std::chrono::milliseconds at_least);
+  [[nodiscard]] Next answer(Result<S3Answer> result);
+
+  S3Context& context_;
+  S3Call call_;
+  const std::string payload_hash_;
+  std::optional<base::Clock::time_point> began_;
+  unsigned attempts_ = 0;  ///< that have begun
+  bool clock_corrected_ = false;
+  std::size_t filled_ = 0;  ///< of the range, over all attempts
+
+  // Of the attempt under way.
+  CurlList headers_;
+  AnswerFields fields_;
+  std::string body_;
+  std::optional<Status> fault_;  ///< why we gave it up
+  std::array<char, CURL_ERROR_SIZE> error_text_{};
+};
+
+/// What an answer that refuses means, for the caller of a store.
+[[nodiscard]] Status refusal(const S3Answer& answer);
+
+}  // namespace framewire::store::s3

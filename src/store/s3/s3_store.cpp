@@ -1,0 +1,221 @@
+#include <base/random.hpp>
+#include <future>
+#include <store/s3/s3_store.hpp>
+#include <store/s3/s3_upload.hpp>
+
+namespace framewire::store {
+
+Result<std::shared_ptr<ObjectStore>> open_store(const std::string& bucket,
+                                                const StoreSettings& settings) {
+  return s3::open_s3_store(bucket, settings, {}, process_environment);
+}
+
+namespace s3 {
+
+Result<std::shared_ptr<ObjectStore>> open_s3_store(const std::string& bucket,
+                                                   const StoreSettings& settings,
+                                                   const StoreTiming& timing,
+                                                   const EnvironmentLookup& environment) {
+  auto client = S3Client::make(bucket, settings, timing, environment);
+  if (!client) return fail(std::move(client.error()));
+  return std::make_shared<S3Store>(bucket, settings, *std::move(client));
+}
+
+Result<std::string> make_write_id() {
+  std::array<std::byte, 16> bytes{};
+  if (auto filled = base::fill_random(bytes); !filled) return fail(std::move(filled.error()));
+  return to_hex({reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()});
+}
+
+S3Store::S3Store(std::string bucket, const StoreSettings& settings,
+                 std::unique_ptr<S3Client> client)
+    : bucket_(std::move(bucket)),
+      max_reads_(settings.reads_in_flight),
+      parts_in_flight_(settings.parts_in_flight),
+      client_(std::move(client)) {}
+
+S3Store::~S3Store() {
+  std::deque<S3Call> waiting;
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    waiting.swap(waiting_);
+  }
+  for (const S3Call& call : waiting) {
+    call.done(fail(StatusCode::kCancelled, "the store is being closed"));
+  }
+  client_->close();
+}
+
+std::string S3Store::label(std::string_view key) const {
+  return "s3://" + bucket_ + '/' + std::string(key);
+}
+
+tl::unexpected<Status> S3Store::failed(std::string_view key, const Status& why) const {
+  return fail(Status(why.code(), why.message()).about(printable(label(key), 1'200)));
+}
+
+Result<std::optional<ObjectInfo>> S3Store::find(const std::string& key) {
+  S3Call call;
+  call.method = "HEAD";
+  call.key = key;
+  auto answer = client_->perform(std::move(call));
+  if (!answer) return failed(key, answer.error());
+  if (answer->fields.status == 404) return std::nullopt;
+  if (answer->fields.status >= 300) return failed(key, refusal(*answer));
+  const auto time = parse_http_date(answer->fields.last_modified);
+  auto etag = unquoted_etag(answer->fields.etag);
+  if (!answer->fields.length || !time || !etag) {
+    return failed(key, Status(StatusCode::kIoError,
+                              "the server's answer has no length, Last-Modified or ETag"));
+  }
+  return ObjectInfo{key, *answer->fields.length, *std::move(etag),
+                    std::chrono::nanoseconds(time->time_since_epoch()).count()};
+}
+
+Result<ListingPage> S3Store::list_page(const std::string& prefix, const std::string& after,
+                                       const std::string& token) {
+  S3Call call;
+  call.method = "GET";
+  call.query = {{"list-type", "2"}, {"encoding-type", "url"}, {"prefix", prefix}};
+  if (!token.empty()) {
+    call.query.emplace_back("continuation-token", token);
+  } else if (!after.empty()) {
+    call.query.emplace_back("start-after", after);
+  }
+  call.max_answer_bytes = kMaxListingBytes;
+  auto answer = client_->perform(std::move(call));
+  if (!answer) return failed(prefix, answer.error());
+  if (answer->fields.status >= 300) return failed(prefix, refusal(*answer));
+  auto page = parse_listing(answer->body);
+  if (!page) return failed(prefix, page.error());
+  return page;
+}
+
+Result<void> S3Store::list(const std::string& prefix, const std::string& after,
+                           const std::function<bool(const ObjectInfo&)>& take) {
+  // Without keys a server could answer pages for ever.
+  constexpr unsigned kMaxEmptyPages = 100;
+  unsigned empty_pages = 0;
+  std::string last = after;
+  std::string token;
+  do {
+    auto page = list_page(prefix, after, token);
+    if (!page) return fail(std::move(page.error()));
+    for (const ObjectInfo& object : page->objects) {
+      if (!object.key.starts_with(prefix) || object.key <= last) {
+        return failed(object.key, Status(StatusCode::kIoError,
+                                         "the server lists keys out of order, or not asked for"));
+      }
+      last = object.key;
+      if (!take(object)) return {};
+    }
+    empty_pages = page->objects.empty() ? empty_pages + 1 : 0;
+    token = std::move(page->next);
+  } while (!token.empty() && empty_pages < kMaxEmptyPages);
+  if (token.empty()) return {};
+  return failed(prefix, Status(StatusCode::kIoError, "the server's listing has no end"));
+}
+
+Result<std::size_t> S3Store::read_at(const ObjectInfo& object, std::uint64_t offset,
+                                     std::span<std::uint8_t> into) {
+  const auto promise = std::make_shared<std::promise<Result<std::size_t>>>();
+  auto got = promise->get_future();
+  start_read(object, offset, into,
+             [promise](Result<std::size_t> result) { promise->set_value(std::move(result)); });
+  return got.get();
+}
+
+void S3Store::start_read(const ObjectInfo& object, std::uint64_t offset,
+                         std::span<std::uint8_t> into, Done done) {
+  if (offset >= object.bytes || into.empty()) return done(std::size_t{0});
+  const auto bytes =
+      static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), object.bytes - offset));
+  S3Call call;
+  call.method = "GET";
+  call.key = object.key;
+  call.range = ObjectRange{into.first(bytes), offset, object.etag, object.bytes};
+  call.done = [this, bytes, key = object.key, done = std::move(done)](Result<S3Answer> answer) {
+    // Before the caller's turn: it may wait for the next read.
+    read_ended();
+    if (!answer) return done(failed(key, answer.error()));
+    if (answer->fields.status >= 300) return done(failed(key, refusal(*answer)));
+    done(bytes);
+  };
+  {
+    const std::lock_guard lock(mutex_);
+    if (reads_ >= max_reads_) {
+      waiting_.push_back(std::move(call));
+      return;
+    }
+    ++reads_;
+  }
+  client_->submit(std::move(call));
+}
+
+void S3Store::read_ended() {
+  S3Call next;
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_ || waiting_.empty()) {
+      --reads_;
+      return;
+    }
+    next = std::move(waiting_.front());
+    waiting_.pop_front();
+  }
+  client_->submit(std::move(next));
+}
+
+Result<bool> S3Store::is_own_write(const std::string& key, const std::string& write_id) {
+  S3Call call;
+  call.method = "HEAD";
+  call.key = key;
+  auto answer = client_->perform(std::move(call));
+  if (!answer) return failed(key, answer.error());
+  if (answer->fields.status == 404) return false;
+  if (answer->fields.status >= 300) return failed(key, refusal(*answer));
+  return answer->fields.write_id == write_id;
+}
+
+Result<PutOutcome> S3Store::put(const std::string& key, std::span<const std::uint8_t> bytes,
+                                PutCondition condition) {
+  S3Call call;
+  call.method = "PUT";
+  call.key = key;
+  call.body = bytes;
+  std::string write_id;
+  if (condition == PutCondition::kIfAbsent) {
+    auto made = make_write_id();
+    if (!made) return failed(key, made.error());
+    write_id = *std::move(made);
+    call.headers = {{"if-none-match", "*"}, {std::string(kWriteIdHeader), write_id}};
+  }
+  auto answer = client_->perform(std::move(call));
+  if (!answer) return failed(key, answer.error());
+  if (answer->fields.status < 300) return PutOutcome::kStored;
+  if (answer->fields.status != 412 || condition != PutCondition::kIfAbsent) {
+    return failed(key, refusal(*answer));
+  }
+  auto own = is_own_write(key, write_id);
+  if (!own) return fail(std::move(own.error()));
+  return *own ? PutOutcome::kStored : PutOutcome::kExists;
+}
+
+Result<std::unique_ptr<ObjectUpload>> S3Store::upload(const std::string& key) {
+  return std::make_unique<S3Upload>(shared_from_this(), key, parts_in_flight_);
+}
+
+Result<void> S3Store::remove(const std::string& key) {
+  S3Call call;
+  call.method = "DELETE";
+  call.key = key;
+  auto answer = client_->perform(std::move(call));
+  if (!answer) return failed(key, answer.error());
+  // 404 is also a bucket that is not there, or an upload.
+  if (answer->fields.status < 300 || answer->error.code == "NoSuchKey") return {};
+  return failed(key, refusal(*answer));
+}
+
+}  // namespace s3
+}  // namespace framewire::store

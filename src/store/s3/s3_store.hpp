@@ -1,0 +1,55 @@
+// ObjectStore over S3's protocol.
+#pragma once
+
+#include <deque>
+#include <mutex>
+#include <store/s3/s3_client.hpp>
+
+namespace framewire::store::s3 {
+
+class S3Store final : public ObjectStore, public std::enable_shared_from_this<S3Store> {
+ public:
+  S3Store(std::string bucket, const StoreSettings& settings, std::unique_ptr<S3Client> client);
+  ~S3Store() override;
+
+  [[nodiscard]] std::string label(std::string_view key) const override;
+  [[nodiscard]] Result<std::optional<ObjectInfo>> find(const std::string& key) override;
+  [[nodiscard]] Result<void> list(const std::string& prefix, const std::string& after,
+                                  const std::function<bool(const ObjectInfo&)>& take) override;
+  [[nodiscard]] Result<std::size_t> read_at(const ObjectInfo& object, std::uint64_t offset,
+                                            std::span<std::uint8_t> into) override;
+  void start_read(const ObjectInfo& object, std::uint64_t offset, std::span<std::uint8_t> into,
+                  Done done) override;
+  [[nodiscard]] Result<PutOutcome> put(const std::string& key, std::span<const std::uint8_t> bytes,
+                                       PutCondition condition) override;
+  [[nodiscard]] Result<std::unique_ptr<ObjectUpload>> upload(const std::string& key) override;
+  [[nodiscard]] Result<void> remove(const std::string& key) override;
+
+  /// For uploads.
+  [[nodiscard]] S3Client& client() noexcept { return *client_; }
+  /// The same error, about an object.
+  [[nodiscard]] tl::unexpected<Status> failed(std::string_view key, const Status& why) const;
+  /// Whether an object is there that the write of that id made: whose answer was lost, or who was
+  /// told that somebody was first.
+  [[nodiscard]] Result<bool> is_own_write(const std::string& key, const std::string& write_id);
+
+ private:
+  [[nodiscard]] Result<ListingPage> list_page(const std::string& prefix, const std::string& after,
+                                              const std::string& token);
+  void read_ended();
+
+  const std::string bucket_;
+  const unsigned max_reads_;
+  const unsigned parts_in_flight_;
+  std::unique_ptr<S3Client> client_;
+
+  std::mutex mutex_;
+  std::deque<S3Call> waiting_;  ///< reads, under mutex_
+  unsigned reads_ = 0;          ///< under way, under mutex_
+  bool closed_ = false;         ///< under mutex_
+};
+
+/// 128 random bits, hexadecimal.
+[[nodiscard]] Result<std::string> make_write_id();
+
+}  // namespace framewire::store::s3

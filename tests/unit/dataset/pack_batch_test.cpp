@@ -1,0 +1,210 @@
+// Packing with hooks in place of an engine: what is slow, lost, stopped or in the way.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <atomic>
+#include <batch/runner.hpp>
+#include <chrono>
+#include <dataset/pack_batch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <iterator>
+#include <new>
+#include <tests/support/archive.hpp>
+#include <thread>
+
+namespace framewire::dataset::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// The output is the input's bytes.
+Result<Resized> the_same(std::span<const std::uint8_t> jpeg, const ResizeOptions&) {
+  Resized resized;
+  resized.bytes.assign(jpeg.begin(), jpeg.end());
+  return resized;
+}
+
+class PackRun : public ::testing::Test {
+ protected:
+  PackRun() {
+    std::string name = (fs::temp_directory_path() / "framewire-pack-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) ADD_FAILURE() << "no folder";
+    folder_ = name;
+    settings_.jobs = 4;
+    settings_.group = 1;
+    hooks_.resize = the_same;
+    options_.pattern = ShardPattern::parse((folder_ / "out/%04d.tar").string()).value();
+    options_.manifests = (folder_ / "out").string();
+    options_.shard_bytes = 128 * 1024;
+    options_.stop = with_.stop = &stop_;
+    with_.on_row = [this](const batch::Row& row) { rows_.push_back(row); };
+  }
+  ~PackRun() override {
+    std::error_code error;
+    fs::remove_all(folder_, error);
+  }
+
+  void make_pictures(int count, std::size_t bytes) const {
+    fs::create_directories(folder_ / "in");
+    for (int i = 0; i < count; ++i) {
+      std::ofstream file(folder_ / fmt::format("in/{:04}.jpg", i), std::ios::binary);
+      file << fmt::format("\xFF\xD8\xFF{:04}.{}", i, std::string(bytes, 'x'));
+    }
+  }
+  static int number_of(std::span<const std::uint8_t> jpeg) {
+    return std::stoi(std::string(jpeg.begin() + 3, jpeg.begin() + 7));
+  }
+  batch::Summary run() {
+    auto inputs = batch::open_folder((folder_ / "in").string(), {});
+    EXPECT_TRUE(inputs);
+    const auto pack = PackBatch::open(std::move(*inputs), options_);
+    EXPECT_TRUE(pack) << pack.error().to_string();
+    if (!pack) return {};
+    with_.manifest = &(*pack)->manifest();
+    const auto summary = batch::run((*pack)->source(), (*pack)->sink(), hooks_, settings_, with_);
+    totals_ = (*pack)->totals();
+    EXPECT_TRUE(summary);
+    return summary ? *summary : batch::Summary{};
+  }
+  /// Names of members of all shards, in order.
+  [[nodiscard]] std::vector<std::string> packed() const {
+    std::vector<std::string> names;
+    for (std::uint64_t number = 0;; ++number) {
+      std::ifstream file(folder_ / "out" / options_.pattern.name(number), std::ios::binary);
+      if (!file) return names;
+      const Walk all = walk({std::istreambuf_iterator<char>(file), {}});
+      EXPECT_FALSE(all.error);
+      for (std::string& name : all.names()) names.push_back(std::move(name));
+    }
+  }
+  [[nodiscard]] std::vector<std::string> files_out() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder_ / "out")) {
+      names.push_back(entry.path().filename().string());
+    }
+    std::ranges::sort(names);
+    return names;
+  }
+
+  fs::path folder_;
+  batch::Settings settings_;
+  batch::Hooks hooks_;
+  batch::RunOptions with_;
+  PackOptions options_;
+  PackTotals totals_;
+  std::vector<batch::Row> rows_;
+  std::atomic<bool> stop_{false};
+};
+
+std::vector<std::string> names_up_to(int count, int without = -1) {
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) {
+    if (i != without) names.push_back(fmt::format("{:04}.jpg", i));
+  }
+  return names;
+}
+
+TEST_F(PackRun, ResultsComeInOrderHoweverTheyAreMade) {
+  make_pictures(200, 3000);
+  hooks_.resize = [](std::span<const std::uint8_t> jpeg, const ResizeOptions& options) {
+    if (number_of(jpeg) % 3 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    return the_same(jpeg, options);
+  };
+  EXPECT_EQ(run().ok, 200u);
+  EXPECT_EQ(packed(), names_up_to(200));
+  EXPECT_EQ(totals_.samples, 200u);
+  EXPECT_EQ(totals_.shards, (files_out().size()) / 2);
+  EXPECT_GT(totals_.shards, 4u);
+}
+
+TEST_F(PackRun, OnePictureThatTakesLongHoldsUpOthersWithinTheBound) {
+  make_pictures(200, 4000);
+  options_.waiting_bytes = 32 * 1024;  // eight results
+  std::promise<void> go_on;
+  const std::shared_future<void> gate = go_on.get_future().share();
+  std::atomic<int> made{0};
+  hooks_.resize = [&](std::span<const std::uint8_t> jpeg, const ResizeOptions& options) {
+    if (number_of(jpeg) == 0) {
+      gate.wait();
+    } else {
+      ++made;
+    }
+    return the_same(jpeg, options);
+  };
+  auto running = std::async(std::launch::async, [&] { return run(); });
+  int before = -1;
+  while (made != before || made == 0) {
+    before = made;
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  }
+  EXPECT_LT(made, 8 + 4 * 4) << "more than what waits, and what was handed out before it was full";
+  go_on.set_value();
+  EXPECT_EQ(running.get().ok, 200u);
+  EXPECT_EQ(packed(), names_up_to(200));
+}
+
+TEST_F(PackRun, MemoryThatRunsOutIsThatPicturesFailure) {
+  make_pictures(60, 3000);
+  hooks_.resize = [](std::span<const std::uint8_t> jpeg,
+                     const ResizeOptions& options) -> Result<Resized> {
+    if (number_of(jpeg) == 7) throw std::bad_alloc();
+    return the_same(jpeg, options);
+  };
+  const batch::Summary summary = run();
+  EXPECT_EQ(summary.failed, 1u);
+  EXPECT_EQ(packed(), names_up_to(60, 7));
+}
+
+TEST_F(PackRun, AShardInTheWayEndsTheBatchAndStaysWhatItIs) {
+  make_pictures(300, 4000);
+  options_.waiting_bytes = 64 * 1024;
+  hooks_.resize = [&](std::span<const std::uint8_t> jpeg, const ResizeOptions& options) {
+    if (number_of(jpeg) == 10) std::ofstream(folder_ / "out/0002.tar") << "somebody's";
+    return the_same(jpeg, options);
+  };
+  const batch::Summary summary = run();
+  ASSERT_TRUE(summary.stopped_by);
+  EXPECT_NE(summary.stopped_by->to_string().find("0002.tar"), std::string::npos);
+  EXPECT_EQ(fs::file_size(folder_ / "out/0002.tar"), 10u);
+  EXPECT_THAT(files_out(), ::testing::ElementsAre("0000.tar", "0000.tar.jsonl", "0001.tar",
+                                                  "0001.tar.jsonl", "0002.tar"));
+}
+
+TEST_F(PackRun, StoppedWhileItWaitsItEndsAndResumes) {
+  make_pictures(200, 4000);
+  options_.waiting_bytes = 16 * 1024;
+  hooks_.resize = [&](std::span<const std::uint8_t> jpeg, const ResizeOptions& options) {
+    if (number_of(jpeg) == 90) stop_ = true;
+    return the_same(jpeg, options);
+  };
+  EXPECT_TRUE(run().interrupted);
+  const std::size_t before = packed().size();
+  EXPECT_LE(before, 90u);
+  EXPECT_GE(before, 30u);
+  stop_ = false;
+  hooks_.resize = the_same;
+  options_.resume = true;
+  EXPECT_EQ(run().ok, 200u - before);
+  EXPECT_EQ(totals_.unchanged, before);
+  EXPECT_EQ(packed(), names_up_to(200));
+}
+
+TEST_F(PackRun, TheFirstFailureEndsItWhereThatIsAskedFor) {
+  make_pictures(300, 4000);
+  settings_.stop_on_error = true;
+  options_.waiting_bytes = 16 * 1024;
+  hooks_.resize = [&](std::span<const std::uint8_t> jpeg,
+                      const ResizeOptions& options) -> Result<Resized> {
+    if (number_of(jpeg) == 100) return fail(StatusCode::kInvalidInput, "is bad");
+    return the_same(jpeg, options);
+  };
+  EXPECT_EQ(run().failed, 1u);
+  const auto names = packed();
+  EXPECT_LE(names.size(), 100u);
+  EXPECT_EQ(names, names_up_to(static_cast<int>(names.size())));
+}
+
+}  // namespace
+}  // namespace framewire::dataset::test

@@ -1,0 +1,142 @@
+// Members of strangers' archives, as inputs that become files.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <algorithm>
+#include <dataset/unpack_source.hpp>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <tests/support/archive.hpp>
+
+namespace framewire::dataset::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Remembers what it is given.
+class MemorySink final : public batch::Sink {
+ public:
+  std::string label(const std::string& name) const override { return "out/" + name; }
+  batch::WriteResult commit(const batch::Output& output,
+                            std::span<const std::uint8_t> bytes) override {
+    files[output.name] = std::string(bytes.begin(), bytes.end());
+    return {};
+  }
+  Result<std::optional<std::uint64_t>> find(const std::string& name) const override {
+    const auto found = files.find(name);
+    if (found == files.end()) return std::nullopt;
+    return found->second.size();
+  }
+  std::map<std::string, std::string> files;
+};
+
+class Unpack : public ::testing::Test {
+ protected:
+  Unpack() {
+    std::string name = (fs::temp_directory_path() / "framewire-unpack-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) ADD_FAILURE() << "no folder";
+    folder_ = name;
+    options_.sidecars = {"txt"};
+    options_.sink = &sink_;
+  }
+  ~Unpack() override {
+    std::error_code error;
+    fs::remove_all(folder_, error);
+  }
+  std::string write(const std::string& name, const Archive& archive) const {
+    std::ofstream file(folder_ / name, std::ios::binary);
+    file.write(reinterpret_cast<const char*>(archive.bytes.data()),
+               static_cast<std::streamsize>(archive.bytes.size()));
+    return (folder_ / name).string();
+  }
+  /// Lists all inputs: good ones by name and content, others by name and message.
+  void list(const std::vector<std::string>& shards) {
+    UnpackSource source(shards, options_);
+    for (;;) {
+      const auto input = source.next();
+      ASSERT_TRUE(input) << input.error().to_string();
+      if (!*input) break;
+      if ((*input)->error) {
+        faults_.push_back((*input)->error->to_string());
+        continue;
+      }
+      const auto open = source.open(**input);
+      ASSERT_TRUE(open);
+      std::vector<std::uint8_t> bytes((*open)->facts().bytes.value() + 1);
+      const auto got = (*open)->read(bytes);
+      ASSERT_TRUE(got);
+      inputs_[(*input)->name] = std::string(bytes.begin(), bytes.begin() + static_cast<int>(*got));
+    }
+    written_ = source.sidecars_written();
+  }
+
+  fs::path folder_;
+  MemorySink sink_;
+  UnpackOptions options_;
+  std::map<std::string, std::string> inputs_;
+  std::vector<std::string> faults_;
+  std::uint64_t written_ = 0;
+};
+
+using Files = std::map<std::string, std::string>;
+
+TEST_F(Unpack, PicturesAreInputsAndSidecarsAreWritten) {
+  Archive one;
+  one.file("d/", "", '5').file("d/1.jpg", "one").file("d/1.txt", "text").file("d/1.json", "{}");
+  one.file("./2.bin", "\xFF\xD8\xFF\xE0").file("3.txt", "three").end();
+  Archive two;
+  two.file("4.jpg", "four").end();
+  list({write("1.tar", one), (folder_ / "missing.tar").string(), write("2.tar", two)});
+  EXPECT_EQ(inputs_, (Files{{"d/1.jpg", "one"}, {"2.bin", "\xFF\xD8\xFF\xE0"}, {"4.jpg", "four"}}));
+  EXPECT_EQ(sink_.files, (Files{{"d/1.txt", "text"}, {"3.txt", "three"}}));
+  EXPECT_EQ(written_, 2u);
+  ASSERT_EQ(faults_.size(), 1u);
+  EXPECT_THAT(faults_[0], ::testing::HasSubstr("missing.tar"));
+
+  // Resumed, what is there in its size stays; another part has other shards.
+  sink_.files["3.txt"] = "3-3-3";
+  options_.resume = true;
+  options_.part = {0, 2};
+  inputs_.clear();
+  list({(folder_ / "1.tar").string(), (folder_ / "2.tar").string()});
+  EXPECT_EQ(sink_.files.at("3.txt"), "3-3-3");
+  EXPECT_EQ(inputs_.size(), 2u);
+  EXPECT_EQ(written_, 0u);
+}
+
+class UnpackAttack : public Unpack {};
+
+TEST_F(UnpackAttack, NamesOfStrangersStayBelowTheFolder) {
+  Archive archive;
+  for (const char* name : {"../up.jpg", "/abs.jpg", "a/../b.jpg", "a//b.jpg", "../up.txt", "..",
+                           ".framewire-1-2.tmp", "./../x.jpg"}) {
+    archive.file(name, "\xFF\xD8\xFF");
+  }
+  archive.pax("path", std::string("nul\0.jpg", 8)).file("x", "\xFF\xD8\xFF");
+  archive.pax("path", std::string(5000, 'n') + ".jpg").file("x", "\xFF\xD8\xFF");
+  archive.file("twice.jpg", "1").file("./twice.jpg", "2").file("twice.txt", "1");
+  archive.file("twice.txt", "2");
+  archive.header("link.jpg", '2', "00000000000").field(157, "/etc/passwd");
+  archive.header("hard.jpg", '1', "00000000000").field(157, "twice.jpg");
+  archive.header("device.jpg", '3', "00000000000").end();
+  list({write("a.tar", archive)});
+  EXPECT_EQ(inputs_, (Files{{"twice.jpg", "1"}}));
+  EXPECT_EQ(sink_.files, (Files{{"twice.txt", "1"}}));
+  EXPECT_EQ(faults_.size(), 12u);
+}
+
+TEST_F(UnpackAttack, WhatIsTooLargeForMemoryIsRefusedBeforeItIsRead) {
+  constexpr std::uint64_t kBytes = 80u << 20;
+  Archive archive;
+  archive.header("huge.txt", '0', "00500000000");
+  const std::string shard = write("a.tar", archive);
+  fs::resize_file(shard, tar::kBlockBytes + kBytes + 2 * tar::kBlockBytes);
+  list({shard});
+  EXPECT_TRUE(sink_.files.empty());
+  ASSERT_EQ(faults_.size(), 1u);
+  EXPECT_THAT(faults_[0], ::testing::HasSubstr("too_large"));
+}
+
+}  // namespace
+}  // namespace framewire::dataset::test
