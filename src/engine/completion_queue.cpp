@@ -34,9 +34,11 @@ void CompletionQueue::put(std::list<Completion>&& completions) noexcept {
     const std::lock_guard lock(mutex_);
     ready = items_.empty();
     items_.splice(items_.end(), completions);
-    if (ready) filled_.notify_one();
   }
-  if (!ready || !on_ready_) return;
+  if (!ready) return;
+  // Without the lock: a thread that is woken under it goes back to sleep for it at once.
+  filled_.notify_one();
+  if (!on_ready_) return;
   try {
     on_ready_();
   } catch (...) {

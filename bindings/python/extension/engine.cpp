@@ -113,7 +113,7 @@ Answer* resize(const std::shared_ptr<EngineHandle>& self, nb::handle jpeg, const
     EngineHandle& handle;
     ~Done() { --handle.waiting(); }
   } const done{*self};
-  RequestQueue queue(self, false);
+  RequestQueue queue(self);
   queue.submit_one(jpeg, options);
   return queue.take_one(self->polls() ? kPoll : std::chrono::microseconds(0)).release();
 }

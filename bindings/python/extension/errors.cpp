@@ -5,11 +5,6 @@ namespace nb = nanobind;
 
 namespace {
 
-[[noreturn]] void raise_object(const nb::object& exception) {
-  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
-  throw nb::python_error();
-}
-
 nb::object errors() { return nb::module_::import_("framewire._errors"); }
 
 }  // namespace
@@ -25,6 +20,13 @@ nb::object exception_of(const Status& status) {
   const nb::object offset = status.offset() ? nb::int_(*status.offset()) : nb::object(nb::none());
   return errors().attr("from_status")(text(to_string(status.code())), text(status.message()),
                                       offset, text(status.subject()));
+}
+
+nb::object error_class(const char* name) { return errors().attr(name); }
+
+void raise_object(const nb::object& exception) {
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
+  throw nb::python_error();
 }
 
 void raise(const Status& status) { raise_object(exception_of(status)); }

@@ -14,6 +14,12 @@ namespace framewire::python {
 /// The exception of a status: an object of the class in framewire._errors for its code.
 [[nodiscard]] nanobind::object exception_of(const Status& status);
 
+/// A class of framewire._errors.
+[[nodiscard]] nanobind::object error_class(const char* name);
+
+/// Raises an exception that is there already.
+[[noreturn]] void raise_object(const nanobind::object& exception);
+
 /// Raises the exception of a status.
 [[noreturn]] void raise(const Status& status);
 

@@ -4,6 +4,7 @@
 #include <extension/crops.hpp>
 #include <extension/engine.hpp>
 #include <extension/heads.hpp>
+#include <extension/map_iterator.hpp>
 #include <extension/options.hpp>
 #include <extension/request_queue.hpp>
 #include <extension/resized.hpp>
@@ -26,6 +27,7 @@ NB_MODULE(_framewire, module) {
   bind_heads(module);
   bind_request_queue(module);
   bind_engine(module);
+  bind_map_iterator(module);
   bind_tensor(module);
   bind_tensor_decoder(module);
   bind_crops(module);

@@ -1,10 +1,11 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <algorithm>
+#include <chrono>
+#include <extension/completions.hpp>
 #include <extension/errors.hpp>
 #include <extension/request_queue.hpp>
 #include <limits>
-#include <list>
 #include <thread>
 
 namespace framewire::python {
@@ -12,27 +13,6 @@ namespace nb = nanobind;
 using Clock = std::chrono::steady_clock;
 
 namespace {
-
-// The tag of no request: what carries it ends a wait.
-constexpr std::uint64_t kWake = std::numeric_limits<std::uint64_t>::max();
-// How long Ctrl-C may have to wait.
-constexpr std::chrono::microseconds kSlice = std::chrono::milliseconds(50);
-constexpr std::chrono::microseconds kForever = std::chrono::hours(24);
-
-std::list<Completion> wake_up() {
-  std::list<Completion> completions;
-  completions.push_back({kWake, fail(StatusCode::kInternal, "a wake-up is no answer")});
-  return completions;
-}
-
-// Tells a queue that there is room. Its memory is taken here: the engine ignores what the function
-// throws, and a wake-up that is lost would be waited for without end.
-std::function<void()> tell(std::shared_ptr<CompletionQueue> queue) {
-  auto completions = std::make_shared<std::list<Completion>>(wake_up());
-  return [queue = std::move(queue), completions = std::move(completions)] {
-    queue->put(std::move(*completions));
-  };
-}
 
 std::vector<std::uint64_t> tags_of(const nb::list& tags) {
   std::vector<std::uint64_t> numbers;
@@ -43,8 +23,7 @@ std::vector<std::uint64_t> tags_of(const nb::list& tags) {
 
 }  // namespace
 
-RequestQueue::RequestQueue(std::shared_ptr<EngineHandle> engine, bool indexed)
-    : engine_(std::move(engine)), indexed_(indexed) {}
+RequestQueue::RequestQueue(std::shared_ptr<EngineHandle> engine) : engine_(std::move(engine)) {}
 
 RequestQueue::~RequestQueue() {
   if (!engine_->forked()) {
@@ -98,7 +77,7 @@ std::size_t RequestQueue::submit(nb::list tags, nb::list jpegs, nb::object optio
     requests.push_back(request(numbers[i], nb::object(jpegs[i]), nb::cast<const Options&>(one)));
   }
   std::function<void()> on_room;
-  if (room != nullptr) on_room = tell(room->completions_);
+  if (room != nullptr) on_room = tell_of_room(room->completions_);
   {
     const nb::gil_scoped_release released;
     taken = engine->try_submit(requests, std::move(on_room));
@@ -113,10 +92,10 @@ void RequestQueue::submit_one(nb::handle jpeg, const Options& options) {
       const auto engine = engine_->use();
       const bool taken = [&] {
         const nb::gil_scoped_release released;
-        return engine->try_submit(one, tell(completions_)).has_value();
+        return engine->try_submit(one, tell_of_room(completions_)).has_value();
       }();
       if (taken) return;
-      (void)wait(1, kForever, true);
+      (void)await_completions(*engine_, *completions_, 1, kForever, true);
     }
   } catch (...) {
     (void)remove(0);
@@ -124,34 +103,18 @@ void RequestQueue::submit_one(nb::handle jpeg, const Options& options) {
   }
 }
 
-std::vector<Completion> RequestQueue::wait(std::size_t max, std::chrono::microseconds timeout,
-                                           bool interruptible) {
-  if (engine_->forked()) (void)engine_->use();  // raises
-  std::vector<Completion> taken = completions_->take(max, std::chrono::microseconds(0));
-  const auto end = Clock::now() + timeout;
-  while (taken.empty()) {
-    const auto left = std::chrono::duration_cast<std::chrono::microseconds>(end - Clock::now());
-    if (left.count() <= 0) break;
-    {
-      const nb::gil_scoped_release released;
-      taken = completions_->take(max, interruptible ? std::min(left, kSlice) : left);
-    }
-    if (taken.empty() && interruptible && PyErr_CheckSignals() != 0) throw nb::python_error();
-  }
-  return taken;
-}
-
 nb::list RequestQueue::take(std::size_t max, std::optional<double> timeout_s, bool interruptible) {
   const double longest = std::chrono::duration<double>(kForever).count();
   const auto timeout = std::chrono::duration_cast<std::chrono::microseconds>(
       std::chrono::duration<double>(std::clamp(timeout_s.value_or(longest), 0.0, longest)));
-  std::vector<Completion> taken = wait(max, timeout, interruptible);
+  std::vector<Completion> taken =
+      await_completions(*engine_, *completions_, max, timeout, interruptible);
   nb::list answers;
   auto next = taken.begin();
   try {
     while (next != taken.end()) {
       Completion& completion = *next++;
-      if (completion.tag != kWake) answers.append(answer_of(completion));
+      if (completion.tag != kWakeTag) answers.append(answer_of(completion));
     }
   } catch (...) {
     // Memory has run out. Somebody waits for the others, which stay to be taken.
@@ -164,12 +127,9 @@ nb::list RequestQueue::take(std::size_t max, std::optional<double> timeout_s, bo
 nb::tuple RequestQueue::answer_of(Completion& completion) {
   const auto pending = remove(completion.tag);
   if (!completion.result) {
-    nb::object error = exception_of(completion.result.error());
-    if (indexed_) error.attr("index") = completion.tag;
-    return nb::make_tuple(completion.tag, error);
+    return nb::make_tuple(completion.tag, exception_of(completion.result.error()));
   }
-  const auto index = indexed_ ? std::optional(completion.tag) : std::nullopt;
-  auto answer = std::make_unique<Answer>(std::move(*completion.result), index);
+  auto answer = std::make_unique<Answer>(std::move(*completion.result), std::nullopt);
   return nb::make_tuple(completion.tag, nb::cast(answer.release(), nb::rv_policy::take_ownership));
 }
 
@@ -181,8 +141,8 @@ std::unique_ptr<Answer> RequestQueue::take_one(std::chrono::microseconds poll) {
     while (completions_->size() == 0 && Clock::now() < end) std::this_thread::yield();
   }
   // A wake-up for room that somebody else has taken may come first.
-  do taken = wait(1, kForever, true);
-  while (taken.empty() || taken[0].tag == kWake);
+  do taken = await_completions(*engine_, *completions_, 1, kForever, true);
+  while (taken.empty() || taken[0].tag == kWakeTag);
   (void)remove(0);
   if (!taken[0].result) raise(taken[0].result.error());
   return std::make_unique<Answer>(std::move(*taken[0].result), std::nullopt);
@@ -232,7 +192,7 @@ std::size_t RequestQueue::under_way() {
 
 void bind_request_queue(nb::module_& module) {
   nb::class_<RequestQueue>(module, "RequestQueue")
-      .def(nb::init<std::shared_ptr<EngineHandle>, bool>(), nb::arg("engine"), nb::arg("indexed"))
+      .def(nb::init<std::shared_ptr<EngineHandle>>(), nb::arg("engine"))
       .def("submit", &RequestQueue::submit, nb::arg("tags"), nb::arg("jpegs"), nb::arg("options"),
            nb::arg("room").none() = nb::none())
       .def("take", &RequestQueue::take, nb::arg("max"), nb::arg("timeout_s").none() = nb::none(),

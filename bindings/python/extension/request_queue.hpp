@@ -26,15 +26,15 @@ namespace framewire::python {
 /// them with the GIL, which is released wherever they wait.
 class RequestQueue {
  public:
-  /// @param indexed  whether answers carry their tags as Resized.index
-  RequestQueue(std::shared_ptr<EngineHandle> engine, bool indexed);
+  explicit RequestQueue(std::shared_ptr<EngineHandle> engine);
   /// As close().
   ~RequestQueue();
   RequestQueue(const RequestQueue&) = delete;
   RequestQueue& operator=(const RequestQueue&) = delete;
 
   /// Hands in as many requests, from the first on, as the engine has room for. Does not wait.
-  /// @param tags     numbers that the answers carry; no two under way are the same, none is kWake
+  /// @param tags     numbers that the answers carry; no two under way are the same, none is
+  /// kWakeTag
   /// @param options  of all of them, or a list with those of each
   /// @param room     where fewer were handed in: take() of this queue returns, perhaps with no
   ///                 answers, once there is room again; null: nobody is told
@@ -71,14 +71,11 @@ class RequestQueue {
     InputBuffer input;
     std::stop_source stop;
   };
-  std::vector<Completion> wait(std::size_t max, std::chrono::microseconds timeout,
-                               bool interruptible);
   nanobind::tuple answer_of(Completion& completion);
   std::unique_ptr<Pending> remove(std::uint64_t tag);
   EngineRequest request(std::uint64_t tag, nanobind::handle jpeg, const Options& options);
 
   const std::shared_ptr<EngineHandle> engine_;
-  const bool indexed_;
   std::shared_ptr<CompletionQueue> completions_ = std::make_shared<CompletionQueue>();
   std::mutex mutex_;  // of pending_. The GIL is never asked for, nor Python called, under it
   std::unordered_map<std::uint64_t, std::unique_ptr<Pending>> pending_;

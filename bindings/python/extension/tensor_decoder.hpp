@@ -26,8 +26,8 @@ class DecoderHandle {
   /// @param out     none, or where to write
   /// @param stream  0, or a cudaStream_t of the decoder's device
   /// @return (the tensor or `out`, a list of None and Error, a list of the arguments of
-  ///         framewire._tensor.make_image() and None). Raises what InputBuffer and OutputTensor do,
-  ///         and EngineClosed in a child and behind close()
+  ///         framewire._tensor._make_image() and None). Raises what InputBuffer and OutputTensor
+  ///         do, and EngineClosed in a child and behind close()
   nanobind::tuple decode(nanobind::handle jpegs, nanobind::handle crops, nanobind::handle flips,
                          nanobind::handle out, std::uint64_t stream);
   /// Waits for the batch under way, ends the threads and frees the memory. Batches stay.

@@ -1,14 +1,21 @@
 """The examples in Python, run as their users do. One whose packages are not there is skipped."""
 
+import asyncio
 import importlib.util
 import io
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tarfile
+import textwrap
+import types
 
+import framewire
+import numpy
 import pytest
+from PIL import Image
 
 EXAMPLES = pathlib.Path(__file__).parents[3] / "examples"
 pytestmark = pytest.mark.skipif(not EXAMPLES.is_dir(), reason="an sdist has no examples")
@@ -80,3 +87,52 @@ def test_ray(folder, tmp_path):
     assert sorted(found) == sorted(path.name for path in folder.iterdir())
     assert found["bad.jpg"] is None
     assert all(found[f"{number}.jpg"].startswith(b"\xff\xd8") for number in range(5))
+
+
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # pages open files in passing
+def test_the_code_of_the_pages_runs(photo, tmp_path, monkeypatch):
+    """In the order of each page, as one program; what needs a GPU is compiled only."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "photo.jpg").write_bytes(photo)
+    used = []
+    for page in (EXAMPLES.parent / "README.md", EXAMPLES.parent / "docs" / "python.md"):
+        names = {
+            "framewire": framewire, "jpegs": [photo] * 3, "jpeg": photo, "use": used.append, "epoch": 0,
+            "ids": range(3), "torch": types.SimpleNamespace(from_dlpack=numpy.from_dlpack),
+        }
+        blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+        assert blocks, page
+        for block in blocks:
+            body = textwrap.indent(block, "    ")
+            code = compile(f"async def run():\n{body}\n    return locals()", str(page), "exec")
+            if "device=0" not in block:
+                exec(code, names)
+                names.update(asyncio.run(names["run"]()))
+        assert framewire.sizes([names["small"]]) == [(480, 270)]
+    assert len(used) == 6 and all(result[:2] == b"\xff\xd8" for result in used)
+    assert names["images"].shape == (3, 3, 224, 224) and names["batch"].ok == [True] * 3
+
+
+def test_before_and_after(folder, tmp_path):
+    plots = tmp_path / "plots.png"
+    ran = run("before_after.py", folder / "0.jpg", plots, needs=["matplotlib"])
+    assert "640×360 before; quality 30 " in ran.stdout
+    picture = Image.open(plots)
+    assert picture.format == "PNG" and picture.size == (1280, 880) and len(picture.getcolors(1 << 24)) > 1000
+
+
+def test_broadcast(folder):
+    if importlib.util.find_spec("torch") is None:
+        pytest.skip("torch is not installed")
+    (folder / "bad.jpg").unlink()
+    environment = {**os.environ, "WORLD_SIZE": "2", "MASTER_PORT": str(20_000 + os.getpid() % 20_000)}
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, "-I", EXAMPLES / "broadcast.py", folder], stdout=subprocess.PIPE, text=True,
+            env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank), "CUDA_VISIBLE_DEVICES": ""},
+        )
+        for rank in range(2)
+    ]
+    for rank, process in enumerate(ranks):
+        out, _ = process.communicate(timeout=300)
+        assert process.returncode == 0 and f"rank {rank} of 2, cpu, gloo" in out and "equal" in out

@@ -12,6 +12,7 @@ sizes(), inspect(). The words of the options: options(). Every error is an Error
 each status code.
 """
 
+from ._crops import center_crops, center_crops_to_shape, random_flips, random_resized_crops
 from ._engine import Engine
 from ._errors import (
     Busy,
@@ -34,15 +35,7 @@ from ._functions import inspect, resize, resize_with_report, sizes
 from ._keywords import ResizeOptions
 from ._options import Option, options
 from ._report import Device, Image, KeptMemory, Note, Profiles, Report, Stage, Stats, Times
-from ._tensor import (
-    Batch,
-    TensorDecoder,
-    TensorImage,
-    center_crops,
-    center_crops_to_shape,
-    random_flips,
-    random_resized_crops,
-)
+from ._tensor import Batch, TensorDecoder, TensorImage
 
 __all__ = [
     "Batch",

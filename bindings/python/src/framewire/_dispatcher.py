@@ -67,7 +67,7 @@ class Dispatcher:
 
     def __init__(self, engine: _framewire.Engine) -> None:
         self._engine = engine
-        self._queue = _framewire.RequestQueue(engine, indexed=False)
+        self._queue = _framewire.RequestQueue(engine)
         self._lock = threading.RLock()  # of what follows; a collection under it may call finish()
         self._calls: Dict[int, Union[_EngineFuture, _Call]] = {}
         # Requests of coroutines that the engine had no room for, oldest first.
@@ -85,7 +85,7 @@ class Dispatcher:
         try:
             while self._queue.submit([tag], [jpeg], options, room) == 0:
                 if room is None:
-                    room = _framewire.RequestQueue(self._engine, indexed=False)
+                    room = _framewire.RequestQueue(self._engine)
                     continue
                 room.take(1)
                 self._check_open()

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import atexit
 import os
-import time
+import sys
 import weakref
 from typing import (
     TYPE_CHECKING,
     Any,
-    Dict,
     Iterable,
     Iterator,
     List,
@@ -38,10 +37,6 @@ if TYPE_CHECKING:
     from ._keywords import ResizeOptions
 
 _SUFFIXES = {"k": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-# Items of a map that are handed in together, so that they can share a batch.
-_MAX_GROUP = 32
-# A source that is slower than this is not waited for while others could already be worked on.
-_GROUP_WAIT_S = 0.001
 
 
 def _whole(name: str, value: Optional[int], high: int) -> int:
@@ -243,8 +238,16 @@ class Engine:
             raise ValueError(f"on_error: found {on_error!r}; accepted: 'raise', 'return'")
         if window is not None and (not isinstance(window, int) or window < 1):
             raise ValueError(f"window: found {window!r}; accepted: a whole number from 1")
-        run = _Map(self, jpegs, window or self._window, parse(options))
-        return run.answers(ordered, on_error == "raise")
+        return _framewire.MapIterator(
+            engine=self._native,
+            owner=self,  # else it could be collected under way
+            source=iter(jpegs),
+            options=parse(options),
+            parse=parse,
+            window=min(window or self._window, sys.maxsize),
+            ordered=bool(ordered),
+            raises=on_error == "raise",
+        )
 
     def stats(self) -> Stats:
         """What the engine has done since it was made, and the memory that it keeps."""
@@ -301,116 +304,6 @@ class Engine:
     ) -> None:
         cancel = error is not None
         await asyncio.get_running_loop().run_in_executor(None, lambda: self.close(cancel=cancel))
-
-
-class _Map:
-    """One call of Engine.map()."""
-
-    def __init__(
-        self,
-        engine: Engine,
-        jpegs: Iterable[Union[Buffer, Tuple[Buffer, Mapping[str, Any]]]],
-        window: int,
-        options: _framewire.Options,
-    ) -> None:
-        self._engine = engine  # kept, so that it is not collected under way
-        self._source = iter(jpegs)
-        self._window = window
-        self._options = options
-        self._queue = _framewire.RequestQueue(engine._native, indexed=True)
-        self._exhausted = False
-        self._read = 0  # items that the source has given
-        self._given = 0  # answers that were yielded
-        self._under_way = 0
-        # Read, and not yet handed in: numbers, streams, options.
-        self._tags: List[int] = []
-        self._jpegs: List[Buffer] = []
-        self._own: List[_framewire.Options] = []
-        self._ready: Dict[int, Union[Resized, Error]] = {}
-
-    def answers(self, ordered: bool, raises: bool) -> Iterator[Union[Resized, Error]]:
-        try:
-            while True:
-                self._read_some()
-                self._hand_in()
-                if not self._under_way and not self._ready and self._exhausted and not self._tags:
-                    return
-                self._take(ordered)
-                while self._ready:
-                    index = self._given if ordered else next(iter(self._ready))
-                    answer = self._ready.pop(index, None)
-                    if answer is None:
-                        break
-                    self._given += 1
-                    if raises and isinstance(answer, Error):
-                        raise answer
-                    yield answer
-                    del answer  # else it would live until the next one is done
-        finally:
-            self._queue.close()
-
-    def _read_some(self) -> None:
-        """Reads up to a group of items, as long as the window and the source's speed allow."""
-        most = min(_MAX_GROUP, max(1, self._window // 4))
-        began = time.perf_counter()
-        while (
-            not self._exhausted
-            and self._read - self._given < self._window
-            and len(self._tags) < most
-        ):
-            try:
-                item = next(self._source)
-            except StopIteration:
-                self._exhausted = True
-                return
-            index = self._read
-            self._read += 1
-            options = self._options
-            if isinstance(item, tuple):
-                jpeg, own = item
-                try:
-                    options = parse(own, self._options)
-                except InvalidInput as error:
-                    error.index = index
-                    self._ready[index] = error
-                    continue
-            else:
-                jpeg = item
-            self._tags.append(index)
-            self._jpegs.append(jpeg)
-            self._own.append(options)
-            if time.perf_counter() - began > _GROUP_WAIT_S:
-                return
-
-    def _hand_in(self) -> None:
-        if not self._tags:
-            return
-        try:
-            taken = self._queue.submit(self._tags, self._jpegs, self._own, self._queue)
-        except InvalidInput:  # one of them lies in memory that cannot be read
-            taken = self._hand_in_first()
-        else:
-            self._under_way += taken
-        del self._tags[:taken], self._jpegs[:taken], self._own[:taken]
-
-    def _hand_in_first(self) -> int:
-        try:
-            taken = self._queue.submit(self._tags[:1], self._jpegs[:1], self._own[0], self._queue)
-        except InvalidInput as error:
-            error.index = self._tags[0]
-            self._ready[error.index] = error
-            return 1
-        self._under_way += taken
-        return taken
-
-    def _take(self, ordered: bool) -> None:
-        """Takes the answers that are there; waits for some only where nothing else can be done."""
-        full = self._exhausted or self._read - self._given >= self._window or bool(self._tags)
-        servable = self._given in self._ready if ordered else bool(self._ready)
-        wait = full and not servable and (self._under_way > 0 or bool(self._tags))
-        answers = self._queue.take(self._window, None if wait else 0.0)
-        self._under_way -= len(answers)
-        self._ready.update(answers)
 
 
 _engines: weakref.WeakSet[Engine] = weakref.WeakSet()

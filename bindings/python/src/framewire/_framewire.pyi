@@ -1,4 +1,4 @@
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 from typing_extensions import Buffer
 
@@ -56,7 +56,7 @@ class Engine:
     def close(self) -> None: ...
 
 class RequestQueue:
-    def __init__(self, engine: Engine, indexed: bool) -> None: ...
+    def __init__(self, engine: Engine) -> None: ...
     def submit(
         self,
         tags: List[int],
@@ -71,6 +71,27 @@ class RequestQueue:
     def cancel(self, tag: int) -> None: ...
     def cancel_all(self) -> None: ...
     def close(self) -> None: ...
+
+class MapIterator:
+    """The iterator over the answers of Engine.map()."""
+
+    def __init__(
+        self,
+        *,
+        engine: Engine,
+        owner: object,
+        source: Iterator[Any],
+        options: Options,
+        parse: Callable[[Mapping[str, Any], Options], Options],
+        window: int,
+        ordered: bool,
+        raises: bool,
+    ) -> None: ...
+    def close(self) -> None:
+        """Cancels what is queued and waits for what is being worked on; there are no more answers
+        then."""
+    def __iter__(self) -> MapIterator: ...
+    def __next__(self) -> Union[Resized, Error]: ...
 
 class Tensor:
     """A batch in host memory or in a GPU's: C-contiguous, writable, its shape (N, channels, height,

@@ -1,9 +1,7 @@
-"""Training batches: JPEGs to one normalised tensor, and the crops and flips of their images."""
+"""Training batches: JPEGs to one normalised tensor."""
 
 from __future__ import annotations
 
-import math
-import operator
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -21,7 +19,16 @@ from typing import (
 )
 
 from . import _framewire
-from ._errors import Error, InvalidInput
+from ._arguments import (
+    device_ordinal,
+    index_of_word,
+    stream_address,
+    values_of_channels,
+    whole_number,
+    width_and_height,
+)
+from ._crops import Box
+from ._errors import Error
 from ._framewire import Tensor
 from ._options import parse
 from ._report import Note
@@ -31,7 +38,6 @@ if TYPE_CHECKING:
 
     from ._keywords import Count
 
-Box = Tuple[int, int, int, int]
 _Output = TypeVar("_Output")
 
 # In the order of the library's enumerations.
@@ -41,7 +47,6 @@ _CHANNELS = ("RGB", "BGR", "gray", "YCbCr")
 _INTERPOLATIONS = ("bilinear", "bicubic", "lanczos3", "area")
 _FIDELITIES = ("exact", "fast")
 _ON_ERROR = ("zero", "raise")
-_LEGACY_STREAM = 1  # as DLPack and CUDA number it
 # Names of the library's options that are called otherwise here.
 _SUBJECTS = {"kernel": "interpolation", "stddev": "std", "type": "dtype", "color": "channels"}
 
@@ -94,109 +99,6 @@ class Batch(Generic[_Output]):
 
     def __repr__(self) -> str:
         return f"<framewire.Batch of {len(self)} images, {self.ok.count(False)} failed>"
-
-
-def _word(name: str, value: object, accepted: Sequence[str]) -> int:
-    """The position of a word; upper and lower case are the same."""
-    if isinstance(value, str):
-        for index, word in enumerate(accepted):
-            if value.lower() == word.lower():
-                return index
-    raise InvalidInput(f"found {value!r}; accepted: {', '.join(accepted)}", subject=name)
-
-
-def _size(size: object) -> Tuple[int, int]:
-    sides: object = size
-    if isinstance(size, str):
-        sides = size.split("x")
-        if all(side.isascii() and side.isdecimal() for side in size.split("x")):
-            sides = [int(side) for side in size.split("x")]
-    try:
-        width, height = (operator.index(side) for side in sides)  # type: ignore[attr-defined]
-    except (TypeError, ValueError):
-        width = height = 0
-    if not (0 < width < 1 << 31 and 0 < height < 1 << 31):
-        raise InvalidInput(
-            f"found {size!r}; accepted: (width, height) or 'WxH', sides of 1 pixel or more",
-            subject="size",
-        )
-    return width, height
-
-
-def _whole(name: str, value: object, low: int, high: int) -> int:
-    try:
-        number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        number = low - 1
-    if isinstance(value, bool) or not low <= number <= high:
-        raise InvalidInput(
-            f"found {value!r}; accepted: a whole number from {low} to {high}", subject=name
-        )
-    return number
-
-
-def _pair(name: str, value: object) -> Tuple[float, float]:
-    try:
-        low, high = (float(part) for part in value)  # type: ignore[attr-defined]
-    except (TypeError, ValueError):
-        raise InvalidInput(
-            f"found {value!r}; accepted: two numbers, (min, max)", subject=name
-        ) from None
-    return low, high
-
-
-def _of_channels(name: str, value: object, default: float, count: int) -> List[float]:
-    """Three numbers, of which the library reads as many as there are channels."""
-    if value is None:
-        return [default] * 3
-    try:
-        numbers = [float(number) for number in value]  # type: ignore[attr-defined]
-    except (TypeError, ValueError):
-        try:
-            numbers = [float(value)] * count  # type: ignore[arg-type]
-        except (TypeError, ValueError):
-            numbers = []
-    if len(numbers) != count:
-        numbers_text = "one number" if count == 1 else f"a number, or {count}, one a channel"
-        raise InvalidInput(f"found {value!r}; accepted: {numbers_text}", subject=name)
-    return (numbers + [default] * 3)[:3]
-
-
-def _ordinal(device: object) -> int:
-    """The CUDA ordinal of a device; -1 for the CPU."""
-    text = str(device)  # a torch.device, too
-    if text == "cpu":
-        return -1
-    kind, _, ordinal = text.partition(":") if ":" in text else (text, "", "0")
-    if isinstance(device, int) and not isinstance(device, bool):
-        kind, ordinal = "cuda", text
-    if kind == "cuda" and ordinal.isascii() and ordinal.isdecimal() and int(ordinal) < 1 << 31:
-        return int(ordinal)
-    raise InvalidInput(
-        f"found {device!r}; accepted: 'cpu', a GPU's number, 'cuda', 'cuda:1'", subject="device"
-    )
-
-
-def _stream(stream: object, device: int) -> int:
-    """The address of a cudaStream_t, or the number that stands for one of CUDA's default streams.
-
-    0, which torch and CuPy have for the default stream in their objects, is the legacy one.
-    """
-    if stream is None:
-        return _LEGACY_STREAM if device >= 0 else 0
-    if device < 0:
-        raise InvalidInput(
-            f"found {stream!r}; accepted for batches on the CPU: None", subject="stream"
-        )
-    if hasattr(stream, "__cuda_stream__"):
-        address = stream.__cuda_stream__()[1]
-    elif hasattr(stream, "cuda_stream"):  # torch's
-        address = stream.cuda_stream
-    elif hasattr(stream, "ptr"):  # CuPy's
-        address = stream.ptr
-    else:
-        return _whole("stream", stream, 1, (1 << 64) - 1)
-    return operator.index(address) or _LEGACY_STREAM
 
 
 class TensorDecoder:
@@ -271,9 +173,9 @@ class TensorDecoder:
         max_output_pixels: Optional[Count] = None,
         deadline: Optional[int] = None,
     ) -> None:
-        self._device = _ordinal(device)
-        width, height = _size(size)
-        color = _word("channels", channels, _CHANNELS)
+        self._device = device_ordinal(device)
+        width, height = width_and_height(size)
+        color = index_of_word("channels", channels, _CHANNELS)
         count = 1 if _CHANNELS[color] == "gray" else 3
         limits: Dict[str, Any] = {
             "max_input_bytes": max_input_bytes,
@@ -284,23 +186,23 @@ class TensorDecoder:
             "max_output_pixels": max_output_pixels,
             "deadline": deadline,
         }
-        self._raises = _word("on_error", on_error, _ON_ERROR) == 1
+        self._raises = index_of_word("on_error", on_error, _ON_ERROR) == 1
         self._exif = bool(exif)
         try:
             self._native = _framewire.TensorDecoder(
                 device=self._device,
                 width=width,
                 height=height,
-                type=_word("dtype", dtype, _DTYPES),
-                layout=_word("layout", layout, _LAYOUTS),
+                type=index_of_word("dtype", dtype, _DTYPES),
+                layout=index_of_word("layout", layout, _LAYOUTS),
                 color=color,
-                kernel=_INTERPOLATIONS[_word("interpolation", interpolation, _INTERPOLATIONS)],
-                mean=_of_channels("mean", mean, 0.0, count),
-                std=_of_channels("std", std, 1.0, count),
+                kernel=_INTERPOLATIONS[index_of_word("interpolation", interpolation, _INTERPOLATIONS)],
+                mean=values_of_channels("mean", mean, 0.0, count),
+                std=values_of_channels("std", std, 1.0, count),
                 antialias=bool(antialias),
-                fast=_word("fidelity", fidelity, _FIDELITIES) == 1,
+                fast=index_of_word("fidelity", fidelity, _FIDELITIES) == 1,
                 exif=self._exif,
-                threads=0 if threads is None else _whole("threads", threads, 1, 1024),
+                threads=0 if threads is None else whole_number("threads", threads, 1, 1024),
                 limits=parse(limits),
             )
         except Error as error:
@@ -403,7 +305,7 @@ class TensorDecoder:
             TypeError: for objects of other kinds.
         """
         tensor, errors, images = self._native.decode(
-            jpegs, crops, flips, out, _stream(stream, self._device)
+            jpegs, crops, flips, out, stream_address(stream, self._device)
         )
         if self._raises:
             for error in errors:
@@ -422,101 +324,3 @@ def _make_image(
     warnings: Iterable[Tuple[str, str, Optional[int]]],
 ) -> TensorImage:
     return TensorImage(width, height, crop, orientation, tuple(Note(*note) for note in warnings))
-
-
-Sizes = Iterable[Union[Sequence[int], Error, None]]
-"""(width, height) of each image, or what stands for an image without a size."""
-
-_MAX_UINT64 = (1 << 64) - 1
-_MAX_UINT32 = (1 << 32) - 1
-
-
-def random_resized_crops(
-    sizes: Sizes,
-    seed: int,
-    epoch: int,
-    sample_ids: Iterable[int],
-    scale: Tuple[float, float] = (0.08, 1.0),
-    ratio: Tuple[float, float] = (3 / 4, 4 / 3),
-) -> List[Optional[Box]]:
-    """Draws a crop for each image with the distribution of torchvision's RandomResizedCrop.
-
-    A crop depends on its size, the seed, the epoch and the sample's number, and on nothing else:
-    not on the batch, the worker, the rank or the order in which samples come. It is not the box
-    that torch's generator would have drawn.
-
-    >>> import framewire
-    >>> framewire.random_resized_crops([(640, 480), None], seed=7, epoch=0, sample_ids=[1, 2])[1]
-    >>> crops = framewire.random_resized_crops([(640, 480)] * 9, 7, 0, range(9))
-    >>> crops[4:] == framewire.random_resized_crops([(640, 480)] * 5, 7, 0, range(4, 9))
-    True
-
-    Args:
-        sizes: (width, height) in pixels of each picture, as framewire.sizes(jpegs,
-            upright=decoder.exif, on_error="return") gives them; an Error or None gives None.
-        seed: of the whole training, 0 to 2⁶⁴ − 1.
-        epoch: 0 to 2³² − 1; count it up, so that a sample gets another crop each time.
-        sample_ids: the number of each sample in the data set, 0 to 2⁶⁴ − 1.
-        scale: (min, max) of the crop's area, as a part of the picture's.
-        ratio: (min, max) of width : height.
-
-    Returns:
-        (left, top, width, height) in pixels for each size.
-
-    Raises:
-        InvalidInput: for sides outside of 1 to 2²⁴, and for wrong numbers; `index` says which.
-    """
-    return _framewire.random_resized_crops(
-        sizes,
-        _whole("seed", seed, 0, _MAX_UINT64),
-        _whole("epoch", epoch, 0, _MAX_UINT32),
-        sample_ids,
-        *_pair("scale", scale),
-        *_pair("ratio", ratio),
-    )
-
-
-def random_flips(seed: int, epoch: int, sample_ids: Iterable[int], p: float = 0.5) -> List[bool]:
-    """Draws for each sample, with probability p, whether to flip it; independent of its crop.
-
-    Seed, epoch and sample_ids are those of random_resized_crops().
-    """
-    if not isinstance(p, (int, float)) or math.isnan(p):
-        raise InvalidInput(f"found {p!r}; accepted: a number from 0 to 1", subject="p")
-    return _framewire.random_flips(
-        _whole("seed", seed, 0, _MAX_UINT64),
-        _whole("epoch", epoch, 0, _MAX_UINT32),
-        sample_ids,
-        p,
-    )
-
-
-def center_crops(
-    sizes: Sizes, size: Union[str, Tuple[int, int], Sequence[int]]
-) -> List[Optional[Box]]:
-    """The box of `size`, (width, height) in pixels or "WxH", in the middle of each picture.
-
-    Placed as torchvision's CenterCrop does, halves to the even number.
-
-    >>> import framewire
-    >>> framewire.center_crops([(640, 480)], (224, 224))
-    [(208, 128, 224, 224)]
-
-    Raises:
-        InvalidInput: for a picture that is smaller, which torchvision pads; `index` says which.
-    """
-    return _framewire.center_crops(sizes, *_size(size))
-
-
-def center_crops_to_shape(
-    sizes: Sizes, size: Union[str, Tuple[int, int], Sequence[int]]
-) -> List[Optional[Box]]:
-    """The largest box in the middle of each picture that has the shape of `size`.
-
-    With it torchvision's Resize(224) and CenterCrop(224) become one step.
-
-    >>> import framewire
-    >>> framewire.center_crops_to_shape([(640, 480)], (224, 224))
-    [(80, 0, 480, 480)]
-    """
-    return _framewire.center_crops_to_shape(sizes, *_size(size))

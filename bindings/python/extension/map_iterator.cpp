@@ -1,0 +1,358 @@
+#include <nanobind/stl/shared_ptr.h>
+#include <algorithm>
+#include <chrono>
+#include <extension/completions.hpp>
+#include <extension/errors.hpp>
+#include <extension/map_iterator.hpp>
+#include <extension/resized.hpp>
+#include <new>
+#include <thread>
+#include <utility>
+
+namespace framewire::python {
+namespace nb = nanobind;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+// Inputs that are handed in together, so that they can share a batch.
+constexpr std::size_t kMaxGroup = 32;
+// A source that is slower than this is not waited for while others could already be worked on.
+constexpr std::chrono::milliseconds kGroupWait{1};
+// To be woken costs the kernel and the caches 10 to 50 µs. Where answers come about that often, a
+// thread that was woken waits for some more, while the engine still has kFewUnderWay at least.
+constexpr std::chrono::microseconds kLinger{100};
+constexpr std::size_t kFewUnderWay = 8;
+
+[[noreturn]] void raise_busy() {
+  PyErr_SetString(PyExc_ValueError, "another thread, or the source itself, is in this iterator");
+  throw nb::python_error();
+}
+
+// Marks the iterator as entered, which a second thread, or the source, must not do as well.
+class Turn {
+ public:
+  explicit Turn(std::atomic<bool>& busy) : busy_(busy) {
+    if (busy_.exchange(true, std::memory_order_acquire)) raise_busy();
+  }
+  ~Turn() { busy_.store(false, std::memory_order_release); }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  std::atomic<bool>& busy_;
+};
+
+}  // namespace
+
+MapIterator::MapIterator(std::shared_ptr<EngineHandle> engine, nb::object owner, nb::object source,
+                         nb::object options, nb::object parse, Settings settings)
+    : engine_(std::move(engine)),
+      owner_(std::move(owner)),
+      source_(std::move(source)),
+      options_object_(std::move(options)),
+      options_(nb::cast<const Options&>(options_object_)),
+      parse_(std::move(parse)),
+      settings_(settings),
+      group_(std::clamp<std::size_t>(settings.window / 8, 1, kMaxGroup)) {}
+
+MapIterator::~MapIterator() {
+  if (engine_->forked()) {
+    // Its lock may have been left locked by a thread that this process lacks.
+    new std::shared_ptr<CompletionQueue>(completions_);
+    return;
+  }
+  stop_and_drain();
+}
+
+nb::object MapIterator::next() {
+  const Turn turn(busy_);
+  if (ended_) return {};
+  nb::object answer;
+  try {
+    answer = advance();
+  } catch (...) {
+    stop_and_drain();
+    throw;
+  }
+  if (!answer.is_valid()) stop_and_drain();
+  return answer;
+}
+
+void MapIterator::close() {
+  const Turn turn(busy_);
+  stop_and_drain();
+}
+
+nb::object MapIterator::advance() {
+  while (true) {
+    if (servable()) return give();
+    if (has_room_for_group() || (under_way_ == 0 && ready_.empty())) read_group();
+    hand_in();
+    if (under_way_ == 0 && ready_.empty() && exhausted_ && unsent_.empty()) return {};
+    take();
+  }
+}
+
+// A group, not an input: to hand in one costs as much as to hand in several.
+bool MapIterator::has_room_for_group() const {
+  return !exhausted_ && read_ - given_ + group_ <= settings_.window;
+}
+
+bool MapIterator::servable() const {
+  return !ready_.empty() && !std::holds_alternative<std::monostate>(ready_.front().answer);
+}
+
+nb::object MapIterator::give() {
+  Ready ready = std::move(ready_.front());
+  ready_.pop_front();
+  ++given_;
+  nb::object error;
+  if (auto* raised = std::get_if<nb::object>(&ready.answer)) {
+    error = std::move(*raised);
+  } else if (auto& result = std::get<Result<Resized>>(ready.answer)) {
+    auto answer = std::make_unique<Answer>(std::move(*result), ready.index);
+    return nb::cast(answer.release(), nb::rv_policy::take_ownership);
+  } else {
+    error = exception_of(result.error());
+    error.attr("index") = ready.index;
+  }
+  if (settings_.raises) raise_object(error);
+  return error;
+}
+
+// Reads up to a group of inputs, as long as the window and the source's speed allow.
+void MapIterator::read_group() {
+  const auto until = Clock::now() + kGroupWait;
+  while (!exhausted_ && read_ - given_ < settings_.window && unsent_.size() < group_) {
+    read_one();
+    if (Clock::now() > until) return;
+  }
+}
+
+void MapIterator::read_one() {
+  const auto item = nb::steal(source_.is_valid() ? PyIter_Next(source_.ptr()) : nullptr);
+  if (!item.is_valid()) {
+    if (PyErr_Occurred() != nullptr) throw nb::python_error();
+    exhausted_ = true;
+    return;
+  }
+  const std::uint64_t index = read_++;
+  if (!nb::isinstance<nb::tuple>(item)) {
+    enter(index, item, {});
+    return;
+  }
+  const auto pair = nb::borrow<nb::tuple>(item);
+  if (pair.size() != 2) {
+    throw nb::value_error("an input is a tuple, but not of a JPEG and a dict of its options");
+  }
+  if (!nb::hasattr(pair[1], "items")) {
+    throw nb::type_error("the options of an input; accepted: a dict, as {\"size\": \"480x\"}");
+  }
+  nb::object own_options;
+  try {
+    own_options = parse_(pair[1], options_object_);
+  } catch (nb::python_error& raised) {
+    put_error(index, raised);
+    return;
+  }
+  enter(index, nb::object(pair[0]), std::move(own_options));
+}
+
+void MapIterator::enter(std::uint64_t index, nb::handle jpeg, nb::object own_options) {
+  const std::size_t place = take_slot();
+  Slot& slot = slots_[place];
+  try {
+    slot.input.emplace(jpeg);
+  } catch (nb::python_error& raised) {
+    free_slot(place);
+    put_error(index, raised);
+    return;
+  }
+  slot.index = index;
+  slot.options = own_options.is_valid() ? &nb::cast<const Options&>(own_options) : &options_;
+  slot.own_options = std::move(own_options);
+  unsent_.push_back(place);
+}
+
+void MapIterator::hand_in() {
+  if (unsent_.empty()) return;
+  const auto engine = engine_->use();
+  std::size_t taken = 0;
+  {
+    const nb::gil_scoped_release released;
+    std::vector<EngineRequest> requests;
+    requests.reserve(unsent_.size());
+    for (const std::size_t place : unsent_) {
+      const Slot& slot = slots_[place];
+      EngineRequest& request =
+          requests.emplace_back(slot.input->bytes(), slot.options->value, Engine::Callback());
+      request.stop = stop_.get_token();
+      request.completions = completions_;
+      request.tag = place;
+    }
+    taken = engine->try_submit(requests, tell_of_room(completions_));
+  }
+  under_way_ += taken;
+  unsent_.erase(unsent_.begin(), unsent_.begin() + static_cast<std::ptrdiff_t>(taken));
+}
+
+// Takes the answers that are there; waits for some only where nothing else can be done.
+void MapIterator::take() {
+  const bool idle = !has_room_for_group() || !unsent_.empty();
+  const bool wait = idle && !servable() && (under_way_ > 0 || !unsent_.empty());
+  const auto timeout = wait ? kForever : std::chrono::microseconds(0);
+  std::vector<Completion> taken =
+      await_completions(*engine_, *completions_, settings_.window, timeout, true);
+  if (wait) linger(taken);
+  // First what close() relies on, whatever runs out of memory behind it.
+  std::erase_if(taken, [](const Completion& completion) { return completion.tag == kWakeTag; });
+  under_way_ -= taken.size();
+  for (Completion& completion : taken) {
+    const auto place = static_cast<std::size_t>(completion.tag);
+    completion.tag = slots_[place].index;
+    free_slot(place);
+  }
+  for (Completion& completion : taken) put_ready(completion.tag, std::move(completion.result));
+}
+
+void MapIterator::linger(std::vector<Completion>& taken) {
+  const auto now = Clock::now();
+  const auto since = now - std::exchange(last_wait_, now);
+  const std::uint64_t answered = read_ - under_way_ - unsent_.size();
+  const std::uint64_t count = answered - std::exchange(answered_at_last_wait_, answered);
+  const bool enough = taken.size() >= kMaxGroup || under_way_ - taken.size() < kFewUnderWay;
+  if (enough || since > 2 * count * kLinger) return;
+  {
+    const nb::gil_scoped_release released;
+    std::this_thread::sleep_for(kLinger);
+  }
+  for (Completion& more : completions_->take(settings_.window, std::chrono::microseconds(0))) {
+    taken.push_back(std::move(more));
+  }
+}
+
+void MapIterator::put_ready(std::uint64_t index, Answered answer) {
+  if (!settings_.ordered) {
+    ready_.push_back({index, std::move(answer)});
+    return;
+  }
+  const auto place = static_cast<std::size_t>(index - given_);
+  if (ready_.size() <= place) ready_.resize(place + 1);
+  ready_[place] = {index, std::move(answer)};
+}
+
+void MapIterator::put_error(std::uint64_t index, nb::python_error& raised) {
+  if (!raised.matches(error_class("InvalidInput"))) throw;
+  nb::object error = nb::borrow(raised.value());
+  error.attr("index") = index;
+  put_ready(index, std::move(error));
+}
+
+std::size_t MapIterator::take_slot() {
+  if (free_.empty()) {
+    slots_.emplace_back();
+    free_.reserve(slots_.size());  // so that free_slot() needs no memory
+    return slots_.size() - 1;
+  }
+  const std::size_t place = free_.back();
+  free_.pop_back();
+  return place;
+}
+
+void MapIterator::free_slot(std::size_t place) {
+  Slot& slot = slots_[place];
+  slot.own_options.reset();
+  slot.input.reset();
+  free_.push_back(place);
+}
+
+void MapIterator::stop_and_drain() {
+  ended_ = true;
+  if (engine_->forked()) return;
+  if (under_way_ > 0) {
+    const nb::gil_scoped_release released;
+    (void)stop_.request_stop();
+    while (under_way_ > 0) {
+      for (const Completion& completion : completions_->take(settings_.window, kForever)) {
+        under_way_ -= completion.tag == kWakeTag ? 0 : 1;
+      }
+    }
+  }
+  unsent_.clear();
+  free_.clear();
+  slots_.clear();
+  ready_.clear();
+  source_.reset();
+}
+
+int MapIterator::traverse(visitproc visit, void* arg) const {
+  Py_VISIT(owner_.ptr());
+  Py_VISIT(source_.ptr());
+  return 0;
+}
+
+void MapIterator::clear() noexcept {
+  source_.reset();
+  owner_.reset();
+}
+
+namespace {
+
+PyObject* iterate(PyObject* self) {
+  Py_INCREF(self);
+  return self;
+}
+
+PyObject* next_answer(PyObject* self) try {
+  return nb::inst_ptr<MapIterator>(self)->next().release().ptr();
+} catch (nb::python_error& raised) {
+  raised.restore();
+  return nullptr;
+} catch (const nb::builtin_exception& raised) {
+  const bool type = raised.type() == nb::exception_type::type_error;
+  PyErr_SetString(type ? PyExc_TypeError : PyExc_ValueError, raised.what());
+  return nullptr;
+} catch (const std::bad_alloc&) {
+  return PyErr_NoMemory();
+}
+
+int traverse_iterator(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  return nb::inst_ptr<MapIterator>(self)->traverse(visit, arg);
+}
+
+int clear_iterator(PyObject* self) {
+  if (nb::inst_ready(self)) nb::inst_ptr<MapIterator>(self)->clear();
+  return 0;
+}
+
+const PyType_Slot kSlots[] = {{Py_tp_iter, reinterpret_cast<void*>(&iterate)},
+                              {Py_tp_iternext, reinterpret_cast<void*>(&next_answer)},
+                              {Py_tp_traverse, reinterpret_cast<void*>(&traverse_iterator)},
+                              {Py_tp_clear, reinterpret_cast<void*>(&clear_iterator)},
+                              {0, nullptr}};
+
+}  // namespace
+
+void bind_map_iterator(nb::module_& module) {
+  nb::class_<MapIterator>(module, "MapIterator", nb::type_slots(kSlots),
+                          "The iterator over the answers of Engine.map().")
+      .def(
+          "__init__",
+          [](MapIterator* self, std::shared_ptr<EngineHandle> engine, nb::object owner,
+             nb::object source, nb::object options, nb::object parse, std::size_t window,
+             bool ordered, bool raises) {
+            new (self) MapIterator(std::move(engine), std::move(owner), std::move(source),
+                                   std::move(options), std::move(parse), {window, ordered, raises});
+          },
+          nb::arg("engine"), nb::arg("owner"), nb::arg("source"), nb::arg("options"),
+          nb::arg("parse"), nb::arg("window"), nb::arg("ordered"), nb::arg("raises"))
+      .def(
+          "close", &MapIterator::close,
+          "Cancels what is queued and waits for what is being worked on; there are no more answers "
+          "then.");
+}
+
+}  // namespace framewire::python

@@ -1,0 +1,146 @@
+"""What Engine.map() is as an iterator; what it answers is in test_engine.py."""
+
+import gc
+import itertools
+import threading
+import weakref
+
+import framewire
+import pytest
+
+
+@pytest.fixture
+def engine():
+    with framewire.Engine(codec="turbo", threads=2) as made:
+        yield made
+
+
+@pytest.mark.parametrize("ordered", [True, False])
+@pytest.mark.parametrize("window", [1, 2, 7, 16, 300, 10**30])
+def test_every_input_is_answered_once_whatever_the_window(engine, photo, ordered, window):
+    inputs = [b"bad" if at % 5 == 3 else photo for at in range(60)]
+    answers = list(engine.map(inputs, size="16x", window=window, ordered=ordered, on_error="return"))
+    assert sorted(answer.index for answer in answers) == list(range(60))
+    assert not ordered or [answer.index for answer in answers] == list(range(60))
+    for answer in answers:
+        assert isinstance(answer, framewire.InvalidInput) == (answer.index % 5 == 3)
+
+
+def test_a_slow_source_does_not_hold_up_what_was_read(engine, photo):
+    more = threading.Event()
+
+    def source():
+        yield photo
+        assert more.wait(60), "the first answer was not given before the second input was read"
+        yield photo
+
+    answers = engine.map(source(), size="16x", window=1)
+    next(answers)
+    more.set()
+    assert len(list(answers)) == 1
+
+
+def test_a_tuple_is_a_jpeg_and_its_options(engine, photo):
+    for wrong in ((photo,), (photo, {}, {}), ()):
+        with pytest.raises(ValueError, match="tuple"):
+            next(engine.map([wrong]))
+    with pytest.raises(TypeError):
+        next(engine.map([(photo, 7)]))
+    with pytest.raises(TypeError, match="buffer protocol"):
+        next(engine.map([(None, {})]))
+    with pytest.raises(TypeError):
+        engine.map(7)
+
+
+def test_an_iterator_that_has_raised_is_over(engine, photo):
+    for wrong, error in ((7, TypeError), ((photo, {"sise": 3}), framewire.UnknownOption)):
+        answers = engine.map(itertools.chain([photo] * 3, [wrong], itertools.repeat(photo)), size="16x")
+        with pytest.raises(error):
+            list(answers)
+        assert list(answers) == []
+        answers.close()
+
+
+def test_one_caller_at_a_time(engine, photo):
+    inside, leave = threading.Event(), threading.Event()
+
+    def source():
+        yield photo
+        inside.set()
+        leave.wait(60)
+        yield photo
+
+    answers = engine.map(source(), size="16x", window=1)
+    next(answers)
+    other = threading.Thread(target=lambda: next(answers))
+    other.start()
+    assert inside.wait(60)
+    for call in (answers.__next__, answers.close):
+        with pytest.raises(ValueError, match="another thread"):
+            call()
+    leave.set()
+    other.join()
+    assert list(answers) == []
+
+    def itself():
+        yield photo
+        next(again)
+
+    again = engine.map(itself(), size="16x", window=1)
+    next(again)
+    with pytest.raises(ValueError, match="source itself"):
+        next(again)
+
+
+def test_threads_may_take_turns(engine, photos):
+    expected = [framewire.resize(photo, size="24x") for photo in photos] * 5
+    answers = engine.map(photos * 5, size="24x", window=9)
+    lock, found = threading.Lock(), {}
+
+    def work():
+        while True:
+            with lock:
+                answer = next(answers, None)
+            if answer is None:
+                return
+            found[answer.index] = answer.jpeg
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [found[index] for index in range(len(expected))] == expected
+
+
+def test_a_cycle_with_its_source_is_collected(photo):
+    class Source:
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            return photo
+
+    engine = framewire.Engine(codec="turbo", threads=1)
+    source = Source()
+    source.answers = engine.map(source, size="16x", window=4)
+    next(source.answers)
+    gone = [weakref.ref(source), weakref.ref(engine)]
+    del source, engine
+    gc.collect()
+    assert [reference() for reference in gone] == [None, None]
+
+
+def test_inputs_are_let_go_of_with_their_answers(engine, photo):
+    class Input(bytearray):
+        pass
+
+    inputs = [Input(photo) for _ in range(40)]
+    living = [weakref.ref(one) for one in inputs]
+    answers = engine.map(iter(inputs), size="16x", window=8)
+    next(answers)
+    inputs.clear()
+    for given, _ in enumerate(answers, 2):
+        held = sum(reference() is not None for reference in living)
+        assert held <= 40 - given + 1
+    assert not any(reference() for reference in living)
