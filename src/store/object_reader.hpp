@@ -27,12 +27,12 @@ struct ObjectHead {
 };
 
 /// Takes one object. An error of either member ends the reading with that error.
-class ObjectSink {
+class BodySink {
  public:
-  ObjectSink() = default;
-  ObjectSink(const ObjectSink&) = delete;
-  ObjectSink& operator=(const ObjectSink&) = delete;
-  virtual ~ObjectSink() = default;
+  BodySink() = default;
+  BodySink(const BodySink&) = delete;
+  BodySink& operator=(const BodySink&) = delete;
+  virtual ~BodySink() = default;
 
   /// The object follows, from its first byte. Called again where an attempt failed and another
   /// begins: what came before is void.
@@ -77,7 +77,7 @@ class ObjectReader {
   /// @param sink  kept until `done` is called
   /// @return invalid_input for a bucket that has no place at the endpoint; `done` is not called
   /// then
-  [[nodiscard]] virtual Result<void> start(ObjectQuery query, std::shared_ptr<ObjectSink> sink,
+  [[nodiscard]] virtual Result<void> start(ObjectQuery query, std::shared_ptr<BodySink> sink,
                                            Done done) = 0;
 };
 

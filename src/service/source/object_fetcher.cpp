@@ -48,9 +48,9 @@ std::string handed_on(std::string& value) {
 }
 
 // One object on its way; the reader keeps it until it is answered.
-class ObjectFetch final : public store::ObjectSink {
+class OriginalSink final : public store::BodySink {
  public:
-  ObjectFetch(FetchJob& job, const Allocate& allocate, Budget& budget, bool conditional)
+  OriginalSink(FetchJob& job, const Allocate& allocate, Budget& budget, bool conditional)
       : cancelled_(std::make_shared<std::atomic<bool>>(false)),
         job_(std::move(job)),
         conditional_(conditional),
@@ -185,11 +185,11 @@ Fetched<void> ObjectFetcher::submit(FetchJob& job) noexcept {
     under_way_.fetch_sub(1);
     return fail_fetch(FetchErrorKind::kBusy, kTooMany);
   }
-  std::shared_ptr<ObjectFetch> fetch;
+  std::shared_ptr<OriginalSink> fetch;
   try {
     store::ObjectQuery query = query_of(job, settings_.objects.version_separator.size());
     const bool conditional = !query.if_none_match.empty() || !query.if_modified_since.empty();
-    fetch = std::make_shared<ObjectFetch>(job, settings_.allocate, budget_, conditional);
+    fetch = std::make_shared<OriginalSink>(job, settings_.allocate, budget_, conditional);
     query.cancelled = fetch->cancelled();
     auto started =
         reader_->start(std::move(query), fetch, [this, fetch](Result<store::ObjectAnswer> answer) {

@@ -8,7 +8,7 @@ class S3Reader final : public ObjectReader {
  public:
   explicit S3Reader(std::unique_ptr<s3::S3Client> client) : client_(std::move(client)) {}
 
-  [[nodiscard]] Result<void> start(ObjectQuery query, std::shared_ptr<ObjectSink> sink,
+  [[nodiscard]] Result<void> start(ObjectQuery query, std::shared_ptr<BodySink> sink,
                                    Done done) override {
     auto address = client_->address_of(query.bucket);
     if (!address) return fail(std::move(address.error()));

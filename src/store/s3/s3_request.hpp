@@ -48,7 +48,7 @@ struct S3Call {
   std::span<const std::uint8_t> body;
   std::shared_ptr<const void> keeper;  ///< of the body; empty: the caller keeps it until the answer
   std::optional<ObjectRange> range;
-  std::shared_ptr<ObjectSink> sink;  ///< takes the body of an answer of 200, which needs a length
+  std::shared_ptr<BodySink> sink;  ///< takes the body of an answer of 200, which needs a length
   std::size_t max_answer_bytes = kMaxAnswerBytes;
   /// An answer of 200 may hold an <Error>, or begin long before it ends: CompleteMultipartUpload.
   bool answer_comes_late = false;
