@@ -134,16 +134,16 @@ TEST(SourceObjects, ConditionsGoOnToTheStore) {
 }
 
 TEST(SourceObjects, RefusalsOfTheStore) {
-  struct StoreRefusal {
+  struct Refusal {
     int status;
     const char* code;
     const char* kind;
     unsigned origin_status;
   };
-  for (const StoreRefusal& row : {StoreRefusal{404, "NoSuchKey", "not_found", 0},
-                                  StoreRefusal{403, "AccessDenied", "origin_status", 403},
-                                  StoreRefusal{301, "PermanentRedirect", "origin_status", 301},
-                                  StoreRefusal{416, "InvalidRange", "origin_status", 416}}) {
+  for (const Refusal& row : {Refusal{404, "NoSuchKey", "not_found", 0},
+                             Refusal{403, "AccessDenied", "origin_status", 403},
+                             Refusal{301, "PermanentRedirect", "origin_status", 301},
+                             Refusal{416, "InvalidRange", "origin_status", 416}}) {
     Heads heads;
     ObjectOrigin origin(heads.answering(refusal_of(row.status, row.code)));
     const auto original = origin.fetch("s3://photos/a.jpg");

@@ -136,13 +136,13 @@ TEST(SourceUrlAttack, OtherSchemes) {
 }
 
 TEST(SourceUrl, KeysOfObjectsAreTakenLiterally) {
-  struct Row {
+  struct KeyOf {
     const char* text;
     const char* bucket;
     const char* path;
     const char* query;
   };
-  constexpr Row kRows[] = {
+  constexpr KeyOf kRows[] = {
       {"s3://photos/a.jpg", "photos", "/a.jpg", ""},
       {"S3://Photos/a b#c%2f.jpg", "Photos", "/a b#c%2f.jpg", ""},
       {"s3://photos//a//b", "photos", "//a//b", ""},
@@ -151,7 +151,7 @@ TEST(SourceUrl, KeysOfObjectsAreTakenLiterally) {
       {"s3://photos/a\\b@c:d", "photos", "/a\\b@c:d", ""},
       {"s3://photos/...", "photos", "/...", ""},
   };
-  for (const Row& row : kRows) {
+  for (const KeyOf& row : kRows) {
     const auto url = parse_source(row.text);
     ASSERT_TRUE(url) << row.text << url.error().message;
     EXPECT_EQ(url->scheme, Scheme::kS3);
