@@ -26,12 +26,6 @@ if(FRAMEWIRE_SANITIZE)
     "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:${false_alarms}>")
   target_link_options(framewire_flags INTERFACE -fsanitize=${FRAMEWIRE_SANITIZE})
 endif()
-# In the emulation only kernels are checked for undefined behaviour: the host's code is elsewhere.
-set(FRAMEWIRE_SANITIZE_KERNELS)
-if(FRAMEWIRE_CUDA_EMULATION AND FRAMEWIRE_SANITIZE STREQUAL "address")
-  set(FRAMEWIRE_SANITIZE_KERNELS -fsanitize=undefined -fno-sanitize-recover=all)
-  target_link_options(framewire_flags INTERFACE -fsanitize=undefined)
-endif()
 if(FRAMEWIRE_BUILD_FUZZ)
   # The libraries carry the coverage counters that steer libFuzzer; only its programs link its main().
   target_compile_options(framewire_flags INTERFACE -fsanitize=fuzzer-no-link)
@@ -85,7 +79,7 @@ function(framewire_module name)
     list(APPEND sources ${cuda_sources})
     if(FRAMEWIRE_CUDA_EMULATION)
       set_source_files_properties(${cuda_sources} PROPERTIES LANGUAGE CXX
-        COMPILE_OPTIONS "-xc++;-include;cuda_runtime.h;-Wno-unknown-pragmas;-Wno-extra;${FRAMEWIRE_SANITIZE_KERNELS}")
+        COMPILE_OPTIONS "-xc++;-include;cuda_runtime.h;-Wno-unknown-pragmas;-Wno-extra")
     endif()
   endif()
   set(includes "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include"

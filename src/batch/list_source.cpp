@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Input refused(std::string path, std::string message) {
+Input refused_input(std::string path, std::string message) {
   Input input;
   input.name = path;
   input.error = Status(StatusCode::kInvalidInput, std::move(message)).about(path);
@@ -40,14 +40,14 @@ class ListSource final : public FileSource {
       std::string entry;
       const Read read = read_entry(entry);
       if (read == Read::kError) {
-        Input input = refused(list_, "");
+        Input input = refused_input(list_, "");
         input.error = io_error(list_, "read the list", errno);
         file_.reset();
         return input;
       }
       if (read == Read::kEnd) file_.reset();
       if (read == Read::kTooLong) {
-        return refused(list_,
+        return refused_input(list_,
                        fmt::format("entry {} is longer than {} bytes", line_, kMaxNameBytes));
       }
       if (separator_ == '\n') strip_foreign_marks(entry);
@@ -89,9 +89,9 @@ class ListSource final : public FileSource {
         line_ == 1 && (entry.starts_with("\xFF\xFE") || entry.starts_with("\xFE\xFF"));
     if (utf16) {
       file_.reset();
-      return refused(list_, "is written in UTF-16; accepted: UTF-8");
+      return refused_input(list_, "is written in UTF-16; accepted: UTF-8");
     }
-    return refused(list_, fmt::format("line {} holds a NUL byte; accepted: names without, or with "
+    return refused_input(list_, fmt::format("line {} holds a NUL byte; accepted: names without, or with "
                                       "--null names that end with one",
                                       line_));
   }
@@ -101,12 +101,12 @@ class ListSource final : public FileSource {
     input.label = entry;
     input.name = fs::path(entry).lexically_normal().relative_path().string();
     if (input.name == ".." || input.name.starts_with("../")) {
-      return refused(entry,
+      return refused_input(entry,
                      "leads out of the current folder; accepted in a list: names below it, "
                      "and absolute names");
     }
     if (!names_.insert(input.name)) {
-      return refused(entry, fmt::format("would be written to {} like an earlier entry of the list",
+      return refused_input(entry, fmt::format("would be written to {} like an earlier entry of the list",
                                         input.name));
     }
     return input;
@@ -155,7 +155,7 @@ class FilesSource final : public FileSource {
     Input input;
     input.label = path;
     input.name = absolute_path(path).lexically_relative(base_).string();
-    if (!names_.insert(input.name)) return refused(path, "was named before");
+    if (!names_.insert(input.name)) return refused_input(path, "was named before");
     return input;
   }
 

@@ -9,10 +9,10 @@ namespace {
 constexpr unsigned kLooksACheck = 256;
 constexpr unsigned kRest = 64;
 
-std::uint64_t load(std::uint64_t& word) {
+std::uint64_t load_shared(std::uint64_t& word) {
   return std::atomic_ref(word).load(std::memory_order_acquire);
 }
-void store(std::uint64_t& word, std::uint64_t value) {
+void store_shared(std::uint64_t& word, std::uint64_t value) {
   std::atomic_ref(word).store(value, std::memory_order_release);
 }
 
@@ -69,11 +69,11 @@ Result<void> Copier::rest() {
 
 // Also where the slot has a later number: its copy has waited for this one.
 bool Copier::known_done(std::uint64_t number) const {
-  return load(box_.h_done[number % kMailboxSlots]) >= done_word(number, true);
+  return load_shared(box_.h_done[number % kMailboxSlots]) >= done_word(number, true);
 }
 
 bool Copier::made(std::uint64_t number) const {
-  return load(box_.h_done[number % kMailboxSlots]) == done_word(number, true);
+  return load_shared(box_.h_done[number % kMailboxSlots]) == done_word(number, true);
 }
 
 Stay Copier::stay_for(bool narrow) {
@@ -91,14 +91,14 @@ Stay Copier::stay_for(bool narrow) {
 
 void Copier::post(const CopyCommand& command) const {
   CopyCommand& into = slot(command.number);
-  store(into.to, command.to);
-  store(into.from, command.from);
-  store(into.bytes, command.bytes);
-  store(into.tell, command.tell);
-  store(into.arrivals, command.arrivals);
-  store(into.expected, command.expected);
-  store(into.number, command.number);
-  store(into.seal, seal_of(command, command.number));
+  store_shared(into.to, command.to);
+  store_shared(into.from, command.from);
+  store_shared(into.bytes, command.bytes);
+  store_shared(into.tell, command.tell);
+  store_shared(into.arrivals, command.arrivals);
+  store_shared(into.expected, command.expected);
+  store_shared(into.number, command.number);
+  store_shared(into.seal, seal_of(command, command.number));
 }
 
 Result<void> Copier::launch(const CopyCommand& command, Stay stay) {
@@ -130,7 +130,7 @@ Result<void> Copier::make_room() {
 Result<void> Copier::look() {
   if (lost_) return fail(*lost_);
   if (stay_ == Stay::kNo) return {};
-  const std::uint64_t left = load(*box_.h_left);
+  const std::uint64_t left = load_shared(*box_.h_left);
   if (left <= first_) return {};
   const Stay stay = dismissed_ ? Stay::kNo : stay_;
   stay_ = Stay::kNo;

@@ -12,6 +12,12 @@ qemu=$(command -v qemu-system-x86_64) || {
   echo "SKIPPED: no qemu-system-x86_64 (package qemu-system-x86)" >&2
   exit 77
 }
+for program in "${@:2}"; do
+  [ -x "$program" ] || {
+    echo "SKIPPED: $program is not built; ./dev network builds it" >&2
+    exit 77
+  }
+done
 "$here/make_guest.sh" "$@"
 
 # A short name: a socket's may have 107 characters.

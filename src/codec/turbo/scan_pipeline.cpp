@@ -10,7 +10,7 @@ namespace {
 /// and for the threads to be out of step.
 constexpr std::size_t kMaxRows = 16;
 constexpr std::size_t kMinRows = 4;
-constexpr std::size_t kWindowBytes = 8u << 20;  ///< wider pictures get fewer rows
+constexpr std::size_t kMaxWindowBytes = 8u << 20;  ///< wider pictures get fewer rows
 
 /// Threads beside the caller's: more find nothing to do, since the largest scan is a chain.
 constexpr std::size_t kMaxHelpers = 4;
@@ -18,7 +18,7 @@ constexpr std::size_t kMaxHelpers = 4;
 /// Entropy bytes below which a thread alone is done before others have woken up.
 constexpr std::size_t kMinBytes = 32u << 10;
 /// Who looks for work looks at every scan; files with more of them are small or not real.
-constexpr std::size_t kMaxScans = 32;
+constexpr std::size_t kMaxPipelineScans = 32;
 
 /// A row of a scan takes tens of microseconds; to be woken takes some 50.
 constexpr std::chrono::microseconds kSpin{100};
@@ -35,7 +35,7 @@ std::size_t band_bytes(const jpeg::FrameHeader& frame) {
 }
 
 std::size_t window_rows(const jpeg::FrameHeader& frame) {
-  const std::size_t rows = std::clamp(kWindowBytes / band_bytes(frame), kMinRows, kMaxRows);
+  const std::size_t rows = std::clamp(kMaxWindowBytes / band_bytes(frame), kMinRows, kMaxRows);
   return std::min(rows, static_cast<std::size_t>(frame.mcu_rows));
 }
 
@@ -43,7 +43,7 @@ std::size_t window_rows(const jpeg::FrameHeader& frame) {
 
 bool ScanPipeline::pays_for(const jpeg::JpegFile& file) {
   if (file.frame.process != jpeg::Process::kProgressive || file.scans.size() < 2 ||
-      file.scans.size() > kMaxScans || file.frame.mcu_rows < 2) {
+      file.scans.size() > kMaxPipelineScans || file.frame.mcu_rows < 2) {
     return false;
   }
   std::size_t bytes = 0;

@@ -7,7 +7,7 @@
 namespace framewire::service::http {
 namespace {
 
-constexpr std::size_t kMaxBytes = 1u << 20;
+constexpr std::size_t kMaxFileBytes = 1u << 20;
 
 tl::unexpected<Status> refuse(std::string_view name, std::size_t line, std::string message) {
   return fail(Status(StatusCode::kInvalidInput, std::move(message))
@@ -39,7 +39,7 @@ std::optional<std::string> value_text(const toml::node& node) {
 }  // namespace
 
 Result<GivenSettings> read_toml(std::string_view text, std::string_view name) {
-  if (text.size() > kMaxBytes) {
+  if (text.size() > kMaxFileBytes) {
     return fail(Status(StatusCode::kTooLarge, "accepted: at most 1 MiB").about(std::string(name)));
   }
   const toml::parse_result parsed = toml::parse(text, name);

@@ -14,7 +14,7 @@ constexpr int kMaxListed = 32;
 constexpr Text kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 // base64url without padding: an ETag holds no quotes.
-std::string encode(Text bytes) {
+std::string encode_base64(Text bytes) {
   std::string out;
   std::uint32_t bits = 0;
   int count = 0;
@@ -26,7 +26,7 @@ std::string encode(Text bytes) {
   return out;
 }
 
-std::string decode(Text text) {
+std::string decode_base64(Text text) {
   std::string out;
   std::uint32_t bits = 0;
   int count = 0;
@@ -63,7 +63,7 @@ bool any_tag(Text list, const Visit& visit) {
 std::string make_etag(const EtagRecipe& recipe, Text source_etag) {
   if (source_etag.empty() || source_etag.size() > kMaxSourceTagBytes) return {};
   return fmt::format("{}\"{}.{}\"", source_etag.starts_with("W/") ? "W/" : "", recipe.text,
-                     encode(source_etag));
+                     encode_base64(source_etag));
 }
 
 std::string source_etag_of(const EtagRecipe& recipe, Text if_none_match) {
@@ -74,7 +74,7 @@ std::string source_etag_of(const EtagRecipe& recipe, Text if_none_match) {
     if (!tag.starts_with(prefix) || !tag.ends_with('"') || tag.size() <= prefix.size()) {
       return false;
     }
-    const std::string source = decode(tag.substr(prefix.size(), tag.size() - prefix.size() - 1));
+    const std::string source = decode_base64(tag.substr(prefix.size(), tag.size() - prefix.size() - 1));
     // Only what would be made again: no two spellings, nothing that is no tag.
     if (without_weak(make_etag(recipe, source)) != tag) return false;
     found = source;

@@ -13,7 +13,7 @@ namespace {
 
 using Text = std::string_view;
 
-constexpr std::size_t kMaxBytes = 1u << 20;
+constexpr std::size_t kMaxPresetsBytes = 1u << 20;
 
 /// Presets of a file, and where each stands.
 struct PresetFile {
@@ -30,11 +30,11 @@ Text name_of(Text preset) { return trim(preset.substr(0, preset.find('='))); }
 Result<std::string> read(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return refuse(StatusCode::kIoError, "presets-file: cannot be opened", path);
-  std::string text(kMaxBytes + 1, '\0');
+  std::string text(kMaxPresetsBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (file.bad()) return refuse(StatusCode::kIoError, "presets-file: cannot be read", path);
   text.resize(static_cast<std::size_t>(file.gcount()));
-  if (text.size() > kMaxBytes) {
+  if (text.size() > kMaxPresetsBytes) {
     return refuse(StatusCode::kTooLarge, "presets-file: accepted: at most 1 MiB", path);
   }
   return text;

@@ -4,6 +4,7 @@
 #include <service/http/http2_connection.hpp>
 #include <service/http/io_thread.hpp>
 #include <service/http/pace.hpp>
+#include <service/http/tls_session.hpp>
 #include <utility>
 
 namespace framewire::service::http {
@@ -11,9 +12,6 @@ namespace {
 
 using Milliseconds = std::chrono::milliseconds;
 
-constexpr std::size_t kRecordBytes = 16u << 10;
-// Frames that are written in one turn of the thread.
-constexpr std::size_t kTurnBytes = 64u << 10;
 constexpr std::size_t kHeaderBytes = 9;
 // A frame of answers is not made shorter than this to fill a record.
 constexpr std::size_t kMinFrameBytes = 1024;
@@ -45,7 +43,7 @@ void Http2Connection::pump() noexcept {
 
 // Takes frames until there are enough for a turn, or a picture is to be sent from where it lies.
 void Http2Connection::collect() {
-  while (state_ == State::kOpen && output_.size() < kTurnBytes && direct_.empty()) {
+  while (state_ == State::kOpen && output_.size() < kTlsTurnBytes && direct_.empty()) {
     const std::uint8_t* bytes = nullptr;
     const auto count = nghttp2_session_mem_send(session(), &bytes);
     if (count < 0) close();
@@ -82,9 +80,9 @@ void Http2Connection::on_written(const boost::system::error_code& error) {
 // How much of an answer the next frame holds: what is left of a record.
 std::size_t Http2Connection::frame_bytes(std::size_t window_bytes,
                                          std::size_t max_frame_bytes) const noexcept {
-  std::size_t left = kRecordBytes - (output_.size() + kHeaderBytes) % kRecordBytes;
-  if (left < kMinFrameBytes) left += kRecordBytes;
-  if (max_frame_bytes >= kMaxFrameBytes) left += kMaxFrameBytes - kRecordBytes;
+  std::size_t left = kTlsRecordBytes - (output_.size() + kHeaderBytes) % kTlsRecordBytes;
+  if (left < kMinFrameBytes) left += kTlsRecordBytes;
+  if (max_frame_bytes >= kMaxFrameBytes) left += kMaxFrameBytes - kTlsRecordBytes;
   return std::min({left, window_bytes, max_frame_bytes});
 }
 
@@ -94,13 +92,13 @@ std::size_t Http2Connection::frame_bytes(std::size_t window_bytes,
 bool Http2Connection::send_data(Http2Stream& stream, std::string_view header, std::size_t bytes) {
   const auto unsent = stream.unsent();
   const std::string_view data(reinterpret_cast<const char*>(unsent.data()), bytes);
-  const std::size_t of_record = kRecordBytes - (output_.size() + kHeaderBytes) % kRecordBytes;
-  const bool stays = stream.keeper() != nullptr && bytes > kRecordBytes;
+  const std::size_t of_record = kTlsRecordBytes - (output_.size() + kHeaderBytes) % kTlsRecordBytes;
+  const bool stays = stream.keeper() != nullptr && bytes > kTlsRecordBytes;
   const std::size_t copied = stays ? std::min(bytes, of_record) : bytes;
-  const bool has_room = output_.empty() || output_.size() + kHeaderBytes + copied <= kTurnBytes;
+  const bool has_room = output_.empty() || output_.size() + kHeaderBytes + copied <= kTlsTurnBytes;
   if (!direct_.empty() || !has_room) return false;
   // Where more frames of it follow there is one allocation for the turn.
-  if (!stays && unsent.size() > bytes) output_.reserve(kTurnBytes);
+  if (!stays && unsent.size() > bytes) output_.reserve(kTlsTurnBytes);
   output_.append(header);
   output_.append(data.substr(0, copied));
   if (copied < bytes) {

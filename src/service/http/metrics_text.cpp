@@ -203,7 +203,7 @@ struct MetricRow {
 };
 
 // clang-format off
-constexpr MetricRow kRows[] = {
+constexpr MetricRow kMetricRows[] = {
     {{"framewire_requests_total", "counter", "",
       "Requests whose head has come. Health, readiness and metrics are not counted, here or below"},
      [](const Scrape& s, MetricValues& v) { v.add(s.metrics.requests_begun.value()); }},
@@ -355,7 +355,7 @@ MetricType type_of(Text name) {
 std::span<const MetricDescription> metric_descriptions() {
   static const auto descriptions = [] {
     std::vector<MetricDescription> all;
-    for (const MetricRow& row : kRows) all.push_back(row.description);
+    for (const MetricRow& row : kMetricRows) all.push_back(row.description);
     return all;
   }();
   return descriptions;
@@ -381,7 +381,7 @@ std::string metrics_text(const SharedState& shared) {
   scrape.processes = shared.engine.workers().value_or(WorkerFigures{});
   scrape.devices = shared.engine.devices();
   std::vector<MetricFamily> families;
-  for (const MetricRow& row : kRows) {
+  for (const MetricRow& row : kMetricRows) {
     MetricFamily& family = families.emplace_back();
     family.name = row.description.name;
     family.help = row.description.help;

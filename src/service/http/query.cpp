@@ -22,7 +22,7 @@ std::optional<unsigned> hex_digit(char c) noexcept {
   return std::nullopt;
 }
 
-Result<std::string> decode(Text text) {
+Result<std::string> decode_percent(Text text) {
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -87,9 +87,9 @@ Result<Parameters> parse_query(Text query) {
       return bad_value("query", fmt::format("found more than {} parameters", kMaxParameters));
     }
     const auto equals = entry.find('=');
-    auto name = decode(entry.substr(0, equals));
+    auto name = decode_percent(entry.substr(0, equals));
     if (!name) return fail(name.error());
-    auto value = decode(equals == Text::npos ? Text{} : entry.substr(equals + 1));
+    auto value = decode_percent(equals == Text::npos ? Text{} : entry.substr(equals + 1));
     if (!value) return fail(value.error());
     if (name->empty()) return bad_value("query", "found a value without a name");
     const bool again = std::any_of(parameters.begin(), parameters.end(),

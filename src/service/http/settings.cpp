@@ -145,7 +145,7 @@ bool parse_milliseconds(Text text, std::chrono::milliseconds& out) {
    [](S& s, Text t) { return parse_list(t, s.MEMBER); },                 \
    [](const S& s) { return print_list(s.MEMBER); }}
 
-constexpr SettingRow kRows[] = {
+constexpr SettingRow kSettingRows[] = {
     {{"listen", "LIST", "", "", "where to wait for requests: ADDRESS:PORT, :PORT for this machine "
       "alone, or unix:PATH, each with tls: in front where TLS is spoken; several joined by commas",
       "Connections"},
@@ -439,19 +439,19 @@ constexpr SettingRow kRows[] = {
 
 }  // namespace
 
-std::span<const SettingRow> setting_rows() noexcept { return kRows; }
+std::span<const SettingRow> setting_rows() noexcept { return kSettingRows; }
 
 std::span<const OptionSpec> setting_specs() {
   // Help and the manual show defaults; the table has them as values.
   static const std::vector<std::string> defaults = [] {
     std::vector<std::string> texts;
-    for (const SettingRow& row : kRows) texts.push_back(row.default_text());
+    for (const SettingRow& row : kSettingRows) texts.push_back(row.default_text());
     return texts;
   }();
   static const std::vector<OptionSpec> specs = [] {
     std::vector<OptionSpec> all;
-    for (std::size_t i = 0; i < std::size(kRows); ++i) {
-      all.push_back(kRows[i].option);
+    for (std::size_t i = 0; i < std::size(kSettingRows); ++i) {
+      all.push_back(kSettingRows[i].option);
       all.back().default_value = defaults[i];
     }
     return all;
@@ -460,7 +460,7 @@ std::span<const OptionSpec> setting_specs() {
 }
 
 Result<void> set_setting(ServiceSettings& settings, Text name, Text value) {
-  for (const SettingRow& row : kRows) {
+  for (const SettingRow& row : kSettingRows) {
     if (row.option.name != name) continue;
     if (row.parse(settings, value)) return {};
     const std::string found =
@@ -479,7 +479,7 @@ Result<void> set_setting(ServiceSettings& settings, Text name, Text value) {
 
 std::string settings_as_markdown() {
   std::string out = "| option | values | default | what it does |\n|---|---|---|---|\n";
-  for (const SettingRow& row : kRows) {
+  for (const SettingRow& row : kSettingRows) {
     std::string values(row.accepted);
     if (!row.option.choices.empty()) {
       values = fmt::format("`{}`", row.option.choices);

@@ -47,7 +47,7 @@ std::string last_reason() {
   return text != nullptr ? text : "no reason given";
 }
 
-tl::unexpected<Status> refuse(StatusCode code, const std::string& path, std::string message) {
+tl::unexpected<Status> refuse_file(StatusCode code, const std::string& path, std::string message) {
   return fail(Status(code, std::move(message)).about(path));
 }
 
@@ -62,7 +62,7 @@ Result<std::string> read_file(const std::string& path) {
   struct stat facts {};
   const bool opened = file.valid() && ::fstat(file.get(), &facts) == 0;
   if (opened && !S_ISREG(facts.st_mode)) {
-    return refuse(StatusCode::kInvalidInput, path, "the certificate is no regular file");
+    return refuse_file(StatusCode::kInvalidInput, path, "the certificate is no regular file");
   }
   std::string text(kMaxChainBytes + 1, '\0');
   std::size_t done = 0;
@@ -76,10 +76,10 @@ Result<std::string> read_file(const std::string& path) {
     return text;
   }
   if (done > kMaxChainBytes) {
-    return refuse(StatusCode::kInvalidInput, path,
+    return refuse_file(StatusCode::kInvalidInput, path,
                   fmt::format("the certificate has more than {} bytes", kMaxChainBytes));
   }
-  return refuse(StatusCode::kIoError, path,
+  return refuse_file(StatusCode::kIoError, path,
                 fmt::format("the certificate cannot be read: {}", std::strerror(errno)));
 }
 
@@ -132,20 +132,20 @@ Result<void> ServerTlsContext::use_chain(const std::string& path) {
   const Certificate first(bio ? PEM_read_bio_X509_AUX(bio.get(), nullptr, no_password, nullptr)
                               : nullptr);
   if (first == nullptr || SSL_CTX_use_certificate(context_, first.get()) != 1) {
-    return refuse(StatusCode::kInvalidInput, path,
+    return refuse_file(StatusCode::kInvalidInput, path,
                   "the file begins with no usable certificate in PEM: " + last_reason());
   }
   while (true) {
     Certificate next(PEM_read_bio_X509(bio.get(), nullptr, no_password, nullptr));
     if (next == nullptr) break;
     if (SSL_CTX_add0_chain_cert(context_, next.get()) != 1) {
-      return refuse(StatusCode::kInvalidInput, path, "no usable chain: " + last_reason());
+      return refuse_file(StatusCode::kInvalidInput, path, "no usable chain: " + last_reason());
     }
     (void)next.release();
   }
   // How PEM says that there is no more of it.
   if (ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE) {
-    return refuse(StatusCode::kInvalidInput, path,
+    return refuse_file(StatusCode::kInvalidInput, path,
                   "a certificate of the chain is damaged: " + last_reason());
   }
   ERR_clear_error();
@@ -160,16 +160,16 @@ Result<void> ServerTlsContext::use_key(const ServiceSettings& settings) {
   const std::unique_ptr<EVP_PKEY, FreeOpenssl> key(
       bio ? PEM_read_bio_PrivateKey(bio.get(), nullptr, no_password, nullptr) : nullptr);
   if (key == nullptr) {
-    return refuse(StatusCode::kInvalidInput, path,
+    return refuse_file(StatusCode::kInvalidInput, path,
                   "no private key in PEM without a password: " + last_reason());
   }
   if (X509_check_private_key(SSL_CTX_get0_certificate(context_), key.get()) != 1) {
-    return refuse(
+    return refuse_file(
         StatusCode::kInvalidInput, path,
         fmt::format("the key does not belong to the certificate in {}", settings.tls_cert));
   }
   if (SSL_CTX_use_PrivateKey(context_, key.get()) != 1) {
-    return refuse(StatusCode::kInvalidInput, path, "the key is not usable: " + last_reason());
+    return refuse_file(StatusCode::kInvalidInput, path, "the key is not usable: " + last_reason());
   }
   return {};
 }

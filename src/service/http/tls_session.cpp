@@ -55,11 +55,6 @@ namespace {
 namespace asio = boost::asio;
 using Kind = TlsStep::Kind;
 
-// As much as one record takes.
-constexpr std::size_t kRecordBytes = 16u << 10;
-// Written in one turn of a thread, as Asio does without TLS.
-constexpr std::size_t kTurnBytes = 64u << 10;
-
 TlsStep failed_with(boost::system::error_code error) { return {Kind::kDone, 0, error}; }
 
 }  // namespace
@@ -141,7 +136,7 @@ TlsStep TlsSession::read(std::span<char> room) noexcept {
 
 void TlsSession::begin_write(std::string_view head, std::string_view body) {
   // A small answer goes out as one record.
-  const std::size_t with_head = std::min(body.size(), kRecordBytes - head.size() % kRecordBytes);
+  const std::size_t with_head = std::min(body.size(), kTlsRecordBytes - head.size() % kTlsRecordBytes);
   staged_.reserve(head.size() + with_head);
   staged_.assign(head);
   staged_.append(body.substr(0, with_head));
@@ -163,7 +158,7 @@ TlsStep TlsSession::write() noexcept {
       staged_ = {};
       return {};
     }
-    if (this_turn >= kTurnBytes) return {Kind::kAgain};
+    if (this_turn >= kTlsTurnBytes) return {Kind::kAgain};
     ERR_clear_error();
     std::size_t bytes = 0;
     const int result = SSL_write_ex(ssl_, to_write_.data(), to_write_.size(), &bytes);

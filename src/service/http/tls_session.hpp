@@ -14,6 +14,11 @@ struct ssl_st;
 
 namespace framewire::service::http {
 
+/// As much as one record takes.
+inline constexpr std::size_t kTlsRecordBytes = 16u << 10;
+/// Written in one turn of a thread, as Asio does without TLS.
+inline constexpr std::size_t kTlsTurnBytes = 64u << 10;
+
 /// What one step came to. @see TlsSession
 struct TlsStep {
   enum class Kind : std::uint8_t {

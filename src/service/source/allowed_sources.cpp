@@ -15,13 +15,6 @@ tl::unexpected<Status> wrong(const std::string& entry, std::string found) {
           .about(entry));
 }
 
-std::string lowered(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return result;
-}
-
 std::vector<std::string_view> split(std::string_view path) {
   std::vector<std::string_view> result;
   while (path.starts_with('/')) {

@@ -17,12 +17,6 @@ bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
 bool is_alpha(char c) noexcept { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 
-std::string lowered(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), lower);
-  return result;
-}
-
 bool has_control(std::string_view text) noexcept {
   return std::any_of(text.begin(), text.end(),
                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
@@ -252,6 +246,12 @@ Fetched<SourceUrl> parse_object(std::string_view rest, std::string_view version_
 }
 
 }  // namespace
+
+std::string lowered(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(), lower);
+  return result;
+}
 
 std::string_view to_string(Scheme scheme) noexcept {
   switch (scheme) {

@@ -5,8 +5,6 @@
 namespace framewire::service::url {
 namespace {
 
-constexpr std::string_view kPlain = "plain/";
-
 constexpr bool is_letter(char c) noexcept {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
@@ -24,11 +22,11 @@ std::size_t merged_scheme(std::string_view source) {
 }
 
 void append_source(std::string_view source, std::string& text) {
-  if (source.starts_with(kPlain)) {
-    const std::string_view url = source.substr(kPlain.size());
+  if (source.starts_with(kPlainPrefix)) {
+    const std::string_view url = source.substr(kPlainPrefix.size());
     if (const std::size_t scheme = merged_scheme(url); scheme != 0) {
       const std::string_view name = url.substr(0, scheme);
-      text += kPlain;
+      text += kPlainPrefix;
       text += name;
       text += name == "local" ? ":///" : "://";
       text += url.substr(scheme + 2);

@@ -7,8 +7,6 @@
 namespace framewire::service::url {
 namespace {
 
-constexpr std::string_view kPlain = "plain/";
-
 tl::unexpected<RequestError> bad_source(std::string message) {
   return refuse(RequestErrorKind::kInvalidUrl, "", "source: " + std::move(message));
 }
@@ -44,7 +42,7 @@ Parsed<RequestedSource> decode_base64(std::string_view text, bool drops_filename
 }  // namespace
 
 Parsed<RequestedSource> decode_source(std::string_view text, bool drops_filename) {
-  auto source = text.starts_with(kPlain) ? decode_plain(text.substr(kPlain.size()))
+  auto source = text.starts_with(kPlainPrefix) ? decode_plain(text.substr(kPlainPrefix.size()))
                                          : decode_base64(text, drops_filename);
   if (source && source->url.empty()) return bad_source("it is missing");
   return source;

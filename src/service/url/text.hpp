@@ -10,6 +10,9 @@
 
 namespace framewire::service::url {
 
+/// Before a source that is not encoded.
+inline constexpr std::string_view kPlainPrefix = "plain/";
+
 /// Between the separators; one part for a text without any. @param separator  not empty
 [[nodiscard]] std::vector<std::string_view> split(std::string_view text,
                                                   std::string_view separator);
