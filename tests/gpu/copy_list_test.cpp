@@ -9,7 +9,7 @@
 namespace framewire::gpu_tests {
 namespace {
 
-constexpr std::size_t kBytes = 64 << 10;
+constexpr std::size_t kListBytes = 64 << 10;
 /// Where a piece comes from, goes to, and its length.
 struct Piece {
   std::size_t from;
@@ -24,18 +24,18 @@ class CopyLists : public GpuTest {
   void SetUp() override {
     GpuTest::SetUp();
     if (IsSkipped()) return;
-    auto host = gpu::Buffer::make(gpu::BufferKind::kPinned, kBytes);
-    auto device = gpu::Buffer::make(gpu::BufferKind::kDevice, kBytes);
+    auto host = gpu::Buffer::make(gpu::BufferKind::kPinned, kListBytes);
+    auto device = gpu::Buffer::make(gpu::BufferKind::kDevice, kListBytes);
     ASSERT_TRUE(host && device);
     host_ = std::move(*host), device_ = std::move(*device);
-    for (std::size_t i = 0; i < kBytes; ++i) {
+    for (std::size_t i = 0; i < kListBytes; ++i) {
       host_.data()[i] = static_cast<std::uint8_t>(i * 7 + i / 251);
     }
   }
   /// What the device holds after the first pieces have been copied, beside what it should.
   void expect_pieces(std::size_t count, cudaStream_t stream) {
-    std::vector<std::uint8_t> want(kBytes, 0xA5);
-    ASSERT_EQ(cudaMemcpy(device_.data(), want.data(), kBytes, cudaMemcpyHostToDevice), cudaSuccess);
+    std::vector<std::uint8_t> want(kListBytes, 0xA5);
+    ASSERT_EQ(cudaMemcpy(device_.data(), want.data(), kListBytes, cudaMemcpyHostToDevice), cudaSuccess);
     gpu::CopyList list;
     for (std::size_t round = 0; round < 2; ++round) {  // cleared lists are used again
       list.clear();
@@ -48,8 +48,8 @@ class CopyLists : public GpuTest {
     }
     ASSERT_EQ(cudaGetLastError(), cudaSuccess);
     ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
-    std::vector<std::uint8_t> got(kBytes);
-    ASSERT_EQ(cudaMemcpy(got.data(), device_.data(), kBytes, cudaMemcpyDeviceToHost), cudaSuccess);
+    std::vector<std::uint8_t> got(kListBytes);
+    ASSERT_EQ(cudaMemcpy(got.data(), device_.data(), kListBytes, cudaMemcpyDeviceToHost), cudaSuccess);
     EXPECT_EQ(got, want) << count << " pieces";
   }
 
