@@ -241,7 +241,8 @@ void bind_tensor(nb::module_& module) {
       .def("__reduce__",
            [](const BatchTensor&) -> nb::object {
              throw nb::type_error(
-                 "a Tensor is memory, and cannot be copied or pickled; accepted: what takes it over, "
+                 "a Tensor is memory, and cannot be copied or pickled; accepted: what takes it "
+                 "over, "
                  "as tensor.numpy() or torch.from_dlpack(tensor)");
            })
       .def(
