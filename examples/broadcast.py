@@ -6,8 +6,9 @@
     srun -n 2 python3 examples/broadcast.py photos/
 
 Twice the same 64 images for everybody: rank 0 decodes them all and broadcasts the batch; then each rank
-decodes its share, and all gather it. NCCL on GPUs, where the package was built with CUDA and each rank of
-a machine has a GPU of its own; otherwise gloo, on CPUs. Each rank says how long both take.
+decodes its share, and all gather it. NCCL on GPUs, where the package was built with CUDA and every rank
+has a GPU of its own; otherwise gloo, on CPUs. Each rank says how long both take. torchrun tells the ranks
+where to meet; for mpirun and srun on several machines set MASTER_ADDR to the name of rank 0's.
 """
 
 import os
@@ -38,26 +39,39 @@ def place():
     return 0, 1, 0
 
 
-def find_device(local):
-    """This rank's GPU, or the CPU."""
-    if torch.cuda.is_available() and local < torch.cuda.device_count() and dist.is_nccl_available():
-        try:
-            framewire.TensorDecoder(device=local).close()
-        except framewire.Unsupported as error:
-            print(f"on the CPU: {error}", file=sys.stderr)
-        else:
-            torch.cuda.set_device(local)
-            return torch.device("cuda", local)
-    return torch.device("cpu")
+def has_gpu(local):
+    """Whether this rank has a GPU of its own that both torch and the package can use."""
+    if not torch.cuda.is_available() or local >= torch.cuda.device_count() or not dist.is_nccl_available():
+        return False
+    try:
+        framewire.TensorDecoder(device=local).close()
+    except framewire.Unsupported as error:
+        print(f"on the CPU: {error}", file=sys.stderr)
+        return False
+    return True
+
+
+def join(rank, world, local):
+    """(device, group of all ranks) of this rank. All must use one backend: NCCL only if each has a GPU."""
+    if "MASTER_ADDR" not in os.environ and rank != local:
+        sys.exit("MASTER_ADDR is not set; accepted on several machines: the name of rank 0's")
+    os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
+    os.environ.setdefault("MASTER_PORT", "29541")
+    dist.init_process_group("gloo", rank=rank, world_size=world)
+    gpus = torch.tensor([int(has_gpu(local))])
+    dist.all_reduce(gpus)
+    if gpus.item() < world:
+        return torch.device("cpu"), dist.group.WORLD
+    torch.cuda.set_device(local)
+    return torch.device("cuda", local), dist.new_group(backend="nccl")
 
 
 def decode(decoder, jpegs, ids, out):
     """Makes a batch in `out`, in memory that torch owns. It is there when this returns."""
-    sizes = framewire.sizes(jpegs, on_error="return")
+    files = [jpegs[i] for i in ids]
+    sizes = framewire.sizes(files, on_error="return")
     crops = framewire.random_resized_crops(sizes, SEED, 0, ids)
-    batch = decoder.decode(jpegs, crops, framewire.random_flips(SEED, 0, ids), out=out)
-    for error in filter(None, batch.errors):
-        print(f"image {ids[error.index]}: {error}", file=sys.stderr)
+    return decoder.decode(files, crops, framewire.random_flips(SEED, 0, ids), out=out)
 
 
 def timed(work, device):
@@ -81,34 +95,31 @@ def main():
         sys.exit(f"{sys.argv[1]}: no JPEGs")
     jpegs = [paths[i % len(paths)].read_bytes() for i in range(IMAGES)]
     rank, world, local = place()
-    if IMAGES % world != 0:
-        sys.exit(f"{world} ranks do not share {IMAGES} images evenly")
-    os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
-    os.environ.setdefault("MASTER_PORT", "29541")
-    device = find_device(local)
-    backend = "nccl" if device.type == "cuda" else "gloo"
-    dist.init_process_group(backend, rank=rank, world_size=world)
+    device, group = join(rank, world, local)
     decoder = framewire.TensorDecoder((SIDE, SIDE), device=device, dtype="float16")
     batch = torch.zeros((IMAGES, 3, SIDE, SIDE), dtype=torch.float16, device=device)
 
     def broadcast_one():
         if rank == 0:
             decode(decoder, jpegs, range(IMAGES), batch)
-        dist.broadcast(batch, src=0)
+        dist.broadcast(batch, src=0, group=group)
 
-    share = IMAGES // world
-    mine = range(rank * share, (rank + 1) * share)
+    # All parts are of one size, as collectives want them; the last ones may begin again at image 0.
+    share = -(-IMAGES // world)
+    mine = [i % IMAGES for i in range(rank * share, (rank + 1) * share)]
     part = torch.zeros((share, 3, SIDE, SIDE), dtype=torch.float16, device=device)
-    gathered = torch.zeros_like(batch)
+    gathered = torch.zeros((share * world, 3, SIDE, SIDE), dtype=torch.float16, device=device)
 
     def gather_all():
-        decode(decoder, [jpegs[i] for i in mine], mine, part)
-        dist.all_gather_into_tensor(gathered, part)
+        decode(decoder, jpegs, mine, part)
+        dist.all_gather_into_tensor(gathered, part, group=group)
 
+    for error in filter(None, decode(decoder, jpegs, mine, part).errors):
+        print(f"{paths[mine[error.index] % len(paths)]}: {error}", file=sys.stderr)
     broadcast_ms, gather_ms = timed(broadcast_one, device), timed(gather_all, device)
     # Crops depend on the image's number alone, so both ways make the same batch on every rank.
-    same = torch.equal(batch, gathered)
-    print(f"rank {rank} of {world}, {device}, {backend}: {IMAGES} images decoded by one and broadcast in "
+    same = torch.equal(batch, gathered[:IMAGES]) and bool(batch.any())
+    print(f"rank {rank} of {world}, {device}, {dist.get_backend(group)}: {IMAGES} images decoded by one and broadcast in "
           f"{broadcast_ms:.1f} ms, by all and gathered in {gather_ms:.1f} ms; "
           f"{'equal' if same else 'DIFFERENT'}", flush=True)
     dist.destroy_process_group()

@@ -144,10 +144,18 @@ void MapIterator::read_one() {
   }
   const auto pair = nb::borrow<nb::tuple>(item);
   if (pair.size() != 2) {
-    throw nb::value_error("an input is a tuple, but not of a JPEG and a dict of its options");
+    PyErr_Format(PyExc_ValueError,
+                 "jpegs: found a tuple of %zd; accepted: a JPEG, or (jpeg, options) as (jpeg, "
+                 "{\"size\": \"480x\"})",
+                 static_cast<Py_ssize_t>(pair.size()));
+    throw nb::python_error();
   }
   if (!nb::hasattr(pair[1], "items")) {
-    throw nb::type_error("the options of an input; accepted: a dict, as {\"size\": \"480x\"}");
+    PyErr_Format(PyExc_TypeError,
+                 "jpegs: found %R beside a JPEG; accepted: a dict of its options, as {\"size\": "
+                 "\"480x\"}",
+                 reinterpret_cast<PyObject*>(Py_TYPE(pair[1].ptr())));
+    throw nb::python_error();
   }
   nb::object own_options;
   try {

@@ -238,6 +238,13 @@ void bind_tensor(nb::module_& module) {
           "device", [](const BatchTensor& self) { return text(device_name(self.device())); },
           "str: \"cpu\", or \"cuda:0\" for the GPU of ordinal 0.")
       .def_prop_ro("nbytes", &BatchTensor::bytes, "int: bytes of all elements.")
+      .def("__reduce__",
+           [](const BatchTensor&) -> nb::object {
+             throw nb::type_error(
+                 "a Tensor is memory, and cannot be copied or pickled; accepted: what takes it "
+                 "over, "
+                 "as tensor.numpy() or torch.from_dlpack(tensor)");
+           })
       .def(
           "numpy",
           [](nb::handle_t<BatchTensor> self) {

@@ -6,6 +6,8 @@ import io
 import os
 import pathlib
 import re
+import shutil
+import socket
 import subprocess
 import sys
 import tarfile
@@ -121,18 +123,67 @@ def test_before_and_after(folder, tmp_path):
     assert picture.format == "PNG" and picture.size == (1280, 880) and len(picture.getcolors(1 << 24)) > 1000
 
 
-def test_broadcast(folder):
+@pytest.fixture
+def shared(folder):
+    """What ranks are started with: their example, its folder, and an environment without GPUs."""
     if importlib.util.find_spec("torch") is None:
         pytest.skip("torch is not installed")
-    (folder / "bad.jpg").unlink()
-    environment = {**os.environ, "WORLD_SIZE": "2", "MASTER_PORT": str(20_000 + os.getpid() % 20_000)}
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    environment = {**os.environ, "MASTER_PORT": str(port), "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+    return [EXAMPLES / "broadcast.py", folder], environment
+
+
+def check_ranks(outputs, count):
+    """Each of `count` ranks has said that both ways made the same batch."""
+    for rank in range(count):
+        assert re.search(rf"rank {rank} of {count}, cpu, gloo: .* and gathered in .* ms; equal\n", outputs)
+    assert "DIFFERENT" not in outputs
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_broadcast(shared, count):
+    command, environment = shared
+    environment = {**environment, "WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1"}
     ranks = [
-        subprocess.Popen(
-            [sys.executable, "-I", EXAMPLES / "broadcast.py", folder], stdout=subprocess.PIPE, text=True,
-            env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank), "CUDA_VISIBLE_DEVICES": ""},
-        )
-        for rank in range(2)
+        subprocess.Popen([sys.executable, "-I", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                         text=True, env={**environment, "RANK": str(rank), "LOCAL_RANK": str(rank)})
+        for rank in range(count)
     ]
-    for rank, process in enumerate(ranks):
-        out, _ = process.communicate(timeout=300)
-        assert process.returncode == 0 and f"rank {rank} of 2, cpu, gloo" in out and "equal" in out
+    outputs = [rank.communicate(timeout=300) for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [0] * count, outputs
+    check_ranks("".join(out for out, _ in outputs), count)
+    # 64 images of six files, the last of which is no JPEG; told of by the rank whose share it is in.
+    told = sum(error.count("bad.jpg: ") for _, error in outputs)
+    assert told == 64 // 6
+
+
+def test_broadcast_started_by_torchrun(shared):
+    command, environment = shared
+    ran = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port",
+                          environment["MASTER_PORT"], *command],
+                         capture_output=True, text=True, timeout=300, env=environment)
+    assert ran.returncode == 0, ran.stderr
+    check_ranks(ran.stdout, 2)
+
+
+def test_broadcast_started_by_mpirun(shared):
+    command, environment = shared
+    if shutil.which("mpirun") is None:
+        pytest.skip("mpirun is not installed")
+    # Open MPI refuses to run as root, or with more ranks than cores, unless told.
+    environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    ran = subprocess.run(["mpirun", "--oversubscribe", "-n", "3", sys.executable, "-I", *command],
+                         capture_output=True, text=True, timeout=300, env=environment)
+    assert ran.returncode == 0, ran.stderr
+    check_ranks(ran.stdout, 3)
+
+
+def test_broadcast_says_what_several_machines_lack(shared):
+    command, environment = shared
+    environment |= {"SLURM_PROCID": "1", "SLURM_NTASKS": "2", "SLURM_LOCALID": "0"}
+    environment = {name: value for name, value in environment.items()
+                   if name not in ("MASTER_ADDR", "RANK", "WORLD_SIZE")}
+    ran = subprocess.run([sys.executable, "-I", *command], capture_output=True, text=True, timeout=300,
+                         env=environment)
+    assert ran.returncode == 1 and "MASTER_ADDR is not set; accepted" in ran.stderr

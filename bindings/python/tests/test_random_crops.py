@@ -95,7 +95,7 @@ def test_wrong_draws_are_named():
         ("size", lambda: framewire.center_crops(size, 9)),
         ("p", lambda: framewire.random_flips(0, 0, [0], p="half")),
         ("", lambda: framewire.random_resized_crops([(0, 240)], 0, 0, [0])),
-        ("", lambda: framewire.random_resized_crops(size, 0, 0, [0], scale=(0.5, 0.1))),
+        ("scale", lambda: framewire.random_resized_crops(size, 0, 0, [0], scale=(0.5, 0.1))),
     ]
     for subject, call in wrong:
         with pytest.raises(framewire.InvalidInput) as caught:

@@ -12,6 +12,7 @@ sizes(), inspect(). The words of the options: options(). Every error is an Error
 each status code.
 """
 
+from . import _interpreter as _interpreter  # first: it may refuse
 from ._crops import center_crops, center_crops_to_shape, random_flips, random_resized_crops
 from ._engine import Engine
 from ._errors import (

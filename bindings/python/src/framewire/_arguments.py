@@ -3,11 +3,35 @@
 from __future__ import annotations
 
 import operator
-from typing import List, Sequence, Tuple
+from typing import Iterable, List, NoReturn, Sequence, Tuple, TypeVar
 
 from ._errors import InvalidInput
 
 _LEGACY_STREAM = 1  # as DLPack and CUDA number it
+_Input = TypeVar("_Input")
+
+
+def several(jpegs: Iterable[_Input]) -> Iterable[_Input]:
+    """The same iterable. Refuses one JPEG where several belong: each of its bytes would be an image."""
+    try:
+        with memoryview(jpegs) as view:  # type: ignore[arg-type]
+            one = view.ndim == 1 and view.itemsize == 1 and view.format != "?"
+    except (TypeError, ValueError, BufferError):
+        one = isinstance(jpegs, str) or not hasattr(jpegs, "__iter__") and not hasattr(jpegs, "__getitem__")
+    if one:
+        raise TypeError(
+            f"jpegs: found {type(jpegs)}; accepted: a list of JPEG streams, each bytes or another "
+            "object with its buffer; for one image [jpeg]"
+        )
+    return jpegs
+
+
+def not_copied(what: str) -> NoReturn:
+    """What copy and pickle get from objects that hold threads."""
+    raise TypeError(
+        f"{what} cannot be copied or pickled, since it has threads; accepted: another one, made where "
+        "it is used"
+    )
 
 
 def index_of_word(name: str, value: object, accepted: Sequence[str]) -> int:

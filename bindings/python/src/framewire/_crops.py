@@ -52,13 +52,18 @@ def random_resized_crops(
     Raises:
         InvalidInput: for sides outside of 1 to 2²⁴, and for wrong numbers; `index` says which.
     """
+    areas, shapes = min_and_max("scale", scale), min_and_max("ratio", ratio)
+    if not 0 < areas[0] <= areas[1] <= 1:
+        raise InvalidInput(f"found {scale!r}; accepted: 0 < min ≤ max ≤ 1", subject="scale")
+    if not 0 < shapes[0] <= shapes[1] < math.inf:
+        raise InvalidInput(f"found {ratio!r}; accepted: 0 < min ≤ max, finite", subject="ratio")
     return _framewire.random_resized_crops(
         sizes,
         whole_number("seed", seed, 0, _MAX_UINT64),
         whole_number("epoch", epoch, 0, _MAX_UINT32),
         sample_ids,
-        *min_and_max("scale", scale),
-        *min_and_max("ratio", ratio),
+        *areas,
+        *shapes,
     )
 
 
@@ -67,7 +72,7 @@ def random_flips(seed: int, epoch: int, sample_ids: Iterable[int], p: float = 0.
 
     Seed, epoch and sample_ids are those of random_resized_crops().
     """
-    if not isinstance(p, (int, float)) or math.isnan(p):
+    if not isinstance(p, (int, float)) or not 0 <= p <= 1:
         raise InvalidInput(f"found {p!r}; accepted: a number from 0 to 1", subject="p")
     return _framewire.random_flips(
         whole_number("seed", seed, 0, _MAX_UINT64),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import operator
 import os
 import sys
 import weakref
@@ -14,13 +15,16 @@ from typing import (
     Iterator,
     List,
     Mapping,
+    NoReturn,
     Optional,
+    SupportsIndex,
     Tuple,
     Union,
     overload,
 )
 
 from . import _framewire
+from ._arguments import not_copied, several
 from ._dispatcher import Dispatcher, end_all
 from ._errors import Error, InvalidInput
 from ._framewire import Resized
@@ -42,11 +46,15 @@ _SUFFIXES = {"k": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 def _whole(name: str, value: Optional[int], high: int) -> int:
     if value is None:
         return 0
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= high:
+    try:
+        number = operator.index(value)  # NumPy's, too
+    except TypeError:
+        number = -1
+    if isinstance(value, bool) or not 0 <= number <= high:
         raise InvalidInput(
             f"found {value!r}; accepted: a whole number from 0 to {high}, or None", subject=name
         )
-    return value
+    return number
 
 
 def _memory(name: str, value: Union[int, str, None]) -> int:
@@ -65,7 +73,16 @@ def _memory(name: str, value: Union[int, str, None]) -> int:
 def _ordinals(devices: Union[int, Iterable[int], None]) -> List[int]:
     if devices is None:
         return []
-    ordinals = [devices] if isinstance(devices, int) else list(devices)
+    ordinals: List[Any]
+    if isinstance(devices, SupportsIndex):
+        ordinals = [devices]
+    elif hasattr(devices, "__iter__") and not isinstance(devices, str):
+        ordinals = list(devices)
+    else:
+        raise InvalidInput(
+            f"found {devices!r}; accepted: ordinals of GPUs, as [0, 1], or None for all",
+            subject="devices",
+        )
     if not ordinals:
         raise InvalidInput(
             "found no device; accepted: ordinals of GPUs, or None for all", subject="devices"
@@ -128,6 +145,10 @@ class Engine:
         timed: bool = False,
         profile_memory: Union[int, str, None] = None,
     ) -> None:
+        if not isinstance(codec, str):
+            raise InvalidInput(
+                f"found {codec!r}; accepted: auto, turbo, reference, cuda, nvjpeg", subject="codec"
+            )
         self._native = _framewire.Engine(
             codec=codec,
             devices=_ordinals(devices),
@@ -241,7 +262,7 @@ class Engine:
         return _framewire.MapIterator(
             engine=self._native,
             owner=self,  # else it could be collected under way
-            source=iter(jpegs),
+            source=iter(several(jpegs)),
             options=parse(options),
             parse=parse,
             window=min(window or self._window, sys.maxsize),
@@ -280,6 +301,9 @@ class Engine:
         self._dispatcher.finish()
         self._dispatcher.join()
         self._native.close()
+
+    def __reduce__(self) -> NoReturn:
+        not_copied("an Engine")
 
     def __enter__(self) -> Self:
         self._native.check()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Tuple, Union, overload
 
 from . import _framewire
-from ._errors import Error, from_status
+from ._arguments import several
+from ._errors import Error, InvalidInput, from_status
 from ._framewire import Resized
 from ._options import parse
 
@@ -77,9 +78,9 @@ def sizes(
     if on_error not in ("raise", "return"):
         raise ValueError(f"on_error: found {on_error!r}; accepted: 'raise', 'return'")
     result: List[Union[Tuple[int, int], Error]] = []
-    for index, jpeg in enumerate(jpegs):
+    for index, jpeg in enumerate(several(jpegs)):
         try:
-            result.append(_framewire.size_of(jpeg, upright))
+            result.append(_framewire.size_of(jpeg, bool(upright)))
         except Error as error:
             error.index = index
             if on_error == "raise":
@@ -102,6 +103,8 @@ def inspect(jpeg: Buffer, *, name: str = "", **options: Unpack[ResizeOptions]) -
     Raises:
         InvalidInput: for bytes whose headers cannot be read.
     """
+    if not isinstance(name, str) or any("\ud800" <= letter <= "\udfff" for letter in name):
+        raise InvalidInput(f"found {name!r}; accepted: text without surrogates", subject="name")
     document = _framewire.inspect(jpeg, parse(options), name)
     error = document.get("error")
     if error is not None:

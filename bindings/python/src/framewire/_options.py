@@ -134,6 +134,8 @@ def _accepted(name: str) -> str:
 
 
 def _setting(keyword: str, value: object) -> Tuple[str, Optional[str]]:
+    if not isinstance(keyword, str):  # of a dict beside an input of map()
+        raise UnknownOption(f"found {keyword!r}; accepted: an option's name", subject="options")
     negated = _NEGATED.get(keyword)
     name = negated or _NAMES.get(keyword)
     if name is None:

@@ -10,6 +10,7 @@ from typing import (
     Iterable,
     List,
     NamedTuple,
+    NoReturn,
     Optional,
     Sequence,
     Tuple,
@@ -22,13 +23,15 @@ from . import _framewire
 from ._arguments import (
     device_ordinal,
     index_of_word,
+    not_copied,
+    several,
     stream_address,
     values_of_channels,
     whole_number,
     width_and_height,
 )
 from ._crops import Box
-from ._errors import Error
+from ._errors import EngineClosed, Error
 from ._framewire import Tensor
 from ._options import parse
 from ._report import Note
@@ -48,6 +51,7 @@ _INTERPOLATIONS = ("bilinear", "bicubic", "lanczos3", "area")
 _FIDELITIES = ("exact", "fast")
 _ON_ERROR = ("zero", "raise")
 # Names of the library's options that are called otherwise here.
+_SAID = {"-1, the CPU": "'cpu'", "max_output_side_px": "max_output_side", "stddev": "std"}
 _SUBJECTS = {"kernel": "interpolation", "stddev": "std", "type": "dtype", "color": "channels"}
 
 
@@ -173,6 +177,7 @@ class TensorDecoder:
         max_output_pixels: Optional[Count] = None,
         deadline: Optional[int] = None,
     ) -> None:
+        self._closed = False
         self._device = device_ordinal(device)
         width, height = width_and_height(size)
         color = index_of_word("channels", channels, _CHANNELS)
@@ -207,6 +212,8 @@ class TensorDecoder:
             )
         except Error as error:
             error.subject = _SUBJECTS.get(error.subject, error.subject)
+            for theirs, ours in _SAID.items():
+                error.message = error.message.replace(theirs, ours)
             raise
 
     @property
@@ -225,9 +232,15 @@ class TensorDecoder:
         Batches stay as they are. decode() raises EngineClosed from now on; closing again does
         nothing.
         """
+        self._closed = True
         self._native.close()
 
+    def __reduce__(self) -> NoReturn:
+        not_copied("a TensorDecoder")
+
     def __enter__(self) -> TensorDecoder:
+        if self._closed:
+            raise EngineClosed("the decoder was closed; make another one")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -305,7 +318,7 @@ class TensorDecoder:
             TypeError: for objects of other kinds.
         """
         tensor, errors, images = self._native.decode(
-            jpegs, crops, flips, out, stream_address(stream, self._device)
+            several(jpegs), crops, flips, out, stream_address(stream, self._device)
         )
         if self._raises:
             for error in errors:
