@@ -347,6 +347,7 @@ class ObjectOutputs final : public ShardOutputs {
     if (!listed) return listed;
     RecordReader records(*options_.manifests.store, std::move(manifests));
     for (Found* shard : found) {
+      if (stopped()) return {};  // nothing is begun any more
       auto record = records.next();
       if (!record) return fail(record.error());
       shard->record = std::move(*record);
@@ -383,9 +384,10 @@ class ObjectOutputs final : public ShardOutputs {
       if (const auto shard = known_->find(name); shard != known_->end()) {
         take(shard->second, object);
       }
-      return true;
+      return !stopped();
     });
   }
+  [[nodiscard]] bool stopped() const { return options_.stop != nullptr && *options_.stop; }
 
   const ObjectOutputsOptions options_;
   std::optional<FoundByName> known_;  ///< nothing: nobody has looked

@@ -4,6 +4,7 @@
 #include <dataset/object_names.hpp>
 #include <dataset/record_reader.hpp>
 #include <dataset/report_place.hpp>
+#include <dataset/row_lines.hpp>
 #include <map>
 #include <utility>
 
@@ -37,7 +38,7 @@ class ReportStore final : public ReportPlace {
                           const std::function<void(std::string_view)>& take) override {
     constexpr std::size_t kPieceBytes = 1u << 20;
     const store::ObjectInfo& object = objects_.at(manifest);
-    std::string text;
+    RowLines lines;
     std::string piece(kPieceBytes, '\0');
     for (std::uint64_t offset = 0; offset < object.bytes;) {
       auto* bytes = reinterpret_cast<std::uint8_t*>(piece.data());
@@ -45,14 +46,7 @@ class ReportStore final : public ReportPlace {
       if (!got) return fail(got.error());
       if (*got == 0) break;
       offset += *got;
-      text.append(piece, 0, *got);
-      std::size_t begin = 0;
-      for (std::size_t end = text.find('\n'); end != std::string::npos;
-           end = text.find('\n', begin)) {
-        take(std::string_view(text).substr(begin, end - begin));
-        begin = end + 1;
-      }
-      text.erase(0, begin);
+      lines.add(std::string_view(piece).substr(0, *got), take);
     }
     return {};
   }
@@ -86,9 +80,10 @@ Result<std::unique_ptr<ReportPlace>> open_report_store(const ReportOptions& opti
       names.push_back(object.key.substr(manifests->prefix.size()));
       objects[names.back()] = object;
     }
-    return true;
+    return names.size() <= options.max_manifests;
   });
   if (!listed) return fail(listed.error());
+  if (auto few = check_number(names.size(), options); !few) return fail(few.error());
   listed = outputs->store->list(outputs->prefix, "", [&](const store::ObjectInfo& object) {
     std::string name = object.key.substr(outputs->prefix.size());
     if (objects.contains(name + std::string(kRowsEnding))) {

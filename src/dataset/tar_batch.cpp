@@ -421,7 +421,8 @@ Result<std::unique_ptr<ShardOutputs>> open_outputs(const std::vector<NamedShard>
     if (!outputs) return fail(outputs.error());
     auto manifests = open_prefix(options.manifests, *options.stores);
     if (!manifests) return fail(manifests.error());
-    return open_object_outputs({std::move(*outputs), std::move(*manifests), options.patience});
+    return open_object_outputs(
+        {std::move(*outputs), std::move(*manifests), options.patience, options.stop});
   }
   FolderOutputsOptions folders{options.outputs, options.manifests, options.mode, {}};
   for (const NamedShard& shard : shards) {

@@ -490,7 +490,9 @@ TEST_F(ObjectBatch, MemoryStaysWithinItsBoundHoweverLongAPictureTakes) {
 // The store fails for a picture while what came before it is written: what is missing is not passed
 // over.
 TEST_F(ObjectBatch, AShardThatIsLostWhileItsOutputIsWrittenIsNotCommitted) {
-  constexpr std::uint64_t kPiece = 7u << 20;
+  // Between the two lies the middle of the second picture.
+  constexpr std::uint64_t kFirst = 1u << 20;
+  constexpr std::uint64_t kLast = 12u << 20;
   Archive archive;
   archive.file("0.jpg", picture(0, 10)).file("1.jpg", picture(1, 20u << 20));
   store_->set("in/a.tar", archive.end().bytes);
@@ -510,8 +512,8 @@ TEST_F(ObjectBatch, AShardThatIsLostWhileItsOutputIsWrittenIsNotCommitted) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   };
   store_->before_read = [&](const std::string&, std::uint64_t offset) -> std::optional<Status> {
-    if (offset > 2 * kPiece - 1) listed = true;
-    if (offset == 0 || offset > 2 * kPiece - 1) return std::nullopt;
+    if (offset > kLast) listed = true;
+    if (offset < kFirst || offset > kLast) return std::nullopt;
     wait_for(writes);
     return Status(StatusCode::kIoError, "connection reset");
   };
@@ -571,6 +573,20 @@ TEST_F(ObjectBatch, MembersBehindASlowPictureAreListedWithinABound) {
   EXPECT_GT(reached_meanwhile, 0u);
   EXPECT_LT(reached_meanwhile, archive.bytes.size() / 2);
   EXPECT_EQ(store_->all().at("out/a.tar"), archive.bytes) << "was not copied as it is";
+}
+
+TEST_F(ObjectBatch, ListingWhatIsDoneEndsWhenTheBatchIsStopped) {
+  store_->set("in/a.tar", shard(1, 10));
+  for (int i = 0; i < 3000; ++i) store_->set("out/" + std::to_string(i), {});
+  Worker worker(store_);
+  worker.options.resume = true;
+  store_->before = [&](Request what, const std::string&) -> std::optional<Status> {
+    if (what == Request::kList) worker.stop = true;
+    return std::nullopt;
+  };
+  worker.run({"s3://bucket/in/a.tar"});
+  EXPECT_LE(store_->count(Request::kList), 2u);
+  EXPECT_FALSE(store_->has("out/a.tar"));
 }
 
 }  // namespace
