@@ -379,12 +379,13 @@ class ObjectOutputs final : public ShardOutputs {
   Result<void> list(const ObjectPrefix& where, std::string_view ending, Take take) {
     return where.store->list(where.prefix, "", [&](const ObjectInfo& object) {
       std::string name = object.key.substr(where.prefix.size());
+      if (stopped()) return false;
       if (!name.ends_with(ending)) return true;
       name.resize(name.size() - ending.size());
       if (const auto shard = known_->find(name); shard != known_->end()) {
         take(shard->second, object);
       }
-      return !stopped();
+      return true;
     });
   }
   [[nodiscard]] bool stopped() const { return options_.stop != nullptr && *options_.stop; }

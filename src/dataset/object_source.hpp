@@ -1,6 +1,7 @@
 // Pictures that are objects of a store, one each: where a batch gets them, and where it puts them.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <dataset/object_outputs.hpp>
 #include <framewire/batch/manifest.hpp>
