@@ -23,7 +23,8 @@ void add_failure(std::string_view line, const std::string& shard, const ReportOp
                    text_in(row, "message")};
   // Ours are about a dozen; a stranger's rows may name any number.
   constexpr std::size_t kMaxClasses = 64;
-  const bool room = report.errors.size() < kMaxClasses || report.errors.contains(failed.error_class);
+  const bool room =
+      report.errors.size() < kMaxClasses || report.errors.contains(failed.error_class);
   ++report.errors[room ? failed.error_class : "other"];
   if (options.on_failed) options.on_failed(failed);
 }

@@ -32,7 +32,7 @@ struct DatasetReport {
   std::uint64_t dropped = 0;
   std::uint64_t bytes_in = 0;
   std::uint64_t bytes_out = 0;
-  double seconds = 0;                            ///< each shard's, added up
+  double seconds = 0;  ///< each shard's, added up
   /// Rows by class; "other" where rows name more than 64.
   std::map<std::string, std::uint64_t> errors;
   std::map<std::string, std::uint64_t> options;  ///< shards by options_hash; more than one is odd
@@ -48,7 +48,7 @@ struct ReportOptions {
   std::string outputs;                ///< likewise, of the output shards
   std::shared_ptr<StoreSet> stores;   ///< null: folders alone
   std::vector<std::string> expected;  ///< names of shards; may be empty
-  std::size_t max_manifests = kMaxExpandedNames;  ///< as many shards as a batch may have
+  std::size_t max_manifests = kMaxExpandedNames;      ///< as many shards as a batch may have
   std::function<void(const FailedRow&)> on_failed{};  ///< called for each row that is not ok
   /// Called with each shard that counts and the path of its manifest.
   std::function<void(const std::string&, const std::string&)> on_manifest{};

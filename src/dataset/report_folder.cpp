@@ -58,8 +58,8 @@ class ReportFolder final : public ReportPlace {
   Result<void> read_lines(const std::string& manifest,
                           const std::function<void(std::string_view)>& take) override {
     // As read_record() opens it: another file may have come in its place.
-    const base::FileDescriptor file(::openat(folder_.get(), manifest.c_str(),
-                                             O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    const base::FileDescriptor file(
+        ::openat(folder_.get(), manifest.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     if (!file.valid()) return fail(batch::io_error(manifests_ / manifest, "open", errno));
     RowLines lines;
     std::string piece(64u << 10, '\0');

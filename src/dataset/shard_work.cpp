@@ -94,11 +94,12 @@ ShardWork::Listed ShardWork::list() {
   return {};
 }
 
-// Writes what is ready where what was listed takes too much memory. @return false where it still does,
-// and waits for others: for pictures in front, or for who writes
+// Writes what is ready where what was listed takes too much memory. @return false where it still
+// does, and waits for others: for pictures in front, or for who writes
 tl::expected<bool, batch::WriteError> ShardWork::make_list_room() {
   std::unique_lock lock(mutex_);
-  // The last sample may be open, which one_too_many() bounds, and is not written before it is closed.
+  // The last sample may be open, which one_too_many() bounds, and is not written before it is
+  // closed.
   const auto full = [this] {
     return state_ == State::kInWork && listed_bytes_ >= kMaxListedBytes && !samples_.empty() &&
            samples_.front().closed;
@@ -127,11 +128,12 @@ std::optional<Status> ShardWork::one_too_many(const tar::Member& member) {
       samples_.back().listed_bytes < kMaxListedBytes) {
     return std::nullopt;
   }
-  return Status(StatusCode::kTooLarge,
-                fmt::format("the sample {} has more than {} members, which take {} bytes of memory; "
-                            "accepted: {} bytes, about 20,000 members with short names",
-                            key, samples_.back().pieces.size(), samples_.back().listed_bytes,
-                            kMaxListedBytes))
+  return Status(
+             StatusCode::kTooLarge,
+             fmt::format("the sample {} has more than {} members, which take {} bytes of memory; "
+                         "accepted: {} bytes, about 20,000 members with short names",
+                         key, samples_.back().pieces.size(), samples_.back().listed_bytes,
+                         kMaxListedBytes))
       .at(member.begin);
 }
 

@@ -163,10 +163,10 @@ class ShardWork : public std::enable_shared_from_this<ShardWork> {
   std::uint64_t first_sample_ = 0;                     ///< number of samples_[0]
   std::unordered_map<std::uint64_t, Place> pictures_;  ///< handed out and not decided
   std::uint64_t next_number_ = 0;
-  std::size_t listed_bytes_ = 0;     ///< of samples_, and of the one that is written
-  std::atomic<bool> full_ = false;   ///< changed under mutex_
-  bool listed_ = false;   ///< no members come any more
-  bool writing_ = false;  ///< somebody does
+  std::size_t listed_bytes_ = 0;    ///< of samples_, and of the one that is written
+  std::atomic<bool> full_ = false;  ///< changed under mutex_
+  bool listed_ = false;             ///< no members come any more
+  bool writing_ = false;            ///< somebody does
   State state_ = State::kInWork;
   ShardRecord record_;
   std::vector<Status> copy_errors_;

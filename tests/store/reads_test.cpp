@@ -302,12 +302,12 @@ TEST_F(ReadsAttack, WhatTheServerRepeatsOfARequestIsNotShown) {
           const std::string& line = asked.headers.at("authorization");
           signature = line.substr(line.rfind('=') + 1);
           const std::string& secret = token ? asked.headers.at("x-amz-security-token") : signature;
-          return reply(400, fmt::format("<Error><{0}>no: {1}</{0}></Error>", element,
-                                        secret.substr(from)));
+          return reply(
+              400, fmt::format("<Error><{0}>no: {1}</{0}></Error>", element, secret.substr(from)));
         });
         std::vector<std::uint8_t> into(object_.size());
-        const auto got = opened(server.url(), {}, short_times(), keys)
-                             ->read_at(info(object_), 0, into);
+        const auto got =
+            opened(server.url(), {}, short_times(), keys)->read_at(info(object_), 0, into);
         ASSERT_FALSE(got);
         EXPECT_EQ(got.error().code(), StatusCode::kInvalidInput);
         EXPECT_THAT(got.error().to_string(), HasSubstr("not shown")) << element;

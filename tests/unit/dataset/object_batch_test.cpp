@@ -543,8 +543,7 @@ TEST_F(ObjectBatch, ASampleOfAnyNumberOfMembersIsRefused) {
   EXPECT_EQ(worker.totals.damaged, 1u);
   EXPECT_THAT(members("a.tar"), ElementsAre("0.jpg"));
   const ObjectBytes rows = store_->all().at("out/a.tar.jsonl");
-  EXPECT_THAT(std::string(rows.begin(), rows.end()),
-              HasSubstr("the sample many has more than"));
+  EXPECT_THAT(std::string(rows.begin(), rows.end()), HasSubstr("the sample many has more than"));
 }
 
 // Members without content are listed much faster than a picture in front of them is made.

@@ -128,7 +128,8 @@ TEST(RowsOfManifests, AreCutAtAnyByte) {
       lines.add(std::string_view(text).substr(at, step),
                 [&](std::string_view line) { got.emplace_back(line); });
     }
-    EXPECT_TRUE(got == (std::vector<std::string>{"one", "", std::string(kMaxRowBytes, 'y'), "last"}))
+    EXPECT_TRUE(got ==
+                (std::vector<std::string>{"one", "", std::string(kMaxRowBytes, 'y'), "last"}))
         << "in pieces of " << step;
   }
 }
