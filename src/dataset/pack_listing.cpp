@@ -3,7 +3,6 @@
 #include <batch/posix_file.hpp>
 #include <cerrno>
 #include <dataset/pack_listing.hpp>
-#include <dataset/row_lines.hpp>
 #include <dataset/sample_key.hpp>
 #include <dataset/shard_record.hpp>
 #include <filesystem>
@@ -43,18 +42,12 @@ Result<Numbers> numbers_in(const OutputRoot& root, const ShardPattern& pattern,
 
 void read_rows(const std::string& path, bool retry_failed, EarlierPacks& earlier) {
   std::ifstream file(path, std::ios::binary);
-  RowLines lines;
-  std::string piece(64u << 10, '\0');
-  do {
-    file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
-    const auto got = static_cast<std::size_t>(file.gcount());
-    lines.add(std::string_view(piece).substr(0, got), [&](std::string_view line) {
-      const auto row = batch::parse_row(line);
-      if (!row || (!row->ok && retry_failed)) return;
-      earlier.names.insert(row->name);
-      if (row->ok) earlier.keys.insert(std::string(split_sample_name(row->name).key));
-    });
-  } while (file);
+  for (std::string line; std::getline(file, line);) {
+    const auto row = batch::parse_row(line);
+    if (!row || (!row->ok && retry_failed)) continue;
+    earlier.names.insert(row->name);
+    if (row->ok) earlier.keys.insert(std::string(split_sample_name(row->name).key));
+  }
 }
 
 }  // namespace

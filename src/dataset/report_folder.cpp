@@ -1,5 +1,6 @@
 // Manifests and outputs in folders.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 #include <algorithm>
 #include <base/file_descriptor.hpp>
@@ -68,7 +69,14 @@ class ReportFolder final : public ReportPlace {
       if (got < 0 && errno == EINTR) continue;
       if (got < 0) return fail(batch::io_error(manifests_ / manifest, "read", errno));
       if (got == 0) break;
-      lines.add(std::string_view(piece).substr(0, static_cast<std::size_t>(got)), take);
+      if (lines.add(std::string_view(piece).substr(0, static_cast<std::size_t>(got)), take)) {
+        continue;
+      }
+      return fail(Status(StatusCode::kTooLarge,
+                         fmt::format("has a line of more than {} bytes; accepted: manifests, whose "
+                                     "rows are shorter",
+                                     kMaxRowBytes))
+                      .about(manifests_ / manifest));
     }
     return {};
   }

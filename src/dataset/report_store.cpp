@@ -4,7 +4,6 @@
 #include <dataset/object_names.hpp>
 #include <dataset/record_reader.hpp>
 #include <dataset/report_place.hpp>
-#include <dataset/row_lines.hpp>
 #include <map>
 #include <utility>
 
@@ -38,7 +37,7 @@ class ReportStore final : public ReportPlace {
                           const std::function<void(std::string_view)>& take) override {
     constexpr std::size_t kPieceBytes = 1u << 20;
     const store::ObjectInfo& object = objects_.at(manifest);
-    RowLines lines;
+    std::string text;
     std::string piece(kPieceBytes, '\0');
     for (std::uint64_t offset = 0; offset < object.bytes;) {
       auto* bytes = reinterpret_cast<std::uint8_t*>(piece.data());
@@ -46,7 +45,14 @@ class ReportStore final : public ReportPlace {
       if (!got) return fail(got.error());
       if (*got == 0) break;
       offset += *got;
-      lines.add(std::string_view(piece).substr(0, *got), take);
+      text.append(piece, 0, *got);
+      std::size_t begin = 0;
+      for (std::size_t end = text.find('\n'); end != std::string::npos;
+           end = text.find('\n', begin)) {
+        take(std::string_view(text).substr(begin, end - begin));
+        begin = end + 1;
+      }
+      text.erase(0, begin);
     }
     return {};
   }

@@ -482,6 +482,12 @@ TEST_F(CliShards, AttackRowsOfStrangersStayTexts) {
   EXPECT_EQ(list.out, "");
   EXPECT_THAT(list.err, HasSubstr("has a line break"));
 
+  write_text(manifest, std::string(17u << 20, 'x') + "\n" + last.dump() + "\n");
+  const Ran giant = run_program({"report", out});
+  EXPECT_NE(giant.exit_code, 0);
+  EXPECT_THAT(giant.err, HasSubstr("too_large: " + manifest));
+  fs::remove(manifest);
+
   // A link to what fits is no output, for reports as for batches.
   fs::rename(folder_ / "out/b.tar", folder_ / "b.tar");
   fs::create_symlink(folder_ / "b.tar", folder_ / "out/b.tar");

@@ -253,8 +253,8 @@ void S3Request::hide_secrets(std::string& text) const {
   constexpr std::size_t kTellingBytes = 16;
   for (const std::string& secret : secrets_) {
     for (std::size_t i = 0; i + kTellingBytes <= text.size(); ++i) {
-      if (secret.find(std::string_view(text).substr(i, kTellingBytes)) == std::string::npos)
-        continue;
+      const std::string_view some = std::string_view(text).substr(i, kTellingBytes);
+      if (secret.find(some) == std::string::npos) continue;
       text = "(not shown: it repeats what was sent to sign the request)";
       return;
     }

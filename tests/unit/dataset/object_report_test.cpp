@@ -99,12 +99,10 @@ TEST_F(ObjectReport, ManifestsWithoutEndAreRefused) {
   EXPECT_LE(store_->count(Request::kList) - pages, 4u) << "listed on";
 }
 
-// A stranger's rows: of any length, with any number of classes.
-TEST_F(ObjectReport, RowsAreBounded) {
+TEST_F(ObjectReport, ClassesOfStrangersAreBounded) {
   put_shard("a.tar", 1);
   const auto good = store_->all().at("out/a.tar.jsonl");
-  std::string rows = R"({"status": "failed", "error_class": ")" + std::string(kMaxRowBytes, 'x') +
-                     "\"}\n" + "{\"status\": \"failed\", \"error_class\": \"io_error\"}\n";
+  std::string rows = "{\"status\": \"failed\", \"error_class\": \"io_error\"}\n";
   for (int i = 0; i < 1000; ++i) {
     rows += R"({"status": "failed", "error_class": "class)" + std::to_string(i) + "\"}\n";
   }
@@ -113,25 +111,31 @@ TEST_F(ObjectReport, RowsAreBounded) {
   store_->set("out/a.tar.jsonl", bytes);
   const auto report = make_report(options_);
   ASSERT_TRUE(report) << report.error().to_string();
-  EXPECT_EQ(report->errors.at("io_error"), 1u) << "what follows a long row is read";
+  EXPECT_EQ(report->errors.at("io_error"), 1u);
   EXPECT_EQ(report->errors.size(), 65u);
   EXPECT_GT(report->errors.at("other"), 900u);
 }
 
 TEST(RowsOfManifests, AreCutAtAnyByte) {
-  const std::string text = "one\n\n" + std::string(kMaxRowBytes + 1, 'x') + "\n" +
-                           std::string(kMaxRowBytes, 'y') + "\nlast\nno end";
+  const std::string text = "one\n\n" + std::string(kMaxRowBytes, 'y') + "\nlast\nno end";
   for (const std::size_t step : {std::size_t{4093}, std::size_t{1} << 20, text.size()}) {
     RowLines lines;
     std::vector<std::string> got;
     for (std::size_t at = 0; at < text.size(); at += step) {
-      lines.add(std::string_view(text).substr(at, step),
-                [&](std::string_view line) { got.emplace_back(line); });
+      EXPECT_TRUE(lines.add(std::string_view(text).substr(at, step),
+                            [&](std::string_view line) { got.emplace_back(line); }));
     }
-    EXPECT_TRUE(got ==
-                (std::vector<std::string>{"one", "", std::string(kMaxRowBytes, 'y'), "last"}))
-        << "in pieces of " << step;
+    const std::vector<std::string> wanted = {"one", "", std::string(kMaxRowBytes, 'y'), "last"};
+    EXPECT_TRUE(got == wanted) << "in pieces of " << step;
   }
+}
+
+TEST(RowsOfManifests, AreBounded) {
+  const std::string piece(64u << 10, 'x');
+  RowLines lines;
+  std::size_t taken = 0;
+  while (taken <= kMaxRowBytes && lines.add(piece, [](std::string_view) {})) taken += piece.size();
+  EXPECT_EQ(taken, kMaxRowBytes);
 }
 
 }  // namespace
