@@ -20,7 +20,6 @@ using dataset::test::walk;
 using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using Words = std::vector<std::string>;
 
 std::string_view view(const Bytes& bytes) {
@@ -461,38 +460,6 @@ TEST_F(CliShards, AttackNamesOfMembersStayNames) {
   EXPECT_EQ(names(out("a.tar")), names(archive.bytes));
   EXPECT_EQ(read_tree(folder_ / "out").size(), 2u);
   EXPECT_FALSE(fs::exists(folder_.path().parent_path() / "up.jpg"));
-}
-
-TEST_F(CliShards, AttackRowsOfStrangersStayTexts) {
-  make_shard("a", 1);
-  make_shard("b", 1);
-  ASSERT_EQ(run_program(batch("{a,b}.tar")).exit_code, 0);
-  const std::string manifest = folder_ / "out/a.tar.jsonl";
-  json last = record("a.tar");
-  last["failed"] = 1;
-  last["input"] = "in/a.tar\n/etc/passwd";
-  const json row = {{"status", "failed"}, {"error_class", "\x1b[2Jgone"}, {"input", "1.jpg"}};
-  write_text(manifest, row.dump() + "\n" + last.dump() + "\n");
-  const std::string out = folder_ / "out";
-  const Ran rows = run_program({"report", out, "--failures"});
-  EXPECT_THAT(rows.out, HasSubstr("[2Jgone"));
-  EXPECT_THAT(rows.out, Not(HasSubstr("\x1b")));
-  const Ran list = run_program({"report", out, "--retry-list"});
-  EXPECT_EQ(list.exit_code, 1);
-  EXPECT_EQ(list.out, "");
-  EXPECT_THAT(list.err, HasSubstr("has a line break"));
-
-  write_text(manifest, std::string(17u << 20, 'x') + "\n" + last.dump() + "\n");
-  const Ran giant = run_program({"report", out});
-  EXPECT_NE(giant.exit_code, 0);
-  EXPECT_THAT(giant.err, HasSubstr("too_large: " + manifest));
-  fs::remove(manifest);
-
-  // A link to what fits is no output, for reports as for batches.
-  fs::rename(folder_ / "out/b.tar", folder_ / "b.tar");
-  fs::create_symlink(folder_ / "b.tar", folder_ / "out/b.tar");
-  EXPECT_EQ(json::parse(run_program({"report", out, "--json"}).out)["without_output"],
-            json({"b.tar"}));
 }
 
 TEST_F(CliShards, AttackLinksInTheOutputFolderAreNotFollowed) {
