@@ -347,6 +347,7 @@ class ObjectOutputs final : public ShardOutputs {
     if (!listed) return listed;
     RecordReader records(*options_.manifests.store, std::move(manifests));
     for (Found* shard : found) {
+      if (stopped()) return {};  // nothing is begun any more
       auto record = records.next();
       if (!record) return fail(record.error());
       shard->record = std::move(*record);
@@ -378,6 +379,7 @@ class ObjectOutputs final : public ShardOutputs {
   Result<void> list(const ObjectPrefix& where, std::string_view ending, Take take) {
     return where.store->list(where.prefix, "", [&](const ObjectInfo& object) {
       std::string name = object.key.substr(where.prefix.size());
+      if (stopped()) return false;
       if (!name.ends_with(ending)) return true;
       name.resize(name.size() - ending.size());
       if (const auto shard = known_->find(name); shard != known_->end()) {
@@ -386,6 +388,7 @@ class ObjectOutputs final : public ShardOutputs {
       return true;
     });
   }
+  [[nodiscard]] bool stopped() const { return options_.stop != nullptr && *options_.stop; }
 
   const ObjectOutputsOptions options_;
   std::optional<FoundByName> known_;  ///< nothing: nobody has looked

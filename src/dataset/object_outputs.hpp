@@ -1,6 +1,7 @@
 // Output shards in an object store.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -27,6 +28,8 @@ struct ObjectOutputsOptions {
   ObjectPrefix manifests;
   /// How long another process that has just made the same output is given to commit it.
   std::chrono::milliseconds patience{2000};
+  /// As RunOptions::stop: who resumes lists all of a prefix first.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 /// Uploads each shard in parts. commit() makes the output known, and then the manifest, which no

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <batch/names.hpp>
+#include <batch/temporary_file.hpp>
 #include <condition_variable>
 #include <cstring>
 #include <dataset/object_source.hpp>
@@ -139,6 +140,9 @@ class ObjectSource final : public batch::Source {
     input.expected = named_like_jpeg(input.name);
     if (auto good = batch::check_name(input.name); !good) {
       input.error = Status(good.error().code(), good.error().message()).about(input.label);
+    } else if (batch::is_temporary_name(input.name.substr(input.name.rfind('/') + 1))) {
+      input.error = Status(StatusCode::kInvalidInput, "has a name that unfinished outputs have")
+                        .about(input.label);
     }
     input.data = std::move(listed);
     return input;
@@ -173,7 +177,8 @@ class ObjectSource final : public batch::Source {
 
   Result<void> read_ahead() {
     while (begun_.size() <= options_.reads_ahead) {
-      if (names_.empty() && listed_all_) return {};
+      const bool stopped = options_.stop != nullptr && *options_.stop;
+      if (names_.empty() && (listed_all_ || stopped)) return {};
       if (names_.empty()) {
         // Who waits for names has some in hand: the error comes when those are done.
         if (auto listed = list_page(); !listed) {

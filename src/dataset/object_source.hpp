@@ -1,6 +1,7 @@
 // Pictures that are objects of a store, one each: where a batch gets them, and where it puts them.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <dataset/object_outputs.hpp>
 #include <framewire/batch/manifest.hpp>
@@ -16,6 +17,8 @@ struct ObjectSourceOptions {
   std::uint64_t ahead_bytes = 256u << 20;  ///< of objects that are there before they are opened
   /// What need not be read before it is asked for, since it was made before; null: everything is.
   const batch::DoneIndex* done = nullptr;
+  /// As RunOptions::stop: a listing may have any number of keys that are no pictures.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 /// Every object below a prefix, in the order of keys; what ends in '/' is passed over, as it stands

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <dataset/report.hpp>
 #include <dataset/report_place.hpp>
 #include <memory>
@@ -20,7 +21,11 @@ void add_failure(std::string_view line, const std::string& shard, const ReportOp
   if (!row.is_object() || row.contains("shard") || text_in(row, "status") == "ok") return;
   FailedRow failed{shard, text_in(row, "input"), text_in(row, "error_class"),
                    text_in(row, "message")};
-  ++report.errors[failed.error_class];
+  // Ours are about a dozen; a stranger's rows may name any number.
+  constexpr std::size_t kMaxClasses = 64;
+  const bool room =
+      report.errors.size() < kMaxClasses || report.errors.contains(failed.error_class);
+  ++report.errors[room ? failed.error_class : "other"];
   if (options.on_failed) options.on_failed(failed);
 }
 
@@ -50,6 +55,14 @@ Result<std::unique_ptr<ReportPlace>> open_place(const ReportOptions& options) {
 }
 
 }  // namespace
+
+Result<void> check_number(std::size_t manifests, const ReportOptions& options) {
+  if (manifests <= options.max_manifests) return {};
+  return fail(Status(StatusCode::kTooLarge,
+                     fmt::format("has more than {} manifests; accepted: reports on parts of it",
+                                 options.max_manifests))
+                  .about(options.manifests));
+}
 
 Result<DatasetReport> make_report(const ReportOptions& options) {
   const auto place = open_place(options);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <dataset/braces.hpp>
 #include <dataset/shard_record.hpp>
 #include <dataset/store_set.hpp>
 #include <framewire/status.hpp>
@@ -31,8 +32,9 @@ struct DatasetReport {
   std::uint64_t dropped = 0;
   std::uint64_t bytes_in = 0;
   std::uint64_t bytes_out = 0;
-  double seconds = 0;                            ///< each shard's, added up
-  std::map<std::string, std::uint64_t> errors;   ///< rows by class
+  double seconds = 0;  ///< each shard's, added up
+  /// Rows by class; "other" where rows name more than 64.
+  std::map<std::string, std::uint64_t> errors;
   std::map<std::string, std::uint64_t> options;  ///< shards by options_hash; more than one is odd
   std::vector<ShardRecord> with_failures;        ///< failed > 0, or damaged
   std::vector<std::string> without_output;       ///< a manifest, and no output of its size
@@ -46,13 +48,15 @@ struct ReportOptions {
   std::string outputs;                ///< likewise, of the output shards
   std::shared_ptr<StoreSet> stores;   ///< null: folders alone
   std::vector<std::string> expected;  ///< names of shards; may be empty
+  std::size_t max_manifests = kMaxExpandedNames;      ///< as many shards as a batch may have
   std::function<void(const FailedRow&)> on_failed{};  ///< called for each row that is not ok
   /// Called with each shard that counts and the path of its manifest.
   std::function<void(const std::string&, const std::string&)> on_manifest{};
 };
 
 /// Reads the records of all manifests, and rows only of those that have failures.
-/// @return io_error where a folder cannot be read; what a store says
+/// @return io_error where a folder cannot be read; too_large for more than max_manifests; what a
+/// store says
 [[nodiscard]] Result<DatasetReport> make_report(const ReportOptions& options);
 
 }  // namespace framewire::dataset

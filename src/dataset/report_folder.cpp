@@ -1,12 +1,14 @@
 // Manifests and outputs in folders.
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
 #include <algorithm>
 #include <base/file_descriptor.hpp>
 #include <batch/posix_file.hpp>
 #include <cerrno>
 #include <dataset/report_place.hpp>
+#include <dataset/row_lines.hpp>
 #include <filesystem>
-#include <fstream>
 #include <utility>
 
 namespace framewire::dataset {
@@ -14,17 +16,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<std::vector<std::string>> list_manifests(const std::string& folder) {
+Result<std::vector<std::string>> list_manifests(const ReportOptions& options) {
+  const std::string& folder = options.manifests;
   std::vector<std::string> names;
   std::error_code error;
   fs::recursive_directory_iterator walk(folder, error);
-  for (; !error && walk != fs::recursive_directory_iterator(); walk.increment(error)) {
+  for (; !error && names.size() <= options.max_manifests &&
+         walk != fs::recursive_directory_iterator();
+       walk.increment(error)) {
     const std::string path = walk->path();
     if (path.ends_with(kManifestEnding)) {
       names.push_back(walk->path().lexically_relative(folder).string());
     }
   }
   if (error) return fail(batch::io_error(folder, "read the folder", error.value()));
+  if (auto few = check_number(names.size(), options); !few) return fail(few.error());
   std::ranges::sort(names);
   return names;
 }
@@ -43,14 +49,35 @@ class ReportFolder final : public ReportPlace {
     return read_record(folder_.get(), names_[next_++]);
   }
   bool has_output(const std::string& shard, const ShardRecord& record) override {
+    // A link is no output, as a batch has it.
     std::error_code error;
-    const auto bytes = fs::file_size(outputs_ / shard, error);
+    const fs::path output = outputs_ / shard;
+    if (!fs::is_regular_file(fs::symlink_status(output, error))) return false;
+    const auto bytes = fs::file_size(output, error);
     return !error && bytes == record.bytes_out;
   }
   Result<void> read_lines(const std::string& manifest,
                           const std::function<void(std::string_view)>& take) override {
-    std::ifstream file(manifests_ / manifest, std::ios::binary);
-    for (std::string line; std::getline(file, line);) take(line);
+    // As read_record() opens it: another file may have come in its place.
+    const base::FileDescriptor file(
+        ::openat(folder_.get(), manifest.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (!file.valid()) return fail(batch::io_error(manifests_ / manifest, "open", errno));
+    RowLines lines;
+    std::string piece(64u << 10, '\0');
+    for (;;) {
+      const ssize_t got = ::read(file.get(), piece.data(), piece.size());
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return fail(batch::io_error(manifests_ / manifest, "read", errno));
+      if (got == 0) break;
+      if (lines.add(std::string_view(piece).substr(0, static_cast<std::size_t>(got)), take)) {
+        continue;
+      }
+      return fail(Status(StatusCode::kTooLarge,
+                         fmt::format("has a line of more than {} bytes; accepted: manifests, whose "
+                                     "rows are shorter",
+                                     kMaxRowBytes))
+                      .about(manifests_ / manifest));
+    }
     return {};
   }
 
@@ -65,7 +92,7 @@ class ReportFolder final : public ReportPlace {
 }  // namespace
 
 Result<std::unique_ptr<ReportPlace>> open_report_folder(const ReportOptions& options) {
-  auto names = list_manifests(options.manifests);
+  auto names = list_manifests(options);
   if (!names) return fail(names.error());
   base::FileDescriptor folder(::open(options.manifests.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder.valid()) return fail(batch::io_error(options.manifests, "read the folder", errno));

@@ -36,7 +36,10 @@ inline constexpr std::string_view kManifestEnding = ".tar.jsonl";
 /// What of it is not the shard's name.
 inline constexpr std::string_view kRowsEnding = ".jsonl";
 
-/// @return io_error where a folder cannot be read; what a store says
+/// @return too_large for more manifests than ReportOptions::max_manifests
+[[nodiscard]] Result<void> check_number(std::size_t manifests, const ReportOptions& options);
+
+/// @return io_error where a folder cannot be read; what a store says; as check_number()
 [[nodiscard]] Result<std::unique_ptr<ReportPlace>> open_report_folder(const ReportOptions& options);
 [[nodiscard]] Result<std::unique_ptr<ReportPlace>> open_report_store(const ReportOptions& options);
 

@@ -86,9 +86,10 @@ Result<std::unique_ptr<ReportPlace>> open_report_store(const ReportOptions& opti
       names.push_back(object.key.substr(manifests->prefix.size()));
       objects[names.back()] = object;
     }
-    return true;
+    return names.size() <= options.max_manifests;
   });
   if (!listed) return fail(listed.error());
+  if (auto few = check_number(names.size(), options); !few) return fail(few.error());
   listed = outputs->store->list(outputs->prefix, "", [&](const store::ObjectInfo& object) {
     std::string name = object.key.substr(outputs->prefix.size());
     if (objects.contains(name + std::string(kRowsEnding))) {

@@ -64,6 +64,9 @@ ShardWork::ShardWork(std::uint64_t id, std::string name, std::string label,
 
 ShardWork::Listed ShardWork::list() {
   while (state() == State::kInWork) {
+    const auto room = make_list_room();
+    if (!room) return {std::nullopt, room.error(), false};
+    if (!*room) return {std::nullopt, std::nullopt, true};
     const auto member = reader_.next();
     if (!member) {
       if (auto lost = input_->lost()) {
@@ -78,6 +81,10 @@ ShardWork::Listed ShardWork::list() {
       if (!ended) return {std::nullopt, std::move(ended.error())};
       break;
     }
+    if (const auto error = one_too_many(**member)) {
+      reader_.end();
+      return {add_damage(*error), std::nullopt};
+    }
     input_->read_ahead((*member)->content);
     if (auto input = add(**member)) return {std::move(input), std::nullopt};
     std::unique_lock lock(mutex_);
@@ -85,6 +92,49 @@ ShardWork::Listed ShardWork::list() {
     if (auto written = write_ready(lock); !written) return {std::nullopt, written.error()};
   }
   return {};
+}
+
+// Writes what is ready where what was listed takes too much memory. @return false where it still
+// does, and waits for others: for pictures in front, or for who writes
+tl::expected<bool, batch::WriteError> ShardWork::make_list_room() {
+  std::unique_lock lock(mutex_);
+  // The last sample may be open, which one_too_many() bounds, and is not written before it is
+  // closed.
+  const auto full = [this] {
+    return state_ == State::kInWork && listed_bytes_ >= kMaxListedBytes && !samples_.empty() &&
+           samples_.front().closed;
+  };
+  if (!full()) return true;
+  if (auto written = write_ready(lock); !written) {
+    return tl::unexpected<batch::WriteError>(written.error());
+  }
+  full_ = full();
+  return !full_;
+}
+
+// Under the lock, after something was written.
+void ShardWork::end_wait() {
+  const bool in_the_way = state_ == State::kInWork && listed_bytes_ >= kMaxListedBytes / 2 &&
+                          !samples_.empty() && samples_.front().closed;
+  if (in_the_way || !full_.exchange(false)) return;
+  budget_.notify();
+}
+
+// Of one sample, which is in memory until its last member.
+std::optional<Status> ShardWork::one_too_many(const tar::Member& member) {
+  const std::string_view key = key_of(member);
+  const std::lock_guard lock(mutex_);
+  if (key.empty() || samples_.empty() || samples_.back().closed || samples_.back().key != key ||
+      samples_.back().listed_bytes < kMaxListedBytes) {
+    return std::nullopt;
+  }
+  return Status(
+             StatusCode::kTooLarge,
+             fmt::format("the sample {} has more than {} members, which take {} bytes of memory; "
+                         "accepted: {} bytes, about 20,000 members with short names",
+                         key, samples_.back().pieces.size(), samples_.back().listed_bytes,
+                         kMaxListedBytes))
+      .at(member.begin);
 }
 
 bool ShardWork::is_jpeg(const tar::Member& member) {
@@ -105,10 +155,7 @@ std::optional<batch::Input> ShardWork::add(const tar::Member& member) {
   }
   if (is_jpeg(member)) return hand_out(member, key_of(member), std::nullopt);
   const std::lock_guard lock(mutex_);
-  Sample& sample = sample_for(key_of(member));
-  Piece piece;
-  piece.member = member;
-  sample.pieces.push_back(std::move(piece));
+  add_piece(member, key_of(member));
   return std::nullopt;
 }
 
@@ -143,10 +190,8 @@ batch::Input ShardWork::hand_out(tar::Member member, std::string_view key,
   {
     const std::lock_guard lock(mutex_);
     number = next_number_++;
-    Sample& sample = sample_for(key);
-    Piece piece;
-    piece.member = member;
-    sample.pieces.push_back(std::move(piece));
+    add_piece(member, key);
+    Sample& sample = samples_.back();
     ++sample.undecided;
     pictures_[number] = {first_sample_ + samples_.size() - 1, sample.pieces.size() - 1};
   }
@@ -160,6 +205,19 @@ batch::WriteResult ShardWork::end_listing() {
   listed_ = true;
   if (!samples_.empty()) samples_.back().closed = true;
   return write_ready(lock);
+}
+
+ShardWork::Piece& ShardWork::add_piece(const tar::Member& member, std::string_view key) {
+  Sample& sample = sample_for(key);
+  const tar::Header& header = member.header;
+  // The name stands in the key and in a row, too.
+  const std::size_t bytes = sizeof(Sample) + sizeof(Piece) + 3 * header.name.size() +
+                            header.user_name.size() + header.group_name.size();
+  sample.listed_bytes += bytes;
+  listed_bytes_ += bytes;
+  Piece& piece = sample.pieces.emplace_back();
+  piece.member = member;
+  return piece;
 }
 
 ShardWork::Sample& ShardWork::sample_for(std::string_view key) {

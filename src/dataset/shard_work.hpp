@@ -1,6 +1,7 @@
 // One shard in work: its pictures are handed out, and what comes of them goes back in their order.
 #pragma once
 
+#include <atomic>
 #include <base/clock.hpp>
 #include <cstdint>
 #include <dataset/budget.hpp>
@@ -33,6 +34,10 @@ struct ShardSettings {
 [[nodiscard]] ShardRecord begin_record(const std::string& name, const ShardInput& input,
                                        const ShardSettings& settings);
 
+/// What a shard's members that were listed and are not written may take, about: their names, places
+/// and rows, not what was made of them. An archive may have any number, of no content.
+inline constexpr std::size_t kMaxListedBytes = 16u << 20;
+
 /// Members go out in the order in which they came: pictures as they were made, others as bytes of
 /// the input, headers included. A sample goes out once all of its pictures are decided.
 ///
@@ -51,10 +56,14 @@ class ShardWork : public std::enable_shared_from_this<ShardWork> {
   struct Listed {
     std::optional<batch::Input> input;         ///< nothing: there are no more
     std::optional<batch::WriteError> problem;  ///< of the whole shard; there are no more
+    bool waits = false;                        ///< there may be more, once may_list()
   };
   /// Goes on to the next picture, or to what cannot be read: the input then has an error. Its name
   /// is "ID/NUMBER", its data a Picture.
   [[nodiscard]] Listed list();
+  /// Not while members that were listed wait for those in front of them, in kMaxListedBytes. The
+  /// budget is told when that ends.
+  [[nodiscard]] bool may_list() const noexcept { return !full_.load(); }
 
   /// A picture that was handed out. Where it is dropped before it is decided, while the shard is in
   /// work, which only a batch does that ends, the budget is told.
@@ -106,6 +115,7 @@ class ShardWork : public std::enable_shared_from_this<ShardWork> {
   struct Sample {
     std::string key;
     std::vector<Piece> pieces;
+    std::size_t listed_bytes = 0;  ///< of kMaxListedBytes
     std::size_t undecided = 0;
     bool closed = false;  ///< has all its members
   };
@@ -120,6 +130,10 @@ class ShardWork : public std::enable_shared_from_this<ShardWork> {
   [[nodiscard]] batch::Input hand_out(tar::Member member, std::string_view key,
                                       std::optional<Status> error);
   [[nodiscard]] batch::WriteResult end_listing();
+  [[nodiscard]] tl::expected<bool, batch::WriteError> make_list_room();
+  [[nodiscard]] std::optional<Status> one_too_many(const tar::Member& member);
+  void end_wait();
+  Piece& add_piece(const tar::Member& member, std::string_view key);
   Sample& sample_for(std::string_view key);
   [[nodiscard]] Sample& sample_at(const Place& place);
   [[nodiscard]] std::string label_of(const std::string& member) const;
@@ -149,8 +163,10 @@ class ShardWork : public std::enable_shared_from_this<ShardWork> {
   std::uint64_t first_sample_ = 0;                     ///< number of samples_[0]
   std::unordered_map<std::uint64_t, Place> pictures_;  ///< handed out and not decided
   std::uint64_t next_number_ = 0;
-  bool listed_ = false;   ///< no members come any more
-  bool writing_ = false;  ///< somebody does
+  std::size_t listed_bytes_ = 0;    ///< of samples_, and of the one that is written
+  std::atomic<bool> full_ = false;  ///< changed under mutex_
+  bool listed_ = false;             ///< no members come any more
+  bool writing_ = false;            ///< somebody does
   State state_ = State::kInWork;
   ShardRecord record_;
   std::vector<Status> copy_errors_;

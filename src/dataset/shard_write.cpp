@@ -40,8 +40,12 @@ batch::WriteResult ShardWork::write_ready(std::unique_lock<std::mutex>& lock) {
     if (bytes > 0) budget_.release(bytes);
     if (!sample.pieces.empty()) input_->release_before(sample.pieces.back().member.end);
     lock.lock();
+    if (state_ != State::kInWork) break;
+    listed_bytes_ -= sample.listed_bytes;
+    end_wait();
   }
-  if (result && listed_ && samples_.empty()) {
+  // Another thread may have given the shard up, whose samples are gone then, not written.
+  if (result && state_ == State::kInWork && listed_ && samples_.empty()) {
     lock.unlock();
     const auto committed = without_throwing([&] { return commit_output(); });
     if (!committed) result = tl::unexpected<batch::WriteError>(committed.error());
@@ -152,6 +156,8 @@ bool ShardWork::fail_shard() {
     for (const Piece& piece : sample.pieces) bytes += piece.encoded.size();
   }
   samples_.clear();
+  listed_bytes_ = 0;
+  full_ = false;
   budget_.release(bytes);
   return true;
 }

@@ -299,8 +299,11 @@ Result<std::optional<batch::Input>> TarBatch::State::open_shard(std::uint64_t id
 Result<std::optional<batch::Input>> TarBatch::State::next() {
   for (;;) {
     const auto may_open = [this] { return next_shard_ < shards_.size() && open_ < max_open_; };
-    const bool goes_on = budget_.wait(
-        [&] { return !listings_.empty() || may_open() || next_shard_ >= shards_.size(); });
+    const bool goes_on = budget_.wait([&] {
+      if (listings_.size() < options_.in_work && may_open()) return true;
+      if (listings_.empty()) return next_shard_ >= shards_.size();
+      return std::ranges::any_of(listings_, [](const auto& work) { return work->may_list(); });
+    });
     if (!goes_on) return std::nullopt;
     if (listings_.size() < options_.in_work && may_open()) {
       const std::size_t id = next_shard_++;
@@ -315,8 +318,10 @@ Result<std::optional<batch::Input>> TarBatch::State::next() {
     }
     const std::size_t index = turn_++ % listings_.size();
     const std::shared_ptr<ShardWork> work = listings_[index];
+    if (!work->may_list()) continue;
     auto listed = work->list();
     if (listed.input) return std::move(listed.input);
+    if (listed.waits) continue;
     listings_.erase(listings_.begin() + static_cast<std::ptrdiff_t>(index));
     settle(work);
     if (!listed.problem) continue;
@@ -416,7 +421,8 @@ Result<std::unique_ptr<ShardOutputs>> open_outputs(const std::vector<NamedShard>
     if (!outputs) return fail(outputs.error());
     auto manifests = open_prefix(options.manifests, *options.stores);
     if (!manifests) return fail(manifests.error());
-    return open_object_outputs({std::move(*outputs), std::move(*manifests), options.patience});
+    return open_object_outputs(
+        {std::move(*outputs), std::move(*manifests), options.patience, options.stop});
   }
   FolderOutputsOptions folders{options.outputs, options.manifests, options.mode, {}};
   for (const NamedShard& shard : shards) {

@@ -52,8 +52,8 @@ struct ShardTotals {
 };
 
 /// Source, sink and manifest of one call of batch::run(), whose settings have no shard of their
-/// own. Memory: waiting_bytes, and what is
-/// in work when they are reached; about 1 KB a member that waits; what store_bytes says.
+/// own. Memory: waiting_bytes, and what is in work when they are reached; about 1 KB a member that
+/// waits, up to twice kMaxListedBytes a shard; what store_bytes says.
 class TarBatch {
  public:
   /// @param shards  paths, named below the output folder as batch::open_files() names them; or URLs

@@ -290,6 +290,42 @@ TEST_F(ReadsAttack, RedirectsAreNotFollowed) {
   EXPECT_EQ(elsewhere.requests(), 0U);
 }
 
+TEST_F(ReadsAttack, WhatTheServerRepeatsOfARequestIsNotShown) {
+  auto keys = test_keys();
+  keys["AWS_SESSION_TOKEN"] = "IQoJb3JpZ2luX2VjSESSIONTEST/+=1234567890";
+  std::string signature;
+  std::string told;
+  for (const char* element : {"Code", "Message", "Region"}) {
+    for (const std::size_t from : {0U, 9U}) {
+      for (const bool token : {false, true}) {
+        ScriptedServer server([&](const Asked& asked) {
+          const std::string& line = asked.headers.at("authorization");
+          signature = line.substr(line.rfind('=') + 1);
+          const std::string& secret = token ? asked.headers.at("x-amz-security-token") : signature;
+          return reply(
+              400, fmt::format("<Error><{0}>no: {1}</{0}></Error>", element, secret.substr(from)));
+        });
+        std::vector<std::uint8_t> into(object_.size());
+        const auto got =
+            opened(server.url(), {}, short_times(), keys)->read_at(info(object_), 0, into);
+        ASSERT_FALSE(got);
+        EXPECT_EQ(got.error().code(), StatusCode::kInvalidInput);
+        EXPECT_THAT(got.error().to_string(), HasSubstr("not shown")) << element;
+        EXPECT_THAT(got.error().to_string(), Not(HasSubstr(signature.substr(20, 20))));
+        EXPECT_THAT(got.error().to_string(), Not(HasSubstr("SESSIONTEST")));
+      }
+    }
+  }
+}
+
+// A head is refused whatever of it has no end.
+TEST_F(ReadsAttack, ALineThatDoesNotEndIsAHeadThatIsTooLong) {
+  const auto result = read([&](const Asked&, unsigned) {
+    return Scripted{"HTTP/1.1 206 x\r\nX-Line: ", std::string(4096, 'y'), SIZE_MAX, true, 0, false};
+  });
+  expect_error(result, StatusCode::kIoError, "too long a head");
+}
+
 TEST(ReadsInFlight, AreBoundedAndAllAnswered) {
   const std::string object = pattern(400'000);
   std::atomic<int> now = 0;
@@ -335,6 +371,28 @@ TEST(ReadsInFlight, AreCancelledWhenTheStoreCloses) {
   }
   store.reset();
   EXPECT_EQ(cancelled.load(), 6);
+}
+
+// At any moment: while answers come, and others begin in their place.
+TEST(ReadsInFlight, AreAllAnsweredHoweverTheStoreCloses) {
+  const std::string object = pattern(2'000);
+  ScriptedServer server([&](const Asked& asked) { return reply_range(asked, object); });
+  StoreSettings settings;
+  settings.reads_in_flight = 2;
+  std::vector<std::uint8_t> into(object.size());
+  for (int round = 0; round < 60; ++round) {
+    auto store = opened(server.url(), settings);
+    constexpr int kReads = 40;
+    std::atomic<int> answered = 0;
+    for (int i = 0; i < kReads; ++i) {
+      store->start_read(info(object), static_cast<std::uint64_t>(i) * 50,
+                        std::span(into).subspan(static_cast<std::size_t>(i) * 50, 50),
+                        [&](Result<std::size_t>) { answered.fetch_add(1); });
+    }
+    while (answered.load() < round % 20) std::this_thread::yield();
+    store.reset();
+    EXPECT_EQ(answered.load(), kReads);
+  }
 }
 
 }  // namespace

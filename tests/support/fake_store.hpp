@@ -135,6 +135,8 @@ class FakeStore final : public ObjectStore {
   }
 
   Before before;  ///< set while nobody uses the store
+  /// Likewise, of reads alone, with the offset.
+  std::function<std::optional<Status>(const std::string& key, std::uint64_t offset)> before_read;
   std::size_t page_keys = 3;
   std::atomic<unsigned> reading{0};
   std::atomic<unsigned> most_reading{0};
@@ -190,6 +192,9 @@ class FakeStore final : public ObjectStore {
   Result<std::size_t> read_now(const ObjectInfo& object, std::uint64_t offset,
                                std::span<std::uint8_t> into) {
     if (auto fault = meet(Request::kRead, object.key)) return fail(*fault);
+    if (auto fault = before_read ? before_read(object.key, offset) : std::nullopt) {
+      return fail(Status(fault->code(), fault->message()).about(label(object.key)));
+    }
     std::shared_ptr<const Bytes> bytes;
     {
       const std::lock_guard lock(mutex_);

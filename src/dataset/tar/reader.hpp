@@ -44,6 +44,9 @@ class Reader {
   ///         offset; io_error
   [[nodiscard]] Result<std::optional<Member>> next();
 
+  /// No further member is read: the one that came last is not wanted. It is damaged() then.
+  void end() noexcept { ended_ = true; }
+
   /// After an error: what is known of the member where it was met. begin is always right, the name
   /// is empty where it is not known.
   [[nodiscard]] const Member& damaged() const noexcept { return current_; }

@@ -68,6 +68,7 @@ Result<TextPairs> S3Request::signed_headers() {
       {call_.method, call_.address->path(call_.key), call_.query, headers, payload_hash_},
       {now, call_.address->region(), "s3"}, *credentials);
   if (!signature) return fail(std::move(signature.error()));
+  secrets_ = {signature->substr(signature->rfind('=') + 1), credentials->session_token};
   headers.emplace_back("authorization", *std::move(signature));
   // What libcurl would add: a wait of a second before bodies, and a type that is not theirs.
   headers.emplace_back("expect", "");
@@ -247,7 +248,32 @@ void S3Request::give_up(Status why) noexcept {
   if (call_.done) std::exchange(call_.done, nullptr)(fail(std::move(why)));
 }
 
+// A server, or a proxy before it, may repeat a request in the text that says why it was refused.
+void S3Request::hide_secrets(std::string& text) const {
+  constexpr std::size_t kTellingBytes = 16;
+  for (const std::string& secret : secrets_) {
+    for (std::size_t i = 0; i + kTellingBytes <= text.size(); ++i) {
+      const std::string_view some = std::string_view(text).substr(i, kTellingBytes);
+      if (secret.find(some) == std::string::npos) continue;
+      text = "(not shown: it repeats what was sent to sign the request)";
+      return;
+    }
+  }
+}
+
 HttpTask::Next S3Request::answer(Result<S3Answer> result) {
+  if (result) {
+    for (std::string* const text : {&result->error.code, &result->error.message,
+                                    &result->error.region, &result->fields.bucket_region}) {
+      hide_secrets(*text);
+    }
+  } else {
+    std::string message = result.error().message();
+    hide_secrets(message);
+    if (message != result.error().message()) {
+      result = fail(result.error().code(), std::move(message));
+    }
+  }
   std::exchange(call_.done, nullptr)(std::move(result));
   return std::nullopt;
 }

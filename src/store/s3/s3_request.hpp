@@ -93,6 +93,7 @@ class S3Request final : public HttpTask {
   [[nodiscard]] Next judge_refusal();
   [[nodiscard]] Next again(Status why, std::chrono::milliseconds at_least);
   [[nodiscard]] Next answer(Result<S3Answer> result);
+  void hide_secrets(std::string& text) const;
 
   S3Context& context_;
   S3Call call_;
@@ -107,6 +108,8 @@ class S3Request final : public HttpTask {
   AnswerFields fields_;
   std::string body_;
   std::optional<Status> fault_;  ///< why we gave it up
+  /// What was sent and is not to be told, whatever the server repeats.
+  std::array<std::string, 2> secrets_;
   std::array<char, CURL_ERROR_SIZE> error_text_{};
 };
 

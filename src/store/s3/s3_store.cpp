@@ -154,16 +154,15 @@ void S3Store::start_read(const ObjectInfo& object, std::uint64_t offset,
 }
 
 void S3Store::read_ended() {
-  S3Call next;
-  {
-    const std::lock_guard lock(mutex_);
-    if (closed_ || waiting_.empty()) {
-      --reads_;
-      return;
-    }
-    next = std::move(waiting_.front());
-    waiting_.pop_front();
+  const std::lock_guard lock(mutex_);
+  if (closed_ || waiting_.empty()) {
+    --reads_;
+    return;
   }
+  S3Call next = std::move(waiting_.front());
+  waiting_.pop_front();
+  // Under the lock: once the store is closed_, its client goes. A read without a body is not
+  // answered before this returns.
   client_->submit(std::move(next));
 }
 

@@ -58,6 +58,11 @@ HttpTask::Next S3Request::ended(CURLcode code) {
 HttpTask::Next S3Request::judge_failure(CURLcode code) {
   const std::string_view text =
       error_text_[0] != '\0' ? error_text_.data() : curl_easy_strerror(code);
+  if (code == CURLE_OUT_OF_MEMORY && !fields_.complete()) {
+    // So libcurl calls a line of a head that is longer than it takes.
+    return answer(
+        fail(StatusCode::kIoError, "the server's answer has too long a head, or memory ran out"));
+  }
   const bool late = code == CURLE_OPERATION_TIMEDOUT;
   Status why(late ? StatusCode::kDeadline : StatusCode::kIoError, printable(text));
   if (is_transient(code)) return again(std::move(why), std::chrono::milliseconds(0));

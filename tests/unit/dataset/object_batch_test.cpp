@@ -2,14 +2,10 @@
 // faults, races and ends at any moment leave.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <batch/runner.hpp>
-#include <dataset/shard_record.hpp>
-#include <dataset/tar_batch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <future>
-#include <tests/support/archive.hpp>
-#include <tests/support/fake_store.hpp>
+#include <tests/unit/dataset/object_batch.hpp>
 
 namespace framewire::dataset::test {
 namespace {
@@ -22,87 +18,6 @@ using ObjectBytes = store::test::Bytes;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Keys = std::vector<std::string>;
-
-/// What one process does: its options, and what came of it.
-struct Worker {
-  explicit Worker(const std::shared_ptr<FakeStore>& store) {
-    options.outputs = options.manifests = "s3://bucket/out/";
-    options.stores = std::make_shared<StoreSet>(
-        [store](const std::string&) -> Result<std::shared_ptr<store::ObjectStore>> {
-          return std::shared_ptr<store::ObjectStore>(store);
-        });
-    options.patience = std::chrono::milliseconds(1);
-    options.options_hash = "0000000000000001";
-    options.on_error = [this](const Status& error) { errors.push_back(error); };
-    options.stop = &stop;
-    settings.jobs = 4;
-    settings.group = 1;
-    hooks.resize = [this](std::span<const std::uint8_t> jpeg, const ResizeOptions&) {
-      if (during) during();
-      Resized resized;
-      resized.bytes.assign(jpeg.begin(), jpeg.end());
-      resized.bytes.insert(resized.bytes.end(), made_by.begin(), made_by.end());
-      return resized;
-    };
-  }
-
-  batch::Summary run(const Keys& shards) {
-    auto batch = TarBatch::open(shards, options);
-    EXPECT_TRUE(batch || may_be_refused) << batch.error().to_string();
-    if (!batch) return {};
-    batch::RunOptions with;
-    with.manifest = &(*batch)->manifest();
-    with.stop = &stop;
-    const auto summary = batch::run((*batch)->source(), (*batch)->sink(), hooks, settings, with);
-    EXPECT_TRUE(summary);
-    totals = (*batch)->totals();
-    return summary ? *summary : batch::Summary{};
-  }
-
-  TarBatchOptions options;
-  batch::Settings settings;
-  batch::Hooks hooks;
-  std::function<void()> during;  ///< called for each picture
-  std::string made_by;           ///< appended to each picture
-  bool may_be_refused = false;   ///< others may have made manifests
-  ShardTotals totals;
-  std::vector<Status> errors;
-  std::atomic<bool> stop{false};
-};
-
-class ObjectBatch : public ::testing::Test {
- protected:
-  static std::string picture(int number, std::size_t bytes) {
-    return "\xFF\xD8\xFF" + std::to_string(number) + "." + std::string(bytes, 'p');
-  }
-  static ObjectBytes shard(int pictures, std::size_t bytes) {
-    Archive archive;
-    for (int i = 0; i < pictures; ++i) {
-      const std::string key = std::to_string(1000 + i);
-      archive.file(key + ".jpg", picture(i, bytes)).file(key + ".txt", key);
-    }
-    return archive.end().bytes;
-  }
-  [[nodiscard]] std::optional<ShardRecord> record(const std::string& name) const {
-    const auto all = store_->all();
-    const auto found = all.find("out/" + name + ".jsonl");
-    if (found == all.end()) return std::nullopt;
-    return record_at_end(
-        {reinterpret_cast<const char*>(found->second.data()), found->second.size()});
-  }
-  /// Whether there is a manifest, and the output that it tells of.
-  [[nodiscard]] bool committed(const std::string& name) const {
-    const auto found = record(name);
-    const auto output = store_->find("out/" + name);
-    return found && output && *output && (*output)->etag == found->version_out &&
-           (*output)->bytes == found->bytes_out;
-  }
-  [[nodiscard]] std::vector<std::string> members(const std::string& name) const {
-    return walk(store_->all()["out/" + name]).names();
-  }
-
-  const std::shared_ptr<FakeStore> store_ = std::make_shared<FakeStore>();
-};
 
 TEST_F(ObjectBatch, MakesOfObjectsWhatItMakesOfFiles) {
   namespace fs = std::filesystem;
@@ -118,18 +33,18 @@ TEST_F(ObjectBatch, MakesOfObjectsWhatItMakesOfFiles) {
         .write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
     paths.push_back(folder / "in" / name);
   }
-  Worker remote(store_);
+  BatchWorker remote(store_);
   EXPECT_EQ(remote.run({"s3://bucket/in/*.tar"}).ok, 200u);
   EXPECT_EQ(remote.totals.written, 5u);
   EXPECT_EQ(store_->uploads, 0u);
 
-  Worker local(store_);
+  BatchWorker local(store_);
   local.options.outputs = local.options.manifests = folder / "out";
   EXPECT_EQ(local.run(paths).ok, 200u);
-  Worker fetched(store_);
+  BatchWorker fetched(store_);
   fetched.options.outputs = fetched.options.manifests = folder / "fetched";
   EXPECT_EQ(fetched.run({"s3://bucket/in/s-{0..4}.tar"}).ok, 200u);
-  Worker sent(store_);
+  BatchWorker sent(store_);
   sent.options.outputs = sent.options.manifests = "s3://bucket/sent";
   EXPECT_EQ(sent.run(paths).ok, 200u);
   const auto all = store_->all();
@@ -151,15 +66,15 @@ TEST_F(ObjectBatch, MakesOfObjectsWhatItMakesOfFiles) {
 
 TEST_F(ObjectBatch, IsDoneOnce) {
   for (const char* key : {"in/a.tar", "in/b.tar", "in/c.tar"}) store_->set(key, shard(9, 100));
-  Worker first(store_);
+  BatchWorker first(store_);
   first.run({"s3://bucket/in/*.tar"});
   ASSERT_EQ(first.totals.written, 3u);
-  Worker unaware(store_);
+  BatchWorker unaware(store_);
   const auto refused = TarBatch::open({"s3://bucket/in/*.tar"}, unaware.options);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().to_string(), HasSubstr("s3://bucket/out/a.tar.jsonl: is a manifest"));
 
-  Worker again(store_);
+  BatchWorker again(store_);
   again.options.resume = true;
   const std::uint64_t reads = store_->count(Request::kRead);
   EXPECT_EQ(again.run({"s3://bucket/in/*.tar"}).inputs, 0u);
@@ -178,7 +93,7 @@ TEST_F(ObjectBatch, IsDoneOnce) {
 
 TEST_F(ObjectBatch, NoOutputTakesTheNameOfAnInput) {
   store_->set("out/a.tar", shard(2, 100));
-  Worker worker(store_);
+  BatchWorker worker(store_);
   const auto refused = TarBatch::open({"s3://bucket/out/*.tar"}, worker.options);
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().to_string(), HasSubstr("would be replaced"));
@@ -187,7 +102,7 @@ TEST_F(ObjectBatch, NoOutputTakesTheNameOfAnInput) {
 TEST_F(ObjectBatch, AnObjectThatIsReplacedFailsItsShardAlone) {
   store_->set("in/a.tar", shard(400, 9000));
   store_->set("in/b.tar", shard(5, 100));
-  Worker worker(store_);
+  BatchWorker worker(store_);
   worker.options.store_bytes = 8u << 20;  // one piece
   std::atomic<int> made{0};
   worker.during = [&] {
@@ -213,7 +128,7 @@ TEST_F(ObjectBatch, AnObjectThatIsReplacedFailsItsShardAlone) {
   EXPECT_TRUE(committed("b.tar"));
   EXPECT_EQ(store_->uploads, 0u) << "an upload was left";
 
-  Worker again(store_);
+  BatchWorker again(store_);
   again.options.resume = true;
   again.run({"s3://bucket/in/*.tar"});
   EXPECT_EQ(again.totals.written, 1u);
@@ -222,7 +137,7 @@ TEST_F(ObjectBatch, AnObjectThatIsReplacedFailsItsShardAlone) {
 
 TEST_F(ObjectBatch, AShardThatIsNotThereIsNamed) {
   store_->set("in/a.tar", shard(2, 100));
-  Worker worker(store_);
+  BatchWorker worker(store_);
   const auto summary = worker.run({"s3://bucket/in/{a,b}.tar"});
   EXPECT_EQ(summary.failed, 1u);
   EXPECT_EQ(worker.totals.failed, 1u);
@@ -241,7 +156,7 @@ TEST_F(ObjectBatch, AStormOfErrorsLeavesNothingHalf) {
   };
   std::uint64_t failed = 0;
   for (int run = 0; run < 40; ++run) {
-    Worker worker(store_);
+    BatchWorker worker(store_);
     worker.options.resume = true;
     auto batch = TarBatch::open({"s3://bucket/in/{0..11}.tar"}, worker.options);
     ASSERT_TRUE(batch);
@@ -262,7 +177,7 @@ TEST_F(ObjectBatch, AStormOfErrorsLeavesNothingHalf) {
     }
   }
   EXPECT_GT(failed, 0u) << "no storm";
-  Worker last(store_);
+  BatchWorker last(store_);
   last.options.resume = true;
   last.run({"s3://bucket/in/{0..11}.tar"});
   EXPECT_EQ(last.totals.written + last.totals.unchanged, 12u);
@@ -286,7 +201,7 @@ TEST_F(ObjectBatch, AnEndAtAnyRequestIsMadeGood) {
       ended = true;
       return Status(StatusCode::kIoError, "the process is gone");
     };
-    Worker killed(store_);
+    BatchWorker killed(store_);
     killed.settings.jobs = 1;
     if (auto batch = TarBatch::open({"s3://bucket/in/a.tar"}, killed.options)) {
       batch::RunOptions with;
@@ -295,7 +210,7 @@ TEST_F(ObjectBatch, AnEndAtAnyRequestIsMadeGood) {
     }
     store_->before = nullptr;
     EXPECT_TRUE(!record("a.tar") || committed("a.tar")) << last;
-    Worker next(store_);
+    BatchWorker next(store_);
     next.options.resume = true;
     next.run({"s3://bucket/in/a.tar"});
     EXPECT_EQ(next.totals.written + next.totals.unchanged, 1u);
@@ -309,7 +224,7 @@ class ObjectRaces : public ObjectBatch {
  protected:
   ObjectRaces() { store_->set("in/a.tar", shard(3, 500)); }
   /// @param second  runs before the first one's request number `at`
-  void race(int at, Worker& first, const std::function<void()>& second) {
+  void race(int at, BatchWorker& first, const std::function<void()>& second) {
     std::atomic<int> requests{0};
     std::atomic<bool> inside{false};
     happened_ = false;
@@ -341,11 +256,11 @@ TEST_F(ObjectRaces, TwoWorkersCommitOneOutputAtAnyMoment) {
       ASSERT_LT(at, 100);
       clear();
       if (leftover) store_->set("out/a.tar", to_bytes("of one that died"));
-      Worker first(store_);
+      BatchWorker first(store_);
       first.options.resume = kind >= 2;
       first.may_be_refused = true;
       first.made_by = "first";
-      Worker second(store_);
+      BatchWorker second(store_);
       second.made_by = "second";
       second.options.resume = true;
       race(at, first, [&] { second.run({"s3://bucket/in/a.tar"}); });
@@ -366,11 +281,11 @@ TEST_F(ObjectRaces, OneThatDiesBetweenOutputAndManifestKeepsNobodyAway) {
   for (int at = 1; happened_; ++at) {
     ASSERT_LT(at, 100);
     clear();
-    Worker first(store_);
+    BatchWorker first(store_);
     first.made_by = "first";
     race(at, first, [&] { store_->set("out/a.tar", to_bytes("of one that died")); });
     EXPECT_EQ(first.totals.failed, 0u) << at;
-    Worker next(store_);
+    BatchWorker next(store_);
     next.options.resume = true;
     next.run({"s3://bucket/in/a.tar"});
     EXPECT_TRUE(committed("a.tar")) << at;
@@ -385,18 +300,18 @@ TEST_F(ObjectRaces, RetriesReplaceWhatFailedAndNothingElse) {
     ASSERT_LT(at, 100);
     store_->set("in/a.tar", archive.bytes);
     clear();
-    Worker before(store_);
+    BatchWorker before(store_);
     before.run({"s3://bucket/in/a.tar"});
     ASSERT_EQ(record("a.tar")->failed, 1u);
-    Worker plain(store_);
+    BatchWorker plain(store_);
     plain.options.resume = true;
     plain.run({"s3://bucket/in/a.tar"});
     ASSERT_EQ(plain.totals.unchanged, 1u);
-    Worker first(store_);
-    Worker second(store_);
+    BatchWorker first(store_);
+    BatchWorker second(store_);
     first.made_by = "first";
     second.made_by = "second";
-    for (Worker* worker : {&first, &second}) {
+    for (BatchWorker* worker : {&first, &second}) {
       worker->options.resume = worker->options.retry_failed = true;
     }
     race(at, first, [&] { second.run({"s3://bucket/in/a.tar"}); });
@@ -407,8 +322,8 @@ TEST_F(ObjectRaces, RetriesReplaceWhatFailedAndNothingElse) {
 }
 
 TEST_F(ObjectRaces, AnotherBatchIsNotReplaced) {
-  Worker first(store_);
-  Worker other(store_);
+  BatchWorker first(store_);
+  BatchWorker other(store_);
   other.options.resume = true;
   other.options.options_hash = "0000000000000002";
   other.made_by = "other";
@@ -430,7 +345,7 @@ TEST_F(ObjectBatch, AShardThatFailsDoesNotEndTheOthers) {
     if (what == Request::kPart && key == "out/1.tar") return Status(StatusCode::kIoError, "reset");
     return std::nullopt;
   };
-  Worker worker(store_);
+  BatchWorker worker(store_);
   EXPECT_FALSE(worker.run({"s3://bucket/in/*.tar"}).stopped_by);
   EXPECT_EQ(worker.totals.failed, 1u);
   EXPECT_EQ(worker.totals.written, 5u);
@@ -444,7 +359,7 @@ TEST_F(ObjectBatch, StoreErrorsWhileASampleIsWrittenFailTheShard) {
       if (what == request) return Status(StatusCode::kIoError, "connection reset");
       return std::nullopt;
     };
-    Worker worker(store_);
+    BatchWorker worker(store_);
     EXPECT_FALSE(worker.run({"s3://bucket/in/a.tar"}).stopped_by);
     EXPECT_EQ(worker.totals.failed, 1u);
     store_->before = nullptr;
@@ -455,7 +370,7 @@ TEST_F(ObjectBatch, StoreErrorsWhileASampleIsWrittenFailTheShard) {
     if (what == Request::kComplete) return Status(StatusCode::kDenied, "access denied");
     return std::nullopt;
   };
-  Worker worker(store_);
+  BatchWorker worker(store_);
   const auto summary = worker.run({"s3://bucket/in/a.tar"});
   ASSERT_TRUE(summary.stopped_by);
   EXPECT_EQ(summary.stopped_by->code(), StatusCode::kDenied);
@@ -471,7 +386,7 @@ TEST_F(ObjectBatch, MemoryStaysWithinItsBoundHoweverLongAPictureTakes) {
                  std::string(1'000'000, static_cast<char>('a' + i % 26)));
   }
   store_->set("in/a.tar", archive.end().bytes);
-  Worker worker(store_);
+  BatchWorker worker(store_);
   worker.options.store_bytes = 16u << 20;  // two pieces of seven
   std::atomic<int> made{0};
   worker.during = [&] {

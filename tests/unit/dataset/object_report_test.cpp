@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <dataset/report.hpp>
+#include <dataset/row_lines.hpp>
 #include <tests/support/fake_store.hpp>
 
 namespace framewire::dataset::test {
@@ -84,6 +85,57 @@ TEST_F(ObjectReport, AStoreThatCannotBeReadIsAnError) {
   }
   options_.outputs = "out";
   EXPECT_FALSE(make_report(options_)) << "a folder beside a store";
+}
+
+TEST_F(ObjectReport, ManifestsWithoutEndAreRefused) {
+  for (int i = 0; i < 12; ++i) put_shard(std::to_string(i) + ".tar", 0);
+  options_.max_manifests = 12;
+  EXPECT_EQ(make_report(options_)->shards, 12u);
+  options_.max_manifests = 5;
+  const std::uint64_t pages = store_->count(Request::kList);
+  const auto report = make_report(options_);
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code(), StatusCode::kTooLarge);
+  EXPECT_LE(store_->count(Request::kList) - pages, 4u) << "listed on";
+}
+
+TEST_F(ObjectReport, ClassesOfStrangersAreBounded) {
+  put_shard("a.tar", 1);
+  const auto good = store_->all().at("out/a.tar.jsonl");
+  std::string rows = "{\"status\": \"failed\", \"error_class\": \"io_error\"}\n";
+  for (int i = 0; i < 1000; ++i) {
+    rows += R"({"status": "failed", "error_class": "class)" + std::to_string(i) + "\"}\n";
+  }
+  auto bytes = to_bytes(rows);
+  bytes.insert(bytes.end(), good.begin(), good.end());
+  store_->set("out/a.tar.jsonl", bytes);
+  const auto report = make_report(options_);
+  ASSERT_TRUE(report) << report.error().to_string();
+  EXPECT_EQ(report->errors.at("io_error"), 1u);
+  EXPECT_EQ(report->errors.size(), 65u);
+  EXPECT_GT(report->errors.at("other"), 900u);
+}
+
+TEST(RowsOfManifests, AreCutAtAnyByte) {
+  const std::string text = "one\n\n" + std::string(kMaxRowBytes, 'y') + "\nlast\nno end";
+  for (const std::size_t step : {std::size_t{4093}, std::size_t{1} << 20, text.size()}) {
+    RowLines lines;
+    std::vector<std::string> got;
+    for (std::size_t at = 0; at < text.size(); at += step) {
+      EXPECT_TRUE(lines.add(std::string_view(text).substr(at, step),
+                            [&](std::string_view line) { got.emplace_back(line); }));
+    }
+    const std::vector<std::string> wanted = {"one", "", std::string(kMaxRowBytes, 'y'), "last"};
+    EXPECT_TRUE(got == wanted) << "in pieces of " << step;
+  }
+}
+
+TEST(RowsOfManifests, AreBounded) {
+  const std::string piece(64u << 10, 'x');
+  RowLines lines;
+  std::size_t taken = 0;
+  while (taken <= kMaxRowBytes && lines.add(piece, [](std::string_view) {})) taken += piece.size();
+  EXPECT_EQ(taken, kMaxRowBytes);
 }
 
 }  // namespace

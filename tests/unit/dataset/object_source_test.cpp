@@ -166,5 +166,32 @@ TEST_F(ObjectPictures, AnObjectThatIsReplacedWhileItIsReadHasFailed) {
   EXPECT_FALSE(store_->has("out/a.jpg"));
 }
 
+// In a folder such an output would be deleted by the next run, or take the place of one on its way.
+TEST_F(ObjectPictures, NamesOfUnfinishedOutputsAreRefused) {
+  put_picture("in/a.jpg");
+  put_picture("in/.framewire-1.tmp");
+  put_picture("in/b/.framewire-1.tmp");
+  EXPECT_EQ(run(nullptr).ok, 1u);
+  EXPECT_FALSE(store_->has("out/.framewire-1.tmp"));
+  EXPECT_FALSE(store_->has("out/b/.framewire-1.tmp"));
+}
+
+TEST_F(ObjectPictures, AListingWithoutPicturesIsLeftWhenTheBatchIsStopped) {
+  for (int i = 0; i < 9000; ++i) store_->set("in/" + std::to_string(i) + "/", {});
+  store_->page_keys = 1000;
+  std::atomic<bool> stop{false};
+  store_->before = [&](Request request, const std::string&) -> std::optional<Status> {
+    if (request == Request::kList) stop = true;
+    return std::nullopt;
+  };
+  ObjectSourceOptions options;
+  options.stop = &stop;
+  const auto source = open_object_source({store_, "in/"}, options);
+  const auto input = source->next();
+  ASSERT_TRUE(input);
+  EXPECT_FALSE(*input);
+  EXPECT_EQ(store_->count(Request::kList), 1u);
+}
+
 }  // namespace
 }  // namespace framewire::dataset::test

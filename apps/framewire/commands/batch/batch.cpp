@@ -358,7 +358,7 @@ Result<std::unique_ptr<batch::Source>> open_source(const BatchCommand& command,
                                                    batch::Sink* sink) {
   if (from_store(command)) {
     return open_objects(command.inputs.paths[0], command.stores,
-                        manifest != nullptr ? manifest->done() : nullptr);
+                        manifest != nullptr ? manifest->done() : nullptr, &g_interrupted);
   }
   if (command.unpack) {
     dataset::UnpackOptions options = *command.unpack;
@@ -378,7 +378,7 @@ Result<std::unique_ptr<batch::Source>> open_to_count(const BatchCommand& command
   if (!from_store(command)) return open_source(command, outputs, manifest, nullptr);
   StoreChoice names_alone = command.stores;
   names_alone.settings.reads_in_flight = 0;
-  return open_objects(command.inputs.paths[0], names_alone, nullptr);
+  return open_objects(command.inputs.paths[0], names_alone, nullptr, &g_interrupted);
 }
 
 /// A batch of which every output is a file, or an object.

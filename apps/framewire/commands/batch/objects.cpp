@@ -75,13 +75,15 @@ Result<void> check_objects(const Arguments& arguments, const std::vector<std::st
 
 Result<std::unique_ptr<batch::Source>> open_objects(const std::string& url,
                                                     const StoreChoice& stores,
-                                                    const batch::DoneIndex* done) {
+                                                    const batch::DoneIndex* done,
+                                                    const std::atomic<bool>* stop) {
   auto where = dataset::open_prefix(url, *stores.stores);
   if (!where) return fail(where.error());
   dataset::ObjectSourceOptions options;
   options.reads_ahead = stores.settings.reads_in_flight;
   options.ahead_bytes = stores.memory_bytes;
   options.done = done;
+  options.stop = stop;
   return dataset::open_object_source(std::move(*where), options);
 }
 

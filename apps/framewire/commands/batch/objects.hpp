@@ -1,6 +1,7 @@
 // What framewire batch does with names that begin with s3://.
 #pragma once
 
+#include <atomic>
 #include <command_line/command.hpp>
 #include <command_line/store_options.hpp>
 #include <framewire/batch.hpp>
@@ -21,10 +22,12 @@ namespace framewire::app {
                                          const std::string& output, bool shards);
 
 /// The pictures below a prefix. @param done  what the manifest says, or null
+/// @param stop  ends a listing that finds none; or null
 /// @return what opening the bucket says
 [[nodiscard]] Result<std::unique_ptr<batch::Source>> open_objects(const std::string& url,
                                                                   const StoreChoice& stores,
-                                                                  const batch::DoneIndex* done);
+                                                                  const batch::DoneIndex* done,
+                                                                  const std::atomic<bool>* stop);
 /// A prefix that outputs go to. @return what opening the bucket says
 [[nodiscard]] Result<std::unique_ptr<batch::Sink>> open_object_outputs(const std::string& url,
                                                                        const StoreChoice& stores);

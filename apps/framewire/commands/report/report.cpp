@@ -161,8 +161,8 @@ int run_report(const Arguments& arguments) {
   bool printed = true;
   if (rows) {
     command->options.on_failed = [&](const dataset::FailedRow& row) {
-      printed = printed && print(fmt::format("{}: {}: {}\n", row.error_class, printable(row.input),
-                                             printable(row.message)));
+      printed = printed && print(fmt::format("{}: {}: {}\n", printable(row.error_class),
+                                             printable(row.input), printable(row.message)));
     };
   }
   std::optional<ParquetWriter> parquet;
@@ -179,6 +179,11 @@ int run_report(const Arguments& arguments) {
   if (parquet && !parquet->finish()) return kEnvironment;
   if (list) {
     for (const std::string& path : to_retry(*command, *report)) {
+      // Another batch's manifest may name anything.
+      if (path.find_first_of("\n\r") != std::string::npos) {
+        say("invalid_input: " + path + ": has a line break, which a list cannot hold");
+        continue;
+      }
       printed = printed && print(path + "\n");
     }
   } else if (arguments.has("json")) {

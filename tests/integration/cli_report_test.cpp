@@ -1,0 +1,63 @@
+// framewire report over manifests that strangers have written.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <dataset/shard_record.hpp>
+#include <tests/integration/support.hpp>
+
+namespace framewire::test {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class CliReportAttack : public ::testing::Test {
+ protected:
+  CliReportAttack() { write_text(folder_ / "out/a.tar", "the output"); }
+  /// A manifest with these rows, whose record tells of one failure.
+  void put_manifest(const std::string& rows, const std::string& input) const {
+    dataset::ShardRecord record;
+    record.shard = "a.tar";
+    record.input = input;
+    record.bytes_out = 10;
+    record.failed = 1;
+    write_text(manifest_, rows + dataset::to_json_line(record));
+  }
+  [[nodiscard]] Ran report(const char* how) const {
+    return run_program({"report", folder_ / "out", how});
+  }
+
+  const TemporaryFolder folder_;
+  const std::string manifest_ = folder_ / "out/a.tar.jsonl";
+};
+
+TEST_F(CliReportAttack, RowsOfStrangersStayTexts) {
+  const json row = {{"status", "failed"}, {"error_class", "\x1b[2Jgone"}, {"input", "1.jpg"}};
+  put_manifest(row.dump() + "\n", "in/a.tar\n/etc/passwd");
+  const Ran rows = report("--failures");
+  EXPECT_THAT(rows.out, HasSubstr("[2Jgone"));
+  EXPECT_THAT(rows.out, Not(HasSubstr("\x1b")));
+  const Ran list = report("--retry-list");
+  EXPECT_EQ(list.exit_code, 1);
+  EXPECT_EQ(list.out, "");
+  EXPECT_THAT(list.err, HasSubstr("has a line break"));
+}
+
+TEST_F(CliReportAttack, RowsHaveABound) {
+  put_manifest(std::string(17u << 20, 'x') + "\n", "in/a.tar");
+  const Ran ran = report("--json");
+  EXPECT_NE(ran.exit_code, 0);
+  EXPECT_THAT(ran.err, HasSubstr("too_large: " + manifest_));
+}
+
+// For reports as for batches.
+TEST_F(CliReportAttack, ALinkToWhatFitsIsNoOutput) {
+  put_manifest("", "in/a.tar");
+  EXPECT_EQ(json::parse(report("--json").out)["shards"], 1);
+  fs::rename(folder_ / "out/a.tar", folder_ / "elsewhere");
+  fs::create_symlink(folder_ / "elsewhere", folder_ / "out/a.tar");
+  EXPECT_EQ(json::parse(report("--json").out)["without_output"], json({"a.tar"}));
+}
+
+}  // namespace
+}  // namespace framewire::test
