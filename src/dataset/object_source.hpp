@@ -3,10 +3,11 @@
 
 #include <cstdint>
 #include <dataset/object_outputs.hpp>
-#include <framewire/batch/manifest.hpp>
 #include <framewire/batch/sink.hpp>
 #include <framewire/batch/source.hpp>
+#include <functional>
 #include <memory>
+#include <string>
 
 namespace framewire::dataset {
 
@@ -14,8 +15,8 @@ namespace framewire::dataset {
 struct ObjectSourceOptions {
   unsigned reads_ahead = 64;               ///< objects that are on their way before they are opened
   std::uint64_t ahead_bytes = 256u << 20;  ///< of objects that are there before they are opened
-  /// What need not be read before it is asked for, since it was made before; null: everything is.
-  const batch::DoneIndex* done = nullptr;
+  /// Whether what has that name will be opened: what will not is not read ahead. Null: all will.
+  std::function<bool(const std::string& name)> wanted{};
 };
 
 /// Every object below a prefix, in the order of keys; what ends in '/' is passed over, as it stands

@@ -279,6 +279,161 @@ TEST_F(CliStore, PicturesGoBothWays) {
   EXPECT_EQ(json::parse(again.out)["ok"], 2);
 }
 
+TEST_F(CliStore, PacksAndUnpacksWhereverThingsLie) {
+  for (int i = 0; i < 30; ++i) {
+    const std::string key = "d/" + std::to_string(100 + i);
+    const Bytes jpeg = make_jpeg(400, 300, static_cast<unsigned>(i));
+    const std::string text = "text " + std::to_string(i);
+    write_file(folder_ / ("in/" + key + ".jpg"), jpeg);
+    write_file(folder_ / ("in/" + key + ".txt"), Bytes(text.begin(), text.end()));
+    put("photos", "raw/" + key + ".jpg", jpeg);
+    put("photos", "raw/" + key + ".txt", Bytes(text.begin(), text.end()));
+  }
+  const auto pack = [&](const std::string& in, const std::string& out, const Words& more = {}) {
+    Words all = {"batch", in, out, "--size", "200x", "--pack", "100K", "--sidecars", "txt",
+                 "--json"};
+    all.insert(all.end(), more.begin(), more.end());
+    return run(all);
+  };
+  const auto shards_in = [&](const std::map<std::string, Bytes>& files, const std::string& below) {
+    std::vector<std::vector<std::string>> names;
+    for (const auto& [name, bytes] : files) {
+      if (name.starts_with(below) && name.ends_with(".tar")) names.push_back(walk(bytes).names());
+    }
+    return names;
+  };
+  const Ran local = run_program({"batch", folder_ / "in", folder_ / "sh/%03d.tar", "--size", "200x",
+                                 "--pack", "100K", "--sidecars", "txt", "--json"});
+  ASSERT_EQ(local.exit_code, 0) << local.err;
+  const auto expected = shards_in(read_tree(folder_ / "sh"), "");
+  ASSERT_GE(expected.size(), 2u);
+  ASSERT_EQ(pack(folder_ / "in", "s3://thumbs/a/%03d.tar").exit_code, 0);
+  const Ran within = pack("s3://photos/raw/", "s3://thumbs/b/%03d.tar");
+  ASSERT_EQ(within.exit_code, 0) << within.err;
+  EXPECT_EQ(json::parse(within.out)["pack"]["sidecars"], 30);
+  ASSERT_EQ(pack("s3://photos/raw", folder_ / "got/%03d.tar").exit_code, 0);
+  const auto made = all("thumbs");
+  EXPECT_EQ(shards_in(made, "a/"), expected);
+  EXPECT_EQ(shards_in(made, "b/"), expected);
+  EXPECT_EQ(shards_in(read_tree(folder_ / "got"), ""), expected);
+  const Ran again = pack("s3://photos/raw/", "s3://thumbs/b/%03d.tar", {"--resume"});
+  EXPECT_EQ(json::parse(again.out)["pack"]["unchanged"], 30) << again.err;
+  EXPECT_EQ(run({"report", "s3://thumbs/b"}).exit_code, 0);
+
+  const auto unpack = [&](const std::string& in, const std::string& out, const Words& more = {}) {
+    Words all = {"batch", in, out, "--unpack", "--sidecars", "txt", "--json"};
+    all.insert(all.end(), more.begin(), more.end());
+    return run(all);
+  };
+  ASSERT_EQ(run_program({"batch", folder_ / "sh/{000..001}.tar", folder_ / "back", "--unpack",
+                         "--sidecars", "txt"})
+                .exit_code,
+            0);
+  const auto back = read_tree(folder_ / "back");
+  const Ran stored = unpack("s3://thumbs/b/{000..001}.tar", "s3://photos/back/",
+                            {"--manifest", folder_ / "rows.jsonl"});
+  ASSERT_EQ(stored.exit_code, 0) << stored.err;
+  ASSERT_EQ(unpack(folder_ / "sh/{000..001}.tar", "s3://photos/back2").exit_code, 0);
+  ASSERT_EQ(unpack("s3://thumbs/a/00?.tar", folder_ / "all").exit_code, 0);
+  EXPECT_EQ(read_tree(folder_ / "all").size(), 60u);
+  const auto in_store = all("photos", "back");
+  EXPECT_EQ(in_store.size(), 2 * back.size());
+  for (const auto& [name, bytes] : back) {
+    EXPECT_EQ(in_store.at("back/" + name), bytes) << name;
+    EXPECT_EQ(in_store.at("back2/" + name), bytes) << name;
+  }
+  ASSERT_TRUE(stores_["photos"]->remove("back/d/100.jpg"));
+  const Ran resumed = unpack("s3://thumbs/b/{000..001}.tar", "s3://photos/back/",
+                             {"--manifest", folder_ / "rows.jsonl", "--resume"});
+  EXPECT_EQ(json::parse(resumed.out)["ok"], 1) << resumed.err;
+}
+
+TEST_F(CliStore, IndicesLieBesideShardsOrWhereTheyAreWanted) {
+  make_shards(2, 6, 64, 3'000'000);
+  ASSERT_EQ(run_program({"index", folder_ / "in/s-{0..1}.tar"}).exit_code, 0);
+  const auto text_of = [](const Bytes& bytes) { return std::string(bytes.begin(), bytes.end()); };
+  const Ran ran = run({"index", "s3://photos/2024/*.tar"});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_THAT(ran.err, HasSubstr("2 shards, 12 samples"));
+  auto made = all("photos", "2024/");
+  EXPECT_EQ(made.size(), 5u);
+  for (const char* name : {"s-0.idx", "s-1.idx", "shardindex.json"}) {
+    EXPECT_EQ(text_of(made.at(std::string("2024/") + name)),
+              text_of(read_file(folder_ / (std::string("in/") + name))))
+        << name;
+  }
+  ASSERT_EQ(run({"index", "s3://photos/2024/s-{0..1}.tar", "--out", folder_ / "idx"}).exit_code, 0);
+  EXPECT_EQ(read_file(folder_ / "idx/s-1.idx"), read_file(folder_ / "in/s-1.idx"));
+  const auto list = json::parse(text_of(read_file(folder_ / "idx/shardindex.json")))["shardlist"];
+  EXPECT_EQ(list[0]["url"], "s3://photos/2024/s-0.tar") << "no way leads there from a folder";
+  ASSERT_EQ(run({"index", folder_ / "in/s-{0..1}.tar", "--out", "s3://thumbs/idx/", "--format",
+                 "dali"})
+                .exit_code,
+            0);
+  EXPECT_EQ(all("thumbs").size(), 2u);
+
+  put("photos", "2024/s-1.tar", {'n', 'o', 't', 'a', 'r'});
+  const Ran damaged = run({"index", "s3://photos/2024/*.tar", "--out", folder_ / "idx2"});
+  EXPECT_EQ(damaged.exit_code, 1);
+  EXPECT_THAT(damaged.err, HasSubstr("s3://photos/2024/s-1.tar"));
+  EXPECT_FALSE(fs::exists(folder_ / "idx2/shardindex.json"));
+  EXPECT_EQ(run({"index", "s3://photos/none/*.tar"}).exit_code, 2);
+  EXPECT_EQ(run({"index", "s3://photos/none.tar"}).exit_code, 3);
+  EXPECT_EQ(run({"index", folder_ / "in/s-0.tar"}).exit_code, 2) << "--endpoint without a store";
+}
+
+// What reads the rows is Python; here a program that says what it was given.
+TEST_F(CliStore, RowsOfStoresAreHandedToParquet) {
+  make_shards(3, 4, 64);
+  ASSERT_EQ(run({"batch", "s3://photos/2024/*.tar", "s3://thumbs/2024/", "--size", "32x"}).exit_code,
+            0);
+  const std::string script = folder_ / "python";
+  const std::string text = "#!/bin/sh\ntr '\\000' '@' > \"$3\"\n";
+  write_file(script, Bytes(text.begin(), text.end()));
+  fs::permissions(script, fs::perms::owner_all);
+  ::setenv("FRAMEWIRE_PYTHON", script.c_str(), 1);
+  const Ran ran = run({"report", "s3://thumbs/2024/", "--parquet", folder_ / "rows"});
+  ::unsetenv("FRAMEWIRE_PYTHON");
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const Bytes bytes = read_file(folder_ / "rows");
+  const std::string given(bytes.begin(), bytes.end());
+  EXPECT_TRUE(given.starts_with("s-0.tar@@{")) << given.substr(0, 100);
+  EXPECT_THAT(given, HasSubstr("}\n@\ns-1.tar@@{"));
+  EXPECT_TRUE(given.ends_with("}\n@\n"));
+  EXPECT_EQ(std::ranges::count(given, '\n'), 3 * (4 + 1 + 1)) << "rows, a record and an end each";
+}
+
+TEST_F(CliStore, RowsOfPicturesMayLieInTheStore) {
+  for (int i = 0; i < 6; ++i) {
+    put("photos", "raw/" + std::to_string(i) + ".jpg",
+        make_jpeg(64, 48, static_cast<unsigned>(i)));
+  }
+  const Words batch = {"batch", "s3://photos/raw/", "s3://thumbs/small/", "--size", "32x",
+                       "--manifest", "s3://thumbs/rows", "--json"};
+  ASSERT_EQ(run(batch).exit_code, 0);
+  const auto rows = all("thumbs", "rows/");
+  ASSERT_EQ(rows.size(), 1u);
+  const Bytes& part = rows.begin()->second;
+  EXPECT_EQ(std::ranges::count(part, '\n'), 6);
+  const Ran refused = run(batch);
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("s3://thumbs/rows/: has rows already"));
+  Words resumed = batch;
+  resumed.emplace_back("--resume");
+  put("photos", "raw/2.jpg", make_jpeg(80, 60, 9));
+  ASSERT_TRUE(stores_["thumbs"]->remove("small/3.jpg"));
+  const Ran again = run(resumed);
+  EXPECT_EQ(json::parse(again.out)["unchanged"], 4) << again.err;
+  EXPECT_EQ(json::parse(again.out)["ok"], 2);
+  EXPECT_EQ(all("thumbs", "rows/").size(), 2u);
+  EXPECT_EQ(json::parse(run(resumed).out)["unchanged"], 6) << "later rows count";
+  ASSERT_EQ(run({"batch", "s3://photos/raw/", folder_ / "out", "--size", "32x", "--manifest",
+                 "s3://thumbs/rows2/"})
+                .exit_code,
+            0);
+  EXPECT_EQ(all("thumbs", "rows2/").size(), 1u);
+}
+
 TEST_F(CliStore, MisuseIsNamed) {
   const auto refused = [&](const Words& some, const char* message) {
     const Ran ran = run(some);
@@ -288,8 +443,6 @@ TEST_F(CliStore, MisuseIsNamed) {
   refused({"batch", "s3://photos/", "s3://photos/small/", "--size", "32x"}, "hold one another");
   refused({"batch", "s3://photos/*.jpg", "s3://thumbs/", "--size", "32x"}, "name tar shards");
   refused({"batch", folder_ / "in", "s3://thumbs/", "--mode", "644"}, "is for output folders");
-  refused({"batch", "s3://photos/", folder_ / "out", "--manifest", "s3://thumbs/rows.jsonl"},
-          "accepted: a file");
   refused({"batch", folder_ / "in", folder_ / "out"}, "--endpoint is for object stores");
   refused({"batch", "s3://photos/", folder_ / "out", "--store-memory", "1M"}, "64M or more");
   refused({"batch", "s3://photos/none/*.tar", folder_ / "out"}, "matches no object");

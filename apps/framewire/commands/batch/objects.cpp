@@ -4,6 +4,7 @@
 #include <commands/batch/objects.hpp>
 #include <dataset/object_names.hpp>
 #include <dataset/object_source.hpp>
+#include <utility>
 
 namespace framewire::app {
 namespace {
@@ -47,14 +48,9 @@ Result<void> check_pictures(const std::vector<std::string>& inputs, const std::s
 
 Result<void> check_objects(const Arguments& arguments, const std::vector<std::string>& inputs,
                            const std::string& output, bool shards) {
-  if (std::ranges::none_of(inputs, is_url) && !is_url(output)) {
+  const bool manifest = is_url(arguments.get("manifest"));
+  if (std::ranges::none_of(inputs, is_url) && !is_url(output) && !manifest) {
     return refuse_store_options(arguments);
-  }
-  for (const char* name : {"pack", "unpack"}) {
-    if (arguments.has(name)) {
-      return misuse(
-          fmt::format("--{} is for files and folders, and a name begins with s3://", name));
-    }
   }
   if (is_url(output)) {
     for (const char* name : {"in-place", "mode", "durability"}) {
@@ -62,27 +58,35 @@ Result<void> check_objects(const Arguments& arguments, const std::vector<std::st
       return misuse(fmt::format("--{} is for output folders, and {} is in a store", name, output));
     }
   }
+  const bool pack = arguments.has("pack");
+  if (shards && !arguments.has("unpack")) return {};
+  // Shards replace nothing, and are not named like pictures.
+  if (pack) return check_pictures(inputs, "");
   if (shards) return {};
-  const std::string manifest = arguments.get("manifest");
-  if (is_url(manifest)) {
-    return misuse(
-        fmt::format("--manifest {}: rows of pictures are appended, which stores cannot do; "
-                    "accepted: a file",
-                    manifest));
-  }
   return check_pictures(inputs, output);
 }
 
 Result<std::unique_ptr<batch::Source>> open_objects(const std::string& url,
                                                     const StoreChoice& stores,
-                                                    const batch::DoneIndex* done) {
+                                                    std::function<bool(const std::string&)> wanted) {
   auto where = dataset::open_prefix(url, *stores.stores);
   if (!where) return fail(where.error());
   dataset::ObjectSourceOptions options;
   options.reads_ahead = stores.settings.reads_in_flight;
   options.ahead_bytes = stores.memory_bytes;
-  options.done = done;
+  options.wanted = std::move(wanted);
   return dataset::open_object_source(std::move(*where), options);
+}
+
+Result<std::function<Result<std::optional<dataset::Sidecar>>(const std::string&)>> object_sidecars(
+    const std::string& url, const StoreChoice& stores) {
+  auto where = dataset::open_prefix(url, *stores.stores);
+  if (!where) return fail(where.error());
+  // A label is the store's own beginning, and a key as it is.
+  const std::size_t beginning = where->store->label("").size();
+  return [store = std::move(where->store), beginning](const std::string& label) {
+    return dataset::read_object_sidecar(*store, label.substr(beginning));
+  };
 }
 
 Result<std::unique_ptr<batch::Sink>> open_object_outputs(const std::string& url,

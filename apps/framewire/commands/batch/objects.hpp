@@ -3,9 +3,12 @@
 
 #include <command_line/command.hpp>
 #include <command_line/store_options.hpp>
+#include <dataset/sidecars.hpp>
 #include <framewire/batch.hpp>
 #include <framewire/status.hpp>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,11 +23,15 @@ namespace framewire::app {
                                          const std::vector<std::string>& inputs,
                                          const std::string& output, bool shards);
 
-/// The pictures below a prefix. @param done  what the manifest says, or null
+/// The pictures below a prefix.
+/// @param wanted  whether an input will be opened, by its name: what will not is not read ahead
 /// @return what opening the bucket says
-[[nodiscard]] Result<std::unique_ptr<batch::Source>> open_objects(const std::string& url,
-                                                                  const StoreChoice& stores,
-                                                                  const batch::DoneIndex* done);
+[[nodiscard]] Result<std::unique_ptr<batch::Source>> open_objects(
+    const std::string& url, const StoreChoice& stores,
+    std::function<bool(const std::string& name)> wanted);
+/// How sidecars of such pictures are read, by their labels. @return what opening the bucket says
+[[nodiscard]] Result<std::function<Result<std::optional<dataset::Sidecar>>(const std::string&)>>
+object_sidecars(const std::string& url, const StoreChoice& stores);
 /// A prefix that outputs go to. @return what opening the bucket says
 [[nodiscard]] Result<std::unique_ptr<batch::Sink>> open_object_outputs(const std::string& url,
                                                                        const StoreChoice& stores);

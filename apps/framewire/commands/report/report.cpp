@@ -59,9 +59,6 @@ Result<ReportCommand> make_report_command(const Arguments& arguments) {
   if (std::ranges::none_of(arguments.paths, is_url) && !is_url(command.options.outputs)) {
     if (auto none = refuse_store_options(arguments); !none) return fail(none.error());
   }
-  if (is_url(command.options.manifests) && arguments.has("parquet")) {
-    return misuse("--parquet reads the manifests of folders, and DIR is in a store");
-  }
   const auto named = name_expected(words, *stores);
   if (!named) return fail(named.error());
   for (const dataset::NamedShard& shard : *named) {
@@ -170,9 +167,15 @@ int run_report(const Arguments& arguments) {
     auto started = ParquetWriter::start(arguments.get("parquet"));
     if (!started) return refuse(started.error());
     parquet.emplace(std::move(*started));
-    command->options.on_manifest = [&](const std::string& shard, const std::string& manifest) {
-      parquet->add(shard, manifest);
-    };
+    if (store::is_object_url(command->options.manifests)) {
+      command->options.on_line = [&](const std::string& shard, std::string_view line) {
+        parquet->add_line(shard, line);
+      };
+    } else {
+      command->options.on_manifest = [&](const std::string& shard, const std::string& manifest) {
+        parquet->add(shard, manifest);
+      };
+    }
   }
   const auto report = dataset::make_report(command->options);
   if (!report) return refuse(report.error());
