@@ -42,15 +42,15 @@ Result<void> read_some(store::ObjectStore& store, std::span<const ObjectInfo> pa
     reads.push_back(read);
     if (part.bytes > max_bytes) continue;
     read->text.resize(static_cast<std::size_t>(part.bytes));
-    store.start_read(
-        part, 0, {reinterpret_cast<std::uint8_t*>(read->text.data()), read->text.size()},
-        [read](Result<std::size_t> got) { read->got.set_value(std::move(got)); });
+    store.start_read(part, 0,
+                     {reinterpret_cast<std::uint8_t*>(read->text.data()), read->text.size()},
+                     [read](Result<std::size_t> got) { read->got.set_value(std::move(got)); });
   }
   Result<void> all;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (parts[i].bytes > max_bytes) {
-      auto read = read_object_lines(
-          store, parts[i], [&](std::string_view line) { add_rows(line, done); });
+      auto read =
+          read_object_lines(store, parts[i], [&](std::string_view line) { add_rows(line, done); });
       if (!read && all) all = std::move(read);
       continue;
     }
@@ -68,12 +68,11 @@ ObjectManifest::ObjectManifest(const ObjectManifestOptions& options, std::string
     : options_(options), run_(std::move(run)) {}
 ObjectManifest::~ObjectManifest() = default;
 
-Result<std::unique_ptr<ObjectManifest>> ObjectManifest::open(
-    const ObjectManifestOptions& options) {
+Result<std::unique_ptr<ObjectManifest>> ObjectManifest::open(const ObjectManifestOptions& options) {
   const auto number = base::random_number<std::uint64_t>();
   if (!number) return fail(number.error());
-  const auto now = std::chrono::floor<std::chrono::seconds>(
-      std::chrono::system_clock::now().time_since_epoch());
+  const auto now =
+      std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch());
   std::unique_ptr<ObjectManifest> manifest(
       new ObjectManifest(options, fmt::format("{:011}-{:016x}", now.count(), *number)));
   auto done = read_parts(options);

@@ -57,10 +57,10 @@ class ObjectManifest final : public batch::Manifest {
 
   std::mutex mutex_;
   std::condition_variable stored_;
-  std::string rows_;           ///< not stored
-  Clock::time_point oldest_;   ///< when the first of rows_ came
-  std::uint64_t parts_ = 0;    ///< stored, or being so
-  bool storing_ = false;       ///< by one thread at a time
+  std::string rows_;          ///< not stored
+  Clock::time_point oldest_;  ///< when the first of rows_ came
+  std::uint64_t parts_ = 0;   ///< stored, or being so
+  bool storing_ = false;      ///< by one thread at a time
   std::optional<Status> failure_;
 };
 

@@ -250,6 +250,13 @@ class ObjectSink final : public batch::Sink {
 
 }  // namespace
 
+std::function<bool(const std::string&)> not_made_before(const batch::Shard& part,
+                                                        const batch::DoneIndex* done) {
+  return [part, done](const std::string& name) {
+    return batch::in_shard(part, name) && (done == nullptr || !done->made(name));
+  };
+}
+
 std::unique_ptr<batch::Source> open_object_source(ObjectPrefix where,
                                                   const ObjectSourceOptions& options) {
   return std::make_unique<ObjectSource>(std::move(where), options);

@@ -3,8 +3,7 @@
 
 #include <cstdint>
 #include <dataset/object_outputs.hpp>
-#include <framewire/batch/sink.hpp>
-#include <framewire/batch/source.hpp>
+#include <framewire/batch.hpp>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,6 +17,11 @@ struct ObjectSourceOptions {
   /// Whether what has that name will be opened: what will not is not read ahead. Null: all will.
   std::function<bool(const std::string& name)> wanted{};
 };
+
+/// For ObjectSourceOptions::wanted: what is of a part, and was not made before.
+/// @param done  lives as long as what is returned; null: nothing was
+[[nodiscard]] std::function<bool(const std::string& name)> not_made_before(
+    const batch::Shard& part, const batch::DoneIndex* done);
 
 /// Every object below a prefix, in the order of keys; what ends in '/' is passed over, as it stands
 /// for a folder. Names are keys below the prefix, versions are ETags. Memory: a thousand names, and

@@ -390,13 +390,13 @@ Result<std::unique_ptr<PackBatch>> PackBatch::open(const OpenInputs& inputs,
       (*outputs)->read_earlier({options.resume, options.retry_failed, options.options_hash});
   if (!read) return fail(read.error());
   const auto earlier = std::make_shared<const EarlierPacks>(std::move(*read));
-  auto source = inputs([earlier, dots = options.dots, part = options.part](
-                           const std::string& name) {
-    return is_to_pack(name, dots, part, *earlier);
-  });
+  auto source =
+      inputs([earlier, dots = options.dots, part = options.part](const std::string& name) {
+        return is_to_pack(name, dots, part, *earlier);
+      });
   if (!source) return fail(source.error());
-  return std::unique_ptr<PackBatch>(new PackBatch(std::make_unique<PackState>(
-      std::move(*source), options, std::move(*outputs), earlier)));
+  return std::unique_ptr<PackBatch>(new PackBatch(
+      std::make_unique<PackState>(std::move(*source), options, std::move(*outputs), earlier)));
 }
 
 PackBatch::PackBatch(std::unique_ptr<PackState> state) : state_(std::move(state)) {}

@@ -41,8 +41,8 @@ void add_earlier_row(std::string_view line, bool retry_failed, EarlierPacks& ear
 [[nodiscard]] bool is_to_pack(const std::string& name, KeyDots dots, const batch::Shard& part,
                               const EarlierPacks& earlier);
 
-/// Goes through a source of files or objects. Inputs that are not named like a JPEG, and that nobody has
-/// named, are passed over. Memory: about 50 bytes an input. One thread.
+/// Goes through a source of files or objects. Inputs that are not named like a JPEG, and that
+/// nobody has named, are passed over. Memory: about 50 bytes an input. One thread.
 class PackListing {
  public:
   /// @param earlier  lives as long as this

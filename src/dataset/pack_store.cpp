@@ -64,8 +64,8 @@ class PackUpload final : public PackOutput {
     return publish_rows(record);
   }
 
-  // A manifest that is there tells of a shard that was deleted, or is a slow process'. It goes where
-  // the shard that lies there is ours.
+  // A manifest that is there tells of a shard that was deleted, or is a slow process'. It goes
+  // where the shard that lies there is ours.
   batch::WriteResult publish_rows(const ShardRecord& record) {
     auto made = rows_->complete(PutCondition::kIfAbsent);
     if (!made) return not_packed(made.error());
@@ -147,8 +147,8 @@ class PackStore final : public PackOutputs {
   // Objects of the pattern, with an ending.
   [[nodiscard]] Result<ByNumber> list(const ObjectPrefix& where, std::string_view ending) const {
     ByNumber objects;
-    const std::string beginning =
-        where.prefix + options_.pattern.last_part().substr(0, options_.pattern.last_part().find('%'));
+    const std::string beginning = where.prefix + options_.pattern.last_part().substr(
+                                                     0, options_.pattern.last_part().find('%'));
     const auto listed = where.store->list(beginning, "", [&](const ObjectInfo& object) {
       const std::string_view name = std::string_view(object.key).substr(where.prefix.size());
       if (!name.ends_with(ending)) return true;

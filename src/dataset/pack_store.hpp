@@ -11,7 +11,7 @@ namespace framewire::dataset {
 /// Where in stores packed shards go.
 struct PackStoreOptions {
   ShardPattern pattern;
-  ObjectPrefix outputs;    ///< the pattern's folder
+  ObjectPrefix outputs;  ///< the pattern's folder
   ObjectPrefix manifests;
 };
 

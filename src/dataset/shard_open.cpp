@@ -10,7 +10,7 @@ namespace framewire::dataset {
 
 Result<std::vector<NamedShard>> name_all_shards(const std::vector<std::string>& words,
                                                 StoreSet* stores) {
-  const auto is_url = [](const std::string& path) { return store::is_object_url(path); };
+  const auto is_url = [](const std::string& path) { return store::is_remote_url(path); };
   if (std::ranges::none_of(words, is_url)) return name_shards(words);
   const auto file = std::ranges::find_if_not(words, is_url);
   if (file != words.end()) {
@@ -23,7 +23,7 @@ Result<std::vector<NamedShard>> name_all_shards(const std::vector<std::string>& 
 
 Result<std::unique_ptr<ShardInput>> open_shard_input(const NamedShard& shard, StoreSet* stores,
                                                      PieceCache& cache) {
-  if (stores == nullptr || !store::is_object_url(shard.path)) return ShardFile::open(shard.path);
+  if (stores == nullptr || !store::is_remote_url(shard.path)) return ShardFile::open(shard.path);
   const auto url = store::parse_object_url(shard.path);
   if (!url) return fail(url.error());
   auto store = stores->get(url->bucket);
@@ -34,7 +34,10 @@ Result<std::unique_ptr<ShardInput>> open_shard_input(const NamedShard& shard, St
     if (!found) return fail(found.error());
     object = std::move(*found);
   }
-  if (!object) return fail(Status(StatusCode::kIoError, "is not there").about(shard.path));
+  if (!object) {
+    return fail(Status(StatusCode::kIoError, "is not there")
+                    .about(std::string(store::without_query(shard.path))));
+  }
   return std::make_unique<ObjectShard>(std::move(*store), std::move(*object), cache);
 }
 

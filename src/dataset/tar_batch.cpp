@@ -240,7 +240,7 @@ Result<std::optional<batch::Input>> TarBatch::State::open_shard(std::uint64_t id
   if (!shard_input) {
     count(&ShardTotals::failed);
     batch::Input input;
-    input.label = shard.path;
+    input.label = store::without_query(shard.path);
     input.name = fmt::format("{}/shard", id);
     input.error = shard_input.error();
     return input;

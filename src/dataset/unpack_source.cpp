@@ -82,7 +82,7 @@ Result<std::optional<batch::Input>> UnpackSource::next() {
       if (next_shard_ == shards_.size()) return std::nullopt;
       const std::size_t index = next_shard_++;
       if (index % options_.part.count != options_.part.index) continue;
-      const std::string& path = shards_[index].path;
+      const std::string path(store::without_query(shards_[index].path));
       if (auto opened = open_shard(shards_[index]); !opened) {
         return failed(path, path, opened.error());
       }

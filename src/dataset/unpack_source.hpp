@@ -21,8 +21,8 @@ struct UnpackOptions {
   std::vector<std::string> sidecars;
   batch::Sink* sink = nullptr;  ///< where those go; outlives the source. Null: they are passed over
   bool resume = false;          ///< those that are there in their size are left alone
-  std::shared_ptr<StoreSet> stores{};      ///< null: files alone
-  std::uint64_t store_bytes = 1u << 30;    ///< of shards that are read from stores
+  std::shared_ptr<StoreSet> stores{};    ///< null: files alone
+  std::uint64_t store_bytes = 1u << 30;  ///< of shards that are read from stores
 };
 
 /// A source of the pictures in shards, shard by shard. A member is named as its archive says,

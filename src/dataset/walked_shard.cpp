@@ -33,8 +33,7 @@ Result<std::size_t> WalkedShard::read_at(std::uint64_t offset, std::span<std::ui
 
 Result<void> WalkedShard::read_up_to(std::uint64_t end) {
   while (done_ < end) {
-    const auto some =
-        static_cast<std::size_t>(std::min<std::uint64_t>(end - done_, piece_.size()));
+    const auto some = static_cast<std::size_t>(std::min<std::uint64_t>(end - done_, piece_.size()));
     shard_.read_ahead(done_);
     const auto got = shard_.read_at(done_, std::span(piece_).first(some));
     if (!got) return fail(got.error());

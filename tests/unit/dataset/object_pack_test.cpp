@@ -75,8 +75,7 @@ class ObjectPack : public ::testing::Test {
     settings.group = 1;
     batch::RunOptions with;
     with.manifest = &(*opened)->manifest();
-    const auto summary =
-        batch::run((*opened)->source(), (*opened)->sink(), hooks, settings, with);
+    const auto summary = batch::run((*opened)->source(), (*opened)->sink(), hooks, settings, with);
     EXPECT_TRUE(summary);
     if (summary) outcome.summary = *summary;
     outcome.totals = (*opened)->totals();
@@ -127,7 +126,8 @@ TEST_F(ObjectPack, PicturesAndTheirTextsBecomeShards) {
   const auto reads = store_->count(Request::kRead);
   const PackOutcome refused = pack();
   ASSERT_TRUE(refused.refused);
-  EXPECT_THAT(refused.refused->to_string(), HasSubstr("s3://bucket/out/00.tar: is a shard already"));
+  EXPECT_THAT(refused.refused->to_string(),
+              HasSubstr("s3://bucket/out/00.tar: is a shard already"));
   options_.resume = true;
   const PackOutcome again = pack();
   EXPECT_EQ(again.totals.unchanged, 40u);

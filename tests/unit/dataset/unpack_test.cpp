@@ -130,8 +130,7 @@ TEST_F(Unpack, ShardsMayLieInAStore) {
 
   // A shard that is lost halfway is one error, and the next one follows.
   inputs_.clear();
-  store->before = [](store::test::Request what,
-                     const std::string& key) -> std::optional<Status> {
+  store->before = [](store::test::Request what, const std::string& key) -> std::optional<Status> {
     if (what != store::test::Request::kRead || key != "in/1.tar") return std::nullopt;
     return Status(StatusCode::kIoError, "is gone");
   };

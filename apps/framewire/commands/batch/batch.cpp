@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <atomic>
-#include <batch/names.hpp>
 #include <command_line/command.hpp>
 #include <command_line/interruption.hpp>
 #include <command_line/misuse.hpp>
@@ -14,6 +13,7 @@
 #include <commands/batch/shards.hpp>
 #include <dataset/object_manifest.hpp>
 #include <dataset/object_names.hpp>
+#include <dataset/object_source.hpp>
 #include <dataset/shard_open.hpp>
 #include <files/file_mode.hpp>
 #include <files/inputs.hpp>
@@ -312,7 +312,7 @@ int run_shards(const Arguments& arguments, BatchCommand& command, BatchProgress&
 }
 
 bool is_from_store(const BatchCommand& command) {
-  return !command.inputs.paths.empty() && store::is_object_url(command.inputs.paths[0]);
+  return !command.inputs.paths.empty() && store::is_remote_url(command.inputs.paths[0]);
 }
 
 /// To list what there is.
@@ -330,29 +330,29 @@ void use_more_jobs(BatchCommand& command) {
       std::clamp(kJobsPerCore * std::thread::hardware_concurrency(), kJobsPerCore, kMaxJobs);
 }
 
+std::uint64_t max_picture_bytes(const BatchCommand& command) {
+  return command.settings.options.limits.max_input_bytes;
+}
+
 /// What packing needs where pictures lie in a store.
-Result<void> set_up_objects(BatchCommand& command) {
+void set_up_objects(BatchCommand& command) {
   command.pack->stores = command.stores.stores;
-  if (!is_from_store(command) || command.pack->sidecars.empty()) return {};
-  auto sidecars = object_sidecars(command.inputs.paths[0], command.stores);
-  if (!sidecars) return fail(sidecars.error());
-  command.pack->read_sidecar = std::move(*sidecars);
+  if (!is_from_store(command)) return;
+  command.pack->read_sidecar = object_sidecars(command.stores);
   use_more_jobs(command);
-  return {};
 }
 
 Result<std::unique_ptr<batch::Source>> open_to_pack(
     const BatchCommand& command, const StoreChoice& stores,
     std::function<bool(const std::string&)> wanted) {
   if (!is_from_store(command)) return open_inputs(command.inputs, {});
-  return open_objects(command.inputs.paths[0], stores, std::move(wanted));
+  return open_objects(command.inputs.paths, stores, max_picture_bytes(command), std::move(wanted));
 }
 
 /// A batch that packs files into shards.
 int run_packing(const Arguments& arguments, BatchCommand& command, BatchProgress& progress) {
   command.pack->stop = &g_interrupted;
-  const auto set_up = set_up_objects(command);
-  if (!set_up) return refuse(set_up.error());
+  set_up_objects(command);
   const auto pack = dataset::PackBatch::open(
       [&command](std::function<bool(const std::string&)> wanted) {
         return open_to_pack(command, command.stores, std::move(wanted));
@@ -425,11 +425,8 @@ Result<std::unique_ptr<batch::Source>> open_source(const BatchCommand& command,
   }
   if (is_from_store(command)) {
     const batch::DoneIndex* done = manifest != nullptr ? manifest->done() : nullptr;
-    return open_objects(command.inputs.paths[0], command.stores,
-                        [done, part = command.part](const std::string& name) {
-                          return batch::in_shard(part, name) &&
-                                 (done == nullptr || !done->made(name));
-                        });
+    return open_objects(command.inputs.paths, command.stores, max_picture_bytes(command),
+                        dataset::not_made_before(command.part, done));
   }
   std::vector<batch::FileId> excluded;
   if (outputs.folder && !command.output.in_place) excluded.push_back(*outputs.folder);
@@ -445,11 +442,13 @@ Result<std::unique_ptr<batch::Source>> open_to_count(const BatchCommand& command
                                                      const batch::Manifest* manifest) {
   if (!is_from_store(command)) return open_source(command, outputs, manifest, nullptr);
   if (command.unpack) return nullptr;
-  return open_objects(command.inputs.paths[0], names_alone(command.stores), {});
+  return open_objects(command.inputs.paths, names_alone(command.stores), max_picture_bytes(command),
+                      {});
 }
 
 /// A batch of which every output is a file, or an object.
 int run_files(const Arguments& arguments, BatchCommand& command, BatchProgress& progress) {
+  if (is_from_store(command) && !command.unpack) use_more_jobs(command);
   const auto outputs = open_sink(command);
   if (!outputs) return refuse(outputs.error());
   const auto rows = open_manifest(command);
@@ -461,8 +460,8 @@ int run_files(const Arguments& arguments, BatchCommand& command, BatchProgress& 
   if (progress.shows_total() && command.inputs.list != "-") {
     if (auto copy = open_to_count(command, *outputs, manifest)) ahead = std::move(*copy);
   }
-  const auto summary = run_over(command, **source, *outputs->sink,
-                                run_options(progress, manifest, ahead.get()));
+  const auto summary =
+      run_over(command, **source, *outputs->sink, run_options(progress, manifest, ahead.get()));
   progress.end();
   const auto stored = rows->in_store != nullptr ? rows->in_store->finish() : Result<void>();
   if (!summary) return refuse(summary.error());

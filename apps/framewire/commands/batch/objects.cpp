@@ -2,8 +2,11 @@
 #include <algorithm>
 #include <command_line/misuse.hpp>
 #include <commands/batch/objects.hpp>
+#include <dataset/braces.hpp>
+#include <dataset/named_objects.hpp>
 #include <dataset/object_names.hpp>
 #include <dataset/object_source.hpp>
+#include <dataset/sample_key.hpp>
 #include <utility>
 
 namespace framewire::app {
@@ -20,28 +23,51 @@ Result<std::string> prefix_of(const std::string& url) {
   return prefix;
 }
 
-Result<void> check_pictures(const std::vector<std::string>& inputs, const std::string& output) {
-  if (std::ranges::none_of(inputs, is_url)) return {};
-  if (inputs.size() > 1) {
-    return misuse(
-        "pictures of a store are those below one name; accepted: one s3://BUCKET/PREFIX/");
-  }
-  if (inputs[0].find_first_of("*?{") != std::string::npos) {
-    return misuse(
-        fmt::format("{}: braces and wildcards name tar shards; accepted of pictures: "
-                    "s3://BUCKET/PREFIX/",
-                    inputs[0]));
-  }
-  const auto in = prefix_of(inputs[0]);
-  if (!in) return fail(in.error());
-  if (!is_url(output)) return {};
+bool is_remote(const std::string& name) { return store::is_remote_url(name); }
+
+// All pictures below a name, rather than one of that name.
+bool is_prefix(const std::vector<std::string>& inputs) {
+  return inputs.size() == 1 && is_url(inputs[0]) &&
+         inputs[0].find_first_of("*?{") == std::string::npos &&
+         !dataset::named_like_jpeg(inputs[0]);
+}
+
+// What an output below a prefix could replace: an input that lies there.
+Result<void> check_apart(const std::vector<std::string>& inputs, const std::string& output) {
   const auto out = prefix_of(output);
   if (!out) return fail(out.error());
-  if (in->starts_with(*out) || out->starts_with(*in)) {
-    return misuse(fmt::format("{} and {} hold one another; accepted: prefixes that do not",
-                              inputs[0], output));
+  std::size_t left = dataset::kMaxExpandedNames;
+  for (const std::string& word : inputs) {
+    if (!is_url(word)) continue;
+    const auto names = dataset::expand_braces(word, left);
+    if (!names) return misuse(names.error().to_string());
+    left -= names->size();
+    for (const std::string& name : *names) {
+      const auto url = store::parse_object_url(name);
+      if (!url) return misuse(url.error().to_string());
+      std::string in = url->bucket + "/" + url->key;
+      const std::size_t wildcard = in.find_first_of("*?");
+      if (is_prefix(inputs) && !in.ends_with('/')) in += '/';
+      const bool many = is_prefix(inputs) || wildcard != std::string::npos;
+      in.resize(std::min(in.size(), wildcard));
+      if (!in.starts_with(*out) && !(many && out->starts_with(in))) continue;
+      return misuse(
+          fmt::format("{} and {} hold one another; accepted: prefixes that do not", word, output));
+    }
   }
   return {};
+}
+
+Result<void> check_pictures(const std::vector<std::string>& inputs, const std::string& output) {
+  if (std::ranges::none_of(inputs, is_remote)) return {};
+  const auto file = std::ranges::find_if_not(inputs, is_remote);
+  if (file != inputs.end()) {
+    return misuse(
+        fmt::format("{} is a file or folder, and other inputs lie elsewhere; accepted: "
+                    "either",
+                    *file));
+  }
+  return is_url(output) ? check_apart(inputs, output) : Result<void>();
 }
 
 }  // namespace
@@ -49,7 +75,14 @@ Result<void> check_pictures(const std::vector<std::string>& inputs, const std::s
 Result<void> check_objects(const Arguments& arguments, const std::vector<std::string>& inputs,
                            const std::string& output, bool shards) {
   const bool manifest = is_url(arguments.get("manifest"));
-  if (std::ranges::none_of(inputs, is_url) && !is_url(output) && !manifest) {
+  for (const std::string& place : {output, arguments.get("manifest")}) {
+    if (!store::is_web_url(place)) continue;
+    return misuse(
+        fmt::format("{}: web servers can only be read; accepted: a folder, or "
+                    "s3://BUCKET/PREFIX/",
+                    store::without_query(place)));
+  }
+  if (std::ranges::none_of(inputs, is_remote) && !is_url(output) && !manifest) {
     return refuse_store_options(arguments);
   }
   if (is_url(output)) {
@@ -66,10 +99,15 @@ Result<void> check_objects(const Arguments& arguments, const std::vector<std::st
   return check_pictures(inputs, output);
 }
 
-Result<std::unique_ptr<batch::Source>> open_objects(const std::string& url,
-                                                    const StoreChoice& stores,
-                                                    std::function<bool(const std::string&)> wanted) {
-  auto where = dataset::open_prefix(url, *stores.stores);
+Result<std::unique_ptr<batch::Source>> open_objects(
+    const std::vector<std::string>& inputs, const StoreChoice& stores, std::uint64_t max_bytes,
+    std::function<bool(const std::string&)> wanted) {
+  if (!is_prefix(inputs)) {
+    auto named = dataset::name_object_shards(inputs, *stores.stores);
+    if (!named) return fail(named.error());
+    return dataset::open_named_objects(std::move(*named), stores.stores, max_bytes);
+  }
+  auto where = dataset::open_prefix(inputs[0], *stores.stores);
   if (!where) return fail(where.error());
   dataset::ObjectSourceOptions options;
   options.reads_ahead = stores.settings.reads_in_flight;
@@ -78,15 +116,16 @@ Result<std::unique_ptr<batch::Source>> open_objects(const std::string& url,
   return dataset::open_object_source(std::move(*where), options);
 }
 
-Result<std::function<Result<std::optional<dataset::Sidecar>>(const std::string&)>> object_sidecars(
-    const std::string& url, const StoreChoice& stores) {
-  auto where = dataset::open_prefix(url, *stores.stores);
-  if (!where) return fail(where.error());
-  // A label is the store's own beginning, and a key as it is.
-  const std::size_t beginning = where->store->label("").size();
-  return [store = std::move(where->store), beginning](const std::string& label) {
-    return dataset::read_object_sidecar(*store, label.substr(beginning));
-  };
+std::function<Result<std::optional<dataset::Sidecar>>(const std::string&)> object_sidecars(
+    const StoreChoice& stores) {
+  return
+      [set = stores.stores](const std::string& label) -> Result<std::optional<dataset::Sidecar>> {
+        const auto url = store::parse_object_url(label);
+        if (!url) return fail(url.error());
+        const auto store = set->get(url->bucket);
+        if (!store) return fail(store.error());
+        return dataset::read_object_sidecar(**store, url->key);
+      };
 }
 
 Result<std::unique_ptr<batch::Sink>> open_object_outputs(const std::string& url,

@@ -81,7 +81,11 @@ Result<IndexCommand> make_index_command(const Arguments& arguments) {
   if (!command.wids_file.empty() && !command.wids) {
     return misuse("--wids names the file of an index that --format dali leaves out");
   }
-  if (std::ranges::none_of(arguments.paths, is_url) && !is_url(command.wids_file) &&
+  const auto is_remote = [](const std::string& path) { return store::is_remote_url(path); };
+  if (std::ranges::any_of(arguments.paths, store::is_web_url) && command.out.empty()) {
+    return misuse("web servers can only be read; give --out with a folder or s3://BUCKET/PREFIX/");
+  }
+  if (std::ranges::none_of(arguments.paths, is_remote) && !is_url(command.wids_file) &&
       !is_url(command.out)) {
     if (auto none = refuse_store_options(arguments); !none) return fail(none.error());
   }
@@ -110,6 +114,7 @@ std::string dali_path(const IndexCommand& command, const dataset::NamedShard& sh
 
 // wids looks for shards from the folder of its index on.
 std::string url_from(const std::string& shard, const std::string& index) {
+  if (store::is_web_url(shard)) return shard;
   if (is_url(shard) || is_url(index)) {
     const std::string folder = index.substr(0, index.rfind('/') + 1);
     return is_url(shard) && shard.starts_with(folder) ? shard.substr(folder.size()) : shard;
@@ -177,8 +182,7 @@ std::vector<Indexed> index_all(const IndexCommand& command) {
   std::vector<Indexed> results(command.shards.size());
   const auto helpers =
       static_cast<unsigned>(std::min<std::size_t>(command.jobs, results.size()) - 1);
-  dataset::PieceCache pieces(
-      {.max_bytes = command.stores.memory_bytes, .objects = helpers + 1});
+  dataset::PieceCache pieces({.max_bytes = command.stores.memory_bytes, .objects = helpers + 1});
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t i = next++; i < results.size(); i = next++) {

@@ -27,7 +27,7 @@ struct ReportCommand {
 // The shards that went in, by the names that outputs have.
 Result<std::vector<dataset::NamedShard>> name_expected(const std::vector<std::string>& words,
                                                        const StoreChoice& stores) {
-  const auto is_url = [](const std::string& word) { return store::is_object_url(word); };
+  const auto is_url = [](const std::string& word) { return store::is_remote_url(word); };
   if (!words.empty() && std::ranges::all_of(words, is_url)) {
     auto named = dataset::name_object_shards(words, *stores.stores);
     if (!named && named.error().code() == StatusCode::kInvalidInput) {
