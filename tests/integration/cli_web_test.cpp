@@ -119,7 +119,8 @@ TEST_F(CliWeb, WhatServersDoWrongIsSaid) {
   };
   misuse({"batch", folder_ / "www/p", url("/up/")}, "web servers can only be read");
   misuse({"batch", url("/sh/*.tar"), folder_ / "out"}, "web servers have no listing");
-  misuse({"batch", url("/p/1000.jpg"), folder_ / "www", folder_ / "out"}, "accepted: either");
+  misuse({"batch", url("/p/1000.jpg"), folder_ / "www/p/1000.jpg", folder_ / "out"},
+         "accepted: either");
   misuse({"index", url("/sh/t-1.tar")}, "give --out");
   misuse({"batch", url("/p/1000.jpg"), folder_ / "out", "--manifest", url("/rows")},
          "web servers can only be read");

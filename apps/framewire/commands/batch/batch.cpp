@@ -339,7 +339,8 @@ void set_up_objects(BatchCommand& command) {
   command.pack->stores = command.stores.stores;
   if (!is_from_store(command)) return;
   command.pack->read_sidecar = object_sidecars(command.stores);
-  use_more_jobs(command);
+  const bool waits = !command.pack->sidecars.empty() || are_named_objects(command.inputs.paths);
+  if (waits) use_more_jobs(command);
 }
 
 Result<std::unique_ptr<batch::Source>> open_to_pack(
@@ -448,7 +449,7 @@ Result<std::unique_ptr<batch::Source>> open_to_count(const BatchCommand& command
 
 /// A batch of which every output is a file, or an object.
 int run_files(const Arguments& arguments, BatchCommand& command, BatchProgress& progress) {
-  if (is_from_store(command) && !command.unpack) use_more_jobs(command);
+  if (!command.unpack && are_named_objects(command.inputs.paths)) use_more_jobs(command);
   const auto outputs = open_sink(command);
   if (!outputs) return refuse(outputs.error());
   const auto rows = open_manifest(command);

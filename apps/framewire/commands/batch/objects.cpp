@@ -99,6 +99,10 @@ Result<void> check_objects(const Arguments& arguments, const std::vector<std::st
   return check_pictures(inputs, output);
 }
 
+bool are_named_objects(const std::vector<std::string>& inputs) {
+  return std::ranges::any_of(inputs, is_remote) && !is_prefix(inputs);
+}
+
 Result<std::unique_ptr<batch::Source>> open_objects(
     const std::vector<std::string>& inputs, const StoreChoice& stores, std::uint64_t max_bytes,
     std::function<bool(const std::string&)> wanted) {

@@ -24,6 +24,8 @@ namespace framewire::app {
                                          const std::vector<std::string>& inputs,
                                          const std::string& output, bool shards);
 
+/// Whether pictures are named one by one: then each is read by the job that wants it.
+[[nodiscard]] bool are_named_objects(const std::vector<std::string>& inputs);
 /// The pictures below a prefix, or those that are named one by one, in stores and on web servers.
 /// @param max_bytes  of one picture
 /// @param wanted     whether an input will be opened, by its name: what will not is not read ahead
