@@ -140,7 +140,7 @@ TEST_F(ObjectRows, WhatIsNoRowIsPassedOver) {
   EXPECT_FALSE(manifest->done()->made("2"));
   EXPECT_TRUE(manifest->done()->made("3"));
   options_.part_bytes = 0;
-  store_->set("rows/d.jsonl", store::test::Bytes(40u << 20, 'x'));
+  store_->set("rows/d.jsonl", store::test::Bytes(18u << 20, 'x'));
   const auto refused = ObjectManifest::open(options_);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code(), StatusCode::kTooLarge);
