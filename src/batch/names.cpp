@@ -40,8 +40,8 @@ Result<void> check_name(const std::string& name) {
                   .about(name));
 }
 
-bool in_shard(const Shard& shard, const Input& input) noexcept {
-  return XXH64(input.name.data(), input.name.size(), 0) % shard.count == shard.index;
+bool in_shard(const Shard& shard, const std::string& name) noexcept {
+  return XXH64(name.data(), name.size(), 0) % shard.count == shard.index;
 }
 
 }  // namespace framewire::batch

@@ -34,6 +34,9 @@ class NameSet {
 [[nodiscard]] Result<void> check_name(const std::string& name);
 
 /// Whether an input belongs to a shard; depends on its name alone, on every machine alike.
-[[nodiscard]] bool in_shard(const Shard& shard, const Input& input) noexcept;
+[[nodiscard]] bool in_shard(const Shard& shard, const std::string& name) noexcept;
+[[nodiscard]] inline bool in_shard(const Shard& shard, const Input& input) noexcept {
+  return in_shard(shard, input.name);
+}
 
 }  // namespace framewire::batch

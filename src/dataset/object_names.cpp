@@ -10,10 +10,20 @@ namespace {
 
 constexpr std::string_view kWildcards = "*?";
 
-// "bucket/key" up to and with the last '/' before a wildcard: what all shards of a URL lie below.
+// "bucket/key"; of a web server without the query, which is no part of a name.
+std::string path_of(const store::ObjectUrl& url, std::string_view key) {
+  return std::string(store::without_query(url.bucket + "/" + std::string(key)));
+}
+
+// A web server lists nothing, and '?' begins its query.
+std::size_t first_wildcard(const store::ObjectUrl& url) {
+  return store::is_web_url(url.bucket) ? std::string::npos : url.key.find_first_of(kWildcards);
+}
+
+// That path up to and with the last '/' before a wildcard: what all shards of a URL lie below.
 std::string folder_of(const store::ObjectUrl& url) {
-  const std::string path = url.bucket + "/" + url.key;
-  return path.substr(0, path.rfind('/', path.find_first_of(kWildcards)) + 1);
+  const std::string path = path_of(url, url.key.substr(0, first_wildcard(url)));
+  return path.substr(0, path.rfind('/') + 1);
 }
 
 // The longest beginning that ends in '/', or nothing.
@@ -32,10 +42,10 @@ class Gatherer {
   Result<void> add(const std::string& label, const store::ObjectUrl& url, std::string key,
                    std::optional<store::ObjectInfo> object) {
     if (shards_.size() == kMaxExpandedNames) {
-      return fail(
-          Status(StatusCode::kTooLarge, "names more shards than fit into one batch").about(label));
+      return fail(Status(StatusCode::kTooLarge, "names more shards than fit into one batch")
+                      .about(std::string(store::without_query(label))));
     }
-    std::string name = (url.bucket + "/" + key).substr(folder_.size());
+    std::string name = path_of(url, key).substr(folder_.size());
     if (!names_.insert(name).second) {
       return fail(Status(StatusCode::kInvalidInput, "is named twice").about(label));
     }
@@ -52,7 +62,7 @@ class Gatherer {
 
 Result<void> add_listed(const std::string& word, const store::ObjectUrl& url,
                         store::ObjectStore& store, Gatherer& shards) {
-  const std::string prefix = url.key.substr(0, url.key.find_first_of(kWildcards));
+  const std::string prefix = url.key.substr(0, first_wildcard(url));
   Result<void> added;
   bool any = false;
   const auto listed = store.list(prefix, "", [&](const store::ObjectInfo& object) {
@@ -102,6 +112,13 @@ Result<std::vector<NamedShard>> name_object_shards(const std::vector<std::string
     for (std::string& name : *names) {
       auto parsed = store::parse_object_url(name);
       if (!parsed) return fail(parsed.error());
+      if (store::is_web_url(name) && store::without_query(name).find('*') != std::string::npos) {
+        return fail(
+            Status(StatusCode::kInvalidInput,
+                   "has a wildcard, and web servers have no listing; accepted: whole names, "
+                   "or braces, such as train-{000000..000009}.tar")
+                .about(std::string(store::without_query(name))));
+      }
       const std::string below = folder_of(*parsed);
       folder = folder ? common_beginning(*folder, below) : below;
       words.emplace_back(std::move(name), std::move(*parsed));
@@ -109,7 +126,7 @@ Result<std::vector<NamedShard>> name_object_shards(const std::vector<std::string
   }
   Gatherer shards(folder.value_or(""));
   for (const auto& [word, url] : words) {
-    if (url.key.find_first_of(kWildcards) == std::string::npos) {
+    if (first_wildcard(url) == std::string::npos) {
       if (auto added = shards.add(word, url, url.key, std::nullopt); !added) {
         return fail(added.error());
       }

@@ -202,8 +202,8 @@ class ObjectSource final : public batch::Source {
       const std::lock_guard lock(ahead_->mutex);
       room = room && ahead_->bytes + bytes <= options_.ahead_bytes;
     }
-    const bool made = options_.done != nullptr && options_.done->made(name_of(listed->object));
-    if (!room || made) return listed;
+    room = room && (!options_.wanted || options_.wanted(name_of(listed->object)));
+    if (!room) return listed;
     listed->fetch = std::make_shared<ObjectFetch>(ahead_, bytes);
     ObjectFetch::start(listed->fetch, *where_.store, listed->object);
     return listed;
@@ -254,6 +254,13 @@ class ObjectSink final : public batch::Sink {
 };
 
 }  // namespace
+
+std::function<bool(const std::string&)> not_made_before(const batch::Shard& part,
+                                                        const batch::DoneIndex* done) {
+  return [part, done](const std::string& name) {
+    return batch::in_shard(part, name) && (done == nullptr || !done->made(name));
+  };
+}
 
 std::unique_ptr<batch::Source> open_object_source(ObjectPrefix where,
                                                   const ObjectSourceOptions& options) {

@@ -4,10 +4,10 @@
 #include <atomic>
 #include <cstdint>
 #include <dataset/object_outputs.hpp>
-#include <framewire/batch/manifest.hpp>
-#include <framewire/batch/sink.hpp>
-#include <framewire/batch/source.hpp>
+#include <framewire/batch.hpp>
+#include <functional>
 #include <memory>
+#include <string>
 
 namespace framewire::dataset {
 
@@ -15,11 +15,16 @@ namespace framewire::dataset {
 struct ObjectSourceOptions {
   unsigned reads_ahead = 64;               ///< objects that are on their way before they are opened
   std::uint64_t ahead_bytes = 256u << 20;  ///< of objects that are there before they are opened
-  /// What need not be read before it is asked for, since it was made before; null: everything is.
-  const batch::DoneIndex* done = nullptr;
+  /// Whether what has that name will be opened: what will not is not read ahead. Null: all will.
+  std::function<bool(const std::string& name)> wanted{};
   /// As RunOptions::stop: a listing may have any number of keys that are no pictures.
   const std::atomic<bool>* stop = nullptr;
 };
+
+/// For ObjectSourceOptions::wanted: what is of a part, and was not made before.
+/// @param done  lives as long as what is returned; null: nothing was
+[[nodiscard]] std::function<bool(const std::string& name)> not_made_before(
+    const batch::Shard& part, const batch::DoneIndex* done);
 
 /// Every object below a prefix, in the order of keys; what ends in '/' is passed over, as it stands
 /// for a folder. Names are keys below the prefix, versions are ETags. Memory: a thousand names, and

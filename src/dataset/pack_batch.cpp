@@ -2,14 +2,13 @@
 #include <atomic>
 #include <base/clock.hpp>
 #include <batch/caught.hpp>
-#include <batch/temporary_file.hpp>
-#include <cerrno>
 #include <charconv>
 #include <dataset/budget.hpp>
+#include <dataset/object_names.hpp>
 #include <dataset/pack_batch.hpp>
+#include <dataset/pack_folder.hpp>
 #include <dataset/pack_listing.hpp>
-#include <dataset/pack_output.hpp>
-#include <dataset/sidecars.hpp>
+#include <dataset/pack_store.hpp>
 #include <deque>
 #include <mutex>
 #include <utility>
@@ -74,21 +73,19 @@ class CountedSource final : public batch::Source {
 /// All of it; the three that batch::run() takes only hand on.
 class PackBatch::PackState {
  public:
-  PackState(std::unique_ptr<batch::Source> inputs, const PackOptions& options, OutputRoot outputs,
-            OutputRoot manifests, batch::TemporaryFile claim, EarlierPacks earlier)
+  PackState(std::unique_ptr<batch::Source> inputs, const PackOptions& options,
+            std::unique_ptr<PackOutputs> outputs, std::shared_ptr<const EarlierPacks> earlier)
       : options_(options),
         outputs_(std::move(outputs)),
-        manifests_(std::move(manifests)),
-        claim_(std::move(claim)),
         earlier_(std::move(earlier)),
-        next_shard_(earlier_.next),
-        listing_(std::move(inputs), options.dots, options.part, earlier_),
+        next_shard_(earlier_->next),
+        listing_(std::move(inputs), options.dots, options.part, *earlier_),
         budget_(options.waiting_bytes, options.stop) {}
 
   [[nodiscard]] std::unique_ptr<batch::Source> count_ahead(
       std::unique_ptr<batch::Source> inputs) const {
     return std::make_unique<CountedSource>(
-        PackListing(std::move(inputs), options_.dots, options_.part, earlier_));
+        PackListing(std::move(inputs), options_.dots, options_.part, *earlier_));
   }
   [[nodiscard]] PackTotals totals() const {
     PackTotals totals = totals_;
@@ -152,10 +149,8 @@ class PackBatch::PackState {
   void give_up(std::uint64_t number);
 
   const PackOptions options_;
-  const OutputRoot outputs_;
-  const OutputRoot manifests_;
-  const batch::TemporaryFile claim_;
-  const EarlierPacks earlier_;
+  const std::unique_ptr<PackOutputs> outputs_;
+  const std::shared_ptr<const EarlierPacks> earlier_;
 
   // Of whoever writes.
   std::uint64_t next_shard_;
@@ -243,7 +238,7 @@ Result<std::vector<PackMember>> PackBatch::PackState::read_sidecars(
     const std::string& label, const std::string& member) const {
   std::vector<PackMember> members;
   for (const std::string& extension : options_.sidecars) {
-    auto sidecar = read_sidecar(with_extension(label, extension));
+    auto sidecar = options_.read_sidecar(with_extension(label, extension));
     if (!sidecar) return fail(sidecar.error());
     if (!*sidecar) continue;
     members.push_back({with_extension(member, extension), std::move((*sidecar)->bytes),
@@ -307,7 +302,7 @@ batch::WriteResult PackBatch::PackState::write(PackSample& sample) {
     if (auto added = output_->append(header_of(member), member.bytes); !added) return added;
     if (member.permissions) output_->narrow(*member.permissions);
   }
-  row.output = outputs_.path + "/" + record_.shard + ": " + sample.member;
+  row.output = outputs_->label(record_.shard) + ": " + sample.member;
   record_.bytes_in += row.bytes_in;
   record_.copied += sample.members.size() - 1;
   ++record_.samples;
@@ -329,7 +324,7 @@ batch::WriteResult PackBatch::PackState::make_room(std::uint64_t bytes) {
   record_.input = options_.input;
   record_.options_hash = options_.options_hash;
   begun_ = base::Clock::now();
-  auto output = PackOutput::open(outputs_, manifests_, record_.shard);
+  auto output = outputs_->open(record_.shard);
   if (!output) return tl::unexpected<batch::WriteError>(std::move(output.error()));
   output_ = std::move(*output);
   return {};
@@ -338,7 +333,7 @@ batch::WriteResult PackBatch::PackState::make_room(std::uint64_t bytes) {
 batch::WriteResult PackBatch::PackState::end_shard() {
   record_.seconds = base::elapsed_us(begun_) / 1e6;
   const auto output = std::move(output_);
-  if (auto done = output->commit(record_, options_.mode); !done) return done;
+  if (auto done = output->commit(record_); !done) return done;
   ++next_shard_;
   ++shards_written_;
   totals_.samples += record_.samples;
@@ -365,34 +360,43 @@ void PackBatch::PackState::give_up(std::uint64_t number) {
   if (waits) budget_.give_up();
 }
 
-Result<std::unique_ptr<PackBatch>> PackBatch::open(std::unique_ptr<batch::Source> inputs,
-                                                   const PackOptions& options) {
-  auto outputs = open_output_root(options.pattern.folder());
+namespace {
+
+Result<std::unique_ptr<PackOutputs>> open_outputs(const PackOptions& options) {
+  const bool remote = store::is_object_url(options.pattern.text());
+  if (store::is_object_url(options.manifests) != remote) {
+    return fail(Status(StatusCode::kInvalidInput,
+                       "and the shards do not both lie in folders or both in stores; accepted: "
+                       "manifests where their shards are")
+                    .about(options.manifests));
+  }
+  if (!remote) {
+    return open_pack_folder({options.pattern, options.manifests, options.mode, options.resume});
+  }
+  auto outputs = open_prefix(options.pattern.folder(), *options.stores);
   if (!outputs) return fail(outputs.error());
-  auto manifests = open_output_root(options.manifests);
+  auto manifests = open_prefix(options.manifests, *options.stores);
   if (!manifests) return fail(manifests.error());
-  const std::string& pattern = options.pattern.text();
-  auto claim = batch::TemporaryFile::claim(manifests->folder.get(), options.pattern.last_part());
-  if (!claim.valid() && errno == EWOULDBLOCK) {
-    return fail(Status(StatusCode::kBusy,
-                       "another batch packs by this pattern; accepted: a pattern for each process, "
-                       "such as 'part-3-%06d.tar'")
-                    .about(pattern));
-  }
-  if (!claim.valid()) return fail(batch::io_error(pattern, "create a file beside", errno));
-  if (options.resume) {
-    for (const OutputRoot* root : {&*outputs, &*manifests}) {
-      if (auto removed = batch::remove_stale_temporaries(root->path); !removed) {
-        return fail(removed.error());
-      }
-    }
-  }
-  auto earlier = read_earlier_packs(options.pattern, *outputs, *manifests,
-                                    {options.resume, options.retry_failed, options.options_hash});
-  if (!earlier) return fail(earlier.error());
+  return open_pack_store({options.pattern, std::move(*outputs), std::move(*manifests)});
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PackBatch>> PackBatch::open(const OpenInputs& inputs,
+                                                   const PackOptions& options) {
+  auto outputs = open_outputs(options);
+  if (!outputs) return fail(outputs.error());
+  auto read =
+      (*outputs)->read_earlier({options.resume, options.retry_failed, options.options_hash});
+  if (!read) return fail(read.error());
+  const auto earlier = std::make_shared<const EarlierPacks>(std::move(*read));
+  auto source =
+      inputs([earlier, dots = options.dots, part = options.part](const std::string& name) {
+        return is_to_pack(name, dots, part, *earlier);
+      });
+  if (!source) return fail(source.error());
   return std::unique_ptr<PackBatch>(new PackBatch(
-      std::make_unique<PackState>(std::move(inputs), options, std::move(*outputs),
-                                  std::move(*manifests), std::move(claim), std::move(*earlier))));
+      std::make_unique<PackState>(std::move(*source), options, std::move(*outputs), earlier)));
 }
 
 PackBatch::PackBatch(std::unique_ptr<PackState> state) : state_(std::move(state)) {}

@@ -4,8 +4,11 @@
 #include <atomic>
 #include <cstdint>
 #include <dataset/pack_names.hpp>
+#include <dataset/sidecars.hpp>
+#include <dataset/store_set.hpp>
 #include <framewire/batch.hpp>
 #include <framewire/status.hpp>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,7 +19,7 @@ namespace framewire::dataset {
 /// How pictures are packed, besides what batch::Settings says.
 struct PackOptions {
   ShardPattern pattern;
-  std::string manifests;          ///< folder of the shards' manifests
+  std::string manifests;          ///< folder of the shards' manifests, or URL of a prefix
   std::uint64_t shard_bytes = 0;  ///< a shard ends before it would be larger, if it holds anything
   KeyDots dots = KeyDots::kKeep;
   std::vector<std::string> sidecars;  ///< extensions of files that travel with their picture
@@ -28,6 +31,11 @@ struct PackOptions {
   std::string input;                         ///< what manifests call all inputs together
   std::uint64_t waiting_bytes = 256u << 20;  ///< of results that wait for their place, about
   const std::atomic<bool>* stop = nullptr;   ///< as RunOptions::stop
+  std::shared_ptr<StoreSet> stores{};        ///< null: folders alone
+  /// Reads what travels with a picture. Any number of threads.
+  /// @param label  the picture's own, with another extension
+  std::function<Result<std::optional<Sidecar>>(const std::string& label)> read_sidecar =
+      dataset::read_sidecar;
 };
 
 /// What has come of it.
@@ -42,16 +50,21 @@ struct PackTotals {
 /// own. Samples are in the order in which their pictures are listed. A batch that ends early leaves
 /// the shards that were full; what the last one held is packed again by a batch that resumes.
 ///
-/// One process at a time packs by one pattern, where the file system has locks. Memory:
+/// One process at a time packs by one pattern, where the file system has locks; in stores the
+/// second is refused once it has a shard. Memory:
 /// waiting_bytes and what is in work when they are reached, and that of PackListing and
 /// EarlierPacks.
 class PackBatch {
  public:
-  /// @param inputs  files, whose labels are their paths
-  /// @return what read_earlier_packs() says; busy where another process packs by this pattern;
-  ///         io_error; denied for another user's link
-  [[nodiscard]] static Result<std::unique_ptr<PackBatch>> open(
-      std::unique_ptr<batch::Source> inputs, const PackOptions& options);
+  /// Opens the inputs, once it is known which of them are packed already.
+  /// @param wanted  whether an input will be opened, by its name
+  using OpenInputs = std::function<Result<std::unique_ptr<batch::Source>>(
+      std::function<bool(const std::string& name)> wanted)>;
+  /// @return what `inputs` says; what PackOutputs::read_earlier() says; busy where another process
+  ///         packs by this pattern; io_error; denied for another user's link; invalid_input for
+  ///         manifests that lie in a folder where shards lie in a store, and the other way round
+  [[nodiscard]] static Result<std::unique_ptr<PackBatch>> open(const OpenInputs& inputs,
+                                                               const PackOptions& options);
   PackBatch(const PackBatch&) = delete;
   PackBatch& operator=(const PackBatch&) = delete;
   ~PackBatch();

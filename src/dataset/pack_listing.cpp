@@ -1,88 +1,49 @@
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <batch/posix_file.hpp>
-#include <cerrno>
 #include <dataset/pack_listing.hpp>
 #include <dataset/sample_key.hpp>
-#include <dataset/shard_record.hpp>
-#include <filesystem>
-#include <fstream>
-#include <set>
-#include <string_view>
 #include <utility>
 
 namespace framewire::dataset {
 namespace {
 
-namespace fs = std::filesystem;
-
-/// Numbers of shards, of which there are files.
-using Numbers = std::set<std::uint64_t>;
-
-tl::unexpected<Status> not_to_go_on_from(const std::string& path, std::string message) {
-  return fail(Status(StatusCode::kInvalidInput, std::move(message)).about(path));
-}
-
-// The numbers of files in a folder, by the pattern and what follows it.
-Result<Numbers> numbers_in(const OutputRoot& root, const ShardPattern& pattern,
-                           std::string_view ending) {
-  Numbers numbers;
-  std::error_code error;
-  fs::directory_iterator walk(root.path, error);
-  for (; !error && walk != fs::directory_iterator(); walk.increment(error)) {
-    const std::string name = walk->path().filename().string();
-    if (!name.ends_with(ending)) continue;
-    const auto number =
-        pattern.number_of(std::string_view(name).substr(0, name.size() - ending.size()));
-    if (number) numbers.insert(*number);
-  }
-  if (error) return fail(batch::io_error(root.path, "read the folder", error.value()));
-  return numbers;
-}
-
-void read_rows(const std::string& path, bool retry_failed, EarlierPacks& earlier) {
-  std::ifstream file(path, std::ios::binary);
-  for (std::string line; std::getline(file, line);) {
-    const auto row = batch::parse_row(line);
-    if (!row || (!row->ok && retry_failed)) continue;
-    earlier.names.insert(row->name);
-    if (row->ok) earlier.keys.insert(std::string(split_sample_name(row->name).key));
-  }
+tl::unexpected<Status> not_to_go_on_from(const std::string& label, std::string message) {
+  return fail(Status(StatusCode::kInvalidInput, std::move(message)).about(label));
 }
 
 }  // namespace
 
-Result<EarlierPacks> read_earlier_packs(const ShardPattern& pattern, const OutputRoot& outputs,
-                                        const OutputRoot& manifests,
-                                        const EarlierPackOptions& options) {
-  EarlierPacks earlier;
-  const auto shards = numbers_in(outputs, pattern, "");
-  if (!shards) return fail(shards.error());
+Result<void> check_earlier(const std::string& label, const std::optional<ShardRecord>& record,
+                           const EarlierPackOptions& options) {
   if (!options.resume) {
-    if (shards->empty()) return earlier;
-    return not_to_go_on_from(outputs.path + "/" + pattern.name(*shards->begin()),
+    return not_to_go_on_from(label,
                              "is a shard already; give --resume to go on behind the last one, or "
                              "another pattern");
   }
-  for (const std::uint64_t number : *shards) {
-    const std::string name = pattern.name(number);
-    const std::string path = outputs.path + "/" + name;
-    const auto record = read_record(manifests.folder.get(), manifest_name(name));
-    std::error_code error;
-    if (!record || fs::file_size(path, error) != record->bytes_out || error) {
-      return not_to_go_on_from(path,
-                               "has no manifest that fits, so that nobody knows what is in it; "
-                               "accepted: another pattern, or a folder without it");
-    }
-    if (record->options_hash != options.options_hash) {
-      return not_to_go_on_from(path,
-                               "was made with other options; accepted: the same, or another "
-                               "pattern");
-    }
-    read_rows(manifests.path + "/" + manifest_name(name), options.retry_failed, earlier);
-    earlier.next = number + 1;
+  if (!record) {
+    return not_to_go_on_from(label,
+                             "has no manifest that fits, so that nobody knows what is in it; "
+                             "accepted: another pattern, or a folder without it");
   }
-  return earlier;
+  if (record->options_hash != options.options_hash) {
+    return not_to_go_on_from(label,
+                             "was made with other options; accepted: the same, or another "
+                             "pattern");
+  }
+  return {};
+}
+
+void add_earlier_row(std::string_view line, bool retry_failed, EarlierPacks& earlier) {
+  const auto row = batch::parse_row(line);
+  if (!row || (!row->ok && retry_failed)) return;
+  earlier.names.insert(row->name);
+  if (row->ok) earlier.keys.insert(std::string(split_sample_name(row->name).key));
+}
+
+bool is_to_pack(const std::string& name, KeyDots dots, const batch::Shard& part,
+                const EarlierPacks& earlier) {
+  if (!named_like_jpeg(name) || !batch::in_shard(part, name)) return false;
+  const auto member = member_name(name, dots);
+  return member && !earlier.names.contains(*member);
 }
 
 Result<std::optional<PackListing::PackEntry>> PackListing::next() {

@@ -3,13 +3,14 @@
 
 #include <batch/names.hpp>
 #include <cstdint>
-#include <dataset/output_root.hpp>
 #include <dataset/pack_names.hpp>
+#include <dataset/shard_record.hpp>
 #include <framewire/batch.hpp>
 #include <framewire/status.hpp>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace framewire::dataset {
 
@@ -27,17 +28,21 @@ struct EarlierPackOptions {
   std::string options_hash;   ///< that of all of them
 };
 
-/// Reads the manifests of a pattern's shards. Where a manifest's shard is not there, it counts as
-/// not made.
-/// @return invalid_input for shards that may not be gone on from: without resume, made with other
-///         options, or without a manifest that fits; io_error
-[[nodiscard]] Result<EarlierPacks> read_earlier_packs(const ShardPattern& pattern,
-                                                      const OutputRoot& outputs,
-                                                      const OutputRoot& manifests,
-                                                      const EarlierPackOptions& options);
+/// Whether a batch may go on behind a shard that is there.
+/// @param record  of its manifest, if that tells of it
+/// @return invalid_input without resume, without a record, and for one with other options
+[[nodiscard]] Result<void> check_earlier(const std::string& label,
+                                         const std::optional<ShardRecord>& record,
+                                         const EarlierPackOptions& options);
+/// Adds a line of a manifest.
+void add_earlier_row(std::string_view line, bool retry_failed, EarlierPacks& earlier);
 
-/// Goes through a source of files. Inputs that are not named like a JPEG, and that nobody has
-/// named, are passed over. Memory: about 50 bytes an input. One thread.
+/// Whether the listing hands out what has that name, as far as names tell.
+[[nodiscard]] bool is_to_pack(const std::string& name, KeyDots dots, const batch::Shard& part,
+                              const EarlierPacks& earlier);
+
+/// Goes through a source of files or objects. Inputs that are not named like a JPEG, and that
+/// nobody has named, are passed over. Memory: about 50 bytes an input. One thread.
 class PackListing {
  public:
   /// @param earlier  lives as long as this

@@ -1,9 +1,8 @@
 // One packed shard and its manifest on their way: both whole, or neither.
 #pragma once
 
-#include <batch/temporary_file.hpp>
 #include <cstdint>
-#include <dataset/output_root.hpp>
+#include <dataset/pack_listing.hpp>
 #include <dataset/running_hash.hpp>
 #include <dataset/shard_record.hpp>
 #include <dataset/tar/header.hpp>
@@ -18,16 +17,15 @@
 
 namespace framewire::dataset {
 
-/// Writes an archive of new files to a temporary one, in pieces of kPieceBytes, and rows to
-/// another. commit() gives both their names, the shard's last: a shard without its manifest is
-/// never seen, and a manifest without its shard is one that a later batch may replace. One thread.
+/// Makes an archive of new files, in pieces of kPieceBytes, and the rows of its manifest. Until
+/// commit() nothing is seen of either. One thread.
 class PackOutput {
  public:
-  /// @param outputs, manifests  live as long as this
-  /// @param name                in both folders, without '/'
-  /// @return as batch::write_error()
-  [[nodiscard]] static tl::expected<std::unique_ptr<PackOutput>, batch::WriteError> open(
-      const OutputRoot& outputs, const OutputRoot& manifests, const std::string& name);
+  PackOutput() { piece_.reserve(kPieceBytes); }
+  PackOutput(const PackOutput&) = delete;
+  PackOutput& operator=(const PackOutput&) = delete;
+  /// Gives up what was not committed.
+  virtual ~PackOutput() = default;
 
   /// How many bytes a member takes: headers, content and padding.
   [[nodiscard]] static std::uint64_t bytes_of(const tar::Header& header);
@@ -40,37 +38,53 @@ class PackOutput {
   /// Appends a line to the manifest.
   [[nodiscard]] batch::WriteResult append_row(std::string_view line);
   /// The shard may be read by nobody who may not read this file, too.
-  void narrow(const batch::Permissions& permissions);
+  virtual void narrow(const batch::Permissions&) {}
 
-  /// Ends the archive, flushes both files to the disk, and gives them their names. Replaces no
-  /// shard. @param record  bytes_out and hash_out are filled in
-  /// @param mode  of both files, whatever the inputs'
-  [[nodiscard]] batch::WriteResult commit(ShardRecord& record, std::optional<std::uint32_t> mode);
+  /// Ends the archive, and makes both known. Replaces no shard that has a manifest.
+  /// @param record  bytes_out, hash_out and, in stores, version_out are filled in
+  [[nodiscard]] batch::WriteResult commit(ShardRecord& record);
+
+ protected:
+  /// Takes the next bytes of the archive.
+  [[nodiscard]] virtual batch::WriteResult write(std::span<const std::uint8_t> bytes) = 0;
+  /// Takes the next bytes of the manifest.
+  [[nodiscard]] virtual batch::WriteResult write_rows(std::span<const std::uint8_t> bytes) = 0;
+  /// Makes both known, once all of the archive is written; calls end_rows().
+  [[nodiscard]] virtual batch::WriteResult publish(ShardRecord& record) = 0;
+  /// Writes the manifest's last line.
+  [[nodiscard]] batch::WriteResult end_rows(const ShardRecord& record);
 
  private:
   static constexpr std::size_t kPieceBytes = 4u << 20;
   static constexpr std::size_t kRowBytes = 64 * 1024;
 
-  PackOutput(const OutputRoot& outputs, const OutputRoot& manifests, std::string name,
-             batch::TemporaryFile file, batch::TemporaryFile rows);
   [[nodiscard]] batch::WriteResult add(std::span<const std::uint8_t> bytes);
   [[nodiscard]] batch::WriteResult flush();
   [[nodiscard]] batch::WriteResult flush_rows();
-  [[nodiscard]] batch::WriteResult give_modes(std::optional<std::uint32_t> mode);
-  [[nodiscard]] batch::WriteResult publish();
 
-  const OutputRoot& outputs_;
-  const OutputRoot& manifests_;
-  const std::string name_;
-  const std::string path_;           ///< for messages
-  const std::string manifest_path_;  ///< likewise
-  batch::TemporaryFile file_;
-  batch::TemporaryFile manifest_;
   std::vector<std::uint8_t> piece_;
   std::uint64_t written_ = 0;  ///< without the piece
   std::string rows_;
   RunningHash hash_;
-  std::optional<batch::Permissions> permissions_;  ///< of all inputs together
+};
+
+/// Where packed shards and their manifests go. One thread, but for label().
+class PackOutputs {
+ public:
+  PackOutputs() = default;
+  PackOutputs(const PackOutputs&) = delete;
+  PackOutputs& operator=(const PackOutputs&) = delete;
+  virtual ~PackOutputs() = default;
+
+  /// What messages and rows call a shard. Any thread.
+  [[nodiscard]] virtual std::string label(const std::string& name) const = 0;
+  /// Called once, before open(): reads the manifests of the pattern's shards.
+  /// @return invalid_input for shards that may not be gone on from: without resume, made with other
+  ///         options, or without a manifest that fits; io_error; what a store says
+  [[nodiscard]] virtual Result<EarlierPacks> read_earlier(const EarlierPackOptions& options) = 0;
+  /// @param name  without '/'
+  [[nodiscard]] virtual tl::expected<std::unique_ptr<PackOutput>, batch::WriteError> open(
+      const std::string& name) = 0;
 };
 
 }  // namespace framewire::dataset

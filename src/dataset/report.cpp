@@ -84,9 +84,12 @@ Result<DatasetReport> make_report(const ReportOptions& options) {
     }
     add_record(**record, report);
     if (options.on_manifest) options.on_manifest(shard, options.manifests + "/" + name);
-    if ((*record)->failed == 0) continue;
-    const auto read = (*place)->read_lines(
-        name, [&](std::string_view line) { add_failure(line, shard, options, report); });
+    const bool failures = (*record)->failed > 0;
+    if (!failures && !options.on_line) continue;
+    const auto read = (*place)->read_lines(name, [&](std::string_view line) {
+      if (options.on_line) options.on_line(shard, line);
+      if (failures) add_failure(line, shard, options, report);
+    });
     if (!read) return fail(read.error());
   }
   for (const std::string& shard : options.expected) {

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace framewire::dataset {
@@ -52,9 +53,12 @@ struct ReportOptions {
   std::function<void(const FailedRow&)> on_failed{};  ///< called for each row that is not ok
   /// Called with each shard that counts and the path of its manifest.
   std::function<void(const std::string&, const std::string&)> on_manifest{};
+  /// Called with each shard that counts and each line of its manifest, in order.
+  std::function<void(const std::string&, std::string_view)> on_line{};
 };
 
-/// Reads the records of all manifests, and rows only of those that have failures.
+/// Reads the records of all manifests, and rows only of those that have failures, unless on_line is
+/// given.
 /// @return io_error where a folder cannot be read; too_large for more than max_manifests; what a
 /// store says
 [[nodiscard]] Result<DatasetReport> make_report(const ReportOptions& options);

@@ -1,7 +1,5 @@
 // Manifests and outputs in folders.
 #include <fcntl.h>
-#include <fmt/format.h>
-#include <unistd.h>
 #include <algorithm>
 #include <base/file_descriptor.hpp>
 #include <batch/posix_file.hpp>
@@ -58,27 +56,7 @@ class ReportFolder final : public ReportPlace {
   }
   Result<void> read_lines(const std::string& manifest,
                           const std::function<void(std::string_view)>& take) override {
-    // As read_record() opens it: another file may have come in its place.
-    const base::FileDescriptor file(
-        ::openat(folder_.get(), manifest.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-    if (!file.valid()) return fail(batch::io_error(manifests_ / manifest, "open", errno));
-    RowLines lines;
-    std::string piece(64u << 10, '\0');
-    for (;;) {
-      const ssize_t got = ::read(file.get(), piece.data(), piece.size());
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return fail(batch::io_error(manifests_ / manifest, "read", errno));
-      if (got == 0) break;
-      if (lines.add(std::string_view(piece).substr(0, static_cast<std::size_t>(got)), take)) {
-        continue;
-      }
-      return fail(Status(StatusCode::kTooLarge,
-                         fmt::format("has a line of more than {} bytes; accepted: manifests, whose "
-                                     "rows are shorter",
-                                     kMaxRowBytes))
-                      .about(manifests_ / manifest));
-    }
-    return {};
+    return read_rows(folder_.get(), manifest, manifests_ / manifest, take);
   }
 
  private:

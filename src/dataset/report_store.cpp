@@ -1,6 +1,7 @@
 // Manifests and outputs in a store.
 #include <algorithm>
 #include <cstdint>
+#include <dataset/object_lines.hpp>
 #include <dataset/object_names.hpp>
 #include <dataset/record_reader.hpp>
 #include <dataset/report_place.hpp>
@@ -35,26 +36,7 @@ class ReportStore final : public ReportPlace {
   }
   Result<void> read_lines(const std::string& manifest,
                           const std::function<void(std::string_view)>& take) override {
-    constexpr std::size_t kPieceBytes = 1u << 20;
-    const store::ObjectInfo& object = objects_.at(manifest);
-    std::string text;
-    std::string piece(kPieceBytes, '\0');
-    for (std::uint64_t offset = 0; offset < object.bytes;) {
-      auto* bytes = reinterpret_cast<std::uint8_t*>(piece.data());
-      const auto got = where_.store->read_at(object, offset, {bytes, piece.size()});
-      if (!got) return fail(got.error());
-      if (*got == 0) break;
-      offset += *got;
-      text.append(piece, 0, *got);
-      std::size_t begin = 0;
-      for (std::size_t end = text.find('\n'); end != std::string::npos;
-           end = text.find('\n', begin)) {
-        take(std::string_view(text).substr(begin, end - begin));
-        begin = end + 1;
-      }
-      text.erase(0, begin);
-    }
-    return {};
+    return read_object_lines(*where_.store, objects_.at(manifest), take);
   }
 
  private:

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <framewire/status.hpp>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -33,5 +35,15 @@ class RowLines {
  private:
   std::string line_;
 };
+
+/// What add() refused. @param label  of the manifest
+[[nodiscard]] Status row_is_too_long(const std::string& label);
+
+/// Hands out the rows of a manifest in a folder, without their ends. Links are not followed, and
+/// nothing is waited for.
+/// @param label  of the manifest, for errors
+/// @return too_large for a longer row; io_error
+[[nodiscard]] Result<void> read_rows(int folder, const std::string& name, const std::string& label,
+                                     const std::function<void(std::string_view)>& take);
 
 }  // namespace framewire::dataset

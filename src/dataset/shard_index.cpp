@@ -1,10 +1,8 @@
 #include <fmt/format.h>
-#include <openssl/evp.h>
 #include <algorithm>
 #include <dataset/sample_key.hpp>
 #include <dataset/shard_index.hpp>
 #include <dataset/tar/reader.hpp>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 namespace framewire::dataset {
@@ -63,29 +61,6 @@ std::string to_wids_index(std::vector<WidsShard> shards) {
                                  {"filesize", shard.bytes}});
   }
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-}
-
-Result<std::string> md5_of(tar::BytesAt& bytes) {
-  constexpr std::size_t kPieceBytes = 1u << 20;
-  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> digest(EVP_MD_CTX_new(),
-                                                                       &EVP_MD_CTX_free);
-  if (digest == nullptr || EVP_DigestInit_ex(digest.get(), EVP_md5(), nullptr) != 1) {
-    return fail(StatusCode::kInternal, "this OpenSSL gives no MD5");
-  }
-  std::vector<std::uint8_t> piece(kPieceBytes);
-  for (std::uint64_t offset = 0;;) {
-    const auto got = bytes.read_at(offset, piece);
-    if (!got) return fail(got.error());
-    EVP_DigestUpdate(digest.get(), piece.data(), *got);
-    offset += *got;
-    if (*got < piece.size()) break;
-  }
-  unsigned char out[EVP_MAX_MD_SIZE];
-  unsigned length = 0;
-  EVP_DigestFinal_ex(digest.get(), out, &length);
-  std::string text;
-  for (unsigned i = 0; i < length; ++i) text += fmt::format("{:02x}", out[i]);
-  return text;
 }
 
 }  // namespace framewire::dataset

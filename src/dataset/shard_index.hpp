@@ -44,8 +44,4 @@ struct WidsShard {
 /// The text of "wids-shard-index-v1", shards in the order of their URLs.
 [[nodiscard]] std::string to_wids_index(std::vector<WidsShard> shards);
 
-/// MD5 of all bytes, in hexadecimal: wids tells by it whether a copy is complete.
-/// @return what read_at() says; internal where this OpenSSL has no MD5
-[[nodiscard]] Result<std::string> md5_of(tar::BytesAt& bytes);
-
 }  // namespace framewire::dataset

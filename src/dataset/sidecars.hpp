@@ -5,6 +5,7 @@
 #include <framewire/batch/source.hpp>
 #include <framewire/status.hpp>
 #include <optional>
+#include <store/object_store.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,12 +33,17 @@ inline constexpr std::size_t kMaxSidecars = 64;
 struct Sidecar {
   std::vector<std::uint8_t> bytes;
   std::int64_t mtime_s = 0;
-  batch::Permissions permissions;
+  std::optional<batch::Permissions> permissions;  ///< unset: anybody may read it
 };
 
 /// Reads a file, without ever blocking on what is none.
 /// @return nothing where there is no such file; too_large; io_error; invalid_input for folders,
 ///         devices and pipes
 [[nodiscard]] Result<std::optional<Sidecar>> read_sidecar(const std::string& path);
+
+/// Reads an object.
+/// @return nothing where there is no such object; too_large; what the store says
+[[nodiscard]] Result<std::optional<Sidecar>> read_object_sidecar(store::ObjectStore& store,
+                                                                 const std::string& key);
 
 }  // namespace framewire::dataset

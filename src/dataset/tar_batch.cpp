@@ -5,9 +5,8 @@
 #include <dataset/folder_outputs.hpp>
 #include <dataset/object_names.hpp>
 #include <dataset/object_outputs.hpp>
-#include <dataset/object_shard.hpp>
-#include <dataset/shard_file.hpp>
 #include <dataset/shard_names.hpp>
+#include <dataset/shard_open.hpp>
 #include <dataset/shard_work.hpp>
 #include <dataset/tar_batch.hpp>
 #include <mutex>
@@ -143,7 +142,6 @@ class TarBatch::State {
   }
   [[nodiscard]] std::vector<std::string> our_names() const;
   [[nodiscard]] bool is_done(const ShardRecord& record, const ShardRecord& wanted) const;
-  [[nodiscard]] Result<std::unique_ptr<ShardInput>> open_input(const NamedShard& shard);
   [[nodiscard]] Result<std::optional<batch::Input>> open_shard(std::uint64_t id);
   [[nodiscard]] Result<void> meet(batch::WriteError error);
   [[nodiscard]] std::shared_ptr<ShardWork> find(std::uint64_t id);
@@ -223,22 +221,6 @@ bool TarBatch::State::is_done(const ShardRecord& record, const ShardRecord& want
   return is_same_work(record, wanted) && (clean || !options_.retry_failed);
 }
 
-Result<std::unique_ptr<ShardInput>> TarBatch::State::open_input(const NamedShard& shard) {
-  if (!store::is_object_url(shard.path)) return ShardFile::open(shard.path);
-  const auto url = store::parse_object_url(shard.path);
-  if (!url) return fail(url.error());
-  auto store = options_.stores->get(url->bucket);
-  if (!store) return fail(store.error());
-  std::optional<store::ObjectInfo> object = shard.object;
-  if (!object) {
-    auto found = (*store)->find(url->key);
-    if (!found) return fail(found.error());
-    object = std::move(*found);
-  }
-  if (!object) return fail(Status(StatusCode::kIoError, "is not there").about(shard.path));
-  return std::make_unique<ObjectShard>(std::move(*store), std::move(*object), pieces_);
-}
-
 // An error of one shard, or one that ends the batch.
 Result<void> TarBatch::State::meet(batch::WriteError error) {
   if (error.environment) return fail(std::move(error.status));
@@ -254,11 +236,11 @@ void TarBatch::State::tell(const Status& error) {
 // @return an input where the shard itself has an error, to have its row
 Result<std::optional<batch::Input>> TarBatch::State::open_shard(std::uint64_t id) {
   const NamedShard& shard = shards_[static_cast<std::size_t>(id)];
-  auto shard_input = open_input(shard);
+  auto shard_input = open_shard_input(shard, options_.stores.get(), pieces_);
   if (!shard_input) {
     count(&ShardTotals::failed);
     batch::Input input;
-    input.label = shard.path;
+    input.label = store::without_query(shard.path);
     input.name = fmt::format("{}/shard", id);
     input.error = shard_input.error();
     return input;
@@ -394,19 +376,6 @@ void TarBatch::State::drop_unfinished() {
 
 namespace {
 
-Result<std::vector<NamedShard>> name_all(const std::vector<std::string>& shards,
-                                         const TarBatchOptions& options) {
-  const auto is_url = [](const std::string& path) { return store::is_object_url(path); };
-  if (std::ranges::none_of(shards, is_url)) return name_shards(shards);
-  const auto file = std::ranges::find_if_not(shards, is_url);
-  if (file != shards.end()) {
-    return fail(Status(StatusCode::kInvalidInput,
-                       "is a file, and other shards lie in a store; accepted: either")
-                    .about(*file));
-  }
-  return name_object_shards(shards, *options.stores);
-}
-
 Result<std::unique_ptr<ShardOutputs>> open_outputs(const std::vector<NamedShard>& shards,
                                                    const TarBatchOptions& options) {
   const bool remote = store::is_object_url(options.outputs);
@@ -438,7 +407,7 @@ Result<std::unique_ptr<ShardOutputs>> open_outputs(const std::vector<NamedShard>
 
 Result<std::unique_ptr<TarBatch>> TarBatch::open(const std::vector<std::string>& shards,
                                                  const TarBatchOptions& options) {
-  auto named = name_all(shards, options);
+  auto named = name_all_shards(shards, options.stores.get());
   if (!named) return fail(named.error());
   auto outputs = open_outputs(*named, options);
   if (!outputs) return fail(outputs.error());

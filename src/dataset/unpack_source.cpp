@@ -35,6 +35,7 @@ class UnpackSource::UnpackedMember final : public batch::OpenInput {
     facts_.bytes = member.header.size;
     facts_.mtime_ns = nanoseconds(member.header.mtime_s);
     facts_.permissions = shard_->permissions;
+    facts_.version = shard_->file->facts().version;
   }
   const batch::InputFacts& facts() const noexcept override { return facts_; }
   Result<std::size_t> read(std::span<std::uint8_t> into) override {
@@ -65,13 +66,14 @@ struct UnpackSource::ListedPicture {
 // Members have no identity of their own: an output that has the shard's place is known by the
 // batch's own list of inputs.
 UnpackSource::OpenShard::OpenShard(std::unique_ptr<ShardInput> opened)
-    : file(std::move(opened)),
-      permissions(file->facts().permissions.value_or(batch::Permissions{})) {
-  permissions.id = {};
+    : file(std::move(opened)), permissions(file->facts().permissions) {
+  if (permissions) permissions->id = {};
 }
 
-UnpackSource::UnpackSource(std::vector<std::string> shards, UnpackOptions options)
-    : shards_(std::move(shards)), options_(std::move(options)) {}
+UnpackSource::UnpackSource(std::vector<NamedShard> shards, UnpackOptions options)
+    : shards_(std::move(shards)),
+      options_(std::move(options)),
+      pieces_({.max_bytes = options_.store_bytes, .objects = 1}) {}
 UnpackSource::~UnpackSource() = default;
 
 Result<std::optional<batch::Input>> UnpackSource::next() {
@@ -80,8 +82,10 @@ Result<std::optional<batch::Input>> UnpackSource::next() {
       if (next_shard_ == shards_.size()) return std::nullopt;
       const std::size_t index = next_shard_++;
       if (index % options_.part.count != options_.part.index) continue;
-      const std::string& path = shards_[index];
-      if (auto opened = open_shard(path); !opened) return failed(path, path, opened.error());
+      const std::string path(store::without_query(shards_[index].path));
+      if (auto opened = open_shard(shards_[index]); !opened) {
+        return failed(path, path, opened.error());
+      }
     }
     const std::string& path = shard_->file->path();
     const auto member = reader_->next();
@@ -99,8 +103,8 @@ Result<std::optional<batch::Input>> UnpackSource::next() {
   }
 }
 
-Result<void> UnpackSource::open_shard(const std::string& path) {
-  auto file = ShardFile::open(path);
+Result<void> UnpackSource::open_shard(const NamedShard& shard) {
+  auto file = open_shard_input(shard, options_.stores.get(), pieces_);
   if (!file) return fail(file.error());
   shard_ = std::make_shared<OpenShard>(std::move(*file));
   reader_.emplace(*shard_->file, shard_->file->bytes());

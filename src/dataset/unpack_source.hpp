@@ -3,7 +3,7 @@
 
 #include <batch/names.hpp>
 #include <cstdint>
-#include <dataset/shard_file.hpp>
+#include <dataset/shard_open.hpp>
 #include <dataset/tar/reader.hpp>
 #include <framewire/batch.hpp>
 #include <framewire/status.hpp>
@@ -21,15 +21,19 @@ struct UnpackOptions {
   std::vector<std::string> sidecars;
   batch::Sink* sink = nullptr;  ///< where those go; outlives the source. Null: they are passed over
   bool resume = false;          ///< those that are there in their size are left alone
+  std::shared_ptr<StoreSet> stores{};    ///< null: files alone
+  std::uint64_t store_bytes = 1u << 30;  ///< of shards that are read from stores
 };
 
 /// A source of the pictures in shards, shard by shard. A member is named as its archive says,
 /// without "./" in front; it has an error where that name leads anywhere else than below a folder,
 /// or was met before. Links, folders and devices are passed over. What cannot be read of a shard is
-/// one input with an error; the next shard follows. Memory: about 50 bytes a name.
+/// one input with an error; the next shard follows. Memory: about 50 bytes a name, and of shards in
+/// stores what the options say.
 class UnpackSource final : public batch::Source {
  public:
-  UnpackSource(std::vector<std::string> shards, UnpackOptions options);
+  /// @param shards  paths or URLs of objects, without braces or wildcards
+  UnpackSource(std::vector<NamedShard> shards, UnpackOptions options);
   ~UnpackSource() override;
 
   [[nodiscard]] Result<std::optional<batch::Input>> next() override;
@@ -45,12 +49,12 @@ class UnpackSource final : public batch::Source {
   struct OpenShard {
     explicit OpenShard(std::unique_ptr<ShardInput> opened);
     std::unique_ptr<ShardInput> file;
-    batch::Permissions permissions;
+    std::optional<batch::Permissions> permissions;  ///< unset in stores: anybody may read it
   };
   struct ListedPicture;  ///< what an Input takes along
   class UnpackedMember;
 
-  [[nodiscard]] Result<void> open_shard(const std::string& path);
+  [[nodiscard]] Result<void> open_shard(const NamedShard& shard);
   [[nodiscard]] Result<std::optional<batch::Input>> take(const tar::Member& member);
   [[nodiscard]] bool is_jpeg(const tar::Member& member);
   [[nodiscard]] std::optional<Status> fault_of(const tar::Member& member, const std::string& name);
@@ -59,8 +63,9 @@ class UnpackSource final : public batch::Source {
   [[nodiscard]] static batch::Input failed(std::string label, std::string name,
                                            const Status& error);
 
-  const std::vector<std::string> shards_;
+  const std::vector<NamedShard> shards_;
   const UnpackOptions options_;
+  PieceCache pieces_;  ///< of shards in stores
   std::size_t next_shard_ = 0;
   std::shared_ptr<OpenShard> shard_;  ///< that is being listed
   std::optional<tar::Reader> reader_;

@@ -114,7 +114,23 @@ Result<BucketAddress> BucketAddress::make(const std::string& bucket, const std::
   return made;
 }
 
+Result<BucketAddress> BucketAddress::make_web(const std::string& origin) {
+  auto parts = parse_endpoint(origin);
+  if (!parts || !parts->base.empty()) {
+    return fail(Status(StatusCode::kInvalidInput,
+                       "names no web server; accepted: http://HOST/PATH or https://HOST/PATH, with "
+                       "a port or without")
+                    .about(printable(origin, 300)));
+  }
+  BucketAddress made;
+  made.scheme_ = std::move(parts->scheme);
+  made.host_ = std::move(parts->host);
+  made.web_ = true;
+  return made;
+}
+
 std::string BucketAddress::path(std::string_view key) const {
+  if (web_) return '/' + std::string(key);
   const std::string encoded = percent_encode(key, true);
   return key.empty() && !base_.empty() ? base_ : base_ + '/' + encoded;
 }

@@ -20,6 +20,11 @@ class BucketAddress {
                                                   const std::string& region,
                                                   std::optional<bool> path_style);
 
+  /// A web server: keys are paths as they are written.
+  /// @param origin  "https://HOST:8443"
+  /// @return invalid_input for what is no such
+  [[nodiscard]] static Result<BucketAddress> make_web(const std::string& origin);
+
   /// The value of the header Host, as HTTP clients write it: without the scheme's own port.
   [[nodiscard]] const std::string& host() const noexcept { return host_; }
   /// "/bucket/a%20key", or "/a%20key" where the bucket is part of the host.
@@ -33,6 +38,7 @@ class BucketAddress {
   std::string host_;
   std::string base_;  ///< without '/' at its end
   std::string region_;
+  bool web_ = false;
 };
 
 }  // namespace framewire::store

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace framewire::store {
 
@@ -19,6 +20,12 @@ struct ObjectInfo {
   std::uint64_t bytes = 0;
   std::string etag;           ///< changes with the content; without quotes
   std::int64_t mtime_ns = 0;  ///< since 1970, by the server's clock
+};
+
+/// An object with its bytes.
+struct WholeObject {
+  ObjectInfo info;
+  std::vector<std::uint8_t> bytes;
 };
 
 /// What a write asks of what lies under its key.
@@ -84,6 +91,11 @@ class ObjectStore {
   virtual void start_read(const ObjectInfo& object, std::uint64_t offset,
                           std::span<std::uint8_t> into, Done done) = 0;
 
+  /// Finds an object and reads all of it. Memory: its bytes.
+  /// @return nothing where there is no such object; too_large above `max_bytes`
+  [[nodiscard]] virtual Result<std::optional<WholeObject>> read_whole(const std::string& key,
+                                                                      std::uint64_t max_bytes);
+
   /// Stores bytes under a key in one request. @param bytes  stays until the return
   [[nodiscard]] virtual Result<PutOutcome> put(const std::string& key,
                                                std::span<const std::uint8_t> bytes,
@@ -108,17 +120,28 @@ struct StoreSettings {
   unsigned attempts = 5;           ///< of a request that may be retried
 };
 
-/// "s3://BUCKET/KEY". The key may be empty, or end in '/': a prefix.
+/// "s3://BUCKET/KEY". The key may be empty, or end in '/': a prefix. Of "https://HOST/PATH?QUERY"
+/// the bucket is "https://HOST", and the key "PATH?QUERY", as it is written.
 struct ObjectUrl {
   std::string bucket;
   std::string key;
 };
 /// Whether text begins with "s3://".
 [[nodiscard]] bool is_object_url(std::string_view text) noexcept;
-/// @return invalid_input for a name that no bucket can have, and for keys over 1,024 bytes
+/// Whether text begins with "http://" or "https://": what is there can only be read.
+[[nodiscard]] bool is_web_url(std::string_view text) noexcept;
+/// Either.
+[[nodiscard]] bool is_remote_url(std::string_view text) noexcept;
+/// A URL of a web server without its query, which may be a signature; any other text as it is.
+[[nodiscard]] std::string_view without_query(std::string_view url) noexcept;
+/// @return invalid_input for a name that no bucket can have, and for keys over 1,024 bytes; of web
+///         servers for addresses with a user, a fragment, spaces or control characters, and over
+///         8,192 bytes
 [[nodiscard]] Result<ObjectUrl> parse_object_url(std::string_view text);
 
-/// Opens a bucket; nothing is sent yet, but credentials are looked for.
+/// Opens a bucket; nothing is sent yet, but credentials are looked for. "https://HOST" opens what a
+/// web server has, without credentials: find(), read_at(), start_read() and read_whole() work, all
+/// else is unsupported, and of the settings reads_in_flight and attempts count.
 /// @return invalid_input for settings, denied where there are no credentials
 [[nodiscard]] Result<std::shared_ptr<ObjectStore>> open_store(const std::string& bucket,
                                                               const StoreSettings& settings);

@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::string_view kScheme = "s3://";
 constexpr std::size_t kMaxKeyBytes = 1'024;
+constexpr std::size_t kMaxWebUrlBytes = 8'192;
 
 // Names that S3 has ever allowed (capitals and underscores are of old buckets and other servers)
 // and that cannot change the meaning of a URL.
@@ -21,14 +22,64 @@ bool is_bucket_name(std::string_view name) noexcept {
                      [&](char c) { return is_plain(c) || c == '-' || c == '.' || c == '_'; });
 }
 
+// Of "https://HOST/…", where '/' begins; npos for other URLs.
+std::size_t web_host_begin(std::string_view text) noexcept {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (equals_ignoring_case(text.substr(0, scheme.size()), scheme)) return scheme.size();
+  }
+  return std::string_view::npos;
+}
+
+Result<ObjectUrl> parse_web_url(std::string_view text) {
+  const std::size_t host = web_host_begin(text);
+  const std::size_t slash = std::min(text.find('/', host), text.size());
+  const std::string_view authority = text.substr(host, slash - host);
+  const auto refuse = [&](std::string_view why) {
+    // What stands before an '@' may be a password.
+    const bool secret = authority.find('@') != std::string_view::npos;
+    return fail(Status(StatusCode::kInvalidInput, std::string(why))
+                    .about(secret ? "the address" : printable(without_query(text), 500)));
+  };
+  if (authority.find('@') != std::string_view::npos) {
+    return refuse("has a user in it; accepted: http://HOST/PATH or https://HOST/PATH");
+  }
+  if (text.size() > kMaxWebUrlBytes) {
+    return refuse(fmt::format("has {} bytes; accepted: up to {}", text.size(), kMaxWebUrlBytes));
+  }
+  const bool odd = std::any_of(text.begin(), text.end(), [](char c) {
+    return static_cast<unsigned char>(c) <= ' ' || static_cast<unsigned char>(c) >= 0x7f ||
+           c == '#' || c == '\\' || c == '"' || c == '<' || c == '>';
+  });
+  if (odd) {
+    return refuse(
+        "has a fragment, or a character that must be written as %XX; accepted: an address as a "
+        "browser shows it when it is copied");
+  }
+  return ObjectUrl{to_lower(text.substr(0, slash)),
+                   std::string(text.substr(std::min(slash + 1, text.size())))};
+}
+
 }  // namespace
 
 bool is_object_url(std::string_view text) noexcept { return text.starts_with(kScheme); }
+
+bool is_web_url(std::string_view text) noexcept {
+  return web_host_begin(text) != std::string_view::npos;
+}
+
+bool is_remote_url(std::string_view text) noexcept {
+  return is_object_url(text) || is_web_url(text);
+}
+
+std::string_view without_query(std::string_view url) noexcept {
+  return is_web_url(url) ? url.substr(0, url.find('?')) : url;
+}
 
 Result<ObjectUrl> parse_object_url(std::string_view text) {
   const auto refuse = [&](std::string_view why) {
     return fail(Status(StatusCode::kInvalidInput, std::string(why)).about(printable(text)));
   };
+  if (is_web_url(text)) return parse_web_url(text);
   if (!is_object_url(text)) return refuse("is no URL of an object; accepted: s3://BUCKET/KEY");
   const std::string_view place = text.substr(kScheme.size());
   const std::size_t slash = std::min(place.find('/'), place.size());

@@ -41,8 +41,9 @@ Result<void> refuse_store_options(const Arguments& arguments) {
   for (const char* name :
        {"endpoint", "region", "profile", "path-style", "ranges", "store-memory"}) {
     if (arguments.given.contains(name)) {
-      return misuse(
-          fmt::format("--{} is for object stores; accepted where a name begins with s3://", name));
+      return misuse(fmt::format(
+          "--{} is for object stores; accepted where a name begins with s3://, http:// or https://",
+          name));
     }
   }
   return {};

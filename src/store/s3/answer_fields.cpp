@@ -45,6 +45,7 @@ bool AnswerFields::field(std::string_view name, std::string_view value) {
   if (is("date")) date = value;
   if (is("retry-after")) retry_after = value;
   if (is("last-modified")) last_modified = value;
+  if (is("location")) location = value;
   if (is("x-amz-bucket-region")) bucket_region = value;
   if (is(kWriteIdHeader)) write_id = value;
   if (is("content-type")) content_type = value;

@@ -31,6 +31,7 @@ class AnswerFields {
   std::string retry_after;
   std::string last_modified;
   std::string bucket_region;
+  std::string location;
   std::string write_id;
   std::string content_type;
   std::string content_encoding;

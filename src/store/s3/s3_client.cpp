@@ -28,16 +28,38 @@ unsigned loop_count() { return std::clamp(std::thread::hardware_concurrency() / 
 
 }  // namespace
 
-Result<std::unique_ptr<S3Client>> S3Client::make(const std::string& bucket,
-                                                 const StoreSettings& settings,
-                                                 const StoreTiming& timing,
-                                                 const EnvironmentLookup& environment) {
+Result<void> S3Client::check(const StoreSettings& settings) {
   if (settings.reads_in_flight == 0 || settings.parts_in_flight == 0 || settings.attempts == 0) {
     return fail(StatusCode::kInvalidInput,
                 "a store with no reads or parts in flight, or no attempts; accepted: 1 or more");
   }
   static const bool ready = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
   if (!ready) return fail(StatusCode::kInternal, "libcurl does not start");
+  return {};
+}
+
+Result<void> S3Client::start(const StoreSettings& settings) {
+  loops_ = std::make_unique<HttpLoops>();
+  return loops_->start(loop_count(), settings.reads_in_flight * 2);
+}
+
+Result<std::unique_ptr<S3Client>> S3Client::make_web(const std::string& origin,
+                                                     const StoreSettings& settings,
+                                                     const StoreTiming& timing) {
+  if (auto good = check(settings); !good) return fail(std::move(good.error()));
+  auto address = BucketAddress::make_web(origin);
+  if (!address) return fail(std::move(address.error()));
+  std::unique_ptr<S3Client> client(new S3Client(timing, settings.attempts));
+  client->own_address_ = std::make_shared<const BucketAddress>(*std::move(address));
+  if (auto started = client->start(settings); !started) return fail(std::move(started.error()));
+  return client;
+}
+
+Result<std::unique_ptr<S3Client>> S3Client::make(const std::string& bucket,
+                                                 const StoreSettings& settings,
+                                                 const StoreTiming& timing,
+                                                 const EnvironmentLookup& environment) {
+  if (auto good = check(settings); !good) return fail(std::move(good.error()));
   auto profile = SharedProfile::load(settings.profile, environment);
   if (!profile) return fail(std::move(profile.error()));
   std::unique_ptr<S3Client> client(new S3Client(timing, settings.attempts));
@@ -60,10 +82,7 @@ Result<std::unique_ptr<S3Client>> S3Client::make(const std::string& bucket,
     return fail(StatusCode::kBusy, std::string("no thread for credentials: ") + error.what());
   }
   client->context_.credentials = client->credentials_.get();
-  client->loops_ = std::make_unique<HttpLoops>();
-  if (auto started = client->loops_->start(loop_count(), settings.reads_in_flight * 2); !started) {
-    return fail(std::move(started.error()));
-  }
+  if (auto started = client->start(settings); !started) return fail(std::move(started.error()));
   return client;
 }
 

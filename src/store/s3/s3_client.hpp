@@ -19,6 +19,11 @@ class S3Client {
                                                               const StoreTiming& timing,
                                                               const EnvironmentLookup& environment);
 
+  /// To a web server, without credentials. @param origin  as BucketAddress::make_web()
+  [[nodiscard]] static Result<std::unique_ptr<S3Client>> make_web(const std::string& origin,
+                                                                  const StoreSettings& settings,
+                                                                  const StoreTiming& timing);
+
   /// Where another bucket is. @return invalid_input for one that has no place at the endpoint
   [[nodiscard]] Result<std::shared_ptr<const BucketAddress>> address_of(
       const std::string& bucket) const;
@@ -32,6 +37,9 @@ class S3Client {
 
  private:
   S3Client(const StoreTiming& timing, unsigned attempts) : context_{timing, attempts, nullptr, 0} {}
+
+  [[nodiscard]] static Result<void> check(const StoreSettings& settings);
+  [[nodiscard]] Result<void> start(const StoreSettings& settings);
 
   S3Context context_;
   std::string endpoint_;

@@ -47,7 +47,23 @@ std::optional<HttpTask::Next> S3Request::prepare(CURL* easy) {
   return answer(fail(std::move(ready.error())));
 }
 
+void S3Request::add_range(TextPairs& headers) const {
+  if (!call_.range) return;
+  const ObjectRange& range = *call_.range;
+  headers.emplace_back("range", fmt::format("bytes={}-{}", range.offset + filled_,
+                                            range.offset + range.into.size() - 1));
+  if (!range.etag.empty()) headers.emplace_back("if-match", '"' + range.etag + '"');
+}
+
+TextPairs S3Request::web_headers() const {
+  TextPairs headers = call_.headers;
+  add_range(headers);
+  headers.emplace_back("accept-encoding", "identity");
+  return headers;
+}
+
 Result<TextPairs> S3Request::signed_headers() {
+  if (context_.credentials == nullptr) return web_headers();
   auto credentials = context_.credentials->current();
   if (!credentials) return fail(std::move(credentials.error()));
   const SystemTime now = now_by_server(context_);
@@ -58,12 +74,7 @@ Result<TextPairs> S3Request::signed_headers() {
   if (!credentials->session_token.empty()) {
     headers.emplace_back("x-amz-security-token", credentials->session_token);
   }
-  if (call_.range) {
-    const ObjectRange& range = *call_.range;
-    headers.emplace_back("range", fmt::format("bytes={}-{}", range.offset + filled_,
-                                              range.offset + range.into.size() - 1));
-    if (!range.etag.empty()) headers.emplace_back("if-match", '"' + range.etag + '"');
-  }
+  add_range(headers);
   auto signature = authorization(
       {call_.method, call_.address->path(call_.key), call_.query, headers, payload_hash_},
       {now, call_.address->region(), "s3"}, *credentials);
@@ -164,6 +175,17 @@ bool S3Request::header(std::string_view line) {
   }
   if (known || !fields_.complete() || fields_.status >= 300) return true;
   Result<void> taken;
+  const bool web = context_.credentials == nullptr;
+  if (fields_.status == 200 && (call_.needs_part || (web && call_.range))) {
+    const bool whole = call_.range && call_.range->offset == 0 && filled_ == 0 &&
+                       call_.range->into.size() == call_.range->object_bytes;
+    if (!whole) {
+      fault_.emplace(StatusCode::kUnsupported,
+                     "the server sends all of it where a range was asked for; accepted for tar "
+                     "shards: servers that know ranges");
+      return false;
+    }
+  }
   if (call_.range) taken = check_range();
   if (call_.sink) taken = begin_sink();
   if (!taken) fault_ = std::move(taken.error());
@@ -211,6 +233,11 @@ Result<void> S3Request::check_range() const {
   const auto etag = unquoted_etag(fields_.etag);
   if (!range.etag.empty() && !fields_.etag.empty() && etag != range.etag) {
     return wrong(fmt::format("another ETag than {}", range.etag), fields_.etag);
+  }
+  const auto time = parse_http_date(fields_.last_modified);
+  if (range.mtime_ns != 0 && time &&
+      std::chrono::nanoseconds(time->time_since_epoch()).count() != range.mtime_ns) {
+    return fail(StatusCode::kInvalidInput, "it changed while it was read");
   }
   return {};
 }

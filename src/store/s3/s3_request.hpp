@@ -18,7 +18,7 @@ namespace framewire::store::s3 {
 struct S3Context {
   StoreTiming timing;
   unsigned attempts = 5;
-  CredentialKeeper* credentials = nullptr;
+  CredentialKeeper* credentials = nullptr;  ///< null: requests are not signed
   /// Seconds that the server's clock is ahead of ours, as far as it has complained.
   std::atomic<std::int64_t> clock_offset_s = 0;
 };
@@ -29,6 +29,7 @@ struct ObjectRange {
   std::uint64_t offset = 0;
   std::string etag;  ///< empty: the server told none
   std::uint64_t object_bytes = 0;
+  std::int64_t mtime_ns = 0;  ///< Last-Modified, by which an object without ETag is known; 0: not
 };
 
 /// The last answer to a request, whatever its status.
@@ -48,6 +49,7 @@ struct S3Call {
   std::span<const std::uint8_t> body;
   std::shared_ptr<const void> keeper;  ///< of the body; empty: the caller keeps it until the answer
   std::optional<ObjectRange> range;
+  bool needs_part = false;         ///< an answer of 200 is an error: all instead of what was asked
   std::shared_ptr<BodySink> sink;  ///< takes the body of an answer of 200, which needs a length
   std::size_t max_answer_bytes = kMaxAnswerBytes;
   /// An answer of 200 may hold an <Error>, or begin long before it ends: CompleteMultipartUpload.
@@ -79,6 +81,8 @@ class S3Request final : public HttpTask {
 
   [[nodiscard]] Result<void> set_up(CURL* easy, std::chrono::milliseconds left);
   [[nodiscard]] Result<TextPairs> signed_headers();
+  [[nodiscard]] TextPairs web_headers() const;
+  void add_range(TextPairs& headers) const;
   [[nodiscard]] bool set_method(CURL* easy);
   [[nodiscard]] bool header(std::string_view line);
   [[nodiscard]] bool body(std::span<const std::uint8_t> bytes);

@@ -2,11 +2,13 @@
 #include <future>
 #include <store/s3/s3_store.hpp>
 #include <store/s3/s3_upload.hpp>
+#include <store/s3/web_store.hpp>
 
 namespace framewire::store {
 
 Result<std::shared_ptr<ObjectStore>> open_store(const std::string& bucket,
                                                 const StoreSettings& settings) {
+  if (is_web_url(bucket)) return s3::open_web_store(bucket, settings, {});
   return s3::open_s3_store(bucket, settings, {}, process_environment);
 }
 
@@ -34,7 +36,9 @@ S3Store::S3Store(std::string bucket, const StoreSettings& settings,
       parts_in_flight_(settings.parts_in_flight),
       client_(std::move(client)) {}
 
-S3Store::~S3Store() {
+S3Store::~S3Store() { close(); }
+
+void S3Store::close() noexcept {
   std::deque<S3Call> waiting;
   {
     const std::lock_guard lock(mutex_);
@@ -62,7 +66,7 @@ Result<std::optional<ObjectInfo>> S3Store::find(const std::string& key) {
   auto answer = client_->perform(std::move(call));
   if (!answer) return failed(key, answer.error());
   if (answer->fields.status == 404) return std::nullopt;
-  if (answer->fields.status >= 300) return failed(key, refusal(*answer));
+  if (answer->fields.status >= 300) return failed(key, explain(*answer));
   const auto time = parse_http_date(answer->fields.last_modified);
   auto etag = unquoted_etag(answer->fields.etag);
   if (!answer->fields.length || !time || !etag) {
@@ -86,7 +90,7 @@ Result<ListingPage> S3Store::list_page(const std::string& prefix, const std::str
   call.max_answer_bytes = kMaxListingBytes;
   auto answer = client_->perform(std::move(call));
   if (!answer) return failed(prefix, answer.error());
-  if (answer->fields.status >= 300) return failed(prefix, refusal(*answer));
+  if (answer->fields.status >= 300) return failed(prefix, explain(*answer));
   auto page = parse_listing(answer->body);
   if (!page) return failed(prefix, page.error());
   return page;
@@ -134,12 +138,13 @@ void S3Store::start_read(const ObjectInfo& object, std::uint64_t offset,
   S3Call call;
   call.method = "GET";
   call.key = object.key;
-  call.range = ObjectRange{into.first(bytes), offset, object.etag, object.bytes};
+  call.range = ObjectRange{into.first(bytes), offset, object.etag, object.bytes,
+                           object.etag.empty() ? object.mtime_ns : 0};
   call.done = [this, bytes, key = object.key, done = std::move(done)](Result<S3Answer> answer) {
     // Before the caller's turn: it may wait for the next read.
     read_ended();
     if (!answer) return done(failed(key, answer.error()));
-    if (answer->fields.status >= 300) return done(failed(key, refusal(*answer)));
+    if (answer->fields.status >= 300) return done(failed(key, explain(*answer)));
     done(bytes);
   };
   {
@@ -173,7 +178,7 @@ Result<bool> S3Store::is_own_write(const std::string& key, const std::string& wr
   auto answer = client_->perform(std::move(call));
   if (!answer) return failed(key, answer.error());
   if (answer->fields.status == 404) return false;
-  if (answer->fields.status >= 300) return failed(key, refusal(*answer));
+  if (answer->fields.status >= 300) return failed(key, explain(*answer));
   return answer->fields.write_id == write_id;
 }
 
@@ -203,7 +208,7 @@ Result<PutOutcome> S3Store::put(const std::string& key, std::span<const std::uin
     return PutOutcome::kStored;
   }
   if (answer->fields.status != 412 || condition != PutCondition::kIfAbsent) {
-    return failed(key, refusal(*answer));
+    return failed(key, explain(*answer));
   }
   auto own = is_own_write(key, write_id);
   if (!own) return fail(std::move(own.error()));
@@ -222,7 +227,7 @@ Result<void> S3Store::remove(const std::string& key) {
   if (!answer) return failed(key, answer.error());
   // 404 is also a bucket that is not there, or an upload.
   if (answer->fields.status < 300 || answer->error.code == "NoSuchKey") return {};
-  return failed(key, refusal(*answer));
+  return failed(key, explain(*answer));
 }
 
 }  // namespace s3

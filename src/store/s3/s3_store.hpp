@@ -7,7 +7,7 @@
 
 namespace framewire::store::s3 {
 
-class S3Store final : public ObjectStore, public std::enable_shared_from_this<S3Store> {
+class S3Store : public ObjectStore, public std::enable_shared_from_this<S3Store> {
  public:
   S3Store(std::string bucket, const StoreSettings& settings, std::unique_ptr<S3Client> client);
   ~S3Store() override;
@@ -36,6 +36,12 @@ class S3Store final : public ObjectStore, public std::enable_shared_from_this<S3
   /// Whether an object is there that the write of that id made: whose answer was lost, or who was
   /// told that somebody was first.
   [[nodiscard]] Result<bool> is_own_write(const std::string& key, const std::string& write_id);
+
+ protected:
+  /// What an answer that refuses means.
+  [[nodiscard]] virtual Status explain(const S3Answer& answer) const { return refusal(answer); }
+  /// Ends what is under way. For destructors: afterwards nobody calls this.
+  void close() noexcept;
 
  private:
   [[nodiscard]] Result<ListingPage> list_page(const std::string& prefix, const std::string& after,

@@ -94,19 +94,20 @@ HttpTask::Next S3Request::judge_refusal() {
   const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
   Status why(code_of_answer(status, error.code), describe(status, error));
   // Answers to HEAD have no body, so no code either: their status, and the time, have to do.
-  const bool without_code = call_.method == "HEAD";
+  const bool signs = context_.credentials != nullptr;
+  const bool without_code = signs && call_.method == "HEAD";
   const auto date = parse_http_date(fields_.date);
   const bool is_skewed =
       date && without_code && status == 403 &&
       std::chrono::abs(*date - now - std::chrono::seconds(context_.clock_offset_s.load())) >
           kMaxSkew;
-  if (date && (is_skewed || blames_clock(status, error.code)) &&
+  if (signs && date && (is_skewed || blames_clock(status, error.code)) &&
       !std::exchange(clock_corrected_, true)) {
     context_.clock_offset_s.store((*date - now).count());
     return again(std::move(why), std::chrono::milliseconds(0));
   }
-  if (blames_expiry(status, error.code) ||
-      (without_code && status == 400 && context_.credentials->can_renew())) {
+  if (signs && (blames_expiry(status, error.code) ||
+                (without_code && status == 400 && context_.credentials->can_renew()))) {
     context_.credentials->renew_soon();
     return again(std::move(why), std::chrono::milliseconds(0));
   }

@@ -1,9 +1,11 @@
 // Names: keys of samples, and braces; and the indices that are made of them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <algorithm>
 #include <dataset/braces.hpp>
 #include <dataset/sample_key.hpp>
 #include <dataset/shard_index.hpp>
+#include <dataset/walked_shard.hpp>
 #include <nlohmann/json.hpp>
 #include <tests/support/archive.hpp>
 
@@ -67,7 +69,6 @@ TEST(ShardIndex, IsWhatDaliAndWidsRead) {
             "v1.2 2\n"
             "jpg 1024 5 d/1.jpg cls.txt 2048 1 d/1.cls.txt\n"
             "jpg 5120 1 d/2.jpg\n");
-  EXPECT_EQ(md5_of(bytes).value().size(), 32u);
   const auto json =
       nlohmann::json::parse(to_wids_index({{"b.tar", "x", 2, 10}, {"a.tar", "y", 3, 20}}));
   EXPECT_EQ(json["__kind__"], "wids-shard-index-v1");
@@ -91,9 +92,55 @@ TEST(ShardIndex, RefusesWhatCannotBeWritten) {
   EXPECT_NE(refused.error().message().find("s.jpg"), std::string::npos);
 }
 
+/// A shard in memory, which counts how often its bytes are read.
+class MemoryShard final : public ShardInput {
+ public:
+  explicit MemoryShard(std::vector<std::uint8_t> bytes)
+      : ShardInput({"memory.tar", bytes.size(), 0, "", std::nullopt}),
+        read(bytes.size()),
+        bytes_(std::move(bytes)) {}
+  Result<std::size_t> read_at(std::uint64_t offset, std::span<std::uint8_t> into) override {
+    const std::size_t some = std::min<std::size_t>(into.size(), bytes_.size() - offset);
+    std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), some, into.begin());
+    for (std::size_t i = 0; i < some; ++i) ++read[offset + i];
+    return some;
+  }
+  void read_ahead(std::uint64_t) noexcept override {}
+  void release_before(std::uint64_t offset) noexcept override { released = offset; }
+  std::optional<Status> lost() const override { return std::nullopt; }
+
+  std::vector<int> read;  ///< how often each byte was
+  std::uint64_t released = 0;
+
+ private:
+  const std::vector<std::uint8_t> bytes_;
+};
+
 TEST(ShardIndex, Md5IsThatOfRfc1321) {
-  MemoryBytes abc({'a', 'b', 'c'});
-  EXPECT_EQ(md5_of(abc).value(), "900150983cd24fb0d6963f7d28e17f72");
+  MemoryShard abc({'a', 'b', 'c'});
+  EXPECT_EQ(WalkedShard(abc, true).md5().value(), "900150983cd24fb0d6963f7d28e17f72");
+}
+
+TEST(ShardIndex, Md5IsComputedWhileHeadersAreRead) {
+  Archive archive;
+  for (int i = 0; i < 5; ++i) {
+    archive.file(std::to_string(i) + ".jpg", std::string(700'000, static_cast<char>('a' + i)));
+  }
+  archive.end();
+  const std::vector<std::uint8_t> bytes(archive.bytes.begin(), archive.bytes.end());
+  MemoryShard shard(bytes);
+  WalkedShard walked(shard, true);
+  const auto index = index_shard(walked, shard.bytes());
+  ASSERT_TRUE(index);
+  EXPECT_EQ(index->samples.size(), 5u);
+  MemoryShard again(bytes);
+  EXPECT_EQ(walked.md5().value(), WalkedShard(again, true).md5().value());
+  EXPECT_GT(shard.released, 2'000'000u) << "what is in the digest may go";
+  EXPECT_LE(*std::ranges::max_element(shard.read), 2) << "once for the digest, once for a header";
+  MemoryShard headers(bytes);
+  WalkedShard alone(headers, false);
+  ASSERT_TRUE(index_shard(alone, headers.bytes()));
+  EXPECT_LT(std::ranges::count_if(headers.read, [](int times) { return times > 0; }), 100'000);
 }
 
 }  // namespace

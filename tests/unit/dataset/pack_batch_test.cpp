@@ -57,9 +57,11 @@ class PackRun : public ::testing::Test {
     return std::stoi(std::string(jpeg.begin() + 3, jpeg.begin() + 7));
   }
   batch::Summary run() {
-    auto inputs = batch::open_folder((folder_ / "in").string(), {});
-    EXPECT_TRUE(inputs);
-    const auto pack = PackBatch::open(std::move(*inputs), options_);
+    const auto pack = PackBatch::open(
+        [this](const std::function<bool(const std::string&)>&) {
+          return batch::open_folder((folder_ / "in").string(), {});
+        },
+        options_);
     EXPECT_TRUE(pack) << pack.error().to_string();
     if (!pack) return {};
     with_.manifest = &(*pack)->manifest();

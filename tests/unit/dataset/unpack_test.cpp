@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 #include <tests/support/archive.hpp>
+#include <tests/support/fake_store.hpp>
 
 namespace framewire::dataset::test {
 namespace {
@@ -52,7 +53,9 @@ class Unpack : public ::testing::Test {
   }
   /// Lists all inputs: good ones by name and content, others by name and message.
   void list(const std::vector<std::string>& shards) {
-    UnpackSource source(shards, options_);
+    std::vector<NamedShard> named;
+    for (const std::string& shard : shards) named.push_back({shard, shard});
+    UnpackSource source(std::move(named), options_);
     for (;;) {
       const auto input = source.next();
       ASSERT_TRUE(input) << input.error().to_string();
@@ -103,6 +106,38 @@ TEST_F(Unpack, PicturesAreInputsAndSidecarsAreWritten) {
   EXPECT_EQ(sink_.files.at("3.txt"), "3-3-3");
   EXPECT_EQ(inputs_.size(), 2u);
   EXPECT_EQ(written_, 0u);
+}
+
+TEST_F(Unpack, ShardsMayLieInAStore) {
+  const auto store = std::make_shared<store::test::FakeStore>();
+  Archive one;
+  one.file("1.jpg", "one").file("1.txt", "text").end();
+  store->set("in/1.tar", {one.bytes.begin(), one.bytes.end()});
+  Archive two;
+  two.file("2.jpg", std::string(20'000'000, '2')).file("3.jpg", "three").end();
+  store->set("in/2.tar", {two.bytes.begin(), two.bytes.end()});
+  options_.stores = std::make_shared<StoreSet>(
+      [store](const std::string&) -> Result<std::shared_ptr<store::ObjectStore>> {
+        return std::shared_ptr<store::ObjectStore>(store);
+      });
+  list({"s3://bucket/in/1.tar", "s3://bucket/in/none.tar", "s3://bucket/in/2.tar"});
+  EXPECT_EQ(inputs_.size(), 3u);
+  EXPECT_EQ(inputs_.at("2.jpg"), std::string(20'000'000, '2'));
+  EXPECT_EQ(inputs_.at("3.jpg"), "three");
+  EXPECT_EQ(sink_.files, (Files{{"1.txt", "text"}}));
+  ASSERT_EQ(faults_.size(), 1u);
+  EXPECT_THAT(faults_[0], ::testing::HasSubstr("s3://bucket/in/none.tar: is not there"));
+
+  // A shard that is lost halfway is one error, and the next one follows.
+  inputs_.clear();
+  store->before = [](store::test::Request what, const std::string& key) -> std::optional<Status> {
+    if (what != store::test::Request::kRead || key != "in/1.tar") return std::nullopt;
+    return Status(StatusCode::kIoError, "is gone");
+  };
+  list({"s3://bucket/in/1.tar", "s3://bucket/in/2.tar"});
+  EXPECT_EQ(inputs_.size(), 2u);
+  ASSERT_EQ(faults_.size(), 2u);
+  EXPECT_THAT(faults_[1], ::testing::HasSubstr("s3://bucket/in/1.tar"));
 }
 
 class UnpackAttack : public Unpack {};

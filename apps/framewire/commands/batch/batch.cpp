@@ -11,12 +11,17 @@
 #include <commands/batch/objects.hpp>
 #include <commands/batch/packing.hpp>
 #include <commands/batch/shards.hpp>
+#include <dataset/object_manifest.hpp>
+#include <dataset/object_names.hpp>
+#include <dataset/object_source.hpp>
+#include <dataset/shard_open.hpp>
 #include <files/file_mode.hpp>
 #include <files/inputs.hpp>
 #include <filesystem>
 #include <framewire/batch.hpp>
 #include <framewire/client.hpp>
 #include <framewire/engine.hpp>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -209,10 +214,30 @@ int exit_code(const batch::Summary& summary) {
   return summary.failed > 0 ? kSomeFailed : kAllDone;
 }
 
-Result<std::unique_ptr<batch::Manifest>> open_manifest(const BatchCommand& command) {
-  if (command.manifest.empty()) return nullptr;
-  return batch::open_manifest(
+/// Where rows go.
+struct RowsPlace {
+  std::unique_ptr<batch::Manifest> manifest;
+  dataset::ObjectManifest* in_store = nullptr;  ///< the same, to be finished
+};
+
+Result<RowsPlace> open_manifest(const BatchCommand& command) {
+  RowsPlace place;
+  if (command.manifest.empty()) return place;
+  if (store::is_object_url(command.manifest)) {
+    auto where = dataset::open_prefix(command.manifest, *command.stores.stores);
+    if (!where) return fail(where.error());
+    auto opened =
+        dataset::ObjectManifest::open({.where = std::move(*where), .resume = command.resume});
+    if (!opened) return fail(opened.error());
+    place.in_store = opened->get();
+    place.manifest = std::move(*opened);
+    return place;
+  }
+  auto opened = batch::open_manifest(
       command.manifest, command.resume ? batch::OpenManifest::kResume : batch::OpenManifest::kNew);
+  if (!opened) return fail(opened.error());
+  place.manifest = std::move(*opened);
+  return place;
 }
 
 batch::RunOptions run_options(BatchProgress& progress, batch::Manifest* manifest,
@@ -286,17 +311,62 @@ int run_shards(const Arguments& arguments, BatchCommand& command, BatchProgress&
                          totals.failed == 0 && totals.copy_errors == 0});
 }
 
+bool is_from_store(const BatchCommand& command) {
+  return !command.inputs.paths.empty() && store::is_remote_url(command.inputs.paths[0]);
+}
+
+/// To list what there is.
+StoreChoice names_alone(StoreChoice stores) {
+  stores.settings.reads_in_flight = 0;
+  return stores;
+}
+
+// Most of a thread's time goes into waiting for the store.
+void use_more_jobs(BatchCommand& command) {
+  constexpr unsigned kJobsPerCore = 4;
+  constexpr unsigned kMaxJobs = 64;
+  if (command.settings.jobs != 0) return;
+  command.settings.jobs =
+      std::clamp(kJobsPerCore * std::thread::hardware_concurrency(), kJobsPerCore, kMaxJobs);
+}
+
+std::uint64_t max_picture_bytes(const BatchCommand& command) {
+  return command.settings.options.limits.max_input_bytes;
+}
+
+/// What packing needs where pictures lie in a store.
+void set_up_objects(BatchCommand& command) {
+  command.pack->stores = command.stores.stores;
+  if (!is_from_store(command)) return;
+  command.pack->read_sidecar = object_sidecars(command.stores);
+  const bool waits = !command.pack->sidecars.empty() || are_named_objects(command.inputs.paths);
+  if (waits) use_more_jobs(command);
+}
+
+Result<std::unique_ptr<batch::Source>> open_to_pack(
+    const BatchCommand& command, const StoreChoice& stores,
+    std::function<bool(const std::string&)> wanted) {
+  if (!is_from_store(command)) return open_inputs(command.inputs, {});
+  return open_objects(command.inputs.paths, stores, max_picture_bytes(command), std::move(wanted),
+                      &g_interrupted);
+}
+
 /// A batch that packs files into shards.
 int run_packing(const Arguments& arguments, BatchCommand& command, BatchProgress& progress) {
   command.pack->stop = &g_interrupted;
-  auto inputs = open_inputs(command.inputs, {});
-  if (!inputs) return refuse(inputs.error());
-  const auto pack = dataset::PackBatch::open(std::move(*inputs), *command.pack);
+  set_up_objects(command);
+  const auto pack = dataset::PackBatch::open(
+      [&command](std::function<bool(const std::string&)> wanted) {
+        return open_to_pack(command, command.stores, std::move(wanted));
+      },
+      *command.pack);
   if (!pack) return refuse(pack.error());
   progress.count_shards([&] { return ShardsDone{(*pack)->shards_written(), std::nullopt}; });
   std::unique_ptr<batch::Source> ahead;
   if (progress.shows_total() && command.inputs.list != "-") {
-    if (auto copy = open_inputs(command.inputs, {})) ahead = (*pack)->count_ahead(std::move(*copy));
+    if (auto copy = open_to_pack(command, names_alone(command.stores), {})) {
+      ahead = (*pack)->count_ahead(std::move(*copy));
+    }
   }
   const auto summary = run_over(command, (*pack)->source(), (*pack)->sink(),
                                 run_options(progress, &(*pack)->manifest(), ahead.get()));
@@ -313,13 +383,9 @@ struct OpenSink {
   std::optional<batch::FileId> folder;  ///< which one of this machine
 };
 
-bool from_store(const BatchCommand& command) {
-  return !command.inputs.paths.empty() && store::is_object_url(command.inputs.paths[0]);
-}
-
 batch::KnownInputs inputs_of(const BatchCommand& command) {
   batch::KnownInputs known;
-  if (from_store(command)) {
+  if (is_from_store(command)) {
     known.elsewhere = true;
     return known;
   }
@@ -334,13 +400,7 @@ Result<OpenSink> open_sink(BatchCommand& command) {
   if (store::is_object_url(command.output_folder)) {
     auto sink = open_object_outputs(command.output_folder, command.stores);
     if (!sink) return fail(sink.error());
-    // Most of a thread's time goes into waiting for the store.
-    constexpr unsigned kJobsPerCore = 4;
-    constexpr unsigned kMaxJobs = 64;
-    if (command.settings.jobs == 0) {
-      command.settings.jobs =
-          std::clamp(kJobsPerCore * std::thread::hardware_concurrency(), kJobsPerCore, kMaxJobs);
-    }
+    use_more_jobs(command);
     return OpenSink{std::move(*sink), std::nullopt};
   }
   auto folder =
@@ -356,14 +416,19 @@ Result<std::unique_ptr<batch::Source>> open_source(const BatchCommand& command,
                                                    const OpenSink& outputs,
                                                    const batch::Manifest* manifest,
                                                    batch::Sink* sink) {
-  if (from_store(command)) {
-    return open_objects(command.inputs.paths[0], command.stores,
-                        manifest != nullptr ? manifest->done() : nullptr, &g_interrupted);
-  }
   if (command.unpack) {
+    auto shards = dataset::name_all_shards(command.inputs.paths, command.stores.stores.get());
+    if (!shards) return fail(shards.error());
     dataset::UnpackOptions options = *command.unpack;
     options.sink = sink;
-    return std::make_unique<dataset::UnpackSource>(command.inputs.paths, std::move(options));
+    options.stores = command.stores.stores;
+    options.store_bytes = command.stores.memory_bytes;
+    return std::make_unique<dataset::UnpackSource>(std::move(*shards), std::move(options));
+  }
+  if (is_from_store(command)) {
+    const batch::DoneIndex* done = manifest != nullptr ? manifest->done() : nullptr;
+    return open_objects(command.inputs.paths, command.stores, max_picture_bytes(command),
+                        dataset::not_made_before(command.part, done), &g_interrupted);
   }
   std::vector<batch::FileId> excluded;
   if (outputs.folder && !command.output.in_place) excluded.push_back(*outputs.folder);
@@ -371,32 +436,42 @@ Result<std::unique_ptr<batch::Source>> open_source(const BatchCommand& command,
   return open_inputs(command.inputs, excluded);
 }
 
-/// The same once more, to be counted. Of a store only names are listed.
+/// The same once more, to be counted. Of pictures in a store only names are listed; of shards there
+/// too much would be read.
+/// @return null where there is no way to count
 Result<std::unique_ptr<batch::Source>> open_to_count(const BatchCommand& command,
                                                      const OpenSink& outputs,
                                                      const batch::Manifest* manifest) {
-  if (!from_store(command)) return open_source(command, outputs, manifest, nullptr);
-  StoreChoice names_alone = command.stores;
-  names_alone.settings.reads_in_flight = 0;
-  return open_objects(command.inputs.paths[0], names_alone, nullptr, &g_interrupted);
+  if (!is_from_store(command)) return open_source(command, outputs, manifest, nullptr);
+  if (command.unpack) return nullptr;
+  return open_objects(command.inputs.paths, names_alone(command.stores), max_picture_bytes(command),
+                      {}, &g_interrupted);
 }
 
 /// A batch of which every output is a file, or an object.
 int run_files(const Arguments& arguments, BatchCommand& command, BatchProgress& progress) {
+  if (!command.unpack && are_named_objects(command.inputs.paths)) use_more_jobs(command);
   const auto outputs = open_sink(command);
   if (!outputs) return refuse(outputs.error());
-  const auto manifest = open_manifest(command);
-  if (!manifest) return refuse(manifest.error());
-  const auto source = open_source(command, *outputs, manifest->get(), outputs->sink.get());
+  const auto rows = open_manifest(command);
+  if (!rows) return refuse(rows.error());
+  batch::Manifest* const manifest = rows->manifest.get();
+  const auto source = open_source(command, *outputs, manifest, outputs->sink.get());
   if (!source) return refuse(source.error());
   std::unique_ptr<batch::Source> ahead;
   if (progress.shows_total() && command.inputs.list != "-") {
-    if (auto copy = open_to_count(command, *outputs, manifest->get())) ahead = std::move(*copy);
+    if (auto copy = open_to_count(command, *outputs, manifest)) ahead = std::move(*copy);
   }
-  const auto summary = run_over(command, **source, *outputs->sink,
-                                run_options(progress, manifest->get(), ahead.get()));
+  const auto summary =
+      run_over(command, **source, *outputs->sink, run_options(progress, manifest, ahead.get()));
   progress.end();
+  const auto stored = rows->in_store != nullptr ? rows->in_store->finish() : Result<void>();
   if (!summary) return refuse(summary.error());
+  if (!stored && !summary->stopped_by) {
+    auto stopped = *summary;
+    stopped.stopped_by = stored.error();
+    return report_summary(arguments, command, stopped);
+  }
   return report_summary(arguments, command, *summary);
 }
 

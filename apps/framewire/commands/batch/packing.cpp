@@ -5,6 +5,8 @@
 #include <dataset/sidecars.hpp>
 #include <framewire/options.hpp>
 #include <initializer_list>
+#include <store/object_store.hpp>
+#include <string_view>
 #include <utility>
 
 namespace framewire::app {
@@ -31,9 +33,9 @@ Result<std::vector<std::string>> sidecars_of(const Arguments& arguments) {
 
 std::string name_of(const InputNames& inputs) {
   if (!inputs.list.empty()) return "@" + inputs.list;
-  return inputs.paths.size() == 1
-             ? inputs.paths[0]
-             : fmt::format("{} and {} more", inputs.paths[0], inputs.paths.size() - 1);
+  const std::string_view first = store::without_query(inputs.paths[0]);
+  return inputs.paths.size() == 1 ? std::string(first)
+                                  : fmt::format("{} and {} more", first, inputs.paths.size() - 1);
 }
 
 }  // namespace

@@ -65,8 +65,8 @@ Result<batch::Shard> shard_of_environment() {
       "JOB_COMPLETION_INDEX or AWS_BATCH_JOB_ARRAY_INDEX");
 }
 
-// Nothing where the first is no shard: such a list may be longer than memory. Nothing either of
-// what is no file: a pipe can be read once only, and its names are those of pictures.
+// Nothing where the first is a file, and no shard: such a list may be longer than memory. Nothing
+// either of what is no file: a pipe can be read once only, and its names are those of pictures.
 Result<std::vector<std::string>> names_in(const std::string& list, char separator) {
   std::vector<std::string> names;
   std::error_code error;
@@ -78,7 +78,11 @@ Result<std::vector<std::string>> names_in(const std::string& list, char separato
     if (!input) return fail(input.error());
     if (!*input) return names;
     if ((*input)->error) return misuse((*input)->error->to_string());
-    if (names.empty() && !(*input)->label.ends_with(".tar")) return names;
+    const std::string& label = (*input)->label;
+    if (names.empty() && !store::without_query(label).ends_with(".tar") &&
+        !store::is_remote_url(label)) {
+      return names;
+    }
     names.push_back((*input)->label);
   }
 }
@@ -101,19 +105,27 @@ Result<batch::Shard> parse_shard(const std::string& text) {
   return shard;
 }
 
-Result<bool> take_shards(std::vector<std::string>& paths, const std::string& list, char separator) {
-  const auto is_shard = [](const std::string& path) { return path.ends_with(".tar"); };
+Result<bool> take_shards(std::vector<std::string>& paths, std::string& list, char separator) {
+  const auto is_shard = [](const std::string& path) {
+    return store::without_query(path).ends_with(".tar");
+  };
   std::vector<std::string> words = paths;
   if (!list.empty()) {
     auto listed = names_in(list, separator);
     if (!listed) return fail(listed.error());
     words = std::move(*listed);
   }
-  if (std::ranges::none_of(words, is_shard)) return false;
+  if (std::ranges::none_of(words, is_shard)) {
+    if (list.empty() || words.empty()) return false;
+    paths = std::move(words);
+    list.clear();
+    return false;
+  }
   std::vector<std::string> shards;
   for (const std::string& word : words) {
     if (!is_shard(word)) {
-      return misuse(fmt::format("{} is no tar shard, and others are; accepted: either", word));
+      return misuse(fmt::format("{} is no tar shard, and others are; accepted: either",
+                                store::without_query(word)));
     }
     auto names = dataset::expand_braces(word, dataset::kMaxExpandedNames - shards.size());
     if (!names) return misuse(names.error().to_string());

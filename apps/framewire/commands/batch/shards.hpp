@@ -17,11 +17,12 @@ namespace framewire::app {
 [[nodiscard]] Result<batch::Shard> parse_shard(const std::string& text);
 
 /// Whether inputs are tar shards, by their names: of a list, its first. Then `paths` has all of
-/// them, with braces expanded.
+/// them, with braces expanded. Of a list of URLs of pictures `paths` has all of them too, and there
+/// is no list any more.
 /// @param list  a file of names; "-" for standard input, which like a pipe is not looked into; ""
 ///              without
 /// @return misuse() for shards among other inputs; io_error
-[[nodiscard]] Result<bool> take_shards(std::vector<std::string>& paths, const std::string& list,
+[[nodiscard]] Result<bool> take_shards(std::vector<std::string>& paths, std::string& list,
                                        char separator);
 
 /// The options of a batch over shards; those of files alone are refused.

@@ -3,30 +3,40 @@
 #include <algorithm>
 #include <atomic>
 #include <batch/atomic_file.hpp>
+#include <batch/posix_file.hpp>
 #include <command_line/command.hpp>
 #include <command_line/misuse.hpp>
 #include <command_line/numbers.hpp>
+#include <command_line/store_options.hpp>
 #include <dataset/braces.hpp>
-#include <dataset/shard_file.hpp>
 #include <dataset/shard_index.hpp>
+#include <dataset/shard_open.hpp>
+#include <dataset/walked_shard.hpp>
 #include <filesystem>
-#include <mutex>
+#include <iterator>
 #include <optional>
 #include <report/console.hpp>
+#include <span>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace framewire::app {
 namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char* kWidsName = "shardindex.json";
+
 /// What the command line says, once understood.
 struct IndexCommand {
-  std::vector<std::string> shards;
+  std::vector<dataset::NamedShard> shards;
   bool dali = true;
   bool wids = true;
   std::string wids_file;
+  std::string out;  ///< empty: beside the shards
   unsigned jobs = 1;
+  StoreChoice stores;
 };
 
 /// What became of one shard.
@@ -35,74 +45,129 @@ struct Indexed {
   dataset::WidsShard wids;
 };
 
+// "FOLDER/NAME", whether or not the folder ends in '/'.
+std::string below(const std::string& folder, const std::string& name) {
+  return folder.ends_with('/') ? folder + name : folder + "/" + name;
+}
+
+// @return misuse(), or what a listing says
+Result<std::vector<dataset::NamedShard>> name_shards_of(const Arguments& arguments,
+                                                        const StoreChoice& stores) {
+  std::vector<std::string> words;
+  for (const std::string& path : arguments.paths) {
+    auto names = dataset::expand_braces(path, dataset::kMaxExpandedNames - words.size());
+    if (!names) return misuse(names.error().to_string());
+    std::ranges::move(*names, std::back_inserter(words));
+  }
+  auto shards = dataset::name_all_shards(words, stores.stores.get());
+  if (!shards && shards.error().code() == StatusCode::kInvalidInput) {
+    return misuse(shards.error().to_string());
+  }
+  return shards;
+}
+
 Result<IndexCommand> make_index_command(const Arguments& arguments) {
   IndexCommand command;
-  for (const std::string& path : arguments.paths) {
-    auto names = dataset::expand_braces(path, dataset::kMaxExpandedNames - command.shards.size());
-    if (!names) return fail(names.error());
-    std::ranges::move(*names, std::back_inserter(command.shards));
-  }
+  auto stores = choose_stores(arguments);
+  if (!stores) return fail(stores.error());
+  command.stores = std::move(*stores);
   const std::string format = arguments.get("format");
   command.dali = format != "wids";
   command.wids = format != "dali";
   command.wids_file = arguments.get("wids");
+  command.out = arguments.get("out");
   if (!command.wids_file.empty() && !command.wids) {
     return misuse("--wids names the file of an index that --format dali leaves out");
   }
-  if (command.wids_file.empty()) {
-    command.wids_file = fs::path(command.shards[0]).parent_path() / "shardindex.json";
+  if (std::ranges::any_of(arguments.paths, store::is_web_url) && command.out.empty()) {
+    return misuse("web servers can only be read; give --out with a folder or s3://BUCKET/PREFIX/");
   }
-  const unsigned cores = std::clamp(std::thread::hardware_concurrency(), 1u, 1024u);
-  command.jobs = cores;
+  if (std::ranges::none_of(arguments.paths, store::is_remote_url) &&
+      !store::is_object_url(command.wids_file) && !store::is_object_url(command.out)) {
+    if (auto none = refuse_store_options(arguments); !none) return fail(none.error());
+  }
+  command.jobs = std::clamp(std::thread::hardware_concurrency(), 1u, 1024u);
   const std::string jobs = arguments.get("jobs");
   if (arguments.has("jobs") && !parse_number(jobs, 1u, 1024u, command.jobs)) {
     return misuse(fmt::format("--jobs: found '{}'; accepted: a whole number from 1 to 1024", jobs));
+  }
+  auto shards = name_shards_of(arguments, command.stores);
+  if (!shards) return fail(shards.error());
+  command.shards = std::move(*shards);
+  if (command.wids_file.empty()) {
+    command.wids_file = command.out.empty()
+                            ? (fs::path(command.shards[0].path).parent_path() / kWidsName).string()
+                            : below(command.out, kWidsName);
   }
   return command;
 }
 
 // As DALI names it: what follows the first dot of the last part is taken off.
-std::string dali_path(const std::string& shard) {
-  const fs::path path(shard);
+std::string dali_path(const IndexCommand& command, const dataset::NamedShard& shard) {
+  const fs::path path(command.out.empty() ? shard.path : below(command.out, shard.name));
   const std::string name = path.filename();
   return path.parent_path() / (name.substr(0, name.find('.', 1)) + ".idx");
 }
 
 // wids looks for shards from the folder of its index on.
 std::string url_from(const std::string& shard, const std::string& index) {
+  if (store::is_web_url(shard)) return shard;
+  if (store::is_object_url(shard) || store::is_object_url(index)) {
+    const std::string folder = index.substr(0, index.rfind('/') + 1);
+    return store::is_object_url(shard) && shard.starts_with(folder) ? shard.substr(folder.size())
+                                                                    : shard;
+  }
   std::error_code error;
   const fs::path folder = fs::absolute(fs::path(index), error).parent_path();
   const fs::path relative = fs::absolute(shard, error).lexically_relative(folder);
   return relative.empty() ? shard : relative.string();
 }
 
-Result<void> write_text_file(const std::string& path, const std::string& text) {
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(text.data());
-  const auto written = batch::write_atomically(path, {bytes, text.size()}, batch::WriteOptions{});
+Result<void> write_text(const IndexCommand& command, const std::string& path,
+                        const std::string& text) {
+  const std::span bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
+  if (store::is_object_url(path)) {
+    const auto url = store::parse_object_url(path);
+    if (!url) return fail(url.error());
+    const auto store = command.stores.stores->get(url->bucket);
+    if (!store) return fail(store.error());
+    const auto put = (*store)->put(url->key, bytes, store::PutCondition::kNone);
+    if (!put) return fail(put.error());
+    return {};
+  }
+  const fs::path folder = fs::path(path).parent_path();
+  if (!command.out.empty() && !folder.empty()) {
+    std::error_code error;
+    fs::create_directories(folder, error);
+    if (error && !fs::is_directory(folder)) {
+      return fail(batch::io_error(folder, "make the folder", error.value()));
+    }
+  }
+  const auto written = batch::write_atomically(path, bytes, batch::WriteOptions{});
   if (!written) return fail(written.error().status);
   return {};
 }
 
-Result<dataset::WidsShard> index_one(const IndexCommand& command, const std::string& path) {
-  auto file = dataset::ShardFile::open(path);
-  if (!file) return fail(file.error());
-  const auto index = dataset::index_shard(**file, (*file)->bytes());
+Result<dataset::WidsShard> index_one(const IndexCommand& command, const dataset::NamedShard& shard,
+                                     dataset::PieceCache& pieces) {
+  const auto input = dataset::open_shard_input(shard, command.stores.stores.get(), pieces);
+  if (!input) return fail(input.error());
+  dataset::WalkedShard walked(**input, command.wids);
+  const auto index = dataset::index_shard(walked, (*input)->bytes());
   if (!index) return fail(index.error());
-  if (command.dali) {
-    const auto text = dataset::to_dali_index(*index);
-    if (!text) return fail(text.error());
-    if (auto written = write_text_file(dali_path(path), *text); !written) {
-      return fail(written.error());
-    }
-  }
-  dataset::WidsShard shard{url_from(path, command.wids_file), "", index->samples.size(),
-                           (*file)->bytes()};
+  dataset::WidsShard entry{url_from(shard.path, command.wids_file), "", index->samples.size(),
+                           (*input)->bytes()};
   if (command.wids) {
-    auto md5 = dataset::md5_of(**file);
+    auto md5 = walked.md5();
     if (!md5) return fail(md5.error());
-    shard.md5 = std::move(*md5);
+    entry.md5 = std::move(*md5);
   }
-  return shard;
+  if (!command.dali) return entry;
+  const auto text = dataset::to_dali_index(*index);
+  if (!text) return fail(text.error());
+  auto written = write_text(command, dali_path(command, shard), *text);
+  if (!written) return fail(written.error());
+  return entry;
 }
 
 Status about_shard(const Status& error, const std::string& path) {
@@ -113,20 +178,22 @@ Status about_shard(const Status& error, const std::string& path) {
 
 std::vector<Indexed> index_all(const IndexCommand& command) {
   std::vector<Indexed> results(command.shards.size());
+  const auto helpers =
+      static_cast<unsigned>(std::min<std::size_t>(command.jobs, results.size()) - 1);
+  dataset::PieceCache pieces({.max_bytes = command.stores.memory_bytes, .objects = helpers + 1});
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t i = next++; i < results.size(); i = next++) {
-      auto shard = index_one(command, command.shards[i]);
+      auto shard = index_one(command, command.shards[i], pieces);
       if (shard) {
         results[i].wids = std::move(*shard);
       } else {
-        results[i].error = about_shard(shard.error(), command.shards[i]);
+        results[i].error = about_shard(shard.error(), command.shards[i].path);
       }
     }
   };
   std::vector<std::jthread> threads;
-  const std::size_t helpers = std::min<std::size_t>(command.jobs, results.size()) - 1;
-  for (std::size_t i = 0; i < helpers; ++i) threads.emplace_back(work);
+  for (unsigned i = 0; i < helpers; ++i) threads.emplace_back(work);
   work();
   threads.clear();
   return results;
@@ -136,6 +203,9 @@ std::vector<Indexed> index_all(const IndexCommand& command) {
 
 int run_index(const Arguments& arguments) {
   const auto command = make_index_command(arguments);
+  if (!command && command.error().code() != StatusCode::kInvalidInput) {
+    return refuse(command.error());
+  }
   if (!command) return report_usage("index", command.error());
   int code = kAllDone;
   std::vector<dataset::WidsShard> shards;
@@ -151,7 +221,7 @@ int run_index(const Arguments& arguments) {
   const std::size_t done = shards.size();
   if (command->wids && code == kAllDone) {
     const auto written =
-        write_text_file(command->wids_file, dataset::to_wids_index(std::move(shards)));
+        write_text(*command, command->wids_file, dataset::to_wids_index(std::move(shards)));
     if (!written) return report(written.error());
   } else if (command->wids) {
     say(fmt::format("{} is not written: it would lack shards", command->wids_file));

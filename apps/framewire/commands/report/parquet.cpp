@@ -51,15 +51,45 @@ ParquetWriter::~ParquetWriter() {
 }
 
 void ParquetWriter::add(std::string_view shard, const std::string& manifest) {
-  std::string words(shard);
-  words += '\0';
-  words += manifest;
-  words += '\0';
-  const auto* bytes = reinterpret_cast<const std::uint8_t*>(words.data());
-  (void)batch::write_all(names_.get(), {bytes, words.size()});
+  text_ += shard;
+  text_ += '\0';
+  text_ += manifest;
+  text_ += '\0';
+  send();
+}
+
+// A manifest without a name, and a line with a NUL alone at its end. No JSON has such a line, and
+// one that holds a NUL elsewhere is none either: it is handed over as what cannot be read.
+void ParquetWriter::add_line(std::string_view shard, std::string_view line) {
+  constexpr std::size_t kSentBytes = 256 * 1024;
+  if (shard_ != shard) {
+    end_lines();
+    shard_ = shard;
+    text_ += shard;
+    text_ += '\0';
+    text_ += '\0';
+  }
+  text_ += line.find('\0') == std::string_view::npos ? line : "a line with a NUL";
+  text_ += '\n';
+  if (text_.size() >= kSentBytes) send();
+}
+
+void ParquetWriter::end_lines() {
+  if (!shard_) return;
+  text_ += '\0';
+  text_ += '\n';
+  shard_.reset();
+  send();
+}
+
+void ParquetWriter::send() {
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(text_.data());
+  (void)batch::write_all(names_.get(), {bytes, text_.size()});
+  text_.clear();
 }
 
 bool ParquetWriter::finish() {
+  end_lines();
   names_ = base::FileDescriptor();
   return wait() == 0;
 }

@@ -27,7 +27,7 @@ struct ReportCommand {
 // The shards that went in, by the names that outputs have.
 Result<std::vector<dataset::NamedShard>> name_expected(const std::vector<std::string>& words,
                                                        const StoreChoice& stores) {
-  const auto is_url = [](const std::string& word) { return store::is_object_url(word); };
+  const auto is_url = [](const std::string& word) { return store::is_remote_url(word); };
   if (!words.empty() && std::ranges::all_of(words, is_url)) {
     auto named = dataset::name_object_shards(words, *stores.stores);
     if (!named && named.error().code() == StatusCode::kInvalidInput) {
@@ -58,9 +58,6 @@ Result<ReportCommand> make_report_command(const Arguments& arguments) {
   const auto is_url = [](const std::string& word) { return store::is_object_url(word); };
   if (std::ranges::none_of(arguments.paths, is_url) && !is_url(command.options.outputs)) {
     if (auto none = refuse_store_options(arguments); !none) return fail(none.error());
-  }
-  if (is_url(command.options.manifests) && arguments.has("parquet")) {
-    return misuse("--parquet reads the manifests of folders, and DIR is in a store");
   }
   const auto named = name_expected(words, *stores);
   if (!named) return fail(named.error());
@@ -170,9 +167,15 @@ int run_report(const Arguments& arguments) {
     auto started = ParquetWriter::start(arguments.get("parquet"));
     if (!started) return refuse(started.error());
     parquet.emplace(std::move(*started));
-    command->options.on_manifest = [&](const std::string& shard, const std::string& manifest) {
-      parquet->add(shard, manifest);
-    };
+    if (store::is_object_url(command->options.manifests)) {
+      command->options.on_line = [&](const std::string& shard, std::string_view line) {
+        parquet->add_line(shard, line);
+      };
+    } else {
+      command->options.on_manifest = [&](const std::string& shard, const std::string& manifest) {
+        parquet->add(shard, manifest);
+      };
+    }
   }
   const auto report = dataset::make_report(command->options);
   if (!report) return refuse(report.error());

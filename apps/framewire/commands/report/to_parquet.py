@@ -1,5 +1,6 @@
 # Rows of manifests to one Parquet file. Run by framewire report --parquet: python3 -c THIS FILE
-# Standard input: "SHARD\0MANIFEST\0" for each manifest. Exit code 0: FILE is whole; else it is as it was.
+# Standard input: "SHARD\0MANIFEST\0" for each manifest; where MANIFEST is empty its lines follow, and
+# after them one that is a NUL. Exit code 0: FILE is whole; else it is as it was.
 import json
 import os
 import sys
@@ -34,41 +35,59 @@ SCHEMA = pa.schema([
     ("name_hex", pa.string())])
 
 
-def manifests():
-    """(shard, path) of each, as they come."""
-    words, rest = [], b""
+def word(pipe):
+    """Up to the next NUL; None at the end."""
+    letters = bytearray()
     while True:
-        piece = sys.stdin.buffer.read1(65536)
-        if not piece:
+        letter = pipe.read(1)
+        if not letter:
+            return None
+        if letter == b"\0":
+            return bytes(letters)
+        letters += letter
+
+
+def lines_up_to_nul(pipe):
+    for line in iter(pipe.readline, b"\0\n"):
+        if not line:
+            raise ValueError("the report has ended early")
+        yield line
+
+
+def manifests(pipe):
+    """(shard, what it is called, lines) of each, as they come."""
+    while True:
+        shard, path = word(pipe), word(pipe)
+        if shard is None or path is None:
             return
-        *whole, rest = (rest + piece).split(b"\0")
-        words += whole
-        while len(words) >= 2:
-            yield os.fsdecode(words[0]), words[1]
-            del words[:2]
+        shard = os.fsdecode(shard)
+        if not path:
+            yield shard, "the manifest of " + shard, lines_up_to_nul(pipe)
+            continue
+        with open(path, "rb") as file:
+            yield shard, os.fsdecode(path), file
 
 
-def rows_of(shard, path):
-    with open(path, "rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                row = json.loads(line)
-            except ValueError as error:
-                raise ValueError("%s: line %d is no JSON: %s" % (os.fsdecode(path), number, error))
-            if not isinstance(row, dict) or "status" not in row:
-                continue
-            for side in ("in", "out"):
-                size = row.pop(side, None) or {}
-                row[side + "_width"], row[side + "_height"] = size.get("w"), size.get("h")
-            # Names that are not UTF-8 are told by name_hex, too.
-            row["shard"] = shard.encode("utf-8", "replace").decode()
-            yield row
+def rows_of(shard, called, lines):
+    for number, line in enumerate(lines, 1):
+        try:
+            row = json.loads(line)
+        except ValueError as error:
+            raise ValueError("%s: line %d is no JSON: %s" % (called, number, error))
+        if not isinstance(row, dict) or "status" not in row:
+            continue
+        for side in ("in", "out"):
+            size = row.pop(side, None) or {}
+            row[side + "_width"], row[side + "_height"] = size.get("w"), size.get("h")
+        # Names that are not UTF-8 are told by name_hex, too.
+        row["shard"] = shard.encode("utf-8", "replace").decode()
+        yield row
 
 
 def write(writer):
     rows, total = [], 0
-    for shard, path in manifests():
-        for row in rows_of(shard, path):
+    for shard, called, lines in manifests(sys.stdin.buffer):
+        for row in rows_of(shard, called, lines):
             rows.append(row)
             if len(rows) == BATCH_ROWS:
                 writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=SCHEMA))

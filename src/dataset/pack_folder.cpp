@@ -1,0 +1,214 @@
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <batch/atomic_file.hpp>
+#include <batch/permissions.hpp>
+#include <batch/posix_file.hpp>
+#include <batch/temporary_file.hpp>
+#include <cerrno>
+#include <dataset/output_root.hpp>
+#include <dataset/pack_folder.hpp>
+#include <dataset/row_lines.hpp>
+#include <filesystem>
+#include <set>
+#include <system_error>
+#include <utility>
+
+namespace framewire::dataset {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Numbers of shards, of which there are files.
+using Numbers = std::set<std::uint64_t>;
+
+tl::unexpected<batch::WriteError> unwritten(const std::string& path, std::string_view doing,
+                                            int error) {
+  return tl::unexpected<batch::WriteError>(batch::write_error(path, doing, error));
+}
+
+// Also where the file system cannot do both in one step: nobody else writes these names, which the
+// batch has claimed.
+int rename_to_free_name(int folder, const std::string& from, const std::string& to) {
+  if (::renameat2(folder, from.c_str(), folder, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return errno;
+  struct stat facts {};
+  if (::fstatat(folder, to.c_str(), &facts, AT_SYMLINK_NOFOLLOW) == 0) return EEXIST;
+  return ::renameat(folder, from.c_str(), folder, to.c_str()) == 0 ? 0 : errno;
+}
+
+// The numbers of files in a folder.
+Result<Numbers> numbers_in(const OutputRoot& root, const ShardPattern& pattern) {
+  Numbers numbers;
+  std::error_code error;
+  fs::directory_iterator walk(root.path, error);
+  for (; !error && walk != fs::directory_iterator(); walk.increment(error)) {
+    const auto number = pattern.number_of(walk->path().filename().string());
+    if (number) numbers.insert(*number);
+  }
+  if (error) return fail(batch::io_error(root.path, "read the folder", error.value()));
+  return numbers;
+}
+
+class PackFile final : public PackOutput {
+ public:
+  /// @param outputs, manifests  live as long as this
+  PackFile(const OutputRoot& outputs, const OutputRoot& manifests, std::string name,
+           std::optional<std::uint32_t> mode, batch::TemporaryFile file, batch::TemporaryFile rows)
+      : outputs_(outputs),
+        manifests_(manifests),
+        name_(std::move(name)),
+        path_(outputs.path + "/" + name_),
+        manifest_path_(manifests.path + "/" + manifest_name(name_)),
+        mode_(mode),
+        file_(std::move(file)),
+        manifest_(std::move(rows)) {}
+
+  // Who is of the one group need not be of the other: then the group gets what everybody gets.
+  void narrow(const batch::Permissions& permissions) override {
+    if (!permissions_) {
+      permissions_ = permissions;
+      permissions_->id = {};
+      return;
+    }
+    std::uint32_t& mode = permissions_->mode;
+    mode &= permissions.mode;
+    if (permissions_->group != permissions.group) mode &= ~(S_IRWXG & ~((mode & S_IRWXO) << 3));
+  }
+
+ private:
+  batch::WriteResult write(std::span<const std::uint8_t> bytes) override {
+    const int error = batch::write_all(file_.get(), bytes);
+    return error == 0 ? batch::WriteResult() : unwritten(path_, "write", error);
+  }
+  batch::WriteResult write_rows(std::span<const std::uint8_t> bytes) override {
+    const int error = batch::write_all(manifest_.get(), bytes);
+    return error == 0 ? batch::WriteResult() : unwritten(manifest_path_, "write", error);
+  }
+  batch::WriteResult publish(ShardRecord& record) override {
+    if (auto ended = end_rows(record); !ended) return ended;
+    if (auto given = give_modes(); !given) return given;
+    if (::fsync(file_.get()) != 0) return unwritten(path_, "flush", errno);
+    if (::fsync(manifest_.get()) != 0) return unwritten(manifest_path_, "flush", errno);
+    return give_names();
+  }
+  batch::WriteResult give_modes() {
+    const batch::Permissions* source = permissions_ ? &*permissions_ : nullptr;
+    int error =
+        batch::give_permissions(file_.get(), source, outputs_.folder.get(), name_, nullptr, mode_);
+    if (error != 0) return unwritten(path_, "set the permissions of", error);
+    error = batch::give_permissions(manifest_.get(), source, manifests_.folder.get(),
+                                    manifest_name(name_), nullptr, mode_);
+    if (error != 0) return unwritten(manifest_path_, "set the permissions of", error);
+    return {};
+  }
+  batch::WriteResult give_names() {
+    const int folder = manifests_.folder.get();
+    const std::string manifest = manifest_name(name_);
+    if (::renameat(folder, manifest_.name().c_str(), folder, manifest.c_str()) != 0) {
+      return unwritten(manifest_path_, "rename to", errno);
+    }
+    manifest_.keep();
+    if (::fsync(folder) != 0) return unwritten(manifest_path_, "flush the folder of", errno);
+    const int error = rename_to_free_name(outputs_.folder.get(), file_.name(), name_);
+    if (error != 0) {
+      ::unlinkat(folder, manifest.c_str(), 0);
+      return unwritten(path_, "rename to", error);
+    }
+    file_.keep();
+    if (::fsync(outputs_.folder.get()) != 0) return unwritten(path_, "flush the folder of", errno);
+    return {};
+  }
+
+  const OutputRoot& outputs_;
+  const OutputRoot& manifests_;
+  const std::string name_;
+  const std::string path_;
+  const std::string manifest_path_;
+  const std::optional<std::uint32_t> mode_;
+  batch::TemporaryFile file_;
+  batch::TemporaryFile manifest_;
+  std::optional<batch::Permissions> permissions_;  ///< of all inputs together
+};
+
+class PackFolder final : public PackOutputs {
+ public:
+  PackFolder(const PackFolderOptions& options, OutputRoot outputs, OutputRoot manifests,
+             batch::TemporaryFile claim)
+      : options_(options),
+        outputs_(std::move(outputs)),
+        manifests_(std::move(manifests)),
+        claim_(std::move(claim)) {}
+
+  std::string label(const std::string& name) const override { return outputs_.path + "/" + name; }
+
+  Result<EarlierPacks> read_earlier(const EarlierPackOptions& options) override {
+    EarlierPacks earlier;
+    const auto shards = numbers_in(outputs_, options_.pattern);
+    if (!shards) return fail(shards.error());
+    for (const std::uint64_t number : *shards) {
+      const std::string name = options_.pattern.name(number);
+      auto record = read_record(manifests_.folder.get(), manifest_name(name));
+      std::error_code error;
+      const std::uint64_t bytes = fs::file_size(label(name), error);
+      if (record && (error || bytes != record->bytes_out)) record.reset();
+      if (auto good = check_earlier(label(name), record, options); !good) {
+        return fail(good.error());
+      }
+      const auto rows = read_rows(
+          manifests_.folder.get(), manifest_name(name), manifests_.path + "/" + manifest_name(name),
+          [&](std::string_view row) { add_earlier_row(row, options.retry_failed, earlier); });
+      if (!rows) return fail(rows.error());
+      earlier.next = number + 1;
+    }
+    return earlier;
+  }
+
+  tl::expected<std::unique_ptr<PackOutput>, batch::WriteError> open(
+      const std::string& name) override {
+    auto file = batch::TemporaryFile::make(outputs_.folder.get());
+    if (!file.valid()) return unwritten(label(name), "create", errno);
+    auto rows = batch::TemporaryFile::make(manifests_.folder.get());
+    if (!rows.valid()) {
+      return unwritten(manifests_.path + "/" + manifest_name(name), "create", errno);
+    }
+    return std::make_unique<PackFile>(outputs_, manifests_, name, options_.mode, std::move(file),
+                                      std::move(rows));
+  }
+
+ private:
+  const PackFolderOptions options_;
+  const OutputRoot outputs_;
+  const OutputRoot manifests_;
+  const batch::TemporaryFile claim_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<PackOutputs>> open_pack_folder(const PackFolderOptions& options) {
+  auto outputs = open_output_root(options.pattern.folder());
+  if (!outputs) return fail(outputs.error());
+  auto manifests = open_output_root(options.manifests);
+  if (!manifests) return fail(manifests.error());
+  const std::string& pattern = options.pattern.text();
+  auto claim = batch::TemporaryFile::claim(manifests->folder.get(), options.pattern.last_part());
+  if (!claim.valid() && errno == EWOULDBLOCK) {
+    return fail(Status(StatusCode::kBusy,
+                       "another batch packs by this pattern; accepted: a pattern for each process, "
+                       "such as 'part-3-%06d.tar'")
+                    .about(pattern));
+  }
+  if (!claim.valid()) return fail(batch::io_error(pattern, "create a file beside", errno));
+  if (options.resume) {
+    for (const OutputRoot* root : {&*outputs, &*manifests}) {
+      if (auto removed = batch::remove_stale_temporaries(root->path); !removed) {
+        return fail(removed.error());
+      }
+    }
+  }
+  return std::make_unique<PackFolder>(options, std::move(*outputs), std::move(*manifests),
+                                      std::move(claim));
+}
+
+}  // namespace framewire::dataset

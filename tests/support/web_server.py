@@ -1,0 +1,67 @@
+"""A web server on loopback for the tests: web_server.py FOLDER. Prints its port, and ends with its standard
+input. Below / it serves files with ranges, below /whole/ without, below /short/ with a length that is too
+large, and below /moved/ it says that they are elsewhere. Each third answer to GET is 503 below /busy/."""
+
+import http.server
+import itertools
+import os
+import re
+import sys
+import threading
+import urllib.parse
+
+folder = sys.argv[1]
+asked = itertools.count()
+
+
+class Files(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_HEAD(self):
+        self.serve(False)
+
+    def do_GET(self):
+        self.serve(True)
+
+    def serve(self, body):
+        path = urllib.parse.unquote(urllib.parse.urlsplit(self.path).path)
+        how, _, rest = path[1:].partition("/")
+        if how not in ("whole", "short", "moved", "busy"):
+            how, rest = "", path[1:]
+        if how == "moved":
+            return self.answer(302, b"", {"Location": "/" + rest})
+        if how == "busy" and body and next(asked) % 3 == 0:
+            return self.answer(503, b"busy", {})
+        try:
+            with open(os.path.join(folder, rest), "rb") as file:
+                content = file.read()
+        except OSError:
+            return self.answer(404, b"nothing here" if body else b"", {})
+        tag = {"ETag": '"%d-%d"' % (len(content), hash(content))}
+        if how == "short":
+            tag["Content-Length"] = str(len(content) + 100)
+        wanted = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers.get("Range", ""))
+        if not body:
+            return self.answer(200, b"", {"Content-Length": str(len(content)), **tag})
+        if not wanted or how in ("whole", "short"):
+            return self.answer(200, content, tag)
+        first, last = int(wanted[1]), min(int(wanted[2]), len(content) - 1)
+        return self.answer(206, content[first:last + 1], {
+            "Content-Range": "bytes %d-%d/%d" % (first, last, len(content)), **tag})
+
+    def answer(self, status, body, headers):
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(body)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+        self.close_connection = headers.get("Content-Length", str(len(body))) != str(len(body)) and bool(body)
+
+    def log_message(self, *_):
+        pass
+
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Files)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+print(server.server_address[1], flush=True)
+sys.stdin.read()
