@@ -48,7 +48,7 @@ class ListSource final : public FileSource {
       if (read == Read::kEnd) file_.reset();
       if (read == Read::kTooLong) {
         return refused_input(list_,
-                       fmt::format("entry {} is longer than {} bytes", line_, kMaxNameBytes));
+                             fmt::format("entry {} is longer than {} bytes", line_, kMaxNameBytes));
       }
       if (separator_ == '\n') strip_foreign_marks(entry);
       if (entry.find('\0') != std::string::npos) return refuse_nul(entry);
@@ -91,9 +91,10 @@ class ListSource final : public FileSource {
       file_.reset();
       return refused_input(list_, "is written in UTF-16; accepted: UTF-8");
     }
-    return refused_input(list_, fmt::format("line {} holds a NUL byte; accepted: names without, or with "
-                                      "--null names that end with one",
-                                      line_));
+    return refused_input(list_,
+                         fmt::format("line {} holds a NUL byte; accepted: names without, or with "
+                                     "--null names that end with one",
+                                     line_));
   }
 
   Input make_input(const std::string& entry) {
@@ -102,12 +103,13 @@ class ListSource final : public FileSource {
     input.name = fs::path(entry).lexically_normal().relative_path().string();
     if (input.name == ".." || input.name.starts_with("../")) {
       return refused_input(entry,
-                     "leads out of the current folder; accepted in a list: names below it, "
-                     "and absolute names");
+                           "leads out of the current folder; accepted in a list: names below it, "
+                           "and absolute names");
     }
     if (!names_.insert(input.name)) {
-      return refused_input(entry, fmt::format("would be written to {} like an earlier entry of the list",
-                                        input.name));
+      return refused_input(
+          entry,
+          fmt::format("would be written to {} like an earlier entry of the list", input.name));
     }
     return input;
   }

@@ -35,7 +35,8 @@ class CopyLists : public GpuTest {
   /// What the device holds after the first pieces have been copied, beside what it should.
   void expect_pieces(std::size_t count, cudaStream_t stream) {
     std::vector<std::uint8_t> want(kListBytes, 0xA5);
-    ASSERT_EQ(cudaMemcpy(device_.data(), want.data(), kListBytes, cudaMemcpyHostToDevice), cudaSuccess);
+    ASSERT_EQ(cudaMemcpy(device_.data(), want.data(), kListBytes, cudaMemcpyHostToDevice),
+              cudaSuccess);
     gpu::CopyList list;
     for (std::size_t round = 0; round < 2; ++round) {  // cleared lists are used again
       list.clear();
@@ -49,7 +50,8 @@ class CopyLists : public GpuTest {
     ASSERT_EQ(cudaGetLastError(), cudaSuccess);
     ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     std::vector<std::uint8_t> got(kListBytes);
-    ASSERT_EQ(cudaMemcpy(got.data(), device_.data(), kListBytes, cudaMemcpyDeviceToHost), cudaSuccess);
+    ASSERT_EQ(cudaMemcpy(got.data(), device_.data(), kListBytes, cudaMemcpyDeviceToHost),
+              cudaSuccess);
     EXPECT_EQ(got, want) << count << " pieces";
   }
 

@@ -97,7 +97,8 @@ TEST_F(PacketRing, PacketsOfAllSizesComeWholeAndInOrder) {
     const bool is_short = random_() % 2 == 0;
     std::size_t size = sizes[random_() % std::size(sizes)];
     if (is_short) size = std::min(size, kMaxShortBytes);
-    const auto first = drawn.begin() + static_cast<std::ptrdiff_t>(random_() % (drawn.size() - size));
+    const auto first =
+        drawn.begin() + static_cast<std::ptrdiff_t>(random_() % (drawn.size() - size));
     const Bytes payload(first, first + static_cast<std::ptrdiff_t>(size));
     Bytes head = random_bytes(
         is_short ? sizeof(ShortPut)

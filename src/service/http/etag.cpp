@@ -74,7 +74,8 @@ std::string source_etag_of(const EtagRecipe& recipe, Text if_none_match) {
     if (!tag.starts_with(prefix) || !tag.ends_with('"') || tag.size() <= prefix.size()) {
       return false;
     }
-    const std::string source = decode_base64(tag.substr(prefix.size(), tag.size() - prefix.size() - 1));
+    const std::string source =
+        decode_base64(tag.substr(prefix.size(), tag.size() - prefix.size() - 1));
     // Only what would be made again: no two spellings, nothing that is no tag.
     if (without_weak(make_etag(recipe, source)) != tag) return false;
     found = source;

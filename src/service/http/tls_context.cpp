@@ -77,10 +77,10 @@ Result<std::string> read_file(const std::string& path) {
   }
   if (done > kMaxChainBytes) {
     return refuse_file(StatusCode::kInvalidInput, path,
-                  fmt::format("the certificate has more than {} bytes", kMaxChainBytes));
+                       fmt::format("the certificate has more than {} bytes", kMaxChainBytes));
   }
   return refuse_file(StatusCode::kIoError, path,
-                fmt::format("the certificate cannot be read: {}", std::strerror(errno)));
+                     fmt::format("the certificate cannot be read: {}", std::strerror(errno)));
 }
 
 int choose_protocol(SSL*, const unsigned char** out, unsigned char* out_length,
@@ -133,7 +133,7 @@ Result<void> ServerTlsContext::use_chain(const std::string& path) {
                               : nullptr);
   if (first == nullptr || SSL_CTX_use_certificate(context_, first.get()) != 1) {
     return refuse_file(StatusCode::kInvalidInput, path,
-                  "the file begins with no usable certificate in PEM: " + last_reason());
+                       "the file begins with no usable certificate in PEM: " + last_reason());
   }
   while (true) {
     Certificate next(PEM_read_bio_X509(bio.get(), nullptr, no_password, nullptr));
@@ -146,7 +146,7 @@ Result<void> ServerTlsContext::use_chain(const std::string& path) {
   // How PEM says that there is no more of it.
   if (ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE) {
     return refuse_file(StatusCode::kInvalidInput, path,
-                  "a certificate of the chain is damaged: " + last_reason());
+                       "a certificate of the chain is damaged: " + last_reason());
   }
   ERR_clear_error();
   return {};
@@ -161,7 +161,7 @@ Result<void> ServerTlsContext::use_key(const ServiceSettings& settings) {
       bio ? PEM_read_bio_PrivateKey(bio.get(), nullptr, no_password, nullptr) : nullptr);
   if (key == nullptr) {
     return refuse_file(StatusCode::kInvalidInput, path,
-                  "no private key in PEM without a password: " + last_reason());
+                       "no private key in PEM without a password: " + last_reason());
   }
   if (X509_check_private_key(SSL_CTX_get0_certificate(context_), key.get()) != 1) {
     return refuse_file(

@@ -136,7 +136,8 @@ TlsStep TlsSession::read(std::span<char> room) noexcept {
 
 void TlsSession::begin_write(std::string_view head, std::string_view body) {
   // A small answer goes out as one record.
-  const std::size_t with_head = std::min(body.size(), kTlsRecordBytes - head.size() % kTlsRecordBytes);
+  const std::size_t with_head =
+      std::min(body.size(), kTlsRecordBytes - head.size() % kTlsRecordBytes);
   staged_.reserve(head.size() + with_head);
   staged_.assign(head);
   staged_.append(body.substr(0, with_head));

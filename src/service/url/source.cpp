@@ -43,7 +43,7 @@ Parsed<RequestedSource> decode_base64(std::string_view text, bool drops_filename
 
 Parsed<RequestedSource> decode_source(std::string_view text, bool drops_filename) {
   auto source = text.starts_with(kPlainPrefix) ? decode_plain(text.substr(kPlainPrefix.size()))
-                                         : decode_base64(text, drops_filename);
+                                               : decode_base64(text, drops_filename);
   if (source && source->url.empty()) return bad_source("it is missing");
   return source;
 }
