@@ -3,6 +3,7 @@ folder, tempauth's user test:tester with the key testing, and two buckets. Print
 standard input. Run by a Python that has the package swift."""
 
 import atexit
+import ctypes
 import hashlib
 import hmac
 import os
@@ -19,6 +20,7 @@ from swift.common.ring import RingBuilder
 
 SERVERS = ("object", "container", "account")
 BUCKETS = ("photos", "thumbs")
+PR_SET_PDEATHSIG = 1
 
 
 def free_ports(count):
@@ -75,6 +77,7 @@ def make_settings(folder, ports):
 
 def serve(folder, server):
     import swift.common.wsgi
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)  # a test that is killed leaves none behind
     os.dup2(os.open(os.devnull, os.O_RDWR), 0)
     errors = os.open("%s/%s.log" % (folder, server), os.O_WRONLY | os.O_CREAT, 0o600)
     os.dup2(errors, 1)
