@@ -43,6 +43,7 @@ Result<ObjectUrl> parse_web_url(std::string_view text) {
   if (authority.find('@') != std::string_view::npos) {
     return refuse("has a user in it; accepted: http://HOST/PATH or https://HOST/PATH");
   }
+  if (authority.empty()) return refuse("has no host; accepted: http://HOST/PATH");
   if (text.size() > kMaxWebUrlBytes) {
     return refuse(fmt::format("has {} bytes; accepted: up to {}", text.size(), kMaxWebUrlBytes));
   }

@@ -56,10 +56,12 @@ TEST(ObjectUrls, BucketAndKey) {
 TEST(ObjectUrls, WhatIsNone) {
   const std::string long_key(1'025, 'k');
   for (const std::string& text :
-       {std::string("http://a/b"), std::string("s3://"), std::string("s3:///key"),
-        std::string("s3://ab"), std::string("s3://a..b/k"), std::string("s3://-ab/k"),
-        std::string("s3://user@host/k"), std::string("s3://a:80/k"), std::string("s3://a b/k"),
-        "s3://photos/" + long_key, std::string("s3://photos/a\0b", 15)}) {
+       {std::string("ftp://a/b"), std::string("http:///b"), std::string("http://user:word@a/b"),
+        std::string("http://a/b#c"), std::string("http://a/b c"), std::string("s3://"),
+        std::string("s3:///key"), std::string("s3://ab"), std::string("s3://a..b/k"),
+        std::string("s3://-ab/k"), std::string("s3://user@host/k"), std::string("s3://a:80/k"),
+        std::string("s3://a b/k"), "s3://photos/" + long_key,
+        std::string("s3://photos/a\0b", 15)}) {
     const auto url = parse_object_url(text);
     ASSERT_FALSE(url) << text;
     EXPECT_EQ(url.error().code(), StatusCode::kInvalidInput);
