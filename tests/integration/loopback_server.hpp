@@ -11,7 +11,8 @@
 
 namespace framewire::test {
 
-/// Ends with this. The process is told so by the end of its standard input, and then by SIGKILL.
+/// Ends with this. The process is told so by SIGTERM, has five seconds to end what it has started, and
+/// is then killed.
 class LoopbackServer {
  public:
   LoopbackServer() = default;
@@ -41,6 +42,11 @@ class LoopbackServer {
   ~LoopbackServer() {
     if (process_ < 0) return;
     ::close(input_);
+    ::kill(process_, SIGTERM);
+    for (int i = 0; i < 500; ++i) {
+      if (::waitpid(process_, nullptr, WNOHANG) == process_) return;
+      ::usleep(10'000);
+    }
     ::kill(process_, SIGKILL);
     ::waitpid(process_, nullptr, 0);
   }
