@@ -26,6 +26,12 @@ if(FRAMEWIRE_SANITIZE)
     "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:${false_alarms}>")
   target_link_options(framewire_flags INTERFACE -fsanitize=${FRAMEWIRE_SANITIZE})
 endif()
+# A null pointer that is used ends the program in any case, and AddressSanitizer knows sizes and lives of
+# objects better. These checks took a quarter of the compiler's time.
+if(FRAMEWIRE_SANITIZE MATCHES "address,undefined")
+  target_compile_options(framewire_flags INTERFACE
+    "$<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-sanitize=null,object-size,vptr>")
+endif()
 if(FRAMEWIRE_BUILD_FUZZ)
   # The libraries carry the coverage counters that steer libFuzzer; only its programs link its main().
   target_compile_options(framewire_flags INTERFACE -fsanitize=fuzzer-no-link)
