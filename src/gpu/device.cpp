@@ -36,7 +36,7 @@ Result<void> use_device(int ordinal) { return check(cudaSetDevice(ordinal), "cho
 
 Result<void> use_listed_device(int ordinal) {
   const auto devices = list_devices();
-  if (!devices) return fail(devices.error());
+  if (!devices) return fail(Status(devices.error()).about("device"));
   if (ordinal >= 0 && static_cast<std::size_t>(ordinal) < devices->size()) {
     return use_device(ordinal);
   }
