@@ -53,8 +53,17 @@ void check_texts(std::string_view text) {
   (void)parse_ini(text);
 }
 
+void check_web_place(std::string_view text, const ObjectUrl& url) {
+  require(is_one_line(url.bucket) && url.bucket.starts_with("http") &&
+          url.bucket.find_first_of("@ ") == std::string::npos && text.size() <= 8'192 &&
+          text.ends_with(url.key) && is_one_line(url.key));
+}
+
 void check_places(std::string_view text) {
-  if (const auto url = parse_object_url(text)) {
+  const auto url = parse_object_url(text);
+  if (url && is_web_url(text)) {
+    check_web_place(text, *url);
+  } else if (url) {
     require(url->key.size() <= 1'024 && text.substr(5).starts_with(url->bucket) &&
             text.ends_with(url->key));
     const auto address = BucketAddress::make(url->bucket, "", "us-east-1", {});
