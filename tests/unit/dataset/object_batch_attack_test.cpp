@@ -86,7 +86,10 @@ TEST_F(ObjectBatch, MembersBehindASlowPictureAreListedWithinABound) {
   };
   std::uint64_t reached_meanwhile = 0;
   worker.during = [&] {
-    for (std::uint64_t before = 1; before != reached;) {
+    for (int i = 0; i < 300 && reached == 0; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    for (std::uint64_t before = 0; before != reached;) {
       before = reached;
       std::this_thread::sleep_for(std::chrono::milliseconds(400));
     }
