@@ -11,8 +11,8 @@
 
 namespace framewire::test {
 
-/// Ends with this. The process is told so by SIGTERM, has five seconds to end what it has started, and
-/// is then killed.
+/// Ends with this. The process is told so by SIGTERM, has five seconds to end what it has started,
+/// and is then killed.
 class LoopbackServer {
  public:
   LoopbackServer() = default;
