@@ -1,5 +1,6 @@
 """python -m framewire.ray: names of shards, and a cluster whose actors and nodes are killed."""
 
+import contextlib
 import gc
 import json
 import os
@@ -102,7 +103,10 @@ class Driver:
                 self.workers = max(self.workers, json.loads(line).get("workers", 0))
 
     def wait(self, code):
+        end = threading.Timer(300, self.process.kill)
+        end.start()
         out = self.process.stdout.read()
+        end.cancel()
         assert self.process.wait(300) == code, "".join(self.lines)
         self.reader.join()
         return json.loads(out) if out else {}
@@ -123,6 +127,15 @@ def actors():
     return found
 
 
+def kill_one(kind):
+    """Whether there was one to kill."""
+    for process in actors()[kind]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+            return True
+    return False
+
+
 def until(holds, seconds=120):
     end = time.monotonic() + seconds
     while not holds():
@@ -134,6 +147,8 @@ def outputs(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.tar"))}
 
 
+# Some minutes where the machine is busy, since Ray takes its time to notice.
+@pytest.mark.skipif("FRAMEWIRE_RAY_KILLS" not in os.environ, reason="./dev python examples runs it")
 def test_killed_actors_and_nodes_lose_nothing(cluster, program, shards, tmp_path):
     alone, out = tmp_path / "alone", tmp_path / "out"
     names = sorted(str(path) for path in shards.rglob("*.tar"))
@@ -144,10 +159,8 @@ def test_killed_actors_and_nodes_lose_nothing(cluster, program, shards, tmp_path
     node = cluster.add_node(num_cpus=1)
     driver = Driver(cluster, program, arguments(shards, out, "--group", "1"))
     manifests = lambda: len(list(out.rglob("*.tar.jsonl")))
-    until(lambda: manifests() >= 1 and actors()["ray::_Worker"])
-    os.kill(actors()["ray::_Worker"][0], signal.SIGKILL)
-    until(lambda: manifests() >= 2 and actors()["framewire"])
-    os.kill(actors()["framewire"][0], signal.SIGKILL)
+    until(lambda: manifests() >= 1 and kill_one("ray::_Worker"))
+    until(lambda: manifests() >= 2 and kill_one("framewire"))
     until(lambda: manifests() >= 3)
     cluster.remove_node(node, allow_graceful=False)
     until(lambda: manifests() >= 4)

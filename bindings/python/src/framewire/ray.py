@@ -247,6 +247,14 @@ class _Driver:
             worker = _Busy(self._actor.remote(*self._words))
             self._busy.append(worker)
             self._begin(worker)
+        if not self._queue:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Ends actors without work: another, with work, may wait for the room that they take."""
+        for worker in [worker for worker in self._busy if worker.job is None]:
+            self._ray.kill(worker.actor)
+            self._busy.remove(worker)
 
     def _begin(self, worker: _Busy) -> None:
         worker.job = self._queue.pop(0)
