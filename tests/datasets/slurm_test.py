@@ -160,7 +160,7 @@ def check(program, picture, work):
     subprocess.run([program, "batch", shards, work / "alone", *words], check=True, capture_output=True)
     cluster = Cluster(work / "slurm")
     try:
-        cluster.environment.update(SHARDS=shards, OUT=str(work / "out"), FRAMEWIRE=program)
+        cluster.environment.update(SHARDS=shards, OUTPUT=str(work / "out"), FRAMEWIRE=program)
         sent = cluster.ask("sbatch", "--parsable", f"--array=1-{TASKS}", str(SCRIPT), *words, cwd=work)
         assert sent.returncode == 0, sent.stderr
         killed = kill_one(program, work / "out")
