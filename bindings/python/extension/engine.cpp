@@ -37,9 +37,13 @@ std::shared_ptr<Engine> EngineHandle::use() {
         "the engine belongs to the parent of this process, and none of its threads is here; make "
         "an engine in each process, after fork()");
   }
-  const std::lock_guard lock(mutex_);
-  if (!engine_) raise_closed("the engine is closed; make another one");
-  return engine_;
+  std::shared_ptr<Engine> engine;
+  {
+    const std::lock_guard lock(mutex_);
+    engine = engine_;
+  }
+  if (!engine) raise_closed("the engine is closed; make another one");
+  return engine;
 }
 
 void EngineHandle::close() {

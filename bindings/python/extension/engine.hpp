@@ -38,7 +38,7 @@ class EngineHandle {
 
  private:
   const pid_t process_;
-  std::mutex mutex_;
+  std::mutex mutex_;  // of engine_. The GIL is never asked for, nor Python called, under it
   std::shared_ptr<Engine> engine_;
   bool has_devices_ = false;
   std::atomic<int> waiting_ = 0;

@@ -55,8 +55,14 @@ void unpickle(Answer* self, nb::bytes jpeg, nb::object report, std::optional<std
 }  // namespace
 
 nb::object Answer::report() {
+  {
+    const nb::ft_lock_guard lock(mutex_);
+    if (report_.is_valid()) return report_;
+  }
+  // Python code runs here, on several threads maybe; the first one's report counts.
+  nb::object made = make_report(*native_);
   const nb::ft_lock_guard lock(mutex_);
-  if (!report_.is_valid()) report_ = make_report(*native_);
+  if (!report_.is_valid()) report_ = std::move(made);
   return report_;
 }
 

@@ -30,7 +30,8 @@ class Answer {
  private:
   const std::vector<std::uint8_t> bytes_;
   const std::optional<Report> native_;
-  nanobind::ft_mutex mutex_;  // of what is made at the first call, in builds without a GIL
+  // Of what is made at the first call, in builds without a GIL. No Python code runs under it.
+  nanobind::ft_mutex mutex_;
   nanobind::object report_;
   nanobind::object jpeg_;
   const std::optional<std::uint64_t> index_;

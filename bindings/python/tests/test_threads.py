@@ -8,7 +8,7 @@ import threading
 import framewire
 import numpy as np
 import pytest
-from conftest import CROPS, tensor_decoder
+from conftest import CROPS, run, tensor_decoder
 
 THREADS = 8
 
@@ -91,6 +91,47 @@ def test_an_engine_is_closed_under_way(photos):
     together(*map(until_closed, for_each.values()), rounds=1)
     timer.join()
     assert len(ended) == THREADS
+
+
+def test_a_closed_engine_and_answers_asked_by_many(photo, tmp_path):
+    """Python code that runs below a lock of the extension's would let a thread wait for ever: in a process of
+    its own, which ends then."""
+    (tmp_path / "photo.jpg").write_bytes(photo)
+    done = run(
+        f"""
+import faulthandler, framewire, sys, threading
+faulthandler.dump_traceback_later(60, exit=True)
+sys.setswitchinterval(1e-6)
+photo = open({str(tmp_path / "photo.jpg")!r}, "rb").read()
+engine = framewire.Engine("turbo", threads=1)
+engine.close()
+answers = [framewire.resize_with_report(photo, size="16x") for _ in range(50)]
+reports = [set() for _ in answers]
+
+def ask():
+    for answer, seen in zip(answers, reports):
+        seen.add(id(answer.report))
+    for _ in range(500):
+        for call in engine.stats, engine.devices, lambda: engine.map([]), lambda: engine.submit(photo):
+            try:
+                call()
+            except framewire.EngineClosed:
+                pass
+            else:
+                raise AssertionError(call)
+    finished.append(True)
+
+finished = []
+threads = [threading.Thread(target=ask, daemon=True) for _ in range({THREADS})]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert len(finished) == {THREADS} and all(len(seen) == 1 for seen in reports)
+print("done")
+"""
+    )
+    assert done.stdout == "done\n", done.stderr
 
 
 def test_one_decoder_and_memory_of_each_thread(jpegs, pixels):
