@@ -28,7 +28,11 @@ import time
 SIZES = {"4 KiB": 4096, "a frame, 3.1 MB": 1920 * 1080 * 3 // 2, "64 MiB": 64 << 20}
 # Messages of a round: enough for a median, and less than a second each.
 COUNTS = {4096: 1000, 1920 * 1080 * 3 // 2: 100, 64 << 20: 9}
-WARM = 5
+
+
+def warm(size):
+    """Messages that go before: as many as framewire perf has go, and 5 at least."""
+    return max(5, COUNTS[size] // 10)
 
 
 class Gloo:
@@ -43,6 +47,7 @@ class Gloo:
         self.dist, self.rank = dist, dist.get_rank()
         self.memory = {size: torch.full((size,), self.rank, dtype=torch.uint8) for size in COUNTS}
         self.barrier = dist.barrier
+        self.close = dist.destroy_process_group
 
     def send(self, size, to):
         self.dist.send(self.memory[size], to)
@@ -70,6 +75,7 @@ class Mpi:
         self.rank = self.world.Get_rank()
         self.memory = {size: numpy.full(size, self.rank, numpy.uint8) for size in COUNTS}
         self.barrier = self.world.Barrier
+        self.close = self.world.Barrier
 
     def send(self, size, to):
         self.world.Send(self.memory[size], to)
@@ -87,7 +93,7 @@ class Mpi:
 def ping_pong(peer, size):
     """Half a round trip between ranks 0 and 1, in microseconds."""
     times = []
-    for _ in range(WARM + COUNTS[size]):
+    for _ in range(warm(size) + COUNTS[size]):
         began = time.perf_counter()
         if peer.rank == 0:
             peer.send(size, 1)
@@ -96,19 +102,19 @@ def ping_pong(peer, size):
             peer.receive(size, 0)
             peer.send(size, 0)
         times.append((time.perf_counter() - began) / 2 * 1e6)
-    return statistics.median(times[WARM:])
+    return statistics.median(times[warm(size):])
 
 
 def broadcast(peer, size):
     """Until the last rank has what rank 0 sends, in microseconds."""
     times = []
-    for _ in range(WARM + COUNTS[size]):
+    for _ in range(warm(size) + COUNTS[size]):
         peer.barrier()
         began = time.perf_counter()
         peer.broadcast(size)
         times.append(peer.latest(time.perf_counter() - began) * 1e6)
     assert int(peer.memory[size][-1]) == 0, "not rank 0's bytes"
-    return statistics.median(times[WARM:])
+    return statistics.median(times[warm(size):])
 
 
 def work(kind, what):
@@ -117,7 +123,9 @@ def work(kind, what):
     measure = {"message": ping_pong, "broadcast": broadcast}[what]
     figures = {size: measure(peer, size) for size in COUNTS}
     if peer.rank == 0:
-        print(json.dumps(figures))
+        print(json.dumps(figures), flush=True)
+    peer.barrier()  # gloo aborts where a rank is gone that another still waits for
+    peer.close()
 
 
 def free_port():
@@ -166,12 +174,13 @@ def framewire(program, link):
 
 def perf_client(program, address, size, count, common):
     command = [program, "perf", "latency", address, *common, "--sizes", f"{size}:{size}",
-               "--iterations", str(count), "--osu"]
+               "--iterations", str(count), "--json"]
     for _ in range(50):  # the server may not listen yet
         ran = subprocess.run(command, capture_output=True, text=True, timeout=600)
         if ran.returncode == 0:
-            rows = [line.split() for line in ran.stdout.splitlines() if line and line[0] != "#"]
-            return next(float(row[1]) for row in rows if row and row[0] == str(size))
+            (row,) = json.loads(ran.stdout)["rows"]
+            assert row["size_bytes"] == size
+            return row["p50"]
         time.sleep(0.1)
     sys.exit(f"{program}: {ran.stderr.strip()}")
 
