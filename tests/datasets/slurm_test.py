@@ -20,6 +20,8 @@ import support
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "examples/slurm/resize.sbatch"
 NODE = socket.gethostname().split(".")[0]
 SHARDS, SAMPLES, TASKS = 8, 5, 4
+#: Times that a shard has each picture: so long a task is at work that it can be found and killed.
+REPEATS = 8
 
 
 def free_ports(count):
@@ -116,7 +118,8 @@ def make_shards(program, picture, folder):
                 resized = folder / "picture.jpg"
                 subprocess.run([program, "resize", picture, resized, "--size", f"{1400 + 10 * i + j}x",
                                 "--enlarge"], check=True, capture_output=True)
-                shard.add(resized, arcname=f"{i:02}-{j:02}.jpg")
+                for k in range(REPEATS):
+                    shard.add(resized, arcname=f"{i:02}-{j:02}-{k}.jpg")
                 resized.unlink()
 
 
