@@ -17,21 +17,14 @@ import time
 
 import support
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from free_ports import free_ports  # noqa: E402
+
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "examples/slurm/resize.sbatch"
 NODE = socket.gethostname().split(".")[0]
 SHARDS, SAMPLES, TASKS = 8, 5, 4
 #: Times that a shard has each picture: so long a task is at work that it can be found and killed.
 REPEATS = 8
-
-
-def free_ports(count):
-    probes = [socket.socket() for _ in range(count)]
-    for probe in probes:
-        probe.bind(("127.0.0.1", 0))
-    ports = [probe.getsockname()[1] for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports
 
 
 class Cluster:
