@@ -290,6 +290,7 @@ TEST(HttpServer, ClosesWhenAsked) {
 TEST(HttpDrain, NothingAcceptedIsLost) {
   ServiceSettings settings = loopback();
   settings.threads = 2;
+  settings.drain_timeout_ms = 120'000;
   TestServer server(settings);
   const std::string request = post("/v1/resize?size=900x", text_of(make_jpeg(1600, 1200)));
   std::vector<std::unique_ptr<TestClient>> clients;

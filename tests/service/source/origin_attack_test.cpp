@@ -280,7 +280,7 @@ TEST(OriginAttack, ANameServerThatDoesNotAnswerCostsItsOwnFetchAlone) {
     return resolve(host);
   };
   SourceSettings settings = remote();
-  settings.dial_timeout = milliseconds(200);
+  settings.dial_timeout = milliseconds(2'000);
   settings.resolver_threads = 2;
   auto sources = Sources::make(settings, network);
   ASSERT_TRUE(sources);
@@ -393,7 +393,7 @@ TEST(OriginAttack, LengthsThatAreOnlyAnnouncedStayInTheBudget) {
   SourceSettings settings = remote();
   settings.max_bytes = 1'000'000;
   settings.max_bytes_under_way = 3'000'000;
-  settings.download_timeout = milliseconds(1'500);
+  settings.download_timeout = milliseconds(5'000);
   std::atomic<std::size_t> held = 0;
   settings.allocate = [&](std::size_t bytes) -> Result<InputSlice> {
     held += bytes;
