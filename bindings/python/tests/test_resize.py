@@ -4,6 +4,7 @@ import mmap
 import os
 import subprocess
 import sys
+import sysconfig
 import threading
 
 import framewire
@@ -181,6 +182,7 @@ def test_threads_work_side_by_side_and_get_their_own(photos):
     assert not wrong
 
 
+@pytest.mark.skipif(bool(sysconfig.get_config_var("Py_GIL_DISABLED")), reason="this Python has no GIL")
 def test_the_gil_is_released(slow_photo):
     """Another thread runs on while one resizes for a long time."""
     done = threading.Event()

@@ -1,4 +1,5 @@
 import gc
+import sysconfig
 import threading
 
 import framewire
@@ -89,6 +90,7 @@ def test_threads_share_a_decoder(jpegs, pixels):
     assert not wrong
 
 
+@pytest.mark.skipif(bool(sysconfig.get_config_var("Py_GIL_DISABLED")), reason="this Python has no GIL")
 def test_the_gil_is_released():
     decoder = tensor_decoder((224, 224), threads=1)
     large = [make_jpeg(3000, 2000)] * 6
