@@ -21,7 +21,9 @@ struct RunBlock {
   std::int32_t* prediction = nullptr;  ///< DC of the component's block before
   const DcTable* dc = nullptr;
   const AcTable* ac = nullptr;
-  const PairTable* pairs = nullptr;  ///< sequential only
+  // Sequential only, PairTables of one array: of DC with AC behind it, and of AC.
+  const PairEntry* dc_pairs = nullptr;
+  const PairEntry* ac_pairs = nullptr;
 };
 
 /// What an AC scan of a progressive file sends, and its run of blocks without coefficients.
@@ -40,8 +42,9 @@ struct AcRun {
 };
 
 /// Decodes all coefficients of `mcu_count` MCUs. Blocks must be zero before.
+/// @param no_pairs  a PairTable that knows no symbol, in the array of the MCU's
 [[nodiscard]] bool decode_sequential(EntropyBits& stream, std::span<const RunBlock> mcu,
-                                     int mcu_count);
+                                     int mcu_count, const PairEntry* no_pairs);
 
 /// Decodes DC of a progressive file: first scan; decode_dc_refinement() reads one more bit.
 /// @param low_bit  Al

@@ -20,6 +20,21 @@ class EntropyBits {
 
   EntropyBits() = default;
   EntropyBits(const std::uint8_t* begin, const std::uint8_t* end) : at_(begin), end_(end) {}
+  // Member by member: a compiler that copies the whole keeps it in memory.
+  EntropyBits(const EntropyBits& other)
+      : at_(other.at_),
+        window_(other.window_),
+        end_(other.end_),
+        count_(other.count_),
+        padding_(other.padding_) {}
+  EntropyBits& operator=(const EntropyBits& other) {
+    at_ = other.at_;
+    window_ = other.window_;
+    end_ = other.end_;
+    count_ = other.count_;
+    padding_ = other.padding_;
+    return *this;
+  }
 
   /// Makes at least kRefilled bits available.
   void refill() {
@@ -36,7 +51,7 @@ class EntropyBits {
         return;
       }
     }
-    *this = refill_by_byte(*this);
+    *this = refill_by_byte(EntropyBits(*this));
   }
   void need(int bits) {
     if (count_ < bits) refill();

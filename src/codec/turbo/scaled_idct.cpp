@@ -71,84 +71,91 @@ void idct_4x4_run(const std::int16_t* coefficients, std::uint32_t count, const f
 
 #else
 
-using F4 = hn::FixedTag<float, 4>;
-using V4 = hn::Vec<F4>;
+// Each vector holds a row of four coefficients of one block, or of two blocks side by side. Nothing
+// below crosses from one block's lanes to the other's.
 
-/// Four 1-D four-point inverse DCTs, one a lane. The caller applies the common factor ½ of the even
-/// part; the odd part's constants are therefore doubled: √2 cos(π/8) and √2 cos(3π/8).
-HWY_INLINE void idct_columns(V4& x0, V4& x1, V4& x2, V4& x3) {
-  const F4 d;
-  const V4 c1 = hn::Set(d, 1.30656296f);
-  const V4 c3 = hn::Set(d, 0.54119610f);
-  const V4 even0 = hn::Add(x0, x2);
-  const V4 even1 = hn::Sub(x0, x2);
-  const V4 odd0 = hn::MulAdd(c1, x1, hn::Mul(c3, x3));
-  const V4 odd1 = hn::Sub(hn::Mul(c3, x1), hn::Mul(c1, x3));
+template <class D>
+using V = hn::Vec<D>;
+using OneBlock = hn::FixedTag<float, 4>;
+using TwoBlocks = hn::CappedTag<float, 8>;
+
+/// Four (or eight) 1-D four-point inverse DCTs, one a lane. The caller applies the common factor ½
+/// of the even part; the odd part's constants are therefore doubled: √2 cos(π/8) and √2 cos(3π/8).
+template <class D>
+HWY_INLINE void idct_columns(D d, V<D>& x0, V<D>& x1, V<D>& x2, V<D>& x3) {
+  const V<D> c1 = hn::Set(d, 1.30656296f);
+  const V<D> c3 = hn::Set(d, 0.54119610f);
+  const V<D> even0 = hn::Add(x0, x2);
+  const V<D> even1 = hn::Sub(x0, x2);
+  const V<D> odd0 = hn::MulAdd(c1, x1, hn::Mul(c3, x3));
+  const V<D> odd1 = hn::Sub(hn::Mul(c3, x1), hn::Mul(c1, x3));
   x0 = hn::Add(even0, odd0);
   x1 = hn::Add(even1, odd1);
   x2 = hn::Sub(even1, odd1);
   x3 = hn::Sub(even0, odd0);
 }
 
-HWY_INLINE void transpose(V4& x0, V4& x1, V4& x2, V4& x3) {
-  const F4 d;
-  const V4 a = hn::InterleaveLower(d, x0, x1);
-  const V4 b = hn::InterleaveLower(d, x2, x3);
-  const V4 e = hn::InterleaveUpper(d, x0, x1);
-  const V4 f = hn::InterleaveUpper(d, x2, x3);
-  x0 = hn::ConcatLowerLower(d, b, a);
-  x1 = hn::ConcatUpperUpper(d, b, a);
-  x2 = hn::ConcatLowerLower(d, f, e);
-  x3 = hn::ConcatUpperUpper(d, f, e);
+template <class D>
+HWY_INLINE void transpose(D d, V<D>& x0, V<D>& x1, V<D>& x2, V<D>& x3) {
+  const hn::RepartitionToWide<decltype(hn::RebindToUnsigned<D>())> pairs;
+  const auto a = hn::BitCast(pairs, hn::InterleaveLower(d, x0, x1));
+  const auto b = hn::BitCast(pairs, hn::InterleaveLower(d, x2, x3));
+  const auto e = hn::BitCast(pairs, hn::InterleaveUpper(d, x0, x1));
+  const auto f = hn::BitCast(pairs, hn::InterleaveUpper(d, x2, x3));
+  x0 = hn::BitCast(d, hn::InterleaveLower(pairs, a, b));
+  x1 = hn::BitCast(d, hn::InterleaveUpper(pairs, a, b));
+  x2 = hn::BitCast(d, hn::InterleaveLower(pairs, e, f));
+  x3 = hn::BitCast(d, hn::InterleaveUpper(pairs, e, f));
 }
 
-HWY_INLINE V4 load_row(const std::int16_t* coefficients, const float* scale) {
-  const hn::FixedTag<std::int16_t, 4> d16;
-  const hn::FixedTag<std::int32_t, 4> d32;
-  const F4 d;
+HWY_INLINE V<OneBlock> load_row(OneBlock d, const std::int16_t* coefficients, const float* scale) {
+  const hn::Rebind<std::int16_t, OneBlock> d16;
+  const hn::Rebind<std::int32_t, OneBlock> d32;
   return hn::Mul(hn::ConvertTo(d, hn::PromoteTo(d32, hn::LoadU(d16, coefficients))),
                  hn::Load(d, scale));
 }
 
-HWY_INLINE void store_row(V4 samples, std::uint8_t* out) {
-  const hn::FixedTag<std::uint8_t, 4> d8;
-  const F4 d;
-  const V4 shifted = hn::Add(samples, hn::Set(d, 128.0f));
+template <class D>
+HWY_INLINE void store_row(D d, V<D> samples, std::uint8_t* out) {
+  const hn::Rebind<std::uint8_t, D> d8;
+  const V<D> shifted = hn::Add(samples, hn::Set(d, 128.0f));
   // Clamped as floats, because converting what exceeds int32 differs between targets.
-  const V4 clamped = hn::Min(hn::Max(shifted, hn::Zero(d)), hn::Set(d, 255.0f));
+  const V<D> clamped = hn::Min(hn::Max(shifted, hn::Zero(d)), hn::Set(d, 255.0f));
   hn::StoreU(hn::DemoteTo(d8, hn::NearestInt(clamped)), d8, out);
 }
 
-HWY_INLINE void corner4(V4 x0, V4 x1, V4 x2, V4 x3, std::uint8_t* const* rows,
-                        std::uint32_t column) {
-  idct_columns(x0, x1, x2, x3);
-  transpose(x0, x1, x2, x3);
-  idct_columns(x0, x1, x2, x3);
-  transpose(x0, x1, x2, x3);
-  store_row(x0, rows[0] + column);
-  store_row(x1, rows[1] + column);
-  store_row(x2, rows[2] + column);
-  store_row(x3, rows[3] + column);
+template <class D>
+HWY_INLINE void transform(D d, V<D> x0, V<D> x1, V<D> x2, V<D> x3, std::uint8_t* const* rows,
+                          std::uint32_t column) {
+  idct_columns(d, x0, x1, x2, x3);
+  transpose(d, x0, x1, x2, x3);
+  idct_columns(d, x0, x1, x2, x3);
+  transpose(d, x0, x1, x2, x3);
+  store_row(d, x0, rows[0] + column);
+  store_row(d, x1, rows[1] + column);
+  store_row(d, x2, rows[2] + column);
+  store_row(d, x3, rows[3] + column);
 }
 
 void idct_4x4(const std::int16_t* coefficients, const float* corner, std::uint8_t* const* rows,
               std::uint32_t column) {
-  corner4(load_row(coefficients, corner), load_row(coefficients + 8, corner + 4),
-          load_row(coefficients + 16, corner + 8), load_row(coefficients + 24, corner + 12), rows,
-          column);
+  const OneBlock d;
+  transform(d, load_row(d, coefficients, corner), load_row(d, coefficients + 8, corner + 4),
+            load_row(d, coefficients + 16, corner + 8), load_row(d, coefficients + 24, corner + 12),
+            rows, column);
 }
 
 void idct_4x4_cut(const std::int16_t* coefficients, const float* quantiser, const float* repad,
                   std::uint8_t* const* rows, std::uint32_t column) {
-  const F4 d;
-  V4 sums[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
+  const OneBlock d;
+  V<OneBlock> sums[4] = {hn::Zero(d), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
   for (int k = 0; k < 8; ++k) {
-    const V4 row = load_row(coefficients + 8 * k, quantiser + 8 * k);
+    const V<OneBlock> row = load_row(d, coefficients + 8 * k, quantiser + 8 * k);
     for (int r = 0; r < 4; ++r) sums[r] = hn::MulAdd(hn::Set(d, repad[8 * r + k]), row, sums[r]);
   }
-  const V4 scale = hn::Set(d, 0.125f);
-  corner4(hn::Mul(sums[0], scale), hn::Mul(sums[1], scale), hn::Mul(sums[2], scale),
-          hn::Mul(sums[3], scale), rows, column);
+  const V<OneBlock> scale = hn::Set(d, 0.125f);
+  transform(d, hn::Mul(sums[0], scale), hn::Mul(sums[1], scale), hn::Mul(sums[2], scale),
+            hn::Mul(sums[3], scale), rows, column);
 }
 
 /// Whether the corner holds nothing but DC.
@@ -165,16 +172,56 @@ HWY_INLINE bool is_flat(const std::int16_t* coefficients) {
   return (rest | (first ^ only_dc)) == 0;
 }
 
+/// The transform of a block that holds nothing but DC would add and subtract zeros only.
+HWY_INLINE void fill_4x4(const std::int16_t* coefficients, const float* corner,
+                         std::uint8_t* const* rows, std::uint32_t column) {
+  const OneBlock d;
+  const V<OneBlock> samples = hn::Set(d, coefficients[0] * corner[0]);
+  for (int r = 0; r < 4; ++r) store_row(d, samples, rows[r] + column);
+}
+
+#if HWY_MAX_BYTES >= 32 && HWY_HAVE_SCALABLE == 0
+/// The same row of two blocks, one behind the other.
+HWY_INLINE V<TwoBlocks> load_row(TwoBlocks d, const std::int16_t* coefficients,
+                                 const float* scale) {
+  const hn::Rebind<std::int16_t, TwoBlocks> d16;
+  const hn::Half<decltype(d16)> half;
+  const hn::Rebind<std::int32_t, TwoBlocks> d32;
+  const auto both =
+      hn::Combine(d16, hn::LoadU(half, coefficients + 64), hn::LoadU(half, coefficients));
+  return hn::Mul(hn::ConvertTo(d, hn::PromoteTo(d32, both)), hn::LoadDup128(d, scale));
+}
+
+HWY_INLINE void idct_4x4_twice(const std::int16_t* coefficients, const float* corner,
+                               std::uint8_t* const* rows, std::uint32_t column) {
+  const TwoBlocks d;
+  transform(d, load_row(d, coefficients, corner), load_row(d, coefficients + 8, corner + 4),
+            load_row(d, coefficients + 16, corner + 8), load_row(d, coefficients + 24, corner + 12),
+            rows, column);
+}
+#else
+HWY_INLINE void idct_4x4_twice(const std::int16_t* coefficients, const float* corner,
+                               std::uint8_t* const* rows, std::uint32_t column) {
+  idct_4x4(coefficients, corner, rows, column);
+  idct_4x4(coefficients + 64, corner, rows, column + 4);
+}
+#endif
+
 void idct_4x4_run(const std::int16_t* coefficients, std::uint32_t count, const float* corner,
                   std::uint8_t* const* rows, std::uint32_t column) {
-  const F4 d;
-  for (; count > 0; --count, coefficients += 64, column += 4) {
-    if (is_flat(coefficients)) {  // the transform would add and subtract zeros only
-      const V4 samples = hn::Set(d, coefficients[0] * corner[0]);
-      for (int r = 0; r < 4; ++r) store_row(samples, rows[r] + column);
+  for (; count > 1; count -= 2, coefficients += 128, column += 8) {
+    if (is_flat(coefficients) && is_flat(coefficients + 64)) {
+      fill_4x4(coefficients, corner, rows, column);
+      fill_4x4(coefficients + 64, corner, rows, column + 4);
     } else {
-      idct_4x4(coefficients, corner, rows, column);
+      idct_4x4_twice(coefficients, corner, rows, column);
     }
+  }
+  if (count == 0) return;
+  if (is_flat(coefficients)) {
+    fill_4x4(coefficients, corner, rows, column);
+  } else {
+    idct_4x4(coefficients, corner, rows, column);
   }
 }
 

@@ -48,16 +48,31 @@ void ScanCursor::take_tables(const jpeg::JpegFile& file) {
                      : std::make_shared<DcTable>(make_dc_table(table_of(
                            file, jpeg::TableClass::kDc, scan_->dc_table[i], scan_->dc_slot[i])));
     }
-    if (!needs_ac) continue;
-    if (const auto j = same_tables(scan_->ac_table, scan_->ac_slot, i); j < i) {
-      ac_[i] = ac_[j];
-      pairs_[i] = pairs_[j];
-      continue;
-    }
-    ac_[i] = std::make_shared<AcTable>(
-        make_ac_table(table_of(file, jpeg::TableClass::kAc, scan_->ac_table[i], scan_->ac_slot[i]),
+    if (const auto j = same_tables(scan_->ac_table, scan_->ac_slot, i); needs_ac) {
+      ac_[i] =
+          j < i ? ac_[j]
+                : std::make_shared<AcTable>(make_ac_table(
+                      table_of(file, jpeg::TableClass::kAc, scan_->ac_table[i], scan_->ac_slot[i]),
                       low_bit, refinement));
-    if (!progressive_) pairs_[i] = std::make_shared<PairTable>(make_pair_table(*ac_[i]));
+    }
+  }
+  if (!progressive_) pair_tables();
+}
+
+void ScanCursor::pair_tables() {
+  const auto components = static_cast<std::size_t>(scan_->component_count);
+  pairs_.reserve((1 + 2 * components) * std::tuple_size_v<PairTable>);
+  const auto add = [&](const PairTable& table) {
+    pairs_.insert(pairs_.end(), table.begin(), table.end());
+  };
+  add({});
+  for (std::size_t i = 0; i < components; ++i) {
+    std::size_t same = 0;
+    while (dc_[same] != dc_[i] || ac_[same] != ac_[i]) ++same;
+    dc_pairs_[i] = same < i ? dc_pairs_[same] : pairs_.data() + pairs_.size();
+    if (same < i) continue;
+    add(make_pair_table(*dc_[i], *ac_[i]));
+    add(make_pair_table(*ac_[i]));
   }
 }
 
@@ -109,7 +124,8 @@ std::span<const RunBlock> ScanCursor::locate(CoefficientBand& band, int row, std
                           &predictions_[i],
                           dc_[i].get(),
                           ac_[i].get(),
-                          pairs_[i].get()};
+                          dc_pairs_[i],
+                          progressive_ ? nullptr : dc_pairs_[i] + std::tuple_size_v<PairTable>};
       }
     }
   }
@@ -117,7 +133,9 @@ std::span<const RunBlock> ScanCursor::locate(CoefficientBand& band, int row, std
 }
 
 bool ScanCursor::read_run(CoefficientBand& band, int row, std::int32_t first, int count) {
-  if (!progressive_) return decode_sequential(bits_, locate(band, row, first), count);
+  if (!progressive_) {
+    return decode_sequential(bits_, locate(band, row, first), count, pairs_.data());
+  }
   if (scan_->spectral_start == 0) {
     const auto mcu = locate(band, row, first);
     if (scan_->approx_high == 0) return decode_dc_first(bits_, mcu, count, scan_->approx_low);

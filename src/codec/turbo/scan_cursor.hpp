@@ -7,6 +7,7 @@
 #include <jpeg/types.hpp>
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace framewire::codec::turbo {
 
@@ -16,6 +17,7 @@ class ScanCursor {
  public:
   /// @param file  must outlive the cursor; the scan's tables must exist
   ScanCursor(const jpeg::JpegFile& file, const jpeg::Scan& scan);
+  ScanCursor(ScanCursor&&) = default;  // and no copies: tables are pointed to
 
   /// Whether an MCU is one block of one component, not a group of several components.
   [[nodiscard]] bool single() const noexcept { return scan_->component_count == 1; }
@@ -34,6 +36,7 @@ class ScanCursor {
 
  private:
   void take_tables(const jpeg::JpegFile& file);
+  void pair_tables();
   [[nodiscard]] bool restart();
   [[nodiscard]] bool read_run(CoefficientBand& band, int row, std::int32_t first, int count);
   [[nodiscard]] std::span<const RunBlock> locate(CoefficientBand& band, int row,
@@ -51,7 +54,9 @@ class ScanCursor {
   std::array<std::int32_t, jpeg::kMaxComponents> predictions_{};
   std::array<std::shared_ptr<const DcTable>, jpeg::kMaxComponents> dc_;
   std::array<std::shared_ptr<const AcTable>, jpeg::kMaxComponents> ac_;
-  std::array<std::shared_ptr<const PairTable>, jpeg::kMaxComponents> pairs_;
+  /// Of a sequential scan: a table that knows nothing, then each component's of DC and of AC.
+  std::vector<PairEntry> pairs_;
+  std::array<const PairEntry*, jpeg::kMaxComponents> dc_pairs_{};
   std::array<RunBlock, 10> mcu_{};  ///< T.81 B.2.3: at most ten blocks
 };
 

@@ -24,6 +24,26 @@ std::int32_t value_after(std::uint32_t bits, int length, int size) {
   return jpeg::extend(rest & ((1u << size) - 1u), size);
 }
 
+bool is_end(SymbolEntry entry) {
+  return entry.length() != 0 && entry.value() == 0 && entry.size() == 0 &&
+         entry.advance() != kZeroRun;
+}
+
+bool is_zero_run(SymbolEntry entry) {
+  return entry.length() != 0 && entry.value() == 0 && entry.size() == 0 &&
+         entry.advance() == kZeroRun;
+}
+
+/// `first` and, if they fit into `bits` behind it, an AC coefficient or the end of the block.
+PairEntry pair_of(SymbolEntry first, std::uint32_t bits, const AcTable& table) {
+  const SymbolEntry next = table.lookup[(bits << first.length()) % table.lookup.size()];
+  const bool fits = next.length() != 0 && first.length() + next.length() <= kLookupBits;
+  const bool pair = fits && next.value() != 0;
+  const bool ends = fits && is_end(next);
+  return {first, pair ? next : first, first.length() + (pair || ends ? next.length() : 0),
+          first.advance() + (pair ? next.advance() : 0), ends};
+}
+
 }  // namespace
 
 AcTable make_ac_table(const jpeg::HuffmanTable& table, int low_bit, bool refinement) {
@@ -45,15 +65,21 @@ PairTable make_pair_table(const AcTable& table) {
   PairTable made{};
   for (std::uint32_t bits = 0; bits < made.size(); ++bits) {
     const SymbolEntry first = table.lookup[bits];
-    if (first.value() == 0) continue;
-    const int known_bits = kLookupBits - first.length();
-    const SymbolEntry next = table.lookup[(bits << first.length()) % made.size()];
-    const bool fits = next.length() != 0 && next.length() <= known_bits;
-    const bool pair = fits && next.value() != 0;
-    const bool end = fits && next.value() == 0 && next.size() == 0 && next.advance() != kZeroRun;
-    made[bits] =
-        PairEntry(first, pair ? next : first, first.length() + (pair || end ? next.length() : 0),
-                  first.advance() + (pair ? next.advance() : 0), end);
+    if (is_end(first) || is_zero_run(first)) {
+      const int advance = is_end(first) ? 1 : kZeroRun;
+      made[bits] = PairEntry(SymbolEntry(0, 0, advance, 0), SymbolEntry(), first.length(), advance,
+                             is_end(first));
+    } else if (first.value() != 0) {
+      made[bits] = pair_of(first, bits, table);
+    }
+  }
+  return made;
+}
+
+PairTable make_pair_table(const DcTable& dc, const AcTable& ac) {
+  PairTable made{};
+  for (std::uint32_t bits = 0; bits < made.size(); ++bits) {
+    if (dc.lookup[bits].length() != 0) made[bits] = pair_of(dc.lookup[bits], bits, ac);
   }
   return made;
 }
@@ -65,7 +91,7 @@ DcTable make_dc_table(const jpeg::HuffmanTable& table) {
     const int length = static_cast<int>(code >> 8);
     const int size = static_cast<int>(code & 0xFF);
     if (length == 0 || length + size > kLookupBits) continue;
-    made.lookup[bits] = SymbolEntry(value_after(bits, length, size), 0, 1, length + size);
+    made.lookup[bits] = SymbolEntry(value_after(bits, length, size), 0, 0, length + size);
   }
   return made;
 }

@@ -39,38 +39,35 @@ class SymbolEntry {
   std::uint32_t bits_ = 0;
 };
 
-/// Two coefficients of a sequential block, or one and the end of the block, packed, so that the
-/// decoding loop waits for one look-up, not two. Where there is only one coefficient, both are that
-/// one.
+/// What the next bits of a sequential block hold, packed, so that the decoding loop waits for one
+/// look-up instead of two: two coefficients, or one, or none but the end of the block or sixteen
+/// zeros; and whether the block ends behind them. Where there is only one coefficient, both are
+/// that one; where there is none, both are zeros.
 class PairEntry {
  public:
-  /// Added to step() where the block ends behind the coefficients.
-  static constexpr int kEnd = 128;
-
   constexpr PairEntry() = default;
-  PairEntry(SymbolEntry first, SymbolEntry second, int length, int second_advance, bool end)
-      : bits_(static_cast<std::uint64_t>(length) | field(first.advance(), 8) |
-              field(second_advance, 16) | field(second_advance + (end ? kEnd : 0), 24) |
-              field(first.value() & 0xFFFF, 32) | field(second.value() & 0xFFFF, 48)) {}
+  PairEntry(SymbolEntry first, SymbolEntry second, int length, int advance, bool ends)
+      : bits_(static_cast<std::uint64_t>(length) | field(first.advance(), 8) | field(advance, 16) |
+              field(first.value() & 0xFFFF, 24) | field(second.value() & 0xFFFF, 40) |
+              field(ends ? 0 : 1, 63)) {}
 
-  /// False where the look-up does not hold even one coefficient.
-  [[nodiscard]] bool known() const { return bits_ != 0; }
-  [[nodiscard]] int length() const { return byte(0); }
-  /// Distances from the coefficient before the pair: to its first, to its second, and to where
-  /// decoding goes on.
-  [[nodiscard]] int first_advance() const { return byte(8); }
-  [[nodiscard]] int second_advance() const { return byte(16); }
-  [[nodiscard]] int step() const { return byte(24); }
-  [[nodiscard]] std::int16_t first() const { return static_cast<std::int16_t>(bits_ >> 32); }
-  [[nodiscard]] std::int16_t second() const { return static_cast<std::int16_t>(bits_ >> 48); }
+  [[nodiscard]] int length() const { return static_cast<int>(bits_ & 0xFF); }
+  /// From the coefficient before the pair to its first, and to its second, behind which decoding
+  /// goes on. The latter leaves any block where the look-up does not hold one symbol with its
+  /// value.
+  [[nodiscard]] std::size_t first_advance() const { return bits_ >> 8 & 0xFF; }
+  [[nodiscard]] std::size_t advance() const { return bits_ >> 16 & 0xFF; }
+  [[nodiscard]] std::int16_t first() const { return static_cast<std::int16_t>(bits_ >> 24); }
+  [[nodiscard]] std::int16_t second() const { return static_cast<std::int16_t>(bits_ >> 40); }
+  /// −1, all ones, where the block goes on behind the pair; 0 where it ends.
+  [[nodiscard]] std::int64_t goes_on() const { return static_cast<std::int64_t>(bits_) >> 63; }
 
  private:
   static std::uint64_t field(int value, int shift) {
     return static_cast<std::uint64_t>(value) << shift;
   }
-  [[nodiscard]] int byte(int shift) const { return static_cast<int>(bits_ >> shift & 0xFF); }
 
-  std::uint64_t bits_ = 0;
+  std::uint64_t bits_ = std::uint64_t{64} << 16;
 };
 using PairTable = std::array<PairEntry, 1 << kLookupBits>;
 
@@ -93,7 +90,8 @@ struct DcTable {
 /// @param refinement  true: sizes above 1 count as bad codes (T.81 G.1.2.3)
 [[nodiscard]] AcTable make_ac_table(const jpeg::HuffmanTable& table, int low_bit, bool refinement);
 [[nodiscard]] DcTable make_dc_table(const jpeg::HuffmanTable& table);
-/// @param table  of a sequential scan
+/// Of sequential scans: AC symbols in pairs, and a DC difference with the AC symbol behind it.
 [[nodiscard]] PairTable make_pair_table(const AcTable& table);
+[[nodiscard]] PairTable make_pair_table(const DcTable& dc, const AcTable& ac);
 
 }  // namespace framewire::codec::turbo

@@ -167,7 +167,7 @@ class WorkerPool::State {
   Jobs suspects_;           ///< to be handed in alone
   WorkerPtr isolated_;      ///< which takes suspects, and nothing else
   std::size_t unanswered_ = 0;
-  bool failing_ = false;  ///< no worker runs, and the last ones could not be started
+  bool failing_ = false;  ///< no worker runs, and several starts of each have failed
   std::uint64_t next_ = 0;
 
   // Members of the thread that supervises.

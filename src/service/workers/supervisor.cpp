@@ -19,6 +19,9 @@ using Milliseconds = std::chrono::milliseconds;
 constexpr Milliseconds kTick{100};
 constexpr Milliseconds kFirstPause{100};  // after a start that failed; doubles
 constexpr unsigned kMaxDoublings = 7;     // to 13 s
+/// Starts that fail one after the other before requests are refused for want of a worker: until
+/// then they wait. Whatever kills processes from outside may meet one that is just starting.
+constexpr unsigned kHopeless = 4;
 /// A worker that ends by itself so soon, with nothing in hand, counts as one that did not start.
 constexpr Milliseconds kShortLife{1000};
 /// How long a worker that was told to end may take.
@@ -86,16 +89,19 @@ void WorkerPool::State::look_after(Clock::time_point now) {
   }
   for (Seat& seat : seats_) look_after_seat(seat, now);
   retire(now);
-  const bool all_failed = std::ranges::all_of(
-      seats_, [](const Seat& seat) { return seat.current == nullptr && seat.failures != 0; });
+  const auto all_failed = [this](unsigned times) {
+    return std::ranges::all_of(seats_, [times](const Seat& seat) {
+      return seat.current == nullptr && seat.failures >= times;
+    });
+  };
   {
     const std::lock_guard lock(mutex_);
-    failing_ = all_failed;
+    failing_ = all_failed(kHopeless);
   }
   if (!has_begun_) {
     const bool one_runs =
         std::ranges::any_of(seats_, [](const Seat& seat) { return seat.current != nullptr; });
-    if (one_runs || all_failed) {
+    if (one_runs || all_failed(1)) {
       has_begun_ = true;
       begun_.set_value(one_runs ? Result<void>() : fail(*first_failure_));
     }
