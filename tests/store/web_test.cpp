@@ -315,7 +315,9 @@ TEST(WebRedirectsAttack, NoPlaceIsReachedThatCouldNotBeNamed) {
     EXPECT_THAT(refused(from, other), HasSubstr("accepted: http:// and https://")) << other;
   }
   EXPECT_THAT(refused(from, "https://user:SECRETTEST@b.example/x"), HasSubstr("a user in it"));
+  EXPECT_THAT(refused(from, "//@b.example/x"), HasSubstr("a user in it"));
   EXPECT_THAT(refused(from, ""), HasSubstr("to no address"));
+  EXPECT_THAT(refused(from, "https://b\xFF.example/x"), HasSubstr("names of hosts in ASCII"));
   EXPECT_THAT(refused(from, "https://[::1/x"), HasSubstr("what is no address"));
   EXPECT_THAT(refused(from, '/' + std::string(8'300, ' ')), HasSubstr("accepted: up to 8192"));
   const auto place = [](const std::string& start, const std::string& location) {

@@ -1,5 +1,6 @@
 #include <curl/curl.h>
 #include <fmt/format.h>
+#include <algorithm>
 #include <memory>
 #include <store/object_store.hpp>
 #include <store/s3/web_place.hpp>
@@ -54,15 +55,19 @@ Result<WebPlace> redirected(const std::string& from, const WebPlace* behind,
     return refuse(fmt::format("the server redirects to what is no address: {}", shown));
   }
   const std::string scheme = part_of(url.get(), CURLUPART_SCHEME);
+  const std::string host = part_of(url.get(), CURLUPART_HOST);
+  const bool odd = std::any_of(host.begin(), host.end(), [](char c) {
+    return static_cast<unsigned char>(c) <= ' ' || static_cast<unsigned char>(c) >= 0x7f;
+  });
+  if (odd) {
+    return refuse(fmt::format(
+        "the server redirects to {}; accepted: names of hosts in ASCII (xn--…)", shown));
+  }
   if (scheme != "http" && scheme != "https") {
     return refuse(fmt::format("the server redirects to {}; accepted: http:// and https://", shown));
   }
   if (scheme == "http" && equals_ignoring_case(from.substr(0, 6), "https:")) {
     return refuse(fmt::format("the server redirects from https to {}; accepted: https://", shown));
-  }
-  if (!part_of(url.get(), CURLUPART_USER).empty() ||
-      !part_of(url.get(), CURLUPART_PASSWORD).empty()) {
-    return refuse("the server redirects to an address with a user in it; accepted: https://HOST/…");
   }
   // It is the reader's affair, and not sent.
   curl_url_set(url.get(), CURLUPART_FRAGMENT, nullptr, 0);
@@ -70,6 +75,13 @@ Result<WebPlace> redirected(const std::string& from, const WebPlace* behind,
   if (place.url.empty() || place.url.size() > WebPlace::kMaxUrlBytes) {
     return refuse(fmt::format("the server redirects to an address of {} bytes; accepted: up to {}",
                               place.url.size(), WebPlace::kMaxUrlBytes));
+  }
+  // An empty user is one, too.
+  const std::size_t authority = place.url.find("://") + 3;
+  const std::size_t end = std::min(place.url.find_first_of("/?", authority), place.url.size());
+  if (place.url.substr(authority, end - authority).find('@') != std::string::npos) {
+    return refuse(
+        "the server redirects to an address with a user in it; accepted: https://HOST/PATH");
   }
   if (behind != nullptr) place.hops = behind->hops;
   place.hops.push_back(printable(without_query(place.url), 500));
