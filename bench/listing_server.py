@@ -5,12 +5,15 @@ ends with its standard input. What is asked for by GET, besides listings, is not
 For memory of long listings, on a machine without a store:
     python3 bench/listing_server.py 1000000 .jpg"""
 
-import http.server
+import pathlib
 import sys
-import threading
 import urllib.parse
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "support"))
+import loopback_http  # noqa: E402
+
 PAGE_KEYS = 1000
+XML = {"Content-Type": "application/xml"}
 keys = int(sys.argv[1])
 ending = sys.argv[2] if len(sys.argv) > 2 else ".jpg"
 
@@ -28,32 +31,17 @@ def page(prefix, first):
             "</ListBucketResult>" % (str(more).lower(), token, entries)).encode()
 
 
-class Listing(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
+class Listing(loopback_http.Handler):
     def do_GET(self):
         query = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)
         if "list-type" not in query:
-            return self.answer(404, b"<Error><Code>NoSuchKey</Code></Error>")
+            return self.answer(404, b"<Error><Code>NoSuchKey</Code></Error>", XML)
         prefix = query.get("prefix", [""])[0]
         first = int(query.get("continuation-token", ["0"])[0])
         after = query.get("start-after", [""])[0]
         if after:
             first = int(after.rsplit("/", 1)[1].split(".")[0]) + 1
-        return self.answer(200, page(prefix, first))
-
-    def answer(self, status, body):
-        self.send_response(status)
-        self.send_header("Content-Type", "application/xml")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
+        return self.answer(200, page(prefix, first), XML)
 
 
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Listing)
-threading.Thread(target=server.serve_forever, daemon=True).start()
-print(server.server_address[1], flush=True)
-sys.stdin.read()
+loopback_http.serve(Listing)

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <dataset/braces.hpp>
 #include <optional>
+#include <store/object_store.hpp>
 #include <string_view>
 
 namespace framewire::dataset {
@@ -91,7 +92,7 @@ Result<std::vector<std::string>> expand_braces(const std::string& word, std::siz
     if (braces.count() > room || (count *= braces.count()) > room) {
       return fail(Status(StatusCode::kTooLarge,
                          fmt::format("stands for more than {} names", kMaxExpandedNames))
-                      .about(word));
+                      .about(std::string(store::without_query(word))));
     }
   }
   std::vector<std::string> names;

@@ -41,13 +41,16 @@ class Gatherer {
 
   Result<void> add(const std::string& label, const store::ObjectUrl& url, std::string key,
                    std::optional<store::ObjectInfo> object) {
+    // A query may be a signature.
+    const auto refuse = [&](StatusCode code, std::string_view why) {
+      return fail(Status(code, std::string(why)).about(std::string(store::without_query(label))));
+    };
     if (shards_.size() == kMaxExpandedNames) {
-      return fail(Status(StatusCode::kTooLarge, "names more shards than fit into one batch")
-                      .about(std::string(store::without_query(label))));
+      return refuse(StatusCode::kTooLarge, "names more shards than fit into one batch");
     }
     std::string name = path_of(url, key).substr(folder_.size());
     if (!names_.insert(name).second) {
-      return fail(Status(StatusCode::kInvalidInput, "is named twice").about(label));
+      return refuse(StatusCode::kInvalidInput, "is named twice");
     }
     shards_.push_back({label, std::move(name), std::move(object)});
     return {};

@@ -259,12 +259,9 @@ class ObjectOutput final : public ShardOutput {
       ++waits;
       std::this_thread::sleep_for(options_.patience);
     }
-    record.version_out = data_.get().etag();
-    if (record.version_out.empty()) {
-      const auto output = outputs().find(key_);
-      if (!output) return fail(output.error());
-      if (*output) record.version_out = (*output)->etag;
-    }
+    auto etag = etag_of_stored(outputs(), key_, data_.get());
+    if (!etag) return fail(etag.error());
+    record.version_out = std::move(*etag);
     return publish_manifest(record);
   }
 
@@ -358,16 +355,8 @@ class ObjectOutputs final : public ShardOutputs {
   tl::expected<std::unique_ptr<ShardOutput>, batch::WriteError> open(
       const std::string& name) override {
     if (auto good = batch::check_name(name); !good) return not_stored(Status(good.error()));
-    const std::size_t longest =
-        std::max(options_.outputs.prefix.size(), options_.manifests.prefix.size()) +
-        manifest_name(name).size();
-    if (longest > kMaxObjectKeyBytes) {
-      return not_stored(Status(StatusCode::kInvalidInput,
-                               fmt::format("would have a manifest with a key of {} bytes; S3 "
-                                           "accepts {}",
-                                           longest, kMaxObjectKeyBytes))
-                            .about(label(name)));
-    }
+    auto keys = check_shard_keys(options_.outputs, options_.manifests, name);
+    if (!keys) return not_stored(std::move(keys.error()));
     return std::make_unique<ObjectOutput>(options_, name, known_ ? &(*known_)[name] : nullptr);
   }
 
@@ -395,6 +384,27 @@ class ObjectOutputs final : public ShardOutputs {
 };
 
 }  // namespace
+
+Result<void> check_shard_keys(const ObjectPrefix& outputs, const ObjectPrefix& manifests,
+                              const std::string& name) {
+  const std::size_t longest = std::max(outputs.prefix.size() + name.size(),
+                                       manifests.prefix.size() + manifest_name(name).size());
+  if (longest <= kMaxObjectKeyBytes) return {};
+  return fail(Status(StatusCode::kInvalidInput,
+                     fmt::format("would have a key of {} bytes, it or its manifest; S3 accepts {}",
+                                 longest, kMaxObjectKeyBytes))
+                  .about(outputs.store->label(outputs.prefix + name)));
+}
+
+Result<std::string> etag_of_stored(store::ObjectStore& store, const std::string& key,
+                                   const store::ObjectUpload& upload) {
+  std::string etag = upload.etag();
+  if (!etag.empty()) return etag;
+  const auto object = store.find(key);
+  if (!object) return fail(object.error());
+  if (*object) etag = (*object)->etag;
+  return etag;
+}
 
 std::unique_ptr<ShardOutputs> open_object_outputs(ObjectOutputsOptions options) {
   return std::make_unique<ObjectOutputs>(std::move(options));

@@ -22,6 +22,16 @@ struct ObjectPrefix {
 /// S3's bound on keys.
 inline constexpr std::size_t kMaxObjectKeyBytes = 1024;
 
+/// Whether S3 takes the keys that a shard and its manifest would have.
+/// @return invalid_input, about the shard
+[[nodiscard]] Result<void> check_shard_keys(const ObjectPrefix& outputs,
+                                            const ObjectPrefix& manifests, const std::string& name);
+
+/// The ETag of what an upload has stored under a key; empty where the server gives none.
+/// @return what the store says, which is asked where the upload's answer had none
+[[nodiscard]] Result<std::string> etag_of_stored(store::ObjectStore& store, const std::string& key,
+                                                 const store::ObjectUpload& upload);
+
 /// Where outputs and manifests go.
 struct ObjectOutputsOptions {
   ObjectPrefix outputs;

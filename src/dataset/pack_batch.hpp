@@ -51,9 +51,8 @@ struct PackTotals {
 /// the shards that were full; what the last one held is packed again by a batch that resumes.
 ///
 /// One process at a time packs by one pattern, where the file system has locks; in stores the
-/// second is refused once it has a shard. Memory:
-/// waiting_bytes and what is in work when they are reached, and that of PackListing and
-/// EarlierPacks.
+/// second is refused once it has a shard. Memory: waiting_bytes and what is in work when they are
+/// reached, and that of PackListing and EarlierPacks.
 class PackBatch {
  public:
   /// Opens the inputs, once it is known which of them are packed already.

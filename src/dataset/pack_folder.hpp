@@ -22,7 +22,7 @@ struct PackFolderOptions {
 /// the shard's last: a shard without its manifest is never seen, and a manifest without its shard
 /// is one that a later batch may replace. One process at a time has a pattern.
 /// @return busy where another process packs by this pattern; io_error; denied for another user's
-/// link
+///         link
 [[nodiscard]] Result<std::unique_ptr<PackOutputs>> open_pack_folder(
     const PackFolderOptions& options);
 

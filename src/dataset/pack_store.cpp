@@ -1,8 +1,7 @@
-#include <fmt/format.h>
-#include <algorithm>
 #include <dataset/object_lines.hpp>
 #include <dataset/pack_store.hpp>
 #include <dataset/record_reader.hpp>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
@@ -54,12 +53,9 @@ class PackUpload final : public PackOutput {
     const auto made = data_->complete(condition);
     if (!made) return not_packed(made.error());
     if (*made == PutOutcome::kExists) return packed_elsewhere();
-    record.version_out = data_->etag();
-    if (record.version_out.empty()) {
-      const auto output = options_.outputs.store->find(key_);
-      if (!output) return not_packed(output.error());
-      if (*output) record.version_out = (*output)->etag;
-    }
+    auto etag = etag_of_stored(*options_.outputs.store, key_, *data_);
+    if (!etag) return not_packed(etag.error());
+    record.version_out = std::move(*etag);
     if (auto ended = end_rows(record); !ended) return ended;
     return publish_rows(record);
   }
@@ -123,14 +119,8 @@ class PackStore final : public PackOutputs {
       const std::string& name) override {
     const std::string key = options_.outputs.prefix + name;
     const std::string manifest_key = options_.manifests.prefix + manifest_name(name);
-    const std::size_t longest = std::max(key.size(), manifest_key.size());
-    if (longest > kMaxObjectKeyBytes) {
-      return not_packed(
-          Status(StatusCode::kInvalidInput,
-                 fmt::format("would have a manifest with a key of {} bytes; S3 accepts {}", longest,
-                             kMaxObjectKeyBytes))
-              .about(label(name)));
-    }
+    auto keys = check_shard_keys(options_.outputs, options_.manifests, name);
+    if (!keys) return not_packed(std::move(keys.error()));
     auto data = options_.outputs.store->upload(key);
     if (!data) return not_packed(data.error());
     auto rows = options_.manifests.store->upload(manifest_key);

@@ -50,8 +50,8 @@ void PieceCache::drop(std::map<Place, std::shared_ptr<Piece>>::iterator piece) {
 }
 
 // A buffer: a free one, a new one, or that of the piece that has not been used for longest. What is
-// read ahead takes only from pieces that were passed.
-PieceCache::Buffer PieceCache::make_room(bool ahead) {
+// read ahead takes only from pieces that were passed. free_ has room for one buffer more.
+PieceCache::Buffer PieceCache::make_room(bool ahead) noexcept {
   if (free_.empty() && held_bytes_ + settings_.piece_bytes > settings_.max_bytes) {
     auto oldest = pieces_.end();
     for (auto piece = pieces_.begin(); piece != pieces_.end(); ++piece) {
@@ -66,7 +66,6 @@ PieceCache::Buffer PieceCache::make_room(bool ahead) {
   if (free_.empty()) {
     Buffer made(new (std::nothrow) std::uint8_t[settings_.piece_bytes]);
     if (made == nullptr) return nullptr;
-    free_.reserve(free_.size() + pieces_.size() + 1);  // so that drop() never throws
     held_bytes_ += settings_.piece_bytes;
     peak_bytes_ = std::max(peak_bytes_, held_bytes_);
     return made;
@@ -76,10 +75,12 @@ PieceCache::Buffer PieceCache::make_room(bool ahead) {
   return buffer;
 }
 
-// Under the lock. @return null where there is no room
+// Under the lock. A piece whose reading is never started would be waited for without end, so all
+// that may throw comes before the piece is known. @return null where there is no room
 std::shared_ptr<PieceCache::Piece> PieceCache::begin(Reader& reader, std::uint64_t index,
-                                                     bool ahead) {
+                                                     bool ahead) noexcept try {
   const auto piece = std::make_shared<Piece>();
+  free_.reserve(free_.size() + pieces_.size() + 1);  // so that drop() never throws
   piece->bytes = static_cast<std::size_t>(std::min<std::uint64_t>(
       settings_.piece_bytes, reader.object_.bytes - index * settings_.piece_bytes));
   piece->last_use = ++clock_;
@@ -92,6 +93,8 @@ std::shared_ptr<PieceCache::Piece> PieceCache::begin(Reader& reader, std::uint64
   }
   ++reading_;
   return piece;
+} catch (const std::bad_alloc&) {
+  return nullptr;
 }
 
 void PieceCache::ended(Piece& piece, Result<std::size_t> got) {
@@ -99,7 +102,7 @@ void PieceCache::ended(Piece& piece, Result<std::size_t> got) {
   if (got && *got != piece.bytes) {
     got = fail(StatusCode::kIoError, "the store gave fewer bytes than the object has");
   }
-  if (!got) piece.error = got.error();
+  if (!got) piece.error = std::move(got.error());
   piece.state = got ? Piece::State::kReady : Piece::State::kFailed;
   --reading_;
   changed_.notify_all();

@@ -72,9 +72,10 @@ class PieceCache {
   using Place = std::pair<std::uint64_t, std::uint64_t>;  ///< reader, index
   using Buffer = std::unique_ptr<std::uint8_t[]>;
 
-  [[nodiscard]] std::shared_ptr<Piece> begin(Reader& reader, std::uint64_t index, bool ahead);
+  [[nodiscard]] std::shared_ptr<Piece> begin(Reader& reader, std::uint64_t index,
+                                             bool ahead) noexcept;
   [[nodiscard]] std::shared_ptr<Piece> take(Reader& reader, std::uint64_t index);
-  [[nodiscard]] Buffer make_room(bool ahead);
+  [[nodiscard]] Buffer make_room(bool ahead) noexcept;
   void start(Reader& reader, std::uint64_t index, const std::shared_ptr<Piece>& piece);
   [[nodiscard]] Result<void> copy_from(Piece& piece, std::size_t within,
                                        std::span<std::uint8_t> into);

@@ -19,11 +19,12 @@ void RecordReader::begin_more() {
     const auto bytes = std::min<std::uint64_t>(manifest.bytes, kRecordTailBytes);
     const auto tail = std::make_shared<Tail>();
     tail->text.resize(static_cast<std::size_t>(bytes));
-    tails_.push_back(tail);
-    ++begun_;
     const std::span into(reinterpret_cast<std::uint8_t*>(tail->text.data()), tail->text.size());
     store_.start_read(manifest, manifest.bytes - bytes, into,
                       [tail](Result<std::size_t> got) { tail->got.set_value(std::move(got)); });
+    // Once it is on its way: the destructor waits for all that are here.
+    tails_.push_back(tail);
+    ++begun_;
   }
 }
 

@@ -11,8 +11,8 @@
 namespace framewire::dataset {
 namespace {
 
-/// What is there under a key, in few bytes: reports are made of millions of shards.
-struct Lies {
+/// An output, in few bytes: reports are made of millions of shards.
+struct StoredOutput {
   std::uint64_t bytes = 0;
   std::string etag;
 };
@@ -20,7 +20,8 @@ struct Lies {
 class ReportStore final : public ReportPlace {
  public:
   ReportStore(ObjectPrefix where, std::vector<std::string> names,
-              std::map<std::string, store::ObjectInfo> objects, std::map<std::string, Lies> outputs)
+              std::map<std::string, store::ObjectInfo> objects,
+              std::map<std::string, StoredOutput> outputs)
       : where_(std::move(where)),
         names_(std::move(names)),
         objects_(std::move(objects)),
@@ -49,7 +50,7 @@ class ReportStore final : public ReportPlace {
   const ObjectPrefix where_;
   const std::vector<std::string> names_;
   const std::map<std::string, store::ObjectInfo> objects_;  ///< manifests, by name
-  const std::map<std::string, Lies> outputs_;               ///< by name
+  const std::map<std::string, StoredOutput> outputs_;       ///< by name
   RecordReader records_;
 };
 
@@ -62,7 +63,7 @@ Result<std::unique_ptr<ReportPlace>> open_report_store(const ReportOptions& opti
   if (!outputs) return fail(outputs.error());
   std::vector<std::string> names;
   std::map<std::string, store::ObjectInfo> objects;
-  std::map<std::string, Lies> lies;
+  std::map<std::string, StoredOutput> stored;
   auto listed = manifests->store->list(manifests->prefix, "", [&](const store::ObjectInfo& object) {
     if (object.key.ends_with(kManifestEnding)) {
       names.push_back(object.key.substr(manifests->prefix.size()));
@@ -75,14 +76,14 @@ Result<std::unique_ptr<ReportPlace>> open_report_store(const ReportOptions& opti
   listed = outputs->store->list(outputs->prefix, "", [&](const store::ObjectInfo& object) {
     std::string name = object.key.substr(outputs->prefix.size());
     if (objects.contains(name + std::string(kRowsEnding))) {
-      lies[std::move(name)] = {object.bytes, object.etag};
+      stored[std::move(name)] = {object.bytes, object.etag};
     }
     return true;
   });
   if (!listed) return fail(listed.error());
   std::ranges::sort(names);
   return std::make_unique<ReportStore>(std::move(*manifests), std::move(names), std::move(objects),
-                                       std::move(lies));
+                                       std::move(stored));
 }
 
 }  // namespace framewire::dataset

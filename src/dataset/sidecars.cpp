@@ -62,24 +62,12 @@ Result<std::optional<Sidecar>> read_sidecar(const std::string& path) {
 
 Result<std::optional<Sidecar>> read_object_sidecar(store::ObjectStore& store,
                                                    const std::string& key) {
-  const auto object = store.find(key);
+  auto object = store.read_whole(key, kMaxSidecarBytes);
   if (!object) return fail(object.error());
   if (!*object) return std::nullopt;
-  const std::uint64_t size = (*object)->bytes;
-  if (size > kMaxSidecarBytes) {
-    return fail(Status(StatusCode::kTooLarge,
-                       fmt::format("has {} bytes; accepted beside pictures: up to {}", size,
-                                   kMaxSidecarBytes))
-                    .about(store.label(key)));
-  }
   constexpr std::int64_t kNsPerSecond = 1'000'000'000;
-  Sidecar sidecar{std::vector<std::uint8_t>(static_cast<std::size_t>(size)),
-                  (*object)->mtime_ns / kNsPerSecond, std::nullopt};
-  const auto got = store.read_at(**object, 0, sidecar.bytes);
-  if (!got) return fail(got.error());
-  if (*got == sidecar.bytes.size()) return sidecar;
-  return fail(Status(StatusCode::kIoError, "the store gave fewer bytes than the object has")
-                  .about(store.label(key)));
+  return Sidecar{std::move((*object)->bytes), (*object)->info.mtime_ns / kNsPerSecond,
+                 std::nullopt};
 }
 
 }  // namespace framewire::dataset

@@ -6,7 +6,10 @@ Without pyarrow, only what is said of its absence is tested; the rest says skipp
 
 import json
 import os
+import pathlib
+import subprocess
 import sys
+import time
 import unittest
 
 import support
@@ -68,6 +71,33 @@ class Parquet(support.Case):
         self.assertIn("0000.tar.jsonl: line 1 is no JSON", said)
         self.assertEqual((self.folder / "rows.parquet").read_text(), "before")
         self.assertEqual(len(list(self.folder.glob("rows.parquet*"))), 1)
+
+    @unittest.skipIf(parquet is None, "pyarrow is not installed")
+    def test_ended_halfway_it_leaves_nothing(self):
+        script = pathlib.Path(__file__).resolve().parents[2] / "apps/framewire/commands/report/to_parquet.py"
+        writer = subprocess.Popen([self.python(), "-c", script.read_text(), "rows.parquet"], cwd=self.folder,
+                                  stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+        while not list(self.folder.glob("rows.parquet*")):
+            self.assertIsNone(writer.poll())
+            time.sleep(0.005)
+        writer.terminate()
+        self.assertEqual(writer.wait(60), 1)
+        self.assertEqual(list(self.folder.glob("rows.parquet*")), [])
+        writer.stdin.close()
+        writer.stderr.close()
+
+    @unittest.skipIf(parquet is None, "pyarrow is not installed")
+    def test_rows_of_strangers_are_said(self):
+        (self.folder / "shards/0000.tar.jsonl").write_text('{"status": "ok", "in": [1], "out": "x"}\n')
+        for row in ('{"status": 7}', '{"status": "ok", "bytes_in": 1e400}', '{"status": "ok", "mtime_ns": '
+                    + "9" * 40 + "}", "[" * 100_000):
+            manifest = self.folder / "shards/0001.tar.jsonl"
+            record = manifest.read_text().splitlines()[-1]
+            manifest.write_text(row + "\n" + record + "\n")
+            _, said = self.report(self.python(), 3)
+            self.assertIn("framewire: --parquet: ", said)
+            self.assertNotIn("Traceback", said)
+            self.assertEqual(list(self.folder.glob("rows.parquet*")), [])
 
     def test_it_says_what_it_lacks(self):
         _, said = self.report("/nonexistent/python", 3)

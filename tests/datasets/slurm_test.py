@@ -17,19 +17,14 @@ import time
 
 import support
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from free_ports import free_ports  # noqa: E402
+
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "examples/slurm/resize.sbatch"
 NODE = socket.gethostname().split(".")[0]
 SHARDS, SAMPLES, TASKS = 8, 5, 4
-
-
-def free_ports(count):
-    probes = [socket.socket() for _ in range(count)]
-    for probe in probes:
-        probe.bind(("127.0.0.1", 0))
-    ports = [probe.getsockname()[1] for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports
+#: Times that a shard has each picture: so long a task is at work that it can be found and killed.
+REPEATS = 8
 
 
 class Cluster:
@@ -116,7 +111,8 @@ def make_shards(program, picture, folder):
                 resized = folder / "picture.jpg"
                 subprocess.run([program, "resize", picture, resized, "--size", f"{1400 + 10 * i + j}x",
                                 "--enlarge"], check=True, capture_output=True)
-                shard.add(resized, arcname=f"{i:02}-{j:02}.jpg")
+                for k in range(REPEATS):
+                    shard.add(resized, arcname=f"{i:02}-{j:02}-{k}.jpg")
                 resized.unlink()
 
 

@@ -123,6 +123,11 @@ TEST_F(CliWeb, WhatServersDoWrongIsSaid) {
   misuse({"batch", url("/p/1000.jpg"), folder_ / "www/p/1000.jpg", folder_ / "out"},
          "accepted: either");
   misuse({"index", url("/sh/t-1.tar")}, "give --out");
+  const std::string twice = url("/p/1000.jpg?x=PASSWORD\n") + url("/p/1000.jpg?x=PASSWORD\n");
+  write_file(folder_ / "twice", Bytes(twice.begin(), twice.end()));
+  const Words same = {"batch", "@" + (folder_ / "twice"), folder_ / "out"};
+  misuse(same, "1000.jpg is named twice");
+  EXPECT_THAT(run_program(same).err, Not(HasSubstr("PASSWORD")));
   misuse({"batch", url("/p/1000.jpg"), folder_ / "out", "--manifest", url("/rows")},
          "web servers can only be read");
   const Ran folder = run_program({"batch", url("/p/"), folder_ / "out", "--size", "32x"});

@@ -8,11 +8,13 @@ with 77. Leaves a screenshot of each step in WORK_DIR.
 import os
 import pathlib
 import shutil
-import socket
 import subprocess
 import sys
 import time
 import urllib.request
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from free_ports import free_ports  # noqa: E402
 
 SKIPPED = 77
 
@@ -25,12 +27,6 @@ try:
 except ImportError:
     print("SKIPPED: there is no python3-selenium")
     sys.exit(SKIPPED)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def start_browser():
@@ -311,7 +307,7 @@ def main():
     shutil.rmtree(work, ignore_errors=True)
     (work / "photos/trip").mkdir(parents=True)
     shutil.copy(picture, work / "photos/trip/night on the bay.jpg")
-    port = free_port()
+    (port,) = free_ports(1)
     server = start_server(program, work, port)
     os.environ["HOME"] = str(work)
     browser = start_browser()

@@ -23,9 +23,9 @@ inline Variables test_keys() {
 
 inline store::StoreTiming short_times() {
   store::StoreTiming timing;
-  timing.connect = std::chrono::milliseconds(2'000);
-  timing.stalled = std::chrono::seconds(1);
-  timing.total = std::chrono::milliseconds(20'000);
+  timing.connect = std::chrono::milliseconds(10'000);
+  timing.stalled = std::chrono::seconds(10);
+  timing.total = std::chrono::milliseconds(60'000);
   timing.first_wait = std::chrono::milliseconds(1);
   timing.max_wait = std::chrono::milliseconds(10);
   timing.max_retry_after = std::chrono::milliseconds(300);

@@ -161,11 +161,15 @@ TEST_F(Reads, ConnectionsThatCloseWithoutAnAnswerAreTriedAgain) {
 }
 
 TEST_F(Reads, ServersThatStallAreGivenUpAndTriedAgain) {
-  const auto result = read([&](const Asked& asked, unsigned count) {
-    Scripted scripted = reply_range(asked, object_);
-    if (count == 0) scripted.stall_ms = 60'000;
-    return scripted;
-  });
+  StoreTiming timing = short_times();
+  timing.stalled = std::chrono::seconds(1);
+  const auto result = read(
+      [&](const Asked& asked, unsigned count) {
+        Scripted scripted = reply_range(asked, object_);
+        if (count == 0) scripted.stall_ms = 60'000;
+        return scripted;
+      },
+      {}, timing);
   ASSERT_TRUE(result) << result.error().to_string();
   EXPECT_EQ(requests_, 2U);
 }

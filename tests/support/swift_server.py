@@ -9,28 +9,18 @@ import hmac
 import os
 import shutil
 import signal
-import socket
 import sys
 import tempfile
 import time
 import urllib.request
 
+from free_ports import free_ports
 from swift.common import utils
 from swift.common.ring import RingBuilder
 
 SERVERS = ("object", "container", "account")
 BUCKETS = ("photos", "thumbs")
 PR_SET_PDEATHSIG = 1
-
-
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 def write(path, text):

@@ -3,21 +3,19 @@ input. Below / it serves files with ranges, below /whole/ without, below /short/
 large. Below /moved/ it redirects to where they are, and below /loop/ to itself. Each third answer to GET is 503
 below /busy/."""
 
-import http.server
 import itertools
 import os
 import re
 import sys
-import threading
 import urllib.parse
+
+import loopback_http
 
 folder = sys.argv[1]
 asked = itertools.count()
 
 
-class Files(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
+class Files(loopback_http.Handler):
     def do_HEAD(self):
         self.serve(False)
 
@@ -34,12 +32,12 @@ class Files(http.server.BaseHTTPRequestHandler):
         if how == "loop":
             return self.answer(302, b"", {"Location": self.path})
         if how == "busy" and body and next(asked) % 3 == 0:
-            return self.answer(503, b"busy", {})
+            return self.answer(503, b"busy")
         try:
             with open(os.path.join(folder, rest), "rb") as file:
                 content = file.read()
         except OSError:
-            return self.answer(404, b"nothing here" if body else b"", {})
+            return self.answer(404, b"nothing here" if body else b"")
         tag = {"ETag": '"%d-%d"' % (len(content), hash(content))}
         if how == "short":
             tag["Content-Length"] = str(len(content) + 100)
@@ -52,19 +50,11 @@ class Files(http.server.BaseHTTPRequestHandler):
         return self.answer(206, content[first:last + 1], {
             "Content-Range": "bytes %d-%d/%d" % (first, last, len(content)), **tag})
 
-    def answer(self, status, body, headers):
-        self.send_response(status)
-        for name, value in {"Content-Length": str(len(body)), **headers}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-        self.close_connection = headers.get("Content-Length", str(len(body))) != str(len(body)) and bool(body)
-
-    def log_message(self, *_):
-        pass
+    def answer(self, status, body, headers=None):
+        super().answer(status, body, headers)
+        # Nobody is to wait for what was promised beyond the body.
+        promised = (headers or {}).get("Content-Length", str(len(body)))
+        self.close_connection = bool(body) and promised != str(len(body))
 
 
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Files)
-threading.Thread(target=server.serve_forever, daemon=True).start()
-print(server.server_address[1], flush=True)
-sys.stdin.read()
+loopback_http.serve(Files)

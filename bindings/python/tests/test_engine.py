@@ -341,8 +341,9 @@ def test_ctrl_c_ends_a_wait(wait):
 import signal; signal.signal(signal.SIGINT, signal.default_int_handler)
 engine = framewire.Engine(codec="turbo", threads=1, queue=8)
 slow = [engine.submit(large) for _ in range(4)]
-print("waiting", flush=True)
-try: {wait}
+try:
+    print("waiting", flush=True)
+    {wait}
 except KeyboardInterrupt: print("interrupted", flush=True)
 engine.close(cancel=True)
 """

@@ -15,9 +15,8 @@ namespace framewire::service::source {
 class AllowedSources {
  public:
   /// @return invalid_input for an entry that is no source, names no bucket, or holds a user name, a
-  /// query, a fragment
-  ///         or a `*` that stands for nothing, with the entry as its subject; too_large for more
-  ///         than 1,024 entries
+  ///         query, a fragment or a `*` that stands for nothing, with the entry as its subject;
+  ///         too_large for more than 1,024 entries
   [[nodiscard]] static Result<AllowedSources> parse(std::span<const std::string> entries);
 
   /// Whether the source may be fetched: true for an empty list. Scheme, host and port are compared

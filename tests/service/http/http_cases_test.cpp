@@ -108,11 +108,12 @@ std::function<void(scripted::Connection&)> script_of(const json& input) {
   });
 }
 
-ServiceSettings settings_of(const json& config, const std::string& folder) {
+/// @param stalls  whether the origin sends half an answer and waits
+ServiceSettings settings_of(const json& config, const std::string& folder, bool stalls) {
   ServiceSettings settings = loopback();
   settings.allow_raw = true;
   settings.defaults.limits.max_input_pixels = 50'000'000;
-  settings.source.download_timeout = std::chrono::milliseconds(700);
+  settings.source.download_timeout = std::chrono::milliseconds(stalls ? 700 : 20'000);
   const auto flag = [&](const char* name, bool standard) { return config.value(name, standard); };
   settings.url.path_prefix = config.value("path_prefix", "");
   settings.secret = config.value("secret", "");
@@ -193,8 +194,9 @@ TEST(HttpCases, AreAnsweredAsExpected) {
       elsewhere.insert(one["id"]);
       continue;
     }
+    const bool stalls = input.value("origin", json::object()).contains("error");
     const ImageServer images(script_of(input), settings_of(input.value("config", json::object()),
-                                                           folder.path().string()));
+                                                           folder.path().string(), stalls));
     std::string fields;
     for (const auto& [name, value] : texts_of(input, "headers")) {
       fields += name + ": " + value + "\r\n";

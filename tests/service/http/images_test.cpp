@@ -169,6 +169,14 @@ TEST(HttpImages, RevalidatesWithTheOrigin) {
   EXPECT_EQ(conditional, 1);
 }
 
+/// Whether so many requests have come and are not answered, those that share work included.
+bool are_under_way(const ImageServer& images, int count) {
+  TestClient client(images.server->endpoint());
+  const auto metrics = client.ask("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+  const std::string line = "\nframewire_requests_in_progress " + std::to_string(count) + "\n";
+  return metrics && metrics->body.find(line) != std::string::npos;
+}
+
 TEST(HttpImages, EqualRequestsShareOneComputation) {
   const std::string jpeg = text_of(make_jpeg(400, 300));
   std::atomic<int> fetches = 0;
@@ -190,10 +198,7 @@ TEST(HttpImages, EqualRequestsShareOneComputation) {
     clients.emplace_back(images.server->endpoint());
     ASSERT_TRUE(clients.back().send(get(spellings[i % 2])));
   }
-  for (int i = 0; i < 200 && images.server->server().state().connections < 12; ++i) {
-    std::this_thread::sleep_for(10ms);
-  }
-  std::this_thread::sleep_for(300ms);
+  EXPECT_TRUE(within_ten_seconds([&] { return are_under_way(images, 12); }));
   EXPECT_EQ(images.server->server().state().requests, 1u);
   go = true;
   std::set<std::string> bodies;
@@ -262,7 +267,7 @@ TEST(HttpImagesAttack, TheLastWaiterEndsTheWork) {
   const ImageServer images([&](scripted::Connection& connection) {
     (void)connection.read_head();
     (void)connection.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
-    for (int i = 0; i < 500 && connection.open(); ++i) {
+    for (int i = 0; i < 6000 && connection.open(); ++i) {
       if (!connection.send("x")) break;
       std::this_thread::sleep_for(10ms);
     }
@@ -273,14 +278,13 @@ TEST(HttpImagesAttack, TheLastWaiterEndsTheWork) {
     TestClient two(images.server->endpoint());
     ASSERT_TRUE(one.send(get(kImageTarget)));
     ASSERT_TRUE(two.send(get(kImageTarget)));
-    std::this_thread::sleep_for(300ms);
+    EXPECT_TRUE(within_ten_seconds([&] { return are_under_way(images, 2); }));
     one.reset();
-    std::this_thread::sleep_for(300ms);
+    EXPECT_TRUE(within_ten_seconds([&] { return are_under_way(images, 1); }));
     EXPECT_FALSE(ended) << "somebody still waits";
     EXPECT_EQ(images.server->server().state().requests, 1u);
   }
-  for (int i = 0; i < 300 && !ended; ++i) std::this_thread::sleep_for(10ms);
-  EXPECT_TRUE(ended);
+  EXPECT_TRUE(within_ten_seconds([&] { return ended.load(); }));
   EXPECT_TRUE(images.server->idle());
   images.server->stop();
   EXPECT_NE(images.server->log().find("\"status\":499"), std::string::npos);

@@ -35,7 +35,7 @@ class LocalHostileServerAttack : public testing::Test {
   [[nodiscard]] Status refusal(const ipc::Word& word, std::span<const int> files) {
     std::thread server([&] { greet(word, files); });
     ClientOptions options = small_client();
-    options.timeout = std::chrono::milliseconds(500);
+    options.timeout = std::chrono::seconds(30);
     auto client = Client::connect(folder_.socket(), options);
     server.join();
     return client ? Status(StatusCode::kInternal, "was believed") : client.error();

@@ -193,7 +193,7 @@ TEST(MpsDaemonAttack, HugeAndEndlessAnswersAreRefused) {
 
 TEST(MpsDaemonAttack, ADaemonThatDoesNotAnswerIsKilled) {
   const FakeControl fake({":", "[ -f \"$P/silent\" ] && sleep 600"});
-  auto daemon = Daemon::start(options_of(fake, milliseconds(3000)));
+  auto daemon = Daemon::start(options_of(fake, milliseconds(6000)));
   ASSERT_TRUE(daemon) << daemon.error().to_string();
   const pid_t process = daemon_process(daemon->folder());
   const pid_t server = server_of(*daemon);

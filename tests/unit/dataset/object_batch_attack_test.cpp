@@ -26,7 +26,7 @@ TEST_F(ObjectBatch, AShardThatIsLostWhileItsOutputIsWrittenIsNotCommitted) {
   std::atomic<bool> writes{false};
   std::atomic<int> told{0};
   const auto wait_for = [](const auto& what) {
-    for (int i = 0; !what && i < 5000; ++i) {
+    for (int i = 0; !what && i < 60'000; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   };

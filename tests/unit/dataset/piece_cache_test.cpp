@@ -4,6 +4,7 @@
 #include <dataset/object_shard.hpp>
 #include <dataset/piece_cache.hpp>
 #include <future>
+#include <tests/service/support/failing_memory.hpp>
 #include <tests/support/fake_store.hpp>
 
 namespace framewire::dataset::test {
@@ -145,6 +146,32 @@ TEST_F(Pieces, AnErrorIsThatOfTheWholeShard) {
   EXPECT_THAT(got.error().to_string(), HasSubstr("s3://bucket/a.tar"));
   ASSERT_TRUE(shard.lost());
   EXPECT_FALSE(shard.read_at(0, into)) << "the rest of a lost shard is of no use";
+}
+
+// At each allocation in turn: a piece that is known and never comes would be waited for without
+// end.
+TEST_F(Pieces, MemoryThatRunsOutLeavesNobodyWaiting) {
+  const auto object = info();
+  bool failed = true;
+  for (long n = 1; failed; ++n) {
+    ASSERT_LT(n, 10'000);
+    PieceCache cache({.max_bytes = 8000, .piece_bytes = 1000});
+    ObjectShard shard(store_, object, cache);
+    Bytes into(1500);
+    {
+      const service::test::FailingMemory memory(n);
+      for (std::uint64_t at = 0; at < 20'000; at += 1500) {
+        shard.read_ahead(at);
+        try {
+          if (shard.read_at(at, into)) {
+            EXPECT_EQ(into, part(at, into.size())) << n;
+          }
+        } catch (const std::bad_alloc&) {
+        }
+      }
+      failed = memory.failed();
+    }
+  }
 }
 
 TEST_F(Pieces, AReaderGoesWhileRangesAreOnTheirWay) {

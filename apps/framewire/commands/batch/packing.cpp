@@ -100,7 +100,8 @@ Result<std::optional<dataset::UnpackOptions>> make_unpack_options(const Argument
 }
 
 std::string packed_text(const dataset::PackTotals& totals) {
-  std::string text = fmt::format("; {} shards written", totals.shards);
+  std::string text =
+      fmt::format("; {} shard{} written", totals.shards, totals.shards == 1 ? "" : "s");
   if (totals.sidecars > 0) text += fmt::format(", {} other files in them", totals.sidecars);
   if (totals.unchanged > 0) text += fmt::format(", {} inputs in shards before", totals.unchanged);
   return text;

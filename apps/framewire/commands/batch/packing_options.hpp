@@ -17,8 +17,7 @@ inline constexpr OptionSpec kBatchPacking[] = {
      "Shards"},
     {"key-dots", "WHAT", "keep|underscore", "keep",
      "with --pack: what becomes of dots before a name's extension, at the first of which "
-     "WebDataset "
-     "ends the key of a sample",
+     "WebDataset ends the key of a sample",
      "Shards"},
     {"metrics-file", "FILE", "", "",
      "write counters for Prometheus to a file, every five seconds and at the end", "Output"}};

@@ -77,13 +77,22 @@ Result<std::vector<std::string>> names_in(const std::string& list, char separato
     const auto input = (*source)->next();
     if (!input) return fail(input.error());
     if (!*input) return names;
-    if ((*input)->error) return misuse((*input)->error->to_string());
     const std::string& label = (*input)->label;
+    if ((*input)->error && store::is_web_url(label)) {
+      // Its own message has all of the address, and a query may be a signature.
+      return misuse(fmt::format("{}: {} is named twice, or has '..' in its path", list,
+                                store::without_query(label)));
+    }
+    if ((*input)->error) return misuse((*input)->error->to_string());
+    if (names.size() == dataset::kMaxExpandedNames) {
+      return misuse(fmt::format("{}: accepted: lists of up to {} shards or addresses", list,
+                                dataset::kMaxExpandedNames));
+    }
     if (names.empty() && !store::without_query(label).ends_with(".tar") &&
         !store::is_remote_url(label)) {
       return names;
     }
-    names.push_back((*input)->label);
+    names.push_back(label);
   }
 }
 
@@ -174,7 +183,8 @@ Result<void> refuse_shard_options(const Arguments& arguments) {
 }
 
 std::string shards_text(const dataset::ShardTotals& totals) {
-  std::string text = fmt::format("; {} shards written", totals.written);
+  std::string text =
+      fmt::format("; {} shard{} written", totals.written, totals.written == 1 ? "" : "s");
   if (totals.unchanged > 0) text += fmt::format(", {} done before", totals.unchanged);
   if (totals.elsewhere > 0) text += fmt::format(", {} in work elsewhere", totals.elsewhere);
   if (totals.failed > 0) text += fmt::format(", {} failed", totals.failed);

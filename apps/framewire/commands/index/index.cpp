@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <atomic>
-#include <batch/atomic_file.hpp>
 #include <batch/posix_file.hpp>
 #include <command_line/command.hpp>
 #include <command_line/misuse.hpp>
@@ -12,6 +11,7 @@
 #include <dataset/shard_index.hpp>
 #include <dataset/shard_open.hpp>
 #include <dataset/walked_shard.hpp>
+#include <files/whole_file.hpp>
 #include <filesystem>
 #include <iterator>
 #include <optional>
@@ -125,8 +125,8 @@ std::string url_from(const std::string& shard, const std::string& index) {
 
 Result<void> write_text(const IndexCommand& command, const std::string& path,
                         const std::string& text) {
-  const std::span bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
   if (store::is_object_url(path)) {
+    const std::span bytes(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
     const auto url = store::parse_object_url(path);
     if (!url) return fail(url.error());
     const auto store = command.stores.stores->get(url->bucket);
@@ -143,9 +143,7 @@ Result<void> write_text(const IndexCommand& command, const std::string& path,
       return fail(batch::io_error(folder, "make the folder", error.value()));
     }
   }
-  const auto written = batch::write_atomically(path, bytes, batch::WriteOptions{});
-  if (!written) return fail(written.error().status);
-  return {};
+  return write_whole_file(path, text);
 }
 
 Result<dataset::WidsShard> index_one(const IndexCommand& command, const dataset::NamedShard& shard,

@@ -15,9 +15,8 @@ namespace framewire::app {
 [[nodiscard]] const char* to_parquet_script() noexcept;
 
 /// A Python process that is told names of manifests and reads them, or is handed their lines, and
-/// writes their rows to a file:
-/// in batches of 10,000, and under the file's name only once it is whole. It says itself what it
-/// lacks.
+/// writes their rows to a file: in batches of 10,000, and under the file's name only once it is
+/// whole. It says itself what it lacks.
 class ParquetWriter {
  public:
   /// Starts `python3`, or what FRAMEWIRE_PYTHON names. @return io_error where there is none

@@ -3,6 +3,7 @@
 # after them one that is a NUL. Exit code 0: FILE is whole; else it is as it was.
 import json
 import os
+import signal
 import sys
 
 BATCH_ROWS = 10_000
@@ -72,12 +73,13 @@ def rows_of(shard, called, lines):
     for number, line in enumerate(lines, 1):
         try:
             row = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError("%s: line %d is no JSON: %s" % (called, number, error))
         if not isinstance(row, dict) or "status" not in row:
             continue
         for side in ("in", "out"):
-            size = row.pop(side, None) or {}
+            size = row.pop(side, None)
+            size = size if isinstance(size, dict) else {}
             row[side + "_width"], row[side + "_height"] = size.get("w"), size.get("h")
         # Names that are not UTF-8 are told by name_hex, too.
         row["shard"] = shard.encode("utf-8", "replace").decode()
@@ -100,13 +102,15 @@ def write(writer):
 
 def main(path):
     temporary = "%s.%d.tmp" % (path, os.getpid())
+    # A report that fails ends this so, and nothing is to be left of it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
         with parquet.ParquetWriter(temporary, SCHEMA, compression="zstd") as writer:
             total = write(writer)
         with open(temporary, "rb") as file:
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except (OSError, ValueError, pa.ArrowException) as error:
+    except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
         fail("--parquet: %s" % error, 1)
     finally:
         if os.path.exists(temporary):

@@ -228,12 +228,14 @@ class _Driver:
         return max(1, room)
 
     def run(self) -> RayReport:
-        while self._queue or any(worker.job for worker in self._busy):
-            self._hand_out()
-            self._wait()
-            self._look()
-        for worker in self._busy:
-            self._ray.kill(worker.actor)
+        try:
+            while self._queue or any(worker.job for worker in self._busy):
+                self._hand_out()
+                self._wait()
+                self._look()
+        finally:  # who has connected to Ray before stays connected: no actor is to stay
+            for worker in self._busy:
+                self._ray.kill(worker.actor)
         self._report.seconds = time.monotonic() - self._start
         self._tell("end")
         return self._report
@@ -282,7 +284,8 @@ class _Driver:
             # The actor or its node has died, or cannot be reached; whatever it has begun is there.
             self._busy.remove(worker)
             self._ray.kill(worker.actor)
-            self._again(job, f"{type(error).__name__}: {str(error).strip().splitlines()[-1].strip()}")
+            said = str(error).strip().splitlines()
+            self._again(job, ": ".join([type(error).__name__, *(line.strip() for line in said[-1:])]))
             return
         report = ended["report"]
         if ended["code"] == 2:
