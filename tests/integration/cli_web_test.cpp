@@ -47,7 +47,7 @@ TEST_F(CliWeb, ShardsComeOutAsFromFiles) {
   };
   ASSERT_EQ(batch(folder_ / "www/sh/t-{0..2}.tar", folder_ / "out").exit_code, 0);
   const auto expected = read_tree(folder_ / "out");
-  for (const std::string below : {"/sh/", "/busy/sh/"}) {
+  for (const std::string below : {"/sh/", "/busy/sh/", "/moved/sh/"}) {
     const std::string out = folder_ / ("got" + below.substr(0, 5));
     const Ran ran = batch(url(below + "t-{0..2}.tar?token=PASSWORD"), out);
     ASSERT_EQ(ran.exit_code, 0) << ran.err;
@@ -71,7 +71,7 @@ TEST_F(CliWeb, ShardsComeOutAsFromFiles) {
 }
 
 TEST_F(CliWeb, PicturesAreReadByName) {
-  const Words names = {url("/p/1000.jpg"), url("/whole/p/1001.jpg"),
+  const Words names = {url("/moved/p/1000.jpg"), url("/whole/p/1001.jpg"),
                        url("/busy/p/1002.jpg?x=PASSWORD")};
   Words words = {"batch"};
   words.insert(words.end(), names.begin(), names.end());
@@ -109,7 +109,8 @@ TEST_F(CliWeb, WhatServersDoWrongIsSaid) {
   };
   write_file(folder_ / "www/big.tar", Bytes(20'000'000));
   failed("/whole/big.tar", "accepted for tar shards: servers that know ranges");
-  failed("/moved/sh/t-1.tar", "redirects are not followed");
+  failed("/loop/sh/t-1.tar?x=PASSWORD", "accepted: up to 10 redirects (redirected to ");
+  failed("/moved/sh/none.tar", "the server answered 404 (redirected to ");
   failed("/sh/none.tar", "is not there");
   failed("/p/none.jpg", "is not there");
   const auto misuse = [&](const Words& words, const char* message) {

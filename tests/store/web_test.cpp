@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <store/s3/web_place.hpp>
 #include <store/s3/web_store.hpp>
 #include <tests/store/opened_store.hpp>
 #include <tests/store/scripted_server.hpp>
@@ -166,13 +167,175 @@ TEST_F(Web, FailuresAreMetAsThoseOfStores) {
   serve([&](const Asked&) { return reply(500); });
   expect_error(store_->find(kKey), StatusCode::kIoError, "answered 500");
   EXPECT_EQ(server_->requests(), StoreSettings().attempts);
-  serve([&](const Asked& asked) {
-    EXPECT_EQ(asked.target, "/d/a%20b.tar?sig=SECRETTEST");
-    return reply(302, "", {"Location: https://other.example/x.tar?sig=SECRETTEST"});
+}
+
+// The server of the fixture redirects to another one.
+class WebRedirects : public Web {
+ protected:
+  void serve_behind(Script script) {
+    behind_ = std::make_unique<ScriptedServer>([script = std::move(script)](const Asked& asked) {
+      EXPECT_FALSE(asked.headers.contains("authorization"));
+      EXPECT_FALSE(asked.headers.contains("cookie"));
+      return script(asked);
+    });
+  }
+  // To `path` of the server behind.
+  [[nodiscard]] Scripted there(const std::string& path, unsigned status = 302) const {
+    return reply(status, "moved", {"Location: " + behind_->url() + path});
+  }
+  std::unique_ptr<ScriptedServer> behind_;
+};
+
+TEST_F(WebRedirects, AllRangesGoToWhereTheLastOneLed) {
+  for (const unsigned status : {301U, 302U, 303U, 307U, 308U}) {
+    std::atomic<unsigned> moved = 0;
+    serve_behind([&](const Asked& asked) {
+      if (asked.target == "/step") {
+        ++moved;
+        return reply(status, "", {"Location: end/../last?sig=SECRETTEST"});
+      }
+      EXPECT_EQ(asked.target, "/last?sig=SECRETTEST");
+      return good(asked);
+    });
+    serve([&](const Asked& asked) {
+      EXPECT_EQ(asked.target, "/d/a%20b.tar?sig=SECRETTEST");
+      EXPECT_EQ(asked.method, "HEAD");
+      return there("/step", status);
+    });
+    ASSERT_TRUE(find_and_read()) << status;
+    EXPECT_TRUE(is_file());
+    const auto found = store_->find(kKey);
+    ASSERT_TRUE(found && *found);
+    for (std::uint64_t at = 0; at < file_.size(); at += 30'000) {
+      std::vector<std::uint8_t> some(30'000);
+      ASSERT_TRUE(store_->read_at(**found, at, some));
+    }
+    EXPECT_EQ(server_->requests(), 2U) << "once for each time that it was looked for";
+    EXPECT_EQ(moved.load(), 2U);
+  }
+}
+
+TEST_F(WebRedirects, AWholeFileIsReadWhereItIs) {
+  serve_behind([&](const Asked& asked) { return good(asked); });
+  serve([&](const Asked&) { return there("/whole"); });
+  const auto whole = store_->read_whole(kKey, file_.size());
+  ASSERT_TRUE(whole && *whole);
+  EXPECT_EQ(std::string((*whole)->bytes.begin(), (*whole)->bytes.end()), file_);
+  EXPECT_EQ((*whole)->info.key, kKey);
+}
+
+TEST_F(WebRedirects, AnEndedPlaceIsAskedForOnceMore) {
+  std::atomic<unsigned> place = 1;
+  std::atomic<unsigned> ended = 0;
+  serve_behind([&](const Asked& asked) {
+    if (asked.target != "/" + std::to_string(place)) {
+      ++ended;
+      return reply(ended % 2 == 0 ? 404 : 403, "expired");
+    }
+    return good(asked);
   });
+  serve([&](const Asked&) { return there("/" + std::to_string(place)); });
+  const auto found = store_->find(kKey);
+  ASSERT_TRUE(found && *found);
+  for (int i = 0; i < 4; ++i) {
+    ++place;  // what was known ends
+    for (int k = 0; k < 3; ++k) {
+      std::vector<std::uint8_t> some(1000);
+      ASSERT_TRUE(store_->read_at(**found, 1000, some));
+      EXPECT_EQ(std::string(some.begin(), some.end()), file_.substr(1000, 1000));
+    }
+  }
+  EXPECT_EQ(ended.load(), 4U);
+  EXPECT_EQ(server_->requests(), 5U);
+  // For good.
+  serve_behind(
+      [&](const Asked& asked) { return asked.method == "HEAD" ? good(asked) : reply(403); });
+  serve([&](const Asked&) { return there("/x?sig=SECRETTEST"); });
+  expect_error(find_and_read(), StatusCode::kDenied,
+               "the server answered 403 (redirected to " + behind_->url() + "/x)");
+  EXPECT_EQ(server_->requests(), 2U);
+  EXPECT_EQ(behind_->requests(), 3U);
+}
+
+TEST_F(WebRedirects, NothingAtAPlaceIsAnErrorThatNamesIt) {
+  serve_behind([&](const Asked&) { return reply(404); });
+  serve([&](const Asked&) { return there("/gone?sig=SECRETTEST"); });
   expect_error(store_->find(kKey), StatusCode::kInvalidInput,
-               "redirects are not followed, accepted: the address itself, "
-               "https://other.example/x.tar");
+               "the server answered 404 (redirected to " + behind_->url() + "/gone)");
+  expect_error(store_->read_whole(kKey, 10), StatusCode::kInvalidInput, "/gone)");
+  serve_behind([&](const Asked&) { return reply(500); });
+  serve([&](const Asked&) { return there("/ill?sig=SECRETTEST"); });
+  expect_error(store_->find(kKey), StatusCode::kIoError, behind_->url() + "/ill)");
+  EXPECT_EQ(behind_->requests(), StoreSettings().attempts);
+  EXPECT_EQ(server_->requests(), 1U) << "who is redirected is no attempt";
+}
+
+TEST_F(WebRedirects, AreBoundedInNumberAndTime) {
+  std::atomic<unsigned> step = 0;
+  serve([&](const Asked&) {
+    return reply(302, "", {"Location: /" + std::to_string(++step) + "?sig=SECRETTEST"});
+  });
+  expect_error(store_->find(kKey), StatusCode::kInvalidInput, "accepted: up to 10 redirects");
+  EXPECT_EQ(server_->requests(), 11U);
+  const auto told = store_->find(kKey);
+  for (unsigned i = 12; i <= 21; ++i) {
+    EXPECT_THAT(told.error().to_string(), HasSubstr(fmt::format("{}/{}", server_->url(), i)));
+  }
+
+  // Each hop by itself takes less than its time.
+  ScriptedServer slow([&](const Asked&) {
+    Scripted scripted = reply(302, "", {"Location: /on"});
+    scripted.stall_ms = 150;
+    return scripted;
+  });
+  StoreTiming timing = short_times();
+  timing.total = std::chrono::milliseconds(500);
+  const auto opened = s3::open_web_store(slow.url(), {}, timing);
+  ASSERT_TRUE(opened);
+  const auto late = (*opened)->find("a.tar");
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code(), StatusCode::kDeadline) << late.error().to_string();
+  EXPECT_THAT(late.error().to_string(), HasSubstr(slow.url() + "/on"));
+  EXPECT_LE(slow.requests(), 5U);
+}
+
+TEST(WebRedirectsAttack, NoPlaceIsReachedThatCouldNotBeNamed) {
+  const auto refused = [](const std::string& from, const std::string& location) {
+    const auto place = s3::redirected(from, nullptr, location);
+    if (place) return "went to " + place->url;
+    EXPECT_EQ(place.error().code(), StatusCode::kInvalidInput);
+    EXPECT_THAT(place.error().message(), Not(HasSubstr("SECRETTEST")));
+    return place.error().message();
+  };
+  const std::string from = "https://a.example/d/x.tar?sig=1";
+  EXPECT_THAT(refused(from, "http://a.example/x?SECRETTEST"),
+              HasSubstr("from https to http://a.example/x; accepted: https://"));
+  EXPECT_THAT(refused(from, "HTTP://a.example/x"), HasSubstr("accepted: https://"));
+  for (const std::string other : {"file:///etc/passwd", "ftp://a/x", "gopher://a/x", "s3://b/k"}) {
+    EXPECT_THAT(refused(from, other), HasSubstr("accepted: http:// and https://")) << other;
+  }
+  EXPECT_THAT(refused(from, "https://user:SECRETTEST@b.example/x"), HasSubstr("a user in it"));
+  EXPECT_THAT(refused(from, "//@b.example/x"), HasSubstr("a user in it"));
+  EXPECT_THAT(refused(from, ""), HasSubstr("to no address"));
+  EXPECT_THAT(refused(from, "https://b\xFF.example/x"), HasSubstr("names of hosts in ASCII"));
+  EXPECT_THAT(refused(from, "https://[::1/x"), HasSubstr("what is no address"));
+  EXPECT_THAT(refused(from, '/' + std::string(8'300, ' ')), HasSubstr("accepted: up to 8192"));
+  const auto place = [](const std::string& start, const std::string& location) {
+    return s3::redirected(start, nullptr, location).value_or(s3::WebPlace{}).url;
+  };
+  EXPECT_EQ(place(from, "/y?z=%20#part"), "https://a.example/y?z=%20");
+  EXPECT_EQ(place(from, "y"), "https://a.example/d/y");
+  EXPECT_EQ(place(from, "//b.example:8443/y"), "https://b.example:8443/y");
+  EXPECT_EQ(place("http://a.example/x", "https://b.example"), "https://b.example/");
+}
+
+TEST_F(WebRedirects, HeadsWithTwoPlacesAreRefused) {
+  serve([&](const Asked&) { return reply(302, "", {"Location: /a", "Location: /b"}); });
+  expect_error(store_->find(kKey), StatusCode::kIoError, "malformed head");
+  serve([&](const Asked&) { return reply(302); });
+  expect_error(store_->find(kKey), StatusCode::kInvalidInput, "redirects to no address");
+  serve([&](const Asked&) { return reply(302, "", {"Location: /" + std::string(9'000, 'a')}); });
+  expect_error(store_->find(kKey), StatusCode::kInvalidInput, "or to one over 8192 bytes");
   EXPECT_EQ(server_->requests(), 1U);
 }
 

@@ -1,6 +1,7 @@
 """A web server on loopback for the tests: web_server.py FOLDER. Prints its port, and ends with its standard
 input. Below / it serves files with ranges, below /whole/ without, below /short/ with a length that is too
-large, and below /moved/ it says that they are elsewhere. Each third answer to GET is 503 below /busy/."""
+large. Below /moved/ it redirects to where they are, and below /loop/ to itself. Each third answer to GET is 503
+below /busy/."""
 
 import itertools
 import os
@@ -24,10 +25,12 @@ class Files(loopback_http.Handler):
     def serve(self, body):
         path = urllib.parse.unquote(urllib.parse.urlsplit(self.path).path)
         how, _, rest = path[1:].partition("/")
-        if how not in ("whole", "short", "moved", "busy"):
+        if how not in ("whole", "short", "moved", "loop", "busy"):
             how, rest = "", path[1:]
         if how == "moved":
             return self.answer(302, b"", {"Location": "/" + rest})
+        if how == "loop":
+            return self.answer(302, b"", {"Location": self.path})
         if how == "busy" and body and next(asked) % 3 == 0:
             return self.answer(503, b"busy")
         try:

@@ -33,7 +33,8 @@ bool AnswerFields::take(std::string_view line) {
 
 bool AnswerFields::field(std::string_view name, std::string_view value) {
   constexpr std::size_t kMaxValueBytes = 1'024;
-  if (value.size() > kMaxValueBytes) return true;
+  const bool is_location = equals_ignoring_case(name, "location");
+  if (value.size() > (is_location ? kMaxLocationBytes : kMaxValueBytes)) return true;
   const auto is = [&](std::string_view known) { return equals_ignoring_case(name, known); };
   if (is("content-length")) {
     const auto number = parse_number(value);
@@ -45,7 +46,10 @@ bool AnswerFields::field(std::string_view name, std::string_view value) {
   if (is("date")) date = value;
   if (is("retry-after")) retry_after = value;
   if (is("last-modified")) last_modified = value;
-  if (is("location")) location = value;
+  if (is_location) {
+    if (!location.empty() && location != value) return false;
+    location = value;
+  }
   if (is("x-amz-bucket-region")) bucket_region = value;
   if (is(kWriteIdHeader)) write_id = value;
   if (is("content-type")) content_type = value;

@@ -17,8 +17,10 @@ class AnswerFields {
  public:
   static constexpr std::size_t kMaxBytes = 64 * 1'024;
   static constexpr unsigned kMaxLines = 256;
+  static constexpr std::size_t kMaxLocationBytes = 8 * 1'024;  ///< longer ones are passed over
 
-  /// @return false where the answer is to be given up: too much, no status, lengths that differ
+  /// @return false where the answer is to be given up: too much, no status, lengths or places
+  /// that differ
   [[nodiscard]] bool take(std::string_view line);
   /// The empty line behind the head has come.
   [[nodiscard]] bool complete() const noexcept { return complete_; }

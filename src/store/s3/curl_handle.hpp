@@ -23,8 +23,9 @@ template <typename T>
 /// @return none where memory ran out
 [[nodiscard]] CurlList header_list(const TextPairs& headers);
 
-/// What every request of ours has: one protocol, HTTP/1.1, no redirect, cookie, .netrc or signal;
-/// certificates are checked, by AWS_CA_BUNDLE's authorities where that is set.
+/// What every request of ours has: one protocol, HTTP/1.1, no redirect that libcurl follows by
+/// itself, cookie, .netrc or signal; certificates are checked, by AWS_CA_BUNDLE's authorities where
+/// that is set.
 /// @return false where libcurl refuses
 [[nodiscard]] bool set_common_options(CURL* easy, const std::string& url);
 

@@ -19,7 +19,10 @@ SystemTime now_by_server(const S3Context& context) {
 }  // namespace
 
 S3Request::S3Request(S3Context& context, S3Call call, std::string payload_hash)
-    : context_(context), call_(std::move(call)), payload_hash_(std::move(payload_hash)) {}
+    : context_(context),
+      call_(std::move(call)),
+      payload_hash_(std::move(payload_hash)),
+      place_(call_.place) {}
 
 std::chrono::milliseconds S3Request::total() const noexcept {
   const std::size_t bytes = call_.range ? call_.range->into.size() : call_.body.size();
@@ -63,7 +66,7 @@ TextPairs S3Request::web_headers() const {
 }
 
 Result<TextPairs> S3Request::signed_headers() {
-  if (context_.credentials == nullptr) return web_headers();
+  if (is_web()) return web_headers();
   auto credentials = context_.credentials->current();
   if (!credentials) return fail(std::move(credentials.error()));
   const SystemTime now = now_by_server(context_);
@@ -88,6 +91,13 @@ Result<TextPairs> S3Request::signed_headers() {
   return headers;
 }
 
+std::string S3Request::url() const {
+  if (place_) return place_->url;
+  std::string url = call_.address->origin() + call_.address->path(call_.key);
+  if (!call_.query.empty()) url += '?' + canonical_query(call_.query);
+  return url;
+}
+
 bool S3Request::set_method(CURL* easy) {
   if (call_.method == "HEAD") return set_option(easy, CURLOPT_NOBODY, 1L);
   if (call_.method == "GET") return true;
@@ -110,10 +120,8 @@ Result<void> S3Request::set_up(CURL* easy, std::chrono::milliseconds left) {
   auto headers = signed_headers();
   if (!headers) return fail(std::move(headers.error()));
   headers_ = header_list(*headers);
-  std::string url = call_.address->origin() + call_.address->path(call_.key);
-  if (!call_.query.empty()) url += '?' + canonical_query(call_.query);
   const StoreTiming& timing = context_.timing;
-  const bool request = headers_ && set_common_options(easy, url) && set_method(easy) &&
+  const bool request = headers_ && set_common_options(easy, url()) && set_method(easy) &&
                        set_option(easy, CURLOPT_HTTPHEADER, headers_.get());
   const bool bounds =
       set_option(easy, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(timing.connect.count())) &&
@@ -175,8 +183,7 @@ bool S3Request::header(std::string_view line) {
   }
   if (known || !fields_.complete() || fields_.status >= 300) return true;
   Result<void> taken;
-  const bool web = context_.credentials == nullptr;
-  if (fields_.status == 200 && (call_.needs_part || (web && call_.range))) {
+  if (fields_.status == 200 && (call_.needs_part || (is_web() && call_.range))) {
     const bool whole = call_.range && call_.range->offset == 0 && filled_ == 0 &&
                        call_.range->into.size() == call_.range->object_bytes;
     if (!whole) {
@@ -294,8 +301,9 @@ HttpTask::Next S3Request::answer(Result<S3Answer> result) {
                                     &result->error.region, &result->fields.bucket_region}) {
       hide_secrets(*text);
     }
+    result->place = std::move(place_);
   } else {
-    std::string message = result.error().message();
+    std::string message = result.error().message() + hops_text(place_.get());
     hide_secrets(message);
     if (message != result.error().message()) {
       result = fail(result.error().code(), std::move(message));

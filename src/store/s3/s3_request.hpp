@@ -10,6 +10,7 @@
 #include <store/s3/answer_fields.hpp>
 #include <store/s3/credential_keeper.hpp>
 #include <store/s3/http_loops.hpp>
+#include <store/s3/web_place.hpp>
 #include <store/xml_answers.hpp>
 
 namespace framewire::store::s3 {
@@ -35,8 +36,9 @@ struct ObjectRange {
 /// The last answer to a request, whatever its status.
 struct S3Answer {
   AnswerFields fields;
-  std::string body;    ///< of what is no range
-  ServiceError error;  ///< of a status from 300 on; parts may be empty
+  std::string body;                       ///< of what is no range
+  ServiceError error;                     ///< of a status from 300 on; parts may be empty
+  std::shared_ptr<const WebPlace> place;  ///< whose answer it is; null: nobody redirected
 };
 
 /// What is asked for.
@@ -45,6 +47,9 @@ struct S3Call {
   std::string method;                            ///< GET, HEAD, PUT, POST or DELETE
   std::string key;                               ///< empty: the bucket itself
   TextPairs query;
+  /// Of web servers: where to begin, as an earlier request was redirected. Where that place refuses
+  /// or has nothing (any more), the address above is asked, once.
+  std::shared_ptr<const WebPlace> place;
   TextPairs headers;  ///< names in lower case; without those that sign
   std::span<const std::uint8_t> body;
   std::shared_ptr<const void> keeper;  ///< of the body; empty: the caller keeps it until the answer
@@ -83,6 +88,10 @@ class S3Request final : public HttpTask {
   [[nodiscard]] Result<TextPairs> signed_headers();
   [[nodiscard]] TextPairs web_headers() const;
   void add_range(TextPairs& headers) const;
+  /// Where the attempt goes to.
+  [[nodiscard]] std::string url() const;
+  /// Requests to web servers are not signed, and follow redirects.
+  [[nodiscard]] bool is_web() const noexcept { return context_.credentials == nullptr; }
   [[nodiscard]] bool set_method(CURL* easy);
   [[nodiscard]] bool header(std::string_view line);
   [[nodiscard]] bool body(std::span<const std::uint8_t> bytes);
@@ -95,6 +104,7 @@ class S3Request final : public HttpTask {
   [[nodiscard]] Next judge_failure(CURLcode code);
   [[nodiscard]] Next judge_answer();
   [[nodiscard]] Next judge_refusal();
+  [[nodiscard]] Next follow_redirect();
   [[nodiscard]] Next again(Status why, std::chrono::milliseconds at_least);
   [[nodiscard]] Next answer(Result<S3Answer> result);
   void hide_secrets(std::string& text) const;
@@ -105,7 +115,8 @@ class S3Request final : public HttpTask {
   std::optional<base::Clock::time_point> began_;
   unsigned attempts_ = 0;  ///< that have begun
   bool clock_corrected_ = false;
-  std::size_t filled_ = 0;  ///< of the range, over all attempts
+  std::shared_ptr<const WebPlace> place_;  ///< that redirects have led to
+  std::size_t filled_ = 0;                 ///< of the range, over all attempts
 
   // Of the attempt under way.
   CurlList headers_;

@@ -138,6 +138,7 @@ void S3Store::start_read(const ObjectInfo& object, std::uint64_t offset,
   S3Call call;
   call.method = "GET";
   call.key = object.key;
+  call.place = place_of(object.key);
   call.range = ObjectRange{into.first(bytes), offset, object.etag, object.bytes,
                            object.etag.empty() ? object.mtime_ns : 0};
   call.done = [this, bytes, key = object.key, done = std::move(done)](Result<S3Answer> answer) {
@@ -145,6 +146,7 @@ void S3Store::start_read(const ObjectInfo& object, std::uint64_t offset,
     read_ended();
     if (!answer) return done(failed(key, answer.error()));
     if (answer->fields.status >= 300) return done(failed(key, explain(*answer)));
+    keep_place(key, *answer);
     done(bytes);
   };
   {

@@ -40,6 +40,11 @@ class S3Store : public ObjectStore, public std::enable_shared_from_this<S3Store>
  protected:
   /// What an answer that refuses means.
   [[nodiscard]] virtual Status explain(const S3Answer& answer) const { return refusal(answer); }
+  /// Where reads of a range begin, and where they have ended. Any thread.
+  [[nodiscard]] virtual std::shared_ptr<const WebPlace> place_of(const std::string&) {
+    return nullptr;
+  }
+  virtual void keep_place(const std::string&, const S3Answer&) {}
   /// Ends what is under way. For destructors: afterwards nobody calls this.
   void close() noexcept;
 

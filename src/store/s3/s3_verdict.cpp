@@ -85,16 +85,25 @@ HttpTask::Next S3Request::judge_answer() {
     return answer(
         fail(code_of_answer(fields_.status, error.code), describe(fields_.status, error)));
   }
-  return answer(S3Answer{std::move(fields_), std::move(body_), {}});
+  return answer(S3Answer{std::move(fields_), std::move(body_), {}, nullptr});
 }
 
 HttpTask::Next S3Request::judge_refusal() {
   const unsigned status = fields_.status;
+  // Signed addresses end; the first one knows a new one. Never twice: its place is another object.
+  const bool has_ended =
+      is_redirect(status) || status == 401 || status == 403 || status == 404 || status == 410;
+  if (place_ && place_ == call_.place && has_ended) {
+    place_.reset();
+    --attempts_;
+    return base::Clock::now();
+  }
+  if (is_web() && is_redirect(status)) return follow_redirect();
   const ServiceError error = parse_service_error(body_).value_or(ServiceError{});
   const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
   Status why(code_of_answer(status, error.code), describe(status, error));
   // Answers to HEAD have no body, so no code either: their status, and the time, have to do.
-  const bool signs = context_.credentials != nullptr;
+  const bool signs = !is_web();
   const bool without_code = signs && call_.method == "HEAD";
   const auto date = parse_http_date(fields_.date);
   const bool is_skewed =
@@ -115,7 +124,23 @@ HttpTask::Next S3Request::judge_refusal() {
     const auto asked = parse_retry_after(fields_.retry_after, now, context_.timing);
     return again(std::move(why), asked.value_or(std::chrono::milliseconds(0)));
   }
-  return answer(S3Answer{std::move(fields_), {}, error});
+  return answer(S3Answer{std::move(fields_), {}, error, nullptr});
+}
+
+// The time of a request, which begins with its first attempt, is that of all hops.
+HttpTask::Next S3Request::follow_redirect() {
+  auto place = redirected(url(), place_.get(), fields_.location);
+  if (!place) {
+    place_.reset();  // told already
+    return answer(fail(std::move(place.error())));
+  }
+  place_ = std::make_shared<const WebPlace>(*std::move(place));
+  const auto now = base::Clock::now();
+  if (now >= end()) {
+    return answer(fail(StatusCode::kDeadline, "the time was over before the last redirect"));
+  }
+  --attempts_;
+  return now;
 }
 
 HttpTask::Next S3Request::again(Status why, std::chrono::milliseconds at_least) {

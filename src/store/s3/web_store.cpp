@@ -5,7 +5,14 @@
 namespace framewire::store::s3 {
 namespace {
 
-bool is_missing(unsigned status) noexcept { return status == 404 || status == 410; }
+// Some 20 MB where every address is as long as it may be. More shards than that are never open.
+constexpr std::size_t kMaxPlaces = 1'000;
+
+// Behind a redirect it is an error, which tells where nothing was.
+bool is_missing(const S3Answer& answer) noexcept {
+  const unsigned status = answer.fields.status;
+  return !answer.place && (status == 404 || status == 410);
+}
 
 // A weak one says that the content means the same, not that its bytes are the same.
 std::string strong_etag(const AnswerFields& fields) {
@@ -70,15 +77,27 @@ std::string WebStore::label(std::string_view key) const {
 Status WebStore::explain(const S3Answer& answer) const {
   const unsigned status = answer.fields.status;
   std::string text = fmt::format("the server answered {}", status);
-  if (status >= 300 && status < 400) {
-    // Its query may be a signature.
-    const std::string_view to = answer.fields.location;
-    text += fmt::format("; redirects are not followed, accepted: the address itself{}{}",
-                        to.empty() ? "" : ", ", printable(to.substr(0, to.find('?')), 500));
-    return {StatusCode::kInvalidInput, std::move(text)};
-  }
   if (status == 412) text += "; it changed while it was read";
+  text += hops_text(answer.place.get());
+  if (status >= 300 && status < 400) return {StatusCode::kInvalidInput, std::move(text)};
   return {code_of_answer(status, {}), std::move(text)};
+}
+
+std::shared_ptr<const WebPlace> WebStore::place_of(const std::string& key) {
+  const std::lock_guard lock(places_mutex_);
+  const auto found = places_.find(key);
+  return found == places_.end() ? nullptr : found->second;
+}
+
+void WebStore::keep_place(const std::string& key, const S3Answer& answer) {
+  const std::lock_guard lock(places_mutex_);
+  if (!answer.place) {
+    places_.erase(key);
+    return;
+  }
+  // Who is forgotten is redirected again.
+  if (places_.size() >= kMaxPlaces && !places_.contains(key)) places_.clear();
+  places_[key] = answer.place;
 }
 
 Result<std::optional<ObjectInfo>> WebStore::find(const std::string& key) {
@@ -88,12 +107,13 @@ Result<std::optional<ObjectInfo>> WebStore::find(const std::string& key) {
   auto answer = client().perform(std::move(call));
   if (!answer) return failed(key, answer.error());
   const AnswerFields& fields = answer->fields;
-  if (is_missing(fields.status)) return std::nullopt;
+  if (is_missing(*answer)) return std::nullopt;
   // An address that is signed holds for GET alone; some servers know no HEAD.
   const bool head_refused =
       fields.status == 400 || fields.status == 403 || fields.status == 405 || fields.status == 501;
   if (head_refused || (fields.status < 300 && !fields.length)) return find_by_range(key);
   if (fields.status >= 300) return failed(key, explain(*answer));
+  keep_place(key, *answer);
   return info_of(key, fields, *fields.length);
 }
 
@@ -107,7 +127,7 @@ Result<std::optional<ObjectInfo>> WebStore::find_by_range(const std::string& key
   auto answer = client().perform(std::move(call));
   if (!answer) return failed(key, answer.error());
   const AnswerFields& fields = answer->fields;
-  if (is_missing(fields.status)) return std::nullopt;
+  if (is_missing(*answer)) return std::nullopt;
   if (fields.status >= 300) return failed(key, explain(*answer));
   const auto range = parse_content_range(fields.content_range);
   if (!range || range->first != 0 || range->last != 0 || !range->object_bytes) {
@@ -116,6 +136,7 @@ Result<std::optional<ObjectInfo>> WebStore::find_by_range(const std::string& key
                                           "Content-Range: {}",
                                           printable(fields.content_range, 100))));
   }
+  keep_place(key, *answer);
   return info_of(key, fields, *range->object_bytes);
 }
 
@@ -128,7 +149,7 @@ Result<std::optional<WholeObject>> WebStore::read_whole(const std::string& key,
   call.sink = sink;
   auto answer = client().perform(std::move(call));
   if (!answer) return failed(key, answer.error());
-  if (is_missing(answer->fields.status)) return std::nullopt;
+  if (is_missing(*answer)) return std::nullopt;
   if (answer->fields.status >= 300) return failed(key, explain(*answer));
   ObjectInfo info = info_of(key, answer->fields, sink->bytes.size());
   return WholeObject{std::move(info), std::move(sink->bytes)};

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <store/s3/s3_store.hpp>
+#include <unordered_map>
 
 namespace framewire::store::s3 {
 
 /// One server. Keys are what follows "https://HOST/" in a URL, as it is written there, query
-/// included; labels leave the query out, since it may hold a signature. No request is signed, and
-/// no redirect is followed. Writing and listing are unsupported.
+/// included; labels leave the query out, since it may hold a signature. No request is signed.
+/// Redirects are followed (web_place.hpp); ranges of a file go to where the last one led. Writing
+/// and listing are unsupported.
 class WebStore final : public S3Store {
  public:
   WebStore(std::string origin, const StoreSettings& settings, std::unique_ptr<S3Client> client);
@@ -30,8 +32,13 @@ class WebStore final : public S3Store {
   [[nodiscard]] Result<std::optional<ObjectInfo>> find_by_range(const std::string& key);
   [[nodiscard]] tl::unexpected<Status> read_only(const std::string& key) const;
   [[nodiscard]] Status explain(const S3Answer& answer) const override;
+  [[nodiscard]] std::shared_ptr<const WebPlace> place_of(const std::string& key) override;
+  void keep_place(const std::string& key, const S3Answer& answer) override;
 
   const std::string origin_;
+  std::mutex places_mutex_;
+  /// Under places_mutex_; of the files that were found last, or read in ranges.
+  std::unordered_map<std::string, std::shared_ptr<const WebPlace>> places_;
 };
 
 /// @return invalid_input for what is no "http://HOST" or "https://HOST", with a port or without
