@@ -1,12 +1,14 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <base/random.hpp>
+#include <charconv>
 #include <chrono>
 #include <dataset/object_lines.hpp>
 #include <dataset/object_manifest.hpp>
 #include <dataset/row_lines.hpp>
 #include <future>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,6 +27,23 @@ void add_rows(std::string_view text, batch::DoneIndex& done) {
     if (const auto row = batch::parse_row(text.substr(0, end))) done.add(*row);
     text.remove_prefix(std::min(end + 1, text.size()));
   }
+}
+
+/// Names of parts begin with the time at which their process began, in microseconds, so that they
+/// are in order within a second of the server's clock. @return 0 for a name that is not ours
+std::uint64_t time_in_name(std::string_view name) {
+  // Later names are still numbers of that many digits.
+  constexpr std::uint64_t kLatest = 9'999'999'999'999'999;
+  std::uint64_t time_us = 0;
+  const char* const end = name.data() + name.size();
+  const auto [rest, error] = std::from_chars(name.data(), end, time_us);
+  return error == std::errc() && rest != end && *rest == '-' && time_us < kLatest ? time_us : 0;
+}
+
+std::uint64_t now_us() {
+  const auto now = std::chrono::floor<std::chrono::microseconds>(
+      std::chrono::system_clock::now().time_since_epoch());
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(now.count(), 1));
 }
 
 /// A part on its way.
@@ -72,17 +91,17 @@ ObjectManifest::~ObjectManifest() = default;
 Result<std::unique_ptr<ObjectManifest>> ObjectManifest::open(const ObjectManifestOptions& options) {
   const auto number = base::random_number<std::uint64_t>();
   if (!number) return fail(number.error());
-  const auto now =
-      std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch());
+  auto earlier = read_parts(options);
+  if (!earlier) return fail(earlier.error());
+  // Behind all that was read, whatever this machine's clock says.
+  const std::uint64_t began_us = std::max(now_us(), earlier->latest_us + 1);
   std::unique_ptr<ObjectManifest> manifest(
-      new ObjectManifest(options, fmt::format("{:011}-{:016x}", now.count(), *number)));
-  auto done = read_parts(options);
-  if (!done) return fail(done.error());
-  if (options.resume) manifest->done_ = std::move(*done);
+      new ObjectManifest(options, fmt::format("{:016}-{:016x}", began_us, *number)));
+  if (options.resume) manifest->done_ = std::move(earlier->done);
   return manifest;
 }
 
-Result<batch::DoneIndex> ObjectManifest::read_parts(const ObjectManifestOptions& options) {
+Result<ObjectManifest::Earlier> ObjectManifest::read_parts(const ObjectManifestOptions& options) {
   store::ObjectStore& store = *options.where.store;
   std::vector<ObjectInfo> parts;
   const auto listed = store.list(options.where.prefix, "", [&](const ObjectInfo& object) {
@@ -90,12 +109,17 @@ Result<batch::DoneIndex> ObjectManifest::read_parts(const ObjectManifestOptions&
     return options.resume || parts.empty();
   });
   if (!listed) return fail(listed.error());
-  batch::DoneIndex done;
+  Earlier earlier;
+  batch::DoneIndex& done = earlier.done;
   if (!options.resume) {
-    if (parts.empty()) return done;
+    if (parts.empty()) return earlier;
     return fail(Status(StatusCode::kInvalidInput,
                        "has rows already; give --resume to go on, or another name")
                     .about(store.label(options.where.prefix)));
+  }
+  for (const ObjectInfo& part : parts) {
+    const std::string_view name = std::string_view(part.key).substr(options.where.prefix.size());
+    earlier.latest_us = std::max(earlier.latest_us, time_in_name(name));
   }
   // The server's clock is one for all who wrote; its seconds are parted by names.
   std::ranges::sort(parts, [](const ObjectInfo& a, const ObjectInfo& b) {
@@ -109,7 +133,7 @@ Result<batch::DoneIndex> ObjectManifest::read_parts(const ObjectManifestOptions&
     if (!read) return fail(read.error());
   }
   done.seal();
-  return done;
+  return earlier;
 }
 
 Result<void> ObjectManifest::append(const batch::Row& row) {

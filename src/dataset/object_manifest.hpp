@@ -47,7 +47,11 @@ class ObjectManifest final : public batch::Manifest {
  private:
   using Clock = std::chrono::steady_clock;
   ObjectManifest(const ObjectManifestOptions& options, std::string run);
-  [[nodiscard]] static Result<batch::DoneIndex> read_parts(const ObjectManifestOptions& options);
+  struct Earlier {
+    batch::DoneIndex done;
+    std::uint64_t latest_us = 0;  ///< when the last process began that named a part
+  };
+  [[nodiscard]] static Result<Earlier> read_parts(const ObjectManifestOptions& options);
   /// Puts what is collected; gives the lock up meanwhile.
   [[nodiscard]] Result<void> store_part(std::unique_lock<std::mutex>& lock);
 

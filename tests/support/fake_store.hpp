@@ -48,6 +48,12 @@ class FakeStore final : public ObjectStore {
     for (std::thread& thread : threads_) thread.join();
   }
 
+  /// From now on everything is stored at the same time.
+  void stop_clock() {
+    const std::lock_guard lock(mutex_);
+    ticks_ = false;
+  }
+
   std::string label(std::string_view key) const override {
     return fmt::format("s3://{}/{}", bucket_, key);
   }
@@ -213,7 +219,7 @@ class FakeStore final : public ObjectStore {
   Result<PutOutcome> store(const std::string& key, Bytes bytes, PutCondition condition) {
     const std::lock_guard lock(mutex_);
     if (condition == PutCondition::kIfAbsent && objects_.contains(key)) return PutOutcome::kExists;
-    objects_[key] = {std::make_shared<const Bytes>(std::move(bytes)), ++clock_};
+    objects_[key] = {std::make_shared<const Bytes>(std::move(bytes)), clock_ += ticks_ ? 1 : 0};
     return PutOutcome::kStored;
   }
   void work() {
@@ -235,6 +241,7 @@ class FakeStore final : public ObjectStore {
   std::map<std::string, Object> objects_;
   std::map<Request, std::uint64_t> counts_;
   std::int64_t clock_ = 0;
+  bool ticks_ = true;
   std::deque<std::function<void()>> jobs_;
   bool closed_ = false;
   std::vector<std::thread> threads_;

@@ -1,6 +1,8 @@
 // Rows in parts: how many are lost, which of them count, and what a store's errors do.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <chrono>
 #include <dataset/object_manifest.hpp>
 #include <future>
 #include <tests/support/fake_store.hpp>
@@ -67,6 +69,28 @@ TEST_F(ObjectRows, ArePartsOfWhichTheLatestCount) {
   const auto manifest = open(true);
   EXPECT_TRUE(manifest->done()->done(wanted("7", 99)));
   EXPECT_FALSE(manifest->done()->done(wanted("7")));
+}
+
+// Stores know seconds, and machines' clocks differ.
+TEST_F(ObjectRows, OfOneSecondTheLatestCount) {
+  store_->stop_clock();
+  const auto ahead = std::chrono::system_clock::now() + std::chrono::hours(1);
+  const auto us = std::chrono::floor<std::chrono::microseconds>(ahead.time_since_epoch());
+  store_->set(fmt::format("rows/{:016}-ffffffffffffffff-00000000.jsonl", us.count()),
+              store::test::to_bytes(to_json_line(row("1", 10))));
+  for (std::uint64_t bytes = 11; bytes <= 20; ++bytes) {
+    const auto manifest = open(true);
+    EXPECT_TRUE(manifest->done()->done(wanted("1", bytes - 1)));
+    ASSERT_TRUE(manifest->append(row("1", bytes)));
+    ASSERT_TRUE(manifest->finish());
+  }
+  // Names that lie about the time are no reason to number beyond it.
+  store_->set("rows/18446744073709551615-0-0.jsonl",
+              store::test::to_bytes(to_json_line(row("2", 10))));
+  const auto manifest = open(true);
+  ASSERT_TRUE(manifest->append(row("3")));
+  ASSERT_TRUE(manifest->finish());
+  EXPECT_TRUE(open(true)->done()->made("3"));
 }
 
 TEST_F(ObjectRows, WithAProcessTheLastSecondsAreLost) {
