@@ -116,6 +116,23 @@ TEST_F(HttpWorkersTest, ReadsOnWhereAWorkerHasDied) {
   EXPECT_EQ(answer->body, text_of(expected(jpeg)));
 }
 
+// One start fails, as where a worker is killed while it starts.
+TEST_F(HttpWorkersTest, RequestsWaitWhereAWorkerFailsToStartOnce) {
+  const local::test::SocketFolder folder;
+  const std::string program = folder.path() + "/worker";
+  const std::string fault = folder.path() + "/fault";
+  std::ofstream(program) << "#!/bin/sh\n[ ! -e '" << fault << "' ] || { /bin/rm '" << fault
+                         << "'; exit 1; }\nexec " FRAMEWIRE_TEST_WORKER " \"$@\"\n";
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  WorkerPoolOptions options = pool_options(1);
+  options.command = {program};
+  serve(options);
+  std::ofstream(fault).put('1');
+  ASSERT_EQ(::kill(pids().front(), SIGKILL), 0);
+  EXPECT_EQ(ask(http::test::post("/v1/resize?size=20x", text_of(make_jpeg(60, 60)))).status, 200);
+  EXPECT_TRUE(told("worker not started"));
+}
+
 // The worker's program is gone for a while, as in an upgrade that goes wrong.
 TEST_F(HttpWorkersTest, SaysThatNoWorkerRunsAndRecovers) {
   const local::test::SocketFolder folder;
