@@ -110,12 +110,13 @@ def draw(number, photos, sizes, seed):
 
 
 def size_of(program, photo):
-    """Sides as they are stored; None for what framewire does not read."""
-    found = subprocess.run([program, "inspect", "--json", photo], capture_output=True, check=False)
+    """Sides as they are stored; None for what framewire does not read within a minute."""
     try:
+        found = subprocess.run([program, "inspect", "--json", photo], capture_output=True,
+                               check=False, timeout=60)
         frame = json.loads(found.stdout)["frame"]
         return frame["w"], frame["h"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, subprocess.TimeoutExpired):
         return None
 
 
