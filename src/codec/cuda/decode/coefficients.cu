@@ -121,7 +121,10 @@ struct CornerSink {
       if constexpr (kQuads == 8) found |= value != 0 ? 1u << (place / (2 * kQuadStride)) : 0;
     }
     if constexpr (kEdges) {
-      if (whole != nullptr && index < 64) whole[natural[index]] = static_cast<std::int16_t>(value);
+      // No zeros: another thread may have written the rest of the block.
+      if (whole != nullptr && value != 0 && index < 64) {
+        whole[natural[index]] = static_cast<std::int16_t>(value);
+      }
     }
   }
   __device__ void end(bool complete) {
