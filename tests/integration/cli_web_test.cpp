@@ -110,8 +110,11 @@ TEST_F(CliWeb, ListsOfSignedAddressesAreRead) {
   }
   text += url("/signed/sh/t-3.tar") + signature + "t-4.tar\n";  // another's, so it is refused
   write_file(folder_ / "signed", Bytes(text.begin(), text.end()));
-  const Words words = {"batch",  "@" + (folder_ / "signed"), folder_ / "out",  "--size", "32x",
-                       "--json", "--progress",               "json",           "--resume"};
+  const Words words = {"batch",         "@" + (folder_ / "signed"),
+                       folder_ / "out", "--size",
+                       "32x",           "--json",
+                       "--progress",    "json",
+                       "--resume"};
   const Ran ran = run_program(words);
   EXPECT_EQ(ran.exit_code, 1) << ran.err;
   EXPECT_EQ(json::parse(ran.out)["shards"]["written"], 3) << ran.out;
