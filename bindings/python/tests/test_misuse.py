@@ -172,7 +172,7 @@ def test_names_of_documents(photo):
             framewire.inspect(photo, name=name)
 
 
-@skip_under(["asan"], "AddressSanitizer's shadow takes more addresses than are left to the test")
+@skip_under(["asan", "tsan"], "a sanitizer's shadow takes more addresses than are left to the test")
 def test_a_batch_too_large_for_memory(photo):
     """Says so instead of being killed; 6 TB exceed any address space that is left to one process here."""
     decoder = tensor_decoder((7000, 7000), threads=1)
