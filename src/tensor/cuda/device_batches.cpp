@@ -1,12 +1,16 @@
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 #include <algorithm>
+#include <atomic>
 #include <base/checked.hpp>
 #include <gpu/device.hpp>
 #include <gpu/error.hpp>
 #include <gpu/on_device.hpp>
+#include <gpu/stream.hpp>
+#include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <tensor/cuda/lane.hpp>
 #include <tensor/cuda/tuning.hpp>
 #include <tensor/device_batches.hpp>
@@ -18,10 +22,61 @@ namespace {
 using cuda::Call;
 using cuda::TensorLane;
 
-/// How many of `images` a lane takes at a time.
-std::size_t batch_of(std::size_t images) {
-  return std::clamp(base::ceil_div(images, cuda::kSharingLanes), cuda::kMinBatch, cuda::kMaxBatch);
+/// Some images of a batch that one lane makes together.
+struct Group {
+  std::size_t first = 0;
+  std::size_t count = 0;
+  std::atomic<std::size_t> unprepared{0};
+  std::atomic<bool> begun{false};
+  std::atomic<bool> enqueued{false};
+};
+
+void raise(std::atomic<bool>& flag) {
+  flag.store(true, std::memory_order_release);
+  flag.notify_all();
 }
+
+/// Cuts a batch into groups. @return where each begins, and the end
+std::vector<std::size_t> cut(std::span<const TensorItem> items) {
+  const std::size_t most = std::clamp(base::ceil_div(items.size(), cuda::kGroupsOfBatch),
+                                      cuda::kMinGroup, cuda::kMaxGroup);
+  std::vector<std::size_t> starts;
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    bytes += items[i].jpeg.size();
+    if (starts.empty() || i - starts.back() == most || bytes > cuda::kMaxGroupBytes) {
+      starts.push_back(i);
+      bytes = items[i].jpeg.size();
+    }
+  }
+  starts.push_back(items.size());
+  return starts;
+}
+
+/// Of a thread that makes images on the host.
+struct HostWorkspace {
+  std::vector<std::uint8_t> elements;
+  Workspace image;
+};
+
+/// The first error of several threads. Thread-safe.
+class FirstError {
+ public:
+  void note(Result<void> result) {
+    if (result) return;
+    const std::lock_guard lock(mutex_);
+    if (result_) result_ = std::move(result);
+    failed_.store(true, std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool failed() const noexcept { return failed_.load(std::memory_order_relaxed); }
+  /// Once nobody notes any more.
+  [[nodiscard]] Result<void>& result() noexcept { return result_; }
+
+ private:
+  std::atomic<bool> failed_{false};
+  std::mutex mutex_;
+  Result<void> result_;
+};
 
 class CudaBatches final : public DeviceBatches {
  public:
@@ -32,7 +87,8 @@ class CudaBatches final : public DeviceBatches {
                      static_cast<std::uint64_t>(channel_count(options.color)) *
                      static_cast<std::uint64_t>(options.width_px) *
                      static_cast<std::uint64_t>(options.height_px)),
-        workers_(std::min<std::size_t>(options.threads, cuda::kMaxLanes)) {}
+        workspaces_(options.threads),
+        workers_(options.threads) {}
 
   [[nodiscard]] Result<void> prepare() {
     if (auto ok = gpu::use_listed_device(options_.device); !ok) return ok;
@@ -40,6 +96,12 @@ class CudaBatches final : public DeviceBatches {
     auto memory = gpu::Buffer::make(gpu::BufferKind::kDevice, tables.size());
     if (!memory) return fail(memory.error());
     tables_ = std::move(*memory);
+    auto stream = gpu::Stream::make();
+    if (!stream) return fail(stream.error());
+    stream_.emplace(std::move(*stream));
+    auto order = gpu::Event::make_untimed();
+    if (!order) return fail(order.error());
+    order_.emplace(std::move(*order));
     return gpu::check(
         cudaMemcpy(tables_.data(), tables.data(), tables.size(), cudaMemcpyHostToDevice),
         "copying tables");
@@ -58,48 +120,123 @@ class CudaBatches final : public DeviceBatches {
   [[nodiscard]] Result<void> decode(std::span<const TensorItem> items, const DeviceTensorView& out,
                                     std::span<Result<TensorImage>> images) override {
     const gpu::OnDevice on(options_.device);
-    const std::size_t batch = batch_of(items.size());
-    const std::size_t wanted =
-        std::min<std::size_t>(std::min<std::size_t>(options_.threads, cuda::kMaxLanes),
-                              base::ceil_div(items.size(), batch));
-    while (lanes_.size() < wanted) {
-      auto lane = TensorLane::make(options_, maker_);
+    const std::vector<std::size_t> starts = cut(items);
+    const std::size_t count = starts.size() - 1;
+    while (lanes_.size() < std::min(count, cuda::kMaxLanes)) {
+      auto lane = TensorLane::make(options_, load_);
       if (!lane) return fail(lane.error());
       lanes_.push_back(std::move(*lane));
     }
-    Call call;
-    call.items = items;
-    call.out = static_cast<std::uint8_t*>(out.data);
-    call.image_bytes = image_bytes_;
-    call.after = static_cast<cudaStream_t>(out.stream.get());
-    call.tables = tables_.data();
-    call.images = images;
-    call.batch = batch;
-    std::mutex mutex;
-    Result<void> result;
-    auto started = workers_.run(wanted, [&](std::size_t /*thread*/, std::size_t lane) {
-      auto done = run(lanes_[lane], call);
-      if (done) return;
-      const std::lock_guard lock(mutex);
-      result = std::move(done);
+    const auto groups = std::make_unique<Group[]>(count);
+    std::vector<std::uint32_t> group_of(items.size());
+    std::uint64_t bytes = 0;
+    for (std::size_t g = 0; g < count; ++g) {
+      groups[g].first = starts[g];
+      groups[g].count = groups[g].unprepared = starts[g + 1] - starts[g];
+      for (std::size_t i = starts[g]; i < starts[g + 1]; ++i) {
+        group_of[i] = static_cast<std::uint32_t>(g);
+        bytes += items[i].jpeg.size();
+      }
+    }
+    // All of it will be under way soon, which decides how the first group is decoded, too.
+    const codec::cuda::EntropyLoad::Share coming(load_, bytes);
+    const Call call{items,  static_cast<std::uint8_t*>(out.data),
+                    image_bytes_, static_cast<cudaStream_t>(out.stream.get()),
+                    tables_.data(), images};
+    FirstError error;
+    auto started = workers_.run(items.size(), [&](std::size_t /*thread*/, std::size_t item) {
+      make_one(call, {groups.get(), count}, group_of[item], item, error);
     });
-    return started ? result : started;
+    if (!started) return started;
+    for (std::size_t g = 0; g < std::min(count, lanes_.size()); ++g) {
+      error.note(lanes_[g].finish(call));
+    }
+    std::vector<std::size_t> left_over;
+    for (TensorLane& lane : lanes_) {
+      const auto more = lane.take_left_over();
+      left_over.insert(left_over.end(), more.begin(), more.end());
+    }
+    if (error.failed()) return std::move(error.result());
+    return make_on_host(call, left_over);
   }
 
  private:
-  [[nodiscard]] Result<void> run(TensorLane& lane, Call& call) const try {
+  /// One image's part of the work; the last of its group's enqueues the group. Threads take images
+  /// in their order, so that whom a thread waits for here never waits for it.
+  void make_one(const Call& call, std::span<Group> groups, std::size_t g, std::size_t item,
+                FirstError& error) {
+    Group& group = groups[g];
+    const std::size_t lanes = std::min(groups.size(), lanes_.size());
+    TensorLane& lane = lanes_[g % lanes];
+    if (item == group.first) {
+      if (g >= lanes) groups[g - lanes].enqueued.wait(false, std::memory_order_acquire);
+      attempt(error, [&] {
+        auto finished = lane.finish(call);
+        return finished ? lane.begin(call, group.first, group.count) : finished;
+      });
+      raise(group.begun);
+    } else {
+      group.begun.wait(false, std::memory_order_acquire);
+    }
+    attempt(error, [&] {
+      lane.prepare(call, item - group.first);
+      return Result<void>{};
+    });
+    if (group.unprepared.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    attempt(error, [&] { return lane.enqueue(call); });
+    raise(group.enqueued);
+  }
+
+  /// Unless something has failed already.
+  template <typename Work>
+  void attempt(FirstError& error, Work work) const try {
+    if (error.failed()) return;
     const gpu::OnDevice here(options_.device);
-    return lane.run(call);
+    error.note(work());
   } catch (const std::bad_alloc&) {
-    return fail(StatusCode::kBusy, "memory ran out");
+    error.note(fail(StatusCode::kBusy, "memory ran out"));
+  }
+
+  [[nodiscard]] Result<void> make_on_host(const Call& call, const std::vector<std::size_t>& indices) {
+    if (indices.empty()) return {};
+    if (auto ok = order_->record(call.after); !ok) return ok;
+    if (auto ok = stream_->wait_for(order_->get()); !ok) return ok;
+    FirstError error;
+    auto started = workers_.run(indices.size(), [&](std::size_t thread, std::size_t i) {
+      attempt(error, [&] { return make_on_host(call, indices[i], workspaces_[thread]); });
+    });
+    if (!started) return started;
+    error.note(stream_->synchronise());
+    return std::move(error.result());
+  }
+
+  [[nodiscard]] Result<void> make_on_host(const Call& call, std::size_t index,
+                                          HostWorkspace& workspace) const {
+    void* const to = call.out + index * call.image_bytes;
+    workspace.elements.resize(call.image_bytes);
+    call.images[index] =
+        maker_.make(index, call.items[index], workspace.elements.data(), workspace.image);
+    if (!call.images[index]) {
+      return gpu::check(cudaMemsetAsync(to, 0, call.image_bytes, stream_->get()),
+                        "clearing an image of a batch");
+    }
+    const auto error = cudaMemcpyAsync(to, workspace.elements.data(), call.image_bytes,
+                                       cudaMemcpyHostToDevice, stream_->get());
+    if (auto ok = gpu::check(error, "copying an image of a batch"); !ok) return ok;
+    return stream_->synchronise();
   }
 
   const TensorOptions options_;
   const ImageMaker& maker_;
   std::uint64_t image_bytes_;
   gpu::Buffer tables_;
+  const std::shared_ptr<codec::cuda::EntropyLoad> load_ =
+      std::make_shared<codec::cuda::EntropyLoad>();
   std::vector<TensorLane> lanes_;
-  ThreadPool workers_;
+  std::optional<gpu::Stream> stream_;  ///< of images that the host makes
+  std::optional<gpu::Event> order_;
+  std::vector<HostWorkspace> workspaces_;  ///< one a thread
+  ThreadPool workers_;                     ///< last: ends its threads before the rest goes
 };
 
 }  // namespace

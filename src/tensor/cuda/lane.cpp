@@ -1,11 +1,14 @@
 #include <cuda_runtime_api.h>
 #include <algorithm>
+#include <base/checked.hpp>
 #include <codec/turbo/coefficient_reader.hpp>
+#include <cstring>
 #include <gpu/error.hpp>
 #include <iterator>
 #include <tensor/cuda/kernels.hpp>
 #include <tensor/cuda/lane.hpp>
 #include <tensor/cuda/tuning.hpp>
+#include <utility>
 
 namespace framewire::tensor::cuda {
 namespace {
@@ -27,80 +30,60 @@ Result<void> grow(gpu::Buffer& buffer, gpu::BufferKind kind, std::uint64_t bytes
 
 }  // namespace
 
-Result<TensorLane> TensorLane::make(const TensorOptions& options, const ImageMaker& maker) {
+Result<TensorLane> TensorLane::make(const TensorOptions& options,
+                                    std::shared_ptr<codec::cuda::EntropyLoad> load) {
   auto transcoder = codec::cuda::Transcoder::make();
   if (!transcoder) return fail(transcoder.error());
-  return TensorLane(options, maker, std::move(*transcoder));
+  transcoder->share({std::move(load), nullptr, nullptr});
+  return TensorLane(options, std::move(*transcoder));
 }
 
-Result<void> TensorLane::run(Call& call) {
-  while (collect(call)) {
-    if (!entries_.empty()) {
-      auto made = enqueue(call);
-      if (made) made = take_results(call);
-      if (!made && made.error().code() != StatusCode::kBusy) return made;
-      if (!made) {  // too little of the device's memory: the host has some
-        for (const Entry& entry : entries_) on_host_.push_back(entry.index);
-      }
-    }
-    if (auto made = make_on_host(call); !made) return made;
-  }
-  return {};
-}
-
-bool TensorLane::collect(Call& call) {
+Result<void> TensorLane::begin(const Call& call, std::size_t first, std::size_t count) {
+  first_ = first;
   entries_.clear();
-  on_host_.clear();
-  std::uint64_t bytes = 0;
-  std::size_t taken = 0;
-  while (taken < call.batch && bytes < kMaxBatchBytes) {
-    const std::size_t index = call.next.fetch_add(1, std::memory_order_relaxed);
-    if (index >= call.items.size()) break;
-    ++taken;
-    prepare(call, index, bytes);
+  entries_.resize(count);
+  offsets_.clear();
+  std::size_t bytes = 0;
+  for (const TensorItem& item : call.items.subspan(first, count)) {
+    offsets_.push_back(bytes);
+    bytes += base::ceil_div(item.jpeg.size(), std::size_t{16}) * 16;
   }
-  return taken > 0;
+  auto grown = grow(files_, gpu::BufferKind::kPinned, bytes + codec::kPinnedGuardBytes);
+  begun_ = grown.has_value();
+  return begun_ || grown.error().code() == StatusCode::kBusy ? Result<void>{} : grown;
 }
 
-void TensorLane::prepare(Call& call, std::size_t index, std::uint64_t& bytes) {
-  const TensorItem& item = call.items[index];
+void TensorLane::prepare(const Call& call, std::size_t n) { entries_[n] = read(call, n); }
+
+std::optional<TensorLane::Entry> TensorLane::read(const Call& call, std::size_t n) {
+  const TensorItem& item = call.items[first_ + n];
+  if (!begun_ || item.jpeg.empty()) return std::nullopt;
   const base::Deadline deadline(options_->limits.deadline_ms);
-  auto file = read_file(item.jpeg, options_->limits, deadline);
-  if (!file) {
-    on_host_.push_back(index);  // which says why
-    return;
-  }
+  // From here on the copy alone is looked at: the caller's bytes may change meanwhile.
+  const std::span bytes(files_.data() + offsets_[n], item.jpeg.size());
+  std::memcpy(bytes.data(), item.jpeg.data(), bytes.size());
+  auto file = read_file(bytes, options_->limits, deadline);
+  if (!file) return std::nullopt;  // a host thread says why
   auto geometry = plan_image(*file, item.crop, *options_);
-  Entry entry{index, std::move(*file), geometry ? *geometry : ImageGeometry{}};
+  if (!geometry || !TensorBatchPlan::takes(*geometry, *options_)) return std::nullopt;
+  Entry entry{first_ + n, std::move(*file), *geometry};
   // Few lanes of a device decode the scans of a progressive file: a host thread is faster.
-  const bool apart =
-      entry.file.frame.process == jpeg::Process::kProgressive || entry.file.frame.arithmetic;
-  if (!geometry || !TensorBatchPlan::takes(entry.geometry, *options_) ||
-      (apart && !read_on_host(entry, item, deadline)) || !codec::cuda::check_item(item_of(entry))) {
-    on_host_.push_back(index);
-    return;
+  if (entry.file.frame.process == jpeg::Process::kProgressive || entry.file.frame.arithmetic) {
+    codec::Context context;
+    context.deadline = deadline;
+    context.max_scans = options_->limits.max_scans;
+    auto coefficients = codec::read_coefficients(entry.file, context, entry.outcome);
+    if (!coefficients) return std::nullopt;
+    entry.coefficients = std::move(*coefficients);
   }
-  bytes += device_bytes(entry.file.frame, entry.geometry);
-  entries_.push_back(std::move(entry));
-}
-
-bool TensorLane::read_on_host(Entry& entry, const TensorItem& item, base::Deadline deadline) const {
-  // From a copy: the caller may change the original meanwhile, and host code must not see that.
-  const std::vector<std::uint8_t> copy(item.jpeg.begin(), item.jpeg.end());
-  const auto file = read_file(copy, options_->limits, deadline);
-  if (!file) return false;
-  codec::Context context;
-  context.deadline = deadline;
-  context.max_scans = options_->limits.max_scans;
-  auto read = codec::read_coefficients(*file, context, entry.outcome);
-  if (!read) return false;
-  entry.coefficients = std::move(*read);
-  return true;
+  if (!codec::cuda::check_item(item_of(entry))) return std::nullopt;
+  return entry;
 }
 
 codec::cuda::Item TensorLane::item_of(const Entry& entry) const {
   codec::cuda::Item item;
   item.file = &entry.file;
+  item.pinned = true;
   if (entry.coefficients) item.coefficients = &*entry.coefficients;
   for (std::size_t i = 0; i < static_cast<std::size_t>(entry.file.frame.component_count); ++i) {
     item.scales[i] = entry.geometry.exact ? 8 : entry.geometry.components[i].scale;
@@ -108,18 +91,41 @@ codec::cuda::Item TensorLane::item_of(const Entry& entry) const {
   return item;
 }
 
-Result<void> TensorLane::enqueue(Call& call) {
+Result<void> TensorLane::enqueue(const Call& call) {
+  for (std::size_t n = 0; n < entries_.size(); ++n) {
+    if (!entries_[n]) left_over_.push_back(first_ + n);
+  }
+  const auto end = std::remove(entries_.begin(), entries_.end(), std::nullopt);
+  for (auto from = entries_.begin(); from != end;) {
+    if (auto ok = finish(call); !ok) return ok;
+    std::uint64_t bytes = 0;
+    auto to = from;
+    while (to != end && bytes < kMaxBatchBytes) {
+      bytes += device_bytes((*to)->file.frame, (*to)->geometry);
+      ++to;
+    }
+    part_ = {from, to};
+    from = to;
+    auto enqueued = enqueue_part(call);
+    if (enqueued) continue;
+    leave_part();  // where the device has too little memory, the host has some
+    if (enqueued.error().code() != StatusCode::kBusy) return enqueued;
+  }
+  return {};
+}
+
+Result<void> TensorLane::enqueue_part(const Call& call) {
   items_.clear();
   plan_.clear();
-  for (const Entry& entry : entries_) {
-    items_.push_back(item_of(entry));
-    plan_.add(entry.file, entry.geometry, call.items[entry.index].flip,
-              call.out + entry.index * call.image_bytes);
+  for (const auto& entry : part_) {
+    items_.push_back(item_of(*entry));
+    plan_.add(entry->file, entry->geometry, call.items[entry->index].flip,
+              call.out + entry->index * call.image_bytes);
   }
   plan_.lay_out();
   if (auto ok = transcoder_.enqueue(items_); !ok) return ok;
   auto enqueued = enqueue_tensors(call);
-  if (!enqueued) (void)transcoder_.wait();  // its bytes may be freed behind this
+  if (!enqueued) (void)transcoder_.wait();  // its bytes may be taken for others behind this
   return enqueued;
 }
 
@@ -138,37 +144,33 @@ Result<void> TensorLane::enqueue_tensors(const Call& call) {
   return transcoder_.extend();
 }
 
-Result<void> TensorLane::take_results(Call& call) {
-  if (auto ok = transcoder_.wait(); !ok) return ok;
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    Entry& entry = entries_[i];
-    if (transcoder_.result(i).status == 0) {
-      TensorImage image = describe(entry.file, entry.geometry);
-      std::move(entry.outcome.warnings.begin(), entry.outcome.warnings.end(),
-                std::back_inserter(image.warnings));
-      call.images[entry.index] = std::move(image);
-    } else {
-      on_host_.push_back(entry.index);
+Result<void> TensorLane::finish(const Call& call) {
+  if (part_.empty()) return {};
+  auto done = transcoder_.wait();
+  if (!done && done.error().code() == StatusCode::kBusy) {
+    leave_part();
+    return {};
+  }
+  const auto part = std::exchange(part_, {});
+  if (!done) return done;
+  for (std::size_t i = 0; i < part.size(); ++i) {
+    Entry& entry = *part[i];
+    if (transcoder_.result(i).status != 0) {
+      left_over_.push_back(entry.index);
+      continue;
     }
+    TensorImage image = describe(entry.file, entry.geometry);
+    std::move(entry.outcome.warnings.begin(), entry.outcome.warnings.end(),
+              std::back_inserter(image.warnings));
+    call.images[entry.index] = std::move(image);
   }
   return {};
 }
 
-Result<void> TensorLane::make_on_host(Call& call) {
-  if (on_host_.empty()) return {};
-  elements_.resize(call.image_bytes);
-  const gpu::Stream& stream = transcoder_.stream();
-  if (auto ok = transcoder_.wait_for(call.after); !ok) return ok;
-  for (const std::size_t index : on_host_) {
-    void* const to = call.out + index * call.image_bytes;
-    call.images[index] = maker_->make(index, call.items[index], elements_.data(), workspace_);
-    const auto error = call.images[index] ? cudaMemcpyAsync(to, elements_.data(), call.image_bytes,
-                                                            cudaMemcpyHostToDevice, stream.get())
-                                          : cudaMemsetAsync(to, 0, call.image_bytes, stream.get());
-    if (auto ok = gpu::check(error, "copying an image of a batch"); !ok) return ok;
-    if (auto ok = stream.synchronise(); !ok) return ok;
-  }
-  return {};
+void TensorLane::leave_part() {
+  for (const auto& entry : std::exchange(part_, {})) left_over_.push_back(entry->index);
 }
+
+std::vector<std::size_t> TensorLane::take_left_over() { return std::exchange(left_over_, {}); }
 
 }  // namespace framewire::tensor::cuda

@@ -1,18 +1,20 @@
-// Makes batches on a stream of its own.
+// Makes one group of a batch's images at a time, on a stream of its own.
 #pragma once
 
-#include <atomic>
 #include <codec/coefficients.hpp>
 #include <codec/cuda/transcoder.hpp>
+#include <cstdint>
 #include <gpu/buffer.hpp>
+#include <memory>
 #include <optional>
+#include <span>
 #include <tensor/cuda/batch_plan.hpp>
 #include <tensor/image_maker.hpp>
 #include <vector>
 
 namespace framewire::tensor::cuda {
 
-/// What all lanes of a call share.
+/// A batch, as all lanes see it.
 struct Call {
   std::span<const TensorItem> items;
   std::uint8_t* out = nullptr;  ///< device
@@ -20,18 +22,29 @@ struct Call {
   cudaStream_t after = nullptr;  ///< writing begins when what it holds is over
   const void* tables = nullptr;  ///< device
   std::span<Result<TensorImage>> images;
-  std::size_t batch = 1;  ///< images that a lane takes together
-  std::atomic<std::size_t> next{0};
 };
 
-/// One thread's.
+/// begin(), then prepare() for each image, by any threads at once, then enqueue(), then finish();
+/// from group to group.
 class TensorLane {
  public:
+  /// @param load  counts what all lanes of a device have under way
   [[nodiscard]] static Result<TensorLane> make(const TensorOptions& options,
-                                               const ImageMaker& maker);
+                                               std::shared_ptr<codec::cuda::EntropyLoad> load);
 
-  /// Takes images until none are left. @return device_lost, busy
-  [[nodiscard]] Result<void> run(Call& call);
+  /// Takes memory for the files of `count` images from `first` on. Where there is none, all of them
+  /// are left over. @return device_lost
+  [[nodiscard]] Result<void> begin(const Call& call, std::size_t first, std::size_t count);
+  /// Copies the group's n-th file to where the device copies from, parses it, and reads what host
+  /// threads must read.
+  void prepare(const Call& call, std::size_t n);
+  /// Enqueues the group. Images that together need more of the device's memory than one batch may
+  /// take are made in several, and all but the last awaited. @return device_lost
+  [[nodiscard]] Result<void> enqueue(const Call& call);
+  /// Waits for what is under way. @return device_lost
+  [[nodiscard]] Result<void> finish(const Call& call);
+  /// Images that the device did not take, or gave up, since the last call of this function.
+  [[nodiscard]] std::vector<std::size_t> take_left_over();
 
  private:
   struct Entry {
@@ -43,31 +56,27 @@ class TensorLane {
     codec::CodecOutcome outcome{};
   };
 
-  TensorLane(const TensorOptions& options, const ImageMaker& maker,
-             codec::cuda::Transcoder transcoder)
-      : options_(&options), maker_(&maker), transcoder_(std::move(transcoder)), plan_(options) {}
-  /// @return whether there were any
-  [[nodiscard]] bool collect(Call& call);
-  void prepare(Call& call, std::size_t index, std::uint64_t& bytes);
-  [[nodiscard]] bool read_on_host(Entry& entry, const TensorItem& item,
-                                  base::Deadline deadline) const;
+  TensorLane(const TensorOptions& options, codec::cuda::Transcoder transcoder)
+      : options_(&options), transcoder_(std::move(transcoder)), plan_(options) {}
+  [[nodiscard]] std::optional<Entry> read(const Call& call, std::size_t n);
   [[nodiscard]] codec::cuda::Item item_of(const Entry& entry) const;
-  [[nodiscard]] Result<void> enqueue(Call& call);
+  [[nodiscard]] Result<void> enqueue_part(const Call& call);
   [[nodiscard]] Result<void> enqueue_tensors(const Call& call);
-  [[nodiscard]] Result<void> take_results(Call& call);
-  [[nodiscard]] Result<void> make_on_host(Call& call);
+  void leave_part();
 
   const TensorOptions* options_;
-  const ImageMaker* maker_;
   codec::cuda::Transcoder transcoder_;
   TensorBatchPlan plan_;
+  gpu::Buffer files_;  ///< pinned
   gpu::Buffer staging_;
   gpu::Buffer device_;
-  std::vector<Entry> entries_;
+  std::size_t first_ = 0;             ///< image of the group
+  bool begun_ = false;                ///< whether files_ has room for the group
+  std::vector<std::size_t> offsets_;  ///< of the group's files in files_
+  std::vector<std::optional<Entry>> entries_;
+  std::span<std::optional<Entry>> part_;  ///< of entries_, that is under way
   std::vector<codec::cuda::Item> items_;
-  std::vector<std::size_t> on_host_;  ///< images that the device does not take, or gave up
-  std::vector<std::uint8_t> elements_;
-  Workspace workspace_;
+  std::vector<std::size_t> left_over_;
 };
 
 }  // namespace framewire::tensor::cuda

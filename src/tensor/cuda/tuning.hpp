@@ -19,15 +19,17 @@ inline constexpr int kDownThreads = 256;
 /// Threads of a block of the kernel that makes weights, one output sample of an axis each.
 inline constexpr int kWeightThreads = 128;
 
-/// Threads that prepare images, at most, and that a batch is divided among. Measured with 1 to 16
-/// of them: docs/benchmarks/tensors.md.
-inline constexpr std::size_t kMaxLanes = 16;
-inline constexpr std::size_t kSharingLanes = 12;
-/// Images that a lane decodes together, at least and at most. Fewer leave the device idle, more
-/// keep memory.
-inline constexpr std::size_t kMinBatch = 16;
-inline constexpr std::size_t kMaxBatch = 128;
-/// Bound on what the images of a batch take of device memory; one image may take more.
+/// Groups of images that may be under way at once, each on a stream of its own.
+inline constexpr std::size_t kMaxLanes = 8;
+/// Into how many groups a batch is cut, if their size allows.
+inline constexpr std::size_t kGroupsOfBatch = 4;
+/// Images of a group. The driver takes a lock of the process for some 200 us to enqueue a group,
+/// whatever its size: 12 groups of 22 of a batch of 256 took 2.8 ms where their kernels took 0.7.
+inline constexpr std::size_t kMinGroup = 16;
+inline constexpr std::size_t kMaxGroup = 64;
+/// Bound on a group's files, which are copied to pinned memory; one file may take more.
+inline constexpr std::uint64_t kMaxGroupBytes = 32ull << 20;
+/// Bound on what the images of a group take of device memory at once; one image may take more.
 inline constexpr std::uint64_t kMaxBatchBytes = 512ull << 20;
 
 }  // namespace framewire::tensor::cuda

@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(kCandidateThreads)
   const OwnCandidate own = own_candidate(batch, scan, tile);
   if (__syncthreads_or(own.live ? 1 : 0) == 0) return;
   const SharedTables tables = load_tables(scan, pairs, reinterpret_cast<std::uint32_t*>(dynamic));
-  const PhasePattern pattern{scan.slots, scan.period};
+  const PhasePattern pattern{scan.block_tables, scan.period};
   __syncthreads();
   const bool first = own.live && is_first(batch, own.subsequence);
   const bool possible = own.live && own.slot < (first ? 1 : scan.period);
@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(kCandidateThreads)
   }
   if (__syncthreads_or(open ? 1 : 0) == 0) return;
   const SharedTables tables = load_tables(scan, pairs, reinterpret_cast<std::uint32_t*>(dynamic));
-  const PhasePattern pattern{scan.slots, scan.period};
+  const PhasePattern pattern{scan.block_tables, scan.period};
   __syncthreads();
   std::uint32_t next = own.subsequence + 1;
   for (int i = 0; open && i < kMaxExtensions; ++i, ++next) {

@@ -34,6 +34,7 @@
 // Four neighbouring MCUs a thread when summing DC: 0.54 instead of 0.35 µs; one image, no gain.
 #include <codec/cuda/decode/coefficients.hpp>
 #include <codec/cuda/decode/columns.hpp>
+#include <codec/cuda/decode/near_array.hpp>
 #include <codec/cuda/decode/tile_scan.hpp>
 #include <codec/cuda/zigzag.hpp>
 #include <cub/block/block_scan.cuh>
@@ -70,78 +71,88 @@ struct EdgeFinder {
   }
 };
 
-/// One more than the highest zig-zag index that bad data can reach.
-constexpr std::uint32_t kIndices = 96;
-/// Position of a coefficient outside the corner: the pad behind the corner, which nobody reads.
-constexpr std::uint8_t kOutside = 16;
-/// Position of an index outside a whole block, which has no pad: put() drops it.
-constexpr std::uint8_t kOutsideWhole = 0xFF;
+/// Where a thread's quads lie in shared memory, one behind the other for all threads: lanes that
+/// write to any of their own quads then meet in few banks.
+constexpr std::uint32_t kQuadStride = kSpanThreads * sizeof(uint4);
 
-/// Position of each zig-zag index in the corner and in a whole block.
+/// Where each zig-zag index lies.
 struct Positions {
-  std::uint8_t corner[kIndices];
-  std::uint8_t natural[64];
+  std::uint16_t corner[64];  ///< byte of the thread's quads; behind them where the corner ends
+  std::uint8_t natural[64];  ///< element of a whole block
 };
+
+/// One more than the last zig-zag index of a corner.
+FW_HD constexpr std::uint32_t corner_indices(std::uint32_t corner) {
+  return corner == 8 ? 64 : corner == 4 ? 25 : corner == 2 ? 5 : 1;
+}
 
 /// Collects a block's corner in shared memory and stores it. Its first element is the DC
 /// difference, which also goes to `dc`. A corner is stored whole. Of a whole block, pairs of rows
 /// without a coefficient are left out, unless another subsequence joins its part (stored_rows()).
 /// @tparam kQuads  16-byte pieces of the largest corner: 2 for 4×4, 8 for 8×8
-template <int kQuads>
+/// @tparam kEdges  whether some block may have to be kept whole besides its corner
+template <int kQuads, bool kEdges>
 struct CornerSink {
-  static constexpr bool kTakesZeros = kQuads != 8;
-  uint4* own;  ///< shared, kQuads of this thread, zero between blocks
+  uint4* own;  ///< shared, kQuads of this thread, zero between blocks; quad i at i × kSpanThreads
   std::uint8_t* coefficients;
   std::int16_t* dc;
   std::uint8_t* row_pairs;
-  const Positions* positions;
-  uint4* head;  ///< where the rest of a block goes that another thread began
+  NearArray<std::uint16_t> corner;  ///< Positions::corner
+  const std::uint8_t* natural;      ///< Positions::natural
+  uint4* head;                      ///< where the rest of a block goes that another thread began
+  std::uint32_t indices;            ///< corner_indices()
   std::uint32_t corner_bytes;
   EdgeFinder edges;
-  uint4* target = nullptr;
-  std::int16_t* block_dc = nullptr;
+  std::uint32_t block = 0;
+  bool continued = false;
   std::int16_t* whole = nullptr;
   std::uint32_t found = 0;  ///< pairs of rows that hold anything
 
-  __device__ void begin(std::uint32_t block, bool continued) {
-    block_dc = dc + block;
-    target = continued ? head
-                       : reinterpret_cast<uint4*>(coefficients +
-                                                  static_cast<std::uint64_t>(block) * corner_bytes);
-    if constexpr (kQuads != 8) whole = edges.find(block);
+  __device__ void begin(std::uint32_t begun, bool began_before) {
+    block = begun;
+    continued = began_before;
+    if constexpr (kEdges) whole = edges.find(block);
   }
   __device__ void put(std::uint32_t index, std::int32_t value) {
-    const std::uint32_t place = positions->corner[index];
-    if (kTakesZeros || place != kOutsideWhole) {
-      reinterpret_cast<std::int16_t*>(own)[place] = static_cast<std::int16_t>(value);
+    if (index < indices) {
+      const std::uint32_t place = corner.wide(index);
+      *reinterpret_cast<std::int16_t*>(reinterpret_cast<std::uint8_t*>(own) + place) =
+          static_cast<std::int16_t>(value);
+      if constexpr (kQuads == 8) found |= value != 0 ? 1u << (place / (2 * kQuadStride)) : 0;
     }
-    if (kQuads == 8) found |= 1u << (place >> 4);
-    if (kQuads != 8 && whole != nullptr && index < 64) {
-      whole[positions->natural[index]] = static_cast<std::int16_t>(value);
+    if constexpr (kEdges) {
+      if (whole != nullptr && index < 64) whole[natural[index]] = static_cast<std::int16_t>(value);
     }
   }
   __device__ void end(bool complete) {
-    if (target != head) *block_dc = *reinterpret_cast<const std::int16_t*>(own);
+    const uint4 first = own[0];
+    auto* const target =
+        continued ? head
+                  : reinterpret_cast<uint4*>(coefficients +
+                                             static_cast<std::uint64_t>(block) * corner_bytes);
+    if (!continued) dc[block] = static_cast<std::int16_t>(first.x);
     if constexpr (kQuads == 8) {
-      store_rows(complete && target != head ? found : kAllRowPairs);
+      store_rows(target, complete && !continued ? found : kAllRowPairs);
       return;
     }
-    if (corner_bytes == kQuads * 16 || target == head) {
+    if (corner_bytes == kQuads * 16 || continued) {
+      target[0] = first;
 #pragma unroll
-      for (int i = 0; i < kQuads; ++i) target[i] = own[i];
+      for (int i = 1; i < kQuads; ++i) target[i] = own[i * kSpanThreads];
     } else if (corner_bytes == 8) {
-      *reinterpret_cast<uint2*>(target) = *reinterpret_cast<const uint2*>(own);
+      *reinterpret_cast<uint2*>(target) = make_uint2(first.x, first.y);
     }
 #pragma unroll
-    for (int i = 0; i < kQuads; ++i) own[i] = make_uint4(0, 0, 0, 0);
+    for (int i = 0; i < kQuads; ++i) own[i * kSpanThreads] = make_uint4(0, 0, 0, 0);
   }
-  __device__ void store_rows(std::uint32_t pairs) {
-    if (target != head) row_pairs[block_dc - dc] = static_cast<std::uint8_t>(pairs);
+  __device__ void store_rows(uint4* target, std::uint32_t pairs) {
+    if (!continued) row_pairs[block] = static_cast<std::uint8_t>(pairs);
 #pragma unroll
     for (int i = 0; i < kQuads; i += 2) {
       if ((pairs >> (i / 2) & 1) == 0) continue;
-      target[i] = own[i], target[i + 1] = own[i + 1];
-      own[i] = own[i + 1] = make_uint4(0, 0, 0, 0);
+      uint4* const rows = own + i * kSpanThreads;
+      target[i] = rows[0], target[i + 1] = rows[kSpanThreads];
+      rows[0] = rows[kSpanThreads] = make_uint4(0, 0, 0, 0);
     }
     found = 0;
   }
@@ -149,15 +160,14 @@ struct CornerSink {
 
 /// Fills `positions`.
 __device__ void load_positions(std::uint32_t corner, Positions& positions) {
-  for (std::uint32_t i = threadIdx.x; i < kIndices; i += kSpanThreads) {
-    const std::uint32_t natural = natural_position(i & 63);
+  for (std::uint32_t i = threadIdx.x; i < 64; i += kSpanThreads) {
+    const std::uint32_t natural = natural_position(i);
     const std::uint32_t u = natural & 7;
     const std::uint32_t v = natural >> 3;
-    const bool inside = i < 64 && u < corner && v < corner;
-    positions.corner[i] = inside        ? static_cast<std::uint8_t>(v * corner + u)
-                          : corner == 8 ? kOutsideWhole
-                                        : kOutside;
-    if (i < 64) positions.natural[i] = static_cast<std::uint8_t>(natural);
+    const auto byte =
+        (u < corner && v < corner ? v * corner + u : 16) * static_cast<std::uint32_t>(sizeof(short));
+    positions.corner[i] = static_cast<std::uint16_t>(byte / 16 * kQuadStride + byte % 16);
+    positions.natural[i] = static_cast<std::uint8_t>(natural);
   }
 }
 
@@ -201,13 +211,21 @@ __device__ bool is_live(const SubsequenceSpan& span) {
   return span.state.bit < span.length && span.first_block < span.block_end;
 }
 
-/// Pads of one quad in shared memory put lanes into different banks. Corners have a pad behind each
-/// thread's quads. Whole blocks have one behind every fourth thread's: few lanes store at once, and
-/// one more thread block fits.
+/// Whether a span may meet a block that is kept whole besides its corner.
+__device__ bool meets_edge(const DecodeView& batch, const ScanDesc& scan,
+                           const SubsequenceSpan& span) {
+  if ((scan.right_edge | scan.bottom_edge) == 0 || !is_live(span)) return false;
+  const std::uint32_t next = span.subsequence + 1;
+  const bool goes_on = next < scan.first_subsequence + scan.subsequence_slots &&
+                       length_of(batch, next) != 0 && !is_first(batch, next);
+  EdgeFinder edges{&scan};
+  return edges.find(span.first_block) != nullptr ||
+         (goes_on ? batch.blocks[next] : span.block_end) >= edges.next;
+}
+
+/// Quads of a thread block: those of corners have one more a thread, for what lies outside of them.
 template <int kQuads>
-inline constexpr unsigned kThreadsAPad = kQuads == 8 ? 4 : 1;
-template <int kQuads>
-inline constexpr unsigned kOwnQuads = kSpanThreads* kQuads + kSpanThreads / kThreadsAPad<kQuads>;
+inline constexpr unsigned kOwnQuads = kSpanThreads * (kQuads == 8 ? kQuads : kQuads + 1);
 
 template <int kQuads>
 __global__ void __launch_bounds__(kSpanThreads, kQuads == 8 ? kFullWriteBlocks : kWriteBlocks)
@@ -222,24 +240,33 @@ __global__ void __launch_bounds__(kSpanThreads, kQuads == 8 ? kFullWriteBlocks :
   const std::uint32_t s = scan.first_subsequence + local;
   const std::uint32_t length = local < scan.subsequence_slots ? length_of(batch, s) : 0;
   if (__syncthreads_or(static_cast<int>(length)) == 0) return;
-  uint4* own = dynamic + threadIdx.x * kQuads + threadIdx.x / kThreadsAPad<kQuads>;
-  for (int i = 0; i < kQuads; ++i) own[i] = make_uint4(0, 0, 0, 0);
+  uint4* own = dynamic + threadIdx.x;
+  for (int i = 0; i < kQuads; ++i) own[i * kSpanThreads] = make_uint4(0, 0, 0, 0);
   const SharedSteps tables =
       load_steps(scan, pairs, reinterpret_cast<Step*>(dynamic + kOwnQuads<kQuads>));
   load_positions(scan.corner, positions);
   __syncthreads();
   const SubsequenceSpan span = load_span(batch, scan, s, length);
-  CornerSink<kQuads> sink{own,
-                          reinterpret_cast<std::uint8_t*>(scan.coefficients),
-                          scan.dc,
-                          scan.row_pairs,
-                          &positions,
-                          batch.heads + static_cast<std::uint64_t>(s) * kQuads,
-                          scan.corner * scan.corner * 2,
-                          {&scan}};
-  const SpanResult result =
-      write_span(column_of(batch, s), tables, scan.slots, scan.blocks_per_mcu, span.length,
-                 span.state, span.first_block, span.block_end, sink);
+  const auto write = [&]<bool kEdges>() {
+    CornerSink<kQuads, kEdges> sink{own,
+                                    reinterpret_cast<std::uint8_t*>(scan.coefficients),
+                                    scan.dc,
+                                    scan.row_pairs,
+                                    NearArray<std::uint16_t>(positions.corner),
+                                    positions.natural,
+                                    batch.heads + static_cast<std::uint64_t>(s) * kQuads,
+                                    corner_indices(scan.corner),
+                                    scan.corner * scan.corner * 2,
+                                    {&scan}};
+    return write_span(words_of(batch, s), tables, {scan.block_tables, scan.period}, span.length,
+                      span.state, span.first_block, span.block_end, sink);
+  };
+  SpanResult result;
+  if (kQuads != 8 && __ballot_sync(0xFFFFFFFFu, meets_edge(batch, scan, span)) != 0) {
+    result = write.template operator()<kQuads != 8>();
+  } else {
+    result = write.template operator()<false>();
+  }
   if (local >= scan.subsequence_slots) return;
   std::uint32_t faults = result.bad ? kBadCode : 0;
   if (span.first_block < span.block_end && result.block >= span.block_end) {

@@ -8,19 +8,51 @@
 
 namespace framewire::codec::cuda {
 
-/// One column: the words of 32 neighbouring subsequences are interleaved, so that a warp in which
-/// each lane reads its own column reads whole cache lines.
+/// A place in a column. Pairs of words of 32 neighbouring subsequences are interleaved, so that a
+/// warp in which each lane reads its own column reads whole cache lines.
 struct ColumnWords {
-  const std::uint32_t* words;
-  __device__ std::uint32_t operator[](std::uint32_t index) const { return words[index * 32]; }
+  const uint2* at;
+  __device__ ColumnWords from_pair(std::uint32_t pair) const { return {at + pair * 32}; }
+  __device__ WordPair take() {
+    const uint2 pair = *at;
+    at += 32;
+    return {pair.x, pair.y};
+  }
+  /// As BitWindow wants it; in one piece, so that what is read ahead goes straight into its
+  /// registers, and nobody waits for it before it is moved on.
+  __device__ void slide(std::uint32_t changed, WindowWords& window) {
+#if defined(__CUDA_ARCH__)
+    asm volatile(
+        "{\n\t"
+        ".reg .pred word, pair;\n\t"
+        ".reg .b32 bit;\n\t"
+        "and.b32 bit, %5, %6;\n\t"
+        "setp.ne.u32 word, bit, 0;\n\t"
+        "and.b32 bit, %5, %7;\n\t"
+        "setp.ne.u32 pair, bit, 0;\n\t"
+        "shr.u32 bit, bit, %8;\n\t"
+        "@word mov.b32 %0, %1;\n\t"
+        "@word mov.b32 %1, %2;\n\t"
+        "@word mov.b32 %2, %3;\n\t"
+        "@pair ld.global.v2.u32 {%2, %3}, [%4];\n\t"
+        "mad.wide.u32 %4, bit, 256, %4;\n\t"
+        "}"
+        : "+r"(window.high), "+r"(window.low), "+r"(window.ahead.first), "+r"(window.ahead.second),
+          "+l"(at)
+        : "r"(changed), "n"(kWordCrossed), "n"(kPairCrossed), "n"(kBitsShift + 6));
+#else
+    window.slide(changed, *this);
+#endif
+  }
 };
 
-inline __device__ std::uint64_t column_offset(const DecodeView& batch, std::uint32_t subsequence) {
-  const std::uint32_t words = column_words(batch.layout.subsequence_bytes);
-  return static_cast<std::uint64_t>(subsequence >> 5) * (words * 32) + (subsequence & 31);
+inline __device__ uint2* column_of(const DecodeView& batch, std::uint32_t subsequence) {
+  const std::uint32_t pairs = column_words(batch.layout.subsequence_bytes) / 2;
+  return batch.columns + static_cast<std::uint64_t>(subsequence >> 5) * (pairs * 32) +
+         (subsequence & 31);
 }
-inline __device__ ColumnWords column_of(const DecodeView& batch, std::uint32_t subsequence) {
-  return {batch.columns + column_offset(batch, subsequence)};
+inline __device__ ColumnWords words_of(const DecodeView& batch, std::uint32_t subsequence) {
+  return {column_of(batch, subsequence)};
 }
 
 /// Codes that the lookup tables of one scan's slots do not hold: a table in shared memory, and for
@@ -30,11 +62,11 @@ struct LongCodes {
   const std::uint32_t* starts;  ///< [slots × 2] long_start()
   const std::uint32_t* pairs;
   const TablePair* all;
-  __device__ FirstHalf find(std::uint32_t table, std::uint32_t window) const {
-    const bool dc = (table & 1) == 0;
+  /// As describe() makes it.
+  __device__ std::uint32_t find(std::uint32_t table, std::uint32_t window) const {
     const std::uint32_t index = (window >> 16) - starts[table];
-    if (index < kLongEntries) return describe_long(longs[table * kLongEntries + index], dc);
-    return walk_code(all[pairs[table >> 1]].code[table & 1], dc, window);
+    if (index < kLongEntries) return expand_long(longs[table * kLongEntries + index]);
+    return walk_code(all[pairs[table >> 1]].code[table & 1], (table & 1) == 0, window);
   }
 };
 
@@ -45,9 +77,8 @@ struct SharedTables {
   __device__ std::uint32_t entry(std::uint32_t table, std::uint32_t index) const {
     return entries[table << kTableBits | index];
   }
-  __device__ std::uint32_t slow(std::uint32_t table, std::uint32_t window) const {
-    const FirstHalf first = long_codes.find(table, window);
-    return make_entry(first, first.half);
+  __device__ std::uint32_t long_symbol(std::uint32_t table, std::uint32_t window) const {
+    return long_codes.find(table, window);
   }
 };
 
@@ -58,8 +89,8 @@ struct SharedSteps {
   __device__ Step step(std::uint32_t table, std::uint32_t index) const {
     return steps[table << kStepBits | index];
   }
-  __device__ Step slow_step(std::uint32_t table, std::uint32_t window) const {
-    return single_step(long_codes.find(table, window));
+  __device__ std::uint32_t long_symbol(std::uint32_t table, std::uint32_t window) const {
+    return long_codes.find(table, window);
   }
 };
 

@@ -252,7 +252,7 @@ DecodeView DecodeStage::view(const StageRun& run) const {
   v.layout = layout_;
   v.status = run.status;
   v.scan_end = memory.at(scan_end_);
-  v.columns = memory.at(columns_);
+  v.columns = memory.at(gpu::cast<uint2>(columns_));
   v.lengths = memory.at(lengths_);
   v.entries = memory.at(entries_);
   v.exits = memory.at(exits_);

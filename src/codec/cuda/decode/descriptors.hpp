@@ -28,8 +28,8 @@ struct ScanDesc {
   std::uint32_t marker_follows = 0;     ///< whether one is known to lie behind data_bytes
   std::uint32_t first_subsequence = 0;  ///< a multiple of the thread block
   std::uint32_t subsequence_slots = 0;  ///< reserved; those behind the scan's end stay empty
-  std::uint32_t slots = 0;              ///< table slot of each block of an MCU, 2 bits a block
-  std::uint32_t period = 1;             ///< after how many blocks `slots` repeats
+  std::uint32_t block_tables = 0;       ///< of the first `period` blocks of an MCU; PhasePattern
+  std::uint32_t period = 1;
   std::uint32_t blocks_per_mcu = 1;
   std::uint32_t phase_components = 0;  ///< scan component of each block of an MCU, 2 bits a block
   std::uint32_t total_blocks = 0;
@@ -107,7 +107,7 @@ struct DecodeView {
   EntropyLayout layout;
   std::uint32_t* status = nullptr;    ///< [images]
   std::uint32_t* scan_end = nullptr;  ///< [scans] where the first marker that ends it was found
-  std::uint32_t* columns = nullptr;   ///< [groups of 32][column_words()][32] unstuffed words
+  uint2* columns = nullptr;  ///< [groups of 32][column_words() / 2][32] unstuffed words
   std::uint32_t* lengths = nullptr;   ///< [subsequences] bits; with kFirstOfSegment
   std::uint32_t* entries = nullptr;   ///< [subsequences] state at the start
   std::uint32_t* exits = nullptr;     ///< [subsequences] state at the end

@@ -44,10 +44,10 @@ struct SegmentSum {
   std::uint32_t restarted;  ///< a segment begins in between
 };
 
-/// Words of a column: the subsequence, two words of its successors for its last symbol, and one
-/// that is read ahead.
+/// Words of a column, in pairs: the subsequence, two words of its successors for its last symbol,
+/// and two that are read ahead.
 FW_HD constexpr std::uint32_t column_words(std::uint32_t subsequence_bytes) {
-  return subsequence_bytes / 4 + 3;
+  return subsequence_bytes / 4 + 4;
 }
 
 /// Repair steps for subsequences of another length, so that repair reaches equally far in bytes.

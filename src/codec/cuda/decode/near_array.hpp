@@ -17,6 +17,13 @@ class NearArray {
       : at_(static_cast<std::uint32_t>(__cvta_generic_to_shared(array))) {
     asm volatile("" : "+r"(at_));
   }
+  /// An element of 16 bits, widened without a mask.
+  __device__ std::uint32_t wide(std::uint32_t index) const {
+    static_assert(sizeof(T) == 2);
+    std::uint32_t value;
+    asm volatile("ld.shared.u16 %0, [%1];" : "=r"(value) : "r"(at_ + index * 2));
+    return value;
+  }
   __device__ T operator[](std::uint32_t index) const {
     const std::uint32_t at = at_ + index * static_cast<std::uint32_t>(sizeof(T));
     if constexpr (sizeof(T) == 2) {
@@ -39,6 +46,7 @@ class NearArray {
   std::uint32_t at_;
 #else
   explicit NearArray(const T* array) : array_(array) {}
+  std::uint32_t wide(std::uint32_t index) const { return array_[index]; }
   T operator[](std::uint32_t index) const { return array_[index]; }
 
  private:

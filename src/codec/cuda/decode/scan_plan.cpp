@@ -20,14 +20,13 @@ const jpeg::HuffmanTable& table_of(const jpeg::JpegFile& file, const jpeg::Scan&
                                       dc ? scan.dc_slot[position] : scan.ac_slot[position]);
 }
 
-/// After how many blocks the pattern of an MCU's table slots repeats; a divisor of the number of
-/// blocks.
-std::uint32_t shortest_period(std::uint32_t slots, std::uint32_t blocks) {
+/// After how many blocks the tables of an MCU's blocks repeat; a divisor of the number of blocks.
+std::uint32_t shortest_period(std::uint32_t tables, std::uint32_t blocks) {
   for (std::uint32_t period = 1; period < blocks; ++period) {
     if (blocks % period != 0) continue;
     bool repeats = true;
     for (std::uint32_t i = period; i < blocks; ++i) {
-      repeats = repeats && (slots >> (2 * i) & 3) == (slots >> (2 * (i - period)) & 3);
+      repeats = repeats && (tables >> (3 * i) & 7) == (tables >> (3 * (i - period)) & 7);
     }
     if (repeats) return period;
   }
@@ -104,14 +103,15 @@ void DecodeStage::add_scan(const Item& item, const jpeg::Scan& scan, gpu::Arena&
     if (i > 0 && desc.pairs[slot] != pair) slot = desc.pair_count++;
     desc.pairs[slot] = pair;
     for (std::uint32_t k = 0; k < plane.h * plane.v; ++k, ++phase) {
-      desc.slots |= slot << (2 * phase);
+      desc.block_tables |= 2 * slot << (3 * phase);
       desc.phase_components |= static_cast<std::uint32_t>(i) << (2 * phase);
     }
     plane.corner = static_cast<std::uint32_t>(scales[c]);
     desc.corner = i == 0 ? plane.corner : std::max(desc.corner, plane.corner);
   }
   desc.blocks_per_mcu = phase;
-  desc.period = shortest_period(desc.slots, phase);
+  desc.period = shortest_period(desc.block_tables, phase);
+  desc.block_tables &= (1u << (3 * desc.period)) - 1;
   desc.total_blocks = mcus * phase;
   desc.mcu_columns = planes_of[scan.component[0]].desc.mcu_columns;
   desc.mcu_rows = mcus / desc.mcu_columns;

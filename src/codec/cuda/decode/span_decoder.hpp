@@ -27,9 +27,41 @@ FW_HD constexpr DecodeState unpack(std::uint32_t s) { return {s & 31, s >> 5 & 1
 
 /// Which tables the blocks of an MCU use.
 struct PhasePattern {
-  std::uint32_t slots = 0;   ///< 2 bits a block
-  std::uint32_t period = 1;  ///< after how many blocks the slots repeat
+  std::uint32_t tables = 0;  ///< 3 bits a block: twice its slot, the number of its DC table
+  std::uint32_t period = 1;  ///< after how many blocks they repeat
 };
+
+/// The tables of the blocks to come, from one block of an MCU on.
+class TableOrder {
+ public:
+  FW_HD TableOrder(PhasePattern pattern, std::uint32_t phase)
+      : wrap_(1u << (3 * (pattern.period - 1))) {
+    const std::uint32_t behind = 3 * (phase % pattern.period);
+    const std::uint32_t before = pattern.tables & ((1u << behind) - 1);
+    tables_ = pattern.tables >> behind | before << (3 * pattern.period - behind);
+#if defined(__CUDA_ARCH__)
+    asm volatile("" : "+r"(wrap_));  // or a shift is computed anew for each block
+#endif
+  }
+  FW_HD std::uint32_t dc_table() const { return tables_ & 7; }
+  FW_HD void next() { tables_ = (tables_ >> 3) + (tables_ & 7) * wrap_; }
+
+ private:
+  std::uint32_t tables_;
+  std::uint32_t wrap_;
+};
+
+// A cursor: the zig-zag index at bits 0–7 and the bit of the subsequence from kBitsShift on, so that
+// a lookup's advance is added at once. Where the sum has any bit of kBlockDone, the block is over.
+inline constexpr std::uint32_t kIndexMask = 0xFF;
+inline constexpr std::uint32_t kBlockDone = kEndsBlock | 0xC0;
+/// What differs between two cursors, less than a word apart, that lie in two words; in two pairs.
+inline constexpr std::uint32_t kWordCrossed = 32u << kBitsShift;
+inline constexpr std::uint32_t kPairCrossed = 64u << kBitsShift;
+
+FW_HD constexpr std::uint32_t make_cursor(std::uint32_t bit, std::uint32_t index) {
+  return bit << kBitsShift | index;
+}
 
 FW_HD inline std::uint32_t funnel(std::uint32_t high, std::uint32_t low, std::uint32_t shift) {
 #if defined(__CUDA_ARCH__)
@@ -40,34 +72,51 @@ FW_HD inline std::uint32_t funnel(std::uint32_t high, std::uint32_t low, std::ui
 #endif
 }
 
+struct WordPair {
+  std::uint32_t first;
+  std::uint32_t second;
+};
+
+/// The words around a cursor.
+struct WindowWords {
+  std::uint32_t high;
+  std::uint32_t low;
+  WordPair ahead;  ///< read early, as memory answers late; of its pair's second word only `first`
+
+  /// Moves on by a word where `changed` says so.
+  template <typename Words>
+  FW_HD void slide(std::uint32_t changed, Words& words) {
+    if ((changed & kWordCrossed) == 0) return;
+    high = low;
+    low = ahead.first;
+    ahead.first = ahead.second;
+    if ((changed & kPairCrossed) != 0) ahead = words.take();
+  }
+};
+
 /// Reads 32 bits at a growing position of a column of words.
+/// @tparam Words  a place in a column: from_pair(pair) is another; take() gives a WordPair and goes
+///                on; slide(changed, window) does what WindowWords::slide() does
 template <typename Words>
 class BitWindow {
  public:
-  FW_HD BitWindow(const Words& words, std::uint32_t bit)
-      : words_(words),
-        at_(bit),
-        high_(words[bit >> 5]),
-        low_(words[(bit >> 5) + 1]),
-        ahead_(words[(bit >> 5) + 2]) {}
-  FW_HD std::uint32_t at() const { return at_; }
-  FW_HD std::uint32_t bits() const { return funnel(high_, low_, at_); }
-  FW_HD void advance(std::uint32_t count) {
-    const std::uint32_t next = at_ + count;
-    if ((next ^ at_) & 32) {
-      high_ = low_;
-      low_ = ahead_;
-      ahead_ = words_[(next >> 5) + 2];
-    }
-    at_ = next;
+  FW_HD BitWindow(const Words& column, std::uint32_t bit) : words_(column.from_pair(bit >> 6)) {
+    const WordPair first = words_.take();
+    const WordPair second = words_.take();
+    const bool odd = (bit & 32) != 0;
+    window_ = {odd ? first.second : first.first,
+               odd ? second.first : first.second,
+               {odd ? second.second : second.first, second.second}};
   }
+  FW_HD std::uint32_t bits(std::uint32_t cursor) const {
+    return funnel(window_.high, window_.low, cursor >> kBitsShift);
+  }
+  /// From one cursor to another, less than 32 bits behind it.
+  FW_HD void move(std::uint32_t from, std::uint32_t to) { words_.slide(from ^ to, window_); }
 
  private:
   Words words_;
-  std::uint32_t at_;
-  std::uint32_t high_;
-  std::uint32_t low_;
-  std::uint32_t ahead_;  ///< read a word early, as memory answers late
+  WindowWords window_;
 };
 
 struct SkipResult {
@@ -76,35 +125,46 @@ struct SkipResult {
 };
 
 /// Runs over a subsequence without looking at values.
-/// @param tables  entry(table, index) and slow(table, window); table = 2 × slot + (0 DC, 1 AC)
+/// @param words   the subsequence's column, see BitWindow
+/// @param tables  entry(table, index) and long_symbol(table, window); table = 2 × slot + (0 DC, 1 AC)
 template <typename Words, typename Tables>
 FW_HD inline SkipResult skip_span(const Words& words, const Tables& tables, PhasePattern pattern,
-                                  std::uint32_t length_bits, std::uint32_t start_bit,
-                                  std::uint32_t phase, std::uint32_t index) {
+                                  std::uint32_t length_bits, DecodeState state) {
   SkipResult result;
-  if (start_bit < length_bits) {
-    BitWindow<Words> window(words, start_bit);
-    std::uint32_t table = (pattern.slots >> (2 * phase) & 3) * 2 + (index != 0 ? 1 : 0);
+  if (state.bit < length_bits) {
+    BitWindow<Words> window(words, state.bit);
+    TableOrder order(pattern, state.phase);
+    std::uint32_t table = order.dc_table() | (state.index != 0 ? 1 : 0);
+    std::uint32_t cursor = make_cursor(state.bit, state.index);
+    const std::uint32_t end = make_cursor(length_bits, 0);
     do {
-      const std::uint32_t bits = window.bits();
-      std::uint32_t entry = tables.entry(table, bits >> (32 - kTableBits));
-      if (entry == 0) entry = tables.slow(table, bits);
-      const bool all =
-          index + half_passed(entry) <= 64 && window.at() + half_bits(entry) <= length_bits;
-      const std::uint32_t half = all ? entry : entry >> 16;
-      window.advance(half_bits(half));
-      index += half_passed(half);
-      table |= 1;
-      if (index >= 64 || (half & kEndsBlock) != 0) {
-        index = 0;
-        ++result.blocks;
-        phase = phase + 1 == pattern.period ? 0 : phase + 1;
-        table = (pattern.slots >> (2 * phase) & 3) * 2;
+      const std::uint32_t bits = window.bits(cursor);
+      const std::uint32_t entry = tables.entry(table, bits >> (32 - kTableBits));
+      std::uint32_t next = cursor + (entry & (kAdvanceMask | kLongCode));
+      // Rare: a long code, or the block's or the subsequence's end, which the first symbol may
+      // reach before the others.
+      if ((next & 0xC0) != 0 || next >= end) {
+        const bool all = (next & kIndexMask) <= 64 && next <= (end | kEndsBlock | kIndexMask);
+        next = cursor + ((entry & kLongCode) != 0 ? tables.long_symbol(table, bits) & kAdvanceMask
+                         : all                    ? entry & kAdvanceMask
+                                                  : first_advance(entry));
       }
-    } while (window.at() < length_bits);
-    start_bit = window.at();
+      window.move(cursor, next);
+      table |= 1;
+      if ((next & kBlockDone) != 0) {
+        next &= ~(kEndsBlock | kIndexMask);
+        ++result.blocks;
+        order.next();
+        table = order.dc_table();
+      }
+      cursor = next;
+    } while (cursor < end);
+    state.bit = cursor >> kBitsShift;
+    state.index = cursor & kIndexMask;
+    state.phase = (state.phase + result.blocks) % pattern.period;
   }
-  result.state = pack({start_bit - length_bits, phase, index});
+  state.bit -= length_bits;
+  result.state = pack(state);
   return result;
 }
 
@@ -114,59 +174,69 @@ struct SpanResult {
   bool bad = false;         ///< met bits that are no code, or a run beyond the block
 };
 
-/// Runs over a subsequence from its known start and hands each non-zero coefficient to the sink.
+/// The highest zig-zag index that write_span() hands to a sink.
+inline constexpr std::uint32_t kMaxSinkIndex = 63 + kInvalidPassed - 1;
+
+/// Runs over a subsequence from its known start and hands its coefficients to the sink.
 /// The last step may reach into the next subsequence, at most to the end of a block; both then find
 /// the same coefficients there.
-/// @param tables  step(table, index) and slow_step(table, window); `table` as in skip_span()
+/// @param words   as in skip_span()
+/// @param tables  step(table, index) and long_symbol(table, window); `table` as in skip_span()
 /// @param sink    begin(block, continued) and end(complete) around each block. `continued`: an
 ///                earlier subsequence began it; not `complete`: a later one ends it. put(index,
-///                value): zig-zag index, 0 is the DC difference; up to 94 beyond the block's end,
-///                to be dropped. kTakesZeros: put() may be called for zeros too, which spares
-///                branches
+///                value): zig-zag index, 0 is the DC difference; zeros too, but behind all that
+///                was put before, since that spares branches. Indices of 64 to kMaxSinkIndex are to
+///                be dropped
 template <typename Words, typename Tables, typename Sink>
-FW_HD inline SpanResult write_span(const Words& words, const Tables& tables, std::uint32_t slots,
-                                   std::uint32_t period, std::uint32_t length_bits,
-                                   DecodeState state, std::uint32_t block, std::uint32_t block_end,
-                                   Sink& sink) {
+FW_HD inline SpanResult write_span(const Words& words, const Tables& tables, PhasePattern pattern,
+                                   std::uint32_t length_bits, DecodeState state,
+                                   std::uint32_t block, std::uint32_t block_end, Sink& sink) {
   SpanResult result{state.bit, block, false};
   if (state.bit >= length_bits || block >= block_end) return result;
   BitWindow<Words> window(words, state.bit);
-  std::uint32_t phase = state.phase;
-  std::uint32_t index = state.index;
-  std::uint32_t table = (slots >> (2 * phase) & 3) * 2 + (index != 0 ? 1 : 0);
-  sink.begin(block, index != 0);
+  TableOrder order(pattern, state.phase);
+  std::uint32_t table = order.dc_table() | (state.index != 0 ? 1 : 0);
+  std::uint32_t cursor = make_cursor(state.bit, state.index);
+  const std::uint32_t end = make_cursor(length_bits, 0);
+  sink.begin(block, state.index != 0);
   do {
-    const std::uint32_t bits = window.bits();
+    const std::uint32_t bits = window.bits(cursor);
     Step step = tables.step(table, bits >> (32 - kStepBits));
-    if (step.first == 0) step = tables.slow_step(table, bits);
-    const std::int32_t first = step_value(step.first);
-    const std::int32_t second = step_value(step.all);
-    // A step without a value has value 0 at the place of the next coefficient, so the earlier
-    // coefficient is put last.
-    if (Sink::kTakesZeros || second != 0) sink.put(index + step_place(step.all), second);
-    if (Sink::kTakesZeros || first != 0) sink.put(index + step_place(step.first), first);
-    // If the first symbol alone completes the block without an end code, the others do not count:
-    // behind them comes a DC code, not AC.
-    const std::uint32_t half = index + half_passed(step.all) <= 64 ? step.all : step.first;
+    std::uint32_t half = step.all;
+    std::uint32_t next = cursor + (half & (kAdvanceMask | kLongCode));
+    // Rare: a long code, or the block's end. If the first symbol alone completes the block without
+    // an end code, the others do not count: behind them comes a DC code, not AC.
+    if ((next & 0xC0) != 0) {
+      if ((half & kLongCode) != 0) {
+        step = single_step(tables.long_symbol(table, bits));
+        half = step.all;
+      } else if ((next & kIndexMask) > 64) {
+        half = step.all = step.first;
+      }
+      next = cursor + (half & kAdvanceMask);
+      result.bad |= (next & kIndexMask) > 64;
+    }
+    const std::uint32_t index = cursor & kIndexMask;
+    sink.put(index + step_place(step.first), step_value(step.first));
+    sink.put(index + step_place(step.all), step_value(step.all));
     const std::uint32_t size = step_size(half);
-    const std::uint32_t used = half_bits(half);
-    index += half_passed(half);
-    if (size != 0) sink.put(index - 1, extend(bits << (used - size), size));
-    window.advance(used);
+    const std::uint32_t tail = bits << ((advance_bits(half) - size) & 31);
+    sink.put((next & kIndexMask) - 1, extend(tail, size));
+    window.move(cursor, next);
     table |= 1;
-    if (index >= 64 || (half & kEndsBlock) != 0) {
-      result.bad |= index > 64;
-      index = 0;
+    const bool done = (next & kBlockDone) != 0;
+    cursor = done ? next & ~(kEndsBlock | kIndexMask) : next;
+    if (done) {
       ++block;
-      phase = phase + 1 == period ? 0 : phase + 1;
-      table = (slots >> (2 * phase) & 3) * 2;
+      order.next();
+      table = order.dc_table();
       sink.end(true);
       if (block >= block_end) break;
       sink.begin(block, false);
     }
-  } while (window.at() < length_bits);
-  if (index != 0) sink.end(false);
-  result.at = window.at();
+  } while (cursor < end);
+  if ((cursor & kIndexMask) != 0) sink.end(false);
+  result.at = cursor >> kBitsShift;
   result.block = block;
   return result;
 }

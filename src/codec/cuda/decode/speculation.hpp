@@ -10,8 +10,7 @@ namespace framewire::codec::cuda {
 inline __device__ SkipResult decode(const DecodeView& batch, const SharedTables& tables,
                                     PhasePattern pattern, std::uint32_t subsequence,
                                     std::uint32_t length, std::uint32_t packed) {
-  const DecodeState s = unpack(packed);
-  return skip_span(column_of(batch, subsequence), tables, pattern, length, s.bit, s.phase, s.index);
+  return skip_span(words_of(batch, subsequence), tables, pattern, length, unpack(packed));
 }
 
 /// Estimates the state at the start of a subsequence by decoding the last bits of its predecessors
@@ -29,8 +28,8 @@ inline __device__ std::uint32_t speculate_entry(const DecodeView& batch, const S
     wanted -= length - start;
   }
   if (start == 0 && is_first(batch, from)) phase = 0;
-  SkipResult result =
-      skip_span(column_of(batch, from), tables, pattern, length_of(batch, from), start, phase, 0);
+  SkipResult result = skip_span(words_of(batch, from), tables, pattern, length_of(batch, from),
+                                DecodeState{start, phase, 0});
   while (++from < subsequence) {
     result = decode(batch, tables, pattern, from, length_of(batch, from), result.state);
   }

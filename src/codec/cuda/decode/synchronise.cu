@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(kBuildThreads)
   const std::uint32_t first = blockIdx.x * kBuildThreads + threadIdx.x;
   for (std::uint32_t i = first; i < 2 * kLongEntries; i += kBuildThreads * kBuildBlocks) {
     pair.longs[i / kLongEntries][i % kLongEntries] =
-        build_long(code[i / kLongEntries], i % kLongEntries);
+        build_long(code[i / kLongEntries], i < kLongEntries, i % kLongEntries);
   }
   for (std::uint32_t i = first; i < 2 * kTableEntries; i += kBuildThreads * kBuildBlocks) {
     const bool dc = i < kTableEntries;
@@ -160,7 +160,7 @@ __device__ bool all_lone(const DecodeView& batch, const ScanDesc& scan, const Sy
 }
 
 template <int kShare>
-__global__ void __launch_bounds__(kSyncThreads)
+__global__ void __launch_bounds__(kSyncThreads, 6)
     synchronise_kernel(DecodeView batch, const Tile* tiles, const TablePair* pairs) {
   gpu::grid_dependency_sync();
   auto* dynamic = gpu::dynamic_shared<uint4>();
@@ -173,7 +173,7 @@ __global__ void __launch_bounds__(kSyncThreads)
   }
   if (span.active == 0 || all_lone(batch, scan, span)) return;
   const SharedTables tables = load_tables(scan, pairs, reinterpret_cast<std::uint32_t*>(dynamic));
-  const PhasePattern pattern{scan.slots, scan.period};
+  const PhasePattern pattern{scan.block_tables, scan.period};
   __syncthreads();
 
   for (std::uint32_t i = threadIdx.x; i < span.active; i += kSyncThreads) {
@@ -235,7 +235,7 @@ __device__ bool repair_seams(const DecodeView& batch, const ScanDesc& scan, cons
   const std::uint32_t seams = (scan.subsequence_slots - 1) / span;
   const std::uint32_t chain =
       repair_steps(batch.layout.chain_length, batch.layout.subsequence_bytes);
-  const PhasePattern pattern{scan.slots, scan.period};
+  const PhasePattern pattern{scan.block_tables, scan.period};
   for (std::uint32_t done = 0; done < seams; done += kSeamThreads) {
     const std::uint32_t local = (done + threadIdx.x + 1) * span;
     const std::uint32_t seam = scan.first_subsequence + local;

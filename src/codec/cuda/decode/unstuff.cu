@@ -1,5 +1,5 @@
 // Idea: see unstuffer.hpp. One thread a subsequence, so that bytes are walked in order, and a warp
-// stores its 32 columns word by word, side by side.
+// stores its 32 columns pair by pair, side by side.
 // Restart markers are found first, in three kernels: count those of each tile, list where segments
 // start, and give segments their subsequences.
 #include <algorithm>
@@ -15,9 +15,9 @@ namespace framewire::codec::cuda {
 namespace {
 
 struct ColumnStore {
-  std::uint32_t* words;
-  __device__ void operator()(std::uint32_t index, std::uint32_t word) const {
-    words[index * 32] = word;
+  uint2* column;
+  __device__ void operator()(std::uint32_t pair, std::uint32_t first, std::uint32_t second) const {
+    column[pair * 32] = make_uint2(first, second);
   }
 };
 
@@ -225,7 +225,7 @@ __global__ void __launch_bounds__(kSpanThreads)
   const std::uint32_t local = tile.part * kSpanThreads + threadIdx.x;
   if (local >= scan.subsequence_slots) return;
   const std::uint32_t subsequence = scan.first_subsequence + local;
-  const ColumnStore store{batch.columns + column_offset(batch, subsequence)};
+  const ColumnStore store{column_of(batch, subsequence)};
   const std::uint32_t size = batch.layout.subsequence_bytes;
   std::uint32_t length = 0;
   if (scan.has_restarts != 0) {

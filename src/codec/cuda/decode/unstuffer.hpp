@@ -26,7 +26,7 @@ FW_HD inline std::uint32_t swap_bytes(std::uint32_t word) {
 #endif
 }
 
-/// Collects bytes into words and stores them through `store(word_index, word)`.
+/// Collects bytes into words and stores two at a time through `store(pair_index, first, second)`.
 template <typename Store>
 class WordPacker {
  public:
@@ -56,17 +56,19 @@ class WordPacker {
     if (bits_ != 0) {
       emit(static_cast<std::uint32_t>(pending_ << (32 - bits_)) | ((1u << (32 - bits_)) - 1));
     }
-    while (count_ < words_ && count_ < bits / 32 + 4) emit(0xFFFFFFFFu);
+    while (count_ < words_ && (count_ < bits / 32 + 5 || count_ % 2 != 0)) emit(0xFFFFFFFFu);
   }
   FW_HD bool full() const { return count_ >= words_; }
 
  private:
   FW_HD void emit(std::uint32_t word) {
-    if (count_ < words_) store_(count_, word);
+    if (count_ % 2 != 0 && count_ < words_) store_(count_ / 2, first_, word);
+    first_ = word;
     ++count_;
   }
   Store store_;
   std::uint32_t words_;
+  std::uint32_t first_ = 0;  ///< of a pair
   std::uint64_t pending_ = 0;
   int bits_ = 0;
   std::uint32_t count_ = 0;
@@ -226,7 +228,7 @@ inline constexpr std::uint32_t kShortBytes = 128;
 /// @param begin    first byte of the subsequence
 /// @param own_end  one past its last
 /// @param end      one past the segment's last byte
-/// @param words    of the column
+/// @param words    of the column, an even number
 /// @param first    whether the segment begins here; otherwise data[begin − 1] exists
 template <typename Store>
 FW_HD inline UnstuffResult unstuff(const std::uint8_t* data, std::uint32_t begin,

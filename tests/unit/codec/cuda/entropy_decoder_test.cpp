@@ -54,21 +54,15 @@ struct Tables {
       }
     }
   }
-  FirstHalf find(std::uint32_t table, std::uint32_t window) const {
-    const std::uint32_t index = (window >> 16) - long_start(codes[table]);
-    if (index < kLongEntries) return describe_long(build_long(codes[table], index), table % 2 == 0);
-    return walk_code(codes[table], table % 2 == 0, window);
-  }
   std::uint32_t entry(std::uint32_t table, std::uint32_t index) const {
     return entries[table][index];
   }
-  std::uint32_t slow(std::uint32_t table, std::uint32_t window) const {
-    const FirstHalf first = find(table, window);
-    return make_entry(first, first.half);
-  }
   Step step(std::uint32_t table, std::uint32_t index) const { return steps[table][index]; }
-  Step slow_step(std::uint32_t table, std::uint32_t window) const {
-    return single_step(find(table, window));
+  std::uint32_t long_symbol(std::uint32_t table, std::uint32_t window) const {
+    const bool dc = table % 2 == 0;
+    const std::uint32_t index = (window >> 16) - long_start(codes[table]);
+    if (index < kLongEntries) return expand_long(build_long(codes[table], dc, index));
+    return walk_code(codes[table], dc, window);
   }
 };
 
@@ -111,7 +105,7 @@ std::vector<Block> random_blocks(unsigned seed, std::size_t mcus, double density
   return blocks;
 }
 
-constexpr std::uint32_t kSlots420 = 1u << 8 | 1u << 10;  // Y Y Y Y Cb Cr, 2 bits each
+constexpr PhasePattern k420{2u << 12 | 2u << 15, 6};  // Y Y Y Y Cb Cr
 
 std::vector<std::uint8_t> encode(const std::vector<Block>& blocks) {
   std::array<std::uint32_t, 1024> codes{};
@@ -145,10 +139,14 @@ struct Column {
 };
 struct ColumnReader {
   const std::uint32_t* words;
-  std::uint32_t operator[](std::uint32_t i) const {
-    EXPECT_LT(i, kWords);
-    return words[i];
+  std::uint32_t at = 0;
+  ColumnReader from_pair(std::uint32_t pair) const { return {words, pair * 2}; }
+  WordPair take() {
+    EXPECT_LT(at, kWords);
+    at += 2;
+    return {words[at - 2], words[at - 1]};
   }
+  void slide(std::uint32_t changed, WindowWords& window) { window.slide(changed, *this); }
 };
 
 std::vector<Column> make_columns(std::vector<std::uint8_t> bytes) {
@@ -157,7 +155,10 @@ std::vector<Column> make_columns(std::vector<std::uint8_t> bytes) {
   std::vector<Column> columns;
   for (std::uint32_t at = 0; at < size; at += kSize) {
     Column column;
-    const auto store = [&](std::uint32_t i, std::uint32_t word) { column.words.at(i) = word; };
+    const auto store = [&](std::uint32_t pair, std::uint32_t first, std::uint32_t second) {
+      column.words.at(pair * 2) = first;
+      column.words.at(pair * 2 + 1) = second;
+    };
     const UnstuffResult result =
         unstuff(bytes.data(), at, std::min(at + kSize, size), size, kWords, at == 0, store);
     EXPECT_EQ(result.marker, kNoMarker);
@@ -167,15 +168,13 @@ std::vector<Column> make_columns(std::vector<std::uint8_t> bytes) {
   return columns;
 }
 
-template <bool kZeros>
 struct BlockSink {
-  static constexpr bool kTakesZeros = kZeros;
   std::vector<Block>& blocks;
   std::uint32_t last_index;
   std::uint32_t current = 0;
   void begin(std::uint32_t block, bool /*continued*/) { current = block; }
   void put(std::uint32_t index, std::int32_t value) {
-    EXPECT_LE(index, 94u);
+    EXPECT_LE(index, kMaxSinkIndex);
     if (index <= last_index) blocks.at(current).at(index) = static_cast<std::int16_t>(value);
   }
   void end(bool /*complete*/) {}
@@ -192,29 +191,26 @@ struct Start {
 std::vector<Start> true_starts(const std::vector<Column>& columns) {
   std::vector<Start> starts(1);
   for (const Column& column : columns) {
-    const DecodeState s = unpack(starts.back().state);
-    const SkipResult skipped =
-        skip_span(ColumnReader{column.words.data()}, tables(), PhasePattern{kSlots420, 6},
-                  column.bits, s.bit, s.phase, s.index);
+    const SkipResult skipped = skip_span(ColumnReader{column.words.data()}, tables(), k420,
+                                         column.bits, unpack(starts.back().state));
     starts.push_back({skipped.state, starts.back().block + skipped.blocks});
   }
   return starts;
 }
 
 /// Decodes every column from where it begins; checks the end.
-template <bool kZeros>
 std::vector<Block> decode(const std::vector<Column>& columns, std::size_t count,
                           std::uint32_t last_index) {
   std::vector<Block> blocks(count);
   const auto starts = true_starts(columns);
   EXPECT_GE(starts.back().block, count);  // padding may look like one more
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    BlockSink<kZeros> sink{blocks, last_index};
+    BlockSink sink{blocks, last_index};
     const DecodeState state = unpack(starts[i].state);
     EXPECT_EQ(state.phase, starts[i].block % 6);
     const SpanResult result =
-        write_span(ColumnReader{columns[i].words.data()}, tables(), kSlots420, 6, columns[i].bits,
-                   state, starts[i].block, static_cast<std::uint32_t>(count), sink);
+        write_span(ColumnReader{columns[i].words.data()}, tables(), k420, columns[i].bits, state,
+                   starts[i].block, static_cast<std::uint32_t>(count), sink);
     EXPECT_FALSE(result.bad);
     // The last step may complete a block that ends in the next column.
     EXPECT_GE(result.block, std::min<std::size_t>(starts[i + 1].block, count));
@@ -229,8 +225,7 @@ TEST(CudaEntropyDecoder, ReadsBackWhatWasWritten) {
     const auto blocks = random_blocks(seed, 120, density, seed % 4 == 3 ? 900 : 12);
     const auto columns = make_columns(encode(blocks));
     ASSERT_GT(columns.size(), 2u);
-    EXPECT_EQ(decode<false>(columns, blocks.size(), 63), blocks) << "seed " << seed;
-    EXPECT_EQ(decode<true>(columns, blocks.size(), 63), blocks) << "zeros too, seed " << seed;
+    EXPECT_EQ(decode(columns, blocks.size(), 63), blocks) << "seed " << seed;
   }
 }
 
@@ -239,8 +234,7 @@ TEST(CudaEntropyDecoder, SkippingHighFrequenciesLeavesTheLowOnesAlone) {
     auto blocks = random_blocks(7, 200, 1.0, 40);
     const auto columns = make_columns(encode(blocks));
     for (Block& block : blocks) std::fill(block.begin() + last + 1, block.end(), std::int16_t{0});
-    EXPECT_EQ(decode<false>(columns, blocks.size(), last), blocks) << "last index " << last;
-    EXPECT_EQ(decode<true>(columns, blocks.size(), last), blocks) << "zeros too, up to " << last;
+    EXPECT_EQ(decode(columns, blocks.size(), last), blocks) << "last index " << last;
   }
 }
 
@@ -252,9 +246,8 @@ TEST(CudaEntropyDecoder, WrongGuessesMeetTheTruePath) {
   for (std::size_t i = 0; i + 3 < columns.size(); ++i) {
     std::uint32_t state = 0;  // a guess at the start of column i, repaired over three columns
     for (std::size_t k = i; k < i + 3; ++k) {
-      const DecodeState s = unpack(state);
-      state = skip_span(ColumnReader{columns[k].words.data()}, tables(), PhasePattern{kSlots420, 6},
-                        columns[k].bits, s.bit, s.phase, s.index)
+      state = skip_span(ColumnReader{columns[k].words.data()}, tables(), k420, columns[k].bits,
+                        unpack(state))
                   .state;
     }
     met += state == starts[i + 3].state ? 1 : 0;
@@ -270,13 +263,13 @@ TEST(CudaEntropyDecoder, AnyBytesEndWithinTheColumn) {
     for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random() % (run % 5 == 0 ? 2 : 255));
     for (const Column& column : make_columns(bytes)) {
       const SkipResult skipped =
-          skip_span(ColumnReader{column.words.data()}, tables(), PhasePattern{kSlots420, 6},
-                    column.bits, random() % 31, random() % 6, random() % 64);
+          skip_span(ColumnReader{column.words.data()}, tables(), k420, column.bits,
+                    DecodeState{random() % 31, random() % 6, random() % 64});
       EXPECT_LE(unpack(skipped.state).bit, 31u);
       std::vector<Block> blocks(8);
-      BlockSink<true> sink{blocks, 63};
-      const SpanResult written = write_span(ColumnReader{column.words.data()}, tables(), kSlots420,
-                                            6, column.bits, DecodeState{}, 0, 8, sink);
+      BlockSink sink{blocks, 63};
+      const SpanResult written = write_span(ColumnReader{column.words.data()}, tables(), k420,
+                                            column.bits, DecodeState{}, 0, 8, sink);
       EXPECT_LE(written.block, 8u);
     }
   }
@@ -290,14 +283,14 @@ TEST(CudaUnstuffer, FindsMarkersAndZerosAcrossBoundaries) {
     std::uint32_t kept = 0;
     for (std::uint32_t begin : {0u, kSize}) {
       kept += unstuff(bytes.data(), begin, begin + kSize, 2u * kSize, kWords, begin == 0,
-                      [](std::uint32_t, std::uint32_t) {})
+                      [](std::uint32_t, std::uint32_t, std::uint32_t) {})
                   .bytes;
     }
     EXPECT_EQ(kept, 2u * kSize - 1) << "0xFF at " << at;
     bytes[at + 1] = 0xD9;
     const std::uint32_t owner = at / kSize * kSize;
     const auto found = unstuff(bytes.data(), owner, owner + kSize, 2u * kSize, kWords, owner == 0,
-                               [](std::uint32_t, std::uint32_t) {});
+                               [](std::uint32_t, std::uint32_t, std::uint32_t) {});
     EXPECT_EQ(found.marker, at);
   }
 }
@@ -348,9 +341,13 @@ TEST(CudaUnstuffer, KeepsWhatAWalkKeepsAtAnyAlignment) {
     const std::uint32_t end = own_end + random() % 24;
     const bool first = begin == 0 || random() % 2 == 0;
     const std::uint32_t words = column_words(48);
+    static_assert(column_words(48) % 2 == 0);
     const Walk want = walk_bytes(data, begin, own_end, end, words, first);
     std::vector<std::uint32_t> column(words, 0xFFFFFFFFu);
-    const auto store = [&](std::uint32_t i, std::uint32_t word) { column.at(i) = word; };
+    const auto store = [&](std::uint32_t pair, std::uint32_t first_word, std::uint32_t second) {
+      column.at(pair * 2) = first_word;
+      column.at(pair * 2 + 1) = second;
+    };
     const UnstuffResult got = unstuff(data, begin, own_end, end, words, first, store);
     ASSERT_EQ(got.bytes, want.own) << "run " << run;
     ASSERT_EQ(got.marker, want.marker) << "run " << run;
