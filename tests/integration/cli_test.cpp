@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <algorithm>
 #include <array>
 #include <framewire/options.hpp>
 #include <nlohmann/json.hpp>
@@ -164,6 +165,15 @@ const std::vector<Refusal>& refusals() {
       {"bench vary", {"bench", "jpeg2jpeg", "{in}", "--vary", "size,x"}, 2, "found 'size,x'"},
       {"bench vary size", {"bench", "jpeg2jpeg", "{in}", "--vary", "size"}, 2, "found no --size"},
       {"bench rate", {"bench", "jpeg2jpeg", "{in}", "--rate", "0"}, 2, "--rate: found '0'"},
+      {"bench parts", {"bench", "jpeg2jpeg", "{in}", "--parts", "x"}, 2, "--parts: found 'x'"},
+      {"bench of no part",
+       {"bench", "jpeg2jpeg", "{in}", "--parts", "none"},
+       2,
+       "--parts: found 'none'"},
+      {"bench memory of no part",
+       {"bench", "jpeg2jpeg", "{in}", "--parts", "latency", "--memory-over-time"},
+       2,
+       "found no throughput in --parts"},
       {"bench seed", {"bench", "jpeg2jpeg", "{in}", "--seed", "-1"}, 2, "--seed: found '-1'"},
       {"bench jobs", {"bench", "resize", "{in}", "--jobs", "1,"}, 2, "--jobs"},
       {"inspect nothing", {"inspect", "{folder}/none.jpg"}, 1, "No such file"},
@@ -357,6 +367,43 @@ TEST_F(Cli, BenchFeedsAnEngineFromItsOwnMemoryOrTheCallers) {
     EXPECT_EQ(row["batch"], 3);
     EXPECT_GT(row["batch_latency_ms"]["p50"], 0);
   }
+}
+
+// A part that was not asked for takes no time and leaves no figures; each run is told by itself.
+TEST_F(Cli, BenchMeasuresThePartsAskedForAndTellsEachRun) {
+  const Words words = {"bench", "jpeg2jpeg", in_,    "--size",   "32", "--codec", "turbo", "--vary",
+                       "size",  "--seconds", "0.05", "--repeat", "3",  "--parts"};
+  const auto with = [&](const Words& more) {
+    Words all = words;
+    all.insert(all.end(), more.begin(), more.end());
+    return run_program(all);
+  };
+  const Ran throughput = with({"throughput", "--json"});
+  ASSERT_EQ(throughput.exit_code, 0) << throughput.err;
+  const json row = json::parse(throughput.out)["rows"][0];
+  EXPECT_FALSE(row.contains("latency_ms"));
+  EXPECT_FALSE(row.contains("batch_latency_ms"));
+  EXPECT_FALSE(row.contains("stages_us"));
+  EXPECT_EQ(row["submitters"], 2);
+  for (const json& of : {row, row["varied"]}) {
+    ASSERT_EQ(of["runs"].size(), 3u);
+    std::vector<double> rates;
+    for (const json& run : of["runs"]) rates.push_back(run["images_per_second"]);
+    std::sort(rates.begin(), rates.end());
+    EXPECT_EQ(of["images_per_second_min"], rates[0]);
+    EXPECT_EQ(of["images_per_second"], rates[1]);
+    EXPECT_EQ(of["images_per_second_max"], rates[2]);
+  }
+  const Ran rate = with({"none", "--rate", "100", "--json"});
+  ASSERT_EQ(rate.exit_code, 0) << rate.err;
+  const json only = json::parse(rate.out)["rows"][0];
+  EXPECT_FALSE(only.contains("images_per_second"));
+  EXPECT_FALSE(only.contains("varied"));
+  EXPECT_GT(only["open_loop"]["due"], 0);
+  const Ran table = with({"none", "--rate", "100"});
+  EXPECT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_TRUE(contains(table.out, "p99.9")) << table.out;
+  EXPECT_EQ(with({"latency"}).exit_code, 0);
 }
 
 TEST_F(Cli, BenchTellsLatenciesOfSequentialInputsApart) {

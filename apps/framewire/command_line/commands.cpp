@@ -111,6 +111,11 @@ constexpr OptionSpec kBenchOwn[] = {
      "jpeg2jpeg: where inputs lie: in memory of the program's own, or of the engine's, from which "
      "GPUs copy",
      "Measuring"},
+    {"parts", "LIST", "", "throughput,latency,stages",
+     "jpeg2jpeg: what to measure besides what other options ask for: throughput, latency (of a "
+     "lone "
+     "image and of a batch), stages, joined by commas, or none",
+     "Measuring"},
     {"profiles", "N|FILES", "", "",
      "jpeg2jpeg: give inputs so many made-up ICC profiles by turns, or those of files joined by "
      "commas",

@@ -104,6 +104,61 @@ __device__ void make_row(const ImageDesc& image, TensorColor color, std::int32_t
   }
 }
 
+/// Four neighbours of a row of the frame, of which the first is a multiple of 4.
+struct Four {
+  int at[4];
+};
+
+/// Planes are whole blocks, so that four may be read where the picture has fewer.
+__device__ Four luma_four(const std::uint8_t* row, std::int32_t x) {
+  const std::uint32_t word = *reinterpret_cast<const std::uint32_t*>(row + x);
+  return {{static_cast<int>(word & 0xFF), static_cast<int>(word >> 8 & 0xFF),
+           static_cast<int>(word >> 16 & 0xFF), static_cast<int>(word >> 24)}};
+}
+
+/// Upsamples a component of half as many columns, and rows where kRows.
+template <bool kRows>
+__device__ Four chroma_four(const ComponentSamples& c, const SourceRows& rows, std::int32_t x) {
+  const std::int32_t middle = x / 2;
+  const auto column = [&](std::int32_t i) {
+    const std::int32_t at = clamp_to(i, c.width);
+    return kRows ? 3 * rows.near[at] + rows.far[at] : static_cast<int>(rows.near[at]);
+  };
+  const int before = column(middle - 1);
+  const int first = column(middle);
+  const int second = column(middle + 1);
+  const int after = column(middle + 2);
+  constexpr int kShift = kRows ? 4 : 2;
+  constexpr int kLeft = kRows ? 8 : 1;
+  constexpr int kRight = kRows ? 7 : 2;
+  return {{(3 * first + before + kLeft) >> kShift, (3 * first + second + kRight) >> kShift,
+           (3 * second + first + kLeft) >> kShift, (3 * second + after + kRight) >> kShift}};
+}
+
+/// As make_row(), for the usual 4:2:0 (kRows) and 4:2:2.
+template <bool kRows>
+__device__ void make_subsampled_row(const ImageDesc& image, TensorColor color, std::int32_t x0,
+                                    std::int32_t y, std::int32_t length, std::uint32_t* pixels) {
+  const std::uint8_t* const luma = row_at(image.components[0], y);
+  const SourceRows blue = rows_of(image.components[1], image.v_max, y);
+  const SourceRows red = rows_of(image.components[2], image.v_max, y);
+  const std::int32_t skipped = x0 % 4;  // pixels before x0 among its four
+  for (std::int32_t i = 4 * static_cast<std::int32_t>(threadIdx.x) - skipped; i < length;
+       i += 4 * kAcrossThreads) {
+    const Four ys = luma_four(luma, x0 + i);
+    const Four blues = chroma_four<kRows>(image.components[1], blue, x0 + i);
+    const Four reds = chroma_four<kRows>(image.components[2], red, x0 + i);
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      const Pixel in{{ys.at[k], blues.at[k], reds.at[k], 0}};
+      const std::uint32_t pixel = pack(image.conversion == Conversion::kYcbcrToRgb
+                                           ? ycbcr_to_rgb(in)
+                                           : convert(image.conversion, color, in));
+      if (i + k >= 0 && i + k < length) pixels[i + k] = pixel;
+    }
+  }
+}
+
 /// How many components a pixel is made of.
 __device__ int component_count(const ImageDesc& image) {
   switch (image.conversion) {
@@ -115,6 +170,16 @@ __device__ int component_count(const ImageDesc& image) {
     default:
       return 3;
   }
+}
+
+/// k2x2 or k2x1 where a picture of three components has luma of the frame's own sampling, and both
+/// others are upsampled so.
+__device__ Upsampling subsampling_of(const ImageDesc& image) {
+  const Upsampling chroma = image.components[1].upsampling;
+  const bool usual = image.components[0].upsampling == Upsampling::kFull &&
+                     image.components[2].upsampling == chroma;
+  return usual && (chroma == Upsampling::k2x2 || chroma == Upsampling::k2x1) ? chroma
+                                                                             : Upsampling::kFull;
 }
 
 /// The last of `count` entries that is not above `value`.
@@ -153,6 +218,7 @@ __global__ void __launch_bounds__(kAcrossThreads) across_kernel(BatchDesc batch)
   const std::int32_t length = min(axis.first[last] + axis.count[last] - begin, kAcrossPixels);
 
   const int components = component_count(image);
+  const Upsampling subsampled = components == 3 ? subsampling_of(image) : Upsampling::kFull;
   for (std::int32_t r = 0; r < rows; ++r) {
     const std::int32_t x = image.crop_left + begin;
     const std::int32_t y = image.crop_top + row0 + r;
@@ -162,6 +228,10 @@ __global__ void __launch_bounds__(kAcrossThreads) across_kernel(BatchDesc batch)
       for (auto i = static_cast<std::int32_t>(threadIdx.x); i < length; i += kAcrossThreads) {
         pixels[r][i] = from[i];
       }
+    } else if (subsampled == Upsampling::k2x2) {
+      make_subsampled_row<true>(image, batch.color, x, y, length, pixels[r]);
+    } else if (subsampled == Upsampling::k2x1) {
+      make_subsampled_row<false>(image, batch.color, x, y, length, pixels[r]);
     } else if (components == 3) {
       make_row<3>(image, batch.color, x, y, length, pixels[r]);
     } else if (components == 1) {

@@ -10,17 +10,23 @@
 namespace framewire::tensor::cuda {
 namespace {
 
-__device__ float filter(const AxisWeights& axis, const float* middle, std::int32_t width,
-                        std::int32_t x, std::int32_t y) {
-  const std::int32_t count = axis.count[y];
+/// Filters kChannels columns with the weights of one output sample.
+template <int kChannels>
+__device__ void filter(const AxisWeights& axis, float* const* middle, std::int32_t width,
+                       transform::PixelPosition from, float* sums) {
+  const std::int32_t count = axis.count[from.y];
   const std::int32_t out = axis.taps.taps.geometry.out_size;
-  const float* from = middle + static_cast<std::int64_t>(axis.first[y]) * width + x;
-  float sum = 0.f;
+  const float* weight = axis.weights + from.y;
+  std::size_t at = static_cast<std::size_t>(axis.first[from.y]) * static_cast<std::size_t>(width) +
+                   static_cast<std::size_t>(from.x);
+#pragma unroll
+  for (int c = 0; c < kChannels; ++c) sums[c] = 0.f;
   for (std::int32_t k = 0; k < count; ++k) {
-    sum += axis.weights[static_cast<std::int64_t>(k) * out + y] *
-           from[static_cast<std::int64_t>(k) * width];
+#pragma unroll
+    for (int c = 0; c < kChannels; ++c) sums[c] += *weight * middle[c][at];
+    weight += out;
+    at += static_cast<std::size_t>(width);
   }
-  return sum;
 }
 
 /// The nearest level; halves go to the even one.
@@ -39,30 +45,47 @@ __device__ void convert_once(const float (&in)[3], int (&out)[3]) {
 template <typename T>
 __global__ void __launch_bounds__(kDownThreads) down_kernel(BatchDesc batch) {
   gpu::grid_dependency_sync();
-  const ImageDesc& image = batch.images[blockIdx.y];
-  const std::int64_t pixels = static_cast<std::int64_t>(batch.width_px) * batch.height_px;
-  const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * kDownThreads + threadIdx.x;
-  if (at >= pixels) return;
-  const auto y = static_cast<std::int32_t>(at / batch.width_px);
-  const auto x = static_cast<std::int32_t>(at - static_cast<std::int64_t>(y) * batch.width_px);
+  const ImageDesc& image = batch.images[blockIdx.z];
+  const auto x = static_cast<std::int32_t>(blockIdx.x * kDownColumns + threadIdx.x % kDownColumns);
+  const auto y = static_cast<std::int32_t>(blockIdx.y * kDownRows + threadIdx.x / kDownColumns);
+  if (x >= batch.width_px || y >= batch.height_px) return;
   const transform::PixelPosition from =
       transform::stored_position(image.orientation, {x, y}, image.width_px, image.height_px);
   float sums[3] = {};
   int samples[3] = {};
-  for (int c = 0; c < image.channels; ++c) {
-    const AxisWeights& axis = batch.axes[image.down[image.exact ? 0 : c]];
-    sums[c] = filter(axis, image.middle[c], image.width_px, from.x, from.y);
-    samples[c] = to_sample(sums[c]);
+  if (image.exact && image.channels == 3) {
+    filter<3>(batch.axes[image.down[0]], image.middle, image.width_px, from, sums);
+  } else {
+#pragma unroll
+    for (int c = 0; c < 3; ++c) {
+      if (c >= image.channels) break;
+      const AxisWeights& axis = batch.axes[image.down[image.exact ? 0 : c]];
+      filter<1>(axis, image.middle + c, image.width_px, from, sums + c);
+    }
   }
+#pragma unroll
+  for (int c = 0; c < 3; ++c) samples[c] = to_sample(sums[c]);
   if (!image.exact && image.conversion == Conversion::kYcbcrToRgb) convert_once(sums, samples);
-  const int* const sources = image.channels == 1 ? batch.gray_sources : batch.sources;
+  const bool gray = image.channels == 1;
   const T* const tables = static_cast<const T*>(batch.tables);
   T* const out = static_cast<T*>(image.out);
-  for (int c = 0; c < batch.channels; ++c) {
-    const int source = sources[c];
-    const int sample = source < 0 ? 128 : samples[source];
-    const std::int64_t to =
-        batch.layout == TensorLayout::kNchw ? c * pixels + at : at * batch.channels + c;
+  const std::size_t pixels =
+      static_cast<std::size_t>(batch.width_px) * static_cast<std::size_t>(batch.height_px);
+  const std::size_t at =
+      static_cast<std::size_t>(y) * static_cast<std::size_t>(batch.width_px) +
+      static_cast<std::size_t>(x);
+#pragma unroll
+  for (int c = 0; c < 3; ++c) {
+    if (c >= batch.channels) break;
+    const int source = gray ? batch.gray_sources[c] : batch.sources[c];
+    const int sample = source < 0    ? 128
+                       : source == 0 ? samples[0]
+                       : source == 1 ? samples[1]
+                                     : samples[2];
+    const auto channel = static_cast<std::size_t>(c);
+    const std::size_t to = batch.layout == TensorLayout::kNchw
+                               ? channel * pixels + at
+                               : at * static_cast<std::size_t>(batch.channels) + channel;
     out[to] = tables[c * 256 + sample];
   }
 }
@@ -70,9 +93,11 @@ __global__ void __launch_bounds__(kDownThreads) down_kernel(BatchDesc batch) {
 }  // namespace
 
 void launch_down(const BatchDesc& batch, cudaStream_t stream) {
-  const auto pixels =
-      static_cast<std::uint64_t>(batch.width_px) * static_cast<std::uint64_t>(batch.height_px);
-  const dim3 blocks(static_cast<unsigned>((pixels + kDownThreads - 1) / kDownThreads), batch.count);
+  const auto tiles = [](std::int32_t size, unsigned tile) {
+    return (static_cast<unsigned>(size) + tile - 1) / tile;
+  };
+  const dim3 blocks(tiles(batch.width_px, kDownColumns), tiles(batch.height_px, kDownRows),
+                    batch.count);
   switch (batch.element_bytes) {
     case 1:
       return gpu::launch(down_kernel<std::uint8_t>, blocks, kDownThreads, 0, stream, batch);

@@ -14,8 +14,10 @@ inline constexpr int kAcrossRows = 4;
 /// Source pixels of a row that such a block may need: with kAcrossRows rows they take 32 KiB of
 /// shared memory. This bounds the kernel's support.
 inline constexpr int kAcrossPixels = 2048;
-/// Threads of a block of the kernel that filters along columns, one pixel of the tensor each.
-inline constexpr int kDownThreads = 256;
+/// Pixels of the tensor that a block of the kernel that filters along columns makes, a thread each.
+inline constexpr unsigned kDownColumns = 32;
+inline constexpr unsigned kDownRows = 8;
+inline constexpr int kDownThreads = kDownColumns * kDownRows;
 /// Threads of a block of the kernel that makes weights, one output sample of an axis each.
 inline constexpr int kWeightThreads = 128;
 

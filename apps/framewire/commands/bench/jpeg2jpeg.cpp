@@ -1,21 +1,20 @@
 // framewire bench jpeg2jpeg IN…
 #include <fmt/format.h>
 #include <algorithm>
-#include <array>
-#include <atomic>
 #include <base/clock.hpp>
 #include <command_line/gpu_options.hpp>
+#include <command_line/lists.hpp>
 #include <command_line/misuse.hpp>
 #include <commands/bench/common.hpp>
 #include <commands/bench/memory_over_time.hpp>
 #include <commands/bench/open_loop.hpp>
 #include <commands/bench/profiles.hpp>
+#include <commands/bench/throughput.hpp>
 #include <commands/bench/under_way.hpp>
 #include <commands/bench/workload.hpp>
 #include <framewire/engine.hpp>
 #include <optional>
 #include <report/console.hpp>
-#include <thread>
 
 namespace framewire::app {
 namespace {
@@ -25,7 +24,15 @@ constexpr std::string_view kTimedJpeg2jpeg =
     "decode, resample, encode, copy out, "
     "memory for the output; not reading files, not verifying, not starting the engine";
 
+/// The measurements that --parts chooses; those with options of their own are not among them.
+struct BenchParts {
+  bool throughput = false;
+  bool latency = false;  ///< of a lone image and of a batch
+  bool stages = false;
+};
+
 struct Jpeg2jpegPlan : BenchPlan {
+  BenchParts parts;
   EngineOptions engine;
   std::size_t batch = 128;  ///< images of the batch whose latency is measured
   bool engine_memory = false;
@@ -43,6 +50,45 @@ Result<void> take_number(const Arguments& arguments, const char* name, Number ma
   if (parse_number(arguments.get(name), Number{1}, max, out)) return {};
   return misuse(fmt::format("--{}: found '{}'; accepted: a whole number from 1 to {}", name,
                             arguments.get(name), max));
+}
+
+/// Reads --parts. @return misuse()
+Result<BenchParts> parse_parts(const std::string& text) {
+  BenchParts parts;
+  if (text == "none") return parts;
+  for (const std::string& part : split_at_commas(text)) {
+    if (part == "throughput") {
+      parts.throughput = true;
+    } else if (part == "latency") {
+      parts.latency = true;
+    } else if (part == "stages") {
+      parts.stages = true;
+    } else {
+      return misuse(fmt::format(
+          "--parts: found '{}'; accepted: throughput, latency and stages, joined by commas, or "
+          "none",
+          text));
+    }
+  }
+  return parts;
+}
+
+/// Reads --parts and what depends on it. @return misuse() where nothing would be measured
+Result<void> choose_parts(const Arguments& arguments, Jpeg2jpegPlan& plan) {
+  auto parts = parse_parts(arguments.get("parts"));
+  if (!parts) return fail(parts.error());
+  plan.parts = *parts;
+  plan.memory_over_time = arguments.has("memory-over-time");
+  if (plan.memory_over_time && !plan.parts.throughput) {
+    return misuse(
+        "--memory-over-time: found no throughput in --parts; memory is shown while throughput is "
+        "measured");
+  }
+  const bool any = plan.parts.throughput || plan.parts.latency || plan.parts.stages;
+  if (!any && plan.under_way.empty() && plan.open_loop.rate <= 0) {
+    return misuse("--parts: found 'none'; accepted: with --rate or --under-way only");
+  }
+  return {};
 }
 
 Result<EngineOptions> make_bench_engine(const Arguments& arguments) {
@@ -83,7 +129,7 @@ Result<Jpeg2jpegPlan> make_jpeg2jpeg_plan(const Arguments& arguments) {
   auto open_loop = parse_open_loop(arguments, plan.seconds, plan.variation.seed);
   if (!open_loop) return fail(open_loop.error());
   plan.open_loop = *open_loop;
-  plan.memory_over_time = arguments.has("memory-over-time");
+  if (auto ok = choose_parts(arguments, plan); !ok) return fail(ok.error());
   return plan;
 }
 
@@ -112,68 +158,6 @@ Result<Files> place(Engine& engine, const std::vector<const BenchInput*>& from,
     room = room.subspan(input.size());
   }
   return files;
-}
-
-/// What a run of unhindered submitting came to.
-struct Throughput {
-  double images_per_second = 0;
-  double gigabytes_in_per_second = 0;
-  double megapixels_out_per_second = 0;
-  double bytes_out = 0;  ///< mean of an image
-  double parse_us = 0;   ///< mean of an image
-  std::uint64_t failures = 0;
-};
-
-/// Hands in images for `seconds` without waiting for answers, from as many threads as a server
-/// would need; counts the answers that come between the first and the last moment.
-Throughput measure_throughput(Engine& engine, const Workload& workload, double seconds) {
-  constexpr unsigned kSubmitters = 2;
-  std::atomic<std::uint64_t> images{0};
-  std::atomic<std::uint64_t> bytes_in{0};
-  std::atomic<std::uint64_t> bytes_out{0};
-  std::atomic<std::uint64_t> pixels_out{0};
-  std::atomic<std::uint64_t> parse_ns{0};
-  std::atomic<std::uint64_t> failures{0};
-  std::atomic<bool> stop{false};
-  const auto submit = [&](std::uint64_t first) {
-    for (std::uint64_t i = first; !stop; i += kSubmitters) {
-      engine.submit(workload.input(i), workload.options(i), [&](const Result<Resized>& result) {
-        if (!result) {
-          ++failures;
-          return;
-        }
-        bytes_in += result->report.input.bytes;
-        bytes_out += result->bytes.size();
-        const ImageSummary& output = result->report.output;
-        pixels_out += static_cast<std::uint64_t>(output.width_px) *
-                      static_cast<std::uint64_t>(output.height_px);
-        parse_ns += static_cast<std::uint64_t>(result->report.times.parse_us * 1000);
-        ++images;
-      });
-    }
-  };
-  std::vector<std::thread> threads;
-  for (unsigned t = 0; t < kSubmitters; ++t) threads.emplace_back(submit, t);
-  // The queue fills first; what is counted is the steady state.
-  std::this_thread::sleep_for(std::chrono::duration<double>(std::min(0.25, seconds / 4)));
-  const std::uint64_t before = images;
-  const std::uint64_t bytes_before = bytes_in;
-  const auto start = base::Clock::now();
-  std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-  const std::uint64_t done = images - before;
-  const std::uint64_t bytes_done = bytes_in - bytes_before;
-  const double took = base::elapsed_us(start) / 1e6;
-  stop = true;
-  for (std::thread& thread : threads) thread.join();
-  engine.drain();
-  const auto all = static_cast<double>(std::max<std::uint64_t>(1, images));
-  const double rate = static_cast<double>(done) / took;
-  return {rate,
-          static_cast<double>(bytes_done) / 1e9 / took,
-          static_cast<double>(pixels_out) / all * rate / 1e6,
-          static_cast<double>(bytes_out) / all,
-          static_cast<double>(parse_ns) / 1000 / all,
-          failures};
 }
 
 /// Sorted milliseconds of `rounds` times `count` images handed in at once, until all are answered.
@@ -222,25 +206,23 @@ Json measure_stages(const Jpeg2jpegPlan& plan, const std::vector<const BenchInpu
   return stages;
 }
 
-Json rates_json(const std::vector<Throughput>& runs) {
-  const auto values = [&](double Throughput::*member) {
-    std::vector<double> all;
-    all.reserve(runs.size());
-    for (const Throughput& run : runs) all.push_back(run.*member);
-    return all;
-  };
-  const auto images = values(&Throughput::images_per_second);
-  const auto [least, most] = std::minmax_element(images.begin(), images.end());
-  std::uint64_t failures = 0;
-  for (const Throughput& run : runs) failures += run.failures;
-  return {{"images_per_second", median(images)},
-          {"images_per_second_min", *least},
-          {"images_per_second_max", *most},
-          {"gigabytes_in_per_second", median(values(&Throughput::gigabytes_in_per_second))},
-          {"megapixels_out_per_second", median(values(&Throughput::megapixels_out_per_second))},
-          {"bytes_out", median(values(&Throughput::bytes_out))},
-          {"parse_us", median(values(&Throughput::parse_us))},
-          {"failures", failures}};
+/// Measures throughput, alike and varied by turns, and memory meanwhile if that is asked for.
+/// @param row  gets what was measured
+void add_throughput(Engine& engine, const Inputs& inputs, const ResizeOptions& options,
+                    const Jpeg2jpegPlan& plan, Json& row) {
+  std::optional<MemoryOverTime> memory;
+  if (plan.memory_over_time) memory.emplace(engine);
+  std::vector<Throughput> runs;
+  std::vector<Throughput> varied;
+  for (unsigned i = 0; i < plan.repeat; ++i) {
+    runs.push_back(measure_throughput(engine, {inputs, options}, plan.seconds));
+    if (!plan.variation.any()) continue;
+    varied.push_back(measure_throughput(engine, {inputs, options, plan.variation}, plan.seconds));
+  }
+  row.update(rates_json(runs));
+  row["submitters"] = submitters_of(engine);
+  if (!varied.empty()) row["varied"] = rates_json(varied);
+  if (memory) row["memory_over_time"] = memory->stop();
 }
 
 /// Latencies at a rate, of an engine of its own.
@@ -271,24 +253,15 @@ Result<void> bench_jpeg2jpeg_codec(const std::string& codec, const std::vector<B
   if (!files) return fail(files.error());
   const Inputs& usable = files->inputs;
   const EngineStats first = engine->stats();
-  std::optional<MemoryOverTime> memory;
-  if (plan.memory_over_time) memory.emplace(*engine);
-  std::vector<Throughput> runs;
-  std::vector<Throughput> varied;
-  for (unsigned i = 0; i < plan.repeat; ++i) {
-    runs.push_back(measure_throughput(*engine, {usable, options}, plan.seconds));
-    if (!plan.variation.any()) continue;
-    varied.push_back(measure_throughput(*engine, {usable, options, plan.variation}, plan.seconds));
-  }
-  const EngineStats stats = engine->stats();
   Json row = {{"codec", codec}};
-  row.update(rates_json(runs));
-  if (!varied.empty()) row["varied"] = rates_json(varied);
-  if (memory) row["memory_over_time"] = memory->stop();
-  row["latency_ms"] = percentiles(measure_latency(*engine, usable, options, 1, plan.seconds));
+  if (plan.parts.throughput) add_throughput(*engine, usable, options, plan, row);
+  const EngineStats stats = engine->stats();
   row["batch"] = plan.batch;
-  row["batch_latency_ms"] =
-      percentiles(measure_latency(*engine, usable, options, plan.batch, plan.seconds));
+  if (plan.parts.latency) {
+    row["latency_ms"] = percentiles(measure_latency(*engine, usable, options, 1, plan.seconds));
+    row["batch_latency_ms"] =
+        percentiles(measure_latency(*engine, usable, options, plan.batch, plan.seconds));
+  }
   row["under_way"] = measure_under_way(*engine, usable, options, plan.under_way, plan.seconds);
   row["fallbacks"] = stats.fallbacks - first.fallbacks;
   row["images_a_batch"] = stats.batches == first.batches
@@ -306,7 +279,7 @@ Result<void> bench_jpeg2jpeg_codec(const std::string& codec, const std::vector<B
   }
   files->memory = {};
   engine = fail(StatusCode::kInternal, "over");  // gives its memory back before the next begins
-  row["stages_us"] = measure_stages(plan, found, options);
+  if (plan.parts.stages) row["stages_us"] = measure_stages(plan, found, options);
   if (plan.open_loop.rate > 0) {
     auto open_loop = bench_open_loop(plan, wanted, found, options);
     if (!open_loop) return fail(open_loop.error());
@@ -318,12 +291,13 @@ Result<void> bench_jpeg2jpeg_codec(const std::string& codec, const std::vector<B
 
 std::string stages_line(const Json& row) {
   std::string line;
-  for (const auto& [name, us] : row["stages_us"].items()) {
+  if (row.contains("parse_us")) line = fmt::format(" parse {:.2f}", row["parse_us"].get<double>());
+  const Json stages = row.value("stages_us", Json::object());
+  for (const auto& [name, us] : stages.items()) {
     line += fmt::format("  {} {:.2f}", name, us.get<double>());
   }
-  if (line.empty()) return {};
-  return fmt::format("{:<10} stages, us an image: parse {:.2f}{}\n",
-                     row["codec"].get<std::string>(), row["parse_us"].get<double>(), line);
+  if (stages.empty()) return {};
+  return fmt::format("{:<10} stages, us an image:{}\n", row["codec"].get<std::string>(), line);
 }
 
 std::string varied_line(const Json& row) {
@@ -350,6 +324,18 @@ std::string device_names(const Json& result) {
   return text;
 }
 
+/// Four columns of the table; dashes where throughput was not measured.
+std::string throughput_columns(const Json& row) {
+  if (!row.contains("images_per_second")) {
+    return fmt::format("{:>10} {:>19} {:>8} {:>9}", "-", "-", "-", "-");
+  }
+  const auto spread = fmt::format("{:.0f} - {:.0f}", row["images_per_second_min"].get<double>(),
+                                  row["images_per_second_max"].get<double>());
+  return fmt::format("{:>10.0f} {:>19} {:>8.2f} {:>9.0f}", row["images_per_second"].get<double>(),
+                     spread, row["gigabytes_in_per_second"].get<double>(),
+                     row["bytes_out"].get<double>());
+}
+
 std::string jpeg2jpeg_table(const Json& result) {
   const auto mb = [](const Json& bytes) { return bytes.get<std::uint64_t>() >> 20; };
   std::string text = heading(result, device_names(result));
@@ -358,18 +344,15 @@ std::string jpeg2jpeg_table(const Json& result) {
                       "images/s", "min - max", "GB/s in", "bytes out", "one image p50/p90/p99 ms",
                       "batch p50/p90/p99 ms", "GPU MB", "host MB", "fallbacks");
   for (const Json& row : result["rows"]) {
-    const auto three = [&](const char* name) {
+    const auto three = [&](const char* name) -> std::string {
+      if (!row.contains(name)) return "-";
       return fmt::format("{:.2f}/{:.2f}/{:.2f}", row[name]["p50"].get<double>(),
                          row[name]["p90"].get<double>(), row[name]["p99"].get<double>());
     };
-    text +=
-        fmt::format("{:<10} {:>10.0f} {:>19} {:>8.2f} {:>9.0f} {:>23} {:>23} {:>8} {:>8} {:>9}\n",
-                    row["codec"].get<std::string>(), row["images_per_second"].get<double>(),
-                    fmt::format("{:.0f} - {:.0f}", row["images_per_second_min"].get<double>(),
-                                row["images_per_second_max"].get<double>()),
-                    row["gigabytes_in_per_second"].get<double>(), row["bytes_out"].get<double>(),
-                    three("latency_ms"), three("batch_latency_ms"), mb(row["gpu_bytes"]),
-                    mb(row["resident_bytes"]), row["fallbacks"].get<std::uint64_t>());
+    text += fmt::format("{:<10} {} {:>23} {:>23} {:>8} {:>8} {:>9}\n",
+                        row["codec"].get<std::string>(), throughput_columns(row),
+                        three("latency_ms"), three("batch_latency_ms"), mb(row["gpu_bytes"]),
+                        mb(row["resident_bytes"]), row["fallbacks"].get<std::uint64_t>());
   }
   for (const Json& row : result["rows"]) text += stages_line(row);
   for (const Json& row : result["rows"]) {
