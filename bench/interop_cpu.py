@@ -7,7 +7,8 @@ Half a round trip of one message between two processes, in host memory: of `fram
 torch.distributed's send() and recv() by gloo, and of MPI's by mpi4py. Then one broadcast from rank 0 to two and
 three processes, by gloo and by MPI; a broadcast counts from a barrier until the last rank has it. Peers take
 turns; a figure is the median of the rounds, each of which is the median of its messages, with the
-lowest and the highest round. Sizes: 4 KiB, a decoded frame of 1920x1080 (3,110,400 bytes), 64 MiB.
+lowest and the highest round. Sizes: 4 KiB, a decoded frame of 1920x1080 (3,110,400 bytes), 64 MiB. Where
+others use the processors, a round has fewer messages, so that it ends in time.
 
 Needs numpy, torch for gloo, and mpi4py and mpirun for MPI; a peer that is not there is left out, and
 named. As root, Open MPI wants OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, which
@@ -15,6 +16,7 @@ this script sets.
 """
 
 import argparse
+import faulthandler
 import json
 import os
 import pathlib
@@ -23,16 +25,27 @@ import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 SIZES = {"4 KiB": 4096, "a frame, 3.1 MB": 1920 * 1080 * 3 // 2, "64 MiB": 64 << 20}
-# Messages of a round: enough for a median, and less than a second each.
+# Messages of a round: enough for a median, and less than a second each on a machine of one's own.
 COUNTS = {4096: 1000, 1920 * 1080 * 3 // 2: 100, 64 << 20: 9}
+#: About as long may one size's messages take; at least MIN_MESSAGES are measured.
+SIZE_SECONDS = 10.0
+MIN_MESSAGES = 5
+#: After that a job has failed: its ranks say where they stand, and are ended.
+JOB_SECONDS = 240.0
 
 
 def warm(size):
     """Messages that go before: as many as framewire perf has go, and 5 at least."""
     return max(5, COUNTS[size] // 10)
+
+
+def affordable(size, seconds):
+    """How many messages are measured, where those of warm(size) took `seconds`."""
+    return max(MIN_MESSAGES, min(COUNTS[size], int(SIZE_SECONDS / (seconds / warm(size)))))
 
 
 class Gloo:
@@ -43,8 +56,10 @@ class Gloo:
         import torch.distributed as dist
 
         torch.set_num_threads(1)
-        dist.init_process_group("gloo")
-        self.dist, self.rank = dist, dist.get_rank()
+        # By a file: a port that is free now may be another's when rank 0 listens.
+        dist.init_process_group("gloo", init_method=os.environ["INTEROP_MEETING"],
+                                rank=int(os.environ["RANK"]), world_size=int(os.environ["WORLD_SIZE"]))
+        self.torch, self.dist, self.rank = torch, dist, dist.get_rank()
         self.memory = {size: torch.full((size,), self.rank, dtype=torch.uint8) for size in COUNTS}
         self.barrier = dist.barrier
         self.close = dist.destroy_process_group
@@ -59,9 +74,9 @@ class Gloo:
         self.dist.broadcast(self.memory[size], 0)
 
     def latest(self, seconds):
-        values = [None] * self.dist.get_world_size()
-        self.dist.all_gather_object(values, seconds)
-        return max(values)
+        value = self.torch.tensor([seconds], dtype=self.torch.float64)
+        self.dist.all_reduce(value, self.dist.ReduceOp.MAX)
+        return value.item()
 
 
 class Mpi:
@@ -91,37 +106,44 @@ class Mpi:
 
 
 def ping_pong(peer, size):
-    """Half a round trip between ranks 0 and 1, in microseconds."""
-    times = []
-    for _ in range(warm(size) + COUNTS[size]):
-        began = time.perf_counter()
-        if peer.rank == 0:
-            peer.send(size, 1)
-            peer.receive(size, 1)
-        else:
-            peer.receive(size, 0)
-            peer.send(size, 0)
-        times.append((time.perf_counter() - began) / 2 * 1e6)
-    return statistics.median(times[warm(size):])
+    """Half a round trip between ranks 0 and 1, in seconds."""
+    began = time.perf_counter()
+    if peer.rank == 0:
+        peer.send(size, 1)
+        peer.receive(size, 1)
+    else:
+        peer.receive(size, 0)
+        peer.send(size, 0)
+    return (time.perf_counter() - began) / 2
 
 
 def broadcast(peer, size):
-    """Until the last rank has what rank 0 sends, in microseconds."""
-    times = []
-    for _ in range(warm(size) + COUNTS[size]):
-        peer.barrier()
-        began = time.perf_counter()
-        peer.broadcast(size)
-        times.append(peer.latest(time.perf_counter() - began) * 1e6)
-    assert int(peer.memory[size][-1]) == 0, "not rank 0's bytes"
-    return statistics.median(times[warm(size):])
+    """Until the last rank has what rank 0 sends, in seconds."""
+    peer.barrier()
+    began = time.perf_counter()
+    peer.broadcast(size)
+    return peer.latest(time.perf_counter() - began)
+
+
+def median(peer, message, size):
+    """Of the messages of one size, in microseconds."""
+    began = time.perf_counter()
+    for _ in range(warm(size)):
+        message(peer, size)
+    # The ranks agree on a number, by who was slowest.
+    count = affordable(size, peer.latest(time.perf_counter() - began))
+    times = [message(peer, size) for _ in range(count)]
+    return statistics.median(times) * 1e6
 
 
 def work(kind, what):
     """One rank of a job: rank 0 prints the figures."""
+    faulthandler.dump_traceback_later(JOB_SECONDS - 10, exit=True)
     peer = {"gloo": Gloo, "MPI": Mpi}[kind]()
-    measure = {"message": ping_pong, "broadcast": broadcast}[what]
-    figures = {size: measure(peer, size) for size in COUNTS}
+    message = {"message": ping_pong, "broadcast": broadcast}[what]
+    figures = {size: median(peer, message, size) for size in COUNTS}
+    if what == "broadcast":
+        assert all(int(memory[-1]) == 0 for memory in peer.memory.values()), "not rank 0's bytes"
     if peer.rank == 0:
         print(json.dumps(figures), flush=True)
     peer.barrier()  # gloo aborts where a rank is gone that another still waits for
@@ -140,15 +162,36 @@ def ranks(kind, count, what):
     if kind == "MPI":
         environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         ran = subprocess.run(["mpirun", "--oversubscribe", "-n", str(count), *command], check=True, text=True,
-                             stdout=subprocess.PIPE, env=environment, timeout=600)
+                             stdout=subprocess.PIPE, env=environment, timeout=JOB_SECONDS)
         return as_figures(ran.stdout)
-    environment |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(count)}
-    processes = [subprocess.Popen(command, env={**environment, "RANK": str(rank)}, text=True,
-                                  stdout=subprocess.PIPE) for rank in range(count)]
-    outputs = [process.communicate(timeout=600)[0] for process in processes]
-    if any(process.returncode for process in processes):
-        sys.exit(f"{kind}: a rank failed")
-    return as_figures(outputs[0])
+    with tempfile.TemporaryDirectory() as folder:
+        # All ranks are on this machine, whatever its name leads to.
+        environment |= {"GLOO_SOCKET_IFNAME": "lo", "WORLD_SIZE": str(count),
+                        "INTEROP_MEETING": f"file://{folder}/ranks"}
+        processes = [subprocess.Popen(command, env={**environment, "RANK": str(rank)}, text=True,
+                                      stdout=subprocess.PIPE) for rank in range(count)]
+        wait_for(kind, processes)
+        return as_figures(processes[0].stdout.read())
+
+
+def wait_for(kind, processes):
+    """Returns once all ranks of a job have ended well; one that fails ends the others, which wait for it."""
+    end = time.monotonic() + JOB_SECONDS
+    try:
+        while any(process.poll() is None for process in processes):
+            if any(process.returncode for process in processes) or time.monotonic() > end:
+                break
+            time.sleep(0.05)
+        for rank, process in enumerate(processes):
+            if process.poll():
+                sys.exit(f"{kind}: rank {rank} ended with {process.returncode}")
+        for rank, process in enumerate(processes):
+            if process.poll() is None:
+                sys.exit(f"{kind}: rank {rank} did not end within {JOB_SECONDS:.0f} s")
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
 
 
 def as_figures(text):

@@ -24,8 +24,8 @@ PLANNED = ()
 FOREIGN_FILES = {"_stats.json", "shardindex.json", "tcp_ep.c", "ucp_rkey.c", "jpegint.h"}
 FOREIGN_OPTIONS = {"help", "version", "install", "preset", "cflags", "libs", "tool",
                    "toggle-collect", "gtest_filter", "cuda", "nproc-per-node", "data-binary",
-                   "cap-drop", "ipc", "now", "read-only", "rm", "security-opt", "user",
-                   "array", "requeue"}
+                   "build-arg", "cap-drop", "entrypoint", "ipc", "now", "read-only", "rm",
+                   "runtime", "security-opt", "ulimit", "user", "array", "requeue"}
 FOREIGN_NAMES = re.compile(r"(std|tl)::|(CamelCase|kName)$")
 SECTIONS = ("**Status.** ", "**Context.** ", "**Choice.** ", "**Look again** ")
 

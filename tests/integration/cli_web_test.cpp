@@ -101,6 +101,41 @@ TEST_F(CliWeb, PicturesAreReadByName) {
   ASSERT_EQ(packed.exit_code, 0) << packed.err;
 }
 
+// Each object has a signature of its own, as in a list that a store's owner hands out.
+TEST_F(CliWeb, ListsOfSignedAddressesAreRead) {
+  const std::string signature = "?X-Amz-Credential=key/aws4&X-Amz-Signature=";
+  std::string text;
+  for (const char* name : {"t-0.tar", "t-1.tar", "t-2.tar"}) {
+    text += url(std::string("/signed/sh/") + name) + signature + name + "\n";
+  }
+  text += url("/signed/sh/t-3.tar") + signature + "t-4.tar\n";  // another's, so it is refused
+  write_file(folder_ / "signed", Bytes(text.begin(), text.end()));
+  const Words words = {"batch",         "@" + (folder_ / "signed"),
+                       folder_ / "out", "--size",
+                       "32x",           "--json",
+                       "--progress",    "json",
+                       "--resume"};
+  const Ran ran = run_program(words);
+  EXPECT_EQ(ran.exit_code, 1) << ran.err;
+  EXPECT_EQ(json::parse(ran.out)["shards"]["written"], 3) << ran.out;
+  EXPECT_EQ(json::parse(ran.out)["shards"]["failed"], 1) << ran.out;
+  EXPECT_THAT(ran.err, HasSubstr("/signed/sh/t-3.tar"));
+  EXPECT_THAT(ran.out + ran.err, Not(HasSubstr("X-Amz")));
+  ASSERT_EQ(
+      run_program({"batch", folder_ / "www/sh/t-{0..2}.tar", folder_ / "files", "--size", "32x"})
+          .exit_code,
+      0);
+  const auto made = read_tree(folder_ / "out");
+  for (const char* name : {"t-0.tar", "t-1.tar", "t-2.tar"}) {
+    EXPECT_EQ(made.at(name), read_file(folder_ / ("files/" + std::string(name)))) << name;
+  }
+  for (const auto& [name, bytes] : made) {
+    EXPECT_THAT(std::string(bytes.begin(), bytes.end()), Not(HasSubstr("X-Amz"))) << name;
+    EXPECT_THAT(name, Not(HasSubstr("X-Amz")));
+  }
+  EXPECT_EQ(json::parse(run_program(words).out)["shards"]["unchanged"], 3);
+}
+
 TEST_F(CliWeb, WhatServersDoWrongIsSaid) {
   const auto failed = [&](const std::string& path, const char* message) {
     const Ran ran = run_program({"batch", url(path), folder_ / ("out" + path), "--size", "32x"});

@@ -32,6 +32,12 @@ def decode(jpeg):
     return picture
 
 
+def skip_under(sanitizers, why):
+    """Of what these sanitizers, asan or tsan, cannot do themselves: ./dev python asan|tsan."""
+    loaded = os.environ.get("LD_PRELOAD", "")
+    return pytest.mark.skipif(any(f"lib{name}." in loaded for name in sanitizers), reason=why)
+
+
 @pytest.fixture(scope="session")
 def photo():
     return make_jpeg(640, 360)

@@ -11,7 +11,7 @@ from concurrent.futures import CancelledError
 
 import framewire
 import pytest
-from conftest import decode
+from conftest import decode, skip_under
 
 
 @pytest.fixture
@@ -270,6 +270,7 @@ small, large = make(64, 48), make(3000, 2000)
 """
 
 
+@skip_under(["tsan"], "ThreadSanitizer knows no threads that a child starts after fork()")
 def test_fork_is_detected_and_resize_goes_on():
     done = run(
         PREPARE
@@ -304,6 +305,7 @@ print("parent goes on")
     assert (done.returncode, done.stdout) == (0, "parent goes on\n"), done.stderr
 
 
+@skip_under(["asan"], "the allocator of libasan 12 waits in the child for locks of the parent's threads")
 def test_fork_beside_threads_that_resize():
     """The child may not wait for locks that threads of the parent held."""
     done = run(
@@ -377,8 +379,15 @@ def test_no_thread_and_no_memory_is_left_behind(photo):
             engine.submit(photo, size="32x").result()
             list(engine.map([photo] * 8, size="32x"))
 
+    def threads():
+        return len(os.listdir("/proc/self/task"))
+
     once()
-    before = len(os.listdir("/proc/self/task"))
+    before = threads()
     for _ in range(20):
         once()
-    assert len(os.listdir("/proc/self/task")) == before
+    # Up to Python 3.12 join() returns some milliseconds before the thread of the system ends.
+    end = time.monotonic() + 10
+    while threads() > before and time.monotonic() < end:
+        time.sleep(0.01)
+    assert threads() <= before

@@ -10,7 +10,7 @@ import threading
 import framewire
 import numpy as np
 import pytest
-from conftest import run, tensor_decoder
+from conftest import run, skip_under, tensor_decoder
 
 
 @pytest.fixture
@@ -172,6 +172,7 @@ def test_names_of_documents(photo):
             framewire.inspect(photo, name=name)
 
 
+@skip_under(["asan", "tsan"], "a sanitizer's shadow takes more addresses than are left to the test")
 def test_a_batch_too_large_for_memory(photo):
     """Says so instead of being killed; 6 TB exceed any address space that is left to one process here."""
     decoder = tensor_decoder((7000, 7000), threads=1)

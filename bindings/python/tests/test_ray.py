@@ -5,6 +5,7 @@ import gc
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import time
 
 import pytest
 from conftest import make_jpeg
-from framewire.ray_shards import Group, expand, group_shards
+from framewire.ray_shards import Group, expand, group_shards, without_queries
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 SHARDS = 12
@@ -31,9 +32,43 @@ def test_words_stand_for_shards(tmp_path):
     assert expand([f"{tmp_path}/*.tar"]) == [f"{tmp_path}/0.tar", f"{tmp_path}/1.tar"]
     (tmp_path / "list").write_text("x/{1}.tar\r\n\ny.tar\n")
     assert expand([f"@{tmp_path}/list"]) == ["x/{1}.tar", "y.tar"]
-    for bad in (["a.zip"], ["a.tar", "a.tar"], [f"{tmp_path}/z*.tar"], ["s3://b/*.tar"]):
+    (tmp_path / "list").write_text("x/{1..2}.tar\n")  # as framewire batch has it
+    assert expand([f"@{tmp_path}/list"]) == ["x/1.tar", "x/2.tar"]
+    for bad in (["a.zip"], ["a.tar", "a.tar"], [f"{tmp_path}/z*.tar"], ["s3://b/*.tar"], ["s3://b/?.tar"]):
         with pytest.raises(ValueError):
             expand(bad)
+
+
+SIGNATURE = "?X-Amz-Credential=key/aws4&X-Amz-Signature="
+
+
+def test_signed_addresses_stand_for_shards():
+    """A '?' begins their query, which may hold anything, and is no part of their names."""
+    signed = [f"https://[::1]:8/in/{i}.tar{SIGNATURE}{i}*/x.tar" for i in range(2)]
+    assert expand(signed) == signed
+    assert expand(["https://h/{0..1}.tar?a=*"]) == ["https://h/0.tar?a=*", "https://h/1.tar?a=*"]
+    assert expand(["s3://b/[0].tar"]) == ["s3://b/[0].tar"]
+    assert group_shards([f"HTTPS://H/in/a/0.tar{SIGNATURE}/x", f"https://h/in/1.tar{SIGNATURE}/y"], "/out", 9) == [
+        Group((f"HTTPS://H/in/a/0.tar{SIGNATURE}/x",), "/out/a"),
+        Group((f"https://h/in/1.tar{SIGNATURE}/y",), "/out")]
+
+
+@pytest.mark.parametrize("words, says", [
+    (["https://h/0.jpg?sig=SECRET.tar"], "https://h/0.jpg: is no shard; accepted"),
+    (["https://h/0.tar?sig=SECRET", "HTTPS://H/0.tar?sig=2SECRET"], "https://h/0.tar: is named twice"),
+    (["https://h/*.tar?sig=SECRET"], "https://h/*.tar: patterns in URLs are not looked up; accepted"),
+    (["https://me:SECRET@h/0.tar"], "the address has a user in it; accepted"),
+])
+def test_refusals_show_no_query(words, says):
+    with pytest.raises(ValueError, match=re.escape(says)) as raised:
+        expand(words)
+    assert "SECRET" not in str(raised.value)
+
+
+def test_what_others_say_shows_no_query():
+    shards = [f"https://h/0.tar{SIGNATURE}SECRET", "out/what?.tar"]
+    assert without_queries(f"{shards[0]}: no; {shards[1]}: no", shards) == (
+        "https://h/0.tar: no; out/what?.tar: no")
 
 
 def test_groups_keep_the_names_of_outputs():
@@ -207,3 +242,40 @@ def test_what_fails_is_told(cluster, program, shards, tmp_path):
     none = Driver(cluster, str(tmp_path / "no-program"), arguments(shards, tmp_path / "x", "--attempts", "2"))
     report = none.wait(3)
     assert len(report["given_up"]) == SHARDS and "no-program" in report["reasons"][0]
+
+
+@pytest.fixture
+def web(shards):
+    """A server of the shards that wants a signature of each address: where they lie there."""
+    server = pathlib.Path(__file__).parents[3] / "tests" / "support" / "web_server.py"
+    if not server.is_file():
+        pytest.skip("an sdist has no web server")
+    with subprocess.Popen([sys.executable, server, shards], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as running:
+        yield f"http://127.0.0.1:{running.stdout.readline().strip()}/signed"
+        running.stdin.close()
+
+
+def test_signed_addresses_are_read_and_shown_nowhere(cluster, program, shards, tmp_path, web):
+    alone, out = tmp_path / "alone", tmp_path / "out"
+    names = ["a/01.tar", "a/03.tar", "b/02.tar"]
+    subprocess.run([program, "batch", *(shards / name for name in names), alone, "--size", "90x"],
+                   check=True, capture_output=True)
+    signed = [f"{web}/{name}{SIGNATURE}{name[2:]}" for name in names]
+    (tmp_path / "list").write_text("\n".join([*signed, f"{web}/b/04.tar{SIGNATURE}no"]))
+    words = [f"@{tmp_path}/list", str(out), "--size", "90x"]
+    driver = Driver(cluster, program, words)
+    report = driver.wait(1)
+    assert (report["written"], report["failed"], report["given_up"]) == (3, 1, []), driver.lines
+    assert outputs(out) == outputs(alone)
+    again = Driver(cluster, program, words)
+    assert again.wait(1)["unchanged"] == 3
+    none = Driver(cluster, str(tmp_path / "no-program"), [*words, "--attempts", "1"])
+    given_up = none.wait(3)
+    assert f"{web}/a/01.tar" in given_up["given_up"]
+    wrong = Driver(cluster, program, [*words[:1], f"{web}/out{SIGNATURE}out", *words[2:]])
+    wrong.wait(2)
+    assert "web servers can only be read; accepted" in "".join(wrong.lines)
+    shown = [json.dumps([report, given_up]), *driver.lines, *again.lines, *none.lines, *wrong.lines]
+    shown += [path.read_bytes().decode("latin-1") for path in out.rglob("*") if path.is_file()]
+    assert not [text for text in shown if "X-Amz" in text]

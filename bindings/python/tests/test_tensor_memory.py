@@ -5,7 +5,7 @@ import threading
 import framewire
 import numpy as np
 import pytest
-from conftest import CROPS, make_jpeg, run, tensor_decoder
+from conftest import CROPS, make_jpeg, run, skip_under, tensor_decoder
 
 
 def test_the_tensor_outlives_batch_and_decoder(jpegs, pixels):
@@ -129,6 +129,7 @@ decoder = framewire.TensorDecoder((64, 48), dtype="uint8", threads=3)
 """
 
 
+@skip_under(["tsan"], "ThreadSanitizer knows no threads that a child starts after fork()")
 @pytest.mark.parametrize("begun", [False, True])
 def test_fork_is_detected(begun):
     done = run(PREPARE + f"""
@@ -159,6 +160,7 @@ decoder.decode(jpegs)
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@skip_under(["asan"], "AddressSanitizer keeps what is freed for a while")
 def test_no_memory_and_no_thread_is_left_behind():
     done = run(PREPARE + """
 import numpy, resource

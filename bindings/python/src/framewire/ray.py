@@ -24,7 +24,8 @@ import threading
 import time
 from typing import Any, Dict, List, Optional, Sequence, TextIO, Tuple
 
-from framewire.ray_shards import Group, expand, group_shards, is_url
+from framewire.ray_shards import (Group, expand, group_shards, is_url, is_web_url, without_queries,
+                                  without_query)
 
 __all__ = ["RayReport", "RaySettings", "WrongOptions", "main", "resize_shards"]
 
@@ -143,7 +144,7 @@ class RayReport:
     errors: Dict[str, int] = dataclasses.field(default_factory=dict)
     """Failures by class."""
     given_up: List[str] = dataclasses.field(default_factory=list)
-    """Shards of groups that failed too often."""
+    """Shards of groups that failed too often; addresses of web servers without their queries."""
     reasons: List[str] = dataclasses.field(default_factory=list)
     """Why: the last of what the program, or Ray, said."""
     seconds: float = 0.0
@@ -289,7 +290,7 @@ class _Driver:
             return
         report = ended["report"]
         if ended["code"] == 2:
-            raise WrongOptions("\n".join(ended["said"]))
+            raise WrongOptions(without_queries("\n".join(ended["said"]), job.group.shards))
         elsewhere = report.get("shards", {}).get("elsewhere", 0)
         if ended["code"] in (0, 1) and not elsewhere:
             self._report.add(report)
@@ -304,8 +305,10 @@ class _Driver:
             self._report.retries += 1
             self._queue.append(job)
             return
-        self._report.given_up += job.group.shards
-        self._report.reasons.append(f"{job.group.shards[0]} and {len(job.group.shards) - 1} more: {reason}")
+        shards = [without_query(shard) for shard in job.group.shards]
+        self._report.given_up += shards
+        reason = without_queries(reason, job.group.shards)
+        self._report.reasons.append(f"{shards[0]} and {len(shards) - 1} more: {reason}")
 
     def _look(self) -> None:
         """Takes what actors have said of their progress, and asks again."""
@@ -391,6 +394,9 @@ def resize_shards(shards: Sequence[str], out: str, options: Sequence[str] = (), 
     ray: Any = importlib.import_module("ray")
     # Actors have folders of their own.
     names = [shard if is_url(shard) else os.path.abspath(shard) for shard in expand(shards)]
+    if is_web_url(out):
+        raise ValueError(f"{without_query(out)}: web servers can only be read; accepted as OUT: a folder, "
+                         "or s3://BUCKET/PREFIX")
     groups = group_shards(names, out if is_url(out) else os.path.abspath(out), chosen.group)
     connected = ray.is_initialized()
     if not connected:

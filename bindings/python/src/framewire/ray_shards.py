@@ -10,10 +10,11 @@ import dataclasses
 import glob
 import os
 import re
-from typing import Dict, Iterable, Iterator, List, Sequence, Tuple
+from typing import Dict, Iterable, Iterator, List, Sequence, Set, Tuple
 
 _RANGE = re.compile(r"\{(\d+)\.\.(\d+)\}")
 _CHOICE = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_WEB = re.compile(r"https?://", re.IGNORECASE)
 #: As many as `framewire batch` takes.
 MAX_SHARDS = 10_000_000
 
@@ -50,41 +51,87 @@ def expand(words: Sequence[str]) -> List[str]:
     """The shards that words stand for: names with braces, with * and ?, and @LIST, a file of names.
 
     Raises ValueError for what is no shard, for a pattern that no file fits, for too many shards, and
-    for one that is named twice.
+    for one that is named twice. No message has the query of an address, which may be a signature.
     """
-    names: Dict[str, None] = {}
+    names: List[str] = []
+    known: Set[str] = set()
     for word in words:
-        if word.startswith("@"):
-            with open(word[1:], encoding="utf-8", errors="surrogateescape") as lines:
-                listed: Iterable[str] = [line.rstrip("\r\n") for line in lines if line.strip()]
-        else:
-            listed = _brace(word)
-        for name in listed:
-            if any(mark in name for mark in "*?["):
-                if is_url(name):
-                    raise ValueError(f"{name}: patterns in URLs are not looked up; accepted: braces, or @LIST")
-                found = sorted(glob.glob(name))
-                if not found:
-                    raise ValueError(f"{name}: no file fits")
-            else:
-                found = [name]
-            for shard in found:
-                if not shard.endswith(".tar"):
-                    raise ValueError(f"{shard}: is no shard; accepted: names that end in .tar")
-                if shard in names:
-                    raise ValueError(f"{shard}: is named twice")
+        for name in _listed(word[1:]) if word.startswith("@") else _brace(word):
+            for shard in _found(name):
+                shown = without_query(shard)
+                if not shown.endswith(".tar"):
+                    raise ValueError(f"{shown}: is no shard; accepted: names that end in .tar")
+                if shown in known:
+                    raise ValueError(f"{shown}: is named twice")
                 if len(names) == MAX_SHARDS:
                     raise ValueError(f"more than {MAX_SHARDS} shards")
-                names[shard] = None
-    return list(names)
+                known.add(shown)
+                names.append(shard)
+    return names
+
+
+def _listed(path: str) -> Iterator[str]:
+    """The names in a list, whose braces the program expands, too."""
+    with open(path, encoding="utf-8", errors="surrogateescape") as lines:
+        for line in lines:
+            if line.strip():
+                yield from _brace(line.rstrip("\r\n"))
+
+
+def _found(name: str) -> List[str]:
+    """What is there by that name: files that fit a pattern, or the name itself."""
+    if is_web_url(name):
+        # What stands before an @ may be a password; '?' begins the query.
+        if "@" in name.split("/")[2]:
+            raise ValueError("the address has a user in it; accepted: http://HOST/PATH or https://HOST/PATH")
+        marks = "*"
+    else:
+        marks = "*?" if is_url(name) else "*?["
+    shown = without_query(name)
+    if not any(mark in shown for mark in marks):
+        return [name]
+    if is_url(name):
+        raise ValueError(f"{shown}: patterns in URLs are not looked up; accepted: braces, or @LIST")
+    found = sorted(glob.glob(name))
+    if not found:
+        raise ValueError(f"{name}: no file fits")
+    return found
+
+
+def is_web_url(name: str) -> bool:
+    return _WEB.match(name) is not None
 
 
 def is_url(name: str) -> bool:
-    return "://" in name
+    """Whether the program would not take it for a path."""
+    return name.startswith("s3://") or is_web_url(name)
+
+
+def without_query(name: str) -> str:
+    """The address of a web server without its query, which may be a signature and is no part of its
+    name, and with scheme and host in small letters. Any other name as it is.
+
+    >>> without_query("HTTPS://Data.example/In/0.tar?X-Amz-Signature=8f3a")
+    'https://data.example/In/0.tar'
+    """
+    if not is_web_url(name):
+        return name
+    path = name.partition("?")[0]
+    parts = path.split("/", 3)
+    return "/".join([*(part.lower() for part in parts[:3]), *parts[3:]])
+
+
+def without_queries(text: str, shards: Sequence[str]) -> str:
+    """A text that others have written, without the queries of these shards."""
+    for shard in shards:
+        query = shard.partition("?")[2]
+        if query and is_web_url(shard):
+            text = text.replace(f"?{query}", "")
+    return text
 
 
 def _absolute(name: str) -> str:
-    return name if is_url(name) else os.path.abspath(name)
+    return without_query(name) if is_url(name) else os.path.abspath(name)
 
 
 def group_shards(shards: Sequence[str], out: str, size: int) -> List[Group]:
