@@ -37,6 +37,8 @@ class CopyLists : public GpuTest {
     std::vector<std::uint8_t> want(kListBytes, 0xA5);
     ASSERT_EQ(cudaMemcpy(device_.data(), want.data(), kListBytes, cudaMemcpyHostToDevice),
               cudaSuccess);
+    // Such a copy may return before its last bytes have arrived.
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
     gpu::CopyList list;
     for (std::size_t round = 0; round < 2; ++round) {  // cleared lists are used again
       list.clear();

@@ -151,9 +151,9 @@ __device__ void make_subsampled_row(const ImageDesc& image, TensorColor color, s
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const Pixel in{{ys.at[k], blues.at[k], reds.at[k], 0}};
-      const std::uint32_t pixel = pack(image.conversion == Conversion::kYcbcrToRgb
-                                           ? ycbcr_to_rgb(in)
-                                           : convert(image.conversion, color, in));
+      const std::uint32_t pixel =
+          pack(image.conversion == Conversion::kYcbcrToRgb ? ycbcr_to_rgb(in)
+                                                           : convert(image.conversion, color, in));
       if (i + k >= 0 && i + k < length) pixels[i + k] = pixel;
     }
   }

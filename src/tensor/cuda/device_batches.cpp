@@ -23,7 +23,7 @@ using cuda::Call;
 using cuda::TensorLane;
 
 /// Some images of a batch that one lane makes together.
-struct Group {
+struct ImageGroup {
   std::size_t first = 0;
   std::size_t count = 0;
   std::atomic<std::size_t> unprepared{0};
@@ -127,7 +127,7 @@ class CudaBatches final : public DeviceBatches {
       if (!lane) return fail(lane.error());
       lanes_.push_back(std::move(*lane));
     }
-    const auto groups = std::make_unique<Group[]>(count);
+    const auto groups = std::make_unique<ImageGroup[]>(count);
     std::vector<std::uint32_t> group_of(items.size());
     std::uint64_t bytes = 0;
     for (std::size_t g = 0; g < count; ++g) {
@@ -140,8 +140,8 @@ class CudaBatches final : public DeviceBatches {
     }
     // All of it will be under way soon, which decides how the first group is decoded, too.
     const codec::cuda::EntropyLoad::Share coming(load_, bytes);
-    const Call call{items,  static_cast<std::uint8_t*>(out.data),
-                    image_bytes_, static_cast<cudaStream_t>(out.stream.get()),
+    const Call call{items,          static_cast<std::uint8_t*>(out.data),
+                    image_bytes_,   static_cast<cudaStream_t>(out.stream.get()),
                     tables_.data(), images};
     FirstError error;
     auto started = workers_.run(items.size(), [&](std::size_t /*thread*/, std::size_t item) {
@@ -163,9 +163,9 @@ class CudaBatches final : public DeviceBatches {
  private:
   /// One image's part of the work; the last of its group's enqueues the group. Threads take images
   /// in their order, so that whom a thread waits for here never waits for it.
-  void make_one(const Call& call, std::span<Group> groups, std::size_t g, std::size_t item,
+  void make_one(const Call& call, std::span<ImageGroup> groups, std::size_t g, std::size_t item,
                 FirstError& error) {
-    Group& group = groups[g];
+    ImageGroup& group = groups[g];
     const std::size_t lanes = std::min(groups.size(), lanes_.size());
     TensorLane& lane = lanes_[g % lanes];
     if (item == group.first) {
@@ -197,7 +197,8 @@ class CudaBatches final : public DeviceBatches {
     error.note(fail(StatusCode::kBusy, "memory ran out"));
   }
 
-  [[nodiscard]] Result<void> make_on_host(const Call& call, const std::vector<std::size_t>& indices) {
+  [[nodiscard]] Result<void> make_on_host(const Call& call,
+                                          const std::vector<std::size_t>& indices) {
     if (indices.empty()) return {};
     if (auto ok = order_->record(call.after); !ok) return ok;
     if (auto ok = stream_->wait_for(order_->get()); !ok) return ok;

@@ -71,9 +71,8 @@ __global__ void __launch_bounds__(kDownThreads) down_kernel(BatchDesc batch) {
   T* const out = static_cast<T*>(image.out);
   const std::size_t pixels =
       static_cast<std::size_t>(batch.width_px) * static_cast<std::size_t>(batch.height_px);
-  const std::size_t at =
-      static_cast<std::size_t>(y) * static_cast<std::size_t>(batch.width_px) +
-      static_cast<std::size_t>(x);
+  const std::size_t at = static_cast<std::size_t>(y) * static_cast<std::size_t>(batch.width_px) +
+                         static_cast<std::size_t>(x);
 #pragma unroll
   for (int c = 0; c < 3; ++c) {
     if (c >= batch.channels) break;

@@ -129,10 +129,10 @@ struct CornerSink {
   }
   __device__ void end(bool complete) {
     const uint4 first = own[0];
-    auto* const target =
-        continued ? head
-                  : reinterpret_cast<uint4*>(coefficients +
-                                             static_cast<std::uint64_t>(block) * corner_bytes);
+    auto* const target = continued
+                             ? head
+                             : reinterpret_cast<uint4*>(
+                                   coefficients + static_cast<std::uint64_t>(block) * corner_bytes);
     if (!continued) dc[block] = static_cast<std::int16_t>(first.x);
     if constexpr (kQuads == 8) {
       store_rows(target, complete && !continued ? found : kAllRowPairs);
@@ -167,8 +167,8 @@ __device__ void load_positions(std::uint32_t corner, Positions& positions) {
     const std::uint32_t natural = natural_position(i);
     const std::uint32_t u = natural & 7;
     const std::uint32_t v = natural >> 3;
-    const auto byte =
-        (u < corner && v < corner ? v * corner + u : 16) * static_cast<std::uint32_t>(sizeof(short));
+    const auto byte = (u < corner && v < corner ? v * corner + u : 16) *
+                      static_cast<std::uint32_t>(sizeof(short));
     positions.corner[i] = static_cast<std::uint16_t>(byte / 16 * kQuadStride + byte % 16);
     positions.natural[i] = static_cast<std::uint8_t>(natural);
   }
@@ -228,7 +228,7 @@ __device__ bool meets_edge(const DecodeView& batch, const ScanDesc& scan,
 
 /// Quads of a thread block: those of corners have one more a thread, for what lies outside of them.
 template <int kQuads>
-inline constexpr unsigned kOwnQuads = kSpanThreads * (kQuads == 8 ? kQuads : kQuads + 1);
+inline constexpr unsigned kOwnQuads = kSpanThreads*(kQuads == 8 ? kQuads : kQuads + 1);
 
 template <int kQuads>
 __global__ void __launch_bounds__(kSpanThreads, kQuads == 8 ? kFullWriteBlocks : kWriteBlocks)

@@ -107,7 +107,7 @@ struct DecodeView {
   EntropyLayout layout;
   std::uint32_t* status = nullptr;    ///< [images]
   std::uint32_t* scan_end = nullptr;  ///< [scans] where the first marker that ends it was found
-  uint2* columns = nullptr;  ///< [groups of 32][column_words() / 2][32] unstuffed words
+  uint2* columns = nullptr;           ///< [groups of 32][column_words() / 2][32] unstuffed words
   std::uint32_t* lengths = nullptr;   ///< [subsequences] bits; with kFirstOfSegment
   std::uint32_t* entries = nullptr;   ///< [subsequences] state at the start
   std::uint32_t* exits = nullptr;     ///< [subsequences] state at the end

@@ -184,12 +184,11 @@ FW_HD inline std::uint32_t long_start(const CanonicalCode& code) {
 }
 
 /// An element of the table of long codes: a symbol's advance and size in 16 bits. Bits 0–4 are the
-/// coefficients passed, 31 for bits that are no code; the fields from kEndsBlock on lie 3 bits lower
-/// than in a step.
+/// coefficients passed, 31 for bits that are no code; the fields from kEndsBlock on lie 3 bits
+/// lower than in a step.
 FW_HD inline std::uint16_t build_long(const CanonicalCode& code, bool dc, std::uint32_t index) {
   const std::uint32_t window = long_start(code) + index;
-  const std::uint32_t symbol =
-      describe(window > 0xFFFF ? Symbol{} : find_symbol(code, window), dc);
+  const std::uint32_t symbol = describe(window > 0xFFFF ? Symbol{} : find_symbol(code, window), dc);
   return static_cast<std::uint16_t>((symbol >> 8) << 5 | (symbol & 31));
 }
 FW_HD inline std::uint32_t expand_long(std::uint16_t packed) {

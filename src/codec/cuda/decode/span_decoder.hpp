@@ -51,8 +51,9 @@ class TableOrder {
   std::uint32_t wrap_;
 };
 
-// A cursor: the zig-zag index at bits 0–7 and the bit of the subsequence from kBitsShift on, so that
-// a lookup's advance is added at once. Where the sum has any bit of kBlockDone, the block is over.
+// A cursor: the zig-zag index at bits 0–7 and the bit of the subsequence from kBitsShift on, so
+// that a lookup's advance is added at once. Where the sum has any bit of kBlockDone, the block is
+// over.
 inline constexpr std::uint32_t kIndexMask = 0xFF;
 inline constexpr std::uint32_t kBlockDone = kEndsBlock | 0xC0;
 /// What differs between two cursors, less than a word apart, that lie in two words; in two pairs.
@@ -126,7 +127,8 @@ struct SkipResult {
 
 /// Runs over a subsequence without looking at values.
 /// @param words   the subsequence's column, see BitWindow
-/// @param tables  entry(table, index) and long_symbol(table, window); table = 2 × slot + (0 DC, 1 AC)
+/// @param tables  entry(table, index) and long_symbol(table, window); table = 2 × slot + (0 DC, 1
+/// AC)
 template <typename Words, typename Tables>
 FW_HD inline SkipResult skip_span(const Words& words, const Tables& tables, PhasePattern pattern,
                                   std::uint32_t length_bits, DecodeState state) {
