@@ -51,6 +51,8 @@ inline constexpr int kSpanThreads = 256;
 /// decode/synchronise.cu.
 inline constexpr int kSyncThreads = FW_SYNC_THREADS;
 inline constexpr int kSyncShare = FW_SYNC_SHARE;
+/// Thread blocks of it that a multiprocessor must hold: this bounds registers to 40.
+inline constexpr int kSyncBlocks = 6;
 /// Thread blocks of the writing kernel that a multiprocessor must hold: this bounds its registers.
 /// Measured: decode/coefficients.cu.
 inline constexpr int kWriteBlocks = FW_WRITE_BLOCKS;

@@ -7,8 +7,17 @@
 //
 // Source: Weißenberger and Schmidt (2018, 2021); see span_decoder.hpp.
 //
+// What limits (ncu, H200): the first-level cache is busy for 79 of 100 cycles. A step of a warp
+// takes some 120 instructions and 44 of its wavefronts, 18 of them for the stores of blocks that
+// end, since each lane's lie in lines of their own.
+//
 // Measured (H200, 373 KB images; µs an image of this kernel alone in batches of 512, and images/s
-// of the whole codec on 16 streams):
+// of the whole codec on 16 streams, in one run):
+//   index, bit and end of block apart, words one by one      3.79  104,000
+//   one cursor, edges apart, words straight into registers   3.59  111,200
+//   pairs of words, quads in banks of their own, puts that
+//   end with the corner                                      3.48  111,700
+// Earlier kernels, in another run:
 //   9-bit steps, 5 thread blocks a multiprocessor            3.9   104,000
 //   9-bit steps, 4                                           4.2   102,000
 //   10-bit steps, 5                                          3.9    93,000
@@ -18,13 +27,8 @@
 // Larger tables lose because kernels of other streams lack the shared memory. Whole blocks take 7.5
 // µs, and 9.7 without pads between the threads' 128 bytes (every lane in the same banks).
 //
-// Whole blocks (H100, decoding alone on 12 streams; images/s without restart markers, and with one
-// in each MCU):
-//   a pad behind each thread's quads, 3 thread blocks        87,200    78,600
-//   behind every second thread's, 4                          86,700    84,100
-//   behind every fourth thread's, 4                          89,200    84,100
-//   another order of quads from lane to lane (exclusive or)  87,200    84,000
-//   threads of a tile sorted by how much they decode                    85,000, not worth 30 lines
+// Not built: steps of two symbols in 32 bits, indexed by 10. Photographs at quality 90 would take 2
+// to 4 of 100 steps fewer, camera files with optimised codes 38 more.
 //
 // Tried and rejected (H100, one symbol a step, 4.3 µs then):
 //   each coefficient stored into zeroed memory               11.2
