@@ -406,6 +406,21 @@ TEST_F(Cli, BenchMeasuresThePartsAskedForAndTellsEachRun) {
   EXPECT_EQ(with({"latency"}).exit_code, 0);
 }
 
+// What is kept under way varies like everything else.
+TEST_F(Cli, BenchVariesWhatIsUnderWay) {
+  const auto pixels_out = [&](const Words& more) {
+    Words words = {"bench", "jpeg2jpeg", in_,     "--size",  "32x24", "--resize",
+                   "force", "--codec",   "turbo", "--parts", "none",  "--under-way",
+                   "4",     "--seconds", "0.1",   "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Ran ran = run_program(words);
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    return json::parse(ran.out)["rows"][0]["under_way"][0]["pixels_out"].get<double>();
+  };
+  EXPECT_EQ(pixels_out({}), 32 * 24);
+  EXPECT_NE(pixels_out({"--vary", "size"}), 32 * 24);
+}
+
 TEST_F(Cli, BenchTellsLatenciesOfSequentialInputsApart) {
   const std::string progressive = folder_ / "progressive.jpg";
   ASSERT_EQ(run_program({"resize", in_, progressive, "--progressive", "--always-encode"}).exit_code,

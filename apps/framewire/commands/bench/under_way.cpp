@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <algorithm>
 #include <atomic>
 #include <base/clock.hpp>
 #include <chrono>
@@ -12,7 +13,6 @@
 namespace framewire::app {
 namespace {
 
-using InputSpan = std::span<const std::span<const std::uint8_t>>;
 constexpr std::size_t kMaxUnderWay = 65'536;
 
 /// Images a second of what `step` hands in and counts, once a quarter of the time has passed.
@@ -26,33 +26,44 @@ double rate(double seconds, const Step& step, const Count& count) {
   return static_cast<double>(count() - before) / (base::elapsed_us(start) / 1e6);
 }
 
-double one_by_one(Engine& engine, InputSpan inputs, const ResizeOptions& options, std::size_t many,
-                  double seconds) {
+struct OneByOne {
+  double images_per_second = 0;
+  double pixels_out = 0;  ///< mean of an image
+};
+
+OneByOne one_by_one(Engine& engine, const Workload& workload, std::size_t many, double seconds) {
   std::counting_semaphore<kMaxUnderWay> room(static_cast<std::ptrdiff_t>(many));
   std::atomic<std::uint64_t> images{0};
-  std::size_t next = 0;
+  std::atomic<std::uint64_t> pixels{0};
+  std::uint64_t next = 0;
   const auto step = [&] {
     room.acquire();
-    engine.submit(inputs[next++ % inputs.size()], options, [&](const Result<Resized>& made) {
-      if (made) ++images;
+    engine.submit(workload.input(next), workload.options(next), [&](const Result<Resized>& made) {
+      if (made) {
+        pixels += static_cast<std::uint64_t>(made->report.output.width_px) *
+                  static_cast<std::uint64_t>(made->report.output.height_px);
+        ++images;
+      }
       room.release();
     });
+    ++next;
   };
   const double found = rate(seconds, step, [&] { return images.load(); });
   engine.drain();
-  return found;
+  const auto made = static_cast<double>(std::max<std::uint64_t>(1, images));
+  return {found, static_cast<double>(pixels) / made};
 }
 
-double in_groups(Engine& engine, InputSpan inputs, const ResizeOptions& options, std::size_t many,
-                 double seconds) {
+double in_groups(Engine& engine, const Workload& workload, std::size_t many, double seconds) {
   const auto queue = std::make_shared<CompletionQueue>();
   std::uint64_t images = 0;
-  std::size_t next = 0;
+  std::uint64_t next = 0;
   std::vector<EngineRequest> requests;
   const auto hand_in = [&](std::size_t count) {
     requests.resize(count);
     for (EngineRequest& request : requests) {
-      request = EngineRequest{inputs[next++ % inputs.size()], options, {}};
+      request = EngineRequest{workload.input(next), workload.options(next), {}};
+      ++next;
       request.completions = queue;
     }
     engine.submit(requests);
@@ -84,13 +95,15 @@ Result<std::vector<std::size_t>> parse_under_way(const std::string& text) {
   return numbers;
 }
 
-Json measure_under_way(Engine& engine, InputSpan inputs, const ResizeOptions& options,
+Json measure_under_way(Engine& engine, const Workload& workload,
                        const std::vector<std::size_t>& under_way, double seconds) {
   Json rows = Json::array();
   for (const std::size_t many : under_way) {
+    const OneByOne found = one_by_one(engine, workload, many, seconds);
     rows.push_back({{"requests", many},
-                    {"one_by_one", one_by_one(engine, inputs, options, many, seconds)},
-                    {"in_groups", in_groups(engine, inputs, options, many, seconds)}});
+                    {"pixels_out", found.pixels_out},
+                    {"one_by_one", found.images_per_second},
+                    {"in_groups", in_groups(engine, workload, many, seconds)}});
   }
   return rows;
 }
