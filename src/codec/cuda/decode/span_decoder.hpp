@@ -55,7 +55,8 @@ class TableOrder {
 // that a lookup's advance is added at once. Where the sum has any bit of kBlockDone, the block is
 // over.
 inline constexpr std::uint32_t kIndexMask = 0xFF;
-inline constexpr std::uint32_t kBlockDone = kEndsBlock | 0xC0;
+inline constexpr std::uint32_t kIndexFrom64 = 0xC0;  ///< which bits an index of 64 to 190 may have
+inline constexpr std::uint32_t kBlockDone = kEndsBlock | kIndexFrom64;
 /// What differs between two cursors, less than a word apart, that lie in two words; in two pairs.
 inline constexpr std::uint32_t kWordCrossed = 32u << kBitsShift;
 inline constexpr std::uint32_t kPairCrossed = 64u << kBitsShift;
@@ -127,8 +128,8 @@ struct SkipResult {
 
 /// Runs over a subsequence without looking at values.
 /// @param words   the subsequence's column, see BitWindow
-/// @param tables  entry(table, index) and long_symbol(table, window); table = 2 × slot + (0 DC, 1
-/// AC)
+/// @param tables  entry(table, index) and long_symbol(table, window); table = 2 × slot, + 1
+///                for AC
 template <typename Words, typename Tables>
 FW_HD inline SkipResult skip_span(const Words& words, const Tables& tables, PhasePattern pattern,
                                   std::uint32_t length_bits, DecodeState state) {
@@ -145,7 +146,7 @@ FW_HD inline SkipResult skip_span(const Words& words, const Tables& tables, Phas
       std::uint32_t next = cursor + (entry & (kAdvanceMask | kLongCode));
       // Rare: a long code, or the block's or the subsequence's end, which the first symbol may
       // reach before the others.
-      if ((next & 0xC0) != 0 || next >= end) {
+      if ((next & kIndexFrom64) != 0 || next >= end) {
         const bool all = (next & kIndexMask) <= 64 && next <= (end | kEndsBlock | kIndexMask);
         next = cursor + ((entry & kLongCode) != 0 ? tables.long_symbol(table, bits) & kAdvanceMask
                          : all                    ? entry & kAdvanceMask
@@ -186,9 +187,9 @@ inline constexpr std::uint32_t kMaxSinkIndex = 63 + kInvalidPassed - 1;
 /// @param tables  step(table, index) and long_symbol(table, window); `table` as in skip_span()
 /// @param sink    begin(block, continued) and end(complete) around each block. `continued`: an
 ///                earlier subsequence began it; not `complete`: a later one ends it. put(index,
-///                value): zig-zag index, 0 is the DC difference; zeros too, but behind all that
-///                was put before, since that spares branches. Indices of 64 to kMaxSinkIndex are to
-///                be dropped
+///                value): zig-zag index, 0 is the DC difference; zeros too, since that spares
+///                branches, behind all that was put before, also where the block's rest is another
+///                subsequence's. Indices from 64 to kMaxSinkIndex are to be dropped
 template <typename Words, typename Tables, typename Sink>
 FW_HD inline SpanResult write_span(const Words& words, const Tables& tables, PhasePattern pattern,
                                    std::uint32_t length_bits, DecodeState state,
@@ -208,7 +209,7 @@ FW_HD inline SpanResult write_span(const Words& words, const Tables& tables, Pha
     std::uint32_t next = cursor + (half & (kAdvanceMask | kLongCode));
     // Rare: a long code, or the block's end. If the first symbol alone completes the block without
     // an end code, the others do not count: behind them comes a DC code, not AC.
-    if ((next & 0xC0) != 0) {
+    if ((next & kIndexFrom64) != 0) {
       if ((half & kLongCode) != 0) {
         step = single_step(tables.long_symbol(table, bits));
         half = step.all;
