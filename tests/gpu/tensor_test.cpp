@@ -245,6 +245,26 @@ TEST_F(GpuTensor, ManyImagesInAnyNumberOfBatches) {
   EXPECT_TRUE(decode_on_device(decoder, {}).done);
 }
 
+// More groups than streams: each stream is waited for, and its memory taken again, while others are
+// under way. Damaged, progressive and empty files lie among them.
+TEST_F(GpuTensor, GroupsTakeTurnsOnTheStreams) {
+  std::vector<JpegBytes> files;
+  for (int i = 0; i < 6; ++i) {
+    files.push_back(conformance::make_jpeg({conformance::layout(i % 2 == 0 ? "420" : "444"),
+                                            conformance::all_codings()[0], 16 + i, 24 - i, 80, 0,
+                                            static_cast<std::uint32_t>(i)}));
+  }
+  files.push_back(files[0]);
+  files.back().resize(files.back().size() / 2);
+  files.emplace_back();
+  std::vector<TensorItem> items;
+  for (std::size_t i = 0; i < 600; ++i)
+    items.push_back({files[i * 7 % files.size()], {}, i % 3 == 0});
+  TensorOptions options = options_of(5, 4);
+  options.threads = 3;
+  expect_same(items, options, kBound);
+}
+
 TEST_F(GpuTensor, WritesBehindTheCallersStream) {
   const JpegBytes file = conformance::make_jpeg(
       {conformance::layout("420"), conformance::all_codings()[0], 64, 48, 85, 0, 3});
