@@ -90,7 +90,7 @@ TEST(CliServe, NamesMistakes) {
   const Ran key = run_program({"serve", "--config", folder / "a.toml"});
   EXPECT_EQ(key.exit_code, 2);
   EXPECT_TRUE(contains(key.err, "a.toml:2")) << key.err;
-  const Ran value = run_program({"serve", "--queue", "0"});
+  const Ran value = run_program({"serve", "--queue", "1.5"});
   EXPECT_EQ(value.exit_code, 2);
   EXPECT_TRUE(contains(value.err, "queue")) << value.err;
   const Ran place = run_program({"serve", "--listen", "unix:/nowhere/at/all"});

@@ -116,7 +116,7 @@ EngineOptions engine_options(const ServiceSettings& settings) {
   options.gpu_memory_bytes = settings.gpu_memory_bytes;
   options.warm_bytes = settings.warm_bytes;
   // Admission counts, so that the engine is never the one that is full.
-  options.queue = settings.queue + 1;
+  options.queue = most_requests(settings, true) + 1;
   return options;
 }
 
@@ -147,7 +147,12 @@ struct Server::Parts {
     snapshots.close();
     disk.reset();
     ios.clear();
+    unlink_paths();
+  }
+  /// From here on nobody connects to a path of ours, nor would a successor's be taken away.
+  void unlink_paths() noexcept {
     for (const std::string& path : unix_paths) (void)::unlink(path.c_str());
+    unix_paths.clear();
   }
 
   std::unique_ptr<PictureEngine> own;  ///< over an engine of this process; else null
@@ -324,6 +329,9 @@ bool Server::drain(const std::function<bool()>& hurry) {
   };
   parts_->shared.draining = true;
   (void)wait_until(Clock::now() + Milliseconds(settings.drain_delay_ms), [] { return false; });
+  // First of all: whoever connects between a listener's last accept() and its end is reset, and
+  // may have sent a request by then.
+  parts_->unlink_paths();
   for (const auto& io : parts_->ios) io->post_drain();
   const bool ended = wait_until(Clock::now() + Milliseconds(settings.drain_timeout_ms), [&] {
     return parts_->shared.drained_threads >= parts_->ios.size() &&

@@ -29,6 +29,7 @@ constexpr Text kTimeoutAccepted = "a whole number of milliseconds from 1 to 8640
 constexpr Text kDelayAccepted = "a whole number of milliseconds from 0 to 86400000";
 constexpr Text kSecondsAccepted = "a whole number of seconds from 0 to 3155760000";
 constexpr Text kCountAccepted = "a whole number from 1 to 1000000";
+constexpr Text kQueueAccepted = "a whole number from 0 to 1000000; 0 is chosen";
 
 bool parse_count(Text text, std::uint64_t& out) {
   return options::parse_integer<std::uint64_t>(text, 1, 1'000'000, out);
@@ -198,8 +199,9 @@ constexpr SettingRow kSettingRows[] = {
       "address that has most of them is closed", "Connections"}, kCountAccepted,
      [](S& s, Text t) { return parse_count(t, s.max_handshakes); },
      [](const S& s) { return number(s.max_handshakes); }},
-    {{"queue", "N", "", "", "requests under way at once; beyond, 429", "Work"}, kCountAccepted,
-     [](S& s, Text t) { return parse_count(t, s.queue); },
+    {{"queue", "N", "", "", "requests under way at once; beyond, 429; 0: 256, with a GPU 1024", "Work"},
+     kQueueAccepted,
+     [](S& s, Text t) { return options::parse_integer<std::uint64_t>(t, 0, 1'000'000, s.queue); },
      [](const S& s) { return number(s.queue); }},
     {{"bytes-under-way", "N", "", "", "bytes of inputs in memory at once; beyond, 503", "Work"},
      kBytesAccepted,

@@ -76,7 +76,7 @@ struct ServiceSettings {
   std::uint64_t max_handshakes = 256;  ///< of TLS, under way at once
   bool http2 = true;                   ///< spoken with clients that offer it when they shake hands
 
-  std::uint64_t queue = 256;                       ///< requests under way at once
+  std::uint64_t queue = 0;                         ///< requests under way at once; most_requests()
   std::uint64_t bytes_under_way = 1ull << 30;      ///< of their inputs
   std::uint64_t pixels_under_way = 2'000'000'000;  ///< of their inputs
   std::uint64_t client_share_percent = 50;         ///< of these three, where others are refused
@@ -127,6 +127,13 @@ struct ServiceSettings {
   /// does.
   bool metadata_given = false;
 };
+
+/// ServiceSettings::queue, or what is chosen where that is 0. What keeps a CPU busy for a second is
+/// 3 ms of a GPU's work.
+[[nodiscard]] constexpr std::uint64_t most_requests(const ServiceSettings& settings,
+                                                    bool has_device) {
+  return settings.queue != 0 ? settings.queue : has_device ? 1024 : 256;
+}
 
 /// One setting. Its name is a flag's (--max-header-bytes), an environment variable's
 /// (FRAMEWIRE_MAX_HEADER_BYTES) and a key's in the file (max-header-bytes = 32768).

@@ -24,8 +24,8 @@ struct SharedState {
   SharedState(const ServiceSettings& from, PictureEngine& pictures, LogSink sink)
       : settings(from),
         engine(pictures),
-        admission(
-            {from.queue, from.bytes_under_way, from.pixels_under_way, from.client_share_percent}),
+        admission({most_requests(from, !pictures.devices().empty()), from.bytes_under_way,
+                   from.pixels_under_way, from.client_share_percent}),
         log(std::move(sink)),
         has_device(!pictures.devices().empty()) {}
 

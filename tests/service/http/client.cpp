@@ -160,7 +160,7 @@ bool TestClient::closed_within(std::chrono::milliseconds time) {
 TestServer::TestServer(const ServiceSettings& settings, const source::Network* network) {
   EngineOptions options;
   options.codec = CodecKind::kTurbo;
-  options.queue = settings.queue + 1;
+  options.queue = most_requests(settings, false) + 1;
   options.threads = 1;
   auto engine = Engine::make(options);
   if (!engine) throw std::runtime_error(engine.error().to_string());

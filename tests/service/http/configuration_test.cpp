@@ -57,12 +57,21 @@ TEST(HttpConfiguration, MistakesAreNamedWithTheirLine) {
   EXPECT_NE(error_of(read_toml("queue = 1\nqueue = 2\n", "a.toml")).find("a.toml:2"),
             std::string::npos);
   EXPECT_NE(error_of(read_toml("listen = [1]\n", "a.toml")).find("a.toml:1"), std::string::npos);
-  const auto file = read_toml("\nqueue = 0\n", "a.toml");
+  const auto file = read_toml("\nqueue = 1000001\n", "a.toml");
   ASSERT_TRUE(file);
   const auto made = configure(*file, {}, {});
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().subject(), "queue");
   EXPECT_NE(made.error().message().find("a.toml:2"), std::string::npos);
+}
+
+TEST(HttpConfiguration, AQueueThatNobodyGivesIsChosen) {
+  ServiceSettings settings;
+  EXPECT_EQ(most_requests(settings, false), 256u);
+  EXPECT_EQ(most_requests(settings, true), 1024u);
+  settings.queue = 7;
+  EXPECT_EQ(most_requests(settings, false), 7u);
+  EXPECT_EQ(most_requests(settings, true), 7u);
 }
 
 TEST(HttpConfiguration, SecretsAreNotShown) {

@@ -60,8 +60,8 @@ Result<http::Configuration> read_configuration(const Arguments& arguments) {
 void raise_descriptors(const http::ServiceSettings& settings) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  const std::uint64_t others =
-      kOtherDescriptors + settings.queue + settings.workers * kWorkerDescriptors;
+  const std::uint64_t others = kOtherDescriptors + http::most_requests(settings, true) +
+                               settings.workers * kWorkerDescriptors;
   const std::uint64_t wanted = settings.max_connections + others;
   if (limit.rlim_cur < wanted) {
     limit.rlim_cur = std::min<rlim_t>(wanted, limit.rlim_max);
