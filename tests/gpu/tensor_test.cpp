@@ -258,8 +258,9 @@ TEST_F(GpuTensor, GroupsTakeTurnsOnTheStreams) {
   files.back().resize(files.back().size() / 2);
   files.emplace_back();
   std::vector<TensorItem> items;
-  for (std::size_t i = 0; i < 600; ++i)
+  for (std::size_t i = 0; i < 600; ++i) {
     items.push_back({files[i * 7 % files.size()], {}, i % 3 == 0});
+  }
   TensorOptions options = options_of(5, 4);
   options.threads = 3;
   expect_same(items, options, kBound);

@@ -262,8 +262,8 @@ Result<void> bench_jpeg2jpeg_codec(const std::string& codec, const std::vector<B
     row["batch_latency_ms"] =
         percentiles(measure_latency(*engine, usable, options, plan.batch, plan.seconds));
   }
-  row["under_way"] = measure_under_way(*engine, {usable, options, plan.variation}, plan.under_way,
-                                       plan.seconds);
+  row["under_way"] =
+      measure_under_way(*engine, {usable, options, plan.variation}, plan.under_way, plan.seconds);
   row["fallbacks"] = stats.fallbacks - first.fallbacks;
   row["images_a_batch"] = stats.batches == first.batches
                               ? 0.0
