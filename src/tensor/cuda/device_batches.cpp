@@ -149,7 +149,7 @@ class CudaBatches final : public DeviceBatches {
     });
     if (!started) return started;
     for (std::size_t g = 0; g < std::min(count, lanes_.size()); ++g) {
-      error.note(lanes_[g].finish(call));
+      guard(error, [&] { return lanes_[g].finish(call); });
     }
     std::vector<std::size_t> left_over;
     for (TensorLane& lane : lanes_) {
@@ -189,8 +189,11 @@ class CudaBatches final : public DeviceBatches {
 
   /// Unless something has failed already.
   template <typename Work>
-  void attempt(FirstError& error, Work work) const try {
-    if (error.failed()) return;
+  void attempt(FirstError& error, Work work) const {
+    if (!error.failed()) guard(error, work);
+  }
+  template <typename Work>
+  void guard(FirstError& error, Work work) const try {
     const gpu::OnDevice here(options_.device);
     error.note(work());
   } catch (const std::bad_alloc&) {

@@ -104,20 +104,23 @@ Result<void> TensorLane::enqueue(const Call& call) {
       bytes += device_bytes((*to)->file.frame, (*to)->geometry);
       ++to;
     }
-    part_ = {from, to};
+    const std::span part(from, to);
     from = to;
-    auto enqueued = enqueue_part(call);
-    if (enqueued) continue;
-    leave_part();  // where the device has too little memory, the host has some
+    auto enqueued = enqueue_part(call, part);
+    if (enqueued) {
+      part_ = part;
+      continue;
+    }
     if (enqueued.error().code() != StatusCode::kBusy) return enqueued;
+    leave(part);  // the device has too little memory, the host has some
   }
   return {};
 }
 
-Result<void> TensorLane::enqueue_part(const Call& call) {
+Result<void> TensorLane::enqueue_part(const Call& call, Part part) {
   items_.clear();
   plan_.clear();
-  for (const auto& entry : part_) {
+  for (const auto& entry : part) {
     items_.push_back(item_of(*entry));
     plan_.add(entry->file, entry->geometry, call.items[entry->index].flip,
               call.out + entry->index * call.image_bytes);
@@ -146,12 +149,12 @@ Result<void> TensorLane::enqueue_tensors(const Call& call) {
 
 Result<void> TensorLane::finish(const Call& call) {
   if (part_.empty()) return {};
+  const Part part = std::exchange(part_, {});
   auto done = transcoder_.wait();
   if (!done && done.error().code() == StatusCode::kBusy) {
-    leave_part();
+    leave(part);
     return {};
   }
-  const auto part = std::exchange(part_, {});
   if (!done) return done;
   for (std::size_t i = 0; i < part.size(); ++i) {
     Entry& entry = *part[i];
@@ -167,8 +170,8 @@ Result<void> TensorLane::finish(const Call& call) {
   return {};
 }
 
-void TensorLane::leave_part() {
-  for (const auto& entry : std::exchange(part_, {})) left_over_.push_back(entry->index);
+void TensorLane::leave(Part part) {
+  for (const auto& entry : part) left_over_.push_back(entry->index);
 }
 
 std::vector<std::size_t> TensorLane::take_left_over() { return std::exchange(left_over_, {}); }

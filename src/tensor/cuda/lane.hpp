@@ -41,7 +41,7 @@ class TensorLane {
   /// Enqueues the group. Images that together need more of the device's memory than one batch may
   /// take are made in several, and all but the last awaited. @return device_lost
   [[nodiscard]] Result<void> enqueue(const Call& call);
-  /// Waits for what is under way. @return device_lost
+  /// Waits for what is under way; nothing is afterwards, whatever happens. @return device_lost
   [[nodiscard]] Result<void> finish(const Call& call);
   /// Images that the device did not take, or gave up, since the last call of this function.
   [[nodiscard]] std::vector<std::size_t> take_left_over();
@@ -55,14 +55,16 @@ class TensorLane {
     std::optional<codec::Coefficients> coefficients{};
     codec::CodecOutcome outcome{};
   };
+  /// Images of a group that are made together.
+  using Part = std::span<std::optional<Entry>>;
 
   TensorLane(const TensorOptions& options, codec::cuda::Transcoder transcoder)
       : options_(&options), transcoder_(std::move(transcoder)), plan_(options) {}
   [[nodiscard]] std::optional<Entry> read(const Call& call, std::size_t n);
   [[nodiscard]] codec::cuda::Item item_of(const Entry& entry) const;
-  [[nodiscard]] Result<void> enqueue_part(const Call& call);
+  [[nodiscard]] Result<void> enqueue_part(const Call& call, Part part);
   [[nodiscard]] Result<void> enqueue_tensors(const Call& call);
-  void leave_part();
+  void leave(Part part);
 
   const TensorOptions* options_;
   codec::cuda::Transcoder transcoder_;
@@ -74,7 +76,7 @@ class TensorLane {
   bool begun_ = false;                ///< whether files_ has room for the group
   std::vector<std::size_t> offsets_;  ///< of the group's files in files_
   std::vector<std::optional<Entry>> entries_;
-  std::span<std::optional<Entry>> part_;  ///< of entries_, that is under way
+  Part part_;  ///< of entries_, that is under way; never one of an earlier call
   std::vector<codec::cuda::Item> items_;
   std::vector<std::size_t> left_over_;
 };
