@@ -90,13 +90,18 @@ TEST(EngineDispatcher, ManySubmittersEveryRequestIsAnsweredOnce) {
 
 TEST(EngineDispatcher, RequestsThatComeWhileTheDeviceIsBusyShareABatch) {
   Script script;
-  script.batch_time = std::chrono::milliseconds(30);
+  script.held = true;
   EngineOptions options;
   options.batch_wait_us = 20'000;
   options.max_batch = 8;
   const auto engine = make(devices_of({&script}, 2), options);
   AnswerCounts answers;
-  for (int i = 0; i < 33; ++i) submit(*engine, photos()[0], width(16), answers.callback());
+  for (int lanes = 1; lanes <= 2; ++lanes) {
+    submit(*engine, photos()[0], width(16), answers.callback());
+    EXPECT_TRUE(comes_to_hold([&] { return script.batches == lanes; }));
+  }
+  for (int i = 0; i < 31; ++i) submit(*engine, photos()[0], width(16), answers.callback());
+  script.release();
   engine->drain();
   EXPECT_EQ(answers.ok, 33);
   EXPECT_EQ(script.largest, 8u);
@@ -118,29 +123,34 @@ TEST(EngineDispatcher, WhatIsSubmittedTogetherSharesABatch) {
 }
 
 TEST(EngineDispatcher, LanesThatWaitShareWhatIsSubmittedTogether) {
-  Script script;
-  script.batch_time = std::chrono::milliseconds(20);
-  const auto engine = make(devices_of({&script}, 4));
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  AnswerCounts answers;
-  std::vector<EngineRequest> requests(100);
-  for (EngineRequest& request : requests) request = {photos()[0], width(16), answers.callback()};
-  engine->submit(requests);
-  engine->drain();
-  EXPECT_EQ(answers.ok, 100);
-  EXPECT_LE(script.largest, 60u);
-  EXPECT_GE(script.largest, 16u);
+  // Whether lanes wait already nobody outside can tell: they get more time from round to round.
+  std::size_t largest = 100;
+  for (int wait_ms = 50; wait_ms < 5000 && largest > 60; wait_ms *= 2) {
+    Script script;
+    script.batch_time = std::chrono::milliseconds(20);
+    const auto engine = make(devices_of({&script}, 4));
+    std::this_thread::sleep_for(std::chrono::milliseconds(wait_ms));
+    AnswerCounts answers;
+    std::vector<EngineRequest> requests(100);
+    for (EngineRequest& request : requests) request = {photos()[0], width(16), answers.callback()};
+    engine->submit(requests);
+    engine->drain();
+    EXPECT_EQ(answers.ok, 100);
+    largest = script.largest;
+    EXPECT_GE(largest, 16u);
+  }
+  EXPECT_LE(largest, 60u);
 }
 
 TEST(EngineDispatcher, ALoneRequestDoesNotWaitForOthers) {
   Script script;
   EngineOptions options;
-  options.batch_wait_us = 5'000'000;
+  options.batch_wait_us = 60'000'000;
   const auto engine = make(devices_of({&script}, 2), options);
   const auto start = std::chrono::steady_clock::now();
   EXPECT_TRUE(one(*engine, photos()[0], width(16)));
   EXPECT_TRUE(one(*engine, photos()[1], width(16)));
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(50));
 }
 
 TEST(EngineDispatcher, ABatchStaysWithinTheLanesMemory) {
@@ -222,11 +232,14 @@ TEST(EngineDispatcher, ALostDeviceIsRetiredAndOthersGoOn) {
   bad.lose_at = 1;
   bad.batch_time = std::chrono::milliseconds(1);
   good.batch_time = std::chrono::milliseconds(1);
+  good.held = true;  // so that the other gets a second batch
   EngineOptions options;
   options.max_batch = 4;
   const auto engine = make(devices_of({&bad, &good}, 2), options);
   AnswerCounts answers;
   for (int i = 0; i < 400; ++i) submit(*engine, photos()[0], width(16), answers.callback());
+  EXPECT_TRUE(comes_to_hold([&] { return engine->devices()[0].lost; }));
+  good.release();
   engine->drain();
   EXPECT_EQ(answers.ok + answers.lost, 400);
   EXPECT_EQ(answers.other, 0);
@@ -277,7 +290,7 @@ TEST(EngineDispatcher, OneBadImageHarmsNoNeighbour) {
 
 TEST(EngineDispatcher, WhatWaitedTooLongIsRefused) {
   Script script;
-  script.batch_time = std::chrono::milliseconds(50);
+  script.held = true;
   EngineOptions options;
   options.max_batch = 1;
   const auto engine = make(devices_of({&script}, 1), options);
@@ -285,11 +298,14 @@ TEST(EngineDispatcher, WhatWaitedTooLongIsRefused) {
   ResizeOptions hurried = width(16);
   hurried.limits.deadline_ms = 20;
   submit(*engine, photos()[0], width(16), answers.callback());
+  EXPECT_TRUE(comes_to_hold([&] { return script.batches == 1; }));
   submit(*engine, photos()[0], width(16), answers.callback());
   StatusCode code = StatusCode::kInternal;
   submit(*engine, photos()[0], hurried, [&](const Result<Resized>& r) {
     if (!r) code = r.error().code();
   });
+  std::this_thread::sleep_for(std::chrono::milliseconds(40));
+  script.release();
   engine->drain();
   EXPECT_EQ(answers.ok, 2);
   EXPECT_EQ(code, StatusCode::kDeadline);

@@ -36,14 +36,30 @@ struct Script {
   std::atomic<std::uint64_t> item_bytes{1};  ///< device memory of each item
   std::atomic<std::uint64_t> item_pinned_bytes{1};
   std::chrono::microseconds batch_time{0};
-  std::atomic<int> batches{0};
+  std::atomic<bool> held{false};  ///< batches that have begun do not end: see release()
+  std::atomic<int> batches{0};    ///< that have begun
   std::atomic<std::size_t> largest{0};
   std::atomic<int> pinned{0};  ///< items that lay in memory of the engine's
   /// How many progressive files must wait for their scans to be decoded here; 0: they never are.
   std::atomic<std::size_t> progressive_images{0};
   std::atomic<int> progressive_scans{0};  ///< items whose scans were decoded here
   std::atomic<int> with_coefficients{0};  ///< items that came with their coefficients
+
+  void release() {
+    held = false;
+    held.notify_all();
+  }
 };
+
+/// Looks again and again. @return false where it has not come to hold in a minute
+[[nodiscard]] inline bool comes_to_hold(const std::function<bool()>& condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
 
 class FakeBatchCodec : public codec::BatchCodec {
  public:
@@ -96,6 +112,7 @@ class FakeBatchCodec : public codec::BatchCodec {
     return {};
   }
   [[nodiscard]] Result<void> wait() override {
+    script_.held.wait(true);
     std::this_thread::sleep_for(script_.batch_time);
     return {};
   }

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <atomic>
+#include <ctime>
 #include <framewire/resizer.hpp>
 #include <jpeg/parser.hpp>
 #include <tests/support/sample_jpeg.hpp>
@@ -128,9 +129,9 @@ Bytes claiming(int width, int height) {
 
 TEST(Resizer, LimitsAreCheckedBeforeAnythingIsAllocated) {
   const Bytes giant = claiming(20'000, 14'000);  // 280 megapixels in a few hundred bytes
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // of this process alone
   for (int i = 0; i < 100; ++i) ASSERT_EQ(refusal(giant), StatusCode::kTooLarge);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
+  EXPECT_LT(std::clock() - start, 2 * CLOCKS_PER_SEC);
   ResizeOptions options;
   options.limits.max_input_pixels = 200 * 150 - 1;
   EXPECT_EQ(refusal(photo(), options), StatusCode::kTooLarge);

@@ -1,7 +1,7 @@
 // Every file of the corpus through the parser, with libjpeg as the judge.
 #include <gtest/gtest.h>
-#include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -59,9 +59,9 @@ TEST_F(JpegCorpus, EveryFileParsesAsLibjpegReadsItOrFailsWithATypedError) {
   for (const auto& path : files_) {
     SCOPED_TRACE(path.string());
     const auto bytes = read_all(path);
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();  // of this process alone
     const auto file = parse(bytes, {});
-    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
+    EXPECT_LT(std::clock() - start, CLOCKS_PER_SEC);
     if (!file) {
       EXPECT_NE(file.error().code(), StatusCode::kInternal);
       EXPECT_FALSE(file.error().message().empty());
