@@ -1,5 +1,7 @@
 // Client and LocalServer: answers as from an engine in this process.
 #include <gmock/gmock.h>
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
@@ -248,8 +250,11 @@ TEST_F(LocalClient, TrySubmitTellsOfRoom) {
     requests.push_back(
         {file, width(80), [&](Result<Resized> made) { answered += made ? 1 : 100; }});
   }
+  HeldEngine held(*engine_, 1);
   const std::size_t taken = client.try_submit(requests, [&] { ++told; });
   EXPECT_EQ(taken, 4u);
+  EXPECT_EQ(told, 0);
+  held.release();
   for (std::size_t i = 0; i < requests.size(); ++i) {
     EXPECT_EQ(requests[i].done == nullptr, i < taken) << i;
   }
@@ -263,8 +268,7 @@ TEST_F(LocalClient, TrySubmitTellsOfRoom) {
 }
 
 TEST_F(LocalClient, ARequestThatIsCancelledInTheQueueSaysSo) {
-  EngineOptions slow = host_engine(1);
-  start({}, slow);
+  start({}, host_engine(1));
   Client client = connect();
   const Bytes original = photo(1600, 1200);
   // Not copied, so that submit() need not wait for room.
@@ -282,11 +286,13 @@ TEST_F(LocalClient, ARequestThatIsCancelledInTheQueueSaysSo) {
                         }});
     requests.back().stop = stop.get_token();
   }
+  HeldEngine held(*engine_, 1);
   client.submit(requests);
   stop.request_stop();
+  EXPECT_TRUE(soon([&] { return cancelled == 40; })) << "while the only thread is held";
+  held.release();
   client.drain();
   EXPECT_EQ(answered, 40);
-  EXPECT_GT(cancelled, 20);
   EngineRequest late{file, width(80), [&](Result<Resized> made) {
                        ++answered;
                        EXPECT_FALSE(made);
@@ -322,7 +328,10 @@ TEST_F(LocalClient, DeadlinesCountWhileRequestsWaitInTheServer) {
 }
 
 TEST_F(LocalClient, ADrainingServerAnswersWhatItHasTakenAndNothingElse) {
-  start({}, host_engine(1));
+  ClientCounters counters;
+  LocalServerOptions counted;
+  counted.counters = &counters;
+  start(counted, host_engine(1));
   Client client = connect();
   const Bytes file = photo(800, 600);
   std::atomic<int> done{0};
@@ -334,9 +343,14 @@ TEST_F(LocalClient, ADrainingServerAnswersWhatItHasTakenAndNothingElse) {
                           if (!made && made.error().code() == StatusCode::kBusy) ++busy;
                         }});
   }
+  HeldEngine held(*engine_, 1);
   client.submit(requests);
-  ASSERT_TRUE(soon([&] { return done > 0; }));
-  EXPECT_TRUE(server_->drain(kPatience));
+  ASSERT_TRUE(soon([&] { return counters.input_bytes == 30 * file.size(); })) << "all are taken";
+  auto drained = std::async(std::launch::async, [&] { return server_->drain(kPatience); });
+  EXPECT_TRUE(soon([&] { return client.draining(); }));
+  EXPECT_EQ(done + busy, 0);
+  held.release();
+  EXPECT_TRUE(drained.get());
   client.drain();
   EXPECT_EQ(done, 30);
   EXPECT_TRUE(client.draining());
@@ -378,23 +392,25 @@ TEST_P(LocalClientShares, AGreedyClientLeavesOthersTheirs) {
     }
   });
   ASSERT_TRUE(soon([&] { return greedy_done > 40; }));
-  const int before = greedy_done;
-  constexpr int kRounds = 10;
-  for (int i = 0; i < kRounds; ++i) {
+  std::array<int, 11> meanwhile{};
+  for (int& count : meanwhile) {
     std::latch all(4);
+    const int before = greedy_done;
     for (int k = 0; k < 4; ++k) {
       modest.submit(large, width(60), [&](const Result<Resized>& made) {
         EXPECT_TRUE(made);
+        count = greedy_done - before;
         all.count_down();
       });
     }
     all.wait();
   }
-  const int meanwhile = greedy_done - before;
   stop = true;
   flood.join();
-  // A queue without shares would have put some 60 of the other's before each round.
-  EXPECT_LT(meanwhile, kRounds * 40);
+  // A queue without shares would have put some 60 of the other's before each round. In some of them
+  // the modest one's threads may have waited for a processor.
+  std::ranges::sort(meanwhile);
+  EXPECT_LT(meanwhile[meanwhile.size() / 2], 40);
 }
 
 TEST_F(LocalClient, TheServerAnswersForMoreThanItsMemory) {

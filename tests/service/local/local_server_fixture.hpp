@@ -13,16 +13,18 @@
 #include <optional>
 #include <service/local/local_server.hpp>
 #include <string>
+#include <tests/support/held_engine.hpp>
 #include <tests/unit/engine/resized.hpp>
 #include <thread>
 #include <vector>
 
 namespace framewire::service::local::test {
 
+using framewire::test::HeldEngine;
 using framewire::test::photo;
 using sample::Bytes;
 
-inline constexpr std::chrono::seconds kPatience{20};
+inline constexpr std::chrono::seconds kPatience{60};
 
 /// Waits for what another thread or process brings about.
 inline bool soon(const std::function<bool()>& true_at_last) {

@@ -114,7 +114,8 @@ TEST_F(LocalRingAttack, OptionsThatAreNoneAreAnErrorOfTheRequest) {
 
 TEST_F(LocalRingAttack, ASlotInUseIsNotGivenTwice) {
   RawClient client = raw();
-  const Bytes file = photo(1600, 1200);
+  const HeldEngine held(*engine_, 2);
+  const Bytes file = photo();
   client.put_input(file);
   client.push(RawClient::request(3, 0, file.size()));
   client.push(RawClient::request(3, 0, file.size()));

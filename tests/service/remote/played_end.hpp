@@ -73,7 +73,7 @@ class PlayedEnd {
 
   /// Progress, until it is true or the channel is lost. @return whether it is true
   bool until(const std::function<bool()>& true_at_last) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (!true_at_last()) {
       if (channel_.lost() || std::chrono::steady_clock::now() > end) return false;
       if (!channel_.progress()) channel_.idle(5);

@@ -18,6 +18,7 @@
 
 namespace framewire::service::remote::test {
 
+using framewire::test::HeldEngine;
 using local::test::expect_equal;
 using local::test::host_engine;
 using local::test::kPatience;

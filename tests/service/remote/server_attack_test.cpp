@@ -175,8 +175,8 @@ TEST_F(RemoteServerAttack, ASlotThatIsUsedTwiceEndsTheConnection) {
   start(options);
   PlayedEnd client = play();
   ASSERT_TRUE(client.greet());
-  const Bytes slow = photo(2400, 1800);
-  for (std::uint64_t i = 1; i <= 3; ++i) client.offer(PlayedEnd::request(1, i, slow));
+  const HeldEngine held(*engine_, 2);
+  for (std::uint64_t i = 1; i <= 3; ++i) client.offer(PlayedEnd::request(1, i, photo()));
   const auto why = client.last_word();
   ASSERT_TRUE(why);
   EXPECT_THAT(why->message(), HasSubstr("slot 1 was used again"));
@@ -237,8 +237,7 @@ TEST_F(RemoteServerAttack, AnswersThatNobodyTakesAreBounded) {
   EXPECT_EQ(end_of(RemoteEvent::Kind::kEnded).code(), StatusCode::kDeadline);
   // All of them and their answers would be more than twice as much.
   EXPECT_LT(most, kSlots * photo().size());
-  EXPECT_TRUE(soon([&] { return admission_->usage().bytes == 0; }));
-  EXPECT_EQ(admission_->usage().requests, 0u);
+  EXPECT_TRUE(soon([&] { return admission_->usage().requests + admission_->usage().bytes == 0; }));
 }
 
 TEST_F(RemoteServerAttack, FloodsOfCancellationsAndOffersThatAreTakenBackEndNothing) {
@@ -263,6 +262,7 @@ TEST_F(RemoteServerAttack, DyingInTheMiddleLeavesNothingBehind) {
   RemoteServerOptions options;
   options.under_way = 1;
   start(options);
+  HeldEngine held(*engine_, 2);
   {
     PlayedEnd client = play();
     ASSERT_TRUE(client.greet());
@@ -271,10 +271,10 @@ TEST_F(RemoteServerAttack, DyingInTheMiddleLeavesNothingBehind) {
     }
     ASSERT_TRUE(client.until([&] { return admission_->usage().requests != 0; }));
   }
+  held.release();
   EXPECT_EQ(end_of(RemoteEvent::Kind::kEnded).code(), StatusCode::kPeerLost);
   EXPECT_TRUE(soon([&] { return server_->stats().clients == 0; }));
-  EXPECT_EQ(admission_->usage().requests, 0u);
-  EXPECT_EQ(admission_->usage().bytes, 0u);
+  EXPECT_TRUE(soon([&] { return admission_->usage().requests + admission_->usage().bytes == 0; }));
 }
 
 // What went over the wire once is of no use to whoever recorded it.

@@ -147,8 +147,9 @@ TEST_F(LocalClientsOfWorkers, ADrainingServerAnswersWhatItHasTaken) {
     requests.push_back(
         {file, width(20), [&](const Result<Resized>& result) { made += result ? 1 : 0; }});
   }
+  const std::uint64_t before = counters_.input_bytes;
   client.submit(requests);
-  ASSERT_TRUE(soon([&] { return made > 0; }));
+  ASSERT_TRUE(soon([&] { return counters_.input_bytes - before == 30 * file.size(); }));
   EXPECT_TRUE(server_->drain(local::test::kPatience));
   client.drain();
   EXPECT_EQ(made, 30);
