@@ -68,7 +68,7 @@ class ApartEnds final : public Ends {
     const std::string line = command + "\n";
     if (::write(to_child_, line.data(), line.size()) < 0) return "the far end is gone";
     std::string answer;
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(120);
     while (std::chrono::steady_clock::now() < end) {
       char c = 0;
       if (!base::wait_for(from_child_, false, {})) {

@@ -135,8 +135,8 @@ class PlayedKernel final : public CopyKernel {
   std::thread thread_;
 };
 
-// The host's policy here: it expects kernels to stay for a second, and never learns otherwise.
-constexpr LingerPolicy kPolicy{1'000'000, 1024};
+// The host's policy here: it expects kernels to stay for a minute, and never learns otherwise.
+constexpr LingerPolicy kPolicy{60'000'000, 1024};
 
 CopyCommand adding(std::uint64_t& to, std::uint64_t value, std::uint64_t bytes = 8) {
   CopyCommand command{};
@@ -147,7 +147,7 @@ CopyCommand adding(std::uint64_t& to, std::uint64_t value, std::uint64_t bytes =
 }
 
 void await(Copier& copier, std::uint64_t number) {
-  const auto end = Clock::now() + std::chrono::seconds(20);
+  const auto end = Clock::now() + std::chrono::seconds(60);
   while (true) {
     const auto done = copier.done(number);
     ASSERT_TRUE(done) << done.error().to_string();
@@ -167,7 +167,7 @@ TEST(Copier, ALoneCopyIsLaunchedAndNothingStays) {
 }
 
 TEST(Copier, CopiesThatFollowAreToldToTheKernelThatStays) {
-  PlayedKernel kernel(20'000'000);
+  PlayedKernel kernel(120'000'000);
   Copier copier(kernel, kernel.box(), kPolicy);
   std::uint64_t sum = 0;
   for (std::uint64_t i = 1; i <= 1000; ++i) {
@@ -215,7 +215,7 @@ TEST(Copier, EveryCopyIsMadeOnceWheneverKernelsLeave) {
 
 // The kernel has taken none of what fills the ring when it is told to leave.
 TEST(Copier, WhatLeavesDoesNotDisplaceACopy) {
-  PlayedKernel kernel(20'000'000);
+  PlayedKernel kernel(120'000'000);
   Copier copier(kernel, kernel.box(), kPolicy);
   kernel.hold(true);
   std::thread releasing([&] {
@@ -234,7 +234,7 @@ TEST(Copier, WhatLeavesDoesNotDisplaceACopy) {
 }
 
 TEST(Copier, ACopyWhoseBytesDoNotComeIsDoneAndNotMade) {
-  PlayedKernel kernel(20'000'000);
+  PlayedKernel kernel(120'000'000);
   Copier copier(kernel, kernel.box(), kPolicy);
   std::uint64_t sum = 0;
   std::uint64_t word = 0;
@@ -253,7 +253,7 @@ TEST(Copier, ACopyWhoseBytesDoNotComeIsDoneAndNotMade) {
 }
 
 TEST(Copier, ALargeCopyDoesNotGoToANarrowKernel) {
-  PlayedKernel kernel(20'000'000);
+  PlayedKernel kernel(120'000'000);
   Copier copier(kernel, kernel.box(), kPolicy);
   std::uint64_t sum = 0;
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(copier.copy(adding(sum, 1)));
@@ -269,7 +269,7 @@ TEST(Copier, ALargeCopyDoesNotGoToANarrowKernel) {
 }
 
 TEST(Copier, WhoWaitsForStreamsIsNotHeldUp) {
-  PlayedKernel kernel(20'000'000);
+  PlayedKernel kernel(120'000'000);
   Copier copier(kernel, kernel.box(), kPolicy);
   std::uint64_t sum = 0;
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(copier.copy(adding(sum, 1)));
@@ -295,7 +295,7 @@ TEST(Copier, ANextQueueGoesOnInTheSameMailbox) {
 }
 
 TEST(Copier, ALostDeviceIsNoticed) {
-  PlayedKernel kernel(20'000'000);
+  PlayedKernel kernel(120'000'000);
   Copier copier(kernel, kernel.box(), kPolicy);
   std::uint64_t sum = 0;
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(copier.copy(adding(sum, 1)));

@@ -8,6 +8,7 @@
 #include <base/wait_for.hpp>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <future>
 #include <optional>
 #include <tests/transport/probe.hpp>
@@ -56,6 +57,16 @@ class AttackDoor : public testing::Probe {
   SessionOptions options_;
 };
 
+/// Looks again and again. @return false where it has not come to hold in a minute
+bool comes_to_hold(const std::function<bool()>& condition) {
+  const auto end = Clock::now() + seconds(60);
+  while (!condition()) {
+    if (Clock::now() > end) return false;
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  return true;
+}
+
 constexpr const char* kDescriptors = "/proc/self/fd";
 constexpr const char* kThreads = "/proc/self/task";
 
@@ -69,24 +80,27 @@ TEST_F(AttackDoor, DescriptorsAreBounded) {
   const auto before = entries_of(kDescriptors);
   std::vector<base::FileDescriptor> strangers;
   for (int i = 0; i < 400; ++i) strangers.push_back(call(listener.port()));
-  std::this_thread::sleep_for(milliseconds(200));
+  const auto last_call = Clock::now();
+  // Who was displaced by the last one.
+  const auto& displaced = strangers[strangers.size() - Handshakes::kMaxOfOne - 1];
+  EXPECT_TRUE(comes_to_hold([&] { return hung_up(displaced); }));
   EXPECT_LE(entries_of(kDescriptors), before + strangers.size() + Handshakes::kMaxOfOne);
   // The newest are there, those who were there longest are not.
   EXPECT_TRUE(hung_up(strangers.front()));
-  EXPECT_FALSE(hung_up(strangers.back()));
+  const bool newest_left = hung_up(strangers.back());
+  EXPECT_TRUE(!newest_left || Clock::now() - last_call > seconds(1));
 }
 
 TEST_F(AttackDoor, TheSilentHaveTwoSeconds) {
   auto patient = options();
-  patient.timeout_ms = 30'000;
+  patient.timeout_ms = 120'000;
   const auto listener = listen(patient);
+  const auto start = Clock::now();
   const auto silent = call(listener.port());
   const auto talking = call(listener.port());
   send_to(talking, std::vector<std::byte>(1, std::byte{0x16}));
-  std::this_thread::sleep_for(milliseconds(1500));
-  EXPECT_FALSE(hung_up(silent));
-  std::this_thread::sleep_for(milliseconds(1000));
-  EXPECT_TRUE(hung_up(silent));
+  EXPECT_TRUE(comes_to_hold([&] { return hung_up(silent); }));
+  EXPECT_GE(Clock::now() - start, milliseconds(1900));
   EXPECT_FALSE(hung_up(talking));
 }
 
@@ -100,63 +114,76 @@ TEST_F(AttackDoor, TheWholeGreetingHasItsTime) {
     send_to(slow, std::span(words).subspan(static_cast<std::size_t>(i), 1));
     std::this_thread::sleep_for(milliseconds(50));
   }
-  EXPECT_TRUE(hung_up(slow));
-  const auto told = listener.accept(0);
+  EXPECT_TRUE(comes_to_hold([&] { return hung_up(slow); }));
+  const auto told = listener.accept(60'000);
   ASSERT_FALSE(told);
   EXPECT_THAT(told.error().message(), HasSubstr("did not finish"));
 }
 
 // Nobody is lost, or waits for another's time-out, because nobody accepts just then.
 TEST_F(AttackDoor, TheDoorIsOpenBetweenTwoCalls) {
-  auto listener = listen(options());
+  auto patient = options();
+  patient.timeout_ms = 60'000;
+  auto listener = listen(patient);
   std::vector<base::FileDescriptor> silent;
-  for (int i = 0; i < 20; ++i) silent.push_back(call(listener.port()));
-  auto one = come(listener, options());
-  auto other = come(listener, options());
-  EXPECT_EQ(one.wait_for(seconds(2)), std::future_status::ready);
-  EXPECT_EQ(other.wait_for(seconds(2)), std::future_status::ready);
-  EXPECT_TRUE(listener.accept(1000));
-  EXPECT_TRUE(listener.accept(1000));
-  EXPECT_TRUE(one.get());
-  EXPECT_TRUE(other.get());
+  // The machine may have other things to do for a while, and not every time.
+  bool at_once = false;
+  for (int i = 0; i < 10 && !at_once; ++i) {
+    for (int k = 0; k < 20; ++k) silent.push_back(call(listener.port()));
+    auto one = come(listener, patient);
+    auto other = come(listener, patient);
+    const auto end = Clock::now() + milliseconds(1500);
+    at_once = one.wait_until(end) == std::future_status::ready &&
+              other.wait_until(end) == std::future_status::ready;
+    EXPECT_TRUE(listener.accept(60'000));
+    EXPECT_TRUE(listener.accept(60'000));
+    EXPECT_TRUE(one.get());
+    EXPECT_TRUE(other.get());
+  }
+  EXPECT_TRUE(at_once);
 }
 
 // Connections that nobody takes are bounded too; the next is taken when one has been.
 TEST_F(AttackDoor, OnlySoManyWaitToBeAccepted) {
-  auto listener = listen(options());
+  auto patient = options();
+  patient.timeout_ms = 60'000;
+  auto listener = listen(patient);
   std::vector<std::future<Result<session::Joined>>> clients;
   for (std::size_t i = 0; i < Handshakes::kMaxFinished; ++i) {
-    clients.push_back(come(listener, options()));
-    ASSERT_EQ(clients.back().wait_for(seconds(2)), std::future_status::ready);
+    clients.push_back(come(listener, patient));
+    ASSERT_EQ(clients.back().wait_for(seconds(60)), std::future_status::ready);
   }
-  auto one_more = come(listener, options());
+  auto one_more = come(listener, patient);
   EXPECT_EQ(one_more.wait_for(milliseconds(300)), std::future_status::timeout);
-  EXPECT_TRUE(listener.accept(1000));
-  EXPECT_EQ(one_more.wait_for(seconds(2)), std::future_status::ready);
+  EXPECT_TRUE(listener.accept(60'000));
+  EXPECT_EQ(one_more.wait_for(seconds(60)), std::future_status::ready);
   EXPECT_TRUE(one_more.get());
 }
 
 TEST_F(AttackDoor, AFloodOfFailuresIsToldAsAFew) {
   auto listener = listen(options());
   const std::vector<std::byte> noise(100, std::byte{0x55});
+  const auto start = Clock::now();
   std::vector<base::FileDescriptor> strangers;
   for (int i = 0; i < 300; ++i) {
     strangers.push_back(call(listener.port()));
     send_to(strangers.back(), noise);
   }
-  std::this_thread::sleep_for(milliseconds(200));
-  const auto start = Clock::now();
+  for (const auto& stranger : strangers) {
+    ASSERT_TRUE(comes_to_hold([&] { return hung_up(stranger); }));
+  }
   auto client = come(listener, options());
   std::vector<std::string> told;
   bool accepted = false;
-  while (!accepted && Clock::now() - start < seconds(1)) {
-    const auto next = listener.accept(1000);
+  while (!accepted && told.size() < strangers.size()) {
+    const auto next = listener.accept(60'000);
     accepted = next.has_value();
     if (!next) told.push_back(next.error().message());
   }
   EXPECT_TRUE(accepted);
   EXPECT_TRUE(client.get());
-  EXPECT_LE(told.size(), Failures::kBurst + 1);
+  const auto passed = std::chrono::ceil<seconds>(Clock::now() - start).count();
+  EXPECT_LE(told.size(), Failures::kBurst + static_cast<std::size_t>(passed));
   ASSERT_FALSE(told.empty());
   EXPECT_THAT(told.front(), HasSubstr("more connections came to nothing"));
 }
@@ -165,20 +192,21 @@ TEST_F(AttackDoor, AFloodOfFailuresIsToldAsAFew) {
 // addresses are not touched.
 TEST_F(AttackDoor, PeersWithAKeyWhoSayNothingHoldNobodyUpForLong) {
   auto server = options();
-  server.timeout_ms = 20'000;
+  server.timeout_ms = 120'000;
   const auto before = entries_of(kThreads);
   auto listener = listen(server);
   const auto context = wire::TlsContext::make(server.security, false);
   std::vector<std::unique_ptr<wire::ByteStream>> silent;
   for (std::size_t i = 0; i < 2 * session::Greetings::kMaxOfOne; ++i) {
-    auto stream = context->shake_hands(call(listener.port()), "", Clock::now() + seconds(5));
+    auto stream = context->shake_hands(call(listener.port()), "", Clock::now() + seconds(60));
     ASSERT_TRUE(stream) << stream.error().to_string();
     silent.push_back(std::move(*stream));
   }
   auto client = come(listener, server);
-  EXPECT_EQ(client.wait_for(seconds(4)), std::future_status::ready);
+  EXPECT_EQ(client.wait_for(seconds(60)), std::future_status::ready);
   // The listener's own, the client's, and those of greetings.
-  EXPECT_LE(entries_of(kThreads), before + 2 + session::Greetings::kMaxOfOne);
+  EXPECT_TRUE(comes_to_hold(
+      [&] { return entries_of(kThreads) <= before + 2 + session::Greetings::kMaxOfOne; }));
   EXPECT_TRUE(client.get());
 }
 
@@ -241,7 +269,7 @@ TEST_F(AttackDoor, AConnectionOutlivesItsListener) {
   SessionOptions plain;
   plain.security.insecure = true;
   plain.links = {kStreamLink};
-  const auto deadline = Clock::now() + seconds(20);
+  const auto deadline = Clock::now() + seconds(60);
   std::promise<session::Joined> handed_on;
   std::promise<void> all_cut;
   std::optional<session::Greetings> greetings;
@@ -285,19 +313,19 @@ TEST_F(AttackDoor, AConnectionOutlivesItsListener) {
 // Nor does it wait for those who hold a greeting, and go on holding it.
 TEST_F(AttackDoor, TheListenerEndsInTheMidstOfIt) {
   auto server = options();
-  server.timeout_ms = 20'000;
+  server.timeout_ms = 120'000;
   const auto context = wire::TlsContext::make(server.security, false);
   Result<std::unique_ptr<wire::ByteStream>> held = nullptr;
   auto start = Clock::now();
   {
     const auto listener = listen(server);
-    held = context->shake_hands(call(listener.port()), "", Clock::now() + seconds(5));
+    held = context->shake_hands(call(listener.port()), "", Clock::now() + seconds(60));
     ASSERT_TRUE(held) << held.error().to_string();
     Strangers strangers(listener.port(), Manner::kStopsAfterTheFirstWords, first_words(server));
     while (strangers.come() < 100) std::this_thread::sleep_for(milliseconds(1));
     start = Clock::now();
   }
-  EXPECT_LT(Clock::now() - start, seconds(5));
+  EXPECT_LT(Clock::now() - start, seconds(60));
 }
 
 }  // namespace

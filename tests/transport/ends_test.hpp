@@ -10,9 +10,12 @@
 
 namespace framewire::transport::testing {
 
+/// How long something is waited for that is to come about at all: a machine may be slow and busy.
+inline constexpr int kPatience_ms = 60'000;
+
 /// Lets both ends go on until that is so. @return whether it came about in time
 template <typename Predicate>
-bool until(Ends& ends, Predicate&& predicate, int ms = 10'000) {
+bool until(Ends& ends, Predicate&& predicate, int ms = kPatience_ms) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(ms);
   while (!predicate()) {
     if (std::chrono::steady_clock::now() > end) return false;
@@ -43,7 +46,7 @@ class EndsTest : public ::testing::TestWithParam<std::string> {
   std::string far(const std::string& command) { return ends_->far(command); }
 
   template <typename Predicate>
-  bool until(Predicate&& predicate, int ms = 10'000) {
+  bool until(Predicate&& predicate, int ms = kPatience_ms) {
     return testing::until(*ends_, predicate, ms);
   }
 

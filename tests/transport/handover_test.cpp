@@ -28,7 +28,7 @@ constexpr std::array<std::byte, 4> kRing{std::byte{'R'}, std::byte{'I'}, std::by
                                          std::byte{'G'}};
 constexpr int kAllSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
-base::Clock::time_point soon(int ms = 5000) {
+base::Clock::time_point soon(int ms = 60'000) {
   return base::Clock::now() + std::chrono::milliseconds(ms);
 }
 
@@ -67,7 +67,7 @@ class HandoverAttack : public ::testing::Test {
                       std::span<const std::byte> message = std::span(kRing)) {
     auto [ours, theirs] = local_pair();
     EXPECT_TRUE(theirs.send(message, files));
-    auto rings = shared::exchange_rings(ours, kOurs, kTheirs, soon(300));
+    auto rings = shared::exchange_rings(ours, kOurs, kTheirs, soon());
     if (!rings) return fail(rings.error());
     return {};
   }

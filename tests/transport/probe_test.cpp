@@ -116,7 +116,7 @@ TEST_F(AttackProbe, AKeyHolderIsNotSatisfiedByACertificate) {
   const auto client = wire::TlsContext::make(key(write("keys", kKeys)), false);
   ASSERT_TRUE(client);
   const auto stream = client->shake_hands(base::FileDescriptor(ends[0]), "127.0.0.1",
-                                          base::Clock::now() + std::chrono::seconds(5));
+                                          base::Clock::now() + std::chrono::seconds(60));
   ASSERT_FALSE(stream);
   EXPECT_EQ(stream.error().code(), StatusCode::kDenied) << stream.error().to_string();
 }
@@ -168,12 +168,12 @@ TEST_F(AttackProbe, RandomBytesDoNotStopTheListener) {
     if (insecure) security = {};
     security.insecure = insecure;
     auto options = with(security);
-    options.timeout_ms = 1000;
+    options.timeout_ms = 10'000;
     auto listener = Listener::listen("localhost:0", options);
     ASSERT_TRUE(listener);
     const auto port = listener->port();
     for (int i = 0; i < 20; ++i) {
-      const auto deadline = base::Clock::now() + std::chrono::seconds(5);
+      const auto deadline = base::Clock::now() + std::chrono::seconds(60);
       auto socket = wire::connect_to({"127.0.0.1", port}, deadline);
       ASSERT_TRUE(socket);
       auto stream = wire::make_plain_stream(std::move(*socket));
@@ -276,7 +276,8 @@ TEST(AttackUcxProbe, PacketsWithoutTheKeyAreDropped) {
     for (int i = 0; i < 3; ++i) {
       ASSERT_TRUE(ends->sending->send(packet_head, nullptr, 0, kNoOp));
     }
-    for (int i = 0; i < 20'000 && heard.packets < 4; ++i) {
+    const auto end = base::Clock::now() + std::chrono::seconds(60);
+    for (int i = 0; heard.packets < 4 && (forged ? i < 20'000 : base::Clock::now() < end); ++i) {
       ends->sending->progress();
       ends->receiving->progress();
     }

@@ -66,7 +66,7 @@ TEST_F(AttackSecret, APipeIsNotWaitedFor) {
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   const auto start = std::chrono::steady_clock::now();
   expect(path, StatusCode::kInvalidInput, "no regular file");
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
   expect("/dev/zero", StatusCode::kInvalidInput, "no regular file");
   expect(folder_, StatusCode::kInvalidInput, "no regular file");
 }

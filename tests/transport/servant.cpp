@@ -147,7 +147,7 @@ std::string Servant::numbered(const Result<Transfer>& transfer) {
 
 std::string Servant::result(std::size_t number) {
   const Transfer transfer = transfers_.at(number);
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!channel_->done(transfer) && std::chrono::steady_clock::now() < end) {
     if (!channel_->progress()) channel_->idle(0);
     pump_();

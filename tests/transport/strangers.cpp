@@ -28,7 +28,7 @@ constexpr milliseconds kBetween{1};
 }  // namespace
 
 base::FileDescriptor call(std::uint16_t port) {
-  auto socket = wire::connect_to({"127.0.0.1", port}, Clock::now() + seconds(5));
+  auto socket = wire::connect_to({"127.0.0.1", port}, Clock::now() + seconds(60));
   return socket ? std::move(*socket) : base::FileDescriptor();
 }
 
