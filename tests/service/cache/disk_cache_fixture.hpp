@@ -18,10 +18,10 @@
 
 namespace framewire::service::cache::test {
 
-/// Waits until it is so. @return false after twenty seconds
+/// Waits until it is so. @return false after a minute
 template <typename So>
 [[nodiscard]] bool eventually(const So& so) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   while (!so()) {
     if (std::chrono::steady_clock::now() > end) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));

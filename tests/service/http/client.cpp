@@ -69,9 +69,9 @@ TestClient::TestClient(const std::string& endpoint, const ClientTlsOptions& opti
   const Endpoint parsed = parse_endpoint(endpoint).value_or(Endpoint{});
   fd_ = connect_to(parsed);
   if (!parsed.tls || fd_ < 0) return;
-  const timeval ten_seconds{10, 0};
-  (void)::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &ten_seconds, sizeof ten_seconds);
-  (void)::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &ten_seconds, sizeof ten_seconds);
+  const timeval patience{kPatience.count(), 0};
+  (void)::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  (void)::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   tls_ = std::make_unique<ClientTls>(fd_, options);
 }
 
@@ -83,7 +83,7 @@ TestClient::~TestClient() {
 bool TestClient::send(std::string_view bytes) {
   while (!bytes.empty()) {
     pollfd ready{fd_, POLLOUT, 0};
-    if (::poll(&ready, 1, 10'000) != 1) return false;
+    if (::poll(&ready, 1, kPatience_ms) != 1) return false;
     const auto sent = tls_ != nullptr
                           ? tls_->write(bytes)
                           : ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -94,10 +94,10 @@ bool TestClient::send(std::string_view bytes) {
   return true;
 }
 
-bool TestClient::read_some(int timeout_ms) {
+bool TestClient::read_some() {
   pollfd ready{fd_, POLLIN, 0};
   const bool pending = tls_ != nullptr && tls_->has_pending();
-  if (!pending && ::poll(&ready, 1, timeout_ms) != 1) return false;
+  if (!pending && ::poll(&ready, 1, kPatience_ms) != 1) return false;
   return receive_into_buffer() > 0;
 }
 
@@ -186,12 +186,10 @@ std::string TestServer::log() {
 }
 
 bool TestServer::idle() {
-  for (int i = 0; i < 1000; ++i) {
+  return within_a_minute([this] {
     const ServerState state = server_->state();
-    if (state.requests == 0 && state.bytes == 0 && state.pixels == 0) return true;
-    std::this_thread::sleep_for(10ms);
-  }
-  return false;
+    return state.requests == 0 && state.bytes == 0 && state.pixels == 0;
+  });
 }
 
 std::list<TestClient> hold_requests(TestServer& server, std::size_t count) {
@@ -203,11 +201,7 @@ std::list<TestClient> hold_requests(TestServer& server, std::size_t count) {
       return clients;
     }
   }
-  for (int i = 0; i < 1000; ++i) {
-    if (server.server().state().requests >= count) return clients;
-    std::this_thread::sleep_for(10ms);
-  }
-  clients.clear();
+  if (!within_a_minute([&] { return server.server().state().requests >= count; })) clients.clear();
   return clients;
 }
 
@@ -226,8 +220,8 @@ ServiceSettings impatient(std::uint64_t timeout_ms) {
   return settings;
 }
 
-bool within_ten_seconds(const std::function<bool()>& condition) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+bool within_a_minute(const std::function<bool()>& condition) {
+  const auto end = std::chrono::steady_clock::now() + kPatience;
   while (!condition()) {
     if (std::chrono::steady_clock::now() > end) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

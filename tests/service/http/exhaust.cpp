@@ -38,7 +38,7 @@ void exhaust(TestServer& server, const std::function<Told()>& ask, int least) {
       failed = memory.failed();
     }
     client.join();
-    ASSERT_LT(time, std::chrono::seconds(9)) << "neither an answer nor an end at allocation " << n;
+    ASSERT_LT(time, kPatience * 9 / 10) << "neither an answer nor an end at allocation " << n;
     if (!failed) {
       EXPECT_EQ(told.status, 200) << told.body;
       EXPECT_GE(failures, least) << "fewer allocations than there must be";

@@ -280,7 +280,7 @@ TEST(HttpHttp2Attack, GarbageCloses) {
     ASSERT_TRUE(client.connected());
     (void)client.send(bytes);
     client.end_sending(false);
-    EXPECT_TRUE(client.closed_within(std::chrono::seconds(8)));
+    EXPECT_TRUE(client.closed_within(std::chrono::seconds(9)));
     EXPECT_EQ(client.rest().find("HTTP/1"), std::string::npos);
   }
   expect_still_serving(server);

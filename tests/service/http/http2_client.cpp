@@ -18,9 +18,9 @@ int connect_for_http2(const Endpoint& endpoint) {
   address.sin_port = htons(endpoint.port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const timeval ten_seconds{10, 0};
-  (void)::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &ten_seconds, sizeof ten_seconds);
-  (void)::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &ten_seconds, sizeof ten_seconds);
+  const timeval patience{kPatience.count(), 0};
+  (void)::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  (void)::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   (void)::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
   return fd;
 }

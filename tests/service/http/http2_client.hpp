@@ -78,7 +78,7 @@ class Http2Client {
   /// Reads until the stream has ended. A status of 0: neither that nor a reset came.
   [[nodiscard]] Http2Answer answer(std::int32_t stream);
   /// Reads one frame, and does with it what a client does. Nothing where the connection has ended.
-  [[nodiscard]] std::optional<Frame> receive(int timeout_ms = 10'000);
+  [[nodiscard]] std::optional<Frame> receive(int timeout_ms = kPatience_ms);
   /// Reads until the server has closed. @return the error of its GOAWAY; nothing where there was
   /// none
   [[nodiscard]] std::optional<std::uint32_t> last_word();

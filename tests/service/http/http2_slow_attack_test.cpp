@@ -53,11 +53,11 @@ TEST(HttpHttp2SlowAttack, SlowHeadsAndSilenceEndTheConnection) {
   // Bytes that are no request keep nothing open.
   Http2Client pinging(server.endpoint());
   const auto begun = Clock::now();
-  while (!pinging.ended() && Clock::now() - begun < 8s) {
+  while (!pinging.ended() && Clock::now() - begun < kPatience) {
     if (!pinging.send(frame(NGHTTP2_PING, 0, 0, "12345678"))) break;
     (void)pinging.receive(20);
   }
-  EXPECT_LT(Clock::now() - begun, 8s);
+  EXPECT_LT(Clock::now() - begun, kPatience);
   EXPECT_EQ(silent.last_word(), NGHTTP2_NO_ERROR);
   EXPECT_EQ(half.last_word(), NGHTTP2_ENHANCE_YOUR_CALM);
   EXPECT_EQ(quarter.last_word(), NGHTTP2_ENHANCE_YOUR_CALM);
@@ -81,10 +81,10 @@ TEST(HttpHttp2SlowAttack, AnswersThatNobodyReadsEnd) {
         client.begin(get_fields("/unsafe/q:100/w:" + std::to_string(380 + i) + "/plain/a.jpg")));
   }
   const auto state = [&] { return server.server.server().state(); };
-  EXPECT_TRUE(within_ten_seconds([&] { return state().bytes > 20u * 5'000; }))
+  EXPECT_TRUE(within_a_minute([&] { return state().bytes > 20u * 5'000; }))
       << "answers count until they have been read";
   const auto begun = Clock::now();
-  while (Clock::now() - begun < 9s && state().bytes != 0) {
+  while (Clock::now() - begun < kPatience && state().bytes != 0) {
     if (!client.send(frame(NGHTTP2_WINDOW_UPDATE, 0, streams[0], number(1)))) break;
     (void)client.receive(1);
     std::this_thread::sleep_for(1ms);
@@ -122,9 +122,9 @@ TEST(HttpHttp2SlowAttack, WhoReadsNothingAtAllIsCutOff) {
                          frame(NGHTTP2_WINDOW_UPDATE, 0, 0, number(0x7FFF0000)));
   // The answer fills the sockets; then the server's write does not end.
   (void)client.begin(large.fields);
-  EXPECT_TRUE(within_ten_seconds(
+  EXPECT_TRUE(within_a_minute(
       [&] { return server.server.log().find("\"status\":499") != std::string::npos; }));
-  EXPECT_TRUE(within_ten_seconds([&] { return server.server.server().state().connections == 0; }));
+  EXPECT_TRUE(within_a_minute([&] { return server.server.server().state().connections == 0; }));
   expect_still_serving(server);
 }
 
@@ -156,7 +156,7 @@ TEST(HttpHttp2SlowAttack, BodiesBeyondTheirWindowTakeNoMemory) {
   TlsServer server(settings);
   Http2Client holding(server.endpoint());
   (void)holding.begin(post_fields("/v1/resize", 10), false);
-  ASSERT_TRUE(within_ten_seconds([&] { return server.server.server().state().requests == 1; }));
+  ASSERT_TRUE(within_a_minute([&] { return server.server.server().state().requests == 1; }));
   Http2Client client(server.endpoint());
   ASSERT_EQ(client.ask(get_fields("/livez")).status, 200) << "SETTINGS are known by now";
   const std::int32_t stream = client.begin(post_fields("/v1/resize", 1'000'000), false);
@@ -185,7 +185,7 @@ TEST(HttpHttp2SlowAttack, VanishingClientsLeaveNothing) {
     if (i % 2 == 0) client.reset();
   }
   EXPECT_TRUE(server.server.idle());
-  EXPECT_TRUE(within_ten_seconds([&] { return server.server.server().state().connections == 0; }));
+  EXPECT_TRUE(within_a_minute([&] { return server.server.server().state().connections == 0; }));
 }
 
 TEST(HttpHttp2SlowAttack, IdleConnectionsGiveWay) {
@@ -197,7 +197,7 @@ TEST(HttpHttp2SlowAttack, IdleConnectionsGiveWay) {
     idle.emplace_back(server.endpoint());
     ASSERT_EQ(idle.back().ask(get_fields("/livez")).status, 200);
   }
-  EXPECT_LE(server.server.server().state().connections, 4u);
+  EXPECT_TRUE(within_a_minute([&] { return server.server.server().state().connections <= 4; }));
   (void)idle.front().last_word();
   EXPECT_TRUE(idle.front().ended());
 }

@@ -145,7 +145,9 @@ void check_field(const std::string& id, const std::string& found, const std::str
   if (std::regex_match(expected, match, kAbout)) {
     int age = 0;
     ASSERT_EQ(std::sscanf(found.c_str(), "max-age=%d, public", &age), 1) << id << ": " << found;
-    EXPECT_NEAR(age, std::stoi(match[1]), 2) << id;
+    // From when the request was made: a busy machine may take its time.
+    EXPECT_LE(age, std::stoi(match[1])) << id;
+    EXPECT_GE(age, std::stoi(match[1]) - 60) << id;
   } else if (expected == "text/plain") {
     EXPECT_TRUE(found.starts_with(expected)) << id << ": " << found;
   } else {

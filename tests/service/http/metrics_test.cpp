@@ -112,7 +112,8 @@ TEST(HttpMetrics, CountWhatHappened) {
   EXPECT_EQ(now.at("request_span_duration_seconds_count{span=\"send\"}"), 8);
   EXPECT_GT(now.at("request_span_duration_seconds_sum{span=\"decode\"}"), 0);
   EXPECT_EQ(now.at("images_in_progress"), 0);
-  EXPECT_EQ(now.at("connections"), 1) << "the scraper's own";
+  EXPECT_TRUE(within_a_minute([&] { return settled(at).at("connections") == 1; }))
+      << "the scraper's own";
   EXPECT_GT(now.at("process_resident_memory_bytes"), 1 << 20);
   EXPECT_GE(now.at("workers"), 1);
 }
@@ -159,7 +160,7 @@ TEST(HttpMetrics, CountSharedWorkAndStrangeStatus) {
     clients.emplace_back(at);
     ASSERT_TRUE(clients.back().send(get("/unsafe/w:8/plain/http://images.test/a.jpg")));
   }
-  EXPECT_TRUE(within_ten_seconds([&] { return in_progress() == 3; }));
+  EXPECT_TRUE(within_a_minute([&] { return in_progress() == 3; }));
   go = true;
   for (TestClient& client : clients) EXPECT_EQ(client.receive()->status, 200);
   EXPECT_EQ(images.ask("/unsafe/plain/http://images.test/odd")->status, 467);
@@ -325,8 +326,8 @@ TEST(HttpMetricsAttack, TheirOwnListenerAnswersNothingElse) {
   TestClient two(server.endpoint());
   EXPECT_EQ(two.ask(get("/livez"))->status, 200);
   EXPECT_EQ(one.ask(get("/livez"))->status, 200) << "closed for the sake of a scraper";
+  EXPECT_TRUE(within_a_minute([&] { return settled(own).at("connections") <= 2 + 16; }));
   const Figures now = parse(scrape_text(own));
-  EXPECT_LE(now.at("connections"), 2 + 16);
   EXPECT_EQ(now.at("requests_total"), 0) << "what asks for figures is none of them";
 }
 
@@ -357,7 +358,7 @@ TEST(HttpMetricsAttack, AServerEndsWhileItIsScraped) {
         while (client.connected() && client.send(kLocalHost) && client.receive()) ++scrapes;
       });
     }
-    EXPECT_TRUE(within_ten_seconds([&] { return scrapes >= 4; }));
+    EXPECT_TRUE(within_a_minute([&] { return scrapes >= 4; }));
     server->stop();
     for (std::thread& scraper : scrapers) scraper.join();
   }
@@ -383,6 +384,7 @@ TEST(HttpMetricsAttack, ScrapingUnderLoadDisturbsNobody) {
   std::atomic<int> good{0};
   std::atomic<bool> ended{false};
   std::atomic<int> scrapes{0};
+  std::atomic<int> asked{0};
   std::vector<std::thread> scrapers;
   for (int i = 0; i < 3; ++i) {
     scrapers.emplace_back([&] {
@@ -403,7 +405,8 @@ TEST(HttpMetricsAttack, ScrapingUnderLoadDisturbsNobody) {
   for (int i = 0; i < 2; ++i) {
     clients.emplace_back([&] {
       TestClient client(at);
-      for (int n = 0; n < kRequests; ++n) {
+      for (int n = 0; n < kRequests || scrapes <= 3; ++n) {
+        ++asked;
         const auto answer = client.ask(request);
         if (answer && answer->status == 200) ++good;
       }
@@ -412,12 +415,11 @@ TEST(HttpMetricsAttack, ScrapingUnderLoadDisturbsNobody) {
   for (std::thread& client : clients) client.join();
   ended = true;
   for (std::thread& scraper : scrapers) scraper.join();
-  EXPECT_EQ(good, 2 * kRequests);
-  EXPECT_GT(scrapes, 3);
+  EXPECT_EQ(good, asked);
   const Figures now = settled(at);
-  EXPECT_EQ(now.at("requests_total"), 2 * kRequests);
-  EXPECT_EQ(now.at("request_duration_seconds_count"), 2 * kRequests);
-  EXPECT_EQ(now.at("decoded_pixels_total"), 2 * kRequests * 32 * 24);
+  EXPECT_EQ(now.at("requests_total"), asked);
+  EXPECT_EQ(now.at("request_duration_seconds_count"), asked);
+  EXPECT_EQ(now.at("decoded_pixels_total"), asked * 32 * 24);
 }
 
 std::string read_file(const std::string& path) {

@@ -18,7 +18,7 @@ using Names = std::vector<std::string>;
 const std::string kPicture = "/unsafe/w:100/plain/http://images.test/a.jpg";
 
 bool soon(const std::function<bool()>& true_at_last) {
-  const auto until = std::chrono::steady_clock::now() + 20s;
+  const auto until = std::chrono::steady_clock::now() + 60s;
   while (!true_at_last()) {
     if (std::chrono::steady_clock::now() > until) return false;
     std::this_thread::sleep_for(1ms);

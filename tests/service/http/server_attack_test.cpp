@@ -18,13 +18,16 @@ using namespace std::chrono_literals;
 TEST(HttpServerAttack, SlowHeadsAreCutOff) {
   TestServer server(impatient());
   TestClient client(server.endpoint());
-  const auto begun = std::chrono::steady_clock::now();
   ASSERT_TRUE(client.send("GET / HTTP/1.1\r\nHost: a\r\n"));
-  for (int i = 0; i < 50 && client.send("X"); ++i) std::this_thread::sleep_for(20ms);
+  int sent = 0;
+  while (sent < 500 && client.send("X")) {
+    ++sent;
+    std::this_thread::sleep_for(20ms);
+  }
   const auto answer = client.receive();
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 408);
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, 15s);
+  EXPECT_LT(sent, 500);
 }
 
 TEST(HttpServerAttack, SlowBodiesAreCutOff) {
@@ -35,7 +38,7 @@ TEST(HttpServerAttack, SlowBodiesAreCutOff) {
     const auto answer = client.receive();
     ASSERT_TRUE(answer) << framing;
     EXPECT_EQ(answer->status, 408) << framing;
-    EXPECT_TRUE(client.closed_within(5s)) << framing;
+    EXPECT_TRUE(client.closed_within(kPatience)) << framing;
   }
   EXPECT_TRUE(server.idle());
 }
@@ -45,8 +48,8 @@ TEST(HttpServerAttack, IdleConnectionsEnd) {
   TestClient silent(server.endpoint());
   TestClient used(server.endpoint());
   EXPECT_EQ(used.ask(get("/livez"))->status, 200);
-  EXPECT_TRUE(silent.closed_within(10s));
-  EXPECT_TRUE(used.closed_within(10s));
+  EXPECT_TRUE(silent.closed_within(kPatience));
+  EXPECT_TRUE(used.closed_within(kPatience));
 }
 
 // Bodies that take long move out of the blocks that they share with others, and still arrive.
@@ -76,7 +79,7 @@ TEST(HttpServerAttack, AnswersThatNobodyReadsEnd) {
     if (!client.send(request)) break;
     if (server.log().find("\"status\":499") != std::string::npos) break;
   }
-  EXPECT_TRUE(within_ten_seconds([&] { return server.server().state().connections == 0; }));
+  EXPECT_TRUE(within_a_minute([&] { return server.server().state().connections == 0; }));
   EXPECT_TRUE(server.idle());
 }
 
@@ -104,7 +107,7 @@ TEST(HttpServerAttack, EveryCutOfARequestEndsWell) {
     TestClient client(server.endpoint());
     ASSERT_TRUE(client.send(std::string_view(request).substr(0, cut)));
     client.end_sending();
-    EXPECT_TRUE(client.closed_within(5s)) << cut;
+    EXPECT_TRUE(client.closed_within(9s)) << cut;
   }
   EXPECT_TRUE(server.idle());
 }
@@ -137,7 +140,7 @@ TEST(HttpServerAttack, NothingIsSmuggledBehindARefusedRequest) {
     ASSERT_TRUE(answer) << request;
     EXPECT_GE(answer->status, 400) << request;
     EXPECT_EQ(answer->field("connection"), "close") << request;
-    EXPECT_TRUE(client.closed_within(5s)) << request;
+    EXPECT_TRUE(client.closed_within(9s)) << request;
     EXPECT_EQ(client.rest(), "") << "a second answer came: " << client.rest();
   }
   server.stop();
@@ -174,9 +177,7 @@ TEST(HttpServerAttack, BudgetIsAskedBeforeTheBody) {
   TestClient greedy(server.endpoint());
   ASSERT_TRUE(
       greedy.send("POST /v1/resize HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n"));
-  for (int i = 0; i < 500 && server.server().state().bytes == 0; ++i) {
-    std::this_thread::sleep_for(10ms);
-  }
+  ASSERT_TRUE(within_a_minute([&] { return server.server().state().bytes != 0; }));
   TestClient other(server.endpoint());
   const auto answer =
       other.ask("POST /v1/resize HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n");
@@ -232,8 +233,8 @@ TEST(HttpServerAttack, MoreConnectionsThanTheBound) {
   // Idle connections make room, the oldest first.
   TestClient client(server.endpoint());
   EXPECT_EQ(client.ask(get("/livez"))->status, 200);
-  EXPECT_TRUE(idle.front().closed_within(10s));
-  EXPECT_LE(server.server().state().connections, 8u);
+  EXPECT_TRUE(idle.front().closed_within(9s));
+  EXPECT_TRUE(within_a_minute([&] { return server.server().state().connections <= 8; }));
 }
 
 // A connection from another address of this machine's.
@@ -327,8 +328,8 @@ TEST(HttpServerAttack, ChunkedBodiesAreBounded) {
 TEST(HttpServerAttack, EmptyLinesForeverAreNoRequest) {
   TestServer server(impatient());
   TestClient client(server.endpoint());
-  for (int i = 0; i < 200 && client.send("\r\n\r\n\r\n"); ++i) std::this_thread::sleep_for(10ms);
-  EXPECT_TRUE(client.closed_within(10s));
+  for (int i = 0; i < 500 && client.send("\r\n\r\n\r\n"); ++i) std::this_thread::sleep_for(10ms);
+  EXPECT_TRUE(client.closed_within(kPatience));
 }
 
 }  // namespace

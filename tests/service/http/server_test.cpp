@@ -283,7 +283,7 @@ TEST(HttpServer, ClosesWhenAsked) {
     const auto answer = client.ask(request);
     ASSERT_TRUE(answer);
     EXPECT_EQ(answer->field("connection"), "close");
-    EXPECT_TRUE(client.closed_within(10s));
+    EXPECT_TRUE(client.closed_within(9s));
   }
 }
 
@@ -305,9 +305,9 @@ TEST(HttpDrain, NothingAcceptedIsLost) {
     const auto answer = client->receive();
     ASSERT_TRUE(answer);
     EXPECT_EQ(answer->status, 200);
-    EXPECT_TRUE(client->closed_within(5s));
+    EXPECT_TRUE(client->closed_within(9s));
   }
-  EXPECT_TRUE(idle.closed_within(5s));
+  EXPECT_TRUE(idle.closed_within(9s));
   EXPECT_TRUE(ending.get());
   EXPECT_FALSE(TestClient(server.endpoint()).connected());
 }
@@ -317,7 +317,7 @@ TEST(HttpDrain, ReadinessFailsFirst) {
   settings.drain_delay_ms = 5000;
   TestServer server(settings);
   auto ending = std::async(std::launch::async, [&] { return server.server().drain(); });
-  EXPECT_TRUE(within_ten_seconds([&] {
+  EXPECT_TRUE(within_a_minute([&] {
     const auto ready = TestClient(server.endpoint()).ask(get("/readyz"));
     return ready && ready->status == 503;
   }));
@@ -325,7 +325,7 @@ TEST(HttpDrain, ReadinessFailsFirst) {
     TestClient client(server.endpoint());
     ASSERT_TRUE(client.connected()) << "the listener is still open";
     EXPECT_EQ(client.ask(get("/readyz"))->status, 503);
-    EXPECT_TRUE(client.closed_within(10s));
+    EXPECT_TRUE(client.closed_within(9s));
     TestClient alive(server.endpoint());
     EXPECT_EQ(alive.ask(get("/livez"))->status, 200);
   }

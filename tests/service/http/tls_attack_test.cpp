@@ -34,8 +34,6 @@ base::FileDescriptor connect_from(const char* address, const std::string& endpoi
   to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   EXPECT_EQ(::bind(fd.get(), reinterpret_cast<sockaddr*>(&from), sizeof from), 0);
   EXPECT_EQ(::connect(fd.get(), reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
-  const timeval ten_seconds{10, 0};
-  (void)::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &ten_seconds, sizeof ten_seconds);
   return fd;
 }
 
@@ -49,7 +47,7 @@ TEST(HttpTlsAttack, PlainHttpIsToldSo) {
     EXPECT_EQ(answer->field("connection"), "close");
     EXPECT_NE(answer->body.find("https"), std::string::npos);
     client.end_sending();
-    EXPECT_TRUE(client.closed_within(5s));
+    EXPECT_TRUE(client.closed_within(9s));
     EXPECT_TRUE(client.rest().empty());
   }
 }
@@ -75,7 +73,7 @@ TEST(HttpTlsAttack, GarbageCloses) {
     TestClient client(without_tls(server.endpoint()));
     (void)client.send(bytes);
     client.end_sending();
-    EXPECT_TRUE(client.closed_within(5s));
+    EXPECT_TRUE(client.closed_within(9s));
     EXPECT_EQ(client.rest().find("HTTP"), std::string::npos);
   }
   EXPECT_EQ(TestClient(server.endpoint()).ask(get("/livez"))->status, 200);
@@ -86,7 +84,7 @@ TEST(HttpTlsAttack, GarbageAfterTheHandshakeCloses) {
   TestClient client(server.endpoint());
   ASSERT_EQ(client.ask(get("/livez"))->status, 200);
   ASSERT_GT(::send(SSL_get_fd(client.tls()->ssl()), "GET / HTTP/1.1\r\n\r\n", 18, MSG_NOSIGNAL), 0);
-  EXPECT_TRUE(client.closed_within(5s));
+  EXPECT_TRUE(client.closed_within(9s));
   EXPECT_TRUE(client.rest().empty());
 }
 
@@ -94,13 +92,13 @@ TEST(HttpTlsAttack, SlowHandshakesAreCutOff) {
   TlsServer server(impatient());
   TestClient silent(without_tls(server.endpoint()));
   TestClient slow(without_tls(server.endpoint()));
-  const auto begun = std::chrono::steady_clock::now();
-  for (std::size_t i = 0; i < 400 && slow.send(kHalfHello.substr(std::min<std::size_t>(i, 10), 1));
-       ++i) {
+  std::size_t sent = 0;
+  while (sent < 500 && slow.send(kHalfHello.substr(std::min<std::size_t>(sent, 10), 1))) {
+    ++sent;
     std::this_thread::sleep_for(20ms);
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, 5s);
-  EXPECT_TRUE(silent.closed_within(5s));
+  EXPECT_LT(sent, 500u);
+  EXPECT_TRUE(silent.closed_within(kPatience));
   EXPECT_TRUE(silent.rest().empty());
 }
 
@@ -111,13 +109,14 @@ TEST(HttpTlsAttack, SlowRecordsAreCutOff) {
   ASSERT_TRUE(client.connected());
   const int fd = SSL_get_fd(client.tls()->ssl());
   ASSERT_EQ(::send(fd, "\x17\x03\x03\x40\x00", 5, MSG_NOSIGNAL), 5);
-  EXPECT_TRUE(within_ten_seconds([&] { return ::send(fd, "x", 1, MSG_NOSIGNAL) != 1; }));
+  EXPECT_TRUE(within_a_minute([&] { return ::send(fd, "x", 1, MSG_NOSIGNAL) != 1; }));
 }
 
 // One address cannot keep another out, however many handshakes it begins.
 TEST(HttpTlsAttack, AFloodOfHalfHandshakesClosesItsOwn) {
   ServiceSettings settings = loopback();
   settings.max_handshakes = 8;
+  settings.read_timeout_ms = 600'000;
   TlsServer server(settings);
   auto honest = connect_from("127.0.0.2", server.endpoint());
   ASSERT_EQ(::send(honest.get(), kHalfHello.data(), 1, MSG_NOSIGNAL), 1);
@@ -126,11 +125,14 @@ TEST(HttpTlsAttack, AFloodOfHalfHandshakesClosesItsOwn) {
     flood.emplace_back(without_tls(server.endpoint()));
     (void)flood.back().send(kHalfHello);
   }
-  EXPECT_TRUE(within_ten_seconds([&] { return server.server.server().state().connections <= 9; }));
-  EXPECT_TRUE(flood.front().closed_within(5s)) << "the oldest of the flood";
+  const auto displaced = [&] {
+    return server.metric("framewire_tls_handshakes_total{result=\"displaced\"}");
+  };
+  EXPECT_TRUE(within_a_minute([&] { return displaced() == "93"; })) << displaced();
+  EXPECT_TRUE(within_a_minute([&] { return server.server.server().state().connections <= 9; }));
+  EXPECT_TRUE(flood.front().closed_within(kPatience)) << "the oldest of the flood";
   pollfd ready{honest.get(), POLLIN, 0};
   EXPECT_EQ(::poll(&ready, 1, 200), 0) << "the other address' was closed";
-  EXPECT_EQ(server.metric("framewire_tls_handshakes_total{result=\"displaced\"}"), "93");
   for (int i = 0; i < 20; ++i) {
     TestClient client(server.endpoint());
     ASSERT_TRUE(client.connected());
@@ -163,7 +165,7 @@ TEST(HttpTlsAttack, HandshakesCountAsConnections) {
   TestClient client(server.endpoint());
   ASSERT_TRUE(client.connected());
   EXPECT_EQ(client.ask(get("/livez"))->status, 200);
-  EXPECT_LE(server.server.server().state().connections, 4u);
+  EXPECT_TRUE(within_a_minute([&] { return server.server.server().state().connections <= 4; }));
 }
 
 TEST(HttpTlsAttack, ABodyThatIsCutOffIsNoBody) {
@@ -184,7 +186,7 @@ TEST(HttpTlsAttack, ABodyThatIsCutOffIsNoBody) {
     EXPECT_EQ(answer->status, 400);
   }
   EXPECT_TRUE(server.server.idle());
-  EXPECT_TRUE(within_ten_seconds(
+  EXPECT_TRUE(within_a_minute(
       [&] { return server.server.log().find("\"status\":499") != std::string::npos; }));
 }
 
@@ -215,7 +217,7 @@ TEST(HttpTlsAttack, AnswersThatNobodyReadsEnd) {
     while (!gone() && client.send(request)) {
     }
   });
-  EXPECT_TRUE(within_ten_seconds(gone));
+  EXPECT_TRUE(within_a_minute(gone));
   sending.join();
   EXPECT_TRUE(server.server.idle());
 }
@@ -258,7 +260,7 @@ TEST(HttpTlsAttack, KeyUpdatesDoNotHoldUpOthers) {
     }
   }
   EXPECT_EQ(TestClient(server.endpoint()).ask(get("/livez"))->status, 200);
-  EXPECT_TRUE(client.closed_within(5s));
+  EXPECT_TRUE(client.closed_within(kPatience));
 }
 
 }  // namespace

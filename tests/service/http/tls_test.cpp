@@ -35,7 +35,8 @@ TEST(HttpTls, RefusesWhatIsTooOldOrAnotherProtocol) {
         << ciphers;
   }
   EXPECT_FALSE(TestClient(server.endpoint(), {.protocol = "spdy/3"}).connected());
-  EXPECT_EQ(server.metric("framewire_tls_handshakes_total{result=\"failed\"}"), "5");
+  EXPECT_TRUE(within_a_minute(
+      [&] { return server.metric("framewire_tls_handshakes_total{result=\"failed\"}") == "5"; }));
 }
 
 TEST(HttpTls, TheOldestVersionIsASetting) {
@@ -119,21 +120,21 @@ TEST(HttpTls, ContinuesClientsThatAskBefore) {
 
 TEST(HttpTls, EndsInOrder) {
   ServiceSettings settings = loopback();
-  settings.keep_alive_timeout_ms = 200;
+  settings.keep_alive_timeout_ms = 1'000;
   TlsServer server(settings);
   TestClient idle(server.endpoint());
   EXPECT_EQ(idle.ask(get("/livez"))->status, 200);
-  EXPECT_TRUE(idle.closed_within(5s));
+  EXPECT_TRUE(idle.closed_within(kPatience));
   EXPECT_TRUE(idle.ended_in_order());
   TestClient last(server.endpoint());
   EXPECT_EQ(last.ask(get("/livez", "Connection: close\r\n"))->status, 200);
-  EXPECT_TRUE(last.closed_within(5s));
+  EXPECT_TRUE(last.closed_within(9s));
   EXPECT_TRUE(last.ended_in_order());
 }
 
 TEST(HttpTls, Drains) {
   ServiceSettings settings = loopback();
-  settings.drain_timeout_ms = 5'000;
+  settings.drain_timeout_ms = 60'000;
   TlsServer server(settings);
   TestClient idle(server.endpoint());
   TestClient late(server.endpoint());
@@ -147,9 +148,9 @@ TEST(HttpTls, Drains) {
                                                : "one whose request was on its way");
       EXPECT_EQ(answer->status, 200);
       EXPECT_EQ(answer->field("connection"), "close");
-      EXPECT_TRUE(client->closed_within(5s));
+      EXPECT_TRUE(client->closed_within(9s));
     }
-    EXPECT_TRUE(idle.closed_within(5s));
+    EXPECT_TRUE(idle.closed_within(9s));
     EXPECT_TRUE(idle.ended_in_order());
   });
   EXPECT_TRUE(server.server.server().drain());
@@ -192,10 +193,11 @@ TEST(HttpTlsReload, LosesNoRequestUnderLoad) {
   const Certificate second("localhost");
   std::atomic<int> answered{0};
   std::atomic<int> failed{0};
+  std::atomic<int> reloads{0};
   std::vector<std::thread> clients;
   for (int t = 0; t < 3; ++t) {
     clients.emplace_back([&] {
-      for (int i = 0; i < 60; ++i) {
+      for (int i = 0; i < 60 || reloads <= 2; ++i) {
         TestClient client(server.endpoint());
         for (int k = 0; k < 4; ++k) {
           const auto answer = client.ask(get("/livez"));
@@ -204,15 +206,13 @@ TEST(HttpTlsReload, LosesNoRequestUnderLoad) {
       }
     });
   }
-  int reloads = 0;
-  while (answered + failed < 3 * 60 * 4) {
+  while (answered + failed < 3 * 60 * 4 || reloads <= 2) {
     server.write(reloads % 2 == 0 ? second : server.first);
     EXPECT_TRUE(server.reload());
     ++reloads;
   }
   for (std::thread& client : clients) client.join();
   EXPECT_EQ(failed.load(), 0);
-  EXPECT_GT(reloads, 2);
 }
 
 struct BadFile {
