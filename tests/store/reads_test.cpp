@@ -108,7 +108,7 @@ TEST_F(Reads, RetryAfterIsHonouredWithinItsBound) {
   ASSERT_TRUE(result);
   const auto waited = std::chrono::steady_clock::now() - began;
   EXPECT_GE(waited, short_times().max_retry_after);
-  EXPECT_LT(waited, std::chrono::seconds(15));
+  EXPECT_LT(waited, std::chrono::seconds(45));
 }
 
 TEST_F(Reads, WhatMustNotBeRetriedIsNot) {
@@ -162,7 +162,7 @@ TEST_F(Reads, ConnectionsThatCloseWithoutAnAnswerAreTriedAgain) {
 
 TEST_F(Reads, ServersThatStallAreGivenUpAndTriedAgain) {
   StoreTiming timing = short_times();
-  timing.stalled = std::chrono::seconds(1);
+  timing.stalled = std::chrono::seconds(3);
   const auto result = read(
       [&](const Asked& asked, unsigned count) {
         Scripted scripted = reply_range(asked, object_);
@@ -183,7 +183,7 @@ TEST_F(Reads, TheDeadlineHolds) {
       read([&](const Asked&, unsigned) { return Scripted{"", "", SIZE_MAX, false, 60'000, false}; },
            {}, timing);
   expect_error(result, StatusCode::kDeadline, "");
-  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(15));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(45));
 }
 
 TEST_F(Reads, NobodyThere) {

@@ -285,11 +285,11 @@ TEST_F(WebRedirects, AreBoundedInNumberAndTime) {
   // Each hop by itself takes less than its time.
   ScriptedServer slow([&](const Asked&) {
     Scripted scripted = reply(302, "", {"Location: /on"});
-    scripted.stall_ms = 150;
+    scripted.stall_ms = 600;
     return scripted;
   });
   StoreTiming timing = short_times();
-  timing.total = std::chrono::milliseconds(500);
+  timing.total = std::chrono::milliseconds(2000);
   const auto opened = s3::open_web_store(slow.url(), {}, timing);
   ASSERT_TRUE(opened);
   const auto late = (*opened)->find("a.tar");

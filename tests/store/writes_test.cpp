@@ -254,7 +254,7 @@ TEST_F(Writes, GivingUpDoesNotWaitForAServerThatStalls) {
     auto upload = store_->upload("shard.tar");
     ASSERT_TRUE((*upload)->append(bytes_of(large_)));
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(15));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(45));
   EXPECT_EQ(bucket_.aborted, 1U);
 }
 
