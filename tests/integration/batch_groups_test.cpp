@@ -25,7 +25,8 @@ TEST_F(BatchGroups, AWorkerHandsOverSeveralImagesAtOnce) {
     std::size_t seen = largest;
     while (jpegs.size() > seen && !largest.compare_exchange_weak(seen, jpegs.size())) {
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // the queue fills meanwhile
+    // The queue fills meanwhile.
+    std::this_thread::sleep_for(std::chrono::milliseconds(largest < 2 ? 50 : 5));
     std::vector<Result<Resized>> results;
     for (const auto jpeg : jpegs) {
       if (jpeg.size() % 5 == 0) {
@@ -78,7 +79,8 @@ TEST_F(BatchGroups, AWorkerReadsOnWhileImagesAreMade) {
   int most = 0;
   hooks_.begin_all = [&](auto jpegs, const ResizeOptions&) {
     most = std::max(most, ++waiting);
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // the queue fills meanwhile
+    // The queue fills meanwhile.
+    std::this_thread::sleep_for(std::chrono::milliseconds(most < 2 ? 50 : 2));
     return Made{{jpegs.begin(), jpegs.end()}, waiting};
   };
   EXPECT_EQ(run(true).ok, 60u);

@@ -93,8 +93,14 @@ TEST_F(BatchRun, OneBadInputIsOneFailedRow) {
 TEST_F(BatchRun, OnErrorFailStopsEarly) {
   make_inputs(200);
   settings_.stop_on_error = true;
-  hooks_.resize = [](auto jpeg, const ResizeOptions& options) -> Result<Resized> {
-    if (jpeg.size() == 13) return fail(StatusCode::kInvalidInput, "broken");
+  std::atomic<bool> failed{false};
+  hooks_.resize = [&](auto jpeg, const ResizeOptions& options) -> Result<Resized> {
+    if (jpeg.size() == 13) {
+      failed = true;
+      return fail(StatusCode::kInvalidInput, "broken");
+    }
+    // So that the error is heard of before all others have been made.
+    if (failed) std::this_thread::sleep_for(std::chrono::milliseconds(50));
     return fake_resize(jpeg, options);
   };
   const Summary summary = run();
@@ -154,9 +160,13 @@ TEST_F(BatchRun, ExceptionsAndLackOfMemoryAreRows) {
 TEST_F(BatchRun, InterruptFinishesWhatIsInWork) {
   make_inputs(100);
   settings_.jobs = 2;
-  std::atomic<int> begun{0};
+  int begun = 0;
+  std::mutex mutex;
   hooks_.resize = [&](auto jpeg, const ResizeOptions& options) {
-    if (++begun == 10) interrupt_ = true;
+    {
+      const std::lock_guard lock(mutex);
+      if (++begun == 10) interrupt_ = true;
+    }
     return fake_resize(jpeg, options);
   };
   const Summary summary = run(true);
@@ -174,12 +184,16 @@ TEST_F(BatchRun, NeverMoreImagesInWorkThanJobs) {
   settings_.jobs = 3;
   std::atomic<int> now{0};
   std::atomic<int> most{0};
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
   hooks_.resize = [&](auto jpeg, const ResizeOptions& options) {
     const int in_work = ++now;
     int seen = most;
     while (in_work > seen && !most.compare_exchange_weak(seen, in_work)) {
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    // The first ones wait for all who may begin beside them.
+    do {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    } while (most < 3 && std::chrono::steady_clock::now() < end);
     --now;
     return fake_resize(jpeg, options);
   };

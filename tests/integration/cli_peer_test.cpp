@@ -55,7 +55,7 @@ TEST_F(AttackCli, AKeysNameThatIsNoTextIsRefusedAtOnce) {
 TEST_F(AttackCli, ANameThatIsNoTextDoesNotEndTheReport) {
   const std::string out = folder_ / "out\xff\x1b[2J";
   auto sink = start_sink_with({}, {"--insecure", "--out", out, "--json", "--frames", "50"});
-  for (int i = 0; i < 200 && !fs::exists(out); ++i) {
+  for (int i = 0; i < 6000 && !fs::exists(out); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   fs::remove(out);

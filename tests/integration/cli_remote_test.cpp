@@ -37,7 +37,7 @@ class CliRemote : public BatchTest {
     return {"--server", address_, "--psk", folder_ / keys};
   }
 
-  const std::string address_ = free_port();
+  const std::string address_ = "127.0.0.1:" + std::to_string(free_port());
 };
 
 TEST_F(CliRemote, WithoutAServerNothingIsDone) {

@@ -41,7 +41,18 @@ bool can_mount_small(const std::string& folder) {
   return wait_for(child).exit_code == 0;
 }
 
-using CliStream = StreamEnds;
+class CliStream : public StreamEnds {
+ protected:
+  /// Waits for a file of the second sender's. @return false after two minutes
+  [[nodiscard]] bool second_has_begun() const {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+    while (!fs::exists(folder_ / "out/0002-00000001.jpg")) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    return true;
+  }
+};
 
 TEST_F(CliStream, FilesArriveAsTheyAreAndInOrder) {
   for (const char* link : {"stream", "shared"}) {
@@ -96,10 +107,10 @@ TEST_F(CliStream, OnlyWhoHasTheKeyIsServed) {
 }
 
 TEST_F(CliStream, ADeadSinkEndsTheStream) {
-  start_sink({"--insecure"});
+  start_sink({"--insecure", "--out", folder_ / "out"});
   ASSERT_EQ(stream({"--insecure"}).exit_code, 0);
   std::thread death([this] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    EXPECT_TRUE(second_has_begun());
     ::kill(sink_, SIGKILL);
   });
   const Ran ran = stream({"--insecure", "--loop", "1000000000"});
@@ -113,7 +124,7 @@ TEST_F(CliStream, ADeadSenderLeavesWholeFilesAndTheSinkGoesOn) {
   ASSERT_EQ(stream({"--insecure"}).exit_code, 0);
   const pid_t sender =
       start_program({"stream", folder_ / "in", address_, "--insecure", "--loop", "1000000000"});
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_TRUE(second_has_begun());
   ::kill(sender, SIGKILL);
   static_cast<void>(wait_for(sender));
   EXPECT_EQ(stream({"--insecure"}).exit_code, 0);

@@ -1,36 +1,19 @@
 // The two ends of a stream as processes.
 #pragma once
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 #include <chrono>
 #include <csignal>
 #include <future>
 #include <string>
 #include <tests/integration/support.hpp>
+#include <tests/support/free_port.hpp>
 #include <thread>
 #include <vector>
 
 namespace framewire::test {
 
 using Words = std::vector<std::string>;
-
-/// A port that nobody listens on: the system's choice, given back.
-inline std::string free_port() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* any = reinterpret_cast<sockaddr*>(&address);
-  EXPECT_EQ(::bind(fd, any, size), 0);
-  EXPECT_EQ(::getsockname(fd, any, &size), 0);
-  ::close(fd);
-  return "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
-}
 
 /// A folder of small pictures, a port, and the two programs.
 class StreamEnds : public ::testing::Test {
@@ -78,7 +61,7 @@ class StreamEnds : public ::testing::Test {
   }
 
   const TemporaryFolder folder_;
-  const std::string address_ = free_port();
+  const std::string address_ = "127.0.0.1:" + std::to_string(free_port());
   pid_t sink_ = 0;
 };
 

@@ -1,37 +1,21 @@
 // All of a store against moto, a server that others wrote.
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <filesystem>
 #include <store/digest.hpp>
 #include <store/s3/small_fetch.hpp>
 #include <tests/store/opened_store.hpp>
+#include <tests/support/free_port.hpp>
 
 namespace framewire::store {
 namespace {
 
 using namespace framewire::test;
-
-// A port that nobody has, for a moment at least.
-int free_port() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  auto* const general = reinterpret_cast<sockaddr*>(&address);
-  EXPECT_EQ(::bind(fd, general, size), 0);
-  EXPECT_EQ(::getsockname(fd, general, &size), 0);
-  ::close(fd);
-  return ntohs(address.sin_port);
-}
 
 class Moto {
  public:
