@@ -152,7 +152,7 @@ class Scripts(unittest.TestCase):
             time.sleep(0.05)
         child = int(pid.read_text())
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(30), 128 + signal.SIGTERM)
+        self.assertEqual(process.wait(120), 128 + signal.SIGTERM)
         with self.assertRaises(ProcessLookupError):
             os.kill(child, 0)
 

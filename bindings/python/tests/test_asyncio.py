@@ -31,7 +31,7 @@ def test_a_full_queue_does_not_block_the_loop(photos, slow_photo):
             return ticks, len(answers)
 
     ticks, count = asyncio.run(go())
-    assert ticks > 5 and count == 20 * len(photos)
+    assert ticks > 2 and count == 20 * len(photos)
 
 
 def test_errors_are_raised_where_they_are_awaited(photo):
@@ -51,7 +51,7 @@ def test_errors_are_raised_where_they_are_awaited(photo):
 def test_cancelling_a_task_cancels_its_request(photo, slow_photo, queue):
     async def go():
         async with framewire.Engine(codec="turbo", threads=1, queue=queue) as engine:
-            slow = asyncio.create_task(engine.aresize(slow_photo, size="64x"))
+            slow = asyncio.create_task(engine.aresize(slow_photo, size="4000x"))
             await asyncio.sleep(0.02)
             others = [asyncio.create_task(engine.aresize(photo, size="64x")) for _ in range(50)]
             await asyncio.sleep(0)
