@@ -230,9 +230,15 @@ class DiskCache::Impl {
       index_.put(name, bytes, now_ns());
     }
     const int error = folder()->write(header, head, entry.body, write_);
-    if (error != 0) on_write_error(name, error);
+    if (error != 0) return on_write_error(name, error);
+    {
+      // The folder may have been gone through meanwhile, and the file was not there yet.
+      const std::lock_guard lock(mutex_);
+      index_.put(name, bytes, now_ns());
+    }
+    make_room(0, 0);
     const std::lock_guard lock(mutex_);
-    if (error == 0) ++stats_.written;
+    ++stats_.written;
   }
 
   void on_write_error(const EntryName& name, int error) {
