@@ -124,14 +124,14 @@ SocketFile::SocketFile(SocketFile&& other) noexcept
 
 SocketFile::~SocketFile() { close(); }
 
+/// The path first: whoever finds it finds somebody who listens.
 void SocketFile::close() noexcept {
-  socket_.reset();
-  if (path_.empty()) return;
   struct stat facts {};
-  if (::lstat(path_.c_str(), &facts) == 0 && facts.st_dev == device_ && facts.st_ino == file_) {
-    ::unlink(path_.c_str());
-  }
+  const bool ours = !path_.empty() && ::lstat(path_.c_str(), &facts) == 0 &&
+                    facts.st_dev == device_ && facts.st_ino == file_;
+  if (ours) ::unlink(path_.c_str());
   path_.clear();
+  socket_.reset();
 }
 
 }  // namespace framewire::service::local

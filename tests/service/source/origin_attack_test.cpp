@@ -1,11 +1,14 @@
 // Origins that lie, stall, and never end.
 #include <gtest/gtest.h>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <latch>
 #include <service/source/transfer.hpp>
+#include <stop_token>
 #include <tests/service/support/origin.hpp>
 #include <tests/service/support/temporary_folder.hpp>
+#include <thread>
 
 namespace framewire::service::source {
 namespace {
@@ -393,7 +396,7 @@ TEST(OriginAttack, LengthsThatAreOnlyAnnouncedStayInTheBudget) {
   SourceSettings settings = remote();
   settings.max_bytes = 1'000'000;
   settings.max_bytes_under_way = 3'000'000;
-  settings.download_timeout = milliseconds(5'000);
+  settings.download_timeout = milliseconds(120'000);
   std::atomic<std::size_t> held = 0;
   settings.allocate = [&](std::size_t bytes) -> Result<InputSlice> {
     held += bytes;
@@ -404,18 +407,33 @@ TEST(OriginAttack, LengthsThatAreOnlyAnnouncedStayInTheBudget) {
       [](Connection& connection) {
         if (connection.read_head().empty()) return;
         connection.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
-        connection.stall(10'000);
+        connection.stall(120'000);
       },
       settings);
-  std::vector<std::promise<FetchErrorKind>> answers(10);
-  for (auto& answer : answers) {
+  constexpr int kAll = 10;
+  std::atomic<int> busy = 0;
+  std::atomic<int> answered = 0;
+  std::stop_source stop;
+  for (int i = 0; i < kAll; ++i) {
     FetchRequest request;
     request.url = kAttackedUrl;
-    ASSERT_TRUE(origin.sources->fetch(
-        request, [&](const auto& original) { answer.set_value(kind(original)); }));
+    request.stop = stop.get_token();
+    ASSERT_TRUE(origin.sources->fetch(request, [&](const auto& original) {
+      ++answered;
+      if (kind(original) == FetchErrorKind::kBusy) ++busy;
+    }));
   }
-  int busy = 0;
-  for (auto& answer : answers) busy += answer.get_future().get() == FetchErrorKind::kBusy ? 1 : 0;
+  const auto wait_for = [](const std::atomic<int>& count, int wanted) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (count < wanted && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+  };
+  wait_for(busy, 7);
+  EXPECT_EQ(answered, busy) << "the others' bytes do not come";
+  stop.request_stop();
+  wait_for(answered, kAll);
+  EXPECT_EQ(answered, kAll);
   EXPECT_EQ(busy, 7);
   EXPECT_EQ(held.load(), 3'000'000U);
 }
