@@ -43,7 +43,7 @@ class CliLocalServer : public CliLocal, public testing::WithParamInterface<int> 
     server_ = start_program(
         serve_with_workers(GetParam(), {"--listen", "127.0.0.1:0", "--drain-delay", "0", "--local",
                                         socket(), "--local-mode", "600"}));
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     ClientOptions little;
     little.slots = 1;
     little.input_bytes = little.output_bytes = 1;
@@ -79,7 +79,7 @@ TEST_P(CliLocalServer, ABatchWhoseServerIsKilledIsResumedByAnother) {
   }
   Words words = batch("out", with_server());
   const pid_t batch_process = start_program(words);
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   // Whole files alone: unfinished ones, which come and go, have names of their own.
   const auto finished = [this] {
     int count = 0;

@@ -21,7 +21,7 @@ using AttackCli = StreamEnds;
 
 // Where the attack succeeds, the program would wait for ever.
 Ran run_for_seconds(const Words& words) {
-  return run_program(words, {}, [] { ::alarm(10); });
+  return run_program(words, {}, [] { ::alarm(60); });
 }
 
 constexpr const char* kHostile =
@@ -75,7 +75,7 @@ TEST_F(AttackCli, ARefusalIsShownHarmless) {
   ASSERT_TRUE(port);
   const std::string address = "127.0.0.1:" + std::to_string(wire::port_of(*port));
   auto server = std::async(std::launch::async, [&] {
-    const auto deadline = base::Clock::now() + std::chrono::seconds(20);
+    const auto deadline = base::Clock::now() + std::chrono::seconds(60);
     ASSERT_TRUE(base::wait_for(port->get(), false, deadline));
     auto caller = wire::accept_next(*port);
     ASSERT_TRUE(caller && *caller);

@@ -84,7 +84,7 @@ class CliRemoteServer : public CliRemote, public ::testing::WithParamInterface<i
     server_ = start_program(serve_with_workers(
         GetParam(), {"--listen", "127.0.0.1:0", "--drain-delay", "0", "--remote-clients", address_,
                      "--remote-psk", folder_ / "keys"}));
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     transport::SessionOptions session;
     session.security.psk_file = folder_ / "keys";
     while (!Client::connect(address_, session) && std::chrono::steady_clock::now() < until) {
@@ -102,7 +102,7 @@ class CliRemoteServer : public CliRemote, public ::testing::WithParamInterface<i
     }
   }
   void await_some_outputs() const {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     // Whole files alone: unfinished ones, which come and go, have names of their own.
     const auto finished = [this] {
       int count = 0;
