@@ -278,7 +278,8 @@ TEST_F(CliShards, SurviveKillAtAnyMoment) {
   };
   for (const std::size_t done : {1u, 2u, 4u}) {
     bool killed = kill_after(done);
-    for (int i = 0; i < 10 && !killed; ++i) {  // it was at its end already: from the beginning again
+    // Where it was at its end already, from the beginning again.
+    for (int i = 0; i < 10 && !killed; ++i) {
       fs::remove_all(folder_ / "out");
       killed = kill_after(done);
     }

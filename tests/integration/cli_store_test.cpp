@@ -196,7 +196,8 @@ TEST_P(CliStore, SurviveKillAtAnyMoment) {
   };
   for (const std::size_t done : {1u, 2u, 4u}) {
     bool killed = kill_after(done);
-    for (int i = 0; i < 10 && !killed; ++i) {  // it was at its end already: from the beginning again
+    // Where it was at its end already, from the beginning again.
+    for (int i = 0; i < 10 && !killed; ++i) {
       for (const auto& [key, bytes] : all("thumbs")) ASSERT_TRUE(stores_["thumbs"]->remove(key));
       killed = kill_after(done);
     }

@@ -11,8 +11,8 @@
 
 namespace framewire::test {
 
-/// A port of loopback that nobody listens on. It is below those that the kernel gives to whoever asks
-/// for any port: nobody gets it by chance between the look here and the server's start.
+/// A port of loopback that nobody listens on. It is below those that the kernel gives to whoever
+/// asks for any port: nobody gets it by chance between the look here and the server's start.
 inline std::uint16_t free_port() {
   constexpr int kLowest = 10'000;
   constexpr int kHighest = 30'000;

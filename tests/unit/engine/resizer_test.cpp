@@ -129,7 +129,7 @@ Bytes claiming(int width, int height) {
 
 TEST(Resizer, LimitsAreCheckedBeforeAnythingIsAllocated) {
   const Bytes giant = claiming(20'000, 14'000);  // 280 megapixels in a few hundred bytes
-  const std::clock_t start = std::clock();  // of this process alone
+  const std::clock_t start = std::clock();       // of this process alone
   for (int i = 0; i < 100; ++i) ASSERT_EQ(refusal(giant), StatusCode::kTooLarge);
   EXPECT_LT(std::clock() - start, 2 * CLOCKS_PER_SEC);
   ResizeOptions options;
