@@ -120,7 +120,7 @@ class FRAMEWIRE_API DeviceDecoder {
   /// wait for it. Returns before the GPU is done. Images of the batch before are dropped, unless
   /// somebody keeps copies.
   /// @param jpegs  host; read during this call and wait()
-  /// @param scale  numerator over 8 of the scaled decode: 8, 4, 2 or 1
+  /// @param scale  numerator over 8 of the scaled decode: 8, 6, 5, 4, 2 or 1
   /// @param stream  of the decoder's device
   /// @param limits  max_input_pixels and the like, of each image
   /// @return device_lost, busy, invalid_input for a scale or a null stream; faults of single images

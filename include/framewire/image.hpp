@@ -70,7 +70,7 @@ struct Report {
   ImageSummary output;
   CodecKind codec = CodecKind::kAuto;  ///< the codec that ran; never kAuto after success
   std::string codec_reason;            ///< why that codec: "requested", "no GPU", …
-  int decode_scale = 8;                ///< numerator over 8 of the scaled decode: 8, 4, 2 or 1
+  int decode_scale = 8;                ///< eighths of the scaled decode: 8, 6, 5, 4, 2 or 1
   int quality = 0;                     ///< the quality written; lower than asked under max_bytes;
                                        ///< 0 where the original was kept
   bool color_converted = false;        ///< pixels went through the colour path (ICC, CMYK, RGB)

@@ -1,12 +1,15 @@
+#include <algorithm>
 #include <engine/device_shape.hpp>
 #include <jpeg/parser.hpp>
+#include <plan/plan.hpp>
 
 namespace framewire {
 namespace engine {
 
 Result<void> check_scale(int scale) {
-  if (scale == 8 || scale == 4 || scale == 2 || scale == 1) return {};
-  return fail(StatusCode::kInvalidInput, "the scale of a decode is 8, 4, 2 or 1 eighths");
+  const auto& reduced = plan::kReducedScales;
+  if (scale == 8 || std::ranges::find(reduced, scale) != reduced.end()) return {};
+  return fail(StatusCode::kInvalidInput, "the scale of a decode is 8, 6, 5, 4, 2 or 1 eighths");
 }
 
 DeviceImageShape shape_of(const jpeg::JpegFile& file, int scale) {

@@ -6,7 +6,7 @@
 
 namespace framewire::engine {
 
-/// @return invalid_input unless 8, 4, 2 or 1
+/// @return invalid_input unless 8 or one of plan::kReducedScales
 [[nodiscard]] Result<void> check_scale(int scale);
 
 /// @param file  of 1 to 4 components, as jpeg::check_supported() accepts it

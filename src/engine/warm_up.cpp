@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::int32_t kWidth_px = 1920;
 constexpr std::int32_t kHeight_px = 1080;
-/// Widths of outputs. They decode at 1/8, 1/4, 1/2 and whole.
-constexpr std::array kWidths_px{96, 240, 480, 1200};
+/// Widths of outputs. They decode at 1/8, 1/4, 1/2, 5/8, 6/8 and whole.
+constexpr std::array kWidths_px{96, 240, 480, 540, 680, 1200};
 /// Images of a batch whose launches are set up early, and of one that goes to the driver at once.
 constexpr std::size_t kSmallBatch = 4;
 

@@ -157,10 +157,9 @@ bool leaves_enough(const PlanePlan& plane, int scale, ChromaStep after) {
 Scales choose_scales(const Plan& plan, const Capabilities& capabilities, ChromaStep averaged) {
   Scales scales = kFullScale;
   if (!capabilities.scaled_decode || plan.kernel == Kernel::kNearest) return scales;
-  constexpr std::array<int, 3> kReduced{1, 2, 4};
   for (int i = 0; i < plan.plane_count; ++i) {
     const PlanePlan& plane = plan.planes[static_cast<std::size_t>(i)];
-    for (const int n : kReduced) {
+    for (const int n : kReducedScales) {
       if (leaves_enough(plane, n, i > 0 ? averaged : ChromaStep{})) {
         scales[static_cast<std::size_t>(plane.component)] = n;
         break;

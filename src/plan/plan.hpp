@@ -9,9 +9,10 @@
 
 namespace framewire::plan {
 
-/// N of the N/8 scaled decode of each component: 8, 4, 2 or 1.
+/// N of the N/8 scaled decode of each component: 8 or one of kReducedScales.
 using Scales = std::array<int, jpeg::kMaxComponents>;
 inline constexpr Scales kFullScale{8, 8, 8, 8};
+inline constexpr std::array<int, 5> kReducedScales{1, 2, 4, 5, 6};
 
 struct Rect {
   std::int32_t x = 0;
@@ -105,7 +106,7 @@ struct Plan {
 
 /// What a codec can do; the planner never asks for more.
 struct Capabilities {
-  bool scaled_decode = true;  ///< 4/8, 2/8, 1/8 besides 8/8
+  bool scaled_decode = true;  ///< kReducedScales besides 8
 };
 
 /// The output geometry alone, for callers without a file (HTTP, tests): see docs/geometry.md.

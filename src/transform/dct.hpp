@@ -40,7 +40,7 @@ FW_HD inline DctBasis<8> make_dct_basis() {
 /// @param valid  samples of this axis that belong to the picture, 1 to 8
 template <int N>
 FW_HD inline DctBasis<N> make_corner_basis(int valid = 8) {
-  static_assert(N == 8 || N == 4 || N == 2 || N == 1);
+  static_assert(N >= 1 && N <= 8);
   // to_frequency · repeat · to_samples, a row of the first factor at a time.
   double repadded[N][8] = {};
   for (int v = 0; v < N; ++v) {

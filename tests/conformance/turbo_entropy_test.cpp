@@ -15,7 +15,8 @@ using codec::turbo::EntropyDecoder;
 using codec::turbo::OwnEntropySource;
 using ByteSpan = std::span<const std::uint8_t>;
 
-constexpr plan::Scales kScales[] = {{8, 8, 8, 8}, {4, 8, 8, 4}, {4, 4, 4, 4},
+constexpr plan::Scales kScales[] = {{8, 8, 8, 8}, {6, 6, 6, 6}, {5, 5, 5, 5},
+                                    {4, 8, 8, 4}, {4, 4, 4, 4}, {6, 4, 5, 2},
                                     {2, 4, 2, 2}, {2, 2, 2, 2}, {1, 1, 1, 1}};
 
 /// What one way to decode made of a file.

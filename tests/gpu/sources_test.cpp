@@ -106,7 +106,7 @@ TEST_F(Sources, APinnedFileTwiceInABatchIsCopiedTwice) {
 }
 
 TEST_F(Sources, CoefficientsFromTheHostGiveTheSamePlanes) {
-  for (const int scale : {8, 4, 2, 1}) {
+  for (const int scale : {8, 6, 5, 4, 2, 1}) {
     std::vector<std::unique_ptr<OwnedItem>> owned;
     std::vector<Item> items;
     for (const sample::Spec& spec : specs()) {
@@ -132,7 +132,7 @@ TEST_F(Sources, CoefficientsFromTheHostGiveTheSamePlanes) {
 /// Files whose coefficients come from the host, in one batch with one whose scans do.
 TEST_F(Sources, ProgressiveAndArithmeticFilesGiveTheReferencesPlanes) {
   const auto reference = codec::make_reference_codec();
-  for (const int scale : {8, 4, 2, 1}) {
+  for (const int scale : {8, 6, 5, 4, 2, 1}) {
     std::vector<std::unique_ptr<OwnedItem>> owned;
     std::vector<Item> items;
     for (sample::Spec spec : specs()) {

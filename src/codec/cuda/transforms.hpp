@@ -53,6 +53,42 @@ FW_HD inline void forward_8(float& a0, float& a1, float& a2, float& a3, float& a
   a7 = d0 * C::c7 - d1 * C::c5 + d2 * C::c3 - d3 * C::c1;
 }
 
+/// 6-point inverse of the corner, scaled by √(6/8): ½·cos… after both factors.
+FW_HD inline void inverse_6(float& a0, float& a1, float& a2, float& a3, float& a4, float& a5) {
+  constexpr float kFlat = 0.35355339059327376f;  // √(1/6)·√(6/8), and cos(3π/12) / 2
+  constexpr float kC1 = 0.48296291314453416f;    // cos(π/12) / 2
+  constexpr float kC2 = 0.43301270189221933f;
+  constexpr float kC5 = 0.12940952255126037f;
+  const float s = a0 * kFlat;
+  const float p = a2 * kC2;
+  const float e0 = s + p + a4 * 0.25f, e1 = s - a4 * 0.5f, e2 = s - p + a4 * 0.25f;
+  const float m = a3 * kFlat;
+  const float o0 = a1 * kC1 + m + a5 * kC5;
+  const float o1 = (a1 - a5) * kFlat - m;
+  const float o2 = a1 * kC5 - m + a5 * kC1;
+  a0 = e0 + o0, a5 = e0 - o0;
+  a1 = e1 + o1, a4 = e1 - o1;
+  a2 = e2 + o2, a3 = e2 - o2;
+}
+
+/// 5-point inverse of the corner, scaled by √(5/8): ½·cos… after both factors.
+FW_HD inline void inverse_5(float& a0, float& a1, float& a2, float& a3, float& a4) {
+  constexpr float kFlat = 0.35355339059327376f;  // √(1/5)·√(5/8)
+  constexpr float kC1 = 0.47552825814757677f;    // cos(π/10) / 2
+  constexpr float kC2 = 0.40450849718747371f;
+  constexpr float kC3 = 0.29389262614623657f;
+  constexpr float kC4 = 0.15450849718747371f;
+  const float s = a0 * kFlat;
+  const float e0 = s + a2 * kC2 + a4 * kC4;
+  const float e1 = s - a2 * kC4 - a4 * kC2;
+  const float e2 = s + (a4 - a2) * 0.5f;
+  const float o0 = a1 * kC1 + a3 * kC3;
+  const float o1 = a1 * kC3 - a3 * kC1;
+  a0 = e0 + o0, a4 = e0 - o0;
+  a1 = e1 + o1, a3 = e1 - o1;
+  a2 = e2;
+}
+
 /// 4-point inverse of the corner, scaled by √(4/8): ½·{1, √2·cos…} after both factors.
 FW_HD inline void inverse_4(float& a0, float& a1, float& a2, float& a3) {
   constexpr float kFlat = 0.35355339059327376f;  // √(1/4)·√(1/2)

@@ -84,8 +84,10 @@ Result<Planes> decode_planes(const jpeg::JpegFile& file, const PaddedCoefficient
     if (table >= 0) quantiser = file.quant_tables[static_cast<std::size_t>(table)];
     const auto& component = file.frame.components[n];
     const ComponentBlocks& blocks = coefficients.components[n];
-    Result<Plane> plane = fail(StatusCode::kUnsupported, "decode scales are 8, 4, 2 and 1");
+    Result<Plane> plane = fail(StatusCode::kUnsupported, "decode scales are 8, 6, 5, 4, 2 and 1");
     if (scales[n] == 8) plane = inverse_component<8>(component, blocks, quantiser, context);
+    if (scales[n] == 6) plane = inverse_component<6>(component, blocks, quantiser, context);
+    if (scales[n] == 5) plane = inverse_component<5>(component, blocks, quantiser, context);
     if (scales[n] == 4) plane = inverse_component<4>(component, blocks, quantiser, context);
     if (scales[n] == 2) plane = inverse_component<2>(component, blocks, quantiser, context);
     if (scales[n] == 1) plane = inverse_component<1>(component, blocks, quantiser, context);

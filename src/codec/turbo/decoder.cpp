@@ -170,14 +170,7 @@ void Decoder::on_block(j_decompress_ptr cinfo, jpeg_component_info* component, J
   if (columns < 8 || valid_rows < 8) {
     return idct_partial(block, c.dequantiser, c.scale, columns, valid_rows, rows, column);
   }
-  switch (c.scale) {
-    case 4:
-      return idct_4x4(block, c.dequantiser, rows, column);
-    case 2:
-      return idct_2x2(block, c.dequantiser, rows, column);
-    default:
-      return idct_1x1(block, c.dequantiser, rows, column);
-  }
+  idct_run(block, 1, c.dequantiser, c.scale, rows, column);
 }
 
 void Decoder::check_deadline() {
@@ -244,9 +237,10 @@ void Decoder::blocks(int component, int row, std::int32_t column, const Coeffici
   JSAMPARRAY rows = row_arrays_[static_cast<std::size_t>(component)] + row * c.scale;
   const auto at = [&](int i) { return static_cast<JDIMENSION>((column + i) * c.scale); };
   int done = 0;
-  if (c.scale == 4) {
+  if (c.scale != 8) {
     done = count_whole(c, row, column, count);
-    idct_4x4_run(blocks->at.data(), static_cast<std::uint32_t>(done), c.dequantiser, rows, at(0));
+    idct_run(blocks->at.data(), static_cast<std::uint32_t>(done), c.dequantiser, c.scale, rows,
+             at(0));
   }
   for (int i = done; i < count; ++i) {
     // libjpeg's transforms only read their blocks, though C's type does not say so.

@@ -42,7 +42,7 @@ class RegionSink {
 /// Our own entropy decoder for clean Huffman-coded files, libjpeg-turbo for all others; full scale
 /// by libjpeg-turbo's accurate integer transform (ISLOW). What lies below the regions is not read,
 /// so that damage there stays unknown, but of progressive files, whose scans are read to their end.
-/// @param scales   8, 4, 2 or 1 of each component; planes are ⌈component size × scale / 8⌉
+/// @param scales   of each component; planes are ⌈component size × scale / 8⌉
 /// @param regions  one a component, inside of its plane; an empty one: the component is not wanted
 /// @return invalid_input where nothing can be decoded; too_large for more scans than
 ///         context.max_scans; deadline; busy

@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
 #include <codec/turbo/scaled_idct.hpp>
+#include <codec/turbo/wide_corner_idct.hpp>
 #include <cstring>
+#include <transform/dct.hpp>
 
 // clang-format off
 #undef HWY_TARGET_INCLUDE
@@ -235,28 +237,24 @@ HWY_AFTER_NAMESPACE();
 namespace framewire::codec::turbo {
 namespace {
 
-HWY_EXPORT(idct_4x4);
 HWY_EXPORT(idct_4x4_run);
 HWY_EXPORT(idct_4x4_cut);
 
 constexpr int kSide = 8;
+constexpr int kMaxCorner = 6;
 
-double dct_basis(int frequency, int position) {
-  const double scale = frequency == 0 ? std::sqrt(0.125) : 0.5;
-  return scale * std::cos((2 * position + 1) * frequency * std::acos(-1.0) / 16.0);
-}
+using RepadMatrix = std::array<std::array<float, kSide>, kMaxCorner>;
 
-using RepadMatrix = std::array<std::array<float, kSide>, 4>;
-
-/// First four rows of DCT · P · DCTᵀ, where P repeats sample valid − 1 over those behind it. They
-/// map the eight coefficients of a column to the low four of the re-padded column.
+/// First rows of DCT · P · DCTᵀ, where P repeats sample valid − 1 over those behind it. They map
+/// the eight coefficients of a column to the low ones of the re-padded column.
 RepadMatrix make_repad_matrix(int valid) {
   RepadMatrix matrix{};
-  for (int out = 0; out < 4; ++out) {
+  for (int out = 0; out < kMaxCorner; ++out) {
     for (int in = 0; in < kSide; ++in) {
       double sum = 0;
       for (int i = 0; i < kSide; ++i) {
-        sum += dct_basis(out, i) * dct_basis(in, std::min(i, valid - 1));
+        sum += transform::dct_cosine(kSide, i, out) *
+               transform::dct_cosine(kSide, std::min(i, valid - 1), in);
       }
       matrix[static_cast<std::size_t>(out)][static_cast<std::size_t>(in)] = static_cast<float>(sum);
     }
@@ -277,17 +275,49 @@ std::uint8_t to_sample(float value) {
   return static_cast<std::uint8_t>(std::clamp(std::nearbyint(value + 128.0f), 0.0f, 255.0f));
 }
 
-/// N-point inverse DCT basis, orthonormal.
-float small_basis(int n, int frequency, int position) {
-  if (n == 1) return 1.0f;
-  if (n == 2) return frequency == 0 || position == 0 ? 0.70710678f : -0.70710678f;
-  constexpr float kC1 = 0.65328148f;  // cos(π/8) / √2
-  constexpr float kC3 = 0.27059805f;  // cos(3π/8) / √2
-  constexpr float kBasis[4][4] = {{0.5f, 0.5f, 0.5f, 0.5f},
-                                  {kC1, kC3, -kC3, -kC1},
-                                  {0.5f, -0.5f, -0.5f, 0.5f},
-                                  {kC3, -kC1, kC1, -kC3}};
-  return kBasis[frequency][position];
+/// N-point inverse DCT basis, orthonormal, of each frequency and position.
+using SmallBasis = std::array<std::array<float, kMaxCorner>, kMaxCorner>;
+
+const SmallBasis& small_basis(int n) {
+  static const auto bases = [] {
+    std::array<SmallBasis, kMaxCorner + 1> all{};
+    for (int size = 1; size <= kMaxCorner; ++size) {
+      for (int u = 0; u < size; ++u) {
+        for (int x = 0; x < size; ++x) {
+          all[static_cast<std::size_t>(size)][static_cast<std::size_t>(u)]
+             [static_cast<std::size_t>(x)] = static_cast<float>(transform::dct_cosine(size, x, u));
+        }
+      }
+    }
+    return all;
+  }();
+  return bases[static_cast<std::size_t>(n)];
+}
+
+void idct_2x2(const std::int16_t* coefficients, const ScaledDequantiser& dequantiser,
+              std::uint8_t* const* rows, std::uint32_t column) {
+  const float a = coefficients[0] * dequantiser.corner2[0];
+  const float b = coefficients[1] * dequantiser.corner2[1];
+  const float c = coefficients[8] * dequantiser.corner2[2];
+  const float d = coefficients[9] * dequantiser.corner2[3];
+  rows[0][column] = to_sample(a + b + c + d);
+  rows[0][column + 1] = to_sample(a - b + c - d);
+  rows[1][column] = to_sample(a + b - c - d);
+  rows[1][column + 1] = to_sample(a - b - c + d);
+}
+
+/// Blocks of which only some rows of samples belong to the picture: a whole row of them is worth
+/// vectors. @return false where there are none for this scale
+bool invert_cut_rows(const std::int16_t* coefficients, const float* quantiser, int scale,
+                     const float* repad, std::uint8_t* const* rows, std::uint32_t column) {
+  if (scale > 4) {
+    wide_corner_cut(scale, coefficients, quantiser, repad, rows, column);
+  } else if (scale == 4) {
+    HWY_DYNAMIC_DISPATCH(idct_4x4_cut)(coefficients, quantiser, repad, rows, column);
+  } else {
+    return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -306,45 +336,38 @@ ScaledDequantiser make_scaled_dequantiser(const std::uint16_t* quantiser) {
   return d;
 }
 
-void idct_4x4(const std::int16_t* coefficients, const ScaledDequantiser& dequantiser,
-              std::uint8_t* const* rows, std::uint32_t column) {
-  HWY_DYNAMIC_DISPATCH(idct_4x4)(coefficients, dequantiser.corner4.data(), rows, column);
-}
-
-void idct_4x4_run(const std::int16_t* coefficients, std::uint32_t count,
-                  const ScaledDequantiser& dequantiser, std::uint8_t* const* rows,
-                  std::uint32_t column) {
-  HWY_DYNAMIC_DISPATCH(idct_4x4_run)
-  (coefficients, count, dequantiser.corner4.data(), rows, column);
-}
-
-void idct_2x2(const std::int16_t* coefficients, const ScaledDequantiser& dequantiser,
-              std::uint8_t* const* rows, std::uint32_t column) {
-  const float a = coefficients[0] * dequantiser.corner2[0];
-  const float b = coefficients[1] * dequantiser.corner2[1];
-  const float c = coefficients[8] * dequantiser.corner2[2];
-  const float d = coefficients[9] * dequantiser.corner2[3];
-  rows[0][column] = to_sample(a + b + c + d);
-  rows[0][column + 1] = to_sample(a - b + c - d);
-  rows[1][column] = to_sample(a + b - c - d);
-  rows[1][column + 1] = to_sample(a - b - c + d);
-}
-
-void idct_1x1(const std::int16_t* coefficients, const ScaledDequantiser& dequantiser,
-              std::uint8_t* const* rows, std::uint32_t column) {
-  rows[0][column] = to_sample(coefficients[0] * dequantiser.dc);
+void idct_run(const std::int16_t* coefficients, std::uint32_t count,
+              const ScaledDequantiser& dequantiser, int scale, std::uint8_t* const* rows,
+              std::uint32_t column) {
+  switch (scale) {
+    case 6:
+    case 5:
+      return wide_corner_run(scale, coefficients, count, dequantiser.full.data(), rows, column);
+    case 4:
+      return HWY_DYNAMIC_DISPATCH(idct_4x4_run)(coefficients, count, dequantiser.corner4.data(),
+                                                rows, column);
+    case 2:
+      for (std::uint32_t i = 0; i < count; ++i) {
+        idct_2x2(coefficients + 64 * i, dequantiser, rows, column + 2 * i);
+      }
+      return;
+    default:
+      for (std::uint32_t i = 0; i < count; ++i) {
+        rows[0][column + i] = to_sample(coefficients[64 * i] * dequantiser.dc);
+      }
+  }
 }
 
 void idct_partial(const std::int16_t* coefficients, const ScaledDequantiser& dequantiser, int scale,
                   int valid_columns, int valid_rows, std::uint8_t* const* rows,
                   std::uint32_t column) {
   const RepadMatrix& down = repad_matrix(valid_rows);
-  if (scale == 4 && valid_columns == kSide) {  // a whole row of blocks: worth vectors
-    return HWY_DYNAMIC_DISPATCH(idct_4x4_cut)(coefficients, dequantiser.full.data(), down[0].data(),
-                                              rows, column);
+  if (valid_columns == kSide &&
+      invert_cut_rows(coefficients, dequantiser.full.data(), scale, down[0].data(), rows, column)) {
+    return;
   }
   const RepadMatrix& across = repad_matrix(valid_columns);
-  float lines[4][8];
+  float lines[kMaxCorner][kSide];
   for (int r = 0; r < scale; ++r) {
     for (int c = 0; c < kSide; ++c) {
       float sum = 0;
@@ -354,7 +377,7 @@ void idct_partial(const std::int16_t* coefficients, const ScaledDequantiser& deq
       lines[r][c] = sum;
     }
   }
-  float corner[4][4];
+  float corner[kMaxCorner][kMaxCorner];
   for (int r = 0; r < scale; ++r) {
     for (int c = 0; c < scale; ++c) {
       float sum = 0;
@@ -362,12 +385,13 @@ void idct_partial(const std::int16_t* coefficients, const ScaledDequantiser& deq
       corner[r][c] = sum * static_cast<float>(scale) / 8.0f;
     }
   }
+  const SmallBasis& basis = small_basis(scale);
   for (int y = 0; y < scale; ++y) {
     for (int x = 0; x < scale; ++x) {
       float sum = 0;
       for (int r = 0; r < scale; ++r) {
         for (int c = 0; c < scale; ++c) {
-          sum += corner[r][c] * small_basis(scale, r, y) * small_basis(scale, c, x);
+          sum += corner[r][c] * basis[r][y] * basis[c][x];
         }
       }
       rows[y][column + static_cast<std::uint32_t>(x)] = to_sample(sum);

@@ -1,4 +1,4 @@
-// Reduced inverse DCT: one 8×8 block of coefficients to N×N samples, N = 4, 2, 1.
+// Reduced inverse DCT: one 8×8 block of coefficients to N×N samples, N = 6, 5, 4, 2, 1.
 //
 // Source: the N×N low-frequency corner through an N-point inverse DCT, scaled by N/8; even/odd
 // factorisation. Measured against libjpeg's averaging in docs/decisions/0002.
@@ -20,23 +20,18 @@ struct ScaledDequantiser {
 /// @param quantiser  host, [64] uint16, natural order
 [[nodiscard]] ScaledDequantiser make_scaled_dequantiser(const std::uint16_t* quantiser);
 
-/// @param coefficients  host, [64] int16, natural order, quantised
-/// @param rows          host, N row pointers; writes N uint8 at each
-void idct_4x4(const std::int16_t* coefficients, const ScaledDequantiser& dequantiser,
-              std::uint8_t* const* rows, std::uint32_t column);
-/// idct_4x4() of `count` blocks side by side; gives the same samples.
-/// @param coefficients  host, [count][64] int16
-void idct_4x4_run(const std::int16_t* coefficients, std::uint32_t count,
-                  const ScaledDequantiser& dequantiser, std::uint8_t* const* rows,
-                  std::uint32_t column);
-void idct_2x2(const std::int16_t* coefficients, const ScaledDequantiser& dequantiser,
-              std::uint8_t* const* rows, std::uint32_t column);
-void idct_1x1(const std::int16_t* coefficients, const ScaledDequantiser& dequantiser,
-              std::uint8_t* const* rows, std::uint32_t column);
+/// Reduced inverse of blocks side by side that lie wholly inside the picture. A block's samples do
+/// not depend on its neighbours.
+/// @param coefficients  host, [count][64] int16, natural order, quantised
+/// @param scale         N, of plan::kReducedScales
+/// @param rows          host, N row pointers; writes N × count uint8 at each
+void idct_run(const std::int16_t* coefficients, std::uint32_t count,
+              const ScaledDequantiser& dequantiser, int scale, std::uint8_t* const* rows,
+              std::uint32_t column);
 
 /// Reduced inverse of a block of which only the first valid_columns × valid_rows samples belong to
 /// the picture. The rest counts as repetitions of the last valid samples.
-/// @param scale  N: 4, 2 or 1
+/// @param scale  N, as for idct_run()
 void idct_partial(const std::int16_t* coefficients, const ScaledDequantiser& dequantiser, int scale,
                   int valid_columns, int valid_rows, std::uint8_t* const* rows,
                   std::uint32_t column);

@@ -40,7 +40,7 @@ TEST(DeviceShape, RefusesWhatDecodingWould) {
   const sample::Bytes jpeg = grey({64, 48, JCS_GRAYSCALE});
   const auto scale = DeviceDecoder::shape(jpeg, 3);
   ASSERT_FALSE(scale);
-  EXPECT_THAT(scale.error().message(), HasSubstr("8, 4, 2 or 1"));
+  EXPECT_THAT(scale.error().message(), HasSubstr("8, 6, 5, 4, 2 or 1"));
   const auto nothing = DeviceDecoder::shape(sample::Bytes{1, 2, 3}, 8);
   ASSERT_FALSE(nothing);
   EXPECT_EQ(nothing.error().code(), StatusCode::kInvalidInput);

@@ -93,6 +93,8 @@ void expect_corner(const Block& f) {
 TEST(Dct, ReducedInverseTransformsTheLowFrequencyCorner) {
   const Block f = random_block(2, -1000, 1000);
   expect_corner<8>(f);
+  expect_corner<6>(f);
+  expect_corner<5>(f);
   expect_corner<4>(f);
   expect_corner<2>(f);
   expect_corner<1>(f);
@@ -107,6 +109,8 @@ void expect_flat(double dc) {
 
 TEST(Dct, BlockOfDcAloneIsFlatAtEverySize) {
   expect_flat<8>(-777);
+  expect_flat<6>(1016);
+  expect_flat<5>(-1016);
   expect_flat<4>(1016);
   expect_flat<2>(1016);
   expect_flat<1>(-3);
@@ -134,6 +138,8 @@ void expect_repadded(int valid_columns, int valid_rows) {
 
 TEST(Dct, PartlyFilledBlockRepeatsItsLastValidSamples) {
   for (int valid = 1; valid <= 8; ++valid) {
+    expect_repadded<6>(valid, 9 - valid);
+    expect_repadded<5>(8, valid);
     expect_repadded<4>(valid, 8);
     expect_repadded<2>(8, valid);
     expect_repadded<1>(valid, 9 - valid);

@@ -51,7 +51,7 @@ class Report(NamedTuple):
     codec_reason: str
     """Why that one."""
     decode_scale: int
-    """Eighths at which the picture was decoded: 8, 4, 2 or 1."""
+    """Eighths at which the picture was decoded: 8, 6, 5, 4, 2 or 1."""
     quality: int
     """As written; lower than asked for under max_bytes, 0 where the original was kept."""
     color_converted: bool

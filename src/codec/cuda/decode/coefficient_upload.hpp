@@ -11,7 +11,7 @@ namespace framewire::codec::cuda {
 /// One component's coefficients and their place in device memory.
 struct CoefficientUpload {
   const CoefficientPlane* plane = nullptr;
-  std::uint32_t corner = 8;            ///< N of each block that is wanted
+  std::uint32_t corner = 8;            ///< N of each block that is wanted: 1, 2, 4 or 8
   bool right_edge = false;             ///< whether the last column's blocks are wanted whole
   bool bottom_edge = false;            ///< and the last row's
   gpu::Slice<std::int16_t> corners{};  ///< [blocks][N×N]

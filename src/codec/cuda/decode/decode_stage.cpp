@@ -28,16 +28,12 @@ template <int N>
 void append_basis(std::vector<float>& out) {
   for (int valid = 1; valid <= 8; ++valid) {
     const transform::DctBasis<N> basis = transform::make_corner_basis<N>(valid);
-    for (int x = 0; x < 4; ++x) {
+    for (std::uint32_t x = 0; x < kEdgeSamples; ++x) {
       for (int u = 0; u < 8; ++u) {
         out.push_back(x < N ? static_cast<float>(basis.at[x % N][u]) : 0.f);
       }
     }
   }
-}
-
-std::size_t corner_index(std::uint32_t corner) {
-  return corner == 8 ? 3 : corner == 4 ? 2 : corner == 2 ? 1 : 0;
 }
 
 }  // namespace
@@ -56,6 +52,8 @@ DecodeStage::DecodeStage(const Tuning& tuning) : tuning_(tuning), progressive_(t
   append_basis<1>(edge_bases_);
   append_basis<2>(edge_bases_);
   append_basis<4>(edge_bases_);
+  append_basis<5>(edge_bases_);
+  append_basis<6>(edge_bases_);
 }
 
 void DecodeStage::clear(const EntropyLayout& layout, gpu::Arena& arena, StagedBytes& bytes) {
@@ -145,7 +143,8 @@ void DecodeStage::add_plane(const Item& item, std::size_t component, gpu::Arena&
   const std::uint32_t edges =
       (desc.valid_x != 8 ? desc.height_blocks : 0) + (desc.valid_y != 8 ? desc.width_blocks : 0);
   if (desc.corner != 8) {
-    edge_tiles_.add_parts(planes_.size(), base::ceil_div(edges, std::uint32_t{kBlocksPerTile}));
+    edge_tiles_[desc.corner > 4 ? 1 : 0].add_parts(
+        planes_.size(), base::ceil_div(edges, std::uint32_t{kBlocksPerTile}));
   }
   planes_.add(plane);
 }
@@ -156,13 +155,15 @@ void DecodeStage::add_upload(const Item& item, std::size_t component, gpu::Arena
   const plan::Scales& scales = item.plan != nullptr ? item.plan->scales : item.scales;
   CoefficientUpload upload;
   upload.plane = &item.coefficients->components[component];
-  upload.corner = static_cast<std::uint32_t>(scales[component]);
+  const auto corner = static_cast<std::uint32_t>(scales[component]);
+  upload.corner = stored_side(corner);
   upload.right_edge = upload.corner != 8 && geometry.width_px % 8 != 0;
   upload.bottom_edge = upload.corner != 8 && geometry.height_px % 8 != 0;
   place_upload(arena, upload);
   // Uploaded coefficients lie like a scan of this component alone.
   PlaneDesc& desc = plane.desc;
-  desc.corner = desc.stored_corner = upload.corner;
+  desc.corner = corner;
+  desc.stored_corner = upload.corner;
   desc.mcu_columns = desc.width_blocks;
   desc.mcu_rows = desc.height_blocks;
   desc.right_edge = upload.right_edge ? 1 : 0;
@@ -205,7 +206,7 @@ std::uint64_t DecodeStage::shared_growth_bytes(bool among_few) const {
 }
 
 std::uint64_t DecodeStage::list_bytes() const {
-  constexpr std::uint64_t kArrays = 12;  // at least as many as lay_out() aligns
+  constexpr std::uint64_t kArrays = 15;  // at least as many as lay_out() aligns
   std::uint64_t bytes = kArrays * gpu::kAlignment;
   for_each_list(*this, [&](const auto& list) { bytes += list.bytes(); });
   bytes += progressive_.list_bytes();
@@ -313,14 +314,15 @@ void DecodeStage::enqueue_entropy(const DecodeView& view, const StageRun& run) c
 }
 
 void DecodeStage::enqueue_inverse(const DecodeView& view, const StageRun& run) const {
-  std::uint32_t corner = 1;
-  for (const TileList& tiles : plane_tiles_) {
-    if (!tiles.empty()) {
-      launch_inverse_dct(view, tiles.at(run.memory), tiles.size(), corner, run.stream.get());
-    }
-    corner *= 2;
+  for (const std::uint32_t corner : {1u, 2u, 4u, 5u, 6u, 8u}) {
+    const TileList& tiles = plane_tiles_[corner_index(corner)];
+    if (tiles.empty()) continue;
+    launch_inverse_dct(view, tiles.at(run.memory), tiles.size(), corner, run.stream.get());
   }
-  launch_inverse_edges(view, edge_tiles_.at(run.memory), edge_tiles_.size(), run.stream.get());
+  for (const bool wide : {false, true}) {
+    const TileList& tiles = edge_tiles_[wide ? 1 : 0];
+    launch_inverse_edges(view, tiles.at(run.memory), tiles.size(), wide, run.stream.get());
+  }
   run.timeline.end(Stage::kInverse, run.stream);
 }
 

@@ -114,10 +114,10 @@ class DecodeStage {
   template <typename Self, typename Call>
   static void for_each_list(Self& self, Call call) {
     const auto each = [&](auto&... list) { (call(list), ...); };
-    each(self.scans_, self.planes_, self.canonical_, self.span_tiles_, self.sync_tiles_,
-         self.edge_tiles_);
+    each(self.scans_, self.planes_, self.canonical_, self.span_tiles_, self.sync_tiles_);
     for (auto& list : self.write_tiles_) call(list);
     for (auto& list : self.plane_tiles_) call(list);
+    for (auto& list : self.edge_tiles_) call(list);
   }
 
   Tuning tuning_;
@@ -128,8 +128,8 @@ class DecodeStage {
   TileList span_tiles_;                       ///< of kSpanThreads subsequences
   TileList sync_tiles_;                       ///< of sync_share × kSyncThreads subsequences
   std::array<TileList, 2> write_tiles_;       ///< of scans with full blocks, with reduced corners
-  std::array<TileList, 4> plane_tiles_;       ///< for corners 1, 2, 4, 8
-  TileList edge_tiles_;
+  std::array<TileList, kCornerCount> plane_tiles_;  ///< by corner_index()
+  std::array<TileList, 2> edge_tiles_;              ///< of corners up to 4, of 5 and 6
   ProgressivePlan progressive_;
   // What add() knows of the progressive file that it is at.
   std::vector<gpu::Slice<std::uint8_t>> scan_data_;  ///< [scans], of all but the first DC scans

@@ -20,6 +20,18 @@ struct DcSum {
   std::uint64_t restarted;  ///< a segment begins in between; only what lies behind counts
 };
 
+/// Side of the corner that is stored for planes which need one of N×N. Those of 5 and 6 would save
+/// few bytes, and are stored as whole blocks.
+FW_HD constexpr std::uint32_t stored_side(std::uint32_t corner) { return corner > 4 ? 8 : corner; }
+
+/// Index of a corner among 1, 2, 4, 5, 6 and 8.
+FW_HD constexpr std::uint32_t corner_index(std::uint32_t corner) {
+  return corner == 8 ? 5 : corner > 2 ? corner - 2 : corner - 1;
+}
+inline constexpr std::uint32_t kCornerCount = 6;
+/// Samples an axis of DecodeView::edge_basis: those of the largest reduced corner.
+inline constexpr std::uint32_t kEdgeSamples = 6;
+
 /// One sequential scan.
 struct ScanDesc {
   const std::uint8_t* data = nullptr;  ///< entropy-coded bytes, of any alignment: lead_bytes()
@@ -46,7 +58,7 @@ struct ScanDesc {
   std::uint32_t* segment_start = nullptr;  ///< [segment_count + 1] byte offsets in the scan
   std::uint32_t* segment_first = nullptr;  ///< [segment_count + 1] first subsequence of each
   std::uint32_t* marker_counts = nullptr;  ///< [tiles of kMarkerTileBytes] restart markers
-  std::uint32_t corner = 8;                ///< N: the low-frequency corner kept of each block
+  std::uint32_t corner = 8;                ///< N: the low-frequency corner stored of each block
   // Where corners are kept, blocks that the picture fills only in part are also kept whole
   // (docs/decisions/0002): those of the last MCU of each row, then those of the last row.
   std::uint32_t mcu_columns = 0;
@@ -79,7 +91,7 @@ struct PlaneDesc {
   std::uint8_t* samples = nullptr;
   std::uint32_t image = 0;
   std::uint32_t corner = 8;         ///< N of this plane
-  std::uint32_t stored_corner = 8;  ///< of its scan: the largest that a component of it needs
+  std::uint32_t stored_corner = 8;  ///< of its scan: stored_side() of the largest that it needs
   std::uint32_t width_px = 0;
   std::uint32_t height_px = 0;
   std::uint32_t pitch_bytes = 0;  ///< a multiple of 16
@@ -117,7 +129,7 @@ struct DecodeView {
   SegmentSum* tile_blocks = nullptr;       ///< the same
   std::uint32_t* segment_of = nullptr;     ///< [subsequences] only for scans with restart markers
   uint4* heads = nullptr;                  ///< [subsequences][2] corner of a block begun before
-  const float* edge_basis = nullptr;       ///< [corners 1, 2, 4][valid 1 to 8][4 samples][8]
+  const float* edge_basis = nullptr;  ///< [corner_index() of 1 to 6][valid 1 to 8][kEdgeSamples][8]
 };
 
 /// stored_rows() of a block of which all four pairs of rows are stored.

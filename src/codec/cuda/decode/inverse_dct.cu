@@ -1,7 +1,8 @@
-// Idea: at reduced size, one thread a dct_block. Its corner is one or two 16-byte loads; lanes lie
-// side by side in the plane, so that every row is stored as whole sectors. At full size, eight
-// threads a block: each transforms a row, exchanges it through shared memory, and transforms a
-// column; shuffles then turn columns into rows, and each thread stores one row at once.
+// Idea: at reduced size, one thread a dct_block. Its corner is one or two 16-byte loads, or one a
+// row where whole blocks are stored; lanes lie side by side in the plane, so that every row is
+// stored as whole sectors. At full size, eight threads a block: each transforms a row, exchanges it
+// through shared memory, and transforms a column; shuffles then turn columns into rows, and each
+// thread stores one row at once.
 //
 // Source: T.81 A.3.3 by the factorisation in transforms.hpp; reduced sizes as docs/decisions/0002.
 //
@@ -103,6 +104,63 @@ __device__ void invert_corner_2(const std::int16_t* corner, std::int32_t dc, con
       static_cast<std::uint16_t>(to_byte(c[2]) | to_byte(c[3]) << 8);
 }
 
+/// Converts the two signed halves of a word to floats.
+__device__ void to_floats(std::uint32_t word, float& low, float& high) {
+  // The float 2^23 + 2^15 + value has the bits of `value`, its sign bit turned, as the lowest of
+  // its mantissa.
+  constexpr float kBias = 8388608.f + 32768.f;
+  const std::uint32_t turned = word ^ 0x80008000u;
+  low = __uint_as_float(__byte_perm(turned, 0x4B00u, 0x5410)) - kBias;
+  high = __uint_as_float(__byte_perm(turned, 0x4B00u, 0x5432)) - kBias;
+}
+
+template <int kCorner>
+__device__ void inverse_wide(float* a, int step) {
+  if constexpr (kCorner == 6) {
+    inverse_6(a[0], a[step], a[2 * step], a[3 * step], a[4 * step], a[5 * step]);
+  } else {
+    inverse_5(a[0], a[step], a[2 * step], a[3 * step], a[4 * step]);
+  }
+}
+
+/// @tparam kCorner  5 or 6. @param levels  of a whole block
+template <int kCorner>
+__device__ void invert_wide_corner(const std::int16_t* levels, std::uint32_t row_pairs,
+                                   std::int32_t dc, const float* q, std::uint8_t* out,
+                                   std::uint32_t pitch) {
+  float c[kCorner * kCorner];
+#pragma unroll
+  for (int v = 0; v < kCorner; ++v) {
+    uint4 words{0, 0, 0, 0};
+    if ((row_pairs >> (v / 2) & 1) != 0) words = reinterpret_cast<const uint4*>(levels)[v];
+    float row[6];
+    to_floats(words.x, row[0], row[1]);
+    to_floats(words.y, row[2], row[3]);
+    to_floats(words.z, row[4], row[5]);
+    if (v == 0) row[0] = static_cast<float>(dc);
+#pragma unroll
+    for (int u = 0; u < kCorner; ++u) c[v * kCorner + u] = row[u] * q[v * kCorner + u];
+    inverse_wide<kCorner>(c + v * kCorner, 1);
+  }
+#pragma unroll
+  for (int x = 0; x < kCorner; ++x) inverse_wide<kCorner>(c + x, kCorner);
+#pragma unroll
+  for (int y = 0; y < kCorner; ++y) {
+    const float* row = c + y * kCorner;
+    std::uint8_t* to = out + y * pitch;
+    if constexpr (kCorner == 6) {
+#pragma unroll
+      for (int x = 0; x < 6; x += 2) {
+        *reinterpret_cast<std::uint16_t*>(to + x) =
+            static_cast<std::uint16_t>(to_byte(row[x]) | to_byte(row[x + 1]) << 8);
+      }
+    } else {
+#pragma unroll
+      for (int x = 0; x < 5; ++x) to[x] = static_cast<std::uint8_t>(to_byte(row[x]));
+    }
+  }
+}
+
 /// Zeroes samples between the last block column and the next multiple of 4. The resampler reads
 /// whole words, though it weighs these samples with zero.
 template <int kCorner>
@@ -132,23 +190,27 @@ __global__ void __launch_bounds__(kBlocksPerTile)
   const std::uint32_t stride = plane.stored_corner;
   const std::int16_t* corner =
       plane.coefficients + static_cast<std::uint64_t>(block) * (stride * stride);
-  alignas(16) std::int16_t gathered[kCorner * kCorner];
-  if (kCorner > 1 && stride != kCorner) {
-    gather_corner<kCorner>(corner, stride, stored_rows(plane, block), gathered);
-    corner = gathered;
+  alignas(16) std::int16_t gathered[kCorner <= 4 ? kCorner * kCorner : 1];
+  if constexpr (kCorner == 2 || kCorner == 4) {
+    if (stride != kCorner) {
+      gather_corner<kCorner>(corner, stride, stored_rows(plane, block), gathered);
+      corner = gathered;
+    }
   }
   const std::int32_t dc = plane.dc[block];
   std::uint8_t* out = plane.samples +
                       static_cast<std::uint64_t>(place.y) * kCorner * plane.pitch_bytes +
                       place.x * kCorner;
-  if constexpr (kCorner == 4) {
+  if constexpr (kCorner > 4) {
+    invert_wide_corner<kCorner>(corner, stored_rows(plane, block), dc, q, out, plane.pitch_bytes);
+  } else if constexpr (kCorner == 4) {
     invert_corner_4(corner, dc, q, out, plane.pitch_bytes);
   } else if constexpr (kCorner == 2) {
     invert_corner_2(corner, dc, q, out, plane.pitch_bytes);
   } else {
     *out = static_cast<std::uint8_t>(to_byte(static_cast<float>(dc) * q[0] * 0.125f));
   }
-  if constexpr (kCorner < 4) fill_row_end<kCorner>(out, place, plane);
+  if constexpr (kCorner % 4 != 0) fill_row_end<kCorner>(out, place, plane);
 }
 
 constexpr int kFullBlocks = kFullThreads / 8;
@@ -156,16 +218,6 @@ constexpr int kFullBlocks = kFullThreads / 8;
 /// storing rows in 16-byte pieces nor reading columns meets a bank twice.
 constexpr int kRowStride = 12;
 constexpr int kBlockStride = 8 * kRowStride + 8;
-
-/// Converts the two signed halves of a word to floats.
-__device__ void to_floats(std::uint32_t word, float& low, float& high) {
-  // The float 2^23 + 2^15 + value has the bits of `value`, its sign bit turned, as the lowest of
-  // its mantissa.
-  constexpr float kBias = 8388608.f + 32768.f;
-  const std::uint32_t turned = word ^ 0x80008000u;
-  low = __uint_as_float(__byte_perm(turned, 0x4B00u, 0x5410)) - kBias;
-  high = __uint_as_float(__byte_perm(turned, 0x4B00u, 0x5432)) - kBias;
-}
 
 /// Four samples to four bytes, the first lowest: level shift, rounding, clamping.
 __device__ std::uint32_t to_bytes(const float* samples) {
@@ -288,27 +340,32 @@ __device__ WholeBlock whole_block(const PlaneDesc& plane, BlockPlace place, std:
   return {plane.edges + static_cast<std::uint64_t>(slot) * 64, kAllRowPairs};
 }
 
-/// B·F·Bᵀ with the bases of make_corner_basis(); up to 4×4 samples.
+/// B·F·Bᵀ with the bases of make_corner_basis().
+/// @tparam kSide  up to as many samples an axis, and of `out` a row
+template <int kSide>
 __device__ void invert_edge(const std::int16_t* levels, std::uint32_t row_pairs, std::int32_t dc,
                             const PlaneDesc& plane, const float* across, const float* down,
                             float* out) {
-  for (int i = 0; i < 16; ++i) out[i] = 0.f;
+  for (int i = 0; i < kSide * kSide; ++i) out[i] = 0.f;
   const auto n = static_cast<int>(plane.corner);
   for (int v = 0; v < 8; ++v) {
-    float row[4] = {};
+    float row[kSide] = {};
     for (int u = 0; u < 8; ++u) {
       const std::int32_t level = v == 0 && u == 0                  ? dc
                                  : (row_pairs >> (v / 2) & 1) != 0 ? levels[v * 8 + u]
                                                                    : 0;
       const float value = static_cast<float>(level) * plane.quantiser[v * 8 + u];
-      for (int x = 0; x < 4; ++x) row[x] = fmaf(across[x * 8 + u], value, row[x]);
+      for (int x = 0; x < kSide; ++x) row[x] = fmaf(across[x * 8 + u], value, row[x]);
     }
     for (int y = 0; y < n; ++y) {
-      for (int x = 0; x < 4; ++x) out[y * 4 + x] = fmaf(down[y * 8 + v], row[x], out[y * 4 + x]);
+      for (int x = 0; x < kSide; ++x) {
+        out[y * kSide + x] = fmaf(down[y * 8 + v], row[x], out[y * kSide + x]);
+      }
     }
   }
 }
 
+template <int kSide>
 __global__ void __launch_bounds__(kBlocksPerTile)
     edges_kernel(DecodeView batch, const Tile* tiles) {
   gpu::grid_dependency_sync();
@@ -323,19 +380,19 @@ __global__ void __launch_bounds__(kBlocksPerTile)
                                            : BlockPlace{index - columns, plane.height_blocks - 1};
   const std::uint32_t valid_x = place.x + 1 == plane.width_blocks ? plane.valid_x : 8;
   const std::uint32_t valid_y = place.y + 1 == plane.height_blocks ? plane.valid_y : 8;
-  // Corners 1, 2 and 4 have the first, second and third eight bases.
-  const float* bases = batch.edge_basis + (plane.corner / 2) * 8 * 32;
-  float out[16];
+  constexpr std::uint32_t kBasis = kEdgeSamples * 8;
+  const float* bases = batch.edge_basis + corner_index(plane.corner) * 8 * kBasis;
+  float out[kSide * kSide];
   const std::uint32_t block = scan_block(plane, place);
   const WholeBlock whole = whole_block(plane, place, block);
-  invert_edge(whole.levels, whole.row_pairs, plane.dc[block], plane, bases + (valid_x - 1) * 32,
-              bases + (valid_y - 1) * 32, out);
+  invert_edge<kSide>(whole.levels, whole.row_pairs, plane.dc[block], plane,
+                     bases + (valid_x - 1) * kBasis, bases + (valid_y - 1) * kBasis, out);
   std::uint8_t* samples = plane.samples +
                           static_cast<std::uint64_t>(place.y) * plane.corner * plane.pitch_bytes +
                           place.x * plane.corner;
   for (std::uint32_t y = 0; y < plane.corner; ++y) {
     for (std::uint32_t x = 0; x < plane.corner; ++x) {
-      samples[y * plane.pitch_bytes + x] = static_cast<std::uint8_t>(to_byte(out[y * 4 + x]));
+      samples[y * plane.pitch_bytes + x] = static_cast<std::uint8_t>(to_byte(out[y * kSide + x]));
     }
   }
 }
@@ -345,6 +402,12 @@ __global__ void __launch_bounds__(kBlocksPerTile)
 void launch_inverse_dct(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,
                         std::uint32_t corner, cudaStream_t stream) {
   if (corner == 8) gpu::launch(full_kernel, tile_count, kFullThreads, 0, stream, batch, tiles);
+  if (corner == 6) {
+    gpu::launch(reduced_kernel<6>, tile_count, kBlocksPerTile, 0, stream, batch, tiles);
+  }
+  if (corner == 5) {
+    gpu::launch(reduced_kernel<5>, tile_count, kBlocksPerTile, 0, stream, batch, tiles);
+  }
   if (corner == 4) {
     gpu::launch(reduced_kernel<4>, tile_count, kBlocksPerTile, 0, stream, batch, tiles);
   }
@@ -357,10 +420,10 @@ void launch_inverse_dct(const DecodeView& batch, const Tile* tiles, std::uint32_
 }
 
 void launch_inverse_edges(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,
-                          cudaStream_t stream) {
-  if (tile_count != 0) {
-    gpu::launch(edges_kernel, tile_count, kBlocksPerTile, 0, stream, batch, tiles);
-  }
+                          bool wide, cudaStream_t stream) {
+  if (tile_count == 0) return;
+  const auto kernel = wide ? edges_kernel<kEdgeSamples> : edges_kernel<4>;
+  gpu::launch(kernel, tile_count, kBlocksPerTile, 0, stream, batch, tiles);
 }
 
 }  // namespace framewire::codec::cuda

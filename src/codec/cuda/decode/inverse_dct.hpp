@@ -8,7 +8,7 @@ namespace framewire::codec::cuda {
 
 /// Dequantises and inverse-transforms all blocks of the planes named by the tiles.
 /// @param tiles   device; part = index of kBlocksPerTile blocks, row-major, of plane `owner`
-/// @param corner  8, 4, 2 or 1: PlaneDesc::corner of all these planes
+/// @param corner  PlaneDesc::corner of all these planes
 /// @accuracy |sample − reference| ≤ 1 for full size
 void launch_inverse_dct(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,
                         std::uint32_t corner, cudaStream_t stream);
@@ -17,7 +17,8 @@ void launch_inverse_dct(const DecodeView& batch, const Tile* tiles, std::uint32_
 /// last valid samples (docs/decisions/0002).
 /// @param tiles  device; part = index of kBlocksPerTile edge blocks of plane `owner`: the last
 ///               column from the top, then the last row from the left
+/// @param wide   whether their corners are 5 or 6; false: 4 or less
 void launch_inverse_edges(const DecodeView& batch, const Tile* tiles, std::uint32_t tile_count,
-                          cudaStream_t stream);
+                          bool wide, cudaStream_t stream);
 
 }  // namespace framewire::codec::cuda

@@ -51,7 +51,7 @@ class ProgressivePlan {
   /// Plans a component. Blocks lie row by row, whatever scans they come from.
   /// @param first_dc  the component in the scan that sends its DC first: the members of
   ///                  ProgressivePlanePlan that say so are set
-  /// @param corner    N
+  /// @param corner    N: 1, 2, 4 or 8
   /// @return index of the plane
   std::uint32_t add_plane(const jpeg::Component& component, std::uint32_t corner,
                           const ProgressivePlanePlan& first_dc, gpu::Arena& arena);

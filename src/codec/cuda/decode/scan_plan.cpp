@@ -107,7 +107,7 @@ void DecodeStage::add_scan(const Item& item, const jpeg::Scan& scan, gpu::Arena&
       desc.phase_components |= static_cast<std::uint32_t>(i) << (2 * phase);
     }
     plane.corner = static_cast<std::uint32_t>(scales[c]);
-    desc.corner = i == 0 ? plane.corner : std::max(desc.corner, plane.corner);
+    desc.corner = std::max(i == 0 ? 0u : desc.corner, stored_side(plane.corner));
   }
   desc.blocks_per_mcu = phase;
   desc.period = shortest_period(desc.block_tables, phase);
@@ -252,13 +252,13 @@ void DecodeStage::add_progressive(const Item& item, gpu::Arena& arena,
     made.desc.blocks_per_mcu = desc.blocks_per_mcu;
     made.desc.mcu_columns = desc.mcu_columns;
     const std::uint32_t index =
-        progressive_.add_plane(frame.components[c], desc.corner, made, arena);
+        progressive_.add_plane(frame.components[c], stored_side(desc.corner), made, arena);
     if (c == 0) first_plane = index;
     const ProgressivePlanePlan& planned = progressive_.plane(index);
     plane.coefficients = planned.levels;
     plane.dc = planned.dc;
     plane.edges = planned.edges();
-    desc.stored_corner = desc.corner;
+    desc.stored_corner = stored_side(desc.corner);
     desc.h = desc.v = desc.blocks_per_mcu = 1;
     desc.phase = 0;
     desc.mcu_columns = planned.desc.width_blocks;

@@ -57,6 +57,15 @@ TEST(CudaTransforms, FullInverseMatchesTheFormula) {
   });
 }
 
+TEST(CudaTransforms, SixEighthsInverseMatchesTheFormula) {
+  expect_corner<6>(
+      [](float* a, int s) { inverse_6(a[0], a[s], a[2 * s], a[3 * s], a[4 * s], a[5 * s]); });
+}
+
+TEST(CudaTransforms, FiveEighthsInverseMatchesTheFormula) {
+  expect_corner<5>([](float* a, int s) { inverse_5(a[0], a[s], a[2 * s], a[3 * s], a[4 * s]); });
+}
+
 TEST(CudaTransforms, HalfSizeInverseMatchesTheFormula) {
   expect_corner<4>([](float* a, int s) { inverse_4(a[0], a[s], a[2 * s], a[3 * s]); });
 }

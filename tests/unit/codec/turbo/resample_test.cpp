@@ -374,14 +374,13 @@ void expect_block(const Transform& transform, const std::vector<double>& exact, 
 }
 
 template <int N>
-void expect_whole_blocks(void (*transform)(const std::int16_t*, const ScaledDequantiser&,
-                                           std::uint8_t* const*, std::uint32_t)) {
+void expect_whole_blocks() {
   for (const Block& block : interesting_blocks()) {
     const auto dequantiser = make_scaled_dequantiser(block.quantiser);
     const auto exact = exact_block<N>(dequantised(block.coefficients, block.quantiser), 8, 8);
     expect_block<N>(
         [&](std::uint8_t* const* rows, std::uint32_t column) {
-          transform(block.coefficients, dequantiser, rows, column);
+          idct_run(block.coefficients, 1, dequantiser, N, rows, column);
         },
         exact, 0.51);
     if (testing::Test::HasFatalFailure()) return;
@@ -390,9 +389,40 @@ void expect_whole_blocks(void (*transform)(const std::int16_t*, const ScaledDequ
 
 TEST(TurboScaledIdct, WholeBlocksAreTheExactCorner) {
   on_every_target([] {
-    expect_whole_blocks<4>(idct_4x4);
-    expect_whole_blocks<2>(idct_2x2);
-    expect_whole_blocks<1>(idct_1x1);
+    expect_whole_blocks<6>();
+    expect_whole_blocks<5>();
+    expect_whole_blocks<4>();
+    expect_whole_blocks<2>();
+    expect_whole_blocks<1>();
+  });
+}
+
+/// Blocks side by side have the samples that each has alone, and nothing behind them changes.
+void expect_runs(int scale) {
+  const auto blocks = interesting_blocks();
+  const auto n = static_cast<std::size_t>(scale);
+  const auto dequantiser = make_scaled_dequantiser(blocks[0].quantiser);
+  for (const std::size_t count : {1u, 2u, 3u, 8u, 61u}) {
+    std::vector<std::int16_t> coefficients;
+    std::vector<Bytes> run(n, Bytes(n * count, 99)), alone = run;
+    std::vector<std::uint8_t*> run_rows, alone_rows;
+    for (Bytes& row : run) run_rows.push_back(row.data());
+    for (Bytes& row : alone) alone_rows.push_back(row.data());
+    for (std::size_t i = 0; i < count; ++i) {
+      const Block& block = blocks[4 * i % blocks.size()];  // natural-looking ones
+      coefficients.insert(coefficients.end(), block.coefficients, block.coefficients + 64);
+      idct_run(block.coefficients, 1, dequantiser, scale, alone_rows.data(),
+               static_cast<std::uint32_t>(n * i));
+    }
+    idct_run(coefficients.data(), static_cast<std::uint32_t>(count), dequantiser, scale,
+             run_rows.data(), 0);
+    ASSERT_EQ(run, alone) << scale << "/8, " << count;
+  }
+}
+
+TEST(TurboScaledIdct, BlocksSideBySideAreThoseAlone) {
+  on_every_target([] {
+    for (const int scale : plan::kReducedScales) expect_runs(scale);
   });
 }
 
@@ -415,7 +445,7 @@ void expect_partial_blocks() {
             },
             exact_block<N>(coefficients, columns, rows), 0.51 + largest * 1e-5);
         ASSERT_FALSE(testing::Test::HasFatalFailure())
-            << "1/" << 8 / N << ", " << columns << "×" << rows << " valid";
+            << N << "/8, " << columns << "×" << rows << " valid";
       }
     }
   }
@@ -423,6 +453,8 @@ void expect_partial_blocks() {
 
 TEST(TurboScaledIdct, PartialBlocksRepeatTheirLastSamples) {
   on_every_target([] {
+    expect_partial_blocks<6>();
+    expect_partial_blocks<5>();
     expect_partial_blocks<4>();
     expect_partial_blocks<2>();
     expect_partial_blocks<1>();
