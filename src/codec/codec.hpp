@@ -73,8 +73,8 @@ class Codec {
   /// A reduced scale takes the N×N low-frequency corner of each block (docs/decisions/0002). Where
   /// the component ends inside a block, that block first has its last row and column repeated over
   /// the padding, so that nothing of the padding reaches the picture.
-  /// @param scales  each 8 or one of plan::kReducedScales; plane sizes are ⌈component size × scale
-  /// / 8⌉
+  /// @param scales  each 8 or one of plan::kReducedScales. The sizes of planes are
+  ///                ⌈component size × scale / 8⌉
   /// @return invalid_input where nothing can be decoded, or with strict on any warning;
   ///         unsupported, also for scales that capabilities() does not promise; deadline; busy
   [[nodiscard]] virtual Result<Planes> decode(const jpeg::JpegFile& file,

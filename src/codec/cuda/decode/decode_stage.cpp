@@ -206,7 +206,7 @@ std::uint64_t DecodeStage::shared_growth_bytes(bool among_few) const {
 }
 
 std::uint64_t DecodeStage::list_bytes() const {
-  constexpr std::uint64_t kArrays = 15;  // at least as many as lay_out() aligns
+  constexpr std::uint64_t kArrays = 12;  // at least as many as lay_out() aligns
   std::uint64_t bytes = kArrays * gpu::kAlignment;
   for_each_list(*this, [&](const auto& list) { bytes += list.bytes(); });
   bytes += progressive_.list_bytes();

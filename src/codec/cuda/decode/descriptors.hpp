@@ -20,8 +20,8 @@ struct DcSum {
   std::uint64_t restarted;  ///< a segment begins in between; only what lies behind counts
 };
 
-/// Side of the corner that is stored for planes which need one of N×N. Those of 5 and 6 would save
-/// few bytes, and are stored as whole blocks.
+/// Side of the corner that is stored for planes which need one of N×N. Blocks of which 5 or 6 are
+/// needed are stored whole, in pairs of rows: see stored_rows().
 FW_HD constexpr std::uint32_t stored_side(std::uint32_t corner) { return corner > 4 ? 8 : corner; }
 
 /// Index of a corner among 1, 2, 4, 5, 6 and 8.
