@@ -51,14 +51,18 @@ struct AcCode {
 /// A code that is longer than the lookup table's index; none where a shorter one begins the bits,
 /// which a table may have refused.
 FW_HD inline AcCode walk_ac_code(const CanonicalCode& code, std::uint32_t window16) {
-  if (window16 < code.limit[kAcLookupBits]) return {};
-  for (int length = kAcLookupBits + 1; length <= 16; ++length) {
-    if (window16 >= code.limit[length]) continue;
-    const std::int32_t at =
-        static_cast<std::int32_t>(window16 >> (16 - length)) + code.offset[length];
-    return {code.values[at & 0xFF], length};
+  // Limits never fall from one length to the next. All are read at once, none waits for another.
+  int length = kAcLookupBits + 1;
+#if defined(__CUDA_ARCH__)
+#pragma unroll
+#endif
+  for (int shorter = kAcLookupBits + 1; shorter <= 16; ++shorter) {
+    length += window16 >= code.limit[shorter] ? 1 : 0;
   }
-  return {};
+  if ((window16 < code.limit[kAcLookupBits]) | (length > 16)) return {};
+  const std::int32_t at =
+      static_cast<std::int32_t>(window16 >> (16 - length)) + code.offset[length];
+  return {code.values[at & 0xFF], length};
 }
 
 /// Looks at the next code, without dropping it. It and 15 bits behind it are available.
