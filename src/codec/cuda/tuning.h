@@ -88,10 +88,11 @@ inline constexpr int kFullResident = 6;
 
 /// Threads of a block that builds the lookup table of an AC scan of a progressive file.
 inline constexpr int kAcTableThreads = 128;
-/// Codes, or blocks of runs, that a chain takes between two visits of its feed. Eight codes
-/// of a first scan take at most 7 words (T.81: 16 bits and 10 more each); the two lanes that feed a
-/// chain where 16 share a warp bring 8.
-inline constexpr int kAcStepsPerFeed = 8;
+/// Codes that a chain takes in a round; in a refinement, plain ones behind one of any kind.
+inline constexpr int kAcCodesPerRound = 4;
+/// Rounds between two visits of a chain's feed. The two lanes that feed a chain where 16 share a
+/// warp bring 8 words in a visit, for 16 to 20 codes.
+inline constexpr int kAcRoundsPerFeed = 4;
 /// dct_blocks of a component that one thread block decodes behind the chains, one thread each.
 inline constexpr std::uint32_t kAcBlocksPerTile = 256;
 /// Levels, and threads, of a thread block that turns levels into two's complement.

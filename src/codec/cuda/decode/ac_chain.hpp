@@ -3,9 +3,10 @@
 // A lane follows one chain of codes, and what counts is how many instructions wait for one another
 // from one code to the next. So words, codes and histories lie in shared memory when they are
 // needed, brought there by all lanes of the warp (ChainFeed), and a position in the data is all
-// that a code changes.
+// that a code changes. Conditions are joined without short circuits, which would be branches.
 #pragma once
 
+#include <codec/cuda/tuning.h>
 #include <cuda_runtime_api.h>
 #include <base/host_device.hpp>
 #include <codec/cuda/decode/ac_scan.hpp>
@@ -18,37 +19,61 @@ namespace framewire::codec::cuda {
 /// Where the n-th of 8 bits lies that are set.
 namespace nth_bit {
 
-/// @return a row of 4 bits for each n, the lowest ones for 0: one more than the place; 0 for none
+/// @return a row of 4 bits for each n from 0 to 6, the lowest ones for 0: one more than the place;
+///         0 for none
 FW_HD inline std::uint32_t make_row(std::uint32_t bits8) {
   std::uint32_t row = 0;
-  for (std::uint32_t n = 0; bits8 != 0; ++n, bits8 &= bits8 - 1) {
+  for (std::uint32_t n = 0; bits8 != 0 && n < 7; ++n, bits8 &= bits8 - 1) {
     row |= (static_cast<std::uint32_t>(lowest_bit(bits8)) + 1) << (4 * n);
   }
   return row;
 }
-/// @param n  up to 15
-FW_HD inline std::uint32_t find(std::uint32_t row, std::uint32_t n) {
+/// @param shift  4 times n; 28 finds nothing. Bits above the lowest 5 do not count.
+FW_HD inline std::uint32_t find(std::uint32_t row, std::uint32_t shift) {
+  return row >> (shift & 31) & 15;
+}
+/// @param n  up to 15; from 7 on finds nothing
+FW_HD inline std::uint32_t find_any(std::uint32_t row, std::uint32_t n) {
   return static_cast<std::uint32_t>(std::uint64_t{row} >> (4 * n)) & 15;
 }
 
 }  // namespace nth_bit
 
-/// A code as a chain needs it: what it drops with its additional bits, the zeros that it passes, or
-/// for class EOBn the number of those bits, and what it is. 0 for none.
+/// A code as a chain needs it, in 16 bits:
+///   0 to 4    shift for nth_bit::find(), which finds nothing for codes that are not plain
+///   5 to 8    the zeros that it passes; for class EOBn the number of additional bits
+///   9 to 13   what it drops with its additional bits, less the zeros and 1, modulo 32
+///   14        it ends the block, and maybe others: class EOBn
+///   15        it finds a coefficient that is not zero
+/// A code is plain if its coefficient may be one of the next 7 that are free. A plain one finds it:
+/// without a size there are only EOBn and 16 zeros.
 namespace chain_code {
 
-inline constexpr std::uint32_t kFinds = 1u << 13;  ///< a coefficient that is not zero
-inline constexpr std::uint32_t kEnds = 1u << 14;   ///< the block, and maybe others: class EOBn
+inline constexpr std::uint32_t kNoShift = 28;
+inline constexpr std::uint32_t kNone = kNoShift;
+inline constexpr std::uint32_t kEnds = 1u << 14;
+inline constexpr std::uint32_t kFinds = 1u << 15;
 
 FW_HD inline std::uint32_t make(const AcCode& code, bool refines) {
-  if (code.length == 0 || (refines && code.size() > 1)) return 0;
+  if (code.length == 0 || (refines && code.size() > 1)) return kNone;
   const bool ends = code.ends_blocks();
   const std::uint32_t more = ends ? code.zeros() : code.size();
-  return (static_cast<std::uint32_t>(code.length) + more) | code.zeros() << 8 |
-         (code.size() != 0 ? kFinds : 0) | (ends ? kEnds : 0);
+  const std::uint32_t dropped = static_cast<std::uint32_t>(code.length) + more;
+  const std::uint32_t shift = ends || code.zeros() > 6 ? kNoShift : 4 * code.zeros();
+  return shift | code.zeros() << 5 | ((dropped - code.zeros() - 1) & 31) << 9 | (ends ? kEnds : 0) |
+         (code.size() != 0 ? kFinds : 0);
 }
-FW_HD inline std::uint32_t dropped(std::uint32_t code) { return code & 31; }
-FW_HD inline std::uint32_t zeros(std::uint32_t code) { return code >> 8 & 15; }
+FW_HD inline std::uint32_t zeros(std::uint32_t code) { return code >> 5 & 15; }
+FW_HD inline bool finds(std::uint32_t code) { return (code & kFinds) != 0; }
+FW_HD inline std::uint32_t dropped(std::uint32_t code) {
+  return ((code >> 9) + zeros(code) + 1) & 31;
+}
+/// What a code drops with the corrections up to its coefficient, modulo 32; bits above do not
+/// count.
+/// @param passed  coefficients up to that one
+FW_HD inline std::uint32_t dropped_up_to(std::uint32_t code, std::uint32_t passed) {
+  return (code >> 9) + passed;
+}
 /// How many blocks a code of class EOBn ends. @param window  32 bits that begin with the code
 FW_HD inline std::uint32_t run(std::uint32_t code, std::uint32_t window) {
   const std::uint32_t one = 1u << zeros(code);
@@ -61,11 +86,13 @@ FW_HD inline std::uint32_t run(std::uint32_t code, std::uint32_t window) {
 struct ChainStore {
   static constexpr std::uint32_t kWords = 64;
   static constexpr std::uint32_t kHistories = 16;
+  /// Words from where the chain is that come however long it stays there.
+  static constexpr std::uint32_t kSureWords = 33;
 
   std::uint16_t codes[1 << kAcLookupBits];  ///< chain_code
   std::uint32_t words[kWords + 4];  ///< of AcScanDesc::words; the first one again at the end
   unsigned long long histories[kHistories];
-  // Progress of the chain, which the feed reads between groups of steps, and of the feed.
+  // Progress of the chain, which the feed reads between groups of rounds, and of the feed.
   std::uint32_t bit;
   std::uint32_t block;
   std::uint32_t known;         ///< blocks whose history behind this scan is known
@@ -91,33 +118,50 @@ class AcChain {
   FW_HD std::uint32_t faults() const { return faults_; }
 
  protected:
-  /// Looks how many words have come.
-  FW_HD void look() { words_end_ = store_.words_in > 1 ? (store_.words_in - 1) * 32 : 0; }
-  /// Whether the next 32 bits are there.
-  FW_HD bool has_window() const { return bit_ < words_end_; }
-  FW_HD std::uint32_t window() const {
-    const std::uint32_t at = (bit_ / 32) % ChainStore::kWords;
-#if defined(__CUDA_ARCH__)
-    return __funnelshift_l(words_[at + 1], words_[at], bit_);
-#else
-    return static_cast<std::uint32_t>((std::uint64_t{words_[at]} << 32 | words_[at + 1]) >>
-                                      (32 - bit_ % 32));
-#endif
+  /// Looks which words have come.
+  /// @tparam kBits  what the codes of a group take at most
+  /// @return whether the chain goes on and all of these are there, so that no code looks for its
+  /// own
+  template <std::uint32_t kBits>
+  FW_HD bool look() {
+    // The first and the last word are there in part, and two more are read ahead.
+    constexpr std::uint32_t kNeeded = kBits / 32 + 4;
+    static_assert(kNeeded <= ChainStore::kSureWords, "the chain would wait forever");
+    read_window();
+    return goes_on() && bit_ / 32 + kNeeded <= store_.words_in;
+  }
+  /// Goes to bit_ from anywhere.
+  FW_HD void read_window() {
+    window_ = read_bits(bit_);
+    ahead_ = read_bits(bit_ + 32);
+  }
+  /// Drops less than 32 bits. The next code waits for one shift; what follows is read ahead.
+  FW_HD void drop(std::uint32_t count) {
+    window_ = shift_in(window_, ahead_, count);
+    bit_ += count;
+    ahead_ = read_bits(bit_ + 32);
+  }
+  /// The same without what follows: the window has the 64 bits of the last read_window().
+  /// @param count  modulo 32; bits above do not count
+  /// @param takes  whether to do so
+  FW_HD void drop_from_window(std::uint32_t count, bool takes) {
+    const std::uint32_t next = shift_in(window_, ahead_, count);
+    const std::uint32_t ahead = ahead_ << (count & 31);
+    window_ = takes ? next : window_;
+    ahead_ = takes ? ahead : ahead_;
+    bit_ += takes ? count & 31 : 0;
   }
   /// Most codes: those that the table holds.
-  FW_HD std::uint32_t short_code(std::uint32_t window) const {
-    return codes_[window >> (32 - kAcLookupBits)];
-  }
-  FW_HD std::uint32_t long_code(std::uint32_t window, bool refines) const {
-    return chain_code::make(walk_ac_code(scan_.table->code, window >> 16), refines);
+  FW_HD std::uint32_t short_code() const { return codes_.wide_at_top(window_, kAcLookupBits); }
+  FW_HD std::uint32_t long_code(bool refines) const {
+    return chain_code::make(walk_ac_code(scan_.table->code, window_ >> 16), refines);
   }
   /// Passes blocks of this segment.
   FW_HD void pass(std::uint32_t count) {
     block_ += count;
     left_ -= count;
-    k_ = scan_.first;
-    if (bit_ > end_) faults_ |= kTruncated;
-    if (left_ == 0) end_segment();
+    if ((count != 0) & (bit_ > end_)) faults_ |= kTruncated;
+    if ((count != 0) & (left_ == 0)) end_segment();
   }
 
   const AcScanDesc& scan_;
@@ -125,18 +169,31 @@ class AcChain {
   const NearArray<std::uint16_t> codes_;
   const NearArray<std::uint32_t> words_;
   const std::uint32_t blocks_;
-  std::uint32_t left_;           ///< blocks of this segment
-  std::uint32_t end_;            ///< bit behind this segment
-  std::uint32_t words_end_ = 0;  ///< bit before which window() can begin
-  std::uint32_t bit_ = 0;        ///< the next one
+  std::uint32_t left_;        ///< blocks of this segment
+  std::uint32_t end_;         ///< bit behind this segment
+  std::uint32_t bit_ = 0;     ///< the next one
+  std::uint32_t window_ = 0;  ///< 32 bits from there
+  std::uint32_t ahead_ = 0;   ///< and 32 behind them
   std::uint32_t block_ = 0;
   std::uint32_t k_;  ///< the next coefficient
   std::uint32_t faults_ = 0;
 
  private:
+  FW_HD static std::uint32_t shift_in(std::uint32_t high, std::uint32_t low, std::uint32_t count) {
+#if defined(__CUDA_ARCH__)
+    return __funnelshift_l(low, high, count);
+#else
+    return static_cast<std::uint32_t>((std::uint64_t{high} << 32 | low) >> (32 - count % 32));
+#endif
+  }
+  FW_HD std::uint32_t read_bits(std::uint32_t bit) const {
+    const std::uint32_t at = (bit / 32) % ChainStore::kWords;
+    return shift_in(words_[at], words_[at + 1], bit);
+  }
   FW_HD void end_segment() {
     if (bit_ + 8 <= end_) faults_ |= kExtraneous;
     bit_ = end_;
+    read_window();
     if (block_ == blocks_) return;
     end_ = scan_.segment_ends[++segment_] * 8;
     const std::uint32_t rest = blocks_ - block_;
@@ -150,26 +207,35 @@ class FirstAcChain : public AcChain {
  public:
   using AcChain::AcChain;
 
-  /// Before some steps: sees what the feed has stored.
-  FW_HD void begin_steps() { look(); }
-  /// Takes one code, if its bits are there.
+  /// Before a group of rounds: sees what the feed has stored. @return whether to go through it
+  FW_HD bool begin_group() { return look<kAcRoundsPerFeed * kAcCodesPerRound * 31>(); }
+  /// Takes a round of codes.
+  FW_HD void take_codes() {
+#if defined(__CUDA_ARCH__)
+#pragma unroll 2
+#endif
+    for (int i = 0; i < kAcCodesPerRound; ++i) step();
+  }
+  /// Behind it: tells the feed how far they came.
+  FW_HD void end_group() const {
+    store_.bit = bit_;
+    store_.block = block_;
+  }
+
+ private:
   FW_HD void step() {
-    if (!has_window() || !goes_on()) return;
-    const std::uint32_t bits = window();
-    std::uint32_t taken = short_code(bits);
-    if (taken == 0) taken = long_code(bits, false);
+    if (!goes_on()) return;
+    std::uint32_t taken = short_code();
+    if (taken == chain_code::kNone) taken = long_code(false);
     const bool ends = (taken & chain_code::kEnds) != 0;
     if (!ends && k_ == scan_.first) scan_.starts[block_] = kBlockCoded | bit_;
     k_ += ends ? 0 : chain_code::zeros(taken) + 1;
-    const std::uint32_t run = ends ? chain_code::run(taken, bits) : 1;
-    bit_ += chain_code::dropped(taken);
-    if (taken == 0 || k_ > scan_.last + 1 || run > left_) faults_ |= kBadCode;
-    if ((ends || k_ > scan_.last) && faults_ == 0) pass(run);
-  }
-  /// Behind some steps: tells the feed how far they came.
-  FW_HD void end_steps() const {
-    store_.bit = bit_;
-    store_.block = block_;
+    const std::uint32_t run = ends ? chain_code::run(taken, window_) : 1;
+    if (taken == chain_code::kNone || k_ > scan_.last + 1 || run > left_) faults_ |= kBadCode;
+    drop(chain_code::dropped(taken));
+    if ((!ends && k_ <= scan_.last) || faults_ != 0) return;
+    k_ = scan_.first;
+    pass(run);
   }
 };
 
@@ -181,46 +247,30 @@ class RefinementChain : public AcChain {
       : AcChain(scan, blocks, store),
         nth_rows_(nth_rows),
         histories_(store.histories),
-        band_(band_mask(scan.first, scan.last)) {}
+        band_(band_mask(scan.first, scan.last)) {
+#if defined(__CUDA_ARCH__)
+    // Left to itself the compiler computes it anew for each block.
+    asm volatile("" : "+l"(band_));
+#endif
+  }
 
-  FW_HD void begin_steps() {
-    look();
+  FW_HD bool begin_group() {
     histories_in_ = store_.histories_in;
+    read_next();
+    return look<kAcRoundsPerFeed * kMaxRoundBits>();
   }
-  /// Takes one code, or one block of a run, if bits and history are there. Computes everything for
-  /// either case and then selects: a branch takes longer than the instructions that it saves.
-  FW_HD void step() {
-    if (!has_window() || block_ >= histories_in_ || faults_ != 0) return;
-    const std::uint64_t history = histories_[block_ % ChainStore::kHistories];
-    const std::uint32_t bits = window();
-    const bool begins = k_ == scan_.first;
-    const bool in_run = run_ != 0;
-    std::uint64_t free = begins ? (~history & band_) >> scan_.first : free_;
-    std::uint32_t taken = in_run ? chain_code::kEnds : short_code(bits);
-    if (taken == 0) taken = long_code(bits, true);
-    const bool ends = (taken & chain_code::kEnds) != 0;
-    if (begins && (!in_run || (history & band_) != 0)) {
-      scan_.starts[block_] = (in_run ? kBlockInRun : kBlockCoded) | bit_;
-    }
-    // A code that ends the block is followed by the corrections of what is left of it.
-    const std::uint32_t rest = scan_.last + 1 - k_ - static_cast<std::uint32_t>(count_bits(free));
-    const std::uint32_t run = in_run ? run_ : ends ? chain_code::run(taken, bits) : 0;
-    // Any other code passes the coefficients up to the one that it is about.
-    const std::uint32_t zeros = chain_code::zeros(taken);
-    std::uint32_t place = nth_bit::find(nth_rows_[free & 0xFF], zeros);
-    std::uint32_t passed = 0;
-    if (place == 0 && !ends) passed = pass_eights(free, zeros, place);
-    passed += place;
-    if (taken == 0 || run > left_ || (passed == 0 && !ends)) faults_ |= kBadCode;
-    bit_ += chain_code::dropped(taken) + (ends ? rest : passed - 1 - zeros);
-    k_ += passed;
-    free_ = free >> place;
-    const std::uint64_t bit = (taken & chain_code::kFinds) != 0 ? 1 : 0;
-    found_ = (begins ? history : found_) | bit << ((k_ - 1) & 63);
-    run_ = run;
-    if ((ends || k_ > scan_.last) && faults_ == 0) end_block();
+  /// Takes a round of codes: one of any kind, then plain ones, which most are. A lane whose next
+  /// code is not plain takes nothing before the next round. Almost always one of the lanes of a
+  /// warp stands at such a code, and all would wait for it if it were taken at once.
+  FW_HD void take_codes() {
+    step();
+#if defined(__CUDA_ARCH__)
+#pragma unroll
+#endif
+    for (int i = 0; i < kAcCodesPerRound; ++i) plain_step();
+    read_window();
   }
-  FW_HD void end_steps() const {
+  FW_HD void end_group() const {
     store_.bit = bit_;
     store_.block = block_;
     // Nobody may wait for a chain that has ended.
@@ -228,30 +278,133 @@ class RefinementChain : public AcChain {
   }
 
  private:
-  /// Goes on where a code's coefficient is none of the next eight. @param place  becomes that in
-  /// the eight behind those that are passed; 0 for none. @return passed
-  FW_HD std::uint32_t pass_eights(std::uint64_t& free, std::uint32_t zeros,
-                                  std::uint32_t& place) const {
-    std::uint32_t passed = 0;
-    while (place == 0 && free != 0) {
-      zeros -= static_cast<std::uint32_t>(count_bits(free & 0xFF));
-      free >>= 8;
-      passed += 8;
-      place = nth_bit::find(nth_rows_[free & 0xFF], zeros);
-    }
-    return place == 0 ? 0 : passed;
+  /// What a plain code of the table drops with its sign and the corrections before it, at most.
+  static constexpr std::uint32_t kMaxPlainBits = kAcLookupBits + 1 + 7;
+  /// What a round takes: one code of any kind, corrections of two blocks, padding behind a segment,
+  /// and plain codes.
+  static constexpr std::uint32_t kMaxRoundBits =
+      31 + 63 + 63 + 7 + kAcCodesPerRound * kMaxPlainBits;
+  static_assert((kAcCodesPerRound - 1) * kMaxPlainBits + kAcLookupBits <= 64,
+                "the window holds the codes of a round");
+
+  /// Takes one code, if it is plain and its coefficient is one of the next 8; or does nothing, as
+  /// where the band has no free coefficient left, or no block has begun.
+  FW_HD void plain_step() {
+    const std::uint32_t code = short_code();
+    const std::uint32_t place = nth_bit::find(row_, code);
+    const bool takes = place != 0;
+    drop_from_window(chain_code::dropped_up_to(code, place), takes);
+    pass_coefficients(place, takes);
+    row_ = nth_rows_[free_ & 0xFF];
   }
-  FW_HD void end_block() {
-    if (scan_.after != nullptr) scan_.after[block_] = found_;
-    run_ -= run_ != 0 ? 1 : 0;
-    pass(1);
+  /// Passes coefficients up to one that a code is about.
+  /// @param place  up to 63
+  /// @param finds  whether that is not zero from here on
+  FW_HD void pass_coefficients(std::uint32_t place, bool finds) {
+    k_ += place;
+    free_ >>= place;
+    found_ = found_ >> place | (finds ? std::uint64_t{1} << 63 : 0);
+  }
+  /// Takes a code of any kind, ends its block, and begins the next, as far as histories are there.
+  /// Blocks of a run begin behind their last coefficient.
+  FW_HD void step() {
+    const bool has_begun = begun_ != block_;
+    const bool ends = take_code(has_begun & (k_ <= scan_.last));
+    end_block(has_begun & (ends | (k_ > scan_.last)) & (faults_ == 0));
+    begin_block((begun_ == block_) & (begun_ < histories_in_) & (faults_ == 0));
+    row_ = nth_rows_[free_ & 0xFF];
+    read_window();
+    read_next();
+  }
+  /// Computes everything for codes of both kinds and then selects: a branch takes longer than the
+  /// instructions that it saves, unless lanes seldom take it.
+  /// @param takes  whether to do so
+  /// @return whether the code ends the block
+  FW_HD bool take_code(bool takes) {
+    std::uint32_t code = short_code();
+    // A code that ends the block is followed by the corrections of what is left of it.
+    const std::uint32_t rest = scan_.last + 1 - k_ - static_cast<std::uint32_t>(count_bits(free_));
+    // Any other code passes the coefficients up to the one that it is about.
+    std::uint32_t passed = find_near(chain_code::zeros(code));
+    bool ends = (code & chain_code::kEnds) != 0;
+    if (takes & ((code == chain_code::kNone) | (!ends & (passed == 0)))) {
+      if (code == chain_code::kNone) code = long_code(true);
+      ends = (code & chain_code::kEnds) != 0;
+      if (!ends) passed = code == chain_code::kNone ? 0 : find_far(chain_code::zeros(code));
+      if (!ends && passed == 0) faults_ |= kBadCode;
+    }
+    const std::uint32_t run = chain_code::run(code, window_);
+    ends &= takes;
+    passed = takes & !ends ? passed : 0;
+    run_ = ends ? run : run_;
+    if (run_ > left_) faults_ |= kBadCode;
+    const std::uint32_t corrections = ends ? rest : passed - 1 - chain_code::zeros(code);
+    bit_ += takes ? chain_code::dropped(code) + corrections : 0;
+    pass_coefficients(passed, (passed != 0) & chain_code::finds(code));
+    return ends;
+  }
+  /// @return coefficients up to the one behind `zeros` free ones; 0 where it is none of the next 16
+  FW_HD std::uint32_t find_near(std::uint32_t zeros) const {
+    const std::uint32_t row = nth_rows_[free_ >> 8 & 0xFF];
+    const std::uint32_t count = count_eight(free_);
+    const std::uint32_t first = nth_bit::find_any(row_, zeros);
+    const std::uint32_t second = nth_bit::find_any(row, (zeros - count) & 15);
+    return zeros < count ? first : second == 0 ? 0 : 8 + second;
+  }
+  /// The same wherever it is; 0 where the band has none.
+  FW_HD std::uint32_t find_far(std::uint32_t zeros) const {
+    std::uint64_t free = free_;
+    for (std::uint32_t passed = 0; free != 0; free >>= 8, passed += 8) {
+      const std::uint32_t count = count_eight(free);
+      if (zeros == 7 && count == 8) return passed + 8;
+      if (zeros < count) return passed + nth_bit::find_any(nth_rows_[free & 0xFF], zeros);
+      zeros -= count;
+    }
+    return 0;
+  }
+  FW_HD static std::uint32_t count_eight(std::uint64_t free) {
+    return static_cast<std::uint32_t>(count_bits(free & 0xFF));
+  }
+  /// @param ends  whether to do so
+  FW_HD void end_block(bool ends) {
+    if (ends & (scan_.after != nullptr)) scan_.after[block_] = history_ | found_ >> (64 - k_);
+    run_ -= ends & (run_ != 0) ? 1 : 0;
+    free_ = ends ? 0 : free_;
+    pass(ends ? 1 : 0);
+  }
+  /// @param begins  whether to do so
+  FW_HD void begin_block(bool begins) {
+    const bool in_run = run_ != 0;
+    if (begins & (!in_run | (next_corrections_ != 0))) {
+      scan_.starts[block_] = (in_run ? kBlockInRun : kBlockCoded) | bit_;
+    }
+    bit_ += begins & in_run ? next_corrections_ : 0;
+    begun_ += begins ? 1 : 0;
+    history_ = begins ? next_history_ : history_;
+    found_ = begins ? 0 : found_;
+    k_ = begins ? in_run ? scan_.last + 1 : scan_.first : k_;
+    // Otherwise free_ stays: that of the block that has begun before, or 0.
+    free_ = begins & !in_run ? next_free_ : free_;
+  }
+  /// Reads the history that the next block needs, before anybody waits for it.
+  FW_HD void read_next() {
+    next_history_ = histories_[begun_ % ChainStore::kHistories];
+    next_free_ = (~next_history_ & band_) >> scan_.first;
+    next_corrections_ = static_cast<std::uint32_t>(count_bits(next_history_ & band_));
   }
 
   const NearArray<std::uint32_t> nth_rows_;
   const NearArray<unsigned long long> histories_;
-  const std::uint64_t band_;
+  std::uint64_t band_;
+  std::uint32_t begun_ = 0;    ///< blocks that have begun: block_, or that and 1
+  std::uint64_t history_ = 0;  ///< of this block before the scan
+  // Of the next block, as far as histories are there.
+  std::uint64_t next_history_ = 0;
+  std::uint64_t next_free_ = 0;
+  std::uint32_t next_corrections_ = 0;
   std::uint64_t free_ = 0;   ///< bit i: coefficient k_ + i is of the band, and has been zero
-  std::uint64_t found_ = 0;  ///< the history of this block behind the scan, as far as it is known
+  std::uint32_t row_ = 0;    ///< of the lowest 8 of free_
+  std::uint64_t found_ = 0;  ///< bit 63 - i: coefficient k_ - 1 - i is not zero since this scan
   std::uint32_t run_ = 0;    ///< blocks without codes, this one included
   std::uint32_t histories_in_ = 0;
 };
@@ -262,6 +415,9 @@ class ChainFeed {
  public:
   /// Lanes of a chain at most.
   static constexpr std::uint32_t kMaxShare = 8;
+  static_assert(ChainStore::kWords - 4 * kMaxShare + 1 >= ChainStore::kSureWords);
+  /// Histories that a lane brings at a time: where 16 chains share a warp, one for each round.
+  static constexpr std::uint32_t kHistoriesPerLane = 2;
 
   /// @param before  the chain whose history this one needs; null where all of it is known
   /// @param part    of this lane, below `share`
@@ -286,8 +442,8 @@ class ChainFeed {
       if (at == 0) store_.words[ChainStore::kWords] = words[0];
       words_in_ += 4 * share_;
     }
-    for (std::uint32_t i = 0; i < 2; ++i) {
-      const std::uint32_t at = 2 * part_ + i;
+    for (std::uint32_t i = 0; i < kHistoriesPerLane; ++i) {
+      const std::uint32_t at = kHistoriesPerLane * part_ + i;
       if (at >= new_histories_) continue;
       store_.histories[(histories_in_ + at) % ChainStore::kHistories] = loaded_histories_[i];
     }
@@ -309,9 +465,9 @@ class ChainFeed {
     const std::uint32_t known = before_ != nullptr ? before_->known : blocks_;
     const std::uint32_t end = smaller(known, store_.block + ChainStore::kHistories);
     if (end <= histories_in_) return;
-    new_histories_ = smaller(end - histories_in_, 2 * share_);
-    for (std::uint32_t i = 0; i < 2; ++i) {
-      const std::uint32_t at = 2 * part_ + i;
+    new_histories_ = smaller(end - histories_in_, kHistoriesPerLane * share_);
+    for (std::uint32_t i = 0; i < kHistoriesPerLane; ++i) {
+      const std::uint32_t at = kHistoriesPerLane * part_ + i;
       if (at < new_histories_) loaded_histories_[i] = histories_[histories_in_ + at];
     }
   }
@@ -332,7 +488,7 @@ class ChainFeed {
   bool has_words_ = false;
   std::uint32_t new_histories_ = 0;
   uint4 loaded_words_{};
-  unsigned long long loaded_histories_[2]{};
+  unsigned long long loaded_histories_[kHistoriesPerLane]{};
 };
 
 }  // namespace framewire::codec::cuda

@@ -84,11 +84,10 @@ __device__ void follow_chains(const ProgressiveView& view, const AcLane* lanes, 
     if (feeds) feed.store();
     if (feeds) feed.load();
     __syncwarp();
-    if (decodes) {
-      chain.begin_steps();
-#pragma unroll 2
-      for (int i = 0; i < kAcStepsPerFeed; ++i) chain.step();
-      chain.end_steps();
+    if (decodes && chain.begin_group()) {
+#pragma unroll 1
+      for (int i = 0; i < kAcRoundsPerFeed; ++i) chain.take_codes();
+      chain.end_group();
     }
     __syncwarp();
   }

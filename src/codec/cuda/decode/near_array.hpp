@@ -24,6 +24,16 @@ class NearArray {
     asm volatile("ld.shared.u16 %0, [%1];" : "=r"(value) : "r"(at_ + index * 2));
     return value;
   }
+  /// wide() of the index that a word's highest bits are: the multiplication keeps the compiler from
+  /// making three instructions that wait for one another of two.
+  __device__ std::uint32_t wide_at_top(std::uint32_t word, int bits) const {
+    static_assert(sizeof(T) == 2);
+    std::uint32_t at;
+    asm("mad.lo.u32 %0, %1, 2, %2;" : "=r"(at) : "r"(word >> (32 - bits)), "r"(at_));
+    std::uint32_t value;
+    asm volatile("ld.shared.u16 %0, [%1];" : "=r"(value) : "r"(at));
+    return value;
+  }
   __device__ T operator[](std::uint32_t index) const {
     const std::uint32_t at = at_ + index * static_cast<std::uint32_t>(sizeof(T));
     if constexpr (sizeof(T) == 2) {
@@ -47,6 +57,9 @@ class NearArray {
 #else
   explicit NearArray(const T* array) : array_(array) {}
   std::uint32_t wide(std::uint32_t index) const { return array_[index]; }
+  std::uint32_t wide_at_top(std::uint32_t word, int bits) const {
+    return array_[word >> (32 - bits)];
+  }
   T operator[](std::uint32_t index) const { return array_[index]; }
 
  private:
