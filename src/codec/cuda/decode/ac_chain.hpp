@@ -42,7 +42,8 @@ FW_HD inline std::uint32_t find_any(std::uint32_t row, std::uint32_t n) {
 /// A code as a chain needs it, in 16 bits:
 ///   0 to 4    shift for nth_bit::find(), which finds nothing for codes that are not plain
 ///   5 to 8    the zeros that it passes; for class EOBn the number of additional bits
-///   9 to 13   what it drops with its additional bits, less the zeros and 1, modulo 32
+///   9 to 13   what it drops with its additional bits; in refinements less the zeros and 1, modulo
+///             32
 ///   14        it ends the block, and maybe others: class EOBn
 ///   15        it finds a coefficient that is not zero
 /// A code is plain if its coefficient may be one of the next 7 that are free. A plain one finds it:
@@ -59,13 +60,16 @@ FW_HD inline std::uint32_t make(const AcCode& code, bool refines) {
   const bool ends = code.ends_blocks();
   const std::uint32_t more = ends ? code.zeros() : code.size();
   const std::uint32_t dropped = static_cast<std::uint32_t>(code.length) + more;
+  const std::uint32_t passed = refines ? code.zeros() + 1 : 0;
   const std::uint32_t shift = ends || code.zeros() > 6 ? kNoShift : 4 * code.zeros();
-  return shift | code.zeros() << 5 | ((dropped - code.zeros() - 1) & 31) << 9 | (ends ? kEnds : 0) |
+  return shift | code.zeros() << 5 | ((dropped - passed) & 31) << 9 | (ends ? kEnds : 0) |
          (code.size() != 0 ? kFinds : 0);
 }
 FW_HD inline std::uint32_t zeros(std::uint32_t code) { return code >> 5 & 15; }
 FW_HD inline bool finds(std::uint32_t code) { return (code & kFinds) != 0; }
-FW_HD inline std::uint32_t dropped(std::uint32_t code) {
+/// What a code of a first scan drops.
+FW_HD inline std::uint32_t dropped(std::uint32_t code) { return code >> 9 & 31; }
+FW_HD inline std::uint32_t dropped_in_refinement(std::uint32_t code) {
   return ((code >> 9) + zeros(code) + 1) & 31;
 }
 /// What a code drops with the corrections up to its coefficient, modulo 32; bits above do not
@@ -74,10 +78,12 @@ FW_HD inline std::uint32_t dropped(std::uint32_t code) {
 FW_HD inline std::uint32_t dropped_up_to(std::uint32_t code, std::uint32_t passed) {
   return (code >> 9) + passed;
 }
-/// How many blocks a code of class EOBn ends. @param window  32 bits that begin with the code
-FW_HD inline std::uint32_t run(std::uint32_t code, std::uint32_t window) {
+/// How many blocks a code of class EOBn ends.
+/// @param dropped  what it drops
+/// @param window   32 bits that begin with the code
+FW_HD inline std::uint32_t run(std::uint32_t code, std::uint32_t dropped, std::uint32_t window) {
   const std::uint32_t one = 1u << zeros(code);
-  return one + (window >> 1 >> (31 - dropped(code)) & (one - 1));
+  return one + (window >> 1 >> (31 - dropped) & (one - 1));
 }
 
 }  // namespace chain_code
@@ -223,19 +229,22 @@ class FirstAcChain : public AcChain {
   }
 
  private:
+  /// Takes one code. Behind the last block it only drops bits, as far as a group goes.
   FW_HD void step() {
-    if (!goes_on()) return;
-    std::uint32_t taken = short_code();
-    if (taken == chain_code::kNone) taken = long_code(false);
-    const bool ends = (taken & chain_code::kEnds) != 0;
-    if (!ends && k_ == scan_.first) scan_.starts[block_] = kBlockCoded | bit_;
-    k_ += ends ? 0 : chain_code::zeros(taken) + 1;
-    const std::uint32_t run = ends ? chain_code::run(taken, window_) : 1;
-    if (taken == chain_code::kNone || k_ > scan_.last + 1 || run > left_) faults_ |= kBadCode;
-    drop(chain_code::dropped(taken));
-    if ((!ends && k_ <= scan_.last) || faults_ != 0) return;
-    k_ = scan_.first;
-    pass(run);
+    const bool goes = goes_on();
+    std::uint32_t code = short_code();
+    if (goes & (code == chain_code::kNone)) code = long_code(false);
+    const bool ends = (code & chain_code::kEnds) != 0;
+    if (goes & !ends & (k_ == scan_.first)) scan_.starts[block_] = kBlockCoded | bit_;
+    k_ += ends ? 0 : chain_code::zeros(code) + 1;
+    const std::uint32_t dropped = chain_code::dropped(code);
+    const std::uint32_t run = ends ? chain_code::run(code, dropped, window_) : 1;
+    const bool is_bad = (code == chain_code::kNone) | (k_ > scan_.last + 1) | (run > left_);
+    if (goes & is_bad) faults_ |= kBadCode;
+    drop(dropped);
+    const bool passes = goes & (ends | (k_ > scan_.last)) & (faults_ == 0);
+    k_ = passes ? scan_.first : k_;
+    pass(passes ? run : 0);
   }
 };
 
@@ -333,13 +342,14 @@ class RefinementChain : public AcChain {
       if (!ends) passed = code == chain_code::kNone ? 0 : find_far(chain_code::zeros(code));
       if (!ends && passed == 0) faults_ |= kBadCode;
     }
-    const std::uint32_t run = chain_code::run(code, window_);
+    const std::uint32_t dropped = chain_code::dropped_in_refinement(code);
+    const std::uint32_t run = chain_code::run(code, dropped, window_);
     ends &= takes;
     passed = takes & !ends ? passed : 0;
     run_ = ends ? run : run_;
     if (run_ > left_) faults_ |= kBadCode;
     const std::uint32_t corrections = ends ? rest : passed - 1 - chain_code::zeros(code);
-    bit_ += takes ? chain_code::dropped(code) + corrections : 0;
+    bit_ += takes ? dropped + corrections : 0;
     pass_coefficients(passed, (passed != 0) & chain_code::finds(code));
     return ends;
   }
