@@ -94,8 +94,10 @@ __device__ void follow_chains(const ProgressiveView& view, const AcLane* lanes, 
   if (decodes && chain.faults() != 0) atomicOr(&view.status[image], chain.faults());
 }
 
+/// Shared memory bounds how many of these warps a multiprocessor holds, registers do not: one block
+/// is asked for, since with few registers instructions wait until others have read theirs.
 template <bool kRefines>
-__global__ void __launch_bounds__(kWarp)
+__global__ void __launch_bounds__(kWarp, 1)
     ac_chains_kernel(ProgressiveView view, const AcLane* lanes, const AcWarp* warps) {
   gpu::grid_dependency_sync();
   auto* const stores = gpu::dynamic_shared<ChainStore>();
