@@ -142,7 +142,7 @@ Transcoder make_transcoder(bool timed, const Settings& settings) {
     std::exit(3);
   }
   static const auto load = std::make_shared<codec::cuda::EntropyLoad>();
-  transcoder->share({load, nullptr, nullptr});
+  transcoder->share({load, nullptr, nullptr, nullptr});
   return std::move(*transcoder);
 }
 

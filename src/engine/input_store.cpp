@@ -53,7 +53,7 @@ Result<InputStore::Block> InputStore::allocate(std::size_t bytes) try {
 void InputStore::give_back(Block block) noexcept {
   try {
     const std::lock_guard lock(mutex_);
-    if (use_.bytes + block.bytes <= kMaxKeptBytes) {
+    if (use_.bytes + block.bytes <= use_.bound_bytes) {
       kept_.emplace(block.bytes, std::move(block.memory));
       use_.bytes += block.bytes;
       return;

@@ -30,7 +30,9 @@ class InputStore {
   /// @param allocate  pinned memory; empty: blocks are of ordinary memory
   /// @param pin       empty: devices, if there are any, do not copy from registered memory
   explicit InputStore(HostAllocator allocate, HostPinner pin = {})
-      : allocate_(std::move(allocate)), pin_(std::move(pin)) {}
+      : allocate_(std::move(allocate)),
+        pin_(std::move(pin)),
+        use_{0, allocate_ ? kMaxPinnedBytes : kMaxOrdinaryBytes, 0, 0} {}
 
   struct Block {
     HostMemory memory;
@@ -74,12 +76,14 @@ class InputStore {
 
   const HostAllocator allocate_;
   const HostPinner pin_;
-  /// A block that would exceed this is freed when it comes back.
-  static constexpr std::uint64_t kMaxKeptBytes = 256u << 20;
+  /// A block that would exceed this is freed when it comes back. To free pinned memory waits for
+  /// all work on the device (gpu/pinned_blocks.hpp), so more of it is kept.
+  static constexpr std::uint64_t kMaxOrdinaryBytes = 256u << 20;
+  static constexpr std::uint64_t kMaxPinnedBytes = 1u << 30;
 
   mutable std::mutex mutex_;
   std::multimap<std::size_t, HostMemory> kept_;  ///< not in use, by size
-  base::CacheUse use_{0, kMaxKeptBytes, 0, 0};
+  base::CacheUse use_;
 
   mutable std::shared_mutex ranges_mutex_;
   Ranges ranges_;  ///< pinned blocks, in use or not, and what is registered

@@ -1,6 +1,7 @@
 // Memory that grows in the order of a stream, and the streams for copies that others share.
 #include <gpu/copy_streams.hpp>
 #include <gpu/memory_pool.hpp>
+#include <gpu/pinned_blocks.hpp>
 #include <tests/gpu/gpu.hpp>
 #include <vector>
 
@@ -8,6 +9,7 @@ namespace framewire::gpu_tests {
 namespace {
 
 using MemoryPools = GpuTest;
+using PinnedBlocksOnGpu = GpuTest;
 using CopyStreamsOnGpu = GpuTest;
 
 constexpr std::size_t kPieceBytes = 1 << 20;
@@ -57,6 +59,64 @@ TEST_F(MemoryPools, WithoutAPoolABufferIsAnOrdinaryOne) {
   gpu::StreamBuffer buffer;
   ASSERT_TRUE(buffer.reserve(kPieceBytes, stream));
   EXPECT_NE(buffer.data(), nullptr);
+}
+
+TEST_F(PinnedBlocksOnGpu, WhatIsGivenBackIsTakenAgain) {
+  gpu::PinnedBlocks pool(64 * kPieceBytes);
+  gpu::Buffer first = value_of(pool.take(kPieceBytes));
+  EXPECT_EQ(pool.kept_bytes(), 0u);
+  std::uint8_t* const at = first.data();
+  pool.give_back(std::move(first));
+  EXPECT_EQ(pool.kept_bytes(), kPieceBytes);
+  const gpu::Buffer other = value_of(pool.take(2 * kPieceBytes));
+  EXPECT_NE(other.data(), at) << "it is too small";
+  const gpu::Buffer tiny = value_of(pool.take(kPieceBytes / 8));
+  EXPECT_NE(tiny.data(), at) << "it would be wasted";
+  const gpu::Buffer again = value_of(pool.take(kPieceBytes / 2 + 1));
+  EXPECT_EQ(again.data(), at);
+  EXPECT_EQ(pool.kept_bytes(), 0u);
+}
+
+TEST_F(PinnedBlocksOnGpu, ABlockIsAtMostAQuarterLarger) {
+  gpu::PinnedBlocks pool(64 * kPieceBytes);
+  for (std::size_t bytes = 65'000; bytes < 4 * kPieceBytes; bytes += bytes / 7) {
+    const gpu::Buffer block = value_of(pool.take(bytes));
+    EXPECT_GE(block.bytes(), bytes);
+    EXPECT_LE(block.bytes(), bytes + bytes / 4 + 1024);
+  }
+}
+
+TEST_F(PinnedBlocksOnGpu, WhatLiesIdleIsBounded) {
+  gpu::PinnedBlocks pool(4 * kPieceBytes);
+  std::vector<gpu::Buffer> blocks;
+  for (int i = 0; i < 4; ++i) blocks.push_back(value_of(pool.take(kPieceBytes)));
+  for (gpu::Buffer& block : blocks) pool.give_back(std::move(block));
+  EXPECT_EQ(pool.kept_bytes(), 4 * kPieceBytes);
+  gpu::Buffer large = value_of(pool.take(3 * kPieceBytes));
+  EXPECT_EQ(pool.kept_bytes(), 0u) << "both together were too much";
+  const gpu::Buffer small = value_of(pool.take(2 * kPieceBytes));
+  pool.give_back(std::move(large));
+  EXPECT_EQ(pool.kept_bytes(), 0u) << "freed";
+}
+
+TEST_F(PinnedBlocksOnGpu, BuffersGrowAndGiveBack) {
+  const auto pool = std::make_shared<gpu::PinnedBlocks>(64 * kPieceBytes);
+  {
+    gpu::PinnedBuffer buffer;
+    buffer.set_pool(pool);
+    ASSERT_TRUE(buffer.reserve(kPieceBytes));
+    ASSERT_TRUE(buffer.reserve(kPieceBytes / 2));
+    EXPECT_EQ(buffer.bytes(), kPieceBytes) << "it never shrinks";
+    ASSERT_TRUE(buffer.reserve(2 * kPieceBytes));
+    buffer.data()[2 * kPieceBytes - 1] = 1;
+    EXPECT_EQ(pool->kept_bytes(), kPieceBytes);
+    gpu::PinnedBuffer moved = std::move(buffer);
+    EXPECT_EQ(moved.bytes(), 2 * kPieceBytes);
+  }
+  EXPECT_EQ(pool->kept_bytes(), 3 * kPieceBytes);
+  gpu::PinnedBuffer alone;
+  ASSERT_TRUE(alone.reserve(kPieceBytes));
+  EXPECT_NE(alone.data(), nullptr);
 }
 
 TEST_F(CopyStreamsOnGpu, WhatFollowsInAStreamFindsItsCopies) {

@@ -191,8 +191,8 @@ TEST_F(GraphLaunches, LoadIsGivenBack) {
   const auto load = std::make_shared<codec::cuda::EntropyLoad>();
   Transcoder first = value_of(Transcoder::make());
   Transcoder second = value_of(Transcoder::make());
-  first.share({load, nullptr, nullptr});
-  second.share({load, nullptr, nullptr});
+  first.share({load, nullptr, nullptr, nullptr});
+  second.share({load, nullptr, nullptr, nullptr});
   for (int round = 0; round < 2; ++round) {
     const codec::cuda::EntropyLoad::Share others(load, std::uint64_t{256} << 20);
     ASSERT_TRUE(first.enqueue(items));

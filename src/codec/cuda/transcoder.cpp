@@ -9,7 +9,6 @@
 namespace framewire::codec::cuda {
 namespace {
 
-using gpu::BufferKind;
 using gpu::Part;
 
 /// A buffer that must grow gets a quarter more, so that batches of similar size do not grow it
@@ -19,12 +18,16 @@ std::uint64_t larger(const auto& buffer, std::uint64_t bytes, std::uint64_t max_
   return std::max(bytes, std::min(bytes + bytes / 4, max_bytes));
 }
 
-Result<void> grow(gpu::Buffer& buffer, BufferKind kind, std::uint64_t bytes) {
-  return buffer.reserve(kind, larger(buffer, bytes, UINT64_MAX));
+/// Small ones double: pinning takes 0.6 ms a megabyte, and the lanes of a device begin together.
+Result<void> grow(gpu::PinnedBuffer& buffer, std::uint64_t bytes) {
+  constexpr std::uint64_t kDoubledBytes = 32 << 20;
+  if (bytes <= buffer.bytes()) return {};
+  const std::uint64_t doubled = std::min<std::uint64_t>(2 * buffer.bytes(), kDoubledBytes);
+  return buffer.reserve(std::max(larger(buffer, bytes, UINT64_MAX), doubled));
 }
 
 template <typename T>
-T* as(const gpu::Buffer& buffer) {
+T* as(const gpu::PinnedBuffer& buffer) {
   return reinterpret_cast<T*>(buffer.data());
 }
 
@@ -70,20 +73,20 @@ Result<void> Transcoder::reserve_ahead(std::uint64_t device_bytes) {
   if (device_bytes == 0) return {};
   const std::uint64_t pinned_bytes = std::min(device_bytes / 8, kMaxPinnedBytes);
   if (auto ok = device_.reserve(device_bytes, stream_); !ok) return ok;
-  if (auto ok = staging_.reserve(BufferKind::kPinned, pinned_bytes); !ok) return ok;
-  return output_.reserve(BufferKind::kPinnedMapped, pinned_bytes);
+  if (auto ok = staging_.reserve(pinned_bytes); !ok) return ok;
+  return output_.reserve(pinned_bytes);
 }
 
 Result<void> Transcoder::reserve() {
   const gpu::Arena& arena = plan_.arena();
   records_bytes_ = plan_.records_bytes();
-  if (auto ok = grow(staging_, BufferKind::kPinned, arena.bytes(Part::kUploaded)); !ok) return ok;
+  if (auto ok = grow(staging_, arena.bytes(Part::kUploaded)); !ok) return ok;
   if (auto ok = device_.reserve(larger(device_, arena.total_bytes(), max_device_bytes_), stream_);
       !ok) {
     return ok;
   }
-  if (auto ok = grow(host_status_, BufferKind::kPinned, plan_.status().bytes()); !ok) return ok;
-  return grow(output_, BufferKind::kPinnedMapped, records_bytes_ + plan_.encode().output_bytes());
+  if (auto ok = grow(host_status_, plan_.status().bytes()); !ok) return ok;
+  return grow(output_, records_bytes_ + plan_.encode().output_bytes());
 }
 
 /// Enqueues the pipeline. Work that needs no upload begins while the host still fills the staging

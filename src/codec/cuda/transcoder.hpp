@@ -7,8 +7,8 @@
 #include <codec/cuda/timeline.hpp>
 #include <framewire/device_plane.hpp>
 #include <framewire/status.hpp>
-#include <gpu/buffer.hpp>
 #include <gpu/graph_launcher.hpp>
+#include <gpu/pinned_blocks.hpp>
 #include <gpu/stream.hpp>
 #include <memory>
 #include <span>
@@ -93,6 +93,9 @@ class Transcoder {
   void share(DeviceShared shared) noexcept {
     shared_ = std::move(shared);
     device_.set_pool(shared_.memory);
+    for (gpu::PinnedBuffer* buffer : {&staging_, &output_, &host_status_}) {
+      buffer->set_pool(shared_.pinned);
+    }
   }
 
  private:
@@ -119,11 +122,11 @@ class Transcoder {
   Timeline timeline_;
   Tuning tuning_;
   BatchPlan plan_;
-  gpu::Buffer staging_;
+  gpu::PinnedBuffer staging_;
   gpu::StreamBuffer device_;
-  gpu::Buffer output_;  ///< records, then packed streams; written by the device
+  gpu::PinnedBuffer output_;  ///< records, then packed streams; written by the device
   std::uint64_t records_bytes_ = 0;
-  gpu::Buffer host_status_;
+  gpu::PinnedBuffer host_status_;
   std::uint64_t max_device_bytes_ = UINT64_MAX;
   DeviceShared shared_;
   EntropyLoad::Share load_share_;  ///< of the batch in flight

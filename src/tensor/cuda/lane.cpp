@@ -34,7 +34,7 @@ Result<TensorLane> TensorLane::make(const TensorOptions& options,
                                     std::shared_ptr<codec::cuda::EntropyLoad> load) {
   auto transcoder = codec::cuda::Transcoder::make();
   if (!transcoder) return fail(transcoder.error());
-  transcoder->share({std::move(load), nullptr, nullptr});
+  transcoder->share({std::move(load), nullptr, nullptr, nullptr});
   return TensorLane(options, std::move(*transcoder));
 }
 

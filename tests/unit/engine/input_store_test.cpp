@@ -68,12 +68,20 @@ TEST(InputStore, KeepsNoMoreThanItSays) {
   Source source;
   InputStore store(source.allocator());
   std::vector<InputStore::Block> blocks;
-  for (int i = 0; i < 6; ++i) blocks.push_back(*store.take(60 * kMegabyte));
-  EXPECT_GE(store.pinned_bytes(), 360 * kMegabyte);
+  for (int i = 0; i < 6; ++i) blocks.push_back(*store.take(240 * kMegabyte));
+  EXPECT_GE(store.pinned_bytes(), 1440 * kMegabyte);
   for (InputStore::Block& block : blocks) store.give_back(std::move(block));
   blocks.clear();
   EXPECT_EQ(source.freed, 2);
-  EXPECT_LE(store.pinned_bytes(), 256 * kMegabyte);
+  EXPECT_LE(store.pinned_bytes(), 1024 * kMegabyte);
+}
+
+TEST(InputStore, KeepsLessThatNobodyHasPinned) {
+  InputStore store{HostAllocator()};
+  std::vector<InputStore::Block> blocks;
+  for (int i = 0; i < 6; ++i) blocks.push_back(*store.take(60 * kMegabyte));
+  for (InputStore::Block& block : blocks) store.give_back(std::move(block));
+  EXPECT_EQ(store.use().bytes, 240 * kMegabyte);
 }
 
 TEST(InputStore, KnowsItsBytes) {
@@ -96,7 +104,7 @@ TEST(InputStore, KnowsItsBytes) {
 }
 
 TEST(InputStore, OrdinaryMemoryIsNotForDevices) {
-  InputStore store({});
+  InputStore store{HostAllocator()};
   auto block = store.take(1000);
   ASSERT_TRUE(block);
   EXPECT_GE(block->bytes, 1000u);
