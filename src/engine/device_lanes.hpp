@@ -16,6 +16,9 @@ namespace framewire::engine {
 /// Input of one batch. More only makes it wait longer: the copy alone takes a millisecond.
 inline constexpr std::uint64_t kBatchInputBytes = 48u << 20;
 
+/// What a lane takes: what waits for a device, or progressive files that wait for host threads.
+enum class LaneKind : std::uint8_t { kAny, kProgressive };
+
 /// One device, on which several lanes work side by side, each with a batch in flight.
 struct DeviceLanes {
   int ordinal = 0;
@@ -23,15 +26,28 @@ struct DeviceLanes {
   CodecKind kind = CodecKind::kCuda;
   plan::Capabilities capabilities;
   unsigned lanes = 1;
+  /// More lanes, for batches of progressive files alone: these take a hundred times as long as
+  /// others.
+  unsigned progressive_lanes = 0;
   std::size_t max_images = 512;           ///< in one batch
   std::uint64_t lane_bytes = UINT64_MAX;  ///< bound on the device memory of one lane's batch
   /// Bound on the pinned memory of one lane's batch; what it holds can be a quarter more.
   std::uint64_t lane_pinned_bytes = 256u << 20;
+  /// Pinned memory that no lane uses now, kept for the next one that needs it; empty: there is
+  /// none.
+  std::function<std::uint64_t()> idle_pinned_bytes;
   HostAllocator allocate_input;  ///< memory that this device copies from; empty: any is the same
   HostPinner pin_input;          ///< makes a caller's memory such; empty likewise
   bool reads_scans_only = true;  ///< of an input's bytes; false: the codec parses it itself
   /// Called on the lane's own thread; what it makes stays on that thread.
-  std::function<Result<std::unique_ptr<codec::BatchCodec>>()> make_codec;
+  std::function<Result<std::unique_ptr<codec::BatchCodec>>(LaneKind kind)> make_codec;
+
+  [[nodiscard]] unsigned all_lanes() const noexcept { return lanes + progressive_lanes; }
+  /// Bounds on what all lanes hold, and what lies idle.
+  [[nodiscard]] std::uint64_t all_device_bytes() const noexcept { return lane_bytes * all_lanes(); }
+  [[nodiscard]] std::uint64_t all_pinned_bytes() const noexcept {
+    return lane_pinned_bytes / 4 * 5 * all_lanes();
+  }
 };
 
 /// The devices that options ask for, sized by what is free on them.

@@ -9,6 +9,7 @@
 #include <exception>
 #include <new>
 #include <system_error>
+#include <utility>
 
 namespace framewire::engine {
 namespace {
@@ -50,6 +51,7 @@ Dispatcher::Dispatcher(const EngineOptions& options, std::vector<DeviceLanes> de
     devices_.push_back(std::make_unique<LaneDevice>());
     devices_.back()->lanes = std::move(lanes);
     lanes_ += devices_.back()->lanes.lanes;
+    progressive_lanes_ += devices_.back()->lanes.progressive_lanes;
   }
   if (!devices_.empty()) {
     preparation_.emplace(devices_.front()->lanes, router_, converters_, helpers_);
@@ -98,10 +100,10 @@ Result<void> Dispatcher::start() {
   return start_lanes();
 }
 
-Result<std::unique_ptr<codec::BatchCodec>> Dispatcher::make_codec(const DeviceLanes& lanes) const
-    try {
-  auto codec = lanes.make_codec();
-  if (!codec || !warm_up_) return codec;
+Result<std::unique_ptr<codec::BatchCodec>> Dispatcher::make_codec(const DeviceLanes& lanes,
+                                                                  LaneKind kind) const try {
+  auto codec = lanes.make_codec(kind);
+  if (!codec || !warm_up_ || kind == LaneKind::kProgressive) return codec;
   const std::size_t most = options_.max_batch != 0 ? options_.max_batch : lanes.max_images;
   if (auto ok = warm_up_->run(**codec, most); !ok) return fail(ok.error());
   return codec;
@@ -119,15 +121,18 @@ Result<void> Dispatcher::start_lanes() {
     if (!picture) return fail(picture.error());
     warm_up_.emplace(std::move(*picture));
   }
-  std::vector<std::promise<Result<void>>> ready(lanes_);
+  std::vector<std::promise<Result<void>>> ready(lanes_ + progressive_lanes_);
   std::size_t next = 0;
   bool lacks_memory = false;
   std::error_code refused;
   try {
     for (const auto& device : devices_) {
-      for (unsigned i = 0; i < device->lanes.lanes; ++i, ++next) {
-        threads_.emplace_back(
-            [this, &device = *device, &promise = ready[next]] { lane_main(device, promise); });
+      const DeviceLanes& lanes = device->lanes;
+      for (unsigned i = 0; i < lanes.all_lanes(); ++i, ++next) {
+        const LaneKind kind = i < lanes.lanes ? LaneKind::kAny : LaneKind::kProgressive;
+        threads_.emplace_back([this, kind, &device = *device, &promise = ready[next]] {
+          lane_main(device, kind, promise);
+        });
       }
     }
   } catch (const std::system_error& error) {
@@ -144,22 +149,24 @@ Result<void> Dispatcher::start_lanes() {
   if (lacks_memory) return fail(StatusCode::kBusy, kNoMemory);
   if (refused) {
     return fail(StatusCode::kBusy,
-                fmt::format("cannot start {} lanes: {}", lanes_, refused.message()));
+                fmt::format("cannot start {} lanes: {}", ready.size(), refused.message()));
   }
   return result;
 }
 
-void Dispatcher::lane_main(LaneDevice& device, std::promise<Result<void>>& ready) {
+void Dispatcher::lane_main(LaneDevice& device, LaneKind kind, std::promise<Result<void>>& ready) {
   std::array<char, 16> name{};
   (void)std::snprintf(name.data(), name.size(), "fw-gpu%d", device.lanes.ordinal);
   base::name_thread(name.data());
   // By default the kernel delays timers by up to 50 µs, and lanes wait 200 µs for a batch.
   constexpr unsigned long kTimerSlack_ns = 1000;
   (void)::prctl(PR_SET_TIMERSLACK, kTimerSlack_ns, 0, 0, 0);
-  auto codec = make_codec(device.lanes);
+  auto codec = make_codec(device.lanes, kind);
   if (!codec) return ready.set_value(fail(std::move(codec.error())));
   ready.set_value({});
-  Lane({options_, *preparation_, flow_, device, lanes_}, **codec).run();
+  Lane lane({options_, *preparation_, flow_, device, lanes_}, **codec);
+  if (kind == LaneKind::kProgressive) return lane.run_progressive();
+  lane.run();
   if (device.lost) lane_lost();
 }
 
@@ -168,16 +175,28 @@ void Dispatcher::host_main() {
   WorkList taken;
   for (std::size_t done = 0; flow_.host_queue().take({}, done, taken); done = 1) {
     WorkPtr work = taken.pop_front();
-    if (work->state != WorkState::kHostFirst) {
-      run_on_host(std::move(work));
-    } else if (auto planned = preparation_->prepare_on_host(*work); !planned) {
-      flow_.answer(std::move(work), fail(std::move(planned.error())));
-    } else if (*planned == Planned::kAwaitsConversion) {
-      flow_.await_conversion(std::move(work), color::Side::kDevice);
+    if (work->state == WorkState::kHostFirst) {
+      prepare_for_device(std::move(work));
     } else {
-      flow_.back_to_devices(std::move(work));
+      run_on_host(std::move(work));
     }
   }
+}
+
+void Dispatcher::prepare_for_device(WorkPtr work) noexcept {
+  auto planned = preparation_->plan_on_host(*work);
+  if (!planned) return flow_.answer(std::move(work), fail(std::move(planned.error())));
+  if (*planned == Planned::kAwaitsConversion) {
+    return flow_.await_conversion(std::move(work), color::Side::kDevice);
+  }
+  // From now on it is like a progressive file without a gain map.
+  if (std::exchange(work->has_gain_map_to_do, false) && work->device_could_decode) {
+    return flow_.host_again(std::move(work));
+  }
+  if (auto decoded = preparation_->decode_on_host(*work); !decoded) {
+    return flow_.answer(std::move(work), fail(std::move(decoded.error())));
+  }
+  flow_.back_to_devices(std::move(work));
 }
 
 void Dispatcher::conversion_main() {
@@ -277,6 +296,7 @@ EngineStats Dispatcher::stats() const {
   for (const auto& device : devices_) {
     stats.device_bytes += device->device_bytes;
     stats.pinned_bytes += device->pinned_bytes;
+    if (device->lanes.idle_pinned_bytes) stats.pinned_bytes += device->lanes.idle_pinned_bytes();
   }
   stats.kept = kept_memory(stats);
   stats.pinned_bytes += inputs_->pinned_bytes();
@@ -299,8 +319,8 @@ std::vector<KeptMemory> Dispatcher::kept_memory(const EngineStats& stats) const 
   for (const auto& device : devices_) {
     const DeviceLanes& lanes = device->lanes;
     headers += device->headers();
-    device_buffers.bound_bytes += lanes.lane_bytes * lanes.lanes;
-    pinned_buffers.bound_bytes += lanes.lane_pinned_bytes / 4 * 5 * lanes.lanes;
+    device_buffers.bound_bytes += lanes.all_device_bytes();
+    pinned_buffers.bound_bytes += lanes.all_pinned_bytes();
   }
   add("headers", headers);
   add("device buffers", device_buffers);

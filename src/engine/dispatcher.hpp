@@ -56,13 +56,14 @@ class Dispatcher {
   [[nodiscard]] Result<void> start();
   [[nodiscard]] Result<void> start_lanes();
   /// Makes a lane's codec on the lane's thread, and warms it up where the options say so.
-  [[nodiscard]] Result<std::unique_ptr<codec::BatchCodec>> make_codec(
-      const DeviceLanes& lanes) const;
-  void lane_main(LaneDevice& device, std::promise<Result<void>>& ready);
+  [[nodiscard]] Result<std::unique_ptr<codec::BatchCodec>> make_codec(const DeviceLanes& lanes,
+                                                                      LaneKind kind) const;
+  void lane_main(LaneDevice& device, LaneKind kind, std::promise<Result<void>>& ready);
   void host_main();
   void conversion_main();
 
   [[nodiscard]] std::vector<KeptMemory> kept_memory(const EngineStats& stats) const;
+  void prepare_for_device(WorkPtr work) noexcept;
   void run_on_host(WorkPtr work) noexcept;
   /// @return nothing where the request has to wait for its conversion
   [[nodiscard]] Result<std::optional<Resized>> resize_on_host(Work& work);
@@ -94,7 +95,8 @@ class Dispatcher {
   std::optional<Preparation> preparation_;  ///< where there are devices
   std::shared_ptr<InputStore> inputs_;
   std::optional<WarmUpPicture> warm_up_;  ///< where lanes warm up before the first request
-  std::size_t lanes_ = 0;
+  std::size_t lanes_ = 0;  ///< of LaneKind::kAny; it is these that share the device queue
+  std::size_t progressive_lanes_ = 0;
   std::atomic<std::size_t> lost_lanes_{0};
   std::vector<std::thread> threads_;
 };

@@ -64,25 +64,66 @@ void Lane::run() {
     }
     // Requests that are left where memory runs out are answered: see DropWork.
     try {
-      sort_out(taken);
-      if (!batch_.empty()) run_batch();
-      if (device_.lost) continue;
-      take_progressive(taken);
-      if (taken.empty()) continue;
-      sort_out(taken);
+      if (WorkList rest = sort_out(taken); !rest.empty()) queue.put_back(std::move(rest));
       if (!batch_.empty()) run_batch();
     } catch (const std::bad_alloc&) {
       taken = WorkList();
       batch_.clear();
     }
   }
-  count_memory({});
-  device_.update_headers(headers_, {});
+  end();
   if (done != 0) queue.leave(done);
 }
 
+void Lane::run_progressive() {
+  const codec::ProgressiveBatches batches = codec_.progressive();
+  if (batches.min_images == 0) return;
+  const std::size_t most = options_.max_batch != 0 ? options_.max_batch : device_.lanes.max_images;
+  const WorkQueue::DeviceBounds bounds{std::min(batches.min_images, most),
+                                       std::min(batches.good_images, most), most,
+                                       batches.max_bytes};
+  WorkQueue& queue = flow_.host_queue();
+  queue.join_device_takers();
+  WorkList taken;
+  while (!device_.lost && queue.take_for_device(bounds, taken)) {
+    if (device_.lost) {
+      queue.put_back(std::move(taken));
+      break;
+    }
+    try {
+      run_progressive_batch(std::move(taken));
+    } catch (const std::bad_alloc&) {
+      batch_.clear();
+    }
+  }
+  queue.leave_device_takers();
+  end();
+}
+
+/// What has no room in memory goes back to whom it was taken from.
+void Lane::run_progressive_batch(WorkList taken) {
+  WorkList for_device;
+  while (!taken.empty()) {
+    taken.front().go_to(WorkState::kForDevice);
+    for_device.push_back(taken.pop_front());
+  }
+  WorkList rest = sort_out(for_device);
+  while (!rest.empty()) {
+    rest.front().go_to(WorkState::kHostFirst);
+    taken.push_back(rest.pop_front());
+  }
+  if (!taken.empty()) flow_.host_queue().put_back(std::move(taken));
+  if (!batch_.empty()) run_batch();
+}
+
+void Lane::end() {
+  count_memory({});
+  device_.update_headers(headers_, {});
+}
+
 /// Answers and moves what cannot be in a batch; the rest becomes this lane's batch.
-void Lane::sort_out(WorkList& taken) {
+/// @return what has no room in it
+WorkList Lane::sort_out(WorkList& taken) {
   batch_.clear();
   items_.clear();
   batch_need_ = {};
@@ -114,25 +155,7 @@ void Lane::sort_out(WorkList& taken) {
         break;
     }
   }
-  if (!left_over.empty()) flow_.device_queue().put_back(std::move(left_over));
-}
-
-/// Takes over from the host threads where more progressive files wait for them than a device needs
-/// to be the faster way. They make a batch of their own: others would wait for them.
-void Lane::take_progressive(WorkList& taken) {
-  const codec::ProgressiveBatches batches = codec_.progressive();
-  if (batches.min_images == 0) return;
-  const std::size_t enough = flow_.device_queue().empty()
-                                 ? batches.min_images
-                                 : std::max(batches.min_images, batches.good_images);
-  const std::size_t most = options_.max_batch != 0 ? options_.max_batch : device_.lanes.max_images;
-  flow_.host_queue().take_for_device(std::min(enough, most), most, batches.max_bytes, taken);
-  WorkList ready;
-  while (!taken.empty()) {
-    taken.front().go_to(WorkState::kForDevice);
-    ready.push_back(taken.pop_front());
-  }
-  taken = std::move(ready);
+  return left_over;
 }
 
 void Lane::add(WorkPtr work, WorkList& left_over) {
@@ -202,7 +225,8 @@ Lane::Verdict Lane::examine(Work& work) {
     const jpeg::JpegFile& file = work.request.file;
     if (auto ok = jpeg::check_supported(file); !ok) return error(ok.error());
     if ((entropy_on_host(file.frame) && !work.device_could_decode) || file.gain_map) {
-      work.device_could_decode = could_decode(work);
+      work.device_could_decode = entropy_on_host(file.frame) && could_decode(work);
+      work.has_gain_map_to_do = file.gain_map.has_value();
       return {Verdict::Kind::kHostFirst, {}, {}};
     }
     const auto planned = preparation_.plan(work);
@@ -216,9 +240,7 @@ Lane::Verdict Lane::examine(Work& work) {
 
 /// Whether this lane's codec can read all scans of a file that a host thread shall read first.
 bool Lane::could_decode(const Work& work) {
-  if (codec_.progressive().min_images == 0 || work.request.file.gain_map || work.traits.changes) {
-    return false;
-  }
+  if (codec_.progressive().min_images == 0 || work.traits.changes) return false;
   codec::BatchItem item;
   item.file = &work.request.file;
   return codec_.check(item).has_value();

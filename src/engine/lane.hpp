@@ -53,6 +53,9 @@ class Lane {
 
   /// Works until the device queue is closed and empty, or the device is lost.
   void run();
+  /// Takes over progressive files from the host threads where more wait for them than a device
+  /// needs to be the faster way. Works until the host queue is closed, or the device is lost.
+  void run_progressive();
 
  private:
   /// Where a request goes: into this lane's batch, or elsewhere and why.
@@ -66,11 +69,12 @@ class Lane {
   [[nodiscard]] Verdict prepare(Work& work);
   [[nodiscard]] Verdict examine(Work& work);
   [[nodiscard]] bool could_decode(const Work& work);
-  void sort_out(WorkList& taken);
-  void take_progressive(WorkList& taken);
+  [[nodiscard]] WorkList sort_out(WorkList& taken);
   void add(WorkPtr work, WorkList& left_over);
   void give_up(WorkPtr work, std::string reason);
   void run_batch();
+  void run_progressive_batch(WorkList taken);
+  void end();
   /// Counts in `device_` what `codec_` holds now.
   void count_memory(const codec::BatchMemory& memory);
   void answer(WorkPtr work, const codec::BatchOutcome& outcome, double batch_us, Answers& answers);

@@ -46,24 +46,27 @@ Result<Planned> Preparation::plan(Work& work) const {
   return Planned::kAll;
 }
 
-Result<Planned> Preparation::prepare_on_host(Work& work) const try {
+Result<Planned> Preparation::plan_on_host(Work& work) const try {
   copy_changing_bytes(work);
+  if (work.prepared == Prepared::kAll) return Planned::kAll;
   if (work.prepared == Prepared::kNothing) {
     if (auto ok = parse(work); !ok) return fail(ok.error());
     if (auto ok = jpeg::check_supported(work.request.file); !ok) return fail(ok.error());
   }
-  if (work.prepared != Prepared::kAll) {
-    const auto planned = plan(work);
-    if (!planned || *planned == Planned::kAwaitsConversion) return planned;
-  }
-  if (!entropy_on_host(work.request.file.frame)) return Planned::kAll;
+  return plan(work);
+} catch (const std::bad_alloc&) {
+  return fail(StatusCode::kBusy, "memory ran out");
+}
+
+Result<void> Preparation::decode_on_host(Work& work) const try {
+  if (!entropy_on_host(work.request.file.frame)) return {};
   codec::CodecOutcome outcome;
   work.request.context.helpers = &helpers_;
   auto read = read_on_host(work.request, outcome);
   if (!read) return fail(read.error());
   add_warnings(work.request.report, outcome.warnings);
   work.coefficients = std::move(*read);
-  return Planned::kAll;
+  return {};
 } catch (const std::bad_alloc&) {
   return fail(StatusCode::kBusy, "memory ran out");
 }

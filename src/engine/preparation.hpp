@@ -14,7 +14,7 @@ namespace framewire::engine {
 class Preparation {
  public:
   /// @param device   any of them; outlives this, as the others do
-  /// @param helpers  of prepare_on_host()
+  /// @param helpers  of decode_on_host()
   Preparation(const DeviceLanes& device, const CodecRouter& router, ConverterCache& converters,
               codec::Helpers& helpers)
       : device_(device), router_(router), converters_(converters), helpers_(helpers) {}
@@ -27,9 +27,11 @@ class Preparation {
   /// Plans for the devices' codec, resizes a gain map, writes the output's head.
   /// @return as try_plan_request()
   [[nodiscard]] Result<Planned> plan(Work& work) const;
-  /// Does all of this on a host thread, and the entropy decoding that a device does not do.
-  /// @return as plan()
-  [[nodiscard]] Result<Planned> prepare_on_host(Work& work) const;
+  /// Does all of this on a host thread. @return as plan(); busy
+  [[nodiscard]] Result<Planned> plan_on_host(Work& work) const;
+  /// Decodes on a host thread, behind plan_on_host(), what a device does not. @return as
+  /// engine::read_on_host()
+  [[nodiscard]] Result<void> decode_on_host(Work& work) const;
 
  private:
   const DeviceLanes& device_;

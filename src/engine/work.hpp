@@ -96,6 +96,8 @@ struct Work {
   Prepared prepared = Prepared::kNothing;
   /// In kHostFirst: a device can do what a host thread shall do first, in a batch of many.
   bool device_could_decode = false;
+  /// In kHostFirst: a host thread plans it, and resizes its gain map, before anybody decodes it.
+  bool has_gain_map_to_do = false;
   std::string reason;                               ///< of a fallback: why not the device
   Request request;                                  ///< points into this; a Work never moves
   std::vector<std::uint8_t> head;                   ///< of the output

@@ -36,6 +36,8 @@ class WorkFlow {
   void to_host(WorkList works) noexcept;
   /// Called by a lane: hands the request to a host thread, which prepares it for a device.
   void host_first(WorkPtr work) noexcept;
+  /// Called by that host thread, which has done a part: the rest is for whoever comes first.
+  void host_again(WorkPtr work) noexcept { host_queue_.push(std::move(work)); }
   /// Called by that host thread: hands the request back to the lanes.
   void back_to_devices(WorkPtr work) noexcept;
   /// Called by a lane: hands the request to a host thread, for good.

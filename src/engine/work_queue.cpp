@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <engine/work_queue.hpp>
 #include <thread>
 #include <utility>
@@ -8,29 +9,63 @@ namespace {
 
 constexpr std::chrono::microseconds kSpin{100};
 
+bool is_for_device(const Work& work) noexcept {
+  return work.device_could_decode && !work.has_gain_map_to_do;
+}
+
+/// Of requests in one class the largest has less than twice the bytes of the smallest.
+std::size_t size_class(const Work& work) noexcept {
+  return std::min<std::size_t>(std::bit_width(work.bytes.size()), 63);
+}
+
 }  // namespace
 
 /// Wakes nobody in vain: being woken costs some 50 µs, and waking the caller some microseconds. Who
 /// is looking needs no waking, and one who was woken, or gathers, comes for a whole share.
 void WorkQueue::append(WorkPtr work) noexcept {
   tell_watch(*work);
-  bytes_ += work->bytes.size();
-  for_device_ += work->device_could_decode ? 1 : 0;
-  items_.push_back(std::move(work));
-  count_ = items_.size();
+  count_in(*work);
+  list_of(*work).push_back(std::move(work));
+  wake_for_device();
   const std::size_t min_share = bounds_.min_share;
-  if (gathering_ > 0 && (items_.size() >= share() || bytes_ >= bounds_.max_bytes)) {
+  if (gathering_ > 0 && (count_ >= share() || bytes_ >= bounds_.max_bytes)) {
     enough_.notify_one();
   }
-  const bool share_begins = (items_.size() - 1) % min_share == 0;
-  if (share_begins && waiting_ > gathering_ && items_.size() > looking_ + gathering_ * min_share) {
+  const bool share_begins = (count_ - 1) % min_share == 0;
+  if (share_begins && waiting_ > gathering_ && count_ > looking_ + gathering_ * min_share) {
     filled_.notify_one();
   }
 }
 
+WorkList& WorkQueue::list_of(const Work& work) noexcept {
+  return is_for_device(work) ? for_device_ : items_;
+}
+
+/// Where so many wait that devices take what they can, others see to the rest first. Not of an
+/// empty queue.
+WorkList& WorkQueue::next_list() noexcept {
+  if (items_.empty() || for_device_.empty()) return items_.empty() ? for_device_ : items_;
+  const bool devices_take = device_takers_ > 0 && for_device_.size() >= min_for_device_;
+  return devices_take || items_.front().arrived <= for_device_.front().arrived ? items_
+                                                                               : for_device_;
+}
+
+void WorkQueue::count_in(const Work& work) noexcept {
+  bytes_ += work.bytes.size();
+  ++count_;
+  if (is_for_device(work)) ++for_device_sizes_[size_class(work)];
+}
+
 void WorkQueue::count_out(const Work& work) noexcept {
   bytes_ -= work.bytes.size();
-  for_device_ -= work.device_could_decode ? 1 : 0;
+  --count_;
+  if (is_for_device(work)) --for_device_sizes_[size_class(work)];
+}
+
+void WorkQueue::wake_for_device() noexcept {
+  if (waiting_takers_ > 0 && for_device_.size() >= min_for_device_) {
+    many_for_device_.notify_one();
+  }
 }
 
 /// Under the lock: a request that is cancelled before it is here is seen here, one that is
@@ -53,28 +88,46 @@ void WorkQueue::push(WorkList works) noexcept {
 void WorkQueue::put_back(WorkList works) noexcept {
   const std::lock_guard lock(mutex_);
   WorkList front;
+  WorkList front_for_device;
   while (!works.empty()) {
     tell_watch(works.front());
-    bytes_ += works.front().bytes.size();
-    for_device_ += works.front().device_could_decode ? 1 : 0;
-    front.push_back(works.pop_front());
+    count_in(works.front());
+    WorkList& to = is_for_device(works.front()) ? front_for_device : front;
+    to.push_back(works.pop_front());
   }
   items_.prepend(std::move(front));
-  count_ = items_.size();
+  for_device_.prepend(std::move(front_for_device));
   wake_all();
 }
 
-void WorkQueue::take_for_device(std::size_t min_requests, std::size_t max_requests,
-                                std::uint64_t max_bytes, WorkList& out) noexcept {
-  const std::lock_guard lock(mutex_);
-  if (for_device_ < min_requests) return;
+/// Sizes of batches of which the oldest request is one: its own, and while those are too few,
+/// smaller ones, by which the batch takes no longer, and then larger ones.
+/// @return a bit a class
+std::uint64_t WorkQueue::sizes_for(const Work& oldest, std::size_t good_requests) const {
+  const std::size_t own = size_class(oldest);
+  std::uint64_t sizes = 0;
+  std::size_t count = 0;
+  const auto add = [&](std::size_t size) {
+    if (count >= good_requests) return;
+    sizes |= std::uint64_t{1} << size;
+    count += for_device_sizes_[size];
+  };
+  for (std::size_t size = own + 1; size-- > 0;) add(size);
+  for (std::size_t size = own + 1; size < for_device_sizes_.size(); ++size) add(size);
+  return sizes;
+}
+
+/// Takes the oldest requests of these sizes.
+void WorkQueue::take_sizes(std::uint64_t sizes, const DeviceBounds& bounds,
+                           WorkList& out) noexcept {
   WorkList kept;
   std::uint64_t bytes = 0;
-  bool full = false;
-  while (!items_.empty()) {
-    WorkPtr work = items_.pop_front();
-    full = full || out.size() >= max_requests || bytes + work->bytes.size() > max_bytes;
-    if (full || !work->device_could_decode) {
+  while (!for_device_.empty() && out.size() < bounds.max_requests) {
+    const Work& next = for_device_.front();
+    const bool wanted = (sizes >> size_class(next) & 1) != 0;
+    if (wanted && !out.empty() && bytes + next.bytes.size() > bounds.max_bytes) break;
+    WorkPtr work = for_device_.pop_front();
+    if (!wanted) {
       kept.push_back(std::move(work));
       continue;
     }
@@ -82,27 +135,49 @@ void WorkQueue::take_for_device(std::size_t min_requests, std::size_t max_reques
     count_out(*work);
     out.push_back(std::move(work));
   }
-  items_ = std::move(kept);
-  count_ = items_.size();
+  for_device_.prepend(std::move(kept));
+}
+
+void WorkQueue::join_device_takers() noexcept {
+  const std::lock_guard lock(mutex_);
+  ++device_takers_;
+}
+
+void WorkQueue::leave_device_takers() noexcept {
+  const std::lock_guard lock(mutex_);
+  --device_takers_;
+}
+
+bool WorkQueue::take_for_device(const DeviceBounds& bounds, WorkList& out) {
+  std::unique_lock lock(mutex_);
+  min_for_device_ = bounds.min_requests;
+  ++waiting_takers_;
+  many_for_device_.wait(lock, [&] { return closed_ || for_device_.size() >= bounds.min_requests; });
+  --waiting_takers_;
+  if (closed_) return false;
+  take_sizes(sizes_for(for_device_.front(), bounds.good_requests), bounds, out);
+  wake_for_device();
+  return true;
 }
 
 QueueWatch::TimePoint WorkQueue::remove_over(WorkList& over) noexcept {
   auto earliest = QueueWatch::TimePoint::max();
   const auto now = base::Clock::now();
   const std::lock_guard lock(mutex_);
-  WorkList kept;
-  while (!items_.empty()) {
-    WorkPtr work = items_.pop_front();
-    if (is_over(*work, now)) {
-      count_out(*work);
-      over.push_back(std::move(work));
-    } else {
-      earliest = std::min(earliest, work->deadline);
-      kept.push_back(std::move(work));
+  for (WorkList* const list : {&items_, &for_device_}) {
+    WorkList kept;
+    while (!list->empty()) {
+      WorkPtr work = list->pop_front();
+      if (is_over(*work, now)) {
+        count_out(*work);
+        over.push_back(std::move(work));
+      } else {
+        earliest = std::min(earliest, work->deadline);
+        kept.push_back(std::move(work));
+      }
     }
+    *list = std::move(kept);
   }
-  items_ = std::move(kept);
-  count_ = items_.size();
   return earliest;
 }
 
@@ -110,20 +185,20 @@ QueueWatch::TimePoint WorkQueue::remove_over(WorkList& over) noexcept {
 /// 56,300 where lanes waited for full batches and took 16 at least, 77,000 with shares of 8 at
 /// least; of 64 requests 32,000 and 42,900; of 1,024 80,000 and 95,000.
 std::size_t WorkQueue::share() const {
-  const std::size_t part = (items_.size() + at_work_) / bounds_.callers;
+  const std::size_t part = (count_ + at_work_) / bounds_.callers;
   return std::min(bounds_.max_requests, std::max(bounds_.min_share, part));
 }
 
 void WorkQueue::wake_all() {
   filled_.notify_all();
   enough_.notify_all();
+  many_for_device_.notify_all();
 }
 
 void WorkQueue::wait_for_more(std::unique_lock<std::mutex>& lock, const Bounds& bounds) {
-  const auto until = items_.front().arrived + std::chrono::microseconds(bounds.wait_us);
+  const auto until = next_list().front().arrived + std::chrono::microseconds(bounds.wait_us);
   const auto enough = [&] {
-    return closed_ || items_.empty() || busy_ == 0 || items_.size() >= share() ||
-           bytes_ >= bounds.max_bytes;
+    return closed_ || count_ == 0 || busy_ == 0 || count_ >= share() || bytes_ >= bounds.max_bytes;
   };
   ++waiting_;
   ++gathering_;
@@ -152,34 +227,34 @@ bool WorkQueue::take(const Bounds& bounds, std::size_t done, WorkList& out) {
   if (done != 0) {
     at_work_ -= done;
     if (--busy_ == 0 && gathering_ > 0) enough_.notify_all();
-    if (items_.empty() && !closed_) look(lock);
+    if (count_ == 0 && !closed_) look(lock);
   }
   for (;;) {
     ++waiting_;
-    filled_.wait(lock, [&] { return closed_ || !items_.empty() || find_invitation() != nullptr; });
+    filled_.wait(lock, [&] { return closed_ || count_ != 0 || find_invitation() != nullptr; });
     --waiting_;
-    if (Invitation* found = items_.empty() ? find_invitation() : nullptr) {
+    if (Invitation* found = count_ == 0 ? find_invitation() : nullptr) {
       help(lock, *found);
       continue;
     }
-    if (!items_.empty() && bounds.wait_us > 0) wait_for_more(lock, bounds);
-    if (!items_.empty()) break;
+    if (count_ != 0 && bounds.wait_us > 0) wait_for_more(lock, bounds);
+    if (count_ != 0) break;
     if (closed_) return false;
   }
   // Others that wait take their share: a lane prepares its batch on one thread.
-  const std::size_t part = std::max(bounds.min_share, items_.size() / (waiting_ + 1) + 1);
+  const std::size_t part = std::max(bounds.min_share, count_ / (waiting_ + 1) + 1);
   const std::size_t count = std::min(bounds.max_requests, part);
   std::uint64_t bytes = 0;
-  while (!items_.empty() && out.size() < count) {
-    bytes += items_.front().bytes.size();
+  while (count_ != 0 && out.size() < count) {
+    WorkList& next = next_list();
+    bytes += next.front().bytes.size();
     if (!out.empty() && bytes > bounds.max_bytes) break;
-    count_out(items_.front());
-    out.push_back(items_.pop_front());
+    count_out(next.front());
+    out.push_back(next.pop_front());
   }
-  count_ = items_.size();
   ++busy_;
   at_work_ += out.size();
-  if (!items_.empty() && waiting_ > gathering_) filled_.notify_one();
+  if (count_ != 0 && waiting_ > gathering_) filled_.notify_one();
   return true;
 }
 

@@ -13,8 +13,8 @@
 
 namespace framewire::engine {
 
-/// First in, first out; what bounds it is the engine's count of unanswered requests. Never
-/// allocates. Thread-safe.
+/// First in, first out, but for what a device could decode where much of that waits; what bounds it
+/// is the engine's count of unanswered requests. Never allocates. Thread-safe.
 class WorkQueue {
  public:
   /// @param watch  told of what is queued
@@ -41,11 +41,20 @@ class WorkQueue {
   /// @return false once closed and empty
   bool take(const Bounds& bounds, std::size_t done, WorkList& out);
 
-  /// Takes the oldest requests that a device could decode (Work::device_could_decode), if there are
-  /// at least `min_requests` of them. Never waits.
-  /// @param min_requests  at least 1
-  void take_for_device(std::size_t min_requests, std::size_t max_requests, std::uint64_t max_bytes,
-                       WorkList& out) noexcept;
+  struct DeviceBounds {
+    std::size_t min_requests = 1;   ///< fewer that wait are left to others; at least 1
+    std::size_t good_requests = 1;  ///< until there are so many, sizes may differ
+    std::size_t max_requests = 1;
+    std::uint64_t max_bytes = UINT64_MAX;  ///< of compressed input; one request may exceed it
+  };
+  /// Waits until enough requests wait that a device could decode (Work::device_could_decode), and
+  /// takes the oldest one with others of like size: a batch takes as long as its largest. Where
+  /// those are few it takes smaller ones too, and then larger ones. Between join_device_takers()
+  /// and leave_device_takers().
+  /// @return false once closed
+  bool take_for_device(const DeviceBounds& bounds, WorkList& out);
+  void join_device_takers() noexcept;
+  void leave_device_takers() noexcept;
   /// Whether nothing is queued now.
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
 
@@ -68,7 +77,13 @@ class WorkQueue {
 
  private:
   void append(WorkPtr work) noexcept;
+  [[nodiscard]] WorkList& list_of(const Work& work) noexcept;
+  [[nodiscard]] WorkList& next_list() noexcept;
+  void count_in(const Work& work) noexcept;
   void count_out(const Work& work) noexcept;
+  void wake_for_device() noexcept;
+  [[nodiscard]] std::uint64_t sizes_for(const Work& oldest, std::size_t good_requests) const;
+  void take_sizes(std::uint64_t sizes, const DeviceBounds& bounds, WorkList& out) noexcept;
   void tell_watch(const Work& work) noexcept;
   [[nodiscard]] std::size_t share() const;
   void wake_all();
@@ -87,10 +102,15 @@ class WorkQueue {
   std::condition_variable filled_;  ///< for callers without a request
   std::condition_variable enough_;  ///< for those who wait for more to come
   WorkList items_;
-  std::atomic<std::size_t> count_{0};  ///< of items_, for a look without the lock
-  std::uint64_t bytes_ = 0;            ///< of all items
-  std::size_t for_device_ = 0;         ///< items that a device could decode
-  std::size_t busy_ = 0;               ///< callers of take() that are at work
+  std::atomic<std::size_t> count_{0};  ///< of all that is queued, for a look without the lock
+  std::uint64_t bytes_ = 0;            ///< likewise
+  WorkList for_device_;                ///< what a device could decode
+  std::array<std::size_t, 64> for_device_sizes_{};  ///< its requests by size_class()
+  std::condition_variable many_for_device_;
+  std::size_t device_takers_ = 0;
+  std::size_t waiting_takers_ = 0;
+  std::size_t min_for_device_ = 1;  ///< as callers of take_for_device() said last
+  std::size_t busy_ = 0;            ///< callers of take() that are at work
   std::size_t waiting_ = 0;
   std::size_t gathering_ = 0;  ///< of those, who have a request and wait for more
   std::size_t at_work_ = 0;    ///< requests that callers have taken and not finished

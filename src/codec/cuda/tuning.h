@@ -101,8 +101,9 @@ inline constexpr int kAssembleThreads = 256;
 
 /// What one component of a progressive file may have for the device to decode it: bytes of its
 /// longest first scan, or of all its refinements, and blocks that these pass, each counted once a
-/// scan. A lane decodes them one after the other: at a guess of 0.3 µs a symbol this is a second.
-inline constexpr std::uint32_t kMaxChainBytes = 2 << 20;
+/// scan. A lane decodes them one after the other: at 0.15 µs a code, and two codes a byte, this is
+/// a second.
+inline constexpr std::uint32_t kMaxChainBytes = 4 << 20;
 inline constexpr std::uint32_t kMaxChainBlocks = 4 << 20;
 /// Scans of such a file. Usual scripts have ten to twenty.
 inline constexpr std::size_t kMaxProgressiveScans = 32;

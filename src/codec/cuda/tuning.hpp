@@ -47,11 +47,11 @@ struct Tuning {
   /// From this number of scans, or streams, on, one thread block each fills a device.
   std::uint32_t many_scans = 64;
   /// Engines: how many progressive images must wait for host threads before a device decodes them,
-  /// how many make a good batch, and their bytes in one batch. 0 images: host threads decode all.
-  /// Measured (H200): 16 cores decode 1,000 images of 1920×1080 a second, and a batch takes 0.1 s,
-  /// of one image of 0.4 MB as of 512.
-  std::uint32_t progressive_images = 96;
-  std::uint32_t progressive_batch = 128;
+  /// how many make a good batch, for which files of like size do, and their bytes in one batch. 0
+  /// images: host threads decode all. Measured: 16 cores decode 1,000 images of 1920×1080 a second
+  /// (with an H200), and a batch of files up to 0.27 MB takes 50 ms, of one image as of 512 (H100).
+  std::uint32_t progressive_images = 64;
+  std::uint32_t progressive_batch = 64;
   std::uint32_t progressive_batch_bytes = 192 << 20;
   /// Chains of AC scans that share a warp, 1 to 32: more of them wait for one another, fewer take
   /// more of the device's instructions. Measured (H200, 1920×1080 → 480×270, images/s, in 16

@@ -21,6 +21,9 @@ constexpr int kMinComputeMinor = 5;
 /// each has a thread of its own.
 constexpr unsigned kMaxLanes = 16;
 constexpr unsigned kMinLanes = 2;
+/// Lanes for progressive files, to one for the others: enough for one batch of each size to be at
+/// work.
+constexpr unsigned kLanesPerProgressiveLane = 2;
 /// nvJPEG keeps megabytes of pinned memory for every image that it encodes at once, and all its
 /// objects share one set of JPEG engines: a few lanes with batches of 64 keep those busy.
 constexpr unsigned kNvjpegLanes = 4;
@@ -106,9 +109,11 @@ Result<std::shared_ptr<void>> pin(int ordinal, std::span<std::uint8_t> memory) {
   });
 }
 
-/// On the calling thread's current device. @param memory  bytes that all of its lanes may have
-Result<codec::cuda::DeviceShared> share_device(std::uint64_t memory) {
+/// On the calling thread's current device.
+/// @param memory, pinned  bytes that all of its lanes may have
+Result<codec::cuda::DeviceShared> share_device(std::uint64_t memory, std::uint64_t pinned) {
   codec::cuda::DeviceShared shared;
+  shared.pinned = std::make_shared<gpu::PinnedBlocks>(pinned);
   shared.load = std::make_shared<codec::cuda::EntropyLoad>();
   auto copies = gpu::CopyStreams::make();
   if (!copies) return fail(copies.error());
@@ -136,7 +141,8 @@ Result<DeviceLanes> lanes_on(const gpu::DeviceFacts& facts, const EngineOptions&
   lanes.kind = nvjpeg ? CodecKind::kNvjpeg : CodecKind::kCuda;
   lanes.capabilities.scaled_decode = !nvjpeg;
   lanes.lanes = lanes_of(options, devices, memory);
-  lanes.lane_bytes = memory / lanes.lanes;
+  if (!nvjpeg) lanes.progressive_lanes = std::max(1u, lanes.lanes / kLanesPerProgressiveLane);
+  lanes.lane_bytes = memory / (lanes.lanes + lanes.progressive_lanes);
   lanes.max_images = nvjpeg ? kNvjpegBatch : kMaxImages;
   const int ordinal = facts.ordinal;
   lanes.reads_scans_only = !nvjpeg;
@@ -147,15 +153,17 @@ Result<DeviceLanes> lanes_on(const gpu::DeviceFacts& facts, const EngineOptions&
   const std::uint64_t bound = lanes.lane_bytes;
   const std::uint64_t warm = std::min(options.warm_bytes, memory) / lanes.lanes;
   const bool timed = options.timed;
-  auto shared = share_device(memory);
+  const std::uint64_t pinned = lanes.all_pinned_bytes();
+  auto shared = share_device(memory, pinned);
   if (!shared) return fail(shared.error());
-  lanes.make_codec = [=,
-                      shared = std::move(*shared)]() -> Result<std::unique_ptr<codec::BatchCodec>> {
+  lanes.idle_pinned_bytes = [pool = shared->pinned] { return pool->kept_bytes(); };
+  lanes.make_codec = [=, shared = std::move(*shared)](
+                         LaneKind kind) -> Result<std::unique_ptr<codec::BatchCodec>> {
     if (auto ok = gpu::use_device(ordinal); !ok) return fail(ok.error());
 #ifdef FRAMEWIRE_HAS_NVJPEG
     if (nvjpeg) return make_nvjpeg_batch_codec(bound);
 #endif
-    return codec::make_cuda_batch_codec(timed, bound, shared, warm);
+    return codec::make_cuda_batch_codec(timed, bound, shared, kind == LaneKind::kAny ? warm : 0);
   };
   return lanes;
 }

@@ -336,7 +336,7 @@ TEST(EngineDispatcher, EverythingSubmittedIsAnsweredBeforeTheEngineEnds) {
 TEST(EngineDispatcher, ALaneThatCannotBeMadeIsAnError) {
   std::vector<DeviceLanes> devices(1);
   devices[0].lanes = 3;
-  devices[0].make_codec = []() -> Result<std::unique_ptr<codec::BatchCodec>> {
+  devices[0].make_codec = [](LaneKind) -> Result<std::unique_ptr<codec::BatchCodec>> {
     return fail(StatusCode::kDeviceLost, "no such luck");
   };
   const auto made = Dispatcher::make({}, std::move(devices));

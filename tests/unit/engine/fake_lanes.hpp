@@ -36,8 +36,9 @@ struct Script {
   std::atomic<std::uint64_t> item_bytes{1};  ///< device memory of each item
   std::atomic<std::uint64_t> item_pinned_bytes{1};
   std::chrono::microseconds batch_time{0};
-  std::atomic<bool> held{false};  ///< batches that have begun do not end: see release()
-  std::atomic<int> batches{0};    ///< that have begun
+  std::atomic<bool> held{false};              ///< batches that have begun do not end: see release()
+  std::atomic<bool> held_progressive{false};  ///< the same for batches of scans to decode
+  std::atomic<int> batches{0};                ///< that have begun
   std::atomic<std::size_t> largest{0};
   std::atomic<int> pinned{0};  ///< items that lay in memory of the engine's
   /// How many progressive files must wait for their scans to be decoded here; 0: they never are.
@@ -86,11 +87,14 @@ class FakeBatchCodec : public codec::BatchCodec {
     lost_ = lost_ || (script_.lose_at >= 0 && number >= script_.lose_at);
     if (lost_) return fail(StatusCode::kDeviceLost, "fell off the bus");
     outputs_.clear();
+    progressive_ = false;
     for (const BatchItem& item : items) {
       script_.pinned += item.pinned ? 1 : 0;
       const bool progressive = item.file->frame.process == jpeg::Process::kProgressive;
       script_.with_coefficients += item.coefficients != nullptr ? 1 : 0;
-      script_.progressive_scans += progressive && item.coefficients == nullptr ? 1 : 0;
+      const bool scans = progressive && item.coefficients == nullptr;
+      script_.progressive_scans += scans ? 1 : 0;
+      progressive_ = progressive_ || scans;
       Bytes out(item.head.begin(), item.head.end());
       codec::CodecOutcome outcome;
       codec::Context context;
@@ -113,6 +117,7 @@ class FakeBatchCodec : public codec::BatchCodec {
   }
   [[nodiscard]] Result<void> wait() override {
     script_.held.wait(true);
+    if (progressive_) script_.held_progressive.wait(true);
     std::this_thread::sleep_for(script_.batch_time);
     return {};
   }
@@ -139,6 +144,7 @@ class FakeBatchCodec : public codec::BatchCodec {
   std::unique_ptr<codec::Codec> turbo_ = codec::make_turbo_codec();
   std::vector<Bytes> outputs_;
   int quality_ = 0;
+  bool progressive_ = false;
   bool lost_ = false;
 };
 
@@ -149,7 +155,8 @@ inline std::vector<DeviceLanes> devices_of(std::vector<Script*> scripts, unsigne
     device.ordinal = static_cast<int>(devices.size());
     device.name = "Fake";
     device.lanes = lanes;
-    device.make_codec = [script]() -> Result<std::unique_ptr<codec::BatchCodec>> {
+    device.progressive_lanes = 1;
+    device.make_codec = [script](LaneKind) -> Result<std::unique_ptr<codec::BatchCodec>> {
       return std::make_unique<FakeBatchCodec>(*script);
     };
     devices.push_back(std::move(device));

@@ -65,13 +65,13 @@ inline Bytes gain_map_stream(J_COLOR_SPACE space = JCS_GRAYSCALE) {
                                {{0xE1, tagged(jpeg::kXmpId, kGainMapXmp)}});
 }
 
-/// A 200×160 picture with a gain map, as cameras write them.
-inline Bytes ultra_hdr(const Bytes& gain_map = gain_map_stream()) {
+/// A picture with a gain map, as cameras write them.
+inline Bytes ultra_hdr(const Bytes& gain_map = gain_map_stream(),
+                       const Bytes& primary = photo(200, 160)) {
   const std::string xmp = jpeg::make_gain_map_xmp(gain_map.size());
   Bytes out = {0xFF, 0xD8};
   jpeg::write_segment(out, 0xE1, tagged(jpeg::kXmpId, xmp));
   jpeg::write_segment(out, 0xE2, jpeg::make_mpf(out.size() + 4, 0, 0));
-  const Bytes primary = photo(200, 160);
   out.insert(out.end(), primary.begin() + 2, primary.end());
   EXPECT_TRUE(append_gain_map(out, gain_map));
   return out;

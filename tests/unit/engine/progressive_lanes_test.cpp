@@ -4,6 +4,7 @@
 #include <chrono>
 #include <future>
 #include <tests/unit/engine/fake_lanes.hpp>
+#include <tests/unit/engine/metadata_parts.hpp>
 #include <vector>
 
 namespace framewire::engine {
@@ -150,6 +151,58 @@ TEST_F(ProgressiveLanes, ALostDeviceAnswersThemToo) {
     ASSERT_FALSE(made);
     EXPECT_EQ(made.error().code(), StatusCode::kDeviceLost);
   }
+}
+
+TEST_F(ProgressiveLanes, OthersGoOnWhileTheirBatchIsAtWork) {
+  start(kImages);
+  occupy_host();
+  script_.held_progressive = true;
+  auto answers = submit_all(progressive(), kImages);
+  ASSERT_TRUE(comes_to_hold([&] { return script_.progressive_scans == kImages; }));
+  auto others = submit_all(photos()[0], 3 * kImages);
+  EXPECT_TRUE(all_answered(others, kLong)) << "the only other lane is free";
+  EXPECT_EQ(answers[0].wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  script_.held_progressive = false;
+  script_.held_progressive.notify_all();
+  EXPECT_TRUE(all_answered(answers, kLong));
+}
+
+/// Half of a batch has room in a lane's memory: the others wait for the next one.
+TEST_F(ProgressiveLanes, WhatHasNoRoomInOneBatchIsInTheNext) {
+  script_.progressive_images = kImages / 2;
+  auto devices = devices_of({&script_}, 1);
+  devices[0].lane_bytes = kImages / 2;
+  EngineOptions options;
+  options.threads = 1;
+  engine_ = make(std::move(devices), options);
+  occupy_host();
+  auto answers = submit_all(progressive(), kImages);
+  EXPECT_TRUE(all_answered(answers, kLong));
+  EXPECT_EQ(script_.progressive_scans, kImages);
+  EXPECT_LE(script_.largest, static_cast<std::size_t>(kImages / 2));
+}
+
+/// The host thread makes all gain maps first. Decoding the files behind that would keep it busy for
+/// far longer than a lane needs to wake.
+TEST_F(ProgressiveLanes, ThoseWithAGainMapToo) {
+  sample::Spec spec{1200, 900, JCS_YCbCr, 2, 2, 90};
+  spec.progressive = true;
+  const Bytes jpeg = test::ultra_hdr(test::gain_map_stream(), sample::make(spec, smooth));
+  start(kImages / 4);
+  const auto alone = one(*engine_, jpeg, width(32));
+  ASSERT_TRUE(alone);
+  EXPECT_TRUE(alone->report.gain_map_kept);
+  EXPECT_EQ(script_.with_coefficients, 1);
+  occupy_host();
+  auto answers = submit_all(jpeg, kImages);
+  ASSERT_TRUE(one(*engine_, photos()[0], width(16))) << "so they are with the host thread by now";
+  release();
+  for (auto& answer : answers) {
+    const auto made = answer.get();
+    ASSERT_TRUE(made);
+    EXPECT_EQ(made->bytes, alone->bytes);
+  }
+  EXPECT_GE(script_.progressive_scans, kImages / 4);
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ TEST(EngineMemoryAttack, EveryAllocationOfAStartOnTheHostFails) {
 TEST(EngineMemoryAttack, ALaneWithoutMemoryForItsCodecIsRefused) {
   Script script;
   std::vector<DeviceLanes> devices = devices_of({&script}, 2);
-  devices[0].make_codec = []() -> Result<std::unique_ptr<codec::BatchCodec>> {
+  devices[0].make_codec = [](LaneKind) -> Result<std::unique_ptr<codec::BatchCodec>> {
     throw std::bad_alloc();
   };
   EngineOptions options;

@@ -174,5 +174,122 @@ TEST_F(WorkQueues, NobodyIsInsideAfterDismiss) {
   EXPECT_EQ(lane.get(), 1U);
 }
 
+/// Requests of given bytes, which a device could decode.
+class RequestsForDevices : public WorkQueues {
+ protected:
+  RequestsForDevices() { queue_.join_device_takers(); }
+  void push_for_device(std::size_t bytes, bool could_decode = true) {
+    WorkPtr work = std::make_unique<Work>();
+    work->arrived = base::Clock::now();
+    work->bytes = std::span(large_).first(bytes);
+    work->device_could_decode = could_decode;
+    queue_.push(std::move(work));
+  }
+  /// @return bytes of each
+  std::vector<std::size_t> take_for_device() {
+    WorkList out;
+    EXPECT_TRUE(queue_.take_for_device(for_device_, out));
+    std::vector<std::size_t> bytes;
+    while (!out.empty()) bytes.push_back(out.pop_front()->bytes.size());
+    return bytes;
+  }
+
+  const std::vector<std::uint8_t> large_ = std::vector<std::uint8_t>(100'000);
+  WorkQueue::DeviceBounds for_device_{3, 2, 100, UINT64_MAX};
+};
+
+using Sizes = std::vector<std::size_t>;
+
+TEST_F(RequestsForDevices, FewAreLeftToOthers) {
+  auto lane = std::async(std::launch::async, [this] { return take_for_device(); });
+  push_for_device(1000);
+  push_for_device(1001);
+  push_for_device(1002, false);
+  EXPECT_EQ(lane.wait_for(milliseconds(50)), std::future_status::timeout);
+  push_for_device(1003);
+  EXPECT_EQ(lane.get(), (Sizes{1000, 1001, 1003}));
+  EXPECT_EQ(take(), 1U) << "what no device could decode stays";
+}
+
+TEST_F(RequestsForDevices, GainMapsComeFirst) {
+  WorkPtr work = std::make_unique<Work>();
+  work->device_could_decode = true;
+  work->has_gain_map_to_do = true;
+  queue_.push(std::move(work));
+  for (int i = 0; i < 3; ++i) push_for_device(1000);
+  EXPECT_EQ(take_for_device().size(), 3U);
+  EXPECT_EQ(take(), 1U);
+}
+
+TEST_F(RequestsForDevices, LikeSizesOfTheOldestMakeABatch) {
+  for (const std::size_t bytes : {600, 5000, 1000, 90'000, 600, 300}) push_for_device(bytes);
+  EXPECT_EQ(take_for_device(), (Sizes{600, 1000, 600}));
+  EXPECT_EQ(take_for_device(), (Sizes{5000, 300})) << "a smaller one where those are too few";
+}
+
+TEST_F(RequestsForDevices, LargerOnesComeLast) {
+  for (const std::size_t bytes : {600, 90'000, 5000}) push_for_device(bytes);
+  EXPECT_EQ(take_for_device(), (Sizes{600, 5000}));
+  EXPECT_FALSE(queue_.empty());
+}
+
+TEST_F(RequestsForDevices, ABatchIsBounded) {
+  for (int i = 0; i < 12; ++i) push_for_device(1000);
+  for_device_.max_bytes = 4999;
+  EXPECT_EQ(take_for_device().size(), 4U);
+  for_device_.max_bytes = 10;
+  EXPECT_EQ(take_for_device().size(), 1U) << "one may be larger";
+  for_device_ = {3, 2, 5, UINT64_MAX};
+  EXPECT_EQ(take_for_device().size(), 5U);
+}
+
+/// Host threads see to what nobody else can do where a device takes the others.
+TEST_F(RequestsForDevices, OthersComeFirstWhereManyWait) {
+  for (const std::size_t bytes : {1000, 1001, 1002, 1003}) push_for_device(bytes);
+  for_device_.max_requests = 1;
+  WorkList out;
+  ASSERT_TRUE(queue_.take_for_device(for_device_, out));
+  push_for_device(90'000, false);
+  push_for_device(80'000, false);
+  const auto take_one = [&] {
+    WorkList out;
+    EXPECT_TRUE(queue_.take({1, 1, UINT64_MAX, 0, 1}, 0, out));
+    return out.empty() ? 0 : out.front().bytes.size();
+  };
+  EXPECT_EQ(take_one(), 90'000U);
+  queue_.leave_device_takers();
+  EXPECT_EQ(take_one(), 1001U) << "nobody takes for a device now";
+  queue_.join_device_takers();
+  EXPECT_EQ(take_one(), 1002U) << "and of two nobody would";
+}
+
+TEST_F(RequestsForDevices, OrderStays) {
+  for (const std::size_t bytes : {600, 5000, 601, 6000, 602, 90}) push_for_device(bytes);
+  EXPECT_EQ(take_for_device(), (Sizes{600, 601, 602}));
+  WorkList rest;
+  ASSERT_TRUE(queue_.take({3, 3, UINT64_MAX, 0, 1}, 0, rest));
+  Sizes sizes;
+  while (!rest.empty()) sizes.push_back(rest.pop_front()->bytes.size());
+  EXPECT_EQ(sizes, (Sizes{5000, 6000, 90}));
+}
+
+TEST_F(RequestsForDevices, WhatIsPutBackIsCountedAgain) {
+  for (int i = 0; i < 3; ++i) push_for_device(1000);
+  WorkList out;
+  ASSERT_TRUE(queue_.take_for_device(for_device_, out));
+  queue_.put_back(std::move(out));
+  EXPECT_EQ(take_for_device().size(), 3U);
+}
+
+TEST_F(RequestsForDevices, NobodyWaitsForAClosedQueue) {
+  auto lane = std::async(std::launch::async, [this] {
+    WorkList out;
+    return queue_.take_for_device(for_device_, out);
+  });
+  push_for_device(1000);
+  queue_.close();
+  EXPECT_FALSE(lane.get());
+}
+
 }  // namespace
 }  // namespace framewire::engine
