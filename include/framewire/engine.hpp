@@ -34,8 +34,9 @@ struct EngineOptions {
   /// it, each. At most gpu_memory_bytes; only of codec cuda. What batches need beyond it is taken
   /// as ever.
   std::uint64_t warm_bytes = 0;
-  unsigned streams = 0;               ///< batches in work at once on each device; 0: chosen
-  unsigned max_batch = 0;             ///< images of one batch at most; 0: chosen
+  unsigned streams = 0;    ///< batches in work at once on each device, besides half as many
+                           ///< of progressive files; 0: chosen
+  unsigned max_batch = 0;  ///< images of one batch at most; 0: chosen
   std::uint32_t batch_wait_us = 200;  ///< how long an image may wait for others to join its batch,
                                       ///< if the device has other work meanwhile
   unsigned threads = 0;               ///< host threads for what is done on the CPU; 0: one a core

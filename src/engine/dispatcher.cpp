@@ -34,7 +34,7 @@ std::size_t capacity_of(const EngineOptions& options, const std::vector<DeviceLa
   if (options.queue != 0) return options.queue;
   if (options.callers_thread && devices.empty()) return SIZE_MAX;
   std::size_t capacity = host_threads(options) * kRequestsPerThread;
-  for (const DeviceLanes& device : devices) capacity += device.lanes * kRequestsPerLane;
+  for (const DeviceLanes& device : devices) capacity += device.all_lanes() * kRequestsPerLane;
   return capacity;
 }
 

@@ -73,7 +73,8 @@ unsigned lanes_of(const EngineOptions& options, std::size_t devices, std::uint64
   const auto cores = std::max(1u, std::thread::hardware_concurrency());
   const auto by_cores = std::clamp(cores / static_cast<unsigned>(devices), kMinLanes, kMaxLanes);
   if (options.codec == CodecKind::kNvjpeg) return std::min(by_cores, kNvjpegLanes);
-  const auto by_memory = std::max<std::uint64_t>(1, memory / kLaneBytes);
+  const std::uint64_t all = memory / kLaneBytes;  // those for progressive files included
+  const auto by_memory = std::max<std::uint64_t>(1, all - all / (1 + kLanesPerProgressiveLane));
   return static_cast<unsigned>(std::min<std::uint64_t>(by_cores, by_memory));
 }
 
