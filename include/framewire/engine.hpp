@@ -31,12 +31,13 @@ struct EngineOptions {
                                        ///< is free when the engine is made
   /// Memory that is taken on each device when the engine is made, instead of when batches first
   /// need it, which makes other batches wait; and an eighth of it for copies to the device and from
-  /// it, each. At most gpu_memory_bytes; only of codec cuda. What batches need beyond it is taken
-  /// as ever.
+  /// it, each. At most two thirds of gpu_memory_bytes; only of codec cuda. What batches need beyond
+  /// it is taken as ever.
   std::uint64_t warm_bytes = 0;
-  unsigned streams = 0;    ///< batches in work at once on each device, besides half as many
-                           ///< of progressive files; 0: chosen
-  unsigned max_batch = 0;  ///< images of one batch at most; 0: chosen
+  /// Batches in work at once on each device; codec cuda has half as many more, and at least one,
+  /// for progressive files. 0: chosen
+  unsigned streams = 0;
+  unsigned max_batch = 0;             ///< images of one batch at most; 0: chosen
   std::uint32_t batch_wait_us = 200;  ///< how long an image may wait for others to join its batch,
                                       ///< if the device has other work meanwhile
   unsigned threads = 0;               ///< host threads for what is done on the CPU; 0: one a core
@@ -192,7 +193,7 @@ class FRAMEWIRE_API Engine {
   Engine& operator=(Engine&&) noexcept;
 
   /// Memory for inputs, faster than the caller's own where there is a GPU (codec cuda; ordinary
-  /// memory elsewhere). What is given back is kept for later calls, up to 256 MB.
+  /// memory elsewhere). What is given back is kept for later calls, up to 1 GiB; elsewhere 256 MiB.
   /// @return busy where memory ran out; too_large for more than any machine has; device_lost
   [[nodiscard]] Result<InputMemory> input_memory(std::size_t bytes);
 

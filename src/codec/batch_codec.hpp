@@ -51,7 +51,7 @@ struct ProgressiveBatches {
   /// How many images must wait. While fewer do, host threads answer them sooner. 0: host threads
   /// decode all of them.
   std::size_t min_images = 0;
-  std::size_t good_images = 0;  ///< from this number on, no more are awaited
+  std::size_t good_images = 0;  ///< of like size: where there are so many, no others join a batch
   std::uint64_t max_bytes = 0;  ///< of compressed input in one batch
 };
 

@@ -26,16 +26,15 @@ struct DeviceLanes {
   CodecKind kind = CodecKind::kCuda;
   plan::Capabilities capabilities;
   unsigned lanes = 1;
-  /// More lanes, for batches of progressive files alone: these take a hundred times as long as
-  /// others.
+  /// More lanes, for batches of progressive files alone: these take fifty times as long as others.
   unsigned progressive_lanes = 0;
   std::size_t max_images = 512;           ///< in one batch
   std::uint64_t lane_bytes = UINT64_MAX;  ///< bound on the device memory of one lane's batch
-  /// Bound on the pinned memory of one lane's batch; what it holds can be a quarter more.
+  /// Bound on the pinned memory of one lane's batch; what it holds can be three fifths more.
   std::uint64_t lane_pinned_bytes = 256u << 20;
-  /// Pinned memory that no lane uses now, kept for the next one that needs it; empty: there is
-  /// none.
-  std::function<std::uint64_t()> idle_pinned_bytes;
+  /// Pinned memory of all lanes, with what none of them uses now; empty: it is what their codecs
+  /// say.
+  std::function<std::uint64_t()> pinned_bytes;
   HostAllocator allocate_input;  ///< memory that this device copies from; empty: any is the same
   HostPinner pin_input;          ///< makes a caller's memory such; empty likewise
   bool reads_scans_only = true;  ///< of an input's bytes; false: the codec parses it itself
@@ -46,7 +45,7 @@ struct DeviceLanes {
   /// Bounds on what all lanes hold, and what lies idle.
   [[nodiscard]] std::uint64_t all_device_bytes() const noexcept { return lane_bytes * all_lanes(); }
   [[nodiscard]] std::uint64_t all_pinned_bytes() const noexcept {
-    return lane_pinned_bytes / 4 * 5 * all_lanes();
+    return lane_pinned_bytes / 5 * 8 * all_lanes();
   }
 };
 

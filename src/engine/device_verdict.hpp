@@ -9,7 +9,7 @@
 namespace framewire::engine {
 
 /// Whether a host thread decodes the entropy bytes: the device's kernels take no arithmetic coding,
-/// and progressive files only where many wait (Lane::take_progressive()).
+/// and progressive files only where many wait (Lane::run_progressive()).
 [[nodiscard]] constexpr bool entropy_on_host(const jpeg::FrameHeader& frame) noexcept {
   return frame.process == jpeg::Process::kProgressive || frame.arithmetic;
 }

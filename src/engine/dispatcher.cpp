@@ -295,8 +295,8 @@ EngineStats Dispatcher::stats() const {
   stats.profiles = converters_.stats();
   for (const auto& device : devices_) {
     stats.device_bytes += device->device_bytes;
-    stats.pinned_bytes += device->pinned_bytes;
-    if (device->lanes.idle_pinned_bytes) stats.pinned_bytes += device->lanes.idle_pinned_bytes();
+    const DeviceLanes& lanes = device->lanes;
+    stats.pinned_bytes += lanes.pinned_bytes ? lanes.pinned_bytes() : device->pinned_bytes.load();
   }
   stats.kept = kept_memory(stats);
   stats.pinned_bytes += inputs_->pinned_bytes();

@@ -42,7 +42,8 @@ Result<InputStore::Block> InputStore::allocate(std::size_t bytes) try {
     return Block{HostMemory(memory, memory->data()), bytes};
   }
   auto memory = allocate_(guarded);
-  if (!memory) return fail(memory.error());
+  if (!memory && free_kept()) memory = allocate_(guarded);
+  if (!memory) return fail(std::move(memory.error()));
   const std::unique_lock lock(ranges_mutex_);
   ranges_.emplace(memory->get(), Range{bytes, false, nullptr});
   return Block{std::move(*memory), bytes};
@@ -62,6 +63,18 @@ void InputStore::give_back(Block block) noexcept {
     // Then it is freed.
   }
   forget(block);
+}
+
+/// @return whether there was anything to free
+bool InputStore::free_kept() {
+  std::multimap<std::size_t, HostMemory> freed;
+  {
+    const std::lock_guard lock(mutex_);
+    freed.swap(kept_);
+    use_.bytes = 0;
+  }
+  for (auto& [bytes, memory] : freed) forget({memory, bytes});
+  return !freed.empty();
 }
 
 /// Called before the memory is freed, since another allocation may come to lie there.

@@ -70,6 +70,7 @@ class InputStore {
   using Ranges = std::map<const std::uint8_t*, Range>;
 
   [[nodiscard]] Result<Block> allocate(std::size_t bytes);
+  [[nodiscard]] bool free_kept();
   void forget(const Block& block) noexcept;
   /// The last range that begins before the end of `bytes`, or ranges_.end().
   [[nodiscard]] Ranges::const_iterator last_before_end(std::span<const std::uint8_t> bytes) const;

@@ -79,8 +79,7 @@ void Lane::run_progressive() {
   const codec::ProgressiveBatches batches = codec_.progressive();
   if (batches.min_images == 0) return;
   const std::size_t most = options_.max_batch != 0 ? options_.max_batch : device_.lanes.max_images;
-  const WorkQueue::DeviceBounds bounds{std::min(batches.min_images, most),
-                                       std::min(batches.good_images, most), most,
+  const WorkQueue::DeviceBounds bounds{batches.min_images, batches.good_images, most,
                                        batches.max_bytes};
   WorkQueue& queue = flow_.host_queue();
   queue.join_device_takers();

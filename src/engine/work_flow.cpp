@@ -41,6 +41,7 @@ void WorkFlow::host_first(WorkPtr work) noexcept {
 
 void WorkFlow::back_to_devices(WorkPtr work) noexcept {
   work->go_to(WorkState::kForDevice);
+  work->device_could_decode = false;
   device_queue_.push(std::move(work));
 }
 

@@ -41,11 +41,12 @@ WorkList& WorkQueue::list_of(const Work& work) noexcept {
   return is_for_device(work) ? for_device_ : items_;
 }
 
-/// Where so many wait that devices take what they can, others see to the rest first. Not of an
-/// empty queue.
+/// Where so many wait that devices take what they can, others see to the rest first: also to gain
+/// maps, without which some of these do not get to the devices. Not of an empty queue.
 WorkList& WorkQueue::next_list() noexcept {
   if (items_.empty() || for_device_.empty()) return items_.empty() ? for_device_ : items_;
-  const bool devices_take = device_takers_ > 0 && for_device_.size() >= min_for_device_;
+  const bool devices_take =
+      device_takers_ > 0 && for_device_.size() + soon_for_device_ >= min_for_device_;
   return devices_take || items_.front().arrived <= for_device_.front().arrived ? items_
                                                                                : for_device_;
 }
@@ -53,13 +54,21 @@ WorkList& WorkQueue::next_list() noexcept {
 void WorkQueue::count_in(const Work& work) noexcept {
   bytes_ += work.bytes.size();
   ++count_;
-  if (is_for_device(work)) ++for_device_sizes_[size_class(work)];
+  if (is_for_device(work)) {
+    ++for_device_sizes_[size_class(work)];
+  } else if (work.device_could_decode) {
+    ++soon_for_device_;
+  }
 }
 
 void WorkQueue::count_out(const Work& work) noexcept {
   bytes_ -= work.bytes.size();
   --count_;
-  if (is_for_device(work)) --for_device_sizes_[size_class(work)];
+  if (is_for_device(work)) {
+    --for_device_sizes_[size_class(work)];
+  } else if (work.device_could_decode) {
+    --soon_for_device_;
+  }
 }
 
 void WorkQueue::wake_for_device() noexcept {
@@ -108,7 +117,7 @@ std::uint64_t WorkQueue::sizes_for(const Work& oldest, std::size_t good_requests
   std::uint64_t sizes = 0;
   std::size_t count = 0;
   const auto add = [&](std::size_t size) {
-    if (count >= good_requests) return;
+    if (count != 0 && count >= good_requests) return;
     sizes |= std::uint64_t{1} << size;
     count += for_device_sizes_[size];
   };

@@ -106,6 +106,8 @@ class WorkQueue {
   std::uint64_t bytes_ = 0;            ///< likewise
   WorkList for_device_;                ///< what a device could decode
   std::array<std::size_t, 64> for_device_sizes_{};  ///< its requests by size_class()
+  std::size_t soon_for_device_ = 0;  ///< items that a device could decode once their gain maps are
+                                     ///< done
   std::condition_variable many_for_device_;
   std::size_t device_takers_ = 0;
   std::size_t waiting_takers_ = 0;

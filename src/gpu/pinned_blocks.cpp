@@ -1,5 +1,6 @@
-#include <algorithm>
+#include <cuda_runtime_api.h>
 #include <bit>
+#include <gpu/on_device.hpp>
 #include <gpu/pinned_blocks.hpp>
 #include <new>
 #include <utility>
@@ -19,6 +20,16 @@ std::size_t block_size(std::size_t bytes) {
 
 }  // namespace
 
+PinnedBlocks::PinnedBlocks(std::uint64_t bound_bytes) : bound_bytes_(bound_bytes) {
+  (void)cudaGetDevice(&device_);
+}
+
+/// A thread without a device would make a context on the first one.
+PinnedBlocks::~PinnedBlocks() {
+  const OnDevice on(device_);
+  kept_.clear();
+}
+
 Result<Buffer> PinnedBlocks::take(std::size_t bytes) {
   const std::size_t wanted = block_size(bytes);
   bool full = false;
@@ -30,6 +41,10 @@ Result<Buffer> PinnedBlocks::take(std::size_t bytes) {
   }
   if (full) free_kept();
   auto made = Buffer::make(BufferKind::kPinnedMapped, wanted);
+  if (!made && kept_bytes() != 0) {
+    free_kept();
+    made = Buffer::make(BufferKind::kPinnedMapped, wanted);
+  }
   if (!made) {
     const std::lock_guard lock(mutex_);
     used_bytes_ -= wanted;
@@ -40,7 +55,7 @@ Result<Buffer> PinnedBlocks::take(std::size_t bytes) {
 /// @return an empty one where there is none that suits
 Buffer PinnedBlocks::take_kept(std::size_t bytes) {
   const auto found = kept_.lower_bound(bytes);
-  if (found == kept_.end() || found->first > 2 * bytes) return {};
+  if (found == kept_.end() || found->first > bytes + bytes / 4) return {};
   Buffer block = std::move(found->second);
   kept_.erase(found);
   kept_bytes_ -= block.bytes();
@@ -65,6 +80,11 @@ void PinnedBlocks::free_kept() noexcept {
   const std::lock_guard lock(mutex_);
   freed.swap(kept_);
   kept_bytes_ = 0;
+}
+
+std::uint64_t PinnedBlocks::bytes() const {
+  const std::lock_guard lock(mutex_);
+  return used_bytes_ + kept_bytes_;
 }
 
 std::uint64_t PinnedBlocks::kept_bytes() const {

@@ -16,21 +16,32 @@ namespace framewire::gpu {
 /// end while a kernel ran), so what is given back stays here for others. Thread-safe.
 class PinnedBlocks {
  public:
+  /// For the calling thread's current device.
   /// @param bound_bytes  of all blocks; beyond it, those that nobody uses are freed
-  explicit PinnedBlocks(std::uint64_t bound_bytes) : bound_bytes_(bound_bytes) {}
+  explicit PinnedBlocks(std::uint64_t bound_bytes);
+  ~PinnedBlocks();
+  PinnedBlocks(const PinnedBlocks&) = delete;
+  PinnedBlocks& operator=(const PinnedBlocks&) = delete;
 
-  /// @return a block of `bytes` or up to twice as many; busy where memory ran out; device_lost
+  /// @return a block of `bytes`, or up to kMostOver times as many; busy where memory ran out;
+  ///         device_lost
   [[nodiscard]] Result<Buffer> take(std::size_t bytes);
   void give_back(Buffer block) noexcept;
 
   /// Bytes of blocks that nobody uses now.
   [[nodiscard]] std::uint64_t kept_bytes() const;
+  /// Bytes of all blocks.
+  [[nodiscard]] std::uint64_t bytes() const;
+
+  /// Sizes go up by a quarter at most, and a block may be of the next size.
+  static constexpr double kMostOver = 1.25 * 1.25;
 
  private:
   [[nodiscard]] Buffer take_kept(std::size_t bytes);
   void free_kept() noexcept;
 
   const std::uint64_t bound_bytes_;
+  int device_ = 0;
   mutable std::mutex mutex_;
   std::multimap<std::size_t, Buffer> kept_;
   std::uint64_t kept_bytes_ = 0;

@@ -72,9 +72,10 @@ TEST_F(PinnedBlocksOnGpu, WhatIsGivenBackIsTakenAgain) {
   EXPECT_NE(other.data(), at) << "it is too small";
   const gpu::Buffer tiny = value_of(pool.take(kPieceBytes / 8));
   EXPECT_NE(tiny.data(), at) << "it would be wasted";
-  const gpu::Buffer again = value_of(pool.take(kPieceBytes / 2 + 1));
+  const gpu::Buffer again = value_of(pool.take(kPieceBytes / 5 * 4));
   EXPECT_EQ(again.data(), at);
   EXPECT_EQ(pool.kept_bytes(), 0u);
+  EXPECT_EQ(pool.bytes(), again.bytes() + other.bytes() + tiny.bytes());
 }
 
 TEST_F(PinnedBlocksOnGpu, ABlockIsAtMostAQuarterLarger) {

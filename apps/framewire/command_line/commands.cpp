@@ -106,9 +106,7 @@ constexpr OptionSpec kBenchOwn[] = {
     {"jobs", "LIST", "", "1", "resize: numbers of threads to measure, joined by commas",
      "Measuring"},
     {"batch", "N", "", "", "jpeg2jpeg: images of one batch at most", "Measuring"},
-    {"streams", "N", "", "",
-     "jpeg2jpeg: batches in work at once on each GPU, besides half as many of progressive files",
-     "Measuring"},
+    {"streams", "N", "", "", "jpeg2jpeg: batches in work at once on each GPU", "Measuring"},
     {"memory", "WHOSE", "own|engine", "own",
      "jpeg2jpeg: where inputs lie: in memory of the program's own, or of the engine's, from which "
      "GPUs copy",

@@ -11,19 +11,12 @@ namespace {
 
 using gpu::Part;
 
-/// A buffer that must grow gets a quarter more, so that batches of similar size do not grow it
-/// again. @return what it should have
-std::uint64_t larger(const auto& buffer, std::uint64_t bytes, std::uint64_t max_bytes) {
-  if (bytes <= buffer.bytes()) return bytes;
-  return std::max(bytes, std::min(bytes + bytes / 4, max_bytes));
-}
-
 /// Small ones double: pinning takes 0.6 ms a megabyte, and the lanes of a device begin together.
 Result<void> grow(gpu::PinnedBuffer& buffer, std::uint64_t bytes) {
   constexpr std::uint64_t kDoubledBytes = 32 << 20;
   if (bytes <= buffer.bytes()) return {};
-  const std::uint64_t doubled = std::min<std::uint64_t>(2 * buffer.bytes(), kDoubledBytes);
-  return buffer.reserve(std::max(larger(buffer, bytes, UINT64_MAX), doubled));
+  return buffer.reserve(
+      std::max(bytes, std::min<std::uint64_t>(2 * buffer.bytes(), kDoubledBytes)));
 }
 
 template <typename T>
@@ -77,14 +70,19 @@ Result<void> Transcoder::reserve_ahead(std::uint64_t device_bytes) {
   return output_.reserve(pinned_bytes);
 }
 
+/// A buffer that must grow gets a quarter more than it needs, so that batches of similar size do
+/// not grow it again.
+Result<void> Transcoder::reserve_device(std::uint64_t bytes) {
+  if (bytes <= device_.bytes()) return {};
+  const std::uint64_t more = std::min(bytes + bytes / 4, max_device_bytes_);
+  return device_.reserve(std::max(bytes, more), stream_);
+}
+
 Result<void> Transcoder::reserve() {
   const gpu::Arena& arena = plan_.arena();
   records_bytes_ = plan_.records_bytes();
   if (auto ok = grow(staging_, arena.bytes(Part::kUploaded)); !ok) return ok;
-  if (auto ok = device_.reserve(larger(device_, arena.total_bytes(), max_device_bytes_), stream_);
-      !ok) {
-    return ok;
-  }
+  if (auto ok = reserve_device(arena.total_bytes()); !ok) return ok;
   if (auto ok = grow(host_status_, plan_.status().bytes()); !ok) return ok;
   return grow(output_, records_bytes_ + plan_.encode().output_bytes());
 }

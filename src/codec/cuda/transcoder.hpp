@@ -110,6 +110,7 @@ class Transcoder {
         plan_(tuning),
         launcher_(tuning.graph_credit_us) {}
   [[nodiscard]] Result<void> reserve();
+  [[nodiscard]] Result<void> reserve_device(std::uint64_t bytes);
   [[nodiscard]] Result<void> run();
   void enqueue_stages(const StageRun& run);
   [[nodiscard]] Result<void> record_end();

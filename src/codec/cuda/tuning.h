@@ -101,10 +101,10 @@ inline constexpr int kAssembleThreads = 256;
 
 /// What one component of a progressive file may have for the device to decode it: bytes of its
 /// longest first scan, or of all its refinements, and blocks that these pass, each counted once a
-/// scan. A lane decodes them one after the other: at 0.15 µs a code, and two codes a byte, this is
-/// a second.
+/// scan. A lane decodes them one after the other: a photograph's two codes a byte, of 0.15 µs each,
+/// take a second; codes of a file that is made to be slow, which are never plain, some seconds.
 inline constexpr std::uint32_t kMaxChainBytes = 4 << 20;
-inline constexpr std::uint32_t kMaxChainBlocks = 4 << 20;
+inline constexpr std::uint32_t kMaxChainBlocks = 2 << 20;
 /// Scans of such a file. Usual scripts have ten to twenty.
 inline constexpr std::size_t kMaxProgressiveScans = 32;
 

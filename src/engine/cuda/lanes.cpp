@@ -21,8 +21,8 @@ constexpr int kMinComputeMinor = 5;
 /// each has a thread of its own.
 constexpr unsigned kMaxLanes = 16;
 constexpr unsigned kMinLanes = 2;
-/// Lanes for progressive files, to one for the others: enough for one batch of each size to be at
-/// work.
+/// Other lanes to one for progressive files. Eight of these are enough for a batch of each size to
+/// be at work.
 constexpr unsigned kLanesPerProgressiveLane = 2;
 /// nvJPEG keeps megabytes of pinned memory for every image that it encodes at once, and all its
 /// objects share one set of JPEG engines: a few lanes with batches of 64 keep those busy.
@@ -74,7 +74,8 @@ unsigned lanes_of(const EngineOptions& options, std::size_t devices, std::uint64
   const auto by_cores = std::clamp(cores / static_cast<unsigned>(devices), kMinLanes, kMaxLanes);
   if (options.codec == CodecKind::kNvjpeg) return std::min(by_cores, kNvjpegLanes);
   const std::uint64_t all = memory / kLaneBytes;  // those for progressive files included
-  const auto by_memory = std::max<std::uint64_t>(1, all - all / (1 + kLanesPerProgressiveLane));
+  const auto by_memory =
+      std::max<std::uint64_t>(1, all * kLanesPerProgressiveLane / (kLanesPerProgressiveLane + 1));
   return static_cast<unsigned>(std::min<std::uint64_t>(by_cores, by_memory));
 }
 
@@ -152,12 +153,12 @@ Result<DeviceLanes> lanes_on(const gpu::DeviceFacts& facts, const EngineOptions&
     lanes.pin_input = [ordinal](std::span<std::uint8_t> range) { return pin(ordinal, range); };
   }
   const std::uint64_t bound = lanes.lane_bytes;
-  const std::uint64_t warm = std::min(options.warm_bytes, memory) / lanes.lanes;
+  const std::uint64_t warm = std::min(options.warm_bytes / lanes.lanes, lanes.lane_bytes);
   const bool timed = options.timed;
   const std::uint64_t pinned = lanes.all_pinned_bytes();
   auto shared = share_device(memory, pinned);
   if (!shared) return fail(shared.error());
-  lanes.idle_pinned_bytes = [pool = shared->pinned] { return pool->kept_bytes(); };
+  lanes.pinned_bytes = [blocks = shared->pinned] { return blocks->bytes(); };
   lanes.make_codec = [=, shared = std::move(*shared)](
                          LaneKind kind) -> Result<std::unique_ptr<codec::BatchCodec>> {
     if (auto ok = gpu::use_device(ordinal); !ok) return fail(ok.error());

@@ -221,6 +221,51 @@ TEST_F(RequestsForDevices, GainMapsComeFirst) {
   EXPECT_EQ(take(), 1U);
 }
 
+/// One by one, so that each has come later than the one before: else host threads would decode each
+/// as soon as its gain map is done.
+TEST_F(RequestsForDevices, GainMapsOfManyAreMadeBeforeOneIsDecoded) {
+  push_for_device(1000);
+  for (int i = 0; i < 2; ++i) {
+    WorkPtr work = std::make_unique<Work>();
+    work->arrived = base::Clock::now();
+    work->device_could_decode = true;
+    work->has_gain_map_to_do = true;
+    queue_.push(std::move(work));
+  }
+  WorkList out;
+  ASSERT_TRUE(queue_.take({1, 1, UINT64_MAX, 0, 1}, 0, out));
+  ASSERT_EQ(out.size(), 1U);
+  EXPECT_TRUE(out.front().has_gain_map_to_do);
+}
+
+TEST_F(RequestsForDevices, SeveralTakeAtOnce) {
+  for_device_.max_requests = 3;
+  const auto take_three = [this] { return take_for_device().size(); };
+  auto one = std::async(std::launch::async, take_three);
+  auto other = std::async(std::launch::async, take_three);
+  EXPECT_EQ(one.wait_for(milliseconds(50)), std::future_status::timeout);
+  WorkList works;
+  for (int i = 0; i < 6; ++i) {
+    WorkPtr work = std::make_unique<Work>();
+    work->device_could_decode = true;
+    works.push_back(std::move(work));
+  }
+  queue_.push(std::move(works));
+  EXPECT_EQ(one.get() + other.get(), 6U);
+}
+
+TEST_F(RequestsForDevices, WhatIsOverIsTakenOut) {
+  for (int i = 0; i < 3; ++i) push_for_device(1000);
+  WorkPtr late = std::make_unique<Work>();
+  late->device_could_decode = true;
+  late->deadline = base::Clock::now();
+  queue_.push(std::move(late));
+  WorkList over;
+  EXPECT_EQ(queue_.remove_over(over), base::Clock::time_point::max());
+  EXPECT_EQ(over.size(), 1U);
+  EXPECT_EQ(take_for_device().size(), 3U);
+}
+
 TEST_F(RequestsForDevices, LikeSizesOfTheOldestMakeABatch) {
   for (const std::size_t bytes : {600, 5000, 1000, 90'000, 600, 300}) push_for_device(bytes);
   EXPECT_EQ(take_for_device(), (Sizes{600, 1000, 600}));

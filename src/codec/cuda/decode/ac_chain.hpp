@@ -143,7 +143,10 @@ class FirstAcChain : public AcChain {
   using AcChain::AcChain;
 
   /// Before a group of rounds: sees what the feed has stored. @return whether to go through it
-  FW_HD bool begin_group() { return look<kAcRoundsPerFeed * kAcCodesPerRound * 31>(); }
+  FW_HD bool begin_group() {
+    constexpr std::uint32_t kMaxBits = 31 + 7;  // of a code, and of padding behind a segment
+    return look<kAcRoundsPerFeed * kAcCodesPerRound * kMaxBits>();
+  }
   /// Takes a round of codes.
   FW_HD void take_codes() {
 #if defined(__CUDA_ARCH__)
