@@ -292,8 +292,8 @@ TEST_F(RequestsForDevices, ABatchIsBounded) {
 TEST_F(RequestsForDevices, OthersComeFirstWhereManyWait) {
   for (const std::size_t bytes : {1000, 1001, 1002, 1003}) push_for_device(bytes);
   for_device_.max_requests = 1;
-  WorkList out;
-  ASSERT_TRUE(queue_.take_for_device(for_device_, out));
+  WorkList first;
+  ASSERT_TRUE(queue_.take_for_device(for_device_, first));
   push_for_device(90'000, false);
   push_for_device(80'000, false);
   const auto take_one = [&] {
