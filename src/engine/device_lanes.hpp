@@ -30,7 +30,7 @@ struct DeviceLanes {
   unsigned progressive_lanes = 0;
   std::size_t max_images = 512;           ///< in one batch
   std::uint64_t lane_bytes = UINT64_MAX;  ///< bound on the device memory of one lane's batch
-  /// Bound on the pinned memory of one lane's batch; what it holds can be three fifths more.
+  /// Bound on the pinned memory of one lane's batch; what it holds can be twice as much.
   std::uint64_t lane_pinned_bytes = 256u << 20;
   /// Pinned memory of all lanes, with what none of them uses now; empty: it is what their codecs
   /// say.
@@ -45,7 +45,7 @@ struct DeviceLanes {
   /// Bounds on what all lanes hold, and what lies idle.
   [[nodiscard]] std::uint64_t all_device_bytes() const noexcept { return lane_bytes * all_lanes(); }
   [[nodiscard]] std::uint64_t all_pinned_bytes() const noexcept {
-    return lane_pinned_bytes / 5 * 8 * all_lanes();
+    return lane_pinned_bytes * 2 * all_lanes();
   }
 };
 

@@ -65,7 +65,7 @@ TEST(EngineMemory, OfLanesIsTheirSum) {
   EXPECT_EQ(device.bound_bytes, 15'000u);
   const KeptMemory& pinned = test::find_kept(stats, "pinned buffers");
   EXPECT_EQ(pinned.bytes, 700u);
-  EXPECT_EQ(pinned.bound_bytes, 19'200u);
+  EXPECT_EQ(pinned.bound_bytes, 24'000u);
   const KeptMemory& headers = test::find_kept(stats, "headers");
   EXPECT_GE(headers.bytes, 10u);
   EXPECT_EQ(headers.bytes * 2, headers.bound_bytes);
