@@ -4,10 +4,9 @@
 // lane takes several, parses and plans them, and runs them as one batch; what it finds to be for
 // the CPU moves to the host queue. Files whose entropy decoding a device cannot do, and those with
 // a gain map, pass through a host thread first and come back; where many progressive files wait for
-// that, lanes of their own take them over. Those whose profile is converted by a
-// table that nobody has made yet wait for one of a few threads that make such tables. Nothing but
-// submit() ever waits for room, so the queues cannot lock each other. WorkState has the states of a
-// request in this.
+// that, lanes of their own take them over. Those whose profile is converted by a table that nobody
+// has made yet wait for one of a few threads that make such tables. Nothing but submit() ever waits
+// for room, so the queues cannot lock each other. WorkState has the states of a request in this.
 #pragma once
 
 #include <array>
