@@ -87,16 +87,17 @@ void MapIterator::close() {
 nb::object MapIterator::advance() {
   while (true) {
     if (servable()) return give();
-    if (has_room_for_group() || (under_way_ == 0 && ready_.empty())) read_group();
+    // A group, not an input: to hand in one costs as much as to hand in several.
+    if (has_room_for(group_) || (under_way_ == 0 && ready_.empty())) read_group();
     hand_in();
     if (under_way_ == 0 && ready_.empty() && exhausted_ && unsent_.empty()) return {};
     take();
   }
 }
 
-// A group, not an input: to hand in one costs as much as to hand in several.
-bool MapIterator::has_room_for_group() const {
-  return !exhausted_ && read_ - given_ + group_ <= settings_.window;
+bool MapIterator::has_room_for(std::size_t inputs) const {
+  return !exhausted_ && read_ - given_ + inputs <= settings_.window &&
+         input_bytes_ < settings_.input_bytes;
 }
 
 bool MapIterator::servable() const {
@@ -124,7 +125,7 @@ nb::object MapIterator::give() {
 // Reads up to a group of inputs, as long as the window and the source's speed allow.
 void MapIterator::read_group() {
   const auto until = Clock::now() + kGroupWait;
-  while (!exhausted_ && read_ - given_ < settings_.window && unsent_.size() < group_) {
+  while (has_room_for(1) && unsent_.size() < group_) {
     read_one();
     if (Clock::now() > until) return;
   }
@@ -177,6 +178,7 @@ void MapIterator::enter(std::uint64_t index, nb::handle jpeg, nb::object own_opt
     put_error(index, raised);
     return;
   }
+  input_bytes_ += slot.input->bytes().size();
   slot.index = index;
   slot.options = own_options.is_valid() ? &nb::cast<const Options&>(own_options) : &options_;
   slot.own_options = std::move(own_options);
@@ -207,7 +209,7 @@ void MapIterator::hand_in() {
 
 // Takes the answers that are there; waits for some only where nothing else can be done.
 void MapIterator::take() {
-  const bool idle = !has_room_for_group() || !unsent_.empty();
+  const bool idle = !has_room_for(group_) || !unsent_.empty();
   const bool wait = idle && !servable() && (under_way_ > 0 || !unsent_.empty());
   const auto timeout = wait ? kForever : std::chrono::microseconds(0);
   std::vector<Completion> taken =
@@ -271,6 +273,7 @@ std::size_t MapIterator::take_slot() {
 void MapIterator::free_slot(std::size_t place) {
   Slot& slot = slots_[place];
   slot.own_options.reset();
+  if (slot.input) input_bytes_ -= slot.input->bytes().size();
   slot.input.reset();
   free_.push_back(place);
 }
@@ -351,12 +354,14 @@ void bind_map_iterator(nb::module_& module) {
           "__init__",
           [](MapIterator* self, std::shared_ptr<EngineHandle> engine, nb::object owner,
              nb::object source, nb::object options, nb::object parse, std::size_t window,
-             bool ordered, bool raises) {
+             std::uint64_t input_bytes, bool ordered, bool raises) {
             new (self) MapIterator(std::move(engine), std::move(owner), std::move(source),
-                                   std::move(options), std::move(parse), {window, ordered, raises});
+                                   std::move(options), std::move(parse),
+                                   {window, input_bytes, ordered, raises});
           },
           nb::arg("engine"), nb::arg("owner"), nb::arg("source"), nb::arg("options"),
-          nb::arg("parse"), nb::arg("window"), nb::arg("ordered"), nb::arg("raises"))
+          nb::arg("parse"), nb::arg("window"), nb::arg("input_bytes"), nb::arg("ordered"),
+          nb::arg("raises"))
       .def(
           "close", &MapIterator::close,
           "Cancels what is queued and waits for what is being worked on; there are no more answers "

@@ -29,9 +29,10 @@ namespace framewire::python {
 class MapIterator {
  public:
   struct Settings {
-    std::size_t window;  ///< inputs read whose answers were not given, at most
-    bool ordered;        ///< answers come in the order of the inputs
-    bool raises;         ///< the first error is raised and ends the iteration
+    std::size_t window;         ///< inputs read whose answers were not given, at most
+    std::uint64_t input_bytes;  ///< no more are read while so many are held for the engine
+    bool ordered;               ///< answers come in the order of the inputs
+    bool raises;                ///< the first error is raised and ends the iteration
   };
 
   /// @param owner    the framewire.Engine, kept so that it is not collected under way
@@ -88,7 +89,8 @@ class MapIterator {
   void free_slot(std::size_t slot);
   /// Waits a little for more answers than those that were just waited for, where they come fast.
   void linger(std::vector<Completion>& taken);
-  [[nodiscard]] bool has_room_for_group() const;
+  /// Whether the window has room for so many more inputs.
+  [[nodiscard]] bool has_room_for(std::size_t inputs) const;
   [[nodiscard]] bool servable() const;
   void stop_and_drain();
 
@@ -108,6 +110,7 @@ class MapIterator {
   std::uint64_t read_ = 0;   ///< inputs that the source has given
   std::uint64_t given_ = 0;  ///< answers
   std::size_t under_way_ = 0;
+  std::uint64_t input_bytes_ = 0;  ///< of slots_
   std::chrono::steady_clock::time_point last_wait_{};
   std::uint64_t answered_at_last_wait_ = 0;
   std::deque<Slot> slots_;  ///< never shrinks; buffers must not move

@@ -61,6 +61,16 @@ def test_an_iterator_that_has_raised_is_over(engine, photo):
         answers.close()
 
 
+def test_without_a_window_the_bytes_of_inputs_are_bounded(engine, photo, monkeypatch):
+    monkeypatch.setattr("framewire._engine._MAP_INPUT_BYTES", 1)
+    read = []
+    answers = engine.map((read.append(i) or photo for i in range(50)), size="16x")
+    for given in range(50):
+        assert next(answers).index == given
+        assert len(read) <= given + 2
+    assert list(answers) == []
+
+
 def test_one_caller_at_a_time(engine, photo):
     inside, leave = threading.Event(), threading.Event()
 

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
     from ._keywords import ResizeOptions
 
+# Of inputs that Engine.map() holds for the engine, where nobody has chosen a window.
+_MAP_INPUT_BYTES = 1 << 30
 _SUFFIXES = {"k": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -166,9 +168,9 @@ class Engine:
         self._dispatcher = Dispatcher(self._native)
         # An engine that nobody closes, nor refers to, still answers what was submitted.
         self._finalizer = weakref.finalize(self, self._dispatcher.finish)
-        # Threads of the CPU take few at a time; a GPU is quickest with a thousand under way.
+        # Threads of the CPU take few at a time; a GPU is quickest with thousands under way.
         threads_there = threads or os.cpu_count() or 1
-        self._window = 1024 if self._native.devices() else max(16, 4 * threads_there)
+        self._window = 4096 if self._native.devices() else max(16, 4 * threads_there)
         _engines.add(self)
 
     def resize(self, jpeg: Buffer, **options: Unpack[ResizeOptions]) -> Resized:
@@ -243,8 +245,9 @@ class Engine:
 
         Args:
             jpegs: the inputs.
-            window: inputs that were read and whose answers were not taken, at most; None: 1024 with
-                GPUs, otherwise four a thread and at least 16.
+            window: inputs that were read and whose answers were not taken, at most; None: 4096 with
+                GPUs, otherwise four a thread and at least 16, and no more are read while 1 GiB of
+                inputs is held for the engine.
             ordered: True: answers come in the order of the inputs. False: as they are done;
                 Resized.index says which input it was.
             on_error: "raise": the first input that fails raises its Error, whose `index` says which
@@ -266,6 +269,7 @@ class Engine:
             options=parse(options),
             parse=parse,
             window=min(window or self._window, sys.maxsize),
+            input_bytes=sys.maxsize if window else _MAP_INPUT_BYTES,
             ordered=bool(ordered),
             raises=on_error == "raise",
         )

@@ -84,6 +84,7 @@ class MapIterator:
         options: Options,
         parse: Callable[[Mapping[str, Any], Options], Options],
         window: int,
+        input_bytes: int,
         ordered: bool,
         raises: bool,
     ) -> None: ...
