@@ -1,18 +1,29 @@
 #include <cuda_runtime_api.h>
 #include <gpu/buffer.hpp>
 #include <gpu/error.hpp>
+#include <gpu/pinned_pages.hpp>
 
 namespace framewire::gpu {
 
 void Buffer::Free::operator()(std::uint8_t* data) const noexcept {
   if (kind == BufferKind::kDevice) {
     (void)cudaFree(data);
+  } else if (pages_bytes != 0) {
+    free_pinned_pages(data, pages_bytes);
   } else {
     (void)cudaFreeHost(data);
   }
 }
 
 Result<Buffer> Buffer::make(BufferKind kind, std::size_t bytes) {
+  Buffer buffer;
+  if (kind != BufferKind::kDevice && bytes >= kMinPinnedPages) {
+    if (std::uint8_t* const pages = make_pinned_pages(bytes); pages != nullptr) {
+      buffer.data_ = {pages, Free{kind, bytes}};
+      buffer.bytes_ = bytes;
+      return buffer;
+    }
+  }
   void* data = nullptr;
   const unsigned flags = kind == BufferKind::kPinnedMapped ? cudaHostAllocMapped : 0u;
   const cudaError_t error =
@@ -20,8 +31,7 @@ Result<Buffer> Buffer::make(BufferKind kind, std::size_t bytes) {
   const char* doing =
       kind == BufferKind::kDevice ? "allocating device memory" : "allocating pinned memory";
   if (auto ok = check(error, doing); !ok) return fail(ok.error());
-  Buffer buffer;
-  buffer.data_ = {static_cast<std::uint8_t*>(data), Free{kind}};
+  buffer.data_ = {static_cast<std::uint8_t*>(data), Free{kind, 0}};
   buffer.bytes_ = bytes;
   return buffer;
 }

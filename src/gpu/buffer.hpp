@@ -31,9 +31,11 @@ class Buffer {
  private:
   struct Free {
     BufferKind kind;
+    std::size_t
+        pages_bytes;  ///< of pages of the process's own (gpu/pinned_pages.hpp); 0: of CUDA's
     void operator()(std::uint8_t* data) const noexcept;
   };
-  std::unique_ptr<std::uint8_t, Free> data_{nullptr, Free{BufferKind::kDevice}};
+  std::unique_ptr<std::uint8_t, Free> data_{nullptr, Free{BufferKind::kDevice, 0}};
   std::size_t bytes_ = 0;
 };
 

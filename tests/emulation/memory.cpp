@@ -187,6 +187,7 @@ cudaError_t cudaHostRegister(void* memory, std::size_t bytes, unsigned) {
   return cudaSuccess;
 }
 cudaError_t cudaHostUnregister(void* memory) {
+  cuda_emulation::run_everything();
   cuda_emulation::forget(memory);
   return cudaSuccess;
 }
