@@ -27,6 +27,9 @@ void WorkQueue::append(WorkPtr work) noexcept {
   count_in(*work);
   list_of(*work).push_back(std::move(work));
   wake_for_device();
+  const std::size_t before = count_;
+  recount();
+  if (count_ <= before) return;
   const std::size_t min_share = bounds_.min_share;
   if (gathering_ > 0 && (count_ >= share() || bytes_ >= bounds_.max_bytes)) {
     enough_.notify_one();
@@ -41,19 +44,35 @@ WorkList& WorkQueue::list_of(const Work& work) noexcept {
   return is_for_device(work) ? for_device_ : items_;
 }
 
-/// Where so many wait that devices take what they can, others see to the rest first: also to gain
-/// maps, without which some of these do not get to the devices. Not of an empty queue.
+/// Where so many wait that devices take what they can, callers of take() leave it to them and see
+/// to the rest: also to gain maps, without which some of these do not get to the devices. What a
+/// host thread decodes for a device comes there as coefficients, up to 50 times the file's bytes,
+/// and the lanes' buffers grow by them.
+bool WorkQueue::devices_take() const noexcept {
+  return !closed_ && device_takers_ > 0 && for_device_.size() + soon_for_device_ >= min_for_device_;
+}
+
+/// After each change of what is queued, or of who takes it.
+void WorkQueue::recount() noexcept {
+  count_ = devices_take() ? items_.size() : items_.size() + for_device_.size();
+}
+
+/// For changes by which callers of take() may get what was left to devices.
+void WorkQueue::recount_and_wake() noexcept {
+  const std::size_t before = count_;
+  recount();
+  if (count_ > before) filled_.notify_all();
+}
+
+/// Not where take() has nothing to hand out.
 WorkList& WorkQueue::next_list() noexcept {
   if (items_.empty() || for_device_.empty()) return items_.empty() ? for_device_ : items_;
-  const bool devices_take =
-      device_takers_ > 0 && for_device_.size() + soon_for_device_ >= min_for_device_;
-  return devices_take || items_.front().arrived <= for_device_.front().arrived ? items_
-                                                                               : for_device_;
+  return devices_take() || items_.front().arrived <= for_device_.front().arrived ? items_
+                                                                                 : for_device_;
 }
 
 void WorkQueue::count_in(const Work& work) noexcept {
   bytes_ += work.bytes.size();
-  ++count_;
   if (is_for_device(work)) {
     ++for_device_sizes_[size_class(work)];
   } else if (work.device_could_decode) {
@@ -63,7 +82,6 @@ void WorkQueue::count_in(const Work& work) noexcept {
 
 void WorkQueue::count_out(const Work& work) noexcept {
   bytes_ -= work.bytes.size();
-  --count_;
   if (is_for_device(work)) {
     --for_device_sizes_[size_class(work)];
   } else if (work.device_could_decode) {
@@ -106,6 +124,7 @@ void WorkQueue::put_back(WorkList works) noexcept {
   }
   items_.prepend(std::move(front));
   for_device_.prepend(std::move(front_for_device));
+  recount();
   wake_all();
 }
 
@@ -150,22 +169,26 @@ void WorkQueue::take_sizes(std::uint64_t sizes, const DeviceBounds& bounds,
 void WorkQueue::join_device_takers() noexcept {
   const std::lock_guard lock(mutex_);
   ++device_takers_;
+  recount();
 }
 
 void WorkQueue::leave_device_takers() noexcept {
   const std::lock_guard lock(mutex_);
   --device_takers_;
+  recount_and_wake();
 }
 
 bool WorkQueue::take_for_device(const DeviceBounds& bounds, WorkList& out) {
   std::unique_lock lock(mutex_);
   min_for_device_ = bounds.min_requests;
+  recount_and_wake();
   ++waiting_takers_;
   many_for_device_.wait(lock, [&] { return closed_ || for_device_.size() >= bounds.min_requests; });
   --waiting_takers_;
   if (closed_) return false;
   take_sizes(sizes_for(for_device_.front(), bounds.good_requests), bounds, out);
   wake_for_device();
+  recount_and_wake();
   return true;
 }
 
@@ -187,6 +210,7 @@ QueueWatch::TimePoint WorkQueue::remove_over(WorkList& over) noexcept {
     }
     *list = std::move(kept);
   }
+  recount_and_wake();
   return earliest;
 }
 
@@ -260,6 +284,7 @@ bool WorkQueue::take(const Bounds& bounds, std::size_t done, WorkList& out) {
     if (!out.empty() && bytes > bounds.max_bytes) break;
     count_out(next.front());
     out.push_back(next.pop_front());
+    recount();
   }
   ++busy_;
   at_work_ += out.size();
@@ -318,6 +343,7 @@ void WorkQueue::leave(std::size_t done) {
 void WorkQueue::close() {
   const std::lock_guard lock(mutex_);
   closed_ = true;
+  recount();
   wake_all();
 }
 

@@ -41,6 +41,7 @@ class WorkQueue {
   /// @return false once closed and empty
   bool take(const Bounds& bounds, std::size_t done, WorkList& out);
 
+  /// What a device could decode is left to callers of take_for_device() while so many wait.
   struct DeviceBounds {
     std::size_t min_requests = 1;   ///< fewer that wait are left to others; at least 1
     std::size_t good_requests = 1;  ///< until there are so many, sizes may differ
@@ -55,7 +56,7 @@ class WorkQueue {
   bool take_for_device(const DeviceBounds& bounds, WorkList& out);
   void join_device_takers() noexcept;
   void leave_device_takers() noexcept;
-  /// Whether nothing is queued now.
+  /// Whether take() has nothing to hand out now.
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
 
   /// Callers of take() that have no request now.
@@ -78,6 +79,9 @@ class WorkQueue {
  private:
   void append(WorkPtr work) noexcept;
   [[nodiscard]] WorkList& list_of(const Work& work) noexcept;
+  [[nodiscard]] bool devices_take() const noexcept;
+  void recount() noexcept;
+  void recount_and_wake() noexcept;
   [[nodiscard]] WorkList& next_list() noexcept;
   void count_in(const Work& work) noexcept;
   void count_out(const Work& work) noexcept;
@@ -102,8 +106,8 @@ class WorkQueue {
   std::condition_variable filled_;  ///< for callers without a request
   std::condition_variable enough_;  ///< for those who wait for more to come
   WorkList items_;
-  std::atomic<std::size_t> count_{0};  ///< of all that is queued, for a look without the lock
-  std::uint64_t bytes_ = 0;            ///< likewise
+  std::atomic<std::size_t> count_{0};  ///< that take() may hand out, for a look without the lock
+  std::uint64_t bytes_ = 0;            ///< of all that is queued
   WorkList for_device_;                ///< what a device could decode
   std::array<std::size_t, 64> for_device_sizes_{};  ///< its requests by size_class()
   std::size_t soon_for_device_ = 0;  ///< items that a device could decode once their gain maps are

@@ -308,9 +308,32 @@ TEST_F(RequestsForDevices, OthersComeFirstWhereManyWait) {
   EXPECT_EQ(take_one(), 1002U) << "and of two nobody would";
 }
 
+TEST_F(RequestsForDevices, HostThreadsLeaveManyToThem) {
+  for (int i = 0; i < 5; ++i) push_for_device(1000);
+  for_device_.max_requests = 1;
+  ASSERT_EQ(take_for_device().size(), 1U);
+  EXPECT_TRUE(queue_.empty()) << "to host threads";
+  auto host = taken();
+  expect_waiting(host);
+  for_device_.max_requests = 2;
+  ASSERT_EQ(take_for_device().size(), 2U);
+  EXPECT_EQ(host.get(), 2U) << "which no device takes now";
+}
+
+TEST_F(RequestsForDevices, AClosedQueueHandsOutWhatWasLeftToThem) {
+  for (int i = 0; i < 4; ++i) push_for_device(1000);
+  for_device_.max_requests = 1;
+  ASSERT_EQ(take_for_device().size(), 1U);
+  auto host = taken();
+  expect_waiting(host);
+  queue_.close();
+  EXPECT_EQ(host.get(), 3U);
+}
+
 TEST_F(RequestsForDevices, OrderStays) {
   for (const std::size_t bytes : {600, 5000, 601, 6000, 602, 90}) push_for_device(bytes);
   EXPECT_EQ(take_for_device(), (Sizes{600, 601, 602}));
+  queue_.leave_device_takers();
   WorkList rest;
   ASSERT_TRUE(queue_.take({3, 3, UINT64_MAX, 0, 1}, 0, rest));
   Sizes sizes;
