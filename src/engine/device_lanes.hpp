@@ -19,6 +19,9 @@ inline constexpr std::uint64_t kBatchInputBytes = 48u << 20;
 /// What a lane takes: what waits for a device, or progressive files that wait for host threads.
 enum class LaneKind : std::uint8_t { kAny, kProgressive };
 
+/// Memory of a lane for progressive files, in that of another one.
+inline constexpr unsigned kProgressiveShare = 2;
+
 /// One device, on which several lanes work side by side, each with a batch in flight.
 struct DeviceLanes {
   int ordinal = 0;
@@ -28,8 +31,9 @@ struct DeviceLanes {
   unsigned lanes = 1;
   /// More lanes, for batches of progressive files alone: these take fifty times as long as others.
   unsigned progressive_lanes = 0;
-  std::size_t max_images = 512;           ///< in one batch
-  std::uint64_t lane_bytes = UINT64_MAX;  ///< bound on the device memory of one lane's batch
+  std::size_t max_images = 512;  ///< in one batch
+  /// Bound on the device memory of one lane's batch: see lane_bytes_of().
+  std::uint64_t lane_bytes = UINT64_MAX;
   /// Bound on the pinned memory of one lane's batch; what it holds can be twice as much.
   std::uint64_t lane_pinned_bytes = 256u << 20;
   /// Pinned memory of all lanes, with what none of them uses now; empty: it is what their codecs
@@ -42,8 +46,17 @@ struct DeviceLanes {
   std::function<Result<std::unique_ptr<codec::BatchCodec>>(LaneKind kind)> make_codec;
 
   [[nodiscard]] unsigned all_lanes() const noexcept { return lanes + progressive_lanes; }
+  /// A batch of progressive files takes as long as its largest, however many there are: room for
+  /// more of them is rate.
+  [[nodiscard]] std::uint64_t lane_bytes_of(LaneKind taker) const noexcept {
+    const bool more =
+        taker == LaneKind::kProgressive && lane_bytes <= UINT64_MAX / kProgressiveShare;
+    return more ? lane_bytes * kProgressiveShare : lane_bytes;
+  }
   /// Bounds on what all lanes hold, and what lies idle.
-  [[nodiscard]] std::uint64_t all_device_bytes() const noexcept { return lane_bytes * all_lanes(); }
+  [[nodiscard]] std::uint64_t all_device_bytes() const noexcept {
+    return lane_bytes * (lanes + kProgressiveShare * progressive_lanes);
+  }
   [[nodiscard]] std::uint64_t all_pinned_bytes() const noexcept {
     return lane_pinned_bytes * 2 * all_lanes();
   }

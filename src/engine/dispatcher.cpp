@@ -164,7 +164,7 @@ void Dispatcher::lane_main(LaneDevice& device, LaneKind kind, std::promise<Resul
   auto codec = make_codec(device.lanes, kind);
   if (!codec) return ready.set_value(fail(std::move(codec.error())));
   ready.set_value({});
-  Lane lane({options_, *preparation_, flow_, device, lanes_}, **codec);
+  Lane lane({options_, *preparation_, flow_, device, lanes_, kind}, **codec);
   if (kind == LaneKind::kProgressive) return lane.run_progressive();
   lane.run();
   if (device.lost) lane_lost();

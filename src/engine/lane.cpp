@@ -23,14 +23,14 @@ codec::BatchItem item_of(const Work& work) {
           work.traits.pinned};
 }
 
-std::string why_too_large(const codec::BatchMemory& need, const DeviceLanes& bound) {
+std::string why_too_large(const codec::BatchMemory& need, const codec::BatchMemory& bound) {
   const auto describe = [](std::uint64_t bytes, std::string_view of, std::uint64_t most) {
     return fmt::format("it needs {} MB of {} memory; a batch may take {} MB", bytes >> 20, of,
                        most >> 20);
   };
-  return need.device_bytes > bound.lane_bytes
-             ? describe(need.device_bytes, "GPU", bound.lane_bytes)
-             : describe(need.pinned_bytes, "pinned", bound.lane_pinned_bytes);
+  return need.device_bytes > bound.device_bytes
+             ? describe(need.device_bytes, "GPU", bound.device_bytes)
+             : describe(need.pinned_bytes, "pinned", bound.pinned_bytes);
 }
 
 }  // namespace
@@ -160,12 +160,11 @@ WorkList Lane::sort_out(WorkList& taken) {
 void Lane::add(WorkPtr work, WorkList& left_over) {
   const codec::BatchItem item = item_of(*work);
   const codec::BatchMemory need = codec_.need(item, items_.size());
-  const DeviceLanes& bound = device_.lanes;
-  if (need.device_bytes > bound.lane_bytes || need.pinned_bytes > bound.lane_pinned_bytes) {
-    return give_up(std::move(work), why_too_large(need, bound));
+  if (need.device_bytes > bound_.device_bytes || need.pinned_bytes > bound_.pinned_bytes) {
+    return give_up(std::move(work), why_too_large(need, bound_));
   }
-  if (batch_need_.device_bytes + need.device_bytes > bound.lane_bytes ||
-      batch_need_.pinned_bytes + need.pinned_bytes > bound.lane_pinned_bytes) {
+  if (batch_need_.device_bytes + need.device_bytes > bound_.device_bytes ||
+      batch_need_.pinned_bytes + need.pinned_bytes > bound_.pinned_bytes) {
     left_over.push_back(std::move(work));
     return;
   }

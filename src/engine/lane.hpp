@@ -39,6 +39,7 @@ struct LaneSurroundings {
   WorkFlow& flow;
   LaneDevice& device;
   std::size_t all_lanes;  ///< of all devices
+  LaneKind kind;
 };
 
 class Lane {
@@ -49,6 +50,8 @@ class Lane {
         flow_(surroundings.flow),
         device_(surroundings.device),
         all_lanes_(surroundings.all_lanes),
+        bound_{surroundings.device.lanes.lane_bytes_of(surroundings.kind),
+               surroundings.device.lanes.lane_pinned_bytes},
         codec_(codec) {}
 
   /// Works until the device queue is closed and empty, or the device is lost.
@@ -85,6 +88,7 @@ class Lane {
   WorkFlow& flow_;
   LaneDevice& device_;
   const std::size_t all_lanes_;
+  const codec::BatchMemory bound_;  ///< on what a batch needs
   codec::BatchCodec& codec_;
   std::vector<WorkPtr> batch_;
   std::vector<codec::BatchItem> items_;

@@ -27,6 +27,14 @@ void launch(void (*kernel)(Parameters...), dim3 blocks, unsigned threads, std::s
   (void)cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...);
 }
 
+/// Has the driver load a kernel now. By itself it does so with the first launch, for which it may
+/// wait until everything that runs is over, and other threads' launches with it.
+template <typename... Parameters>
+void load(void (*kernel)(Parameters...)) {
+  cudaFuncAttributes unused{};
+  if (cudaFuncGetAttributes(&unused, kernel) != cudaSuccess) (void)cudaGetLastError();
+}
+
 /// Lets a kernel be launched with up to `bytes` of dynamic shared memory; on devices that have
 /// less, with all there is. Every call for one kernel must name the same bound, since other threads
 /// launch it too.

@@ -1,6 +1,7 @@
 #include <gpu/error.hpp>
 #include <gpu/experiments.hpp>
 #include <gpu/stream.hpp>
+#include <thread>
 
 namespace framewire::gpu {
 
@@ -32,6 +33,15 @@ Result<Stream> Stream::make_urgent() {
 
 Result<void> Stream::synchronise() const {
   return check(cudaStreamSynchronize(stream_.get()), "work on the device");
+}
+
+Result<void> Stream::wait_until_idle(std::chrono::microseconds step) const {
+  for (;;) {
+    const cudaError_t found = cudaStreamQuery(stream_.get());
+    if (found != cudaErrorNotReady) return check(found, "work on the device");
+    (void)cudaGetLastError();  // an answer, not a fault for whoever asks after launches
+    std::this_thread::sleep_for(step);
+  }
 }
 
 Result<void> Stream::wait_for(cudaEvent_t event) const {

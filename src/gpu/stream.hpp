@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cuda_runtime_api.h>
+#include <chrono>
 #include <framewire/status.hpp>
 #include <memory>
 
@@ -26,6 +27,9 @@ class Stream {
   [[nodiscard]] cudaStream_t get() const noexcept { return stream_.get(); }
   /// Waits until all enqueued work is done. @return device_lost for any failure of that work
   [[nodiscard]] Result<void> synchronise() const;
+  /// The same, asking now and then: a hardware queue is left to other streams, which an event or a
+  /// kernel behind that work would hold up. @param step  time between two questions
+  [[nodiscard]] Result<void> wait_until_idle(std::chrono::microseconds step) const;
   /// Work enqueued here from now on begins after the event's last record; the host does not wait.
   [[nodiscard]] Result<void> wait_for(cudaEvent_t event) const;
 

@@ -260,7 +260,7 @@ TEST_F(EngineOnGpu, CopiesFromRegisteredMemoryAndWritesToMemoryOfTheCallers) {
 
 TEST_F(EngineOnGpu, StaysWithinItsMemory) {
   EngineOptions options;
-  options.gpu_memory_bytes = 96u << 20;
+  options.gpu_memory_bytes = 128u << 20;
   options.devices = {0};
   options.streams = 2;
   Engine engine = make_engine(CodecKind::kCuda, options);

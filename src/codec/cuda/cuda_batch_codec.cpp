@@ -1,4 +1,5 @@
 #include <codec/cuda/cuda_batch_codec.hpp>
+#include <codec/cuda/decode/progressive.hpp>
 #include <codec/cuda/encode/header_cache.hpp>
 #include <codec/cuda/item_sizer.hpp>
 #include <codec/cuda/status_text.hpp>
@@ -94,6 +95,12 @@ class CudaBatchCodec : public BatchCodec {
 
 }  // namespace
 
+void load_progressive_kernels() {
+  cuda::load_ac_chains();
+  cuda::load_ac_words();
+  cuda::load_progressive_levels();
+}
+
 Result<std::unique_ptr<BatchCodec>> make_cuda_batch_codec(bool timed,
                                                           std::uint64_t max_device_bytes,
                                                           cuda::DeviceShared shared,
@@ -105,6 +112,7 @@ Result<std::unique_ptr<BatchCodec>> make_cuda_batch_codec(bool timed,
   if (!transcoder) return fail(transcoder.error());
   transcoder->set_max_device_bytes(max_device_bytes);
   transcoder->share(std::move(shared));
+  transcoder->enqueue_in_parts();
   if (auto ok = transcoder->reserve_ahead(warm_device_bytes); !ok) return fail(ok.error());
   return std::make_unique<CudaBatchCodec>(std::move(*transcoder));
 }

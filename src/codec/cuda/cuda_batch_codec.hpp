@@ -18,4 +18,8 @@ namespace framewire::codec {
     bool timed, std::uint64_t max_device_bytes, cuda::DeviceShared shared,
     std::uint64_t warm_device_bytes);
 
+/// Has the driver load, on the calling thread's current device, what batches of progressive files
+/// run: with their first launches everything else there would wait.
+void load_progressive_kernels();
+
 }  // namespace framewire::codec

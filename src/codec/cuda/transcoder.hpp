@@ -86,6 +86,10 @@ class Transcoder {
   /// is what photographs take: 1920×1080 → 480×270 an eighth up and a twentieth back.
   /// @return busy where memory ran out, device_lost
   [[nodiscard]] Result<void> reserve_ahead(std::uint64_t device_bytes);
+  /// From now on wait() enqueues what waits for the chains of progressive files, when they are
+  /// over: until then other streams have the hardware queue. What orders or extends batches on the
+  /// stream is not to be called then.
+  void enqueue_in_parts() noexcept { in_parts_ = true; }
   /// Bound on the device memory that is allocated ahead of need.
   void set_max_device_bytes(std::uint64_t bytes) noexcept { max_device_bytes_ = bytes; }
   /// What this object shares with others of its device. Before the first batch; with `copies` or
@@ -112,7 +116,8 @@ class Transcoder {
   [[nodiscard]] Result<void> reserve();
   [[nodiscard]] Result<void> reserve_device(std::uint64_t bytes);
   [[nodiscard]] Result<void> run();
-  void enqueue_stages(const StageRun& run);
+  void enqueue_parts(const StageRun& run, unsigned first, unsigned end);
+  [[nodiscard]] Result<void> enqueue_other_parts();
   [[nodiscard]] Result<void> record_end();
   [[nodiscard]] gpu::Memory memory() const { return {device_.data(), plan_.arena()}; }
 
@@ -132,6 +137,8 @@ class Transcoder {
   DeviceShared shared_;
   EntropyLoad::Share load_share_;  ///< of the batch in flight
   gpu::GraphLauncher launcher_;
+  bool in_parts_ = false;
+  unsigned next_part_ = 0;  ///< of the batch in flight
   bool in_flight_ = false;
   bool asleep_ = false;  ///< whether over_ is the batch in flight
 };

@@ -52,7 +52,7 @@ struct Tuning {
   /// (with an H200), and a batch of files up to 0.27 MB takes 50 ms, of one image as of 512 (H100).
   std::uint32_t progressive_images = 64;
   std::uint32_t progressive_batch = 64;
-  std::uint32_t progressive_batch_bytes = 192 << 20;
+  std::uint32_t progressive_batch_bytes = 320 << 20;
   /// Chains of AC scans that share a warp, 1 to 32: more of them wait for one another, fewer take
   /// more of the device's instructions. Measured (H200, 1920×1080 → 480×270, images/s, in 16
   /// streams with batches of 512; 32 of 128):

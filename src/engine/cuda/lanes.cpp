@@ -21,9 +21,8 @@ constexpr int kMinComputeMinor = 5;
 /// each has a thread of its own.
 constexpr unsigned kMaxLanes = 16;
 constexpr unsigned kMinLanes = 2;
-/// Other lanes to one for progressive files. Eight of these are enough for a batch of each size to
-/// be at work.
-constexpr unsigned kLanesPerProgressiveLane = 2;
+/// Shares of memory for a lane and the one for progressive files that comes with it.
+constexpr unsigned kShares = 1 + kProgressiveShare;
 /// nvJPEG keeps megabytes of pinned memory for every image that it encodes at once, and all its
 /// objects share one set of JPEG engines: a few lanes with batches of 64 keep those busy.
 constexpr unsigned kNvjpegLanes = 4;
@@ -73,10 +72,15 @@ unsigned lanes_of(const EngineOptions& options, std::size_t devices, std::uint64
   const auto cores = std::max(1u, std::thread::hardware_concurrency());
   const auto by_cores = std::clamp(cores / static_cast<unsigned>(devices), kMinLanes, kMaxLanes);
   if (options.codec == CodecKind::kNvjpeg) return std::min(by_cores, kNvjpegLanes);
-  const std::uint64_t all = memory / kLaneBytes;  // those for progressive files included
-  const auto by_memory =
-      std::max<std::uint64_t>(1, all * kLanesPerProgressiveLane / (kLanesPerProgressiveLane + 1));
+  const auto by_memory = std::max<std::uint64_t>(1, memory / kLaneBytes / kShares);
   return static_cast<unsigned>(std::min<std::uint64_t>(by_cores, by_memory));
+}
+
+/// As many as other lanes, but for which memory would become too little for those.
+unsigned progressive_lanes_of(unsigned lanes, std::uint64_t memory) {
+  const std::uint64_t shares = memory / kLaneBytes;
+  const std::uint64_t left = shares > lanes ? (shares - lanes) / kProgressiveShare : 0;
+  return static_cast<unsigned>(std::clamp<std::uint64_t>(left, 1, lanes));
 }
 
 /// On a thread of its own: the caller's keeps its current device, or stays without one.
@@ -143,8 +147,8 @@ Result<DeviceLanes> lanes_on(const gpu::DeviceFacts& facts, const EngineOptions&
   lanes.kind = nvjpeg ? CodecKind::kNvjpeg : CodecKind::kCuda;
   lanes.capabilities.scaled_decode = !nvjpeg;
   lanes.lanes = lanes_of(options, devices, memory);
-  if (!nvjpeg) lanes.progressive_lanes = std::max(1u, lanes.lanes / kLanesPerProgressiveLane);
-  lanes.lane_bytes = memory / (lanes.lanes + lanes.progressive_lanes);
+  if (!nvjpeg) lanes.progressive_lanes = progressive_lanes_of(lanes.lanes, memory);
+  lanes.lane_bytes = memory / (lanes.lanes + kProgressiveShare * lanes.progressive_lanes);
   lanes.max_images = nvjpeg ? kNvjpegBatch : kMaxImages;
   const int ordinal = facts.ordinal;
   lanes.reads_scans_only = !nvjpeg;
@@ -152,7 +156,8 @@ Result<DeviceLanes> lanes_on(const gpu::DeviceFacts& facts, const EngineOptions&
     lanes.allocate_input = [ordinal](std::size_t bytes) { return allocate_pinned(ordinal, bytes); };
     lanes.pin_input = [ordinal](std::span<std::uint8_t> range) { return pin(ordinal, range); };
   }
-  const std::uint64_t bound = lanes.lane_bytes;
+  const std::uint64_t bound = lanes.lane_bytes_of(LaneKind::kAny);
+  const std::uint64_t progressive_bound = lanes.lane_bytes_of(LaneKind::kProgressive);
   const std::uint64_t warm = std::min(options.warm_bytes / lanes.lanes, lanes.lane_bytes);
   const bool timed = options.timed;
   const std::uint64_t pinned = lanes.all_pinned_bytes();
@@ -165,7 +170,10 @@ Result<DeviceLanes> lanes_on(const gpu::DeviceFacts& facts, const EngineOptions&
 #ifdef FRAMEWIRE_HAS_NVJPEG
     if (nvjpeg) return make_nvjpeg_batch_codec(bound);
 #endif
-    return codec::make_cuda_batch_codec(timed, bound, shared, kind == LaneKind::kAny ? warm : 0);
+    const bool any = kind == LaneKind::kAny;
+    if (!any) codec::load_progressive_kernels();
+    return codec::make_cuda_batch_codec(timed, any ? bound : progressive_bound, shared,
+                                        any ? warm : 0);
   };
   return lanes;
 }

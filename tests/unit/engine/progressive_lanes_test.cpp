@@ -176,7 +176,7 @@ TEST_F(ProgressiveLanes, OthersGoOnWhileTheirBatchIsAtWork) {
 TEST_F(ProgressiveLanes, WhatHasNoRoomInOneBatchIsInTheNext) {
   script_.progressive_images = kImages / 2;
   auto devices = devices_of({&script_}, 1);
-  devices[0].lane_bytes = kImages / 2;
+  devices[0].lane_bytes = kImages / 2 / kProgressiveShare;
   EngineOptions options;
   options.threads = 1;
   engine_ = make(std::move(devices), options);

@@ -156,6 +156,14 @@ __global__ void __launch_bounds__(kAcBlocksPerTile)
 
 }  // namespace
 
+void load_ac_chains() {
+  gpu::load(build_ac_tables_kernel);
+  gpu::load(ac_chains_kernel<false>);
+  gpu::load(ac_chains_kernel<true>);
+  gpu::load(ac_blocks_kernel<false>);
+  gpu::load(ac_blocks_kernel<true>);
+}
+
 void launch_build_ac_tables(const ProgressiveView& view, const CanonicalCode* codes,
                             std::uint32_t scan_count, cudaStream_t stream) {
   if (scan_count == 0) return;

@@ -57,6 +57,8 @@ __global__ void __launch_bounds__(kImageThreads) ac_words_kernel(ProgressiveView
 
 }  // namespace
 
+void load_ac_words() { gpu::load(ac_words_kernel); }
+
 void launch_ac_words(const ProgressiveView& view, std::uint32_t scan_count, cudaStream_t stream) {
   if (scan_count == 0) return;
   gpu::launch(ac_words_kernel, scan_count, kImageThreads, 0, stream, view);

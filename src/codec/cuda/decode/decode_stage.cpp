@@ -279,11 +279,11 @@ void DecodeStage::begin(const StageRun& run) const {
   (void)cudaMemsetAsync(run.memory.at(scan_end_), 0xFF, scan_end_.bytes(), run.stream.get());
 }
 
-void DecodeStage::enqueue(const StageRun& run) const {
+void DecodeStage::enqueue(const StageRun& run, unsigned part) const {
   const DecodeView batch = view(run);
-  if (!scans_.empty()) enqueue_entropy(batch, run);
-  if (!progressive_.empty()) progressive_.enqueue(run);
-  enqueue_inverse(batch, run);
+  if (part == 0 && !scans_.empty()) enqueue_entropy(batch, run);
+  if (!progressive_.empty()) progressive_.enqueue(run, part);
+  if (part + 1 == parts()) enqueue_inverse(batch, run);
 }
 
 void DecodeStage::enqueue_entropy(const DecodeView& view, const StageRun& run) const {

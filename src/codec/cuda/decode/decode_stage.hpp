@@ -87,7 +87,9 @@ class DecodeStage {
   [[nodiscard]] gpu::CopyList& copies(const gpu::Memory& memory);
   /// Enqueues what can run while the host still writes the uploaded part.
   void begin(const StageRun& run) const;
-  void enqueue(const StageRun& run) const;
+  /// How many parts enqueue() has: one, or with progressive files those of ProgressivePlan.
+  [[nodiscard]] unsigned parts() const { return progressive_.empty() ? 1 : progressive_.parts(); }
+  void enqueue(const StageRun& run, unsigned part) const;
 
  private:
   void add_scan(const Item& item, const jpeg::Scan& scan, gpu::Arena& arena, StagedBytes& bytes,

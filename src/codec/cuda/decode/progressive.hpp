@@ -9,6 +9,11 @@
 
 namespace framewire::codec::cuda {
 
+/// Each has the driver load the kernels of one of the files below.
+void load_ac_chains();
+void load_ac_words();
+void load_progressive_levels();
+
 /// Builds the lookup table of every AC scan.
 /// @param codes   device, [scan_count]
 void launch_build_ac_tables(const ProgressiveView& view, const CanonicalCode* codes,

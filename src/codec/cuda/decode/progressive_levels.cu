@@ -148,6 +148,11 @@ __global__ void __launch_bounds__(kAssembleThreads)
 
 }  // namespace
 
+void load_progressive_levels() {
+  gpu::load(progressive_dc_kernel);
+  gpu::load(assemble_levels_kernel);
+}
+
 void launch_progressive_dc(const ProgressiveView& view, std::uint32_t image_count,
                            cudaStream_t stream) {
   if (image_count == 0) return;

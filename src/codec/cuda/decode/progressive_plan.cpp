@@ -252,24 +252,36 @@ void ProgressivePlan::write(const gpu::Memory& host, const gpu::Memory& device) 
   for_each_list(*this, [&](const auto& list) { list.write(host, device); });
 }
 
-void ProgressivePlan::enqueue(const StageRun& run) const {
+void ProgressivePlan::enqueue(const StageRun& run, unsigned part) const {
   const gpu::Memory& memory = run.memory;
   const cudaStream_t stream = run.stream.get();
   const ProgressiveView view{planes_.at(memory), scans_.at(memory), refinements_.at(memory),
                              images_.at(memory), run.status};
-  launch_build_ac_tables(view, codes_.at(memory), codes_.size(), stream);
-  launch_ac_words(view, scans_.size(), stream);
-  for (const bool refines : {false, true}) {
-    const Chains& chains = refines ? refining_ : first_;
-    const TileList& tiles = refines ? refined_tiles_ : first_tiles_;
-    launch_ac_chains(view, chains.lanes.at(memory), chains.warps.at(memory), chains.warps.size(),
-                     chains.max_lanes, refines, stream);
-    launch_ac_blocks(view, ac_planes_.at(memory), tiles.at(memory), tiles.size(), refines, stream);
-    run.timeline.end(refines ? Stage::kRefineAc : Stage::kFirstAc, run.stream);
+  if (part == 0) {
+    launch_build_ac_tables(view, codes_.at(memory), codes_.size(), stream);
+    launch_ac_words(view, scans_.size(), stream);
+    return enqueue_chains(view, run, false);
   }
+  enqueue_blocks(view, run, part > 1);
+  if (part + 1 < parts()) return enqueue_chains(view, run, true);
   launch_progressive_dc(view, images_.size(), stream);
   launch_assemble_levels(view, level_tiles_.at(memory), level_tiles_.size(), stream);
   run.timeline.end(Stage::kAssemble, run.stream);
+}
+
+void ProgressivePlan::enqueue_chains(const ProgressiveView& view, const StageRun& run,
+                                     bool refines) const {
+  const Chains& chains = refines ? refining_ : first_;
+  launch_ac_chains(view, chains.lanes.at(run.memory), chains.warps.at(run.memory),
+                   chains.warps.size(), chains.max_lanes, refines, run.stream.get());
+}
+
+void ProgressivePlan::enqueue_blocks(const ProgressiveView& view, const StageRun& run,
+                                     bool refines) const {
+  const TileList& tiles = refines ? refined_tiles_ : first_tiles_;
+  launch_ac_blocks(view, ac_planes_.at(run.memory), tiles.at(run.memory), tiles.size(), refines,
+                   run.stream.get());
+  run.timeline.end(refines ? Stage::kRefineAc : Stage::kFirstAc, run.stream);
 }
 
 }  // namespace framewire::codec::cuda

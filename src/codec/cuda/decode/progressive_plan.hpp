@@ -69,8 +69,10 @@ class ProgressivePlan {
   [[nodiscard]] std::uint64_t list_bytes() const;
   void lay_out(gpu::Arena& arena);
   void write(const gpu::Memory& host, const gpu::Memory& device) const;
-  /// Behind the scans that send DC first.
-  void enqueue(const StageRun& run) const;
+  /// How many parts enqueue() has. All but the last end with chains, for which the next one waits.
+  [[nodiscard]] unsigned parts() const noexcept { return refining_.warps.empty() ? 2 : 3; }
+  /// Part by part, behind the scans that send DC first.
+  void enqueue(const StageRun& run, unsigned part) const;
 
  private:
   /// Scans that one warp must hold: each refines what the one before it leaves.
@@ -95,6 +97,8 @@ class ProgressivePlan {
   void add_refinement(const jpeg::JpegFile& file, const jpeg::Scan& scan, std::uint32_t first_plane,
                       const gpu::Slice<std::uint8_t>& data);
   void fill_warps(Chains& chains) const;
+  void enqueue_chains(const ProgressiveView& view, const StageRun& run, bool refines) const;
+  void enqueue_blocks(const ProgressiveView& view, const StageRun& run, bool refines) const;
 
   template <typename Self, typename Call>
   static void for_each_list(Self& self, Call call) {
