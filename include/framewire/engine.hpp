@@ -31,10 +31,10 @@ struct EngineOptions {
                                        ///< is free when the engine is made
   /// Memory that is taken on each device when the engine is made, instead of when batches first
   /// need it, which makes other batches wait; and an eighth of it for copies to the device and from
-  /// it, each. At most two thirds of gpu_memory_bytes; only of codec cuda. What batches need beyond
+  /// it, each. At most a third of gpu_memory_bytes; only of codec cuda. What batches need beyond
   /// it is taken as ever.
   std::uint64_t warm_bytes = 0;
-  /// Batches in work at once on each device; codec cuda has half as many more, and at least one,
+  /// Batches in work at once on each device; codec cuda has up to as many more, and at least one,
   /// for progressive files. 0: chosen
   unsigned streams = 0;
   unsigned max_batch = 0;             ///< images of one batch at most; 0: chosen
@@ -231,8 +231,8 @@ class FRAMEWIRE_API Engine {
               Callback done) = delete;
   void submit(std::vector<std::uint8_t>&& jpeg, const ResizeOptions& options) = delete;
   /// Hands in several images at once, so that they can share a batch: no lane begins with the first
-  /// of them alone. Waits for room for all of them, or, where they are more than
-  /// EngineOptions::queue, for that many at a time.
+  /// of them alone. Waits for room for all of them, or, where they are more than half of
+  /// EngineOptions::queue, for a sixteenth of it at a time.
   void submit(std::span<EngineRequest> requests);
   /// Hands in as many of several images, from the first on, as there is room for: fewer than
   /// EngineOptions::queue may be unanswered. Never waits for room; takes a lock for some

@@ -6,9 +6,14 @@
 
 namespace framewire::engine {
 
+/// What waits for room for all of it stands in an empty engine when it comes in. So it comes in
+/// parts where there is that much, as there is room for them.
 void Dispatcher::submit(std::span<EngineRequest> requests) {
+  const std::size_t capacity = flow_.admission().capacity();
+  const bool whole = requests.size() <= capacity / 2;
+  const std::size_t most = whole ? requests.size() : std::max<std::size_t>(1, capacity / 16);
   while (!requests.empty()) {
-    const std::size_t count = std::min(requests.size(), flow_.admission().capacity());
+    const std::size_t count = std::min(requests.size(), most);
     Routes routes = route(requests.first(count));
     flow_.admission().enter(count);  // where memory ran out before, nobody waits for an answer
     admit(std::move(routes));

@@ -79,6 +79,27 @@ TEST(EngineAdmission, TrySubmitTakesWhatThereIsRoomForAndLeavesTheRest) {
   EXPECT_EQ(calls, 1) << "once, and never where there was room";
 }
 
+/// While one answer holds a thread, another thread makes room.
+TEST(EngineAdmission, AGroupAsLargeAsTheQueueDoesNotWaitUntilItIsEmpty) {
+  EngineOptions options = one_thread(32);
+  options.threads = 2;
+  const auto engine = make({}, options);
+  Gate gate;
+  submit(*engine, photos()[0], width(16), gate.holder());
+  gate.wait_until_held();
+  std::atomic<int> answered{0};
+  std::array<EngineRequest, 32> requests;
+  for (EngineRequest& request : requests) {
+    request = request_of([&](const Result<Resized>&) { ++answered; });
+  }
+  auto submitted = std::async(std::launch::async, [&] { engine->submit(requests); });
+  EXPECT_EQ(submitted.wait_for(60s), std::future_status::ready);
+  gate.open();
+  submitted.wait();
+  engine->drain();
+  EXPECT_EQ(answered, 32);
+}
+
 TEST(EngineAdmission, TrySubmitOfOneSaysBusyAndKeepsTheRequest) {
   EngineOptions options = one_thread(1);
   options.codec = CodecKind::kTurbo;
