@@ -31,8 +31,8 @@ struct EngineOptions {
                                        ///< is free when the engine is made
   /// Memory that is taken on each device when the engine is made, instead of when batches first
   /// need it, which makes other batches wait; and an eighth of it for copies to the device and from
-  /// it, each. At most a third of gpu_memory_bytes; only of codec cuda. What batches need beyond
-  /// it is taken as ever.
+  /// it, each. At most a third of gpu_memory_bytes, or half of little; only of codec cuda. What
+  /// batches need beyond it is taken as ever.
   std::uint64_t warm_bytes = 0;
   /// Batches in work at once on each device; codec cuda has up to as many more, and at least one,
   /// for progressive files. 0: chosen

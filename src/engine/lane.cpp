@@ -77,8 +77,9 @@ void Lane::run() {
 
 void Lane::run_progressive() {
   const codec::ProgressiveBatches batches = codec_.progressive();
-  if (batches.min_images == 0) return;
   const std::size_t most = options_.max_batch != 0 ? options_.max_batch : device_.lanes.max_images;
+  // In smaller batches host threads are the faster way.
+  if (batches.min_images == 0 || most < batches.min_images) return;
   const WorkQueue::DeviceBounds bounds{batches.min_images, batches.good_images, most,
                                        batches.max_bytes};
   WorkQueue& queue = flow_.host_queue();

@@ -6,7 +6,8 @@
 namespace framewire::gpu {
 namespace {
 
-constexpr std::size_t kPage = 4096;
+constexpr std::size_t kPage = 64 << 10;  ///< a multiple of all systems' pages
+constexpr std::size_t kSmallestPage = 4096;
 constexpr std::size_t kHugePage = 2 << 20;
 
 std::size_t round_up(std::size_t bytes, std::size_t step) {
@@ -36,7 +37,7 @@ bool provide(std::uint8_t* pages, std::size_t bytes) noexcept {
   if (::madvise(pages, bytes, MADV_POPULATE_WRITE) == 0) return true;
   if (errno != EINVAL) return false;  // the system knows the word, but has no memory
 #endif
-  for (std::size_t at = 0; at < bytes; at += kPage) {
+  for (std::size_t at = 0; at < bytes; at += kSmallestPage) {
     *static_cast<volatile std::uint8_t*>(pages + at) = 0;
   }
   return true;
@@ -68,8 +69,12 @@ std::uint8_t* make_pinned_pages(std::size_t bytes) noexcept {
 }
 
 void free_pinned_pages(std::uint8_t* pages, std::size_t bytes) noexcept {
-  (void)cudaHostUnregister(pages);
-  (void)::munmap(pages, round_up(bytes, kPage));
+  // Else the address may be somebody else's by now, as in a forked child, or the driver's still.
+  if (cudaHostUnregister(pages) == cudaSuccess) {
+    (void)::munmap(pages, round_up(bytes, kPage));
+  } else {
+    (void)cudaGetLastError();
+  }
 }
 
 }  // namespace framewire::gpu

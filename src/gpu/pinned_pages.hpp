@@ -15,7 +15,8 @@ inline constexpr std::size_t kMinPinnedPages = 1 << 20;
 /// 580). Not there in a forked child.
 /// @return zeros, aligned to 2 MiB; null where the system or the driver does not do that
 [[nodiscard]] std::uint8_t* make_pinned_pages(std::size_t bytes) noexcept;
-/// Waits for all work on the device, as cudaFreeHost() does. @param bytes  as they were made with
+/// Waits for all work on the device, as cudaFreeHost() does. What the driver does not unpin stays.
+/// @param bytes  as they were made with
 void free_pinned_pages(std::uint8_t* pages, std::size_t bytes) noexcept;
 
 }  // namespace framewire::gpu

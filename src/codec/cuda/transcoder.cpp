@@ -12,8 +12,8 @@ namespace {
 using gpu::Part;
 
 /// A quarter more than is needed: batches of similar size do not grow it again, and streams larger
-/// than expected have room. Small ones double: pinning takes 0.6 ms a megabyte, and the lanes of a
-/// device begin together.
+/// than expected have room. Small ones double: the lanes of a device begin together, and
+/// pinning holds them all up.
 Result<void> grow(gpu::PinnedBuffer& buffer, std::uint64_t bytes) {
   constexpr std::uint64_t kDoubledBytes = 32 << 20;
   if (bytes <= buffer.bytes()) return {};
@@ -25,6 +25,9 @@ template <typename T>
 T* as(const gpu::PinnedBuffer& buffer) {
   return reinterpret_cast<T*>(buffer.data());
 }
+
+/// Of the calling thread, since the last check.
+Result<void> check_launches() { return gpu::check(cudaGetLastError(), "launching a batch"); }
 
 DevicePlane as_plane(const SampleView& view) {
   return {view.samples, static_cast<std::int32_t>(view.width_px),
@@ -115,7 +118,9 @@ Result<void> Transcoder::run() {
   const auto enqueue = [&] { enqueue_parts(run, 0, next_part_); };
   if (next_part_ != parts) {
     enqueue();
-    return gpu::check(cudaGetLastError(), "launching a batch");
+    auto enqueued = check_launches();
+    if (!enqueued) next_part_ = parts;  // nobody goes on with what has not begun
+    return enqueued;
   }
   if (!as_graph || !launcher_.launch(stream_, enqueue)) enqueue();
   return record_end();
@@ -134,6 +139,7 @@ Result<void> Transcoder::enqueue_other_parts() {
   for (; next_part_ < parts; ++next_part_) {
     if (auto ok = stream_.wait_until_idle(kStep); !ok) return ok;
     enqueue_parts(run, next_part_, next_part_ + 1);
+    if (auto ok = check_launches(); !ok) return ok;
   }
   return record_end();
 }
@@ -157,7 +163,7 @@ void Transcoder::enqueue_parts(const StageRun& run, unsigned first, unsigned end
 }
 
 Result<void> Transcoder::record_end() {
-  if (auto ok = gpu::check(cudaGetLastError(), "launching a batch"); !ok) return ok;
+  if (auto ok = check_launches(); !ok) return ok;
   // Waiting asleep leaves the core to others during the millisecond or more of a large batch. For a
   // small batch, being woken would take a tenth of its time.
   if (plan_.decode().is_small()) return {};
@@ -185,11 +191,11 @@ Result<void> Transcoder::copy_planes(std::span<const PlaneCopy> copies) {
 
 Result<void> Transcoder::wait() {
   in_flight_ = false;
-  if (auto ok = enqueue_other_parts(); !ok) {
-    load_share_ = {};
-    return ok;
-  }
-  auto done = std::exchange(asleep_, false) ? over_.synchronise() : stream_.synchronise();
+  auto done = enqueue_other_parts();
+  next_part_ = plan_.decode().parts();
+  const bool asleep = std::exchange(asleep_, false);
+  // After a failure, too: what has been enqueued still uses this object's memory.
+  if (auto over = done && asleep ? over_.synchronise() : stream_.synchronise(); done) done = over;
   load_share_ = {};
   return done;
 }

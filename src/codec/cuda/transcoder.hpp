@@ -51,7 +51,8 @@ class Transcoder {
   /// What the caller has enqueued on stream() since belongs to the batch: wait() awaits it, too,
   /// asleep. @return device_lost where enqueuing failed
   [[nodiscard]] Result<void> extend();
-  /// Waits for the batch. Results and planes stay valid until the next enqueue().
+  /// Waits for the batch, and enqueues first what enqueue() has left to it (enqueue_in_parts()).
+  /// Results and planes stay valid until the next enqueue().
   [[nodiscard]] Result<void> wait();
 
   /// Batches enqueued from now on begin after the work that `stream` holds now. Does not block.

@@ -47,9 +47,10 @@ struct Tuning {
   /// From this number of scans, or streams, on, one thread block each fills a device.
   std::uint32_t many_scans = 64;
   /// Engines: how many progressive images must wait for host threads before a device decodes them;
-  /// how many of like size make a batch that no others join; and their bytes in one batch. 0
-  /// images: host threads decode all. Measured: 16 cores decode 1,000 images of 1920×1080 a second
-  /// (with an H200), and a batch of files up to 0.27 MB takes 50 ms, of one image as of 512 (H100).
+  /// how many of like size make a batch that no others join; and their bytes in one batch, of which
+  /// what does not lie in pinned memory is bounded by what a lane may pin. 0 images: host threads
+  /// decode all. Measured: 16 cores decode 1,000 images of 1920×1080 a second (with an H200), and a
+  /// batch of files up to 0.27 MB takes 50 ms, of one image as of 512 (H100).
   std::uint32_t progressive_images = 64;
   std::uint32_t progressive_batch = 64;
   std::uint32_t progressive_batch_bytes = 320 << 20;

@@ -31,10 +31,11 @@ class ProgressiveLanes : public testing::Test {
     script_.held_progressive = false;
     script_.held_progressive.notify_all();
   }
-  void start(std::size_t progressive_images, unsigned lanes = 1) {
+  void start(std::size_t progressive_images, unsigned lanes = 1, unsigned max_batch = 0) {
     script_.progressive_images = progressive_images;
     EngineOptions options;
     options.threads = 1;
+    options.max_batch = max_batch;
     engine_ = make(devices_of({&script_}, lanes), options);
   }
   /// Keeps the engine's only host thread from working until release().
@@ -93,6 +94,15 @@ TEST_F(ProgressiveLanes, ManyThatWaitMakeABatchOfTheirOwn) {
   EXPECT_EQ(script_.progressive_scans, kImages);
   EXPECT_EQ(script_.with_coefficients, 0);
   EXPECT_EQ(script_.largest, static_cast<std::size_t>(kImages));
+}
+
+/// A device is the faster way only in batches of so many.
+TEST_F(ProgressiveLanes, HostThreadsDecodeWhereBatchesMayNotBeLarge) {
+  start(kImages, 1, kImages - 1);
+  auto answers = submit_all(progressive(), 2 * kImages);
+  EXPECT_TRUE(all_answered(answers, kLong));
+  EXPECT_EQ(script_.progressive_scans, 0);
+  EXPECT_EQ(script_.with_coefficients, 2 * kImages);
 }
 
 TEST_F(ProgressiveLanes, FewAreLeftToHostThreads) {
