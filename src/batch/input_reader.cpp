@@ -50,7 +50,7 @@ Result<std::span<const std::uint8_t>> InputReader::read(std::span<std::uint8_t> 
     if (*ended) return room.first(filled_);
     // There is more than was expected, or than anybody knew.
     buffer.resize(next_buffer_bytes(filled_));
-    std::ranges::copy(room, buffer.begin());
+    std::copy(room.begin(), room.end(), buffer.begin());
   } else {
     buffer.resize(first_buffer_bytes(expected));
     std::ranges::copy(head, buffer.begin());

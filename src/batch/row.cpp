@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <algorithm>
 #include <batch/row.hpp>
 #include <charconv>
 #include <cmath>
@@ -38,6 +39,14 @@ std::string hex(std::string_view bytes) {
   std::string text;
   for (const char byte : bytes) text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
   return text;
+}
+
+/// Other text than ASCII is sent through.
+bool survives_json(const std::string& text) {
+  const auto is_ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+  if (std::ranges::all_of(text, is_ascii)) return true;
+  const auto through = nlohmann::json::parse(dump(Json(text)), nullptr, false);
+  return through.get<std::string>() == text;
 }
 
 std::optional<std::string> unhex(std::string_view text) {
@@ -106,9 +115,7 @@ std::string to_json_line(const Row& row) {
   json["ms"] = std::round(row.ms * 1000) / 1000;
   json["options_hash"] = row.options_hash;
   if (!row.version.empty()) json["version"] = row.version;
-  // Whether the name survives JSON is seen by sending it through.
-  const auto through = nlohmann::json::parse(dump(Json(row.name)), nullptr, false);
-  if (through.get<std::string>() != row.name) json["name_hex"] = hex(row.name);
+  if (!survives_json(row.name)) json["name_hex"] = hex(row.name);
   return dump(json) + "\n";
 }
 

@@ -19,7 +19,7 @@ Result<Resized> copy_out(const Order& order, Report report, std::span<const std:
     if (order.sink.wanted()) {
       auto room = order.sink.room(stream.size());
       if (!room) return fail(std::move(room.error()));
-      std::ranges::copy(stream, room->begin());
+      std::copy(stream.begin(), stream.end(), room->begin());
       result->written = *room;
     } else {
       result->bytes.assign(stream.begin(), stream.end());

@@ -254,9 +254,10 @@ void ShardWork::commit(std::uint64_t number, std::span<const std::uint8_t> jpeg)
   }
   header.size = jpeg.size();
   std::vector<std::uint8_t> encoded = tar::encode_header(header);
-  const std::size_t content = encoded.size();
-  encoded.resize(content + static_cast<std::size_t>(*tar::padded(jpeg.size())));
-  std::ranges::copy(jpeg, encoded.begin() + static_cast<std::ptrdiff_t>(content));
+  const std::size_t whole = encoded.size() + static_cast<std::size_t>(*tar::padded(jpeg.size()));
+  encoded.reserve(whole);
+  encoded.insert(encoded.end(), jpeg.begin(), jpeg.end());
+  encoded.resize(whole);
   const std::lock_guard lock(mutex_);
   const auto found = pictures_.find(number);
   if (found == pictures_.end() || state_ != State::kInWork) return;

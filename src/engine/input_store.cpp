@@ -22,8 +22,10 @@ Result<InputStore::Block> InputStore::take(std::size_t bytes) {
   const std::size_t wanted = (bytes + kStepBytes - 1) / kStepBytes * kStepBytes;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = kept_.lower_bound(wanted);
+    auto found = kept_.lower_bound(wanted);
     if (found != kept_.end() && found->first <= wanted * 2) {
+      // Of those as large the one that came back last: it may still lie in a cache.
+      found = std::prev(kept_.upper_bound(found->first));
       Block block{std::move(found->second), found->first};
       use_.bytes -= block.bytes;
       ++use_.hits;

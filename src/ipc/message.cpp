@@ -133,10 +133,12 @@ OutgoingMessage make_message(MessageHead head, std::span<const std::byte> text,
   made.memory = std::make_unique_for_overwrite<std::byte[]>(made.bytes);
   const std::span<std::byte> all = made.all();
   encode(head, all.first<kMessageHeadBytes>());
-  const auto end = std::ranges::copy(text, all.begin() + kMessageHeadBytes).out;
+  // Not std::ranges::copy(): libstdc++ 12 copies byte by byte from what is const.
+  const auto end = std::copy(text.begin(), text.end(), all.begin() + kMessageHeadBytes);
   // What pads the text carries nothing of what the memory held before.
   std::fill(end, all.begin() + static_cast<std::ptrdiff_t>(body_offset(text.size())), std::byte{0});
-  std::ranges::copy(std::as_bytes(body), all.subspan(body_offset(text.size())).begin());
+  const std::span<const std::byte> bytes = std::as_bytes(body);
+  std::copy(bytes.begin(), bytes.end(), all.subspan(body_offset(text.size())).begin());
   return made;
 }
 

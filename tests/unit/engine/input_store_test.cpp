@@ -64,6 +64,17 @@ TEST(InputStore, BlocksAreKeptForTheNext) {
   EXPECT_EQ(source.freed, 3);
 }
 
+TEST(InputStore, TheBlockThatCameBackLastGoesFirst) {
+  Source source;
+  InputStore store(source.allocator());
+  auto early = store.take(kMegabyte);
+  auto late = store.take(kMegabyte);
+  const std::uint8_t* where = late->memory.get();
+  store.give_back(std::move(*early));
+  store.give_back(std::move(*late));
+  EXPECT_EQ(store.take(kMegabyte)->memory.get(), where);
+}
+
 TEST(InputStore, KeepsNoMoreThanItSays) {
   Source source;
   InputStore store(source.allocator());
