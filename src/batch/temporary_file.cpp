@@ -55,11 +55,21 @@ void forget(std::size_t slot) noexcept {
   g_live[slot].taken = false;
 }
 
+/// Whether the folder's entry of that name is this file.
+bool is_at(int file, int folder, const std::string& name) {
+  struct stat ours {};
+  struct stat named {};
+  return ::fstat(file, &ours) == 0 &&
+         ::fstatat(folder, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+         ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
+}
+
 bool remove_if_stale(const fs::path& path) {
   const base::FileDescriptor file(
       ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file.valid() || ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return false;
-  return ::unlink(path.c_str()) == 0;
+  // Another process may have deleted it since, and a third one made its own of that name.
+  return is_at(file.get(), AT_FDCWD, path.native()) && ::unlink(path.c_str()) == 0;
 }
 
 }  // namespace
@@ -81,7 +91,9 @@ TemporaryFile TemporaryFile::make(int folder) {
       if (made.slot_ < kMaxLive) g_live[made.slot_].made = true;
       // Where locks are not supported, cleaning is just blinder.
       (void)::flock(made.get(), LOCK_EX);
-      return made;
+      // Who looks for files of dead processes may have found it before it was locked.
+      if (is_at(made.get(), folder, made.name_)) return made;
+      continue;
     }
     const int error = errno;
     made.keep();
@@ -111,13 +123,7 @@ TemporaryFile TemporaryFile::claim(int folder, const std::string& label) {
       continue;
     }
     // Who had it before may have deleted it since it was opened.
-    struct stat ours {};
-    struct stat named {};
-    if (::fstat(file.get(), &ours) != 0 ||
-        ::fstatat(folder, name.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0 ||
-        ours.st_dev != named.st_dev || ours.st_ino != named.st_ino) {
-      continue;
-    }
+    if (!is_at(file.get(), folder, name)) continue;
     TemporaryFile made;
     made.folder_ = folder;
     made.name_ = name;

@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <atomic>
 #include <base/file_descriptor.hpp>
 #include <batch/atomic_file.hpp>
 #include <batch/input_file.hpp>
@@ -12,6 +13,7 @@
 #include <csignal>
 #include <tests/integration/support.hpp>
 #include <thread>
+#include <vector>
 
 namespace framewire::batch {
 namespace {
@@ -101,6 +103,27 @@ TEST(AtomicFile, CleansWhatTheDeadLeftAndSparesTheLiving) {
   EXPECT_TRUE(fs::exists(alive));
   EXPECT_TRUE(fs::exists(folder / "photo.jpg"));
   EXPECT_TRUE(remove_stale_temporaries(folder / "missing")) << "nothing to clean is no error";
+}
+
+/// Between a file's making and its locking, too.
+TEST(AtomicFile, CleaningSparesWhatIsBeingMade) {
+  const TemporaryFolder folder;
+  const base::FileDescriptor at(::open(folder.path().c_str(), O_DIRECTORY | O_RDONLY));
+  std::atomic<bool> ended{false};
+  std::vector<std::thread> cleaners;
+  for (int i = 0; i < 3; ++i) {
+    cleaners.emplace_back([&] {
+      while (!ended) (void)remove_stale_temporaries(folder.path());
+    });
+  }
+  int lost = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const TemporaryFile file = TemporaryFile::make(at.get());
+    if (!file.valid() || files_below(folder.path()) != 1) ++lost;
+  }
+  ended = true;
+  for (std::thread& cleaner : cleaners) cleaner.join();
+  EXPECT_EQ(lost, 0);
 }
 
 // As a handler of signals does it, while threads go on making files: in a process of its own, which
